@@ -1,0 +1,78 @@
+package pool
+
+// Shape is a number of machines with the same number of slots.
+type Shape struct {
+	Slots int
+	Count int
+}
+
+// Capacity is what a pool could offer if nothing ran in it.
+type Capacity struct {
+	MaxAux int
+	Shapes []Shape
+}
+
+// Fits reports whether an allocation of that many slots could ever be placed:
+// on one machine or, unless singleNode, in equal shares on several. What does
+// not fit is refused with "request unfulfillable" where its owner can still
+// change it, and never holds up others.
+func Fits(c Capacity, slots int, singleNode bool) bool {
+	var h histogram
+	for _, s := range c.Shapes {
+		if slots == 0 {
+			s.Slots = c.MaxAux
+		}
+		h.add(s.Slots, s.Count)
+	}
+	if slots == 0 {
+		return h.splits(1, true, nil) > 0
+	}
+	return h.splits(slots, singleNode, nil) > 0
+}
+
+// histogram counts machines by the number of units each can give.
+type histogram []int
+
+func (h *histogram) add(units, count int) {
+	if units < 0 {
+		return
+	}
+	for len(*h) <= units {
+		*h = append(*h, 0)
+	}
+	(*h)[units] += count
+}
+
+// splits returns over how few machines n units can be split in equal shares, or
+// 0 if they cannot. Less lists the units of machines that must not be counted.
+//
+// The answer never turns from yes to no when machines gain units; pruning
+// victims and remembering failed requests both rest on that.
+func (h histogram) splits(n int, single bool, less []int) int {
+	most := 0
+	for _, count := range h {
+		most += count
+	}
+	if single {
+		most = 1
+	}
+	for m := 1; m <= min(n, most); m++ {
+		if n%m == 0 && h.atLeast(n/m, less) >= m {
+			return m
+		}
+	}
+	return 0
+}
+
+func (h histogram) atLeast(units int, less []int) int {
+	count := 0
+	for u := units; u < len(h); u++ {
+		count += h[u]
+	}
+	for _, u := range less {
+		if u >= units {
+			count--
+		}
+	}
+	return count
+}

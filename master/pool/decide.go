@@ -1,0 +1,121 @@
+package pool
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Decide says what starts, what is asked to make room and what is killed.
+//
+// Order: priority (1 first), queue position, time. Auxiliary (zero-slot) and
+// slotted allocations do not compete and are decided apart.
+//
+// Placement: whole or not at all, on agents and slots that are enabled and not
+// draining; on one machine if one has room, else in equal shares on as few as
+// possible.
+//
+// Who may pass whom: a task that does not fit does not hold up later ones of
+// its own level. Lower levels start nothing while it waits, for what they take
+// could keep it waiting for ever; with preemption on they are back-filled with
+// preemptible tasks, which can be taken back. Tasks that wait for something
+// else than slots hold up nobody: those over their job's max_slots, and those
+// that could not fit even if the pool were empty and fully launched.
+//
+// So no level starves another: what a level frees goes to the highest level
+// that waits. Within a level a large task may be passed by small ones without
+// end; with preemption on it takes the slots of those behind it in the queue,
+// without it the remedy is a higher priority.
+//
+// Promises: slots of allocations that were asked to stop are held for the
+// first waiting task that fits with them, together with the free slots that it
+// needs, so that nobody else is asked to stop for it and nothing is started
+// that would have to stop at once.
+//
+// Preemption (if on): victims are preemptible, and of lower priority or, at the
+// same priority, of another job further back in the queue. They are tried
+// from the lowest priority and the newest; those not needed are left alone,
+// most important first. If all of them together are not enough, none is asked.
+func Decide(p Pool, now time.Time) Decision {
+	d := Decision{}
+	d.deadlines(p.Allocations, now)
+	ordered := inOrder(p.Allocations)
+	agents := slices.Clone(p.Agents)
+	slices.SortFunc(agents, func(a, b Agent) int { return cmp.Compare(a.ID, b.ID) })
+	held := heldByJob(p.Allocations)
+	newPass(p, agents, ordered, auxiliary).run(&d, held)
+	newPass(p, agents, ordered, slotted).run(&d, held)
+	return d
+}
+
+func (d *Decision) deadlines(allocations []Allocation, now time.Time) {
+	for _, a := range allocations {
+		if a.State != Releasing || a.Deadline.IsZero() {
+			continue
+		}
+		if !a.Deadline.After(now) {
+			d.Kill = append(d.Kill, a.ID)
+			continue
+		}
+		if d.Wake.IsZero() || a.Deadline.Before(d.Wake) {
+			d.Wake = a.Deadline
+		}
+	}
+	slices.Sort(d.Kill)
+}
+
+func heldByJob(allocations []Allocation) map[JobID]int {
+	held := make(map[JobID]int)
+	for _, a := range allocations {
+		if a.State != Pending {
+			held[a.Job] += a.Slots
+		}
+	}
+	return held
+}
+
+// run serves the pending allocations in order.
+func (p *pass) run(d *Decision, held map[JobID]int) {
+	blocked := LowestPriority + 1
+	for _, a := range p.pending {
+		reason := p.serve(d, a, blocked, held)
+		if reason == "" {
+			continue
+		}
+		d.Waiting = append(d.Waiting, Waiting{Allocation: a.ID, Reason: reason})
+		if reason == ForSlots || reason == ForRelease {
+			blocked = min(blocked, a.Priority)
+		}
+	}
+}
+
+// serve places a, promises it slots, or says why it waits.
+func (p *pass) serve(d *Decision, a *Allocation, blocked int, held map[JobID]int) Reason {
+	if a.MaxSlots > 0 && held[a.Job]+a.Slots > a.MaxSlots {
+		return ForJobLimit
+	}
+	if a.Priority > blocked && (!p.scheduler.Preemption || !a.Preemptible) {
+		return ForPriority
+	}
+	r := p.request(a)
+	if placement, fits := p.start(r); fits {
+		held[a.Job] += a.Slots
+		d.Start = append(d.Start, Start{Allocation: a.ID, Placement: placement})
+		return ""
+	}
+	if p.promise(r) {
+		held[a.Job] += a.Slots
+		return ForRelease
+	}
+	for _, victim := range p.victims(a, r) {
+		d.Preempt = append(d.Preempt, Preempt{Allocation: victim, For: a.ID})
+	}
+	if p.promise(r) {
+		held[a.Job] += a.Slots
+		return ForRelease
+	}
+	if !p.couldFit(r) {
+		return ForCapacity
+	}
+	return ForSlots
+}

@@ -1,0 +1,421 @@
+package pool
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// world draws a pool in which what runs was placed by Decide itself.
+func world(t *rapid.T) Pool {
+	p := Pool{
+		MaxAux: rapid.IntRange(0, 2).Draw(t, "max aux"),
+		Scheduler: Scheduler{
+			Preemption: rapid.Bool().Draw(t, "preemption"),
+			Fitting:    rapid.SampledFrom([]Fitting{Best, Worst}).Draw(t, "fitting"),
+		},
+	}
+	for i := range rapid.IntRange(0, 5).Draw(t, "agents") {
+		p.Agents = append(p.Agents, drawAgent(t, AgentID(fmt.Sprint("a", i))))
+	}
+	settled := Pool{Agents: p.Agents, MaxAux: p.MaxAux, Scheduler: Scheduler{Fitting: p.Scheduler.Fitting}}
+	for i := range rapid.IntRange(0, 10).Draw(t, "older") {
+		settled.Allocations = append(settled.Allocations, drawAllocation(t, i))
+	}
+	for _, a := range carryOut(settled, Decide(settled, noon)).Allocations {
+		if a.State == Running && rapid.IntRange(0, 4).Draw(t, "releasing") == 0 {
+			releasing(&a)
+		}
+		if a.State != Pending {
+			p.Allocations = append(p.Allocations, a)
+		}
+	}
+	for i := range rapid.IntRange(0, 8).Draw(t, "newer") {
+		p.Allocations = append(p.Allocations, drawAllocation(t, 100+i))
+	}
+	if rapid.Bool().Draw(t, "an agent is disabled meanwhile") && len(p.Agents) > 0 {
+		p.Agents[0].Enabled = false
+	}
+	return p
+}
+
+func drawAgent(t *rapid.T, id AgentID) Agent {
+	a := machine(id, rapid.SampledFrom([]int{0, 1, 2, 4, 4}).Draw(t, "slots"))
+	a.Enabled = rapid.IntRange(0, 9).Draw(t, "enabled") > 0
+	a.Draining = rapid.IntRange(0, 9).Draw(t, "draining") == 0
+	for i := range a.Slots {
+		a.Slots[i].Enabled = rapid.IntRange(0, 9).Draw(t, "slot enabled") > 0
+	}
+	return a
+}
+
+func drawAllocation(t *rapid.T, n int) Allocation {
+	a := task(AllocationID(fmt.Sprint("t", n)), rapid.SampledFrom([]int{0, 1, 1, 2, 3, 4, 6, 8}).Draw(t, "needs"))
+	number := rapid.IntRange(0, 5).Draw(t, "job")
+	a.Job = JobID(fmt.Sprint("j", number))
+	a.MaxSlots = []int{2, 8, 0, 0, 0, 0}[number] // a limit belongs to the job
+	a.Priority = rapid.IntRange(41, 44).Draw(t, "priority")
+	a.Position = Position(rapid.IntRange(0, 9).Draw(t, "position"))
+	a.Preemptible = rapid.Bool().Draw(t, "preemptible")
+	a.SingleNode = rapid.IntRange(0, 4).Draw(t, "single node") == 0
+	if rapid.IntRange(0, 4).Draw(t, "excludes") == 0 {
+		a.Exclude = []AgentID{"a1"}
+	}
+	return a
+}
+
+// carryOut applies a decision; what is killed is gone.
+func carryOut(p Pool, d Decision) Pool {
+	p.Allocations = slices.Clone(p.Allocations)
+	for i := range p.Allocations {
+		a := &p.Allocations[i]
+		for _, s := range d.Start {
+			if s.Allocation == a.ID {
+				a.State, a.Placement = Running, s.Placement
+			}
+		}
+		for _, v := range d.Preempt {
+			if v.Allocation == a.ID {
+				releasing(a)
+			}
+		}
+	}
+	return p
+}
+
+// free counts what every usable agent has left, by brute force.
+func free(p Pool, aux bool) map[AgentID]int {
+	left := map[AgentID]int{}
+	for _, a := range p.Agents {
+		if !a.Enabled || a.Draining {
+			continue
+		}
+		if aux {
+			left[a.ID] = p.MaxAux
+		} else {
+			left[a.ID] = len(usable(a))
+		}
+	}
+	for _, a := range p.Allocations {
+		if a.State == Pending || (a.Slots == 0) != aux {
+			continue
+		}
+		for _, s := range a.Placement {
+			if _, known := left[s.Agent]; !known {
+				continue
+			}
+			left[s.Agent]--
+			if !aux {
+				left[s.Agent]++
+				for _, id := range s.Slots {
+					if slices.Contains(usable(agentOf(p, s.Agent)), id) {
+						left[s.Agent]--
+					}
+				}
+			}
+		}
+	}
+	return left
+}
+
+func agentOf(p Pool, id AgentID) Agent {
+	return p.Agents[slices.IndexFunc(p.Agents, func(a Agent) bool { return a.ID == id })]
+}
+
+func allocationOf(p Pool, id AllocationID) Allocation {
+	return p.Allocations[slices.IndexFunc(p.Allocations, func(a Allocation) bool { return a.ID == id })]
+}
+
+// fitsIn says by brute force whether a would fit.
+func fitsIn(left map[AgentID]int, a Allocation) bool {
+	units := max(a.Slots, 1)
+	for parts := 1; parts <= units; parts++ {
+		if units%parts != 0 || (a.SingleNode && parts > 1) {
+			continue
+		}
+		n := 0
+		for id, have := range left {
+			if have >= units/parts && !slices.Contains(a.Exclude, id) {
+				n++
+			}
+		}
+		if n >= parts {
+			return true
+		}
+	}
+	return false
+}
+
+func TestEveryDecisionKeepsTheRules(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := world(t)
+		d := Decide(p, noon)
+		after := carryOut(p, d)
+		checkPlacements(t, p, d)
+		checkLimits(t, after, d)
+		checkOrder(t, p, after, d)
+		checkVictims(t, p, d)
+		checkComplete(t, p, d)
+	})
+}
+
+// No slot twice, gangs whole, nothing on what is off.
+func checkPlacements(t *rapid.T, p Pool, d Decision) {
+	type place struct {
+		agent AgentID
+		slot  int
+	}
+	taken := map[place]AllocationID{}
+	for _, a := range p.Allocations {
+		for _, s := range a.Placement {
+			for _, id := range s.Slots {
+				taken[place{s.Agent, id}] = a.ID
+			}
+		}
+	}
+	for _, s := range d.Start {
+		a, n := allocationOf(p, s.Allocation), 0
+		for _, share := range s.Placement {
+			agent := agentOf(p, share.Agent)
+			if !agent.Enabled || agent.Draining || slices.Contains(a.Exclude, share.Agent) {
+				t.Fatalf("%s is started on %s, which must not be used", a.ID, share.Agent)
+			}
+			if len(share.Slots) != len(s.Placement[0].Slots) {
+				t.Fatalf("%s is split unequally: %v", a.ID, s.Placement)
+			}
+			for _, id := range share.Slots {
+				if other, used := taken[place{share.Agent, id}]; used {
+					t.Fatalf("slot %d of %s is given to %s and %s", id, share.Agent, other, a.ID)
+				}
+				if !slices.Contains(usable(agent), id) {
+					t.Fatalf("slot %d of %s is off, and given to %s", id, share.Agent, a.ID)
+				}
+				taken[place{share.Agent, id}] = a.ID
+				n++
+			}
+		}
+		if n != a.Slots || len(s.Placement) == 0 || (a.SingleNode && len(s.Placement) > 1) {
+			t.Fatalf("%s asks for %d slots and gets %v", a.ID, a.Slots, s.Placement)
+		}
+	}
+}
+
+func checkLimits(t *rapid.T, after Pool, d Decision) {
+	held := heldByJob(after.Allocations)
+	for _, s := range d.Start {
+		if a := allocationOf(after, s.Allocation); a.MaxSlots > 0 && held[a.Job] > a.MaxSlots {
+			t.Fatalf("job %s holds %d slots of at most %d", a.Job, held[a.Job], a.MaxSlots)
+		}
+	}
+	for id, left := range free(after, true) {
+		if left < 0 {
+			t.Fatalf("%s runs %d auxiliary containers too many", id, -left)
+		}
+	}
+}
+
+// Nothing is started while something ahead of it that fits waits.
+func checkOrder(t *rapid.T, p, after Pool, d Decision) {
+	promised := slices.ContainsFunc(d.Waiting, func(w Waiting) bool { return w.Reason == ForRelease })
+	for _, w := range d.Waiting {
+		a := allocationOf(p, w.Allocation)
+		if w.Reason != ForSlots && w.Reason != ForRelease {
+			continue
+		}
+		// Slots that are set aside for another are not free, so where there
+		// are promises only what was started behind a is taken back.
+		world := after
+		if promised {
+			world = carryOut(p, aheadOf(p, d, a))
+			if slices.ContainsFunc(d.Waiting, func(o Waiting) bool {
+				other := allocationOf(p, o.Allocation)
+				return o.Reason == ForRelease && compare(&other, &a) < 0
+			}) {
+				continue
+			}
+		}
+		if fitsIn(free(world, a.Slots == 0), a) {
+			t.Fatalf("%s waits (%s) although it fits", a.ID, w.Reason)
+		}
+	}
+	for _, s := range d.Start {
+		started := allocationOf(p, s.Allocation)
+		for _, w := range d.Waiting {
+			a := allocationOf(p, w.Allocation)
+			blocks := (w.Reason == ForSlots || w.Reason == ForRelease) && (a.Slots == 0) == (started.Slots == 0)
+			if blocks && a.Priority < started.Priority && (!p.Scheduler.Preemption || !started.Preemptible) {
+				t.Fatalf("%s starts past %s of higher priority and cannot be taken back", started.ID, a.ID)
+			}
+		}
+	}
+}
+
+func aheadOf(p Pool, d Decision, a Allocation) Decision {
+	return Decision{Start: slices.DeleteFunc(slices.Clone(d.Start), func(s Start) bool {
+		other := allocationOf(p, s.Allocation)
+		return compare(&other, &a) > 0
+	})}
+}
+
+// Victims are allowed, all of them are needed, and they are enough.
+func checkVictims(t *rapid.T, p Pool, d Decision) {
+	if len(d.Preempt) > 0 && !p.Scheduler.Preemption {
+		t.Fatal("preemption is off")
+	}
+	seen := map[AllocationID]bool{}
+	for _, v := range d.Preempt {
+		victim, requester := allocationOf(p, v.Allocation), allocationOf(p, v.For)
+		if seen[v.Allocation] || victim.State != Running || !victim.Preemptible ||
+			!mayPreempt(&requester, &holding{Allocation: &victim}) {
+			t.Fatalf("%s must not be preempted for %s", v.Allocation, v.For)
+		}
+		seen[v.Allocation] = true
+	}
+	needers := map[AllocationID]bool{}
+	for _, v := range d.Preempt {
+		needers[v.For] = true
+	}
+	promises := 0
+	for _, w := range d.Waiting {
+		if w.Reason == ForRelease {
+			promises++
+		}
+	}
+	if len(needers) != 1 || promises != 1 {
+		return // with several promises "needed" is relative to the others
+	}
+	checkNeeded(t, p, d, allocationOf(p, d.Preempt[0].For))
+}
+
+func checkNeeded(t *rapid.T, p Pool, d Decision, requester Allocation) {
+	gone := func(spared AllocationID) map[AgentID]int {
+		world := carryOut(p, aheadOf(p, d, requester))
+		world.Allocations = slices.DeleteFunc(world.Allocations, func(a Allocation) bool {
+			asked := slices.ContainsFunc(d.Preempt, func(v Preempt) bool { return v.Allocation == a.ID })
+			return a.State == Releasing || (asked && a.ID != spared)
+		})
+		return free(world, requester.Slots == 0)
+	}
+	if !fitsIn(gone(""), requester) {
+		t.Fatalf("%s does not fit even without its victims", requester.ID)
+	}
+	for _, v := range d.Preempt {
+		if fitsIn(gone(v.Allocation), requester) {
+			t.Fatalf("%s is a needless victim of %s", v.Allocation, requester.ID)
+		}
+	}
+}
+
+// Every pending allocation starts or is told why not.
+func checkComplete(t *rapid.T, p Pool, d Decision) {
+	pending := 0
+	for _, a := range p.Allocations {
+		if a.State == Pending {
+			pending++
+		}
+	}
+	if got := len(d.Start) + len(d.Waiting); got != pending {
+		t.Fatalf("%d of %d pending allocations are decided", got, pending)
+	}
+}
+
+func TestTheOrderOfTheInputDoesNotMatter(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := world(t)
+		first := Decide(p, noon)
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)) //nolint:gosec // a shuffle needs no secrecy
+		r.Shuffle(len(p.Agents), func(i, j int) { p.Agents[i], p.Agents[j] = p.Agents[j], p.Agents[i] })
+		r.Shuffle(len(p.Allocations), func(i, j int) { p.Allocations[i], p.Allocations[j] = p.Allocations[j], p.Allocations[i] })
+		if diff := cmp.Diff(Decide(p, noon), first); diff != "" {
+			t.Fatalf("shuffled input decides differently, got - want +\n%s", diff)
+		}
+	})
+}
+
+// Whatever is waiting gets its turn: carrying out decision after decision, with
+// what was asked to stop stopping and tasks ending, empties the queue.
+func TestNobodyWaitsForEver(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		p := world(t)
+		for round := range 200 {
+			d := Decide(p, noon)
+			p = carryOut(p, d)
+			if done := endOne(&p, round); done {
+				break
+			}
+		}
+		for _, w := range Decide(p, noon).Waiting {
+			if w.Reason == ForSlots || w.Reason == ForRelease || w.Reason == ForPriority {
+				t.Fatalf("%s still waits: %s", w.Allocation, w.Reason)
+			}
+		}
+	})
+}
+
+// endOne lets releasing allocations end; when there is none, one that runs.
+func endOne(p *Pool, round int) bool {
+	before := len(p.Allocations)
+	p.Allocations = slices.DeleteFunc(p.Allocations, func(a Allocation) bool { return a.State == Releasing })
+	if len(p.Allocations) < before {
+		return false
+	}
+	for i := range p.Allocations {
+		at := (i + round) % len(p.Allocations)
+		if p.Allocations[at].State == Running {
+			p.Allocations = slices.Delete(p.Allocations, at, at+1)
+			return false
+		}
+	}
+	return true
+}
+
+// BenchmarkDecide is the promise of one pass over 10,000 waiting tasks and
+// 1,000 agents of 8 slots in less than 100 ms.
+func BenchmarkDecide(b *testing.B) {
+	for name, p := range map[string]Pool{
+		"idle":           bench(0, false),
+		"full":           bench(8, false),
+		"full-preempt":   bench(8, true),
+		"half-preempt":   bench(4, true),
+		"mostly-preempt": bench(7, true),
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				Decide(p, noon)
+			}
+			b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N), "ms/pass")
+		})
+	}
+}
+
+func bench(used int, preemption bool) Pool {
+	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same load in every run
+	p := Pool{MaxAux: 10, Scheduler: Scheduler{Preemption: preemption, Fitting: Best}}
+	for i := range 1000 {
+		id := AgentID(fmt.Sprintf("agent-%04d", i))
+		p.Agents = append(p.Agents, machine(id, 8))
+		for s := range used {
+			a := task(AllocationID(fmt.Sprintf("r%d-%d", i, s)), 1, on(fmt.Sprintf("%s:%d", id, s)), priority(40+r.IntN(20)))
+			a.Preemptible = r.IntN(4) > 0
+			p.Allocations = append(p.Allocations, a)
+		}
+	}
+	for i := range 10000 {
+		a := task(AllocationID(fmt.Sprintf("t%d", i)), []int{0, 1, 2, 3, 4, 8, 16, 32, 64}[r.IntN(9)], priority(30+r.IntN(30)))
+		a.Submitted = noon.Add(time.Duration(r.IntN(1e9)))
+		a.Preemptible = r.IntN(2) > 0
+		if r.IntN(50) == 0 {
+			a.Exclude = []AgentID{"agent-0003", "agent-0500"}
+		}
+		p.Allocations = append(p.Allocations, a)
+	}
+	return p
+}

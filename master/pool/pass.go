@@ -1,0 +1,225 @@
+package pool
+
+import "slices"
+
+// kind is which of the two independent passes is run.
+type kind bool
+
+const (
+	slotted   kind = false
+	auxiliary kind = true
+)
+
+// pass is one walk through the queue, for slots or for auxiliary places.
+type pass struct {
+	scheduler Scheduler
+	kind      kind
+	agents    []Agent
+	index     map[AgentID]int
+	// sizes is what each agent could give if nothing ran on it; capacity counts
+	// them, together with what may still be launched.
+	sizes    []int
+	capacity histogram
+	// free is what agents can give now and slots which slots those are; soon
+	// adds what is being released. Starts and promises are taken from all three.
+	free  *board
+	soon  *board
+	slots [][]int
+
+	pending []*Allocation
+	// running is in serving order; only what could become a victim is in it.
+	running []*holding
+
+	// Plain requests that did not fit. In a pass free room only shrinks, and so
+	// does the sum of room and victims with every further requester; a request
+	// that failed once need not be tried again. What will be free soon grows
+	// when victims give up more than was asked for.
+	noFree, noSoon, noVictims map[shape]bool
+}
+
+// shape is a request without exclusions.
+type shape struct {
+	units  int
+	single bool
+}
+
+// holding is what a running allocation gives back when it stops.
+type holding struct {
+	*Allocation
+	gains []gain
+	asked bool
+}
+
+// gain is what one agent can give once a holding is gone; slots that are
+// disabled or draining by now gain nothing.
+type gain struct{ agent, units int }
+
+func newPass(p Pool, agents []Agent, ordered []*Allocation, k kind) *pass {
+	s := &pass{
+		scheduler: p.Scheduler, kind: k, agents: agents,
+		index:  make(map[AgentID]int, len(agents)),
+		sizes:  make([]int, len(agents)),
+		slots:  make([][]int, len(agents)),
+		noFree: make(map[shape]bool), noSoon: make(map[shape]bool), noVictims: make(map[shape]bool),
+	}
+	for i, a := range agents {
+		s.index[a.ID] = i
+		s.slots[i] = usable(a)
+		if k == auxiliary && a.Enabled && !a.Draining {
+			s.sizes[i] = max(p.MaxAux, 0)
+		} else if k == slotted {
+			s.sizes[i] = len(s.slots[i])
+		}
+		s.capacity.add(s.sizes[i], 1)
+	}
+	for _, r := range p.Room {
+		if k == auxiliary {
+			r.Slots = p.MaxAux
+		}
+		s.capacity.add(r.Slots, r.Count)
+	}
+	s.occupy(ordered)
+	return s
+}
+
+// usable lists the slots of an agent that may be given to tasks.
+func usable(a Agent) []int {
+	if !a.Enabled || a.Draining {
+		return nil
+	}
+	ids := make([]int, 0, len(a.Slots))
+	for _, s := range a.Slots {
+		if s.Enabled && !s.Draining {
+			ids = append(ids, s.ID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// occupy takes away what running allocations hold and sorts the others.
+func (p *pass) occupy(ordered []*Allocation) {
+	free, releasing := slices.Clone(p.sizes), make([]int, len(p.sizes))
+	for _, a := range ordered {
+		if (a.Slots == 0) != bool(p.kind) {
+			continue
+		}
+		if a.State == Pending {
+			p.pending = append(p.pending, a)
+			continue
+		}
+		h := &holding{Allocation: a, gains: p.remove(a)}
+		for _, g := range h.gains {
+			free[g.agent] -= g.units
+			if a.State == Releasing {
+				releasing[g.agent] += g.units
+			}
+		}
+		if a.State == Running && a.Preemptible && len(h.gains) > 0 {
+			p.running = append(p.running, h)
+		}
+	}
+	soon := make([]int, len(free))
+	for i := range free {
+		// A lowered limit on auxiliary containers leaves more of them than
+		// there are places.
+		soon[i] = max(free[i]+releasing[i], 0)
+		free[i] = max(free[i], 0)
+	}
+	p.free, p.soon = newBoard(free), newBoard(soon)
+}
+
+// remove takes the slots of a out of those that are free.
+func (p *pass) remove(a *Allocation) []gain {
+	var gains []gain
+	for _, share := range a.Placement {
+		i, known := p.index[share.Agent]
+		if !known {
+			continue
+		}
+		units := 0
+		if p.kind == auxiliary && p.sizes[i] > 0 {
+			units = 1
+		}
+		for _, id := range share.Slots {
+			if at, found := slices.BinarySearch(p.slots[i], id); found {
+				p.slots[i] = slices.Delete(p.slots[i], at, at+1)
+				units++
+			}
+		}
+		if units > 0 {
+			gains = append(gains, gain{agent: i, units: units})
+		}
+	}
+	return gains
+}
+
+func (p *pass) request(a *Allocation) request {
+	r := request{units: a.Slots, single: a.SingleNode}
+	if p.kind == auxiliary {
+		r = request{units: 1, single: true}
+	}
+	for _, id := range a.Exclude {
+		if i, known := p.index[id]; known && !slices.Contains(r.exclude, i) {
+			r.exclude = append(r.exclude, i)
+		}
+	}
+	return r
+}
+
+// find looks for room on b, unless the same request is known to have none.
+func (p *pass) find(b *board, r request, failed map[shape]bool) []int {
+	key := shape{units: r.units, single: r.single}
+	if failed[key] {
+		return nil
+	}
+	idle := func(agent int) bool { return b.units[agent] == p.sizes[agent] }
+	agents := b.choose(r, p.scheduler.Fitting, idle)
+	if agents == nil && len(r.exclude) == 0 {
+		failed[key] = true
+	}
+	return agents
+}
+
+// start takes free room for r.
+func (p *pass) start(r request) ([]Share, bool) {
+	agents := p.find(p.free, r, p.noFree)
+	if agents == nil {
+		return nil, false
+	}
+	placement, units := make([]Share, len(agents)), r.units/len(agents)
+	for i, agent := range agents {
+		placement[i].Agent = p.agents[agent].ID
+		if p.kind == slotted {
+			placement[i].Slots = slices.Clone(p.slots[agent][:units])
+			p.slots[agent] = p.slots[agent][units:]
+		}
+		p.free.change(agent, -units)
+		p.soon.change(agent, -units)
+	}
+	return placement, true
+}
+
+// promise holds room for r that is partly still being released.
+func (p *pass) promise(r request) bool {
+	agents := p.find(p.soon, r, p.noSoon)
+	for _, agent := range agents {
+		units := r.units / len(agents)
+		now := min(units, p.free.units[agent])
+		if p.kind == slotted {
+			p.slots[agent] = p.slots[agent][now:]
+		}
+		p.free.change(agent, -now)
+		p.soon.change(agent, -units)
+	}
+	return agents != nil
+}
+
+// couldFit reports whether r fits an empty pool with everything launched.
+func (p *pass) couldFit(r request) bool {
+	less := make([]int, 0, len(r.exclude))
+	for _, agent := range r.exclude {
+		less = append(less, p.sizes[agent])
+	}
+	return p.capacity.splits(r.units, r.single, less) > 0
+}

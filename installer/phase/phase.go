@@ -1,0 +1,74 @@
+// Package phase carries out the few stages of an operation that are procedures,
+// one after the other, and takes them back in reverse when one fails. What
+// exists is a resource and not a phase.
+package phase
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/det-deploy/det-deploy/installer/event"
+)
+
+// UndoLimit is how long taking back all phases may take after a failure. It has
+// to outlast one slow call to a platform, and not a person's patience.
+const UndoLimit = 30 * time.Second
+
+// Phase is one stage.
+type Phase struct {
+	// Name is a verb phrase: "lock the cluster".
+	Name string
+	// Do carries the stage out.
+	Do func(context.Context) error
+	// Undo takes it back after a later stage failed. It is nil where running
+	// the operation again continues.
+	Undo func(context.Context) error
+}
+
+// Run carries out phases in order and tells sink. When one fails, or ctx is
+// cancelled between two, the phases already done are undone in reverse under a
+// context that outlives the interruption, and every error met is joined.
+func Run(ctx context.Context, sink event.Sink, phases ...Phase) error {
+	for i, p := range phases {
+		if err := do(ctx, sink, p); err != nil {
+			return errors.Join(err, undo(ctx, phases[:i]))
+		}
+	}
+	return nil
+}
+
+func do(ctx context.Context, sink event.Sink, p Phase) error {
+	start := time.Now()
+	e := event.Event{Scope: event.Phase, Subject: p.Name, Type: event.Started}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("%s: %w", p.Name, err)
+	}
+	sink.Emit(e)
+	err := p.Do(ctx)
+	e.Took = time.Since(start).Milliseconds()
+	e.Type = event.Done
+	if err != nil {
+		err = fmt.Errorf("%s: %w", p.Name, err)
+		e = e.Fail(err)
+	}
+	sink.Emit(e)
+	return err
+}
+
+func undo(ctx context.Context, done []Phase) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), UndoLimit)
+	defer cancel()
+	var errs []error
+	for _, p := range slices.Backward(done) {
+		if p.Undo == nil {
+			continue
+		}
+		if err := p.Undo(ctx); err != nil {
+			errs = append(errs, fmt.Errorf("undo: %s: %w", p.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,123 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// looks is how many objects are looked at side by side. It stays below the
+// burst that the strictest platform grants a new account (EC2: 20 describe
+// calls at once).
+const looks = 8
+
+// Request is what to plan.
+type Request struct {
+	Cluster string
+	// Wanted is everything that should exist.
+	Wanted []resource.Resource
+	// Target tells what does exist.
+	Target resource.Target
+	// Down plans the removal of everything: Wanted is looked at by name, for
+	// what a list does not show yet, and goes with the rest.
+	Down bool
+	// DeleteData plans the removal of what is otherwise retained.
+	DeleteData bool
+}
+
+// Compute looks at everything and returns what is to be done. The same world
+// gives the same plan. Every complaint met while looking is joined.
+func Compute(ctx context.Context, req Request) (Plan, error) {
+	wanted, err := order(req.Wanted)
+	if err != nil {
+		return Plan{}, err
+	}
+	seen, lookErr := look(ctx, wanted)
+	inventory, listErr := req.Target.Inventory(ctx, req.Cluster)
+	if listErr != nil {
+		listErr = fmt.Errorf("list what belongs to cluster %s: %w", req.Cluster, listErr)
+	}
+	if err := errors.Join(lookErr, listErr); err != nil {
+		return Plan{}, err
+	}
+	p := Plan{Cluster: req.Cluster}
+	if req.Down {
+		for _, s := range seen {
+			inventory = append(inventory, s.found)
+		}
+		p.Steps = removals(unique(inventory), req, nil)
+		return p, nil
+	}
+	p.Steps = closing(seen, req.DeleteData)
+	p.Steps = append(p.Steps, removals(strangers(inventory, seen), req, p.Steps)...)
+	return p, nil
+}
+
+// sighting is one wanted resource and what was found of it.
+type sighting struct {
+	resource resource.Resource
+	found    resource.Found
+	drift    []resource.Drift
+}
+
+func look(ctx context.Context, wanted []resource.Resource) ([]sighting, error) {
+	seen := make([]sighting, len(wanted))
+	errs := Walk(ctx, nodesOf(wanted), looks, func(ctx context.Context, i int) error {
+		found, drift, err := wanted[i].Find(ctx)
+		if err != nil {
+			return fmt.Errorf("look at %s: %w", wanted[i].ID(), err)
+		}
+		seen[i] = sighting{wanted[i], found, drift}
+		return nil
+	})
+	var real []error
+	for _, err := range errs {
+		if err != nil && !errors.Is(err, ErrNotTried) {
+			real = append(real, err)
+		}
+	}
+	if len(real) == 0 {
+		return seen, ctx.Err()
+	}
+	return nil, errors.Join(real...)
+}
+
+func nodesOf(rs []resource.Resource) []Node {
+	nodes := make([]Node, len(rs))
+	for i, r := range rs {
+		nodes[i] = Node{ID: r.ID(), Needs: r.Needs()}
+	}
+	return nodes
+}
+
+// strangers returns what is in the inventory and not among what was seen.
+func strangers(inventory []resource.Found, seen []sighting) []resource.Found {
+	ours := make(map[string]bool, len(seen))
+	for _, s := range seen {
+		if s.found.Exists() {
+			ours[s.found.Key()] = true
+		}
+	}
+	var out []resource.Found
+	for _, f := range unique(inventory) {
+		if !ours[f.Key()] {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// unique drops what does not exist and what was listed before.
+func unique(fs []resource.Found) []resource.Found {
+	listed := make(map[string]bool, len(fs))
+	var out []resource.Found
+	for _, f := range fs {
+		if f.Exists() && !listed[f.Key()] {
+			listed[f.Key()] = true
+			out = append(out, f)
+		}
+	}
+	return out
+}

@@ -1,0 +1,130 @@
+package plan
+
+import (
+	"slices"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// closing decides what closes the difference between each wanted resource and
+// what was found of it. It is pure. Seen is in order of need.
+func closing(seen []sighting, deleteData bool) []Step {
+	steps := make([]Step, len(seen))
+	replaced := make(map[string]bool)
+	for i, s := range seen {
+		step := judge(s)
+		if need := firstIn(replaced, s.resource.Needs()); need != "" && s.found.Exists() && step.Verb != Replace {
+			// The identity of what it needs changes, and that is what it refers to.
+			step.Verb, step.Reason = Replace, "needs "+need+", which is replaced"
+		}
+		if step.Verb == Replace && s.found.Retain != "" && !deleteData {
+			step.Verb = Refuse
+			step.Reason = "cannot be changed without deleting it, and it " + s.found.Retain
+		}
+		replaced[step.ID] = step.Verb == Replace
+		steps[i] = step
+	}
+	return steps
+}
+
+func judge(s sighting) Step {
+	step := Step{
+		ID:       s.resource.ID(),
+		Needs:    slices.Sorted(slices.Values(s.resource.Needs())),
+		Found:    s.found,
+		Diff:     s.drift,
+		Resource: s.resource,
+	}
+	_, updatable := s.resource.(resource.Updater)
+	switch {
+	case !s.found.Exists():
+		step.Verb, step.Reason, step.Diff = Create, "does not exist", nil
+	case len(s.drift) == 0:
+		step.Verb, step.Reason = Keep, "is as wanted"
+	case slices.ContainsFunc(s.drift, func(d resource.Drift) bool { return d.Replace }):
+		step.Verb, step.Reason = Replace, "differs in what cannot be changed in place"
+	case updatable:
+		step.Verb, step.Reason = Update, "differs"
+	default:
+		step.Verb, step.Reason = Refuse, "differs, and is neither changed in place nor replaced"
+	}
+	return step
+}
+
+func firstIn(set map[string]bool, ids []string) string {
+	for _, id := range slices.Sorted(slices.Values(ids)) {
+		if set[id] {
+			return id
+		}
+	}
+	return ""
+}
+
+// removals decides what becomes of objects that are not wanted, against the
+// order of kinds. Each kind goes when the one before it has gone, and the first
+// when everything in earlier is done: nothing that still serves goes before
+// what takes its place stands. It is pure.
+func removals(fs []resource.Found, req Request, earlier []Step) []Step {
+	needs := changing(earlier)
+	resource.Sort(fs)
+	var steps []Step
+	for _, kind := range reversed(req.Target.Kinds(), fs) {
+		var group []string
+		for _, f := range fs {
+			if f.Kind != kind {
+				continue
+			}
+			s := Step{ID: f.Key(), Found: f}
+			s.Verb, s.Reason = fate(f, req)
+			if s.Verb == Delete {
+				s.Needs = needs
+				group = append(group, s.ID)
+			}
+			steps = append(steps, s)
+		}
+		if len(group) > 0 {
+			needs = group
+		}
+	}
+	return steps
+}
+
+func fate(f resource.Found, req Request) (verb Verb, reason string) {
+	switch {
+	case f.Retain != "" && !req.DeleteData:
+		return Keep, f.Retain
+	case req.Down:
+		return Delete, "belongs to the cluster"
+	case f.Retain != "":
+		// Data that a changed blueprint no longer mentions is not a leftover.
+		return Keep, f.Retain
+	case f.Launched:
+		return Keep, "was launched by the cluster"
+	default:
+		return Delete, "is no longer wanted"
+	}
+}
+
+func changing(steps []Step) []string {
+	var ids []string
+	for _, s := range steps {
+		if s.Verb.Changes() {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
+}
+
+// reversed returns kinds backwards, before them any kind of fs that kinds does
+// not name: an unknown thing more likely needs others than is needed.
+func reversed(kinds []string, fs []resource.Found) []string {
+	var unknown []string
+	for _, f := range fs {
+		if !slices.Contains(kinds, f.Kind) && !slices.Contains(unknown, f.Kind) {
+			unknown = append(unknown, f.Kind)
+		}
+	}
+	known := slices.Clone(kinds)
+	slices.Reverse(known)
+	return append(unknown, known...)
+}

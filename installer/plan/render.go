@@ -1,0 +1,113 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Schema names the version of a plan's JSON form. Fields may be added under the
+// same name; none is renamed or removed without a new one.
+const Schema = "det-deploy.plan/v1"
+
+// Render writes p for people. The same plan always gives the same bytes. What
+// is kept because it is as wanted is counted and not listed.
+func (p Plan) Render(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("Plan for cluster " + p.Cluster + ": " + p.Summary() + ".\n")
+	listed := p.listed()
+	if len(listed) > 0 {
+		b.WriteString("\n")
+	}
+	width := 0
+	for _, s := range listed {
+		width = max(width, utf8.RuneCountInString(s.label()))
+	}
+	for _, s := range listed {
+		pad := strings.Repeat(" ", width-utf8.RuneCountInString(s.label()))
+		fmt.Fprintf(&b, "  %s %-7s  %s%s  %s\n", s.Verb.sign(), s.Verb, s.label(), pad, s.Reason)
+		for _, d := range s.Diff {
+			fmt.Fprintf(&b, "      %s: %s → %s\n", d.Path, orNone(d.Have), orNone(d.Want))
+		}
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("render the plan: %w", err)
+	}
+	return nil
+}
+
+// listed leaves out what is as wanted.
+func (p Plan) listed() []Step {
+	return slices.DeleteFunc(slices.Clone(p.Steps), func(s Step) bool {
+		return s.Verb == Keep && s.Resource != nil
+	})
+}
+
+// Summary counts the verbs: "2 to create, 1 to keep", or says that nothing is to
+// be done.
+func (p Plan) Summary() string {
+	var parts []string
+	for _, v := range []Verb{Create, Update, Replace, Delete, Refuse, Keep} {
+		if n := p.Count(v); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d to %s", n, v))
+		}
+	}
+	switch {
+	case len(parts) == 0:
+		return "nothing exists and nothing is wanted"
+	case p.Empty():
+		return "nothing to do, " + strings.Join(parts, ", ")
+	default:
+		return strings.Join(parts, ", ")
+	}
+}
+
+// MarshalJSON gives the versioned form.
+func (p Plan) MarshalJSON() ([]byte, error) {
+	steps := p.Steps
+	if steps == nil {
+		steps = []Step{}
+	}
+	return json.Marshal(struct {
+		Schema  string `json:"schema"`
+		Cluster string `json:"cluster"`
+		Empty   bool   `json:"empty"`
+		Steps   []Step `json:"steps"`
+	}{Schema, p.Cluster, p.Empty(), steps})
+}
+
+func (s Step) label() string {
+	if s.Resource == nil {
+		return s.Found.String()
+	}
+	return s.ID
+}
+
+// sign marks a verb in a rendered plan, one column wide.
+func (v Verb) sign() string {
+	switch v {
+	case Create:
+		return "+"
+	case Update:
+		return "~"
+	case Replace:
+		return "±"
+	case Delete:
+		return "-"
+	case Refuse:
+		return "!"
+	case Keep:
+		return "="
+	}
+	panic("plan: unknown verb " + string(v))
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "(none)"
+	}
+	return s
+}

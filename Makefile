@@ -1,0 +1,79 @@
+# The same targets at home and in CI. Nothing here is longer than three
+# lines; longer things are Go programs or scripts under test/ and bench/.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+GO ?= go
+# The versions of the tools that are built into bin/.
+GOLANGCI_LINT := v2.15.0
+export CGO_ENABLED ?= 0
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -s -w -X github.com/det-deploy/det-deploy/cmd/internal/cmd/version.build=$(VERSION)
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
+
+.PHONY: build
+build: ## build bin/det-deploy
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/det-deploy ./cmd/det-deploy
+
+.PHONY: up
+up: build ## build, start a cluster on this machine, and print what to type next
+	./bin/det-deploy local up --yes
+
+.PHONY: down
+down: build ## stop the cluster on this machine; its data stays
+	./bin/det-deploy local down --yes
+
+.PHONY: test
+test: setup lint generated build ## everything: lint, generated files, every test
+	./test/run-all.sh
+
+.PHONY: test-fast
+test-fast: ## the tests that need nothing but Go; under two minutes
+	$(GO) test -short -timeout 5m ./...
+
+.PHONY: check
+check: lint test-fast ## what every commit passes
+	@git diff --exit-code -- '*.pb.go' docs/reference
+
+.PHONY: lint
+lint: bin/golangci-lint ## the linters, and go.mod is tidy
+	./bin/golangci-lint run ./...
+	$(GO) mod tidy -diff
+
+.PHONY: fmt
+fmt: bin/golangci-lint ## format
+	./bin/golangci-lint fmt ./...
+
+.PHONY: generate
+generate: ## the Go of the .proto files
+	$(GO) run ./test/protogen 'master/api/v1/*.proto' 'master/api/agentv1/*.proto'
+
+.PHONY: generated
+generated: generate ## fail when a generated file is stale
+	git diff --exit-code -- '*.pb.go'
+
+.PHONY: golden
+golden: ## write the golden files and the reference pages anew
+	UPDATE_GOLDEN=1 $(GO) test -short ./... -run 'Golden|Reference|Help|Render' -args -update
+
+.PHONY: setup
+setup: ## install what the tests need: Docker Engine, PostgreSQL, the det CLI
+	./test/setup/setup.sh
+
+.PHONY: bench
+bench: build ## measure the promises; prints one line each
+	./bench/run.sh
+
+.PHONY: tools
+tools: bin/golangci-lint ## build the pinned tools into bin/
+
+bin/golangci-lint: Makefile
+	GOBIN=$(CURDIR)/bin $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT)
+	@touch $@
+
+.PHONY: clean
+clean: ## remove what was built here
+	rm -rf bin dist .cache

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Measures the promises that have a number and prints one line each. Nothing
+# here fails when a figure is bad: it is for reading, side by side, in one run.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bin=bin/det-deploy
+
+echo "== the binary"
+printf '%-46s %s\n' "size" "$(du -m "$bin" | cut -f1) MB"
+start=$(date +%s%N)
+for _ in $(seq 20); do "$bin" version >/dev/null; done
+printf '%-46s %s ms\n' "version, mean of 20" "$((($(date +%s%N) - start) / 20000000))"
+
+echo "== parts"
+go test -run '^$' -bench . -benchtime 1s \
+	./master/pool ./master/store ./master/log ./master/auth ./master/server ./master/agentrm ./master/task 2>/dev/null |
+	grep -E '^Benchmark|^pkg' || true
+
+echo "== a cluster on this machine (process runtime, embedded database)"
+go run ./bench/cluster -bin "$bin"

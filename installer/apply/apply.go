@@ -1,0 +1,132 @@
+// Package apply carries out a plan: each step after those it needs, a few side
+// by side, telling what it does. It never decides what is to be done.
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer/event"
+	"github.com/det-deploy/det-deploy/installer/plan"
+)
+
+// Defaults of Config.
+const (
+	// DefaultParallel keeps below the burst of changing calls that the strictest
+	// platform grants (EC2: 5 RunInstances at once, 50 other changes).
+	DefaultParallel = 5
+	// DefaultSettle bounds the wait for an object whose creation may have
+	// happened to show in a list. EC2's lists lag a few seconds as a rule.
+	DefaultSettle = 15 * time.Second
+	// DefaultStepLimit bounds one step: the slowest thing a platform does for
+	// us in one call is to start a managed database.
+	DefaultStepLimit = 30 * time.Minute
+)
+
+// Journal writes creations down before they are asked for.
+type Journal interface {
+	Intend(ctx context.Context, ids ...string) (map[string]resource.Intent, error)
+	Renew(ctx context.Context, ids ...string) (map[string]resource.Intent, error)
+	Settle(ctx context.Context, ids ...string) error
+	Forget(ctx context.Context, ids ...string) error
+}
+
+// Config is what a plan is applied with. Journal and Target are required.
+type Config struct {
+	Journal Journal
+	Target  resource.Target
+	// Check is the lease's: it is asked before every step.
+	Check func(context.Context) error
+	// Note is told what is being done, for whoever is kept waiting.
+	Note func(action string)
+	Emit event.Sink
+
+	Parallel  int
+	Settle    time.Duration
+	StepLimit time.Duration
+}
+
+// ErrRefused is a plan that says that something must not be changed.
+var ErrRefused = errors.New("the plan refuses to change what differs")
+
+// Run carries out p. When a step fails, those that need it are not tried and
+// the others are; when ctx is cancelled, the steps in hand are finished and no
+// other begins. All errors are joined in an Error. Planning again and running
+// that plan continues.
+func Run(ctx context.Context, p plan.Plan, c Config) error {
+	if p.Count(plan.Refuse) > 0 {
+		return ErrRefused
+	}
+	r := &run{Config: c.withDefaults(), outcome: make(map[string]bool)}
+	r.Emit = event.Serial(c.Emit)
+	r.jobs = jobs(p)
+	if err := r.intend(ctx, p); err != nil {
+		return err
+	}
+	errs := plan.Walk(ctx, nodes(r.jobs), r.Parallel, r.visit)
+	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+	defer cancel()
+	return failure(ctx, r.jobs, errs, r.close(closing, p))
+}
+
+func (c Config) withDefaults() Config {
+	if c.Parallel <= 0 {
+		c.Parallel = DefaultParallel
+	}
+	if c.Settle <= 0 {
+		c.Settle = DefaultSettle
+	}
+	if c.StepLimit <= 0 {
+		c.StepLimit = DefaultStepLimit
+	}
+	if c.Check == nil {
+		c.Check = func(context.Context) error { return nil }
+	}
+	if c.Note == nil {
+		c.Note = func(string) {}
+	}
+	return c
+}
+
+// visit does one job and tells about it. The job outlives ctx's cancellation: a
+// step in hand is finished.
+func (r *run) visit(ctx context.Context, i int) error {
+	j := r.jobs[i]
+	start := time.Now()
+	e := event.Event{Type: event.Started, Scope: event.Step, Subject: j.step.ID, Verb: string(j.verb), Total: len(r.jobs)}
+	r.Emit.Emit(e)
+	r.Note(string(j.verb) + " " + j.step.ID)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.StepLimit)
+	defer cancel()
+	err := r.Check(ctx)
+	if err == nil {
+		err = r.do(ctx, j)
+	}
+	e.Took, e.Ended = time.Since(start).Milliseconds(), r.ended()
+	e.Type = event.Done
+	if err != nil {
+		err = &StepError{Verb: j.verb, ID: j.step.ID, Err: err}
+		e = e.Fail(err)
+	}
+	r.Emit.Emit(e)
+	return err
+}
+
+func (r *run) do(ctx context.Context, j job) error {
+	switch j.verb {
+	case plan.Create:
+		return r.create(ctx, j)
+	case plan.Update:
+		return twice(func() error { return j.step.Resource.(resource.Updater).Update(ctx, j.step.Diff) })
+	case plan.Delete:
+		if j.step.Resource == nil {
+			return twice(func() error { return gone(r.Target.Remove(ctx, j.step.Found)) })
+		}
+		return twice(func() error { return gone(j.step.Resource.Delete(ctx)) })
+	case plan.Replace, plan.Keep, plan.Refuse:
+	}
+	panic(fmt.Sprintf("apply: %s is no job", j.verb))
+}

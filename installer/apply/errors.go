@@ -1,0 +1,64 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/det-deploy/det-deploy/installer/plan"
+)
+
+// StepError is a step that failed. The hint is its cause's.
+type StepError struct {
+	Verb plan.Verb
+	ID   string
+	Err  error
+}
+
+// Error reads "create aws/instance/master: …".
+func (e *StepError) Error() string { return fmt.Sprintf("%s %s: %s", e.Verb, e.ID, e.Err) }
+
+// Unwrap gives the cause.
+func (e *StepError) Unwrap() error { return e.Err }
+
+// Error is a plan that was not carried out to its end.
+type Error struct {
+	// Left and Total count steps.
+	Left, Total int
+	// Err joins what went wrong; it holds context.Canceled after an
+	// interruption.
+	Err error
+}
+
+// Error lists what went wrong, and says how much is left.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s\n%d of %d steps are left; nothing needs cleaning up, run the same command again to continue",
+		e.Err, e.Left, e.Total)
+}
+
+// Unwrap gives what went wrong.
+func (e *Error) Unwrap() error { return e.Err }
+
+// failure joins the outcomes of jobs, or returns nil when all are done.
+func failure(ctx context.Context, jobs []job, errs []error, closing error) error {
+	left := 0
+	var real []error
+	for i := range jobs {
+		if errs[i] != nil {
+			left++
+		}
+		if errs[i] != nil && !errors.Is(errs[i], plan.ErrNotTried) {
+			real = append(real, errs[i])
+		}
+	}
+	if left > len(real) && ctx.Err() != nil {
+		real = append(real, fmt.Errorf("stopped: %w", context.Cause(ctx)))
+	}
+	if closing != nil {
+		real = append(real, closing)
+	}
+	if len(real) == 0 {
+		return nil
+	}
+	return &Error{Left: left, Total: len(jobs), Err: errors.Join(real...)}
+}

@@ -1,0 +1,66 @@
+package apply
+
+import (
+	"slices"
+
+	"github.com/det-deploy/det-deploy/installer/plan"
+)
+
+// job is a step, or one half of a replacement.
+type job struct {
+	node plan.Node
+	verb plan.Verb
+	step plan.Step
+}
+
+// jobs turns p into what is to be done. A replacement becomes a deletion and a
+// creation; deletions go before those of what they need, as creations come after:
+//
+//	delete vm ──▶ delete net ──▶ create net ──▶ create vm
+func jobs(p plan.Plan) []job {
+	active := make(map[string]bool)
+	for _, s := range p.Steps {
+		active[s.ID] = s.Verb.Changes()
+	}
+	var deletes, others []job
+	at := make(map[string]int) // replaced ID → index in deletes
+	for _, s := range slices.Backward(p.Steps) {
+		if s.Verb != plan.Replace {
+			continue
+		}
+		at[s.ID] = len(deletes)
+		deletes = append(deletes, job{plan.Node{ID: "delete " + s.ID}, plan.Delete, s})
+	}
+	for _, d := range deletes {
+		for _, need := range d.step.Needs {
+			if i, ok := at[need]; ok {
+				deletes[i].node.Needs = append(deletes[i].node.Needs, d.node.ID)
+			}
+		}
+	}
+	for _, s := range p.Steps {
+		if !s.Verb.Changes() {
+			continue
+		}
+		j := job{plan.Node{ID: s.ID}, s.Verb, s}
+		for _, need := range s.Needs {
+			if active[need] {
+				j.node.Needs = append(j.node.Needs, need)
+			}
+		}
+		if s.Verb == plan.Replace {
+			j.verb = plan.Create
+			j.node.Needs = append(j.node.Needs, "delete "+s.ID)
+		}
+		others = append(others, j)
+	}
+	return append(deletes, others...)
+}
+
+func nodes(jobs []job) []plan.Node {
+	out := make([]plan.Node, len(jobs))
+	for i, j := range jobs {
+		out[i] = j.node
+	}
+	return out
+}

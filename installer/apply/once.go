@@ -1,0 +1,221 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer/plan"
+)
+
+// glance is the pause between two looks for an object that may have been made.
+const glance = time.Second
+
+// run is one application of a plan.
+type run struct {
+	Config
+	jobs []job
+
+	mu      sync.Mutex // guards what follows
+	intents map[string]resource.Intent
+	outcome map[string]bool // Nonced IDs: true made, false known to have had no effect
+	done    int
+}
+
+func (r *run) ended() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.done++
+	return r.done
+}
+
+// intend writes down every creation that must happen once, in one write, before
+// the first of them.
+func (r *run) intend(ctx context.Context, p plan.Plan) error {
+	var fresh, again []string
+	for _, s := range p.Steps {
+		if _, ok := s.Resource.(resource.Nonced); !ok {
+			continue
+		}
+		switch s.Verb {
+		case plan.Create:
+			again = append(again, s.ID)
+		case plan.Replace:
+			fresh = append(fresh, s.ID)
+		case plan.Update, plan.Keep, plan.Delete, plan.Refuse:
+		}
+	}
+	r.intents = make(map[string]resource.Intent)
+	for _, ask := range []struct {
+		ids []string
+		of  func(context.Context, ...string) (map[string]resource.Intent, error)
+	}{{fresh, r.Journal.Renew}, {again, r.Journal.Intend}} {
+		if len(ask.ids) == 0 {
+			continue
+		}
+		got, err := ask.of(ctx, ask.ids...)
+		if err != nil {
+			return err
+		}
+		for id, in := range got {
+			r.intents[id] = in
+		}
+	}
+	return nil
+}
+
+// close writes down what became of the intents. A run that dies before leaves
+// them open, and the next one looks before it creates.
+func (r *run) close(ctx context.Context, p plan.Plan) error {
+	var made, void []string
+	for _, s := range p.Steps {
+		if _, ok := s.Resource.(resource.Nonced); ok && s.Verb == plan.Keep {
+			made = append(made, s.ID)
+		}
+	}
+	r.mu.Lock()
+	for id, ok := range r.outcome {
+		if ok {
+			made = append(made, id)
+		} else {
+			void = append(void, id)
+		}
+	}
+	r.mu.Unlock()
+	slices.Sort(made)
+	slices.Sort(void)
+	if len(void) > 0 {
+		if err := r.Journal.Forget(ctx, void...); err != nil {
+			return err
+		}
+	}
+	if len(made) > 0 {
+		return r.Journal.Settle(ctx, made...)
+	}
+	return nil
+}
+
+func (r *run) create(ctx context.Context, j job) error {
+	n, ok := j.step.Resource.(resource.Nonced)
+	if !ok {
+		return twice(func() error { return j.step.Resource.Create(ctx) })
+	}
+	err := r.createOnce(ctx, j.step.Resource, n)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		r.outcome[j.step.ID] = true
+	} else if definite(err) {
+		r.outcome[j.step.ID] = false
+	}
+	return err
+}
+
+// createOnce makes res under its nonce. It creates at once when the nonce is
+// new; otherwise, and after a lost reply, it looks first, for as long as a list
+// may lag:
+//
+//	new ──▶ create ──lost reply──▶ look ──found──▶ done
+//	                    ▲           │
+//	tried before ───────┼──▶ look ──┘ (nothing found: create, once more)
+func (r *run) createOnce(ctx context.Context, res resource.Resource, n resource.Nonced) error {
+	r.mu.Lock()
+	in := r.intents[res.ID()]
+	r.mu.Unlock()
+	if in.Tried {
+		found, err := r.lookFor(ctx, res, n, in.Nonce)
+		if found || err != nil {
+			return err
+		}
+		if in.Made { // it was there and is gone: its nonce went with it
+			fresh, err := r.Journal.Renew(ctx, res.ID())
+			if err != nil {
+				return err
+			}
+			in = fresh[res.ID()]
+		}
+	}
+	err := n.CreateOnce(ctx, in.Nonce)
+	if cloud.KindOf(err) != cloud.Ambiguous {
+		return err
+	}
+	found, lookErr := r.lookFor(ctx, res, n, in.Nonce)
+	if found || lookErr != nil {
+		return lookErr
+	}
+	return n.CreateOnce(ctx, in.Nonce)
+}
+
+// lookFor waits, with a limit, for an object made under nonce, and has res learn
+// its identity. Of two, the one that is not in use goes.
+func (r *run) lookFor(ctx context.Context, res resource.Resource, n resource.Nonced, nonce string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*r.Settle)
+	defer cancel()
+	deadline := time.Now().Add(r.Settle)
+	for {
+		made, err := n.Made(ctx, nonce)
+		if err != nil {
+			return false, fmt.Errorf("look whether %s was made: %w", res.ID(), err)
+		}
+		if len(made) > 0 {
+			found, _, err := res.Find(ctx)
+			if err != nil {
+				return false, fmt.Errorf("look at %s: %w", res.ID(), err)
+			}
+			if found.Exists() {
+				return true, r.spare(ctx, made, found)
+			}
+		}
+		if time.Now().After(deadline) {
+			return false, nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-time.After(glance):
+		}
+	}
+}
+
+func (r *run) spare(ctx context.Context, made []resource.Found, used resource.Found) error {
+	for _, f := range made {
+		if f.Key() == used.Key() {
+			continue
+		}
+		if err := gone(r.Target.Remove(ctx, f)); err != nil {
+			return fmt.Errorf("remove %s, which was made twice: %w", f, err)
+		}
+	}
+	return nil
+}
+
+// twice repeats an idempotent call whose first reply was lost.
+func twice(call func() error) error {
+	err := call()
+	if cloud.KindOf(err) == cloud.Ambiguous {
+		return call()
+	}
+	return err
+}
+
+// gone takes "there is none" for what a deletion wanted.
+func gone(err error) error {
+	if cloud.KindOf(err) == cloud.NotFound {
+		return nil
+	}
+	return err
+}
+
+// definite reports that a refused call is known to have had no effect.
+func definite(err error) bool {
+	switch cloud.KindOf(err) {
+	case cloud.Denied, cloud.Quota, cloud.NoCapacity, cloud.Invalid:
+		return true
+	case cloud.Unknown, cloud.NotFound, cloud.RateLimited, cloud.Conflict, cloud.Ambiguous, cloud.Unavailable:
+	}
+	return false
+}

@@ -1,0 +1,145 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer/phase"
+	"github.com/det-deploy/det-deploy/installer/plan"
+	"github.com/det-deploy/det-deploy/installer/record"
+)
+
+// rounds bounds how often down looks again at what the running cluster may have
+// launched while it went.
+const rounds = 3
+
+// PlanDown looks and says what Down would do. It sees what lists do not show
+// yet: what is known by name is looked at, and what was lately created is
+// waited for, with a limit.
+func (in *Installer) PlanDown(ctx context.Context, deleteData bool) (plan.Plan, error) {
+	if err := in.awaitIntents(ctx); err != nil {
+		return plan.Plan{}, err
+	}
+	wanted, err := in.Deployment.Wanted()
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	return plan.Compute(ctx, plan.Request{
+		Cluster: in.Cluster, Wanted: wanted, Target: in.Deployment, Down: true, DeleteData: deleteData,
+	})
+}
+
+// Down carries out the agreed plan, looks a second time, and returns what became
+// of everything. Only what is left is an error. The record goes last, and stays
+// while something is left.
+func (in *Installer) Down(ctx context.Context, agreed plan.Plan, deleteData bool) (Receipt, error) {
+	s := &session{Installer: in, action: "down"}
+	look := func(ctx context.Context) (plan.Plan, error) { return in.PlanDown(ctx, deleteData) }
+	var fresh plan.Plan
+	var receipt Receipt
+	err := phase.Run(
+		ctx, in.Emit,
+		phase.Phase{Name: "lock the cluster", Do: s.lock, Undo: s.unlock},
+		phase.Phase{Name: "compare with the agreed plan", Do: func(ctx context.Context) (err error) {
+			fresh, err = s.compare(ctx, agreed, look)
+			return err
+		}},
+		phase.Phase{Name: "apply the plan", Do: func(ctx context.Context) error { return s.apply(ctx, fresh) }},
+		phase.Phase{Name: "look what is left", Do: func(ctx context.Context) (err error) {
+			receipt, err = s.receipt(ctx, fresh, look)
+			return err
+		}},
+		phase.Phase{Name: "remove the record", Do: s.forget},
+	)
+	return receipt, err
+}
+
+// receipt makes the second inventory. What turned up since the first is removed
+// too: a cluster that is being taken down may still launch a machine.
+func (s *session) receipt(ctx context.Context, done plan.Plan, look func(context.Context) (plan.Plan, error)) (Receipt, error) {
+	r := newReceipt(s.Cluster, done)
+	for range rounds {
+		now, err := s.settled(ctx, r, look)
+		if err != nil {
+			return r, err
+		}
+		r.Left = toDelete(now)
+		if len(r.Left) == 0 {
+			return r, nil
+		}
+		if err := s.apply(ctx, now); err != nil {
+			return r, errors.Join(r.Err(), err)
+		}
+		r.add(now)
+	}
+	return r, r.Err()
+}
+
+// settled looks until the lists do not show what was just removed, with a limit.
+func (s *session) settled(ctx context.Context, r Receipt, look func(context.Context) (plan.Plan, error)) (plan.Plan, error) {
+	var now plan.Plan
+	err := poll(ctx, s.settle(), func() (bool, error) {
+		var err error
+		now, err = look(ctx)
+		return !r.mentions(toDelete(now)), err
+	})
+	return now, err
+}
+
+func (s *session) forget(ctx context.Context) error {
+	s.shut()
+	if err := s.lease.Check(ctx); err != nil {
+		return err
+	}
+	s.lease.Stop()
+	if err := s.Store.Destroy(ctx); err != nil {
+		return fmt.Errorf("remove the record of cluster %s: %w", s.Cluster, err)
+	}
+	return nil
+}
+
+// awaitIntents waits, with a limit, until everything that was created under a
+// nonce shows in the inventory.
+func (in *Installer) awaitIntents(ctx context.Context) error {
+	r, _, found, err := record.Read(ctx, in.Store)
+	if err != nil || !found || len(r.Intents) == 0 {
+		return err
+	}
+	return poll(ctx, in.settle(), func() (bool, error) {
+		fs, err := in.Deployment.Inventory(ctx, in.Cluster)
+		return err == nil && showsAll(fs, r.Intents), err
+	})
+}
+
+func showsAll(fs []resource.Found, intents map[string]record.Intent) bool {
+	seen := make(map[string]bool, len(fs))
+	for _, f := range fs {
+		seen[f.Nonce] = true
+	}
+	for _, in := range intents {
+		if !seen[in.Nonce] {
+			return false
+		}
+	}
+	return true
+}
+
+// poll asks until the answer is yes or limit has passed; running out of time is
+// not an error.
+func poll(ctx context.Context, limit time.Duration, ask func() (bool, error)) error {
+	deadline := time.Now().Add(limit)
+	for {
+		yes, err := ask()
+		if yes || err != nil || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}

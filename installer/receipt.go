@@ -1,0 +1,119 @@
+package installer
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer/apply"
+	"github.com/det-deploy/det-deploy/installer/plan"
+)
+
+// ReceiptSchema names the version of a receipt's JSON form.
+const ReceiptSchema = "det-deploy.receipt/v1"
+
+// Receipt is what became of everything that belonged to a cluster.
+type Receipt struct {
+	Schema  string `json:"schema"`
+	Cluster string `json:"cluster"`
+	// Removed is gone. Kept is there on purpose, each with its reason. Left is
+	// there against our will.
+	Removed []resource.Found `json:"removed"`
+	Kept    []resource.Found `json:"kept"`
+	Left    []resource.Found `json:"left"`
+}
+
+func newReceipt(cluster string, done plan.Plan) Receipt {
+	r := Receipt{
+		Schema: ReceiptSchema, Cluster: cluster,
+		Removed: []resource.Found{}, Kept: []resource.Found{}, Left: []resource.Found{},
+	}
+	for _, s := range done.Steps {
+		if s.Verb == plan.Keep {
+			r.Kept = append(r.Kept, s.Found)
+		}
+	}
+	r.add(done)
+	return r
+}
+
+// add counts what done deleted as removed.
+func (r *Receipt) add(done plan.Plan) {
+	for _, f := range toDelete(done) {
+		if !r.mentions([]resource.Found{f}) {
+			r.Removed = append(r.Removed, f)
+		}
+	}
+}
+
+// mentions reports whether one of fs counts as removed.
+func (r *Receipt) mentions(fs []resource.Found) bool {
+	for _, f := range fs {
+		for _, gone := range r.Removed {
+			if f.Key() == gone.Key() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Render writes the receipt for people.
+func (r Receipt) Render(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Cluster %s: %d removed, %d kept, %d left.\n", r.Cluster, len(r.Removed), len(r.Kept), len(r.Left))
+	for _, f := range r.Kept {
+		fmt.Fprintf(&b, "  kept  %s: %s\n", f, f.Retain)
+	}
+	for _, f := range r.Left {
+		fmt.Fprintf(&b, "  left  %s\n", f)
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return fmt.Errorf("write the receipt: %w", err)
+	}
+	return nil
+}
+
+// Err returns what is left, or nil.
+func (r Receipt) Err() error {
+	if len(r.Left) == 0 {
+		return nil
+	}
+	return &LeftError{r.Left}
+}
+
+// LeftError is something of a cluster that down could not remove.
+type LeftError struct {
+	Left []resource.Found
+}
+
+// Error names what is left.
+func (e *LeftError) Error() string {
+	names := make([]string, len(e.Left))
+	for i, f := range e.Left {
+		names[i] = f.String()
+	}
+	return "still there after everything was removed: " + strings.Join(names, ", ")
+}
+
+// Hint says how to go on.
+func (e *LeftError) Hint() string { return "run the same command again; it goes on with what is left" }
+
+func toDelete(p plan.Plan) []resource.Found {
+	var out []resource.Found
+	for _, s := range p.Steps {
+		if s.Verb == plan.Delete {
+			out = append(out, s.Found)
+		}
+	}
+	return out
+}
+
+func (in *Installer) settle() time.Duration {
+	if in.Apply.Settle > 0 {
+		return in.Apply.Settle
+	}
+	return apply.DefaultSettle
+}

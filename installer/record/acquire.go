@@ -1,0 +1,80 @@
+package record
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// DefaultLasts is how long a lease outlives its last renewal. It has to bridge
+// the longest pause of a laptop's network that should not end an `up`, and is
+// what the next operator waits for after a crash.
+const DefaultLasts = 60 * time.Second
+
+// Request asks for the lease on a cluster.
+type Request struct {
+	Cluster string
+	Store   Store
+	Holder  Holder
+	// Dead reports that a holder is known not to live any more, so that its
+	// lease need not expire first. It may be nil.
+	Dead func(Holder) bool
+}
+
+// Acquire makes the cluster's place and takes the lease on it, or returns a
+// HeldError. The lease is renewed in the background, also after ctx is
+// cancelled, until it is released.
+func Acquire(ctx context.Context, req Request) (*Lease, error) {
+	if req.Holder.Lasts <= 0 {
+		req.Holder.Lasts = DefaultLasts
+	}
+	if err := req.Store.Make(ctx); err != nil {
+		return nil, fmt.Errorf("make the place for the record of cluster %s: %w", req.Cluster, err)
+	}
+	was, err := free(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	version, err := put(ctx, req.Store, req.Holder, was)
+	if cloud.KindOf(err) == cloud.Conflict {
+		if _, held := free(ctx, req); held != nil { // somebody was faster: say who
+			return nil, held
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("take the lease on cluster %s: %w", req.Cluster, err)
+	}
+	background, stop := context.WithCancel(context.WithoutCancel(ctx))
+	l := &Lease{
+		store: req.Store, done: make(chan struct{}), stop: stop,
+		holder: req.Holder, version: version, renewed: start,
+	}
+	go l.keep(background)
+	return l, nil
+}
+
+// free returns the version that a new lease replaces, or who holds it.
+func free(ctx context.Context, req Request) (version string, err error) {
+	o, err := req.Store.Get(ctx, LeaseKey)
+	if cloud.KindOf(err) == cloud.NotFound {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read the lease on cluster %s: %w", req.Cluster, err)
+	}
+	var h Holder
+	if err := json.Unmarshal(o.Data, &h); err != nil {
+		// A half-written lease cannot come from a conditional put. It expires
+		// like any other.
+		h = Holder{Owner: "unknown", Host: "unknown", Action: "unreadable", Lasts: DefaultLasts}
+	}
+	since := o.Read.Sub(o.Written)
+	if since >= h.Lasts || req.Dead != nil && req.Dead(h) {
+		return o.Version, nil
+	}
+	return "", &HeldError{Cluster: req.Cluster, Holder: h, Since: since}
+}

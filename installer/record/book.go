@@ -1,0 +1,138 @@
+package record
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"sync"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Book is the record while the lease on it is held. Several goroutines may
+// write it.
+type Book struct {
+	store Store
+	lease *Lease
+
+	mu      sync.Mutex // guards what follows, and keeps writes in a row
+	record  Record
+	version string
+}
+
+// Open reads the record under lease, or begins it as blank.
+func Open(ctx context.Context, s Store, l *Lease, blank Record) (*Book, error) {
+	r, version, found, err := Read(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		r = blank
+		r.Schema = Schema
+	}
+	return &Book{store: s, lease: l, record: r, version: version}, nil
+}
+
+// Record returns what is remembered.
+func (b *Book) Record() Record {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.record.clone()
+}
+
+// Change lets edit change the record and writes it, if it did.
+func (b *Book) Change(ctx context.Context, edit func(*Record)) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.lease == nil {
+		return errNoRecord
+	}
+	next := b.record.clone()
+	edit(&next)
+	old, err := json.Marshal(b.record)
+	if err != nil {
+		return fmt.Errorf("write the cluster's record: %w", err)
+	}
+	data, err := json.Marshal(next)
+	if err != nil {
+		return fmt.Errorf("write the cluster's record: %w", err)
+	}
+	if string(old) == string(data) && b.version != "" {
+		return nil
+	}
+	if err := b.lease.Check(ctx); err != nil {
+		return fmt.Errorf("write the cluster's record: %w", err)
+	}
+	version, err := b.store.Put(ctx, Key, data, b.version)
+	if err != nil {
+		return fmt.Errorf("write the cluster's record: %w", err)
+	}
+	b.record, b.version = next, version
+	return nil
+}
+
+// Intend returns an intent for each resource, with a new nonce for those that
+// have none. All new ones are written, in one go, before it returns.
+func (b *Book) Intend(ctx context.Context, ids ...string) (map[string]resource.Intent, error) {
+	out := make(map[string]resource.Intent, len(ids))
+	err := b.Change(ctx, func(r *Record) {
+		for _, id := range ids {
+			old, tried := r.Intents[id]
+			if !tried {
+				old = Intent{Nonce: newNonce()}
+				r.Intents[id] = old
+			}
+			out[id] = resource.Intent{Nonce: old.Nonce, Tried: tried, Made: old.Made}
+		}
+	})
+	return out, err
+}
+
+// Renew forgets the intents of ids and returns new ones.
+func (b *Book) Renew(ctx context.Context, ids ...string) (map[string]resource.Intent, error) {
+	out := make(map[string]resource.Intent, len(ids))
+	err := b.Change(ctx, func(r *Record) {
+		for _, id := range ids {
+			r.Intents[id] = Intent{Nonce: newNonce()}
+			out[id] = resource.Intent{Nonce: r.Intents[id].Nonce}
+		}
+	})
+	return out, err
+}
+
+// Settle marks intents as made. IDs without an intent are passed over.
+func (b *Book) Settle(ctx context.Context, ids ...string) error {
+	return b.Change(ctx, func(r *Record) {
+		for _, id := range ids {
+			if in, ok := r.Intents[id]; ok {
+				in.Made = true
+				r.Intents[id] = in
+			}
+		}
+	})
+}
+
+// Forget drops intents whose call is known to have had no effect, or whose
+// object is gone.
+func (b *Book) Forget(ctx context.Context, ids ...string) error {
+	return b.Change(ctx, func(r *Record) {
+		for _, id := range ids {
+			delete(r.Intents, id)
+		}
+	})
+}
+
+func (r Record) clone() Record {
+	r.Settings = maps.Clone(r.Settings)
+	r.Intents = maps.Clone(r.Intents)
+	if r.Intents == nil {
+		r.Intents = make(map[string]Intent)
+	}
+	return r
+}
+
+// newNonce returns 26 random letters and digits, which every platform accepts in
+// a tag, a label and a token.
+func newNonce() string { return rand.Text() }

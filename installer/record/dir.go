@@ -1,0 +1,146 @@
+package record
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// Dir keeps a record in a directory of this machine. Its clock is the machine's.
+type Dir struct {
+	// Path is the directory; its parent must exist.
+	Path string
+}
+
+var _ Store = Dir{}
+
+// Make makes the directory, readable by its owner only.
+func (d Dir) Make(context.Context) error {
+	if err := os.MkdirAll(d.Path, 0o700); err != nil {
+		return d.refuse("make", err)
+	}
+	return nil
+}
+
+// Get reads a file.
+func (d Dir) Get(_ context.Context, key string) (Object, error) {
+	path := filepath.Join(d.Path, key)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Object{}, d.refuse("read", err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return Object{}, d.refuse("read", err)
+	}
+	return Object{Data: data, Version: digest(data), Written: info.ModTime(), Read: time.Now()}, nil
+}
+
+// Put writes a file and moves it into place, while no other process does.
+func (d Dir) Put(ctx context.Context, key string, data []byte, was string) (string, error) {
+	err := d.alone(func() error {
+		if err := d.expect(ctx, key, was); err != nil {
+			return err
+		}
+		return d.write(key, data)
+	})
+	if err != nil {
+		return "", err
+	}
+	return digest(data), nil
+}
+
+// Delete removes a file that has not changed.
+func (d Dir) Delete(ctx context.Context, key, was string) error {
+	err := d.alone(func() error {
+		if err := d.expect(ctx, key, was); err != nil {
+			return err
+		}
+		return os.Remove(filepath.Join(d.Path, key))
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil && cloud.KindOf(err) == cloud.Conflict {
+		if _, gone := d.Get(ctx, key); cloud.KindOf(gone) == cloud.NotFound {
+			return nil
+		}
+	}
+	return err
+}
+
+// Destroy removes the directory.
+func (d Dir) Destroy(context.Context) error {
+	if err := os.RemoveAll(d.Path); err != nil {
+		return d.refuse("remove", err)
+	}
+	return nil
+}
+
+// expect returns a conflict unless the file has version was.
+func (d Dir) expect(ctx context.Context, key, was string) error {
+	o, err := d.Get(ctx, key)
+	if err != nil && cloud.KindOf(err) != cloud.NotFound {
+		return err
+	}
+	if o.Version != was {
+		return &cloud.Error{Kind: cloud.Conflict, Op: "write", Resource: filepath.Join(d.Path, key), Err: errors.New("somebody else wrote it first")}
+	}
+	return nil
+}
+
+// write never leaves half a file under key.
+func (d Dir) write(key string, data []byte) error {
+	f, err := os.CreateTemp(d.Path, "."+key+".*")
+	if err != nil {
+		return d.refuse("write", err)
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), filepath.Join(d.Path, key))
+	}
+	if err != nil {
+		return errors.Join(d.refuse("write", err), os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// alone runs do while no other process, and no other goroutine, is in alone for
+// this directory. The lock goes with the process that holds it.
+func (d Dir) alone(do func() error) error {
+	f, err := os.OpenFile(filepath.Join(d.Path, ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return d.refuse("lock", err)
+	}
+	defer func() { _ = f.Close() }() // closing gives the lock back; nothing was written
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+		return d.refuse("lock", err)
+	}
+	return do()
+}
+
+func (d Dir) refuse(op string, err error) error {
+	kind := cloud.Unknown
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		kind = cloud.NotFound
+	case errors.Is(err, fs.ErrPermission):
+		kind = cloud.Denied
+	}
+	return &cloud.Error{Kind: kind, Op: fmt.Sprintf("%s the record", op), Resource: d.Path, Err: err}
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

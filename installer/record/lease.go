@@ -1,0 +1,158 @@
+package record
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// ErrLost means that the lease is no longer ours: somebody else may be at work
+// on the cluster, and nothing more may be changed.
+var ErrLost = errors.New("the lease on the cluster was lost")
+
+// Holder is who holds a lease. It is shown to whoever is kept waiting.
+type Holder struct {
+	// Owner is the person, as the machine names them.
+	Owner string `json:"owner"`
+	Host  string `json:"host"`
+	// Process tells the holder's process from others on its host.
+	Process string `json:"process,omitempty"`
+	// Action is what it was last known to do: "up: local/process/master".
+	Action string `json:"action"`
+	// Nonce tells two leases of one process apart.
+	Nonce string `json:"nonce"`
+	// Lasts is how long the lease outlives its last renewal.
+	Lasts time.Duration `json:"lasts"`
+}
+
+// HeldError refuses a lease that somebody else holds.
+type HeldError struct {
+	Cluster string
+	Holder  Holder
+	// Since is the time since it was last renewed, by the store's clock.
+	Since time.Duration
+}
+
+// Error names the holder and what they do.
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("cluster %s is being worked on by %s on %s (%s, last sign of life %s ago)",
+		e.Cluster, e.Holder.Owner, e.Holder.Host, e.Holder.Action, e.Since.Round(time.Second))
+}
+
+// Hint says when it is worth trying again.
+func (e *HeldError) Hint() string {
+	return fmt.Sprintf("wait for it to finish, then run the command again; if it is dead, its lease expires in %s",
+		max(e.Holder.Lasts-e.Since, 0).Round(time.Second))
+}
+
+// Lease is the right to change one cluster, renewed until it is released.
+type Lease struct {
+	store Store
+	done  chan struct{} // closed when the renewing goroutine has ended
+	stop  context.CancelFunc
+
+	mu      sync.Mutex // guards what follows
+	holder  Holder
+	version string
+	renewed time.Time // before the request that renewed it: the store's moment is later
+	lost    error
+}
+
+// Check returns ErrLost when the lease is no longer ours or may not be, because
+// it could not be renewed in time.
+func (l *Lease) Check(context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lost != nil {
+		return l.lost
+	}
+	if since := time.Since(l.renewed); since >= l.holder.Lasts {
+		return fmt.Errorf("%w: it was not renewed for %s", ErrLost, since.Round(time.Second))
+	}
+	return nil
+}
+
+// Note says what is being done, for whoever is kept waiting. It reaches the
+// store with the next renewal.
+func (l *Lease) Note(action string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.holder.Action = action
+}
+
+// Release gives the lease back and ends its renewal. It may be repeated.
+func (l *Lease) Release(ctx context.Context) error {
+	l.Stop()
+	l.mu.Lock()
+	version := l.version
+	if l.lost != nil {
+		version = "" // somebody else's to release
+	}
+	l.version = ""
+	l.mu.Unlock()
+	if version == "" {
+		return nil
+	}
+	if err := l.store.Delete(ctx, LeaseKey, version); err != nil && cloud.KindOf(err) != cloud.Conflict {
+		return fmt.Errorf("release the lease: %w", err)
+	}
+	return nil
+}
+
+// Stop ends the renewal and waits for it, and leaves the lease where it is: its
+// place is about to be destroyed, or is to expire. It may be repeated.
+func (l *Lease) Stop() {
+	l.stop()
+	<-l.done
+}
+
+// keep renews the lease three times in its life, so that two renewals may fail.
+func (l *Lease) keep(ctx context.Context) {
+	defer close(l.done)
+	tick := time.NewTicker(l.holder.Lasts / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if !l.renew(ctx) {
+			return
+		}
+	}
+}
+
+// renew reports whether it is worth renewing again.
+func (l *Lease) renew(ctx context.Context) bool {
+	l.mu.Lock()
+	holder, was := l.holder, l.version
+	l.mu.Unlock()
+	start := time.Now()
+	version, err := put(ctx, l.store, holder, was)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case err == nil:
+		l.version, l.renewed = version, start
+	case cloud.KindOf(err) == cloud.Conflict || cloud.KindOf(err) == cloud.NotFound:
+		// A renewal whose reply was lost looks like somebody else's. Giving up
+		// is right for both: the next run finds its own lease expired.
+		l.lost = fmt.Errorf("%w: %w", ErrLost, err)
+		return false
+	}
+	return true // another error is met again by Check, when time is up
+}
+
+func put(ctx context.Context, s Store, h Holder, was string) (string, error) {
+	b, err := json.Marshal(h)
+	if err != nil {
+		return "", fmt.Errorf("write the lease: %w", err)
+	}
+	return s.Put(ctx, LeaseKey, b, was)
+}

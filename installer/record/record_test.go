@@ -1,0 +1,253 @@
+package record_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer/event"
+	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/record/recordtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestMemoryKeepsTheContract(t *testing.T) {
+	t.Parallel()
+	recordtest.Suite(t, func(*testing.T) record.Store { return new(recordtest.Memory) })
+}
+
+func TestDirKeepsTheContract(t *testing.T) {
+	t.Parallel()
+	recordtest.Suite(t, func(t *testing.T) record.Store {
+		return record.Dir{Path: filepath.Join(t.TempDir(), "control")}
+	})
+}
+
+func ask(s record.Store, who string) record.Request {
+	return record.Request{
+		Cluster: "lab", Store: s,
+		Holder: record.Holder{Owner: who, Host: "h", Action: "up", Nonce: who, Lasts: time.Minute},
+	}
+}
+
+func acquire(t *testing.T, req record.Request) *record.Lease {
+	t.Helper()
+	l, err := record.Acquire(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Release(t.Context()); err != nil {
+			t.Log(err)
+		}
+	})
+	return l
+}
+
+func TestOneOperatorAtATime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := new(recordtest.Memory)
+		ann := acquire(t, ask(s, "ann"))
+		time.Sleep(10 * time.Minute) //nolint:forbidigo // the bubble's clock: renewed all the while
+		_, err := record.Acquire(t.Context(), ask(s, "bob"))
+		held, ok := errors.AsType[*record.HeldError](err)
+		if !ok || held.Holder.Owner != "ann" {
+			t.Fatalf("got %v, want that ann holds it", err)
+		}
+		if event.Hint(err) == "" {
+			t.Error("got no hint")
+		}
+		if err := ann.Check(t.Context()); err != nil {
+			t.Errorf("got %v, want ann to hold it still", err)
+		}
+		if err := ann.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		acquire(t, ask(s, "bob"))
+	})
+}
+
+func TestALeaseThatIsNotRenewedExpires(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		cut := false
+		errCut := &cloud.Error{Kind: cloud.Unavailable, Op: "put"}
+		behind := new(recordtest.Memory)
+		// Ann reaches the store through a line that is cut later on.
+		line := &cuttable{Memory: behind, err: func() error {
+			if cut {
+				return errCut
+			}
+			return nil
+		}}
+		ann := acquire(t, ask(line, "ann"))
+		cut = true
+		time.Sleep(50 * time.Second) //nolint:forbidigo // the bubble's clock
+		if err := ann.Check(t.Context()); err != nil {
+			t.Errorf("after 50 s: got %v, want the lease to hold", err)
+		}
+		if _, err := record.Acquire(t.Context(), ask(behind, "bob")); err == nil {
+			t.Error("after 50 s: bob got the lease, want it held")
+		}
+		time.Sleep(20 * time.Second) //nolint:forbidigo // the bubble's clock
+		if err := ann.Check(t.Context()); !errors.Is(err, record.ErrLost) {
+			t.Errorf("after 70 s: got %v, want %v", err, record.ErrLost)
+		}
+		bob := acquire(t, ask(behind, "bob"))
+		cut = false
+		time.Sleep(time.Minute) //nolint:forbidigo // the bubble's clock: ann tries to renew
+		if err := ann.Check(t.Context()); !errors.Is(err, record.ErrLost) {
+			t.Errorf("back again: got %v, want %v", err, record.ErrLost)
+		}
+		if err := ann.Release(t.Context()); err != nil {
+			t.Errorf("release of a lost lease: got %v, want nil", err)
+		}
+		if err := bob.Check(t.Context()); err != nil {
+			t.Errorf("got %v, want bob to hold it", err)
+		}
+	})
+}
+
+// cuttable refuses writes while err says so.
+type cuttable struct {
+	*recordtest.Memory
+	err func() error
+}
+
+func (c *cuttable) Put(ctx context.Context, key string, data []byte, was string) (string, error) {
+	if err := c.err(); err != nil {
+		return "", err
+	}
+	return c.Memory.Put(ctx, key, data, was)
+}
+
+func TestTheLeaseOfADeadProcessIsTakenOver(t *testing.T) {
+	t.Parallel()
+	s := new(recordtest.Memory)
+	acquire(t, ask(s, "ann"))
+	req := ask(s, "bob")
+	req.Dead = func(h record.Holder) bool { return h.Owner == "ann" }
+	acquire(t, req)
+}
+
+func blank() record.Record {
+	return record.Record{Cluster: "lab", Target: "test", Settings: map[string]string{"agents": "2"}}
+}
+
+func TestBookRemembers(t *testing.T) {
+	t.Parallel()
+	s := new(recordtest.Memory)
+	l := acquire(t, ask(s, "ann"))
+	b, err := record.Open(t.Context(), s, l, blank())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := must(t)(b.Intend(t.Context(), "x/net", "x/vm"))
+	if first["x/net"].Tried || first["x/net"].Nonce == "" || first["x/net"].Nonce == first["x/vm"].Nonce {
+		t.Errorf("got %v, want two new nonces", first)
+	}
+	if err := b.Settle(t.Context(), "x/net", "x/never"); err != nil {
+		t.Fatal(err)
+	}
+
+	again, err := record.Open(t.Context(), s, l, record.Record{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(again.Record().Settings, blank().Settings); d != "" {
+		t.Errorf("settings: got -, want +:\n%s", d)
+	}
+	second := must(t)(again.Intend(t.Context(), "x/net", "x/vm"))
+	want := map[string]resource.Intent{
+		"x/net": {Nonce: first["x/net"].Nonce, Tried: true, Made: true},
+		"x/vm":  {Nonce: first["x/vm"].Nonce, Tried: true},
+	}
+	if d := cmp.Diff(second, want); d != "" {
+		t.Errorf("got -, want +:\n%s", d)
+	}
+	renewed := must(t)(again.Renew(t.Context(), "x/net"))
+	if got := renewed["x/net"]; got.Nonce == first["x/net"].Nonce || got.Tried || got.Made {
+		t.Errorf("got %v, want a new nonce", got)
+	}
+	if err := again.Forget(t.Context(), "x/net", "x/vm"); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(again.Record().Intents); got != 0 {
+		t.Errorf("got %d intents, want none", got)
+	}
+	if err := b.Settle(t.Context(), "x/vm"); cloud.KindOf(err) != cloud.Conflict {
+		t.Errorf("a second book on an old version: got %v, want a conflict", err)
+	}
+}
+
+func TestWritesThatChangeNothingAreNotMade(t *testing.T) {
+	t.Parallel()
+	puts := 0
+	s := &recordtest.Memory{}
+	l := acquire(t, ask(s, "ann"))
+	b, err := record.Open(t.Context(), s, l, blank())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Intend(t.Context(), "x/net"); err != nil {
+		t.Fatal(err)
+	}
+	s.Before = func(string) error { puts++; return nil }
+	if _, err := b.Intend(t.Context(), "x/net"); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Settle(t.Context(), "x/other"); err != nil {
+		t.Fatal(err)
+	}
+	if puts != 0 {
+		t.Errorf("got %d calls, want none", puts)
+	}
+}
+
+func TestARecordOfAnotherVersionIsRefused(t *testing.T) {
+	t.Parallel()
+	s := new(recordtest.Memory)
+	if err := s.Make(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(t.Context(), record.Key, []byte(`{"schema":"det-deploy.record/v9"}`), ""); err != nil {
+		t.Fatal(err)
+	}
+	_, _, _, err := record.Read(t.Context(), s)
+	if _, ok := errors.AsType[*record.SchemaError](err); !ok || event.Hint(err) == "" {
+		t.Errorf("got %v, want a refusal with a hint", err)
+	}
+}
+
+func TestMergePrefersWhatWasSaidLast(t *testing.T) {
+	t.Parallel()
+	got := record.Merge(
+		map[string]string{"port": "9090"},
+		map[string]string{"port": "8081", "agents": "3"},
+		map[string]string{"port": "8080", "agents": "1", "tls": "false"},
+	)
+	want := map[string]string{"port": "9090", "agents": "3", "tls": "false"}
+	if d := cmp.Diff(got, want); d != "" {
+		t.Errorf("got -, want +:\n%s", d)
+	}
+}
+
+func must(t *testing.T) func(map[string]resource.Intent, error) map[string]resource.Intent {
+	return func(m map[string]resource.Intent, err error) map[string]resource.Intent {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+}

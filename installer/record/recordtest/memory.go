@@ -1,0 +1,106 @@
+// Package recordtest holds what every store of a cluster's record is tested
+// with: a store in memory, and the contract that all stores keep.
+package recordtest
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/installer/record"
+)
+
+// Memory is a store in memory. The zero value is one that was never made.
+type Memory struct {
+	// Before is called with each operation, "put lease.json", before it has an
+	// effect, and refuses it by returning an error. It may be nil.
+	Before func(op string) error
+
+	mu      sync.Mutex // guards what follows
+	made    bool
+	objects map[string]record.Object
+	writes  int
+}
+
+var _ record.Store = (*Memory)(nil)
+
+// Make makes the store.
+func (m *Memory) Make(context.Context) error {
+	return m.do("make", func() error {
+		m.made = true
+		return nil
+	})
+}
+
+// Get reads an object.
+func (m *Memory) Get(_ context.Context, key string) (o record.Object, err error) {
+	err = m.do("get "+key, func() error {
+		var ok bool
+		if o, ok = m.objects[key]; !ok {
+			return &cloud.Error{Kind: cloud.NotFound, Op: "get", Resource: key}
+		}
+		o.Read = time.Now()
+		return nil
+	})
+	return o, err
+}
+
+// Put writes an object.
+func (m *Memory) Put(_ context.Context, key string, data []byte, was string) (version string, err error) {
+	err = m.do("put "+key, func() error {
+		if !m.made {
+			return &cloud.Error{Kind: cloud.NotFound, Op: "put", Resource: key}
+		}
+		if m.objects[key].Version != was {
+			return &cloud.Error{Kind: cloud.Conflict, Op: "put", Resource: key}
+		}
+		if m.objects == nil {
+			m.objects = make(map[string]record.Object)
+		}
+		m.writes++
+		version = strconv.Itoa(m.writes)
+		m.objects[key] = record.Object{Data: data, Version: version, Written: time.Now()}
+		return nil
+	})
+	return version, err
+}
+
+// Delete removes an object.
+func (m *Memory) Delete(_ context.Context, key, was string) error {
+	return m.do("delete "+key, func() error {
+		o, ok := m.objects[key]
+		if ok && o.Version != was {
+			return &cloud.Error{Kind: cloud.Conflict, Op: "delete", Resource: key}
+		}
+		delete(m.objects, key)
+		return nil
+	})
+}
+
+// Destroy removes the store.
+func (m *Memory) Destroy(context.Context) error {
+	return m.do("destroy", func() error {
+		m.made, m.objects = false, nil
+		return nil
+	})
+}
+
+// Exists reports whether the store was made and not destroyed.
+func (m *Memory) Exists() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.made
+}
+
+func (m *Memory) do(op string, f func() error) error {
+	if m.Before != nil {
+		if err := m.Before(op); err != nil {
+			return err
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return f()
+}

@@ -1,0 +1,190 @@
+// Package cloudtest is a cloud in memory on which the engine is tried: it has
+// the shapes that real ones have (names, tags, idempotency tokens, dependency
+// violations, lists that lag) and fails at whichever call a test asks for.
+package cloudtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// Object is one thing in the world.
+type Object struct {
+	ID, Kind, Name string
+	Tags, Attrs    map[string]string
+	// Refs are the IDs of objects that cannot be deleted before this one.
+	Refs []string
+	// Token is the idempotency token it was made with.
+	Token string
+
+	made, deleted time.Time
+}
+
+// World is one account. Make a new one for each test.
+type World struct {
+	// Lag is how long lists stay as they were after a change.
+	Lag time.Duration
+
+	mu      sync.Mutex // guards what follows
+	objects []*Object
+	serial  int
+	calls   int
+	faults  map[int]Fault
+	dead    bool
+}
+
+// Create makes an object. A name is unique within its kind, where there is one.
+// The same token gives the same object.
+func (w *World) Create(_ context.Context, in Object) (id string, err error) {
+	err = w.change("create "+in.Kind, func() error {
+		if old := w.sameToken(in); old != nil {
+			id = old.ID
+			return nil
+		}
+		if err := w.admissible(in); err != nil {
+			return err
+		}
+		w.serial++
+		in.ID = in.Kind + "-" + strconv.Itoa(w.serial)
+		in.made = time.Now()
+		in.Tags, in.Attrs = maps.Clone(in.Tags), maps.Clone(in.Attrs)
+		w.objects = append(w.objects, &in)
+		id = in.ID
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return id, nil
+}
+
+func (w *World) sameToken(in Object) *Object {
+	for _, o := range w.objects {
+		if in.Token != "" && o.Kind == in.Kind && o.Token == in.Token {
+			return o // also when deleted, as EC2 does
+		}
+	}
+	return nil
+}
+
+func (w *World) admissible(in Object) error {
+	for _, o := range w.objects {
+		if in.Name != "" && o.Kind == in.Kind && o.Name == in.Name && o.deleted.IsZero() {
+			return refuse(cloud.Conflict, "create "+in.Kind, in.Name+" exists")
+		}
+	}
+	for _, ref := range in.Refs {
+		if w.live(ref) == nil {
+			return refuse(cloud.NotFound, "create "+in.Kind, ref+" does not exist")
+		}
+	}
+	return nil
+}
+
+// Set changes one attribute.
+func (w *World) Set(_ context.Context, id, attr, value string) error {
+	return w.change("set "+attr, func() error {
+		o := w.live(id)
+		if o == nil {
+			return refuse(cloud.NotFound, "set "+attr, id)
+		}
+		o.Attrs[attr] = value
+		return nil
+	})
+}
+
+// Delete removes an object that no other refers to.
+func (w *World) Delete(_ context.Context, id string) error {
+	return w.change("delete "+id, func() error {
+		o := w.live(id)
+		if o == nil {
+			return refuse(cloud.NotFound, "delete", id)
+		}
+		for _, user := range w.objects {
+			if user.deleted.IsZero() && slices.Contains(user.Refs, id) {
+				return refuse(cloud.Conflict, "delete", id+" is in use by "+user.ID)
+			}
+		}
+		o.deleted = time.Now()
+		return nil
+	})
+}
+
+// List returns the live objects that carry tag, of kind unless that is empty,
+// as they were Lag ago: what is new does not show yet. With stale, what is
+// deleted still does.
+func (w *World) List(_ context.Context, kind, tag, value string, stale bool) ([]Object, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.dead {
+		return nil, ErrKilled
+	}
+	then := time.Now().Add(-w.Lag)
+	var out []Object
+	for _, o := range w.objects {
+		shown := o.deleted.IsZero() || stale && o.deleted.After(then)
+		if shown && !o.made.After(then) && (kind == "" || o.Kind == kind) && o.Tags[tag] == value {
+			out = append(out, *o)
+		}
+	}
+	return out, nil
+}
+
+// Named returns the live object of a name, at once. Found is false when there is
+// none.
+func (w *World) Named(_ context.Context, kind, name string) (o Object, found bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.dead {
+		return Object{}, false, ErrKilled
+	}
+	for _, o := range w.objects {
+		if o.Kind == kind && o.Name == name && o.deleted.IsZero() {
+			return *o, true, nil
+		}
+	}
+	return Object{}, false, nil
+}
+
+// Live returns what exists now, as "kind/name", sorted; a test looks at it
+// behind the engine's back.
+func (w *World) Live() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var out []string
+	for _, o := range w.objects {
+		if o.deleted.IsZero() {
+			out = append(out, o.Kind+"/"+o.Name+o.Tags["name"])
+		}
+	}
+	slices.SortFunc(out, strings.Compare)
+	return out
+}
+
+func (w *World) live(id string) *Object {
+	for _, o := range w.objects {
+		if o.ID == id && o.deleted.IsZero() {
+			return o
+		}
+	}
+	return nil
+}
+
+func refuse(kind cloud.Kind, op, why string) error {
+	return &cloud.Error{Kind: kind, Op: op, Err: errors.New(why)}
+}
+
+// ErrInjected is in every failure a test asked for.
+var ErrInjected = errors.New("injected")
+
+// ErrKilled is what a process that has been killed meets, were it still alive.
+var ErrKilled = fmt.Errorf("%w: killed", ErrInjected)

@@ -1,0 +1,52 @@
+package doctor_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/installer/doctor"
+)
+
+func answer(r doctor.Result) func(context.Context) doctor.Result {
+	return func(context.Context) doctor.Result { return r }
+}
+
+func TestEveryComplaintComesAtOnce(t *testing.T) {
+	t.Parallel()
+	r := doctor.Run(t.Context(), []doctor.Check{
+		{Name: "disk", Look: answer(doctor.Result{Answer: doctor.Pass, Found: "80 GB free"})},
+		{Name: "port 8080", Look: answer(doctor.Result{Answer: doctor.Fail, Found: "taken", Needed: "a free port", Fix: "choose another with --port"})},
+		{Name: "docker", Look: answer(doctor.Result{Answer: doctor.Unknown, Found: "no answer", Fix: "start it"})},
+		{Name: "file", Look: answer(doctor.Result{Answer: doctor.Fail, Found: "not there"})},
+	})
+	var b strings.Builder
+	if err := r.Render(&b); err != nil {
+		t.Fatal(err)
+	}
+	want := `  pass     disk: 80 GB free
+  fail     port 8080: taken
+           needed: a free port
+           try: choose another with --port
+  unknown  docker: no answer
+           try: start it
+  fail     file: not there
+`
+	if d := cmp.Diff(b.String(), want); d != "" {
+		t.Errorf("got -, want +:\n%s", d)
+	}
+	err := r.Err()
+	if got, want := err.Error(), "check port 8080: taken (needed: a free port)\ncheck file: not there"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestAnUnknownAnswerStopsNobody(t *testing.T) {
+	t.Parallel()
+	r := doctor.Run(t.Context(), []doctor.Check{{Name: "docker", Look: answer(doctor.Result{Answer: doctor.Unknown})}})
+	if err := r.Err(); err != nil {
+		t.Errorf("got %v, want nil", err)
+	}
+}

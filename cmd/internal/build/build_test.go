@@ -1,0 +1,31 @@
+package build
+
+import (
+	"runtime/debug"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestACheckoutIsNamedAfterItsCommit(t *testing.T) {
+	t.Parallel()
+	i := Info{}.with([]debug.BuildSetting{
+		{Key: "vcs.revision", Value: "1a2b3c4d5e6f"},
+		{Key: "vcs.modified", Value: "true"},
+		{Key: "vcs.time", Value: "2026-01-02T03:04:05Z"},
+	})
+	want := Info{Commit: "1a2b3c4d5e6f", Modified: true, Time: "2026-01-02T03:04:05Z"}
+	if d := cmp.Diff(i, want); d != "" {
+		t.Errorf("got -, want +:\n%s", d)
+	}
+	if got, want := i.unreleased(), "dev-1a2b3c4d-modified"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestWithoutAnythingKnownItIsDev(t *testing.T) {
+	t.Parallel()
+	if got := (Info{}).unreleased(); got != "dev" {
+		t.Errorf("got %q, want dev", got)
+	}
+}

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/exit"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/installer/event"
+)
+
+// Schema names the version of an error's JSON form. Fields may be added under
+// the same name; none is renamed or removed without a new one.
+const Schema = "det-deploy.error/v1"
+
+// failure is the JSON form of an error, one line on stderr.
+type failure struct {
+	Schema   string    `json:"schema"`
+	Error    string    `json:"error"`
+	Hint     string    `json:"hint,omitempty"`
+	Kind     string    `json:"kind"`
+	ExitCode exit.Code `json:"exit_code"`
+}
+
+// report tells err once: what happened, and what to do next. It is the only
+// place that prints errors.
+func report(s *term.Streams, c *cobra.Command, err error) {
+	if exit.Silent(err) {
+		return
+	}
+	hint := event.Hint(err)
+	if hint == "" && exit.Of(err) == exit.Interrupted {
+		hint = "run the same command again to continue"
+	}
+	if wantsJSON(c) {
+		code := exit.Of(err)
+		line, jsonErr := json.Marshal(failure{Schema, err.Error(), hint, code.Name(), code})
+		if jsonErr == nil { // strings and a number always marshal
+			s.Notef("%s", line)
+			return
+		}
+	}
+	s.PrintError(lines(err), hint)
+}
+
+// lines splits a joined error into its parts, so that each is a line of its
+// own.
+func lines(err error) []string {
+	text := err.Error()
+	if _, ok := errors.AsType[interface {
+		error
+		Unwrap() []error
+	}](err); !ok {
+		return []string{text}
+	}
+	return strings.Split(strings.TrimSpace(text), "\n")
+}
+
+func wantsJSON(c *cobra.Command) bool {
+	if c == nil {
+		return false
+	}
+	f := c.Flags().Lookup("output")
+	return f != nil && f.Value.String() == string(term.JSON)
+}

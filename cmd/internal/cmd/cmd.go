@@ -1,0 +1,68 @@
+// Package cmd assembles the tree of commands: which nouns there are, and what
+// they all share.
+package cmd
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/version"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+)
+
+// New returns the whole tree.
+func New(s *term.Streams) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "det-deploy",
+		Short: "Install, operate and run deep-learning clusters",
+		Long: `det-deploy installs a deep-learning cluster on AWS, GCP, Kubernetes or this
+machine, operates it, and is the cluster: its master and its agents.`,
+		Example: `  det-deploy local up
+  det-deploy login admin
+  det-deploy task run --slots 1 -- python train.py`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.AddCommand(version.New(s))
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	return finish(root)
+}
+
+// finish gives every command what cobra lets each forget.
+func finish(root *cobra.Command) *cobra.Command {
+	root.InitDefaultCompletionCmd()
+	root.InitDefaultHelpCmd()
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return &usage.Error{Err: err, Command: c.CommandPath()}
+	})
+	walk(root, func(c *cobra.Command) {
+		markMistakes(c)
+		c.SuggestionsMinimumDistance = 2
+		if c.HasSubCommands() && !c.Runnable() {
+			c.RunE = unknownVerb
+			c.DisableFlagsInUseLine = true
+		}
+	})
+	return root
+}
+
+// markMistakes makes errors about arguments point at the command's help.
+func markMistakes(c *cobra.Command) {
+	if check := c.Args; check != nil {
+		c.Args = func(c *cobra.Command, args []string) error { return mark(c, check(c, args)) }
+	} else if c.HasSubCommands() {
+		c.Args = cobra.ArbitraryArgs // unknownVerb has better words
+	}
+	if run := c.RunE; run != nil {
+		c.RunE = func(c *cobra.Command, args []string) error { return markUsage(c, run(c, args)) }
+	}
+}
+
+func walk(c *cobra.Command, visit func(*cobra.Command)) {
+	visit(c)
+	for _, sub := range c.Commands() {
+		walk(sub, visit)
+	}
+}

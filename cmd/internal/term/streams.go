@@ -1,0 +1,75 @@
+// Package term is how det-deploy speaks with a person or a script: the answer
+// on stdout, the conversation on stderr, and nothing that asks, spins or is
+// coloured where no terminal is. Nobody else imports a terminal library.
+package term
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// Streams are where a command reads and writes. Commands embed them.
+type Streams struct {
+	// In is the standard input.
+	In io.Reader
+	// Out is for the answer, which a script reads.
+	Out io.Writer
+	// Err is for the conversation: progress, questions, errors.
+	Err io.Writer
+
+	inTerminal  bool
+	outTerminal bool
+	errTerminal bool
+	noColour    bool
+	getenv      func(string) string
+}
+
+// System returns the streams of this process.
+func System() *Streams {
+	return &Streams{
+		In:          os.Stdin,
+		Out:         os.Stdout,
+		Err:         os.Stderr,
+		inTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
+		outTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+		errTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+		// See https://no-color.org: present and not empty.
+		noColour: os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb",
+		getenv:   os.Getenv,
+	}
+}
+
+// Test returns streams that read in and keep what is written. Terminal makes
+// them behave as if a person sat before them.
+func Test(in string, terminal bool) (s *Streams, out, err *bytes.Buffer) {
+	out, err = &bytes.Buffer{}, &bytes.Buffer{}
+	s = &Streams{
+		In: strings.NewReader(in), Out: out, Err: err,
+		inTerminal: terminal, outTerminal: terminal, errTerminal: terminal,
+		noColour: true,
+		getenv:   func(string) string { return "" },
+	}
+	return s, out, err
+}
+
+// CanAsk reports whether there is a person to answer questions.
+func (s *Streams) CanAsk() bool { return s.inTerminal && s.errTerminal }
+
+// OutTerminal reports whether the answer goes to a person's screen.
+func (s *Streams) OutTerminal() bool { return s.outTerminal }
+
+// ErrTerminal reports whether the conversation goes to a person's screen.
+func (s *Streams) ErrTerminal() bool { return s.errTerminal }
+
+// Getenv returns an environment variable; in tests there is none.
+func (s *Streams) Getenv(key string) string { return s.getenv(key) }
+
+// colourErr reports whether the conversation may be coloured.
+func (s *Streams) colourErr() bool { return s.errTerminal && !s.noColour }
+
+// colourOut reports whether the answer may be coloured.
+func (s *Streams) colourOut() bool { return s.outTerminal && !s.noColour }

@@ -1,0 +1,125 @@
+package term
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/pterm/pterm"
+)
+
+// columnGap is the space between two columns of a table.
+const columnGap = "  "
+
+// Table is rows of text under headings. Columns are as wide as their widest
+// cell, so that cut, awk and people can read them; long cells are never cut.
+type Table struct {
+	heads []string
+	rows  [][]string
+	right map[int]bool
+}
+
+// NewTable returns an empty table with the headings given. A heading that
+// begins with ">" has its column aligned to the right, for numbers.
+func NewTable(heads ...string) *Table {
+	t := &Table{right: map[int]bool{}}
+	for i, h := range heads {
+		if rest, ok := strings.CutPrefix(h, ">"); ok {
+			t.right[i] = true
+			h = rest
+		}
+		t.heads = append(t.heads, h)
+	}
+	return t
+}
+
+// Row adds a row. An empty cell is printed as "-", so that columns can be
+// counted.
+func (t *Table) Row(cells ...any) {
+	row := make([]string, len(t.heads))
+	for i := range row {
+		if i < len(cells) {
+			row[i] = oneLine(fmt.Sprint(cells[i]))
+		}
+		if row[i] == "" {
+			row[i] = "-"
+		}
+	}
+	t.rows = append(t.rows, row)
+}
+
+// Len is the number of rows.
+func (t *Table) Len() int { return len(t.rows) }
+
+// PrintTable writes t as the answer.
+func (s *Streams) PrintTable(t *Table) error {
+	widths := make([]int, len(t.heads))
+	for _, row := range append([][]string{t.heads}, t.rows...) {
+		for i, c := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+		}
+	}
+	var b strings.Builder
+	head := t.line(t.heads, widths)
+	if s.colourOut() {
+		head = pterm.Bold.Sprint(head)
+	}
+	b.WriteString(head + "\n")
+	for _, row := range t.rows {
+		b.WriteString(t.line(row, widths) + "\n")
+	}
+	if _, err := io.WriteString(s.Out, b.String()); err != nil {
+		return fmt.Errorf("print the table: %w", err)
+	}
+	return nil
+}
+
+func (t *Table) line(cells []string, widths []int) string {
+	var b strings.Builder
+	for i, c := range cells {
+		if i > 0 {
+			b.WriteString(columnGap)
+		}
+		pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
+		if t.right[i] {
+			b.WriteString(pad + c)
+		} else {
+			b.WriteString(c + pad)
+		}
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// oneLine keeps what a user or a task named from breaking the table, or the
+// terminal: control characters become spaces.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// PrintPairs writes lines of "name: value" with the values under each other.
+// Pairs with an empty value are left out.
+func (s *Streams) PrintPairs(pairs ...[2]string) error {
+	width := 0
+	for _, p := range pairs {
+		if p[1] != "" {
+			width = max(width, utf8.RuneCountInString(p[0]))
+		}
+	}
+	var b strings.Builder
+	for _, p := range pairs {
+		if p[1] != "" {
+			pad := strings.Repeat(" ", width-utf8.RuneCountInString(p[0]))
+			b.WriteString(p[0] + ":" + pad + " " + oneLine(p[1]) + "\n")
+		}
+	}
+	if _, err := io.WriteString(s.Out, b.String()); err != nil {
+		return fmt.Errorf("print the answer: %w", err)
+	}
+	return nil
+}

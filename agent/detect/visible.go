@@ -1,0 +1,75 @@
+package detect
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// visible keeps the cards that the list names by index, by UUID or by the
+// beginning of one, in the order of the machine. A name that fits nothing is
+// an error: a GPU that fell off the bus should not pass for a wish.
+func visible(cards []card, list string) ([]card, error) {
+	if strings.TrimSpace(list) == "" {
+		return cards, nil
+	}
+	wanted := make([]bool, len(cards))
+	for item := range strings.SplitSeq(list, ",") {
+		item = strings.TrimSpace(item)
+		if item == "-1" || strings.EqualFold(item, "none") {
+			return nil, nil
+		}
+		hit := false
+		for i, c := range cards {
+			if c.is(item) {
+				wanted[i], hit = true, true
+			}
+		}
+		if !hit {
+			return nil, fmt.Errorf("visible_gpus: no GPU is %q (found %d)", item, len(cards))
+		}
+	}
+	var out []card
+	for i, c := range cards {
+		if wanted[i] {
+			out = append(out, c.only(list))
+		}
+	}
+	return out, nil
+}
+
+// is says whether item names the card or one of its parts.
+func (c card) is(item string) bool {
+	if n, err := strconv.Atoi(item); err == nil {
+		return n == c.index
+	}
+	if item != "" && strings.HasPrefix(c.uuid, item) {
+		return true
+	}
+	for _, p := range c.parts {
+		if item != "" && strings.HasPrefix(p.uuid, item) {
+			return true
+		}
+	}
+	return false
+}
+
+// only drops the parts of a split card that the list does not name, unless
+// it names the card as a whole.
+func (c card) only(list string) card {
+	whole := card{index: c.index, uuid: c.uuid}
+	var kept []card
+	for item := range strings.SplitSeq(list, ",") {
+		item = strings.TrimSpace(item)
+		if whole.is(item) {
+			return c
+		}
+		for _, p := range c.parts {
+			if strings.HasPrefix(p.uuid, item) {
+				kept = append(kept, p)
+			}
+		}
+	}
+	c.parts = kept
+	return c
+}

@@ -1,0 +1,120 @@
+package config
+
+import (
+	"regexp"
+
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// AWSProvider launches EC2 instances.
+type AWSProvider struct {
+	Elastic               `yaml:",inline"`
+	Region                string     `yaml:"region" doc:"AWS region; the master's own when empty"`
+	RootVolumeSize        int        `yaml:"root_volume_size" doc:"GB of the root volume, at least 100"`
+	ImageID               string     `yaml:"image_id" doc:"AMI of agents"`
+	TagKey                string     `yaml:"tag_key" doc:"Tag that marks this cluster's agents"`
+	TagValue              string     `yaml:"tag_value" doc:"Value of the tag, unique to this cluster; the master's instance when empty"`
+	InstanceName          string     `yaml:"instance_name" doc:"Name tag of agents"`
+	SSHKeyName            string     `yaml:"ssh_key_name" doc:"EC2 key pair of agents"`
+	NetworkInterface      AWSNetwork `yaml:"network_interface" doc:"Where agents are connected"`
+	Subnets               []string   `yaml:"subnets" doc:"Subnets in order of preference, instead of network_interface.subnet_id"`
+	IAMInstanceProfileARN string     `yaml:"iam_instance_profile_arn" doc:"Instance profile of agents"`
+	InstanceType          string     `yaml:"instance_type" doc:"Instance type of agents"`
+	InstanceTypes         []string   `yaml:"instance_types" doc:"Instance types in order of preference, all with the same slots, instead of instance_type"`
+	InstanceSlots         *int       `yaml:"instance_slots" doc:"Slots of an instance of a type that is not known"`
+	CPUSlotsAllowed       bool       `yaml:"cpu_slots_allowed" doc:"Give an instance without GPUs one slot"`
+	Spot                  Spot       `yaml:"spot" doc:"Use spot instances"`
+	SpotMaxPrice          string     `yaml:"spot_max_price" doc:"Most dollars an hour for a spot instance; the on-demand price when empty"`
+	LogGroup              string     `yaml:"log_group" doc:"CloudWatch log group of agents"`
+	LogStream             string     `yaml:"log_stream" doc:"CloudWatch log stream of agents"`
+	CustomTags            []Tag      `yaml:"custom_tags" doc:"Further tags of agents"`
+}
+
+// AWSNetwork is where instances are connected.
+type AWSNetwork struct {
+	PublicIP        bool   `yaml:"public_ip" doc:"Give instances a public address"`
+	SubnetID        string `yaml:"subnet_id" doc:"Subnet; the default VPC's when empty"`
+	SecurityGroupID string `yaml:"security_group_id" doc:"Security group"`
+}
+
+// Tag is a label of an instance.
+type Tag struct {
+	Key   string `yaml:"key" doc:"Key of the tag"`
+	Value string `yaml:"value" doc:"Value of the tag"`
+}
+
+// SetDefaults makes p the default.
+func (p *AWSProvider) SetDefaults() {
+	*p = AWSProvider{
+		Elastic: DefaultElastic(), RootVolumeSize: 200,
+		TagKey: "managed_by", InstanceName: "determined-ai-agent",
+		NetworkInterface: AWSNetwork{PublicIP: true}, InstanceType: "g4dn.metal",
+	}
+}
+
+// price is what EC2 takes as a price: digits with at most one dot.
+var price = regexp.MustCompile(`^[0-9]+(\.[0-9]+)?$`)
+
+// Validate checks what can be checked without AWS.
+func (p AWSProvider) Validate(path string) document.Errors {
+	var e document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	e.Check(p.RootVolumeSize >= 100, at("root_volume_size"), "must be at least 100 (is %d)", p.RootVolumeSize)
+	e.Check(p.SSHKeyName != "", at("ssh_key_name"), "is required")
+	e.Check(p.TagKey != "", at("tag_key"), "is required")
+	e.Check(len(p.Subnets) == 0 || p.NetworkInterface.SubnetID == "", at("subnets"), "excludes network_interface.subnet_id; keep one")
+	e = append(e, p.validateTypes(path)...)
+	maxPrice, key := p.SpotMaxPrice, "spot_max_price"
+	if p.Spot.MaxPrice != "" {
+		e.Check(maxPrice == "", at(key), "is also given in spot.max_price; keep one")
+		maxPrice, key = p.Spot.MaxPrice, "spot.max_price"
+	}
+	e.Check(maxPrice == "" || price.MatchString(maxPrice), at(key), "must be dollars an hour, digits with one dot (is %q)", maxPrice)
+	e.Check(maxPrice == "" || p.Spot.Enabled, at(key), "has no effect without spot; set spot: true")
+	for i, t := range p.CustomTags {
+		e.Check(t.Key != "", document.Join(document.Index(at("custom_tags"), i), "key"), "is required")
+	}
+	return e
+}
+
+// Types is the instance types in order of preference.
+func (p AWSProvider) Types() []string {
+	if len(p.InstanceTypes) > 0 {
+		return p.InstanceTypes
+	}
+	return []string{p.InstanceType}
+}
+
+// Slots is how many slots an instance of a type has; ok is false when the type is
+// not known and instance_slots does not say.
+func (p AWSProvider) Slots(instanceType string) (slots int, ok bool) {
+	if p.InstanceSlots != nil {
+		return *p.InstanceSlots, true
+	}
+	slots, ok = AWSSlots(instanceType)
+	if ok && slots == 0 && p.CPUSlotsAllowed {
+		return 1, true
+	}
+	return slots, ok
+}
+
+func (p AWSProvider) validateTypes(path string) document.Errors {
+	var e document.Errors
+	if s := p.InstanceSlots; s != nil {
+		e.Check(*s >= 0, document.Join(path, "instance_slots"), "must be at least 0 (is %d)", *s)
+	}
+	first := -1
+	for i, t := range p.Types() {
+		at := document.Join(path, "instance_type")
+		if len(p.InstanceTypes) > 0 {
+			at = document.Index(document.Join(path, "instance_types"), i)
+		}
+		slots, ok := p.Slots(t)
+		e.Check(ok, at, "is not a type whose slots are known; set instance_slots (is %q)", t)
+		if ok && first < 0 {
+			first = slots
+		}
+		e.Check(!ok || slots == first, at, "must have as many slots as the first type (%d, not %d)", slots, first)
+	}
+	return e
+}

@@ -1,0 +1,67 @@
+package config
+
+import (
+	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// The databases a master can keep its state in.
+const (
+	DBEmbedded = "embedded"
+	DBPostgres = "postgres"
+)
+
+// DB is where the master keeps its state.
+type DB struct {
+	Type        string       `yaml:"type" doc:"embedded (a file in data_dir) or postgres; postgres when host or url is set"`
+	URL         secret.Value `yaml:"url" doc:"PostgreSQL connection URL, instead of the settings below"`
+	User        string       `yaml:"user" doc:"PostgreSQL user"`
+	Password    secret.Value `yaml:"password" doc:"PostgreSQL password"`
+	Host        string       `yaml:"host" doc:"PostgreSQL host"`
+	Port        DBPort       `yaml:"port" doc:"PostgreSQL port"`
+	Name        string       `yaml:"name" doc:"PostgreSQL database"`
+	SSLMode     string       `yaml:"ssl_mode" doc:"disable, allow, prefer, require, verify-ca or verify-full"`
+	SSLRootCert string       `yaml:"ssl_root_cert" doc:"CA file for the database's certificate"`
+}
+
+// DefaultDB is the embedded database.
+func DefaultDB() DB { return DB{SSLMode: "disable"} }
+
+// Kind is the type that is meant.
+func (d DB) Kind() string {
+	switch {
+	case d.Type != "":
+		return d.Type
+	case d.Host != "" || !d.URL.IsZero():
+		return DBPostgres
+	default:
+		return DBEmbedded
+	}
+}
+
+// Validate checks that the settings belong to one kind of database.
+func (d DB) Validate(path string) document.Errors {
+	var e document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	if d.Type != "" {
+		e = append(e, oneOf(at("type"), d.Type, []string{DBEmbedded, DBPostgres})...)
+	}
+	e = append(e, oneOf(at("ssl_mode"), d.SSLMode, []string{"disable", "allow", "prefer", "require", "verify-ca", "verify-full"})...)
+	parts := d.Host != "" || d.User != "" || d.Name != "" || d.Port != "" || !d.Password.IsZero()
+	switch {
+	case !d.URL.IsZero() && parts:
+		e.Add(at("url"), "excludes user, password, host, port and name; keep one form")
+	case d.Kind() == DBPostgres && d.URL.IsZero():
+		e.Check(d.Host != "", at("host"), "is required with type postgres, or give url")
+		e.Check(d.Name != "", at("name"), "is required with type postgres")
+		e.Check(d.User != "", at("user"), "is required with type postgres")
+	case d.Kind() == DBEmbedded && (parts || !d.URL.IsZero()):
+		e.Add(path, "has settings of a PostgreSQL server but no host; set db.host, or remove them for the embedded database")
+	}
+	e.Check(d.SSLRootCert == "" || d.SSLMode != "disable", at("ssl_root_cert"), "has no effect with ssl_mode disable; set ssl_mode to verify-full")
+	if d.Port != "" {
+		_, ok := d.Port.Number()
+		e.Check(ok, at("port"), "must be between 1 and 65535 (is %q)", string(d.Port))
+	}
+	return e
+}

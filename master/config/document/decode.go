@@ -1,0 +1,207 @@
+package document
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Defaulter is implemented by structs that are something before the user says
+// anything. SetDefaults is called on each new value before it is decoded.
+type Defaulter interface{ SetDefaults() }
+
+// Unmarshaler is implemented by types that may be written in more than one way.
+// Complaints go to v.
+type Unmarshaler interface{ UnmarshalDocument(v Value) }
+
+// Variant is one shape of a union: the value of its "type" key and the field that
+// holds it, as a pointer to a pointer to a struct.
+type Variant struct {
+	Type  string
+	Field any
+	// Default marks the variant that is meant when there is no "type" key.
+	Default bool
+}
+
+// Union is a struct of which exactly one pointer field is set, chosen by the
+// document's key "type".
+type Union interface{ Variants() []Variant }
+
+// Decode reads the document into the struct that into points to. What the
+// document does not mention keeps the value it has; a caller sets defaults first.
+// All complaints are returned, none for nil.
+func (d *Document) Decode(into any) Errors {
+	dec := &decoder{doc: d}
+	dec.value(d.root, "", reflect.ValueOf(into).Elem())
+	dec.problems.Sort()
+	return dec.problems
+}
+
+type decoder struct {
+	doc      *Document
+	problems Errors
+}
+
+func (d *decoder) complain(n *yaml.Node, path, text, hint string) {
+	p := Problem{File: d.doc.name, Line: n.Line, Path: path, Text: text, Hint: hint}
+	if source := d.doc.sources[n]; source != "" {
+		p.File, p.Line = source, 0
+	}
+	d.problems = append(d.problems, p)
+}
+
+func (d *decoder) value(n *yaml.Node, path string, v reflect.Value) {
+	d.note(n, path)
+	if v.Kind() == reflect.Pointer {
+		d.pointer(n, path, v)
+		return
+	}
+	if isNull(n) { // as good as not mentioned
+		return
+	}
+	switch x := v.Addr().Interface().(type) {
+	case Unmarshaler:
+		x.UnmarshalDocument(Value{node: n, path: path, dec: d})
+		return
+	case Union:
+		d.union(n, path, x)
+		return
+	case encoding.TextUnmarshaler:
+		d.text(n, path, x)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		if d.want(n, path, yaml.MappingNode, "a mapping of keys to values") {
+			d.fields(n, path, v)
+		}
+	case reflect.Slice:
+		d.list(n, path, v)
+	case reflect.Map:
+		d.mapping(n, path, v)
+	default:
+		d.scalar(n, path, v)
+	}
+}
+
+func (d *decoder) note(n *yaml.Node, path string) {
+	d.doc.lines[path] = n.Line
+	if source := d.doc.sources[n]; source != "" {
+		d.doc.paths[path] = source
+	} else if n.Kind == yaml.ScalarNode {
+		d.doc.paths[path] = d.doc.name
+	}
+}
+
+func (d *decoder) want(n *yaml.Node, path string, kind yaml.Kind, what string) bool {
+	if n.Kind != kind {
+		d.complain(n, path, "must be "+what+", is "+describe(n), "")
+	}
+	return n.Kind == kind
+}
+
+func (d *decoder) pointer(n *yaml.Node, path string, v reflect.Value) {
+	if isNull(n) {
+		v.SetZero()
+		return
+	}
+	if v.IsNil() {
+		v.Set(fresh(v.Type().Elem()))
+	}
+	d.value(n, path, v.Elem())
+}
+
+// fresh is a pointer to a new value with its defaults.
+func fresh(t reflect.Type) reflect.Value {
+	p := reflect.New(t)
+	if x, ok := p.Interface().(Defaulter); ok {
+		x.SetDefaults()
+	}
+	return p
+}
+
+// fields decodes a mapping into a struct and complains about keys it lacks.
+func (d *decoder) fields(n *yaml.Node, path string, v reflect.Value) {
+	known := fieldsOf(v)
+	seen := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if !d.key(key, path, seen) {
+			continue
+		}
+		f, ok := known.find(key.Value)
+		if !ok {
+			d.unknown(key, path, known.names())
+			continue
+		}
+		at := Join(path, key.Value)
+		d.value(value, at, f)
+		if d.doc.sources[value] == "" {
+			d.doc.lines[at] = key.Line
+		}
+	}
+}
+
+// key refuses keys that are not text or that were already given.
+func (d *decoder) key(key *yaml.Node, path string, seen map[string]int) bool {
+	if key.Kind != yaml.ScalarNode || key.Tag == "!!null" {
+		d.complain(key, path, "has a key that is "+describe(key)+"; keys must be text", "")
+		return false
+	}
+	if line, twice := seen[key.Value]; twice {
+		d.complain(key, Join(path, key.Value), fmt.Sprintf("is given twice, first in line %d", line), "")
+		return false
+	}
+	seen[key.Value] = key.Line
+	return true
+}
+
+func (d *decoder) unknown(key *yaml.Node, path string, known []string) {
+	hint := ""
+	if k := nearest(key.Value, known); k != "" {
+		hint = "did you mean " + k + "?"
+	} else if len(known) > 0 && len(known) <= 12 {
+		hint = "known here: " + strings.Join(known, ", ")
+	}
+	d.complain(key, Join(path, key.Value), "unknown key", hint)
+}
+
+func (d *decoder) list(n *yaml.Node, path string, v reflect.Value) {
+	if d.doc.sources[n] != "" && n.Kind == yaml.ScalarNode {
+		n = d.doc.splitOverride(n)
+	}
+	if !d.want(n, path, yaml.SequenceNode, "a list") {
+		return
+	}
+	out := reflect.MakeSlice(v.Type(), 0, len(n.Content))
+	for i, child := range n.Content {
+		e := fresh(v.Type().Elem()).Elem()
+		at := Index(path, i)
+		if isNull(child) {
+			d.complain(child, at, "is empty", "remove it or give it a value")
+		} else {
+			d.value(child, at, e)
+		}
+		out = reflect.Append(out, e)
+	}
+	v.Set(out)
+}
+
+func (d *decoder) mapping(n *yaml.Node, path string, v reflect.Value) {
+	if !d.want(n, path, yaml.MappingNode, "a mapping of keys to values") {
+		return
+	}
+	out := reflect.MakeMap(v.Type())
+	seen := map[string]int{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if key := n.Content[i]; d.key(key, path, seen) {
+			e := fresh(v.Type().Elem()).Elem()
+			d.value(n.Content[i+1], Join(path, key.Value), e)
+			out.SetMapIndex(reflect.ValueOf(key.Value).Convert(v.Type().Key()), e)
+		}
+	}
+	v.Set(out)
+}

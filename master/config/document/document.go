@@ -1,0 +1,173 @@
+// Package document reads the YAML files people write for det-deploy: strictly,
+// with every mistake reported at once, each with its line and what was probably
+// meant. It also writes them, with secrets masked or refused. It is a leaf.
+package document
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Limits of one document. A real master.yaml has a few hundred lines; the limits
+// keep a generated or hostile file from eating the machine.
+const (
+	MaxBytes = 4 << 20
+	maxNodes = 200_000
+	maxDepth = 64
+)
+
+// Document is one parsed file whose positions are still known.
+type Document struct {
+	name string
+	root *yaml.Node
+	// lines has the line of every path that was decoded.
+	lines map[string]int
+	// sources names the flag or variable that set a node.
+	sources map[*yaml.Node]string
+	// paths has the source of every leaf that was decoded.
+	paths map[string]string
+}
+
+// Parse reads the one YAML (or JSON) document in data; name is used in messages.
+// An empty document is an empty mapping. The error is Errors.
+func Parse(data []byte, name string) (*Document, error) {
+	d := &Document{
+		name: name, lines: map[string]int{}, sources: map[*yaml.Node]string{}, paths: map[string]string{},
+		root: &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: 1},
+	}
+	if len(data) > MaxBytes {
+		return nil, d.refuse(0, fmt.Sprintf("is larger than %d bytes", MaxBytes))
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(data))
+	var first, second yaml.Node
+	switch err := dec.Decode(&first); {
+	case errors.Is(err, io.EOF):
+		return d, nil
+	case err != nil:
+		return nil, d.syntax(err)
+	}
+	switch err := dec.Decode(&second); {
+	case err == nil:
+		return nil, d.refuse(second.Line, "has a second document; keep one per file")
+	case !errors.Is(err, io.EOF):
+		return nil, d.syntax(err)
+	}
+	if len(first.Content) != 1 {
+		return d, nil
+	}
+	e := expander{left: maxNodes}
+	root := e.expand(first.Content[0], 0)
+	if e.problem != nil {
+		return nil, d.refuse(e.problem.Line, e.problem.Text)
+	}
+	switch {
+	case root.Kind == yaml.MappingNode:
+		d.root = root
+	case isNull(root):
+	default:
+		return nil, d.refuse(root.Line, "must be a mapping of keys to values, is "+describe(root))
+	}
+	return d, nil
+}
+
+// New is an empty document, for configuration that comes from flags alone.
+func New(name string) *Document {
+	d, err := Parse(nil, name)
+	if err != nil { // an empty document always parses
+		panic(err)
+	}
+	return d
+}
+
+// Decode reads data into the struct that into points to, over its defaults.
+func Decode(data []byte, name string, into any) error {
+	d, err := Parse(data, name)
+	if err != nil {
+		return err
+	}
+	return d.Decode(into).Err()
+}
+
+// Name is the name the document was parsed with.
+func (d *Document) Name() string { return d.name }
+
+// Locate fills in file and line of complaints that have only a path: those of the
+// setting itself, or of the nearest enclosing one that the document contains.
+func (d *Document) Locate(problems Errors) Errors {
+	for i := range problems {
+		p := &problems[i]
+		if p.File != "" {
+			continue
+		}
+		p.File = d.name
+		for path := p.Path; ; path = parent(path) {
+			if source, ok := d.paths[path]; ok && source != d.name {
+				p.File, p.Line = source, 0
+				break
+			}
+			if line, ok := d.lines[path]; ok {
+				p.Line = line
+				break
+			}
+			if path == "" {
+				break
+			}
+		}
+	}
+	problems.Sort()
+	return problems
+}
+
+// Source says where the value at path came from: the document's name with its
+// line, the flag or variable that set it, or "" when nothing did.
+func (d *Document) Source(path string) string {
+	for ; path != ""; path = parent(path) {
+		source, ok := d.paths[path]
+		switch {
+		case !ok:
+			continue
+		case source == d.name && d.lines[path] > 0:
+			return fmt.Sprintf("%s:%d", source, d.lines[path])
+		default:
+			return source
+		}
+	}
+	return ""
+}
+
+func parent(path string) string {
+	for i := len(path) - 1; i >= 0; i-- {
+		if path[i] == '.' || path[i] == '[' {
+			return path[:i]
+		}
+	}
+	return ""
+}
+
+func (d *Document) refuse(line int, text string) error {
+	return Errors{{File: d.name, Line: line, Text: text}}
+}
+
+// yamlLine takes the line out of the parser's message, its only carrier.
+var yamlLine = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
+
+func (d *Document) syntax(err error) error {
+	p := Problem{File: d.name, Text: err.Error()}
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		p.Line, _ = strconv.Atoi(m[1]) // no line is line 0
+		p.Text = "is not valid YAML: " + m[2]
+	}
+	return Errors{p}
+}
+
+// Given reports whether the document, a flag or a variable mentions a path.
+func (d *Document) Given(path string) bool {
+	_, ok := d.lines[path]
+	return ok
+}

@@ -1,0 +1,78 @@
+package document
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Duration is a length of time written with its unit: "20m", "1h30m".
+type Duration time.Duration
+
+// UnmarshalDocument reads the duration.
+func (d *Duration) UnmarshalDocument(v Value) {
+	if v.IsNumber() {
+		v.Complain("must be a duration with a unit, is the number "+v.Text(), fmt.Sprintf("write %ss for seconds", v.Text()))
+		return
+	}
+	var s string
+	if v.Decode(&s) {
+		read(v, s, (*time.Duration)(d))
+	}
+}
+
+// String writes "20m" rather than "20m0s".
+func (d Duration) String() string {
+	s := time.Duration(d).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// MarshalDocument writes the duration with its unit.
+func (d Duration) MarshalDocument() any { return d.String() }
+
+// Seconds is a length of time that older files write as a bare number of seconds;
+// a unit may be given as well.
+type Seconds time.Duration
+
+// UnmarshalDocument reads a number of seconds or a duration with its unit.
+func (s *Seconds) UnmarshalDocument(v Value) {
+	if n, err := strconv.ParseInt(v.Text(), 10, 64); v.IsText() && err == nil {
+		if limit := int64(1<<63-1) / int64(time.Second); n > limit || n < -limit {
+			v.Complain("is too long: "+v.Text()+" seconds", "")
+			return
+		}
+		*s = Seconds(time.Duration(n) * time.Second)
+		return
+	}
+	var text string
+	if v.Decode(&text) {
+		read(v, text, (*time.Duration)(s))
+	}
+}
+
+// String writes the duration with its unit.
+func (s Seconds) String() string { return Duration(s).String() }
+
+// MarshalDocument writes whole seconds as a number, as older readers expect.
+func (s Seconds) MarshalDocument() any {
+	if d := time.Duration(s); d%time.Second == 0 {
+		return int64(d / time.Second)
+	}
+	return s.String()
+}
+
+func read(v Value, text string, into *time.Duration) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		v.Complain(fmt.Sprintf("is not a duration: %q", text), `write a number with its unit, as in "90s", "20m" or "1h30m"`)
+		return
+	}
+	*into = d
+}

@@ -1,0 +1,173 @@
+package document
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Map is a mapping of a document that may be rearranged before it is decoded:
+// how old forms become new ones while every value keeps its line.
+type Map struct{ node *yaml.Node }
+
+// Node is a value that is being moved.
+type Node struct{ node *yaml.Node }
+
+// Root is the document's outermost mapping.
+func (d *Document) Root() Map { return Map{d.root} }
+
+// NewMap is an empty mapping that stands where n stood.
+func NewMap(n Node) Map {
+	return Map{&yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: n.node.Line}}
+}
+
+// NewText is a text that stands where n stood.
+func NewText(n Node, s string) Node {
+	return Node{&yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s, Line: n.node.Line}}
+}
+
+// NewList is a list of items that stands where the first of them stood.
+func NewList(items ...Node) Node {
+	n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+	for _, item := range items {
+		n.Content = append(n.Content, item.node)
+		n.Line = n.Content[0].Line
+	}
+	return Node{n}
+}
+
+// Keys are the text keys in their order.
+func (m Map) Keys() []string {
+	var out []string
+	for i := 0; i+1 < len(m.node.Content); i += 2 {
+		out = append(out, m.node.Content[i].Value)
+	}
+	return out
+}
+
+// Has reports whether the key is there.
+func (m Map) Has(key string) bool { return m.at(key) >= 0 }
+
+// Get is the value of a key.
+func (m Map) Get(key string) (Node, bool) {
+	if i := m.at(key); i >= 0 {
+		return Node{m.node.Content[i+1]}, true
+	}
+	return Node{}, false
+}
+
+// Take removes a key and returns its value.
+func (m Map) Take(key string) (Node, bool) {
+	i := m.at(key)
+	if i < 0 {
+		return Node{}, false
+	}
+	n := Node{m.node.Content[i+1]}
+	m.node.Content = append(m.node.Content[:i:i], m.node.Content[i+2:]...)
+	return n, true
+}
+
+// Put adds a key; the line of its value becomes the key's.
+func (m Map) Put(key string, value Node) {
+	k := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key, Line: value.node.Line}
+	m.node.Content = append(m.node.Content, k, value.node)
+}
+
+// Rename changes a key and keeps its place. It reports whether the key was there.
+func (m Map) Rename(from, to string) bool {
+	i := m.at(from)
+	if i >= 0 {
+		m.node.Content[i].Value = to
+	}
+	return i >= 0
+}
+
+// Line is the line of a key, 0 when it is not there.
+func (m Map) Line(key string) int {
+	if i := m.at(key); i >= 0 {
+		return m.node.Content[i].Line
+	}
+	return 0
+}
+
+// Node is the mapping as a value.
+func (m Map) Node() Node { return Node(m) }
+
+func (m Map) at(key string) int {
+	for i := 0; i+1 < len(m.node.Content); i += 2 {
+		if k := m.node.Content[i]; k.Kind == yaml.ScalarNode && k.Value == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// Map is the value as a mapping; ok is false when it is something else.
+func (n Node) Map() (Map, bool) {
+	return Map(n), n.node.Kind == yaml.MappingNode
+}
+
+// List is the entries of a list, none when the value is something else.
+func (n Node) List() []Node {
+	var out []Node
+	for _, c := range n.node.Content {
+		if n.node.Kind == yaml.SequenceNode {
+			out = append(out, Node{c})
+		}
+	}
+	return out
+}
+
+// Text is the value of a single word or number, "" when it is something else.
+func (n Node) Text() string {
+	if n.node.Kind != yaml.ScalarNode {
+		return ""
+	}
+	return n.node.Value
+}
+
+// Line is where the value stands.
+func (n Node) Line() int { return n.node.Line }
+
+// Set puts a value that came from a flag or variable, named by source, at a path
+// of keys ("db.user"), over what the document says. The value is text; decoding
+// reads it as whatever the setting is, a list being separated by commas.
+func (d *Document) Set(path, value, source string) *Problem {
+	m := d.Root()
+	keys := strings.Split(path, ".")
+	for _, key := range keys[:len(keys)-1] {
+		child, ok := m.Get(key)
+		if !ok || isNull(child.node) {
+			m.Take(key)
+			child = Node{&yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}}
+			m.Put(key, child)
+		}
+		if m, ok = child.Map(); !ok {
+			return &Problem{File: source, Path: path, Text: fmt.Sprintf("cannot be set: %s is %s in %s", key, describe(child.node), d.name)}
+		}
+	}
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
+	d.sources[n] = source
+	for m.Has(keys[len(keys)-1]) {
+		m.Take(keys[len(keys)-1])
+	}
+	m.Put(keys[len(keys)-1], Node{n})
+	return nil
+}
+
+// splitOverride makes the list that a flag gave separated by commas.
+func (d *Document) splitOverride(n *yaml.Node) *yaml.Node {
+	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+	for part := range strings.SplitSeq(n.Value, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			c := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: part}
+			d.sources[c] = d.sources[n]
+			list.Content = append(list.Content, c)
+		}
+	}
+	return list
+}
+
+// IsNull reports whether nothing stands there.
+func (n Node) IsNull() bool { return isNull(n.node) }

@@ -1,0 +1,213 @@
+package document
+
+import (
+	"bytes"
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Marshaler is implemented by types that are written differently from how they
+// are built; what it returns is written in their place.
+type Marshaler interface{ MarshalDocument() any }
+
+// Show is the whole of a configuration, defaults included, as JSON-able maps with
+// the keys of the document and every secret concealed.
+func Show(v any) map[string]any {
+	out := map[string]any{}
+	e := encoder{secret: Concealed.Conceal}
+	if err := e.value(reflect.ValueOf(v), reflect.Value{}, "").Decode(&out); err != nil {
+		panic(err) // the tree is of our own making
+	}
+	return out
+}
+
+// Marshal writes v as YAML, leaving out what is as it is by default, so that
+// reading it gives v again. A secret that is not a reference is refused; a file
+// that may contain one is written by MarshalWithSecrets.
+func Marshal(v any) ([]byte, error) {
+	e := encoder{secret: Concealed.Disclose, compact: true, refuse: true}
+	return e.yaml(v)
+}
+
+// MarshalWithSecrets is Marshal for a file that only its owner can read.
+func MarshalWithSecrets(v any) ([]byte, error) {
+	e := encoder{secret: Concealed.Disclose, compact: true}
+	return e.yaml(v)
+}
+
+// Setting is one line of a configuration that is shown with its sources.
+type Setting struct {
+	Path   string `json:"path"`
+	Value  string `json:"value"`
+	Source string `json:"source"`
+}
+
+// Settings lists every scalar of v in order, secrets concealed.
+func Settings(v any) []Setting {
+	e := encoder{secret: Concealed.Conceal}
+	var out []Setting
+	var walk func(n *yaml.Node, path string)
+	walk = func(n *yaml.Node, path string) {
+		for i := range n.Content {
+			switch {
+			case n.Kind == yaml.SequenceNode:
+				walk(n.Content[i], Index(path, i))
+			case i%2 == 1:
+				walk(n.Content[i], Join(path, n.Content[i-1].Value))
+			}
+		}
+		if n.Kind == yaml.ScalarNode {
+			out = append(out, Setting{Path: path, Value: n.Value})
+		}
+	}
+	walk(e.value(reflect.ValueOf(v), reflect.Value{}, ""), "")
+	return out
+}
+
+type encoder struct {
+	secret   func(Concealed) string
+	compact  bool
+	refuse   bool
+	problems Errors
+}
+
+func (e *encoder) yaml(v any) ([]byte, error) {
+	n := e.value(reflect.ValueOf(v), fresh(reflect.Indirect(reflect.ValueOf(v)).Type()).Elem(), "")
+	if err := e.problems.Err(); err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	if err := enc.Encode(n); err != nil {
+		return nil, fmt.Errorf("write YAML: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// value writes v; base is what a reader would have without it, or invalid.
+func (e *encoder) value(v, base reflect.Value, path string) *yaml.Node {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		if v.IsNil() {
+			return null()
+		}
+		if base.IsValid() && base.Kind() == reflect.Pointer {
+			base = base.Elem()
+		}
+		v = v.Elem()
+	}
+	if !v.CanAddr() {
+		a := reflect.New(v.Type()).Elem()
+		a.Set(v)
+		v = a
+	}
+	switch x := v.Addr().Interface().(type) {
+	case Concealed:
+		return e.concealed(x, path)
+	case Marshaler:
+		return e.value(reflect.ValueOf(x.MarshalDocument()), reflect.Value{}, path)
+	case Union:
+		return e.union(x, path)
+	case encoding.TextMarshaler:
+		s, err := x.MarshalText()
+		if err != nil {
+			e.problems.Add(path, "cannot be written: %v", err)
+		}
+		return scalar(string(s))
+	}
+	switch v.Kind() {
+	case reflect.Invalid:
+		return null()
+	case reflect.Struct:
+		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		e.fields(n, v, base, path)
+		return n
+	case reflect.Slice:
+		n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+		for i := range v.Len() {
+			n.Content = append(n.Content, e.value(v.Index(i), fresh(v.Type().Elem()).Elem(), Index(path, i)))
+		}
+		return n
+	case reflect.Map:
+		return e.mapping(v, path)
+	default:
+		return scalar(v.Interface())
+	}
+}
+
+func (e *encoder) concealed(x Concealed, path string) *yaml.Node {
+	if x.IsZero() {
+		return scalar("")
+	}
+	if e.refuse && x.Conceal() == Masked {
+		e.problems.Add(path, "is a secret and not a reference to one, so it is not written")
+	}
+	return scalar(e.secret(x))
+}
+
+func (e *encoder) fields(n *yaml.Node, v, base reflect.Value, path string) {
+	var defaults fields
+	if base.IsValid() {
+		defaults = fieldsOf(base)
+	}
+	for i, f := range fieldsOf(v) {
+		var d reflect.Value
+		if defaults != nil {
+			d = defaults[i].value
+		}
+		if e.compact && d.IsValid() && reflect.DeepEqual(f.value.Interface(), d.Interface()) {
+			continue
+		}
+		if d.IsValid() && d.Kind() == reflect.Pointer && d.IsNil() {
+			d = fresh(d.Type().Elem())
+		}
+		put(n, f.key, e.value(f.value, d, Join(path, f.key)))
+	}
+}
+
+func (e *encoder) union(u Union, path string) *yaml.Node {
+	for _, v := range u.Variants() {
+		field := reflect.ValueOf(v.Field).Elem()
+		if field.IsNil() {
+			continue
+		}
+		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+		put(n, typeKey, scalar(v.Type))
+		e.fields(n, field.Elem(), fresh(field.Type().Elem()).Elem(), path)
+		return n
+	}
+	return null()
+}
+
+func (e *encoder) mapping(v reflect.Value, path string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
+	keys := v.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int {
+		if a.String() < b.String() {
+			return -1
+		}
+		return 1
+	})
+	for _, k := range keys {
+		put(n, k.String(), e.value(v.MapIndex(k), reflect.Value{}, Join(path, k.String())))
+	}
+	return n
+}
+
+func put(n *yaml.Node, key string, value *yaml.Node) {
+	n.Content = append(n.Content, scalar(key), value)
+}
+
+func null() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"} }
+
+func scalar(v any) *yaml.Node {
+	n := &yaml.Node{}
+	if err := n.Encode(v); err != nil { // scalars only
+		panic(err)
+	}
+	return n
+}

@@ -1,0 +1,42 @@
+package document
+
+import "strings"
+
+// nearest returns the known key that key was probably meant to be, or "".
+func nearest(key string, known []string) string {
+	best, bestAt := "", max(2, len(key)/3)+1
+	for _, k := range known {
+		if d := distance(fold(key), fold(k)); d < bestAt {
+			best, bestAt = k, d
+		}
+	}
+	return best
+}
+
+// fold makes maxInstances, max-instances and max_instances the same word.
+func fold(s string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s))
+}
+
+// distance is the number of insertions, deletions and substitutions (Levenshtein)
+// between a and b, of which only the first 64 bytes are looked at.
+func distance(a, b string) int {
+	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,107 @@
+package document
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Problem is one complaint about one place of a document.
+type Problem struct {
+	// File is the document's name, or the flag or variable a value came from.
+	File string `json:"file,omitempty"`
+	// Line counts from 1; 0 means that the place has no line.
+	Line int `json:"line,omitempty"`
+	// Path names the setting: "resource_pools[0].max_instances".
+	Path string `json:"path,omitempty"`
+	// Text is the rule that is broken, with what was found.
+	Text string `json:"text"`
+	// Hint is what to write instead; it may be empty.
+	Hint string `json:"hint,omitempty"`
+}
+
+// String reads as "master.yaml:4: resource_pools[0].pool_name: is required".
+func (p Problem) String() string {
+	var b strings.Builder
+	if p.File != "" {
+		b.WriteString(p.File)
+		if p.Line > 0 {
+			fmt.Fprintf(&b, ":%d", p.Line)
+		}
+		b.WriteString(": ")
+	}
+	if p.Path != "" {
+		b.WriteString(p.Path + ": ")
+	}
+	b.WriteString(p.Text)
+	if p.Hint != "" {
+		b.WriteString(" (" + p.Hint + ")")
+	}
+	return b.String()
+}
+
+// Errors is every complaint about a document, in the order of its lines.
+type Errors []Problem
+
+// Error prints one complaint a line.
+func (e Errors) Error() string {
+	lines := make([]string, len(e))
+	for i, p := range e {
+		lines[i] = p.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// JSON is the complaints as a JSON array, for --output json.
+func (e Errors) JSON() []byte {
+	if e == nil {
+		e = Errors{}
+	}
+	data, err := json.MarshalIndent([]Problem(e), "", "  ")
+	if err != nil { // strings and ints only
+		panic(err)
+	}
+	return data
+}
+
+// Err is nil when there is nothing to complain about.
+func (e Errors) Err() error {
+	if len(e) == 0 {
+		return nil
+	}
+	return e
+}
+
+// Add appends a complaint about path; Locate fills in its file and line.
+func (e *Errors) Add(path, format string, args ...any) {
+	*e = append(*e, Problem{Path: path, Text: fmt.Sprintf(format, args...)})
+}
+
+// Check appends a complaint about path unless ok.
+func (e *Errors) Check(ok bool, path, format string, args ...any) {
+	if !ok {
+		e.Add(path, format, args...)
+	}
+}
+
+// Sort orders by line, keeping the order of complaints about one line.
+func (e Errors) Sort() {
+	slices.SortStableFunc(e, func(a, b Problem) int {
+		if a.File != b.File {
+			return strings.Compare(a.File, b.File)
+		}
+		return a.Line - b.Line
+	})
+}
+
+// Join appends a key to a path.
+func Join(path, key string) string {
+	if path == "" {
+		return key
+	}
+	return path + "." + key
+}
+
+// Index appends a position in a list to a path.
+func Index(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }

@@ -1,0 +1,133 @@
+package document
+
+import (
+	"encoding"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Entry is one key of a document as the reference describes it.
+type Entry struct {
+	// Path has "[]" for any entry of a list, "<name>" for any key of a map, and
+	// "(aws)" after a union for the keys that only this type has.
+	Path    string
+	Kind    string
+	Default string
+	Doc     string
+}
+
+// Shaper is implemented by types whose written form is not that of their Go type.
+type Shaper interface{ DocumentShape() string }
+
+// Reference lists every key that v, a struct with its defaults, can have.
+func Reference(v any) []Entry {
+	p := reflect.New(reflect.TypeOf(v))
+	p.Elem().Set(reflect.ValueOf(v))
+	r := reference{}
+	r.fields(p.Elem(), "")
+	return r.entries
+}
+
+type reference struct {
+	entries []Entry
+	open    []reflect.Type
+}
+
+func (r *reference) fields(v reflect.Value, path string) {
+	if slices.Contains(r.open, v.Type()) { // a type that contains itself is described once
+		return
+	}
+	r.open = append(r.open, v.Type())
+	for _, f := range fieldsOf(v) {
+		at := Join(path, f.key)
+		kind, inner, suffix := shape(f.value)
+		r.entries = append(r.entries, Entry{Path: at, Kind: kind, Default: shownDefault(f.value, kind), Doc: f.doc})
+		r.inside(inner, at+suffix)
+	}
+	r.open = r.open[:len(r.open)-1]
+}
+
+// inside lists the keys below a value that has some.
+func (r *reference) inside(v reflect.Value, path string) {
+	if !v.IsValid() {
+		return
+	}
+	if u, ok := v.Addr().Interface().(Union); ok {
+		for _, variant := range u.Variants() {
+			field := reflect.ValueOf(variant.Field).Elem()
+			if field.IsNil() {
+				field = fresh(field.Type().Elem())
+			}
+			r.fields(field.Elem(), path+"("+variant.Type+")")
+		}
+		return
+	}
+	if v.Kind() == reflect.Struct {
+		r.fields(v, path)
+	}
+}
+
+// shape names what is written for a field, and finds the struct inside it.
+func shape(v reflect.Value) (kind string, inner reflect.Value, suffix string) {
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			v = fresh(v.Type().Elem())
+		}
+		return shape(v.Elem())
+	}
+	switch x := v.Addr().Interface().(type) {
+	case Shaper:
+		return x.DocumentShape(), reflect.Value{}, ""
+	case Concealed:
+		return "secret", reflect.Value{}, ""
+	case Union:
+		var types []string
+		for _, variant := range x.Variants() {
+			types = append(types, variant.Type)
+		}
+		return "type: " + strings.Join(types, ", "), v, ""
+	case encoding.TextUnmarshaler:
+		return "text", reflect.Value{}, ""
+	}
+	switch v.Kind() { //nolint:exhaustive // the kinds that documents have
+	case reflect.Struct:
+		return "mapping", v, ""
+	case reflect.Slice:
+		k, in, s := shape(fresh(v.Type().Elem()).Elem())
+		return "list of " + k, in, "[]" + s
+	case reflect.Map:
+		k, in, s := shape(fresh(v.Type().Elem()).Elem())
+		return "map of " + k, in, ".<name>" + s
+	case reflect.Bool:
+		return "true or false", reflect.Value{}, ""
+	case reflect.Int, reflect.Int64:
+		return "whole number", reflect.Value{}, ""
+	case reflect.Float64:
+		return "number", reflect.Value{}, ""
+	}
+	return "text", reflect.Value{}, ""
+}
+
+func shownDefault(v reflect.Value, kind string) string {
+	if v.Kind() == reflect.Pointer && v.IsNil() || strings.HasPrefix(kind, "type: ") || kind == "mapping" {
+		return ""
+	}
+	e := encoder{secret: Concealed.Conceal}
+	n := e.value(v, reflect.Value{}, "")
+	if n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
+		return n.Value
+	}
+	return ""
+}
+
+// DocumentShape names the written form.
+func (Duration) DocumentShape() string { return "duration" }
+
+// DocumentShape names the written form.
+func (Seconds) DocumentShape() string { return "seconds or duration" }
+
+// DocumentShape names the written form.
+func (Raw) DocumentShape() string { return "raw" }

@@ -1,0 +1,68 @@
+package config
+
+import "github.com/det-deploy/det-deploy/master/config/document"
+
+// KubernetesRM runs tasks as pods.
+type KubernetesRM struct {
+	ClusterName              string `yaml:"cluster_name" doc:"Name of this resource manager"`
+	DefaultPools             `yaml:",inline"`
+	DefaultNamespace         string                  `yaml:"default_namespace" doc:"Namespace of tasks"`
+	MaxSlotsPerPod           *int                    `yaml:"max_slots_per_pod" doc:"Slots of one pod; larger tasks get several pods"`
+	SlotType                 string                  `yaml:"slot_type" doc:"cuda (or gpu), rocm or cpu"`
+	SlotResourceRequests     SlotRequests            `yaml:"slot_resource_requests" doc:"What one slot asks for"`
+	MasterServiceName        string                  `yaml:"master_service_name" doc:"Service of the master; set by the chart"`
+	DefaultScheduler         string                  `yaml:"default_scheduler" doc:"empty or coscheduler"`
+	KubeconfigPath           string                  `yaml:"kubeconfig_path" doc:"Kubeconfig file; the pod's own account when empty"`
+	MasterScheme             string                  `yaml:"determined_master_scheme" doc:"Scheme of the address given to tasks"`
+	MasterHost               string                  `yaml:"determined_master_host" doc:"Host of the address given to tasks"`
+	MasterPort               int                     `yaml:"determined_master_port" doc:"Port of the address given to tasks"`
+	LeaveKubernetesResources bool                    `yaml:"leave_kubernetes_resources" doc:"Keep what tasks leave behind, for debugging"`
+	InternalTaskGateway      *TaskGateway            `yaml:"internal_task_gateway" doc:"Reach tasks through a gateway"`
+	Metadata                 map[string]document.Raw `yaml:"metadata" doc:"Shown in the API as it is"`
+}
+
+// SlotRequests is what one slot asks for.
+type SlotRequests struct {
+	CPU float64 `yaml:"cpu" doc:"CPUs of one slot with slot_type cpu"`
+}
+
+// TaskGateway is a gateway in front of tasks.
+type TaskGateway struct {
+	Name      string `yaml:"gateway_name" doc:"Name of the gateway"`
+	Namespace string `yaml:"gateway_namespace" doc:"Namespace of the gateway"`
+	IP        string `yaml:"gateway_ip" doc:"Address of the gateway"`
+	PortStart int    `yaml:"gateway_port_range_start" doc:"First port, at least 1025"`
+	PortEnd   int    `yaml:"gateway_port_range_end" doc:"Last port, at most 65535"`
+}
+
+// SetDefaults makes r the default.
+func (r *KubernetesRM) SetDefaults() {
+	*r = KubernetesRM{
+		ClusterName: "default", DefaultPools: DefaultPools{Aux: "default", Compute: "default"},
+		DefaultNamespace: "default", SlotType: "cuda",
+	}
+}
+
+// SetDefaults gives the gateway the ports that Kubernetes does not use itself.
+func (g *TaskGateway) SetDefaults() { *g = TaskGateway{PortStart: 32768, PortEnd: 65535} }
+
+// Validate checks what can be checked without the cluster.
+func (r KubernetesRM) Validate(path string) document.Errors {
+	at := func(key string) string { return document.Join(path, key) }
+	e := oneOf(at("slot_type"), r.SlotType, []string{"cuda", "gpu", "rocm", "cpu"})
+	e = append(e, oneOf(at("default_scheduler"), r.DefaultScheduler, []string{"", "coscheduler"})...)
+	e.Check(r.SlotType != "cpu" || r.SlotResourceRequests.CPU > 0, at("slot_resource_requests.cpu"), "must be more than 0 with slot_type cpu (is %v)", r.SlotResourceRequests.CPU)
+	if r.MaxSlotsPerPod != nil {
+		e.Check(*r.MaxSlotsPerPod >= 0, at("max_slots_per_pod"), "must be at least 0 (is %d)", *r.MaxSlotsPerPod)
+	}
+	e.Check(r.MasterPort >= 0 && r.MasterPort <= 65535, at("determined_master_port"), "must be between 0 and 65535 (is %d)", r.MasterPort)
+	if g := r.InternalTaskGateway; g != nil {
+		at := func(key string) string { return document.Join(path, "internal_task_gateway."+key) }
+		e.Check(g.Name != "", at("gateway_name"), "is required")
+		e.Check(g.Namespace != "", at("gateway_namespace"), "is required")
+		e.Check(g.IP != "", at("gateway_ip"), "is required")
+		e.Check(g.PortStart >= 1025 && g.PortStart <= 65535, at("gateway_port_range_start"), "must be between 1025 and 65535 (is %d)", g.PortStart)
+		e.Check(g.PortEnd >= g.PortStart && g.PortEnd <= 65535, at("gateway_port_range_end"), "must be between gateway_port_range_start and 65535 (is %d)", g.PortEnd)
+	}
+	return e
+}

@@ -1,0 +1,82 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// Warning is something that is accepted and does not do what its author may
+// expect.
+type Warning = document.Problem
+
+// Loaded is a configuration with what is known of its origin.
+type Loaded struct {
+	Master   Master
+	Warnings []Warning
+	// Document knows the line, flag or variable of each setting.
+	Document *document.Document
+}
+
+// Load reads the first of files that exists and puts what was given by flag and
+// environment over it. With no files named it looks in Paths and is content with
+// none; a file that is named must exist. The error is document.Errors when the
+// configuration is wrong, with every complaint.
+func Load(files []string, given []document.Given) (Master, []Warning, error) {
+	l, err := LoadDocument(files, given)
+	return l.Master, l.Warnings, err
+}
+
+// LoadDocument is Load for those who show where settings come from.
+func LoadDocument(files []string, given []document.Given) (Loaded, error) {
+	d, err := open(files)
+	if err != nil {
+		return Loaded{}, err
+	}
+	return read(d, given)
+}
+
+// Parse reads a configuration from memory; name is used in messages.
+func Parse(data []byte, name string) (Master, []Warning, error) {
+	d, err := document.Parse(data, name)
+	if err != nil {
+		return Master{}, nil, err
+	}
+	l, err := read(d, nil)
+	return l.Master, l.Warnings, err
+}
+
+func open(files []string) (*document.Document, error) {
+	named := len(files) > 0
+	if !named {
+		files = Paths()
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err == nil {
+			return document.Parse(data, file)
+		}
+		if !errors.Is(err, fs.ErrNotExist) || named && file == files[len(files)-1] {
+			return nil, fmt.Errorf("read master configuration: %w", err)
+		}
+	}
+	return document.New("master.yaml"), nil
+}
+
+// read translates old forms, applies what was given, decodes and validates.
+func read(d *document.Document, given []document.Given) (Loaded, error) {
+	warnings, problems := translate(d)
+	problems = append(problems, d.Apply(given)...)
+	m := DefaultMaster()
+	problems = append(problems, d.Decode(&m)...)
+	m.fill()
+	if len(problems) == 0 { // a value that was not read breaks rules it is not to blame for
+		problems = d.Locate(m.Validate(""))
+	}
+	problems.Sort()
+	warnings = append(warnings, d.Locate(m.Warnings(d.Given))...)
+	return Loaded{Master: m, Warnings: warnings, Document: d}, problems.Err()
+}

@@ -1,0 +1,37 @@
+package config
+
+import (
+	"errors"
+
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// LocalProvider launches agents as processes of this machine.
+type LocalProvider struct {
+	Elastic         `yaml:",inline"`
+	ArtificialSlots int               `yaml:"artificial_slots" doc:"Slots of each agent"`
+	StartDelay      document.Duration `yaml:"start_delay" doc:"Wait before an agent starts, as a booting machine would"`
+	FailureRate     float64           `yaml:"failure_rate" doc:"Share of launches that fail, 0 to 1, for trying out what happens then"`
+}
+
+// SetDefaults makes p the default.
+func (p *LocalProvider) SetDefaults() {
+	*p = LocalProvider{Elastic: DefaultElastic(), ArtificialSlots: 1}
+}
+
+// Validate checks the numbers.
+func (p LocalProvider) Validate(path string) document.Errors {
+	var e document.Errors
+	e.Check(p.ArtificialSlots >= 0, document.Join(path, "artificial_slots"), "must be at least 0 (is %d)", p.ArtificialSlots)
+	e.Check(p.StartDelay >= 0, document.Join(path, "start_delay"), "must be at least 0 (is %v)", p.StartDelay)
+	e.Check(p.FailureRate >= 0 && p.FailureRate <= 1, document.Join(path, "failure_rate"), "must be between 0 and 1 (is %v)", p.FailureRate)
+	return e
+}
+
+// jsonObject refuses a raw part that is not a mapping.
+func jsonObject(data []byte) error {
+	if len(data) == 0 || data[0] != '{' {
+		return errors.New("must be a mapping")
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+// Package config is master.yaml: its settings with their defaults and rules, the
+// old forms it still reads, and what of it is not built yet. It is a leaf.
+package config
+
+import (
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// Master is a whole master.yaml.
+type Master struct {
+	ConfigFile string `yaml:"config_file" doc:"File that was read, or is to be read when set by flag or environment"`
+	Log        Log    `yaml:"log" doc:"What the master logs about itself"`
+	Port       int    `yaml:"port" doc:"Port for the API, agents and tasks; 0 means 8443 with TLS and 8080 without"`
+	Root       string `yaml:"root" doc:"Directory of a web UI's static files; none is shipped"`
+	DataDir    string `yaml:"data_dir" doc:"Directory of the embedded database, the cluster's keys and certificates"`
+	DB         DB     `yaml:"db" doc:"Where the master keeps its state"`
+	Cache      Cache  `yaml:"cache" doc:"Where the master caches files"`
+
+	TensorboardTimeout document.Seconds  `yaml:"tensorboard_timeout" doc:"How long a TensorBoard may be idle before it is stopped"`
+	NotebookTimeout    *document.Seconds `yaml:"notebook_timeout" doc:"How long a notebook may be idle before it is stopped; never when absent"`
+
+	ClusterName string `yaml:"cluster_name" doc:"Name shown to users"`
+	EnableCORS  bool   `yaml:"enable_cors" doc:"Let browsers on other sites call the API"`
+	LaunchError bool   `yaml:"launch_error" doc:"Refuse a task that can never fit instead of warning"`
+
+	Security        Security        `yaml:"security" doc:"Users, TLS and authorization"`
+	Telemetry       Telemetry       `yaml:"telemetry" doc:"What is reported to others"`
+	Observability   Observability   `yaml:"observability" doc:"Metrics endpoints"`
+	Logging         Logging         `yaml:"logging" doc:"Where task logs are stored"`
+	RetentionPolicy RetentionPolicy `yaml:"retention_policy" doc:"When task logs are deleted"`
+	Webhooks        Webhooks        `yaml:"webhooks" doc:"Calls to other systems on task events"`
+
+	FeatureSwitches []string `yaml:"feature_switches" doc:"Switches of Determined 0.38.1; prevent_blank_password is the default here"`
+	ReservedPorts   []int    `yaml:"reserved_ports" doc:"Ports never given to tasks automatically"`
+
+	CheckpointStorage     *CheckpointStorage    `yaml:"checkpoint_storage" doc:"Where experiments store checkpoints unless they say otherwise"`
+	TaskContainerDefaults TaskContainerDefaults `yaml:"task_container_defaults" doc:"What each task container gets unless its configuration says otherwise"`
+
+	ResourceManager            ResourceManager             `yaml:"resource_manager" doc:"Who runs tasks"`
+	ResourcePools              []Pool                      `yaml:"resource_pools" doc:"Groups of equal agents"`
+	AdditionalResourceManagers []AdditionalResourceManager `yaml:"additional_resource_managers" doc:"Further Kubernetes clusters"`
+
+	UICustomization *UICustomization `yaml:"ui_customization" doc:"Logo of the web UI"`
+	Integrations    Integrations     `yaml:"integrations" doc:"Other systems"`
+	SCIM            *SCIM            `yaml:"scim" doc:"User provisioning by an identity provider"`
+	SAML            *SAML            `yaml:"saml" doc:"Sign-on by SAML"`
+	OIDC            *OIDC            `yaml:"oidc" doc:"Sign-on by OpenID Connect"`
+	DetCloud        *DetCloud        `yaml:"det_cloud" doc:"Settings of the hosted product"`
+	Internal        Internal         `yaml:"__internal" doc:"Settings without promise of stability"`
+}
+
+// Paths are where a master.yaml is looked for when none is named: today's place,
+// then those of the images of older releases.
+func Paths() []string {
+	return []string{
+		"/etc/determined/master.yaml",
+		"/usr/local/determined/etc/master.yaml",
+		"/usr/local/pedl/etc/master.yaml",
+	}
+}
+
+// DefaultMaster is what a master is before the user says anything.
+func DefaultMaster() Master {
+	return Master{
+		ConfigFile:            "/etc/determined/master.yaml",
+		Log:                   DefaultLog(),
+		Root:                  "/usr/share/determined/master",
+		DataDir:               "/var/lib/determined",
+		DB:                    DefaultDB(),
+		Cache:                 Cache{Dir: "/var/cache/determined"},
+		TensorboardTimeout:    document.Seconds(5 * time.Minute),
+		LaunchError:           true,
+		Security:              DefaultSecurity(),
+		Telemetry:             DefaultTelemetry(),
+		Observability:         Observability{EnablePrometheus: true},
+		Logging:               Logging{Default: &DefaultLogging{}},
+		TaskContainerDefaults: DefaultTaskContainer(),
+		ResourceManager:       DefaultResourceManager(),
+	}
+}
+
+// SetDefaults makes m the default master.
+func (m *Master) SetDefaults() { *m = DefaultMaster() }
+
+// fill completes what depends on other settings.
+func (m *Master) fill() {
+	if m.ResourcePools == nil {
+		m.ResourcePools = []Pool{DefaultPool("default")}
+	}
+}
+
+// ListenPort is the port to listen on: the one that is set, or 8443 with TLS and
+// 8080 without.
+func (m Master) ListenPort() int {
+	switch {
+	case m.Port != 0:
+		return m.Port
+	case m.Security.TLS.Enabled():
+		return 8443
+	default:
+		return 8080
+	}
+}
+
+// Printable is the whole configuration for people to read: keys as in the file,
+// secrets masked.
+func (m Master) Printable() map[string]any { return document.Show(m) }
+
+// Validate lists every rule that m breaks; path is "" for a file's own root.
+func (m Master) Validate(path string) document.Errors {
+	var e document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	e = append(e, m.Log.Validate(at("log"))...)
+	e.Check(m.Port >= 0 && m.Port <= 65535, at("port"), "must be between 0 and 65535 (is %d)", m.Port)
+	e.Check(m.DataDir != "", at("data_dir"), "is required")
+	e = append(e, m.DB.Validate(at("db"))...)
+	e.Check(m.TensorboardTimeout > 0, at("tensorboard_timeout"), "must be more than 0 (is %v)", m.TensorboardTimeout)
+	if t := m.NotebookTimeout; t != nil {
+		e.Check(*t > 0, at("notebook_timeout"), "must be more than 0 (is %v); leave it out for no limit", *t)
+	}
+	e = append(e, m.Security.Validate(at("security"))...)
+	e = append(e, m.Logging.Validate(at("logging"))...)
+	e = append(e, m.RetentionPolicy.Validate(at("retention_policy"))...)
+	for i, p := range m.ReservedPorts {
+		e.Check(p > 0 && p <= 65535, document.Index(at("reserved_ports"), i), "must be between 1 and 65535 (is %d)", p)
+	}
+	if m.CheckpointStorage != nil {
+		e = append(e, m.CheckpointStorage.Validate(at("checkpoint_storage"))...)
+	}
+	e = append(e, m.TaskContainerDefaults.Validate(at("task_container_defaults"))...)
+	e = append(e, m.validatePools(path)...)
+	return e
+}
+
+// Cache is where the master caches files.
+type Cache struct {
+	Dir string `yaml:"cache_dir" doc:"Directory for cached files; this master caches nothing on disk"`
+}
+
+// Observability is what can be scraped.
+type Observability struct {
+	EnablePrometheus bool `yaml:"enable_prometheus" doc:"Serve metrics and targets for Prometheus"`
+}
+
+// Webhooks are calls to other systems.
+type Webhooks struct {
+	BaseURL    string       `yaml:"base_url" doc:"Address of this cluster in the messages that are sent"`
+	SigningKey secret.Value `yaml:"signing_key" doc:"Key that signs the messages"`
+}

@@ -1,0 +1,34 @@
+package config
+
+import "reflect"
+
+// Overlay is t with every setting that over has; lists, maps and specs replace
+// as a whole, except images and variables, which go device by device.
+func (t TaskContainerDefaults) Overlay(over TaskContainerDefaults) TaskContainerDefaults {
+	images, env := t.Image.overlay(over.Image), t.Environment.overlay(over.Environment)
+	to, from := reflect.ValueOf(&t).Elem(), reflect.ValueOf(over)
+	for i := range from.NumField() {
+		if !from.Field(i).IsZero() {
+			to.Field(i).Set(from.Field(i))
+		}
+	}
+	t.Image, t.Environment = images, env
+	return t
+}
+
+func (i Images) overlay(over Images) Images {
+	return Images{CPU: pick(over.CPU, i.CPU), CUDA: pick(over.CUDA, i.CUDA), ROCm: pick(over.ROCm, i.ROCm)}
+}
+
+func pick(first, second string) string {
+	if first != "" {
+		return first
+	}
+	return second
+}
+
+// overlay appends, so that a later variable of the same name wins.
+func (v Environment) overlay(over Environment) Environment {
+	join := func(a, b []string) []string { return append(append([]string(nil), a...), b...) }
+	return Environment{CPU: join(v.CPU, over.CPU), CUDA: join(v.CUDA, over.CUDA), ROCm: join(v.ROCm, over.ROCm)}
+}

@@ -1,0 +1,48 @@
+package config
+
+import "github.com/det-deploy/det-deploy/master/config/document"
+
+// Overrides is every setting of the master that can be given by flag or
+// environment; the environment wins over the file, a flag over both.
+func Overrides() []document.Override {
+	rows := []document.Override{
+		{Path: "log.level", Usage: "trace, debug, info, warn, error or fatal"},
+		{Path: "log.color", Usage: "colour logs on a terminal", Bool: true},
+		{Path: "port", Usage: "port to listen on; 0 means 8443 with TLS and 8080 without"},
+		{Path: "root", Usage: "directory of a web UI's static files"},
+		{Path: "data_dir", Usage: "directory of the embedded database and the cluster's keys"},
+		{Path: "cluster_name", Usage: "name of the cluster shown to users"},
+		{Path: "db.type", Usage: "embedded or postgres"},
+		{Path: "db.url", Usage: "PostgreSQL connection URL, or a reference to it", Secret: true},
+		{Path: "db.user", Usage: "PostgreSQL user"},
+		{Path: "db.password", Usage: "PostgreSQL password, or a reference to it", Secret: true},
+		{Path: "db.host", Usage: "PostgreSQL host"},
+		{Path: "db.port", Usage: "PostgreSQL port"},
+		{Path: "db.name", Usage: "PostgreSQL database"},
+		{Path: "db.ssl_mode", Usage: "disable, allow, prefer, require, verify-ca or verify-full"},
+		{Path: "db.ssl_root_cert", Usage: "CA file for the database's certificate"},
+		{Path: "security.default_task.user", Usage: "Unix user of tasks whose owner has none"},
+		{Path: "security.default_task.uid", Usage: "number of that user"},
+		{Path: "security.default_task.group", Usage: "Unix group of tasks whose owner has none"},
+		{Path: "security.default_task.gid", Usage: "number of that group"},
+		{Path: "security.tls.cert", Usage: "certificate file with its full chain"},
+		{Path: "security.tls.key", Usage: "private key file"},
+		{Path: "security.initial_user_password", Usage: "password of admin and determined in a new database, or a reference to it", Secret: true},
+		{Path: "security.allow_blank_password", Usage: "start a new database without a password", Bool: true},
+		{Path: "webhooks.signing_key", Usage: "key that signs webhooks, or a reference to it", Secret: true},
+		{Path: "webhooks.base_url", Usage: "address of this cluster in webhooks"},
+		{Path: "telemetry.enabled", Usage: "usage reports; this master sends none", Bool: true},
+		{Path: "telemetry.segment_master_key", Usage: "key for usage reports of the master", Secret: true},
+		{Path: "telemetry.segment_webui_key", Usage: "key for usage reports of the web UI", Secret: true},
+		{Path: "telemetry.otel_enabled", Usage: "send traces", Bool: true},
+		{Path: "telemetry.otel_endpoint", Usage: "collector of the traces"},
+		{Path: "observability.enable_prometheus", Usage: "serve metrics for Prometheus", Bool: true},
+		{Path: "enable_cors", Usage: "let browsers on other sites call the API", Bool: true},
+		{Path: "launch_error", Usage: "refuse tasks that can never fit", Bool: true},
+	}
+	for i := range rows {
+		rows[i].Env = document.EnvName(rows[i].Path)
+		rows[i].Flag = document.FlagName(rows[i].Path)
+	}
+	return rows
+}

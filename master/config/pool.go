@@ -1,0 +1,67 @@
+package config
+
+import (
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// Pool is a group of equal agents.
+type Pool struct {
+	Name                     string                 `yaml:"pool_name" doc:"Name of the pool"`
+	Description              string                 `yaml:"description" doc:"Shown to users"`
+	MaxAuxContainersPerAgent int                    `yaml:"max_aux_containers_per_agent" doc:"Tasks without slots that one agent may run; 0 for none"`
+	AgentReconnectWait       document.Duration      `yaml:"agent_reconnect_wait" doc:"How long tasks of an agent that lost its connection are kept"`
+	AgentReattachEnabled     *bool                  `yaml:"agent_reattach_enabled" doc:"No effect: agents always reattach"`
+	Scheduler                *Scheduler             `yaml:"scheduler" doc:"Replaces the resource manager's scheduler as a whole"`
+	TaskContainerDefaults    *TaskContainerDefaults `yaml:"task_container_defaults" doc:"Wins, setting by setting, over the global one"`
+	Provider                 *Provider              `yaml:"provider" doc:"Who launches agents; without it agents join by themselves"`
+}
+
+// DefaultPool is a pool before the user says anything but its name.
+func DefaultPool(name string) Pool {
+	return Pool{
+		Name:                     name,
+		MaxAuxContainersPerAgent: 100,
+		// Five attempts of five seconds, as agents make by default.
+		AgentReconnectWait: document.Duration(25 * time.Second),
+	}
+}
+
+// SetDefaults makes p a default pool without a name.
+func (p *Pool) SetDefaults() { *p = DefaultPool("") }
+
+// EffectiveScheduler is the pool's own scheduler, or that of its resource manager.
+func (p Pool) EffectiveScheduler(rm AgentRM) PriorityScheduler {
+	if p.Scheduler != nil {
+		return p.Scheduler.Effective()
+	}
+	return rm.Scheduler.Effective()
+}
+
+// EffectiveTaskContainer is what a task of this pool gets.
+func (p Pool) EffectiveTaskContainer(global TaskContainerDefaults) TaskContainerDefaults {
+	if p.TaskContainerDefaults == nil {
+		return global
+	}
+	return global.Overlay(*p.TaskContainerDefaults)
+}
+
+// Validate checks the pool for itself; names are compared by Master.Validate.
+func (p Pool) Validate(path string) document.Errors {
+	var e document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	e.Check(p.Name != "", at("pool_name"), "is required")
+	e.Check(p.MaxAuxContainersPerAgent >= 0, at("max_aux_containers_per_agent"), "must be at least 0 (is %d)", p.MaxAuxContainersPerAgent)
+	e.Check(p.AgentReconnectWait >= 0, at("agent_reconnect_wait"), "must be at least 0 (is %v)", p.AgentReconnectWait)
+	if p.Scheduler != nil {
+		e = append(e, p.Scheduler.Validate(at("scheduler"))...)
+	}
+	if p.TaskContainerDefaults != nil {
+		e = append(e, p.TaskContainerDefaults.Validate(at("task_container_defaults"))...)
+	}
+	if p.Provider != nil {
+		e = append(e, p.Provider.Validate(at("provider"))...)
+	}
+	return e
+}

@@ -1,0 +1,107 @@
+package config
+
+import (
+	"net/url"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// Provider launches agents when tasks wait and removes them when idle.
+type Provider struct {
+	AWS   *AWSProvider
+	GCP   *GCPProvider
+	Local *LocalProvider
+}
+
+// Variants lists the providers.
+func (p *Provider) Variants() []document.Variant {
+	return []document.Variant{
+		{Type: "aws", Field: &p.AWS},
+		{Type: "gcp", Field: &p.GCP},
+		{Type: "local", Field: &p.Local},
+	}
+}
+
+// Elastic is what all providers have in common.
+type Elastic struct {
+	MasterURL               string             `yaml:"master_url" doc:"Address agents use, scheme://host:port; host may be local-ipv4, public-ipv4, local-hostname, public-hostname on AWS and internal-ip, external-ip on GCP; the master's own address when empty"`
+	MasterCertName          string             `yaml:"master_cert_name" doc:"Name expected in the master's certificate"`
+	StartupScript           document.Secret    `yaml:"startup_script" doc:"Script run on the machine before the agent starts"`
+	ContainerStartupScript  document.Secret    `yaml:"container_startup_script" doc:"Script run in the agent's container before the agent starts"`
+	AgentDockerNetwork      string             `yaml:"agent_docker_network" doc:"Docker network of the agent and its tasks"`
+	AgentDockerRuntime      string             `yaml:"agent_docker_runtime" doc:"Docker runtime of the agent"`
+	AgentDockerImage        string             `yaml:"agent_docker_image" doc:"Image of the agent; this master's own version when empty"`
+	AgentFluentImage        string             `yaml:"agent_fluent_image" doc:"No effect: agents ship logs themselves"`
+	AgentReconnectAttempts  int                `yaml:"agent_reconnect_attempts" doc:"How often a launched agent tries to reconnect before it gives up"`
+	AgentReconnectBackoff   document.Seconds   `yaml:"agent_reconnect_backoff" doc:"Pause between these attempts"`
+	AgentConfigFileContents document.Raw       `yaml:"agent_config_file_contents" doc:"agent.yaml of launched agents"`
+	MaxIdleAgentPeriod      document.Duration  `yaml:"max_idle_agent_period" doc:"How long an agent may be idle before its machine is removed"`
+	MaxAgentStartingPeriod  document.Duration  `yaml:"max_agent_starting_period" doc:"How long a machine may take until its agent has joined"`
+	MinInstances            int                `yaml:"min_instances" doc:"Machines that are always kept"`
+	MaxInstances            int                `yaml:"max_instances" doc:"Most machines at a time"`
+	LaunchErrorTimeout      *document.Duration `yaml:"launch_error_timeout" doc:"How long a launch error is remembered and shown on waiting tasks"`
+	LaunchErrorRetries      int                `yaml:"launch_error_retries" doc:"Launch errors in a row that are tolerated before tasks are failed"`
+}
+
+// DefaultElastic is what every provider starts from.
+func DefaultElastic() Elastic {
+	return Elastic{
+		AgentDockerNetwork: "default", AgentDockerRuntime: "runc",
+		AgentReconnectAttempts: 5, AgentReconnectBackoff: document.Seconds(5 * time.Second),
+		MaxIdleAgentPeriod:     document.Duration(20 * time.Minute),
+		MaxAgentStartingPeriod: document.Duration(20 * time.Minute),
+		MaxInstances:           5,
+	}
+}
+
+// Elastic is the common part of whichever provider is set.
+func (p Provider) Elastic() Elastic {
+	switch {
+	case p.AWS != nil:
+		return p.AWS.Elastic
+	case p.GCP != nil:
+		return p.GCP.Elastic
+	case p.Local != nil:
+		return p.Local.Elastic
+	}
+	return Elastic{}
+}
+
+// Validate checks the provider that is set.
+func (p Provider) Validate(path string) document.Errors {
+	e := p.Elastic().Validate(path)
+	switch {
+	case p.AWS != nil:
+		e = append(e, p.AWS.Validate(path)...)
+	case p.GCP != nil:
+		e = append(e, p.GCP.Validate(path)...)
+	case p.Local != nil:
+		e = append(e, p.Local.Validate(path)...)
+	}
+	return e
+}
+
+// Validate checks the common part.
+func (p Elastic) Validate(path string) document.Errors {
+	var e document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	if p.MasterURL != "" {
+		u, err := url.Parse(p.MasterURL)
+		ok := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
+		e.Check(ok, at("master_url"), "must be http:// or https:// with a host and no path (is %q)", p.MasterURL)
+		e.Check(!ok || u.Path == "", at("master_url"), "must not have a path (is %q)", p.MasterURL)
+	}
+	e.Check(p.MaxIdleAgentPeriod > 0, at("max_idle_agent_period"), "must be more than 0 (is %v)", p.MaxIdleAgentPeriod)
+	e.Check(p.MaxAgentStartingPeriod > 0, at("max_agent_starting_period"), "must be more than 0 (is %v)", p.MaxAgentStartingPeriod)
+	e.Check(p.MinInstances >= 0, at("min_instances"), "must be at least 0 (is %d)", p.MinInstances)
+	e.Check(p.MaxInstances > 0, at("max_instances"), "must be more than 0 (is %d)", p.MaxInstances)
+	e.Check(p.MaxInstances >= p.MinInstances, at("max_instances"), "must be at least min_instances (%d < %d)", p.MaxInstances, p.MinInstances)
+	e.Check(p.AgentReconnectAttempts > 0, at("agent_reconnect_attempts"), "must be more than 0 (is %d)", p.AgentReconnectAttempts)
+	e.Check(p.AgentReconnectBackoff > 0, at("agent_reconnect_backoff"), "must be more than 0 (is %v)", p.AgentReconnectBackoff)
+	e.Check(p.LaunchErrorRetries >= 0, at("launch_error_retries"), "must be at least 0 (is %d)", p.LaunchErrorRetries)
+	if t := p.LaunchErrorTimeout; t != nil {
+		e.Check(*t >= 0, at("launch_error_timeout"), "must be at least 0 (is %v)", *t)
+	}
+	return e
+}

@@ -1,0 +1,152 @@
+package config
+
+import (
+	"slices"
+
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// ResourceManager is who runs tasks.
+type ResourceManager struct {
+	Agent      *AgentRM
+	Kubernetes *KubernetesRM
+}
+
+// Variants lists the kinds.
+func (r *ResourceManager) Variants() []document.Variant {
+	return []document.Variant{
+		{Type: "agent", Field: &r.Agent, Default: true},
+		{Type: "kubernetes", Field: &r.Kubernetes},
+	}
+}
+
+// DefaultResourceManager runs tasks on agents.
+func DefaultResourceManager() ResourceManager {
+	a := DefaultAgentRM()
+	return ResourceManager{Agent: &a}
+}
+
+// DefaultPools are the pools of tasks that name none.
+type DefaultPools struct {
+	Aux     string `yaml:"default_aux_resource_pool" doc:"Pool of tasks without slots that name none"`
+	Compute string `yaml:"default_compute_resource_pool" doc:"Pool of tasks with slots that name none"`
+}
+
+// Pools is both names.
+func (r ResourceManager) Pools() DefaultPools {
+	if r.Kubernetes != nil {
+		return r.Kubernetes.DefaultPools
+	}
+	if r.Agent != nil {
+		return r.Agent.DefaultPools
+	}
+	return DefaultPools{}
+}
+
+// Name is the name of the cluster that the resource manager runs.
+func (r ResourceManager) Name() string {
+	if r.Kubernetes != nil {
+		return r.Kubernetes.ClusterName
+	}
+	if r.Agent != nil {
+		return r.Agent.ClusterName
+	}
+	return ""
+}
+
+// AgentRM runs tasks on agents.
+type AgentRM struct {
+	ClusterName            string    `yaml:"cluster_name" doc:"Name of this resource manager"`
+	Scheduler              Scheduler `yaml:"scheduler" doc:"Scheduler of pools that have none of their own"`
+	DefaultPools           `yaml:",inline"`
+	NoDefaultResourcePools bool                    `yaml:"no_default_resource_pools" doc:"Refuse tasks that name no pool"`
+	RequireAuthentication  bool                    `yaml:"require_authentication" doc:"Accept only agents with a credential"`
+	ClientCA               string                  `yaml:"client_ca" doc:"CA file for agents' client certificates"`
+	Metadata               map[string]document.Raw `yaml:"metadata" doc:"Shown in the API as it is"`
+}
+
+// DefaultAgentRM is an agent resource manager before the user says anything.
+func DefaultAgentRM() AgentRM {
+	return AgentRM{
+		ClusterName: "default", Scheduler: DefaultScheduler(),
+		DefaultPools: DefaultPools{Aux: "default", Compute: "default"},
+	}
+}
+
+// SetDefaults makes r the default.
+func (r *AgentRM) SetDefaults() { *r = DefaultAgentRM() }
+
+// AdditionalResourceManager is one more Kubernetes cluster.
+type AdditionalResourceManager struct {
+	ResourceManager ResourceManager `yaml:"resource_manager" doc:"The cluster, of type kubernetes"`
+	ResourcePools   []Pool          `yaml:"resource_pools" doc:"Its pools, at least one"`
+}
+
+// validatePools checks what resource managers and their pools promise each other.
+func (m Master) validatePools(path string) document.Errors {
+	at := func(key string) string { return document.Join(path, key) }
+	pools := map[string]string{}
+	clusters := map[string]string{}
+	shared := m.TaskContainerDefaults.Kubernetes != nil && m.TaskContainerDefaults.Kubernetes.MaxSlotsPerPod != nil
+	e := m.ResourceManager.validate(at("resource_manager"), clusters)
+	if k := m.ResourceManager.Kubernetes; k != nil {
+		one := (k.MaxSlotsPerPod != nil) != shared
+		e.Check(one, document.Join(at("resource_manager"), "max_slots_per_pod"),
+			"is required, here or in task_container_defaults.kubernetes, and not in both")
+	}
+	e = append(e, checkPools(at("resource_pools"), m.ResourcePools, m.ResourceManager, pools)...)
+	for i, a := range m.AdditionalResourceManagers {
+		here := document.Index(at("additional_resource_managers"), i)
+		e.Check(a.ResourceManager.Kubernetes != nil, document.Join(here, "resource_manager.type"), "must be kubernetes")
+		e.Check(len(a.ResourcePools) > 0, document.Join(here, "resource_pools"), "must have at least one pool")
+		e = append(e, a.ResourceManager.validate(document.Join(here, "resource_manager"), clusters)...)
+		e = append(e, checkPools(document.Join(here, "resource_pools"), a.ResourcePools, a.ResourceManager, pools)...)
+		if k := a.ResourceManager.Kubernetes; k != nil {
+			e.Check(k.MaxSlotsPerPod != nil, document.Join(here, "resource_manager.max_slots_per_pod"), "is required with several resource managers")
+		}
+	}
+	return e
+}
+
+func (r ResourceManager) validate(path string, clusters map[string]string) document.Errors {
+	var e document.Errors
+	if first, twice := clusters[r.Name()]; twice {
+		e.Add(document.Join(path, "cluster_name"), "must be unique (%q is also %s)", r.Name(), first)
+	}
+	clusters[r.Name()] = path
+	if r.Agent != nil {
+		e = append(e, r.Agent.Scheduler.Validate(document.Join(path, "scheduler"))...)
+		e.Check(r.Agent.ClusterName != "", document.Join(path, "cluster_name"), "is required")
+	}
+	if r.Kubernetes != nil {
+		e = append(e, r.Kubernetes.Validate(path)...)
+	}
+	return e
+}
+
+// checkPools checks each pool, that names are unique over all resource managers,
+// and that the default pools exist.
+func checkPools(path string, pools []Pool, rm ResourceManager, seen map[string]string) document.Errors {
+	var e document.Errors
+	var names []string
+	for i, p := range pools {
+		at := document.Index(path, i)
+		e = append(e, p.Validate(at)...)
+		if first, twice := seen[p.Name]; twice && p.Name != "" {
+			e.Add(document.Join(at, "pool_name"), "must be unique (%q is also %s)", p.Name, first)
+		}
+		seen[p.Name] = at
+		names = append(names, p.Name)
+	}
+	if rm.Agent != nil && rm.Agent.NoDefaultResourcePools {
+		return e
+	}
+	parent := "resource_manager"
+	if n := len(path) - len("resource_pools"); n > 0 {
+		parent = path[:n] + parent
+	}
+	d := rm.Pools()
+	e.Check(slices.Contains(names, d.Aux), document.Join(parent, "default_aux_resource_pool"), "names no pool (%q)", d.Aux)
+	e.Check(slices.Contains(names, d.Compute), document.Join(parent, "default_compute_resource_pool"), "names no pool (%q)", d.Compute)
+	return e
+}

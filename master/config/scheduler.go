@@ -1,0 +1,92 @@
+package config
+
+import "github.com/det-deploy/det-deploy/master/config/document"
+
+// The fitting policies.
+const (
+	FitBest  = "best"
+	FitWorst = "worst"
+)
+
+// Scheduler is how waiting tasks are chosen and placed.
+type Scheduler struct {
+	Priority   *PriorityScheduler
+	FairShare  *FairShareScheduler
+	RoundRobin *RoundRobinScheduler
+}
+
+// Variants lists the policies.
+func (s *Scheduler) Variants() []document.Variant {
+	return []document.Variant{
+		{Type: "priority", Field: &s.Priority, Default: true},
+		{Type: "fair_share", Field: &s.FairShare},
+		{Type: "round_robin", Field: &s.RoundRobin},
+	}
+}
+
+// Fitting is how a task is placed on agents.
+type Fitting struct {
+	Policy                 string `yaml:"fitting_policy" doc:"best fills agents up, worst spreads over them"`
+	AllowHeterogeneousFits bool   `yaml:"allow_heterogeneous_fits" doc:"Let one task use agents of different sizes"`
+}
+
+// PriorityScheduler starts tasks by priority, 1 first.
+type PriorityScheduler struct {
+	Fitting         `yaml:",inline"`
+	Preemption      bool `yaml:"preemption" doc:"Stop tasks of lower priority for those of higher"`
+	DefaultPriority int  `yaml:"default_priority" doc:"Priority of tasks that do not say, 1 to 99"`
+}
+
+// FairShareScheduler is read and treated as priority with equal priorities.
+type FairShareScheduler struct {
+	Fitting `yaml:",inline"`
+}
+
+// RoundRobinScheduler is read and treated as priority with equal priorities.
+type RoundRobinScheduler struct {
+	Fitting `yaml:",inline"`
+}
+
+// DefaultScheduler is priority without preemption.
+func DefaultScheduler() Scheduler {
+	p := DefaultPriorityScheduler()
+	return Scheduler{Priority: &p}
+}
+
+// DefaultPriorityScheduler has the numbers of Determined 0.38.1.
+func DefaultPriorityScheduler() PriorityScheduler {
+	return PriorityScheduler{Fitting: Fitting{Policy: FitBest}, DefaultPriority: 42}
+}
+
+// SetDefaults makes p the default.
+func (p *PriorityScheduler) SetDefaults() { *p = DefaultPriorityScheduler() }
+
+// SetDefaults makes f the default.
+func (f *FairShareScheduler) SetDefaults() { *f = FairShareScheduler{Fitting{Policy: FitBest}} }
+
+// SetDefaults makes r the default.
+func (r *RoundRobinScheduler) SetDefaults() { *r = RoundRobinScheduler{Fitting{Policy: FitBest}} }
+
+// Effective is the policy that is carried out: the one that is written, or for
+// fair_share and round_robin the default priority for every task.
+func (s Scheduler) Effective() PriorityScheduler {
+	p := DefaultPriorityScheduler()
+	switch {
+	case s.Priority != nil:
+		return *s.Priority
+	case s.FairShare != nil:
+		p.Fitting = s.FairShare.Fitting
+	case s.RoundRobin != nil:
+		p.Fitting = s.RoundRobin.Fitting
+	}
+	return p
+}
+
+// Validate checks the numbers.
+func (s Scheduler) Validate(path string) document.Errors {
+	p := s.Effective()
+	e := oneOf(document.Join(path, "fitting_policy"), p.Policy, []string{FitBest, FitWorst})
+	e.Check(p.DefaultPriority >= 1 && p.DefaultPriority <= 99, document.Join(path, "default_priority"),
+		"must be between 1 and 99 (is %d)", p.DefaultPriority)
+	return e
+}

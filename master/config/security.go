@@ -1,0 +1,120 @@
+package config
+
+import (
+	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// Security is users, TLS and authorization.
+type Security struct {
+	DefaultTask         AgentUser    `yaml:"default_task" doc:"Unix user of tasks whose owner has none linked"`
+	TLS                 TLS          `yaml:"tls" doc:"auto, off, or a certificate"`
+	SSH                 SSH          `yaml:"ssh" doc:"Keys generated for shells and multi-machine tasks"`
+	AuthZ               AuthZ        `yaml:"authz" doc:"Who may do what"`
+	Token               Token        `yaml:"token" doc:"Access tokens"`
+	InitialUserPassword secret.Value `yaml:"initial_user_password" doc:"Password of admin and determined in a new database"`
+	AllowBlankPassword  bool         `yaml:"allow_blank_password" doc:"Start a new database without initial_user_password"`
+}
+
+// DefaultSecurity is the security before the user says anything.
+func DefaultSecurity() Security {
+	return Security{
+		DefaultTask: AgentUser{User: "root", Group: "root"},
+		SSH:         SSH{KeyType: "ED25519"},
+		AuthZ: AuthZ{
+			Type: "basic", Fallback: "basic",
+			CreatorRole: CreatorRole{Enabled: true, RoleID: 2},
+		},
+		Token: Token{MaxDays: 30, DefaultDays: 30},
+	}
+}
+
+// AgentUser is a Unix user on agents.
+type AgentUser struct {
+	User  string `yaml:"user" doc:"User name"`
+	UID   int    `yaml:"uid" doc:"User number"`
+	Group string `yaml:"group" doc:"Group name"`
+	GID   int    `yaml:"gid" doc:"Group number"`
+}
+
+// SSH says which keys are generated.
+type SSH struct {
+	KeyType    string `yaml:"key_type" doc:"ED25519, ECDSA or RSA"`
+	RSAKeySize int    `yaml:"rsa_key_size" doc:"Bits of an RSA key, 1 to 16384"`
+}
+
+// AuthZ is who may do what.
+type AuthZ struct {
+	Type             string      `yaml:"type" doc:"basic; rbac is not built yet"`
+	Fallback         string      `yaml:"fallback" doc:"basic"`
+	RBACUIEnabled    *bool       `yaml:"rbac_ui_enabled" doc:"Show role assignment in the web UI"`
+	CreatorRole      CreatorRole `yaml:"workspace_creator_assign_role" doc:"Role of who creates a workspace, with rbac"`
+	StrictJobControl bool        `yaml:"strict_job_queue_control" doc:"Only administrators may reorder the queue"`
+}
+
+// CreatorRole is the role that the creator of a workspace gets in it.
+type CreatorRole struct {
+	Enabled bool `yaml:"enabled" doc:"Assign a role"`
+	RoleID  int  `yaml:"role_id" doc:"Which role"`
+}
+
+// Token is how long access tokens live.
+type Token struct {
+	MaxDays     int `yaml:"max_lifespan_days" doc:"Longest life of an access token in days; -1 for no limit"`
+	DefaultDays int `yaml:"default_lifespan_days" doc:"Life of an access token that does not say, in days; -1 for no limit"`
+}
+
+// Validate checks everything below path.
+func (s Security) Validate(path string) document.Errors {
+	var e document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	e = append(e, s.DefaultTask.Validate(at("default_task"))...)
+	e = append(e, s.TLS.Validate(at("tls"))...)
+	e = append(e, oneOf(at("ssh.key_type"), s.SSH.KeyType, []string{"ED25519", "ECDSA", "RSA"})...)
+	if s.SSH.KeyType == "RSA" {
+		e.Check(s.SSH.RSAKeySize >= 1 && s.SSH.RSAKeySize <= 16384, at("ssh.rsa_key_size"),
+			"must be between 1 and 16384 with key_type RSA (is %d)", s.SSH.RSAKeySize)
+	}
+	e = append(e, oneOf(at("authz.type"), s.AuthZ.Type, []string{"basic", "rbac"})...)
+	e = append(e, oneOf(at("authz.fallback"), s.AuthZ.Fallback, []string{"basic", "rbac"})...)
+	e = append(e, s.Token.Validate(at("token"))...)
+	if p := s.InitialUserPassword.Reveal(); p != "" {
+		e.Check(StrongPassword(p), at("initial_user_password"),
+			"must have at least 8 characters with an upper-case letter, a lower-case letter and a digit")
+	}
+	return e
+}
+
+// Validate checks the numbers.
+func (u AgentUser) Validate(path string) document.Errors {
+	var e document.Errors
+	e.Check(u.User != "", document.Join(path, "user"), "is required")
+	e.Check(u.Group != "", document.Join(path, "group"), "is required")
+	e.Check(u.UID >= 0, document.Join(path, "uid"), "must be at least 0 (is %d)", u.UID)
+	e.Check(u.GID >= 0, document.Join(path, "gid"), "must be at least 0 (is %d)", u.GID)
+	return e
+}
+
+// Validate checks that the default is within the limit.
+func (t Token) Validate(path string) document.Errors {
+	var e document.Errors
+	maxDays, def := t.MaxDays, t.DefaultDays
+	e.Check(maxDays == -1 || maxDays > 0, document.Join(path, "max_lifespan_days"), "must be more than 0, or -1 for no limit (is %d)", maxDays)
+	e.Check(def == -1 || def > 0, document.Join(path, "default_lifespan_days"), "must be more than 0, or -1 for no limit (is %d)", def)
+	if maxDays > 0 {
+		e.Check(def <= maxDays && def != -1, document.Join(path, "default_lifespan_days"), "must be at most max_lifespan_days (%d > %d)", def, maxDays)
+	}
+	return e
+}
+
+// StrongPassword reports whether a password keeps the rule of Determined 0.38.1:
+// at least 8 characters with an upper-case letter, a lower-case letter and a digit.
+func StrongPassword(p string) bool {
+	var upper, lower, digit bool
+	for _, r := range p {
+		upper = upper || r >= 'A' && r <= 'Z'
+		lower = lower || r >= 'a' && r <= 'z'
+		digit = digit || r >= '0' && r <= '9'
+	}
+	return len([]rune(p)) >= 8 && upper && lower && digit
+}

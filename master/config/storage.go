@@ -1,0 +1,157 @@
+package config
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// CheckpointStorage is where experiments store checkpoints.
+type CheckpointStorage struct {
+	SharedFS  *SharedFSStorage
+	S3        *S3Storage
+	GCS       *GCSStorage
+	Azure     *AzureStorage
+	Directory *DirectoryStorage
+}
+
+// Variants lists the kinds.
+func (c *CheckpointStorage) Variants() []document.Variant {
+	return []document.Variant{
+		{Type: "shared_fs", Field: &c.SharedFS},
+		{Type: "s3", Field: &c.S3},
+		{Type: "gcs", Field: &c.GCS},
+		{Type: "azure", Field: &c.Azure},
+		{Type: "directory", Field: &c.Directory},
+	}
+}
+
+// Saved is how many checkpoints are kept.
+type Saved struct {
+	ExperimentBest int `yaml:"save_experiment_best" doc:"Best checkpoints kept of an experiment"`
+	TrialBest      int `yaml:"save_trial_best" doc:"Best checkpoints kept of a trial"`
+	TrialLatest    int `yaml:"save_trial_latest" doc:"Latest checkpoints kept of a trial"`
+}
+
+// DefaultSaved has the numbers of Determined 0.38.1.
+func DefaultSaved() Saved { return Saved{TrialBest: 1, TrialLatest: 1} }
+
+// SharedFSStorage is a directory that all agents mount.
+type SharedFSStorage struct {
+	Saved           `yaml:",inline"`
+	HostPath        string `yaml:"host_path" doc:"Directory of each agent's machine"`
+	StoragePath     string `yaml:"storage_path" doc:"Directory inside host_path"`
+	Propagation     string `yaml:"propagation" doc:"Mount propagation"`
+	ContainerPath   string `yaml:"container_path" doc:"No effect; kept for older files"`
+	CheckpointPath  string `yaml:"checkpoint_path" doc:"Older name of storage_path"`
+	TensorboardPath string `yaml:"tensorboard_path" doc:"No effect; kept for older files"`
+}
+
+// S3Storage is a bucket of Amazon S3 or a server like it.
+type S3Storage struct {
+	Saved       `yaml:",inline"`
+	Bucket      string       `yaml:"bucket" doc:"Bucket"`
+	AccessKey   secret.Value `yaml:"access_key" doc:"Access key; the task's own identity when empty"`
+	SecretKey   secret.Value `yaml:"secret_key" doc:"Secret key"`
+	EndpointURL string       `yaml:"endpoint_url" doc:"Address of a server other than Amazon's"`
+	Prefix      string       `yaml:"prefix" doc:"Beginning of each object's name"`
+}
+
+// GCSStorage is a bucket of Google Cloud Storage.
+type GCSStorage struct {
+	Saved  `yaml:",inline"`
+	Bucket string `yaml:"bucket" doc:"Bucket"`
+	Prefix string `yaml:"prefix" doc:"Beginning of each object's name"`
+}
+
+// AzureStorage is a container of Azure Blob Storage.
+type AzureStorage struct {
+	Saved            `yaml:",inline"`
+	Container        string       `yaml:"container" doc:"Container"`
+	ConnectionString secret.Value `yaml:"connection_string" doc:"Connection string; this or account_url"`
+	AccountURL       string       `yaml:"account_url" doc:"Account address; this or connection_string"`
+	Credential       secret.Value `yaml:"credential" doc:"Credential for account_url"`
+}
+
+// DirectoryStorage is a directory inside task containers.
+type DirectoryStorage struct {
+	Saved         `yaml:",inline"`
+	ContainerPath string `yaml:"container_path" doc:"Directory inside task containers"`
+}
+
+// SetDefaults makes s the default.
+func (s *SharedFSStorage) SetDefaults() {
+	*s = SharedFSStorage{Saved: DefaultSaved(), Propagation: "rprivate"}
+}
+
+// SetDefaults makes s the default.
+func (s *S3Storage) SetDefaults() { s.Saved = DefaultSaved() }
+
+// SetDefaults makes s the default.
+func (s *GCSStorage) SetDefaults() { s.Saved = DefaultSaved() }
+
+// SetDefaults makes s the default.
+func (s *AzureStorage) SetDefaults() { s.Saved = DefaultSaved() }
+
+// SetDefaults makes s the default.
+func (s *DirectoryStorage) SetDefaults() { s.Saved = DefaultSaved() }
+
+// Validate checks the kind that is set.
+func (c CheckpointStorage) Validate(at string) document.Errors {
+	key := func(k string) string { return document.Join(at, k) }
+	var e document.Errors
+	switch {
+	case c.SharedFS != nil:
+		e = c.SharedFS.Validate(at)
+	case c.S3 != nil:
+		e = c.S3.validate(key("prefix"), c.S3.Prefix)
+		e.Check(c.S3.Bucket != "", key("bucket"), "is required")
+		e.Check(c.S3.AccessKey.IsZero() == c.S3.SecretKey.IsZero(), key("secret_key"), "needs access_key, and the other way round")
+	case c.GCS != nil:
+		e = c.GCS.validate(key("prefix"), c.GCS.Prefix)
+		e.Check(c.GCS.Bucket != "", key("bucket"), "is required")
+	case c.Azure != nil:
+		a := c.Azure
+		e = a.validate(key("container"), "")
+		e.Check(a.Container != "", key("container"), "is required")
+		e.Check(a.ConnectionString.IsZero() != (a.AccountURL == ""), key("connection_string"), "exactly one of connection_string and account_url is required")
+		e.Check(a.Credential.IsZero() || a.AccountURL != "", key("credential"), "is only for account_url")
+	case c.Directory != nil:
+		e = c.Directory.validate(key("container_path"), "")
+		e.Check(path.IsAbs(c.Directory.ContainerPath), key("container_path"), "must be absolute (is %q)", c.Directory.ContainerPath)
+	}
+	return e
+}
+
+// validate checks the counts, which stand beside the key at, and a prefix.
+func (s Saved) validate(at, prefix string) document.Errors {
+	var e document.Errors
+	above := at[:max(0, strings.LastIndexByte(at, '.'))]
+	for key, n := range map[string]int{
+		"save_experiment_best": s.ExperimentBest, "save_trial_best": s.TrialBest, "save_trial_latest": s.TrialLatest,
+	} {
+		e.Check(n >= 0, document.Join(above, key), "must be at least 0 (is %d)", n)
+	}
+	slices.SortFunc(e, func(a, b document.Problem) int { return strings.Compare(a.Path, b.Path) })
+	e.Check(!slices.Contains(strings.Split(prefix, "/"), ".."), at, "must not contain .. (is %q)", prefix)
+	return e
+}
+
+// Validate checks that the directory for checkpoints is inside the mounted one.
+func (s SharedFSStorage) Validate(at string) document.Errors {
+	e := s.validate(document.Join(at, "storage_path"), "")
+	e.Check(path.IsAbs(s.HostPath), document.Join(at, "host_path"), "is required and must be absolute (is %q)", s.HostPath)
+	e.Check(s.StoragePath == "" || s.CheckpointPath == "", document.Join(at, "checkpoint_path"), "is an older name of storage_path; keep one")
+	inside := pick(s.StoragePath, s.CheckpointPath)
+	if !path.IsAbs(inside) {
+		inside = path.Join(s.HostPath, inside)
+	}
+	inside = path.Clean(inside)
+	host := strings.TrimSuffix(path.Clean(s.HostPath), "/")
+	e.Check(inside == path.Clean(s.HostPath) || strings.HasPrefix(inside, host+"/"), document.Join(at, "storage_path"),
+		"must be inside host_path (%s is not inside %s)", inside, s.HostPath)
+	return append(e, propagation(document.Join(at, "propagation"), s.Propagation)...)
+}

@@ -1,0 +1,146 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// translator turns the forms of older releases into today's before anything is
+// decoded, so that every rule exists once. Values keep their lines.
+type translator struct {
+	doc      *document.Document
+	warnings []Warning
+	problems document.Errors
+}
+
+// translate rewrites d and returns what should be changed in the file, and what
+// cannot be meant.
+func translate(d *document.Document) ([]Warning, document.Errors) {
+	t := &translator{doc: d}
+	root := d.Root()
+	t.internal(root)
+	t.oldResources(root)
+	for _, key := range []string{"resource_manager"} {
+		t.resourceManager(root, key)
+	}
+	t.pools(root, "resource_pools")
+	if list, ok := root.Get("additional_resource_managers"); ok {
+		for _, n := range list.List() {
+			if m, ok := n.Map(); ok {
+				t.resourceManager(m, "resource_manager")
+				t.pools(m, "resource_pools")
+			}
+		}
+	}
+	return t.warnings, t.problems
+}
+
+func (t *translator) warn(line int, path, text, hint string) {
+	t.warnings = append(t.warnings, Warning{File: t.doc.Name(), Line: line, Path: path, Text: text, Hint: hint})
+}
+
+func (t *translator) refuse(line int, path, text, hint string) {
+	t.problems = append(t.problems, document.Problem{File: t.doc.Name(), Line: line, Path: path, Text: text, Hint: hint})
+}
+
+// rename replaces an old key, and refuses to choose between old and new.
+func (t *translator) rename(m document.Map, path, from, to string) {
+	line := m.Line(from)
+	switch {
+	case !m.Has(from):
+	case m.Has(to):
+		t.refuse(line, document.Join(path, from), "is the old name of "+to+", which is also given", "keep "+to)
+		m.Take(from)
+	default:
+		m.Rename(from, to)
+		t.warn(line, document.Join(path, from), "is the old name of "+to, "rename it")
+	}
+}
+
+// internal moves __internal.preemption_timeout to where it is now.
+func (t *translator) internal(root document.Map) {
+	n, ok := root.Get("__internal")
+	if !ok {
+		return
+	}
+	m, ok := n.Map()
+	if !ok || !m.Has("preemption_timeout") {
+		return
+	}
+	line := m.Line("preemption_timeout")
+	value, _ := m.Take("preemption_timeout")
+	defaults := t.child(root, "task_container_defaults", value)
+	if defaults.Has("preemption_timeout") {
+		t.refuse(line, "__internal.preemption_timeout", "is now task_container_defaults.preemption_timeout, which is also given", "keep that")
+		return
+	}
+	defaults.Put("preemption_timeout", value)
+	t.warn(line, "__internal.preemption_timeout", "is now task_container_defaults.preemption_timeout", "move it")
+}
+
+// child is the mapping under a key, made where near stands when it is missing.
+func (t *translator) child(m document.Map, key string, near document.Node) document.Map {
+	if n, ok := m.Get(key); ok {
+		if c, ok := n.Map(); ok {
+			return c
+		}
+		if !n.IsNull() { // a wrong type is reported when it is decoded
+			return document.NewMap(near)
+		}
+		m.Take(key)
+	}
+	c := document.NewMap(near)
+	m.Put(key, c.Node())
+	return c
+}
+
+func (t *translator) pools(m document.Map, key string) {
+	list, ok := m.Get(key)
+	if !ok {
+		return
+	}
+	for i, n := range list.List() {
+		if pool, ok := n.Map(); ok {
+			t.rename(pool, document.Index(key, i), "max_cpu_containers_per_agent", "max_aux_containers_per_agent")
+		}
+	}
+}
+
+func (t *translator) resourceManager(m document.Map, key string) {
+	n, ok := m.Get(key)
+	if !ok {
+		return
+	}
+	rm, ok := n.Map()
+	if !ok {
+		return
+	}
+	for _, r := range [][2]string{
+		{"name", "cluster_name"},
+		{"default_cpu_resource_pool", "default_aux_resource_pool"},
+		{"default_gpu_resource_pool", "default_compute_resource_pool"},
+		{"determined_master_ip", "determined_master_host"},
+	} {
+		t.rename(rm, key, r[0], r[1])
+	}
+}
+
+// oldResources turns top-level scheduler and provisioner into a resource manager
+// and a pool named default.
+func (t *translator) oldResources(root document.Map) {
+	for _, old := range []string{"scheduler", "provisioner"} {
+		for _, now := range []string{"resource_manager", "resource_pools"} {
+			if root.Has(old) && root.Has(now) {
+				t.refuse(root.Line(old), old, fmt.Sprintf("is an old form and cannot stand beside %s (line %d)", now, root.Line(now)), "keep "+now)
+			}
+		}
+	}
+	if len(t.problems) > 0 {
+		root.Take("scheduler")
+		root.Take("provisioner")
+		return
+	}
+	t.oldScheduler(root)
+	t.oldProvisioner(root)
+}

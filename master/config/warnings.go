@@ -1,0 +1,66 @@
+package config
+
+import "github.com/det-deploy/det-deploy/master/config/document"
+
+// Warnings lists the settings that are accepted and do not do what their author
+// may expect. given reports whether the author wrote a setting, so that nobody
+// is warned of a default.
+func (m Master) Warnings(given func(path string) bool) document.Errors {
+	var w document.Errors
+	for _, row := range idle() {
+		w.Check(!given(row.path), row.path, "has no effect: %s", row.why)
+	}
+	w = append(w, m.poolWarnings()...)
+	w.Check(!m.EnableCORS, "enable_cors", "lets any web site that a signed-in user visits call the API as that user")
+	if s := m.CheckpointStorage; s != nil && s.SharedFS != nil {
+		for _, key := range []string{"container_path", "tensorboard_path"} {
+			path := "checkpoint_storage." + key
+			w.Check(!given(path), path, "has no effect: it is kept for older files")
+		}
+	}
+	return w
+}
+
+type idleSetting struct{ path, why string }
+
+// idle is every setting that changes nothing here, with the reason.
+func idle() []idleSetting {
+	return []idleSetting{
+		{"root", "no web UI is shipped"},
+		{"cache.cache_dir", "this master caches nothing on disk"},
+		{"ui_customization", "no web UI is shipped"},
+		{"security.authz.rbac_ui_enabled", "no web UI is shipped"},
+		{"security.authz.fallback", "there is no other authorization to fall back from"},
+		{"security.authz.workspace_creator_assign_role", "roles belong to authz type rbac"},
+		{"telemetry.enabled", "this master reports nothing to anybody"},
+		{"telemetry.segment_master_key", "this master reports nothing to anybody"},
+		{"telemetry.segment_webui_key", "this master reports nothing to anybody"},
+	}
+}
+
+func (m Master) poolWarnings() document.Errors {
+	var w document.Errors
+	if a := m.ResourceManager.Agent; a != nil {
+		warnScheduler(&w, "resource_manager.scheduler", &a.Scheduler)
+	}
+	for i, p := range m.ResourcePools {
+		at := document.Index("resource_pools", i)
+		warnScheduler(&w, document.Join(at, "scheduler"), p.Scheduler)
+		w.Check(p.AgentReattachEnabled == nil, document.Join(at, "agent_reattach_enabled"), "has no effect: agents always reattach")
+		if p.Provider != nil {
+			w.Check(p.Provider.Elastic().AgentFluentImage == "", document.Join(at, "provider.agent_fluent_image"), "has no effect: agents ship logs themselves")
+		}
+	}
+	return w
+}
+
+func warnScheduler(w *document.Errors, path string, s *Scheduler) {
+	if s == nil || s.Priority != nil {
+		return
+	}
+	name := "fair_share"
+	if s.RoundRobin != nil {
+		name = "round_robin"
+	}
+	w.Add(document.Join(path, "type"), "%s is carried out as priority with equal priorities", name)
+}

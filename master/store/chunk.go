@@ -1,0 +1,137 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Chunk is a run of log lines of one container of a task, kept as one row. What is
+// in Data is known to the package that writes logs.
+type Chunk struct {
+	Task string
+	// Pos is the number of the first line within the task, from 0.
+	Pos        int64
+	Allocation string
+	Container  string
+	// FirstSeq and LastSeq are the container's own numbers of the first and last
+	// line, -1 where lines came without.
+	FirstSeq, LastSeq int64
+	// FromAt and ToAt are the earliest and latest time of a line, in microseconds.
+	FromAt, ToAt int64
+	Lines        int64
+	Data         []byte
+}
+
+// PutChunk writes a chunk, over the one with the same task and Pos if there is one.
+func PutChunk(tx *Tx, c Chunk) error {
+	err := errors.Join(checkKey("task", c.Task), checkText("allocation", c.Allocation), checkText("container", c.Container))
+	if err == nil {
+		err = tx.exec("INSERT INTO log_chunks "+
+			"(task, pos, allocation, container, first_seq, last_seq, from_at, to_at, lines, data) "+
+			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (task, pos) DO UPDATE SET "+
+			"first_seq = excluded.first_seq, last_seq = excluded.last_seq, from_at = excluded.from_at, "+
+			"to_at = excluded.to_at, lines = excluded.lines, data = excluded.data",
+			c.Task, c.Pos, c.Allocation, c.Container, c.FirstSeq, c.LastSeq, c.FromAt, c.ToAt, c.Lines, c.Data)
+	}
+	if err != nil {
+		return fmt.Errorf("put log lines of task %q at %d: %w", c.Task, c.Pos, err)
+	}
+	return nil
+}
+
+// SetLogMark says which sequence number is the next of a container. Written in the
+// transaction of its chunk it is what makes a line neither doubled nor lost.
+func SetLogMark(tx *Tx, task, container string, next int64) error {
+	err := errors.Join(checkKey("task", task), checkText("container", container))
+	if err == nil {
+		err = tx.exec("INSERT INTO log_marks (task, container, next_seq) VALUES (?, ?, ?) "+
+			"ON CONFLICT (task, container) DO UPDATE SET next_seq = excluded.next_seq", task, container, next)
+	}
+	if err != nil {
+		return fmt.Errorf("mark log of task %q container %q: %w", task, container, err)
+	}
+	return nil
+}
+
+// LogMark is the next sequence number of a container, 0 for one without lines.
+func LogMark(ctx context.Context, r Reader, task, container string) (next int64, err error) {
+	err = r.query(ctx, "SELECT next_seq FROM log_marks WHERE task = ? AND container = ?",
+		[]any{task, container}, func(rows *sql.Rows) error { return rows.Scan(&next) })
+	if err != nil {
+		return 0, fmt.Errorf("read log mark of task %q container %q: %w", task, container, err)
+	}
+	return next, nil
+}
+
+// DeleteLogs removes a task's lines and marks.
+func DeleteLogs(tx *Tx, task string) error {
+	for _, query := range []string{"DELETE FROM log_chunks WHERE task = ?", "DELETE FROM log_marks WHERE task = ?"} {
+		if err := tx.exec(query, task); err != nil {
+			return fmt.Errorf("delete log of task %q: %w", task, err)
+		}
+	}
+	return nil
+}
+
+const chunkColumns = "SELECT task, pos, allocation, container, first_seq, last_seq, from_at, to_at, lines, data FROM log_chunks "
+
+// ChunkRange selects chunks of one task.
+type ChunkRange struct {
+	Task string
+	// From is a line's number: forwards the chunk that holds it comes first, backwards
+	// only chunks that begin at or before it come. Backwards from the end is
+	// math.MaxInt64.
+	From      int64
+	Backwards bool
+	// After and Before leave out chunks without a line strictly between these times,
+	// in microseconds; 0 means no bound.
+	After, Before int64
+	// Limit bounds the answer; it must be positive.
+	Limit int
+}
+
+// Chunks reads a page of chunks in the order of their lines, or against it.
+func Chunks(ctx context.Context, r Reader, q ChunkRange) ([]Chunk, error) {
+	if q.Limit <= 0 {
+		return nil, fmt.Errorf("read log of task %q: limit: must be positive (%d)", q.Task, q.Limit)
+	}
+	after, before := q.After, q.Before
+	if after == 0 {
+		after = math.MinInt64
+	}
+	if before == 0 {
+		before = math.MaxInt64
+	}
+	const within = "to_at > ? AND from_at < ? "
+	query := chunkColumns + "WHERE task = ? AND pos >= " +
+		"(SELECT COALESCE(MAX(pos), 0) FROM log_chunks WHERE task = ? AND pos <= ?) AND " + within + "ORDER BY pos LIMIT ?"
+	args := []any{q.Task, q.Task, q.From, after, before, q.Limit}
+	if q.Backwards {
+		query = chunkColumns + "WHERE task = ? AND pos <= ? AND " + within + "ORDER BY pos DESC LIMIT ?"
+		args = []any{q.Task, q.From, after, before, q.Limit}
+	}
+	var chunks []Chunk
+	err := r.query(ctx, query, args, func(rows *sql.Rows) error {
+		var c Chunk
+		err := rows.Scan(&c.Task, &c.Pos, &c.Allocation, &c.Container, &c.FirstSeq, &c.LastSeq,
+			&c.FromAt, &c.ToAt, &c.Lines, &c.Data)
+		chunks = append(chunks, c)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read log of task %q: %w", q.Task, err)
+	}
+	return chunks, nil
+}
+
+// LastChunk reads the newest chunk of a task.
+func LastChunk(ctx context.Context, r Reader, task string) (last Chunk, found bool, err error) {
+	chunks, err := Chunks(ctx, r, ChunkRange{Task: task, From: math.MaxInt64, Backwards: true, Limit: 1})
+	if err != nil || len(chunks) == 0 {
+		return last, false, err
+	}
+	return chunks[0], true, nil
+}

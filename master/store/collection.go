@@ -1,0 +1,149 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Collection is all documents of one kind, each a T written as JSON. It is a value
+// without state: declare one beside the type it stores.
+//
+//	var tasks = store.Collection[Record]{Kind: "task"}
+type Collection[T any] struct {
+	// Kind is the collection's name in the store; no two collections share one.
+	Kind string
+}
+
+// Doc is one document with the keys it is found by.
+type Doc[T any] struct {
+	ID     string    // unique within the kind
+	Parent string    // what ByParent looks for, may be empty
+	At     time.Time // what Before and After look at, kept to the microsecond; zero for none
+	Value  T
+}
+
+// Put writes a document, over the one with the same id if there is one.
+func (c Collection[T]) Put(tx *Tx, id, parent string, at time.Time, value T) error {
+	if err := errors.Join(checkKey("kind", c.Kind), checkKey("id", id), checkText("parent", parent)); err != nil {
+		return fmt.Errorf("put document %s %q: %w", c.Kind, id, err)
+	}
+	b, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("put document %s %q: %w", c.Kind, id, err)
+	}
+	err = tx.exec("INSERT INTO documents (kind, id, parent, at, doc) VALUES (?, ?, ?, ?, ?) "+
+		"ON CONFLICT (kind, id) DO UPDATE SET parent = excluded.parent, at = excluded.at, doc = excluded.doc",
+		c.Kind, id, parent, toMicros(at), b)
+	if err != nil {
+		return fmt.Errorf("put document %s %q: %w", c.Kind, id, err)
+	}
+	return nil
+}
+
+// Delete removes a document. One that is not there is not an error.
+func (c Collection[T]) Delete(tx *Tx, id string) error {
+	if err := tx.exec("DELETE FROM documents WHERE kind = ? AND id = ?", c.Kind, id); err != nil {
+		return fmt.Errorf("delete document %s %q: %w", c.Kind, id, err)
+	}
+	return nil
+}
+
+// DeleteByParent removes the documents of a parent and says how many there were.
+func (c Collection[T]) DeleteByParent(tx *Tx, parent string) (int64, error) {
+	n, err := tx.change("DELETE FROM documents WHERE kind = ? AND parent = ?", c.Kind, parent)
+	if err != nil {
+		return 0, fmt.Errorf("delete documents %s of %q: %w", c.Kind, parent, err)
+	}
+	return n, nil
+}
+
+// Get reads one document.
+func (c Collection[T]) Get(ctx context.Context, r Reader, id string) (doc Doc[T], found bool, err error) {
+	docs, err := c.find(ctx, r, " AND id = ?", id)
+	if err != nil || len(docs) == 0 {
+		return doc, false, err
+	}
+	return docs[0], true, nil
+}
+
+// All reads every document of the kind, oldest At first, then by the bytes of the id.
+func (c Collection[T]) All(ctx context.Context, r Reader) ([]Doc[T], error) {
+	return c.find(ctx, r, "")
+}
+
+// ByParent reads the documents with that parent, in the order of All.
+func (c Collection[T]) ByParent(ctx context.Context, r Reader, parent string) ([]Doc[T], error) {
+	return c.find(ctx, r, " AND parent = ?", parent)
+}
+
+// Before reads the documents with At before at, in the order of All. Documents
+// without a time are not before anything.
+func (c Collection[T]) Before(ctx context.Context, r Reader, at time.Time) ([]Doc[T], error) {
+	return c.find(ctx, r, " AND at < ? AND at <> 0", toMicros(at))
+}
+
+// After reads the documents with At after at, in the order of All.
+func (c Collection[T]) After(ctx context.Context, r Reader, at time.Time) ([]Doc[T], error) {
+	return c.find(ctx, r, " AND at > ?", toMicros(at))
+}
+
+func (c Collection[T]) find(ctx context.Context, r Reader, where string, args ...any) ([]Doc[T], error) {
+	var docs []Doc[T]
+	var bad error
+	query := "SELECT id, parent, at, doc FROM documents WHERE kind = ?" + where + " ORDER BY at"
+	err := r.query(ctx, query, append([]any{c.Kind}, args...), func(rows *sql.Rows) error {
+		var d Doc[T]
+		var at int64
+		var b sql.RawBytes
+		if err := rows.Scan(&d.ID, &d.Parent, &at, &b); err != nil {
+			return err
+		}
+		d.At = fromMicros(at)
+		// A document we cannot read is no fault of the connection's, so it is kept
+		// apart from what the connection says.
+		if err := json.Unmarshal(b, &d.Value); err != nil && bad == nil {
+			bad = fmt.Errorf("read document %s %q: it is not what this program writes: %w", c.Kind, d.ID, err)
+		}
+		docs = append(docs, d)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read documents %s: %w", c.Kind, err)
+	}
+	if bad != nil {
+		return nil, bad
+	}
+	sortDocs(docs)
+	return docs, nil
+}
+
+// sortDocs orders here what databases order by their own locale.
+func sortDocs[T any](docs []Doc[T]) {
+	slices.SortFunc(docs, func(a, b Doc[T]) int {
+		return cmp.Or(a.At.Compare(b.At), strings.Compare(a.ID, b.ID))
+	})
+}
+
+// checkKey holds both databases to the same texts: PostgreSQL refuses a zero byte
+// and broken UTF-8, SQLite would keep them and never move to PostgreSQL.
+func checkKey(name, text string) error {
+	if text == "" {
+		return fmt.Errorf("%s: must not be empty", name)
+	}
+	return checkText(name, text)
+}
+
+func checkText(name, text string) error {
+	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+		return fmt.Errorf("%s: must be UTF-8 without a zero byte (%q)", name, text)
+	}
+	return nil
+}

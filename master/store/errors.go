@@ -1,0 +1,72 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+var (
+	// ErrClosed is returned after Close. The write was not done.
+	ErrClosed = errors.New("the store is closed")
+	// ErrReadOnly is returned by writes to a store that was opened read-only.
+	ErrReadOnly = errors.New("the store is opened read-only")
+	// ErrNoLease is returned by writes before Acquire. The write was not done.
+	ErrNoLease = errors.New("the store is not leased; acquire the lease before writing")
+	// ErrFenced is returned once another master has taken the lease. Nothing was
+	// written and nothing will be: this process must stop.
+	ErrFenced = errors.New("another master has taken over this store; this one must stop")
+	// ErrHeld is what a HeldError is: another master is alive on this store.
+	ErrHeld = errors.New("the store is in use")
+	// ErrNewerSchema is what a SchemaError is: the store was written by a newer program.
+	ErrNewerSchema = errors.New("the store is newer than this program")
+	// ErrUnavailable is returned while the database cannot be reached. A write was
+	// not done and may be repeated; the store recovers by itself.
+	ErrUnavailable = errors.New("the database does not answer; the store tries again with the next call")
+	// ErrOutcomeUnknown is returned when the database vanished during a commit and
+	// stayed away: the write may or may not be durable. Read it back before
+	// repeating it.
+	ErrOutcomeUnknown = errors.New("the database vanished during a commit; read back before repeating the write")
+)
+
+// HeldError names the master that uses the store.
+type HeldError struct {
+	Store string    // the path, or "postgresql"
+	Owner string    // what the holder called itself
+	Host  string    // where it runs
+	PID   int       // its process, 0 when unknown
+	Until time.Time // when its lease ends unless renewed, zero when the system lock ends with the process
+}
+
+func (e *HeldError) Error() string {
+	who := e.Owner
+	if e.PID != 0 {
+		who = fmt.Sprintf("%s (process %d)", e.Owner, e.PID)
+	}
+	if who == "" {
+		who = "an unknown process"
+	}
+	msg := fmt.Sprintf("%v: %s is held by %s on host %q", ErrHeld, e.Store, who, e.Host)
+	if e.Until.IsZero() {
+		return msg + "; stop that master first"
+	}
+	return fmt.Sprintf("%s until %s; stop that master, or wait for its lease to end", msg, e.Until.UTC().Format(time.RFC3339))
+}
+
+// Is makes every HeldError an ErrHeld.
+func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
+// SchemaError names both versions.
+type SchemaError struct {
+	Have int64 // what the store is
+	Know int64 // the newest this program knows
+}
+
+func (e *SchemaError) Error() string {
+	return fmt.Sprintf("%v: its schema is version %d and this program knows up to %d; "+
+		"run the version of det-deploy that wrote it or a newer one, or restore a backup made before the upgrade",
+		ErrNewerSchema, e.Have, e.Know)
+}
+
+// Is makes every SchemaError an ErrNewerSchema.
+func (e *SchemaError) Is(target error) bool { return target == ErrNewerSchema }

@@ -1,0 +1,182 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// Lease is the right to write. Its epoch is compared in every write transaction:
+// whoever acquired last has the highest, and all others are fenced.
+//
+//	free ──Acquire──▶ held ──Acquire by another, after expiry──▶ lost
+//	  ▲                 │
+//	  └──────Close──────┘
+type Lease struct {
+	// Owner is who acquired it.
+	Owner string
+	// Epoch counts acquisitions of this store; it never goes back.
+	Epoch int64
+
+	lost    chan struct{}
+	gone    atomic.Bool
+	touched atomic.Bool // a commit has renewed it since the last tick
+}
+
+// Lost is closed when another master has taken over. The process must stop then:
+// its writes are refused, and what it has in memory is no longer the truth.
+func (l *Lease) Lost() <-chan struct{} { return l.lost }
+
+// Err is ErrFenced once the lease is lost, nil before.
+func (l *Lease) Err() error {
+	if l.gone.Load() {
+		return ErrFenced
+	}
+	return nil
+}
+
+func (l *Lease) lose() {
+	if l.gone.CompareAndSwap(false, true) {
+		close(l.lost)
+	}
+}
+
+func (l *Lease) renewed() { l.touched.Store(true) }
+
+// Acquire takes the lease for owner and renews it until Close. It is called once.
+//
+// On PostgreSQL a lease that another owner holds and that has not ended by the
+// server's clock is refused with a HeldError. The same owner takes it back at once:
+// an owner is an installation, not a process, and its former process is fenced. On
+// SQLite the lock file has refused a living holder already, so Acquire succeeds.
+func (s *Store) Acquire(ctx context.Context, owner string) (*Lease, error) {
+	if owner == "" {
+		return nil, errors.New("acquire the store: an owner is needed")
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("acquire the store: %w", err)
+	}
+	var lease *Lease
+	err = s.enqueue(ctx, &request{ctx: ctx, raw: func(ctx context.Context, w *writer) error {
+		var err error
+		lease, err = w.acquire(ctx, owner, host)
+		return err
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("acquire the store: %w", err)
+	}
+	s.cfg.Log.Info("acquired the store", "owner", owner, "epoch", lease.Epoch)
+	if s.dialect.timed {
+		s.loops.Go(func() { s.renew(lease) })
+	}
+	return lease, nil
+}
+
+type leaseRow struct {
+	owner, host        string
+	epoch, seq         int64
+	expires, clockTime int64
+}
+
+// refuses says whether the row keeps owner out.
+func (r leaseRow) refuses(owner string, timed bool) bool {
+	return timed && r.owner != owner && r.expires > r.clockTime
+}
+
+func (w *writer) acquire(ctx context.Context, owner, host string) (*Lease, error) {
+	if w.lease != nil {
+		return nil, fmt.Errorf("it is already acquired by %q in this process", w.lease.Owner)
+	}
+	if err := w.start(ctx); err != nil {
+		return nil, err
+	}
+	row, err := w.lockLease(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if row.refuses(owner, w.dialect.timed) {
+		return nil, &HeldError{Store: w.dialect.name, Owner: row.owner, Host: row.host, Until: fromMicros(row.expires)}
+	}
+	lease := &Lease{Owner: owner, Epoch: row.epoch + 1, lost: make(chan struct{})}
+	if _, err := w.change(ctx, "UPDATE lease SET owner = ?, host = ?, epoch = ?, expires = "+w.dialect.now+" + ? WHERE id = 1",
+		owner, host, lease.Epoch, w.ttl.Microseconds()); err != nil {
+		return nil, err
+	}
+	if err := w.exec(ctx, "COMMIT"); err != nil {
+		return nil, err
+	}
+	w.opened, w.lease, w.seq = false, lease, row.seq
+	return lease, nil
+}
+
+// lockLease reads the row and keeps others from it until the transaction ends. It
+// is an update because that locks in both databases.
+func (w *writer) lockLease(ctx context.Context) (row leaseRow, err error) {
+	rows, err := w.query(ctx, "UPDATE lease SET epoch = epoch WHERE id = 1 "+
+		"RETURNING owner, host, epoch, seq, expires, "+w.dialect.now)
+	if err != nil {
+		return row, err
+	}
+	err = scanAll(rows, func(r *sql.Rows) error {
+		return r.Scan(&row.owner, &row.host, &row.epoch, &row.seq, &row.expires, &row.clockTime)
+	})
+	return row, err
+}
+
+// renew writes an empty group when nothing else has been written for a while: every
+// commit renews, so a busy master pays nothing for its lease.
+func (s *Store) renew(l *Lease) {
+	tick := time.NewTicker(s.cfg.LeaseTTL / 3)
+	defer tick.Stop()
+	down := false
+	for {
+		select {
+		case <-s.closing:
+			return
+		case <-l.lost:
+			return
+		case <-tick.C:
+		}
+		if l.touched.Swap(false) {
+			continue
+		}
+		err := s.Write(s.life, func(*Tx) error { return nil })
+		switch {
+		case err == nil && down:
+			s.cfg.Log.Info("renewed the store's lease again", "epoch", l.Epoch)
+		case err != nil && !down && !errors.Is(err, ErrClosed):
+			s.cfg.Log.Warn("cannot renew the store's lease", "epoch", l.Epoch, "err", err)
+		}
+		down = err != nil
+	}
+}
+
+// release ends the lease, so that a successor need not wait for it.
+func release(ctx context.Context, w *writer) error {
+	if w.lease == nil {
+		return nil
+	}
+	// Of a lost lease the epoch is not there any more, and nothing is changed.
+	_, err := w.change(ctx, "UPDATE lease SET expires = 0 WHERE id = 1 AND epoch = ?", w.lease.Epoch)
+	return err
+}
+
+// toMicros is how times are stored: microseconds since 1970 UTC, 0 for none.
+func toMicros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+func fromMicros(us int64) time.Time {
+	if us == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(us).UTC()
+}

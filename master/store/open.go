@@ -1,0 +1,187 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Store is an open store. It is safe for concurrent use.
+type Store struct {
+	cfg     Config
+	dialect *dialect
+	pools   pools
+	lock    *lockFile
+	meta    Meta
+
+	// gate guards closed and, held for reading, keeps the queue open for a send.
+	gate   sync.RWMutex
+	closed bool
+	queue  chan *request // nil when read-only
+
+	// life is the context of the writer and the renewal, which outlive every call
+	// and end with Close.
+	life    context.Context
+	end     context.CancelFunc
+	closing chan struct{}
+	served  chan struct{}
+	loops   sync.WaitGroup
+	once    sync.Once
+	closeE  error
+}
+
+// Meta is what a store says about itself.
+type Meta struct {
+	// ClusterID is made when the store is, and is the cluster's for ever; a restored
+	// store keeps it.
+	ClusterID string
+	// CreatedAt is when the store was made.
+	CreatedAt time.Time
+	// Schema is the version of the tables.
+	Schema int64
+}
+
+// Open opens the store, creates it where there is none, and brings an older one to
+// the schema of this program. It refuses a store whose schema is newer
+// (ErrNewerSchema) or that a living master holds (ErrHeld). Writing needs Acquire.
+func Open(ctx context.Context, cfg Config) (*Store, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	cfg = cfg.withDefaults()
+	s := &Store{cfg: cfg, closing: make(chan struct{}), served: make(chan struct{})}
+	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
+	if err := s.openPools(); err != nil {
+		return nil, errors.Join(err, s.letGo())
+	}
+	if err := s.prepare(ctx); err != nil {
+		return nil, errors.Join(s.dialect.explain(ctx, err), s.letGo())
+	}
+	if cfg.ReadOnly {
+		close(s.served)
+		return s, nil
+	}
+	s.queue = make(chan *request, queueLength)
+	w := &writer{dialect: s.dialect, db: s.pools.write, log: cfg.Log, ttl: cfg.LeaseTTL}
+	go s.serve(s.life, w) //nolint:contextcheck // the writer lives as long as the store, not as the call that opens it
+	return s, nil
+}
+
+func (s *Store) openPools() (err error) {
+	if s.cfg.URL != "" {
+		s.dialect = postgresDialect()
+		s.pools, err = openPostgres(s.cfg)
+		return err
+	}
+	s.dialect = sqliteDialect()
+	if !s.cfg.ReadOnly {
+		if err := createPrivate(s.cfg.Path); err != nil {
+			return err
+		}
+		if s.lock, err = takeLock(s.cfg.Path); err != nil {
+			return err
+		}
+	}
+	s.pools, err = openSQLite(s.cfg)
+	return err
+}
+
+func (s *Store) prepare(ctx context.Context) (err error) {
+	if s.cfg.ReadOnly {
+		if s.meta.Schema, err = s.checkSchema(ctx); err != nil {
+			return err
+		}
+	} else if s.meta.Schema, err = s.migrate(ctx); err != nil {
+		return err
+	}
+	if !s.cfg.ReadOnly {
+		if err := s.nameCluster(ctx); err != nil {
+			return err
+		}
+	}
+	return s.readMeta(ctx)
+}
+
+const (
+	metaCluster = "cluster_id"
+	metaCreated = "created_at"
+)
+
+// nameCluster gives a new store its identity. Of two that do it at once one wins,
+// and both read the winner's.
+func (s *Store) nameCluster(ctx context.Context) error {
+	for name, value := range map[string]string{
+		metaCluster: uuid.NewString(),
+		metaCreated: time.Now().UTC().Format(time.RFC3339Nano),
+	} {
+		_, err := s.pools.write.ExecContext(ctx, s.dialect.text(
+			"INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING"), name, value)
+		if err != nil {
+			return fmt.Errorf("name the cluster: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) readMeta(ctx context.Context) error {
+	values := map[string]string{}
+	err := s.query(ctx, "SELECT name, value FROM meta", nil, func(r *sql.Rows) error {
+		var name, value string
+		err := r.Scan(&name, &value)
+		values[name] = value
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("read the store's name: %w", err)
+	}
+	s.meta.ClusterID = values[metaCluster]
+	s.meta.CreatedAt, err = time.Parse(time.RFC3339Nano, values[metaCreated])
+	if err != nil {
+		return fmt.Errorf("read the store's time of creation: %w", err)
+	}
+	return nil
+}
+
+// Meta says which cluster's store this is.
+func (s *Store) Meta() Meta { return s.meta }
+
+// Close waits for the writes that were accepted, gives up the lease and closes the
+// database. Further calls return the first answer.
+func (s *Store) Close() error {
+	s.once.Do(func() { s.closeE = s.shut() })
+	return s.closeE
+}
+
+// shut puts the release of the lease behind the last accepted write and closes the
+// queue behind it, so that nothing renews what has been given up.
+func (s *Store) shut() error {
+	close(s.closing)
+	var err error
+	if s.queue != nil {
+		last := &request{ctx: s.life, raw: release, done: make(chan error, 1)}
+		s.gate.Lock()
+		s.closed = true
+		s.queue <- last
+		close(s.queue)
+		s.gate.Unlock()
+		s.loops.Wait()
+		err = <-last.done
+	}
+	<-s.served
+	if errors.Is(err, ErrUnavailable) {
+		s.cfg.Log.Warn("cannot release the store's lease; it ends by itself", "err", err)
+		err = nil
+	}
+	return errors.Join(err, s.letGo())
+}
+
+// letGo gives back what Open took from the system, in any state of it.
+func (s *Store) letGo() error {
+	s.end()
+	return errors.Join(s.pools.close(), s.lock.close())
+}

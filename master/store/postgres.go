@@ -1,0 +1,94 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+)
+
+// connectLimit bounds one attempt to reach PostgreSQL when the URL sets none: long
+// enough for a fail-over's DNS, short enough for a person who waits for an error.
+const connectLimit = 5 * time.Second
+
+func postgresDialect() *dialect {
+	return &dialect{
+		name:        "postgresql",
+		goose:       goose.DialectPostgres,
+		begin:       "BEGIN",
+		snapshot:    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+		now:         "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
+		bytes:       ` COLLATE "C"`,
+		hasTable:    "SELECT COUNT(*) FROM pg_catalog.pg_class WHERE oid = to_regclass(?)",
+		numbered:    true,
+		timed:       true,
+		unavailable: postgresUnavailable,
+	}
+}
+
+func openPostgres(cfg Config) (pools, error) {
+	// The parser's own message hides the password.
+	pc, err := pgx.ParseConfig(string(cfg.URL))
+	if err != nil {
+		return pools{}, fmt.Errorf("read the database URL: %w", err)
+	}
+	if pc.ConnectTimeout == 0 {
+		pc.ConnectTimeout = connectLimit
+	}
+	var p pools
+	if !cfg.ReadOnly {
+		p.write = stdlib.OpenDB(*pc, stdlib.OptionAfterConnect(insistOnDurability))
+		p.write.SetMaxOpenConns(1)
+	}
+	p.read = stdlib.OpenDB(*pc)
+	p.read.SetMaxOpenConns(readConnections)
+	p.read.SetConnMaxIdleTime(time.Minute)
+	return p, nil
+}
+
+// insistOnDurability undoes a server-wide synchronous_commit=off for our session:
+// "done" means on the disk. Stronger settings are left alone.
+func insistOnDurability(ctx context.Context, c *pgx.Conn) error {
+	_, err := c.Exec(ctx, "SELECT set_config('synchronous_commit', 'on', false) "+
+		"WHERE current_setting('synchronous_commit') = 'off'")
+	return err
+}
+
+// postgresUnavailable says whether the server, rather than the statement, is the
+// trouble: a broken connection, or a code with which it refuses or ends connections.
+func postgresUnavailable(err error) bool {
+	if pe, said := errors.AsType[*pgconn.PgError](err); said {
+		switch {
+		case strings.HasPrefix(pe.Code, "08"), // connection exception
+			strings.HasPrefix(pe.Code, "57P"), // shutting down, crashed, not yet up
+			pe.Code == "53300",                // too many connections
+			pe.Code == "25006":                // read-only: a standby before its promotion
+			return true
+		}
+		return false
+	}
+	for _, broken := range []error{
+		driver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.DeadlineExceeded,
+	} {
+		if errors.Is(err, broken) {
+			return true
+		}
+	}
+	if _, refused := errors.AsType[*pgconn.ConnectError](err); refused {
+		return true
+	}
+	if _, network := errors.AsType[net.Error](err); network {
+		return true
+	}
+	return pgconn.SafeToRetry(err) // a connection that is closed already
+}

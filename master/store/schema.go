@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// versions is the table in which goose keeps what it has done.
+const versions = "schema_version"
+
+// schemaKnown is the newest version this program brings, counted from its files so
+// that a migration cannot be forgotten here.
+func schemaKnown() (int64, error) {
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		return 0, err
+	}
+	var newest int64
+	for _, name := range names {
+		v, err := goose.NumericComponent(strings.TrimPrefix(name, "migrations/"))
+		if err != nil {
+			return 0, fmt.Errorf("read the version of %s: %w", name, err)
+		}
+		newest = max(newest, v)
+	}
+	return newest, nil
+}
+
+// schemaHave is the version of the store, 0 for an empty database. It changes nothing.
+func (s *Store) schemaHave(ctx context.Context) (have int64, err error) {
+	var tables int
+	db := s.pools.read
+	if err := db.QueryRowContext(ctx, s.dialect.text(s.dialect.hasTable), versions).Scan(&tables); err != nil {
+		return 0, fmt.Errorf("read the schema's version: %w", err)
+	}
+	if tables == 0 {
+		return 0, nil
+	}
+	err = db.QueryRowContext(ctx, "SELECT COALESCE(MAX(version_id), 0) FROM "+versions).Scan(&have)
+	if err != nil {
+		return 0, fmt.Errorf("read the schema's version: %w", err)
+	}
+	return have, nil
+}
+
+// checkSchema refuses what this program cannot read as it stands.
+func (s *Store) checkSchema(ctx context.Context) (int64, error) {
+	have, know, err := s.schemas(ctx)
+	if err == nil && have < know {
+		err = fmt.Errorf("open store read-only: its schema is version %d, this program needs %d; "+
+			"start the master once to bring it up to date", have, know)
+	}
+	return have, err
+}
+
+func (s *Store) schemas(ctx context.Context) (have, know int64, err error) {
+	if know, err = schemaKnown(); err != nil {
+		return 0, 0, err
+	}
+	if have, err = s.schemaHave(ctx); err != nil {
+		return 0, 0, err
+	}
+	if have > know {
+		return have, know, &SchemaError{Have: have, Know: know}
+	}
+	return have, know, nil
+}
+
+// migrate brings the store forward, each step in a transaction. Before it touches a
+// store that had a master, it fences that master: one that is alive is a refusal,
+// one that only looks dead must not write into tables that change under it.
+func (s *Store) migrate(ctx context.Context) (int64, error) {
+	have, know, err := s.schemas(ctx)
+	if err != nil || have == know {
+		return have, err
+	}
+	if have > 0 {
+		if err := s.fenceBeforeMigration(ctx); err != nil {
+			return 0, err
+		}
+	}
+	options := []goose.ProviderOption{
+		goose.WithTableName(versions), goose.WithDisableGlobalRegistry(true), goose.WithSlog(s.cfg.Log),
+	}
+	if s.dialect.timed {
+		// Two masters may meet on one empty PostgreSQL; the second waits.
+		locker, err := lock.NewPostgresSessionLocker()
+		if err != nil {
+			return 0, fmt.Errorf("migrate the store: %w", err)
+		}
+		options = append(options, goose.WithSessionLocker(locker))
+	}
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return 0, fmt.Errorf("migrate the store: %w", err)
+	}
+	p, err := goose.NewProvider(s.dialect.goose, s.pools.write, files, options...)
+	if err != nil {
+		return 0, fmt.Errorf("migrate the store: %w", err)
+	}
+	if _, err := p.Up(ctx); err != nil {
+		return 0, fmt.Errorf("migrate the store from version %d to %d: %w", have, know, err)
+	}
+	return know, nil
+}
+
+func (s *Store) fenceBeforeMigration(ctx context.Context) error {
+	var row leaseRow
+	query := "UPDATE lease SET epoch = epoch + 1 WHERE id = 1"
+	if s.dialect.timed {
+		query += " AND expires <= " + s.dialect.now
+	}
+	res, err := s.pools.write.ExecContext(ctx, query)
+	if err != nil {
+		return fmt.Errorf("fence the former master: %w", err)
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 1 {
+		return err
+	}
+	err = s.pools.write.QueryRowContext(ctx, "SELECT owner, host, expires FROM lease WHERE id = 1").
+		Scan(&row.owner, &row.host, &row.expires)
+	if err != nil {
+		return fmt.Errorf("fence the former master: %w", err)
+	}
+	return &HeldError{Store: s.dialect.name, Owner: row.owner, Host: row.host, Until: fromMicros(row.expires)}
+}

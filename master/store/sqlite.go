@@ -1,0 +1,76 @@
+package store
+
+import (
+	"database/sql"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"github.com/pressly/goose/v3"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+)
+
+func sqliteDialect() *dialect {
+	return &dialect{
+		name:  "sqlite",
+		goose: goose.DialectSQLite3,
+		// Taking the write lock at once turns a late SQLITE_BUSY into a wait.
+		begin:       "BEGIN IMMEDIATE",
+		snapshot:    "BEGIN",
+		now:         "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
+		bytes:       "",
+		hasTable:    "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?",
+		unavailable: func(error) bool { return false },
+	}
+}
+
+// openSQLite opens the file. WAL lets reads go on beside the writer; FULL syncs
+// the WAL at every commit, so that "done" survives a power cut and not only a
+// killed process.
+func openSQLite(cfg Config) (pools, error) {
+	if !cfg.ReadOnly {
+		if err := createPrivate(cfg.Path); err != nil {
+			return pools{}, err
+		}
+	} else if _, err := os.Stat(cfg.Path); err != nil {
+		return pools{}, fmt.Errorf("open store read-only: %w", err)
+	}
+	var p pools
+	var err error
+	if !cfg.ReadOnly {
+		if p.write, err = sql.Open("sqlite", sqliteDSN(cfg.Path,
+			"journal_mode(WAL)", "synchronous(FULL)", "fullfsync(1)", "journal_size_limit(67108864)")); err != nil {
+			return pools{}, fmt.Errorf("open %s: %w", cfg.Path, err)
+		}
+		p.write.SetMaxOpenConns(1)
+	}
+	if p.read, err = sql.Open("sqlite", sqliteDSN(cfg.Path, "query_only(1)")); err != nil {
+		return pools{}, fmt.Errorf("open %s: %w", cfg.Path, err)
+	}
+	p.read.SetMaxOpenConns(readConnections)
+	return p, nil
+}
+
+// sqliteDSN escapes the path, so that a "?" or "%" in it stays a part of it.
+func sqliteDSN(path string, pragmas ...string) string {
+	// Five seconds: only a backup from a second process ever holds a lock we wait for.
+	q := url.Values{"_pragma": append([]string{"busy_timeout(5000)"}, pragmas...)}
+	return (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath(), RawQuery: q.Encode()}).String()
+}
+
+// createPrivate makes the file before SQLite does: it holds password hashes, and
+// SQLite gives its WAL the permissions of the file.
+func createPrivate(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("create the store's directory: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("create the store: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("create the store: %w", err)
+	}
+	return nil
+}

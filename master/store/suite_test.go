@@ -1,0 +1,362 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/postgrestest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type fruit struct {
+	Name string `json:"name"`
+	Size int    `json:"size"`
+}
+
+var fruits = store.Collection[fruit]{Kind: "fruit"}
+
+// suite is every promise that both databases keep. fresh is the address of a new store.
+var suite = []struct {
+	name string
+	run  func(t *testing.T, fresh func(t *testing.T) store.Config)
+}{
+	{"documents come back by id, parent and time", testDocuments},
+	{"a failing write is undone alone", testFailsAlone},
+	{"writes need the lease", testNeedsLease},
+	{"a cancelled caller is not done, and hurts nobody", testCancelled},
+	{"concurrent writes are all there after reopening", testConcurrent},
+	{"an empty and a broken id are refused", testRefusedKeys},
+	{"a document that is not ours is named", testUndecodable},
+	{"log chunks are found by line", testChunks},
+	{"a transaction sees its own writes", testReadsOwnWrites},
+	{"a store keeps its name", testKeepsName},
+	{"a closed store refuses", testClosed},
+}
+
+func TestSQLite(t *testing.T) {
+	t.Parallel()
+	fresh := func(t *testing.T) store.Config {
+		return store.Config{Path: filepath.Join(t.TempDir(), "a dir %41?#", "store.db")}
+	}
+	runSuite(t, fresh)
+}
+
+func TestPostgres(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.Start(t, postgrestest.Options{})
+	var mu sync.Mutex // guards the server's count of databases
+	fresh := func(*testing.T) store.Config {
+		mu.Lock()
+		defer mu.Unlock()
+		return store.Config{URL: store.URL(server.URL())}
+	}
+	// The group keeps the server until its parallel tests have ended.
+	t.Run("suite", func(t *testing.T) { runSuite(t, fresh) })
+}
+
+func runSuite(t *testing.T, fresh func(t *testing.T) store.Config) {
+	for _, c := range suite {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			c.run(t, fresh)
+		})
+	}
+}
+
+func put(t *testing.T, s *store.Store, d store.Doc[fruit]) {
+	t.Helper()
+	if err := s.Write(t.Context(), func(tx *store.Tx) error { return fruits.Put(tx, d.ID, d.Parent, d.At, d.Value) }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func ids(t *testing.T) func(docs []store.Doc[fruit], err error) string {
+	return func(docs []store.Doc[fruit], err error) string {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []string
+		for _, d := range docs {
+			all = append(all, d.ID)
+		}
+		return strings.Join(all, " ")
+	}
+}
+
+func testDocuments(t *testing.T, fresh func(t *testing.T) store.Config) {
+	s := storetest.Open(t, fresh(t))
+	ctx := t.Context()
+	day := time.Date(2026, 11, 21, 4, 5, 6, 789012000, time.UTC)
+	put(t, s, store.Doc[fruit]{ID: "b", Parent: "tree", At: day, Value: fruit{"pear", 1}})
+	put(t, s, store.Doc[fruit]{ID: "B", Parent: "tree", At: day, Value: fruit{"apple", 2}})
+	put(t, s, store.Doc[fruit]{ID: "a", Parent: "bush", At: day.Add(time.Microsecond), Value: fruit{"berry", 3}})
+	put(t, s, store.Doc[fruit]{ID: "z", Parent: "", At: time.Time{}, Value: fruit{"none", 4}})
+	put(t, s, store.Doc[fruit]{ID: "b", Parent: "tree", At: day, Value: fruit{"pear", 5}})
+
+	got, found, err := fruits.Get(ctx, s, "b")
+	want := store.Doc[fruit]{ID: "b", Parent: "tree", At: day, Value: fruit{"pear", 5}}
+	if err != nil || !found || !cmp.Equal(got, want) {
+		t.Fatalf("got %v found %t error %v, want %v", got, found, err, want)
+	}
+	if _, found, err := fruits.Get(ctx, s, "nobody"); found || err != nil {
+		t.Fatalf("got found %t error %v for an id that is not there", found, err)
+	}
+	check := func(what, got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s: got %q, want %q", what, got, want)
+		}
+	}
+	list := ids(t)
+	check("all", list(fruits.All(ctx, s)), "z B b a")
+	check("by parent", list(fruits.ByParent(ctx, s, "tree")), "B b")
+	check("before", list(fruits.Before(ctx, s, day.Add(time.Microsecond))), "B b")
+	check("after", list(fruits.After(ctx, s, day)), "a")
+	if err := s.Write(ctx, func(tx *store.Tx) error {
+		n, err := fruits.DeleteByParent(tx, "tree")
+		if n != 2 {
+			t.Errorf("got %d deleted, want 2", n)
+		}
+		return errors.Join(err, fruits.Delete(tx, "z"), fruits.Delete(tx, "z"))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	check("after deleting", list(fruits.All(ctx, s)), "a")
+}
+
+func testFailsAlone(t *testing.T, fresh func(t *testing.T) store.Config) {
+	s := storetest.Open(t, fresh(t))
+	mine := errors.New("mine")
+	var wg sync.WaitGroup
+	for i := range 60 {
+		wg.Go(func() {
+			err := s.Write(t.Context(), func(tx *store.Tx) error {
+				if err := fruits.Put(tx, strconv.Itoa(i), "", time.Time{}, fruit{Size: i}); err != nil {
+					return err
+				}
+				if i%3 == 0 {
+					return mine
+				}
+				return nil
+			})
+			if (i%3 == 0) != errors.Is(err, mine) || (i%3 != 0 && err != nil) {
+				t.Errorf("write %d: got %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	docs, err := fruits.All(t.Context(), s)
+	if err != nil || len(docs) != 40 {
+		t.Fatalf("got %d documents, error %v, want 40", len(docs), err)
+	}
+}
+
+func testNeedsLease(t *testing.T, fresh func(t *testing.T) store.Config) {
+	s, err := store.Open(t.Context(), fresh(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeStore(t, s)
+	if err := s.Write(t.Context(), func(*store.Tx) error { return nil }); !errors.Is(err, store.ErrNoLease) {
+		t.Fatalf("got %v, want ErrNoLease", err)
+	}
+	if _, err := s.Acquire(t.Context(), "me"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Acquire(t.Context(), "me"); err == nil {
+		t.Fatal("acquiring twice in one process is accepted")
+	}
+	put(t, s, store.Doc[fruit]{ID: "a", Parent: "", At: time.Time{}, Value: fruit{}})
+}
+
+func testCancelled(t *testing.T, fresh func(t *testing.T) store.Config) {
+	s := storetest.Open(t, fresh(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	inside, leave := make(chan struct{}), make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() { // holds the writer, so that the next waits in the queue
+		if err := s.Write(ctx, func(tx *store.Tx) error {
+			close(inside)
+			<-leave
+			return fruits.Put(tx, "begun", "", time.Time{}, fruit{})
+		}); err != nil {
+			t.Errorf("a write that had begun: got %v, want it done", err)
+		}
+	})
+	<-inside
+	queued := make(chan error)
+	go func() {
+		queued <- s.Write(ctx, func(tx *store.Tx) error { return fruits.Put(tx, "queued", "", time.Time{}, fruit{}) })
+	}()
+	cancel()
+	if err := <-queued; !errors.Is(err, context.Canceled) {
+		t.Errorf("a write in the queue: got %v, want cancelled", err)
+	}
+	close(leave)
+	wg.Wait()
+	put(t, s, store.Doc[fruit]{ID: "later", Parent: "", At: time.Time{}, Value: fruit{}})
+	if got := ids(t)(fruits.All(t.Context(), s)); got != "begun later" {
+		t.Errorf("got %q, want begun and later", got)
+	}
+}
+
+func testConcurrent(t *testing.T, fresh func(t *testing.T) store.Config) {
+	cfg := fresh(t)
+	s := storetest.Open(t, cfg)
+	var wg sync.WaitGroup
+	for i := range 16 {
+		wg.Go(func() {
+			for j := range 25 {
+				put(t, s, store.Doc[fruit]{ID: strconv.Itoa(i) + "." + strconv.Itoa(j), Parent: "", At: time.Time{}, Value: fruit{Size: j}})
+			}
+		})
+	}
+	wg.Wait()
+	closeStore(t, s)
+	docs, err := fruits.All(t.Context(), storetest.Open(t, cfg))
+	if err != nil || len(docs) != 400 {
+		t.Fatalf("got %d documents, error %v, want 400", len(docs), err)
+	}
+}
+
+func testRefusedKeys(t *testing.T, fresh func(t *testing.T) store.Config) {
+	s := storetest.Open(t, fresh(t))
+	for _, id := range []string{"", "a\x00b", "\xff"} {
+		err := s.Write(t.Context(), func(tx *store.Tx) error { return fruits.Put(tx, id, "", time.Time{}, fruit{}) })
+		if err == nil || !strings.Contains(err.Error(), "id: must") {
+			t.Errorf("id %q: got %v, want a refusal that names id", id, err)
+		}
+	}
+}
+
+func testUndecodable(t *testing.T, fresh func(t *testing.T) store.Config) {
+	s := storetest.Open(t, fresh(t))
+	other := store.Collection[[]int]{Kind: "fruit"}
+	if err := s.Write(t.Context(), func(tx *store.Tx) error {
+		return other.Put(tx, "odd", "", time.Time{}, []int{1})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := fruits.All(t.Context(), s)
+	if err == nil || !strings.Contains(err.Error(), `fruit "odd"`) {
+		t.Fatalf("got %v, want an error that names kind and id", err)
+	}
+}
+
+func testChunks(t *testing.T, fresh func(t *testing.T) store.Config) {
+	s := storetest.Open(t, fresh(t))
+	ctx := t.Context()
+	if err := s.Write(ctx, func(tx *store.Tx) error {
+		for _, pos := range []int64{0, 10, 20, 30} {
+			c := store.Chunk{Task: "t", Pos: pos, Container: "c", FromAt: pos + 1, ToAt: pos + 9, Lines: 10, Data: []byte{byte(pos), 0, 255}}
+			if err := store.PutChunk(tx, c); err != nil {
+				return err
+			}
+		}
+		return store.SetLogMark(tx, "t", "c", 40)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		q    store.ChunkRange
+		want []int64
+	}{
+		"from the start":    {store.ChunkRange{Task: "t", Limit: 2}, []int64{0, 10}},
+		"inside a chunk":    {store.ChunkRange{Task: "t", From: 15, Limit: 2}, []int64{10, 20}},
+		"past the end":      {store.ChunkRange{Task: "t", From: 99, Limit: 9}, []int64{30}},
+		"backwards":         {store.ChunkRange{Task: "t", From: 25, Backwards: true, Limit: 9}, []int64{20, 10, 0}},
+		"after a time":      {store.ChunkRange{Task: "t", After: 19, Limit: 9}, []int64{20, 30}},
+		"before a time":     {store.ChunkRange{Task: "t", Before: 12, Limit: 9}, []int64{0, 10}},
+		"of another task":   {store.ChunkRange{Task: "u", Limit: 9}, nil},
+		"backwards, before": {store.ChunkRange{Task: "t", From: 99, Before: 11, Backwards: true, Limit: 9}, []int64{0}},
+	} {
+		chunks, err := store.Chunks(ctx, s, c.q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []int64
+		for _, c := range chunks {
+			got = append(got, c.Pos)
+		}
+		if d := cmp.Diff(got, c.want); d != "" {
+			t.Errorf("%s: %s", name, d)
+		}
+	}
+	last, found, err := store.LastChunk(ctx, s, "t")
+	if err != nil || !found || last.Pos != 30 || !cmp.Equal(last.Data, []byte{30, 0, 255}) {
+		t.Errorf("last chunk: got %v found %t error %v", last, found, err)
+	}
+	if err := s.Write(ctx, func(tx *store.Tx) error { return store.DeleteLogs(tx, "t") }); err != nil {
+		t.Fatal(err)
+	}
+	if next, err := store.LogMark(ctx, s, "t", "c"); next != 0 || err != nil {
+		t.Errorf("mark after deleting: got %d error %v", next, err)
+	}
+}
+
+func testReadsOwnWrites(t *testing.T, fresh func(t *testing.T) store.Config) {
+	s := storetest.Open(t, fresh(t))
+	var kept *store.Tx
+	if err := s.Write(t.Context(), func(tx *store.Tx) error {
+		kept = tx
+		if err := fruits.Put(tx, "a", "", time.Time{}, fruit{Size: 7}); err != nil {
+			return err
+		}
+		d, found, err := fruits.Get(t.Context(), tx, "a")
+		if !found || d.Value.Size != 7 {
+			t.Errorf("inside: got %v found %t", d, found)
+		}
+		if _, found, err := fruits.Get(t.Context(), s, "a"); found || err != nil {
+			t.Errorf("outside: got found %t error %v before the commit", found, err)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := fruits.Delete(kept, "a"); err == nil {
+		t.Error("a transaction that has ended is accepted")
+	}
+}
+
+func testKeepsName(t *testing.T, fresh func(t *testing.T) store.Config) {
+	cfg := fresh(t)
+	s := storetest.Open(t, cfg)
+	first := s.Meta()
+	if first.ClusterID == "" || first.CreatedAt.IsZero() || first.Schema < 1 {
+		t.Fatalf("got %+v", first)
+	}
+	closeStore(t, s)
+	again := storetest.Open(t, cfg)
+	if d := cmp.Diff(again.Meta(), first); d != "" {
+		t.Fatal(d)
+	}
+}
+
+func testClosed(t *testing.T, fresh func(t *testing.T) store.Config) {
+	s := storetest.Open(t, fresh(t))
+	closeStore(t, s)
+	closeStore(t, s)
+	if err := s.Write(t.Context(), func(*store.Tx) error { return nil }); !errors.Is(err, store.ErrClosed) {
+		t.Fatalf("got %v, want ErrClosed", err)
+	}
+}
+
+func closeStore(t *testing.T, s *store.Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Errorf("close store: %v", err)
+	}
+}

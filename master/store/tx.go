@@ -1,0 +1,90 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+)
+
+var errTxOver = errors.New("this transaction has ended; use tx only inside the function that received it")
+
+// Tx is one write inside the group. It is valid until the function that received
+// it returns, in that function's goroutine.
+type Tx struct {
+	// ctx is the group's, not the caller's: one caller who leaves must not end a
+	// statement that carries the others.
+	ctx  context.Context
+	w    *writer
+	err  error // the first refused statement; the write cannot succeed any more
+	over bool
+}
+
+func (tx *Tx) exec(query string, args ...any) error {
+	_, err := tx.change(query, args...)
+	return err
+}
+
+func (tx *Tx) change(query string, args ...any) (rows int64, err error) {
+	if err := tx.usable(); err != nil {
+		return 0, err
+	}
+	rows, err = tx.w.change(tx.ctx, query, args...)
+	if err != nil {
+		tx.err = err
+		return 0, tx.w.explain(tx.ctx, err)
+	}
+	return rows, nil
+}
+
+func (tx *Tx) usable() error {
+	if tx.over {
+		return errTxOver
+	}
+	return tx.err
+}
+
+// query implements Reader: it sees what this and earlier writes of the group did.
+func (tx *Tx) query(_ context.Context, query string, args []any, scan func(*sql.Rows) error) error {
+	if err := tx.usable(); err != nil {
+		return err
+	}
+	rows, err := tx.w.query(tx.ctx, query, args...) //nolint:contextcheck // the group's context, see Tx
+	if err == nil {
+		err = scanAll(rows, scan)
+	}
+	if err != nil {
+		tx.err = err
+		return tx.w.explain(tx.ctx, err) //nolint:contextcheck // the group's context, see Tx
+	}
+	return nil
+}
+
+// Reader is where documents and logs are read: a Store gives what is durable, a Tx
+// adds what its own group has written so far. Both return complete answers and hold
+// no lock afterwards.
+type Reader interface {
+	query(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error
+}
+
+var (
+	_ Reader = (*Store)(nil)
+	_ Reader = (*Tx)(nil)
+)
+
+// query implements Reader over the read pool.
+func (s *Store) query(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
+	rows, err := s.pools.read.QueryContext(ctx, s.dialect.text(query), args...)
+	if err == nil {
+		err = scanAll(rows, scan)
+	}
+	return s.dialect.explain(ctx, err)
+}
+
+func scanAll(rows *sql.Rows, scan func(*sql.Rows) error) error {
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return errors.Join(err, rows.Close())
+		}
+	}
+	return errors.Join(rows.Err(), rows.Close())
+}

@@ -1,0 +1,247 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+)
+
+const (
+	// queueLength bounds the writes that wait. A caller beyond it waits in Write,
+	// which is the back-pressure: memory stays bounded, nothing is dropped.
+	queueLength = 1024
+	// groupLimit bounds the writes of one commit, and so the wait of the first for
+	// the last: at 20 µs each in SQLite some 10 ms, about what a disk's sync takes.
+	groupLimit = 512
+)
+
+// Write runs fn in a transaction and returns when its effect is durable.
+//
+// Writes that arrive together are committed together, each in its own savepoint:
+// when fn returns an error its effects alone are undone and that error is returned.
+// fn runs in the writer's goroutine, so it must act through tx only, must not wait,
+// and must not call Write. It is called at most once.
+//
+// An answer means what it says: nil is durable; any error but ErrOutcomeUnknown is
+// not done. When ctx ends before the writer has begun with fn, fn is never called
+// and ctx's error is returned; from then on Write waits for the outcome, because
+// reporting "cancelled" for something that is about to be durable would be a lie.
+func (s *Store) Write(ctx context.Context, fn func(*Tx) error) error {
+	return s.enqueue(ctx, &request{ctx: ctx, fn: fn})
+}
+
+// request is one write on its way through the queue. Its state decides the race
+// between the writer that begins it and the caller that gives up.
+//
+//	waiting ──writer──▶ begun ──▶ answered
+//	   └─────caller───▶ abandoned
+type request struct {
+	ctx   context.Context // the caller's, carried through the queue
+	fn    func(*Tx) error
+	raw   func(ctx context.Context, w *writer) error // instead of fn: alone, without the lease
+	state atomic.Int32
+	done  chan error
+}
+
+const (
+	requestWaiting int32 = iota
+	requestBegun
+	requestAbandoned
+)
+
+func (r *request) begin() bool {
+	return r.ctx.Err() == nil && r.state.CompareAndSwap(requestWaiting, requestBegun)
+}
+
+func (r *request) abandon() bool {
+	return r.state.CompareAndSwap(requestWaiting, requestAbandoned)
+}
+
+func (r *request) answer(err error) { r.done <- err }
+
+func (s *Store) enqueue(ctx context.Context, r *request) error {
+	if s.queue == nil {
+		return ErrReadOnly
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	r.done = make(chan error, 1)
+	if err := s.send(ctx, r); err != nil {
+		return err
+	}
+	select {
+	case err := <-r.done:
+		return err
+	case <-ctx.Done():
+	}
+	if r.abandon() {
+		return ctx.Err()
+	}
+	return <-r.done
+}
+
+// send holds the gate while it waits for a place, so that Close cannot shut the
+// queue between the look and the send.
+func (s *Store) send(ctx context.Context, r *request) error {
+	s.gate.RLock()
+	defer s.gate.RUnlock()
+	if s.closed {
+		return ErrClosed
+	}
+	select {
+	case s.queue <- r:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// serve is the writer's goroutine. It ends when the queue is shut and empty.
+func (s *Store) serve(ctx context.Context, w *writer) {
+	defer close(s.served)
+	var next *request
+	for {
+		first := next
+		if next = nil; first == nil {
+			r, open := <-s.queue
+			if !open {
+				w.hangUp()
+				return
+			}
+			first = r
+		}
+		if first.raw != nil {
+			w.runAlone(ctx, first)
+			continue
+		}
+		var group []*request
+		group, next = s.gather(first)
+		w.runGroup(ctx, group)
+	}
+}
+
+// gather takes what is already waiting and never waits itself: under load groups
+// form while the previous commit syncs, and a lone write is not delayed. A request
+// that must run alone ends the group and is returned beside it.
+func (s *Store) gather(first *request) (group []*request, next *request) {
+	group = []*request{first}
+	for len(group) < groupLimit {
+		select {
+		case r, open := <-s.queue:
+			if !open {
+				return group, nil
+			}
+			if r.raw != nil {
+				return group, r
+			}
+			group = append(group, r)
+		default:
+			return group, nil
+		}
+	}
+	return group, nil
+}
+
+// runAlone runs a request that is not under the lease, such as the one that takes it.
+func (w *writer) runAlone(ctx context.Context, r *request) {
+	if !r.begin() {
+		r.answer(r.ctx.Err())
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, aloneLimit)
+	defer cancel()
+	stop := context.AfterFunc(r.ctx, cancel) //nolint:contextcheck // the caller, who may end what runs for it alone
+	defer stop()
+	err := w.connect(ctx)
+	if err == nil {
+		err = r.raw(ctx, w)
+	}
+	if err != nil {
+		w.abort(ctx)
+		err = w.explain(ctx, err)
+	}
+	r.answer(err)
+}
+
+// runGroup commits the group as one and answers each.
+func (w *writer) runGroup(ctx context.Context, group []*request) {
+	ctx, cancel := w.limit(ctx)
+	defer cancel()
+	begun := group[:0]
+	for _, r := range group {
+		if r.begin() {
+			begun = append(begun, r)
+		} else {
+			r.answer(r.ctx.Err())
+		}
+	}
+	if len(begun) == 0 {
+		return
+	}
+	if err := w.open(ctx); err != nil {
+		answerAll(begun, err)
+		return
+	}
+	var errs []error
+	for i, r := range begun {
+		err, lost := w.runOne(ctx, r.fn, len(begun) > 1)
+		if lost {
+			// Nobody's write is done: the transaction is gone with its connection.
+			w.abort(ctx)
+			answerAll(begun, w.explain(ctx, err))
+			return
+		}
+		errs = append(errs, err)
+		if i == 0 && len(begun) == 1 && err != nil {
+			w.abort(ctx)
+			r.answer(err)
+			return
+		}
+	}
+	commit := w.commit(ctx)
+	for i, r := range begun {
+		if errs[i] != nil {
+			r.answer(errs[i])
+		} else {
+			r.answer(commit)
+		}
+	}
+}
+
+func answerAll(group []*request, err error) {
+	for _, r := range group {
+		r.answer(err)
+	}
+}
+
+// runOne calls fn inside a savepoint, or inside the bare transaction when it is
+// the only one. Lost says that the transaction itself is gone.
+func (w *writer) runOne(ctx context.Context, fn func(*Tx) error, savepoint bool) (err error, lost bool) {
+	if savepoint {
+		if err := w.exec(ctx, "SAVEPOINT one"); err != nil {
+			return err, true
+		}
+	}
+	tx := &Tx{ctx: ctx, w: w}
+	err = fn(tx)
+	tx.over = true
+	if err == nil && tx.err != nil {
+		err = fmt.Errorf("a statement of this write was refused: %w", tx.err)
+	}
+	if tx.err != nil && w.dialect.unavailable(tx.err) {
+		return err, true
+	}
+	if !savepoint {
+		return err, false
+	}
+	if err != nil {
+		if back := w.exec(ctx, "ROLLBACK TO SAVEPOINT one"); back != nil {
+			return back, true
+		}
+	}
+	if end := w.exec(ctx, "RELEASE SAVEPOINT one"); end != nil {
+		return end, true
+	}
+	return err, false
+}

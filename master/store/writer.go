@@ -1,0 +1,248 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+const (
+	// groupTime bounds one commit on PostgreSQL, so that a server that hangs becomes
+	// an error instead of a master that hangs.
+	groupTime = 30 * time.Second
+	// aloneLimit bounds what runs alone: taking a lease is quick, loading a backup
+	// of a large cluster is not.
+	aloneLimit = 6 * time.Hour
+	// resolveLimit is how long we look for the outcome of a commit whose connection
+	// broke before we say that we do not know it.
+	resolveLimit = 20 * time.Second
+	resolvePause = 250 * time.Millisecond
+)
+
+// writer owns the one connection that writes. All of it is used by the writer's
+// goroutine only.
+type writer struct {
+	dialect *dialect
+	db      *sql.DB
+	log     *slog.Logger
+	ttl     time.Duration
+	conn    *sql.Conn
+	stmts   map[string]*sql.Stmt // prepared on conn
+	lease   *Lease               // nil until acquired
+	seq     int64                // of the last commit known to be durable, see resolve
+	opened  bool                 // a transaction is open on conn
+}
+
+// limit gives PostgreSQL's commits a deadline. A local file gets none: a disk that
+// hangs cannot be interrupted, and watching for it costs a goroutine a statement.
+func (w *writer) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	if !w.dialect.timed {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, groupTime)
+}
+
+func (w *writer) connect(ctx context.Context) error {
+	if w.conn != nil {
+		return nil
+	}
+	conn, err := w.db.Conn(ctx)
+	if err != nil {
+		return w.explain(ctx, err)
+	}
+	w.conn, w.stmts = conn, map[string]*sql.Stmt{}
+	return nil
+}
+
+// hangUp gives the connection back; a broken one is thrown away by the pool.
+func (w *writer) hangUp() {
+	w.forget()
+	if w.conn != nil {
+		_ = w.conn.Close() // it may be gone already
+	}
+	w.conn, w.opened = nil, false
+}
+
+// forget closes the statements, which must happen before their connection ends.
+func (w *writer) forget() {
+	for _, st := range w.stmts {
+		_ = st.Close() // the connection may be gone, and the statement with it
+	}
+	w.stmts = nil
+}
+
+func (w *writer) explain(ctx context.Context, err error) error {
+	return w.dialect.explain(ctx, err)
+}
+
+func (w *writer) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+	if st, found := w.stmts[query]; found {
+		return st, nil
+	}
+	st, err := w.conn.PrepareContext(ctx, w.dialect.text(query))
+	if err != nil {
+		return nil, err
+	}
+	w.stmts[query] = st
+	return st, nil
+}
+
+func (w *writer) change(ctx context.Context, query string, args ...any) (int64, error) {
+	st, err := w.prepared(ctx, query)
+	if err != nil {
+		return 0, err
+	}
+	res, err := st.ExecContext(ctx, args...)
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
+
+func (w *writer) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	st, err := w.prepared(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return st.QueryContext(ctx, args...)
+}
+
+func (w *writer) exec(ctx context.Context, query string) error {
+	_, err := w.change(ctx, query)
+	return err
+}
+
+// open starts a group's transaction and proves that the epoch is still ours. The
+// update locks the lease's row until the commit, so nobody can take over between
+// the proof and the end. A connection that died while idle is replaced once:
+// nothing has been sent on it, so nothing can be done twice.
+func (w *writer) open(ctx context.Context) error {
+	if w.lease == nil {
+		return ErrNoLease
+	}
+	if err := w.lease.Err(); err != nil {
+		return err
+	}
+	stale := w.conn != nil
+	err := w.tryOpen(ctx)
+	if err != nil && stale && errors.Is(err, ErrUnavailable) {
+		err = w.tryOpen(ctx)
+	}
+	return err
+}
+
+func (w *writer) tryOpen(ctx context.Context) error {
+	if err := w.connect(ctx); err != nil {
+		return err
+	}
+	if err := w.start(ctx); err != nil {
+		w.abort(ctx)
+		return w.explain(ctx, err)
+	}
+	n, err := w.change(ctx, "UPDATE lease SET seq = ?, expires = "+w.dialect.now+" + ? WHERE id = 1 AND epoch = ?",
+		w.seq+1, w.ttl.Microseconds(), w.lease.Epoch)
+	if err != nil {
+		w.abort(ctx)
+		return w.explain(ctx, err)
+	}
+	if n == 0 {
+		w.abort(ctx)
+		w.lease.lose()
+		return ErrFenced
+	}
+	return nil
+}
+
+func (w *writer) start(ctx context.Context) error {
+	if err := w.exec(ctx, w.dialect.begin); err != nil {
+		return err
+	}
+	w.opened = true
+	return nil
+}
+
+// abort ends an open transaction without its effects. When even that is refused
+// the connection goes, and the database ends the transaction itself.
+func (w *writer) abort(ctx context.Context) {
+	if w.conn == nil {
+		return
+	}
+	if w.opened {
+		if err := w.exec(context.WithoutCancel(ctx), "ROLLBACK"); err == nil {
+			w.opened = false
+			return
+		}
+	}
+	w.discard()
+}
+
+// discard makes the pool throw the connection away instead of lending it again in
+// the middle of a transaction.
+func (w *writer) discard() {
+	w.forget()
+	if w.conn != nil {
+		_ = w.conn.Raw(func(any) error { return driver.ErrBadConn }) // the answer is the one we gave
+	}
+	w.hangUp()
+}
+
+// commit makes the group durable, or finds out whether it is.
+func (w *writer) commit(ctx context.Context) error {
+	err := w.exec(ctx, "COMMIT")
+	if err == nil {
+		w.opened = false
+		w.seq++
+		w.lease.renewed()
+		return nil
+	}
+	// Even where the database itself said no we look: a wrong answer here would be
+	// a write reported failed and done.
+	w.abort(ctx)
+	return w.resolve(ctx, err)
+}
+
+// resolve answers whether the commit numbered seq+1 is durable. The number was
+// written by that very commit, into a row that only the owner of the epoch writes:
+// if it is there, so is everything else. The update waits for the lock of a backend
+// that may still be committing on the broken connection.
+func (w *writer) resolve(ctx context.Context, cause error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveLimit)
+	defer cancel()
+	for {
+		epoch, seq, err := w.look(ctx)
+		switch {
+		case err == nil && epoch != w.lease.Epoch:
+			w.lease.lose()
+			return fmt.Errorf("%w (%w): %w", ErrFenced, ErrOutcomeUnknown, cause)
+		case err == nil && seq == w.seq+1:
+			w.seq++
+			return nil
+		case err == nil:
+			return w.explain(ctx, cause)
+		}
+		w.discard()
+		select {
+		case <-ctx.Done():
+			// Whatever became of it, its number must not be taken for the next one's.
+			w.seq++
+			return fmt.Errorf("%w: %w", ErrOutcomeUnknown, cause)
+		case <-time.After(resolvePause):
+		}
+	}
+}
+
+func (w *writer) look(ctx context.Context) (epoch, seq int64, err error) {
+	if err := w.connect(ctx); err != nil {
+		return 0, 0, err
+	}
+	rows, err := w.query(ctx, "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING epoch, seq")
+	if err != nil {
+		return 0, 0, err
+	}
+	err = scanAll(rows, func(r *sql.Rows) error { return r.Scan(&epoch, &seq) })
+	return epoch, seq, err
+}

@@ -3,6 +3,7 @@ package document
 import (
 	"bytes"
 	"encoding"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -205,6 +206,9 @@ func put(n *yaml.Node, key string, value *yaml.Node) {
 func null() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"} }
 
 func scalar(v any) *yaml.Node {
+	if number, ok := v.(json.Number); ok { // of a raw part; Encode would quote it
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: number.String()}
+	}
 	n := &yaml.Node{}
 	if err := n.Encode(v); err != nil { // scalars only
 		panic(err)

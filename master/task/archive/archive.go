@@ -1,0 +1,103 @@
+// Package archive packs the files that come with a task into the archive from
+// which its containers unpack them.
+package archive
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"path"
+	"strings"
+	"time"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// MaxBytes is how much a task may bring: clients of Determined 0.38.1 refuse to
+// send more than 96 MB, and we leave room for what they count differently.
+const MaxBytes = 112 << 20
+
+// PathError is a file that cannot be unpacked safely.
+type PathError struct {
+	Path   string
+	Reason string
+}
+
+func (e *PathError) Error() string {
+	return fmt.Sprintf("pack the context: file %q: %s", e.Path, e.Reason)
+}
+
+// SizeError is a context that is too large.
+type SizeError struct{ Bytes int64 }
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("pack the context: %d bytes of files are more than %d; leave out what the task does not need, "+
+		"for example with a .detignore file", e.Bytes, int64(MaxBytes))
+}
+
+// Pack makes a compressed tar of files in their order, nil of none. Paths stay
+// inside the directory they are unpacked in. The errors are *PathError and
+// *SizeError, both the caller's fault.
+func Pack(files []*apiv1.File) ([]byte, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	var total int64
+	for _, f := range files {
+		total += int64(len(f.GetContent()))
+	}
+	if total > MaxBytes {
+		return nil, &SizeError{total}
+	}
+	var b bytes.Buffer
+	// Speed before size: the archive crosses a local network once a container.
+	zip, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	if err != nil { // the level is a constant
+		return nil, fmt.Errorf("pack the context: %w", err)
+	}
+	out := tar.NewWriter(zip)
+	for _, f := range files {
+		if err := add(out, f); err != nil {
+			return nil, err
+		}
+	}
+	if err := out.Close(); err != nil {
+		return nil, fmt.Errorf("pack the context: %w", err)
+	}
+	if err := zip.Close(); err != nil {
+		return nil, fmt.Errorf("pack the context: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func add(out *tar.Writer, f *apiv1.File) error {
+	name := path.Clean(strings.TrimSuffix(f.GetPath(), "/"))
+	if path.IsAbs(name) || name == ".." || strings.HasPrefix(name, "../") || strings.ContainsRune(name, 0) {
+		return &PathError{f.GetPath(), "must stay below the directory it is unpacked in"}
+	}
+	h := &tar.Header{
+		Typeflag: byte(f.GetType()), Name: name, Mode: int64(f.GetMode() & 0o7777), Uid: int(f.GetUid()), Gid: int(f.GetGid()),
+		ModTime: time.Unix(f.GetMtime(), 0).UTC(), Format: tar.FormatPAX,
+	}
+	switch h.Typeflag {
+	case 0, tar.TypeReg:
+		h.Typeflag, h.Size = tar.TypeReg, int64(len(f.GetContent()))
+	case tar.TypeDir:
+		h.Name += "/"
+		if name == "." {
+			return nil
+		}
+	default:
+		return &PathError{f.GetPath(), fmt.Sprintf("has type %d; only files (48) and directories (53) can be sent", f.GetType())}
+	}
+	if err := out.WriteHeader(h); err != nil {
+		return &PathError{f.GetPath(), err.Error()}
+	}
+	if h.Typeflag == tar.TypeReg {
+		if _, err := out.Write(f.GetContent()); err != nil {
+			return fmt.Errorf("pack the context: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,27 @@
+// Package petname gives tasks without a description a name that people can tell
+// apart and say aloud: three words, such as "early-amber-otter".
+package petname
+
+import (
+	"encoding/binary"
+	"strings"
+)
+
+const (
+	howWords   = "ably boldly calmly deeply early fairly gladly highly idly justly keenly lately madly nearly oddly partly quietly rarely safely tidily utterly vastly warmly yearly"
+	whichWords = "amber azure brave brisk civil clear crisp dusty eager fancy fresh gentle grand happy humble jolly kind lively lucid mellow neat noble plain proud quick rapid rosy round silver smooth solid sunny swift tame tiny vivid warm wise witty young"
+	whoWords   = "adder badger beaver bison camel cheetah condor crane dingo dolphin eagle falcon ferret finch gecko gibbon heron hippo ibex jackal koala lark lemur lynx magpie marten newt ocelot osprey otter owl panda puffin quail rabbit raven salmon seal shrew stork swan tapir tern toad trout viper walrus weasel wombat zebra"
+)
+
+// Of is the name that belongs to id, a UUID: the same id always has the same name.
+func Of(id [16]byte) string {
+	// The last six bytes of a UUID are random in every version we use.
+	how := pick(howWords, id[10:12])
+	which := pick(whichWords, id[12:14])
+	return how + "-" + which + "-" + pick(whoWords, id[14:16])
+}
+
+func pick(list string, b []byte) string {
+	words := strings.Fields(list)
+	return words[int(binary.BigEndian.Uint16(b))%len(words)]
+}

@@ -1,0 +1,122 @@
+package spec
+
+import (
+	"slices"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/token"
+)
+
+// Run is everything beside the configuration that a container's spec depends on.
+type Run struct {
+	Config     Config
+	Defaults   config.TaskContainerDefaults
+	Task       rm.TaskID
+	Allocation rm.AllocationID
+	// Type is the task's type as programs read it: COMMAND.
+	Type string
+	// Username is the task's owner.
+	Username string
+	// User is the Unix account to run as.
+	User config.AgentUser
+	// Session is the allocation's token, UserToken one that acts as the owner.
+	Session, UserToken token.Text
+	// HasContext says that the task came with files.
+	HasContext bool
+}
+
+// Build is what each container is to run, in the order of containers.
+func Build(r Run, containers []rm.Container) []*agentv1.Spec {
+	out := make([]*agentv1.Spec, len(containers))
+	for i, c := range containers {
+		out[i] = build(r, c)
+	}
+	return out
+}
+
+func build(r Run, c rm.Container) *agentv1.Spec {
+	cfg, n := r.Config, r.Config.Environment
+	kind := DeviceType(c.Devices)
+	s := &agentv1.Spec{
+		Description: cfg.Description, TaskType: r.Type,
+		Image: imageFor(n.Image, kind), ForcePullImage: n.ForcePullImage != nil && *n.ForcePullImage,
+		RegistryAuth:     authMessage(registryAuth(cfg, r.Defaults)),
+		Entrypoint:       cfg.Entrypoint.Argv(),
+		Environment:      variables(r, c, kind),
+		WorkDir:          cfg.WorkDir,
+		NetworkMode:      r.Defaults.NetworkMode,
+		AddCapabilities:  n.AddCapabilities,
+		DropCapabilities: n.DropCapabilities,
+		User: &agentv1.User{
+			Name: r.User.User, Uid: int32(r.User.UID), Group: r.User.Group, Gid: int32(r.User.GID),
+		},
+		Files: files(r), Context: r.HasContext,
+		SessionToken: string(r.Session), StartupHook: r.Defaults.StartupHook,
+		Ports: ports(n),
+	}
+	if size := cfg.Resources.ShmSize; size != nil {
+		s.ShmSize = int64(*size)
+	}
+	for _, m := range cfg.BindMounts {
+		s.Mounts = append(s.Mounts, &agentv1.Mount{
+			HostPath: m.HostPath, ContainerPath: under(cfg.WorkDir, m.ContainerPath),
+			ReadOnly: m.ReadOnly, Propagation: m.Propagation,
+		})
+	}
+	for _, d := range cfg.Resources.Devices {
+		s.Devices = append(s.Devices, &agentv1.HostDevice{
+			HostPath: d.HostPath, ContainerPath: d.ContainerPath, Mode: d.Mode,
+		})
+	}
+	return s
+}
+
+// DeviceType is what kind of devices a container has; one without any computes on
+// the CPU.
+func DeviceType(devices []*apiv1.Device) apiv1.Device_Type {
+	for _, d := range devices {
+		if t := d.GetType(); t != apiv1.Device_TYPE_UNSPECIFIED {
+			return t
+		}
+	}
+	return apiv1.Device_TYPE_CPU
+}
+
+func imageFor(i config.Images, t apiv1.Device_Type) string {
+	switch t {
+	case apiv1.Device_TYPE_CUDA:
+		return i.CUDA
+	case apiv1.Device_TYPE_ROCM:
+		return i.ROCm
+	default:
+		return i.CPU
+	}
+}
+
+func authMessage(a *RegistryAuth) *agentv1.RegistryAuth {
+	if a == nil {
+		return nil
+	}
+	return &agentv1.RegistryAuth{
+		Username: a.Username, Password: a.Password.Reveal(), Auth: a.Auth.Reveal(), Email: a.Email,
+		ServerAddress: a.ServerAddress, IdentityToken: a.IdentityToken.Reveal(), RegistryToken: a.RegistryToken.Reveal(),
+	}
+}
+
+// ports are those to publish, each once, by number.
+func ports(n Environment) []*agentv1.Port {
+	var out []*agentv1.Port
+	for name, p := range n.Ports {
+		out = append(out, &agentv1.Port{Name: name, Port: int32(p)})
+	}
+	for _, p := range n.ProxyPorts {
+		if !slices.ContainsFunc(out, func(o *agentv1.Port) bool { return int(o.GetPort()) == p.Port }) {
+			out = append(out, &agentv1.Port{Name: "proxy", Port: int32(p.Port)})
+		}
+	}
+	slices.SortFunc(out, func(a, b *agentv1.Port) int { return int(a.GetPort() - b.GetPort()) })
+	return out
+}

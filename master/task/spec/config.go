@@ -1,0 +1,158 @@
+// Package spec turns what a user wrote about a task into what an agent runs: it
+// reads the task's configuration strictly, lays the cluster's defaults under it,
+// and builds one agentv1.Spec a container. Everything in it is a pure function.
+package spec
+
+import (
+	"path"
+	"strconv"
+
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// Config is the configuration of a command. Other kinds of tasks that run one
+// program share it.
+type Config struct {
+	Description string             `yaml:"description" doc:"Name of the task and of its job; three random words when empty"`
+	Entrypoint  Entrypoint         `yaml:"entrypoint" doc:"What to run: one element is a shell command line, several are executed as they are"`
+	BindMounts  []config.BindMount `yaml:"bind_mounts" doc:"Directories of the machine that the task sees"`
+	Environment Environment        `yaml:"environment" doc:"Image and variables"`
+	Resources   Resources          `yaml:"resources" doc:"Slots and where they come from"`
+	WorkDir     string             `yaml:"work_dir" doc:"Directory in which the program starts"`
+	Debug       bool               `yaml:"debug" doc:"No effect on commands"`
+
+	IdleTimeout      *document.Seconds `yaml:"idle_timeout" doc:"No effect on commands"`
+	NotebookIdleType string            `yaml:"notebook_idle_type" doc:"No effect on commands"`
+	TensorboardArgs  []string          `yaml:"tensorboard_args" doc:"No effect on commands"`
+}
+
+// Environment is what the program finds around it.
+type Environment struct {
+	Image            config.Images      `yaml:"image" doc:"Image for all devices, or one each"`
+	Variables        config.Environment `yaml:"environment_variables" doc:"Variables; they come after ours and win"`
+	Ports            map[string]int     `yaml:"ports" doc:"Ports of the container to publish, by name"`
+	ProxyPorts       []ProxyPort        `yaml:"proxy_ports" doc:"Ports that are published for the proxy"`
+	RegistryAuth     *RegistryAuth      `yaml:"registry_auth" doc:"How to sign in to the image registry; kept until the task ends"`
+	ForcePullImage   *bool              `yaml:"force_pull_image" doc:"Pull the image even when it is there"`
+	AddCapabilities  []string           `yaml:"add_capabilities" doc:"Linux capabilities to add"`
+	DropCapabilities []string           `yaml:"drop_capabilities" doc:"Linux capabilities to take away"`
+	PodSpec          document.Raw       `yaml:"pod_spec" doc:"Kubernetes only: laid under the pod; agents do not use it"`
+}
+
+// ProxyPort is one port for the proxy.
+type ProxyPort struct {
+	Port             int  `yaml:"proxy_port" doc:"Port inside the container"`
+	TCP              bool `yaml:"proxy_tcp" doc:"Plain TCP rather than HTTP"`
+	Unauthenticated  bool `yaml:"unauthenticated" doc:"Open to everyone"`
+	DefaultServiceID bool `yaml:"default_service_id" doc:"The port behind the task's own id"`
+}
+
+// RegistryAuth is how to sign in to an image registry. The values are taken as
+// they are: a reference such as file: is not followed, because the master's files
+// are not the user's.
+type RegistryAuth struct {
+	Username      string          `yaml:"username" doc:"User"`
+	Password      document.Secret `yaml:"password" doc:"Password"`
+	Auth          document.Secret `yaml:"auth" doc:"User and password in one, base64"`
+	Email         string          `yaml:"email" doc:"Mail address"`
+	ServerAddress string          `yaml:"serveraddress" doc:"Registry"`
+	IdentityToken document.Secret `yaml:"identitytoken" doc:"Token for the registry's sign-in"`
+	RegistryToken document.Secret `yaml:"registrytoken" doc:"Token for the registry"`
+}
+
+// Resources is what the program wants to run on.
+type Resources struct {
+	Slots          *int            `yaml:"slots" doc:"Devices wanted at once; 0 runs on an auxiliary place"`
+	MaxSlots       *int            `yaml:"max_slots" doc:"Most devices the job may have"`
+	Priority       *int            `yaml:"priority" doc:"1 (first) to 99; the pool's default when empty"`
+	Weight         float64         `yaml:"weight" doc:"Share of the pool; the priority scheduler does not use it"`
+	ResourcePool   string          `yaml:"resource_pool" doc:"Pool; the default one for the slots when empty"`
+	ShmSize        *Size           `yaml:"shm_size" doc:"Shared memory: bytes, or a text such as 1.5g"`
+	Devices        []config.Device `yaml:"devices" doc:"Devices of the machine, host:container:mode or an object"`
+	Preemptible    bool            `yaml:"preemptible" doc:"The program may be stopped, and run again from its start, when others need the slots or its machine is lost"`
+	IsSingleNode   *bool           `yaml:"is_single_node" doc:"Must not be set for commands"`
+	NativeParallel bool            `yaml:"native_parallel" doc:"Must not be set: there is no launcher for it"`
+}
+
+// DefaultSlots is how many slots a command takes that does not say.
+const DefaultSlots = 1
+
+// DefaultWorkDir is where a program starts unless the task or the cluster says
+// otherwise; clients and images of Determined 0.38.1 expect it.
+const DefaultWorkDir = "/run/determined/workdir"
+
+// Default is a command before the user and the cluster say anything.
+func Default() Config {
+	return Config{Resources: Resources{Weight: 1}}
+}
+
+// SetDefaults makes the mapping's values those of Default where they are left out.
+func (r *Resources) SetDefaults() { r.Weight = 1 }
+
+// The priorities a task may ask for, as in Determined 0.38.1.
+const (
+	highestPriority = 1
+	lowestPriority  = 99
+)
+
+// Validate reports everything that is wrong with a configuration, defaults laid
+// under it or not.
+func (c Config) Validate() document.Errors {
+	var e document.Errors
+	e.Check(len(c.Entrypoint) > 0, "entrypoint", "is required: a list of the program and its arguments, or a command line")
+	for i, b := range c.BindMounts {
+		at := document.Index("bind_mounts", i)
+		e = append(e, b.Validate(at)...)
+		e.Check(path.Clean(b.ContainerPath) != "." || b.ContainerPath == "", document.Join(at, "container_path"), "must not be %q", ".")
+	}
+	e.Check(c.WorkDir == "" || path.IsAbs(c.WorkDir), "work_dir", "must be absolute (is %q)", c.WorkDir)
+	e = append(e, c.Environment.validate("environment")...)
+	return append(e, c.Resources.validate("resources")...)
+}
+
+func (n Environment) validate(at string) document.Errors {
+	var e document.Errors
+	port := func(path string, p int) {
+		e.Check(p >= 1 && p <= 65535, path, "must be between 1 and 65535 (is %d)", p)
+	}
+	for name, p := range n.Ports {
+		port(document.Join(at+".ports", name), p)
+	}
+	for i, p := range n.ProxyPorts {
+		port(document.Join(document.Index(at+".proxy_ports", i), "proxy_port"), p.Port)
+	}
+	for _, list := range []struct {
+		device string
+		vars   []string
+	}{{"cpu", n.Variables.CPU}, {"cuda", n.Variables.CUDA}, {"rocm", n.Variables.ROCm}} {
+		for i, v := range list.vars {
+			e.Check(v != "" && v[0] != '=', at+".environment_variables."+list.device+"["+strconv.Itoa(i)+"]",
+				"must be NAME=value (is %q)", v)
+		}
+	}
+	return e
+}
+
+func (r Resources) validate(at string) document.Errors {
+	var e document.Errors
+	slots := DefaultSlots
+	if r.Slots != nil {
+		slots = *r.Slots
+	}
+	e.Check(slots >= 0, at+".slots", "must be at least 0 (is %d)", slots)
+	if r.MaxSlots != nil {
+		e.Check(*r.MaxSlots >= slots, at+".max_slots", "must be at least slots (%d < %d)", *r.MaxSlots, slots)
+	}
+	if p := r.Priority; p != nil {
+		e.Check(*p >= highestPriority && *p <= lowestPriority, at+".priority",
+			"must be between %d and %d (is %d)", highestPriority, lowestPriority, *p)
+	}
+	e.Check(r.Weight > 0, at+".weight", "must be more than 0 (is %v)", r.Weight)
+	e.Check(r.IsSingleNode == nil, at+".is_single_node", "must not be set for this kind of task")
+	e.Check(!r.NativeParallel, at+".native_parallel", "must not be set: there is no launcher for it")
+	for i, d := range r.Devices {
+		e = append(e, d.Validate(document.Index(at+".devices", i))...)
+	}
+	return e
+}

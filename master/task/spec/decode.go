@@ -1,0 +1,93 @@
+package spec
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// DecodeError is a configuration that cannot be used, with all its mistakes.
+type DecodeError struct {
+	Problems document.Errors
+}
+
+// Error begins with the words that clients know.
+func (e *DecodeError) Error() string {
+	return "unable to decode the merged config: " + e.Problems.Error()
+}
+
+// Unwrap gives the single mistakes to errors.As.
+func (e *DecodeError) Unwrap() error { return e.Problems }
+
+// Decode reads what a client sent. Unknown keys are mistakes; a key that is null is
+// as good as left out. The error is a *DecodeError. The result is neither merged
+// nor complete.
+func Decode(s *structpb.Struct) (Config, error) {
+	c := Default()
+	if s == nil {
+		return c, nil
+	}
+	data, err := s.MarshalJSON()
+	if err != nil {
+		return c, &DecodeError{document.Errors{{Text: fmt.Sprintf("is not JSON: %v", err)}}}
+	}
+	return decodeJSON(data)
+}
+
+func decodeJSON(data []byte) (Config, error) {
+	c := Default()
+	// The parser counts values, not only bytes, so a hostile body stays bounded.
+	d, err := document.Parse(data, "")
+	if err != nil {
+		return c, &DecodeError{document.Errors{{Text: err.Error()}}}
+	}
+	if problems := d.Decode(&c); len(problems) > 0 {
+		return c, &DecodeError{anonymous(problems)}
+	}
+	return c, nil
+}
+
+// anonymous takes the lines away: the client's file became one line of JSON.
+func anonymous(problems document.Errors) document.Errors {
+	for i := range problems {
+		problems[i].File, problems[i].Line = "", 0
+	}
+	return problems
+}
+
+// Complete decodes s, lays defaults under it and checks the result. Warnings say
+// which settings are accepted and have no effect here.
+func Complete(s *structpb.Struct, defaults config.TaskContainerDefaults) (c Config, warnings []string, err error) {
+	if c, err = Decode(s); err != nil {
+		return c, nil, err
+	}
+	if problems := c.Validate(); len(problems) > 0 {
+		return c, nil, &DecodeError{problems}
+	}
+	c = Merge(c, defaults)
+	if problems := c.Validate(); len(problems) > 0 {
+		return c, nil, &DecodeError{problems}
+	}
+	return c, c.idle(), nil
+}
+
+// idle lists the settings that are understood and do nothing.
+func (c Config) idle() []string {
+	var out []string
+	add := func(set bool, key, why string) {
+		if set {
+			out = append(out, key+" has no effect: "+why)
+		}
+	}
+	add(c.IdleTimeout != nil, "idle_timeout", "a command ends when its program does")
+	add(c.NotebookIdleType != "", "notebook_idle_type", "it is for notebooks")
+	add(len(c.TensorboardArgs) > 0, "tensorboard_args", "it is for tensorboards")
+	add(c.Debug, "debug", "it is for programs that use the cluster's library")
+	add(!c.Environment.PodSpec.IsZero(), "environment.pod_spec", "it is for Kubernetes, not for agents")
+	add(len(c.Environment.ProxyPorts) > 0, "environment.proxy_ports", "the ports are published, but this version has no proxy to them")
+	add(c.Resources.Weight != 1, "resources.weight", "the scheduler goes by priority")
+	return out
+}

@@ -1,0 +1,37 @@
+package spec
+
+import "github.com/det-deploy/det-deploy/master/config/document"
+
+// Entrypoint is a program and its arguments, or one command line for the shell.
+type Entrypoint []string
+
+// UnmarshalDocument reads a list, or a text as a list of one.
+func (e *Entrypoint) UnmarshalDocument(v document.Value) {
+	if v.IsText() {
+		var line string
+		if v.Decode(&line) {
+			*e = Entrypoint{line}
+		}
+		return
+	}
+	var list []string
+	if v.Decode(&list) {
+		*e = list
+	}
+}
+
+// MarshalDocument writes the list.
+func (e Entrypoint) MarshalDocument() any { return []string(e) }
+
+// DocumentShape names the written form.
+func (Entrypoint) DocumentShape() string { return "list of text, or text" }
+
+// Argv is what is executed: one element is a command line for the image's shell,
+// so `det command run "a | b"` does what it looks like; several need no shell, so
+// an image with nothing but the program works.
+func (e Entrypoint) Argv() []string {
+	if len(e) == 1 {
+		return []string{"/bin/sh", "-c", e[0]}
+	}
+	return e
+}

@@ -1,0 +1,65 @@
+package spec
+
+import (
+	"encoding/json"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// RunDir is the directory that belongs to us inside a container.
+const RunDir = "/run/determined"
+
+// resourcesType says how the containers of one allocation find each other: through
+// the master.
+const resourcesType = "docker-container"
+
+// variables is a container's environment as far as the master knows it; agents put
+// theirs before it. The user's come last and win.
+func variables(r Run, c rm.Container, kind apiv1.Device_Type) []string {
+	out := []string{
+		"DET_TASK_ID=" + string(r.Task),
+		"DET_ALLOCATION_ID=" + string(r.Allocation),
+		"DET_TASK_TYPE=" + r.Type,
+		"DET_SESSION_TOKEN=" + string(r.Session),
+		"DET_USER=" + r.Username,
+		"DET_USER_TOKEN=" + string(r.UserToken),
+		"DET_RESOURCES_ID=" + string(c.ID),
+		"DET_RESOURCES_TYPE=" + resourcesType,
+		"DET_WORKDIR=" + r.Config.WorkDir,
+		"DET_RUN_DIR=" + RunDir,
+		"PYTHONUSERBASE=" + RunDir + "/pythonuserbase",
+		"DET_TASK_LOGGING_METADATA=" + loggingMetadata(r),
+		"DET_SEGMENT_ENABLED=false",
+	}
+	for _, v := range []struct{ name, value string }{
+		{"DET_INTER_NODE_NETWORK_INTERFACE", r.Defaults.DtrainInterface},
+		{"NCCL_PORT_RANGE", r.Defaults.NCCLPortRange},
+		{"GLOO_PORT_RANGE", r.Defaults.GLOOPortRange},
+	} {
+		if v.value != "" {
+			out = append(out, v.name+"="+v.value)
+		}
+	}
+	return append(out, variablesFor(r.Config.Environment.Variables, kind)...)
+}
+
+func loggingMetadata(r Run) string {
+	data, err := json.Marshal(map[string]string{"task_id": string(r.Task), "allocation_id": string(r.Allocation)})
+	if err != nil { // two strings
+		panic(err)
+	}
+	return string(data)
+}
+
+func variablesFor(e config.Environment, t apiv1.Device_Type) []string {
+	switch t {
+	case apiv1.Device_TYPE_CUDA:
+		return e.CUDA
+	case apiv1.Device_TYPE_ROCM:
+		return e.ROCm
+	default:
+		return e.CPU
+	}
+}

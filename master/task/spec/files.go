@@ -1,0 +1,45 @@
+package spec
+
+import (
+	"fmt"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// The tar type bytes that API files use.
+const (
+	typeFile      = '0'
+	typeDirectory = '5'
+)
+
+// files are what every container gets before it starts: our directories, owned by
+// the account the program runs as, and an entry for that account where images look
+// names up.
+func files(r Run) []*apiv1.File {
+	uid, gid := int32(r.User.UID), int32(r.User.GID)
+	directory := func(path string, mode uint32) *apiv1.File {
+		return &apiv1.File{Path: path, Type: typeDirectory, Mode: mode, Uid: uid, Gid: gid}
+	}
+	out := []*apiv1.File{
+		directory(RunDir, 0o700),
+		directory(RunDir+"/info", 0o755),
+		directory(RunDir+"/pythonuserbase", 0o700),
+	}
+	if r.Config.WorkDir == DefaultWorkDir {
+		out = append(out, directory(DefaultWorkDir, 0o700))
+	}
+	if uid == 0 {
+		return out
+	}
+	root := func(name string, mode uint32, format string, args ...any) *apiv1.File {
+		return &apiv1.File{
+			Path: RunDir + "/etc/" + name, Type: typeFile, Mode: mode, Content: fmt.Appendf(nil, format, args...),
+		}
+	}
+	return append(out,
+		&apiv1.File{Path: RunDir + "/etc", Type: typeDirectory, Mode: 0o755},
+		root("passwd", 0o644, "%s:x:%d:%d::%s:/bin/sh\n", r.User.User, uid, gid, DefaultWorkDir),
+		root("shadow", 0o600, "%s:!!:::::::\n", r.User.User),
+		root("group", 0o644, "%s:x:%d:\n", r.User.Group, gid),
+	)
+}

@@ -1,0 +1,111 @@
+package spec
+
+import (
+	"path"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// DefaultImage is what runs when neither the task nor the cluster names an image.
+// Any image will do for a plain program; this one is small and everywhere.
+const DefaultImage = "docker.io/library/python:3.11-slim"
+
+// Merge lays the defaults of cluster and pool under c. What c says stays; lists of
+// variables, mounts and devices are joined, with c's entries winning.
+func Merge(c Config, d config.TaskContainerDefaults) Config {
+	n := &c.Environment
+	n.Image = fillImages(n.Image, d.Image)
+	n.Variables = config.Environment{
+		CPU:  slices.Concat(d.Environment.CPU, n.Variables.CPU),
+		CUDA: slices.Concat(d.Environment.CUDA, n.Variables.CUDA),
+		ROCm: slices.Concat(d.Environment.ROCm, n.Variables.ROCm),
+	}
+	if n.ForcePullImage == nil {
+		force := d.ForcePullImage != nil && *d.ForcePullImage
+		n.ForcePullImage = &force
+	}
+	if n.AddCapabilities == nil {
+		n.AddCapabilities = d.AddCapabilities
+	}
+	if n.DropCapabilities == nil {
+		n.DropCapabilities = d.DropCapabilities
+	}
+	c.WorkDir = pick(c.WorkDir, d.WorkDir, DefaultWorkDir)
+	c.BindMounts = joinMounts(c.BindMounts, d.BindMounts, c.WorkDir)
+	r := &c.Resources
+	if r.Slots == nil {
+		slots := DefaultSlots
+		r.Slots = &slots
+	}
+	if r.ShmSize == nil {
+		size := Size(d.ShmSize)
+		r.ShmSize = &size
+	}
+	r.Devices = joinDevices(r.Devices, d.Devices)
+	return c
+}
+
+func fillImages(i, d config.Images) config.Images {
+	return config.Images{
+		CPU:  pick(i.CPU, d.CPU, DefaultImage),
+		CUDA: pick(i.CUDA, d.CUDA, DefaultImage),
+		ROCm: pick(i.ROCm, d.ROCm, DefaultImage),
+	}
+}
+
+func pick(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// joinMounts keeps one mount a container path: the task's own before the cluster's.
+func joinMounts(own, defaults []config.BindMount, workDir string) []config.BindMount {
+	out := slices.Clone(own)
+	for _, d := range defaults {
+		if !slices.ContainsFunc(out, func(o config.BindMount) bool {
+			return under(workDir, o.ContainerPath) == under(workDir, d.ContainerPath)
+		}) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func joinDevices(own, defaults []config.Device) []config.Device {
+	out := slices.Clone(own)
+	for _, d := range defaults {
+		if !slices.ContainsFunc(out, func(o config.Device) bool { return o.ContainerPath == d.ContainerPath }) {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// under makes a path of the container absolute.
+func under(workDir, p string) string {
+	if path.IsAbs(p) {
+		return path.Clean(p)
+	}
+	return path.Join(workDir, p)
+}
+
+// registryAuth is what the agent is to sign in with: the task's own, or the
+// cluster's, which stays in the cluster's configuration and is never shown.
+func registryAuth(c Config, d config.TaskContainerDefaults) *RegistryAuth {
+	switch {
+	case c.Environment.RegistryAuth != nil:
+		return c.Environment.RegistryAuth
+	case d.RegistryAuth != nil:
+		return &RegistryAuth{
+			Username: d.RegistryAuth.Username, Password: document.NewSecret(d.RegistryAuth.Password.Reveal()),
+			Email: d.RegistryAuth.Email, ServerAddress: d.RegistryAuth.ServerAddress,
+		}
+	}
+	return nil
+}

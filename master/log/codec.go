@@ -1,0 +1,185 @@
+package log
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// A chunk's data is a version byte and a body:
+//
+//	1  body
+//	2  body, deflated
+//
+// and a body is records, each of which can be appended without reading the others:
+//
+//	0x80           who: agent, source, stdtype (each uvarint length, bytes), uvarint rank+1
+//	0x00 | level   line: varint microseconds since 1970, uvarint length, text
+//	0x40 | level   the same, continued
+const (
+	versionPlain    = 1
+	versionDeflated = 2
+
+	recordWho      = 0x80
+	bitContinued   = 0x40
+	maskLevel      = 0x0f
+	bodyLimit      = 4 << 20 // far above any body we write; a bound for what we read
+	deflateAtBytes = 4 << 10 // below it a row is small anyway and is likely to be extended
+)
+
+var errChunk = errors.New("the chunk is damaged")
+
+// levels is the code of each level; positions are written to disk, only append.
+func levels() []Level {
+	return []Level{Unspecified, Trace, Debug, Info, Warning, Error, Critical}
+}
+
+// who is what consecutive lines have in common.
+type who struct {
+	agent, source, stdtype string
+	rank                   int // -1 for none
+}
+
+// appendWho and appendLine extend a body.
+func appendWho(b []byte, w who) []byte {
+	b = append(b, recordWho)
+	for _, s := range []string{w.agent, w.source, w.stdtype} {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	return binary.AppendUvarint(b, uint64(w.rank+1))
+}
+
+func appendLine(b []byte, l Line) []byte {
+	code := byte(max(slices.Index(levels(), l.Level), 0))
+	if l.Continued {
+		code |= bitContinued
+	}
+	b = append(b, code)
+	b = binary.AppendVarint(b, l.At.UnixMicro())
+	b = binary.AppendUvarint(b, uint64(len(l.Text)))
+	return append(b, l.Text...)
+}
+
+// seal wraps a body; a large one is deflated when that helps.
+func seal(body []byte) []byte {
+	plain := append([]byte{versionPlain}, body...)
+	if len(body) < deflateAtBytes {
+		return plain
+	}
+	var b bytes.Buffer
+	b.WriteByte(versionDeflated)
+	w, err := flate.NewWriter(&b, flate.BestSpeed)
+	if err != nil {
+		return plain // only an unknown level is refused
+	}
+	if _, err := w.Write(body); err != nil || w.Close() != nil || b.Len() >= len(plain) {
+		return plain // a buffer refuses nothing
+	}
+	return b.Bytes()
+}
+
+// unseal is the body of a chunk's data.
+func unseal(data []byte) ([]byte, error) {
+	if len(data) == 0 {
+		return nil, fmt.Errorf("%w: it is empty", errChunk)
+	}
+	switch data[0] {
+	case versionPlain:
+		return data[1:], nil
+	case versionDeflated:
+		body, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(data[1:])), bodyLimit+1))
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errChunk, err)
+		}
+		if len(body) > bodyLimit {
+			return nil, fmt.Errorf("%w: it inflates beyond %d bytes", errChunk, bodyLimit)
+		}
+		return body, nil
+	}
+	return nil, fmt.Errorf("%w: its version %d is newer than this program", errChunk, data[0])
+}
+
+// decode reads a chunk's lines into entries that carry all but the chunk's own columns.
+func decode(data []byte) ([]Entry, error) {
+	body, err := unseal(data)
+	if err != nil {
+		return nil, err
+	}
+	d := decoder{rest: body, who: who{rank: -1}}
+	var entries []Entry
+	for len(d.rest) > 0 {
+		if e, isLine := d.record(); isLine {
+			entries = append(entries, e)
+		}
+		if d.bad {
+			return nil, fmt.Errorf("%w: it ends inside a record or holds an unknown one", errChunk)
+		}
+	}
+	return entries, nil
+}
+
+type decoder struct {
+	rest []byte
+	who  who
+	bad  bool
+}
+
+func (d *decoder) record() (e Entry, isLine bool) {
+	code := d.rest[0]
+	d.rest = d.rest[1:]
+	if code == recordWho {
+		d.who = who{agent: d.text(), source: d.text(), stdtype: d.text(), rank: int(d.uvarint()) - 1}
+		return e, false
+	}
+	level := int(code & maskLevel)
+	if code&^(bitContinued|maskLevel) != 0 || level >= len(levels()) {
+		d.bad = true
+		return e, false
+	}
+	e.At = time.UnixMicro(d.varint()).UTC()
+	e.Text = d.text()
+	e.Level, e.Continued = levels()[level], code&bitContinued != 0
+	e.Agent, e.Source, e.Stdtype = d.who.agent, d.who.source, d.who.stdtype
+	if d.who.rank >= 0 {
+		rank := d.who.rank
+		e.Rank = &rank
+	}
+	return e, !d.bad
+}
+
+func (d *decoder) uvarint() uint64 {
+	v, n := binary.Uvarint(d.rest)
+	return d.took(v, n)
+}
+
+func (d *decoder) varint() int64 {
+	v, n := binary.Varint(d.rest)
+	d.took(0, n)
+	return v
+}
+
+func (d *decoder) took(v uint64, n int) uint64 {
+	if n <= 0 {
+		d.bad, d.rest = true, nil
+		return 0
+	}
+	d.rest = d.rest[n:]
+	return v
+}
+
+func (d *decoder) text() string {
+	n := d.uvarint()
+	if d.bad || n > uint64(len(d.rest)) {
+		d.bad, d.rest = true, nil
+		return ""
+	}
+	s := string(d.rest[:n])
+	d.rest = d.rest[n:]
+	return s
+}

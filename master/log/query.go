@@ -1,0 +1,188 @@
+package log
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// Order is the order of lines.
+type Order string
+
+// The orders of a query.
+const (
+	Oldest Order = "oldest" // oldest first; so does an empty Order
+	Newest Order = "newest"
+)
+
+// Filter selects lines of one task. An empty list selects all; the lists are joined
+// by "and", what is in one list by "or".
+type Filter struct {
+	Task        string
+	Allocations []string
+	Agents      []string
+	Containers  []string
+	Ranks       []int // -1 selects lines without a rank
+	Sources     []string
+	Stdtypes    []string
+	Levels      []Level
+	// Before and After are exclusive; zero means no bound.
+	Before, After time.Time
+	Limit         int // 0 means all
+	Order         Order
+}
+
+// pageChunks bounds what a reader holds in memory: 16 chunks of 256 KiB. Between
+// pages it holds nothing in the database, however slowly its client reads.
+const pageChunks = 16
+
+// Query reads the lines there are. An error ends the sequence.
+func (l *Logs) Query(ctx context.Context, f Filter) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		if err := f.validate(); err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		r := reader{store: l.store, filter: f}
+		if f.Order == Newest {
+			r.at = math.MaxInt64
+		}
+		if err := r.read(ctx, yield); err != nil {
+			yield(Entry{}, err)
+		}
+	}
+}
+
+// Follow reads the lines there are and those that come, woken by appends. It ends
+// when ended is closed and all that was appended before has been read, when ctx ends
+// (with its error), or when the caller stops.
+func (l *Logs) Follow(ctx context.Context, f Filter, ended <-chan struct{}) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		err := f.validate()
+		if err == nil && (f.Limit != 0 || f.Order == Newest) {
+			err = errors.New("follow a log: neither a limit nor the newest first can be asked for; " +
+				"leave them out, or do not follow")
+		}
+		defer l.notify(f.Task) // leaves no channel behind; other followers look once more
+		r := reader{store: l.store, filter: f}
+		last := false
+		for err == nil && !r.stopped {
+			more := l.next(f.Task) // before reading: what comes meanwhile wakes us
+			if err = r.read(ctx, yield); err != nil || last || r.stopped {
+				break
+			}
+			select {
+			case <-more:
+			case <-ended:
+				last = true
+			case <-ctx.Done():
+				err = ctx.Err()
+			}
+		}
+		if err != nil && !r.stopped {
+			yield(Entry{}, err)
+		}
+	}
+}
+
+func (f Filter) validate() error {
+	switch {
+	case f.Task == "":
+		return errors.New("read a log: a task is needed")
+	case f.Limit < 0:
+		return fmt.Errorf("read log of task %q: limit: must not be negative (%d)", f.Task, f.Limit)
+	case f.Order != "" && f.Order != Oldest && f.Order != Newest:
+		return fmt.Errorf("read log of task %q: order: must be oldest or newest (%q)", f.Task, f.Order)
+	}
+	return nil
+}
+
+// matches is pure; the chunk's columns are in e already.
+func (f Filter) matches(e Entry) bool {
+	rank := -1
+	if e.Rank != nil {
+		rank = *e.Rank
+	}
+	return among(f.Allocations, e.Allocation) && among(f.Agents, e.Agent) && among(f.Containers, e.Container) &&
+		among(f.Ranks, rank) && among(f.Sources, e.Source) && among(f.Stdtypes, e.Stdtype) && among(f.Levels, e.Level) &&
+		(f.Before.IsZero() || e.At.Before(f.Before)) && (f.After.IsZero() || e.At.After(f.After))
+}
+
+func among[T comparable](list []T, v T) bool { return len(list) == 0 || slices.Contains(list, v) }
+
+// reader walks a task's chunks. It remembers where it is, so reading again goes on.
+type reader struct {
+	store   *store.Store
+	filter  Filter
+	at      int64 // the next line to look at, or backwards the last
+	given   int
+	stopped bool // the caller has had enough
+}
+
+// read yields what matches from at to the end.
+func (r *reader) read(ctx context.Context, yield func(Entry, error) bool) error {
+	q := store.ChunkRange{Task: r.filter.Task, Backwards: r.filter.Order == Newest, Limit: pageChunks}
+	if !r.filter.After.IsZero() {
+		q.After = r.filter.After.UnixMicro()
+	}
+	if !r.filter.Before.IsZero() {
+		q.Before = r.filter.Before.UnixMicro() + 1 // a time is kept to the microsecond
+	}
+	for {
+		q.From = r.at
+		chunks, err := store.Chunks(ctx, r.store, q)
+		if err != nil {
+			return err
+		}
+		for _, c := range chunks {
+			if err := r.chunk(c, yield); err != nil || r.stopped {
+				return err
+			}
+		}
+		if len(chunks) < pageChunks || r.at < 0 {
+			return nil
+		}
+	}
+}
+
+func (r *reader) chunk(c store.Chunk, yield func(Entry, error) bool) error {
+	backwards := r.filter.Order == Newest
+	if !backwards && c.Pos+c.Lines <= r.at {
+		return nil
+	}
+	entries, err := decode(c.Data)
+	if err == nil && int64(len(entries)) != c.Lines {
+		err = fmt.Errorf("%w: it holds %d lines and should hold %d", errChunk, len(entries), c.Lines)
+	}
+	if err != nil {
+		return fmt.Errorf("read log of task %q at line %d: %w", c.Task, c.Pos, err)
+	}
+	for i := range entries {
+		entries[i].ID = c.Pos + int64(i)
+		entries[i].Task, entries[i].Allocation, entries[i].Container = c.Task, c.Allocation, c.Container
+	}
+	if backwards {
+		slices.Reverse(entries)
+	}
+	for _, e := range entries {
+		if !backwards && e.ID < r.at || backwards && e.ID > r.at || !r.filter.matches(e) {
+			continue
+		}
+		r.given++
+		if !yield(e, nil) || r.given == r.filter.Limit {
+			r.stopped = true
+			return nil
+		}
+	}
+	r.at = c.Pos + c.Lines
+	if backwards {
+		r.at = c.Pos - 1
+	}
+	return nil
+}

@@ -1,0 +1,248 @@
+package log
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+const (
+	// chunkLines and chunkBytes end a chunk: large enough that a row's cost vanishes,
+	// small enough that reading one line of it does too.
+	chunkLines = 2000
+	chunkBytes = 256 << 10
+	// tailLines and tailBytes end the chunk that later appends extend in place. They
+	// bound how often a line is written again while a task prints one at a time.
+	tailLines = 64
+	tailBytes = 4 << 10
+)
+
+// task is the end of one task's log. Pending and flushing belong to Logs; the rest
+// to the flusher alone.
+type task struct {
+	id       string
+	pending  []*request
+	flushing bool
+
+	loaded bool
+	end    int64            // number of the next line
+	marks  map[string]int64 // next sequence number by container, where known
+	tail   *open            // the last chunk, when it may be extended
+}
+
+// open is a chunk that is being filled.
+type open struct {
+	store.Chunk
+	body []byte
+	who  who
+	any  bool // who has been written
+}
+
+// flush writes the group as one transaction. A request that is refused by itself is
+// answered here and its done is taken away; the error is the others'.
+func (t *task) flush(ctx context.Context, s *store.Store, group []*request, now time.Time) error {
+	if err := t.load(ctx, s); err != nil {
+		return err
+	}
+	n := draft{task: t, end: t.end, tail: t.tail, marks: map[string]int64{}}
+	remove := false
+	for _, r := range byContainer(group) {
+		if r.remove {
+			remove = true
+			continue
+		}
+		if err := n.add(ctx, s, r, now); err != nil {
+			r.done <- err
+			r.done = nil
+		}
+	}
+	n.finish()
+	if len(n.chunks) == 0 && len(n.marks) == 0 && !remove {
+		return nil
+	}
+	err := s.Write(ctx, func(tx *store.Tx) error { return n.write(tx, remove) })
+	if err != nil {
+		return err
+	}
+	if remove {
+		t.loaded = false
+		return nil
+	}
+	t.end, t.tail = n.end, n.tail
+	if t.tail != nil && len(t.tail.body) >= tailBytes {
+		t.tail = nil // it will not be extended, and a thousand of them are memory
+	}
+	maps.Copy(t.marks, n.marks)
+	return nil
+}
+
+// byContainer puts the requests of one container together, each in its order, so
+// that containers which print in turns do not make a chunk a line.
+func byContainer(group []*request) []*request {
+	var order []string
+	of := map[string][]*request{}
+	for _, r := range group {
+		key := r.batch.Allocation + "\x00" + r.batch.Container
+		if of[key] == nil {
+			order = append(order, key)
+		}
+		of[key] = append(of[key], r)
+	}
+	sorted := make([]*request, 0, len(group))
+	for _, key := range order {
+		sorted = append(sorted, of[key]...)
+	}
+	return sorted
+}
+
+// load reads where the log ends.
+func (t *task) load(ctx context.Context, s *store.Store) error {
+	if t.loaded {
+		return nil
+	}
+	last, found, err := store.LastChunk(ctx, s, t.id)
+	if err != nil {
+		return err
+	}
+	t.end, t.tail, t.marks = 0, nil, map[string]int64{}
+	if found {
+		t.end = last.Pos + last.Lines
+		if len(last.Data) > 0 && last.Data[0] == versionPlain {
+			t.tail = &open{Chunk: last, body: last.Data[1:]}
+		}
+	}
+	t.loaded = true
+	return nil
+}
+
+// draft is what a flush is going to write.
+type draft struct {
+	task   *task
+	end    int64
+	tail   *open
+	marks  map[string]int64
+	chunks []store.Chunk
+	filled bool // tail holds lines that are not in chunks yet
+}
+
+// add puts a request's new lines behind the others.
+func (n *draft) add(ctx context.Context, s *store.Store, r *request, now time.Time) error {
+	b := r.batch
+	lines := b.Lines
+	seq := int64(-1)
+	if r.sequenced {
+		want, err := n.mark(ctx, s, b.Container)
+		if err != nil {
+			return err
+		}
+		r.next = max(want, b.FirstSeq+int64(len(lines)))
+		if b.FirstSeq > want {
+			r.next = want
+			return &GapError{Task: b.Task, Container: b.Container, Want: want, Got: b.FirstSeq}
+		}
+		if r.next == want {
+			return nil
+		}
+		lines, seq = lines[want-b.FirstSeq:], want
+		n.marks[b.Container] = r.next
+	}
+	rank := -1
+	if b.Rank != nil {
+		rank = *b.Rank
+	}
+	var pieces [1]Line
+	for _, line := range lines {
+		for _, piece := range clean(pieces[:0], line, now) {
+			n.line(b, who{b.Agent, piece.Source, piece.Stdtype, rank}, piece, seq)
+		}
+		if seq >= 0 {
+			seq++
+		}
+	}
+	return nil
+}
+
+func (n *draft) mark(ctx context.Context, s *store.Store, container string) (int64, error) {
+	if next, found := n.marks[container]; found {
+		return next, nil
+	}
+	if next, found := n.task.marks[container]; found {
+		return next, nil
+	}
+	next, err := store.LogMark(ctx, s, n.task.id, container)
+	if err == nil {
+		n.task.marks[container] = next
+	}
+	return next, err
+}
+
+// line puts one line into the open chunk, or opens the next.
+func (n *draft) line(b Batch, w who, l Line, seq int64) {
+	if !n.fits(b, seq, len(l.Text)) {
+		n.finish()
+		n.tail = &open{Chunk: store.Chunk{
+			Task: b.Task, Pos: n.end, Allocation: b.Allocation, Container: b.Container, FirstSeq: seq,
+			FromAt: l.At.UnixMicro(), ToAt: l.At.UnixMicro(),
+		}}
+	} else if !n.filled {
+		// The task's tail stays as it is until the write is durable.
+		extended := *n.tail
+		extended.body = append([]byte(nil), n.tail.body...)
+		extended.any = false
+		n.tail = &extended
+	}
+	t := n.tail
+	if !t.any || t.who != w {
+		t.body, t.who, t.any = appendWho(t.body, w), w, true
+	}
+	t.body = appendLine(t.body, l)
+	t.Lines++
+	t.LastSeq = seq
+	t.FromAt, t.ToAt = min(t.FromAt, l.At.UnixMicro()), max(t.ToAt, l.At.UnixMicro())
+	n.end++
+	n.filled = true
+}
+
+// fits says whether a line belongs into the open chunk.
+func (n *draft) fits(b Batch, seq int64, size int) bool {
+	t := n.tail
+	if t == nil || t.Allocation != b.Allocation || t.Container != b.Container || (t.LastSeq < 0) != (seq < 0) {
+		return false
+	}
+	if !n.filled {
+		return t.Lines < tailLines && len(t.body)+size < tailBytes
+	}
+	return t.Lines < chunkLines && len(t.body)+size < chunkBytes
+}
+
+// finish closes the open chunk for this write.
+func (n *draft) finish() {
+	if !n.filled {
+		return
+	}
+	n.tail.Data = seal(n.tail.body)
+	n.chunks = append(n.chunks, n.tail.Chunk)
+	n.filled = false
+}
+
+func (n *draft) write(tx *store.Tx, remove bool) error {
+	for _, c := range n.chunks {
+		if err := store.PutChunk(tx, c); err != nil {
+			return err
+		}
+	}
+	for container, next := range n.marks {
+		if err := store.SetLogMark(tx, n.task.id, container, next); err != nil {
+			return err
+		}
+	}
+	if remove {
+		if err := store.DeleteLogs(tx, n.task.id); err != nil {
+			return fmt.Errorf("remove log: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+// Package auth knows who may use the cluster: users with their passwords and
+// logins, tasks with the tokens of their allocations, and the machines that have
+// been let in as agents.
+//
+// It keeps all of it in memory, because every request asks, and writes through to
+// the store, because a restart must not log anybody out.
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/token"
+)
+
+// Config is what Open needs.
+type Config struct {
+	Store *store.Store
+	// InitialPassword is the first password of both seed users. It is used once,
+	// on an empty store, and must keep the password rule.
+	InitialPassword Password
+	// AllowBlankPassword lets users be without a password. That is for a master
+	// that only its own machine can reach.
+	AllowBlankPassword bool
+	// Now is the clock; nil is the system's.
+	Now func() time.Time
+	// Log may be nil.
+	Log *slog.Logger
+}
+
+// Auth is safe for concurrent use.
+type Auth struct {
+	cfg     Config
+	cluster string
+	logins  *gate
+
+	// change is held by whoever changes something, from the look at what there is
+	// until memory agrees with the store again. Readers never wait for it.
+	change sync.Mutex
+
+	// mu guards what follows; it is held for moments only.
+	mu       sync.RWMutex
+	users    map[int32]*account
+	byName   map[string]int32
+	sessions map[token.Hash]session
+	owned    map[string]map[token.Hash]bool // by session owner
+	ring     token.Ring
+	agents   map[string]agentRecord
+	nextUser int32
+}
+
+// ErrNoPassword is the refusal to make a cluster that anybody could log in to.
+var ErrNoPassword = errors.New("an empty store needs a first password: " +
+	"set security.initial_user_password (8 characters or more with upper case, lower case and a digit), " +
+	"or start with --allow-blank-password where nobody else can reach the master")
+
+// Open reads everything from the store, and fills an empty one with the users
+// "admin" and "determined" and a first signing key. The store must be leased.
+func Open(ctx context.Context, cfg Config) (*Auth, error) {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	a := &Auth{
+		cfg: cfg, cluster: cfg.Store.Meta().ClusterID, logins: newGate(),
+		users: map[int32]*account{}, byName: map[string]int32{},
+		sessions: map[token.Hash]session{}, owned: map[string]map[token.Hash]bool{},
+		agents: map[string]agentRecord{}, nextUser: 1,
+	}
+	for _, load := range []func(context.Context) error{a.loadUsers, a.loadSessions, a.loadKeys, a.loadAgents} {
+		if err := load(ctx); err != nil {
+			return nil, fmt.Errorf("read who may use the cluster: %w", err)
+		}
+	}
+	if err := a.seed(ctx); err != nil {
+		return nil, fmt.Errorf("prepare who may use the cluster: %w", err)
+	}
+	return a, nil
+}
+
+// seed fills an empty store in one write.
+func (a *Auth) seed(ctx context.Context) error {
+	now := a.cfg.Now()
+	if len(a.ring) == 0 {
+		ring := token.Ring{}.Rotate(token.NewKey(now))
+		if err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error { return putRing(tx, ring) }); err != nil {
+			return err
+		}
+		a.ring = ring
+	}
+	if len(a.users) > 0 {
+		return nil
+	}
+	hash, err := a.initialHash()
+	if err != nil {
+		return err
+	}
+	seeds := []userRecord{
+		{ID: 1, Username: "admin", Admin: true, Active: true, Hash: hash, Modified: now},
+		{ID: 2, Username: "determined", Active: true, Hash: hash, Modified: now},
+	}
+	err = a.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		for _, u := range seeds {
+			if err := putUser(tx, u); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, u := range seeds {
+		a.keep(u)
+	}
+	a.cfg.Log.Info("created the users admin and determined", "blank_password", hash == blank)
+	return nil
+}
+
+func (a *Auth) initialHash() (string, error) {
+	p := a.cfg.InitialPassword
+	if p == "" {
+		if !a.cfg.AllowBlankPassword {
+			return "", ErrNoPassword
+		}
+		return blank, nil
+	}
+	if err := p.check(); err != nil {
+		return "", fmt.Errorf("security.initial_user_password: %w", err)
+	}
+	return derive(clientHash(string(p))), nil
+}

@@ -1,0 +1,122 @@
+package auth
+
+import (
+	"crypto/rand"
+	"crypto/sha512"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"unicode"
+
+	"golang.org/x/crypto/argon2"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+)
+
+// Password is a password as a person types it. It prints redacted.
+type Password string
+
+// String hides the password.
+func (p Password) String() string { return "‹redacted›" }
+
+// Format hides the password under every verb.
+func (p Password) Format(f fmt.State, _ rune) {
+	_, _ = io.WriteString(f, p.String()) // fmt.State reports its own errors
+}
+
+// LogValue hides the password from logs.
+func (p Password) LogValue() slog.Value { return slog.StringValue(p.String()) }
+
+// MarshalText refuses: a password is not written into documents.
+func (p Password) MarshalText() ([]byte, error) {
+	return nil, errors.New("refuse to marshal a password")
+}
+
+// minLength and the three classes are the rule of Determined 0.38.1.
+const minLength = 8
+
+// check holds a typed password to the rule. Of one that the client has hashed
+// already nothing can be said any more; such clients check it themselves.
+func (p Password) check() error {
+	var upper, lower, digit bool
+	n := 0
+	for _, r := range string(p) {
+		n++
+		upper = upper || unicode.IsUpper(r)
+		lower = lower || unicode.IsLower(r)
+		digit = digit || unicode.IsDigit(r)
+	}
+	if n < minLength || !upper || !lower || !digit {
+		return status.New(status.InvalidArgument,
+			"password: must have %d characters or more, with upper case, lower case and a digit", minLength)
+	}
+	return nil
+}
+
+// clientSalt is part of the contract with the det client, and no secret.
+const clientSalt = "GubPEmmotfiK9TMD6Zdw"
+
+// clientHash is what the det client sends instead of the password itself.
+func clientHash(password string) string {
+	if password == "" {
+		return ""
+	}
+	sum := sha512.Sum512([]byte(clientSalt + password))
+	return hex.EncodeToString(sum[:])
+}
+
+// The cost of one guess: OWASP's second choice for argon2id (19 MiB, 2 passes, 1
+// lane), some 25 ms here. It is written into every hash, so a later change leaves
+// older ones readable.
+const (
+	argonMemory = 19 * 1024 // KiB
+	argonPasses = 2
+	argonLanes  = 1
+	saltBytes   = 16
+	hashBytes   = 32
+)
+
+// The hashes that are none.
+const (
+	// blank: the user has no password, and none is asked for.
+	blank = ""
+	// locked: no password fits; remote users log in elsewhere.
+	locked = "locked"
+)
+
+// derive makes what is stored of a password from what the client sends.
+func derive(sent string) string {
+	salt := make([]byte, saltBytes)
+	rand.Read(salt) // it never fails: the program ends where there is no randomness
+	h := argon2.IDKey([]byte(sent), salt, argonPasses, argonMemory, argonLanes, hashBytes)
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, argonMemory, argonPasses, argonLanes,
+		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(h))
+}
+
+// fits says whether what the client sent is the password behind a stored hash.
+func fits(stored, sent string) bool {
+	parts := strings.Split(stored, "$")
+	if len(parts) != 6 || parts[1] != "argon2id" {
+		return false
+	}
+	var memory, passes uint32
+	var lanes uint8
+	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &memory, &passes, &lanes); err != nil {
+		return false
+	}
+	salt, err := base64.RawStdEncoding.DecodeString(parts[4])
+	if err != nil {
+		return false
+	}
+	want, err := base64.RawStdEncoding.DecodeString(parts[5])
+	if err != nil || len(want) == 0 {
+		return false
+	}
+	got := argon2.IDKey([]byte(sent), salt, passes, memory, lanes, uint32(len(want)))
+	return subtle.ConstantTimeCompare(got, want) == 1
+}

@@ -1,0 +1,102 @@
+package auth
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// userRecord is what the store keeps of a user.
+type userRecord struct {
+	ID          int32      `json:"id"`
+	Username    string     `json:"username"`
+	DisplayName string     `json:"display_name,omitempty"`
+	Admin       bool       `json:"admin,omitempty"`
+	Active      bool       `json:"active,omitempty"`
+	Remote      bool       `json:"remote,omitempty"`
+	Hash        string     `json:"hash,omitempty"`
+	Group       *unixGroup `json:"agent_user_group,omitempty"`
+	Modified    time.Time  `json:"modified"`
+	LastAuth    time.Time  `json:"last_auth,omitzero"`
+}
+
+// unixGroup is the Unix account that the user's tasks run as.
+type unixGroup struct {
+	UID   int32  `json:"uid"`
+	GID   int32  `json:"gid"`
+	User  string `json:"user"`
+	Group string `json:"group"`
+}
+
+var users = store.Collection[userRecord]{Kind: "user"}
+
+// account is a user in memory, with the message that is shown of it. Neither is
+// changed once it is in the map; a change puts another one there.
+type account struct {
+	userRecord
+	shown *apiv1.User
+}
+
+func putUser(tx *store.Tx, u userRecord) error {
+	return users.Put(tx, strconv.Itoa(int(u.ID)), "", u.Modified, u)
+}
+
+func (a *Auth) loadUsers(ctx context.Context) error {
+	docs, err := users.All(ctx, a.cfg.Store)
+	for _, d := range docs {
+		a.keep(d.Value)
+	}
+	return err
+}
+
+// keep makes memory agree with what has been stored.
+func (a *Auth) keep(u userRecord) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if old, found := a.users[u.ID]; found {
+		delete(a.byName, old.Username)
+	}
+	a.users[u.ID] = &account{userRecord: u, shown: u.show()}
+	a.byName[u.Username] = u.ID
+	a.nextUser = max(a.nextUser, u.ID+1)
+}
+
+func (u userRecord) show() *apiv1.User {
+	m := &apiv1.User{
+		Id: u.ID, Username: u.Username, DisplayName: u.DisplayName,
+		Admin: u.Admin, Active: u.Active, Remote: u.Remote,
+		ModifiedAt: timestamppb.New(u.Modified),
+	}
+	if !u.LastAuth.IsZero() {
+		m.LastAuthAt = timestamppb.New(u.LastAuth)
+	}
+	if g := u.Group; g != nil {
+		m.AgentUserGroup = &apiv1.AgentUserGroup{
+			AgentUid: &g.UID, AgentGid: &g.GID, AgentUser: &g.User, AgentGroup: &g.Group,
+		}
+	}
+	return m
+}
+
+func (a *Auth) account(id int32) (*account, bool) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	u, found := a.users[id]
+	return u, found
+}
+
+func (a *Auth) named(username string) (*account, bool) {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	u, found := a.users[a.byName[plain(username)]]
+	return u, found
+}
+
+// plain is the one spelling of a username: Determined 0.38.1 keeps lower case.
+func plain(username string) string { return strings.ToLower(username) }

@@ -1,0 +1,230 @@
+package auth
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// Users lists all users by id. The messages must not be changed.
+func (a *Auth) Users() []*apiv1.User {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	list := make([]*apiv1.User, 0, len(a.users))
+	for u := range maps.Values(a.users) {
+		list = append(list, u.shown)
+	}
+	slices.SortFunc(list, func(x, y *apiv1.User) int { return cmp.Compare(x.GetId(), y.GetId()) })
+	return list
+}
+
+// User is the user with that id. The message must not be changed.
+func (a *Auth) User(id int32) (*apiv1.User, error) {
+	u, found := a.account(id)
+	if !found {
+		return nil, status.Missing("user", strconv.Itoa(int(id)))
+	}
+	return u.shown, nil
+}
+
+// UserNamed is the user with that name, in any case. The message must not be changed.
+func (a *Auth) UserNamed(username string) (*apiv1.User, error) {
+	u, found := a.named(username)
+	if !found {
+		return nil, status.Missing("user", username)
+	}
+	return u.shown, nil
+}
+
+// CreateUser makes a user; only administrators may.
+func (a *Auth) CreateUser(ctx context.Context, by *apiv1.User, r *apiv1.PostUserRequest) (*apiv1.User, error) {
+	if !by.GetAdmin() {
+		return nil, status.New(status.PermissionDenied, "only administrators may create users")
+	}
+	in := r.GetUser()
+	u := userRecord{
+		Username: plain(in.GetUsername()), DisplayName: in.GetDisplayName(),
+		Admin: in.GetAdmin(), Active: in.GetActive(), Remote: in.GetRemote(),
+	}
+	var err error
+	if u.Group, err = readGroup(in.GetAgentUserGroup()); err != nil {
+		return nil, err
+	}
+	if u.Hash, err = a.newHash(ctx, r.GetPassword(), r.GetIsHashed(), u.Remote); err != nil {
+		return nil, err
+	}
+	a.change.Lock()
+	defer a.change.Unlock()
+	if err := a.checkName(u.Username, 0); err != nil {
+		return nil, err
+	}
+	u.ID, u.Modified = a.nextUser, a.cfg.Now()
+	return a.write(ctx, u)
+}
+
+// PatchUser changes what p names. Administrators may change everything, others
+// their own display name and password.
+func (a *Auth) PatchUser(ctx context.Context, by *apiv1.User, id int32, p *apiv1.PatchUser) (*apiv1.User, error) {
+	if !by.GetAdmin() {
+		if by.GetId() != id {
+			return nil, status.New(status.PermissionDenied, "only administrators may change other users")
+		}
+		if p.Username != nil || p.Admin != nil || p.Active != nil || p.Remote != nil || p.AgentUserGroup != nil {
+			return nil, status.New(status.PermissionDenied,
+				"only administrators may change more than a display name and a password")
+		}
+	}
+	hash, err := a.patchedHash(ctx, id, p)
+	if err != nil {
+		return nil, err
+	}
+	a.change.Lock()
+	defer a.change.Unlock()
+	old, found := a.account(id)
+	if !found {
+		return nil, status.Missing("user", strconv.Itoa(int(id)))
+	}
+	u := old.userRecord
+	if err := a.patch(&u, p); err != nil {
+		return nil, err
+	}
+	if hash != nil {
+		u.Hash = *hash
+	}
+	if old.Admin && old.Active && (!u.Admin || !u.Active) && !a.otherAdmin(id) {
+		return nil, status.New(status.FailedPrecondition,
+			"'%s' is the last active administrator; make another user one first", old.Username)
+	}
+	u.Modified = a.cfg.Now()
+	if hash != nil || !u.Active {
+		if err := a.dropLogins(ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	return a.write(ctx, u)
+}
+
+func (a *Auth) patch(u *userRecord, p *apiv1.PatchUser) (err error) {
+	if p.Username != nil {
+		u.Username = plain(p.GetUsername())
+		if err := a.checkName(u.Username, u.ID); err != nil {
+			return err
+		}
+	}
+	if p.DisplayName != nil {
+		u.DisplayName = p.GetDisplayName()
+	}
+	if p.Admin != nil {
+		u.Admin = p.GetAdmin()
+	}
+	if p.Active != nil {
+		u.Active = p.GetActive()
+	}
+	if p.Remote != nil {
+		u.Remote = p.GetRemote()
+	}
+	if p.AgentUserGroup != nil {
+		u.Group, err = readGroup(p.AgentUserGroup)
+	}
+	return err
+}
+
+func (a *Auth) patchedHash(ctx context.Context, id int32, p *apiv1.PatchUser) (*string, error) {
+	remote := p.GetRemote()
+	if u, found := a.account(id); found && p.Remote == nil {
+		remote = u.Remote
+	}
+	if p.Password == nil && !p.GetRemote() {
+		return nil, nil //nolint:nilnil // no change of the password is an answer of its own
+	}
+	hash, err := a.newHash(ctx, p.GetPassword(), p.GetIsHashed(), remote)
+	return &hash, err
+}
+
+// newHash is what to store for a password that a client sent.
+func (a *Auth) newHash(ctx context.Context, sent string, hashed, remote bool) (string, error) {
+	if remote {
+		if sent != "" {
+			return "", status.New(status.InvalidArgument, "a remote user has no password here; leave it out")
+		}
+		return locked, nil
+	}
+	if sent == "" {
+		if !a.cfg.AllowBlankPassword {
+			return "", status.New(status.InvalidArgument, "password: must not be empty")
+		}
+		return blank, nil
+	}
+	if !hashed {
+		if err := Password(sent).check(); err != nil {
+			return "", err
+		}
+		sent = clientHash(sent)
+	}
+	leave, err := a.logins.enter(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	return derive(sent), nil
+}
+
+func (a *Auth) write(ctx context.Context, u userRecord) (*apiv1.User, error) {
+	if err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error { return putUser(tx, u) }); err != nil {
+		return nil, err
+	}
+	a.keep(u)
+	return a.User(u.ID)
+}
+
+func (a *Auth) otherAdmin(id int32) bool {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	for other, u := range a.users {
+		if other != id && u.Admin && u.Active && u.Hash != locked {
+			return true
+		}
+	}
+	return false
+}
+
+// nameLimit keeps names printable in tables; Unix allows 32, mail addresses more.
+const nameLimit = 128
+
+// checkName refuses a name that is none or somebody else's.
+func (a *Auth) checkName(name string, id int32) error {
+	if name == "" || len(name) > nameLimit || strings.ContainsFunc(name, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r) || r == '/' || r == unicode.ReplacementChar
+	}) {
+		return status.New(status.InvalidArgument,
+			"username: must have 1 to %d characters, without spaces and slashes (%q)", nameLimit, name)
+	}
+	if u, found := a.named(name); found && u.ID != id {
+		return status.New(status.AlreadyExists, "user '%s' already exists; choose another name", name)
+	}
+	return nil
+}
+
+// readGroup reads a Unix account: all four parts, or none to take it away.
+func readGroup(g *apiv1.AgentUserGroup) (*unixGroup, error) {
+	if g == nil || (g.AgentUid == nil && g.AgentGid == nil && g.AgentUser == nil && g.AgentGroup == nil) {
+		return nil, nil //nolint:nilnil // no account is a value of its own
+	}
+	if g.AgentUid == nil || g.AgentGid == nil || g.GetAgentUser() == "" || g.GetAgentGroup() == "" {
+		return nil, status.New(status.InvalidArgument,
+			"agentUserGroup: agentUid, agentUser, agentGid and agentGroup must be given together")
+	}
+	if g.GetAgentUid() < 0 || g.GetAgentGid() < 0 {
+		return nil, status.New(status.InvalidArgument,
+			"agentUserGroup: ids must not be negative (%d, %d)", g.GetAgentUid(), g.GetAgentGid())
+	}
+	return &unixGroup{UID: g.GetAgentUid(), GID: g.GetAgentGid(), User: g.GetAgentUser(), Group: g.GetAgentGroup()}, nil
+}

@@ -1,0 +1,118 @@
+package auth
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+func TestUsersAreCreatedByAdministrators(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admin := w.admin(t)
+	plainUser, err := w.User(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := &apiv1.AgentUserGroup{
+		AgentUid: proto.Int32(7), AgentGid: proto.Int32(8), AgentUser: proto.String("u"), AgentGroup: proto.String("g"),
+	}
+	tests := []struct {
+		name string
+		by   *apiv1.User
+		in   *apiv1.PostUserRequest
+		want status.Code
+	}{
+		{"a full one", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "Ann", Active: true, AgentUserGroup: group}, Password: "Secret-123"}, 0},
+		{"a remote one without a password", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "remote", Remote: true}}, 0},
+		{"a hashed password is not checked", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "bob"}, Password: "x", IsHashed: true}, 0},
+		{"not by others", plainUser, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve"}, Password: "Secret-123"}, status.PermissionDenied},
+		{"not without a password", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve"}}, status.InvalidArgument},
+		{"not with a weak one", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve"}, Password: "weak"}, status.InvalidArgument},
+		{"not with a password for a remote one", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve", Remote: true}, Password: "Secret-123"}, status.InvalidArgument},
+		{"not with a name that is taken", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "ADMIN"}, Password: "Secret-123"}, status.AlreadyExists},
+		{"not without a name", admin, &apiv1.PostUserRequest{Password: "Secret-123"}, status.InvalidArgument},
+		{"not with a space in its name", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "a b"}, Password: "Secret-123"}, status.InvalidArgument},
+		{"not with half a Unix account", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve", AgentUserGroup: &apiv1.AgentUserGroup{AgentUid: proto.Int32(1)}}, Password: "Secret-123"}, status.InvalidArgument},
+	}
+	for _, tt := range tests { // in order: they share the cluster
+		u, err := w.CreateUser(t.Context(), tt.by, tt.in)
+		if tt.want != 0 {
+			wantCode(t, err, tt.want)
+		} else if err != nil || u.GetId() < 3 {
+			t.Errorf("%s: got %v, %v, want a user", tt.name, u, err)
+		}
+	}
+	w.restart(t)
+	ann, err := w.UserNamed("ANN")
+	if err != nil || ann.GetUsername() != "ann" || ann.GetAgentUserGroup().GetAgentGid() != 8 {
+		t.Errorf("after a restart: got %v, %v, want ann", ann, err)
+	}
+	w.must(t, "ann", "Secret-123")
+	_, err = w.login(t.Context(), "remote", "")
+	wantCode(t, err, status.Unauthenticated)
+	_, err = w.login(t.Context(), "bob", "x")
+	wantCode(t, err, status.Unauthenticated)
+}
+
+func TestPatchingUsers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, admin := t.Context(), w.admin(t)
+	other, err := w.User(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused := []struct {
+		name string
+		by   *apiv1.User
+		id   int32
+		in   *apiv1.PatchUser
+		want status.Code
+	}{
+		{"others may not change others", other, 1, &apiv1.PatchUser{DisplayName: proto.String("x")}, status.PermissionDenied},
+		{"others may not become administrators", other, 2, &apiv1.PatchUser{Admin: proto.Bool(true)}, status.PermissionDenied},
+		{"the last administrator stays one", admin, 1, &apiv1.PatchUser{Admin: proto.Bool(false)}, status.FailedPrecondition},
+		{"the last administrator stays active", admin, 1, &apiv1.PatchUser{Active: proto.Bool(false)}, status.FailedPrecondition},
+		{"who is missing is missing", admin, 99, &apiv1.PatchUser{Active: proto.Bool(false)}, status.NotFound},
+		{"a name that is taken", admin, 2, &apiv1.PatchUser{Username: proto.String("admin")}, status.AlreadyExists},
+		{"a weak password", other, 2, &apiv1.PatchUser{Password: proto.String("weak")}, status.InvalidArgument},
+		{"no password", other, 2, &apiv1.PatchUser{Password: proto.String("")}, status.InvalidArgument},
+	}
+	for _, tt := range refused {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := w.PatchUser(ctx, tt.by, tt.id, tt.in)
+			wantCode(t, err, tt.want)
+		})
+	}
+	text := w.must(t, "determined", first)
+	_, task, err := w.TaskTokens(ctx, 2, "t.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := w.PatchUser(ctx, other, 2, &apiv1.PatchUser{Password: proto.String("Another-1"), DisplayName: proto.String("D")})
+	if err != nil || u.GetDisplayName() != "D" {
+		t.Fatalf("got %v, %v, want the new display name", u, err)
+	}
+	_, err = w.UserOf(text)
+	wantCode(t, err, status.Unauthenticated) // a new password ends the logins
+	if _, err := w.UserOf(string(task)); err != nil {
+		t.Errorf("a task outlives its user's password: got %v", err)
+	}
+	w.must(t, "determined", "Another-1")
+	if _, err := w.PatchUser(ctx, admin, 2, &apiv1.PatchUser{Active: proto.Bool(false)}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.UserOf(string(task))
+	wantCode(t, err, status.Unauthenticated)
+	_, err = w.login(ctx, "determined", "Another-1")
+	wantCode(t, err, status.PermissionDenied)
+	if _, err := w.PatchUser(ctx, admin, 2, &apiv1.PatchUser{Username: proto.String("Dee")}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.UserNamed("determined")
+	wantCode(t, err, status.NotFound)
+}

@@ -26,6 +26,7 @@ type idleSetting struct{ path, why string }
 // idle is every setting that changes nothing here, with the reason.
 func idle() []idleSetting {
 	return []idleSetting{
+		{"config_file", "the file is chosen by --config-file or DET_CONFIG_FILE"},
 		{"root", "no web UI is shipped"},
 		{"cache.cache_dir", "this master caches nothing on disk"},
 		{"ui_customization", "no web UI is shipped"},

@@ -101,6 +101,9 @@ func (e *encoder) value(v, base reflect.Value, path string) *yaml.Node {
 		}
 		v = v.Elem()
 	}
+	if !v.IsValid() {
+		return null()
+	}
 	if !v.CanAddr() {
 		a := reflect.New(v.Type()).Elem()
 		a.Set(v)
@@ -109,6 +112,8 @@ func (e *encoder) value(v, base reflect.Value, path string) *yaml.Node {
 	switch x := v.Addr().Interface().(type) {
 	case Concealed:
 		return e.concealed(x, path)
+	case *json.Number:
+		return number(*x)
 	case Marshaler:
 		return e.value(reflect.ValueOf(x.MarshalDocument()), reflect.Value{}, path)
 	case Union:
@@ -121,8 +126,6 @@ func (e *encoder) value(v, base reflect.Value, path string) *yaml.Node {
 		return scalar(string(s))
 	}
 	switch v.Kind() {
-	case reflect.Invalid:
-		return null()
 	case reflect.Struct:
 		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 		e.fields(n, v, base, path)
@@ -204,6 +207,15 @@ func put(n *yaml.Node, key string, value *yaml.Node) {
 }
 
 func null() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"} }
+
+// number keeps a number of a raw part as it was written.
+func number(n json.Number) *yaml.Node {
+	tag := "!!float"
+	if _, err := n.Int64(); err == nil {
+		tag = "!!int"
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: n.String()}
+}
 
 func scalar(v any) *yaml.Node {
 	if number, ok := v.(json.Number); ok { // of a raw part; Encode would quote it

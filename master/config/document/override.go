@@ -7,11 +7,12 @@ type Override struct {
 	// Path is the setting's place in the document: "db.user".
 	Path string
 	// Env is the variable, Flag the flag without its dashes; either may be empty.
-	Env  string
-	Flag string
-	// Usage is the flag's help; Secret keeps its value out of help and listings.
-	Usage  string
-	Secret bool
+	Env   string
+	Flag  string
+	Usage string
+	// Reference marks a secret that a command line may only refer to, because
+	// other users of the machine can read the arguments of its processes.
+	Reference bool
 	// Bool marks a flag that needs no value.
 	Bool bool
 }

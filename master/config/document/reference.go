@@ -131,3 +131,6 @@ func (Seconds) DocumentShape() string { return "seconds or duration" }
 
 // DocumentShape names the written form.
 func (Raw) DocumentShape() string { return "raw" }
+
+// DocumentShape names the written form.
+func (Secret) DocumentShape() string { return "text, never shown" }

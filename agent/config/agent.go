@@ -1,0 +1,129 @@
+// Package config is agent.yaml: what an agent must know to join its master and
+// to run tasks on its machine. It is a leaf.
+package config
+
+import (
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// Agent is a whole agent.yaml.
+type Agent struct {
+	ConfigFile string `yaml:"config_file" doc:"File that was read, or is to be read when set by flag or environment"`
+	Log        Log    `yaml:"log" doc:"What the agent logs about itself"`
+
+	MasterHost          string `yaml:"master_host" doc:"Host of the master"`
+	MasterPort          int    `yaml:"master_port" doc:"Port of the master; 0 means 443 with TLS and 80 without"`
+	AgentID             string `yaml:"agent_id" doc:"Name of this agent, unique in the cluster; the host's name when empty"`
+	ResourcePool        string `yaml:"resource_pool" doc:"Pool this agent joins"`
+	ContainerMasterHost string `yaml:"container_master_host" doc:"Host of the master as tasks reach it; master_host when empty"`
+	ContainerMasterPort int    `yaml:"container_master_port" doc:"Port of the master as tasks reach it; master_port when 0"`
+	JoinTokenFile       string `yaml:"join_token_file" doc:"File with the token that proves this agent may join; for agents on other machines than the master's"`
+	DataDir             string `yaml:"data_dir" doc:"Directory of the agent's credential and of what the master has not acknowledged"`
+
+	SlotType        string `yaml:"slot_type" doc:"auto, cuda (or gpu), rocm, cpu or none"`
+	VisibleGPUs     string `yaml:"visible_gpus" doc:"GPUs to use, by number or id, separated by commas; ROCR_VISIBLE_DEVICES, then CUDA_VISIBLE_DEVICES when empty"`
+	ArtificialSlots int    `yaml:"artificial_slots" doc:"Slots that are not there, for trying things out; wins over slot_type"`
+
+	ContainerRuntime            string `yaml:"container_runtime" doc:"docker, process, or auto: docker when its daemon answers, process otherwise"`
+	ContainerAutoRemoveDisabled bool   `yaml:"container_auto_remove_disabled" doc:"Keep the containers of finished tasks, for debugging"`
+
+	Security Security `yaml:"security" doc:"How the connection to the master is protected"`
+
+	Debug      bool   `yaml:"debug" doc:"Log at level debug"`
+	APIEnabled bool   `yaml:"api_enabled" doc:"Serve profiles of this agent"`
+	BindIP     string `yaml:"bind_ip" doc:"Address the profiles are served on"`
+	BindPort   int    `yaml:"bind_port" doc:"Port the profiles are served on"`
+	TLS        bool   `yaml:"tls" doc:"Serve the profiles with TLS"`
+	TLSCert    string `yaml:"tls_cert" doc:"Certificate file for the profiles"`
+	TLSKey     string `yaml:"tls_key" doc:"Private key file for the profiles"`
+
+	HTTPProxy  document.Secret `yaml:"http_proxy" doc:"Proxy that tasks get as HTTP_PROXY"`
+	HTTPSProxy document.Secret `yaml:"https_proxy" doc:"Proxy that tasks get as HTTPS_PROXY"`
+	FTPProxy   document.Secret `yaml:"ftp_proxy" doc:"Proxy that tasks get as FTP_PROXY"`
+	NoProxy    string          `yaml:"no_proxy" doc:"Hosts that tasks reach without a proxy, separated by commas"`
+
+	AgentReconnectAttempts int              `yaml:"agent_reconnect_attempts" doc:"How often the agent tries to reconnect before it gives up; 0 for ever"`
+	AgentReconnectBackoff  document.Seconds `yaml:"agent_reconnect_backoff" doc:"Pause between these attempts"`
+
+	Hooks  Hooks         `yaml:"hooks" doc:"Commands run on events"`
+	Fluent *document.Raw `yaml:"fluent" doc:"No effect: agents ship logs themselves"`
+}
+
+// Hooks are commands run on events.
+type Hooks struct {
+	OnConnectionLost []string `yaml:"on_connection_lost" doc:"Command and its arguments, run when the agent gives up its master"`
+}
+
+// Paths are where an agent.yaml is looked for when none is named.
+func Paths() []string { return []string{"/etc/determined/agent.yaml"} }
+
+// DefaultAgent is what an agent is before the user says anything.
+func DefaultAgent() Agent {
+	return Agent{
+		ConfigFile:       "/etc/determined/agent.yaml",
+		Log:              Log{Level: "info", Color: true},
+		ResourcePool:     "default",
+		DataDir:          "/var/lib/determined-agent",
+		SlotType:         SlotAuto,
+		ContainerRuntime: RuntimeAuto,
+		BindIP:           "0.0.0.0",
+		BindPort:         9090,
+		// For ever: an upgrade of the master may take longer than any number of
+		// attempts, and an agent that gives up kills its tasks.
+		AgentReconnectAttempts: 0,
+		AgentReconnectBackoff:  document.Seconds(5 * time.Second),
+	}
+}
+
+// SetDefaults makes a the default agent.
+func (a *Agent) SetDefaults() { *a = DefaultAgent() }
+
+// Port is the port of the master.
+func (a Agent) Port() int {
+	switch {
+	case a.MasterPort != 0:
+		return a.MasterPort
+	case a.Security.TLS.Enabled:
+		return 443
+	default:
+		return 80
+	}
+}
+
+// Scheme is http, or https when the connection is protected by TLS.
+func (a Agent) Scheme() string {
+	if a.Security.TLS.Enabled {
+		return "https"
+	}
+	return "http"
+}
+
+// Printable is the whole configuration for people to read, secrets masked.
+func (a Agent) Printable() map[string]any { return document.Show(a) }
+
+// Validate lists every rule that a breaks.
+func (a Agent) Validate(path string) document.Errors {
+	at := func(key string) string { return document.Join(path, key) }
+	e := a.Log.Validate(at("log"))
+	e.Check(a.MasterHost != "", at("master_host"), "is required")
+	e.Check(a.ResourcePool != "", at("resource_pool"), "is required")
+	e.Check(a.DataDir != "", at("data_dir"), "is required")
+	for key, port := range map[string]int{
+		"master_port": a.MasterPort, "container_master_port": a.ContainerMasterPort, "bind_port": a.BindPort,
+	} {
+		e.Check(port >= 0 && port <= 65535, at(key), "must be between 0 and 65535 (is %d)", port)
+	}
+	e = append(e, oneOf(at("slot_type"), a.SlotType, []string{SlotAuto, SlotCUDA, SlotGPU, SlotROCm, SlotCPU, SlotNone})...)
+	e = append(e, oneOf(at("container_runtime"), a.ContainerRuntime, []string{RuntimeAuto, RuntimeDocker, RuntimeProcess})...)
+	e.Check(a.ArtificialSlots >= 0, at("artificial_slots"), "must be at least 0 (is %d)", a.ArtificialSlots)
+	e.Check(a.AgentReconnectAttempts >= 0, at("agent_reconnect_attempts"), "must be at least 0 (is %d)", a.AgentReconnectAttempts)
+	e.Check(a.AgentReconnectBackoff > 0, at("agent_reconnect_backoff"), "must be more than 0 (is %v)", a.AgentReconnectBackoff)
+	e.Check(!a.TLS || a.TLSCert != "", at("tls_cert"), "is required with tls")
+	e.Check(!a.TLS || a.TLSKey != "", at("tls_key"), "is required with tls")
+	if argv := a.Hooks.OnConnectionLost; len(argv) > 0 {
+		e.Check(argv[0] != "", at("hooks.on_connection_lost")+"[0]", "must be a command")
+	}
+	return append(e, a.Security.TLS.Validate(at("security.tls"))...)
+}

@@ -1,0 +1,30 @@
+package config
+
+import "github.com/det-deploy/det-deploy/master/config/document"
+
+// Security is how the connection to the master is protected.
+type Security struct {
+	TLS TLS `yaml:"tls" doc:"Encryption"`
+}
+
+// TLS is how the connection is encrypted and who is trusted.
+type TLS struct {
+	Enabled        bool   `yaml:"enabled" doc:"Use TLS"`
+	SkipVerify     bool   `yaml:"skip_verify" doc:"Do not check the master's certificate"`
+	MasterCert     string `yaml:"master_cert" doc:"CA file for the master's certificate; the system's when empty"`
+	MasterCertName string `yaml:"master_cert_name" doc:"Name expected in the certificate; master_host when empty"`
+	ClientCert     string `yaml:"client_cert" doc:"Certificate file of this agent"`
+	ClientKey      string `yaml:"client_key" doc:"Private key file of this agent"`
+}
+
+// Validate checks that the settings do not contradict each other.
+func (t TLS) Validate(path string) document.Errors {
+	var e document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	e.Check(!t.SkipVerify || t.MasterCert == "", at("skip_verify"), "excludes master_cert; keep one")
+	e.Check(t.ClientCert == "" || t.ClientKey != "", at("client_key"), "is required when client_cert is set")
+	e.Check(t.ClientKey == "" || t.ClientCert != "", at("client_cert"), "is required when client_key is set")
+	others := t.SkipVerify || t.MasterCert != "" || t.MasterCertName != "" || t.ClientCert != ""
+	e.Check(t.Enabled || !others, at("enabled"), "must be true, or the other settings of tls have no effect")
+	return e
+}

@@ -1,0 +1,80 @@
+// Package config collects what a user gave by flag and by environment, for the
+// settings of a document that can be given so, and shows each setting with its
+// source. It alone knows viper; documents are decoded elsewhere, because viper
+// lower-cases their keys and splits them at dots.
+package config
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+
+	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// Declare adds the flag of each override to flags. The defaults are those of the
+// document and are not repeated in the flags.
+func Declare(flags *pflag.FlagSet, table []document.Override) {
+	for _, o := range table {
+		flags.String(o.Flag, "", o.Usage+" ("+o.Env+")")
+		if o.Bool {
+			flags.Lookup(o.Flag).NoOptDefVal = "true"
+		}
+	}
+}
+
+// Given is what the user gave, a flag winning over a variable; an empty variable
+// counts as not given. The error is document.Errors when a secret itself stands
+// on the command line.
+func Given(flags *pflag.FlagSet, table []document.Override) ([]document.Given, error) {
+	v := viper.New()
+	var out []document.Given
+	var problems document.Errors
+	for i, o := range table {
+		key := fmt.Sprintf("setting%d", i) // viper would take a path apart
+		flag := flags.Lookup(o.Flag)
+		if flag == nil {
+			return nil, fmt.Errorf("read flag --%s: it is not declared", o.Flag)
+		}
+		if err := v.BindPFlag(key, flag); err != nil {
+			return nil, fmt.Errorf("read flag --%s: %w", o.Flag, err)
+		}
+		if err := v.BindEnv(key, o.Env); err != nil {
+			return nil, fmt.Errorf("read variable %s: %w", o.Env, err)
+		}
+		g := document.Given{Path: o.Path, Value: v.GetString(key), Source: o.Env}
+		if flag.Changed {
+			g.Source = "--" + o.Flag
+			if o.Reference && spelled(g.Value) {
+				problems = append(problems, document.Problem{
+					File: g.Source, Text: "must not be the secret itself, which other users of this machine could read",
+					Hint: "give file:/path or env:NAME, or set " + o.Env,
+				})
+			}
+		}
+		if flag.Changed || g.Value != "" {
+			out = append(out, g)
+		}
+	}
+	return out, problems.Err()
+}
+
+// spelled reports whether a value is a secret rather than a reference to one.
+func spelled(value string) bool {
+	parsed, err := secret.Parse(value)
+	return err == nil && parsed.Reveal() != ""
+}
+
+// Settings lists every setting of a decoded configuration with where it came
+// from: a flag, a variable, a line of the file, or "default". Secrets are masked.
+func Settings(configuration any, from *document.Document) []document.Setting {
+	settings := document.Settings(configuration)
+	for i, s := range settings {
+		if settings[i].Source = from.Source(s.Path); settings[i].Source == "" {
+			settings[i].Source = "default"
+		}
+	}
+	return settings
+}

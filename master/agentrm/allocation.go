@@ -1,0 +1,171 @@
+package agentrm
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/pool"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// Phase is how far an allocation has come.
+//
+//	Queued ──gets its slots──▶ Placed ──nothing is left of it──▶ Over
+//	   └────────is killed or preempted while it waits────────────▲
+//
+// A placed allocation that has to go carries a release beside its phase.
+type Phase string
+
+const (
+	// Queued waits for slots.
+	Queued Phase = "queued"
+	// Placed has containers on agents, or on their way there.
+	Placed Phase = "placed"
+	// Over has ended; its owner is being told.
+	Over Phase = "over"
+)
+
+var phases = map[Phase][]Phase{
+	Queued: {Placed, Over},
+	Placed: {Over},
+	Over:   {},
+}
+
+// allocation is one request, waiting or served. RM.mu guards it.
+type allocation struct {
+	rm.Request
+	phase Phase
+	// pool and priority are those in force, job what it shares with others.
+	pool     string
+	priority int
+	job      *job
+	waiting  pool.Reason
+	placedAt time.Time
+
+	containers []*container
+	release    *release
+	// launched says that the owner has said what to run.
+	launched bool
+}
+
+// release is why an allocation has to go.
+type release struct {
+	Cause  rm.Cause  `json:"cause"`
+	Reason string    `json:"reason"`
+	By     time.Time `json:"by,omitzero"` // when it is killed, if it is not already
+	Kill   bool      `json:"kill,omitempty"`
+}
+
+// container is one part of a placed allocation. RM.mu guards it.
+type container struct {
+	id         rm.ContainerID
+	allocation *allocation
+	agent      rm.AgentID
+	devices    []*apiv1.Device
+	rank       int
+	state      apiv1.Container_State
+	spec       *agentv1.Spec
+	// sent says that a start may have reached the agent, received that it has.
+	sent     bool
+	received bool
+	// givenUp says that its end is settled, whatever its agent says now.
+	givenUp bool
+}
+
+// job is what the allocations of one job share.
+type job struct {
+	jobDoc
+	id          rm.JobID
+	position    pool.Position
+	allocations map[rm.AllocationID]*allocation
+}
+
+// transition moves an allocation. It refuses what the table lacks.
+func (a *allocation) transition(to Phase) error {
+	if !slices.Contains(phases[a.phase], to) {
+		return fmt.Errorf("move allocation %s from %s to %s: there is no such step", a.Allocation, a.phase, to)
+	}
+	a.phase = to
+	return nil
+}
+
+// lane is where the work for an allocation is done in order.
+func (a *allocation) lane() string { return string(a.Allocation) }
+
+// ended reports whether all its containers have.
+func (a *allocation) ended() bool {
+	return !slices.ContainsFunc(a.containers, func(c *container) bool { return !c.ended() })
+}
+
+func (a *allocation) killed() bool { return a.release != nil && a.release.Kill }
+
+func (c *container) ended() bool { return c.state == apiv1.Container_STATE_TERMINATED }
+
+// scheduled is the allocation as the scheduler sees it.
+func (a *allocation) scheduled() pool.Allocation {
+	out := pool.Allocation{
+		ID: pool.AllocationID(a.Allocation), Job: pool.JobID(a.Job), Slots: a.Slots, Priority: a.priority,
+		Position: a.job.position, Submitted: a.Submitted, Preemptible: a.Preemptible, SingleNode: a.SingleNode,
+		MaxSlots: a.MaxSlots, State: pool.Pending,
+	}
+	if a.job.MaxSlots != nil {
+		out.MaxSlots = *a.job.MaxSlots
+	}
+	for _, id := range a.ExcludedAgents {
+		out.Exclude = append(out.Exclude, pool.AgentID(id))
+	}
+	if a.phase == Queued {
+		return out
+	}
+	out.State = pool.Running
+	if a.release != nil {
+		out.State = pool.Releasing
+		if !a.release.Kill {
+			out.Deadline = a.release.By
+		}
+	}
+	for _, c := range a.containers {
+		if c.ended() {
+			continue
+		}
+		share := pool.Share{Agent: pool.AgentID(c.agent)}
+		for _, d := range c.devices {
+			share.Slots = append(share.Slots, int(d.GetId()))
+		}
+		out.Placement = append(out.Placement, share)
+	}
+	return out
+}
+
+// describe is the allocation as its owner sees it.
+func (a *allocation) describe() rm.Allocation {
+	out := rm.Allocation{Request: a.Request, Pool: a.pool, Priority: a.priority}
+	if a.phase == Queued {
+		out.Waiting = string(a.waiting)
+		if out.Waiting == "" {
+			out.Waiting = "not looked at yet"
+		}
+	}
+	if a.release != nil && !a.release.Kill {
+		out.PreemptBy = a.release.By
+	}
+	for _, c := range a.containers {
+		out.Containers = append(out.Containers, c.describe())
+	}
+	return out
+}
+
+func (c *container) describe() rm.Container {
+	return rm.Container{ID: c.id, Agent: c.agent, Devices: slices.Clone(c.devices), Rank: c.rank, State: c.state}
+}
+
+// api is the container as clients see it.
+func (c *container) api() *apiv1.Container {
+	return &apiv1.Container{
+		Parent: string(c.allocation.Allocation), Id: string(c.id), State: c.state,
+		Devices: slices.Clone(c.devices),
+	}
+}

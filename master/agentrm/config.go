@@ -1,0 +1,194 @@
+package agentrm
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/pool"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// Config is what a resource manager for agents is built from.
+type Config struct {
+	Log   *slog.Logger
+	Store *store.Store
+	// Gate decides which agents may connect.
+	Gate Gate
+	// Tasks and Logs are told what happens.
+	Tasks rm.Tasks
+	Logs  rm.Logs
+
+	Pools []Pool
+	// DefaultAux and DefaultCompute are the pools of requests that name none.
+	DefaultAux     string
+	DefaultCompute string
+
+	// What an agent is told of the cluster when it connects.
+	ClusterID   string
+	ClusterName string
+	MasterID    string
+	Version     string
+
+	// AgentConfig returns the agent.yaml of an agent that the master launched,
+	// or nil. It may be nil itself.
+	AgentConfig func(Identity) []byte
+	// Room says what may still be launched for a pool. It may be nil, and must
+	// not wait.
+	Room func(pool string) []pool.Shape
+	// Decided is told what every pass saw and decided, for whoever launches
+	// machines. It may be nil, must not wait, and must not call back.
+	Decided func(name string, p pool.Pool, d pool.Decision)
+
+	// Limits of the link; zero takes the default.
+	Limits Limits
+}
+
+// Pool is one set of agents with one queue.
+type Pool struct {
+	Name        string
+	Description string
+	// MaxAux is how many zero-slot containers one agent may run at a time.
+	MaxAux int
+	// ReconnectWait is how long the containers of a lost agent are kept.
+	ReconnectWait time.Duration
+	Scheduler     pool.Scheduler
+	Metadata      map[string]string
+}
+
+// The defaults of Determined 0.38.1, which users' files rely on.
+const (
+	// DefaultMaxAux is max_aux_containers_per_agent.
+	DefaultMaxAux = 100
+	// DefaultReconnectWait is agent_reconnect_wait: five attempts of an agent,
+	// five seconds apart.
+	DefaultReconnectWait = 25 * time.Second
+)
+
+// DefaultPool is what a pool is before its configuration says anything.
+func DefaultPool() Pool {
+	return Pool{
+		Name: "default", MaxAux: DefaultMaxAux, ReconnectWait: DefaultReconnectWait,
+		Scheduler: pool.DefaultScheduler(),
+	}
+}
+
+// Limits bound what a peer on the agent link may cost.
+type Limits struct {
+	// Hello is how long an agent may take to introduce itself.
+	Hello time.Duration
+	// Write is how long an agent may take to read one message.
+	Write time.Duration
+	// Ping is how often a silent link is tried, and how long an answer may take.
+	Ping time.Duration
+	// Message is the size of one message in bytes.
+	Message int64
+	// Queue is how many messages may wait for an agent that reads slowly.
+	Queue int
+	// Unanswered is how many messages of one agent may wait to be stored before
+	// no more are read.
+	Unanswered int
+	// Slots is how many devices one agent may have.
+	Slots int
+}
+
+// DefaultLimits are generous to agents and small for a master.
+func DefaultLimits() Limits {
+	return Limits{
+		Hello: 10 * time.Second,
+		Write: 10 * time.Second,
+		// Half the shortest reconnect wait in use, so that an agent that comes
+		// back over a new network path does not meet its own ghost for long.
+		Ping:       10 * time.Second,
+		Message:    4 << 20,
+		Queue:      4096,
+		Unanswered: 256,
+		Slots:      1024,
+	}
+}
+
+func (c Config) withDefaults() Config {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Room == nil {
+		c.Room = func(string) []pool.Shape { return nil }
+	}
+	if c.AgentConfig == nil {
+		c.AgentConfig = func(Identity) []byte { return nil }
+	}
+	if c.Decided == nil {
+		c.Decided = func(string, pool.Pool, pool.Decision) {}
+	}
+	if c.Limits == (Limits{}) {
+		c.Limits = DefaultLimits()
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	if c.Store == nil || c.Gate == nil || c.Tasks == nil || c.Logs == nil {
+		return errors.New("configure agent pools: store, gate, tasks and logs are all needed")
+	}
+	var errs []error
+	for i, p := range c.Pools {
+		errs = append(errs, p.validate(fmt.Sprintf("resource_pools[%d]", i)))
+		if at := slices.IndexFunc(c.Pools, func(o Pool) bool { return o.Name == p.Name }); at < i {
+			errs = append(errs, fmt.Errorf("resource_pools[%d].pool_name: must be unique (%q)", i, p.Name))
+		}
+	}
+	for key, name := range map[string]string{"default_aux_resource_pool": c.DefaultAux, "default_compute_resource_pool": c.DefaultCompute} {
+		if _, found := c.pool(name); !found {
+			errs = append(errs, fmt.Errorf("%s: must be one of the resource pools (%q)", key, name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (p Pool) validate(path string) error {
+	var errs []error
+	if p.Name == "" {
+		errs = append(errs, fmt.Errorf("%s.pool_name: must not be empty", path))
+	}
+	if p.MaxAux < 0 {
+		errs = append(errs, fmt.Errorf("%s.max_aux_containers_per_agent: must not be negative (%d)", path, p.MaxAux))
+	}
+	if p.ReconnectWait <= 0 {
+		errs = append(errs, fmt.Errorf("%s.agent_reconnect_wait: must be positive (%s)", path, p.ReconnectWait))
+	}
+	if f := p.Scheduler.Fitting; f != pool.Best && f != pool.Worst {
+		errs = append(errs, fmt.Errorf("%s.scheduler.fitting_policy: must be best or worst (%q)", path, f))
+	}
+	if err := checkPriority(p.Scheduler.DefaultPriority); err != nil {
+		errs = append(errs, fmt.Errorf("%s.scheduler.default_priority: %w", path, err))
+	}
+	return errors.Join(errs...)
+}
+
+func checkPriority(n int) error {
+	if n < pool.HighestPriority || n > pool.LowestPriority {
+		return fmt.Errorf("must be %d to %d (%d)", pool.HighestPriority, pool.LowestPriority, n)
+	}
+	return nil
+}
+
+// pool finds a pool by name.
+func (c Config) pool(name string) (Pool, bool) {
+	at := slices.IndexFunc(c.Pools, func(p Pool) bool { return p.Name == name })
+	if at < 0 {
+		return Pool{}, false
+	}
+	return c.Pools[at], true
+}
+
+func (c Config) poolNames() []string {
+	names := make([]string, 0, len(c.Pools))
+	for _, p := range c.Pools {
+		names = append(names, p.Name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,61 @@
+package agentrm
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/token"
+)
+
+// Gate decides which agents may connect, and as whom.
+type Gate interface {
+	// Admit checks what an agent brings. It is asked on every connection. The
+	// error is a *Refused if the agent is to be told why; any other error makes
+	// the agent try again later and is told to nobody but the log.
+	Admit(ctx context.Context, p JoinProof) (Identity, error)
+}
+
+// JoinProof is what an agent brings to be admitted.
+type JoinProof struct {
+	Agent    rm.AgentID
+	Pool     string
+	Hostname string
+	// Address is where the connection comes from.
+	Address string
+	// Credential is what an earlier admission gave it, JoinToken what it brings
+	// the first time; either may be empty.
+	Credential token.Text
+	JoinToken  token.Text
+}
+
+// Identity is who an admitted agent is.
+type Identity struct {
+	Agent rm.AgentID
+	// Pool is where it belongs; empty leaves the choice to the agent.
+	Pool string
+	// Credential replaces the one that the agent has, unless empty.
+	Credential token.Text
+}
+
+// Refused says why an agent may not connect.
+type Refused struct {
+	Reason string
+	// Final means that trying again will not help until a person acts.
+	Final bool
+	// Rejoin means that a join token may help where the credential did not.
+	Rejoin bool
+}
+
+// Error is the sentence that the agent is told.
+func (r *Refused) Error() string { return r.Reason }
+
+// refusef makes a refusal that is worth another try.
+func refusef(format string, args ...any) *Refused {
+	return &Refused{Reason: fmt.Sprintf(format, args...)}
+}
+
+// refuseForGoodf makes one that is not.
+func refuseForGoodf(format string, args ...any) *Refused {
+	return &Refused{Reason: fmt.Sprintf(format, args...), Final: true}
+}

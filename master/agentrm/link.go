@@ -1,0 +1,262 @@
+package agentrm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+type message = *agentv1.MasterMessage
+
+// link is the connection to one agent: a reader, a writer and a pinger.
+type link struct {
+	agent   rm.AgentID
+	address string
+	conn    *websocket.Conn
+	limits  Limits
+	cancel  context.CancelCauseFunc
+	more    chan struct{}
+	poke    chan struct{}
+	// unanswered holds a token for every message that is being stored.
+	unanswered chan struct{}
+
+	// mu guards queue.
+	mu    sync.Mutex
+	queue []message
+}
+
+func newLink(address string, conn *websocket.Conn, limits Limits, cancel context.CancelCauseFunc) *link {
+	return &link{
+		address: address, conn: conn, limits: limits, cancel: cancel,
+		more: make(chan struct{}, 1), poke: make(chan struct{}, 1),
+		unanswered: make(chan struct{}, limits.Unanswered),
+	}
+}
+
+var errSlow = errors.New("it reads too slowly")
+
+// send queues m. It never waits: an agent that lets the queue grow is dropped,
+// and hears everything again when it comes back.
+func (l *link) send(m message) {
+	l.mu.Lock()
+	full := len(l.queue) >= l.limits.Queue
+	if !full {
+		l.queue = append(l.queue, m)
+	}
+	l.mu.Unlock()
+	if full {
+		l.cancel(errSlow)
+		return
+	}
+	select {
+	case l.more <- struct{}{}:
+	default:
+	}
+}
+
+// drop ends the link.
+func (l *link) drop(reason string) { l.cancel(errors.New(reason)) }
+
+// try pings soon, for someone who thinks that the link is dead.
+func (l *link) try() {
+	select {
+	case l.poke <- struct{}{}:
+	default:
+	}
+}
+
+// write sends what is queued until ctx ends.
+func (l *link) write(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-l.more:
+		}
+		l.mu.Lock()
+		batch := l.queue
+		l.queue = nil
+		l.mu.Unlock()
+		for _, m := range batch {
+			if err := l.writeOne(ctx, m); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (l *link) writeOne(ctx context.Context, m message) error {
+	b, err := proto.Marshal(m)
+	if err != nil {
+		return fmt.Errorf("encode message for agent %s: %w", l.agent, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, l.limits.Write)
+	defer cancel()
+	if err := l.conn.Write(ctx, websocket.MessageBinary, b); err != nil {
+		return fmt.Errorf("write to agent %s: %w", l.agent, err)
+	}
+	return nil
+}
+
+// ping finds out when the other end has vanished without a word.
+func (l *link) ping(ctx context.Context) error {
+	tick := time.NewTicker(l.limits.Ping)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		case <-l.poke:
+		}
+		if err := l.pingOnce(ctx); err != nil {
+			return fmt.Errorf("ping agent %s: %w", l.agent, err)
+		}
+	}
+}
+
+func (l *link) pingOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, l.limits.Ping)
+	defer cancel()
+	return l.conn.Ping(ctx)
+}
+
+// read hands on what the agent says until the link breaks.
+func (l *link) read(ctx context.Context, take func(context.Context, *agentv1.AgentMessage) error) error {
+	for {
+		m, err := readMessage(ctx, l.conn)
+		if err != nil {
+			return err
+		}
+		if err := take(ctx, m); err != nil {
+			return err
+		}
+	}
+}
+
+func readMessage(ctx context.Context, conn *websocket.Conn) (*agentv1.AgentMessage, error) {
+	kind, b, err := conn.Read(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read from agent: %w", err)
+	}
+	if kind != websocket.MessageBinary {
+		return nil, refuseForGoodf("the agent sends text; this master speaks binary protobuf")
+	}
+	m := &agentv1.AgentMessage{}
+	if err := proto.Unmarshal(b, m); err != nil {
+		return nil, refuseForGoodf("the agent sends what is no message of this link")
+	}
+	return m, nil
+}
+
+// ServeHTTP is the place where agents connect.
+func (r *RM) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	if !r.open() {
+		http.Error(w, "the master is not ready for agents; try again", http.StatusServiceUnavailable)
+		return
+	}
+	defer r.links.Done()
+	conn, err := websocket.Accept(w, req, nil)
+	if err != nil {
+		r.cfg.Log.Debug("refuse upgrade", "address", req.RemoteAddr, "err", err)
+		return
+	}
+	defer func() { _ = conn.CloseNow() }() // it is closed in good order where there is an order
+	conn.SetReadLimit(r.cfg.Limits.Message)
+	ctx, cancel := context.WithCancelCause(req.Context())
+	defer cancel(nil)
+	l := newLink(hostOf(req), conn, r.cfg.Limits, cancel)
+	err = r.converse(ctx, l)
+	r.cfg.Log.Info("agent is disconnected", "agent_id", l.agent, "address", l.address, "err", err)
+}
+
+func hostOf(req *http.Request) string {
+	host, _, err := net.SplitHostPort(req.RemoteAddr)
+	if err != nil {
+		return req.RemoteAddr
+	}
+	return host
+}
+
+// open counts a caller in, if the door is open.
+func (r *RM) open() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.running {
+		r.links.Add(1)
+	}
+	return r.running
+}
+
+// converse is one link from hello to the end.
+func (r *RM) converse(ctx context.Context, l *link) error {
+	hello, err := r.hello(ctx, l.conn)
+	if err == nil {
+		err = r.welcome(ctx, l, hello)
+	}
+	if err != nil {
+		r.refusal(ctx, l, err)
+		return err
+	}
+	defer r.part(l)
+	r.cfg.Log.Info("agent is connected", "agent_id", l.agent, "address", l.address, "version", hello.GetVersion())
+	var wg sync.WaitGroup
+	for _, f := range []func(context.Context) error{l.write, l.ping} {
+		wg.Go(func() {
+			if err := f(ctx); err != nil {
+				l.cancel(err)
+			}
+		})
+	}
+	err = l.read(ctx, func(ctx context.Context, m *agentv1.AgentMessage) error { return r.take(ctx, l, m) })
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	r.refusal(ctx, l, err) // before the writer stops, which may cut the connection
+	l.cancel(err)
+	wg.Wait()
+	return err
+}
+
+// hello waits for the agent's introduction.
+func (r *RM) hello(ctx context.Context, conn *websocket.Conn) (*agentv1.Hello, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.Limits.Hello)
+	defer cancel()
+	m, err := readMessage(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	if m.GetHello() == nil {
+		return nil, refuseForGoodf("the first message of an agent must be its hello")
+	}
+	return m.GetHello(), nil
+}
+
+// refusal tells an agent why it is not wanted, if that is what err is.
+func (r *RM) refusal(ctx context.Context, l *link, err error) {
+	var refused *Refused
+	if !errors.As(err, &refused) {
+		return
+	}
+	r.cfg.Log.Warn("agent is refused", "agent_id", l.agent, "address", l.address, "err", refused)
+	m := &agentv1.MasterMessage{Body: &agentv1.MasterMessage_Refusal{Refusal: &agentv1.Refusal{
+		Reason: refused.Reason, Final: refused.Final, Rejoin: refused.Rejoin,
+	}}}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Limits.Write)
+	defer cancel()
+	if err := l.writeOne(ctx, m); err != nil {
+		r.cfg.Log.Debug("tell of refusal", "address", l.address, "err", err)
+		return
+	}
+	_ = l.conn.Close(websocket.StatusPolicyViolation, "refused") // the agent has been told; how it leaves is its affair
+}

@@ -1,0 +1,190 @@
+package agentrm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/pool"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// Validate implements rm.ResourceManager. Agents that are disabled or lost
+// count: they may come back.
+func (r *RM) Validate(q rm.Request) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, err := r.poolOf(q)
+	if err != nil {
+		return err
+	}
+	if err := check(q); err != nil {
+		return err
+	}
+	return r.fits(p, q)
+}
+
+// check says what is wrong with a request whatever the pool.
+func check(q rm.Request) error {
+	var errs []error
+	if q.Allocation == "" || q.Job == "" {
+		errs = append(errs, errors.New("an allocation and a job must be named"))
+	}
+	if q.Slots < 0 {
+		errs = append(errs, fmt.Errorf("slots: must not be negative (%d)", q.Slots))
+	}
+	if q.Priority != 0 {
+		if err := checkPriority(q.Priority); err != nil {
+			errs = append(errs, fmt.Errorf("priority: %w", err))
+		}
+	}
+	if q.MaxSlots < 0 {
+		errs = append(errs, fmt.Errorf("max_slots: must not be negative (%d)", q.MaxSlots))
+	}
+	return errors.Join(errs...)
+}
+
+func (r *RM) poolOf(q rm.Request) (Pool, error) {
+	name := q.Pool
+	switch {
+	case name != "":
+	case q.Slots == 0:
+		name = r.cfg.DefaultAux
+	default:
+		name = r.cfg.DefaultCompute
+	}
+	p, found := r.cfg.pool(name)
+	if !found {
+		return p, fmt.Errorf("%w: %q; there are %q", rm.ErrUnknownPool, name, r.cfg.poolNames())
+	}
+	return p, nil
+}
+
+func (r *RM) fits(p Pool, q rm.Request) error {
+	c := pool.Capacity{MaxAux: p.MaxAux, Shapes: r.cfg.Room(p.Name)}
+	agents, most := 0, 0
+	for _, a := range r.agents {
+		if a.pool != p.Name {
+			continue
+		}
+		agents++
+		most = max(most, len(a.devices))
+		c.Shapes = append(c.Shapes, pool.Shape{Slots: len(a.devices), Count: 1})
+	}
+	if pool.Fits(c, q.Slots, q.SingleNode) {
+		return nil
+	}
+	u := &rm.Unfulfillable{Pool: p.Name, Slots: q.Slots}
+	switch {
+	case q.Slots == 0 && p.MaxAux == 0:
+		u.Reason = "it runs no zero-slot tasks (max_aux_containers_per_agent is 0)"
+	case agents == 0:
+		u.Reason = "it has no agents, and may not launch any that would do"
+	default:
+		u.Reason = fmt.Sprintf("it has %d agents with at most %d slots each, over which they must be split equally", agents, most)
+	}
+	return u
+}
+
+// Submit implements rm.ResourceManager.
+func (r *RM) Submit(_ context.Context, q rm.Request) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.allocations[q.Allocation] != nil {
+		return nil
+	}
+	if err := check(q); err != nil {
+		return fmt.Errorf("submit allocation %s: %w", q.Allocation, err)
+	}
+	if _, err := r.add(q); err != nil {
+		return fmt.Errorf("submit allocation %s: %w", q.Allocation, err)
+	}
+	r.stir()
+	return nil
+}
+
+// add makes an allocation known, under what was changed for its job.
+func (r *RM) add(q rm.Request) (*allocation, error) {
+	j := r.jobs[q.Job]
+	if j == nil {
+		j = &job{id: q.Job, allocations: make(map[rm.AllocationID]*allocation)}
+	}
+	if j.position == 0 { // a restored job that was never moved has none either
+		j.position = pool.PositionAt(q.Submitted)
+	}
+	if _, found := r.cfg.pool(j.Pool); found {
+		q.Pool = j.Pool
+	}
+	p, err := r.poolOf(q)
+	if err != nil {
+		return nil, err
+	}
+	a := &allocation{Request: q, phase: Queued, pool: p.Name, priority: q.Priority, job: j}
+	if j.Priority != 0 {
+		a.priority = j.Priority
+	}
+	if a.priority == 0 {
+		a.priority = p.Scheduler.DefaultPriority
+	}
+	r.jobs[q.Job] = j
+	j.allocations[q.Allocation] = a
+	r.allocations[q.Allocation] = a
+	return a, nil
+}
+
+// Kill implements rm.ResourceManager.
+func (r *RM) Kill(_ context.Context, id rm.AllocationID, reason string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a := r.allocations[id]; a != nil {
+		r.stop(a, rm.CauseKilled, reason)
+	}
+	return nil
+}
+
+// Preempt implements rm.ResourceManager. An allocation that still waits has
+// nothing to save, and ends.
+func (r *RM) Preempt(_ context.Context, id rm.AllocationID, reason string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := r.allocations[id]
+	switch {
+	case a == nil:
+	case a.phase == Placed:
+		r.preempt(a, reason, time.Now())
+	default:
+		r.stop(a, rm.CausePreempted, reason)
+	}
+	return nil
+}
+
+// stop ends an allocation wherever it is.
+func (r *RM) stop(a *allocation, cause rm.Cause, reason string) {
+	if a.phase == Placed {
+		r.kill(a, cause, reason)
+		return
+	}
+	if a.phase != Queued || a.release != nil {
+		return
+	}
+	// It is moved to Placed without containers, so that no pass places it while
+	// its owner is told; settle then finds that nothing is left of it.
+	a.release = &release{Cause: cause, Reason: reason, Kill: true}
+	if err := a.transition(Placed); err != nil {
+		r.cfg.Log.Error("stop allocation", "allocation", a.Allocation, "err", err)
+		return
+	}
+	r.lanes.post(a.lane(), func(ctx context.Context) time.Duration { return r.settle(ctx, a) })
+}
+
+// Allocation implements rm.ResourceManager.
+func (r *RM) Allocation(id rm.AllocationID) (rm.Allocation, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := r.allocations[id]
+	if a == nil {
+		return rm.Allocation{}, false
+	}
+	return a.describe(), true
+}

@@ -1,0 +1,202 @@
+package agentrm
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/pool"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// Agents implements rm.Machines.
+func (r *RM) Agents() []*apiv1.Agent {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make([]*apiv1.Agent, 0, len(r.agents))
+	for _, a := range r.agents {
+		out = append(out, a.api())
+	}
+	slices.SortFunc(out, func(a, b *apiv1.Agent) int { return cmp.Compare(a.GetId(), b.GetId()) })
+	return out
+}
+
+// slotKey pads a slot's id, because clients print slots in the order of keys.
+func slotKey(d *apiv1.Device) string { return fmt.Sprintf("%03d", d.GetId()) }
+
+// api is the agent as clients see it. One that is lost looks disabled and
+// draining, as it does in Determined 0.38.1: it keeps what it runs and gets
+// nothing new.
+func (a *agent) api() *apiv1.Agent {
+	out := &apiv1.Agent{
+		Id: string(a.id), RegisteredTime: timestamppb.New(a.registered), Version: a.version,
+		Enabled: a.presence == Connected && a.state == rm.Enable, Draining: a.presence == Lost || a.state == rm.Drain,
+		ResourcePools: []string{a.pool},
+		Slots:         make(map[string]*apiv1.Slot, len(a.devices)),
+		Containers:    make(map[string]*apiv1.Container, len(a.containers)),
+		SlotStats: &apiv1.SlotStats{
+			TypeStats: make(map[string]*apiv1.DeviceStats), BrandStats: make(map[string]*apiv1.DeviceStats),
+		},
+	}
+	if a.address != "" {
+		out.Addresses = []string{a.address}
+	}
+	occupied := make(map[int32]*apiv1.Container)
+	for id, c := range a.containers {
+		shown := c.api()
+		out.Containers[string(id)] = shown
+		for _, d := range c.devices {
+			occupied[d.GetId()] = shown
+		}
+	}
+	for _, d := range a.devices {
+		state := a.slot(int(d.GetId()))
+		s := &apiv1.Slot{
+			Id: strconv.Itoa(int(d.GetId())), Device: d, Container: occupied[d.GetId()],
+			Enabled:  state == rm.Enable && out.GetEnabled(),
+			Draining: state == rm.Drain || out.GetDraining(),
+		}
+		out.Slots[slotKey(d)] = s
+		count(out.GetSlotStats().GetTypeStats(), d.GetType().String(), s)
+		count(out.GetSlotStats().GetBrandStats(), d.GetBrand(), s)
+	}
+	return out
+}
+
+func count(stats map[string]*apiv1.DeviceStats, key string, s *apiv1.Slot) {
+	d := stats[key]
+	if d == nil {
+		d = &apiv1.DeviceStats{States: make(map[string]int32)}
+		stats[key] = d
+	}
+	d.Total++
+	if !s.GetEnabled() {
+		d.Disabled++
+	}
+	if s.GetDraining() {
+		d.Draining++
+	}
+	if c := s.GetContainer(); c != nil {
+		d.States[c.GetState().String()]++
+	}
+}
+
+// Pools implements rm.ResourceManager. Details of a cloud are added by who
+// launches the machines.
+func (r *RM) Pools() []*apiv1.ResourcePool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make([]*apiv1.ResourcePool, 0, len(r.cfg.Pools))
+	for _, p := range r.cfg.Pools {
+		out = append(out, r.describePool(p))
+	}
+	slices.SortFunc(out, func(a, b *apiv1.ResourcePool) int { return cmp.Compare(a.GetName(), b.GetName()) })
+	return out
+}
+
+func (r *RM) describePool(p Pool) *apiv1.ResourcePool {
+	out := &apiv1.ResourcePool{
+		Name: p.Name, Description: p.Description, Type: apiv1.ResourcePoolType_RESOURCE_POOL_TYPE_STATIC,
+		DefaultComputePool: p.Name == r.cfg.DefaultCompute, DefaultAuxPool: p.Name == r.cfg.DefaultAux,
+		AuxContainerCapacityPerAgent: int32(p.MaxAux), //nolint:gosec // a configured limit of containers
+		SchedulerType:                apiv1.SchedulerType_SCHEDULER_TYPE_PRIORITY,
+		SchedulerFittingPolicy:       apiv1.FittingPolicy_FITTING_POLICY_BEST,
+		ClusterName:                  r.cfg.ClusterName, ResourceManagerMetadata: p.Metadata,
+		Location: "on-prem", ImageId: "N/A", InstanceType: "N/A", // what Determined 0.38.1 shows for static pools
+		Details: &apiv1.ResourcePoolDetail{PriorityScheduler: &apiv1.ResourcePoolPrioritySchedulerDetail{
+			Preemption: p.Scheduler.Preemption, DefaultPriority: int32(p.Scheduler.DefaultPriority), //nolint:gosec // 1 to 99
+		}},
+		Stats: &apiv1.QueueStats{},
+	}
+	if p.Scheduler.Fitting == pool.Worst {
+		out.SchedulerFittingPolicy = apiv1.FittingPolicy_FITTING_POLICY_WORST
+	}
+	for _, a := range r.agents {
+		if a.pool == p.Name {
+			countAgent(out, a)
+		}
+	}
+	for _, a := range r.allocations {
+		switch {
+		case a.pool != p.Name:
+		case a.phase == Queued:
+			out.Stats.QueuedCount++
+		default:
+			out.Stats.ScheduledCount++
+		}
+	}
+	return out
+}
+
+// countAgent adds an agent to its pool's numbers. Slots that are switched off
+// are neither available nor used.
+func countAgent(out *apiv1.ResourcePool, a *agent) {
+	shown := a.api()
+	out.NumAgents++
+	if shown.GetEnabled() {
+		out.AuxContainerCapacity += out.GetAuxContainerCapacityPerAgent()
+	}
+	for _, c := range a.containers {
+		if c.allocation.Slots == 0 {
+			out.AuxContainersRunning++
+		}
+	}
+	for _, s := range shown.GetSlots() {
+		out.SlotType = s.GetDevice().GetType()
+		if s.GetContainer() != nil {
+			out.SlotsUsed++
+		}
+		if s.GetEnabled() || s.GetContainer() != nil {
+			out.SlotsAvailable++
+		}
+	}
+	most := max(out.GetSlotsPerAgent(), int32(len(a.devices))) //nolint:gosec // limited by Limits.Slots
+	out.SlotsPerAgent = &most
+}
+
+// Queue implements rm.ResourceManager.
+func (r *RM) Queue(name string) []*apiv1.Job {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []*apiv1.Job
+	for _, p := range r.cfg.Pools {
+		if name == "" || name == p.Name {
+			for _, j := range pool.Queue(r.scene(p).Allocations) {
+				out = append(out, r.describeJob(p, j))
+			}
+		}
+	}
+	return out
+}
+
+func (r *RM) describeJob(p Pool, j pool.Job) *apiv1.Job {
+	priority := int32(j.Priority) //nolint:gosec // 1 to 99
+	out := &apiv1.Job{
+		JobId: string(j.ID), EntityId: string(j.ID), ResourcePool: p.Name, Priority: &priority,
+		RequestedSlots: int32(j.Requested), AllocatedSlots: int32(j.Allocated), //nolint:gosec // slots of one pool
+		IsPreemptible: j.Preemptible, SubmissionTime: timestamppb.New(j.Submitted),
+		Summary: &apiv1.JobSummary{State: apiv1.Job_STATE_QUEUED, JobsAhead: int32(j.Ahead)}, //nolint:gosec // jobs of one pool
+	}
+	weight := 1.0
+	for _, a := range r.jobs[rm.JobID(j.ID)].allocations {
+		if a.phase == Placed {
+			out.Summary.State = apiv1.Job_STATE_SCHEDULED
+		}
+		out.Name, out.Username, out.UserId, out.Type, out.EntityId = a.Name, a.Username, a.UserID, a.JobType, string(a.Task)
+		if a.Weight != 0 {
+			weight = a.Weight
+		}
+	}
+	if w := r.jobs[rm.JobID(j.ID)].Weight; w != nil {
+		weight = *w
+	}
+	if out.GetSummary().GetState() == apiv1.Job_STATE_SCHEDULED && j.Backfilled {
+		out.Summary.State = apiv1.Job_STATE_SCHEDULED_BACKFILLED
+	}
+	out.Weight = &weight
+	return out
+}

@@ -1,0 +1,144 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+)
+
+// call is one request.
+type call struct {
+	// op says what it is for in an error: "list agents".
+	op     string
+	method string
+	// path is below the base address: "/api/v1/agents".
+	path  string
+	query url.Values
+	// in is the body, out what the reply is decoded into; either may be nil.
+	in, out proto.Message
+	// once is set for what must not be repeated when the reply was lost.
+	once bool
+}
+
+// The waits between two tries grow from one to the other.
+const (
+	firstWait = 100 * time.Millisecond
+	lastWait  = 2 * time.Second
+)
+
+// do sends k, again while the master is out of reach or starting, and decodes
+// the reply.
+func (c *Client) do(ctx context.Context, k call) error {
+	body, err := c.retrying(ctx, k)
+	if err != nil {
+		return err
+	}
+	defer body.Close() //nolint:errcheck // it is read to its end below
+	raw, err := io.ReadAll(body)
+	if err != nil {
+		return c.unreached(k.op, err)
+	}
+	if k.out == nil {
+		return nil
+	}
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(raw, k.out); err != nil {
+		return &Error{Kind: Internal, Op: k.op, Master: c.URL(), Err: fmt.Errorf("read the reply of %s: %w", c.URL(), err)}
+	}
+	return nil
+}
+
+// retrying sends k until it is answered, and returns the body of the reply.
+func (c *Client) retrying(ctx context.Context, k call) (io.ReadCloser, error) {
+	deadline := time.Now().Add(c.retryFor)
+	for wait := firstWait; ; wait = min(2*wait, lastWait) {
+		body, err := c.send(ctx, k)
+		if err == nil || ctx.Err() != nil || !again(k, err) || time.Now().Add(wait).After(deadline) {
+			return body, err
+		}
+		if err := sleep(ctx, wait); err != nil {
+			return nil, fmt.Errorf("%s: %w", k.op, err)
+		}
+	}
+}
+
+// again reports whether k may be sent again after err.
+func again(k call, err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Kind != Unavailable {
+		return false
+	}
+	// Without a reply, or with one from a proxy, the call may have had its effect.
+	return !k.once
+}
+
+// send sends k once.
+func (c *Client) send(ctx context.Context, k call) (io.ReadCloser, error) {
+	req, err := c.request(ctx, k)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", k.op, err)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%s: %w", k.op, ctx.Err())
+		}
+		return nil, c.unreached(k.op, cause(err))
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer resp.Body.Close() //nolint:errcheck // the refusal is what counts
+		return nil, c.refused(k.op, resp)
+	}
+	return resp.Body, nil
+}
+
+func (c *Client) request(ctx context.Context, k call) (*http.Request, error) {
+	var body io.Reader
+	if k.in != nil {
+		raw, err := protojson.Marshal(k.in)
+		if err != nil {
+			return nil, fmt.Errorf("write the request: %w", err)
+		}
+		body = bytes.NewReader(raw)
+	}
+	u := c.base.JoinPath(k.path)
+	u.RawQuery = k.query.Encode()
+	req, err := http.NewRequestWithContext(ctx, k.method, u.String(), body)
+	if err != nil {
+		return nil, fmt.Errorf("write the request: %w", err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	return req, nil
+}
+
+// cause takes off the method and address that the HTTP client puts before every
+// error: ours says both in better words.
+func cause(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

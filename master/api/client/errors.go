@@ -1,0 +1,164 @@
+package client
+
+import (
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// Kind says why a call did not do what it was to do. Callers branch on kinds.
+type Kind string
+
+// The kinds of refusal.
+const (
+	// Unauthenticated means that there is no token, or it is no longer good.
+	Unauthenticated Kind = "unauthenticated"
+	// Forbidden means that the user may not do this.
+	Forbidden Kind = "forbidden"
+	// NotFound means that there is no such thing.
+	NotFound Kind = "not-found"
+	// Invalid means that the request is wrong and will stay wrong.
+	Invalid Kind = "invalid"
+	// Conflict means that it exists already, or changed meanwhile.
+	Conflict Kind = "conflict"
+	// TooMany means that the master asks for fewer calls.
+	TooMany Kind = "too-many"
+	// Unbuilt means that this master does not have the call.
+	Unbuilt Kind = "unimplemented"
+	// Unavailable means that the master is starting, out of order or out of reach.
+	Unavailable Kind = "unavailable"
+	// Untrusted means that the master's certificate is not one to trust.
+	Untrusted Kind = "untrusted"
+	// Internal means that the master went wrong.
+	Internal Kind = "internal"
+)
+
+// kinds is the HTTP status of each refusal.
+var kinds = map[int]Kind{
+	http.StatusBadRequest:            Invalid,
+	http.StatusRequestEntityTooLarge: Invalid,
+	http.StatusUnauthorized:          Unauthenticated,
+	http.StatusForbidden:             Forbidden,
+	http.StatusNotFound:              NotFound,
+	http.StatusMethodNotAllowed:      Unbuilt,
+	http.StatusConflict:              Conflict,
+	http.StatusTooManyRequests:       TooMany,
+	http.StatusNotImplemented:        Unbuilt,
+	http.StatusBadGateway:            Unavailable,
+	http.StatusServiceUnavailable:    Unavailable,
+	http.StatusGatewayTimeout:        Unavailable,
+}
+
+// Error is a call that did not do what it was to do.
+type Error struct {
+	Kind Kind
+	// Op is the call in words: "launch command".
+	Op string
+	// Master is whom it was sent to.
+	Master string
+	// Message is the master's own text, empty where it gave none.
+	Message string
+	// Err is the cause where the master did not answer.
+	Err error
+}
+
+// Error reads as a path: what was tried, and the master's words.
+func (e *Error) Error() string {
+	switch {
+	case e.Err != nil && e.Kind == Unavailable:
+		return fmt.Sprintf("%s: master %s does not answer: %v", e.Op, e.Master, e.Err)
+	case e.Err != nil:
+		return fmt.Sprintf("%s: %v", e.Op, e.Err)
+	case e.Message == "":
+		return fmt.Sprintf("%s: master %s: %s", e.Op, e.Master, e.Kind)
+	default:
+		return e.Op + ": " + e.Message
+	}
+}
+
+// Unwrap gives the cause to errors.Is and errors.As.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Hint is what to do next.
+func (e *Error) Hint() string {
+	switch e.Kind {
+	case Unauthenticated:
+		return "det-deploy login USER"
+	case Forbidden:
+		return "ask an admin of the cluster, or log in as one: det-deploy login admin"
+	case Unavailable:
+		return "check that the master runs and that --master, DET_MASTER or the context names it: det-deploy context show"
+	case Untrusted:
+		return "log in again and compare the fingerprint, or name the authority: det-deploy login USER --ca-file FILE"
+	case Unbuilt:
+		return "compare the versions: det-deploy version; det-deploy master info"
+	default:
+		return ""
+	}
+}
+
+// Denied reports whether the master knows what was asked and refuses it to the
+// caller.
+func (e *Error) Denied() bool { return e.Kind == Unauthenticated || e.Kind == Forbidden }
+
+// KindOf returns the kind of the refusal in err, empty when there is none.
+func KindOf(err error) Kind {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Kind
+	}
+	return ""
+}
+
+// refused reads a reply that is not 200. The master's own errors and those of a
+// proxy before it have different forms.
+func (c *Client) refused(op string, r *http.Response) *Error {
+	e := &Error{Kind: kinds[r.StatusCode], Op: op, Master: c.URL()}
+	if e.Kind == "" {
+		e.Kind = Internal
+	}
+	raw, err := io.ReadAll(io.LimitReader(r.Body, 64<<10)) // no message of ours is longer
+	if err != nil {
+		return e
+	}
+	e.Message = message(raw)
+	if e.Message == "" {
+		e.Message = "master " + c.URL() + " answers " + r.Status
+	}
+	return e
+}
+
+// message finds the text in the body of a refusal.
+func message(raw []byte) string {
+	var body struct {
+		Message string `json:"message"`
+		Error   struct {
+			Error   string `json:"error"`
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(raw, &body) != nil {
+		return ""
+	}
+	for _, s := range []string{body.Error.Error, body.Error.Message, body.Message} {
+		if s != "" {
+			return strings.TrimSpace(s)
+		}
+	}
+	return ""
+}
+
+// unreached explains why no reply came.
+func (c *Client) unreached(op string, err error) *Error {
+	e := &Error{Kind: Unavailable, Op: op, Master: c.URL(), Err: err}
+	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
+	_, name := errors.AsType[x509.HostnameError](err)
+	_, invalid := errors.AsType[x509.CertificateInvalidError](err)
+	if unknown || name || invalid || errors.Is(err, ErrFingerprint) {
+		e.Kind = Untrusted
+	}
+	return e
+}

@@ -1,0 +1,106 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// LogQuery says which lines of a task's log to read.
+type LogQuery struct {
+	// Follow goes on until the task has ended and its last line is read.
+	Follow bool
+	// Tail reads the last lines only, Head the first; zero means all. Neither goes
+	// with Follow.
+	Tail, Head int
+	// The filters: each leaves lines that match one of its values.
+	Agents, Containers, Ranks, Sources, Streams []string
+	// Since and Until leave lines of a time.
+	Since, Until time.Time
+}
+
+// Logs reads the log of a task, oldest line first. A followed log whose
+// connection drops is taken up again at the next line. The second value is set
+// once, at the end, when the log could not be read to its end.
+func (c *Client) Logs(ctx context.Context, task string, q LogQuery) iter.Seq2[*apiv1.TaskLogsResponse, error] {
+	k := call{
+		op: "read the log of task " + task, method: http.MethodGet,
+		path:  "/api/v1/tasks/" + url.PathEscape(task) + "/logs",
+		query: q.values(),
+	}
+	s := &stream[*apiv1.TaskLogsResponse]{
+		client: c, call: k,
+		fresh: func() *apiv1.TaskLogsResponse { return &apiv1.TaskLogsResponse{} },
+		id:    (*apiv1.TaskLogsResponse).GetId,
+		ended: func(ctx context.Context) (bool, error) {
+			t, err := c.Task(ctx, task)
+			return t.GetTask().GetEndTime() != nil, err
+		},
+	}
+	lines := s.lines(ctx, q.Follow)
+	if q.Tail > 0 {
+		return reversed(lines)
+	}
+	return lines
+}
+
+// MasterLogs reads the master's own log, all of it or the last lines.
+func (c *Client) MasterLogs(ctx context.Context, follow bool, tail int) iter.Seq2[*apiv1.MasterLogsResponse, error] {
+	query := url.Values{"follow": {strconv.FormatBool(follow)}}
+	if tail > 0 {
+		query.Set("offset", strconv.Itoa(-tail))
+	}
+	k := call{op: "read the master's log", method: http.MethodGet, path: "/api/v1/master/logs", query: query}
+	s := &stream[*apiv1.MasterLogsResponse]{
+		client: c, call: k,
+		fresh: func() *apiv1.MasterLogsResponse { return &apiv1.MasterLogsResponse{} },
+		id:    func(m *apiv1.MasterLogsResponse) string { return strconv.Itoa(int(m.GetLogEntry().GetId())) },
+	}
+	return s.lines(ctx, follow)
+}
+
+func (q LogQuery) values() url.Values {
+	v := url.Values{
+		"follow": {strconv.FormatBool(q.Follow)}, "agentIds": q.Agents, "containerIds": q.Containers,
+		"rankIds": q.Ranks, "sources": q.Sources, "stdtypes": q.Streams,
+	}
+	if q.Tail > 0 {
+		v.Set("limit", strconv.Itoa(q.Tail))
+		v.Set("orderBy", "ORDER_BY_DESC")
+	}
+	if q.Head > 0 {
+		v.Set("limit", strconv.Itoa(q.Head))
+	}
+	if !q.Since.IsZero() {
+		v.Set("timestampAfter", q.Since.UTC().Format(time.RFC3339Nano))
+	}
+	if !q.Until.IsZero() {
+		v.Set("timestampBefore", q.Until.UTC().Format(time.RFC3339Nano))
+	}
+	return v
+}
+
+// reversed turns a log that was read newest first around.
+func reversed[T any](lines iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var all []T
+		var zero T
+		for line, err := range lines {
+			if err != nil {
+				yield(zero, err)
+				return
+			}
+			all = append(all, line)
+		}
+		for i := len(all) - 1; i >= 0; i-- {
+			if !yield(all[i], nil) {
+				return
+			}
+		}
+	}
+}

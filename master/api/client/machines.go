@@ -1,0 +1,91 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// Agents lists the agents.
+func (c *Client) Agents(ctx context.Context) ([]*apiv1.Agent, error) {
+	out := &apiv1.GetAgentsResponse{}
+	err := c.do(ctx, call{op: "list agents", method: http.MethodGet, path: "/api/v1/agents", out: out})
+	return out.GetAgents(), err
+}
+
+// EnableAgent lets tasks start on an agent again.
+func (c *Client) EnableAgent(ctx context.Context, id string) (*apiv1.Agent, error) {
+	out := &apiv1.EnableAgentResponse{}
+	err := c.do(ctx, call{op: "enable agent " + id, method: http.MethodPost, path: agentPath(id, "/enable"), out: out})
+	return out.GetAgent(), err
+}
+
+// DisableAgent keeps tasks from starting on an agent. With drain those that run
+// there may end by themselves; without, they are killed.
+func (c *Client) DisableAgent(ctx context.Context, id string, drain bool) (*apiv1.Agent, error) {
+	out := &apiv1.DisableAgentResponse{}
+	err := c.do(ctx, call{
+		op: "disable agent " + id, method: http.MethodPost, path: agentPath(id, "/disable"),
+		in: &apiv1.DisableAgentRequest{AgentId: id, Drain: drain}, out: out,
+	})
+	return out.GetAgent(), err
+}
+
+// EnableSlot lets tasks use a slot of an agent again.
+func (c *Client) EnableSlot(ctx context.Context, agent, slot string) (*apiv1.Slot, error) {
+	out := &apiv1.EnableSlotResponse{}
+	err := c.do(ctx, call{
+		op: "enable slot " + slot + " of agent " + agent, method: http.MethodPost,
+		path: agentPath(agent, "/slots/"+url.PathEscape(slot)+"/enable"), out: out,
+	})
+	return out.GetSlot(), err
+}
+
+// DisableSlot keeps tasks from using a slot of an agent.
+func (c *Client) DisableSlot(ctx context.Context, agent, slot string, drain bool) (*apiv1.Slot, error) {
+	out := &apiv1.DisableSlotResponse{}
+	err := c.do(ctx, call{
+		op: "disable slot " + slot + " of agent " + agent, method: http.MethodPost,
+		path: agentPath(agent, "/slots/"+url.PathEscape(slot)+"/disable"),
+		in:   &apiv1.DisableSlotRequest{AgentId: agent, SlotId: slot, Drain: drain}, out: out,
+	})
+	return out.GetSlot(), err
+}
+
+func agentPath(id, rest string) string { return "/api/v1/agents/" + url.PathEscape(id) + rest }
+
+// Pools lists the resource pools.
+func (c *Client) Pools(ctx context.Context) ([]*apiv1.ResourcePool, error) {
+	out := &apiv1.GetResourcePoolsResponse{}
+	err := c.do(ctx, call{op: "list resource pools", method: http.MethodGet, path: "/api/v1/resource-pools", out: out})
+	return out.GetResourcePools(), err
+}
+
+// Jobs lists the queue of a pool, or of all when pool is empty, first in line
+// first.
+func (c *Client) Jobs(ctx context.Context, pool string) ([]*apiv1.Job, error) {
+	query := url.Values{"orderBy": {"ORDER_BY_ASC"}}
+	if pool != "" {
+		query.Set("resourcePool", pool)
+	}
+	out := &apiv1.GetJobsV2Response{}
+	err := c.do(ctx, call{op: "list jobs", method: http.MethodGet, path: "/api/v1/job-queues-v2", query: query, out: out})
+	jobs := make([]*apiv1.Job, 0, len(out.GetJobs()))
+	for _, j := range out.GetJobs() {
+		if j.GetFull() != nil {
+			jobs = append(jobs, j.GetFull())
+		}
+	}
+	return jobs, err
+}
+
+// UpdateJob changes one job's place in the queue.
+func (c *Client) UpdateJob(ctx context.Context, change *apiv1.QueueControl) error {
+	return c.do(ctx, call{
+		op: "update job " + change.GetJobId(), method: http.MethodPost, path: "/api/v1/job-queues",
+		in:  &apiv1.UpdateJobQueueRequest{Updates: []*apiv1.QueueControl{change}},
+		out: &apiv1.UpdateJobQueueResponse{},
+	})
+}

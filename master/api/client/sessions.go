@@ -1,0 +1,43 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// Login returns a session's token for a user and password.
+func (c *Client) Login(ctx context.Context, username, password string) (*apiv1.LoginResponse, error) {
+	out := &apiv1.LoginResponse{}
+	return out, c.do(ctx, call{
+		op: "log in as " + username, method: http.MethodPost, path: "/api/v1/auth/login",
+		in:  &apiv1.LoginRequest{Username: username, Password: HashPassword(password), IsHashed: true},
+		out: out,
+	})
+}
+
+// Logout ends the session of the client's token.
+func (c *Client) Logout(ctx context.Context) error {
+	return c.do(ctx, call{op: "log out", method: http.MethodPost, path: "/api/v1/auth/logout"})
+}
+
+// Me returns the user of the client's token.
+func (c *Client) Me(ctx context.Context) (*apiv1.User, error) {
+	out := &apiv1.CurrentUserResponse{}
+	err := c.do(ctx, call{op: "ask who I am", method: http.MethodGet, path: "/api/v1/me", out: out})
+	return out.GetUser(), err
+}
+
+// Master returns what the master says of itself. It needs no token.
+func (c *Client) Master(ctx context.Context) (*apiv1.GetMasterResponse, error) {
+	out := &apiv1.GetMasterResponse{}
+	return out, c.do(ctx, call{op: "ask for the master's version", method: http.MethodGet, path: "/api/v1/master", out: out})
+}
+
+// MasterConfig returns the master's own configuration with its secrets masked.
+// Only an admin may ask.
+func (c *Client) MasterConfig(ctx context.Context) (*apiv1.GetMasterConfigResponse, error) {
+	out := &apiv1.GetMasterConfigResponse{}
+	return out, c.do(ctx, call{op: "read the master's configuration", method: http.MethodGet, path: "/api/v1/master/config", out: out})
+}

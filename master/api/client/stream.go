@@ -1,0 +1,155 @@
+package client
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+)
+
+// stream is a reply of one JSON object a line that is followed across dropped
+// connections.
+//
+// A master sends the lines of a log in an order that never changes, and each
+// has an ID. When the connection drops, the same request is sent again with the
+// ID of the last line as "afterId". A master that knows the parameter goes on
+// behind that line. One that does not (Determined 0.38.1) begins again at the
+// first line, which is noticed, and what was seen is skipped:
+//
+//	1 2 3 4 ╳   reconnect   1 2 3 4 5 6     the first line again: skip to 4
+//	1 2 3 4 ╳   reconnect           5 6     another line: it is the next
+type stream[T proto.Message] struct {
+	client *Client
+	call   call
+	// fresh returns an empty message, id the identity of a read one.
+	fresh func() T
+	id    func(T) string
+	// ended says whether a stream that was closed in good order has said all. A
+	// master that stops closes its streams too. It is nil where closing is enough.
+	ended func(context.Context) (bool, error)
+
+	first, last string
+	skipping    bool
+}
+
+// lines reads the stream, again from the next line while follow is set.
+func (s *stream[T]) lines(ctx context.Context, follow bool) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var zero T
+		for {
+			more, err := s.read(ctx, yield)
+			if !more {
+				return
+			}
+			if err == nil && s.over(ctx, follow) {
+				return
+			}
+			if err != nil && (!follow || !dropped(err)) || ctx.Err() != nil {
+				yield(zero, errors.Join(err, ctx.Err()))
+				return
+			}
+			// The pause keeps a master that closes at once from being asked in a
+			// circle; what waits for one to come up is in retrying.
+			if err := sleep(ctx, firstWait); err != nil {
+				yield(zero, err)
+				return
+			}
+		}
+	}
+}
+
+// over reports whether a stream that ended in good order is complete.
+func (s *stream[T]) over(ctx context.Context, follow bool) bool {
+	if !follow || s.ended == nil {
+		return true
+	}
+	ended, err := s.ended(ctx)
+	// Who cannot say will say so when the stream is opened again.
+	return err == nil && ended
+}
+
+// errDropped is a connection that ended in the middle of a stream.
+var errDropped = errors.New("the connection dropped")
+
+func dropped(err error) bool { return errors.Is(err, errDropped) }
+
+// read passes on the lines of one connection. More is false when the reader
+// wants no more.
+func (s *stream[T]) read(ctx context.Context, yield func(T, error) bool) (more bool, err error) {
+	if s.last != "" {
+		s.call.query.Set("afterId", s.last)
+	}
+	body, err := s.client.retrying(ctx, s.call)
+	if err != nil {
+		return true, err
+	}
+	defer body.Close() //nolint:errcheck // it was only read
+	r := bufio.NewReaderSize(body, 64<<10)
+	for begin := true; ; begin = false {
+		raw, err := r.ReadBytes('\n')
+		if err == io.EOF && len(raw) == 0 { //nolint:errorlint // ReadBytes returns io.EOF itself
+			return true, nil
+		}
+		if err != nil {
+			return true, s.client.unreached(s.call.op, errors.Join(errDropped, err))
+		}
+		m, err := s.decode(raw)
+		if err != nil {
+			return true, err
+		}
+		if s.known(m, begin) {
+			continue
+		}
+		if !yield(m, nil) {
+			return false, nil
+		}
+	}
+}
+
+// known notes m as read and reports whether it was read before.
+func (s *stream[T]) known(m T, begin bool) bool {
+	id := s.id(m)
+	switch {
+	case s.last == "":
+		s.first = id
+	case begin:
+		s.skipping = id == s.first
+	}
+	if s.skipping {
+		s.skipping = id != s.last
+		return true
+	}
+	s.last = id
+	return false
+}
+
+// decode reads one line: a result, or why there are no more.
+func (s *stream[T]) decode(raw []byte) (T, error) {
+	var envelope struct {
+		Result json.RawMessage `json:"result"`
+		Error  *struct {
+			HTTPCode int    `json:"http_code"`
+			Message  string `json:"message"`
+		} `json:"error"`
+	}
+	m := s.fresh()
+	if err := json.Unmarshal(raw, &envelope); err != nil {
+		return m, &Error{Kind: Internal, Op: s.call.op, Master: s.client.URL(), Err: err}
+	}
+	if e := envelope.Error; e != nil {
+		kind, ok := kinds[e.HTTPCode]
+		if !ok {
+			kind = Internal
+		}
+		return m, &Error{Kind: kind, Op: s.call.op, Master: s.client.URL(), Message: e.Message}
+	}
+	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(envelope.Result, m); err != nil {
+		return m, &Error{Kind: Internal, Op: s.call.op, Master: s.client.URL(), Err: err}
+	}
+	return m, nil
+}

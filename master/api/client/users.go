@@ -1,0 +1,51 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// Users lists the active users, or all.
+func (c *Client) Users(ctx context.Context, all bool) ([]*apiv1.User, error) {
+	query := url.Values{}
+	if !all {
+		query.Set("active", "true")
+	}
+	out := &apiv1.GetUsersResponse{}
+	err := c.do(ctx, call{op: "list users", method: http.MethodGet, path: "/api/v1/users", query: query, out: out})
+	return out.GetUsers(), err
+}
+
+// User returns the user with a name.
+func (c *Client) User(ctx context.Context, name string) (*apiv1.User, error) {
+	out := &apiv1.GetUserResponse{}
+	err := c.do(ctx, call{
+		op: "look at user " + name, method: http.MethodGet,
+		path: "/api/v1/users/" + url.PathEscape(name) + "/by-username", out: out,
+	})
+	return out.GetUser(), err
+}
+
+// CreateUser makes a user with a password, which may be empty for one who logs
+// in elsewhere.
+func (c *Client) CreateUser(ctx context.Context, u *apiv1.User, password string) (*apiv1.User, error) {
+	out := &apiv1.PostUserResponse{}
+	err := c.do(ctx, call{
+		op: "create user " + u.GetUsername(), method: http.MethodPost, path: "/api/v1/users",
+		in:  &apiv1.PostUserRequest{User: u, Password: HashPassword(password), IsHashed: true},
+		out: out, once: true,
+	})
+	return out.GetUser(), err
+}
+
+// PatchUser changes what change names of the user with the id.
+func (c *Client) PatchUser(ctx context.Context, id int32, change *apiv1.PatchUser) (*apiv1.User, error) {
+	out := &apiv1.PatchUserResponse{}
+	n := strconv.Itoa(int(id))
+	err := c.do(ctx, call{op: "change user " + n, method: http.MethodPatch, path: "/api/v1/users/" + n, in: change, out: out})
+	return out.GetUser(), err
+}

@@ -1,0 +1,212 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+)
+
+const (
+	// killPatience is how long the shell gets to write the code of a program
+	// that was killed, before it is killed as well.
+	killPatience = 5 * time.Second
+	killInterval = 10 * time.Millisecond
+)
+
+// Signal asks the group to end, or ends everything it can find.
+func (r *Runtime) Signal(ctx context.Context, id string, sig container.Signal) error {
+	d := r.dir(id)
+	pid, err := r.awaitPID(ctx, id)
+	if err != nil || pid == 0 {
+		return err
+	}
+	if sig == container.Terminate {
+		// The shell is in the group as well and stays.
+		err := unix.Kill(-pid, unix.SIGTERM)
+		if errors.Is(err, unix.ESRCH) {
+			err = nil
+		}
+		return err
+	}
+	if err := os.WriteFile(d.file("killed"), nil, 0o600); err != nil {
+		return fmt.Errorf("kill process %s: %w", id, err)
+	}
+	return r.kill(ctx, id, pid)
+}
+
+// awaitPID returns the id of a living shell, and 0 when there is none. A
+// shell that holds the lock and has not written its id yet is about to.
+func (r *Runtime) awaitPID(ctx context.Context, id string) (int, error) {
+	d := r.dir(id)
+	for {
+		alive, err := d.alive()
+		if err != nil || !alive {
+			return 0, err
+		}
+		pid, found, err := r.pid(id)
+		if err != nil || found {
+			return pid, err
+		}
+		if err := pause(ctx, killInterval); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// kill kills every process of the container but the shell, again and again
+// until the shell has written the code and ended: a program may be starting
+// others meanwhile.
+func (r *Runtime) kill(ctx context.Context, id string, pid int) error {
+	d := r.dir(id)
+	for deadline := time.Now().Add(killPatience); ; {
+		alive, err := d.alive()
+		if err != nil || !alive {
+			return err
+		}
+		end(members(id, pid))
+		if time.Now().After(deadline) {
+			_ = unix.Kill(-pid, unix.SIGKILL)
+		}
+		if err := pause(ctx, killInterval); err != nil {
+			return err
+		}
+	}
+}
+
+// end stops all of them before it kills the first, so that none sees another
+// die, says so, or starts the next. Errors mean that one is gone already.
+func end(pids []int) {
+	for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGKILL} {
+		for _, p := range pids {
+			_ = unix.Kill(p, sig)
+		}
+	}
+}
+
+// sweep kills what the program left behind in its group. The id of a dead
+// shell that this agent has not reaped cannot be another's; for that of an
+// earlier agent the mark in the environment tells.
+func (r *Runtime) sweep(id string) {
+	if r.sweepChild(id) {
+		return
+	}
+	s, err := r.dir(id).status()
+	if err != nil || !s.started || errors.Is(unix.Kill(-s.pid, 0), unix.ESRCH) {
+		return
+	}
+	end(members(id, 0))
+}
+
+// sweepChild sweeps and reaps under one lock.
+func (r *Runtime) sweepChild(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	pid, ours := r.children[id]
+	if !ours {
+		return false
+	}
+	_ = unix.Kill(-pid, unix.SIGKILL)
+	got, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
+	if got == pid || errors.Is(err, unix.ECHILD) {
+		delete(r.children, id)
+	}
+	return true
+}
+
+// proc is one line of the process table.
+type proc struct{ pid, parent, session int }
+
+// members are the processes of a container without its shell: those of the
+// shell's session, its descendants, and those that carry the container's id
+// in their environment.
+func members(id string, shell int) []int {
+	table := processTable()
+	in := map[int]bool{}
+	if shell != 0 {
+		in[shell] = true
+	}
+	for grown := true; grown; {
+		grown = false
+		for _, p := range table {
+			if !in[p.pid] && (in[p.parent] || shell != 0 && p.session == shell) {
+				in[p.pid], grown = true, true
+			}
+		}
+	}
+	mark := []byte("DET_CONTAINER_ID=" + id + "\x00")
+	var out []int
+	for _, p := range table {
+		if p.pid != shell && p.pid != os.Getpid() && (in[p.pid] || marked(p.pid, mark)) {
+			out = append(out, p.pid)
+		}
+	}
+	return out
+}
+
+func marked(pid int, mark []byte) bool {
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	return err == nil && (bytes.HasPrefix(env, mark) || bytes.Contains(env, append([]byte{0}, mark...)))
+}
+
+func processTable() []proc {
+	f, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	names, err := f.Readdirnames(-1)
+	if err != nil {
+		return nil
+	}
+	var out []proc
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile("/proc/" + name + "/stat")
+		if err != nil {
+			continue
+		}
+		if p, ok := parseStat(pid, string(stat)); ok {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// parseStat reads parent and session, which come after the name in brackets
+// that may hold anything.
+func parseStat(pid int, stat string) (proc, bool) {
+	i := strings.LastIndexByte(stat, ')')
+	if i < 0 {
+		return proc{}, false
+	}
+	fields := strings.Fields(stat[i+1:])
+	if len(fields) < 4 || fields[0] == "Z" {
+		return proc{}, false
+	}
+	parent, err1 := strconv.Atoi(fields[1])
+	session, err2 := strconv.Atoi(fields[3])
+	return proc{pid: pid, parent: parent, session: session}, err1 == nil && err2 == nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}

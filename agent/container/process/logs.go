@@ -1,0 +1,155 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+)
+
+// followInterval is how often the files are looked at while the task runs;
+// it is most of the delay of a followed line.
+const followInterval = 50 * time.Millisecond
+
+// readSize is how much of a file is read at once.
+const readSize = 256 << 10
+
+// Logs reads both files. Lines of one stream are in order; between the
+// streams the order is that of reading.
+func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, emit func([]container.Line) error) error {
+	d := r.dir(id)
+	t, err := d.openTail(from)
+	if err != nil {
+		return fmt.Errorf("read the output of process %s: %w", id, err)
+	}
+	defer t.close()
+
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := r.Wait(ctx, id)
+		ended <- err
+	}()
+	err = t.follow(ctx, ended, emit)
+	cancel()
+	if !t.final {
+		// The goroutine must not outlive the call; its error is the context's.
+		if werr := <-ended; err == nil {
+			err = werr
+		}
+	}
+	return err
+}
+
+// tail is where reading stands in the two files.
+type tail struct {
+	out, err stream
+	next     container.Position
+	final    bool
+	buf      []byte
+}
+
+type stream struct {
+	name  string
+	file  *os.File
+	at    int64
+	split container.Splitter
+}
+
+func (d dir) openTail(from container.Position) (*tail, error) {
+	out, err := os.Open(d.file("stdout"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, container.ErrGone
+	}
+	if err != nil {
+		return nil, err
+	}
+	errs, err := os.Open(d.file("stderr"))
+	if err != nil {
+		_ = out.Close()
+		return nil, err
+	}
+	return &tail{
+		out:  stream{name: container.Stdout, file: out, at: from.Stdout},
+		err:  stream{name: container.Stderr, file: errs, at: from.Stderr},
+		next: from,
+		buf:  make([]byte, readSize),
+	}, nil
+}
+
+func (t *tail) close() {
+	_ = t.out.file.Close()
+	_ = t.err.file.Close()
+}
+
+// follow reads until the end that the channel tells of, and then what was
+// left.
+func (t *tail) follow(ctx context.Context, ended <-chan error, emit func([]container.Line) error) error {
+	tick := time.NewTicker(followInterval)
+	defer tick.Stop()
+	for {
+		if err := t.drain(emit); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-ended:
+			// A task that vanished has an end, too.
+			t.final = true
+			if err != nil && !errors.Is(err, container.ErrGone) {
+				return err
+			}
+			return t.drain(emit)
+		case <-tick.C:
+		}
+	}
+}
+
+// drain emits all there is.
+func (t *tail) drain(emit func([]container.Line) error) error {
+	for {
+		more := false
+		var lines []container.Line
+		for _, s := range []*stream{&t.out, &t.err} {
+			n, err := s.file.ReadAt(t.buf, s.at)
+			if err != nil && !errors.Is(err, io.EOF) {
+				return err
+			}
+			s.at += int64(n)
+			s.split.Write(t.buf[:n])
+			more = more || n == len(t.buf)
+			lines = t.cut(s, lines, t.final && n < len(t.buf))
+		}
+		if len(lines) > 0 {
+			if err := emit(lines); err != nil {
+				return err
+			}
+		}
+		if !more {
+			return nil
+		}
+	}
+}
+
+func (t *tail) cut(s *stream, lines []container.Line, final bool) []container.Line {
+	now := time.Now()
+	for {
+		text, n, ok := s.split.Next(final)
+		if !ok {
+			return lines
+		}
+		t.next.Lines++
+		if s.name == container.Stdout {
+			t.next.Stdout += int64(n)
+		} else {
+			t.next.Stderr += int64(n)
+		}
+		lines = append(lines, container.Line{At: now, Stream: s.name, Text: text, Next: t.next})
+	}
+}

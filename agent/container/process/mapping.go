@@ -1,0 +1,76 @@
+package process
+
+import (
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+)
+
+// mapping turns paths of the container into paths of the host, wherever they
+// stand as a whole: as an argument, after the "=" of one, as a variable's
+// value or an element of its list. Paths inside a script are out of its
+// reach; DET_RUN_DIR is for these.
+type mapping struct {
+	root     string
+	prefixes []string
+}
+
+func newMapping(root string, s container.Spec) mapping {
+	m := mapping{root: root, prefixes: []string{runDir}}
+	add := func(p string) {
+		if p = path.Clean(p); p != "/" && !m.covers(p) {
+			m.prefixes = append(m.prefixes, p)
+		}
+	}
+	add(workDir(s))
+	for _, mount := range s.Mounts {
+		add(mount.ContainerPath)
+	}
+	for _, f := range s.Files {
+		add(f.Path)
+	}
+	return m
+}
+
+func (m mapping) covers(p string) bool {
+	return slices.ContainsFunc(m.prefixes, func(prefix string) bool {
+		return p == prefix || strings.HasPrefix(p, prefix+"/")
+	})
+}
+
+// path maps a path that belongs to the container, and leaves others.
+func (m mapping) path(p string) string {
+	if !m.covers(p) {
+		return p
+	}
+	return filepath.Join(m.root, p)
+}
+
+func (m mapping) args(args []string) []string {
+	out := make([]string, len(args))
+	for i, a := range args {
+		key, value, ok := strings.Cut(a, "=")
+		if ok && m.covers(value) && strings.HasPrefix(key, "-") {
+			out[i] = key + "=" + m.path(value)
+			continue
+		}
+		out[i] = m.path(a)
+	}
+	return out
+}
+
+func (m mapping) env(env []string) []string {
+	out := make([]string, len(env))
+	for i, e := range env {
+		key, value, _ := strings.Cut(e, "=")
+		parts := strings.Split(value, ":")
+		for j, p := range parts {
+			parts[j] = m.path(p)
+		}
+		out[i] = key + "=" + strings.Join(parts, ":")
+	}
+	return out
+}

@@ -1,0 +1,111 @@
+// Package process runs an agent's containers as plain processes of the
+// machine: each in a session and a directory of its own, and nothing more.
+// It isolates nothing; tasks see the machine and each other. It is for
+// single machines, tests, and hosts without Docker.
+//
+// A small shell around each task writes its process id, its exit code and its
+// output to files, and holds a lock as long as it lives. An agent that was
+// killed reads from these what became of the task.
+package process
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+)
+
+// Options says where and how tasks run.
+type Options struct {
+	// Dir holds one directory a container.
+	Dir string
+	// HostIP is where other machines reach the ports of tasks.
+	HostIP string
+}
+
+// Runtime runs processes. Make one with New.
+type Runtime struct {
+	opts Options
+
+	// mu guards children.
+	mu sync.Mutex
+	// children are the process ids that this agent started itself and has to
+	// reap; those of an earlier one belong to init.
+	children map[string]int
+}
+
+var _ container.Runtime = (*Runtime)(nil)
+
+// New makes the directory and the runtime on it.
+func New(o Options) (*Runtime, error) {
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("find %s: %w", o.Dir, err)
+	}
+	o.Dir = dir
+	// Others may pass, not look: a task may run as another user.
+	if err := os.MkdirAll(o.Dir, 0o711); err != nil {
+		return nil, fmt.Errorf("make the directory of processes: %w", err)
+	}
+	return &Runtime{opts: o, children: map[string]int{}}, nil
+}
+
+// List names the containers that have a directory.
+func (r *Runtime) List(context.Context) ([]string, error) {
+	entries, err := os.ReadDir(r.opts.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
+	}
+	ids := make([]string, len(entries))
+	for i, e := range entries {
+		ids[i] = e.Name()
+	}
+	return ids, nil
+}
+
+// Inspect reads what the task's shell left.
+func (r *Runtime) Inspect(_ context.Context, id string) (container.Status, error) {
+	d := r.dir(id)
+	phase, err := d.phase()
+	if err != nil {
+		return container.Status{}, fmt.Errorf("inspect process %s: %w", id, err)
+	}
+	s := container.Status{Phase: phase}
+	if phase != container.Running {
+		return s, nil
+	}
+	ports, err := d.ports()
+	if err != nil {
+		return s, fmt.Errorf("inspect process %s: %w", id, err)
+	}
+	for _, p := range ports {
+		s.Addresses = append(s.Addresses, container.Address{
+			ContainerIP: r.opts.HostIP, ContainerPort: p, HostIP: r.opts.HostIP, HostPort: p,
+		})
+	}
+	return s, nil
+}
+
+// Remove kills what is left and removes the directory.
+func (r *Runtime) Remove(ctx context.Context, id string) error {
+	d := r.dir(id)
+	phase, err := d.phase()
+	if err != nil {
+		return fmt.Errorf("remove process %s: %w", id, err)
+	}
+	if phase == container.Running {
+		if err := r.Signal(ctx, id, container.Kill); err != nil {
+			return err
+		}
+	}
+	r.sweep(id)
+	if err := os.RemoveAll(string(d)); err != nil {
+		return fmt.Errorf("remove process %s: %w", id, err)
+	}
+	return nil
+}
+
+func (r *Runtime) dir(id string) dir { return dir(filepath.Join(r.opts.Dir, id)) }

@@ -1,0 +1,270 @@
+package process
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/agent/container/containertest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func newRuntime(t *testing.T) *Runtime {
+	t.Helper()
+	r, err := New(Options{Dir: filepath.Join(t.TempDir(), "processes"), HostIP: "192.0.2.7"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func script(id, text string) container.Spec {
+	return container.Spec{
+		ID: id, Command: []string{"sh", "-c", text},
+		Env: []string{"DET_CONTAINER_ID=" + id},
+	}
+}
+
+func TestContract(t *testing.T) {
+	t.Parallel()
+	containertest.Suite{
+		New: func(t *testing.T) container.Runtime { return newRuntime(t) },
+		Again: func(t *testing.T, r container.Runtime) container.Runtime {
+			again, err := New(r.(*Runtime).opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return again
+		},
+		Spec: script,
+	}.Run(t)
+}
+
+func TestWhatIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		change func(*container.Spec)
+		want   string
+	}{
+		{"no entrypoint", func(s *container.Spec) { s.Command = nil }, "needs an entrypoint"},
+		{"capabilities", func(s *container.Spec) { s.AddCaps = []string{"SYS_PTRACE"} }, "SYS_PTRACE"},
+		{"a read-only mount", func(s *container.Spec) {
+			s.Mounts = []container.Mount{{HostPath: "/tmp", ContainerPath: "/d", ReadOnly: true}}
+		}, "cannot make it read-only"},
+		{"a mount of nothing", func(s *container.Spec) {
+			s.Mounts = []container.Mount{{HostPath: "/no/such", ContainerPath: "/d"}}
+		}, "no such file"},
+		{"a mount over the task's files", func(s *container.Spec) {
+			s.Mounts = []container.Mount{{HostPath: "/tmp", ContainerPath: "/run/determined"}}
+		}, "only mount where nothing is"},
+		{"a device by another name", func(s *container.Spec) {
+			s.Devices = []container.Device{{HostPath: "/dev/null", ContainerPath: "/dev/x"}}
+		}, "cannot show it as /dev/x"},
+		{"a file through a link out of the container", func(s *container.Spec) {
+			s.Files = []container.File{{Path: "/a", Link: "/tmp"}, {Path: "/a/b", Content: []byte("x"), Mode: 0o644}}
+		}, "put /a/b"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRuntime(t)
+			spec := script("c", "exit 0")
+			tc.change(&spec)
+			err := r.Start(t.Context(), spec, func(string) {})
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("got %v, want an error with %q", err, tc.want)
+			}
+			if s, err := r.Inspect(t.Context(), "c"); err != nil || s.Phase != container.Absent {
+				t.Errorf("got %v, %v, want absent", s, err)
+			}
+		})
+	}
+}
+
+func TestWhatIsIgnoredIsSaid(t *testing.T) {
+	t.Parallel()
+	r := newRuntime(t)
+	spec := script("c", "exit 0")
+	spec.Image, spec.ShmSize, spec.NetworkMode = "pytorch", 4096, "bridge"
+	var notes []string
+	if err := r.Start(t.Context(), spec, func(s string) { notes = append(notes, s) }); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"this agent runs plain processes; ignored: image pytorch, shm_size 4096, network_mode bridge"}
+	if !slices.Equal(notes, want) {
+		t.Errorf("got %q, want %q", notes, want)
+	}
+	if _, err := r.Wait(t.Context(), "c"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPathsAreMapped(t *testing.T) {
+	t.Parallel()
+	m := newMapping("/r", container.Spec{
+		WorkDir: "/home/me", Mounts: []container.Mount{{ContainerPath: "/data"}},
+		Files: []container.File{{Path: "/etc/ssh/ssh_config"}},
+	})
+	args := m.args([]string{
+		"/run/determined/x.sh", "/home/me", "/home/meadow", "--dir=/data/a", "a=/data", "/etc/ssh", "/etc/ssh/ssh_config", "sh",
+	})
+	wantArgs := []string{
+		"/r/run/determined/x.sh", "/r/home/me", "/home/meadow", "--dir=/r/data/a", "a=/data", "/etc/ssh", "/r/etc/ssh/ssh_config", "sh",
+	}
+	if !slices.Equal(args, wantArgs) {
+		t.Errorf("got %q, want %q", args, wantArgs)
+	}
+	env := m.env([]string{"A=/run/determined", "B=/bin:/data/bin", "C=http://h:1/data"})
+	wantEnv := []string{"A=/r/run/determined", "B=/bin:/r/data/bin", "C=http://h:1/data"}
+	if !slices.Equal(env, wantEnv) {
+		t.Errorf("got %q, want %q", env, wantEnv)
+	}
+}
+
+func TestPortsAreThoseOfTheHost(t *testing.T) {
+	t.Parallel()
+	r := newRuntime(t)
+	spec := script("c", "sleep 600")
+	spec.Ports = []int{8888, 22}
+	if err := r.Start(t.Context(), spec, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	s, err := r.Inspect(t.Context(), "c")
+	want := []container.Address{
+		{ContainerIP: "192.0.2.7", ContainerPort: 8888, HostIP: "192.0.2.7", HostPort: 8888},
+		{ContainerIP: "192.0.2.7", ContainerPort: 22, HostIP: "192.0.2.7", HostPort: 22},
+	}
+	if err != nil || !slices.Equal(s.Addresses, want) {
+		t.Errorf("got %v, %v, want %v", s.Addresses, err, want)
+	}
+	if err := r.Remove(t.Context(), "c"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A process that left its group and its parent still carries the mark.
+func TestKillFindsWhoHasLeftTheGroup(t *testing.T) {
+	t.Parallel()
+	r := newRuntime(t)
+	file := filepath.Join(t.TempDir(), "pid")
+	if err := r.Start(t.Context(), script("runaway", `(setsid sh -c 'echo $$ >`+file+`; sleep 600' &) ; sleep 600`), func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	pid := 0
+	eventually(t, "the runaway has written its id", func() bool {
+		data, err := os.ReadFile(file)
+		if err != nil || !bytes.HasSuffix(data, []byte("\n")) {
+			return false
+		}
+		pid, err = strconv.Atoi(string(bytes.TrimSpace(data)))
+		return err == nil
+	})
+	if err := r.Signal(t.Context(), "runaway", container.Kill); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the runaway is dead", func() bool {
+		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+		return err != nil || bytes.Contains(stat, []byte(") Z "))
+	})
+	if code, err := r.Wait(t.Context(), "runaway"); err != nil || code != 137 {
+		t.Errorf("got %d, %v, want 137", code, err)
+	}
+}
+
+func TestWhatTheProgramLeavesInItsGroupIsSwept(t *testing.T) {
+	t.Parallel()
+	r := newRuntime(t)
+	if err := r.Start(t.Context(), script("left", "sleep 600 & exit 3"), func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	pid, _, err := r.pid("left")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, err := r.Wait(t.Context(), "left"); err != nil || code != 3 {
+		t.Fatalf("got %d, %v, want 3", code, err)
+	}
+	eventually(t, "the group is empty", func() bool { return unix.Kill(-pid, 0) != nil })
+}
+
+// A machine that lost power leaves a shell's id and neither lock nor code.
+func TestAVanishedShellIsGone(t *testing.T) {
+	t.Parallel()
+	r := newRuntime(t)
+	if err := r.Start(t.Context(), script("v", "sleep 600"), func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	pid, err := r.awaitPID(t.Context(), "v")
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the id is written", func() bool {
+		s, err := r.dir("v").status()
+		return s.started && err == nil
+	})
+	if err := unix.Kill(-pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Wait(t.Context(), "v"); err == nil || !strings.Contains(err.Error(), container.ErrGone.Error()) {
+		t.Errorf("got %v, want ErrGone", err)
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	t.Parallel()
+	got, ok := parseStat(7, "7 (a) b) S 3 7 5 0 -1 4194560")
+	if !ok || got != (proc{pid: 7, parent: 3, session: 5}) {
+		t.Errorf("got %+v, %v", got, ok)
+	}
+	for _, bad := range []string{"", "7 (x", "7 (x) S", "7 (x) Z 1 1 1", "7 (x) S a b c"} {
+		if _, ok := parseStat(7, bad); ok {
+			t.Errorf("%q passes for a process", bad)
+		}
+	}
+}
+
+func BenchmarkShortTask(b *testing.B) {
+	r, err := New(Options{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	// As many at once as a small agent may have.
+	b.SetParallelism(8)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			id := strconv.FormatInt(time.Now().UnixNano(), 10)
+			if err := r.Start(b.Context(), script(id, "exit 0"), func(string) {}); err != nil {
+				b.Fatal(err)
+			}
+			if err := r.Logs(b.Context(), id, container.Position{}, func([]container.Line) error { return nil }); err != nil {
+				b.Fatal(err)
+			}
+			if err := r.Remove(b.Context(), id); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tasks/s")
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); <-tick.C {
+		if is() {
+			return
+		}
+	}
+	t.Fatalf("in 20 s it never came about that %s", what)
+}

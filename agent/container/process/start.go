@@ -1,0 +1,167 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+)
+
+// wrapper is the shell around each task; $0 is only a name for ps.
+// The traps keep it alive when the group is asked to end (the program gets
+// the default action back); descriptor 3 is the status file with its lock,
+// which only the shell shall hold. What the shell itself has to say ("Killed") goes nowhere, so
+// that the log is the program's alone; hence the subshell: a redirection of a
+// plain command would hold for the shell's own words as well.
+const wrapper = `trap : HUP INT QUIT TERM
+exec 4>&2 2>/dev/null
+echo "$$" >&3 || exit 125
+(exec "$@" 2>&4 3>&- 4>&-)
+echo "$?" >&3`
+
+// Start lays out the directory and starts the shell. It does not wait for
+// the program: one that does not exist ends with 127, and says so in its log.
+func (r *Runtime) Start(_ context.Context, spec container.Spec, note container.Note) error {
+	if err := spec.Validate(); err != nil {
+		return err
+	}
+	if err := refuse(spec); err != nil {
+		return err
+	}
+	if text := ignored(spec); text != "" {
+		note(text)
+	}
+	d := r.dir(spec.ID)
+	if err := d.layOut(spec); err != nil {
+		return fmt.Errorf("prepare the directory of the container: %w", err)
+	}
+	pid, err := d.launch(spec)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.children[spec.ID] = pid
+	return nil
+}
+
+// launch starts the shell with the lock in its hands.
+func (d dir) launch(spec container.Spec) (pid int, err error) {
+	lock, err := os.OpenFile(d.file("status"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = lock.Close() }()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return 0, fmt.Errorf("lock the container: %w", err)
+	}
+	stdout, err := openLog(d.file("stdout"))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = stdout.Close() }()
+	stderr, err := openLog(d.file("stderr"))
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = stderr.Close() }()
+
+	m := newMapping(d.root(), spec)
+	cmd := exec.Cmd{
+		Path:       "/bin/sh",
+		Args:       append([]string{"/bin/sh", "-c", wrapper, "det-deploy-task"}, m.args(spec.Command)...),
+		Env:        append(inherited(), m.env(spec.Env)...),
+		Dir:        m.path(workDir(spec)),
+		Stdout:     stdout,
+		Stderr:     stderr,
+		ExtraFiles: []*os.File{lock},
+		SysProcAttr: &syscall.SysProcAttr{
+			Setsid:     true,
+			Credential: credential(spec.User),
+		},
+	}
+	if err := cmd.Start(); err != nil {
+		return 0, fmt.Errorf("start the process: %w", err)
+	}
+	pid = cmd.Process.Pid
+	// From here on it is waited for by its id, as one of an earlier agent is.
+	return pid, cmd.Process.Release()
+}
+
+func openLog(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+}
+
+// inherited is what a task sees of the agent's own environment.
+func inherited() []string {
+	var out []string
+	for _, key := range []string{"PATH", "HOME", "LANG", "TZ"} {
+		if value, ok := os.LookupEnv(key); ok {
+			out = append(out, key+"="+value)
+		}
+	}
+	return out
+}
+
+// credential is nil when nothing has to be switched.
+func credential(u *container.User) *syscall.Credential {
+	if u == nil || u.UID == os.Getuid() && u.GID == os.Getgid() {
+		return nil
+	}
+	return &syscall.Credential{Uid: uint32(u.UID), Gid: uint32(u.GID)}
+}
+
+// refuse lists what a plain process cannot have and a task would rely on.
+func refuse(s container.Spec) error {
+	switch {
+	case len(s.Command) == 0:
+		return fmt.Errorf("the process runtime needs an entrypoint: it has no image to take one from")
+	case credential(s.User) != nil && os.Getuid() != 0:
+		return fmt.Errorf("run as user %d: this agent is not root and cannot switch users", s.User.UID)
+	case len(s.AddCaps)+len(s.DropCaps) > 0:
+		return fmt.Errorf("capabilities %s: the process runtime cannot change them; use the docker runtime",
+			strings.Join(append(append([]string{}, s.AddCaps...), s.DropCaps...), ", "))
+	}
+	for _, m := range s.Mounts {
+		if m.ReadOnly {
+			return fmt.Errorf("bind mount %s: the process runtime cannot make it read-only; use the docker runtime", m.ContainerPath)
+		}
+		if _, err := os.Stat(m.HostPath); err != nil {
+			return fmt.Errorf("bind mount %s: %w", m.ContainerPath, err)
+		}
+	}
+	for _, dev := range s.Devices {
+		if dev.ContainerPath != "" && dev.ContainerPath != dev.HostPath {
+			return fmt.Errorf("device %s: the process runtime cannot show it as %s; use the docker runtime", dev.HostPath, dev.ContainerPath)
+		}
+		if _, err := os.Stat(dev.HostPath); err != nil {
+			return fmt.Errorf("device: %w", err)
+		}
+	}
+	return nil
+}
+
+// ignored says in one line what has no meaning for a plain process.
+func ignored(s container.Spec) string {
+	var what []string
+	if s.Image != "" {
+		what = append(what, "image "+s.Image)
+	}
+	if s.ShmSize != 0 {
+		what = append(what, "shm_size "+strconv.FormatInt(s.ShmSize, 10))
+	}
+	if s.NetworkMode != "" && s.NetworkMode != "host" {
+		what = append(what, "network_mode "+s.NetworkMode)
+	}
+	if len(what) == 0 {
+		return ""
+	}
+	return "this agent runs plain processes; ignored: " + strings.Join(what, ", ")
+}

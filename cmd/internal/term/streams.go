@@ -73,3 +73,10 @@ func (s *Streams) colourErr() bool { return s.errTerminal && !s.noColour }
 
 // colourOut reports whether the answer may be coloured.
 func (s *Streams) colourOut() bool { return s.outTerminal && !s.noColour }
+
+// WithEnv returns s with another environment, for tests.
+func (s *Streams) WithEnv(getenv func(string) string) *Streams {
+	c := *s
+	c.getenv = getenv
+	return &c
+}

@@ -1,0 +1,106 @@
+package contexts
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/master/api/client"
+)
+
+// Target says which master a command talks to: --master, else DET_MASTER, else
+// the current context. A flag or variable may name a context or an address.
+type Target struct {
+	Master string
+}
+
+// AddFlag defines --master, with the same words for every command.
+func (t *Target) AddFlag(fs *pflag.FlagSet) {
+	fs.StringVarP(&t.Master, "master", "m", "", "master to talk to, a context or an address (default $DET_MASTER, else the current context)")
+}
+
+// NoMasterError means that nothing says which master to talk to.
+type NoMasterError struct{}
+
+// Error says so.
+func (*NoMasterError) Error() string {
+	return "no master to talk to: there is no --master, no DET_MASTER and no current context"
+}
+
+// Hint is how to get one.
+func (*NoMasterError) Hint() string {
+	return "det-deploy local up, or det-deploy login USER --master ADDRESS"
+}
+
+// Resolve finds the context. Named is whether it stands in the file; one made
+// from an address alone does not.
+func (t Target) Resolve(s *term.Streams) (c Context, named bool, err error) {
+	f, err := Default(s.Getenv)
+	if err != nil {
+		return Context{}, false, err
+	}
+	b, err := f.Load()
+	if err != nil {
+		return Context{}, false, err
+	}
+	want := t.Master
+	if want == "" {
+		want = s.Getenv("DET_MASTER")
+	}
+	if want == "" {
+		c, ok := b.Get(b.Current)
+		if !ok {
+			return Context{}, false, &NoMasterError{}
+		}
+		return c, true, nil
+	}
+	if c, ok := b.Get(want); ok {
+		return c, true, nil
+	}
+	return byAddress(s, b, want)
+}
+
+// byAddress finds the context of an address, or makes one up. The variables are
+// those that the det client and task containers have.
+func byAddress(s *term.Streams, b *Book, address string) (Context, bool, error) {
+	u, err := client.ParseURL(address)
+	if err != nil {
+		return Context{}, false, fmt.Errorf("find the master: %w", err)
+	}
+	for _, c := range b.Contexts {
+		if c.Master == u.String() {
+			return c, true, nil
+		}
+	}
+	c := Context{
+		Master: u.String(), ServerName: s.Getenv("DET_MASTER_CERT_NAME"),
+		User: s.Getenv("DET_USER"), Token: Token(s.Getenv("DET_USER_TOKEN")),
+	}
+	if file := s.Getenv("DET_MASTER_CERT_FILE"); file != "" {
+		ca, err := os.ReadFile(file)
+		if err != nil {
+			return Context{}, false, fmt.Errorf("read the authority named by DET_MASTER_CERT_FILE: %w", err)
+		}
+		c.CA = string(ca)
+	}
+	return c, false, nil
+}
+
+// Dial returns a client for the target.
+func (t Target) Dial(s *term.Streams) (*client.Client, error) {
+	c, _, err := t.Resolve(s)
+	if err != nil {
+		return nil, err
+	}
+	return c.Client()
+}
+
+// Client returns a client for the master of c, with the session of c.
+func (c Context) Client() (*client.Client, error) {
+	return client.New(client.Config{
+		URL: c.Master, Token: string(c.Token), CA: []byte(c.CA),
+		ServerName: c.ServerName, Fingerprint: c.Fingerprint,
+	})
+}

@@ -1,0 +1,92 @@
+package contexts
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+	"go.yaml.in/yaml/v3"
+)
+
+// lockLimit is how long to wait for another det-deploy that is changing the
+// file; a change takes milliseconds.
+const lockLimit = 5 * time.Second
+
+// Change loads the file, lets edit change it, and writes it whole. Several
+// processes may do so at once; each change is kept.
+func (f File) Change(ctx context.Context, edit func(*Book) error) error {
+	if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
+		return fmt.Errorf("write the contexts: %w", err)
+	}
+	lock := flock.New(f.Path+".lock", flock.SetPermissions(0o600))
+	ctx, cancel := context.WithTimeout(ctx, lockLimit)
+	defer cancel()
+	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
+		return fmt.Errorf("lock %s, which another det-deploy is writing: %w", f.Path, err)
+	}
+	defer lock.Unlock() //nolint:errcheck // the end of the process unlocks too
+	b, err := f.Load()
+	if err != nil {
+		return err
+	}
+	if err := edit(b); err != nil {
+		return err
+	}
+	return f.write(b)
+}
+
+// Save adds or replaces a context and makes it the current one. It is what
+// `local up` and `login` end with.
+func (f File) Save(ctx context.Context, c Context) error {
+	return f.Change(ctx, func(b *Book) error {
+		b.Put(c)
+		b.Current = c.Name
+		return nil
+	})
+}
+
+// Forget removes the context with a name. One that is not there is forgotten
+// already.
+func (f File) Forget(ctx context.Context, name string) error {
+	return f.Change(ctx, func(b *Book) error {
+		b.Remove(name)
+		if b.Current == name {
+			b.Current = ""
+		}
+		return nil
+	})
+}
+
+// write replaces the file at once, so that a reader sees the old or the new.
+func (f File) write(b *Book) error {
+	var out bytes.Buffer
+	out.WriteString("# Written by det-deploy. It holds session tokens: keep it to yourself.\n")
+	enc := yaml.NewEncoder(&out)
+	enc.SetIndent(2)
+	if err := enc.Encode(b); err != nil {
+		return fmt.Errorf("write the contexts: %w", err)
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(f.Path), ".contexts-*") // created with mode 0600
+	if err != nil {
+		return fmt.Errorf("write the contexts: %w", err)
+	}
+	defer os.Remove(tmp.Name()) //nolint:errcheck // it is gone when all went well
+	_, err = tmp.Write(out.Bytes())
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if closeErr := tmp.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(tmp.Name(), f.Path)
+	}
+	if err != nil {
+		return fmt.Errorf("write the contexts: %w", err)
+	}
+	return nil
+}

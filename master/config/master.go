@@ -87,7 +87,7 @@ func (m *Master) SetDefaults() { *m = DefaultMaster() }
 
 // fill completes what depends on other settings.
 func (m *Master) fill() {
-	if m.ResourcePools == nil {
+	if len(m.ResourcePools) == 0 {
 		m.ResourcePools = []Pool{DefaultPool("default")}
 	}
 }

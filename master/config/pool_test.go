@@ -1,0 +1,122 @@
+package config_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/master/config"
+)
+
+func parsed(t *testing.T, yaml string) config.Master {
+	t.Helper()
+	m, _, err := config.Parse([]byte(yaml), "master.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// In Determined 0.38.1 a pool's defaults always won over the global settings.
+func TestAPoolWinsOnlyWithWhatItSays(t *testing.T) {
+	t.Parallel()
+	m := parsed(t, `
+task_container_defaults: {network_mode: host, shm_size_bytes: 1g, force_pull_image: true, environment_variables: [A=1], image: {cpu: a, cuda: b}}
+resource_pools: [{pool_name: default, task_container_defaults: {work_dir: /w, environment_variables: [B=2], image: {cuda: c}, force_pull_image: false}}]`)
+	got := m.ResourcePools[0].EffectiveTaskContainer(m.TaskContainerDefaults)
+	if got.NetworkMode != "host" || got.ShmSize != 1<<30 || got.WorkDir != "/w" || *got.ForcePullImage {
+		t.Errorf("got %+v", got)
+	}
+	if diff := cmp.Diff(got.Environment.CUDA, []string{"A=1", "B=2"}); diff != "" {
+		t.Error(diff)
+	}
+	if want := (config.Images{CPU: "a", CUDA: "c"}); got.Image != want {
+		t.Errorf("got images %+v, want %+v", got.Image, want)
+	}
+	if *m.TaskContainerDefaults.ForcePullImage != true {
+		t.Error("the global setting was changed")
+	}
+}
+
+func TestAPoolReplacesTheSchedulerAsAWhole(t *testing.T) {
+	t.Parallel()
+	m := parsed(t, `
+resource_manager: {scheduler: {preemption: true, default_priority: 7}}
+resource_pools: [{pool_name: default}, {pool_name: b, scheduler: {type: round_robin, fitting_policy: worst}}]`)
+	rm := *m.ResourceManager.Agent
+	if got := m.ResourcePools[0].EffectiveScheduler(rm); !got.Preemption || got.DefaultPriority != 7 {
+		t.Errorf("got %+v, want that of the resource manager", got)
+	}
+	if got := m.ResourcePools[1].EffectiveScheduler(rm); got.Preemption || got.DefaultPriority != 42 || got.Policy != config.FitWorst {
+		t.Errorf("got %+v, want equal priorities and worst", got)
+	}
+}
+
+func TestUnbuiltAndWarnings(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, yaml, unbuilt, warning string }{
+		{"nothing", "cluster_name: x", "", ""},
+		{"a switch that is the default", "feature_switches: [prevent_blank_password]", "", ""},
+		{"a switch", "feature_switches: [task_templates]", "feature_switches[0]", ""},
+		{"Kubernetes", "resource_manager: {type: kubernetes, max_slots_per_pod: 1}", "resource_manager.type", ""},
+		{"AWS", "resource_pools: [{pool_name: default, provider: {type: aws, ssh_key_name: k}}]", "resource_pools[0].provider.type", ""},
+		{"a pod spec", "task_container_defaults: {gpu_pod_spec: {a: b}}", "task_container_defaults.gpu_pod_spec", ""},
+		{"an empty pod spec", "task_container_defaults: {gpu_pod_spec: {}}", "", ""},
+		{"elastic", "logging: {type: elastic, host: h, port: 1}", "logging.type", ""},
+		{"retention", "retention_policy: {log_retention_days: 3}", "retention_policy.log_retention_days", ""},
+		{"retention for ever", "retention_policy: {log_retention_days: -1}", "", ""},
+		{"SCIM", "scim: {enabled: true}", "scim", ""},
+		{"proxied servers", "__internal: {proxied_servers: [{destination: d, path_prefix: p}]}", "__internal.proxied_servers", ""},
+		{"client CA", "resource_manager: {client_ca: /ca}", "resource_manager.client_ca", ""},
+		{"webhooks", "webhooks: {base_url: 'http://x'}", "webhooks.base_url", ""},
+		{"round robin", "resource_manager: {scheduler: {type: round_robin}}", "", "resource_manager.scheduler.type"},
+		{"a web UI's files", "root: /x", "", "root"},
+		{"telemetry", "telemetry: {enabled: true}", "", "telemetry.enabled"},
+		{"open to other sites", "enable_cors: true", "", "enable_cors"},
+		{"reattaching", "resource_pools: [{pool_name: default, agent_reattach_enabled: true}]", "", "resource_pools[0].agent_reattach_enabled"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			m, warnings, err := config.Parse([]byte(tc.yaml), "master.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var unbuilt, warning string
+			for _, p := range config.Unbuilt(m) {
+				unbuilt += p.Path
+			}
+			for _, p := range warnings {
+				warning += p.Path
+			}
+			if unbuilt != tc.unbuilt || warning != tc.warning {
+				t.Errorf("got unbuilt %q and warning %q, want %q and %q", unbuilt, warning, tc.unbuilt, tc.warning)
+			}
+		})
+	}
+}
+
+func TestSlotsOfInstances(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		instance string
+		slots    int
+		known    bool
+	}{
+		{"p3.8xlarge", 4, true},
+		{"g4dn.metal", 8, true},
+		{"p2.16xlarge", 16, true},
+		{"g5.xlarge", 1, true},
+		{"t2.medium", 0, true},
+		{"t2.nano", 0, false},
+		{"p9.xlarge", 0, false},
+		{"", 0, false},
+	} {
+		if slots, known := config.AWSSlots(tc.instance); slots != tc.slots || known != tc.known {
+			t.Errorf("%s: got %d, %v; want %d, %v", tc.instance, slots, known, tc.slots, tc.known)
+		}
+	}
+	cpu := config.AWSProvider{CPUSlotsAllowed: true}
+	if slots, ok := cpu.Slots("m5.large"); slots != 1 || !ok {
+		t.Errorf("got %d slots, want 1 for CPUs", slots)
+	}
+}

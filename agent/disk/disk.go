@@ -1,0 +1,179 @@
+// Package disk is what an agent must still know after it was killed: which
+// containers it was told to run, how far each got, how it ended, and the log
+// lines that the master does not have yet.
+//
+//	<data_dir>/containers/<id>/start    the order, written before it is confirmed
+//	                           state    how far the container got
+//	                           log      the journal of its lines
+package disk
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/det-deploy/det-deploy/agent/journal"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// Disk is the directory of all containers.
+type Disk struct{ dir string }
+
+// Entry is the directory of one.
+type Entry struct{ dir string }
+
+// State is how far a container got.
+type State struct {
+	State apiv1.Container_State `json:"state"`
+	// AtMicros is when, in microseconds since 1970.
+	AtMicros int64 `json:"at_us"`
+	// Exit is set with TERMINATED.
+	Exit *Exit `json:"exit,omitempty"`
+	// KillAtMicros is when a container that was asked to end is killed; 1 is
+	// at once, 0 never.
+	KillAtMicros int64 `json:"kill_at_us,omitempty"`
+	// Terminate says that it was asked to end.
+	Terminate bool `json:"terminate,omitempty"`
+}
+
+// Exit is how a container ended.
+type Exit struct {
+	Kind    agentv1.Exit_Kind `json:"kind"`
+	Code    int32             `json:"code"`
+	Message string            `json:"message,omitempty"`
+}
+
+// Open makes the directory. Nobody else may look into it: orders hold the
+// tokens of tasks.
+func Open(dataDir string) (Disk, error) {
+	dir := filepath.Join(dataDir, "containers")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return Disk{}, fmt.Errorf("make the directory of containers: %w", err)
+	}
+	return Disk{dir: dir}, nil
+}
+
+// Add writes an order down. One that is there already is left as it is, and
+// added is false.
+func (d Disk) Add(s *agentv1.Start) (e Entry, added bool, err error) {
+	id := s.GetContainerId()
+	if id == "" || id == "." || id == ".." || strings.ContainsAny(id, "/\x00") {
+		return Entry{}, false, fmt.Errorf("container id %q: must be a plain name", id)
+	}
+	e = Entry{dir: filepath.Join(d.dir, id)}
+	if err := os.Mkdir(e.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return e, false, fmt.Errorf("write order for container %s: %w", id, err)
+	}
+	if _, err := os.Stat(e.file("start")); err == nil {
+		return e, false, nil
+	}
+	data, err := proto.Marshal(s)
+	if err != nil {
+		return e, false, fmt.Errorf("write order for container %s: %w", id, err)
+	}
+	if err := e.replace("start", data); err != nil {
+		return e, false, fmt.Errorf("write order for container %s: %w", id, err)
+	}
+	return e, true, nil
+}
+
+// Entries lists the containers. A directory without an order is one that was
+// never confirmed, or is half removed; it goes.
+func (d Disk) Entries() ([]Entry, error) {
+	names, err := os.ReadDir(d.dir)
+	if err != nil {
+		return nil, fmt.Errorf("list containers on disk: %w", err)
+	}
+	var out []Entry
+	for _, n := range names {
+		e := Entry{dir: filepath.Join(d.dir, n.Name())}
+		if _, err := os.Stat(e.file("start")); errors.Is(err, fs.ErrNotExist) {
+			if err := os.RemoveAll(e.dir); err != nil {
+				return nil, fmt.Errorf("remove what is left of container %s: %w", n.Name(), err)
+			}
+			continue
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// ID is the container's.
+func (e Entry) ID() string { return filepath.Base(e.dir) }
+
+// Start reads the order.
+func (e Entry) Start() (*agentv1.Start, error) {
+	data, err := os.ReadFile(e.file("start"))
+	if err != nil {
+		return nil, fmt.Errorf("read order: %w", err)
+	}
+	var s agentv1.Start
+	if err := proto.Unmarshal(data, &s); err != nil {
+		return nil, fmt.Errorf("read order of container %s: %w", e.ID(), err)
+	}
+	return &s, nil
+}
+
+// State reads how far the container got; one of which nothing is written is
+// ASSIGNED.
+func (e Entry) State() (State, error) {
+	data, err := os.ReadFile(e.file("state"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return State{State: apiv1.Container_STATE_ASSIGNED}, nil
+	}
+	if err != nil {
+		return State{}, fmt.Errorf("read state: %w", err)
+	}
+	var s State
+	if err := json.Unmarshal(data, &s); err != nil {
+		return State{}, fmt.Errorf("read state of container %s: %w", e.ID(), err)
+	}
+	return s, nil
+}
+
+// SetState writes how far the container got.
+func (e Entry) SetState(s State) error {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("write state of container %s: %w", e.ID(), err)
+	}
+	if err := e.replace("state", data); err != nil {
+		return fmt.Errorf("write state of container %s: %w", e.ID(), err)
+	}
+	return nil
+}
+
+// Journal opens the container's log lines.
+func (e Entry) Journal() (*journal.Journal, error) { return journal.Open(e.file("log")) }
+
+// Remove forgets the container: the order first, so that what an interrupted
+// removal leaves is no container.
+func (e Entry) Remove() error {
+	if err := os.Remove(e.file("start")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("forget container %s: %w", e.ID(), err)
+	}
+	if err := os.RemoveAll(e.dir); err != nil {
+		return fmt.Errorf("forget container %s: %w", e.ID(), err)
+	}
+	return nil
+}
+
+func (e Entry) file(name string) string { return filepath.Join(e.dir, name) }
+
+// replace writes a file so that it is there whole or as before, whenever the
+// agent is killed. It does not wait for the medium: after the machine itself
+// has failed its containers are gone as well, and the master is told so.
+func (e Entry) replace(name string, data []byte) error {
+	tmp := e.file(name + ".tmp")
+	if err := os.WriteFile(tmp, data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(tmp, e.file(name))
+}

@@ -1,0 +1,174 @@
+// Package journal keeps the log lines of one container on disk until the
+// master has them: numbered from 0, each with the place in its source after
+// which reading goes on, so that an agent that was killed loses no line and
+// sends none twice.
+package journal
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+)
+
+// Line is one line with its number.
+type Line struct {
+	Seq    uint64
+	At     time.Time
+	Stream string
+	Text   []byte
+}
+
+// indexStep is the distance in lines of the places that are remembered for
+// reading from the middle.
+const indexStep = 512
+
+// Journal is one open journal. Its methods may be called from any goroutine.
+type Journal struct {
+	file *os.File
+
+	// mu guards what follows.
+	mu    sync.Mutex
+	next  uint64
+	pos   container.Position
+	size  int64
+	index []int64 // the offset of each line whose number is a multiple of indexStep
+	buf   []byte
+}
+
+// Open opens or makes a journal. A last record that was cut short by the end
+// of the agent, and whatever follows it, is cut off.
+func Open(name string) (*Journal, error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open log journal: %w", err)
+	}
+	j := &Journal{file: f}
+	if err := j.recover(); err != nil {
+		return nil, errors.Join(fmt.Errorf("read log journal: %w", err), f.Close())
+	}
+	return j, nil
+}
+
+// recover reads every record up to the first that is not whole.
+func (j *Journal) recover() error {
+	r := bufio.NewReaderSize(j.file, 256<<10)
+	for {
+		rec, n, err := readRecord(r)
+		if errors.Is(err, errTorn) || err == nil && rec.line.Seq != j.next {
+			return j.file.Truncate(j.size)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		j.note(rec.pos, int64(n))
+	}
+}
+
+// note counts one record of n bytes.
+func (j *Journal) note(pos container.Position, n int64) {
+	if j.next%indexStep == 0 {
+		j.index = append(j.index, j.size)
+	}
+	j.next++
+	j.pos = pos
+	j.size += n
+}
+
+// Append writes lines behind the last one. When it returns they outlive the
+// agent.
+func (j *Journal) Append(lines []container.Line) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.buf = j.buf[:0]
+	ends := make([]int, len(lines))
+	for i, l := range lines {
+		j.buf = appendRecord(j.buf, record{
+			line: Line{Seq: j.next + uint64(i), At: l.At, Stream: l.Stream, Text: l.Text},
+			pos:  l.Next,
+		})
+		ends[i] = len(j.buf)
+	}
+	if _, err := j.file.WriteAt(j.buf, j.size); err != nil {
+		return fmt.Errorf("write log journal: %w", err)
+	}
+	from := 0
+	for i, l := range lines {
+		j.note(l.Next, int64(ends[i]-from))
+		from = ends[i]
+	}
+	if cap(j.buf) > 1<<20 {
+		j.buf = nil
+	}
+	return nil
+}
+
+// Note writes a line of the agent's own, which moves no place in the source.
+func (j *Journal) Note(at time.Time, text string) error {
+	return j.Append([]container.Line{{
+		At: at, Stream: container.Stderr, Text: []byte(text), Next: j.Position(),
+	}})
+}
+
+// Next is the number that the next line will have.
+func (j *Journal) Next() uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.next
+}
+
+// Position is the place in the source after the last line.
+func (j *Journal) Position() container.Position {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.pos
+}
+
+// Read returns lines from a number on: as many as fit in size bytes of text,
+// at least one, none when there are no more.
+func (j *Journal) Read(from uint64, size int) ([]Line, error) {
+	start, skipTo, end, ok := j.locate(from)
+	if !ok {
+		return nil, nil
+	}
+	r := bufio.NewReaderSize(io.NewSectionReader(j.file, start, end-start), 64<<10)
+	var out []Line
+	for sum := 0; sum < size; {
+		rec, _, err := readRecord(r)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read log journal at line %d: %w", skipTo, err)
+		}
+		if rec.line.Seq >= from {
+			out = append(out, rec.line)
+			sum += len(rec.line.Text) + lineOverhead
+		}
+	}
+	return out, nil
+}
+
+// lineOverhead is what a line costs beyond its text.
+const lineOverhead = 32
+
+func (j *Journal) locate(from uint64) (start int64, line uint64, end int64, ok bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if from >= j.next {
+		return 0, 0, 0, false
+	}
+	i := from / indexStep
+	return j.index[i], i * indexStep, j.size, true
+}
+
+// Close closes the file.
+func (j *Journal) Close() error { return j.file.Close() }

@@ -14,10 +14,14 @@ import (
 // Runtime runs containers. Its methods may be called from any goroutine.
 // What it runs goes on when the agent ends, however it ends.
 type Runtime interface {
-	// Start makes the container and starts it. It must be called only for an
-	// id that is Absent or Created; what an interrupted Start left is
-	// replaced. The error of a container that never ran is the reason.
-	Start(ctx context.Context, spec Spec, note Note) error
+	// Prepare fetches what the container needs, its image above all, and
+	// refuses what this runtime cannot run. It may be repeated.
+	Prepare(ctx context.Context, spec Spec, note Note) error
+	// Start makes the container and starts it, after Prepare. It must be
+	// called only for an id that is Absent or Created; what an interrupted
+	// Start left is replaced. The error of a container that never ran is the
+	// reason.
+	Start(ctx context.Context, spec Spec) error
 	// Inspect says what is known of a container; one that is not there is
 	// Absent and no error.
 	Inspect(ctx context.Context, id string) (Status, error)
@@ -34,8 +38,9 @@ type Runtime interface {
 	// line continues with the next, and gives the same lines. The error is
 	// ErrGone for a container that vanished.
 	Logs(ctx context.Context, id string, from Position, emit func([]Line) error) error
-	// List names the containers of this agent, whatever their phase.
-	List(ctx context.Context) ([]string, error)
+	// List names the containers of this agent in a cluster, whatever their
+	// phase.
+	List(ctx context.Context, cluster string) ([]string, error)
 	// Remove ends the container if it still runs, and forgets it. One that
 	// is not there is not an error.
 	Remove(ctx context.Context, id string) error

@@ -19,8 +19,8 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/det-deploy/det-deploy/agent/journal"
+	"github.com/det-deploy/det-deploy/agent/lifecycle"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
-	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
 // Disk is the directory of all containers.
@@ -31,23 +31,15 @@ type Entry struct{ dir string }
 
 // State is how far a container got.
 type State struct {
-	State apiv1.Container_State `json:"state"`
+	State lifecycle.State `json:"state"`
 	// AtMicros is when, in microseconds since 1970.
 	AtMicros int64 `json:"at_us"`
 	// Exit is set with TERMINATED.
-	Exit *Exit `json:"exit,omitempty"`
-	// KillAtMicros is when a container that was asked to end is killed; 1 is
-	// at once, 0 never.
-	KillAtMicros int64 `json:"kill_at_us,omitempty"`
-	// Terminate says that it was asked to end.
+	Exit *lifecycle.Exit `json:"exit,omitempty"`
+	// Terminate says that the container was asked to end.
 	Terminate bool `json:"terminate,omitempty"`
-}
-
-// Exit is how a container ended.
-type Exit struct {
-	Kind    agentv1.Exit_Kind `json:"kind"`
-	Code    int32             `json:"code"`
-	Message string            `json:"message,omitempty"`
+	// KillAtMicros is when it is killed; 0 is never.
+	KillAtMicros int64 `json:"kill_at_us,omitempty"`
 }
 
 // Open makes the directory. Nobody else may look into it: orders hold the
@@ -126,7 +118,7 @@ func (e Entry) Start() (*agentv1.Start, error) {
 func (e Entry) State() (State, error) {
 	data, err := os.ReadFile(e.file("state"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return State{State: apiv1.Container_STATE_ASSIGNED}, nil
+		return State{State: lifecycle.Assigned}, nil
 	}
 	if err != nil {
 		return State{}, fmt.Errorf("read state: %w", err)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/det-deploy/det-deploy/agent/lifecycle"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
-	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
 func TestAnOrderIsKeptOnce(t *testing.T) {
@@ -29,10 +29,10 @@ func TestAnOrderIsKeptOnce(t *testing.T) {
 	if got, err := e.Start(); err != nil || got.GetTaskId() != "one" {
 		t.Errorf("got %v, %v, want the first order", got, err)
 	}
-	if s, err := e.State(); err != nil || s.State != apiv1.Container_STATE_ASSIGNED {
+	if s, err := e.State(); err != nil || s.State != lifecycle.Assigned {
 		t.Errorf("got %v, %v, want ASSIGNED", s, err)
 	}
-	want := State{State: apiv1.Container_STATE_TERMINATED, AtMicros: 5, Exit: &Exit{Kind: agentv1.Exit_KIND_EXITED, Code: 3}}
+	want := State{State: lifecycle.Terminated, AtMicros: 5, Exit: &lifecycle.Exit{Kind: lifecycle.Exited, Code: 3}}
 	if err := e.SetState(want); err != nil {
 		t.Fatal(err)
 	}

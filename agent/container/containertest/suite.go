@@ -20,6 +20,9 @@ import (
 // deadline is how long a rule may take before it counts as broken.
 const deadline = 60 * time.Second
 
+// Cluster is the one that the containers of the suite belong to.
+const Cluster = "contract"
+
 // Suite runs the contract against one runtime.
 type Suite struct {
 	// New returns a runtime without containers; it registers its own
@@ -28,7 +31,7 @@ type Suite struct {
 	// Again returns a second runtime on the state of the first, as a
 	// restarted agent has it.
 	Again func(t *testing.T, r container.Runtime) container.Runtime
-	// Spec returns a container that runs a script with sh.
+	// Spec returns a container of Cluster that runs a script with sh.
 	Spec func(id, script string) container.Spec
 	// NoMounts says why bind mounts cannot be shown here; empty where they can.
 	NoMounts string
@@ -79,7 +82,7 @@ func (b bench) start(id, script string) {
 
 func (b bench) startSpec(spec container.Spec) {
 	b.t.Helper()
-	if err := b.r.Start(b.ctx, spec, func(string) {}); err != nil {
+	if err := b.prepareAndStart(spec); err != nil {
 		b.t.Fatalf("start %s: %v", spec.ID, err)
 	}
 	b.t.Cleanup(func() {
@@ -89,6 +92,13 @@ func (b bench) startSpec(spec container.Spec) {
 			b.t.Errorf("remove %s: %v", spec.ID, err)
 		}
 	})
+}
+
+func (b bench) prepareAndStart(spec container.Spec) error {
+	if err := b.r.Prepare(b.ctx, spec, func(string) {}); err != nil {
+		return err
+	}
+	return b.r.Start(b.ctx, spec)
 }
 
 func (b bench) wait(r container.Runtime, id string, want int) {
@@ -182,7 +192,7 @@ func (b bench) absent() {
 func (b bench) phases() {
 	b.start("p", "sleep 600")
 	b.phase(b.r, "p", container.Running)
-	if ids, err := b.r.List(b.ctx); err != nil || !slices.Equal(ids, []string{"p"}) {
+	if ids, err := b.r.List(b.ctx, Cluster); err != nil || !slices.Equal(ids, []string{"p"}) {
 		b.t.Errorf("list: got %v, %v, want p", ids, err)
 	}
 	if err := b.r.Signal(b.ctx, "p", container.Kill); err != nil {
@@ -199,7 +209,7 @@ func (b bench) phases() {
 		b.t.Fatal(err)
 	}
 	b.phase(b.r, "p", container.Absent)
-	if ids, err := b.r.List(b.ctx); err != nil || len(ids) != 0 {
+	if ids, err := b.r.List(b.ctx, Cluster); err != nil || len(ids) != 0 {
 		b.t.Errorf("list: got %v, %v, want none", ids, err)
 	}
 }
@@ -306,7 +316,7 @@ func (b bench) restart() {
 	b.start("ended", "exit 6")
 	b.wait(b.r, "ended", 6)
 	again := b.s.Again(b.t, b.r)
-	ids, err := again.List(b.ctx)
+	ids, err := again.List(b.ctx, Cluster)
 	slices.Sort(ids)
 	if err != nil || !slices.Equal(ids, []string{"ended", "r"}) {
 		b.t.Fatalf("list: got %v, %v, want both", ids, err)
@@ -364,7 +374,7 @@ func (b bench) mount() {
 func (b bench) noProgram() {
 	spec := b.s.Spec("np", "")
 	spec.Command = []string{"/no/such/program"}
-	if err := b.r.Start(b.ctx, spec, func(string) {}); err != nil {
+	if err := b.prepareAndStart(spec); err != nil {
 		if err := b.r.Remove(b.ctx, "np"); err != nil {
 			b.t.Errorf("remove what never ran: %v", err)
 		}

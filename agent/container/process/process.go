@@ -53,8 +53,9 @@ func New(o Options) (*Runtime, error) {
 	return &Runtime{opts: o, children: map[string]int{}}, nil
 }
 
-// List names the containers that have a directory.
-func (r *Runtime) List(context.Context) ([]string, error) {
+// List names the containers that have a directory; a directory belongs to
+// one agent of one cluster.
+func (r *Runtime) List(context.Context, string) ([]string, error) {
 	entries, err := os.ReadDir(r.opts.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)

@@ -35,6 +35,14 @@ func script(id, text string) container.Spec {
 	}
 }
 
+func start(t *testing.T, r *Runtime, spec container.Spec) error {
+	t.Helper()
+	if err := r.Prepare(t.Context(), spec, func(string) {}); err != nil {
+		return err
+	}
+	return r.Start(t.Context(), spec)
+}
+
 func TestContract(t *testing.T) {
 	t.Parallel()
 	containertest.Suite{
@@ -80,7 +88,7 @@ func TestWhatIsRefused(t *testing.T) {
 			r := newRuntime(t)
 			spec := script("c", "exit 0")
 			tc.change(&spec)
-			err := r.Start(t.Context(), spec, func(string) {})
+			err := start(t, r, spec)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Fatalf("got %v, want an error with %q", err, tc.want)
 			}
@@ -97,15 +105,12 @@ func TestWhatIsIgnoredIsSaid(t *testing.T) {
 	spec := script("c", "exit 0")
 	spec.Image, spec.ShmSize, spec.NetworkMode = "pytorch", 4096, "bridge"
 	var notes []string
-	if err := r.Start(t.Context(), spec, func(s string) { notes = append(notes, s) }); err != nil {
+	if err := r.Prepare(t.Context(), spec, func(s string) { notes = append(notes, s) }); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"this agent runs plain processes; ignored: image pytorch, shm_size 4096, network_mode bridge"}
 	if !slices.Equal(notes, want) {
 		t.Errorf("got %q, want %q", notes, want)
-	}
-	if _, err := r.Wait(t.Context(), "c"); err != nil {
-		t.Error(err)
 	}
 }
 
@@ -136,7 +141,7 @@ func TestPortsAreThoseOfTheHost(t *testing.T) {
 	r := newRuntime(t)
 	spec := script("c", "sleep 600")
 	spec.Ports = []int{8888, 22}
-	if err := r.Start(t.Context(), spec, func(string) {}); err != nil {
+	if err := start(t, r, spec); err != nil {
 		t.Fatal(err)
 	}
 	s, err := r.Inspect(t.Context(), "c")
@@ -157,7 +162,7 @@ func TestKillFindsWhoHasLeftTheGroup(t *testing.T) {
 	t.Parallel()
 	r := newRuntime(t)
 	file := filepath.Join(t.TempDir(), "pid")
-	if err := r.Start(t.Context(), script("runaway", `(setsid sh -c 'echo $$ >`+file+`; sleep 600' &) ; sleep 600`), func(string) {}); err != nil {
+	if err := start(t, r, script("runaway", `(setsid sh -c 'echo $$ >`+file+`; sleep 600' &) ; sleep 600`)); err != nil {
 		t.Fatal(err)
 	}
 	pid := 0
@@ -184,7 +189,7 @@ func TestKillFindsWhoHasLeftTheGroup(t *testing.T) {
 func TestWhatTheProgramLeavesInItsGroupIsSwept(t *testing.T) {
 	t.Parallel()
 	r := newRuntime(t)
-	if err := r.Start(t.Context(), script("left", "sleep 600 & exit 3"), func(string) {}); err != nil {
+	if err := start(t, r, script("left", "sleep 600 & exit 3")); err != nil {
 		t.Fatal(err)
 	}
 	pid, _, err := r.pid("left")
@@ -201,7 +206,7 @@ func TestWhatTheProgramLeavesInItsGroupIsSwept(t *testing.T) {
 func TestAVanishedShellIsGone(t *testing.T) {
 	t.Parallel()
 	r := newRuntime(t)
-	if err := r.Start(t.Context(), script("v", "sleep 600"), func(string) {}); err != nil {
+	if err := start(t, r, script("v", "sleep 600")); err != nil {
 		t.Fatal(err)
 	}
 	pid, err := r.awaitPID(t.Context(), "v")
@@ -243,7 +248,7 @@ func BenchmarkShortTask(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			id := strconv.FormatInt(time.Now().UnixNano(), 10)
-			if err := r.Start(b.Context(), script(id, "exit 0"), func(string) {}); err != nil {
+			if err := r.Start(b.Context(), script(id, "exit 0")); err != nil {
 				b.Fatal(err)
 			}
 			if err := r.Logs(b.Context(), id, container.Position{}, func([]container.Line) error { return nil }); err != nil {

@@ -26,9 +26,8 @@ echo "$$" >&3 || exit 125
 (exec "$@" 2>&4 3>&- 4>&-)
 echo "$?" >&3`
 
-// Start lays out the directory and starts the shell. It does not wait for
-// the program: one that does not exist ends with 127, and says so in its log.
-func (r *Runtime) Start(_ context.Context, spec container.Spec, note container.Note) error {
+// Prepare refuses what a plain process cannot have, and says what it ignores.
+func (r *Runtime) Prepare(_ context.Context, spec container.Spec, note container.Note) error {
 	if err := spec.Validate(); err != nil {
 		return err
 	}
@@ -38,6 +37,12 @@ func (r *Runtime) Start(_ context.Context, spec container.Spec, note container.N
 	if text := ignored(spec); text != "" {
 		note(text)
 	}
+	return nil
+}
+
+// Start lays out the directory and starts the shell. It does not wait for
+// the program: one that does not exist ends with 127, and says so in its log.
+func (r *Runtime) Start(_ context.Context, spec container.Spec) error {
 	d := r.dir(spec.ID)
 	if err := d.layOut(spec); err != nil {
 		return fmt.Errorf("prepare the directory of the container: %w", err)

@@ -1,0 +1,72 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+)
+
+// prove adds the credential of an earlier welcome to hello, or the join token
+// where there is none.
+func (l *link) prove(h *agentv1.Hello) error {
+	credential, err := readSecret(l.cfg.CredentialFile)
+	if err != nil {
+		return &Final{Err: fmt.Errorf("read the agent's credential: %w", err)}
+	}
+	h.Credential = credential
+	if credential != "" || l.cfg.JoinTokenFile == "" {
+		return nil
+	}
+	h.JoinToken, err = readSecret(l.cfg.JoinTokenFile)
+	if err != nil {
+		return &Final{Err: fmt.Errorf("read join_token_file: %w", err)}
+	}
+	if h.GetJoinToken() == "" {
+		return &Final{Err: fmt.Errorf("join_token_file %s: there is no token in it", l.cfg.JoinTokenFile)}
+	}
+	return nil
+}
+
+// readSecret returns nothing for a file that is not there.
+func readSecret(name string) (string, error) {
+	data, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return strings.TrimSpace(string(data)), err
+}
+
+// storeCredential replaces the file, which nobody else may read.
+func storeCredential(name, credential string) error {
+	if credential == "" {
+		return nil
+	}
+	tmp := name + ".tmp"
+	// A file that is left from an interrupted attempt keeps its mode; it was
+	// made here as well.
+	err := os.WriteFile(tmp, []byte(credential+"\n"), 0o600)
+	if err == nil {
+		err = os.Rename(tmp, name)
+	}
+	if err != nil {
+		return &Final{Err: fmt.Errorf("store the agent's credential: %w", err)}
+	}
+	return nil
+}
+
+// dropCredential forgets one that is no longer good; dropped is false when
+// there was none.
+func dropCredential(name string) (dropped bool, err error) {
+	err = os.Remove(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("drop the agent's credential: %w", err)
+	}
+	return true, nil
+}

@@ -1,0 +1,157 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/coder/websocket"
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+)
+
+const (
+	// dialTimeout bounds connecting and the exchange of hello and welcome.
+	dialTimeout = 20 * time.Second
+	// pingInterval keeps proxies from closing an idle connection, most of
+	// which wait for a minute.
+	pingInterval = 15 * time.Second
+	// pingTimeout is when a connection without an answer counts as lost.
+	pingTimeout = 20 * time.Second
+	// maxMessage bounds one message in bytes: an order carries the files of
+	// its task, of which clients send up to 95 MiB.
+	maxMessage = 128 << 20
+)
+
+// Conn carries messages of one connection.
+type Conn struct{ ws *websocket.Conn }
+
+// Send sends one message. It may be called from any goroutine.
+func (c *Conn) Send(ctx context.Context, m *agentv1.AgentMessage) error {
+	data, err := proto.Marshal(m)
+	if err != nil {
+		return &Final{Err: fmt.Errorf("encode message to the master: %w", err)}
+	}
+	if err := c.ws.Write(ctx, websocket.MessageBinary, data); err != nil {
+		return fmt.Errorf("send to the master: %w", err)
+	}
+	return nil
+}
+
+// Receive waits for one message. Only one goroutine may call it.
+func (c *Conn) Receive(ctx context.Context) (*agentv1.MasterMessage, error) {
+	kind, data, err := c.ws.Read(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("receive from the master: %w", err)
+	}
+	if kind != websocket.MessageBinary {
+		return nil, errors.New("receive from the master: a text frame; is this the agents' address of a master?")
+	}
+	var m agentv1.MasterMessage
+	if err := proto.Unmarshal(data, &m); err != nil {
+		return nil, fmt.Errorf("decode message of the master: %w", err)
+	}
+	return &m, nil
+}
+
+// once connects, introduces the agent, and serves until the end.
+func (l *link) once(ctx context.Context) (welcomed bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	c, w, err := l.connect(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = c.ws.CloseNow() }()
+	if err := storeCredential(l.cfg.CredentialFile, w.GetCredential()); err != nil {
+		return false, err
+	}
+	l.last = ""
+	l.cfg.Log.Info("connected to the master", "url", l.cfg.URL, "cluster", w.GetClusterId(), "master_version", w.GetVersion())
+
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		// Whatever ends serving ends the pings.
+		defer cancel()
+		return l.peer.Serve(gctx, c, w)
+	})
+	g.Go(func() error { return keepAlive(gctx, c) })
+	err = g.Wait()
+	if err == nil {
+		_ = c.ws.Close(websocket.StatusNormalClosure, "")
+	}
+	return true, err
+}
+
+// connect dials and says hello.
+func (l *link) connect(ctx context.Context) (*Conn, *agentv1.Welcome, error) {
+	hello := l.peer.Hello()
+	hello.Protocol = Protocol
+	if err := l.prove(hello); err != nil {
+		return nil, nil, err
+	}
+	dctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: l.cfg.TLS}
+	defer transport.CloseIdleConnections()
+	//nolint:bodyclose // the library closes the body, or replaces it by one in memory
+	ws, _, err := websocket.Dial(dctx, l.cfg.URL, &websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}})
+	if err != nil {
+		return nil, nil, fmt.Errorf("connect: %w", err)
+	}
+	ws.SetReadLimit(maxMessage)
+	c := &Conn{ws: ws}
+	w, err := c.introduce(dctx, hello)
+	if err != nil {
+		_ = ws.CloseNow()
+		return nil, nil, err
+	}
+	return c, w, nil
+}
+
+func (c *Conn) introduce(ctx context.Context, hello *agentv1.Hello) (*agentv1.Welcome, error) {
+	if err := c.Send(ctx, &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Hello{Hello: hello}}); err != nil {
+		return nil, err
+	}
+	m, err := c.Receive(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if r := m.GetRefusal(); r != nil {
+		return nil, &RefusedError{Reason: r.GetReason(), final: r.GetFinal(), rejoin: r.GetRejoin()}
+	}
+	w := m.GetWelcome()
+	if w == nil {
+		return nil, fmt.Errorf("the master answers hello with %T", m.GetBody())
+	}
+	return w, nil
+}
+
+// keepAlive notices a connection that died without a word.
+func keepAlive(ctx context.Context, c *Conn) error {
+	tick := time.NewTicker(pingInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := c.ping(ctx); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("ping the master: %w", err)
+		}
+	}
+}
+
+func (c *Conn) ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	return c.ws.Ping(ctx)
+}

@@ -82,8 +82,8 @@ func Run(ctx context.Context, cfg Config, p Peer) error {
 	failed := 0
 	for {
 		welcomed, err := l.once(ctx)
-		if ctx.Err() != nil || err == nil {
-			return nil
+		if err == nil || ctx.Err() != nil {
+			return nil //nolint:nilerr // a connection that ends with ctx is no failure
 		}
 		if welcomed {
 			failed = 0

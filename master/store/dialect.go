@@ -18,7 +18,6 @@ type dialect struct {
 	begin    string // starts a transaction that will write
 	snapshot string // starts a transaction that reads one moment
 	now      string // microseconds by the database's clock
-	bytes    string // an ORDER BY suffix that compares text by its bytes
 	hasTable string // selects the number of tables called ?
 	numbered bool   // placeholders are $1, $2 rather than ?
 	// timed says that a lease ends by time. A file's lock ends with its process.

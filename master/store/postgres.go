@@ -28,7 +28,6 @@ func postgresDialect() *dialect {
 		begin:       "BEGIN",
 		snapshot:    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
 		now:         "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
-		bytes:       ` COLLATE "C"`,
 		hasTable:    "SELECT COUNT(*) FROM pg_catalog.pg_class WHERE oid = to_regclass(?)",
 		numbered:    true,
 		timed:       true,

@@ -19,7 +19,6 @@ func sqliteDialect() *dialect {
 		begin:       "BEGIN IMMEDIATE",
 		snapshot:    "BEGIN",
 		now:         "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
-		bytes:       "",
 		hasTable:    "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?",
 		unavailable: func(error) bool { return false },
 	}

@@ -1,0 +1,134 @@
+package store_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/postgrestest"
+)
+
+func fill(t testing.TB, s *store.Store) {
+	t.Helper()
+	if err := s.Write(t.Context(), func(tx *store.Tx) error {
+		var errs []error
+		for i := range 300 {
+			errs = append(errs, fruits.Put(tx, fmt.Sprint("id", i), "ü", time.UnixMicro(int64(i)), fruit{Size: i}),
+				store.PutChunk(tx, store.Chunk{Task: "t", Pos: int64(i), Lines: 1, FirstSeq: -1, LastSeq: -1, Data: bytes.Repeat([]byte{byte(i), 0}, i)}))
+		}
+		return errors.Join(append(errs, store.SetLogMark(tx, "t", "c", 300))...)
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// content is all that a backup must carry.
+func content(t *testing.T, s *store.Store) string {
+	t.Helper()
+	docs, err := fruits.All(t.Context(), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunks, err := store.Chunks(t.Context(), s, store.ChunkRange{Task: "t", Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := store.LogMark(t.Context(), s, "t", "c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(s.Meta().ClusterID, s.Meta().CreatedAt, docs, chunks, next)
+}
+
+func roundTrip(t *testing.T, from, to store.Config) {
+	t.Helper()
+	s := storetest.Open(t, from)
+	fill(t, s)
+	want := content(t, s)
+	var file bytes.Buffer
+	if err := s.Backup(t.Context(), &file); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Restore(t.Context(), bytes.NewReader(file.Bytes()), to); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(content(t, storetest.Open(t, to)), want); d != "" {
+		t.Fatal(d)
+	}
+}
+
+func TestBackupSQLite(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	roundTrip(t, store.Config{Path: filepath.Join(dir, "a.db")}, store.Config{Path: filepath.Join(dir, "b.db")})
+}
+
+func TestBackupMovesBetweenDatabases(t *testing.T) {
+	t.Parallel()
+	server := postgrestest.Start(t, postgrestest.Options{})
+	dir := t.TempDir()
+	first, second := store.Config{URL: store.URL(server.URL())}, store.Config{URL: store.URL(server.URL())}
+	roundTrip(t, store.Config{Path: filepath.Join(dir, "a.db")}, first)
+	roundTrip(t, second, store.Config{Path: filepath.Join(dir, "b.db")})
+}
+
+func TestRestoreRefuses(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	from := storetest.New(t)
+	fill(t, from)
+	var buf bytes.Buffer
+	if err := from.Backup(t.Context(), &buf); err != nil {
+		t.Fatal(err)
+	}
+	whole := buf.Bytes()
+	changed := bytes.Clone(whole)
+	changed[len(changed)/2] ^= 1
+	into := store.Config{Path: filepath.Join(dir, "into.db")}
+	bad := map[string][]byte{
+		"an empty file": nil, "another file": []byte("PGDMP and so on, long enough to be read"), "a changed file": changed,
+		"a longer file": append(bytes.Clone(whole), "more"...),
+	}
+	for i := 1; i < 20; i++ {
+		bad[fmt.Sprintf("%d/20 of a file", i)] = whole[:len(whole)*i/20]
+	}
+	bad["all but its last byte"] = whole[:len(whole)-1]
+	for name, file := range bad {
+		if err := store.Restore(t.Context(), bytes.NewReader(file), into); !errors.Is(err, store.ErrDamaged) {
+			t.Errorf("%s: got %v, want ErrDamaged", name, err)
+		}
+	}
+	if err := store.Restore(t.Context(), bytes.NewReader(whole), into); err != nil {
+		t.Fatalf("after all these refusals: %v", err)
+	}
+	if err := store.Restore(t.Context(), bytes.NewReader(whole), into); !errors.Is(err, store.ErrNotEmpty) {
+		t.Fatalf("into a full store: got %v, want ErrNotEmpty", err)
+	}
+}
+
+func FuzzRestore(f *testing.F) {
+	s := storetest.New(f)
+	fill(f, s)
+	var buf bytes.Buffer
+	if err := s.Backup(f.Context(), &buf); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(buf.Bytes())
+	f.Add(buf.Bytes()[:100])
+	f.Fuzz(func(t *testing.T, file []byte) {
+		path := filepath.Join(t.TempDir(), "into.db")
+		if err := store.Restore(t.Context(), bytes.NewReader(file), store.Config{Path: path}); err == nil {
+			return
+		}
+		if err := store.Restore(t.Context(), bytes.NewReader(buf.Bytes()), store.Config{Path: path}); err != nil {
+			t.Fatalf("the target of a refused backup is not empty: %v", err)
+		}
+	})
+}

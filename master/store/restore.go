@@ -1,0 +1,176 @@
+package store
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// ErrNotEmpty is returned by Restore for a store that holds something.
+var ErrNotEmpty = errors.New("the target store is not empty; give a new path or an empty database")
+
+// Restore loads a backup into an empty store, which it creates where there is none,
+// and keeps the cluster's id. It is all or nothing: after an error, ErrDamaged among
+// them, the target is as empty as it was and Restore may be called again.
+func Restore(ctx context.Context, r io.Reader, into Config) error {
+	if err := restore(ctx, r, into); err != nil {
+		return fmt.Errorf("restore the store: %w", err)
+	}
+	return nil
+}
+
+func restore(ctx context.Context, r io.Reader, into Config) (err error) {
+	f, head, err := openBackup(r)
+	if err != nil {
+		return err
+	}
+	know, err := schemaKnown()
+	if err != nil {
+		return err
+	}
+	if head.Schema > know {
+		return &SchemaError{Have: head.Schema, Know: know}
+	}
+	if into.ReadOnly {
+		return ErrReadOnly
+	}
+	s, err := Open(ctx, into)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if _, err := s.Acquire(ctx, "restore"); err != nil {
+		return err
+	}
+	return s.enqueue(ctx, &request{ctx: ctx, raw: func(ctx context.Context, w *writer) error {
+		return w.load(ctx, f, head)
+	}})
+}
+
+// openBackup reads as far as the header.
+func openBackup(r io.Reader) (*frameReader, backupHeader, error) {
+	var head backupHeader
+	buffered := bufio.NewReaderSize(r, 1<<20)
+	magic := make([]byte, len(backupMagic))
+	if _, err := io.ReadFull(buffered, magic); err != nil || string(magic) != backupMagic {
+		return nil, head, damaged(err, "no first line %q", strings.TrimSpace(backupMagic))
+	}
+	zip, err := gzip.NewReader(buffered)
+	if err != nil {
+		return nil, head, damaged(err, "no gzip stream")
+	}
+	f := newFrameReader(zip)
+	b, err := f.bytes()
+	if err != nil {
+		return nil, head, damaged(err, "no header")
+	}
+	err = json.Unmarshal(b, &head)
+	if err != nil || head.Schema < 1 || head.ClusterID == "" || checkText("cluster id", head.ClusterID) != nil {
+		return nil, head, damaged(err, "a header that is not one")
+	}
+	return f, head, nil
+}
+
+// load does it all in one transaction, so that a file which turns out to be cut off
+// at its end has changed nothing.
+func (w *writer) load(ctx context.Context, f *frameReader, head backupHeader) error {
+	if err := w.start(ctx); err != nil {
+		return err
+	}
+	row, err := w.lockLease(ctx)
+	if err != nil {
+		return err
+	}
+	if row.epoch != w.lease.Epoch {
+		w.lease.lose()
+		return ErrFenced
+	}
+	for _, t := range backupTables() {
+		if err := w.mustBeEmpty(ctx, t); err != nil {
+			return err
+		}
+	}
+	if err := w.loadRows(ctx, f); err != nil {
+		return err
+	}
+	for name, value := range map[string]string{
+		metaCluster: head.ClusterID, metaCreated: head.CreatedAt.UTC().Format(time.RFC3339Nano),
+	} {
+		if _, err := w.change(ctx, "UPDATE meta SET value = ? WHERE name = ?", value, name); err != nil {
+			return err
+		}
+	}
+	if err := w.exec(ctx, "COMMIT"); err != nil {
+		return err
+	}
+	w.opened = false
+	return nil
+}
+
+func (w *writer) mustBeEmpty(ctx context.Context, t table) error {
+	rows, err := w.query(ctx, "SELECT 1 FROM "+t.name+" LIMIT 1")
+	if err != nil {
+		return err
+	}
+	full := false
+	err = scanAll(rows, func(*sql.Rows) error {
+		full = true
+		return nil
+	})
+	if err == nil && full {
+		err = ErrNotEmpty
+	}
+	return err
+}
+
+func (w *writer) loadRows(ctx context.Context, f *frameReader) error {
+	tables := backupTables()
+	for n := uint64(0); ; n++ {
+		number, err := f.ReadByte()
+		switch {
+		case err != nil:
+			return damaged(err, "no end")
+		case number == 0:
+			return f.end(n)
+		case int(number) > len(tables):
+			return damaged(nil, "a table %d that is unknown", number)
+		}
+		t := tables[number-1]
+		fields, err := f.fields(t)
+		if err != nil {
+			return err
+		}
+		if _, err := w.change(ctx, t.insert(), t.values(fields)...); err != nil {
+			return fmt.Errorf("write %s: %w", t.name, err)
+		}
+	}
+}
+
+func (t table) insert() string {
+	return "INSERT INTO " + t.name + " (" + t.names() + ") VALUES (?" + strings.Repeat(", ?", len(t.columns)-1) + ")"
+}
+
+func (t table) values(fields []field) []any {
+	values := make([]any, len(fields))
+	for i, c := range t.columns {
+		switch c.kind {
+		case columnInt:
+			values[i] = fields[i].number
+		case columnText:
+			values[i] = string(fields[i].bytes)
+		default:
+			if fields[i].bytes == nil {
+				fields[i].bytes = []byte{} // empty, not NULL
+			}
+			values[i] = fields[i].bytes
+		}
+	}
+	return values
+}

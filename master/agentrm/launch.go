@@ -39,13 +39,11 @@ func (r *RM) launch(ctx context.Context, a *allocation) time.Duration {
 	if err == nil && len(specs) != len(a.containers) {
 		err = fmt.Errorf("allocation %s has %d containers and %d of them are described", a.Allocation, len(a.containers), len(specs))
 	}
-	r.mu.Lock()
-	if err != nil {
-		r.refuse(a, err)
-	} else {
+	if err == nil {
 		r.start(a, specs)
+		return 0
 	}
-	r.mu.Unlock()
+	r.refuse(a, err)
 	return r.settle(ctx, a)
 }
 
@@ -61,6 +59,8 @@ func (r *RM) assignment(a *allocation) rm.Assignment {
 
 // refuse ends an allocation that its owner does not want run.
 func (r *RM) refuse(a *allocation, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if a.release == nil {
 		a.release = &release{Cause: rm.CauseRefused, Reason: err.Error()}
 	}
@@ -77,6 +77,8 @@ func (r *RM) refuse(a *allocation, err error) {
 // start sends the containers to their agents; those that are not connected get
 // theirs when they are.
 func (r *RM) start(a *allocation, specs []*agentv1.Spec) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	a.launched = true
 	for i, c := range a.containers {
 		c.spec = specs[i]

@@ -174,6 +174,24 @@ func TestALostAgent(t *testing.T) {
 	})
 }
 
+func TestAnAgentWhoseMachineIsKnownToBeGoneIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	a, _ := c.join("a", 1)
+	c.submit("t", 1)
+	a.reports(a.started(), running)
+	c.Lose("a", "spot instance i-1 was taken back")
+	c.await(t, "t.1 ended: agent_lost: spot instance i-1 was taken back")
+	if _, err := a.read(t.Context()); err == nil {
+		t.Error("the link stays open")
+	}
+	if n := len(c.Agents()); n != 0 {
+		t.Errorf("got %d agents, want none", n)
+	}
+	c.Lose("a", "again")
+	c.join("a", 1)
+}
+
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	t.Run("containers are reattached", func(t *testing.T) {

@@ -71,7 +71,7 @@ func (r *RM) expire(now time.Time) (next time.Time) {
 			next = earlier(next, until)
 			continue
 		}
-		r.giveUpAgent(a, now)
+		r.giveUpAgent(a, "agent "+string(a.id)+" was lost: it did not come back in time", now)
 	}
 	return next
 }

@@ -11,59 +11,59 @@ import (
 	"pgregory.net/rapid"
 )
 
-// world draws a pool in which what runs was placed by Decide itself.
+// world draws a pool in which what runs was placed by Decide itself. Only the
+// seed is drawn by rapid, whose own numbers prefer to be small: pools must be
+// crowded for preemption to happen.
 func world(t *rapid.T) Pool {
+	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)) //nolint:gosec // a world needs no secrecy
 	p := Pool{
-		MaxAux: rapid.IntRange(0, 2).Draw(t, "max aux"),
-		Scheduler: Scheduler{
-			Preemption: rapid.Bool().Draw(t, "preemption"),
-			Fitting:    rapid.SampledFrom([]Fitting{Best, Worst}).Draw(t, "fitting"),
-		},
+		MaxAux:    r.IntN(3),
+		Scheduler: Scheduler{Preemption: r.IntN(3) > 0, Fitting: []Fitting{Best, Worst}[r.IntN(2)]},
 	}
-	for i := range rapid.IntRange(0, 5).Draw(t, "agents") {
-		p.Agents = append(p.Agents, drawAgent(t, AgentID(fmt.Sprint("a", i))))
+	for i := range 1 + r.IntN(4) {
+		p.Agents = append(p.Agents, drawAgent(r, AgentID(fmt.Sprint("a", i))))
 	}
 	settled := Pool{Agents: p.Agents, MaxAux: p.MaxAux, Scheduler: Scheduler{Fitting: p.Scheduler.Fitting}}
-	for i := range rapid.IntRange(0, 10).Draw(t, "older") {
-		settled.Allocations = append(settled.Allocations, drawAllocation(t, i))
+	for i := range r.IntN(15) {
+		settled.Allocations = append(settled.Allocations, drawAllocation(r, i))
 	}
 	for _, a := range carryOut(settled, Decide(settled, noon)).Allocations {
-		if a.State == Running && rapid.IntRange(0, 4).Draw(t, "releasing") == 0 {
+		if a.State == Running && r.IntN(8) == 0 {
 			releasing(&a)
 		}
 		if a.State != Pending {
+			a.Priority += r.IntN(3)
 			p.Allocations = append(p.Allocations, a)
 		}
 	}
-	for i := range rapid.IntRange(0, 8).Draw(t, "newer") {
-		p.Allocations = append(p.Allocations, drawAllocation(t, 100+i))
+	for i := range r.IntN(7) {
+		p.Allocations = append(p.Allocations, drawAllocation(r, 100+i))
 	}
-	if rapid.Bool().Draw(t, "an agent is disabled meanwhile") && len(p.Agents) > 0 {
+	if r.IntN(5) == 0 { // somebody switches an agent off meanwhile
 		p.Agents[0].Enabled = false
 	}
 	return p
 }
 
-func drawAgent(t *rapid.T, id AgentID) Agent {
-	a := machine(id, rapid.SampledFrom([]int{0, 1, 2, 4, 4}).Draw(t, "slots"))
-	a.Enabled = rapid.IntRange(0, 9).Draw(t, "enabled") > 0
-	a.Draining = rapid.IntRange(0, 9).Draw(t, "draining") == 0
+func drawAgent(r *rand.Rand, id AgentID) Agent {
+	a := machine(id, []int{0, 1, 2, 4, 4, 8}[r.IntN(6)])
+	a.Enabled, a.Draining = r.IntN(12) > 0, r.IntN(12) == 0
 	for i := range a.Slots {
-		a.Slots[i].Enabled = rapid.IntRange(0, 9).Draw(t, "slot enabled") > 0
+		a.Slots[i].Enabled, a.Slots[i].Draining = r.IntN(12) > 0, r.IntN(12) == 0
 	}
 	return a
 }
 
-func drawAllocation(t *rapid.T, n int) Allocation {
-	a := task(AllocationID(fmt.Sprint("t", n)), rapid.SampledFrom([]int{0, 1, 1, 2, 3, 4, 6, 8}).Draw(t, "needs"))
-	number := rapid.IntRange(0, 5).Draw(t, "job")
+func drawAllocation(r *rand.Rand, n int) Allocation {
+	a := task(AllocationID(fmt.Sprint("t", n)), []int{0, 0, 1, 1, 1, 2, 2, 3, 4, 6, 8}[r.IntN(11)])
+	number := r.IntN(9)
 	a.Job = JobID(fmt.Sprint("j", number))
-	a.MaxSlots = []int{2, 8, 0, 0, 0, 0}[number] // a limit belongs to the job
-	a.Priority = rapid.IntRange(41, 44).Draw(t, "priority")
-	a.Position = Position(rapid.IntRange(0, 9).Draw(t, "position"))
-	a.Preemptible = rapid.Bool().Draw(t, "preemptible")
-	a.SingleNode = rapid.IntRange(0, 4).Draw(t, "single node") == 0
-	if rapid.IntRange(0, 4).Draw(t, "excludes") == 0 {
+	a.MaxSlots = []int{2, 8, 0, 0, 0, 0, 0, 0, 0}[number] // a limit belongs to the job
+	a.Priority = 41 + r.IntN(3)
+	a.Position = Position(r.IntN(10))
+	a.Preemptible = r.IntN(3) > 0
+	a.SingleNode = r.IntN(5) == 0
+	if r.IntN(6) == 0 {
 		a.Exclude = []AgentID{"a1"}
 	}
 	return a
@@ -207,7 +207,12 @@ func checkPlacements(t *rapid.T, p Pool, d Decision) {
 }
 
 func checkLimits(t *rapid.T, after Pool, d Decision) {
-	held := heldByJob(after.Allocations)
+	held := map[JobID]int{}
+	for _, a := range after.Allocations {
+		if a.State != Pending {
+			held[a.Job] += a.Slots
+		}
+	}
 	for _, s := range d.Start {
 		if a := allocationOf(after, s.Allocation); a.MaxSlots > 0 && held[a.Job] > a.MaxSlots {
 			t.Fatalf("job %s holds %d slots of at most %d", a.Job, held[a.Job], a.MaxSlots)
@@ -271,8 +276,9 @@ func checkVictims(t *rapid.T, p Pool, d Decision) {
 	seen := map[AllocationID]bool{}
 	for _, v := range d.Preempt {
 		victim, requester := allocationOf(p, v.Allocation), allocationOf(p, v.For)
-		if seen[v.Allocation] || victim.State != Running || !victim.Preemptible ||
-			!mayPreempt(&requester, &holding{Allocation: &victim}) {
+		behind := victim.Priority > requester.Priority ||
+			(victim.Priority == requester.Priority && victim.Job != requester.Job && victim.Position > requester.Position)
+		if seen[v.Allocation] || victim.State != Running || !victim.Preemptible || !behind {
 			t.Fatalf("%s must not be preempted for %s", v.Allocation, v.For)
 		}
 		seen[v.Allocation] = true

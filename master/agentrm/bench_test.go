@@ -1,0 +1,112 @@
+package agentrm
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// crowd connects n agents side by side.
+func (c *cluster) crowd(n, slots int) []*peer {
+	peers := make([]*peer, n)
+	var wg sync.WaitGroup
+	gate := make(chan struct{}, 64)
+	for i := range n {
+		wg.Go(func() {
+			gate <- struct{}{}
+			defer func() { <-gate }()
+			peers[i], _ = c.join(fmt.Sprintf("agent-%04d", i), slots)
+		})
+	}
+	wg.Wait()
+	return peers
+}
+
+// BenchmarkAgents is the promise of a thousand connected agents in less than
+// 300 MB, all of them back less than 15 s after a restart. The memory is that of
+// both ends of the links.
+func BenchmarkAgents(b *testing.B) {
+	for b.Loop() {
+		before := heap()
+		c := newCluster(b)
+		began := time.Now()
+		peers := c.crowd(1000, 8)
+		b.ReportMetric(time.Since(began).Seconds(), "s/join")
+		b.ReportMetric(float64(heap()-before)/(1<<20), "MB/1000agents")
+		for _, p := range peers {
+			p.hangUp()
+		}
+		c.restart()
+		began = time.Now()
+		c.crowd(1000, 8)
+		b.ReportMetric(time.Since(began).Seconds(), "s/rejoin")
+		c.stop()
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapInuse + m.StackInuse) //nolint:gosec // far below the limit of int64
+}
+
+// BenchmarkTasks is how many tasks pass through when their programs take no time.
+func BenchmarkTasks(b *testing.B) {
+	c := newCluster(b)
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, p := range c.crowd(8, 16) {
+		wg.Go(func() { p.obey(ctx) })
+	}
+	n, began := 0, time.Now()
+	for b.Loop() {
+		n++
+		c.submit(fmt.Sprint("t", n), 1)
+	}
+	c.until("all have ended", func() bool { return c.count("ended") == n })
+	b.ReportMetric(float64(n)/time.Since(began).Seconds(), "tasks/s")
+	cancel()
+	wg.Wait()
+}
+
+// BenchmarkStart is the time from submission to the start at the agent.
+func BenchmarkStart(b *testing.B) {
+	c := newCluster(b)
+	p, _ := c.join("a", 1)
+	for n := 0; b.Loop(); n++ {
+		c.submit(fmt.Sprint("t", n), 1)
+		s := p.started()
+		b.StopTimer()
+		p.reports(s, terminated, 0)
+		c.until("it has ended", func() bool { _, known := c.Allocation(rm.AllocationID(s.GetAllocationId())); return !known })
+		b.StartTimer()
+	}
+}
+
+// obey runs whatever it is asked to, in no time.
+func (p *peer) obey(ctx context.Context) {
+	for {
+		m, err := p.read(ctx)
+		if err != nil {
+			return
+		}
+		s := m.GetStart()
+		if s == nil {
+			continue
+		}
+		p.received(s)
+		p.change(s, running)
+		p.say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Logs{Logs: &agentv1.Logs{
+			ContainerId: s.GetContainerId(), Lines: []*agentv1.Line{{Text: []byte("hello")}},
+		}}})
+		p.change(s, terminated, 0)
+	}
+}

@@ -1,7 +1,6 @@
 package agentrm
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"sync"
@@ -60,11 +59,10 @@ func heap() int64 {
 // BenchmarkTasks is how many tasks pass through when their programs take no time.
 func BenchmarkTasks(b *testing.B) {
 	c := newCluster(b)
-	ctx, cancel := context.WithCancel(b.Context())
-	defer cancel()
 	var wg sync.WaitGroup
-	for _, p := range c.crowd(8, 16) {
-		wg.Go(func() { p.obey(ctx) })
+	peers := c.crowd(8, 16)
+	for _, p := range peers {
+		wg.Go(p.obey)
 	}
 	n, began := 0, time.Now()
 	for b.Loop() {
@@ -73,7 +71,9 @@ func BenchmarkTasks(b *testing.B) {
 	}
 	c.until("all have ended", func() bool { return c.count("ended") == n })
 	b.ReportMetric(float64(n)/time.Since(began).Seconds(), "tasks/s")
-	cancel()
+	for _, p := range peers {
+		p.hangUp()
+	}
 	wg.Wait()
 }
 
@@ -91,10 +91,10 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// obey runs whatever it is asked to, in no time.
-func (p *peer) obey(ctx context.Context) {
+// obey runs whatever it is asked to, in no time, until it is hung up.
+func (p *peer) obey() {
 	for {
-		m, err := p.read(ctx)
+		m, err := p.read(p.t.Context())
 		if err != nil {
 			return
 		}

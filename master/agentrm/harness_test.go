@@ -243,6 +243,8 @@ type peer struct {
 	conn *websocket.Conn
 	// id is the agent's.
 	id string
+	// early holds what came before an acknowledgement that was waited for.
+	early []*agentv1.MasterMessage
 }
 
 // dial opens a link without a word.
@@ -309,6 +311,16 @@ func (p *peer) say(m *agentv1.AgentMessage) {
 // next is the master's next message.
 func (p *peer) next() *agentv1.MasterMessage {
 	p.t.Helper()
+	if len(p.early) > 0 {
+		m := p.early[0]
+		p.early = p.early[1:]
+		return m
+	}
+	return p.fresh()
+}
+
+func (p *peer) fresh() *agentv1.MasterMessage {
+	p.t.Helper()
 	m, err := p.read(p.t.Context())
 	if err != nil {
 		p.t.Fatal(err)
@@ -353,7 +365,11 @@ func (p *peer) received(s *agentv1.Start) {
 func (p *peer) reports(s *agentv1.Start, state apiv1.Container_State, exit ...int32) {
 	p.t.Helper()
 	p.change(s, state, exit...)
-	ack := p.next().GetAck()
+	m := p.fresh()
+	for ; m.GetAck() == nil; m = p.fresh() {
+		p.early = append(p.early, m) // what takes the freed slots may come first
+	}
+	ack := m.GetAck()
 	if ack.GetContainerId() != s.GetContainerId() || ack.GetState() != state {
 		p.t.Fatalf("got acknowledgement %v, want %s of %s", ack, state, s.GetContainerId())
 	}
@@ -366,6 +382,14 @@ func (p *peer) change(s *agentv1.Start, state apiv1.Container_State, exit ...int
 		c.Exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_EXITED, Code: exit[0]}
 	}
 	p.say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Change{Change: c}})
+}
+
+// quiet fails the test if the master has said more than was waited for.
+func (p *peer) quiet() {
+	p.t.Helper()
+	if len(p.early) > 0 {
+		p.t.Errorf("got %v from the master, want nothing", p.early)
+	}
 }
 
 const (

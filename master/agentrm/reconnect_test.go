@@ -97,7 +97,8 @@ func TestReconnect(t *testing.T) {
 		if len(welcome.GetContainers()) != 1 {
 			t.Errorf("got %v known, want the container", welcome.GetContainers())
 		}
-		a.reports(s, terminated, 0) // and not: a start before the acknowledgement
+		a.reports(s, terminated, 0)
+		a.quiet()
 	})
 	t.Run("what was killed meanwhile is killed on return", func(t *testing.T) {
 		t.Parallel()

@@ -42,7 +42,8 @@ func TestDrainingAnAgentLetsWhatRunsThereFinish(t *testing.T) {
 		t.Errorf("got %v, %v, want it draining", shown, err)
 	}
 	c.submit("u", 1)
-	a.reports(s, terminated, 0) // and nothing is killed or started before
+	a.reports(s, terminated, 0)
+	a.quiet()
 	c.await(t, "t.1 ended: exited")
 	if got, _ := c.Allocation("u.1"); len(got.Containers) != 0 {
 		t.Errorf("got %v placed on a draining agent", got.Containers)

@@ -1,0 +1,102 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+)
+
+// cookieName is part of the contract with clients.
+const cookieName = "auth"
+
+// taskHeader carries the token of an allocation.
+const taskHeader = "Grpc-Metadata-X-Allocation-Token"
+
+// allow finds out who calls and whether they may.
+func (s *Server) allow(c *call, need access) error {
+	if need == open {
+		return nil
+	}
+	text, fromCookie := userToken(c.Request)
+	if text != "" && need != allocation {
+		return s.allowUser(c, text, need, fromCookie)
+	}
+	text, found := bearer(c.Header.Get(taskHeader))
+	if !found || (need != allocation && need != either) {
+		return status.New(status.Unauthenticated, "a token is needed; log in first")
+	}
+	u, id, err := s.cfg.Accounts.AllocationOf(text)
+	if err != nil {
+		return err
+	}
+	if need == allocation && c.PathValue("allocation") != id {
+		return status.New(status.PermissionDenied, "this token is for another allocation")
+	}
+	c.user, c.allocation, c.token = u, id, text
+	return nil
+}
+
+func (s *Server) allowUser(c *call, text string, need access, fromCookie bool) error {
+	u, err := s.cfg.Accounts.UserOf(text)
+	if err != nil {
+		return err
+	}
+	if fromCookie {
+		// A browser sends its cookie for any site's form; only ours may use it.
+		if err := http.NewCrossOriginProtection().Check(c.Request); err != nil {
+			return status.New(status.PermissionDenied, "requests from other sites are refused")
+		}
+	}
+	if need == admin && !u.GetAdmin() {
+		return status.New(status.PermissionDenied, "only administrators may do this")
+	}
+	c.user, c.token = u, text
+	return nil
+}
+
+func userToken(r *http.Request) (text string, fromCookie bool) {
+	if text, found := bearer(r.Header.Get("Authorization")); found {
+		return text, false
+	}
+	if c, err := r.Cookie(cookieName); err == nil {
+		return c.Value, true
+	}
+	return "", false
+}
+
+func bearer(header string) (string, bool) {
+	scheme, text, found := strings.Cut(header, " ")
+	text = strings.TrimSpace(text)
+	return text, found && strings.EqualFold(scheme, "Bearer") && text != ""
+}
+
+// taskOf is the task of an allocation: "<task>.<n>".
+func taskOf(allocation string) string {
+	if i := strings.LastIndexByte(allocation, '.'); i >= 0 {
+		return allocation[:i]
+	}
+	return allocation
+}
+
+// ownTask refuses a task token that speaks of another task, and a user who is
+// neither the task's owner nor an administrator.
+func (s *Server) ownTask(c *call, task string) error {
+	if c.allocation != "" {
+		if taskOf(c.allocation) != task {
+			return status.New(status.PermissionDenied, "this token is for another task")
+		}
+		return nil
+	}
+	if c.user.GetAdmin() {
+		return nil
+	}
+	owner, err := s.cfg.Tasks.TaskOwner(c.Context(), task)
+	if err != nil {
+		return err
+	}
+	if owner != c.user.GetId() {
+		return status.New(status.PermissionDenied, "task '%s' belongs to another user", task)
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package server
+
+import (
+	"cmp"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+func (s *Server) login(c *call, in *apiv1.LoginRequest) (*apiv1.LoginResponse, error) {
+	addr, _, err := net.SplitHostPort(c.RemoteAddr)
+	if err != nil {
+		addr = c.RemoteAddr
+	}
+	text, u, err := s.cfg.Accounts.Login(c.Context(), in, addr)
+	if err != nil {
+		return nil, err
+	}
+	s.setCookie(c, string(text), 0)
+	return &apiv1.LoginResponse{Token: string(text), User: u}, nil
+}
+
+func (s *Server) logout(c *call) (*apiv1.LogoutResponse, error) {
+	if err := s.cfg.Accounts.Logout(c.Context(), c.token); err != nil {
+		return nil, err
+	}
+	s.setCookie(c, "", -1)
+	return &apiv1.LogoutResponse{}, nil
+}
+
+func (s *Server) setCookie(c *call, text string, age int) {
+	cookie := &http.Cookie{
+		Name: cookieName, Value: text, Path: "/", MaxAge: age,
+		HttpOnly: true, Secure: s.cfg.Certificate != nil, SameSite: http.SameSiteLaxMode,
+	}
+	if age < 0 {
+		cookie.Expires = time.Unix(0, 0)
+	}
+	http.SetCookie(c.w, cookie)
+}
+
+func (s *Server) me(c *call) (*apiv1.CurrentUserResponse, error) {
+	return &apiv1.CurrentUserResponse{User: c.user}, nil
+}
+
+var userOrder = map[string]func(a, b *apiv1.User) int{
+	"":                       byUserID,
+	"SORT_BY_ID":             byUserID,
+	"SORT_BY_USER_NAME":      func(a, b *apiv1.User) int { return strings.Compare(a.GetUsername(), b.GetUsername()) },
+	"SORT_BY_DISPLAY_NAME":   func(a, b *apiv1.User) int { return strings.Compare(a.GetDisplayName(), b.GetDisplayName()) },
+	"SORT_BY_NAME":           func(a, b *apiv1.User) int { return strings.Compare(shownName(a), shownName(b)) },
+	"SORT_BY_ADMIN":          func(a, b *apiv1.User) int { return compareBool(a.GetAdmin(), b.GetAdmin()) },
+	"SORT_BY_ACTIVE":         func(a, b *apiv1.User) int { return compareBool(a.GetActive(), b.GetActive()) },
+	"SORT_BY_REMOTE":         func(a, b *apiv1.User) int { return compareBool(a.GetRemote(), b.GetRemote()) },
+	"SORT_BY_MODIFIED_TIME":  func(a, b *apiv1.User) int { return a.GetModifiedAt().AsTime().Compare(b.GetModifiedAt().AsTime()) },
+	"SORT_BY_LAST_AUTH_TIME": func(a, b *apiv1.User) int { return a.GetLastAuthAt().AsTime().Compare(b.GetLastAuthAt().AsTime()) },
+}
+
+func byUserID(a, b *apiv1.User) int { return cmp.Compare(a.GetId(), b.GetId()) }
+
+func shownName(u *apiv1.User) string { return cmp.Or(u.GetDisplayName(), u.GetUsername()) }
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+func (s *Server) users(c *call) (*apiv1.GetUsersResponse, error) {
+	active, isAdmin, name := c.flag("active"), c.flag("admin"), strings.ToLower(c.text("name"))
+	list := slices.DeleteFunc(s.cfg.Accounts.Users(), func(u *apiv1.User) bool {
+		return (active != nil && u.GetActive() != *active) || (isAdmin != nil && u.GetAdmin() != *isAdmin) ||
+			(name != "" && !strings.Contains(u.GetUsername(), name) && !strings.Contains(strings.ToLower(u.GetDisplayName()), name))
+	})
+	sortList(c, list, userOrder)
+	part, p := page(c, list)
+	return &apiv1.GetUsersResponse{Users: part, Pagination: p}, c.bad
+}
+
+func (s *Server) createUser(c *call, in *apiv1.PostUserRequest) (*apiv1.PostUserResponse, error) {
+	u, err := s.cfg.Accounts.CreateUser(c.Context(), c.user, in)
+	return &apiv1.PostUserResponse{User: u}, err
+}
+
+func (c *call) userID() (int32, error) {
+	id, err := strconv.ParseInt(c.PathValue("user"), 10, 32)
+	if err != nil {
+		return 0, status.Missing("user", c.PathValue("user"))
+	}
+	return int32(id), nil
+}
+
+func (s *Server) userByID(c *call) (*apiv1.GetUserResponse, error) {
+	id, err := c.userID()
+	if err != nil {
+		return nil, err
+	}
+	u, err := s.cfg.Accounts.User(id)
+	return &apiv1.GetUserResponse{User: u}, err
+}
+
+func (s *Server) userByName(c *call) (*apiv1.GetUserResponse, error) {
+	u, err := s.cfg.Accounts.UserNamed(c.PathValue("username"))
+	return &apiv1.GetUserResponse{User: u}, err
+}
+
+func (s *Server) patchUser(c *call, in *apiv1.PatchUser) (*apiv1.PatchUserResponse, error) {
+	id, err := c.userID()
+	if err != nil {
+		return nil, err
+	}
+	u, err := s.cfg.Accounts.PatchUser(c.Context(), c.user, id, in)
+	return &apiv1.PatchUserResponse{User: u}, err
+}

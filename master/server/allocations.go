@@ -1,0 +1,45 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+func (s *Server) allocationReady(c *call) (*apiv1.AllocationReadyResponse, error) {
+	return &apiv1.AllocationReadyResponse{}, s.cfg.Tasks.SetReady(c.Context(), c.allocation)
+}
+
+func (s *Server) allocationWaiting(c *call) (*apiv1.AllocationWaitingResponse, error) {
+	return &apiv1.AllocationWaitingResponse{}, s.cfg.Tasks.SetWaiting(c.Context(), c.allocation)
+}
+
+func (s *Server) accelerators(c *call, in *apiv1.PostAllocationAcceleratorDataRequest) (*apiv1.PostAllocationAcceleratorDataResponse, error) {
+	return &apiv1.PostAllocationAcceleratorDataResponse{}, s.cfg.Tasks.SetAccelerators(c.Context(), c.allocation, in.GetAcceleratorData())
+}
+
+// longestPoll is above the 60 s that clients ask for, and below what proxies allow.
+const longestPoll = 5 * time.Minute
+
+// preemption waits for timeoutSeconds at most: a client asks again for as long as
+// its task runs.
+func (s *Server) preemption(c *call) (*apiv1.AllocationPreemptionSignalResponse, error) {
+	seconds := c.number("timeoutSeconds")
+	if seconds < 0 {
+		c.wrong("timeoutSeconds", "0 or more")
+	}
+	if c.bad != nil {
+		return nil, c.bad
+	}
+	ctx, cancel := s.patient(c)
+	defer cancel()
+	ctx, cancelWait := context.WithTimeout(ctx, min(time.Duration(seconds)*time.Second, longestPoll))
+	defer cancelWait()
+	preempt, err := s.cfg.Tasks.AwaitPreemption(ctx, c.allocation)
+	return &apiv1.AllocationPreemptionSignalResponse{Preempt: preempt}, err
+}
+
+func (s *Server) ackPreemption(c *call) (*apiv1.AckAllocationPreemptionSignalResponse, error) {
+	return &apiv1.AckAllocationPreemptionSignalResponse{}, s.cfg.Tasks.AckPreemption(c.Context(), c.allocation)
+}

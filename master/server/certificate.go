@@ -1,0 +1,88 @@
+package server
+
+import (
+	"crypto/tls"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// CertificateSource gives the certificate of each new connection.
+type CertificateSource interface {
+	Certificate() (*tls.Certificate, error)
+}
+
+func tlsConfig(source CertificateSource) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, // the det client's Python 3.8 and later speak it
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			return source.Certificate()
+		},
+		NextProtos: []string{"h2", "http/1.1"},
+	}
+}
+
+// lookEvery is how often the files of a certificate are looked at again.
+const lookEvery = time.Minute
+
+// Files is a certificate that somebody else makes and renews. A new one is used
+// within a minute, without a restart.
+type Files struct {
+	cert, key string
+
+	mu      sync.Mutex // guards what follows
+	current *tls.Certificate
+	stamp   time.Time // the newest change of the two files
+	looked  time.Time
+}
+
+// NewFiles reads a certificate, with the full chain, and its key.
+func NewFiles(cert, key string) (*Files, error) {
+	f := &Files{cert: cert, key: key}
+	if _, err := f.Certificate(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Certificate implements CertificateSource. Files that are half written, or gone,
+// leave the one before in use.
+func (f *Files) Certificate() (*tls.Certificate, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	if f.current != nil && now.Sub(f.looked) < lookEvery {
+		return f.current, nil
+	}
+	f.looked = now
+	stamp, err := newest(f.cert, f.key)
+	if err == nil && f.current != nil && stamp.Equal(f.stamp) {
+		return f.current, nil
+	}
+	var pair tls.Certificate
+	if err == nil {
+		pair, err = tls.LoadX509KeyPair(f.cert, f.key)
+	}
+	if err != nil {
+		if f.current != nil {
+			return f.current, nil
+		}
+		return nil, fmt.Errorf("read the certificate %s with its key %s: %w", f.cert, f.key, err)
+	}
+	f.current, f.stamp = &pair, stamp
+	return f.current, nil
+}
+
+func newest(names ...string) (t time.Time, err error) {
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err != nil {
+			return t, err
+		}
+		if info.ModTime().After(t) {
+			t = info.ModTime()
+		}
+	}
+	return t, nil
+}

@@ -1,0 +1,251 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// read asks once and reads the answer to its end.
+func read(t testing.TB, client *http.Client, url, token string) error {
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	resp, err := client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }() // read to its end or given up
+	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("got %s", resp.Status)
+	}
+	return nil
+}
+
+func openStream(t *testing.T, client *http.Client, url, token string) (*bufio.Scanner, *http.Response) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	resp, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = resp.Body.Close() })
+	return bufio.NewScanner(resp.Body), resp
+}
+
+func TestStreamsArriveLineByLine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	hs := w.serve(t)
+	lines, resp := openStream(t, hs.Client(), hs.URL+"/api/v1/tasks/t1/logs?follow=true", w.user)
+	if len(resp.TransferEncoding) != 1 || resp.TransferEncoding[0] != "chunked" {
+		t.Errorf("got transfer encoding %v, want chunked", resp.TransferEncoding)
+	}
+	next := func(want string) {
+		t.Helper()
+		if !lines.Scan() || !strings.Contains(squeeze(lines.Text()), want) {
+			t.Fatalf("got %q, %v, want %q", lines.Text(), lines.Err(), want)
+		}
+	}
+	next(`{"result":{"id":"0"`)
+	next(`{"result":{"id":"1"`)
+	w.cluster.follow <- "later\n"
+	next(`"message":"later\n"`)
+	close(w.cluster.follow)
+	next(`{"error":{"grpc_code":13,"http_code":500,"message":"the disk is on fire","http_status":"Internal Server Error"}}`)
+	if lines.Scan() {
+		t.Errorf("got %q after the end", lines.Text())
+	}
+}
+
+func TestAPreemptionSignalEndsTheWait(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	hs := w.serve(t)
+	go close(w.cluster.preempt)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, hs.URL+"/api/v1/allocations/t1.1/signals/preemption?timeout_seconds=60", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Grpc-Metadata-x-allocation-token", "Bearer "+w.task)
+	resp, err := hs.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }() // read to its end or given up
+	b, err := io.ReadAll(resp.Body)
+	if err != nil || squeeze(string(b)) != `{"preempt":true}` {
+		t.Errorf("got %s, %v, want a signal", b, err)
+	}
+}
+
+// run is a server on a real port, as the master runs it.
+func (w *world) run(t *testing.T) (addr string, stop func() error) {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- w.Run(ctx, l) }()
+	return l.Addr().String(), func() error { cancel(); return <-done }
+}
+
+func TestStoppingEndsStreams(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	addr, stop := w.run(t)
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	lines, _ := openStream(t, client, "http://"+addr+"/api/v1/tasks/t1/logs?follow=true", w.user)
+	for range 2 {
+		if !lines.Scan() {
+			t.Fatal("got no lines")
+		}
+	}
+	begun := time.Now()
+	if err := stop(); err != nil {
+		t.Errorf("got %v, want a clean stop", err)
+	}
+	if took := time.Since(begun); took >= stopTime {
+		t.Errorf("stopping took %v; the stream held it up", took)
+	}
+	if lines.Scan() {
+		t.Errorf("got %q after the stop", lines.Text())
+	}
+}
+
+func TestOthersAreServedWhileAClientDawdles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	addr, stop := w.run(t)
+	slow, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(slow, "POST /api/v1/auth/login HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+	client := &http.Client{Transport: &http.Transport{}}
+	if err := read(t, client, "http://"+addr+"/api/v1/me", w.user); err != nil {
+		t.Errorf("got %v, want an answer", err)
+	}
+	client.CloseIdleConnections()
+	if err := slow.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := stop(); err != nil {
+		t.Errorf("got %v, want a clean stop", err)
+	}
+}
+
+func TestTLSWithAnAuthorityOfOurOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ca, err := OpenAuthority(filepath.Join(t.TempDir(), "tls"), []string{"master.lab"}, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.cfg.Certificate = ca
+	addr, stop := w.run(t)
+	pem, err := os.ReadFile(ca.CAFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem)
+	for _, name := range []string{"", "master.lab"} {
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: name}}}
+		if err := read(t, client, "https://"+addr+"/api/v1/me", w.user); err != nil {
+			t.Errorf("as %q: got %v, want an answer", name, err)
+		}
+		client.CloseIdleConnections()
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheLeafIsRenewedAndTheAuthorityStays(t *testing.T) {
+	t.Parallel()
+	dir, now := filepath.Join(t.TempDir(), "tls"), time.Now()
+	clock := func() time.Time { return now }
+	open := func(names ...string) (*Authority, string, string) {
+		t.Helper()
+		a, err := OpenAuthority(dir, names, clock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaf, err := a.Certificate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a, leaf.Leaf.SerialNumber.String(), a.ca.SerialNumber.String()
+	}
+	a, first, ca := open("10.0.0.1", "m")
+	if _, again, sameCA := open("m", "10.0.0.1"); again != first || sameCA != ca {
+		t.Error("a restart made a new certificate")
+	}
+	if _, other, sameCA := open("m", "10.0.0.2"); other == first || sameCA != ca {
+		t.Error("other names did not make a new leaf of the same authority")
+	}
+	now = now.Add(leafLife - renewBefore + time.Minute)
+	if leaf, err := a.Certificate(); err != nil || leaf.Leaf.SerialNumber.String() == first {
+		t.Errorf("got the old leaf a month before its end, %v", err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "ca.key")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("got %v, %v, want a key for its owner only", info.Mode(), err)
+	}
+	if err := os.Remove(filepath.Join(dir, "ca.key")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenAuthority(dir, nil, clock); err == nil {
+		t.Error("a lost key made a new authority, want a refusal")
+	}
+}
+
+func TestFilesOfOthersAreReadAgain(t *testing.T) {
+	t.Parallel()
+	ca, err := OpenAuthority(filepath.Join(t.TempDir(), "tls"), nil, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := NewFiles(ca.path("master.crt"), ca.path("master.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _ := f.Certificate()
+	f.looked, f.stamp = time.Time{}, time.Time{} // a minute has passed, and a change
+	after, err := f.Certificate()
+	if err != nil || after == before {
+		t.Errorf("got %v, want the certificate read again", err)
+	}
+	f.looked = time.Time{}
+	if err := os.Remove(ca.path("master.crt")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := f.Certificate(); err != nil || got != after {
+		t.Errorf("got %v, want the certificate from before", err)
+	}
+	if _, err := NewFiles(ca.path("master.crt"), ca.path("master.key")); err == nil {
+		t.Error("missing files are taken, want a refusal")
+	}
+}

@@ -1,0 +1,118 @@
+package server
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+func (s *Server) pools(c *call) (*apiv1.GetResourcePoolsResponse, error) {
+	part, p := page(c, s.cfg.Queue.Pools())
+	return &apiv1.GetResourcePoolsResponse{ResourcePools: part, Pagination: p}, c.bad
+}
+
+func (s *Server) knownPool(name string) error {
+	for _, p := range s.cfg.Queue.Pools() {
+		if p.GetName() == name {
+			return nil
+		}
+	}
+	return status.Missing("resource pool", name)
+}
+
+func (s *Server) jobs(c *call) (*apiv1.GetJobsV2Response, error) {
+	pool := c.text("resourcePool")
+	if pool != "" {
+		if err := s.knownPool(pool); err != nil {
+			return nil, err
+		}
+	}
+	states := c.all("states")
+	list := slices.DeleteFunc(slices.Clone(s.cfg.Queue.Queue(pool)), func(j *apiv1.Job) bool {
+		return len(states) > 0 && !slices.Contains(states, j.GetSummary().GetState().String())
+	})
+	if c.descending() {
+		slices.Reverse(list)
+	}
+	part, p := page(c, list)
+	out := &apiv1.GetJobsV2Response{Pagination: p}
+	for _, j := range part {
+		out.Jobs = append(out.Jobs, &apiv1.RBACJob{Full: j})
+	}
+	return out, c.bad
+}
+
+func (s *Server) queueStats(c *call) (*apiv1.GetJobQueueStatsResponse, error) {
+	wanted := c.all("resourcePools")
+	out := &apiv1.GetJobQueueStatsResponse{}
+	for _, p := range s.cfg.Queue.Pools() {
+		if len(wanted) > 0 && !slices.Contains(wanted, p.GetName()) {
+			continue
+		}
+		stats := p.GetStats()
+		if stats == nil {
+			stats = &apiv1.QueueStats{}
+		}
+		out.Results = append(out.Results, &apiv1.RPQueueStat{Stats: stats, ResourcePool: p.GetName()})
+	}
+	return out, nil
+}
+
+// updateQueue changes jobs one after the other. Those before a refused one stay
+// changed, and the answer says which was refused.
+func (s *Server) updateQueue(c *call, in *apiv1.UpdateJobQueueRequest) (*apiv1.UpdateJobQueueResponse, error) {
+	if s.cfg.StrictQueue && !c.user.GetAdmin() {
+		return nil, status.New(status.PermissionDenied, "only administrators may change the queue of this cluster")
+	}
+	for _, u := range in.GetUpdates() {
+		change, err := readChange(u)
+		if err != nil {
+			return nil, err
+		}
+		err = s.cfg.Queue.Change(c.Context(), rm.JobID(u.GetJobId()), change)
+		if errors.Is(err, rm.ErrUnknownJob) {
+			return nil, status.Missing("job", u.GetJobId())
+		}
+		if err != nil && codeOf(err) == status.Internal {
+			return nil, status.New(status.InvalidArgument, "change job '%s': %v", u.GetJobId(), err)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return &apiv1.UpdateJobQueueResponse{}, nil
+}
+
+func readChange(u *apiv1.QueueControl) (rm.Change, error) {
+	var ch rm.Change
+	if u.Priority != nil {
+		p := int(u.GetPriority())
+		if p < 1 || p > 99 {
+			return ch, status.New(status.InvalidArgument, "priority: must be between 1 and 99 (%d)", p)
+		}
+		ch.Priority = &p
+	}
+	if u.Weight != nil {
+		if u.GetWeight() <= 0 {
+			return ch, status.New(status.InvalidArgument, "weight: must be above 0 (%v)", u.GetWeight())
+		}
+		ch.Weight = u.Weight
+	}
+	ch.Pool = u.ResourcePool
+	if u.AheadOf != nil {
+		id := rm.JobID(u.GetAheadOf())
+		ch.AheadOf = &id
+	}
+	if u.BehindOf != nil {
+		id := rm.JobID(u.GetBehindOf())
+		ch.BehindOf = &id
+	}
+	if ch == (rm.Change{}) {
+		return ch, status.New(status.InvalidArgument,
+			"job '%s': one of priority, weight, resourcePool, aheadOf and behindOf must be set", u.GetJobId())
+	}
+	return ch, nil
+}

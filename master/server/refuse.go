@@ -1,0 +1,116 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// sizeError refuses a body that is too large. It has a status of its own because
+// gRPC, whose codes clients read, has none for it.
+type sizeError struct{ limit int64 }
+
+// Error names the limit.
+func (e *sizeError) Error() string {
+	return fmt.Sprintf("the request's body is larger than %d bytes; send less at once", e.limit)
+}
+
+// kinds is one line for each error that other packages tell us apart by.
+var kinds = []struct {
+	err  error
+	code status.Code
+}{
+	{rm.ErrUnknownJob, status.NotFound},
+	{rm.ErrUnknownPool, status.NotFound},
+	{rm.ErrUnknownAgent, status.NotFound},
+	{rm.ErrUnknownSlot, status.NotFound},
+	{store.ErrUnavailable, status.Unavailable},
+	{store.ErrOutcomeUnknown, status.Unavailable},
+	{store.ErrFenced, status.Unavailable},
+	{store.ErrClosed, status.Unavailable},
+	{context.DeadlineExceeded, status.Unavailable},
+	{context.Canceled, status.Unavailable},
+}
+
+// codeOf is the code that a client sees for err.
+func codeOf(err error) status.Code {
+	if _, found := errors.AsType[*status.Error](err); found {
+		return status.Of(err)
+	}
+	if _, found := errors.AsType[*rm.Unfulfillable](err); found {
+		return status.InvalidArgument
+	}
+	if _, found := errors.AsType[*sizeError](err); found {
+		return status.InvalidArgument
+	}
+	for _, k := range kinds {
+		if errors.Is(err, k.err) {
+			return k.code
+		}
+	}
+	return status.Internal
+}
+
+func httpOf(err error) int {
+	if _, found := errors.AsType[*sizeError](err); found {
+		return http.StatusRequestEntityTooLarge
+	}
+	return codeOf(err).HTTP()
+}
+
+type apiError struct {
+	Error struct {
+		Code   status.Code `json:"code"`
+		Reason string      `json:"reason"`
+		Error  string      `json:"error"`
+	} `json:"error"`
+}
+
+// refuse answers with err in the form of the API.
+func (s *Server) refuse(c *call, err error, streams bool) {
+	s.note(c, err)
+	var b []byte
+	if streams {
+		b = append(streamError(err), '\n')
+	} else {
+		var e apiError
+		e.Error.Code, e.Error.Reason, e.Error.Error = codeOf(err), codeOf(err).String(), err.Error()
+		b, _ = json.Marshal(e) // strings and numbers always can be
+	}
+	writeJSON(c.w, httpOf(err), b)
+}
+
+// note logs what the client cannot do anything about.
+func (s *Server) note(c *call, err error) {
+	if codeOf(err).HTTP() == http.StatusInternalServerError {
+		s.cfg.Log.Error("a request ended in an error that is not the client's",
+			"method", c.Method, "path", c.URL.Path, "err", err)
+	}
+}
+
+// streamError is a refusal as a line of a stream.
+func streamError(err error) []byte {
+	type body struct {
+		GRPC    status.Code `json:"grpc_code"`
+		HTTP    int         `json:"http_code"`
+		Message string      `json:"message"`
+		Status  string      `json:"http_status"`
+	}
+	code := httpOf(err)
+	b, _ := json.Marshal(map[string]body{ // strings and numbers always can be
+		"error": {codeOf(err), code, err.Error(), http.StatusText(code)},
+	})
+	return b
+}
+
+// plainError is a refusal outside the API.
+func plainError(w http.ResponseWriter, code int, text string) {
+	b, _ := json.Marshal(map[string]string{"message": text}) // strings always can be
+	writeJSON(w, code, b)
+}

@@ -1,0 +1,122 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+)
+
+// access is who may make a call.
+type access string
+
+// The kinds of access.
+const (
+	// open: anybody.
+	open access = "none"
+	// user: whoever has logged in, and a user's tools inside a task.
+	user access = "user"
+	// admin: such a user, if an administrator.
+	admin access = "admin"
+	// allocation: the task's own processes, about the allocation in the path.
+	allocation access = "allocation"
+	// either: a user or a task.
+	either access = "any"
+)
+
+// The size limits of bodies. Contexts have up to 96 MB, a third more in base64.
+const (
+	small = 1 << 20
+	// logsLimit holds 1,000 long lines, which is what a shipper sends at once.
+	logsLimit = 16 << 20
+	large     = 160 << 20
+)
+
+// route is one call of the API.
+type route struct {
+	method string
+	// path is below /api/v1/.
+	path   string
+	access access
+	// limit bounds the body; 0 is small.
+	limit int64
+	endpoint
+}
+
+// endpoint is a handler with what can be said about it.
+type endpoint struct {
+	// in and out are the messages; in is nil when there is no body.
+	in, out protoreflect.MessageDescriptor
+	// streams says that out is a line, and that there may be many.
+	streams bool
+	serve   func(s *Server, c *call) error
+}
+
+const prefix = "/api/v1/"
+
+// front is everything on the port.
+func (s *Server) front() http.Handler {
+	mux := http.NewServeMux()
+	for _, r := range s.routes() {
+		mux.Handle(r.method+" "+prefix+r.path, s.guarded(r))
+	}
+	mux.HandleFunc(prefix, s.notBuilt)
+	mux.HandleFunc("GET /info", s.info)
+	for _, path := range []string{"GET /health", "GET /healthz"} {
+		mux.HandleFunc(path, s.health)
+	}
+	for _, path := range []string{"GET /metrics", "GET /debug/prom/metrics"} {
+		mux.Handle(path, s.meter.page(s.cfg.Metrics))
+	}
+	mux.HandleFunc("POST /task-logs", func(w http.ResponseWriter, r *http.Request) {
+		plainError(w, http.StatusNotImplemented, "unmanaged tasks are not built yet; tasks ship their logs to /api/v1/task/logs")
+	})
+	if s.cfg.Agents != nil {
+		mux.Handle("/agents", s.cfg.Agents)
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		plainError(w, http.StatusNotFound, "there is nothing at "+r.URL.Path)
+	})
+	return s.meter.count(tolerant(mux))
+}
+
+// tolerant takes trailing slashes off API paths: some clients write them.
+func tolerant(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, prefix) && strings.HasSuffix(r.URL.Path, "/") && r.URL.Path != prefix {
+			u := *r.URL
+			u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
+			clone := *r
+			clone.URL = &u
+			next.ServeHTTP(w, &clone)
+			r.Pattern = clone.Pattern
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// guarded lets through who may call, and bounds what they may send.
+func (s *Server) guarded(r route) http.Handler {
+	limit := r.limit
+	if limit == 0 {
+		limit = small
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		c := &call{Request: req, w: w, limit: limit}
+		err := s.allow(c, r.access)
+		if err == nil {
+			err = r.serve(s, c)
+		}
+		if err != nil {
+			s.refuse(c, err, r.streams)
+		}
+	})
+}
+
+func (s *Server) notBuilt(w http.ResponseWriter, r *http.Request) {
+	c := &call{Request: r, w: w}
+	s.refuse(c, status.New(status.Unimplemented, "%s %s is not built in this version of det-deploy", r.Method, r.URL.Path), false)
+}

@@ -1,0 +1,143 @@
+// Package server is the master's front door: one port for the API that the det
+// client speaks, for agents, and for whoever watches the master.
+//
+// Every call is a row of the route table. The handlers behind it are thin: they
+// read the request, ask an interface of this package, and write the answer.
+//
+//	request ─▶ mux ─▶ row: access, size limit ─▶ adapter: JSON ⇄ message ─▶ handler ─▶ Tasks, Logs, Accounts, ...
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Version is the release whose API this is. Clients compare it with their own.
+const Version = "0.38.1"
+
+// Identity is what a cluster says about itself to anybody.
+type Identity struct {
+	ClusterID   string
+	ClusterName string
+	// MasterID names this process; it changes with every start.
+	MasterID string
+	// Version is our own version, beside the one of the API.
+	Version string
+}
+
+// Config is what a server needs. Accounts is required; calls whose collaborator is
+// nil are answered as not built.
+type Config struct {
+	Identity Identity
+	Accounts Accounts
+	Tasks    Tasks
+	Logs     TaskLogs
+	Queue    Queue
+	Machines Machines
+	// MasterLog holds the master's own log; nil has none.
+	MasterLog *Ring
+	// Settings is the master's configuration as administrators may see it.
+	Settings func() map[string]any
+	// StrictQueue lets only administrators change the queue.
+	StrictQueue bool
+	// FeatureSwitches are shown to clients.
+	FeatureSwitches []string
+	// Health says why the master cannot work; nil when it can.
+	Health func(context.Context) error
+	// Agents serves the agents' websocket at /agents.
+	Agents http.Handler
+	// Metrics is where the server counts, and what /metrics shows; nil makes one.
+	Metrics *prometheus.Registry
+	// Certificate, when not nil, makes the server speak TLS.
+	Certificate CertificateSource
+	// Log may be nil.
+	Log *slog.Logger
+}
+
+// Server answers requests. Its zero value is not useful.
+type Server struct {
+	cfg     Config
+	handler http.Handler
+	meter   *meter
+	// stopping ends the streams and the long polls, which would otherwise hold
+	// up a graceful stop for ever.
+	stopping chan struct{}
+}
+
+// New builds a server. It serves nothing before Run.
+func New(cfg Config) (*Server, error) {
+	if cfg.Accounts == nil {
+		return nil, errors.New("build the server: Accounts is required")
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = prometheus.NewRegistry()
+	}
+	s := &Server{cfg: cfg, stopping: make(chan struct{})}
+	var err error
+	if s.meter, err = newMeter(cfg.Metrics); err != nil {
+		return nil, err
+	}
+	s.handler = s.front()
+	return s, nil
+}
+
+// Handler is the server without a port, for tests.
+func (s *Server) Handler() http.Handler { return s.handler }
+
+const (
+	// headerTime is for clients that connect and say nothing.
+	headerTime = 10 * time.Second
+	// idleTime is longer than the pause between two polls of any client.
+	idleTime = 2 * time.Minute
+	// stopTime is what requests in flight get when the master stops.
+	stopTime = 10 * time.Second
+	// headerLimit is generous for cookies and tokens, and mean for everything else.
+	headerLimit = 64 << 10
+)
+
+// Run serves on l until ctx ends, then lets the requests in flight finish.
+func (s *Server) Run(ctx context.Context, l net.Listener) error {
+	hs := &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: headerTime, // bodies and answers have limits of their own, by route
+		IdleTimeout:       idleTime,
+		MaxHeaderBytes:    headerLimit,
+		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
+		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+	}
+	served := make(chan error, 1)
+	go func() {
+		if s.cfg.Certificate == nil {
+			served <- hs.Serve(l)
+			return
+		}
+		hs.TLSConfig = tlsConfig(s.cfg.Certificate)
+		served <- hs.ServeTLS(l, "", "")
+	}()
+	s.cfg.Log.Info("the master answers", "address", l.Addr().String(), "tls", s.cfg.Certificate != nil)
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	close(s.stopping)
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
+	defer cancel()
+	err := hs.Shutdown(grace)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = hs.Close()
+	}
+	if served := <-served; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}

@@ -1,0 +1,73 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// stream is a call that answers with lines until it ends.
+func stream[O any, Out message[O]](do func(ctx context.Context, s *Server, c *call, send func(Out) error) error) endpoint {
+	return endpoint{
+		out: Out(new(O)).ProtoReflect().Descriptor(), streams: true,
+		serve: func(s *Server, c *call) error {
+			ctx, cancel := s.patient(c)
+			defer cancel()
+			l := &lines{w: c.w, rc: http.NewResponseController(c.w)}
+			err := do(ctx, s, c, func(m Out) error { return l.send(m) })
+			switch {
+			case ctx.Err() != nil: // the client has left, or we are going to
+				l.start()
+				return nil
+			case err != nil && !l.started:
+				return err
+			case err != nil:
+				s.note(c, err)
+				_ = l.write(streamError(err)) // a client that has left is told nothing
+			}
+			l.start()
+			return nil
+		},
+	}
+}
+
+// lines writes one object a line and flushes each: without that clients wait for a
+// megabyte. There are no empty lines, because clients parse every one.
+type lines struct {
+	w       http.ResponseWriter
+	rc      *http.ResponseController
+	started bool
+	b       []byte
+}
+
+func (l *lines) start() {
+	if l.started {
+		return
+	}
+	l.started = true
+	l.w.Header().Set("Content-Type", "application/json")
+	l.w.Header().Set("X-Content-Type-Options", "nosniff")
+	l.w.WriteHeader(http.StatusOK)
+	_ = l.rc.Flush() // a client that has left ends the context
+}
+
+func (l *lines) send(m proto.Message) error {
+	b := append(l.b[:0], `{"result":`...)
+	b, err := writing.MarshalAppend(b, m)
+	if err != nil {
+		return err
+	}
+	l.b = append(b, '}')
+	return l.write(l.b)
+}
+
+func (l *lines) write(line []byte) error {
+	l.start()
+	_ = l.rc.SetWriteDeadline(time.Now().Add(writeTime)) // recorders in tests have none
+	if _, err := l.w.Write(append(line, '\n')); err != nil {
+		return err
+	}
+	return l.rc.Flush()
+}

@@ -1,0 +1,81 @@
+package server
+
+import (
+	"context"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// shipLogs takes lines of one task, from the task itself or from its owner.
+func (s *Server) shipLogs(c *call, in *apiv1.PostTaskLogsRequest) (*apiv1.PostTaskLogsResponse, error) {
+	lines := in.GetLogs()
+	if len(lines) == 0 {
+		return nil, status.New(status.InvalidArgument, "logs: must not be empty")
+	}
+	task := lines[0].GetTaskId()
+	for _, l := range lines {
+		switch {
+		case l.Id != nil:
+			return nil, status.New(status.InvalidArgument, "logs: id must not be set; the master numbers lines itself")
+		case l.GetTaskId() == "" || l.GetTaskId() != task:
+			return nil, status.New(status.InvalidArgument, "logs: all lines must be of one task ('%s', '%s')", task, l.GetTaskId())
+		}
+	}
+	if err := s.ownTask(c, task); err != nil {
+		return nil, err
+	}
+	return &apiv1.PostTaskLogsResponse{}, s.cfg.Logs.ShipTaskLogs(c.Context(), task, lines)
+}
+
+func (c *call) logQuery() LogQuery {
+	q := LogQuery{
+		Task: c.PathValue("task"), Limit: c.number("limit"), Descending: c.descending(), Follow: c.is("follow"),
+		AllocationIDs: c.all("allocationIds"), AgentIDs: c.all("agentIds"), ContainerIDs: c.all("containerIds"),
+		RankIDs: c.numbers("rankIds"), Sources: c.all("sources"), Stdtypes: c.all("stdtypes"),
+		Search: c.text("searchText"), Regex: c.is("enableRegex"),
+		Before: c.time("timestampBefore"), After: c.time("timestampAfter"),
+	}
+	for _, name := range c.all("levels") {
+		level, found := apiv1.LogLevel_value[name]
+		if !found {
+			c.wrong("levels", "names like LOG_LEVEL_INFO")
+		}
+		q.Levels = append(q.Levels, apiv1.LogLevel(level))
+	}
+	if q.Limit < 0 {
+		c.wrong("limit", "0 or more")
+	}
+	return q
+}
+
+func taskLogs(ctx context.Context, s *Server, c *call, send func(*apiv1.TaskLogsResponse) error) error {
+	q := c.logQuery()
+	if c.bad != nil {
+		return c.bad
+	}
+	if q.Follow && (q.Limit > 0 || q.Descending) {
+		return status.New(status.InvalidArgument, "follow excludes limit and ORDER_BY_DESC: what is followed has no end yet")
+	}
+	if _, _, err := s.cfg.Tasks.Task(ctx, q.Task); err != nil {
+		return err
+	}
+	return s.cfg.Logs.TaskLogs(ctx, q, send)
+}
+
+func taskLogFields(ctx context.Context, s *Server, c *call, send func(*apiv1.TaskLogsFieldsResponse) error) error {
+	if c.is("follow") {
+		return status.New(status.Unimplemented, "following the fields of a log is not built; ask again without follow")
+	}
+	if c.bad != nil {
+		return c.bad
+	}
+	if _, _, err := s.cfg.Tasks.Task(ctx, c.PathValue("task")); err != nil {
+		return err
+	}
+	fields, err := s.cfg.Logs.TaskLogFields(ctx, c.PathValue("task"))
+	if err != nil {
+		return err
+	}
+	return send(fields)
+}

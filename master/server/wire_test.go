@@ -1,0 +1,275 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// Each row is one rule of the wire, asked of the server as the det client asks.
+func TestWireRules(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	admin, user, task := w.admin, w.user, w.task
+	launch := func(extra string) string { return `{"config":{"entrypoint":["ls"]},` + extra + `}` }
+	tests := []struct {
+		name              string
+		method, path, who string
+		body              string
+		code              int
+		want              string // a part of the body
+	}{
+		{"info needs nobody", "GET", "/info", "", "", 200, `"version":"0.38.1"`},
+		{"info names our version too", "GET", "/info", "", "", 200, `"det_deploy_version":"1.2.3"`},
+		{"health", "GET", "/health", "", "", 200, `{"status":"up"}`},
+		{"healthz", "GET", "/healthz", "", "", 200, `{"status":"up"}`},
+		{"master needs nobody", "GET", "/api/v1/master", "", "", 200, `"clusterName":"lab"`},
+		{"unset messages are null", "GET", "/api/v1/master", "", "", 200, `"clusterMessage":null`},
+		{"empty lists are lists", "GET", "/api/v1/master", "", "", 200, `"ssoProviders":[]`},
+		{"false is written", "GET", "/api/v1/master", "", "", 200, `"rbacEnabled":false`},
+		{"telemetry is off", "GET", "/api/v1/master/telemetry", "", "", 200, `"enabled":false`},
+		{"a trailing slash is tolerated", "GET", "/api/v1/me/", user, "", 200, `"username":"determined"`},
+		{"what is not built says so", "POST", "/api/v1/experiments", user, "{}", 501, `{"error":{"code":12,"reason":"Unimplemented","error":"POST /api/v1/experiments is not built`},
+		{"a wrong method is not built", "DELETE", "/api/v1/me", user, "", 501, `"code":12`},
+		{"nothing is elsewhere", "GET", "/nowhere", "", "", 404, `{"message":"there is nothing at /nowhere"}`},
+		{"unmanaged logs are not built", "POST", "/task-logs", "", "[]", 501, `{"message":`},
+		{"a token is needed", "GET", "/api/v1/me", "", "", 401, `{"error":{"code":16,"reason":"Unauthenticated"`},
+		{"a wrong token is refused", "GET", "/api/v1/me", "dduser1_WRONG", "", 401, `"code":16`},
+		{"a task is its owner", "GET", "/api/v1/me", task, "", 200, `"username":"determined"`},
+		{"a task may not do what users do", "GET", "/api/v1/users", task, "", 401, `"code":16`},
+		{"a user is no task", "POST", "/api/v1/allocations/t1.1/ready", user, "", 401, `"code":16`},
+		{"a task may not speak for another", "POST", "/api/v1/allocations/t2.1/ready", task, "", 403, `"code":7`},
+		{"a task speaks for itself", "POST", "/api/v1/allocations/t1.1/ready", task, "", 200, `{}`},
+		{"null is unset", "POST", "/api/v1/auth/login", "", `{"username":"admin","password":null}`, 401, "invalid credentials"},
+		{"login", "POST", "/api/v1/auth/login", "", `{"username":"admin","password":"Initial-1234"}`, 200, `"token":"dduser1_`},
+		{"an empty body is an empty message", "POST", "/api/v1/agents/a/disable", admin, "", 200, `"draining":false`},
+		{"drain", "POST", "/api/v1/agents/a/disable", admin, `{"drain":true}`, 200, `"draining":true`},
+		{"only administrators switch agents off", "POST", "/api/v1/agents/a/disable", user, "", 403, `"code":7`},
+		{"a missing agent is named", "POST", "/api/v1/agents/x/enable", admin, "", 404, `"error":"agent 'x' not found"`},
+		{"path parameters are decoded", "GET", "/api/v1/agents/b%2Fc", user, "", 200, `"id":"b/c"`},
+		{"slots by number", "POST", "/api/v1/agents/a/slots/7/disable", admin, "", 200, `"id":"7"`},
+		{"slots by key", "POST", "/api/v1/agents/a/slots/007/enable", admin, "", 200, `"id":"7"`},
+		{"a missing slot is named", "POST", "/api/v1/agents/a/slots/8/enable", admin, "", 404, `slot '8' not found`},
+		{"agents without their slots", "GET", "/api/v1/agents?excludeSlots=true", user, "", 200, `"slots":{}`},
+		{"not JSON", "POST", "/api/v1/commands", user, "{", 400, `"code":3`},
+		{"not an object", "POST", "/api/v1/commands", user, "[]", 400, `"code":3`},
+		{"launch", "POST", "/api/v1/commands", user, launch(`"workspaceId":1`), 200, `"entrypoint":["ls"]`},
+		{"both spellings, unknown fields, numbers as text", "POST", "/api/v1/commands", user, launch(`"template_name":null,"workspace_id":"1","nonsense":[1],"files":[{"path":"a","mtime":"12","content":"AQI=","mode":420}]`), 200, `"username":"determined"`},
+		{"an unknown workspace", "POST", "/api/v1/commands", user, launch(`"workspaceId":7`), 404, `workspace '7' not found`},
+		{"a missing command", "GET", "/api/v1/commands/x", user, "", 404, `{"error":{"code":5,"reason":"NotFound","error":"command 'x' not found"}}`},
+		{"commands of a user", "GET", "/api/v1/commands?users=admin", user, "", 200, `"total":1`},
+		{"commands of no workspace", "GET", "/api/v1/commands?workspaceId=9", user, "", 200, `{"commands":[],"pagination":{"offset":0,"limit":0,"startIndex":0,"endIndex":0,"total":0}}`},
+		{"a priority out of range", "POST", "/api/v1/commands/t1/set_priority", user, `{"priority":100}`, 400, "between 1 and 99"},
+		{"a page", "GET", "/api/v1/users?offset=1&limit=1", user, "", 200, `"pagination":{"offset":1,"limit":1,"startIndex":1,"endIndex":2,"total":2}`},
+		{"a page from the end", "GET", "/api/v1/users?offset=-1", user, "", 200, `"startIndex":1,"endIndex":2,"total":2`},
+		{"a page behind the end", "GET", "/api/v1/users?offset=9", user, "", 200, `"startIndex":2,"endIndex":2,"total":2`},
+		{"a limit below zero", "GET", "/api/v1/users?limit=-1", user, "", 400, "limit: must be 0 or more"},
+		{"an offset that is no number", "GET", "/api/v1/users?offset=x", user, "", 400, "offset: must be a whole number"},
+		{"order", "GET", "/api/v1/users?sort_by=SORT_BY_USER_NAME&orderBy=ORDER_BY_DESC&limit=1", user, "", 200, `"username":"determined"`},
+		{"an unknown order", "GET", "/api/v1/users?sortBy=SORT_BY_LUCK", user, "", 400, "sortBy: must be one of SORT_BY_ACTIVE"},
+		{"active users", "GET", "/api/v1/users?active=false", user, "", 200, `"users":[]`},
+		{"a user by name", "GET", "/api/v1/users/ADMIN/by-username", user, "", 200, `"id":1`},
+		{"a user by id", "GET", "/api/v1/users/2", user, "", 200, `"lastAuthAt":"20`},
+		{"a user with an odd id", "GET", "/api/v1/users/x", user, "", 404, "user 'x' not found"},
+		{"others create no users", "POST", "/api/v1/users", user, `{"user":{"username":"x"}}`, 403, `"code":7`},
+		{"a weak password", "POST", "/api/v1/users", admin, `{"user":{"username":"x"},"password":"x"}`, 400, "8 characters"},
+		{"the master's configuration", "GET", "/api/v1/master/config", admin, "", 200, `"type":"agent"`},
+		{"is not for everybody", "GET", "/api/v1/master/config", user, "", 403, `"code":7`},
+		{"pools", "GET", "/api/v1/resource-pools", user, "", 200, `"schedulerType":"SCHEDULER_TYPE_PRIORITY"`},
+		{"jobs", "GET", "/api/v1/job-queues-v2?limit=100&offset=0&orderBy=ORDER_BY_ASC", user, "", 200, `"limited":null`},
+		{"jobs of an unknown pool", "GET", "/api/v1/job-queues-v2?resourcePool=x", user, "", 404, "resource pool 'x' not found"},
+		{"queue stats", "GET", "/api/v1/job-queues/stats", user, "", 200, `"queuedCount":0`},
+		{"a job is changed", "POST", "/api/v1/job-queues", user, `{"updates":[{"jobId":"j1","priority":5}]}`, 200, `{}`},
+		{"a missing job", "POST", "/api/v1/job-queues", user, `{"updates":[{"jobId":"x","weight":2}]}`, 404, "job 'x' not found"},
+		{"a change of nothing", "POST", "/api/v1/job-queues", user, `{"updates":[{"jobId":"j1"}]}`, 400, "must be set"},
+		{"tasks", "GET", "/api/v1/tasks", user, "", 200, `"allocationIdToSummary":{"t1.1":{`},
+		{"a running task has no end", "GET", "/api/v1/tasks/t1", user, "", 200, `"endTime":null`},
+		{"its files, for itself", "GET", "/api/v1/tasks/t1/context_directory", task, "", 200, `"b64Tgz":"AQID"`},
+		{"not those of another", "GET", "/api/v1/tasks/t2/context_directory", task, "", 403, `"code":7`},
+		{"not those of another user", "GET", "/api/v1/tasks/t2/context_directory", user, "", 403, `"code":7`},
+		{"lines", "POST", "/api/v1/task/logs", task, `{"logs":[{"task_id":"t1","level":"ERROR","log":"x\n","timestamp":"2026-01-02T03:04:05.678901Z"}]}`, 200, `{}`},
+		{"no lines", "POST", "/api/v1/task/logs", task, `{"logs":[]}`, 400, "must not be empty"},
+		{"lines with an id", "POST", "/api/v1/task/logs", task, `{"logs":[{"id":1,"taskId":"t1"}]}`, 400, "id must not be set"},
+		{"lines of two tasks", "POST", "/api/v1/task/logs", task, `{"logs":[{"taskId":"t1"},{"taskId":"t2"}]}`, 400, "one task"},
+		{"lines of another task", "POST", "/api/v1/task/logs", task, `{"logs":[{"taskId":"t2"}]}`, 403, `"code":7`},
+		{"what a task wrote", "GET", "/api/v1/tasks/t1/logs", user, "", 200, "{\"result\":{\"id\":\"0\",\"timestamp\":null,\"message\":\"line\\n\""},
+		{"follow with a limit", "GET", "/api/v1/tasks/t1/logs?follow=true&limit=1", user, "", 400, `{"error":{"grpc_code":3,"http_code":400,"message":"follow excludes limit`},
+		{"what a missing task wrote", "GET", "/api/v1/tasks/x/logs", user, "", 404, `{"error":{"grpc_code":5,"http_code":404,"message":"task 'x' not found","http_status":"Not Found"}}`},
+		{"a level that is none", "GET", "/api/v1/tasks/t1/logs?levels=LOUD", user, "", 400, "levels: must be"},
+		{"log fields", "GET", "/api/v1/tasks/t1/logs/fields", user, "", 200, `{"result":{"agentIds":["a"]`},
+		{"the only workspace", "GET", "/api/v1/workspaces?nameCaseSensitive=Uncategorized", user, "", 200, `"id":1`},
+		{"no other workspace", "GET", "/api/v1/workspaces?nameCaseSensitive=x", user, "", 200, `"workspaces":[]`},
+		{"workspace 1", "GET", "/api/v1/workspaces/1", user, "", 200, `"name":"Uncategorized"`},
+		{"workspace 2", "GET", "/api/v1/workspaces/2", user, "", 404, "workspace '2' not found"},
+		{"a signal at once", "GET", "/api/v1/allocations/t1.1/signals/preemption?timeout_seconds=0", task, "", 200, `{"preempt":false}`},
+		{"its acknowledgement", "POST", "/api/v1/allocations/t1.1/signals/ack_preemption", task, "", 200, `{}`},
+		{"accelerators", "POST", "/api/v1/allocations/t1.1/acceleratorData", task, `{"acceleratorData":{"containerId":"c"}}`, 200, `{}`},
+		{"metrics", "GET", "/metrics", "", "", 200, "det_deploy_http_request_seconds_bucket"},
+		{"metrics where they used to be", "GET", "/debug/prom/metrics", "", "", 200, "go_goroutines"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			rec := w.ask(t, tt.method, tt.path, tt.who, tt.body)
+			if rec.Code != tt.code || !strings.Contains(squeeze(rec.Body.String()), tt.want) {
+				t.Errorf("got %d %s\nwant %d with %s", rec.Code, rec.Body, tt.code, tt.want)
+			}
+			if strings.HasPrefix(tt.path, "/api") && !strings.Contains(tt.path, "logs") && !json.Valid(rec.Body.Bytes()) {
+				t.Errorf("got no JSON: %s", rec.Body)
+			}
+		})
+	}
+}
+
+func TestErrorsTravelByKind(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		err  error
+		code int
+		want string
+	}{
+		{"what can never run", &rm.Unfulfillable{Pool: "p", Slots: 9, Reason: "it has 8"}, 400, "request unfulfillable"},
+		{"an unknown pool", fmt.Errorf("launch: %w", rm.ErrUnknownPool), 404, `"code":5`},
+		{"a bug", fmt.Errorf("index out of range"), 500, `"reason":"Internal"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.cluster.fail = tt.err
+			rec := w.ask(t, "POST", "/api/v1/commands", w.user, "{}")
+			if rec.Code != tt.code || !strings.Contains(rec.Body.String(), tt.want) {
+				t.Errorf("got %d %s, want %d with %s", rec.Code, rec.Body, tt.code, tt.want)
+			}
+		})
+	}
+}
+
+func TestCookies(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	rec := w.ask(t, "POST", "/api/v1/auth/login", "", `{"username":"admin","password":"Initial-1234"}`)
+	cookie := rec.Result().Cookies()[0]
+	if cookie.Name != "auth" || cookie.Path != "/" || !cookie.HttpOnly {
+		t.Errorf("got %v, want the cookie auth for /", cookie)
+	}
+	ask := func(method, path, site string) int {
+		r := httptest.NewRequestWithContext(t.Context(), method, path, nil)
+		r.AddCookie(cookie)
+		r.Header.Set("Sec-Fetch-Site", site)
+		rec := httptest.NewRecorder()
+		w.Handler().ServeHTTP(rec, r)
+		return rec.Code
+	}
+	if got := ask("GET", "/api/v1/me", "none"); got != http.StatusOK {
+		t.Errorf("reading with the cookie: got %d, want 200", got)
+	}
+	if got := ask("POST", "/api/v1/agents/a/disable", "cross-site"); got != http.StatusForbidden {
+		t.Errorf("a form of another site: got %d, want 403", got)
+	}
+	if got := ask("POST", "/api/v1/auth/logout", "same-origin"); got != http.StatusOK {
+		t.Errorf("logging out: got %d, want 200", got)
+	}
+	if got := ask("GET", "/api/v1/me", "none"); got != http.StatusUnauthorized {
+		t.Errorf("after logging out: got %d, want 401", got)
+	}
+}
+
+func TestOversizedBodies(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	big := func(n int) string { return `{"data":"` + strings.Repeat("A", n) + `"}` }
+	if rec := w.ask(t, "PATCH", "/api/v1/users/1", w.admin, big(small)); rec.Code != 413 || !strings.Contains(rec.Body.String(), "larger than 1048576 bytes") {
+		t.Errorf("got %d %s, want 413", rec.Code, rec.Body)
+	}
+	if testing.Short() {
+		t.Skip("128 MiB are not sent in short tests")
+	}
+	if rec := w.ask(t, "POST", "/api/v1/commands", w.user, big(128<<20)); rec.Code != 200 {
+		t.Errorf("128 MiB: got %d %.200s, want 200", rec.Code, rec.Body)
+	}
+	if rec := w.ask(t, "POST", "/api/v1/commands", w.user, big(large)); rec.Code != 413 {
+		t.Errorf("above the limit: got %d, want 413", rec.Code)
+	}
+}
+
+func TestMasterLogs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	log := slog.New(w.ring).With("pool", "gpu")
+	for i := range 5 {
+		log.WithGroup("g").Warn("something happened", "n", i)
+	}
+	tests := []struct {
+		query string
+		want  []string
+	}{
+		{"", []string{"something happened pool=gpu g.n=2", "g.n=3", "g.n=4"}},
+		{"?offset=-1", []string{"g.n=4"}},
+		{"?offset=-99", []string{"g.n=2", "g.n=3", "g.n=4"}},
+		{"?offset=3&limit=1", []string{`"id":3`}},
+		{"?offset=99", nil},
+	}
+	for _, tt := range tests {
+		rec := w.ask(t, "GET", "/api/v1/master/logs"+tt.query, w.admin, "")
+		got := strings.FieldsFunc(rec.Body.String(), func(r rune) bool { return r == '\n' })
+		if rec.Code != 200 || len(got) != len(tt.want) {
+			t.Fatalf("%s: got %d %q, want %d lines", tt.query, rec.Code, got, len(tt.want))
+		}
+		for i := range got {
+			if !strings.Contains(squeeze(got[i]), tt.want[i]) || !strings.Contains(got[i], "LOG_LEVEL_WARNING") {
+				t.Errorf("%s: got %q, want %q", tt.query, got[i], tt.want[i])
+			}
+		}
+	}
+}
+
+func FuzzBodies(f *testing.F) {
+	w := newWorld(f)
+	for _, seed := range []string{"", "{}", "null", `{"config":null}`, `{"updates":[{}]}`, `{"logs":[{"taskId":"t1"}]}`, "\xff", `{"user":{"username":"\u0000"}}`} {
+		f.Add(seed)
+	}
+	calls := []struct{ path, who string }{
+		{"/api/v1/commands", w.user},
+		{"/api/v1/job-queues", w.user},
+		{"/api/v1/task/logs", w.task},
+		{"/api/v1/agents/a/disable", w.admin},
+		{"/api/v1/allocations/t1.1/acceleratorData", w.task},
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		for _, c := range calls {
+			rec := w.ask(t, "POST", c.path, c.who, body)
+			if rec.Code >= 500 || !json.Valid(rec.Body.Bytes()) {
+				t.Errorf("%s %q: got %d %s, want an answer or a refusal", c.path, body, rec.Code, rec.Body)
+			}
+		}
+	})
+}
+
+func BenchmarkAuthenticatedReads(b *testing.B) {
+	w := newWorld(b)
+	hs := w.serve(b)
+	for _, path := range []string{"me", "agents"} {
+		b.Run(path, func(b *testing.B) {
+			client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}
+			defer client.CloseIdleConnections()
+			b.SetParallelism(4)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					if err := read(b, client, hs.URL+"/api/v1/"+path, w.user); err != nil {
+						b.Error(err)
+						return
+					}
+				}
+			})
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "reads/s")
+		})
+	}
+}

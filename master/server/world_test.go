@@ -1,0 +1,268 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/auth"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/store/storetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const password = "Initial-1234"
+
+var start = time.Date(2026, 11, 21, 5, 0, 0, 0, time.UTC)
+
+// world is a server with real accounts, and a cluster of two agents and one task
+// behind the interfaces that others implement.
+type world struct {
+	*Server
+	auth    *auth.Auth
+	cluster *cluster
+	ring    *Ring
+	admin   string
+	user    string
+	task    string // the token of allocation t1.1, owned by user
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	st := storetest.New(t)
+	a, err := auth.Open(t.Context(), auth.Config{Store: st, InitialPassword: password})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{auth: a, cluster: newCluster(), ring: NewRing(3, slog.DiscardHandler)}
+	w.Server, err = New(Config{
+		Identity: Identity{ClusterID: st.Meta().ClusterID, ClusterName: "lab", MasterID: "m1", Version: "1.2.3"},
+		Accounts: a, Tasks: w.cluster, Logs: w.cluster, Queue: w.cluster, Machines: w.cluster, MasterLog: w.ring,
+		Settings: func() map[string]any {
+			return map[string]any{"resource_manager": map[string]any{"type": "agent"}, "feature_switches": []string{}, "port": 8080}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.admin, w.user = w.login(t, "admin"), w.login(t, "determined")
+	own, _, err := a.TaskTokens(t.Context(), 2, "t1.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.task = string(own)
+	return w
+}
+
+func (w *world) login(t testing.TB, name string) string {
+	t.Helper()
+	text, _, err := w.auth.Login(t.Context(), &apiv1.LoginRequest{Username: name, Password: password}, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// ask sends a request as the det client does: without a Content-Type.
+func (w *world) ask(t testing.TB, method, path, token, body string) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+	if strings.HasPrefix(token, "ddtask") {
+		r.Header.Set("Grpc-Metadata-x-allocation-token", "Bearer "+token)
+	} else if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	rec := httptest.NewRecorder()
+	w.Handler().ServeHTTP(rec, r)
+	return rec
+}
+
+// serve runs the server on a port of its own until the test ends.
+func (w *world) serve(t testing.TB) *httptest.Server {
+	t.Helper()
+	hs := httptest.NewServer(w.Handler())
+	t.Cleanup(hs.Close)
+	return hs
+}
+
+func squeeze(s string) string {
+	return strings.NewReplacer(`": `, `":`, `, "`, `,"`).Replace(strings.TrimSpace(s))
+}
+
+// cluster stands for the packages that run tasks.
+type cluster struct {
+	mu       sync.Mutex
+	shipped  []*apiv1.TaskLog
+	launched []*apiv1.LaunchCommandRequest
+	changes  []rm.Change
+	preempt  chan struct{}
+	fail     error
+	follow   chan string
+}
+
+func newCluster() *cluster {
+	return &cluster{preempt: make(chan struct{}), follow: make(chan string)}
+}
+
+func (c *cluster) Launch(_ context.Context, by *apiv1.User, r *apiv1.LaunchCommandRequest) (*apiv1.LaunchCommandResponse, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fail != nil {
+		return nil, c.fail
+	}
+	c.launched = append(c.launched, r)
+	return &apiv1.LaunchCommandResponse{Command: &apiv1.Command{Id: "new", Username: by.GetUsername()}, Config: r.GetConfig()}, nil
+}
+
+func (c *cluster) Commands() []*apiv1.Command {
+	return []*apiv1.Command{
+		{Id: "t1", Username: "determined", UserId: 2, WorkspaceId: 1, StartTime: timestamppb.New(start)},
+		{Id: "t2", Username: "admin", UserId: 1, WorkspaceId: 1, StartTime: timestamppb.New(start.Add(time.Second))},
+	}
+}
+
+func (c *cluster) Command(id string) (*apiv1.Command, *structpb.Struct, error) {
+	for _, m := range c.Commands() {
+		if m.GetId() == id {
+			return m, &structpb.Struct{}, nil
+		}
+	}
+	return nil, nil, status.Missing("command", id)
+}
+
+func (c *cluster) KillCommand(_ context.Context, _ *apiv1.User, id string) (*apiv1.Command, error) {
+	m, _, err := c.Command(id)
+	return m, err
+}
+
+func (c *cluster) SetCommandPriority(_ context.Context, _ *apiv1.User, id string, _ int) (*apiv1.Command, error) {
+	m, _, err := c.Command(id)
+	return m, err
+}
+
+func (c *cluster) Summaries() map[string]*apiv1.AllocationSummary {
+	return map[string]*apiv1.AllocationSummary{"t1.1": {TaskId: "t1", AllocationId: "t1.1"}}
+}
+
+func (c *cluster) Task(_ context.Context, id string) (*apiv1.Task, string, error) {
+	if _, _, err := c.Command(id); err != nil {
+		return nil, "", status.Missing("task", id)
+	}
+	return &apiv1.Task{TaskId: id, StartTime: timestamppb.New(start)}, "", nil
+}
+
+func (c *cluster) TaskContext(context.Context, string) ([]byte, error) { return []byte{1, 2, 3}, nil }
+
+func (c *cluster) TaskOwner(_ context.Context, id string) (int32, error) {
+	m, _, err := c.Command(id)
+	return m.GetUserId(), err
+}
+
+func (c *cluster) SetReady(context.Context, string) error   { return nil }
+func (c *cluster) SetWaiting(context.Context, string) error { return nil }
+
+func (c *cluster) AwaitPreemption(ctx context.Context, _ string) (bool, error) {
+	select {
+	case <-c.preempt:
+		return true, nil
+	default:
+	}
+	select {
+	case <-c.preempt:
+		return true, nil
+	case <-ctx.Done():
+		return false, nil
+	}
+}
+
+func (c *cluster) AckPreemption(context.Context, string) error { return nil }
+
+func (c *cluster) SetAccelerators(context.Context, string, *apiv1.AcceleratorData) error { return nil }
+
+func (c *cluster) ShipTaskLogs(_ context.Context, _ string, lines []*apiv1.TaskLog) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shipped = append(c.shipped, lines...)
+	return nil
+}
+
+func (c *cluster) TaskLogs(ctx context.Context, q LogQuery, send func(*apiv1.TaskLogsResponse) error) error {
+	for i := range 2 {
+		if err := send(&apiv1.TaskLogsResponse{Id: fmt.Sprint(i), TaskId: q.Task, Message: "line\n", Log: "line\n"}); err != nil {
+			return err
+		}
+	}
+	for q.Follow {
+		select {
+		case line, open := <-c.follow:
+			if !open {
+				return status.New(status.Internal, "the disk is on fire")
+			}
+			if err := send(&apiv1.TaskLogsResponse{Message: line}); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (c *cluster) TaskLogFields(context.Context, string) (*apiv1.TaskLogsFieldsResponse, error) {
+	return &apiv1.TaskLogsFieldsResponse{AgentIds: []string{"a"}}, nil
+}
+
+func (c *cluster) Change(_ context.Context, id rm.JobID, ch rm.Change) error {
+	if id != "j1" {
+		return rm.ErrUnknownJob
+	}
+	c.changes = append(c.changes, ch)
+	return nil
+}
+
+func (c *cluster) Queue(string) []*apiv1.Job {
+	return []*apiv1.Job{{JobId: "j1", Summary: &apiv1.JobSummary{State: apiv1.Job_STATE_QUEUED}}}
+}
+
+func (c *cluster) Pools() []*apiv1.ResourcePool {
+	return []*apiv1.ResourcePool{{Name: "default", DefaultComputePool: true, SchedulerType: apiv1.SchedulerType_SCHEDULER_TYPE_PRIORITY}}
+}
+
+func (c *cluster) Agents() []*apiv1.Agent {
+	slots := map[string]*apiv1.Slot{}
+	for i := range 8 {
+		slots[fmt.Sprintf("%03d", i)] = &apiv1.Slot{Id: fmt.Sprint(i), Enabled: true, Device: &apiv1.Device{Id: int32(i), Type: apiv1.Device_TYPE_CUDA}}
+	}
+	return []*apiv1.Agent{
+		{Id: "a", RegisteredTime: timestamppb.New(start), Slots: slots, Enabled: true, SlotStats: &apiv1.SlotStats{}},
+		{Id: "b/c", RegisteredTime: timestamppb.New(start), SlotStats: &apiv1.SlotStats{}},
+	}
+}
+
+func (c *cluster) SetAgent(_ context.Context, id rm.AgentID, to rm.Switch) (*apiv1.Agent, error) {
+	return &apiv1.Agent{Id: string(id), Enabled: to == rm.Enable, Draining: to == rm.Drain}, nil
+}
+
+func (c *cluster) SetSlot(_ context.Context, _ rm.AgentID, n int, to rm.Switch) (*apiv1.Slot, error) {
+	return &apiv1.Slot{Id: fmt.Sprint(n), Enabled: to == rm.Enable, Draining: to == rm.Drain}, nil
+}
+
+var (
+	_ Tasks    = (*cluster)(nil)
+	_ TaskLogs = (*cluster)(nil)
+	_ Queue    = (*cluster)(nil)
+	_ Machines = (*cluster)(nil)
+	_ Accounts = (*auth.Auth)(nil)
+)

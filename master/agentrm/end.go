@@ -187,6 +187,7 @@ func (r *RM) forget(a *allocation) {
 		r.cfg.Log.Error("end allocation", "allocation", a.Allocation, "err", err)
 	}
 	delete(r.allocations, a.Allocation)
+	r.past.add(a.Allocation)
 	for _, c := range a.containers {
 		delete(r.containers, c.id)
 	}

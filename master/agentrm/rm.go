@@ -38,6 +38,7 @@ type RM struct {
 	allocations map[rm.AllocationID]*allocation
 	containers  map[rm.ContainerID]*container
 	jobs        map[rm.JobID]*job
+	past        past
 }
 
 var (

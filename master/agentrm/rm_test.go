@@ -44,8 +44,11 @@ func TestATaskRunsFromSubmissionToEnd(t *testing.T) {
 	if _, known := c.Allocation("t.1"); known {
 		t.Error("the allocation is known after its end")
 	}
+	c.submit("t", 1) // by an owner who was about to when it heard of the end
 	c.submit("next", 2)
-	agent.started()
+	if s := agent.started(); s.GetAllocationId() != "next.1" {
+		t.Errorf("got %s started, want next.1: t.1 has ended", s.GetAllocationId())
+	}
 }
 
 func TestAGangHasOneContainerAnAgentWithRanks(t *testing.T) {

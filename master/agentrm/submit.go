@@ -87,11 +87,12 @@ func (r *RM) fits(p Pool, q rm.Request) error {
 	return u
 }
 
-// Submit implements rm.ResourceManager.
+// Submit implements rm.ResourceManager. Allocation ids are used once: one that
+// has just ended is not run again.
 func (r *RM) Submit(_ context.Context, q rm.Request) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.allocations[q.Allocation] != nil {
+	if r.allocations[q.Allocation] != nil || r.past.known[q.Allocation] {
 		return nil
 	}
 	if err := check(q); err != nil {

@@ -5,6 +5,14 @@ package cmd
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/agent"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/context"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/job"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/login"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/master"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/pool"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/task"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/user"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/version"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
@@ -17,17 +25,28 @@ func New(s *term.Streams) *cobra.Command {
 		Short: "Install, operate and run deep-learning clusters",
 		Long: `det-deploy installs a deep-learning cluster on AWS, GCP, Kubernetes or this
 machine, operates it, and is the cluster: its master and its agents.`,
-		Example: `  det-deploy local up
-  det-deploy login admin
+		Example: `  det-deploy login admin
   det-deploy task run --slots 1 -- python train.py`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	add(root, "use", "Using a cluster:",
+		login.New(s), login.NewLogout(s), context.New(s), task.New(s), job.New(s), pool.New(s), user.New(s))
+	add(root, "run", "Running a cluster:", master.New(s), agent.New(s))
 	root.AddCommand(version.New(s))
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
 	return finish(root)
+}
+
+// add puts nouns under a heading of the help page.
+func add(root *cobra.Command, id, title string, nouns ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: id, Title: title})
+	for _, c := range nouns {
+		c.GroupID = id
+	}
+	root.AddCommand(nouns...)
 }
 
 // finish gives every command what cobra lets each forget.

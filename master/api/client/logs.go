@@ -19,7 +19,7 @@ type LogQuery struct {
 	// with Follow.
 	Tail, Head int
 	// The filters: each leaves lines that match one of its values.
-	Agents, Containers, Ranks, Sources, Streams []string
+	Agents, Containers, Ranks, Sources, Stdtypes []string
 	// Since and Until leave lines of a time.
 	Since, Until time.Time
 }
@@ -67,7 +67,7 @@ func (c *Client) MasterLogs(ctx context.Context, follow bool, tail int) iter.Seq
 func (q LogQuery) values() url.Values {
 	v := url.Values{
 		"follow": {strconv.FormatBool(q.Follow)}, "agentIds": q.Agents, "containerIds": q.Containers,
-		"rankIds": q.Ranks, "sources": q.Sources, "stdtypes": q.Streams,
+		"rankIds": q.Ranks, "sources": q.Sources, "stdtypes": q.Stdtypes,
 	}
 	if q.Tail > 0 {
 		v.Set("limit", strconv.Itoa(q.Tail))

@@ -1,0 +1,105 @@
+// Package agent is the commands about the machines of a cluster, and the one
+// that makes this machine an agent.
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// New returns `det-deploy agent`.
+func New(s *term.Streams) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "agent",
+		Short:   "Look after the machines that run tasks",
+		Example: "  det-deploy agent list\n  det-deploy agent disable i-0abc --drain",
+	}
+	c.AddCommand(newList(s, runList), newEnable(s, runEnable), newDisable(s, runDisable))
+	return c
+}
+
+// which is the agents, or the one slot of one agent, that a command changes.
+type which struct {
+	IDs  []string
+	All  bool
+	Slot string
+}
+
+func (w *which) validate() error {
+	switch {
+	case w.All && len(w.IDs) > 0:
+		return usage.Errorf("--all and names of agents exclude each other")
+	case !w.All && len(w.IDs) == 0:
+		return usage.Errorf("AGENT is missing; --all stands for all of them")
+	case w.Slot != "" && len(w.IDs) != 1:
+		return usage.Errorf("--slot needs exactly one AGENT")
+	}
+	return nil
+}
+
+// each calls do for every agent meant, and goes on after one that fails.
+func (w *which) each(ctx context.Context, master *client.Client, do func(id string) error) error {
+	ids := w.IDs
+	if w.All {
+		agents, err := master.Agents(ctx)
+		if err != nil {
+			return err
+		}
+		for _, a := range agents {
+			ids = append(ids, a.GetId())
+		}
+	}
+	var errs []error
+	for _, id := range ids {
+		errs = append(errs, do(id))
+	}
+	return errors.Join(errs...)
+}
+
+// stateOf is an agent in one word.
+func stateOf(a *apiv1.Agent) string {
+	switch {
+	case a.GetDraining():
+		return "draining"
+	case !a.GetEnabled():
+		return "disabled"
+	default:
+		return "enabled"
+	}
+}
+
+// busy counts the slots that run something, of those that there are.
+func busy(a *apiv1.Agent) (used, all int) {
+	for _, s := range a.GetSlots() {
+		all++
+		if s.GetContainer() != nil {
+			used++
+		}
+	}
+	return used, all
+}
+
+// devices names the kinds of devices of an agent: "8 × NVIDIA A100".
+func devices(a *apiv1.Agent) string {
+	counts := map[string]int{}
+	for _, s := range a.GetSlots() {
+		d := s.GetDevice()
+		counts[cmp.Or(d.GetBrand(), strings.TrimPrefix(d.GetType().String(), "TYPE_"))]++
+	}
+	parts := make([]string, 0, len(counts))
+	for _, brand := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, times(counts[brand], brand))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,67 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+)
+
+type disableOptions struct {
+	*term.Streams
+	contexts.Target
+	which
+
+	Drain bool
+}
+
+func newDisable(s *term.Streams, run func(context.Context, *disableOptions) error) *cobra.Command {
+	o := &disableOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "disable [AGENT…]",
+		Short: "Keep tasks from starting on agents",
+		Long: `Keep tasks from starting on agents. Tasks that run there are killed, or, with
+--drain, go on to their end.`,
+		Example: "  det-deploy agent disable i-0abc --drain\n  det-deploy agent disable i-0abc --slot 3\n  det-deploy agent disable --all --drain",
+		RunE: func(c *cobra.Command, args []string) error {
+			o.IDs = args
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return run(c.Context(), o)
+		},
+	}
+	c.Flags().BoolVarP(&o.All, "all", "a", false, "all agents")
+	c.Flags().StringVar(&o.Slot, "slot", "", "only this slot of the agent")
+	c.Flags().BoolVar(&o.Drain, "drain", false, "let running tasks go on to their end")
+	o.AddFlag(c.Flags())
+	return c
+}
+
+func runDisable(ctx context.Context, o *disableOptions) error {
+	master, err := o.Dial(o.Streams)
+	if err != nil {
+		return err
+	}
+	defer master.Close()
+	state := "disabled"
+	if o.Drain {
+		state = "draining: what runs there goes on to its end"
+	}
+	return o.each(ctx, master, func(id string) error {
+		if o.Slot != "" {
+			if _, err := master.DisableSlot(ctx, id, o.Slot, o.Drain); err != nil {
+				return err
+			}
+			o.Notef("Slot %s of agent %s is %s.", o.Slot, id, state)
+			return nil
+		}
+		if _, err := master.DisableAgent(ctx, id, o.Drain); err != nil {
+			return err
+		}
+		o.Notef("Agent %s is %s.", id, state)
+		return nil
+	})
+}

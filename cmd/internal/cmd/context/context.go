@@ -1,0 +1,49 @@
+// Package context is the commands about the masters that a user knows, and
+// which of them commands talk to.
+package context
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+)
+
+// New returns `det-deploy context`.
+func New(s *term.Streams) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "context",
+		Short:   "Choose which cluster commands talk to",
+		Example: "  det-deploy context list\n  det-deploy context use lab",
+	}
+	c.AddCommand(newList(s, runList), newShow(s, runShow), newUse(s, runUse), newRemove(s, runRemove))
+	return c
+}
+
+// load reads the user's own contexts.
+func load(s *term.Streams) (contexts.File, *contexts.Book, error) {
+	f, err := contexts.Default(s.Getenv)
+	if err != nil {
+		return f, nil, err
+	}
+	b, err := f.Load()
+	return f, b, err
+}
+
+// missingError is a context that is not there.
+type missingError struct{ name string }
+
+func (e *missingError) Error() string { return fmt.Sprintf("there is no context %q", e.name) }
+func (e *missingError) Hint() string  { return "det-deploy context list" }
+
+// change edits the user's contexts.
+func change(ctx context.Context, s *term.Streams, edit func(*contexts.Book) error) error {
+	f, err := contexts.Default(s.Getenv)
+	if err != nil {
+		return err
+	}
+	return f.Change(ctx, edit)
+}

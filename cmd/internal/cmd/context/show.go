@@ -1,0 +1,61 @@
+package context
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+)
+
+type showOptions struct {
+	*term.Streams
+	contexts.Target
+
+	Output term.Format
+}
+
+func newShow(s *term.Streams, run func(context.Context, *showOptions) error) *cobra.Command {
+	o := &showOptions{Streams: s}
+	c := &cobra.Command{
+		Use:     "show",
+		Short:   "Show which master a command would talk to, and as whom",
+		Example: "  det-deploy context show\n  det-deploy context show --master lab --output json",
+		Args:    usage.Args(),
+		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+	}
+	o.AddFlag(c.Flags())
+	o.Output.AddFlag(c.Flags())
+	return c
+}
+
+func runShow(_ context.Context, o *showOptions) error {
+	c, _, err := o.Resolve(o.Streams)
+	if err != nil {
+		return err
+	}
+	if o.Output == term.JSON {
+		return o.PrintJSON(c)
+	}
+	session := "logged out"
+	if c.Token != "" {
+		session = "logged in as " + c.User
+	}
+	return o.PrintPairs(
+		[2]string{"Name", c.Name}, [2]string{"Master", c.Master}, [2]string{"Cluster", c.Cluster},
+		[2]string{"Session", session}, [2]string{"Certificate", trust(c)}, [2]string{"Name in it", c.ServerName},
+	)
+}
+
+func trust(c contexts.Context) string {
+	switch {
+	case c.Fingerprint != "":
+		return "pinned, SHA-256 " + c.Fingerprint
+	case c.CA != "":
+		return "signed by the authority in the context"
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,95 @@
+package job
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+type updateOptions struct {
+	*term.Streams
+	contexts.Target
+
+	ID       string
+	Priority int
+	Pool     string
+	AheadOf  string
+	BehindOf string
+
+	given func(flag string) bool
+}
+
+func newUpdate(s *term.Streams, run func(context.Context, *updateOptions) error) *cobra.Command {
+	o := &updateOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "update JOB",
+		Short: "Change a job's priority, pool or place in the queue",
+		Example: `  det-deploy job update 7c2e --priority 10
+  det-deploy job update 7c2e --ahead-of 91aa`,
+		Args: usage.Args("JOB"),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.ID, o.given = args[0], c.Flags().Changed
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return run(c.Context(), o)
+		},
+	}
+	c.Flags().IntVar(&o.Priority, "priority", 0, "priority from 1, served first, to 99")
+	c.Flags().StringVar(&o.Pool, "pool", "", "resource pool to move the job to")
+	c.Flags().StringVar(&o.AheadOf, "ahead-of", "", "job to be served before")
+	c.Flags().StringVar(&o.BehindOf, "behind-of", "", "job to be served after")
+	o.AddFlag(c.Flags())
+	return c
+}
+
+func (o *updateOptions) validate() error {
+	n := 0
+	for _, flag := range []string{"priority", "pool", "ahead-of", "behind-of"} {
+		if o.given(flag) {
+			n++
+		}
+	}
+	if n != 1 {
+		return usage.Errorf("give exactly one of --priority, --pool, --ahead-of and --behind-of")
+	}
+	if o.given("priority") && (o.Priority < 1 || o.Priority > 99) {
+		return usage.Errorf("--priority %d: must be from 1 to 99", o.Priority)
+	}
+	return nil
+}
+
+// change is the one change that the flags ask for.
+func (o *updateOptions) change() *apiv1.QueueControl {
+	q := &apiv1.QueueControl{JobId: o.ID}
+	switch {
+	case o.given("priority"):
+		n := int32(o.Priority) // validate has seen that it is 1 to 99
+		q.Priority = &n
+	case o.given("pool"):
+		q.ResourcePool = &o.Pool
+	case o.given("ahead-of"):
+		q.AheadOf = &o.AheadOf
+	case o.given("behind-of"):
+		q.BehindOf = &o.BehindOf
+	}
+	return q
+}
+
+func runUpdate(ctx context.Context, o *updateOptions) error {
+	master, err := o.Dial(o.Streams)
+	if err != nil {
+		return err
+	}
+	defer master.Close()
+	if err := master.UpdateJob(ctx, o.change()); err != nil {
+		return err
+	}
+	o.Notef("Job %s is changed.", o.ID)
+	return nil
+}

@@ -1,0 +1,146 @@
+// Package login is the commands that begin and end a user's session with a
+// master.
+package login
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+)
+
+type loginOptions struct {
+	*term.Streams
+	contexts.Target
+
+	User          string
+	Name          string
+	CAFile        string
+	Fingerprint   string
+	PasswordStdin bool
+	Output        term.Format
+}
+
+// New returns `det-deploy login`.
+func New(s *term.Streams) *cobra.Command { return newLogin(s, runLogin) }
+
+func newLogin(s *term.Streams, run func(context.Context, *loginOptions) error) *cobra.Command {
+	o := &loginOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "login USER",
+		Short: "Log in to a cluster and remember it",
+		Long: `Log in to a cluster and remember it as a context.
+
+A master whose certificate no authority of this machine has signed is trusted
+only when --fingerprint or --ca-file says so, or when you have compared the
+fingerprint that is shown. It stands in the master's log and in the output of
+"det-deploy local up".`,
+		Example: `  det-deploy login admin
+  det-deploy login ada --master https://det.example.com:8443 --name lab
+  det-deploy login ci --password-stdin < password.txt`,
+		Args: usage.Args("USER"),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.User = args[0]
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return run(c.Context(), o)
+		},
+	}
+	o.AddFlag(c.Flags())
+	c.Flags().StringVar(&o.Name, "name", "", "name of the context (default the master's cluster name or host)")
+	c.Flags().StringVar(&o.CAFile, "ca-file", "", "file with the authority that signs the master's certificate")
+	c.Flags().StringVar(&o.Fingerprint, "fingerprint", "", "SHA-256 of the master's certificate")
+	c.Flags().BoolVar(&o.PasswordStdin, "password-stdin", false, "read the password from standard input")
+	o.Output.AddFlag(c.Flags())
+	return c
+}
+
+func (o *loginOptions) validate() error {
+	if o.CAFile != "" && o.Fingerprint != "" {
+		return usage.Errorf("--ca-file and --fingerprint exclude each other: either is enough")
+	}
+	return nil
+}
+
+func runLogin(ctx context.Context, o *loginOptions) error {
+	c, named, err := o.Resolve(o.Streams)
+	if err != nil {
+		return err
+	}
+	if c, err = o.trust(ctx, c); err != nil {
+		return err
+	}
+	password, err := o.password(ctx)
+	if err != nil {
+		return err
+	}
+	if c, err = o.session(ctx, c, password); err != nil {
+		return err
+	}
+	switch {
+	case o.Name != "":
+		c.Name = o.Name
+	case !named:
+		c.Name = nameFor(c)
+	}
+	f, err := contexts.Default(o.Getenv)
+	if err != nil {
+		return err
+	}
+	if err := f.Save(ctx, c); err != nil {
+		return err
+	}
+	if o.Output == term.JSON {
+		return o.PrintJSON(c)
+	}
+	o.Notef("Logged in to %s as %s. Commands talk to context %s.", c.Master, c.User, c.Name)
+	return nil
+}
+
+// password reads it from where the user said.
+func (o *loginOptions) password(ctx context.Context) (string, error) {
+	if o.PasswordStdin {
+		return o.ReadSecret()
+	}
+	return o.Password(ctx, term.Question{Text: "Password for " + o.User + ":", Flag: "--password-stdin"})
+}
+
+// session logs in and returns c with the session and what the master says of
+// itself.
+func (o *loginOptions) session(ctx context.Context, c contexts.Context, password string) (contexts.Context, error) {
+	c.Token = ""
+	master, err := c.Client()
+	if err != nil {
+		return c, err
+	}
+	defer master.Close()
+	reply, err := master.Login(ctx, o.User, password)
+	if err != nil {
+		return c, explain(err, o.User)
+	}
+	c.User, c.Token = reply.GetUser().GetUsername(), contexts.Token(reply.GetToken())
+	about, err := master.Master(ctx)
+	if err != nil {
+		return c, err
+	}
+	c.Cluster = about.GetClusterId()
+	if c.Name == "" {
+		c.Name = about.GetClusterName()
+	}
+	return c, nil
+}
+
+// readCA reads the authority that the user named.
+func readCA(path string) (string, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read the authority: %w", err)
+	}
+	return string(raw), nil
+}

@@ -1,0 +1,101 @@
+package login
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/master/api/client"
+)
+
+// trust returns c with the reason to believe that its master is the one meant.
+// Nothing secret is sent before.
+func (o *loginOptions) trust(ctx context.Context, c contexts.Context) (contexts.Context, error) {
+	var err error
+	switch {
+	case o.CAFile != "":
+		c.Fingerprint = ""
+		c.CA, err = readCA(o.CAFile)
+		return c, err
+	case o.Fingerprint != "":
+		c.CA, c.Fingerprint = "", o.Fingerprint
+		return c, nil
+	case !strings.HasPrefix(c.Master, "https:"), c.CA != "":
+		return c, nil
+	}
+	shown, err := client.Peek(ctx, c.Master)
+	if err != nil {
+		return c, fmt.Errorf("log in as %s: %w", o.User, err)
+	}
+	if shown.Trusted || client.SameFingerprint(shown.Fingerprint, c.Fingerprint) {
+		return c, nil
+	}
+	return o.accept(ctx, c, shown)
+}
+
+// accept shows a certificate to the user and pins it if they say so.
+func (o *loginOptions) accept(ctx context.Context, c contexts.Context, shown client.Certificate) (contexts.Context, error) {
+	if c.Fingerprint != "" {
+		o.Notef("The certificate of %s is NOT the one that was accepted before.", c.Master)
+		o.Notef("  before  %s", c.Fingerprint)
+	} else {
+		o.Notef("No authority known here signs the certificate of %s.", c.Master)
+	}
+	o.Notef("  SHA-256 %s", shown.Fingerprint)
+	o.Notef("  for     %s, until %s", shown.Subject, shown.Expires.UTC().Format(time.DateOnly))
+	ok, err := o.Confirm(ctx, term.Question{Text: "Is this the fingerprint of your master?", Flag: "--fingerprint " + shown.Fingerprint + " if that is your master's"})
+	if err != nil {
+		return c, err
+	}
+	if !ok {
+		return c, &declinedError{c.Master}
+	}
+	c.Fingerprint = shown.Fingerprint
+	return c, nil
+}
+
+// declinedError is a certificate that the user did not accept.
+type declinedError struct{ master string }
+
+func (e *declinedError) Error() string {
+	return fmt.Sprintf("log in to %s: its certificate was not accepted, and nothing was sent", e.master)
+}
+
+func (e *declinedError) Hint() string {
+	return "compare the fingerprint with the master's log, or name its authority with --ca-file"
+}
+
+// wrongError is a login that was refused.
+type wrongError struct{ user string }
+
+func (e *wrongError) Error() string {
+	return fmt.Sprintf("log in as %s: the user or the password is wrong, or the user is not active", e.user)
+}
+
+// Denied makes it the exit code of a refusal.
+func (e *wrongError) Denied() bool { return true }
+
+// explain puts a refused login in words: the master says only "unauthenticated".
+func explain(err error, user string) error {
+	if e, ok := errors.AsType[*client.Error](err); ok && e.Denied() {
+		return &wrongError{user}
+	}
+	return err
+}
+
+// nameFor names a context after its cluster, else after its host.
+func nameFor(c contexts.Context) string {
+	if c.Name != "" {
+		return c.Name
+	}
+	u, err := url.Parse(c.Master)
+	if err != nil || u.Hostname() == "" {
+		return "default"
+	}
+	return u.Hostname()
+}

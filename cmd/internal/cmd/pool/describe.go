@@ -1,0 +1,110 @@
+package pool
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+type describeOptions struct {
+	*term.Streams
+	contexts.Target
+
+	Name   string
+	Output term.Format
+}
+
+func newDescribe(s *term.Streams, run func(context.Context, *describeOptions) error) *cobra.Command {
+	o := &describeOptions{Streams: s}
+	c := &cobra.Command{
+		Use:     "describe POOL",
+		Short:   "Show one resource pool",
+		Example: "  det-deploy pool describe gpu",
+		Args:    usage.Args("POOL"),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.Name = args[0]
+			return run(c.Context(), o)
+		},
+	}
+	o.AddFlag(c.Flags())
+	o.Output.AddFlag(c.Flags())
+	return c
+}
+
+// missingError is a pool that is not there.
+type missingError struct{ name string }
+
+func (e *missingError) Error() string { return fmt.Sprintf("there is no resource pool %q", e.name) }
+func (e *missingError) Hint() string  { return "det-deploy pool list" }
+
+func runDescribe(ctx context.Context, o *describeOptions) error {
+	master, err := o.Dial(o.Streams)
+	if err != nil {
+		return err
+	}
+	defer master.Close()
+	pools, err := master.Pools(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range pools {
+		if p.GetName() != o.Name {
+			continue
+		}
+		if o.Output == term.JSON {
+			return o.PrintMessage(p)
+		}
+		return o.PrintPairs(pairs(p)...)
+	}
+	return &missingError{o.Name}
+}
+
+func pairs(p *apiv1.ResourcePool) [][2]string {
+	out := [][2]string{
+		{"Pool", p.GetName()},
+		{"Description", p.GetDescription()},
+		{"Type", word(p.GetType(), "RESOURCE_POOL_TYPE_")},
+		{"Default for", defaults(p)},
+		{"Agents", agents(p)},
+		{"Slots", fmt.Sprintf("%d in use, %d in all", p.GetSlotsUsed(), p.GetSlotsAvailable())},
+		{"Auxiliary", fmt.Sprintf("%d running, room for %d", p.GetAuxContainersRunning(), p.GetAuxContainerCapacity())},
+		{"Device", word(p.GetSlotType(), "TYPE_")},
+		{"Tasks", fmt.Sprintf("%d running, %d waiting", p.GetStats().GetScheduledCount(), p.GetStats().GetQueuedCount())},
+		{"Scheduler", word(p.GetSchedulerType(), "SCHEDULER_TYPE_") + ", " + word(p.GetSchedulerFittingPolicy(), "FITTING_POLICY_") + " fit"},
+		{"Machine", p.GetInstanceType()},
+		{"Place", p.GetLocation()},
+		{"Image", p.GetImageId()},
+	}
+	if d := p.GetDetails().GetPriorityScheduler(); d != nil {
+		out = append(out, [2]string{"Priority", fmt.Sprintf("%d unless a task says otherwise", d.GetDefaultPriority())},
+			[2]string{"Preemption", yes(d.GetPreemption())})
+	}
+	if idle := p.GetMaxIdleAgentPeriod(); idle > 0 && p.GetMaxAgents() > 0 {
+		out = append(out, [2]string{"Idle agents", "removed after " + (time.Duration(idle) * time.Second).String()})
+	}
+	return out
+}
+
+// agents says how many there are and, where machines are launched, may be.
+func agents(p *apiv1.ResourcePool) string {
+	s := strconv.Itoa(int(p.GetNumAgents()))
+	if p.GetMaxAgents() > 0 {
+		s += fmt.Sprintf(", between %d and %d", p.GetMinAgents(), p.GetMaxAgents())
+	}
+	return s
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

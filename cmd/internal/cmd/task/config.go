@@ -1,0 +1,169 @@
+package task
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+)
+
+// config reads the file and lays the flags over it. The master checks keys and
+// values: it knows them, and the cluster's defaults.
+func (o *runOptions) config() (*structpb.Struct, error) {
+	tree, err := readConfig(o.ConfigFile)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.lay(tree); err != nil {
+		return nil, err
+	}
+	if len(o.Command) > 0 {
+		tree["entrypoint"] = o.Command
+	}
+	if tree["entrypoint"] == nil {
+		return nil, usage.Errorf("%s has no entrypoint: name one there, or put the command behind --", o.ConfigFile)
+	}
+	// JSON is what is sent, and knows no dates and no keys that are numbers.
+	raw, err := json.Marshal(tree)
+	if err != nil {
+		return nil, usage.Errorf("read %s: %w", o.ConfigFile, err)
+	}
+	s := &structpb.Struct{}
+	if err := s.UnmarshalJSON(raw); err != nil {
+		return nil, fmt.Errorf("write the task's configuration: %w", err)
+	}
+	return s, nil
+}
+
+func readConfig(path string) (map[string]any, error) {
+	tree := map[string]any{}
+	if path == "" {
+		return tree, nil
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usage.Errorf("read the task's configuration: %w", err)
+	}
+	err = yaml.NewDecoder(bytes.NewReader(raw)).Decode(&tree)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, usage.Errorf("read %s: %w", path, err)
+	}
+	return tree, nil
+}
+
+// lay puts the flags that were given over the file's keys.
+func (w *wanted) lay(tree map[string]any) error {
+	rows := []struct {
+		flag  string
+		path  string
+		value any
+	}{
+		{"slots", "resources.slots", w.Slots},
+		{"pool", "resources.resource_pool", w.Pool},
+		{"priority", "resources.priority", w.Priority},
+		{"image", "environment.image", w.Image},
+		{"name", "description", w.Name},
+		{"work-dir", "work_dir", w.WorkDir},
+	}
+	for _, r := range rows {
+		if !w.given(r.flag) {
+			continue
+		}
+		if err := put(tree, r.path, r.value); err != nil {
+			return err
+		}
+	}
+	if err := w.layEnv(tree); err != nil {
+		return err
+	}
+	return w.layMounts(tree)
+}
+
+// put sets a value at a path, making the objects on the way.
+func put(tree map[string]any, path string, value any) error {
+	keys := strings.Split(path, ".")
+	for _, k := range keys[:len(keys)-1] {
+		if tree[k] == nil {
+			tree[k] = map[string]any{}
+		}
+		below, ok := tree[k].(map[string]any)
+		if !ok {
+			return usage.Errorf("%s in the task's configuration is not an object, so %s cannot be set", k, path)
+		}
+		tree = below
+	}
+	tree[keys[len(keys)-1]] = value
+	return nil
+}
+
+// layEnv adds the variables of --env behind those of the file, where they win.
+func (w *wanted) layEnv(tree map[string]any) error {
+	if len(w.Env) == 0 {
+		return nil
+	}
+	list, err := variables(tree)
+	if err != nil {
+		return err
+	}
+	for _, e := range w.Env {
+		key, _, has := strings.Cut(e, "=")
+		if key == "" {
+			return usage.Errorf("--env %q: must be KEY=VALUE or KEY", e)
+		}
+		if !has {
+			value, ok := os.LookupEnv(key)
+			if !ok {
+				return usage.Errorf("--env %s: there is no such variable here; give its value as %s=VALUE", key, key)
+			}
+			e = key + "=" + value
+		}
+		list = append(list, e)
+	}
+	return put(tree, "environment.environment_variables", list)
+}
+
+// variables returns the file's variables as a list. An object, by name or by kind
+// of device, cannot be added to without guessing which of the two it is.
+func variables(tree map[string]any) ([]any, error) {
+	env, ok := tree["environment"].(map[string]any)
+	if !ok || env["environment_variables"] == nil {
+		return nil, nil
+	}
+	list, ok := env["environment_variables"].([]any)
+	if !ok {
+		return nil, usage.Errorf("environment.environment_variables in the task's configuration is an object; write it as a list of KEY=VALUE to add to it with --env")
+	}
+	return list, nil
+}
+
+// layMounts adds the directories of --mount to those of the file.
+func (w *wanted) layMounts(tree map[string]any) error {
+	if len(w.Mounts) == 0 {
+		return nil
+	}
+	list, ok := tree["bind_mounts"].([]any)
+	if !ok && tree["bind_mounts"] != nil {
+		return usage.Errorf("bind_mounts in the task's configuration is not a list, so --mount cannot be added")
+	}
+	for _, m := range w.Mounts {
+		parts := strings.Split(m, ":")
+		readOnly := len(parts) == 3 && parts[2] == "ro"
+		if len(parts) == 3 && parts[2] == "rw" || readOnly {
+			parts = parts[:2]
+		}
+		if len(parts) != 2 || !strings.HasPrefix(parts[0], "/") || parts[1] == "" {
+			return usage.Errorf("--mount %q: must be HOST:CONTAINER or HOST:CONTAINER:ro, where HOST begins with /", m)
+		}
+		list = append(list, map[string]any{"host_path": parts[0], "container_path": parts[1], "read_only": readOnly})
+	}
+	tree["bind_mounts"] = list
+	return nil
+}

@@ -1,0 +1,94 @@
+package task
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// contextLimit is the most that a context directory may hold, in bytes. It is
+// that of the det client; a master accepts a third more for the encoding.
+const contextLimit = 96 << 20
+
+// The types of entries are those of tar.
+const (
+	tarFile      = '0'
+	tarDirectory = '5'
+)
+
+// contextFiles reads a directory, without what its .detignore names. Links are
+// followed for files and left out for directories, which could go in circles.
+func contextFiles(dir string) ([]*apiv1.File, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	skip, err := readIgnore(filepath.Join(dir, ".detignore"))
+	if err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, usage.Errorf("--context %s: is not a directory", dir)
+	}
+	var files []*apiv1.File
+	size := int64(0)
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil || rel == "." {
+			return err
+		}
+		if skip.match(filepath.ToSlash(rel), d.IsDir()) {
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		f, err := readEntry(path, filepath.ToSlash(rel))
+		if err != nil || f == nil {
+			return err
+		}
+		files = append(files, f)
+		if size += int64(len(f.GetContent())); size > contextLimit {
+			return usage.Errorf("the directory holds more than %d MB; name what the task does not need in .detignore", contextLimit>>20)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the context %s: %w", dir, err)
+	}
+	return files, nil
+}
+
+// readEntry returns a file or directory, and nil for anything else, such as a
+// socket.
+func readEntry(path, rel string) (*apiv1.File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	f := &apiv1.File{
+		Path: rel, Mode: uint32(info.Mode().Perm()), Mtime: info.ModTime().Unix(), Type: tarFile,
+	}
+	link, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir() && link.Mode()&fs.ModeSymlink != 0:
+		return nil, nil
+	case info.IsDir():
+		f.Type = tarDirectory
+		return f, nil
+	case !info.Mode().IsRegular():
+		return nil, nil
+	case info.Size() > contextLimit:
+		return nil, usage.Errorf("%s alone has more than %d MB; name it in .detignore", rel, contextLimit>>20)
+	}
+	f.Content, err = os.ReadFile(path)
+	return f, err
+}

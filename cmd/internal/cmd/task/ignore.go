@@ -1,0 +1,98 @@
+package task
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+)
+
+// ignore is the patterns of a .detignore file, which are those of .gitignore. The
+// last pattern that matches decides.
+type ignore []pattern
+
+type pattern struct {
+	// parts is the pattern between its slashes.
+	parts []string
+	// anchored patterns match from the top, others at any depth.
+	anchored bool
+	// keep is a pattern that began with "!".
+	keep bool
+	// dirs is a pattern that ended with "/" and matches directories only.
+	dirs bool
+}
+
+func readIgnore(file string) (ignore, error) {
+	raw, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what to leave out: %w", err)
+	}
+	return parseIgnore(string(raw))
+}
+
+func parseIgnore(text string) (ignore, error) {
+	var out ignore
+	for _, line := range strings.Split(text, "\n") {
+		line = strings.TrimRight(line, " \t\r")
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		var p pattern
+		line, p.keep = strings.CutPrefix(line, "!")
+		line = strings.TrimPrefix(line, `\`) // \# and \! are not special
+		line, p.dirs = strings.CutSuffix(line, "/")
+		p.anchored = strings.Contains(line, "/")
+		p.parts = strings.Split(strings.TrimPrefix(line, "/"), "/")
+		for _, part := range p.parts {
+			if _, err := path.Match(part, ""); err != nil {
+				return nil, fmt.Errorf("read what to leave out: pattern %q in .detignore: %w", line, err)
+			}
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// match reports whether the entry at the slash-separated path is left out.
+func (g ignore) match(name string, isDir bool) bool {
+	out := false
+	names := strings.Split(name, "/")
+	for _, p := range g {
+		if p.dirs && !isDir {
+			continue
+		}
+		from := names
+		if !p.anchored {
+			from = names[len(names)-1:]
+		}
+		if matchParts(p.parts, from) {
+			out = !p.keep
+		}
+	}
+	return out
+}
+
+// matchParts matches element by element; "**" stands for any number of them.
+func matchParts(parts, names []string) bool {
+	if len(parts) == 0 {
+		return len(names) == 0
+	}
+	if parts[0] == "**" {
+		for i := range len(names) + 1 {
+			// A final ** matches what is inside, not the directory itself.
+			if (len(parts) > 1 || i > 0) && matchParts(parts[1:], names[i:]) {
+				return true
+			}
+		}
+		return false
+	}
+	if len(names) == 0 {
+		return false
+	}
+	ok, err := path.Match(parts[0], names[0])
+	return err == nil && ok && matchParts(parts[1:], names[1:])
+}

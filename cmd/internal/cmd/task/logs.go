@@ -1,0 +1,105 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/master/api/client"
+)
+
+type logsOptions struct {
+	*term.Streams
+	contexts.Target
+	client.LogQuery
+
+	ID     string
+	Since  string
+	Output term.Format
+}
+
+func newLogs(s *term.Streams, run func(context.Context, *logsOptions) error) *cobra.Command {
+	o := &logsOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "logs TASK",
+		Short: "Show what a task printed",
+		Long: `Show what a task printed. With --output json each line is one object, of the form
+that the API has.`,
+		Example: `  det-deploy task logs 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a --tail 50
+  det-deploy task logs --follow 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a
+  det-deploy task logs --since 10m --rank 0 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a`,
+		Args: usage.Args("TASK"),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.ID = args[0]
+			if err := o.validate(time.Now()); err != nil {
+				return err
+			}
+			return run(c.Context(), o)
+		},
+	}
+	f := c.Flags()
+	f.BoolVarP(&o.Follow, "follow", "f", false, "go on until the task has ended")
+	f.IntVar(&o.Tail, "tail", 0, "only the last lines, so many (default all)")
+	f.IntVar(&o.Head, "head", 0, "only the first lines, so many (default all)")
+	f.StringVar(&o.Since, "since", "", "only lines since then: a duration such as 10m, or a time such as 2006-01-02T15:04:05Z")
+	f.StringSliceVar(&o.Agents, "agent", nil, "only lines from these agents")
+	f.StringSliceVar(&o.Containers, "container", nil, "only lines from these containers")
+	f.StringSliceVar(&o.Ranks, "rank", nil, "only lines of these ranks of a distributed task")
+	f.StringSliceVar(&o.Sources, "source", nil, "only lines from these sources, such as agent or task")
+	f.StringSliceVar(&o.Stdtypes, "stream", nil, "only lines from these streams, stdout or stderr")
+	o.AddFlag(f)
+	o.Output.AddFlag(f)
+	return c
+}
+
+func (o *logsOptions) validate(now time.Time) error {
+	switch {
+	case o.Tail < 0 || o.Head < 0:
+		return usage.Errorf("--tail and --head take a number of lines, 1 or more")
+	case o.Tail > 0 && o.Head > 0:
+		return usage.Errorf("--tail and --head exclude each other")
+	case o.Follow && (o.Tail > 0 || o.Head > 0):
+		return usage.Errorf("--follow shows all lines: leave out --tail and --head, or use --since")
+	}
+	if o.Since == "" {
+		return nil
+	}
+	if d, err := time.ParseDuration(o.Since); err == nil && d > 0 {
+		o.LogQuery.Since = now.Add(-d)
+		return nil
+	}
+	t, err := time.Parse(time.RFC3339, o.Since)
+	if err != nil {
+		return usage.Errorf("--since %q: must be a duration such as 10m, or a time such as 2006-01-02T15:04:05Z", o.Since)
+	}
+	o.LogQuery.Since = t
+	return nil
+}
+
+func runLogs(ctx context.Context, o *logsOptions) error {
+	master, err := o.Dial(o.Streams)
+	if err != nil {
+		return err
+	}
+	defer master.Close()
+	for line, err := range master.Logs(ctx, o.ID, o.LogQuery) {
+		if err != nil {
+			return err
+		}
+		if o.Output == term.JSON {
+			err = o.PrintMessageLine(line)
+		} else {
+			_, err = io.WriteString(o.Out, line.GetMessage())
+		}
+		if err != nil {
+			return fmt.Errorf("print the log: %w", err)
+		}
+	}
+	return nil
+}

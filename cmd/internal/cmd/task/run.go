@@ -1,0 +1,149 @@
+package task
+
+import (
+	"context"
+	"crypto/rand"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/exit"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+type runOptions struct {
+	*term.Streams
+	contexts.Target
+
+	Command    []string
+	ConfigFile string
+	ContextDir string
+	Detach     bool
+	Output     term.Format
+	wanted
+}
+
+// wanted is the flags that stand for a key of the task's configuration. What is
+// not given is left to the file and to the cluster's defaults.
+type wanted struct {
+	Slots    int
+	Pool     string
+	Image    string
+	Env      []string
+	Priority int
+	Name     string
+	WorkDir  string
+	Mounts   []string
+	// given says which flags the user gave: 0 slots is a wish too.
+	given func(flag string) bool
+}
+
+func newRun(s *term.Streams, run func(context.Context, *runOptions) error) *cobra.Command {
+	o := &runOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "run [flags] -- COMMAND [ARGUMENT…]",
+		Short: "Run a program on the cluster and show what it prints",
+		Long: `Run a program on the cluster and show what it prints.
+
+It ends with the program's own exit code, or with 125 when not the program but
+det-deploy or the cluster went wrong. Ctrl-C asks whether to kill the task, and
+kills it where nobody can be asked. One argument is a shell command line, several
+are a program and its arguments.`,
+		Example: `  det-deploy task run -- python train.py --epochs 3
+  det-deploy task run --slots 8 --pool gpu --context . -- 'make data && make train'
+  det-deploy task run --detach --config job.yaml`,
+		RunE: func(c *cobra.Command, args []string) error {
+			o.Command, o.given = args, c.Flags().Changed
+			if err := o.validate(); err != nil {
+				return exit.With(exit.NotTheTask, err)
+			}
+			return run(c.Context(), o)
+		},
+	}
+	f := c.Flags()
+	f.SetInterspersed(false) // what follows the command belongs to it
+	f.IntVar(&o.Slots, "slots", 0, "devices to run on; 0 runs without one (default 1)")
+	f.StringVar(&o.Pool, "pool", "", "resource pool (default the cluster's)")
+	f.StringVar(&o.Image, "image", "", "container image (default the cluster's)")
+	f.StringVar(&o.ConfigFile, "config", "", "file with the task's configuration in YAML; flags win over it")
+	f.StringVar(&o.ContextDir, "context", "", "directory whose files the task starts with")
+	f.StringArrayVarP(&o.Env, "env", "e", nil, "variable for the task, KEY=VALUE, or KEY to take it from here")
+	f.IntVar(&o.Priority, "priority", 0, "priority from 1, served first, to 99 (default the pool's)")
+	f.StringVar(&o.Name, "name", "", "name of the task (default one is made up)")
+	f.StringVar(&o.WorkDir, "work-dir", "", "directory in which the program starts")
+	f.StringArrayVarP(&o.Mounts, "mount", "v", nil, "directory of the machine to show the task, HOST:CONTAINER[:ro]")
+	f.BoolVarP(&o.Detach, "detach", "d", false, "print the task's ID and do not wait for it")
+	o.AddFlag(f)
+	o.Output.AddFlag(f)
+	return c
+}
+
+func (o *runOptions) validate() error {
+	switch {
+	case len(o.Command) == 0 && o.ConfigFile == "":
+		return usage.Errorf("COMMAND is missing: put it behind --, or name a file with its entrypoint by --config")
+	case o.Slots < 0:
+		return usage.Errorf("--slots %d: must be 0 or more", o.Slots)
+	case o.given("priority") && (o.Priority < 1 || o.Priority > 99):
+		return usage.Errorf("--priority %d: must be from 1 to 99", o.Priority)
+	case o.Output == term.JSON && !o.Detach:
+		return usage.Errorf("--output json needs --detach: without it the answer is what the task prints")
+	}
+	return nil
+}
+
+func runRun(ctx context.Context, o *runOptions) error {
+	req, err := o.request()
+	if err != nil {
+		return exit.With(exit.NotTheTask, err)
+	}
+	master, err := o.Dial(o.Streams)
+	if err != nil {
+		return exit.With(exit.NotTheTask, err)
+	}
+	defer master.Close()
+	launched, err := master.Launch(ctx, req)
+	if err != nil {
+		return exit.With(exit.NotTheTask, err)
+	}
+	o.announce(launched)
+	if o.Detach {
+		return o.detached(launched)
+	}
+	return o.attend(ctx, master, launched.GetCommand().GetId())
+}
+
+// request says what to launch.
+func (o *runOptions) request() (*apiv1.LaunchCommandRequest, error) {
+	config, err := o.config()
+	if err != nil {
+		return nil, err
+	}
+	files, err := contextFiles(o.ContextDir)
+	if err != nil {
+		return nil, err
+	}
+	// The ID makes it safe to send the request again when the reply was lost.
+	return &apiv1.LaunchCommandRequest{Config: config, Files: files, RequestId: rand.Text()}, nil
+}
+
+// announce tells on stderr what was launched: stdout is the task's.
+func (o *runOptions) announce(launched *apiv1.LaunchCommandResponse) {
+	c := launched.GetCommand()
+	o.Notef("Launched task %s (%s).", c.GetId(), c.GetDescription())
+	for _, w := range launched.GetWarnings() {
+		if w == apiv1.LaunchWarning_LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED {
+			o.Notef("warning: there are not as many slots now; the task waits until there are.")
+		}
+	}
+}
+
+func (o *runOptions) detached(launched *apiv1.LaunchCommandResponse) error {
+	if o.Output == term.JSON {
+		return o.PrintMessage(launched)
+	}
+	o.Printf("%s", launched.GetCommand().GetId())
+	return nil
+}

@@ -1,0 +1,107 @@
+package user
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+type editOptions struct {
+	*term.Streams
+	contexts.Target
+
+	Name        string
+	Rename      string
+	DisplayName string
+	Admin       bool
+	AgentUser   string
+	AgentUID    int32
+	AgentGroup  string
+	AgentGID    int32
+	Output      term.Format
+
+	given func(flag string) bool
+}
+
+func newEdit(s *term.Streams, run func(context.Context, *editOptions) error) *cobra.Command {
+	o := &editOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "edit USER",
+		Short: "Change a user's name, rights, or the Unix account of their tasks",
+		Example: `  det-deploy user edit ada --display-name "Ada Lovelace"
+  det-deploy user edit ada --admin=false
+  det-deploy user edit ada --agent-user ada --agent-uid 1004 --agent-group lab --agent-gid 200`,
+		Args: usage.Args("USER"),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.Name, o.given = args[0], c.Flags().Changed
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return run(c.Context(), o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.Rename, "rename", "", "new name of the user")
+	f.StringVar(&o.DisplayName, "display-name", "", "name to show in place of USER")
+	f.BoolVar(&o.Admin, "admin", false, "may look after the cluster and its users")
+	f.StringVar(&o.AgentUser, "agent-user", "", "Unix user of their tasks")
+	f.Int32Var(&o.AgentUID, "agent-uid", 0, "number of that user")
+	f.StringVar(&o.AgentGroup, "agent-group", "", "Unix group of their tasks")
+	f.Int32Var(&o.AgentGID, "agent-gid", 0, "number of that group")
+	o.AddFlag(f)
+	o.Output.AddFlag(f)
+	return c
+}
+
+func (o *editOptions) validate() error {
+	account := 0
+	for _, flag := range []string{"agent-user", "agent-uid", "agent-group", "agent-gid"} {
+		if o.given(flag) {
+			account++
+		}
+	}
+	switch {
+	case account != 0 && account != 4:
+		return usage.Errorf("a Unix account takes all of --agent-user, --agent-uid, --agent-group and --agent-gid")
+	case account == 0 && !o.given("rename") && !o.given("display-name") && !o.given("admin"):
+		return usage.Errorf("nothing to change: give --rename, --display-name, --admin or the four --agent-… flags")
+	}
+	return nil
+}
+
+// change is what the flags that were given ask for.
+func (o *editOptions) change() *apiv1.PatchUser {
+	p := &apiv1.PatchUser{}
+	if o.given("rename") {
+		p.Username = &o.Rename
+	}
+	if o.given("display-name") {
+		p.DisplayName = &o.DisplayName
+	}
+	if o.given("admin") {
+		p.Admin = &o.Admin
+	}
+	if o.given("agent-user") {
+		p.AgentUserGroup = &apiv1.AgentUserGroup{
+			AgentUser: &o.AgentUser, AgentUid: &o.AgentUID, AgentGroup: &o.AgentGroup, AgentGid: &o.AgentGID,
+		}
+	}
+	return p
+}
+
+func runEdit(ctx context.Context, o *editOptions) error {
+	u, err := patch(ctx, o.Streams, o.Target, o.Name, o.change())
+	if err != nil {
+		return err
+	}
+	if o.Output == term.JSON {
+		return o.PrintMessage(u)
+	}
+	o.Notef("User %s is changed.", u.GetUsername())
+	return nil
+}

@@ -1,0 +1,93 @@
+package user
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// password is where a new password comes from.
+type password struct {
+	Stdin bool
+}
+
+func (p *password) addFlag(c *cobra.Command) {
+	c.Flags().BoolVar(&p.Stdin, "password-stdin", false, "read the password from standard input")
+}
+
+// read asks twice, because nobody sees what they type.
+func (p *password) read(ctx context.Context, s *term.Streams, user string) (string, error) {
+	if p.Stdin {
+		return s.ReadSecret()
+	}
+	first, err := s.Password(ctx, term.Question{Text: "New password for " + user + ":", Flag: "--password-stdin"})
+	if err != nil {
+		return "", err
+	}
+	second, err := s.Password(ctx, term.Question{Text: "The same again:", Flag: "--password-stdin"})
+	if err != nil {
+		return "", err
+	}
+	if first != second {
+		return "", usage.Errorf("the two passwords are different; nothing was changed")
+	}
+	return first, nil
+}
+
+type passwordOptions struct {
+	*term.Streams
+	contexts.Target
+	password
+
+	Name string
+}
+
+func newPassword(s *term.Streams, run func(context.Context, *passwordOptions) error) *cobra.Command {
+	o := &passwordOptions{Streams: s}
+	c := &cobra.Command{
+		Use:     "change-password [USER]",
+		Short:   "Change your password, or as an admin somebody's",
+		Example: "  det-deploy user change-password\n  det-deploy user change-password ada",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				o.Name = args[0]
+			}
+			return run(c.Context(), o)
+		},
+	}
+	o.addFlag(c)
+	o.AddFlag(c.Flags())
+	return c
+}
+
+func runPassword(ctx context.Context, o *passwordOptions) error {
+	if o.Name == "" {
+		master, err := o.Dial(o.Streams)
+		if err != nil {
+			return err
+		}
+		defer master.Close()
+		me, err := master.Me(ctx)
+		if err != nil {
+			return err
+		}
+		o.Name = me.GetUsername()
+	}
+	secret, err := o.read(ctx, o.Streams, o.Name)
+	if err != nil {
+		return err
+	}
+	hash, hashed := client.HashPassword(secret), true
+	if _, err := patch(ctx, o.Streams, o.Target, o.Name, &apiv1.PatchUser{Password: &hash, IsHashed: &hashed}); err != nil {
+		return err
+	}
+	o.Notef("The password of %s is changed.", o.Name)
+	return nil
+}

@@ -1,0 +1,53 @@
+package term
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+)
+
+// PrintMessage writes a message of the API to Out as indented JSON: the same
+// names and values that the API itself has, and the same bytes each time.
+func (s *Streams) PrintMessage(m proto.Message) error {
+	tight, err := compact(m)
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	if err := json.Indent(&out, tight, "", "  "); err != nil {
+		return fmt.Errorf("print the answer as JSON: %w", err)
+	}
+	return s.line(out.Bytes())
+}
+
+// PrintMessageLine writes a message as JSON on one line, for streams.
+func (s *Streams) PrintMessageLine(m proto.Message) error {
+	tight, err := compact(m)
+	if err != nil {
+		return err
+	}
+	return s.line(tight)
+}
+
+// compact takes out the spaces, which protojson varies on purpose.
+func compact(m proto.Message) ([]byte, error) {
+	raw, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("print the answer as JSON: %w", err)
+	}
+	var out bytes.Buffer
+	if err := json.Compact(&out, raw); err != nil {
+		return nil, fmt.Errorf("print the answer as JSON: %w", err)
+	}
+	return out.Bytes(), nil
+}
+
+func (s *Streams) line(text []byte) error {
+	if _, err := s.Out.Write(append(text, '\n')); err != nil {
+		return fmt.Errorf("print the answer: %w", err)
+	}
+	return nil
+}

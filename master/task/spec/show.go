@@ -49,3 +49,17 @@ func Load(data json.RawMessage) (Config, error) {
 	}
 	return c, nil
 }
+
+// Forget takes the registry's password out of a stored configuration that will not
+// be run any more.
+func Forget(data json.RawMessage) (json.RawMessage, error) {
+	c, err := Load(data)
+	if err != nil {
+		return nil, err
+	}
+	if c.Environment.RegistryAuth == nil {
+		return data, nil
+	}
+	c.Environment.RegistryAuth = nil
+	return Store(c)
+}

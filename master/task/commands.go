@@ -1,0 +1,152 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
+)
+
+// Filter selects commands; zero fields select all.
+type Filter struct {
+	UserIDs   []int32
+	Usernames []string
+	Workspace int32
+}
+
+func (f Filter) matches(t lifecycle.Task) bool {
+	owner := len(f.UserIDs)+len(f.Usernames) == 0 ||
+		slices.Contains(f.UserIDs, t.UserID) || slices.Contains(f.Usernames, t.Username)
+	return owner && (f.Workspace == 0 || f.Workspace == t.Workspace)
+}
+
+// Commands lists commands, oldest first; ended ones for as long as they are listed.
+func (t *Tasks) Commands(f Filter) []*apiv1.Command {
+	out := []*apiv1.Command{}
+	for _, e := range t.reg.all() {
+		if s := e.now(); s.task.Kind == lifecycle.Command && f.matches(s.task) {
+			out = append(out, t.showCommand(s))
+		}
+	}
+	return out
+}
+
+// Command describes one. The error has the code NotFound.
+func (t *Tasks) Command(id string) (*apiv1.GetCommandResponse, error) {
+	e, err := t.command(id)
+	if err != nil {
+		return nil, err
+	}
+	s := e.now()
+	cfg, err := shownConfig(s.task)
+	if err != nil {
+		return nil, err
+	}
+	return &apiv1.GetCommandResponse{Command: t.showCommand(s), Config: cfg}, nil
+}
+
+func (t *Tasks) command(id string) (*entry, error) {
+	e, found := t.reg.find(rm.TaskID(id))
+	if !found || e.now().task.Kind != lifecycle.Command {
+		return nil, status.Missing("command", id)
+	}
+	return e, nil
+}
+
+// Kill ends a command; one that has ended already stays as it is. The wish is stored
+// before it is acted on, so a restart carries it out. The errors have the codes
+// NotFound and PermissionDenied.
+func (t *Tasks) Kill(ctx context.Context, by *apiv1.User, id string) (*apiv1.KillCommandResponse, error) {
+	e, err := t.command(id)
+	if err != nil {
+		return nil, err
+	}
+	if err := allowed(by, e.now().task, "kill"); err != nil {
+		return nil, err
+	}
+	now := t.cfg.Now()
+	err = t.apply(ctx, e, func(s snapshot) (snapshot, error) {
+		return s.with(s.current().Kill("killed by user "+by.GetUsername(), now)), nil
+	})
+	if err == nil {
+		err = t.enforce(ctx, t.reg.manager(), e)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &apiv1.KillCommandResponse{Command: t.showCommand(e.now())}, nil
+}
+
+// allowed lets owners and administrators change a task; everybody may look.
+func allowed(by *apiv1.User, task lifecycle.Task, verb string) error {
+	if by.GetAdmin() || by.GetId() == task.UserID {
+		return nil
+	}
+	return status.New(status.PermissionDenied, "only %s, who owns task %s, or an administrator may %s it", task.Username, task.ID, verb)
+}
+
+// SetPriority changes when a command is served. The errors have the codes NotFound,
+// PermissionDenied and InvalidArgument.
+func (t *Tasks) SetPriority(ctx context.Context, by *apiv1.User, req *apiv1.SetCommandPriorityRequest) (*apiv1.SetCommandPriorityResponse, error) {
+	e, err := t.command(req.GetCommandId())
+	if err != nil {
+		return nil, err
+	}
+	priority := int(req.GetPriority())
+	if err := t.ChangeJob(ctx, by, rm.JobID(req.GetCommandId()), rm.Change{Priority: &priority}); err != nil {
+		return nil, err
+	}
+	return &apiv1.SetCommandPriorityResponse{Command: t.showCommand(e.now())}, nil
+}
+
+// The priorities that a job may have, as in Determined 0.38.1.
+const (
+	highestPriority = 1
+	lowestPriority  = 99
+)
+
+// ChangeJob alters a job in its queue and remembers the change for the task's later
+// allocations and for a restart. The errors have the codes NotFound,
+// PermissionDenied, InvalidArgument and FailedPrecondition for a task that has ended.
+func (t *Tasks) ChangeJob(ctx context.Context, by *apiv1.User, id rm.JobID, c rm.Change) error {
+	e, found := t.reg.find(rm.TaskID(id))
+	if !found {
+		return status.Missing("job", string(id))
+	}
+	s, manager := e.now(), t.reg.manager()
+	if err := allowed(by, s.task, "change"); err != nil {
+		return err
+	}
+	if p := c.Priority; p != nil && (*p < highestPriority || *p > lowestPriority) {
+		return status.New(status.InvalidArgument, "priority: must be between %d and %d (is %d)", highestPriority, lowestPriority, *p)
+	}
+	if s.over() {
+		return status.New(status.FailedPrecondition, "task %s has ended; its job is in no queue", id)
+	}
+	if manager == nil {
+		return status.New(status.Unavailable, "the master is starting; try again in a moment")
+	}
+	switch err := manager.Change(ctx, id, c); {
+	case errors.Is(err, rm.ErrUnknownJob):
+		return status.Missing("job", string(id))
+	case err != nil:
+		return status.New(status.InvalidArgument, "%v", err)
+	}
+	return t.apply(ctx, e, func(s snapshot) (snapshot, error) {
+		set(&s.task.Priority, c.Priority)
+		set(&s.task.Weight, c.Weight)
+		set(&s.task.MaxSlots, c.MaxSlots)
+		set(&s.task.Pool, c.Pool)
+		return s, nil
+	})
+}
+
+func set[T any](field, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}

@@ -1,0 +1,281 @@
+package task_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/log"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/task"
+	"github.com/det-deploy/det-deploy/master/token"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// machine is the other side of rm.ResourceManager: the queue that outlives a master.
+type machine struct {
+	mu        sync.Mutex // guards what follows
+	submitted map[rm.AllocationID]rm.Request
+	submits   int
+	kills     map[rm.AllocationID]string
+	invalid   error
+	refuse    error
+}
+
+func newMachine() *machine {
+	return &machine{submitted: map[rm.AllocationID]rm.Request{}, kills: map[rm.AllocationID]string{}}
+}
+
+func (m *machine) Validate(rm.Request) error { return m.invalid }
+
+func (m *machine) Submit(_ context.Context, r rm.Request) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.submits++
+	if m.refuse == nil {
+		m.submitted[r.Allocation] = r
+	}
+	return m.refuse
+}
+
+func (m *machine) Kill(_ context.Context, id rm.AllocationID, reason string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.kills[id] = reason
+	return nil
+}
+
+func (m *machine) Preempt(context.Context, rm.AllocationID, string) error { return nil }
+
+func (m *machine) Change(_ context.Context, id rm.JobID, _ rm.Change) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range m.submitted {
+		if r.Job == id {
+			return nil
+		}
+	}
+	return rm.ErrUnknownJob
+}
+
+func (m *machine) Allocation(id rm.AllocationID) (rm.Allocation, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, found := m.submitted[id]
+	return rm.Allocation{Request: r, Pool: r.Pool, Priority: 42, Waiting: "no agent is connected"}, found
+}
+
+func (m *machine) Queue(string) []*apiv1.Job { return nil }
+
+func (m *machine) Pools() []*apiv1.ResourcePool {
+	return []*apiv1.ResourcePool{
+		{Name: "aux", DefaultAuxPool: true}, {Name: "gpu", DefaultComputePool: true},
+	}
+}
+
+func (m *machine) killed(id rm.AllocationID) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.kills[id]
+}
+
+func (m *machine) has(id rm.AllocationID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, found := m.submitted[id]
+	return found
+}
+
+// doors counts the tokens that are good.
+type doors struct {
+	mu   sync.Mutex // guards open
+	open map[string]int
+}
+
+func (d *doors) TaskTokens(_ context.Context, _ int32, allocation string) (own, user token.Text, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.open[allocation]++
+	return token.Text("own-" + allocation), token.Text("user-" + allocation), nil
+}
+
+func (d *doors) EndAllocation(_ context.Context, allocation string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.open, allocation)
+	return nil
+}
+
+// master is everything that a kill -9 takes away, over what it does not.
+type master struct {
+	t       testing.TB
+	path    string
+	machine *machine
+	doors   *doors
+	edit    func(*task.Config)
+
+	store *store.Store
+	logs  *log.Logs
+	tasks *task.Tasks
+}
+
+func newMaster(t testing.TB) *master {
+	m := &master{
+		t: t, path: filepath.Join(t.TempDir(), "master.db"), machine: newMachine(), doors: &doors{open: map[string]int{}},
+		edit: func(*task.Config) {},
+	}
+	m.start()
+	t.Cleanup(m.stop)
+	return m
+}
+
+func (m *master) start() {
+	m.t.Helper()
+	m.open()
+	if err := m.tasks.Attach(m.t.Context(), m.machine); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func (m *master) open() {
+	m.t.Helper()
+	s, err := store.Open(m.t.Context(), store.Config{Path: m.path})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if _, err := s.Acquire(m.t.Context(), "test"); err != nil {
+		m.t.Fatal(err)
+	}
+	m.store, m.logs = s, log.New(m.t.Context(), s)
+	c := task.Config{
+		Store: s, Logs: m.logs, Tokens: m.doors, LaunchError: true,
+		Defaults:    func(string) config.TaskContainerDefaults { return config.DefaultTaskContainer() },
+		DefaultUser: config.AgentUser{User: "root", Group: "root"},
+	}
+	m.edit(&c)
+	if m.tasks, err = task.Open(m.t.Context(), c); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func (m *master) stop() {
+	m.logs.Close()
+	if err := m.store.Close(); err != nil {
+		m.t.Error(err)
+	}
+}
+
+// restart is what a new process has: the store, and the machines.
+func (m *master) restart() {
+	m.t.Helper()
+	m.stop()
+	m.start()
+}
+
+func ann() *apiv1.User  { return &apiv1.User{Id: 7, Username: "ann"} }
+func bob() *apiv1.User  { return &apiv1.User{Id: 8, Username: "bob"} }
+func root() *apiv1.User { return &apiv1.User{Id: 1, Username: "admin", Admin: true} }
+
+func command(t testing.TB, text string) *apiv1.LaunchCommandRequest {
+	t.Helper()
+	s := &structpb.Struct{}
+	if err := s.UnmarshalJSON([]byte(text)); err != nil {
+		t.Fatal(err)
+	}
+	return &apiv1.LaunchCommandRequest{Config: s}
+}
+
+func (m *master) launch(text string) *apiv1.LaunchCommandResponse {
+	m.t.Helper()
+	r, err := m.tasks.Launch(m.t.Context(), ann(), command(m.t, text))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return r
+}
+
+func first(id string) rm.AllocationID { return rm.AllocationID(id + ".1") }
+
+func (m *master) assign(id rm.AllocationID, containers int) []*agentv1.Spec {
+	m.t.Helper()
+	specs, err := m.tasks.Assigned(m.t.Context(), assignment(id, containers))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return specs
+}
+
+func assignment(id rm.AllocationID, containers int) rm.Assignment {
+	as := rm.Assignment{Allocation: id, Pool: "gpu", At: time.Now()}
+	for i := range containers {
+		as.Containers = append(as.Containers, rm.Container{
+			ID: containerID(id, i), Agent: "a1", Rank: i, Devices: []*apiv1.Device{{Id: 0, Type: apiv1.Device_TYPE_CPU}},
+		})
+	}
+	return as
+}
+
+func containerID(id rm.AllocationID, rank int) rm.ContainerID {
+	return rm.ContainerID(fmt.Sprintf("c%d-%s", rank, id))
+}
+
+func (m *master) changed(id rm.AllocationID, rank int, s apiv1.Container_State, exit *agentv1.Exit) {
+	m.t.Helper()
+	err := m.tasks.Changed(m.t.Context(), rm.ContainerChange{
+		Allocation: id, Container: containerID(id, rank), Agent: "a1", Rank: rank, State: s, Exit: exit, At: time.Now(),
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func exit(code int32) *agentv1.Exit {
+	return &agentv1.Exit{Kind: agentv1.Exit_KIND_EXITED, Code: code}
+}
+
+func (m *master) ended(id rm.AllocationID, cause rm.Cause, reason string) {
+	m.t.Helper()
+	if err := m.tasks.Ended(m.t.Context(), id, rm.End{Cause: cause, Reason: reason, At: time.Now()}); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// lines reads what the log says, levels included.
+func (m *master) lines(id string) []string {
+	m.t.Helper()
+	seq, err := m.tasks.Log(m.t.Context(), log.Filter{Task: id}, false)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	var out []string
+	for e, err := range seq {
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		out = append(out, string(e.Level)+" "+e.Text)
+	}
+	return out
+}
+
+func (m *master) command(id string) *apiv1.Command {
+	m.t.Helper()
+	r, err := m.tasks.Command(id)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return r.GetCommand()
+}
+
+var errRefused = errors.New("no such resource pool")

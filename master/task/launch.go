@@ -1,0 +1,228 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/task/archive"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
+	"github.com/det-deploy/det-deploy/master/task/petname"
+	"github.com/det-deploy/det-deploy/master/task/spec"
+)
+
+// Launch accepts a command of user. The answer is given once the command is stored,
+// and a stored command is run whatever happens to this process. With a request id, a
+// repeated submission of the same user answers with the command of the first.
+//
+// The errors have the codes InvalidArgument, NotFound for a template, and
+// Unavailable while nothing can run yet.
+func (t *Tasks) Launch(ctx context.Context, user *apiv1.User, req *apiv1.LaunchCommandRequest) (*apiv1.LaunchCommandResponse, error) {
+	manager := t.reg.manager()
+	if manager == nil {
+		return nil, status.New(status.Unavailable, "the master is starting; try again in a moment")
+	}
+	id := taskID(user, req.GetRequestId())
+	e, fresh := t.reg.reserve(id)
+	for !fresh {
+		// Somebody is making it, or has made it.
+		if r, err := t.launched(e); r != nil || err != nil {
+			return r, err
+		}
+		e, fresh = t.reg.reserve(id)
+	}
+	err := t.create(ctx, manager, e, draft{id: id, user: user, req: req})
+	if err != nil {
+		e.gone = true
+		t.reg.drop(id)
+		e.change.Unlock()
+		return nil, err
+	}
+	e.change.Unlock()
+	if err := t.hand(ctx, manager, e); err != nil {
+		// It is stored and will be run: the next start, if nothing sooner, hands it over.
+		t.cfg.Log.Warn("cannot hand a new task to the resource manager", "task_id", id, "err", err)
+	}
+	return t.launchReply(e.now())
+}
+
+// requests is the namespace of the task ids that are made from request ids.
+const requests = "6f1c2d0e-53a4-4c80-9b38-6f6f2b1f0d61"
+
+// taskID is random, or follows from a request id: that is what makes a repeated
+// submission find the first one, also after a restart.
+func taskID(user *apiv1.User, request string) rm.TaskID {
+	if request == "" {
+		return rm.TaskID(uuid.NewString())
+	}
+	space := uuid.NewSHA1(uuid.NameSpaceOID, []byte(requests))
+	return rm.TaskID(uuid.NewSHA1(space, fmt.Appendf(nil, "%d/%s", user.GetId(), request)).String())
+}
+
+// launched waits for whoever makes the task and answers with it; neither answer nor
+// error means that it was not made.
+func (t *Tasks) launched(e *entry) (*apiv1.LaunchCommandResponse, error) {
+	e.change.Lock()
+	defer e.change.Unlock()
+	if e.gone {
+		return nil, nil //nolint:nilnil // see above
+	}
+	return t.launchReply(e.now())
+}
+
+// draft is a task that has not been accepted.
+type draft struct {
+	id   rm.TaskID
+	user *apiv1.User
+	req  *apiv1.LaunchCommandRequest
+}
+
+// create checks and stores a new task. The caller holds e.change.
+func (t *Tasks) create(ctx context.Context, manager rm.ResourceManager, e *entry, d draft) error {
+	task, err := t.draw(manager, d)
+	if err != nil {
+		return err
+	}
+	files, err := archive.Pack(d.req.GetFiles())
+	if err != nil {
+		return status.New(status.InvalidArgument, "%v", err)
+	}
+	task.HasContext = len(files) > 0
+	first := lifecycle.First(task, task.Submitted)
+	if err := refused(manager.Validate(task.Request(first)), t.cfg.LaunchError, &task); err != nil {
+		return err
+	}
+	err = t.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		if task.HasContext {
+			if err := docs().contexts.Put(tx, string(task.ID), "", task.Submitted, files); err != nil {
+				return err
+			}
+		}
+		return errors.Join(putTask(tx, task), putAllocation(tx, first))
+	})
+	if errors.Is(err, store.ErrOutcomeUnknown) {
+		err = t.lookAgain(ctx, task.ID, err)
+	}
+	if err != nil {
+		return fmt.Errorf("launch command: %w", err)
+	}
+	e.publish(snapshot{task: task, allocations: []lifecycle.Allocation{first}})
+	// The line is stored with the task; should the log not take it now, the next
+	// change or the next start copies it.
+	if err := t.speak(ctx, e); err != nil {
+		t.cfg.Log.Warn("cannot write the first line of a task", "task_id", task.ID, "err", err)
+	}
+	return nil
+}
+
+// lookAgain says whether a task whose write has an unknown outcome is there.
+func (t *Tasks) lookAgain(ctx context.Context, id rm.TaskID, cause error) error {
+	_, found, err := docs().tasks.Get(ctx, t.cfg.Store, string(id))
+	if err != nil || !found {
+		return errors.Join(cause, err)
+	}
+	return nil
+}
+
+// refused judges a resource manager's opinion: what can never run is refused, or
+// noted when the cluster lets such tasks wait.
+func refused(err error, launchError bool, task *lifecycle.Task) error {
+	if err == nil {
+		return nil
+	}
+	if _, is := errors.AsType[*rm.Unfulfillable](err); is && !launchError {
+		task.Exceeds = true
+		return nil
+	}
+	return status.New(status.InvalidArgument, "%v", err)
+}
+
+// draw makes the task out of what was sent.
+func (t *Tasks) draw(manager rm.ResourceManager, d draft) (lifecycle.Task, error) {
+	var task lifecycle.Task
+	if name := d.req.GetTemplateName(); name != "" {
+		return task, status.New(status.NotFound,
+			"template '%s' not found: this version has no templates; put its settings into the configuration", name)
+	}
+	if len(d.req.GetData()) > 0 {
+		return task, status.New(status.InvalidArgument, "data: commands take none; send files instead")
+	}
+	asked, err := spec.Decode(d.req.GetConfig())
+	if err != nil {
+		return task, status.New(status.InvalidArgument, "%v", err)
+	}
+	pool, err := choosePool(manager.Pools(), asked.Resources)
+	if err != nil {
+		return task, err
+	}
+	defaults := t.cfg.Defaults(pool)
+	cfg, warnings, err := spec.Complete(d.req.GetConfig(), defaults)
+	if err != nil {
+		return task, status.New(status.InvalidArgument, "%v", err)
+	}
+	cfg.Resources.ResourcePool = pool
+	if cfg.Description == "" {
+		id, err := uuid.Parse(string(d.id))
+		if err != nil {
+			return task, fmt.Errorf("name task %s: %w", d.id, err)
+		}
+		cfg.Description = "Command (" + petname.Of(id) + ")"
+	}
+	stored, err := spec.Store(cfg)
+	if err != nil {
+		return task, err
+	}
+	r := cfg.Resources
+	task = lifecycle.Task{
+		ID: d.id, Kind: lifecycle.Command, Name: cfg.Description, UserID: d.user.GetId(), Username: d.user.GetUsername(),
+		Unix: t.unixUser(d.user), Workspace: max(d.req.GetWorkspaceId(), 1), Submitted: t.cfg.Now().UTC(),
+		Pool: pool, Slots: *r.Slots, Weight: r.Weight, Preemptible: r.Preemptible,
+		PreemptionTimeout: timeoutOf(defaults), Config: stored, Warnings: warnings,
+	}
+	if r.MaxSlots != nil {
+		task.MaxSlots = *r.MaxSlots
+	}
+	if r.Priority != nil {
+		task.Priority = *r.Priority
+	}
+	return task, nil
+}
+
+// choosePool finds the pool a task names, or the default one for its slots.
+func choosePool(pools []*apiv1.ResourcePool, r spec.Resources) (string, error) {
+	var names []string
+	for _, p := range pools {
+		names = append(names, p.GetName())
+		compute := r.Slots == nil || *r.Slots > 0
+		if r.ResourcePool == "" && (compute && p.GetDefaultComputePool() || !compute && p.GetDefaultAuxPool()) {
+			return p.GetName(), nil
+		}
+	}
+	slices.Sort(names)
+	switch {
+	case r.ResourcePool == "":
+		return "", status.New(status.InvalidArgument, "there is no default resource pool; name one of %q in resources.resource_pool", names)
+	case !slices.Contains(names, r.ResourcePool):
+		return "", status.New(status.InvalidArgument, "resources.resource_pool: there is no resource pool %q; there are %q", r.ResourcePool, names)
+	}
+	return r.ResourcePool, nil
+}
+
+// unixUser is the account that a user's tasks run as.
+func (t *Tasks) unixUser(u *apiv1.User) config.AgentUser {
+	g := u.GetAgentUserGroup()
+	if g == nil || g.AgentUid == nil {
+		return t.cfg.DefaultUser
+	}
+	return config.AgentUser{
+		User: g.GetAgentUser(), UID: int(g.GetAgentUid()), Group: g.GetAgentGroup(), GID: int(g.GetAgentGid()),
+	}
+}

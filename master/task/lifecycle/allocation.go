@@ -1,0 +1,200 @@
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// First is a task's first allocation.
+func First(t Task, at time.Time) Allocation {
+	return next(t, 1, 0, at)
+}
+
+// Next is the allocation that follows one that ended and is to be run again.
+func (a Allocation) Next(t Task, at time.Time) Allocation {
+	return next(t, a.Number+1, a.FirstLine+int64(len(a.Lines)), at)
+}
+
+func next(t Task, number int, firstLine int64, at time.Time) Allocation {
+	a := Allocation{
+		ID: rm.AllocationID(fmt.Sprintf("%s.%d", t.ID, number)), Task: t.ID, Number: number, Name: t.Name,
+		State: Queued, Created: at, FirstLine: firstLine,
+	}
+	a.say(at, levelInfo, "Scheduling %s (id: %s)", a.Name, a.ID)
+	if number == 1 {
+		for _, w := range t.Warnings {
+			a.say(at, levelWarning, "%s", w)
+		}
+	}
+	return a
+}
+
+// Over says that nothing of the allocation is left.
+func (a Allocation) Over() bool { return a.State == Terminated }
+
+// Assign notes where the allocation was placed. Repeated, it changes nothing; other
+// containers are accepted as long as none of the earlier ones was started. The
+// error says why the allocation must not be started.
+func (a Allocation) Assign(as rm.Assignment) (Allocation, error) {
+	switch {
+	case a.Over():
+		return a, fmt.Errorf("assign allocation %s: it has ended", a.ID)
+	case a.Killed != nil:
+		return a, fmt.Errorf("assign allocation %s: it was %s", a.ID, a.Killed.Reason)
+	case sameContainers(a.Containers, as.Containers):
+		return a, nil
+	case slices.ContainsFunc(a.Containers, func(c Container) bool { return c.State != ContainerAssigned }):
+		return a, fmt.Errorf("assign allocation %s: it has been started elsewhere", a.ID)
+	}
+	if a.Assigned.IsZero() {
+		a.say(as.At, levelInfo, "%s was assigned to an agent", a.Name)
+	}
+	a.Assigned, a.Pool = as.At, as.Pool
+	a.Containers = nil
+	for _, c := range as.Containers {
+		a.Containers = append(a.Containers, Container{
+			ID: c.ID, Agent: c.Agent, Rank: c.Rank, Devices: devicesOf(c.Devices), State: ContainerAssigned,
+		})
+	}
+	return a, nil
+}
+
+func sameContainers(have []Container, want []rm.Container) bool {
+	return len(have) > 0 && slices.EqualFunc(have, want, func(h Container, w rm.Container) bool { return h.ID == w.ID })
+}
+
+// Change notes a container's new state. News that is late or repeated changes
+// nothing.
+func (a Allocation) Change(n rm.ContainerChange) Allocation {
+	i := slices.IndexFunc(a.Containers, func(c Container) bool { return c.ID == n.Container })
+	to, known := containerState(n.State)
+	if i < 0 || !known || a.Over() || !a.Containers[i].State.before(to) {
+		return a
+	}
+	a.Containers = slices.Clone(a.Containers)
+	c := &a.Containers[i]
+	c.State = to
+	for _, ad := range n.Addresses {
+		c.Addresses = append(c.Addresses, Address{ad.GetContainerIp(), ad.GetContainerPort(), ad.GetHostIp(), ad.GetHostPort()})
+	}
+	if to == ContainerTerminated {
+		a.exited(c, n)
+	}
+	a.progress(n.At)
+	return a
+}
+
+// progress derives the allocation's state from its containers'.
+func (a *Allocation) progress(at time.Time) {
+	running := 0
+	for _, c := range a.Containers {
+		switch c.State {
+		case ContainerPulling:
+			a.advance(Pulling)
+		case ContainerStarting:
+			a.advance(Starting)
+		case ContainerRunning:
+			running++
+			a.advance(Running)
+		case ContainerTerminated:
+			a.advance(Terminating)
+		case ContainerAssigned:
+		}
+	}
+	if running == len(a.Containers) && a.Started.IsZero() {
+		a.Started = at
+		a.say(at, levelInfo, "Resources for %s have started", a.Name)
+	}
+}
+
+// exited notes a container's end. The first of a gang that does not end well takes
+// the others with it.
+func (a *Allocation) exited(c *Container, n rm.ContainerChange) {
+	c.Exit = exitOf(n.Exit)
+	if c.Exit.Kind == Exited && c.Exit.Code == 0 {
+		a.say(n.At, levelInfo, "resources exited successfully with a zero exit code")
+		return
+	}
+	if a.Failure != nil || a.Killed != nil {
+		return
+	}
+	a.Failure = &Failure{Rank: c.Rank, Exit: *c.Exit}
+	if a.remaining() > 0 {
+		a.say(n.At, levelInfo, "forcibly killing allocation's remaining resources (reason: %s)", a.Failure.text())
+	}
+}
+
+// remaining counts the containers that have not ended.
+func (a Allocation) remaining() int {
+	n := 0
+	for _, c := range a.Containers {
+		if c.State != ContainerTerminated {
+			n++
+		}
+	}
+	return n
+}
+
+// Doomed says that the allocation must be killed, and why: it was asked for, or one
+// of a gang has failed. It stays so until nothing is left, so that whoever acts on
+// it may be interrupted and look again.
+func (a Allocation) Doomed() (reason string, doomed bool) {
+	switch {
+	case a.Over():
+		return "", false
+	case a.Killed != nil:
+		return a.Killed.Reason, true
+	case a.Failure != nil && a.remaining() > 0:
+		return a.Failure.text(), true
+	}
+	return "", false
+}
+
+// Kill notes that somebody wants the end. The first reason stays.
+func (a Allocation) Kill(reason string, at time.Time) Allocation {
+	if a.Over() || a.Killed != nil {
+		return a
+	}
+	a.Killed = &Stop{Reason: reason, At: at}
+	if a.remaining() > 0 {
+		a.say(at, levelInfo, "forcibly killing allocation's remaining resources (reason: %s)", reason)
+	}
+	a.advance(Terminating)
+	return a
+}
+
+// Preempt notes that the allocation must save itself and stop until deadline.
+func (a Allocation) Preempt(reason string, at, deadline time.Time) Allocation {
+	if a.Over() || a.Preempted != nil {
+		return a
+	}
+	a.Preempted = &Stop{Reason: reason, At: at, By: deadline}
+	a.say(at, levelInfo, "gracefully terminating allocation's remaining resources (reason: %s)", reason)
+	a.advance(Terminating)
+	return a
+}
+
+// Acknowledge notes that the program has seen the preemption signal.
+func (a Allocation) Acknowledge() Allocation {
+	if a.Preempted != nil && !a.Preempted.Acked && !a.Over() {
+		seen := *a.Preempted
+		seen.Acked = true
+		a.Preempted = &seen
+	}
+	return a
+}
+
+// Report notes what the program says of itself: that it is ready, or that it waits.
+func (a Allocation) Report(ready bool, at time.Time) Allocation {
+	if a.Over() {
+		return a
+	}
+	if ready && !a.Ready {
+		a.say(at, levelInfo, "Service of %s is available", a.Name)
+	}
+	a.Ready, a.Waiting = a.Ready || ready, !ready
+	return a
+}

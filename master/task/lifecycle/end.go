@@ -1,0 +1,111 @@
+package lifecycle
+
+import (
+	"fmt"
+
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// Success is the status of an allocation whose program ended with 0.
+const Success = "allocation exited successfully"
+
+// Finish notes that nothing of the allocation is left. Preemptible says that the
+// task may be run again. Repeated, it changes nothing.
+func (a Allocation) Finish(e rm.End, preemptible bool) (Allocation, error) {
+	if a.Over() {
+		return a, nil
+	}
+	end := a.judge(e)
+	end.At = e.At
+	end.Again = preemptible && (end.Cause == rm.CausePreempted || end.Cause == rm.CauseAgentLost)
+	switch end.Cause {
+	case rm.CauseExited:
+		if end.Status != Success {
+			a.say(e.At, levelError, "crashed: %s", end.Status)
+		}
+	case rm.CauseKilled:
+		a.say(e.At, levelInfo, "killed: %s", end.Status)
+	case rm.CausePreempted:
+		a.say(e.At, levelInfo, "preempted: %s", end.Status)
+	case rm.CauseAgentLost, rm.CauseRefused:
+		a.say(e.At, levelError, "crashed: %s", end.Status)
+	}
+	if end.Again {
+		a.say(e.At, levelInfo, "%s is run again from its start", a.Name)
+	}
+	a.End = &end
+	return a, a.transition(Terminated)
+}
+
+// judge says how it ended. What a person asked for goes before what became of the
+// program because of it; what the program did by itself goes before what was done
+// to its siblings.
+func (a Allocation) judge(e rm.End) Ending {
+	switch {
+	case a.Killed != nil && a.Failure == nil && !a.allSucceeded():
+		return Ending{Cause: rm.CauseKilled, Status: a.Killed.Reason}
+	case e.Cause == rm.CausePreempted, e.Cause == rm.CauseExited && a.yielded():
+		return Ending{Cause: rm.CausePreempted, Status: reasonOf(e, a.Preempted)}
+	case a.allSucceeded():
+		zero := int32(0)
+		return Ending{Cause: rm.CauseExited, Status: Success, Code: &zero}
+	case e.Cause == rm.CauseAgentLost:
+		return Ending{Cause: rm.CauseAgentLost, Status: reasonOr(e.Reason, "an agent was lost")}
+	case a.Failure != nil:
+		return Ending{Cause: rm.CauseExited, Status: a.Failure.text(), Code: a.Failure.code()}
+	case e.Cause == rm.CauseExited:
+		return Ending{Cause: rm.CauseExited, Status: "resources ended without saying how"}
+	}
+	return Ending{Cause: e.Cause, Status: reasonOr(e.Reason, string(e.Cause))}
+}
+
+// yielded says that the program stopped because it was asked to: it saw the signal,
+// or it was ended by one. A program that reached its own end first has succeeded.
+func (a Allocation) yielded() bool {
+	return a.Preempted != nil && (a.Preempted.Acked || !a.allSucceeded())
+}
+
+func (a Allocation) allSucceeded() bool {
+	for _, c := range a.Containers {
+		if c.Exit == nil || c.Exit.Kind != Exited || c.Exit.Code != 0 {
+			return false
+		}
+	}
+	return len(a.Containers) > 0
+}
+
+func reasonOf(e rm.End, s *Stop) string {
+	if s != nil {
+		return s.Reason
+	}
+	return reasonOr(e.Reason, "the slots were needed")
+}
+
+func reasonOr(reason, otherwise string) string {
+	if reason != "" {
+		return reason
+	}
+	return otherwise
+}
+
+// text says what failed, in the words that clients look for.
+func (f Failure) text() string {
+	switch f.Exit.Kind {
+	case NotStarted:
+		return "resources could not be started: " + reasonOr(f.Exit.Message, "the agent gave no reason")
+	case Lost:
+		return "resources were lost: " + reasonOr(f.Exit.Message, "the agent gave no reason")
+	default:
+		return fmt.Sprintf("resources failed with non-zero exit code: container failed with non-zero exit code: %d (exit code %d)",
+			f.Exit.Code, f.Exit.Code)
+	}
+}
+
+// code is the program's own, which a container that never ran has not.
+func (f Failure) code() *int32 {
+	if f.Exit.Kind != Exited {
+		return nil
+	}
+	code := f.Exit.Code
+	return &code
+}

@@ -1,0 +1,202 @@
+package lifecycle
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// Kind is what kind of task it is, as programs read it in DET_TASK_TYPE.
+type Kind string
+
+// Command runs one program to its end. Other kinds come beside it.
+const Command Kind = "COMMAND"
+
+// Task is what is kept of a task apart from its allocations. It changes rarely.
+type Task struct {
+	ID        rm.TaskID        `json:"id"`
+	Kind      Kind             `json:"kind"`
+	Name      string           `json:"name"`
+	UserID    int32            `json:"user_id"`
+	Username  string           `json:"username"`
+	Unix      config.AgentUser `json:"unix"`
+	Workspace int32            `json:"workspace"`
+	Submitted time.Time        `json:"submitted"`
+	// Ended is zero while an allocation runs or is to run.
+	Ended time.Time `json:"ended,omitzero"`
+
+	Pool              string        `json:"pool"`
+	Slots             int           `json:"slots"`
+	MaxSlots          int           `json:"max_slots,omitempty"`
+	Priority          int           `json:"priority,omitempty"`
+	Weight            float64       `json:"weight"`
+	Preemptible       bool          `json:"preemptible,omitempty"`
+	PreemptionTimeout time.Duration `json:"preemption_timeout_ns"`
+
+	// Config is the whole configuration, as spec.Store writes it.
+	Config     json.RawMessage `json:"config"`
+	HasContext bool            `json:"has_context,omitempty"`
+	Warnings   []string        `json:"warnings,omitempty"`
+	// Exceeds says that the task waits for more slots than there are.
+	Exceeds bool `json:"exceeds,omitempty"`
+}
+
+// Job is the job that the queue orders: a command is its own.
+func (t Task) Job() rm.JobID { return rm.JobID(t.ID) }
+
+// Request is what is asked of whoever runs tasks.
+func (t Task) Request(a Allocation) rm.Request {
+	return rm.Request{
+		Allocation: a.ID, Task: t.ID, Job: t.Job(), JobType: apiv1.Job_TYPE_COMMAND, Name: t.Name,
+		Username: t.Username, UserID: t.UserID, Pool: t.Pool, Slots: t.Slots, Priority: t.Priority, Weight: t.Weight,
+		MaxSlots: t.MaxSlots, Preemptible: t.Preemptible, PreemptionTimeout: t.PreemptionTimeout, Submitted: t.Submitted,
+	}
+}
+
+// Allocation is one try to run a task.
+type Allocation struct {
+	ID         rm.AllocationID `json:"id"`
+	Task       rm.TaskID       `json:"task"`
+	Number     int             `json:"number"`
+	Name       string          `json:"name"`
+	State      State           `json:"state"`
+	Created    time.Time       `json:"created"`
+	Assigned   time.Time       `json:"assigned,omitzero"`
+	Started    time.Time       `json:"started,omitzero"`
+	Pool       string          `json:"pool,omitempty"`
+	Containers []Container     `json:"containers,omitempty"`
+	Ready      bool            `json:"ready,omitempty"`
+	// Waiting is what the program said of itself: it runs but has nothing to do yet.
+	Waiting bool `json:"waiting,omitempty"`
+
+	Killed    *Stop    `json:"killed,omitempty"`
+	Preempted *Stop    `json:"preempted,omitempty"`
+	Failure   *Failure `json:"failure,omitempty"`
+	End       *Ending  `json:"end,omitempty"`
+
+	// FirstLine is the number, within the task, of Lines[0].
+	FirstLine int64 `json:"first_line"`
+	// Lines is what the master has to say in the task's log. They are stored with
+	// the change that they tell of and copied into the log after it, by number, so
+	// that each is there once whatever is interrupted.
+	Lines []Line `json:"lines,omitempty"`
+}
+
+// Container is one part of an allocation.
+type Container struct {
+	ID        rm.ContainerID `json:"id"`
+	Agent     rm.AgentID     `json:"agent"`
+	Rank      int            `json:"rank"`
+	Devices   []Device       `json:"devices,omitempty"`
+	State     ContainerState `json:"state"`
+	Exit      *Exit          `json:"exit,omitempty"`
+	Addresses []Address      `json:"addresses,omitempty"`
+}
+
+// Device is one slot of a container.
+type Device struct {
+	ID    int32  `json:"id"`
+	Brand string `json:"brand,omitempty"`
+	UUID  string `json:"uuid,omitempty"`
+	Type  string `json:"type"`
+}
+
+// Address is where a container's port can be reached.
+type Address struct {
+	ContainerIP   string `json:"container_ip,omitempty"`
+	ContainerPort int32  `json:"container_port"`
+	HostIP        string `json:"host_ip,omitempty"`
+	HostPort      int32  `json:"host_port,omitempty"`
+}
+
+// Exit is how a container ended.
+type Exit struct {
+	Kind    ExitKind `json:"kind"`
+	Code    int32    `json:"code"`
+	Message string   `json:"message,omitempty"`
+}
+
+// ExitKind says whether a program ended or something else did.
+type ExitKind string
+
+// The kinds of exits.
+const (
+	Exited     ExitKind = "exited"
+	NotStarted ExitKind = "not_started"
+	Lost       ExitKind = "lost"
+)
+
+// Stop is a wish to end an allocation.
+type Stop struct {
+	Reason string    `json:"reason"`
+	At     time.Time `json:"at"`
+	// By is when an allocation that is asked to stop is killed.
+	By    time.Time `json:"by,omitzero"`
+	Acked bool      `json:"acked,omitempty"`
+}
+
+// Failure is the first container that did not end well.
+type Failure struct {
+	Rank int  `json:"rank"`
+	Exit Exit `json:"exit"`
+}
+
+// Ending is how an allocation ended.
+type Ending struct {
+	At    time.Time `json:"at"`
+	Cause rm.Cause  `json:"cause"`
+	// Status is for people; Code is the program's own, nil when there is none.
+	Status string `json:"status"`
+	Code   *int32 `json:"code,omitempty"`
+	// Again says that another allocation follows.
+	Again bool `json:"again,omitempty"`
+}
+
+// Line is one line that the master writes into a task's log.
+type Line struct {
+	At    time.Time `json:"at"`
+	Level string    `json:"level"`
+	Text  string    `json:"text"`
+}
+
+// Levels of the master's lines.
+const (
+	levelInfo    = "INFO"
+	levelWarning = "WARNING"
+	levelError   = "ERROR"
+)
+
+func (a *Allocation) say(at time.Time, level, format string, args ...any) {
+	a.Lines = append(a.Lines[:len(a.Lines):len(a.Lines)], Line{At: at, Level: level, Text: fmt.Sprintf(format, args...)})
+}
+
+func exitOf(e *agentv1.Exit) *Exit {
+	out := &Exit{Code: e.GetCode(), Message: e.GetMessage()}
+	switch e.GetKind() {
+	case agentv1.Exit_KIND_EXITED:
+		out.Kind = Exited
+	case agentv1.Exit_KIND_NOT_STARTED:
+		out.Kind = NotStarted
+	default:
+		out.Kind = Lost
+	}
+	return out
+}
+
+func devicesOf(list []*apiv1.Device) []Device {
+	var out []Device
+	for _, d := range list {
+		out = append(out, Device{ID: d.GetId(), Brand: d.GetBrand(), UUID: d.GetUuid(), Type: d.GetType().String()})
+	}
+	return out
+}
+
+// API is the device as clients know it.
+func (d Device) API() *apiv1.Device {
+	return &apiv1.Device{Id: d.ID, Brand: d.Brand, Uuid: d.UUID, Type: apiv1.Device_Type(apiv1.Device_Type_value[d.Type])}
+}

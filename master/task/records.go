@@ -1,0 +1,201 @@
+package task
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/master/log"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
+)
+
+// collections are the documents that this package owns.
+type collections struct {
+	// tasks are found by id; their time is when they ended.
+	tasks store.Collection[lifecycle.Task]
+	// allocations have their task as parent.
+	allocations store.Collection[lifecycle.Allocation]
+	// contexts are the files that came with a task, by its id.
+	contexts store.Collection[[]byte]
+	// past are tasks that are no longer listed and whose logs may still be read.
+	past store.Collection[lifecycle.Task]
+}
+
+func docs() collections {
+	return collections{
+		tasks:       store.Collection[lifecycle.Task]{Kind: "task"},
+		allocations: store.Collection[lifecycle.Allocation]{Kind: "allocation"},
+		contexts:    store.Collection[[]byte]{Kind: "task_context"},
+		past:        store.Collection[lifecycle.Task]{Kind: "past_task"},
+	}
+}
+
+// load fills the registry.
+func (t *Tasks) load(ctx context.Context) error {
+	tasks, err := docs().tasks.All(ctx, t.cfg.Store)
+	if err != nil {
+		return err
+	}
+	all, err := docs().allocations.All(ctx, t.cfg.Store)
+	if err != nil {
+		return err
+	}
+	of := map[rm.TaskID][]lifecycle.Allocation{}
+	for _, d := range all {
+		of[d.Value.Task] = append(of[d.Value.Task], d.Value)
+	}
+	for _, d := range tasks {
+		list := of[d.Value.ID]
+		if len(list) == 0 {
+			return fmt.Errorf("task %s has no allocation in the store; restore a backup", d.ID)
+		}
+		e := newEntry()
+		e.publish(snapshot{task: d.Value, allocations: byNumber(list)})
+		if e.now().over() {
+			close(e.ended)
+		}
+		t.reg.put(d.Value.ID, e)
+	}
+	return nil
+}
+
+func byNumber(list []lifecycle.Allocation) []lifecycle.Allocation {
+	slices.SortFunc(list, func(a, b lifecycle.Allocation) int { return a.Number - b.Number })
+	return list
+}
+
+// edit changes a snapshot; an error leaves everything as it was.
+type edit func(snapshot) (snapshot, error)
+
+// apply makes a change durable, shows it, and copies the master's new lines into the
+// log. It may be repeated: what is there already is not written again.
+func (t *Tasks) apply(ctx context.Context, e *entry, change edit) error {
+	e.change.Lock()
+	defer e.change.Unlock()
+	if err := t.refresh(ctx, e); err != nil {
+		return err
+	}
+	before := e.now()
+	after, err := change(before)
+	if err != nil {
+		return err
+	}
+	if err := t.save(ctx, before, after); err != nil {
+		e.stale = errors.Is(err, store.ErrOutcomeUnknown)
+		return err
+	}
+	e.publish(after)
+	return t.speak(ctx, e)
+}
+
+// refresh reads a task again whose last write may or may not have been done.
+func (t *Tasks) refresh(ctx context.Context, e *entry) error {
+	if !e.stale {
+		return nil
+	}
+	id := e.now().task.ID
+	d, found, err := docs().tasks.Get(ctx, t.cfg.Store, string(id))
+	if err != nil || !found {
+		return errors.Join(err, fmt.Errorf("read task %s again", id))
+	}
+	list, err := docs().allocations.ByParent(ctx, t.cfg.Store, string(id))
+	if err != nil {
+		return err
+	}
+	s := snapshot{task: d.Value}
+	for _, a := range list {
+		s.allocations = append(s.allocations, a.Value)
+	}
+	s.allocations = byNumber(s.allocations)
+	e.publish(s)
+	e.stale = false
+	return nil
+}
+
+// save writes what differs, in one transaction.
+func (t *Tasks) save(ctx context.Context, before, after snapshot) error {
+	var changed []lifecycle.Allocation
+	for i, a := range after.allocations {
+		if i >= len(before.allocations) || !same(a, before.allocations[i]) {
+			changed = append(changed, a)
+		}
+	}
+	task := !same(before.task, after.task)
+	if !task && len(changed) == 0 {
+		return nil
+	}
+	return t.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		if task {
+			if err := putTask(tx, after.task); err != nil {
+				return err
+			}
+		}
+		for _, a := range changed {
+			if err := putAllocation(tx, a); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func putTask(tx *store.Tx, task lifecycle.Task) error {
+	return docs().tasks.Put(tx, string(task.ID), "", task.Ended, task)
+}
+
+func putAllocation(tx *store.Tx, a lifecycle.Allocation) error {
+	return docs().allocations.Put(tx, string(a.ID), string(a.Task), a.Created, a)
+}
+
+// same compares what would be stored.
+func same[T any](a, b T) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && string(x) == string(y)
+}
+
+// flush copies the lines that an interrupted change may have left behind.
+func (t *Tasks) flush(ctx context.Context, e *entry) error {
+	e.change.Lock()
+	defer e.change.Unlock()
+	return t.speak(ctx, e)
+}
+
+// masterSource is how the master's lines are marked in a log.
+const masterSource = "master"
+
+// speak copies the master's lines into the log. They are numbered, so those that
+// are there already are passed over.
+func (t *Tasks) speak(ctx context.Context, e *entry) error {
+	s := e.now()
+	for _, a := range s.allocations {
+		end := a.FirstLine + int64(len(a.Lines))
+		if end <= e.said {
+			continue
+		}
+		from := max(e.said, a.FirstLine)
+		b := log.Batch{Task: string(a.Task), Allocation: string(a.ID), FirstSeq: from}
+		for _, l := range a.Lines[from-a.FirstLine:] {
+			b.Lines = append(b.Lines, log.Line{
+				At: l.At, Level: log.Level(l.Level), Text: l.Text, Source: masterSource, Stdtype: "stdout",
+			})
+		}
+		next, err := t.cfg.Logs.Append(ctx, b)
+		if err != nil {
+			return fmt.Errorf("log of task %s: %w", a.Task, err)
+		}
+		e.said = max(e.said, next)
+	}
+	if s.over() {
+		select {
+		case <-e.ended:
+		default:
+			close(e.ended)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package task
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
+)
+
+// registry is the tasks in memory.
+type registry struct {
+	mu      sync.RWMutex // guards what follows; held for moments only
+	entries map[rm.TaskID]*entry
+	rm      rm.ResourceManager // nil until attached
+}
+
+func newRegistry() *registry { return &registry{entries: map[rm.TaskID]*entry{}} }
+
+// entry is one task. Whoever changes it holds change from the look at what there is
+// until memory agrees with the store; readers take the last snapshot and never wait.
+type entry struct {
+	change sync.Mutex // guards gone, stale and said, and orders the writes of this task
+	gone   bool       // was never stored, or is no longer kept
+	stale  bool       // the store may know more than memory
+	said   int64      // lines of the master that are in the log
+
+	cur   atomic.Pointer[snapshot] // nil until stored
+	news  atomic.Pointer[chan struct{}]
+	ended chan struct{} // closed when the task has ended and its last line is in the log
+}
+
+func newEntry() *entry {
+	e := &entry{ended: make(chan struct{})}
+	news := make(chan struct{})
+	e.news.Store(&news)
+	return e
+}
+
+// snapshot is a task at one moment. It is not changed once it is published.
+type snapshot struct {
+	task        lifecycle.Task
+	allocations []lifecycle.Allocation
+}
+
+func (s snapshot) current() lifecycle.Allocation { return s.allocations[len(s.allocations)-1] }
+
+func (s snapshot) over() bool { return !s.task.Ended.IsZero() }
+
+func (s snapshot) allocation(id rm.AllocationID) (lifecycle.Allocation, bool) {
+	i := slices.IndexFunc(s.allocations, func(a lifecycle.Allocation) bool { return a.ID == id })
+	if i < 0 {
+		return lifecycle.Allocation{}, false
+	}
+	return s.allocations[i], true
+}
+
+// with replaces or adds an allocation.
+func (s snapshot) with(a lifecycle.Allocation) snapshot {
+	s.allocations = slices.Clone(s.allocations)
+	if i := slices.IndexFunc(s.allocations, func(o lifecycle.Allocation) bool { return o.ID == a.ID }); i >= 0 {
+		s.allocations[i] = a
+	} else {
+		s.allocations = append(s.allocations, a)
+	}
+	return s
+}
+
+func (e *entry) now() snapshot { return *e.cur.Load() }
+
+// publish shows a snapshot and wakes whoever waits for news.
+func (e *entry) publish(s snapshot) {
+	e.cur.Store(&s)
+	news := make(chan struct{})
+	close(*e.news.Swap(&news))
+}
+
+// watch returns what is and a channel that is closed by the next change.
+func (e *entry) watch() (snapshot, <-chan struct{}) {
+	news := *e.news.Load() // before the snapshot, so that no change falls between
+	return e.now(), news
+}
+
+func (r *registry) attach(m rm.ResourceManager) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rm = m
+}
+
+func (r *registry) manager() rm.ResourceManager {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.rm
+}
+
+// find is a task that has been stored.
+func (r *registry) find(id rm.TaskID) (*entry, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	e, found := r.entries[id]
+	if !found || e.cur.Load() == nil {
+		return nil, false
+	}
+	return e, true
+}
+
+// taskOf is the task an allocation belongs to: "<task>.<n>".
+func taskOf(id rm.AllocationID) rm.TaskID {
+	if i := strings.LastIndexByte(string(id), '.'); i >= 0 {
+		return rm.TaskID(id[:i])
+	}
+	return rm.TaskID(id)
+}
+
+func (r *registry) findAllocation(id rm.AllocationID) (*entry, lifecycle.Allocation, bool) {
+	e, found := r.find(taskOf(id))
+	if !found {
+		return nil, lifecycle.Allocation{}, false
+	}
+	a, found := e.now().allocation(id)
+	return e, a, found
+}
+
+// reserve returns the entry of id, made when there is none; fresh says so, and then
+// it is locked for its maker.
+func (r *registry) reserve(id rm.TaskID) (e *entry, fresh bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e, found := r.entries[id]; found {
+		return e, false
+	}
+	e = newEntry()
+	e.change.Lock()
+	r.entries[id] = e
+	return e, true
+}
+
+func (r *registry) put(id rm.TaskID, e *entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.entries[id] = e
+}
+
+func (r *registry) drop(id rm.TaskID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.entries, id)
+}
+
+// all lists the stored tasks, oldest first.
+func (r *registry) all() []*entry {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	out := make([]*entry, 0, len(r.entries))
+	for _, e := range r.entries {
+		if e.cur.Load() != nil {
+			out = append(out, e)
+		}
+	}
+	slices.SortFunc(out, func(a, b *entry) int {
+		x, y := a.now().task, b.now().task
+		return cmp.Or(x.Submitted.Compare(y.Submitted), strings.Compare(string(x.ID), string(y.ID)))
+	})
+	return out
+}

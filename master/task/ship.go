@@ -1,0 +1,96 @@
+package task
+
+import (
+	"context"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/log"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// Caller is who calls on behalf of a task: its own processes, whose token names
+// their allocation, or a user.
+type Caller struct {
+	User *apiv1.User
+	// Allocation is empty for a user.
+	Allocation rm.AllocationID
+}
+
+// may lets an allocation speak for its own task, and users for theirs.
+func (c Caller) may(task rm.TaskID, owner int32) bool {
+	if c.Allocation != "" {
+		return taskOf(c.Allocation) == task
+	}
+	return c.User.GetAdmin() || c.User.GetId() == owner
+}
+
+// Ship keeps lines that a program inside a task sends itself. All are of one task.
+// The errors have the codes InvalidArgument, NotFound and PermissionDenied.
+func (t *Tasks) Ship(ctx context.Context, c Caller, req *apiv1.PostTaskLogsRequest) error {
+	lines := req.GetLogs()
+	if len(lines) == 0 {
+		return status.New(status.InvalidArgument, "logs: must have at least one line")
+	}
+	task := lines[0].GetTaskId()
+	e, found := t.reg.find(rm.TaskID(task))
+	if !found {
+		return status.Missing("task", task)
+	}
+	if !c.may(rm.TaskID(task), e.now().task.UserID) {
+		return status.New(status.PermissionDenied, "this token may not write to the log of task %s", task)
+	}
+	var batches []log.Batch
+	for i, l := range lines {
+		if l.Id != nil {
+			return status.New(status.InvalidArgument, "logs[%d].id: must not be set; the master numbers lines", i)
+		}
+		if l.GetTaskId() != task {
+			return status.New(status.InvalidArgument, "logs[%d].task_id: all lines of one call must be of one task (%q and %q)", i, l.GetTaskId(), task)
+		}
+		if a := rm.AllocationID(l.GetAllocationId()); a != "" && taskOf(a) != rm.TaskID(task) {
+			return status.New(status.InvalidArgument, "logs[%d].allocation_id: %q is not of task %q", i, a, task)
+		}
+		line, err := shipped(l)
+		if err != nil {
+			return status.New(status.InvalidArgument, "logs[%d].level: %v", i, err)
+		}
+		batches = addLine(batches, l, line)
+	}
+	for _, b := range batches {
+		if err := t.cfg.Logs.AppendUnsequenced(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func shipped(l *apiv1.TaskLog) (log.Line, error) {
+	level, err := log.ParseLevel(l.GetLevel())
+	line := log.Line{Stdtype: l.GetStdtype(), Level: level, Source: l.GetSource(), Text: l.GetLog()}
+	if l.GetTimestamp() != nil {
+		line.At = l.GetTimestamp().AsTime()
+	}
+	return line, err
+}
+
+// addLine puts a line behind the last batch when both are of one container.
+func addLine(list []log.Batch, l *apiv1.TaskLog, line log.Line) []log.Batch {
+	b := log.Batch{
+		Task: l.GetTaskId(), Allocation: l.GetAllocationId(), Container: l.GetContainerId(), Agent: l.GetAgentId(),
+	}
+	if l.RankId != nil {
+		rank := int(l.GetRankId())
+		b.Rank = &rank
+	}
+	if n := len(list); n > 0 {
+		last := &list[n-1]
+		sameRank := (last.Rank == nil) == (b.Rank == nil) && (b.Rank == nil || *last.Rank == *b.Rank)
+		if last.Allocation == b.Allocation && last.Container == b.Container && last.Agent == b.Agent && sameRank {
+			last.Lines = append(last.Lines, line)
+			return list
+		}
+	}
+	b.Lines = []log.Line{line}
+	return append(list, b)
+}

@@ -1,0 +1,205 @@
+package task
+
+import (
+	"errors"
+	"time"
+
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/log"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
+	"github.com/det-deploy/det-deploy/master/task/spec"
+)
+
+func timeoutOf(d config.TaskContainerDefaults) time.Duration {
+	return time.Duration(d.PreemptionTimeout)
+}
+
+func asGap(err error) (*log.GapError, bool) { return errors.AsType[*log.GapError](err) }
+
+func (t *Tasks) launchReply(s snapshot) (*apiv1.LaunchCommandResponse, error) {
+	cfg, err := shownConfig(s.task)
+	if err != nil {
+		return nil, err
+	}
+	r := &apiv1.LaunchCommandResponse{Command: t.showCommand(s), Config: cfg}
+	if s.task.Exceeds {
+		r.Warnings = []apiv1.LaunchWarning{apiv1.LaunchWarning_LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED}
+	}
+	return r, nil
+}
+
+func shownConfig(task lifecycle.Task) (*structpb.Struct, error) {
+	cfg, err := spec.Load(task.Config)
+	if err != nil {
+		return nil, err
+	}
+	return spec.Show(cfg)
+}
+
+// showCommand is a command as clients know it.
+func (t *Tasks) showCommand(s snapshot) *apiv1.Command {
+	task, a := s.task, s.current()
+	c := &apiv1.Command{
+		Id: string(task.ID), Description: task.Name, State: a.State.API(), StartTime: timestamppb.New(task.Submitted),
+		DisplayName: task.Username, UserId: task.UserID, Username: task.Username, ResourcePool: task.Pool,
+		JobId: string(task.Job()), WorkspaceId: task.Workspace,
+	}
+	if len(a.Containers) > 0 {
+		first := a.Containers[0]
+		c.Container = &apiv1.Container{Parent: string(task.ID), Id: string(first.ID), State: first.State.API(), Devices: showDevices(first)}
+	}
+	if a.End != nil {
+		c.ExitStatus, c.ExitCode = a.End.Status, a.End.Code
+	}
+	if why := t.waiting(s); why != "" {
+		c.Reason = &why
+	}
+	return c
+}
+
+// waiting says why a task does not run yet.
+func (t *Tasks) waiting(s snapshot) string {
+	a, r := s.current(), t.reg.manager()
+	if a.State != lifecycle.Queued || r == nil {
+		return ""
+	}
+	known, _ := r.Allocation(a.ID)
+	return known.Waiting
+}
+
+func showDevices(c lifecycle.Container) []*apiv1.Device {
+	var out []*apiv1.Device
+	for _, d := range c.Devices {
+		out = append(out, d.API())
+	}
+	return out
+}
+
+func showTask(s snapshot) *apiv1.Task {
+	config := string(s.task.Config)
+	if shown, err := shownConfig(s.task); err == nil {
+		if text, err := shown.MarshalJSON(); err == nil {
+			config = string(text)
+		}
+	}
+	out := &apiv1.Task{
+		TaskId: string(s.task.ID), TaskType: apiv1.TaskType(apiv1.TaskType_value["TASK_TYPE_"+string(s.task.Kind)]),
+		StartTime: timestamppb.New(s.task.Submitted), Config: &config,
+	}
+	if s.over() {
+		out.EndTime = timestamppb.New(s.task.Ended)
+	}
+	// The newest first: clients look at the first one.
+	for i := len(s.allocations) - 1; i >= 0; i-- {
+		out.Allocations = append(out.Allocations, showAllocation(s.task, s.allocations[i]))
+	}
+	return out
+}
+
+func showAllocation(task lifecycle.Task, a lifecycle.Allocation) *apiv1.Allocation {
+	ready := a.Ready
+	out := &apiv1.Allocation{
+		TaskId: string(a.Task), State: a.State.API(), IsReady: &ready, AllocationId: string(a.ID), Slots: int32(task.Slots),
+	}
+	if a.State == lifecycle.Running && a.Waiting {
+		out.State = apiv1.Task_STATE_WAITING
+	}
+	if !a.Assigned.IsZero() {
+		out.StartTime = timestamppb.New(a.Assigned)
+	}
+	if a.End != nil {
+		out.EndTime = timestamppb.New(a.End.At)
+		out.ExitReason, out.StatusCode = &a.End.Status, a.End.Code
+	}
+	return out
+}
+
+// Summaries lists the allocations that have not ended.
+func (t *Tasks) Summaries() map[string]*apiv1.AllocationSummary {
+	out := map[string]*apiv1.AllocationSummary{}
+	for _, e := range t.reg.all() {
+		if s := e.now(); !s.over() {
+			out[string(s.current().ID)] = t.summary(s)
+		}
+	}
+	return out
+}
+
+func (t *Tasks) summary(s snapshot) *apiv1.AllocationSummary {
+	a := s.current()
+	out := &apiv1.AllocationSummary{
+		TaskId: string(s.task.ID), AllocationId: string(a.ID), Name: s.task.Name, RegisteredTime: timestamppb.New(a.Created),
+		ResourcePool: s.task.Pool, SlotsNeeded: int32(s.task.Slots), SchedulerType: "priority", ProxyPorts: proxyPorts(s.task),
+	}
+	if priority := int32(t.priority(s)); priority != 0 {
+		out.Priority = &priority
+	}
+	for _, c := range a.Containers {
+		out.Resources = append(out.Resources, resources(a, c))
+	}
+	return out
+}
+
+func (t *Tasks) priority(s snapshot) int {
+	if r := t.reg.manager(); r != nil {
+		if known, found := r.Allocation(s.current().ID); found {
+			return known.Priority
+		}
+	}
+	return s.task.Priority
+}
+
+func proxyPorts(task lifecycle.Task) []*apiv1.ProxyPortConfig {
+	cfg, err := spec.Load(task.Config)
+	if err != nil {
+		return nil // it could be read when it was accepted
+	}
+	var out []*apiv1.ProxyPortConfig
+	for _, p := range cfg.Environment.ProxyPorts {
+		out = append(out, &apiv1.ProxyPortConfig{
+			ServiceId: string(task.ID), Port: int32(p.Port), ProxyTcp: p.TCP, Unauthenticated: p.Unauthenticated,
+		})
+	}
+	return out
+}
+
+func resources(a lifecycle.Allocation, c lifecycle.Container) *apiv1.ResourcesSummary {
+	id := string(c.ID)
+	out := &apiv1.ResourcesSummary{
+		ResourcesId: id, ResourcesType: "docker-container", AllocationId: string(a.ID), ContainerId: &id,
+		AgentDevices: map[string]*apiv1.ResourcesSummary_Devices{string(c.Agent): {Devices: showDevices(c)}},
+	}
+	if c.State == lifecycle.ContainerRunning || len(c.Addresses) > 0 {
+		out.Started = &apiv1.ResourcesStarted{}
+		for _, ad := range c.Addresses {
+			out.Started.Addresses = append(out.Started.Addresses, &apiv1.Address{
+				ContainerIp: ad.ContainerIP, ContainerPort: ad.ContainerPort, HostIp: ad.HostIP, HostPort: ad.HostPort,
+			})
+		}
+	}
+	if x := c.Exit; x != nil {
+		out.Exited = &apiv1.ResourcesStopped{}
+		if x.Kind != lifecycle.Exited || x.Code != 0 {
+			out.Exited.Failure = &apiv1.ResourcesFailure{FailureType: failureType(x.Kind), ErrMsg: x.Message}
+			if x.Kind == lifecycle.Exited {
+				out.Exited.Failure.ExitCode = &x.Code
+			}
+		}
+	}
+	return out
+}
+
+func failureType(k lifecycle.ExitKind) apiv1.ResourcesFailure_FailureType {
+	switch k {
+	case lifecycle.Exited:
+		return apiv1.ResourcesFailure_FAILURE_TYPE_RESOURCES_FAILED
+	case lifecycle.NotStarted:
+		return apiv1.ResourcesFailure_FAILURE_TYPE_RESOURCES_ABORTED
+	default:
+		return apiv1.ResourcesFailure_FAILURE_TYPE_RESOURCES_MISSING
+	}
+}

@@ -1,0 +1,132 @@
+package task
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
+)
+
+// own finds an allocation on behalf of c. The errors have the codes NotFound and
+// PermissionDenied.
+func (t *Tasks) own(c Caller, id string) (*entry, error) {
+	e, _, found := t.reg.findAllocation(rm.AllocationID(id))
+	if !found {
+		return nil, status.Missing("allocation", id)
+	}
+	if !c.may(taskOf(rm.AllocationID(id)), e.now().task.UserID) {
+		return nil, status.New(status.PermissionDenied, "this token may not speak for allocation %s", id)
+	}
+	return e, nil
+}
+
+// PreemptionSignal says whether the allocation is to save itself and stop. It waits
+// for that for at most timeout, and answers at once when it is so already or when
+// the allocation has ended.
+func (t *Tasks) PreemptionSignal(ctx context.Context, c Caller, id string, timeout time.Duration) (bool, error) {
+	e, err := t.own(c, id)
+	if err != nil {
+		return false, err
+	}
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	for {
+		s, news := e.watch()
+		a, _ := s.allocation(rm.AllocationID(id))
+		if a.Preempted != nil || a.Over() || timeout <= 0 {
+			return a.Preempted != nil, nil
+		}
+		select {
+		case <-ctx.Done():
+			return false, ctx.Err()
+		case <-timer.C:
+			return false, nil
+		case <-news:
+		}
+	}
+}
+
+// AckPreemption notes that the program has seen the signal and will stop.
+func (t *Tasks) AckPreemption(ctx context.Context, c Caller, id string) error {
+	return t.report(ctx, c, id, lifecycle.Allocation.Acknowledge)
+}
+
+// Ready notes that the program serves.
+func (t *Tasks) Ready(ctx context.Context, c Caller, id string) error {
+	now := t.cfg.Now()
+	return t.report(ctx, c, id, func(a lifecycle.Allocation) lifecycle.Allocation { return a.Report(true, now) })
+}
+
+// Waiting notes that the program has nothing to serve yet.
+func (t *Tasks) Waiting(ctx context.Context, c Caller, id string) error {
+	now := t.cfg.Now()
+	return t.report(ctx, c, id, func(a lifecycle.Allocation) lifecycle.Allocation { return a.Report(false, now) })
+}
+
+func (t *Tasks) report(ctx context.Context, c Caller, id string, change func(lifecycle.Allocation) lifecycle.Allocation) error {
+	if _, err := t.own(c, id); err != nil {
+		return err
+	}
+	_, err := t.alter(ctx, rm.AllocationID(id), change)
+	return err
+}
+
+// PostAcceleratorData remembers, while the allocation runs, what a container says of
+// the accelerators it sees.
+func (t *Tasks) PostAcceleratorData(c Caller, req *apiv1.PostAllocationAcceleratorDataRequest) error {
+	if _, err := t.own(c, req.GetAllocationId()); err != nil {
+		return err
+	}
+	if d := req.GetAcceleratorData(); d.GetAllocationId() != "" && d.GetAllocationId() != req.GetAllocationId() {
+		return status.New(status.InvalidArgument, "acceleratorData.allocationId: must be %q (is %q)", req.GetAllocationId(), d.GetAllocationId())
+	}
+	t.data.put(rm.AllocationID(req.GetAllocationId()), req.GetAcceleratorData())
+	return nil
+}
+
+// AcceleratorData is what the containers of a running allocation have said.
+func (t *Tasks) AcceleratorData(id rm.AllocationID) []*apiv1.AcceleratorData { return t.data.get(id) }
+
+// mostContainers bounds what one allocation can make the master remember.
+const mostContainers = 1024
+
+// accelerators is told again by every container that starts, so it is not stored.
+type accelerators struct {
+	mu sync.Mutex // guards of
+	of map[rm.AllocationID]map[string]*apiv1.AcceleratorData
+}
+
+func newAccelerators() *accelerators {
+	return &accelerators{of: map[rm.AllocationID]map[string]*apiv1.AcceleratorData{}}
+}
+
+func (a *accelerators) put(id rm.AllocationID, d *apiv1.AcceleratorData) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.of[id] == nil {
+		a.of[id] = map[string]*apiv1.AcceleratorData{}
+	}
+	if len(a.of[id]) < mostContainers {
+		a.of[id][d.GetContainerId()] = d
+	}
+}
+
+func (a *accelerators) get(id rm.AllocationID) []*apiv1.AcceleratorData {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var out []*apiv1.AcceleratorData
+	for _, d := range a.of[id] {
+		out = append(out, d)
+	}
+	return out
+}
+
+func (a *accelerators) forget(id rm.AllocationID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.of, id)
+}

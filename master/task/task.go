@@ -1,0 +1,149 @@
+// Package task owns the tasks of the cluster: it accepts them, remembers them
+// through every restart, hands them to a resource manager, writes down what becomes
+// of them, and answers everybody who asks.
+//
+// It knows the resource manager only as rm.ResourceManager, and is known to it only
+// as rm.Tasks and rm.Logs. A command is one kind of task; what is particular to
+// commands is in the files that are named after them.
+//
+//	Launch ──▶ stored ──▶ answered ──▶ rm.Submit        restart: Submit again
+//	   rm ──▶ Assigned, Changed, Preempted, Ended ──▶ lifecycle ──▶ stored ──▶ log ──▶ rm told "done"
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/log"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/token"
+)
+
+// Tokens makes and ends what a task shows to the master. master/auth has it.
+type Tokens interface {
+	// TaskTokens makes the token of an allocation and one that acts as its user.
+	// Asked again it may make others; all end with EndAllocation.
+	TaskTokens(ctx context.Context, userID int32, allocation string) (own, user token.Text, err error)
+	// EndAllocation ends them. An allocation without any is not an error.
+	EndAllocation(ctx context.Context, allocation string) error
+}
+
+// Config is what Open needs. All but Now, Log and the numbers must be set.
+type Config struct {
+	Store  *store.Store
+	Logs   *log.Logs
+	Tokens Tokens
+	// Defaults is what the containers of a pool get, see
+	// config.Pool.EffectiveTaskContainer.
+	Defaults func(pool string) config.TaskContainerDefaults
+	// DefaultUser is the Unix account of tasks whose owner has none.
+	DefaultUser config.AgentUser
+	// LaunchError refuses tasks that need more than there is; otherwise they wait,
+	// with a warning.
+	LaunchError bool
+	// Listed is how long an ended task stays listed; DefaultListed when zero.
+	Listed time.Duration
+	// Now is the clock; nil is the system's.
+	Now func() time.Time
+	Log *slog.Logger
+}
+
+// DefaultListed is how long an ended task stays listed in Determined 0.38.1.
+const DefaultListed = 24 * time.Hour
+
+// Tasks is safe for concurrent use.
+type Tasks struct {
+	cfg  Config
+	reg  *registry
+	data *accelerators
+}
+
+var (
+	_ rm.Tasks = (*Tasks)(nil)
+	_ rm.Logs  = (*Tasks)(nil)
+)
+
+// Open reads the tasks from the store, which must be leased. Nothing runs before
+// Attach.
+func Open(ctx context.Context, cfg Config) (*Tasks, error) {
+	if cfg.Store == nil || cfg.Logs == nil || cfg.Tokens == nil || cfg.Defaults == nil {
+		return nil, errors.New("open tasks: store, logs, tokens and defaults are all needed")
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Listed == 0 {
+		cfg.Listed = DefaultListed
+	}
+	t := &Tasks{cfg: cfg, reg: newRegistry(), data: newAccelerators()}
+	if err := t.load(ctx); err != nil {
+		return nil, fmt.Errorf("open tasks: %w", err)
+	}
+	return t, nil
+}
+
+// Attach gives the resource manager every task that has not ended, and from then on
+// every new one. It is called once, when r knows what it knew before a restart.
+func (t *Tasks) Attach(ctx context.Context, r rm.ResourceManager) error {
+	for _, e := range t.reg.all() {
+		if s := e.now(); s.over() {
+			continue
+		}
+		if err := t.flush(ctx, e); err != nil {
+			return fmt.Errorf("attach the resource manager: %w", err)
+		}
+		if err := t.hand(ctx, r, e); err != nil {
+			return fmt.Errorf("attach the resource manager: %w", err)
+		}
+	}
+	t.reg.attach(r)
+	// What was launched or killed while we were at it has not been handed over.
+	for _, e := range t.reg.all() {
+		if s := e.now(); !s.over() {
+			if err := t.hand(ctx, r, e); err != nil {
+				return fmt.Errorf("attach the resource manager: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// hand submits the current allocation, which may be known already, and kills it
+// when that was asked for. A refusal ends the task.
+func (t *Tasks) hand(ctx context.Context, r rm.ResourceManager, e *entry) error {
+	s := e.now()
+	a := s.current()
+	if reason, doomed := a.Doomed(); doomed && len(a.Containers) == 0 {
+		// It may be known from before the restart, or not.
+		if _, known := r.Allocation(a.ID); !known {
+			return t.Ended(ctx, a.ID, rm.End{Cause: rm.CauseKilled, Reason: reason, At: t.cfg.Now()})
+		}
+	}
+	if err := r.Submit(ctx, s.task.Request(a)); err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		t.cfg.Log.Warn("task is refused by the resource manager", "task_id", s.task.ID, "err", err)
+		return t.Ended(ctx, a.ID, rm.End{Cause: rm.CauseRefused, Reason: err.Error(), At: t.cfg.Now()})
+	}
+	return t.enforce(ctx, r, e)
+}
+
+// enforce kills what must end. It looks at what is, not at what has changed, so it
+// may be called at any time.
+func (t *Tasks) enforce(ctx context.Context, r rm.ResourceManager, e *entry) error {
+	a := e.now().current()
+	reason, doomed := a.Doomed()
+	if !doomed || r == nil {
+		return nil
+	}
+	return r.Kill(ctx, a.ID, reason)
+}

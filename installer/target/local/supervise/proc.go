@@ -1,0 +1,174 @@
+package supervise
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// proc is one unit in the supervisor's memory.
+//
+//	absent ──start──▶ running ──dies──▶ absent, held back ──start──▶ …
+//	                     │
+//	                     └─dropped, or another generation──▶ stopping ──▶ absent
+type proc struct {
+	unit     Unit
+	id       Identity
+	started  Unit          // what the running process was started as
+	done     chan struct{} // closed when a child has ended; nil for a process met alive
+	since    time.Time
+	stopping time.Time // when it was told to stop; zero when it was not
+	killed   bool
+	dropped  bool
+	due      time.Time // not started again before
+	pause    time.Duration
+	restarts int
+	exit     string
+}
+
+// move is what to do with a process next.
+type move int
+
+const (
+	rest move = iota
+	start
+	stop
+	kill
+)
+
+func (p *proc) want(u Unit) {
+	p.dropped = false
+	if u.Generation != p.unit.Generation {
+		p.pause, p.due = 0, time.Time{} // a changed unit deserves a start at once
+	}
+	p.unit = u
+}
+
+func (p *proc) running() bool {
+	if p.id.PID == 0 {
+		return false
+	}
+	if p.done == nil {
+		return p.id.Alive()
+	}
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// next decides; it changes only what it decided about killing.
+func (p *proc) next(now time.Time) move {
+	running := p.running()
+	outdated := p.dropped || p.started.Generation != p.unit.Generation
+	switch {
+	case !running && p.dropped:
+		return rest
+	case !running && now.Before(p.due):
+		return rest
+	case !running:
+		return start
+	case !outdated && p.stopping.IsZero():
+		return rest
+	case p.stopping.IsZero():
+		return stop
+	case now.Sub(p.stopping) > grace && !p.killed:
+		p.killed = true
+		return kill
+	}
+	return rest
+}
+
+// meet takes over a process that an earlier supervisor left behind.
+func (s *supervisor) meet(u Unit) *proc {
+	p := &proc{unit: u}
+	old, found, err := s.Dir.Status(u.Name)
+	if err == nil && found && old.Alive() {
+		s.Log.Info("taking over", "unit", u.Name, "pid", old.PID)
+		p.id, p.since, p.restarts = old.Identity, old.Since, old.Restarts
+		p.started = Unit{Name: u.Name, Generation: old.Generation}
+	}
+	return p
+}
+
+func (s *supervisor) start(p *proc, now time.Time) error {
+	if p.id.PID != 0 && p.stopping.IsZero() { // it died by itself
+		p.restarts++
+		p.hold(now)
+		p.id = Identity{}
+		if now.Before(p.due) {
+			return nil
+		}
+	}
+	log, err := os.OpenFile(p.unit.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		p.hold(now)
+		return err
+	}
+	defer func() { _ = log.Close() }()           // the child has its own
+	c := exec.Command(s.Program, p.unit.Args...) //nolint:noctx // outlives every context; it is stopped by signal
+	c.Stdout, c.Stderr = log, log
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := c.Start(); err != nil {
+		p.hold(now)
+		return fmt.Errorf("start %s: %w", p.unit.Name, err)
+	}
+	p.done, p.since, p.started = make(chan struct{}), now, p.unit
+	p.stopping, p.killed = time.Time{}, false
+	p.id, err = Identify(c.Process.Pid)
+	if err != nil {
+		p.id = Identity{PID: c.Process.Pid} // ended at once: the waiter says how
+	}
+	go s.wait(c, p)
+	s.Log.Info("started", "unit", p.unit.Name, "pid", p.id.PID, "restarts", p.restarts)
+	return s.tell(p)
+}
+
+// wait is the child's own goroutine; it ends with it.
+func (s *supervisor) wait(c *exec.Cmd, p *proc) {
+	name, done := p.started.Name, p.done
+	err := c.Wait()
+	how := "ended"
+	if err != nil {
+		how = err.Error()
+	}
+	p.exit = how // read after done is closed
+	close(done)
+	select {
+	case s.ended <- name:
+	default: // the loop is woken by others and looks for itself
+	}
+}
+
+// note writes down how a process ended.
+func (s *supervisor) note(name string) {
+	p := s.procs[name]
+	if p == nil || p.running() {
+		return
+	}
+	s.Log.Info("ended", "unit", name, "pid", p.id.PID, "exit", p.exit)
+	s.warn(name, s.tell(p))
+}
+
+func (s *supervisor) tell(p *proc) error {
+	st := Status{Identity: p.id, Generation: p.started.Generation, Since: p.since, Restarts: p.restarts}
+	if !p.running() {
+		st.Exit = p.exit
+	}
+	return write(s.Dir.status(p.unit.Name), st)
+}
+
+// hold puts off the next start, longer each time it dies young.
+func (p *proc) hold(now time.Time) {
+	switch {
+	case !p.since.IsZero() && now.Sub(p.since) >= steady, p.pause == 0:
+		p.pause = firstPause
+	default:
+		p.pause = min(2*p.pause, longestPause)
+	}
+	p.due = now.Add(p.pause)
+}

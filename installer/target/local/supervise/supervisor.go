@@ -1,0 +1,215 @@
+package supervise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// ErrRunning is a second supervisor for one directory.
+var ErrRunning = errors.New("a supervisor is running already")
+
+// Limits of the supervisor.
+const (
+	// glance is how often it looks, besides being woken: what is missed by a
+	// lost signal is seen a second later.
+	glance = time.Second
+	// grace is how long a process may take to stop: a master writes its state
+	// through, an agent tells its containers.
+	grace = 20 * time.Second
+	// steady is how long a process must have run for its next start not to be
+	// held back.
+	steady = 10 * time.Second
+	// firstPause and longestPause bound the wait before a process that died is
+	// started again; it doubles each time.
+	firstPause   = 200 * time.Millisecond
+	longestPause = 30 * time.Second
+)
+
+// Config is what a supervisor runs with.
+type Config struct {
+	Dir Dir
+	// Program is started with each unit's arguments.
+	Program string
+	Log     *slog.Logger
+}
+
+// Run supervises until ctx is cancelled, then stops every process and returns
+// when all are gone. SIGHUP makes it look at once.
+func Run(ctx context.Context, c Config) error {
+	if err := c.Dir.Make(); err != nil {
+		return fmt.Errorf("make the supervisor's directory: %w", err)
+	}
+	lock, err := hold(c.Dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }() // gives the lock back
+	me, err := Identify(os.Getpid())
+	if err != nil {
+		return err
+	}
+	if err := write(c.Dir.self(), Status{Identity: me, Since: time.Now()}); err != nil {
+		return fmt.Errorf("write down who supervises: %w", err)
+	}
+	defer func() { _ = remove(c.Dir.self()) }() // the lock tells the truth
+	s := &supervisor{Config: c, procs: make(map[string]*proc), ended: make(chan string, 16)}
+	return s.loop(ctx)
+}
+
+// Holder returns the living supervisor of d.
+func (d Dir) Holder() (Identity, bool) {
+	s, found, err := read[Status](d.self())
+	if err != nil || !found || !s.Alive() {
+		return Identity{}, false
+	}
+	f, err := os.Open(d.lock())
+	if err != nil {
+		return Identity{}, false
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+		return Identity{}, false // free: nobody supervises
+	}
+	return s.Identity, true
+}
+
+func hold(d Dir) (*os.File, error) {
+	f, err := os.OpenFile(d.lock(), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", d, err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", d, ErrRunning), f.Close())
+	}
+	return f, nil
+}
+
+// supervisor is owned by the goroutine in loop; each child has one more, which
+// waits for it and says so on ended.
+type supervisor struct {
+	Config
+	procs map[string]*proc
+	ended chan string
+}
+
+func (s *supervisor) loop(ctx context.Context) error {
+	woken := make(chan os.Signal, 1)
+	signal.Notify(woken, syscall.SIGHUP)
+	defer signal.Stop(woken)
+	tick := time.NewTicker(glance)
+	defer tick.Stop()
+	for {
+		s.turn(time.Now())
+		select {
+		case <-ctx.Done():
+			return s.stopAll()
+		case <-woken:
+		case <-tick.C:
+		case name := <-s.ended:
+			s.note(name)
+		case <-s.nextStart(time.Now()):
+		}
+	}
+}
+
+// turn makes what runs what should run, as far as it can at this moment.
+func (s *supervisor) turn(now time.Time) {
+	units, err := s.Dir.Units()
+	if err != nil {
+		s.Log.Warn("cannot read what should run", "err", err)
+		return
+	}
+	wanted := make(map[string]bool, len(units))
+	for _, u := range units {
+		wanted[u.Name] = true
+		p := s.procs[u.Name]
+		if p == nil {
+			p = s.meet(u)
+			s.procs[u.Name] = p
+		}
+		p.want(u)
+		s.step(p, now)
+	}
+	for name, p := range s.procs {
+		if wanted[name] {
+			continue
+		}
+		p.dropped = true
+		s.step(p, now)
+		if !p.running() {
+			delete(s.procs, name)
+			s.warn(name, s.Dir.Forget(name))
+		}
+	}
+}
+
+// step moves one process on.
+func (s *supervisor) step(p *proc, now time.Time) {
+	switch p.next(now) {
+	case rest:
+	case start:
+		s.warn(p.unit.Name, s.start(p, now))
+	case stop:
+		s.Log.Info("stopping", "unit", p.unit.Name, "pid", p.id.PID)
+		p.stopping = now
+		s.warn(p.unit.Name, p.id.Signal(syscall.SIGTERM))
+	case kill:
+		s.Log.Warn("killing", "unit", p.unit.Name, "pid", p.id.PID)
+		s.warn(p.unit.Name, p.id.Signal(syscall.SIGKILL))
+	}
+}
+
+// nextStart fires when the earliest held-back start is due.
+func (s *supervisor) nextStart(now time.Time) <-chan time.Time {
+	var first time.Duration = -1
+	for _, p := range s.procs {
+		if d := p.due.Sub(now); !p.running() && d > 0 && (first < 0 || d < first) {
+			first = d
+		}
+	}
+	if first < 0 {
+		return nil
+	}
+	return time.After(first)
+}
+
+// stopAll drops every unit in memory and waits for the processes to be gone; on
+// disk they stay, for the next supervisor.
+func (s *supervisor) stopAll() error {
+	for _, p := range s.procs {
+		p.dropped = true
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		left := 0
+		for name, p := range s.procs {
+			s.step(p, time.Now())
+			if p.running() {
+				left++
+			} else {
+				s.warn(name, s.Dir.Forget(name))
+			}
+		}
+		if left == 0 {
+			return nil
+		}
+		select {
+		case name := <-s.ended:
+			s.note(name)
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *supervisor) warn(unit string, err error) {
+	if err != nil {
+		s.Log.Warn("supervision met an error", "unit", unit, "err", err)
+	}
+}

@@ -1,0 +1,161 @@
+package supervise
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Dir is the directory of one supervisor. The installer writes units, the
+// supervisor writes statuses:
+//
+//	units/master.json   what should run          run/master.json   what does
+//	run/supervisor.lock held by the supervisor   run/supervisor.json  who it is
+type Dir string
+
+// Unit is one process that should run.
+type Unit struct {
+	// Name tells units apart: "master", "agent-1".
+	Name string   `json:"name"`
+	Args []string `json:"args"`
+	// Log is the file its output is appended to.
+	Log string `json:"log"`
+	// Generation changes when the process has to be started again.
+	Generation string `json:"generation"`
+}
+
+// Status is what became of a unit.
+type Status struct {
+	Identity
+
+	Generation string    `json:"generation"`
+	Since      time.Time `json:"since"`
+	// Restarts counts how often it was started again after it died.
+	Restarts int `json:"restarts"`
+	// Exit says how it ended last; it is empty while nothing has.
+	Exit string `json:"exit,omitempty"`
+}
+
+func (d Dir) units() string             { return filepath.Join(string(d), "units") }
+func (d Dir) run() string               { return filepath.Join(string(d), "run") }
+func (d Dir) unit(name string) string   { return filepath.Join(d.units(), name+".json") }
+func (d Dir) status(name string) string { return filepath.Join(d.run(), name+".json") }
+func (d Dir) lock() string              { return filepath.Join(d.run(), "supervisor.lock") }
+func (d Dir) self() string              { return d.status("supervisor") }
+
+// Make makes the directories.
+func (d Dir) Make() error {
+	for _, p := range []string{d.units(), d.run()} {
+		if err := os.MkdirAll(p, 0o700); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Remove removes them, with all that was written down.
+func (d Dir) Remove() error {
+	return errors.Join(os.RemoveAll(d.units()), os.RemoveAll(d.run()))
+}
+
+// Exists reports whether they are there.
+func (d Dir) Exists() bool {
+	_, err := os.Stat(d.run())
+	return err == nil
+}
+
+// Units lists what should run, by name.
+func (d Dir) Units() ([]Unit, error) {
+	names, err := filepath.Glob(d.unit("*"))
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	var out []Unit
+	for _, path := range names {
+		u, found, err := read[Unit](path)
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			out = append(out, u)
+		}
+	}
+	return out, nil
+}
+
+// Unit reads one unit.
+func (d Dir) Unit(name string) (u Unit, found bool, err error) { return read[Unit](d.unit(name)) }
+
+// Put writes a unit down; the supervisor acts when it is woken.
+func (d Dir) Put(u Unit) error { return write(d.unit(u.Name), u) }
+
+// Drop takes a unit back.
+func (d Dir) Drop(name string) error { return remove(d.unit(name)) }
+
+// Status reads what became of a unit.
+func (d Dir) Status(name string) (s Status, found bool, err error) {
+	return read[Status](d.status(name))
+}
+
+// Known lists the names of everything that should run or was seen running.
+func (d Dir) Known() ([]string, error) {
+	var out []string
+	for _, pattern := range []string{d.unit("*"), d.status("*")} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range paths {
+			name := strings.TrimSuffix(filepath.Base(p), ".json")
+			if name != "supervisor" && !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// Forget drops the status of a process that is gone.
+func (d Dir) Forget(name string) error { return remove(d.status(name)) }
+
+func read[T any](path string) (v T, found bool, err error) {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return v, false, nil
+	}
+	if err != nil {
+		return v, false, err
+	}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return v, false, fmt.Errorf("read %s: %w", path, err)
+	}
+	return v, true, nil
+}
+
+// write never leaves half a file: a reader sees the old or the new one.
+func write(path string, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	tmp := path + ".new"
+	if err := os.WriteFile(tmp, b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}
+
+func remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -45,7 +45,12 @@ func Run(ctx context.Context, c Config) error {
 	if err := c.Dir.Make(); err != nil {
 		return fmt.Errorf("make the supervisor's directory: %w", err)
 	}
-	lock, err := hold(c.Dir)
+	// From here on being woken must not kill: whoever reads who supervises may
+	// do so at once.
+	woken := make(chan os.Signal, 1)
+	signal.Notify(woken, syscall.SIGHUP)
+	defer signal.Stop(woken)
+	lock, err := hold(ctx, c.Dir)
 	if err != nil {
 		return err
 	}
@@ -59,7 +64,7 @@ func Run(ctx context.Context, c Config) error {
 	}
 	defer func() { _ = remove(c.Dir.self()) }() // the lock tells the truth
 	s := &supervisor{Config: c, procs: make(map[string]*proc), ended: make(chan string, 16)}
-	return s.loop(ctx)
+	return s.loop(ctx, woken)
 }
 
 // Holder returns the living supervisor of d.
@@ -79,15 +84,23 @@ func (d Dir) Holder() (Identity, bool) {
 	return s.Identity, true
 }
 
-func hold(d Dir) (*os.File, error) {
+// hold takes the lock. Who looks whether it is held holds it for a moment, so one
+// refusal is not the last word.
+func hold(ctx context.Context, d Dir) (*os.File, error) {
 	f, err := os.OpenFile(d.lock(), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", d, err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w", d, ErrRunning), f.Close())
+	for range 50 {
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			return f, nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
-	return f, nil
+	return nil, errors.Join(fmt.Errorf("lock %s: %w", d, ErrRunning), f.Close())
 }
 
 // supervisor is owned by the goroutine in loop; each child has one more, which
@@ -98,10 +111,7 @@ type supervisor struct {
 	ended chan string
 }
 
-func (s *supervisor) loop(ctx context.Context) error {
-	woken := make(chan os.Signal, 1)
-	signal.Notify(woken, syscall.SIGHUP)
-	defer signal.Stop(woken)
+func (s *supervisor) loop(ctx context.Context, woken <-chan os.Signal) error {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
 	for {

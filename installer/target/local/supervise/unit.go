@@ -64,10 +64,11 @@ func (d Dir) Remove() error {
 	return errors.Join(os.RemoveAll(d.units()), os.RemoveAll(d.run()))
 }
 
-// Exists reports whether they are there.
+// Exists reports whether any of them is there.
 func (d Dir) Exists() bool {
-	_, err := os.Stat(d.run())
-	return err == nil
+	_, units := os.Stat(d.units())
+	_, run := os.Stat(d.run())
+	return units == nil || run == nil
 }
 
 // Units lists what should run, by name.

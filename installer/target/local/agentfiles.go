@@ -1,0 +1,73 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// agentFiles is an agent's directory: its configuration, the token it joins
+// with, and what it keeps.
+type agentFiles struct {
+	base
+	place Place
+	spec  Spec
+}
+
+func (a *agentFiles) Find(context.Context) (resource.Found, []resource.Drift, error) {
+	dir := a.place.agent(a.name)
+	if !exists(dir) {
+		return resource.Found{}, nil, nil
+	}
+	f := found(a.kind, dir, "")
+	want, err := agentYAML(a.spec, a.place, a.name)
+	if err != nil {
+		return resource.Found{}, nil, err
+	}
+	have, err := os.ReadFile(a.place.agentYAML(a.name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return resource.Found{}, nil, refuse("read", dir, err)
+	}
+	var drift []resource.Drift
+	if !bytes.Equal(have, want) {
+		drift = append(drift, resource.Drift{Path: "agent.yaml", Have: digest(have), Want: digest(want)})
+	}
+	if !exists(a.place.token(a.name)) {
+		drift = append(drift, resource.Drift{Path: "join-token", Want: "present"})
+	}
+	return f, drift, nil
+}
+
+// Create asks the master's own program for a join token: the key that signs it
+// never leaves the master's directory.
+func (a *agentFiles) Create(ctx context.Context) error {
+	want, err := agentYAML(a.spec, a.place, a.name)
+	if err != nil {
+		return err
+	}
+	if err := a.h.write(ctx, a.place.agentYAML(a.name), want); err != nil {
+		return err
+	}
+	if exists(a.place.token(a.name)) {
+		return nil
+	}
+	token, err := a.h.run(ctx, "master", "join-token", "--config-file", a.place.masterYAML(), "--pool", "default")
+	if err != nil {
+		return err
+	}
+	return a.h.write(ctx, a.place.token(a.name), token)
+}
+
+func (a *agentFiles) Update(ctx context.Context, _ []resource.Drift) error { return a.Create(ctx) }
+
+func (a *agentFiles) Delete(ctx context.Context) error {
+	err := a.h.remove(ctx, a.place.agent(a.name))
+	if err == nil {
+		a.h.removeEmpty(a.place.path("agents"))
+	}
+	return err
+}

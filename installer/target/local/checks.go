@@ -1,0 +1,122 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/det-deploy/det-deploy/installer/doctor"
+)
+
+// room is the free disk space below which a cluster is refused: the database and
+// the logs of a day of small tasks fit, a single checkpoint may not.
+const room = 512 << 20
+
+// Checks lists what has to hold on this machine.
+func (t *Target) Checks() []doctor.Check {
+	checks := []doctor.Check{
+		{Name: "directory", Look: t.checkDirectory},
+		{Name: "port " + strconv.Itoa(t.Spec.Port), Look: t.checkPort},
+		{Name: "runtime", Look: t.checkRuntime},
+	}
+	if t.Spec.DBURLFile != "" {
+		checks = append(checks, doctor.Check{Name: "database", Look: t.checkDatabase})
+	}
+	return checks
+}
+
+func (t *Target) checkDirectory(context.Context) doctor.Result {
+	r := doctor.Result{Answer: doctor.Pass, Needed: "a writable directory with 512 MB free", Fix: "set XDG_STATE_HOME to another directory"}
+	dir := string(t.Place)
+	for !exists(dir) && filepath.Dir(dir) != dir {
+		dir = filepath.Dir(dir)
+	}
+	var fs syscall.Statfs_t
+	if err := errors.Join(syscall.Access(dir, 2|1), syscall.Statfs(dir, &fs)); err != nil {
+		r.Answer, r.Found = doctor.Fail, fmt.Sprintf("%s: %v", dir, err)
+		return r
+	}
+	free := fs.Bavail * uint64(fs.Bsize)
+	r.Found = fmt.Sprintf("%s, %d MB free", t.Place, free>>20)
+	if free < room {
+		r.Answer = doctor.Fail
+	}
+	return r
+}
+
+// checkPort passes when the port is free, or when this cluster's master has it.
+func (t *Target) checkPort(ctx context.Context) doctor.Result {
+	r := doctor.Result{Answer: doctor.Pass, Found: "free", Needed: "a free port", Fix: "choose another one with --port"}
+	if st, seen, err := t.Place.processes().Status("master"); err == nil && seen && st.Alive() && t.ill(ctx) == "" {
+		r.Found = "used by this cluster"
+		return r
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", ":"+strconv.Itoa(t.Spec.Port))
+	switch {
+	case err == nil:
+		_ = l.Close() // it was only tried
+	case errors.Is(err, syscall.EADDRINUSE) && t.ours():
+		r.Found = "used by this cluster, which does not answer"
+	case errors.Is(err, syscall.EADDRINUSE):
+		r.Answer, r.Found = doctor.Fail, "in use by another program"
+	default:
+		r.Answer, r.Found = doctor.Fail, err.Error()
+	}
+	return r
+}
+
+// ours reports whether a master of this cluster is alive, in whatever state.
+func (t *Target) ours() bool {
+	st, seen, err := t.Place.processes().Status("master")
+	return err == nil && seen && st.Alive()
+}
+
+// Runtime is what runs tasks: "docker" when a daemon answers, else "process".
+func (t *Target) Runtime(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	client := http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", t.Docker)
+		},
+	}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://docker/_ping", nil)
+	if err != nil {
+		return "process"
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return "process"
+	}
+	defer func() { _ = resp.Body.Close() }() // nothing in it is read
+	if resp.StatusCode != http.StatusOK {
+		return "process"
+	}
+	return "docker"
+}
+
+func (t *Target) checkRuntime(ctx context.Context) doctor.Result {
+	if t.Runtime(ctx) == "docker" {
+		return doctor.Result{Answer: doctor.Pass, Found: "Docker answers; tasks run in containers"}
+	}
+	return doctor.Result{
+		Answer: doctor.Unknown, Found: "no Docker daemon answers at " + t.Docker + "; tasks run as plain processes",
+		Fix: "start Docker, and be allowed to use it, to run tasks in containers",
+	}
+}
+
+func (t *Target) checkDatabase(context.Context) doctor.Result {
+	r := doctor.Result{Answer: doctor.Pass, Found: t.Spec.DBURLFile, Needed: "a readable file with a PostgreSQL URL", Fix: "name another file with --db-url-file"}
+	if _, err := os.ReadFile(t.Spec.DBURLFile); err != nil {
+		r.Answer, r.Found = doctor.Fail, err.Error()
+	}
+	return r
+}

@@ -1,0 +1,164 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// The kinds, in the order in which they are made.
+const (
+	kindData       = "data"
+	kindSecret     = "secret"
+	kindLogs       = "logs"
+	kindConfig     = "config"
+	kindSupervisor = "supervisor"
+	kindMaster     = "master"
+	kindAgentFiles = "agent-files"
+	kindAgent      = "agent"
+)
+
+// Why something outlives `down`.
+const (
+	holdsData = "holds the cluster's database, keys and checkpoints"
+	opensData = "opens the database that is kept"
+)
+
+// base is what all resources of this package share.
+type base struct {
+	h          host
+	kind, name string
+	needs      []string
+}
+
+func (b base) ID() string      { return "local/" + b.kind + "/" + b.name }
+func (b base) Kind() string    { return b.kind }
+func (b base) Needs() []string { return b.needs }
+
+// directory is one directory.
+type directory struct {
+	base
+	path   string
+	retain string
+	// inner is a directory inside that is made along, or nothing.
+	inner string
+}
+
+func (d *directory) Find(context.Context) (resource.Found, []resource.Drift, error) {
+	info, err := os.Stat(d.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return resource.Found{}, nil, nil
+	}
+	if err != nil {
+		return resource.Found{}, nil, refuse("look at", d.path, err)
+	}
+	var drift []resource.Drift
+	if mode := info.Mode().Perm(); mode != 0o700 {
+		drift = append(drift, resource.Drift{Path: "permissions", Have: mode.String(), Want: fs.FileMode(0o700).String()})
+	}
+	return found(d.kind, d.path, d.retain), drift, nil
+}
+
+func (d *directory) Create(ctx context.Context) error {
+	return d.h.mkdir(ctx, filepath.Join(d.path, d.inner))
+}
+func (d *directory) Delete(ctx context.Context) error { return d.h.remove(ctx, d.path) }
+
+func (d *directory) Update(ctx context.Context, _ []resource.Drift) error {
+	if err := d.h.gate.Pass(ctx, "restrict "+d.path); err != nil {
+		return err
+	}
+	return refuse("restrict", d.path, os.Chmod(d.path, 0o700))
+}
+
+// file is one file. Its content is compared, unless it is a secret: that is made
+// once and only its permissions are looked at.
+type file struct {
+	base
+	path    string
+	secret  bool
+	content func(context.Context) ([]byte, error)
+	retain  string
+}
+
+func (f *file) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
+	have, err := os.ReadFile(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return resource.Found{}, nil, nil
+	}
+	if err != nil {
+		return resource.Found{}, nil, refuse("read", f.path, err)
+	}
+	var drift []resource.Drift
+	info, err := os.Stat(f.path)
+	if err != nil {
+		return resource.Found{}, nil, refuse("look at", f.path, err)
+	}
+	if mode := info.Mode().Perm(); mode != 0o600 {
+		drift = append(drift, resource.Drift{Path: "permissions", Have: mode.String(), Want: fs.FileMode(0o600).String()})
+	}
+	if !f.secret {
+		want, err := f.content(ctx)
+		if err != nil {
+			return resource.Found{}, nil, err
+		}
+		if !bytes.Equal(have, want) {
+			drift = append(drift, resource.Drift{Path: "content", Have: digest(have), Want: digest(want)})
+		}
+	}
+	return found(f.kind, f.path, f.retain), drift, nil
+}
+
+func (f *file) Create(ctx context.Context) error {
+	want, err := f.content(ctx)
+	if err != nil {
+		return err
+	}
+	return f.h.write(ctx, f.path, want)
+}
+
+func (f *file) Delete(ctx context.Context) error { return f.h.remove(ctx, f.path) }
+
+func (f *file) Update(ctx context.Context, _ []resource.Drift) error {
+	if !f.secret {
+		return f.Create(ctx)
+	}
+	if err := f.h.gate.Pass(ctx, "restrict "+f.path); err != nil {
+		return err
+	}
+	return refuse("restrict", f.path, os.Chmod(f.path, 0o600))
+}
+
+// found describes what lies at path; its last two parts are its name.
+func found(kind, path, retain string) resource.Found {
+	return resource.Found{Kind: kind, ID: path, Name: filepath.Base(path), Retain: retain}
+}
+
+// digest shows whether two contents differ, and not what they are.
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])[:8]
+}
+
+// newPassword has 26 random characters and keeps the rule of Determined 0.38.1:
+// upper-case and lower-case letters and a digit.
+func newPassword(context.Context) ([]byte, error) {
+	return []byte(strings.ToLower(rand.Text()[:12]) + "-" + rand.Text()[:12] + "-7\n"), nil
+}
+
+func lastLine(text []byte, err error) string {
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	if last := lines[len(lines)-1]; last != "" {
+		return last
+	}
+	return err.Error()
+}

@@ -1,0 +1,409 @@
+package local_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/plan"
+	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/target/local"
+	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
+)
+
+// machine is a directory of clusters, and what one of them should be.
+type machine struct {
+	root     string
+	settings map[string]string
+	// pass is asked before every change, in place of the lease.
+	pass func(context.Context) error
+}
+
+func newMachine(t *testing.T) *machine {
+	t.Helper()
+	m := &machine{root: t.TempDir(), settings: local.Defaults(), pass: func(context.Context) error { return nil }}
+	m.settings[local.PortSetting] = strconv.Itoa(freePort(t))
+	t.Cleanup(func() {
+		m.pass = func(context.Context) error { return nil }
+		if _, err := m.down(context.WithoutCancel(t.Context()), true); err != nil {
+			t.Errorf("clean up: %v", err)
+		}
+	})
+	return m
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func (m *machine) place() local.Place { return local.At(m.root, "lab") }
+func (m *machine) dir() supervise.Dir { return supervise.Dir(m.place()) }
+
+func (m *machine) installer() (*installer.Installer, error) {
+	spec, err := local.FromSettings("lab", m.settings)
+	if err != nil {
+		return nil, err
+	}
+	holder, err := local.Holder(os.Getenv, fmt.Sprint(time.Now().UnixNano()))
+	if err != nil {
+		return nil, err
+	}
+	gate := new(resource.Gate)
+	gate.Open(func(ctx context.Context) error { return m.pass(ctx) })
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return &installer.Installer{
+		Cluster: "lab", Platform: "local", Settings: m.settings,
+		Deployment: &local.Target{
+			Spec: spec, Place: m.place(), Gate: gate, Program: program,
+			Env: []string{asProgram + "=1"}, Docker: "/nonexistent.sock",
+		},
+		Store: m.place().Store(), Gate: new(resource.Gate), Holder: holder, Dead: local.Dead,
+	}, nil
+}
+
+func (m *machine) plan(ctx context.Context) (plan.Plan, error) {
+	in, err := m.installer()
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	return in.Plan(ctx)
+}
+
+func (m *machine) up(ctx context.Context) error {
+	in, err := m.installer()
+	if err != nil {
+		return err
+	}
+	p, err := in.Plan(ctx)
+	if err != nil {
+		return err
+	}
+	return in.Up(ctx, p)
+}
+
+func (m *machine) down(ctx context.Context, deleteData bool) (installer.Receipt, error) {
+	in, err := m.installer()
+	if err != nil {
+		return installer.Receipt{}, err
+	}
+	p, err := in.PlanDown(ctx, deleteData)
+	if err != nil {
+		return installer.Receipt{}, err
+	}
+	return in.Down(ctx, p, deleteData)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantNothingToDo(t *testing.T, m *machine) {
+	t.Helper()
+	p, err := m.plan(t.Context())
+	must(t, err)
+	if !p.Empty() {
+		var b strings.Builder
+		_ = p.Render(&b) // a strings.Builder does not fail
+		t.Errorf("got a plan with something to do, want none:\n%s", b.String())
+	}
+}
+
+func (m *machine) left(t *testing.T) []string {
+	t.Helper()
+	entries, err := os.ReadDir(string(m.place()))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return out
+}
+
+func TestUpTwiceDownTwice(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	for range 2 {
+		must(t, m.up(t.Context()))
+		wantNothingToDo(t, m)
+	}
+	password, err := os.ReadFile(m.place().Password())
+	must(t, err)
+	for range 2 {
+		_, err := m.down(t.Context(), false)
+		must(t, err)
+		if d := cmp.Diff(m.left(t), []string{"admin-password", "data"}); d != "" {
+			t.Errorf("kept: got -, want +:\n%s", d)
+		}
+	}
+	must(t, m.up(t.Context()))
+	again, err := os.ReadFile(m.place().Password())
+	must(t, err)
+	if string(again) != string(password) {
+		t.Error("got another password, want the one that opens the data that was kept")
+	}
+	r, err := m.down(t.Context(), true)
+	must(t, err)
+	if len(m.left(t)) != 0 || len(r.Left) != 0 || len(r.Kept) != 0 {
+		t.Errorf("got %v left and %+v, want nothing", m.left(t), r)
+	}
+}
+
+func TestNobodyElseReadsTheCluster(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.settings[local.TLSSetting] = "true"
+	must(t, m.up(t.Context()))
+	secret, err := os.ReadFile(m.place().Password())
+	must(t, err)
+	err = filepath.WalkDir(m.root, func(path string, e os.DirEntry, err error) error {
+		if err != nil || path == m.root {
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		if info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: got %s, want nothing for others", path, info.Mode())
+		}
+		if e.IsDir() || path == m.place().Password() {
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		if strings.Contains(string(data), strings.TrimSpace(string(secret))) {
+			t.Errorf("%s holds the password", path)
+		}
+		return err
+	})
+	must(t, err)
+	must(t, os.Chmod(m.place().Password(), 0o644))
+	must(t, m.up(t.Context()))
+	wantNothingToDo(t, m)
+}
+
+func TestUpBringsAHalfDeadClusterBack(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		damage func(t *testing.T, m *machine)
+	}{
+		{"everything was killed", func(t *testing.T, m *machine) {
+			boss, _ := m.dir().Holder()
+			kill(t, boss)
+			for _, name := range []string{"master", "agent-1"} {
+				st, _, err := m.dir().Status(name)
+				must(t, err)
+				kill(t, st.Identity)
+			}
+		}},
+		{"the supervisor was killed and its processes live", func(t *testing.T, m *machine) {
+			boss, _ := m.dir().Holder()
+			kill(t, boss)
+		}},
+		{"master.yaml was changed by hand", func(t *testing.T, m *machine) {
+			must(t, os.WriteFile(filepath.Join(string(m.place()), "master.yaml"), []byte("port: 1\n"), 0o600))
+		}},
+		{"the record was lost", func(t *testing.T, m *machine) {
+			must(t, os.RemoveAll(filepath.Join(string(m.place()), "control")))
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachine(t)
+			must(t, m.up(t.Context()))
+			tc.damage(t, m)
+			must(t, m.up(t.Context()))
+			wantNothingToDo(t, m)
+		})
+	}
+}
+
+func kill(t *testing.T, id supervise.Identity) {
+	t.Helper()
+	must(t, id.Signal(syscall.SIGKILL))
+	eventually(t, "the process is gone", func() bool { return !id.Alive() })
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+		if ok() {
+			return
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	t.Fatalf("waited 20 s and it did not happen: %s", what)
+}
+
+func TestTheSupervisorStartsADeadMasterAgain(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	must(t, m.up(t.Context()))
+	before, _, err := m.dir().Status("master")
+	must(t, err)
+	kill(t, before.Identity)
+	eventually(t, "another master", func() bool {
+		now, _, err := m.dir().Status("master")
+		return err == nil && now.Alive() && now.PID != before.PID && now.Restarts == 1
+	})
+}
+
+func TestSettingsChangeARunningCluster(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	must(t, m.up(t.Context()))
+	for _, change := range []map[string]string{
+		{local.AgentSetting: "3"},
+		{local.AgentSetting: "1", local.SlotSetting: "4"},
+		{local.PortSetting: strconv.Itoa(freePort(t)), local.TLSSetting: "true"},
+		{local.TLSSetting: "false"},
+	} {
+		maps.Copy(m.settings, change)
+		must(t, m.up(t.Context()))
+		wantNothingToDo(t, m)
+		in, err := m.installer()
+		must(t, err)
+		fs, err := in.Deployment.Inventory(t.Context(), "lab")
+		must(t, err)
+		agents := len(slices.DeleteFunc(fs, func(f resource.Found) bool { return f.Kind != "agent" }))
+		if got := strconv.Itoa(agents); got != m.settings[local.AgentSetting] {
+			t.Errorf("%v: got %s agents, want %s", change, got, m.settings[local.AgentSetting])
+		}
+	}
+}
+
+func TestPlanningChangesNothing(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.pass = func(context.Context) error { return resource.ErrReadOnly }
+	_, err := m.plan(t.Context())
+	must(t, err)
+	if got := m.left(t); len(got) != 0 {
+		t.Errorf("got %v, want nothing", got)
+	}
+}
+
+var errInjected = errors.New("injected")
+
+// Whatever change fails, running the same command again finishes the job.
+func TestResumesAfterFailureAtEveryChange(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	var calls atomic.Int32
+	m.pass = func(context.Context) error { calls.Add(1); return nil }
+	must(t, m.up(t.Context()))
+	n := int(calls.Load())
+	_, err := m.down(t.Context(), true)
+	must(t, err)
+	for i := 1; i <= n; i++ {
+		calls.Store(0)
+		m.pass = func(context.Context) error {
+			if int(calls.Add(1)) == i {
+				return errInjected
+			}
+			return nil
+		}
+		if err := m.up(t.Context()); !errors.Is(err, errInjected) {
+			t.Fatalf("change %d: first run: got %v, want the injected failure", i, err)
+		}
+		if i%2 == 0 {
+			if err := m.up(t.Context()); err != nil {
+				out, _ := exec.Command("sh", "-c", "cd "+string(m.place())+"; tail -n 30 logs/*; head -50 units/* run/*").CombinedOutput()
+				t.Fatalf("change %d : second run did not recover: %v\n%s", i, err, out)
+			}
+			wantNothingToDo(t, m)
+		}
+		if _, err := m.down(t.Context(), true); err != nil {
+			t.Fatalf("change %d: down: %v", i, err)
+		}
+		if got := m.left(t); len(got) != 0 {
+			t.Fatalf("change %d: got %v after down, want nothing", i, got)
+		}
+	}
+}
+
+func TestChecksFindATakenPort(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", ":0")
+	must(t, err)
+	defer func() { _ = l.Close() }()
+	m.settings[local.PortSetting] = strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	in, err := m.installer()
+	must(t, err)
+	if err := in.Check(t.Context()).Err(); err == nil || !strings.Contains(err.Error(), "in use by another program") {
+		t.Errorf("got %v, want that the port is taken", err)
+	}
+	m.settings[local.PortSetting] = strconv.Itoa(freePort(t))
+	must(t, m.up(t.Context()))
+	in, err = m.installer()
+	must(t, err)
+	if err := in.Check(t.Context()).Err(); err != nil {
+		t.Errorf("own port: got %v, want nil", err)
+	}
+}
+
+func TestFromSettingsComplainsAboutEverything(t *testing.T) {
+	t.Parallel()
+	_, err := local.FromSettings("Lab!", map[string]string{
+		local.PortSetting: "0", local.AgentSetting: "-1", local.SlotSetting: "0", local.TLSSetting: "false", local.DBSetting: "x",
+	})
+	want := []string{"--cluster-id", "--port", "--agents", "--db-url-file"}
+	for _, w := range want {
+		if err == nil || !strings.Contains(err.Error(), w) {
+			t.Errorf("got %v, want it to name %s", err, w)
+		}
+	}
+}
+
+func TestTwoClustersSideBySide(t *testing.T) {
+	t.Parallel()
+	a, b := newMachine(t), newMachine(t)
+	must(t, a.up(t.Context()))
+	b.settings[local.PortSetting] = a.settings[local.PortSetting]
+	in, err := b.installer()
+	must(t, err)
+	if in.Check(t.Context()).Err() == nil {
+		t.Error("got no complaint about the port of the other cluster")
+	}
+	b.settings[local.PortSetting] = strconv.Itoa(freePort(t))
+	must(t, b.up(t.Context()))
+	wantNothingToDo(t, a)
+	wantNothingToDo(t, b)
+	if got, err := local.Clusters(a.root); err != nil || !slices.Equal(got, []string{"lab"}) {
+		t.Errorf("got %v and %v, want lab", got, err)
+	}
+	if _, _, found, err := record.Read(t.Context(), a.place().Store()); err != nil || !found {
+		t.Errorf("got found %t and %v, want a record", found, err)
+	}
+}

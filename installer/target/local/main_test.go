@@ -1,0 +1,108 @@
+package local_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
+	"github.com/det-deploy/det-deploy/master/config"
+)
+
+// The test binary is also the program that it starts: a master that answers, an
+// agent that joins by leaving a file, and the real supervisor.
+const asProgram = "DET_DEPLOY_TEST_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) == "" {
+		goleak.VerifyTestMain(m)
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM) //nolint:forbidigo // a program of its own
+	err := program(ctx, os.Args[1:])
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err) //nolint:errcheck // nothing else to tell it to
+		os.Exit(1)                   //nolint:forbidigo // a program of its own
+	}
+	os.Exit(0) //nolint:forbidigo // a program of its own
+}
+
+func program(ctx context.Context, args []string) error {
+	switch strings.Join(args[:2], " ") {
+	case "local supervise":
+		return supervise.Run(ctx, supervise.Config{
+			Dir: supervise.Dir(args[3]), Program: os.Args[0],
+			Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		})
+	case "master run":
+		return master(ctx, args[3])
+	case "master join-token":
+		_, err := fmt.Println("token") //nolint:forbidigo // a program of its own
+		return err
+	case "agent run":
+		joined := filepath.Join(filepath.Dir(args[3]), "joined")
+		if err := os.WriteFile(joined, nil, 0o600); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return os.Remove(joined)
+	}
+	return fmt.Errorf("unknown command %q", args)
+}
+
+func master(ctx context.Context, path string) error {
+	c, _, err := config.Load([]string{path}, nil)
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /info", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(map[string]string{"cluster_name": c.ClusterName}) // the client asks again
+	})
+	mux.HandleFunc("POST /api/v1/auth/login", func(w http.ResponseWriter, r *http.Request) {
+		var in struct{ Password string }
+		ref, _ := c.Security.InitialUserPassword.Ref()
+		want, err := os.ReadFile(ref.Name)
+		if json.NewDecoder(r.Body).Decode(&in) != nil || err != nil || in.Password != strings.TrimSpace(string(want)) {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]string{"token": "t"}) // the client asks again
+	})
+	mux.HandleFunc("GET /api/v1/agents", func(w http.ResponseWriter, _ *http.Request) {
+		joined, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "agents", "*", "joined"))
+		var agents []map[string]string
+		for _, j := range joined {
+			agents = append(agents, map[string]string{"id": c.ClusterName + "-" + filepath.Base(filepath.Dir(j))})
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"agents": agents}) // the client asks again
+	})
+	s := &http.Server{Addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(c.Port)), Handler: mux, ReadHeaderTimeout: time.Second}
+	stop := context.AfterFunc(ctx, func() { _ = s.Close() }) // it ends with the process
+	defer stop()
+	if tls := c.Security.TLS; tls.Enabled() {
+		err = s.ListenAndServeTLS(tls.Cert, tls.Key)
+	} else {
+		err = s.ListenAndServe()
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,122 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
+)
+
+// Place is a cluster's directory:
+//
+//	control/         record and lease       data/      database, keys, checkpoints
+//	admin-password   what opens it          tls/       the cluster's certificates
+//	master.yaml      what the master reads  agents/1/  what an agent reads and keeps
+//	units/ run/      the supervisor's       logs/      one file a process
+type Place string
+
+// At returns the place of cluster under root.
+func At(root, cluster string) Place { return Place(filepath.Join(root, cluster)) }
+
+func (p Place) path(parts ...string) string {
+	return filepath.Join(append([]string{string(p)}, parts...)...)
+}
+
+// Password is the file with the first password of the user admin.
+func (p Place) Password() string { return p.path("admin-password") }
+
+// CA is the file with the certificate that signed the master's.
+func (p Place) CA() string { return p.path("tls", "ca.pem") }
+
+// Log is the file to which a process of this name writes.
+func (p Place) Log(name string) string { return p.path("logs", name+".log") }
+
+// Logs lists the names of all processes that have a log.
+func (p Place) Logs() ([]string, error) {
+	paths, err := filepath.Glob(p.Log("*"))
+	if err != nil {
+		return nil, err
+	}
+	for i, path := range paths {
+		paths[i] = strings.TrimSuffix(filepath.Base(path), ".log")
+	}
+	return paths, nil
+}
+
+func (p Place) data() string             { return p.path("data") }
+func (p Place) masterYAML() string       { return p.path("master.yaml") }
+func (p Place) agent(name string) string { return p.path("agents", name) }
+func (p Place) processes() supervise.Dir { return supervise.Dir(p) }
+
+// Store keeps the record. The cluster's directory is made with it and goes with
+// it, unless something else is still inside.
+func (p Place) Store() record.Store { return store{record.Dir{Path: p.path("control")}, p} }
+
+type store struct {
+	record.Dir
+	place Place
+}
+
+func (s store) Destroy(ctx context.Context) error {
+	if err := s.Dir.Destroy(ctx); err != nil {
+		return err
+	}
+	err := os.Remove(string(s.place))
+	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) {
+		return nil
+	}
+	return refuse("remove", string(s.place), err)
+}
+
+// Holder says who runs this process. Dead tells whether another one of this
+// machine still lives.
+func Holder(getenv func(string) string, nonce string) (record.Holder, error) {
+	host, err := os.Hostname()
+	if err != nil {
+		return record.Holder{}, err
+	}
+	me, err := supervise.Identify(os.Getpid())
+	if err != nil {
+		return record.Holder{}, err
+	}
+	return record.Holder{
+		Owner: getenv("USER"), Host: host, Nonce: nonce,
+		Process: strconv.Itoa(me.PID) + " " + me.Start,
+	}, nil
+}
+
+// Dead reports that the process of h, if of this machine, has ended.
+func Dead(h record.Holder) bool {
+	host, err := os.Hostname()
+	pid, start, ok := strings.Cut(h.Process, " ")
+	n, numErr := strconv.Atoi(pid)
+	if err != nil || numErr != nil || !ok || h.Host != host {
+		return false
+	}
+	return !supervise.Identity{PID: n, Start: start}.Alive()
+}
+
+// refuse translates what the system says, once.
+func refuse(op, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	e := &cloud.Error{Kind: cloud.Unknown, Op: op, Resource: path, Err: err}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		e.Kind = cloud.NotFound
+	case errors.Is(err, fs.ErrPermission):
+		e.Kind, e.Fix = cloud.Denied, "make the directory writable for you, or set XDG_STATE_HOME to another one"
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		e.Kind, e.Fix = cloud.Quota, "free some disk space, or set XDG_STATE_HOME to a directory on another disk"
+	}
+	return e
+}

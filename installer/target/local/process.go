@@ -1,0 +1,274 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
+)
+
+// Limits of waiting for processes.
+const (
+	// startLimit is how long a master may take until it answers: it may have to
+	// bring an old database up to date.
+	startLimit = 60 * time.Second
+	// stopLimit is how long a process may take to end: the supervisor insists
+	// after 20 s.
+	stopLimit = 30 * time.Second
+	// tooManyDeaths is how often a process may die while it is waited for: one
+	// that loses a race for a port starts well the next time, one that cannot
+	// read its configuration never does.
+	tooManyDeaths = 3
+)
+
+// supervisor is the process that keeps the others running.
+type supervisor struct {
+	base
+	place Place
+}
+
+func (s *supervisor) Find(context.Context) (resource.Found, []resource.Drift, error) {
+	d := s.place.processes()
+	if !d.Exists() {
+		return resource.Found{}, nil, nil
+	}
+	f := found(s.kind, s.place.path("run"), "")
+	f.Name = "supervisor"
+	if _, alive := d.Holder(); !alive {
+		return f, []resource.Drift{{Path: "state", Have: "not running", Want: "running"}}, nil
+	}
+	return f, nil, nil
+}
+
+func (s *supervisor) Create(ctx context.Context) error {
+	d := s.place.processes()
+	if _, alive := d.Holder(); alive {
+		return nil
+	}
+	for _, dir := range []string{s.place.path("units"), s.place.path("run")} {
+		if err := s.h.mkdir(ctx, dir); err != nil {
+			return err
+		}
+	}
+	log := s.place.Log("supervisor")
+	args := []string{"local", "supervise", "--directory", string(s.place)}
+	if err := s.h.detach(ctx, log, args...); err != nil {
+		return err
+	}
+	if !until(ctx, startLimit, func() bool { _, alive := d.Holder(); return alive }) {
+		return refuse("start", "the supervisor", fmt.Errorf("it does not come up; its log says: %s (%s)", tail(log), log))
+	}
+	return nil
+}
+
+func (s *supervisor) Update(ctx context.Context, _ []resource.Drift) error { return s.Create(ctx) }
+
+func (s *supervisor) Delete(ctx context.Context) error {
+	d := s.place.processes()
+	if id, alive := d.Holder(); alive {
+		if err := s.h.end(ctx, id); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{s.place.path("units"), s.place.path("run")} {
+		if err := s.h.remove(ctx, dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// process is the master or an agent.
+type process struct {
+	base
+	place Place
+	unit  string
+	args  []string
+	// config is what the process reads when it starts.
+	config func(context.Context) ([]byte, error)
+	// certs is what it serves with, or nil.
+	certs *certificates
+	// unhealthy says what is wrong with a process that runs, or nothing. It is
+	// nil where running is enough.
+	unhealthy func(context.Context) string
+}
+
+func (p *process) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
+	d := p.place.processes()
+	u, wanted, err := d.Unit(p.unit)
+	if err != nil {
+		return resource.Found{}, nil, refuse("read unit", p.unit, err)
+	}
+	st, seen, err := d.Status(p.unit)
+	if err != nil {
+		return resource.Found{}, nil, refuse("read status", p.unit, err)
+	}
+	alive := seen && st.Alive()
+	if !wanted && !alive {
+		return resource.Found{}, nil, nil
+	}
+	f := resource.Found{Kind: p.kind, ID: p.unit, Name: p.unit}
+	generation, err := p.generation(ctx)
+	if err != nil {
+		return resource.Found{}, nil, err
+	}
+	var drift []resource.Drift
+	if u.Generation != generation {
+		drift = append(drift, resource.Drift{Path: "configuration", Have: u.Generation, Want: generation})
+	}
+	if p.certs != nil && p.certs.renew {
+		drift = append(drift, resource.Drift{Path: "certificate", Have: "served", Want: "the renewed one"})
+	}
+	if !alive {
+		drift = append(drift, resource.Drift{Path: "state", Have: "not running", Want: "running"})
+	} else if p.unhealthy != nil {
+		if ill := p.unhealthy(ctx); ill != "" {
+			drift = append(drift, resource.Drift{Path: "health", Have: ill, Want: "answers"})
+		}
+	}
+	return f, drift, nil
+}
+
+func (p *process) Create(ctx context.Context) error { return p.start(ctx) }
+
+// Update starts the process again, also when only its health asks for it.
+func (p *process) Update(ctx context.Context, drift []resource.Drift) error {
+	for _, d := range drift {
+		if d.Path == "health" {
+			if err := p.place.processes().Drop(p.unit); err != nil {
+				return refuse("remove unit", p.unit, err)
+			}
+			if err := p.stop(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return p.start(ctx)
+}
+
+func (p *process) start(ctx context.Context) error {
+	generation, err := p.generation(ctx)
+	if err != nil {
+		return err
+	}
+	d := p.place.processes()
+	log := p.place.Log(p.unit)
+	u := supervise.Unit{Name: p.unit, Args: p.args, Log: log, Generation: generation}
+	if err := p.h.put(ctx, d, u); err != nil {
+		return err
+	}
+	if err := p.wake(ctx); err != nil {
+		return err
+	}
+	if ill := p.comesUp(ctx, generation); ill != "" {
+		return refuse("start", p.unit, fmt.Errorf("%s; its log says: %s (%s)", ill, tail(log), log))
+	}
+	return nil
+}
+
+// comesUp waits until the process runs and is healthy, or returns what is wrong.
+// It gives up early on one that dies again and again.
+func (p *process) comesUp(ctx context.Context, generation string) string {
+	ill, deaths, last := "", 0, supervise.Identity{}
+	until(ctx, startLimit, func() bool {
+		st, _, err := p.place.processes().Status(p.unit)
+		alive := err == nil && st.Alive()
+		if st.Generation == generation && !alive && st.Exit != "" && st.Identity != last {
+			deaths, last = deaths+1, st.Identity
+		}
+		switch {
+		case !alive || st.Generation != generation:
+			ill = "it does not stay up"
+		case p.unhealthy != nil:
+			ill = p.unhealthy(ctx)
+		default:
+			ill = ""
+		}
+		return ill == "" || deaths >= tooManyDeaths
+	})
+	return ill
+}
+
+func (p *process) Delete(ctx context.Context) error {
+	if err := p.h.put(ctx, p.place.processes(), supervise.Unit{Name: p.unit}); err != nil {
+		return err
+	}
+	return p.stop(ctx)
+}
+
+// stop ends a process whose unit has been taken back: the supervisor does, or,
+// when none lives, we.
+func (p *process) stop(ctx context.Context) error {
+	d := p.place.processes()
+	st, seen, err := d.Status(p.unit)
+	if err != nil {
+		return refuse("read status", p.unit, err)
+	}
+	if err := p.wake(ctx); err != nil {
+		return err
+	}
+	if _, alive := d.Holder(); !alive && seen {
+		if err := p.h.end(ctx, st.Identity); err != nil {
+			return err
+		}
+		return refuse("remove status", p.unit, d.Forget(p.unit))
+	}
+	gone := until(ctx, stopLimit, func() bool {
+		_, seen, err := d.Status(p.unit)
+		return err == nil && !seen
+	})
+	if !gone {
+		return refuse("stop", p.unit, errors.New("it does not end"))
+	}
+	return nil
+}
+
+func (p *process) wake(ctx context.Context) error {
+	if id, alive := p.place.processes().Holder(); alive {
+		return p.h.signal(ctx, id, syscall.SIGHUP)
+	}
+	return nil
+}
+
+// generation changes with everything that a running process has read: its
+// arguments, its configuration, its certificate, the program.
+func (p *process) generation(ctx context.Context) (string, error) {
+	var text bytes.Buffer
+	text.WriteString(strings.Join(p.args, "\x00"))
+	config, err := p.config(ctx)
+	if err != nil {
+		return "", err
+	}
+	text.Write(config)
+	if p.certs != nil {
+		cert, err := os.ReadFile(filepath.Join(p.certs.dir, "cert.pem"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", refuse("read", p.certs.dir, err)
+		}
+		text.Write(cert)
+	}
+	info, err := os.Stat(p.h.program)
+	if err != nil {
+		return "", refuse("look at", p.h.program, err)
+	}
+	fmt.Fprint(&text, info.Size(), info.ModTime().UnixNano())
+	return digest(text.Bytes()), nil
+}
+
+// tail returns the last line of a log.
+func tail(path string) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	return lastLine(data, errors.New("nothing"))
+}

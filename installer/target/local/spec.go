@@ -1,0 +1,142 @@
+// Package local puts a cluster on this machine: a master, its agents and the
+// small supervisor that keeps them running, all as processes of the user who
+// asked, in one directory.
+package local
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+
+	"github.com/det-deploy/det-deploy/installer/record"
+)
+
+// Spec is what a local cluster should be.
+type Spec struct {
+	// Cluster tells the clusters of one machine apart.
+	Cluster string
+	// Port is where the master listens.
+	Port int
+	// Agents is how many agents run, and Slots how many artificial slots each
+	// has; with none it offers what the machine really has.
+	Agents, Slots int
+	TLS           bool
+	// DBURLFile is a file with the URL of a PostgreSQL database; without it the
+	// database is a file in the cluster's directory.
+	DBURLFile string
+}
+
+// The names of the settings, as flags and in the record.
+const (
+	PortSetting  = "port"
+	AgentSetting = "agents"
+	SlotSetting  = "artificial-slots"
+	TLSSetting   = "tls"
+	DBSetting    = "db-url-file"
+)
+
+// DefaultCluster is the cluster that is meant when none is named.
+const DefaultCluster = "local"
+
+// Defaults are the settings before the user says anything.
+func Defaults() map[string]string {
+	return map[string]string{
+		PortSetting:  "8080",
+		AgentSetting: "1",
+		SlotSetting:  "0",
+		TLSSetting:   "false",
+		DBSetting:    "",
+	}
+}
+
+// FromSettings reads settings, which hold every name of Defaults, and validates
+// the whole. All complaints come at once; each names its flag.
+func FromSettings(cluster string, settings map[string]string) (Spec, error) {
+	var errs []error
+	number := func(name string) int {
+		n, err := strconv.Atoi(settings[name])
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--%s: must be a number (is %q)", name, settings[name]))
+		}
+		return n
+	}
+	s := Spec{
+		Cluster: cluster, Port: number(PortSetting), Agents: number(AgentSetting),
+		Slots: number(SlotSetting), DBURLFile: settings[DBSetting],
+	}
+	tls, err := strconv.ParseBool(settings[TLSSetting])
+	if err != nil {
+		errs = append(errs, fmt.Errorf("--%s: must be true or false (is %q)", TLSSetting, settings[TLSSetting]))
+	}
+	s.TLS = tls
+	if len(errs) == 0 {
+		errs = append(errs, s.Validate())
+	}
+	return s, errors.Join(errs...)
+}
+
+// clusterID is what an id may look like: it becomes part of paths, and of names
+// on every platform, the strictest of which (Google's) allow no more.
+var clusterID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,29}[a-z0-9]$|^[a-z]$`)
+
+// Validate lists every rule that s breaks.
+func (s Spec) Validate() error {
+	var errs []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	check(clusterID.MatchString(s.Cluster), "--cluster-id: must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", s.Cluster)
+	check(s.Port >= 1 && s.Port <= 65535, "--port: must be between 1 and 65535 (is %d)", s.Port)
+	// Each agent is a process of some 20 MB; beyond this a typing error is likelier.
+	check(s.Agents >= 0 && s.Agents <= 64, "--agents: must be between 0 and 64 (is %d)", s.Agents)
+	check(s.Slots >= 0 && s.Slots <= 1024, "--artificial-slots: must be between 0 and 1024 (is %d)", s.Slots)
+	check(s.DBURLFile == "" || filepath.IsAbs(s.DBURLFile), "--db-url-file: must be an absolute path (is %q)", s.DBURLFile)
+	return errors.Join(errs...)
+}
+
+// URL is where the cluster answers.
+func (s Spec) URL() string {
+	scheme := "http"
+	if s.TLS {
+		scheme = "https"
+	}
+	return scheme + "://127.0.0.1:" + strconv.Itoa(s.Port)
+}
+
+// Root is the directory of all local clusters of this user.
+func Root(getenv func(string) string) (string, error) {
+	if state := getenv("XDG_STATE_HOME"); state != "" {
+		if !filepath.IsAbs(state) {
+			return "", fmt.Errorf("find the directory of local clusters: XDG_STATE_HOME must be an absolute path (is %q)", state)
+		}
+		return filepath.Join(state, "det-deploy"), nil
+	}
+	home := getenv("HOME")
+	if home == "" {
+		return "", errors.New("find the directory of local clusters: set XDG_STATE_HOME or HOME")
+	}
+	return filepath.Join(home, ".local", "state", "det-deploy"), nil
+}
+
+// Clusters lists the clusters in root.
+func Clusters(root string) ([]string, error) {
+	entries, err := os.ReadDir(root)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the local clusters: %w", err)
+	}
+	var out []string
+	for _, e := range entries {
+		if _, err := os.Stat(filepath.Join(root, e.Name(), "control", record.Key)); err == nil {
+			out = append(out, e.Name())
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,139 @@
+package local
+
+import (
+	"context"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Target is one cluster on this machine.
+type Target struct {
+	Spec  Spec
+	Place Place
+	// Gate is asked before anything is changed.
+	Gate *resource.Gate
+	// Program is det-deploy itself; Env is added to the environment of what is
+	// started.
+	Program string
+	Env     []string
+	// Docker is the socket of the Docker daemon.
+	Docker string
+}
+
+var _ resource.Target = (*Target)(nil)
+
+func (t *Target) host() host { return host{t.Gate, t.Program, t.Env} }
+
+// Kinds has what others need first.
+func (t *Target) Kinds() []string {
+	return []string{kindData, kindSecret, kindLogs, kindConfig, kindSupervisor, kindMaster, kindAgentFiles, kindAgent}
+}
+
+// Wanted lists everything a local cluster consists of.
+func (t *Target) Wanted() ([]resource.Resource, error) {
+	h, p, s := t.host(), t.Place, t.Spec
+	data := t.data()
+	password := t.password()
+	logs := &directory{base{h, kindLogs, "logs", nil}, p.path("logs"), "", ""}
+	config := &file{base{h, kindConfig, "master.yaml", nil}, p.masterYAML(), false, masterConfig(s, p), ""}
+	boss := &supervisor{base{h, kindSupervisor, "supervisor", []string{logs.ID()}}, p}
+	master := t.master()
+	master.needs = []string{data.ID(), password.ID(), config.ID(), boss.ID()}
+	out := []resource.Resource{data, password, logs, config, boss, master}
+	if s.TLS {
+		master.certs = &certificates{base: base{h, kindSecret, "tls", nil}, dir: p.path("tls")}
+		master.needs = append(master.needs, master.certs.ID())
+		out = append(out, master.certs)
+	}
+	for i := range s.Agents {
+		name := strconv.Itoa(i + 1)
+		files := &agentFiles{base{h, kindAgentFiles, name, []string{master.ID()}}, p, s}
+		agent := t.agent(name)
+		agent.needs = []string{files.ID(), boss.ID(), master.ID()}
+		out = append(out, files, agent)
+	}
+	return out, nil
+}
+
+func (t *Target) data() *directory {
+	return &directory{base{t.host(), kindData, "data", nil}, t.Place.data(), holdsData, "checkpoints"}
+}
+
+func (t *Target) password() *file {
+	return &file{base{t.host(), kindSecret, "admin-password", nil}, t.Place.Password(), true, newPassword, opensData}
+}
+
+func (t *Target) master() *process {
+	return &process{
+		base: base{t.host(), kindMaster, "master", nil}, place: t.Place, unit: "master",
+		args:   []string{"master", "run", "--config-file", t.Place.masterYAML()},
+		config: masterConfig(t.Spec, t.Place), unhealthy: t.ill,
+	}
+}
+
+func (t *Target) agent(name string) *process {
+	return &process{
+		base: base{t.host(), kindAgent, name, nil}, place: t.Place, unit: "agent-" + name,
+		args:   []string{"agent", "run", "--config-file", t.Place.agentYAML(name)},
+		config: agentConfig(t.Spec, t.Place, name),
+	}
+}
+
+// Inventory lists what is in the cluster's directory and which of its processes
+// are known.
+func (t *Target) Inventory(context.Context, string) ([]resource.Found, error) {
+	var out []resource.Found
+	add := func(kind, path, retain string) {
+		if exists(path) {
+			out = append(out, found(kind, path, retain))
+		}
+	}
+	add(kindData, t.Place.data(), holdsData)
+	add(kindSecret, t.Place.Password(), opensData)
+	add(kindSecret, t.Place.path("tls"), "")
+	add(kindLogs, t.Place.path("logs"), "")
+	add(kindConfig, t.Place.masterYAML(), "")
+	if t.Place.processes().Exists() {
+		f := found(kindSupervisor, t.Place.path("run"), "")
+		f.Name = "supervisor"
+		out = append(out, f)
+	}
+	units, err := t.Place.processes().Known()
+	if err != nil {
+		return nil, refuse("list", "processes", err)
+	}
+	for _, unit := range units {
+		kind := kindAgent
+		if unit == "master" {
+			kind = kindMaster
+		}
+		out = append(out, resource.Found{Kind: kind, ID: unit, Name: unit})
+	}
+	agents, err := os.ReadDir(t.Place.path("agents"))
+	if err != nil && !os.IsNotExist(err) {
+		return nil, refuse("list", "agents", err)
+	}
+	for _, a := range agents {
+		add(kindAgentFiles, t.Place.agent(a.Name()), "")
+	}
+	return out, nil
+}
+
+// Remove removes by kind and identity.
+func (t *Target) Remove(ctx context.Context, f resource.Found) error {
+	switch f.Kind {
+	case kindSupervisor:
+		return (&supervisor{base: base{h: t.host()}, place: t.Place}).Delete(ctx)
+	case kindMaster:
+		return t.master().Delete(ctx)
+	case kindAgent:
+		return t.agent(strings.TrimPrefix(f.ID, "agent-")).Delete(ctx)
+	case kindAgentFiles:
+		return (&agentFiles{base: base{h: t.host(), name: f.Name}, place: t.Place}).Delete(ctx)
+	default:
+		return t.host().remove(ctx, f.ID)
+	}
+}

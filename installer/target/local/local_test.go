@@ -373,6 +373,23 @@ func TestChecksFindATakenPort(t *testing.T) {
 	}
 }
 
+func TestSettingsAreReadBackWhenTheRecordIsLost(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	if got, err := m.place().Recover(); err != nil || got != nil {
+		t.Errorf("before: got %v and %v, want nothing", got, err)
+	}
+	m.settings[local.AgentSetting], m.settings[local.SlotSetting], m.settings[local.TLSSetting] = "2", "3", "true"
+	must(t, m.up(t.Context()))
+	got, err := m.place().Recover()
+	must(t, err)
+	want := maps.Clone(m.settings)
+	delete(want, local.DBSetting)
+	if d := cmp.Diff(got, want); d != "" {
+		t.Errorf("got -, want +:\n%s", d)
+	}
+}
+
 func TestFromSettingsComplainsAboutEverything(t *testing.T) {
 	t.Parallel()
 	_, err := local.FromSettings("Lab!", map[string]string{

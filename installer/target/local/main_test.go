@@ -36,8 +36,8 @@ func TestMain(m *testing.M) {
 	err := program(ctx, os.Args[1:])
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err) //nolint:errcheck // nothing else to tell it to
-		os.Exit(1)                   //nolint:forbidigo // a program of its own
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1) //nolint:forbidigo // a program of its own
 	}
 	os.Exit(0) //nolint:forbidigo // a program of its own
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	agentconfig "github.com/det-deploy/det-deploy/agent/config"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/document"
@@ -44,44 +45,20 @@ func masterYAML(s Spec, p Place) ([]byte, error) {
 
 // agentYAML is what agent n of s reads.
 func agentYAML(s Spec, p Place, name string) ([]byte, error) {
-	a := agentFile{
-		MasterHost: "127.0.0.1", MasterPort: s.Port,
-		AgentID: s.Cluster + "-" + name, ResourcePool: "default",
-		ContainerRuntime: "auto",
-		ArtificialSlots:  s.Slots,
-		DataDir:          filepath.Join(p.agent(name), "data"),
-		JoinTokenFile:    p.token(name),
-	}
+	a := agentconfig.DefaultAgent()
+	a.MasterHost, a.MasterPort = "127.0.0.1", s.Port
+	a.AgentID, a.ResourcePool = s.Cluster+"-"+name, "default"
+	a.ArtificialSlots = s.Slots
+	a.DataDir = filepath.Join(p.agent(name), "data")
+	a.JoinTokenFile = p.token(name)
 	if s.TLS {
-		a.Security.TLS = agentTLS{Enabled: true, MasterCert: p.CA()}
+		a.Security.TLS.Enabled, a.Security.TLS.MasterCert = true, p.CA()
 	}
 	out, err := document.Marshal(a)
 	if err != nil {
 		return nil, fmt.Errorf("write agent.yaml: %w", err)
 	}
 	return out, nil
-}
-
-// agentFile is the part of an agent.yaml that a local agent needs.
-type agentFile struct {
-	MasterHost       string        `yaml:"master_host"`
-	MasterPort       int           `yaml:"master_port"`
-	AgentID          string        `yaml:"agent_id"`
-	ResourcePool     string        `yaml:"resource_pool"`
-	ContainerRuntime string        `yaml:"container_runtime"`
-	ArtificialSlots  int           `yaml:"artificial_slots"`
-	DataDir          string        `yaml:"data_dir"`
-	JoinTokenFile    string        `yaml:"join_token_file"`
-	Security         agentSecurity `yaml:"security"`
-}
-
-type agentSecurity struct {
-	TLS agentTLS `yaml:"tls"`
-}
-
-type agentTLS struct {
-	Enabled    bool   `yaml:"enabled"`
-	MasterCert string `yaml:"master_cert"`
 }
 
 func (p Place) token(name string) string     { return filepath.Join(p.agent(name), "join-token") }

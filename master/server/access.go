@@ -79,24 +79,10 @@ func taskOf(allocation string) string {
 	return allocation
 }
 
-// ownTask refuses a task token that speaks of another task, and a user who is
-// neither the task's owner nor an administrator.
-func (s *Server) ownTask(c *call, task string) error {
-	if c.allocation != "" {
-		if taskOf(c.allocation) != task {
-			return status.New(status.PermissionDenied, "this token is for another task")
-		}
-		return nil
-	}
-	if c.user.GetAdmin() {
-		return nil
-	}
-	owner, err := s.cfg.Tasks.TaskOwner(c.Context(), task)
-	if err != nil {
-		return err
-	}
-	if owner != c.user.GetId() {
-		return status.New(status.PermissionDenied, "task '%s' belongs to another user", task)
+// ownTask refuses a task token that speaks of another task. Users may look at all.
+func (c *call) ownTask(task string) error {
+	if c.allocation != "" && taskOf(c.allocation) != task {
+		return status.New(status.PermissionDenied, "this token is for another task")
 	}
 	return nil
 }

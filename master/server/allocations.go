@@ -1,22 +1,22 @@
 package server
 
 import (
-	"context"
 	"time"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
 func (s *Server) allocationReady(c *call) (*apiv1.AllocationReadyResponse, error) {
-	return &apiv1.AllocationReadyResponse{}, s.cfg.Tasks.SetReady(c.Context(), c.allocation)
+	return &apiv1.AllocationReadyResponse{}, s.cfg.Tasks.Ready(c.Context(), c.allocation)
 }
 
 func (s *Server) allocationWaiting(c *call) (*apiv1.AllocationWaitingResponse, error) {
-	return &apiv1.AllocationWaitingResponse{}, s.cfg.Tasks.SetWaiting(c.Context(), c.allocation)
+	return &apiv1.AllocationWaitingResponse{}, s.cfg.Tasks.Waiting(c.Context(), c.allocation)
 }
 
 func (s *Server) accelerators(c *call, in *apiv1.PostAllocationAcceleratorDataRequest) (*apiv1.PostAllocationAcceleratorDataResponse, error) {
-	return &apiv1.PostAllocationAcceleratorDataResponse{}, s.cfg.Tasks.SetAccelerators(c.Context(), c.allocation, in.GetAcceleratorData())
+	in.AllocationId = c.allocation
+	return &apiv1.PostAllocationAcceleratorDataResponse{}, s.cfg.Tasks.PostAcceleratorData(c.allocation, in)
 }
 
 // longestPoll is above the 60 s that clients ask for, and below what proxies allow.
@@ -34,9 +34,8 @@ func (s *Server) preemption(c *call) (*apiv1.AllocationPreemptionSignalResponse,
 	}
 	ctx, cancel := s.patient(c)
 	defer cancel()
-	ctx, cancelWait := context.WithTimeout(ctx, min(time.Duration(seconds)*time.Second, longestPoll))
-	defer cancelWait()
-	preempt, err := s.cfg.Tasks.AwaitPreemption(ctx, c.allocation)
+	wait := min(time.Duration(seconds)*time.Second, longestPoll)
+	preempt, err := s.cfg.Tasks.PreemptionSignal(ctx, c.allocation, wait)
 	return &apiv1.AllocationPreemptionSignalResponse{Preempt: preempt}, err
 }
 

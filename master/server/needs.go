@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"google.golang.org/protobuf/types/known/structpb"
-
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/token"
@@ -30,36 +28,37 @@ type Accounts interface {
 	PatchUser(ctx context.Context, by *apiv1.User, id int32, p *apiv1.PatchUser) (*apiv1.User, error)
 }
 
-// Tasks is what users run. Ids are as the client gave them.
+// Tasks is what users run. Ids are as the client gave them. Who may change what is
+// theirs to say: by is the user, and allocation the task's own processes.
 type Tasks interface {
 	// Launch starts a command. A refused one was not started.
 	Launch(ctx context.Context, by *apiv1.User, r *apiv1.LaunchCommandRequest) (*apiv1.LaunchCommandResponse, error)
 	// Commands lists all that are remembered, oldest first.
 	Commands() []*apiv1.Command
-	Command(id string) (*apiv1.Command, *structpb.Struct, error)
-	// KillCommand ends one; one that has ended is not an error.
-	KillCommand(ctx context.Context, by *apiv1.User, id string) (*apiv1.Command, error)
-	SetCommandPriority(ctx context.Context, by *apiv1.User, id string, priority int) (*apiv1.Command, error)
+	Command(id string) (*apiv1.GetCommandResponse, error)
+	// Kill ends a command; one that has ended is not an error.
+	Kill(ctx context.Context, by *apiv1.User, id string) (*apiv1.KillCommandResponse, error)
+	SetPriority(ctx context.Context, by *apiv1.User, r *apiv1.SetCommandPriorityRequest) (*apiv1.SetCommandPriorityResponse, error)
+	// ChangeJob alters a job in its queue.
+	ChangeJob(ctx context.Context, by *apiv1.User, id rm.JobID, c rm.Change) error
 
 	// Summaries is every allocation that is queued or running, by its id.
 	Summaries() map[string]*apiv1.AllocationSummary
 	// Task is one task, ended or not, and why it waits.
-	Task(ctx context.Context, id string) (t *apiv1.Task, reason string, err error)
-	// TaskContext is the gzipped tar of the task's files, empty for none.
-	TaskContext(ctx context.Context, id string) ([]byte, error)
-	// TaskOwner is the user who started a task.
-	TaskOwner(ctx context.Context, id string) (userID int32, err error)
+	Task(ctx context.Context, id string) (*apiv1.GetTaskResponse, error)
+	// ContextDirectory is the gzipped tar of the task's files, empty for none.
+	ContextDirectory(ctx context.Context, id string) ([]byte, error)
 
-	// SetReady and SetWaiting are what an allocation says of its service.
-	SetReady(ctx context.Context, allocation string) error
-	SetWaiting(ctx context.Context, allocation string) error
-	// AwaitPreemption is true as soon as the allocation must stop, and false
-	// when ctx ends first. It looks before it waits.
-	AwaitPreemption(ctx context.Context, allocation string) (bool, error)
+	// Ready and Waiting are what an allocation says of its service.
+	Ready(ctx context.Context, allocation string) error
+	Waiting(ctx context.Context, allocation string) error
+	// PreemptionSignal is true as soon as the allocation must stop, and false
+	// when timeout has passed first. It looks before it waits.
+	PreemptionSignal(ctx context.Context, allocation string, timeout time.Duration) (bool, error)
 	// AckPreemption says that the allocation has seen it and will stop.
 	AckPreemption(ctx context.Context, allocation string) error
-	// SetAccelerators keeps what a container sees.
-	SetAccelerators(ctx context.Context, allocation string, d *apiv1.AcceleratorData) error
+	// PostAcceleratorData keeps what a container sees.
+	PostAcceleratorData(allocation string, r *apiv1.PostAllocationAcceleratorDataRequest) error
 }
 
 // LogQuery says which lines of a task are wanted. Empty filters let all through.
@@ -79,17 +78,15 @@ type LogQuery struct {
 	Sources       []string
 	Stdtypes      []string
 	Levels        []apiv1.LogLevel
-	// Search is a part of the line, or a pattern when Regex is set.
-	Search string
-	Regex  bool
-	Before time.Time
-	After  time.Time
+	Before        time.Time
+	After         time.Time
 }
 
 // TaskLogs is what tasks write.
 type TaskLogs interface {
-	// ShipTaskLogs stores lines that a task sends itself, all of one task.
-	ShipTaskLogs(ctx context.Context, task string, lines []*apiv1.TaskLog) error
+	// ShipTaskLogs stores lines that a task sends itself, all of one task. They
+	// come from the allocation, or from a user when that is empty.
+	ShipTaskLogs(ctx context.Context, by *apiv1.User, allocation string, r *apiv1.PostTaskLogsRequest) error
 	// TaskLogs calls send for each line that q asks for, in its order.
 	TaskLogs(ctx context.Context, q LogQuery, send func(*apiv1.TaskLogsResponse) error) error
 	// TaskLogFields is what the filters of a task may be.
@@ -98,7 +95,7 @@ type TaskLogs interface {
 
 // Queue is who is served when; rm.ResourceManager has these methods.
 type Queue interface {
-	Change(ctx context.Context, id rm.JobID, c rm.Change) error
+	// Queue lists the jobs of a pool in the order in which they are served.
 	Queue(pool string) []*apiv1.Job
 	Pools() []*apiv1.ResourcePool
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
@@ -72,14 +71,7 @@ func (s *Server) updateQueue(c *call, in *apiv1.UpdateJobQueueRequest) (*apiv1.U
 		if err != nil {
 			return nil, err
 		}
-		err = s.cfg.Queue.Change(c.Context(), rm.JobID(u.GetJobId()), change)
-		if errors.Is(err, rm.ErrUnknownJob) {
-			return nil, status.Missing("job", u.GetJobId())
-		}
-		if err != nil && codeOf(err) == status.Internal {
-			return nil, status.New(status.InvalidArgument, "change job '%s': %v", u.GetJobId(), err)
-		}
-		if err != nil {
+		if err := s.cfg.Tasks.ChangeJob(c.Context(), c.user, rm.JobID(u.GetJobId()), change); err != nil {
 			return nil, err
 		}
 	}

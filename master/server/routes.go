@@ -88,12 +88,12 @@ func queueRoutes() []route {
 		get("resource-pools", user, plain((*Server).pools)),
 		get("job-queues-v2", user, plain((*Server).jobs)),
 		get("job-queues/stats", user, plain((*Server).queueStats)),
-		post("job-queues", user, unary((*Server).updateQueue)),
 	}
 }
 
 func taskRoutes() []route {
 	return []route{
+		post("job-queues", user, unary((*Server).updateQueue)),
 		sized(post("commands", user, unary((*Server).launch)), large),
 		get("commands", user, plain((*Server).commands)),
 		get("commands/{command}", user, plain((*Server).command)),

@@ -42,13 +42,11 @@ func (s *Server) commands(c *call) (*apiv1.GetCommandsResponse, error) {
 }
 
 func (s *Server) command(c *call) (*apiv1.GetCommandResponse, error) {
-	m, config, err := s.cfg.Tasks.Command(c.PathValue("command"))
-	return &apiv1.GetCommandResponse{Command: m, Config: config}, err
+	return s.cfg.Tasks.Command(c.PathValue("command"))
 }
 
 func (s *Server) killCommand(c *call) (*apiv1.KillCommandResponse, error) {
-	m, err := s.cfg.Tasks.KillCommand(c.Context(), c.user, c.PathValue("command"))
-	return &apiv1.KillCommandResponse{Command: m}, err
+	return s.cfg.Tasks.Kill(c.Context(), c.user, c.PathValue("command"))
 }
 
 func (s *Server) setCommandPriority(c *call, in *apiv1.SetCommandPriorityRequest) (*apiv1.SetCommandPriorityResponse, error) {
@@ -56,8 +54,8 @@ func (s *Server) setCommandPriority(c *call, in *apiv1.SetCommandPriorityRequest
 	if p < 1 || p > 99 {
 		return nil, status.New(status.InvalidArgument, "priority: must be between 1 and 99 (%d)", p)
 	}
-	m, err := s.cfg.Tasks.SetCommandPriority(c.Context(), c.user, c.PathValue("command"), p)
-	return &apiv1.SetCommandPriorityResponse{Command: m}, err
+	in.CommandId = c.PathValue("command")
+	return s.cfg.Tasks.SetPriority(c.Context(), c.user, in)
 }
 
 func (s *Server) tasks(*call) (*apiv1.GetTasksResponse, error) {
@@ -65,21 +63,13 @@ func (s *Server) tasks(*call) (*apiv1.GetTasksResponse, error) {
 }
 
 func (s *Server) task(c *call) (*apiv1.GetTaskResponse, error) {
-	t, reason, err := s.cfg.Tasks.Task(c.Context(), c.PathValue("task"))
-	if err != nil {
-		return nil, err
-	}
-	out := &apiv1.GetTaskResponse{Task: t}
-	if reason != "" {
-		out.Reason = &reason
-	}
-	return out, nil
+	return s.cfg.Tasks.Task(c.Context(), c.PathValue("task"))
 }
 
 func (s *Server) taskContext(c *call) (*apiv1.GetTaskContextDirectoryResponse, error) {
-	if err := s.ownTask(c, c.PathValue("task")); err != nil {
+	if err := c.ownTask(c.PathValue("task")); err != nil {
 		return nil, err
 	}
-	b, err := s.cfg.Tasks.TaskContext(c.Context(), c.PathValue("task"))
+	b, err := s.cfg.Tasks.ContextDirectory(c.Context(), c.PathValue("task"))
 	return &apiv1.GetTaskContextDirectoryResponse{B64Tgz: base64.StdEncoding.EncodeToString(b)}, err
 }

@@ -103,10 +103,8 @@ func squeeze(s string) string {
 
 // cluster stands for the packages that run tasks.
 type cluster struct {
-	mu       sync.Mutex
-	shipped  []*apiv1.TaskLog
+	mu       sync.Mutex // guards launched
 	launched []*apiv1.LaunchCommandRequest
-	changes  []rm.Change
 	preempt  chan struct{}
 	fail     error
 	follow   chan string
@@ -133,68 +131,69 @@ func (c *cluster) Commands() []*apiv1.Command {
 	}
 }
 
-func (c *cluster) Command(id string) (*apiv1.Command, *structpb.Struct, error) {
+func (c *cluster) Command(id string) (*apiv1.GetCommandResponse, error) {
 	for _, m := range c.Commands() {
 		if m.GetId() == id {
-			return m, &structpb.Struct{}, nil
+			return &apiv1.GetCommandResponse{Command: m, Config: &structpb.Struct{}}, nil
 		}
 	}
-	return nil, nil, status.Missing("command", id)
+	return nil, status.Missing("command", id)
 }
 
-func (c *cluster) KillCommand(_ context.Context, _ *apiv1.User, id string) (*apiv1.Command, error) {
-	m, _, err := c.Command(id)
-	return m, err
+func (c *cluster) Kill(_ context.Context, _ *apiv1.User, id string) (*apiv1.KillCommandResponse, error) {
+	m, err := c.Command(id)
+	return &apiv1.KillCommandResponse{Command: m.GetCommand()}, err
 }
 
-func (c *cluster) SetCommandPriority(_ context.Context, _ *apiv1.User, id string, _ int) (*apiv1.Command, error) {
-	m, _, err := c.Command(id)
-	return m, err
+func (c *cluster) SetPriority(_ context.Context, _ *apiv1.User, r *apiv1.SetCommandPriorityRequest) (*apiv1.SetCommandPriorityResponse, error) {
+	m, err := c.Command(r.GetCommandId())
+	return &apiv1.SetCommandPriorityResponse{Command: m.GetCommand()}, err
+}
+
+func (c *cluster) ChangeJob(_ context.Context, _ *apiv1.User, id rm.JobID, _ rm.Change) error {
+	if id != "j1" {
+		return status.Missing("job", string(id))
+	}
+	return nil
 }
 
 func (c *cluster) Summaries() map[string]*apiv1.AllocationSummary {
 	return map[string]*apiv1.AllocationSummary{"t1.1": {TaskId: "t1", AllocationId: "t1.1"}}
 }
 
-func (c *cluster) Task(_ context.Context, id string) (*apiv1.Task, string, error) {
-	if _, _, err := c.Command(id); err != nil {
-		return nil, "", status.Missing("task", id)
+func (c *cluster) Task(_ context.Context, id string) (*apiv1.GetTaskResponse, error) {
+	if _, err := c.Command(id); err != nil {
+		return nil, status.Missing("task", id)
 	}
-	return &apiv1.Task{TaskId: id, StartTime: timestamppb.New(start)}, "", nil
+	return &apiv1.GetTaskResponse{Task: &apiv1.Task{TaskId: id, StartTime: timestamppb.New(start)}}, nil
 }
 
-func (c *cluster) TaskContext(context.Context, string) ([]byte, error) { return []byte{1, 2, 3}, nil }
-
-func (c *cluster) TaskOwner(_ context.Context, id string) (int32, error) {
-	m, _, err := c.Command(id)
-	return m.GetUserId(), err
+func (c *cluster) ContextDirectory(context.Context, string) ([]byte, error) {
+	return []byte{1, 2, 3}, nil
 }
 
-func (c *cluster) SetReady(context.Context, string) error   { return nil }
-func (c *cluster) SetWaiting(context.Context, string) error { return nil }
+func (c *cluster) Ready(context.Context, string) error   { return nil }
+func (c *cluster) Waiting(context.Context, string) error { return nil }
 
-func (c *cluster) AwaitPreemption(ctx context.Context, _ string) (bool, error) {
-	select {
-	case <-c.preempt:
-		return true, nil
-	default:
+func (c *cluster) PreemptionSignal(ctx context.Context, _ string, timeout time.Duration) (bool, error) {
+	if timeout <= 0 {
+		return false, nil
 	}
 	select {
 	case <-c.preempt:
 		return true, nil
 	case <-ctx.Done():
-		return false, nil
+		return false, ctx.Err()
 	}
 }
 
 func (c *cluster) AckPreemption(context.Context, string) error { return nil }
 
-func (c *cluster) SetAccelerators(context.Context, string, *apiv1.AcceleratorData) error { return nil }
+func (c *cluster) PostAcceleratorData(string, *apiv1.PostAllocationAcceleratorDataRequest) error {
+	return nil
+}
 
-func (c *cluster) ShipTaskLogs(_ context.Context, _ string, lines []*apiv1.TaskLog) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.shipped = append(c.shipped, lines...)
+func (c *cluster) ShipTaskLogs(context.Context, *apiv1.User, string, *apiv1.PostTaskLogsRequest) error {
 	return nil
 }
 
@@ -222,14 +221,6 @@ func (c *cluster) TaskLogs(ctx context.Context, q LogQuery, send func(*apiv1.Tas
 
 func (c *cluster) TaskLogFields(context.Context, string) (*apiv1.TaskLogsFieldsResponse, error) {
 	return &apiv1.TaskLogsFieldsResponse{AgentIds: []string{"a"}}, nil
-}
-
-func (c *cluster) Change(_ context.Context, id rm.JobID, ch rm.Change) error {
-	if id != "j1" {
-		return rm.ErrUnknownJob
-	}
-	c.changes = append(c.changes, ch)
-	return nil
 }
 
 func (c *cluster) Queue(string) []*apiv1.Job {

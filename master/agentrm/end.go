@@ -128,7 +128,8 @@ func (r *RM) isNews(c *container, s apiv1.Container_State) bool {
 func (r *RM) advance(c *container, s apiv1.Container_State) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	c.state, c.received = s, true
+	c.state = s
+	c.has()
 	if !c.ended() {
 		return
 	}

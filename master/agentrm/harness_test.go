@@ -33,7 +33,9 @@ type owner struct {
 	// fail is asked before anything is accepted; nil accepts all.
 	fail func(event string) error
 	next map[rm.ContainerID]uint64
-	door func(JoinProof) (Identity, error)
+	// files makes what is to be run large.
+	files []*apiv1.File
+	door  func(JoinProof) (Identity, error)
 }
 
 func newOwner() *owner {
@@ -58,7 +60,7 @@ func (o *owner) note(format string, args ...any) error {
 func (o *owner) Assigned(_ context.Context, a rm.Assignment) ([]*agentv1.Spec, error) {
 	var specs []*agentv1.Spec
 	for range a.Containers {
-		specs = append(specs, &agentv1.Spec{Entrypoint: []string{"true"}})
+		specs = append(specs, &agentv1.Spec{Entrypoint: []string{"true"}, Files: o.files})
 	}
 	return specs, o.note("%s assigned to %d", a.Allocation, len(a.Containers))
 }
@@ -254,6 +256,7 @@ func (c *cluster) dial() *peer {
 	if err != nil {
 		c.t.Fatal(err)
 	}
+	conn.SetReadLimit(128 << 20) // as agents do: a start carries the files of its task
 	p := &peer{t: c.t, conn: conn}
 	c.t.Cleanup(p.hangUp)
 	return p

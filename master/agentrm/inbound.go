@@ -55,7 +55,7 @@ func (r *RM) takeReceived(l *link, m *agentv1.Received) error {
 	if c.received {
 		return nil
 	}
-	c.received = true
+	c.has()
 	r.lanes.post(c.allocation.lane(), func(ctx context.Context) time.Duration {
 		if r.isOver(c.allocation) {
 			return 0

@@ -81,7 +81,9 @@ func (r *RM) start(a *allocation, specs []*agentv1.Spec) {
 	defer r.mu.Unlock()
 	a.launched = true
 	for i, c := range a.containers {
-		c.spec = specs[i]
+		if !c.received {
+			c.spec = specs[i]
+		}
 		r.sendStart(c)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -27,6 +28,7 @@ type link struct {
 	cancel  context.CancelCauseFunc
 	more    chan struct{}
 	poke    chan struct{}
+	writing atomic.Bool
 	// unanswered holds a token for every message that is being stored.
 	unanswered chan struct{}
 
@@ -95,12 +97,18 @@ func (l *link) write(ctx context.Context) error {
 	}
 }
 
+// slowest is the rate, in bytes a second, at which an agent must at least take
+// a large message: a start carries the files of its task, up to 95 MiB.
+const slowest = 1 << 20
+
 func (l *link) writeOne(ctx context.Context, m message) error {
 	b, err := proto.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("encode message for agent %s: %w", l.agent, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, l.limits.Write)
+	l.writing.Store(true)
+	defer l.writing.Store(false)
+	ctx, cancel := context.WithTimeout(ctx, l.limits.Write+time.Duration(len(b)/slowest)*time.Second)
 	defer cancel()
 	if err := l.conn.Write(ctx, websocket.MessageBinary, b); err != nil {
 		return fmt.Errorf("write to agent %s: %w", l.agent, err)
@@ -118,6 +126,9 @@ func (l *link) ping(ctx context.Context) error {
 			return ctx.Err()
 		case <-tick.C:
 		case <-l.poke:
+		}
+		if l.writing.Load() {
+			continue // a ping would wait behind the message, which has its own limit
 		}
 		if err := l.pingOnce(ctx); err != nil {
 			return fmt.Errorf("ping agent %s: %w", l.agent, err)

@@ -146,6 +146,22 @@ func TestLogLinesAreAcknowledged(t *testing.T) {
 	}
 }
 
+func TestAStartMayBeLargerThanWhatAgentsMaySend(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, func(c *Config) {
+		c.Limits = DefaultLimits()
+		c.Limits.Message = 1 << 16
+	})
+	c.files = []*apiv1.File{{Path: "/model", Content: make([]byte, 32<<20)}}
+	a, _ := c.join("a", 1)
+	c.submit("t", 1)
+	s := a.started()
+	if n := len(s.GetSpec().GetFiles()[0].GetContent()); n != 32<<20 {
+		t.Errorf("got a file of %d bytes, want %d", n, 32<<20)
+	}
+	a.reports(s, terminated, 0)
+}
+
 func TestAnOwnerMayRefuseWhatWasAssigned(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -186,7 +186,8 @@ func (r *RM) reconcile(a *agent, h *agentv1.Hello, next map[rm.ContainerID]uint6
 		if c == nil || c.agent != a.id || c.givenUp {
 			continue
 		}
-		reported[id], c.received = true, true
+		reported[id] = true
+		c.has()
 		known = append(known, &agentv1.Known{ContainerId: string(id), LogNextSeq: next[id], Acked: c.state})
 	}
 	for id, c := range a.containers {

@@ -67,8 +67,10 @@ func (s *Server) front() http.Handler {
 	for _, path := range []string{"GET /health", "GET /healthz"} {
 		mux.HandleFunc(path, s.health)
 	}
-	for _, path := range []string{"GET /metrics", "GET /debug/prom/metrics"} {
-		mux.Handle(path, s.meter.page(s.cfg.Metrics))
+	if !s.cfg.HideMetrics {
+		for _, path := range []string{"GET /metrics", "GET /debug/prom/metrics"} {
+			mux.Handle(path, s.meter.page(s.cfg.Metrics))
+		}
 	}
 	mux.HandleFunc("POST /task-logs", func(w http.ResponseWriter, r *http.Request) {
 		plainError(w, http.StatusNotImplemented, "unmanaged tasks are not built yet; tasks ship their logs to /api/v1/task/logs")
@@ -79,6 +81,9 @@ func (s *Server) front() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		plainError(w, http.StatusNotFound, "there is nothing at "+r.URL.Path)
 	})
+	if s.cfg.CORS {
+		return s.meter.count(anyOrigin(tolerant(mux)))
+	}
 	return s.meter.count(tolerant(mux))
 }
 

@@ -10,6 +10,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -54,6 +55,10 @@ type Config struct {
 	Agents http.Handler
 	// Metrics is where the server counts, and what /metrics shows; nil makes one.
 	Metrics *prometheus.Registry
+	// HideMetrics answers 404 where the metrics would be.
+	HideMetrics bool
+	// CORS lets pages of any site call the API with the user's cookie.
+	CORS bool
 	// Certificate, when not nil, makes the server speak TLS.
 	Certificate CertificateSource
 	// Log may be nil.
@@ -85,6 +90,9 @@ func New(cfg Config) (*Server, error) {
 	var err error
 	if s.meter, err = newMeter(cfg.Metrics); err != nil {
 		return nil, err
+	}
+	if err := cfg.Metrics.Register(newGauges(cfg.Queue, cfg.Machines)); err != nil {
+		return nil, fmt.Errorf("register the cluster's metrics: %w", err)
 	}
 	s.handler = s.front()
 	return s, nil

@@ -110,6 +110,7 @@ func TestWireRules(t *testing.T) {
 		{"its acknowledgement", "POST", "/api/v1/allocations/t1.1/signals/ack_preemption", task, "", 200, `{}`},
 		{"accelerators", "POST", "/api/v1/allocations/t1.1/acceleratorData", task, `{"acceleratorData":{"containerId":"c"}}`, 200, `{}`},
 		{"metrics", "GET", "/metrics", "", "", 200, "det_deploy_http_request_seconds_bucket"},
+		{"metrics of the cluster", "GET", "/metrics", "", "", 200, `det_deploy_agents{state="enabled"} 1`},
 		{"metrics where they used to be", "GET", "/debug/prom/metrics", "", "", 200, "go_goroutines"},
 	}
 	for _, tt := range tests {
@@ -178,6 +179,62 @@ func TestCookies(t *testing.T) {
 	}
 	if got := ask("GET", "/api/v1/me", "none"); got != http.StatusUnauthorized {
 		t.Errorf("after logging out: got %d, want 401", got)
+	}
+}
+
+// remake is a server of the same world with another configuration.
+func (w *world) remake(t *testing.T, change func(*Config)) {
+	t.Helper()
+	cfg := w.cfg
+	cfg.Metrics = nil
+	change(&cfg)
+	var err error
+	if w.Server, err = New(cfg); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMetricsCanBeHidden(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.remake(t, func(c *Config) { c.HideMetrics = true })
+	for _, path := range []string{"/metrics", "/debug/prom/metrics"} {
+		if rec := w.ask(t, "GET", path, "", ""); rec.Code != http.StatusNotFound {
+			t.Errorf("%s: got %d, want 404", path, rec.Code)
+		}
+	}
+}
+
+func TestCallsFromOtherSites(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		cors   bool
+		method string
+		code   int
+		allow  string
+	}{
+		{"a preflight is answered when allowed", true, http.MethodOptions, 204, "https://other.example"},
+		{"a call is answered when allowed", true, http.MethodPost, 200, "https://other.example"},
+		{"a call is refused otherwise", false, http.MethodPost, 403, ""},
+		{"a preflight allows nothing otherwise", false, http.MethodOptions, 501, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.remake(t, func(c *Config) { c.CORS = tt.cors })
+			r := httptest.NewRequestWithContext(t.Context(), tt.method, "/api/v1/agents/a/enable", nil)
+			r.Header.Set("Origin", "https://other.example")
+			r.Header.Set("Access-Control-Request-Method", "POST")
+			r.Header.Set("Sec-Fetch-Site", "cross-site")
+			r.AddCookie(&http.Cookie{Name: "auth", Value: w.admin})
+			rec := httptest.NewRecorder()
+			w.Handler().ServeHTTP(rec, r)
+			if got := rec.Header().Get("Access-Control-Allow-Origin"); rec.Code != tt.code || got != tt.allow {
+				t.Errorf("got %d for %q, want %d for %q", rec.Code, got, tt.code, tt.allow)
+			}
+		})
 	}
 }
 

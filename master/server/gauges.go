@@ -1,0 +1,74 @@
+package server
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// gauges is the state of the cluster, read when somebody asks for it.
+type gauges struct {
+	queue    Queue
+	machines Machines
+
+	poolAgents, poolSlots, poolJobs, agents *prometheus.Desc
+}
+
+func newGauges(q Queue, m Machines) *gauges {
+	desc := func(name, help string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("det_deploy_"+name, help, labels, nil)
+	}
+	return &gauges{
+		queue: q, machines: m,
+		poolAgents: desc("pool_agents", "Agents of a resource pool.", "pool"),
+		poolSlots:  desc("pool_slots", "Slots of a resource pool, all of them and those in use.", "pool", "state"),
+		poolJobs:   desc("pool_jobs", "Jobs of a resource pool that wait or run.", "pool", "state"),
+		agents:     desc("agents", "Agents by what an operator wants of them.", "state"),
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{g.poolAgents, g.poolSlots, g.poolJobs, g.agents} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (g *gauges) Collect(ch chan<- prometheus.Metric) {
+	set := func(d *prometheus.Desc, n int32, labels ...string) {
+		m, err := prometheus.NewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
+		if err != nil {
+			m = prometheus.NewInvalidMetric(d, err)
+		}
+		ch <- m
+	}
+	if g.queue != nil {
+		for _, p := range g.queue.Pools() {
+			set(g.poolAgents, p.GetNumAgents(), p.GetName())
+			set(g.poolSlots, p.GetSlotsAvailable(), p.GetName(), "all")
+			set(g.poolSlots, p.GetSlotsUsed(), p.GetName(), "used")
+			set(g.poolJobs, p.GetStats().GetQueuedCount(), p.GetName(), "queued")
+			set(g.poolJobs, p.GetStats().GetScheduledCount(), p.GetName(), "scheduled")
+		}
+	}
+	if g.machines != nil {
+		count := map[string]int32{"enabled": 0, "draining": 0, "disabled": 0}
+		for _, a := range g.machines.Agents() {
+			count[agentState(a)]++
+		}
+		for state, n := range count {
+			set(g.agents, n, state)
+		}
+	}
+}
+
+func agentState(a *apiv1.Agent) string {
+	switch {
+	case a.GetDraining():
+		return "draining"
+	case a.GetEnabled():
+		return "enabled"
+	}
+	return "disabled"
+}

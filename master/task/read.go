@@ -34,6 +34,19 @@ func (t *Tasks) Task(ctx context.Context, id string) (*apiv1.GetTaskResponse, er
 	return &apiv1.GetTaskResponse{Task: showTask(snapshot{task: d.Value})}, nil
 }
 
+// Owner is the user who started a task, listed or not. The error has the code
+// NotFound.
+func (t *Tasks) Owner(ctx context.Context, id string) (userID int32, err error) {
+	if e, found := t.reg.find(rm.TaskID(id)); found {
+		return e.now().task.UserID, nil
+	}
+	d, found, err := docs().past.Get(ctx, t.cfg.Store, id)
+	if err == nil && !found {
+		err = status.Missing("task", id)
+	}
+	return d.Value.UserID, err
+}
+
 // ContextDirectory is the archive of the files that came with a task, nil for none.
 // The error has the code NotFound.
 func (t *Tasks) ContextDirectory(ctx context.Context, id string) ([]byte, error) {

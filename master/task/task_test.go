@@ -24,14 +24,30 @@ const (
 
 // life is a command from its launch to its end, one step a function. Every step may
 // be taken twice.
-func life(m *master, id string) []func() {
+func life(m *master, id string) []func() error {
 	a := first(id)
-	return []func(){
-		func() { m.assign(a, 1) },
-		func() { m.changed(a, 0, pulling, nil) },
-		func() { m.changed(a, 0, running, nil) },
-		func() { m.changed(a, 0, terminated, exit(3)) },
-		func() { m.ended(a, rm.CauseExited, "") },
+	change := func(s apiv1.Container_State, x *agentv1.Exit) func() error {
+		return func() error {
+			return m.tasks.Changed(m.t.Context(), rm.ContainerChange{
+				Allocation: a, Container: containerID(a, 0), State: s, Exit: x, At: time.Now(),
+			})
+		}
+	}
+	return []func() error{
+		func() error { _, err := m.tasks.Assigned(m.t.Context(), assignment(a, 1)); return err },
+		change(pulling, nil), change(running, nil), change(terminated, exit(3)),
+		func() error {
+			return m.tasks.Ended(m.t.Context(), a, rm.End{Cause: rm.CauseExited, At: time.Now()})
+		},
+	}
+}
+
+func (m *master) must(steps ...func() error) {
+	m.t.Helper()
+	for _, step := range steps {
+		if err := step(); err != nil {
+			m.t.Fatal(err)
+		}
 	}
 }
 
@@ -49,8 +65,7 @@ func TestEachStepIsToldOnceWhateverIsRepeated(t *testing.T) {
 	m := newMaster(t)
 	id := m.launch(`{"entrypoint":["false"],"description":"x"}`).GetCommand().GetId()
 	for _, step := range life(m, id) {
-		step()
-		step()
+		m.must(step, step)
 	}
 	if d := cmp.Diff(m.lines(id), wantLines(id)); d != "" {
 		t.Errorf("-got +want:\n%s", d)
@@ -73,10 +88,10 @@ func TestARestartAnywhereLosesAndDoublesNothing(t *testing.T) {
 			if i == at {
 				m.restart()
 			}
-			step()
+			m.must(step)
 			if i == at {
 				m.restart()
-				step()
+				m.must(step)
 			}
 		}
 		m.restart()
@@ -85,6 +100,29 @@ func TestARestartAnywhereLosesAndDoublesNothing(t *testing.T) {
 		}
 		if c := m.command(id); c.GetExitCode() != 3 {
 			t.Errorf("restart at step %d: got %v, want code 3", at, c)
+		}
+	}
+}
+
+// The change is stored and the process dies before the log has its line.
+func TestACrashBetweenAChangeAndItsLineLosesAndDoublesNothing(t *testing.T) {
+	t.Parallel()
+	for at := range 5 {
+		m := newMaster(t)
+		id := m.launch(`{"entrypoint":["false"],"description":"x"}`).GetCommand().GetId()
+		for i, step := range life(m, id) {
+			if i == at {
+				m.logs.Close()
+				err := step()
+				if hasLine := i != 1 && i != 3; (err != nil) != hasLine {
+					t.Errorf("step %d without a log: got %v, want an error: %v", i, err, hasLine)
+				}
+				m.restart()
+			}
+			m.must(step)
+		}
+		if d := cmp.Diff(m.lines(id), wantLines(id)); d != "" {
+			t.Errorf("crash in step %d (-got +want):\n%s", at, d)
 		}
 	}
 }
@@ -373,9 +411,7 @@ func TestFollowingEndsWithTheLastLine(t *testing.T) {
 		}
 		got <- lines
 	}()
-	for _, step := range life(m, id) {
-		step()
-	}
+	m.must(life(m, id)...)
 	if d := cmp.Diff(<-got, wantLines(id)); d != "" {
 		t.Errorf("-got +want:\n%s", d)
 	}
@@ -447,9 +483,7 @@ func TestEndedTasksLeaveTheListAndKeepTheirLog(t *testing.T) {
 	if data, err := m.tasks.ContextDirectory(t.Context(), id); len(data) == 0 || err != nil {
 		t.Errorf("got %d bytes and %v, want the files", len(data), err)
 	}
-	for _, step := range life(m, id) {
-		step()
-	}
+	m.must(life(m, id)...)
 	for _, tt := range []struct {
 		after time.Duration
 		n     int

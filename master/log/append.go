@@ -108,6 +108,7 @@ type request struct {
 	size      int64
 	next      int64
 	done      chan error
+	refused   bool // answered by itself; the flusher's alone
 }
 
 func (l *Logs) enqueue(ctx context.Context, r *request) (int64, error) {
@@ -177,7 +178,7 @@ func (l *Logs) drain(t *task) {
 			l.notify(t.id)
 		}
 		for _, r := range group {
-			if r.done != nil {
+			if !r.refused {
 				r.done <- err
 			}
 		}

@@ -42,7 +42,7 @@ type open struct {
 }
 
 // flush writes the group as one transaction. A request that is refused by itself is
-// answered here and its done is taken away; the error is the others'.
+// answered here and marked; the error is the others'.
 func (t *task) flush(ctx context.Context, s *store.Store, group []*request, now time.Time) error {
 	if err := t.load(ctx, s); err != nil {
 		return err
@@ -55,8 +55,8 @@ func (t *task) flush(ctx context.Context, s *store.Store, group []*request, now 
 			continue
 		}
 		if err := n.add(ctx, s, r, now); err != nil {
+			r.refused = true
 			r.done <- err
-			r.done = nil
 		}
 	}
 	n.finish()

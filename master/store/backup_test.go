@@ -112,23 +112,3 @@ func TestRestoreRefuses(t *testing.T) {
 		t.Fatalf("into a full store: got %v, want ErrNotEmpty", err)
 	}
 }
-
-func FuzzRestore(f *testing.F) {
-	s := storetest.New(f)
-	fill(f, s)
-	var buf bytes.Buffer
-	if err := s.Backup(f.Context(), &buf); err != nil {
-		f.Fatal(err)
-	}
-	f.Add(buf.Bytes())
-	f.Add(buf.Bytes()[:100])
-	f.Fuzz(func(t *testing.T, file []byte) {
-		path := filepath.Join(t.TempDir(), "into.db")
-		if err := store.Restore(t.Context(), bytes.NewReader(file), store.Config{Path: path}); err == nil {
-			return
-		}
-		if err := store.Restore(t.Context(), bytes.NewReader(buf.Bytes()), store.Config{Path: path}); err != nil {
-			t.Fatalf("the target of a refused backup is not empty: %v", err)
-		}
-	})
-}

@@ -131,6 +131,16 @@ func (w *writer) mustBeEmpty(ctx context.Context, t table) error {
 }
 
 func (w *writer) loadRows(ctx context.Context, f *frameReader) error {
+	return f.rows(func(t table, fields []field) error {
+		if _, err := w.change(ctx, t.insert(), t.values(fields)...); err != nil {
+			return fmt.Errorf("write %s: %w", t.name, err)
+		}
+		return nil
+	})
+}
+
+// rows reads to the end and proves that it is the end.
+func (f *frameReader) rows(each func(table, []field) error) error {
 	tables := backupTables()
 	for n := uint64(0); ; n++ {
 		number, err := f.ReadByte()
@@ -147,8 +157,8 @@ func (w *writer) loadRows(ctx context.Context, f *frameReader) error {
 		if err != nil {
 			return err
 		}
-		if _, err := w.change(ctx, t.insert(), t.values(fields)...); err != nil {
-			return fmt.Errorf("write %s: %w", t.name, err)
+		if err := each(t, fields); err != nil {
+			return err
 		}
 	}
 }

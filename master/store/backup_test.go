@@ -89,14 +89,15 @@ func TestRestoreRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := buf.Bytes()
-	changed := bytes.Clone(whole)
-	changed[len(changed)/2] ^= 1
 	into := store.Config{Path: filepath.Join(dir, "into.db")}
 	bad := map[string][]byte{
-		"an empty file": nil, "another file": []byte("PGDMP and so on, long enough to be read"), "a changed file": changed,
+		"an empty file": nil, "another file": []byte("PGDMP and so on, long enough to be read"),
 		"a longer file": append(bytes.Clone(whole), "more"...),
 	}
 	for i := 1; i < 20; i++ {
+		changed := bytes.Clone(whole)
+		changed[len(changed)*i/20] ^= 1
+		bad[fmt.Sprintf("a bit changed after %d/20", i)] = changed
 		bad[fmt.Sprintf("%d/20 of a file", i)] = whole[:len(whole)*i/20]
 	}
 	bad["all but its last byte"] = whole[:len(whole)-1]

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"database/sql"
@@ -139,8 +140,11 @@ func (w *writer) loadRows(ctx context.Context, f *frameReader) error {
 	})
 }
 
-// rows reads to the end and proves that it is the end.
+// rows reads to the end and proves that it is the end. When a row is refused it
+// still reads on: a changed byte may make two rows the same, and then the file, not
+// the database, is what is wrong.
 func (f *frameReader) rows(each func(table, []field) error) error {
+	var refused error
 	tables := backupTables()
 	for n := uint64(0); ; n++ {
 		number, err := f.ReadByte()
@@ -148,7 +152,7 @@ func (f *frameReader) rows(each func(table, []field) error) error {
 		case err != nil:
 			return damaged(err, "no end")
 		case number == 0:
-			return f.end(n)
+			return cmp.Or(f.end(n), refused)
 		case int(number) > len(tables):
 			return damaged(nil, "a table %d that is unknown", number)
 		}
@@ -157,8 +161,8 @@ func (f *frameReader) rows(each func(table, []field) error) error {
 		if err != nil {
 			return err
 		}
-		if err := each(t, fields); err != nil {
-			return err
+		if refused == nil {
+			refused = each(t, fields)
 		}
 	}
 }

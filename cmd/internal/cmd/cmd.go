@@ -8,6 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/agent"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/context"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/job"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/local"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/login"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/master"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/pool"
@@ -25,7 +26,8 @@ func New(s *term.Streams) *cobra.Command {
 		Short: "Install, operate and run deep-learning clusters",
 		Long: `det-deploy installs a deep-learning cluster on AWS, GCP, Kubernetes or this
 machine, operates it, and is the cluster: its master and its agents.`,
-		Example: `  det-deploy login admin
+		Example: `  det-deploy local up
+  det-deploy login admin
   det-deploy task run --slots 1 -- python train.py`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -33,6 +35,7 @@ machine, operates it, and is the cluster: its master and its agents.`,
 	add(root, "use", "Using a cluster:",
 		login.New(s), login.NewLogout(s), context.New(s), task.New(s), job.New(s), pool.New(s), user.New(s))
 	add(root, "run", "Running a cluster:", master.New(s), agent.New(s))
+	add(root, "install", "Installing a cluster:", local.New(s))
 	root.AddCommand(version.New(s))
 	root.SetIn(s.In)
 	root.SetOut(s.Out)

@@ -54,7 +54,7 @@ func (t *Target) checkDirectory(context.Context) doctor.Result {
 // checkPort passes when the port is free, or when this cluster's master has it.
 func (t *Target) checkPort(ctx context.Context) doctor.Result {
 	r := doctor.Result{Answer: doctor.Pass, Found: "free", Needed: "a free port", Fix: "choose another one with --port"}
-	if st, seen, err := t.Place.processes().Status("master"); err == nil && seen && st.Alive() && t.ill(ctx) == "" {
+	if st, seen, err := t.Place.Processes().Status("master"); err == nil && seen && st.Alive() && t.ill(ctx) == "" {
 		r.Found = "used by this cluster"
 		return r
 	}
@@ -74,7 +74,7 @@ func (t *Target) checkPort(ctx context.Context) doctor.Result {
 
 // ours reports whether a master of this cluster is alive, in whatever state.
 func (t *Target) ours() bool {
-	st, seen, err := t.Place.processes().Status("master")
+	st, seen, err := t.Place.Processes().Status("master")
 	return err == nil && seen && st.Alive()
 }
 

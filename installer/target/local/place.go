@@ -54,7 +54,9 @@ func (p Place) Logs() ([]string, error) {
 func (p Place) data() string             { return p.path("data") }
 func (p Place) masterYAML() string       { return p.path("master.yaml") }
 func (p Place) agent(name string) string { return p.path("agents", name) }
-func (p Place) processes() supervise.Dir { return supervise.Dir(p) }
+
+// Processes is where the supervisor and the installer meet.
+func (p Place) Processes() supervise.Dir { return supervise.Dir(p) }
 
 // Store keeps the record. The cluster's directory is made with it and goes with
 // it, unless something else is still inside.

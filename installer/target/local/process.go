@@ -37,7 +37,7 @@ type supervisor struct {
 }
 
 func (s *supervisor) Find(context.Context) (resource.Found, []resource.Drift, error) {
-	d := s.place.processes()
+	d := s.place.Processes()
 	if !d.Exists() {
 		return resource.Found{}, nil, nil
 	}
@@ -50,7 +50,7 @@ func (s *supervisor) Find(context.Context) (resource.Found, []resource.Drift, er
 }
 
 func (s *supervisor) Create(ctx context.Context) error {
-	d := s.place.processes()
+	d := s.place.Processes()
 	if _, alive := d.Holder(); alive {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (s *supervisor) Create(ctx context.Context) error {
 func (s *supervisor) Update(ctx context.Context, _ []resource.Drift) error { return s.Create(ctx) }
 
 func (s *supervisor) Delete(ctx context.Context) error {
-	d := s.place.processes()
+	d := s.place.Processes()
 	if id, alive := d.Holder(); alive {
 		if err := s.h.end(ctx, id); err != nil {
 			return err
@@ -103,7 +103,7 @@ type process struct {
 }
 
 func (p *process) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
-	d := p.place.processes()
+	d := p.place.Processes()
 	u, wanted, err := d.Unit(p.unit)
 	if err != nil {
 		return resource.Found{}, nil, refuse("read unit", p.unit, err)
@@ -144,7 +144,7 @@ func (p *process) Create(ctx context.Context) error { return p.start(ctx) }
 func (p *process) Update(ctx context.Context, drift []resource.Drift) error {
 	for _, d := range drift {
 		if d.Path == "health" {
-			if err := p.place.processes().Drop(p.unit); err != nil {
+			if err := p.place.Processes().Drop(p.unit); err != nil {
 				return refuse("remove unit", p.unit, err)
 			}
 			if err := p.stop(ctx); err != nil {
@@ -160,7 +160,7 @@ func (p *process) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d := p.place.processes()
+	d := p.place.Processes()
 	log := p.place.Log(p.unit)
 	u := supervise.Unit{Name: p.unit, Args: p.args, Log: log, Generation: generation}
 	if err := p.h.put(ctx, d, u); err != nil {
@@ -180,7 +180,7 @@ func (p *process) start(ctx context.Context) error {
 func (p *process) comesUp(ctx context.Context, generation string) string {
 	ill, deaths, last := "", 0, supervise.Identity{}
 	until(ctx, startLimit, func() bool {
-		st, _, err := p.place.processes().Status(p.unit)
+		st, _, err := p.place.Processes().Status(p.unit)
 		alive := err == nil && st.Alive()
 		if st.Generation == generation && !alive && st.Exit != "" && st.Identity != last {
 			deaths, last = deaths+1, st.Identity
@@ -199,7 +199,7 @@ func (p *process) comesUp(ctx context.Context, generation string) string {
 }
 
 func (p *process) Delete(ctx context.Context) error {
-	if err := p.h.put(ctx, p.place.processes(), supervise.Unit{Name: p.unit}); err != nil {
+	if err := p.h.put(ctx, p.place.Processes(), supervise.Unit{Name: p.unit}); err != nil {
 		return err
 	}
 	return p.stop(ctx)
@@ -208,7 +208,7 @@ func (p *process) Delete(ctx context.Context) error {
 // stop ends a process whose unit has been taken back: the supervisor does, or,
 // when none lives, we.
 func (p *process) stop(ctx context.Context) error {
-	d := p.place.processes()
+	d := p.place.Processes()
 	st, seen, err := d.Status(p.unit)
 	if err != nil {
 		return refuse("read status", p.unit, err)
@@ -233,7 +233,7 @@ func (p *process) stop(ctx context.Context) error {
 }
 
 func (p *process) wake(ctx context.Context) error {
-	if id, alive := p.place.processes().Holder(); alive {
+	if id, alive := p.place.Processes().Holder(); alive {
 		return p.h.signal(ctx, id, syscall.SIGHUP)
 	}
 	return nil

@@ -82,6 +82,9 @@ func FromSettings(cluster string, settings map[string]string) (Spec, error) {
 // on every platform, the strictest of which (Google's) allow no more.
 var clusterID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,29}[a-z0-9]$|^[a-z]$`)
 
+// ValidCluster reports whether a cluster may be called id.
+func ValidCluster(id string) bool { return clusterID.MatchString(id) }
+
 // Validate lists every rule that s breaks.
 func (s Spec) Validate() error {
 	var errs []error
@@ -90,7 +93,7 @@ func (s Spec) Validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	check(clusterID.MatchString(s.Cluster), "--cluster-id: must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", s.Cluster)
+	check(ValidCluster(s.Cluster), "--cluster-id: must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", s.Cluster)
 	check(s.Port >= 1 && s.Port <= 65535, "--port: must be between 1 and 65535 (is %d)", s.Port)
 	// Each agent is a process of some 20 MB; beyond this a typing error is likelier.
 	check(s.Agents >= 0 && s.Agents <= 64, "--agents: must be between 0 and 64 (is %d)", s.Agents)

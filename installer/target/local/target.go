@@ -96,12 +96,12 @@ func (t *Target) Inventory(context.Context, string) ([]resource.Found, error) {
 	add(kindSecret, t.Place.path("tls"), "")
 	add(kindLogs, t.Place.path("logs"), "")
 	add(kindConfig, t.Place.masterYAML(), "")
-	if t.Place.processes().Exists() {
+	if t.Place.Processes().Exists() {
 		f := found(kindSupervisor, t.Place.path("run"), "")
 		f.Name = "supervisor"
 		out = append(out, f)
 	}
-	units, err := t.Place.processes().Known()
+	units, err := t.Place.Processes().Known()
 	if err != nil {
 		return nil, refuse("list", "processes", err)
 	}

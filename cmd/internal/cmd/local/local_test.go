@@ -1,0 +1,80 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/installer/plan"
+)
+
+func TestUpReadsItsFlags(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		args []string
+		want map[string]string
+		fail string
+	}{
+		{"nothing is given", nil, map[string]string{}, ""},
+		{"only what is named counts as given", []string{"--port", "8080", "--tls"}, map[string]string{"port": "8080", "tls": "true"}, ""},
+		{"a file's path becomes absolute", []string{"--db-url-file", "/a/../b"}, map[string]string{"db-url-file": "/b"}, ""},
+		{"a dry run asks nothing", []string{"--dry-run", "--yes"}, nil, "--dry-run and --yes exclude each other: a dry run asks nothing"},
+		{"an id that no path may have", []string{"--cluster-id", "../x"}, nil, `--cluster-id: must be up to 31 lower-case letters, digits and inner dashes, a letter first (is "../x")`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s, _, _ := term.Test("", false)
+			var got map[string]string
+			c := newUp(s, func(_ context.Context, o *upOptions) error {
+				got = o.Given
+				return nil
+			})
+			c.SetArgs(tc.args)
+			c.SilenceErrors, c.SilenceUsage = true, true
+			c.SetOut(io.Discard)
+			err := c.ExecuteContext(t.Context())
+			if tc.fail != "" {
+				if _, ok := errors.AsType[*usage.Error](err); !ok || err.Error() != tc.fail {
+					t.Errorf("got %v, want the usage error %q", err, tc.fail)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(got, tc.want); d != "" {
+				t.Errorf("got -, want +:\n%s", d)
+			}
+		})
+	}
+}
+
+func TestDownAsksForTheIDWhenDataGoes(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, typed string
+		deleteData  bool
+		want        bool
+	}{
+		{"yes is enough while data stays", "y\n", false, true},
+		{"yes is not enough for data", "y\n", true, false},
+		{"the id is", "local\n", true, true},
+		{"nothing typed is a no", "\n", false, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s, _, _ := term.Test(tc.typed, true)
+			o := &downOptions{Streams: s, which: which{"local"}, DeleteData: tc.deleteData, Output: term.Text}
+			got, err := o.agree(t.Context(), plan.Plan{})
+			if err != nil || got != tc.want {
+				t.Errorf("got %t and %v, want %t", got, err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,127 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	target "github.com/det-deploy/det-deploy/installer/target/local"
+)
+
+// glance is how often a followed log is looked at: short against a person's
+// patience, long against what a look costs.
+const glance = 200 * time.Millisecond
+
+type logsOptions struct {
+	*term.Streams
+	which
+
+	// Process is whose log is meant; all when empty.
+	Process string
+	Follow  bool
+}
+
+func newLogs(s *term.Streams, run func(context.Context, *logsOptions) error) *cobra.Command {
+	o := &logsOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "logs [PROCESS]",
+		Short: "Show what the processes of a cluster on this machine say",
+		Example: `  det-deploy local logs
+  det-deploy local logs master --follow`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.Process = strings.Join(args, "")
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return run(c.Context(), o)
+		},
+	}
+	o.addFlag(c.Flags())
+	c.Flags().BoolVarP(&o.Follow, "follow", "f", false, "go on with what comes, until interrupted")
+	return c
+}
+
+func runLogs(ctx context.Context, o *logsOptions) error {
+	place, err := wire.LocalPlace(o.Streams, o.Cluster)
+	if err != nil {
+		return err
+	}
+	if all, err := place.Logs(); err != nil || len(all) == 0 {
+		return orAbsent(err, o.Cluster)
+	} else if o.Process != "" && !slices.Contains(all, o.Process) {
+		return usage.Errorf("cluster %s has no process %s; it has %s", o.Cluster, o.Process, strings.Join(all, ", "))
+	}
+	at := make(map[string]int64)
+	for {
+		if err := o.show(place, at); err != nil || !o.Follow {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil // stopping is how following ends
+		case <-time.After(glance):
+		}
+	}
+}
+
+func orAbsent(err error, cluster string) error {
+	if err != nil {
+		return err
+	}
+	return &absentError{cluster}
+}
+
+// show writes the whole lines that each log has beyond where it was read to.
+func (o *logsOptions) show(place target.Place, at map[string]int64) error {
+	names, err := place.Logs()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if o.Process != "" && name != o.Process {
+			continue
+		}
+		if err := o.more(place.Log(name), name, at); err != nil {
+			return fmt.Errorf("read the log of %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (o *logsOptions) more(path, name string, at map[string]int64) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	if info, err := f.Stat(); err == nil && info.Size() < at[name] {
+		at[name] = 0 // another file of this name
+	}
+	data, err := io.ReadAll(io.NewSectionReader(f, at[name], 1<<62))
+	if err != nil {
+		return err
+	}
+	if o.Follow {
+		data = data[:bytes.LastIndexByte(data, '\n')+1]
+	}
+	at[name] += int64(len(data))
+	for line := range bytes.Lines(data) {
+		text := strings.TrimSuffix(string(line), "\n")
+		if o.Process == "" {
+			text = name + " | " + text
+		}
+		o.Printf("%s", text)
+	}
+	return nil
+}

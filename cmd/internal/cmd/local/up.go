@@ -1,0 +1,231 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/plan"
+	target "github.com/det-deploy/det-deploy/installer/target/local"
+)
+
+type upOptions struct {
+	*term.Streams
+	which
+
+	// Given are the settings that were named on the command line.
+	Given      map[string]string
+	Foreground bool
+	DryRun     bool
+	Yes        bool
+	Output     term.Format
+}
+
+func newUp(s *term.Streams, run func(context.Context, *upOptions) error) *cobra.Command {
+	o := &upOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "up",
+		Short: "Create a cluster on this machine, or bring it to what is asked for",
+		Long: `Create a cluster on this machine, or bring one to what is asked for: up again
+changes what differs, repairs what is broken, and does nothing else. A setting
+that is left out keeps the value it had.`,
+		Example: `  det-deploy local up
+  det-deploy local up --agents 2 --artificial-slots 4
+  det-deploy local up --cluster-id second --port 8081 --dry-run`,
+		Args: usage.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			o.Given = given(c.Flags())
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return run(c.Context(), o)
+		},
+	}
+	f := c.Flags()
+	o.addFlag(f)
+	f.Int(target.PortSetting, 8080, "port of the master")
+	f.Int(target.AgentSetting, 1, "how many agents")
+	f.Int(target.SlotSetting, 0, "slots of each agent that are not there, for trying things out; 0 for real ones")
+	f.Bool(target.TLSSetting, false, "encrypt, with a certificate of the cluster's own")
+	f.String(target.DBSetting, "", "file with the URL of a PostgreSQL database; an embedded one when empty")
+	f.BoolVar(&o.Foreground, "foreground", false, "stay, and stop the cluster on Ctrl-C")
+	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+	o.Output.AddFlag(f)
+	return c
+}
+
+// given returns the settings whose flags were named.
+func given(f *pflag.FlagSet) map[string]string {
+	out := make(map[string]string)
+	for name := range target.Defaults() {
+		if flag := f.Lookup(name); flag != nil && flag.Changed {
+			out[name] = flag.Value.String()
+		}
+	}
+	return out
+}
+
+func (o *upOptions) validate() error {
+	if o.DryRun && o.Yes {
+		return usage.Errorf("--dry-run and --yes exclude each other: a dry run asks nothing")
+	}
+	if file := o.Given[target.DBSetting]; file != "" {
+		abs, err := filepath.Abs(file)
+		if err != nil {
+			return usage.Check(err)
+		}
+		o.Given[target.DBSetting] = abs
+	}
+	return o.which.validate()
+}
+
+func runUp(ctx context.Context, o *upOptions) error {
+	l, err := wire.NewLocal(ctx, o.Streams, o.Cluster, o.Given, tell(o.Streams, o.Output))
+	if err != nil {
+		return err
+	}
+	if err := o.check(ctx, l); err != nil {
+		return err
+	}
+	p, err := l.Plan(ctx)
+	if err != nil {
+		return err
+	}
+	if o.DryRun {
+		return o.printPlan(p)
+	}
+	if agreed, err := o.agree(ctx, p); err != nil || !agreed {
+		return err
+	}
+	if o.Foreground {
+		return o.stay(ctx, l)
+	}
+	if err := l.Up(ctx, p); err != nil {
+		return err
+	}
+	return o.finish(ctx, l)
+}
+
+// check makes the checks and shows them.
+func (o *upOptions) check(ctx context.Context, l *wire.Local) error {
+	r := l.Check(ctx)
+	if l.Recovered {
+		o.Notef("The record of cluster %s was lost; its settings were read back from its files.", o.Cluster)
+	}
+	if o.Output == term.Text {
+		if err := r.Render(o.Err); err != nil {
+			return err
+		}
+	}
+	return refused(r)
+}
+
+func refused(r doctor.Report) error { return r.Err() }
+
+func (o *upOptions) printPlan(p plan.Plan) error {
+	if o.Output == term.JSON {
+		return o.PrintJSON(p)
+	}
+	return p.Render(o.Out)
+}
+
+// agree shows the plan and asks, unless nothing is to do.
+func (o *upOptions) agree(ctx context.Context, p plan.Plan) (bool, error) {
+	if o.Output == term.Text {
+		if err := p.Render(o.Err); err != nil {
+			return false, err
+		}
+	}
+	if p.Empty() || o.Yes {
+		return true, nil
+	}
+	yes, err := o.Confirm(ctx, term.Question{Text: "Apply this plan?", Flag: "--yes"})
+	if err == nil && !yes {
+		o.Notef("Nothing was changed.")
+	}
+	return yes, err
+}
+
+// upResult is the JSON form of the answer.
+type upResult struct {
+	Schema  string `json:"schema"`
+	Cluster string `json:"cluster"`
+	URL     string `json:"url"`
+	User    string `json:"user"`
+	// PasswordFile is where the password is: the answer itself has no secret.
+	PasswordFile string `json:"password_file"`
+	Runtime      string `json:"runtime"`
+}
+
+// finish remembers the cluster and says how to use it.
+func (o *upOptions) finish(ctx context.Context, l *wire.Local) error {
+	spec, place := l.Target.Spec, l.Target.Place
+	if err := o.remember(ctx, spec, place); err != nil {
+		return err
+	}
+	r := upResult{
+		"det-deploy.local-up/v1", spec.Cluster, spec.URL(), "admin", place.Password(), l.Target.Runtime(ctx),
+	}
+	if o.Output == term.JSON {
+		return o.PrintJSON(r)
+	}
+	o.Printf("Cluster %s is up at %s; tasks run as %s.", r.Cluster, r.URL, tasksAs(r.Runtime))
+	o.Printf("")
+	o.Printf("  export DET_MASTER=%s", r.URL)
+	if spec.TLS {
+		o.Printf("  export DET_MASTER_CERT_FILE=%s", place.CA())
+	}
+	o.Printf("")
+	o.Printf("User %s; `det-deploy local credentials%s` shows the password. Next:", r.User, o.flag())
+	o.Printf("")
+	o.Printf("  det-deploy login admin")
+	return nil
+}
+
+// flag is --cluster-id as the next command needs it.
+func (w *which) flag() string {
+	if w.Cluster == target.DefaultCluster {
+		return ""
+	}
+	return " --cluster-id " + w.Cluster
+}
+
+func tasksAs(runtime string) string {
+	if runtime == "docker" {
+		return "Docker containers"
+	}
+	return "plain processes, for no Docker daemon answers"
+}
+
+// remember makes the cluster the current context. An older session stays.
+func (o *upOptions) remember(ctx context.Context, spec target.Spec, place target.Place) error {
+	f, err := contextFile(o.Streams)
+	if err != nil {
+		return err
+	}
+	ca := ""
+	if spec.TLS {
+		data, err := os.ReadFile(place.CA())
+		if err != nil {
+			return errors.Join(errors.New("read the cluster's certificate"), err)
+		}
+		ca = string(data)
+	}
+	return f.Change(ctx, func(b *contexts.Book) error {
+		c, _ := b.Get(contextName(spec.Cluster))
+		c.Name, c.Master, c.CA = contextName(spec.Cluster), spec.URL(), ca
+		b.Put(c)
+		b.Current = c.Name
+		return nil
+	})
+}

@@ -1,0 +1,100 @@
+// Package wire is the one place that turns what a user asked for into concrete
+// platforms, stores and programs.
+package wire
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"os"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/event"
+	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/target/local"
+)
+
+// dockerSocket is where a Docker daemon listens unless DOCKER_HOST says otherwise.
+const dockerSocket = "/var/run/docker.sock"
+
+// Local is a cluster on this machine, with what works on it.
+type Local struct {
+	*installer.Installer
+
+	Target *local.Target
+	// Known is true when the cluster has a record.
+	Known bool
+	// Recovered is true when its record is lost and its settings were read back.
+	Recovered bool
+}
+
+// LocalPlace returns the directory of a local cluster.
+func LocalPlace(s *term.Streams, cluster string) (local.Place, error) {
+	root, err := local.Root(s.Getenv)
+	if err != nil {
+		return "", err
+	}
+	return local.At(root, cluster), nil
+}
+
+// NewLocal puts together what works on cluster. Given are the settings that the
+// user named; the others are as recorded, or as by default.
+func NewLocal(ctx context.Context, s *term.Streams, cluster string, given map[string]string, sink event.Sink) (*Local, error) {
+	place, err := LocalPlace(s, cluster)
+	if err != nil {
+		return nil, err
+	}
+	r, _, known, err := record.Read(ctx, place.Store())
+	if err != nil {
+		return nil, err
+	}
+	recovered := false
+	if !known {
+		if r.Settings, err = place.Recover(); err != nil {
+			return nil, fmt.Errorf("read the settings of cluster %s back: %w", cluster, err)
+		}
+		recovered = r.Settings != nil
+	}
+	settings := record.Merge(given, r.Settings, local.Defaults())
+	spec, err := local.FromSettings(cluster, settings)
+	if err != nil {
+		return nil, err
+	}
+	target, err := localTarget(s, spec, place)
+	if err != nil {
+		return nil, err
+	}
+	holder, err := local.Holder(s.Getenv, rand.Text())
+	if err != nil {
+		return nil, err
+	}
+	return &Local{
+		Installer: &installer.Installer{
+			Cluster: cluster, Platform: "local", Settings: maps.Clone(settings),
+			Deployment: target, Store: place.Store(), Gate: target.Gate,
+			Holder: holder, Dead: local.Dead, Emit: sink,
+		},
+		Target: target, Known: known, Recovered: recovered,
+	}, nil
+}
+
+func localTarget(s *term.Streams, spec local.Spec, place local.Place) (*local.Target, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	return &local.Target{
+		Spec: spec, Place: place, Gate: new(resource.Gate),
+		Program: program, Docker: socket(s.Getenv("DOCKER_HOST")),
+	}, nil
+}
+
+func socket(host string) string {
+	if len(host) > len("unix://") && host[:len("unix://")] == "unix://" {
+		return host[len("unix://"):]
+	}
+	return dockerSocket
+}

@@ -69,6 +69,22 @@ func TestDisablingASlotKillsWhatUsesIt(t *testing.T) {
 	}
 }
 
+func TestASwitchOutlivesTheAgent(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	a, _ := c.join("a", 1)
+	if _, err := c.SetAgent(t.Context(), "a", rm.Disable); err != nil {
+		t.Fatal(err)
+	}
+	c.Lose("a", "unplugged")
+	a.hangUp()
+	c.until("it is gone", func() bool { return len(c.Agents()) == 0 })
+	c.join("a", 1)
+	if c.Agents()[0].GetEnabled() {
+		t.Error("a disabled agent is enabled when it comes back")
+	}
+}
+
 func TestWrongSwitches(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -1,0 +1,55 @@
+package task_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// BenchmarkLaunch is acknowledged, durable submissions by many clients at once.
+func BenchmarkLaunch(b *testing.B) {
+	m := newMaster(b)
+	req := command(b, `{"entrypoint":["true"]}`)
+	b.SetParallelism(32)
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			if _, err := m.tasks.Launch(b.Context(), ann(), req); err != nil {
+				b.Error(err)
+				return
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "launches/s")
+}
+
+// BenchmarkLife is whole commands, each with every step that an agent reports.
+func BenchmarkLife(b *testing.B) {
+	m := newMaster(b)
+	req := command(b, `{"entrypoint":["true"]}`)
+	var done atomic.Int64
+	b.SetParallelism(64)
+	b.RunParallel(func(p *testing.PB) {
+		for p.Next() {
+			r, err := m.tasks.Launch(b.Context(), ann(), req)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			a := first(r.GetCommand().GetId())
+			m.must(
+				func() error { _, err := m.tasks.Assigned(b.Context(), assignment(a, 1)); return err },
+			)
+			for _, s := range []apiv1.Container_State{pulling, apiv1.Container_STATE_STARTING, running, terminated} {
+				m.changed(a, 0, s, exit(0))
+			}
+			m.must(func() error {
+				return m.tasks.Ended(b.Context(), a, rm.End{Cause: rm.CauseExited, At: time.Now()})
+			})
+			done.Add(1)
+		}
+	})
+	b.ReportMetric(float64(done.Load())/b.Elapsed().Seconds(), "tasks/s")
+}

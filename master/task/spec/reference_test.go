@@ -1,0 +1,82 @@
+package spec
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+var update = flag.Bool("update", false, "write the reference page")
+
+const referencePage = "../../../docs/reference/command-yaml.md"
+
+const referenceIntro = `# The configuration of a command
+
+What a command's configuration file may say, or ` + "`--config key=value`" + ` on the command line. Every key may be left out but ` + "`entrypoint`" + `. An unknown key is refused with the one that was probably meant, and so is a value that breaks a rule; all mistakes are named at once.
+
+`
+
+const referenceRules = `
+## Rules
+
+- **entrypoint** of one element is a command line for the image's ` + "`/bin/sh`" + `; several elements are executed as they are, so an image needs neither a shell nor Python nor a client library.
+- **description** defaults to ` + "`Command (three-word-name)`" + ` and names the task and its job.
+- **environment.environment_variables** is a list of ` + "`NAME=value`" + `, a mapping of names to values, or either for each of ` + "`cpu`, `cuda`, `rocm`" + `. The cluster's variables come first, the command's last, and the last one wins. A name without ` + "`=`" + ` is taken from the agent's environment.
+- **bind_mounts**: ` + "`host_path`" + ` is absolute; a relative ` + "`container_path`" + ` is below ` + "`work_dir`" + `. On an equal container path the command's mount wins over the cluster's. ` + "`resources.devices`" + ` likewise.
+- **resources.slots** of 0 runs on an auxiliary place of the default auxiliary pool; otherwise the default compute pool is used. More slots than the pool can ever have are refused with ` + "`request unfulfillable`" + `, or wait with a warning where the cluster sets ` + "`launch_error: false`" + `.
+- **resources.preemptible** is our addition. A command may always be asked to stop where the pool preempts; a preemptible one is then run again from its start as a new allocation, also when its machine was lost. One that ends with 0 without having acknowledged the signal has succeeded and is not run again.
+- **resources.shm_size** takes units of 1024: ` + "`1.5g`, `512MiB`" + `, or a number of bytes.
+- **environment.registry_auth** is kept in the master's store until the command has ended, because a waiting command must be able to start after a restart, and is masked wherever it is shown. A reference such as ` + "`file:`" + ` is not followed. For a registry that everybody uses, ` + "`task_container_defaults.registry_auth`" + ` is the better place.
+- **What has no effect** on a command is accepted, because files are shared between kinds of tasks, and named in the command's log: ` + "`idle_timeout`, `notebook_idle_type`, `tensorboard_args`, `debug`, `environment.pod_spec`, `environment.proxy_ports`" + ` beyond publishing the ports, and a ` + "`resources.weight`" + ` other than 1.
+- **Templates** are not built: ` + "`--template`" + ` is answered with "not found".
+
+Values come from the command, then the pool's ` + "`task_container_defaults`" + `, then the cluster's.
+
+## What a program finds
+
+` + "`DET_TASK_ID`, `DET_ALLOCATION_ID`, `DET_TASK_TYPE`, `DET_SESSION_TOKEN`, `DET_USER`, `DET_USER_TOKEN`, `DET_RESOURCES_ID`, `DET_RESOURCES_TYPE`, `DET_WORKDIR`, `DET_RUN_DIR`, `PYTHONUSERBASE`, `DET_TASK_LOGGING_METADATA`, `DET_SEGMENT_ENABLED`" + `, where the cluster sets them ` + "`DET_INTER_NODE_NETWORK_INTERFACE`, `NCCL_PORT_RANGE`, `GLOO_PORT_RANGE`" + `, and what the agent adds. A program that does not run as root finds its account in ` + "`/run/determined/etc/{passwd,shadow,group}`" + `.
+
+## How it ends
+
+| end | status | code |
+|---|---|---|
+| the program ended with 0 | ` + "`allocation exited successfully`" + ` | 0 |
+| it ended otherwise | ` + "`resources failed with non-zero exit code: ...`" + ` | its own; of several containers that of the first to fail |
+| it never started | ` + "`resources could not be started: ...`" + ` | none |
+| it was killed | ` + "`killed by user ...`" + ` | none, unless the program had ended by itself before |
+| it was preempted, its machine was lost, its pool went away | the reason | none |
+
+An ended command stays listed for 24 hours with the files that came with it. After that its log can still be read by the task's id, for as long as the cluster keeps logs.
+`
+
+func TestTheReferencePageIsFresh(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString(referenceIntro)
+	b.WriteString("| key | what it is written as | default | what it means |\n|---|---|---|---|\n")
+	for _, e := range document.Reference(Default()) {
+		if e.Doc == "" {
+			t.Errorf("key %s is not described", e.Path)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", e.Path, e.Kind, e.Default, e.Doc)
+	}
+	b.WriteString(referenceRules)
+	if *update {
+		if err := os.WriteFile(referencePage, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	have, err := os.ReadFile(referencePage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(have), b.String()); d != "" {
+		t.Errorf("the page is stale; run this test with -update (-have +want):\n%s", d)
+	}
+}

@@ -1,0 +1,163 @@
+package server
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+var update = flag.Bool("update", false, "write docs/reference/openapi.json instead of comparing it")
+
+const openapiFile = "../../docs/reference/openapi.json"
+
+// The reference page is made from the route table and the messages, and is stale
+// when it says something else than they do. Run with -update to write it.
+func TestTheReferenceIsFresh(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	want, err := json.MarshalIndent(document(w.routes()), "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = append(want, '\n')
+	if *update {
+		if err := os.WriteFile(openapiFile, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(openapiFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(string(got), string(want)); d != "" {
+		t.Errorf("docs/reference/openapi.json is stale; run `go test ./master/server -update` (-got +want):\n%s", d)
+	}
+}
+
+type object = map[string]any
+
+var parameters = regexp.MustCompile(`\{(\w+)\}`)
+
+func document(routes []route) object {
+	schemas, paths := object{}, object{}
+	for _, r := range routes {
+		path := prefix + r.path
+		if paths[path] == nil {
+			paths[path] = object{}
+		}
+		op := object{
+			"summary":   summary(r),
+			"security":  security(r.access),
+			"responses": object{"200": object{"description": describe(r), "content": content(r.out, schemas)}},
+		}
+		if r.in != nil {
+			op["requestBody"] = object{"content": content(r.in, schemas)}
+		}
+		var in []object
+		for _, m := range parameters.FindAllStringSubmatch(r.path, -1) {
+			in = append(in, object{"name": m[1], "in": "path", "required": true, "schema": object{"type": "string"}})
+		}
+		if in != nil {
+			op["parameters"] = in
+		}
+		paths[path].(object)[strings.ToLower(r.method)] = op
+	}
+	return object{
+		"openapi": "3.0.3",
+		"info":    object{"title": "det-deploy master", "version": Version, "description": "The part of the API of Determined " + Version + " that this master answers. Everything else below " + prefix + " is answered 501."},
+		"paths":   paths,
+		"components": object{"schemas": schemas, "securitySchemes": object{
+			"user":       object{"type": "http", "scheme": "bearer"},
+			"allocation": object{"type": "apiKey", "in": "header", "name": taskHeader},
+		}},
+	}
+}
+
+func summary(r route) string {
+	return map[access]string{
+		open: "Anybody may call.", user: "Users may call.", admin: "Administrators may call.",
+		allocation: "The allocation itself may call.", either: "Users and tasks may call.",
+	}[r.access]
+}
+
+func describe(r route) string {
+	if r.streams {
+		return "A line {\"result\": …} for each item."
+	}
+	return "The answer."
+}
+
+func security(a access) []object {
+	none := []string{}
+	return map[access][]object{
+		open: {}, user: {{"user": none}}, admin: {{"user": none}}, allocation: {{"allocation": none}},
+		either: {{"user": none}, {"allocation": none}},
+	}[a]
+}
+
+func content(m protoreflect.MessageDescriptor, schemas object) object {
+	return object{"application/json": object{"schema": schema(m, schemas)}}
+}
+
+// schema is a reference to m, which is added to schemas with all it needs.
+func schema(m protoreflect.MessageDescriptor, schemas object) object {
+	switch m.FullName() {
+	case "google.protobuf.Timestamp":
+		return object{"type": "string", "format": "date-time", "nullable": true}
+	case "google.protobuf.Struct":
+		return object{"type": "object", "nullable": true}
+	}
+	name := strings.TrimPrefix(string(m.FullName()), "detdeploy.api.v1.")
+	ref := object{"$ref": "#/components/schemas/" + name}
+	if schemas[name] != nil {
+		return ref
+	}
+	properties := object{}
+	schemas[name] = object{"type": "object", "properties": properties}
+	for i := range m.Fields().Len() {
+		f := m.Fields().Get(i)
+		properties[f.JSONName()] = field(f, schemas)
+	}
+	return ref
+}
+
+func field(f protoreflect.FieldDescriptor, schemas object) object {
+	switch {
+	case f.IsMap():
+		return object{"type": "object", "additionalProperties": value(f.MapValue(), schemas)}
+	case f.IsList():
+		return object{"type": "array", "items": value(f, schemas)}
+	}
+	return value(f, schemas)
+}
+
+func value(f protoreflect.FieldDescriptor, schemas object) object {
+	switch f.Kind() {
+	case protoreflect.MessageKind:
+		return schema(f.Message(), schemas)
+	case protoreflect.EnumKind:
+		var names []string
+		for i := range f.Enum().Values().Len() {
+			names = append(names, string(f.Enum().Values().Get(i).Name()))
+		}
+		return object{"type": "string", "enum": names}
+	case protoreflect.BoolKind:
+		return object{"type": "boolean"}
+	case protoreflect.BytesKind:
+		return object{"type": "string", "format": "byte"}
+	case protoreflect.Int64Kind, protoreflect.Uint64Kind:
+		return object{"type": "string", "format": "int64"}
+	case protoreflect.Int32Kind, protoreflect.Uint32Kind:
+		return object{"type": "integer"}
+	case protoreflect.FloatKind, protoreflect.DoubleKind:
+		return object{"type": "number"}
+	default:
+		return object{"type": "string"}
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/installer/record"
 )
 
 // Code is a process exit code.
@@ -118,7 +119,9 @@ func isUsage(err error) bool {
 	return ok
 }
 
-func isInterrupted(err error) bool { return errors.Is(err, context.Canceled) }
+func isInterrupted(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, record.ErrLost)
+}
 
 // denied is implemented by the errors of a master's client: not logged in, or
 // logged in as somebody who may not.

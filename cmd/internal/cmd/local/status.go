@@ -9,6 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/installer"
 	target "github.com/det-deploy/det-deploy/installer/target/local"
 )
 
@@ -44,8 +45,9 @@ type statusResult struct {
 	Schema  string `json:"schema"`
 	Cluster string `json:"cluster"`
 	URL     string `json:"url"`
-	// State is running, or degraded when something is not as it should be.
-	State string `json:"state"`
+	// State is running, degraded when something is not as it should be, or
+	// absent when only its data is there.
+	State installer.State `json:"state"`
 	// Wrong lists what is not as it should be, a sentence each.
 	Wrong     []string         `json:"wrong"`
 	Processes []target.Process `json:"processes"`
@@ -59,14 +61,13 @@ func runStatus(ctx context.Context, o *statusOptions) error {
 	if !l.Known && !l.Recovered {
 		return &absentError{o.Cluster}
 	}
-	p, err := l.Plan(ctx)
+	state, p, err := l.Status(ctx)
 	if err != nil {
 		return err
 	}
-	r := statusResult{Schema: "det-deploy.local-status/v1", Cluster: o.Cluster, URL: l.Target.Spec.URL(), State: "running", Wrong: []string{}}
+	r := statusResult{Schema: "det-deploy.local-status/v1", Cluster: o.Cluster, URL: l.Target.Spec.URL(), State: state, Wrong: []string{}}
 	for _, s := range p.Steps {
 		if s.Verb.Changes() {
-			r.State = "degraded"
 			text := s.ID + " " + s.Reason
 			for _, d := range s.Diff {
 				text += "; " + d.Path + ": " + d.Have

@@ -1,0 +1,47 @@
+package installer
+
+import (
+	"context"
+
+	"github.com/det-deploy/det-deploy/installer/plan"
+)
+
+// State is how a cluster is, seen from outside.
+//
+//	Absent ──up──▶ Running ◀──up──▶ Degraded
+//	   ▲              │                │
+//	   └─────down─────┴────────────────┘
+type State string
+
+// The states.
+const (
+	// Absent means that nothing of it exists but what was kept on purpose.
+	Absent State = "absent"
+	// Running means that everything is as it should be.
+	Running State = "running"
+	// Degraded means that something is missing or differs; `up` closes it.
+	Degraded State = "degraded"
+)
+
+// Status looks at everything and changes nothing. The plan says what `up` would
+// do about it.
+func (in *Installer) Status(ctx context.Context) (State, plan.Plan, error) {
+	p, err := in.Plan(ctx)
+	if err != nil {
+		return "", plan.Plan{}, err
+	}
+	return stateOf(p), p, nil
+}
+
+// stateOf is pure: what was kept on purpose does not make a cluster exist.
+func stateOf(p plan.Plan) State {
+	if p.Empty() && p.Count(plan.Keep) > 0 {
+		return Running
+	}
+	for _, s := range p.Steps {
+		if s.Found.Exists() && s.Found.Retain == "" {
+			return Degraded
+		}
+	}
+	return Absent
+}

@@ -1,0 +1,141 @@
+package supervise_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// running starts a supervisor of shell scripts; it ends with the test.
+func running(t *testing.T, d supervise.Dir) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- supervise.Run(ctx, supervise.Config{Dir: d, Program: "/bin/sh", Log: slog.New(slog.DiscardHandler)})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("supervisor: got %v, want nil", err)
+		}
+	})
+	eventually(t, "the supervisor runs", func() bool { _, ok := d.Holder(); return ok })
+}
+
+func unit(t *testing.T, d supervise.Dir, name, generation, script string) {
+	t.Helper()
+	err := d.Put(supervise.Unit{
+		Name: name, Generation: generation, Args: []string{"-c", script}, Log: filepath.Join(string(d), name+".log"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wake(t, d)
+}
+
+func wake(t *testing.T, d supervise.Dir) {
+	t.Helper()
+	id, ok := d.Holder()
+	if !ok {
+		t.Fatal("nobody supervises")
+	}
+	if err := id.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func status(t *testing.T, d supervise.Dir, name string) supervise.Status {
+	t.Helper()
+	s, _, err := d.Status(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+		if ok() {
+			return
+		}
+		<-time.After(5 * time.Millisecond)
+	}
+	t.Fatalf("waited 20 s and it did not happen: %s", what)
+}
+
+// SIGHUP goes to the whole test process, so that these cannot run side by side.
+func TestSupervisor(t *testing.T) {
+	d := supervise.Dir(t.TempDir())
+	running(t, d)
+
+	if err := supervise.Run(t.Context(), supervise.Config{Dir: d, Program: "/bin/sh", Log: slog.New(slog.DiscardHandler)}); !errors.Is(err, supervise.ErrRunning) {
+		t.Errorf("a second one: got %v, want %v", err, supervise.ErrRunning)
+	}
+
+	unit(t, d, "a", "1", "exec sleep 1000")
+	eventually(t, "a runs", func() bool { return status(t, d, "a").Alive() })
+	first := status(t, d, "a")
+
+	if err := first.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a runs again", func() bool { s := status(t, d, "a"); return s.Alive() && s.Restarts == 1 })
+
+	unit(t, d, "a", "2", "exec sleep 1000")
+	eventually(t, "a runs as it is now wanted", func() bool { s := status(t, d, "a"); return s.Alive() && s.Generation == "2" })
+	if got := status(t, d, "a").Restarts; got != 1 {
+		t.Errorf("got %d restarts, want 1: a change is none", got)
+	}
+
+	unit(t, d, "b", "1", "echo cannot; exit 3")
+	eventually(t, "b died several times", func() bool { return status(t, d, "b").Restarts >= 2 })
+	if got := status(t, d, "b").Exit; got != "exit status 3" {
+		t.Errorf("got exit %q, want its status", got)
+	}
+	log, err := os.ReadFile(filepath.Join(string(d), "b.log"))
+	if err != nil || strings.Count(string(log), "cannot") < 2 {
+		t.Errorf("got log %q and %v, want what it said each time", log, err)
+	}
+
+	last := status(t, d, "a")
+	if err := d.Drop("a"); err != nil {
+		t.Fatal(err)
+	}
+	wake(t, d)
+	eventually(t, "a is gone", func() bool { _, seen, _ := d.Status("a"); return !seen && !last.Alive() })
+}
+
+func TestAProcessIsNeverTakenForAnother(t *testing.T) {
+	t.Parallel()
+	me, err := supervise.Identify(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !me.Alive() {
+		t.Error("got that this process is dead")
+	}
+	other := supervise.Identity{PID: me.PID, Start: me.Start + "0"}
+	if other.Alive() {
+		t.Error("got that an earlier process of this number lives")
+	}
+	if err := other.Signal(syscall.SIGKILL); err != nil { // this test would not live to tell
+		t.Errorf("got %v, want nil", err)
+	}
+	if (supervise.Identity{}).Alive() {
+		t.Error("got that no process lives")
+	}
+}

@@ -15,9 +15,6 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-// Protocol is the version of the link that this agent speaks.
-const Protocol = 1
-
 // Peer is the agent behind a link.
 type Peer interface {
 	// Hello says what the agent knows; the link adds the protocol and the

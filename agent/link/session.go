@@ -42,7 +42,8 @@ func (c *Conn) Send(ctx context.Context, m *agentv1.AgentMessage) error {
 	return nil
 }
 
-// Receive waits for one message. Only one goroutine may call it.
+// Receive waits for one message. Only one goroutine may call it. The error is
+// a *RefusedError when the master sends the agent away.
 func (c *Conn) Receive(ctx context.Context) (*agentv1.MasterMessage, error) {
 	kind, data, err := c.ws.Read(ctx)
 	if err != nil {
@@ -54,6 +55,9 @@ func (c *Conn) Receive(ctx context.Context) (*agentv1.MasterMessage, error) {
 	var m agentv1.MasterMessage
 	if err := proto.Unmarshal(data, &m); err != nil {
 		return nil, fmt.Errorf("decode message of the master: %w", err)
+	}
+	if r := m.GetRefusal(); r != nil {
+		return nil, &RefusedError{Reason: r.GetReason(), final: r.GetFinal(), rejoin: r.GetRejoin()}
 	}
 	return &m, nil
 }
@@ -90,7 +94,7 @@ func (l *link) once(ctx context.Context) (welcomed bool, err error) {
 // connect dials and says hello.
 func (l *link) connect(ctx context.Context) (*Conn, *agentv1.Welcome, error) {
 	hello := l.peer.Hello()
-	hello.Protocol = Protocol
+	hello.Protocol = agentv1.Protocol
 	if err := l.prove(hello); err != nil {
 		return nil, nil, err
 	}
@@ -120,9 +124,6 @@ func (c *Conn) introduce(ctx context.Context, hello *agentv1.Hello) (*agentv1.We
 	m, err := c.Receive(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if r := m.GetRefusal(); r != nil {
-		return nil, &RefusedError{Reason: r.GetReason(), final: r.GetFinal(), rejoin: r.GetRejoin()}
 	}
 	w := m.GetWelcome()
 	if w == nil {

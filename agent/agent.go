@@ -1,0 +1,272 @@
+// Package agent runs tasks on one machine for a master: it starts the
+// containers that the master orders, ships their output, reports their end,
+// and loses none of these when it, the master or the network between them
+// fails.
+package agent
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+
+	"github.com/det-deploy/det-deploy/agent/config"
+	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/agent/contextdir"
+	"github.com/det-deploy/det-deploy/agent/disk"
+	"github.com/det-deploy/det-deploy/agent/lifecycle"
+	"github.com/det-deploy/det-deploy/agent/link"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// Config is everything an agent needs to run.
+type Config struct {
+	// Settings is a valid agent.yaml.
+	Settings config.Agent
+	// Version is this program's.
+	Version string
+	Log     *slog.Logger
+	// Overlay reads a configuration that the master sends to agents which it
+	// launched, over the agent's own. Nil refuses such a master.
+	Overlay func(document []byte) (config.Agent, error)
+}
+
+// Agent is a running agent.
+type Agent struct {
+	cfg      Config
+	disk     disk.Disk
+	runtime  container.Runtime
+	devices  []*apiv1.Device
+	hostname string
+	client   *http.Client
+	// welcomed is closed at the first welcome.
+	welcomed chan struct{}
+	// spawn runs the goroutine of a unit with a context that ends with the
+	// agent, which waits for it.
+	spawn func(func(context.Context))
+
+	// mu guards what follows.
+	mu      sync.Mutex
+	host    host
+	units   map[string]*unit
+	session *session
+}
+
+// Hello says what the agent has and knows.
+func (a *Agent) Hello() *agentv1.Hello {
+	h := &agentv1.Hello{
+		AgentId: a.host.agentID, Version: a.cfg.Version, ResourcePool: a.cfg.Settings.ResourcePool,
+		Hostname: a.hostname, Devices: a.devices,
+	}
+	for _, u := range a.all() {
+		h.Containers = append(h.Containers, &agentv1.Report{
+			ContainerId: u.id(), AllocationId: u.order.GetAllocationId(), State: u.view().state.State.Proto(),
+		})
+	}
+	return h
+}
+
+// Serve drops what the master does not know, and speaks with it about the
+// rest.
+func (a *Agent) Serve(ctx context.Context, c *link.Conn, w *agentv1.Welcome) error {
+	if err := a.checkOverlay(w.GetAgentConfig()); err != nil {
+		return err
+	}
+	s := newSession(a, c, w)
+	a.greet(w, s)
+	defer func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.session = nil
+	}()
+	if err := a.removeOrphans(ctx); err != nil {
+		a.cfg.Log.Warn("cannot look for containers of nobody", "err", err)
+	}
+	return s.run(ctx)
+}
+
+// greet takes over what a welcome says.
+func (a *Agent) greet(w *agentv1.Welcome, s *session) {
+	known := map[string]*agentv1.Known{}
+	for _, k := range w.GetContainers() {
+		known[k.GetContainerId()] = k
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.host.clusterID, a.host.masterID = w.GetClusterId(), w.GetMasterId()
+	a.session = s
+	for id, u := range a.units {
+		k := known[id]
+		if k == nil {
+			u.log.Info("the master does not know the container; removing it")
+			u.drop()
+			continue
+		}
+		u.ackLogs(k.GetLogNextSeq())
+		u.remember(k.GetAcked())
+		if k.GetAcked() == apiv1.Container_STATE_TERMINATED && u.view().state.State == lifecycle.Terminated {
+			u.drop()
+			continue
+		}
+		s.touch(id)
+	}
+	select {
+	case <-a.welcomed:
+	default:
+		close(a.welcomed)
+	}
+}
+
+// removeOrphans removes containers that no order speaks of: those of an agent
+// whose disk was lost.
+func (a *Agent) removeOrphans(ctx context.Context) error {
+	a.mu.Lock()
+	cluster := a.host.clusterID
+	a.mu.Unlock()
+	ids, err := a.runtime.List(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if a.unit(id) != nil {
+			continue
+		}
+		if a.keeps() {
+			if err := a.runtime.Signal(ctx, id, container.Kill); err != nil {
+				return err
+			}
+			continue
+		}
+		a.cfg.Log.Info("removing a container of nobody", "container", id)
+		if err := a.runtime.Remove(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add makes a unit of an order, unless there is one.
+func (a *Agent) add(o *agentv1.Start) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.units[o.GetContainerId()] != nil {
+		return nil
+	}
+	entry, _, err := a.disk.Add(o)
+	if err != nil {
+		return err
+	}
+	return a.adopt(entry, o)
+}
+
+// adopt brings a unit to life; the caller holds mu.
+func (a *Agent) adopt(entry disk.Entry, o *agentv1.Start) error {
+	state, err := entry.State()
+	if err != nil {
+		return err
+	}
+	j, err := entry.Journal()
+	if err != nil {
+		return err
+	}
+	id := o.GetContainerId()
+	u := &unit{
+		order: o, entry: entry, journal: j, runtime: a.runtime, state: state,
+		host: a.awaitHost, fetch: a.fetchContext, keep: a.keeps(),
+		log:    a.cfg.Log.With("container", id, "allocation", o.GetAllocationId()),
+		forget: make(chan struct{}), poke: make(chan struct{}, 1),
+	}
+	u.changed = func() { a.touch(id) }
+	a.units[id] = u
+	a.spawn(func(ctx context.Context) {
+		err := u.live(ctx)
+		if cerr := j.Close(); cerr != nil {
+			u.log.Warn("cannot close the log journal", "err", cerr)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
+			u.log.Error("cannot remove container; remove it by hand", "err", err)
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.units, id)
+	})
+	return nil
+}
+
+// restore brings what is on disk to life.
+func (a *Agent) restore() error {
+	entries, err := a.disk.Entries()
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, e := range entries {
+		o, err := e.Start()
+		if err == nil {
+			err = a.adopt(e, o)
+		}
+		if err != nil {
+			return fmt.Errorf("restore container %s: %w", e.ID(), err)
+		}
+	}
+	return nil
+}
+
+func (a *Agent) touch(id string) {
+	a.mu.Lock()
+	s := a.session
+	a.mu.Unlock()
+	if s != nil {
+		s.touch(id)
+	}
+}
+
+func (a *Agent) unit(id string) *unit {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.units[id]
+}
+
+func (a *Agent) all() []*unit {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	out := make([]*unit, 0, len(a.units))
+	for _, u := range a.units {
+		out = append(out, u)
+	}
+	return out
+}
+
+// keeps says whether ended containers stay for people to look at.
+func (a *Agent) keeps() bool {
+	return a.cfg.Settings.ContainerAutoRemoveDisabled && a.host.docker
+}
+
+// awaitHost waits for the first welcome: until then nobody knows the cluster.
+func (a *Agent) awaitHost(ctx context.Context) (host, error) {
+	select {
+	case <-ctx.Done():
+		return host{}, ctx.Err()
+	case <-a.welcomed:
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.host, nil
+}
+
+func (a *Agent) fetchContext(ctx context.Context, o *agentv1.Start, _ host) ([]container.File, error) {
+	dir := o.GetSpec().GetWorkDir()
+	if dir == "" {
+		return nil, fmt.Errorf("the order has files for a work_dir and names none")
+	}
+	return contextdir.Fetch(ctx, contextdir.Source{
+		Client: a.client, Master: a.cfg.Settings.Scheme() + "://" + masterAddress(a.cfg.Settings),
+		Task: o.GetTaskId(), Token: o.GetSpec().GetSessionToken(),
+	}, dir)
+}

@@ -1,0 +1,139 @@
+// Package contextdir fetches the files that a user sent along with a task,
+// and refuses those that would leave the task's work directory.
+package contextdir
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+)
+
+// Limits of one context directory, in bytes and entries. Clients refuse to
+// send more than 95 MB of files; ours leave room and keep a broken archive
+// from filling the agent's memory.
+const (
+	MaxPacked  = 256 << 20
+	MaxBytes   = 512 << 20
+	MaxEntries = 200_000
+)
+
+// Source is where a task's files are.
+type Source struct {
+	Client *http.Client
+	// Master is the master's URL, without a path.
+	Master string
+	Task   string
+	// Token is the allocation's.
+	Token string
+}
+
+// Fetch asks the master for the files of a task, and places them below dir.
+func Fetch(ctx context.Context, s Source, dir string) ([]container.File, error) {
+	address := s.Master + "/api/v1/tasks/" + url.PathEscape(s.Task) + "/context_directory"
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Grpc-Metadata-x-allocation-token", "Bearer "+s.Token)
+	resp, err := s.Client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxPacked+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", address, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("get %s: %s: %.200s", address, resp.Status, body)
+	}
+	if len(body) > MaxPacked {
+		return nil, fmt.Errorf("get %s: the answer is larger than %d bytes", address, MaxPacked)
+	}
+	var answer struct {
+		B64Tgz string `json:"b64Tgz"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return nil, fmt.Errorf("read %s: %w", address, err)
+	}
+	if answer.B64Tgz == "" {
+		return nil, nil
+	}
+	return Unpack(base64.NewDecoder(base64.StdEncoding, strings.NewReader(answer.B64Tgz)), dir)
+}
+
+// Unpack reads a gzipped tar archive into files below dir.
+func Unpack(r io.Reader, dir string) ([]container.File, error) {
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return nil, fmt.Errorf("unpack context directory: %w", err)
+	}
+	archive := tar.NewReader(z)
+	var out []container.File
+	left := int64(MaxBytes)
+	for {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("unpack context directory: %w", err)
+		}
+		if len(out) >= MaxEntries || h.Size > left {
+			return nil, fmt.Errorf("unpack context directory: more than %d files or %d bytes", MaxEntries, MaxBytes)
+		}
+		left -= h.Size
+		f, skip, err := entry(h, archive, dir)
+		if err != nil {
+			return nil, fmt.Errorf("unpack context directory: %q: %w", h.Name, err)
+		}
+		if !skip {
+			out = append(out, f)
+		}
+	}
+}
+
+func entry(h *tar.Header, r io.Reader, dir string) (f container.File, skip bool, err error) {
+	name := path.Clean(h.Name)
+	if !local(name) {
+		return f, false, errors.New("the path leads out of the work directory")
+	}
+	f = container.File{
+		Path: path.Join(dir, name), Mode: uint32(h.Mode & 0o777),
+		UID: h.Uid, GID: h.Gid, ModTime: h.ModTime,
+	}
+	switch h.Typeflag {
+	case tar.TypeDir:
+		f.Dir = true
+		return f, name == ".", nil
+	case tar.TypeReg:
+		f.Content, err = io.ReadAll(r)
+		return f, false, err
+	case tar.TypeSymlink:
+		if path.IsAbs(h.Linkname) || !local(path.Join(path.Dir(name), h.Linkname)) {
+			return f, false, fmt.Errorf("the link to %q leads out of the work directory", h.Linkname)
+		}
+		f.Link = h.Linkname
+		return f, false, nil
+	case tar.TypeXGlobalHeader:
+		return f, true, nil
+	default:
+		return f, false, fmt.Errorf("an entry of type %q; only files, directories and symbolic links are allowed", h.Typeflag)
+	}
+}
+
+// local says whether a clean path stays below where it starts.
+func local(name string) bool {
+	return name != ".." && !path.IsAbs(name) && !strings.HasPrefix(name, "../")
+}

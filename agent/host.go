@@ -1,0 +1,142 @@
+package agent
+
+import (
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// hostGateway is what a container with a network of its own calls its host.
+const hostGateway = "host.docker.internal"
+
+// host is what tasks are told about where they run. It is a value: a new
+// welcome makes a new one.
+type host struct {
+	agentID   string
+	clusterID string
+	masterID  string
+	slots     []*apiv1.Device
+
+	// scheme, masterHost and masterPort are the master as tasks reach it.
+	scheme     string
+	masterHost string
+	masterPort int
+	// masterCert is the CA to trust, as PEM; noVerify trusts anyone.
+	masterCert     []byte
+	masterCertName string
+	noVerify       bool
+	// proxies are KEY=VALUE.
+	proxies []string
+	// docker says that tasks may have a network of their own.
+	docker bool
+}
+
+func (h host) hasDevice(id int32) bool { return h.device(id) != nil }
+
+func (h host) device(id int32) *apiv1.Device {
+	for _, d := range h.slots {
+		if d.GetId() == id {
+			return d
+		}
+	}
+	return nil
+}
+
+func (h host) devices(ids []int32) []*apiv1.Device {
+	var out []*apiv1.Device
+	for _, id := range ids {
+		if d := h.device(id); d != nil {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// gatewayName is empty where the host's own address will do.
+func (h host) gatewayName() string {
+	if h.docker && isLoopback(h.masterHost) {
+		return hostGateway
+	}
+	return ""
+}
+
+// environ is the agent's part of a task's environment. The master's part
+// comes after it and wins.
+func (h host) environ(o *agentv1.Start, devices []*apiv1.Device) []string {
+	master := h.masterHost
+	if mode := o.GetSpec().GetNetworkMode(); h.gatewayName() != "" && mode != "host" {
+		master = h.gatewayName()
+	}
+	port := strconv.Itoa(h.masterPort)
+	env := append([]string{}, h.proxies...)
+	env = append(env,
+		"DET_MASTER="+h.scheme+"://"+net.JoinHostPort(master, port),
+		"DET_MASTER_ADDR="+master,
+		"DET_MASTER_HOST="+master,
+		"DET_MASTER_PORT="+port,
+		"DET_CLUSTER_ID="+h.clusterID,
+		"DET_MASTER_ID="+h.masterID,
+		"DET_AGENT_ID="+h.agentID,
+		"DET_CONTAINER_ID="+o.GetContainerId(),
+		"DET_SLOT_IDS="+slotIDs(o.GetDeviceIds()),
+		"DET_USE_TLS="+strconv.FormatBool(h.scheme == "https"),
+	)
+	switch {
+	case h.noVerify:
+		env = append(env, "DET_MASTER_CERT_FILE=noverify")
+	case len(h.masterCert) > 0:
+		env = append(env, "DET_MASTER_CERT_FILE="+certPath)
+	}
+	if h.masterCertName != "" {
+		env = append(env, "DET_MASTER_CERT_NAME="+h.masterCertName)
+	}
+	return append(env, h.visibility(devices)...)
+}
+
+// visibility hides the GPUs that are not the task's. UUIDs hold on both sides
+// of a container's wall, where indices are counted anew; AMD's are passed
+// through all together, so there it is indices.
+func (h host) visibility(mine []*apiv1.Device) []string {
+	var t apiv1.Device_Type
+	for _, d := range h.slots {
+		if d.GetType() != apiv1.Device_TYPE_CPU {
+			t = d.GetType()
+		}
+	}
+	var ids, uuids []string
+	for _, d := range mine {
+		ids = append(ids, itoa(d.GetId()))
+		uuids = append(uuids, d.GetUuid())
+	}
+	switch t {
+	case apiv1.Device_TYPE_CUDA:
+		list := strings.Join(uuids, ",")
+		if list == "" {
+			return []string{"CUDA_VISIBLE_DEVICES=", "NVIDIA_VISIBLE_DEVICES=void"}
+		}
+		return []string{"CUDA_VISIBLE_DEVICES=" + list, "NVIDIA_VISIBLE_DEVICES=" + list}
+	case apiv1.Device_TYPE_ROCM:
+		return []string{"ROCR_VISIBLE_DEVICES=" + strings.Join(ids, ",")}
+	default:
+		return nil
+	}
+}
+
+// slotIDs is a JSON list.
+func slotIDs(ids []int32) string {
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = itoa(id)
+	}
+	return "[" + strings.Join(out, ",") + "]"
+}
+
+func itoa(n int32) string { return strconv.Itoa(int(n)) }
+
+func isLoopback(name string) bool {
+	ip := net.ParseIP(name)
+	return name == "localhost" || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,136 @@
+package agent
+
+import (
+	"strings"
+	"time"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// The type bytes of apiv1.File, as in a tar header.
+const (
+	tarFile    = '0'
+	tarDir     = '5'
+	tarSymlink = '2'
+)
+
+const (
+	hookPath = "/run/determined/agent-startup-hook.sh"
+	certPath = "/run/determined/etc/ssl/master.crt"
+)
+
+// runHook runs the startup hook in the shell that becomes the program, so
+// that what the hook exports is there; a hook that fails ends the task with
+// its code. Hooks are written for bash where there is one.
+const runHook = `s=/bin/sh; [ -x /bin/bash ] && s=/bin/bash; h=$1; shift; exec "$s" -c '. "$0" || exit; exec "$@"' "$h" "$@"`
+
+// specOf turns an order into what a runtime runs.
+func specOf(o *agentv1.Start, h host) container.Spec {
+	s := o.GetSpec()
+	devices := h.devices(o.GetDeviceIds())
+	spec := container.Spec{
+		ID: o.GetContainerId(), Allocation: o.GetAllocationId(),
+		Agent: h.agentID, Cluster: h.clusterID,
+		Type: s.GetTaskType(), Description: s.GetDescription(),
+		Image: s.GetImage(), ForcePull: s.GetForcePullImage(), Auth: authOf(s.GetRegistryAuth()),
+		Command: s.GetEntrypoint(), Env: append(h.environ(o, devices), s.GetEnvironment()...),
+		WorkDir: s.GetWorkDir(), Files: filesOf(s.GetFiles()), Mounts: mountsOf(s.GetMounts()),
+		SlotIDs: o.GetDeviceIds(), ShmSize: s.GetShmSize(), NetworkMode: s.GetNetworkMode(),
+		AddCaps: s.GetAddCapabilities(), DropCaps: s.GetDropCapabilities(),
+		HostGateway: h.gatewayName(),
+	}
+	spec.GPUs, spec.GPUVendor = gpusOf(devices)
+	for _, d := range s.GetDevices() {
+		spec.Devices = append(spec.Devices, container.Device{HostPath: d.GetHostPath(), ContainerPath: d.GetContainerPath(), Mode: d.GetMode()})
+	}
+	for _, p := range s.GetPorts() {
+		spec.Ports = append(spec.Ports, int(p.GetPort()))
+	}
+	if u := s.GetUser(); u != nil {
+		spec.User = &container.User{UID: int(u.GetUid()), GID: int(u.GetGid())}
+	}
+	if len(h.masterCert) > 0 {
+		spec.Files = append(spec.Files, container.File{Path: certPath, Content: h.masterCert, Mode: 0o644})
+	}
+	if hook := s.GetStartupHook(); hook != "" {
+		spec.Files = append(spec.Files, container.File{Path: hookPath, Content: []byte(hook), Mode: 0o755})
+		spec.Command = append([]string{"/bin/sh", "-c", runHook, "startup-hook", hookPath}, spec.Command...)
+	}
+	return spec
+}
+
+func authOf(a *agentv1.RegistryAuth) container.Auth {
+	return container.Auth{
+		Username: a.GetUsername(), Password: a.GetPassword(), Auth: a.GetAuth(), Email: a.GetEmail(),
+		ServerAddress: a.GetServerAddress(), IdentityToken: a.GetIdentityToken(), RegistryToken: a.GetRegistryToken(),
+	}
+}
+
+func filesOf(files []*apiv1.File) []container.File {
+	out := make([]container.File, len(files))
+	for i, f := range files {
+		out[i] = container.File{
+			Path: f.GetPath(), Dir: f.GetType() == tarDir, Content: f.GetContent(), Mode: f.GetMode(),
+			UID: int(f.GetUid()), GID: int(f.GetGid()),
+		}
+		if f.GetType() == tarSymlink {
+			out[i].Link, out[i].Content = string(f.GetContent()), nil
+		}
+		if f.GetMtime() > 0 {
+			out[i].ModTime = time.Unix(f.GetMtime(), 0)
+		}
+	}
+	return out
+}
+
+func mountsOf(mounts []*agentv1.Mount) []container.Mount {
+	out := make([]container.Mount, len(mounts))
+	for i, m := range mounts {
+		out[i] = container.Mount{
+			HostPath: m.GetHostPath(), ContainerPath: m.GetContainerPath(),
+			ReadOnly: m.GetReadOnly(), Propagation: m.GetPropagation(),
+		}
+	}
+	return out
+}
+
+// gpusOf lists the GPUs among the devices; one machine has one vendor's.
+func gpusOf(devices []*apiv1.Device) (uuids []string, v container.Vendor) {
+	for _, d := range devices {
+		switch d.GetType() {
+		case apiv1.Device_TYPE_CUDA:
+			v = container.NVIDIA
+		case apiv1.Device_TYPE_ROCM:
+			v = container.AMD
+		default:
+			continue
+		}
+		uuids = append(uuids, d.GetUuid())
+	}
+	return uuids, v
+}
+
+// refuseOrder finds what an order asks for that no agent can do.
+func refuseOrder(o *agentv1.Start, h host) string {
+	for _, id := range o.GetDeviceIds() {
+		if !h.hasDevice(id) {
+			return "this agent has no slot " + itoa(id)
+		}
+	}
+	for _, f := range o.GetSpec().GetFiles() {
+		switch f.GetType() {
+		case 0, tarFile, tarDir, tarSymlink:
+		default:
+			return "file " + f.GetPath() + ": only files, directories and symbolic links can be put into a container"
+		}
+	}
+	if o.GetSpec().GetStartupHook() != "" && len(o.GetSpec().GetEntrypoint()) == 0 {
+		return "a startup hook needs an entrypoint to run before"
+	}
+	if strings.TrimSpace(o.GetAllocationId()) == "" {
+		return "the order names no allocation"
+	}
+	return ""
+}

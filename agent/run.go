@@ -1,0 +1,272 @@
+package agent
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/det-deploy/det-deploy/agent/config"
+	"github.com/det-deploy/det-deploy/agent/container/process"
+	"github.com/det-deploy/det-deploy/agent/detect"
+	"github.com/det-deploy/det-deploy/agent/disk"
+	"github.com/det-deploy/det-deploy/agent/link"
+)
+
+// agentsPath is where a master expects its agents.
+const agentsPath = "/agents"
+
+// errReconfigured starts the agent anew with what its master sent.
+var errReconfigured = errors.New("the master sent another configuration")
+
+// Run runs an agent until ctx ends, which is no error and leaves its
+// containers running for the next agent on the same data_dir; or until the
+// master sends it home; or until the master refuses it or cannot be reached
+// any more.
+func Run(ctx context.Context, cfg Config) error {
+	if problems := config.Unbuilt(cfg.Settings); len(problems) > 0 {
+		return fmt.Errorf("start agent: %s: %s", problems[0].Path, problems[0].Text)
+	}
+	dir := cfg.Settings.DataDir
+	// Others may pass, not look: tasks may run as other users below it.
+	if err := os.MkdirAll(dir, 0o711); err != nil {
+		return fmt.Errorf("make data_dir: %w", err)
+	}
+	unlock, err := lock(filepath.Join(dir, "lock"))
+	if err != nil {
+		return fmt.Errorf("start agent in data_dir %s: %w", dir, err)
+	}
+	defer unlock()
+	for {
+		now, err := overlaid(cfg)
+		if err != nil {
+			return err
+		}
+		if err := runOnce(ctx, now); !errors.Is(err, errReconfigured) {
+			return err
+		}
+		cfg.Log.Info("starting anew with the master's configuration")
+	}
+}
+
+// runOnce is an agent with one configuration.
+func runOnce(ctx context.Context, cfg Config) error {
+	a, err := build(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	tlsConfig, err := tlsOf(cfg.Settings)
+	if err != nil {
+		return err
+	}
+	if err := a.describe(cfg.Settings); err != nil {
+		return err
+	}
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: tlsConfig}
+	defer transport.CloseIdleConnections()
+	a.client = &http.Client{Transport: transport}
+
+	ctx, cancel := context.WithCancel(ctx)
+	var units sync.WaitGroup
+	defer units.Wait()
+	defer cancel()
+	a.spawn = func(f func(context.Context)) { units.Go(func() { f(ctx) }) }
+	if err := a.restore(); err != nil {
+		return err
+	}
+	s := cfg.Settings
+	scheme := "ws"
+	if tlsConfig != nil {
+		scheme = "wss"
+	}
+	return link.Run(ctx, link.Config{
+		URL: scheme + "://" + masterAddress(s) + agentsPath, TLS: tlsConfig,
+		CredentialFile: filepath.Join(s.DataDir, "credential"), JoinTokenFile: s.JoinTokenFile,
+		Attempts: s.AgentReconnectAttempts, Backoff: time.Duration(s.AgentReconnectBackoff),
+		OnLost: s.Hooks.OnConnectionLost, Log: cfg.Log,
+	}, a)
+}
+
+// build looks at the machine.
+func build(ctx context.Context, cfg Config) (*Agent, error) {
+	s := cfg.Settings
+	hostname, err := os.Hostname()
+	if err != nil {
+		return nil, fmt.Errorf("name this machine: %w", err)
+	}
+	id := s.AgentID
+	if id == "" {
+		id = hostname
+	}
+	model, cores := detect.Processor()
+	found, err := detect.Devices(ctx, detect.Options{
+		SlotType: detect.SlotType(s.SlotType), VisibleGPUs: visibleGPUs(s), ArtificialSlots: s.ArtificialSlots,
+		AgentID: id, CPUModel: model, Cores: cores, Run: detect.Exec,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("detect slots: %w", err)
+	}
+	for _, p := range found.Problems {
+		cfg.Log.Warn("a tool for GPUs fails; its GPUs are not used", "err", p)
+	}
+	a := &Agent{
+		cfg: cfg, devices: found.Devices, hostname: hostname,
+		welcomed: make(chan struct{}), units: map[string]*unit{},
+		host: host{agentID: id, slots: found.Devices},
+	}
+	if a.disk, err = disk.Open(s.DataDir); err != nil {
+		return nil, err
+	}
+	if a.runtime, err = chooseRuntime(ctx, cfg, id); err != nil {
+		return nil, err
+	}
+	_, plain := a.runtime.(*process.Runtime)
+	a.host.docker = !plain
+	cfg.Log.Info("agent is ready", "agent_id", id, "slots", len(found.Devices), "docker", a.host.docker)
+	return a, nil
+}
+
+// describe fills in what tasks are told of the master.
+func (a *Agent) describe(s config.Agent) error {
+	h := &a.host
+	h.scheme = s.Scheme()
+	h.masterHost, h.masterPort = s.ContainerMasterHost, s.ContainerMasterPort
+	if h.masterHost == "" {
+		h.masterHost = s.MasterHost
+	}
+	if h.masterPort == 0 {
+		h.masterPort = s.Port()
+	}
+	h.masterCertName, h.noVerify = s.Security.TLS.MasterCertName, s.Security.TLS.SkipVerify
+	if file := s.Security.TLS.MasterCert; file != "" {
+		cert, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("read security.tls.master_cert: %w", err)
+		}
+		h.masterCert = cert
+	}
+	for key, value := range map[string]string{
+		"HTTP_PROXY": s.HTTPProxy.Reveal(), "HTTPS_PROXY": s.HTTPSProxy.Reveal(),
+		"FTP_PROXY": s.FTPProxy.Reveal(), "NO_PROXY": s.NoProxy,
+	} {
+		if value != "" {
+			h.proxies = append(h.proxies, key+"="+value)
+		}
+	}
+	return nil
+}
+
+// tlsOf is nil without TLS.
+func tlsOf(s config.Agent) (*tls.Config, error) {
+	t := s.Security.TLS
+	if !t.Enabled {
+		return nil, nil
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: t.SkipVerify, ServerName: t.MasterCertName}
+	if t.MasterCert == "" {
+		return c, nil
+	}
+	cert, err := os.ReadFile(t.MasterCert)
+	if err != nil {
+		return nil, fmt.Errorf("read security.tls.master_cert: %w", err)
+	}
+	// The master's own CA, and no other.
+	c.RootCAs = x509.NewCertPool()
+	if !c.RootCAs.AppendCertsFromPEM(cert) {
+		return nil, fmt.Errorf("security.tls.master_cert %s: there is no certificate in it", t.MasterCert)
+	}
+	return c, nil
+}
+
+func masterAddress(s config.Agent) string {
+	return net.JoinHostPort(s.MasterHost, strconv.Itoa(s.Port()))
+}
+
+func visibleGPUs(s config.Agent) string {
+	if s.VisibleGPUs != "" {
+		return s.VisibleGPUs
+	}
+	if v := os.Getenv("ROCR_VISIBLE_DEVICES"); v != "" {
+		return v
+	}
+	return os.Getenv("CUDA_VISIBLE_DEVICES")
+}
+
+// lock keeps a second agent off the same directory.
+func lock(name string) (unlock func(), err error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = f.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, errors.New("another agent runs there; stop it, or give this one a data_dir of its own")
+		}
+		return nil, err
+	}
+	return func() { _ = f.Close() }, nil
+}
+
+// overlayFile keeps what the master sent.
+func overlayFile(s config.Agent) string { return filepath.Join(s.DataDir, "agent.yaml") }
+
+// overlaid puts the master's configuration over the agent's own.
+func overlaid(cfg Config) (Config, error) {
+	document, err := os.ReadFile(overlayFile(cfg.Settings))
+	if errors.Is(err, fs.ErrNotExist) || cfg.Overlay == nil {
+		return cfg, nil
+	}
+	if err != nil {
+		return cfg, fmt.Errorf("read the master's configuration: %w", err)
+	}
+	dir := cfg.Settings.DataDir
+	if cfg.Settings, err = cfg.Overlay(document); err != nil {
+		return cfg, fmt.Errorf("read the master's configuration: %w", err)
+	}
+	// The directory is locked, and holds the credential that was welcomed.
+	cfg.Settings.DataDir = dir
+	return cfg, nil
+}
+
+// checkOverlay stores a configuration that differs from the one in force and
+// has the agent start anew.
+func (a *Agent) checkOverlay(document []byte) error {
+	if len(document) == 0 {
+		return nil
+	}
+	if a.cfg.Overlay == nil {
+		return &link.Final{Err: errors.New("the master sends a configuration to this agent, which takes none")}
+	}
+	settings, err := a.cfg.Overlay(document)
+	if err != nil {
+		return &link.Final{Err: fmt.Errorf("read the configuration that the master sent: %w", err)}
+	}
+	settings.DataDir = a.cfg.Settings.DataDir
+	if reflect.DeepEqual(settings, a.cfg.Settings) {
+		return nil
+	}
+	file := overlayFile(a.cfg.Settings)
+	err = os.WriteFile(file+".tmp", document, 0o600)
+	if err == nil {
+		err = os.Rename(file+".tmp", file)
+	}
+	if err != nil {
+		return &link.Final{Err: fmt.Errorf("store the configuration that the master sent: %w", err)}
+	}
+	return &link.Final{Err: errReconfigured}
+}
+
+var _ link.Peer = (*Agent)(nil)

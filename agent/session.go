@@ -1,0 +1,334 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/det-deploy/det-deploy/agent/lifecycle"
+	"github.com/det-deploy/det-deploy/agent/link"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+const (
+	// batchSize is how much text in bytes one message of lines carries.
+	batchSize = 256 << 10
+	// window is how many lines of one container may be under way.
+	window = 50_000
+	// shutdownGrace is between asking containers to end and killing them when
+	// the master sends the agent home, and shutdownPatience bounds it all.
+	shutdownGrace    = 10 * time.Second
+	shutdownPatience = 60 * time.Second
+)
+
+// session is what one connection has said already. Everything else is on
+// disk, so that the next connection can say it again.
+type session struct {
+	agent *Agent
+	conn  *link.Conn
+
+	// cursors belong to the writer.
+	cursors map[string]*cursor
+	// shutdown is closed when the master sends the agent home.
+	shutdown chan struct{}
+
+	// mu guards what follows.
+	mu     sync.Mutex
+	work   map[string]bool // containers to look at
+	owed   map[string]bool // orders to confirm
+	direct []*agentv1.AgentMessage
+	more   chan struct{}
+}
+
+// cursor is how far the writer is with one container.
+type cursor struct {
+	sent  apiv1.Container_State
+	lines uint64
+}
+
+func newSession(a *Agent, c *link.Conn, w *agentv1.Welcome) *session {
+	s := &session{
+		agent: a, conn: c, cursors: map[string]*cursor{}, shutdown: make(chan struct{}),
+		work: map[string]bool{}, owed: map[string]bool{}, more: make(chan struct{}, 1),
+	}
+	for _, k := range w.GetContainers() {
+		s.cursors[k.GetContainerId()] = &cursor{sent: k.GetAcked(), lines: k.GetLogNextSeq()}
+	}
+	return s
+}
+
+// run speaks until the connection breaks or the master sends the agent home,
+// which gives nil.
+func (s *session) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var home error
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.read(gctx) })
+	g.Go(func() error { return s.write(gctx) })
+	g.Go(func() error {
+		home = s.awaitShutdown(gctx)
+		return home
+	})
+	err := g.Wait()
+	if errors.Is(home, errHome) {
+		return nil
+	}
+	return err
+}
+
+// touch has the writer look at a container.
+func (s *session) touch(id string) {
+	s.mu.Lock()
+	s.work[id] = true
+	s.mu.Unlock()
+	wake(s.more)
+}
+
+func (s *session) read(ctx context.Context) error {
+	for {
+		m, err := s.conn.Receive(ctx)
+		if err != nil {
+			return err
+		}
+		s.take(m)
+	}
+}
+
+// take acts on one message. Any may come twice, late, or for a container that
+// is long gone.
+func (s *session) take(m *agentv1.MasterMessage) {
+	switch b := m.GetBody().(type) {
+	case *agentv1.MasterMessage_Start:
+		s.takeStart(b.Start)
+	case *agentv1.MasterMessage_Signal:
+		s.takeSignal(b.Signal)
+	case *agentv1.MasterMessage_Ack:
+		s.takeAck(b.Ack)
+	case *agentv1.MasterMessage_LogAck:
+		if u := s.agent.unit(b.LogAck.GetContainerId()); u != nil {
+			u.ackLogs(b.LogAck.GetNextSeq())
+			s.touch(u.id())
+		}
+	case *agentv1.MasterMessage_Shutdown:
+		s.agent.cfg.Log.Info("the master sends this agent home", "reason", b.Shutdown.GetReason())
+		select {
+		case <-s.shutdown:
+		default:
+			close(s.shutdown)
+		}
+	default:
+		s.agent.cfg.Log.Debug("the master says what this version does not know")
+	}
+}
+
+// takeStart writes the order down and owes the confirmation. An order that
+// cannot be kept is a container that never starts.
+func (s *session) takeStart(o *agentv1.Start) {
+	id := o.GetContainerId()
+	err := s.agent.add(o)
+	s.mu.Lock()
+	if err == nil {
+		s.owed[id] = true
+		s.work[id] = true
+	} else {
+		s.agent.cfg.Log.Error("cannot keep an order", "container", id, "err", err)
+		exit := lifecycle.Exit{Kind: lifecycle.NotStarted, Message: err.Error()}
+		s.direct = append(s.direct, change(o, lifecycle.Terminated, time.Now().UnixMicro(), &exit))
+	}
+	s.mu.Unlock()
+	wake(s.more)
+}
+
+func (s *session) takeSignal(sig *agentv1.Signal) {
+	u := s.agent.unit(sig.GetContainerId())
+	if u == nil {
+		return
+	}
+	switch sig.GetKind() {
+	case agentv1.Signal_KIND_KILL:
+		u.ask(false, 0)
+	case agentv1.Signal_KIND_TERMINATE:
+		grace := time.Duration(sig.GetGraceUs()) * time.Microsecond
+		if grace <= 0 {
+			grace = -1
+		}
+		u.ask(true, grace)
+	default:
+		s.agent.cfg.Log.Warn("the master sends a signal that this version does not know", "container", sig.GetContainerId(), "signal", sig.GetKind().String())
+	}
+}
+
+// takeAck forgets a container whose end is stored. States before it need no
+// acknowledgement here: the welcome of the next connection names the last.
+func (s *session) takeAck(a *agentv1.Ack) {
+	u := s.agent.unit(a.GetContainerId())
+	if u != nil && a.GetState() == apiv1.Container_STATE_TERMINATED && u.view().state.State == lifecycle.Terminated {
+		u.drop()
+	}
+}
+
+// write says what is to be said, a little of each container in turn.
+func (s *session) write(ctx context.Context) error {
+	for {
+		if err := s.writeAll(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.more:
+		}
+	}
+}
+
+func (s *session) writeAll(ctx context.Context) error {
+	for {
+		direct, ids := s.collect()
+		if len(direct)+len(ids) == 0 {
+			return nil
+		}
+		for _, m := range direct {
+			if err := s.conn.Send(ctx, m); err != nil {
+				return err
+			}
+		}
+		for _, id := range ids {
+			if err := s.speak(ctx, id); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (s *session) collect() (direct []*agentv1.AgentMessage, ids []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	direct, s.direct = s.direct, nil
+	for id := range s.owed {
+		direct = append(direct, &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Received{Received: &agentv1.Received{ContainerId: id}}})
+	}
+	clear(s.owed)
+	ids = slices.Collect(maps.Keys(s.work))
+	clear(s.work)
+	return direct, ids
+}
+
+// speak says the state of one container and some of its lines; where more is
+// to be said it comes round again.
+func (s *session) speak(ctx context.Context, id string) error {
+	u := s.agent.unit(id)
+	if u == nil {
+		delete(s.cursors, id)
+		return nil
+	}
+	c := s.cursors[id]
+	if c == nil {
+		c = &cursor{}
+		s.cursors[id] = c
+	}
+	v := u.view()
+	if v.forgotten {
+		return nil
+	}
+	if state := v.state.State; state != lifecycle.Terminated && c.sent < state.Proto() {
+		if err := s.conn.Send(ctx, changeOf(u, v)); err != nil {
+			return err
+		}
+		c.sent = state.Proto()
+	}
+	if err := s.speakLines(ctx, u, c, v); err != nil {
+		return err
+	}
+	complete := v.acked >= v.lines || v.unread != ""
+	if v.state.State == lifecycle.Terminated && complete && c.sent < apiv1.Container_STATE_TERMINATED {
+		c.sent = apiv1.Container_STATE_TERMINATED
+		return s.conn.Send(ctx, changeOf(u, v))
+	}
+	return nil
+}
+
+func (s *session) speakLines(ctx context.Context, u *unit, c *cursor, v view) error {
+	if c.lines >= v.lines || c.lines >= v.acked+window || v.unread != "" {
+		return nil
+	}
+	lines, err := u.journal.Read(c.lines, batchSize)
+	if err != nil {
+		u.log.Error("cannot read log lines back", "err", err)
+		u.cannotRead(fmt.Sprintf("log lines from %d on could not be read back: %v", c.lines, err))
+		s.touch(u.id())
+		return nil // the end of the container tells of it
+	}
+	m := &agentv1.Logs{
+		ContainerId: u.id(), AllocationId: u.order.GetAllocationId(), FirstSeq: c.lines,
+		Lines: make([]*agentv1.Line, len(lines)),
+	}
+	for i, l := range lines {
+		m.Lines[i] = &agentv1.Line{AtUs: l.At.UnixMicro(), Stdtype: l.Stream, Text: l.Text}
+	}
+	c.lines += uint64(len(lines))
+	if c.lines < v.lines {
+		s.touch(u.id())
+	}
+	return s.conn.Send(ctx, &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Logs{Logs: m}})
+}
+
+// changeOf is the unit's state as a message.
+func changeOf(u *unit, v view) *agentv1.AgentMessage {
+	exit := v.state.Exit
+	if exit != nil && v.unread != "" {
+		with := *exit
+		with.Message = join(with.Message, v.unread)
+		exit = &with
+	}
+	m := change(u.order, v.state.State, v.state.AtMicros, exit)
+	for _, a := range v.addresses {
+		m.GetChange().Addresses = append(m.GetChange().GetAddresses(), &apiv1.Address{
+			ContainerIp: a.ContainerIP, ContainerPort: int32(a.ContainerPort),
+			HostIp: a.HostIP, HostPort: int32(a.HostPort),
+		})
+	}
+	return m
+}
+
+func change(o *agentv1.Start, state lifecycle.State, at int64, exit *lifecycle.Exit) *agentv1.AgentMessage {
+	c := &agentv1.Change{
+		ContainerId: o.GetContainerId(), AllocationId: o.GetAllocationId(), State: state.Proto(), AtUs: at,
+	}
+	if exit != nil {
+		c.Exit = exit.Proto()
+	}
+	return &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Change{Change: c}}
+}
+
+// errHome ends a session whose agent was sent home.
+var errHome = errors.New("the agent was sent home")
+
+// awaitShutdown ends the containers when the master says so, and then the
+// session.
+func (s *session) awaitShutdown(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-s.shutdown:
+	}
+	for _, u := range s.agent.all() {
+		u.ask(true, shutdownGrace)
+	}
+	ctx, cancel := context.WithTimeout(ctx, shutdownPatience)
+	defer cancel()
+	for len(s.agent.all()) > 0 {
+		if pause(ctx, 50*time.Millisecond) != nil {
+			s.agent.cfg.Log.Warn("containers are left behind", "containers", len(s.agent.all()))
+			break
+		}
+	}
+	return errHome
+}

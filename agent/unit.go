@@ -1,0 +1,175 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/agent/disk"
+	"github.com/det-deploy/det-deploy/agent/journal"
+	"github.com/det-deploy/det-deploy/agent/lifecycle"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// unit is one container of this agent, from the order on disk until the
+// master has heard its end. One goroutine lives its life; the session reads
+// its state.
+type unit struct {
+	order   *agentv1.Start
+	entry   disk.Entry
+	journal *journal.Journal
+	runtime container.Runtime
+	// host waits for the first welcome and gives what tasks are told.
+	host func(context.Context) (host, error)
+	// fetch gets the task's context directory.
+	fetch func(context.Context, *agentv1.Start, host) ([]container.File, error)
+	// changed is called after every change that the master should hear of.
+	changed func()
+	// keep leaves an ended container for people to look at.
+	keep bool
+	log  *slog.Logger
+
+	// forget ends the unit, and poke tells of a wish to end the container.
+	forget chan struct{}
+	poke   chan struct{}
+
+	// mu guards what follows.
+	mu        sync.Mutex
+	state     disk.State
+	addresses []container.Address
+	acked     uint64 // lines that the master has
+	unread    string // why lines could not be read back
+	forgotten bool
+	ran       bool               // the master knows that it ran
+	giveUp    context.CancelFunc // ends a start that is no longer wanted
+}
+
+func (u *unit) id() string { return u.order.GetContainerId() }
+
+// view is what a session sees of a unit.
+type view struct {
+	state     disk.State
+	addresses []container.Address
+	lines     uint64
+	acked     uint64
+	unread    string
+	forgotten bool
+}
+
+func (u *unit) view() view {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return view{
+		state: u.state, addresses: u.addresses, lines: u.journal.Next(), acked: u.acked, unread: u.unread,
+		forgotten: u.forgotten,
+	}
+}
+
+// advance moves to a later state, on disk first. A state that the unit is in
+// already is no step; an agent that was killed while it pulled pulls again.
+func (u *unit) advance(to lifecycle.State, exit *lifecycle.Exit, addresses []container.Address) {
+	u.mu.Lock()
+	s := u.state
+	next, err := s.State.To(to)
+	if err == nil {
+		s.State, s.AtMicros, s.Exit = next, time.Now().UnixMicro(), exit
+		u.state = s
+		u.addresses = addresses
+		u.save()
+	}
+	u.mu.Unlock()
+	if err != nil {
+		u.log.Debug("no step", "err", err)
+		return
+	}
+	u.log.Info("container has changed", "state", string(to))
+	u.changed()
+}
+
+// save writes the state down; the caller holds mu, so that the disk sees the
+// states in their order. Where that fails the unit goes on in memory: a
+// full disk is no reason to lose a running task, and a restarted agent learns
+// the rest from the runtime.
+func (u *unit) save() {
+	if err := u.entry.SetState(u.state); err != nil {
+		u.log.Error("cannot write state; a restarted agent may not know it", "err", err)
+	}
+}
+
+// ask is the master's wish that the container end: politely, and by force
+// after grace, where -1 is never.
+func (u *unit) ask(politely bool, grace time.Duration) {
+	u.mu.Lock()
+	if u.state.State == lifecycle.Terminated {
+		u.mu.Unlock()
+		return
+	}
+	u.state.Terminate = u.state.Terminate || politely
+	if grace >= 0 {
+		at := time.Now().Add(grace).UnixMicro()
+		if u.state.KillAtMicros == 0 || at < u.state.KillAtMicros {
+			u.state.KillAtMicros = at
+		}
+	}
+	u.save()
+	giveUp := u.giveUp
+	u.mu.Unlock()
+	if giveUp != nil {
+		giveUp()
+	}
+	wake(u.poke)
+}
+
+// unwanted says that an end was asked for.
+func (u *unit) unwanted() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.state.Terminate || u.state.KillAtMicros != 0
+}
+
+// drop forgets the unit, running or not.
+func (u *unit) drop() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if !u.forgotten {
+		u.forgotten = true
+		close(u.forget)
+	}
+}
+
+// ackLogs says that the master has the lines before next.
+func (u *unit) ackLogs(next uint64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.acked = max(u.acked, min(next, u.journal.Next()))
+}
+
+// remember takes the last state that the master has stored: a container that
+// ran is not started again, even if this disk does not know.
+func (u *unit) remember(acked apiv1.Container_State) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.ran = u.ran || acked >= apiv1.Container_STATE_RUNNING
+}
+
+func (u *unit) hasRun() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.ran || u.state.State == lifecycle.Running
+}
+
+func (u *unit) cannotRead(why string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.unread = why
+}
+
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -8,7 +8,7 @@ GOLANGCI_LINT := v2.15.0
 export CGO_ENABLED ?= 0
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
-LDFLAGS := -s -w -X github.com/det-deploy/det-deploy/cmd/internal/cmd/version.build=$(VERSION)
+LDFLAGS := -s -w -X github.com/det-deploy/det-deploy/cmd/internal/build.version=$(VERSION)
 
 .PHONY: help
 help: ## list the targets

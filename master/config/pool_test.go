@@ -73,6 +73,17 @@ func TestUnbuiltAndWarnings(t *testing.T) {
 		{"a web UI's files", "root: /x", "", "root"},
 		{"telemetry", "telemetry: {enabled: true}", "", "telemetry.enabled"},
 		{"open to other sites", "enable_cors: true", "", "enable_cors"},
+		{"idle notebooks", "notebook_timeout: 60", "", "notebook_timeout"},
+		{"keys of shells", "security: {ssh: {key_type: RSA, rsa_key_size: 2048}}", "", "security.ssh"},
+		{"where experiments store", "checkpoint_storage: {type: directory, container_path: /c}", "", "checkpoint_storage"},
+		{
+			"one task on unlike agents", "resource_manager: {scheduler: {type: priority, allow_heterogeneous_fits: true}}",
+			"resource_manager.scheduler.allow_heterogeneous_fits", "",
+		},
+		{
+			"unlike agents in one pool", "resource_pools: [{pool_name: default, scheduler: {type: priority, allow_heterogeneous_fits: true}}]",
+			"resource_pools[0].scheduler.allow_heterogeneous_fits", "",
+		},
 		{"reattaching", "resource_pools: [{pool_name: default, agent_reattach_enabled: true}]", "", "resource_pools[0].agent_reattach_enabled"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

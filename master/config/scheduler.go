@@ -82,6 +82,14 @@ func (s Scheduler) Effective() PriorityScheduler {
 	return p
 }
 
+// Heterogeneous says whether one task may use agents of different sizes, under
+// whichever policy is written.
+func (s Scheduler) Heterogeneous() bool {
+	return s.Priority != nil && s.Priority.AllowHeterogeneousFits ||
+		s.FairShare != nil && s.FairShare.AllowHeterogeneousFits ||
+		s.RoundRobin != nil && s.RoundRobin.AllowHeterogeneousFits
+}
+
 // Validate checks the numbers.
 func (s Scheduler) Validate(path string) document.Errors {
 	p := s.Effective()

@@ -58,6 +58,7 @@ func notYet(m Master) []unbuilt {
 			rows,
 			unbuilt{"resource_manager.client_ca", a.ClientCA != "", "checking agents' client certificates is"},
 			unbuilt{"resource_manager.no_default_resource_pools", a.NoDefaultResourcePools, "a cluster without default pools is"},
+			unbuilt{"resource_manager.scheduler.allow_heterogeneous_fits", a.Scheduler.Heterogeneous(), "one task on agents of different sizes is"},
 		)
 	}
 	return rows
@@ -70,6 +71,8 @@ func unbuiltPool(e *document.Errors, path string, p Pool) {
 		e.Check(v.GCP == nil, at, "launching agents on Google Cloud is not built yet; remove provider and start agents yourself")
 		e.Check(v.Local == nil, at, "launching agents on this machine is not built yet; remove provider and start agents yourself")
 	}
+	e.Check(p.Scheduler == nil || !p.Scheduler.Heterogeneous(), document.Join(path, "scheduler.allow_heterogeneous_fits"),
+		"one task on agents of different sizes is not built yet; remove the setting")
 	if p.TaskContainerDefaults != nil {
 		unbuiltTask(e, document.Join(path, "task_container_defaults"), *p.TaskContainerDefaults)
 	}

@@ -15,7 +15,8 @@ func New(s *term.Streams) *cobra.Command {
 		Short:   "Look at a master, or be one",
 		Example: "  det-deploy master info\n  det-deploy master logs --follow",
 	}
-	c.AddCommand(newInfo(s, runInfo), newLogs(s, runLogs), newConfig(s))
+	c.AddCommand(newInfo(s, runInfo), newLogs(s, runLogs), newConfig(s),
+		newRun(s, runRun), newJoinToken(s, runJoinToken), newBackup(s, runBackup), newRestore(s, runRestore))
 	return c
 }
 
@@ -23,9 +24,9 @@ func New(s *term.Streams) *cobra.Command {
 func newConfig(s *term.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "config",
-		Short:   "Look at the configuration of a master",
-		Example: "  det-deploy master config show",
+		Short:   "Look at the configuration of a master, or check one",
+		Example: "  det-deploy master config show\n  det-deploy master config validate master.yaml",
 	}
-	c.AddCommand(newShow(s, runShow))
+	c.AddCommand(newShow(s, runShow), newValidate(s, runValidate))
 	return c
 }

@@ -1,0 +1,69 @@
+package master
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+)
+
+type backupOptions struct {
+	*term.Streams
+	configFile
+
+	Path   string
+	DryRun bool
+}
+
+func newBackup(s *term.Streams, run func(context.Context, *backupOptions) error) *cobra.Command {
+	o := &backupOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "backup",
+		Short: "Write the master's whole state into one file",
+		Long: `Write the master's whole state into one file: users, tasks, their logs, the
+cluster's identity and its keys. The master may be running. The file is as
+secret as the database is, and readable by its owner only.
+
+It can be restored into either kind of database.`,
+		Example: "  det-deploy master backup --config-file master.yaml --file cluster.backup",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := needsFile(o.Path); err != nil {
+				return err
+			}
+			return run(c.Context(), o)
+		},
+	}
+	o.addFlags(c.Flags())
+	c.Flags().StringVar(&o.Path, "file", "", "file to write; it must not exist")
+	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "read everything and write nothing")
+	return c
+}
+
+func needsFile(path string) error {
+	if path == "" {
+		return usage.Check(errors.New("--file is missing: name the backup's file"))
+	}
+	return nil
+}
+
+func runBackup(ctx context.Context, o *backupOptions) error {
+	l, err := o.load(o.Streams)
+	if err != nil {
+		return err
+	}
+	size, err := wire.Backup(ctx, l.Master, o.Path, o.DryRun)
+	if err != nil {
+		return err
+	}
+	if o.DryRun {
+		o.Notef("The backup would have %d bytes; nothing was written.", size)
+		return nil
+	}
+	o.Notef("Wrote %s, %d bytes. To restore it: det-deploy master restore --config-file FILE --file %s", o.Path, size, o.Path)
+	return nil
+}

@@ -1,0 +1,52 @@
+package master
+
+import (
+	"github.com/spf13/pflag"
+
+	given "github.com/det-deploy/det-deploy/cmd/internal/config"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// configFile is which master.yaml a command works with, and what flags and
+// variables put over it.
+type configFile struct {
+	File  string
+	flags *pflag.FlagSet
+}
+
+func (c *configFile) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&c.File, "config-file", "", "master.yaml to read (DET_CONFIG_FILE)")
+	given.Declare(f, config.Overrides())
+	c.flags = f
+}
+
+// load reads, checks and warns.
+func (c *configFile) load(s *term.Streams) (config.Loaded, error) {
+	overrides, err := given.Given(c.flags, config.Overrides())
+	if err != nil {
+		return config.Loaded{}, err
+	}
+	file := c.File
+	if file == "" {
+		file = s.Getenv("DET_CONFIG_FILE")
+	}
+	var files []string
+	if file != "" {
+		files = []string{file}
+	}
+	l, err := config.LoadDocument(files, overrides)
+	if err != nil {
+		return l, err
+	}
+	for _, w := range l.Warnings {
+		s.Notef("warning: %s", w)
+	}
+	return l, nil
+}
+
+// unbuilt is what of a valid configuration cannot be carried out yet.
+func unbuilt(l config.Loaded) error {
+	return l.Document.Locate(document.Errors(config.Unbuilt(l.Master))).Err()
+}

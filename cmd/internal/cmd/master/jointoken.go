@@ -1,0 +1,68 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+)
+
+type joinTokenOptions struct {
+	*term.Streams
+	configFile
+
+	Pool string
+	Life time.Duration
+}
+
+func newJoinToken(s *term.Streams, run func(context.Context, *joinTokenOptions) error) *cobra.Command {
+	o := &joinTokenOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "join-token",
+		Short: "Print a token that lets machines join a pool",
+		Long: `Print a token that lets machines join one resource pool until it expires. It is
+a secret: put it in a file that only root can read, and name the file in
+agent.yaml as join_token_file.
+
+The command reads the master's store, so it runs where the master runs; the
+master may be running.`,
+		Example: "  det-deploy master join-token --pool default --valid-for 1h > join-token",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return usage.Check(err)
+			}
+			return run(c.Context(), o)
+		},
+	}
+	o.addFlags(c.Flags())
+	c.Flags().StringVar(&o.Pool, "pool", "default", "resource pool to join")
+	c.Flags().DurationVar(&o.Life, "valid-for", 24*time.Hour, "how long machines may join with it")
+	return c
+}
+
+func (o *joinTokenOptions) validate() error {
+	if o.Life <= 0 {
+		return errors.New("--valid-for: must be more than 0")
+	}
+	return nil
+}
+
+func runJoinToken(ctx context.Context, o *joinTokenOptions) error {
+	l, err := o.load(o.Streams)
+	if err != nil {
+		return err
+	}
+	token, err := wire.JoinToken(ctx, l.Master, o.Pool, o.Life, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return err
+	}
+	o.Printf("%s\n", string(token))
+	return nil
+}

@@ -1,0 +1,63 @@
+package master
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	given "github.com/det-deploy/det-deploy/cmd/internal/config"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+type runOptions struct {
+	*term.Streams
+	configFile
+
+	ShowConfig bool
+}
+
+func newRun(s *term.Streams, run func(context.Context, *runOptions) error) *cobra.Command {
+	o := &runOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "Run a master in the foreground",
+		Long: `Run a master in the foreground until it is interrupted. Tasks and agents go on
+without it, and it takes them up again when it is started the next time.
+
+Settings come from master.yaml, over them DET_* variables, over those flags.
+Without --config-file the first of /etc/determined/master.yaml,
+/usr/local/determined/etc/master.yaml and /usr/local/pedl/etc/master.yaml is
+read, or none.`,
+		Example: `  det-deploy master run --config-file master.yaml
+  det-deploy master run --data-dir /srv/master --port 9000 --show-config`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+	}
+	o.addFlags(c.Flags())
+	c.Flags().BoolVar(&o.ShowConfig, "show-config", false, "print every setting with its source and stop")
+	return c
+}
+
+func runRun(ctx context.Context, o *runOptions) error {
+	l, err := o.load(o.Streams)
+	if err != nil {
+		return err
+	}
+	if o.ShowConfig {
+		return printSettings(o.Streams, given.Settings(l.Master, l.Document))
+	}
+	if err := unbuilt(l); err != nil {
+		return err
+	}
+	return wire.RunMaster(ctx, l.Master, o.Err, o.ErrTerminal())
+}
+
+func printSettings(s *term.Streams, settings []document.Setting) error {
+	table := term.NewTable("setting", "value", "from")
+	for _, set := range settings {
+		table.Row(set.Path, set.Value, set.Source)
+	}
+	return s.PrintTable(table)
+}

@@ -1,0 +1,24 @@
+package wire
+
+import (
+	"io"
+	"log/slog"
+
+	"github.com/lmittmann/tint"
+)
+
+// levels are the names of Determined 0.38.1 on slog's scale; trace and fatal
+// have no counterpart and mean their neighbours.
+var levels = map[string]slog.Level{
+	"trace": slog.LevelDebug, "debug": slog.LevelDebug, "info": slog.LevelInfo,
+	"warn": slog.LevelWarn, "error": slog.LevelError, "fatal": slog.LevelError,
+}
+
+// logHandler writes a role's own log: for people on a terminal, as key=value
+// pairs elsewhere.
+func logHandler(w io.Writer, level string, colour, terminal bool) slog.Handler {
+	if terminal {
+		return tint.NewTextHandler(w, &tint.Options{Level: levels[level], NoColor: !colour})
+	}
+	return slog.NewTextHandler(w, &slog.HandlerOptions{Level: levels[level]})
+}

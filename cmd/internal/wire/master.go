@@ -1,0 +1,203 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/cmd/internal/build"
+	"github.com/det-deploy/det-deploy/master/agentrm"
+	"github.com/det-deploy/det-deploy/master/auth"
+	"github.com/det-deploy/det-deploy/master/config"
+	mlog "github.com/det-deploy/det-deploy/master/log"
+	"github.com/det-deploy/det-deploy/master/server"
+	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/task"
+)
+
+const (
+	// ringSize is how many lines of its own log a master shows; at some 200
+	// bytes a line, 2 MB.
+	ringSize = 10_000
+	// sweepEvery is how often what has expired is deleted. Nothing but space
+	// depends on it.
+	sweepEvery = 10 * time.Minute
+)
+
+// RunMaster runs a master until ctx ends, writing its own log to out.
+func RunMaster(ctx context.Context, cfg config.Master, out io.Writer, terminal bool) error {
+	ring := server.NewRing(ringSize, logHandler(out, cfg.Log.Level, cfg.Log.Color, terminal))
+	log := slog.New(ring)
+	certificate, err := certificate(cfg)
+	if err != nil {
+		return err
+	}
+	// The port before the store: a second master by mistake is refused while
+	// it has touched nothing.
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(cfg.ListenPort())))
+	if err != nil {
+		return fmt.Errorf("listen for clients and agents: %w", err)
+	}
+	defer l.Close() //nolint:errcheck // the server has closed it, or nobody used it
+	s, lease, err := openStore(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	m, err := assemble(ctx, cfg, s, lease, ring)
+	if err == nil {
+		m.config.Certificate = certificate
+		err = m.run(ctx, l)
+	}
+	return errors.Join(err, s.Close())
+}
+
+// openStore opens the store for writing and takes its lease. The lease's owner
+// is the installation, so that a master that was killed takes over from itself
+// at once.
+func openStore(ctx context.Context, cfg config.Master, log *slog.Logger) (*store.Store, *store.Lease, error) {
+	sc, err := storeConfig(ctx, cfg, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := store.Open(ctx, sc)
+	if err != nil {
+		return nil, nil, err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return nil, nil, errors.Join(err, s.Close())
+	}
+	dir, err := filepath.Abs(cfg.DataDir)
+	if err != nil {
+		return nil, nil, errors.Join(err, s.Close())
+	}
+	lease, err := s.Acquire(ctx, host+":"+dir)
+	if err != nil {
+		return nil, nil, errors.Join(err, s.Close())
+	}
+	return s, lease, nil
+}
+
+// master is the parts of a running master.
+type master struct {
+	log    *slog.Logger
+	lease  *store.Lease
+	auth   *auth.Auth
+	logs   *mlog.Logs
+	tasks  *task.Tasks
+	agents *agentrm.RM
+	config server.Config
+}
+
+func assemble(ctx context.Context, cfg config.Master, s *store.Store, lease *store.Lease, ring *server.Ring) (*master, error) {
+	m := &master{log: slog.New(ring), lease: lease}
+	password, err := secret.Resolver{}.Resolve(ctx, cfg.Security.InitialUserPassword)
+	if err != nil {
+		return nil, fmt.Errorf("security.initial_user_password: %w", err)
+	}
+	m.auth, err = auth.Open(ctx, auth.Config{
+		Store: s, InitialPassword: auth.Password(password.Reveal()),
+		AllowBlankPassword: cfg.Security.AllowBlankPassword, Log: m.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.logs = mlog.New(ctx, s)
+	m.tasks, err = task.Open(ctx, task.Config{
+		Store: s, Logs: m.logs, Tokens: m.auth, Log: m.log,
+		Defaults: taskDefaults(cfg), DefaultUser: cfg.Security.DefaultTask, LaunchError: cfg.LaunchError,
+	})
+	if err != nil {
+		return nil, err
+	}
+	id := server.Identity{
+		ClusterID: s.Meta().ClusterID, ClusterName: cfg.ClusterName,
+		MasterID: uuid.NewString(), Version: build.Read().Version,
+	}
+	names := cfg.ResourceManager.Pools()
+	m.agents, err = agentrm.New(agentrm.Config{
+		Log: m.log, Store: s, Gate: gate{m.auth}, Tasks: m.tasks, Logs: m.tasks,
+		Pools: pools(cfg), DefaultAux: names.Aux, DefaultCompute: names.Compute,
+		ClusterID: id.ClusterID, ClusterName: id.ClusterName, MasterID: id.MasterID, Version: id.Version,
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.config = server.Config{
+		Identity: id, Accounts: m.auth, Tasks: front{m.tasks}, Logs: front{m.tasks}, Queue: m.agents, Machines: m.agents,
+		MasterLog: ring, Settings: cfg.Printable, FeatureSwitches: cfg.FeatureSwitches,
+		Health: m.healthy, Agents: m.agents, Log: m.log,
+	}
+	return m, m.agents.Restore(ctx)
+}
+
+// run starts every loop and returns when the first has stopped and all have.
+func (m *master) run(ctx context.Context, l net.Listener) error {
+	defer m.logs.Close()
+	front, err := server.New(m.config) //nolint:contextcheck // its handlers get the context of each request
+	if err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return m.agents.Run(ctx) })
+	g.Go(func() error { return front.Run(ctx, l) })
+	g.Go(func() error { return m.tasks.Attach(ctx, m.agents) })
+	g.Go(func() error { return m.watchLease(ctx) })
+	g.Go(func() error { m.sweep(ctx); return nil })
+	return g.Wait()
+}
+
+// healthy says why this master cannot work.
+func (m *master) healthy(context.Context) error { return m.lease.Err() }
+
+// watchLease stops a master that another one has taken over from.
+func (m *master) watchLease(ctx context.Context) error {
+	select {
+	case <-m.lease.Lost():
+		return m.lease.Err()
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+func (m *master) sweep(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		// Logs are kept until somebody sets a retention, which is not built yet.
+		_, err := m.tasks.Collect(ctx, time.Now(), 0)
+		if err = errors.Join(err, m.auth.Sweep(ctx)); err != nil && ctx.Err() == nil {
+			m.log.Warn("delete what has expired", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// taskDefaults is what containers of each pool get.
+func taskDefaults(cfg config.Master) func(pool string) config.TaskContainerDefaults {
+	all := make(map[string]config.TaskContainerDefaults, len(cfg.ResourcePools))
+	for _, p := range cfg.ResourcePools {
+		all[p.Name] = p.EffectiveTaskContainer(cfg.TaskContainerDefaults)
+	}
+	return func(pool string) config.TaskContainerDefaults {
+		if d, found := all[pool]; found {
+			return d
+		}
+		return cfg.TaskContainerDefaults
+	}
+}

@@ -1,0 +1,41 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/agentrm"
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/pool"
+)
+
+// pools says to the resource manager what master.yaml says of its pools.
+func pools(cfg config.Master) []agentrm.Pool {
+	all := make([]agentrm.Pool, 0, len(cfg.ResourcePools))
+	for _, p := range cfg.ResourcePools {
+		all = append(all, agentrm.Pool{
+			Name:          p.Name,
+			Description:   p.Description,
+			MaxAux:        p.MaxAuxContainersPerAgent,
+			ReconnectWait: time.Duration(p.AgentReconnectWait),
+			Scheduler:     scheduler(p.EffectiveScheduler(*cfg.ResourceManager.Agent)),
+			Metadata:      metadata(cfg.ResourceManager.Agent),
+		})
+	}
+	return all
+}
+
+func scheduler(s config.PriorityScheduler) pool.Scheduler {
+	fitting := pool.Best
+	if s.Policy == config.FitWorst {
+		fitting = pool.Worst
+	}
+	return pool.Scheduler{Preemption: s.Preemption, Fitting: fitting, DefaultPriority: s.DefaultPriority}
+}
+
+func metadata(a *config.AgentRM) map[string]string {
+	m := make(map[string]string, len(a.Metadata))
+	for key, raw := range a.Metadata {
+		m[key] = string(raw.JSON())
+	}
+	return m
+}

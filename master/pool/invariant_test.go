@@ -392,6 +392,7 @@ func BenchmarkDecide(b *testing.B) {
 		"full-preempt":   bench(8, true),
 		"half-preempt":   bench(4, true),
 		"mostly-preempt": bench(7, true),
+		"storm":          storm(),
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
@@ -400,6 +401,18 @@ func BenchmarkDecide(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N), "ms/pass")
 		})
 	}
+}
+
+// storm is the worst hour: everything that runs makes room for what waits.
+func storm() Pool {
+	p := bench(8, true)
+	for i := range p.Allocations {
+		a := &p.Allocations[i]
+		if a.State == Running {
+			a.Priority, a.Preemptible = 60+i%30, true
+		}
+	}
+	return p
 }
 
 func bench(used int, preemption bool) Pool {

@@ -2,11 +2,13 @@ package task
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
@@ -17,6 +19,30 @@ func (t *Tasks) Assigned(ctx context.Context, as rm.Assignment) ([]*agentv1.Spec
 	if !found {
 		return nil, fmt.Errorf("assign allocation %s: it is not known", as.Allocation)
 	}
+	for {
+		specs, err := t.assign(ctx, e, as)
+		if !passing(err) {
+			return specs, err
+		}
+		// An error would end the allocation, which the database's absence must not.
+		t.cfg.Log.Warn("cannot store a placement; trying again", "allocation_id", as.Allocation, "err", err)
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(storePause):
+		}
+	}
+}
+
+// storePause is between two tries to reach a database that does not answer.
+const storePause = time.Second
+
+// passing says that an error is the database's and will go away.
+func passing(err error) bool {
+	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrOutcomeUnknown)
+}
+
+func (t *Tasks) assign(ctx context.Context, e *entry, as rm.Assignment) ([]*agentv1.Spec, error) {
 	err := t.apply(ctx, e, func(s snapshot) (snapshot, error) {
 		a, _ := s.allocation(as.Allocation)
 		next, err := a.Assign(as)

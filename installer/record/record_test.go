@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,18 +81,18 @@ func TestOneOperatorAtATime(t *testing.T) {
 func TestALeaseThatIsNotRenewedExpires(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		cut := false
+		var cut atomic.Bool
 		errCut := &cloud.Error{Kind: cloud.Unavailable, Op: "put"}
 		behind := new(recordtest.Memory)
 		// Ann reaches the store through a line that is cut later on.
 		line := &cuttable{Memory: behind, err: func() error {
-			if cut {
+			if cut.Load() {
 				return errCut
 			}
 			return nil
 		}}
 		ann := acquire(t, ask(line, "ann"))
-		cut = true
+		cut.Store(true)
 		time.Sleep(50 * time.Second) //nolint:forbidigo // the bubble's clock
 		if err := ann.Check(t.Context()); err != nil {
 			t.Errorf("after 50 s: got %v, want the lease to hold", err)
@@ -104,7 +105,7 @@ func TestALeaseThatIsNotRenewedExpires(t *testing.T) {
 			t.Errorf("after 70 s: got %v, want %v", err, record.ErrLost)
 		}
 		bob := acquire(t, ask(behind, "bob"))
-		cut = false
+		cut.Store(false)
 		time.Sleep(time.Minute) //nolint:forbidigo // the bubble's clock: ann tries to renew
 		if err := ann.Check(t.Context()); !errors.Is(err, record.ErrLost) {
 			t.Errorf("back again: got %v, want %v", err, record.ErrLost)

@@ -55,12 +55,17 @@ func LoadDocument(files []string, given []document.Given) (Loaded, error) {
 
 // Parse reads a configuration from memory; name is used in messages.
 func Parse(data []byte, name string) (Agent, []Warning, error) {
+	l, err := ParseDocument(data, name, nil)
+	return l.Agent, l.Warnings, err
+}
+
+// ParseDocument is Parse for a configuration over which flags and variables go.
+func ParseDocument(data []byte, name string, given []document.Given) (Loaded, error) {
 	d, err := document.Parse(data, name)
 	if err != nil {
-		return Agent{}, nil, err
+		return Loaded{}, err
 	}
-	l, err := read(d, nil)
-	return l.Agent, l.Warnings, err
+	return read(d, given)
 }
 
 func read(d *document.Document, given []document.Given) (Loaded, error) {

@@ -61,6 +61,18 @@ func Given(flags *pflag.FlagSet, table []document.Override) ([]document.Given, e
 	return out, problems.Err()
 }
 
+// Files is the document that a user named by --config-file, else by
+// DET_CONFIG_FILE; empty when neither did.
+func Files(flag string, getenv func(string) string) []string {
+	if flag == "" {
+		flag = getenv("DET_CONFIG_FILE")
+	}
+	if flag == "" {
+		return nil
+	}
+	return []string{flag}
+}
+
 // spelled reports whether a value is a secret rather than a reference to one.
 func spelled(value string) bool {
 	parsed, err := secret.Parse(value)

@@ -138,6 +138,7 @@ func assemble(ctx context.Context, cfg config.Master, s *store.Store, lease *sto
 		Identity: id, Accounts: m.auth, Tasks: front{m.tasks}, Logs: front{m.tasks}, Queue: m.agents, Machines: m.agents,
 		MasterLog: ring, Settings: cfg.Printable, FeatureSwitches: cfg.FeatureSwitches,
 		Health: m.healthy, Agents: m.agents, Log: m.log,
+		CORS: cfg.EnableCORS, HideMetrics: !cfg.Observability.EnablePrometheus,
 	}
 	return m, m.agents.Restore(ctx)
 }

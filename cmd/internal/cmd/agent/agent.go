@@ -25,7 +25,8 @@ func New(s *term.Streams) *cobra.Command {
 		Short:   "Look after the machines that run tasks",
 		Example: "  det-deploy agent list\n  det-deploy agent disable i-0abc --drain",
 	}
-	c.AddCommand(newList(s, runList), newEnable(s, runEnable), newDisable(s, runDisable))
+	c.AddCommand(newList(s, runList), newEnable(s, runEnable), newDisable(s, runDisable),
+		newRun(s, runRun))
 	return c
 }
 

@@ -28,15 +28,7 @@ func (c *configFile) load(s *term.Streams) (config.Loaded, error) {
 	if err != nil {
 		return config.Loaded{}, err
 	}
-	file := c.File
-	if file == "" {
-		file = s.Getenv("DET_CONFIG_FILE")
-	}
-	var files []string
-	if file != "" {
-		files = []string{file}
-	}
-	l, err := config.LoadDocument(files, overrides)
+	l, err := config.LoadDocument(given.Files(c.File, s.Getenv), overrides)
 	if err != nil {
 		return l, err
 	}

@@ -8,7 +8,6 @@ import (
 	given "github.com/det-deploy/det-deploy/cmd/internal/config"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
-	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
 type runOptions struct {
@@ -46,18 +45,10 @@ func runRun(ctx context.Context, o *runOptions) error {
 		return err
 	}
 	if o.ShowConfig {
-		return printSettings(o.Streams, given.Settings(l.Master, l.Document))
+		return o.PrintSettings(given.Settings(l.Master, l.Document))
 	}
 	if err := unbuilt(l); err != nil {
 		return err
 	}
 	return wire.RunMaster(ctx, l.Master, o.Err, o.ErrTerminal())
-}
-
-func printSettings(s *term.Streams, settings []document.Setting) error {
-	table := term.NewTable("setting", "value", "from")
-	for _, set := range settings {
-		table.Row(set.Path, set.Value, set.Source)
-	}
-	return s.PrintTable(table)
 }

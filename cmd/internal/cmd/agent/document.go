@@ -1,0 +1,44 @@
+package agent
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/agent/config"
+	given "github.com/det-deploy/det-deploy/cmd/internal/config"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// configFile is which agent.yaml a command works with, and what flags and
+// variables put over it.
+type configFile struct {
+	File  string
+	flags *pflag.FlagSet
+}
+
+func (c *configFile) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&c.File, "config-file", "", "agent.yaml to read (DET_CONFIG_FILE)")
+	given.Declare(f, config.Overrides())
+	c.flags = f
+}
+
+// load reads, checks and warns.
+func (c *configFile) load(s *term.Streams) (config.Loaded, error) {
+	overrides, err := given.Given(c.flags, config.Overrides())
+	if err != nil {
+		return config.Loaded{}, err
+	}
+	l, err := config.LoadDocument(given.Files(c.File, s.Getenv), overrides)
+	if err != nil {
+		return l, err
+	}
+	for _, w := range l.Warnings {
+		s.Notef("warning: %s", w)
+	}
+	return l, nil
+}
+
+// unbuilt is what of a valid configuration cannot be carried out yet.
+func unbuilt(l config.Loaded) error {
+	return l.Document.Locate(document.Errors(config.Unbuilt(l.Agent))).Err()
+}

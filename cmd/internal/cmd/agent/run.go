@@ -1,0 +1,66 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/agent/config"
+	given "github.com/det-deploy/det-deploy/cmd/internal/config"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+)
+
+type runOptions struct {
+	*term.Streams
+	configFile
+
+	ShowConfig bool
+}
+
+func newRun(s *term.Streams, run func(context.Context, *runOptions) error) *cobra.Command {
+	o := &runOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "Run an agent in the foreground",
+		Long: `Run an agent in the foreground until it is interrupted. Its containers go on
+without it, and it takes them up again when it is started the next time.
+
+Settings come from agent.yaml, over them DET_* variables, over those flags.
+Without --config-file /etc/determined/agent.yaml is read if it is there.`,
+		Example: `  det-deploy agent run --master-host master.example.com --join-token-file join-token
+  det-deploy agent run --config-file agent.yaml --show-config`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+	}
+	o.addFlags(c.Flags())
+	c.Flags().BoolVar(&o.ShowConfig, "show-config", false, "print every setting with its source and stop")
+	return c
+}
+
+func runRun(ctx context.Context, o *runOptions) error {
+	l, err := o.load(o.Streams)
+	if err != nil {
+		return err
+	}
+	if o.ShowConfig {
+		return o.PrintSettings(given.Settings(l.Agent, l.Document))
+	}
+	if err := unbuilt(l); err != nil {
+		return err
+	}
+	return wire.RunAgent(ctx, l.Agent, overlay(o.configFile), o.Err, o.ErrTerminal())
+}
+
+// overlay reads what a master sends, under the flags and variables that this
+// agent was started with.
+func overlay(c configFile) func([]byte) (config.Agent, error) {
+	return func(b []byte) (config.Agent, error) {
+		overrides, err := given.Given(c.flags, config.Overrides())
+		if err != nil {
+			return config.Agent{}, err
+		}
+		l, err := config.ParseDocument(b, "agent.yaml from the master", overrides)
+		return l.Agent, err
+	}
+}

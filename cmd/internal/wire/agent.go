@@ -1,0 +1,22 @@
+package wire
+
+import (
+	"context"
+	"io"
+	"log/slog"
+
+	"github.com/det-deploy/det-deploy/agent"
+	"github.com/det-deploy/det-deploy/agent/config"
+	"github.com/det-deploy/det-deploy/cmd/internal/build"
+)
+
+// RunAgent runs an agent until ctx ends, writing its own log to out. Overlay
+// reads the configuration that a master sends to agents which it launched.
+func RunAgent(ctx context.Context, cfg config.Agent, overlay func([]byte) (config.Agent, error), out io.Writer, terminal bool) error {
+	level := cfg.Log.Level
+	if cfg.Debug {
+		level = "debug"
+	}
+	log := slog.New(logHandler(out, level, cfg.Log.Color, terminal))
+	return agent.Run(ctx, agent.Config{Settings: cfg, Version: build.Read().Version, Log: log, Overlay: overlay})
+}

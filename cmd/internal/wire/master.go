@@ -150,10 +150,13 @@ func (m *master) run(ctx context.Context, l net.Listener) error {
 	if err != nil {
 		return err
 	}
+	// Tasks before agents: what an agent reports must find its task.
+	if err := m.tasks.Attach(ctx, m.agents); err != nil {
+		return err
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return m.agents.Run(ctx) })
 	g.Go(func() error { return front.Run(ctx, l) })
-	g.Go(func() error { return m.tasks.Attach(ctx, m.agents) })
 	g.Go(func() error { return m.watchLease(ctx) })
 	g.Go(func() error { m.sweep(ctx); return nil })
 	return g.Wait()

@@ -94,11 +94,17 @@ func Open(ctx context.Context, cfg Config) (*Tasks, error) {
 // every new one. It is called once, when r knows what it knew before a restart.
 func (t *Tasks) Attach(ctx context.Context, r rm.ResourceManager) error {
 	for _, e := range t.reg.all() {
-		if s := e.now(); s.over() {
+		s := e.now()
+		// What was placed and has ended is told again by the resource manager when
+		// its last line may be missing; what was never placed only we know.
+		if s.over() && len(s.current().Containers) > 0 {
 			continue
 		}
 		if err := t.flush(ctx, e); err != nil {
 			return fmt.Errorf("attach the resource manager: %w", err)
+		}
+		if s.over() {
+			continue
 		}
 		if err := t.hand(ctx, r, e); err != nil {
 			return fmt.Errorf("attach the resource manager: %w", err)

@@ -392,6 +392,21 @@ func TestARefusedSubmissionEndsTheTask(t *testing.T) {
 	}
 }
 
+func TestTheLastLineOfWhatWasNeverPlacedIsWrittenAfterACrash(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t)
+	id := m.launch(`{"entrypoint":["x"]}`).GetCommand().GetId()
+	m.logs.Close()
+	if err := m.tasks.Ended(t.Context(), first(id), rm.End{Cause: rm.CauseRefused, Reason: "no pool"}); err == nil {
+		t.Error("got no error without a log")
+	}
+	m.restart()
+	got := m.lines(id)
+	if last := got[len(got)-1]; last != "ERROR crashed: no pool" {
+		t.Errorf("got %q last, want why it ended", last)
+	}
+}
+
 func TestFollowingEndsWithTheLastLine(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)

@@ -6,9 +6,15 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
+
+// tokenLife is when a join token that has not served is made anew: before the
+// 24 hours are over for which `master join-token` makes it.
+const tokenLife = 20 * time.Hour
 
 // agentFiles is an agent's directory: its configuration, the token it joins
 // with, and what it keeps.
@@ -36,8 +42,8 @@ func (a *agentFiles) Find(context.Context) (resource.Found, []resource.Drift, er
 	if !bytes.Equal(have, want) {
 		drift = append(drift, resource.Drift{Path: "agent.yaml", Have: digest(have), Want: digest(want)})
 	}
-	if !exists(a.place.token(a.name)) {
-		drift = append(drift, resource.Drift{Path: "join-token", Want: "present"})
+	if have := a.token(time.Now()); have != "" {
+		drift = append(drift, resource.Drift{Path: "join-token", Have: have, Want: "good"})
 	}
 	return f, drift, nil
 }
@@ -52,7 +58,7 @@ func (a *agentFiles) Create(ctx context.Context) error {
 	if err := a.h.write(ctx, a.place.agentYAML(a.name), want); err != nil {
 		return err
 	}
-	if exists(a.place.token(a.name)) {
+	if a.token(time.Now()) == "" {
 		return nil
 	}
 	token, err := a.h.run(ctx, "master", "join-token", "--config-file", a.place.masterYAML(), "--pool", "default")
@@ -60,6 +66,19 @@ func (a *agentFiles) Create(ctx context.Context) error {
 		return err
 	}
 	return a.h.write(ctx, a.place.token(a.name), token)
+}
+
+// token says what is wrong with the agent's join token, or nothing. One that has
+// served is not needed any more: the agent keeps a credential of its own.
+func (a *agentFiles) token(now time.Time) string {
+	info, err := os.Stat(a.place.token(a.name))
+	switch {
+	case err != nil:
+		return "missing"
+	case now.Sub(info.ModTime()) > tokenLife && !exists(filepath.Join(a.place.agent(a.name), "data", "credential")):
+		return "expired"
+	}
+	return ""
 }
 
 func (a *agentFiles) Update(ctx context.Context, _ []resource.Drift) error { return a.Create(ctx) }

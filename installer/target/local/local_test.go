@@ -233,6 +233,10 @@ func TestUpBringsAHalfDeadClusterBack(t *testing.T) {
 		{"master.yaml was changed by hand", func(t *testing.T, m *machine) {
 			must(t, os.WriteFile(filepath.Join(string(m.place()), "master.yaml"), []byte("port: 1\n"), 0o600))
 		}},
+		{"a join token expired before it served", func(t *testing.T, m *machine) {
+			old := time.Now().Add(-30 * time.Hour)
+			must(t, os.Chtimes(filepath.Join(string(m.place()), "agents", "1", "join-token"), old, old))
+		}},
 		{"the record was lost", func(t *testing.T, m *machine) {
 			must(t, os.RemoveAll(filepath.Join(string(m.place()), "control")))
 		}},

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -46,18 +45,8 @@ func report(s *term.Streams, c *cobra.Command, err error) {
 	s.PrintError(lines(err), hint)
 }
 
-// lines splits a joined error into its parts, so that each is a line of its
-// own.
-func lines(err error) []string {
-	text := err.Error()
-	if _, ok := errors.AsType[interface {
-		error
-		Unwrap() []error
-	}](err); !ok {
-		return []string{text}
-	}
-	return strings.Split(strings.TrimSpace(text), "\n")
-}
+// lines splits an error that joins several, so that each is a line of its own.
+func lines(err error) []string { return strings.Split(strings.TrimSpace(err.Error()), "\n") }
 
 func wantsJSON(c *cobra.Command) bool {
 	if c == nil {

@@ -26,7 +26,18 @@ func New(s *term.Streams) *cobra.Command {
 		Example: "  det-deploy agent list\n  det-deploy agent disable i-0abc --drain",
 	}
 	c.AddCommand(newList(s, runList), newEnable(s, runEnable), newDisable(s, runDisable),
-		newRun(s, runRun))
+		newRun(s, runRun), newInstall(s, runInstall), newConfig(s))
+	return c
+}
+
+// newConfig returns `det-deploy agent config`.
+func newConfig(s *term.Streams) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "config",
+		Short:   "Check the configuration of an agent",
+		Example: "  det-deploy agent config validate agent.yaml",
+	}
+	c.AddCommand(newValidate(s, runValidate))
 	return c
 }
 

@@ -40,7 +40,7 @@ It can be restored into either kind of database.`,
 	}
 	o.addFlags(c.Flags())
 	c.Flags().StringVar(&o.Path, "file", "", "file to write; it must not exist")
-	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "read everything and write nothing")
+	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
 	return c
 }
 

@@ -63,6 +63,6 @@ func runJoinToken(ctx context.Context, o *joinTokenOptions) error {
 	if err != nil {
 		return err
 	}
-	o.Printf("%s\n", string(token))
+	o.Printf("%s", string(token))
 	return nil
 }

@@ -70,7 +70,7 @@ func runValidate(_ context.Context, o *validateOptions) error {
 	}
 	if v.Valid {
 		if o.Output != term.JSON {
-			o.Printf("%s is a good master.yaml\n", o.File)
+			o.Printf("%s is a good master.yaml", o.File)
 		}
 		return nil
 	}

@@ -1,0 +1,55 @@
+package unit
+
+import (
+	"context"
+
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+)
+
+// Options is what the commands that install a role have in common.
+type Options struct {
+	Print  bool
+	DryRun bool
+	Yes    bool
+}
+
+// AddFlags defines the flags, with the same words for each role.
+func (o *Options) AddFlags(f *pflag.FlagSet) {
+	f.BoolVar(&o.Print, "print", false, "print the unit and stop")
+	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+}
+
+// Install shows what is to be done, asks, and does it.
+func (o Options) Install(ctx context.Context, s *term.Streams, role string, u Unit) error {
+	if o.Print {
+		_, err := s.Out.Write(u.Text)
+		return err
+	}
+	if err := u.Check(role); err != nil {
+		return err
+	}
+	steps, err := u.Plan()
+	if err != nil {
+		return err
+	}
+	for _, step := range steps {
+		s.Printf("  + %s", step.What)
+	}
+	if o.DryRun {
+		return nil
+	}
+	if !o.Yes {
+		ok, err := s.Confirm(ctx, term.Question{Text: "Do this?", Flag: "--yes"})
+		if err != nil || !ok {
+			return err
+		}
+	}
+	if err := Do(ctx, steps, func(what string) { s.Notef("%s", what) }); err != nil {
+		return err
+	}
+	s.Notef("The %s runs, now and after every boot. Its log: journalctl -u %s", role, u.Name)
+	return nil
+}

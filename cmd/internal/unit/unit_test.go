@@ -1,0 +1,95 @@
+package unit_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/unit"
+)
+
+func machine(t *testing.T, calls *[]string) unit.Unit {
+	t.Helper()
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, "/run/systemd/system"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return unit.Unit{
+		Name: "x.service", Text: []byte("[Unit]\n"), Root: root,
+		Systemctl: func(_ context.Context, args ...string) error {
+			*calls = append(*calls, strings.Join(args, " "))
+			return nil
+		},
+	}
+}
+
+func TestInstallingTwiceChangesNothingTheSecondTime(t *testing.T) {
+	t.Parallel()
+	var calls []string
+	u := machine(t, &calls)
+	s, out, _ := term.Test("", false)
+	o := unit.Options{Yes: true}
+	if err := o.Install(t.Context(), s, "master", u); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(calls, []string{"daemon-reload", "enable x.service", "restart x.service"}); d != "" {
+		t.Errorf("the first time: got -, want +:\n%s", d)
+	}
+	info, err := os.Stat(filepath.Join(u.Root, unit.Binary))
+	if err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("the program: got %v, %v; want mode 755", info, err)
+	}
+	calls = nil
+	out.Reset()
+	if err := o.Install(t.Context(), s, "master", u); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(calls, []string{"enable --now x.service"}); d != "" {
+		t.Errorf("the second time: got -, want +:\n%s", d)
+	}
+	if got, want := out.String(), "  + enable and start x.service\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestADryRunDoesNothing(t *testing.T) {
+	t.Parallel()
+	var calls []string
+	u := machine(t, &calls)
+	s, out, _ := term.Test("", false)
+	if err := (unit.Options{DryRun: true}).Install(t.Context(), s, "master", u); err != nil {
+		t.Fatal(err)
+	}
+	if len(calls) > 0 || !strings.Contains(out.String(), "write /etc/systemd/system/x.service") {
+		t.Errorf("got calls %v, output %q; want the plan only", calls, out)
+	}
+	if _, err := os.Stat(filepath.Join(u.Root, "/etc")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v, want that nothing was written", err)
+	}
+}
+
+func TestAMachineWithoutSystemdIsRefused(t *testing.T) {
+	t.Parallel()
+	u := unit.Unit{Name: "x.service", Root: t.TempDir()}
+	s, _, _ := term.Test("", false)
+	err := (unit.Options{Yes: true}).Install(t.Context(), s, "agent", u)
+	if e, ok := errors.AsType[*unit.NoSystemdError](err); !ok || !strings.Contains(e.Hint(), "det-deploy agent run") {
+		t.Errorf("got %v, want a refusal that says how to run it", err)
+	}
+}
+
+func TestWithoutATerminalYesIsAskedFor(t *testing.T) {
+	t.Parallel()
+	var calls []string
+	s, _, _ := term.Test("", false)
+	err := (unit.Options{}).Install(t.Context(), s, "agent", machine(t, &calls))
+	if err == nil || !strings.Contains(err.Error(), "pass --yes") || len(calls) > 0 {
+		t.Errorf("got %v, calls %v; want the flag named and nothing done", err, calls)
+	}
+}

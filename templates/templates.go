@@ -1,0 +1,26 @@
+// Package templates is every file that det-deploy writes onto machines, each as
+// typed data and its Render, so that what stands on a machine can be read here.
+package templates
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"text/template"
+)
+
+//go:embed *.tmpl
+var files embed.FS
+
+// render fills one template in. What the data lacks is an error.
+func render(name string, data any) ([]byte, error) {
+	t, err := template.New(name).Option("missingkey=error").ParseFS(files, name)
+	if err != nil {
+		return nil, fmt.Errorf("read template %s: %w", name, err)
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, data); err != nil {
+		return nil, fmt.Errorf("render %s: %w", name, err)
+	}
+	return out.Bytes(), nil
+}

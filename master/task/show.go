@@ -44,7 +44,7 @@ func shownConfig(task lifecycle.Task) (*structpb.Struct, error) {
 func (t *Tasks) showCommand(s snapshot) *apiv1.Command {
 	task, a := s.task, s.current()
 	c := &apiv1.Command{
-		Id: string(task.ID), Description: task.Name, State: a.State.API(), StartTime: timestamppb.New(task.Submitted),
+		Id: string(task.ID), Description: task.Name, State: a.State.API(), StartTime: stamp(task.Submitted),
 		DisplayName: task.Username, UserId: task.UserID, Username: task.Username, ResourcePool: task.Pool,
 		JobId: string(task.Job()), WorkspaceId: task.Workspace,
 	}
@@ -88,10 +88,10 @@ func showTask(s snapshot) *apiv1.Task {
 	}
 	out := &apiv1.Task{
 		TaskId: string(s.task.ID), TaskType: apiv1.TaskType(apiv1.TaskType_value["TASK_TYPE_"+string(s.task.Kind)]),
-		StartTime: timestamppb.New(s.task.Submitted), Config: &config,
+		StartTime: stamp(s.task.Submitted), Config: &config,
 	}
 	if s.over() {
-		out.EndTime = timestamppb.New(s.task.Ended)
+		out.EndTime = stamp(s.task.Ended)
 	}
 	// The newest first: clients look at the first one.
 	for i := len(s.allocations) - 1; i >= 0; i-- {
@@ -109,10 +109,10 @@ func showAllocation(task lifecycle.Task, a lifecycle.Allocation) *apiv1.Allocati
 		out.State = apiv1.Task_STATE_WAITING
 	}
 	if !a.Assigned.IsZero() {
-		out.StartTime = timestamppb.New(a.Assigned)
+		out.StartTime = stamp(a.Assigned)
 	}
 	if a.End != nil {
-		out.EndTime = timestamppb.New(a.End.At)
+		out.EndTime = stamp(a.End.At)
 		out.ExitReason, out.StatusCode = &a.End.Status, a.End.Code
 	}
 	return out
@@ -132,7 +132,7 @@ func (t *Tasks) Summaries() map[string]*apiv1.AllocationSummary {
 func (t *Tasks) summary(s snapshot) *apiv1.AllocationSummary {
 	a := s.current()
 	out := &apiv1.AllocationSummary{
-		TaskId: string(s.task.ID), AllocationId: string(a.ID), Name: s.task.Name, RegisteredTime: timestamppb.New(a.Created),
+		TaskId: string(s.task.ID), AllocationId: string(a.ID), Name: s.task.Name, RegisteredTime: stamp(a.Created),
 		ResourcePool: s.task.Pool, SlotsNeeded: int32(s.task.Slots), SchedulerType: "priority", ProxyPorts: proxyPorts(s.task),
 	}
 	if priority := int32(t.priority(s)); priority != 0 {
@@ -203,3 +203,6 @@ func failureType(k lifecycle.ExitKind) apiv1.ResourcesFailure_FailureType {
 		return apiv1.ResourcesFailure_FAILURE_TYPE_RESOURCES_MISSING
 	}
 }
+
+// stamp is a time as clients read it: RFC 3339 with at most six decimals.
+func stamp(t time.Time) *timestamppb.Timestamp { return timestamppb.New(t.Truncate(time.Microsecond)) }

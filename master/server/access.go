@@ -22,18 +22,24 @@ func (s *Server) allow(c *call, need access) error {
 	if text != "" && need != allocation {
 		return s.allowUser(c, text, need, fromCookie)
 	}
-	text, found := bearer(c.Header.Get(taskHeader))
-	if !found || (need != allocation && need != either) {
+	task, found := bearer(c.Header.Get(taskHeader))
+	switch {
+	case !found && text != "":
+		return status.New(status.PermissionDenied, "only the allocation itself may do this, with its own token")
+	case !found:
 		return status.New(status.Unauthenticated, "a token is needed; log in first")
 	}
-	u, id, err := s.cfg.Accounts.AllocationOf(text)
+	u, id, err := s.cfg.Accounts.AllocationOf(task)
 	if err != nil {
 		return err
+	}
+	if need != allocation && need != either {
+		return status.New(status.PermissionDenied, "a task's own token is not enough here; use the one in DET_USER_TOKEN")
 	}
 	if need == allocation && c.PathValue("allocation") != id {
 		return status.New(status.PermissionDenied, "this token is for another allocation")
 	}
-	c.user, c.allocation, c.token = u, id, text
+	c.user, c.allocation, c.token = u, id, task
 	return nil
 }
 

@@ -26,6 +26,11 @@ type Accounts interface {
 	UserNamed(username string) (*apiv1.User, error)
 	CreateUser(ctx context.Context, by *apiv1.User, r *apiv1.PostUserRequest) (*apiv1.User, error)
 	PatchUser(ctx context.Context, by *apiv1.User, id int32, p *apiv1.PatchUser) (*apiv1.User, error)
+
+	// Revoke withdraws an agent's credential. One that has none is not an error.
+	Revoke(ctx context.Context, agent string) error
+	// RotateKeys makes a new key for join tokens and credentials, beside the last.
+	RotateKeys(ctx context.Context) error
 }
 
 // Tasks is what users run. Ids are as the client gave them. Who may change what is

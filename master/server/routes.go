@@ -52,6 +52,8 @@ func accountRoutes() []route {
 		post("users", admin, unary((*Server).createUser)),
 		get("users/{user}", user, plain((*Server).userByID)),
 		get("users/{username}/by-username", user, plain((*Server).userByName)),
+		post("agents/{agent}/revoke", admin, plain((*Server).revoke)),
+		post("master/rotate-keys", admin, plain((*Server).rotateKeys)),
 		{method: http.MethodPatch, path: "users/{user}", access: user, endpoint: unary((*Server).patchUser)},
 	}
 }

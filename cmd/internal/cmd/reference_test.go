@@ -1,0 +1,153 @@
+package cmd_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd"
+	"github.com/det-deploy/det-deploy/cmd/internal/exit"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+)
+
+var update = flag.Bool("update", false, "rewrite the reference pages")
+
+// reference is where the generated pages stand.
+const reference = "../../../docs/reference"
+
+func TestCommandReferenceIsFresh(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("# Commands\n\nGenerated from the commands themselves; `make golden` writes it anew.\n")
+	for _, c := range tree(t) {
+		page(&b, c)
+	}
+	fresh(t, "commands.md", b.String())
+}
+
+// page is what `--help` says of one command.
+func page(b *strings.Builder, c *cobra.Command) {
+	fmt.Fprintf(b, "\n## %s\n\n", c.CommandPath())
+	text := c.Long
+	if text == "" {
+		text = c.Short + "."
+	}
+	b.WriteString(text + "\n")
+	if !c.HasSubCommands() {
+		fmt.Fprintf(b, "\n```\n%s\n```\n", c.UseLine())
+	}
+	fmt.Fprintf(b, "\n```sh\n%s\n```\n", dedent(c.Example))
+	if c.HasSubCommands() {
+		b.WriteString("\n")
+		for _, sub := range c.Commands() {
+			if sub.Name() != "help" {
+				fmt.Fprintf(b, "- `%s`: %s\n", sub.CommandPath(), sub.Short)
+			}
+		}
+		return
+	}
+	rows := 0
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Name == "help" {
+			return
+		}
+		if rows++; rows == 1 {
+			b.WriteString("\n| flag | |\n|---|---|\n")
+		}
+		b.WriteString(flagRow(f))
+	})
+}
+
+func flagRow(f *pflag.Flag) string {
+	name, text := pflag.UnquoteUsage(f)
+	spelled := "`--" + f.Name + "`"
+	if f.Shorthand != "" {
+		spelled = "`-" + f.Shorthand + "`, " + spelled
+	}
+	if name != "" {
+		spelled += " " + strings.ReplaceAll(name, "|", `\|`)
+	}
+	switch f.DefValue {
+	case "", "false", "0", "[]", "0s":
+	default:
+		text += " (default `" + f.DefValue + "`)"
+	}
+	return fmt.Sprintf("| %s | %s |\n", spelled, strings.ReplaceAll(text, "|", `\|`))
+}
+
+func dedent(example string) string {
+	lines := strings.Split(example, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimPrefix(lines[i], "  ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestExitCodeReferenceIsFresh(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("# Exit codes\n\nGenerated from `cmd/internal/exit`; `make golden` writes it anew.\n\n| code | `kind` in JSON | meaning |\n|--:|---|---|\n")
+	codes := exit.Rules()
+	for code := exit.Done; code <= exit.NotTheTask; code++ {
+		for _, r := range codes {
+			if r.Code == code {
+				fmt.Fprintf(&b, "| %d | `%s` | %s |\n", r.Code, r.Name, r.Means)
+			}
+		}
+	}
+	b.WriteString(`
+` + "`det-deploy task run`" + ` ends with the code of the task's program. When there is none, because
+det-deploy or the cluster went wrong, it ends with 125; after Ctrl-C with 3.
+
+An error is printed once, on stderr: what happened, to what, and on a second line what to try. With
+` + "`--output json`" + ` it is one object on one line:
+
+` + "```json" + `
+{"schema":"det-deploy.error/v1","error":"…","hint":"…","kind":"usage","exit_code":2}
+` + "```" + `
+`)
+	fresh(t, "exit-codes.md", b.String())
+}
+
+// TestHelpOfTheProgram holds the page that everybody sees first.
+func TestHelpOfTheProgram(t *testing.T) {
+	t.Parallel()
+	s, out, _ := term.Test("", false)
+	root := cmd.New(s)
+	root.SetArgs([]string{})
+	if err := root.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	compare(t, filepath.Join("testdata", "help.golden"), out.String())
+}
+
+func fresh(t *testing.T, name, got string) {
+	t.Helper()
+	compare(t, filepath.Join(reference, name), got)
+}
+
+func compare(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("read the page (go test -update writes it): %v", err)
+	}
+	if d := cmp.Diff(got, string(want)); d != "" {
+		t.Errorf("%s is stale: got -, want + (make golden writes it anew):\n%s", path, d)
+	}
+}

@@ -28,6 +28,9 @@ type Config struct {
 	// Version is this program's.
 	Version string
 	Log     *slog.Logger
+	// DockerHost is the engine's address; empty takes DOCKER_HOST, or the
+	// usual socket.
+	DockerHost string
 	// Overlay reads a configuration that the master sends to agents which it
 	// launched, over the agent's own. Nil refuses such a master.
 	Overlay func(document []byte) (config.Agent, error)
@@ -37,7 +40,7 @@ type Config struct {
 type Agent struct {
 	cfg      Config
 	disk     disk.Disk
-	runtime  container.Runtime
+	runtime  closingRuntime
 	devices  []*apiv1.Device
 	hostname string
 	client   *http.Client

@@ -18,6 +18,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/test/dockertest"
 )
 
 func TestMain(m *testing.M) {
@@ -404,4 +405,44 @@ func TestWhatIsNotBuiltIsRefused(t *testing.T) {
 	if err := run(t, s).wait(); err == nil || !strings.Contains(err.Error(), "api_enabled") {
 		t.Errorf("got %v", err)
 	}
+}
+
+func TestDocker(t *testing.T) {
+	t.Parallel()
+	d := dockertest.Start(t)
+	p := newPeer(t)
+	s := settings(t, p)
+	s.ContainerRuntime = config.RuntimeDocker
+	c := Config{Settings: s, Version: "test", Log: slog.New(slog.DiscardHandler), DockerHost: d.Host}
+	first := runConfig(t, c)
+	docker := func(o *agentv1.Start) {
+		o.Spec.Image, o.Spec.NetworkMode = dockertest.Image, "host"
+		o.Spec.Files = []*apiv1.File{{Path: "/run/determined/workdir/f", Type: '0', Content: []byte("file"), Mode: 0o644}}
+	}
+	// A container that goes on while its agent is restarted.
+	p.start("long", `cat f; echo; echo "$DET_MASTER_HOST"; while [ ! -e go ]; do sleep 0.05; done; echo done; exit 7`, docker)
+	long := p.containers["long"]
+	p.await("it speaks", func() bool { return len(long.lines) == 2 })
+	first.halt()
+	run := runConfig(t, c)
+	p.await("the second agent is there", func() bool { return len(p.hellos) == 2 && p.conn != nil })
+	p.signal("long", agentv1.Signal_KIND_KILL, 0)
+	p.awaitEnd("long")
+	if got := long.texts(); !slices.Equal(got, []string{"file", "127.0.0.1"}) || long.exit.GetCode() != 137 {
+		t.Errorf("got %q, %v", got, long.exit)
+	}
+	p.start("missing", "exit 0", docker, func(o *agentv1.Start) { o.Spec.Image = "127.0.0.1:1/no:image" })
+	if m := p.awaitEnd("missing"); m.exit.GetKind() != agentv1.Exit_KIND_NOT_STARTED || !strings.Contains(m.exit.GetMessage(), "pull image") {
+		t.Errorf("got %v", m.exit)
+	}
+	// Somebody removed it by hand.
+	p.start("gone", "echo here; sleep 600", docker)
+	gone := p.containers["gone"]
+	p.await("it speaks", func() bool { return len(gone.lines) == 1 })
+	d.Remove(t, "det-deploy-gone")
+	if p.awaitEnd("gone"); gone.exit.GetKind() == agentv1.Exit_KIND_NOT_STARTED {
+		t.Errorf("got %v", gone.exit)
+	}
+	awaitEmpty(t, s.DataDir)
+	run.halt()
 }

@@ -19,7 +19,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/agent/config"
-	"github.com/det-deploy/det-deploy/agent/container/process"
 	"github.com/det-deploy/det-deploy/agent/detect"
 	"github.com/det-deploy/det-deploy/agent/disk"
 	"github.com/det-deploy/det-deploy/agent/link"
@@ -67,6 +66,7 @@ func runOnce(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	defer func() { _ = a.runtime.Close() }()
 	tlsConfig, err := tlsOf(cfg.Settings)
 	if err != nil {
 		return err
@@ -132,8 +132,8 @@ func build(ctx context.Context, cfg Config) (*Agent, error) {
 	if a.runtime, err = chooseRuntime(ctx, cfg, id); err != nil {
 		return nil, err
 	}
-	_, plain := a.runtime.(*process.Runtime)
-	a.host.docker = !plain
+	_, isPlain := a.runtime.(plain)
+	a.host.docker = !isPlain
 	cfg.Log.Info("agent is ready", "agent_id", id, "slots", len(found.Devices), "docker", a.host.docker)
 	return a, nil
 }

@@ -2,23 +2,53 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"net"
 	"path/filepath"
 
 	"github.com/det-deploy/det-deploy/agent/config"
 	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/agent/container/docker"
 	"github.com/det-deploy/det-deploy/agent/container/process"
 )
 
+// closingRuntime is a runtime that holds a connection.
+type closingRuntime interface {
+	container.Runtime
+	Close() error
+}
+
 // chooseRuntime makes what container_runtime asks for.
-func chooseRuntime(ctx context.Context, cfg Config, _ string) (r container.Runtime, err error) {
-	if cfg.Settings.ContainerRuntime == config.RuntimeDocker {
-		return nil, errors.New("container_runtime docker is not built yet; use process")
+func chooseRuntime(ctx context.Context, cfg Config, agentID string) (closingRuntime, error) {
+	wanted := cfg.Settings.ContainerRuntime
+	if wanted == config.RuntimeProcess {
+		return plainProcesses(ctx, cfg)
 	}
-	return process.New(process.Options{
+	d, err := docker.New(ctx, docker.Options{Host: cfg.DockerHost, Agent: agentID, HostIP: hostIP(ctx, cfg.Settings)})
+	switch {
+	case err == nil:
+		if !d.HasInit() {
+			cfg.Log.Warn("the docker engine has no init program; tasks must reap their own children")
+		}
+		return d, nil
+	case wanted == config.RuntimeDocker:
+		return nil, err
+	default:
+		cfg.Log.Info("no docker engine answers; tasks run as plain processes", "err", err)
+		return plainProcesses(ctx, cfg)
+	}
+}
+
+// plain is a runtime without a connection.
+type plain struct{ *process.Runtime }
+
+// Close has nothing to do.
+func (plain) Close() error { return nil }
+
+func plainProcesses(ctx context.Context, cfg Config) (closingRuntime, error) {
+	r, err := process.New(process.Options{
 		Dir: filepath.Join(cfg.Settings.DataDir, "processes"), HostIP: hostIP(ctx, cfg.Settings),
 	})
+	return plain{r}, err
 }
 
 // hostIP is this machine's address on the way to the master. Nothing is sent.

@@ -1,0 +1,210 @@
+package docker
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/moby/moby/client"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/agent/container/containertest"
+	"github.com/det-deploy/det-deploy/test/dockertest"
+)
+
+func script(id, text string) container.Spec {
+	return container.Spec{
+		ID: id, Agent: "me", Cluster: containertest.Cluster, Allocation: "a.1", Type: "COMMAND",
+		Image: dockertest.Image, Command: []string{"sh", "-c", text}, NetworkMode: "none",
+		Env: []string{"DET_CONTAINER_ID=" + id},
+	}
+}
+
+func TestDocker(t *testing.T) {
+	t.Parallel()
+	d := dockertest.Start(t)
+	connect := func(t *testing.T, agent string) *Runtime {
+		t.Helper()
+		r, err := New(t.Context(), Options{Host: d.Host, Agent: agent, HostIP: "192.0.2.7"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Close() })
+		return r
+	}
+	t.Run("contract", func(t *testing.T) {
+		t.Parallel()
+		containertest.Suite{
+			// Each rule is an agent of its own on the one engine.
+			New: func(t *testing.T) container.Runtime { return &scoped{connect(t, t.Name()), t.Name()} },
+			Again: func(t *testing.T, r container.Runtime) container.Runtime {
+				old := r.(*scoped)
+				return &scoped{connect(t, old.agent), old.agent}
+			},
+			Spec: script,
+		}.Run(t)
+	})
+	t.Run("what a spec asks for is there", func(t *testing.T) {
+		t.Parallel()
+		hasWhatItAsksFor(t, connect(t, "asks"))
+	})
+	t.Run("an image that is nowhere is a reason", func(t *testing.T) {
+		t.Parallel()
+		r := connect(t, "nowhere")
+		spec := script("nowhere", "exit 0")
+		spec.Image = "127.0.0.1:1/no/such:image"
+		spec.Auth = container.Auth{Username: "me", Password: "hunter2"}
+		var notes []string
+		err := r.Prepare(t.Context(), spec, func(s string) { notes = append(notes, s) })
+		if err == nil || !strings.Contains(err.Error(), "pull image 127.0.0.1:1/no/such:image") {
+			t.Errorf("got %v", err)
+		}
+		if !slices.Equal(notes, []string{"pulling image 127.0.0.1:1/no/such:image"}) {
+			t.Errorf("got notes %q", notes)
+		}
+	})
+	t.Run("a refused mount is a reason", func(t *testing.T) {
+		t.Parallel()
+		r := connect(t, "mount")
+		spec := script("badmount", "exit 0")
+		spec.Mounts = []container.Mount{{HostPath: "/no/such/directory", ContainerPath: "/x"}}
+		if err := r.Start(t.Context(), spec); err == nil || !strings.Contains(err.Error(), "/no/such/directory") {
+			t.Errorf("got %v", err)
+		}
+		if err := r.Remove(t.Context(), spec.ID); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("labels and addresses are as people and masters expect", func(t *testing.T) {
+		t.Parallel()
+		r := connect(t, "labels")
+		spec := script("labelled", "sleep 600")
+		spec.Agent, spec.Description, spec.SlotIDs = "labels", "mine", []int32{0, 2}
+		spec.NetworkMode, spec.Ports = "host", []int{8888}
+		if err := r.Start(t.Context(), spec); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = r.Remove(t.Context(), spec.ID) })
+		c, err := d.API.ContainerInspect(t.Context(), "det-deploy-labelled", client.ContainerInspectOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, want := range map[string]string{
+			labelID: "labelled", labelAgent: "labels", labelCluster: containertest.Cluster, labelType: "COMMAND",
+			labelAllocation: "a.1", labelDescription: "mine", labelDevices: "0,2",
+		} {
+			if got := c.Container.Config.Labels[key]; got != want {
+				t.Errorf("%s: got %q, want %q", key, got, want)
+			}
+		}
+		s, err := r.Inspect(t.Context(), spec.ID)
+		want := []container.Address{{ContainerIP: "192.0.2.7", ContainerPort: 8888, HostIP: "192.0.2.7", HostPort: 8888}}
+		if err != nil || !slices.Equal(s.Addresses, want) {
+			t.Errorf("got %v, %v, want %v", s.Addresses, err, want)
+		}
+		if err := r.Remove(t.Context(), spec.ID); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// scoped gives the containers of one rule names of their own: the rules run
+// side by side on one engine.
+type scoped struct {
+	*Runtime
+	agent string
+}
+
+// Start makes the container the rule's agent's.
+func (s *scoped) Start(ctx context.Context, spec container.Spec) error {
+	spec.Agent = s.agent
+	return s.Runtime.Start(ctx, spec)
+}
+
+func hasWhatItAsksFor(t *testing.T, r *Runtime) {
+	spec := script("asks", `id -u; id -g; stat -c %a /run/determined/work/f; stat -c %u /run/determined/work
+busybox df -k /dev/shm | busybox awk 'NR==2{print $2}'
+busybox awk '/^CapBnd/{print $2}' /proc/self/status
+stat -c %F /dev/mine; ls /ro; touch /ro/x 2>/dev/null || echo read-only`)
+	spec.User = &container.User{UID: 1234, GID: 4321}
+	spec.WorkDir, spec.ShmSize = "/run/determined/work", 8<<20
+	spec.DropCaps, spec.AddCaps = []string{"ALL"}, []string{"SYS_PTRACE"}
+	spec.Devices = []container.Device{{HostPath: "/dev/null", ContainerPath: "/dev/mine", Mode: "rw"}}
+	spec.Files = []container.File{{Path: "/run/determined/work/f", Mode: 0o640, UID: 1234, GID: 4321}}
+	spec.Mounts = []container.Mount{{HostPath: t.TempDir(), ContainerPath: "/ro", ReadOnly: true, Propagation: "rprivate"}}
+	if err := r.Prepare(t.Context(), spec, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Start(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Remove(context.WithoutCancel(t.Context()), spec.ID) })
+	var got []string
+	err := r.Logs(t.Context(), spec.ID, container.Position{}, func(lines []container.Line) error {
+		for _, l := range lines {
+			got = append(got, string(l.Text))
+		}
+		return nil
+	})
+	want := []string{"1234", "4321", "640", "1234", "8192", "0000000000080000", "character special file", "read-only"}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, %v, want %q", got, err, want)
+	}
+}
+
+// frame is one piece of output as the engine sends it.
+func frame(stream byte, text string) []byte {
+	text = "2026-11-21T05:00:00.123456789Z " + text
+	b := binary.BigEndian.AppendUint32([]byte{stream, 0, 0, 0}, uint32(len(text)))
+	return append(b, text...)
+}
+
+func demuxed(data []byte, from uint64) ([]string, error) {
+	var got []string
+	d := demux{from: from, emit: func(lines []container.Line) error {
+		for _, l := range lines {
+			got = append(got, fmt.Sprintf("%d %s %s", l.Next.Lines, l.Stream, l.Text))
+		}
+		return nil
+	}}
+	if err := d.copy(bufio.NewReader(bytes.NewReader(data))); err != nil {
+		return got, err
+	}
+	return got, d.finish()
+}
+
+func TestFramesAreTakenApart(t *testing.T) {
+	t.Parallel()
+	data := slices.Concat(frame(1, "a\n"), frame(1, "long "), frame(2, "err\n"), frame(1, "line\n"), frame(2, "rest"))
+	want := []string{"1 stdout a", "2 stderr err", "3 stdout long line", "4 stderr rest"}
+	for from := range want {
+		got, err := demuxed(data, uint64(from))
+		if err != nil || !slices.Equal(got, want[from:]) {
+			t.Errorf("from %d: got %q, %v, want %q", from, got, err, want[from:])
+		}
+	}
+	for name, broken := range map[string][]byte{
+		"a frame cut short": data[:12], "an unknown stream": frame(3, "x"), "no time": {1, 0, 0, 0, 0, 0, 0, 1, 'x'},
+	} {
+		if _, err := demuxed(broken, 0); err == nil || errors.Is(err, container.ErrGone) {
+			t.Errorf("%s: got %v, want an error", name, err)
+		}
+	}
+}
+
+func TestProgressIsWorthALine(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[[2]string]string{
+		{"abc", "Downloading"}: "", {"abc", "Pull complete"}: "abc: Pull complete", {"", "Status: done"}: "Status: done", {"", ""}: "",
+	} {
+		if got := progress(in[0], in[1]); got != want {
+			t.Errorf("%q: got %q, want %q", in, got, want)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/moby/moby/api/pkg/authconfig"
+	"github.com/moby/moby/api/types/registry"
+	"github.com/moby/moby/client"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+)
+
+// Prepare pulls the image if it is not there, or always when asked to.
+func (r *Runtime) Prepare(ctx context.Context, spec container.Spec, note container.Note) error {
+	if err := spec.Validate(); err != nil {
+		return err
+	}
+	if spec.Image == "" {
+		return fmt.Errorf("the task names no image")
+	}
+	if !spec.ForcePull {
+		_, err := r.api.ImageInspect(ctx, spec.Image)
+		if err == nil {
+			return nil
+		}
+		if !cerrdefs.IsNotFound(err) {
+			return fmt.Errorf("look for image %s: %w", spec.Image, err)
+		}
+	}
+	if err := r.pull(ctx, spec, note); err != nil {
+		return fmt.Errorf("pull image %s: %w", spec.Image, err)
+	}
+	return nil
+}
+
+func (r *Runtime) pull(ctx context.Context, spec container.Spec, note container.Note) error {
+	note("pulling image " + spec.Image)
+	options := client.ImagePullOptions{}
+	if spec.Auth != (container.Auth{}) {
+		a := spec.Auth
+		auth, err := authconfig.Encode(registry.AuthConfig{
+			Username: a.Username, Password: a.Password, Auth: a.Auth, ServerAddress: a.ServerAddress,
+			IdentityToken: a.IdentityToken, RegistryToken: a.RegistryToken,
+		})
+		if err != nil {
+			return err
+		}
+		options.RegistryAuth = auth
+	}
+	pull, err := r.api.ImagePull(ctx, spec.Image, options)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = pull.Close() }()
+	for m, err := range pull.JSONMessages(ctx) {
+		if err != nil {
+			return err
+		}
+		if m.Error != nil {
+			return m.Error
+		}
+		if line := progress(m.ID, m.Status); line != "" {
+			note(line)
+		}
+	}
+	return nil
+}
+
+// progress keeps what is worth a line: not the hundred steps of each layer.
+func progress(id, status string) string {
+	switch status {
+	case "", "Waiting", "Downloading", "Extracting", "Verifying Checksum", "Pulling fs layer", "Download complete":
+		return ""
+	}
+	if id == "" {
+		return status
+	}
+	return strings.Join([]string{id, status}, ": ")
+}

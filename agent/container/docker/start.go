@@ -1,0 +1,147 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	cerrdefs "github.com/containerd/errdefs"
+	engine "github.com/moby/moby/api/types/container"
+	"github.com/moby/moby/api/types/mount"
+	"github.com/moby/moby/api/types/network"
+	"github.com/moby/moby/client"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+)
+
+// Start creates the container, copies its files into it, and starts it.
+func (r *Runtime) Start(ctx context.Context, spec container.Spec) error {
+	options, err := r.createOptions(spec)
+	if err != nil {
+		return err
+	}
+	// What an interrupted start left may lack files.
+	if err := r.Remove(ctx, spec.ID); err != nil {
+		return err
+	}
+	if _, err := r.api.ContainerCreate(ctx, options); err != nil {
+		if cerrdefs.IsNotFound(err) {
+			return fmt.Errorf("create the container: image %s is not there: %w", spec.Image, err)
+		}
+		return fmt.Errorf("create the container: %w", err)
+	}
+	if err := r.copyFiles(ctx, spec); err != nil {
+		return fmt.Errorf("copy files into the container: %w", err)
+	}
+	if _, err := r.api.ContainerStart(ctx, name(spec.ID), client.ContainerStartOptions{}); err != nil {
+		return fmt.Errorf("start the container: %w", err)
+	}
+	return nil
+}
+
+func (r *Runtime) createOptions(s container.Spec) (client.ContainerCreateOptions, error) {
+	exposed, published, err := portsOf(s)
+	if err != nil {
+		return client.ContainerCreateOptions{}, err
+	}
+	config := &engine.Config{
+		Image: s.Image, Env: s.Env, WorkingDir: s.WorkDir, Labels: labelsOf(s), ExposedPorts: exposed,
+	}
+	if len(s.Command) > 0 {
+		// The whole command line is the task's; the image's entrypoint has no
+		// part in it.
+		config.Entrypoint, config.Cmd = s.Command[:1], s.Command[1:]
+	}
+	if s.User != nil {
+		config.User = fmt.Sprintf("%d:%d", s.User.UID, s.User.GID)
+	}
+	host := &engine.HostConfig{
+		NetworkMode: engine.NetworkMode(s.NetworkMode), PortBindings: published,
+		ShmSize: s.ShmSize, CapAdd: s.AddCaps, CapDrop: s.DropCaps, Mounts: mountsOf(s.Mounts),
+		// Local files that are never rotated away before they are read: a size
+		// of our own, because one from the engine's configuration would hold
+		// otherwise, and there is no word for none.
+		LogConfig: engine.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "1000t"}},
+		Init:      &r.init,
+	}
+	if s.HostGateway != "" && ownNetwork(host.NetworkMode) {
+		host.ExtraHosts = []string{s.HostGateway + ":host-gateway"}
+	}
+	giveDevices(&host.Resources, s)
+	return client.ContainerCreateOptions{Config: config, HostConfig: host, Name: name(s.ID)}, nil
+}
+
+func ownNetwork(m engine.NetworkMode) bool {
+	return !m.IsHost() && !m.IsNone() && !m.IsContainer()
+}
+
+func labelsOf(s container.Spec) map[string]string {
+	ids := make([]string, len(s.SlotIDs))
+	for i, id := range s.SlotIDs {
+		ids[i] = strconv.Itoa(int(id))
+	}
+	return map[string]string{
+		labelType: s.Type, labelID: s.ID, labelAgent: s.Agent, labelCluster: s.Cluster,
+		labelAllocation: s.Allocation, labelDescription: s.Description, labelDevices: strings.Join(ids, ","),
+	}
+}
+
+func portsOf(s container.Spec) (network.PortSet, network.PortMap, error) {
+	exposed, published := network.PortSet{}, network.PortMap{}
+	for _, n := range s.Ports {
+		p, ok := network.PortFrom(uint16(n), network.TCP)
+		if !ok || n < 1 || n > 65535 {
+			return nil, nil, fmt.Errorf("port %d: must be between 1 and 65535", n)
+		}
+		exposed[p] = struct{}{}
+		if ownNetwork(engine.NetworkMode(s.NetworkMode)) {
+			published[p] = []network.PortBinding{{}} // any free port of the host
+		}
+	}
+	return exposed, published, nil
+}
+
+func mountsOf(mounts []container.Mount) []mount.Mount {
+	out := make([]mount.Mount, len(mounts))
+	for i, m := range mounts {
+		out[i] = mount.Mount{Type: mount.TypeBind, Source: m.HostPath, Target: m.ContainerPath, ReadOnly: m.ReadOnly}
+		if m.Propagation != "" {
+			out[i].BindOptions = &mount.BindOptions{Propagation: mount.Propagation(m.Propagation)}
+		}
+	}
+	return out
+}
+
+// giveDevices passes host devices and GPUs through. NVIDIA's come by the
+// engine's device driver; AMD's are plain devices that every GPU shares, and
+// the environment says which are the task's.
+func giveDevices(res *engine.Resources, s container.Spec) {
+	for _, d := range s.Devices {
+		give(res, d)
+	}
+	if len(s.GPUs) == 0 {
+		return
+	}
+	switch s.GPUVendor {
+	case container.NVIDIA:
+		res.DeviceRequests = []engine.DeviceRequest{{
+			Driver: "nvidia", DeviceIDs: s.GPUs,
+			Capabilities: [][]string{{"gpu", "compute", "utility", "graphics", "video"}},
+		}}
+	case container.AMD:
+		give(res, container.Device{HostPath: "/dev/kfd"})
+		give(res, container.Device{HostPath: "/dev/dri"})
+	}
+}
+
+func give(res *engine.Resources, d container.Device) {
+	m := engine.DeviceMapping{PathOnHost: d.HostPath, PathInContainer: d.ContainerPath, CgroupPermissions: d.Mode}
+	if m.PathInContainer == "" {
+		m.PathInContainer = d.HostPath
+	}
+	if m.CgroupPermissions == "" {
+		m.CgroupPermissions = "rwm"
+	}
+	res.Devices = append(res.Devices, m)
+}

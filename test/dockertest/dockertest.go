@@ -1,0 +1,195 @@
+// Package dockertest gives a test a Docker Engine of its own, with an image
+// made from scratch. Nothing is pulled, and no engine of the machine is
+// touched.
+package dockertest
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/client"
+)
+
+// Image is the name of the image: a static busybox and its usual names.
+const Image = "det-deploy-test:latest"
+
+// install says how to get what is missing.
+const install = "run: apt-get install docker.io busybox-static"
+
+// startTimeout bounds the start of an engine, which makes its own containerd.
+const startTimeout = 60 * time.Second
+
+// Daemon is a private engine. It has no bridge: containers use network mode
+// host or none.
+type Daemon struct {
+	// Host is its address.
+	Host string
+	API  *client.Client
+	dir  string
+}
+
+// Start starts an engine that ends with the test. Start it once for a test
+// binary and run subtests: it takes seconds. It is skipped with -short; where
+// Docker is missing the test is skipped, or fails under CI=true.
+func Start(t *testing.T) *Daemon {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts a Docker Engine; run without -short")
+	}
+	need(t, os.Getuid() == 0, "a private Docker Engine needs root")
+	path, err := exec.LookPath("dockerd")
+	need(t, err == nil, "dockerd is not installed; "+install)
+	busybox, err := os.ReadFile("/bin/busybox")
+	need(t, err == nil, "a static busybox is not installed; "+install)
+
+	for _, driver := range []string{"overlay2", "vfs"} {
+		d, err := start(t, path, driver)
+		if err != nil {
+			t.Logf("storage driver %s: %v", driver, err)
+			continue
+		}
+		d.load(t, busybox)
+		return d
+	}
+	need(t, false, "dockerd does not start here; its log is above")
+	return nil
+}
+
+func need(t *testing.T, ok bool, why string) {
+	t.Helper()
+	switch {
+	case ok:
+	case os.Getenv("CI") == "true":
+		t.Fatal(why)
+	default:
+		t.Skip(why)
+	}
+}
+
+func start(t *testing.T, path, driver string) (*Daemon, error) {
+	t.Helper()
+	// Not t.TempDir: a socket's path has at most 108 bytes.
+	dir, err := os.MkdirTemp("", "dockertest") //nolint:usetesting // see above
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &Daemon{Host: "unix://" + filepath.Join(dir, "d.sock"), dir: dir}
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// It ends by its signal, after the test's context.
+	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), path,
+		"--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
+		"--pidfile", filepath.Join(dir, "pid"), "-H", d.Host, "--storage-driver", driver,
+		"--bridge=none", "--iptables=false", "--ip6tables=false")
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait()
+	}()
+	stop := func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+		case <-time.After(30 * time.Second):
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+			<-ended
+		}
+		_ = log.Close()
+		_ = os.RemoveAll(dir)
+	}
+	if d.API, err = client.New(client.WithHost(d.Host)); err == nil {
+		err = d.await(t, ended)
+	}
+	if err != nil {
+		text, _ := os.ReadFile(log.Name())
+		t.Logf("%s", text[max(0, len(text)-2000):])
+		stop()
+		return nil, err
+	}
+	t.Cleanup(func() {
+		_ = d.API.Close()
+		stop()
+	})
+	return d, nil
+}
+
+// await pings until the engine answers.
+func (d *Daemon) await(t *testing.T, ended <-chan struct{}) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		_, err := d.API.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true})
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-ended:
+			return err
+		case <-tick.C:
+		}
+	}
+}
+
+// Remove removes a container behind everyone's back.
+func (d *Daemon) Remove(t *testing.T, name string) {
+	t.Helper()
+	if _, err := d.API.ContainerRemove(t.Context(), name, client.ContainerRemoveOptions{Force: true}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// load imports the image.
+func (d *Daemon) load(t *testing.T, busybox []byte) {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	put := func(h tar.Header, content []byte) {
+		h.Size = int64(len(content))
+		if err := w.WriteHeader(&h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{"bin", "etc", "run", "dev", "proc", "sys"} {
+		put(tar.Header{Name: dir + "/", Typeflag: tar.TypeDir, Mode: 0o755}, nil)
+	}
+	put(tar.Header{Name: "tmp/", Typeflag: tar.TypeDir, Mode: 0o1777}, nil)
+	put(tar.Header{Name: "bin/busybox", Typeflag: tar.TypeReg, Mode: 0o755}, busybox)
+	for _, name := range []string{"sh", "sleep", "cat", "head", "tr", "ls", "seq", "id", "stat", "df", "env", "true", "touch"} {
+		put(tar.Header{Name: "bin/" + name, Typeflag: tar.TypeSymlink, Linkname: "busybox", Mode: 0o777}, nil)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	result, err := d.API.ImageImport(t.Context(), client.ImageImportSource{Source: &b, SourceName: "-"}, Image,
+		client.ImageImportOptions{Changes: []string{"ENV PATH=/bin"}})
+	if err != nil {
+		t.Fatalf("import the test image: %v", err)
+	}
+	defer func() { _ = result.Close() }()
+	if _, err := io.Copy(io.Discard, result); err != nil {
+		t.Fatalf("import the test image: %v", err)
+	}
+}

@@ -102,7 +102,7 @@ func (e *LeftError) Error() string {
 func (e *LeftError) Hint() string { return "run the same command again; it goes on with what is left" }
 
 func toDelete(p plan.Plan) []resource.Found {
-	var out []resource.Found
+	out := []resource.Found{} // a list in JSON, and not null
 	for _, s := range p.Steps {
 		if s.Verb == plan.Delete {
 			out = append(out, s.Found)

@@ -3,6 +3,7 @@
 package config
 
 import (
+	"net"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
@@ -14,6 +15,7 @@ type Master struct {
 	ConfigFile string `yaml:"config_file" doc:"File that was read, or is to be read when set by flag or environment"`
 	Log        Log    `yaml:"log" doc:"What the master logs about itself"`
 	Port       int    `yaml:"port" doc:"Port for the API, agents and tasks; 0 means 8443 with TLS and 8080 without"`
+	BindIP     string `yaml:"bind_ip" doc:"Address of this machine to listen on; all of them when empty"`
 	Root       string `yaml:"root" doc:"Directory of a web UI's static files; none is shipped"`
 	DataDir    string `yaml:"data_dir" doc:"Directory of the embedded database, the cluster's keys and certificates"`
 	DB         DB     `yaml:"db" doc:"Where the master keeps its state"`
@@ -115,6 +117,7 @@ func (m Master) Validate(path string) document.Errors {
 	at := func(key string) string { return document.Join(path, key) }
 	e = append(e, m.Log.Validate(at("log"))...)
 	e.Check(m.Port >= 0 && m.Port <= 65535, at("port"), "must be between 0 and 65535 (is %d)", m.Port)
+	e.Check(m.BindIP == "" || net.ParseIP(m.BindIP) != nil, at("bind_ip"), "must be an IP address (is %q)", m.BindIP)
 	e.Check(m.DataDir != "", at("data_dir"), "is required")
 	e = append(e, m.DB.Validate(at("db"))...)
 	e.Check(m.TensorboardTimeout > 0, at("tensorboard_timeout"), "must be more than 0 (is %v)", m.TensorboardTimeout)

@@ -63,7 +63,7 @@ func NewLocal(ctx context.Context, s *term.Streams, cluster string, given map[st
 	if err != nil {
 		return nil, err
 	}
-	target, err := localTarget(s, spec, place)
+	target, err := localTarget(ctx, s, spec, place)
 	if err != nil {
 		return nil, err
 	}
@@ -81,15 +81,17 @@ func NewLocal(ctx context.Context, s *term.Streams, cluster string, given map[st
 	}, nil
 }
 
-func localTarget(s *term.Streams, spec local.Spec, place local.Place) (*local.Target, error) {
+func localTarget(ctx context.Context, s *term.Streams, spec local.Spec, place local.Place) (*local.Target, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	return &local.Target{
+	t := &local.Target{
 		Spec: spec, Place: place, Gate: new(resource.Gate),
 		Program: program, Docker: socket(s.Getenv("DOCKER_HOST")),
-	}, nil
+	}
+	t.TasksAt = t.TasksReach(ctx)
+	return t, nil
 }
 
 func socket(host string) string {

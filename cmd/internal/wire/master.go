@@ -45,7 +45,7 @@ func RunMaster(ctx context.Context, cfg config.Master, out io.Writer, terminal b
 	}
 	// The port before the store: a second master by mistake is refused while
 	// it has touched nothing.
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("", strconv.Itoa(cfg.ListenPort())))
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(cfg.BindIP, strconv.Itoa(cfg.ListenPort())))
 	if err != nil {
 		return fmt.Errorf("listen for clients and agents: %w", err)
 	}

@@ -22,6 +22,8 @@ type agentFiles struct {
 	base
 	place Place
 	spec  Spec
+	// tasksAt is where containers reach the master.
+	tasksAt string
 }
 
 func (a *agentFiles) Find(context.Context) (resource.Found, []resource.Drift, error) {
@@ -30,7 +32,7 @@ func (a *agentFiles) Find(context.Context) (resource.Found, []resource.Drift, er
 		return resource.Found{}, nil, nil
 	}
 	f := found(a.kind, dir, "")
-	want, err := agentYAML(a.spec, a.place, a.name)
+	want, err := agentYAML(a.spec, a.place, a.name, a.tasksAt)
 	if err != nil {
 		return resource.Found{}, nil, err
 	}
@@ -51,7 +53,7 @@ func (a *agentFiles) Find(context.Context) (resource.Found, []resource.Drift, er
 // Create asks the master's own program for a join token: the key that signs it
 // never leaves the master's directory.
 func (a *agentFiles) Create(ctx context.Context) error {
-	want, err := agentYAML(a.spec, a.place, a.name)
+	want, err := agentYAML(a.spec, a.place, a.name, a.tasksAt)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,11 @@ func (t *Target) checkPort(ctx context.Context) doctor.Result {
 		r.Found = "used by this cluster"
 		return r
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", ":"+strconv.Itoa(t.Spec.Port))
+	address := loopback
+	if t.TasksAt != "" {
+		address = ""
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(t.Spec.Port)))
 	switch {
 	case err == nil:
 		_ = l.Close() // it was only tried
@@ -101,6 +105,28 @@ func (t *Target) Runtime(ctx context.Context) string {
 		return "process"
 	}
 	return "docker"
+}
+
+// TasksReach returns where tasks reach this machine's master: nowhere special for
+// processes, Docker's bridge for containers.
+func (t *Target) TasksReach(ctx context.Context) string {
+	if t.Runtime(ctx) != "docker" {
+		return ""
+	}
+	bridge, err := net.InterfaceByName("docker0")
+	if err != nil {
+		return "host.docker.internal" // Docker Desktop, where containers live in a machine of their own
+	}
+	addrs, err := bridge.Addrs()
+	if err != nil {
+		return ""
+	}
+	for _, a := range addrs {
+		if ip, ok := a.(*net.IPNet); ok && ip.IP.To4() != nil {
+			return ip.IP.String()
+		}
+	}
+	return ""
 }
 
 func (t *Target) checkRuntime(ctx context.Context) doctor.Result {

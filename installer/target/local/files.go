@@ -138,9 +138,14 @@ func (f *file) Update(ctx context.Context, _ []resource.Drift) error {
 	return refuse("restrict", f.path, os.Chmod(f.path, 0o600))
 }
 
-// found describes what lies at path; its last two parts are its name.
+// found describes what lies at path, which is directly below the cluster's
+// directory except for an agent's.
 func found(kind, path, retain string) resource.Found {
-	return resource.Found{Kind: kind, ID: path, Name: filepath.Base(path), Retain: retain}
+	id := filepath.Base(path)
+	if kind == kindAgentFiles {
+		id = filepath.Join("agents", id)
+	}
+	return resource.Found{Kind: kind, ID: id, Name: id, Retain: retain}
 }
 
 // digest shows whether two contents differ, and not what they are.

@@ -51,8 +51,8 @@ func (t *Target) Ready(ctx context.Context, tell func(string)) error {
 		return refuse("wait for", "the master", errors.Join(errors.New(last), ctx.Err()))
 	}
 	tell(fmt.Sprintf("%d agents to join", t.Spec.Agents))
-	session, err := t.login(ctx)
-	if errors.Is(err, errForbidden) {
+	session, err := t.Login(ctx)
+	if errors.Is(err, ErrForbidden) {
 		tell("no agents: the password of admin was changed, so they cannot be counted")
 		return nil
 	}
@@ -72,7 +72,9 @@ func (t *Target) Ready(ctx context.Context, tell func(string)) error {
 	return nil
 }
 
-func (t *Target) login(ctx context.Context) (session string, err error) {
+// Login begins a session of admin with the password that was generated, and
+// returns its token. It returns ErrForbidden when that was changed since.
+func (t *Target) Login(ctx context.Context) (session string, err error) {
 	password, err := os.ReadFile(t.Place.Password())
 	if err != nil {
 		return "", err
@@ -114,7 +116,14 @@ func (t *Target) joined(ctx context.Context, session string) (int, error) {
 	return n, nil
 }
 
-var errForbidden = errors.New("the master refuses the password of admin")
+// ErrForbidden is a password or a session that the master does not accept.
+var ErrForbidden = errors.New("the master refuses the password of admin")
+
+// Accepts reports whether a session is still good.
+func (t *Target) Accepts(ctx context.Context, session string) bool {
+	_, err := t.ask(ctx, http.MethodGet, "/api/v1/me", session, nil)
+	return err == nil
+}
 
 func (t *Target) ask(ctx context.Context, method, path, session string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
@@ -141,7 +150,7 @@ func (t *Target) ask(ctx context.Context, method, path, session string, body []b
 	case err != nil:
 		return nil, err
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
-		return nil, errForbidden
+		return nil, ErrForbidden
 	case resp.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("%s %s answers %s", method, path, resp.Status)
 	}

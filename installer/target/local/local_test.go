@@ -359,7 +359,7 @@ func TestResumesAfterFailureAtEveryChange(t *testing.T) {
 func TestChecksFindATakenPort(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", ":0")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must(t, err)
 	defer func() { _ = l.Close() }()
 	m.settings[local.PortSetting] = strconv.Itoa(l.Addr().(*net.TCPAddr).Port)

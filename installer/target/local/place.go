@@ -51,6 +51,9 @@ func (p Place) Logs() ([]string, error) {
 	return paths, nil
 }
 
+// holds is why the data outlives `down`, and where it is.
+func (p Place) holds() string { return holdsData + ", in " + p.data() }
+
 func (p Place) data() string             { return p.path("data") }
 func (p Place) masterYAML() string       { return p.path("master.yaml") }
 func (p Place) agent(name string) string { return p.path("agents", name) }

@@ -42,7 +42,6 @@ func (s *supervisor) Find(context.Context) (resource.Found, []resource.Drift, er
 		return resource.Found{}, nil, nil
 	}
 	f := found(s.kind, s.place.path("run"), "")
-	f.Name = "supervisor"
 	if _, alive := d.Holder(); !alive {
 		return f, []resource.Drift{{Path: "state", Have: "not running", Want: "running"}}, nil
 	}

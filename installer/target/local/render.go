@@ -11,12 +11,17 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
+const loopback = "127.0.0.1"
+
 // masterYAML is what the master of s reads. Secrets are references: the file has
 // none in it.
-func masterYAML(s Spec, p Place) ([]byte, error) {
+func masterYAML(s Spec, p Place, tasksAt string) ([]byte, error) {
 	m := config.DefaultMaster()
 	m.ClusterName = s.Cluster
 	m.Port = s.Port
+	if tasksAt == "" { // nobody but this machine has to reach it
+		m.BindIP = loopback
+	}
 	m.DataDir = filepath.Join(p.data(), "master")
 	m.Telemetry.Enabled = false // a cluster on one's own machine reports to nobody
 	password, err := secret.Parse("file:" + p.Password())
@@ -44,9 +49,10 @@ func masterYAML(s Spec, p Place) ([]byte, error) {
 }
 
 // agentYAML is what agent n of s reads.
-func agentYAML(s Spec, p Place, name string) ([]byte, error) {
+func agentYAML(s Spec, p Place, name, tasksAt string) ([]byte, error) {
 	a := agentconfig.DefaultAgent()
-	a.MasterHost, a.MasterPort = "127.0.0.1", s.Port
+	a.MasterHost, a.MasterPort = loopback, s.Port
+	a.ContainerMasterHost = tasksAt
 	a.AgentID, a.ResourcePool = s.Cluster+"-"+name, "default"
 	a.ArtificialSlots = s.Slots
 	a.DataDir = filepath.Join(p.agent(name), "data")
@@ -65,10 +71,10 @@ func (p Place) token(name string) string     { return filepath.Join(p.agent(name
 func (p Place) agentYAML(name string) string { return filepath.Join(p.agent(name), "agent.yaml") }
 
 // agentConfig and masterConfig are for resources, which compare with what is there.
-func agentConfig(s Spec, p Place, name string) func(context.Context) ([]byte, error) {
-	return func(context.Context) ([]byte, error) { return agentYAML(s, p, name) }
+func agentConfig(s Spec, p Place, name, tasksAt string) func(context.Context) ([]byte, error) {
+	return func(context.Context) ([]byte, error) { return agentYAML(s, p, name, tasksAt) }
 }
 
-func masterConfig(s Spec, p Place) func(context.Context) ([]byte, error) {
-	return func(context.Context) ([]byte, error) { return masterYAML(s, p) }
+func masterConfig(s Spec, p Place, tasksAt string) func(context.Context) ([]byte, error) {
+	return func(context.Context) ([]byte, error) { return masterYAML(s, p, tasksAt) }
 }

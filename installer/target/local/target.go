@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -21,6 +22,9 @@ type Target struct {
 	Env     []string
 	// Docker is the socket of the Docker daemon.
 	Docker string
+	// TasksAt is where containers reach the master, from TasksReach. It is empty
+	// where tasks are processes of this machine.
+	TasksAt string
 }
 
 var _ resource.Target = (*Target)(nil)
@@ -38,19 +42,19 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 	data := t.data()
 	password := t.password()
 	logs := &directory{base{h, kindLogs, "logs", nil}, p.path("logs"), "", ""}
-	config := &file{base{h, kindConfig, "master.yaml", nil}, p.masterYAML(), false, masterConfig(s, p), ""}
+	config := &file{base{h, kindConfig, "master.yaml", nil}, p.masterYAML(), false, masterConfig(s, p, t.TasksAt), ""}
 	boss := &supervisor{base{h, kindSupervisor, "supervisor", []string{logs.ID()}}, p}
 	master := t.master()
 	master.needs = []string{data.ID(), password.ID(), config.ID(), boss.ID()}
 	out := []resource.Resource{data, password, logs, config, boss, master}
 	if s.TLS {
-		master.certs = &certificates{base: base{h, kindSecret, "tls", nil}, dir: p.path("tls")}
+		master.certs = &certificates{base: base{h, kindSecret, "tls", nil}, dir: p.path("tls"), hosts: []string{"localhost", loopback, "::1", t.TasksAt}}
 		master.needs = append(master.needs, master.certs.ID())
 		out = append(out, master.certs)
 	}
 	for i := range s.Agents {
 		name := strconv.Itoa(i + 1)
-		files := &agentFiles{base{h, kindAgentFiles, name, []string{master.ID()}}, p, s}
+		files := &agentFiles{base{h, kindAgentFiles, name, []string{master.ID()}}, p, s, t.TasksAt}
 		agent := t.agent(name)
 		agent.needs = []string{files.ID(), boss.ID(), master.ID()}
 		out = append(out, files, agent)
@@ -59,7 +63,7 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 }
 
 func (t *Target) data() *directory {
-	return &directory{base{t.host(), kindData, "data", nil}, t.Place.data(), holdsData, "checkpoints"}
+	return &directory{base{t.host(), kindData, "data", nil}, t.Place.data(), t.Place.holds(), "checkpoints"}
 }
 
 func (t *Target) password() *file {
@@ -70,7 +74,7 @@ func (t *Target) master() *process {
 	return &process{
 		base: base{t.host(), kindMaster, "master", nil}, place: t.Place, unit: "master",
 		args:   []string{"master", "run", "--config-file", t.Place.masterYAML()},
-		config: masterConfig(t.Spec, t.Place), unhealthy: t.ill,
+		config: masterConfig(t.Spec, t.Place, t.TasksAt), unhealthy: t.ill,
 	}
 }
 
@@ -78,7 +82,7 @@ func (t *Target) agent(name string) *process {
 	return &process{
 		base: base{t.host(), kindAgent, name, nil}, place: t.Place, unit: "agent-" + name,
 		args:   []string{"agent", "run", "--config-file", t.Place.agentYAML(name)},
-		config: agentConfig(t.Spec, t.Place, name),
+		config: agentConfig(t.Spec, t.Place, name, t.TasksAt),
 	}
 }
 
@@ -91,15 +95,13 @@ func (t *Target) Inventory(context.Context, string) ([]resource.Found, error) {
 			out = append(out, found(kind, path, retain))
 		}
 	}
-	add(kindData, t.Place.data(), holdsData)
+	add(kindData, t.Place.data(), t.Place.holds())
 	add(kindSecret, t.Place.Password(), opensData)
 	add(kindSecret, t.Place.path("tls"), "")
 	add(kindLogs, t.Place.path("logs"), "")
 	add(kindConfig, t.Place.masterYAML(), "")
 	if t.Place.Processes().Exists() {
-		f := found(kindSupervisor, t.Place.path("run"), "")
-		f.Name = "supervisor"
-		out = append(out, f)
+		out = append(out, found(kindSupervisor, t.Place.path("run"), ""))
 	}
 	units, err := t.Place.Processes().Known()
 	if err != nil {
@@ -132,8 +134,8 @@ func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 	case kindAgent:
 		return t.agent(strings.TrimPrefix(f.ID, "agent-")).Delete(ctx)
 	case kindAgentFiles:
-		return (&agentFiles{base: base{h: t.host(), name: f.Name}, place: t.Place}).Delete(ctx)
+		return (&agentFiles{base: base{h: t.host(), name: filepath.Base(f.ID)}, place: t.Place}).Delete(ctx)
 	default:
-		return t.host().remove(ctx, f.ID)
+		return t.host().remove(ctx, t.Place.path(f.ID))
 	}
 }

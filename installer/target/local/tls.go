@@ -30,6 +30,8 @@ const (
 type certificates struct {
 	base
 	dir string
+	// hosts are the names and addresses that it is for; empty ones are none.
+	hosts []string
 	// renew is true after Find said so: who serves it has to start again.
 	renew bool
 }
@@ -44,17 +46,26 @@ func (c *certificates) Find(context.Context) (resource.Found, []resource.Drift, 
 	if block, _ := pem.Decode(data); err == nil && block != nil {
 		if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
 			until = "until " + cert.NotAfter.Format(time.DateOnly)
-			if time.Until(cert.NotAfter) > certRenew && exists(filepath.Join(c.dir, "key.pem")) && exists(filepath.Join(c.dir, "ca.pem")) {
+			if c.covers(cert) && time.Until(cert.NotAfter) > certRenew && exists(filepath.Join(c.dir, "key.pem")) && exists(filepath.Join(c.dir, "ca.pem")) {
 				return found(c.kind, c.dir, ""), nil, nil
 			}
 		}
 	}
 	c.renew = true
-	return found(c.kind, c.dir, ""), []resource.Drift{{Path: "validity", Have: until, Want: "another month or more, with its key"}}, nil
+	return found(c.kind, c.dir, ""), []resource.Drift{{Path: "validity", Have: until, Want: "another month or more, for all addresses, with its key"}}, nil
+}
+
+func (c *certificates) covers(cert *x509.Certificate) bool {
+	for _, host := range c.hosts {
+		if host != "" && cert.VerifyHostname(host) != nil {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *certificates) Create(ctx context.Context) error {
-	files, err := issue(time.Now())
+	files, err := issue(time.Now(), c.hosts)
 	if err != nil {
 		return err
 	}
@@ -71,7 +82,7 @@ func (c *certificates) Update(ctx context.Context, _ []resource.Drift) error { r
 func (c *certificates) Delete(ctx context.Context) error { return c.h.remove(ctx, c.dir) }
 
 // issue makes a CA and a certificate that it signed.
-func issue(now time.Time) (map[string][]byte, error) {
+func issue(now time.Time, hosts []string) (map[string][]byte, error) {
 	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -92,8 +103,14 @@ func issue(now time.Time) (map[string][]byte, error) {
 	leaf := &x509.Certificate{
 		SerialNumber: big.NewInt(now.UnixNano() + 1), Subject: pkix.Name{CommonName: "localhost"},
 		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certLife),
-		DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			leaf.IPAddresses = append(leaf.IPAddresses, ip)
+		} else if host != "" {
+			leaf.DNSNames = append(leaf.DNSNames, host)
+		}
 	}
 	leafDER, err := x509.CreateCertificate(rand.Reader, leaf, ca, &key.PublicKey, caKey)
 	if err != nil {

@@ -2,14 +2,11 @@ package local
 
 import (
 	"context"
-	"errors"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
@@ -170,7 +167,8 @@ type upResult struct {
 // finish remembers the cluster and says how to use it.
 func (o *upOptions) finish(ctx context.Context, l *wire.Local) error {
 	spec, place := l.Target.Spec, l.Target.Place
-	if err := o.remember(ctx, spec, place); err != nil {
+	loggedIn, err := o.remember(ctx, l.Target)
+	if err != nil {
 		return err
 	}
 	r := upResult{
@@ -186,9 +184,15 @@ func (o *upOptions) finish(ctx context.Context, l *wire.Local) error {
 		o.Printf("  export DET_MASTER_CERT_FILE=%s", place.CA())
 	}
 	o.Printf("")
-	o.Printf("User %s; `det-deploy local credentials%s` shows the password. Next:", r.User, o.flag())
+	next := "task run -- echo hello"
+	if loggedIn {
+		o.Printf("You are logged in as %s; `det-deploy local credentials%s` shows the password. Next:", r.User, o.flag())
+	} else {
+		next = "login " + r.User
+		o.Printf("The password of %s was changed, so you are not logged in. Next:", r.User)
+	}
 	o.Printf("")
-	o.Printf("  det-deploy login admin")
+	o.Printf("  det-deploy %s", next)
 	return nil
 }
 
@@ -205,27 +209,4 @@ func tasksAs(runtime string) string {
 		return "Docker containers"
 	}
 	return "plain processes, for no Docker daemon answers"
-}
-
-// remember makes the cluster the current context. An older session stays.
-func (o *upOptions) remember(ctx context.Context, spec target.Spec, place target.Place) error {
-	f, err := contextFile(o.Streams)
-	if err != nil {
-		return err
-	}
-	ca := ""
-	if spec.TLS {
-		data, err := os.ReadFile(place.CA())
-		if err != nil {
-			return errors.Join(errors.New("read the cluster's certificate"), err)
-		}
-		ca = string(data)
-	}
-	return f.Change(ctx, func(b *contexts.Book) error {
-		c, _ := b.Get(contextName(spec.Cluster))
-		c.Name, c.Master, c.CA = contextName(spec.Cluster), spec.URL(), ca
-		b.Put(c)
-		b.Current = c.Name
-		return nil
-	})
 }

@@ -1,0 +1,62 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	target "github.com/det-deploy/det-deploy/installer/target/local"
+)
+
+// remember makes the cluster the current context and logs in, unless an older
+// session is still good. It reports whether there is a session.
+func (o *upOptions) remember(ctx context.Context, t *target.Target) (bool, error) {
+	f, err := contextFile(o.Streams)
+	if err != nil {
+		return false, err
+	}
+	ca := ""
+	if t.Spec.TLS {
+		data, err := os.ReadFile(t.Place.CA())
+		if err != nil {
+			return false, fmt.Errorf("read the cluster's certificate: %w", err)
+		}
+		ca = string(data)
+	}
+	user, token, err := session(ctx, f, t)
+	if err != nil {
+		return false, err
+	}
+	err = f.Change(ctx, func(b *contexts.Book) error {
+		c, _ := b.Get(contextName(t.Spec.Cluster))
+		c.Name, c.Master, c.CA = contextName(t.Spec.Cluster), t.Spec.URL(), ca
+		c.User, c.Token = user, token
+		b.Put(c)
+		b.Current = c.Name
+		return nil
+	})
+	return token != "", err
+}
+
+// session returns the one that is remembered while it is good, whoever's it is,
+// and else a new one of admin. There is none when admin's password was changed.
+func session(ctx context.Context, f contexts.File, t *target.Target) (user string, token contexts.Token, err error) {
+	b, err := f.Load()
+	if err != nil {
+		return "", "", err
+	}
+	old, _ := b.Get(contextName(t.Spec.Cluster))
+	if old.Token != "" && t.Accepts(ctx, string(old.Token)) {
+		return old.User, old.Token, nil
+	}
+	text, err := t.Login(ctx)
+	if errors.Is(err, target.ErrForbidden) {
+		return "", "", nil
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("log in as admin: %w", err)
+	}
+	return "admin", contexts.Token(text), nil
+}

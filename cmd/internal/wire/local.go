@@ -1,5 +1,3 @@
-// Package wire is the one place that turns what a user asked for into concrete
-// platforms, stores and programs.
 package wire
 
 import (

@@ -1,0 +1,191 @@
+// Package layers holds the architecture: which package may import which, what
+// must never be reached from where, and what every package owes its reader. The
+// rules are the tables here; the tests compare them with the source.
+package layers
+
+import (
+	"strings"
+)
+
+// Module is the path of this module.
+const Module = "github.com/det-deploy/det-deploy/"
+
+// Row says what one package, or all packages of a pattern, may import of ours.
+// "x/..." is x and everything below it, "x/*" every package directly below x.
+type Row struct {
+	Package string
+	May     []string
+	// Why is the rule in words; it is what a failing test prints.
+	Why string
+}
+
+// Rows is one row a package. The first that matches counts. A new arrow is a
+// decision: it is added together with its page in docs/adr.
+func Rows() []Row {
+	return append(append(append(commands(), install()...), master()...), agent()...)
+}
+
+func commands() []Row {
+	nobody := []string{}
+	return []Row{
+		{"cmd/det-deploy", []string{"cmd/internal/cli"}, "main is one statement, so that a test can call everything under it"},
+		{"cmd/internal/build", nobody, "what a binary is called depends on nothing"},
+		{"cmd/internal/usage", nobody, "everybody may refuse a command line"},
+		{"cmd/internal/exit", []string{"cmd/internal/usage", "cloud", "installer/record"}, "it reads kinds of errors and nothing else"},
+		{"cmd/internal/term", []string{"cmd/internal/usage", "master/config/document", "installer/event"}, "it draws what it is given"},
+		{"cmd/internal/config", []string{"cloud/secret", "master/config/document"}, "it knows flags and variables, not what they configure"},
+		{"cmd/internal/contexts", []string{"cmd/internal/term", "master/api/client"}, "it remembers masters and dials them"},
+		{"cmd/internal/unit", []string{"cmd/internal/term"}, "it installs a unit, whatever the role"},
+		{"cmd/internal/wire", []string{"cmd/internal/build", "cmd/internal/term", "installer/...", "master/...", "agent/...", "cloud/...", "k8s/...", "templates"}, "it is the one place that knows what stands behind the interfaces"},
+		{"cmd/internal/cmd", []string{"cmd/internal/cmd/*", "cmd/internal/term", "cmd/internal/usage"}, "it assembles the tree"},
+		{"cmd/internal/cmd/*", []string{"cmd/internal/build", "cmd/internal/config", "cmd/internal/contexts", "cmd/internal/exit", "cmd/internal/term", "cmd/internal/unit", "cmd/internal/usage", "cmd/internal/wire", "installer/...", "master/api/...", "master/config/...", "agent/config", "cloud", "cloud/resource", "templates"}, "a command talks to wire, to the installer or to a master; it never reaches into a role or a cloud"},
+		{"cmd/internal/cli", []string{"cmd/internal/cmd", "cmd/internal/exit", "cmd/internal/term", "installer/event"}, "it turns signals and errors into an exit code"},
+		{"templates", nobody, "what is written onto machines is data"},
+		{"test/...", []string{"..."}, "tests may see everything"},
+		{"bench/...", []string{"..."}, "measurements may see everything"},
+	}
+}
+
+func install() []Row {
+	engine := []string{"cloud", "cloud/resource", "installer/event", "installer/plan", "master/api/..."}
+	noSDK := "the engine knows resources, never a platform, so that its tests run in milliseconds"
+	return []Row{
+		{"cloud", nil, "the vocabulary of refusals is a leaf"},
+		{"cloud/resource", []string{"cloud"}, "what a resource is says nothing of any platform"},
+		{"cloud/secret", []string{"cloud"}, "references to secrets are a leaf"},
+		{"cloud/cloudtest", []string{"cloud", "cloud/resource"}, "a contract knows what it is a contract of"},
+		{"cloud/local", []string{"cloud", "cloud/resource"}, "a platform knows only the vocabulary"},
+		{"cloud/aws/...", []string{"cloud", "cloud/resource", "cloud/secret", "cloud/aws/..."}, "a platform knows only the vocabulary and itself"},
+		{"cloud/gcp/...", []string{"cloud", "cloud/resource", "cloud/secret", "cloud/gcp/..."}, "a platform knows only the vocabulary and itself"},
+		{"k8s/...", []string{"cloud", "cloud/resource", "k8s/...", "master/rm", "master/api/...", "templates"}, "Kubernetes is a platform and a resource manager"},
+		{"installer/event", []string{"cloud"}, noSDK},
+		{"installer/phase", []string{"installer/event"}, noSDK},
+		{"installer/plan", engine, noSDK},
+		{"installer/apply", engine, noSDK},
+		{"installer/doctor", engine, noSDK},
+		{"installer/record", engine, noSDK},
+		{"installer/record/*", append(engine, "installer/record"), noSDK},
+		{"installer/spec", []string{"master/config/...", "agent/config", "cloud", "cloud/secret"}, "cluster.yaml is a document"},
+		{"installer/target/local/*", nil, "it supervises processes, whatever they are"},
+		{"installer/target/local", target("local"), "a target turns what is wanted into resources of its own platform"},
+		{"installer/target/aws", target("aws"), "a target turns what is wanted into resources of its own platform"},
+		{"installer/target/gcp", target("gcp"), "a target turns what is wanted into resources of its own platform"},
+		{"installer/target/k8s", append(target("k8s"), "k8s/helm", "k8s/doctor"), "a target turns what is wanted into resources of its own platform"},
+		{"installer", []string{"cloud", "cloud/resource", "installer/apply", "installer/doctor", "installer/event", "installer/phase", "installer/plan", "installer/record", "installer/spec", "master/api/..."}, noSDK},
+	}
+}
+
+// target is what installer/target/<name> may import.
+func target(name string) []string {
+	return []string{
+		"installer", "installer/doctor", "installer/event", "installer/plan", "installer/record", "installer/spec",
+		"installer/target/" + name + "/...", "cloud", "cloud/resource", "cloud/secret", "cloud/" + name + "/...",
+		"master/config/...", "agent/config", "templates",
+	}
+}
+
+func master() []Row {
+	leaves := []string{"master/api/v1", "master/api/agentv1", "master/api/status", "master/config/...", "master/rm", "master/token", "cloud", "cloud/secret", "templates"}
+	with := func(more ...string) []string { return append(append([]string{}, leaves...), more...) }
+	leaf := "it is a leaf, so that both ends of a connection may import it"
+	return []Row{
+		{"master/api/v1", nil, leaf},
+		{"master/api/status", nil, leaf},
+		{"master/api/agentv1", []string{"master/api/v1"}, leaf},
+		{"master/api/client", []string{"master/api/v1", "master/api/status"}, leaf},
+		{"master/config/document", nil, "the decoder knows no document"},
+		{"master/config", []string{"master/config/document", "cloud/secret"}, "master.yaml is a leaf: the installer writes what the master reads"},
+		{"master/rm", []string{"master/api/v1", "master/api/agentv1"}, "tasks ask without knowing whom"},
+		{"master/token", nil, "both ends of the link check papers with it"},
+		{"master/pool", nil, "who runs where is a pure function"},
+		{"master/elastic", []string{"cloud"}, "how many machines there should be is a pure function"},
+		{"master/store", nil, "it keeps bytes under keys and knows no meaning"},
+		{"master/store/*", []string{"master/store"}, "a contract knows what it is a contract of"},
+		{"master/log", with("master/store"), "it keeps lines, whoever asks"},
+		{"master/auth", with("master/store"), "it knows users, not what they do"},
+		{"master/task/petname", nil, "names depend on nothing"},
+		{"master/task/archive", leaves, "pure functions on a task's files"},
+		{"master/task/spec", leaves, "pure functions from what users wrote"},
+		{"master/task/lifecycle", leaves, "a state machine is drawn, tabled and pure"},
+		{"master/task", with("master/store", "master/log", "master/task/*"), "tasks know the resource manager's interface only"},
+		{"master/agentrm", with("master/store", "master/pool", "master/elastic"), "it runs allocations and does not know what a task is"},
+		{"master/server", with("master/store", "master/auth", "master/log", "master/task"), "it speaks HTTP and decides nothing"},
+	}
+}
+
+func agent() []Row {
+	may := []string{"master/api/v1", "master/api/agentv1", "master/token", "master/config/document", "agent/config", "agent/*", "agent/container/*"}
+	cloudless := "an agent is told by its master what to run and knows nothing else of it"
+	return []Row{
+		{"agent/config", []string{"master/config/document"}, "agent.yaml is a leaf: the installer and the master write what the agent reads"},
+		{"agent/lifecycle", []string{"master/api/v1", "master/api/agentv1"}, "a state machine is drawn, tabled and pure"},
+		{"agent/container", nil, "a runtime is defined by who uses it"},
+		{"agent/container/*", []string{"agent/container"}, "a runtime knows only the contract"},
+		{"agent/...", may, cloudless},
+	}
+}
+
+// Ban keeps a library out of what some packages reach, however far away.
+type Ban struct {
+	From string
+	// Library is import paths; one that ends in "/" stands for all below it.
+	Library []string
+	Why     string
+}
+
+// Bans is what must never be reached.
+func Bans() []Ban {
+	cloudSDKs := []string{"github.com/aws/", "cloud.google.com/", "google.golang.org/api/", "helm.sh/", "k8s.io/", "sigs.k8s.io/"}
+	terminals := []string{"github.com/pterm/", "github.com/charmbracelet/", "github.com/spf13/viper"}
+	databases := []string{"modernc.org/", "github.com/jackc/", "database/sql"}
+	engine := "the engine's tests must not wait for an SDK to be built, nor its users for one to be asked"
+	return []Ban{
+		{"agent/...", cloudSDKs, "an agent is told by its master what to run; one that asks a cloud cannot be tested, or moved, without it"},
+		{"agent/...", databases, "an agent keeps files; its master keeps the database"},
+		{"agent/...", terminals, "an agent speaks log/slog"},
+		{"master/...", terminals, "a master speaks log/slog"},
+		{"installer", cloudSDKs, engine},
+		{"installer/plan", cloudSDKs, engine},
+		{"installer/apply", cloudSDKs, engine},
+		{"installer/record", cloudSDKs, engine},
+		{"installer/doctor", cloudSDKs, engine},
+		{"master/api/...", append(append(cloudSDKs, terminals...), databases...), "everybody imports the API's messages and its client"},
+		{"master/pool", append(cloudSDKs, databases...), "who runs where is a pure function"},
+		{"master/elastic", append(cloudSDKs, databases...), "how many machines there should be is a pure function"},
+	}
+}
+
+// Find returns the row of a package.
+func Find(rows []Row, pkg string) (Row, bool) {
+	for _, r := range rows {
+		if Match(r.Package, pkg) {
+			return r, true
+		}
+	}
+	return Row{}, false
+}
+
+// Match reports whether a package is meant by a pattern.
+func Match(pattern, pkg string) bool {
+	if pattern == "..." {
+		return true
+	}
+	if top, ok := strings.CutSuffix(pattern, "/..."); ok {
+		return pkg == top || strings.HasPrefix(pkg, top+"/")
+	}
+	if top, ok := strings.CutSuffix(pattern, "/*"); ok {
+		rest, below := strings.CutPrefix(pkg, top+"/")
+		return below && !strings.Contains(rest, "/")
+	}
+	return pattern == pkg
+}
+
+// Allowed reports whether a row lets its package import another.
+func (r Row) Allowed(pkg string) bool {
+	for _, may := range r.May {
+		if Match(may, pkg) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,59 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/det-deploy/det-deploy/agent/disk"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// Whatever a master says, the agent neither falls over nor writes outside its
+// directory.
+func FuzzTake(f *testing.F) {
+	add := func(m *agentv1.MasterMessage) {
+		data, err := proto.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	add(startMessage(&agentv1.Start{ContainerId: "c", AllocationId: "a", Spec: &agentv1.Spec{}}))
+	add(startMessage(&agentv1.Start{ContainerId: "../c"}))
+	add(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Signal{Signal: &agentv1.Signal{ContainerId: "known", Kind: agentv1.Signal_KIND_TERMINATE, GraceUs: -1}}})
+	add(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_LogAck{LogAck: &agentv1.LogAck{ContainerId: "known", NextSeq: 1 << 63}}})
+	add(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Ack{Ack: &agentv1.Ack{ContainerId: "known", State: apiv1.Container_STATE_TERMINATED}}})
+	add(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Shutdown{Shutdown: &agentv1.Shutdown{}}})
+	add(&agentv1.MasterMessage{})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m := &agentv1.MasterMessage{}
+		if proto.Unmarshal(data, m) != nil {
+			return
+		}
+		d, err := disk.Open(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := &Agent{
+			cfg: Config{Log: slog.New(slog.DiscardHandler)}, disk: d, units: map[string]*unit{},
+			welcomed: make(chan struct{}), spawn: func(func(context.Context)) {},
+		}
+		if err := a.add(&agentv1.Start{ContainerId: "known", AllocationId: "a"}); err != nil {
+			t.Fatal(err)
+		}
+		s := newSession(a, nil, &agentv1.Welcome{})
+		s.take(m)
+		s.take(m)
+		for _, u := range a.all() {
+			if v := u.view(); v.acked > v.lines {
+				t.Errorf("%d of %d lines are acknowledged", v.acked, v.lines)
+			}
+			_ = u.journal.Close()
+		}
+		s.collect()
+	})
+}

@@ -1,0 +1,84 @@
+package agent
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+func testHost(t apiv1.Device_Type) host {
+	return host{
+		agentID: "me", clusterID: "c", masterID: "m", scheme: "http", masterHost: "10.0.0.1", masterPort: 8080,
+		slots: []*apiv1.Device{{Id: 0, Uuid: "GPU-a", Type: t}, {Id: 1, Uuid: "GPU-b", Type: t}},
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		host   func(*host)
+		kind   apiv1.Device_Type
+		ids    []int32
+		mode   string
+		want   []string
+		absent string
+	}{
+		{
+			name: "the master and the agent", kind: apiv1.Device_TYPE_CPU, absent: "CUDA_VISIBLE_DEVICES",
+			want: []string{
+				"DET_MASTER=http://10.0.0.1:8080", "DET_MASTER_ADDR=10.0.0.1", "DET_MASTER_HOST=10.0.0.1", "DET_MASTER_PORT=8080",
+				"DET_CLUSTER_ID=c", "DET_MASTER_ID=m", "DET_AGENT_ID=me", "DET_CONTAINER_ID=id", "DET_SLOT_IDS=[]", "DET_USE_TLS=false",
+			},
+		},
+		{name: "NVIDIA by UUID", kind: apiv1.Device_TYPE_CUDA, ids: []int32{0, 1}, want: []string{"CUDA_VISIBLE_DEVICES=GPU-a,GPU-b", "NVIDIA_VISIBLE_DEVICES=GPU-a,GPU-b", "DET_SLOT_IDS=[0,1]"}},
+		{name: "no GPU is none", kind: apiv1.Device_TYPE_CUDA, want: []string{"CUDA_VISIBLE_DEVICES=", "NVIDIA_VISIBLE_DEVICES=void"}},
+		{name: "AMD by index", kind: apiv1.Device_TYPE_ROCM, ids: []int32{1}, want: []string{"ROCR_VISIBLE_DEVICES=1"}},
+		{
+			name: "TLS with a CA", host: func(h *host) { h.scheme, h.masterCert, h.masterCertName = "https", []byte("pem"), "det" },
+			want: []string{"DET_MASTER=https://10.0.0.1:8080", "DET_USE_TLS=true", "DET_MASTER_CERT_FILE=" + certPath, "DET_MASTER_CERT_NAME=det"},
+		},
+		{name: "TLS without checks", host: func(h *host) { h.scheme, h.noVerify = "https", true }, want: []string{"DET_MASTER_CERT_FILE=noverify"}},
+		{name: "proxies", host: func(h *host) { h.proxies = []string{"NO_PROXY=x"} }, want: []string{"NO_PROXY=x"}},
+		{name: "loopback from a network of its own", host: func(h *host) { h.docker, h.masterHost = true, "localhost" }, want: []string{"DET_MASTER=http://host.docker.internal:8080"}},
+		{name: "loopback on the host's network", host: func(h *host) { h.docker, h.masterHost = true, "127.0.0.1" }, mode: "host", want: []string{"DET_MASTER=http://127.0.0.1:8080"}},
+		{name: "loopback of a plain process", host: func(h *host) { h.masterHost = "::1" }, want: []string{"DET_MASTER=http://[::1]:8080"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			h := testHost(tc.kind)
+			if tc.host != nil {
+				tc.host(&h)
+			}
+			o := &agentv1.Start{ContainerId: "id", DeviceIds: tc.ids, Spec: &agentv1.Spec{NetworkMode: tc.mode, Environment: []string{"DET_AGENT_ID=mine"}}}
+			got := specOf(o, h).Env
+			for _, want := range tc.want {
+				if !slices.Contains(got, want) {
+					t.Errorf("got %q, want %q among them", got, want)
+				}
+			}
+			if got[len(got)-1] != "DET_AGENT_ID=mine" {
+				t.Errorf("the master's part does not come last: %q", got)
+			}
+			if tc.absent != "" && slices.ContainsFunc(got, func(e string) bool { return strings.HasPrefix(e, tc.absent) }) {
+				t.Errorf("got %q, want no %s", got, tc.absent)
+			}
+		})
+	}
+}
+
+func TestGPUsGoByVendor(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[apiv1.Device_Type]container.Vendor{
+		apiv1.Device_TYPE_CUDA: container.NVIDIA, apiv1.Device_TYPE_ROCM: container.AMD, apiv1.Device_TYPE_CPU: "",
+	} {
+		s := specOf(&agentv1.Start{ContainerId: "id", DeviceIds: []int32{1}, Spec: &agentv1.Spec{}}, testHost(kind))
+		if s.GPUVendor != want || (want != "") != slices.Equal(s.GPUs, []string{"GPU-b"}) {
+			t.Errorf("%s: got %q of %q", kind, s.GPUs, s.GPUVendor)
+		}
+	}
+}

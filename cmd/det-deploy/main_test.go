@@ -2,13 +2,13 @@ package main
 
 import (
 	"net"
-	"path/filepath"
-	"syscall"
+	"os/exec"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
 )
 
 func TestMain(m *testing.M) {
@@ -22,33 +22,46 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"eventually": eventually},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
+			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("NO_COLOR", "1")
-			return ownCluster(t, env)
+			port, err := freePort(t)
+			env.Setenv("PORT", port)
+			return err
 		},
 	})
 }
 
-// ownCluster gives a script a place and a port for a local cluster of its own,
-// and stops what it leaves running.
-func ownCluster(t *testing.T, env *testscript.Env) error {
+// freePort is a port that nobody listens on. A script's master takes it a moment
+// later: port 0 would leave the script without a way to learn the number.
+func freePort(t *testing.T) (string, error) {
 	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
-		return err
+		return "", err
 	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		return err
+	port := l.Addr().(*net.TCPAddr).Port
+	return strconv.Itoa(port), l.Close()
+}
+
+// eventually runs a program until it succeeds and prints what was asked for:
+//
+//	eventually 'pattern' program arguments…
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: eventually text program arguments…")
 	}
-	state := filepath.Join(env.WorkDir, "state")
-	env.Setenv("PORT", port)
-	env.Setenv("XDG_STATE_HOME", state)
-	env.Setenv("DOCKER_HOST", "unix:///nonexistent.sock")
-	env.Defer(func() {
-		if id, ok := supervise.Dir(filepath.Join(state, "det-deploy", "local")).Holder(); ok {
-			_ = id.Signal(syscall.SIGTERM) // it takes the others along
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		err := ts.Exec(args[1], args[2:]...)
+		seen := ts.ReadFile("stdout") + ts.ReadFile("stderr")
+		if err == nil && strings.Contains(seen, args[0]) {
+			return
 		}
-	})
-	return l.Close()
+		if _, found := err.(*exec.Error); found || time.Now().After(deadline) { //nolint:errorlint // ts.Exec returns it itself
+			ts.Fatalf("%v never printed %q; the last time: %v\n%s", args[1:], args[0], err, seen)
+		}
+		<-time.After(50 * time.Millisecond)
+	}
 }

@@ -94,7 +94,7 @@ func (c *Client) send(ctx context.Context, k call) (io.ReadCloser, error) {
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close() //nolint:errcheck // the refusal is what counts
-		return nil, c.refused(k.op, resp)
+		return nil, c.refused(k, resp)
 	}
 	return resp.Body, nil
 }

@@ -47,7 +47,7 @@ func TestARefusalHasAKindAndAHint(t *testing.T) {
 	}{
 		{
 			"a missing task", 404, `{"error":{"code":5,"reason":"NotFound","error":"command 'x' not found"}}`,
-			client.NotFound, "look at task x: command 'x' not found", "",
+			client.NotFound, "look at task x: command 'x' not found", "det-deploy task list --all",
 		},
 		{"no token", 401, `{"message":"unauthenticated"}`, client.Unauthenticated, "look at task x: unauthenticated", "det-deploy login USER"},
 		{"a proxy's page", 418, `<html>`, client.Internal, "418", ""},

@@ -62,6 +62,8 @@ type Error struct {
 	Master string
 	// Message is the master's own text, empty where it gave none.
 	Message string
+	// See is the command that lists what could have been meant.
+	See string
 	// Err is the cause where the master did not answer.
 	Err error
 }
@@ -86,6 +88,8 @@ func (e *Error) Unwrap() error { return e.Err }
 // Hint is what to do next.
 func (e *Error) Hint() string {
 	switch e.Kind {
+	case NotFound:
+		return e.See
 	case Unauthenticated:
 		return "det-deploy login USER"
 	case Forbidden:
@@ -115,8 +119,8 @@ func KindOf(err error) Kind {
 
 // refused reads a reply that is not 200. The master's own errors and those of a
 // proxy before it have different forms.
-func (c *Client) refused(op string, r *http.Response) *Error {
-	e := &Error{Kind: kinds[r.StatusCode], Op: op, Master: c.URL()}
+func (c *Client) refused(k call, r *http.Response) *Error {
+	e := &Error{Kind: kinds[r.StatusCode], Op: k.op, Master: c.URL(), See: k.see()}
 	if e.Kind == "" {
 		e.Kind = Internal
 	}
@@ -129,6 +133,21 @@ func (c *Client) refused(op string, r *http.Response) *Error {
 		e.Message = "master " + c.URL() + " answers " + r.Status
 	}
 	return e
+}
+
+// lists is the command that lists what stands below each path of the API.
+var lists = map[string]string{
+	"commands":   "det-deploy task list --all",
+	"tasks":      "det-deploy task list --all",
+	"agents":     "det-deploy agent list",
+	"users":      "det-deploy user list --all",
+	"job-queues": "det-deploy job list",
+}
+
+// see names the command that lists what the call could have been about.
+func (k call) see() string {
+	noun, _, _ := strings.Cut(strings.TrimPrefix(k.path, "/api/v1/"), "/")
+	return lists[noun]
 }
 
 // message finds the text in the body of a refusal.

@@ -146,7 +146,7 @@ func (s *stream[T]) decode(raw []byte) (T, error) {
 		if !ok {
 			kind = Internal
 		}
-		return m, &Error{Kind: kind, Op: s.call.op, Master: s.client.URL(), Message: e.Message}
+		return m, &Error{Kind: kind, Op: s.call.op, Master: s.client.URL(), See: s.call.see(), Message: e.Message}
 	}
 	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(envelope.Result, m); err != nil {
 		return m, &Error{Kind: Internal, Op: s.call.op, Master: s.client.URL(), Err: err}

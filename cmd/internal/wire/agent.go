@@ -20,3 +20,9 @@ func RunAgent(ctx context.Context, cfg config.Agent, overlay func([]byte) (confi
 	log := slog.New(logHandler(out, level, cfg.Log.Color, terminal))
 	return agent.Run(ctx, agent.Config{Settings: cfg, Version: build.Read().Version, Log: log, Overlay: overlay})
 }
+
+// SweepAgent ends and removes every container that an agent left.
+func SweepAgent(ctx context.Context, cfg config.Agent, out io.Writer, terminal bool) error {
+	log := slog.New(logHandler(out, cfg.Log.Level, cfg.Log.Color, terminal))
+	return agent.Sweep(ctx, agent.Config{Settings: cfg, Version: build.Read().Version, Log: log})
+}

@@ -85,7 +85,14 @@ func (a *agentFiles) token(now time.Time) string {
 
 func (a *agentFiles) Update(ctx context.Context, _ []resource.Drift) error { return a.Create(ctx) }
 
+// Delete ends what the agent's tasks left running: they outlive an agent that
+// stops, so that another one may take them up, and here none will.
 func (a *agentFiles) Delete(ctx context.Context) error {
+	if config := a.place.agentYAML(a.name); exists(config) {
+		if _, err := a.h.run(ctx, "agent", "sweep", "--config-file", config); err != nil {
+			return err
+		}
+	}
 	err := a.h.remove(ctx, a.place.agent(a.name))
 	if err == nil {
 		a.h.removeEmpty(a.place.path("agents"))

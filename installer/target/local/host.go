@@ -64,7 +64,7 @@ func (h host) run(ctx context.Context, args ...string) ([]byte, error) {
 		return nil, err
 	}
 	c := exec.CommandContext(ctx, h.program, args...)
-	c.Env = append(os.Environ(), h.env...)
+	c.Env = append(supervise.Environ(), h.env...)
 	out, err := c.Output()
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = errors.New(lastLine(failed.Stderr, err))
@@ -84,7 +84,7 @@ func (h host) detach(ctx context.Context, log string, args ...string) error {
 	}
 	defer func() { _ = f.Close() }()      // the child has its own
 	c := exec.Command(h.program, args...) //nolint:noctx // it outlives every context
-	c.Env = append(os.Environ(), h.env...)
+	c.Env = append(supervise.Environ(), h.env...)
 	c.Stdout, c.Stderr = f, f
 	c.Dir = "/"
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -25,7 +25,7 @@ import (
 
 // The test binary is also the program that it starts: a master that answers, an
 // agent that joins by leaving a file, and the real supervisor.
-const asProgram = "DET_DEPLOY_TEST_PROGRAM"
+const asProgram = "LOCAL_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) == "" {
@@ -54,6 +54,8 @@ func program(ctx context.Context, args []string) error {
 	case "master join-token":
 		_, err := fmt.Println("token") //nolint:forbidigo // a program of its own
 		return err
+	case "agent sweep":
+		return os.WriteFile(filepath.Join(filepath.Dir(args[3]), "swept"), nil, 0o600)
 	case "agent run":
 		joined := filepath.Join(filepath.Dir(args[3]), "joined")
 		if err := os.WriteFile(joined, nil, 0o600); err != nil {

@@ -111,6 +111,7 @@ func (s *supervisor) start(p *proc, now time.Time) error {
 	}
 	defer func() { _ = log.Close() }()           // the child has its own
 	c := exec.Command(s.Program, p.unit.Args...) //nolint:noctx // outlives every context; it is stopped by signal
+	c.Env = Environ()
 	c.Stdout, c.Stderr = log, log
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := c.Start(); err != nil {

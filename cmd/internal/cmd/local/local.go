@@ -64,16 +64,7 @@ func tell(s *term.Streams, f term.Format) event.Sink {
 	if f == term.JSON {
 		return event.JSON(s.Err)
 	}
-	return func(e event.Event) {
-		switch {
-		case e.Scope == event.Step && e.Type == event.Done:
-			s.Notef("  [%d/%d] %s %s (%d ms)", e.Ended, e.Total, e.Verb, e.Subject, e.Took)
-		case e.Scope == event.Step && e.Type == event.Failed:
-			s.Notef("  [%d/%d] %s %s did not work", e.Ended, e.Total, e.Verb, e.Subject)
-		case e.Type == event.Progress:
-			s.Notef("  waiting for %s", e.Message)
-		}
-	}
+	return s.Progress()
 }
 
 // contextFile is where this user's masters are remembered.

@@ -93,6 +93,11 @@ func runLogin(ctx context.Context, o *loginOptions) error {
 	if err != nil {
 		return err
 	}
+	if b, err := f.Load(); err != nil {
+		return err
+	} else if old, taken := b.Get(c.Name); taken && old.Master != c.Master {
+		return usage.Errorf("context %s is another master, %s: choose a name with --name", c.Name, old.Master)
+	}
 	if err := f.Save(ctx, c); err != nil {
 		return err
 	}

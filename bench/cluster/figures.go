@@ -49,9 +49,9 @@ func (c *cluster) launch(ctx context.Context, script string) (string, error) {
 	return reply.Command.ID, err
 }
 
-// shortTasks runs n tasks that end at once and returns the time from the
-// first submission to the end of the last.
-func (c *cluster) shortTasks(ctx context.Context, n int) (time.Duration, error) {
+// shortTasks runs n tasks that end at once and returns the time until the last
+// was accepted, and the time until the last had ended.
+func (c *cluster) shortTasks(ctx context.Context, n int) (accepted, ended time.Duration, err error) {
 	start := time.Now()
 	ids := make([]string, n)
 	g, ctx := errgroup.WithContext(ctx)
@@ -63,14 +63,15 @@ func (c *cluster) shortTasks(ctx context.Context, n int) (time.Duration, error) 
 		})
 	}
 	if err := g.Wait(); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
+	accepted = time.Since(start)
 	for _, id := range ids {
 		if err := c.ended(context.WithoutCancel(ctx), id); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 	}
-	return time.Since(start), nil
+	return accepted, time.Since(start), nil
 }
 
 func (c *cluster) ended(ctx context.Context, id string) error {

@@ -103,7 +103,7 @@ func TestAnEmptyStoreNeedsAPassword(t *testing.T) {
 		blank    bool
 		want     string
 	}{
-		{"none is refused, with the way out", "", false, "--security-allow-blank-password"},
+		{"none is refused, with the way out", "", false, "--allow-blank-password"},
 		{"a weak one is refused", "password", false, "security.initial_user_password: password: must have 8"},
 		{"a good one is taken", first, false, ""},
 		{"none is taken where that is allowed", "", true, ""},

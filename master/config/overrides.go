@@ -28,7 +28,7 @@ func Overrides() []document.Override {
 		{Path: "security.tls.cert", Usage: "certificate file with its full chain"},
 		{Path: "security.tls.key", Usage: "private key file"},
 		{Path: "security.initial_user_password", Usage: "password of admin and determined in a new database, or a reference to it", Reference: true},
-		{Path: "security.allow_blank_password", Usage: "start a new database without a password", Bool: true},
+		{Path: "security.allow_blank_password", Flag: "allow-blank-password", Usage: "start a new database without a password", Bool: true},
 		{Path: "webhooks.signing_key", Usage: "key that signs webhooks, or a reference to it", Reference: true},
 		{Path: "webhooks.base_url", Usage: "address of this cluster in webhooks"},
 		{Path: "telemetry.enabled", Usage: "usage reports; this master sends none", Bool: true},
@@ -42,7 +42,9 @@ func Overrides() []document.Override {
 	}
 	for i := range rows {
 		rows[i].Env = document.EnvName(rows[i].Path)
-		rows[i].Flag = document.FlagName(rows[i].Path)
+		if rows[i].Flag == "" {
+			rows[i].Flag = document.FlagName(rows[i].Path)
+		}
 	}
 	return rows
 }

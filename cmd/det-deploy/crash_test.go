@@ -1,0 +1,272 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/test/dockertest"
+	"github.com/det-deploy/det-deploy/test/postgrestest"
+)
+
+// TestCrash kills the master and its agent again and again while tasks run.
+// Whatever was acknowledged must end exactly once, with its own exit code and
+// all its log lines, each once and in order.
+func TestCrash(t *testing.T) {
+	tests := []struct {
+		name             string
+		docker, postgres bool
+		tasks            int
+	}{
+		{name: "processes and SQLite", tasks: 200},
+		{name: "processes and PostgreSQL", postgres: true, tasks: 200},
+		{name: "Docker and SQLite", docker: true, tasks: 200},
+		{name: "Docker and PostgreSQL", docker: true, postgres: true, tasks: 200},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if testing.Short() {
+				t.Skip("takes a minute; run without -short")
+			}
+			cfg := clusterConfig{
+				Agent: "container_runtime: process\n", // slots come from the flag below
+			}
+			if tt.docker {
+				docker := dockertest.Start(t)
+				cfg.Agent = "container_runtime: docker\n"
+				cfg.Env = []string{"DOCKER_HOST=" + docker.Host}
+				cfg.Master = "task_container_defaults:\n  network_mode: none\n  image: " + dockertest.Image + "\n"
+			}
+			if tt.postgres {
+				cfg.Master += "db:\n  url: " + postgrestest.Start(t, postgrestest.Options{}).URL() + "\n"
+			}
+			crash(t, cfg, tt.tasks)
+		})
+	}
+}
+
+// lines is how many lines each task of the crash test prints.
+const lines = 25
+
+func crash(t *testing.T, cfg clusterConfig, tasks int) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	c := newCluster(t, cfg)
+	c.startMaster()
+	c.startAgent("a", "--artificial-slots", "8")
+	api := &rawAPI{t: t, url: c.url}
+
+	stop := make(chan struct{})
+	var killer sync.WaitGroup
+	var kills int
+	killer.Go(func() {
+		for {
+			pause := time.NewTimer(time.Duration(50+random.IntN(700)) * time.Millisecond)
+			select {
+			case <-stop:
+				pause.Stop()
+				return
+			case <-pause.C:
+			}
+			kills++
+			switch random.IntN(3) {
+			case 0:
+				c.killMaster()
+			case 1:
+				c.killAgent("a")
+			case 2:
+				c.killAgent("a")
+				c.killMaster()
+			}
+		}
+	})
+	ids := make([]string, tasks)
+	for i := range ids {
+		ids[i] = api.launch(i)
+	}
+	waitAll(t, api, ids)
+	close(stop)
+	killer.Wait()
+	c.eventually("the master answers once more", 20*time.Second, func() error { _, err := api.get("/api/v1/me"); return err })
+	for i, id := range ids {
+		checkTask(t, api, i, id)
+	}
+	t.Logf("%d tasks, %d kills", tasks, kills)
+}
+
+func (c *cluster) killMaster() {
+	kill(c.master)
+	c.master = c.spawn("master", c.master.Args[1:]...)
+}
+
+func (c *cluster) killAgent(id string) {
+	kill(c.agents[id])
+	c.agents[id] = c.spawn("agent-"+id, c.agents[id].Args[1:]...)
+}
+
+func waitAll(t *testing.T, api *rawAPI, ids []string) {
+	t.Helper()
+	deadline := time.Now().Add(6 * time.Minute)
+	for _, id := range ids {
+		for {
+			cmd, err := api.command(id)
+			if err == nil && cmd.State == "STATE_TERMINATED" {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("task %s does not end: %+v, %v", id, cmd, err)
+			}
+			<-time.After(50 * time.Millisecond)
+		}
+	}
+}
+
+func checkTask(t *testing.T, api *rawAPI, i int, id string) {
+	t.Helper()
+	cmd, err := api.command(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cmd.ExitCode == nil || *cmd.ExitCode != code(i) {
+		t.Errorf("task %d (%s): got exit code %v (%s), want %d", i, id, str(cmd.ExitCode), cmd.ExitStatus, code(i))
+	}
+	var got []string
+	ends := 0
+	for _, l := range api.logs(id) {
+		switch {
+		case strings.HasPrefix(l, "line "):
+			got = append(got, l)
+		case strings.Contains(l, "resources exited successfully"), strings.Contains(l, "resources failed with non-zero"):
+			ends++
+		}
+	}
+	for n := range lines {
+		if n >= len(got) || got[n] != "line "+strconv.Itoa(n) {
+			t.Errorf("task %d (%s): line %d of %d is wrong: %q", i, id, n, lines, got)
+			break
+		}
+	}
+	if len(got) != lines || ends != 1 {
+		t.Errorf("task %d (%s): got %d lines and %d ends, want %d and 1", i, id, len(got), ends, lines)
+	}
+}
+
+func code(i int) int { return i % 5 }
+
+func str(p *int) string {
+	if p == nil {
+		return "none"
+	}
+	return strconv.Itoa(*p)
+}
+
+// rawAPI speaks to a master that may be dead at any moment.
+type rawAPI struct {
+	t     *testing.T
+	url   string
+	token string
+}
+
+type rawCommand struct {
+	State      string
+	ExitStatus string
+	ExitCode   *int
+}
+
+func (a *rawAPI) do(method, path, body string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(a.t.Context(), method, a.url+path, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if a.token != "" {
+		req.Header.Set("Authorization", "Bearer "+a.token)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was read
+	b, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, b)
+	}
+	return b, err
+}
+
+// retry repeats a call for as long as a master may be away.
+func (a *rawAPI) retry(method, path, body string) []byte {
+	a.t.Helper()
+	var last error
+	for range 600 {
+		if a.token == "" && path != "/api/v1/auth/login" {
+			var login struct{ Token string }
+			b := a.retry("POST", "/api/v1/auth/login", `{"username":"admin","password":"`+password+`"}`)
+			if err := json.Unmarshal(b, &login); err != nil {
+				a.t.Fatal(err)
+			}
+			a.token = login.Token
+		}
+		b, err := a.do(method, path, body)
+		if err == nil {
+			return b
+		}
+		last = err
+		<-time.After(50 * time.Millisecond)
+	}
+	a.t.Fatalf("no answer for 30 s: %v", last)
+	return nil
+}
+
+func (a *rawAPI) get(path string) ([]byte, error) { return a.do("GET", path, "") }
+
+func (a *rawAPI) launch(i int) string {
+	a.t.Helper()
+	script := fmt.Sprintf(`i=0; while [ $i -lt %d ]; do echo line $i; i=$((i+1)); `+
+		`[ $((i %% 9)) = 0 ] && sleep 0.1; done; exit %d`, lines, code(i))
+	body, _ := json.Marshal(map[string]any{
+		"requestId": fmt.Sprintf("%s-%d", a.t.Name(), i),
+		"config": map[string]any{
+			"entrypoint": []string{script},
+			"resources":  map[string]any{"slots": i % 3},
+		},
+	})
+	var reply struct{ Command struct{ ID string } }
+	if err := json.Unmarshal(a.retry("POST", "/api/v1/commands", string(body)), &reply); err != nil {
+		a.t.Fatal(err)
+	}
+	return reply.Command.ID
+}
+
+func (a *rawAPI) command(id string) (rawCommand, error) {
+	var reply struct{ Command rawCommand }
+	b, err := a.get("/api/v1/commands/" + id)
+	if err == nil {
+		err = json.Unmarshal(b, &reply)
+	}
+	return reply.Command, err
+}
+
+// logs is a task's log, a line each, without the prefix.
+func (a *rawAPI) logs(id string) []string {
+	a.t.Helper()
+	var all []string
+	scan := bufio.NewScanner(bytes.NewReader(a.retry("GET", "/api/v1/tasks/"+id+"/logs", "")))
+	for scan.Scan() {
+		var l struct{ Result struct{ Log string } }
+		if err := json.Unmarshal(scan.Bytes(), &l); err != nil {
+			a.t.Fatalf("%v in %q", err, scan.Text())
+		}
+		all = append(all, strings.TrimSuffix(l.Result.Log, "\n"))
+	}
+	return all
+}

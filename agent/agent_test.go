@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -445,4 +446,30 @@ func TestDocker(t *testing.T) {
 	}
 	awaitEmpty(t, s.DataDir)
 	run.halt()
+}
+
+// BenchmarkShortTasks is an agent with plain processes and a master in this
+// process, a hundred tasks at a time.
+func BenchmarkShortTasks(b *testing.B) {
+	p := newPeer(b)
+	runConfig(b, Config{Settings: settings(b, p), Version: "bench", Log: slog.New(slog.DiscardHandler)})
+	p.await("the agent is there", func() bool { return p.conn != nil })
+	ended := func() (n int) {
+		for _, c := range p.containers {
+			if c.exit != nil {
+				n++
+			}
+		}
+		return n
+	}
+	n := 0
+	b.ResetTimer()
+	for range b.N {
+		if n++; n%100 == 0 {
+			p.await("the last hundred have ended", func() bool { return ended() >= n-100 })
+		}
+		p.start("t"+strconv.Itoa(n), "exit 0")
+	}
+	p.await("all have ended", func() bool { return ended() == n })
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tasks/s")
 }

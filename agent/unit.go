@@ -78,7 +78,11 @@ func (u *unit) advance(to lifecycle.State, exit *lifecycle.Exit, addresses []con
 		s.State, s.AtMicros, s.Exit = next, time.Now().UnixMicro(), exit
 		u.state = s
 		u.addresses = addresses
-		u.save()
+		// On the way to Running there is nothing to remember: a restarted
+		// agent begins again, and writing is most of what a short task costs.
+		if to != lifecycle.Pulling && to != lifecycle.Starting {
+			u.save()
+		}
 	}
 	u.mu.Unlock()
 	if err != nil {

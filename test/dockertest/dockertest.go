@@ -110,7 +110,11 @@ func start(t *testing.T, path, driver string) (*Daemon, error) {
 			<-ended
 		}
 		_ = log.Close()
-		_ = os.RemoveAll(dir)
+		// The engine leaves the network namespace of the host mounted.
+		_ = syscall.Unmount(filepath.Join(dir, "exec", "netns", "default"), syscall.MNT_DETACH)
+		if err := os.RemoveAll(dir); err != nil {
+			t.Logf("remove the engine's directory: %v", err)
+		}
 	}
 	if d.API, err = client.New(client.WithHost(d.Host)); err == nil {
 		err = d.await(t, ended)

@@ -72,7 +72,7 @@ func (r *Runtime) kill(ctx context.Context, id string, pid int) error {
 		if err != nil || !alive {
 			return err
 		}
-		end(members(id, pid))
+		end(members(d, pid))
 		if time.Now().After(deadline) {
 			_ = unix.Kill(-pid, unix.SIGKILL)
 		}
@@ -103,7 +103,7 @@ func (r *Runtime) sweep(id string) {
 	if err != nil || !s.started || errors.Is(unix.Kill(-s.pid, 0), unix.ESRCH) {
 		return
 	}
-	end(members(id, 0))
+	end(members(r.dir(id), 0))
 }
 
 // sweepChild sweeps and reaps under one lock.
@@ -122,13 +122,17 @@ func (r *Runtime) sweepChild(id string) bool {
 	return true
 }
 
+// markKey is the variable by which the processes of a container are known: a
+// directory is one container's of one agent, on a machine of many.
+const markKey = "DET_DEPLOY_TASK_DIR"
+
 // proc is one line of the process table.
 type proc struct{ pid, parent, session int }
 
 // members are the processes of a container without its shell: those of the
-// shell's session, its descendants, and those that carry the container's id
-// in their environment.
-func members(id string, shell int) []int {
+// shell's session, its descendants, and those that carry the container's
+// directory in their environment.
+func members(d dir, shell int) []int {
 	table := processTable()
 	in := map[int]bool{}
 	if shell != 0 {
@@ -142,7 +146,7 @@ func members(id string, shell int) []int {
 			}
 		}
 	}
-	mark := []byte("DET_CONTAINER_ID=" + id + "\x00")
+	mark := []byte(markKey + "=" + string(d) + "\x00")
 	var out []int
 	for _, p := range table {
 		if p.pid != shell && p.pid != os.Getpid() && (in[p.pid] || marked(p.pid, mark)) {

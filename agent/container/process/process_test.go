@@ -31,7 +31,6 @@ func newRuntime(t *testing.T) *Runtime {
 func script(id, text string) container.Spec {
 	return container.Spec{
 		ID: id, Command: []string{"sh", "-c", text},
-		Env: []string{"DET_CONTAINER_ID=" + id},
 	}
 }
 

@@ -82,7 +82,7 @@ func (d dir) launch(spec container.Spec) (pid int, err error) {
 	cmd := exec.Cmd{
 		Path:       "/bin/sh",
 		Args:       append([]string{"/bin/sh", "-c", wrapper, "det-deploy-task"}, m.args(spec.Command)...),
-		Env:        append(inherited(), m.env(spec.Env)...),
+		Env:        append(append(inherited(), m.env(spec.Env)...), markKey+"="+string(d)),
 		Dir:        m.path(workDir(spec)),
 		Stdout:     stdout,
 		Stderr:     stderr,

@@ -326,7 +326,10 @@ func TestJoining(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := run(t, s)
-	p.await("it joins", func() bool { return len(p.hellos) == 1 && p.conn != nil })
+	p.await("it joins and keeps its credential", func() bool {
+		_, err := os.Stat(filepath.Join(s.DataDir, "credential"))
+		return len(p.hellos) == 1 && err == nil
+	})
 	first.halt()
 	info, err := os.Stat(filepath.Join(s.DataDir, "credential"))
 	if err != nil || info.Mode().Perm() != 0o600 {

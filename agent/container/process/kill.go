@@ -30,17 +30,51 @@ func (r *Runtime) Signal(ctx context.Context, id string, sig container.Signal) e
 		return err
 	}
 	if sig == container.Terminate {
-		// The shell is in the group as well and stays.
-		err := unix.Kill(-pid, unix.SIGTERM)
-		if errors.Is(err, unix.ESRCH) {
-			err = nil
-		}
-		return err
+		return r.terminate(ctx, id, pid)
 	}
 	if err := os.WriteFile(d.file("killed"), nil, 0o600); err != nil {
 		return fmt.Errorf("kill process %s: %w", id, err)
 	}
 	return r.kill(ctx, id, pid)
+}
+
+// terminate asks the group, in which the shell is as well and stays. A shell
+// that has not become the program yet would swallow the signal, so the
+// program is waited for.
+func (r *Runtime) terminate(ctx context.Context, id string, pid int) error {
+	d := r.dir(id)
+	for !programRuns(d, pid) {
+		alive, err := d.alive()
+		if err != nil || !alive {
+			return err
+		}
+		if err := pause(ctx, killInterval); err != nil {
+			return err
+		}
+	}
+	err := unix.Kill(-pid, unix.SIGTERM)
+	if errors.Is(err, unix.ESRCH) {
+		err = nil
+	}
+	return err
+}
+
+// programRuns looks for a process of the container that is no copy of the
+// shell.
+func programRuns(d dir, shell int) bool {
+	own := commandLine(shell)
+	for _, p := range members(d, shell) {
+		if line := commandLine(p); len(line) > 0 && !bytes.Equal(line, own) {
+			return true
+		}
+	}
+	return false
+}
+
+// commandLine is empty for a process that is gone.
+func commandLine(pid int) []byte {
+	line, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	return line
 }
 
 // awaitPID returns the id of a living shell, and 0 when there is none. A

@@ -201,6 +201,24 @@ func TestWhatTheProgramLeavesInItsGroupIsSwept(t *testing.T) {
 	eventually(t, "the group is empty", func() bool { return unix.Kill(-pid, 0) != nil })
 }
 
+// A signal right after the start is the program's, not the shell's.
+func TestTerminateRightAfterTheStart(t *testing.T) {
+	t.Parallel()
+	r := newRuntime(t)
+	for i := range 30 {
+		id := strconv.Itoa(i)
+		if err := start(t, r, script(id, "exec sleep 600")); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Signal(t.Context(), id, container.Terminate); err != nil {
+			t.Fatal(err)
+		}
+		if code, err := r.Wait(t.Context(), id); err != nil || code != 143 {
+			t.Fatalf("start %d: got %d, %v, want 143", i, code, err)
+		}
+	}
+}
+
 // A machine that lost power leaves a shell's id and neither lock nor code.
 func TestAVanishedShellIsGone(t *testing.T) {
 	t.Parallel()

@@ -22,7 +22,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"eventually": eventually},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"eventually": eventually, "capture": capture},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
 			env.Setenv("HOME", env.WorkDir)
@@ -43,6 +43,17 @@ func freePort(t *testing.T) (string, error) {
 	}
 	port := l.Addr().(*net.TCPAddr).Port
 	return strconv.Itoa(port), l.Close()
+}
+
+// capture puts what the last program printed, without its last newline, into a
+// variable:
+//
+//	capture NAME
+func capture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: capture NAME")
+	}
+	ts.Setenv(args[0], strings.TrimSuffix(ts.ReadFile("stdout"), "\n"))
 }
 
 // eventually runs a program until it succeeds and prints what was asked for:

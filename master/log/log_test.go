@@ -157,21 +157,25 @@ func testFilters(t *testing.T, cfg store.Config) {
 		f    log.Filter
 		want string
 	}{
-		"all":         {log.Filter{}, "a b c d m"},
-		"head":        {log.Filter{Limit: 2}, "a b"},
-		"tail":        {log.Filter{Limit: 2, Order: log.Newest}, "m d"},
-		"newest":      {log.Filter{Order: log.Newest}, "m d c b a"},
-		"rank":        {log.Filter{Ranks: []int{1}}, "d"},
-		"no rank":     {log.Filter{Ranks: []int{-1}}, "a b c m"},
-		"agents":      {log.Filter{Agents: []string{"a2", "a3"}}, "d"},
-		"allocation":  {log.Filter{Allocations: []string{"t.2"}}, "d"},
-		"containers":  {log.Filter{Containers: []string{"c", "d"}, Limit: 4}, "a b c d"},
-		"source":      {log.Filter{Sources: []string{"master"}}, "m"},
-		"stdtype":     {log.Filter{Stdtypes: []string{"stderr"}}, "d"},
-		"level":       {log.Filter{Levels: []log.Level{log.Info}}, "a b c"},
-		"between":     {log.Filter{After: noon, Before: noon.Add(2 * time.Second)}, "b"},
-		"nothing":     {log.Filter{Agents: []string{"nobody"}}, ""},
-		"last before": {log.Filter{Before: noon.Add(2 * time.Second), Containers: []string{"c"}, Order: log.Newest, Limit: 1}, "b"},
+		"all":          {log.Filter{}, "a b c d m"},
+		"head":         {log.Filter{Limit: 2}, "a b"},
+		"tail":         {log.Filter{Limit: 2, Order: log.Newest}, "m d"},
+		"newest":       {log.Filter{Order: log.Newest}, "m d c b a"},
+		"rank":         {log.Filter{Ranks: []int{1}}, "d"},
+		"no rank":      {log.Filter{Ranks: []int{-1}}, "a b c m"},
+		"agents":       {log.Filter{Agents: []string{"a2", "a3"}}, "d"},
+		"allocation":   {log.Filter{Allocations: []string{"t.2"}}, "d"},
+		"containers":   {log.Filter{Containers: []string{"c", "d"}, Limit: 4}, "a b c d"},
+		"source":       {log.Filter{Sources: []string{"master"}}, "m"},
+		"stdtype":      {log.Filter{Stdtypes: []string{"stderr"}}, "d"},
+		"level":        {log.Filter{Levels: []log.Level{log.Info}}, "a b c"},
+		"between":      {log.Filter{After: noon, Before: noon.Add(2 * time.Second)}, "b"},
+		"from":         {log.Filter{From: 2}, "c d m"},
+		"from, head":   {log.Filter{From: 1, Limit: 2}, "b c"},
+		"from, newest": {log.Filter{From: 3, Order: log.Newest}, "m d"},
+		"from the end": {log.Filter{From: 5}, ""},
+		"nothing":      {log.Filter{Agents: []string{"nobody"}}, ""},
+		"last before":  {log.Filter{Before: noon.Add(2 * time.Second), Containers: []string{"c"}, Order: log.Newest, Limit: 1}, "b"},
 	} {
 		c.f.Task = "t"
 		if got := texts(t, l, c.f); got != c.want {
@@ -254,12 +258,12 @@ func testDelete(t *testing.T, cfg store.Config) {
 
 func testFollow(t *testing.T, cfg store.Config) {
 	l, _ := open(t, cfg)
-	appendBatch(t, l, batch("c", 0, "past"), 1)
+	appendBatch(t, l, batch("c", 0, "read", "past"), 2)
 	ended := make(chan struct{})
 	got := make(chan string)
 	go func() {
 		defer close(got)
-		for e, err := range l.Follow(t.Context(), log.Filter{Task: "t"}, ended) {
+		for e, err := range l.Follow(t.Context(), log.Filter{Task: "t", From: 1}, ended) {
 			if err != nil {
 				t.Error(err)
 				return
@@ -272,12 +276,12 @@ func testFollow(t *testing.T, cfg store.Config) {
 	}
 	for i := range int64(200) {
 		want := fmt.Sprint("live", i)
-		appendBatch(t, l, batch("c", 1+i, want), 2+i)
+		appendBatch(t, l, batch("c", 2+i, want), 3+i)
 		if s := <-got; s != want {
 			t.Fatalf("got %q, want %q", s, want)
 		}
 	}
-	appendBatch(t, l, batch("c", 201, "last"), 202)
+	appendBatch(t, l, batch("c", 202, "last"), 203)
 	close(ended)
 	if s := <-got; s != "last" {
 		t.Fatalf("got %q, want the last line after the end", s)
@@ -290,7 +294,7 @@ func testFollow(t *testing.T, cfg store.Config) {
 func TestRefusedFilters(t *testing.T) {
 	t.Parallel()
 	l, _ := open(t, store.Config{Path: filepath.Join(t.TempDir(), "store.db")})
-	for _, f := range []log.Filter{{}, {Task: "t", Limit: -1}, {Task: "t", Order: "sideways"}} {
+	for _, f := range []log.Filter{{}, {Task: "t", Limit: -1}, {Task: "t", From: -1}, {Task: "t", Order: "sideways"}} {
 		for _, err := range l.Query(t.Context(), f) {
 			if err == nil {
 				t.Errorf("%+v is accepted", f)

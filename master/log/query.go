@@ -32,6 +32,8 @@ type Filter struct {
 	Sources     []string
 	Stdtypes    []string
 	Levels      []Level
+	// From is the ID of the first line to look at; what is before it is not read.
+	From int64
 	// Before and After are exclusive; zero means no bound.
 	Before, After time.Time
 	Limit         int // 0 means all
@@ -49,7 +51,7 @@ func (l *Logs) Query(ctx context.Context, f Filter) iter.Seq2[Entry, error] {
 			yield(Entry{}, err)
 			return
 		}
-		r := reader{store: l.store, filter: f}
+		r := reader{store: l.store, filter: f, at: f.From}
 		if f.Order == Newest {
 			r.at = math.MaxInt64
 		}
@@ -70,7 +72,7 @@ func (l *Logs) Follow(ctx context.Context, f Filter, ended <-chan struct{}) iter
 				"leave them out, or do not follow")
 		}
 		defer l.notify(f.Task) // leaves no channel behind; other followers look once more
-		r := reader{store: l.store, filter: f}
+		r := reader{store: l.store, filter: f, at: f.From}
 		last := false
 		for err == nil && !r.stopped {
 			more := l.next(f.Task) // before reading: what comes meanwhile wakes us
@@ -97,6 +99,8 @@ func (f Filter) validate() error {
 		return errors.New("read a log: a task is needed")
 	case f.Limit < 0:
 		return fmt.Errorf("read log of task %q: limit: must not be negative (%d)", f.Task, f.Limit)
+	case f.From < 0:
+		return fmt.Errorf("read log of task %q: from: must not be negative (%d)", f.Task, f.From)
 	case f.Order != "" && f.Order != Oldest && f.Order != Newest:
 		return fmt.Errorf("read log of task %q: order: must be oldest or newest (%q)", f.Task, f.Order)
 	}
@@ -109,7 +113,7 @@ func (f Filter) matches(e Entry) bool {
 	if e.Rank != nil {
 		rank = *e.Rank
 	}
-	return among(f.Allocations, e.Allocation) && among(f.Agents, e.Agent) && among(f.Containers, e.Container) &&
+	return e.ID >= f.From && among(f.Allocations, e.Allocation) && among(f.Agents, e.Agent) && among(f.Containers, e.Container) &&
 		among(f.Ranks, rank) && among(f.Sources, e.Source) && among(f.Stdtypes, e.Stdtype) && among(f.Levels, e.Level) &&
 		(f.Before.IsZero() || e.At.Before(f.Before)) && (f.After.IsZero() || e.At.After(f.After))
 }
@@ -145,7 +149,7 @@ func (r *reader) read(ctx context.Context, yield func(Entry, error) bool) error 
 				return err
 			}
 		}
-		if len(chunks) < pageChunks || r.at < 0 {
+		if len(chunks) < pageChunks || r.at < r.filter.From {
 			return nil
 		}
 	}

@@ -85,6 +85,8 @@ type LogQuery struct {
 	Levels        []apiv1.LogLevel
 	Before        time.Time
 	After         time.Time
+	// From is the number of the first line to look at.
+	From int64
 }
 
 // TaskLogs is what tasks write.

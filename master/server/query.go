@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,6 +48,21 @@ func (c *call) number(name string) int {
 		c.wrong(name, "a whole number")
 	}
 	return int(n)
+}
+
+// behind is the number after the one that a parameter names, 0 when it is not there:
+// where a reader goes on who has read up to that one.
+func (c *call) behind(name string) int64 {
+	text := c.text(name)
+	if text == "" {
+		return 0
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || n == math.MaxInt64 {
+		c.wrong(name, "the id of a line")
+		return 0
+	}
+	return n + 1
 }
 
 func (c *call) numbers(name string) []int32 {

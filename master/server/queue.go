@@ -93,6 +93,13 @@ func readChange(u *apiv1.QueueControl) (rm.Change, error) {
 		}
 		ch.Weight = u.Weight
 	}
+	if u.MaxSlots != nil {
+		n := int(u.GetMaxSlots())
+		if n < 0 {
+			return ch, status.New(status.InvalidArgument, "maxSlots: must be 0, which is no limit, or more (%d)", n)
+		}
+		ch.MaxSlots = &n
+	}
 	ch.Pool = u.ResourcePool
 	if u.AheadOf != nil {
 		id := rm.JobID(u.GetAheadOf())
@@ -104,7 +111,7 @@ func readChange(u *apiv1.QueueControl) (rm.Change, error) {
 	}
 	if ch == (rm.Change{}) {
 		return ch, status.New(status.InvalidArgument,
-			"job '%s': one of priority, weight, resourcePool, aheadOf and behindOf must be set", u.GetJobId())
+			"job '%s': one of priority, weight, maxSlots, resourcePool, aheadOf and behindOf must be set", u.GetJobId())
 	}
 	return ch, nil
 }

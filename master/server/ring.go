@@ -120,6 +120,13 @@ func (r *Ring) from(n int) ([]*apiv1.LogEntry, chan struct{}) {
 	return append([]*apiv1.LogEntry(nil), r.entries[i:]...), r.grown
 }
 
+// end is the number that the next record will have.
+func (r *Ring) end() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.first + len(r.entries)
+}
+
 func (r *Ring) read(ctx context.Context, q ringQuery, send func(*apiv1.LogEntry) error) error {
 	next, sent := q.offset, 0
 	for {

@@ -126,11 +126,17 @@ func logRoutes() []route {
 }
 
 // masterLogs answers GET master/logs: offset counts from the start, or from the end
-// when negative.
+// when negative. With afterId it goes on behind that record instead.
 func masterLogs(ctx context.Context, s *Server, c *call, send func(*apiv1.MasterLogsResponse) error) error {
 	offset, limit, follow := c.number("offset"), c.number("limit"), c.is("follow")
 	if limit < 0 {
 		c.wrong("limit", "0 or more")
+	}
+	if c.text("afterId") != "" {
+		// A number that is not given out yet is of a master before this one; all is new.
+		if offset = int(c.behind("afterId")); offset > s.cfg.MasterLog.end() {
+			offset = 0
+		}
 	}
 	if c.bad != nil {
 		return c.bad

@@ -33,7 +33,7 @@ func (c *call) logQuery() LogQuery {
 		Task: c.PathValue("task"), Limit: c.number("limit"), Descending: c.descending(), Follow: c.is("follow"),
 		AllocationIDs: c.all("allocationIds"), AgentIDs: c.all("agentIds"), ContainerIDs: c.all("containerIds"),
 		RankIDs: c.numbers("rankIds"), Sources: c.all("sources"), Stdtypes: c.all("stdtypes"),
-		Before: c.time("timestampBefore"), After: c.time("timestampAfter"),
+		Before: c.time("timestampBefore"), After: c.time("timestampAfter"), From: c.behind("afterId"),
 	}
 	for _, name := range c.all("levels") {
 		level, found := apiv1.LogLevel_value[name]

@@ -89,6 +89,11 @@ func TestWireRules(t *testing.T) {
 		{"jobs of an unknown pool", "GET", "/api/v1/job-queues-v2?resourcePool=x", user, "", 404, "resource pool 'x' not found"},
 		{"queue stats", "GET", "/api/v1/job-queues/stats", user, "", 200, `"queuedCount":0`},
 		{"a job is changed", "POST", "/api/v1/job-queues", user, `{"updates":[{"jobId":"j1","priority":5}]}`, 200, `{}`},
+		{"a job's limit is taken away", "POST", "/api/v1/job-queues", user, `{"updates":[{"jobId":"j1","maxSlots":0}]}`, 200, `{}`},
+		{"a job's limit arrives", "POST", "/api/v1/job-queues", user, `{"updates":[{"jobId":"j1","max_slots":1001}]}`, 400, "max_slots: 1001 arrived"},
+		{"a limit below nothing", "POST", "/api/v1/job-queues", user, `{"updates":[{"jobId":"j1","maxSlots":-1}]}`, 400, "maxSlots: must be 0"},
+		{"a log is taken up again", "GET", "/api/v1/tasks/t1/logs?afterId=0", user, "", 200, `{"result":{"id":"1"`},
+		{"behind no line", "GET", "/api/v1/tasks/t1/logs?afterId=x", user, "", 400, "afterId: must be the id of a line"},
 		{"a missing job", "POST", "/api/v1/job-queues", user, `{"updates":[{"jobId":"x","weight":2}]}`, 404, "job 'x' not found"},
 		{"a change of nothing", "POST", "/api/v1/job-queues", user, `{"updates":[{"jobId":"j1"}]}`, 400, "must be set"},
 		{"tasks", "GET", "/api/v1/tasks", user, "", 200, `"allocationIdToSummary":{"t1.1":{`},
@@ -275,6 +280,9 @@ func TestMasterLogs(t *testing.T) {
 		{"?offset=-99", []string{"g.n=2", "g.n=3", "g.n=4"}},
 		{"?offset=3&limit=1", []string{`"id":3`}},
 		{"?offset=99", nil},
+		{"?afterId=3&offset=-3", []string{"g.n=4"}},
+		{"?afterId=4", nil},
+		{"?afterId=77", []string{"g.n=2", "g.n=3", "g.n=4"}}, // a master before this one counted so far
 	}
 	for _, tt := range tests {
 		rec := w.ask(t, "GET", "/api/v1/master/logs"+tt.query, w.admin, "")

@@ -150,9 +150,12 @@ func (c *cluster) SetPriority(_ context.Context, _ *apiv1.User, r *apiv1.SetComm
 	return &apiv1.SetCommandPriorityResponse{Command: m.GetCommand()}, err
 }
 
-func (c *cluster) ChangeJob(_ context.Context, _ *apiv1.User, id rm.JobID, _ rm.Change) error {
+func (c *cluster) ChangeJob(_ context.Context, _ *apiv1.User, id rm.JobID, ch rm.Change) error {
 	if id != "j1" {
 		return status.Missing("job", string(id))
+	}
+	if n := ch.MaxSlots; n != nil && *n > 1000 {
+		return status.New(status.InvalidArgument, "max_slots: %d arrived", *n)
 	}
 	return nil
 }
@@ -198,7 +201,7 @@ func (c *cluster) ShipTaskLogs(context.Context, *apiv1.User, string, *apiv1.Post
 }
 
 func (c *cluster) TaskLogs(ctx context.Context, q LogQuery, send func(*apiv1.TaskLogsResponse) error) error {
-	for i := range 2 {
+	for i := q.From; i < 2; i++ {
 		if err := send(&apiv1.TaskLogsResponse{Id: fmt.Sprint(i), TaskId: q.Task, Message: "line\n", Log: "line\n"}); err != nil {
 			return err
 		}

@@ -39,7 +39,7 @@ func (f front) TaskLogs(ctx context.Context, q server.LogQuery, send func(*apiv1
 func filterOf(q server.LogQuery) log.Filter {
 	f := log.Filter{
 		Task: q.Task, Allocations: q.AllocationIDs, Agents: q.AgentIDs, Containers: q.ContainerIDs,
-		Sources: q.Sources, Stdtypes: q.Stdtypes, Before: q.Before, After: q.After, Limit: q.Limit,
+		Sources: q.Sources, Stdtypes: q.Stdtypes, Before: q.Before, After: q.After, From: q.From, Limit: q.Limit,
 	}
 	if q.Descending {
 		f.Order = log.Newest

@@ -33,8 +33,9 @@ type stream[T proto.Message] struct {
 	// master that stops closes its streams too. It is nil where closing is enough.
 	ended func(context.Context) (bool, error)
 
-	first, last string
-	skipping    bool
+	first    T
+	last     string
+	skipping bool
 }
 
 // lines reads the stream, again from the next line while follow is set.
@@ -116,9 +117,9 @@ func (s *stream[T]) known(m T, begin bool) bool {
 	id := s.id(m)
 	switch {
 	case s.last == "":
-		s.first = id
+		s.first = m
 	case begin:
-		s.skipping = id == s.first
+		s.skipping = proto.Equal(m, s.first)
 	}
 	if s.skipping {
 		s.skipping = id != s.last

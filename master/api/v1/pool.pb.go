@@ -1777,13 +1777,16 @@ func (x *GetJobQueueStatsResponse) GetResults() []*RPQueueStat {
 
 // QueueControl changes one job; exactly one of the changes is set.
 type QueueControl struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	JobId         string                 `protobuf:"bytes,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
-	AheadOf       *string                `protobuf:"bytes,2,opt,name=ahead_of,json=aheadOf,proto3,oneof" json:"ahead_of,omitempty"`
-	BehindOf      *string                `protobuf:"bytes,3,opt,name=behind_of,json=behindOf,proto3,oneof" json:"behind_of,omitempty"`
-	Priority      *int32                 `protobuf:"varint,4,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
-	Weight        *float64               `protobuf:"fixed64,5,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
-	ResourcePool  *string                `protobuf:"bytes,6,opt,name=resource_pool,json=resourcePool,proto3,oneof" json:"resource_pool,omitempty"`
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	JobId        string                 `protobuf:"bytes,1,opt,name=job_id,json=jobId,proto3" json:"job_id,omitempty"`
+	AheadOf      *string                `protobuf:"bytes,2,opt,name=ahead_of,json=aheadOf,proto3,oneof" json:"ahead_of,omitempty"`
+	BehindOf     *string                `protobuf:"bytes,3,opt,name=behind_of,json=behindOf,proto3,oneof" json:"behind_of,omitempty"`
+	Priority     *int32                 `protobuf:"varint,4,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
+	Weight       *float64               `protobuf:"fixed64,5,opt,name=weight,proto3,oneof" json:"weight,omitempty"`
+	ResourcePool *string                `protobuf:"bytes,6,opt,name=resource_pool,json=resourcePool,proto3,oneof" json:"resource_pool,omitempty"`
+	// max_slots caps what the job's allocations hold together; 0 takes the limit
+	// away. It is our own; Determined 0.38.1 has no such change.
+	MaxSlots      *int32 `protobuf:"varint,100,opt,name=max_slots,json=maxSlots,proto3,oneof" json:"max_slots,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1858,6 +1861,13 @@ func (x *QueueControl) GetResourcePool() string {
 		return *x.ResourcePool
 	}
 	return ""
+}
+
+func (x *QueueControl) GetMaxSlots() int32 {
+	if x != nil && x.MaxSlots != nil {
+		return *x.MaxSlots
+	}
+	return 0
 }
 
 type UpdateJobQueueRequest struct {
@@ -2121,20 +2131,23 @@ const file_master_api_v1_pool_proto_rawDesc = "" +
 	"\x05stats\x18\x01 \x01(\v2\x1c.detdeploy.api.v1.QueueStatsR\x05stats\x12#\n" +
 	"\rresource_pool\x18\x02 \x01(\tR\fresourcePool\"S\n" +
 	"\x18GetJobQueueStatsResponse\x127\n" +
-	"\aresults\x18\x01 \x03(\v2\x1d.detdeploy.api.v1.RPQueueStatR\aresults\"\x94\x02\n" +
+	"\aresults\x18\x01 \x03(\v2\x1d.detdeploy.api.v1.RPQueueStatR\aresults\"\xc4\x02\n" +
 	"\fQueueControl\x12\x15\n" +
 	"\x06job_id\x18\x01 \x01(\tR\x05jobId\x12\x1e\n" +
 	"\bahead_of\x18\x02 \x01(\tH\x00R\aaheadOf\x88\x01\x01\x12 \n" +
 	"\tbehind_of\x18\x03 \x01(\tH\x01R\bbehindOf\x88\x01\x01\x12\x1f\n" +
 	"\bpriority\x18\x04 \x01(\x05H\x02R\bpriority\x88\x01\x01\x12\x1b\n" +
 	"\x06weight\x18\x05 \x01(\x01H\x03R\x06weight\x88\x01\x01\x12(\n" +
-	"\rresource_pool\x18\x06 \x01(\tH\x04R\fresourcePool\x88\x01\x01B\v\n" +
+	"\rresource_pool\x18\x06 \x01(\tH\x04R\fresourcePool\x88\x01\x01\x12 \n" +
+	"\tmax_slots\x18d \x01(\x05H\x05R\bmaxSlots\x88\x01\x01B\v\n" +
 	"\t_ahead_ofB\f\n" +
 	"\n" +
 	"_behind_ofB\v\n" +
 	"\t_priorityB\t\n" +
 	"\a_weightB\x10\n" +
-	"\x0e_resource_pool\"Q\n" +
+	"\x0e_resource_poolB\f\n" +
+	"\n" +
+	"_max_slots\"Q\n" +
 	"\x15UpdateJobQueueRequest\x128\n" +
 	"\aupdates\x18\x01 \x03(\v2\x1e.detdeploy.api.v1.QueueControlR\aupdates\"\x18\n" +
 	"\x16UpdateJobQueueResponse*\xa9\x01\n" +

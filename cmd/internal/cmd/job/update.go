@@ -8,6 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
@@ -20,6 +21,8 @@ type updateOptions struct {
 	Pool     string
 	AheadOf  string
 	BehindOf string
+	MaxSlots int32
+	Output   term.Format
 
 	given func(flag string) bool
 }
@@ -28,9 +31,10 @@ func newUpdate(s *term.Streams, run func(context.Context, *updateOptions) error)
 	o := &updateOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "update JOB",
-		Short: "Change a job's priority, pool or place in the queue",
+		Short: "Change a job's priority, pool, limit or place in the queue",
 		Example: `  det-deploy job update 7c2e --priority 10
-  det-deploy job update 7c2e --ahead-of 91aa`,
+  det-deploy job update 7c2e --ahead-of 91aa
+  det-deploy job update 7c2e --max-slots 4`,
 		Args: usage.Args("JOB"),
 		RunE: func(c *cobra.Command, args []string) error {
 			o.ID, o.given = args[0], c.Flags().Changed
@@ -44,22 +48,27 @@ func newUpdate(s *term.Streams, run func(context.Context, *updateOptions) error)
 	c.Flags().StringVar(&o.Pool, "pool", "", "resource pool to move the job to")
 	c.Flags().StringVar(&o.AheadOf, "ahead-of", "", "job to be served before")
 	c.Flags().StringVar(&o.BehindOf, "behind-of", "", "job to be served after")
+	c.Flags().Int32Var(&o.MaxSlots, "max-slots", 0, "most slots that the job may have at once; 0 takes the limit away")
 	o.AddFlag(c.Flags())
+	o.Output.AddFlag(c.Flags())
 	return c
 }
 
 func (o *updateOptions) validate() error {
 	n := 0
-	for _, flag := range []string{"priority", "pool", "ahead-of", "behind-of"} {
+	for _, flag := range []string{"priority", "pool", "ahead-of", "behind-of", "max-slots"} {
 		if o.given(flag) {
 			n++
 		}
 	}
 	if n != 1 {
-		return usage.Errorf("give exactly one of --priority, --pool, --ahead-of and --behind-of")
+		return usage.Errorf("give exactly one of --priority, --pool, --max-slots, --ahead-of and --behind-of")
 	}
 	if o.given("priority") && (o.Priority < 1 || o.Priority > 99) {
 		return usage.Errorf("--priority %d: must be from 1 to 99", o.Priority)
+	}
+	if o.MaxSlots < 0 {
+		return usage.Errorf("--max-slots %d: must be 0 or more", o.MaxSlots)
 	}
 	return nil
 }
@@ -77,6 +86,8 @@ func (o *updateOptions) change() *apiv1.QueueControl {
 		q.AheadOf = &o.AheadOf
 	case o.given("behind-of"):
 		q.BehindOf = &o.BehindOf
+	case o.given("max-slots"):
+		q.MaxSlots = &o.MaxSlots
 	}
 	return q
 }
@@ -90,6 +101,24 @@ func runUpdate(ctx context.Context, o *updateOptions) error {
 	if err := master.UpdateJob(ctx, o.change()); err != nil {
 		return err
 	}
+	if o.Output == term.JSON {
+		return o.print(ctx, master)
+	}
 	o.Notef("Job %s is changed.", o.ID)
 	return nil
+}
+
+// print shows the job as it is now. One that ended meanwhile is in no queue, and
+// then its name is all there is to show.
+func (o *updateOptions) print(ctx context.Context, master *client.Client) error {
+	jobs, err := master.Jobs(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, j := range jobs {
+		if j.GetJobId() == o.ID {
+			return o.PrintMessage(j)
+		}
+	}
+	return o.PrintMessage(&apiv1.Job{JobId: o.ID})
 }

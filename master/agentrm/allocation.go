@@ -57,6 +57,8 @@ type release struct {
 	Reason string    `json:"reason"`
 	By     time.Time `json:"by,omitzero"` // when it is killed, if it is not already
 	Kill   bool      `json:"kill,omitempty"`
+	// terminate says that the program listens for no signal but SIGTERM.
+	terminate bool
 }
 
 // container is one part of a placed allocation. RM.mu guards it.

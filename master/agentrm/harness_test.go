@@ -33,6 +33,8 @@ type owner struct {
 	// fail is asked before anything is accepted; nil accepts all.
 	fail func(event string) error
 	next map[rm.ContainerID]uint64
+	// listens says that every program asks for the preemption signal.
+	listens bool
 	// files makes what is to be run large.
 	files []*apiv1.File
 	door  func(JoinProof) (Identity, error)
@@ -73,8 +75,11 @@ func (o *owner) Changed(_ context.Context, c rm.ContainerChange) error {
 	return o.note("%s", event)
 }
 
-func (o *owner) Preempted(_ context.Context, id rm.AllocationID, _ string, _ time.Time) error {
-	return o.note("%s preempted", id)
+func (o *owner) Preempted(_ context.Context, id rm.AllocationID, _ string, _ time.Time) (bool, error) {
+	o.mu.Lock()
+	listens := o.listens
+	o.mu.Unlock()
+	return listens, o.note("%s preempted", id)
 }
 
 func (o *owner) Ended(_ context.Context, id rm.AllocationID, e rm.End) error {
@@ -403,11 +408,18 @@ const (
 // killed waits for the order to kill, and reports that it is done.
 func (p *peer) killed(s *agentv1.Start) {
 	p.t.Helper()
-	m := p.next()
-	if m.GetSignal().GetContainerId() != s.GetContainerId() || m.GetSignal().GetKind() != agentv1.Signal_KIND_KILL {
-		p.t.Fatalf("got %v, want the order to kill %s", m, s.GetContainerId())
-	}
+	p.signalled(s, agentv1.Signal_KIND_KILL)
 	p.reports(s, terminated, 137)
+}
+
+// signalled waits for a signal.
+func (p *peer) signalled(s *agentv1.Start, kind agentv1.Signal_Kind) *agentv1.Signal {
+	p.t.Helper()
+	m := p.next()
+	if m.GetSignal().GetContainerId() != s.GetContainerId() || m.GetSignal().GetKind() != kind {
+		p.t.Fatalf("got %v, want %s for %s", m, kind, s.GetContainerId())
+	}
+	return m.GetSignal()
 }
 
 // refused waits for a refusal, and for the end of the link.

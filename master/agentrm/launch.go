@@ -65,6 +65,7 @@ func (r *RM) refuse(a *allocation, err error) {
 		a.release = &release{Cause: rm.CauseRefused, Reason: err.Error()}
 	}
 	a.release.Kill = true
+	a.launched = true // nothing is under way that would look at the containers again
 	for _, c := range a.containers {
 		if c.sent || c.received {
 			r.signalKill(c) // an earlier master had it started
@@ -111,6 +112,9 @@ func (r *RM) sendStart(c *container) {
 		ContainerId: string(c.id), AllocationId: string(c.allocation.Allocation), TaskId: string(c.allocation.Task),
 		Spec: c.spec, DeviceIds: ids, Rank: int32(c.rank), //nolint:gosec // ranks are below the number of agents
 	}}})
+	if c.allocation.release != nil {
+		r.signalTerminate(c)
+	}
 }
 
 // signalKill tells the agent to kill a container, or settles the end of one that
@@ -127,6 +131,17 @@ func (r *RM) signalKill(c *container) {
 	}
 	r.agents[c.agent].send(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Signal{Signal: &agentv1.Signal{
 		ContainerId: string(c.id), Kind: agentv1.Signal_KIND_KILL,
+	}}})
+}
+
+// signalTerminate has the agent send SIGTERM, and SIGKILL at the deadline.
+func (r *RM) signalTerminate(c *container) {
+	release := c.allocation.release
+	if c.ended() || c.givenUp || (!c.sent && !c.received) || !release.terminate || release.Kill {
+		return
+	}
+	r.agents[c.agent].send(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Signal{Signal: &agentv1.Signal{
+		ContainerId: string(c.id), Kind: agentv1.Signal_KIND_TERMINATE, GraceUs: max(1, time.Until(release.By).Microseconds()),
 	}}})
 }
 

@@ -112,6 +112,9 @@ func (r *RM) takeUp(a *allocation) {
 		return
 	}
 	r.lanes.post(a.lane(), func(ctx context.Context) time.Duration { return r.launch(ctx, a) })
+	if a.release != nil && !a.release.Kill {
+		r.lanes.post(a.lane(), func(ctx context.Context) time.Duration { return r.tellOfPreemption(ctx, a) })
+	}
 }
 
 func (r *RM) hangUp() {

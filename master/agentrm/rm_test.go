@@ -213,6 +213,9 @@ func TestPreemption(t *testing.T) {
 	a.reports(low, running)
 	c.submit("high", 1, prefer(1))
 	c.await(t, "low.1 preempted")
+	if grace := time.Duration(a.signalled(low, agentv1.Signal_KIND_TERMINATE).GetGraceUs()) * time.Microsecond; grace < 59*time.Minute {
+		t.Errorf("got %v between SIGTERM and the kill, want an hour", grace)
+	}
 	got, _ := c.Allocation("low.1")
 	if left := time.Until(got.PreemptBy); left < 59*time.Minute || left > time.Hour {
 		t.Errorf("got %v until the kill, want an hour", left)
@@ -237,6 +240,7 @@ func TestPreemptedTasksThatDoNotStopAreKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.await(t, "t.1 preempted")
+	a.signalled(s, agentv1.Signal_KIND_TERMINATE)
 	a.killed(s)
 	c.await(t, "t.1 ended: preempted: paused by ann")
 	waiting := c.submit("w", 99)

@@ -168,19 +168,31 @@ func (r *RM) preempt(a *allocation, reason string, now time.Time) {
 	}
 	by := now.Add(a.PreemptionTimeout)
 	a.release = &release{Cause: rm.CausePreempted, Reason: reason, By: by}
-	r.lanes.post(a.lane(), func(ctx context.Context) time.Duration {
-		if r.isOver(a) {
-			return 0
-		}
-		if err := r.save(ctx, a); err != nil {
-			return r.again(ctx, "store allocation", a, err)
-		}
-		if err := r.cfg.Tasks.Preempted(ctx, a.Allocation, reason, by); err != nil {
-			return r.again(ctx, "tell of preemption", a, err)
-		}
-		return 0
-	})
+	r.lanes.post(a.lane(), func(ctx context.Context) time.Duration { return r.tellOfPreemption(ctx, a) })
 	r.stir()
+}
+
+// tellOfPreemption stores the wish, tells the owner, and sends SIGTERM to a
+// program that does not listen for its owner's signal. It may be repeated.
+func (r *RM) tellOfPreemption(ctx context.Context, a *allocation) time.Duration {
+	if r.isOver(a) {
+		return 0
+	}
+	if err := r.save(ctx, a); err != nil {
+		return r.again(ctx, "store allocation", a, err)
+	}
+	listens, err := r.cfg.Tasks.Preempted(ctx, a.Allocation, a.release.Reason, a.release.By)
+	if err != nil {
+		return r.again(ctx, "tell of preemption", a, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a.release.terminate = !listens; !listens {
+		for _, c := range a.containers {
+			r.signalTerminate(c)
+		}
+	}
+	return 0
 }
 
 // kill ends a placed allocation. The first cause stays.

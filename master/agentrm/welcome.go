@@ -204,6 +204,8 @@ func (r *RM) remind(c *container) {
 	case c.givenUp:
 	case c.received && c.allocation.killed():
 		r.signalKill(c)
+	case c.received && c.allocation.release != nil:
+		r.signalTerminate(c)
 	case c.received:
 	case c.allocation.killed():
 		c.sent = false // the link that may have carried the start is gone, and the start with it

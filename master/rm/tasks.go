@@ -19,8 +19,9 @@ type Tasks interface {
 	Assigned(ctx context.Context, a Assignment) ([]*agentv1.Spec, error)
 	// Changed tells of one container's new state.
 	Changed(ctx context.Context, c ContainerChange) error
-	// Preempted says that the allocation must save itself and stop.
-	Preempted(ctx context.Context, id AllocationID, reason string, deadline time.Time) error
+	// Preempted says that the allocation must save itself and stop. It answers
+	// whether its program listens for that; one that does not is sent SIGTERM.
+	Preempted(ctx context.Context, id AllocationID, reason string, deadline time.Time) (listens bool, err error)
 	// Ended says that nothing of the allocation is left anywhere: it will
 	// not be spoken of again.
 	Ended(ctx context.Context, id AllocationID, e End) error

@@ -85,10 +85,13 @@ func (t *Tasks) Changed(ctx context.Context, c rm.ContainerChange) error {
 }
 
 // Preempted implements rm.Tasks.
-func (t *Tasks) Preempted(ctx context.Context, id rm.AllocationID, reason string, deadline time.Time) error {
+func (t *Tasks) Preempted(ctx context.Context, id rm.AllocationID, reason string, deadline time.Time) (listens bool, err error) {
 	now := t.cfg.Now()
-	_, err := t.alter(ctx, id, func(a lifecycle.Allocation) lifecycle.Allocation { return a.Preempt(reason, now, deadline) })
-	return err
+	_, err = t.alter(ctx, id, func(a lifecycle.Allocation) lifecycle.Allocation {
+		listens = a.Listens
+		return a.Preempt(reason, now, deadline)
+	})
+	return listens, err
 }
 
 // alter changes one allocation. One that is not known is nobody's any more: nil.

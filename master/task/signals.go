@@ -32,6 +32,11 @@ func (t *Tasks) PreemptionSignal(ctx context.Context, c Caller, id string, timeo
 	if err != nil {
 		return false, err
 	}
+	if _, a, _ := t.reg.findAllocation(rm.AllocationID(id)); !a.Listens {
+		if err := t.report(ctx, c, id, lifecycle.Allocation.Listen); err != nil {
+			return false, err
+		}
+	}
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	for {

@@ -352,11 +352,14 @@ func TestAPreemptibleCommandIsRunAgain(t *testing.T) {
 		}
 		got <- preempt
 	}()
-	if err := m.tasks.Preempted(t.Context(), a, "slots are needed", time.Now().Add(time.Hour)); err != nil {
+	if _, err := m.tasks.Preempted(t.Context(), a, "slots are needed", time.Now().Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if !<-got {
 		t.Error("the signal did not arrive")
+	}
+	if listens, err := m.tasks.Preempted(t.Context(), a, "slots are needed", time.Now()); err != nil || !listens {
+		t.Errorf("got %v and %v, want that the program listens", listens, err)
 	}
 	m.changed(a, 0, terminated, exit(143))
 	m.ended(a, rm.CauseExited, "")

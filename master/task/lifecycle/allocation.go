@@ -177,6 +177,13 @@ func (a Allocation) Preempt(reason string, at, deadline time.Time) Allocation {
 	return a
 }
 
+// Listen notes that the program asks for the preemption signal: it saves itself
+// when it hears it, and must not be ended by SIGTERM meanwhile.
+func (a Allocation) Listen() Allocation {
+	a.Listens = a.Listens || !a.Over()
+	return a
+}
+
 // Acknowledge notes that the program has seen the preemption signal.
 func (a Allocation) Acknowledge() Allocation {
 	if a.Preempted != nil && !a.Preempted.Acked && !a.Over() {

@@ -73,6 +73,8 @@ type Allocation struct {
 	Ready      bool            `json:"ready,omitempty"`
 	// Waiting is what the program said of itself: it runs but has nothing to do yet.
 	Waiting bool `json:"waiting,omitempty"`
+	// Listens says that the program asks for the preemption signal.
+	Listens bool `json:"listens,omitempty"`
 
 	Killed    *Stop    `json:"killed,omitempty"`
 	Preempted *Stop    `json:"preempted,omitempty"`

@@ -1,0 +1,78 @@
+package agentrm
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+)
+
+// A kill that was stored while the start had not reached the agent used to wait
+// for ever after a restart: the launch had been refused and nobody looked again.
+func TestAKillBeforeTheStartWasReceivedEndsAfterARestart(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	a, _ := c.join("a", 1)
+	c.submit("t", 1)
+	a.asked()
+	if err := c.Kill(t.Context(), "t.1", "killed by ann"); err != nil {
+		t.Fatal(err)
+	}
+	c.stored("the kill is stored", func(d allocationDoc) bool { return d.Release != nil && d.Release.Kill })
+	c.fail = func(event string) error {
+		if strings.Contains(event, "assigned") {
+			return errInjected
+		}
+		return nil
+	}
+	c.restart()
+	c.until("the launch is refused", func() bool {
+		c.RM.mu.Lock()
+		defer c.RM.mu.Unlock()
+		return c.allocations["t.1"].launched
+	})
+	c.join("a", 1)
+	c.await(t, "t.1 ended: killed: killed by ann")
+}
+
+func TestAProgramThatListensIsNotSentSIGTERM(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.listens = true
+	a, _ := c.join("a", 1)
+	c.submit("t", 1)
+	s := a.started()
+	a.reports(s, running)
+	if err := c.Preempt(t.Context(), "t.1", "paused by ann"); err != nil {
+		t.Fatal(err)
+	}
+	c.await(t, "t.1 preempted")
+	a.reports(s, terminated, 0)
+	a.quiet()
+	c.await(t, "t.1 ended: preempted: paused by ann")
+}
+
+// A master that was killed between storing a preemption and telling of it told
+// nobody.
+func TestAPreemptionIsToldAgainAfterARestart(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	a, _ := c.join("a", 1)
+	c.submit("t", 1)
+	s := a.started()
+	c.stored("the start is received", received)
+	if err := c.Preempt(t.Context(), "t.1", "paused by ann"); err != nil {
+		t.Fatal(err)
+	}
+	c.await(t, "t.1 preempted")
+	c.restart()
+	a, _ = c.join("a", 1, has(s.GetContainerId(), "t.1"))
+	grace := time.Duration(a.signalled(s, agentv1.Signal_KIND_TERMINATE).GetGraceUs()) * time.Microsecond
+	if grace < 59*time.Minute || grace > time.Hour {
+		t.Errorf("got %v until the kill, want what is left of an hour", grace)
+	}
+	if n := c.count("t.1 preempted"); n != 2 {
+		t.Errorf("told of the preemption %d times, want twice", n)
+	}
+}

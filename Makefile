@@ -41,7 +41,7 @@ check: lint test-fast ## what every commit passes
 .PHONY: lint
 lint: bin/golangci-lint ## the linters, and go.mod is tidy
 	./bin/golangci-lint run ./...
-	$(GO) mod tidy -diff
+	$(GO) mod tidy -e -diff
 
 .PHONY: fmt
 fmt: bin/golangci-lint ## format

@@ -1,11 +1,6 @@
 package config
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-
 	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
@@ -32,25 +27,11 @@ func Load(files []string, given []document.Given) (Agent, []Warning, error) {
 
 // LoadDocument is Load for those who show where settings come from.
 func LoadDocument(files []string, given []document.Given) (Loaded, error) {
-	named := len(files) > 0
-	if !named {
-		files = Paths()
+	d, err := document.First("agent.yaml", files, Paths())
+	if err != nil {
+		return Loaded{}, err
 	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if errors.Is(err, fs.ErrNotExist) && (!named || file != files[len(files)-1]) {
-			continue
-		}
-		if err != nil {
-			return Loaded{}, fmt.Errorf("read agent configuration: %w", err)
-		}
-		d, err := document.Parse(data, file)
-		if err != nil {
-			return Loaded{}, err
-		}
-		return read(d, given)
-	}
-	return read(document.New("agent.yaml"), given)
+	return read(d, given)
 }
 
 // Parse reads a configuration from memory; name is used in messages.

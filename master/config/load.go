@@ -1,11 +1,6 @@
 package config
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-
 	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
@@ -32,7 +27,7 @@ func Load(files []string, given []document.Given) (Master, []Warning, error) {
 
 // LoadDocument is Load for those who show where settings come from.
 func LoadDocument(files []string, given []document.Given) (Loaded, error) {
-	d, err := open(files)
+	d, err := document.First("master.yaml", files, Paths())
 	if err != nil {
 		return Loaded{}, err
 	}
@@ -47,23 +42,6 @@ func Parse(data []byte, name string) (Master, []Warning, error) {
 	}
 	l, err := read(d, nil)
 	return l.Master, l.Warnings, err
-}
-
-func open(files []string) (*document.Document, error) {
-	named := len(files) > 0
-	if !named {
-		files = Paths()
-	}
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err == nil {
-			return document.Parse(data, file)
-		}
-		if !errors.Is(err, fs.ErrNotExist) || named && file == files[len(files)-1] {
-			return nil, fmt.Errorf("read master configuration: %w", err)
-		}
-	}
-	return document.New("master.yaml"), nil
 }
 
 // read translates old forms, applies what was given, decodes and validates.

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/det-deploy/det-deploy/agent/config"
+	"github.com/det-deploy/det-deploy/agent/container/process"
 	"github.com/det-deploy/det-deploy/agent/link"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -275,11 +276,15 @@ func TestATaskThatVanishedIsLost(t *testing.T) {
 	p := newPeer(t)
 	s := settings(t, p)
 	first := run(t, s)
-	p.start("c", "sleep 1000")
+	p.start("c", "sleep 600")
 	p.awaitState("c", apiv1.Container_STATE_RUNNING)
 	first.halt()
 	// The machine lost power, and the directory of processes with it.
-	if err := os.Rename(filepath.Join(s.DataDir, "processes"), filepath.Join(t.TempDir(), "gone")); err != nil {
+	processes, err := process.New(process.Options{Dir: filepath.Join(s.DataDir, "processes")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := processes.Remove(t.Context(), "c"); err != nil {
 		t.Fatal(err)
 	}
 	run(t, s)

@@ -43,7 +43,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return fmt.Errorf("make data_dir: %w", err)
 	}
-	unlock, err := lock(filepath.Join(dir, "lock"))
+	unlock, err := lock(ctx, filepath.Join(dir, "lock"))
 	if err != nil {
 		return fmt.Errorf("start agent in data_dir %s: %w", dir, err)
 	}
@@ -204,20 +204,32 @@ func visibleGPUs(s config.Agent) string {
 	return os.Getenv("CUDA_VISIBLE_DEVICES")
 }
 
+// lockPatience is for a child of the last agent that was killed while it made
+// one: for a moment it holds what its parent held.
+const lockPatience = 2 * time.Second
+
 // lock keeps a second agent off the same directory.
-func lock(name string) (unlock func(), err error) {
+func lock(ctx context.Context, name string) (unlock func(), err error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, lockPatience)
+	defer cancel()
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { _ = f.Close() }, nil
+		}
+		if errors.Is(err, unix.EWOULDBLOCK) && pause(ctx, 20*time.Millisecond) == nil {
+			continue
+		}
 		_ = f.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, errors.New("another agent runs there; stop it, or give this one a data_dir of its own")
+			err = errors.New("another agent runs there; stop it, or give this one a data_dir of its own")
 		}
 		return nil, err
 	}
-	return func() { _ = f.Close() }, nil
 }
 
 // overlayFile keeps what the master sent.

@@ -11,9 +11,12 @@ package process
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/agent/container"
 )
@@ -50,6 +53,9 @@ func New(o Options) (*Runtime, error) {
 	if err := os.MkdirAll(o.Dir, 0o711); err != nil {
 		return nil, fmt.Errorf("make the directory of processes: %w", err)
 	}
+	// What the agent's own parent left open must not live on in tasks, which
+	// outlive both. A kernel without the call leaves it open.
+	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	return &Runtime{opts: o, children: map[string]int{}}, nil
 }
 

@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -199,6 +200,26 @@ func TestWhatTheProgramLeavesInItsGroupIsSwept(t *testing.T) {
 		t.Fatalf("got %d, %v, want 3", code, err)
 	}
 	eventually(t, "the group is empty", func() bool { return unix.Kill(-pid, 0) != nil })
+}
+
+// A descriptor that the agent inherited is nobody's business in a task.
+func TestTasksInheritNoDescriptors(t *testing.T) {
+	t.Parallel()
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_SETFD, 0); err != nil {
+		t.Fatal(err)
+	}
+	r := newRuntime(t)
+	if err := start(t, r, script("fds", fmt.Sprintf("[ ! -e /proc/self/fd/%d ]", f.Fd()))); err != nil {
+		t.Fatal(err)
+	}
+	if code, err := r.Wait(t.Context(), "fds"); err != nil || code != 0 {
+		t.Errorf("got %d, %v, want the descriptor closed", code, err)
+	}
 }
 
 // A signal right after the start is the program's, not the shell's.

@@ -159,6 +159,7 @@ func (m *master) run(ctx context.Context, l net.Listener) error {
 	g.Go(func() error { return front.Run(ctx, l) })
 	g.Go(func() error { return m.watchLease(ctx) })
 	g.Go(func() error { m.sweep(ctx); return nil })
+	g.Go(func() error { giveBack(ctx); return nil })
 	return g.Wait()
 }
 

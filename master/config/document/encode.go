@@ -221,6 +221,9 @@ func scalar(v any) *yaml.Node {
 	if number, ok := v.(json.Number); ok { // of a raw part; Encode would quote it
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: number.String()}
 	}
+	if n := simple(v); n != nil {
+		return n
+	}
 	n := &yaml.Node{}
 	if err := n.Encode(v); err != nil { // scalars only
 		panic(err)

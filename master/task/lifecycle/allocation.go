@@ -110,6 +110,9 @@ func (a *Allocation) progress(at time.Time) {
 	}
 }
 
+// endedBySIGTERM is the code of a program that SIGTERM ended, as shells give it.
+const endedBySIGTERM = 128 + 15
+
 // exited notes a container's end. The first of a gang that does not end well takes
 // the others with it.
 func (a *Allocation) exited(c *Container, n rm.ContainerChange) {
@@ -118,7 +121,10 @@ func (a *Allocation) exited(c *Container, n rm.ContainerChange) {
 		a.say(n.At, levelInfo, "resources exited successfully with a zero exit code")
 		return
 	}
-	if a.Failure != nil || a.Killed != nil {
+	// One of a gang that stops as it was asked to must not take from the others
+	// the time that they have left.
+	asked := a.Preempted != nil && c.Exit.Kind == Exited && c.Exit.Code == endedBySIGTERM
+	if a.Failure != nil || a.Killed != nil || asked {
 		return
 	}
 	a.Failure = &Failure{Rank: c.Rank, Exit: *c.Exit}

@@ -305,3 +305,19 @@ func checkStep(t *rapid.T, before, after Allocation) {
 		seen[l.Text] = true
 	}
 }
+
+func TestOneOfAGangThatStopsWhenAskedLeavesTheOthersTheirTime(t *testing.T) {
+	t.Parallel()
+	a := ended(placed(2).Preempt("slots are needed", at(2), at(9)), 0, exited(143))
+	if reason, doomed := a.Doomed(); doomed {
+		t.Errorf("the other is killed: %s", reason)
+	}
+	crashed := ended(placed(2).Preempt("slots are needed", at(2), at(9)), 0, exited(1))
+	if _, doomed := crashed.Doomed(); !doomed {
+		t.Error("the other goes on without the one that crashed")
+	}
+	done, err := ended(a, 1, exited(0)).Finish(rm.End{Cause: rm.CausePreempted, At: at(5)}, true)
+	if err != nil || !done.End.Again {
+		t.Errorf("got %+v and %v, want it run again", done.End, err)
+	}
+}

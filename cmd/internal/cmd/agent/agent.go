@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
@@ -46,6 +47,38 @@ type which struct {
 	IDs  []string
 	All  bool
 	Slot string
+
+	Output term.Format
+}
+
+// changed is what a command has changed; the slots of which --slot named one.
+type changed struct {
+	agents []*apiv1.Agent
+	slots  []*apiv1.Slot
+}
+
+func (w *which) addFlags(f *pflag.FlagSet) {
+	f.BoolVarP(&w.All, "all", "a", false, "all agents")
+	f.StringVar(&w.Slot, "slot", "", "only this slot of the agent")
+	w.Output.AddFlag(f)
+}
+
+// show prints what was changed, also where something else could not be.
+func (w *which) show(s *term.Streams, done changed) error {
+	switch {
+	case w.Output != term.JSON:
+		return nil
+	case w.Slot != "":
+		return s.PrintMessage(&apiv1.GetSlotsResponse{Slots: done.slots})
+	}
+	return s.PrintMessage(&apiv1.GetAgentsResponse{Agents: done.agents})
+}
+
+// say tells a person; JSON says it all by itself.
+func (w *which) say(s *term.Streams, format string, args ...any) {
+	if w.Output != term.JSON {
+		s.Notef(format, args...)
+	}
 }
 
 func (w *which) validate() error {

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -33,8 +34,7 @@ func newDisable(s *term.Streams, run func(context.Context, *disableOptions) erro
 			return run(c.Context(), o)
 		},
 	}
-	c.Flags().BoolVarP(&o.All, "all", "a", false, "all agents")
-	c.Flags().StringVar(&o.Slot, "slot", "", "only this slot of the agent")
+	o.addFlags(c.Flags())
 	c.Flags().BoolVar(&o.Drain, "drain", false, "let running tasks go on to their end")
 	o.AddFlag(c.Flags())
 	return c
@@ -50,18 +50,24 @@ func runDisable(ctx context.Context, o *disableOptions) error {
 	if o.Drain {
 		state = "draining: what runs there goes on to its end"
 	}
-	return o.each(ctx, master, func(id string) error {
+	var done changed
+	err = o.each(ctx, master, func(id string) error {
 		if o.Slot != "" {
-			if _, err := master.DisableSlot(ctx, id, o.Slot, o.Drain); err != nil {
+			slot, err := master.DisableSlot(ctx, id, o.Slot, o.Drain)
+			if err != nil {
 				return err
 			}
-			o.Notef("Slot %s of agent %s is %s.", o.Slot, id, state)
+			done.slots = append(done.slots, slot)
+			o.say(o.Streams, "Slot %s of agent %s is %s.", o.Slot, id, state)
 			return nil
 		}
-		if _, err := master.DisableAgent(ctx, id, o.Drain); err != nil {
+		agent, err := master.DisableAgent(ctx, id, o.Drain)
+		if err != nil {
 			return err
 		}
-		o.Notef("Agent %s is %s.", id, state)
+		done.agents = append(done.agents, agent)
+		o.say(o.Streams, "Agent %s is %s.", id, state)
 		return nil
 	})
+	return errors.Join(err, o.show(o.Streams, done))
 }

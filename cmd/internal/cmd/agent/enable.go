@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -29,8 +30,7 @@ func newEnable(s *term.Streams, run func(context.Context, *enableOptions) error)
 			return run(c.Context(), o)
 		},
 	}
-	c.Flags().BoolVarP(&o.All, "all", "a", false, "all agents")
-	c.Flags().StringVar(&o.Slot, "slot", "", "only this slot of the agent")
+	o.addFlags(c.Flags())
 	o.AddFlag(c.Flags())
 	return c
 }
@@ -41,18 +41,24 @@ func runEnable(ctx context.Context, o *enableOptions) error {
 		return err
 	}
 	defer master.Close()
-	return o.each(ctx, master, func(id string) error {
+	var done changed
+	err = o.each(ctx, master, func(id string) error {
 		if o.Slot != "" {
-			if _, err := master.EnableSlot(ctx, id, o.Slot); err != nil {
+			slot, err := master.EnableSlot(ctx, id, o.Slot)
+			if err != nil {
 				return err
 			}
-			o.Notef("Slot %s of agent %s is enabled.", o.Slot, id)
+			done.slots = append(done.slots, slot)
+			o.say(o.Streams, "Slot %s of agent %s is enabled.", o.Slot, id)
 			return nil
 		}
-		if _, err := master.EnableAgent(ctx, id); err != nil {
+		agent, err := master.EnableAgent(ctx, id)
+		if err != nil {
 			return err
 		}
-		o.Notef("Agent %s is enabled.", id)
+		done.agents = append(done.agents, agent)
+		o.say(o.Streams, "Agent %s is enabled.", id)
 		return nil
 	})
+	return errors.Join(err, o.show(o.Streams, done))
 }

@@ -13,12 +13,13 @@ import (
 type removeOptions struct {
 	*term.Streams
 
-	Name string
+	Name   string
+	Output term.Format
 }
 
 func newRemove(s *term.Streams, run func(context.Context, *removeOptions) error) *cobra.Command {
 	o := &removeOptions{Streams: s}
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:     "remove NAME",
 		Short:   "Forget a cluster and the session with it",
 		Long:    "Forget a cluster and the session with it. The cluster itself is not touched.",
@@ -29,13 +30,18 @@ func newRemove(s *term.Streams, run func(context.Context, *removeOptions) error)
 			return run(c.Context(), o)
 		},
 	}
+	o.Output.AddFlag(c.Flags())
+	return c
 }
 
 func runRemove(ctx context.Context, o *removeOptions) error {
+	var gone contexts.Context
 	err := change(ctx, o.Streams, func(b *contexts.Book) error {
-		if !b.Remove(o.Name) {
+		var found bool
+		if gone, found = b.Get(o.Name); !found {
 			return &missingError{o.Name}
 		}
+		b.Remove(o.Name)
 		if b.Current == o.Name {
 			b.Current = ""
 		}
@@ -43,6 +49,9 @@ func runRemove(ctx context.Context, o *removeOptions) error {
 	})
 	if err != nil {
 		return err
+	}
+	if o.Output == term.JSON {
+		return o.PrintJSON(gone)
 	}
 	o.Notef("Context %s is forgotten.", o.Name)
 	return nil

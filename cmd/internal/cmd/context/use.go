@@ -13,12 +13,13 @@ import (
 type useOptions struct {
 	*term.Streams
 
-	Name string
+	Name   string
+	Output term.Format
 }
 
 func newUse(s *term.Streams, run func(context.Context, *useOptions) error) *cobra.Command {
 	o := &useOptions{Streams: s}
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:     "use NAME",
 		Short:   "Make commands talk to a cluster from now on",
 		Example: "  det-deploy context use lab",
@@ -28,21 +29,26 @@ func newUse(s *term.Streams, run func(context.Context, *useOptions) error) *cobr
 			return run(c.Context(), o)
 		},
 	}
+	o.Output.AddFlag(c.Flags())
+	return c
 }
 
 func runUse(ctx context.Context, o *useOptions) error {
-	var master string
+	var chosen contexts.Context
 	err := change(ctx, o.Streams, func(b *contexts.Book) error {
 		c, ok := b.Get(o.Name)
 		if !ok {
 			return &missingError{o.Name}
 		}
-		b.Current, master = c.Name, c.Master
+		b.Current, chosen = c.Name, c
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	o.Notef("Commands talk to %s, %s.", o.Name, master)
+	if o.Output == term.JSON {
+		return o.PrintJSON(chosen)
+	}
+	o.Notef("Commands talk to %s, %s.", o.Name, chosen.Master)
 	return nil
 }

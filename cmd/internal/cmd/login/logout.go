@@ -14,6 +14,8 @@ import (
 type logoutOptions struct {
 	*term.Streams
 	contexts.Target
+
+	Output term.Format
 }
 
 // NewLogout returns `det-deploy logout`.
@@ -29,6 +31,7 @@ func newLogout(s *term.Streams, run func(context.Context, *logoutOptions) error)
 		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
 	o.AddFlag(c.Flags())
+	o.Output.AddFlag(c.Flags())
 	return c
 }
 
@@ -38,8 +41,7 @@ func runLogout(ctx context.Context, o *logoutOptions) error {
 		return err
 	}
 	if !named || c.Token == "" {
-		o.Notef("There is no session with %s.", c.Master)
-		return nil
+		return o.tell(c, "There is no session with %s.")
 	}
 	master, err := c.Client()
 	if err != nil {
@@ -59,8 +61,17 @@ func runLogout(ctx context.Context, o *logoutOptions) error {
 		b.Put(c)
 		return nil
 	})
-	if err == nil {
-		o.Notef("Logged out of %s.", c.Master)
+	if err != nil {
+		return err
 	}
-	return err
+	return o.tell(c, "Logged out of %s.")
+}
+
+// tell says how things are with c now.
+func (o *logoutOptions) tell(c contexts.Context, sentence string) error {
+	if o.Output == term.JSON {
+		return o.PrintJSON(c)
+	}
+	o.Notef(sentence, c.Master)
+	return nil
 }

@@ -17,6 +17,7 @@ type backupOptions struct {
 
 	Path   string
 	DryRun bool
+	Output term.Format
 }
 
 func newBackup(s *term.Streams, run func(context.Context, *backupOptions) error) *cobra.Command {
@@ -41,6 +42,7 @@ It can be restored into either kind of database.`,
 	o.addFlags(c.Flags())
 	c.Flags().StringVar(&o.Path, "file", "", "file to write; it must not exist")
 	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
+	o.Output.AddFlag(c.Flags())
 	return c
 }
 
@@ -51,6 +53,13 @@ func needsFile(path string) error {
 	return nil
 }
 
+// written is the answer in JSON.
+type written struct {
+	File   string `json:"file"`
+	Bytes  int64  `json:"bytes"`
+	DryRun bool   `json:"dry_run"`
+}
+
 func runBackup(ctx context.Context, o *backupOptions) error {
 	l, err := o.load(o.Streams)
 	if err != nil {
@@ -59,6 +68,9 @@ func runBackup(ctx context.Context, o *backupOptions) error {
 	size, err := wire.Backup(ctx, l.Master, o.Path, o.DryRun)
 	if err != nil {
 		return err
+	}
+	if o.Output == term.JSON {
+		return o.PrintJSON(written{File: o.Path, Bytes: size, DryRun: o.DryRun})
 	}
 	if o.DryRun {
 		o.Notef("The backup would have %d bytes; nothing was written.", size)

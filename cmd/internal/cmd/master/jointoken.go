@@ -17,8 +17,9 @@ type joinTokenOptions struct {
 	*term.Streams
 	configFile
 
-	Pool string
-	Life time.Duration
+	Pool   string
+	Life   time.Duration
+	Output term.Format
 }
 
 func newJoinToken(s *term.Streams, run func(context.Context, *joinTokenOptions) error) *cobra.Command {
@@ -44,6 +45,7 @@ master may be running.`,
 	o.addFlags(c.Flags())
 	c.Flags().StringVar(&o.Pool, "pool", "default", "resource pool to join")
 	c.Flags().DurationVar(&o.Life, "valid-for", 24*time.Hour, "how long machines may join with it")
+	o.Output.AddFlag(c.Flags())
 	return c
 }
 
@@ -62,6 +64,12 @@ func runJoinToken(ctx context.Context, o *joinTokenOptions) error {
 	token, err := wire.JoinToken(ctx, l.Master, o.Pool, o.Life, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
+	}
+	if o.Output == term.JSON {
+		return o.PrintJSON(struct {
+			Pool  string `json:"pool"`
+			Token string `json:"token"` // the answer is the secret itself
+		}{o.Pool, string(token)})
 	}
 	o.Printf("%s", string(token))
 	return nil

@@ -13,7 +13,8 @@ type restoreOptions struct {
 	*term.Streams
 	configFile
 
-	Path string
+	Path   string
+	Output term.Format
 }
 
 func newRestore(s *term.Streams, run func(context.Context, *restoreOptions) error) *cobra.Command {
@@ -35,6 +36,7 @@ refused, and then nothing of it is kept.`,
 	}
 	o.addFlags(c.Flags())
 	c.Flags().StringVar(&o.Path, "file", "", "backup to read")
+	o.Output.AddFlag(c.Flags())
 	return c
 }
 
@@ -45,6 +47,11 @@ func runRestore(ctx context.Context, o *restoreOptions) error {
 	}
 	if err := wire.Restore(ctx, l.Master, o.Path); err != nil {
 		return err
+	}
+	if o.Output == term.JSON {
+		return o.PrintJSON(struct {
+			File string `json:"file"`
+		}{o.Path})
 	}
 	o.Notef("Restored %s. Start the master: det-deploy master run --config-file %s", o.Path, l.Master.ConfigFile)
 	return nil

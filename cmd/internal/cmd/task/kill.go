@@ -9,13 +9,15 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
 type killOptions struct {
 	*term.Streams
 	contexts.Target
 
-	IDs []string
+	IDs    []string
+	Output term.Format
 }
 
 func newKill(s *term.Streams, run func(context.Context, *killOptions) error) *cobra.Command {
@@ -32,6 +34,7 @@ func newKill(s *term.Streams, run func(context.Context, *killOptions) error) *co
 		},
 	}
 	o.AddFlag(c.Flags())
+	o.Output.AddFlag(c.Flags())
 	return c
 }
 
@@ -41,13 +44,21 @@ func runKill(ctx context.Context, o *killOptions) error {
 		return err
 	}
 	defer master.Close()
+	killed := &apiv1.GetCommandsResponse{}
 	var errs []error
 	for _, id := range o.IDs {
-		if _, err := master.Kill(ctx, id); err != nil {
+		command, err := master.Kill(ctx, id)
+		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		o.Notef("Task %s is killed.", id)
+		killed.Commands = append(killed.Commands, command)
+		if o.Output != term.JSON {
+			o.Notef("Task %s is killed.", id)
+		}
+	}
+	if o.Output == term.JSON {
+		errs = append(errs, o.PrintMessage(killed))
 	}
 	return errors.Join(errs...)
 }

@@ -17,6 +17,7 @@ type activateOptions struct {
 
 	Name   string
 	Active bool
+	Output term.Format
 }
 
 func newActivate(s *term.Streams, run func(context.Context, *activateOptions) error) *cobra.Command {
@@ -32,6 +33,7 @@ func newActivate(s *term.Streams, run func(context.Context, *activateOptions) er
 		},
 	}
 	o.AddFlag(c.Flags())
+	o.Output.AddFlag(c.Flags())
 	return c
 }
 
@@ -48,16 +50,20 @@ func newDeactivate(s *term.Streams, run func(context.Context, *activateOptions) 
 		},
 	}
 	o.AddFlag(c.Flags())
+	o.Output.AddFlag(c.Flags())
 	return c
 }
 
 func runActivate(ctx context.Context, o *activateOptions) error {
-	if _, err := patch(ctx, o.Streams, o.Target, o.Name, &apiv1.PatchUser{Active: &o.Active}); err != nil {
+	u, err := patch(ctx, o.Streams, o.Target, o.Name, &apiv1.PatchUser{Active: &o.Active})
+	switch {
+	case err != nil:
 		return err
-	}
-	if o.Active {
+	case o.Output == term.JSON:
+		return o.PrintMessage(u)
+	case o.Active:
 		o.Notef("User %s is active.", o.Name)
-	} else {
+	default:
 		o.Notef("User %s is not active.", o.Name)
 	}
 	return nil

@@ -45,7 +45,8 @@ type passwordOptions struct {
 	contexts.Target
 	password
 
-	Name string
+	Name   string
+	Output term.Format
 }
 
 func newPassword(s *term.Streams, run func(context.Context, *passwordOptions) error) *cobra.Command {
@@ -64,6 +65,7 @@ func newPassword(s *term.Streams, run func(context.Context, *passwordOptions) er
 	}
 	o.addFlag(c)
 	o.AddFlag(c.Flags())
+	o.Output.AddFlag(c.Flags())
 	return c
 }
 
@@ -85,8 +87,12 @@ func runPassword(ctx context.Context, o *passwordOptions) error {
 		return err
 	}
 	hash, hashed := client.HashPassword(secret), true
-	if _, err := patch(ctx, o.Streams, o.Target, o.Name, &apiv1.PatchUser{Password: &hash, IsHashed: &hashed}); err != nil {
+	u, err := patch(ctx, o.Streams, o.Target, o.Name, &apiv1.PatchUser{Password: &hash, IsHashed: &hashed})
+	if err != nil {
 		return err
+	}
+	if o.Output == term.JSON {
+		return o.PrintMessage(u)
 	}
 	o.Notef("The password of %s is changed.", o.Name)
 	return nil

@@ -69,6 +69,10 @@ func TestDocker(t *testing.T) {
 			t.Errorf("got notes %q", notes)
 		}
 	})
+	t.Run("a start that was cut short is done over, and one that happened is kept", func(t *testing.T) {
+		t.Parallel()
+		startsOnce(t, connect(t, "again"))
+	})
 	t.Run("a refused mount is a reason", func(t *testing.T) {
 		t.Parallel()
 		r := connect(t, "mount")
@@ -125,6 +129,40 @@ type scoped struct {
 func (s *scoped) Start(ctx context.Context, spec container.Spec) error {
 	spec.Agent = s.agent
 	return s.Runtime.Start(ctx, spec)
+}
+
+// startsOnce holds a second start to what the first, of an agent that was
+// killed, has left: half a container goes, a whole one stays.
+func startsOnce(t *testing.T, r *Runtime) {
+	spec := script("again", "sleep 600")
+	options, err := r.createOptions(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	half, err := r.create(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	engineID := func() string {
+		c, err := r.api.ContainerInspect(t.Context(), name(spec.ID), client.ContainerInspectOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c.Container.ID
+	}
+	if err := r.Start(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	whole := engineID()
+	if whole == half {
+		t.Error("a container that may lack files was started")
+	}
+	if err := r.Start(t.Context(), spec); err != nil || engineID() != whole {
+		t.Errorf("a second start: %v; got container %s, want %s untouched", err, engineID(), whole)
+	}
+	if err := r.Remove(t.Context(), spec.ID); err != nil {
+		t.Error(err)
+	}
 }
 
 func hasWhatItAsksFor(t *testing.T, r *Runtime) {

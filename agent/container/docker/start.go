@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	engine "github.com/moby/moby/api/types/container"
@@ -15,29 +16,76 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// Start creates the container, copies its files into it, and starts it.
+// Start creates the container, copies its files into it, and starts it. It may
+// find that an earlier agent's start, which was cut short, has happened after
+// all; then there is nothing to do.
 func (r *Runtime) Start(ctx context.Context, spec container.Spec) error {
 	options, err := r.createOptions(spec)
 	if err != nil {
 		return err
 	}
-	// What an interrupted start left may lack files.
-	if err := r.Remove(ctx, spec.ID); err != nil {
+	id, err := r.create(ctx, options)
+	if err != nil || id == "" {
 		return err
-	}
-	if _, err := r.api.ContainerCreate(ctx, options); err != nil {
-		if cerrdefs.IsNotFound(err) {
-			return fmt.Errorf("create the container: image %s is not there: %w", spec.Image, err)
-		}
-		return fmt.Errorf("create the container: %w", err)
 	}
 	if err := r.copyFiles(ctx, spec); err != nil {
 		return fmt.Errorf("copy files into the container: %w", err)
 	}
-	if _, err := r.api.ContainerStart(ctx, name(spec.ID), client.ContainerStartOptions{}); err != nil {
+	if _, err := r.api.ContainerStart(ctx, id, client.ContainerStartOptions{}); err != nil {
 		return fmt.Errorf("start the container: %w", err)
 	}
 	return nil
+}
+
+const (
+	// createPatience bounds the wait for what an earlier agent has asked of the
+	// engine and the engine still carries out.
+	createPatience = 30 * time.Second
+	createPause    = 50 * time.Millisecond
+)
+
+// create makes a container that has not run, and returns the engine's own name
+// for it: "" when there is one that has. What an interrupted start left may lack
+// files and goes.
+//
+// Requests of an agent that was killed may still be under way in the engine.
+// Nothing here can be hit by one, and hits none: what is removed and started is
+// named by the engine's id, not by our name, and it is not removed by force.
+func (r *Runtime) create(ctx context.Context, options client.ContainerCreateOptions) (id string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, createPatience)
+	defer cancel()
+	for {
+		c, err := r.api.ContainerInspect(ctx, options.Name, client.ContainerInspectOptions{})
+		switch {
+		case cerrdefs.IsNotFound(err):
+			made, err := r.api.ContainerCreate(ctx, options)
+			if err == nil {
+				return made.ID, nil
+			}
+			if cerrdefs.IsNotFound(err) {
+				return "", fmt.Errorf("create the container: image %s is not there: %w", options.Config.Image, err)
+			}
+			if !cerrdefs.IsConflict(err) {
+				return "", fmt.Errorf("create the container: %w", err)
+			}
+		case err != nil:
+			return "", fmt.Errorf("look for the container: %w", err)
+		case phaseOf(c.Container.State) != container.Created:
+			return "", nil
+		default:
+			_, err := r.api.ContainerRemove(ctx, c.Container.ID, client.ContainerRemoveOptions{RemoveVolumes: true})
+			if err != nil && !cerrdefs.IsNotFound(err) && !cerrdefs.IsConflict(err) {
+				return "", fmt.Errorf("remove what an interrupted start left: %w", err)
+			}
+		}
+		again := time.NewTimer(createPause)
+		select {
+		case <-ctx.Done():
+			again.Stop()
+			return "", fmt.Errorf("create the container: %w", ctx.Err())
+		case <-again.C:
+		}
+	}
 }
 
 func (r *Runtime) createOptions(s container.Spec) (client.ContainerCreateOptions, error) {

@@ -44,39 +44,33 @@ const (
 	createPause    = 50 * time.Millisecond
 )
 
-// create makes a container that has not run, and returns the engine's own name
-// for it: "" when there is one that has. What an interrupted start left may lack
-// files and goes.
+// create returns the engine's own name for a container that has not run, made
+// now or by an earlier start that was cut short; "" when there is one that has.
 //
 // Requests of an agent that was killed may still be under way in the engine.
-// Nothing here can be hit by one, and hits none: what is removed and started is
-// named by the engine's id, not by our name, and it is not removed by force.
+// They find, or leave, the same container: it is made from the same order, its
+// files are written again, and nothing but its end removes it.
 func (r *Runtime) create(ctx context.Context, options client.ContainerCreateOptions) (id string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, createPatience)
 	defer cancel()
 	for {
 		c, err := r.api.ContainerInspect(ctx, options.Name, client.ContainerInspectOptions{})
 		switch {
-		case cerrdefs.IsNotFound(err):
-			made, err := r.api.ContainerCreate(ctx, options)
-			if err == nil {
-				return made.ID, nil
-			}
-			if cerrdefs.IsNotFound(err) {
-				return "", fmt.Errorf("create the container: image %s is not there: %w", options.Config.Image, err)
-			}
-			if !cerrdefs.IsConflict(err) {
-				return "", fmt.Errorf("create the container: %w", err)
-			}
-		case err != nil:
-			return "", fmt.Errorf("look for the container: %w", err)
-		case phaseOf(c.Container.State) != container.Created:
+		case err == nil && phaseOf(c.Container.State) == container.Created:
+			return c.Container.ID, nil
+		case err == nil:
 			return "", nil
-		default:
-			_, err := r.api.ContainerRemove(ctx, c.Container.ID, client.ContainerRemoveOptions{RemoveVolumes: true})
-			if err != nil && !cerrdefs.IsNotFound(err) && !cerrdefs.IsConflict(err) {
-				return "", fmt.Errorf("remove what an interrupted start left: %w", err)
-			}
+		case !cerrdefs.IsNotFound(err):
+			return "", fmt.Errorf("look for the container: %w", err)
+		}
+		made, err := r.api.ContainerCreate(ctx, options)
+		switch {
+		case err == nil:
+			return made.ID, nil
+		case cerrdefs.IsNotFound(err):
+			return "", fmt.Errorf("create the container: image %s is not there: %w", options.Config.Image, err)
+		case !cerrdefs.IsConflict(err):
+			return "", fmt.Errorf("create the container: %w", err)
 		}
 		again := time.NewTimer(createPause)
 		select {

@@ -69,7 +69,10 @@ type container struct {
 	devices    []*apiv1.Device
 	rank       int
 	state      apiv1.Container_State
-	spec       *agentv1.Spec
+	// stored is the state that a restarted master would still know; only this the
+	// agent is told, for with TERMINATED it forgets the container.
+	stored apiv1.Container_State
+	spec   *agentv1.Spec
 	// sent says that a start may have reached the agent, received that it has.
 	sent     bool
 	received bool

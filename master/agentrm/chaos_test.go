@@ -192,6 +192,19 @@ func chaos(t *testing.T, seed uint64) {
 		t.Errorf("got %d containers run, want %d", ran, want)
 	}
 	if n := c.count("ended") - c.count("ended: exited"); n != 0 {
-		t.Errorf("%d tasks were blamed for broken links", n)
+		t.Errorf("%d tasks were blamed for broken links: %q", n, c.blamed())
 	}
+}
+
+// blamed lists the ends that are not the tasks' own.
+func (o *owner) blamed() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var out []string
+	for _, e := range o.events {
+		if strings.Contains(e, "ended") && !strings.Contains(e, "ended: exited") {
+			out = append(out, e)
+		}
+	}
+	return out
 }

@@ -107,6 +107,7 @@ func (r *RM) apply(ctx context.Context, c *container, change *agentv1.Change) ti
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	c.stored = max(c.stored, change.GetState())
 	r.agents[c.agent].send(ackOf(change))
 	return 0
 }

@@ -201,6 +201,7 @@ func (r *RM) restoreAllocation(d allocationDoc) {
 			state: apiv1.Container_State(apiv1.Container_State_value[cd.State]), received: cd.Received,
 			sent: true, // a link of the earlier master may have carried it
 		}
+		c.stored = c.state
 		a.containers = append(a.containers, c)
 		r.containers[c.id] = c
 		if c.ended() {

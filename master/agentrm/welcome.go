@@ -188,7 +188,7 @@ func (r *RM) reconcile(a *agent, h *agentv1.Hello, next map[rm.ContainerID]uint6
 		}
 		reported[id] = true
 		c.has()
-		known = append(known, &agentv1.Known{ContainerId: string(id), LogNextSeq: next[id], Acked: c.state})
+		known = append(known, &agentv1.Known{ContainerId: string(id), LogNextSeq: next[id], Acked: c.stored})
 	}
 	for id, c := range a.containers {
 		if !reported[id] && c.received {

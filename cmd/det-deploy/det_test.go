@@ -282,7 +282,6 @@ func detContext(t *testing.T, cl *client) {
 func detQueue(t *testing.T, cl *client) {
 	running := cl.detach([]string{"--config", "resources.slots=4"}, "sleep", "600")
 	waiting := cl.detach([]string{"--config", "resources.slots=2"}, "sleep", "600")
-	t.Cleanup(func() { _, _ = cl.exec("", "command", "kill", running, waiting) })
 	out := cl.want([]string{"job", "list"}, "STATE_QUEUED")
 	if err := json.Unmarshal([]byte(cl.ok("", "command", "list", "--json")), &[]any{}); err != nil {
 		t.Errorf("command list --json: %v", err)
@@ -306,6 +305,7 @@ func detQueue(t *testing.T, cl *client) {
 		}
 		return err
 	})
+	cl.ok("", "command", "kill", waiting)
 }
 
 func detAgents(t *testing.T, cl *client) {

@@ -4,6 +4,7 @@
 package layers
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -22,7 +23,7 @@ type Row struct {
 // Rows is one row a package. The first that matches counts. A new arrow is a
 // decision: it is added together with its page in docs/adr.
 func Rows() []Row {
-	return append(append(append(commands(), install()...), master()...), agent()...)
+	return slices.Concat(commands(), install(), master(), agent(), host())
 }
 
 func commands() []Row {
@@ -37,7 +38,7 @@ func commands() []Row {
 		{"cmd/internal/verdict", []string{"cmd/internal/term", "cmd/internal/usage", "master/config/document"}, "it tells what a document came to"},
 		{"cmd/internal/contexts", []string{"cmd/internal/term", "master/api/client"}, "it remembers masters and dials them"},
 		{"cmd/internal/unit", []string{"cmd/internal/term"}, "it installs a unit, whatever the role"},
-		{"cmd/internal/wire", []string{"cmd/internal/build", "cmd/internal/term", "installer/...", "master/...", "agent/...", "cloud/...", "k8s/...", "templates"}, "it is the one place that knows what stands behind the interfaces"},
+		{"cmd/internal/wire", []string{"cmd/internal/build", "cmd/internal/term", "installer/...", "master/...", "agent/...", "host/...", "cloud/...", "k8s/...", "templates"}, "it is the one place that knows what stands behind the interfaces"},
 		{"cmd/internal/cmd", []string{"cmd/internal/cmd/*", "cmd/internal/term", "cmd/internal/usage"}, "it assembles the tree"},
 		{"cmd/internal/cmd/*", []string{"cmd/internal/build", "cmd/internal/config", "cmd/internal/contexts", "cmd/internal/exit", "cmd/internal/term", "cmd/internal/unit", "cmd/internal/usage", "cmd/internal/verdict", "cmd/internal/wire", "installer/...", "master/api/...", "master/config/...", "agent/config", "cloud", "cloud/resource", "templates"}, "a command talks to wire, to the installer or to a master; it never reaches into a role or a cloud"},
 		{"cmd/internal/cli", []string{"cmd/internal/cmd", "cmd/internal/exit", "cmd/internal/term", "installer/event"}, "it turns signals and errors into an exit code"},
@@ -81,7 +82,7 @@ func target(name string) []string {
 	return []string{
 		"installer", "installer/doctor", "installer/event", "installer/plan", "installer/record", "installer/spec",
 		"installer/target/" + name + "/...", "cloud", "cloud/resource", "cloud/secret", "cloud/" + name + "/...",
-		"master/config/...", "agent/config", "templates",
+		"master/config/...", "agent/config", "host/manifest", "templates",
 	}
 }
 
@@ -109,6 +110,7 @@ func master() []Row {
 		{"master/task/spec", leaves, "pure functions from what users wrote"},
 		{"master/task/lifecycle", leaves, "a state machine is drawn, tabled and pure"},
 		{"master/task", with("master/store", "master/log", "master/task/*"), "tasks know the resource manager's interface only"},
+		{"master/launcher", with("master/store", "master/pool", "master/elastic"), "it carries out what master/elastic decides, on whatever launches machines"},
 		{"master/agentrm", with("master/store", "master/pool", "master/elastic"), "it runs allocations and does not know what a task is"},
 		{"master/server", with("master/store", "master/auth", "master/log", "master/task"), "it speaks HTTP and decides nothing"},
 	}
@@ -119,10 +121,18 @@ func agent() []Row {
 	cloudless := "an agent is told by its master what to run and knows nothing else of it"
 	return []Row{
 		{"agent/config", []string{"master/config/document"}, "agent.yaml is a leaf: the installer and the master write what the agent reads"},
+		{"agent/machine", nil, "what an agent asks of the machine it runs on; who answers knows the cloud"},
 		{"agent/lifecycle", []string{"master/api/v1", "master/api/agentv1"}, "a state machine is drawn, tabled and pure"},
 		{"agent/container", nil, "a runtime is defined by who uses it"},
 		{"agent/container/*", []string{"agent/container"}, "a runtime knows only the contract"},
 		{"agent/...", may, cloudless},
+	}
+}
+
+func host() []Row {
+	return []Row{
+		{"host/manifest", nil, "the installer writes what a machine reads: it is a leaf"},
+		{"host/...", []string{"cloud", "cloud/secret", "cloud/aws/...", "host/*", "agent/machine", "templates"}, "what a machine needs of its cloud, so that agent and master need nothing of it"},
 	}
 }
 

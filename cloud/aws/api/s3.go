@@ -1,0 +1,40 @@
+package api
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// S3 is what det-deploy asks of Amazon about buckets and their objects.
+type S3 interface {
+	// These look.
+	HeadBucket(ctx context.Context, in *s3.HeadBucketInput, o ...func(*s3.Options)) (*s3.HeadBucketOutput, error)
+	ListBuckets(ctx context.Context, in *s3.ListBucketsInput, o ...func(*s3.Options)) (*s3.ListBucketsOutput, error)
+	GetBucketTagging(ctx context.Context, in *s3.GetBucketTaggingInput, o ...func(*s3.Options)) (*s3.GetBucketTaggingOutput, error)
+	GetBucketEncryption(ctx context.Context, in *s3.GetBucketEncryptionInput, o ...func(*s3.Options)) (*s3.GetBucketEncryptionOutput, error)
+	GetBucketVersioning(ctx context.Context, in *s3.GetBucketVersioningInput, o ...func(*s3.Options)) (*s3.GetBucketVersioningOutput, error)
+	GetPublicAccessBlock(ctx context.Context, in *s3.GetPublicAccessBlockInput, o ...func(*s3.Options)) (*s3.GetPublicAccessBlockOutput, error)
+	GetBucketPolicy(ctx context.Context, in *s3.GetBucketPolicyInput, o ...func(*s3.Options)) (*s3.GetBucketPolicyOutput, error)
+	GetBucketLocation(ctx context.Context, in *s3.GetBucketLocationInput, o ...func(*s3.Options)) (*s3.GetBucketLocationOutput, error)
+	GetObject(ctx context.Context, in *s3.GetObjectInput, o ...func(*s3.Options)) (*s3.GetObjectOutput, error)
+	HeadObject(ctx context.Context, in *s3.HeadObjectInput, o ...func(*s3.Options)) (*s3.HeadObjectOutput, error)
+	ListObjectsV2(ctx context.Context, in *s3.ListObjectsV2Input, o ...func(*s3.Options)) (*s3.ListObjectsV2Output, error)
+	ListObjectVersions(ctx context.Context, in *s3.ListObjectVersionsInput, o ...func(*s3.Options)) (*s3.ListObjectVersionsOutput, error)
+	ListMultipartUploads(ctx context.Context, in *s3.ListMultipartUploadsInput, o ...func(*s3.Options)) (*s3.ListMultipartUploadsOutput, error)
+
+	// These change something, and ask the gate first.
+	CreateBucket(ctx context.Context, in *s3.CreateBucketInput, o ...func(*s3.Options)) (*s3.CreateBucketOutput, error)
+	PutBucketTagging(ctx context.Context, in *s3.PutBucketTaggingInput, o ...func(*s3.Options)) (*s3.PutBucketTaggingOutput, error)
+	PutBucketEncryption(ctx context.Context, in *s3.PutBucketEncryptionInput, o ...func(*s3.Options)) (*s3.PutBucketEncryptionOutput, error)
+	PutBucketVersioning(ctx context.Context, in *s3.PutBucketVersioningInput, o ...func(*s3.Options)) (*s3.PutBucketVersioningOutput, error)
+	PutPublicAccessBlock(ctx context.Context, in *s3.PutPublicAccessBlockInput, o ...func(*s3.Options)) (*s3.PutPublicAccessBlockOutput, error)
+	PutBucketPolicy(ctx context.Context, in *s3.PutBucketPolicyInput, o ...func(*s3.Options)) (*s3.PutBucketPolicyOutput, error)
+	DeleteBucket(ctx context.Context, in *s3.DeleteBucketInput, o ...func(*s3.Options)) (*s3.DeleteBucketOutput, error)
+	PutObject(ctx context.Context, in *s3.PutObjectInput, o ...func(*s3.Options)) (*s3.PutObjectOutput, error)
+	DeleteObject(ctx context.Context, in *s3.DeleteObjectInput, o ...func(*s3.Options)) (*s3.DeleteObjectOutput, error)
+	DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput, o ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error)
+	AbortMultipartUpload(ctx context.Context, in *s3.AbortMultipartUploadInput, o ...func(*s3.Options)) (*s3.AbortMultipartUploadOutput, error)
+}
+
+var _ S3 = (*s3.Client)(nil)

@@ -1,0 +1,87 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Validate reports everything that is wrong with a manifest, one line each.
+func (m Manifest) Validate() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if m.Schema != Schema {
+		bad("schema: must be %s (%s)", Schema, m.Schema)
+	}
+	if m.Cluster == "" {
+		bad("cluster: must be set")
+	}
+	if m.Generation < 1 {
+		bad("generation: must be at least 1 (%d)", m.Generation)
+	}
+	if m.Version == "" {
+		bad("version: must be set")
+	}
+	switch m.Phase {
+	case Serve, Hold, Stop:
+	default:
+		bad("phase: must be %s, %s or %s (%s)", Serve, Hold, Stop, m.Phase)
+	}
+	if len(m.Binaries) == 0 {
+		bad("binaries: must hold at least one")
+	}
+	for _, arch := range slices.Sorted(maps.Keys(m.Binaries)) {
+		errs = append(errs, m.Binaries[arch].validate("binaries."+arch)...)
+	}
+	for _, p := range slices.Sorted(maps.Keys(m.Files)) {
+		if !strings.HasPrefix(p, "/") || path.Clean(p) != p || p == "/" || strings.ContainsRune(p, 0) {
+			bad("files[%q]: must be an absolute path without detours", p)
+		}
+		errs = append(errs, m.Files[p].validate(fmt.Sprintf("files[%q]", p))...)
+	}
+	errs = append(errs, m.health()...)
+	return errors.Join(errs...)
+}
+
+func (f File) validate(at string) []error {
+	var errs []error
+	if f.Key == "" || strings.HasPrefix(f.Key, "/") || path.Clean(f.Key) != f.Key || strings.HasPrefix(f.Key, "../") {
+		errs = append(errs, fmt.Errorf("%s.key: must be a plain key (%q)", at, f.Key))
+	}
+	if !isSHA256(f.SHA256) {
+		errs = append(errs, fmt.Errorf("%s.sha256: must be 64 digits of lower case hexadecimal (%q)", at, f.SHA256))
+	}
+	if f.Mode&^0o777 != 0 {
+		errs = append(errs, fmt.Errorf("%s.mode: must be permissions only (%s)", at, f.Mode))
+	}
+	return errs
+}
+
+// health demands loopback: the question goes to this machine's master and to
+// nobody else's.
+func (m Manifest) health() []error {
+	u, err := url.Parse(m.Health.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return []error{fmt.Errorf("health.url: must be an http or https address (%q)", m.Health.URL)}
+	}
+	var errs []error
+	if ip := net.ParseIP(u.Hostname()); ip == nil || !ip.IsLoopback() {
+		errs = append(errs, fmt.Errorf("health.url: must be a loopback address (%s)", m.Health.URL))
+	}
+	if _, found := m.Files[m.Health.CA]; !found && m.Health.CA != "" {
+		errs = append(errs, fmt.Errorf("health.ca: must be one of files (%s)", m.Health.CA))
+	}
+	if m.Fallback && m.Phase != Serve {
+		errs = append(errs, fmt.Errorf("fallback: is for phase %s only (%s)", Serve, m.Phase))
+	}
+	return errs
+}
+
+func isSHA256(s string) bool {
+	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
+}

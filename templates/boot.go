@@ -1,0 +1,185 @@
+package templates
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// UserDataLimit is what EC2 takes, before it is encoded.
+const UserDataLimit = 16 << 10
+
+// MasterBoot is the user data of a master's machine.
+type MasterBoot struct {
+	Cluster string
+	Region  string
+	// Bucket is the control bucket.
+	Bucket string
+	// SHA256 is the program's hash by architecture: "amd64", "arm64".
+	SHA256 map[string]string
+	// Endpoint takes the place of Amazon's address for S3: that of a VPC
+	// endpoint or of an emulator. It is empty otherwise.
+	Endpoint string
+	// Volume is the data volume, "vol-…". When it is empty the root disk holds
+	// the data.
+	Volume string
+	// Device is the name under which Volume is attached, "/dev/sdf": what tells
+	// it apart on types whose disks do not carry their volume's id.
+	Device string
+}
+
+// AgentBoot is the user data of an agent's machine.
+type AgentBoot struct {
+	Cluster string
+	// Master is the master's address as machines reach it, CA what to trust in
+	// PEM, and Name what the master's certificate is for when that is not the
+	// address's host. CA and Name are empty for http.
+	Master string
+	CA     string
+	Name   string
+	// SHA256 is the program's hash by architecture: "amd64", "arm64".
+	SHA256 map[string]string
+	// Logs is the CloudWatch group for the machine's journal; empty keeps it on
+	// the machine.
+	Logs string
+	// Metrics reports the machine's use to CloudWatch.
+	Metrics bool
+	// Runtime is agent.yaml's container_runtime until the master sends another.
+	// It is docker when empty: on a machine that was launched to run containers
+	// nothing else is a substitute.
+	Runtime string
+}
+
+// boot is what boot.py reads. It is JSON within a literal, so that nothing in
+// it can be code.
+type boot struct {
+	Role       string            `json:"role"`
+	Cluster    string            `json:"cluster"`
+	SHA256     map[string]string `json:"sha256"`
+	Region     string            `json:"region,omitempty"`
+	Bucket     string            `json:"bucket,omitempty"`
+	Endpoint   string            `json:"endpoint"`
+	Master     string            `json:"master,omitempty"`
+	MasterName string            `json:"master_name"`
+	CA         string            `json:"ca"`
+	Install    []string          `json:"install"`
+}
+
+// Render writes the user data.
+func (b MasterBoot) Render() ([]byte, error) {
+	install := []string{"--role", "master", "--cluster-id", b.Cluster, "--region", b.Region, "--bucket", b.Bucket}
+	install = flag(install, "--endpoint", b.Endpoint)
+	install = flag(install, "--data-volume", b.Volume)
+	install = flag(install, "--data-device", b.Device)
+	return boot{
+		Role: "master", Cluster: b.Cluster, SHA256: b.SHA256, Region: b.Region, Bucket: b.Bucket,
+		Endpoint: b.Endpoint, Install: install,
+	}.render(need("region", b.Region), need("bucket", b.Bucket))
+}
+
+// Render writes the user data.
+func (b AgentBoot) Render() ([]byte, error) {
+	install := []string{"--role", "agent", "--cluster-id", b.Cluster, "--master", b.Master}
+	if b.CA != "" {
+		install = append(install, "--master-ca", "/etc/determined/ca.pem")
+	}
+	install = flag(install, "--master-name", b.Name)
+	install = flag(install, "--logs", b.Logs)
+	install = flag(install, "--container-runtime", b.Runtime)
+	if b.Metrics {
+		install = append(install, "--metrics")
+	}
+	return boot{
+		Role: "agent", Cluster: b.Cluster, SHA256: b.SHA256, Master: b.Master, MasterName: b.Name, CA: b.CA, Install: install,
+	}.render(need("master", b.Master), tls(b))
+}
+
+// render fills the program in and indents it into cloud-init's document.
+func (b boot) render(errs ...error) ([]byte, error) {
+	data, err := json.Marshal(b)
+	errs = append(errs, err, need("cluster", b.Cluster), hashes(b.SHA256), plainText(b))
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("render the %s's user data: %w", b.Role, err)
+	}
+	// A string of JSON is a string of Python, as long as it is ASCII.
+	literal, err := json.Marshal(string(data))
+	if err != nil {
+		return nil, fmt.Errorf("render the %s's user data: %w", b.Role, err)
+	}
+	script, err := render("boot.py.tmpl", struct{ Role, JSON string }{b.Role, string(literal)})
+	if err != nil {
+		return nil, err
+	}
+	out, err := render("userdata.tmpl", struct{ Script string }{indent(script)})
+	if err == nil && len(out) > UserDataLimit {
+		err = fmt.Errorf("render the %s's user data: it has %d bytes, EC2 takes %d", b.Role, len(out), UserDataLimit)
+	}
+	return out, err
+}
+
+func indent(script []byte) string {
+	var out strings.Builder
+	for line := range bytes.Lines(bytes.TrimSpace(script)) {
+		if len(bytes.TrimSpace(line)) > 0 {
+			out.WriteString("      ")
+		}
+		out.Write(line)
+	}
+	return out.String()
+}
+
+func flag(args []string, name, value string) []string {
+	if value == "" {
+		return args
+	}
+	return append(args, name, value)
+}
+
+func need(what, value string) error {
+	if value == "" {
+		return fmt.Errorf("%s: must be set", what)
+	}
+	return nil
+}
+
+var sha256Form = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+func hashes(by map[string]string) error {
+	errs := []error{}
+	for _, arch := range slices.Sorted(maps.Keys(by)) {
+		if !sha256Form.MatchString(by[arch]) {
+			errs = append(errs, fmt.Errorf("sha256 of %s: must be 64 digits of lower case hexadecimal (%q)", arch, by[arch]))
+		}
+	}
+	if len(by) == 0 {
+		errs = append(errs, errors.New("sha256: must hold at least one architecture"))
+	}
+	return errors.Join(errs...)
+}
+
+// plainText refuses what would read otherwise in YAML or Python than in JSON.
+func plainText(b boot) error {
+	var errs []error
+	for _, s := range append(b.Install, b.CA) {
+		if i := strings.IndexFunc(s, func(r rune) bool { return r != '\n' && (r < ' ' || r > '~') }); i >= 0 {
+			errs = append(errs, fmt.Errorf("%q: must be printable ASCII", s))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func tls(b AgentBoot) error {
+	https := strings.HasPrefix(b.Master, "https://")
+	if !https && !strings.HasPrefix(b.Master, "http://") {
+		return fmt.Errorf("master: must begin with https:// or http:// (%q)", b.Master)
+	}
+	if !https && (b.CA != "" || b.Name != "") {
+		return errors.New("master: must be https where a CA or a name is given")
+	}
+	return nil
+}

@@ -32,6 +32,9 @@ type Config struct {
 	ClusterName string
 	MasterID    string
 	Version     string
+	// Programs are the SHA-256 of the programs that the master hands out, by
+	// platform.
+	Programs map[string]string
 
 	// AgentConfig returns the agent.yaml of an agent that the master launched,
 	// or nil. It may be nil itself.

@@ -133,7 +133,7 @@ func (r *RM) takeIn(l *link, h *agentv1.Hello, who Identity, next map[rm.Contain
 	l.send(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Welcome{Welcome: &agentv1.Welcome{
 		ClusterId: r.cfg.ClusterID, MasterId: r.cfg.MasterID, ClusterName: r.cfg.ClusterName, Version: r.cfg.Version,
 		Credential: string(who.Credential), Containers: known, AgentConfig: r.cfg.AgentConfig(who),
-		ReconnectWaitUs: p.ReconnectWait.Microseconds(),
+		ReconnectWaitUs: p.ReconnectWait.Microseconds(), Programs: r.cfg.Programs,
 	}}})
 	a.link = l // from here on it is sent things; the welcome goes first
 	for _, c := range a.containers {

@@ -18,6 +18,7 @@ type Master struct {
 	BindIP     string `yaml:"bind_ip" doc:"Address of this machine to listen on; all of them when empty"`
 	Root       string `yaml:"root" doc:"Directory of a web UI's static files; none is shipped"`
 	DataDir    string `yaml:"data_dir" doc:"Directory of the embedded database, the cluster's keys and certificates"`
+	Binaries   string `yaml:"binaries_dir" doc:"Directory of det-deploy programs for agents, each named after its platform, as linux-arm64; the master hands out its own without"`
 	DB         DB     `yaml:"db" doc:"Where the master keeps its state"`
 	Cache      Cache  `yaml:"cache" doc:"Where the master caches files"`
 

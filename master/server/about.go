@@ -25,11 +25,15 @@ func (s *Server) master(*call) (*apiv1.GetMasterResponse, error) {
 // info answers GET /info, which every client asks first.
 func (s *Server) info(w http.ResponseWriter, _ *http.Request) {
 	id := s.cfg.Identity
-	b, _ := json.Marshal(map[string]any{ // strings always can be
+	answer := map[string]any{
 		"cluster_id": id.ClusterID, "cluster_name": id.ClusterName, "master_id": id.MasterID,
-		"version": Version, "det_deploy_version": id.Version,
-		"telemetry": map[string]bool{"enabled": false},
-	})
+		"version": Version, "det_deploy_version": id.Version, "program_sha256": id.Program,
+		"telemetry": map[string]bool{"enabled": false}, "on_hold": s.cfg.Rehearsal != nil,
+	}
+	if s.cfg.Rehearsal != nil {
+		answer["rehearsal"] = s.cfg.Rehearsal()
+	}
+	b, _ := json.Marshal(answer) // strings and numbers always can be
 	writeJSON(w, http.StatusOK, b)
 }
 

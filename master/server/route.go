@@ -75,6 +75,9 @@ func (s *Server) front() http.Handler {
 	mux.HandleFunc("POST /task-logs", func(w http.ResponseWriter, r *http.Request) {
 		plainError(w, http.StatusNotImplemented, "unmanaged tasks are not built yet; tasks ship their logs to /api/v1/task/logs")
 	})
+	if s.cfg.Binaries != nil {
+		mux.Handle("GET /binaries/{platform}", s.cfg.Binaries)
+	}
 	if s.cfg.Agents != nil {
 		mux.Handle("/agents", s.cfg.Agents)
 	}

@@ -30,6 +30,9 @@ type Identity struct {
 	MasterID string
 	// Version is our own version, beside the one of the API.
 	Version string
+	// Program is the SHA-256 of the program that runs, in hexadecimal: two builds
+	// may have one version.
+	Program string
 }
 
 // Config is what a server needs. Accounts is required; calls whose collaborator is
@@ -53,6 +56,8 @@ type Config struct {
 	Health func(context.Context) error
 	// Agents serves the agents' websocket at /agents.
 	Agents http.Handler
+	// Binaries serves det-deploy's own programs below /binaries/.
+	Binaries http.Handler
 	// Metrics is where the server counts, and what /metrics shows; nil makes one.
 	Metrics *prometheus.Registry
 	// HideMetrics answers 404 where the metrics would be.
@@ -61,6 +66,9 @@ type Config struct {
 	CORS bool
 	// Certificate, when not nil, makes the server speak TLS.
 	Certificate CertificateSource
+	// Rehearsal, when not nil, puts the master on hold and says what is known of
+	// its store. All other collaborators are then left alone and may be missing.
+	Rehearsal func() Rehearsal
 	// Log may be nil.
 	Log *slog.Logger
 }
@@ -77,7 +85,7 @@ type Server struct {
 
 // New builds a server. It serves nothing before Run.
 func New(cfg Config) (*Server, error) {
-	if cfg.Accounts == nil {
+	if cfg.Accounts == nil && cfg.Rehearsal == nil {
 		return nil, errors.New("build the server: Accounts is required")
 	}
 	if cfg.Log == nil {
@@ -87,6 +95,10 @@ func New(cfg Config) (*Server, error) {
 		cfg.Metrics = prometheus.NewRegistry()
 	}
 	s := &Server{cfg: cfg, stopping: make(chan struct{})}
+	if cfg.Rehearsal != nil {
+		s.handler = s.holdFront()
+		return s, nil
+	}
 	var err error
 	if s.meter, err = newMeter(cfg.Metrics); err != nil {
 		return nil, err

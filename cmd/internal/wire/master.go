@@ -12,11 +12,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
-	"github.com/det-deploy/det-deploy/cmd/internal/build"
 	"github.com/det-deploy/det-deploy/master/agentrm"
 	"github.com/det-deploy/det-deploy/master/auth"
 	"github.com/det-deploy/det-deploy/master/config"
@@ -35,14 +33,29 @@ const (
 	sweepEvery = 10 * time.Minute
 )
 
-// RunMaster runs a master until ctx ends, writing its own log to out.
-func RunMaster(ctx context.Context, cfg config.Master, out io.Writer, terminal bool) error {
-	ring := server.NewRing(ringSize, logHandler(out, cfg.Log.Level, cfg.Log.Color, terminal))
+// MasterOptions is how a master is run.
+type MasterOptions struct {
+	// Out receives the master's own log; Terminal is true where a person reads it.
+	Out      io.Writer
+	Terminal bool
+	// OnHold makes a master that tries its store on a copy, says what came of it,
+	// and does nothing else.
+	OnHold bool
+}
+
+// RunMaster runs a master until ctx ends.
+func RunMaster(ctx context.Context, cfg config.Master, o MasterOptions) (err error) {
+	ring := server.NewRing(ringSize, logHandler(o.Out, cfg.Log.Level, cfg.Log.Color, o.Terminal))
 	log := slog.New(ring)
 	certificate, err := certificate(cfg)
 	if err != nil {
 		return err
 	}
+	binaries, err := openBinaries(cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, binaries.Close()) }()
 	// The port before the store: a second master by mistake is refused while
 	// it has touched nothing.
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(cfg.BindIP, strconv.Itoa(cfg.ListenPort())))
@@ -50,11 +63,17 @@ func RunMaster(ctx context.Context, cfg config.Master, out io.Writer, terminal b
 		return fmt.Errorf("listen for clients and agents: %w", err)
 	}
 	defer l.Close() //nolint:errcheck // the server has closed it, or nobody used it
+	if o.OnHold {
+		return runHold(ctx, cfg, l, binaries, server.Config{Identity: identity(cfg, binaries, ""), Certificate: certificate, Log: log})
+	}
+	if err := forgetRehearsal(cfg); err != nil {
+		return err
+	}
 	s, lease, err := openStore(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
-	m, err := assemble(ctx, cfg, s, lease, ring)
+	m, err := assemble(ctx, cfg, ground{s, lease, ring, binaries})
 	if err == nil {
 		m.config.Certificate = certificate
 		err = m.run(ctx, l)
@@ -100,8 +119,19 @@ type master struct {
 	config server.Config
 }
 
-func assemble(ctx context.Context, cfg config.Master, s *store.Store, lease *store.Lease, ring *server.Ring) (*master, error) {
-	m := &master{log: slog.New(ring), lease: lease}
+// ground is what a master stands on.
+type ground struct {
+	store    *store.Store
+	lease    *store.Lease
+	ring     *server.Ring
+	binaries *server.Binaries
+}
+
+// assemble puts a master together on a store, up to the point where it begins to
+// act: nothing outside the store is changed, so that it may be done on a copy.
+func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error) {
+	s := g.store
+	m := &master{log: slog.New(g.ring), lease: g.lease}
 	password, err := secret.Resolver{}.Resolve(ctx, cfg.Security.InitialUserPassword)
 	if err != nil {
 		return nil, fmt.Errorf("security.initial_user_password: %w", err)
@@ -121,22 +151,20 @@ func assemble(ctx context.Context, cfg config.Master, s *store.Store, lease *sto
 	if err != nil {
 		return nil, err
 	}
-	id := server.Identity{
-		ClusterID: s.Meta().ClusterID, ClusterName: cfg.ClusterName,
-		MasterID: uuid.NewString(), Version: build.Read().Version,
-	}
+	id := identity(cfg, g.binaries, s.Meta().ClusterID)
 	names := cfg.ResourceManager.Pools()
 	m.agents, err = agentrm.New(agentrm.Config{
 		Log: m.log, Store: s, Gate: gate{m.auth}, Tasks: m.tasks, Logs: m.tasks,
 		Pools: pools(cfg), DefaultAux: names.Aux, DefaultCompute: names.Compute,
 		ClusterID: id.ClusterID, ClusterName: id.ClusterName, MasterID: id.MasterID, Version: id.Version,
+		Programs: g.binaries.Hashes(),
 	})
 	if err != nil {
 		return nil, err
 	}
 	m.config = server.Config{
 		Identity: id, Accounts: m.auth, Tasks: front{m.tasks}, Logs: front{m.tasks}, Queue: m.agents, Machines: m.agents,
-		MasterLog: ring, Settings: cfg.Printable, FeatureSwitches: cfg.FeatureSwitches,
+		MasterLog: g.ring, Binaries: g.binaries, Settings: cfg.Printable, FeatureSwitches: cfg.FeatureSwitches,
 		Health: m.healthy, Agents: m.agents, Log: m.log,
 		CORS: cfg.EnableCORS, HideMetrics: !cfg.Observability.EnablePrometheus,
 	}

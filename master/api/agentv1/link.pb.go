@@ -599,8 +599,12 @@ type Welcome struct {
 	// reconnect_wait is how long the master keeps the containers of an agent
 	// that vanished, in microseconds.
 	ReconnectWaitUs int64 `protobuf:"varint,8,opt,name=reconnect_wait_us,json=reconnectWaitUs,proto3" json:"reconnect_wait_us,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// programs are the programs that the master hands out under /binaries/, their
+	// SHA-256 in hexadecimal by platform ("linux-amd64"). An agent that runs
+	// another one than its platform's is to follow.
+	Programs      map[string]string `protobuf:"bytes,9,rep,name=programs,proto3" json:"programs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Welcome) Reset() {
@@ -687,6 +691,13 @@ func (x *Welcome) GetReconnectWaitUs() int64 {
 		return x.ReconnectWaitUs
 	}
 	return 0
+}
+
+func (x *Welcome) GetPrograms() map[string]string {
+	if x != nil {
+		return x.Programs
+	}
+	return nil
 }
 
 // Known is one reported container as the master knows it.
@@ -2023,7 +2034,7 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\x06Report\x12!\n" +
 	"\fcontainer_id\x18\x01 \x01(\tR\vcontainerId\x12#\n" +
 	"\rallocation_id\x18\x02 \x01(\tR\fallocationId\x127\n" +
-	"\x05state\x18\x03 \x01(\x0e2!.detdeploy.api.v1.Container.StateR\x05state\"\xac\x02\n" +
+	"\x05state\x18\x03 \x01(\x0e2!.detdeploy.api.v1.Container.StateR\x05state\"\xb0\x03\n" +
 	"\aWelcome\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1b\n" +
@@ -2037,7 +2048,11 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"containers\x18\x06 \x03(\v2\x19.detdeploy.agent.v1.KnownR\n" +
 	"containers\x12!\n" +
 	"\fagent_config\x18\a \x01(\fR\vagentConfig\x12*\n" +
-	"\x11reconnect_wait_us\x18\b \x01(\x03R\x0freconnectWaitUs\"\x85\x01\n" +
+	"\x11reconnect_wait_us\x18\b \x01(\x03R\x0freconnectWaitUs\x12E\n" +
+	"\bprograms\x18\t \x03(\v2).detdeploy.agent.v1.Welcome.ProgramsEntryR\bprograms\x1a;\n" +
+	"\rProgramsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x85\x01\n" +
 	"\x05Known\x12!\n" +
 	"\fcontainer_id\x18\x01 \x01(\tR\vcontainerId\x12 \n" +
 	"\flog_next_seq\x18\x02 \x01(\x04R\n" +
@@ -2162,7 +2177,7 @@ func file_master_api_agentv1_link_proto_rawDescGZIP() []byte {
 }
 
 var file_master_api_agentv1_link_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_master_api_agentv1_link_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_master_api_agentv1_link_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_master_api_agentv1_link_proto_goTypes = []any{
 	(Exit_Kind)(0),          // 0: detdeploy.agent.v1.Exit.Kind
 	(Signal_Kind)(0),        // 1: detdeploy.agent.v1.Signal.Kind
@@ -2189,10 +2204,11 @@ var file_master_api_agentv1_link_proto_goTypes = []any{
 	(*Signal)(nil),          // 22: detdeploy.agent.v1.Signal
 	(*Ack)(nil),             // 23: detdeploy.agent.v1.Ack
 	(*Shutdown)(nil),        // 24: detdeploy.agent.v1.Shutdown
-	(*v1.Device)(nil),       // 25: detdeploy.api.v1.Device
-	(v1.Container_State)(0), // 26: detdeploy.api.v1.Container.State
-	(*v1.File)(nil),         // 27: detdeploy.api.v1.File
-	(*v1.Address)(nil),      // 28: detdeploy.api.v1.Address
+	nil,                     // 25: detdeploy.agent.v1.Welcome.ProgramsEntry
+	(*v1.Device)(nil),       // 26: detdeploy.api.v1.Device
+	(v1.Container_State)(0), // 27: detdeploy.api.v1.Container.State
+	(*v1.File)(nil),         // 28: detdeploy.api.v1.File
+	(*v1.Address)(nil),      // 29: detdeploy.api.v1.Address
 }
 var file_master_api_agentv1_link_proto_depIdxs = []int32{
 	4,  // 0: detdeploy.agent.v1.AgentMessage.hello:type_name -> detdeploy.agent.v1.Hello
@@ -2206,30 +2222,31 @@ var file_master_api_agentv1_link_proto_depIdxs = []int32{
 	23, // 8: detdeploy.agent.v1.MasterMessage.ack:type_name -> detdeploy.agent.v1.Ack
 	21, // 9: detdeploy.agent.v1.MasterMessage.log_ack:type_name -> detdeploy.agent.v1.LogAck
 	24, // 10: detdeploy.agent.v1.MasterMessage.shutdown:type_name -> detdeploy.agent.v1.Shutdown
-	25, // 11: detdeploy.agent.v1.Hello.devices:type_name -> detdeploy.api.v1.Device
+	26, // 11: detdeploy.agent.v1.Hello.devices:type_name -> detdeploy.api.v1.Device
 	5,  // 12: detdeploy.agent.v1.Hello.containers:type_name -> detdeploy.agent.v1.Report
-	26, // 13: detdeploy.agent.v1.Report.state:type_name -> detdeploy.api.v1.Container.State
+	27, // 13: detdeploy.agent.v1.Report.state:type_name -> detdeploy.api.v1.Container.State
 	7,  // 14: detdeploy.agent.v1.Welcome.containers:type_name -> detdeploy.agent.v1.Known
-	26, // 15: detdeploy.agent.v1.Known.acked:type_name -> detdeploy.api.v1.Container.State
-	10, // 16: detdeploy.agent.v1.Start.spec:type_name -> detdeploy.agent.v1.Spec
-	11, // 17: detdeploy.agent.v1.Spec.registry_auth:type_name -> detdeploy.agent.v1.RegistryAuth
-	12, // 18: detdeploy.agent.v1.Spec.mounts:type_name -> detdeploy.agent.v1.Mount
-	13, // 19: detdeploy.agent.v1.Spec.devices:type_name -> detdeploy.agent.v1.HostDevice
-	14, // 20: detdeploy.agent.v1.Spec.user:type_name -> detdeploy.agent.v1.User
-	15, // 21: detdeploy.agent.v1.Spec.ports:type_name -> detdeploy.agent.v1.Port
-	27, // 22: detdeploy.agent.v1.Spec.files:type_name -> detdeploy.api.v1.File
-	26, // 23: detdeploy.agent.v1.Change.state:type_name -> detdeploy.api.v1.Container.State
-	18, // 24: detdeploy.agent.v1.Change.exit:type_name -> detdeploy.agent.v1.Exit
-	28, // 25: detdeploy.agent.v1.Change.addresses:type_name -> detdeploy.api.v1.Address
-	0,  // 26: detdeploy.agent.v1.Exit.kind:type_name -> detdeploy.agent.v1.Exit.Kind
-	20, // 27: detdeploy.agent.v1.Logs.lines:type_name -> detdeploy.agent.v1.Line
-	1,  // 28: detdeploy.agent.v1.Signal.kind:type_name -> detdeploy.agent.v1.Signal.Kind
-	26, // 29: detdeploy.agent.v1.Ack.state:type_name -> detdeploy.api.v1.Container.State
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	25, // 15: detdeploy.agent.v1.Welcome.programs:type_name -> detdeploy.agent.v1.Welcome.ProgramsEntry
+	27, // 16: detdeploy.agent.v1.Known.acked:type_name -> detdeploy.api.v1.Container.State
+	10, // 17: detdeploy.agent.v1.Start.spec:type_name -> detdeploy.agent.v1.Spec
+	11, // 18: detdeploy.agent.v1.Spec.registry_auth:type_name -> detdeploy.agent.v1.RegistryAuth
+	12, // 19: detdeploy.agent.v1.Spec.mounts:type_name -> detdeploy.agent.v1.Mount
+	13, // 20: detdeploy.agent.v1.Spec.devices:type_name -> detdeploy.agent.v1.HostDevice
+	14, // 21: detdeploy.agent.v1.Spec.user:type_name -> detdeploy.agent.v1.User
+	15, // 22: detdeploy.agent.v1.Spec.ports:type_name -> detdeploy.agent.v1.Port
+	28, // 23: detdeploy.agent.v1.Spec.files:type_name -> detdeploy.api.v1.File
+	27, // 24: detdeploy.agent.v1.Change.state:type_name -> detdeploy.api.v1.Container.State
+	18, // 25: detdeploy.agent.v1.Change.exit:type_name -> detdeploy.agent.v1.Exit
+	29, // 26: detdeploy.agent.v1.Change.addresses:type_name -> detdeploy.api.v1.Address
+	0,  // 27: detdeploy.agent.v1.Exit.kind:type_name -> detdeploy.agent.v1.Exit.Kind
+	20, // 28: detdeploy.agent.v1.Logs.lines:type_name -> detdeploy.agent.v1.Line
+	1,  // 29: detdeploy.agent.v1.Signal.kind:type_name -> detdeploy.agent.v1.Signal.Kind
+	27, // 30: detdeploy.agent.v1.Ack.state:type_name -> detdeploy.api.v1.Container.State
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_master_api_agentv1_link_proto_init() }
@@ -2258,7 +2275,7 @@ func file_master_api_agentv1_link_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_agentv1_link_proto_rawDesc), len(file_master_api_agentv1_link_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

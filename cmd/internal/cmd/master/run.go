@@ -15,6 +15,7 @@ type runOptions struct {
 	configFile
 
 	ShowConfig bool
+	OnHold     bool
 }
 
 func newRun(s *term.Streams, run func(context.Context, *runOptions) error) *cobra.Command {
@@ -28,7 +29,11 @@ without it, and it takes them up again when it is started the next time.
 Settings come from master.yaml, over them DET_* variables, over those flags.
 Without --config-file the first of /etc/determined/master.yaml,
 /usr/local/determined/etc/master.yaml and /usr/local/pedl/etc/master.yaml is
-read, or none.`,
+read, or none.
+
+With --on-hold it tries on a copy of its store whether it could serve, says on
+/info what came of it, and refuses everything else. That is how an upgrade finds
+out while the way back is still open; started without the flag it serves.`,
 		Example: `  det-deploy master run --config-file master.yaml
   det-deploy master run --data-dir /srv/master --port 9000 --show-config`,
 		Args: cobra.NoArgs,
@@ -36,6 +41,7 @@ read, or none.`,
 	}
 	o.addFlags(c.Flags())
 	c.Flags().BoolVar(&o.ShowConfig, "show-config", false, "print every setting with its source and stop")
+	c.Flags().BoolVar(&o.OnHold, "on-hold", false, "try the store on a copy and accept nothing")
 	return c
 }
 
@@ -50,5 +56,5 @@ func runRun(ctx context.Context, o *runOptions) error {
 	if err := unbuilt(l); err != nil {
 		return err
 	}
-	return wire.RunMaster(ctx, l.Master, o.Err, o.ErrTerminal())
+	return wire.RunMaster(ctx, l.Master, wire.MasterOptions{Out: o.Err, Terminal: o.ErrTerminal(), OnHold: o.OnHold})
 }

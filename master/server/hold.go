@@ -1,0 +1,60 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// onHold is the answer to everything that a master on hold does not do.
+const onHold = "this master is on hold for an upgrade: it accepts nothing until the upgrade is committed; try again in a minute"
+
+// Rehearsal is what a master on hold found out about its store: whether this
+// program can bring a copy of it up to date and take up everything that is in it.
+type Rehearsal struct {
+	// Done is false while it is under way.
+	Done bool `json:"done"`
+	// Error says why the program cannot run on this store; it is empty when it can.
+	Error string `json:"error"`
+	// SchemaFrom is the version of the store's tables, 0 where there is no store
+	// yet; SchemaTo is what they become.
+	SchemaFrom int64 `json:"schema_from"`
+	SchemaTo   int64 `json:"schema_to"`
+	// Tasks is how many tasks were taken up from the copy.
+	Tasks int `json:"tasks"`
+	// Took is how long it took, in milliseconds.
+	Took int64 `json:"took_ms"`
+}
+
+// holdFront is everything on the port of a master on hold: who it is, and that it
+// does nothing else yet.
+func (s *Server) holdFront() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /info", s.info)
+	for _, path := range []string{"GET /health", "GET /healthz"} {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+			b, _ := json.Marshal(map[string]string{"status": "on hold", "reason": onHold}) // strings always can be
+			writeJSON(w, http.StatusServiceUnavailable, b)
+		})
+	}
+	mux.HandleFunc("GET "+prefix+"master", func(w http.ResponseWriter, r *http.Request) {
+		c := &call{Request: r, w: w}
+		id := s.cfg.Identity
+		err := c.write(&apiv1.GetMasterResponse{
+			Version: Version, MasterId: id.MasterID, ClusterName: id.ClusterName,
+			Branding: "det-deploy " + id.Version + " (on hold)",
+		})
+		if err != nil {
+			s.refuse(c, err, false)
+		}
+	})
+	mux.HandleFunc(prefix, func(w http.ResponseWriter, r *http.Request) {
+		s.refuse(&call{Request: r, w: w}, status.New(status.Unavailable, onHold), false)
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		plainError(w, http.StatusServiceUnavailable, onHold)
+	})
+	return tolerant(mux)
+}

@@ -1,0 +1,117 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Options says whose clients are wanted, and what stands before their calls.
+type Options struct {
+	// Region is where; empty means the environment's or the profile's.
+	Region string
+	// Profile is a section of the shared AWS configuration; empty means the
+	// environment's, or the default one.
+	Profile string
+	// Endpoint replaces Amazon's addresses, for a private endpoint or a test.
+	// AWS_ENDPOINT_URL does the same where it is empty.
+	Endpoint string
+	// Gate is asked before every call that changes something. Nil lets all pass.
+	Gate *resource.Gate
+	// Log gets one line a call at debug level. Nil is silence.
+	Log *slog.Logger
+}
+
+// Open builds the clients of one region. It looks for credentials only when the
+// first call is made, and makes none itself.
+func Open(ctx context.Context, o Options) (Clients, error) {
+	load := []func(*config.LoadOptions) error{config.WithAppID("det-deploy")}
+	if o.Region != "" {
+		load = append(load, config.WithRegion(o.Region))
+	}
+	if o.Profile != "" {
+		load = append(load, config.WithSharedConfigProfile(o.Profile))
+	}
+	if o.Endpoint != "" {
+		load = append(load, config.WithBaseEndpoint(o.Endpoint))
+	}
+	cfg, err := config.LoadDefaultConfig(ctx, load...)
+	if err != nil {
+		return Clients{}, unusable(err)
+	}
+	if cfg.Region == "" {
+		return Clients{}, &cloud.Error{Kind: cloud.Invalid, Op: "aws", Fix: fixRegion, Err: errors.New("no region is chosen")}
+	}
+	return New(cfg, o), nil
+}
+
+// New builds clients on a configuration of the caller's own. Region, Profile and
+// Endpoint of the options do not count: they are the configuration's.
+func New(cfg aws.Config, o Options) Clients {
+	e := edge{gate: o.Gate, log: o.Log}
+	if e.log == nil {
+		e.log = slog.New(slog.DiscardHandler)
+	}
+	cfg = cfg.Copy()
+	cfg.APIOptions = append(slices.Clone(cfg.APIOptions), e.add)
+	if cfg.Credentials != nil {
+		cfg.Credentials = purse{cfg.Credentials}
+	}
+	// Buckets become host names only at Amazon; elsewhere no such name resolves.
+	private := cfg.BaseEndpoint != nil
+	return Clients{
+		Region:  cfg.Region,
+		EC2:     ec2Edge{ec2.NewFromConfig(cfg)},
+		IAM:     iamEdge{iam.NewFromConfig(cfg)},
+		STS:     stsEdge{sts.NewFromConfig(cfg)},
+		S3:      s3Edge{s3.NewFromConfig(cfg, func(so *s3.Options) { so.UsePathStyle = so.UsePathStyle || private })},
+		Secrets: secretsEdge{secretsmanager.NewFromConfig(cfg)},
+		SSM:     ssmEdge{ssm.NewFromConfig(cfg)},
+		Quotas:  quotasEdge{servicequotas.NewFromConfig(cfg)},
+		Logs:    logsEdge{cloudwatchlogs.NewFromConfig(cfg)},
+		Metrics: metricsEdge{cloudwatch.NewFromConfig(cfg)},
+	}
+}
+
+// unusable is an AWS configuration that cannot be read.
+func unusable(err error) error {
+	fix := "mend the AWS configuration files and the variables that begin with AWS_"
+	if _, ok := errors.AsType[config.SharedConfigProfileNotExistError](err); ok {
+		fix = "choose a profile that exists, with --profile or AWS_PROFILE"
+	}
+	return &cloud.Error{Kind: cloud.Invalid, Op: "aws", Fix: fix, Err: fmt.Errorf("read the AWS configuration: %w", err)}
+}
+
+// purse marks the error of credentials that cannot be had, so that it is told
+// from what a service answers.
+type purse struct{ aws.CredentialsProvider }
+
+func (p purse) Retrieve(ctx context.Context) (aws.Credentials, error) {
+	c, err := p.CredentialsProvider.Retrieve(ctx)
+	if err != nil {
+		return c, &purseError{err}
+	}
+	return c, nil
+}
+
+type purseError struct{ err error }
+
+func (e *purseError) Error() string { return "no credentials: " + e.err.Error() }
+func (e *purseError) Unwrap() error { return e.err }

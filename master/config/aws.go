@@ -15,7 +15,7 @@ type AWSProvider struct {
 	TagKey                string     `yaml:"tag_key" doc:"Tag that marks this cluster's agents"`
 	TagValue              string     `yaml:"tag_value" doc:"Value of the tag, unique to this cluster; the master's instance when empty"`
 	InstanceName          string     `yaml:"instance_name" doc:"Name tag of agents"`
-	SSHKeyName            string     `yaml:"ssh_key_name" doc:"EC2 key pair of agents"`
+	SSHKeyName            string     `yaml:"ssh_key_name" doc:"EC2 key pair of agents; no SSH to them when empty"`
 	NetworkInterface      AWSNetwork `yaml:"network_interface" doc:"Where agents are connected"`
 	Subnets               []string   `yaml:"subnets" doc:"Subnets in order of preference, instead of network_interface.subnet_id"`
 	IAMInstanceProfileARN string     `yaml:"iam_instance_profile_arn" doc:"Instance profile of agents"`
@@ -60,7 +60,6 @@ func (p AWSProvider) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
 	e.Check(p.RootVolumeSize >= 100, at("root_volume_size"), "must be at least 100 (is %d)", p.RootVolumeSize)
-	e.Check(p.SSHKeyName != "", at("ssh_key_name"), "is required")
 	e.Check(p.TagKey != "", at("tag_key"), "is required")
 	e.Check(len(p.Subnets) == 0 || p.NetworkInterface.SubnetID == "", at("subnets"), "excludes network_interface.subnet_id; keep one")
 	e = append(e, p.validateTypes(path)...)

@@ -74,7 +74,6 @@ func TestParseReportsEachBrokenRule(t *testing.T) {
 		{"master URL with a path", aws("master_url: 'http://h:80/x'"), "master_url: must not have a path"},
 		{"master URL without scheme", aws("master_url: 'h:80'"), "master_url: must be http:// or https://"},
 		{"root volume", aws("root_volume_size: 50"), "root_volume_size: must be at least 100 (is 50)"},
-		{"SSH key", pool("  provider: {type: aws}"), "provider.ssh_key_name: is required"},
 		{"instance type", aws("instance_type: x9.huge"), "instance_type: is not a type whose slots are known; set instance_slots"},
 		{"types of different size", aws("instance_types: [p3.2xlarge, p3.8xlarge]"), "instance_types[1]: must have as many slots as the first type (4, not 1)"},
 		{"instance slots", aws("instance_slots: -1"), "instance_slots: must be at least 0"},

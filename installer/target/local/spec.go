@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 
 	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
 // Spec is what a local cluster should be.
@@ -78,12 +78,8 @@ func FromSettings(cluster string, settings map[string]string) (Spec, error) {
 	return s, errors.Join(errs...)
 }
 
-// clusterID is what an id may look like: it becomes part of paths, and of names
-// on every platform, the strictest of which (Google's) allow no more.
-var clusterID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,29}[a-z0-9]$|^[a-z]$`)
-
 // ValidCluster reports whether a cluster may be called id.
-func ValidCluster(id string) bool { return clusterID.MatchString(id) }
+func ValidCluster(id string) bool { return spec.ValidCluster(id) }
 
 // Validate lists every rule that s breaks.
 func (s Spec) Validate() error {

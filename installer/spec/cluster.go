@@ -1,0 +1,39 @@
+// Package spec is cluster.yaml: what a cluster should be, in the words of its
+// owner, with defaults and rules. A cluster is described by a file, by flags, or
+// by both; what a run does not say again is remembered from the last one.
+package spec
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// clusterID is what an id may look like: it becomes part of paths, and of names
+// on every platform, the strictest of which (Google's) allow no more.
+var clusterID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,29}[a-z0-9]$|^[a-z]$`)
+
+// ValidCluster reports whether a cluster may be called id.
+func ValidCluster(id string) bool { return clusterID.MatchString(id) }
+
+func checkCluster(e *document.Errors, path, id string) {
+	e.Check(ValidCluster(id), path, "must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", id)
+	// The control bucket of "lab-data" would have the name of the data bucket of
+	// "lab".
+	e.Check(!strings.HasSuffix(id, "-data"), path, "must not end in -data (is %q)", id)
+}
+
+// reference complains about a secret that is written out: a cluster's settings
+// are remembered, and what is remembered holds no secret.
+func reference(e *document.Errors, path string, v secret.Value) {
+	ref, ok := v.Ref()
+	switch {
+	case v.IsZero():
+	case !ok:
+		e.Add(path, "must be a reference and not the secret itself; write file:/path, env:NAME or aws-sm:NAME")
+	case ref.Scheme == secret.GCP:
+		e.Add(path, "must be kept where the cluster can read it; write file:/path, env:NAME or aws-sm:NAME (is %s)", ref)
+	}
+}

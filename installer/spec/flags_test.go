@@ -1,0 +1,100 @@
+package spec_test
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+var update = flag.Bool("update", false, "rewrite the reference page")
+
+const page = "../../docs/reference/cluster-yaml.md"
+
+func reference() []document.Entry { return document.Reference(spec.DefaultAWS()) }
+
+func TestReferencePageIsFresh(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	if err := document.WriteReference(&b, "cluster.yaml", reference(), inReference(spec.AWSOverrides())); err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(page, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(b.String(), string(want)); diff != "" {
+		t.Errorf("the page is stale; run the test with -update (-generated +page):\n%s", diff)
+	}
+}
+
+// inReference writes paths as the reference does.
+func inReference(overrides []document.Override) []document.Override {
+	for i, o := range overrides {
+		path := strings.Replace(o.Path, "pools.*", "pools.<name>", 1)
+		if rest, ok := strings.CutPrefix(path, "scheduler."); ok && rest != "type" {
+			path = "scheduler(priority)." + rest
+		}
+		overrides[i].Path = path
+	}
+	return overrides
+}
+
+// fileOnly is what has no flag, and why.
+func fileOnly(path string) string {
+	for prefix, why := range map[string]string{
+		"cluster_id":    "--cluster-id belongs to every command",
+		"platform":      "the command says it",
+		"pools":         "flags are about one pool",
+		"pools.<name>":  "what is seldom changed stands in the file",
+		"aux_pool":      "what is seldom changed stands in the file",
+		"scheduler":     "what is seldom changed stands in the file",
+		"storage.save_": "what is seldom changed stands in the file",
+	} {
+		if path == prefix || strings.HasPrefix(path, prefix+".") || strings.HasPrefix(path, prefix+"(") || strings.HasSuffix(prefix, "_") && strings.HasPrefix(path, prefix) {
+			return why
+		}
+	}
+	return ""
+}
+
+func TestEveryKeyIsDescribedAndHasAFlag(t *testing.T) {
+	t.Parallel()
+	flags, keys := map[string]bool{}, map[string]bool{}
+	for _, o := range inReference(spec.AWSOverrides()) {
+		flags[o.Path] = true
+	}
+	for _, e := range reference() {
+		keys[e.Path] = true
+		if e.Doc == "" {
+			t.Errorf("%s has no doc tag", e.Path)
+		}
+		if e.Kind != "mapping" && !flags[e.Path] && fileOnly(e.Path) == "" {
+			t.Errorf("%s has no flag", e.Path)
+		}
+	}
+	seen := map[string]bool{}
+	for _, o := range inReference(spec.AWSOverrides()) {
+		if !keys[o.Path] && o.Path != "scheduler.type" {
+			t.Errorf("--%s sets %s, which is no key", o.Flag, o.Path)
+		}
+		if o.Usage == "" || o.Env == "" {
+			t.Errorf("--%s has no usage or no variable", o.Flag)
+		}
+		if seen[o.Flag] {
+			t.Errorf("--%s is there twice", o.Flag)
+		}
+		seen[o.Flag] = true
+	}
+}

@@ -1,0 +1,123 @@
+package spec
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// AWSMaster is the machine that the master runs on.
+type AWSMaster struct {
+	InstanceType string    `yaml:"instance_type" doc:"Instance type, with at least 2 vCPUs and 4 GB"`
+	Image        string    `yaml:"image" doc:"AMI; the newest Ubuntu of the region when empty"`
+	Subnet       string    `yaml:"subnet" doc:"Subnet of an existing VPC; the first of network.subnets when empty"`
+	Zone         string    `yaml:"zone" doc:"Zone in an own VPC; the first that offers the instance type when empty"`
+	RootVolume   int       `yaml:"root_volume_size" doc:"GB of the root volume"`
+	Volume       AWSVolume `yaml:"volume" doc:"Volume for the database, keys and logs of tasks"`
+}
+
+// AWSVolume is the master's data volume: a new one, an existing one, or one made
+// from a snapshot.
+type AWSVolume struct {
+	Size     int    `yaml:"size" doc:"GB; it may grow later and never shrink"`
+	Type     string `yaml:"type" doc:"gp3 or gp2"`
+	ID       string `yaml:"id" doc:"Existing volume to use; it is kept by down"`
+	Snapshot string `yaml:"snapshot" doc:"Snapshot to make the volume from, once"`
+}
+
+// DefaultAWSMaster is the master's machine before the user says anything.
+func DefaultAWSMaster() AWSMaster {
+	return AWSMaster{
+		InstanceType: "m6i.large",
+		RootVolume:   50,
+		// What Determined asks of a master's disk.
+		Volume: AWSVolume{Size: 100, Type: "gp3"},
+	}
+}
+
+// instanceType is a family and a size: "g5.xlarge", "u-6tb1.56xlarge".
+var instanceType = regexp.MustCompile(`^[a-z0-9-]+\.[a-z0-9-]+$`)
+
+func checkType(e *document.Errors, path, t string) {
+	e.Check(instanceType.MatchString(t), path, "must be an instance type such as m6i.large (is %q)", t)
+}
+
+// Validate checks sizes and forms.
+func (m AWSMaster) Validate(path string) document.Errors {
+	var e document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	checkType(&e, at("instance_type"), m.InstanceType)
+	checkID(&e, at("image"), m.Image, imageID, "ami-0123456789abcdef0")
+	checkID(&e, at("subnet"), m.Subnet, subnetID, "subnet-0123456789abcdef0")
+	e.Check(m.Zone == "" || zoneName.MatchString(m.Zone), at("zone"), "must be a zone such as us-west-2a (is %q)", m.Zone)
+	e.Check(m.RootVolume >= 20, at("root_volume_size"), "must be at least 20 (is %d)", m.RootVolume)
+	return append(e, m.Volume.Validate(at("volume"))...)
+}
+
+// Validate checks size and type, and that the volume has one origin.
+func (v AWSVolume) Validate(path string) document.Errors {
+	var e document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	e.Check(v.Size >= 100, at("size"), "must be at least 100 (is %d)", v.Size)
+	e = append(e, oneOf(at("type"), v.Type, "gp3", "gp2")...)
+	checkID(&e, at("id"), v.ID, volumeID, "vol-0123456789abcdef0")
+	checkID(&e, at("snapshot"), v.Snapshot, snapID, "snap-0123456789abcdef0")
+	e.Check(v.ID == "" || v.Snapshot == "", at("snapshot"), "excludes an existing volume; keep one of id and snapshot")
+	return e
+}
+
+// AWSRoles is existing roles; each is used through an instance profile that the
+// cluster makes for it.
+type AWSRoles struct {
+	Master string `yaml:"master" doc:"Name or ARN of an existing role for the master; an own one when empty"`
+	Agent  string `yaml:"agent" doc:"Name or ARN of an existing role for agents; an own one when empty"`
+}
+
+// roleName is what IAM allows, alone or at the end of an ARN.
+var roleName = regexp.MustCompile(`^(arn:aws[a-z-]*:iam::[0-9]{12}:role/([!-~]*/)?)?[A-Za-z0-9+=,.@_-]{1,64}$`)
+
+// Validate checks the form of names and ARNs.
+func (r AWSRoles) Validate(path string) document.Errors {
+	var e document.Errors
+	check := func(key, role string) {
+		e.Check(role == "" || roleName.MatchString(role), document.Join(path, key), "must be the name or ARN of an IAM role (is %q)", role)
+	}
+	check("master", r.Master)
+	check("agent", r.Agent)
+	return e
+}
+
+// RoleName is the name of a role that is given by name or ARN.
+func RoleName(role string) string { return role[strings.LastIndex(role, "/")+1:] }
+
+// TLS is a certificate of the user's own. It is valid for every name and address
+// under which the master is reached, and signed by CA.
+type TLS struct {
+	Certificate string       `yaml:"certificate" doc:"Certificate of the master with its chain, PEM"`
+	Key         secret.Value `yaml:"key" doc:"Reference to the certificate's private key"`
+	CA          string       `yaml:"ca" doc:"Certificate that agents and clients trust, PEM; the last of certificate when empty"`
+	Name        string       `yaml:"name" doc:"Name in the certificate; required with a certificate, because agents reach the master by its address"`
+}
+
+// Own reports whether the user brings the certificate.
+func (t TLS) Own() bool { return t.Certificate != "" }
+
+// Validate checks that a certificate comes with what belongs to it.
+func (t TLS) Validate(path string) document.Errors {
+	var e document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	reference(&e, at("key"), t.Key)
+	if !t.Own() {
+		e.Check(t.Key.IsZero() && t.CA == "" && t.Name == "", at("certificate"), "is required with key, ca or name")
+		return e
+	}
+	e.Check(!t.Key.IsZero(), at("key"), "is required with a certificate")
+	e.Check(t.Name != "", at("name"), "is required with a certificate")
+	checkPEM(&e, at("certificate"), t.Certificate)
+	if t.CA != "" {
+		checkPEM(&e, at("ca"), t.CA)
+	}
+	return e
+}

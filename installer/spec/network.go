@@ -1,0 +1,117 @@
+package spec
+
+import (
+	"net/netip"
+	"regexp"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// AWSNetwork is where a cluster's machines are connected, and who may reach
+// them: a network of its own, or parts of an existing one.
+type AWSNetwork struct {
+	InboundCIDRs []string `yaml:"inbound_cidrs" doc:"Who may reach the master, as address ranges; 0.0.0.0/0 is everybody"`
+	SSH          bool     `yaml:"ssh" doc:"Let the same ranges reach the machines over SSH; needs key_pair"`
+	PublicIP     bool     `yaml:"public_ip" doc:"Give agents public addresses; without, their subnets need another way to the internet"`
+
+	CIDR  string   `yaml:"cidr" doc:"Addresses of the cluster's own VPC"`
+	Zones []string `yaml:"zones" doc:"Zones of the own VPC's subnets; those that offer the pools' instance types when empty"`
+
+	VPC                 string   `yaml:"vpc" doc:"Existing VPC to use instead of an own one"`
+	Subnets             []string `yaml:"subnets" doc:"Subnets of the existing VPC, in order of preference"`
+	MasterSecurityGroup string   `yaml:"master_security_group" doc:"Existing security group of the master; an own one when empty"`
+	AgentSecurityGroup  string   `yaml:"agent_security_group" doc:"Existing security group of agents; an own one when empty"`
+}
+
+// DefaultAWSNetwork is a network of the cluster's own.
+func DefaultAWSNetwork() AWSNetwork {
+	// The range of Determined's own deployments, so that peerings made for them fit.
+	return AWSNetwork{PublicIP: true, CIDR: "10.192.0.0/16"}
+}
+
+// Own reports whether the cluster has a VPC of its own.
+func (n AWSNetwork) Own() bool { return n.VPC == "" }
+
+// The names of zones, and the ids of EC2's objects, short and long.
+var (
+	zoneName = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9][a-z0-9-]*$`)
+	hexID    = `-([0-9a-f]{8}|[0-9a-f]{17})$`
+	vpcID    = regexp.MustCompile(`^vpc` + hexID)
+	subnetID = regexp.MustCompile(`^subnet` + hexID)
+	groupID  = regexp.MustCompile(`^sg` + hexID)
+	imageID  = regexp.MustCompile(`^ami` + hexID)
+	volumeID = regexp.MustCompile(`^vol` + hexID)
+	snapID   = regexp.MustCompile(`^snap` + hexID)
+)
+
+// Validate checks the ranges, and that own and existing parts are not mixed.
+func (n AWSNetwork) Validate(path string) document.Errors {
+	var e document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	e.Check(len(n.InboundCIDRs) > 0, at("inbound_cidrs"),
+		"is required: who may reach the master; give --inbound-cidr with your own address, as in 203.0.113.7/32, or 0.0.0.0/0 for everybody")
+	for i, c := range n.InboundCIDRs {
+		checkRange(&e, document.Index(at("inbound_cidrs"), i), c)
+	}
+	if n.Own() {
+		e = append(e, n.validateOwn(path)...)
+	} else {
+		e = append(e, n.validateExisting(path)...)
+	}
+	checkID(&e, at("master_security_group"), n.MasterSecurityGroup, groupID, "sg-0123456789abcdef0")
+	checkID(&e, at("agent_security_group"), n.AgentSecurityGroup, groupID, "sg-0123456789abcdef0")
+	return e
+}
+
+func (n AWSNetwork) validateOwn(path string) document.Errors {
+	var e document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	if p := checkRange(&e, at("cidr"), n.CIDR); p.IsValid() {
+		// Amazon's own limits are /16 and /28; a subnet per zone, and an agent per
+		// address, ask for more than a /22.
+		e.Check(p.Addr().Is4() && p.Bits() >= 16 && p.Bits() <= 22, at("cidr"), "must be an IPv4 range between /16 and /22 (is %q)", n.CIDR)
+	}
+	e.Check(len(n.Zones) <= maxZones, at("zones"), "must be at most %d (are %d)", maxZones, len(n.Zones))
+	for i, z := range n.Zones {
+		e.Check(zoneName.MatchString(z), document.Index(at("zones"), i), "must be a zone such as us-west-2a (is %q)", z)
+		e.Check(!slices.Contains(n.Zones[:i], z), document.Index(at("zones"), i), "is given twice (%q)", z)
+	}
+	e.Check(len(n.Subnets) == 0, at("subnets"), "belong to an existing VPC; name it with vpc")
+	e.Check(n.MasterSecurityGroup == "", at("master_security_group"), "belongs to an existing VPC; name it with vpc")
+	e.Check(n.AgentSecurityGroup == "", at("agent_security_group"), "belongs to an existing VPC; name it with vpc")
+	return e
+}
+
+func (n AWSNetwork) validateExisting(path string) document.Errors {
+	var e document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	checkID(&e, at("vpc"), n.VPC, vpcID, "vpc-0123456789abcdef0")
+	e.Check(len(n.Subnets) > 0, at("subnets"), "are required with an existing VPC; name at least one")
+	for i, s := range n.Subnets {
+		checkID(&e, document.Index(at("subnets"), i), s, subnetID, "subnet-0123456789abcdef0")
+		e.Check(!slices.Contains(n.Subnets[:i], s), document.Index(at("subnets"), i), "is given twice (%q)", s)
+	}
+	e.Check(len(n.Zones) == 0, at("zones"), "belong to an own VPC; name subnets of the existing one instead")
+	return e
+}
+
+// maxZones is how many subnets an own VPC is cut into.
+const maxZones = 8
+
+func checkRange(e *document.Errors, path, text string) netip.Prefix {
+	p, err := netip.ParsePrefix(text)
+	if err != nil {
+		e.Add(path, "must be an address range such as 203.0.113.0/24 (is %q)", text)
+		return netip.Prefix{}
+	}
+	if p != p.Masked() {
+		e.Add(path, "has address bits beyond its length; write %s (is %q)", p.Masked(), text)
+		return netip.Prefix{}
+	}
+	return p
+}
+
+func checkID(e *document.Errors, path, id string, form *regexp.Regexp, example string) {
+	e.Check(id == "" || form.MatchString(id), path, "must be an id such as %s (is %q)", example, id)
+}

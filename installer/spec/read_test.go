@@ -1,0 +1,196 @@
+package spec_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+func flags(pairs ...string) []document.Given {
+	paths := map[string]string{}
+	for _, f := range spec.AWSFlags() {
+		paths[f.Flag] = f.Path
+	}
+	var out []document.Given
+	for i := 0; i < len(pairs); i += 2 {
+		out = append(out, document.Given{Path: paths[pairs[i]], Value: pairs[i+1], Source: "--" + pairs[i]})
+	}
+	return out
+}
+
+func merge(t *testing.T, recorded map[string]string, file string, pairs ...string) map[string]string {
+	t.Helper()
+	g := spec.Given{FileName: "lab.yaml", Flags: flags(pairs...)}
+	if file != "" {
+		g.File = []byte(file)
+	}
+	out, err := spec.MergeAWS(g, recorded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func read(t *testing.T, settings map[string]string) spec.AWS {
+	t.Helper()
+	a, _, err := spec.ReadAWS("lab", settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+var needed = []string{"region", "us-west-2", "inbound-cidr", "203.0.113.7/32"}
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	a := read(t, merge(t, nil, "", needed...))
+	if a.Cluster != "lab" || a.DefaultPool != "compute-pool" || len(a.Pools) != 1 {
+		t.Errorf("got %q with pools %v and default %q, want lab with the compute pool", a.Cluster, a.Pools, a.DefaultPool)
+	}
+	if diff := cmp.Diff(a.Pools["compute-pool"], spec.DefaultAWSPool()); diff != "" {
+		t.Errorf("the pool (-got +want):\n%s", diff)
+	}
+}
+
+func TestFlagsAreRememberedUntilTheyAreGivenAgain(t *testing.T) {
+	t.Parallel()
+	first := merge(t, nil, "", append(needed, "max-agents", "9", "spot", "true", "tag", "team=ml,cost=42", "instance-type", "g5.xlarge,g5.2xlarge", "slots", "1")...)
+	second := merge(t, first, "", "idle-period", "5m", "spot", "false", "slots", "")
+	got := read(t, second)
+	pool := got.Pools["compute-pool"]
+	if pool.MaxAgents != 9 || pool.Spot || pool.Slots != nil || time.Duration(pool.IdlePeriod) != 5*time.Minute {
+		t.Errorf("got %+v, want the first run's maximum, the second's period, no spot and no slots", pool)
+	}
+	if diff := cmp.Diff(pool.InstanceTypes, []string{"g5.xlarge", "g5.2xlarge"}); diff != "" {
+		t.Errorf("types (-got +want):\n%s", diff)
+	}
+	if diff := cmp.Diff(got.Tags, spec.Tags{"team": "ml", "cost": "42"}); diff != "" {
+		t.Errorf("tags (-got +want):\n%s", diff)
+	}
+}
+
+func TestANewFileTakesThePlaceOfTheOneBefore(t *testing.T) {
+	t.Parallel()
+	const before = "region: us-west-2\nnetwork: {inbound_cidrs: [203.0.113.7/32]}\nmaster: {instance_type: m6i.xlarge}\n"
+	first := merge(t, nil, before, "max-agents", "9", "agent-image", "ami-0123456789abcdef0")
+	const after = "region: us-west-2\nnetwork: {inbound_cidrs: [203.0.113.7/32]}\npools: {big: {instance_types: [p4d.24xlarge], max_agents: 2}}\n"
+	a := read(t, merge(t, first, after))
+	if a.Master.InstanceType != "m6i.large" {
+		t.Errorf("got master %s, want the default: the new file does not mention it", a.Master.InstanceType)
+	}
+	if got := a.Pools["big"].MaxAgents; got != 2 || len(a.Pools) != 1 {
+		t.Errorf("got %d agents in %v, want the file's 2 and no other pool", got, a.PoolNames())
+	}
+	if a.Agents.Image != "ami-0123456789abcdef0" {
+		t.Error("a flag that the new file does not mention was forgotten")
+	}
+	b := read(t, merge(t, merge(t, first, after), "", "max-agents", "3"))
+	if got := b.Pools["big"].MaxAgents; got != 3 {
+		t.Errorf("got %d agents, want the flag's 3 in the file's only pool", got)
+	}
+}
+
+func TestDocumentsGivenByFlag(t *testing.T) {
+	t.Parallel()
+	read1 := func(string) ([]byte, error) { return []byte("webhooks: {base_url: https://x}\n"), nil }
+	given, err := spec.Contents(flags("master-config-file", "over.yaml"), read1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, err := spec.MergeAWS(spec.Given{Flags: append(flags(needed...), given...)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(read(t, settings).MasterYAML.JSON()); got != `{"webhooks":{"base_url":"https://x"}}` {
+		t.Errorf("got %s", got)
+	}
+}
+
+func TestASecretInAVariableIsRememberedByItsName(t *testing.T) {
+	t.Parallel()
+	given := []document.Given{{Path: "database.url", Value: "postgres://u:hunter2@h/d", Source: "DET_AWS_DB_URL"}}
+	got, err := spec.MergeAWS(spec.Given{Flags: given}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(got, map[string]string{"db-url": "env:DET_AWS_DB_URL"}); diff != "" {
+		t.Errorf("settings (-got +want):\n%s", diff)
+	}
+}
+
+func TestComplaints(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, file string
+		flags      []string
+		want       []string
+	}{
+		{"nothing at all", "", nil, []string{"region: is required", "network.inbound_cidrs: is required"}},
+		{"a key that does not exist", "regoin: x\n", nil, []string{"cluster.yaml:1: regoin: unknown key (did you mean region?)"}},
+		{"a flag about one of several pools", "pools: {a: {}, b: {}}\n", append(needed, "max-agents", "3"), []string{"--max-agents: is about one pool, and the file has several (a, b)"}},
+		{"a partition of its own", "", []string{"region", "us-gov-west-1", "inbound-cidr", "203.0.113.7/32"}, []string{"--region: region: is in a partition that is not built yet"}},
+		{"a range with bits beyond its length", "", []string{"region", "us-west-2", "inbound-cidr", "203.0.113.7/24"}, []string{"write 203.0.113.0/24"}},
+		{"more wanted than allowed", "", append(needed, "min-agents", "6"), []string{"max_agents: must be at least min_agents (5 < 6)"}},
+		{"a price without spot", "", append(needed, "spot-max-price", "1.5"), []string{"--spot-max-price: pools.compute-pool.max_price: has no effect without spot"}},
+		{"subnets of no VPC", "", append(needed, "subnet", "subnet-0123456789abcdef0"), []string{"network.subnets[0]", "belong to an existing VPC"}[1:]},
+		{"a VPC without subnets", "", append(needed, "vpc", "vpc-0123456789abcdef0"), []string{"network.subnets: are required with an existing VPC"}},
+		{"two origins of the volume", "", append(needed, "data-volume", "vol-0123456789abcdef0", "data-snapshot", "snap-0123456789abcdef0"), []string{"keep one of id and snapshot"}},
+		{"a secret itself", "database: {url: 'postgres://u:hunter2@h/d'}\n", needed, []string{"database.url: must be a reference and not the secret itself"}},
+		{"a certificate without its key", "tls: {certificate: x}\n", needed, []string{"tls.key: is required", "tls.name: is required", "tls.certificate: must be one or more certificates"}},
+		{"a tag of the cluster's own", "", append(needed, "tag", "Name=x"), []string{"tags.Name: is a tag that the cluster puts on by itself"}},
+		{"a retention that CloudWatch does not know", "", append(needed, "log-retention-days", "31"), []string{"logs.retention_days: must be a number of days that CloudWatch knows"}},
+		{"another cluster's file", "cluster_id: other\n", needed, []string{`cluster_id: is "other", and --cluster-id is "lab"`}},
+		{"half a registry account", "", append(needed, "registry-user", "u"), []string{"tasks.registry.password: is required with a user"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			settings := map[string]string{spec.FileSetting: tc.file}
+			for i := 0; i < len(tc.flags); i += 2 {
+				settings[tc.flags[i]] = tc.flags[i+1]
+			}
+			_, _, err := spec.ReadAWS("lab", settings)
+			for _, want := range tc.want {
+				if !strings.Contains(fmt.Sprint(err), want) {
+					t.Errorf("got:\n%v\nwant it to say %q", err, want)
+				}
+			}
+			if strings.Contains(fmt.Sprint(err), "hunter2") {
+				t.Error("the complaint shows the secret")
+			}
+		})
+	}
+}
+
+func TestClusterNames(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]bool{"lab": true, "a": true, "Lab": false, "lab-": false, "1ab": false, "lab-data": false} {
+		settings := merge(t, nil, "", needed...)
+		_, _, err := spec.ReadAWS(id, settings)
+		if got := err == nil; got != want {
+			t.Errorf("%q: got %v, want allowed %v", id, err, want)
+		}
+	}
+}
+
+func TestTheExampleIsValid(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../../examples/cluster-aws.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := spec.ClusterOf(data, "cluster-aws.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := spec.ReadAWS(id, map[string]string{spec.FileSetting: string(data)}); err != nil {
+		t.Error(err)
+	}
+}

@@ -60,7 +60,7 @@ golden: ## write the golden files and the reference pages anew
 	$(GO) test -short -count=1 $$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -n1 dirname | sort -u) -args -update
 
 .PHONY: setup
-setup: ## install what the tests need: Docker Engine, PostgreSQL, the det CLI
+setup: ## install what the tests need: Docker Engine, PostgreSQL, cloud-init, det, moto
 	./test/setup/setup.sh
 
 .PHONY: bench

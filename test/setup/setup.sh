@@ -1,19 +1,23 @@
 #!/usr/bin/env bash
-# Installs what the tests need beside Go: Docker Engine and PostgreSQL from
-# Debian, the det client from a Python index. On a machine where this may not
-# install anything (not root, not Debian) it says what is missing and goes on;
-# under CI=true a missing part is an error. Only "no Python index answers" may
-# be missing there: the marker .cache/det/no-index makes the tests say so.
+# Installs what the tests need beside Go: Docker Engine, PostgreSQL and
+# cloud-init from Debian, the det client and moto from a Python index, each in
+# an environment of its own. On a machine where this may not install anything
+# (not root, not Debian) it says what is missing and goes on; under CI=true a
+# missing part is an error. Only "no Python index answers" may be missing there:
+# the marker no-index in .cache/det or .cache/moto makes the tests say so.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 DET_VERSION=0.38.1
 DET_HOME=.cache/det
+MOTO_VERSION=5.2.1
+MOTO_HOME=.cache/moto
 missing=()
 
 have_docker() { command -v dockerd >/dev/null; }
 have_busybox() { [ -x /bin/busybox ] || [ -x /usr/bin/busybox ]; }
 have_postgres() { compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || command -v initdb >/dev/null; }
+have_cloud_init() { command -v cloud-init >/dev/null; }
 have_shellcheck() { command -v shellcheck >/dev/null; }
 have_venv() { python3 -c 'import venv, ensurepip' 2>/dev/null; }
 
@@ -22,6 +26,7 @@ debian_packages() {
 	have_docker || packages+=(docker.io iptables)
 	have_busybox || packages+=(busybox-static)
 	have_postgres || packages+=(postgresql)
+	have_cloud_init || packages+=(cloud-init)
 	have_shellcheck || packages+=(shellcheck)
 	have_venv || packages+=(python3-venv)
 	[ ${#packages[@]} -eq 0 ] && return 0
@@ -42,29 +47,34 @@ debian_packages() {
 	[ -z "$made" ] || rm -f "$policy"
 }
 
-det_client() {
-	rm -f "$DET_HOME/no-index"
-	if [ -x "$DET_HOME/bin/det" ] && "$DET_HOME/bin/python" -c \
-		"import determined, sys; sys.exit(determined.__version__ != '$DET_VERSION')" 2>/dev/null; then
+# environment NAME HOME MODULE VERSION REQUIREMENT... makes one Python
+# environment, unless it has the module in that version already.
+environment() {
+	local name=$1 home=$2 module=$3 version=$4
+	shift 4
+	rm -f "$home/no-index"
+	if [ -x "$home/bin/python" ] && "$home/bin/python" -c \
+		"import $module, sys; sys.exit($module.__version__ != '$version')" 2>/dev/null; then
 		return 0
 	fi
 	have_venv || { missing+=("python3 with venv"); return 0; }
-	echo "setup: installing the det client $DET_VERSION"
+	echo "setup: installing $name $version"
 	mkdir -p .cache
-	python3 -m venv "$DET_HOME"
-	if "$DET_HOME/bin/pip" install -q "determined==$DET_VERSION" "setuptools<81"; then
+	python3 -m venv "$home"
+	if "$home/bin/pip" install -q "$@"; then
 		return 0
 	fi
-	if "$DET_HOME/bin/pip" download -q --no-deps -d "$(mktemp -d)" pip >/dev/null 2>&1; then
-		missing+=("the det client (an index answers, but determined==$DET_VERSION does not install)")
+	if "$home/bin/pip" download -q --no-deps -d "$(mktemp -d)" pip >/dev/null 2>&1; then
+		missing+=("$name (an index answers, but it does not install: $*)")
 	else
-		echo "setup: no Python index answers; the tests with the det client are skipped"
-		touch "$DET_HOME/no-index"
+		echo "setup: no Python index answers; the tests with $name are skipped"
+		touch "$home/no-index"
 	fi
 }
 
 debian_packages
-det_client
+environment "the det client" "$DET_HOME" determined "$DET_VERSION" "determined==$DET_VERSION" "setuptools<81"
+environment moto "$MOTO_HOME" moto "$MOTO_VERSION" "moto[server]==$MOTO_VERSION"
 for m in "${missing[@]}"; do echo "setup: missing: $m" >&2; done
 if [ ${#missing[@]} -gt 0 ] && [ "${CI:-}" = true ]; then
 	exit 1

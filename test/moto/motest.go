@@ -1,0 +1,163 @@
+// Package motest gives a test an account of Amazon's that nobody pays for:
+// moto's server on this machine, with an EC2 that behaves as Amazon's does. One
+// server serves a test binary; each test gets an account of its own, so that
+// tests run side by side. Only tests may import it.
+package motest
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// install says how to get what is missing.
+const install = "moto is not installed; run: make setup"
+
+// startLimit is how long the server may take until it tells its port: two
+// seconds of Python, more on a loaded machine.
+const startLimit = 60 * time.Second
+
+// Server is a running moto.
+type Server struct {
+	// URL is where it answers: "http://127.0.0.1:43567". It is an address and
+	// not a name, so that S3 is asked with the bucket in the path.
+	URL string
+
+	input io.Closer
+	log   *os.File
+	cmd   *exec.Cmd
+}
+
+// shared starts the server of this test binary when the first test asks. It
+// ends with the binary, whose end closes its standard input.
+var shared = sync.OnceValues(func() (*Server, error) { return start("127.0.0.1") })
+
+// Open returns a new account on the server that the tests of this binary share.
+// It is skipped with -short; where moto is missing the test is skipped, or
+// fails under CI=true.
+func Open(t testing.TB) *Account {
+	t.Helper()
+	need(t)
+	s, err := shared()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Account(t)
+}
+
+// Serve starts a server of the test's own on an address, by a command that
+// wraps the server's: {"nsenter", "--net=…"} puts it into another network. It
+// ends with the test.
+func Serve(t testing.TB, address string, wrap ...string) *Server {
+	t.Helper()
+	need(t)
+	s, err := start(address, wrap...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = s.input.Close()
+		_ = s.cmd.Wait() // it ends because its input did
+		_ = s.log.Close()
+	})
+	return s
+}
+
+func need(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("starts an emulated cloud; run without -short")
+	}
+	home := filepath.Join(root(), ".cache", "moto")
+	if _, err := os.Stat(filepath.Join(home, "no-index")); err == nil {
+		t.Skip("no Python index answered when moto was to be installed")
+	}
+	if _, err := os.Stat(python()); err == nil {
+		return
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatal(install)
+	}
+	t.Skip(install)
+}
+
+// root is the top of the source tree, in which every test runs.
+func root() string {
+	dir, err := os.Getwd()
+	for err == nil && dir != "/" {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		dir = filepath.Dir(dir)
+	}
+	return "."
+}
+
+func python() string { return filepath.Join(root(), ".cache", "moto", "bin", "python") }
+
+func start(address string, wrap ...string) (*Server, error) {
+	args := append(wrap, python(), filepath.Join(root(), "test", "moto", "world", "serve.py"), address) //nolint:gocritic // wrap is ours
+	// It ends when its input does; no test's context ends it.
+	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // see above
+	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.CreateTemp("", "moto-*.log")
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(log.Name()) // it stays readable here, and goes with the process
+	cmd.Stderr = log
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start moto: %w", err)
+	}
+	s := &Server{input: input, log: log, cmd: cmd}
+	port, err := firstLine(output)
+	if err != nil {
+		_ = cmd.Process.Kill()
+		return nil, fmt.Errorf("start moto: %w\n%s", err, s.Log())
+	}
+	s.URL = "http://" + address + ":" + port
+	return s, nil
+}
+
+func firstLine(r io.Reader) (string, error) {
+	line := make(chan string, 1)
+	go func() {
+		text, _ := bufio.NewReader(r).ReadString('\n') // without a line it tells nothing
+		line <- strings.TrimSpace(text)
+	}()
+	select {
+	case text := <-line:
+		if text == "" {
+			return "", errors.New("it ended before it told its port")
+		}
+		return text, nil
+	case <-time.After(startLimit):
+		return "", context.DeadlineExceeded
+	}
+}
+
+// Log is what the server wrote so far, for a test that fails.
+func (s *Server) Log() string {
+	text, err := io.ReadAll(io.NewSectionReader(s.log, 0, 1<<20))
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}

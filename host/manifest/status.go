@@ -28,7 +28,8 @@ type Status struct {
 	ConfigSHA256 string `json:"config_sha256"`
 	// Ready means that the master answers that it is well, in this phase.
 	Ready bool `json:"ready"`
-	// Error is why it is not, or why what runs is not what is wanted.
+	// Error is why it is not, or why what runs is not what is wanted. It is
+	// empty while a master that was started is still given time to answer.
 	Error    string    `json:"error,omitempty"`
 	Instance string    `json:"instance"`
 	At       time.Time `json:"at"`

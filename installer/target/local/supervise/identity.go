@@ -3,85 +3,10 @@
 // to. It knows nothing of what the processes do.
 package supervise
 
-import (
-	"errors"
-	"fmt"
-	"os"
-	"os/exec"
-	"strconv"
-	"strings"
-	"syscall"
-)
+import "github.com/det-deploy/det-deploy/cloud/local/process"
 
 // Identity tells one process from all others that ever had its number.
-type Identity struct {
-	PID int `json:"pid"`
-	// Start is when the process started, in the words of the system. A number
-	// that was given to another process has another start.
-	Start string `json:"start"`
-}
+type Identity = process.Identity
 
 // Identify returns the identity of a living process.
-func Identify(pid int) (Identity, error) {
-	start, err := startOf(pid)
-	if err != nil {
-		return Identity{}, fmt.Errorf("look at process %d: %w", pid, err)
-	}
-	return Identity{PID: pid, Start: start}, nil
-}
-
-// Alive reports whether the very process still runs. One that has ended and
-// waits for its parent does not.
-func (id Identity) Alive() bool {
-	if id.PID <= 0 || id.Start == "" {
-		return false
-	}
-	start, err := startOf(id.PID)
-	return err == nil && start == id.Start
-}
-
-// Signal sends sig to the very process, and never to another one that got its
-// number. That it is gone is not an error.
-func (id Identity) Signal(sig syscall.Signal) error {
-	if !id.Alive() {
-		return nil
-	}
-	if err := syscall.Kill(id.PID, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fmt.Errorf("signal process %d: %w", id.PID, err)
-	}
-	return nil
-}
-
-var errEnded = errors.New("it has ended")
-
-// startOf returns when a process started, from /proc where there is one.
-func startOf(pid int) (string, error) {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err == nil {
-		return startIn(string(stat))
-	}
-	if _, procErr := os.Stat("/proc/self/stat"); procErr == nil {
-		return "", err
-	}
-	out, err := exec.Command("ps", "-o", "stat=,lstart=", "-p", strconv.Itoa(pid)).Output() //nolint:noctx // ends by itself at once
-	text := strings.TrimSpace(string(out))
-	if err != nil || text == "" || text[0] == 'Z' {
-		return "", errEnded
-	}
-	_, start, _ := strings.Cut(text, " ")
-	return strings.TrimSpace(start), nil
-}
-
-// startIn reads the 22nd field of /proc/PID/stat, in clock ticks since boot. The
-// second field is the program's name in brackets and may contain anything.
-func startIn(stat string) (string, error) {
-	i := strings.LastIndexByte(stat, ')')
-	if i < 0 {
-		return "", errEnded
-	}
-	fields := strings.Fields(stat[i+1:])
-	if len(fields) < 20 || fields[0] == "Z" || fields[0] == "X" {
-		return "", errEnded
-	}
-	return fields[19], nil
-}
+func Identify(pid int) (Identity, error) { return process.Identify(pid) }

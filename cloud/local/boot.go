@@ -1,0 +1,96 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud/local/process"
+)
+
+// The shell scripts of a machine's life. The first says which process it is and
+// boots for a while; the second removes what tasks left, and then the data.
+const (
+	bootScript  = `echo $$ >"$0.tmp" && mv "$0.tmp" "$0" && sleep "$1" && shift && exec "$@"`
+	sweepScript = `"$1" agent sweep --config-file "$2" && rm -rf "$0" "$3"`
+)
+
+// start starts a machine in a session of its own, unless an earlier master that
+// was stopped before it could write so has. It holds a lock for as long as it
+// lives, which it got from whoever started it.
+func (p *Instances) start(place Place) (process.Identity, error) {
+	lock, err := os.OpenFile(place.alive(), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return process.Identity{}, err
+	}
+	defer func() { _ = lock.Close() }() // the machine has its own
+	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return p.adopt(place)
+	}
+	if err != nil {
+		return process.Identity{}, err
+	}
+	delay := strconv.FormatFloat(p.cfg.StartDelay.Seconds(), 'f', 3, 64)
+	return spawn(place, []*os.File{lock}, bootScript, place.pid(), delay,
+		p.cfg.Program, "agent", "run", "--config-file", place.AgentYAML())
+}
+
+// adoptPatience is how long a machine that was started a moment ago may take to
+// say which process it is.
+const adoptPatience = 2 * time.Second
+
+// adopt finds the process of a machine that nobody wrote down.
+func (p *Instances) adopt(place Place) (process.Identity, error) {
+	for end := time.Now().Add(adoptPatience); ; <-time.After(10 * time.Millisecond) {
+		text, err := os.ReadFile(place.pid())
+		if err == nil {
+			pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+			if err != nil {
+				return process.Identity{}, fmt.Errorf("read %s: %w", place.pid(), err)
+			}
+			return process.Identify(pid)
+		}
+		if time.Now().After(end) {
+			return process.Identity{}, fmt.Errorf("find the process of machine %s: %w", place.ID(), err)
+		}
+	}
+}
+
+// sweep removes what the tasks of a machine left, and its agent's data.
+func sweep(program string, place Place) (process.Identity, error) {
+	return spawn(place, nil, sweepScript, place.Data(), program, place.AgentYAML(), place.Secret())
+}
+
+// spawn runs a shell script that outlives this process and writes to the
+// machine's log.
+func spawn(place Place, files []*os.File, script string, args ...string) (process.Identity, error) {
+	log, err := os.OpenFile(place.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return process.Identity{}, err
+	}
+	defer func() { _ = log.Close() }()                                           // the child has its own
+	c := exec.Command("/bin/sh", slices.Concat([]string{"-c", script}, args)...) //nolint:noctx // outlives every context; it is ended by signal
+	c.Dir, c.Env = string(place), environ()
+	c.Stdout, c.Stderr, c.ExtraFiles = log, log, files
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := c.Start(); err != nil {
+		return process.Identity{}, err
+	}
+	id, err := process.Identify(c.Process.Pid)
+	if err != nil { // it has ended already, which is seen later
+		id = process.Identity{PID: c.Process.Pid}
+	}
+	return id, c.Process.Release()
+}
+
+// environ is this process's environment without what overrides agent.yaml.
+func environ() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "DET_") })
+}

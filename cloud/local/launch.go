@@ -1,0 +1,143 @@
+package local
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// tokenLife is how long a token stands for the machines that it was given, at
+// the least: as long as EC2 keeps one.
+const tokenLife = 24 * time.Hour
+
+// promise is what a token was given. It is written before the machines are made,
+// so that whoever finds it unkept can keep it.
+type promise struct {
+	Launch cloud.Launch       `json:"launch"`
+	IDs    []cloud.InstanceID `json:"ids"`
+	At     time.Time          `json:"at"`
+	Kept   bool               `json:"kept"`
+}
+
+func (p *Instances) launches() string { return filepath.Join(p.dir(), "launches") }
+
+func (p *Instances) promiseFile(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return filepath.Join(p.launches(), hex.EncodeToString(sum[:16])+".json")
+}
+
+func (p *Instances) promised(token string) (promise, bool, error) {
+	return read[promise](p.promiseFile(token))
+}
+
+func (p *Instances) promise(l cloud.Launch, count int) (promise, error) {
+	made := promise{Launch: l, At: time.Now().UTC()}
+	for range count {
+		made.IDs = append(made.IDs, newID())
+	}
+	return made, write(p.promiseFile(l.Token), made)
+}
+
+// keep makes the machines of a promise, those that are not made yet.
+func (p *Instances) keep(made promise) error {
+	if made.Kept {
+		return nil
+	}
+	var errs []error
+	for _, id := range made.IDs {
+		errs = append(errs, p.make(id, made))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	made.Kept = true
+	return write(p.promiseFile(made.Launch.Token), made)
+}
+
+// resume keeps the promises of a master that was stopped in the middle, and
+// forgets tokens that are old enough.
+func (p *Instances) resume() error {
+	entries, err := os.ReadDir(p.launches())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var errs []error
+	for _, e := range entries {
+		file := filepath.Join(p.launches(), e.Name())
+		made, found, err := read[promise](file)
+		switch {
+		case err != nil || !found:
+		case !made.Kept:
+			err = p.keep(made)
+		case time.Since(made.At) > tokenLife && !p.anyLeft(made.IDs):
+			err = os.Remove(file)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(append(errs, err)...)
+}
+
+func (p *Instances) anyLeft(ids []cloud.InstanceID) bool {
+	for _, id := range ids {
+		if _, err := os.Stat(string(p.place(id))); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+const idPrefix = "m-"
+
+// newID looks like an EC2 instance's.
+func newID() cloud.InstanceID {
+	b := make([]byte, 8)
+	_, _ = rand.Read(b) // it never fails
+	return cloud.InstanceID(idPrefix + hex.EncodeToString(b))
+}
+
+// isID keeps names that came over a network away from paths.
+func isID(name string) bool {
+	digits, found := strings.CutPrefix(name, idPrefix)
+	_, err := hex.DecodeString(digits)
+	return found && len(digits) == 16 && err == nil
+}
+
+// read returns what is in a file; found is false without one.
+func read[T any](file string) (v T, found bool, err error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return v, false, nil
+	}
+	if err != nil {
+		return v, false, err
+	}
+	if err := json.Unmarshal(data, &v); err != nil {
+		return v, false, fmt.Errorf("read %s: %w", file, err)
+	}
+	return v, true, nil
+}
+
+// write replaces a file as a whole.
+func write(file string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(file+".tmp", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+".tmp", file)
+}

@@ -1,0 +1,237 @@
+// Package local launches machines that are processes of this one, so that a pool
+// that grows and shrinks can be seen, and tried, without a cloud. A machine is an
+// agent in a session of its own: it goes on when its master is killed, and a
+// restarted master finds it again.
+//
+// Everything is in files below one directory:
+//
+//	ROOT/POOL/launches/HASH.json   what a token was given, before it is made
+//	ROOT/POOL/ID/machine.json      one machine: its process, and its end
+//	            /agent.yaml        what its agent reads
+//	            /secret            by which it proves itself
+//	            /log               what it writes: its console
+//	            /data              its agent's; when it is gone, so is the machine
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// Type is the only type of machine that there is.
+const Type = "process"
+
+// Offer is the only way to get a machine.
+func Offer() cloud.Offer { return cloud.Offer{Type: Type, Price: cloud.OnDemand} }
+
+// Config is what the machines of one pool are made from.
+type Config struct {
+	// Root is the directory of the machines of all pools.
+	Root string
+	Pool string
+	// Program is det-deploy itself.
+	Program string
+	// Agent is what the agent of a machine reads.
+	Agent func(Place) ([]byte, error)
+	// StartDelay is how long a machine boots.
+	StartDelay time.Duration
+	// FailureRate is the share of machines, 0 to 1, that are refused for want of
+	// capacity.
+	FailureRate float64
+	// Random is 0 to 1; nil is random.
+	Random func() float64
+	// Remember is how long an ended machine is listed and what it wrote is kept;
+	// zero is an hour, as EC2 does.
+	Remember time.Duration
+	Log      *slog.Logger
+}
+
+// Instances are the machines of one pool. One master may use them at a time.
+type Instances struct {
+	cfg Config
+	mu  sync.Mutex // one call at a time changes the directory
+}
+
+var (
+	_ cloud.Instances = (*Instances)(nil)
+	_ cloud.Console   = (*Instances)(nil)
+)
+
+// Open returns the machines of a pool, those of an earlier master among them.
+func Open(c Config) *Instances {
+	if c.Random == nil {
+		c.Random = rand.Float64
+	}
+	if c.Remember == 0 {
+		c.Remember = time.Hour
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Instances{cfg: c}
+}
+
+func (p *Instances) dir() string { return filepath.Join(p.cfg.Root, url.PathEscape(p.cfg.Pool)) }
+
+func (p *Instances) place(id cloud.InstanceID) Place {
+	return Place(filepath.Join(p.dir(), string(id)))
+}
+
+// Launch implements cloud.Instances.
+func (p *Instances) Launch(ctx context.Context, l cloud.Launch) ([]cloud.Instance, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := check(l); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	made, found, err := p.promised(l.Token)
+	if err != nil {
+		return nil, refuse(cloud.Unavailable, "launch", err)
+	}
+	if found && made.Launch != l {
+		return nil, refuse(cloud.Invalid, "launch", errors.New("its token was used for another launch"))
+	}
+	if !found {
+		granted := p.draw(l.Count)
+		if granted == 0 {
+			return nil, refuse(cloud.NoCapacity, "launch", fmt.Errorf("failure_rate %v of the pool's provider refuses it", p.cfg.FailureRate))
+		}
+		if made, err = p.promise(l, granted); err != nil {
+			return nil, refuse(cloud.Unavailable, "launch", err)
+		}
+	}
+	if err := p.keep(made); err != nil {
+		return nil, refuse(cloud.Ambiguous, "launch", err)
+	}
+	return p.look(made.IDs)
+}
+
+func check(l cloud.Launch) error {
+	switch {
+	case l.Token == "" || len(l.Token) > 64:
+		return refuse(cloud.Invalid, "launch", errors.New("it needs a token of at most 64 characters"))
+	case l.Count < 1:
+		return refuse(cloud.Invalid, "launch", fmt.Errorf("it must ask for machines, not for %d", l.Count))
+	case l.Offer != Offer():
+		return refuse(cloud.Invalid, "launch", fmt.Errorf("there is no machine %+v here, only %+v", l.Offer, Offer()))
+	}
+	return nil
+}
+
+// draw is how many of the wanted machines are granted.
+func (p *Instances) draw(count int) int {
+	granted := 0
+	for range count {
+		if p.cfg.Random() >= p.cfg.FailureRate {
+			granted++
+		}
+	}
+	return granted
+}
+
+// Terminate implements cloud.Instances.
+func (p *Instances) Terminate(ctx context.Context, ids []cloud.InstanceID) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, id := range ids {
+		m, found, err := p.machine(id)
+		if err == nil && found {
+			err = p.end(&m, "terminated by its master")
+		}
+		errs = append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return refuse(cloud.Unavailable, "terminate", err)
+	}
+	return nil
+}
+
+// List implements cloud.Instances. It also goes on with what an earlier master
+// began, and notices machines that have ended by themselves.
+func (p *Instances) List(ctx context.Context) ([]cloud.Instance, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.resume(); err != nil {
+		return nil, refuse(cloud.Unavailable, "list", err)
+	}
+	entries, err := os.ReadDir(p.dir())
+	if err != nil && !os.IsNotExist(err) {
+		return nil, refuse(cloud.Unavailable, "list", err)
+	}
+	var ids []cloud.InstanceID
+	for _, e := range entries {
+		if isID(e.Name()) {
+			ids = append(ids, cloud.InstanceID(e.Name()))
+		}
+	}
+	return p.look(ids)
+}
+
+// look is the state of some machines, sorted. Those that are forgotten by now
+// are left out.
+func (p *Instances) look(ids []cloud.InstanceID) ([]cloud.Instance, error) {
+	out := make([]cloud.Instance, 0, len(ids))
+	var errs []error
+	for _, id := range ids {
+		m, found, err := p.machine(id)
+		if err == nil && found {
+			err = p.tend(&m)
+		}
+		if err == nil && found && !p.forgotten(m) {
+			out = append(out, p.show(m))
+		}
+		errs = append(errs, err)
+	}
+	slices.SortFunc(out, func(a, b cloud.Instance) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	if err := errors.Join(errs...); err != nil {
+		return nil, refuse(cloud.Unavailable, "list", err)
+	}
+	return out, nil
+}
+
+// consoleBytes is how much of a machine's log Console shows; EC2 shows 64 KiB.
+const consoleBytes = 16 << 10
+
+// Console implements cloud.Console.
+func (p *Instances) Console(ctx context.Context, id cloud.InstanceID) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	if !isID(string(id)) {
+		return "", refuse(cloud.NotFound, "console", fmt.Errorf("there is no machine %q", id))
+	}
+	text, err := os.ReadFile(p.place(id).log())
+	if os.IsNotExist(err) {
+		return "", refuse(cloud.NotFound, "console", fmt.Errorf("there is no machine %s", id))
+	}
+	if err != nil {
+		return "", refuse(cloud.Unavailable, "console", err)
+	}
+	return string(text[max(0, len(text)-consoleBytes):]), nil
+}
+
+func refuse(k cloud.Kind, op string, err error) error {
+	return &cloud.Error{Kind: k, Op: "local:" + op, Err: err}
+}

@@ -1,0 +1,171 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/det-deploy/det-deploy/agent/machine"
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/local/process"
+)
+
+// Place is the directory of one machine.
+type Place string
+
+// ID is the machine's.
+func (p Place) ID() cloud.InstanceID { return cloud.InstanceID(filepath.Base(string(p))) }
+
+// Data is where its agent keeps things.
+func (p Place) Data() string { return filepath.Join(string(p), "data") }
+
+// Secret is the file by which it proves itself.
+func (p Place) Secret() string { return filepath.Join(string(p), "secret") }
+
+// AgentYAML is what its agent reads.
+func (p Place) AgentYAML() string { return filepath.Join(string(p), "agent.yaml") }
+
+func (p Place) record() string { return filepath.Join(string(p), "machine.json") }
+func (p Place) log() string    { return filepath.Join(string(p), "log") }
+func (p Place) pid() string    { return filepath.Join(string(p), "pid") }
+func (p Place) alive() string  { return filepath.Join(string(p), "alive") }
+
+// record is one machine. What it is in follows from its process and its data:
+//
+//	made ──▶ process alive ──▶ ended, being swept ──▶ data gone: terminated
+//	            starting, then running    stopping
+type record struct {
+	ID       cloud.InstanceID `json:"id"`
+	Offer    cloud.Offer      `json:"offer"`
+	Token    string           `json:"token"`
+	Launched time.Time        `json:"launched"`
+	Process  process.Identity `json:"process"`
+	// Ended is when it was told to end, or was found to have ended.
+	Ended  time.Time `json:"ended,omitzero"`
+	Reason string    `json:"reason,omitempty"`
+	// Sweeper is the process that removes what its tasks left.
+	Sweeper process.Identity `json:"sweeper,omitzero"`
+}
+
+func (p *Instances) machine(id cloud.InstanceID) (record, bool, error) {
+	if !isID(string(id)) {
+		return record{}, false, nil
+	}
+	return read[record](p.place(id).record())
+}
+
+func (p *Instances) save(m *record) error { return write(p.place(m.ID).record(), m) }
+
+// make makes a machine, or goes on making it.
+func (p *Instances) make(id cloud.InstanceID, made promise) error {
+	m, found, err := p.machine(id)
+	if err != nil || found && (m.Process.PID != 0 || !m.Ended.IsZero()) {
+		return err
+	}
+	place := p.place(id)
+	if !found {
+		m = record{ID: id, Offer: made.Launch.Offer, Token: made.Launch.Token, Launched: made.At}
+		if err := p.furnish(place); err != nil {
+			return fmt.Errorf("make machine %s: %w", id, err)
+		}
+		if err := p.save(&m); err != nil {
+			return fmt.Errorf("make machine %s: %w", id, err)
+		}
+	}
+	if m.Process, err = p.start(place); err != nil {
+		return fmt.Errorf("start machine %s: %w", id, err)
+	}
+	p.cfg.Log.Info("machine is started", "instance_id", id, "pool", p.cfg.Pool, "pid", m.Process.PID)
+	return p.save(&m)
+}
+
+// furnish writes what a machine starts with.
+func (p *Instances) furnish(place Place) error {
+	if err := os.MkdirAll(place.Data(), 0o711); err != nil {
+		return err
+	}
+	yaml, err := p.cfg.Agent(place)
+	if err != nil {
+		return err
+	}
+	secret := machine.NewSecret(string(place.ID()))
+	return errors.Join(
+		os.WriteFile(place.Secret(), secret.Text(), 0o600),
+		os.WriteFile(place.AgentYAML(), yaml, 0o600),
+	)
+}
+
+// tend notices what happened to a machine and goes on with what is to be done.
+func (p *Instances) tend(m *record) error {
+	m.Process.Reap()
+	m.Sweeper.Reap()
+	switch {
+	case m.Ended.IsZero() && m.Process.PID == 0, m.Ended.IsZero() && m.Process.Alive():
+		return nil
+	case m.Ended.IsZero():
+		return p.end(m, "its agent has ended")
+	case p.forgotten(*m):
+		return os.RemoveAll(string(p.place(m.ID)))
+	case p.hasData(m.ID) && !m.Sweeper.Alive():
+		return p.sweep(m)
+	}
+	return nil
+}
+
+// end ends a machine: at once, as pulling the plug does. What its tasks left
+// behind is swept by a process of its own, which may take a moment.
+func (p *Instances) end(m *record, reason string) error {
+	if m.Ended.IsZero() {
+		m.Ended, m.Reason = time.Now().UTC(), reason
+		if err := p.save(m); err != nil {
+			return err
+		}
+		p.cfg.Log.Info("machine is ended", "instance_id", m.ID, "pool", p.cfg.Pool, "reason", reason)
+	}
+	if m.Process.PID == 0 { // a master was stopped between making and writing down
+		m.Process, _ = p.adopt(p.place(m.ID))
+	}
+	if err := m.Process.KillGroup(); err != nil {
+		return err
+	}
+	m.Process.Reap()
+	if p.hasData(m.ID) && !m.Sweeper.Alive() {
+		return p.sweep(m)
+	}
+	return nil
+}
+
+func (p *Instances) sweep(m *record) error {
+	var err error
+	if m.Sweeper, err = sweep(p.cfg.Program, p.place(m.ID)); err != nil {
+		return fmt.Errorf("sweep machine %s: %w", m.ID, err)
+	}
+	return p.save(m)
+}
+
+func (p *Instances) hasData(id cloud.InstanceID) bool {
+	_, err := os.Stat(p.place(id).Data())
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+func (p *Instances) forgotten(m record) bool {
+	return !m.Ended.IsZero() && !p.hasData(m.ID) && time.Since(m.Ended) > p.cfg.Remember
+}
+
+func (p *Instances) show(m record) cloud.Instance {
+	i := cloud.Instance{ID: m.ID, Offer: m.Offer, Token: m.Token, Launched: m.Launched, Reason: m.Reason}
+	switch {
+	case m.Ended.IsZero() && time.Since(m.Launched) < p.cfg.StartDelay:
+		i.State = cloud.InstanceStarting
+	case m.Ended.IsZero():
+		i.State = cloud.InstanceRunning
+	case p.hasData(m.ID):
+		i.State = cloud.InstanceStopping
+	default:
+		i.State = cloud.InstanceTerminated
+	}
+	return i
+}

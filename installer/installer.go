@@ -1,5 +1,5 @@
 // Package installer holds the operations on a whole cluster, the same for every
-// platform: plan, up, status and down. Each reads as its table of contents.
+// platform: plan, up, status, upgrade and down. Each reads as its table of contents.
 package installer
 
 import (
@@ -38,7 +38,9 @@ type Installer struct {
 	// Platform is the platform's name: "local".
 	Platform string
 	// Settings are remembered for the next run.
-	Settings   map[string]string
+	Settings map[string]string
+	// Release is what Up has the cluster run; it is remembered too.
+	Release    record.Release
 	Deployment Deployment
 	Store      record.Store
 	// Gate is the one that the deployment's clients ask.
@@ -132,7 +134,7 @@ func (s *session) compare(ctx context.Context, agreed plan.Plan, look func(conte
 
 func (s *session) apply(ctx context.Context, p plan.Plan) error {
 	if s.action == "up" {
-		if err := s.book.Change(ctx, func(r *record.Record) { r.Settings = s.Settings }); err != nil {
+		if err := s.book.Change(ctx, func(r *record.Record) { r.Settings, r.Release = s.Settings, s.Release }); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/event"
 )
 
-// UndoLimit is how long taking back all phases may take after a failure. It has
+// UndoLimit is how long taking back all phases may take after a failure, unless
+// they ask for more. It has
 // to outlast one slow call to a platform, and not a person's patience.
 const UndoLimit = 30 * time.Second
 
@@ -26,6 +27,9 @@ type Phase struct {
 	// Undo takes it back after a later stage failed. It is nil where running
 	// the operation again continues.
 	Undo func(context.Context) error
+	// Limit is how much longer than UndoLimit taking back may take because of
+	// this phase.
+	Limit time.Duration
 }
 
 // Run carries out phases in order and tells sink. When one fails, or ctx is
@@ -59,7 +63,11 @@ func do(ctx context.Context, sink event.Sink, p Phase) error {
 }
 
 func undo(ctx context.Context, done []Phase) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), UndoLimit)
+	limit := UndoLimit
+	for _, p := range done {
+		limit += p.Limit
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	var errs []error
 	for _, p := range slices.Backward(done) {

@@ -130,6 +130,7 @@ func (r Record) clone() Record {
 	if r.Intents == nil {
 		r.Intents = make(map[string]Intent)
 	}
+	r.Release, r.Upgrade = r.Release.clone(), r.Upgrade.clone()
 	return r
 }
 

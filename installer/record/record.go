@@ -26,6 +26,10 @@ type Record struct {
 	Settings map[string]string `json:"settings,omitempty"`
 	// Intents are the nonces of what is created exactly once, by resource.
 	Intents map[string]Intent `json:"intents,omitempty"`
+	// Release is the program that the cluster runs.
+	Release Release `json:"release,omitzero"`
+	// Upgrade is the one that is under way, if any.
+	Upgrade *Upgrade `json:"upgrade,omitempty"`
 	// Ready is when `up` last saw the whole cluster answer; it is zero before.
 	Ready time.Time `json:"ready,omitzero"`
 }

@@ -28,6 +28,18 @@ type Rehearsal struct {
 	Took int64 `json:"took_ms"`
 }
 
+// health is how a master on hold is: well when it could serve.
+func (r Rehearsal) health() (code int, answer map[string]string) {
+	switch {
+	case !r.Done:
+		return http.StatusServiceUnavailable, map[string]string{"status": "starting", "reason": "the store is being tried on a copy"}
+	case r.Error != "":
+		return http.StatusServiceUnavailable, map[string]string{"status": "down", "reason": r.Error}
+	default:
+		return http.StatusOK, map[string]string{"status": "on hold"}
+	}
+}
+
 // holdFront is everything on the port of a master on hold: who it is, and that it
 // does nothing else yet.
 func (s *Server) holdFront() http.Handler {
@@ -35,8 +47,9 @@ func (s *Server) holdFront() http.Handler {
 	mux.HandleFunc("GET /info", s.info)
 	for _, path := range []string{"GET /health", "GET /healthz"} {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
-			b, _ := json.Marshal(map[string]string{"status": "on hold", "reason": onHold}) // strings always can be
-			writeJSON(w, http.StatusServiceUnavailable, b)
+			code, answer := s.cfg.Rehearsal().health()
+			b, _ := json.Marshal(answer) // strings always can be
+			writeJSON(w, code, b)
 		})
 	}
 	mux.HandleFunc("GET "+prefix+"master", func(w http.ResponseWriter, r *http.Request) {

@@ -143,7 +143,7 @@ func TestAMasterOnHoldTriesItsStoreAndAcceptsNothing(t *testing.T) {
 		code         int
 		want         string
 	}{
-		{"GET", "/healthz", 503, `"status":"on hold"`},
+		{"GET", "/healthz", 200, `"status":"on hold"`},
 		{"GET", "/api/v1/master", 200, "(on hold)"},
 		{"POST", "/api/v1/auth/login", 503, `"reason":"Unavailable"`},
 		{"GET", "/agents", 503, "accepts nothing"},
@@ -186,8 +186,12 @@ func TestAMasterOnHoldSaysWhyItCannotServe(t *testing.T) {
 			t.Parallel()
 			cfg := holdConfig(t)
 			tc.spoil(t, &cfg)
-			if r := rehearsed(t, held(t, cfg)); !strings.Contains(r.Error, tc.want) {
+			master := held(t, cfg)
+			if r := rehearsed(t, master); !strings.Contains(r.Error, tc.want) {
 				t.Errorf("got %+v, want an error with %q", r, tc.want)
+			}
+			if code, body := ask(t, http.MethodGet, master+"/health"); code != 503 || !strings.Contains(body, tc.want) {
+				t.Errorf("got %d %s, want that it is not well, and why", code, body)
 			}
 		})
 	}

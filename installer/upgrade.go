@@ -1,0 +1,235 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/det-deploy/det-deploy/installer/event"
+	"github.com/det-deploy/det-deploy/installer/phase"
+	"github.com/det-deploy/det-deploy/installer/record"
+)
+
+// Mode is how a master's machine is to run its program.
+//
+//	Serve ──stop──▶ Stop ──start on hold──▶ Hold ──commit──▶ Serve, the new one
+//	  ▲               │                      │
+//	  └───way back────┴──────────────────────┘
+type Mode string
+
+// The modes.
+const (
+	// Serve is the master as users know it.
+	Serve Mode = "serve"
+	// Hold is a master that tries the store on a copy and accepts nothing.
+	Hold Mode = "hold"
+	// Stop is no master. The machine, its disk and its address stay.
+	Stop Mode = "stop"
+)
+
+// Upgradable is a Deployment whose master can be given another program while its
+// data stays where it is. All calls may be repeated.
+type Upgradable interface {
+	Deployment
+
+	// Runs says what the master's machine is told to run, and how. It is zero when
+	// there is no master.
+	Runs(ctx context.Context) (record.Release, Mode, error)
+
+	// Offer brings the programs of a release to where the machines of the cluster
+	// find them. Nothing uses them yet.
+	Offer(ctx context.Context, r record.Release) error
+
+	// Turn has the master's machine run r in a mode, and returns when it does: for
+	// Serve when it answers, for Hold when it has told that it could serve, for
+	// Stop when nothing writes the store any more. An error says what it told
+	// instead.
+	Turn(ctx context.Context, r record.Release, m Mode, tell func(string)) error
+
+	// Backup keeps the store, which nobody writes, for the day on which an upgrade
+	// turns out to have been wrong, and says where. Of is what its programs wrote.
+	Backup(ctx context.Context, of record.Release) (where string, err error)
+
+	// Follow waits until the agents run r, or says that they will by themselves.
+	Follow(ctx context.Context, r record.Release, tell func(string)) error
+}
+
+// backLimit is how long the way back may take: the old master has to be told, to
+// start and to answer. A machine looks every 30 s what it is to run.
+const backLimit = 5 * time.Minute
+
+// Upgraded is what an upgrade came to.
+type Upgraded struct {
+	From record.Release `json:"from"`
+	To   record.Release `json:"to"`
+	// Backup is where the store was kept before.
+	Backup string `json:"backup"`
+	// Changed is false when the cluster ran To already.
+	Changed bool `json:"changed"`
+}
+
+// Upgrade brings the cluster to another release. Until it is committed, whatever
+// goes wrong puts the old master back on the untouched store; after a kill the same
+// command continues. It returns when the cluster answers.
+func (in *Installer) Upgrade(ctx context.Context, to record.Release) (Upgraded, error) {
+	target, able := in.Deployment.(Upgradable)
+	if !able {
+		return Upgraded{}, fmt.Errorf("upgrade cluster %s: clusters on %s cannot be upgraded in place", in.Cluster, in.Platform)
+	}
+	u := &upgrade{session: &session{Installer: in, action: "upgrade"}, target: target}
+	u.To = to
+	err := phase.Run(
+		ctx, in.Emit,
+		phase.Phase{Name: "lock the cluster", Do: u.lock, Undo: u.unlock},
+		phase.Phase{Name: "look where it stands", Do: u.look},
+		phase.Phase{Name: "bring the programs", Do: u.offer},
+		phase.Phase{Name: "write down the way back", Do: u.begin, Undo: u.back, Limit: backLimit},
+		phase.Phase{Name: "stop the master", Do: u.stop},
+		phase.Phase{Name: "back up the store", Do: u.backUp},
+		phase.Phase{Name: "try the new master on hold", Do: u.try},
+		phase.Phase{Name: "commit", Do: u.commit}, // no way back from here
+		phase.Phase{Name: "wait for the cluster", Do: u.ready},
+		phase.Phase{Name: "let the agents follow", Do: u.follow},
+		phase.Phase{Name: "unlock the cluster", Do: u.unlock},
+	)
+	return Upgraded{u.From, to, u.Backup, u.changed}, err
+}
+
+// upgrade is one under way. What of it is in the record survives the process.
+type upgrade struct {
+	*session
+	record.Upgrade
+
+	target Upgradable
+	// changed is false when there is nothing to do but to see that it is so.
+	changed bool
+	// mode is how the master was found.
+	mode Mode
+}
+
+// look settles what this upgrade leads from, and whether another one has to be
+// finished first.
+func (u *upgrade) look(ctx context.Context) error {
+	runs, mode, err := u.target.Runs(ctx)
+	if err != nil {
+		return err
+	}
+	u.mode = mode
+	begun := u.book.Record().Upgrade
+	if begun != nil && begun.Committed && mode == Serve && begun.From.Same(runs) && !begun.To.Same(runs) {
+		begun.Committed = false // it was taken back before the new one was told to serve
+	}
+	switch {
+	case begun != nil && begun.Committed && !begun.To.Same(u.To):
+		return &unfinishedError{begun.To}
+	case begun != nil:
+		begun.To = u.To // another one may be tried from the same old one
+		u.Upgrade, u.changed = *begun, true
+		return nil
+	case runs.IsZero():
+		return &AbsentError{Cluster: u.Cluster}
+	}
+	u.From = runs
+	u.changed = !runs.Same(u.To) || mode != Serve
+	if mode != Serve {
+		u.From = record.Release{} // the record is lost in the middle of one: the way back is not known
+	}
+	return nil
+}
+
+func (u *upgrade) offer(ctx context.Context) error {
+	if !u.changed {
+		return nil
+	}
+	return u.target.Offer(ctx, u.To)
+}
+
+func (u *upgrade) begin(ctx context.Context) error {
+	if !u.changed {
+		return nil
+	}
+	return u.save(ctx)
+}
+
+// back puts the old master back, unless the new one may have served.
+func (u *upgrade) back(ctx context.Context) error {
+	switch {
+	case !u.changed || u.Committed:
+		return nil
+	case u.From.IsZero():
+		return errors.New("the record does not say what ran before; run upgrade again, with the old program or the new one")
+	}
+	u.tell("going back", "to "+u.From.String())
+	if err := u.target.Turn(ctx, u.From, Serve, u.telling("going back")); err != nil {
+		return err
+	}
+	return u.book.Change(ctx, func(r *record.Record) { r.Upgrade = nil })
+}
+
+func (u *upgrade) stop(ctx context.Context) error {
+	if !u.changed || u.Committed || u.From.IsZero() {
+		return nil
+	}
+	return u.target.Turn(ctx, u.From, Stop, u.telling("stop the master"))
+}
+
+// backUp keeps the store once: one that was kept before the master last served
+// would lack what it wrote then.
+func (u *upgrade) backUp(ctx context.Context) error {
+	if !u.changed || u.Committed || u.From.IsZero() || u.Backup != "" && u.mode != Serve {
+		return nil
+	}
+	where, err := u.target.Backup(ctx, u.From)
+	if err != nil {
+		return err
+	}
+	u.Backup = where
+	return u.save(ctx)
+}
+
+func (u *upgrade) try(ctx context.Context) error {
+	if !u.changed || u.Committed {
+		return nil
+	}
+	return u.target.Turn(ctx, u.To, Hold, u.telling("try the new master on hold"))
+}
+
+// commit is written down first: the new master may serve from the moment at which
+// it is told to, whatever becomes of us.
+func (u *upgrade) commit(ctx context.Context) error {
+	if !u.changed {
+		return nil
+	}
+	if !u.Committed {
+		u.Committed = true
+		if err := u.save(ctx); err != nil {
+			u.Committed = false // it has not been told to serve: there is a way back
+			return err
+		}
+	}
+	if err := u.target.Turn(ctx, u.To, Serve, u.telling("commit")); err != nil {
+		return &CommittedError{u.Upgrade, err}
+	}
+	return nil
+}
+
+func (u *upgrade) follow(ctx context.Context) error {
+	if err := u.target.Follow(ctx, u.To, u.telling("let the agents follow")); err != nil {
+		return err
+	}
+	return u.book.Change(ctx, func(r *record.Record) { r.Release, r.Upgrade = u.To, nil })
+}
+
+func (u *upgrade) save(ctx context.Context) error {
+	now := u.Upgrade
+	return u.book.Change(ctx, func(r *record.Record) { r.Upgrade = &now })
+}
+
+func (u *upgrade) telling(subject string) func(string) {
+	return func(what string) { u.tell(subject, what) }
+}
+
+func (u *upgrade) tell(subject, what string) {
+	u.Emit.Emit(event.Event{Type: event.Progress, Scope: event.Phase, Subject: subject, Message: what})
+}

@@ -1,0 +1,160 @@
+// Package elastic decides how many machines a resource pool has: when one is
+// launched because tasks wait, from which offer, and when one goes because
+// nothing needs it. It is pure: the same fleet and clock always give the same
+// answer, so every rule has a row in a table test and none needs a cloud.
+//
+//	what was seen ──▶ Observe, See, Grant, Refuse ──▶ Fleet ──▶ Decide ──▶ what is to be done
+//
+// Whoever uses it (master/launcher) keeps the Fleet, tells it what it sees, and
+// carries out what Decide says.
+package elastic
+
+import (
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// Limits are the settings of a pool's provider.
+type Limits struct {
+	// Min machines are kept whether or not anything needs them; there are
+	// never more than Max.
+	Min, Max int
+	// MaxIdle is how long a machine may be without work, MaxStarting how long
+	// until its agent has joined.
+	MaxIdle     time.Duration
+	MaxStarting time.Duration
+	// ErrorTimeout is how long a launch error is remembered; 0 never gives up
+	// on a task. ErrorRetries is how many in a row are tolerated.
+	ErrorTimeout time.Duration
+	ErrorRetries int
+}
+
+const (
+	// MaxLost is how long a machine whose agent has gone may stay away, the
+	// constant of Determined 0.38.1.
+	MaxLost = 10 * time.Minute
+	// ListLag is how far a platform's list may be behind what it was told:
+	// twice as long as EC2 is usually seen to take, and longer than the minute
+	// that cloud.Instances speaks of.
+	ListLag = 90 * time.Second
+	// Memory is how long a machine that is gone is remembered, so that a late
+	// list does not bring it back. EC2 lists what it has ended for an hour.
+	Memory = 2 * time.Hour
+	// TokenLife is how long a launch may be sent again under its token. EC2
+	// promises a day; a quarter of it leaves room for clocks.
+	TokenLife = 6 * time.Hour
+	// openLaunches is how many launch calls may be without an answer.
+	openLaunches = 8
+)
+
+// Shape is what one new machine of the pool offers.
+type Shape struct {
+	// Slots is how many devices, Aux how many zero-slot tasks it may run.
+	Slots int
+	Aux   int
+}
+
+// Fleet is everything a decision looks at.
+type Fleet struct {
+	Limits Limits
+	// Offers are tried in this order.
+	Offers []cloud.Offer
+	Shape  Shape
+	// Machines are those that are not gone.
+	Machines map[cloud.InstanceID]*Machine
+	// Launches are the calls without an answer. They count as machines.
+	Launches map[string]*Launch
+	// Gone remembers when machines went.
+	Gone map[cloud.InstanceID]time.Time
+
+	// Agents are those of the pool, launched or not, and Waiting what waits
+	// there, in the order in which it is served.
+	Agents  []Agent
+	Waiting []Gang
+
+	Refusals Refusals
+}
+
+// New returns a fleet without machines.
+func New(limits Limits, offers []cloud.Offer, shape Shape) *Fleet {
+	return &Fleet{
+		Limits: limits, Offers: offers, Shape: shape,
+		Machines: make(map[cloud.InstanceID]*Machine), Launches: make(map[string]*Launch),
+		Gone: make(map[cloud.InstanceID]time.Time),
+	}
+}
+
+// Launch is one call for machines whose answer is not known yet.
+type Launch struct {
+	Token string      `json:"token"`
+	Offer cloud.Offer `json:"offer"`
+	Count int         `json:"count"`
+	At    time.Time   `json:"at"`
+}
+
+// Agent is one agent of the pool as its scheduler sees it.
+type Agent struct {
+	// ID is also the machine's, if the master launched it.
+	ID cloud.InstanceID
+	// Slots are those it has, Free those that a waiting task can have, now or
+	// when what was asked to stop has stopped; Aux is the same for zero-slot
+	// tasks.
+	Slots, Free, Aux int
+	// Busy says that something runs there.
+	Busy bool
+	// Lost says that its link is broken, and that it is waited for.
+	Lost bool
+}
+
+// Gang is one allocation that waits for slots.
+type Gang struct {
+	ID string
+	// Slots is what it needs at once; 0 is one place for a zero-slot task.
+	Slots int
+	// Single gangs are never split over machines.
+	Single bool
+	// Exclude lists agents that it must not use.
+	Exclude []cloud.InstanceID
+	// Promised says that slots are being released for it.
+	Promised bool
+	// Job is whose it is, and JobRoom how many slots more that job may hold;
+	// negative is no limit.
+	Job     string
+	JobRoom int
+}
+
+// present counts the machines that cost money and those that were asked for: all
+// but those whose end the platform has accepted.
+func (f *Fleet) present() int {
+	n := f.launching()
+	for _, m := range f.Machines {
+		if m.State != Terminating || m.Accepted.IsZero() {
+			n++
+		}
+	}
+	return n
+}
+
+// launching counts the machines that were asked for and are not known by name.
+func (f *Fleet) launching() int {
+	n := 0
+	for token, l := range f.Launches {
+		named := 0
+		for _, m := range f.Machines {
+			if m.Token == token {
+				named++
+			}
+		}
+		n += max(l.Count-named, 0)
+	}
+	return n
+}
+
+func (f *Fleet) agents() map[cloud.InstanceID]*Agent {
+	all := make(map[cloud.InstanceID]*Agent, len(f.Agents))
+	for i := range f.Agents {
+		all[f.Agents[i].ID] = &f.Agents[i]
+	}
+	return all
+}

@@ -1,0 +1,233 @@
+package elastic
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// Change is one step that a machine has made.
+type Change struct {
+	Machine Machine
+	From    State
+}
+
+// Observe takes in the pool as its scheduler sees it.
+func (f *Fleet) Observe(agents []Agent, waiting []Gang, now time.Time) []Change {
+	f.Agents, f.Waiting = agents, waiting
+	byID := f.agents()
+	var out []Change
+	for _, id := range f.ids() {
+		m := f.Machines[id]
+		from := m.State
+		m.observe(byID[id], now)
+		if m.State != from {
+			out = append(out, Change{Machine: *m, From: from})
+		}
+		if from == Starting && m.State == Joined {
+			f.proved(m, byID[id], now)
+		}
+	}
+	return out
+}
+
+// proved notes whether a machine that has just joined is what was paid for. One
+// with fewer slots is used for what fits; more of its kind are launched ever
+// more slowly, for a driver that is missing will not come by itself.
+func (f *Fleet) proved(m *Machine, a *Agent, now time.Time) {
+	if a.Slots >= f.Shape.Slots {
+		delete(f.Refusals.offers, m.Offer)
+		return
+	}
+	f.Refuse(m.Offer, Refusal{
+		Kind: cloud.Invalid, Broken: true,
+		Text: fmt.Sprintf("machine %s (%s) has joined with %d slots, not %d", m.ID, m.Offer.Type, a.Slots, f.Shape.Slots),
+		Fix:  "look at its driver, or set the pool's slots per machine",
+	}, now)
+}
+
+func (m *Machine) observe(a *Agent, now time.Time) {
+	switch {
+	case a != nil && !a.Lost && (m.State == Starting || m.State == Lost):
+		m.must(Joined, now)
+		m.missing = time.Time{}
+		if m.Joined.IsZero() {
+			m.Joined = now
+		}
+	case a == nil && m.State == Joined:
+		m.must(Lost, now)
+	}
+	switch {
+	case a == nil || a.Busy:
+		m.idle = time.Time{}
+	case m.idle.IsZero():
+		m.idle = now
+	}
+}
+
+// must makes a step that the table has.
+func (m *Machine) must(to State, now time.Time) {
+	if err := m.transition(to, now); err != nil {
+		panic(err) // the table and the switch above disagree: ours to keep
+	}
+}
+
+// Granted takes in what a launch gave. Machines that a list has named before
+// stay as they are.
+func (f *Fleet) Granted(token string, list []cloud.Instance, now time.Time) []Change {
+	l := f.Launches[token]
+	delete(f.Launches, token)
+	var out []Change
+	for _, i := range list {
+		if f.Machines[i.ID] != nil {
+			continue
+		}
+		if _, gone := f.Gone[i.ID]; gone {
+			continue
+		}
+		m := &Machine{ID: i.ID, State: Starting, Offer: i.Offer, Token: token, Launched: now, Since: now}
+		if l != nil {
+			m.Offer = l.Offer
+		}
+		f.Machines[i.ID] = m
+		out = append(out, Change{Machine: *m})
+	}
+	return out
+}
+
+// See takes in a platform's list. It returns the machines that it has changed,
+// with those that are gone.
+//
+// A list may be old. So what it says ended has ended; what it lacks is believed
+// when it is lacking for ListLag and no agent says otherwise; and what it still
+// shows of the dead does not bring them back.
+func (f *Fleet) See(list []cloud.Instance, now time.Time) []Change {
+	var out []Change
+	listed := make(map[cloud.InstanceID]bool, len(list))
+	for _, i := range list {
+		listed[i.ID] = true
+		m := f.Machines[i.ID]
+		if m == nil {
+			m = f.adopt(i, now)
+			if m != nil {
+				out = append(out, Change{Machine: *m})
+			}
+			continue
+		}
+		from := m.State
+		if m.see(i, now) {
+			out = append(out, Change{Machine: *m, From: from})
+		}
+	}
+	agents := f.agents()
+	for _, id := range f.ids() {
+		m := f.Machines[id]
+		if listed[id] {
+			m.missing = time.Time{}
+			continue
+		}
+		from := m.State
+		if m.miss(agents[id], now) {
+			out = append(out, Change{Machine: *m, From: from})
+		}
+	}
+	for _, c := range out {
+		if c.Machine.State == Gone {
+			f.Gone[c.Machine.ID] = now
+			delete(f.Machines, c.Machine.ID)
+		}
+	}
+	maps.DeleteFunc(f.Gone, func(_ cloud.InstanceID, at time.Time) bool { return now.Sub(at) > Memory })
+	return out
+}
+
+// see compares a machine with its line in a list, and says whether it changed.
+func (m *Machine) see(i cloud.Instance, now time.Time) bool {
+	switch i.State {
+	case cloud.InstanceTerminated:
+		if m.State != Terminating || m.Reason == "" {
+			m.Cause, m.Reason = CauseTaken, taken(i)
+		}
+		m.must(Gone, now)
+		return true
+	case cloud.InstanceStopped, cloud.InstanceStopping:
+		if m.State == Terminating {
+			return false
+		}
+		m.Cause, m.Reason = CauseTaken, taken(i)
+		if i.State == cloud.InstanceStopped {
+			m.Cause, m.Reason = CauseStopped, "it was stopped, and would go on costing its disk"
+		}
+		m.must(Terminating, now)
+		return true
+	case cloud.InstanceStarting, cloud.InstanceRunning:
+		if m.State == Terminating && !m.Accepted.IsZero() && now.Sub(m.Accepted) > 2*ListLag {
+			m.Accepted = time.Time{} // it was not carried out: once more
+			return true
+		}
+	}
+	return false
+}
+
+func taken(i cloud.Instance) string {
+	if i.Reason != "" {
+		return "its platform ended it: " + i.Reason
+	}
+	return "it was ended from outside"
+}
+
+// miss notes that a list lacks a machine, and says whether that ends it.
+func (m *Machine) miss(a *Agent, now time.Time) bool {
+	if a != nil && !a.Lost && m.State != Terminating {
+		m.missing = time.Time{} // its agent is there, so it is
+		return false
+	}
+	if m.missing.IsZero() {
+		m.missing = now
+	}
+	if now.Sub(m.missing) < ListLag || now.Sub(m.Launched) < ListLag {
+		return false
+	}
+	if m.State != Terminating {
+		m.Cause, m.Reason = CauseVanished, "its platform does not list it any more"
+	}
+	m.must(Gone, now)
+	return true
+}
+
+// adopt takes in a machine that is listed with the pool's mark and that nobody
+// remembers launching. It is nil for one that is none of ours, yet or any more.
+func (f *Fleet) adopt(i cloud.Instance, now time.Time) *Machine {
+	if i.State != cloud.InstanceStarting && i.State != cloud.InstanceRunning && i.State != cloud.InstanceStopped {
+		return nil
+	}
+	at, gone := f.Gone[i.ID]
+	switch {
+	case gone && now.Sub(at) < 2*ListLag:
+		return nil // the list is from before it went
+	case i.Token == "" && len(f.Launches) > 0:
+		return nil // it may be the answer that is still under way
+	}
+	delete(f.Gone, i.ID)
+	m := &Machine{ID: i.ID, State: Starting, Offer: i.Offer, Token: i.Token, Launched: i.Launched, Since: now}
+	if a := f.agents()[i.ID]; a != nil && !a.Lost {
+		m.State, m.Joined = Joined, now
+	}
+	if m.Launched.IsZero() || m.Launched.After(now) {
+		m.Launched = now
+	}
+	if i.State == cloud.InstanceStopped {
+		m.State, m.Cause, m.Reason = Terminating, CauseStopped, "it was stopped, and would go on costing its disk"
+	}
+	if gone {
+		m.State, m.Cause, m.Reason = Terminating, CauseVanished, fmt.Sprintf("it was thought to be gone since %s", at.UTC().Format(time.RFC3339))
+	}
+	f.Machines[i.ID] = m
+	return m
+}
+
+// ids is the machines in a fixed order.
+func (f *Fleet) ids() []cloud.InstanceID { return slices.Sorted(maps.Keys(f.Machines)) }

@@ -1,0 +1,152 @@
+package elastic_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/master/elastic"
+)
+
+// stateOf is a machine's state, or "" if it is not known.
+func (s *scene) stateOf(id cloud.InstanceID) elastic.State {
+	if m := s.f.Machines[id]; m != nil {
+		return m.State
+	}
+	return ""
+}
+
+func running(id cloud.InstanceID) cloud.Instance {
+	return cloud.Instance{ID: id, State: cloud.InstanceRunning}
+}
+
+// terminated ends a machine as the launcher does.
+func (s *scene) terminated(id cloud.InstanceID) *scene {
+	if err := s.f.Move(id, elastic.Terminating, elastic.Why{Cause: elastic.CauseIdle, Reason: "idle"}, s.now); err != nil {
+		panic(err)
+	}
+	s.f.Machines[id].Accepted = s.now
+	return s
+}
+
+func TestAListMayBeLate(t *testing.T) {
+	t.Parallel()
+	lag := elastic.ListLag
+	for _, tc := range []struct {
+		name string
+		s    *scene
+		want elastic.State
+	}{
+		{"it lacks a new machine", at(limits()).launched("m").later(time.Minute).list(), elastic.Starting},
+		{"it lacks an old machine once", at(limits()).launched("m").later(time.Hour).list(), elastic.Starting},
+		{"it lacks an old machine for long", at(limits()).launched("m").later(time.Hour).list().later(lag).list(), ""},
+		{"it lacks a machine whose agent is there", at(limits()).joined(8, "m").later(time.Hour).list().later(lag).list(), elastic.Joined},
+		{"it lacked a machine that is back", at(limits()).launched("m").later(time.Hour).list().later(lag).list(running("m")).list(), elastic.Starting},
+		{"it shows one that is being terminated", at(limits()).launched("m").terminated("m").later(time.Minute).list(running("m")), elastic.Terminating},
+		{"it shows one that is gone", at(limits()).launched("m").terminated("m").list(cloud.Instance{ID: "m", State: cloud.InstanceTerminated}).later(time.Minute).list(running("m")), ""},
+		{"it goes on showing one that was thought to be gone", at(limits()).launched("m").later(time.Hour).list().later(lag).list().later(2 * lag).list(running("m")), elastic.Terminating},
+		{"it shows a stranger", at(limits()).list(running("m")), elastic.Starting},
+		{"it shows a stranger that was stopped", at(limits()).list(cloud.Instance{ID: "m", State: cloud.InstanceStopped}), elastic.Terminating},
+		{"it shows a stranger that has ended", at(limits()).list(cloud.Instance{ID: "m", State: cloud.InstanceTerminated}), ""},
+		{"it shows a stranger while a launch is open", at(limits()).open("t", 1).list(running("m")), ""},
+		{"it shows what an open launch gave", at(limits()).open("t", 1).list(cloud.Instance{ID: "m", Token: "t", State: cloud.InstanceRunning}), elastic.Starting},
+		{"it says that it ends", at(limits()).launched("m").list(cloud.Instance{ID: "m", State: cloud.InstanceStopping}), elastic.Terminating},
+		{"it says that it has ended", at(limits()).launched("m").list(cloud.Instance{ID: "m", State: cloud.InstanceTerminated}), ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if got := tc.s.stateOf("m"); got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestATerminationThatWasNotCarriedOutIsRepeated(t *testing.T) {
+	t.Parallel()
+	s := at(limits()).launched("m").terminated("m").later(2*elastic.ListLag + time.Second).list(running("m"))
+	if got, want := short(elastic.Decide(s.f, s.now)), "kill m; "; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestAStrangerWithAnAgentHasJoined(t *testing.T) {
+	t.Parallel()
+	s := at(limits())
+	s.agents = []elastic.Agent{{ID: "m", Slots: 8, Busy: true}}
+	s.observe().list(cloud.Instance{ID: "m", State: cloud.InstanceRunning, Launched: s.now.Add(-time.Hour)})
+	if got := short(elastic.Decide(s.f, s.now)); got != "" || s.stateOf("m") != elastic.Joined {
+		t.Errorf("got %q and %q, want nothing to do and joined", got, s.stateOf("m"))
+	}
+}
+
+func TestAMachineWithTooFewSlotsSlowsItsKind(t *testing.T) {
+	t.Parallel()
+	s := at(limits()).launched("m")
+	s.agents = []elastic.Agent{{ID: "m", Slots: 0, Aux: 100}}
+	s.observe().waits(8)
+	s.f.Grant(offer("a")) // what is given does not heal what is broken
+	if got, want := short(elastic.Decide(s.f, s.now)), "launch 1 b; "; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	s.joined(8, "m2")
+	if diff := cmp.Diff(len(s.f.Standing(s.now)), 0); diff != "" {
+		t.Errorf("refusals after one has joined whole: got −, want +:\n%s", diff)
+	}
+}
+
+func TestTheSameAnswerTwiceIsOneMachine(t *testing.T) {
+	t.Parallel()
+	s := at(limits()).open("t", 1).list(cloud.Instance{ID: "m", Token: "t", State: cloud.InstanceRunning})
+	s.f.Granted("t", []cloud.Instance{running("m")}, s.now)
+	s.terminated("m").list()
+	s.later(2 * elastic.ListLag).list().later(elastic.ListLag).list()
+	s.f.Granted("t", []cloud.Instance{running("m")}, s.now)
+	if got := s.stateOf("m"); got != "" {
+		t.Errorf("got %q, want it forgotten", got)
+	}
+}
+
+func TestRefusalsBackOffUntilSomethingIsGiven(t *testing.T) {
+	t.Parallel()
+	s := at(limits())
+	var got []time.Duration
+	for range 6 {
+		r := s.f.Refuse(offer("a"), elastic.Refusal{Kind: cloud.Quota}, s.now)
+		got = append(got, r.Until.Sub(s.now))
+		s.later(r.Until.Sub(s.now))
+	}
+	want := []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 15 * time.Minute}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("got −, want +:\n%s", diff)
+	}
+	s.f.Grant(offer("b"))
+	if r := s.f.Refuse(offer("a"), elastic.Refusal{Kind: cloud.Quota}, s.now); r.Times != 1 {
+		t.Errorf("got refusal %d, want the first again", r.Times)
+	}
+}
+
+func TestNextList(t *testing.T) {
+	t.Parallel()
+	lost := func(a *elastic.Agent) { a.Lost = true }
+	for _, tc := range []struct {
+		name string
+		s    *scene
+		want time.Duration
+	}{
+		{"nothing is there", at(limits()), 30 * time.Minute},
+		{"all are there", at(limits()).joined(8, "m"), 5 * time.Minute},
+		{"one is starting", at(limits()).joined(8, "m").launched("n"), 30 * time.Second},
+		{"an answer is open", at(limits()).open("t", 1), 30 * time.Second},
+		{"a link is broken", at(limits()).joined(8, "m").agent("m", lost), 15 * time.Second},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			if got := tc.s.f.NextList(t0(), tc.s.now).Sub(t0()); got != tc.want {
+				t.Errorf("got %v, want %v", got, tc.want)
+			}
+		})
+	}
+}

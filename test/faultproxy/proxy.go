@@ -1,0 +1,210 @@
+// Package faultproxy stands between a program and an emulated cloud and lets
+// the network, or the cloud, fail: refusals in each service's own form,
+// throttling, requests and replies that are lost, delays and silence. It also
+// writes down every call, to compare with what a policy allows. Only tests may
+// import it.
+package faultproxy
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Proxy passes calls on, unless a rule says otherwise.
+type Proxy struct {
+	// URL is where it answers.
+	URL string
+
+	upstream *url.URL
+	client   *http.Client
+
+	// mu guards what is below.
+	mu    sync.Mutex
+	rand  *rand.Rand
+	rules []*active
+	calls []Call
+}
+
+// active is a rule and how often it was met.
+type active struct {
+	Rule
+	seen, used int
+}
+
+// Start starts a proxy before upstream that ends with the test. Rules with a
+// probability draw from seed; 0 draws a seed. It is printed, so that a failure
+// can be had again.
+func Start(t testing.TB, upstream string, seed uint64) *Proxy {
+	t.Helper()
+	to, err := url.Parse(upstream)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("faults are drawn with seed %d", seed)
+	p := &Proxy{
+		upstream: to,
+		client: &http.Client{
+			Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+		rand: rand.New(rand.NewPCG(seed, seed)), //nolint:gosec // faults are no secrets
+	}
+	server := httptest.NewServer(p)
+	t.Cleanup(func() {
+		server.CloseClientConnections() // a call that hangs ends with its connection
+		server.Close()
+	})
+	p.URL = server.URL
+	return p
+}
+
+// Add adds a rule. The first that matches a call decides. The function that is
+// returned takes it out again.
+func (p *Proxy) Add(r Rule) func() {
+	a := &active{Rule: r}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rules = append(p.rules, a)
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.rules = slices.DeleteFunc(p.rules, func(b *active) bool { return a == b })
+	}
+}
+
+// Clear takes out all rules.
+func (p *Proxy) Clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rules = nil
+}
+
+// Calls returns every call so far, in the order in which they ended.
+func (p *Proxy) Calls() []Call {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.calls)
+}
+
+// Actions counts the calls by "service:Action".
+func (p *Proxy) Actions() map[string]int {
+	counts := map[string]int{}
+	for _, c := range p.Calls() {
+		counts[c.Service+":"+c.Action]++
+	}
+	return counts
+}
+
+// ServeHTTP passes one call on, or does what a rule says.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler) // the caller is gone
+	}
+	call := read(r, body)
+	effect := p.decide(call)
+	call.Fault = effect.name()
+	defer func() { p.note(call) }()
+
+	if effect.Delay > 0 && !wait(r.Context(), effect.Delay) {
+		panic(http.ErrAbortHandler)
+	}
+	switch {
+	case effect.Hang:
+		<-r.Context().Done()
+		panic(http.ErrAbortHandler)
+	case effect.Drop:
+		panic(http.ErrAbortHandler)
+	case effect.Code != "":
+		call.Status, call.Code = effect.refuse(w, call)
+		return
+	}
+	answer, err := p.forward(r, body)
+	if err != nil {
+		panic(http.ErrAbortHandler) // the emulator is gone, and so is this connection
+	}
+	call.Status, call.Code = answer.status, answer.code()
+	if effect.Lose {
+		panic(http.ErrAbortHandler)
+	}
+	for name, values := range answer.header {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(answer.status)
+	_, _ = w.Write(answer.body) // a caller that is gone gets nothing
+}
+
+// reply is the cloud's own answer.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// forward sends a call on with the host that the caller signed.
+func (p *Proxy) forward(r *http.Request, body []byte) (reply, error) {
+	to := *r.URL
+	to.Scheme, to.Host = p.upstream.Scheme, p.upstream.Host
+	// A call that has been received is carried out, whether or not its caller waits.
+	request, err := http.NewRequestWithContext(context.WithoutCancel(r.Context()), r.Method, to.String(), bytes.NewReader(body))
+	if err != nil {
+		return reply{}, err
+	}
+	request.Header, request.Host = r.Header.Clone(), r.Host
+	answer, err := p.client.Do(request)
+	if err != nil {
+		return reply{}, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	return reply{status: answer.StatusCode, header: answer.Header, body: text}, err
+}
+
+func (p *Proxy) decide(c Call) Effect {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, a := range p.rules {
+		if !a.matches(c) {
+			continue
+		}
+		a.seen++
+		if a.seen <= a.Skip || (a.Count > 0 && a.used >= a.Count) {
+			continue
+		}
+		if a.Probability > 0 && p.rand.Float64() >= a.Probability {
+			continue
+		}
+		a.used++
+		return a.Effect
+	}
+	return Effect{}
+}
+
+func (p *Proxy) note(c Call) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls = append(p.calls, c)
+}
+
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -43,7 +43,9 @@ type allocation struct {
 	priority int
 	job      *job
 	waiting  pool.Reason
-	placedAt time.Time
+	// explained is the kind of matter that its owner was last told of.
+	explained string
+	placedAt  time.Time
 
 	containers []*container
 	release    *release

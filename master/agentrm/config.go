@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/pool"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -45,6 +46,12 @@ type Config struct {
 	// Decided is told what every pass saw and decided, for whoever launches
 	// machines. It may be nil, must not wait, and must not call back.
 	Decided func(name string, p pool.Pool, d pool.Decision)
+
+	// Waits says what whoever launches machines knows of why an allocation waits;
+	// it is empty when that is nothing. Describe adds to a pool what is known of
+	// its machines. Both may be nil, must not wait, and must not call back.
+	Waits    func(pool string, id rm.AllocationID) string
+	Describe func(p *apiv1.ResourcePool)
 
 	// Limits of the link; zero takes the default.
 	Limits Limits
@@ -125,6 +132,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Decided == nil {
 		c.Decided = func(string, pool.Pool, pool.Decision) {}
+	}
+	if c.Waits == nil {
+		c.Waits = func(string, rm.AllocationID) string { return "" }
+	}
+	if c.Describe == nil {
+		c.Describe = func(*apiv1.ResourcePool) {}
 	}
 	if c.Limits == (Limits{}) {
 		c.Limits = DefaultLimits()

@@ -26,36 +26,17 @@ func (r *RM) giveUp(c *container, reason string) {
 	r.lanes.post(c.allocation.lane(), func(ctx context.Context) time.Duration { return r.apply(ctx, c, change) })
 }
 
-// Lose gives up an agent at once, for someone who knows that its machine is
-// gone: terminated, or taken back by its cloud. One that is not known is not an
-// error.
-func (r *RM) Lose(id rm.AgentID, reason string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	a, now := r.agents[id], time.Now()
-	if a == nil {
-		return
-	}
-	if a.link != nil {
-		a.link.drop(reason)
-		a.link = nil
-	}
-	if a.presence == Connected {
-		if err := a.transition(Lost, now); err != nil {
-			r.cfg.Log.Error("lose agent", "agent_id", id, "err", err)
-		}
-	}
-	r.giveUpAgent(a, reason, now)
-	r.stir()
-}
-
 // giveUpAgent fails what runs on a lost agent, and forgets it.
 func (r *RM) giveUpAgent(a *agent, reason string, now time.Time) {
 	if err := a.transition(Gone, now); err != nil {
 		r.cfg.Log.Error("give up agent", "agent_id", a.id, "err", err)
 		return
 	}
-	r.cfg.Log.Warn("agent is gone", "agent_id", a.id, "pool", a.pool, "containers", len(a.containers))
+	if len(a.containers) == 0 {
+		r.cfg.Log.Info("agent has left", "agent_id", a.id, "pool", a.pool, "reason", reason)
+	} else {
+		r.cfg.Log.Warn("agent is gone", "agent_id", a.id, "pool", a.pool, "reason", reason, "containers", len(a.containers))
+	}
 	delete(r.agents, a.id)
 	for _, c := range a.containers {
 		r.loseContainer(c, reason)

@@ -82,6 +82,10 @@ func (o *owner) Preempted(_ context.Context, id rm.AllocationID, _ string, _ tim
 	return listens, o.note("%s preempted", id)
 }
 
+func (o *owner) Waits(_ context.Context, id rm.AllocationID, w rm.Wait) error {
+	return o.note("%s waits: %s", id, w.Reason)
+}
+
 func (o *owner) Ended(_ context.Context, id rm.AllocationID, e rm.End) error {
 	return o.note("%s ended: %s: %s", id, e.Cause, e.Reason)
 }

@@ -50,6 +50,8 @@ type agent struct {
 	state rm.Switch
 	slots map[int]rm.Switch
 	link  *link
+	// retired says that its machine is to go: it gets nothing new.
+	retired bool
 	// containers are those assigned to it and not ended.
 	containers map[rm.ContainerID]*container
 }

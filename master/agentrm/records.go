@@ -144,7 +144,7 @@ func (r *RM) Restore(ctx context.Context) error {
 		}
 		a := newAgent(rm.AgentID(d.ID), time.Now())
 		a.restore(d.Value)
-		a.presence = Lost
+		a.presence, a.retired = Lost, r.retired[a.id]
 		r.agents[a.id] = a
 	}
 	for _, d := range allocations {
@@ -230,7 +230,7 @@ func (r *RM) lostAgent(id rm.AgentID, pool string) *agent {
 	a := newAgent(id, time.Now())
 	a.restore(r.switches[id])
 	delete(r.switches, id)
-	a.presence, a.pool = Lost, pool
+	a.presence, a.pool, a.retired = Lost, pool, r.retired[id]
 	return a
 }
 

@@ -35,6 +35,7 @@ type RM struct {
 	running     bool
 	agents      map[rm.AgentID]*agent
 	switches    map[rm.AgentID]agentDoc
+	retired     map[rm.AgentID]bool // whether or not they are connected
 	allocations map[rm.AllocationID]*allocation
 	containers  map[rm.ContainerID]*container
 	jobs        map[rm.JobID]*job
@@ -58,6 +59,7 @@ func New(c Config) (*RM, error) {
 		cfg: c, records: records{c.Store}, lanes: newLanes(), wake: make(chan struct{}, 1),
 		agents:      make(map[rm.AgentID]*agent),
 		switches:    make(map[rm.AgentID]agentDoc),
+		retired:     make(map[rm.AgentID]bool),
 		allocations: make(map[rm.AllocationID]*allocation),
 		containers:  make(map[rm.ContainerID]*container),
 		jobs:        make(map[rm.JobID]*job),

@@ -102,7 +102,7 @@ func (r *RM) scene(p Pool) pool.Pool {
 func (a *agent) scheduled() pool.Agent {
 	out := pool.Agent{
 		ID: pool.AgentID(a.id), Enabled: a.presence == Connected && a.state != rm.Disable,
-		Draining: a.state == rm.Drain, Slots: make([]pool.Slot, 0, len(a.devices)),
+		Draining: a.state == rm.Drain || a.retired, Lost: a.presence == Lost, Slots: make([]pool.Slot, 0, len(a.devices)),
 	}
 	for _, d := range a.devices {
 		state := a.slot(int(d.GetId()))

@@ -187,5 +187,11 @@ func (r *RM) Allocation(id rm.AllocationID) (rm.Allocation, bool) {
 	if a == nil {
 		return rm.Allocation{}, false
 	}
-	return a.describe(), true
+	out := a.describe()
+	if out.Waiting != "" {
+		if more := r.cfg.Waits(a.pool, id); more != "" {
+			out.Waiting += "; " + more
+		}
+	}
+	return out, true
 }

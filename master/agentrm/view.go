@@ -34,7 +34,7 @@ func slotKey(d *apiv1.Device) string { return fmt.Sprintf("%03d", d.GetId()) }
 func (a *agent) api() *apiv1.Agent {
 	out := &apiv1.Agent{
 		Id: string(a.id), RegisteredTime: timestamppb.New(a.registered), Version: a.version,
-		Enabled: a.presence == Connected && a.state == rm.Enable, Draining: a.presence == Lost || a.state == rm.Drain,
+		Enabled: a.presence == Connected && a.state == rm.Enable, Draining: a.presence == Lost || a.state == rm.Drain || a.retired,
 		ResourcePools: []string{a.pool},
 		Slots:         make(map[string]*apiv1.Slot, len(a.devices)),
 		Containers:    make(map[string]*apiv1.Container, len(a.containers)),
@@ -129,6 +129,7 @@ func (r *RM) describePool(p Pool) *apiv1.ResourcePool {
 			out.Stats.ScheduledCount++
 		}
 	}
+	r.cfg.Describe(out)
 	return out
 }
 

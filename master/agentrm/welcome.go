@@ -154,6 +154,7 @@ func (r *RM) arrive(h *agentv1.Hello, who Identity) (*agent, error) {
 	}
 	if a == nil {
 		a = newAgent(who.Agent, now)
+		a.retired = r.retired[who.Agent]
 		a.restore(r.switches[who.Agent])
 		delete(r.switches, who.Agent)
 		r.agents[a.id] = a

@@ -68,7 +68,10 @@ type Agent struct {
 	// disabled or draining gets nothing new.
 	Enabled  bool
 	Draining bool
-	Slots    []Slot
+	// Lost says that its link is broken and that it is waited for. It is not
+	// enabled either; whoever launches machines need not replace it yet.
+	Lost  bool
+	Slots []Slot
 }
 
 // Slot is one device of an agent.

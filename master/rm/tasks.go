@@ -22,9 +22,22 @@ type Tasks interface {
 	// Preempted says that the allocation must save itself and stop. It answers
 	// whether its program listens for that; one that does not is sent SIGTERM.
 	Preempted(ctx context.Context, id AllocationID, reason string, deadline time.Time) (listens bool, err error)
+	// Waits says why an allocation that is not placed yet does not get the
+	// machines that it needs. It is told once for each kind of matter.
+	Waits(ctx context.Context, id AllocationID, w Wait) error
 	// Ended says that nothing of the allocation is left anywhere: it will
 	// not be spoken of again.
 	Ended(ctx context.Context, id AllocationID, e End) error
+}
+
+// Wait is what keeps a waiting allocation from its machines.
+type Wait struct {
+	// Kind tells matters apart: "quota".
+	Kind string
+	// Reason is for people; Next is when it is tried again, zero if never.
+	Reason string
+	At     time.Time
+	Next   time.Time
 }
 
 // Logs is where the lines that containers write go.

@@ -94,6 +94,12 @@ func (t *Tasks) Preempted(ctx context.Context, id rm.AllocationID, reason string
 	return listens, err
 }
 
+// Waits implements rm.Tasks.
+func (t *Tasks) Waits(ctx context.Context, id rm.AllocationID, w rm.Wait) error {
+	_, err := t.alter(ctx, id, func(a lifecycle.Allocation) lifecycle.Allocation { return a.Wait(w) })
+	return err
+}
+
 // alter changes one allocation. One that is not known is nobody's any more: nil.
 func (t *Tasks) alter(ctx context.Context, id rm.AllocationID, change func(lifecycle.Allocation) lifecycle.Allocation) (*entry, error) {
 	e, _, found := t.reg.findAllocation(id)

@@ -183,6 +183,21 @@ func (a Allocation) Preempt(reason string, at, deadline time.Time) Allocation {
 	return a
 }
 
+// Wait notes what keeps the allocation from its machines. Of each kind of matter
+// there is one line, until another one comes between.
+func (a Allocation) Wait(w rm.Wait) Allocation {
+	if a.State != Queued || a.Waited == w.Kind {
+		return a
+	}
+	a.Waited = w.Kind
+	next := ""
+	if w.Next.After(w.At) {
+		next = "; next try in " + w.Next.Sub(w.At).Round(time.Second).String()
+	}
+	a.say(w.At, levelWarning, "%s is waiting: %s%s", a.Name, w.Reason, next)
+	return a
+}
+
 // Listen notes that the program asks for the preemption signal: it saves itself
 // when it hears it, and must not be ended by SIGTERM meanwhile.
 func (a Allocation) Listen() Allocation {

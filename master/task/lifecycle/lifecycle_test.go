@@ -321,3 +321,29 @@ func TestOneOfAGangThatStopsWhenAskedLeavesTheOthersTheirTime(t *testing.T) {
 		t.Errorf("got %+v and %v, want it run again", done.End, err)
 	}
 }
+
+func TestOneLineForEachMatterThatKeepsMachinesAway(t *testing.T) {
+	t.Parallel()
+	a := First(Task{ID: "t", Name: "x"}, at(0))
+	for _, w := range []rm.Wait{
+		{Kind: "quota", Reason: "no quota", At: at(1), Next: at(31)},
+		{Kind: "quota", Reason: "no quota, again", At: at(31), Next: at(91)},
+		{Kind: "denied", Reason: "not allowed", At: at(91)},
+	} {
+		a = a.Wait(w)
+	}
+	a, err := a.Assign(assignment(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.advance(Running)
+	a = a.Wait(rm.Wait{Kind: "quota", Reason: "late", At: at(99)})
+	var got []string
+	for _, l := range a.Lines[1:] {
+		got = append(got, l.Text)
+	}
+	want := []string{"x is waiting: no quota; next try in 30s", "x is waiting: not allowed", "x was assigned to an agent"}
+	if diff := cmp.Diff(got, want); diff != "" {
+		t.Errorf("got −, want +:\n%s", diff)
+	}
+}

@@ -75,6 +75,8 @@ type Allocation struct {
 	Waiting bool `json:"waiting,omitempty"`
 	// Listens says that the program asks for the preemption signal.
 	Listens bool `json:"listens,omitempty"`
+	// Waited is the kind of matter that last kept machines from being launched.
+	Waited string `json:"waited,omitempty"`
 
 	Killed    *Stop    `json:"killed,omitempty"`
 	Preempted *Stop    `json:"preempted,omitempty"`

@@ -20,6 +20,9 @@ type Agent struct {
 	ContainerMasterHost string `yaml:"container_master_host" doc:"Host of the master as tasks reach it; master_host when empty"`
 	ContainerMasterPort int    `yaml:"container_master_port" doc:"Port of the master as tasks reach it; master_port when 0"`
 	JoinTokenFile       string `yaml:"join_token_file" doc:"File with the token that proves this agent may join; for agents on other machines than the master's"`
+	MachineSocket       string `yaml:"machine_socket" doc:"Unix socket on which this machine proves its identity and gives notice of its end; on machines that a master launched"`
+	MachineSecretFile   string `yaml:"machine_secret_file" doc:"File by which this machine proves its identity; on machines that are processes of their master's"`
+	ClusterID           string `yaml:"cluster_id" doc:"Cluster that this machine was launched for; a proof of its identity is good for no other"`
 	DataDir             string `yaml:"data_dir" doc:"Directory of the agent's credential and of what the master has not acknowledged"`
 
 	SlotType        string `yaml:"slot_type" doc:"auto, cuda (or gpu), rocm, cpu or none"`
@@ -27,6 +30,8 @@ type Agent struct {
 	ArtificialSlots int    `yaml:"artificial_slots" doc:"Slots that are not there, for trying things out; wins over slot_type"`
 
 	ContainerRuntime            string `yaml:"container_runtime" doc:"docker, process, or auto: docker when its daemon answers, process otherwise"`
+	DockerNetwork               string `yaml:"docker_network" doc:"Docker network of tasks that name none, made when it is missing; host, or docker's own when empty or default"`
+	DockerRuntime               string `yaml:"docker_runtime" doc:"Docker runtime of tasks; the daemon's own when empty or runc"`
 	ContainerAutoRemoveDisabled bool   `yaml:"container_auto_remove_disabled" doc:"Keep the containers of finished tasks, for debugging"`
 
 	Security Security `yaml:"security" doc:"How the connection to the master is protected"`
@@ -47,6 +52,8 @@ type Agent struct {
 	AgentReconnectAttempts int              `yaml:"agent_reconnect_attempts" doc:"How often the agent tries to reconnect before it gives up; 0 for ever"`
 	AgentReconnectBackoff  document.Seconds `yaml:"agent_reconnect_backoff" doc:"Pause between these attempts"`
 
+	AutoUpdate bool `yaml:"auto_update" doc:"Run the program that the master hands out, when it is another; always so on machines that a master launched"`
+
 	Hooks  Hooks         `yaml:"hooks" doc:"Commands run on events"`
 	Fluent *document.Raw `yaml:"fluent" doc:"No effect: agents ship logs themselves"`
 }
@@ -54,6 +61,7 @@ type Agent struct {
 // Hooks are commands run on events.
 type Hooks struct {
 	OnConnectionLost []string `yaml:"on_connection_lost" doc:"Command and its arguments, run when the agent gives up its master"`
+	OnJoinRefused    []string `yaml:"on_join_refused" doc:"Command and its arguments, run when the master does not want this machine; on machines that a master launched it switches them off"`
 }
 
 // Paths are where an agent.yaml is looked for when none is named.
@@ -100,6 +108,10 @@ func (a Agent) Scheme() string {
 	return "http"
 }
 
+// Launched says that a master launched this machine, which proves by itself
+// which one it is.
+func (a Agent) Launched() bool { return a.MachineSocket != "" || a.MachineSecretFile != "" }
+
 // Printable is the whole configuration for people to read, secrets masked.
 func (a Agent) Printable() map[string]any { return document.Show(a) }
 
@@ -122,8 +134,13 @@ func (a Agent) Validate(path string) document.Errors {
 	e.Check(a.AgentReconnectBackoff > 0, at("agent_reconnect_backoff"), "must be more than 0 (is %v)", a.AgentReconnectBackoff)
 	e.Check(!a.TLS || a.TLSCert != "", at("tls_cert"), "is required with tls")
 	e.Check(!a.TLS || a.TLSKey != "", at("tls_key"), "is required with tls")
-	if argv := a.Hooks.OnConnectionLost; len(argv) > 0 {
-		e.Check(argv[0] != "", at("hooks.on_connection_lost")+"[0]", "must be a command")
+	for key, argv := range map[string][]string{
+		"hooks.on_connection_lost": a.Hooks.OnConnectionLost, "hooks.on_join_refused": a.Hooks.OnJoinRefused,
+	} {
+		e.Check(len(argv) == 0 || argv[0] != "", at(key)+"[0]", "must be a command")
 	}
+	e.Check(a.MachineSocket == "" || a.MachineSecretFile == "", at("machine_secret_file"), "excludes machine_socket; keep one")
+	e.Check(!a.Launched() || a.ClusterID != "", at("cluster_id"), "is required with machine_socket and machine_secret_file")
+	e.Check(a.Launched() || len(a.Hooks.OnJoinRefused) == 0, at("hooks.on_join_refused"), "is for machines that a master launched, which have a machine_socket")
 	return append(e, a.Security.TLS.Validate(at("security.tls"))...)
 }

@@ -73,6 +73,15 @@ func (a Agent) Warnings(given func(path string) bool) document.Errors {
 	if given("container_auto_remove_disabled") && a.ContainerRuntime == RuntimeProcess {
 		w.Add("container_auto_remove_disabled", "has no effect with container_runtime process")
 	}
+	if a.ContainerRuntime == RuntimeProcess {
+		for _, key := range []string{"docker_network", "docker_runtime"} {
+			w.Check(!given(key), key, "has no effect with container_runtime process")
+		}
+	}
+	if a.Launched() {
+		w.Check(!given("join_token_file"), "join_token_file", "has no effect: this machine proves by itself which one it is")
+		w.Check(!given("resource_pool"), "resource_pool", "has no effect: the master knows the pool of a machine that it launched")
+	}
 	return w
 }
 
@@ -80,6 +89,9 @@ func (a Agent) Warnings(given func(path string) bool) document.Errors {
 // yet; an agent refuses to start with any of them.
 func Unbuilt(a Agent) []document.Problem {
 	var e document.Errors
+	e.Check(!a.Launched(), "machine_socket", "joining by a proof of identity is not built yet; remove the setting")
+	e.Check(a.DockerNetwork == "" && a.DockerRuntime == "", "docker_network", "a network or runtime of the agent's own is not built yet; remove the setting")
+	e.Check(!a.AutoUpdate, "auto_update", "following the master's version is not built yet; remove the setting")
 	e.Check(!a.APIEnabled, "api_enabled", "serving profiles is not built yet; remove the setting")
 	e.Check(a.Security.TLS.ClientCert == "", "security.tls.client_cert", "client certificates are not built yet; join with join_token_file")
 	return e

@@ -3,12 +3,14 @@ package config
 import "github.com/det-deploy/det-deploy/master/config/document"
 
 // Overrides is every setting of the agent that can be given by flag or
-// environment: all but the command of a hook and what has no effect.
+// environment: all but commands of hooks, what has no effect, and which machine
+// this is, which is written down once by whoever sets the machine up.
 func Overrides() []document.Override {
 	var rows []document.Override
 	for _, e := range document.Reference(DefaultAgent()) {
 		switch {
 		case e.Path == "config_file": // chosen before anything is read
+		case e.Path == "machine_socket", e.Path == "machine_secret_file", e.Path == "cluster_id":
 		case e.Kind == "mapping", e.Kind == "raw", e.Kind == "list of text":
 		default:
 			rows = append(rows, document.Override{

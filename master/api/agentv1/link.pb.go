@@ -22,6 +22,57 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type Notice_Kind int32
+
+const (
+	Notice_KIND_UNSPECIFIED Notice_Kind = 0
+	// The machine will be gone at at_us.
+	Notice_KIND_INTERRUPTION Notice_Kind = 1
+	// The machine is likelier to be taken back than others.
+	Notice_KIND_REBALANCE Notice_Kind = 2
+)
+
+// Enum value maps for Notice_Kind.
+var (
+	Notice_Kind_name = map[int32]string{
+		0: "KIND_UNSPECIFIED",
+		1: "KIND_INTERRUPTION",
+		2: "KIND_REBALANCE",
+	}
+	Notice_Kind_value = map[string]int32{
+		"KIND_UNSPECIFIED":  0,
+		"KIND_INTERRUPTION": 1,
+		"KIND_REBALANCE":    2,
+	}
+)
+
+func (x Notice_Kind) Enum() *Notice_Kind {
+	p := new(Notice_Kind)
+	*p = x
+	return p
+}
+
+func (x Notice_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Notice_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_master_api_agentv1_link_proto_enumTypes[0].Descriptor()
+}
+
+func (Notice_Kind) Type() protoreflect.EnumType {
+	return &file_master_api_agentv1_link_proto_enumTypes[0]
+}
+
+func (x Notice_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Notice_Kind.Descriptor instead.
+func (Notice_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{7, 0}
+}
+
 type Exit_Kind int32
 
 const (
@@ -61,11 +112,11 @@ func (x Exit_Kind) String() string {
 }
 
 func (Exit_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_master_api_agentv1_link_proto_enumTypes[0].Descriptor()
+	return file_master_api_agentv1_link_proto_enumTypes[1].Descriptor()
 }
 
 func (Exit_Kind) Type() protoreflect.EnumType {
-	return &file_master_api_agentv1_link_proto_enumTypes[0]
+	return &file_master_api_agentv1_link_proto_enumTypes[1]
 }
 
 func (x Exit_Kind) Number() protoreflect.EnumNumber {
@@ -74,7 +125,7 @@ func (x Exit_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Exit_Kind.Descriptor instead.
 func (Exit_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{16, 0}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{19, 0}
 }
 
 type Signal_Kind int32
@@ -110,11 +161,11 @@ func (x Signal_Kind) String() string {
 }
 
 func (Signal_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_master_api_agentv1_link_proto_enumTypes[1].Descriptor()
+	return file_master_api_agentv1_link_proto_enumTypes[2].Descriptor()
 }
 
 func (Signal_Kind) Type() protoreflect.EnumType {
-	return &file_master_api_agentv1_link_proto_enumTypes[1]
+	return &file_master_api_agentv1_link_proto_enumTypes[2]
 }
 
 func (x Signal_Kind) Number() protoreflect.EnumNumber {
@@ -123,7 +174,7 @@ func (x Signal_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Signal_Kind.Descriptor instead.
 func (Signal_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{20, 0}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{23, 0}
 }
 
 // AgentMessage is anything an agent says.
@@ -135,6 +186,8 @@ type AgentMessage struct {
 	//	*AgentMessage_Received
 	//	*AgentMessage_Change
 	//	*AgentMessage_Logs
+	//	*AgentMessage_Notice
+	//	*AgentMessage_Unprepared
 	Body          isAgentMessage_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -213,6 +266,24 @@ func (x *AgentMessage) GetLogs() *Logs {
 	return nil
 }
 
+func (x *AgentMessage) GetNotice() *Notice {
+	if x != nil {
+		if x, ok := x.Body.(*AgentMessage_Notice); ok {
+			return x.Notice
+		}
+	}
+	return nil
+}
+
+func (x *AgentMessage) GetUnprepared() *Unprepared {
+	if x != nil {
+		if x, ok := x.Body.(*AgentMessage_Unprepared); ok {
+			return x.Unprepared
+		}
+	}
+	return nil
+}
+
 type isAgentMessage_Body interface {
 	isAgentMessage_Body()
 }
@@ -233,6 +304,14 @@ type AgentMessage_Logs struct {
 	Logs *Logs `protobuf:"bytes,4,opt,name=logs,proto3,oneof"`
 }
 
+type AgentMessage_Notice struct {
+	Notice *Notice `protobuf:"bytes,5,opt,name=notice,proto3,oneof"`
+}
+
+type AgentMessage_Unprepared struct {
+	Unprepared *Unprepared `protobuf:"bytes,6,opt,name=unprepared,proto3,oneof"`
+}
+
 func (*AgentMessage_Hello) isAgentMessage_Body() {}
 
 func (*AgentMessage_Received) isAgentMessage_Body() {}
@@ -240,6 +319,10 @@ func (*AgentMessage_Received) isAgentMessage_Body() {}
 func (*AgentMessage_Change) isAgentMessage_Body() {}
 
 func (*AgentMessage_Logs) isAgentMessage_Body() {}
+
+func (*AgentMessage_Notice) isAgentMessage_Body() {}
+
+func (*AgentMessage_Unprepared) isAgentMessage_Body() {}
 
 // MasterMessage is anything the master says.
 type MasterMessage struct {
@@ -422,7 +505,15 @@ type Hello struct {
 	// token.
 	Credential string `protobuf:"bytes,8,opt,name=credential,proto3" json:"credential,omitempty"`
 	// join_token is what a static agent brings the first time.
-	JoinToken     string `protobuf:"bytes,9,opt,name=join_token,json=joinToken,proto3" json:"join_token,omitempty"`
+	JoinToken string `protobuf:"bytes,9,opt,name=join_token,json=joinToken,proto3" json:"join_token,omitempty"`
+	// proof is what an agent on a launched machine brings the first time: which
+	// machine it is, in the form that proof_kind names. Its agent_id is the
+	// machine's id, and its pool is what the master says.
+	Proof     []byte `protobuf:"bytes,10,opt,name=proof,proto3" json:"proof,omitempty"`
+	ProofKind string `protobuf:"bytes,11,opt,name=proof_kind,json=proofKind,proto3" json:"proof_kind,omitempty"`
+	// preparing means that the agent is not ready for containers and has not
+	// looked for devices; it wants to be told how to set its machine up.
+	Preparing     bool `protobuf:"varint,12,opt,name=preparing,proto3" json:"preparing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -520,6 +611,27 @@ func (x *Hello) GetJoinToken() string {
 	return ""
 }
 
+func (x *Hello) GetProof() []byte {
+	if x != nil {
+		return x.Proof
+	}
+	return nil
+}
+
+func (x *Hello) GetProofKind() string {
+	if x != nil {
+		return x.ProofKind
+	}
+	return ""
+}
+
+func (x *Hello) GetPreparing() bool {
+	if x != nil {
+		return x.Preparing
+	}
+	return false
+}
+
 // Report is one container as its agent knows it.
 type Report struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -602,7 +714,10 @@ type Welcome struct {
 	// programs are the programs that the master hands out under /binaries/, their
 	// SHA-256 in hexadecimal by platform ("linux-amd64"). An agent that runs
 	// another one than its platform's is to follow.
-	Programs      map[string]string `protobuf:"bytes,9,rep,name=programs,proto3" json:"programs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Programs map[string]string `protobuf:"bytes,9,rep,name=programs,proto3" json:"programs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// preparation is how a launched machine is set up; only in the answer to one
+	// that prepares.
+	Preparation   *Preparation `protobuf:"bytes,10,opt,name=preparation,proto3" json:"preparation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -700,6 +815,178 @@ func (x *Welcome) GetPrograms() map[string]string {
 	return nil
 }
 
+func (x *Welcome) GetPreparation() *Preparation {
+	if x != nil {
+		return x.Preparation
+	}
+	return nil
+}
+
+// Preparation is what is done once on a launched machine, in this order.
+type Preparation struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// startup_script runs as the agent's user before anything else.
+	StartupScript []byte `protobuf:"bytes,1,opt,name=startup_script,json=startupScript,proto3" json:"startup_script,omitempty"`
+	// container_startup_script runs right before the agent takes work, with the
+	// agent's configuration in force.
+	ContainerStartupScript []byte `protobuf:"bytes,2,opt,name=container_startup_script,json=containerStartupScript,proto3" json:"container_startup_script,omitempty"`
+	unknownFields          protoimpl.UnknownFields
+	sizeCache              protoimpl.SizeCache
+}
+
+func (x *Preparation) Reset() {
+	*x = Preparation{}
+	mi := &file_master_api_agentv1_link_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Preparation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Preparation) ProtoMessage() {}
+
+func (x *Preparation) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_agentv1_link_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Preparation.ProtoReflect.Descriptor instead.
+func (*Preparation) Descriptor() ([]byte, []int) {
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Preparation) GetStartupScript() []byte {
+	if x != nil {
+		return x.StartupScript
+	}
+	return nil
+}
+
+func (x *Preparation) GetContainerStartupScript() []byte {
+	if x != nil {
+		return x.ContainerStartupScript
+	}
+	return nil
+}
+
+// Unprepared says that a launched machine could not be set up, and ends the
+// agent.
+type Unprepared struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Unprepared) Reset() {
+	*x = Unprepared{}
+	mi := &file_master_api_agentv1_link_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Unprepared) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Unprepared) ProtoMessage() {}
+
+func (x *Unprepared) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_agentv1_link_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Unprepared.ProtoReflect.Descriptor instead.
+func (*Unprepared) Descriptor() ([]byte, []int) {
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Unprepared) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// Notice is what the agent's machine announces. It is repeated in every
+// connection.
+type Notice struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Kind  Notice_Kind            `protobuf:"varint,1,opt,name=kind,proto3,enum=detdeploy.agent.v1.Notice_Kind" json:"kind,omitempty"`
+	AtUs  int64                  `protobuf:"varint,2,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
+	// reason is in the platform's words.
+	Reason        string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Notice) Reset() {
+	*x = Notice{}
+	mi := &file_master_api_agentv1_link_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Notice) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Notice) ProtoMessage() {}
+
+func (x *Notice) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_agentv1_link_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Notice.ProtoReflect.Descriptor instead.
+func (*Notice) Descriptor() ([]byte, []int) {
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Notice) GetKind() Notice_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return Notice_KIND_UNSPECIFIED
+}
+
+func (x *Notice) GetAtUs() int64 {
+	if x != nil {
+		return x.AtUs
+	}
+	return 0
+}
+
+func (x *Notice) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // Known is one reported container as the master knows it.
 type Known struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
@@ -714,7 +1001,7 @@ type Known struct {
 
 func (x *Known) Reset() {
 	*x = Known{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[5]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -726,7 +1013,7 @@ func (x *Known) String() string {
 func (*Known) ProtoMessage() {}
 
 func (x *Known) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[5]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -739,7 +1026,7 @@ func (x *Known) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Known.ProtoReflect.Descriptor instead.
 func (*Known) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{5}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Known) GetContainerId() string {
@@ -772,14 +1059,17 @@ type Refusal struct {
 	Final bool `protobuf:"varint,2,opt,name=final,proto3" json:"final,omitempty"`
 	// rejoin means that the credential is no longer good but a join token may
 	// be.
-	Rejoin        bool `protobuf:"varint,3,opt,name=rejoin,proto3" json:"rejoin,omitempty"`
+	Rejoin bool `protobuf:"varint,3,opt,name=rejoin,proto3" json:"rejoin,omitempty"`
+	// unwanted means that this machine is no machine of the master's, or no longer
+	// one. One that was launched for the master has no reason to go on.
+	Unwanted      bool `protobuf:"varint,4,opt,name=unwanted,proto3" json:"unwanted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[6]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -791,7 +1081,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[6]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -804,7 +1094,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{6}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Refusal) GetReason() string {
@@ -828,6 +1118,13 @@ func (x *Refusal) GetRejoin() bool {
 	return false
 }
 
+func (x *Refusal) GetUnwanted() bool {
+	if x != nil {
+		return x.Unwanted
+	}
+	return false
+}
+
 // Start asks for one container. It is idempotent by container_id: an agent
 // that has the container answers received and starts nothing.
 type Start struct {
@@ -845,7 +1142,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[7]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -857,7 +1154,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[7]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -870,7 +1167,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{7}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Start) GetContainerId() string {
@@ -950,7 +1247,7 @@ type Spec struct {
 
 func (x *Spec) Reset() {
 	*x = Spec{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[8]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -962,7 +1259,7 @@ func (x *Spec) String() string {
 func (*Spec) ProtoMessage() {}
 
 func (x *Spec) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[8]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -975,7 +1272,7 @@ func (x *Spec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spec.ProtoReflect.Descriptor instead.
 func (*Spec) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{8}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Spec) GetDescription() string {
@@ -1133,7 +1430,7 @@ type RegistryAuth struct {
 
 func (x *RegistryAuth) Reset() {
 	*x = RegistryAuth{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[9]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1145,7 +1442,7 @@ func (x *RegistryAuth) String() string {
 func (*RegistryAuth) ProtoMessage() {}
 
 func (x *RegistryAuth) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[9]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1158,7 +1455,7 @@ func (x *RegistryAuth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegistryAuth.ProtoReflect.Descriptor instead.
 func (*RegistryAuth) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{9}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RegistryAuth) GetUsername() string {
@@ -1222,7 +1519,7 @@ type Mount struct {
 
 func (x *Mount) Reset() {
 	*x = Mount{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[10]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1234,7 +1531,7 @@ func (x *Mount) String() string {
 func (*Mount) ProtoMessage() {}
 
 func (x *Mount) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[10]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1247,7 +1544,7 @@ func (x *Mount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mount.ProtoReflect.Descriptor instead.
 func (*Mount) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{10}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Mount) GetHostPath() string {
@@ -1289,7 +1586,7 @@ type HostDevice struct {
 
 func (x *HostDevice) Reset() {
 	*x = HostDevice{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[11]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1301,7 +1598,7 @@ func (x *HostDevice) String() string {
 func (*HostDevice) ProtoMessage() {}
 
 func (x *HostDevice) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[11]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1314,7 +1611,7 @@ func (x *HostDevice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostDevice.ProtoReflect.Descriptor instead.
 func (*HostDevice) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{11}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *HostDevice) GetHostPath() string {
@@ -1350,7 +1647,7 @@ type User struct {
 
 func (x *User) Reset() {
 	*x = User{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[12]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1362,7 +1659,7 @@ func (x *User) String() string {
 func (*User) ProtoMessage() {}
 
 func (x *User) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[12]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1375,7 +1672,7 @@ func (x *User) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use User.ProtoReflect.Descriptor instead.
 func (*User) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{12}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *User) GetName() string {
@@ -1416,7 +1713,7 @@ type Port struct {
 
 func (x *Port) Reset() {
 	*x = Port{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[13]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1428,7 +1725,7 @@ func (x *Port) String() string {
 func (*Port) ProtoMessage() {}
 
 func (x *Port) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[13]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1441,7 +1738,7 @@ func (x *Port) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Port.ProtoReflect.Descriptor instead.
 func (*Port) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{13}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Port) GetName() string {
@@ -1468,7 +1765,7 @@ type Received struct {
 
 func (x *Received) Reset() {
 	*x = Received{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[14]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1480,7 +1777,7 @@ func (x *Received) String() string {
 func (*Received) ProtoMessage() {}
 
 func (x *Received) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[14]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1493,7 +1790,7 @@ func (x *Received) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Received.ProtoReflect.Descriptor instead.
 func (*Received) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{14}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Received) GetContainerId() string {
@@ -1519,7 +1816,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[15]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1531,7 +1828,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[15]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1544,7 +1841,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{15}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Change) GetContainerId() string {
@@ -1602,7 +1899,7 @@ type Exit struct {
 
 func (x *Exit) Reset() {
 	*x = Exit{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[16]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1614,7 +1911,7 @@ func (x *Exit) String() string {
 func (*Exit) ProtoMessage() {}
 
 func (x *Exit) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[16]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1627,7 +1924,7 @@ func (x *Exit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exit.ProtoReflect.Descriptor instead.
 func (*Exit) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{16}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Exit) GetKind() Exit_Kind {
@@ -1664,7 +1961,7 @@ type Logs struct {
 
 func (x *Logs) Reset() {
 	*x = Logs{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[17]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1676,7 +1973,7 @@ func (x *Logs) String() string {
 func (*Logs) ProtoMessage() {}
 
 func (x *Logs) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[17]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1689,7 +1986,7 @@ func (x *Logs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logs.ProtoReflect.Descriptor instead.
 func (*Logs) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{17}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Logs) GetContainerId() string {
@@ -1733,7 +2030,7 @@ type Line struct {
 
 func (x *Line) Reset() {
 	*x = Line{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[18]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1745,7 +2042,7 @@ func (x *Line) String() string {
 func (*Line) ProtoMessage() {}
 
 func (x *Line) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[18]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1758,7 +2055,7 @@ func (x *Line) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Line.ProtoReflect.Descriptor instead.
 func (*Line) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{18}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Line) GetAtUs() int64 {
@@ -1792,7 +2089,7 @@ type LogAck struct {
 
 func (x *LogAck) Reset() {
 	*x = LogAck{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[19]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1804,7 +2101,7 @@ func (x *LogAck) String() string {
 func (*LogAck) ProtoMessage() {}
 
 func (x *LogAck) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[19]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1817,7 +2114,7 @@ func (x *LogAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogAck.ProtoReflect.Descriptor instead.
 func (*LogAck) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{19}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *LogAck) GetContainerId() string {
@@ -1848,7 +2145,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[20]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1860,7 +2157,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[20]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1873,7 +2170,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{20}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Signal) GetContainerId() string {
@@ -1909,7 +2206,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[21]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1921,7 +2218,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[21]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1934,7 +2231,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{21}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Ack) GetContainerId() string {
@@ -1961,7 +2258,7 @@ type Shutdown struct {
 
 func (x *Shutdown) Reset() {
 	*x = Shutdown{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[22]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1973,7 +2270,7 @@ func (x *Shutdown) String() string {
 func (*Shutdown) ProtoMessage() {}
 
 func (x *Shutdown) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[22]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1986,7 +2283,7 @@ func (x *Shutdown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shutdown.ProtoReflect.Descriptor instead.
 func (*Shutdown) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{22}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Shutdown) GetReason() string {
@@ -2000,12 +2297,16 @@ var File_master_api_agentv1_link_proto protoreflect.FileDescriptor
 
 const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\n" +
-	"\x1dmaster/api/agentv1/link.proto\x12\x12detdeploy.agent.v1\x1a\x19master/api/v1/agent.proto\x1a\x18master/api/v1/task.proto\"\xeb\x01\n" +
+	"\x1dmaster/api/agentv1/link.proto\x12\x12detdeploy.agent.v1\x1a\x19master/api/v1/agent.proto\x1a\x18master/api/v1/task.proto\"\xe3\x02\n" +
 	"\fAgentMessage\x121\n" +
 	"\x05hello\x18\x01 \x01(\v2\x19.detdeploy.agent.v1.HelloH\x00R\x05hello\x12:\n" +
 	"\breceived\x18\x02 \x01(\v2\x1c.detdeploy.agent.v1.ReceivedH\x00R\breceived\x124\n" +
 	"\x06change\x18\x03 \x01(\v2\x1a.detdeploy.agent.v1.ChangeH\x00R\x06change\x12.\n" +
-	"\x04logs\x18\x04 \x01(\v2\x18.detdeploy.agent.v1.LogsH\x00R\x04logsB\x06\n" +
+	"\x04logs\x18\x04 \x01(\v2\x18.detdeploy.agent.v1.LogsH\x00R\x04logs\x124\n" +
+	"\x06notice\x18\x05 \x01(\v2\x1a.detdeploy.agent.v1.NoticeH\x00R\x06notice\x12@\n" +
+	"\n" +
+	"unprepared\x18\x06 \x01(\v2\x1e.detdeploy.agent.v1.UnpreparedH\x00R\n" +
+	"unpreparedB\x06\n" +
 	"\x04body\"\x92\x03\n" +
 	"\rMasterMessage\x127\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1b.detdeploy.agent.v1.WelcomeH\x00R\awelcome\x127\n" +
@@ -2015,7 +2316,7 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\x03ack\x18\x05 \x01(\v2\x17.detdeploy.agent.v1.AckH\x00R\x03ack\x125\n" +
 	"\alog_ack\x18\x06 \x01(\v2\x1a.detdeploy.agent.v1.LogAckH\x00R\x06logAck\x12:\n" +
 	"\bshutdown\x18\a \x01(\v2\x1c.detdeploy.agent.v1.ShutdownH\x00R\bshutdownB\x06\n" +
-	"\x04body\"\xc8\x02\n" +
+	"\x04body\"\x9b\x03\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x18\n" +
@@ -2030,11 +2331,16 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"credential\x18\b \x01(\tR\n" +
 	"credential\x12\x1d\n" +
 	"\n" +
-	"join_token\x18\t \x01(\tR\tjoinToken\"\x89\x01\n" +
+	"join_token\x18\t \x01(\tR\tjoinToken\x12\x14\n" +
+	"\x05proof\x18\n" +
+	" \x01(\fR\x05proof\x12\x1d\n" +
+	"\n" +
+	"proof_kind\x18\v \x01(\tR\tproofKind\x12\x1c\n" +
+	"\tpreparing\x18\f \x01(\bR\tpreparing\"\x89\x01\n" +
 	"\x06Report\x12!\n" +
 	"\fcontainer_id\x18\x01 \x01(\tR\vcontainerId\x12#\n" +
 	"\rallocation_id\x18\x02 \x01(\tR\fallocationId\x127\n" +
-	"\x05state\x18\x03 \x01(\x0e2!.detdeploy.api.v1.Container.StateR\x05state\"\xb0\x03\n" +
+	"\x05state\x18\x03 \x01(\x0e2!.detdeploy.api.v1.Container.StateR\x05state\"\xf3\x03\n" +
 	"\aWelcome\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1b\n" +
@@ -2049,19 +2355,36 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"containers\x12!\n" +
 	"\fagent_config\x18\a \x01(\fR\vagentConfig\x12*\n" +
 	"\x11reconnect_wait_us\x18\b \x01(\x03R\x0freconnectWaitUs\x12E\n" +
-	"\bprograms\x18\t \x03(\v2).detdeploy.agent.v1.Welcome.ProgramsEntryR\bprograms\x1a;\n" +
+	"\bprograms\x18\t \x03(\v2).detdeploy.agent.v1.Welcome.ProgramsEntryR\bprograms\x12A\n" +
+	"\vpreparation\x18\n" +
+	" \x01(\v2\x1f.detdeploy.agent.v1.PreparationR\vpreparation\x1a;\n" +
 	"\rProgramsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x85\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"n\n" +
+	"\vPreparation\x12%\n" +
+	"\x0estartup_script\x18\x01 \x01(\fR\rstartupScript\x128\n" +
+	"\x18container_startup_script\x18\x02 \x01(\fR\x16containerStartupScript\"$\n" +
+	"\n" +
+	"Unprepared\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xb3\x01\n" +
+	"\x06Notice\x123\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1f.detdeploy.agent.v1.Notice.KindR\x04kind\x12\x13\n" +
+	"\x05at_us\x18\x02 \x01(\x03R\x04atUs\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\tR\x06reason\"G\n" +
+	"\x04Kind\x12\x14\n" +
+	"\x10KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
+	"\x11KIND_INTERRUPTION\x10\x01\x12\x12\n" +
+	"\x0eKIND_REBALANCE\x10\x02\"\x85\x01\n" +
 	"\x05Known\x12!\n" +
 	"\fcontainer_id\x18\x01 \x01(\tR\vcontainerId\x12 \n" +
 	"\flog_next_seq\x18\x02 \x01(\x04R\n" +
 	"logNextSeq\x127\n" +
-	"\x05acked\x18\x03 \x01(\x0e2!.detdeploy.api.v1.Container.StateR\x05acked\"O\n" +
+	"\x05acked\x18\x03 \x01(\x0e2!.detdeploy.api.v1.Container.StateR\x05acked\"k\n" +
 	"\aRefusal\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x14\n" +
 	"\x05final\x18\x02 \x01(\bR\x05final\x12\x16\n" +
-	"\x06rejoin\x18\x03 \x01(\bR\x06rejoin\"\xc9\x01\n" +
+	"\x06rejoin\x18\x03 \x01(\bR\x06rejoin\x12\x1a\n" +
+	"\bunwanted\x18\x04 \x01(\bR\bunwanted\"\xc9\x01\n" +
 	"\x05Start\x12!\n" +
 	"\fcontainer_id\x18\x01 \x01(\tR\vcontainerId\x12#\n" +
 	"\rallocation_id\x18\x02 \x01(\tR\fallocationId\x12\x17\n" +
@@ -2176,77 +2499,85 @@ func file_master_api_agentv1_link_proto_rawDescGZIP() []byte {
 	return file_master_api_agentv1_link_proto_rawDescData
 }
 
-var file_master_api_agentv1_link_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_master_api_agentv1_link_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_master_api_agentv1_link_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_master_api_agentv1_link_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_master_api_agentv1_link_proto_goTypes = []any{
-	(Exit_Kind)(0),          // 0: detdeploy.agent.v1.Exit.Kind
-	(Signal_Kind)(0),        // 1: detdeploy.agent.v1.Signal.Kind
-	(*AgentMessage)(nil),    // 2: detdeploy.agent.v1.AgentMessage
-	(*MasterMessage)(nil),   // 3: detdeploy.agent.v1.MasterMessage
-	(*Hello)(nil),           // 4: detdeploy.agent.v1.Hello
-	(*Report)(nil),          // 5: detdeploy.agent.v1.Report
-	(*Welcome)(nil),         // 6: detdeploy.agent.v1.Welcome
-	(*Known)(nil),           // 7: detdeploy.agent.v1.Known
-	(*Refusal)(nil),         // 8: detdeploy.agent.v1.Refusal
-	(*Start)(nil),           // 9: detdeploy.agent.v1.Start
-	(*Spec)(nil),            // 10: detdeploy.agent.v1.Spec
-	(*RegistryAuth)(nil),    // 11: detdeploy.agent.v1.RegistryAuth
-	(*Mount)(nil),           // 12: detdeploy.agent.v1.Mount
-	(*HostDevice)(nil),      // 13: detdeploy.agent.v1.HostDevice
-	(*User)(nil),            // 14: detdeploy.agent.v1.User
-	(*Port)(nil),            // 15: detdeploy.agent.v1.Port
-	(*Received)(nil),        // 16: detdeploy.agent.v1.Received
-	(*Change)(nil),          // 17: detdeploy.agent.v1.Change
-	(*Exit)(nil),            // 18: detdeploy.agent.v1.Exit
-	(*Logs)(nil),            // 19: detdeploy.agent.v1.Logs
-	(*Line)(nil),            // 20: detdeploy.agent.v1.Line
-	(*LogAck)(nil),          // 21: detdeploy.agent.v1.LogAck
-	(*Signal)(nil),          // 22: detdeploy.agent.v1.Signal
-	(*Ack)(nil),             // 23: detdeploy.agent.v1.Ack
-	(*Shutdown)(nil),        // 24: detdeploy.agent.v1.Shutdown
-	nil,                     // 25: detdeploy.agent.v1.Welcome.ProgramsEntry
-	(*v1.Device)(nil),       // 26: detdeploy.api.v1.Device
-	(v1.Container_State)(0), // 27: detdeploy.api.v1.Container.State
-	(*v1.File)(nil),         // 28: detdeploy.api.v1.File
-	(*v1.Address)(nil),      // 29: detdeploy.api.v1.Address
+	(Notice_Kind)(0),        // 0: detdeploy.agent.v1.Notice.Kind
+	(Exit_Kind)(0),          // 1: detdeploy.agent.v1.Exit.Kind
+	(Signal_Kind)(0),        // 2: detdeploy.agent.v1.Signal.Kind
+	(*AgentMessage)(nil),    // 3: detdeploy.agent.v1.AgentMessage
+	(*MasterMessage)(nil),   // 4: detdeploy.agent.v1.MasterMessage
+	(*Hello)(nil),           // 5: detdeploy.agent.v1.Hello
+	(*Report)(nil),          // 6: detdeploy.agent.v1.Report
+	(*Welcome)(nil),         // 7: detdeploy.agent.v1.Welcome
+	(*Preparation)(nil),     // 8: detdeploy.agent.v1.Preparation
+	(*Unprepared)(nil),      // 9: detdeploy.agent.v1.Unprepared
+	(*Notice)(nil),          // 10: detdeploy.agent.v1.Notice
+	(*Known)(nil),           // 11: detdeploy.agent.v1.Known
+	(*Refusal)(nil),         // 12: detdeploy.agent.v1.Refusal
+	(*Start)(nil),           // 13: detdeploy.agent.v1.Start
+	(*Spec)(nil),            // 14: detdeploy.agent.v1.Spec
+	(*RegistryAuth)(nil),    // 15: detdeploy.agent.v1.RegistryAuth
+	(*Mount)(nil),           // 16: detdeploy.agent.v1.Mount
+	(*HostDevice)(nil),      // 17: detdeploy.agent.v1.HostDevice
+	(*User)(nil),            // 18: detdeploy.agent.v1.User
+	(*Port)(nil),            // 19: detdeploy.agent.v1.Port
+	(*Received)(nil),        // 20: detdeploy.agent.v1.Received
+	(*Change)(nil),          // 21: detdeploy.agent.v1.Change
+	(*Exit)(nil),            // 22: detdeploy.agent.v1.Exit
+	(*Logs)(nil),            // 23: detdeploy.agent.v1.Logs
+	(*Line)(nil),            // 24: detdeploy.agent.v1.Line
+	(*LogAck)(nil),          // 25: detdeploy.agent.v1.LogAck
+	(*Signal)(nil),          // 26: detdeploy.agent.v1.Signal
+	(*Ack)(nil),             // 27: detdeploy.agent.v1.Ack
+	(*Shutdown)(nil),        // 28: detdeploy.agent.v1.Shutdown
+	nil,                     // 29: detdeploy.agent.v1.Welcome.ProgramsEntry
+	(*v1.Device)(nil),       // 30: detdeploy.api.v1.Device
+	(v1.Container_State)(0), // 31: detdeploy.api.v1.Container.State
+	(*v1.File)(nil),         // 32: detdeploy.api.v1.File
+	(*v1.Address)(nil),      // 33: detdeploy.api.v1.Address
 }
 var file_master_api_agentv1_link_proto_depIdxs = []int32{
-	4,  // 0: detdeploy.agent.v1.AgentMessage.hello:type_name -> detdeploy.agent.v1.Hello
-	16, // 1: detdeploy.agent.v1.AgentMessage.received:type_name -> detdeploy.agent.v1.Received
-	17, // 2: detdeploy.agent.v1.AgentMessage.change:type_name -> detdeploy.agent.v1.Change
-	19, // 3: detdeploy.agent.v1.AgentMessage.logs:type_name -> detdeploy.agent.v1.Logs
-	6,  // 4: detdeploy.agent.v1.MasterMessage.welcome:type_name -> detdeploy.agent.v1.Welcome
-	8,  // 5: detdeploy.agent.v1.MasterMessage.refusal:type_name -> detdeploy.agent.v1.Refusal
-	9,  // 6: detdeploy.agent.v1.MasterMessage.start:type_name -> detdeploy.agent.v1.Start
-	22, // 7: detdeploy.agent.v1.MasterMessage.signal:type_name -> detdeploy.agent.v1.Signal
-	23, // 8: detdeploy.agent.v1.MasterMessage.ack:type_name -> detdeploy.agent.v1.Ack
-	21, // 9: detdeploy.agent.v1.MasterMessage.log_ack:type_name -> detdeploy.agent.v1.LogAck
-	24, // 10: detdeploy.agent.v1.MasterMessage.shutdown:type_name -> detdeploy.agent.v1.Shutdown
-	26, // 11: detdeploy.agent.v1.Hello.devices:type_name -> detdeploy.api.v1.Device
-	5,  // 12: detdeploy.agent.v1.Hello.containers:type_name -> detdeploy.agent.v1.Report
-	27, // 13: detdeploy.agent.v1.Report.state:type_name -> detdeploy.api.v1.Container.State
-	7,  // 14: detdeploy.agent.v1.Welcome.containers:type_name -> detdeploy.agent.v1.Known
-	25, // 15: detdeploy.agent.v1.Welcome.programs:type_name -> detdeploy.agent.v1.Welcome.ProgramsEntry
-	27, // 16: detdeploy.agent.v1.Known.acked:type_name -> detdeploy.api.v1.Container.State
-	10, // 17: detdeploy.agent.v1.Start.spec:type_name -> detdeploy.agent.v1.Spec
-	11, // 18: detdeploy.agent.v1.Spec.registry_auth:type_name -> detdeploy.agent.v1.RegistryAuth
-	12, // 19: detdeploy.agent.v1.Spec.mounts:type_name -> detdeploy.agent.v1.Mount
-	13, // 20: detdeploy.agent.v1.Spec.devices:type_name -> detdeploy.agent.v1.HostDevice
-	14, // 21: detdeploy.agent.v1.Spec.user:type_name -> detdeploy.agent.v1.User
-	15, // 22: detdeploy.agent.v1.Spec.ports:type_name -> detdeploy.agent.v1.Port
-	28, // 23: detdeploy.agent.v1.Spec.files:type_name -> detdeploy.api.v1.File
-	27, // 24: detdeploy.agent.v1.Change.state:type_name -> detdeploy.api.v1.Container.State
-	18, // 25: detdeploy.agent.v1.Change.exit:type_name -> detdeploy.agent.v1.Exit
-	29, // 26: detdeploy.agent.v1.Change.addresses:type_name -> detdeploy.api.v1.Address
-	0,  // 27: detdeploy.agent.v1.Exit.kind:type_name -> detdeploy.agent.v1.Exit.Kind
-	20, // 28: detdeploy.agent.v1.Logs.lines:type_name -> detdeploy.agent.v1.Line
-	1,  // 29: detdeploy.agent.v1.Signal.kind:type_name -> detdeploy.agent.v1.Signal.Kind
-	27, // 30: detdeploy.agent.v1.Ack.state:type_name -> detdeploy.api.v1.Container.State
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	5,  // 0: detdeploy.agent.v1.AgentMessage.hello:type_name -> detdeploy.agent.v1.Hello
+	20, // 1: detdeploy.agent.v1.AgentMessage.received:type_name -> detdeploy.agent.v1.Received
+	21, // 2: detdeploy.agent.v1.AgentMessage.change:type_name -> detdeploy.agent.v1.Change
+	23, // 3: detdeploy.agent.v1.AgentMessage.logs:type_name -> detdeploy.agent.v1.Logs
+	10, // 4: detdeploy.agent.v1.AgentMessage.notice:type_name -> detdeploy.agent.v1.Notice
+	9,  // 5: detdeploy.agent.v1.AgentMessage.unprepared:type_name -> detdeploy.agent.v1.Unprepared
+	7,  // 6: detdeploy.agent.v1.MasterMessage.welcome:type_name -> detdeploy.agent.v1.Welcome
+	12, // 7: detdeploy.agent.v1.MasterMessage.refusal:type_name -> detdeploy.agent.v1.Refusal
+	13, // 8: detdeploy.agent.v1.MasterMessage.start:type_name -> detdeploy.agent.v1.Start
+	26, // 9: detdeploy.agent.v1.MasterMessage.signal:type_name -> detdeploy.agent.v1.Signal
+	27, // 10: detdeploy.agent.v1.MasterMessage.ack:type_name -> detdeploy.agent.v1.Ack
+	25, // 11: detdeploy.agent.v1.MasterMessage.log_ack:type_name -> detdeploy.agent.v1.LogAck
+	28, // 12: detdeploy.agent.v1.MasterMessage.shutdown:type_name -> detdeploy.agent.v1.Shutdown
+	30, // 13: detdeploy.agent.v1.Hello.devices:type_name -> detdeploy.api.v1.Device
+	6,  // 14: detdeploy.agent.v1.Hello.containers:type_name -> detdeploy.agent.v1.Report
+	31, // 15: detdeploy.agent.v1.Report.state:type_name -> detdeploy.api.v1.Container.State
+	11, // 16: detdeploy.agent.v1.Welcome.containers:type_name -> detdeploy.agent.v1.Known
+	29, // 17: detdeploy.agent.v1.Welcome.programs:type_name -> detdeploy.agent.v1.Welcome.ProgramsEntry
+	8,  // 18: detdeploy.agent.v1.Welcome.preparation:type_name -> detdeploy.agent.v1.Preparation
+	0,  // 19: detdeploy.agent.v1.Notice.kind:type_name -> detdeploy.agent.v1.Notice.Kind
+	31, // 20: detdeploy.agent.v1.Known.acked:type_name -> detdeploy.api.v1.Container.State
+	14, // 21: detdeploy.agent.v1.Start.spec:type_name -> detdeploy.agent.v1.Spec
+	15, // 22: detdeploy.agent.v1.Spec.registry_auth:type_name -> detdeploy.agent.v1.RegistryAuth
+	16, // 23: detdeploy.agent.v1.Spec.mounts:type_name -> detdeploy.agent.v1.Mount
+	17, // 24: detdeploy.agent.v1.Spec.devices:type_name -> detdeploy.agent.v1.HostDevice
+	18, // 25: detdeploy.agent.v1.Spec.user:type_name -> detdeploy.agent.v1.User
+	19, // 26: detdeploy.agent.v1.Spec.ports:type_name -> detdeploy.agent.v1.Port
+	32, // 27: detdeploy.agent.v1.Spec.files:type_name -> detdeploy.api.v1.File
+	31, // 28: detdeploy.agent.v1.Change.state:type_name -> detdeploy.api.v1.Container.State
+	22, // 29: detdeploy.agent.v1.Change.exit:type_name -> detdeploy.agent.v1.Exit
+	33, // 30: detdeploy.agent.v1.Change.addresses:type_name -> detdeploy.api.v1.Address
+	1,  // 31: detdeploy.agent.v1.Exit.kind:type_name -> detdeploy.agent.v1.Exit.Kind
+	24, // 32: detdeploy.agent.v1.Logs.lines:type_name -> detdeploy.agent.v1.Line
+	2,  // 33: detdeploy.agent.v1.Signal.kind:type_name -> detdeploy.agent.v1.Signal.Kind
+	31, // 34: detdeploy.agent.v1.Ack.state:type_name -> detdeploy.api.v1.Container.State
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_master_api_agentv1_link_proto_init() }
@@ -2259,6 +2590,8 @@ func file_master_api_agentv1_link_proto_init() {
 		(*AgentMessage_Received)(nil),
 		(*AgentMessage_Change)(nil),
 		(*AgentMessage_Logs)(nil),
+		(*AgentMessage_Notice)(nil),
+		(*AgentMessage_Unprepared)(nil),
 	}
 	file_master_api_agentv1_link_proto_msgTypes[1].OneofWrappers = []any{
 		(*MasterMessage_Welcome)(nil),
@@ -2274,8 +2607,8 @@ func file_master_api_agentv1_link_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_agentv1_link_proto_rawDesc), len(file_master_api_agentv1_link_proto_rawDesc)),
-			NumEnums:      2,
-			NumMessages:   24,
+			NumEnums:      3,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

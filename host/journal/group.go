@@ -1,0 +1,71 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs/types"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+)
+
+// Group is a group of CloudWatch logs. The group itself is made beforehand: a
+// machine may write into it and no more.
+type Group struct {
+	Name string
+	Logs api.Logs
+
+	mu   sync.Mutex // guards made
+	made map[string]bool
+}
+
+var _ Sink = (*Group)(nil)
+
+// Put appends events to a stream.
+func (g *Group) Put(ctx context.Context, stream string, events []Event) error {
+	if err := g.make(ctx, stream); err != nil {
+		return err
+	}
+	in := &cloudwatchlogs.PutLogEventsInput{LogGroupName: &g.Name, LogStreamName: &stream}
+	for _, e := range events {
+		in.LogEvents = append(in.LogEvents, types.InputLogEvent{Timestamp: aws.Int64(e.At.UnixMilli()), Message: aws.String(e.Text)})
+	}
+	if _, err := g.Logs.PutLogEvents(ctx, in); err != nil {
+		if cloud.KindOf(err) == cloud.NotFound { // somebody removed it
+			g.forget(stream)
+		}
+		return fmt.Errorf("write to %s of log group %s: %w", stream, g.Name, err)
+	}
+	return nil
+}
+
+// make makes a stream once.
+func (g *Group) make(ctx context.Context, stream string) error {
+	g.mu.Lock()
+	made := g.made[stream]
+	g.mu.Unlock()
+	if made {
+		return nil
+	}
+	_, err := g.Logs.CreateLogStream(ctx, &cloudwatchlogs.CreateLogStreamInput{LogGroupName: &g.Name, LogStreamName: &stream})
+	if err != nil && cloud.KindOf(err) != cloud.Conflict { // in conflict with the same stream, made before
+		return fmt.Errorf("make %s in log group %s: %w", stream, g.Name, err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.made == nil {
+		g.made = map[string]bool{}
+	}
+	g.made[stream] = true
+	return nil
+}
+
+func (g *Group) forget(stream string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.made, stream)
+}

@@ -1,0 +1,67 @@
+// Package imds reads what Amazon tells a machine about itself, in the version
+// that asks for a token first (IMDSv2) and in no other.
+package imds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// Client asks this machine's metadata service.
+type Client struct{ sdk *imds.Client }
+
+// New returns a client. Endpoint is Amazon's own when it is empty.
+func New(endpoint string) *Client {
+	return &Client{imds.New(imds.Options{
+		Endpoint: endpoint, EnableFallback: aws.FalseTernary,
+		// Who asks asks again: a question that waits for minutes is of no use.
+		Retryer: retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 3 }),
+	})}
+}
+
+// Get returns what stands at a path below meta-data, and whether anything does.
+func (c *Client) Get(ctx context.Context, path string) (text string, found bool, err error) {
+	out, err := c.sdk.GetMetadata(ctx, &imds.GetMetadataInput{Path: path})
+	if e, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && e.HTTPStatusCode() == http.StatusNotFound {
+		return "", false, nil
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("ask this machine's metadata for %s: %w", path, err)
+	}
+	defer out.Content.Close() //nolint:errcheck // it was only read
+	data, err := io.ReadAll(io.LimitReader(out.Content, 1<<20))
+	if err != nil {
+		return "", false, fmt.Errorf("ask this machine's metadata for %s: %w", path, err)
+	}
+	return string(data), true, nil
+}
+
+// Identity is which machine this is.
+type Identity struct {
+	Instance string
+	Region   string
+}
+
+// Identity asks which machine this is.
+func (c *Client) Identity(ctx context.Context) (Identity, error) {
+	id := Identity{}
+	for path, into := range map[string]*string{"instance-id": &id.Instance, "placement/region": &id.Region} {
+		text, found, err := c.Get(ctx, path)
+		if err != nil {
+			return Identity{}, err
+		}
+		if !found || text == "" {
+			return Identity{}, fmt.Errorf("ask this machine's metadata for %s: there is none", path)
+		}
+		*into = text
+	}
+	return id, nil
+}

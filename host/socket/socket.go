@@ -1,0 +1,132 @@
+// Package socket answers what an agent asks of the machine that it runs on, on a
+// Unix socket that only root may open.
+package socket
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/det-deploy/det-deploy/agent/machine"
+)
+
+// Notices is where notices come from.
+type Notices interface {
+	// Next waits for the first notice after number after, until ctx is done.
+	Next(ctx context.Context, after int64) (n machine.Notice, found bool)
+}
+
+// Server answers.
+type Server struct {
+	// Prove makes a proof for one cluster.
+	Prove   func(ctx context.Context, cluster string) (machine.Proof, error)
+	Notices Notices
+	Log     *slog.Logger
+}
+
+// Listen makes the socket, in place of one that was left behind.
+func Listen(ctx context.Context, path string) (net.Listener, error) {
+	// The directory is closed first, so that there is no moment at which the
+	// socket is open to others.
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	var c net.ListenConfig
+	l, err := c.Listen(ctx, "unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// Serve answers until ctx is done.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	srv := &http.Server{
+		Handler:     s.routes(),
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		// An agent asks in one line.
+		ReadHeaderTimeout: 10 * time.Second,
+	}
+	done := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(done)
+		// Every question hangs on ctx and ends with it.
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		if err := srv.Shutdown(last); err != nil {
+			s.Log.Debug("an agent was still asking", "err", err)
+		}
+	})
+	err := srv.Serve(l)
+	if !stop() {
+		<-done
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("answer agents on %s: %w", l.Addr(), err)
+}
+
+func (s *Server) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+machine.ProofPath, s.proof)
+	mux.HandleFunc("GET "+machine.NoticePath, s.notice)
+	return mux
+}
+
+func (s *Server) proof(w http.ResponseWriter, r *http.Request) {
+	audience := r.URL.Query().Get("audience")
+	if audience == "" {
+		s.refuse(w, http.StatusBadRequest, errors.New("audience: must be set"))
+		return
+	}
+	p, err := s.Prove(r.Context(), audience)
+	if err != nil {
+		s.refuse(w, http.StatusServiceUnavailable, err)
+		return
+	}
+	s.answer(w, http.StatusOK, p)
+}
+
+func (s *Server) notice(w http.ResponseWriter, r *http.Request) {
+	after, err := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
+	if err != nil {
+		s.refuse(w, http.StatusBadRequest, errors.New("after: must be a number"))
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), machine.Wait)
+	defer cancel()
+	n, found := s.Notices.Next(ctx, after)
+	if !found {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	s.answer(w, http.StatusOK, n)
+}
+
+func (s *Server) refuse(w http.ResponseWriter, status int, err error) {
+	s.answer(w, status, machine.Refusal{Error: err.Error()})
+}
+
+func (s *Server) answer(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	if err := json.NewEncoder(w).Encode(v); err != nil {
+		s.Log.Debug("an agent did not wait for the answer", "err", err)
+	}
+}

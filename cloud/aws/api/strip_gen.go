@@ -113,6 +113,11 @@ func (e ec2Edge) DeleteInternetGateway(ctx context.Context, in *ec2.DeleteIntern
 	return out, strip(err)
 }
 
+func (e ec2Edge) DeleteNetworkInterface(ctx context.Context, in *ec2.DeleteNetworkInterfaceInput, o ...func(*ec2.Options)) (*ec2.DeleteNetworkInterfaceOutput, error) {
+	out, err := e.sdk.DeleteNetworkInterface(ctx, in, o...)
+	return out, strip(err)
+}
+
 func (e ec2Edge) DeleteRouteTable(ctx context.Context, in *ec2.DeleteRouteTableInput, o ...func(*ec2.Options)) (*ec2.DeleteRouteTableOutput, error) {
 	out, err := e.sdk.DeleteRouteTable(ctx, in, o...)
 	return out, strip(err)
@@ -273,6 +278,11 @@ func (e ec2Edge) ModifyInstanceAttribute(ctx context.Context, in *ec2.ModifyInst
 	return out, strip(err)
 }
 
+func (e ec2Edge) ModifyInstanceMetadataOptions(ctx context.Context, in *ec2.ModifyInstanceMetadataOptionsInput, o ...func(*ec2.Options)) (*ec2.ModifyInstanceMetadataOptionsOutput, error) {
+	out, err := e.sdk.ModifyInstanceMetadataOptions(ctx, in, o...)
+	return out, strip(err)
+}
+
 func (e ec2Edge) ModifyVolume(ctx context.Context, in *ec2.ModifyVolumeInput, o ...func(*ec2.Options)) (*ec2.ModifyVolumeOutput, error) {
 	out, err := e.sdk.ModifyVolume(ctx, in, o...)
 	return out, strip(err)
@@ -285,6 +295,11 @@ func (e ec2Edge) ModifyVpcAttribute(ctx context.Context, in *ec2.ModifyVpcAttrib
 
 func (e ec2Edge) ReleaseAddress(ctx context.Context, in *ec2.ReleaseAddressInput, o ...func(*ec2.Options)) (*ec2.ReleaseAddressOutput, error) {
 	out, err := e.sdk.ReleaseAddress(ctx, in, o...)
+	return out, strip(err)
+}
+
+func (e ec2Edge) ReplaceRoute(ctx context.Context, in *ec2.ReplaceRouteInput, o ...func(*ec2.Options)) (*ec2.ReplaceRouteOutput, error) {
+	out, err := e.sdk.ReplaceRoute(ctx, in, o...)
 	return out, strip(err)
 }
 

@@ -1,0 +1,238 @@
+package infra
+
+import (
+	"context"
+	"encoding/base64"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Master is the machine on which the master runs. Its data is on a Volume, so
+// that it can be replaced.
+type Master struct {
+	In *Cluster
+	// Name is "master".
+	Name string
+	// Image and Type are what it boots from and on: "ami-0ab1", "m6i.large".
+	// Another image is noted and not taken, unless ReplaceImage is set.
+	Image, Type  string
+	ReplaceImage bool
+	Subnet       Ref
+	Groups       []Ref
+	// Profile's identity is the name of an instance profile.
+	Profile Ref
+	// KeyPair allows to log in; it may be empty.
+	KeyPair string
+	// PrivateIP is its address within Subnet; Amazon chooses when it is zero.
+	PrivateIP netip.Addr
+	// PublicIP gives it a public address from the start, with which it fetches
+	// the program before an Association has it lead to another.
+	PublicIP bool
+	// RootGiB is the size of its own disk.
+	RootGiB int32
+	// UserData is given to it on its first boot. A change does not matter to a
+	// machine that has booted.
+	UserData []byte
+	// After is what has to be there before it boots, beyond what it points at.
+	After []string
+
+	learned
+	nonced
+	image string
+}
+
+var (
+	_ resource.Updater = (*Master)(nil)
+	_ resource.Nonced  = (*Master)(nil)
+)
+
+// ID is "aws/instance/" and its name.
+func (m *Master) ID() string { return resourceID(KindInstance, m.Name) }
+
+// Kind is KindInstance.
+func (*Master) Kind() string { return KindInstance }
+
+// Needs its network, profile and groups, and what comes before it.
+func (m *Master) Needs() []string {
+	out := append(needs(append([]Ref{m.Subnet, m.Profile}, m.Groups...)...), m.After...)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Note tells, after Find, that the machine boots from another image than the
+// wanted one, or is empty.
+func (m *Master) Note() string {
+	if m.image == "" || m.image == m.Image || m.ReplaceImage {
+		return ""
+	}
+	return "boots from image " + m.image + "; a new machine would take " + m.Image
+}
+
+// Find looks at it.
+func (m *Master) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
+	if m.Subnet.Identity() == "" {
+		return resource.Found{}, nil, nil
+	}
+	s, found, err := masters().named(ctx, m.In, m.Name)
+	if err != nil || !found.Exists() {
+		return resource.Found{}, nil, err
+	}
+	m.id, m.image = s.id, aws.ToString(s.live.ImageId)
+	drift, err := m.diskDrift(ctx, s.live)
+	if err != nil {
+		return resource.Found{}, nil, err
+	}
+	return found, slices.Concat(tagDrift(s.tags, m.In.chosen(m.Name)), m.fixed(s.live), m.changeable(s.live), drift), nil
+}
+
+// fixed compares what another machine is needed for.
+func (m *Master) fixed(live types.Instance) []resource.Drift {
+	var out []resource.Drift
+	for _, d := range []resource.Drift{
+		{Path: "subnet", Have: aws.ToString(live.SubnetId), Want: m.Subnet.Identity()},
+		{Path: "profile", Have: profileOf(live), Want: m.Profile.Identity()},
+		{Path: "key-pair", Have: aws.ToString(live.KeyName), Want: m.KeyPair},
+		{Path: "private-ip", Have: aws.ToString(live.PrivateIpAddress), Want: m.privateIP()},
+		{Path: "image", Have: m.image, Want: m.Image},
+	} {
+		d.Replace = true
+		if d.Have == d.Want || d.Path == "private-ip" && d.Want == "" || d.Path == "image" && !m.ReplaceImage ||
+			d.Path == "profile" && d.Want == "" {
+			continue
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// changeable compares what can be changed on a machine. A type needs a stop.
+func (m *Master) changeable(live types.Instance) []resource.Drift {
+	var out []resource.Drift
+	if have := string(live.InstanceType); have != m.Type {
+		out = append(out, resource.Drift{Path: "type", Have: have, Want: m.Type + " (stops the master for a few minutes)"})
+	}
+	if have, want := groupsOf(live), m.groups(); !slices.Equal(have, want) {
+		out = append(out, resource.Drift{Path: "groups", Have: strings.Join(have, ", "), Want: strings.Join(want, ", ")})
+	}
+	if s := stateOf(live); s == types.InstanceStateNameStopped || s == types.InstanceStateNameStopping {
+		out = append(out, resource.Drift{Path: "state", Have: string(s), Want: string(types.InstanceStateNameRunning)})
+	}
+	if o := live.MetadataOptions; o != nil && o.HttpTokens != types.HttpTokensStateRequired {
+		out = append(out, resource.Drift{Path: "metadata-tokens", Have: string(o.HttpTokens), Want: string(types.HttpTokensStateRequired)})
+	}
+	return out
+}
+
+// CreateOnce starts it. Amazon takes the nonce as its token.
+func (m *Master) CreateOnce(ctx context.Context, nonce string) error {
+	root, err := m.rootDevice(ctx)
+	if err != nil {
+		return err
+	}
+	// A new profile, group or subnet is not known at once to who starts machines.
+	return m.In.persist(ctx, m.ID(), toBeUsable, notFound, func() error {
+		out, err := m.In.Clients.EC2.RunInstances(ctx, m.request(nonce, root))
+		if err == nil && len(out.Instances) == 1 {
+			m.id, m.image = aws.ToString(out.Instances[0].InstanceId), m.Image
+		}
+		return err
+	})
+}
+
+func (m *Master) request(nonce, root string) *ec2.RunInstancesInput {
+	marks := m.In.marks(m.Name, nonce)
+	own := m.In.chosen(m.Name) // its disk and interface go with it
+	own[ClusterTag] = m.In.ID
+	in := &ec2.RunInstancesInput{
+		ImageId: aws.String(m.Image), InstanceType: types.InstanceType(m.Type),
+		MinCount: aws.Int32(1), MaxCount: aws.Int32(1), ClientToken: aws.String(nonce),
+		UserData:              aws.String(base64.StdEncoding.EncodeToString(m.UserData)),
+		DisableApiTermination: aws.Bool(true),
+		MetadataOptions: &types.InstanceMetadataOptionsRequest{
+			HttpTokens: types.HttpTokensStateRequired, HttpPutResponseHopLimit: aws.Int32(2),
+			HttpEndpoint: types.InstanceMetadataEndpointStateEnabled,
+		},
+		BlockDeviceMappings: []types.BlockDeviceMapping{{DeviceName: aws.String(root), Ebs: &types.EbsBlockDevice{
+			VolumeSize: aws.Int32(m.RootGiB), VolumeType: types.VolumeTypeGp3, Encrypted: aws.Bool(true), DeleteOnTermination: aws.Bool(true),
+		}}},
+		NetworkInterfaces: []types.InstanceNetworkInterfaceSpecification{{
+			DeviceIndex: aws.Int32(0), SubnetId: aws.String(m.Subnet.Identity()), Groups: m.groups(),
+			AssociatePublicIpAddress: aws.Bool(m.PublicIP), DeleteOnTermination: aws.Bool(true),
+		}},
+		TagSpecifications: slices.Concat(tagSpec(types.ResourceTypeInstance, marks),
+			tagSpec(types.ResourceTypeVolume, own), tagSpec(types.ResourceTypeNetworkInterface, own)),
+	}
+	if m.PrivateIP.IsValid() {
+		in.NetworkInterfaces[0].PrivateIpAddress = aws.String(m.privateIP())
+	}
+	if m.KeyPair != "" {
+		in.KeyName = aws.String(m.KeyPair)
+	}
+	if m.Profile.Identity() != "" {
+		in.IamInstanceProfile = &types.IamInstanceProfileSpecification{Name: aws.String(m.Profile.Identity())}
+	}
+	return in
+}
+
+// Made lists what was made under nonce.
+func (m *Master) Made(ctx context.Context, nonce string) ([]resource.Found, error) {
+	return masters().made(ctx, m.In, nonce)
+}
+
+// Delete terminates it and waits until it is gone.
+func (m *Master) Delete(ctx context.Context) error { return m.In.endMachine(ctx, m.id, true) }
+
+// rootDevice is what the image calls its first disk.
+func (m *Master) rootDevice(ctx context.Context) (string, error) {
+	out, err := m.In.Clients.EC2.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: []string{m.Image}})
+	if err != nil {
+		return "", err
+	}
+	if len(out.Images) == 0 {
+		return "", none("ec2:DescribeImages", m.Image)
+	}
+	return aws.ToString(out.Images[0].RootDeviceName), nil
+}
+
+func (m *Master) groups() []string {
+	var out []string
+	for _, g := range m.Groups {
+		out = append(out, name(g))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (m *Master) privateIP() string {
+	if !m.PrivateIP.IsValid() {
+		return ""
+	}
+	return m.PrivateIP.String()
+}
+
+func groupsOf(i types.Instance) []string {
+	var out []string
+	for _, n := range i.NetworkInterfaces {
+		for _, g := range n.Groups {
+			out = append(out, aws.ToString(g.GroupId))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// profileOf is the name at the end of a profile's ARN.
+func profileOf(i types.Instance) string {
+	if i.IamInstanceProfile == nil {
+		return ""
+	}
+	arn := aws.ToString(i.IamInstanceProfile.Arn)
+	return arn[strings.LastIndex(arn, "/")+1:]
+}

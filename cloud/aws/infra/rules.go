@@ -1,0 +1,227 @@
+package infra
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+const (
+	ingressPath = "ingress["
+	egressPath  = "egress[all]"
+	open        = "open"
+	closed      = "closed"
+)
+
+// Rules is what a group of ours lets in, exactly, and that it lets everything
+// out.
+type Rules struct {
+	In *Cluster
+	// Name is the group's.
+	Name    string
+	Group   Ref
+	Ingress []Rule
+
+	learned
+}
+
+var _ resource.Updater = (*Rules)(nil)
+
+// ID is "aws/security-rules/" and its group's name.
+func (r *Rules) ID() string { return resourceID(KindRules, r.Name) }
+
+// Kind is KindRules.
+func (*Rules) Kind() string { return KindRules }
+
+// Needs its group and those it mentions.
+func (r *Rules) Needs() []string {
+	refs := []Ref{r.Group}
+	for _, rule := range r.Ingress {
+		refs = append(refs, rule.Group)
+	}
+	out := needs(refs...)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Find compares what is open with what should be.
+func (r *Rules) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
+	if r.Group.Identity() == "" || slices.ContainsFunc(r.Ingress, func(rule Rule) bool { return rule.source() == "" }) {
+		return resource.Found{}, nil, nil
+	}
+	live, err := r.In.group(ctx, r.Group.Identity())
+	if cloud.KindOf(err) == cloud.NotFound {
+		return resource.Found{}, nil, nil
+	}
+	if err != nil {
+		return resource.Found{}, nil, err
+	}
+	r.id = r.Group.Identity()
+	return resource.Found{Kind: KindRules, ID: r.id, Name: r.Name}, r.drift(live), nil
+}
+
+func (r *Rules) drift(live types.SecurityGroup) []resource.Drift {
+	have, want := split(live.IpPermissions), r.wanted()
+	var out []resource.Drift
+	for _, k := range sortKeys(slices.Collect(maps.Keys(want))) {
+		if _, ok := have[k]; !ok {
+			out = append(out, resource.Drift{Path: ingressPath + k + "]", Have: closed, Want: open})
+		}
+	}
+	for _, k := range sortKeys(slices.Collect(maps.Keys(have))) {
+		if _, ok := want[k]; !ok {
+			out = append(out, resource.Drift{Path: ingressPath + k + "]", Have: open, Want: closed})
+		}
+	}
+	if _, ok := split(live.IpPermissionsEgress)["all from "+everywhere]; !ok {
+		out = append(out, resource.Drift{Path: egressPath, Have: closed, Want: open})
+	}
+	return out
+}
+
+func (r *Rules) wanted() map[string]types.IpPermission {
+	out := make(map[string]types.IpPermission, len(r.Ingress))
+	for _, rule := range r.Ingress {
+		out[rule.key()] = rule.permission()
+	}
+	return out
+}
+
+// Create opens what should be open.
+func (r *Rules) Create(ctx context.Context) error {
+	r.id = r.Group.Identity()
+	var live types.SecurityGroup
+	err := r.In.known(ctx, r.ID(), func() (err error) {
+		live, err = r.In.group(ctx, r.id)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return r.Update(ctx, r.drift(live))
+}
+
+// Update opens and closes. It opens first, so that nobody is cut off between.
+func (r *Rules) Update(ctx context.Context, drift []resource.Drift) error {
+	var opening, closing []types.IpPermission
+	want := r.wanted()
+	live, err := r.In.group(ctx, r.id)
+	if err != nil {
+		return err
+	}
+	have := split(live.IpPermissions)
+	for _, d := range drift {
+		key := strings.TrimSuffix(strings.TrimPrefix(d.Path, ingressPath), "]")
+		rule, wanted := want[key]
+		old, there := have[key]
+		switch {
+		case wanted && !there:
+			opening = append(opening, rule)
+		case there && !wanted:
+			closing = append(closing, old)
+		}
+		if d.Path == egressPath {
+			if err := r.letOut(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if len(opening) > 0 {
+		if err := r.authorize(ctx, opening); err != nil {
+			return err
+		}
+	}
+	return r.In.revoke(ctx, r.id, closing)
+}
+
+// authorize opens one by one when all at once is refused because one is open
+// already.
+func (r *Rules) authorize(ctx context.Context, ps []types.IpPermission) error {
+	err := r.In.known(ctx, r.ID(), func() error {
+		_, err := r.In.Clients.EC2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{
+			GroupId: aws.String(r.id), IpPermissions: ps,
+		})
+		return err
+	})
+	if cloud.KindOf(err) != cloud.Conflict {
+		return err
+	}
+	if len(ps) == 1 {
+		return nil // it is open
+	}
+	for _, p := range ps {
+		if err := r.authorize(ctx, []types.IpPermission{p}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Rules) letOut(ctx context.Context) error {
+	_, err := r.In.Clients.EC2.AuthorizeSecurityGroupEgress(ctx, &ec2.AuthorizeSecurityGroupEgressInput{
+		GroupId: aws.String(r.id),
+		IpPermissions: []types.IpPermission{{
+			IpProtocol: aws.String(everything), IpRanges: []types.IpRange{{CidrIp: aws.String(everywhere)}},
+		}},
+	})
+	if cloud.KindOf(err) == cloud.Conflict {
+		return nil
+	}
+	return err
+}
+
+// Delete closes everything, so that groups that mention each other can go.
+func (r *Rules) Delete(ctx context.Context) error { return r.In.deleteRules(ctx, r.id) }
+
+func (c *Cluster) deleteRules(ctx context.Context, id string) error {
+	live, err := c.group(ctx, id)
+	if err != nil {
+		return gone(err)
+	}
+	return gone(c.revoke(ctx, id, slices.Collect(maps.Values(split(live.IpPermissions)))))
+}
+
+func (c *Cluster) revoke(ctx context.Context, id string, ps []types.IpPermission) error {
+	if len(ps) == 0 {
+		return nil
+	}
+	_, err := c.Clients.EC2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{
+		GroupId: aws.String(id), IpPermissions: ps,
+	})
+	return gone(err) // a rule that is not there is closed
+}
+
+// group looks at one security group, whoever's.
+func (c *Cluster) group(ctx context.Context, id string) (types.SecurityGroup, error) {
+	out, err := c.Clients.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: []string{id}})
+	if err != nil {
+		return types.SecurityGroup{}, err
+	}
+	if len(out.SecurityGroups) == 0 {
+		return types.SecurityGroup{}, none("ec2:DescribeSecurityGroups", id)
+	}
+	return out.SecurityGroups[0], nil
+}
+
+// openGroups lists the rules of our groups that let something in.
+func openGroups(ctx context.Context, c *Cluster) ([]resource.Found, error) {
+	all, err := groups().all(ctx, c, ClusterTag, c.ID)
+	if err != nil {
+		return nil, err
+	}
+	var out []resource.Found
+	for _, s := range all {
+		if len(s.live.IpPermissions) > 0 {
+			out = append(out, resource.Found{Kind: KindRules, ID: s.id, Name: s.tags[ResourceTag]})
+		}
+	}
+	return out, nil
+}

@@ -59,7 +59,10 @@ func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 
 // Wanted is a cluster in miniature, with one resource of each shape.
 func (t *Target) Wanted() ([]resource.Resource, error) {
-	net := &tagged{thing: thing{t: t, kind: "network", name: "main", attrs: map[string]string{"zone": t.Zone}}}
+	net := &joined{tagged{thing: thing{
+		t: t, kind: "network", name: "main",
+		attrs: map[string]string{"zone": t.Zone}, later: map[string]string{"joined": "yes"},
+	}}}
 	sub := &tagged{thing: thing{t: t, kind: "subnet", name: "a", needs: []*thing{&net.thing}}}
 	role := &named{thing{t: t, kind: "role", name: t.Cluster + "-master"}}
 	bucket := &sized{named{thing{t: t, kind: "bucket", name: t.Cluster + "-data", attrs: map[string]string{"size": t.Size}}}}
@@ -77,6 +80,7 @@ type thing struct {
 	kind, name string
 	needs      []*thing
 	attrs      map[string]string
+	later      map[string]string // attributes that take a call of their own
 	id         string
 }
 
@@ -105,6 +109,11 @@ func (r *thing) learn(o Object) (resource.Found, []resource.Drift) {
 	for _, attr := range []string{"size", "zone"} {
 		if o.Attrs[attr] != r.attrs[attr] {
 			drift = append(drift, resource.Drift{Path: attr, Have: o.Attrs[attr], Want: r.attrs[attr], Replace: attr == "zone"})
+		}
+	}
+	for attr, want := range r.later {
+		if o.Attrs[attr] != want {
+			drift = append(drift, resource.Drift{Path: attr, Have: o.Attrs[attr], Want: want})
 		}
 	}
 	return found(o), drift
@@ -218,4 +227,28 @@ func (r *tagged) Made(ctx context.Context, nonce string) ([]resource.Found, erro
 		out[i] = found(o)
 	}
 	return out, nil
+}
+
+// joined is made by one call and ready after another.
+type joined struct{ tagged }
+
+var _ resource.Updater = (*joined)(nil)
+
+func (r *joined) CreateOnce(ctx context.Context, nonce string) error {
+	if err := r.tagged.CreateOnce(ctx, nonce); err != nil {
+		return err
+	}
+	return r.Update(ctx, nil)
+}
+
+func (r *joined) Update(ctx context.Context, _ []resource.Drift) error {
+	for attr, want := range r.later {
+		if err := r.t.Gate.Pass(ctx, "set "+attr); err != nil {
+			return err
+		}
+		if err := r.t.World.Set(ctx, r.id, attr, want); err != nil {
+			return err
+		}
+	}
+	return nil
 }

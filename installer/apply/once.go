@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -162,12 +163,12 @@ func (r *run) lookFor(ctx context.Context, res resource.Resource, n resource.Non
 			return false, fmt.Errorf("look whether %s was made: %w", res.ID(), err)
 		}
 		if len(made) > 0 {
-			found, _, err := res.Find(ctx)
+			found, drift, err := res.Find(ctx)
 			if err != nil {
 				return false, fmt.Errorf("look at %s: %w", res.ID(), err)
 			}
 			if found.Exists() {
-				return true, r.spare(ctx, made, found)
+				return true, errors.Join(r.spare(ctx, made, found), complete(ctx, res, drift))
 			}
 		}
 		if time.Now().After(deadline) {
@@ -179,6 +180,16 @@ func (r *run) lookFor(ctx context.Context, res resource.Resource, n resource.Non
 		case <-time.After(glance):
 		}
 	}
+}
+
+// complete does what a creation that lost its way had still to do, where it
+// takes more than one call: a gateway is made, and then attached.
+func complete(ctx context.Context, res resource.Resource, drift []resource.Drift) error {
+	u, ok := res.(resource.Updater)
+	if !ok || len(drift) == 0 || slices.ContainsFunc(drift, func(d resource.Drift) bool { return d.Replace }) {
+		return nil
+	}
+	return twice(func() error { return u.Update(ctx, drift) })
 }
 
 func (r *run) spare(ctx context.Context, made []resource.Found, used resource.Found) error {

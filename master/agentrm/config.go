@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/pool"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -40,6 +41,14 @@ type Config struct {
 	// AgentConfig returns the agent.yaml of an agent that the master launched,
 	// or nil. It may be nil itself.
 	AgentConfig func(Identity) []byte
+	// Prepare returns how a machine of a pool is set up that the master
+	// launched. It may be nil.
+	Prepare func(pool string) *agentv1.Preparation
+	// Unprepared is told that a launched machine could not be set up, and
+	// Noticed that the platform of one announced something. Either may be nil,
+	// must not wait, and must not call back.
+	Unprepared func(id rm.AgentID, reason string)
+	Noticed    func(id rm.AgentID, n Notice)
 	// Room says what may still be launched for a pool. It may be nil, and must
 	// not wait.
 	Room func(pool string) []pool.Shape
@@ -129,6 +138,15 @@ func (c Config) withDefaults() Config {
 	}
 	if c.AgentConfig == nil {
 		c.AgentConfig = func(Identity) []byte { return nil }
+	}
+	if c.Prepare == nil {
+		c.Prepare = func(string) *agentv1.Preparation { return &agentv1.Preparation{} }
+	}
+	if c.Unprepared == nil {
+		c.Unprepared = func(rm.AgentID, string) {}
+	}
+	if c.Noticed == nil {
+		c.Noticed = func(rm.AgentID, Notice) {}
 	}
 	if c.Decided == nil {
 		c.Decided = func(string, pool.Pool, pool.Decision) {}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/token"
 )
@@ -24,9 +25,11 @@ type JoinProof struct {
 	// Address is where the connection comes from.
 	Address string
 	// Credential is what an earlier admission gave it, JoinToken what it brings
-	// the first time; either may be empty.
+	// the first time, and Proof what a launched machine does instead. Any may be
+	// empty.
 	Credential token.Text
 	JoinToken  token.Text
+	Proof      cloud.Proof
 }
 
 // Identity is who an admitted agent is.
@@ -34,6 +37,8 @@ type Identity struct {
 	Agent rm.AgentID
 	// Pool is where it belongs; empty leaves the choice to the agent.
 	Pool string
+	// Launched says that the agent's machine was launched, and bears its id.
+	Launched bool
 	// Credential replaces the one that the agent has, unless empty.
 	Credential token.Text
 }
@@ -45,6 +50,8 @@ type Refused struct {
 	Final bool
 	// Rejoin means that a join token may help where the credential did not.
 	Rejoin bool
+	// Unwanted means that a machine which was launched has no reason to go on.
+	Unwanted bool
 }
 
 // Error is the sentence that the agent is told.

@@ -18,6 +18,9 @@ func (r *RM) take(ctx context.Context, l *link, m *agentv1.AgentMessage) error {
 		return r.takeChange(ctx, l, body.Change)
 	case *agentv1.AgentMessage_Logs:
 		return r.takeLogs(ctx, l, body.Logs)
+	case *agentv1.AgentMessage_Notice:
+		r.takeNotice(l, body.Notice)
+		return nil
 	case *agentv1.AgentMessage_Hello:
 		return refuseForGoodf("agent %s says hello twice", l.agent)
 	default:

@@ -212,7 +212,13 @@ func (r *RM) open() bool {
 // converse is one link from hello to the end.
 func (r *RM) converse(ctx context.Context, l *link) error {
 	hello, err := r.hello(ctx, l.conn)
-	if err == nil {
+	switch {
+	case err != nil:
+	case hello.GetPreparing():
+		err = r.prepare(ctx, l, hello)
+		r.refusal(ctx, l, err)
+		return err
+	default:
 		err = r.welcome(ctx, l, hello)
 	}
 	if err != nil {
@@ -261,7 +267,7 @@ func (r *RM) refusal(ctx context.Context, l *link, err error) {
 	}
 	r.cfg.Log.Warn("agent is refused", "agent_id", l.agent, "address", l.address, "err", refused)
 	m := &agentv1.MasterMessage{Body: &agentv1.MasterMessage_Refusal{Refusal: &agentv1.Refusal{
-		Reason: refused.Reason, Final: refused.Final, Rejoin: refused.Rejoin,
+		Reason: refused.Reason, Final: refused.Final, Rejoin: refused.Rejoin, Unwanted: refused.Unwanted,
 	}}}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Limits.Write)
 	defer cancel()

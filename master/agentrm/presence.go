@@ -50,10 +50,23 @@ type agent struct {
 	state rm.Switch
 	slots map[int]rm.Switch
 	link  *link
+	// notice is what its machine announced last, nil for nothing.
+	notice *Notice
 	// retired says that its machine is to go: it gets nothing new.
 	retired bool
 	// containers are those assigned to it and not ended.
 	containers map[rm.ContainerID]*container
+}
+
+// leaves reports whether the agent gets nothing new, although it is there.
+func (a *agent) leaves() bool { return a.state == rm.Drain || a.retired || a.notice != nil }
+
+// vanished is why an agent did not come back.
+func (a *agent) vanished() string {
+	if a.notice != nil && a.notice.Kind == Interruption {
+		return a.notice.because(a.id)
+	}
+	return "agent " + string(a.id) + " was lost: it did not come back in time"
 }
 
 // transition moves an agent. It refuses what the table lacks.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -33,7 +34,8 @@ func (r *RM) loseAgent(a *agent, reason string) {
 }
 
 // Remove is Lose for a machine that is gone for good, as launched machines are:
-// nothing is kept for its return.
+// nothing is kept for its return. An agent that is still there is told that this
+// was intended, and goes home without a complaint.
 func (r *RM) Remove(id rm.AgentID, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,6 +43,10 @@ func (r *RM) Remove(id rm.AgentID, reason string) {
 	if a := r.agents[id]; a != nil {
 		a.state = rm.Enable
 		clear(a.slots)
+		if a.link != nil {
+			a.send(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Shutdown{Shutdown: &agentv1.Shutdown{Reason: reason}}})
+			a.link = nil // it hangs up, or its machine does
+		}
 		r.loseAgent(a, reason)
 		return
 	}

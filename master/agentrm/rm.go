@@ -40,6 +40,8 @@ type RM struct {
 	containers  map[rm.ContainerID]*container
 	jobs        map[rm.JobID]*job
 	past        past
+	// preparing are the links of machines that set themselves up.
+	preparing map[*link]bool
 }
 
 var (
@@ -63,6 +65,7 @@ func New(c Config) (*RM, error) {
 		allocations: make(map[rm.AllocationID]*allocation),
 		containers:  make(map[rm.ContainerID]*container),
 		jobs:        make(map[rm.JobID]*job),
+		preparing:   make(map[*link]bool),
 	}, nil
 }
 
@@ -123,6 +126,9 @@ func (r *RM) hangUp() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.running = false
+	for l := range r.preparing {
+		l.drop("the master stops")
+	}
 	for _, a := range r.agents {
 		if a.link != nil {
 			a.link.drop("the master stops")

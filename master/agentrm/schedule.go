@@ -71,7 +71,7 @@ func (r *RM) expire(now time.Time) (next time.Time) {
 			next = earlier(next, until)
 			continue
 		}
-		r.giveUpAgent(a, "agent "+string(a.id)+" was lost: it did not come back in time", now)
+		r.giveUpAgent(a, a.vanished(), now)
 	}
 	return next
 }
@@ -84,7 +84,7 @@ func (r *RM) scene(p Pool) pool.Pool {
 			continue
 		}
 		scene.Agents = append(scene.Agents, a.scheduled())
-		if a.presence == Lost && a.state == rm.Enable {
+		if a.presence == Lost && a.state == rm.Enable && a.notice == nil {
 			// It counts as a machine to come, so that a broken link of seconds
 			// does not let lower priorities pass.
 			scene.Room = append(scene.Room, pool.Shape{Slots: len(a.devices), Count: 1})
@@ -102,7 +102,7 @@ func (r *RM) scene(p Pool) pool.Pool {
 func (a *agent) scheduled() pool.Agent {
 	out := pool.Agent{
 		ID: pool.AgentID(a.id), Enabled: a.presence == Connected && a.state != rm.Disable,
-		Draining: a.state == rm.Drain || a.retired, Lost: a.presence == Lost, Slots: make([]pool.Slot, 0, len(a.devices)),
+		Draining: a.leaves(), Lost: a.presence == Lost, Slots: make([]pool.Slot, 0, len(a.devices)),
 	}
 	for _, d := range a.devices {
 		state := a.slot(int(d.GetId()))
@@ -163,11 +163,22 @@ func (a *agent) device(slot int) *apiv1.Device {
 
 // preempt asks an allocation to save itself and stop.
 func (r *RM) preempt(a *allocation, reason string, now time.Time) {
-	if a.release != nil {
+	r.letGo(a, release{Cause: rm.CausePreempted, Reason: reason, By: now.Add(a.PreemptionTimeout)})
+}
+
+// letGo asks a placed allocation to save itself and stop in time. One that was
+// asked before may only be given less time.
+func (r *RM) letGo(a *allocation, why release) {
+	switch {
+	case a.release == nil:
+		a.release = &why
+	case a.release.Kill || !why.By.Before(a.release.By):
 		return
+	default:
+		sooner := *a.release // an earlier one may be on its way to the store
+		sooner.By = why.By
+		a.release = &sooner
 	}
-	by := now.Add(a.PreemptionTimeout)
-	a.release = &release{Cause: rm.CausePreempted, Reason: reason, By: by}
 	r.lanes.post(a.lane(), func(ctx context.Context) time.Duration { return r.tellOfPreemption(ctx, a) })
 	r.stir()
 }
@@ -181,7 +192,10 @@ func (r *RM) tellOfPreemption(ctx context.Context, a *allocation) time.Duration 
 	if err := r.save(ctx, a); err != nil {
 		return r.again(ctx, "store allocation", a, err)
 	}
-	listens, err := r.cfg.Tasks.Preempted(ctx, a.Allocation, a.release.Reason, a.release.By)
+	r.mu.Lock()
+	why := *a.release
+	r.mu.Unlock()
+	listens, err := r.cfg.Tasks.Preempted(ctx, a.Allocation, why.Reason, why.By)
 	if err != nil {
 		return r.again(ctx, "tell of preemption", a, err)
 	}

@@ -34,7 +34,7 @@ func slotKey(d *apiv1.Device) string { return fmt.Sprintf("%03d", d.GetId()) }
 func (a *agent) api() *apiv1.Agent {
 	out := &apiv1.Agent{
 		Id: string(a.id), RegisteredTime: timestamppb.New(a.registered), Version: a.version,
-		Enabled: a.presence == Connected && a.state == rm.Enable, Draining: a.presence == Lost || a.state == rm.Drain || a.retired,
+		Enabled: a.presence == Connected && a.state == rm.Enable && a.notice == nil, Draining: a.presence == Lost || a.leaves(),
 		ResourcePools: []string{a.pool},
 		Slots:         make(map[string]*apiv1.Slot, len(a.devices)),
 		Containers:    make(map[string]*apiv1.Container, len(a.containers)),

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -70,6 +71,7 @@ func (r *RM) admit(ctx context.Context, h *agentv1.Hello, address string) (Ident
 	who, err := r.cfg.Gate.Admit(ctx, JoinProof{
 		Agent: id, Pool: h.GetResourcePool(), Hostname: h.GetHostname(), Address: address,
 		Credential: token.Text(h.GetCredential()), JoinToken: token.Text(h.GetJoinToken()),
+		Proof: cloud.Proof{Kind: h.GetProofKind(), Data: h.GetProof()},
 	})
 	var refused *Refused
 	switch {
@@ -80,7 +82,7 @@ func (r *RM) admit(ctx context.Context, h *agentv1.Hello, address string) (Ident
 		return who, refusef("the master cannot check the agent's credential; try again")
 	case who.Agent != id:
 		return who, refuseForGoodf("the credential belongs to agent %s, not to %s", who.Agent, id)
-	case who.Pool != "" && h.GetResourcePool() != "" && who.Pool != h.GetResourcePool():
+	case !who.Launched && who.Pool != "" && h.GetResourcePool() != "" && who.Pool != h.GetResourcePool():
 		return who, refuseForGoodf("agent %s is admitted to resource pool %q and asks for %q", id, who.Pool, h.GetResourcePool())
 	}
 	if who.Pool == "" {
@@ -129,17 +131,23 @@ func (r *RM) takeIn(l *link, h *agentv1.Hello, who Identity, next map[rm.Contain
 	a.address, l.agent = l.address, a.id
 	a.version, a.devices, a.pool = h.GetVersion(), sorted(h.GetDevices()), who.Pool
 	known := r.reconcile(a, h, next)
-	p, _ := r.cfg.pool(a.pool)
-	l.send(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Welcome{Welcome: &agentv1.Welcome{
-		ClusterId: r.cfg.ClusterID, MasterId: r.cfg.MasterID, ClusterName: r.cfg.ClusterName, Version: r.cfg.Version,
-		Credential: string(who.Credential), Containers: known, AgentConfig: r.cfg.AgentConfig(who),
-		ReconnectWaitUs: p.ReconnectWait.Microseconds(), Programs: r.cfg.Programs,
-	}}})
+	w := r.welcomeFor(who)
+	w.Containers = known
+	l.send(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Welcome{Welcome: w}})
 	a.link = l // from here on it is sent things; the welcome goes first
 	for _, c := range a.containers {
 		r.remind(c)
 	}
 	return nil
+}
+
+func (r *RM) welcomeFor(who Identity) *agentv1.Welcome {
+	p, _ := r.cfg.pool(who.Pool)
+	return &agentv1.Welcome{
+		ClusterId: r.cfg.ClusterID, MasterId: r.cfg.MasterID, ClusterName: r.cfg.ClusterName, Version: r.cfg.Version,
+		Credential: string(who.Credential), AgentConfig: r.cfg.AgentConfig(who),
+		ReconnectWaitUs: p.ReconnectWait.Microseconds(), Programs: r.cfg.Programs,
+	}
 }
 
 func sorted(devices []*apiv1.Device) []*apiv1.Device {

@@ -67,11 +67,13 @@ type agentRecord struct {
 	Credential string `json:"credential"` // the id, not the text
 	// Previous stays good after a rotation of keys until its successor has been
 	// shown: the answer that carried the successor may have been lost.
-	Previous string    `json:"previous,omitempty"`
-	Pool     string    `json:"pool"`
-	Instance string    `json:"instance,omitempty"`
-	Key      string    `json:"key"` // the signing key's id
-	Issued   time.Time `json:"issued"`
+	Previous string `json:"previous,omitempty"`
+	Pool     string `json:"pool"`
+	Instance string `json:"instance,omitempty"`
+	// Shown says that a launched machine has shown its credential.
+	Shown  bool      `json:"shown,omitempty"`
+	Key    string    `json:"key"` // the signing key's id
+	Issued time.Time `json:"issued"`
 }
 
 var agents = store.Collection[agentRecord]{Kind: "agent_credential"}
@@ -142,6 +144,10 @@ func (a *Auth) Admit(ctx context.Context, in Arrival) (Admission, error) {
 		return Admission{}, status.New(status.Unauthenticated,
 			"agent '%s' is not let in: %v; give it a new join token", in.Agent, err)
 	}
+	if rec, found := a.agent(in.Agent); found && rec.Instance != "" {
+		return Admission{}, status.New(status.PermissionDenied,
+			"agent '%s' is not let in: that is a machine which was launched, and no join token stands for one", in.Agent)
+	}
 	if in.Pool != "" && in.Pool != j.Pool {
 		return Admission{}, status.New(status.PermissionDenied,
 			"agent '%s' is not let in: its join token is for the resource pool '%s', not '%s'", in.Agent, j.Pool, in.Pool)
@@ -183,7 +189,7 @@ func (a *Auth) Issue(ctx context.Context, agent, pool, instance string) (Admissi
 func (a *Auth) issue(ctx context.Context, c token.Credential, previous string) (Admission, error) {
 	a.change.Lock()
 	defer a.change.Unlock()
-	if rec, found := a.agent(c.Agent); found && rec.Pool != c.Pool {
+	if rec, found := a.agent(c.Agent); found && rec.Pool != c.Pool && rec.Instance == "" {
 		return Admission{}, status.New(status.PermissionDenied,
 			"agent '%s' belongs to resource pool '%s', not '%s'; choose another id, or revoke that agent first",
 			c.Agent, rec.Pool, c.Pool)
@@ -196,6 +202,7 @@ func (a *Auth) issue(ctx context.Context, c token.Credential, previous string) (
 	}
 	rec := agentRecord{
 		Credential: c.ID, Previous: previous, Pool: c.Pool, Instance: c.Instance, Key: ring[0].ID, Issued: c.Issued,
+		Shown: previous != "" && c.Instance != "",
 	}
 	return Admission{Pool: c.Pool, Credential: text}, a.putAgent(ctx, c.Agent, rec)
 }

@@ -8,12 +8,14 @@ package auth
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
+	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/token"
 )
@@ -27,6 +29,8 @@ type Config struct {
 	// AllowBlankPassword lets users be without a password. That is for a master
 	// that only its own machine can reach.
 	AllowBlankPassword bool
+	// Attestors check the proofs of launched machines, by their form.
+	Attestors map[string]cloud.Attestor
 	// Now is the clock; nil is the system's.
 	Now func() time.Time
 	// Log may be nil.
@@ -52,6 +56,8 @@ type Auth struct {
 	ring     token.Ring
 	agents   map[string]agentRecord
 	nextUser int32
+	// proofs are those that were shown of late, and when.
+	proofs map[[sha256.Size]byte]time.Time
 }
 
 // ErrNoPassword is the refusal to make a cluster that anybody could log in to.
@@ -72,7 +78,7 @@ func Open(ctx context.Context, cfg Config) (*Auth, error) {
 		cfg: cfg, cluster: cfg.Store.Meta().ClusterID, logins: newGate(),
 		users: map[int32]*account{}, byName: map[string]int32{},
 		sessions: map[token.Hash]session{}, owned: map[string]map[token.Hash]bool{},
-		agents: map[string]agentRecord{}, nextUser: 1,
+		agents: map[string]agentRecord{}, nextUser: 1, proofs: map[[sha256.Size]byte]time.Time{},
 	}
 	for _, load := range []func(context.Context) error{a.loadUsers, a.loadSessions, a.loadKeys, a.loadAgents} {
 		if err := load(ctx); err != nil {

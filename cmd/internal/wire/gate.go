@@ -2,24 +2,36 @@ package wire
 
 import (
 	"context"
+	"errors"
 
 	"github.com/det-deploy/det-deploy/master/agentrm"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/auth"
 )
 
-// gate lets agents in by the papers that master/auth knows.
-type gate struct{ auth *auth.Auth }
+// gate lets agents in by the papers that master/auth knows, and launched machines
+// by what they prove.
+type gate struct {
+	auth *auth.Auth
+	// launches knows what was launched.
+	launches func() auth.Launches
+}
 
 var _ agentrm.Gate = gate{}
 
 // Admit implements agentrm.Gate.
 func (g gate) Admit(ctx context.Context, p agentrm.JoinProof) (agentrm.Identity, error) {
-	in, err := g.auth.Admit(ctx, auth.Arrival{
-		Agent: string(p.Agent), Pool: p.Pool, Credential: p.Credential, JoinToken: p.JoinToken,
-	})
+	launches := g.launches()
+	launched := p.Proof.Kind != "" || g.auth.IsMachine(string(p.Agent), launches)
+	in, err := g.admit(ctx, p, launched, launches)
 	if err == nil {
-		return agentrm.Identity{Agent: p.Agent, Pool: in.Pool, Credential: in.Credential}, nil
+		return agentrm.Identity{Agent: p.Agent, Pool: in.Pool, Launched: launched, Credential: in.Credential}, nil
+	}
+	if unwanted, ok := errors.AsType[*auth.UnwantedError](err); ok {
+		return agentrm.Identity{}, &agentrm.Refused{Reason: unwanted.Error(), Final: true, Unwanted: true}
+	}
+	if errors.Is(err, auth.ErrNotLaunched) {
+		return agentrm.Identity{}, &agentrm.Refused{Reason: err.Error(), Unwanted: true}
 	}
 	switch status.Of(err) {
 	case status.Unauthenticated:
@@ -29,5 +41,22 @@ func (g gate) Admit(ctx context.Context, p agentrm.JoinProof) (agentrm.Identity,
 		return agentrm.Identity{}, &agentrm.Refused{Reason: err.Error(), Final: true}
 	default:
 		return agentrm.Identity{}, err
+	}
+}
+
+// admit asks for the one kind of paper that is good for who comes. A machine that
+// shows both has a credential that may have been withdrawn.
+func (g gate) admit(ctx context.Context, p agentrm.JoinProof, launched bool, l auth.Launches) (auth.Admission, error) {
+	switch {
+	case !launched:
+		return g.auth.Admit(ctx, auth.Arrival{
+			Agent: string(p.Agent), Pool: p.Pool, Credential: p.Credential, JoinToken: p.JoinToken,
+		})
+	case p.Credential != "":
+		return g.auth.AdmitKnownMachine(ctx, string(p.Agent), p.Credential, l)
+	case p.Proof.Kind != "":
+		return g.auth.AdmitMachine(ctx, string(p.Agent), p.Proof, l)
+	default:
+		return auth.Admission{}, &auth.UnwantedError{Agent: string(p.Agent), Reason: "that is a machine which was launched, and no join token stands for one"}
 	}
 }

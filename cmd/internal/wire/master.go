@@ -154,7 +154,7 @@ func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error)
 	id := identity(cfg, g.binaries, s.Meta().ClusterID)
 	names := cfg.ResourceManager.Pools()
 	m.agents, err = agentrm.New(agentrm.Config{
-		Log: m.log, Store: s, Gate: gate{m.auth}, Tasks: m.tasks, Logs: m.tasks,
+		Log: m.log, Store: s, Gate: gate{m.auth, m.known}, Tasks: m.tasks, Logs: m.tasks,
 		Pools: pools(cfg), DefaultAux: names.Aux, DefaultCompute: names.Compute,
 		ClusterID: id.ClusterID, ClusterName: id.ClusterName, MasterID: id.MasterID, Version: id.Version,
 		Programs: g.binaries.Hashes(),
@@ -190,6 +190,9 @@ func (m *master) run(ctx context.Context, l net.Listener) error {
 	g.Go(func() error { giveBack(ctx); return nil })
 	return g.Wait()
 }
+
+// known is what was launched.
+func (m *master) known() auth.Launches { return auth.NoLaunches{} }
 
 // healthy says why this master cannot work.
 func (m *master) healthy(context.Context) error { return m.lease.Err() }

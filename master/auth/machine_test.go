@@ -1,0 +1,148 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/master/api/status"
+)
+
+// platform attests whoever says "i am <id> for <audience> at <time>".
+type platform struct {
+	broken bool
+}
+
+func (p *platform) Attest(_ context.Context, audience string, proof cloud.Proof) (cloud.InstanceID, error) {
+	if p.broken {
+		return "", &cloud.Error{Kind: cloud.Unavailable, Op: "test:attest"}
+	}
+	id, found := strings.CutPrefix(string(proof.Data), audience+" ")
+	if !found {
+		return "", &cloud.Error{Kind: cloud.Denied, Op: "test:attest", Err: errors.New("it is for another cluster")}
+	}
+	id, _, _ = strings.Cut(id, " ")
+	return cloud.InstanceID(id), nil
+}
+
+// ledger is pools by machine.
+type ledger map[cloud.InstanceID]string
+
+func (l ledger) Launched(id cloud.InstanceID) (string, bool) { pool, ok := l[id]; return pool, ok }
+
+func (ledger) Joined(cloud.InstanceID) {}
+
+// proof is a new one each time for another nonce.
+func (w *world) proof(id, nonce string) cloud.Proof {
+	return cloud.Proof{Kind: "test", Data: []byte(w.store.Meta().ClusterID + " " + id + " " + nonce)}
+}
+
+func TestAMachineJoinsOnceByItsProof(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	l := ledger{"i-1": "gpu", "i-2": "cpu"}
+	p := &platform{}
+	w.cfg.Attestors = map[string]cloud.Attestor{"test": p}
+	join := func(agent string, proof cloud.Proof) (Admission, error) {
+		return w.AdmitMachine(t.Context(), agent, proof, l)
+	}
+	unwanted := func(name, because string, err error) {
+		t.Helper()
+		var u *UnwantedError
+		if !errors.As(err, &u) || !strings.Contains(err.Error(), because) {
+			t.Errorf("%s: got %v, want it unwanted because %s", name, err, because)
+		}
+	}
+	_, err := join("i-3", w.proof("i-3", "1"))
+	if !errors.Is(err, ErrNotLaunched) {
+		t.Errorf("a machine that nobody launched: got %v, want %v", err, ErrNotLaunched)
+	}
+	_, err = join("i-1", cloud.Proof{Kind: "test", Data: []byte("other-cluster i-1 1")})
+	unwanted("for another cluster", "another cluster", err)
+	_, err = join("i-1", cloud.Proof{Kind: "gce", Data: w.proof("i-1", "x").Data})
+	unwanted("of another platform", `form "gce"`, err)
+	_, err = join("i-2", w.proof("i-1", "2"))
+	unwanted("as another machine", "proves to be machine 'i-1'", err)
+	p.broken = true
+	if _, err = join("i-1", w.proof("i-1", "3")); cloud.KindOf(err) != cloud.Unavailable {
+		t.Errorf("the platform is out of reach: got %v, want that", err)
+	}
+	p.broken = false
+
+	lost, err := join("i-1", w.proof("i-1", "4"))
+	if err != nil || lost.Pool != "gpu" {
+		t.Fatalf("first: got %+v and %v, want it let in to gpu", lost, err)
+	}
+	_, err = join("i-1", w.proof("i-1", "4"))
+	unwanted("the same proof again", "used before", err)
+	adm, err := join("i-1", w.proof("i-1", "5"))
+	if err != nil {
+		t.Fatalf("the answer was lost: got %v, want it let in with a new proof", err)
+	}
+	if _, err = w.AdmitKnownMachine(t.Context(), "i-1", lost.Credential, l); status.Of(err) != status.Unauthenticated {
+		t.Errorf("the credential that was lost: got %v, want it refused", err)
+	}
+	if _, err = w.AdmitKnownMachine(t.Context(), "i-1", adm.Credential, l); err != nil {
+		t.Fatalf("its credential: got %v, want it let in", err)
+	}
+	w.restart(t)
+	w.cfg.Attestors = map[string]cloud.Attestor{"test": p}
+	_, err = join("i-1", w.proof("i-1", "6"))
+	unwanted("a task of the machine that takes its identity", "joined already", err)
+	if _, err = w.AdmitKnownMachine(t.Context(), "i-1", adm.Credential, l); err != nil {
+		t.Errorf("after a restart: got %v, want it let in", err)
+	}
+	delete(l, "i-1")
+	_, err = w.AdmitKnownMachine(t.Context(), "i-1", adm.Credential, l)
+	unwanted("after it was removed", "no longer", err)
+	if err := w.ForgetMachines(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	if _, known := w.agent("i-1"); known {
+		t.Error("got its credential still known, want it withdrawn")
+	}
+}
+
+func TestStaticAgentsAndMachinesKeepTheirNames(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	l := ledger{"i-1": "gpu", "static": "gpu"}
+	w.cfg.Attestors = map[string]cloud.Attestor{"test": &platform{}}
+	w.admit(t, Arrival{Agent: "static", JoinToken: w.join(t, "gpu")})
+	_, err := w.AdmitMachine(t.Context(), "static", w.proof("static", "1"), l)
+	var u *UnwantedError
+	if !errors.As(err, &u) {
+		t.Errorf("a machine of a static agent's name: got %v, want it unwanted", err)
+	}
+	if !w.IsMachine("i-1", l) || w.IsMachine("i-2", l) {
+		t.Error("before it has joined: got the ledger not believed")
+	}
+	adm, err := w.AdmitMachine(t.Context(), "i-1", w.proof("i-1", "1"), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.Admit(t.Context(), Arrival{Agent: "i-1", JoinToken: w.join(t, "gpu")})
+	wantCode(t, err, status.PermissionDenied)
+	_, err = w.Admit(t.Context(), Arrival{Agent: "i-1", Credential: adm.Credential})
+	wantCode(t, err, status.PermissionDenied)
+	_, err = w.AdmitKnownMachine(t.Context(), "i-2", adm.Credential, l)
+	wantCode(t, err, status.PermissionDenied)
+	// A rotation of keys changes nothing about it.
+	if _, err := w.AdmitKnownMachine(t.Context(), "i-1", adm.Credential, l); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.RotateKeys(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.pass(time.Minute)
+	again, err := w.AdmitKnownMachine(t.Context(), "i-1", adm.Credential, l)
+	if err != nil || again.Credential == "" {
+		t.Fatalf("after a rotation: got %+v and %v, want a new credential", again, err)
+	}
+	if _, err := w.AdmitMachine(t.Context(), "i-1", w.proof("i-1", "2"), l); !errors.As(err, &u) {
+		t.Errorf("a proof after a rotation: got %v, want it unwanted", err)
+	}
+}

@@ -1,0 +1,77 @@
+package fleet_test
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/fleet"
+)
+
+func TestOffersAreOrdered(t *testing.T) {
+	t.Parallel()
+	two := []string{"a", "b"}
+	for name, tc := range map[string]struct {
+		subnets        []string
+		spot, fallback bool
+		want           string
+	}{
+		"by type, then by subnet":                  {[]string{"s1", "s2"}, false, false, "a s1 on-demand, a s2 on-demand, b s1 on-demand, b s2 on-demand"},
+		"without subnets the default one is meant": {nil, true, false, "a  spot, b  spot"},
+		"all spot before any on-demand":            {[]string{"s1"}, true, true, "a s1 spot, b s1 spot, a s1 on-demand, b s1 on-demand"},
+		"a fallback without spot says nothing":     {nil, false, true, "a  on-demand, b  on-demand"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, o := range fleet.Offers(two, tc.subnets, tc.spot, tc.fallback) {
+				got = append(got, fmt.Sprintf("%s %s %s", o.Type, o.Zone, o.Price))
+			}
+			if diff := cmp.Diff(strings.Join(got, ", "), tc.want); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestWhatAmazonWouldRefuseIsRefusedFirst(t *testing.T) {
+	t.Parallel()
+	many := make([]fleet.Tag, 45)
+	for i := range many {
+		many[i].Key = fmt.Sprint("k", i)
+	}
+	for name, tc := range map[string]struct {
+		change func(*fleet.Config)
+		want   string
+	}{
+		"nothing":            {func(*fleet.Config) {}, ""},
+		"no image":           {func(c *fleet.Config) { c.Image = "" }, "provider.image_id"},
+		"no tag value":       {func(c *fleet.Config) { c.Tag.Value = "" }, "provider.tag_value"},
+		"no cluster":         {func(c *fleet.Config) { c.Cluster = "" }, "the cluster's id"},
+		"a mark as own tag":  {func(c *fleet.Config) { c.Tags = []fleet.Tag{{Key: "det-deploy-pool"}} }, `"det-deploy-pool" is given twice`},
+		"Amazon's own tag":   {func(c *fleet.Config) { c.Tags = []fleet.Tag{{Key: "AWS:x"}} }, "begin with aws:"},
+		"a value too long":   {func(c *fleet.Config) { c.Tags = []fleet.Tag{{Key: "x", Value: strings.Repeat("v", 257)}} }, "at most 256"},
+		"too many tags":      {func(c *fleet.Config) { c.Tags = many }, "51 tags"},
+		"too much user data": {func(c *fleet.Config) { c.UserData = make([]byte, 16385) }, "16385 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := fleet.Config{Cluster: "lab", Pool: "gpu", Tag: fleet.Tag{Key: "k", Value: "v"}, Name: "n", Image: "ami-1", Log: slog.New(slog.DiscardHandler)}
+			tc.change(&c)
+			_, err := fleet.New(nil, c)
+			if tc.want == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if cloud.KindOf(err) != cloud.Invalid || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+}

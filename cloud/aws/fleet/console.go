@@ -1,0 +1,31 @@
+package fleet
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// consoleLines is how much of a boot is shown: what went wrong stands at the end.
+const consoleLines = 100
+
+// Console implements cloud.Console. What a machine wrote in its last minutes may
+// be missing: EC2 keeps what it posted last.
+func (f *Fleet) Console(ctx context.Context, id cloud.InstanceID) (string, error) {
+	out, err := f.ec2.GetConsoleOutput(ctx, &ec2.GetConsoleOutputInput{InstanceId: aws.String(string(id))})
+	if err != nil {
+		return "", err
+	}
+	text, err := base64.StdEncoding.DecodeString(aws.ToString(out.Output))
+	if err != nil {
+		return "", fmt.Errorf("read the console of %s: %w", id, err)
+	}
+	lines := strings.Split(strings.TrimRight(string(text), "\r\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-consoleLines):], "\n"), nil
+}

@@ -1,0 +1,105 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// Metadata is what a machine of Amazon's tells about itself.
+type Metadata interface {
+	GetRegion(ctx context.Context, in *imds.GetRegionInput, o ...func(*imds.Options)) (*imds.GetRegionOutput, error)
+	GetMetadata(ctx context.Context, in *imds.GetMetadataInput, o ...func(*imds.Options)) (*imds.GetMetadataOutput, error)
+}
+
+// Home is the machine that a master runs on. Outside of Amazon nothing of it is
+// known.
+type Home struct{ metadata Metadata }
+
+// At returns this machine, or the one whose metadata service is given.
+func At(m Metadata) Home {
+	if m == nil {
+		m = imds.New(imds.Options{})
+	}
+	return Home{m}
+}
+
+// Region is where this machine stands.
+func (h Home) Region(ctx context.Context) (string, error) {
+	out, err := h.metadata.GetRegion(ctx, nil)
+	if err != nil {
+		return "", unknown("region", "set provider.region", err)
+	}
+	return out.Region, nil
+}
+
+// outsider is the tag value that Determined 0.38.1 uses outside of Amazon.
+const outsider = "determined-ai-determined"
+
+// TagValue is what marks the machines of a master that was not told: its own
+// instance id, and outside of Amazon a word that all such masters share.
+func (h Home) TagValue(ctx context.Context) string {
+	id, err := h.ask(ctx, "instance-id")
+	if err != nil {
+		return outsider
+	}
+	return id
+}
+
+// aliases are the host names that stand for an address of the master's machine.
+func aliases() []string {
+	return []string{"local-ipv4", "public-ipv4", "local-hostname", "public-hostname"}
+}
+
+// Address is a master's URL as agents reach it: of one that was given, the host
+// may be an alias; without one it is the machine's own address in its network,
+// by the scheme and port that the master listens on.
+func (h Home) Address(ctx context.Context, given, scheme string, port int) (string, error) {
+	if given == "" {
+		host, err := h.ask(ctx, "local-ipv4")
+		if err != nil {
+			return "", unknown("address", "set provider.master_url", err)
+		}
+		return fmt.Sprintf("%s://%s", scheme, net.JoinHostPort(host, fmt.Sprint(port))), nil
+	}
+	u, err := url.Parse(given)
+	if err != nil || !slices.Contains(aliases(), u.Hostname()) {
+		return given, err
+	}
+	host, err := h.ask(ctx, u.Hostname())
+	if err != nil {
+		return "", unknown(u.Hostname(), "write the address itself into provider.master_url", err)
+	}
+	if p := u.Port(); p != "" {
+		host = net.JoinHostPort(host, p)
+	}
+	u.Host = host
+	return u.String(), nil
+}
+
+func (h Home) ask(ctx context.Context, what string) (string, error) {
+	out, err := h.metadata.GetMetadata(ctx, &imds.GetMetadataInput{Path: what})
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = out.Content.Close() }()
+	text, err := io.ReadAll(io.LimitReader(out.Content, 1<<10))
+	if err == nil && len(text) == 0 {
+		err = fmt.Errorf("%s is empty", what)
+	}
+	return strings.TrimSpace(string(text)), err
+}
+
+func unknown(what, fix string, err error) error {
+	return &cloud.Error{
+		Kind: cloud.Invalid, Op: "ask this machine's metadata service for its " + what, Fix: fix + ": only a machine of Amazon's knows its own", Err: err,
+	}
+}

@@ -1,0 +1,102 @@
+package fleet
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// List implements cloud.Instances.
+func (f *Fleet) List(ctx context.Context) ([]cloud.Instance, error) {
+	pages := ec2.NewDescribeInstancesPaginator(f.ec2, &ec2.DescribeInstancesInput{Filters: []types.Filter{
+		{Name: aws.String("tag:" + TagCluster), Values: []string{f.cfg.Cluster}},
+		{Name: aws.String("tag:" + TagPool), Values: []string{f.cfg.Pool}},
+	}})
+	var out []cloud.Instance
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range page.Reservations {
+			for _, i := range r.Instances {
+				if f.ours(i.Tags) {
+					out = append(out, f.instance(i))
+				}
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b cloud.Instance) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	return out, nil
+}
+
+// ours checks the marks again: a filter is a request, not a promise.
+func (f *Fleet) ours(tags []types.Tag) bool {
+	return value(tags, TagCluster) == f.cfg.Cluster && value(tags, TagPool) == f.cfg.Pool
+}
+
+func value(tags []types.Tag, key string) string {
+	for _, t := range tags {
+		if aws.ToString(t.Key) == key {
+			return aws.ToString(t.Value)
+		}
+	}
+	return ""
+}
+
+// instance is a machine in the caller's words.
+func (f *Fleet) instance(i types.Instance) cloud.Instance {
+	m := cloud.Instance{
+		ID:       cloud.InstanceID(aws.ToString(i.InstanceId)),
+		State:    state(i.State),
+		Offer:    cloud.Offer{Type: string(i.InstanceType), Zone: f.zone(i), Price: cloud.OnDemand},
+		Token:    aws.ToString(i.ClientToken),
+		Launched: aws.ToTime(i.LaunchTime),
+	}
+	if i.InstanceLifecycle == types.InstanceLifecycleTypeSpot {
+		m.Offer.Price = cloud.Spot
+	}
+	if m.State != cloud.InstanceStarting && m.State != cloud.InstanceRunning {
+		m.Reason = aws.ToString(i.StateTransitionReason)
+		if i.StateReason != nil && aws.ToString(i.StateReason.Code) != "" {
+			m.Reason = aws.ToString(i.StateReason.Code)
+		}
+	}
+	return m
+}
+
+// zone is where a machine stands, in the words of the pool's offers.
+func (f *Fleet) zone(i types.Instance) string {
+	if len(f.cfg.Subnets) == 0 {
+		return ""
+	}
+	return aws.ToString(i.SubnetId)
+}
+
+// state is EC2's state in the caller's words. One that it has not yet is taken
+// to be on its way to another: it counts, and is neither used nor replaced.
+func state(s *types.InstanceState) cloud.InstanceState {
+	if s == nil {
+		return cloud.InstanceStarting
+	}
+	switch s.Name {
+	case types.InstanceStateNamePending:
+		return cloud.InstanceStarting
+	case types.InstanceStateNameRunning:
+		return cloud.InstanceRunning
+	case types.InstanceStateNameStopping, types.InstanceStateNameShuttingDown:
+		return cloud.InstanceStopping
+	case types.InstanceStateNameStopped:
+		return cloud.InstanceStopped
+	case types.InstanceStateNameTerminated:
+		return cloud.InstanceTerminated
+	default:
+		return cloud.InstanceStopping
+	}
+}

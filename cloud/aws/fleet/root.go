@@ -1,0 +1,39 @@
+package fleet
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// usualRoot is the root device of most images, and what Determined 0.38.1
+// always says.
+const usualRoot = "/dev/sda1"
+
+// rootDevice is the name of the image's root disk. Under another name the size
+// and the encryption would go to a second, empty disk. A caller that may not
+// look at images gets the usual name.
+func (f *Fleet) rootDevice(ctx context.Context) (string, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.root != "" {
+		return f.root, nil
+	}
+	out, err := f.ec2.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: []string{f.cfg.Image}})
+	switch {
+	case cloud.KindOf(err) == cloud.Denied:
+		f.cfg.Log.WarnContext(ctx, "the root device of the image is taken to be the usual one: looking needs ec2:DescribeImages",
+			"pool", f.cfg.Pool, "image", f.cfg.Image, "device", usualRoot)
+	case err != nil:
+		return "", err
+	case len(out.Images) == 1:
+		f.root = aws.ToString(out.Images[0].RootDeviceName)
+	}
+	if f.root == "" {
+		f.root = usualRoot
+	}
+	return f.root, nil
+}

@@ -1,0 +1,100 @@
+package volume
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// probe says what a disk holds: the name of a file system, of a partition table
+// or of whatever else left its mark; nothing when blkid knows none.
+func probe(ctx context.Context, disk string) (kind string, err error) {
+	out, err := exec.CommandContext(ctx, "blkid", "-p", "-o", "export", disk).Output() //nolint:gosec // a disk of the machine's
+	// It ends with 2 when it found nothing, and with 8 when it found several.
+	if e, ok := errors.AsType[*exec.ExitError](err); ok {
+		switch e.ExitCode() {
+		case 2:
+			return "", nil
+		case 8:
+			return "several things at once", nil
+		}
+	}
+	if err != nil {
+		return "", fmt.Errorf("run blkid -p %s: %w", disk, err)
+	}
+	found := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		found[name] = value
+	}
+	switch {
+	case found["TYPE"] != "":
+		return found["TYPE"], nil
+	case found["PTTYPE"] != "":
+		return "a partition table (" + found["PTTYPE"] + ")", nil
+	}
+	return "something unknown", nil
+}
+
+// margin is how much of both ends of a disk must be zeros for it to be blank:
+// everything that marks a disk as used does so within the first or last MiB.
+const margin = 1 << 20
+
+// blank refuses a disk that holds anything, whether or not it has a name.
+func blank(disk string) error {
+	f, err := os.Open(disk)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	piece := make([]byte, min(margin, size))
+	for _, at := range []int64{0, size - int64(len(piece))} {
+		if _, err := f.ReadAt(piece, at); err != nil {
+			return fmt.Errorf("read %s: %w", disk, err)
+		}
+		for i, b := range piece {
+			if b != 0 {
+				return fmt.Errorf("%s is not blank: it holds something unknown at byte %d", disk, at+int64(i))
+			}
+		}
+	}
+	return nil
+}
+
+// mountedAt says what is mounted at a place.
+func mountedAt(at string) (from string, mounted bool, err error) {
+	at, err = filepath.Abs(at)
+	if err != nil {
+		return "", false, err
+	}
+	f, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return "", false, fmt.Errorf("see what is mounted: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	for scan := bufio.NewScanner(f); scan.Scan(); {
+		left, right, _ := strings.Cut(scan.Text(), " - ")
+		l, r := strings.Fields(left), strings.Fields(right)
+		if len(l) > 4 && len(r) > 1 && l[4] == at { // the last one covers those before
+			from, mounted = r[1], true
+		}
+	}
+	return from, mounted, nil
+}
+
+// mount mounts a disk for data and nothing else.
+func mount(disk, at, kind string) error {
+	return unix.Mount(disk, at, kind, unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOATIME, "")
+}

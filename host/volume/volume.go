@@ -1,0 +1,162 @@
+// Package volume puts the master's data volume in place: it finds the disk that
+// is the volume by its id, formats it only when it is blank, lets the file
+// system grow with it, and mounts it. A disk that holds anything is never
+// written to other than by mounting it.
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Patience is how long a volume may take to be attached: the installer attaches
+// it once the machine runs, and may have been interrupted meanwhile.
+const Patience = 15 * time.Minute
+
+// Label marks a file system as made here.
+const Label = "det-deploy-data"
+
+// Volume is one data volume and its place.
+type Volume struct {
+	// ID is the platform's: "vol-0123…". Disks with NVMe carry it as their
+	// serial number.
+	ID string
+	// Device is the name under which it is attached, "/dev/sdf", which on types
+	// with Xen is all there is to know it by. It may be empty.
+	Device string
+	// At is where it is mounted.
+	At string
+	// Sys is /sys, for tests; empty otherwise.
+	Sys string
+	Log *slog.Logger
+}
+
+// Mount puts the volume in place. Done twice it changes nothing.
+func (v Volume) Mount(ctx context.Context) error {
+	disk, err := v.wait(ctx)
+	if err != nil {
+		return err
+	}
+	if from, mounted, err := mountedAt(v.At); err != nil || mounted {
+		if err == nil && from != disk {
+			err = fmt.Errorf("mount volume %s: %s is mounted at %s already", v.ID, from, v.At)
+		}
+		return err
+	}
+	kind, err := v.fileSystem(ctx, disk)
+	if err != nil {
+		return err
+	}
+	if kind == "ext4" {
+		v.grown(v.grow(ctx, disk))
+	}
+	if err := os.MkdirAll(v.At, 0o700); err != nil {
+		return fmt.Errorf("mount volume %s: %w", v.ID, err)
+	}
+	if err := mount(disk, v.At, kind); err != nil {
+		return fmt.Errorf("mount volume %s (%s, %s) at %s: %w", v.ID, disk, kind, v.At, err)
+	}
+	if kind == "xfs" { // it grows while it is in use, and not otherwise
+		v.grown(run(ctx, "xfs_growfs", v.At))
+	}
+	v.Log.Info("the data volume is mounted", "volume", v.ID, "disk", disk, "file_system", kind, "at", v.At)
+	return nil
+}
+
+// wait finds the volume's disk, as soon as it is attached.
+func (v Volume) wait(ctx context.Context) (disk string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	said := false
+	for {
+		disk, found, err := v.find()
+		if err != nil || found {
+			return disk, err
+		}
+		if !said {
+			v.Log.Info("waiting for the data volume to be attached", "volume", v.ID)
+			said = true
+		}
+		select {
+		case <-ctx.Done():
+			return "", fmt.Errorf("find volume %s: no disk carries its id after %s: is it attached to this machine?", v.ID, Patience)
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// find looks through the machine's disks.
+func (v Volume) find() (disk string, found bool, err error) {
+	blocks := filepath.Join(v.sys(), "block")
+	entries, err := os.ReadDir(blocks)
+	if err != nil {
+		return "", false, fmt.Errorf("find volume %s: %w", v.ID, err)
+	}
+	serial := strings.ReplaceAll(v.ID, "-", "")
+	xen := map[string]bool{}
+	for _, e := range entries {
+		have, err := os.ReadFile(filepath.Join(blocks, e.Name(), "device", "serial"))
+		switch {
+		case err == nil && strings.TrimSpace(string(have)) == serial:
+			return "/dev/" + e.Name(), true, nil
+		case strings.HasPrefix(e.Name(), "xvd"):
+			xen[e.Name()] = true
+		}
+	}
+	// Xen calls /dev/sdf xvdf. A disk that has a serial number is not meant.
+	name := strings.Replace(filepath.Base(v.Device), "sd", "xvd", 1)
+	if v.Device != "" && xen[name] {
+		return "/dev/" + name, true, nil
+	}
+	return "", false, nil
+}
+
+func (v Volume) sys() string {
+	if v.Sys != "" {
+		return v.Sys
+	}
+	return "/sys"
+}
+
+// fileSystem says what the disk holds, after making one if it holds nothing.
+func (v Volume) fileSystem(ctx context.Context, disk string) (kind string, err error) {
+	kind, err = probe(ctx, disk)
+	if err != nil {
+		return "", fmt.Errorf("look at volume %s: %w", v.ID, err)
+	}
+	switch kind {
+	case "ext4", "xfs":
+		return kind, nil
+	case "":
+	default:
+		return "", fmt.Errorf("mount volume %s: %s holds %s, not ext4 or xfs; it is left as it is", v.ID, disk, kind)
+	}
+	if err := blank(disk); err != nil {
+		return "", fmt.Errorf("format volume %s: %w; it is left as it is", v.ID, err)
+	}
+	v.Log.Info("formatting the blank data volume", "volume", v.ID, "disk", disk)
+	if _, err := exec.LookPath("mkfs.ext4"); err == nil {
+		return "ext4", run(ctx, "mkfs.ext4", "-q", "-F", "-L", Label, "-m", "0", disk)
+	}
+	// xfs takes 12 characters.
+	return "xfs", run(ctx, "mkfs.xfs", "-q", "-L", "det-data", disk)
+}
+
+// run runs one of the system's tools.
+func run(ctx context.Context, name string, args ...string) error {
+	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput() //nolint:gosec // the arguments are a disk's and ours
+	if errors.Is(err, exec.ErrNotFound) {
+		return fmt.Errorf("run %s: this machine's image lacks it", name)
+	}
+	if err != nil {
+		return fmt.Errorf("run %s: %w: %s", strings.Join(append([]string{name}, args...), " "), err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}

@@ -1,0 +1,98 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestProcessors(t *testing.T) {
+	t.Parallel()
+	before, err := parseStat([]byte("cpu  100 0 50 800 50 0 0 0 9 9\ncpu0 1 1 1 1 1 1 1 1\n"))
+	if d := cmp.Diff(before, Ticks{Busy: 150, All: 1000}); err != nil || d != "" {
+		t.Fatalf("got %v, -; want +:\n%s", err, d)
+	}
+	if got, known := (Ticks{Busy: 200, All: 1200}).Percent(before); got != 25 || !known {
+		t.Errorf("got %v, %v; want 25", got, known)
+	}
+	if _, known := before.Percent(before); known {
+		t.Error("got a value for no time at all")
+	}
+	if _, err := parseStat([]byte("intr 1 2 3")); err == nil {
+		t.Error("got no error for what is no count of processors")
+	}
+}
+
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	got, err := parseMemory([]byte("MemTotal:        8000 kB\nMemFree:          100 kB\nMemAvailable:    6000 kB\nHugePages_Total:       0\n"))
+	if err != nil || got != 25 {
+		t.Errorf("got %v, %v; want 25", got, err)
+	}
+	if _, err := parseMemory(nil); err == nil {
+		t.Error("got no error for an empty file")
+	}
+}
+
+func TestGPUs(t *testing.T) {
+	t.Parallel()
+	got := parseGPUs([]byte("0, 37, 6144, 24576\n1, [N/A], [N/A], [N/A]\n2, 0, 0, 24576\nNo devices were found\n"))
+	if d := cmp.Diff(got, []GPU{{"0", 37, 25}, {"2", 0, 0}}); d != "" {
+		t.Errorf("got -, want +:\n%s", d)
+	}
+}
+
+// cloud takes reports, or refuses them.
+type cloud struct {
+	reports []*cloudwatch.PutMetricDataInput
+	err     error
+}
+
+func (c *cloud) PutMetricData(_ context.Context, in *cloudwatch.PutMetricDataInput, _ ...func(*cloudwatch.Options)) (*cloudwatch.PutMetricDataOutput, error) {
+	c.reports = append(c.reports, in)
+	return nil, c.err
+}
+
+func TestAReportEachMinute(t *testing.T) {
+	t.Setenv("PATH", "") // no nvidia-smi, and so not parallel
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		c := &cloud{err: errors.New("cloudwatch:PutMetricData: not authorized")}
+		r := &Reporter{Instance: "i-1", Metrics: c, Disks: []string{"/", "/nowhere"}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*Every+time.Second)
+		defer cancel()
+		if err := r.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if len(c.reports) != 10 || strings.Count(log.String(), "PutMetricData") != 1 {
+			t.Errorf("got %d reports, log %q; want 10, and that one refusal is told once", len(c.reports), log.String())
+		}
+		got := map[string]bool{}
+		for _, in := range c.reports {
+			if *in.Namespace != "Determined" {
+				t.Errorf("got namespace %s", *in.Namespace)
+			}
+			for _, d := range in.MetricData {
+				key := *d.MetricName
+				for _, dim := range d.Dimensions {
+					key += " " + *dim.Name + "=" + *dim.Value
+				}
+				got[key] = true
+				if *d.Value < 0 || *d.Value > 100 {
+					t.Errorf("%s: got %v, want percent", key, *d.Value)
+				}
+			}
+		}
+		delete(got, "CPUUtilization InstanceId=i-1") // the bubble's minute may be no time at all
+		if d := cmp.Diff(got, map[string]bool{"MemoryUtilization InstanceId=i-1": true, "DiskUtilization InstanceId=i-1 Path=/": true}); d != "" {
+			t.Errorf("got -, want +:\n%s", d)
+		}
+	})
+}

@@ -38,6 +38,9 @@ func write(path string, mode fs.FileMode, fill func(io.Writer) error) error {
 
 // link points a symbolic link elsewhere at once.
 func link(to, path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("link %s: %w", path, err)
+	}
 	tmp := path + ".new"
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("link %s: %w", path, err)

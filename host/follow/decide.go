@@ -49,14 +49,14 @@ const (
 )
 
 // Decide is pure: the same state, look and clock always give the same act.
-func Decide(s State, seen Seen, arch string, patience time.Duration, now time.Time) Act {
+func Decide(s State, seen Seen, patience time.Duration, now time.Time) Act {
 	switch {
 	case s.Wanted == nil:
 		return Keep
 	case s.Applied == nil:
 		return Apply
 	case s.Wanted.Generation != s.Applied.Generation && s.Wanted.Generation != s.Rejected:
-		if same(*s.Wanted, *s.Applied, arch) {
+		if same(*s.Wanted, *s.Applied) {
 			return Adopt
 		}
 		return Apply
@@ -64,7 +64,7 @@ func Decide(s State, seen Seen, arch string, patience time.Duration, now time.Ti
 		return Stop
 	case s.Applied.Phase == manifest.Stop:
 		return Keep
-	case !seen.Well && s.mayGoBack(arch) && now.Sub(s.Started) >= patience:
+	case !seen.Well && s.mayGoBack() && now.Sub(s.Started) >= patience:
 		return Back
 	case !seen.Running:
 		return Start
@@ -74,11 +74,12 @@ func Decide(s State, seen Seen, arch string, patience time.Duration, now time.Ti
 
 // mayGoBack reports whether the installer allows it and there is somewhere to
 // go to.
-func (s State) mayGoBack(arch string) bool {
-	return s.Applied.Fallback && s.Good != nil && !same(*s.Good, *s.Applied, arch)
+func (s State) mayGoBack() bool {
+	return s.Applied.Fallback && s.Good != nil && !same(*s.Good, *s.Applied)
 }
 
-// same reports whether a machine that runs a runs b.
-func same(a, b manifest.Manifest, arch string) bool {
-	return a.Phase == b.Phase && a.Binaries[arch].SHA256 == b.Binaries[arch].SHA256 && maps.Equal(a.Files, b.Files)
+// same reports whether a machine that runs a runs b. The programs of other
+// architectures count: the master hands them out.
+func same(a, b manifest.Manifest) bool {
+	return a.Phase == b.Phase && maps.Equal(a.Binaries, b.Binaries) && maps.Equal(a.Files, b.Files)
 }

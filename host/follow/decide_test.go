@@ -51,7 +51,7 @@ func TestDecide(t *testing.T) {
 		"another configuration":                  {follow.State{Wanted: at(2, "a", config), Applied: at(1, "a")}, well, follow.Apply},
 		"another phase":                          {follow.State{Wanted: at(2, "a", phase(manifest.Hold)), Applied: at(1, "a")}, well, follow.Apply},
 		"another generation of the same":         {follow.State{Wanted: at(2, "a"), Applied: at(1, "a")}, well, follow.Adopt},
-		"another architecture's program":         {follow.State{Wanted: at(2, "a", other), Applied: at(1, "a")}, well, follow.Adopt},
+		"another architecture's program":         {follow.State{Wanted: at(2, "a", other), Applied: at(1, "a")}, well, follow.Apply},
 		"stopped":                                {follow.State{Wanted: at(2, "a", phase(manifest.Stop)), Applied: at(2, "a", phase(manifest.Stop))}, dead, follow.Keep},
 		"stopped and started by somebody":        {follow.State{Wanted: at(2, "a", phase(manifest.Stop)), Applied: at(2, "a", phase(manifest.Stop))}, well, follow.Stop},
 		"sick, and may go back":                  {follow.State{Wanted: at(2, "b", fallback), Applied: at(2, "b", fallback), Good: at(1, "a"), Started: long}, sick, follow.Back},
@@ -67,7 +67,7 @@ func TestDecide(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := follow.Decide(tt.state, tt.seen, "amd64", follow.Patience, now); got != tt.want {
+			if got := follow.Decide(tt.state, tt.seen, follow.Patience, now); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})

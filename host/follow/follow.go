@@ -80,6 +80,7 @@ type Follower struct {
 	looked  time.Time
 	trouble string // why the last turn could not do all it wanted
 	sick    string // why the master is not well
+	final   bool   // that it says so itself, and waiting will not change it
 
 	said   manifest.Status
 	saidAt time.Time
@@ -134,7 +135,7 @@ func (f *Follower) Turn(ctx context.Context) time.Duration {
 	}
 	seen, err := f.look(ctx)
 	errs = append(errs, err)
-	act := Decide(f.state, seen, f.Arch, Patience, now)
+	act := Decide(f.state, seen, Patience, now)
 	if act != Keep && err == nil {
 		if err := f.do(ctx, act); err != nil {
 			errs = append(errs, err)
@@ -158,8 +159,10 @@ func (f *Follower) pause(seen Seen, now time.Time) time.Duration {
 	return min(Every, max(time.Second, now.Sub(f.state.Started)/10))
 }
 
-// starting reports whether a master that does not answer is still waited for.
-func (f *Follower) starting(now time.Time) bool { return now.Sub(f.state.Started) < Patience }
+// starting reports whether a master that is not well is still waited for.
+func (f *Follower) starting(now time.Time) bool {
+	return now.Sub(f.state.Started) < Patience && !f.final
+}
 
 // read asks for the manifest. One that this machine cannot carry out changes
 // nothing here.
@@ -189,7 +192,7 @@ func (f *Follower) read(ctx context.Context) error {
 }
 
 func (f *Follower) look(ctx context.Context) (Seen, error) {
-	f.sick = ""
+	f.sick, f.final = "", false
 	if f.state.Applied == nil {
 		return Seen{}, nil
 	}
@@ -200,7 +203,9 @@ func (f *Follower) look(ctx context.Context) (Seen, error) {
 	if !running {
 		return Seen{}, nil
 	}
-	f.sick = words(f.Well(ctx, f.state.Applied.Health))
+	err = f.Well(ctx, f.state.Applied.Health)
+	_, f.final = errors.AsType[*DownError](err)
+	f.sick = words(err)
 	return Seen{Running: true, Well: f.sick == ""}, nil
 }
 

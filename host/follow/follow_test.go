@@ -4,10 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -191,7 +194,7 @@ func TestAMachineBecomesWhatIsWanted(t *testing.T) {
 	w.turn(f)
 	w.want(3, "two", "a: 2", phase(manifest.Hold))
 	w.turn(f)
-	if d := cmp.Diff(w.calls, []string{"restart one", "restart one", "restart two DET_DEPLOY_MASTER_ARGS=--hold"}); d != "" {
+	if d := cmp.Diff(w.calls, []string{"restart one", "restart one", "restart two DET_DEPLOY_MASTER_ARGS=--on-hold"}); d != "" {
 		t.Errorf("got -, want +:\n%s", d)
 	}
 	if s := w.status(); s.Phase != manifest.Hold || !s.Ready {
@@ -368,5 +371,80 @@ func TestWhatIsNoLongerWantedIsRemoved(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Join(w.root, "/var/lib/det-deploy/bin"))
 	if err != nil || len(entries) != 1 {
 		t.Errorf("got %v, %v; want the one program that is in use", entries, err)
+	}
+}
+
+func TestAMasterOnHoldThatSaysItCannotIsBelievedAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.want(1, "one", "")
+	f := w.follower()
+	w.turn(f)
+	f.Well = func(context.Context, manifest.Health) error { return &follow.DownError{Reason: "the store is newer"} }
+	w.want(2, "two", "", phase(manifest.Hold))
+	w.turn(f)
+	if s := w.status(); s.Ready || s.Error != "the master says that it cannot work: the store is newer" {
+		t.Errorf("got %+v, want its reason without waiting", s)
+	}
+}
+
+func TestEveryProgramIsHandedOut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.want(1, "one", "", func(m *manifest.Manifest) { m.Binaries["arm64"] = w.put("other") })
+	f := w.follower()
+	w.turn(f)
+	read := func() string {
+		data, err := os.ReadFile(filepath.Join(w.root, manifest.BinariesDir, "linux-arm64"))
+		if err != nil {
+			return err.Error()
+		}
+		return string(data)
+	}
+	if got := read(); got != "other" {
+		t.Errorf("got %q, want the program of the other architecture", got)
+	}
+	w.want(2, "one", "", func(m *manifest.Manifest) { m.Binaries["arm64"] = w.put("newer") })
+	w.turn(f)
+	if got := read(); got != "newer" || len(w.calls) != 2 {
+		t.Errorf("got %q after %v, want the newer, and a master that was told", got, w.calls)
+	}
+	w.want(3, "one", "")
+	w.turn(f)
+	if got := read(); !strings.Contains(got, "no such file") {
+		t.Errorf("got %q, want that it is not handed out any more", got)
+	}
+}
+
+func TestWell(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		code int
+		body string
+		want string
+	}{
+		"it serves":         {200, `{"status":"up"}`, ""},
+		"it starts":         {503, `{"status":"starting","reason":"the store is being tried"}`, "it says: the store is being tried"},
+		"it cannot":         {503, `{"status":"down","reason":"the store is newer"}`, "cannot work: the store is newer"},
+		"it says something": {404, `not found`, "answers 404 Not Found"},
+	}
+	for name, tt := range tests {
+		srv := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+			rw.WriteHeader(tt.code)
+			_, _ = rw.Write([]byte(tt.body))
+		}))
+		root := t.TempDir()
+		ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: srv.Certificate().Raw})
+		if err := os.WriteFile(filepath.Join(root, "ca.pem"), ca, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := follow.Well(t.Context(), root, manifest.Health{URL: srv.URL, CA: "/ca.pem", Name: "example.com"})
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s: got %v, want %s", name, err, tt.want)
+		}
+		if err := follow.Well(t.Context(), root, manifest.Health{URL: srv.URL, CA: "/ca.pem", Name: "elsewhere"}); err == nil {
+			t.Errorf("%s: got no error from a server of another name", name)
+		}
+		srv.Close()
 	}
 }

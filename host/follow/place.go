@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/det-deploy/det-deploy/host/manifest"
 )
@@ -28,7 +29,7 @@ const (
 	// Environment is read by the master's unit.
 	Environment = home + "/master.env"
 	// Hold is what a master is started with that is not to serve yet.
-	Hold = "DET_DEPLOY_MASTER_ARGS=--hold\n"
+	Hold = "DET_DEPLOY_MASTER_ARGS=--on-hold\n"
 )
 
 // do carries an act out. Nothing that runs is touched before everything that
@@ -81,8 +82,10 @@ func (f *Follower) apply(ctx context.Context, m *manifest.Manifest) error {
 }
 
 func (f *Follower) fetchAll(ctx context.Context, m *manifest.Manifest) error {
-	if err := f.fetch(ctx, m.Binaries[f.Arch], f.binary(m.Binaries[f.Arch]), 0o755); err != nil {
-		return err
+	for _, b := range m.Binaries {
+		if err := f.fetch(ctx, b, f.binary(b), 0o755); err != nil {
+			return err
+		}
 	}
 	for _, file := range m.Files {
 		if err := f.fetch(ctx, file, f.kept(file), 0o600); err != nil {
@@ -136,6 +139,11 @@ func (f *Follower) place(m *manifest.Manifest) error {
 	}); err != nil {
 		return err
 	}
+	for arch, b := range m.Binaries {
+		if err := link(f.binary(b), filepath.Join(f.path(manifest.BinariesDir), "linux-"+arch)); err != nil {
+			return err
+		}
+	}
 	return link(filepath.Dir(f.binary(m.Binaries[f.Arch])), f.path(Current))
 }
 
@@ -158,12 +166,14 @@ func (f *Follower) copy(file manifest.File, to string) error {
 func (f *Follower) prune() error {
 	keep := map[string]bool{}
 	for _, m := range []*manifest.Manifest{f.state.Wanted, f.state.Applied, f.state.Good} {
-		keep[m.Binaries[f.Arch].SHA256] = true
+		for _, b := range m.Binaries {
+			keep[b.SHA256] = true
+		}
 		for _, file := range m.Files {
 			keep[file.SHA256] = true
 		}
 	}
-	var errs []error
+	errs := f.unlink()
 	for _, dir := range []string{binDir, fileDir} {
 		entries, err := os.ReadDir(f.path(dir))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -178,6 +188,20 @@ func (f *Follower) prune() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// unlink hands out no program of an architecture that is no longer wanted.
+func (f *Follower) unlink() (errs []error) {
+	entries, err := os.ReadDir(f.path(manifest.BinariesDir))
+	if err != nil {
+		return []error{err}
+	}
+	for _, e := range entries {
+		if _, still := f.state.Applied.Binaries[strings.TrimPrefix(e.Name(), "linux-")]; !still {
+			errs = append(errs, os.Remove(filepath.Join(f.path(manifest.BinariesDir), e.Name())))
+		}
+	}
+	return errs
 }
 
 func (f *Follower) save() error {

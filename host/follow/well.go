@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -39,9 +41,23 @@ func Well(ctx context.Context, root string, h manifest.Health) error {
 	if err != nil {
 		return fmt.Errorf("ask the master whether it is well: %w", err)
 	}
-	defer resp.Body.Close() //nolint:errcheck // nothing of it is read
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("ask the master whether it is well: %s answers %s", h.URL, resp.Status)
+	defer resp.Body.Close() //nolint:errcheck // it was only read
+	if resp.StatusCode == http.StatusOK {
+		return nil
 	}
-	return nil
+	var answer struct{ Status, Reason string }
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if err == nil && json.Unmarshal(body, &answer) == nil && answer.Reason != "" {
+		if answer.Status == "down" {
+			return &DownError{answer.Reason}
+		}
+		return fmt.Errorf("ask the master whether it is well: it says: %s", answer.Reason)
+	}
+	return fmt.Errorf("ask the master whether it is well: %s answers %s", h.URL, resp.Status)
 }
+
+// DownError is a master's own word that it cannot work: waiting is of no use.
+type DownError struct{ Reason string }
+
+// Error is the master's reason.
+func (e *DownError) Error() string { return "the master says that it cannot work: " + e.Reason }

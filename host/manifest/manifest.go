@@ -19,6 +19,14 @@ const Key = "manifest.json"
 // ConfigFile is where the master's configuration stands on its machine.
 const ConfigFile = "/etc/determined/master.yaml"
 
+// DataDir is where the master keeps its data on its machine: on the data volume
+// where there is one.
+const DataDir = "/var/lib/determined"
+
+// BinariesDir holds the manifest's programs under the names by which a master
+// hands them out, "linux-arm64". It is for the master's binaries_dir.
+const BinariesDir = "/var/lib/det-deploy/binaries"
+
 // Phase is what the master's machine is to do with its master.
 //
 //	Serve ──an upgrade begins──▶ Hold ──committed──▶ Serve

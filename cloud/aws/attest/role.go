@@ -1,0 +1,55 @@
+package attest
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// Profiles is where the role of an instance profile is looked up.
+type Profiles interface {
+	GetInstanceProfile(ctx context.Context, in *iam.GetInstanceProfileInput, o ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error)
+}
+
+// profile is an instance profile's ARN; a path may stand before its name.
+var profile = regexp.MustCompile(`^arn:aws[a-z-]*:iam::(\d{12}):instance-profile/(?:.+/)?([\w+=,.@-]+)$`)
+
+// RoleOf is the role that machines with an instance profile have. A caller that
+// may not look takes the role to be called as its profile is, which is how
+// det-deploy and Amazon's console make them.
+func RoleOf(ctx context.Context, c Profiles, profileARN string, log *slog.Logger) (Role, error) {
+	m := profile.FindStringSubmatch(profileARN)
+	if m == nil {
+		return Role{}, &cloud.Error{
+			Kind: cloud.Invalid, Op: "find the role of agents' machines",
+			Fix: "set provider.iam_instance_profile_arn: machines prove by their role which they are",
+			Err: fmt.Errorf("%q is no ARN of an instance profile", profileARN),
+		}
+	}
+	account, name := m[1], m[2]
+	out, err := c.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name})
+	switch {
+	case cloud.KindOf(err) == cloud.Denied:
+		log.WarnContext(ctx, "the agents' role is taken to be called as its instance profile: looking needs iam:GetInstanceProfile", "profile", name)
+		return Role{Account: account, Name: name}, nil
+	case err != nil:
+		return Role{}, err
+	case len(out.InstanceProfile.Roles) == 0:
+		return Role{}, &cloud.Error{
+			Kind: cloud.Invalid, Op: "find the role of agents' machines", Fix: "add a role to the instance profile " + name,
+			Err: fmt.Errorf("%s has no role, so its machines cannot prove which they are", profileARN),
+		}
+	}
+	role := out.InstanceProfile.Roles[0]
+	if parts := strings.Split(aws.ToString(role.Arn), ":"); len(parts) > 4 && parts[4] != "" {
+		account = parts[4]
+	}
+	return Role{Account: account, Name: aws.ToString(role.RoleName)}, nil
+}

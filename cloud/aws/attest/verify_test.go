@@ -1,0 +1,294 @@
+package attest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/aws/attest"
+	motest "github.com/det-deploy/det-deploy/test/moto"
+)
+
+const account = "123456789012"
+
+// now is when the tests happen.
+func now() time.Time { return time.Unix(1_900_000_000, 0) }
+
+// sts answers every question with one ARN, or with a status.
+type sts struct {
+	*httptest.Server
+	asked []*http.Request
+}
+
+func answer(t *testing.T, arn string, status int) *sts {
+	t.Helper()
+	s := &sts{}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.asked = append(s.asked, r)
+		if status == http.StatusFound {
+			w.Header().Set("Location", "http://127.0.0.1:1/")
+		}
+		w.WriteHeader(status)
+		fmt.Fprintf(w, "<GetCallerIdentityResponse><GetCallerIdentityResult><Arn>%s</Arn></GetCallerIdentityResult></GetCallerIdentityResponse>", arn)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *sts) verifier() attest.Verifier {
+	return attest.Verifier{
+		Regions: []string{"us-west-2"}, Endpoint: s.URL, Roles: []attest.Role{{Account: account, Name: "agent"}}, Now: now,
+		Transport: &http.Transport{DisableKeepAlives: true},
+	}
+}
+
+func (s *sts) machine() attest.Machine {
+	return attest.Machine{Credentials: aws.CredentialsProviderFunc(keys20), Region: "us-west-2", Endpoint: s.URL, Now: now}
+}
+
+var keys20 = credentials.NewStaticCredentialsProvider("ASIAIOSFODNN7EXAMPLE", "not-a-secret", "token").Retrieve
+
+func proof(t *testing.T, m attest.Machine, cluster string) cloud.Proof {
+	t.Helper()
+	p, err := m.Sign(t.Context(), cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// change rewrites a proof as somebody in between could.
+func change(t *testing.T, p cloud.Proof, f func(*attest.Signed)) cloud.Proof {
+	t.Helper()
+	var s attest.Signed
+	if err := json.Unmarshal(p.Data, &s); err != nil {
+		t.Fatal(err)
+	}
+	f(&s)
+	data, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Data = data
+	return p
+}
+
+func session(role, name string) string {
+	return "arn:aws:sts::" + account + ":assumed-role/" + role + "/" + name
+}
+
+func TestOnlyASessionOfTheAgentsRoleIsAMachine(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		arn    string
+		status int
+		want   cloud.Kind
+	}{
+		"a machine":                          {session("agent", "i-0123456789abcdef0"), 200, ""},
+		"another role with the same session": {session("admin", "i-0123456789abcdef0"), 200, cloud.Denied},
+		"the role in another account":        {"arn:aws:sts::999999999999:assumed-role/agent/i-0123456789abcdef0", 200, cloud.Denied},
+		"a session that a person named":      {session("agent", "alice"), 200, cloud.Denied},
+		"a session that only begins so":      {session("agent", "i-0123456789abcdef0x"), 200, cloud.Denied},
+		"a user":                             {"arn:aws:iam::" + account + ":user/agent", 200, cloud.Denied},
+		"a role below a path":                {session("agent/x", "i-0123456789abcdef0"), 200, cloud.Denied},
+		"nobody":                             {"", 200, cloud.Denied},
+		"a signature that Amazon refuses":    {"", 403, cloud.Denied},
+		"an answer that sends elsewhere":     {session("agent", "i-0123456789abcdef0"), 302, cloud.Denied},
+		"Amazon is out of order":             {"", 503, cloud.Unavailable},
+		"Amazon asks for patience":           {"", 429, cloud.Unavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := answer(t, tc.arn, tc.status)
+			id, err := s.verifier().Attest(t.Context(), "lab", proof(t, s.machine(), "lab"))
+			if got := cloud.KindOf(err); got != tc.want || (err == nil) != (id == "i-0123456789abcdef0") {
+				t.Errorf("got %q, %v, want kind %q", id, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestAProofThatWasChangedIsNotEvenAsked(t *testing.T) {
+	t.Parallel()
+	set := func(name, value string) func(*attest.Signed) {
+		return func(s *attest.Signed) { s.Header[name] = value }
+	}
+	swap := func(old, with string) func(*attest.Signed) {
+		return func(s *attest.Signed) {
+			s.Header["Authorization"] = strings.Replace(s.Header["Authorization"], old, with, 1)
+		}
+	}
+	for name, tc := range map[string]struct {
+		change func(*attest.Signed)
+		want   string
+	}{
+		"another host":                 {func(s *attest.Signed) { s.URL = "https://sts.evil.example/" }, "another address"},
+		"a host that begins the same":  {func(s *attest.Signed) { s.URL += ".evil.example/" }, "another address"},
+		"a question of its own":        {func(s *attest.Signed) { s.URL += "?Action=AssumeRole" }, "another address"},
+		"a header that is not known":   {set("X-Forwarded-Host", "x"), "no proof has"},
+		"a host of its own":            {set("Host", "sts.evil.example"), "no proof has"},
+		"a header twice":               {set("x-det-deploy-cluster", "prod"), "two headers"},
+		"the cluster not signed":       {swap(";x-det-deploy-cluster", ""), "not under its signature"},
+		"the host not signed":          {swap("host;", ""), "host is not"},
+		"the session not signed":       {swap(";x-amz-security-token", ""), "not under its signature"},
+		"a signed header that is gone": {swap("host;", "host;x-other;"), "does not have"},
+		"no session, so a user's keys": {func(s *attest.Signed) { delete(s.Header, "X-Amz-Security-Token") }, "X-Amz-Security-Token"},
+		"another cluster":              {set("X-Det-Deploy-Cluster", "prod"), "another cluster"},
+		"another region":               {swap("us-west-2", "eu-west-1"), "eu-west-1"},
+		"another service":              {swap("/sts/", "/s3/"), "no signature"},
+		"no signature":                 {func(s *attest.Signed) { delete(s.Header, "Authorization") }, "no signature"},
+		"a line break in a signature":  {swap("Signature=", "Signature=\n"), "no signature"},
+		"another day than its scope":   {set("X-Amz-Date", now().AddDate(0, 0, -1).UTC().Format("20060102T150405Z")), "time cannot"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := answer(t, session("agent", "i-0123456789abcdef0"), 200)
+			p := change(t, proof(t, s.machine(), "lab"), tc.change)
+			if _, err := s.verifier().Attest(t.Context(), "lab", p); cloud.KindOf(err) != cloud.Denied || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want it denied for %q", err, tc.want)
+			}
+			if len(s.asked) != 0 {
+				t.Errorf("asked %d times", len(s.asked))
+			}
+		})
+	}
+}
+
+func TestAProofAgesAndIsForOneCluster(t *testing.T) {
+	t.Parallel()
+	s := answer(t, session("agent", "i-0123456789abcdef0"), 200)
+	p := proof(t, s.machine(), "lab")
+	for name, tc := range map[string]struct {
+		later    time.Duration
+		audience string
+		good     bool
+	}{
+		"at once":                {0, "lab", true},
+		"after ten minutes":      {10 * time.Minute, "lab", true},
+		"after sixteen minutes":  {16 * time.Minute, "lab", false},
+		"from the near future":   {-4 * time.Minute, "lab", true},
+		"from the far future":    {-6 * time.Minute, "lab", false},
+		"shown to another":       {0, "prod", false},
+		"shown to nobody at all": {0, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := s.verifier()
+			v.Now = func() time.Time { return now().Add(tc.later) }
+			_, err := v.Attest(t.Context(), tc.audience, p)
+			if (err == nil) != tc.good {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestNoiseIsNoProof(t *testing.T) {
+	t.Parallel()
+	s := answer(t, "", 200)
+	for _, p := range []cloud.Proof{
+		{},
+		{Kind: "local", Data: []byte("{}")},
+		{Kind: attest.Kind},
+		{Kind: attest.Kind, Data: []byte("null")},
+		{Kind: attest.Kind, Data: []byte(`{"url": "x", "body": "Action=AssumeRole"}`)},
+		{Kind: attest.Kind, Data: []byte(`{}{}`)},
+		{Kind: attest.Kind, Data: make([]byte, 1<<20)},
+	} {
+		if _, err := s.verifier().Attest(t.Context(), "lab", p); cloud.KindOf(err) != cloud.Denied {
+			t.Errorf("%s %.40s: got %v", p.Kind, p.Data, err)
+		}
+	}
+	if len(s.asked) != 0 {
+		t.Errorf("asked %d times", len(s.asked))
+	}
+}
+
+func TestWithoutAmazonNobodyIsDenied(t *testing.T) {
+	t.Parallel()
+	s := answer(t, "", 200)
+	p, v := proof(t, s.machine(), "lab"), s.verifier()
+	s.Close()
+	if _, err := v.Attest(t.Context(), "lab", p); cloud.KindOf(err) != cloud.Unavailable {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestRealSignatures has an emulator check them: the machine's, one by wrong
+// keys, and one that was changed where nothing here can tell.
+func TestRealSignatures(t *testing.T) {
+	t.Parallel()
+	a := motest.Open(t)
+	arn := a.Role(t, "agent", "")
+	other := a.Role(t, "other", "")
+	a.Enforce(t, true)
+	v := attest.Verifier{
+		Regions: []string{motest.Region}, Endpoint: a.Endpoint, Now: time.Now, Roles: []attest.Role{{Account: a.ID, Name: "agent"}},
+		Transport: &http.Transport{DisableKeepAlives: true},
+	}
+	signer := func(role, id string, change func(*aws.Credentials)) attest.Machine {
+		c := a.Assume(t, role, id)
+		change(&c)
+		return attest.Machine{
+			Credentials: credentials.NewStaticCredentialsProvider(c.AccessKeyID, c.SecretAccessKey, c.SessionToken),
+			Region:      motest.Region, Endpoint: a.Endpoint, Now: time.Now,
+		}
+	}
+	same := func(*aws.Credentials) {}
+	p := proof(t, signer(arn, "i-0123456789abcdef0", same), "lab")
+	if id, err := v.Attest(t.Context(), "lab", p); id != "i-0123456789abcdef0" || err != nil {
+		t.Errorf("got %s, %v", id, err)
+	}
+	for name, p := range map[string]cloud.Proof{
+		"by wrong keys":   proof(t, signer(arn, "i-0123456789abcdef0", func(c *aws.Credentials) { c.SecretAccessKey += "x" }), "lab"),
+		"by another role": proof(t, signer(other, "i-0123456789abcdef0", same), "lab"),
+		"of another cluster, renamed": change(t, proof(t, signer(arn, "i-0123456789abcdef0", same), "prod"), func(s *attest.Signed) {
+			s.Header["X-Det-Deploy-Cluster"] = "lab"
+		}),
+		"made fresh again": change(t, p, func(s *attest.Signed) {
+			s.Header["X-Amz-Date"] = time.Now().Add(time.Minute).UTC().Format("20060102T150405Z")
+		}),
+	} {
+		if _, err := v.Attest(t.Context(), "lab", p); cloud.KindOf(err) != cloud.Denied {
+			t.Errorf("%s: got %v, want it denied", name, err)
+		}
+	}
+}
+
+func TestTheRoleOfAProfile(t *testing.T) {
+	t.Parallel()
+	a := motest.Open(t)
+	role := a.Role(t, "agent", "")
+	arn := strings.Replace(role, ":role/", ":instance-profile/", 1)
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	ask := func(c aws.Config, arn string) (attest.Role, error) {
+		return attest.RoleOf(t.Context(), api.New(c, api.Options{}).IAM, arn, log)
+	}
+	want := attest.Role{Account: a.ID, Name: "agent"}
+	if got, err := ask(a.Config(), arn); got != want || err != nil {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	nobody := a.As(a.Assume(t, role, "i-1"))
+	a.Enforce(t, true)
+	if got, err := ask(nobody, arn); got != want || err != nil {
+		t.Errorf("without permission: got %+v, %v", got, err)
+	}
+	for _, bad := range []string{"", "agent", role} {
+		if _, err := ask(a.Config(), bad); cloud.KindOf(err) != cloud.Invalid {
+			t.Errorf("%q: got %v", bad, err)
+		}
+	}
+	if _, err := ask(a.Config(), arn+"x"); cloud.KindOf(err) != cloud.NotFound {
+		t.Errorf("got %v", err)
+	}
+}

@@ -23,8 +23,6 @@ func Calls() []Call {
 
 // Find returns the row of a call.
 func Find(op string) (Call, bool) {
-	// A binary search would save microseconds before calls that take a hundred
-	// milliseconds.
 	calls := Calls()
 	i := slices.IndexFunc(calls, func(c Call) bool { return c.Op == op })
 	if i < 0 {

@@ -22,8 +22,9 @@ import (
 // The gate is asked at each attempt, because a lease may be lost while an
 // earlier one waits for its turn.
 type edge struct {
-	gate *resource.Gate
-	log  *slog.Logger
+	gate  *resource.Gate
+	log   *slog.Logger
+	calls map[string]Call
 }
 
 func (e edge) add(s *middleware.Stack) error {
@@ -46,7 +47,7 @@ func (e edge) whole(ctx context.Context, in middleware.InitializeInput, next mid
 	ctx = middleware.WithStackValue(ctx, dry{}, asksOnly(in.Parameters))
 	began := time.Now()
 	out, md, err = next.HandleInitialize(ctx, in)
-	err = translate(op, changes(ctx, op), err)
+	err = translate(op, e.changes(ctx, op), err)
 	e.trace(ctx, op, md, time.Since(began), err)
 	return out, md, err
 }
@@ -67,7 +68,7 @@ func (e edge) trace(ctx context.Context, op string, md middleware.Metadata, took
 // been done.
 func (e edge) attempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
 	op := opOf(ctx)
-	if !changes(ctx, op) {
+	if !e.changes(ctx, op) {
 		return next.HandleFinalize(ctx, in)
 	}
 	if e.gate != nil {
@@ -84,11 +85,11 @@ func (e edge) attempt(ctx context.Context, in middleware.FinalizeInput, next mid
 
 // changes reports whether a call may change something. One that is in no table
 // is taken to.
-func changes(ctx context.Context, op string) bool {
+func (e edge) changes(ctx context.Context, op string) bool {
 	if asks, _ := middleware.GetStackValue(ctx, dry{}).(bool); asks {
 		return false
 	}
-	c, found := Find(op)
+	c, found := e.calls[op]
 	return !found || c.Changes
 }
 

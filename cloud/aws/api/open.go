@@ -65,7 +65,10 @@ func Open(ctx context.Context, o Options) (Clients, error) {
 // New builds clients on a configuration of the caller's own. Region, Profile and
 // Endpoint of the options do not count: they are the configuration's.
 func New(cfg aws.Config, o Options) Clients {
-	e := edge{gate: o.Gate, log: o.Log}
+	e := edge{gate: o.Gate, log: o.Log, calls: make(map[string]Call)}
+	for _, c := range Calls() {
+		e.calls[c.Op] = c
+	}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}

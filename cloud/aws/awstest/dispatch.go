@@ -1,0 +1,138 @@
+package awstest
+
+import (
+	"context"
+	"strings"
+
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/smithy-go/middleware"
+)
+
+type stack = middleware.Stack
+
+// add ends the SDK's stack in the world: after retries, where an attempt would be
+// signed and sent.
+func (s *site) add(st *stack) error {
+	// After: the SDK has filled in its idempotency tokens by then.
+	if err := st.Initialize.Add(middleware.InitializeMiddlewareFunc("awstest-call", s.remember), middleware.After); err != nil {
+		return err
+	}
+	return st.Finalize.Insert(middleware.FinalizeMiddlewareFunc("awstest-answer", s.answer), (*retry.Attempt)(nil).ID(), middleware.After)
+}
+
+// call is one call with all its attempts.
+type call struct {
+	op       string
+	in       any
+	changes  bool
+	actions  []string
+	attempts int
+	fault    Fault
+}
+
+type callKey struct{}
+
+func (s *site) remember(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+	c := &call{op: operation(ctx), in: in.Parameters}
+	if row, found := s.calls[c.op]; found {
+		c.changes, c.actions = row.Changes && !asksOnly(c.in), row.Actions
+	}
+	return next.HandleInitialize(middleware.WithStackValue(ctx, callKey{}, c), in)
+}
+
+func (s *site) answer(ctx context.Context, _ middleware.FinalizeInput, _ middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
+	c, _ := middleware.GetStackValue(ctx, callKey{}).(*call) // put there by remember
+	if err := ctx.Err(); err != nil {
+		return out, md, err
+	}
+	out.Result, err = s.do(c)
+	return out, md, err
+}
+
+// do makes one attempt of a call.
+func (s *site) do(c *call) (out any, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.faults.dead {
+		return nil, ErrKilled
+	}
+	if c.attempts++; c.attempts == 1 {
+		c.fault = s.faults.next(c)
+	}
+	defer func() { s.journal = append(s.journal, Entry{Op: c.op, Changes: c.changes, Code: codeOf(err)}) }()
+	if err := s.before(c); err != nil {
+		return nil, err
+	}
+	out, err = s.act(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.after(c); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (s *site) act(c *call) (any, error) {
+	s.settle()
+	if err := s.permitted(c); err != nil {
+		return nil, err
+	}
+	act, found := s.acts[c.op]
+	if !found {
+		return nil, refuse(501, "NotImplemented", c.op)
+	}
+	if asksOnly(c.in) {
+		return nil, refuse(412, "DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
+	}
+	if c.changes {
+		s.changed++
+	}
+	return act(s, c.in)
+}
+
+// operation is a call in the words of policies, as package api has them.
+func operation(ctx context.Context) string {
+	short := map[string]string{
+		"EC2": "ec2", "IAM": "iam", "STS": "sts", "S3": "s3", "Secrets Manager": "secretsmanager", "SSM": "ssm",
+		"Service Quotas": "servicequotas", "CloudWatch Logs": "logs", "CloudWatch": "cloudwatch",
+	}
+	return short[awsmiddleware.GetServiceID(ctx)] + ":" + awsmiddleware.GetOperationName(ctx)
+}
+
+// Deny has calls that need one of these actions refused: "iam:PassRole", "s3:*".
+func (w *World) Deny(actions ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.denied = append(w.denied, actions...)
+}
+
+// Allow takes back every Deny.
+func (w *World) Allow() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.denied = nil
+}
+
+func (s *site) permitted(c *call) error {
+	for _, a := range c.actions {
+		if a == "iam:PassRole" && !passesRole(c.in) || !s.isDenied(a) {
+			continue
+		}
+		if strings.HasPrefix(c.op, "ec2:") {
+			return refuse(403, "UnauthorizedOperation", "You are not authorized to perform this operation. User: "+callerARN+" is not authorized to perform: "+a)
+		}
+		return refuse(403, "AccessDenied", "User: "+callerARN+" is not authorized to perform: "+a)
+	}
+	return nil
+}
+
+func (w *World) isDenied(action string) bool {
+	for _, d := range w.denied {
+		if match(d, action) {
+			return true
+		}
+	}
+	return false
+}

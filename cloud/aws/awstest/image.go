@@ -1,0 +1,98 @@
+package awstest
+
+import (
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// The images that every region has, so that tests can name them. Canonical is the
+// account that publishes Ubuntu.
+const (
+	Canonical   = "099720109477"
+	ImageAMD64  = "ami-0abc0000000000064"
+	ImageARM64  = "ami-0abc0000000000a64"
+	ImageDebian = "ami-0abc0000000000deb"
+	ImageMine   = "ami-0abc0000000000e1f"
+)
+
+func images() []types.Image {
+	image := func(id, name, owner, made string, arch types.ArchitectureValues) types.Image {
+		return types.Image{
+			ImageId: &id, Name: &name, OwnerId: &owner, Architecture: arch, CreationDate: &made, State: types.ImageStateAvailable,
+			Public: aws.Bool(owner != Account), RootDeviceName: aws.String("/dev/sda1"), RootDeviceType: types.DeviceTypeEbs,
+			VirtualizationType: types.VirtualizationTypeHvm, EnaSupport: aws.Bool(true), ImageType: types.ImageTypeValuesMachine,
+			BlockDeviceMappings: []types.BlockDeviceMapping{{DeviceName: aws.String("/dev/sda1"), Ebs: &types.EbsBlockDevice{
+				VolumeSize: aws.Int32(8), VolumeType: types.VolumeTypeGp3, DeleteOnTermination: aws.Bool(true), Encrypted: aws.Bool(false),
+			}}},
+		}
+	}
+	const jammy = "ubuntu/images/hvm-ssd/ubuntu-jammy-22.04-"
+	return []types.Image{
+		image("ami-0abc0000000000001", jammy+"amd64-server-20240101", Canonical, "2024-01-01T00:00:00.000Z", types.ArchitectureValuesX8664),
+		image(ImageAMD64, jammy+"amd64-server-20260901", Canonical, "2026-09-01T00:00:00.000Z", types.ArchitectureValuesX8664),
+		image(ImageARM64, jammy+"arm64-server-20260901", Canonical, "2026-09-01T00:00:00.000Z", types.ArchitectureValuesArm64),
+		image(ImageDebian, "debian-12-amd64-20260901", "136693071363", "2026-09-01T00:00:00.000Z", types.ArchitectureValuesX8664),
+		image(ImageMine, "own-image", Account, "2026-10-01T00:00:00.000Z", types.ArchitectureValuesX8664),
+	}
+}
+
+func imageLook() look[types.Image] {
+	return look[types.Image]{
+		tags: func(v types.Image) []types.Tag { return v.Tags },
+		field: func(v types.Image, name string) ([]string, bool) {
+			switch name {
+			case "image-id":
+				return []string{*v.ImageId}, true
+			case "name":
+				return []string{*v.Name}, true
+			case "architecture":
+				return []string{string(v.Architecture)}, true
+			case "state":
+				return []string{string(v.State)}, true
+			case "owner-id":
+				return []string{*v.OwnerId}, true
+			case "virtualization-type":
+				return []string{string(v.VirtualizationType)}, true
+			case "root-device-type":
+				return []string{string(v.RootDeviceType)}, true
+			case "is-public":
+				return []string{truth(v.Public)}, true
+			case "image-type":
+				return []string{string(v.ImageType)}, true
+			}
+			return nil, false
+		},
+	}
+}
+
+func imageOf(id string) (types.Image, bool) {
+	i := slices.IndexFunc(images(), func(v types.Image) bool { return *v.ImageId == id })
+	if i < 0 {
+		return types.Image{}, false
+	}
+	return images()[i], true
+}
+
+func (s *site) describeImages(in *ec2.DescribeImagesInput) (*ec2.DescribeImagesOutput, error) {
+	var all []types.Image
+	for _, id := range in.ImageIds {
+		if _, ok := imageOf(id); !ok {
+			return nil, refuse(400, "InvalidAMIID.NotFound", "The image id '["+id+"]' does not exist")
+		}
+	}
+	for _, v := range images() {
+		owned := len(in.Owners) == 0 || slices.Contains(in.Owners, *v.OwnerId) || slices.Contains(in.Owners, "self") && *v.OwnerId == Account
+		if owned && (len(in.ImageIds) == 0 || slices.Contains(in.ImageIds, *v.ImageId)) {
+			all = append(all, v)
+		}
+	}
+	all, err := sift(all, in.Filters, imageLook())
+	if err != nil {
+		return nil, err
+	}
+	some, next, err := page(s, all, in.NextToken, in.MaxResults)
+	return &ec2.DescribeImagesOutput{Images: some, NextToken: next}, err
+}

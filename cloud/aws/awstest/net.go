@@ -1,0 +1,75 @@
+package awstest
+
+import (
+	"net/netip"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// netState is the networks of a region.
+type netState struct {
+	vpcs      *table[types.Vpc]
+	subnets   *table[types.Subnet]
+	gateways  *table[types.InternetGateway]
+	routes    *table[types.RouteTable]
+	endpoints *table[types.VpcEndpoint]
+	groups    *table[types.SecurityGroup]
+	nics      *table[types.NetworkInterface]
+	addresses *table[types.Address]
+}
+
+func newNet(w *World) netState {
+	return netState{
+		vpcs: &table[types.Vpc]{w: w}, subnets: &table[types.Subnet]{w: w},
+		gateways: &table[types.InternetGateway]{w: w}, routes: &table[types.RouteTable]{w: w},
+		endpoints: &table[types.VpcEndpoint]{w: w}, groups: &table[types.SecurityGroup]{w: w},
+		nics: &table[types.NetworkInterface]{w: w}, addresses: &table[types.Address]{w: w},
+	}
+}
+
+// zones of every region; EC2 has three or more almost everywhere.
+func (s *site) zones() []string { return []string{s.region + "a", s.region + "b", s.region + "c"} }
+
+// makeDefaultVPC makes what every account begins with: a network that reaches
+// the internet, with one subnet a zone.
+func (s *site) makeDefaultVPC() {
+	vpc := s.id("vpc")
+	s.net.vpcs.give(vpc, types.Vpc{VpcId: &vpc, CidrBlock: aws.String("172.31.0.0/16"), IsDefault: aws.Bool(true), State: types.VpcStateAvailable, OwnerId: aws.String(Account)})
+	igw := s.id("igw")
+	s.net.gateways.give(igw, types.InternetGateway{InternetGatewayId: &igw, Attachments: []types.InternetGatewayAttachment{{VpcId: &vpc, State: types.AttachmentStatus("available")}}})
+	rt := s.mainTable(vpc, "172.31.0.0/16")
+	rt.Routes = append(rt.Routes, types.Route{DestinationCidrBlock: aws.String("0.0.0.0/0"), GatewayId: &igw, State: types.RouteStateActive, Origin: types.RouteOriginCreateRoute})
+	s.net.routes.give(*rt.RouteTableId, rt)
+	g := s.defaultGroup(vpc)
+	s.net.groups.give(*g.GroupId, g)
+	for i, z := range s.zones() {
+		id := s.id("subnet")
+		cidr := netip.PrefixFrom(netip.AddrFrom4([4]byte{172, 31, byte(16 * i), 0}), 20).String()
+		s.net.subnets.give(id, types.Subnet{
+			SubnetId: &id, VpcId: &vpc, CidrBlock: &cidr, AvailabilityZone: aws.String(z), AvailabilityZoneId: aws.String(zoneID(z)),
+			DefaultForAz: aws.Bool(true), MapPublicIpOnLaunch: aws.Bool(true), State: types.SubnetStateAvailable,
+			AvailableIpAddressCount: aws.Int32(4091), OwnerId: aws.String(Account),
+		})
+	}
+}
+
+// overlap reports whether two CIDR blocks share an address.
+func overlap(a, b string) bool {
+	p, errP := netip.ParsePrefix(a)
+	q, errQ := netip.ParsePrefix(b)
+	return errP == nil && errQ == nil && p.Overlaps(q)
+}
+
+// within reports whether a block lies in another.
+func within(inner, outer string) bool {
+	p, errP := netip.ParsePrefix(inner)
+	q, errQ := netip.ParsePrefix(outer)
+	return errP == nil && errQ == nil && q.Contains(p.Addr()) && p.Bits() >= q.Bits()
+}
+
+// block checks a CIDR block as EC2 does: a network's address, from /16 to /28.
+func block(cidr string) bool {
+	p, err := netip.ParsePrefix(cidr)
+	return err == nil && p.Masked() == p && p.Bits() >= 16 && p.Bits() <= 28
+}

@@ -1,0 +1,99 @@
+package awstest
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+func nicLook() look[types.NetworkInterface] {
+	return look[types.NetworkInterface]{
+		absent: "InvalidNetworkInterfaceID.NotFound",
+		tags:   func(v types.NetworkInterface) []types.Tag { return v.TagSet },
+		field: func(v types.NetworkInterface, name string) (out []string, ok bool) {
+			switch name {
+			case "network-interface-id":
+				return []string{*v.NetworkInterfaceId}, true
+			case "vpc-id":
+				return []string{*v.VpcId}, true
+			case "subnet-id":
+				return []string{*v.SubnetId}, true
+			case "status":
+				return []string{string(v.Status)}, true
+			case "description":
+				return []string{aws.ToString(v.Description)}, true
+			case "attachment.instance-id":
+				if v.Attachment != nil {
+					out = []string{aws.ToString(v.Attachment.InstanceId)}
+				}
+				return out, true
+			case "group-id":
+				for _, g := range v.Groups {
+					out = append(out, *g.GroupId)
+				}
+				return out, true
+			}
+			return nil, false
+		},
+	}
+}
+
+func (s *site) describeNetworkInterfaces(in *ec2.DescribeNetworkInterfacesInput) (*ec2.DescribeNetworkInterfacesOutput, error) {
+	all, err := find(s.net.nics, in.NetworkInterfaceIds, in.Filters, nicLook())
+	if err != nil {
+		return nil, err
+	}
+	some, next, err := page(s, all, in.NextToken, in.MaxResults)
+	return &ec2.DescribeNetworkInterfacesOutput{NetworkInterfaces: some, NextToken: next}, err
+}
+
+// plug gives a machine its interface.
+func (s *site) plug(instance string, l launch) types.NetworkInterface {
+	id := s.id("eni")
+	sub := l.subnet
+	n := types.NetworkInterface{
+		NetworkInterfaceId: &id, SubnetId: sub.SubnetId, VpcId: sub.VpcId, AvailabilityZone: sub.AvailabilityZone,
+		Status: types.NetworkInterfaceStatusInUse, Groups: l.groups, PrivateIpAddress: aws.String(s.privateIP(*sub.CidrBlock)),
+		Attachment: &types.NetworkInterfaceAttachment{InstanceId: &instance, DeviceIndex: aws.Int32(0), DeleteOnTermination: aws.Bool(true), Status: types.AttachmentStatusAttached},
+		TagSet:     tagged(l.in.TagSpecifications, types.ResourceTypeNetworkInterface),
+	}
+	if l.public {
+		n.Association = &types.NetworkInterfaceAssociation{PublicIp: aws.String(s.publicIP()), IpOwnerId: aws.String("amazon")}
+	}
+	return *s.net.nics.add(id, n)
+}
+
+// nicOf is a machine's interface, nil when it has gone.
+func (s *site) nicOf(instance string) *types.NetworkInterface {
+	for _, n := range s.net.nics.all() {
+		if n.Attachment != nil && aws.ToString(n.Attachment.InstanceId) == instance {
+			return n
+		}
+	}
+	return nil
+}
+
+// privateIP is an address in a block: the first four are Amazon's, the last is
+// for broadcasts.
+func (s *site) privateIP(cidr string) string {
+	p, err := netip.ParsePrefix(cidr)
+	if err != nil {
+		return "" // subnets are checked when they are made
+	}
+	s.serial++
+	a := p.Addr().As4()
+	room := 1<<(32-p.Bits()) - 5
+	n := 4 + s.serial%room
+	a[2], a[3] = a[2]+byte(n>>8), a[3]+byte(n)
+	return netip.AddrFrom4(a).String()
+}
+
+// publicIP is in the block that is kept for documentation: nobody can be reached
+// there by mistake.
+func (s *site) publicIP() string {
+	s.serial++
+	return fmt.Sprintf("203.0.113.%d", 1+s.serial%254)
+}

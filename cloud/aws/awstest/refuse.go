@@ -1,0 +1,79 @@
+package awstest
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// refusal is what a service says no with.
+type refusal struct {
+	code, message string
+	status        int
+	err           error
+}
+
+func (r *refusal) Error() string                 { return fmt.Sprintf("%s: %s", r.code, r.message) }
+func (r *refusal) Unwrap() error                 { return r.err }
+func (r *refusal) ErrorCode() string             { return r.code }
+func (r *refusal) ErrorMessage() string          { return r.message }
+func (r *refusal) ErrorFault() smithy.ErrorFault { return smithy.FaultUnknown }
+
+// refuse is an answer as the SDK returns it: with the status it came under.
+func refuse(status int, code, message string) error {
+	return wire(&refusal{code, message, status, nil})
+}
+
+// injected is a refusal that a test asked for.
+func injected(status int, code, message string) error {
+	return wire(&refusal{code, message, status, ErrInjected})
+}
+
+func wire(r *refusal) error {
+	return &smithyhttp.ResponseError{
+		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: r.status, Header: http.Header{}, Body: http.NoBody}},
+		Err:      r,
+	}
+}
+
+func codeOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r.code
+	}
+	return err.Error()
+}
+
+// asksOnly reports whether an input says DryRun; inputs have only their field
+// names in common.
+func asksOnly(in any) bool {
+	v := reflect.Indirect(reflect.ValueOf(in))
+	if v.Kind() != reflect.Struct {
+		return false
+	}
+	f := v.FieldByName("DryRun")
+	if !f.IsValid() {
+		return false
+	}
+	b, _ := f.Interface().(*bool) // not a *bool: not that field
+	return aws.ToBool(b)
+}
+
+func missing(parameter string) error {
+	return refuse(400, "MissingParameter", "The request must contain the parameter "+parameter)
+}
+
+func invalid(format string, args ...any) error {
+	return refuse(400, "InvalidParameterValue", fmt.Sprintf(format, args...))
+}
+
+func violation(format string, args ...any) error {
+	return refuse(400, "DependencyViolation", fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,104 @@
+package awstest
+
+import "time"
+
+// row is one object with its history, which lists that lag need.
+type row[T any] struct {
+	id         string
+	v          *T
+	born, died time.Time
+	bornAt     int // number of the change that made it
+	diedAt     int // number of the change that removed it, 0 while it lives
+	shy        int // how often it is still not found by identity
+	given      bool
+}
+
+// table is all objects of one kind in one place, in the order of their creation.
+type table[T any] struct {
+	w    *World
+	rows []*row[T]
+}
+
+func (t *table[T]) add(id string, v T) *T {
+	r := &row[T]{id: id, v: &v, born: t.w.now(), bornAt: t.w.changed, shy: t.w.opt.Shy}
+	t.rows = append(t.rows, r)
+	return r.v
+}
+
+// give adds an object that was there before the test: it is no leak and never shy.
+func (t *table[T]) give(id string, v T) *T {
+	p := t.add(id, v)
+	r := t.rows[len(t.rows)-1]
+	r.given, r.shy, r.born = true, 0, time.Time{}
+	return p
+}
+
+// get is the live object of an identity, whatever lists show.
+func (t *table[T]) get(id string) (*T, bool) {
+	for _, r := range t.rows {
+		if r.id == id && r.diedAt == 0 {
+			return r.v, true
+		}
+	}
+	return nil, false
+}
+
+// ask is get as a client sees it: what is new hides at first.
+func (t *table[T]) ask(id string) (*T, bool) {
+	for _, r := range t.rows {
+		if r.id != id || r.diedAt != 0 {
+			continue
+		}
+		if r.shy > 0 {
+			r.shy--
+			return nil, false
+		}
+		return r.v, true
+	}
+	return nil, false
+}
+
+func (t *table[T]) remove(id string) {
+	for _, r := range t.rows {
+		if r.id == id && r.diedAt == 0 {
+			r.died, r.diedAt = t.w.now(), max(t.w.changed, 1)
+		}
+	}
+}
+
+// all is every live object.
+func (t *table[T]) all() []*T {
+	var out []*T
+	for _, r := range t.rows {
+		if r.diedAt == 0 {
+			out = append(out, r.v)
+		}
+	}
+	return out
+}
+
+// listed is what a list shows now: with lag, the past.
+func (t *table[T]) listed() []T {
+	then, change := t.w.now().Add(-t.w.opt.Lag), t.w.changed-t.w.back
+	lagging := t.w.opt.Lag > 0
+	var out []T
+	for _, r := range t.rows {
+		hidden := r.bornAt > change || lagging && r.born.After(then)
+		gone := r.diedAt != 0 && r.diedAt <= change && (!lagging || !r.died.After(then))
+		if !hidden && !gone {
+			out = append(out, *r.v)
+		}
+	}
+	return out
+}
+
+// made is the identities of what lives and was not given.
+func (t *table[T]) made() []string {
+	var out []string
+	for _, r := range t.rows {
+		if r.diedAt == 0 && !r.given {
+			out = append(out, r.id)
+		}
+	}
+	return out
+}

@@ -1,0 +1,301 @@
+package awstest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// get is for calls whose failure ends the test.
+func get[T any](t *testing.T) func(v T, err error) T {
+	return func(v T, err error) T {
+		t.Helper()
+		must(t, err)
+		return v
+	}
+}
+
+func wantKind(t *testing.T, err error, want cloud.Kind) {
+	t.Helper()
+	if got := cloud.KindOf(err); got != want {
+		t.Errorf("got %q of %v, want %q", got, err, want)
+	}
+}
+
+// Every call of the interfaces reaches the world and is understood there, also
+// with nothing in it.
+func TestEveryCallIsKnown(t *testing.T) {
+	t.Parallel()
+	w := awstest.New(awstest.Options{})
+	clients := reflect.ValueOf(w.Clients(nil))
+	for i := range clients.NumField() {
+		service := clients.Field(i)
+		if service.Kind() != reflect.Interface {
+			continue
+		}
+		for m := range service.Type().Methods() {
+			in := reflect.New(m.Type.In(1).Elem())
+			fill(in.Elem())
+			out := service.MethodByName(m.Name).Call([]reflect.Value{reflect.ValueOf(t.Context()), in})
+			if err, ok := out[1].Interface().(error); ok && strings.Contains(err.Error(), "NotImplemented") {
+				t.Errorf("%s.%s: got %v, want that the world knows the call", service.Type().Name(), m.Name, err)
+			}
+		}
+	}
+	seen := make(map[string]bool)
+	for _, e := range w.Journal() {
+		seen[e.Op] = true
+	}
+	for _, c := range api.Calls() {
+		if !seen[c.Op] {
+			t.Errorf("%s never reached the world", c.Op)
+		}
+	}
+}
+
+// fill sets what an SDK wants set before it sends anything.
+func fill(v reflect.Value) {
+	for i := range v.NumField() {
+		f := v.Field(i)
+		if !f.CanSet() || v.Type().Field(i).Name == "DryRun" {
+			continue
+		}
+		switch f.Kind() {
+		case reflect.String:
+			f.SetString("x")
+		case reflect.Pointer:
+			f.Set(reflect.New(f.Type().Elem()))
+			switch f.Elem().Kind() {
+			case reflect.String:
+				f.Elem().SetString("x")
+			case reflect.Struct:
+				if f.Type().Elem() != reflect.TypeFor[time.Time]() {
+					fill(f.Elem())
+				}
+			default:
+			}
+		case reflect.Map:
+			f.Set(reflect.MakeMap(f.Type()))
+		case reflect.Slice:
+			if f.Type().Elem().Kind() == reflect.Struct || f.Type().Elem().Kind() == reflect.String {
+				f.Set(reflect.MakeSlice(f.Type(), 1, 1))
+				if f.Type().Elem().Kind() == reflect.Struct {
+					fill(f.Index(0))
+				}
+			}
+		default:
+		}
+	}
+}
+
+func network(ctx context.Context, c api.Clients) (string, error) {
+	out, err := c.EC2.CreateVpc(ctx, &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16")})
+	if err != nil {
+		return "", err
+	}
+	return *out.Vpc.VpcId, nil
+}
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		fault awstest.Fault
+		kind  cloud.Kind
+		made  int
+		tries int
+	}{
+		{awstest.Refuse, cloud.Invalid, 0, 1},
+		{awstest.Throttle, cloud.RateLimited, 0, 3},
+		{awstest.ThrottleOnce, "", 1, 2},
+		{awstest.Break, cloud.Ambiguous, 0, 1},
+		{awstest.LoseRequest, cloud.Ambiguous, 0, 1},
+		{awstest.LoseReply, cloud.Ambiguous, 1, 1},
+		{awstest.KillBefore, cloud.Ambiguous, 0, 1},
+		{awstest.KillAfter, cloud.Ambiguous, 1, 1},
+		{awstest.Stale, "", 1, 1},
+	} {
+		t.Run(string(tc.fault), func(t *testing.T) {
+			t.Parallel()
+			w := awstest.New(awstest.Options{})
+			w.FailAt(1, tc.fault)
+			_, err := network(t.Context(), w.Clients(nil))
+			wantKind(t, err, tc.kind)
+			if err != nil && !errors.Is(err, awstest.ErrInjected) {
+				t.Errorf("got %v, want that it was injected", err)
+			}
+			if got := len(w.Live()); got != tc.made {
+				t.Errorf("got %d networks, want %d", got, tc.made)
+			}
+			if got := len(w.Journal()); got != tc.tries {
+				t.Errorf("got %d attempts, want %d", got, tc.tries)
+			}
+		})
+	}
+}
+
+func TestTheDeadMakeNoCalls(t *testing.T) {
+	t.Parallel()
+	w := awstest.New(awstest.Options{})
+	c := w.Clients(nil)
+	w.FailChange(1, awstest.KillAfter)
+	_, err := network(t.Context(), c)
+	if !errors.Is(err, awstest.ErrKilled) {
+		t.Errorf("got %v, want %v", err, awstest.ErrKilled)
+	}
+	_, err = c.EC2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
+	if !errors.Is(err, awstest.ErrKilled) {
+		t.Errorf("afterwards: got %v, want %v", err, awstest.ErrKilled)
+	}
+	w.Revive()
+	_, err = network(t.Context(), c)
+	must(t, err)
+	if got := len(w.Live()); got != 2 {
+		t.Errorf("got %v, want both networks", w.Live())
+	}
+}
+
+func TestFaultsByOperation(t *testing.T) {
+	t.Parallel()
+	w := awstest.New(awstest.Options{})
+	w.FailOp("ec2:CreateVpc", "", awstest.Refuse)
+	for i, want := range []cloud.Kind{"", cloud.Invalid, ""} {
+		_, err := network(t.Context(), w.Clients(nil))
+		if got := cloud.KindOf(err); got != want {
+			t.Errorf("call %d: got %q, want %q", i+1, got, want)
+		}
+	}
+}
+
+func TestTheGateStandsBeforeTheWorld(t *testing.T) {
+	t.Parallel()
+	w := awstest.New(awstest.Options{})
+	_, err := network(t.Context(), w.Clients(new(resource.Gate)))
+	if !errors.Is(err, resource.ErrReadOnly) || len(w.Journal()) != 0 {
+		t.Errorf("got %v and %v, want a shut gate and no call", err, w.Journal())
+	}
+}
+
+func TestListsThatLag(t *testing.T) {
+	t.Parallel()
+	w := awstest.New(awstest.Options{Lag: 10 * time.Second, NoDefaultVPC: true})
+	c := w.Clients(nil)
+	count := func() int {
+		return len(get[*ec2.DescribeVpcsOutput](t)(c.EC2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})).Vpcs)
+	}
+	id := get[string](t)(network(t.Context(), c))
+	if got := count(); got != 0 {
+		t.Errorf("at once: got %d, want 0", got)
+	}
+	w.Advance(10 * time.Second)
+	if got := count(); got != 1 {
+		t.Errorf("later: got %d, want 1", got)
+	}
+	get[*ec2.DeleteVpcOutput](t)(c.EC2.DeleteVpc(t.Context(), &ec2.DeleteVpcInput{VpcId: &id}))
+	if got := count(); got != 1 {
+		t.Errorf("deleted, at once: got %d, want 1", got)
+	}
+	w.Advance(10 * time.Second)
+	if got := count(); got != 0 {
+		t.Errorf("deleted, later: got %d, want 0", got)
+	}
+}
+
+func TestAStaleListIsBehindByOneChange(t *testing.T) {
+	t.Parallel()
+	w := awstest.New(awstest.Options{NoDefaultVPC: true})
+	c := w.Clients(nil)
+	for range 2 {
+		get[string](t)(network(t.Context(), c))
+	}
+	w.FailAt(3, awstest.Stale)
+	for _, want := range []int{1, 2} {
+		if got := len(get[*ec2.DescribeVpcsOutput](t)(c.EC2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})).Vpcs); got != want {
+			t.Errorf("got %d, want %d", got, want)
+		}
+	}
+}
+
+func TestTheNewIsShy(t *testing.T) {
+	t.Parallel()
+	w := awstest.New(awstest.Options{Shy: 2})
+	c := w.Clients(nil)
+	id := get[string](t)(network(t.Context(), c))
+	for i, want := range []cloud.Kind{cloud.NotFound, cloud.NotFound, ""} {
+		_, err := c.EC2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{VpcIds: []string{id}})
+		if got := cloud.KindOf(err); got != want {
+			t.Errorf("look %d: got %q, want %q", i+1, got, want)
+		}
+	}
+}
+
+func TestPagesAreShort(t *testing.T) {
+	t.Parallel()
+	w := awstest.New(awstest.Options{NoDefaultVPC: true, Page: 2})
+	c := w.Clients(nil)
+	for range 5 {
+		get[string](t)(network(t.Context(), c))
+	}
+	var sizes []int
+	p := ec2.NewDescribeVpcsPaginator(c.EC2, &ec2.DescribeVpcsInput{})
+	for p.HasMorePages() {
+		sizes = append(sizes, len(get[*ec2.DescribeVpcsOutput](t)(p.NextPage(t.Context())).Vpcs))
+	}
+	if !slices.Equal(sizes, []int{2, 2, 1}) {
+		t.Errorf("got pages of %v, want 2, 2, 1", sizes)
+	}
+}
+
+func TestDeniedActions(t *testing.T) {
+	t.Parallel()
+	w := awstest.New(awstest.Options{})
+	w.Deny("ec2:Create*")
+	_, err := w.Clients(nil).EC2.CreateVpc(t.Context(), &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16"), DryRun: aws.Bool(true)})
+	wantKind(t, api.Allowed(err), cloud.Denied)
+	w.Allow()
+	_, err = w.Clients(nil).EC2.CreateVpc(t.Context(), &ec2.CreateVpcInput{CidrBlock: aws.String("10.0.0.0/16"), DryRun: aws.Bool(true)})
+	must(t, api.Allowed(err))
+	if got := w.Live(); len(got) != 0 {
+		t.Errorf("asking made %v, want nothing", got)
+	}
+}
+
+func TestRegionsAreApart(t *testing.T) {
+	t.Parallel()
+	w := awstest.New(awstest.Options{NoDefaultVPC: true})
+	get[string](t)(network(t.Context(), w.Clients(nil)))
+	out := get[*ec2.DescribeVpcsOutput](t)(w.ClientsIn("eu-west-1", nil).EC2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{}))
+	if len(out.Vpcs) != 0 {
+		t.Errorf("got %d networks in another region, want none", len(out.Vpcs))
+	}
+}
+
+func TestAForeignFilterIsRefused(t *testing.T) {
+	t.Parallel()
+	c := awstest.New(awstest.Options{}).Clients(nil)
+	_, err := c.EC2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{Filters: []types.Filter{{Name: aws.String("colour"), Values: []string{"red"}}}})
+	wantKind(t, err, cloud.Invalid)
+	if want := "ec2:DescribeVpcs: The filter 'colour' is invalid (InvalidParameterValue)"; fmt.Sprint(err) != want {
+		t.Errorf("got %q, want %q", err, want)
+	}
+}

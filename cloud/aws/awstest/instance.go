@@ -105,6 +105,28 @@ func (s *site) modifyInstanceAttribute(in *ec2.ModifyInstanceAttributeInput) (*e
 	return &ec2.ModifyInstanceAttributeOutput{}, nil
 }
 
+func (s *site) modifyMetadata(in *ec2.ModifyInstanceMetadataOptionsInput) (*ec2.ModifyInstanceMetadataOptionsOutput, error) {
+	v, ok := s.ec2.instances.ask(aws.ToString(in.InstanceId))
+	if !ok {
+		return nil, noInstance(aws.ToString(in.InstanceId))
+	}
+	o := *v.MetadataOptions
+	if in.HttpTokens != "" {
+		o.HttpTokens = in.HttpTokens
+	}
+	if in.HttpEndpoint != "" {
+		o.HttpEndpoint = in.HttpEndpoint
+	}
+	if in.HttpPutResponseHopLimit != nil {
+		o.HttpPutResponseHopLimit = in.HttpPutResponseHopLimit
+	}
+	if in.InstanceMetadataTags != "" {
+		o.InstanceMetadataTags = in.InstanceMetadataTags
+	}
+	v.MetadataOptions = &o
+	return &ec2.ModifyInstanceMetadataOptionsOutput{InstanceId: v.InstanceId, InstanceMetadataOptions: &o}, nil
+}
+
 func (s *site) regroup(v *types.Instance, ids []string) error {
 	groups, err := s.groupsOf(ids, *v.VpcId)
 	if err != nil {

@@ -50,6 +50,44 @@ func (s *site) describeNetworkInterfaces(in *ec2.DescribeNetworkInterfacesInput)
 	return &ec2.DescribeNetworkInterfacesOutput{NetworkInterfaces: some, NextToken: next}, err
 }
 
+func (s *site) deleteNetworkInterface(in *ec2.DeleteNetworkInterfaceInput) (*ec2.DeleteNetworkInterfaceOutput, error) {
+	id := aws.ToString(in.NetworkInterfaceId)
+	n, ok := s.net.nics.get(id)
+	if !ok {
+		return nil, refuse(400, "InvalidNetworkInterfaceID.NotFound", "The networkInterface ID '"+id+"' does not exist")
+	}
+	if n.Attachment != nil {
+		return nil, refuse(400, "InvalidNetworkInterface.InUse", "The network interface '"+id+"' is currently in use.")
+	}
+	s.net.nics.remove(id)
+	return &ec2.DeleteNetworkInterfaceOutput{}, nil
+}
+
+// GiveInterface leaves a network interface behind that nobody uses, in a subnet
+// and groups of the world's region, as some services of Amazon's do.
+func (w *World) GiveInterface(subnet string, tags map[string]string, groups ...string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.site(w.opt.Region)
+	sub, ok := s.net.subnets.get(subnet)
+	if !ok {
+		return ""
+	}
+	id := s.id("eni")
+	n := types.NetworkInterface{
+		NetworkInterfaceId: &id, SubnetId: sub.SubnetId, VpcId: sub.VpcId, AvailabilityZone: sub.AvailabilityZone,
+		Status: types.NetworkInterfaceStatusAvailable, PrivateIpAddress: aws.String(s.privateIP(*sub.CidrBlock)),
+	}
+	for _, g := range groups {
+		n.Groups = append(n.Groups, types.GroupIdentifier{GroupId: aws.String(g)})
+	}
+	for k, v := range tags {
+		n.TagSet = append(n.TagSet, types.Tag{Key: aws.String(k), Value: aws.String(v)})
+	}
+	s.net.nics.add(id, n)
+	return id
+}
+
 // plug gives a machine its interface.
 func (s *site) plug(instance string, l launch) types.NetworkInterface {
 	id := s.id("eni")

@@ -110,6 +110,28 @@ func (s *site) createRoute(in *ec2.CreateRouteInput) (*ec2.CreateRouteOutput, er
 	return &ec2.CreateRouteOutput{Return: aws.Bool(true)}, nil
 }
 
+func (s *site) replaceRoute(in *ec2.ReplaceRouteInput) (*ec2.ReplaceRouteOutput, error) {
+	rt, ok := s.net.routes.ask(aws.ToString(in.RouteTableId))
+	if !ok {
+		return nil, s.noTable(in.RouteTableId)
+	}
+	routes := slices.Clone(rt.Routes)
+	i := slices.IndexFunc(routes, func(r types.Route) bool {
+		return aws.ToString(r.DestinationCidrBlock) == aws.ToString(in.DestinationCidrBlock)
+	})
+	if i < 0 {
+		return nil, refuse(400, "InvalidRoute.NotFound", "no route with destination-cidr-block "+aws.ToString(in.DestinationCidrBlock)+" in route table "+*rt.RouteTableId)
+	}
+	if in.GatewayId != nil {
+		if _, ok := s.net.gateways.get(*in.GatewayId); !ok {
+			return nil, refuse(400, "InvalidGatewayID.NotFound", "The gateway ID '"+*in.GatewayId+"' does not exist")
+		}
+	}
+	routes[i].GatewayId, routes[i].NatGatewayId, routes[i].State = in.GatewayId, in.NatGatewayId, types.RouteStateActive
+	rt.Routes = routes
+	return &ec2.ReplaceRouteOutput{}, nil
+}
+
 func (s *site) associateRouteTable(in *ec2.AssociateRouteTableInput) (*ec2.AssociateRouteTableOutput, error) {
 	rt, ok := s.net.routes.ask(aws.ToString(in.RouteTableId))
 	if !ok {

@@ -131,7 +131,7 @@ func (d *Decision) drained(m *Machine, a *Agent, above bool) int {
 	switch {
 	case a == nil || !a.Busy:
 		d.terminate(m, Why{m.Cause, m.Reason})
-	case m.Cause == CauseIdle || !above:
+	case m.Cause == CauseIdle, m.Cause == CauseSurplus && !above:
 		d.Keep = append(d.Keep, m.ID)
 		return 0
 	}

@@ -76,7 +76,9 @@ const (
 	CauseSurplus Cause = "over-max"
 	CauseNoJoin  Cause = "never-joined"
 	CauseLost    Cause = "lost"
-	CauseStopped Cause = "stopped"
+	// CauseUnprepared is a machine that could not be set up.
+	CauseUnprepared Cause = "unprepared"
+	CauseStopped    Cause = "stopped"
 	// CauseTaken is a machine that its platform or somebody else ended.
 	CauseTaken Cause = "taken-back"
 	// CauseVanished is a machine that its platform no longer lists.

@@ -107,5 +107,11 @@ type Queue interface {
 	Pools() []*apiv1.ResourcePool
 }
 
+// Launches is the machines that the master has launched.
+type Launches interface {
+	// History lists those of a pool, also those that are gone, newest first.
+	History(ctx context.Context, pool string) ([]*apiv1.Machine, error)
+}
+
 // Machines is where tasks run; rm.Machines has these methods.
 type Machines = rm.Machines

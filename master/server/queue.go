@@ -13,6 +13,20 @@ func (s *Server) pools(c *call) (*apiv1.GetResourcePoolsResponse, error) {
 	return &apiv1.GetResourcePoolsResponse{ResourcePools: part, Pagination: p}, c.bad
 }
 
+// poolMachines lists the machines that were launched for a pool, newest first.
+func (s *Server) poolMachines(c *call) (*apiv1.GetMachinesResponse, error) {
+	name := c.PathValue("pool")
+	if err := s.knownPool(name); err != nil {
+		return nil, err
+	}
+	all, err := s.cfg.Launches.History(c.Context(), name)
+	if err != nil {
+		return nil, err
+	}
+	part, p := page(c, all)
+	return &apiv1.GetMachinesResponse{Machines: part, Pagination: p}, c.bad
+}
+
 func (s *Server) knownPool(name string) error {
 	for _, p := range s.cfg.Queue.Pools() {
 		if p.GetName() == name {

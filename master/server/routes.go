@@ -19,6 +19,9 @@ func (s *Server) routes() []route {
 	if s.cfg.Queue != nil {
 		all = append(all, queueRoutes()...)
 	}
+	if s.cfg.Queue != nil && s.cfg.Launches != nil {
+		all = append(all, get("resource-pools/{pool}/machines", user, plain((*Server).poolMachines)))
+	}
 	if s.cfg.Tasks != nil {
 		all = append(all, taskRoutes()...)
 		all = append(all, allocationRoutes()...)

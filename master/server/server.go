@@ -44,6 +44,8 @@ type Config struct {
 	Logs     TaskLogs
 	Queue    Queue
 	Machines Machines
+	// Launches is what the master launches machines with.
+	Launches Launches
 	// MasterLog holds the master's own log; nil has none.
 	MasterLog *Ring
 	// Settings is the master's configuration as administrators may see it.

@@ -12,12 +12,14 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/master/agentrm"
 	"github.com/det-deploy/det-deploy/master/auth"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/launcher"
 	mlog "github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/server"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -116,6 +118,7 @@ type master struct {
 	logs   *mlog.Logs
 	tasks  *task.Tasks
 	agents *agentrm.RM
+	launch *launcher.Launchers
 	config server.Config
 }
 
@@ -153,22 +156,31 @@ func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error)
 	}
 	id := identity(cfg, g.binaries, s.Meta().ClusterID)
 	names := cfg.ResourceManager.Pools()
-	m.agents, err = agentrm.New(agentrm.Config{
+	m.launch, err = newLaunchers(ctx, site{cfg: cfg, clusterID: id.ClusterID, log: m.log}, s)
+	if err != nil {
+		return nil, err
+	}
+	m.agents, err = agentrm.New(launching(agentrm.Config{
 		Log: m.log, Store: s, Gate: gate{m.auth, m.known}, Tasks: m.tasks, Logs: m.tasks,
 		Pools: pools(cfg), DefaultAux: names.Aux, DefaultCompute: names.Compute,
 		ClusterID: id.ClusterID, ClusterName: id.ClusterName, MasterID: id.MasterID, Version: id.Version,
 		Programs: g.binaries.Hashes(),
-	})
+	}, m.launch))
 	if err != nil {
 		return nil, err
 	}
+	m.launch.Attach(m.agents)
+	metrics := prometheus.NewRegistry()
+	if err := metrics.Register(m.launch.Metrics()); err != nil {
+		return nil, fmt.Errorf("register the metrics of machines: %w", err)
+	}
 	m.config = server.Config{
-		Identity: id, Accounts: m.auth, Tasks: front{m.tasks}, Logs: front{m.tasks}, Queue: m.agents, Machines: m.agents,
+		Identity: id, Accounts: m.auth, Tasks: front{m.tasks}, Logs: front{m.tasks}, Queue: m.agents, Machines: m.agents, Launches: m.launch,
 		MasterLog: g.ring, Binaries: g.binaries, Settings: cfg.Printable, FeatureSwitches: cfg.FeatureSwitches,
-		Health: m.healthy, Agents: m.agents, Log: m.log,
+		Health: m.healthy, Agents: m.agents, Log: m.log, Metrics: metrics,
 		CORS: cfg.EnableCORS, HideMetrics: !cfg.Observability.EnablePrometheus,
 	}
-	return m, m.agents.Restore(ctx)
+	return m, errors.Join(m.launch.Restore(ctx), m.agents.Restore(ctx))
 }
 
 // run starts every loop and returns when the first has stopped and all have.
@@ -184,6 +196,7 @@ func (m *master) run(ctx context.Context, l net.Listener) error {
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return m.agents.Run(ctx) })
+	g.Go(func() error { return m.launch.Run(ctx) })
 	g.Go(func() error { return front.Run(ctx, l) })
 	g.Go(func() error { return m.watchLease(ctx) })
 	g.Go(func() error { m.sweep(ctx); return nil })
@@ -192,7 +205,7 @@ func (m *master) run(ctx context.Context, l net.Listener) error {
 }
 
 // known is what was launched.
-func (m *master) known() auth.Launches { return auth.NoLaunches{} }
+func (m *master) known() auth.Launches { return m.launch }
 
 // healthy says why this master cannot work.
 func (m *master) healthy(context.Context) error { return m.lease.Err() }

@@ -89,3 +89,14 @@ func (c *Client) UpdateJob(ctx context.Context, change *apiv1.QueueControl) erro
 		out: &apiv1.UpdateJobQueueResponse{},
 	})
 }
+
+// PoolMachines lists the machines that were launched for a resource pool, also
+// those that are gone, newest first.
+func (c *Client) PoolMachines(ctx context.Context, pool string) ([]*apiv1.Machine, error) {
+	out := &apiv1.GetMachinesResponse{}
+	err := c.do(ctx, call{
+		op: "list machines of resource pool " + pool, method: http.MethodGet,
+		path: "/api/v1/resource-pools/" + url.PathEscape(pool) + "/machines", out: out,
+	})
+	return out.GetMachines(), err
+}

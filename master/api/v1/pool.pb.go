@@ -982,8 +982,10 @@ type ResourcePool struct {
 	Stats                        *QueueStats            `protobuf:"bytes,34,opt,name=stats,proto3" json:"stats,omitempty"`
 	ClusterName                  string                 `protobuf:"bytes,35,opt,name=cluster_name,json=clusterName,proto3" json:"cluster_name,omitempty"`
 	ResourceManagerMetadata      map[string]string      `protobuf:"bytes,36,rep,name=resource_manager_metadata,json=resourceManagerMetadata,proto3" json:"resource_manager_metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	unknownFields                protoimpl.UnknownFields
-	sizeCache                    protoimpl.SizeCache
+	// Ours: set where machines are launched.
+	Machines      *PoolMachines `protobuf:"bytes,64,opt,name=machines,proto3" json:"machines,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ResourcePool) Reset() {
@@ -1264,6 +1266,13 @@ func (x *ResourcePool) GetClusterName() string {
 func (x *ResourcePool) GetResourceManagerMetadata() map[string]string {
 	if x != nil {
 		return x.ResourceManagerMetadata
+	}
+	return nil
+}
+
+func (x *ResourcePool) GetMachines() *PoolMachines {
+	if x != nil {
+		return x.Machines
 	}
 	return nil
 }
@@ -1954,7 +1963,7 @@ var File_master_api_v1_pool_proto protoreflect.FileDescriptor
 
 const file_master_api_v1_pool_proto_rawDesc = "" +
 	"\n" +
-	"\x18master/api/v1/pool.proto\x12\x10detdeploy.api.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19master/api/v1/agent.proto\x1a\x18master/api/v1/page.proto\"X\n" +
+	"\x18master/api/v1/pool.proto\x12\x10detdeploy.api.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19master/api/v1/agent.proto\x1a\x1bmaster/api/v1/machine.proto\x1a\x18master/api/v1/page.proto\"X\n" +
 	"\n" +
 	"QueueStats\x12!\n" +
 	"\fqueued_count\x18\x01 \x01(\x05R\vqueuedCount\x12'\n" +
@@ -2021,7 +2030,7 @@ const file_master_api_v1_pool_proto_rawDesc = "" +
 	"\x12ResourcePoolDetail\x129\n" +
 	"\x03aws\x18\x01 \x01(\v2'.detdeploy.api.v1.ResourcePoolAwsDetailR\x03aws\x129\n" +
 	"\x03gcp\x18\x02 \x01(\v2'.detdeploy.api.v1.ResourcePoolGcpDetailR\x03gcp\x12d\n" +
-	"\x12priority_scheduler\x18\x03 \x01(\v25.detdeploy.api.v1.ResourcePoolPrioritySchedulerDetailR\x11priorityScheduler\"\xba\x0e\n" +
+	"\x12priority_scheduler\x18\x03 \x01(\v25.detdeploy.api.v1.ResourcePoolPrioritySchedulerDetailR\x11priorityScheduler\"\xf6\x0e\n" +
 	"\fResourcePool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x126\n" +
@@ -2064,7 +2073,8 @@ const file_master_api_v1_pool_proto_rawDesc = "" +
 	"\vaccelerator\x18! \x01(\tH\x01R\vaccelerator\x88\x01\x01\x122\n" +
 	"\x05stats\x18\" \x01(\v2\x1c.detdeploy.api.v1.QueueStatsR\x05stats\x12!\n" +
 	"\fcluster_name\x18# \x01(\tR\vclusterName\x12w\n" +
-	"\x19resource_manager_metadata\x18$ \x03(\v2;.detdeploy.api.v1.ResourcePool.ResourceManagerMetadataEntryR\x17resourceManagerMetadata\x1aJ\n" +
+	"\x19resource_manager_metadata\x18$ \x03(\v2;.detdeploy.api.v1.ResourcePool.ResourceManagerMetadataEntryR\x17resourceManagerMetadata\x12:\n" +
+	"\bmachines\x18@ \x01(\v2\x1e.detdeploy.api.v1.PoolMachinesR\bmachines\x1aJ\n" +
 	"\x1cResourceManagerMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x12\n" +
@@ -2214,8 +2224,9 @@ var file_master_api_v1_pool_proto_goTypes = []any{
 	(*UpdateJobQueueResponse)(nil),              // 23: detdeploy.api.v1.UpdateJobQueueResponse
 	nil,                                         // 24: detdeploy.api.v1.ResourcePool.ResourceManagerMetadataEntry
 	(Device_Type)(0),                            // 25: detdeploy.api.v1.Device.Type
-	(*Pagination)(nil),                          // 26: detdeploy.api.v1.Pagination
-	(*timestamppb.Timestamp)(nil),               // 27: google.protobuf.Timestamp
+	(*PoolMachines)(nil),                        // 26: detdeploy.api.v1.PoolMachines
+	(*Pagination)(nil),                          // 27: detdeploy.api.v1.Pagination
+	(*timestamppb.Timestamp)(nil),               // 28: google.protobuf.Timestamp
 }
 var file_master_api_v1_pool_proto_depIdxs = []int32{
 	6,  // 0: detdeploy.api.v1.ResourcePoolAwsDetail.custom_tags:type_name -> detdeploy.api.v1.AwsCustomTag
@@ -2230,24 +2241,25 @@ var file_master_api_v1_pool_proto_depIdxs = []int32{
 	11, // 9: detdeploy.api.v1.ResourcePool.details:type_name -> detdeploy.api.v1.ResourcePoolDetail
 	5,  // 10: detdeploy.api.v1.ResourcePool.stats:type_name -> detdeploy.api.v1.QueueStats
 	24, // 11: detdeploy.api.v1.ResourcePool.resource_manager_metadata:type_name -> detdeploy.api.v1.ResourcePool.ResourceManagerMetadataEntry
-	12, // 12: detdeploy.api.v1.GetResourcePoolsResponse.resource_pools:type_name -> detdeploy.api.v1.ResourcePool
-	26, // 13: detdeploy.api.v1.GetResourcePoolsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	15, // 14: detdeploy.api.v1.Job.summary:type_name -> detdeploy.api.v1.JobSummary
-	3,  // 15: detdeploy.api.v1.Job.type:type_name -> detdeploy.api.v1.Job.Type
-	27, // 16: detdeploy.api.v1.Job.submission_time:type_name -> google.protobuf.Timestamp
-	4,  // 17: detdeploy.api.v1.JobSummary.state:type_name -> detdeploy.api.v1.Job.State
-	14, // 18: detdeploy.api.v1.RBACJob.full:type_name -> detdeploy.api.v1.Job
-	16, // 19: detdeploy.api.v1.RBACJob.limited:type_name -> detdeploy.api.v1.LimitedJob
-	26, // 20: detdeploy.api.v1.GetJobsV2Response.pagination:type_name -> detdeploy.api.v1.Pagination
-	17, // 21: detdeploy.api.v1.GetJobsV2Response.jobs:type_name -> detdeploy.api.v1.RBACJob
-	5,  // 22: detdeploy.api.v1.RPQueueStat.stats:type_name -> detdeploy.api.v1.QueueStats
-	19, // 23: detdeploy.api.v1.GetJobQueueStatsResponse.results:type_name -> detdeploy.api.v1.RPQueueStat
-	21, // 24: detdeploy.api.v1.UpdateJobQueueRequest.updates:type_name -> detdeploy.api.v1.QueueControl
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	26, // 12: detdeploy.api.v1.ResourcePool.machines:type_name -> detdeploy.api.v1.PoolMachines
+	12, // 13: detdeploy.api.v1.GetResourcePoolsResponse.resource_pools:type_name -> detdeploy.api.v1.ResourcePool
+	27, // 14: detdeploy.api.v1.GetResourcePoolsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	15, // 15: detdeploy.api.v1.Job.summary:type_name -> detdeploy.api.v1.JobSummary
+	3,  // 16: detdeploy.api.v1.Job.type:type_name -> detdeploy.api.v1.Job.Type
+	28, // 17: detdeploy.api.v1.Job.submission_time:type_name -> google.protobuf.Timestamp
+	4,  // 18: detdeploy.api.v1.JobSummary.state:type_name -> detdeploy.api.v1.Job.State
+	14, // 19: detdeploy.api.v1.RBACJob.full:type_name -> detdeploy.api.v1.Job
+	16, // 20: detdeploy.api.v1.RBACJob.limited:type_name -> detdeploy.api.v1.LimitedJob
+	27, // 21: detdeploy.api.v1.GetJobsV2Response.pagination:type_name -> detdeploy.api.v1.Pagination
+	17, // 22: detdeploy.api.v1.GetJobsV2Response.jobs:type_name -> detdeploy.api.v1.RBACJob
+	5,  // 23: detdeploy.api.v1.RPQueueStat.stats:type_name -> detdeploy.api.v1.QueueStats
+	19, // 24: detdeploy.api.v1.GetJobQueueStatsResponse.results:type_name -> detdeploy.api.v1.RPQueueStat
+	21, // 25: detdeploy.api.v1.UpdateJobQueueRequest.updates:type_name -> detdeploy.api.v1.QueueControl
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_pool_proto_init() }
@@ -2256,6 +2268,7 @@ func file_master_api_v1_pool_proto_init() {
 		return
 	}
 	file_master_api_v1_agent_proto_init()
+	file_master_api_v1_machine_proto_init()
 	file_master_api_v1_page_proto_init()
 	file_master_api_v1_pool_proto_msgTypes[7].OneofWrappers = []any{}
 	file_master_api_v1_pool_proto_msgTypes[9].OneofWrappers = []any{}

@@ -87,8 +87,40 @@ func pairs(p *apiv1.ResourcePool) [][2]string {
 		out = append(out, [2]string{"Priority", fmt.Sprintf("%d unless a task says otherwise", d.GetDefaultPriority())},
 			[2]string{"Preemption", yes(d.GetPreemption())})
 	}
+	out = append(out, machines(p.GetMachines())...)
 	if idle := p.GetMaxIdleAgentPeriod(); idle > 0 && p.GetMaxAgents() > 0 {
 		out = append(out, [2]string{"Idle agents", "removed after " + (time.Duration(idle) * time.Second).String()})
+	}
+	return out
+}
+
+// machines says what is launched, and what keeps it from being launched.
+func machines(m *apiv1.PoolMachines) [][2]string {
+	if m == nil {
+		return nil
+	}
+	counts := fmt.Sprintf("%d launching, %d starting, %d joined (%d idle)", m.GetLaunching(), m.GetStarting(), m.GetJoined(), m.GetIdle())
+	for _, more := range []struct {
+		n    int32
+		what string
+	}{{m.GetLost(), "lost"}, {m.GetDraining(), "draining"}, {m.GetTerminating(), "terminating"}} {
+		if more.n > 0 {
+			counts += fmt.Sprintf(", %d %s", more.n, more.what)
+		}
+	}
+	out := [][2]string{{"Machines", counts}}
+	if m.GetDemand() > 0 {
+		out = append(out, [2]string{"Demand", fmt.Sprintf("%d more for what waits", m.GetDemand())})
+	}
+	for _, r := range m.GetRefusals() {
+		text := r.GetReason()
+		if left := time.Until(r.GetNextTry().AsTime()); left > 0 {
+			text += "; next try in " + left.Round(time.Second).String()
+		}
+		out = append(out, [2]string{"Refused", text})
+	}
+	for _, text := range m.GetProblems() {
+		out = append(out, [2]string{"Problem", text})
 	}
 	return out
 }

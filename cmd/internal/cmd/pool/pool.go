@@ -16,9 +16,9 @@ func New(s *term.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "pool",
 		Short:   "Look at the resource pools of a cluster",
-		Example: "  det-deploy pool list\n  det-deploy pool describe gpu",
+		Example: "  det-deploy pool list\n  det-deploy pool describe gpu\n  det-deploy pool history gpu",
 	}
-	c.AddCommand(newList(s, runList), newDescribe(s, runDescribe))
+	c.AddCommand(newList(s, runList), newDescribe(s, runDescribe), newHistory(s, runHistory))
 	return c
 }
 

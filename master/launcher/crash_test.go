@@ -1,0 +1,118 @@
+package launcher
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/cloudtest"
+)
+
+// stuck is a platform whose calls do not come back, before or after they had
+// their effect, until it is let go.
+type stuck struct {
+	*cloudtest.FleetPool
+	mu       sync.Mutex
+	op       cloudtest.Op
+	after    bool
+	reached  bool
+	released bool
+}
+
+func (s *stuck) hold(ctx context.Context, op cloudtest.Op, act func() error) error {
+	s.mu.Lock()
+	hold := s.op == op && !s.released
+	s.reached = s.reached || hold
+	s.mu.Unlock()
+	if hold && !s.after {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	err := act()
+	if hold {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return err
+}
+
+func (s *stuck) Launch(ctx context.Context, l cloud.Launch) (out []cloud.Instance, err error) {
+	err = s.hold(ctx, cloudtest.OpLaunch, func() error { out, err = s.FleetPool.Launch(ctx, l); return err })
+	return out, err
+}
+
+func (s *stuck) Terminate(ctx context.Context, ids []cloud.InstanceID) error {
+	return s.hold(ctx, cloudtest.OpTerminate, func() error { return s.FleetPool.Terminate(ctx, ids) })
+}
+
+// Whenever the master is killed, the next one finishes what it has begun:
+// nothing is launched twice, nothing is forgotten, nothing comes back.
+func TestKilledAtEveryStage(t *testing.T) {
+	t.Parallel()
+	for _, late := range []time.Duration{0, time.Minute} {
+		for _, stage := range []struct {
+			name  string
+			op    cloudtest.Op
+			after bool
+			at    time.Duration // killed here at the latest
+		}{
+			{"before anything", "", false, 10 * time.Millisecond},
+			{"before the launch had its effect", cloudtest.OpLaunch, false, 3 * time.Second},
+			{"after the launch had its effect", cloudtest.OpLaunch, true, 3 * time.Second},
+			{"while the machine starts", "", false, 5 * time.Second},
+			{"while the task runs", "", false, time.Minute},
+			{"before the termination had its effect", cloudtest.OpTerminate, false, 33 * time.Minute},
+			{"after the termination had its effect", cloudtest.OpTerminate, true, 33 * time.Minute},
+			{"while the machine ends", "", false, 30*time.Minute + 20*time.Second},
+			{"when it is over", "", false, 45 * time.Minute},
+		} {
+			t.Run(fmt.Sprintf("%s, lists %v late", stage.name, late), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					k := boot(15 * time.Second)
+					k.AppearLate, k.ChangeLate = late, late
+					platform := &stuck{op: stage.op, after: stage.after}
+					w := newWorld(t, k, func(p *Pool) { platform.FleetPool = p.Instances.(*cloudtest.FleetPool); p.Instances = platform })
+					began := time.Now()
+					w.later(time.Second).submit("t", 8)
+					for time.Since(began) < stage.at {
+						w.later(time.Second)
+						if w.runs("t") && time.Since(began) > 10*time.Minute {
+							w.end("t")
+						}
+						if time.Since(began) > 10*time.Minute && stage.op != cloudtest.OpTerminate && w.alive() == 0 {
+							break
+						}
+					}
+					if stage.op != "" && !platform.reached {
+						t.Fatalf("the call %s was never made", stage.op)
+					}
+					platform.mu.Lock()
+					platform.released = true
+					platform.mu.Unlock()
+					w.restart()
+					if time.Since(began) < 10*time.Minute {
+						w.later(2 * time.Minute)
+						if !w.runs("t") {
+							t.Error("the task does not run after the restart")
+						}
+						w.end("t")
+					}
+					w.later(30 * time.Minute)
+					if n := len(w.fleet.Truth("gpu")); n != 1 || w.alive() != 0 {
+						t.Errorf("got %d machines, %d of them left, want one that is gone", n, w.alive())
+					}
+					w.later(10 * time.Minute)
+					history, err := w.History(t.Context(), "gpu")
+					if err != nil || len(history) != 1 || history[0].GetState() != "gone" {
+						t.Errorf("got %v, %v, want the one machine", history, err)
+					}
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package launcher
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/master/elastic"
+)
+
+const (
+	// consoleWait bounds the look at a machine's console, which must not keep a
+	// machine that is no good.
+	consoleWait = 20 * time.Second
+	// consoleLines go into the master's log, reasonLines into the history.
+	consoleLines = 30
+	reasonLines  = 3
+	reasonLength = 400
+)
+
+// examine reads the last boot lines of a machine that never joined, once, before
+// it is terminated. It reports whether the machine has to wait for that.
+func (p *Launcher) examine(ctx context.Context, m elastic.Machine) bool {
+	c, can := p.pool.Instances.(cloud.Console)
+	if !can || m.Cause != elastic.CauseNoJoin || p.examined[m.ID] {
+		return false
+	}
+	p.examined[m.ID], p.ending[m.ID] = true, true
+	p.meters.calls.WithLabelValues("console").Inc()
+	p.call(ctx, func(ctx context.Context) func(time.Time) {
+		ctx, cancel := context.WithTimeout(ctx, consoleWait)
+		defer cancel()
+		text, err := c.Console(ctx, m.ID)
+		return func(time.Time) { p.examinedAs(m.ID, text, err) }
+	})
+	return true
+}
+
+func (p *Launcher) examinedAs(id cloud.InstanceID, text string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.ending, id)
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	switch {
+	case err != nil:
+		p.log.Warn("machine never joined, and its boot log cannot be read", "instance_id", id, "err", err)
+	default:
+		p.log.Warn("machine never joined", "instance_id", id, "last_lines", strings.Join(tail(lines, consoleLines), "\n"))
+	}
+	if m := p.fleet.Machines[id]; m != nil {
+		m.Reason += "; " + diagnosis(lines, err)
+		p.dirt.machines[id] = true
+	}
+}
+
+// diagnosis is what is known of why a machine never joined, in one line.
+func diagnosis(lines []string, err error) string {
+	if err != nil {
+		return fmt.Sprintf("its boot log cannot be read: %v", err)
+	}
+	text := strings.Join(tail(lines, reasonLines), " / ")
+	if text == "" {
+		return "it wrote nothing while it booted"
+	}
+	if len(text) > reasonLength {
+		text = "…" + strings.ToValidUTF8(text[len(text)-reasonLength:], "")
+	}
+	return "its last lines: " + text
+}
+
+func tail(lines []string, n int) []string { return lines[max(len(lines)-n, 0):] }

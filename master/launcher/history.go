@@ -1,0 +1,102 @@
+package launcher
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/elastic"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+const (
+	// historyLife is how long machines that are gone are shown: a quarter, for
+	// which bills are disputed.
+	historyLife = 90 * 24 * time.Hour
+	// pruneEvery is how often older ones are forgotten.
+	pruneEvery = 12 * time.Hour
+)
+
+// History lists the machines of a pool, those that are there and those that are
+// gone, newest first. Without a name it is all pools.
+func (l *Launchers) History(ctx context.Context, pool string) ([]*apiv1.Machine, error) {
+	ended, err := endedDocs().All(ctx, l.cfg.Store)
+	if err != nil {
+		return nil, fmt.Errorf("read the machines of resource pool %q: %w", pool, err)
+	}
+	var out []*apiv1.Machine
+	for _, d := range ended {
+		if pool == "" || d.Parent == pool {
+			m := shown(d.Parent, d.Value.Machine)
+			m.State, m.EndTime = string(elastic.Gone), timestamppb.New(d.Value.Ended)
+			out = append(out, m)
+		}
+	}
+	for _, name := range l.names() {
+		if pool == "" || name == pool {
+			out = append(out, l.pools[name].machines()...)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *apiv1.Machine) int {
+		return cmp.Or(b.GetLaunchTime().AsTime().Compare(a.GetLaunchTime().AsTime()), cmp.Compare(a.GetId(), b.GetId()))
+	})
+	return out, nil
+}
+
+func (p *Launcher) machines() []*apiv1.Machine {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make([]*apiv1.Machine, 0, len(p.fleet.Machines))
+	for _, m := range p.fleet.Machines {
+		out = append(out, shown(p.pool.Name, *m))
+	}
+	return out
+}
+
+func shown(pool string, m elastic.Machine) *apiv1.Machine {
+	out := &apiv1.Machine{
+		Id: string(m.ID), ResourcePool: pool, State: string(m.State),
+		InstanceType: m.Offer.Type, Zone: m.Offer.Zone, Price: string(m.Offer.Price),
+		LaunchTime: timestamppb.New(m.Launched), Cause: string(m.Cause), Reason: m.Reason,
+	}
+	if !m.Joined.IsZero() {
+		out.JoinTime = timestamppb.New(m.Joined)
+	}
+	return out
+}
+
+// prune forgets what is too old to be shown, until ctx ends.
+func (l *Launchers) prune(ctx context.Context) {
+	tick := time.NewTicker(pruneEvery)
+	defer tick.Stop()
+	for {
+		if err := l.pruneBefore(ctx, time.Now().Add(-historyLife)); err != nil && ctx.Err() == nil {
+			l.cfg.Log.Warn("forget old machines", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (l *Launchers) pruneBefore(ctx context.Context, at time.Time) error {
+	old, err := endedDocs().Before(ctx, l.cfg.Store, at)
+	if err != nil || len(old) == 0 {
+		return err
+	}
+	return l.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		for _, d := range old {
+			if err := endedDocs().Delete(tx, d.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,246 @@
+package launcher
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/cloudtest"
+	"github.com/det-deploy/det-deploy/master/elastic"
+)
+
+func boot(d time.Duration) cloudtest.Knobs {
+	return cloudtest.Knobs{Boot: d, Shutdown: 30 * time.Second, Forget: time.Hour}
+}
+
+func TestAMachineComesForATaskAndGoesWhenItIsIdle(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, boot(time.Minute))
+		w.later(time.Second).submit("t", 8)
+		w.later(2 * time.Minute)
+		if !w.runs("t") || w.alive() != 1 {
+			t.Fatalf("got running %v on %d machines, want it to run on one", w.runs("t"), w.alive())
+		}
+		w.end("t").later(21 * time.Minute)
+		if w.alive() != 0 {
+			t.Errorf("got %d machines, want none", w.alive())
+		}
+		w.later(5 * time.Minute)
+		history, err := w.History(t.Context(), "gpu")
+		if err != nil || len(history) != 1 {
+			t.Fatalf("got %v, %v, want one machine", history, err)
+		}
+		m := history[0]
+		if m.GetState() != "gone" || m.GetReason() != "it was idle for 20m0s" || m.GetJoinTime() == nil || m.GetInstanceType() != "a" || m.GetPrice() != "on-demand" {
+			t.Errorf("got %v, want one that was idle", m)
+		}
+		if got := w.said(); len(got) == 0 || got[0] != "remove: machine i-0000001 was removed: it was idle for 20m0s" {
+			t.Errorf("got %q told, want that it was removed", got)
+		}
+	})
+}
+
+func TestTheLaunchCallIsMadeWithinAQuarterOfASecondAndInOnePiece(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, boot(time.Minute))
+		w.later(10 * time.Second)
+		began := time.Now()
+		for _, id := range []string{"t", "u", "v"} {
+			w.submit(id, 8)
+			time.Sleep(10 * time.Millisecond) //nolint:forbidigo // inside of synctest
+		}
+		time.Sleep(time.Second) //nolint:forbidigo // inside of synctest
+		calls := w.fleet.Calls(cloudtest.OpLaunch)
+		if len(calls) != 1 || calls[0].Launch.Count != 3 || calls[0].At.Sub(began) > 250*time.Millisecond {
+			t.Errorf("got %+v after %v, want one call for 3 within 250ms", calls, calls[0].At.Sub(began))
+		}
+	})
+}
+
+func TestAtRestThePlatformIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, boot(time.Minute))
+		w.later(5 * time.Hour)
+		if n := len(w.fleet.Calls()); n > 12 {
+			t.Errorf("got %d calls in five hours, want at most two an hour and two at the start", n)
+		}
+	})
+}
+
+func TestMinimumIsKeptWarm(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, boot(time.Minute), func(p *Pool) { p.Limits.Min = 2 })
+		w.later(3 * time.Hour)
+		if w.alive() != 2 || w.launches() != 1 {
+			t.Errorf("got %d machines of %d launches, want two of one", w.alive(), w.launches())
+		}
+		w.fleet.End(w.fleet.Alive("gpu")[0].ID, "Server.InternalError")
+		w.later(15 * time.Minute)
+		if w.alive() != 2 {
+			t.Errorf("got %d machines, want the lost one replaced", w.alive())
+		}
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		kind cloud.Kind
+		// waits is the task's reason meanwhile, and type what it runs on in the end.
+		waits, machine string
+	}{
+		{"no capacity: the next offer at once", cloud.NoCapacity, "", "b"},
+		{"a wrong offer: the next offer at once", cloud.Invalid, "", "b"},
+		{"a quota", cloud.Quota, `a limit of the account is reached: fleet:launch: a in "" is refused by the test; next try in 20s`, "a"},
+		{"a permission", cloud.Denied, `the master may not launch machines: fleet:launch: a in "" is refused by the test; next try in 20s`, "a"},
+		{"throttled", cloud.RateLimited, "", "a"},
+		{"an answer that is lost", cloud.Ambiguous, "", "a"},
+		{"an answer that nobody knows", cloud.Unknown, "", "a"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, boot(10*time.Second))
+				w.later(time.Second)
+				w.fleet.Refuse(cloud.Offer{Type: "a"}, tc.kind, 1)
+				w.submit("t", 8)
+				time.Sleep(10*time.Second + 50*time.Millisecond) //nolint:forbidigo // inside of synctest
+				if got := w.Waits("gpu", "t"); tc.waits != "" && got != tc.waits {
+					t.Errorf("got %q, want %q", got, tc.waits)
+				}
+				if got := w.said(); tc.waits != "" && len(got) != 1 {
+					t.Errorf("got %q told, want one line", got)
+				}
+				w.later(2 * time.Minute)
+				alive := w.fleet.Alive("gpu")
+				if !w.runs("t") || len(alive) != 1 || alive[0].Offer.Type != tc.machine {
+					t.Errorf("got running %v on %v, want it to run on one of type %s", w.runs("t"), alive, tc.machine)
+				}
+			})
+		})
+	}
+}
+
+func TestALaunchErrorFailsWhatItMust(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, boot(10*time.Second), func(p *Pool) { p.Limits.ErrorTimeout = 10 * time.Minute })
+		w.fleet.Refuse(cloud.Offer{}, cloud.Denied, -1)
+		w.later(time.Second).submit("t", 8).later(5 * time.Second)
+		got := w.said()
+		want := `refuse t: launch error: the master may not launch machines: fleet:launch: a in "" is refused by the test`
+		if len(got) == 0 || got[len(got)-1] != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+func TestAMachineThatNeverJoinsIsDiagnosedAndReplaced(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name  string
+		knobs func(*cloudtest.Knobs)
+		want  string
+	}{
+		{"its last lines", func(*cloudtest.Knobs) {}, "its agent did not join within 20m0s; its last lines: i-0000001 boots"},
+		{"what is missing to read them", func(k *cloudtest.Knobs) { k.DenyConsole = true }, "its agent did not join within 20m0s; its boot log cannot be read: fleet:console: not authorized"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				k := boot(time.Minute)
+				tc.knobs(&k)
+				w := newWorld(t, k)
+				w.noJoin = true
+				w.later(time.Second).submit("t", 8).later(20*time.Minute + 10*time.Second)
+				w.mu.Lock()
+				w.noJoin = false
+				w.mu.Unlock()
+				w.later(5 * time.Minute)
+				alive := w.fleet.Alive("gpu")
+				if !w.runs("t") || len(alive) != 1 || alive[0].ID == "i-0000001" {
+					t.Errorf("got running %v on %v, want it to run on another one", w.runs("t"), alive)
+				}
+				history, err := w.History(t.Context(), "gpu")
+				if err != nil || len(history) != 2 || history[1].GetReason() != tc.want {
+					t.Errorf("got %v, %v, want %q", history, err, tc.want)
+				}
+			})
+		})
+	}
+}
+
+func TestAMachineThatIsTakenBackIsReplaced(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, boot(10*time.Second))
+		w.later(time.Second).submit("t", 8).later(time.Minute)
+		id := w.fleet.Alive("gpu")[0].ID
+		w.Leaving(id, "its platform announced its interruption")
+		w.later(5 * time.Second)
+		w.fleet.End(id, "Server.SpotInstanceTermination")
+		w.later(2 * time.Minute)
+		if !w.runs("t") || w.alive() != 1 || w.fleet.Alive("gpu")[0].ID == id {
+			t.Errorf("got running %v on %v, want it to run on another one", w.runs("t"), w.fleet.Alive("gpu"))
+		}
+	})
+}
+
+func TestAMachineThatCannotBeSetUpGoesAndSlowsItsKind(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, boot(10*time.Second))
+		w.noJoin = true
+		w.later(time.Second).submit("t", 8).later(15 * time.Second)
+		w.Unprepared("i-0000001", "startup_script ended with 1")
+		w.mu.Lock()
+		w.noJoin = false
+		w.mu.Unlock()
+		w.later(time.Minute)
+		alive := w.fleet.Alive("gpu")
+		if len(alive) != 1 || alive[0].Offer.Type != "b" || !w.runs("t") {
+			t.Errorf("got %v, want the next offer", alive)
+		}
+	})
+}
+
+func TestWhatIsListedAndUnknownIsTakenIn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fleet := cloudtest.NewFleet(boot(time.Second), time.Now)
+		stray, err := fleet.Pool("gpu").Launch(t.Context(), cloud.Launch{Token: "from another life", Offer: cloud.Offer{Type: "a", Price: cloud.OnDemand}, Count: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := newWorld(t, cloudtest.Knobs{}, func(p *Pool) { p.Instances = fleet.Pool("gpu") })
+		w.fleet = fleet
+		w.later(time.Minute)
+		if pool, ok := w.Launched(stray[0].ID); !ok || pool != "gpu" {
+			t.Errorf("got %q, %v, want it to be the pool's", pool, ok)
+		}
+		w.later(30 * time.Minute)
+		if n := len(fleet.Alive("gpu")); n != 0 {
+			t.Errorf("got %d machines, want none", n)
+		}
+	})
+}
+
+func TestTwoLaunchersOfOnePlatformStayApart(t *testing.T) {
+	t.Parallel()
+	l, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Elastic("gpu") || l.Room("gpu") != nil || l.Waits("gpu", "t") != "" {
+		t.Error("a pool without a provider has machines to launch")
+	}
+	if _, err := New(Config{Pools: []Pool{{Name: "gpu", Limits: elastic.Limits{Max: 1}}}}); err == nil {
+		t.Error("a pool without a platform is taken")
+	}
+}

@@ -1,0 +1,220 @@
+// Package launcher keeps the machines of resource pools that have a provider:
+// it launches them when tasks wait, removes them when they idle, and remembers
+// through every restart what it has asked for, so that nothing is launched twice
+// and nothing is forgotten.
+//
+// What should happen is decided by master/elastic. One goroutine a pool owns
+// what is known, looks, decides, writes it down and acts; calls to the platform
+// run beside it and report back, so that neither scheduler nor loop ever waits
+// for a cloud.
+//
+//	agentrm ──Decided──▶ wake ─┐                    ┌─▶ Launch, Terminate, List
+//	calls ────answers──────────┼─▶ look ▶ decide ▶ write ┤
+//	clock ─────────────────────┘                    └─▶ Retire, Remove, Explain ──▶ agentrm
+package launcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/elastic"
+	"github.com/det-deploy/det-deploy/master/pool"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// Config is what launchers are built from.
+type Config struct {
+	Store *store.Store
+	Pools []Pool
+	// Log may be nil.
+	Log *slog.Logger
+	// Batch is how long a launch waits for more of its kind; zero takes
+	// DefaultBatch.
+	Batch time.Duration
+}
+
+// DefaultBatch gathers the tasks of one submission into one call, and leaves most
+// of the quarter of a second in which a waiting task has to reach its cloud.
+const DefaultBatch = 50 * time.Millisecond
+
+// Pool is one pool whose machines are launched.
+type Pool struct {
+	Name string
+	// Instances is the platform. Those that implement cloud.Console and
+	// cloud.Sweeper are asked for it.
+	Instances cloud.Instances
+	Offers    []cloud.Offer
+	Limits    elastic.Limits
+	// Shape is what one machine offers.
+	Shape elastic.Shape
+	// KeepWaiting lets tasks wait that a launch error would fail.
+	KeepWaiting bool
+	// Describe adds what is configured of the machines; it may be nil.
+	Describe func(*apiv1.ResourcePool)
+}
+
+// Agents is what launchers ask of the agents' resource manager. None of it may
+// wait.
+type Agents interface {
+	// Retire keeps an agent from getting anything new, and says how much it has.
+	Retire(id rm.AgentID) (containers int)
+	// Unretire takes that back.
+	Unretire(id rm.AgentID)
+	// Remove gives up an agent whose machine is gone for good.
+	Remove(id rm.AgentID, reason string)
+	// Explain tells allocations what keeps machines from them, Refuse ends one.
+	Explain(ids []rm.AllocationID, w rm.Wait)
+	Refuse(id rm.AllocationID, reason string)
+}
+
+// Launchers are those of all pools.
+type Launchers struct {
+	cfg   Config
+	pools map[string]*Launcher
+}
+
+// New returns launchers that know nothing yet; Restore reads what earlier ones
+// have written down.
+func New(cfg Config) (*Launchers, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Batch == 0 {
+		cfg.Batch = DefaultBatch
+	}
+	l := &Launchers{cfg: cfg, pools: make(map[string]*Launcher, len(cfg.Pools))}
+	for _, p := range cfg.Pools {
+		if p.Instances == nil || len(p.Offers) == 0 || cfg.Store == nil {
+			return nil, fmt.Errorf("launch machines for resource pool %q: store, platform and offers are all needed", p.Name)
+		}
+		l.pools[p.Name] = newLauncher(cfg, p)
+	}
+	return l, nil
+}
+
+// Restore reads the ledger. It is called once, before Run.
+func (l *Launchers) Restore(ctx context.Context) error {
+	for _, p := range l.pools {
+		if err := p.restore(ctx); err != nil {
+			return fmt.Errorf("restore machines of resource pool %q: %w", p.pool.Name, err)
+		}
+	}
+	return nil
+}
+
+// Attach says whose agents they are. It is called once, before Run.
+func (l *Launchers) Attach(a Agents) {
+	for _, p := range l.pools {
+		p.agents = a
+	}
+}
+
+// Run keeps the machines of all pools until ctx ends. Machines go on; a later
+// Run finds them.
+func (l *Launchers) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, p := range l.pools {
+		g.Go(func() error { return p.run(ctx) })
+	}
+	g.Go(func() error { l.prune(ctx); return nil })
+	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("keep machines: %w", err)
+	}
+	return nil
+}
+
+// Room is for agentrm.Config: what may still be launched for a pool.
+func (l *Launchers) Room(name string) []pool.Shape {
+	p := l.pools[name]
+	if p == nil {
+		return nil
+	}
+	return p.room()
+}
+
+// Decided is for agentrm.Config: it wakes the pool's launcher.
+func (l *Launchers) Decided(name string, scene pool.Pool, d pool.Decision) {
+	if p := l.pools[name]; p != nil {
+		p.decided(scene, d)
+	}
+}
+
+// Waits is for agentrm.Config: why an allocation does not get its machines.
+func (l *Launchers) Waits(name string, id rm.AllocationID) string {
+	if p := l.pools[name]; p != nil {
+		return p.waits(id)
+	}
+	return ""
+}
+
+// Describe is for agentrm.Config: what is known of a pool's machines.
+func (l *Launchers) Describe(out *apiv1.ResourcePool) {
+	if p := l.pools[out.GetName()]; p != nil {
+		p.describe(out)
+	}
+}
+
+// Launched says for which pool a machine was launched that is to go on.
+func (l *Launchers) Launched(id cloud.InstanceID) (pool string, ok bool) {
+	for name, p := range l.pools {
+		if m, found := p.machine(id); found {
+			return name, m.State != elastic.Terminating
+		}
+	}
+	return "", false
+}
+
+// Joined says that a machine's agent was let in. The next view shows it.
+func (l *Launchers) Joined(id cloud.InstanceID) {
+	for _, p := range l.pools {
+		if _, found := p.machine(id); found {
+			p.stir()
+		}
+	}
+}
+
+// Leaving says that a machine will be, or may be, taken back. It goes when it is
+// empty, if it is still there.
+func (l *Launchers) Leaving(id cloud.InstanceID, reason string) {
+	l.post(id, func(p *Launcher, now time.Time) { p.leaving(id, reason, now) })
+}
+
+// Unprepared says that a machine could not be set up. It is terminated, and
+// more of its kind are launched ever more slowly.
+func (l *Launchers) Unprepared(id cloud.InstanceID, reason string) {
+	l.post(id, func(p *Launcher, now time.Time) { p.unprepared(id, reason, now) })
+}
+
+// post has a pool's launcher do something in its next turn.
+func (l *Launchers) post(id cloud.InstanceID, what func(p *Launcher, now time.Time)) {
+	for _, p := range l.pools {
+		if _, found := p.machine(id); !found {
+			continue
+		}
+		p.mu.Lock()
+		p.posts = append(p.posts, func(now time.Time) { what(p, now) })
+		p.mu.Unlock()
+		p.stir()
+	}
+}
+
+// Elastic reports whether a pool's machines are launched.
+func (l *Launchers) Elastic(name string) bool { return l.pools[name] != nil }
+
+func (l *Launchers) names() []string {
+	names := make([]string, 0, len(l.pools))
+	for name := range l.pools {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}

@@ -14,11 +14,20 @@ type MasterUnit struct {
 	ConfigFile string
 	// DataDir is the only place that the master may write to.
 	DataDir string
+	// Needs is a unit that must have succeeded before, and Environment a file
+	// that may add to the command line in DET_DEPLOY_MASTER_ARGS. Both may be
+	// empty. With an environment somebody else starts the master, not the boot.
+	Needs       string
+	Environment string
 }
 
 // Render writes det-deploy-master.service.
 func (u MasterUnit) Render() ([]byte, error) {
-	if err := plainPaths(u.Binary, u.ConfigFile, u.DataDir); err != nil {
+	paths := []string{u.Binary, u.ConfigFile, u.DataDir}
+	if u.Environment != "" {
+		paths = append(paths, u.Environment)
+	}
+	if err := errors.Join(plainPaths(paths...), plainWords(u.Needs)); err != nil {
 		return nil, fmt.Errorf("render the master's unit: %w", err)
 	}
 	return render("master.service.tmpl", u)
@@ -39,11 +48,55 @@ func (u AgentUnit) Render() ([]byte, error) {
 	return render("agent.service.tmpl", u)
 }
 
+// HostUnit is the systemd unit of what a machine needs of its cloud.
+type HostUnit struct {
+	// Binary is the det-deploy to run, Args what follows "host run".
+	Binary string
+	Args   []string
+}
+
+// Render writes det-deploy-host.service.
+func (u HostUnit) Render() ([]byte, error) {
+	if err := errors.Join(plainPaths(u.Binary), plainWords(u.Args...)); err != nil {
+		return nil, fmt.Errorf("render the host's unit: %w", err)
+	}
+	return render("host.service.tmpl", u)
+}
+
+// DataUnit is the systemd unit that mounts a master's data volume.
+type DataUnit struct {
+	// Binary is the det-deploy to run, Args what follows "host mount".
+	Binary string
+	Args   []string
+}
+
+// Render writes det-deploy-data.service.
+func (u DataUnit) Render() ([]byte, error) {
+	if err := errors.Join(plainPaths(u.Binary), plainWords(u.Args...)); err != nil {
+		return nil, fmt.Errorf("render the data volume's unit: %w", err)
+	}
+	return render("data.service.tmpl", u)
+}
+
+// odd is what systemd splits at, expands or ends a word with.
+const odd = " \t\n\"'\\%$;"
+
+// plainWords refuses what systemd would not take as one word.
+func plainWords(words ...string) error {
+	var errs []error
+	for _, w := range words {
+		if strings.ContainsAny(w, odd) {
+			errs = append(errs, fmt.Errorf("argument %q: must be without spaces, quotes, %%, $ and ;", w))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // plainPaths refuses what systemd would split, expand or take from elsewhere.
 func plainPaths(paths ...string) error {
 	var errs []error
 	for _, p := range paths {
-		if !filepath.IsAbs(p) || strings.ContainsAny(p, " \t\n\"'\\%$;") {
+		if !filepath.IsAbs(p) || strings.ContainsAny(p, odd) {
 			errs = append(errs, fmt.Errorf("path %q: must be absolute and without spaces, quotes, %%, $ and ;", p))
 		}
 	}

@@ -65,3 +65,6 @@ func (c *Client) Identity(ctx context.Context) (Identity, error) {
 	}
 	return id, nil
 }
+
+// SDK is the SDK's own client, for what takes one.
+func (c *Client) SDK() *imds.Client { return c.sdk }

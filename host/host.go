@@ -5,6 +5,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -88,13 +89,14 @@ func Run(ctx context.Context, c Config) error {
 			return f.Run(ctx)
 		})
 	}
-	if err := h.answer(ctx, g); err != nil {
-		return err
+	err = h.answer(ctx, g)
+	if err == nil {
+		err = h.report(ctx, g)
 	}
-	if err := h.report(ctx, g); err != nil {
-		return err
+	if err != nil {
+		h.again()
 	}
-	return g.Wait()
+	return errors.Join(err, g.Wait())
 }
 
 // host is a machine at work.

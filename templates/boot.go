@@ -22,8 +22,8 @@ type MasterBoot struct {
 	Bucket string
 	// SHA256 is the program's hash by architecture: "amd64", "arm64".
 	SHA256 map[string]string
-	// Endpoint takes the place of Amazon's address for S3: that of a VPC
-	// endpoint or of an emulator. It is empty otherwise.
+	// Endpoint takes the place of Amazon's addresses: that of an emulator. It is
+	// empty otherwise.
 	Endpoint string
 	// Volume is the data volume, "vol-…". When it is empty the root disk holds
 	// the data.
@@ -49,6 +49,9 @@ type AgentBoot struct {
 	Logs string
 	// Metrics reports the machine's use to CloudWatch.
 	Metrics bool
+	// Endpoint takes the place of Amazon's addresses: that of an emulator. It is
+	// empty otherwise.
+	Endpoint string
 	// Runtime is agent.yaml's container_runtime until the master sends another.
 	// It is docker when empty: on a machine that was launched to run containers
 	// nothing else is a substitute.
@@ -72,10 +75,10 @@ type boot struct {
 
 // Render writes the user data.
 func (b MasterBoot) Render() ([]byte, error) {
-	install := []string{"--role", "master", "--cluster-id", b.Cluster, "--region", b.Region, "--bucket", b.Bucket}
-	install = flag(install, "--endpoint", b.Endpoint)
-	install = flag(install, "--data-volume", b.Volume)
-	install = flag(install, "--data-device", b.Device)
+	install := []string{"--role", "master", "--cluster-id", b.Cluster, "--region", b.Region, "--control-bucket", b.Bucket}
+	install = flag(install, "--aws-endpoint", b.Endpoint)
+	install = flag(install, "--volume", b.Volume)
+	install = flag(install, "--device", b.Device)
 	return boot{
 		Role: "master", Cluster: b.Cluster, SHA256: b.SHA256, Region: b.Region, Bucket: b.Bucket,
 		Endpoint: b.Endpoint, Install: install,
@@ -84,15 +87,16 @@ func (b MasterBoot) Render() ([]byte, error) {
 
 // Render writes the user data.
 func (b AgentBoot) Render() ([]byte, error) {
-	install := []string{"--role", "agent", "--cluster-id", b.Cluster, "--master", b.Master}
+	install := []string{"--role", "agent", "--cluster-id", b.Cluster, "--master-url", b.Master}
 	if b.CA != "" {
 		install = append(install, "--master-ca", "/etc/determined/ca.pem")
 	}
 	install = flag(install, "--master-name", b.Name)
-	install = flag(install, "--logs", b.Logs)
-	install = flag(install, "--container-runtime", b.Runtime)
+	install = flag(install, "--journal-group", b.Logs)
+	install = flag(install, "--aws-endpoint", b.Endpoint)
+	install = flag(install, "--runtime", b.Runtime)
 	if b.Metrics {
-		install = append(install, "--metrics")
+		install = append(install, "--report-use")
 	}
 	return boot{
 		Role: "agent", Cluster: b.Cluster, SHA256: b.SHA256, Master: b.Master, MasterName: b.Name, CA: b.CA, Install: install,

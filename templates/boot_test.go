@@ -28,7 +28,7 @@ func boots() map[string]interface{ Render() ([]byte, error) } {
 			Cluster: "lab", Master: "https://10.0.0.5:8443", CA: pem, Name: "det-deploy-master", SHA256: sums,
 			Logs: "/det-deploy/lab", Metrics: true,
 		},
-		"agent-plain.userdata": templates.AgentBoot{Cluster: "lab", Master: "http://10.0.0.5:8080", SHA256: sums, Runtime: "process"},
+		"agent-plain.userdata": templates.AgentBoot{Cluster: "lab", Master: "http://10.0.0.5:8080", SHA256: sums, Runtime: "process", Endpoint: "http://10.0.0.1:5000"},
 	}
 }
 

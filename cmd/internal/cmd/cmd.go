@@ -7,6 +7,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/agent"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/context"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/host"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/job"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/local"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/login"
@@ -34,7 +35,7 @@ machine, operates it, and is the cluster: its master and its agents.`,
 	}
 	add(root, "use", "Using a cluster:",
 		login.New(s), login.NewLogout(s), context.New(s), task.New(s), job.New(s), pool.New(s), user.New(s))
-	add(root, "run", "Running a cluster:", master.New(s), agent.New(s))
+	add(root, "run", "Running a cluster:", master.New(s), agent.New(s), host.New(s))
 	add(root, "install", "Installing a cluster:", local.New(s))
 	root.AddCommand(version.New(s))
 	root.SetIn(s.In)

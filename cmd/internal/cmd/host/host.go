@@ -1,0 +1,74 @@
+// Package host is the commands that machines of a cluster in the cloud run about
+// themselves. What boots a machine types them; a person needs them to look.
+package host
+
+import (
+	"cmp"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+)
+
+// The roles of a machine.
+const (
+	master = "master"
+	agent  = "agent"
+)
+
+// New returns `det-deploy host`.
+func New(s *term.Streams) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "host",
+		Short:   "Do what a machine of a cluster in the cloud needs of its cloud",
+		Example: "  det-deploy host run --role agent --cluster-id lab",
+	}
+	c.AddCommand(newInstall(s, runInstall), newMount(s, runMount), newRun(s, runRun))
+	return c
+}
+
+// settings is what the machine goes by.
+type settings struct{ wire.Host }
+
+func (o *settings) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.Role, "role", "", "what this machine is for: master or agent")
+	f.StringVar(&o.Cluster, "cluster-id", "", "cluster that is meant")
+	f.StringVar(&o.Region, "region", "", "AWS region")
+	f.StringVar(&o.Bucket, "control-bucket", "", "control bucket of the cluster, for a master")
+	f.StringVar(&o.Endpoint, "aws-endpoint", "", "address in place of Amazon's, for closed networks and tests")
+	f.StringVar(&o.Logs, "journal-group", "", "CloudWatch group for the journal, for an agent; a master's manifest names it")
+	f.BoolVar(&o.Metrics, "report-use", false, "report the machine's use to CloudWatch, for an agent; a master's manifest says so")
+}
+
+func (o *settings) validate() error {
+	switch {
+	case o.Role != master && o.Role != agent:
+		return usage.Errorf("--role must be %s or %s (%s)", master, agent, cmp.Or(o.Role, "not given"))
+	case o.Cluster == "":
+		return usage.Errorf("--cluster-id is missing")
+	case o.Role == master && o.Bucket == "":
+		return usage.Errorf("--control-bucket is missing: it is where a master reads what to run")
+	case o.Role == master && (o.Logs != "" || o.Metrics):
+		return usage.Errorf("--journal-group and --report-use are for --role %s: a master's manifest says both", agent)
+	case o.Role == agent && o.Bucket != "":
+		return usage.Errorf("--control-bucket is for --role %s: an agent has no part in the control bucket", master)
+	}
+	return nil
+}
+
+// args is the settings as the flags that they came from.
+func (o *settings) args() []string {
+	args := []string{"--role", o.Role, "--cluster-id", o.Cluster}
+	for _, f := range [][2]string{{"--region", o.Region}, {"--control-bucket", o.Bucket}, {"--aws-endpoint", o.Endpoint}, {"--journal-group", o.Logs}} {
+		if f[1] != "" {
+			args = append(args, f[0], f[1])
+		}
+	}
+	if o.Metrics {
+		args = append(args, "--report-use")
+	}
+	return args
+}

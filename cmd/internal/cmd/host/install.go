@@ -1,0 +1,153 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	agentconfig "github.com/det-deploy/det-deploy/agent/config"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/unit"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+type installOptions struct {
+	*term.Streams
+	settings
+
+	Volume string
+	Device string
+
+	Master     string
+	MasterCA   string
+	MasterName string
+	Runtime    string
+
+	DryRun bool
+	Yes    bool
+}
+
+func newInstall(s *term.Streams, run func(context.Context, *installOptions) error) *cobra.Command {
+	o := &installOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "install",
+		Short: "Make this machine a part of a cluster in the cloud",
+		Long: `Make this machine a part of a cluster in the cloud, now and after every boot:
+keep this program, write the units, enable and start them. It is what a machine's
+user data runs at the first boot. Run again it changes nothing. Without a volume
+the root disk holds a master's data.`,
+		Example: `  det-deploy host install --role master --cluster-id lab --control-bucket det-deploy-lab-123456789012 --yes
+  det-deploy host install --role agent --cluster-id lab --master-url https://10.0.0.5:8443 --master-ca ca.pem --dry-run`,
+		Args: usage.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return run(c.Context(), o)
+		},
+	}
+	f := c.Flags()
+	o.addFlags(f)
+	f.StringVar(&o.Volume, "volume", "", "data volume of a master: vol-…")
+	f.StringVar(&o.Device, "device", "", "name that the volume is attached under, for types whose disks do not carry their volume's id")
+	f.StringVar(&o.Master, "master-url", "", "address of the master, for an agent: https://10.0.0.5:8443")
+	f.StringVar(&o.MasterCA, "master-ca", "", "file with the certificates to trust for the master")
+	f.StringVar(&o.MasterName, "master-name", "", "name in the master's certificate, when it is not the address's host")
+	f.StringVar(&o.Runtime, "runtime", agentconfig.RuntimeDocker, "docker, process, or auto, until the master says another")
+	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+	return c
+}
+
+func (o *installOptions) validate() error {
+	if err := o.settings.validate(); err != nil {
+		return err
+	}
+	if o.Role == master && o.Master != "" {
+		return usage.Errorf("--master-url is for --role %s", agent)
+	}
+	if o.Role == agent && o.Volume != "" {
+		return usage.Errorf("--volume is for --role %s", master)
+	}
+	if o.Role == agent {
+		_, err := o.agentYAML()
+		return usage.Check(err)
+	}
+	return nil
+}
+
+// agentYAML is what the agent begins with: where its master is and how to prove
+// itself. Everything else it is sent once it has joined.
+func (o *installOptions) agentYAML() (agentconfig.Agent, error) {
+	u, err := url.Parse(o.Master)
+	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return agentconfig.Agent{}, fmt.Errorf("--master-url must begin with https:// or http:// (%q)", o.Master)
+	}
+	a := agentconfig.DefaultAgent()
+	a.MasterHost = u.Hostname()
+	if port := u.Port(); port != "" {
+		if a.MasterPort, err = strconv.Atoi(port); err != nil {
+			return a, fmt.Errorf("--master-url: port: %w", err)
+		}
+	}
+	a.MachineSocket, a.ClusterID = wire.MachineSocket, o.Cluster
+	a.ContainerRuntime = o.Runtime
+	a.Security.TLS = agentconfig.TLS{Enabled: u.Scheme == "https", MasterCert: o.MasterCA, MasterCertName: o.MasterName}
+	if problems := a.Validate(""); len(problems) > 0 {
+		return a, problems.Err()
+	}
+	return a, nil
+}
+
+func runInstall(ctx context.Context, o *installOptions) error {
+	if err := (unit.Unit{}).Check("host"); err != nil {
+		return err
+	}
+	steps, err := o.steps()
+	if err != nil {
+		return err
+	}
+	for _, s := range steps {
+		o.Printf("  + %s", s.What)
+	}
+	if o.DryRun {
+		return nil
+	}
+	if !o.Yes {
+		ok, err := o.Confirm(ctx, term.Question{Text: "Do this?", Flag: "--yes"})
+		if err != nil || !ok {
+			return err
+		}
+	}
+	for _, s := range steps {
+		if err := s.Do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", s.What, err)
+		}
+	}
+	if o.Role == agent && o.Runtime == agentconfig.RuntimeDocker {
+		for _, line := range wire.AgentImageLacks() {
+			o.Notef("warning: %s", line)
+		}
+	}
+	return nil
+}
+
+func (o *installOptions) steps() ([]wire.Step, error) {
+	if o.Role == master {
+		return wire.MasterMachine(o.args(), wire.Volume{ID: o.Volume, Device: o.Device})
+	}
+	a, err := o.agentYAML()
+	if err != nil {
+		return nil, err
+	}
+	text, err := document.Marshal(a)
+	if err != nil {
+		return nil, fmt.Errorf("write %s: %w", a.ConfigFile, err)
+	}
+	return wire.AgentMachine(o.args(), a.ConfigFile, text, a.DataDir)
+}

@@ -1,0 +1,45 @@
+package host
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+)
+
+type runOptions struct {
+	*term.Streams
+	settings
+}
+
+func newRun(s *term.Streams, run func(context.Context, *runOptions) error) *cobra.Command {
+	o := &runOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "Do a machine's part in the foreground",
+		Long: `Do a machine's part in the foreground until it is interrupted. A master's
+machine follows the manifest in the cluster's control bucket: it fetches program
+and configuration, starts, holds or stops the master, and says how it is. An
+agent's machine proves its identity for the agent and tells it when Amazon is
+about to take the machine back. Both carry their journal and their use to
+CloudWatch where that is wanted. Without --region the machine is asked.`,
+		Example: `  det-deploy host run --role master --cluster-id lab --control-bucket det-deploy-lab-123456789012
+  det-deploy host run --role agent --cluster-id lab --journal-group /det-deploy/lab --report-use`,
+		Args: usage.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return run(c.Context(), o)
+		},
+	}
+	o.addFlags(c.Flags())
+	return c
+}
+
+func runRun(ctx context.Context, o *runOptions) error {
+	return wire.RunHost(ctx, o.Host, o.Err, o.ErrTerminal())
+}

@@ -1,0 +1,85 @@
+package wire
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+
+	"github.com/det-deploy/det-deploy/agent/machine"
+	"github.com/det-deploy/det-deploy/host"
+	"github.com/det-deploy/det-deploy/host/manifest"
+	"github.com/det-deploy/det-deploy/host/setup"
+	"github.com/det-deploy/det-deploy/host/volume"
+)
+
+// Host is what a machine of a cluster in the cloud is told at its first boot.
+type Host struct {
+	// Role is "master" or "agent".
+	Role                    string
+	Cluster, Region, Bucket string
+	Endpoint, Logs          string
+	Metrics                 bool
+}
+
+// RunHost does a machine's part until ctx ends or it is to be started anew,
+// writing its own log to out.
+func RunHost(ctx context.Context, h Host, out io.Writer, terminal bool) error {
+	return host.Run(ctx, host.Config{
+		Role: host.Role(h.Role), Cluster: h.Cluster, Region: h.Region, Bucket: h.Bucket, Endpoint: h.Endpoint,
+		Logs: h.Logs, Metrics: h.Metrics, Log: hostLog(out, terminal),
+	})
+}
+
+// Volume is a master's data volume.
+type Volume struct{ ID, Device, At string }
+
+// MountVolume puts a data volume in place.
+func MountVolume(ctx context.Context, v Volume, out io.Writer, terminal bool) error {
+	return volume.Volume{ID: v.ID, Device: v.Device, At: v.At, Log: hostLog(out, terminal)}.Mount(ctx)
+}
+
+// Step is one thing to do on a machine.
+type Step = setup.Step
+
+// MachineSocket is where a machine answers its agent.
+const MachineSocket = machine.Socket
+
+// DataDir is where a master's machine keeps its data.
+const DataDir = manifest.DataDir
+
+func hostLog(out io.Writer, terminal bool) *slog.Logger {
+	return slog.New(logHandler(out, "info", true, terminal))
+}
+
+// MasterMachine says what makes this machine a master. RunArgs follows
+// "host run".
+func MasterMachine(runArgs []string, v Volume) ([]Step, error) {
+	m, err := setup.Master{RunArgs: runArgs, Volume: v.ID, Device: v.Device}.Machine()
+	if err != nil {
+		return nil, err
+	}
+	return planMachine(m)
+}
+
+// AgentMachine says what makes this machine an agent with that agent.yaml.
+func AgentMachine(runArgs []string, configFile string, config []byte, dataDir string) ([]Step, error) {
+	m, err := setup.Agent{RunArgs: runArgs, ConfigFile: configFile, Config: config, DataDir: dataDir}.Machine()
+	if err != nil {
+		return nil, err
+	}
+	return planMachine(m)
+}
+
+// AgentImageLacks says what this machine lacks to run containers.
+func AgentImageLacks() []string { return setup.Lacks("/", exec.LookPath) }
+
+func planMachine(m setup.Machine) ([]Step, error) {
+	var err error
+	if m.Self, err = os.Executable(); err != nil {
+		return nil, err
+	}
+	m.Systemctl = host.Systemd{}.Run
+	return m.Plan()
+}

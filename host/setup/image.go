@@ -1,0 +1,58 @@
+package setup
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// nvidia is the vendor's number on the PCI bus.
+const nvidia = "0x10de"
+
+// Lacks says what the image of an agent's machine lacks to run containers, one
+// sentence each. Look finds a program on the PATH.
+func Lacks(root string, look func(name string) (string, error)) []string {
+	has := func(name string) bool {
+		_, err := look(name)
+		return err == nil
+	}
+	var out []string
+	if !has("dockerd") && !exists(filepath.Join(root, "/run/docker.sock")) && !exists(filepath.Join(root, "/var/run/docker.sock")) {
+		out = append(out, "this image has no Docker Engine: the agent waits for it; choose an image with one, or install it in the pool's startup_script")
+	}
+	if !hasGPU(root) {
+		return out
+	}
+	if !exists(filepath.Join(root, "/proc/driver/nvidia/version")) && !has("nvidia-smi") {
+		out = append(out, "this machine has an NVIDIA GPU and its image no driver: it would have no slots; choose an image with one")
+	}
+	if !has("nvidia-ctk") && !has("nvidia-container-cli") {
+		out = append(out, "this image has no NVIDIA container toolkit: containers would get no GPU; choose an image with it")
+	}
+	return out
+}
+
+func hasGPU(root string) bool {
+	vendors, err := filepath.Glob(filepath.Join(root, "/sys/bus/pci/devices/*/vendor"))
+	if err != nil {
+		return false // the pattern is well formed
+	}
+	for _, file := range vendors {
+		if id, err := os.ReadFile(file); err == nil && strings.TrimSpace(string(id)) == nvidia && isGPU(filepath.Dir(file)) {
+			return true
+		}
+	}
+	return false
+}
+
+// isGPU tells a GPU from the vendor's bridges and sound devices: class 0x03 is
+// for displays, with or without an outlet.
+func isGPU(device string) bool {
+	class, err := os.ReadFile(filepath.Join(device, "class"))
+	return err == nil && strings.HasPrefix(string(class), "0x03")
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -6,6 +6,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -34,6 +35,12 @@ type Config struct {
 	// Overlay reads a configuration that the master sends to agents which it
 	// launched, over the agent's own. Nil refuses such a master.
 	Overlay func(document []byte) (config.Agent, error)
+	// Program is this program's file, which a master may replace. Empty is one
+	// that it may not.
+	Program string
+
+	// machine is asked for what only a launched machine knows.
+	machine Machine
 }
 
 // Agent is a running agent.
@@ -55,6 +62,12 @@ type Agent struct {
 	host    host
 	units   map[string]*unit
 	session *session
+	// notice is what the machine announced last.
+	notice *agentv1.Notice
+	// following says that the master's program is being fetched. swapped is
+	// closed when it has taken this one's place.
+	following bool
+	swapped   chan struct{}
 }
 
 // Hello says what the agent has and knows.
@@ -79,6 +92,7 @@ func (a *Agent) Serve(ctx context.Context, c *link.Conn, w *agentv1.Welcome) err
 	}
 	s := newSession(a, c, w)
 	a.greet(w, s)
+	a.follow(w)
 	defer func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -100,6 +114,9 @@ func (a *Agent) greet(w *agentv1.Welcome, s *session) {
 	defer a.mu.Unlock()
 	a.host.clusterID, a.host.masterID = w.GetClusterId(), w.GetMasterId()
 	a.session = s
+	if a.notice != nil {
+		s.announce(a.notice)
+	}
 	for id, u := range a.units {
 		k := known[id]
 		if k == nil {
@@ -120,6 +137,27 @@ func (a *Agent) greet(w *agentv1.Welcome, s *session) {
 	default:
 		close(a.welcomed)
 	}
+}
+
+// follow fetches the master's program, once at a time. The session ends when it is
+// there.
+func (a *Agent) follow(w *agentv1.Welcome) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.following {
+		return
+	}
+	a.following = true
+	a.spawn(func(ctx context.Context) {
+		err := follow(ctx, a.cfg, a.client, w)
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if _, ok := errors.AsType[*SupersededError](err); ok {
+			close(a.swapped)
+			return
+		}
+		a.following = false
+	})
 }
 
 // removeOrphans removes containers that no order speaks of: those of an agent

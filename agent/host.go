@@ -30,8 +30,10 @@ type host struct {
 	noVerify       bool
 	// proxies are KEY=VALUE.
 	proxies []string
-	// docker says that tasks may have a network of their own.
-	docker bool
+	// docker says that tasks may have a network of their own, and network which
+	// that is for those that name none; empty is the engine's.
+	docker  bool
+	network string
 }
 
 func (h host) hasDevice(id int32) bool { return h.device(id) != nil }
@@ -63,11 +65,20 @@ func (h host) gatewayName() string {
 	return ""
 }
 
+// networkOf is the network of a task: the agent's where the order names none of its
+// own.
+func (h host) networkOf(s *agentv1.Spec) string {
+	if mode := s.GetNetworkMode(); ownNetwork(mode) != "" || h.network == "" || !h.docker {
+		return mode
+	}
+	return h.network
+}
+
 // environ is the agent's part of a task's environment. The master's part
 // comes after it and wins.
 func (h host) environ(o *agentv1.Start, devices []*apiv1.Device) []string {
 	master := h.masterHost
-	if mode := o.GetSpec().GetNetworkMode(); h.gatewayName() != "" && mode != "host" {
+	if mode := h.networkOf(o.GetSpec()); h.gatewayName() != "" && mode != "host" {
 		master = h.gatewayName()
 	}
 	port := strconv.Itoa(h.masterPort)

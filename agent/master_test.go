@@ -37,6 +37,13 @@ type peer struct {
 	credential string
 	// config is sent with each welcome.
 	config []byte
+	// prepare is sent to who prepares, version and programs to everyone.
+	prepare    *agentv1.Preparation
+	version    string
+	programs   map[string]string
+	program    []byte
+	unprepared []string
+	notices    []*agentv1.Notice
 	// mute keeps acknowledgements back.
 	mute    bool
 	context string
@@ -65,6 +72,7 @@ func newPeer(t testing.TB) *peer {
 		}
 		_, _ = fmt.Fprintf(w, `{"b64Tgz":%q}`, p.context)
 	})
+	mux.HandleFunc("/binaries/{platform}", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(p.program) })
 	p.server = httptest.NewServer(mux)
 	t.Cleanup(func() {
 		p.disconnect()
@@ -148,6 +156,10 @@ func (p *peer) welcome(conn *websocket.Conn, h *agentv1.Hello) []*agentv1.Master
 	}
 	p.conn = conn
 	w := &agentv1.Welcome{ClusterId: "cluster", MasterId: "master", Credential: p.credential, AgentConfig: p.config}
+	w.Version, w.Programs = p.version, p.programs
+	if h.GetPreparing() {
+		w.Preparation = p.prepare
+	}
 	reported := map[string]bool{}
 	for _, r := range h.GetContainers() {
 		c := p.containers[r.GetContainerId()]
@@ -190,6 +202,10 @@ func (p *peer) take(m *agentv1.AgentMessage) *agentv1.MasterMessage {
 		return p.takeLogs(b.Logs)
 	case *agentv1.AgentMessage_Change:
 		return p.takeChange(b.Change)
+	case *agentv1.AgentMessage_Unprepared:
+		p.unprepared = append(p.unprepared, b.Unprepared.GetReason())
+	case *agentv1.AgentMessage_Notice:
+		p.notices = append(p.notices, b.Notice)
 	default:
 		p.faultf("the agent says %v", m)
 	}

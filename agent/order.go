@@ -37,7 +37,7 @@ func specOf(o *agentv1.Start, h host) container.Spec {
 		Image: s.GetImage(), ForcePull: s.GetForcePullImage(), Auth: authOf(s.GetRegistryAuth()),
 		Command: s.GetEntrypoint(), Env: append(h.environ(o, devices), s.GetEnvironment()...),
 		WorkDir: s.GetWorkDir(), Files: filesOf(s.GetFiles()), Mounts: mountsOf(s.GetMounts()),
-		SlotIDs: o.GetDeviceIds(), ShmSize: s.GetShmSize(), NetworkMode: s.GetNetworkMode(),
+		SlotIDs: o.GetDeviceIds(), ShmSize: s.GetShmSize(), NetworkMode: h.networkOf(s),
 		AddCaps: s.GetAddCapabilities(), DropCaps: s.GetDropCapabilities(),
 		HostGateway: h.gatewayName(),
 	}

@@ -48,16 +48,64 @@ func Run(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("start agent in data_dir %s: %w", dir, err)
 	}
 	defer unlock()
+	if cfg.machine = machineOf(cfg.Settings); cfg.machine != nil {
+		if cfg, err = becomeAgent(ctx, cfg); err != nil || ctx.Err() != nil {
+			return switchOff(ctx, cfg, err)
+		}
+	}
 	for {
 		now, err := overlaid(cfg)
 		if err != nil {
 			return err
 		}
 		if err := runOnce(ctx, now); !errors.Is(err, errReconfigured) {
-			return err
+			return switchOff(ctx, now, err)
 		}
 		cfg.Log.Info("starting anew with the master's configuration")
 	}
+}
+
+// becomeAgent finds out which machine this is and sets it up.
+func becomeAgent(ctx context.Context, cfg Config) (Config, error) {
+	me, err := identify(ctx, cfg.machine, cfg.Settings, cfg.Log)
+	if ctx.Err() != nil {
+		return cfg, nil //nolint:nilerr // to be stopped is no failure
+	}
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Settings.AgentID = me.Instance
+	return cfg, setUp(ctx, cfg, me)
+}
+
+// switchOff runs hooks.on_join_refused when the machine is none of the master's.
+func switchOff(ctx context.Context, cfg Config, err error) error {
+	hook := cfg.Settings.Hooks.OnJoinRefused
+	r, refused := errors.AsType[*link.RefusedError](err)
+	if !refused || !r.Unwanted() || len(hook) == 0 || !cfg.Settings.Launched() {
+		return err
+	}
+	return errors.Join(err, link.RunHook(ctx, "on_join_refused", hook, cfg.Log))
+}
+
+// linkOf says whom to call, and how else to reach it.
+func linkOf(cfg Config) (link.Config, *http.Client, error) {
+	s := cfg.Settings
+	tlsConfig, err := tlsOf(s)
+	if err != nil {
+		return link.Config{}, nil, err
+	}
+	scheme := "ws"
+	if tlsConfig != nil {
+		scheme = "wss"
+	}
+	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: tlsConfig}}
+	return link.Config{
+		URL: scheme + "://" + masterAddress(s) + agentsPath, TLS: tlsConfig,
+		CredentialFile: credentialFile(s), JoinTokenFile: s.JoinTokenFile, Prove: proveWith(cfg.machine, s),
+		Attempts: s.AgentReconnectAttempts, Backoff: time.Duration(s.AgentReconnectBackoff),
+		OnLost: s.Hooks.OnConnectionLost, Log: cfg.Log,
+	}, client, nil
 }
 
 // runOnce is an agent with one configuration.
@@ -67,16 +115,15 @@ func runOnce(ctx context.Context, cfg Config) error {
 		return err
 	}
 	defer func() { _ = a.runtime.Close() }()
-	tlsConfig, err := tlsOf(cfg.Settings)
+	links, client, err := linkOf(cfg)
 	if err != nil {
 		return err
 	}
+	defer client.CloseIdleConnections()
 	if err := a.describe(cfg.Settings); err != nil {
 		return err
 	}
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: tlsConfig}
-	defer transport.CloseIdleConnections()
-	a.client = &http.Client{Transport: transport}
+	a.client = client
 
 	ctx, cancel := context.WithCancel(ctx)
 	var units sync.WaitGroup
@@ -86,17 +133,10 @@ func runOnce(ctx context.Context, cfg Config) error {
 	if err := a.restore(); err != nil {
 		return err
 	}
-	s := cfg.Settings
-	scheme := "ws"
-	if tlsConfig != nil {
-		scheme = "wss"
+	if cfg.machine != nil {
+		a.spawn(func(ctx context.Context) { a.watch(ctx, cfg.machine) })
 	}
-	return link.Run(ctx, link.Config{
-		URL: scheme + "://" + masterAddress(s) + agentsPath, TLS: tlsConfig,
-		CredentialFile: filepath.Join(s.DataDir, "credential"), JoinTokenFile: s.JoinTokenFile,
-		Attempts: s.AgentReconnectAttempts, Backoff: time.Duration(s.AgentReconnectBackoff),
-		OnLost: s.Hooks.OnConnectionLost, Log: cfg.Log,
-	}, a)
+	return link.Run(ctx, links, a)
 }
 
 // build looks at the machine.
@@ -123,7 +163,7 @@ func build(ctx context.Context, cfg Config) (*Agent, error) {
 	}
 	a := &Agent{
 		cfg: cfg, devices: found.Devices, hostname: hostname,
-		welcomed: make(chan struct{}), units: map[string]*unit{},
+		welcomed: make(chan struct{}), swapped: make(chan struct{}), units: map[string]*unit{},
 		host: host{agentID: id, slots: found.Devices},
 	}
 	if a.disk, err = disk.Open(s.DataDir); err != nil {
@@ -157,15 +197,21 @@ func (a *Agent) describe(s config.Agent) error {
 		}
 		h.masterCert = cert
 	}
+	h.proxies, h.network = proxiesOf(s), ownNetwork(s.DockerNetwork)
+	return nil
+}
+
+func proxiesOf(s config.Agent) []string {
+	var out []string
 	for key, value := range map[string]string{
 		"HTTP_PROXY": s.HTTPProxy.Reveal(), "HTTPS_PROXY": s.HTTPSProxy.Reveal(),
 		"FTP_PROXY": s.FTPProxy.Reveal(), "NO_PROXY": s.NoProxy,
 	} {
 		if value != "" {
-			h.proxies = append(h.proxies, key+"="+value)
+			out = append(out, key+"="+value)
 		}
 	}
-	return nil
+	return out
 }
 
 // tlsOf is nil without TLS.
@@ -244,13 +290,21 @@ func overlaid(cfg Config) (Config, error) {
 	if err != nil {
 		return cfg, fmt.Errorf("read the master's configuration: %w", err)
 	}
-	dir := cfg.Settings.DataDir
-	if cfg.Settings, err = cfg.Overlay(document); err != nil {
+	if cfg.Settings, err = overlay(cfg, document); err != nil {
 		return cfg, fmt.Errorf("read the master's configuration: %w", err)
 	}
-	// The directory is locked, and holds the credential that was welcomed.
-	cfg.Settings.DataDir = dir
 	return cfg, nil
+}
+
+// overlay puts a document over the agent's configuration. Who and where the agent
+// is stays: its directory is locked, and holds the credential that was welcomed.
+func overlay(cfg Config, document []byte) (config.Agent, error) {
+	s, err := cfg.Overlay(document)
+	s.DataDir = cfg.Settings.DataDir
+	if cfg.machine != nil {
+		s.AgentID = cfg.Settings.AgentID
+	}
+	return s, err
 }
 
 // checkOverlay stores a configuration that differs from the one in force and
@@ -262,23 +316,34 @@ func (a *Agent) checkOverlay(document []byte) error {
 	if a.cfg.Overlay == nil {
 		return &link.Final{Err: errors.New("the master sends a configuration to this agent, which takes none")}
 	}
-	settings, err := a.cfg.Overlay(document)
+	settings, err := overlay(a.cfg, document)
 	if err != nil {
 		return &link.Final{Err: fmt.Errorf("read the configuration that the master sent: %w", err)}
 	}
-	settings.DataDir = a.cfg.Settings.DataDir
 	if reflect.DeepEqual(settings, a.cfg.Settings) {
 		return nil
 	}
-	file := overlayFile(a.cfg.Settings)
-	err = os.WriteFile(file+".tmp", document, 0o600)
-	if err == nil {
-		err = os.Rename(file+".tmp", file)
-	}
-	if err != nil {
-		return &link.Final{Err: fmt.Errorf("store the configuration that the master sent: %w", err)}
+	if err := storeOverlay(a.cfg, document); err != nil {
+		return &link.Final{Err: err}
 	}
 	return &link.Final{Err: errReconfigured}
+}
+
+// storeOverlay keeps what the master sent for the next start.
+func storeOverlay(cfg Config, document []byte) error {
+	if len(document) == 0 {
+		return nil
+	}
+	if cfg.Overlay == nil {
+		return errors.New("the master sends a configuration to this agent, which takes none")
+	}
+	if _, err := overlay(cfg, document); err != nil {
+		return fmt.Errorf("read the configuration that the master sent: %w", err)
+	}
+	if err := replaceFile(overlayFile(cfg.Settings), document, 0o600); err != nil {
+		return fmt.Errorf("store the configuration that the master sent: %w", err)
+	}
+	return nil
 }
 
 var _ link.Peer = (*Agent)(nil)

@@ -23,7 +23,10 @@ func chooseRuntime(ctx context.Context, cfg Config, agentID string) (closingRunt
 	if wanted == config.RuntimeProcess {
 		return plainProcesses(ctx, cfg)
 	}
-	d, err := docker.New(ctx, docker.Options{Host: cfg.DockerHost, Agent: agentID, HostIP: hostIP(ctx, cfg.Settings)})
+	d, err := docker.New(ctx, docker.Options{
+		Host: cfg.DockerHost, Agent: agentID, HostIP: hostIP(ctx, cfg.Settings),
+		Network: ownNetwork(cfg.Settings.DockerNetwork), Runtime: ownRuntime(cfg.Settings.DockerRuntime),
+	})
 	switch {
 	case err == nil:
 		if !d.HasInit() {
@@ -36,6 +39,23 @@ func chooseRuntime(ctx context.Context, cfg Config, agentID string) (closingRunt
 		cfg.Log.Info("no docker engine answers; tasks run as plain processes", "err", err)
 		return plainProcesses(ctx, cfg)
 	}
+}
+
+// ownNetwork is empty where the engine's own will do.
+func ownNetwork(name string) string {
+	if name == "default" || name == "bridge" {
+		return ""
+	}
+	return name
+}
+
+// ownRuntime is empty where the engine's own will do. runc is what nearly every
+// engine has, and what files name that were written for no other.
+func ownRuntime(name string) string {
+	if name == "runc" {
+		return ""
+	}
+	return name
 }
 
 // plain is a runtime without a connection.

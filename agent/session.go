@@ -77,6 +77,14 @@ func (s *session) run(ctx context.Context) error {
 		home = s.awaitShutdown(gctx)
 		return home
 	})
+	g.Go(func() error {
+		select {
+		case <-gctx.Done():
+			return nil
+		case <-s.agent.swapped:
+			return &link.Final{Err: &SupersededError{s.agent.cfg.Program}}
+		}
+	})
 	err := g.Wait()
 	if errors.Is(home, errHome) {
 		return nil

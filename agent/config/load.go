@@ -89,9 +89,6 @@ func (a Agent) Warnings(given func(path string) bool) document.Errors {
 // yet; an agent refuses to start with any of them.
 func Unbuilt(a Agent) []document.Problem {
 	var e document.Errors
-	e.Check(!a.Launched(), "machine_socket", "joining by a proof of identity is not built yet; remove the setting")
-	e.Check(a.DockerNetwork == "" && a.DockerRuntime == "", "docker_network", "a network or runtime of the agent's own is not built yet; remove the setting")
-	e.Check(!a.AutoUpdate, "auto_update", "following the master's version is not built yet; remove the setting")
 	e.Check(!a.APIEnabled, "api_enabled", "serving profiles is not built yet; remove the setting")
 	e.Check(a.Security.TLS.ClientCert == "", "security.tls.client_cert", "client certificates are not built yet; join with join_token_file")
 	return e

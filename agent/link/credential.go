@@ -1,6 +1,7 @@
 package link
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,15 +11,23 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-// prove adds the credential of an earlier welcome to hello, or the join token
-// where there is none.
-func (l *link) prove(h *agentv1.Hello) error {
+// prove adds the credential of an earlier welcome to hello, or where there is
+// none a proof of which machine this is, or the join token.
+func (l *link) prove(ctx context.Context, h *agentv1.Hello) error {
 	credential, err := readSecret(l.cfg.CredentialFile)
 	if err != nil {
 		return &Final{Err: fmt.Errorf("read the agent's credential: %w", err)}
 	}
 	h.Credential = credential
-	if credential != "" || l.cfg.JoinTokenFile == "" {
+	if credential != "" {
+		return nil
+	}
+	if l.cfg.Prove != nil {
+		p, err := l.cfg.Prove(ctx)
+		h.Proof, h.ProofKind = p.Data, p.Kind
+		return err
+	}
+	if l.cfg.JoinTokenFile == "" {
 		return nil
 	}
 	h.JoinToken, err = readSecret(l.cfg.JoinTokenFile)

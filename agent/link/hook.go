@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// hookTimeout is how long hooks.on_connection_lost may take. It usually
-// switches the machine off.
+// hookTimeout is how long a hook may take. It usually switches the machine off.
 const hookTimeout = 2 * time.Minute
 
-func runHook(ctx context.Context, argv []string, log *slog.Logger) error {
+// RunHook runs the command of a hook of agent.yaml.
+func RunHook(ctx context.Context, name string, argv []string, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, hookTimeout)
 	defer cancel()
-	log.Warn("running the hook for a lost connection", "command", argv[0])
+	log.Warn("running a hook", "hook", name, "command", argv[0])
 	out, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("run hooks.on_connection_lost %s: %w: %s", argv[0], err, out)
+		return fmt.Errorf("run hooks.%s %s: %w: %s", name, argv[0], err, out)
 	}
 	return nil
 }

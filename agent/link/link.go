@@ -37,6 +37,9 @@ type Config struct {
 	// JoinTokenFile holds what a static agent brings the first time; empty
 	// for one that needs none.
 	JoinTokenFile string
+	// Prove makes a proof of which machine this is, which a launched one brings
+	// instead of a join token. It is nil for a static agent.
+	Prove func(ctx context.Context) (Proof, error)
 	// Attempts is how often a lost or first connection is tried; 0 is for ever.
 	Attempts int
 	// Backoff is the pause between attempts.
@@ -45,6 +48,17 @@ type Config struct {
 	OnLost []string
 	Log    *slog.Logger
 }
+
+// Proof is which machine this is, in a form that the master checks.
+type Proof struct {
+	Kind string
+	Data []byte
+}
+
+// unknownPatience is how long a launched machine that has never joined believes a
+// master which says that it has not launched it: the answer to the call that made
+// the machine may have been lost, and is asked for again within minutes.
+const unknownPatience = 10 * time.Minute
 
 // ErrLost means that every attempt to reach the master has failed.
 var ErrLost = errors.New("the master cannot be reached")
@@ -63,19 +77,28 @@ type RefusedError struct {
 	Reason string
 	final  bool
 	rejoin bool
+	// unwanted is a machine that the master did not launch, or not any more.
+	unwanted bool
 }
 
 // Error gives the master's reason.
 func (e *RefusedError) Error() string { return "the master refuses this agent: " + e.Reason }
 
+// Unwanted says that this machine is none of the master's: one that was launched
+// for it has no reason to go on.
+func (e *RefusedError) Unwanted() bool { return e.unwanted }
+
 // Hint is what to do about it.
 func (e *RefusedError) Hint() string {
+	if e.unwanted {
+		return "remove this machine; to keep it as an agent of its own, give it a join token and no machine_socket"
+	}
 	return "check agent_id, resource_pool, join_token_file and the version of this agent against the master's"
 }
 
 // Run connects p with its master until ctx ends, which is no error.
 func Run(ctx context.Context, cfg Config, p Peer) error {
-	l := &link{cfg: cfg, peer: p}
+	l := &link{cfg: cfg, peer: p, began: time.Now()}
 	failed := 0
 	for {
 		welcomed, err := l.once(ctx)
@@ -105,6 +128,8 @@ type link struct {
 	peer Peer
 	// last is the failure that was logged last; the same one again is not news.
 	last string
+	// began is when the first attempt was made.
+	began time.Time
 }
 
 // judge tells apart what ends the link, what is tried again at once, and a
@@ -125,7 +150,7 @@ func (l *link) judge(err error) (again bool, final error) {
 			l.cfg.Log.Info("credential is no longer good, joining again", "reason", r.Reason)
 			return true, nil
 		}
-		if r.final || r.rejoin && l.cfg.JoinTokenFile != "" {
+		if r.final || r.rejoin && l.cfg.JoinTokenFile != "" || r.unwanted && time.Since(l.began) > unknownPatience {
 			return false, r
 		}
 	}
@@ -141,7 +166,7 @@ func (l *link) giveUp(ctx context.Context, failed int) error {
 	if len(l.cfg.OnLost) == 0 {
 		return err
 	}
-	return errors.Join(err, runHook(ctx, l.cfg.OnLost, l.cfg.Log))
+	return errors.Join(err, RunHook(ctx, "on_connection_lost", l.cfg.OnLost, l.cfg.Log))
 }
 
 // delay is the configured one where attempts are counted, so that attempts ×

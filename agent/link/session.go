@@ -57,7 +57,7 @@ func (c *Conn) Receive(ctx context.Context) (*agentv1.MasterMessage, error) {
 		return nil, fmt.Errorf("decode message of the master: %w", err)
 	}
 	if r := m.GetRefusal(); r != nil {
-		return nil, &RefusedError{Reason: r.GetReason(), final: r.GetFinal(), rejoin: r.GetRejoin()}
+		return nil, &RefusedError{Reason: r.GetReason(), final: r.GetFinal(), rejoin: r.GetRejoin(), unwanted: r.GetUnwanted()}
 	}
 	return &m, nil
 }
@@ -95,7 +95,7 @@ func (l *link) once(ctx context.Context) (welcomed bool, err error) {
 func (l *link) connect(ctx context.Context) (*Conn, *agentv1.Welcome, error) {
 	hello := l.peer.Hello()
 	hello.Protocol = agentv1.Protocol
-	if err := l.prove(hello); err != nil {
+	if err := l.prove(ctx, hello); err != nil {
 		return nil, nil, err
 	}
 	dctx, cancel := context.WithTimeout(ctx, dialTimeout)

@@ -40,6 +40,10 @@ type Options struct {
 	Agent string
 	// HostIP is where other machines reach published ports.
 	HostIP string
+	// Network is made when a container wants it and it is missing.
+	Network string
+	// Runtime is the engine's runtime for containers; empty is its own default.
+	Runtime string
 }
 
 // Runtime runs containers. Make one with New.

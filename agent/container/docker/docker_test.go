@@ -85,6 +85,23 @@ func TestDocker(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	t.Run("a network of the agent's own is made once", func(t *testing.T) {
+		t.Parallel()
+		for range 2 {
+			r := connect(t, "net")
+			r.opts.Network = "det-deploy-test-net"
+			if err := r.ensureNetwork(t.Context(), "det-deploy-test-net"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n, err := d.API.NetworkInspect(t.Context(), "det-deploy-test-net", client.NetworkInspectOptions{})
+		if err != nil || n.Network.Driver != "bridge" {
+			t.Errorf("network: got %+v and %v, want a bridge", n.Network, err)
+		}
+		if _, err := d.API.NetworkRemove(t.Context(), "det-deploy-test-net", client.NetworkRemoveOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("labels and addresses are as people and masters expect", func(t *testing.T) {
 		t.Parallel()
 		r := connect(t, "labels")

@@ -21,6 +21,9 @@ func (r *Runtime) Prepare(ctx context.Context, spec container.Spec, note contain
 	if spec.Image == "" {
 		return fmt.Errorf("the task names no image")
 	}
+	if err := r.ensureNetwork(ctx, spec.NetworkMode); err != nil {
+		return err
+	}
 	if !spec.ForcePull {
 		_, err := r.api.ImageInspect(ctx, spec.Image)
 		if err == nil {
@@ -39,8 +42,15 @@ func (r *Runtime) Prepare(ctx context.Context, spec container.Spec, note contain
 func (r *Runtime) pull(ctx context.Context, spec container.Spec, note container.Note) error {
 	note("pulling image " + spec.Image)
 	options := client.ImagePullOptions{}
-	if spec.Auth != (container.Auth{}) {
-		a := spec.Auth
+	a := spec.Auth
+	if a == (container.Auth{}) {
+		var err error
+		if a, err = loginFor(ctx, loginFile(), spec.Image); err != nil {
+			// What the image's registry thinks of strangers is its own answer.
+			note("this agent's own logins at registries are not used: " + err.Error())
+		}
+	}
+	if a != (container.Auth{}) {
 		auth, err := authconfig.Encode(registry.AuthConfig{
 			Username: a.Username, Password: a.Password, Auth: a.Auth, ServerAddress: a.ServerAddress,
 			IdentityToken: a.IdentityToken, RegistryToken: a.RegistryToken,

@@ -106,6 +106,7 @@ func (r *Runtime) createOptions(s container.Spec) (client.ContainerCreateOptions
 		// otherwise, and there is no word for none.
 		LogConfig: engine.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "1000t"}},
 		Init:      &r.init,
+		Runtime:   r.opts.Runtime,
 	}
 	if s.HostGateway != "" && ownNetwork(host.NetworkMode) {
 		host.ExtraHosts = []string{s.HostGateway + ":host-gateway"}

@@ -30,6 +30,9 @@ const (
 	// Capacity means that a platform has no machines of the kind, or a quota of
 	// the account is used up.
 	Capacity Code = 5
+	// Unwanted means that a master does not want this machine as an agent.
+	// Starting it again does not help.
+	Unwanted Code = 6
 	// NotTheTask is what `task run` ends with when det-deploy, and not the
 	// task, went wrong. It is the number that docker run, timeout and xargs keep
 	// clear of programs' own codes.
@@ -55,6 +58,7 @@ func Rules() []Rule {
 		{Interrupted, "interrupted", "A signal stopped the work between two steps. The same command continues.", isInterrupted},
 		{Denied, "denied", "A platform or a master refused: not permitted, or not logged in.", isDenied},
 		{Capacity, "capacity", "A platform has no machines of the kind, or a quota is used up.", isCapacity},
+		{Unwanted, "unwanted", "`agent run` only: the master does not want this machine, or no longer. Starting the agent again does not help.", isUnwanted},
 		{NotTheTask, "not_the_task", "`task run` only: det-deploy went wrong, not the task. Any other code is the task's own.", nil},
 		{Error, "error", "It is not so; the message says what happened, to what, and what to do.", nil},
 	}
@@ -135,6 +139,17 @@ func isDenied(err error) bool {
 		return true
 	}
 	return cloud.KindOf(err) == cloud.Denied
+}
+
+// unwanted is implemented by a master's refusal of an agent.
+type unwanted interface{ Unwanted() bool }
+
+func isUnwanted(err error) bool {
+	u, ok := errors.AsType[interface {
+		error
+		unwanted
+	}](err)
+	return ok && u.Unwanted()
 }
 
 func isCapacity(err error) bool {

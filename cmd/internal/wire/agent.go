@@ -2,8 +2,12 @@ package wire
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"syscall"
 
 	"github.com/det-deploy/det-deploy/agent"
 	"github.com/det-deploy/det-deploy/agent/config"
@@ -18,7 +22,20 @@ func RunAgent(ctx context.Context, cfg config.Agent, overlay func([]byte) (confi
 		level = "debug"
 	}
 	log := slog.New(logHandler(out, level, cfg.Log.Color, terminal))
-	return agent.Run(ctx, agent.Config{Settings: cfg, Version: build.Read().Version, Log: log, Overlay: overlay})
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	err = agent.Run(ctx, agent.Config{
+		Settings: cfg, Version: build.Read().Version, Log: log, Overlay: overlay, Program: program,
+	})
+	if s, ok := errors.AsType[*agent.SupersededError](err); ok {
+		// The same process goes on with the new program: whoever supervises it
+		// sees nothing, and what it started stays its own.
+		err = syscall.Exec(s.Program, os.Args, os.Environ())
+		return fmt.Errorf("run %s in the place of this program: %w", s.Program, err)
+	}
+	return err
 }
 
 // SweepAgent ends and removes every container that an agent left.

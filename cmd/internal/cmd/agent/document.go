@@ -12,7 +12,9 @@ import (
 // configFile is which agent.yaml a command works with, and what flags and
 // variables put over it.
 type configFile struct {
-	File  string
+	File string
+	// files are where it is looked for.
+	files []string
 	flags *pflag.FlagSet
 }
 
@@ -28,7 +30,8 @@ func (c *configFile) load(s *term.Streams) (config.Loaded, error) {
 	if err != nil {
 		return config.Loaded{}, err
 	}
-	l, err := config.LoadDocument(given.Files(c.File, s.Getenv), overrides)
+	c.files = given.Files(c.File, s.Getenv)
+	l, err := config.LoadDocument(c.files, overrides)
 	if err != nil {
 		return l, err
 	}

@@ -52,15 +52,15 @@ func runRun(ctx context.Context, o *runOptions) error {
 	return wire.RunAgent(ctx, l.Agent, overlay(o.configFile), o.Err, o.ErrTerminal())
 }
 
-// overlay reads what a master sends, under the flags and variables that this
-// agent was started with.
+// overlay reads what a master sends, over this agent's file and under the flags
+// and variables that it was started with.
 func overlay(c configFile) func([]byte) (config.Agent, error) {
 	return func(b []byte) (config.Agent, error) {
 		overrides, err := given.Given(c.flags, config.Overrides())
 		if err != nil {
 			return config.Agent{}, err
 		}
-		l, err := config.ParseDocument(b, "agent.yaml from the master", overrides)
+		l, err := config.LoadUnder(c.files, b, overrides)
 		return l.Agent, err
 	}
 }

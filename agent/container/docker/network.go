@@ -1,0 +1,29 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/moby/moby/client"
+)
+
+// ensureNetwork makes the network of the agent's tasks when it is missing. Another
+// agent may do so at the same moment.
+func (r *Runtime) ensureNetwork(ctx context.Context, name string) error {
+	if name == "" || name != r.opts.Network {
+		return nil
+	}
+	_, err := r.api.NetworkInspect(ctx, name, client.NetworkInspectOptions{})
+	if err == nil {
+		return nil
+	}
+	if !cerrdefs.IsNotFound(err) {
+		return fmt.Errorf("look for docker network %s: %w", name, err)
+	}
+	_, err = r.api.NetworkCreate(ctx, name, client.NetworkCreateOptions{Driver: "bridge"})
+	if err != nil && !cerrdefs.IsConflict(err) && !cerrdefs.IsAlreadyExists(err) {
+		return fmt.Errorf("make docker network %s: %w", name, err)
+	}
+	return nil
+}

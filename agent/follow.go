@@ -1,0 +1,186 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+)
+
+const (
+	// followTimeout bounds the transfer of a program of some 100 MB.
+	followTimeout = 10 * time.Minute
+	// trialTimeout is how long a new program may take to say its version.
+	trialTimeout = 20 * time.Second
+	// Of followMost changes within followWindow at most, all may be an operator's
+	// upgrades and ways back; more are two masters that disagree.
+	followMost   = 3
+	followWindow = time.Hour
+)
+
+// SupersededError ends an agent whose program was replaced by its master's. Who
+// gets it runs Program in this process's place; containers go on.
+type SupersededError struct{ Program string }
+
+// Error says what happened.
+func (e *SupersededError) Error() string { return "this agent's program was replaced by its master's" }
+
+// followed is when the program was replaced of late.
+type followed struct {
+	At []time.Time `json:"at"`
+}
+
+// follow replaces this agent's program by the one that the master hands out for
+// machines like this one, if the master's version is another. The error is a
+// *SupersededError when that is done; that it cannot be done is no reason to stop,
+// and is said in the log.
+func follow(ctx context.Context, cfg Config, client *http.Client, w *agentv1.Welcome) error {
+	platform := "linux-" + runtime.GOARCH
+	wanted := w.GetPrograms()[platform]
+	if !cfg.follows() || wanted == "" || w.GetVersion() == cfg.Version {
+		return nil
+	}
+	log := cfg.Log.With("version", cfg.Version, "master_version", w.GetVersion())
+	running, err := hashFile("/proc/self/exe")
+	if err != nil || running == wanted {
+		return nil //nolint:nilerr // a system that does not tell cannot be compared
+	}
+	err = mayFollow(cfg.Settings.DataDir, time.Now())
+	if err == nil {
+		err = install(ctx, cfg.Program, source(cfg, client, platform), wanted)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		log.Warn("cannot follow the master's version; going on with this one", "err", err)
+		return nil
+	}
+	log.Info("following the master's version", "program", cfg.Program)
+	return &SupersededError{cfg.Program}
+}
+
+// follows says whether this agent runs what its master does.
+func (cfg Config) follows() bool {
+	return cfg.Program != "" && (cfg.Settings.AutoUpdate || cfg.Settings.Launched())
+}
+
+// mayFollow keeps an agent between two masters from changing for ever, and notes
+// that it changes.
+func mayFollow(dir string, now time.Time) error {
+	file := filepath.Join(dir, "followed.json")
+	var f followed
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(data, &f)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	var kept []time.Time
+	for _, at := range f.At {
+		if now.Sub(at) < followWindow {
+			kept = append(kept, at)
+		}
+	}
+	if len(kept) >= followMost {
+		return fmt.Errorf("it was changed %d times within %s; do masters of different versions take turns?", len(kept), followWindow)
+	}
+	if data, err = json.Marshal(followed{append(kept, now)}); err != nil {
+		return err
+	}
+	return replaceFile(file, data, 0o600)
+}
+
+// source opens the program at the master.
+func source(cfg Config, client *http.Client, platform string) func(context.Context) (io.ReadCloser, error) {
+	url := cfg.Settings.Scheme() + "://" + masterAddress(cfg.Settings) + "/binaries/" + platform
+	return func(ctx context.Context) (io.ReadCloser, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return nil, err
+		}
+		if resp.StatusCode != http.StatusOK {
+			return nil, errors.Join(fmt.Errorf("fetch %s: %s", url, resp.Status), resp.Body.Close())
+		}
+		return resp.Body, nil
+	}
+}
+
+// install puts a program in the place of another one, as a whole or not at all,
+// after it was seen to be the one that is wanted and to run here.
+func install(ctx context.Context, program string, open func(context.Context) (io.ReadCloser, error), wanted string) error {
+	program, err := filepath.EvalSymlinks(program)
+	if err != nil {
+		return err
+	}
+	// Whoever shares the file may have replaced it already.
+	if have, err := hashFile(program); err == nil && have == wanted {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, followTimeout)
+	defer cancel()
+	next, err := fetch(ctx, filepath.Dir(program), open, wanted)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(next) }() // it is there only if something failed
+	tctx, cancel := context.WithTimeout(ctx, trialTimeout)
+	defer cancel()
+	if out, err := exec.CommandContext(tctx, next, "version").CombinedOutput(); err != nil {
+		return fmt.Errorf("try the master's program: %w: %s", err, out)
+	}
+	return os.Rename(next, program)
+}
+
+// fetch writes the program beside the one that it is to replace.
+func fetch(ctx context.Context, dir string, open func(context.Context) (io.ReadCloser, error), wanted string) (string, error) {
+	from, err := open(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = from.Close() }() // it was only read
+	to, err := os.CreateTemp(dir, ".det-deploy-*")
+	if err != nil {
+		return "", err
+	}
+	h := sha256.New()
+	_, err = io.Copy(io.MultiWriter(to, h), from)
+	err = errors.Join(err, to.Chmod(0o755), to.Sync(), to.Close())
+	if got := hex.EncodeToString(h.Sum(nil)); err == nil && got != wanted {
+		err = fmt.Errorf("the master's program has the SHA-256 %s, and not %s as it said", got, wanted)
+	}
+	if err != nil {
+		return "", errors.Join(err, os.Remove(to.Name()))
+	}
+	return to.Name(), nil
+}
+
+func hashFile(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

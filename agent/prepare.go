@@ -1,0 +1,165 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/det-deploy/det-deploy/agent/link"
+	"github.com/det-deploy/det-deploy/agent/script"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+)
+
+// preparer sets a launched machine up before it is an agent: it is let in by the
+// proof of its identity, told its configuration, and runs the scripts of its pool
+// once. The connection may break meanwhile; the scripts go on.
+type preparer struct {
+	cfg  Config
+	host string
+	// orders has the first welcome, done is closed when it is carried out.
+	orders chan *agentv1.Welcome
+	done   chan struct{}
+	// err is why it ended, to be read after done.
+	err error
+}
+
+var _ link.Peer = (*preparer)(nil)
+
+// setUp returns when the machine may be an agent, or never, when it could not be
+// set up: then it says so for as long as it is left running.
+func setUp(ctx context.Context, cfg Config, me self) error {
+	if me.Prepared {
+		return nil
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("name this machine: %w", err)
+	}
+	p := &preparer{cfg: cfg, host: host, orders: make(chan *agentv1.Welcome, 1), done: make(chan struct{})}
+	links, client, err := linkOf(cfg)
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	ctx, cancel := context.WithCancel(ctx)
+	var g errgroup.Group
+	g.Go(func() error {
+		defer close(p.done)
+		p.err = p.carryOut(ctx, client, me)
+		return nil
+	})
+	g.Go(func() error {
+		defer cancel()
+		return link.Run(ctx, links, p)
+	})
+	return g.Wait()
+}
+
+// Hello asks to be told how to set this machine up.
+func (p *preparer) Hello() *agentv1.Hello {
+	return &agentv1.Hello{
+		AgentId: p.cfg.Settings.AgentID, Version: p.cfg.Version, Hostname: p.host, Preparing: true,
+	}
+}
+
+// Serve waits with the master until the machine is set up. Where that fails it
+// stays, so that the master knows that the machine will not come.
+func (p *preparer) Serve(ctx context.Context, c *link.Conn, w *agentv1.Welcome) error {
+	if err := storeOverlay(p.cfg, w.GetAgentConfig()); err != nil {
+		return &link.Final{Err: err}
+	}
+	select {
+	case p.orders <- w:
+	default: // an earlier welcome is being carried out
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		for { // nothing is said here but refusals and the end
+			if _, err := c.Receive(gctx); err != nil {
+				return err
+			}
+		}
+	})
+	set := false
+	g.Go(func() error {
+		select {
+		case <-gctx.Done():
+			return nil
+		case <-p.done:
+		}
+		set = p.err == nil
+		if s, ok := errors.AsType[*SupersededError](p.err); ok {
+			return &link.Final{Err: s}
+		}
+		if set {
+			cancel()
+			return nil
+		}
+		return c.Send(gctx, &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Unprepared{
+			Unprepared: &agentv1.Unprepared{Reason: p.err.Error()},
+		}})
+	})
+	err := g.Wait()
+	if set {
+		return nil
+	}
+	return err
+}
+
+// carryOut does what the first welcome says, and notes how that ended.
+func (p *preparer) carryOut(ctx context.Context, client *http.Client, me self) error {
+	var w *agentv1.Welcome
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case w = <-p.orders:
+	}
+	if me.Failure != "" {
+		return errors.New(me.Failure)
+	}
+	if err := follow(ctx, p.cfg, client, w); err != nil {
+		return err
+	}
+	err := p.runScripts(ctx, w.GetPreparation())
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	me.Prepared = err == nil
+	if err != nil {
+		me.Failure = err.Error()
+		p.cfg.Log.Error("this machine cannot be set up", "err", err)
+	}
+	return errors.Join(err, writeSelf(p.cfg.Settings.DataDir, me))
+}
+
+func (p *preparer) runScripts(ctx context.Context, o *agentv1.Preparation) error {
+	dir := p.cfg.Settings.DataDir
+	if err := p.runScript(ctx, script.Script{
+		Name: "startup_script", Text: o.GetStartupScript(), File: filepath.Join(dir, "startup-script"),
+	}); err != nil {
+		return err
+	}
+	now, err := overlaid(p.cfg)
+	if err != nil {
+		return err
+	}
+	return p.runScript(ctx, script.Script{
+		Name: "container_startup_script", Text: o.GetContainerStartupScript(),
+		File: filepath.Join(dir, "container-startup-script"), Env: proxiesOf(now.Settings),
+	})
+}
+
+func (p *preparer) runScript(ctx context.Context, s script.Script) error {
+	if len(s.Text) == 0 {
+		return nil
+	}
+	p.cfg.Log.Info("running a script of the pool's", "script", s.Name, "output", s.Output())
+	return script.Run(ctx, s)
+}

@@ -1,0 +1,65 @@
+package script_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/agent/script"
+)
+
+func TestAScriptRunsInWhatItSaysOrAShell(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ text, want string }{
+		"a shell where nothing is said": {"echo out; echo err >&2; echo $MINE", "out\nerr\nmine\n"},
+		"what the first line says":      {"#!/bin/cat\nhello\n", "#!/bin/cat\nhello\n"},
+		"its arguments too":             {"#!/bin/sh -e\nfalse || echo went on\n", "went on\n"},
+	} {
+		s := script.Script{Name: "startup_script", Text: []byte(c.text), File: filepath.Join(t.TempDir(), "s"), Env: []string{"MINE=mine"}}
+		if err := script.Run(t.Context(), s); err != nil {
+			t.Errorf("%s: got %v, want none", name, err)
+		}
+		if got, err := os.ReadFile(s.Output()); err != nil || string(got) != c.want {
+			t.Errorf("%s: got %q and %v, want %q", name, got, err, c.want)
+		}
+		if info, err := os.Stat(s.Output()); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: got %v and %v, want the output for this user alone", name, info.Mode(), err)
+		}
+	}
+}
+
+func TestAScriptThatFailsIsToldWithItsLastLines(t *testing.T) {
+	t.Parallel()
+	s := script.Script{
+		Name: "startup_script", File: filepath.Join(t.TempDir(), "s"),
+		Text: []byte("i=0; while [ $i -lt 100 ]; do i=$((i+1)); echo line $i; done; exit 7"),
+	}
+	err := script.Run(t.Context(), s)
+	if err == nil || !strings.Contains(err.Error(), "run startup_script: exit status 7; its last lines:\nline 81\n") ||
+		!strings.HasSuffix(err.Error(), "line 100") {
+		t.Errorf("got %v, want the code and the last twenty lines", err)
+	}
+}
+
+func TestWhatAScriptLeavesInTheBackgroundIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	s := script.Script{Name: "s", Text: []byte("sleep 5 & echo started"), File: filepath.Join(t.TempDir(), "s")}
+	began := time.Now()
+	if err := script.Run(t.Context(), s); err != nil || time.Since(began) > 4*time.Second {
+		t.Errorf("got %v after %v, want none and at once", err, time.Since(began))
+	}
+}
+
+func TestAScriptEndsWithWhoeverWantedIt(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	s := script.Script{Name: "s", Text: []byte("sleep 100; echo not reached"), File: filepath.Join(t.TempDir(), "s")}
+	began := time.Now()
+	if err := script.Run(ctx, s); err == nil || time.Since(began) > 10*time.Second {
+		t.Errorf("got %v after %v, want it killed at once", err, time.Since(began))
+	}
+}

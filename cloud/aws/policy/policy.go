@@ -1,0 +1,207 @@
+// Package policy says what must be allowed on AWS: to the person who installs a
+// cluster, to its master and to its agents. Each is a document to be read, pasted
+// or attached; whatever can be limited to one cluster is.
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// The tags that documents go by.
+const (
+	clusterTag = "det-deploy-cluster"
+	poolTag    = "det-deploy-pool"
+)
+
+// namespace is where machines put their metrics.
+const namespace = "Determined"
+
+// Scope is which cluster, where. Whatever is empty is left open in the documents:
+// the zero value is any cluster of any account, as someone needs it who installs
+// clusters and does not know their ids yet.
+type Scope struct {
+	// Partition is "aws", "aws-cn" or "aws-us-gov"; "aws" when empty.
+	Partition string
+	Account   string
+	Region    string
+	Cluster   string
+	// ControlBucket, DataBucket and LogGroup are names, for those that are not
+	// the cluster's usual ones.
+	ControlBucket string
+	DataBucket    string
+	LogGroup      string
+	// MasterRole and AgentRole are ARNs of roles that were there before.
+	MasterRole string
+	AgentRole  string
+	// Volume is a data volume that was there before: "vol-0ab1".
+	Volume string
+	// Secrets are names of secrets that are not the cluster's own and that its
+	// configuration refers to.
+	Secrets []string
+	// Console allows the master to read what a machine wrote while it booted, so
+	// that a launch that ends badly shows why. It is not needed otherwise.
+	Console bool
+}
+
+// Document is an IAM policy.
+type Document struct {
+	Version   string
+	Statement []Statement
+}
+
+// Named is a document with the name under which it may be attached.
+type Named struct {
+	Name     string   `json:"name"`
+	Document Document `json:"document"`
+}
+
+// Statement is one part of a document. Conditions are operator, key, values.
+type Statement struct {
+	Sid       string
+	Effect    string
+	Action    []string
+	Resource  []string
+	Condition map[string]map[string][]string `json:",omitempty"`
+}
+
+// String is the document as people read it. The same document is always the same
+// text.
+func (d Document) String() string {
+	b, err := json.MarshalIndent(d, "", "  ")
+	if err != nil {
+		panic(err) // strings and lists of strings always marshal
+	}
+	return string(b) + "\n"
+}
+
+// Compact is the document without white space, which counts against the sizes
+// that IAM allows.
+func (d Document) Compact() string {
+	b, err := json.Marshal(d)
+	if err != nil {
+		panic(err) // strings and lists of strings always marshal
+	}
+	return string(b)
+}
+
+// Actions lists what the document allows, each once.
+func (d Document) Actions() []string {
+	seen := make(map[string]bool)
+	var out []string
+	for _, s := range d.Statement {
+		for _, a := range s.Action {
+			if !seen[a] {
+				seen[a] = true
+				out = append(out, a)
+			}
+		}
+	}
+	return out
+}
+
+func document(statements ...Statement) Document {
+	return Document{Version: "2012-10-17", Statement: statements}
+}
+
+func allow(sid string, resources []string, actions ...string) Statement {
+	return Statement{Sid: sid, Effect: "Allow", Action: actions, Resource: resources}
+}
+
+// when adds a condition: it holds for one value of a key.
+func (s Statement) when(operator, key string, values ...string) Statement {
+	c := map[string]map[string][]string{}
+	for op, keys := range s.Condition {
+		c[op] = keys
+	}
+	keys := map[string][]string{key: values}
+	for k, v := range c[operator] {
+		keys[k] = v
+	}
+	c[operator] = keys
+	s.Condition = c
+	return s
+}
+
+// ours is a statement for objects that carry the cluster's mark.
+func (s Scope) ours(st Statement) Statement {
+	return st.when(s.equals(), "aws:ResourceTag/"+clusterTag, or(s.Cluster, "?*"))
+}
+
+// marked is a statement for objects that get the cluster's mark when they are
+// made.
+func (s Scope) marked(st Statement) Statement {
+	return st.when(s.equals(), "aws:RequestTag/"+clusterTag, or(s.Cluster, "?*"))
+}
+
+func (s Scope) equals() string {
+	if s.Cluster == "" {
+		return "StringLike"
+	}
+	return "StringEquals"
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+// arn names something of a service in the scope's region and account.
+func (s Scope) arn(service, path string) string {
+	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", or(s.Partition, "aws"), service, or(s.Region, "*"), or(s.Account, "*"), path)
+}
+
+// ec2 names objects by their types: images and snapshots belong to whomever.
+func (s Scope) ec2(kinds ...string) []string {
+	var out []string
+	for _, k := range kinds {
+		account := or(s.Account, "*")
+		if k == "image" || k == "snapshot" {
+			account = "*"
+		}
+		out = append(out, fmt.Sprintf("arn:%s:ec2:%s:%s:%s/*", or(s.Partition, "aws"), or(s.Region, "*"), account, k))
+	}
+	return out
+}
+
+// iam names roles or profiles of the cluster; they have no region.
+func (s Scope) iam(kind string) string {
+	return fmt.Sprintf("arn:%s:iam::%s:%s/det-deploy/%s/*", or(s.Partition, "aws"), or(s.Account, "*"), kind, or(s.Cluster, "*"))
+}
+
+func (s Scope) bucket(name string) string { return "arn:" + or(s.Partition, "aws") + ":s3:::" + name }
+
+func (s Scope) controlBucket() string {
+	return or(s.ControlBucket, "det-deploy-"+or(s.Cluster, "*")+"-"+or(s.Account, "*"))
+}
+
+func (s Scope) dataBucket() string {
+	return or(s.DataBucket, "det-deploy-"+or(s.Cluster, "*")+"-data-"+or(s.Account, "*"))
+}
+
+// ownSecrets are the cluster's, and those of others that it may read.
+func (s Scope) ownSecrets() string {
+	return s.arn("secretsmanager", "secret:det-deploy/"+or(s.Cluster, "*")+"/*")
+}
+
+func (s Scope) readableSecrets() []string {
+	out := []string{s.ownSecrets()}
+	for _, name := range s.Secrets {
+		if strings.HasPrefix(name, "arn:") {
+			out = append(out, name)
+			continue
+		}
+		// Secrets Manager adds six characters of its own to a name.
+		out = append(out, s.arn("secretsmanager", "secret:"+name+"-??????"))
+	}
+	return out
+}
+
+// logGroup is the group and its streams.
+func (s Scope) logGroup() []string {
+	name := or(s.LogGroup, "/det-deploy/"+or(s.Cluster, "*"))
+	return []string{s.arn("logs", "log-group:"+name), s.arn("logs", "log-group:"+name+":log-stream:*")}
+}

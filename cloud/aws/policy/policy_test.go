@@ -1,0 +1,159 @@
+package policy_test
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/aws/policy"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+var lab = policy.Scope{Account: "123456789012", Region: "us-west-2", Cluster: "lab"}
+
+// given is a cluster that uses what was there before.
+var given = policy.Scope{
+	Account: "123456789012", Region: "us-west-2", Cluster: "lab", DataBucket: "checkpoints", LogGroup: "/ml/det",
+	MasterRole: "arn:aws:iam::123456789012:role/ml/master", AgentRole: "arn:aws:iam::123456789012:role/ml/agent",
+	Volume: "vol-0ab1", Secrets: []string{"ml/db-url"}, Console: true,
+}
+
+// The list of calls, the table of actions and the documents say the same, in both
+// directions: nothing is called that is not granted, nothing is granted that is
+// not called, but for the extras and their reasons.
+func TestDocumentsGrantWhatIsCalledAndNoMore(t *testing.T) {
+	t.Parallel()
+	for _, who := range policy.Everybody() {
+		t.Run(string(who), func(t *testing.T) {
+			t.Parallel()
+			var want []string
+			for _, c := range api.Calls() {
+				if slices.Contains(policy.CalledBy(c.Op), who) {
+					want = append(want, c.Actions...)
+				}
+			}
+			for _, e := range policy.Extras() {
+				if slices.Contains(e.To, who) {
+					want = append(want, e.Action)
+				}
+			}
+			scope := lab
+			scope.Console = true
+			var got []string
+			for _, d := range policy.For(who, scope) {
+				got = append(got, d.Document.Actions()...)
+			}
+			slices.Sort(got)
+			slices.Sort(want)
+			if d := cmp.Diff(slices.Compact(got), slices.Compact(want)); d != "" {
+				t.Errorf("granted -, called +:\n%s", d)
+			}
+		})
+	}
+}
+
+func TestNobodyIsMeantByACallThatDoesNotExist(t *testing.T) {
+	t.Parallel()
+	for _, c := range api.Calls() {
+		if len(policy.CalledBy(c.Op)) == 0 {
+			t.Errorf("%s: got nobody who calls it", c.Op)
+		}
+	}
+	for _, e := range policy.Extras() {
+		if e.Why == "" || len(e.To) == 0 {
+			t.Errorf("%s: got %+v, want a reason and a receiver", e.Action, e)
+		}
+	}
+}
+
+func TestGoldenDocuments(t *testing.T) {
+	t.Parallel()
+	for _, scope := range []struct {
+		name string
+		s    policy.Scope
+	}{{"any", policy.Scope{}}, {"lab", lab}, {"given", given}} {
+		var all []policy.Named
+		for _, who := range policy.Everybody() {
+			all = append(all, policy.For(who, scope.s)...)
+		}
+		for _, d := range all {
+			name := scope.name + "-" + d.Name
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				got := d.Document.String()
+				file := filepath.Join("testdata", name+".golden")
+				if *update {
+					if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if d := cmp.Diff(got, string(want)); d != "" {
+					t.Errorf("got -, want +:\n%s", d)
+				}
+			})
+		}
+	}
+}
+
+// Amazon counts without white space, and allows 6,144 characters in a policy that
+// is attached.
+func TestDocumentsFitIntoWhatAmazonAllows(t *testing.T) {
+	t.Parallel()
+	long := given
+	long.Cluster = strings.Repeat("x", 32)
+	for _, who := range policy.Everybody() {
+		for _, s := range []policy.Scope{{}, lab, given, long} {
+			for _, d := range policy.For(who, s) {
+				if got := len(d.Document.Compact()); got > 6144 {
+					t.Errorf("%s of cluster %q: got %d characters, want at most 6144", d.Name, s.Cluster, got)
+				}
+			}
+		}
+	}
+}
+
+func TestTheMasterIsHeldToItsCluster(t *testing.T) {
+	t.Parallel()
+	for _, st := range policy.Master(lab).Statement {
+		open := len(st.Resource) == 1 && st.Resource[0] == "*"
+		looks := slices.Equal(st.Action, []string{"ec2:DescribeInstances", "ec2:DescribeSpotInstanceRequests"})
+		if open && !looks && len(st.Condition) == 0 {
+			t.Errorf("%s: got %v on everything without a condition", st.Sid, st.Action)
+		}
+		if slices.Contains(st.Action, "iam:PassRole") && !slices.Equal(st.Resource, []string{"arn:aws:iam::123456789012:role/det-deploy/lab/det-deploy-lab-agent"}) {
+			t.Errorf("got PassRole on %v, want the agents' role only", st.Resource)
+		}
+		if slices.Contains(st.Action, "s3:PutObject") && strings.Contains(st.Resource[0], "det-deploy-lab-123456789012/") &&
+			!strings.HasSuffix(st.Resource[0], "/status/*") {
+			t.Errorf("got writing to %v, want status/* only", st.Resource)
+		}
+	}
+	if strings.Contains(policy.Agent(lab).String(), "det-deploy-lab-123456789012") {
+		t.Error("got an agent that may touch the control bucket")
+	}
+	if slices.Contains(policy.Master(lab).Actions(), "ec2:GetConsoleOutput") {
+		t.Error("got the console without having asked for it")
+	}
+}
+
+func TestTrustIsADocument(t *testing.T) {
+	t.Parallel()
+	for partition, want := range map[string]string{"": "ec2.amazonaws.com", "aws-cn": "ec2.amazonaws.com.cn"} {
+		text := policy.Trust(policy.Scope{Partition: partition})
+		if !json.Valid([]byte(text)) || !strings.Contains(text, `"`+want+`"`) {
+			t.Errorf("%q: got %s, want trust in %s", partition, text, want)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package policy
+
+import "slices"
+
+// Who is a caller of Amazon's.
+type Who string
+
+// Those who call.
+const (
+	// ByCaller is who runs det-deploy aws.
+	ByCaller Who = "caller"
+	// ByMaster is the master's machine.
+	ByMaster Who = "master"
+	// ByAgent is an agent's machine.
+	ByAgent Who = "agent"
+)
+
+// CalledBy says who makes a call: the caller, unless it is one that machines
+// make.
+func CalledBy(op string) []Who {
+	machines := map[string][]Who{
+		"ec2:GetConsoleOutput":             {ByMaster},
+		"ec2:RunInstances":                 {ByCaller, ByMaster},
+		"ec2:TerminateInstances":           {ByCaller, ByMaster},
+		"ec2:DescribeInstances":            {ByCaller, ByMaster},
+		"ec2:DescribeSpotInstanceRequests": {ByCaller, ByMaster},
+		"ec2:CancelSpotInstanceRequests":   {ByCaller, ByMaster},
+		"s3:HeadBucket":                    {ByCaller, ByMaster, ByAgent},
+		"s3:ListObjectsV2":                 {ByCaller, ByMaster, ByAgent},
+		"s3:GetObject":                     {ByCaller, ByMaster, ByAgent},
+		"s3:HeadObject":                    {ByCaller, ByMaster, ByAgent},
+		"s3:PutObject":                     {ByCaller, ByMaster, ByAgent},
+		"secretsmanager:GetSecretValue":    {ByCaller, ByMaster},
+		"logs:DescribeLogStreams":          {ByCaller, ByMaster, ByAgent},
+		"logs:CreateLogStream":             {ByMaster, ByAgent},
+		"logs:PutLogEvents":                {ByMaster, ByAgent},
+		"cloudwatch:PutMetricData":         {ByMaster, ByAgent},
+		"sts:GetCallerIdentity":            {ByCaller, ByMaster, ByAgent},
+	}
+	if who, found := machines[op]; found {
+		return who
+	}
+	return []Who{ByCaller}
+}
+
+// Extra is an action that no call of ours needs, and why it is granted.
+type Extra struct {
+	Action, Why string
+	To          []Who
+}
+
+// Extras lists them.
+func Extras() []Extra {
+	tasks := "tasks keep their checkpoints with a library of their own, as their machine"
+	machines := []Who{ByMaster, ByAgent}
+	return []Extra{
+		{"s3:GetBucketLocation", tasks, machines},
+		{"s3:DeleteObject", tasks, machines},
+		{"s3:AbortMultipartUpload", tasks, machines},
+		{"s3:ListBucketMultipartUploads", tasks, machines},
+		{"s3:ListMultipartUploadParts", tasks, machines},
+	}
+}
+
+// For is the documents of one caller, each of which may be attached.
+func For(who Who, s Scope) []Named {
+	switch who {
+	case ByMaster:
+		return []Named{{string(who), Master(s)}}
+	case ByAgent:
+		return []Named{{string(who), Agent(s)}}
+	case ByCaller:
+	}
+	return Caller(s)
+}
+
+// Everybody lists who calls.
+func Everybody() []Who { return slices.Clone([]Who{ByCaller, ByMaster, ByAgent}) }

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/cmd/internal/build"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/event"
@@ -23,8 +24,9 @@ type Local struct {
 	*installer.Installer
 
 	Target *local.Target
-	// Known is true when the cluster has a record.
-	Known bool
+	// Record is what is remembered of the cluster, and Known true when anything is.
+	Record record.Record
+	Known  bool
 	// Recovered is true when its record is lost and its settings were read back.
 	Recovered bool
 }
@@ -65,18 +67,34 @@ func NewLocal(ctx context.Context, s *term.Streams, cluster string, given map[st
 	if err != nil {
 		return nil, err
 	}
+	if target.Release, err = localRelease(ctx, place, r, target.Own); err != nil {
+		return nil, err
+	}
 	holder, err := local.Holder(s.Getenv, rand.Text())
 	if err != nil {
 		return nil, err
 	}
 	return &Local{
 		Installer: &installer.Installer{
-			Cluster: cluster, Platform: "local", Settings: maps.Clone(settings),
+			Cluster: cluster, Platform: "local", Settings: maps.Clone(settings), Release: target.Release,
 			Deployment: target, Store: place.Store(), Gate: target.Gate,
 			Holder: holder, Dead: local.Dead, Emit: sink,
 		},
-		Target: target, Known: known, Recovered: recovered,
+		Target: target, Record: r, Known: known, Recovered: recovered,
 	}, nil
+}
+
+// localRelease is what the cluster is to run: what it is known to run, or this
+// program where it is new.
+func localRelease(ctx context.Context, p local.Place, r record.Record, own record.Release) (record.Release, error) {
+	if !r.Release.IsZero() {
+		return r.Release, nil
+	}
+	runs, err := p.Running(ctx, own)
+	if err != nil || !runs.IsZero() {
+		return runs, err
+	}
+	return own, nil
 }
 
 func localTarget(ctx context.Context, s *term.Streams, spec local.Spec, place local.Place) (*local.Target, error) {
@@ -84,7 +102,12 @@ func localTarget(ctx context.Context, s *term.Streams, spec local.Spec, place lo
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
+	own, err := local.Own(program, build.Read().Version)
+	if err != nil {
+		return nil, err
+	}
 	t := &local.Target{
+		Own:  own,
 		Spec: spec, Place: place, Gate: new(resource.Gate),
 		Program: program, Docker: socket(s.Getenv("DOCKER_HOST")),
 	}

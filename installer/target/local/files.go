@@ -21,6 +21,7 @@ const (
 	kindSecret     = "secret"
 	kindLogs       = "logs"
 	kindConfig     = "config"
+	kindProgram    = "program"
 	kindSupervisor = "supervisor"
 	kindMaster     = "master"
 	kindAgentFiles = "agent-files"

@@ -18,9 +18,10 @@ import (
 // gate first.
 type host struct {
 	gate *resource.Gate
-	// program is det-deploy itself, which all processes are.
-	program string
-	env     []string
+	// program is det-deploy, which all processes are; spare stands in for it where
+	// it is not there.
+	program, spare string
+	env            []string
 }
 
 // write puts a file in place at once, readable by its owner only.
@@ -58,12 +59,19 @@ func (h host) removeEmpty(path string) {
 	_ = os.Remove(path) // not empty, or gone: both are fine
 }
 
+func (h host) self() string {
+	if exists(h.program) {
+		return h.program
+	}
+	return h.spare
+}
+
 // run lets the program answer a question and returns what it printed.
 func (h host) run(ctx context.Context, args ...string) ([]byte, error) {
 	if err := h.gate.Pass(ctx, "run det-deploy "+args[0]); err != nil {
 		return nil, err
 	}
-	c := exec.CommandContext(ctx, h.program, args...)
+	c := exec.CommandContext(ctx, h.self(), args...)
 	c.Env = append(supervise.Environ(), h.env...)
 	out, err := c.Output()
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -82,8 +90,8 @@ func (h host) detach(ctx context.Context, log string, args ...string) error {
 	if err != nil {
 		return refuse("write", log, err)
 	}
-	defer func() { _ = f.Close() }()      // the child has its own
-	c := exec.Command(h.program, args...) //nolint:noctx // it outlives every context
+	defer func() { _ = f.Close() }()     // the child has its own
+	c := exec.Command(h.self(), args...) //nolint:noctx // it outlives every context
 	c.Env = append(supervise.Environ(), h.env...)
 	c.Stdout, c.Stderr = f, f
 	c.Dir = "/"

@@ -31,6 +31,10 @@ import (
 type machine struct {
 	root     string
 	settings map[string]string
+	// program is another one than the test itself, if any.
+	program string
+	// runs is what the cluster runs, when that is another release than program.
+	runs *record.Release
 	// pass is asked before every change, in place of the lease.
 	pass func(context.Context) error
 }
@@ -72,14 +76,24 @@ func (m *machine) installer() (*installer.Installer, error) {
 	}
 	gate := new(resource.Gate)
 	gate.Open(func(ctx context.Context) error { return m.pass(ctx) })
-	program, err := os.Executable()
+	program := m.program
+	if program == "" {
+		if program, err = os.Executable(); err != nil {
+			return nil, err
+		}
+	}
+	own, err := local.Own(program, "v1")
 	if err != nil {
 		return nil, err
+	}
+	release := own
+	if m.runs != nil {
+		release = *m.runs
 	}
 	return &installer.Installer{
 		Cluster: "lab", Platform: "local", Settings: m.settings,
 		Deployment: &local.Target{
-			Spec: spec, Place: m.place(), Gate: gate, Program: program,
+			Spec: spec, Place: m.place(), Gate: gate, Program: program, Own: own, Release: release,
 			Env: []string{asProgram + "=1"}, Docker: "/nonexistent.sock",
 		},
 		Store: m.place().Store(), Gate: new(resource.Gate), Holder: holder, Dead: local.Dead,

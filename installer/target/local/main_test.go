@@ -50,7 +50,12 @@ func program(ctx context.Context, args []string) error {
 			Log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		})
 	case "master run":
-		return master(ctx, args[3])
+		return master(ctx, args[3], len(args) > 4 && args[4] == "--on-hold")
+	case "master backup":
+		return os.WriteFile(args[5], []byte("by "+os.Args[0]), 0o600)
+	case "version --output":
+		_, err := fmt.Println(`{"version": "v7"}`) //nolint:forbidigo // a program of its own
+		return err
 	case "master join-token":
 		_, err := fmt.Println("token") //nolint:forbidigo // a program of its own
 		return err
@@ -67,7 +72,7 @@ func program(ctx context.Context, args []string) error {
 	return fmt.Errorf("unknown command %q", args)
 }
 
-func master(ctx context.Context, path string) error {
+func master(ctx context.Context, path string, hold bool) error {
 	c, _, err := config.Load([]string{path}, nil)
 	if err != nil {
 		return err
@@ -75,7 +80,11 @@ func master(ctx context.Context, path string) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET /info", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(map[string]string{"cluster_name": c.ClusterName}) // the client asks again
+		complaint, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "unable"))
+		_ = json.NewEncoder(w).Encode(map[string]any{ // the client asks again
+			"cluster_name": c.ClusterName, "on_hold": hold, "program": os.Args[0],
+			"rehearsal": map[string]any{"done": hold, "error": string(complaint)},
+		})
 	})
 	mux.HandleFunc("POST /api/v1/auth/login", func(w http.ResponseWriter, r *http.Request) {
 		var in struct{ Password string }

@@ -91,7 +91,9 @@ type process struct {
 	base
 	place Place
 	unit  string
-	args  []string
+	// program is the cluster's copy of the one that runs.
+	program string
+	args    []string
 	// config is what the process reads when it starts.
 	config func(context.Context) ([]byte, error)
 	// certs is what it serves with, or nil.
@@ -155,44 +157,61 @@ func (p *process) Update(ctx context.Context, drift []resource.Drift) error {
 }
 
 func (p *process) start(ctx context.Context) error {
+	return p.startAnd(ctx, p.comesUp)
+}
+
+// startAnd starts the process and returns when wait, given its generation, has
+// nothing to complain about.
+func (p *process) startAnd(ctx context.Context, wait func(context.Context, string) string) error {
 	generation, err := p.generation(ctx)
 	if err != nil {
 		return err
 	}
 	d := p.place.Processes()
 	log := p.place.Log(p.unit)
-	u := supervise.Unit{Name: p.unit, Args: p.args, Log: log, Generation: generation}
+	u := supervise.Unit{Name: p.unit, Program: p.program, Args: p.args, Log: log, Generation: generation}
 	if err := p.h.put(ctx, d, u); err != nil {
 		return err
 	}
 	if err := p.wake(ctx); err != nil {
 		return err
 	}
-	if ill := p.comesUp(ctx, generation); ill != "" {
+	if ill := wait(ctx, generation); ill != "" {
 		return refuse("start", p.unit, fmt.Errorf("%s; its log says: %s (%s)", ill, tail(log), log))
 	}
 	return nil
 }
 
 // comesUp waits until the process runs and is healthy, or returns what is wrong.
-// It gives up early on one that dies again and again.
 func (p *process) comesUp(ctx context.Context, generation string) string {
+	return p.becomes(ctx, generation, startLimit, func(ctx context.Context) (ill string, final bool) {
+		if p.unhealthy == nil {
+			return "", true
+		}
+		ill = p.unhealthy(ctx)
+		return ill, ill == ""
+	})
+}
+
+// becomes asks a process that runs until its answer is final. It gives up early on
+// one that dies again and again.
+func (p *process) becomes(
+	ctx context.Context, generation string, limit time.Duration, ask func(context.Context) (ill string, final bool),
+) string {
 	ill, deaths, last := "", 0, supervise.Identity{}
-	until(ctx, startLimit, func() bool {
+	until(ctx, limit, func() bool {
 		st, _, err := p.place.Processes().Status(p.unit)
 		alive := err == nil && st.Alive()
 		if st.Generation == generation && !alive && st.Exit != "" && st.Identity != last {
 			deaths, last = deaths+1, st.Identity
 		}
-		switch {
-		case !alive || st.Generation != generation:
+		final := false
+		if !alive || st.Generation != generation {
 			ill = "it does not stay up"
-		case p.unhealthy != nil:
-			ill = p.unhealthy(ctx)
-		default:
-			ill = ""
+		} else {
+			ill, final = ask(ctx)
 		}
-		return ill == "" || deaths >= tooManyDeaths
+		return final || deaths >= tooManyDeaths
 	})
 	return ill
 }
@@ -255,11 +274,7 @@ func (p *process) generation(ctx context.Context) (string, error) {
 		}
 		text.Write(cert)
 	}
-	info, err := os.Stat(p.h.program)
-	if err != nil {
-		return "", refuse("look at", p.h.program, err)
-	}
-	fmt.Fprint(&text, info.Size(), info.ModTime().UnixNano())
+	text.WriteString(p.program) // its path has its hash
 	return digest(text.Bytes()), nil
 }
 

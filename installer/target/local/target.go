@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer/record"
 )
 
 // Target is one cluster on this machine.
@@ -16,10 +17,13 @@ type Target struct {
 	Place Place
 	// Gate is asked before anything is changed.
 	Gate *resource.Gate
-	// Program is det-deploy itself; Env is added to the environment of what is
-	// started.
+	// Program is det-deploy itself, and Own its release; Env is added to the
+	// environment of what is started.
 	Program string
+	Own     record.Release
 	Env     []string
+	// Release is what the cluster is to run.
+	Release record.Release
 	// Docker is the socket of the Docker daemon.
 	Docker string
 	// TasksAt is where containers reach the master, from TasksReach. It is empty
@@ -29,11 +33,20 @@ type Target struct {
 
 var _ resource.Target = (*Target)(nil)
 
-func (t *Target) host() host { return host{t.Gate, t.Program, t.Env} }
+// host changes the machine with the cluster's own copy of the program, or with this
+// one where that is not there, or lost.
+func (t *Target) host() host { return host{t.Gate, t.copyOf(t.Release), t.Program, t.Env} }
+
+func (t *Target) copyOf(r record.Release) string { return t.Place.program(r.Programs[platform]) }
+
+func (t *Target) program(r record.Release) *program {
+	sum := r.Programs[platform]
+	return &program{base{t.host(), kindProgram, "det-deploy", nil}, t.Place, sum, t.Program}
+}
 
 // Kinds has what others need first.
 func (t *Target) Kinds() []string {
-	return []string{kindData, kindSecret, kindLogs, kindConfig, kindSupervisor, kindMaster, kindAgentFiles, kindAgent}
+	return []string{kindData, kindSecret, kindLogs, kindConfig, kindProgram, kindSupervisor, kindMaster, kindAgentFiles, kindAgent}
 }
 
 // Wanted lists everything a local cluster consists of.
@@ -43,10 +56,12 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 	password := t.password()
 	logs := &directory{base{h, kindLogs, "logs", nil}, p.path("logs"), "", ""}
 	config := &file{base{h, kindConfig, "master.yaml", nil}, p.masterYAML(), false, masterConfig(s, p, t.TasksAt), ""}
-	boss := &supervisor{base{h, kindSupervisor, "supervisor", []string{logs.ID()}}, p}
+	self := t.program(t.Release)
+	boss := t.supervisor()
+	boss.needs = []string{logs.ID(), self.ID()}
 	master := t.master()
 	master.needs = []string{data.ID(), password.ID(), config.ID(), boss.ID()}
-	out := []resource.Resource{data, password, logs, config, boss, master}
+	out := []resource.Resource{data, password, logs, config, self, boss, master}
 	if s.TLS {
 		master.certs = &certificates{base: base{h, kindSecret, "tls", nil}, dir: p.path("tls"), hosts: []string{"localhost", loopback, "::1", t.TasksAt}}
 		master.needs = append(master.needs, master.certs.ID())
@@ -62,6 +77,10 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 	return out, nil
 }
 
+func (t *Target) supervisor() *supervisor {
+	return &supervisor{base{t.host(), kindSupervisor, "supervisor", nil}, t.Place}
+}
+
 func (t *Target) data() *directory {
 	return &directory{base{t.host(), kindData, "data", nil}, t.Place.data(), t.Place.holds(), "checkpoints"}
 }
@@ -73,7 +92,7 @@ func (t *Target) password() *file {
 func (t *Target) master() *process {
 	return &process{
 		base: base{t.host(), kindMaster, "master", nil}, place: t.Place, unit: "master",
-		args:   []string{"master", "run", "--config-file", t.Place.masterYAML()},
+		program: t.copyOf(t.Release), args: []string{"master", "run", "--config-file", t.Place.masterYAML()},
 		config: masterConfig(t.Spec, t.Place, t.TasksAt), unhealthy: t.ill,
 	}
 }
@@ -81,7 +100,7 @@ func (t *Target) master() *process {
 func (t *Target) agent(name string) *process {
 	return &process{
 		base: base{t.host(), kindAgent, name, nil}, place: t.Place, unit: "agent-" + name,
-		args:   []string{"agent", "run", "--config-file", t.Place.agentYAML(name)},
+		program: t.copyOf(t.Release), args: []string{"agent", "run", "--config-file", t.Place.agentYAML(name)},
 		config: agentConfig(t.Spec, t.Place, name, t.TasksAt),
 	}
 }
@@ -114,6 +133,13 @@ func (t *Target) Inventory(context.Context, string) ([]resource.Found, error) {
 		}
 		out = append(out, resource.Found{Kind: kind, ID: unit, Name: unit})
 	}
+	programs, err := t.Place.programs()
+	if err != nil {
+		return nil, err
+	}
+	for _, sum := range programs {
+		out = append(out, foundProgram(sum))
+	}
 	agents, err := os.ReadDir(t.Place.path("agents"))
 	if err != nil && !os.IsNotExist(err) {
 		return nil, refuse("list", "agents", err)
@@ -127,6 +153,8 @@ func (t *Target) Inventory(context.Context, string) ([]resource.Found, error) {
 // Remove removes by kind and identity.
 func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 	switch f.Kind {
+	case kindProgram:
+		return (&program{base: base{h: t.host()}, place: t.Place, sum: filepath.Base(f.ID)}).Delete(ctx)
 	case kindSupervisor:
 		return (&supervisor{base: base{h: t.host()}, place: t.Place}).Delete(ctx)
 	case kindMaster:

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/agree"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
@@ -48,14 +49,15 @@ that opens it, unless --delete-data says otherwise; up finds it again.`,
 }
 
 func (o *downOptions) validate() error {
-	if o.DryRun && o.Yes {
-		return usage.Errorf("--dry-run and --yes exclude each other: a dry run asks nothing")
+	if err := agree.Flags(o.DryRun, o.Yes); err != nil {
+		return err
 	}
 	return o.which.validate()
 }
 
 func runDown(ctx context.Context, o *downOptions) error {
-	l, err := wire.NewLocal(ctx, o.Streams, o.Cluster, nil, tell(o.Streams, o.Output))
+	ask := agree.Asker{Streams: o.Streams, Output: o.Output, Yes: o.Yes}
+	l, err := wire.NewLocal(ctx, o.Streams, o.Cluster, nil, ask.Tell())
 	if err != nil {
 		return err
 	}
@@ -64,12 +66,12 @@ func runDown(ctx context.Context, o *downOptions) error {
 		return err
 	}
 	if o.DryRun {
-		return (&upOptions{Streams: o.Streams, Output: o.Output}).printPlan(p)
+		return ask.Plan(p)
 	}
 	if p.Empty() && !l.Known {
 		return o.nothing(p)
 	}
-	if agreed, err := o.agree(ctx, p); err != nil || !agreed {
+	if agreed, err := ask.Down(ctx, o.Cluster, p, o.DeleteData); err != nil || !agreed {
 		return err
 	}
 	receipt, err := l.Down(ctx, p, o.DeleteData)
@@ -92,25 +94,4 @@ func (o *downOptions) nothing(p plan.Plan) error {
 	}
 	o.Notef("Cluster %s is not up.", o.Cluster)
 	return p.Render(o.Out)
-}
-
-// agree shows the plan and asks: for the id where data goes, for a yes elsewhere.
-func (o *downOptions) agree(ctx context.Context, p plan.Plan) (agreed bool, err error) {
-	if o.Output == term.Text {
-		if err := p.Render(o.Err); err != nil {
-			return false, err
-		}
-	}
-	if o.Yes {
-		return true, nil
-	}
-	if o.DeleteData {
-		agreed, err = o.ConfirmTyped(ctx, term.Question{Text: "This removes the data of cluster " + o.Cluster + " for good.", Flag: "--yes"}, o.Cluster)
-	} else {
-		agreed, err = o.Confirm(ctx, term.Question{Text: "Take cluster " + o.Cluster + " down?", Flag: "--yes"})
-	}
-	if err == nil && !agreed {
-		o.Notef("Nothing was changed.")
-	}
-	return agreed, err
 }

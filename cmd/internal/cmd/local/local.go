@@ -11,7 +11,6 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
-	"github.com/det-deploy/det-deploy/installer/event"
 	target "github.com/det-deploy/det-deploy/installer/target/local"
 )
 
@@ -29,7 +28,7 @@ $XDG_STATE_HOME/det-deploy (~/.local/state/det-deploy).`,
 	}
 	c.AddCommand(
 		newUp(s, runUp), newStatus(s, runStatus), newLogs(s, runLogs),
-		newCredentials(s, runCredentials), newDown(s, runDown), newSupervise(s, runSupervise),
+		newCredentials(s, runCredentials), newUpgrade(s, runUpgrade), newDown(s, runDown), newSupervise(s, runSupervise),
 	)
 	return c
 }
@@ -57,15 +56,6 @@ func (e *absentError) Error() string {
 	return fmt.Sprintf("cluster %s does not exist on this machine", e.cluster)
 }
 func (e *absentError) Hint() string { return "det-deploy local up --cluster-id " + e.cluster }
-
-// tell returns where the events of an operation go: lines for people, JSON for
-// programs, both on stderr.
-func tell(s *term.Streams, f term.Format) event.Sink {
-	if f == term.JSON {
-		return event.JSON(s.Err)
-	}
-	return s.Progress()
-}
 
 // contextFile is where this user's masters are remembered.
 func contextFile(s *term.Streams) (contexts.File, error) { return contexts.Default(s.Getenv) }

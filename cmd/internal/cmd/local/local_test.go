@@ -10,7 +10,6 @@ import (
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
-	"github.com/det-deploy/det-deploy/installer/plan"
 )
 
 func TestUpReadsItsFlags(t *testing.T) {
@@ -50,30 +49,6 @@ func TestUpReadsItsFlags(t *testing.T) {
 			}
 			if d := cmp.Diff(got, tc.want); d != "" {
 				t.Errorf("got -, want +:\n%s", d)
-			}
-		})
-	}
-}
-
-func TestDownAsksForTheIDWhenDataGoes(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct {
-		name, typed string
-		deleteData  bool
-		want        bool
-	}{
-		{"yes is enough while data stays", "y\n", false, true},
-		{"yes is not enough for data", "y\n", true, false},
-		{"the id is", "local\n", true, true},
-		{"nothing typed is a no", "\n", false, false},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			t.Parallel()
-			s, _, _ := term.Test(tc.typed, true)
-			o := &downOptions{Streams: s, which: which{"local"}, DeleteData: tc.deleteData, Output: term.Text}
-			got, err := o.agree(t.Context(), plan.Plan{})
-			if err != nil || got != tc.want {
-				t.Errorf("got %t and %v, want %t", got, err, tc.want)
 			}
 		})
 	}

@@ -7,11 +7,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/agree"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
-	"github.com/det-deploy/det-deploy/installer/doctor"
-	"github.com/det-deploy/det-deploy/installer/plan"
 	target "github.com/det-deploy/det-deploy/installer/target/local"
 )
 
@@ -73,8 +72,8 @@ func given(f *pflag.FlagSet) map[string]string {
 }
 
 func (o *upOptions) validate() error {
-	if o.DryRun && o.Yes {
-		return usage.Errorf("--dry-run and --yes exclude each other: a dry run asks nothing")
+	if err := agree.Flags(o.DryRun, o.Yes); err != nil {
+		return err
 	}
 	if file := o.Given[target.DBSetting]; file != "" {
 		abs, err := filepath.Abs(file)
@@ -87,8 +86,12 @@ func (o *upOptions) validate() error {
 }
 
 func runUp(ctx context.Context, o *upOptions) error {
-	l, err := wire.NewLocal(ctx, o.Streams, o.Cluster, o.Given, tell(o.Streams, o.Output))
+	ask := agree.Asker{Streams: o.Streams, Output: o.Output, Yes: o.Yes}
+	l, err := wire.NewLocal(ctx, o.Streams, o.Cluster, o.Given, ask.Tell())
 	if err != nil {
+		return err
+	}
+	if err := l.Target.Fits(l.Record); err != nil {
 		return err
 	}
 	if err := o.check(ctx, l); err != nil {
@@ -99,9 +102,9 @@ func runUp(ctx context.Context, o *upOptions) error {
 		return err
 	}
 	if o.DryRun {
-		return o.printPlan(p)
+		return ask.Plan(p)
 	}
-	if agreed, err := o.agree(ctx, p); err != nil || !agreed {
+	if agreed, err := ask.Up(ctx, p); err != nil || !agreed {
 		return err
 	}
 	if o.Foreground {
@@ -124,33 +127,7 @@ func (o *upOptions) check(ctx context.Context, l *wire.Local) error {
 			return err
 		}
 	}
-	return refused(r)
-}
-
-func refused(r doctor.Report) error { return r.Err() }
-
-func (o *upOptions) printPlan(p plan.Plan) error {
-	if o.Output == term.JSON {
-		return o.PrintJSON(p)
-	}
-	return p.Render(o.Out)
-}
-
-// agree shows the plan and asks, unless nothing is to do.
-func (o *upOptions) agree(ctx context.Context, p plan.Plan) (bool, error) {
-	if o.Output == term.Text {
-		if err := p.Render(o.Err); err != nil {
-			return false, err
-		}
-	}
-	if p.Empty() || o.Yes {
-		return true, nil
-	}
-	yes, err := o.Confirm(ctx, term.Question{Text: "Apply this plan?", Flag: "--yes"})
-	if err == nil && !yes {
-		o.Notef("Nothing was changed.")
-	}
-	return yes, err
+	return r.Err()
 }
 
 // upResult is the JSON form of the answer.

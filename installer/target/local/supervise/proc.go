@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -109,8 +110,8 @@ func (s *supervisor) start(p *proc, now time.Time) error {
 		p.hold(now)
 		return err
 	}
-	defer func() { _ = log.Close() }()           // the child has its own
-	c := exec.Command(s.Program, p.unit.Args...) //nolint:noctx // outlives every context; it is stopped by signal
+	defer func() { _ = log.Close() }()                                   // the child has its own
+	c := exec.Command(cmp.Or(p.unit.Program, s.Program), p.unit.Args...) //nolint:noctx // outlives every context; it is stopped by signal
 	c.Env = Environ()
 	c.Stdout, c.Stderr = log, log
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -34,7 +34,7 @@ const (
 // Config is what a supervisor runs with.
 type Config struct {
 	Dir Dir
-	// Program is started with each unit's arguments.
+	// Program is started with the arguments of each unit that names none.
 	Program string
 	Log     *slog.Logger
 }

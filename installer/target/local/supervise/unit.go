@@ -22,8 +22,10 @@ type Dir string
 // Unit is one process that should run.
 type Unit struct {
 	// Name tells units apart: "master", "agent-1".
-	Name string   `json:"name"`
-	Args []string `json:"args"`
+	Name string `json:"name"`
+	// Program is what runs; the supervisor's own when empty.
+	Program string   `json:"program,omitempty"`
+	Args    []string `json:"args"`
 	// Log is the file its output is appended to.
 	Log string `json:"log"`
 	// Generation changes when the process has to be started again.

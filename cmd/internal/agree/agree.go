@@ -1,0 +1,136 @@
+// Package agree shows a person what is about to be done to a cluster and asks
+// whether it should be: the same words for every platform. Where nobody can be
+// asked, the error names the flag that answers.
+package agree
+
+import (
+	"context"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/event"
+	"github.com/det-deploy/det-deploy/installer/plan"
+	"github.com/det-deploy/det-deploy/installer/record"
+)
+
+// Asker is a command that shows something and asks.
+type Asker struct {
+	*term.Streams
+
+	Output term.Format
+	Yes    bool
+}
+
+// Flags refuses --yes beside --dry-run.
+func Flags(dryRun, yes bool) error {
+	if dryRun && yes {
+		return usage.Errorf("--dry-run and --yes exclude each other: a dry run asks nothing")
+	}
+	return nil
+}
+
+// Tell returns where the events of an operation go: lines for people, JSON for
+// programs, both on stderr.
+func (a Asker) Tell() event.Sink {
+	if a.Output == term.JSON {
+		return event.JSON(a.Err)
+	}
+	return a.Progress()
+}
+
+// Plan prints a plan as the answer.
+func (a Asker) Plan(p plan.Plan) error {
+	if a.Output == term.JSON {
+		return a.PrintJSON(p)
+	}
+	return p.Render(a.Out)
+}
+
+// Up shows a plan and asks, unless nothing is to do.
+func (a Asker) Up(ctx context.Context, p plan.Plan) (bool, error) {
+	if err := a.show(p); err != nil {
+		return false, err
+	}
+	if p.Empty() || a.Yes {
+		return true, nil
+	}
+	return a.ask(ctx, "Apply this plan?")
+}
+
+// Down shows the plan and asks: for the id where data goes, for a yes elsewhere.
+func (a Asker) Down(ctx context.Context, cluster string, p plan.Plan, deleteData bool) (agreed bool, err error) {
+	if err := a.show(p); err != nil {
+		return false, err
+	}
+	if a.Yes {
+		return true, nil
+	}
+	if !deleteData {
+		return a.ask(ctx, "Take cluster "+cluster+" down?")
+	}
+	q := term.Question{Text: "This removes the data of cluster " + cluster + " for good.", Flag: "--yes"}
+	agreed, err = a.ConfirmTyped(ctx, q, cluster)
+	return a.heard(agreed, err)
+}
+
+// Upgrade says what would change and asks.
+func (a Asker) Upgrade(ctx context.Context, cluster string, from, to record.Release) (bool, error) {
+	if a.Output == term.Text {
+		a.Notef("Cluster %s runs det-deploy %s; this is %s.", cluster, from, to)
+		a.Notef("The master stops, its store is kept, and the new one is tried on a copy of it first.")
+		a.Notef("Tasks go on; until the new master serves, the old one can come back.")
+	}
+	if a.Yes {
+		return true, nil
+	}
+	return a.ask(ctx, "Upgrade it?")
+}
+
+func (a Asker) show(p plan.Plan) error {
+	if a.Output == term.JSON {
+		return nil
+	}
+	return p.Render(a.Err)
+}
+
+func (a Asker) ask(ctx context.Context, text string) (bool, error) {
+	agreed, err := a.Confirm(ctx, term.Question{Text: text, Flag: "--yes"})
+	return a.heard(agreed, err)
+}
+
+func (a Asker) heard(agreed bool, err error) (bool, error) {
+	if err == nil && !agreed {
+		a.Notef("Nothing was changed.")
+	}
+	return agreed, err
+}
+
+// Upgraded is the JSON form of what an upgrade came to.
+type Upgraded struct {
+	Schema  string `json:"schema"`
+	Cluster string `json:"cluster"`
+
+	installer.Upgraded
+
+	DryRun bool `json:"dry_run"`
+}
+
+// PrintUpgrade prints what an upgrade came to, or would.
+func (a Asker) PrintUpgrade(cluster string, u installer.Upgraded, dryRun bool) error {
+	if a.Output == term.JSON {
+		return a.PrintJSON(Upgraded{"det-deploy.upgrade/v1", cluster, u, dryRun})
+	}
+	switch {
+	case !u.Changed:
+		a.Printf("Cluster %s runs det-deploy %s already.", cluster, u.To)
+	case dryRun:
+		a.Printf("Cluster %s would be upgraded from det-deploy %s to %s.", cluster, u.From, u.To)
+	default:
+		a.Printf("Cluster %s runs det-deploy %s now; before it was %s.", cluster, u.To, u.From)
+		if u.Backup != "" {
+			a.Printf("The store as it was before is kept in %s.", u.Backup)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,164 @@
+package local
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
+)
+
+// platform is what this machine runs.
+const platform = runtime.GOOS + "-" + runtime.GOARCH
+
+// program is a cluster's own copy of det-deploy, named by its hash. A cluster keeps
+// running what it was made with when another file takes the place of the one that
+// made it, and the copy is the way back of an upgrade.
+type program struct {
+	base
+	place Place
+	sum   string
+	// from is a file with that content, or one with another: then the program
+	// cannot be made.
+	from string
+}
+
+func (p Place) program(sum string) string { return p.path("bin", sum, "det-deploy") }
+
+func (g *program) Find(context.Context) (resource.Found, []resource.Drift, error) {
+	if !exists(g.place.program(g.sum)) {
+		return resource.Found{}, nil, nil
+	}
+	return foundProgram(g.sum), nil, nil
+}
+
+// Create copies and hashes at once: what is put in place is what its name says.
+func (g *program) Create(ctx context.Context) error {
+	path := g.place.program(g.sum)
+	if err := g.h.gate.Pass(ctx, "write "+path); err != nil {
+		return err
+	}
+	tmp := path + ".new"
+	sum, err := copyProgram(g.from, tmp)
+	if err != nil {
+		return refuse("copy", g.from, err)
+	}
+	if sum != g.sum {
+		return refuse("copy", g.from, errors.Join(&lostProgramError{g.sum}, os.Remove(tmp)))
+	}
+	return refuse("write", path, os.Rename(tmp, path))
+}
+
+func (g *program) Delete(ctx context.Context) error {
+	if err := g.h.remove(ctx, filepath.Dir(g.place.program(g.sum))); err != nil {
+		return err
+	}
+	g.h.removeEmpty(g.place.path("bin"))
+	return nil
+}
+
+func copyProgram(from, to string) (sum string, err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = in.Close() }() // it was only read
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return "", err
+	}
+	// A child that is forked while the file is open for writing keeps it open until
+	// its exec, and until then the system refuses to run the file.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o700)
+	if err != nil {
+		return "", err
+	}
+	hash := sha256.New()
+	_, err = io.Copy(io.MultiWriter(out, hash), in)
+	err = errors.Join(err, out.Sync(), out.Close())
+	return hex.EncodeToString(hash.Sum(nil)), err
+}
+
+// lostProgramError is a program that the cluster is to run and that nobody has.
+type lostProgramError struct{ sum string }
+
+func (e *lostProgramError) Error() string {
+	return "the program that the cluster runs (sha256 " + e.sum[:min(8, len(e.sum))] + "…) is gone, and this is another one"
+}
+
+func (e *lostProgramError) Hint() string { return "run `det-deploy local upgrade` with this one" }
+
+func foundProgram(sum string) resource.Found {
+	id := filepath.Join("bin", sum)
+	return resource.Found{Kind: kindProgram, ID: id, Name: id}
+}
+
+// programs lists the hashes of all copies.
+func (p Place) programs() ([]string, error) {
+	paths, err := filepath.Glob(p.program("*"))
+	if err != nil {
+		return nil, refuse("list", "programs", err)
+	}
+	for i, path := range paths {
+		paths[i] = filepath.Base(filepath.Dir(path))
+	}
+	return paths, nil
+}
+
+// Own is the release of a program, which calls itself version.
+func Own(path, version string) (record.Release, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return record.Release{}, fmt.Errorf("read this program: %w", err)
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	hash := sha256.New()
+	if _, err := io.Copy(hash, f); err != nil {
+		return record.Release{}, fmt.Errorf("read this program: %w", err)
+	}
+	return record.Release{Version: version, Programs: map[string]string{platform: hex.EncodeToString(hash.Sum(nil))}}, nil
+}
+
+// Running is the release that the cluster's master is told to run; it is zero when
+// there is none. A version that only the program itself knows is asked for.
+func (p Place) Running(ctx context.Context, known ...record.Release) (record.Release, error) {
+	u, found, err := p.Processes().Unit("master")
+	if err != nil || !found || u.Program == "" {
+		return record.Release{}, refuse("read unit", "master", err)
+	}
+	r := record.Release{Programs: map[string]string{platform: filepath.Base(filepath.Dir(u.Program))}}
+	for _, k := range known {
+		if k.Programs[platform] == r.Programs[platform] {
+			return k, nil
+		}
+	}
+	r.Version = versionOf(ctx, u.Program)
+	return r, nil
+}
+
+// versionOf asks a program; one that does not answer has no version.
+func versionOf(ctx context.Context, path string) string {
+	c := exec.CommandContext(ctx, path, "version", "--output", "json")
+	c.Env = supervise.Environ()
+	out, err := c.Output()
+	var answer struct {
+		Version string `json:"version"`
+	}
+	if err != nil || json.Unmarshal(out, &answer) != nil {
+		return ""
+	}
+	return strings.TrimSpace(answer.Version)
+}

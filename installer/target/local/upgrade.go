@@ -1,0 +1,198 @@
+package local
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/record"
+)
+
+var _ installer.Upgradable = (*Target)(nil)
+
+// onHold is the flag of `master run` for a master that only tries.
+const onHold = "--on-hold"
+
+// Runs reads it off the master's unit.
+func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, error) {
+	u, found, err := t.Place.Processes().Unit("master")
+	if err != nil || !found {
+		return record.Release{}, installer.Stop, refuse("read unit", "master", err)
+	}
+	r, err := t.Place.Running(ctx, t.Release, t.Own)
+	if slices.Contains(u.Args, onHold) {
+		return r, installer.Hold, err
+	}
+	return r, installer.Serve, err
+}
+
+// Offer copies this program beside the one that runs.
+func (t *Target) Offer(ctx context.Context, r record.Release) error {
+	p := t.program(r)
+	if f, _, err := p.Find(ctx); err != nil || f.Exists() {
+		return err
+	}
+	return p.Create(ctx)
+}
+
+// Turn starts or stops the master's process.
+func (t *Target) Turn(ctx context.Context, r record.Release, m installer.Mode, tell func(string)) error {
+	p := t.master()
+	p.program = t.copyOf(r)
+	switch m {
+	case installer.Stop:
+		tell("the master to stop")
+		return p.Delete(ctx)
+	case installer.Hold:
+		tell(r.String() + " to try the store on a copy")
+		p.args = append(p.args, onHold)
+		if err := t.supervisor().Create(ctx); err != nil {
+			return err
+		}
+		return p.startAnd(ctx, func(ctx context.Context, generation string) string {
+			return p.becomes(ctx, generation, tryLimit, t.unable)
+		})
+	case installer.Serve:
+		tell(r.String() + " to serve")
+	}
+	if err := t.supervisor().Create(ctx); err != nil {
+		return err
+	}
+	return p.start(ctx)
+}
+
+// tryLimit is how long a master may try its store: copying and reading a database
+// of some 50 GB from a slow disk.
+const tryLimit = 15 * time.Minute
+
+// unable asks a master on hold whether it could serve, which is final once it has
+// tried.
+func (t *Target) unable(ctx context.Context) (ill string, final bool) {
+	var info struct {
+		OnHold    bool `json:"on_hold"`
+		Rehearsal struct {
+			Done  bool   `json:"done"`
+			Error string `json:"error"`
+		} `json:"rehearsal"`
+	}
+	b, err := t.ask(ctx, http.MethodGet, "/info", "", nil)
+	if err == nil {
+		err = json.Unmarshal(b, &info)
+	}
+	switch {
+	case err != nil:
+		return err.Error(), false
+	case !info.OnHold:
+		return "a master answers that is not on hold", false
+	case !info.Rehearsal.Done:
+		return "it still tries the store on a copy", false
+	}
+	return info.Rehearsal.Error, true
+}
+
+// Backup lets the program that wrote the store write it into a file beside it.
+func (t *Target) Backup(ctx context.Context, of record.Release) (string, error) {
+	dir := filepath.Join(t.Place.data(), "backups")
+	if err := t.host().mkdir(ctx, dir); err != nil {
+		return "", err
+	}
+	sum := of.Programs[platform]
+	path := filepath.Join(dir, fmt.Sprintf("%s-%s.backup", of.Version, sum[:min(8, len(sum))]))
+	if err := t.host().remove(ctx, path); err != nil { // of an earlier upgrade from the same one
+		return "", err
+	}
+	h := t.host()
+	h.program = t.copyOf(of)
+	_, err := h.run(ctx, "master", "backup", "--config-file", t.Place.masterYAML(), "--file", path)
+	return path, err
+}
+
+// Follow starts every agent with the program of r; tasks outlive that. Programs
+// that nothing runs any more go.
+func (t *Target) Follow(ctx context.Context, r record.Release, tell func(string)) error {
+	t.Release = r
+	for i := range t.Spec.Agents {
+		tell(fmt.Sprintf("agent %d to start again", i+1))
+		a := t.agent(strconv.Itoa(i + 1))
+		if _, drift, err := a.Find(ctx); err != nil {
+			return err
+		} else if len(drift) == 0 {
+			continue
+		}
+		if err := a.start(ctx); err != nil {
+			return err
+		}
+	}
+	if err := t.superviseAnew(ctx); err != nil {
+		return err
+	}
+	if err := t.Ready(ctx, tell); err != nil {
+		return err
+	}
+	return t.forgetOthers(ctx, r)
+}
+
+// superviseAnew has a supervisor of the new program take over what the old one
+// supervises: killed, it leaves everything running.
+func (t *Target) superviseAnew(ctx context.Context) error {
+	d := t.Place.Processes()
+	if id, alive := d.Holder(); alive {
+		if err := t.host().signal(ctx, id, syscall.SIGKILL); err != nil {
+			return err
+		}
+		if !until(ctx, stopLimit, func() bool { return !id.Alive() }) {
+			return refuse("stop", "the supervisor", errors.New("it does not end, even when killed"))
+		}
+	}
+	return t.supervisor().Create(ctx)
+}
+
+// forgetOthers removes the programs that nothing runs any more.
+func (t *Target) forgetOthers(ctx context.Context, r record.Release) error {
+	sums, err := t.Place.programs()
+	if err != nil {
+		return err
+	}
+	for _, sum := range sums {
+		if sum == r.Programs[platform] {
+			continue
+		}
+		if err := t.host().remove(ctx, filepath.Dir(t.Place.program(sum))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Fits refuses to work on a cluster that runs another release than this program, or
+// that stands in the middle of an upgrade.
+func (t *Target) Fits(r record.Record) error {
+	command := "det-deploy local upgrade"
+	if t.Spec.Cluster != DefaultCluster {
+		command += " --cluster-id " + t.Spec.Cluster
+	}
+	if r.Upgrade != nil {
+		return &underWayError{r.Upgrade.To, command}
+	}
+	if !t.Release.Same(t.Own) {
+		return &installer.ReleaseError{Cluster: t.Spec.Cluster, Runs: t.Release, Own: t.Own, Command: command}
+	}
+	return nil
+}
+
+// underWayError is an upgrade that was not finished.
+type underWayError struct {
+	to      record.Release
+	command string
+}
+
+func (e *underWayError) Error() string { return fmt.Sprintf("an upgrade to %s is under way", e.to) }
+func (e *underWayError) Hint() string  { return "run `" + e.command + "` to finish it" }

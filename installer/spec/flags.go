@@ -94,7 +94,6 @@ func masterFlags() []AWSFlag {
 		text("master-zone", "master.zone", "zone of an own VPC for the master"),
 		text("master-root-volume-size", "master.root_volume_size", "GB of the master's root volume"),
 		text("data-volume-size", "master.volume.size", "GB of the master's data volume"),
-		text("data-volume-type", "master.volume.type", "type of the data volume"),
 		text("data-volume", "master.volume.id", "existing volume for the master's data"),
 		text("data-snapshot", "master.volume.snapshot", "snapshot to make the data volume from"),
 		content("tls-cert-file", "tls.certificate", "file with the master's own certificate and its chain"),

@@ -11,9 +11,9 @@ import (
 
 // AWSLogs is where all machines send what they log.
 type AWSLogs struct {
-	Group         string `yaml:"group" doc:"CloudWatch log group; /det-deploy/ and the cluster's id when empty"`
-	RetentionDays int    `yaml:"retention_days" doc:"Days after which lines are deleted; 0 for never"`
-	KeepOnDown    bool   `yaml:"keep_on_down" doc:"Keep the log group when the cluster is removed"`
+	Group         string `yaml:"group" doc:"Existing CloudWatch log group, kept by down; an own one, /det-deploy/ and the cluster's id, when empty"`
+	RetentionDays int    `yaml:"retention_days" doc:"Days after which lines of the own group are deleted; 0 for never"`
+	KeepOnDown    bool   `yaml:"keep_on_down" doc:"Keep the own log group when the cluster is removed"`
 }
 
 // DefaultAWSLogs keeps a month: longer than it takes to notice, and paid for.

@@ -22,7 +22,6 @@ type AWSMaster struct {
 // from a snapshot.
 type AWSVolume struct {
 	Size     int    `yaml:"size" doc:"GB; it may grow later and never shrink"`
-	Type     string `yaml:"type" doc:"gp3 or gp2"`
 	ID       string `yaml:"id" doc:"Existing volume to use; it is kept by down"`
 	Snapshot string `yaml:"snapshot" doc:"Snapshot to make the volume from, once"`
 }
@@ -33,7 +32,7 @@ func DefaultAWSMaster() AWSMaster {
 		InstanceType: "m6i.large",
 		RootVolume:   50,
 		// What Determined asks of a master's disk.
-		Volume: AWSVolume{Size: 100, Type: "gp3"},
+		Volume: AWSVolume{Size: 100},
 	}
 }
 
@@ -56,12 +55,11 @@ func (m AWSMaster) Validate(path string) document.Errors {
 	return append(e, m.Volume.Validate(at("volume"))...)
 }
 
-// Validate checks size and type, and that the volume has one origin.
+// Validate checks the size, and that the volume has one origin.
 func (v AWSVolume) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
 	e.Check(v.Size >= 100, at("size"), "must be at least 100 (is %d)", v.Size)
-	e = append(e, oneOf(at("type"), v.Type, "gp3", "gp2")...)
 	checkID(&e, at("id"), v.ID, volumeID, "vol-0123456789abcdef0")
 	checkID(&e, at("snapshot"), v.Snapshot, snapID, "snap-0123456789abcdef0")
 	e.Check(v.ID == "" || v.Snapshot == "", at("snapshot"), "excludes an existing volume; keep one of id and snapshot")

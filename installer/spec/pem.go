@@ -4,7 +4,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/master/config/document"
@@ -30,10 +29,4 @@ func checkPEM(e *document.Errors, path, text string) {
 		}
 	}
 	e.Check(n > 0, path, "must be one or more certificates in PEM form")
-}
-
-func oneOf(path, value string, allowed ...string) document.Errors {
-	var e document.Errors
-	e.Check(slices.Contains(allowed, value), path, "must be one of %s (is %q)", strings.Join(allowed, ", "), value)
-	return e
 }

@@ -84,7 +84,7 @@ func target(name string) []string {
 	return []string{
 		"installer", "installer/doctor", "installer/event", "installer/plan", "installer/record", "installer/spec",
 		"installer/target/" + name + "/...", "cloud", "cloud/resource", "cloud/secret", "cloud/" + name + "/...",
-		"master/config/...", "agent/config", "host/manifest", "templates",
+		"master/config/...", "master/api/...", "agent/config", "host/manifest", "templates",
 	}
 }
 

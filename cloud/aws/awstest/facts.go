@@ -51,6 +51,14 @@ func (s *site) getParameter(in *ssm.GetParameterInput) (*ssm.GetParameterOutput,
 		image = ImageAMD64
 	case strings.HasPrefix(name, "/aws/service/canonical/ubuntu/server/22.04/") && strings.Contains(name, "/arm64/"):
 		image = ImageARM64
+	case strings.HasPrefix(name, "/aws/service/canonical/ubuntu/server/24.04/") && strings.Contains(name, "/amd64/"):
+		image = ImageNobleAMD64
+	case strings.HasPrefix(name, "/aws/service/canonical/ubuntu/server/24.04/") && strings.Contains(name, "/arm64/"):
+		image = ImageNobleARM64
+	case name == "/aws/service/deeplearning/ami/x86_64/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id":
+		image = ImageGPUAMD64
+	case name == "/aws/service/deeplearning/ami/arm64/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id":
+		image = ImageGPUARM64
 	case strings.HasPrefix(name, "/aws/service/debian/release/12/") && strings.HasSuffix(name, "/amd64"):
 		image = ImageDebian
 	default:

@@ -16,6 +16,12 @@ const (
 	ImageARM64  = "ami-0abc0000000000a64"
 	ImageDebian = "ami-0abc0000000000deb"
 	ImageMine   = "ami-0abc0000000000e1f"
+	// ImageNobleAMD64 and ImageNobleARM64 are Ubuntu 24.04, ImageGPUAMD64 and
+	// ImageGPUARM64 Amazon's image with NVIDIA drivers.
+	ImageNobleAMD64 = "ami-0abc0000000002464"
+	ImageNobleARM64 = "ami-0abc0000000024a64"
+	ImageGPUAMD64   = "ami-0abc0000000000d1a"
+	ImageGPUARM64   = "ami-0abc00000000d1a64"
 )
 
 func images() []types.Image {
@@ -30,10 +36,17 @@ func images() []types.Image {
 		}
 	}
 	const jammy = "ubuntu/images/hvm-ssd/ubuntu-jammy-22.04-"
+	const noble = "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-"
+	const gpu = "Base OSS Nvidia Driver GPU AMI (Ubuntu 22.04) 20260901"
+	const amazon = "898082745236"
 	return []types.Image{
 		image("ami-0abc0000000000001", jammy+"amd64-server-20240101", Canonical, "2024-01-01T00:00:00.000Z", types.ArchitectureValuesX8664),
 		image(ImageAMD64, jammy+"amd64-server-20260901", Canonical, "2026-09-01T00:00:00.000Z", types.ArchitectureValuesX8664),
 		image(ImageARM64, jammy+"arm64-server-20260901", Canonical, "2026-09-01T00:00:00.000Z", types.ArchitectureValuesArm64),
+		image(ImageNobleAMD64, noble+"amd64-server-20260901", Canonical, "2026-09-01T00:00:00.000Z", types.ArchitectureValuesX8664),
+		image(ImageNobleARM64, noble+"arm64-server-20260901", Canonical, "2026-09-01T00:00:00.000Z", types.ArchitectureValuesArm64),
+		image(ImageGPUAMD64, "Deep Learning "+gpu, amazon, "2026-09-01T00:00:00.000Z", types.ArchitectureValuesX8664),
+		image(ImageGPUARM64, "Deep Learning ARM64 "+gpu, amazon, "2026-09-01T00:00:00.000Z", types.ArchitectureValuesArm64),
 		image(ImageDebian, "debian-12-amd64-20260901", "136693071363", "2026-09-01T00:00:00.000Z", types.ArchitectureValuesX8664),
 		image(ImageMine, "own-image", Account, "2026-10-01T00:00:00.000Z", types.ArchitectureValuesX8664),
 	}

@@ -1,0 +1,155 @@
+package facts
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/ssm"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// Image is a machine image.
+type Image struct {
+	ID   string
+	Name string
+	// Architecture is "amd64" or "arm64".
+	Architecture string
+	// RootDevice is the device name of its root volume, RootSize the least GB that
+	// it fits on.
+	RootDevice string
+	RootSize   int
+	// Origin is how it was found, in words.
+	Origin string
+}
+
+// Stock is an image that somebody publishes: under a public parameter, and when
+// that cannot be read as the newest of its owner's with such a name. Each text
+// has %s for the architecture as its publisher spells it.
+type Stock struct {
+	What      string
+	Parameter string
+	Owner     string
+	Name      string
+	// Spelling is the publisher's words for architectures.
+	Spelling map[string]string
+}
+
+// MasterStock is Canonical's Ubuntu 24.04: it has cloud-init and systemd, and a
+// master needs nothing else.
+func MasterStock() Stock {
+	return Stock{
+		What:      "Ubuntu 24.04",
+		Parameter: "/aws/service/canonical/ubuntu/server/24.04/stable/current/%s/hvm/ebs-gp3/ami-id",
+		Owner:     "099720109477", // Canonical's account
+		Name:      "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-%s-server-*",
+		Spelling:  map[string]string{"amd64": "amd64", "arm64": "arm64"},
+	}
+}
+
+// AgentStock is Amazon's image with NVIDIA drivers, Docker and the container
+// toolkit on Ubuntu. It serves machines without GPUs too.
+func AgentStock() Stock {
+	return Stock{
+		What:      "Deep Learning Base GPU AMI on Ubuntu 22.04",
+		Parameter: "/aws/service/deeplearning/ami/%s/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id",
+		Owner:     "amazon",
+		Name:      "Deep Learning*Base OSS Nvidia Driver GPU AMI (Ubuntu 22.04)*",
+		Spelling:  map[string]string{"amd64": "x86_64", "arm64": "arm64"},
+	}
+}
+
+// Image asks for one image by its id.
+func (f Facts) Image(ctx context.Context, id string) (Image, error) {
+	out, err := f.Clients.EC2.DescribeImages(ctx, &ec2.DescribeImagesInput{ImageIds: []string{id}})
+	if err != nil {
+		return Image{}, fmt.Errorf("ask for image %s: %w", id, err)
+	}
+	for _, i := range out.Images {
+		if aws.ToString(i.ImageId) == id {
+			return imageOf(i, "as given"), nil
+		}
+	}
+	return Image{}, &cloud.Error{Kind: cloud.NotFound, Op: "ec2:DescribeImages", Resource: id, Err: errors.New("there is no such image in " + f.Clients.Region)}
+}
+
+// Newest asks for the newest image of stock.
+func (f Facts) Newest(ctx context.Context, stock Stock, architecture string) (Image, error) {
+	name := fmt.Sprintf(stock.Parameter, stock.Spelling[architecture])
+	p, err := f.Clients.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(name)})
+	if err == nil && p.Parameter != nil && aws.ToString(p.Parameter.Value) != "" {
+		image, err := f.Image(ctx, *p.Parameter.Value)
+		image.Origin = "newest " + stock.What
+		return image, err
+	}
+	image, byName := f.newestByName(ctx, stock, architecture)
+	return image, errors.Join(byName, onlyWith(byName, err))
+}
+
+// onlyWith leaves out what did not matter, because the other way led somewhere.
+func onlyWith(failed, err error) error {
+	if failed == nil {
+		return nil
+	}
+	return err
+}
+
+func (f Facts) newestByName(ctx context.Context, stock Stock, architecture string) (Image, error) {
+	pattern := stock.Name
+	if stock.Owner != "amazon" {
+		pattern = fmt.Sprintf(stock.Name, stock.Spelling[architecture])
+	}
+	var found []types.Image
+	p := ec2.NewDescribeImagesPaginator(f.Clients.EC2, &ec2.DescribeImagesInput{
+		Owners: []string{stock.Owner},
+		Filters: []types.Filter{
+			{Name: aws.String("name"), Values: []string{pattern}},
+			{Name: aws.String("architecture"), Values: []string{string(spelled(architecture))}},
+			{Name: aws.String("state"), Values: []string{"available"}},
+		},
+	})
+	for p.HasMorePages() {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return Image{}, fmt.Errorf("look for %s: %w", stock.What, err)
+		}
+		found = append(found, page.Images...)
+	}
+	if len(found) == 0 {
+		return Image{}, &cloud.Error{
+			Kind: cloud.NotFound, Op: "ec2:DescribeImages", Resource: stock.What,
+			Err: fmt.Errorf("there is none for %s in %s", architecture, f.Clients.Region),
+		}
+	}
+	newest := slices.MaxFunc(found, func(a, b types.Image) int {
+		return cmp.Or(cmp.Compare(aws.ToString(a.CreationDate), aws.ToString(b.CreationDate)), cmp.Compare(aws.ToString(a.ImageId), aws.ToString(b.ImageId)))
+	})
+	return imageOf(newest, "newest "+stock.What), nil
+}
+
+func imageOf(i types.Image, origin string) Image {
+	out := Image{ID: aws.ToString(i.ImageId), Name: aws.ToString(i.Name), RootDevice: aws.ToString(i.RootDeviceName), Origin: origin}
+	for a, s := range spellings() {
+		if string(s) == string(i.Architecture) {
+			out.Architecture = a
+		}
+	}
+	for _, m := range i.BlockDeviceMappings {
+		if aws.ToString(m.DeviceName) == out.RootDevice && m.Ebs != nil {
+			out.RootSize = int(aws.ToInt32(m.Ebs.VolumeSize))
+		}
+	}
+	return out
+}
+
+func spelled(architecture string) types.ArchitectureValues { return spellings()[architecture] }
+
+func spellings() map[string]types.ArchitectureValues {
+	return map[string]types.ArchitectureValues{"amd64": types.ArchitectureValuesX8664, "arm64": types.ArchitectureValuesArm64}
+}

@@ -1,0 +1,174 @@
+package facts
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
+)
+
+// Quota is one limit of the account in the region.
+type Quota struct {
+	// Service and Code are its name at Service Quotas.
+	Service, Code string
+	// What it limits, in words: "vCPUs of on-demand G and VT instances".
+	What string
+}
+
+// The limits that are no vCPUs. The codes are those of Amazon's endpoints and
+// quotas pages.
+func addressQuota() Quota { return Quota{"ec2", "L-0263D0A3", "Elastic IP addresses"} }
+func vpcQuota() Quota     { return Quota{"vpc", "L-F678F1CE", "VPCs"} }
+
+// class is a group of families that share a limit of vCPUs.
+type class struct {
+	families       []string
+	what           string
+	onDemand, spot string
+}
+
+// classes has Amazon's codes. The families of the standard one are single
+// letters; every other begins with its own word, the longer ones first, because
+// "inf" is not "i" and "trn" not "t".
+func classes() []class {
+	return []class{
+		{[]string{"inf"}, "Inf", "L-1945791B", "L-B5D1601B"},
+		{[]string{"trn"}, "Trn", "L-2C3B7624", "L-6B0D517C"},
+		{[]string{"hpc"}, "HPC", "L-F7808C92", ""},
+		{[]string{"dl"}, "DL", "L-6E869C2A", "L-85EED4F7"},
+		{[]string{"g", "gr", "vt"}, "G and VT", "L-DB2E81BA", "L-3819A6DF"},
+		{[]string{"u"}, "High Memory", "L-43DA4232", ""},
+		{[]string{"f"}, "F", "L-74FC7D96", "L-88CF9481"},
+		{[]string{"p"}, "P", "L-417A185B", "L-7212CCBC"},
+		{[]string{"x"}, "X", "L-7295265B", "L-E3A00192"},
+		{[]string{"a", "c", "d", "h", "i", "im", "is", "m", "r", "t", "z"}, "standard", "L-1216C47A", "L-34B43A08"},
+	}
+}
+
+// VCPUQuota is the limit that machines of a type count against. It is false for
+// types that have none, or one that is not known.
+func VCPUQuota(instanceType string, spot bool) (Quota, bool) {
+	family := strings.ToLower(instanceType[:len(instanceType)-len(strings.TrimLeft(instanceType, letters))])
+	for _, c := range classes() {
+		for _, f := range c.families {
+			if f != family {
+				continue
+			}
+			if spot && family == "p" && strings.HasPrefix(instanceType, "p5") {
+				// Not the ones before it and, so far, not those after it.
+				return Quota{"ec2", "L-C4BD4855", "vCPUs of P5 spot instances"}, true
+			}
+			if spot {
+				return Quota{"ec2", c.spot, "vCPUs of " + c.what + " spot instances"}, c.spot != ""
+			}
+			return Quota{"ec2", c.onDemand, "vCPUs of " + c.what + " on-demand instances"}, true
+		}
+	}
+	return Quota{}, false
+}
+
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+// Console is the page on which more can be asked for.
+func (q Quota) Console(region string) string {
+	return fmt.Sprintf("https://%s.console.aws.amazon.com/servicequotas/home/services/%s/quotas/%s", region, q.Service, q.Code)
+}
+
+// Limit asks how much the account may have.
+func (f Facts) Limit(ctx context.Context, q Quota) (int, error) {
+	out, err := f.Clients.Quotas.GetServiceQuota(ctx, &servicequotas.GetServiceQuotaInput{
+		ServiceCode: aws.String(q.Service), QuotaCode: aws.String(q.Code),
+	})
+	if err != nil {
+		return 0, fmt.Errorf("ask for the quota of %s: %w", q.What, err)
+	}
+	if out.Quota == nil {
+		return 0, fmt.Errorf("ask for the quota of %s: AWS says nothing", q.What)
+	}
+	return int(aws.ToFloat64(out.Quota.Value)), nil
+}
+
+// Machine is a running machine as far as quotas go.
+type Machine struct {
+	Type string
+	Spot bool
+	// Cluster is the id of the cluster that it belongs to, if any.
+	Cluster string
+}
+
+// Running lists every machine of the account in the region that counts.
+func (f Facts) Running(ctx context.Context) ([]Machine, error) {
+	var out []Machine
+	p := ec2.NewDescribeInstancesPaginator(f.Clients.EC2, &ec2.DescribeInstancesInput{
+		Filters: []types.Filter{{Name: aws.String("instance-state-name"), Values: []string{"pending", "running"}}},
+	})
+	for p.HasMorePages() {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("list running machines: %w", err)
+		}
+		for _, r := range page.Reservations {
+			for _, i := range r.Instances {
+				out = append(out, machineOf(i))
+			}
+		}
+	}
+	return out, nil
+}
+
+func machineOf(i types.Instance) Machine {
+	m := Machine{Type: string(i.InstanceType), Spot: i.InstanceLifecycle == types.InstanceLifecycleTypeSpot}
+	for _, t := range i.Tags {
+		if aws.ToString(t.Key) == clusterTag {
+			m.Cluster = aws.ToString(t.Value)
+		}
+	}
+	return m
+}
+
+// clusterTag is on everything that belongs to a cluster.
+const clusterTag = "det-deploy-cluster"
+
+// Room is how much of a limit is left.
+type Room struct {
+	Quota
+	Limit, Used int
+}
+
+// Free is what may still be had.
+func (r Room) Free() int { return max(r.Limit-r.Used, 0) }
+
+// Addresses asks how many Elastic IPs may still be had.
+func (f Facts) Addresses(ctx context.Context) (Room, error) {
+	limit, err := f.Limit(ctx, addressQuota())
+	if err != nil {
+		return Room{}, err
+	}
+	out, err := f.Clients.EC2.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{})
+	if err != nil {
+		return Room{}, fmt.Errorf("list Elastic IPs: %w", err)
+	}
+	return Room{addressQuota(), limit, len(out.Addresses)}, nil
+}
+
+// VPCs asks how many VPCs may still be had.
+func (f Facts) VPCs(ctx context.Context) (Room, error) {
+	limit, err := f.Limit(ctx, vpcQuota())
+	if err != nil {
+		return Room{}, err
+	}
+	used := 0
+	p := ec2.NewDescribeVpcsPaginator(f.Clients.EC2, &ec2.DescribeVpcsInput{})
+	for p.HasMorePages() {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return Room{}, fmt.Errorf("list VPCs: %w", err)
+		}
+		used += len(page.Vpcs)
+	}
+	return Room{vpcQuota(), limit, used}, nil
+}

@@ -1,0 +1,176 @@
+package aws
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// blueprint is everything that a cluster consists of, while it is drawn.
+type blueprint struct {
+	*Target
+
+	all []resource.Resource
+
+	vpc     infra.Ref
+	subnets map[string]infra.Ref
+	agents  infra.Ref
+	master  infra.Ref
+	agent   *infra.Profile
+	profile *infra.Profile
+}
+
+// Wanted lists everything that the cluster consists of, made new. Without a spec,
+// which is when a cluster of which nothing is known is taken down, that is nothing.
+func (t *Target) Wanted() ([]resource.Resource, error) {
+	if len(t.Known.Types) == 0 {
+		return nil, nil
+	}
+	b := &blueprint{Target: t, subnets: make(map[string]infra.Ref)}
+	if err := b.network(); err != nil {
+		return nil, err
+	}
+	b.groups()
+	if err := b.roles(); err != nil {
+		return nil, err
+	}
+	b.data()
+	return b.all, b.machine()
+}
+
+func (b *blueprint) add(rs ...resource.Resource) { b.all = append(b.all, rs...) }
+
+// network is a VPC with a subnet a zone, or the user's.
+func (b *blueprint) network() error {
+	n := b.Spec.Network
+	if !n.Own() {
+		b.vpc = infra.Existing(n.VPC)
+		for _, s := range existingSubnets(b.Spec) {
+			b.subnets[s] = infra.Existing(s)
+		}
+		return nil
+	}
+	cidr, err := netip.ParsePrefix(n.CIDR)
+	if err != nil {
+		return fmt.Errorf("read network.cidr: %w", err)
+	}
+	vpc := &infra.VPC{In: b.cluster, Name: "main", CIDR: cidr}
+	gateway := &infra.Gateway{In: b.cluster, Name: "main", VPC: vpc}
+	b.vpc = vpc
+	b.add(vpc, gateway)
+	routes := &infra.Routes{In: b.cluster, Name: "main", VPC: vpc, Gateway: gateway}
+	for i, zone := range b.Known.Zones {
+		s := &infra.Subnet{In: b.cluster, Name: zone, VPC: vpc, Zone: zone, CIDR: part(cidr, i)}
+		b.subnets[zone] = s
+		routes.Subnets = append(routes.Subnets, s)
+		b.add(s)
+	}
+	b.add(routes, &infra.Endpoint{In: b.cluster, Name: "s3", VPC: vpc, Routes: routes})
+	return nil
+}
+
+// part is the i-th of eight equal parts of a range.
+func part(p netip.Prefix, i int) netip.Prefix {
+	a := p.Masked().Addr().As4()
+	step := uint32(1) << (32 - p.Bits() - 3)
+	n := uint32(a[0])<<24 | uint32(a[1])<<16 | uint32(a[2])<<8 | uint32(a[3])
+	n += uint32(i) * step
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}), p.Bits()+3)
+}
+
+// groups is the security groups with the ports that Determined needs, or the
+// user's, which the checks compare with them.
+func (b *blueprint) groups() {
+	n := b.Spec.Network
+	b.master, b.agents = infra.Existing(n.MasterSecurityGroup), infra.Existing(n.AgentSecurityGroup)
+	var master, agents *infra.Group
+	if n.MasterSecurityGroup == "" {
+		master = &infra.Group{In: b.cluster, Name: "master", VPC: b.vpc}
+		b.master = master
+		b.add(master)
+	}
+	if n.AgentSecurityGroup == "" {
+		agents = &infra.Group{In: b.cluster, Name: "agents", VPC: b.vpc}
+		b.agents = agents
+		b.add(agents)
+	}
+	if master != nil {
+		b.add(&infra.Rules{In: b.cluster, Name: "master", Group: master, Ingress: infra.MasterRules(masterPort, b.inbound(), b.agents, n.SSH)})
+	}
+	if agents != nil {
+		rules := infra.AgentRules(b.master, b.agents)
+		if n.SSH {
+			for _, from := range b.inbound() {
+				rules = append(rules, infra.Rule{Port: 22, From: from, Why: "administrators to agents"})
+			}
+		}
+		b.add(&infra.Rules{In: b.cluster, Name: "agents", Group: agents, Ingress: rules})
+	}
+}
+
+// inbound is who may reach the master. What cannot be read was refused before.
+func (t *Target) inbound() []netip.Prefix {
+	var out []netip.Prefix
+	for _, text := range t.Spec.Network.InboundCIDRs {
+		if p, err := netip.ParsePrefix(text); err == nil && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// roles is what the machines may do.
+func (b *blueprint) roles() error {
+	role := func(name, existing string, document func() (string, error)) (infra.Ref, error) {
+		if existing != "" {
+			return infra.Existing(spec.RoleName(existing)), nil
+		}
+		text, err := document()
+		if err != nil {
+			return nil, err
+		}
+		r := &infra.Role{In: b.cluster, Name: name, Policies: map[string]string{"det-deploy": text}}
+		b.add(r)
+		return r, nil
+	}
+	master, err := role("master", b.Spec.Roles.Master, b.masterPolicy)
+	if err != nil {
+		return err
+	}
+	agent, err := role("agent", b.Spec.Roles.Agent, b.agentPolicy)
+	if err != nil {
+		return err
+	}
+	b.profile = &infra.Profile{In: b.cluster, Name: "master", Role: master}
+	b.agent = &infra.Profile{In: b.cluster, Name: "agent", Role: agent}
+	b.add(b.profile, b.agent)
+	return nil
+}
+
+// data is where checkpoints and logs go.
+func (b *blueprint) data() {
+	if b.Spec.Storage.Bucket == "" {
+		b.add(&infra.Bucket{In: b.cluster})
+	}
+	if b.Spec.Logs.Group == "" {
+		b.add(&infra.LogGroup{In: b.cluster, Days: int32(b.Spec.Logs.RetentionDays), Retain: b.Spec.Logs.KeepOnDown}) //nolint:gosec // one of CloudWatch's numbers
+	}
+}
+
+// dataBucket is where checkpoints go.
+func (t *Target) dataBucket() string {
+	return cmp.Or(t.Spec.Storage.Bucket, DataBucket(t.Spec.Cluster, t.Caller.Account))
+}
+
+// logGroup is where machines log to.
+func (t *Target) logGroup() string {
+	return cmp.Or(t.Spec.Logs.Group, infra.LogGroupName(t.Spec.Cluster))
+}
+
+// certName is the name in the master's certificate.
+func (t *Target) certName() string { return cmp.Or(t.Spec.TLS.Name, internalName(t.Spec.Cluster)) }

@@ -1,0 +1,253 @@
+package aws
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	smithy "github.com/aws/smithy-go/middleware"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/installer/record"
+)
+
+// Bucket is a cluster's control bucket: its record and lease, the programs and
+// files that its machines run. Tasks have no access to it. It comes before the
+// lease, and so its clients ask no gate.
+type Bucket struct {
+	S3     api.S3
+	Name   string
+	Region string
+	// Account must own the bucket: a name is taken by whoever asks first, and a
+	// bucket of somebody else's is never read or written.
+	Account string
+	// Tags are put on it when it is made.
+	Tags map[string]string
+}
+
+var _ record.Store = Bucket{}
+
+// ControlBucket is the name of a cluster's control bucket.
+func ControlBucket(cluster, account string) string { return "det-deploy-" + cluster + "-" + account }
+
+// DataBucket is the name of a cluster's own bucket for checkpoints.
+func DataBucket(cluster, account string) string {
+	return "det-deploy-" + cluster + "-data-" + account
+}
+
+// ClusterOfBucket is the cluster whose control bucket has that name.
+func ClusterOfBucket(name, account string) (string, bool) {
+	rest, ok := strings.CutPrefix(name, "det-deploy-")
+	id, mine := strings.CutSuffix(rest, "-"+account)
+	return id, ok && mine && id != "" && !strings.HasSuffix(id, "-data")
+}
+
+// Make makes the bucket, private and encrypted. It may be repeated, and finishes
+// one that was half made.
+func (b Bucket) Make(ctx context.Context) error {
+	in := &s3.CreateBucketInput{Bucket: &b.Name}
+	if b.Region != "us-east-1" { // which has no name of its own here
+		in.CreateBucketConfiguration = &types.CreateBucketConfiguration{LocationConstraint: types.BucketLocationConstraint(b.Region)}
+	}
+	if _, err := b.S3.CreateBucket(ctx, in); err != nil && !b.ours(ctx) {
+		return err
+	}
+	if b.finished(ctx) {
+		return nil
+	}
+	var tags []types.Tag
+	for k, v := range b.Tags {
+		tags = append(tags, types.Tag{Key: aws.String(k), Value: aws.String(v)})
+	}
+	_, err := b.S3.PutPublicAccessBlock(ctx, &s3.PutPublicAccessBlockInput{
+		Bucket: &b.Name, ExpectedBucketOwner: &b.Account,
+		PublicAccessBlockConfiguration: &types.PublicAccessBlockConfiguration{
+			BlockPublicAcls: aws.Bool(true), BlockPublicPolicy: aws.Bool(true),
+			IgnorePublicAcls: aws.Bool(true), RestrictPublicBuckets: aws.Bool(true),
+		},
+	})
+	if err != nil {
+		return err
+	}
+	_, err = b.S3.PutBucketEncryption(ctx, &s3.PutBucketEncryptionInput{
+		Bucket: &b.Name, ExpectedBucketOwner: &b.Account,
+		ServerSideEncryptionConfiguration: &types.ServerSideEncryptionConfiguration{Rules: []types.ServerSideEncryptionRule{{
+			ApplyServerSideEncryptionByDefault: &types.ServerSideEncryptionByDefault{SSEAlgorithm: types.ServerSideEncryptionAes256},
+		}}},
+	})
+	if err != nil {
+		return err
+	}
+	// The tags go last: who has them is finished.
+	_, err = b.S3.PutBucketTagging(ctx, &s3.PutBucketTaggingInput{
+		Bucket: &b.Name, ExpectedBucketOwner: &b.Account, Tagging: &types.Tagging{TagSet: tags},
+	})
+	return err
+}
+
+func (b Bucket) ours(ctx context.Context) bool {
+	_, err := b.S3.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.Name, ExpectedBucketOwner: &b.Account})
+	return err == nil
+}
+
+// finished reports whether the bucket carries the cluster's mark.
+func (b Bucket) finished(ctx context.Context) bool {
+	out, err := b.S3.GetBucketTagging(ctx, &s3.GetBucketTaggingInput{Bucket: &b.Name, ExpectedBucketOwner: &b.Account})
+	if err != nil {
+		return false
+	}
+	missing := len(b.Tags)
+	for _, t := range out.TagSet {
+		if b.Tags[aws.ToString(t.Key)] == aws.ToString(t.Value) {
+			missing--
+		}
+	}
+	return missing <= 0
+}
+
+// Get reads an object.
+func (b Bucket) Get(ctx context.Context, key string) (record.Object, error) {
+	out, err := b.S3.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.Name, Key: &key, ExpectedBucketOwner: &b.Account})
+	if err != nil {
+		return record.Object{}, err
+	}
+	defer func() { _ = out.Body.Close() }() // read to its end below
+	data, err := io.ReadAll(out.Body)
+	if err != nil {
+		return record.Object{}, fmt.Errorf("read %s from bucket %s: %w", key, b.Name, err)
+	}
+	o := record.Object{Data: data, Version: aws.ToString(out.ETag), Written: aws.ToTime(out.LastModified)}
+	o.Read = serverTime(out.ResultMetadata, o.Written)
+	return o, nil
+}
+
+// serverTime is the moment of an answer by the server's clock, which tells whole
+// seconds only.
+func serverTime(m smithy.Metadata, written time.Time) time.Time {
+	at, ok := middleware.GetServerTime(m)
+	if !ok || at.Before(written) {
+		return written
+	}
+	return at
+}
+
+// Put writes an object over version was, or when that is empty, where there is
+// none.
+func (b Bucket) Put(ctx context.Context, key string, data []byte, was string) (string, error) {
+	in := &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: bytes.NewReader(data), ExpectedBucketOwner: &b.Account}
+	if was == "" {
+		in.IfNoneMatch = aws.String("*")
+	} else {
+		in.IfMatch = &was
+	}
+	out, err := b.S3.PutObject(ctx, in)
+	if err != nil {
+		return "", err
+	}
+	return aws.ToString(out.ETag), nil
+}
+
+// Delete removes an object if it has version was.
+func (b Bucket) Delete(ctx context.Context, key, was string) error {
+	head, err := b.S3.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.Name, Key: &key, ExpectedBucketOwner: &b.Account})
+	switch {
+	case cloud.KindOf(err) == cloud.NotFound:
+		return nil
+	case err != nil:
+		return err
+	case aws.ToString(head.ETag) != was:
+		return &cloud.Error{Kind: cloud.Conflict, Op: "s3:DeleteObject", Resource: key, Err: errors.New("somebody else has written it")}
+	}
+	_, err = b.S3.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key, IfMatch: &was, ExpectedBucketOwner: &b.Account})
+	if cloud.KindOf(err) == cloud.NotFound {
+		return nil
+	}
+	return err
+}
+
+// Destroy removes the bucket with all that is in it, older versions too.
+func (b Bucket) Destroy(ctx context.Context) error {
+	for {
+		err := b.empty(ctx)
+		if err == nil {
+			_, err = b.S3.DeleteBucket(ctx, &s3.DeleteBucketInput{Bucket: &b.Name, ExpectedBucketOwner: &b.Account})
+		}
+		switch cloud.KindOf(err) {
+		case "", cloud.NotFound:
+			return nil
+		case cloud.Conflict: // the machine wrote its status meanwhile
+			if ctx.Err() == nil {
+				continue
+			}
+		default:
+		}
+		return err
+	}
+}
+
+func (b Bucket) empty(ctx context.Context) error {
+	p := s3.NewListObjectVersionsPaginator(b.S3, &s3.ListObjectVersionsInput{Bucket: &b.Name, ExpectedBucketOwner: &b.Account})
+	for p.HasMorePages() {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		var ids []types.ObjectIdentifier
+		for _, v := range page.Versions {
+			ids = append(ids, types.ObjectIdentifier{Key: v.Key, VersionId: v.VersionId})
+		}
+		for _, m := range page.DeleteMarkers {
+			ids = append(ids, types.ObjectIdentifier{Key: m.Key, VersionId: m.VersionId})
+		}
+		if err := b.remove(ctx, ids); err != nil {
+			return err
+		}
+	}
+	return b.abort(ctx)
+}
+
+func (b Bucket) remove(ctx context.Context, ids []types.ObjectIdentifier) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	out, err := b.S3.DeleteObjects(ctx, &s3.DeleteObjectsInput{
+		Bucket: &b.Name, ExpectedBucketOwner: &b.Account, Delete: &types.Delete{Objects: ids, Quiet: aws.Bool(true)},
+	})
+	if err != nil {
+		return err
+	}
+	if len(out.Errors) > 0 {
+		e := out.Errors[0]
+		return fmt.Errorf("remove %s from bucket %s: %s", aws.ToString(e.Key), b.Name, aws.ToString(e.Message))
+	}
+	return nil
+}
+
+// abort ends uploads of a program that were cut off.
+func (b Bucket) abort(ctx context.Context) error {
+	p := s3.NewListMultipartUploadsPaginator(b.S3, &s3.ListMultipartUploadsInput{Bucket: &b.Name, ExpectedBucketOwner: &b.Account})
+	for p.HasMorePages() {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, u := range page.Uploads {
+			_, err := b.S3.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
+				Bucket: &b.Name, Key: u.Key, UploadId: u.UploadId, ExpectedBucketOwner: &b.Account,
+			})
+			if err != nil && cloud.KindOf(err) != cloud.NotFound {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/installer/doctor"
+)
+
+const (
+	allowedNeeded = "the actions that `det-deploy aws policy` prints"
+	allowedFix    = "attach the output of `det-deploy aws policy` to your user or role"
+	// simulated is how many actions are asked about at once.
+	simulated = 50
+)
+
+// permissions asks whether the caller may do what the installer does: by a dry run
+// of what matters most, which tells the whole truth, and by a simulation of
+// everything else, which does not see what the organisation forbids.
+func (c *checks) permissions(ctx context.Context) doctor.Result {
+	for _, try := range []func(context.Context) error{c.tryVPC, c.tryAddress} {
+		if err := api.Allowed(try(ctx)); cloud.KindOf(err) == cloud.Denied {
+			return fail(err.Error(), allowedNeeded, allowedFix)
+		}
+	}
+	if c.Caller.Root() {
+		return pass("the account's root user may do everything")
+	}
+	denied, err := c.simulate(ctx)
+	switch {
+	case err != nil:
+		return unsure("they cannot be simulated: "+err.Error(), allowedNeeded, "go on: a call that is not allowed names its action and changes nothing else")
+	case len(denied) > 0:
+		return fail("not allowed: "+strings.Join(denied, ", "), allowedNeeded, allowedFix)
+	}
+	return pass("%d actions are allowed", len(installerActions()))
+}
+
+func (c *checks) tryVPC(ctx context.Context) error {
+	if !c.Spec.Network.Own() {
+		_, err := c.Clients.EC2.CreateVolume(ctx, &ec2.CreateVolumeInput{
+			DryRun: aws.Bool(true), AvailabilityZone: aws.String(c.Known.Master.Zone), Size: aws.Int32(1),
+		})
+		return err
+	}
+	_, err := c.Clients.EC2.CreateVpc(ctx, &ec2.CreateVpcInput{DryRun: aws.Bool(true), CidrBlock: aws.String(c.Spec.Network.CIDR)})
+	return err
+}
+
+func (c *checks) tryAddress(ctx context.Context) error {
+	_, err := c.Clients.EC2.AllocateAddress(ctx, &ec2.AllocateAddressInput{DryRun: aws.Bool(true), Domain: ec2types.DomainTypeVpc})
+	return err
+}
+
+// simulate lists the actions that are not allowed.
+func (c *checks) simulate(ctx context.Context) ([]string, error) {
+	var denied []string
+	for actions := range slices.Chunk(installerActions(), simulated) {
+		p := iam.NewSimulatePrincipalPolicyPaginator(c.Clients.IAM, &iam.SimulatePrincipalPolicyInput{
+			PolicySourceArn: aws.String(c.Caller.Principal()), ActionNames: actions,
+		})
+		for p.HasMorePages() {
+			page, err := p.NextPage(ctx)
+			if err != nil {
+				return nil, err
+			}
+			for _, r := range page.EvaluationResults {
+				if r.EvalDecision != types.PolicyEvaluationDecisionTypeAllowed && !narrowed(r) {
+					denied = append(denied, aws.ToString(r.EvalActionName))
+				}
+			}
+		}
+	}
+	slices.Sort(denied)
+	return slices.Compact(denied), nil
+}
+
+// narrowed reports that an action is allowed for some resources or under some
+// conditions, which a simulation for all resources does not see.
+func narrowed(r types.EvaluationResult) bool {
+	return r.EvalDecision == types.PolicyEvaluationDecisionTypeImplicitDeny && len(r.MissingContextValues) > 0
+}
+
+// installerActions is every action that the installer's calls need.
+func installerActions() []string {
+	var out []string
+	for _, call := range api.Calls() {
+		out = append(out, call.Actions...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// groups compares the user's security groups with the ports that the cluster
+// needs.
+func (c *checks) groups(ctx context.Context) doctor.Result {
+	n := c.Spec.Network
+	needed := fmt.Sprintf("groups of %s: agents reach the master on %d, the master and agents reach agents on all ports", n.VPC, masterPort)
+	ids := slices.DeleteFunc([]string{n.MasterSecurityGroup, n.AgentSecurityGroup}, func(s string) bool { return s == "" })
+	out, err := c.Clients.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: ids})
+	if err != nil {
+		return failed(err, needed)
+	}
+	var wrong []string
+	for _, g := range out.SecurityGroups {
+		if aws.ToString(g.VpcId) != n.VPC {
+			wrong = append(wrong, fmt.Sprintf("%s is in %s", aws.ToString(g.GroupId), aws.ToString(g.VpcId)))
+		}
+		wrong = append(wrong, c.closed(g)...)
+	}
+	if len(wrong) > 0 {
+		return fail(strings.Join(wrong, "; "), needed, "open the ports, or leave the groups to the cluster: --master-security-group and --agent-security-group empty")
+	}
+	return pass("%s", strings.Join(ids, ", "))
+}
+
+// closed lists what a group does not let in or out. Whether a range of addresses
+// has the agents in it is for their owner to know: any source counts.
+func (c *checks) closed(g ec2types.SecurityGroup) []string {
+	var out []string
+	id := aws.ToString(g.GroupId)
+	if id == c.Spec.Network.MasterSecurityGroup && !lets(g.IpPermissions, masterPort, masterPort) {
+		out = append(out, fmt.Sprintf("%s lets nobody in on port %d", id, masterPort))
+	}
+	if id == c.Spec.Network.AgentSecurityGroup && !lets(g.IpPermissions, 1024, 65535) {
+		out = append(out, id+" does not let the master and agents in on ports 1024 to 65535")
+	}
+	if !lets(g.IpPermissionsEgress, 443, 443) {
+		out = append(out, id+" lets nothing out to the internet")
+	}
+	return out
+}
+
+func lets(ps []ec2types.IpPermission, from, to int32) bool {
+	return slices.ContainsFunc(ps, func(p ec2types.IpPermission) bool {
+		if len(p.IpRanges)+len(p.Ipv6Ranges)+len(p.PrefixListIds)+len(p.UserIdGroupPairs) == 0 {
+			return false
+		}
+		all := aws.ToString(p.IpProtocol) == "-1"
+		tcp := aws.ToString(p.IpProtocol) == "tcp" || aws.ToString(p.IpProtocol) == "6"
+		return all || tcp && aws.ToInt32(p.FromPort) <= from && aws.ToInt32(p.ToPort) >= to
+	})
+}

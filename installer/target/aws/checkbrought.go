@@ -1,0 +1,146 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	sm "github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// images looks whether each image exists, runs on its types and fits its disk.
+func (c *checks) images(ctx context.Context) doctor.Result {
+	const needed = "images for the machines' architectures that fit their disks"
+	type use struct {
+		who   string
+		types []string
+		disk  int
+		flag  string
+	}
+	uses := map[string][]use{}
+	add := func(image string, u use) { uses[image] = append(uses[image], u) }
+	add(c.masterImage(), use{"the master", []string{c.Spec.Master.InstanceType}, c.Spec.Master.RootVolume, "--master-image or --master-root-volume-size"})
+	for name, p := range c.Spec.AllPools() {
+		add(c.agentImage(p), use{"pool " + name, p.InstanceTypes, pick(p.RootVolume, c.Spec.Agents.RootVolume), "--agent-image or --agent-root-volume-size"})
+	}
+	var wrong, names []string
+	fix := ""
+	for _, id := range slices.Sorted(maps.Keys(uses)) {
+		image, err := c.facts.Image(ctx, id)
+		if err != nil {
+			return failed(err, needed)
+		}
+		names = append(names, fmt.Sprintf("%s (%s)", id, image.Name))
+		for _, u := range uses[id] {
+			for _, t := range u.types {
+				if !slices.Contains(c.Known.Types[t].Architectures, image.Architecture) {
+					wrong = append(wrong, fmt.Sprintf("%s is for %s and %s of %s is not", id, image.Architecture, t, u.who))
+					fix = u.flag
+				}
+			}
+			if image.RootSize > u.disk {
+				wrong = append(wrong, fmt.Sprintf("%s needs %d GB and %s has %d", id, image.RootSize, u.who, u.disk))
+				fix = u.flag
+			}
+		}
+	}
+	if len(wrong) > 0 {
+		slices.Sort(wrong)
+		return fail(strings.Join(slices.Compact(wrong), "; "), needed, "choose another with "+fix)
+	}
+	return pass("%s", strings.Join(names, ", "))
+}
+
+// brought is a check for each thing that the user brings.
+func (c *checks) brought() []doctor.Check {
+	var out []doctor.Check
+	add := func(name, fix string, given bool, look func(ctx context.Context) error) {
+		if !given {
+			return
+		}
+		out = append(out, doctor.Check{Name: name, Look: func(ctx context.Context) doctor.Result {
+			if err := look(ctx); err != nil {
+				r := failed(err, "that it exists and may be used")
+				if r.Fix == "" {
+					r.Fix = fix
+				}
+				return r
+			}
+			return pass("exists")
+		}})
+	}
+	s := c.Spec
+	add("data bucket "+s.Storage.Bucket, "choose another with --data-bucket", s.Storage.Bucket != "", func(ctx context.Context) error {
+		_, err := c.Clients.S3.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &s.Storage.Bucket})
+		return err
+	})
+	v := s.Master.Volume
+	add("data volume "+v.ID, "choose another with --data-volume", v.ID != "", func(ctx context.Context) error {
+		_, err := c.Clients.EC2.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{VolumeIds: []string{v.ID}})
+		return err
+	})
+	add("snapshot "+v.Snapshot, "choose another with --data-snapshot", v.Snapshot != "", func(ctx context.Context) error {
+		_, err := c.Clients.EC2.DescribeSnapshots(ctx, &ec2.DescribeSnapshotsInput{SnapshotIds: []string{v.Snapshot}})
+		return err
+	})
+	add("log group "+s.Logs.Group, "make it, or choose another with --log-group", s.Logs.Group != "", c.logGroupExists)
+	for _, r := range []struct{ who, role string }{{"master", s.Roles.Master}, {"agent", s.Roles.Agent}} {
+		add(r.who+"'s role "+r.role, "choose another with --"+r.who+"-role", r.role != "", func(ctx context.Context) error {
+			_, err := c.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(spec.RoleName(r.role))})
+			return err
+		})
+	}
+	for _, name := range c.foreignSecrets() {
+		add("secret "+name, "store it in Secrets Manager in "+s.Region, true, func(ctx context.Context) error {
+			_, err := c.Clients.Secrets.DescribeSecret(ctx, &sm.DescribeSecretInput{SecretId: &name})
+			return err
+		})
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.given)) {
+		out = append(out, doctor.Check{Name: "secret " + name, Look: func(ctx context.Context) doctor.Result { return c.ownSecret(ctx, name) }})
+	}
+	return out
+}
+
+// ownSecret passes when a secret can be read here, or was stored before.
+func (c *checks) ownSecret(ctx context.Context, name string) doctor.Result {
+	const needed = "a secret that can be read here, or that an earlier run has stored"
+	here := c.given[name]
+	if here.err == nil {
+		return pass("can be read here")
+	}
+	found, _, err := c.kept(name, false).Find(ctx)
+	if err != nil {
+		return failed(err, needed)
+	}
+	if !found.Exists() {
+		return fail(here.err.Error(), needed, "run the command where the secret is, or refer to one in Secrets Manager with aws-sm:NAME")
+	}
+	return pass("is stored")
+}
+
+func (c *checks) logGroupExists(ctx context.Context) error {
+	p := cloudwatchlogs.NewDescribeLogGroupsPaginator(c.Clients.Logs, &cloudwatchlogs.DescribeLogGroupsInput{LogGroupNamePrefix: &c.Spec.Logs.Group})
+	for p.HasMorePages() {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		for _, g := range page.LogGroups {
+			if aws.ToString(g.LogGroupName) == c.Spec.Logs.Group {
+				return nil
+			}
+		}
+	}
+	return notThere("logs:DescribeLogGroups", c.Spec.Logs.Group)
+}

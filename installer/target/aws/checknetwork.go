@@ -1,0 +1,149 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/installer/doctor"
+)
+
+// network looks at where the cluster is to be connected.
+func (c *checks) network(ctx context.Context) doctor.Result {
+	if c.Spec.Network.Own() {
+		return c.ownNetwork(ctx)
+	}
+	return c.existingNetwork(ctx)
+}
+
+// ownNetwork looks for other networks with the same addresses. That is allowed,
+// and stands in the way of every connection between the two.
+func (c *checks) ownNetwork(ctx context.Context) doctor.Result {
+	const needed = "addresses that no other network of the account has"
+	want, err := netip.ParsePrefix(c.Spec.Network.CIDR)
+	if err != nil {
+		return failed(err, needed)
+	}
+	var same []string
+	p := ec2.NewDescribeVpcsPaginator(c.Clients.EC2, &ec2.DescribeVpcsInput{})
+	for p.HasMorePages() {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return failed(err, needed)
+		}
+		for _, v := range page.Vpcs {
+			have, err := netip.ParsePrefix(aws.ToString(v.CidrBlock))
+			if err == nil && have.Overlaps(want) && !c.mine(v.Tags) {
+				same = append(same, fmt.Sprintf("%s has %s", aws.ToString(v.VpcId), have))
+			}
+		}
+	}
+	if len(same) > 0 {
+		return unsure(strings.Join(same, ", "), needed, "choose others with --network-cidr if the two are ever to be connected")
+	}
+	return pass("%s in %s", want, strings.Join(c.Known.Zones, ", "))
+}
+
+func (c *checks) mine(tags []types.Tag) bool {
+	return slices.ContainsFunc(tags, func(t types.Tag) bool {
+		return aws.ToString(t.Key) == infra.ClusterTag && aws.ToString(t.Value) == c.Spec.Cluster
+	})
+}
+
+// existingNetwork looks whether the subnets are the VPC's, and have a way to the
+// internet: machines fetch programs and images from there.
+func (c *checks) existingNetwork(ctx context.Context) doctor.Result {
+	const needed = "subnets of the VPC with a route to the internet"
+	names := existingSubnets(c.Spec)
+	out, err := c.Clients.EC2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: names})
+	if err != nil {
+		return failed(err, needed)
+	}
+	tables, err := c.tables(ctx)
+	if err != nil {
+		return failed(err, needed)
+	}
+	var wrong []string
+	for _, s := range out.Subnets {
+		id := aws.ToString(s.SubnetId)
+		if vpc := aws.ToString(s.VpcId); vpc != c.Spec.Network.VPC {
+			wrong = append(wrong, fmt.Sprintf("%s is in %s", id, vpc))
+			continue
+		}
+		gateway := wayOut(tables, id)
+		public := id == c.masterSubnet() || c.Spec.Network.PublicIP
+		switch {
+		case gateway == "":
+			wrong = append(wrong, id+" has no route to the internet")
+		case public && !strings.HasPrefix(gateway, "igw-"):
+			wrong = append(wrong, fmt.Sprintf("%s goes out by %s, where public addresses do not work", id, gateway))
+		}
+	}
+	if v := c.Known.VolumeZone; v != "" && v != c.Known.Master.Zone {
+		wrong = append(wrong, fmt.Sprintf("the existing volume is in %s and the master's subnet in %s", v, c.Known.Master.Zone))
+	}
+	if len(wrong) > 0 {
+		return fail(strings.Join(wrong, "; "), needed, "choose others with --subnet and --master-subnet, add a route, or set --agent-public-ip=false for agents behind a NAT gateway")
+	}
+	return pass("%s in %s", strings.Join(names, ", "), c.Spec.Network.VPC)
+}
+
+func (c *checks) tables(ctx context.Context) ([]types.RouteTable, error) {
+	var out []types.RouteTable
+	p := ec2.NewDescribeRouteTablesPaginator(c.Clients.EC2, &ec2.DescribeRouteTablesInput{
+		Filters: []types.Filter{{Name: aws.String("vpc-id"), Values: []string{c.Spec.Network.VPC}}},
+	})
+	for p.HasMorePages() {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, page.RouteTables...)
+	}
+	return out, nil
+}
+
+// wayOut is where a subnet's traffic to the internet goes, by the table that is
+// its own or else the network's main one.
+func wayOut(tables []types.RouteTable, subnet string) string {
+	main, own := "", ""
+	for _, t := range tables {
+		gateway := ""
+		for _, r := range t.Routes {
+			if aws.ToString(r.DestinationCidrBlock) == "0.0.0.0/0" && r.State != types.RouteStateBlackhole {
+				gateway = first(r.GatewayId, r.NatGatewayId, r.TransitGatewayId, r.NetworkInterfaceId, r.InstanceId)
+			}
+		}
+		for _, a := range t.Associations {
+			if aws.ToBool(a.Main) {
+				main = gateway
+			}
+			if aws.ToString(a.SubnetId) == subnet {
+				own = gateway
+				if own == "" {
+					return ""
+				}
+			}
+		}
+	}
+	if own != "" {
+		return own
+	}
+	return main
+}
+
+func first(ids ...*string) string {
+	for _, id := range ids {
+		if aws.ToString(id) != "" {
+			return *id
+		}
+	}
+	return ""
+}

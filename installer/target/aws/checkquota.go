@@ -1,0 +1,174 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/facts"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/installer/doctor"
+)
+
+// demand is how much of a quota a cluster takes: least is the master and one
+// machine a pool, most is everything that its pools may launch.
+type demand struct {
+	quota       facts.Quota
+	least, most int
+}
+
+// demands is pure: what a cluster asks of each quota of vCPUs. A pool counts by
+// its largest type.
+func (t *Target) demands() map[string]demand {
+	out := map[string]demand{}
+	add := func(instanceType string, spot bool, least, most int) {
+		q, ok := facts.VCPUQuota(instanceType, spot)
+		if !ok {
+			return
+		}
+		vcpu := t.Known.Types[instanceType].VCPU
+		d := out[q.Code]
+		d.quota, d.least, d.most = q, d.least+vcpu*least, d.most+vcpu*most
+		out[q.Code] = d
+	}
+	add(t.Spec.Master.InstanceType, false, 1, 1)
+	for _, p := range t.Spec.AllPools() {
+		largest := slices.MaxFunc(p.InstanceTypes, func(a, b string) int { return t.Known.Types[a].VCPU - t.Known.Types[b].VCPU })
+		least := max(p.MinAgents, 1)
+		add(largest, p.Spot, least, p.MaxAgents)
+		if p.Spot && p.FallbackToOnDemand {
+			add(largest, false, 0, p.MaxAgents)
+		}
+	}
+	return out
+}
+
+// quotas compares what the cluster may need with what the account has left.
+func (c *checks) quotas(ctx context.Context) doctor.Result {
+	running, err := c.facts.Running(ctx)
+	if err != nil {
+		return failed(err, "to know how much of its quotas the account uses")
+	}
+	var v verdict
+	all := c.demands()
+	for _, code := range slices.Sorted(maps.Keys(all)) {
+		d := all[code]
+		limit, err := c.facts.Limit(ctx, d.quota)
+		if err != nil {
+			v.unknown = append(v.unknown, err.Error())
+			continue
+		}
+		used, err := c.used(ctx, running, d.quota)
+		if err != nil {
+			v.unknown = append(v.unknown, err.Error())
+			continue
+		}
+		v.weigh(d, limit-used, c.Spec.Region)
+	}
+	c.rooms(ctx, &v)
+	return v.result()
+}
+
+// used counts the vCPUs of other machines than the cluster's own.
+func (c *checks) used(ctx context.Context, running []facts.Machine, q facts.Quota) (int, error) {
+	var types []string
+	for _, m := range running {
+		if of, ok := facts.VCPUQuota(m.Type, m.Spot); ok && of == q && m.Cluster != c.Spec.Cluster {
+			types = append(types, m.Type)
+		}
+	}
+	if len(types) == 0 {
+		return 0, nil
+	}
+	known, err := c.facts.Types(ctx, types...)
+	sum := 0
+	for _, name := range types {
+		sum += known[name].VCPU
+	}
+	return sum, err
+}
+
+// rooms asks for what the cluster takes one of, unless it has it already.
+func (c *checks) rooms(ctx context.Context, v *verdict) {
+	one := func(has func(context.Context) (bool, error), room func(context.Context) (facts.Room, error)) {
+		have, err := has(ctx)
+		if err != nil {
+			v.unknown = append(v.unknown, err.Error())
+			return
+		}
+		if have {
+			return
+		}
+		r, err := room(ctx)
+		if err != nil {
+			v.unknown = append(v.unknown, err.Error())
+			return
+		}
+		v.weigh(demand{r.Quota, 1, 1}, r.Free(), c.Spec.Region)
+	}
+	one(func(ctx context.Context) (bool, error) {
+		f, _, err := (&infra.Address{In: c.cluster, Name: "master"}).Find(ctx)
+		return f.Exists(), err
+	}, c.facts.Addresses)
+	if c.Spec.Network.Own() {
+		one(func(ctx context.Context) (bool, error) {
+			f, _, err := (&infra.VPC{In: c.cluster, Name: "main"}).Find(ctx)
+			return f.Exists(), err
+		}, c.facts.VPCs)
+	}
+}
+
+// verdict is what came of comparing quotas.
+type verdict struct {
+	short, tight, enough, unknown []string
+	fix                           string
+}
+
+func (v *verdict) weigh(d demand, free int, region string) {
+	found := fmt.Sprintf("%s: %d left, %d needed", d.quota.What, max(free, 0), d.most)
+	switch {
+	case free >= d.most:
+		v.enough = append(v.enough, found)
+		return
+	case free >= d.least:
+		v.tight = append(v.tight, found+" with all machines")
+	default:
+		v.short = append(v.short, found)
+	}
+	if v.fix == "" {
+		v.fix = "ask for more at " + d.quota.Console(region) + ", or choose fewer or smaller machines"
+	}
+}
+
+func (v *verdict) result() doctor.Result {
+	const needed = "quotas for the master and what the pools may launch"
+	switch {
+	case len(v.short) > 0:
+		return fail(strings.Join(v.short, "; "), needed, v.fix)
+	case len(v.tight)+len(v.unknown) > 0:
+		return unsure(strings.Join(append(v.tight, v.unknown...), "; "), needed, v.fix)
+	}
+	return pass("%s", strings.Join(v.enough, "; "))
+}
+
+// spotRole is what lets EC2 act for the account on spot instances. EC2 makes it
+// when somebody asks who may; the master may not.
+const spotRole = "AWSServiceRoleForEC2Spot"
+
+func (c *checks) spot(ctx context.Context) doctor.Result {
+	const needed = "the service-linked role " + spotRole
+	_, err := c.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(spotRole)})
+	switch {
+	case err == nil:
+		return pass("%s", spotRole)
+	case cloud.KindOf(err) == cloud.NotFound:
+		return fail("the account has never used spot instances", needed, "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com")
+	}
+	return failed(err, needed)
+}

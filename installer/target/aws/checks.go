@@ -1,0 +1,249 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/facts"
+	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// Checks lists what has to hold before anything is changed.
+func (t *Target) Checks() []doctor.Check {
+	c := &checks{Target: t, facts: facts.Facts{Clients: t.Clients}}
+	out := []doctor.Check{
+		{Name: "identity", Look: c.identity},
+		{Name: "clock", Look: c.clock},
+		{Name: "permissions", Look: c.permissions},
+		{Name: "programs", Look: c.programs},
+		{Name: "version", Look: c.version},
+		{Name: "names", Look: c.names},
+		{Name: "instance types", Look: c.types},
+		{Name: "images", Look: c.images},
+		{Name: "quotas", Look: c.quotas},
+		{Name: "network", Look: c.network},
+	}
+	if t.Spec.Network.MasterSecurityGroup != "" || t.Spec.Network.AgentSecurityGroup != "" {
+		out = append(out, doctor.Check{Name: "security groups", Look: c.groups})
+	}
+	if t.Spec.KeyPair != "" {
+		out = append(out, doctor.Check{Name: "key pair", Look: c.keyPair})
+	}
+	if t.spot() {
+		out = append(out, doctor.Check{Name: "spot", Look: c.spot})
+	}
+	return append(out, c.brought()...)
+}
+
+// checks is what the checks have in common.
+type checks struct {
+	*Target
+
+	facts facts.Facts
+}
+
+func pass(found string, args ...any) doctor.Result {
+	return doctor.Result{Answer: doctor.Pass, Found: fmt.Sprintf(found, args...)}
+}
+
+// fail and unsure say what was found, what is needed, and what to do.
+func fail(found, needed, fix string) doctor.Result {
+	return doctor.Result{Answer: doctor.Fail, Found: found, Needed: needed, Fix: fix}
+}
+
+func unsure(found, needed, fix string) doctor.Result {
+	return doctor.Result{Answer: doctor.Unknown, Found: found, Needed: needed, Fix: fix}
+}
+
+// failed is a question that was not answered. That somebody may not ask is no
+// reason to stop them: the call that matters will tell.
+func failed(err error, needed string) doctor.Result {
+	fix := ""
+	if h, ok := errors.AsType[interface {
+		error
+		Hint() string
+	}](err); ok {
+		fix = h.Hint()
+	}
+	switch cloud.KindOf(err) {
+	case cloud.NotFound, cloud.Invalid:
+		return fail(err.Error(), needed, fix)
+	case cloud.Denied, cloud.Unknown, cloud.Unavailable, cloud.RateLimited, cloud.Ambiguous, cloud.Conflict, cloud.Quota, cloud.NoCapacity:
+	}
+	return unsure(err.Error(), needed, fix)
+}
+
+func (c *checks) identity(context.Context) doctor.Result {
+	if c.Caller.Partition != "aws" {
+		return fail(c.Caller.ARN, "an account of the commercial partition", "use another account; other partitions are not built yet")
+	}
+	return pass("%s in account %s", c.Caller.ARN, c.Caller.Account)
+}
+
+// skewLimit is when Amazon begins to refuse signatures.
+const skewLimit = 5 * time.Minute
+
+func (c *checks) clock(ctx context.Context) doctor.Result {
+	const needed = "a clock that is right to 5 minutes: Amazon refuses what is signed at another time"
+	out, err := c.Clients.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	if err != nil {
+		return failed(err, needed)
+	}
+	theirs, ok := middleware.GetServerTime(out.ResultMetadata)
+	if !ok {
+		return unsure("Amazon's answer has no time", needed, "")
+	}
+	skew := c.Now().Sub(theirs).Round(time.Second)
+	if skew.Abs() > skewLimit {
+		return fail(fmt.Sprintf("this machine's clock is %s off", skew), needed, "set the clock, for example with `timedatectl set-ntp true`")
+	}
+	return pass("%s off Amazon's", skew)
+}
+
+func (c *checks) programs(ctx context.Context) doctor.Result {
+	archs, err := c.architectures()
+	if err != nil {
+		return failed(err, "one architecture a pool")
+	}
+	needed := "det-deploy for linux/" + strings.Join(archs, " and linux/")
+	missing, err := c.needed(ctx)
+	if err != nil {
+		return failed(err, needed)
+	}
+	if len(missing) > 0 {
+		e := errMissing(missing)
+		r := failed(e, needed)
+		r.Found = "there is none for linux/" + strings.Join(missing, " and linux/")
+		return r
+	}
+	return pass("for linux/%s", strings.Join(archs, " and linux/"))
+}
+
+func (c *checks) version(ctx context.Context) doctor.Result {
+	const needed = "the version that the cluster runs"
+	runs, mode, err := c.Runs(ctx)
+	if err != nil {
+		return failed(err, needed)
+	}
+	if err := Newer(runs, c.Release(), c.Spec.Cluster); err != nil {
+		hint, _ := errors.AsType[*versionError](err)
+		return fail(err.Error(), needed, hint.Hint())
+	}
+	switch {
+	case runs.Version == "":
+		return pass("%s, and the cluster is new", c.Version)
+	case mode == "hold":
+		return fail("an upgrade to "+runs.Version+" is under way", "a cluster that serves", "det-deploy upgrade --cluster-id "+c.Spec.Cluster)
+	}
+	return pass("%s, as the cluster", c.Version)
+}
+
+func (c *checks) names(ctx context.Context) doctor.Result {
+	const needed = "names within what S3 and IAM take"
+	fix := "choose another --cluster-id"
+	// S3's limit; IAM's for roles is 64.
+	for _, name := range []string{ControlBucket(c.Spec.Cluster, c.Caller.Account), DataBucket(c.Spec.Cluster, c.Caller.Account)} {
+		if len(name) > 63 {
+			return fail(fmt.Sprintf("bucket %s has %d characters, S3 takes 63", name, len(name)), needed, fix)
+		}
+	}
+	_, err := c.store.Get(ctx, "record.json")
+	switch cloud.KindOf(err) {
+	case cloud.Denied:
+		return fail("bucket "+c.store.Name+" cannot be read; it may be somebody else's", needed, fix+", or ask its owner")
+	case "":
+		return pass("bucket %s is this cluster's", c.store.Name)
+	case cloud.NotFound:
+		return pass("bucket %s", c.store.Name)
+	default:
+		return failed(err, needed)
+	}
+}
+
+// types compares what is wanted with what is offered where.
+func (c *checks) types(context.Context) doctor.Result {
+	var wrong, odd []string
+	zone := c.Known.Master.Zone
+	if t := c.Known.Types[c.Spec.Master.InstanceType]; !slices.Contains(t.Zones, zone) {
+		wrong = append(wrong, fmt.Sprintf("%s is not offered in %s, where the master is to be", c.Spec.Master.InstanceType, zone))
+	} else if t.VCPU < 2 {
+		odd = append(odd, fmt.Sprintf("%s has %d vCPU", c.Spec.Master.InstanceType, t.VCPU))
+	}
+	for name, p := range c.Spec.AllPools() {
+		w, o := c.poolTypes(name, p)
+		wrong, odd = append(wrong, w...), append(odd, o...)
+	}
+	slices.Sort(wrong)
+	slices.Sort(odd)
+	const needed = "instance types that are offered where the machines are to be, with the same slots within a pool"
+	switch {
+	case len(wrong) > 0:
+		return fail(strings.Join(wrong, "; "), needed, "choose others with --instance-type, --aux-instance-type or --master-instance-type, or other zones with --zone")
+	case len(odd) > 0:
+		return unsure(strings.Join(odd, "; "), needed, "")
+	}
+	return pass("%s", strings.Join(AllTypes(c.Spec), ", "))
+}
+
+func (c *checks) poolTypes(name string, p spec.AWSPool) (wrong, odd []string) {
+	slots := c.slots(p)
+	for _, it := range p.InstanceTypes {
+		t, known := c.Known.Types[it]
+		if !known {
+			wrong = append(wrong, fmt.Sprintf("pool %s: there is no type %s", name, it))
+			continue
+		}
+		offered := false
+		for _, place := range c.places(p) {
+			zone := place
+			if !c.Spec.Network.Own() {
+				zone = c.Known.Subnets[place]
+			}
+			offered = offered || slices.Contains(t.Zones, zone)
+		}
+		if !offered {
+			wrong = append(wrong, fmt.Sprintf("pool %s: %s is offered in none of its zones", name, it))
+		}
+		if p.Slots == nil && t.GPUs != slots {
+			wrong = append(wrong, fmt.Sprintf("pool %s: %s has %d GPUs, %s has %d", name, it, t.GPUs, p.InstanceTypes[0], slots))
+		}
+	}
+	if name != spec.AuxPool && slots == 0 && !p.CPUSlots {
+		odd = append(odd, fmt.Sprintf("pool %s: %s has no GPU, so tasks with slots do not run there; --cpu-slots gives it one", name, p.InstanceTypes[0]))
+	}
+	return wrong, odd
+}
+
+func (c *checks) keyPair(ctx context.Context) doctor.Result {
+	const needed = "a key pair of this region"
+	names, err := c.facts.KeyPairs(ctx)
+	if err != nil {
+		return failed(err, needed)
+	}
+	if !slices.Contains(names, c.Spec.KeyPair) {
+		fix := "choose one with --key-pair: " + strings.Join(names, ", ")
+		if len(names) == 0 {
+			fix = "make one with `aws ec2 create-key-pair`, or leave --key-pair out"
+		}
+		return fail(fmt.Sprintf("there is no key pair %q in %s", c.Spec.KeyPair, c.Spec.Region), needed, fix)
+	}
+	return pass("%s", c.Spec.KeyPair)
+}
+
+func (t *Target) spot() bool {
+	for _, p := range t.Spec.AllPools() {
+		if p.Spot {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,12 @@
+package aws
+
+import (
+	"errors"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// notThere is something that does not exist and should.
+func notThere(op, what string) error {
+	return &cloud.Error{Kind: cloud.NotFound, Op: op, Resource: what, Err: errors.New("it does not exist")}
+}

@@ -1,0 +1,110 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/det-deploy/det-deploy/host/manifest"
+)
+
+const (
+	// haltLimit is how long a master may take to stop before its machine is taken
+	// away under it: a machine looks every 30 s what it is to run, and its master
+	// has a minute.
+	haltLimit = 3 * time.Minute
+	// turnLimit is how long a machine may take to run what it is told: to look,
+	// fetch the program, and for a first boot to start at all.
+	turnLimit = 15 * time.Minute
+	// glance is the pause between two looks at what the machine says.
+	glance = 5 * time.Second
+)
+
+// halt tells the machine to stop its master, so that it launches nothing more and
+// closes its database, and waits until it has. A machine that does not answer is
+// not waited for long: it goes anyway.
+func (t *Target) halt(ctx context.Context) error {
+	m, err := t.readManifest(ctx)
+	if err != nil || m.Schema == "" {
+		return err
+	}
+	status, err := t.readStatus(ctx)
+	if err != nil {
+		return err
+	}
+	if m.Phase != manifest.Stop {
+		m.Phase, m.Fallback = manifest.Stop, false
+		if err := t.writeManifest(ctx, m); err != nil {
+			return err
+		}
+	}
+	if status.Schema == "" || t.Now().Sub(status.At) > 2*manifest.StatusEvery {
+		return nil // nobody is there to stop anything
+	}
+	if m, err = t.readManifest(ctx); err != nil {
+		return err
+	}
+	err = t.reached(ctx, m, haltLimit, nil)
+	if _, late := errors.AsType[*lateError](err); late {
+		return nil
+	}
+	return err
+}
+
+// reached waits until the machine says that it runs what m wants.
+func (t *Target) reached(ctx context.Context, m manifest.Manifest, limit time.Duration, tell func(string)) error {
+	told := ""
+	for waited := time.Duration(0); ; waited += glance {
+		s, err := t.readStatus(ctx)
+		if err != nil {
+			return err
+		}
+		if s.Reached(m) {
+			return nil
+		}
+		what := says(s, m)
+		if s.Generation >= m.Generation && s.Error != "" && m.Phase == manifest.Hold {
+			return errors.New("the master's machine says: " + s.Error)
+		}
+		if waited >= limit {
+			return &lateError{what, limit}
+		}
+		if tell != nil && what != told {
+			tell(what)
+			told = what
+		}
+		if err := t.Pause(ctx, glance); err != nil {
+			return err
+		}
+	}
+}
+
+// says is what a machine's status means for who waits.
+func says(s manifest.Status, m manifest.Manifest) string {
+	switch {
+	case s.Schema == "":
+		return "the master's machine starts"
+	case s.Generation < m.Generation:
+		return "the master's machine has not seen the new configuration yet"
+	case s.Error != "":
+		return "the master's machine says: " + s.Error
+	default:
+		return "the master starts"
+	}
+}
+
+// lateError is a machine that does not come to run what it is told.
+type lateError struct {
+	last  string
+	limit time.Duration
+}
+
+func (e *lateError) Error() string {
+	return fmt.Sprintf("waited %s for the master's machine; the last it was seen at: %s", e.limit, e.last)
+}
+
+// Hint says where more is to be learned.
+func (e *lateError) Hint() string {
+	return "look at its logs with `det-deploy aws logs`, and run the same command again"
+}

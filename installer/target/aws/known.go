@@ -1,0 +1,208 @@
+package aws
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/facts"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// KnownSetting is the name under which Known is remembered.
+const KnownSetting = "resolved"
+
+// Known is what was asked of Amazon once and then kept, so that a new image or
+// zone of Amazon's changes no cluster, and a cluster can be taken down without
+// asking again.
+type Known struct {
+	// Zones is where the own VPC has subnets, in the order in which its addresses
+	// were cut up. New ones are added at the end.
+	Zones []string `json:"zones,omitempty"`
+	// Types is what is known of instance types.
+	Types map[string]Type `json:"types,omitempty"`
+	// Images is the stock images by whom they are for: "master/amd64".
+	Images map[string]string `json:"images,omitempty"`
+	// Subnets is the zones of existing subnets.
+	Subnets map[string]string `json:"subnets,omitempty"`
+	// VolumeZone is that of an existing volume.
+	VolumeZone string `json:"volume_zone,omitempty"`
+	// Master is where the master's machine stands.
+	Master MasterPlace `json:"master,omitzero"`
+}
+
+// Type is what is known of an instance type.
+type Type struct {
+	VCPU          int      `json:"vcpu"`
+	GPUs          int      `json:"gpus,omitempty"`
+	Architectures []string `json:"architectures"`
+	// Zones is where it was offered.
+	Zones []string `json:"zones,omitempty"`
+}
+
+// MasterPlace is where the master's machine stands.
+type MasterPlace struct {
+	Zone string `json:"zone,omitempty"`
+}
+
+// ReadKnown reads what Remember wrote.
+func ReadKnown(settings map[string]string) (Known, error) {
+	var k Known
+	if settings[KnownSetting] == "" {
+		return k, nil
+	}
+	if err := json.Unmarshal([]byte(settings[KnownSetting]), &k); err != nil {
+		return Known{}, fmt.Errorf("read what is known of the cluster: %w", err)
+	}
+	return k, nil
+}
+
+// Remember is the settings with what is known, for the record.
+func (t *Target) Remember() (map[string]string, error) {
+	data, err := json.Marshal(t.Known)
+	if err != nil {
+		return nil, fmt.Errorf("write what is known of the cluster: %w", err)
+	}
+	out := maps.Clone(t.Settings)
+	if out == nil {
+		out = make(map[string]string, 1)
+	}
+	out[KnownSetting] = string(data)
+	return out, nil
+}
+
+// Look asks Amazon for everything that the spec mentions and that is not known
+// yet. It changes nothing.
+func (t *Target) Look(ctx context.Context) error {
+	k := t.Known
+	k.Types, k.Images, k.Subnets = maps.Clone(k.Types), maps.Clone(k.Images), maps.Clone(k.Subnets)
+	k.Zones = slices.Clone(k.Zones)
+	l := &looking{Target: t, facts: facts.Facts{Clients: t.Clients}, known: &k}
+	for _, look := range []func(context.Context) error{l.types, l.volume, l.subnets, l.zones, l.images} {
+		if err := look(ctx); err != nil {
+			return err
+		}
+	}
+	t.Known = k
+	return nil
+}
+
+// looking is a Look under way.
+type looking struct {
+	*Target
+
+	// known is what is known so far; the target's own is replaced at the end.
+	known *Known
+	facts facts.Facts
+}
+
+// AllTypes lists every instance type that the spec names.
+func AllTypes(s spec.AWS) []string {
+	out := []string{s.Master.InstanceType}
+	for _, p := range s.AllPools() {
+		out = append(out, p.InstanceTypes...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (l *looking) types(ctx context.Context) error {
+	var ask []string
+	for _, name := range AllTypes(l.Spec) {
+		if _, ok := l.known.Types[name]; !ok {
+			ask = append(ask, name)
+		}
+	}
+	if len(ask) == 0 {
+		return nil
+	}
+	types, err := l.facts.Types(ctx, ask...)
+	if err != nil {
+		return err
+	}
+	offered, err := l.facts.Offered(ctx, ask...)
+	if err != nil {
+		return err
+	}
+	if l.known.Types == nil {
+		l.known.Types = make(map[string]Type)
+	}
+	var errs []error
+	for _, name := range ask {
+		t, ok := types[name]
+		if !ok {
+			errs = append(errs, noType(name, l.Spec.Region))
+			continue
+		}
+		l.known.Types[name] = Type{VCPU: t.VCPU, GPUs: t.Slots(), Architectures: t.Architectures, Zones: offered[name]}
+	}
+	return errors.Join(errs...)
+}
+
+func noType(name, region string) error {
+	return &cloud.Error{
+		Kind: cloud.Invalid, Op: "ec2:DescribeInstanceTypes", Resource: name,
+		Fix: "choose another --instance-type, --aux-instance-type or --master-instance-type, or another --region",
+		Err: errors.New("there is no such instance type in " + region),
+	}
+}
+
+func (l *looking) volume(ctx context.Context) error {
+	id := l.Spec.Master.Volume.ID
+	if id == "" {
+		l.known.VolumeZone = ""
+		return nil
+	}
+	out, err := l.Clients.EC2.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{VolumeIds: []string{id}})
+	if err != nil {
+		return fmt.Errorf("look at the existing volume %s: %w", id, err)
+	}
+	for _, v := range out.Volumes {
+		l.known.VolumeZone = aws.ToString(v.AvailabilityZone)
+	}
+	return nil
+}
+
+// subnets asks for the zones of existing subnets.
+func (l *looking) subnets(ctx context.Context) error {
+	var ask []string
+	for _, s := range existingSubnets(l.Spec) {
+		if l.known.Subnets[s] == "" {
+			ask = append(ask, s)
+		}
+	}
+	if len(ask) == 0 {
+		return nil
+	}
+	out, err := l.Clients.EC2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: ask})
+	if err != nil {
+		return fmt.Errorf("look at the existing subnets: %w", err)
+	}
+	if l.known.Subnets == nil {
+		l.known.Subnets = make(map[string]string)
+	}
+	for _, s := range out.Subnets {
+		l.known.Subnets[aws.ToString(s.SubnetId)] = aws.ToString(s.AvailabilityZone)
+	}
+	return nil
+}
+
+// existingSubnets is every subnet that the spec names.
+func existingSubnets(s spec.AWS) []string {
+	out := slices.Clone(s.Network.Subnets)
+	for _, p := range s.AllPools() {
+		out = append(out, p.Subnets...)
+	}
+	if s.Master.Subnet != "" {
+		out = append(out, s.Master.Subnet)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,150 @@
+package aws
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// Master is what is asked of a cluster's master from here.
+type Master interface {
+	// Cluster is the name of the cluster that the master says it has.
+	Cluster(ctx context.Context) (string, error)
+	// Login is false when the password is not the user's.
+	Login(ctx context.Context, user, password string) (bool, error)
+	// Try runs a small task to its end, as who has logged in.
+	Try(ctx context.Context, t Trial) error
+	Close()
+}
+
+// Trial is a task that tries a cluster.
+type Trial struct {
+	Pool  string
+	Limit time.Duration
+	Pause func(context.Context, time.Duration) error
+	Tell  func(string)
+}
+
+// dial returns the master at e.
+func dial(e Endpoint) (Master, error) {
+	r := &remote{cfg: client.Config{URL: e.URL, CA: e.CA, ServerName: e.Name}}
+	return r, r.connect()
+}
+
+// remote is a master over HTTP.
+type remote struct {
+	cfg client.Config
+	c   *client.Client
+}
+
+func (r *remote) connect() error {
+	c, err := client.New(r.cfg)
+	if err != nil {
+		return err
+	}
+	r.Close()
+	r.c = c
+	return nil
+}
+
+// Close lets go of connections.
+func (r *remote) Close() {
+	if r.c != nil {
+		r.c.Close()
+	}
+}
+
+// Cluster implements Master.
+func (r *remote) Cluster(ctx context.Context) (string, error) {
+	m, err := r.c.Master(ctx)
+	if err != nil {
+		return "", err
+	}
+	return m.GetClusterName(), nil
+}
+
+// Login implements Master.
+func (r *remote) Login(ctx context.Context, user, password string) (bool, error) {
+	l, err := r.c.Login(ctx, user, password)
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Denied() {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	r.cfg.Token = l.GetToken()
+	return true, r.connect()
+}
+
+// Try implements Master. It ends the task when it does not end by itself.
+func (r *remote) Try(ctx context.Context, t Trial) error {
+	config, err := structpb.NewStruct(map[string]any{
+		"description": "det-deploy: try the cluster",
+		"entrypoint":  []any{"/bin/sh", "-c", "true"},
+		"resources":   map[string]any{"slots": 0, "resource_pool": t.Pool},
+	})
+	if err != nil {
+		return fmt.Errorf("write the trial task: %w", err)
+	}
+	launched, err := r.c.Launch(ctx, &apiv1.LaunchCommandRequest{Config: config, RequestId: rand.Text()})
+	if err != nil {
+		return err
+	}
+	id, told := launched.GetCommand().GetId(), ""
+	for waited := time.Duration(0); ; waited += glance {
+		c, err := r.c.Command(ctx, id)
+		if err != nil {
+			return err
+		}
+		command := c.GetCommand()
+		if command.GetState() == apiv1.Task_STATE_TERMINATED {
+			return outcome(command)
+		}
+		why := command.GetReason()
+		if waited >= t.Limit {
+			_, err := r.c.Kill(ctx, id)
+			return errors.Join(&trialError{id: id, limit: t.Limit, why: why}, err)
+		}
+		if why != told && why != "" {
+			t.Tell("the task waits: " + why)
+			told = why
+		}
+		if err := t.Pause(ctx, glance); err != nil {
+			_, killed := r.c.Kill(context.WithoutCancel(ctx), id)
+			return errors.Join(err, killed)
+		}
+	}
+}
+
+func outcome(c *apiv1.Command) error {
+	if c.ExitCode != nil && c.GetExitCode() == 0 {
+		return nil
+	}
+	return &trialError{id: c.GetId(), why: c.GetExitStatus()}
+}
+
+// trialError is a cluster whose master answers and that runs no task.
+type trialError struct {
+	id    string
+	limit time.Duration
+	why   string
+}
+
+func (e *trialError) Error() string {
+	if e.limit > 0 {
+		return fmt.Sprintf("the task %s, which tries the cluster, did not run within %s: %s", e.id, e.limit, e.why)
+	}
+	return fmt.Sprintf("the task %s, which tries the cluster, failed: %s", e.id, e.why)
+}
+
+// Hint says where more is to be learned.
+func (e *trialError) Hint() string {
+	return "the master answers: see why with `det-deploy task logs " + e.id + "` and `det-deploy aws logs`, or run up with --no-verify"
+}

@@ -1,0 +1,271 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/facts"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// mostZones is how many zones an own VPC has subnets in by itself: each is one
+// more place to find a machine in, and three are what most regions have.
+const mostZones = 4
+
+// zones chooses where an own VPC has subnets: what was chosen stays.
+func (l *looking) zones(ctx context.Context) error {
+	if !l.Spec.Network.Own() {
+		l.known.Master.Zone = l.known.Subnets[l.masterSubnet()]
+		return nil
+	}
+	all, err := l.facts.Zones(ctx)
+	if err != nil {
+		return err
+	}
+	l.known.Zones, err = chooseZones(l.Spec, *l.known, all)
+	if err != nil {
+		return err
+	}
+	l.known.Master.Zone, err = chooseMasterZone(l.Spec, *l.known)
+	return err
+}
+
+// chooseZones is pure: those that the spec names, or those that offer what the
+// pools want, the ones chosen before first and in their order.
+func chooseZones(s spec.AWS, k Known, all []string) ([]string, error) {
+	wanted := s.Network.Zones
+	if len(wanted) == 0 {
+		wanted = offering(s, k, all)
+	}
+	out := slices.DeleteFunc(slices.Clone(k.Zones), func(z string) bool {
+		return len(s.Network.Zones) > 0 && !slices.Contains(wanted, z)
+	})
+	for _, z := range wanted {
+		if !slices.Contains(all, z) {
+			return nil, &cloud.Error{
+				Kind: cloud.Invalid, Op: "ec2:DescribeAvailabilityZones", Resource: z,
+				Fix: "choose among " + strings.Join(all, ", ") + " with --zone",
+				Err: errors.New("there is no such zone for this account in " + s.Region),
+			}
+		}
+		auto := len(s.Network.Zones) == 0
+		if !slices.Contains(out, z) && (!auto || len(k.Zones) == 0) {
+			out = append(out, z)
+		}
+	}
+	if len(out) == 0 {
+		return nil, nowhere(AllTypes(s), s.Region)
+	}
+	return out, nil
+}
+
+// offering lists the zones that offer a type of each pool and the master's, and
+// where there are none, those that offer any of them.
+func offering(s spec.AWS, k Known, all []string) []string {
+	var every, some []string
+	for _, z := range all {
+		pools, served := s.AllPools(), 0
+		for _, p := range pools {
+			if slices.ContainsFunc(p.InstanceTypes, func(t string) bool { return slices.Contains(k.Types[t].Zones, z) }) {
+				served++
+			}
+		}
+		master := slices.Contains(k.Types[s.Master.InstanceType].Zones, z)
+		if served == len(pools) && master {
+			every = append(every, z)
+		}
+		if served > 0 || master {
+			some = append(some, z)
+		}
+	}
+	if len(every) == 0 {
+		every = some
+	}
+	return every[:min(len(every), mostZones)]
+}
+
+// chooseMasterZone is pure: the zone that the spec names, that of an existing
+// volume, the one chosen before, or the first that offers the type.
+func chooseMasterZone(s spec.AWS, k Known) (string, error) {
+	offered := k.Types[s.Master.InstanceType].Zones
+	for _, z := range []string{s.Master.Zone, k.VolumeZone, k.Master.Zone} {
+		if z == "" {
+			continue
+		}
+		if !slices.Contains(k.Zones, z) {
+			return "", &cloud.Error{
+				Kind: cloud.Invalid, Op: "place the master", Resource: z,
+				Fix: "name the zone with --zone too", Err: errors.New("the cluster's network has no subnet there"),
+			}
+		}
+		return z, nil
+	}
+	for _, z := range k.Zones {
+		if slices.Contains(offered, z) {
+			return z, nil
+		}
+	}
+	return "", nowhere([]string{s.Master.InstanceType}, s.Region)
+}
+
+func nowhere(types []string, region string) error {
+	return &cloud.Error{
+		Kind: cloud.NoCapacity, Op: "ec2:DescribeInstanceTypeOfferings", Resource: strings.Join(types, ", "),
+		Fix: "choose another instance type or --region", Err: errors.New("offered in no zone of " + region + " that the cluster may use"),
+	}
+}
+
+// masterSubnet is the existing subnet of the master.
+func (t *Target) masterSubnet() string {
+	if t.Spec.Master.Subnet != "" {
+		return t.Spec.Master.Subnet
+	}
+	if len(t.Spec.Network.Subnets) > 0 {
+		return t.Spec.Network.Subnets[0]
+	}
+	return ""
+}
+
+// places lists where a pool's machines may stand, by zone or existing subnet, in
+// order of preference. A place that offers none of its types is left out.
+func (t *Target) places(p spec.AWSPool) []string {
+	candidates := t.Known.Zones
+	switch {
+	case t.Spec.Network.Own() && len(p.Zones) > 0:
+		candidates = p.Zones
+	case !t.Spec.Network.Own() && len(p.Subnets) > 0:
+		candidates = p.Subnets
+	case !t.Spec.Network.Own():
+		candidates = t.Spec.Network.Subnets
+	}
+	var out []string
+	for _, c := range candidates {
+		zone := c
+		if !t.Spec.Network.Own() {
+			zone = t.Known.Subnets[c]
+		}
+		offered := slices.ContainsFunc(p.InstanceTypes, func(name string) bool { return slices.Contains(t.Known.Types[name].Zones, zone) })
+		if offered {
+			out = append(out, c)
+		}
+	}
+	if len(out) == 0 {
+		return candidates // the check of offerings says so
+	}
+	return out
+}
+
+// slots is how many slots a machine of the pool has.
+func (t *Target) slots(p spec.AWSPool) int {
+	if p.Slots != nil {
+		return *p.Slots
+	}
+	return t.Known.Types[p.InstanceTypes[0]].GPUs
+}
+
+// architecture is that of instance types, which must have one in common.
+func (k Known) architecture(types ...string) (string, error) {
+	var common []string
+	for i, name := range types {
+		archs := k.Types[name].Architectures
+		if i == 0 {
+			common = slices.Clone(archs)
+			continue
+		}
+		common = slices.DeleteFunc(common, func(a string) bool { return !slices.Contains(archs, a) })
+	}
+	if len(common) == 0 {
+		return "", &cloud.Error{
+			Kind: cloud.Invalid, Op: "choose an image", Resource: strings.Join(types, ", "),
+			Fix: "put them into pools of their own", Err: errors.New("no image runs on all of them"),
+		}
+	}
+	return common[0], nil
+}
+
+// architectures lists those for which programs are needed.
+func (t *Target) architectures() ([]string, error) {
+	need := map[string]bool{}
+	master, err := t.Known.architecture(t.Spec.Master.InstanceType)
+	errs := []error{err}
+	need[master] = true
+	for _, name := range slices.Sorted(maps.Keys(t.Spec.AllPools())) {
+		arch, err := t.Known.architecture(t.Spec.AllPools()[name].InstanceTypes...)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("pool %s: %w", name, err))
+		}
+		need[arch] = true
+	}
+	return slices.Sorted(maps.Keys(need)), errors.Join(errs...)
+}
+
+// The keys of stock images.
+const (
+	masterStock = "master/"
+	agentStock  = "agent/"
+)
+
+// images asks for the stock images that are needed and not known.
+func (l *looking) images(ctx context.Context) error {
+	for key, stock := range l.wantedStock() {
+		if l.known.Images[key] != "" {
+			continue
+		}
+		_, arch, _ := strings.Cut(key, "/")
+		image, err := l.facts.Newest(ctx, stock, arch)
+		if err != nil {
+			return err
+		}
+		if l.known.Images == nil {
+			l.known.Images = make(map[string]string)
+		}
+		l.known.Images[key] = image.ID
+	}
+	return nil
+}
+
+func (l *looking) wantedStock() map[string]facts.Stock {
+	out := map[string]facts.Stock{}
+	if l.Spec.Master.Image == "" {
+		if arch, err := l.known.architecture(l.Spec.Master.InstanceType); err == nil {
+			out[masterStock+arch] = facts.MasterStock()
+		}
+	}
+	for _, p := range l.Spec.AllPools() {
+		if p.Image != "" || l.Spec.Agents.Image != "" {
+			continue
+		}
+		if arch, err := l.known.architecture(p.InstanceTypes...); err == nil {
+			out[agentStock+arch] = facts.AgentStock()
+		}
+	}
+	return out
+}
+
+// masterImage and agentImage are the images to boot from.
+func (t *Target) masterImage() string {
+	if t.Spec.Master.Image != "" {
+		return t.Spec.Master.Image
+	}
+	arch, err := t.Known.architecture(t.Spec.Master.InstanceType)
+	if err != nil {
+		return ""
+	}
+	return t.Known.Images[masterStock+arch]
+}
+
+func (t *Target) agentImage(p spec.AWSPool) string {
+	if image := pickText(p.Image, t.Spec.Agents.Image); image != "" {
+		return image
+	}
+	arch, err := t.Known.architecture(p.InstanceTypes...)
+	if err != nil {
+		return ""
+	}
+	return t.Known.Images[agentStock+arch]
+}

@@ -1,0 +1,121 @@
+package aws
+
+import (
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// Program is det-deploy for one architecture, as a file of this machine.
+type Program struct {
+	Path   string
+	SHA256 string
+}
+
+// Programs is det-deploy by architecture: "amd64", "arm64".
+type Programs map[string]Program
+
+// LoadPrograms reads the programs that were named, arch=path each, and own, this
+// program itself, for its architecture where it fits: only Linux programs run on
+// the cluster's machines.
+func LoadPrograms(named []string, own string) (Programs, error) {
+	out := Programs{}
+	var errs []error
+	for _, n := range named {
+		arch, path, ok := strings.Cut(n, "=")
+		if !ok || arch != "amd64" && arch != "arm64" {
+			errs = append(errs, fmt.Errorf("--binary: must be amd64=PATH or arm64=PATH (is %q)", n))
+			continue
+		}
+		p, have, err := load(path)
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("--binary: read %s: %w", path, err))
+		case have != arch:
+			errs = append(errs, fmt.Errorf("--binary: %s is a program for %s and not for linux/%s", path, orUnknown(have), arch))
+		default:
+			out[arch] = p
+		}
+	}
+	if own != "" {
+		p, arch, err := load(own)
+		if _, named := out[arch]; err == nil && arch != "" && !named {
+			out[arch] = p
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+// load hashes a program and reads off for which architecture it is; that is empty
+// when it is no Linux program.
+func load(path string) (Program, string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Program{}, "", err
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return Program{}, "", err
+	}
+	return Program{path, hex.EncodeToString(h.Sum(nil))}, architecture(f), nil
+}
+
+func architecture(f *os.File) string {
+	e, err := elf.NewFile(f)
+	if err != nil {
+		return ""
+	}
+	switch e.Machine { //nolint:exhaustive // nothing runs on the others
+	case elf.EM_X86_64:
+		return "amd64"
+	case elf.EM_AARCH64:
+		return "arm64"
+	}
+	return ""
+}
+
+func orUnknown(arch string) string {
+	if arch == "" {
+		return "another system"
+	}
+	return "linux/" + arch
+}
+
+// missing lists the architectures that are needed and not there.
+func (p Programs) missing(needed []string, have map[string]string) []string {
+	var out []string
+	for _, arch := range needed {
+		if _, ok := p[arch]; !ok && have[arch] == "" {
+			out = append(out, arch)
+		}
+	}
+	return out
+}
+
+// errMissing refuses a cluster for whose machines there is no program.
+func errMissing(archs []string) error {
+	return &cloud.Error{
+		Kind: cloud.Invalid, Op: "find det-deploy for " + strings.Join(archs, ", "),
+		Fix: "name one of the same version with --binary " + archs[0] + "=PATH, or choose instance types of another architecture",
+		Err: errors.New("the cluster's machines run it, and this program is not for them"),
+	}
+}
+
+// sums is the programs' hashes by architecture.
+func (p Programs) sums() map[string]string {
+	out := make(map[string]string, len(p))
+	for _, arch := range slices.Sorted(maps.Keys(p)) {
+		out[arch] = p[arch].SHA256
+	}
+	return out
+}

@@ -38,7 +38,11 @@ func (a *Association) Find(ctx context.Context) (resource.Found, []resource.Drif
 	if a.Address.Identity() == "" || a.Instance.Identity() == "" {
 		return resource.Found{}, nil, nil
 	}
-	live, err := a.In.address(ctx, a.Address.Identity())
+	var live types.Address
+	err := a.In.sure(ctx, a.ID(), func() (err error) {
+		live, err = a.In.address(ctx, a.Address.Identity())
+		return err
+	})
 	if cloud.KindOf(err) == cloud.NotFound {
 		return resource.Found{}, nil, nil
 	}

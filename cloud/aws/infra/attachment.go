@@ -44,7 +44,11 @@ func (a *Attachment) Find(ctx context.Context) (resource.Found, []resource.Drift
 	if a.Volume.Identity() == "" || a.Instance.Identity() == "" {
 		return resource.Found{}, nil, nil
 	}
-	v, err := a.In.volume(ctx, a.Volume.Identity())
+	var v types.Volume
+	err := a.In.sure(ctx, a.ID(), func() (err error) {
+		v, err = a.In.volume(ctx, a.Volume.Identity())
+		return err
+	})
 	if err != nil {
 		return resource.Found{}, nil, gone(err)
 	}

@@ -76,7 +76,11 @@ func (m *Master) diskDrift(ctx context.Context, live types.Instance) ([]resource
 	if id == "" {
 		return nil, nil
 	}
-	v, err := m.In.volume(ctx, id)
+	var v types.Volume
+	err := m.In.sure(ctx, id, func() (err error) {
+		v, err = m.In.volume(ctx, id)
+		return err
+	})
 	if err != nil {
 		return nil, gone(err)
 	}

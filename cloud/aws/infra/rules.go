@@ -57,7 +57,11 @@ func (r *Rules) Find(ctx context.Context) (resource.Found, []resource.Drift, err
 	if r.Group.Identity() == "" || slices.ContainsFunc(r.Ingress, func(rule Rule) bool { return rule.source() == "" }) {
 		return resource.Found{}, nil, nil
 	}
-	live, err := r.In.group(ctx, r.Group.Identity())
+	var live types.SecurityGroup
+	err := r.In.sure(ctx, r.ID(), func() (err error) {
+		live, err = r.In.group(ctx, r.Group.Identity())
+		return err
+	})
 	if cloud.KindOf(err) == cloud.NotFound {
 		return resource.Found{}, nil, nil
 	}

@@ -89,8 +89,10 @@ func (c *Cluster) retag(ctx context.Context, id string, drift []resource.Drift) 
 	if len(tags) == 0 {
 		return nil
 	}
-	_, err := c.Clients.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: ec2Tags(tags)})
-	return err
+	return c.known(ctx, id, func() error {
+		_, err := c.Clients.EC2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: ec2Tags(tags)})
+		return err
+	})
 }
 
 func ec2Tags(tags map[string]string) []types.Tag {

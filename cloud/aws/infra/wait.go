@@ -2,6 +2,7 @@ package infra
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -19,6 +20,9 @@ type limit struct {
 var (
 	// Describing what was made a moment ago: a few seconds as a rule.
 	toAppear = limit{"to appear", 2 * time.Minute}
+	// A list may show what a look by identity does not know yet; what it does not
+	// know after this is gone.
+	toBeSure = limit{"to be described", 10 * time.Second}
 	// EC2 learns of a new instance profile within half a minute.
 	toBeUsable = limit{"to become usable", 2 * time.Minute}
 	// Interfaces of a terminated machine vanish within a minute or two; a
@@ -117,6 +121,16 @@ func (c *Cluster) persist(ctx context.Context, subject string, l limit, kind clo
 // part of Amazon has heard of yet.
 func (c *Cluster) known(ctx context.Context, subject string, call func() error) error {
 	return c.persist(ctx, subject, toAppear, cloud.NotFound, call)
+}
+
+// sure looks at something that a list has shown. NotFound is the answer when it
+// stays away.
+func (c *Cluster) sure(ctx context.Context, subject string, call func() error) error {
+	err := c.persist(ctx, subject, toBeSure, cloud.NotFound, call)
+	if w, ok := errors.AsType[*WaitError](err); ok && w.Err != nil {
+		return w.Err
+	}
+	return err
 }
 
 // release makes a call that removes something, for as long as what uses it is

@@ -1,0 +1,149 @@
+package infra_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+	"github.com/det-deploy/det-deploy/installer/apply"
+)
+
+// flow is something an operator does, that may be cut short at any call.
+type flow struct {
+	name    string
+	prepare func(*memory, context.Context) error
+	run     func(*memory, context.Context) error
+	want    []string
+}
+
+func flows() []flow {
+	nothing := func(*memory, context.Context) error { return nil }
+	up := func(m *memory, ctx context.Context) error { return m.up(ctx) }
+	return []flow{
+		{"up", nothing, up, whole},
+		{"update", up, func(m *memory, ctx context.Context) error {
+			m.wish.inbound, m.wish.days, m.wish.policy, m.wish.versioning = "198.51.100.0/24", 7, "ec2:RunInstances", true
+			m.wish.volumeGiB, m.wish.machine, m.wish.tags = 200, "m6i.xlarge", map[string]string{"team": "vision"}
+			return m.up(ctx)
+		}, whole},
+		{"replace", up, func(m *memory, ctx context.Context) error {
+			m.wish.cidr = "10.64.0.0/16"
+			return m.up(ctx)
+		}, whole},
+		{"down", up, (*memory).downAll, nil},
+	}
+}
+
+// calls counts the calls of a flow in a world without faults: all, and those
+// that change something.
+func (f flow) calls(t *testing.T) (all, changes int) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		m := inMemory(awstest.Options{})
+		must(t, f.prepare(m, t.Context()))
+		before, beforeChanges := m.world.Calls(), m.world.Changes()
+		must(t, f.run(m, t.Context()))
+		all, changes = m.world.Calls()-before, m.world.Changes()-beforeChanges
+	})
+	return all, changes
+}
+
+// Whatever call fails, and however, the same command continues: nothing is
+// missing, nothing is there twice, and down leaves nothing.
+func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
+	t.Parallel()
+	k := 0
+	for _, f := range flows() {
+		all, changes := f.calls(t)
+		t.Logf("%s: %d calls, %d of them change something", f.name, all, changes)
+		for name, world := range worlds() {
+			for _, fault := range awstest.Faults() {
+				n := changes
+				if fault == awstest.Stale {
+					n = all
+				}
+				for i := 1; i <= n; i++ {
+					if k++; skipped(k) {
+						continue
+					}
+					t.Run(fmt.Sprintf("%s: %s at %d, %s", f.name, fault, i, name), func(t *testing.T) {
+						bubble(t, func(t *testing.T) { f.resumes(t, world, i, fault) })
+					})
+				}
+			}
+		}
+	}
+}
+
+// skipped leaves most cases to the run without -short.
+func skipped(k int) bool { return testing.Short() && k%53 != 0 }
+
+func (f flow) resumes(t *testing.T, world awstest.Options, i int, fault awstest.Fault) {
+	m := inMemory(world)
+	before := m.world.Live()
+	must(t, f.prepare(m, t.Context()))
+	m.settleDown()
+	if fault == awstest.Stale {
+		m.world.FailAt(m.world.Calls()+i, fault)
+	} else {
+		m.world.FailChange(m.world.Changes()+i, fault)
+	}
+	first := f.run(m, t.Context())
+	m.resume()
+	must(t, f.run(m, t.Context()))
+	m.settleDown()
+	if f.want != nil {
+		m.wantNothingToDo(t)
+		if d := cmp.Diff(m.live(t), f.want); d != "" {
+			t.Errorf("inventory: got -, want +:\n%s", d)
+		}
+	}
+	if first != nil && fault != awstest.Stale && !injected(first) {
+		t.Errorf("first run: got %v, want the injected failure", first)
+	}
+	must(t, m.downAll(t.Context()))
+	if d := cmp.Diff(m.world.Live(), before); d != "" {
+		t.Errorf("left behind: got -, want +:\n%s", d)
+	}
+}
+
+// injected reports whether a failure is the one that a test asked for, or one of
+// many at once.
+func injected(err error) bool {
+	_, applied := errors.AsType[*apply.Error](err)
+	return applied || errors.Is(err, awstest.ErrInjected)
+}
+
+// An up that was killed anywhere is taken down at once, without another up and
+// while lists lag.
+func TestDownTakesAHalfMadeCluster(t *testing.T) {
+	t.Parallel()
+	_, changes := flows()[0].calls(t)
+	for _, fault := range []awstest.Fault{awstest.KillBefore, awstest.KillAfter} {
+		for i := 1; i <= changes; i++ {
+			if skipped(9 * i) {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s call %d", fault, i), func(t *testing.T) {
+				bubble(t, func(t *testing.T) {
+					m := inMemory(awstest.Options{Lag: 5 * time.Second})
+					before := m.world.Live()
+					m.world.FailChange(i, fault)
+					_ = m.up(t.Context()) // it is meant to fail
+					m.resume()
+					must(t, m.downAll(t.Context()))
+					m.settleDown()
+					if d := cmp.Diff(m.world.Live(), before); d != "" {
+						t.Errorf("left behind: got -, want +:\n%s", d)
+					}
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package infra_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/apply"
+	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/plan"
+	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/record/recordtest"
+)
+
+// wish is what a test can change about the cluster it wants.
+type wish struct {
+	tags       map[string]string
+	inbound    string
+	ssh        bool
+	policy     string
+	versioning bool
+	days       int32
+	keepLogs   bool
+	volumeGiB  int32
+	rootGiB    int32
+	machine    string
+	cidr       string
+	given      string
+}
+
+func modest() wish {
+	return wish{
+		inbound: "203.0.113.0/24", policy: "ec2:DescribeInstances", days: 30,
+		volumeGiB: 100, rootGiB: 30, machine: "m6i.large", cidr: "10.192.0.0/16",
+	}
+}
+
+// blueprint is a cluster with one resource of each kind.
+func blueprint(c *infra.Cluster, w wish, image string) []resource.Resource {
+	c.Tags = w.tags
+	vpc := &infra.VPC{In: c, Name: "main", CIDR: netip.MustParsePrefix(w.cidr)}
+	gateway := &infra.Gateway{In: c, Name: "main", VPC: vpc}
+	var subnets []*infra.Subnet
+	var refs []infra.Ref
+	for i, zone := range []string{"a", "b"} {
+		cidr := netip.PrefixFrom(vpc.CIDR.Addr().Next(), 24).Masked()
+		for range i + 1 {
+			b := cidr.Addr().As4()
+			b[2]++
+			cidr = netip.PrefixFrom(netip.AddrFrom4(b), 24)
+		}
+		s := &infra.Subnet{In: c, Name: zone, VPC: vpc, Zone: c.Clients.Region + zone, CIDR: cidr}
+		subnets, refs = append(subnets, s), append(refs, s)
+	}
+	routes := &infra.Routes{In: c, Name: "public", VPC: vpc, Gateway: gateway, Subnets: refs}
+	endpoint := &infra.Endpoint{In: c, Name: "s3", VPC: vpc, Routes: routes}
+	gMaster := &infra.Group{In: c, Name: "master", VPC: vpc}
+	gAgents := &infra.Group{In: c, Name: "agents", VPC: vpc}
+	rMaster := &infra.Rules{In: c, Name: "master", Group: gMaster, Ingress: infra.MasterRules(8443, []netip.Prefix{netip.MustParsePrefix(w.inbound)}, gAgents, w.ssh)}
+	rAgents := &infra.Rules{In: c, Name: "agents", Group: gAgents, Ingress: infra.AgentRules(gMaster, gAgents)}
+	document := fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":%q,"Resource":"*"}]}`, w.policy)
+	roleMaster := &infra.Role{In: c, Name: "master", Policies: map[string]string{"master": document}}
+	roleAgent := &infra.Role{In: c, Name: "agent", Policies: map[string]string{"agent": document}}
+	profileMaster := &infra.Profile{In: c, Name: "master", Role: roleMaster}
+	profileAgent := &infra.Profile{In: c, Name: "agent", Role: roleAgent}
+	address := &infra.Address{In: c, Name: "master"}
+	volume := &infra.Volume{In: c, Name: "data", Zone: subnets[0].Zone, SizeGiB: w.volumeGiB}
+	master := &infra.Master{
+		In: c, Name: "master", Image: image, Type: w.machine, Subnet: subnets[0], Groups: []infra.Ref{gMaster},
+		Profile: profileMaster, PublicIP: true, RootGiB: w.rootGiB, UserData: []byte("#!/bin/sh\n"),
+		After: []string{routes.ID(), rMaster.ID()},
+	}
+	password := &infra.Secret{In: c, Name: "admin-password", OpensData: true, Generate: func() (secret.Value, error) { return secret.Literal("swordfish"), nil }}
+	out := []resource.Resource{
+		vpc, gateway, subnets[0], subnets[1], routes, endpoint, gMaster, gAgents, rMaster, rAgents,
+		roleMaster, roleAgent, profileMaster, profileAgent, address, volume, master, password,
+		&infra.Bucket{In: c, Versioning: w.versioning},
+		&infra.LogGroup{In: c, Days: w.days, Retain: w.keepLogs},
+		&infra.Attachment{In: c, Name: "data", Volume: volume, Instance: master},
+		&infra.Association{In: c, Name: "master", Address: address, Instance: master},
+	}
+	if w.given != "" {
+		out = append(out, &infra.Secret{In: c, Name: "db-url", Given: secret.Literal(w.given)})
+	}
+	return out
+}
+
+// stage is an account, the record of a cluster in it, and what is wanted.
+type stage struct {
+	account string
+	image   string
+	clients func(*resource.Gate) api.Clients
+	pause   func(context.Context, time.Duration) error
+	store   *recordtest.Memory
+	settle  time.Duration
+	wish    wish
+	dead    func(record.Holder) bool
+}
+
+// deployment is a cluster on that account with nothing to check and nobody to
+// wait for.
+type deployment struct {
+	*infra.Cluster
+	s *stage
+}
+
+func (d deployment) Wanted() ([]resource.Resource, error) {
+	return blueprint(d.Cluster, d.s.wish, d.s.image), nil
+}
+func (deployment) Checks() []doctor.Check                    { return nil }
+func (deployment) Ready(context.Context, func(string)) error { return nil }
+
+func (s *stage) cluster(gate *resource.Gate) *infra.Cluster {
+	return &infra.Cluster{ID: "lab", Account: s.account, Clients: s.clients(gate), Pause: s.pause}
+}
+
+// operator is a new process.
+func (s *stage) operator() *installer.Installer {
+	gate := new(resource.Gate)
+	return &installer.Installer{
+		Cluster: "lab", Platform: "aws", Deployment: deployment{s.cluster(gate), s}, Store: s.store, Gate: gate,
+		Holder: record.Holder{Owner: "ann", Host: "h", Nonce: "ann"}, Dead: s.dead,
+		Apply: apply.Config{Settle: s.settle},
+	}
+}
+
+func (s *stage) up(ctx context.Context) error {
+	in := s.operator()
+	p, err := in.Plan(ctx)
+	if err != nil {
+		return err
+	}
+	return in.Up(ctx, p)
+}
+
+func (s *stage) down(ctx context.Context, deleteData bool) (installer.Receipt, error) {
+	in := s.operator()
+	p, err := in.PlanDown(ctx, deleteData)
+	if err != nil {
+		return installer.Receipt{}, err
+	}
+	return in.Down(ctx, p, deleteData)
+}
+
+// plan renders what up would do, leaving out what stays.
+func (s *stage) plan(t *testing.T) []string {
+	t.Helper()
+	p, err := s.operator().Plan(t.Context())
+	must(t, err)
+	out := []string{}
+	for _, step := range p.Steps {
+		if !step.Verb.Changes() && step.Verb != plan.Refuse {
+			continue
+		}
+		line := string(step.Verb) + " " + step.ID
+		for _, d := range step.Diff {
+			line += fmt.Sprintf("; %s: %s → %s", d.Path, d.Have, d.Want)
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func (s *stage) wantNothingToDo(t *testing.T) {
+	t.Helper()
+	if got := s.plan(t); len(got) > 0 {
+		t.Errorf("got a plan with something to do, want none:\n%s", strings.Join(got, "\n"))
+	}
+}
+
+// live lists the inventory as "kind/name", sorted.
+func (s *stage) live(t *testing.T) []string {
+	t.Helper()
+	fs, err := s.cluster(nil).Inventory(t.Context(), "lab")
+	must(t, err)
+	resource.Sort(fs)
+	out := []string{}
+	for _, f := range fs {
+		out = append(out, f.Kind+"/"+strings.TrimSuffix(f.Name, "-"+s.account))
+	}
+	return out
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -67,6 +67,10 @@ setup: ## install what the tests need: Docker Engine, PostgreSQL, cloud-init, de
 bench: build ## measure the promises; prints one line each
 	./bench/run.sh
 
+.PHONY: kube
+kube: ## build Kubernetes for the tests (minutes, once) and check the cluster of it
+	./test/kube/kube.sh deps && cd test/kube && $(GO) test -count=1 .
+
 .PHONY: tools
 tools: bin/golangci-lint ## build the pinned tools into bin/
 

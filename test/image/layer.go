@@ -1,0 +1,101 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// layer is a tar of the named files and of the directories they are in.
+func layer(specs []string) ([]byte, error) {
+	// Programs that make files expect a place for them.
+	entries := map[string]entry{"tmp": {mode: fs.ModeDir | fs.ModeSticky | 0o777}}
+	for _, s := range specs {
+		src, dst, ok := strings.Cut(s, ":")
+		if !ok {
+			return nil, fmt.Errorf("--file: must be SRC:DST (is %q)", s)
+		}
+		if err := collect(entries, src, dst); err != nil {
+			return nil, fmt.Errorf("--file %s: %w", s, err)
+		}
+	}
+	var names []string
+	for n := range entries {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, n := range names {
+		if err := entries[n].write(w, n); err != nil {
+			return nil, fmt.Errorf("put %s in: %w", n, err)
+		}
+	}
+	return b.Bytes(), w.Close()
+}
+
+// entry is one file of an image. Who owned it, and when, is not part of it.
+type entry struct {
+	src  string
+	mode fs.FileMode
+}
+
+func collect(into map[string]entry, src, dst string) error {
+	return filepath.WalkDir(src, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(src, p)
+		if err != nil {
+			return err
+		}
+		at := strings.TrimPrefix(path.Join("/", dst, filepath.ToSlash(rel)), "/")
+		info, err := d.Info()
+		if err == nil && p == src {
+			info, err = os.Stat(p) // a link that was named stands for its target
+		}
+		if err != nil {
+			return err
+		}
+		into[at] = entry{p, info.Mode()}
+		for up := path.Dir(at); up != "."; up = path.Dir(up) {
+			if _, there := into[up]; !there {
+				into[up] = entry{mode: fs.ModeDir | 0o755}
+			}
+		}
+		return nil
+	})
+}
+
+func (e entry) write(w *tar.Writer, at string) error {
+	h := &tar.Header{Name: at, Mode: int64(e.mode.Perm()), Format: tar.FormatPAX}
+	switch {
+	case e.mode.IsDir():
+		if e.mode&fs.ModeSticky != 0 {
+			h.Mode |= 0o1000 // tar's own bit for it
+		}
+		h.Typeflag, h.Name = tar.TypeDir, at+"/"
+		return w.WriteHeader(h)
+	case e.mode&fs.ModeSymlink != 0:
+		to, err := os.Readlink(e.src)
+		h.Typeflag, h.Linkname = tar.TypeSymlink, to
+		return errors.Join(err, w.WriteHeader(h))
+	}
+	b, err := os.ReadFile(e.src)
+	if err != nil {
+		return err
+	}
+	h.Typeflag, h.Size = tar.TypeReg, int64(len(b))
+	if err := w.WriteHeader(h); err != nil {
+		return err
+	}
+	_, err = w.Write(b)
+	return err
+}

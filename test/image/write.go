@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// Spec is what an image holds and how it is started.
+type Spec struct {
+	Tag, Architecture string
+	// Files are SRC:DST; Layers are tars below them.
+	Files, Layers   []string
+	Env             []string
+	Entrypoint, Cmd []string
+	Ports           []string
+	User, WorkDir   string
+}
+
+// defaultPath is what containers have when an image says nothing.
+const defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// Write writes the image into out, whole or not at all.
+func Write(s Spec, out string) error {
+	if s.Tag == "" || out == "" {
+		return errors.New("--tag and --out are needed")
+	}
+	tag, err := name.NewTag(s.Tag)
+	if err != nil {
+		return fmt.Errorf("--tag: %w", err)
+	}
+	image, err := build(s)
+	if err != nil {
+		return err
+	}
+	part := out + ".part"
+	if err := tarball.WriteToFile(part, tag, image); err != nil {
+		return errors.Join(fmt.Errorf("write %s: %w", out, err), os.Remove(part))
+	}
+	return os.Rename(part, out)
+}
+
+func build(s Spec) (v1.Image, error) {
+	var layers []v1.Layer
+	for _, file := range s.Layers {
+		l, err := tarball.LayerFromFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("--tar %s: %w", file, err)
+		}
+		layers = append(layers, l)
+	}
+	if len(s.Files) > 0 {
+		b, err := layer(s.Files)
+		if err != nil {
+			return nil, err
+		}
+		l, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil })
+		if err != nil {
+			return nil, err
+		}
+		layers = append(layers, l)
+	}
+	image, err := mutate.AppendLayers(empty.Image, layers...)
+	if err != nil {
+		return nil, err
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture = "linux", s.Architecture
+	// The same files give the same image, whenever it is made.
+	config.Created = v1.Time{Time: time.Unix(0, 0).UTC()}
+	config.Config = s.config()
+	return mutate.ConfigFile(image, config)
+}
+
+func (s Spec) config() v1.Config {
+	c := v1.Config{Env: s.Env, Entrypoint: s.Entrypoint, Cmd: s.Cmd, User: s.User, WorkingDir: s.WorkDir}
+	if !slices.ContainsFunc(s.Env, func(e string) bool { return strings.HasPrefix(e, "PATH=") }) {
+		c.Env = append([]string{defaultPath}, s.Env...)
+	}
+	for _, p := range s.Ports {
+		if c.ExposedPorts == nil {
+			c.ExposedPorts = make(map[string]struct{})
+		}
+		c.ExposedPorts[p] = struct{}{}
+	}
+	return c
+}

@@ -1,0 +1,50 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// Enter puts this process into a network namespace and a cgroup, where they are
+// named, and becomes argv. It returns only when it cannot.
+func Enter(netns, cgroup string, argv []string) error {
+	if len(argv) == 0 {
+		return errors.New("enter: no command is named")
+	}
+	// A namespace belongs to a thread, and the command takes this one's place.
+	runtime.LockOSThread()
+	for _, dir := range trackers(cgroup) {
+		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte("0"), 0o644); err != nil {
+			return err
+		}
+	}
+	if err := enterNetwork(netns); err != nil {
+		return err
+	}
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		return err
+	}
+	return unix.Exec(path, argv, os.Environ())
+}
+
+func enterNetwork(name string) error {
+	if name == "" {
+		return nil
+	}
+	f, err := os.Open(filepath.Join("/run/netns", name))
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	if err := unix.Setns(int(f.Fd()), unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("enter the network namespace %s: %w", name, err)
+	}
+	return nil
+}

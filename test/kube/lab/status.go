@@ -1,0 +1,74 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Status writes what runs and what it costs, and returns what is wrong with it.
+func (l *Lab) Status(ctx context.Context, out io.Writer) error {
+	s, err := l.load()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "mode %s, since %s, %s\n", s.Mode, s.Started.Format("15:04:05"), s.server())
+	total := 0
+	for _, name := range l.components() {
+		pid := l.pid(name)
+		if pid == 0 {
+			fmt.Fprintf(out, "  %-24s ENDED (logs/%s.log)\n", name, name)
+			continue
+		}
+		memory := proportional(pid)
+		total += memory
+		fmt.Fprintf(out, "  %-24s pid %-7d %4d MiB\n", name, pid, memory>>10)
+	}
+	fmt.Fprintf(out, "  %-24s             %4d MiB (proportional, without pods and shims)\n", "together", total>>10)
+	if err := l.healthy(ctx, s); err != nil {
+		return fmt.Errorf("the cluster is not healthy: %w", err)
+	}
+	return l.count(ctx, out)
+}
+
+func (l *Lab) count(ctx context.Context, out io.Writer) error {
+	c, err := l.client()
+	if err != nil {
+		return err
+	}
+	nodes, err := c.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	pods, err := c.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	phases := make(map[corev1.PodPhase]int)
+	for _, p := range pods.Items {
+		phases[p.Status.Phase]++
+	}
+	fmt.Fprintf(out, "healthy; %d nodes; pods %v\n", len(nodes.Items), phases)
+	return nil
+}
+
+// proportional is a process's own memory and its share of what it has in common
+// with others, in KiB: all components share one file's pages.
+func proportional(pid int) int {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(b)) {
+		var n int
+		if _, err := fmt.Sscanf(line, "Pss: %d kB", &n); err == nil {
+			return n
+		}
+	}
+	return 0
+}

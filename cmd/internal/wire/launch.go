@@ -48,7 +48,7 @@ func newLaunchers(ctx context.Context, s site, st *store.Store) (*launcher.Launc
 			Name: p.Name, Instances: m.instances, Offers: m.offers, Limits: limits(p.Provider.Elastic()),
 			Shape:       elastic.Shape{Slots: m.slots, Aux: p.MaxAuxContainersPerAgent},
 			KeepWaiting: !s.cfg.LaunchError,
-			Describe:    describe(p.Provider.Elastic(), m.describe),
+			Describe:    describe(*p.Provider, m.describe),
 		})
 	}
 	return launcher.New(c)
@@ -75,18 +75,6 @@ func limits(e config.Elastic) elastic.Limits {
 		l.ErrorTimeout = time.Duration(*t)
 	}
 	return l
-}
-
-// describe shows what all providers have in common. Scripts may hold secrets and
-// are shown to administrators only, with the master's configuration.
-func describe(e config.Elastic, more func(*apiv1.ResourcePool)) func(*apiv1.ResourcePool) {
-	return func(out *apiv1.ResourcePool) {
-		out.MasterUrl, out.MasterCertName = e.MasterURL, e.MasterCertName
-		out.AgentDockerNetwork, out.AgentDockerRuntime, out.AgentDockerImage = e.AgentDockerNetwork, e.AgentDockerRuntime, e.AgentDockerImage
-		if more != nil {
-			more(out)
-		}
-	}
 }
 
 // launching connects the launchers to the scheduler, in both directions.

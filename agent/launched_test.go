@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -47,7 +48,7 @@ func newHost(t *testing.T, instance string) (h *hostUnit, socket string) {
 	})
 	mux.HandleFunc(machine.NoticePath, func(w http.ResponseWriter, r *http.Request) {
 		after, _ := strconv.Atoi(r.FormValue("after"))
-		for end := time.Now().Add(time.Second); time.Now().Before(end); <-time.After(5 * time.Millisecond) {
+		for end := time.Now().Add(time.Second); time.Now().Before(end) && r.Context().Err() == nil; <-time.After(5 * time.Millisecond) {
 			h.mu.Lock()
 			n := h.notices
 			h.mu.Unlock()
@@ -58,9 +59,11 @@ func newHost(t *testing.T, instance string) (h *hostUnit, socket string) {
 		}
 		w.WriteHeader(http.StatusNoContent)
 	})
-	srv := &http.Server{Handler: mux}
-	go func() { _ = srv.Serve(l) }()
-	t.Cleanup(func() { _ = srv.Close() })
+	srv := httptest.NewUnstartedServer(mux)
+	_ = srv.Listener.Close()
+	srv.Listener = l
+	srv.Start()
+	t.Cleanup(srv.Close) // waits for what is being answered
 	return h, socket
 }
 

@@ -26,6 +26,7 @@ func (r *RM) prepare(ctx context.Context, l *link, h *agentv1.Hello) error {
 		return refusef("the master stops; try again")
 	}
 	defer r.leave(l)
+	l.agent = who.Agent // for the log; nothing is sent to it by this name
 	r.cfg.Log.Info("machine is let in", "agent_id", who.Agent, "pool", who.Pool, "address", l.address, "version", h.GetVersion())
 	err = l.writeOne(ctx, &agentv1.MasterMessage{Body: &agentv1.MasterMessage_Welcome{Welcome: w}})
 	if err != nil {

@@ -69,7 +69,6 @@ func unbuiltPool(e *document.Errors, path string, p Pool) {
 		at := document.Join(path, "provider.type")
 		e.Check(v.AWS == nil, at, "launching agents on AWS is not built yet; remove provider and start agents yourself")
 		e.Check(v.GCP == nil, at, "launching agents on Google Cloud is not built yet; remove provider and start agents yourself")
-		e.Check(v.Local == nil, at, "launching agents on this machine is not built yet; remove provider and start agents yourself")
 	}
 	e.Check(p.Scheduler == nil || !p.Scheduler.Heterogeneous(), document.Join(path, "scheduler.allow_heterogeneous_fits"),
 		"one task on agents of different sizes is not built yet; remove the setting")

@@ -57,6 +57,7 @@ func (m Master) poolWarnings() document.Errors {
 		warnScheduler(&w, document.Join(at, "scheduler"), p.Scheduler)
 		w.Check(p.AgentReattachEnabled == nil, document.Join(at, "agent_reattach_enabled"), "has no effect: agents always reattach")
 		if p.Provider != nil {
+			w.Check(p.Provider.Elastic().AgentDockerImage == "", document.Join(at, "provider.agent_docker_image"), "has no effect: agents run on their machines without a container of their own")
 			w.Check(p.Provider.Elastic().AgentFluentImage == "", document.Join(at, "provider.agent_fluent_image"), "has no effect: agents ship logs themselves")
 		}
 	}

@@ -139,8 +139,12 @@ func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error)
 	if err != nil {
 		return nil, fmt.Errorf("security.initial_user_password: %w", err)
 	}
+	takes, err := attestors(cfg)
+	if err != nil {
+		return nil, err
+	}
 	m.auth, err = auth.Open(ctx, auth.Config{
-		Store: s, InitialPassword: auth.Password(password.Reveal()),
+		Store: s, InitialPassword: auth.Password(password.Reveal()), Attestors: takes,
 		AllowBlankPassword: cfg.Security.AllowBlankPassword, Log: m.log,
 	})
 	if err != nil {
@@ -160,12 +164,16 @@ func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error)
 	if err != nil {
 		return nil, err
 	}
-	m.agents, err = agentrm.New(launching(agentrm.Config{
+	told, err := launchedPools(cfg, m.log)
+	if err != nil {
+		return nil, err
+	}
+	m.agents, err = agentrm.New(launching(telling(agentrm.Config{
 		Log: m.log, Store: s, Gate: gate{m.auth, m.known}, Tasks: m.tasks, Logs: m.tasks,
 		Pools: pools(cfg), DefaultAux: names.Aux, DefaultCompute: names.Compute,
 		ClusterID: id.ClusterID, ClusterName: id.ClusterName, MasterID: id.MasterID, Version: id.Version,
 		Programs: g.binaries.Hashes(),
-	}, m.launch))
+	}, told), m.launch))
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +234,7 @@ func (m *master) sweep(ctx context.Context) {
 	for {
 		// Logs are kept until somebody sets a retention, which is not built yet.
 		_, err := m.tasks.Collect(ctx, time.Now(), 0)
-		if err = errors.Join(err, m.auth.Sweep(ctx)); err != nil && ctx.Err() == nil {
+		if err = errors.Join(err, m.auth.Sweep(ctx), m.auth.ForgetMachines(ctx, m.launch)); err != nil && ctx.Err() == nil {
 			m.log.Warn("delete what has expired", "err", err)
 		}
 		select {

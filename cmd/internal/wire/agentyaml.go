@@ -1,0 +1,146 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	agentconfig "github.com/det-deploy/det-deploy/agent/config"
+	"github.com/det-deploy/det-deploy/master/agentrm"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	"github.com/det-deploy/det-deploy/master/config"
+)
+
+// launched is what machines are told that are launched for one pool.
+type launched struct {
+	// yaml is an agent.yaml in JSON, which is YAML too.
+	yaml        []byte
+	preparation *agentv1.Preparation
+}
+
+// launchedPools says what each pool's machines are told. The error is a setting
+// that no agent would take.
+func launchedPools(cfg config.Master, log *slog.Logger) (map[string]launched, error) {
+	all := make(map[string]launched)
+	for _, p := range cfg.ResourcePools {
+		if p.Provider == nil {
+			continue
+		}
+		yaml, err := agentYAML(*p.Provider, log.With("pool", p.Name))
+		if err != nil {
+			return nil, fmt.Errorf("resource pool %q: provider.agent_config_file_contents: %w", p.Name, err)
+		}
+		e := p.Provider.Elastic()
+		all[p.Name] = launched{yaml, &agentv1.Preparation{
+			StartupScript:          []byte(e.StartupScript.Reveal()),
+			ContainerStartupScript: []byte(e.ContainerStartupScript.Reveal()),
+		}}
+	}
+	return all, nil
+}
+
+// telling adds it to what agents are told.
+func telling(c agentrm.Config, all map[string]launched) agentrm.Config {
+	c.AgentConfig = func(who agentrm.Identity) []byte {
+		if !who.Launched {
+			return nil
+		}
+		return all[who.Pool].yaml
+	}
+	c.Prepare = func(pool string) *agentv1.Preparation { return all[pool].preparation }
+	return c
+}
+
+// agentYAML is what the provider says of its agents, under what its user wrote for
+// them.
+func agentYAML(p config.Provider, log *slog.Logger) ([]byte, error) {
+	e := p.Elastic()
+	doc := map[string]any{}
+	if raw := e.AgentConfigFileContents.JSON(); len(raw) > 0 {
+		dec := json.NewDecoder(bytes.NewReader(raw))
+		dec.UseNumber()
+		if err := dec.Decode(&doc); err != nil {
+			return nil, fmt.Errorf("read it: %w", err)
+		}
+	}
+	for key := range doc {
+		if slices.Contains(agentconfig.Own(), key) {
+			log.Warn("a setting of agent_config_file_contents has no effect: a launched agent knows it from its master", "setting", key)
+			delete(doc, key)
+		}
+	}
+	for key, value := range agentDefaults(p, lostHook(doc)) {
+		if _, given := doc[key]; !given {
+			doc[key] = value
+		}
+	}
+	yaml, err := json.Marshal(doc)
+	if err != nil {
+		return nil, err
+	}
+	return yaml, checkAgent(yaml)
+}
+
+// agentDefaults are the provider's settings of its agents. How often an agent
+// tries to reach its master matters where its machine does something when it gives
+// up; elsewhere it tries for ever, because an upgrade of the master may take longer
+// than any number of attempts.
+func agentDefaults(p config.Provider, hook bool) map[string]any {
+	e := p.Elastic()
+	out := map[string]any{
+		"docker_network": e.AgentDockerNetwork, "docker_runtime": e.AgentDockerRuntime,
+		"agent_reconnect_attempts": 0, "agent_reconnect_backoff": e.AgentReconnectBackoff.String(),
+	}
+	if hook {
+		out["agent_reconnect_attempts"] = e.AgentReconnectAttempts
+	}
+	switch {
+	case p.Local != nil && p.Local.ArtificialSlots > 0:
+		out["artificial_slots"] = p.Local.ArtificialSlots
+	case p.Local != nil:
+		out["slot_type"] = agentconfig.SlotNone
+	case p.AWS != nil:
+		out["slot_type"] = awsSlotType(*p.AWS)
+	}
+	return out
+}
+
+// awsSlotType says what to look for, so that a machine whose driver is broken does
+// not join with its processor instead of its GPUs.
+func awsSlotType(p config.AWSProvider) string {
+	kind := p.Types()[0]
+	gpus, known := config.AWSSlots(kind)
+	slots, _ := p.Slots(kind)
+	switch {
+	case known && gpus > 0:
+		return agentconfig.SlotCUDA
+	case slots == 0:
+		return agentconfig.SlotNone
+	case known:
+		return agentconfig.SlotCPU
+	default:
+		return agentconfig.SlotAuto
+	}
+}
+
+// lostHook says that the machine does something when its agent gives up.
+func lostHook(doc map[string]any) bool {
+	hooks, _ := doc["hooks"].(map[string]any)
+	argv, _ := hooks["on_connection_lost"].([]any)
+	return len(argv) > 0
+}
+
+// checkAgent says what no agent would take.
+func checkAgent(yaml []byte) error {
+	own := []byte(`"master_host":"master",`)
+	l, err := agentconfig.ParseDocument(append([]byte(`{`), append(own, yaml[1:]...)...), "agent_config_file_contents", nil)
+	if err != nil {
+		return err
+	}
+	if left := agentconfig.Unbuilt(l.Agent); len(left) > 0 {
+		return fmt.Errorf("%s: %s", left[0].Path, left[0].Text)
+	}
+	return nil
+}

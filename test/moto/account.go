@@ -2,6 +2,7 @@ package motest
 
 import (
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -33,6 +34,8 @@ type Account struct {
 	Endpoint string
 	// AccessKey and SecretKey are its root's, allowed everything.
 	AccessKey, SecretKey string
+
+	client *http.Client
 }
 
 // Account returns a new account.
@@ -43,7 +46,7 @@ func (s *Server) Account(t testing.TB) *Account {
 		t.Fatal(err)
 	}
 	id := fmt.Sprint(100_000_000_000 + n.Int64())
-	return &Account{ID: id, Endpoint: s.URL, AccessKey: "AKIAMOTO" + id, SecretKey: "not-a-secret"}
+	return &Account{ID: id, Endpoint: s.URL, AccessKey: "AKIAMOTO" + id, SecretKey: "not-a-secret", client: s.client}
 }
 
 // Env is what a program needs in its environment to work in the account as its
@@ -67,8 +70,7 @@ func (a *Account) As(c aws.Credentials) aws.Config {
 		Region:       Region,
 		BaseEndpoint: aws.String(a.Endpoint),
 		Credentials:  credentials.NewStaticCredentialsProvider(c.AccessKeyID, c.SecretAccessKey, c.SessionToken),
-		// A kept connection would outlive the test.
-		HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
+		HTTPClient:   a.client,
 	}
 }
 
@@ -103,7 +105,7 @@ func (a *Account) Configure(t testing.TB, s Settings) {
 	if s.Page != nil {
 		values["page"] = float64(*s.Page)
 	}
-	a.act(t, "configure", map[string]any{"settings": values}, nil)
+	a.act(t, "configure", map[string]any{"settings": values})
 }
 
 // Capacity limits what RunInstances grants. An empty field stands for any.
@@ -123,7 +125,7 @@ type Capacity struct {
 // Limit sets or lifts a limit.
 func (a *Account) Limit(t testing.TB, c Capacity) {
 	t.Helper()
-	a.act(t, "capacity", map[string]any{"capacity": c}, nil)
+	a.act(t, "capacity", map[string]any{"capacity": c})
 }
 
 // Enforce switches access control on or off. While it is on, every caller but
@@ -132,37 +134,37 @@ func (a *Account) Limit(t testing.TB, c Capacity) {
 // evaluated, and resources only where moto knows which one is meant.
 func (a *Account) Enforce(t testing.TB, on bool) {
 	t.Helper()
-	a.act(t, "enforce", map[string]any{"on": on}, nil)
+	a.act(t, "enforce", map[string]any{"on": on})
 }
 
 // Advance moves the account's clock, instead of waiting.
 func (a *Account) Advance(t testing.TB, d time.Duration) {
 	t.Helper()
-	a.act(t, "advance", map[string]any{"seconds": d.Seconds()}, nil)
+	a.act(t, "advance", map[string]any{"seconds": d.Seconds()})
 }
 
 // Interrupt gives a spot machine its notice and takes it back after a time.
 func (a *Account) Interrupt(t testing.TB, instance string, after time.Duration) {
 	t.Helper()
-	a.act(t, "interrupt", map[string]any{"instance": instance, "after": after.Seconds()}, nil)
+	a.act(t, "interrupt", map[string]any{"instance": instance, "after": after.Seconds()})
 }
 
 // Rebalance gives a spot machine a rebalance recommendation.
 func (a *Account) Rebalance(t testing.TB, instance string) {
 	t.Helper()
-	a.act(t, "rebalance", map[string]any{"instance": instance}, nil)
+	a.act(t, "rebalance", map[string]any{"instance": instance})
 }
 
 // Fail lets a machine end without anybody's call.
 func (a *Account) Fail(t testing.TB, instance string) {
 	t.Helper()
-	a.act(t, "fail", map[string]any{"instance": instance}, nil)
+	a.act(t, "fail", map[string]any{"instance": instance})
 }
 
 // Console sets what a machine wrote while it booted.
 func (a *Account) Console(t testing.TB, instance, text string) {
 	t.Helper()
-	a.act(t, "console", map[string]any{"instance": instance, "text": text}, nil)
+	a.act(t, "console", map[string]any{"instance": instance, "text": text})
 }
 
 // Machine is what the cloud knows of a machine and its own metadata service has
@@ -181,37 +183,49 @@ type Machine struct {
 // Machines returns every machine that is not yet forgotten.
 func (a *Account) Machines(t testing.TB) []Machine {
 	t.Helper()
-	var out []Machine
-	a.act(t, "state", map[string]any{}, &out)
-	return out
+	all, err := a.Look(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// Look is Machines for who has no test at hand.
+func (a *Account) Look(ctx context.Context) ([]Machine, error) {
+	var all []Machine
+	err := a.ask(ctx, "state", map[string]any{}, &all)
+	return all, err
 }
 
 // act asks the server for something that no client of Amazon's can.
-func (a *Account) act(t testing.TB, what string, body map[string]any, out any) {
+func (a *Account) act(t testing.TB, what string, body map[string]any) {
 	t.Helper()
+	if err := a.ask(t.Context(), what, body, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (a *Account) ask(ctx context.Context, what string, body map[string]any, out any) error {
 	body["account"] = a.ID
 	data, err := json.Marshal(body)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, a.Endpoint+"/world/"+what, bytes.NewReader(data))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, a.Endpoint+"/world/"+what, bytes.NewReader(data))
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	request.Close = true
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := a.client.Do(request)
 	if err != nil {
-		t.Fatalf("ask moto to %s: %v", what, err)
+		return fmt.Errorf("ask moto to %s: %w", what, err)
 	}
 	defer func() { _ = answer.Body.Close() }()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatalf("ask moto to %s: %s %s %v", what, answer.Status, text, err)
+		return fmt.Errorf("ask moto to %s: %s %s", what, answer.Status, text)
 	}
 	if out == nil {
-		return
+		return nil
 	}
-	if err := json.Unmarshal(text, out); err != nil {
-		t.Fatalf("ask moto to %s: %v", what, err)
-	}
+	return json.Unmarshal(text, out)
 }

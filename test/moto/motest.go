@@ -10,9 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,14 +34,15 @@ type Server struct {
 	// not a name, so that S3 is asked with the bucket in the path.
 	URL string
 
-	input io.Closer
-	log   *os.File
-	cmd   *exec.Cmd
+	client *http.Client
+	input  io.Closer
+	log    *os.File
+	cmd    *exec.Cmd
 }
 
 // shared starts the server of this test binary when the first test asks. It
 // ends with the binary, whose end closes its standard input.
-var shared = sync.OnceValues(func() (*Server, error) { return start("127.0.0.1") })
+var shared = sync.OnceValues(func() (*Server, error) { return start(Place{Address: "127.0.0.1"}) })
 
 // Open returns a new account on the server that the tests of this binary share.
 // It is skipped with -short; where moto is missing the test is skipped, or
@@ -54,13 +57,22 @@ func Open(t testing.TB) *Account {
 	return s.Account(t)
 }
 
-// Serve starts a server of the test's own on an address, by a command that
-// wraps the server's: {"nsenter", "--net=…"} puts it into another network. It
-// ends with the test.
-func Serve(t testing.TB, address string, wrap ...string) *Server {
+// Place is where a server runs.
+type Place struct {
+	// Address is what it listens on.
+	Address string
+	// Wrap is a command before the server's own: {"nsenter", "--net=…"} puts it
+	// into another network.
+	Wrap []string
+	// Client reaches it from the test; nil is one that reaches this machine.
+	Client *http.Client
+}
+
+// Serve starts a server of the test's own. It ends with the test.
+func Serve(t testing.TB, p Place) *Server {
 	t.Helper()
 	need(t)
-	s, err := start(address, wrap...)
+	s, err := start(p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +116,8 @@ func root() string {
 
 func python() string { return filepath.Join(root(), ".cache", "moto", "bin", "python") }
 
-func start(address string, wrap ...string) (*Server, error) {
-	args := append(wrap, python(), filepath.Join(root(), "test", "moto", "world", "serve.py"), address) //nolint:gocritic // wrap is ours
+func start(p Place) (*Server, error) {
+	args := slices.Concat(p.Wrap, []string{python(), filepath.Join(root(), "test", "moto", "world", "serve.py"), p.Address})
 	// It ends when its input does; no test's context ends it.
 	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // see above
 	cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
@@ -126,13 +138,17 @@ func start(address string, wrap ...string) (*Server, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start moto: %w", err)
 	}
-	s := &Server{input: input, log: log, cmd: cmd}
+	s := &Server{client: p.Client, input: input, log: log, cmd: cmd}
+	if s.client == nil {
+		// A kept connection would outlive the test.
+		s.client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	}
 	port, err := firstLine(output)
 	if err != nil {
 		_ = cmd.Process.Kill()
 		return nil, fmt.Errorf("start moto: %w\n%s", err, s.Log())
 	}
-	s.URL = "http://" + address + ":" + port
+	s.URL = "http://" + p.Address + ":" + port
 	return s, nil
 }
 

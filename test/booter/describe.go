@@ -1,0 +1,78 @@
+package booter
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	motest "github.com/det-deploy/det-deploy/test/moto"
+)
+
+// describe fills a machine's metadata service.
+func (b *Booter) describe(ctx context.Context, i types.Instance, h host) (*metadata, error) {
+	id := aws.ToString(i.InstanceId)
+	data, err := b.userData(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	m := newMetadata()
+	m.userData = data
+	for path, text := range map[string]string{
+		"ami-id": aws.ToString(i.ImageId), "instance-id": id, "instance-type": string(i.InstanceType), "instance-life-cycle": lifecycle(i),
+		"placement/availability-zone": aws.ToString(i.Placement.AvailabilityZone), "placement/region": motest.Region,
+		"local-ipv4": h.addresses[0], "local-hostname": aws.ToString(i.PrivateDnsName), "hostname": aws.ToString(i.PrivateDnsName),
+		"public-ipv4": aws.ToString(i.PublicIpAddress), "public-hostname": aws.ToString(i.PublicDnsName),
+		"services/domain": "amazonaws.com", "services/partition": "aws",
+	} {
+		m.set("meta-data/"+path, text)
+	}
+	m.setJSON("dynamic/instance-identity/document", map[string]string{
+		"accountId": b.account.ID, "architecture": string(i.Architecture), "availabilityZone": aws.ToString(i.Placement.AvailabilityZone),
+		"imageId": aws.ToString(i.ImageId), "instanceId": id, "instanceType": string(i.InstanceType),
+		"privateIp": h.addresses[0], "region": motest.Region, "version": "2017-09-30",
+	})
+	if i.IamInstanceProfile == nil {
+		return m, nil
+	}
+	return m, b.role(ctx, m, id, aws.ToString(i.IamInstanceProfile.Arn))
+}
+
+func lifecycle(i types.Instance) string {
+	if i.InstanceLifecycle == types.InstanceLifecycleTypeSpot {
+		return "spot"
+	}
+	return "on-demand"
+}
+
+// role hands out the keys of the profile's role, in a session of the machine's
+// name, as EC2 does.
+func (b *Booter) role(ctx context.Context, m *metadata, id, profileARN string) error {
+	name := profileARN[strings.LastIndex(profileARN, "/")+1:]
+	out, err := iam.NewFromConfig(b.account.Config()).GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name})
+	if err != nil || len(out.InstanceProfile.Roles) == 0 {
+		return err
+	}
+	role := out.InstanceProfile.Roles[0]
+	m.role = aws.ToString(role.RoleName)
+	m.set("meta-data/iam/security-credentials/"+m.role, "keys")
+	m.setJSON("meta-data/iam/info", map[string]string{"Code": "Success", "InstanceProfileArn": profileARN, "InstanceProfileId": "AIPA"})
+	m.keys = func() (string, error) {
+		out, err := sts.NewFromConfig(b.account.Config()).AssumeRole(ctx, &sts.AssumeRoleInput{RoleArn: role.Arn, RoleSessionName: &id})
+		if err != nil {
+			return "", err
+		}
+		now := time.Now().UTC()
+		text, err := json.Marshal(map[string]string{
+			"Code": "Success", "Type": "AWS-HMAC", "LastUpdated": now.Format(time.RFC3339), "Expiration": now.Add(6 * time.Hour).Format(time.RFC3339),
+			"AccessKeyId": *out.Credentials.AccessKeyId, "SecretAccessKey": *out.Credentials.SecretAccessKey, "Token": *out.Credentials.SessionToken,
+		})
+		return string(text), err
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package booter
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+//go:embed boot.sh
+var bootScript string
+
+// host is what a machine needs to be known by.
+type host struct {
+	// name is its hostname, addresses are its own and its public one.
+	name      string
+	addresses []string
+}
+
+// machine is one running host.
+type machine struct {
+	lab     *Lab
+	id, dir string
+	netns   string
+	groups  []string
+	console *console
+	server  *http.Server
+	cmd     *exec.Cmd
+	// ended is closed when its first process is gone.
+	ended chan struct{}
+}
+
+// boot starts a machine of a lab, the n-th; what metadata answers is its
+// metadata service.
+func (l *Lab) boot(ctx context.Context, n int, id string, h host, metadata http.Handler) (*machine, error) {
+	short := strconv.Itoa(n)
+	m := &machine{lab: l, id: id, netns: l.Name + "-" + short, dir: filepath.Join(l.Dir, id), ended: make(chan struct{})}
+	err := m.prepare(ctx, short, h)
+	if err == nil {
+		err = m.serve(metadata)
+	}
+	if err == nil {
+		err = m.start(ctx, h)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("boot %s: %w", id, err), m.stop(ctx))
+	}
+	return m, nil
+}
+
+func (m *machine) prepare(ctx context.Context, short string, h host) (err error) {
+	if err := m.network(ctx, short, h.addresses); err != nil {
+		return err
+	}
+	if err := disk(m.dir, serial(m.id), h); err != nil {
+		return err
+	}
+	if m.groups, err = groups(m.netns); err != nil {
+		return err
+	}
+	if m.console, err = openConsole(); err != nil {
+		return err
+	}
+	return m.console.start()
+}
+
+// serial is a machine's number in the form of Amazon's, by which it knows that
+// it is one of theirs.
+func serial(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	text := hex.EncodeToString(sum[:16])
+	return strings.Join([]string{"ec2" + text[3:8], text[8:12], text[12:16], text[16:20], text[20:]}, "-")
+}
+
+// network gives the machine a network of its own, with one cable to the lab.
+func (m *machine) network(ctx context.Context, short string, addresses []string) error {
+	calls := [][]string{
+		{"netns", "add", m.netns},
+		{"-n", m.lab.Name, "link", "add", "v" + short, "type", "veth", "peer", "name", "eth0", "netns", m.netns},
+		{"-n", m.lab.Name, "link", "set", "v" + short, "master", "br0", "up"},
+		{"-n", m.netns, "link", "set", "lo", "up"},
+		{"-n", m.netns, "addr", "add", "169.254.169.254/32", "dev", "lo"},
+		{"-n", m.netns, "link", "set", "eth0", "up"},
+	}
+	for _, a := range addresses {
+		calls = append(calls, []string{"-n", m.netns, "addr", "add", a + "/32", "dev", "eth0"})
+	}
+	calls = append(calls, []string{"-n", m.netns, "route", "add", "default", "dev", "eth0", "src", addresses[0]})
+	for _, args := range calls {
+		if out, err := exec.CommandContext(ctx, "ip", args...).CombinedOutput(); err != nil {
+			return fmt.Errorf("ip %s: %w: %s", strings.Join(args, " "), err, out)
+		}
+	}
+	return nil
+}
+
+// serve answers in the machine's network, from outside of it.
+func (m *machine) serve(metadata http.Handler) error {
+	var l net.Listener
+	err := within(m.netns, func() (err error) {
+		l, err = net.Listen("tcp", "169.254.169.254:80") //nolint:noctx // it listens at once
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	m.server = &http.Server{Handler: metadata, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = m.server.Serve(l) }() // it ends when it is closed
+	return nil
+}
+
+func (m *machine) start(ctx context.Context, h host) error {
+	script := filepath.Join(m.dir, "boot.sh")
+	if err := os.WriteFile(script, []byte(bootScript), 0o755); err != nil { //nolint:gosec // it is a program
+		return err
+	}
+	// It ends by being killed, after the test's context.
+	m.cmd = exec.CommandContext(context.WithoutCancel(ctx), script, "enter")
+	m.cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"), "ROOT=" + filepath.Join(m.dir, "root"), "DISK=" + m.dir, "NETNS=" + m.netns,
+		"CONSOLE=" + m.console.path, "MACHINE=" + h.name, "SERIAL=" + serial(m.id), "GROUPS_OF_MACHINE=" + strings.Join(m.groups, " "),
+	}
+	log, err := os.Create(filepath.Join(m.dir, "boot.log"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }() // the machine has its own
+	m.cmd.Stdout, m.cmd.Stderr = log, log
+	// A test that is killed takes its machines with it.
+	m.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := m.cmd.Start(); err != nil {
+		return err
+	}
+	go func() {
+		defer close(m.ended)
+		_ = m.cmd.Wait() // that it ended is what is told
+	}()
+	return nil
+}
+
+// command is a program inside of the machine.
+func (m *machine) command(ctx context.Context, name string, args ...string) (*exec.Cmd, error) {
+	pid, err := m.init()
+	if err != nil {
+		return nil, err
+	}
+	enter := []string{"--target", pid, "--mount", "--uts", "--ipc", "--net", "--pid", "--cgroup", "--root", "--wd", name}
+	return exec.CommandContext(ctx, "nsenter", append(enter, args...)...), nil
+}
+
+// init is the machine's first process, as this machine counts.
+func (m *machine) init() (string, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", m.cmd.Process.Pid, m.cmd.Process.Pid))
+	if err != nil {
+		return "", err
+	}
+	if pid, _, found := strings.Cut(string(text), " "); found {
+		return pid, nil
+	}
+	return "", fmt.Errorf("%s has not started yet", m.id)
+}
+
+// stop kills whatever runs in the machine, and removes its network.
+func (m *machine) stop(ctx context.Context) error {
+	var errs []error
+	if m.cmd != nil && m.cmd.Process != nil {
+		_ = m.cmd.Process.Kill() // it may be gone
+		<-m.ended
+	}
+	if m.server != nil {
+		errs = append(errs, m.server.Close())
+	}
+	if m.console != nil {
+		m.console.close()
+	}
+	errs = append(errs, ungroup(ctx, m.groups))
+	if out, err := exec.CommandContext(ctx, "ip", "netns", "del", m.netns).CombinedOutput(); err != nil {
+		errs = append(errs, fmt.Errorf("remove the network of %s: %w: %s", m.id, err, out))
+	}
+	return errors.Join(errs...)
+}

@@ -3,6 +3,7 @@ package infra
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -103,10 +104,9 @@ func endpoints() kind[types.VpcEndpoint] {
 		},
 		look: func(e types.VpcEndpoint) sight {
 			s := sight{id: aws.ToString(e.VpcEndpointId), tags: ec2TagMap(e.Tags), born: aws.ToTime(e.CreationTimestamp)}
-			switch e.State {
-			case types.StateDeleting, types.StateDeleted, types.StateExpired, types.StateRejected:
-				s.fading = true
-			default:
+			for _, end := range []types.State{types.StateDeleting, types.StateDeleted, types.StateExpired, types.StateRejected, types.StateFailed} {
+				// Amazon documents "Deleted" and answers "deleted".
+				s.fading = s.fading || strings.EqualFold(string(e.State), string(end))
 			}
 			return s
 		},

@@ -93,22 +93,22 @@ func split(ps []types.IpPermission) map[string]types.IpPermission {
 		one := types.IpPermission{IpProtocol: p.IpProtocol, FromPort: p.FromPort, ToPort: p.ToPort}
 		for _, r := range p.IpRanges {
 			one := one
-			one.IpRanges = []types.IpRange{{CidrIp: r.CidrIp}}
+			one.IpRanges = []types.IpRange{r}
 			out[opens(p)+" from "+aws.ToString(r.CidrIp)] = one
 		}
 		for _, r := range p.Ipv6Ranges {
 			one := one
-			one.Ipv6Ranges = []types.Ipv6Range{{CidrIpv6: r.CidrIpv6}}
+			one.Ipv6Ranges = []types.Ipv6Range{r}
 			out[opens(p)+" from "+aws.ToString(r.CidrIpv6)] = one
 		}
 		for _, r := range p.PrefixListIds {
 			one := one
-			one.PrefixListIds = []types.PrefixListId{{PrefixListId: r.PrefixListId}}
+			one.PrefixListIds = []types.PrefixListId{r}
 			out[opens(p)+" from "+aws.ToString(r.PrefixListId)] = one
 		}
 		for _, r := range p.UserIdGroupPairs {
 			one := one
-			one.UserIdGroupPairs = []types.UserIdGroupPair{{GroupId: r.GroupId, UserId: r.UserId}}
+			one.UserIdGroupPairs = []types.UserIdGroupPair{r}
 			out[opens(p)+" from "+aws.ToString(r.GroupId)] = one
 		}
 	}

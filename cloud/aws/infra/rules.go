@@ -200,7 +200,16 @@ func (c *Cluster) revoke(ctx context.Context, id string, ps []types.IpPermission
 	_, err := c.Clients.EC2.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{
 		GroupId: aws.String(id), IpPermissions: ps,
 	})
-	return gone(err) // a rule that is not there is closed
+	if cloud.KindOf(err) != cloud.NotFound || len(ps) == 1 {
+		return gone(err) // a rule that is not there is closed
+	}
+	// One of them is closed already, and so none was touched.
+	for _, p := range ps {
+		if err := c.revoke(ctx, id, []types.IpPermission{p}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // group looks at one security group, whoever's.

@@ -161,7 +161,7 @@ func (c *Cluster) volume(ctx context.Context, id string) (types.Volume, error) {
 	return out.Volumes[0], nil
 }
 
-// volumes does not list disks that go with their machine.
+// volumes does not list disks that are part of a machine.
 func volumes() kind[types.Volume] {
 	return kind[types.Volume]{
 		name: KindVolume,
@@ -172,9 +172,9 @@ func volumes() kind[types.Volume] {
 		look: func(v types.Volume) sight {
 			s := sight{id: aws.ToString(v.VolumeId), tags: ec2TagMap(v.Tags), born: aws.ToTime(v.CreateTime), used: len(v.Attachments) > 0}
 			s.fading = v.State == types.VolumeStateDeleting || v.State == types.VolumeStateDeleted
-			for _, a := range v.Attachments {
-				s.fading = s.fading || aws.ToBool(a.DeleteOnTermination)
-			}
+			// A machine's own disk goes with it. One that does not is listed when it
+			// is on its own.
+			s.fading = s.fading || s.used && s.tags[ResourceTag] == ""
 			return s
 		},
 	}

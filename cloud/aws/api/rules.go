@@ -147,10 +147,11 @@ func condition() []rule {
 		conflict("ResourceAlreadyExistsException"),
 		conflict("PreconditionNotMetException"),
 		conflict("InvalidSubnet.Conflict"),
-		conflict("InvalidVpc.Range"),
+		conflict("InvalidInstanceID"), // a machine that is not running yet
 		// A secret that is on its way out can only be restored or finished off.
 		{"InvalidRequestException", "scheduled for deletion", cloud.Conflict, ""},
 		{"InvalidRequestException", "marked for deletion", cloud.Conflict, ""},
+		{"InvalidRequestException", "marked deleted", cloud.Conflict, ""},
 		{"InvalidInput", "has been taken in this account", cloud.Conflict, ""},
 	}
 }

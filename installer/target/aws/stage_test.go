@@ -44,7 +44,7 @@ type cloudy struct {
 
 func inMemory(o awstest.Options) *cloudy {
 	w := awstest.New(o)
-	return &cloudy{clients: w.Clients, pause: w.Sleep, world: w, programs: programs("one"), version: "v1.0.0", settle: time.Second}
+	return &cloudy{clients: w.Clients, pause: w.Sleep, world: w, programs: programs("one"), version: "v1.0.0", settle: 10 * time.Second}
 }
 
 // programs are det-deploy for both architectures, of some build.

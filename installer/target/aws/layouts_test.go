@@ -1,0 +1,128 @@
+package aws_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+)
+
+// layout is one way in which a cluster may lie in an account.
+type layout struct {
+	name string
+	// prepare makes what the user brings, and returns the flags that name it.
+	prepare func(t *testing.T, c *cloudy) []string
+	// change is what is asked for later.
+	change []string
+}
+
+func layouts() []layout {
+	return []layout{
+		{"default", nothing, []string{"max-agents", "9", "inbound-cidr", "198.51.100.0/24,203.0.113.0/24", "tag", "team=ml"}},
+		{"existing VPC and groups", existing, []string{"aux-instance-type", "m6i.xlarge", "data-volume-size", "200"}},
+		{"spot pools", spotPools, []string{"spot-max-price", "1.25", "keep-log-group", "true"}},
+		{"volume from snapshot", fromSnapshot, []string{"master-instance-type", "m6i.xlarge", "db-url", "env:DB_URL"}},
+	}
+}
+
+func nothing(*testing.T, *cloudy) []string { return nil }
+
+func spotPools(t *testing.T, c *cloudy) []string {
+	_, err := c.clients(nil).IAM.CreateServiceLinkedRole(t.Context(), &iam.CreateServiceLinkedRoleInput{AWSServiceName: sdk.String("spot.amazonaws.com")})
+	must(t, err)
+	return []string{"spot", "true", "spot-fallback", "true", "aux-spot", "true", "instance-type", "g5.xlarge,g4dn.xlarge"}
+}
+
+func fromSnapshot(t *testing.T, c *cloudy) []string {
+	e := c.clients(nil).EC2
+	if c.world != nil {
+		return []string{"data-snapshot", c.world.GiveSnapshot(100), "data-volume-size", "120"}
+	}
+	v, err := e.CreateVolume(t.Context(), &ec2.CreateVolumeInput{
+		AvailabilityZone: sdk.String("us-west-2a"), Size: sdk.Int32(100), VolumeType: types.VolumeTypeGp3, Encrypted: sdk.Bool(true),
+	})
+	must(t, err)
+	s, err := e.CreateSnapshot(t.Context(), &ec2.CreateSnapshotInput{VolumeId: v.VolumeId})
+	must(t, err)
+	return []string{"data-snapshot", *s.SnapshotId, "data-volume-size", "120"}
+}
+
+// existing takes the account's default network, and groups that somebody made.
+func existing(t *testing.T, c *cloudy) []string {
+	e := c.clients(nil).EC2
+	vpcs, err := e.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{Filters: []types.Filter{{Name: sdk.String("is-default"), Values: []string{"true"}}}})
+	must(t, err)
+	vpc := vpcs.Vpcs[0].VpcId
+	var subnets []string
+	p := ec2.NewDescribeSubnetsPaginator(e, &ec2.DescribeSubnetsInput{Filters: []types.Filter{{Name: sdk.String("vpc-id"), Values: []string{*vpc}}}})
+	for p.HasMorePages() {
+		page, err := p.NextPage(t.Context())
+		must(t, err)
+		for _, s := range page.Subnets {
+			if zone := *s.AvailabilityZone; strings.HasSuffix(zone, "a") || strings.HasSuffix(zone, "b") {
+				subnets = append(subnets, *s.SubnetId)
+			}
+		}
+	}
+	master := group(t.Context(), t, e, *vpc, "their-masters", 8443)
+	agents := group(t.Context(), t, e, *vpc, "their-agents", 0)
+	return []string{
+		"vpc", *vpc, "subnet", strings.Join(subnets, ","), "master-security-group", master, "agent-security-group", agents,
+	}
+}
+
+type groupMaker interface {
+	CreateSecurityGroup(ctx context.Context, in *ec2.CreateSecurityGroupInput, o ...func(*ec2.Options)) (*ec2.CreateSecurityGroupOutput, error)
+	AuthorizeSecurityGroupIngress(ctx context.Context, in *ec2.AuthorizeSecurityGroupIngressInput, o ...func(*ec2.Options)) (*ec2.AuthorizeSecurityGroupIngressOutput, error)
+}
+
+func group(ctx context.Context, t *testing.T, e groupMaker, vpc, name string, port int32) string {
+	t.Helper()
+	g, err := e.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: &name, Description: &name, VpcId: &vpc})
+	must(t, err)
+	permission := types.IpPermission{IpProtocol: sdk.String("-1"), IpRanges: []types.IpRange{{CidrIp: sdk.String("172.31.0.0/16")}}}
+	if port != 0 {
+		permission = types.IpPermission{
+			IpProtocol: sdk.String("tcp"), FromPort: &port, ToPort: &port,
+			IpRanges: []types.IpRange{{CidrIp: sdk.String("0.0.0.0/0")}},
+		}
+	}
+	_, err = e.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: g.GroupId, IpPermissions: []types.IpPermission{permission}})
+	must(t, err)
+	return *g.GroupId
+}
+
+// prepared is a stage on which a layout's own things are there.
+func (l layout) prepared(t *testing.T, c *cloudy) (*stage, []string) {
+	t.Helper()
+	flags := l.prepare(t, c)
+	return newStage(c, flags...), c.world.Live()
+}
+
+func TestEachLayoutComesAndGoes(t *testing.T) {
+	t.Parallel()
+	for _, l := range layouts() {
+		t.Run(l.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s, before := l.prepared(t, inMemory(awstest.Options{}))
+				must(t, s.up(t.Context()))
+				if s.tried != 1 {
+					t.Errorf("got %d tasks run to try the cluster, want 1", s.tried)
+				}
+				s.wantNothingToDo(t)
+				s.set(l.change...)
+				must(t, s.up(t.Context()))
+				s.wantNothingToDo(t)
+				_, err := s.down(t.Context(), true)
+				must(t, err)
+				s.wantLeft(t, before...)
+			})
+		})
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/aws/policy"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
@@ -36,9 +37,7 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 		return nil, err
 	}
 	b.groups()
-	if err := b.roles(); err != nil {
-		return nil, err
-	}
+	b.roles()
 	b.data()
 	return b.all, b.machine()
 }
@@ -125,31 +124,18 @@ func (t *Target) inbound() []netip.Prefix {
 }
 
 // roles is what the machines may do.
-func (b *blueprint) roles() error {
-	role := func(name, existing string, document func() (string, error)) (infra.Ref, error) {
+func (b *blueprint) roles() {
+	role := func(name, existing string, document policy.Document) infra.Ref {
 		if existing != "" {
-			return infra.Existing(spec.RoleName(existing)), nil
+			return infra.Existing(spec.RoleName(existing))
 		}
-		text, err := document()
-		if err != nil {
-			return nil, err
-		}
-		r := &infra.Role{In: b.cluster, Name: name, Policies: map[string]string{"det-deploy": text}}
+		r := &infra.Role{In: b.cluster, Name: name, Policies: map[string]string{"det-deploy": document.Compact()}}
 		b.add(r)
-		return r, nil
+		return r
 	}
-	master, err := role("master", b.Spec.Roles.Master, b.masterPolicy)
-	if err != nil {
-		return err
-	}
-	agent, err := role("agent", b.Spec.Roles.Agent, b.agentPolicy)
-	if err != nil {
-		return err
-	}
-	b.profile = &infra.Profile{In: b.cluster, Name: "master", Role: master}
-	b.agent = &infra.Profile{In: b.cluster, Name: "agent", Role: agent}
+	b.profile = &infra.Profile{In: b.cluster, Name: "master", Role: role("master", b.Spec.Roles.Master, policy.Master(b.Scope()))}
+	b.agent = &infra.Profile{In: b.cluster, Name: "agent", Role: role("agent", b.Spec.Roles.Agent, policy.Agent(b.Scope()))}
 	b.add(b.profile, b.agent)
-	return nil
 }
 
 // data is where checkpoints and logs go.

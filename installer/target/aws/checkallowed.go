@@ -43,7 +43,7 @@ func (c *checks) permissions(ctx context.Context) doctor.Result {
 	case len(denied) > 0:
 		return fail("not allowed: "+strings.Join(denied, ", "), allowedNeeded, allowedFix)
 	}
-	return pass("%d actions are allowed", len(installerActions()))
+	return pass("%d actions are allowed", len(installerActions(c.Scope())))
 }
 
 func (c *checks) tryVPC(ctx context.Context) error {
@@ -65,7 +65,7 @@ func (c *checks) tryAddress(ctx context.Context) error {
 // simulate lists the actions that are not allowed.
 func (c *checks) simulate(ctx context.Context) ([]string, error) {
 	var denied []string
-	for actions := range slices.Chunk(installerActions(), simulated) {
+	for actions := range slices.Chunk(installerActions(c.Scope()), simulated) {
 		p := iam.NewSimulatePrincipalPolicyPaginator(c.Clients.IAM, &iam.SimulatePrincipalPolicyInput{
 			PolicySourceArn: aws.String(c.Caller.Principal()), ActionNames: actions,
 		})
@@ -89,16 +89,6 @@ func (c *checks) simulate(ctx context.Context) ([]string, error) {
 // conditions, which a simulation for all resources does not see.
 func narrowed(r types.EvaluationResult) bool {
 	return r.EvalDecision == types.PolicyEvaluationDecisionTypeImplicitDeny && len(r.MissingContextValues) > 0
-}
-
-// installerActions is every action that the installer's calls need.
-func installerActions() []string {
-	var out []string
-	for _, call := range api.Calls() {
-		out = append(out, call.Actions...)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }
 
 // groups compares the user's security groups with the ports that the cluster

@@ -32,6 +32,8 @@ type Known struct {
 	Images map[string]string `json:"images,omitempty"`
 	// Subnets is the zones of existing subnets.
 	Subnets map[string]string `json:"subnets,omitempty"`
+	// Roles is the ARNs of existing roles, by what the spec calls them.
+	Roles map[string]string `json:"roles,omitempty"`
 	// VolumeZone is that of an existing volume.
 	VolumeZone string `json:"volume_zone,omitempty"`
 	// Master is where the master's machine stands.
@@ -85,7 +87,7 @@ func (t *Target) Look(ctx context.Context) error {
 	k.Types, k.Images, k.Subnets = maps.Clone(k.Types), maps.Clone(k.Images), maps.Clone(k.Subnets)
 	k.Zones = slices.Clone(k.Zones)
 	l := &looking{Target: t, facts: facts.Facts{Clients: t.Clients}, known: &k}
-	for _, look := range []func(context.Context) error{l.types, l.volume, l.subnets, l.zones, l.images} {
+	for _, look := range []func(context.Context) error{l.types, l.volume, l.subnets, l.zones, l.images, l.roles} {
 		if err := look(ctx); err != nil {
 			return err
 		}

@@ -70,8 +70,8 @@ func existing(t *testing.T, c *cloudy) []string {
 			}
 		}
 	}
-	master := group(t.Context(), t, e, *vpc, "their-masters", 8443)
-	agents := group(t.Context(), t, e, *vpc, "their-agents", 0)
+	master := group(t, e, *vpc, "their-masters", 8443)
+	agents := group(t, e, *vpc, "their-agents", 0)
 	return []string{
 		"vpc", *vpc, "subnet", strings.Join(subnets, ","), "master-security-group", master, "agent-security-group", agents,
 	}
@@ -82,8 +82,9 @@ type groupMaker interface {
 	AuthorizeSecurityGroupIngress(ctx context.Context, in *ec2.AuthorizeSecurityGroupIngressInput, o ...func(*ec2.Options)) (*ec2.AuthorizeSecurityGroupIngressOutput, error)
 }
 
-func group(ctx context.Context, t *testing.T, e groupMaker, vpc, name string, port int32) string {
+func group(t *testing.T, e groupMaker, vpc, name string, port int32) string {
 	t.Helper()
+	ctx := t.Context()
 	g, err := e.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: &name, Description: &name, VpcId: &vpc})
 	must(t, err)
 	permission := types.IpPermission{IpProtocol: sdk.String("-1"), IpRanges: []types.IpRange{{CidrIp: sdk.String("172.31.0.0/16")}}}

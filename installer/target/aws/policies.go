@@ -1,26 +1,57 @@
 package aws
 
-import "encoding/json"
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
 
-// statement is one of a policy's.
-type statement struct {
-	Effect   string
-	Action   []string
-	Resource []string
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/policy"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// Scope is what the cluster's policies are limited to.
+func (t *Target) Scope() policy.Scope {
+	s := t.Spec
+	return policy.Scope{
+		Partition: t.Caller.Partition, Account: t.Caller.Account, Region: s.Region, Cluster: s.Cluster,
+		ControlBucket: t.store.Name, DataBucket: t.dataBucket(), LogGroup: t.logGroup(),
+		MasterRole: t.Known.Roles[s.Roles.Master], AgentRole: t.Known.Roles[s.Roles.Agent],
+		Volume: s.Master.Volume.ID, Secrets: t.foreignSecrets(),
+	}
 }
 
-func policyText(statements ...statement) (string, error) {
-	data, err := json.Marshal(struct {
-		Version   string
-		Statement []statement
-	}{"2012-10-17", statements})
-	return string(data), err
+// roles asks for the ARNs of the user's roles: a name does not tell the path.
+func (l *looking) roles(ctx context.Context) error {
+	roles := map[string]string{}
+	for _, role := range []string{l.Spec.Roles.Master, l.Spec.Roles.Agent} {
+		switch {
+		case role == "":
+		case strings.HasPrefix(role, "arn:"):
+			roles[role] = role
+		case l.known.Roles[role] != "":
+			roles[role] = l.known.Roles[role]
+		default:
+			out, err := l.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(spec.RoleName(role))})
+			if err != nil {
+				return fmt.Errorf("look at the existing role %s: %w", role, err)
+			}
+			roles[role] = aws.ToString(out.Role.Arn)
+		}
+	}
+	l.known.Roles = roles
+	return nil
 }
 
-func (t *Target) masterPolicy() (string, error) {
-	return policyText(statement{"Allow", []string{"ec2:RunInstances"}, []string{"*"}})
-}
-
-func (t *Target) agentPolicy() (string, error) {
-	return policyText(statement{"Allow", []string{"s3:GetObject"}, []string{"arn:aws:s3:::" + t.dataBucket() + "/*"}})
+// installerActions is every action that the installer needs.
+func installerActions(s policy.Scope) []string {
+	var out []string
+	for _, d := range policy.Caller(s) {
+		out = append(out, d.Document.Actions()...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

@@ -97,7 +97,6 @@ func (d *Decision) due(since time.Time, period time.Duration, now time.Time) boo
 
 // remove finds what goes whatever the demand, and counts what is on its way out.
 func (d *Decision) remove(f *Fleet, present int, now time.Time) (leaving int) {
-	agents := f.agents()
 	for _, id := range f.ids() {
 		m := f.Machines[id]
 		switch m.State {
@@ -118,7 +117,7 @@ func (d *Decision) remove(f *Fleet, present int, now time.Time) (leaving int) {
 				leaving++
 			}
 		case Draining:
-			leaving += d.drained(m, agents[id], present > f.Limits.Max)
+			leaving += d.drained(m, f.byID[id], present > f.Limits.Max)
 		case Joined, Gone:
 		}
 	}

@@ -85,7 +85,7 @@ func (s *scene) agent(id cloud.InstanceID, change func(*elastic.Agent)) *scene {
 }
 
 func (s *scene) list(list ...cloud.Instance) *scene {
-	s.f.See(list, s.now)
+	s.f.See(list, s.now, s.now)
 	return s.observe()
 }
 

@@ -94,11 +94,10 @@ type yard struct {
 
 func (f *Fleet) newYard(room int) *yard {
 	y := &yard{shape: f.Shape, room: room, byAgnt: make(map[cloud.InstanceID]int, len(f.Agents))}
-	agents := f.agents()
 	coming := f.launching()
 	for _, id := range f.ids() {
 		// Its agent has never been there; once it was, the agent speaks for it.
-		if f.Machines[id].State == Starting && agents[id] == nil {
+		if f.Machines[id].State == Starting && f.byID[id] == nil {
 			coming++
 		}
 	}

@@ -10,6 +10,8 @@
 package elastic
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
@@ -74,6 +76,11 @@ type Fleet struct {
 	Waiting []Gang
 
 	Refusals Refusals
+
+	// byID finds Agents; order is the machines in a fixed order, if it is still
+	// theirs.
+	byID  map[cloud.InstanceID]*Agent
+	order []cloud.InstanceID
 }
 
 // New returns a fleet without machines.
@@ -138,23 +145,37 @@ func (f *Fleet) present() int {
 
 // launching counts the machines that were asked for and are not known by name.
 func (f *Fleet) launching() int {
+	if len(f.Launches) == 0 {
+		return 0
+	}
+	named := make(map[string]int)
+	for _, m := range f.Machines {
+		named[m.Token]++
+	}
 	n := 0
 	for token, l := range f.Launches {
-		named := 0
-		for _, m := range f.Machines {
-			if m.Token == token {
-				named++
-			}
-		}
-		n += max(l.Count-named, 0)
+		n += max(l.Count-named[token], 0)
 	}
 	return n
 }
 
-func (f *Fleet) agents() map[cloud.InstanceID]*Agent {
-	all := make(map[cloud.InstanceID]*Agent, len(f.Agents))
-	for i := range f.Agents {
-		all[f.Agents[i].ID] = &f.Agents[i]
+// agents takes in the agents of the pool.
+func (f *Fleet) agents(list []Agent) {
+	f.Agents, f.byID = list, make(map[cloud.InstanceID]*Agent, len(list))
+	for i := range list {
+		f.byID[list[i].ID] = &list[i]
 	}
-	return all
+}
+
+// ids is the machines in a fixed order. Sorting a thousand names costs more than
+// all that is decided about them, so the order is kept while it is right.
+func (f *Fleet) ids() []cloud.InstanceID {
+	right := len(f.order) == len(f.Machines)
+	for i := 0; right && i < len(f.order); i++ {
+		right = f.Machines[f.order[i]] != nil
+	}
+	if !right {
+		f.order = slices.Sorted(maps.Keys(f.Machines))
+	}
+	return f.order
 }

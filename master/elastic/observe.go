@@ -3,7 +3,6 @@ package elastic
 import (
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
@@ -17,18 +16,18 @@ type Change struct {
 
 // Observe takes in the pool as its scheduler sees it.
 func (f *Fleet) Observe(agents []Agent, waiting []Gang, now time.Time) []Change {
-	f.Agents, f.Waiting = agents, waiting
-	byID := f.agents()
+	f.agents(agents)
+	f.Waiting = waiting
 	var out []Change
 	for _, id := range f.ids() {
 		m := f.Machines[id]
 		from := m.State
-		m.observe(byID[id], now)
+		m.observe(f.byID[id], now)
 		if m.State != from {
 			out = append(out, Change{Machine: *m, From: from})
 		}
 		if from == Starting && m.State == Joined {
-			f.proved(m, byID[id], now)
+			f.proved(m, f.byID[id], now)
 		}
 	}
 	return out
@@ -101,28 +100,30 @@ func (f *Fleet) Granted(token string, list []cloud.Instance, now time.Time) []Ch
 // See takes in a platform's list. It returns the machines that it has changed,
 // with those that are gone.
 //
+// Asked is when the list was asked for: the answer may take its time, and says
+// nothing of what has happened since.
+//
 // A list may be old. So what it says ended has ended; what it lacks is believed
 // when it is lacking for ListLag and no agent says otherwise; and what it still
 // shows of the dead does not bring them back.
-func (f *Fleet) See(list []cloud.Instance, now time.Time) []Change {
+func (f *Fleet) See(list []cloud.Instance, asked, now time.Time) []Change {
 	var out []Change
 	listed := make(map[cloud.InstanceID]bool, len(list))
 	for _, i := range list {
 		listed[i.ID] = true
 		m := f.Machines[i.ID]
 		if m == nil {
-			m = f.adopt(i, now)
+			m = f.adopt(i, asked, now)
 			if m != nil {
 				out = append(out, Change{Machine: *m})
 			}
 			continue
 		}
 		from := m.State
-		if m.see(i, now) {
+		if m.see(i, asked, now) {
 			out = append(out, Change{Machine: *m, From: from})
 		}
 	}
-	agents := f.agents()
 	for _, id := range f.ids() {
 		m := f.Machines[id]
 		if listed[id] {
@@ -130,7 +131,7 @@ func (f *Fleet) See(list []cloud.Instance, now time.Time) []Change {
 			continue
 		}
 		from := m.State
-		if m.miss(agents[id], now) {
+		if m.miss(f.byID[id], asked, now) {
 			out = append(out, Change{Machine: *m, From: from})
 		}
 	}
@@ -145,7 +146,7 @@ func (f *Fleet) See(list []cloud.Instance, now time.Time) []Change {
 }
 
 // see compares a machine with its line in a list, and says whether it changed.
-func (m *Machine) see(i cloud.Instance, now time.Time) bool {
+func (m *Machine) see(i cloud.Instance, asked, now time.Time) bool {
 	switch i.State {
 	case cloud.InstanceTerminated:
 		if m.State != Terminating || m.Reason == "" {
@@ -164,7 +165,7 @@ func (m *Machine) see(i cloud.Instance, now time.Time) bool {
 		m.must(Terminating, now)
 		return true
 	case cloud.InstanceStarting, cloud.InstanceRunning:
-		if m.State == Terminating && !m.Accepted.IsZero() && now.Sub(m.Accepted) > 2*ListLag {
+		if m.State == Terminating && !m.Accepted.IsZero() && asked.Sub(m.Accepted) > 2*ListLag {
 			m.Accepted = time.Time{} // it was not carried out: once more
 			return true
 		}
@@ -180,15 +181,15 @@ func taken(i cloud.Instance) string {
 }
 
 // miss notes that a list lacks a machine, and says whether that ends it.
-func (m *Machine) miss(a *Agent, now time.Time) bool {
+func (m *Machine) miss(a *Agent, asked, now time.Time) bool {
 	if a != nil && !a.Lost && m.State != Terminating {
 		m.missing = time.Time{} // its agent is there, so it is
 		return false
 	}
 	if m.missing.IsZero() {
-		m.missing = now
+		m.missing = asked
 	}
-	if now.Sub(m.missing) < ListLag || now.Sub(m.Launched) < ListLag {
+	if asked.Sub(m.missing) < ListLag || asked.Sub(m.Launched) < ListLag {
 		return false
 	}
 	if m.State != Terminating {
@@ -200,20 +201,20 @@ func (m *Machine) miss(a *Agent, now time.Time) bool {
 
 // adopt takes in a machine that is listed with the pool's mark and that nobody
 // remembers launching. It is nil for one that is none of ours, yet or any more.
-func (f *Fleet) adopt(i cloud.Instance, now time.Time) *Machine {
+func (f *Fleet) adopt(i cloud.Instance, asked, now time.Time) *Machine {
 	if i.State != cloud.InstanceStarting && i.State != cloud.InstanceRunning && i.State != cloud.InstanceStopped {
 		return nil
 	}
 	at, gone := f.Gone[i.ID]
 	switch {
-	case gone && now.Sub(at) < 2*ListLag:
+	case gone && asked.Sub(at) < 2*ListLag:
 		return nil // the list is from before it went
 	case i.Token == "" && len(f.Launches) > 0:
 		return nil // it may be the answer that is still under way
 	}
 	delete(f.Gone, i.ID)
 	m := &Machine{ID: i.ID, State: Starting, Offer: i.Offer, Token: i.Token, Launched: i.Launched, Since: now}
-	if a := f.agents()[i.ID]; a != nil && !a.Lost {
+	if a := f.byID[i.ID]; a != nil && !a.Lost {
 		m.State, m.Joined = Joined, now
 	}
 	if m.Launched.IsZero() || m.Launched.After(now) {
@@ -228,6 +229,3 @@ func (f *Fleet) adopt(i cloud.Instance, now time.Time) *Machine {
 	f.Machines[i.ID] = m
 	return m
 }
-
-// ids is the machines in a fixed order.
-func (f *Fleet) ids() []cloud.InstanceID { return slices.Sorted(maps.Keys(f.Machines)) }

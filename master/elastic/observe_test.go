@@ -150,3 +150,25 @@ func TestNextList(t *testing.T) {
 		})
 	}
 }
+
+func TestRefusalsOfCallsSideBySideAreOne(t *testing.T) {
+	t.Parallel()
+	s := at(with(func(l *elastic.Limits) { l.ErrorTimeout, l.ErrorRetries = 5*time.Minute, 1 }))
+	for range 8 {
+		s.refused("a", cloud.Denied)
+	}
+	_, shown := s.f.Shown(s.now)
+	if all := s.f.Standing(s.now); len(all) != 1 || all[0].Times != 1 || shown {
+		t.Errorf("got %+v, shown %v, want one refusal that is tolerated", all, shown)
+	}
+}
+
+func TestAListThatTookMinutesIsAsOldAsItsQuestion(t *testing.T) {
+	t.Parallel()
+	s := at(limits()).launched("m").list()
+	s.later(10 * time.Minute)
+	s.f.See(nil, t0().Add(30*time.Second), s.now)
+	if got := s.stateOf("m"); got != elastic.Starting {
+		t.Errorf("got %q, want it still starting", got)
+	}
+}

@@ -153,11 +153,12 @@ func (s *sim) act(d elastic.Decision) {
 	}
 	if next := s.f.NextList(s.listed, s.now); !next.After(s.now) && !s.listing {
 		s.listing = true
+		asked := s.now
 		list, err := s.pool.List(s.t.Context())
 		s.must(err)
 		s.later(20, func() {
 			s.listing, s.listed = false, s.now
-			s.f.See(list, s.now)
+			s.f.See(list, asked, s.now)
 		})
 	}
 }

@@ -74,6 +74,9 @@ func (f *Fleet) Refuse(o cloud.Offer, r Refusal, now time.Time) Refusal {
 	b := backoffOf(r.Kind)
 	s := &f.Refusals
 	before := s.at(b.scope, o)
+	if before.Until.After(now) {
+		return before // a call that was under way when this one was refused
+	}
 	r.Offer, r.At, r.Times = o, now, before.Times+1
 	wait := b.most
 	if before.Times < 20 { // beyond it the shift would overflow, and most is reached long before

@@ -182,13 +182,13 @@ func (p *Launcher) callList(ctx context.Context, now time.Time) (next time.Time)
 	p.meters.calls.WithLabelValues("list").Inc()
 	p.call(ctx, func(ctx context.Context) func(time.Time) {
 		list, err := p.pool.Instances.List(ctx)
-		return func(now time.Time) { p.saw(list, err, now) }
+		return func(answered time.Time) { p.saw(list, err, now, answered) }
 	})
 	return time.Time{}
 }
 
 // saw takes in a list.
-func (p *Launcher) saw(list []cloud.Instance, err error, now time.Time) {
+func (p *Launcher) saw(list []cloud.Instance, err error, asked, now time.Time) {
 	p.listing, p.listed = false, now
 	p.problem("list", err)
 	if err != nil {
@@ -198,7 +198,7 @@ func (p *Launcher) saw(list []cloud.Instance, err error, now time.Time) {
 	p.listFails = 0
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.note(p.fleet.See(list, now))
+	p.note(p.fleet.See(list, asked, now))
 }
 
 // callSweep removes what a platform may have left over beside machines.

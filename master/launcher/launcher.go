@@ -198,22 +198,28 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // look takes in the newest view and decides. Before the first one nothing can
-// be decided.
+// be decided. The scheduler may come by at any time, so mu is held only for what
+// others read.
 func (p *Launcher) look(now time.Time) (d elastic.Decision, looked bool) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.seen == nil {
+	seen := p.seen
+	p.since, p.news = p.news, time.Time{}
+	p.mu.Unlock()
+	if seen == nil {
 		return d, false
 	}
-	p.since, p.news = p.news, time.Time{}
-	agents, gangs := p.seen.translate()
+	agents, gangs := seen.translate()
+	p.mu.Lock()
 	p.note(p.fleet.Observe(agents, gangs, now))
+	p.mu.Unlock()
 	d = elastic.Decide(p.fleet, now)
-	p.decision = d
-	p.fates = make(map[string]elastic.Fate, len(gangs))
+	fates := make(map[string]elastic.Fate, len(gangs))
 	for i, g := range gangs {
-		p.fates[g.ID] = d.Fates[i]
+		fates[g.ID] = d.Fates[i]
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.decision, p.fates = d, fates
 	return d, true
 }
 

@@ -1,13 +1,21 @@
 package launcher
 
 import (
+	"log/slog"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/cloudtest"
 	"github.com/det-deploy/det-deploy/master/elastic"
+	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/store/storetest"
 )
 
 func boot(d time.Duration) cloudtest.Knobs {
@@ -243,4 +251,71 @@ func TestTwoLaunchersOfOnePlatformStayApart(t *testing.T) {
 	if _, err := New(Config{Pools: []Pool{{Name: "gpu", Limits: elastic.Limits{Max: 1}}}}); err == nil {
 		t.Error("a pool without a platform is taken")
 	}
+}
+
+func TestMachinesOfAPoolThatIsGoneAreNamed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, boot(time.Second))
+		w.later(time.Second).submit("t", 8).later(time.Minute)
+		w.kill()
+		var log strings.Builder
+		l, err := New(Config{
+			Store: storetest.Open(t, store.Config{Path: w.path}),
+			Log:   slog.New(slog.NewTextHandler(&log, nil)),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Restore(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if got := log.String(); !strings.Contains(got, "pool=gpu") || !strings.Contains(got, "i-0000001") {
+			t.Errorf("got %q, want the machine and its pool", got)
+		}
+	})
+}
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, boot(10*time.Second))
+		w.fleet.Refuse(cloud.Offer{Type: "a"}, cloud.Quota, 1)
+		w.later(time.Second).submit("t", 8).later(2 * time.Second)
+		r := prometheus.NewPedanticRegistry()
+		if err := r.Register(w.Metrics()); err != nil {
+			t.Fatal(err)
+		}
+		if got := metric(t, r, "det_deploy_pool_launch_refused", "quota"); got != 1 {
+			t.Errorf("refused: got %v, want 1", got)
+		}
+		if got := metric(t, r, "det_deploy_pool_demand", ""); got != 1 {
+			t.Errorf("demand: got %v, want 1", got)
+		}
+		w.later(2 * time.Minute)
+		if got := metric(t, r, "det_deploy_pool_machines", "joined"); got != 1 {
+			t.Errorf("joined: got %v, want 1", got)
+		}
+		if got := metric(t, r, "det_deploy_machine_refusals_total", "quota"); got != 1 {
+			t.Errorf("refusals: got %v, want 1", got)
+		}
+	})
+}
+
+// metric is the value of the one that has a label with that value.
+func metric(t *testing.T, r prometheus.Gatherer, name, label string) float64 {
+	t.Helper()
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			has := slices.ContainsFunc(m.GetLabel(), func(p *dto.LabelPair) bool { return p.GetValue() == label })
+			if f.GetName() == name && (has || label == "") {
+				return m.GetGauge().GetValue() + m.GetCounter().GetValue()
+			}
+		}
+	}
+	return -1
 }

@@ -108,6 +108,26 @@ func (l *Launchers) Restore(ctx context.Context) error {
 			return fmt.Errorf("restore machines of resource pool %q: %w", p.pool.Name, err)
 		}
 	}
+	return l.complain(ctx)
+}
+
+// complain says which machines nobody keeps any more, because their pool is
+// gone from the configuration, or its provider.
+func (l *Launchers) complain(ctx context.Context) error {
+	all, err := machineDocs().All(ctx, l.cfg.Store)
+	if err != nil {
+		return fmt.Errorf("restore machines: %w", err)
+	}
+	left := make(map[string][]cloud.InstanceID)
+	for _, d := range all {
+		if l.pools[d.Parent] == nil {
+			left[d.Parent] = append(left[d.Parent], d.Value.ID)
+		}
+	}
+	for pool, ids := range left {
+		l.cfg.Log.Error("machines were launched for a resource pool that launches none any more; "+
+			"configure its provider again until they are gone, or terminate them yourself", "pool", pool, "instance_ids", ids)
+	}
 	return nil
 }
 

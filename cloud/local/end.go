@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,11 +42,7 @@ func Found(root string) ([]Place, error) {
 // gone. One that is gone is not an error. Program is det-deploy itself; no master
 // may use the pool.
 func End(ctx context.Context, place Place, program string) error {
-	pool, err := url.PathUnescape(filepath.Base(filepath.Dir(string(place))))
-	if err != nil {
-		return fmt.Errorf("end machine %s: %w", place.ID(), err)
-	}
-	p := Open(Config{Root: filepath.Dir(filepath.Dir(string(place))), Pool: pool, Program: program})
+	p := Open(Config{Root: filepath.Dir(filepath.Dir(string(place))), Pool: place.Pool(), Program: program})
 	if err := p.Terminate(ctx, []cloud.InstanceID{place.ID()}); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -18,6 +19,15 @@ type Place string
 
 // ID is the machine's.
 func (p Place) ID() cloud.InstanceID { return cloud.InstanceID(filepath.Base(string(p))) }
+
+// Pool is the machine's pool, empty when its directory names none.
+func (p Place) Pool() string {
+	pool, err := url.PathUnescape(filepath.Base(filepath.Dir(string(p))))
+	if err != nil {
+		return ""
+	}
+	return pool
+}
 
 // Data is where its agent keeps things.
 func (p Place) Data() string { return filepath.Join(string(p), "data") }

@@ -26,6 +26,9 @@ func RunAgent(ctx context.Context, cfg config.Agent, overlay func([]byte) (confi
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
+	if cfg.MachineSecretFile != "" {
+		program = "" // it is its master's own file, and not the agent's to replace
+	}
 	err = agent.Run(ctx, agent.Config{
 		Settings: cfg, Version: build.Read().Version, Log: log, Overlay: overlay, Program: program,
 	})

@@ -4,11 +4,14 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -136,4 +139,31 @@ func leafOf(file string) (*x509.Certificate, error) {
 func localAttestor(cfg config.Master) (cloud.Attestor, error) {
 	root, err := localRoot(cfg)
 	return local.Attestor{Root: root}, err
+}
+
+// endStrays ends machines of pools that the configuration no longer has, or whose
+// provider is another by now: nobody else looks after them.
+func endStrays(ctx context.Context, cfg config.Master, log *slog.Logger) error {
+	root, err := localRoot(cfg)
+	if err != nil {
+		return err
+	}
+	found, err := local.Found(root)
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	var errs []error
+	for _, m := range found {
+		wanted := func(p config.Pool) bool { return p.Name == m.Pool() && p.Provider != nil && p.Provider.Local != nil }
+		if slices.ContainsFunc(cfg.ResourcePools, wanted) {
+			continue
+		}
+		log.Info("ending a machine of a pool that is no more", "pool", m.Pool(), "instance_id", m.ID())
+		errs = append(errs, local.End(ctx, m, program))
+	}
+	return errors.Join(errs...)
 }

@@ -112,6 +112,7 @@ func openStore(ctx context.Context, cfg config.Master, log *slog.Logger) (*store
 
 // master is the parts of a running master.
 type master struct {
+	cfg    config.Master
 	log    *slog.Logger
 	lease  *store.Lease
 	auth   *auth.Auth
@@ -134,7 +135,7 @@ type ground struct {
 // act: nothing outside the store is changed, so that it may be done on a copy.
 func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error) {
 	s := g.store
-	m := &master{log: slog.New(g.ring), lease: g.lease}
+	m := &master{cfg: cfg, log: slog.New(g.ring), lease: g.lease}
 	password, err := secret.Resolver{}.Resolve(ctx, cfg.Security.InitialUserPassword)
 	if err != nil {
 		return nil, fmt.Errorf("security.initial_user_password: %w", err)
@@ -208,8 +209,17 @@ func (m *master) run(ctx context.Context, l net.Listener) error {
 	g.Go(func() error { return front.Run(ctx, l) })
 	g.Go(func() error { return m.watchLease(ctx) })
 	g.Go(func() error { m.sweep(ctx); return nil })
+	g.Go(func() error { m.endStrays(ctx); return nil })
 	g.Go(func() error { giveBack(ctx); return nil })
 	return g.Wait()
+}
+
+// endStrays is not the master's life's work: it is tried again when it starts the
+// next time.
+func (m *master) endStrays(ctx context.Context) {
+	if err := endStrays(ctx, m.cfg, m.log); err != nil && ctx.Err() == nil {
+		m.log.Warn("end machines of pools that are no more", "err", err)
+	}
 }
 
 // known is what was launched.

@@ -23,6 +23,7 @@ const (
 	kindConfig     = "config"
 	kindProgram    = "program"
 	kindSupervisor = "supervisor"
+	kindMachine    = "machine"
 	kindMaster     = "master"
 	kindAgentFiles = "agent-files"
 	kindAgent      = "agent"

@@ -411,9 +411,9 @@ func TestSettingsAreReadBackWhenTheRecordIsLost(t *testing.T) {
 func TestFromSettingsComplainsAboutEverything(t *testing.T) {
 	t.Parallel()
 	_, err := local.FromSettings("Lab!", map[string]string{
-		local.PortSetting: "0", local.AgentSetting: "-1", local.SlotSetting: "0", local.TLSSetting: "false", local.DBSetting: "x",
+		local.PortSetting: "0", local.AgentSetting: "-1", local.ElasticSetting: "65", local.SlotSetting: "0", local.TLSSetting: "false", local.DBSetting: "x",
 	})
-	want := []string{"--cluster-id", "--port", "--agents", "--db-url-file"}
+	want := []string{"--cluster-id", "--port", "--agents", "--elastic", "--db-url-file"}
 	for _, w := range want {
 		if err == nil || !strings.Contains(err.Error(), w) {
 			t.Errorf("got %v, want it to name %s", err, w)

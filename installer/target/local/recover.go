@@ -23,11 +23,18 @@ func (p Place) Recover() (map[string]string, error) {
 		return nil, err
 	}
 	out := map[string]string{
-		PortSetting: strconv.Itoa(m.ListenPort()),
-		TLSSetting:  strconv.FormatBool(m.Security.TLS.Enabled()),
+		ElasticSetting: "0",
+		PortSetting:    strconv.Itoa(m.ListenPort()),
+		TLSSetting:     strconv.FormatBool(m.Security.TLS.Enabled()),
 	}
 	if ref, ok := m.DB.URL.Ref(); ok {
 		out[DBSetting] = ref.Name
+	}
+	for _, pool := range m.ResourcePools {
+		if pool.Name == ElasticPool && pool.Provider != nil && pool.Provider.Local != nil {
+			out[ElasticSetting] = strconv.Itoa(pool.Provider.Local.MaxInstances)
+			out[SlotSetting] = strconv.Itoa(pool.Provider.Local.ArtificialSlots)
+		}
 	}
 	agents, err := os.ReadDir(p.path("agents"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

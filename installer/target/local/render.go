@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	agentconfig "github.com/det-deploy/det-deploy/agent/config"
 	"github.com/det-deploy/det-deploy/cloud/secret"
@@ -37,6 +38,11 @@ func masterYAML(s Spec, p Place, tasksAt string) ([]byte, error) {
 			return nil, fmt.Errorf("refer to %s: %w", s.DBURLFile, err)
 		}
 	}
+	if s.Elastic > 0 {
+		if err := elasticPool(&m, s, tasksAt); err != nil {
+			return nil, err
+		}
+	}
 	var storage config.SharedFSStorage
 	storage.SetDefaults()
 	storage.HostPath = filepath.Join(p.data(), "checkpoints")
@@ -46,6 +52,40 @@ func masterYAML(s Spec, p Place, tasksAt string) ([]byte, error) {
 		return nil, fmt.Errorf("write master.yaml: %w", err)
 	}
 	return out, nil
+}
+
+// ElasticPool is the pool whose agents the master starts when tasks wait.
+const ElasticPool = "elastic"
+
+// elasticIdle is how long such an agent may have nothing to do: long enough to see
+// it wait between two tasks, short enough to see it go.
+const elasticIdle = time.Minute
+
+// elasticPool adds the pool whose agents come and go. It is the default where there
+// are no other agents.
+func elasticPool(m *config.Master, s Spec, tasksAt string) error {
+	var p config.LocalProvider
+	p.SetDefaults()
+	p.MaxInstances, p.MaxIdleAgentPeriod = s.Elastic, document.Duration(elasticIdle)
+	// Real devices could be counted once only, however many agents there are.
+	p.ArtificialSlots = max(1, s.Slots)
+	if tasksAt != "" {
+		raw, err := document.RawJSON(fmt.Appendf(nil, `{"container_master_host": %q}`, tasksAt))
+		if err != nil {
+			return fmt.Errorf("write master.yaml: %w", err)
+		}
+		p.AgentConfigFileContents = raw
+	}
+	pool := config.DefaultPool(ElasticPool)
+	pool.Description = "agents that are started when tasks wait and stopped when they idle"
+	pool.Provider = &config.Provider{Local: &p}
+	if s.Agents > 0 {
+		m.ResourcePools = []config.Pool{config.DefaultPool("default"), pool}
+		return nil
+	}
+	m.ResourcePools = []config.Pool{pool}
+	m.ResourceManager.Agent.DefaultPools = config.DefaultPools{Aux: ElasticPool, Compute: ElasticPool}
+	return nil
 }
 
 // agentYAML is what agent n of s reads.

@@ -23,7 +23,9 @@ type Spec struct {
 	// Agents is how many agents run, and Slots how many artificial slots each
 	// has; with none it offers what the machine really has.
 	Agents, Slots int
-	TLS           bool
+	// Elastic is how many more agents the master may start when tasks wait.
+	Elastic int
+	TLS     bool
 	// DBURLFile is a file with the URL of a PostgreSQL database; without it the
 	// database is a file in the cluster's directory.
 	DBURLFile string
@@ -31,11 +33,12 @@ type Spec struct {
 
 // The names of the settings, as flags and in the record.
 const (
-	PortSetting  = "port"
-	AgentSetting = "agents"
-	SlotSetting  = "artificial-slots"
-	TLSSetting   = "tls"
-	DBSetting    = "db-url-file"
+	PortSetting    = "port"
+	AgentSetting   = "agents"
+	SlotSetting    = "artificial-slots"
+	ElasticSetting = "elastic"
+	TLSSetting     = "tls"
+	DBSetting      = "db-url-file"
 )
 
 // DefaultCluster is the cluster that is meant when none is named.
@@ -44,11 +47,12 @@ const DefaultCluster = "local"
 // Defaults are the settings before the user says anything.
 func Defaults() map[string]string {
 	return map[string]string{
-		PortSetting:  "8080",
-		AgentSetting: "1",
-		SlotSetting:  "0",
-		TLSSetting:   "false",
-		DBSetting:    "",
+		PortSetting:    "8080",
+		AgentSetting:   "1",
+		SlotSetting:    "0",
+		ElasticSetting: "0",
+		TLSSetting:     "false",
+		DBSetting:      "",
 	}
 }
 
@@ -65,7 +69,7 @@ func FromSettings(cluster string, settings map[string]string) (Spec, error) {
 	}
 	s := Spec{
 		Cluster: cluster, Port: number(PortSetting), Agents: number(AgentSetting),
-		Slots: number(SlotSetting), DBURLFile: settings[DBSetting],
+		Slots: number(SlotSetting), Elastic: number(ElasticSetting), DBURLFile: settings[DBSetting],
 	}
 	tls, err := strconv.ParseBool(settings[TLSSetting])
 	if err != nil {
@@ -93,6 +97,7 @@ func (s Spec) Validate() error {
 	check(s.Port >= 1 && s.Port <= 65535, "--port: must be between 1 and 65535 (is %d)", s.Port)
 	// Each agent is a process of some 20 MB; beyond this a typing error is likelier.
 	check(s.Agents >= 0 && s.Agents <= 64, "--agents: must be between 0 and 64 (is %d)", s.Agents)
+	check(s.Elastic >= 0 && s.Elastic <= 64, "--elastic: must be between 0 and 64 (is %d)", s.Elastic)
 	check(s.Slots >= 0 && s.Slots <= 1024, "--artificial-slots: must be between 0 and 1024 (is %d)", s.Slots)
 	check(s.DBURLFile == "" || filepath.IsAbs(s.DBURLFile), "--db-url-file: must be an absolute path (is %q)", s.DBURLFile)
 	return errors.Join(errs...)

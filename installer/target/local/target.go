@@ -46,7 +46,7 @@ func (t *Target) program(r record.Release) *program {
 
 // Kinds has what others need first.
 func (t *Target) Kinds() []string {
-	return []string{kindData, kindSecret, kindLogs, kindConfig, kindProgram, kindSupervisor, kindMaster, kindAgentFiles, kindAgent}
+	return []string{kindData, kindSecret, kindLogs, kindConfig, kindProgram, kindSupervisor, kindMachine, kindMaster, kindAgentFiles, kindAgent}
 }
 
 // Wanted lists everything a local cluster consists of.
@@ -147,7 +147,8 @@ func (t *Target) Inventory(context.Context, string) ([]resource.Found, error) {
 	for _, a := range agents {
 		add(kindAgentFiles, t.Place.agent(a.Name()), "")
 	}
-	return out, nil
+	launched, err := launchedBy(t.Place)
+	return append(out, launched...), err
 }
 
 // Remove removes by kind and identity.
@@ -161,6 +162,8 @@ func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 		return t.master().Delete(ctx)
 	case kindAgent:
 		return t.agent(strings.TrimPrefix(f.ID, "agent-")).Delete(ctx)
+	case kindMachine:
+		return t.endMachine(ctx, f.ID)
 	case kindAgentFiles:
 		return (&agentFiles{base: base{h: t.host(), name: filepath.Base(f.ID)}, place: t.Place}).Delete(ctx)
 	default:

@@ -36,6 +36,7 @@ changes what differs, repairs what is broken, and does nothing else. A setting
 that is left out keeps the value it had.`,
 		Example: `  det-deploy local up
   det-deploy local up --agents 2 --artificial-slots 4
+  det-deploy local up --agents 0 --elastic 3
   det-deploy local up --cluster-id second --port 8081 --dry-run`,
 		Args: usage.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -51,6 +52,7 @@ that is left out keeps the value it had.`,
 	f.Int(target.PortSetting, 8080, "port of the master")
 	f.Int(target.AgentSetting, 1, "how many agents")
 	f.Int(target.SlotSetting, 0, "slots of each agent that are not there, for trying things out; 0 for real ones")
+	f.Int(target.ElasticSetting, 0, "how many more agents the master may start in the pool elastic when tasks wait there")
 	f.Bool(target.TLSSetting, false, "encrypt, with a certificate of the cluster's own")
 	f.String(target.DBSetting, "", "file with the URL of a PostgreSQL database; an embedded one when empty")
 	f.BoolVar(&o.Foreground, "foreground", false, "stay, and stop the cluster on Ctrl-C")

@@ -1,0 +1,151 @@
+package policy_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+	"github.com/det-deploy/det-deploy/cloud/aws/policy"
+	motest "github.com/det-deploy/det-deploy/test/moto"
+)
+
+// Each caller, with its documents and a right signature, may make its own calls
+// and no others. moto judges actions; it does not judge conditions, nor the ARNs
+// of EC2, so those stay unexercised.
+func TestEachCallerMayMakeItsOwnCallsAndNoOthers(t *testing.T) {
+	t.Parallel()
+	for _, who := range policy.Everybody() {
+		t.Run(string(who), func(t *testing.T) {
+			t.Parallel()
+			a := motest.Open(t)
+			clients := as(t, a, who)
+			a.Enforce(t, true)
+			for op, call := range calls(t, clients) {
+				service, _, _ := strings.Cut(op, ":")
+				if service == "servicequotas" || service == "cloudwatch" || service == "s3" {
+					continue // moto does not answer these, or asks for other actions than Amazon
+				}
+				want := granted(who, op)
+				err := call()
+				if denied := cloud.KindOf(err) == cloud.Denied; denied == want {
+					t.Errorf("%s: got %v, want allowed: %t", op, err, want)
+				}
+			}
+		})
+	}
+}
+
+// granted reports whether a caller's documents have all that a call needs.
+func granted(who policy.Who, op string) bool {
+	var have []string
+	for _, d := range policy.For(who, policy.Scope{Console: true}) {
+		have = append(have, d.Document.Actions()...)
+	}
+	c, _ := api.Find(op) // op comes from the same list
+	return !slices.ContainsFunc(c.Actions, func(a string) bool { return !slices.Contains(have, a) })
+}
+
+// as is the clients of a role that has one caller's documents and nothing else.
+func as(t *testing.T, a *motest.Account, who policy.Who) api.Clients {
+	t.Helper()
+	scope := policy.Scope{Account: a.ID, Region: motest.Region, Cluster: "lab", Console: true}
+	arn := a.Role(t, "test-"+string(who), "")
+	root := api.New(a.Config(), api.Options{})
+	for _, d := range policy.For(who, scope) {
+		_, err := root.IAM.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: aws.String("test-" + string(who)), PolicyName: aws.String(d.Name), PolicyDocument: aws.String(d.Document.Compact())})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg := a.As(a.Assume(t, arn, string(who)))
+	cfg.RetryMaxAttempts = 1 // what moto cannot do stays so
+	return api.New(cfg, api.Options{})
+}
+
+// calls is every call there is, with an input that may be sent.
+func calls(t *testing.T, c api.Clients) map[string]func() error {
+	t.Helper()
+	ops := make(map[string]string) // "ListBuckets" of a service's interface -> "s3:ListBuckets"
+	for _, call := range api.Calls() {
+		service, name, _ := strings.Cut(call.Op, ":")
+		ops[service+" "+name] = call.Op
+	}
+	prefix := map[string]string{
+		"EC2": "ec2", "IAM": "iam", "STS": "sts", "S3": "s3", "Secrets": "secretsmanager", "SSM": "ssm", "Quotas": "servicequotas", "Logs": "logs", "Metrics": "cloudwatch",
+	}
+	out := make(map[string]func() error)
+	all := reflect.ValueOf(c)
+	for i := range all.NumField() {
+		service, short := all.Field(i), prefix[all.Type().Field(i).Name]
+		if service.Kind() != reflect.Interface {
+			continue
+		}
+		for m := range service.Type().Methods() {
+			in := reflect.New(m.Type.In(1).Elem())
+			awstest.Sample(in.Interface())
+			aim(in.Elem())
+			out[ops[short+" "+m.Name]] = func() error {
+				err, _ := service.MethodByName(m.Name).Call([]reflect.Value{reflect.ValueOf(t.Context()), in})[1].Interface().(error)
+				return err
+			}
+		}
+	}
+	return out
+}
+
+// aim gives documents where documents are due.
+func aim(in reflect.Value) {
+	text := policy.Trust(policy.Scope{})
+	for _, field := range []string{"PolicyDocument", "AssumeRolePolicyDocument"} {
+		if f := in.FieldByName(field); f.IsValid() {
+			f.Set(reflect.ValueOf(&text))
+		}
+	}
+}
+
+// Who may hand on a role is judged by the role.
+func TestTheMasterHandsOnTheAgentsRoleOnly(t *testing.T) {
+	t.Parallel()
+	a := motest.Open(t)
+	root := api.New(a.Config(), api.Options{})
+	for _, name := range []string{"master", "agent"} {
+		full := "det-deploy-lab-" + name
+		in := &iam.CreateRoleInput{RoleName: &full, Path: aws.String("/det-deploy/lab/"), AssumeRolePolicyDocument: aws.String(policy.Trust(policy.Scope{}))}
+		if _, err := root.IAM.CreateRole(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := root.IAM.CreateInstanceProfile(t.Context(), &iam.CreateInstanceProfileInput{InstanceProfileName: &full}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := root.IAM.AddRoleToInstanceProfile(t.Context(), &iam.AddRoleToInstanceProfileInput{InstanceProfileName: &full, RoleName: &full}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	master := as(t, a, policy.ByMaster)
+	a.Enforce(t, true)
+	for name, want := range map[string]cloud.Kind{"agent": "", "master": cloud.Denied} {
+		_, err := master.EC2.RunInstances(t.Context(), launch("det-deploy-lab-"+name))
+		if got := cloud.KindOf(err); got != want {
+			t.Errorf("%s: got %q of %v, want %q", name, got, err, want)
+		}
+		if err != nil && !strings.Contains(fmt.Sprint(err), "iam:PassRole") {
+			t.Errorf("%s: got %v, want the missing action named", name, err)
+		}
+	}
+}
+
+func launch(profile string) *ec2.RunInstancesInput {
+	return &ec2.RunInstancesInput{
+		ImageId: aws.String(motest.ImageAMD64), InstanceType: "t3.medium", MinCount: aws.Int32(1), MaxCount: aws.Int32(1), IamInstanceProfile: &types.IamInstanceProfileSpecification{Name: &profile},
+	}
+}

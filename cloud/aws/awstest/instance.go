@@ -133,6 +133,10 @@ func (s *site) regroup(v *types.Instance, ids []string) error {
 		return err
 	}
 	v.SecurityGroups = groups
+	v.NetworkInterfaces = slices.Clone(v.NetworkInterfaces)
+	for i := range v.NetworkInterfaces {
+		v.NetworkInterfaces[i].Groups = groups
+	}
 	if n := s.nicOf(*v.InstanceId); n != nil {
 		n.Groups = groups
 	}

@@ -27,6 +27,16 @@ func (c *Cluster) machine(ctx context.Context, id string) (types.Instance, error
 	return types.Instance{}, none("ec2:DescribeInstances", id)
 }
 
+// listed looks at a machine that a list has shown, so that one which is not
+// described yet is not taken for gone: it would go on costing.
+func (c *Cluster) listed(ctx context.Context, id string) (live types.Instance, err error) {
+	err = c.sure(ctx, id, func() error {
+		live, err = c.machine(ctx, id)
+		return err
+	})
+	return live, err
+}
+
 // awaitMachine waits until a machine is in one of some states, and gives up on
 // one that ends instead.
 func (c *Cluster) awaitMachine(ctx context.Context, id string, l limit, states ...types.InstanceStateName) (types.Instance, error) {
@@ -51,7 +61,7 @@ func (c *Cluster) awaitMachine(ctx context.Context, id string, l limit, states .
 // endMachine terminates a machine. With wait it returns when the machine is
 // gone, and its disk free; otherwise when its end has begun.
 func (c *Cluster) endMachine(ctx context.Context, id string, wait bool) error {
-	live, err := c.machine(ctx, id)
+	live, err := c.listed(ctx, id)
 	if err != nil {
 		return gone(err)
 	}
@@ -74,8 +84,10 @@ func (c *Cluster) endMachine(ctx context.Context, id string, wait bool) error {
 
 func (c *Cluster) terminate(ctx context.Context, id string) error {
 	end := func() error {
-		_, err := c.Clients.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
-		return gone(err)
+		return gone(c.sure(ctx, id, func() error {
+			_, err := c.Clients.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
+			return err
+		}))
 	}
 	err := end()
 	if cloud.KindOf(err) != cloud.Conflict {
@@ -93,7 +105,7 @@ func (c *Cluster) terminate(ctx context.Context, id string) error {
 
 // stop shuts a machine down cleanly, so that its disks can be taken off.
 func (c *Cluster) stop(ctx context.Context, id string) error {
-	live, err := c.machine(ctx, id)
+	live, err := c.listed(ctx, id)
 	if err != nil || ending(live) {
 		return gone(err)
 	}

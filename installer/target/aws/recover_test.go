@@ -1,0 +1,101 @@
+package aws_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/installer/target/aws"
+)
+
+func TestALostRecordIsReadBackFromItsCopy(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(inMemory(awstest.Options{}), "max-agents", "7", "key-pair", "")
+		must(t, s.up(t.Context()))
+		want, err := s.recorded(t.Context(), s.clients(nil))
+		must(t, err)
+		store := aws.ControlStore(s.clients(nil), "lab", awstest.Account)
+		_, version, _, err := record.Read(t.Context(), store)
+		must(t, err)
+		must(t, store.Delete(t.Context(), record.Key, version))
+		target, err := aws.Open(t.Context(), aws.Config{Spec: spec.AWS{Cluster: "lab", Region: "us-west-2"}, Clients: s.clients(nil), Free: s.clients(nil)})
+		must(t, err)
+		got, err := target.Recover(t.Context())
+		must(t, err)
+		if d := cmp.Diff(got.Settings, want); d != "" || !got.Whole {
+			t.Errorf("whole %v, settings (-got +want):\n%s", got.Whole, d)
+		}
+	})
+}
+
+// With the whole control bucket gone, what Amazon shows is read back, and the next
+// up finds everything as it is but for what only the bucket had.
+func TestALostBucketIsReadBackFromLiveObjects(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(inMemory(awstest.Options{}), "inbound-cidr", "198.51.100.0/24,203.0.113.0/24", "data-volume-size", "150", "tag", "team=ml", "network-cidr", "10.9.0.0/16")
+		must(t, s.up(t.Context()))
+		store := aws.ControlStore(s.clients(nil), "lab", awstest.Account)
+		must(t, store.Destroy(t.Context()))
+		target, err := aws.Open(t.Context(), aws.Config{Spec: spec.AWS{Cluster: "lab", Region: "us-west-2"}, Clients: s.clients(nil), Free: s.clients(nil)})
+		must(t, err)
+		got, err := target.Recover(t.Context())
+		must(t, err)
+		delete(got.Settings, aws.KnownSetting)
+		want := map[string]string{
+			"region": "us-west-2", "inbound-cidr": "198.51.100.0/24,203.0.113.0/24", "data-volume-size": "150",
+			"tag": "team=ml", "network-cidr": "10.9.0.0/16", "master-instance-type": "m6i.large",
+		}
+		if d := cmp.Diff(got.Settings, want); d != "" || got.Whole {
+			t.Errorf("whole %v, settings (-got +want):\n%s", got.Whole, d)
+		}
+		s.settings = got.Settings
+		must(t, s.up(t.Context()))
+		s.wantNothingToDo(t)
+	})
+}
+
+func TestNothingIsReadBackOfNoCluster(t *testing.T) {
+	t.Parallel()
+	c := awstest.New(awstest.Options{}).Clients(nil)
+	target, err := aws.Open(t.Context(), aws.Config{Spec: spec.AWS{Cluster: "lab", Region: "us-west-2"}, Clients: c, Free: c})
+	must(t, err)
+	if got, err := target.Recover(t.Context()); got.Settings != nil || err != nil {
+		t.Errorf("got %v and %v, want nothing", got, err)
+	}
+}
+
+// Down needs no more than the id.
+func TestDownWithoutASpec(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(inMemory(awstest.Options{}))
+		must(t, s.up(t.Context()))
+		must(t, downByID(t.Context(), s, func(gate *resource.Gate) api.Clients { return s.clients(gate) }))
+		s.wantLeft(t)
+		must(t, downByID(t.Context(), s, func(gate *resource.Gate) api.Clients { return s.clients(gate) })) // and twice
+		s.wantLeft(t)
+	})
+}
+
+func downByID(ctx context.Context, s *stage, clients func(*resource.Gate) api.Clients) error {
+	gate := new(resource.Gate)
+	target, err := aws.Open(ctx, aws.Config{
+		Spec: spec.AWS{Cluster: "lab", Region: "us-west-2"}, Clients: clients(gate), Free: clients(nil), Pause: s.machine(clients(nil)),
+	})
+	if err != nil {
+		return err
+	}
+	in := &installer.Installer{Cluster: "lab", Platform: "aws", Deployment: target, Store: target.Store(), Gate: gate, Holder: record.Holder{Owner: "ann", Host: "h", Nonce: "a"}}
+	p, err := in.PlanDown(ctx, true)
+	if err != nil {
+		return err
+	}
+	_, err = in.Down(ctx, p, true)
+	return err
+}

@@ -59,7 +59,16 @@ func TestUnbuiltAndWarnings(t *testing.T) {
 		{"a switch that is the default", "feature_switches: [prevent_blank_password]", "", ""},
 		{"a switch", "feature_switches: [task_templates]", "feature_switches[0]", ""},
 		{"Kubernetes", "resource_manager: {type: kubernetes, max_slots_per_pod: 1}", "resource_manager.type", ""},
-		{"AWS", "resource_pools: [{pool_name: default, provider: {type: aws, ssh_key_name: k}}]", "resource_pools[0].provider.type", ""},
+		{"GCP", "resource_pools: [{pool_name: default, provider: {type: gcp}}]", "resource_pools[0].provider.type", ""},
+		{
+			"AWS without what its machines need", "resource_pools: [{pool_name: default, provider: {type: aws, ssh_key_name: k}}]",
+			"resource_pools[0].provider.image_idresource_pools[0].provider.iam_instance_profile_arn", "",
+		},
+		{"AWS", "resource_pools: [{pool_name: default, provider: {type: aws, image_id: a, iam_instance_profile_arn: b}}]", "", ""},
+		{
+			"a log stream", "resource_pools: [{pool_name: default, provider: {type: aws, image_id: a, iam_instance_profile_arn: b, log_stream: s}}]",
+			"", "resource_pools[0].provider.log_stream",
+		},
 		{"a pod spec", "task_container_defaults: {gpu_pod_spec: {a: b}}", "task_container_defaults.gpu_pod_spec", ""},
 		{"an empty pod spec", "task_container_defaults: {gpu_pod_spec: {}}", "", ""},
 		{"elastic", "logging: {type: elastic, host: h, port: 1}", "logging.type", ""},

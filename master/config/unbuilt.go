@@ -67,7 +67,11 @@ func notYet(m Master) []unbuilt {
 func unbuiltPool(e *document.Errors, path string, p Pool) {
 	if v := p.Provider; v != nil {
 		at := document.Join(path, "provider.type")
-		e.Check(v.AWS == nil, at, "launching agents on AWS is not built yet; remove provider and start agents yourself")
+		if v.AWS != nil {
+			e.Check(v.AWS.ImageID != "", document.Join(path, "provider.image_id"), "is needed: name the AMI of its region that agents start from")
+			e.Check(v.AWS.IAMInstanceProfileARN != "", document.Join(path, "provider.iam_instance_profile_arn"),
+				"is needed: a machine proves which it is by the role of its instance profile, which may have no permissions at all")
+		}
 		e.Check(v.GCP == nil, at, "launching agents on Google Cloud is not built yet; remove provider and start agents yourself")
 	}
 	e.Check(p.Scheduler == nil || !p.Scheduler.Heterogeneous(), document.Join(path, "scheduler.allow_heterogeneous_fits"),

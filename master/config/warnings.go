@@ -59,6 +59,10 @@ func (m Master) poolWarnings() document.Errors {
 		if p.Provider != nil {
 			w.Check(p.Provider.Elastic().AgentDockerImage == "", document.Join(at, "provider.agent_docker_image"), "has no effect: agents run on their machines without a container of their own")
 			w.Check(p.Provider.Elastic().AgentFluentImage == "", document.Join(at, "provider.agent_fluent_image"), "has no effect: agents ship logs themselves")
+			w.Check(p.Provider.Elastic().AgentDockerImage == "", document.Join(at, "provider.agent_docker_image"), "has no effect: an agent is a program of the master's own version, not an image")
+		}
+		if p.Provider != nil && p.Provider.AWS != nil {
+			w.Check(p.Provider.AWS.LogStream == "", document.Join(at, "provider.log_stream"), "has no effect: each machine writes to a stream of its own name")
 		}
 	}
 	return w

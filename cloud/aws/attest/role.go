@@ -21,18 +21,26 @@ type Profiles interface {
 // profile is an instance profile's ARN; a path may stand before its name.
 var profile = regexp.MustCompile(`^arn:aws[a-z-]*:iam::(\d{12}):instance-profile/(?:.+/)?([\w+=,.@-]+)$`)
 
+// CheckProfile refuses what is no instance profile, without asking anybody.
+func CheckProfile(profileARN string) error {
+	if profile.MatchString(profileARN) {
+		return nil
+	}
+	return &cloud.Error{
+		Kind: cloud.Invalid, Op: "find the role of agents' machines",
+		Fix: "set provider.iam_instance_profile_arn: machines prove by their role which they are",
+		Err: fmt.Errorf("%q is no ARN of an instance profile", profileARN),
+	}
+}
+
 // RoleOf is the role that machines with an instance profile have. A caller that
 // may not look takes the role to be called as its profile is, which is how
 // det-deploy and Amazon's console make them.
 func RoleOf(ctx context.Context, c Profiles, profileARN string, log *slog.Logger) (Role, error) {
-	m := profile.FindStringSubmatch(profileARN)
-	if m == nil {
-		return Role{}, &cloud.Error{
-			Kind: cloud.Invalid, Op: "find the role of agents' machines",
-			Fix: "set provider.iam_instance_profile_arn: machines prove by their role which they are",
-			Err: fmt.Errorf("%q is no ARN of an instance profile", profileARN),
-		}
+	if err := CheckProfile(profileARN); err != nil {
+		return Role{}, err
 	}
+	m := profile.FindStringSubmatch(profileARN)
 	account, name := m[1], m[2]
 	out, err := c.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &name})
 	switch {

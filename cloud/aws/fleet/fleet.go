@@ -41,7 +41,10 @@ const (
 	// TagOldPool and TagOldMaster are what Determined 0.38.1 writes.
 	TagOldPool   = "determined-resource-pool"
 	TagOldMaster = "determined-master-address"
-	tagName      = "Name"
+	// TagAgents is the tag_key that `det-deploy aws up` writes. Its value is the
+	// cluster's id, as everything else of that cluster is marked.
+	TagAgents = "det-deploy-agents"
+	tagName   = "Name"
 )
 
 // Config is one pool.

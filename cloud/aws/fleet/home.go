@@ -8,7 +8,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 
 	"github.com/det-deploy/det-deploy/cloud"
@@ -24,16 +26,27 @@ type Metadata interface {
 // known.
 type Home struct{ metadata Metadata }
 
-// At returns this machine, or the one whose metadata service is given.
-func At(m Metadata) Home {
-	if m == nil {
-		m = imds.New(imds.Options{})
+// Here is the machine that this program runs on. AWS_EC2_METADATA_DISABLED says
+// that it is not Amazon's.
+func Here(ctx context.Context) (Home, error) {
+	cfg, err := config.LoadDefaultConfig(ctx)
+	if err != nil {
+		return Home{}, &cloud.Error{Kind: cloud.Invalid, Op: "read the AWS configuration", Err: err}
 	}
-	return Home{m}
+	return At(imds.NewFromConfig(cfg)), nil
 }
+
+// At is the machine with a metadata service.
+func At(m Metadata) Home { return Home{m} }
+
+// askLimit is how long the metadata service may take. It is on the machine, or
+// there is none.
+const askLimit = 5 * time.Second
 
 // Region is where this machine stands.
 func (h Home) Region(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
 	out, err := h.metadata.GetRegion(ctx, nil)
 	if err != nil {
 		return "", unknown("region", "set provider.region", err)
@@ -86,6 +99,8 @@ func (h Home) Address(ctx context.Context, given, scheme string, port int) (stri
 }
 
 func (h Home) ask(ctx context.Context, what string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
 	out, err := h.metadata.GetMetadata(ctx, &imds.GetMetadataInput{Path: what})
 	if err != nil {
 		return "", err

@@ -37,7 +37,7 @@ func runHold(ctx context.Context, cfg config.Master, l net.Listener, b *server.B
 	g.Go(func() error { return front.Run(ctx, l) })
 	g.Go(func() error {
 		start := time.Now()
-		r, err := rehearse(ctx, cfg, b, sc.Log)
+		r, err := rehearse(ctx, cfg, b, sc)
 		r.Done, r.Took = true, time.Since(start).Milliseconds()
 		if err != nil {
 			r.Error = err.Error()
@@ -53,12 +53,12 @@ func runHold(ctx context.Context, cfg config.Master, l net.Listener, b *server.B
 
 // rehearse copies the store, brings the copy up to date, and puts a master
 // together on it, up to the point where it would begin to act.
-func rehearse(ctx context.Context, cfg config.Master, b *server.Binaries, log *slog.Logger) (r server.Rehearsal, err error) {
+func rehearse(ctx context.Context, cfg config.Master, b *server.Binaries, front server.Config) (r server.Rehearsal, err error) {
 	if err := forgetRehearsal(cfg); err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, forgetRehearsal(cfg)) }()
-	sc, err := storeConfig(ctx, cfg, log)
+	sc, err := storeConfig(ctx, cfg, front.Log)
 	if err != nil {
 		return r, err
 	}
@@ -69,7 +69,7 @@ func rehearse(ctx context.Context, cfg config.Master, b *server.Binaries, log *s
 	if r.SchemaFrom, _, err = store.Copy(ctx, sc, path); err != nil {
 		return r, err
 	}
-	s, err := store.Open(ctx, store.Config{Path: path, Log: log})
+	s, err := store.Open(ctx, store.Config{Path: path, Log: front.Log})
 	if err != nil {
 		return r, err
 	}
@@ -80,7 +80,7 @@ func rehearse(ctx context.Context, cfg config.Master, b *server.Binaries, log *s
 		return r, err
 	}
 	quiet := server.NewRing(ringSize, slog.DiscardHandler)
-	m, err := assemble(ctx, cfg, ground{s, lease, quiet, b})
+	m, err := assemble(ctx, cfg, ground{s, lease, quiet, b, front.Certificate})
 	if err != nil {
 		return r, err
 	}

@@ -99,7 +99,7 @@ func served(t *testing.T, cfg config.Master) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := assemble(t.Context(), cfg, ground{s, lease, server.NewRing(1, slog.DiscardHandler), b})
+	m, err := assemble(t.Context(), cfg, ground{s, lease, server.NewRing(1, slog.DiscardHandler), b, nil})
 	if err != nil {
 		t.Fatal(err)
 	}

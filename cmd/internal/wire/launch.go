@@ -13,6 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/elastic"
 	"github.com/det-deploy/det-deploy/master/launcher"
 	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/server"
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
@@ -21,6 +22,10 @@ type site struct {
 	cfg       config.Master
 	clusterID string
 	log       *slog.Logger
+	// certificate is what the master shows, nil without TLS; programs are the
+	// SHA-256 of those that it hands out, by platform.
+	certificate server.CertificateSource
+	programs    map[string]string
 }
 
 // machines is how one platform gives a pool its machines.

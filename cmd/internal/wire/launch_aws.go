@@ -2,12 +2,134 @@ package wire
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
 
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/aws/fleet"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/templates"
 )
 
 // awsMachines are EC2 instances.
-func (s site) awsMachines(_ context.Context, _ config.Pool) (machines, error) {
-	return machines{}, errors.New("launching agents on AWS is not built yet")
+func (s site) awsMachines(ctx context.Context, pool config.Pool) (machines, error) {
+	p := *pool.Provider.AWS
+	home, err := fleet.Here(ctx)
+	if err != nil {
+		return machines{}, err
+	}
+	clients, err := s.awsClients(ctx, home, p)
+	if err != nil {
+		return machines{}, err
+	}
+	c, err := s.awsFleet(ctx, home, p)
+	if err != nil {
+		return machines{}, err
+	}
+	c.Pool = pool.Name
+	f, err := fleet.New(clients.EC2, c)
+	if err != nil {
+		return machines{}, err
+	}
+	slots, _ := p.Slots(p.Types()[0]) // an unknown type was refused with the configuration
+	return machines{
+		instances: f, slots: slots,
+		offers: fleet.Offers(p.Types(), c.Subnets, p.Spot.Enabled, p.Spot.FallbackToOnDemand),
+	}, nil
 }
+
+func (s site) awsClients(ctx context.Context, home fleet.Home, p config.AWSProvider) (api.Clients, error) {
+	region, err := awsRegion(ctx, home, p)
+	if err != nil {
+		return api.Clients{}, err
+	}
+	return api.Open(ctx, api.Options{Region: region, Log: s.log})
+}
+
+// awsRegion is the provider's, then the one of the machine that the master runs on,
+// then the environment's.
+func awsRegion(ctx context.Context, home fleet.Home, p config.AWSProvider) (string, error) {
+	if p.Region != "" {
+		return p.Region, nil
+	}
+	region, err := home.Region(ctx)
+	if err != nil {
+		for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION"} {
+			if region = os.Getenv(name); region != "" {
+				return region, nil
+			}
+		}
+	}
+	return region, err
+}
+
+// awsFleet is everything about a pool's machines but the pool's name.
+func (s site) awsFleet(ctx context.Context, home fleet.Home, p config.AWSProvider) (fleet.Config, error) {
+	scheme := "http"
+	if s.cfg.Security.TLS.Enabled() {
+		scheme = "https"
+	}
+	address, err := home.Address(ctx, p.MasterURL, scheme, s.cfg.ListenPort())
+	if err != nil {
+		return fleet.Config{}, err
+	}
+	data, err := s.awsUserData(address, p)
+	if err != nil {
+		return fleet.Config{}, err
+	}
+	c := fleet.Config{
+		Cluster: s.clusterID, Tag: fleet.Tag{Key: p.TagKey, Value: p.TagValue}, Name: p.InstanceName, MasterURL: address,
+		Image: p.ImageID, RootGB: p.RootVolumeSize, Subnets: p.Subnets, Group: p.NetworkInterface.SecurityGroupID,
+		PublicIP: p.NetworkInterface.PublicIP, Key: p.SSHKeyName, ProfileARN: p.IAMInstanceProfileARN,
+		Spot: p.Spot.Enabled, MaxPrice: p.SpotMaxPrice, UserData: data, Log: s.log,
+	}
+	if p.Spot.MaxPrice != "" {
+		c.MaxPrice = p.Spot.MaxPrice
+	}
+	if len(c.Subnets) == 0 && p.NetworkInterface.SubnetID != "" {
+		c.Subnets = []string{p.NetworkInterface.SubnetID}
+	}
+	if c.Tag.Value == "" {
+		c.Tag.Value = home.TagValue(ctx)
+	}
+	if c.Tag.Key == fleet.TagAgents {
+		c.Cluster = c.Tag.Value // what was put up together is removed together
+	}
+	for _, t := range p.CustomTags {
+		c.Tags = append(c.Tags, fleet.Tag{Key: t.Key, Value: t.Value})
+	}
+	return c, nil
+}
+
+// awsUserData is what a machine boots from: where its master is, whom to trust,
+// and which program to run.
+func (s site) awsUserData(address string, p config.AWSProvider) ([]byte, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("provider.master_url: %w", err)
+	}
+	b := templates.AgentBoot{
+		Cluster: s.clusterID, Master: address, SHA256: map[string]string{}, Logs: p.LogGroup, Metrics: p.LogGroup != "",
+		Endpoint: awsEndpoint(), Runtime: agentRuntime(p.AgentConfigFileContents),
+	}
+	if u.Scheme == "https" {
+		if b.CA, b.Name, err = trust(s.certificate, u.Hostname()); err != nil {
+			return nil, err
+		}
+		if p.MasterCertName != "" {
+			b.Name = p.MasterCertName
+		}
+	}
+	for platform, sum := range s.programs {
+		if arch, linux := strings.CutPrefix(platform, "linux-"); linux {
+			b.SHA256[arch] = sum
+		}
+	}
+	return b.Render()
+}
+
+// awsEndpoint takes the place of Amazon's addresses where the environment says so;
+// the SDK knows the same variable.
+func awsEndpoint() string { return os.Getenv("AWS_ENDPOINT_URL") }

@@ -75,7 +75,7 @@ func RunMaster(ctx context.Context, cfg config.Master, o MasterOptions) (err err
 	if err != nil {
 		return err
 	}
-	m, err := assemble(ctx, cfg, ground{s, lease, ring, binaries})
+	m, err := assemble(ctx, cfg, ground{s, lease, ring, binaries, certificate})
 	if err == nil {
 		m.config.Certificate = certificate
 		err = m.run(ctx, l)
@@ -129,6 +129,8 @@ type ground struct {
 	lease    *store.Lease
 	ring     *server.Ring
 	binaries *server.Binaries
+	// certificate is nil without TLS.
+	certificate server.CertificateSource
 }
 
 // assemble puts a master together on a store, up to the point where it begins to
@@ -140,7 +142,8 @@ func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error)
 	if err != nil {
 		return nil, fmt.Errorf("security.initial_user_password: %w", err)
 	}
-	takes, err := attestors(cfg)
+	here := site{cfg: cfg, clusterID: s.Meta().ClusterID, log: m.log, certificate: g.certificate, programs: g.binaries.Hashes()}
+	takes, err := here.attestors()
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +164,7 @@ func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error)
 	}
 	id := identity(cfg, g.binaries, s.Meta().ClusterID)
 	names := cfg.ResourceManager.Pools()
-	m.launch, err = newLaunchers(ctx, site{cfg: cfg, clusterID: id.ClusterID, log: m.log}, s)
+	m.launch, err = newLaunchers(ctx, here, s)
 	if err != nil {
 		return nil, err
 	}

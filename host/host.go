@@ -132,15 +132,12 @@ func (h *host) follower() (*follow.Follower, error) {
 
 // settle takes what a manifest says of logs and metrics. Once they are in use,
 // others mean to start anew.
-func (h *host) settle(m manifest.Manifest) {
-	if h.settled && (m.Logs != h.Logs || m.Metrics != h.Metrics) {
-		h.Log.Info("where logs and metrics go has changed, starting anew")
-		h.again()
-		return
+func (h *host) settle(m manifest.Manifest) (anew bool) {
+	if h.settled {
+		return m.Logs != h.Logs || m.Metrics != h.Metrics
 	}
-	if !h.settled {
-		h.Logs, h.Metrics = m.Logs, m.Metrics
-	}
+	h.Logs, h.Metrics = m.Logs, m.Metrics
+	return false
 }
 
 // answer tells an agent who this machine is and when it will be taken back.

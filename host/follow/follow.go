@@ -65,8 +65,9 @@ type Config struct {
 	// well with another one, Run returns so that the machine starts it instead.
 	Self string
 	// Tell is told of each manifest that is applied: what else on the machine
-	// goes by it. It may be nil.
-	Tell func(manifest.Manifest)
+	// goes by it. It says whether the program has to be started anew for that;
+	// then Run returns. It may be nil.
+	Tell func(manifest.Manifest) (anew bool)
 	Log  *slog.Logger
 	Now  func() time.Time
 }
@@ -81,6 +82,7 @@ type Follower struct {
 	trouble string // why the last turn could not do all it wanted
 	sick    string // why the master is not well
 	final   bool   // that it says so itself, and waiting will not change it
+	anew    bool   // that something else has to be started anew
 
 	said   manifest.Status
 	saidAt time.Time
@@ -100,12 +102,13 @@ func New(c Config) (*Follower, error) {
 		// The machine may have been off: a master is given its time again.
 		f.state.Started = f.Now()
 		f.tell(*f.state.Applied)
+		f.anew = false // it begins with it
 	}
 	return f, nil
 }
 
-// Run follows until ctx is done, or until the program should be started anew
-// from another file.
+// Run follows until ctx is done, or until the program should be started anew:
+// from another file, or with what else has changed.
 func (f *Follower) Run(ctx context.Context) error {
 	for {
 		next := f.Turn(ctx)
@@ -114,6 +117,10 @@ func (f *Follower) Run(ctx context.Context) error {
 		}
 		if f.replaced() {
 			f.Log.Info("the program was replaced, starting the new one", "version", f.state.Applied.Version)
+			return nil
+		}
+		if f.anew {
+			f.Log.Info("what this program goes by has changed, starting it anew")
 			return nil
 		}
 		select {
@@ -231,8 +238,8 @@ func (f *Follower) replaced() bool {
 }
 
 func (f *Follower) tell(m manifest.Manifest) {
-	if f.Tell != nil {
-		f.Tell(m)
+	if f.Tell != nil && f.Tell(m) {
+		f.anew = true
 	}
 }
 

@@ -357,6 +357,22 @@ func TestTheProgramIsReplacedOnceTheMasterIsWellWithTheNew(t *testing.T) {
 	}
 }
 
+func TestWhatElseGoesByTheManifestIsStartedAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.want(1, "one", "", func(m *manifest.Manifest) { m.Logs = "/logs" })
+	f := w.follower()
+	logs := ""
+	f.Tell = func(m manifest.Manifest) bool { return m.Logs != logs }
+	w.now = w.now.Add(follow.Every)
+	if err := f.Run(t.Context()); err != nil { // returns, or the test hangs
+		t.Fatal(err)
+	}
+	if s := w.status(); !s.Ready {
+		t.Errorf("got %+v, want that the master runs by then and that it was said", s)
+	}
+}
+
 func TestWhatIsNoLongerWantedIsRemoved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -1,0 +1,155 @@
+package userdata_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
+
+	"github.com/det-deploy/det-deploy/agent/machine"
+	"github.com/det-deploy/det-deploy/cloud/aws/attest"
+	"github.com/det-deploy/det-deploy/host/manifest"
+	"github.com/det-deploy/det-deploy/templates"
+	motest "github.com/det-deploy/det-deploy/test/moto"
+)
+
+const group = "/det-deploy/lab"
+
+// files is a master's configuration, with a name that tells it apart.
+func (c *cluster) files(name string) map[string]string {
+	return map[string]string{
+		manifest.ConfigFile: `cluster_name: ` + name + `
+binaries_dir: ` + manifest.BinariesDir + `
+security:
+  allow_blank_password: true
+  tls: {cert: /etc/determined/ca.pem, key: /etc/determined/key.pem}
+`,
+		"/etc/determined/ca.pem": c.ca, "/etc/determined/key.pem": c.key,
+	}
+}
+
+func reported(m *manifest.Manifest) { m.Logs = group }
+
+// A master's machine and then an agent's, as the installer and the master would
+// launch them. They take turns because machines are heavy.
+func TestMachinesBootFromTheirUserData(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	for role, policy := range map[string]string{"master": "", "agent": ""} {
+		c.account.Role(t, role, policy)
+	}
+	logs := cloudwatchlogs.NewFromConfig(c.account.Config())
+	if _, err := logs.CreateLogGroup(t.Context(), &cloudwatchlogs.CreateLogGroupInput{LogGroupName: aws.String(group)}); err != nil {
+		t.Fatal(err)
+	}
+	sums := map[string]string{runtime.GOARCH: c.binary.SHA256}
+	data, err := templates.MasterBoot{Cluster: "lab", Region: motest.Region, Bucket: bucket, SHA256: sums, Endpoint: c.account.Endpoint}.Render()
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	c.want(c.files("first"), reported)
+	m := c.launch("master", data)
+	id, address := *m.InstanceId, *m.PrivateIpAddress
+	eventually(t, "the master serves", func() bool { return c.status().Ready }, func() any { return c.lines(id) })
+	t.Logf("the master serves after %s", time.Since(began).Round(time.Second))
+	if got := c.ask(address, "/info"); !strings.Contains(got, `"cluster_name":"first"`) {
+		t.Errorf("got %s, want the master of this configuration", got)
+	}
+	if s := c.status(); s.Instance != id || s.Generation != 1 || s.Error != "" {
+		t.Errorf("got %+v, want the machine and what it was told", s)
+	}
+	for _, line := range []string{"det-deploy: making this machine the master of cluster lab", "det-deploy: done"} {
+		if got := c.boot.Console(id); !strings.Contains(got, line) {
+			t.Errorf("got a console without %q", line)
+		}
+	}
+
+	c.want(c.files("second"), reported)
+	eventually(t, "another configuration is carried out", func() bool {
+		return c.status().Generation == 2 && strings.Contains(c.ask(address, "/info"), `"cluster_name":"second"`)
+	}, func() any { return c.status() })
+	if got := c.run(id, "/var/lib/cloud/scripts/per-boot/det-deploy"); got != "det-deploy: this machine is a cluster's master already\n" {
+		t.Errorf("the next boot: got %q, want that nothing is done", got)
+	}
+	t.Run("its journal is in CloudWatch", func(t *testing.T) { c.reports(t, logs, id) })
+	t.Run("an agent's machine", func(t *testing.T) { c.agent(t, address, sums) })
+
+	c.want(c.files("second"), reported, func(m *manifest.Manifest) { m.Phase = manifest.Stop })
+	eventually(t, "the master is stopped", func() bool { return c.status().Phase == manifest.Stop }, func() any { return c.status() })
+	if got := c.run(id, "systemctl", "is-active", "det-deploy-master.service"); strings.HasPrefix(got, "active") {
+		t.Errorf("got %s, want a unit that does not run", got)
+	}
+}
+
+// reports looks for what a machine reported of itself. Its metrics are not among
+// that: moto does not speak the protocol that the SDK sends them by.
+func (c *cluster) reports(t *testing.T, logs *cloudwatchlogs.Client, id string) {
+	t.Helper()
+	eventually(t, "the journal is carried", func() bool {
+		out, err := logs.GetLogEvents(t.Context(), &cloudwatchlogs.GetLogEventsInput{
+			LogGroupName: aws.String(group), LogStreamName: aws.String(id + "/det-deploy-master"),
+		})
+		return err == nil && len(out.Events) > 0
+	}, func() any { return c.run(id, "journalctl", "-u", "det-deploy-host", "--no-pager") })
+}
+
+// agent boots an agent's machine, up to what it says to its agent. That it joins
+// is for those to test who let it.
+func (c *cluster) agent(t *testing.T, master string, sums map[string]string) {
+	t.Helper()
+	data, err := templates.AgentBoot{
+		Cluster: "lab", Master: "https://" + master + ":8443", CA: c.ca, Name: certName, SHA256: sums,
+		Endpoint: c.account.Endpoint, Logs: group, Runtime: "process",
+	}.Render()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := *c.launch("agent", data).InstanceId
+	const ask = "curl -sf --unix-socket " + machine.Socket + " http://machine"
+	var p machine.Proof
+	eventually(t, "an agent's machine proves itself", func() bool {
+		return json.Unmarshal([]byte(c.run(id, "sh", "-c", ask+machine.ProofPath+"?audience=lab")), &p) == nil
+	}, func() any { return c.lines(id) })
+	if got := c.identity(t, p); !strings.Contains(got, "/agent/"+id) || p.Instance != id {
+		t.Errorf("got %s of %s, want that Amazon says it is %s", got, p.Instance, id)
+	}
+	if got := c.run(id, "systemctl", "is-enabled", "det-deploy-agent.service"); got != "enabled\n" {
+		t.Errorf("got %s, want an agent that starts at every boot", got)
+	}
+	if got := c.run(id, "stat", "-c", "%a", machine.Socket); got != "600\n" {
+		t.Errorf("got mode %s, want a socket for root only", got)
+	}
+}
+
+// identity asks whose a proof is, as a master does.
+func (c *cluster) identity(t *testing.T, p machine.Proof) string {
+	t.Helper()
+	var s attest.Signed
+	if err := json.Unmarshal(p.Data, &s); err != nil || p.Kind != attest.Kind {
+		t.Fatalf("got %s: %v", p.Kind, err)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, strings.NewReader(attest.Body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range s.Header {
+		req.Header.Set(name, value)
+	}
+	resp, err := c.lab.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }() // it was only read
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}

@@ -21,6 +21,7 @@ func permission() []rule {
 		denied("AccessDeniedException", fixPolicy),
 		denied("Forbidden", fixPolicy), // a HEAD of S3's has no body
 		denied("NotAuthorized", fixPolicy),
+		denied("AuthFailure.ServiceLinkedRoleCreationNotPermitted", fixPolicy),
 		denied("AuthFailure", fixCredentials),
 		denied("InvalidClientTokenId", fixCredentials),
 		denied("InvalidAccessKeyId", fixCredentials),

@@ -18,3 +18,6 @@ go test -run '^$' -bench . -benchtime 1s \
 
 echo "== a cluster on this machine (process runtime, embedded database)"
 go run ./bench/cluster -bin "$bin"
+
+echo "== machines that come and go (agents as processes of this machine)"
+go run ./bench/elastic -bin "$bin"

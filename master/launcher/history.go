@@ -67,6 +67,9 @@ func shown(pool string, m elastic.Machine) *apiv1.Machine {
 	if !m.Joined.IsZero() {
 		out.JoinTime = timestamppb.New(m.Joined)
 	}
+	if !m.Accepted.IsZero() {
+		out.EndTime = timestamppb.New(m.Accepted)
+	}
 	return out
 }
 

@@ -1,6 +1,8 @@
 package awstest
 
 import (
+	"slices"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -61,6 +63,9 @@ func (s *site) associateAddress(in *ec2.AssociateAddressInput) (*ec2.AssociateAd
 	if st := m.State.Name; nic == nil || st != types.InstanceStateNameRunning && st != types.InstanceStateNameStopped {
 		return nil, refuse(400, "InvalidInstanceID", "The "+string(st)+" instance '"+*m.InstanceId+"' is not in a valid state for this operation.")
 	}
+	if !s.online(aws.ToString(nic.VpcId)) {
+		return nil, refuse(400, "Gateway.NotAttached", "Network "+*nic.VpcId+" is not attached to any internet gateway")
+	}
 	if a.AssociationId != nil {
 		if aws.ToString(a.InstanceId) == *m.InstanceId {
 			return &ec2.AssociateAddressOutput{AssociationId: a.AssociationId}, nil
@@ -71,15 +76,23 @@ func (s *site) associateAddress(in *ec2.AssociateAddressInput) (*ec2.AssociateAd
 		s.unmap(a)
 	}
 	a.AssociationId, a.InstanceId, a.NetworkInterfaceId = aws.String(s.id("eipassoc")), m.InstanceId, nic.NetworkInterfaceId
-	a.PrivateIpAddress = nic.PrivateIpAddress
+	a.PrivateIpAddress, m.PublicIpAddress = nic.PrivateIpAddress, a.PublicIp
 	nic.Association = &types.NetworkInterfaceAssociation{PublicIp: a.PublicIp, AllocationId: a.AllocationId, AssociationId: a.AssociationId, IpOwnerId: aws.String(Account)}
 	return &ec2.AssociateAddressOutput{AssociationId: a.AssociationId}, nil
+}
+
+// online reports whether a network has a gateway.
+func (s *site) online(vpc string) bool {
+	return slices.ContainsFunc(s.net.gateways.all(), func(g *types.InternetGateway) bool { return attachedTo(*g) == vpc })
 }
 
 // unmap takes an address from whatever has it.
 func (s *site) unmap(a *types.Address) {
 	if n, ok := s.net.nics.get(aws.ToString(a.NetworkInterfaceId)); ok {
 		n.Association = nil
+	}
+	if m, ok := s.ec2.instances.get(aws.ToString(a.InstanceId)); ok {
+		m.PublicIpAddress = nil
 	}
 	a.AssociationId, a.InstanceId, a.NetworkInterfaceId, a.PrivateIpAddress = nil, nil, nil, nil
 }

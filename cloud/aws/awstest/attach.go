@@ -2,6 +2,7 @@ package awstest
 
 import (
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -36,6 +37,8 @@ func (s *site) attachVolume(in *ec2.AttachVolumeInput) (*ec2.AttachVolumeOutput,
 	switch {
 	case len(v.Attachments) > 0:
 		return nil, refuse(400, "VolumeInUse", *v.VolumeId+" is already attached to an instance")
+	case v.State != types.VolumeStateAvailable:
+		return nil, refuse(400, "IncorrectState", "'"+*v.VolumeId+"' is not 'available'.")
 	case st != types.InstanceStateNameRunning && st != types.InstanceStateNameStopped:
 		return nil, refuse(400, "IncorrectState", "Instance '"+*m.InstanceId+"' is not 'running'.")
 	case *v.AvailabilityZone != *m.Placement.AvailabilityZone:
@@ -48,7 +51,7 @@ func (s *site) attachVolume(in *ec2.AttachVolumeInput) (*ec2.AttachVolumeOutput,
 	return &ec2.AttachVolumeOutput{VolumeId: v.VolumeId, InstanceId: m.InstanceId, Device: &device, State: types.VolumeAttachmentStateAttached, AttachTime: a.AttachTime, DeleteOnTermination: a.DeleteOnTermination}, nil
 }
 
-// detachVolume is done at once; a machine that runs is taken to have let go.
+// detachVolume: a machine that runs is taken to let go by itself.
 func (s *site) detachVolume(in *ec2.DetachVolumeInput) (*ec2.DetachVolumeOutput, error) {
 	v, ok := s.ec2.volumes.ask(aws.ToString(in.VolumeId))
 	if !ok {
@@ -67,6 +70,30 @@ func (s *site) detachVolume(in *ec2.DetachVolumeInput) (*ec2.DetachVolumeOutput,
 		}
 		m.BlockDeviceMappings = slices.DeleteFunc(slices.Clone(m.BlockDeviceMappings), func(b types.InstanceBlockDeviceMapping) bool { return *b.Ebs.VolumeId == *v.VolumeId })
 	}
-	v.Attachments, v.State = nil, types.VolumeStateAvailable
-	return &ec2.DetachVolumeOutput{VolumeId: v.VolumeId, InstanceId: a.InstanceId, Device: a.Device, State: types.VolumeAttachmentStateDetached}, nil
+	a.State = types.VolumeAttachmentStateDetaching
+	v.Attachments = []types.VolumeAttachment{a}
+	s.takes(*v.VolumeId)
+	return &ec2.DetachVolumeOutput{VolumeId: v.VolumeId, InstanceId: a.InstanceId, Device: a.Device, State: types.VolumeAttachmentStateDetaching}, nil
+}
+
+// takes has what a disk does take as long as the world says.
+func (s *site) takes(id string) {
+	s.ec2.busy[id] = s.now().Add(s.opt.Disk)
+	s.settleDisks(s.now())
+}
+
+// settleDisks ends what is due: a volume is there, or free; a snapshot complete.
+func (s *site) settleDisks(now time.Time) {
+	for id, until := range s.ec2.busy {
+		if now.Before(until) {
+			continue
+		}
+		delete(s.ec2.busy, id)
+		if v, ok := s.ec2.volumes.get(id); ok {
+			v.Attachments, v.State = nil, types.VolumeStateAvailable
+		}
+		if v, ok := s.ec2.snapshots.get(id); ok {
+			v.State, v.Progress = types.SnapshotStateCompleted, aws.String("100%")
+		}
+	}
 }

@@ -33,7 +33,7 @@ func (s *site) boot(l launch, reservation string, index int) types.Instance {
 	}
 	s.disks(&v, l)
 	data, _ := base64.StdEncoding.DecodeString(aws.ToString(in.UserData)) // checked when it was looked up
-	m := &machine{reservation: reservation, userData: string(data), protected: aws.ToBool(in.DisableApiTermination), shutdown: types.ShutdownBehaviorStop}
+	m := &machine{reservation: reservation, userData: string(data), protected: aws.ToBool(in.DisableApiTermination), public: l.public, shutdown: types.ShutdownBehaviorStop}
 	if in.InstanceInitiatedShutdownBehavior != "" {
 		m.shutdown = in.InstanceInitiatedShutdownBehavior
 	}

@@ -15,9 +15,10 @@ type ec2State struct {
 	keys      *table[types.KeyPairInfo]
 	// machines is what EC2 keeps of an instance and does not show in lists.
 	machines map[string]*machine
-	tokens   map[string]string // "op token" -> what it made
-	asked    map[string]string // token -> what RunInstances was asked for
-	capacity map[string]int    // "type zone" -> how many are left
+	busy     map[string]time.Time // volumes and snapshots, until when
+	tokens   map[string]string    // "op token" -> what it made
+	asked    map[string]string    // token -> what RunInstances was asked for
+	capacity map[string]int       // "type zone" -> how many are left
 	price    map[string]float64
 }
 
@@ -27,6 +28,7 @@ type machine struct {
 	userData    string
 	console     string
 	protected   bool
+	public      bool // it was launched with a public address
 	shutdown    types.ShutdownBehavior
 	// next is the state it will be in when due comes; "" when it stays.
 	next types.InstanceStateName
@@ -41,7 +43,7 @@ func newEC2(s *site) ec2State {
 	st := ec2State{
 		instances: &table[types.Instance]{w: w}, volumes: &table[types.Volume]{w: w}, snapshots: &table[types.Snapshot]{w: w},
 		requests: &table[types.SpotInstanceRequest]{w: w}, keys: &table[types.KeyPairInfo]{w: w},
-		machines: make(map[string]*machine), tokens: make(map[string]string), asked: make(map[string]string),
+		machines: make(map[string]*machine), busy: make(map[string]time.Time), tokens: make(map[string]string), asked: make(map[string]string),
 		capacity: make(map[string]int), price: make(map[string]float64),
 	}
 	for _, name := range []string{"lab", "spare"} {

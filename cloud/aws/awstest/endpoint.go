@@ -71,13 +71,16 @@ func (s *site) createVpcEndpoint(in *ec2.CreateVpcEndpointInput) (*ec2.CreateVpc
 func (s *site) deleteVpcEndpoints(in *ec2.DeleteVpcEndpointsInput) (*ec2.DeleteVpcEndpointsOutput, error) {
 	out := &ec2.DeleteVpcEndpointsOutput{}
 	for _, id := range in.VpcEndpointIds {
-		if _, ok := s.net.endpoints.get(id); !ok {
+		v, ok := s.net.endpoints.get(id)
+		if !ok {
 			out.Unsuccessful = append(out.Unsuccessful, types.UnsuccessfulItem{ResourceId: aws.String(id), Error: &types.UnsuccessfulItemError{
 				Code: aws.String("InvalidVpcEndpointId.NotFound"), Message: aws.String("The Vpc Endpoint Id '" + id + "' does not exist"),
 			}})
 			continue
 		}
-		s.net.endpoints.remove(id)
+		v.State = types.StateDeleting
+		s.net.leaving[id] = s.now().Add(s.opt.Linger)
 	}
+	s.settle()
 	return out, nil
 }

@@ -296,3 +296,96 @@ func TestSimulationAnswersWhatDenySaid(t *testing.T) {
 		in.IamInstanceProfile = &types.IamInstanceProfileSpecification{Name: aws.String("p")}
 	})))
 }
+
+func TestDisksTakeTheirTime(t *testing.T) {
+	t.Parallel()
+	w := awstest.New(awstest.Options{Disk: time.Minute})
+	s := standOn(w)
+	m := s.machine(t, nil)
+	s.instance(t, *m.InstanceId)
+	v := get[*ec2.CreateVolumeOutput](t)(s.EC2.CreateVolume(t.Context(), &ec2.CreateVolumeInput{AvailabilityZone: aws.String("us-west-2a"), Size: aws.Int32(10)})).VolumeId
+	attach := func(want cloud.Kind) {
+		t.Helper()
+		refused[*ec2.AttachVolumeOutput](t, want)(s.EC2.AttachVolume(t.Context(), &ec2.AttachVolumeInput{VolumeId: v, InstanceId: m.InstanceId, Device: aws.String("/dev/sdf")}))
+	}
+	attach(cloud.Conflict)
+	w.Advance(time.Minute)
+	attach("")
+	get[*ec2.DetachVolumeOutput](t)(s.EC2.DetachVolume(t.Context(), &ec2.DetachVolumeInput{VolumeId: v}))
+	refused[*ec2.DeleteVolumeOutput](t, cloud.Conflict)(s.EC2.DeleteVolume(t.Context(), &ec2.DeleteVolumeInput{VolumeId: v}))
+	w.Advance(time.Minute)
+	snap := get[*ec2.CreateSnapshotOutput](t)(s.EC2.CreateSnapshot(t.Context(), &ec2.CreateSnapshotInput{VolumeId: v})).SnapshotId
+	from := &ec2.CreateVolumeInput{AvailabilityZone: aws.String("us-west-2a"), SnapshotId: snap}
+	refused[*ec2.CreateVolumeOutput](t, cloud.Conflict)(s.EC2.CreateVolume(t.Context(), from))
+	w.Advance(time.Minute)
+	get[*ec2.CreateVolumeOutput](t)(s.EC2.CreateVolume(t.Context(), &ec2.CreateVolumeInput{AvailabilityZone: aws.String("us-west-2a"), SnapshotId: snap}))
+	get[*ec2.DeleteVolumeOutput](t)(s.EC2.DeleteVolume(t.Context(), &ec2.DeleteVolumeInput{VolumeId: v}))
+}
+
+func TestEndpointsTakeTheirTimeToGo(t *testing.T) {
+	t.Parallel()
+	w := awstest.New(awstest.Options{Linger: time.Minute})
+	s := standOn(w)
+	vpc := s.vpc(t, "10.1.0.0/16")
+	e := get[*ec2.CreateVpcEndpointOutput](t)(s.EC2.CreateVpcEndpoint(t.Context(), &ec2.CreateVpcEndpointInput{VpcId: &vpc, ServiceName: aws.String("com.amazonaws.us-west-2.s3")})).VpcEndpoint
+	get[*ec2.DeleteVpcEndpointsOutput](t)(s.EC2.DeleteVpcEndpoints(t.Context(), &ec2.DeleteVpcEndpointsInput{VpcEndpointIds: []string{*e.VpcEndpointId}}))
+	refused[*ec2.DeleteVpcOutput](t, cloud.Conflict)(s.EC2.DeleteVpc(t.Context(), &ec2.DeleteVpcInput{VpcId: &vpc}))
+	w.Advance(time.Minute)
+	get[*ec2.DeleteVpcOutput](t)(s.EC2.DeleteVpc(t.Context(), &ec2.DeleteVpcInput{VpcId: &vpc}))
+}
+
+func TestNamesAreNotFreeAtOnce(t *testing.T) {
+	t.Parallel()
+	w := awstest.New(awstest.Options{Reuse: time.Minute})
+	s := standOn(w)
+	b := s.bucket(t)
+	get[*s3.DeleteBucketOutput](t)(s.S3.DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: b}))
+	again := &s3.CreateBucketInput{Bucket: b, CreateBucketConfiguration: &s3types.CreateBucketConfiguration{LocationConstraint: "us-west-2"}}
+	refused[*s3.CreateBucketOutput](t, cloud.Conflict)(s.S3.CreateBucket(t.Context(), again))
+	secret := &sm.CreateSecretInput{Name: aws.String("x"), SecretString: aws.String("y")}
+	get[*sm.CreateSecretOutput](t)(s.Secrets.CreateSecret(t.Context(), secret))
+	get[*sm.DeleteSecretOutput](t)(s.Secrets.DeleteSecret(t.Context(), &sm.DeleteSecretInput{SecretId: secret.Name, ForceDeleteWithoutRecovery: aws.Bool(true)}))
+	refused[*sm.CreateSecretOutput](t, cloud.Conflict)(s.Secrets.CreateSecret(t.Context(), secret))
+	w.Advance(time.Minute)
+	get[*s3.CreateBucketOutput](t)(s.S3.CreateBucket(t.Context(), again))
+	get[*sm.CreateSecretOutput](t)(s.Secrets.CreateSecret(t.Context(), secret))
+}
+
+func TestMachinesThatPowerOff(t *testing.T) {
+	t.Parallel()
+	w := awstest.New(awstest.Options{})
+	s := standOn(w)
+	stops := *s.machine(t, nil).InstanceId
+	ends := *s.machine(t, func(in *ec2.RunInstancesInput) {
+		in.InstanceInitiatedShutdownBehavior = types.ShutdownBehaviorTerminate
+	}).InstanceId
+	before := *s.instance(t, stops).PublicIpAddress
+	w.PowerOff(stops)
+	w.PowerOff(ends)
+	for id, want := range map[string]types.InstanceStateName{stops: types.InstanceStateNameStopped, ends: types.InstanceStateNameTerminated} {
+		if got := s.instance(t, id).State.Name; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	get[*ec2.StartInstancesOutput](t)(s.EC2.StartInstances(t.Context(), &ec2.StartInstancesInput{InstanceIds: []string{stops}}))
+	if got := s.instance(t, stops).PublicIpAddress; got == nil || *got == before {
+		t.Errorf("got %v, want another public address than %s", got, before)
+	}
+}
+
+func TestAnAddressNeedsAGateway(t *testing.T) {
+	t.Parallel()
+	s := standOn(awstest.New(awstest.Options{}))
+	vpc := s.vpc(t, "10.1.0.0/16")
+	sub := s.subnet(t, vpc, "10.1.0.0/24")
+	m := s.machine(t, func(in *ec2.RunInstancesInput) { in.SubnetId = &sub })
+	s.instance(t, *m.InstanceId)
+	a := get[*ec2.AllocateAddressOutput](t)(s.EC2.AllocateAddress(t.Context(), &ec2.AllocateAddressInput{}))
+	in := &ec2.AssociateAddressInput{AllocationId: a.AllocationId, InstanceId: m.InstanceId}
+	refused[*ec2.AssociateAddressOutput](t, cloud.NotFound)(s.EC2.AssociateAddress(t.Context(), in))
+	s.gateway(t, vpc)
+	get[*ec2.AssociateAddressOutput](t)(s.EC2.AssociateAddress(t.Context(), in))
+	if got := s.instance(t, *m.InstanceId).PublicIpAddress; got == nil || *got != *a.PublicIp {
+		t.Errorf("got %v, want the machine at %s", got, *a.PublicIp)
+	}
+}

@@ -2,6 +2,7 @@ package awstest
 
 import (
 	"net/netip"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -17,6 +18,7 @@ type netState struct {
 	groups    *table[types.SecurityGroup]
 	nics      *table[types.NetworkInterface]
 	addresses *table[types.Address]
+	leaving   map[string]time.Time // endpoints that are being deleted
 }
 
 func newNet(w *World) netState {
@@ -25,6 +27,7 @@ func newNet(w *World) netState {
 		gateways: &table[types.InternetGateway]{w: w}, routes: &table[types.RouteTable]{w: w},
 		endpoints: &table[types.VpcEndpoint]{w: w}, groups: &table[types.SecurityGroup]{w: w},
 		nics: &table[types.NetworkInterface]{w: w}, addresses: &table[types.Address]{w: w},
+		leaving: make(map[string]time.Time),
 	}
 }
 

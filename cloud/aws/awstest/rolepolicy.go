@@ -19,12 +19,17 @@ func (s *site) putRolePolicy(in *iam.PutRolePolicyInput) (*iam.PutRolePolicyOutp
 	if malformed(text) {
 		return nil, refuse(400, "MalformedPolicyDocument", "This policy contains invalid Json")
 	}
+	inline := slices.DeleteFunc(slices.Clone(r.inline), func(d document) bool { return d.name == name })
+	inline = append(inline, document{name, text})
 	// All inline policies of a role together have 10,240 characters.
-	if len(text) > 10240 {
+	size := 0
+	for _, d := range inline {
+		size += len(d.text)
+	}
+	if size > 10240 {
 		return nil, refuse(409, "LimitExceeded", "Maximum policy size of 10240 bytes exceeded for role "+*r.RoleName)
 	}
-	r.inline = slices.DeleteFunc(slices.Clone(r.inline), func(d document) bool { return d.name == name })
-	r.inline = append(r.inline, document{name, text})
+	r.inline = inline
 	return &iam.PutRolePolicyOutput{}, nil
 }
 

@@ -48,9 +48,10 @@ func (s *site) createSnapshot(in *ec2.CreateSnapshotInput) (*ec2.CreateSnapshotO
 	}
 	id := s.id("snap")
 	n := s.ec2.snapshots.add(id, types.Snapshot{
-		SnapshotId: &id, VolumeId: v.VolumeId, VolumeSize: v.Size, Encrypted: v.Encrypted, State: types.SnapshotStateCompleted, Progress: aws.String("100%"),
+		SnapshotId: &id, VolumeId: v.VolumeId, VolumeSize: v.Size, Encrypted: v.Encrypted, State: types.SnapshotStatePending, Progress: aws.String("0%"),
 		StartTime: aws.Time(s.now()), OwnerId: aws.String(Account), Description: in.Description, Tags: tagged(in.TagSpecifications, types.ResourceTypeSnapshot),
 	})
+	s.takes(id)
 	return &ec2.CreateSnapshotOutput{SnapshotId: &id, VolumeId: n.VolumeId, VolumeSize: n.VolumeSize, State: types.SnapshotStatePending, Encrypted: n.Encrypted, StartTime: n.StartTime, Tags: n.Tags, OwnerId: n.OwnerId}, nil
 }
 

@@ -19,12 +19,19 @@ func state(name types.InstanceStateName) *types.InstanceState {
 	return &types.InstanceState{Name: name, Code: aws.Int32(codes[name])}
 }
 
-// settle brings every machine to where it is by now.
+// settle brings everything to where it is by now. Of a machine:
 //
 //	pending ──Boot──▶ running ──stop──▶ stopping ──Shutdown──▶ stopped ──start──▶ pending
 //	   └────────────────┴──terminate──▶ shutting-down ──Shutdown──▶ terminated ──an hour──▶ forgotten
 func (s *site) settle() {
 	now := s.now()
+	s.settleDisks(now)
+	for id, at := range s.net.leaving {
+		if !now.Before(at) {
+			s.net.endpoints.remove(id)
+			delete(s.net.leaving, id)
+		}
+	}
 	for _, v := range s.ec2.instances.all() {
 		id := *v.InstanceId
 		m := s.ec2.machines[id]
@@ -134,10 +141,7 @@ func (s *site) stopInstances(in *ec2.StopInstancesInput) (*ec2.StopInstancesOutp
 		was := v.State
 		switch was.Name {
 		case types.InstanceStateNameRunning:
-			s.shift(v, types.InstanceStateNameStopping, types.InstanceStateNameStopped, s.opt.Shutdown)
-			if n := s.nicOf(*v.InstanceId); n != nil && n.Association != nil && n.Association.AllocationId == nil {
-				n.Association, v.PublicIpAddress = nil, nil // a public address that is not ours goes when a machine stops
-			}
+			s.halt(v)
 		case types.InstanceStateNameStopping, types.InstanceStateNameStopped:
 		default:
 			return nil, notInState(v, "stopped")
@@ -158,6 +162,7 @@ func (s *site) startInstances(in *ec2.StartInstancesInput) (*ec2.StartInstancesO
 		switch was.Name {
 		case types.InstanceStateNameStopped:
 			s.shift(v, types.InstanceStateNamePending, types.InstanceStateNameRunning, s.opt.Boot)
+			s.readdress(v)
 		case types.InstanceStateNamePending, types.InstanceStateNameRunning:
 		default:
 			return nil, notInState(v, "started")
@@ -165,6 +170,43 @@ func (s *site) startInstances(in *ec2.StartInstancesInput) (*ec2.StartInstancesO
 		out.StartingInstances = append(out.StartingInstances, types.InstanceStateChange{InstanceId: v.InstanceId, PreviousState: was, CurrentState: v.State})
 	}
 	return out, nil
+}
+
+// halt stops a machine. A public address that is Amazon's goes when it stops.
+func (s *site) halt(v *types.Instance) {
+	s.shift(v, types.InstanceStateNameStopping, types.InstanceStateNameStopped, s.opt.Shutdown)
+	if n := s.nicOf(*v.InstanceId); n != nil && n.Association != nil && n.Association.AllocationId == nil {
+		n.Association, v.PublicIpAddress = nil, nil
+	}
+}
+
+// readdress gives a machine that starts again another public address, if it had
+// one of Amazon's before.
+func (s *site) readdress(v *types.Instance) {
+	n := s.nicOf(*v.InstanceId)
+	if !s.ec2.machines[*v.InstanceId].public || n == nil || n.Association != nil {
+		return
+	}
+	n.Association = &types.NetworkInterfaceAssociation{PublicIp: aws.String(s.publicIP()), IpOwnerId: aws.String("amazon")}
+	v.PublicIpAddress = n.Association.PublicIp
+}
+
+// PowerOff has a machine shut itself down; what becomes of it was said when it
+// was launched.
+func (w *World) PowerOff(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.sites {
+		v, ok := s.ec2.instances.get(id)
+		if !ok {
+			continue
+		}
+		if s.ec2.machines[id].shutdown == types.ShutdownBehaviorTerminate {
+			s.end(v, "Client.InstanceInitiatedShutdown", "Client.InstanceInitiatedShutdown: Instance initiated shutdown")
+			continue
+		}
+		s.halt(v)
+	}
 }
 
 func notInState(v *types.Instance, verb string) error {

@@ -43,6 +43,16 @@ func (t *table[T]) get(id string) (*T, bool) {
 	return nil, false
 }
 
+// lately reports whether an object of that identity was removed less than d ago.
+func (t *table[T]) lately(id string, d time.Duration) bool {
+	for _, r := range t.rows {
+		if r.id == id && r.diedAt != 0 && t.w.now().Before(r.died.Add(d)) {
+			return true
+		}
+	}
+	return false
+}
+
 // ask is get as a client sees it: what is new hides at first.
 func (t *table[T]) ask(id string) (*T, bool) {
 	for _, r := range t.rows {

@@ -57,6 +57,9 @@ func (s *site) createVolume(in *ec2.CreateVolumeInput) (*ec2.CreateVolumeOutput,
 		if !ok {
 			return nil, refuse(400, "InvalidSnapshot.NotFound", "The snapshot '"+*in.SnapshotId+"' does not exist.")
 		}
+		if snap.State != types.SnapshotStateCompleted {
+			return nil, refuse(400, "IncorrectState", "Snapshot is in invalid state - "+string(snap.State))
+		}
 		if size == nil {
 			size = snap.VolumeSize
 		}
@@ -71,8 +74,9 @@ func (s *site) createVolume(in *ec2.CreateVolumeInput) (*ec2.CreateVolumeOutput,
 	v := s.ec2.volumes.add(id, types.Volume{
 		VolumeId: &id, AvailabilityZone: &zone, Size: size, VolumeType: cmp.Or(in.VolumeType, types.VolumeTypeGp2), SnapshotId: in.SnapshotId,
 		Encrypted: aws.Bool(aws.ToBool(in.Encrypted)), KmsKeyId: in.KmsKeyId, Iops: in.Iops, Throughput: in.Throughput,
-		State: types.VolumeStateAvailable, CreateTime: aws.Time(s.now()), Tags: tagged(in.TagSpecifications, types.ResourceTypeVolume),
+		State: types.VolumeStateCreating, CreateTime: aws.Time(s.now()), Tags: tagged(in.TagSpecifications, types.ResourceTypeVolume),
 	})
+	s.takes(id)
 	s.made("CreateVolume", in.ClientToken, id)
 	return volumeOut(*v), nil
 }

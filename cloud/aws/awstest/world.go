@@ -35,8 +35,15 @@ type Options struct {
 	// client that does not page is noticed.
 	Page int
 	// Boot is how long a machine is pending, Shutdown how long it is stopping or
-	// shutting down, and Linger how long its network interfaces outlive it.
+	// shutting down, and Linger how long its network interfaces, and endpoints
+	// that were deleted, hold on to their network.
 	Boot, Shutdown, Linger time.Duration
+	// Disk is how long a volume is being made, let go of, or copied into a
+	// snapshot.
+	Disk time.Duration
+	// Reuse is how long the name of a bucket, or of a secret that was deleted by
+	// force, is not free again.
+	Reuse time.Duration
 	// Lag is how long a list by filters stays as it was after a change. Objects
 	// that are asked for by identity are not concerned.
 	Lag time.Duration

@@ -13,6 +13,8 @@ type Fault string
 const (
 	// Refuse fails without an effect and without a kind.
 	Refuse Fault = "refuse"
+	// Deny fails without an effect, and the caller can know.
+	Deny Fault = "deny"
 	// Throttle fails without an effect, for having come too soon.
 	Throttle Fault = "throttle"
 	// LoseRequest has no effect, and the caller cannot know.
@@ -27,7 +29,7 @@ const (
 
 // Faults lists all of them.
 func Faults() []Fault {
-	return []Fault{Refuse, Throttle, LoseRequest, LoseReply, KillBefore, KillAfter}
+	return []Fault{Refuse, Deny, Throttle, LoseRequest, LoseReply, KillBefore, KillAfter}
 }
 
 // FailAt has the n-th changing call from the start, counted from 1, fail.
@@ -84,7 +86,7 @@ func (w *World) change(op string, f func() error) error {
 		if err := f(); err != nil {
 			return err
 		}
-	case Refuse, Throttle, LoseRequest, KillBefore:
+	case Refuse, Deny, Throttle, LoseRequest, KillBefore:
 	}
 	w.dead = w.dead || fault == KillBefore || fault == KillAfter
 	return &cloud.Error{Kind: fault.kind(), Op: op, Err: fmt.Errorf("%w: %s", ErrInjected, fault)}
@@ -92,6 +94,8 @@ func (w *World) change(op string, f func() error) error {
 
 func (f Fault) kind() cloud.Kind {
 	switch f {
+	case Deny:
+		return cloud.Denied
 	case Throttle:
 		return cloud.RateLimited
 	case LoseRequest, LoseReply:

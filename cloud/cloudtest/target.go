@@ -238,7 +238,7 @@ func (r *joined) CreateOnce(ctx context.Context, nonce string) error {
 	if err := r.tagged.CreateOnce(ctx, nonce); err != nil {
 		return err
 	}
-	return r.Update(ctx, nil)
+	return resource.Partial(r.Update(ctx, nil))
 }
 
 func (r *joined) Update(ctx context.Context, _ []resource.Drift) error {

@@ -60,6 +60,7 @@ type Nonced interface {
 	// CreateOnce is Create under nonce: the idempotency token where the API
 	// takes one, otherwise a tag put on by the very call that creates. The
 	// platform's client must not retry it by itself after an ambiguous error.
+	// Where it takes several calls, a failure after the first is a PartialError.
 	CreateOnce(ctx context.Context, nonce string) error
 
 	// Made lists the live objects that carry nonce: those in use first, then
@@ -76,6 +77,24 @@ type Intent struct {
 	// Made is true when that attempt is known to have succeeded.
 	Made bool
 }
+
+// PartialError is a creation that made its object and failed afterwards: what is
+// still to do shows as drift. However definite the refusal, the nonce is used.
+type PartialError struct{ Err error }
+
+// Partial marks what failed after the object was made; nil stays nil.
+func Partial(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &PartialError{err}
+}
+
+// Error is the failure itself.
+func (e *PartialError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the failure itself.
+func (e *PartialError) Unwrap() error { return e.Err }
 
 // Drift is one attribute that is not as wanted.
 type Drift struct {

@@ -108,7 +108,7 @@ func (r *run) create(ctx context.Context, j job) error {
 	err := r.createOnce(ctx, j.step.Resource, n)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err == nil {
+	if _, partial := errors.AsType[*resource.PartialError](err); partial || err == nil {
 		r.outcome[j.step.ID] = true
 	} else if definite(err) {
 		r.outcome[j.step.ID] = false

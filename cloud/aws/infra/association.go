@@ -96,7 +96,7 @@ func (c *Cluster) disassociate(ctx context.Context, association string) error {
 
 // leadingAddresses lists our addresses that lead somewhere.
 func leadingAddresses(ctx context.Context, c *Cluster) ([]resource.Found, error) {
-	all, err := addresses().all(ctx, c, ClusterTag, c.ID)
+	all, err := addresses().all(ctx, c, nil)
 	if err != nil {
 		return nil, err
 	}

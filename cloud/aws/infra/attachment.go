@@ -148,7 +148,7 @@ func attached(v types.Volume) string {
 
 // attachedVolumes lists our volumes that are some machine's disk.
 func attachedVolumes(ctx context.Context, c *Cluster) ([]resource.Found, error) {
-	all, err := volumes().all(ctx, c, ClusterTag, c.ID)
+	all, err := volumes().all(ctx, c, nil)
 	if err != nil {
 		return nil, err
 	}

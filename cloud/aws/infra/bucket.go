@@ -51,7 +51,11 @@ func (b *Bucket) Find(ctx context.Context) (resource.Found, []resource.Drift, er
 	b.id = b.name()
 	drift := tagDrift(tags, b.In.marks("data", ""))
 	for _, look := range []func(context.Context) (resource.Drift, error){b.encryption, b.publicAccess, b.policy, b.versioning} {
-		d, err := look(ctx)
+		var d resource.Drift
+		err := b.In.sure(ctx, b.ID(), func() (err error) {
+			d, err = look(ctx)
+			return err
+		})
 		if err != nil {
 			return resource.Found{}, nil, err
 		}
@@ -70,23 +74,26 @@ func (b *Bucket) Create(ctx context.Context) error {
 	if region := b.In.Clients.Region; region != homeRegion {
 		in.CreateBucketConfiguration.LocationConstraint = types.BucketLocationConstraint(region)
 	}
-	_, err := b.In.Clients.S3.CreateBucket(ctx, in)
-	if err != nil && cloud.KindOf(err) != cloud.Conflict {
+	if err := b.claim(ctx, in); err != nil {
 		return err
 	}
-	var drift []resource.Drift
-	findErr := b.In.await(ctx, b.ID(), toAppear, func() (bool, error) {
-		found, d, findErr := b.Find(ctx)
-		drift = d
-		if findErr != nil && cloud.KindOf(findErr) != cloud.NotFound {
-			return false, firstOf(err, findErr) // taken, and not by us
+	return b.In.adopt(ctx, b)
+}
+
+// claim waits for the name of a bucket that was removed a moment ago, unless
+// somebody has it.
+func (b *Bucket) claim(ctx context.Context, in *s3.CreateBucketInput) error {
+	return b.In.await(ctx, b.ID(), toBeFree, func() (bool, error) {
+		_, err := b.In.Clients.S3.CreateBucket(ctx, in)
+		if cloud.KindOf(err) != cloud.Conflict {
+			return true, err
 		}
-		return found.Exists() && findErr == nil, nil
+		found, _, findErr := b.Find(ctx)
+		if cloud.KindOf(findErr) == cloud.Denied {
+			return true, err // it is another account's
+		}
+		return found.Exists(), findErr
 	})
-	if findErr != nil {
-		return findErr
-	}
-	return b.Update(ctx, drift)
 }
 
 // Delete removes it with all that is in it.

@@ -27,16 +27,6 @@ func foreign(op, subject, why string) error {
 	}
 }
 
-// firstOf is the first error there is.
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // unsuccessful is what a call that answers item by item refused.
 func (*Cluster) unsuccessful(op string, items []types.UnsuccessfulItem) error {
 	for _, i := range items {

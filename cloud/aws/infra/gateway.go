@@ -61,7 +61,7 @@ func (g *Gateway) CreateOnce(ctx context.Context, nonce string) error {
 		return err
 	}
 	g.id = aws.ToString(out.InternetGateway.InternetGatewayId)
-	return g.attach(ctx)
+	return resource.Partial(g.attach(ctx))
 }
 
 // Made lists what was made under nonce.
@@ -110,7 +110,7 @@ func (g *Gateway) attach(ctx context.Context) error {
 func (g *Gateway) Delete(ctx context.Context) error { return g.In.deleteGateway(ctx, g.id) }
 
 func (c *Cluster) deleteGateway(ctx context.Context, id string) error {
-	all, err := gateways().all(ctx, c, ClusterTag, c.ID)
+	all, err := gateways().all(ctx, c, nil)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -39,17 +40,23 @@ type seen[T any] struct {
 	live T
 }
 
-// all lists the objects with a tag: those in use first, then the oldest. What a
-// filter returned is checked again.
-func (k kind[T]) all(ctx context.Context, c *Cluster, tag, value string) ([]seen[T], error) {
-	items, err := k.list(ctx, c, []types.Filter{{Name: aws.String("tag:" + tag), Values: []string{value}}})
+// all lists the cluster's objects that have some more tags, or no more: those in
+// use first, then the oldest. What a filter returned is checked again.
+func (k kind[T]) all(ctx context.Context, c *Cluster, more map[string]string) ([]seen[T], error) {
+	marks := map[string]string{ClusterTag: c.ID}
+	maps.Copy(marks, more)
+	var filters []types.Filter
+	for _, tag := range slices.Sorted(maps.Keys(marks)) {
+		filters = append(filters, types.Filter{Name: aws.String("tag:" + tag), Values: []string{marks[tag]}})
+	}
+	items, err := k.list(ctx, c, filters)
 	if err != nil {
 		return nil, err
 	}
 	var out []seen[T]
 	for _, item := range items {
 		s := k.look(item)
-		if s.tags[tag] == value && s.tags[ClusterTag] == c.ID && !s.fading {
+		if !s.fading && len(tagDrift(s.tags, marks)) == 0 {
 			out = append(out, seen[T]{s, item})
 		}
 	}
@@ -61,30 +68,25 @@ func (k kind[T]) all(ctx context.Context, c *Cluster, tag, value string) ([]seen
 
 // named finds the object that is the cluster's resource of that name.
 func (k kind[T]) named(ctx context.Context, c *Cluster, name string) (seen[T], resource.Found, error) {
-	all, err := k.all(ctx, c, ClusterTag, c.ID)
-	if err != nil {
+	all, err := k.all(ctx, c, map[string]string{ResourceTag: name})
+	if err != nil || len(all) == 0 {
 		return seen[T]{}, resource.Found{}, err
 	}
-	for _, s := range all {
-		if s.tags[ResourceTag] == name {
-			return s, c.found(k.name, s.sight), nil
-		}
-	}
-	return seen[T]{}, resource.Found{}, nil
+	return all[0], c.found(k.name, all[0].sight), nil
 }
 
 // made lists the objects that carry nonce.
 func (k kind[T]) made(ctx context.Context, c *Cluster, nonce string) ([]resource.Found, error) {
-	return k.founds(ctx, c, NonceTag, nonce)
+	return k.founds(ctx, c, map[string]string{NonceTag: nonce})
 }
 
 // inventory lists everything of this kind that is the cluster's.
 func (k kind[T]) inventory(ctx context.Context, c *Cluster) ([]resource.Found, error) {
-	return k.founds(ctx, c, ClusterTag, c.ID)
+	return k.founds(ctx, c, nil)
 }
 
-func (k kind[T]) founds(ctx context.Context, c *Cluster, tag, value string) ([]resource.Found, error) {
-	all, err := k.all(ctx, c, tag, value)
+func (k kind[T]) founds(ctx context.Context, c *Cluster, more map[string]string) ([]resource.Found, error) {
+	all, err := k.all(ctx, c, more)
 	out := make([]resource.Found, len(all))
 	for i, s := range all {
 		out[i] = c.found(k.name, s.sight)

@@ -70,11 +70,7 @@ func (l *LogGroup) Create(ctx context.Context) error {
 		LogGroupName: aws.String(l.id), Tags: l.tags(),
 	})
 	if cloud.KindOf(err) == cloud.Conflict {
-		_, drift, err := l.Find(ctx)
-		if err != nil {
-			return err
-		}
-		return l.Update(ctx, drift)
+		return l.In.adopt(ctx, l)
 	}
 	if err != nil || l.Days == 0 {
 		return err

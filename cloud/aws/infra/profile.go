@@ -65,11 +65,7 @@ func (p *Profile) Create(ctx context.Context) error {
 		Tags: iamTags(p.In.marks(p.Name, "")),
 	})
 	if cloud.KindOf(err) == cloud.Conflict {
-		found, drift, findErr := p.Find(ctx)
-		if findErr != nil || !found.Exists() {
-			return firstOf(findErr, err)
-		}
-		return p.Update(ctx, drift)
+		return p.In.adopt(ctx, p)
 	}
 	if err != nil {
 		return err

@@ -91,7 +91,7 @@ func (r *Role) Create(ctx context.Context) error {
 	out, err := r.In.Clients.IAM.CreateRole(ctx, in)
 	switch {
 	case cloud.KindOf(err) == cloud.Conflict:
-		return r.adopt(ctx, err)
+		return r.In.adopt(ctx, r)
 	case err != nil:
 		return err
 	}
@@ -102,18 +102,6 @@ func (r *Role) Create(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// adopt completes a role that is there already, when it is the cluster's.
-func (r *Role) adopt(ctx context.Context, refusal error) error {
-	found, drift, err := r.Find(ctx)
-	if err != nil {
-		return err
-	}
-	if !found.Exists() {
-		return refusal
-	}
-	return r.Update(ctx, drift)
 }
 
 // Update changes tags, trust and policies.

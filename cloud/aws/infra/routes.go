@@ -2,8 +2,10 @@ package infra
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -86,15 +88,22 @@ func (r *Routes) CreateOnce(ctx context.Context, nonce string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.lead(ctx, ""); err != nil {
-		return err
-	}
+	calls := []func() error{func() error { return r.lead(ctx, "") }}
 	for _, sub := range r.Subnets {
-		if err := r.associate(ctx, sub.Identity()); err != nil {
-			return err
-		}
+		calls = append(calls, func() error { return r.associate(ctx, sub.Identity()) })
 	}
-	return nil
+	return resource.Partial(together(calls))
+}
+
+// together makes calls side by side: the master's machine waits for them.
+func together(calls []func() error) error {
+	errs := make([]error, len(calls))
+	var wg sync.WaitGroup
+	for i, call := range calls {
+		wg.Go(func() { errs[i] = call() })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }
 
 // Made lists what was made under nonce.
@@ -172,7 +181,7 @@ func (r *Routes) accept(ctx context.Context, err error, so func(types.RouteTable
 func (r *Routes) Delete(ctx context.Context) error { return r.In.deleteRoutes(ctx, r.id) }
 
 func (c *Cluster) deleteRoutes(ctx context.Context, id string) error {
-	all, err := routeTables().all(ctx, c, ClusterTag, c.ID)
+	all, err := routeTables().all(ctx, c, nil)
 	if err != nil {
 		return err
 	}

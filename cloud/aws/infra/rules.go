@@ -226,7 +226,7 @@ func (c *Cluster) group(ctx context.Context, id string) (types.SecurityGroup, er
 
 // openGroups lists the rules of our groups that let something in.
 func openGroups(ctx context.Context, c *Cluster) ([]resource.Found, error) {
-	all, err := groups().all(ctx, c, ClusterTag, c.ID)
+	all, err := groups().all(ctx, c, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
 // limit bounds one kind of waiting. What is put into the error, so that it says
@@ -145,4 +146,25 @@ func gone(err error) error {
 		return nil
 	}
 	return err
+}
+
+// changeable is a resource that can be changed in place.
+type changeable interface {
+	resource.Resource
+	resource.Updater
+}
+
+// adopt completes something that is there already under its name. A look may not
+// show it yet.
+func (c *Cluster) adopt(ctx context.Context, r changeable) error {
+	var drift []resource.Drift
+	err := c.await(ctx, r.ID(), toAppear, func() (bool, error) {
+		found, d, err := r.Find(ctx)
+		drift = d
+		return found.Exists(), err
+	})
+	if err != nil {
+		return err
+	}
+	return r.Update(ctx, drift)
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -89,6 +90,7 @@ func Run(ctx context.Context, c Config) error {
 			return f.Run(ctx)
 		})
 	}
+	g.Go(func() error { return h.watchSelf(ctx) })
 	err = h.answer(ctx, g)
 	if err == nil {
 		err = h.report(ctx, g)
@@ -138,6 +140,25 @@ func (h *host) settle(m manifest.Manifest) (anew bool) {
 	}
 	h.Logs, h.Metrics = m.Logs, m.Metrics
 	return false
+}
+
+// watchSelf ends this run when the program's file was replaced, as an agent does
+// that follows its master's version.
+func (h *host) watchSelf(ctx context.Context) error {
+	tick := time.NewTicker(time.Minute)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if path, err := os.Readlink("/proc/self/exe"); err == nil && strings.HasSuffix(path, " (deleted)") {
+			h.Log.Info("the program was replaced, starting the new one")
+			h.again()
+			return nil
+		}
+	}
 }
 
 // answer tells an agent who this machine is and when it will be taken back.

@@ -26,6 +26,10 @@ const Unit = "det-deploy-master.service"
 // something waits for half of it.
 const Every = 30 * time.Second
 
+// EveryBusy is how often while the installer is at work: the machine has no
+// manifest yet, or its master is held or stopped for the next step.
+const EveryBusy = 5 * time.Second
+
 // Patience is how long a master may take to answer before it is given up: a
 // database of some gigabytes that has to be checked after a crash needs a
 // minute or two.
@@ -136,7 +140,7 @@ func (f *Follower) Run(ctx context.Context) error {
 func (f *Follower) Turn(ctx context.Context) time.Duration {
 	now := f.Now()
 	var errs []error
-	if now.Sub(f.looked) >= Every {
+	if now.Sub(f.looked) >= f.interval() {
 		f.looked = now
 		errs = append(errs, f.read(ctx))
 	}
@@ -161,9 +165,17 @@ func (f *Follower) Turn(ctx context.Context) time.Duration {
 func (f *Follower) pause(seen Seen, now time.Time) time.Duration {
 	a := f.state.Applied
 	if a == nil || a.Phase == manifest.Stop || seen.Well || !f.starting(now) {
+		return f.interval()
+	}
+	return min(f.interval(), max(time.Second, now.Sub(f.state.Started)/10))
+}
+
+// interval is how often the manifest is asked for.
+func (f *Follower) interval() time.Duration {
+	if a := f.state.Applied; a != nil && a.Phase == manifest.Serve {
 		return Every
 	}
-	return min(Every, max(time.Second, now.Sub(f.state.Started)/10))
+	return EveryBusy
 }
 
 // starting reports whether a master that is not well is still waited for.

@@ -404,6 +404,35 @@ func TestAMasterOnHoldThatSaysItCannotIsBelievedAtOnce(t *testing.T) {
 	}
 }
 
+func TestTheManifestIsAskedForOftenWhileTheInstallerIsAtWork(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	f := w.follower()
+	asked := func() int {
+		before := w.gets
+		for range 60 {
+			w.now = w.now.Add(time.Second)
+			f.Turn(t.Context())
+		}
+		return w.gets - before
+	}
+	if got := asked(); got != 12 {
+		t.Errorf("before the first manifest: got %d questions a minute, want 12", got)
+	}
+	w.want(1, "one", "")
+	asked()
+	if got := asked(); got != 2 {
+		t.Errorf("while it serves: got %d questions a minute, want 2", got)
+	}
+	for i, p := range []manifest.Phase{manifest.Hold, manifest.Stop} {
+		w.want(2+i, "one", "", phase(p))
+		asked()
+		if got := asked(); got != 12 {
+			t.Errorf("phase %s: got %d questions a minute, want 12", p, got)
+		}
+	}
+}
+
 func TestEveryProgramIsHandedOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

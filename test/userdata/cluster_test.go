@@ -79,15 +79,24 @@ func newCluster(t *testing.T) *cluster {
 	}}); err != nil {
 		t.Fatal(err)
 	}
+	c.binary = c.upload("")
+	return c
+}
+
+// upload uploads the program as another version: what follows the program in
+// its file does not matter to it.
+func (c *cluster) upload(version string) manifest.File {
+	c.t.Helper()
 	data, err := program()
 	if err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
+	data = append(data[:len(data):len(data)], version...)
 	sum := sha256.Sum256(data)
 	hash := hex.EncodeToString(sum[:])
-	c.binary = manifest.File{Key: manifest.BinaryKey(hash), SHA256: hash}
-	c.put(c.binary.Key, data)
-	return c
+	f := manifest.File{Key: manifest.BinaryKey(hash), SHA256: hash}
+	c.put(f.Key, data)
+	return f
 }
 
 func (c *cluster) put(key string, data []byte) {
@@ -149,11 +158,16 @@ func (c *cluster) status() manifest.Status {
 // launch launches a machine and returns it.
 func (c *cluster) launch(role string, data []byte) types.Instance {
 	c.t.Helper()
+	var market *types.InstanceMarketOptionsRequest
+	if role == "agent" {
+		market = &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeSpot}
+	}
 	out, err := c.ec2.RunInstances(c.t.Context(), &ec2.RunInstancesInput{
 		ImageId: aws.String(motest.ImageAMD64), InstanceType: types.InstanceTypeM5Large, MinCount: aws.Int32(1), MaxCount: aws.Int32(1),
-		UserData:           aws.String(base64.StdEncoding.EncodeToString(data)),
-		IamInstanceProfile: &types.IamInstanceProfileSpecification{Name: &role},
-		MetadataOptions:    &types.InstanceMetadataOptionsRequest{HttpTokens: types.HttpTokensStateRequired},
+		UserData:              aws.String(base64.StdEncoding.EncodeToString(data)),
+		IamInstanceProfile:    &types.IamInstanceProfileSpecification{Name: &role},
+		InstanceMarketOptions: market,
+		MetadataOptions:       &types.InstanceMetadataOptionsRequest{HttpTokens: types.HttpTokensStateRequired},
 	})
 	if err != nil {
 		c.t.Fatal(err)

@@ -2,6 +2,7 @@ package userdata_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"runtime"
@@ -78,14 +79,43 @@ func TestMachinesBootFromTheirUserData(t *testing.T) {
 	if got := c.run(id, "/var/lib/cloud/scripts/per-boot/det-deploy"); got != "det-deploy: this machine is a cluster's master already\n" {
 		t.Errorf("the next boot: got %q, want that nothing is done", got)
 	}
+	t.Run("another version", func(t *testing.T) { c.upgrade(t, id, address) })
 	t.Run("its journal is in CloudWatch", func(t *testing.T) { c.reports(t, logs, id) })
-	t.Run("an agent's machine", func(t *testing.T) { c.agent(t, address, sums) })
+	t.Run("an agent's machine", func(t *testing.T) { c.agent(t, address) })
 
-	c.want(c.files("second"), reported, func(m *manifest.Manifest) { m.Phase = manifest.Stop })
+	c.want(c.files("second"), reported, func(m *manifest.Manifest) { m.Phase, m.Version = manifest.Stop, "2" })
 	eventually(t, "the master is stopped", func() bool { return c.status().Phase == manifest.Stop }, func() any { return c.status() })
 	if got := c.run(id, "systemctl", "is-active", "det-deploy-master.service"); strings.HasPrefix(got, "active") {
 		t.Errorf("got %s, want a unit that does not run", got)
 	}
+}
+
+// upgrade tries another version on hold and then serves with it.
+func (c *cluster) upgrade(t *testing.T, id, address string) {
+	t.Helper()
+	next := c.upload("another version")
+	version := func(p manifest.Phase) func(*manifest.Manifest) {
+		return func(m *manifest.Manifest) {
+			m.Version, m.Phase, m.Logs, m.Binaries = "2", p, group, map[string]manifest.File{runtime.GOARCH: next}
+		}
+	}
+	c.want(c.files("second"), version(manifest.Hold))
+	eventually(t, "the master is on hold and well", func() bool {
+		s := c.status()
+		return s.Phase == manifest.Hold && s.Ready && s.Version == "2"
+	}, func() any { return fmt.Sprint(c.status(), c.lines(id)) })
+	if got := c.ask(address, "/info"); !strings.Contains(got, `"on_hold":true`) {
+		t.Errorf("got %s, want a master on hold", got)
+	}
+	c.want(c.files("second"), version(manifest.Serve))
+	eventually(t, "the new version serves, and the machine runs it", func() bool {
+		exe := c.run(id, "sh", "-c", "readlink /proc/$(systemctl show --property=MainPID --value det-deploy-host)/exe")
+		return c.status().Phase == manifest.Serve && c.status().Ready && strings.Contains(exe, next.SHA256)
+	}, func() any { return fmt.Sprint(c.status(), c.lines(id)) })
+	if got := c.run(id, "ls", "/var/lib/det-deploy/bin"); !strings.Contains(got, next.SHA256) {
+		t.Errorf("got %s, want the new version among what is kept", got)
+	}
+	c.binary = next
 }
 
 // reports looks for what a machine reported of itself. Its metrics are not among
@@ -102,10 +132,11 @@ func (c *cluster) reports(t *testing.T, logs *cloudwatchlogs.Client, id string) 
 
 // agent boots an agent's machine, up to what it says to its agent. That it joins
 // is for those to test who let it.
-func (c *cluster) agent(t *testing.T, master string, sums map[string]string) {
+func (c *cluster) agent(t *testing.T, master string) {
 	t.Helper()
 	data, err := templates.AgentBoot{
-		Cluster: "lab", Master: "https://" + master + ":8443", CA: c.ca, Name: certName, SHA256: sums,
+		Cluster: "lab", Master: "https://" + master + ":8443", CA: c.ca, Name: certName,
+		SHA256:   map[string]string{runtime.GOARCH: c.binary.SHA256},
 		Endpoint: c.account.Endpoint, Logs: group, Runtime: "process",
 	}.Render()
 	if err != nil {
@@ -119,6 +150,14 @@ func (c *cluster) agent(t *testing.T, master string, sums map[string]string) {
 	}, func() any { return c.lines(id) })
 	if got := c.identity(t, p); !strings.Contains(got, "/agent/"+id) || p.Instance != id {
 		t.Errorf("got %s of %s, want that Amazon says it is %s", got, p.Instance, id)
+	}
+	c.account.Interrupt(t, id, time.Hour)
+	var n machine.Notice
+	eventually(t, "an interruption is told", func() bool {
+		return json.Unmarshal([]byte(c.run(id, "sh", "-c", ask+machine.NoticePath+"?after=0")), &n) == nil
+	}, func() any { return c.lines(id) })
+	if n.Kind != machine.Interruption || n.At.IsZero() || n.Reason != "spot interruption: terminate" {
+		t.Errorf("got %+v, want an interruption", n)
 	}
 	if got := c.run(id, "systemctl", "is-enabled", "det-deploy-agent.service"); got != "enabled\n" {
 		t.Errorf("got %s, want an agent that starts at every boot", got)

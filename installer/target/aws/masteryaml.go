@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/host/manifest"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/document"
@@ -45,6 +46,7 @@ func (t *Target) masterYAML(l live) ([]byte, error) {
 	m.ClusterName = s.Cluster
 	m.Port = masterPort
 	m.DataDir = dataDir
+	m.Binaries = manifest.BinariesDir
 	m.EnableCORS = s.EnableCORS
 	m.NotebookTimeout = s.Tasks.NotebookTimeout
 	m.Security.TLS = config.TLS{Cert: t.reference(tlsSecret), Key: t.reference(tlsSecret)}

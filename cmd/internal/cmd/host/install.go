@@ -97,6 +97,8 @@ func (o *installOptions) agentYAML() (agentconfig.Agent, error) {
 	}
 	a.MachineSocket, a.ClusterID = wire.MachineSocket, o.Cluster
 	a.ContainerRuntime = o.Runtime
+	// A machine that its master does not want costs money and does nothing.
+	a.Hooks.OnJoinRefused = []string{"systemctl", "poweroff"}
 	a.Security.TLS = agentconfig.TLS{Enabled: u.Scheme == "https", MasterCert: o.MasterCA, MasterCertName: o.MasterName}
 	if problems := a.Validate(""); len(problems) > 0 {
 		return a, problems.Err()

@@ -1,0 +1,304 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/agent/machine"
+	"github.com/det-deploy/det-deploy/test/dockertest"
+)
+
+// elasticYAML is a pool whose machines come and go.
+const elasticYAML = `resource_manager:
+  type: agent
+  default_aux_resource_pool: burst
+  default_compute_resource_pool: burst
+resource_pools:
+  - pool_name: burst
+    agent_reconnect_wait: 60s
+    provider:
+      type: local
+      artificial_slots: 2
+      max_instances: 4
+      start_delay: 100ms
+      failure_rate: 0.2
+      max_idle_agent_period: 2s
+      agent_config_file_contents: {container_runtime: process}
+`
+
+// TestElasticCrash kills the master again and again while machines come and go.
+// What was acknowledged ends once, with its own code and its lines; there are
+// never more machines than allowed, and in the end none.
+func TestElasticCrash(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute; run without -short")
+	}
+	c := newCluster(t, clusterConfig{Master: elasticYAML})
+	t.Cleanup(c.endMachines)
+	c.startMaster()
+	api := &rawAPI{t: t, url: c.url}
+	stop := make(chan struct{})
+	var killer, watcher sync.WaitGroup
+	most, kills := 0, 0
+	watcher.Go(func() { most = c.watchMachines(stop) })
+	killer.Go(func() {
+		for {
+			pause := time.NewTimer(time.Duration(50+rand.IntN(1200)) * time.Millisecond)
+			select {
+			case <-stop:
+				pause.Stop()
+				return
+			case <-pause.C:
+			}
+			kills++
+			c.killMaster()
+		}
+	})
+	ids := make([]string, 150)
+	for i := range ids {
+		ids[i] = api.launch(i)
+	}
+	waitAll(t, api, ids)
+	close(stop)
+	killer.Wait()
+	watcher.Wait()
+	for i, id := range ids {
+		checkTask(t, api, i, id)
+	}
+	c.eventually("all machines are gone", time.Minute, func() error {
+		if left := c.machines(); len(left) > 0 {
+			return fmt.Errorf("%v are left", left)
+		}
+		return nil
+	})
+	if most > 4 || most < 1 {
+		t.Errorf("machines: got %d at a time, want 1 to 4", most)
+	}
+	t.Logf("%d tasks, %d kills, at most %d machines", len(ids), kills, most)
+}
+
+// login lets run act as admin.
+func (c *cluster) login() {
+	c.t.Helper()
+	cmd := exec.Command(c.bin, "login", "admin", "--master", c.url, "--password-stdin")
+	cmd.Env = append(c.env, "XDG_CONFIG_HOME="+filepath.Join(c.dir, "config"))
+	cmd.Stdin = strings.NewReader(password)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		c.t.Fatalf("login: %v\n%s", err, out)
+	}
+}
+
+// machines are the directories of machines that are not over.
+func (c *cluster) machines() []string {
+	all, _ := filepath.Glob(filepath.Join(c.dir, "master", "machines", "*", "m-*", "data")) // the pattern is good
+	return all
+}
+
+func (c *cluster) watchMachines(stop chan struct{}) (most int) {
+	for {
+		alive := 0
+		for _, dir := range c.machines() {
+			if text, err := os.ReadFile(filepath.Join(filepath.Dir(dir), "machine.json")); err == nil && !strings.Contains(string(text), `"ended"`) {
+				alive++
+			}
+		}
+		most = max(most, alive)
+		select {
+		case <-stop:
+			return most
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// endMachines ends what a failed test leaves.
+func (c *cluster) endMachines() {
+	kill(c.master)
+	for _, dir := range c.machines() {
+		text, err := os.ReadFile(filepath.Join(filepath.Dir(dir), "pid"))
+		if err != nil {
+			continue
+		}
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+			if p, err := os.FindProcess(pid); err == nil {
+				_ = p.Kill()
+			}
+		}
+	}
+}
+
+// TestOnlyLaunchedMachinesJoin has others try: one that was never launched, one
+// that takes a machine's name, and a task of the machine that reads its secret.
+func TestOnlyLaunchedMachinesJoin(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, clusterConfig{Master: elasticYAML})
+	t.Cleanup(c.endMachines)
+	c.startMaster()
+	c.login()
+	c.run("task", "run", "--slots", "2", "--", "true")
+	mine := filepath.Dir(c.machines()[0])
+	id := filepath.Base(mine)
+	secret, err := os.ReadFile(filepath.Join(mine, "secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := os.ReadFile(filepath.Join(mine, "agent.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	impostor := func(name string, text []byte) (int, string) {
+		dir := filepath.Join(c.dir, name)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "secret"), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		yaml := strings.ReplaceAll(string(own), mine, dir) + "hooks: {on_join_refused: [touch, " + dir + "/off]}\n"
+		c.write(name+".yaml", yaml)
+		cmd := exec.Command(c.bin, "agent", "run", "--config-file", filepath.Join(c.dir, name+".yaml"))
+		out, err := cmd.CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			t.Fatalf("%s: got %v, want it refused\n%s", name, err, out)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "off")); err != nil {
+			t.Errorf("%s: got its hook not run: %v", name, err)
+		}
+		return exit.ExitCode(), string(out)
+	}
+	for _, tt := range []struct {
+		name string
+		text []byte
+		want string
+	}{
+		{"nobody", machine.NewSecret("m-0123456789abcdef").Text(), "there is no machine"},
+		{"namesake", machine.NewSecret(id).Text(), "not made by the machine"},
+		{"insider", secret, "joined already"},
+	} {
+		code, out := impostor(tt.name, tt.text)
+		if code != 6 || !strings.Contains(out, tt.want) {
+			t.Errorf("%s: got exit code %d and %s, want 6 and %q", tt.name, code, out, tt.want)
+		}
+	}
+	// A join token does not open the door to a machine's name either.
+	token := c.run("master", "join-token", "--config-file", filepath.Join(c.dir, "master.yaml"), "--pool", "burst")
+	c.write("token", token)
+	out, code := c.try("agent", "run", "--master-host", "127.0.0.1", "--master-port", c.url[strings.LastIndex(c.url, ":")+1:],
+		"--agent-id", id, "--resource-pool", "burst", "--data-dir", filepath.Join(c.dir, "thief"), "--join-token-file", filepath.Join(c.dir, "token"))
+	if code != 6 || !strings.Contains(out, "no join token stands for one") {
+		t.Errorf("a thief: got exit code %d and %s, want 6", code, out)
+	}
+	if got := c.run("task", "run", "--slots", "2", "--", "echo $DET_AGENT_ID"); !strings.Contains(got, id) {
+		t.Errorf("the machine: got %q, want it to work on", got)
+	}
+}
+
+// TestAMachineThatCannotBeSetUpIsShown fails every startup script.
+func TestAMachineThatCannotBeSetUpIsShown(t *testing.T) {
+	t.Parallel()
+	yaml := strings.Replace(elasticYAML, "      failure_rate: 0.2\n", "      startup_script: echo no such disk as /dev/sdz; exit 3\n", 1)
+	c := newCluster(t, clusterConfig{Master: yaml})
+	t.Cleanup(c.endMachines)
+	c.startMaster()
+	c.login()
+	c.run("task", "run", "--detach", "--slots", "1", "--", "true")
+	c.eventually("the history says why", 30*time.Second, func() error {
+		if out := c.run("pool", "history", "burst"); !strings.Contains(out, "no such disk as /dev/sdz") {
+			return errors.New(out)
+		}
+		return nil
+	})
+}
+
+// TestAgentsFollowTheirMaster upgrades the master below an agent with a running
+// task.
+func TestAgentsFollowTheirMaster(t *testing.T) {
+	for _, docker := range []bool{false, true} {
+		t.Run("docker "+strconv.FormatBool(docker), func(t *testing.T) {
+			if testing.Short() {
+				t.Skip("builds the program twice; run without -short")
+			}
+			cfg := clusterConfig{Agent: "container_runtime: process\nauto_update: true\n"}
+			if docker {
+				d := dockertest.Start(t)
+				cfg.Agent = "container_runtime: docker\nauto_update: true\n"
+				cfg.Env = []string{"DOCKER_HOST=" + d.Host}
+				cfg.Master = "task_container_defaults:\n  network_mode: none\n  image: " + dockertest.Image + "\n"
+			}
+			followsMaster(t, newCluster(t, cfg))
+		})
+	}
+}
+
+func followsMaster(t *testing.T, c *cluster) {
+	builds := map[string]string{}
+	for _, version := range []string{"v1.0.0", "v1.1.0"} {
+		builds[version] = filepath.Join(c.dir, "det-deploy-"+version)
+		out, err := exec.Command("go", "build", "-o", builds[version], "-ldflags",
+			"-X github.com/det-deploy/det-deploy/cmd/internal/build.version="+version, ".").CombinedOutput()
+		if err != nil {
+			t.Fatalf("build %s: %v\n%s", version, err, out)
+		}
+	}
+	// The agent has a file of its own to replace.
+	own := filepath.Join(c.dir, "agent-det-deploy")
+	program, err := os.ReadFile(builds["v1.0.0"])
+	if err == nil {
+		err = os.WriteFile(own, program, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.bin = builds["v1.0.0"]
+	c.startMaster()
+	c.login()
+	c.bin = own
+	c.startAgent("a", "--artificial-slots", "2")
+	pid := c.agents["a"].Process.Pid
+	c.bin = builds["v1.0.0"]
+	api := &rawAPI{t: t, url: c.url}
+	body := `{"requestId":"follow","config":{"entrypoint":["i=0; while [ $i -lt 60 ]; do echo line $i; i=$((i+1)); sleep 0.1; done; exit 7"],"resources":{"slots":1}}}`
+	id := strings.SplitN(strings.SplitN(string(api.retry("POST", "/api/v1/commands", body)), `"id":"`, 2)[1], `"`, 2)[0]
+	c.eventually("it runs", 30*time.Second, func() error {
+		if n := len(api.logs(id)); n < 5 {
+			return fmt.Errorf("%d lines", n)
+		}
+		return nil
+	})
+	kill(c.master)
+	c.bin = builds["v1.1.0"]
+	c.startMaster()
+	c.eventually("the agent has followed", 30*time.Second, func() error {
+		if out := c.run("agent", "list"); !strings.Contains(out, "v1.1.0") || !strings.Contains(out, "enabled") {
+			return errors.New(out)
+		}
+		return nil
+	})
+	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err != nil || exe != own {
+		t.Errorf("process %d: got %s and %v, want it to run %s still", pid, exe, err, own)
+	}
+	waitAll(t, api, []string{id})
+	cmd, err := api.command(id)
+	if err != nil || cmd.ExitCode == nil || *cmd.ExitCode != 7 {
+		t.Errorf("task: got %+v and %v, want its own code 7", cmd, err)
+	}
+	n := 0
+	for _, l := range api.logs(id) {
+		if l == "line "+strconv.Itoa(n) {
+			n++
+		}
+	}
+	if n != 60 {
+		t.Errorf("task: got %d lines in their order, want 60", n)
+	}
+}

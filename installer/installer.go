@@ -28,7 +28,8 @@ type Deployment interface {
 	// Checks lists what has to hold before anything is changed.
 	Checks() []doctor.Check
 
-	// Ready waits until the cluster answers, telling what it waits for.
+	// Ready waits until the cluster answers, telling what it waits for. It is
+	// ErrNotAwaited when it was told not to wait.
 	Ready(ctx context.Context, tell func(string)) error
 }
 
@@ -56,6 +57,9 @@ type Installer struct {
 // ErrPlanChanged is a world that changed between the plan that was agreed to
 // and the lock.
 var ErrPlanChanged = errors.New("the cluster has changed since the plan was made")
+
+// ErrNotAwaited is a cluster of which nobody knows yet whether it answers.
+var ErrNotAwaited = errors.New("the cluster was not waited for")
 
 // Check makes every check and changes nothing.
 func (in *Installer) Check(ctx context.Context) doctor.Report {
@@ -148,6 +152,9 @@ func (s *session) ready(ctx context.Context) error {
 	err := s.Deployment.Ready(ctx, func(what string) {
 		s.Emit.Emit(event.Event{Type: event.Progress, Scope: event.Phase, Subject: "wait for the cluster", Message: what})
 	})
+	if errors.Is(err, ErrNotAwaited) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

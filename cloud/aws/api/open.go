@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/servicequotas"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/aws/smithy-go/logging"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -73,6 +74,7 @@ func New(cfg aws.Config, o Options) Clients {
 		e.log = slog.New(slog.DiscardHandler)
 	}
 	cfg = cfg.Copy()
+	cfg.Logger = logging.Nop{} // what is worth a line has one at the edge
 	cfg.APIOptions = append(slices.Clone(cfg.APIOptions), e.add)
 	if cfg.Credentials != nil {
 		cfg.Credentials = purse{cfg.Credentials}

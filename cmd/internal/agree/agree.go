@@ -9,6 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/event"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
@@ -45,6 +46,16 @@ func (a Asker) Plan(p plan.Plan) error {
 		return a.PrintJSON(p)
 	}
 	return p.Render(a.Out)
+}
+
+// Checks shows what was looked at and refuses when something does not hold.
+func (a Asker) Checks(r doctor.Report) error {
+	if a.Output == term.Text {
+		if err := r.Render(a.Err); err != nil {
+			return err
+		}
+	}
+	return r.Err()
 }
 
 // Up shows a plan and asks, unless nothing is to do.

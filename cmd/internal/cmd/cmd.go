@@ -6,6 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/agent"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/aws"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/context"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/host"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/job"
@@ -36,7 +38,8 @@ machine, operates it, and is the cluster: its master and its agents.`,
 	add(root, "use", "Using a cluster:",
 		login.New(s), login.NewLogout(s), context.New(s), task.New(s), job.New(s), pool.New(s), user.New(s))
 	add(root, "run", "Running a cluster:", master.New(s), agent.New(s), host.New(s))
-	add(root, "install", "Installing a cluster:", local.New(s))
+	add(root, "install", "Installing a cluster:", aws.New(s), local.New(s),
+		cluster.NewList(s), cluster.NewStatus(s), cluster.NewUpgrade(s), cluster.NewDown(s))
 	root.AddCommand(version.New(s))
 	root.SetIn(s.In)
 	root.SetOut(s.Out)

@@ -28,6 +28,10 @@ type Context struct {
 	Master string `yaml:"master" json:"master"`
 	// Cluster is the ID of the cluster, as the master gives it.
 	Cluster string `yaml:"cluster,omitempty" json:"cluster"`
+	// Platform is where the cluster runs, "aws", and Region which part of it, for
+	// those that this user installed.
+	Platform string `yaml:"platform,omitempty" json:"platform,omitempty"`
+	Region   string `yaml:"region,omitempty" json:"region,omitempty"`
 	// CA is a PEM bundle that signs the master's certificate.
 	CA string `yaml:"ca,omitempty" json:"-"`
 	// ServerName is the name in the certificate where it is not the host of Master.

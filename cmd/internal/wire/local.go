@@ -40,6 +40,15 @@ func LocalPlace(s *term.Streams, cluster string) (local.Place, error) {
 	return local.At(root, cluster), nil
 }
 
+// LocalClusters lists the clusters of this machine.
+func LocalClusters(s *term.Streams) ([]string, error) {
+	root, err := local.Root(s.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	return local.Clusters(root)
+}
+
 // NewLocal puts together what works on cluster. Given are the settings that the
 // user named; the others are as recorded, or as by default.
 func NewLocal(ctx context.Context, s *term.Streams, cluster string, given map[string]string, sink event.Sink) (*Local, error) {
@@ -66,6 +75,11 @@ func NewLocal(ctx context.Context, s *term.Streams, cluster string, given map[st
 	target, err := localTarget(ctx, s, spec, place)
 	if err != nil {
 		return nil, err
+	}
+	if given != nil || r.Release.IsZero() { // reading a hundred megabytes is not for every command
+		if target.Own, err = local.Own(target.Program, build.Read().Version); err != nil {
+			return nil, err
+		}
 	}
 	if target.Release, err = localRelease(ctx, place, r, target.Own); err != nil {
 		return nil, err
@@ -102,12 +116,7 @@ func localTarget(ctx context.Context, s *term.Streams, spec local.Spec, place lo
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	own, err := local.Own(program, build.Read().Version)
-	if err != nil {
-		return nil, err
-	}
 	t := &local.Target{
-		Own:  own,
 		Spec: spec, Place: place, Gate: new(resource.Gate),
 		Program: program, Docker: socket(s.Getenv("DOCKER_HOST")),
 	}

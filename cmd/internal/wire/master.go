@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/master/agentrm"
 	"github.com/det-deploy/det-deploy/master/auth"
 	"github.com/det-deploy/det-deploy/master/config"
@@ -138,7 +137,7 @@ type ground struct {
 func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error) {
 	s := g.store
 	m := &master{cfg: cfg, log: slog.New(g.ring), lease: g.lease}
-	password, err := secret.Resolver{}.Resolve(ctx, cfg.Security.InitialUserPassword)
+	password, err := resolver().Resolve(ctx, cfg.Security.InitialUserPassword)
 	if err != nil {
 		return nil, fmt.Errorf("security.initial_user_password: %w", err)
 	}

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/store"
 )
@@ -29,13 +28,13 @@ func storeConfig(ctx context.Context, cfg config.Master, log *slog.Logger) (stor
 
 func databaseURL(ctx context.Context, db config.DB) (store.URL, error) {
 	if !db.URL.IsZero() {
-		v, err := secret.Resolver{}.Resolve(ctx, db.URL)
+		v, err := resolver().Resolve(ctx, db.URL)
 		if err != nil {
 			return "", fmt.Errorf("db.url: %w", err)
 		}
 		return store.URL(v.Reveal()), nil
 	}
-	password, err := secret.Resolver{}.Resolve(ctx, db.Password)
+	password, err := resolver().Resolve(ctx, db.Password)
 	if err != nil {
 		return "", fmt.Errorf("db.password: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/host/manifest"
+	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
@@ -53,7 +54,7 @@ func (t *Target) Endpoint(ctx context.Context) (Endpoint, error) {
 // cluster's, and has had a task run.
 func (t *Target) Ready(ctx context.Context, tell func(string)) error {
 	if t.NoWait {
-		return nil
+		return installer.ErrNotAwaited
 	}
 	m, err := t.readManifest(ctx)
 	if err != nil {

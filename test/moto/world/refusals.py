@@ -3,6 +3,7 @@
 import functools
 
 from moto.ec2.models import EC2Backend
+from moto.ec2.responses import EC2Response
 
 import refusal
 
@@ -87,8 +88,21 @@ def before(name, check):
     setattr(EC2Backend, name, checked)
 
 
+def dry(name):
+    """Has a call keep DryRun, which moto overlooks there."""
+    method = getattr(EC2Response, name)
+
+    @functools.wraps(method)
+    def checked(self):
+        self.error_on_dryrun()
+        return method(self)
+
+    setattr(EC2Response, name, checked)
+
+
 def install():
     """Puts this in moto's place."""
+    dry("create_vpc")
     before("delete_subnet", subnet)
     before("delete_security_group", group)
     before("delete_vpc", vpc)

@@ -1,0 +1,124 @@
+package aws
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+)
+
+type logsOptions struct {
+	*term.Streams
+	Which
+
+	// Part is what wrote: "master", "agent"; all when empty.
+	Part     string
+	Instance string
+	Since    string
+	Follow   bool
+	Output   term.Format
+}
+
+func newLogs(s *term.Streams, run func(context.Context, *logsOptions) error) *cobra.Command {
+	o := &logsOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "logs [master|agent|host]",
+		Short: "Show what the machines of a cluster on AWS say",
+		Long: `Show what the machines of a cluster on AWS say, as their journals were carried to
+CloudWatch: the master's log, the agents', or everything, oldest first. Tasks have
+logs of their own: det-deploy task logs.`,
+		Example: `  det-deploy aws logs --cluster-id lab master --follow
+  det-deploy aws logs --cluster-id lab agent --since 1h --instance i-0ab1c2`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.Part = strings.Join(args, "")
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return run(c.Context(), o)
+		},
+	}
+	f := c.Flags()
+	o.addFlags(f)
+	f.StringVar(&o.Instance, "instance", "", "only this machine")
+	f.StringVar(&o.Since, "since", "", "only lines since then: a duration such as 10m, or a time such as 2006-01-02T15:04:05Z (default 1h)")
+	f.BoolVarP(&o.Follow, "follow", "f", false, "go on with what comes, until interrupted")
+	o.Output.AddFlag(f)
+	return c
+}
+
+func (o *logsOptions) validate() error {
+	switch o.Part {
+	case "", "master", "agent", "host":
+	default:
+		return usage.Errorf("the log must be master, agent or host (is %q)", o.Part)
+	}
+	if _, err := since(o.Since, time.Time{}); err != nil {
+		return err
+	}
+	return o.Which.validate()
+}
+
+// since reads a duration before now or a moment; it is an hour before when nothing
+// is said, for a cluster's log of months is long.
+func since(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return now.Add(-time.Hour), nil
+	}
+	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return now.Add(-d), nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return at, usage.Errorf("--since %q: must be a duration such as 10m, or a time such as 2006-01-02T15:04:05Z", text)
+	}
+	return at, nil
+}
+
+// line is the JSON form of one line of a log; each stands on a line of its own.
+type line struct {
+	Schema string `json:"schema"`
+
+	wire.AWSLogLine
+}
+
+func runLogs(ctx context.Context, o *logsOptions) error {
+	a, err := wire.NewAWS(ctx, o.Streams, o.request(o.Streams))
+	if err != nil {
+		return err
+	}
+	if there, err := a.Exists(ctx); err != nil {
+		return err
+	} else if !there {
+		return &absentError{o.Cluster, a.Region()}
+	}
+	from, err := since(o.Since, time.Now())
+	if err != nil {
+		return err
+	}
+	q := wire.AWSLogQuery{Instance: o.Instance, Since: from, Follow: o.Follow}
+	if o.Part != "" {
+		q.Unit = "det-deploy-" + o.Part
+	}
+	return a.Logs(ctx, q, o.show)
+}
+
+func (o *logsOptions) show(l wire.AWSLogLine) {
+	if o.Output == term.JSON {
+		b, _ := json.Marshal(line{"det-deploy.aws-log/v1", l}) // strings and a time always can be
+		o.Printf("%s", b)
+		return
+	}
+	who := l.Instance
+	if o.Part == "" {
+		who = fmt.Sprintf("%s/%s", l.Instance, strings.TrimPrefix(l.Unit, "det-deploy-"))
+	}
+	o.Printf("%s %s | %s", l.Time.Format("2006-01-02T15:04:05Z"), who, l.Message)
+}

@@ -1,0 +1,26 @@
+package aws
+
+import (
+	"context"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+)
+
+// open puts a cluster together as the user wants it. Q says what it is for.
+func (w *wanted) open(ctx context.Context, s *term.Streams, q wire.AWSRequest) (*wire.AWS, error) {
+	g, err := w.read()
+	if err != nil {
+		return nil, err
+	}
+	if err := w.complete(ctx, s, &g); err != nil {
+		return nil, err
+	}
+	if err := w.validate(); err != nil {
+		return nil, err
+	}
+	r := w.request(s)
+	r.Given, r.Binaries, r.Bring = &g, w.Binaries, true
+	r.NoWait, r.NoVerify, r.Sink = q.NoWait, q.NoVerify, q.Sink
+	return wire.NewAWS(ctx, s, r)
+}

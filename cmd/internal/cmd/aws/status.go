@@ -1,0 +1,164 @@
+package aws
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/master/api/client"
+)
+
+// StatusOptions is what `aws status` is asked.
+type StatusOptions struct {
+	*term.Streams
+	Which
+
+	Output term.Format
+}
+
+func newStatus(s *term.Streams, run func(context.Context, *StatusOptions) error) *cobra.Command {
+	o := &StatusOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Show how a cluster on AWS is",
+		Example: `  det-deploy aws status --cluster-id lab
+  det-deploy aws status --cluster-id lab --output json`,
+		Args: usage.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return run(c.Context(), o)
+		},
+	}
+	o.addFlags(c.Flags())
+	o.Output.AddFlag(c.Flags())
+	return c
+}
+
+// statusResult is the JSON form of the answer.
+type statusResult struct {
+	Schema  string `json:"schema"`
+	Cluster string `json:"cluster"`
+	Region  string `json:"region"`
+	URL     string `json:"url"`
+	Version string `json:"version"`
+	// State is running, degraded when something is not as it should be, or absent
+	// when only what was kept is there.
+	State installer.State `json:"state"`
+	// Upgrade is one under way, or null.
+	Upgrade *record.Upgrade `json:"upgrade"`
+	// Wrong lists what is not as it should be, a sentence each.
+	Wrong []string `json:"wrong"`
+	// Resources is how many resources the cluster has.
+	Resources int `json:"resources"`
+}
+
+// RunStatus shows how a cluster is.
+func RunStatus(ctx context.Context, o *StatusOptions) error {
+	a, err := wire.NewAWS(ctx, o.Streams, o.request(o.Streams))
+	if err != nil {
+		return err
+	}
+	if there, err := a.Exists(ctx); err != nil {
+		return err
+	} else if !there {
+		return &absentError{o.Cluster, a.Region()}
+	}
+	r, err := o.look(ctx, a)
+	if err != nil {
+		return err
+	}
+	return o.print(r)
+}
+
+func (o *StatusOptions) look(ctx context.Context, a *wire.AWS) (statusResult, error) {
+	r := statusResult{
+		Schema: "det-deploy.aws-status/v1", Cluster: o.Cluster, Region: a.Region(),
+		Version: a.Record.Release.Version, Upgrade: a.Record.Upgrade, Wrong: []string{},
+	}
+	if !a.Known {
+		r.Wrong = append(r.Wrong, "the record is lost, so it is not known what the cluster should be")
+	} else if a.Unread != nil {
+		r.Wrong = append(r.Wrong, "the record cannot be read: "+a.Unread.Error())
+	}
+	state, p, err := a.Status(ctx)
+	if err != nil {
+		return r, err
+	}
+	r.State = state
+	for _, s := range p.Steps {
+		if s.Found.Exists() {
+			r.Resources++
+		}
+		if !s.Verb.Changes() || len(r.Wrong) > 0 && !a.Known {
+			continue
+		}
+		text := s.ID + " " + s.Reason
+		for _, d := range s.Diff {
+			text += "; " + d.Path + ": " + d.Have
+		}
+		r.Wrong = append(r.Wrong, text)
+	}
+	e, err := a.Target.Endpoint(ctx)
+	if err != nil {
+		if cloud.KindOf(err) == cloud.NotFound {
+			return r, nil
+		}
+		return r, err
+	}
+	r.URL = e.URL
+	if err := answers(ctx, client.Config{URL: e.URL, CA: e.CA, ServerName: e.Name, RetryFor: -1}); err != nil {
+		r.Wrong = append(r.Wrong, "the master does not answer from here: "+err.Error())
+		if r.State == installer.Running {
+			r.State = installer.Degraded
+		}
+	}
+	return r, nil
+}
+
+// answerLimit is how long a master may take to say who it is.
+const answerLimit = 5 * time.Second
+
+func answers(ctx context.Context, c client.Config) error {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	master, err := client.New(c)
+	if err != nil {
+		return err
+	}
+	defer master.Close()
+	_, err = master.Master(ctx)
+	return err
+}
+
+func (o *StatusOptions) print(r statusResult) error {
+	if o.Output == term.JSON {
+		return o.PrintJSON(r)
+	}
+	at := ""
+	if r.URL != "" {
+		at = " at " + r.URL
+	}
+	o.Printf("Cluster %s in %s is %s%s.", r.Cluster, r.Region, r.State, at)
+	if r.Version != "" {
+		o.Printf("It runs det-deploy %s and consists of %d resources.", r.Version, r.Resources)
+	}
+	if r.Upgrade != nil {
+		o.Printf("An upgrade to %s is under way; `det-deploy aws upgrade --cluster-id %s` continues it.", r.Upgrade.To, r.Cluster)
+	}
+	for _, w := range r.Wrong {
+		o.Printf("  %s", w)
+	}
+	if len(r.Wrong) > 0 {
+		o.Notef("`det-deploy aws up --cluster-id %s` brings it to what it should be.", r.Cluster)
+	}
+	return nil
+}

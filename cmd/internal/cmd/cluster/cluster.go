@@ -1,0 +1,156 @@
+// Package cluster is the commands for a cluster wherever it runs: they find out by
+// themselves on which platform that is, and do what the platform's own command
+// does.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+)
+
+// The platforms of which clusters may be known.
+const (
+	onAWS   = "aws"
+	onLocal = "local"
+)
+
+// options is what every verb is asked.
+type options struct {
+	*term.Streams
+
+	Cluster  string
+	Platform string
+	Output   term.Format
+	verb     string
+}
+
+func (o *options) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.Cluster, "cluster-id", "", "cluster that is meant")
+	f.StringVar(&o.Platform, "platform", "", "where it runs, aws or local (default where it is known to)")
+	f.String("region", "", "AWS region (default where the cluster is)")
+	f.String("profile", "", "profile of the AWS configuration to use")
+	o.Output.AddFlag(f)
+}
+
+func (o *options) addConsent(f *pflag.FlagSet) {
+	f.Bool("dry-run", false, "print the plan and stop")
+	f.BoolP("yes", "y", false, "do not ask")
+}
+
+// run is what a verb does once it is known what is asked: find, and pass on.
+func (o *options) run(c *cobra.Command) error {
+	if o.Cluster == "" {
+		return usage.Errorf("--cluster-id is missing: `det-deploy list` shows what is known here")
+	}
+	if o.Platform != "" && o.Platform != onAWS && o.Platform != onLocal {
+		return usage.Errorf("--platform: must be aws or local (is %q)", o.Platform)
+	}
+	found, err := o.find(c.Context())
+	if err != nil {
+		return err
+	}
+	args, err := o.passOn(c, found)
+	if err != nil {
+		return err
+	}
+	root := c.Root()
+	root.SetArgs(args)
+	return root.ExecuteContext(c.Context())
+}
+
+// known is a cluster that this machine knows of.
+type known struct {
+	Cluster  string `json:"cluster"`
+	Platform string `json:"platform"`
+	Region   string `json:"region,omitempty"`
+	// URL is where its master answered when it was last brought up from here.
+	URL string `json:"url,omitempty"`
+}
+
+// find looks in the directory of local clusters and among the masters that are
+// remembered, and asks where that does not tell.
+func (o *options) find(ctx context.Context) (known, error) {
+	all, err := remembered(o.Streams)
+	if err != nil {
+		return known{}, err
+	}
+	all = slices.DeleteFunc(all, func(k known) bool {
+		return k.Cluster != o.Cluster || o.Platform != "" && k.Platform != o.Platform
+	})
+	switch {
+	case len(all) == 1:
+		return all[0], nil
+	case len(all) > 1:
+		return known{}, usage.Errorf("cluster %s is known on several platforms: say which with --platform", o.Cluster)
+	case o.Platform != "":
+		return known{Cluster: o.Cluster, Platform: o.Platform}, nil
+	}
+	yes, err := o.Confirm(ctx, term.Question{
+		Text: "Cluster " + o.Cluster + " is not known on this machine. Is it on AWS?", Flag: "--platform aws",
+	})
+	if err == nil && !yes {
+		err = fmt.Errorf("find cluster %s: %w", o.Cluster, errUnknown)
+	}
+	return known{Cluster: o.Cluster, Platform: onAWS}, err
+}
+
+var errUnknown = errors.New("it is not known on this machine; say where it runs with --platform")
+
+// remembered lists the clusters of which this machine knows.
+func remembered(s *term.Streams) ([]known, error) {
+	places, err := wire.LocalClusters(s)
+	if err != nil {
+		return nil, err
+	}
+	f, err := contexts.Default(s.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	book, err := f.Load()
+	if err != nil {
+		return nil, err
+	}
+	all := []known{} // a list in JSON, and not null
+	for _, id := range places {
+		c, _ := book.Get(id)
+		all = append(all, known{id, onLocal, "", c.Master})
+	}
+	for _, c := range book.Contexts {
+		if c.Platform == onAWS {
+			all = append(all, known{c.Name, onAWS, c.Region, c.Master})
+		}
+	}
+	return all, nil
+}
+
+// passOn is the command line of the platform's own command.
+func (o *options) passOn(c *cobra.Command, k known) ([]string, error) {
+	target, _, err := c.Root().Find([]string{k.Platform, o.verb})
+	if err != nil {
+		return nil, err
+	}
+	args := []string{k.Platform, o.verb, "--cluster-id", k.Cluster}
+	if f := c.Flags().Lookup("region"); k.Region != "" && !f.Changed {
+		args = append(args, "--region", k.Region)
+	}
+	c.Flags().Visit(func(f *pflag.Flag) {
+		switch {
+		case f.Name == "cluster-id" || f.Name == "platform":
+		case target.Flags().Lookup(f.Name) == nil:
+			err = usage.Errorf("--%s means nothing to `%s`", f.Name, target.CommandPath())
+		default:
+			args = append(args, "--"+f.Name+"="+f.Value.String())
+		}
+	})
+	return args, err
+}

@@ -1,0 +1,193 @@
+package wire
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/aws/facts"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/cmd/internal/build"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/event"
+	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/installer/target/aws"
+	"github.com/det-deploy/det-deploy/installer/target/local"
+)
+
+// AWSRequest says which cluster on AWS is meant, and for what.
+type AWSRequest struct {
+	Cluster string
+	// Region and Profile are empty for what the environment says; a cluster that
+	// is known by its id is looked for where it is.
+	Region, Profile string
+	// Given is what the user says the cluster should be; nil when nothing is to be
+	// said, and the cluster is taken as it is remembered.
+	Given *spec.Given
+	// Binaries are programs for other architectures, as arch=path. They are read
+	// when Bring is true.
+	Binaries []string
+	Bring    bool
+	// NoWait and NoVerify end waiting early.
+	NoWait, NoVerify bool
+	Sink             event.Sink
+	Log              *slog.Logger
+}
+
+// AWS is a cluster on AWS, with what works on it.
+type AWS struct {
+	*installer.Installer
+
+	Target *aws.Target
+	// Record is what is remembered of the cluster, and Known true when anything is.
+	Record record.Record
+	Known  bool
+	// Unread says why the settings that are remembered cannot be read. The cluster
+	// can be taken down all the same.
+	Unread error
+
+	free api.Clients
+}
+
+// NewAWS puts together what works on a cluster. It changes nothing.
+func NewAWS(ctx context.Context, s *term.Streams, q AWSRequest) (*AWS, error) {
+	gate := new(resource.Gate)
+	a, account, err := openAWS(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	a.Record, _, a.Known, err = record.Read(ctx, aws.ControlStore(a.free, q.Cluster, account))
+	if err != nil {
+		return nil, err
+	}
+	c, err := a.config(q)
+	if err != nil {
+		return nil, err
+	}
+	c.Free, c.Log = a.free, q.Log
+	if c.Clients, err = api.Open(ctx, api.Options{Region: a.free.Region, Profile: q.Profile, Gate: gate, Log: q.Log}); err != nil {
+		return nil, err
+	}
+	c.S3Endpoint = s.Getenv("AWS_ENDPOINT_URL")
+	if c.Programs, err = programs(q); err != nil {
+		return nil, err
+	}
+	if a.Target, err = aws.Open(ctx, c); err != nil {
+		return nil, err
+	}
+	if q.Given != nil {
+		if err := a.Target.Look(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return a, a.install(s, q, gate)
+}
+
+// openAWS opens clients where the cluster is.
+func openAWS(ctx context.Context, q AWSRequest) (a *AWS, account string, err error) {
+	region, err := regionOf(ctx, q)
+	if err != nil {
+		return nil, "", err
+	}
+	a = &AWS{}
+	if a.free, err = api.Open(ctx, api.Options{Region: region, Profile: q.Profile, Log: q.Log}); err != nil {
+		return nil, "", err
+	}
+	who, err := facts.Facts{Clients: a.free}.Caller(ctx)
+	return a, who.Account, err
+}
+
+// config is the target's, as far as it follows from what is said and remembered.
+func (a *AWS) config(q AWSRequest) (aws.Config, error) {
+	c := aws.Config{
+		Spec:     spec.AWS{Cluster: q.Cluster, Region: a.free.Region},
+		Settings: a.Record.Settings,
+		Version:  build.Read().Version,
+		Secrets:  secret.Resolver{Sources: map[secret.Scheme]secret.Source{secret.AWS: aws.SecretSource{Secrets: a.free.Secrets}}},
+		NoWait:   q.NoWait, NoVerify: q.NoVerify,
+	}
+	var err error
+	if c.Known, err = aws.ReadKnown(a.Record.Settings); err != nil {
+		return c, err
+	}
+	settings := maps.Clone(a.Record.Settings)
+	if q.Given != nil {
+		if settings, err = spec.MergeAWS(*q.Given, settings); err != nil {
+			return c, err
+		}
+	}
+	delete(settings, aws.KnownSetting)
+	c.Settings = settings
+	if q.Given == nil && !a.Known {
+		return c, nil // nothing is known but its id, which is enough to take it down
+	}
+	named, err := regionIn(settings)
+	if err != nil {
+		return c, err
+	}
+	if named == "" {
+		settings["region"] = a.free.Region
+	}
+	read, _, err := spec.ReadAWS(q.Cluster, settings)
+	switch {
+	case err == nil:
+		c.Spec = read
+	case q.Given != nil:
+		return c, err
+	default:
+		a.Unread = err
+	}
+	return c, nil
+}
+
+func programs(q AWSRequest) (aws.Programs, error) {
+	if !q.Bring {
+		return nil, nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	return aws.LoadPrograms(q.Binaries, self)
+}
+
+func (a *AWS) install(s *term.Streams, q AWSRequest, gate *resource.Gate) error {
+	settings, err := a.Target.Remember()
+	if err != nil {
+		return err
+	}
+	holder, err := local.Holder(s.Getenv, rand.Text())
+	if err != nil {
+		return err
+	}
+	release := a.Record.Release
+	if release.IsZero() {
+		release = a.Target.Release()
+	}
+	a.Installer = &installer.Installer{
+		Cluster: q.Cluster, Platform: "aws", Settings: settings, Release: release,
+		Deployment: a.Target, Store: a.Target.Store(), Gate: gate,
+		Holder: holder, Dead: local.Dead, Emit: q.Sink,
+	}
+	return nil
+}
+
+// Exists reports whether anything of the cluster is there, with or without a
+// record of it.
+func (a *AWS) Exists(ctx context.Context) (bool, error) {
+	if a.Known {
+		return true, nil
+	}
+	found, err := a.Target.Inventory(ctx, a.Cluster)
+	return len(found) > 0, err
+}
+
+// Region is where the cluster is.
+func (a *AWS) Region() string { return a.free.Region }

@@ -1,0 +1,191 @@
+package wire
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/aws/facts"
+	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/installer/target/aws"
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// homeRegion answers what has no region: who the caller is, which buckets there
+// are and where.
+const homeRegion = "us-east-1"
+
+// regionOf is where the cluster is: where the user says, where it is remembered to
+// be, and for a new one where the environment points.
+func regionOf(ctx context.Context, q AWSRequest) (string, error) {
+	if q.Region != "" {
+		return q.Region, nil
+	}
+	if q.Given != nil {
+		if named, err := regionGiven(*q.Given); err != nil || named != "" {
+			return named, err
+		}
+	}
+	home, err := api.Open(ctx, api.Options{Region: homeRegion, Profile: q.Profile, Log: q.Log})
+	if err != nil {
+		return "", err
+	}
+	who, err := facts.Facts{Clients: home}.Caller(ctx)
+	if err != nil {
+		return "", err
+	}
+	where, err := bucketRegion(ctx, home, aws.ControlBucket(q.Cluster, who.Account))
+	if err == nil || cloud.KindOf(err) != cloud.NotFound {
+		return where, err
+	}
+	here, err := api.Open(ctx, api.Options{Profile: q.Profile})
+	return here.Region, err
+}
+
+func regionGiven(g spec.Given) (string, error) {
+	for _, f := range g.Flags {
+		if f.Path == "region" && f.Value != "" {
+			return f.Value, nil
+		}
+	}
+	return regionIn(map[string]string{spec.FileSetting: string(g.File)})
+}
+
+// regionIn is the region that settings name.
+func regionIn(settings map[string]string) (string, error) {
+	if settings["region"] != "" || settings[spec.FileSetting] == "" {
+		return settings["region"], nil
+	}
+	d, err := document.Parse([]byte(settings[spec.FileSetting]), spec.FileSetting)
+	if err != nil {
+		return "", err
+	}
+	n, ok := d.Root().Get("region")
+	if !ok {
+		return "", nil
+	}
+	return n.Text(), nil
+}
+
+// bucketRegion asks where a bucket is.
+func bucketRegion(ctx context.Context, home api.Clients, name string) (string, error) {
+	out, err := home.S3.GetBucketLocation(ctx, &s3.GetBucketLocationInput{Bucket: &name})
+	if err != nil {
+		return "", fmt.Errorf("ask where bucket %s is: %w", name, err)
+	}
+	switch where := string(out.LocationConstraint); where {
+	case "": // how Amazon spells its first region
+		return homeRegion, nil
+	case "EU":
+		return "eu-west-1", nil
+	default:
+		return where, nil
+	}
+}
+
+// AWSCluster is a cluster of the account, as its control bucket tells.
+type AWSCluster struct {
+	Cluster string `json:"cluster"`
+	Region  string `json:"region"`
+	// Version is the det-deploy that it runs; empty while it is being made.
+	Version string `json:"version"`
+	// Ready is when `up` last saw it answer.
+	Ready string `json:"ready,omitempty"`
+	// Note is what is unusual: an upgrade under way, a record that is lost.
+	Note string `json:"note,omitempty"`
+}
+
+// ListAWS lists the clusters of the caller's account: those of one region, or of
+// all when it is empty.
+func ListAWS(ctx context.Context, region, profile string) ([]AWSCluster, error) {
+	home, err := api.Open(ctx, api.Options{Region: homeRegion, Profile: profile})
+	if err != nil {
+		return nil, err
+	}
+	who, err := facts.Facts{Clients: home}.Caller(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names, err := buckets(ctx, home)
+	if err != nil {
+		return nil, err
+	}
+	out := []AWSCluster{}
+	for _, name := range names {
+		id, ours := aws.ClusterOfBucket(name, who.Account)
+		if !ours {
+			continue
+		}
+		c := AWSCluster{Cluster: id}
+		if c.Region, err = bucketRegion(ctx, home, name); cloud.KindOf(err) == cloud.NotFound {
+			continue // it went meanwhile
+		} else if err != nil {
+			return nil, err
+		}
+		if region != "" && c.Region != region {
+			continue
+		}
+		if err := c.read(ctx, profile, who.Account); err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b AWSCluster) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	return out, nil
+}
+
+// read fills in what the record says.
+func (c *AWSCluster) read(ctx context.Context, profile, account string) error {
+	clients, err := api.Open(ctx, api.Options{Region: c.Region, Profile: profile})
+	if err != nil {
+		return err
+	}
+	r, _, found, err := record.Read(ctx, aws.ControlStore(clients, c.Cluster, account))
+	switch {
+	case err != nil:
+		c.Note = strings.TrimSpace(err.Error())
+		return nil // one that cannot be read hides no other
+	case !found:
+		c.Note = "the record is lost; `det-deploy aws adopt` makes it anew"
+	case r.Upgrade != nil:
+		c.Note = "an upgrade to " + r.Upgrade.To.String() + " is under way"
+	case r.Ready.IsZero():
+		c.Note = "not finished; `det-deploy aws up` continues"
+	}
+	c.Version = r.Release.Version
+	if !r.Ready.IsZero() {
+		c.Ready = r.Ready.Format("2006-01-02T15:04:05Z07:00")
+	}
+	return nil
+}
+
+func buckets(ctx context.Context, c api.Clients) ([]string, error) {
+	var names []string
+	in := &s3.ListBucketsInput{}
+	for {
+		out, err := c.S3.ListBuckets(ctx, in)
+		if err != nil {
+			return nil, fmt.Errorf("list buckets: %w", err)
+		}
+		for _, b := range out.Buckets {
+			names = append(names, *b.Name)
+		}
+		if out.ContinuationToken == nil || *out.ContinuationToken == "" {
+			return names, nil
+		}
+		in.ContinuationToken = out.ContinuationToken
+	}
+}
+
+// DefaultRegion is the region that the environment or the profile chooses.
+func DefaultRegion(ctx context.Context, profile string) (string, error) {
+	c, err := api.Open(ctx, api.Options{Profile: profile})
+	return c.Region, err
+}

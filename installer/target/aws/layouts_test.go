@@ -34,8 +34,13 @@ func layouts() []layout {
 func nothing(*testing.T, *cloudy) []string { return nil }
 
 func spotPools(t *testing.T, c *cloudy) []string {
-	_, err := c.clients(nil).IAM.CreateServiceLinkedRole(t.Context(), &iam.CreateServiceLinkedRoleInput{AWSServiceName: sdk.String("spot.amazonaws.com")})
+	a := c.clients(nil).IAM
+	_, err := a.CreateServiceLinkedRole(t.Context(), &iam.CreateServiceLinkedRoleInput{AWSServiceName: sdk.String("spot.amazonaws.com")})
 	must(t, err)
+	if c.world == nil { // moto gives it a name of its own
+		_, err := a.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: sdk.String("AWSServiceRoleForEC2Spot"), AssumeRolePolicyDocument: sdk.String(`{"Version":"2012-10-17","Statement":[]}`)})
+		must(t, err)
+	}
 	return []string{"spot", "true", "spot-fallback", "true", "aux-spot", "true", "instance-type", "g5.xlarge,g4dn.xlarge"}
 }
 
@@ -69,6 +74,17 @@ func existing(t *testing.T, c *cloudy) []string {
 				subnets = append(subnets, *s.SubnetId)
 			}
 		}
+	}
+	if c.world == nil { // moto's default network leads nowhere
+		gateway, err := e.CreateInternetGateway(t.Context(), &ec2.CreateInternetGatewayInput{})
+		must(t, err)
+		id := gateway.InternetGateway.InternetGatewayId
+		_, err = e.AttachInternetGateway(t.Context(), &ec2.AttachInternetGatewayInput{InternetGatewayId: id, VpcId: vpc})
+		must(t, err)
+		tables, err := e.DescribeRouteTables(t.Context(), &ec2.DescribeRouteTablesInput{Filters: []types.Filter{{Name: sdk.String("vpc-id"), Values: []string{*vpc}}}})
+		must(t, err)
+		_, err = e.CreateRoute(t.Context(), &ec2.CreateRouteInput{RouteTableId: tables.RouteTables[0].RouteTableId, GatewayId: id, DestinationCidrBlock: sdk.String("0.0.0.0/0")})
+		must(t, err)
 	}
 	master := group(t, e, *vpc, "their-masters", 8443)
 	agents := group(t, e, *vpc, "their-agents", 0)

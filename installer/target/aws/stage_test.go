@@ -35,7 +35,8 @@ type cloudy struct {
 	clients func(*resource.Gate) api.Clients
 	pause   func(context.Context, time.Duration) error
 	// world is nil over HTTP.
-	world *awstest.World
+	world   *awstest.World
+	account string
 	// programs are the hashes of det-deploy.
 	programs aws.Programs
 	version  string
@@ -44,7 +45,7 @@ type cloudy struct {
 
 func inMemory(o awstest.Options) *cloudy {
 	w := awstest.New(o)
-	return &cloudy{clients: w.Clients, pause: w.Sleep, world: w, programs: programs("one"), version: "v1.0.0", settle: 10 * time.Second}
+	return &cloudy{clients: w.Clients, pause: w.Sleep, world: w, account: awstest.Account, programs: programs("one"), version: "v1.0.0", settle: 10 * time.Second}
 }
 
 // programs are det-deploy for both architectures, of some build.
@@ -127,7 +128,7 @@ func (s *stage) target(ctx context.Context, gate *resource.Gate) (*aws.Target, e
 func variables(name string) (string, bool) { return "secret of " + name, true }
 
 func (s *stage) recorded(ctx context.Context, free api.Clients) (map[string]string, error) {
-	r, _, _, err := record.Read(ctx, aws.ControlStore(free, "lab", awstest.Account))
+	r, _, _, err := record.Read(ctx, aws.ControlStore(free, "lab", s.account))
 	return r.Settings, err
 }
 
@@ -146,7 +147,7 @@ func (s *stage) act(ctx context.Context, free api.Clients) error {
 	if s.silent {
 		return nil
 	}
-	store := aws.ControlStore(free, "lab", awstest.Account)
+	store := aws.ControlStore(free, "lab", s.account)
 	o, err := store.Get(ctx, manifest.Key)
 	if err != nil {
 		return nil //nolint:nilerr // there is nothing to do

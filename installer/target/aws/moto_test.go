@@ -1,0 +1,67 @@
+package aws_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/record/recordtest"
+	"github.com/det-deploy/det-deploy/installer/target/aws"
+	motest "github.com/det-deploy/det-deploy/test/moto"
+)
+
+// overHTTP is an account of moto's, asked with the real SDK over HTTP.
+func overHTTP(t *testing.T) *cloudy {
+	t.Helper()
+	a := motest.Open(t)
+	return &cloudy{
+		clients: func(gate *resource.Gate) api.Clients { return api.New(a.Config(), api.Options{Gate: gate}) },
+		pause: func(ctx context.Context, _ time.Duration) error {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(20 * time.Millisecond):
+				return nil
+			}
+		},
+		account: a.ID, programs: programs("one"), version: "v1.0.0", settle: time.Second,
+	}
+}
+
+func TestTheControlBucketIsAStoreOverHTTP(t *testing.T) {
+	t.Parallel()
+	recordtest.Suite(t, func(t *testing.T) record.Store {
+		c := overHTTP(t)
+		return aws.ControlStore(c.clients(nil), "lab", c.account)
+	})
+}
+
+// The same layouts as in memory, with requests that an emulator nobody here wrote
+// understands.
+func TestEachLayoutComesAndGoesOverHTTP(t *testing.T) {
+	t.Parallel()
+	for _, l := range layouts() {
+		t.Run(l.name, func(t *testing.T) {
+			t.Parallel()
+			c := overHTTP(t)
+			s := newStage(c, l.prepare(t, c)...)
+			must(t, s.up(t.Context()))
+			s.wantNothingToDo(t)
+			s.set(l.change...)
+			must(t, s.up(t.Context()))
+			s.wantNothingToDo(t)
+			_, err := s.down(t.Context(), true)
+			must(t, err)
+			_, target, err := s.operator(t.Context())
+			must(t, err)
+			left, err := target.Inventory(t.Context(), "lab")
+			must(t, err)
+			if len(left) > 0 {
+				t.Errorf("got left %v, want nothing", left)
+			}
+		})
+	}
+}

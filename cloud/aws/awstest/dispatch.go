@@ -2,11 +2,13 @@ package awstest
 
 import (
 	"context"
+	"net/http"
 	"strings"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
 type stack = middleware.Stack
@@ -46,8 +48,23 @@ func (s *site) answer(ctx context.Context, _ middleware.FinalizeInput, _ middlew
 	if err := ctx.Err(); err != nil {
 		return out, md, err
 	}
-	out.Result, err = s.do(c)
+	if out.Result, err = s.do(c); err != nil {
+		return out, md, err
+	}
+	md, err = s.clock(ctx)
 	return out, md, err
+}
+
+// clock is what an answer says of the world's time, as the SDK reads it off a
+// header.
+func (s *site) clock(ctx context.Context) (middleware.Metadata, error) {
+	date := s.Now().UTC().Format(http.TimeFormat)
+	reply := func(context.Context, middleware.DeserializeInput) (middleware.DeserializeOutput, middleware.Metadata, error) {
+		r := &http.Response{Header: http.Header{"Date": {date}}}
+		return middleware.DeserializeOutput{RawResponse: &smithyhttp.Response{Response: r}}, middleware.Metadata{}, nil
+	}
+	_, md, err := (&awsmiddleware.RecordResponseTiming{DisableClockSkewCorrection: true}).HandleDeserialize(ctx, middleware.DeserializeInput{}, middleware.DeserializeHandlerFunc(reply))
+	return md, err
 }
 
 // do makes one attempt of a call.

@@ -18,7 +18,9 @@ type blueprint struct {
 
 	all []resource.Resource
 
-	vpc     infra.Ref
+	vpc infra.Ref
+	// gateway is empty in a network of the user's.
+	gateway string
 	subnets map[string]infra.Ref
 	agents  infra.Ref
 	master  infra.Ref
@@ -60,7 +62,7 @@ func (b *blueprint) network() error {
 	}
 	vpc := &infra.VPC{In: b.cluster, Name: "main", CIDR: cidr}
 	gateway := &infra.Gateway{In: b.cluster, Name: "main", VPC: vpc}
-	b.vpc = vpc
+	b.vpc, b.gateway = vpc, gateway.ID()
 	b.add(vpc, gateway)
 	routes := &infra.Routes{In: b.cluster, Name: "main", VPC: vpc, Gateway: gateway}
 	for i, zone := range b.Known.Zones {

@@ -55,8 +55,12 @@ func (b *blueprint) machine() error {
 		PublicIP: true, RootGiB: int32(m.RootVolume), //nolint:gosec // a disk's size
 		After: programs,
 	}}
-	if id := volume.ID(); id != "" {
-		host.After = append(host.After, id)
+	// An address leads nowhere before there is a gateway; it replaces no machine,
+	// for it goes only with its network.
+	for _, id := range []string{volume.ID(), b.gateway} {
+		if id != "" {
+			host.After = append(host.After, id)
+		}
 	}
 	host.boot = func(ctx context.Context) ([]byte, error) { return b.boot(ctx, volume, lore) }
 	b.add(

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/templates"
 )
 
-const pem = "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIQ\n-----END CERTIFICATE-----\n"
+const caPEM = "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIQ\n-----END CERTIFICATE-----\n"
 
 func boots() map[string]interface{ Render() ([]byte, error) } {
 	sums := map[string]string{"amd64": strings.Repeat("ab", 32), "arm64": strings.Repeat("cd", 32)}
@@ -25,7 +25,7 @@ func boots() map[string]interface{ Render() ([]byte, error) } {
 			Cluster: "lab", Region: "cn-north-1", Bucket: "b", SHA256: sums, Endpoint: "http://10.200.0.1:5000",
 		},
 		"agent.userdata": templates.AgentBoot{
-			Cluster: "lab", Master: "https://10.0.0.5:8443", CA: pem, Name: "det-deploy-master", SHA256: sums,
+			Cluster: "lab", Master: "https://10.0.0.5:8443", CA: caPEM, Name: "det-deploy-master", SHA256: sums,
 			Logs: "/det-deploy/lab", Metrics: true,
 		},
 		"agent-plain.userdata": templates.AgentBoot{Cluster: "lab", Master: "http://10.0.0.5:8080", SHA256: sums, Runtime: "process", Endpoint: "http://10.0.0.1:5000"},
@@ -110,7 +110,7 @@ func TestUserDataThatWouldReadOtherwiseIsRefused(t *testing.T) {
 	t.Parallel()
 	sums := map[string]string{"amd64": strings.Repeat("ab", 32)}
 	agent := func(edit func(*templates.AgentBoot)) templates.AgentBoot {
-		b := templates.AgentBoot{Cluster: "lab", Master: "https://m", CA: pem, SHA256: sums}
+		b := templates.AgentBoot{Cluster: "lab", Master: "https://m", CA: caPEM, SHA256: sums}
 		edit(&b)
 		return b
 	}
@@ -123,7 +123,7 @@ func TestUserDataThatWouldReadOtherwiseIsRefused(t *testing.T) {
 		"an odd character":    {agent(func(b *templates.AgentBoot) { b.Logs = "gr\u00fcn" }), "must be printable ASCII"},
 		"another scheme":      {agent(func(b *templates.AgentBoot) { b.Master = "m:8080" }), "master: must begin with https://"},
 		"a CA without TLS":    {agent(func(b *templates.AgentBoot) { b.Master = "http://m" }), "master: must be https"},
-		"more than EC2 takes": {agent(func(b *templates.AgentBoot) { b.CA = strings.Repeat(pem, 200) }), "EC2 takes 16384"},
+		"more than EC2 takes": {agent(func(b *templates.AgentBoot) { b.CA = strings.Repeat(caPEM, 200) }), "EC2 takes 16384"},
 	}
 	for name, tt := range tests {
 		if _, err := tt.boot.Render(); err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -145,7 +145,7 @@ func TestDownTakesAHalfMadeCluster(t *testing.T) {
 func TestASlowCloud(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{
-			Boot: 40 * time.Second, Shutdown: 90 * time.Second, Linger: 60 * time.Second, Lag: 5 * time.Second, Shy: 2, FreshProfile: 3,
+			Boot: 40 * time.Second, Shutdown: 90 * time.Second, Linger: 60 * time.Second, Lag: 5 * time.Second, Shy: 2, FreshProfile: 3, Disk: 45 * time.Second, Reuse: 60 * time.Second,
 		}))
 		must(t, s.up(t.Context()))
 		time.Sleep(10 * time.Second) //nolint:forbidigo // the bubble's clock

@@ -1,0 +1,86 @@
+package policy_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/aws/policy"
+)
+
+const preface = `# Permissions on AWS
+
+Generated from ` + "`cloud/aws/api` and `cloud/aws/policy`; `make golden`" + ` writes it anew.
+
+Three callers need permissions: who runs ` + "`det-deploy aws`" + `, the master's machine, and the agents' machines.
+` + "`det-deploy aws policy`" + ` prints a document for each; the roles of master and agents get theirs from ` + "`aws up`" + `, unless
+they are given roles that exist already. The caller's permissions are two documents, because one would be
+longer than the 6,144 characters that Amazon allows.
+
+What can be limited to one cluster is: objects of EC2 by the tag ` + "`det-deploy-cluster`" + `, which the call that makes
+an object puts on it; roles and instance profiles by the path ` + "`/det-deploy/<cluster>/`" + `; buckets, secrets and log
+groups by their names. Looking cannot be limited, in EC2. The master may terminate only machines that also carry
+the tag ` + "`det-deploy-pool`" + `: its own does not. It may hand on the agents' role and no other. The agents have no access
+to the control bucket. Tasks can do whatever their agent's machine may.
+
+Whoever may write policies into roles and hand those roles to machines can do whatever the account allows,
+through such a machine. Where that is too much, set a permissions boundary for roles under ` + "`/det-deploy/`" + ` in the
+account.
+
+How much of this has been tried: that each caller may make its own calls and no others, for EC2, IAM, Secrets
+Manager, logs and STS, with real signatures against an emulator that judges actions and the role that is handed on.
+**Unexercised** are conditions (the tags), the ARNs of EC2, and S3: their documents are only compared with what was
+written down.
+`
+
+func pageText() string {
+	var b strings.Builder
+	b.WriteString(preface)
+	b.WriteString("\n## Calls, and what they need\n\n| call | actions | made by |\n| --- | --- | --- |\n")
+	for _, c := range api.Calls() {
+		var who []string
+		for _, w := range policy.CalledBy(c.Op) {
+			who = append(who, string(w))
+		}
+		actions := "none"
+		if len(c.Actions) > 0 {
+			actions = "`" + strings.Join(c.Actions, "`, `") + "`"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", c.Op, actions, strings.Join(who, ", "))
+	}
+	b.WriteString("\n`ec2:GetConsoleOutput` is in the master's document only when it is asked for: with it, a machine that does\nnot come up shows why.\n")
+	b.WriteString("\n## What no call of det-deploy's needs\n\n| action | granted to | why |\n| --- | --- | --- |\n")
+	for _, e := range policy.Extras() {
+		var who []string
+		for _, w := range e.To {
+			who = append(who, string(w))
+		}
+		slices.Sort(who)
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", e.Action, strings.Join(who, ", "), e.Why)
+	}
+	return b.String()
+}
+
+func TestThePageIsFresh(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join("..", "..", "..", "docs", "reference", "aws-permissions.md")
+	got := pageText()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(got, string(want)); d != "" {
+		t.Errorf("the page is stale; run: go test ./cloud/aws/policy -args -update\ngot -, want +:\n%s", d)
+	}
+}

@@ -41,12 +41,33 @@ func TestALifeOverHTTP(t *testing.T) {
 	s := onMoto(t)
 	must(t, s.up(t.Context()))
 	s.wantNothingToDo(t)
-	if d := cmp.Diff(s.live(t), whole); d != "" {
-		t.Errorf("inventory: got -, want +:\n%s", d)
-	}
-	_, err := s.down(t.Context(), true)
+	s.wantLive(t, whole)
+
+	s.wish.inbound, s.wish.days, s.wish.policy, s.wish.versioning = "198.51.100.0/24", 7, "ec2:RunInstances", true
+	s.wish.volumeGiB, s.wish.machine, s.wish.tags, s.wish.keepLogs = 200, "m6i.xlarge", map[string]string{"team": "vision"}, true
+	must(t, s.up(t.Context()))
+	s.wantNothingToDo(t)
+	s.wantLive(t, whole)
+
+	_, err := s.down(t.Context(), false)
 	must(t, err)
-	if got := s.live(t); len(got) > 0 {
-		t.Errorf("got %v left, want nothing", got)
+	s.wantLive(t, []string{"bucket/det-deploy-lab-data", "log-group//det-deploy/lab", "secret/admin-password", "volume/data"})
+
+	s.wish.given = "postgres://u:p@h/d"
+	must(t, s.up(t.Context()))
+	s.wantNothingToDo(t)
+	s.wish.cidr, s.wish.given = "10.64.0.0/16", "postgres://u:q@h/d"
+	must(t, s.up(t.Context()))
+	s.wantNothingToDo(t)
+
+	_, err = s.down(t.Context(), true)
+	must(t, err)
+	s.wantLive(t, []string{})
+}
+
+func (s *stage) wantLive(t *testing.T, want []string) {
+	t.Helper()
+	if d := cmp.Diff(s.live(t), want); d != "" {
+		t.Errorf("inventory: got -, want +:\n%s", d)
 	}
 }

@@ -77,15 +77,15 @@ func (a *Auth) AdmitMachine(ctx context.Context, agent string, proof cloud.Proof
 		return Admission{}, fmt.Errorf("check the proof of machine %s: %w", agent, err)
 	case string(id) != agent:
 		return Admission{}, &UnwantedError{agent, fmt.Sprintf("it proves to be machine '%s'", id)}
-	case !a.firstTime(proof):
-		return Admission{}, &UnwantedError{agent, "its proof of identity was used before"}
 	}
 	pool, launched := l.Launched(id)
 	if !launched {
-		return Admission{}, ErrNotLaunched
+		return Admission{}, ErrNotLaunched // nothing was opened: the same proof may come again
 	}
 	rec, found := a.agent(agent)
 	switch {
+	case !a.firstTime(proof):
+		return Admission{}, &UnwantedError{agent, "its proof of identity was used before"}
 	case found && rec.Instance != agent:
 		return Admission{}, &UnwantedError{agent, "an agent that was not launched has that name; revoke it first"}
 	case found && rec.Shown:

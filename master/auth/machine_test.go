@@ -60,6 +60,11 @@ func TestAMachineJoinsOnceByItsProof(t *testing.T) {
 	if !errors.Is(err, ErrNotLaunched) {
 		t.Errorf("a machine that nobody launched: got %v, want %v", err, ErrNotLaunched)
 	}
+	l["i-3"] = "gpu" // it was faster than the answer to the call that made it
+	if _, err = join("i-3", w.proof("i-3", "1")); err != nil {
+		t.Errorf("the same proof, once the launch is known: got %v, want it let in", err)
+	}
+	delete(l, "i-3")
 	_, err = join("i-1", cloud.Proof{Kind: "test", Data: []byte("other-cluster i-1 1")})
 	unwanted("for another cluster", "another cluster", err)
 	_, err = join("i-1", cloud.Proof{Kind: "gce", Data: w.proof("i-1", "x").Data})

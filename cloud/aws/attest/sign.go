@@ -5,6 +5,7 @@ package attest
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -26,6 +27,10 @@ const Kind = "aws-sts"
 // Audience is the header that holds the cluster's id. It is under the
 // signature, so that a proof for one cluster opens no other.
 const Audience = "X-Det-Deploy-Cluster"
+
+// Nonce is a header that makes every proof another one, also two of the same
+// second: a proof that was shown is not shown again.
+const Nonce = "X-Det-Deploy-Nonce"
 
 // Body is the question: who am I? It is all that a proof is good for.
 const Body = "Action=GetCallerIdentity&Version=2011-06-15"
@@ -77,6 +82,7 @@ func (m Machine) Sign(ctx context.Context, cluster string) (cloud.Proof, error) 
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
 	req.Header.Set(Audience, cluster)
+	req.Header.Set(Nonce, rand.Text())
 	sum := sha256.Sum256([]byte(Body))
 	if err := v4.NewSigner().SignHTTP(ctx, keys, req, hex.EncodeToString(sum[:]), "sts", m.Region, m.Now()); err != nil {
 		return cloud.Proof{}, fmt.Errorf("sign a proof of identity: %w", err)

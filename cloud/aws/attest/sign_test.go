@@ -44,6 +44,9 @@ func TestTheClusterIsUnderTheSignature(t *testing.T) {
 	if a.Header["Authorization"] == b.Header["Authorization"] {
 		t.Error("got one signature for two clusters")
 	}
+	if again := sign(t, "lab"); again.Header["Authorization"] == a.Header["Authorization"] {
+		t.Error("got one proof twice in the same second")
+	}
 	if a.Header["X-Amz-Security-Token"] != "token" {
 		t.Errorf("got %v, want the session that names the machine", a.Header)
 	}

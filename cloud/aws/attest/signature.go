@@ -36,7 +36,7 @@ var authorization = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[A-Z0-9]{16
 // carried is every header that a proof may have beside its signature; all of
 // them must be under it. Host and length are not carried: they are ours.
 func carried() []string {
-	return []string{"Content-Type", "X-Amz-Date", "X-Amz-Security-Token", Audience}
+	return []string{"Content-Type", "X-Amz-Date", "X-Amz-Security-Token", Audience, Nonce}
 }
 
 // check judges what can be judged without asking anybody.

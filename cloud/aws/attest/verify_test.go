@@ -142,6 +142,7 @@ func TestAProofThatWasChangedIsNotEvenAsked(t *testing.T) {
 		"the host not signed":          {swap("host;", ""), "host is not"},
 		"the session not signed":       {swap(";x-amz-security-token", ""), "not under its signature"},
 		"a signed header that is gone": {swap("host;", "host;x-other;"), "does not have"},
+		"without its nonce":            {func(s *attest.Signed) { delete(s.Header, "X-Det-Deploy-Nonce") }, "X-Det-Deploy-Nonce"},
 		"no session, so a user's keys": {func(s *attest.Signed) { delete(s.Header, "X-Amz-Security-Token") }, "X-Amz-Security-Token"},
 		"another cluster":              {set("X-Det-Deploy-Cluster", "prod"), "another cluster"},
 		"another region":               {swap("us-west-2", "eu-west-1"), "eu-west-1"},

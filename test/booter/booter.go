@@ -190,6 +190,7 @@ func (b *Booter) stopAll(ctx context.Context) {
 	for _, r := range b.machines {
 		if b.t.Failed() {
 			b.t.Logf("console of %s:\n%s", r.id, r.console)
+			b.t.Logf("journal of %s:\n%s", r.id, r.journal(ctx))
 		}
 		if !r.dead {
 			if err := r.stop(ctx); err != nil {

@@ -157,3 +157,17 @@ func (l *Lab) Client() *http.Client {
 	}
 	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: dial}}
 }
+
+// Listen opens a port in the lab for somebody in the test.
+func (l *Lab) Listen(t testing.TB) net.Listener {
+	t.Helper()
+	var out net.Listener
+	err := within(l.Name, func() (err error) {
+		out, err = new(net.ListenConfig).Listen(t.Context(), "tcp", Gateway+":0")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}

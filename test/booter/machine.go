@@ -171,6 +171,19 @@ func (m *machine) init() (string, error) {
 	return "", fmt.Errorf("%s has not started yet", m.id)
 }
 
+// journal is what our units wrote there, for a test that fails.
+func (m *machine) journal(ctx context.Context) string {
+	cmd, err := m.command(ctx, "journalctl", "--no-pager", "--output=short-iso-precise", "--lines=200", "--unit=det-deploy-*")
+	if err != nil {
+		return err.Error()
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		return err.Error() + "\n" + string(out)
+	}
+	return string(out)
+}
+
 // stop kills whatever runs in the machine, and removes its network.
 func (m *machine) stop(ctx context.Context) error {
 	var errs []error

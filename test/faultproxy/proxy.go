@@ -10,6 +10,7 @@ import (
 	"context"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -45,6 +46,16 @@ type active struct {
 // can be had again.
 func Start(t testing.TB, upstream string, seed uint64) *Proxy {
 	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Listen(t, l, upstream, &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}, seed)
+}
+
+// Listen is Start on a port of the caller's, with a client that reaches upstream.
+func Listen(t testing.TB, l net.Listener, upstream string, client *http.Client, seed uint64) *Proxy {
+	t.Helper()
 	to, err := url.Parse(upstream)
 	if err != nil {
 		t.Fatal(err)
@@ -53,15 +64,15 @@ func Start(t testing.TB, upstream string, seed uint64) *Proxy {
 		seed = rand.Uint64()
 	}
 	t.Logf("faults are drawn with seed %d", seed)
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	p := &Proxy{
-		upstream: to,
-		client: &http.Client{
-			Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true},
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		upstream: to, client: client,
 		rand: rand.New(rand.NewPCG(seed, seed)), //nolint:gosec // faults are no secrets
 	}
-	server := httptest.NewServer(p)
+	server := httptest.NewUnstartedServer(p)
+	_ = server.Listener.Close() // it gets the caller's instead
+	server.Listener = l
+	server.Start()
 	t.Cleanup(func() {
 		server.CloseClientConnections() // a call that hangs ends with its connection
 		server.Close()

@@ -1,0 +1,65 @@
+package elastic_test
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/test/faultproxy"
+)
+
+// TestTheMasterIsKilledAtEveryStage kills the master again and again on the way of
+// one task through one machine. There is one machine in the end, and every line of
+// the task once.
+func TestTheMasterIsKilledAtEveryStage(t *testing.T) {
+	t.Parallel()
+	c := open(t, `
+instance_type: t3.medium
+max_instances: 3
+max_idle_agent_period: 10s
+`)
+	// The first launch is carried out, and nobody hears of it: the master is
+	// killed while it waits for the answer.
+	proxy := faultproxy.Listen(t, c.lab.Listen(t), c.account.Endpoint, c.lab.Client(), 0)
+	again := func(stage string) {
+		t.Helper()
+		t.Logf("kill -9 %s", stage)
+		c.kill()
+		c.start()
+	}
+	c.endpoint = proxy.URL
+	again("before there is anything")
+	remove := proxy.Add(faultproxy.Rule{Action: regexp.MustCompile("^RunInstances$"), Effect: faultproxy.Lose()})
+	task := c.run("echo line 1 on $(hostname); for n in 2 3 4 5 6 7 8 9 10; do sleep 3; echo line $n; done")
+	id := c.machines(1, time.Minute)[0]
+	remove()
+	again("after the launch, before its answer")
+	c.eventually("the machine boots", time.Minute, func() error {
+		if c.Console(id) == "" {
+			return errors.New("its console is empty")
+		}
+		return nil
+	})
+	again("while the machine boots")
+	c.logs(task, "line 1 on")
+	again("while the task runs")
+	c.logs(task, "line 10")
+	again("when the task has ended")
+	c.machines(0, 2*time.Minute)
+	again("when the machine is gone")
+	out := c.ok("task", "logs", task)
+	for n := 1; n <= 10; n++ {
+		if got := len(regexp.MustCompile(fmt.Sprintf(`(?m)line %d\b`, n)).FindAllString(out, -1)); got != 1 {
+			t.Errorf("got line %d %d times:\n%s", n, got, out)
+		}
+	}
+	if all := c.account.Machines(t); len(all) != 1 {
+		t.Errorf("got %d machines in all, want 1: %+v", len(all), all)
+	}
+	if n := len(c.Running()); n != 0 {
+		t.Errorf("got %d machines running, want 0", n)
+	}
+	c.history(id, "t3.medium", "idle")
+}

@@ -1,0 +1,105 @@
+// Package elastic_test is the whole of an elastic pool on real parts: the det
+// client, our program as master and as agent, an emulated cloud, and machines
+// that boot.
+package elastic_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	motest "github.com/det-deploy/det-deploy/test/moto"
+)
+
+func TestATaskGetsAMachineAndAnIdleMachineGoes(t *testing.T) {
+	t.Parallel()
+	c := open(t, `
+instance_type: t3.medium
+max_instances: 2
+max_idle_agent_period: 5s
+startup_script: echo "startup script ran" >/dev/console
+`)
+	task := c.run("echo hello from $(hostname); sleep 2")
+	began := time.Now()
+	id := c.machines(1, time.Minute)[0]
+	c.logs(task, "hello from ip-")
+	t.Logf("the task wrote its first line after %s", time.Since(began).Round(time.Millisecond))
+	if text := c.Console(id); !strings.Contains(text, "startup script ran") {
+		t.Errorf("the startup script did not run:\n%s", text)
+	}
+	if out := c.ok("agent", "list"); !strings.Contains(out, id) {
+		t.Errorf("the agent is not called as its machine:\n%s", out)
+	}
+	c.machines(0, time.Minute)
+	c.history(id, "t3.medium", "on-demand", "idle")
+}
+
+// history checks what is remembered of a machine.
+func (c *cluster) history(id string, want ...string) {
+	c.t.Helper()
+	c.eventually("the history tells of "+id, 30*time.Second, func() error {
+		out := c.program("pool", "history", "default")
+		for line := range strings.Lines(out) {
+			if !strings.Contains(line, id) {
+				continue
+			}
+			for _, w := range want {
+				if !strings.Contains(line, w) {
+					return errors.New("no " + w + " in " + line)
+				}
+			}
+			return nil
+		}
+		return errors.New(out)
+	})
+}
+
+func TestASpotMachineIsDrainedBeforeItIsTakenBack(t *testing.T) {
+	t.Parallel()
+	c := open(t, `
+instance_type: t3.medium
+spot: {max_price: "0.05", fallback_to_on_demand: true}
+max_instances: 2
+max_idle_agent_period: 20s
+`)
+	task := c.run("trap 'echo asked to stop; exit 0' TERM; echo working; while :; do sleep 0.2; done")
+	c.logs(task, "working")
+	id := c.machines(1, time.Minute)[0]
+	if m := c.alive()[id]; m.Lifecycle != "spot" {
+		t.Errorf("got %+v, want a spot machine", m)
+	}
+	// The cloud's clock waits until the task was told.
+	c.account.Interrupt(t, id, time.Hour)
+	c.logs(task, "asked to stop")
+	c.account.Advance(t, time.Hour)
+	// What comes next goes to another machine, not to the one that is leaving.
+	next := c.run("echo next on $(hostname)")
+	c.logs(next, "next on ip-")
+	c.machines(0, 2*time.Minute)
+	c.history(id, "spot", "interruption")
+}
+
+func TestWithoutCapacityTheNextTypeIsTaken(t *testing.T) {
+	t.Parallel()
+	c := open(t, `
+instance_types: [t3.medium, t3.large]
+max_instances: 2
+max_idle_agent_period: 5s
+`)
+	none := motest.Capacity{Market: "on-demand"}
+	c.account.Limit(t, none)
+	task := c.run("echo hello from $(hostname)")
+	// Nothing at all: the task says what it waits for.
+	c.logs(task, "InsufficientInstanceCapacity")
+	none.Left = -1
+	c.account.Limit(t, none)
+	c.account.Limit(t, motest.Capacity{Type: "t3.medium"})
+	c.logs(task, "hello from ip-")
+	for _, m := range c.account.Machines(t) {
+		if m.Type != "t3.large" {
+			t.Errorf("got a %s", m.Type)
+		}
+	}
+	c.machines(0, time.Minute)
+}

@@ -14,12 +14,12 @@ import (
 // waited for.
 func TestAWSScripts(t *testing.T) {
 	t.Parallel()
-	first := motest.Open(t) // or skips
+	_ = motest.Open(t) // or skips
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/aws",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"eventually": eventually, "capture": capture},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"eventually": eventually, "capture": capture, "terminal": terminal},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
 			env.Setenv("HOME", env.WorkDir)
@@ -34,5 +34,4 @@ func TestAWSScripts(t *testing.T) {
 			return nil
 		},
 	})
-	_ = first
 }

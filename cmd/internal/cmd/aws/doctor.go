@@ -37,7 +37,7 @@ changed. It is the first act of up.`,
 }
 
 func runDoctor(ctx context.Context, o *doctorOptions) error {
-	a, err := o.open(ctx, o.Streams, wire.AWSRequest{})
+	a, err := o.open(ctx, o.Streams, false, wire.AWSRequest{})
 	if err != nil {
 		return err
 	}

@@ -7,16 +7,14 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
-// open puts a cluster together as the user wants it. Q says what it is for.
-func (w *wanted) open(ctx context.Context, s *term.Streams, q wire.AWSRequest) (*wire.AWS, error) {
+// open puts a cluster together as the user wants it. Q says what it is for,
+// and ask whether somebody may be asked for what is missing.
+func (w *wanted) open(ctx context.Context, s *term.Streams, ask bool, q wire.AWSRequest) (*wire.AWS, error) {
 	g, err := w.read()
 	if err != nil {
 		return nil, err
 	}
-	if err := w.complete(ctx, s, &g); err != nil {
-		return nil, err
-	}
-	if err := w.validate(); err != nil {
+	if err := w.complete(ctx, s, &g, ask); err != nil {
 		return nil, err
 	}
 	r := w.request(s)

@@ -35,7 +35,7 @@ with its reason. Nothing is asked, checked or changed.`,
 }
 
 func runPlan(ctx context.Context, o *planOptions) error {
-	a, err := o.open(ctx, o.Streams, wire.AWSRequest{})
+	a, err := o.open(ctx, o.Streams, false, wire.AWSRequest{})
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ cluster.yaml, which also has what has no flag, such as further pools.`,
 
 func runUp(ctx context.Context, o *upOptions) error {
 	ask := agree.Asker{Streams: o.Streams, Output: o.Output, Yes: o.Yes}
-	a, err := o.open(ctx, o.Streams, wire.AWSRequest{NoWait: o.NoWait, NoVerify: o.NoVerify, Sink: ask.Tell()})
+	a, err := o.open(ctx, o.Streams, !o.Yes, wire.AWSRequest{NoWait: o.NoWait, NoVerify: o.NoVerify, Sink: ask.Tell()})
 	if err != nil {
 		return err
 	}

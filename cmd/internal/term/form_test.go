@@ -1,0 +1,82 @@
+package term_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func machines() term.Field {
+	return term.Field{
+		Label: "Instance type", Help: "What the machines of the compute pool are.", Flag: "--instance-type", Default: "g5.xlarge",
+		Choices: []term.Choice{{"g5.xlarge", "4 vCPU, 1 x A10G"}, {"p4d.24xlarge", "96 vCPU, 8 x A100"}, {"m6i.large", ""}},
+		Check: func(_ context.Context, answer string) error {
+			if answer == "x9.huge" {
+				return fmt.Errorf("there is no %s in us-west-2", answer)
+			}
+			return nil
+		},
+	}
+}
+
+func TestFill(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, typed, want string }{
+		{"nothing is the default", "\n", "g5.xlarge"},
+		{"a number is a choice", "2\n", "p4d.24xlarge"},
+		{"a name is itself", "g4dn.metal\n", "g4dn.metal"},
+		{"what is refused is asked again", "x9.huge\n2\n", "p4d.24xlarge"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s, _, _ := term.Test(tc.typed, true)
+			if got, err := s.Fill(t.Context(), machines()); err != nil || got != tc.want {
+				t.Errorf("got %q and %v, want %q", got, err, tc.want)
+			}
+		})
+	}
+}
+
+// What stands on the screen when a form is filled in.
+func TestFormGolden(t *testing.T) {
+	t.Parallel()
+	s, _, screen := term.Test("x9.huge\n2\n\nlab\n", true)
+	if _, err := s.Fill(t.Context(), machines()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Fill(t.Context(), term.Field{Label: "Cluster id", Flag: "--cluster-id"}); err != nil {
+		t.Fatal(err)
+	}
+	const path = "testdata/form.golden"
+	if *update {
+		if err := os.WriteFile(path, screen.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(screen.String(), string(want)); d != "" {
+		t.Errorf("the form has changed; run the test with -update (got -, want +):\n%s", d)
+	}
+}
+
+func TestFillWithoutATerminalNamesTheFlag(t *testing.T) {
+	t.Parallel()
+	s, _, screen := term.Test("", false)
+	_, err := s.Fill(t.Context(), machines())
+	if _, ok := errors.AsType[*usage.Error](err); !ok || err.Error() != `cannot ask "Instance type" without a terminal: pass --instance-type` || screen.Len() != 0 {
+		t.Errorf("got %v and %q, want a usage error that names the flag, and silence", err, screen)
+	}
+}

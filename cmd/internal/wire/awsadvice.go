@@ -1,0 +1,131 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/aws/facts"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/target/aws"
+)
+
+// AWSAdvice is what AWS knows that helps to say what a cluster should be.
+type AWSAdvice struct{ facts facts.Facts }
+
+// AdviseAWS asks AWS, in a region or, where that is empty, in the first one.
+func AdviseAWS(ctx context.Context, region, profile string) (AWSAdvice, error) {
+	if region == "" {
+		region = homeRegion
+	}
+	c, err := api.Open(ctx, api.Options{Region: region, Profile: profile})
+	return AWSAdvice{facts.Facts{Clients: c}}, err
+}
+
+// Regions lists the regions that the account may use.
+func (a AWSAdvice) Regions(ctx context.Context) ([]string, error) { return a.facts.Regions(ctx) }
+
+// KeyPairs lists the region's key pairs.
+func (a AWSAdvice) KeyPairs(ctx context.Context) ([]string, error) { return a.facts.KeyPairs(ctx) }
+
+// GPUTypes lists the region's instance types with GPUs, the smallest first.
+func (a AWSAdvice) GPUTypes(ctx context.Context) ([]term.Choice, error) {
+	types, err := a.facts.GPUTypes(ctx)
+	out := make([]term.Choice, len(types))
+	for i, t := range types {
+		_, about, _ := strings.Cut(t.String(), " ")
+		out[i] = term.Choice{Value: t.Name, About: strings.Trim(about, "()")}
+	}
+	return out, err
+}
+
+// Offered refuses an instance type that the region does not have.
+func (a AWSAdvice) Offered(ctx context.Context, name string) error {
+	types, err := a.facts.Types(ctx, name)
+	if err != nil {
+		return err
+	}
+	if _, found := types[name]; !found {
+		return fmt.Errorf("there is no instance type %s in %s", name, a.facts.Clients.Region)
+	}
+	return nil
+}
+
+// Room refuses more machines of a type than the account's quota leaves. What the
+// quota is may not be known; then nothing is refused.
+func (a AWSAdvice) Room(ctx context.Context, name string, n int) error {
+	types, err := a.facts.Types(ctx, name)
+	q, limited := facts.VCPUQuota(name, false)
+	if err != nil || types[name].VCPU == 0 || !limited {
+		return nil //nolint:nilerr // the checks tell what could not be asked
+	}
+	limit, err := a.facts.Limit(ctx, q)
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	if need := types[name].VCPU * n; need > limit {
+		return fmt.Errorf("%d of %s have %d vCPUs, and the account's quota of %s is %d; ask for more at %s",
+			n, name, need, q.What, limit, q.Console(a.facts.Clients.Region))
+	}
+	return nil
+}
+
+// KnowsAWS reports whether a cluster of that id has a record.
+func KnowsAWS(ctx context.Context, q AWSRequest) (bool, error) {
+	a, account, err := openAWS(ctx, q)
+	if err != nil {
+		return false, err
+	}
+	_, _, known, err := record.Read(ctx, aws.ControlStore(a.free, q.Cluster, account))
+	return known, err
+}
+
+const (
+	// addressURL answers with the address of whoever asks; it is Amazon's own.
+	addressURL = "https://checkip.amazonaws.com"
+	// addressLimit is how long it may take: who is behind a proxy says their range.
+	addressLimit = 3 * time.Second
+)
+
+// OwnAddress asks how this machine is seen from outside, as a range of one.
+func OwnAddress(ctx context.Context, s *term.Streams) (string, error) {
+	if s.Getenv("AWS_ENDPOINT_URL") != "" {
+		return "", errors.New("AWS is not Amazon's here, which has no say in how this machine is seen")
+	}
+	ctx, cancel := context.WithTimeout(ctx, addressLimit)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, addressURL, nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", fmt.Errorf("ask for this machine's address: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }() // it was read as far as it counts
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 64))
+	if err != nil {
+		return "", fmt.Errorf("ask for this machine's address: %w", err)
+	}
+	ip, err := netip.ParseAddr(strings.TrimSpace(string(text)))
+	if err != nil {
+		return "", fmt.Errorf("ask for this machine's address: %w", err)
+	}
+	return netip.PrefixFrom(ip, ip.BitLen()).String(), nil
+}
+
+// Has reports whether names has one, in words of a refusal.
+func Has(names []string, one, what string) error {
+	if slices.Contains(names, one) {
+		return nil
+	}
+	return fmt.Errorf("there is no %s %s", what, one)
+}

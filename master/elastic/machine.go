@@ -83,6 +83,8 @@ const (
 	CauseTaken Cause = "taken-back"
 	// CauseVanished is a machine that its platform no longer lists.
 	CauseVanished Cause = "vanished"
+	// CausePoolGone is a machine whose pool launches none any more.
+	CausePoolGone Cause = "pool-gone"
 )
 
 // Planned reports whether it was the pool's own wish.

@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/det-deploy/det-deploy/cloud"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/elastic"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -46,6 +47,26 @@ func (l *Launchers) History(ctx context.Context, pool string) ([]*apiv1.Machine,
 		return cmp.Or(b.GetLaunchTime().AsTime().Compare(a.GetLaunchTime().AsTime()), cmp.Compare(a.GetId(), b.GetId()))
 	})
 	return out, nil
+}
+
+// Ended writes the end of a machine that no launcher keeps, because its pool
+// launches none any more.
+func (l *Launchers) Ended(ctx context.Context, pool string, id cloud.InstanceID, reason string) error {
+	if l.pools[pool] != nil {
+		return fmt.Errorf("write the end of machine %s: resource pool %q keeps it itself", id, pool)
+	}
+	doc, found, err := machineDocs().Get(ctx, l.cfg.Store, key(pool, id))
+	if err != nil || !found {
+		return err
+	}
+	now, m := time.Now(), doc.Value
+	m.State, m.Cause, m.Reason, m.Since = elastic.Gone, elastic.CausePoolGone, reason, now
+	return l.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		if err := machineDocs().Delete(tx, doc.ID); err != nil {
+			return err
+		}
+		return endedDocs().Put(tx, doc.ID, pool, now, endedDoc{Machine: m, Ended: now})
+	})
 }
 
 func (p *Launcher) machines() []*apiv1.Machine {

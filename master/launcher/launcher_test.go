@@ -273,6 +273,15 @@ func TestMachinesOfAPoolThatIsGoneAreNamed(t *testing.T) {
 		if got := log.String(); !strings.Contains(got, "pool=gpu") || !strings.Contains(got, "i-0000001") {
 			t.Errorf("got %q, want the machine and its pool", got)
 		}
+		for range 2 {
+			if err := l.Ended(t.Context(), "gpu", "i-0000001", "its pool is gone"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		history, err := l.History(t.Context(), "gpu")
+		if err != nil || len(history) != 1 || history[0].GetState() != "gone" || history[0].GetCause() != "pool-gone" {
+			t.Errorf("got %v, %v, want it gone with its pool", history, err)
+		}
 	})
 }
 

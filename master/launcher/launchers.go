@@ -125,7 +125,7 @@ func (l *Launchers) complain(ctx context.Context) error {
 		}
 	}
 	for pool, ids := range left {
-		l.cfg.Log.Error("machines were launched for a resource pool that launches none any more; "+
+		l.cfg.Log.Warn("machines were launched for a resource pool that launches none any more; "+
 			"configure its provider again until they are gone, or terminate them yourself", "pool", pool, "instance_ids", ids)
 	}
 	return nil

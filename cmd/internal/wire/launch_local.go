@@ -143,7 +143,7 @@ func localAttestor(cfg config.Master) (cloud.Attestor, error) {
 
 // endStrays ends machines of pools that the configuration no longer has, or whose
 // provider is another by now: nobody else looks after them.
-func endStrays(ctx context.Context, cfg config.Master, log *slog.Logger) error {
+func endStrays(ctx context.Context, cfg config.Master, ended func(pool string, id cloud.InstanceID) error, log *slog.Logger) error {
 	root, err := localRoot(cfg)
 	if err != nil {
 		return err
@@ -163,7 +163,11 @@ func endStrays(ctx context.Context, cfg config.Master, log *slog.Logger) error {
 			continue
 		}
 		log.Info("ending a machine of a pool that is no more", "pool", m.Pool(), "instance_id", m.ID())
-		errs = append(errs, local.End(ctx, m, program))
+		if err := local.End(ctx, m, program); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, ended(m.Pool(), m.ID()))
 	}
 	return errors.Join(errs...)
 }

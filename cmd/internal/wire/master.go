@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/master/agentrm"
 	"github.com/det-deploy/det-deploy/master/auth"
 	"github.com/det-deploy/det-deploy/master/config"
@@ -219,7 +220,10 @@ func (m *master) run(ctx context.Context, l net.Listener) error {
 // endStrays is not the master's life's work: it is tried again when it starts the
 // next time.
 func (m *master) endStrays(ctx context.Context) {
-	if err := endStrays(ctx, m.cfg, m.log); err != nil && ctx.Err() == nil {
+	ended := func(pool string, id cloud.InstanceID) error {
+		return m.launch.Ended(ctx, pool, id, "its pool launches no machines any more")
+	}
+	if err := endStrays(ctx, m.cfg, ended, m.log); err != nil && ctx.Err() == nil {
 		m.log.Warn("end machines of pools that are no more", "err", err)
 	}
 }

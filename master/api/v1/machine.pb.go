@@ -38,7 +38,7 @@ type Machine struct {
 	JoinTime   *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=join_time,json=joinTime,proto3" json:"join_time,omitempty"`
 	EndTime    *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=end_time,json=endTime,proto3" json:"end_time,omitempty"`
 	// The rule by which it goes or went: idle, over-max, never-joined, lost,
-	// stopped, taken-back or vanished; and the same in words.
+	// unprepared, stopped, taken-back, vanished or pool-gone; and the same in words.
 	Cause         string `protobuf:"bytes,10,opt,name=cause,proto3" json:"cause,omitempty"`
 	Reason        string `protobuf:"bytes,11,opt,name=reason,proto3" json:"reason,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -3,6 +3,7 @@ package pool
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -46,12 +47,27 @@ func runList(ctx context.Context, o *listOptions) error {
 	if o.Output == term.JSON {
 		return o.PrintMessage(&apiv1.GetResourcePoolsResponse{ResourcePools: pools})
 	}
-	t := term.NewTable("POOL", "TYPE", ">AGENTS", "SLOTS", "DEVICE", "AUXILIARY", ">RUNNING", ">WAITING", "DEFAULT FOR")
+	t := term.NewTable("POOL", "TYPE", ">AGENTS", "SLOTS", "DEVICE", "AUXILIARY", ">RUNNING", ">WAITING", "DEFAULT FOR", "NOTE")
 	for _, p := range pools {
 		t.Row(p.GetName(), word(p.GetType(), "RESOURCE_POOL_TYPE_"), p.GetNumAgents(),
 			fmt.Sprintf("%d/%d", p.GetSlotsUsed(), p.GetSlotsAvailable()), word(p.GetSlotType(), "TYPE_"),
 			fmt.Sprintf("%d/%d", p.GetAuxContainersRunning(), p.GetAuxContainerCapacity()),
-			p.GetStats().GetScheduledCount(), p.GetStats().GetQueuedCount(), defaults(p))
+			p.GetStats().GetScheduledCount(), p.GetStats().GetQueuedCount(), defaults(p), note(p.GetMachines()))
 	}
 	return o.PrintTable(t)
+}
+
+// note is what there is to say of machines that come or cannot come.
+func note(m *apiv1.PoolMachines) string {
+	var out []string
+	if n := m.GetLaunching() + m.GetStarting(); n > 0 {
+		out = append(out, fmt.Sprintf("%d starting", n))
+	}
+	for _, r := range m.GetRefusals() {
+		out = append(out, "refused: "+r.GetKind())
+	}
+	if len(m.GetProblems()) > 0 {
+		out = append(out, "see pool describe")
+	}
+	return strings.Join(out, ", ")
 }

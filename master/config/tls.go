@@ -6,7 +6,7 @@ import "github.com/det-deploy/det-deploy/master/config/document"
 // start), "off", or a certificate with its key. Not given is off.
 type TLS struct {
 	Mode string
-	// Cert and Key are files; Cert has the full chain.
+	// Cert and Key are files, or references to secrets; Cert has the full chain.
 	Cert string
 	Key  string
 }
@@ -22,8 +22,8 @@ func (t TLS) Enabled() bool { return t.Mode == TLSAuto || t.Cert != "" }
 
 // certFiles is the mapping form.
 type certFiles struct {
-	Cert string `yaml:"cert" doc:"File with the certificate and its full chain"`
-	Key  string `yaml:"key" doc:"File with the private key"`
+	Cert string `yaml:"cert" doc:"File with the certificate and its full chain, or a reference to it"`
+	Key  string `yaml:"key" doc:"File with the private key, or a reference to it"`
 }
 
 // UnmarshalDocument reads a word or the two files.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"net"
 	"os"
 	"path/filepath"
@@ -11,14 +12,14 @@ import (
 )
 
 // certificate is what the master shows to those who connect; nil without TLS.
-func certificate(cfg config.Master) (server.CertificateSource, error) {
+func certificate(ctx context.Context, cfg config.Master) (server.CertificateSource, error) {
 	switch t := cfg.Security.TLS; {
 	case !t.Enabled():
 		return nil, nil //nolint:nilnil // no certificate is a good answer
 	case t.Mode == config.TLSAuto:
 		return server.OpenAuthority(filepath.Join(cfg.DataDir, "tls"), ownNames(), time.Now)
 	default:
-		return server.NewFiles(t.Cert, t.Key)
+		return readPair(ctx, t, resolver())
 	}
 }
 

@@ -49,7 +49,7 @@ type MasterOptions struct {
 func RunMaster(ctx context.Context, cfg config.Master, o MasterOptions) (err error) {
 	ring := server.NewRing(ringSize, logHandler(o.Out, cfg.Log.Level, cfg.Log.Color, o.Terminal))
 	log := slog.New(ring)
-	certificate, err := certificate(cfg)
+	certificate, err := certificate(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -154,10 +154,14 @@ func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error)
 	if err != nil {
 		return nil, err
 	}
+	whole, err := withRegistries(ctx, cfg, resolver())
+	if err != nil {
+		return nil, err
+	}
 	m.logs = mlog.New(ctx, s)
 	m.tasks, err = task.Open(ctx, task.Config{
 		Store: s, Logs: m.logs, Tokens: m.auth, Log: m.log,
-		Defaults: taskDefaults(cfg), DefaultUser: cfg.Security.DefaultTask, LaunchError: cfg.LaunchError,
+		Defaults: taskDefaults(whole), DefaultUser: cfg.Security.DefaultTask, LaunchError: cfg.LaunchError,
 	})
 	if err != nil {
 		return nil, err

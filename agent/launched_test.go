@@ -99,6 +99,13 @@ func TestALaunchedMachineProvesItselfIsPreparedAndThenWorks(t *testing.T) {
 	p := newPeer(t)
 	_, socket := newHost(t, "i-1")
 	c := launched(t, p, socket)
+	logged := filepath.Join(t.TempDir(), "log")
+	out, err := os.Create(logged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = out.Close() })
+	c.Log = slog.New(slog.NewTextHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	trace := filepath.Join(t.TempDir(), "trace")
 	p.config = []byte("http_proxy: http://proxy:1\nagent_id: somebody-else\n")
 	p.prepare = &agentv1.Preparation{
@@ -126,6 +133,9 @@ func TestALaunchedMachineProvesItselfIsPreparedAndThenWorks(t *testing.T) {
 	run.halt()
 	if got, err := os.ReadFile(trace); err != nil || string(got) != "startup\ncontainer http://proxy:1\n" {
 		t.Errorf("scripts: got %q and %v, want each once and in order", got, err)
+	}
+	if text, err := os.ReadFile(logged); err != nil || strings.Contains(string(text), "echo") || !strings.Contains(string(text), "startup_script") {
+		t.Errorf("log: got %s and %v, want the scripts named and their text left out", text, err)
 	}
 }
 

@@ -82,3 +82,29 @@ func TestGPUsGoByVendor(t *testing.T) {
 		}
 	}
 }
+
+func TestTheNetworkIsTheTasksOrElseTheAgents(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		ordered, own string
+		docker       bool
+		want         string
+	}{
+		{"bridge", "", true, "bridge"},
+		{"bridge", "pedl", true, "pedl"},
+		{"", "pedl", true, "pedl"},
+		{"default", "host", true, "host"},
+		{"host", "pedl", true, "host"},
+		{"mine", "pedl", true, "mine"},
+		{"none", "pedl", true, "none"},
+		{"bridge", "pedl", false, "bridge"},
+	} {
+		h := host{docker: c.docker, network: ownNetwork(c.own)}
+		if got := h.networkOf(&agentv1.Spec{NetworkMode: c.ordered}); got != c.want {
+			t.Errorf("ordered %q, the agent's %q, docker %v: got %q, want %q", c.ordered, c.own, c.docker, got, c.want)
+		}
+	}
+	if ownNetwork("default") != "" || ownNetwork("bridge") != "" || ownRuntime("runc") != "" || ownRuntime("nvidia") != "nvidia" {
+		t.Error("got a default taken for a choice")
+	}
+}

@@ -223,13 +223,13 @@ func TestAMachineThatCannotBeSetUpIsShown(t *testing.T) {
 // TestAgentsFollowTheirMaster upgrades the master below an agent with a running
 // task.
 func TestAgentsFollowTheirMaster(t *testing.T) {
-	for _, docker := range []bool{false, true} {
-		t.Run("docker "+strconv.FormatBool(docker), func(t *testing.T) {
+	for _, inDocker := range []bool{false, true} {
+		t.Run("docker "+strconv.FormatBool(inDocker), func(t *testing.T) {
 			if testing.Short() {
 				t.Skip("builds the program twice; run without -short")
 			}
 			cfg := clusterConfig{Agent: "container_runtime: process\nauto_update: true\n"}
-			if docker {
+			if inDocker {
 				d := dockertest.Start(t)
 				cfg.Agent = "container_runtime: docker\nauto_update: true\n"
 				cfg.Env = []string{"DOCKER_HOST=" + d.Host}
@@ -301,4 +301,37 @@ func followsMaster(t *testing.T, c *cluster) {
 	if n != 60 {
 		t.Errorf("task: got %d lines in their order, want 60", n)
 	}
+}
+
+// TestAPoolHasADockerNetworkOfItsOwn is the block of the oldest clusters:
+// agent_docker_network names a network that is not there yet.
+func TestAPoolHasADockerNetworkOfItsOwn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a Docker daemon; run without -short")
+	}
+	d := dockertest.Start(t)
+	yaml := strings.Replace(elasticYAML, "      agent_config_file_contents: {container_runtime: process}\n",
+		"      agent_docker_network: pedl\n      agent_config_file_contents: {container_runtime: docker}\n", 1)
+	c := newCluster(t, clusterConfig{
+		Master: yaml + "task_container_defaults:\n  image: " + dockertest.Image + "\n", Env: []string{"DOCKER_HOST=" + d.Host},
+	})
+	t.Cleanup(c.endMachines)
+	c.startMaster()
+	c.login()
+	id := strings.TrimSpace(c.run("task", "run", "--detach", "--slots", "1", "--", "echo on; sleep 600"))
+	c.eventually("its container is on the network", 60*time.Second, func() error {
+		n, err := d.OnNetwork(t.Context(), "pedl")
+		if err == nil && n == 0 {
+			err = errors.New("there is nothing on the network")
+		}
+		return err
+	})
+	c.run("task", "kill", id)
+	c.eventually("the machine and its container are gone", time.Minute, func() error {
+		n, err := d.Containers(t.Context())
+		if err == nil && n+len(c.machines()) > 0 {
+			err = fmt.Errorf("%d containers, machines %v", n, c.machines())
+		}
+		return err
+	})
 }

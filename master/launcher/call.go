@@ -84,7 +84,7 @@ func (p *Launcher) launched(l elastic.Launch, list []cloud.Instance, err error, 
 		p.closeLaunch(l.Token)
 		return
 	}
-	kind := cloud.KindOf(err)
+	kind := kindOf(err)
 	r := p.fleet.Refuse(l.Offer, elastic.Refusal{Kind: kind, Text: err.Error(), Fix: fix(err)}, now)
 	p.meters.refusals.WithLabelValues(string(kind)).Inc()
 	p.log.Warn("machines are refused", "kind", kind, "type", l.Offer.Type, "zone", l.Offer.Zone, "price", l.Offer.Price, "retry_in", r.Until.Sub(now), "err", err)
@@ -98,6 +98,15 @@ func (p *Launcher) launched(l elastic.Launch, list []cloud.Instance, err error, 
 		return
 	}
 	p.closeLaunch(l.Token)
+}
+
+// kindOf is the kind of a refusal. A call that was cut off may have had its
+// effect.
+func kindOf(err error) cloud.Kind {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return cloud.Ambiguous
+	}
+	return cloud.KindOf(err)
 }
 
 // fix is what a refusal's author can do about it.

@@ -49,6 +49,28 @@ func (s *stuck) Terminate(ctx context.Context, ids []cloud.InstanceID) error {
 	return s.hold(ctx, cloudtest.OpTerminate, func() error { return s.FleetPool.Terminate(ctx, ids) })
 }
 
+// A platform that does not answer in time is asked again with the same token.
+func TestACallThatIsCutOffIsNotARefusal(t *testing.T) {
+	t.Parallel()
+	for _, after := range []bool{false, true} {
+		t.Run(fmt.Sprintf("after its effect: %v", after), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				platform := &stuck{op: cloudtest.OpLaunch, after: after}
+				w := newWorld(t, boot(15*time.Second), func(p *Pool) { platform.FleetPool = p.Instances.(*cloudtest.FleetPool); p.Instances = platform })
+				w.later(time.Second).submit("t", 8).later(10 * time.Minute)
+				platform.mu.Lock()
+				platform.released = true
+				platform.mu.Unlock()
+				w.later(5 * time.Minute)
+				if n := len(w.fleet.Truth("gpu")); n != 1 || !w.runs("t") {
+					t.Errorf("got %d machines, running %v; want it to run on the one", n, w.runs("t"))
+				}
+			})
+		})
+	}
+}
+
 // Whenever the master is killed, the next one finishes what it has begun:
 // nothing is launched twice, nothing is forgotten, nothing comes back.
 func TestKilledAtEveryStage(t *testing.T) {

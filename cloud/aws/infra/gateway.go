@@ -110,35 +110,33 @@ func (g *Gateway) attach(ctx context.Context) error {
 func (g *Gateway) Delete(ctx context.Context) error { return g.In.deleteGateway(ctx, g.id) }
 
 func (c *Cluster) deleteGateway(ctx context.Context, id string) error {
-	all, err := gateways().all(ctx, c, nil)
-	if err != nil {
-		return err
-	}
-	for _, s := range all {
-		if s.id != id {
-			continue
-		}
-		if err := c.detachGateway(ctx, id, attachedTo(s.live)); err != nil {
+	return c.release(ctx, id, func() error {
+		all, err := gateways().all(ctx, c, nil)
+		if err != nil {
 			return err
 		}
-	}
-	return c.release(ctx, id, func() error {
-		_, err := c.Clients.EC2.DeleteInternetGateway(ctx, &ec2.DeleteInternetGatewayInput{InternetGatewayId: aws.String(id)})
+		for _, s := range all {
+			if s.id != id {
+				continue
+			}
+			if err := c.detachGateway(ctx, id, attachedTo(s.live)); err != nil {
+				return err
+			}
+		}
+		_, err = c.Clients.EC2.DeleteInternetGateway(ctx, &ec2.DeleteInternetGatewayInput{InternetGatewayId: aws.String(id)})
 		return err
 	})
 }
 
-// detachGateway waits for public addresses in vpc that are on their way out.
+// detachGateway is refused while there are public addresses in vpc.
 func (c *Cluster) detachGateway(ctx context.Context, id, vpc string) error {
 	if vpc == "" {
 		return nil
 	}
-	return c.release(ctx, id, func() error {
-		_, err := c.Clients.EC2.DetachInternetGateway(ctx, &ec2.DetachInternetGatewayInput{
-			InternetGatewayId: aws.String(id), VpcId: aws.String(vpc),
-		})
-		return err
+	_, err := c.Clients.EC2.DetachInternetGateway(ctx, &ec2.DetachInternetGatewayInput{
+		InternetGatewayId: aws.String(id), VpcId: aws.String(vpc),
 	})
+	return gone(err)
 }
 
 func attachedTo(g types.InternetGateway) string {

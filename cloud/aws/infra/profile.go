@@ -110,17 +110,17 @@ func (p *Profile) add(ctx context.Context) error {
 func (p *Profile) Delete(ctx context.Context) error { return p.In.deleteProfile(ctx, p.id) }
 
 func (c *Cluster) deleteProfile(ctx context.Context, name string) error {
-	live, err := c.profile(ctx, name)
-	if err != nil {
-		return gone(err)
-	}
-	if role := roleOf(live); role != "" {
-		if err := c.emptyProfile(ctx, name, role); err != nil {
+	return c.release(ctx, name, func() error {
+		live, err := c.profile(ctx, name)
+		if err != nil {
 			return err
 		}
-	}
-	return c.release(ctx, name, func() error {
-		_, err := c.Clients.IAM.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: aws.String(name)})
+		if role := roleOf(live); role != "" {
+			if err := c.emptyProfile(ctx, name, role); err != nil {
+				return err
+			}
+		}
+		_, err = c.Clients.IAM.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: aws.String(name)})
 		return err
 	})
 }

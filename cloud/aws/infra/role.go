@@ -25,9 +25,6 @@ type Role struct {
 	Name string
 	// Policies are its documents, by name. What it has besides is taken away.
 	Policies map[string]string
-	// Boundary is the ARN of a permissions boundary that the account asks for;
-	// it may be empty, and cannot be changed afterwards.
-	Boundary string
 
 	learned
 	arn string
@@ -85,9 +82,6 @@ func (r *Role) Create(ctx context.Context) error {
 		Description:              aws.String("det-deploy cluster " + r.In.ID + ": " + r.Name),
 		Tags:                     iamTags(r.In.marks(r.Name, "")),
 	}
-	if r.Boundary != "" {
-		in.PermissionsBoundary = aws.String(r.Boundary)
-	}
 	out, err := r.In.Clients.IAM.CreateRole(ctx, in)
 	switch {
 	case cloud.KindOf(err) == cloud.Conflict:
@@ -130,9 +124,20 @@ func (r *Role) Update(ctx context.Context, drift []resource.Drift) error {
 func (r *Role) Delete(ctx context.Context) error { return r.In.deleteRole(ctx, r.id) }
 
 func (c *Cluster) deleteRole(ctx context.Context, name string) error {
+	return c.release(ctx, name, func() error {
+		if err := c.stripRole(ctx, name); err != nil {
+			return err
+		}
+		_, err := c.Clients.IAM.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: aws.String(name)})
+		return err
+	})
+}
+
+// stripRole takes away what a role must not have when it is removed.
+func (c *Cluster) stripRole(ctx context.Context, name string) error {
 	inline, err := c.inlinePolicies(ctx, name)
 	if err != nil {
-		return gone(err)
+		return err
 	}
 	for _, p := range inline {
 		_, err := c.Clients.IAM.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: aws.String(name), PolicyName: aws.String(p)})
@@ -142,7 +147,7 @@ func (c *Cluster) deleteRole(ctx context.Context, name string) error {
 	}
 	managed, err := c.managedPolicies(ctx, name)
 	if err != nil {
-		return gone(err)
+		return err
 	}
 	for _, p := range managed {
 		_, err := c.Clients.IAM.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: aws.String(name), PolicyArn: aws.String(p)})
@@ -150,10 +155,7 @@ func (c *Cluster) deleteRole(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	return c.release(ctx, name, func() error {
-		_, err := c.Clients.IAM.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: aws.String(name)})
-		return err
-	})
+	return nil
 }
 
 func (c *Cluster) role(ctx context.Context, name string) (*types.Role, error) {

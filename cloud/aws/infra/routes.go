@@ -181,25 +181,32 @@ func (r *Routes) accept(ctx context.Context, err error, so func(types.RouteTable
 func (r *Routes) Delete(ctx context.Context) error { return r.In.deleteRoutes(ctx, r.id) }
 
 func (c *Cluster) deleteRoutes(ctx context.Context, id string) error {
-	all, err := routeTables().all(ctx, c, nil)
-	if err != nil {
-		return err
-	}
-	for _, s := range all {
-		if s.id != id {
-			continue
+	return c.release(ctx, id, func() error {
+		all, err := routeTables().all(ctx, c, nil)
+		if err != nil {
+			return err
 		}
-		for _, a := range associations(s.live) {
-			_, err := c.Clients.EC2.DisassociateRouteTable(ctx, &ec2.DisassociateRouteTableInput{AssociationId: aws.String(a)})
-			if gone(err) != nil {
+		for _, s := range all {
+			if s.id != id {
+				continue
+			}
+			if err := c.disassociateRoutes(ctx, s.live); err != nil {
 				return err
 			}
 		}
-	}
-	return c.release(ctx, id, func() error {
-		_, err := c.Clients.EC2.DeleteRouteTable(ctx, &ec2.DeleteRouteTableInput{RouteTableId: aws.String(id)})
+		_, err = c.Clients.EC2.DeleteRouteTable(ctx, &ec2.DeleteRouteTableInput{RouteTableId: aws.String(id)})
 		return err
 	})
+}
+
+func (c *Cluster) disassociateRoutes(ctx context.Context, t types.RouteTable) error {
+	for _, a := range associations(t) {
+		_, err := c.Clients.EC2.DisassociateRouteTable(ctx, &ec2.DisassociateRouteTableInput{AssociationId: aws.String(a)})
+		if gone(err) != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // wayOut is where what is not local goes: an internet gateway, a NAT gateway, or

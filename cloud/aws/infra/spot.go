@@ -30,7 +30,10 @@ func spotRequests() kind[types.SpotInstanceRequest] {
 // cancelSpot cancels a request, and ends the machine that it brought: one that
 // came between the list and this call may not carry our tag yet.
 func (c *Cluster) cancelSpot(ctx context.Context, id string) error {
-	_, err := c.Clients.EC2.CancelSpotInstanceRequests(ctx, &ec2.CancelSpotInstanceRequestsInput{SpotInstanceRequestIds: []string{id}})
+	err := c.sure(ctx, id, func() error {
+		_, err := c.Clients.EC2.CancelSpotInstanceRequests(ctx, &ec2.CancelSpotInstanceRequestsInput{SpotInstanceRequestIds: []string{id}})
+		return err
+	})
 	if err != nil {
 		return gone(err)
 	}

@@ -27,10 +27,6 @@ type Volume struct {
 	SizeGiB int32
 	// Snapshot is what it is filled from, or empty for a blank one.
 	Snapshot string
-	// KMSKey encrypts it; empty means the account's default key for disks.
-	KMSKey string
-	// Throughput (MiB/s) and IOPS are gp3's own 125 and 3,000 when they are 0.
-	Throughput, IOPS int32
 
 	learned
 	nonced
@@ -65,8 +61,6 @@ func (v *Volume) Find(ctx context.Context) (resource.Found, []resource.Drift, er
 	}
 	for _, d := range []resource.Drift{
 		{Path: "type", Have: string(s.live.VolumeType), Want: string(types.VolumeTypeGp3)},
-		{Path: "iops", Have: number(s.live.Iops), Want: number(aws.Int32(cmp.Or(v.IOPS, aws.ToInt32(s.live.Iops))))},
-		{Path: "throughput", Have: number(s.live.Throughput), Want: number(aws.Int32(cmp.Or(v.Throughput, aws.ToInt32(s.live.Throughput))))},
 		{Path: "encrypted", Have: strconv.FormatBool(aws.ToBool(s.live.Encrypted)), Want: "true", Replace: true},
 		{Path: "zone", Have: aws.ToString(s.live.AvailabilityZone), Want: v.Zone, Replace: true},
 		{Path: "snapshot", Have: aws.ToString(s.live.SnapshotId), Want: cmp.Or(v.Snapshot, aws.ToString(s.live.SnapshotId)), Replace: true},
@@ -88,15 +82,6 @@ func (v *Volume) CreateOnce(ctx context.Context, nonce string) error {
 	if v.Snapshot != "" {
 		in.SnapshotId = aws.String(v.Snapshot)
 	}
-	if v.KMSKey != "" {
-		in.KmsKeyId = aws.String(v.KMSKey)
-	}
-	if v.IOPS != 0 {
-		in.Iops = aws.Int32(v.IOPS)
-	}
-	if v.Throughput != 0 {
-		in.Throughput = aws.Int32(v.Throughput)
-	}
 	out, err := v.In.Clients.EC2.CreateVolume(ctx, in)
 	if err != nil {
 		return err
@@ -110,7 +95,7 @@ func (v *Volume) Made(ctx context.Context, nonce string) ([]resource.Found, erro
 	return volumes().made(ctx, v.In, nonce)
 }
 
-// Update changes tags, and lets it grow or work faster while it is in use. The
+// Update changes tags, and lets it grow while it is in use. The
 // file system on it grows when the machine notices. Amazon allows one change in
 // six hours.
 func (v *Volume) Update(ctx context.Context, drift []resource.Drift) error {
@@ -120,14 +105,9 @@ func (v *Volume) Update(ctx context.Context, drift []resource.Drift) error {
 	if len(tagged(drift)) == len(drift) {
 		return nil
 	}
-	in := &ec2.ModifyVolumeInput{VolumeId: aws.String(v.id), Size: aws.Int32(v.SizeGiB), VolumeType: types.VolumeTypeGp3}
-	if v.IOPS != 0 {
-		in.Iops = aws.Int32(v.IOPS)
-	}
-	if v.Throughput != 0 {
-		in.Throughput = aws.Int32(v.Throughput)
-	}
-	_, err := v.In.Clients.EC2.ModifyVolume(ctx, in)
+	_, err := v.In.Clients.EC2.ModifyVolume(ctx, &ec2.ModifyVolumeInput{
+		VolumeId: aws.String(v.id), Size: aws.Int32(v.SizeGiB), VolumeType: types.VolumeTypeGp3,
+	})
 	if cloud.KindOf(err) != cloud.Conflict {
 		return err
 	}
@@ -179,5 +159,3 @@ func volumes() kind[types.Volume] {
 		},
 	}
 }
-
-func number(n *int32) string { return strconv.Itoa(int(aws.ToInt32(n))) }

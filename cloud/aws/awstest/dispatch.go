@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
@@ -45,7 +46,7 @@ func (s *site) remember(ctx context.Context, in middleware.InitializeInput, next
 
 func (s *site) answer(ctx context.Context, _ middleware.FinalizeInput, _ middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
 	c, _ := middleware.GetStackValue(ctx, callKey{}).(*call) // put there by remember
-	if err := ctx.Err(); err != nil {
+	if err := s.travel(ctx); err != nil {
 		return out, md, err
 	}
 	if out.Result, err = s.do(c); err != nil {
@@ -53,6 +54,23 @@ func (s *site) answer(ctx context.Context, _ middleware.FinalizeInput, _ middlew
 	}
 	md, err = s.clock(ctx)
 	return out, md, err
+}
+
+// travel takes as long as a call is on its way.
+func (s *site) travel(ctx context.Context) error {
+	s.mu.Lock()
+	d := s.opt.Latency
+	s.mu.Unlock()
+	if d == 0 {
+		return ctx.Err()
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+	return ctx.Err()
 }
 
 // clock is what an answer says of the world's time, as the SDK reads it off a

@@ -44,6 +44,8 @@ type Options struct {
 	// Reuse is how long the name of a bucket, or of a secret that was deleted by
 	// force, is not free again.
 	Reuse time.Duration
+	// Latency is how long each attempt of a call is on its way.
+	Latency time.Duration
 	// Lag is how long a list by filters stays as it was after a change. Objects
 	// that are asked for by identity are not concerned.
 	Lag time.Duration

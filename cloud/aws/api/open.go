@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
@@ -43,7 +46,7 @@ type Options struct {
 // Open builds the clients of one region. It looks for credentials only when the
 // first call is made, and makes none itself.
 func Open(ctx context.Context, o Options) (Clients, error) {
-	load := []func(*config.LoadOptions) error{config.WithAppID("det-deploy")}
+	load := []func(*config.LoadOptions) error{config.WithAppID("det-deploy"), config.WithHTTPClient(httpClient())}
 	if o.Region != "" {
 		load = append(load, config.WithRegion(o.Region))
 	}
@@ -61,6 +64,15 @@ func Open(ctx context.Context, o Options) (Clients, error) {
 		return Clients{}, &cloud.Error{Kind: cloud.Invalid, Op: "aws", Fix: fixRegion, Err: errors.New("no region is chosen")}
 	}
 	return New(cfg, o), nil
+}
+
+// answerLimit is how long a service may think about a request that it has in
+// full. Most take a second and RunInstances may take thirty; without a limit a
+// connection that went silent would be waited for until somebody gives up.
+const answerLimit = 2 * time.Minute
+
+func httpClient() *awshttp.BuildableClient {
+	return awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.ResponseHeaderTimeout = answerLimit })
 }
 
 // New builds clients on a configuration of the caller's own. Region, Profile and

@@ -282,3 +282,22 @@ func TestUpgradeWithTheRecordLostInTheMiddle(t *testing.T) {
 		}
 	})
 }
+
+func TestAdoptWritesARecordOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage()
+		must(t, s.up(t.Context()))
+		must(t, s.store.Destroy(t.Context()))
+		in := s.operator("ann")
+		in.Release = oldRelease
+		must(t, in.Adopt(t.Context()))
+		if r := s.record(t); r.Settings["machines"] != "2" || !r.Release.Same(oldRelease) {
+			t.Errorf("got %+v, want the settings and the release", r)
+		}
+		wantLive(t, s, whole)
+		if err := s.operator("bob").Adopt(t.Context()); !errors.Is(err, installer.ErrRecorded) {
+			t.Errorf("again: got %v, want %v", err, installer.ErrRecorded)
+		}
+		must(t, s.up(t.Context()))
+	})
+}

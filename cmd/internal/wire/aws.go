@@ -189,5 +189,32 @@ func (a *AWS) Exists(ctx context.Context) (bool, error) {
 	return len(found) > 0, err
 }
 
+// Lost says what can be read back of a cluster that runs and has no record; it is
+// nil when there is none. What an earlier cluster of the id has left to be found
+// again is no such cluster.
+func (a *AWS) Lost(ctx context.Context) (*aws.Recovered, error) {
+	if a.Known {
+		return nil, nil //nolint:nilnil // nothing is lost
+	}
+	r, err := a.Target.Recover(ctx)
+	if err != nil || !r.Whole && r.Settings["master-instance-type"] == "" {
+		return nil, err
+	}
+	return &r, nil
+}
+
+// Adopted is the cluster with what was read back as its settings.
+func (a *AWS) Adopted(ctx context.Context, r *aws.Recovered) error {
+	if _, _, err := spec.ReadAWS(a.Cluster, r.Settings); err != nil && r.Whole {
+		return err
+	}
+	runs, _, err := a.Target.Runs(ctx)
+	if err != nil {
+		return err
+	}
+	a.Settings, a.Release = r.Settings, runs
+	return nil
+}
+
 // Region is where the cluster is.
 func (a *AWS) Region() string { return a.free.Region }

@@ -32,7 +32,7 @@ line finds them.`,
 	c.AddCommand(
 		newUp(s, runUp), newPlan(s, runPlan), newDoctor(s, runDoctor), newStatus(s, RunStatus), newList(s, runList),
 		newUpgrade(s, RunUpgrade), newLogs(s, runLogs), newCredentials(s, runCredentials),
-		newPolicy(s, runPolicy), newDown(s, RunDown),
+		newAdopt(s, runAdopt), newPolicy(s, runPolicy), newDown(s, RunDown),
 	)
 	return c
 }

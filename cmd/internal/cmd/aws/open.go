@@ -2,6 +2,7 @@ package aws
 
 import (
 	"context"
+	"errors"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
@@ -20,5 +21,23 @@ func (w *wanted) open(ctx context.Context, s *term.Streams, ask bool, q wire.AWS
 	r := w.request(s)
 	r.Given, r.Binaries, r.Bring = &g, w.Binaries, true
 	r.NoWait, r.NoVerify, r.Sink = q.NoWait, q.NoVerify, q.Sink
-	return wire.NewAWS(ctx, s, r)
+	a, err := wire.NewAWS(ctx, s, r)
+	if err != nil {
+		return nil, err
+	}
+	if lost, err := a.Lost(ctx); err != nil || lost != nil {
+		return nil, errors.Join(err, &lostError{w.Cluster})
+	}
+	return a, nil
+}
+
+// lostError is a cluster that runs and of which it is not known any more what it
+// should be: up would bring it to what is said now, and to defaults for the rest.
+type lostError struct{ cluster string }
+
+func (e *lostError) Error() string { return "the record of cluster " + e.cluster + " is lost" }
+
+// Hint says how to get it back.
+func (e *lostError) Hint() string {
+	return "run `det-deploy aws adopt --cluster-id " + e.cluster + "` to read its settings back"
 }

@@ -1,0 +1,29 @@
+package installer
+
+import (
+	"context"
+	"errors"
+
+	"github.com/det-deploy/det-deploy/installer/phase"
+	"github.com/det-deploy/det-deploy/installer/record"
+)
+
+// ErrRecorded is a cluster that has a record and needs no other.
+var ErrRecorded = errors.New("the cluster has a record")
+
+// Adopt writes the record of a cluster whose own is lost: the installer's settings
+// and release. It changes nothing else.
+func (in *Installer) Adopt(ctx context.Context) error {
+	s := &session{Installer: in, action: "adopt"}
+	return phase.Run(
+		ctx, in.Emit,
+		phase.Phase{Name: "lock the cluster", Do: s.lock, Undo: s.unlock},
+		phase.Phase{Name: "write the record", Do: func(ctx context.Context) error {
+			if _, _, found, err := record.Read(ctx, s.Store); err != nil || found {
+				return errors.Join(err, ErrRecorded)
+			}
+			return s.book.Change(ctx, func(r *record.Record) { r.Settings, r.Release = s.Settings, s.Release })
+		}},
+		phase.Phase{Name: "unlock the cluster", Do: s.unlock},
+	)
+}

@@ -33,7 +33,12 @@ func flows(l layout) []flow {
 		_, err := s.down(ctx, true)
 		return err
 	}
+	upgrade := func(s *stage, ctx context.Context) error {
+		s.version, s.programs = "v1.1.0", programs("another")
+		return s.upgrade(ctx)
+	}
 	return []flow{
+		{"upgrade", (*stage).up, upgrade, false},
 		{"up", func(*stage, context.Context) error { return nil }, (*stage).up, false},
 		{"update", (*stage).up, update, false},
 		{"down", (*stage).up, down, true},
@@ -110,6 +115,7 @@ func fails(t *testing.T, l layout, f flow, fault awstest.Fault, n int) {
 	}
 	if !f.gone {
 		s.wantNothingToDo(t)
+		s.wantVersion(t)
 	}
 	if _, err := s.down(t.Context(), true); err != nil {
 		t.Fatal(err)

@@ -225,6 +225,26 @@ func (s *stage) down(ctx context.Context, deleteData bool) (installer.Receipt, e
 	return in.Down(ctx, p, deleteData)
 }
 
+func (s *stage) upgrade(ctx context.Context) error {
+	in, target, err := s.operator(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = in.Upgrade(ctx, target.Release())
+	return err
+}
+
+// wantVersion looks what the machine is told to run.
+func (s *stage) wantVersion(t *testing.T) {
+	t.Helper()
+	_, target, err := s.operator(t.Context())
+	must(t, err)
+	runs, mode, err := target.Runs(t.Context())
+	if err != nil || !runs.Same(target.Release()) || mode != installer.Serve {
+		t.Errorf("got %s in mode %s and %v, want %s that serves", runs, mode, err, target.Release())
+	}
+}
+
 // plan lists what up would do, leaving out what stays.
 func (s *stage) plan(t *testing.T) []string {
 	t.Helper()

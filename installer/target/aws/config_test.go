@@ -1,0 +1,118 @@
+package aws_test
+
+import (
+	"flag"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+	"github.com/det-deploy/det-deploy/host/manifest"
+	"github.com/det-deploy/det-deploy/installer/target/aws"
+	"github.com/det-deploy/det-deploy/master/config"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files")
+
+// onMaster is a file of the master's machine.
+func (s *stage) onMaster(t *testing.T, path string) []byte {
+	t.Helper()
+	store := aws.ControlStore(s.clients(nil), "lab", s.account)
+	o, err := store.Get(t.Context(), manifest.Key)
+	must(t, err)
+	m, err := manifest.Parse(o.Data)
+	must(t, err)
+	o, err = store.Get(t.Context(), m.Files[path].Key)
+	must(t, err)
+	return o.Data
+}
+
+// numbered is what is another one in each run.
+var numbered = regexp.MustCompile(`\b(subnet|sg)-[0-9a-f]{17}`)
+
+func TestMasterYAML(t *testing.T) {
+	t.Parallel()
+	for name, flags := range map[string][]string{
+		"default": nil,
+		"everything": {
+			"instance-type", "g5.xlarge,g4dn.xlarge", "spot", "true", "spot-fallback", "true", "spot-max-price", "1.5", "max-agents", "8", "min-agents", "1",
+			"idle-period", "5m", "starting-period", "30m", "key-pair", "lab", "tag", "team=ml", "preemption", "true", "db-url", "env:DB_URL",
+			"cpu-image", "python:3.12", "registry-user", "ann", "registry-password", "env:REGISTRY", "notebook-timeout", "1h",
+			"startup-script-file", "#!/bin/sh\ntrue\n", "agent-config-file", "hooks: {on_connection_lost: [reboot]}\n", "enable-cors", "true",
+			"master-config-file", "launch_error: false\nlog: {level: debug}\n", "initial-password", "aws-sm:their/password", "data-prefix", "lab",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := newStage(inMemory(awstest.Options{}), flags...)
+				in, _, err := s.operator(t.Context())
+				must(t, err)
+				p, err := in.Plan(t.Context())
+				must(t, err)
+				in.Deployment.(*aws.Target).NoWait = true
+				must(t, in.Up(t.Context(), p))
+				got := s.onMaster(t, manifest.ConfigFile)
+				m, _, err := config.Parse(got, "master.yaml")
+				must(t, err)
+				if unbuilt := config.Unbuilt(m); len(unbuilt) > 0 {
+					t.Errorf("the master would refuse to start: %v", unbuilt)
+				}
+				golden(t, "testdata/"+name+".golden", numbered.ReplaceAll(got, []byte("$1-…")))
+			})
+		})
+	}
+}
+
+func golden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		must(t, os.MkdirAll("testdata", 0o755))
+		must(t, os.WriteFile(file, got, 0o644))
+	}
+	want, err := os.ReadFile(file)
+	must(t, err)
+	if d := cmp.Diff(string(got), string(want)); d != "" {
+		t.Errorf("got -, want +; run with -update when it is meant:\n%s", d)
+	}
+}
+
+// A secret is in Secrets Manager and nowhere else: not in the bucket, not in user
+// data, not in a plan.
+func TestSecretsAreNowhereElse(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(inMemory(awstest.Options{}), "db-url", "env:DB_URL", "registry-user", "ann", "registry-password", "env:REGISTRY")
+		before := strings.Join(s.plan(t), "\n")
+		must(t, s.up(t.Context()))
+		var secrets []string
+		for _, name := range []string{"admin-password", "db-url", "registry-password"} {
+			text, found := s.world.Secret("det-deploy/lab/" + name)
+			if !found {
+				t.Fatalf("secret %s is not stored", name)
+			}
+			secrets = append(secrets, text)
+		}
+		secrets = append(secrets, "PRIVATE KEY")
+		places := map[string]string{"the plan": before, "master.yaml": string(s.onMaster(t, manifest.ConfigFile))}
+		for _, key := range []string{"record.json", "manifest.json", "settings.json", "status/master.json"} {
+			if body, found := s.world.Object("det-deploy-lab-"+s.account, key); found {
+				places[key] = string(body)
+			}
+		}
+		for _, i := range s.world.Instances() {
+			places["user data"] = s.world.UserData(*i.InstanceId)
+		}
+		for place, text := range places {
+			for _, secret := range secrets {
+				if strings.Contains(text, secret) {
+					t.Errorf("%s has a secret in it", place)
+				}
+			}
+		}
+		if len(places) < 6 {
+			t.Errorf("got %d places looked at, want all", len(places))
+		}
+	})
+}

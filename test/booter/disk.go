@@ -14,7 +14,7 @@ func hidden() []string {
 	const wants = "etc/systemd/system/"
 	return []string{
 		"var/lib/cloud", "var/lib/det-deploy", "var/log/cloud-init.log", "var/log/cloud-init-output.log", "var/log/journal",
-		"etc/determined", "etc/cloud/cloud-init.disabled",
+		"etc/determined", "etc/cloud/cloud-init.disabled", "var/lib/docker", "var/lib/containerd",
 		wants + "multi-user.target.wants", wants + "sockets.target.wants", wants + "timers.target.wants",
 		wants + "getty.target.wants", wants + "sysinit.target.wants",
 		// Nobody hands out addresses in a lab, and it would wait a minute for that.

@@ -50,6 +50,10 @@ type cluster struct {
 	det     string
 	keys    aws.Credentials
 	subnets []string
+	// group is the agents' security group, profile their instance profile.
+	group, profile string
+	// scheme is "https", or "http" without TLS.
+	scheme string
 	// endpoint is the cloud's address: a proxy's, or the emulator's own.
 	endpoint string
 
@@ -89,25 +93,45 @@ resource_pools:
 // open starts a master with a pool; extra is what the pool's provider has more.
 func open(t *testing.T, extra string) *cluster {
 	t.Helper()
+	c := prepare(t)
+	c.launch(strings.NewReplacer(
+		"DIR", c.dir, "PROFILE", c.profile, "SUBNETS", "["+strings.Join(c.subnets, ", ")+"]", "GROUP", c.group,
+	).Replace(pool) + indent(extra))
+	return c
+}
+
+// prepare makes everything but the master. The account enforces its policies.
+func prepare(t *testing.T) *cluster {
+	t.Helper()
 	l := booter.OpenLab(t)
 	server := motest.Serve(t, motest.Place{Address: booter.Gateway, Wrap: l.Wrap(), Client: l.Client()})
-	c := &cluster{t: t, lab: l, account: server.Account(t), dir: t.TempDir(), det: detCLI(t)}
+	c := &cluster{t: t, lab: l, account: server.Account(t), dir: t.TempDir(), det: detCLI(t), scheme: "https"}
 	c.Booter = booter.Start(t, l, c.account)
-	agent := c.account.Role(t, "agent", "")
-	c.keys = c.account.Assume(t, c.account.Role(t, "master", fmt.Sprintf(masterPolicy, agent)), "i-00000000000000000")
 	c.endpoint = c.account.Endpoint
-	group := c.network()
+	agent := c.account.Role(t, "agent", "")
+	c.profile = strings.Replace(agent, ":role/", ":instance-profile/", 1)
+	c.keys = c.account.Assume(t, c.account.Role(t, "master", fmt.Sprintf(masterPolicy, agent)), "i-00000000000000000")
+	c.network()
 	c.account.Enforce(t, true)
-	yaml := strings.NewReplacer(
-		"DIR", c.dir, "PROFILE", strings.Replace(agent, ":role/", ":instance-profile/", 1),
-		"SUBNETS", "["+strings.Join(c.subnets, ", ")+"]", "GROUP", group,
-	).Replace(pool) + indent(extra)
-	if err := os.WriteFile(c.path("master.yaml"), []byte(yaml), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.stop)
-	c.start()
 	return c
+}
+
+// launch starts the master on a file.
+func (c *cluster) launch(yaml string) {
+	c.t.Helper()
+	if err := os.WriteFile(c.path("master.yaml"), []byte(yaml), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(c.stop)
+	c.start()
+}
+
+// url is where the master answers.
+func (c *cluster) url() string {
+	if c.scheme == "http" {
+		return "http://" + booter.Gateway + ":8080"
+	}
+	return address
 }
 
 func indent(text string) string {
@@ -117,7 +141,7 @@ func indent(text string) string {
 func (c *cluster) path(name string) string { return filepath.Join(c.dir, name) }
 
 // network is the account's own; two of its subnets serve.
-func (c *cluster) network() (group string) {
+func (c *cluster) network() {
 	c.t.Helper()
 	client := ec2.NewFromConfig(c.account.Config())
 	out, err := client.DescribeSubnets(c.t.Context(), &ec2.DescribeSubnetsInput{})
@@ -131,7 +155,7 @@ func (c *cluster) network() (group string) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return *g.GroupId
+	c.group = *g.GroupId
 }
 
 // start starts the master and returns when it answers.
@@ -167,7 +191,11 @@ func (c *cluster) start() {
 
 // curl asks the master from within the lab.
 func (c *cluster) curl(path string) (string, error) {
-	out, err := c.lab.Command(c.t.Context(), "curl", "-sf", "-m", "5", "--cacert", c.path("master/tls/ca.crt"), address+path).CombinedOutput()
+	args := []string{"-sf", "-m", "5", c.url() + path}
+	if c.scheme == "https" {
+		args = append(args, "--cacert", c.path("master/tls/ca.crt"))
+	}
+	out, err := c.lab.Command(c.t.Context(), "curl", args...).CombinedOutput()
 	return string(out), err
 }
 
@@ -215,8 +243,10 @@ func detCLI(t *testing.T) string {
 func (c *cluster) client(stdin string, args ...string) (string, error) {
 	cmd := c.lab.Command(c.t.Context(), c.det, args...)
 	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + c.dir, "DET_MASTER=" + address, "DET_MASTER_CERT_FILE=" + c.path("master/tls/ca.crt"),
-		"DET_USER=admin", "DET_PASS=" + password,
+		"PATH=" + os.Getenv("PATH"), "HOME=" + c.dir, "DET_MASTER=" + c.url(), "DET_USER=admin", "DET_PASS=" + password,
+	}
+	if c.scheme == "https" {
+		cmd.Env = append(cmd.Env, "DET_MASTER_CERT_FILE="+c.path("master/tls/ca.crt"))
 	}
 	cmd.Stdin = strings.NewReader(stdin)
 	var out, errs bytes.Buffer
@@ -268,7 +298,7 @@ func (c *cluster) run(script string) string {
 // logs waits until a task has written a text.
 func (c *cluster) logs(task, want string) {
 	c.t.Helper()
-	c.eventually("task "+task+" writes "+want, 2*time.Minute, func() error {
+	c.eventually("task "+task+" writes "+want, 4*time.Minute, func() error {
 		out, err := c.client("", "task", "logs", task)
 		if err == nil && !strings.Contains(out, want) {
 			err = errors.New(string(tail([]byte(out), 2000)))

@@ -239,7 +239,8 @@ def describe_instances(self):
 
     self._get_param = get
     try:
-        return _describe(self)
+        with clock.lock:  # a machine is seen when all of it is there
+            return _describe(self)
     finally:
         self._get_param = orig
 

@@ -29,10 +29,11 @@ import machines  # noqa: E402
 import parameters  # noqa: E402
 import refusals  # noqa: E402
 import spot  # noqa: E402
+import types_of_old as types  # noqa: E402
 
 
 def main():
-    for part in (images, accounts, machines, spot, refusals, parameters):
+    for part in (images, accounts, machines, spot, refusals, parameters, types):
         part.install()
     app = control.application(DomainDispatcherApplication(create_backend_app))
     server = make_server(sys.argv[1], 0, app, threaded=True)

@@ -1,0 +1,59 @@
+package elastic_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	motest "github.com/det-deploy/det-deploy/test/moto"
+)
+
+// oldStartup is the startup script of the old cluster's file. It makes what the
+// image of such a cluster has: Docker, with an image in it, and a driver that
+// finds four GPUs.
+const oldStartup = `|
+    cat >/usr/bin/nvidia-smi <<'EOF'
+    #!/bin/sh
+    for n in 0 1 2 3; do
+      case $1 in
+      -L) echo "GPU $n: Tesla V100-SXM2-16GB (UUID: GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a7$n)" ;;
+      *) echo "$n, Tesla V100-SXM2-16GB, GPU-5d5ba0d6-d33d-2b2c-524d-9e3d8d2b8a7$n" ;;
+      esac
+    done
+    EOF
+    chmod +x /usr/bin/nvidia-smi
+    systemctl start docker
+    mkdir -p /tmp/image/bin && cp /bin/busybox /tmp/image/bin/ && for name in sh echo hostname; do ln -s busybox /tmp/image/bin/$name; done
+    tar -C /tmp/image -c . | docker import -c 'ENV PATH=/bin' - old:latest
+`
+
+// TestAnOldClustersFileStartsAndScales runs a master on the file of an old
+// cluster, as it stands in the manual, with the ids of the account filled in.
+func TestAnOldClustersFileStartsAndScales(t *testing.T) {
+	t.Parallel()
+	c := prepare(t)
+	block, err := os.ReadFile("../../examples/pedl-master.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.scheme = "http"
+	c.launch("bind_ip: 10.200.0.1\ndata_dir: " + c.path("master") + "\nsecurity: {initial_user_password: " + password + "}\n" +
+		strings.NewReplacer(
+			"echo hi", oldStartup, "http://10.0.0.1:8080", "http://10.200.0.1:8080", "ami-0f4677bfc3161edc8", motest.ImageAMD64,
+			"arn:aws:iam::123456789012:instance-profile/determined-agent", c.profile, "subnet-1", c.subnets[0], "sg-1", c.group,
+			"max_idle_agent_period: 5m", "max_idle_agent_period: 10s",
+		).Replace(string(block)))
+	out := c.ok("cmd", "run", "--detach", "--config", "resources.slots=0", "--config", "environment.image=old:latest", "sh", "-c", "echo hello from a container")
+	fields := strings.Fields(out)
+	c.logs(fields[len(fields)-1], "hello from a container")
+	for _, m := range c.account.Machines(t) {
+		if m.Type != "p3.8xlarge" {
+			t.Errorf("got a %s", m.Type)
+		}
+		if out := c.ok("slot", "list"); strings.Count(out, m.ID) != 4 {
+			t.Errorf("want four slots on %s:\n%s", m.ID, out)
+		}
+	}
+	c.machines(0, 2*time.Minute)
+}

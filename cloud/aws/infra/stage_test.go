@@ -102,7 +102,9 @@ type stage struct {
 	store   *recordtest.Memory
 	settle  time.Duration
 	wish    wish
-	dead    func(record.Holder) bool
+	// draw takes the place of the blueprint.
+	draw func(*infra.Cluster) []resource.Resource
+	dead func(record.Holder) bool
 }
 
 // deployment is a cluster on that account with nothing to check and nobody to
@@ -113,6 +115,9 @@ type deployment struct {
 }
 
 func (d deployment) Wanted() ([]resource.Resource, error) {
+	if d.s.draw != nil {
+		return d.s.draw(d.Cluster), nil
+	}
 	return blueprint(d.Cluster, d.s.wish, d.s.image), nil
 }
 func (deployment) Checks() []doctor.Check                    { return nil }

@@ -32,7 +32,6 @@ func ec2Changes() []Call {
 	}
 	return []Call{
 		tagged("ec2:CreateVpc"),
-		alters("ec2:ModifyVpcAttribute"),
 		alters("ec2:DeleteVpc"),
 		tagged("ec2:CreateSubnet"),
 		alters("ec2:DeleteSubnet"),

@@ -4,7 +4,6 @@ func iamCalls() []Call {
 	return []Call{
 		looks("iam:GetRole"),
 		looks("iam:ListRoles"),
-		looks("iam:ListRoleTags"),
 		looks("iam:GetRolePolicy"),
 		looks("iam:ListRolePolicies"),
 		looks("iam:ListAttachedRolePolicies"),

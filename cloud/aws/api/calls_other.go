@@ -16,7 +16,6 @@ func secretsCalls() []Call {
 func logsCalls() []Call {
 	return []Call{
 		looks("logs:DescribeLogGroups"),
-		looks("logs:DescribeLogStreams"),
 		looks("logs:ListTagsForResource"),
 		looks("logs:FilterLogEvents"),
 		alters("logs:CreateLogGroup", "logs:CreateLogGroup", "logs:TagResource"),

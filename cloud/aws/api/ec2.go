@@ -31,7 +31,6 @@ type EC2 interface {
 
 	// These change something, and ask the gate first.
 	CreateVpc(ctx context.Context, in *ec2.CreateVpcInput, o ...func(*ec2.Options)) (*ec2.CreateVpcOutput, error)
-	ModifyVpcAttribute(ctx context.Context, in *ec2.ModifyVpcAttributeInput, o ...func(*ec2.Options)) (*ec2.ModifyVpcAttributeOutput, error)
 	DeleteVpc(ctx context.Context, in *ec2.DeleteVpcInput, o ...func(*ec2.Options)) (*ec2.DeleteVpcOutput, error)
 	CreateSubnet(ctx context.Context, in *ec2.CreateSubnetInput, o ...func(*ec2.Options)) (*ec2.CreateSubnetOutput, error)
 	DeleteSubnet(ctx context.Context, in *ec2.DeleteSubnetInput, o ...func(*ec2.Options)) (*ec2.DeleteSubnetOutput, error)

@@ -49,7 +49,7 @@ func TestEveryCallGoesThroughTheEdge(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("%s is stale: an interface has changed; run: go test ./cloud/aws/api -run %s -update", file, t.Name())
+		t.Errorf("%s is stale: an interface has changed; run: go test ./cloud/aws/api -run %s -update (a method whose call was removed has to be deleted there first)", file, t.Name())
 	}
 }
 

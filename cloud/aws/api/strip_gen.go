@@ -288,11 +288,6 @@ func (e ec2Edge) ModifyVolume(ctx context.Context, in *ec2.ModifyVolumeInput, o 
 	return out, strip(err)
 }
 
-func (e ec2Edge) ModifyVpcAttribute(ctx context.Context, in *ec2.ModifyVpcAttributeInput, o ...func(*ec2.Options)) (*ec2.ModifyVpcAttributeOutput, error) {
-	out, err := e.sdk.ModifyVpcAttribute(ctx, in, o...)
-	return out, strip(err)
-}
-
 func (e ec2Edge) ReleaseAddress(ctx context.Context, in *ec2.ReleaseAddressInput, o ...func(*ec2.Options)) (*ec2.ReleaseAddressOutput, error) {
 	out, err := e.sdk.ReleaseAddress(ctx, in, o...)
 	return out, strip(err)
@@ -407,11 +402,6 @@ func (e iamEdge) ListInstanceProfiles(ctx context.Context, in *iam.ListInstanceP
 
 func (e iamEdge) ListRolePolicies(ctx context.Context, in *iam.ListRolePoliciesInput, o ...func(*iam.Options)) (*iam.ListRolePoliciesOutput, error) {
 	out, err := e.sdk.ListRolePolicies(ctx, in, o...)
-	return out, strip(err)
-}
-
-func (e iamEdge) ListRoleTags(ctx context.Context, in *iam.ListRoleTagsInput, o ...func(*iam.Options)) (*iam.ListRoleTagsOutput, error) {
-	out, err := e.sdk.ListRoleTags(ctx, in, o...)
 	return out, strip(err)
 }
 
@@ -654,11 +644,6 @@ func (e logsEdge) DeleteRetentionPolicy(ctx context.Context, in *cloudwatchlogs.
 
 func (e logsEdge) DescribeLogGroups(ctx context.Context, in *cloudwatchlogs.DescribeLogGroupsInput, o ...func(*cloudwatchlogs.Options)) (*cloudwatchlogs.DescribeLogGroupsOutput, error) {
 	out, err := e.sdk.DescribeLogGroups(ctx, in, o...)
-	return out, strip(err)
-}
-
-func (e logsEdge) DescribeLogStreams(ctx context.Context, in *cloudwatchlogs.DescribeLogStreamsInput, o ...func(*cloudwatchlogs.Options)) (*cloudwatchlogs.DescribeLogStreamsOutput, error) {
-	out, err := e.sdk.DescribeLogStreams(ctx, in, o...)
 	return out, strip(err)
 }
 

@@ -51,7 +51,6 @@ func lookActs() map[string]act {
 func netActs() map[string]act {
 	return map[string]act{
 		"ec2:CreateVpc":                     on((*site).createVpc),
-		"ec2:ModifyVpcAttribute":            on((*site).modifyVpcAttribute),
 		"ec2:DeleteVpc":                     on((*site).deleteVpc),
 		"ec2:CreateSubnet":                  on((*site).createSubnet),
 		"ec2:DeleteSubnet":                  on((*site).deleteSubnet),
@@ -106,7 +105,6 @@ func iamActs() map[string]act {
 	return map[string]act{
 		"iam:GetRole":                       on((*site).getRole),
 		"iam:ListRoles":                     on((*site).listRoles),
-		"iam:ListRoleTags":                  on((*site).listRoleTags),
 		"iam:GetRolePolicy":                 on((*site).getRolePolicy),
 		"iam:ListRolePolicies":              on((*site).listRolePolicies),
 		"iam:ListAttachedRolePolicies":      on((*site).listAttachedRolePolicies),
@@ -169,7 +167,6 @@ func otherActs() map[string]act {
 		"secretsmanager:RestoreSecret":  on((*site).restoreSecret),
 		"secretsmanager:TagResource":    on((*site).tagSecret),
 		"logs:DescribeLogGroups":        on((*site).describeLogGroups),
-		"logs:DescribeLogStreams":       on((*site).describeLogStreams),
 		"logs:ListTagsForResource":      on((*site).listLogTags),
 		"logs:FilterLogEvents":          on((*site).filterLogEvents),
 		"logs:CreateLogGroup":           on((*site).createLogGroup),

@@ -21,21 +21,6 @@ func (s *site) createLogStream(in *cloudwatchlogs.CreateLogStreamInput) (*cloudw
 	return &cloudwatchlogs.CreateLogStreamOutput{}, nil
 }
 
-func (s *site) describeLogStreams(in *cloudwatchlogs.DescribeLogStreamsInput) (*cloudwatchlogs.DescribeLogStreamsOutput, error) {
-	g, err := s.logGroupOf(in.LogGroupName)
-	if err != nil {
-		return nil, err
-	}
-	var all []types.LogStream
-	for _, name := range g.streams {
-		if strings.HasPrefix(name, aws.ToString(in.LogStreamNamePrefix)) {
-			all = append(all, types.LogStream{LogStreamName: aws.String(name)})
-		}
-	}
-	some, next, err := page(s, all, in.NextToken, in.Limit)
-	return &cloudwatchlogs.DescribeLogStreamsOutput{LogStreams: some, NextToken: next}, err
-}
-
 // putLogEvents takes at most 10,000 events in the order of their times.
 func (s *site) putLogEvents(in *cloudwatchlogs.PutLogEventsInput) (*cloudwatchlogs.PutLogEventsOutput, error) {
 	g, err := s.logGroupOf(in.LogGroupName)

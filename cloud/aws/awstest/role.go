@@ -91,15 +91,6 @@ func (s *site) listRoles(in *iam.ListRolesInput) (*iam.ListRolesOutput, error) {
 	return &iam.ListRolesOutput{Roles: some, Marker: next, IsTruncated: next != nil}, err
 }
 
-func (s *site) listRoleTags(in *iam.ListRoleTagsInput) (*iam.ListRoleTagsOutput, error) {
-	r, err := s.roleOf(in.RoleName)
-	if err != nil {
-		return nil, err
-	}
-	some, next, err := page(s, r.Tags, in.Marker, in.MaxItems)
-	return &iam.ListRoleTagsOutput{Tags: some, Marker: next, IsTruncated: next != nil}, err
-}
-
 func (s *site) tagRole(in *iam.TagRoleInput) (*iam.TagRoleOutput, error) {
 	r, err := s.roleOf(in.RoleName)
 	if err != nil {

@@ -67,16 +67,6 @@ func (s *site) createVpc(in *ec2.CreateVpcInput) (*ec2.CreateVpcOutput, error) {
 	return &ec2.CreateVpcOutput{Vpc: &out}, nil
 }
 
-func (s *site) modifyVpcAttribute(in *ec2.ModifyVpcAttributeInput) (*ec2.ModifyVpcAttributeOutput, error) {
-	if _, ok := s.net.vpcs.ask(aws.ToString(in.VpcId)); !ok {
-		return nil, s.noVpc(in.VpcId)
-	}
-	if in.EnableDnsHostnames != nil && in.EnableDnsSupport != nil {
-		return nil, refuse(400, "InvalidParameterCombination", "only one attribute may be changed at a time")
-	}
-	return &ec2.ModifyVpcAttributeOutput{}, nil
-}
-
 func (s *site) noVpc(id *string) error {
 	return refuse(400, "InvalidVpcID.NotFound", "The vpc ID '"+aws.ToString(id)+"' does not exist")
 }

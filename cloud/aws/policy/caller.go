@@ -57,12 +57,12 @@ func (s Scope) makes() []Statement {
 func (s Scope) changes() []Statement {
 	out := []Statement{s.ours(allow(
 		"ChangeOwn", append(s.ec2("snapshot"), s.arn("ec2", "*")),
-		"ec2:CreateTags", "ec2:DeleteTags",
-		"ec2:ModifyVpcAttribute", "ec2:DeleteVpc", "ec2:DeleteSubnet",
+		"ec2:CreateTags",
+		"ec2:DeleteVpc", "ec2:DeleteSubnet",
 		"ec2:AttachInternetGateway", "ec2:DetachInternetGateway", "ec2:DeleteInternetGateway",
 		"ec2:CreateRoute", "ec2:ReplaceRoute", "ec2:AssociateRouteTable", "ec2:DisassociateRouteTable", "ec2:DeleteRouteTable",
 		"ec2:DeleteVpcEndpoints",
-		"ec2:AuthorizeSecurityGroupIngress", "ec2:AuthorizeSecurityGroupEgress", "ec2:RevokeSecurityGroupIngress", "ec2:RevokeSecurityGroupEgress",
+		"ec2:AuthorizeSecurityGroupIngress", "ec2:AuthorizeSecurityGroupEgress", "ec2:RevokeSecurityGroupIngress",
 		"ec2:DeleteSecurityGroup",
 		"ec2:AssociateAddress", "ec2:DisassociateAddress", "ec2:ReleaseAddress", "ec2:DeleteNetworkInterface",
 		"ec2:StartInstances", "ec2:StopInstances", "ec2:TerminateInstances", "ec2:ModifyInstanceAttribute", "ec2:ModifyInstanceMetadataOptions",
@@ -89,12 +89,12 @@ func (s Scope) roles() []Statement {
 	return []Statement{
 		allow(
 			"LookAtRoles", seen,
-			"iam:GetRole", "iam:ListRoleTags", "iam:GetRolePolicy", "iam:ListRolePolicies", "iam:ListAttachedRolePolicies", "iam:GetInstanceProfile",
+			"iam:GetRole", "iam:GetRolePolicy", "iam:ListRolePolicies", "iam:ListAttachedRolePolicies", "iam:GetInstanceProfile",
 		),
 		allow(
 			"MakeRoles", []string{s.iam("role"), s.iam("instance-profile")},
 			"iam:CreateRole", "iam:TagRole", "iam:UpdateAssumeRolePolicy", "iam:PutRolePolicy", "iam:DeleteRolePolicy",
-			"iam:AttachRolePolicy", "iam:DetachRolePolicy", "iam:DeleteRole",
+			"iam:DetachRolePolicy", "iam:DeleteRole",
 			"iam:CreateInstanceProfile", "iam:TagInstanceProfile", "iam:AddRoleToInstanceProfile", "iam:RemoveRoleFromInstanceProfile", "iam:DeleteInstanceProfile",
 		),
 		s.pass("HandOnRoles", passed...),
@@ -124,7 +124,7 @@ func (s Scope) keeps() []Statement {
 		),
 		allow(
 			"Logs", s.logGroup(),
-			"logs:DescribeLogStreams", "logs:FilterLogEvents", "logs:ListTagsForResource", "logs:CreateLogGroup", "logs:TagResource",
+			"logs:FilterLogEvents", "logs:ListTagsForResource", "logs:CreateLogGroup", "logs:TagResource",
 			"logs:PutRetentionPolicy", "logs:DeleteRetentionPolicy", "logs:DeleteLogGroup",
 		),
 	}

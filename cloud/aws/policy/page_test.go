@@ -44,6 +44,9 @@ func pageText() string {
 	b.WriteString(preface)
 	b.WriteString("\n## Calls, and what they need\n\n| call | actions | made by |\n| --- | --- | --- |\n")
 	for _, c := range api.Calls() {
+		if len(policy.CalledBy(c.Op)) == 0 {
+			continue
+		}
 		var who []string
 		for _, w := range policy.CalledBy(c.Op) {
 			who = append(who, string(w))

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,11 +49,13 @@ type pool struct {
 	*local.Instances
 
 	cfg local.Config
+	// empty has its platform run out.
+	empty *atomic.Bool
 }
 
 func open(t *testing.T, cfg local.Config) pool {
 	t.Helper()
-	p := pool{local.Open(cfg), cfg}
+	p := pool{Instances: local.Open(cfg), cfg: cfg}
 	t.Cleanup(func() {
 		// The test's own context is over by now.
 		ctx := context.WithoutCancel(t.Context())
@@ -78,11 +81,22 @@ func TestKeepsTheContract(t *testing.T) {
 				New: func(t *testing.T) cloud.Instances {
 					cfg := config(t)
 					cfg.StartDelay = delay
-					return open(t, cfg)
+					empty := new(atomic.Bool)
+					cfg.FailureRate = 0.5
+					cfg.Random = func() float64 {
+						if empty.Load() {
+							return 0
+						}
+						return 1
+					}
+					p := open(t, cfg)
+					p.empty = empty
+					return p
 				},
-				Offer: local.Offer(),
+				NoCapacity: func(_ *testing.T, p cloud.Instances) { p.(pool).empty.Store(true) },
+				Offer:      local.Offer(),
 				Reopen: func(_ *testing.T, p cloud.Instances) cloud.Instances {
-					return pool{local.Open(p.(pool).cfg), p.(pool).cfg}
+					return pool{Instances: local.Open(p.(pool).cfg), cfg: p.(pool).cfg}
 				},
 				Other: func(t *testing.T, p cloud.Instances) cloud.Instances {
 					cfg := p.(pool).cfg

@@ -114,6 +114,9 @@ func (s *session) lock(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, s.unlock(context.WithoutCancel(ctx)))
 	}
+	if u := s.book.Record().Upgrade; u != nil && s.action == "up" {
+		return errors.Join(&UnderWayError{s.Cluster, u.To}, s.unlock(context.WithoutCancel(ctx)))
+	}
 	s.shut = s.Gate.Open(lease.Check)
 	return nil
 }

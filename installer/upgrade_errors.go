@@ -26,6 +26,22 @@ func (e *unfinishedError) Hint() string {
 	return fmt.Sprintf("run upgrade with det-deploy %s first, then upgrade again", e.to)
 }
 
+// UnderWayError refuses to bring a cluster up in the middle of an upgrade: what is on
+// hold would begin to serve untried.
+type UnderWayError struct {
+	Cluster string
+	To      record.Release
+}
+
+func (e *UnderWayError) Error() string {
+	return fmt.Sprintf("an upgrade of cluster %s to %s is under way", e.Cluster, e.To)
+}
+
+// Hint says how to finish it.
+func (e *UnderWayError) Hint() string {
+	return "run `det-deploy upgrade --cluster-id " + e.Cluster + "` to finish it"
+}
+
 // CommittedError is a new master that does not serve although it could when it was
 // tried.
 type CommittedError struct {

@@ -301,3 +301,17 @@ func TestAdoptWritesARecordOnce(t *testing.T) {
 		must(t, s.up(t.Context()))
 	})
 }
+
+// What is on hold must not begin to serve because somebody runs up.
+func TestUpRefusesInTheMiddleOfAnUpgrade(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, _ := running(t)
+		s.remember(t, func(r *record.Record) { r.Upgrade = &record.Upgrade{From: oldRelease, To: newRelease} })
+		err := s.up(t.Context())
+		if under, ok := errors.AsType[*installer.UnderWayError](err); !ok || under.Hint() == "" {
+			t.Errorf("got %v, want that an upgrade is under way", err)
+		}
+		s.remember(t, func(r *record.Record) { r.Upgrade = nil })
+		must(t, s.up(t.Context()))
+	})
+}

@@ -5,6 +5,8 @@ package agree
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
@@ -88,7 +90,8 @@ func (a Asker) Down(ctx context.Context, cluster string, p plan.Plan, deleteData
 // Upgrade says what would change and asks.
 func (a Asker) Upgrade(ctx context.Context, cluster string, from, to record.Release) (bool, error) {
 	if a.Output == term.Text {
-		a.Notef("Cluster %s runs det-deploy %s; this is %s.", cluster, from, to)
+		was, next := names(from, to)
+		a.Notef("Cluster %s runs det-deploy %s; this is %s.", cluster, was, next)
 		a.Notef("The master stops, its store is kept, and the new one is tried on a copy of it first.")
 		a.Notef("Tasks go on; until the new master serves, the old one can come back.")
 	}
@@ -127,18 +130,38 @@ type Upgraded struct {
 	DryRun bool `json:"dry_run"`
 }
 
+// names are two releases so that they can be told apart: builds of one version by
+// the start of a program's hash.
+func names(a, b record.Release) (string, string) {
+	if a.Version != b.Version || a.Same(b) {
+		return a.String(), b.String()
+	}
+	return build(a, b), build(b, a)
+}
+
+// build names r by the program in which it differs from o.
+func build(r, o record.Release) string {
+	for _, platform := range slices.Sorted(maps.Keys(r.Programs)) {
+		if sum := r.Programs[platform]; sum != o.Programs[platform] {
+			return r.Version + " (" + sum[:min(8, len(sum))] + ")"
+		}
+	}
+	return r.String()
+}
+
 // PrintUpgrade prints what an upgrade came to, or would.
 func (a Asker) PrintUpgrade(cluster string, u installer.Upgraded, dryRun bool) error {
 	if a.Output == term.JSON {
 		return a.PrintJSON(Upgraded{"det-deploy.upgrade/v1", cluster, u, dryRun})
 	}
+	was, next := names(u.From, u.To)
 	switch {
 	case !u.Changed:
 		a.Printf("Cluster %s runs det-deploy %s already.", cluster, u.To)
 	case dryRun:
-		a.Printf("Cluster %s would be upgraded from det-deploy %s to %s.", cluster, u.From, u.To)
+		a.Printf("Cluster %s would be upgraded from det-deploy %s to %s.", cluster, was, next)
 	default:
-		a.Printf("Cluster %s runs det-deploy %s now; before it was %s.", cluster, u.To, u.From)
+		a.Printf("Cluster %s runs det-deploy %s now; before it was %s.", cluster, next, was)
 		if u.Backup != "" {
 			a.Printf("The store as it was before is kept in %s.", u.Backup)
 		}

@@ -49,10 +49,10 @@ func (t *Target) Turn(ctx context.Context, r record.Release, m installer.Mode, t
 	p.program = t.copyOf(r)
 	switch m {
 	case installer.Stop:
-		tell("the master to stop")
+		tell("waiting until nothing writes the store")
 		return p.Delete(ctx)
 	case installer.Hold:
-		tell(r.String() + " to try the store on a copy")
+		tell("it tries the store on a copy")
 		p.args = append(p.args, onHold)
 		if err := t.supervisor().Create(ctx); err != nil {
 			return err
@@ -61,7 +61,7 @@ func (t *Target) Turn(ctx context.Context, r record.Release, m installer.Mode, t
 			return p.becomes(ctx, generation, tryLimit, t.unable)
 		})
 	case installer.Serve:
-		tell(r.String() + " to serve")
+		tell("the master begins to serve")
 	}
 	if err := t.supervisor().Create(ctx); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (t *Target) Backup(ctx context.Context, of record.Release) (string, error) 
 func (t *Target) Follow(ctx context.Context, r record.Release, tell func(string)) error {
 	t.Release = r
 	for i := range t.Spec.Agents {
-		tell(fmt.Sprintf("agent %d to start again", i+1))
+		tell(fmt.Sprintf("agent %d starts again", i+1))
 		a := t.agent(strconv.Itoa(i + 1))
 		if _, drift, err := a.Find(ctx); err != nil {
 			return err
@@ -175,24 +175,15 @@ func (t *Target) forgetOthers(ctx context.Context, r record.Release) error {
 // Fits refuses to work on a cluster that runs another release than this program, or
 // that stands in the middle of an upgrade.
 func (t *Target) Fits(r record.Record) error {
+	if r.Upgrade != nil {
+		return &installer.UnderWayError{Cluster: t.Spec.Cluster, To: r.Upgrade.To}
+	}
 	command := "det-deploy local upgrade"
 	if t.Spec.Cluster != DefaultCluster {
 		command += " --cluster-id " + t.Spec.Cluster
-	}
-	if r.Upgrade != nil {
-		return &underWayError{r.Upgrade.To, command}
 	}
 	if !t.Release.Same(t.Own) {
 		return &installer.ReleaseError{Cluster: t.Spec.Cluster, Runs: t.Release, Own: t.Own, Command: command}
 	}
 	return nil
 }
-
-// underWayError is an upgrade that was not finished.
-type underWayError struct {
-	to      record.Release
-	command string
-}
-
-func (e *underWayError) Error() string { return fmt.Sprintf("an upgrade to %s is under way", e.to) }
-func (e *underWayError) Hint() string  { return "run `" + e.command + "` to finish it" }

@@ -9,6 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/installer"
 )
 
 type upOptions struct {
@@ -58,6 +59,9 @@ func runUp(ctx context.Context, o *upOptions) error {
 	a, err := o.open(ctx, o.Streams, !o.Yes, wire.AWSRequest{NoWait: o.NoWait, NoVerify: o.NoVerify, Sink: ask.Tell()})
 	if err != nil {
 		return err
+	}
+	if u := a.Record.Upgrade; u != nil {
+		return &installer.UnderWayError{Cluster: a.Cluster, To: u.To}
 	}
 	report := a.Check(ctx)
 	if err := ask.Checks(report); err != nil {

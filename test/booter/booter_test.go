@@ -49,9 +49,9 @@ func lab(t *testing.T) (*booter.Lab, *motest.Account, *booter.Booter) {
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(90 * time.Second); !ok(); <-time.After(50 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); !ok(); <-time.After(50 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: not within 90 seconds", what)
+			t.Fatalf("%s: not within three minutes", what)
 		}
 	}
 }

@@ -33,10 +33,10 @@ max_idle_agent_period: 10s
 	again("before there is anything")
 	remove := proxy.Add(faultproxy.Rule{Action: regexp.MustCompile("^RunInstances$"), Effect: faultproxy.Lose()})
 	task := c.run("echo line 1 on $(hostname); for n in 2 3 4 5 6 7 8 9 10; do sleep 3; echo line $n; done")
-	id := c.machines(1, time.Minute)[0]
+	id := c.machines(1, 3*time.Minute)[0]
 	remove()
 	again("after the launch, before its answer")
-	c.eventually("the machine boots", time.Minute, func() error {
+	c.eventually("the machine boots", 3*time.Minute, func() error {
 		if c.Console(id) == "" {
 			return errors.New("its console is empty")
 		}
@@ -47,7 +47,7 @@ max_idle_agent_period: 10s
 	again("while the task runs")
 	c.logs(task, "line 10")
 	again("when the task has ended")
-	c.machines(0, 2*time.Minute)
+	c.machines(0, 3*time.Minute)
 	again("when the machine is gone")
 	out := c.ok("task", "logs", task)
 	for n := 1; n <= 10; n++ {

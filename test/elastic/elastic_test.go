@@ -22,7 +22,7 @@ startup_script: echo "startup script ran" >/dev/console
 `)
 	task := c.run("echo hello from $(hostname); sleep 2")
 	began := time.Now()
-	id := c.machines(1, time.Minute)[0]
+	id := c.machines(1, 3*time.Minute)[0]
 	c.logs(task, "hello from ip-")
 	t.Logf("the task wrote its first line after %s", time.Since(began).Round(time.Millisecond))
 	if text := c.Console(id); !strings.Contains(text, "startup script ran") {
@@ -31,7 +31,7 @@ startup_script: echo "startup script ran" >/dev/console
 	if out := c.ok("agent", "list"); !strings.Contains(out, id) {
 		t.Errorf("the agent is not called as its machine:\n%s", out)
 	}
-	c.machines(0, time.Minute)
+	c.machines(0, 3*time.Minute)
 	c.history(id, "t3.medium", "on-demand", "idle")
 }
 
@@ -65,7 +65,7 @@ max_idle_agent_period: 20s
 `)
 	task := c.run("trap 'echo asked to stop; exit 0' TERM; echo working; while :; do sleep 0.2; done")
 	c.logs(task, "working")
-	id := c.machines(1, time.Minute)[0]
+	id := c.machines(1, 3*time.Minute)[0]
 	if m := c.alive()[id]; m.Lifecycle != "spot" {
 		t.Errorf("got %+v, want a spot machine", m)
 	}
@@ -76,7 +76,7 @@ max_idle_agent_period: 20s
 	// What comes next goes to another machine, not to the one that is leaving.
 	next := c.run("echo next on $(hostname)")
 	c.logs(next, "next on ip-")
-	c.machines(0, 2*time.Minute)
+	c.machines(0, 3*time.Minute)
 	c.history(id, "spot", "interruption")
 }
 
@@ -101,5 +101,5 @@ max_idle_agent_period: 5s
 			t.Errorf("got a %s", m.Type)
 		}
 	}
-	c.machines(0, time.Minute)
+	c.machines(0, 3*time.Minute)
 }

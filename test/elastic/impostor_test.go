@@ -23,8 +23,8 @@ instance_type: t3.medium
 min_instances: 1
 max_instances: 2
 `)
-	mine := c.machines(1, time.Minute)[0]
-	c.eventually("the machine joins", 2*time.Minute, func() error { return c.lists(mine) })
+	mine := c.machines(1, 3*time.Minute)[0]
+	c.eventually("the machine joins", 3*time.Minute, func() error { return c.lists(mine) })
 
 	client := ec2.NewFromConfig(c.account.Config())
 	data, err := client.DescribeInstanceAttribute(t.Context(), &ec2.DescribeInstanceAttributeInput{InstanceId: &mine, Attribute: types.InstanceAttributeNameUserData})

@@ -55,5 +55,5 @@ func TestAnOldClustersFileStartsAndScales(t *testing.T) {
 			t.Errorf("want four slots on %s:\n%s", m.ID, out)
 		}
 	}
-	c.machines(0, 2*time.Minute)
+	c.machines(0, 3*time.Minute)
 }

@@ -126,7 +126,7 @@ func suite(t *testing.T, price cloud.Price) cloudtest.InstancesSuite {
 		LoseReply: func(_ *testing.T, i cloud.Instances) {
 			of(i).proxy.Add(faultproxy.Rule{Action: regexp.MustCompile("^RunInstances$"), Count: 1, Effect: faultproxy.Lose()})
 		},
-		Unknown: "i-0123456789abcdef0",
+		Unknown: "i-0123456789abcdef0", Patience: time.Minute,
 	}
 }
 

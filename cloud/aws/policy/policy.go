@@ -200,8 +200,9 @@ func (s Scope) readableSecrets() []string {
 	return out
 }
 
-// logGroup is the group and its streams.
+// logGroup is the group and its streams. Calls about tags know a group by its
+// plain ARN, all others by the one that ends in a star.
 func (s Scope) logGroup() []string {
-	name := or(s.LogGroup, "/det-deploy/"+or(s.Cluster, "*"))
-	return []string{s.arn("logs", "log-group:"+name), s.arn("logs", "log-group:"+name+":log-stream:*")}
+	group := s.arn("logs", "log-group:"+or(s.LogGroup, "/det-deploy/"+or(s.Cluster, "*")))
+	return []string{group, group + ":*"}
 }

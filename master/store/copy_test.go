@@ -8,6 +8,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/store/storetest"
+	"github.com/det-deploy/det-deploy/test/postgrestest"
 )
 
 // A new program reads a copy while the store it copies stays what it was, with its
@@ -58,5 +59,23 @@ func TestCopyOfWhatIsNotThere(t *testing.T) {
 	}
 	if names, err := os.ReadDir(dir); err != nil || len(names) != 0 {
 		t.Errorf("got %v and %v, want an empty directory", names, err)
+	}
+}
+
+// A PostgreSQL database is tried in SQLite: its rows are the same.
+func TestCopyOfPostgres(t *testing.T) {
+	t.Parallel()
+	from := store.Config{URL: store.URL(postgrestest.Start(t, postgrestest.Options{}).URL())}
+	s := storetest.Open(t, from)
+	put(t, s, store.Doc[fruit]{ID: "a"})
+	to := filepath.Join(t.TempDir(), "copy", "store.db")
+	schema, found, err := store.Copy(t.Context(), from, to)
+	if err != nil || !found || schema != 1 {
+		t.Fatalf("got version %d, found %t and %v, want version 1 and a copy", schema, found, err)
+	}
+	put(t, s, store.Doc[fruit]{ID: "b"})
+	c := storetest.Open(t, store.Config{Path: to})
+	if got := ids(t)(fruits.All(t.Context(), c)); got != "a" || c.Meta().ClusterID != s.Meta().ClusterID {
+		t.Errorf("the copy holds %q of cluster %s, want a of %s", got, c.Meta().ClusterID, s.Meta().ClusterID)
 	}
 }

@@ -18,7 +18,7 @@ type logsOptions struct {
 	*term.Streams
 	Which
 
-	// Part is what wrote: "master", "agent"; all when empty.
+	// Part is what wrote: "master", "agent", "journal"; all when empty.
 	Part     string
 	Instance string
 	Since    string
@@ -29,11 +29,12 @@ type logsOptions struct {
 func newLogs(s *term.Streams, run func(context.Context, *logsOptions) error) *cobra.Command {
 	o := &logsOptions{Streams: s}
 	c := &cobra.Command{
-		Use:   "logs [master|agent|host]",
+		Use:   "logs [master|agent|host|data|journal]",
 		Short: "Show what the machines of a cluster on AWS say",
 		Long: `Show what the machines of a cluster on AWS say, as their journals were carried to
-CloudWatch: the master's log, the agents', or everything, oldest first. Tasks have
-logs of their own: det-deploy task logs.`,
+CloudWatch: the master's log, the agents', what puts a machine in place (host), its
+data volume, the rest of its journal, or everything, oldest first. Tasks have logs
+of their own: det-deploy task logs.`,
 		Example: `  det-deploy aws logs --cluster-id lab master --follow
   det-deploy aws logs --cluster-id lab agent --since 1h --instance i-0ab1c2`,
 		Args: cobra.MaximumNArgs(1),
@@ -55,15 +56,21 @@ logs of their own: det-deploy task logs.`,
 }
 
 func (o *logsOptions) validate() error {
-	switch o.Part {
-	case "", "master", "agent", "host":
-	default:
-		return usage.Errorf("the log must be master, agent or host (is %q)", o.Part)
+	if _, ok := units()[o.Part]; !ok {
+		return usage.Errorf("the log must be master, agent, host, data or journal (is %q)", o.Part)
 	}
 	if _, err := since(o.Since, time.Time{}); err != nil {
 		return err
 	}
 	return o.Which.validate()
+}
+
+// units are the streams of a machine, by the word that a user types.
+func units() map[string]string {
+	return map[string]string{
+		"": "", "master": "det-deploy-master", "agent": "det-deploy-agent", "host": "det-deploy-host",
+		"data": "det-deploy-data", "journal": "journal",
+	}
 }
 
 // since reads a duration before now or a moment; it is an hour before when nothing
@@ -104,9 +111,7 @@ func runLogs(ctx context.Context, o *logsOptions) error {
 		return err
 	}
 	q := wire.AWSLogQuery{Instance: o.Instance, Since: from, Follow: o.Follow}
-	if o.Part != "" {
-		q.Unit = "det-deploy-" + o.Part
-	}
+	q.Unit = units()[o.Part]
 	return a.Logs(ctx, q, o.show)
 }
 

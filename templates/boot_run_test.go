@@ -42,11 +42,13 @@ type cloud struct {
 	body             string
 	imds, s3         *httptest.Server
 	home             string
+	// limit is how many seconds a boot tries.
+	limit string
 }
 
 func newCloud(t *testing.T) *cloud {
 	t.Helper()
-	c := &cloud{t: t, body: program, home: t.TempDir()}
+	c := &cloud{t: t, body: program, home: t.TempDir(), limit: "60"}
 	c.imds, c.s3 = httptest.NewServer(http.HandlerFunc(c.metadata)), httptest.NewServer(http.HandlerFunc(c.bucket))
 	t.Cleanup(c.imds.Close)
 	t.Cleanup(c.s3.Close)
@@ -110,7 +112,7 @@ func (c *cloud) boot(b interface{ Render() ([]byte, error) }) (console string, o
 	text := strings.NewReplacer(
 		`"http://169.254.169.254/latest/"`, `"`+c.imds.URL+`/latest/"`,
 		`HOME = "/var/lib/det-deploy"`, `HOME = "`+c.home+`"`,
-		`LIMIT = 1800`, `LIMIT = 1`,
+		`LIMIT = 1800`, `LIMIT = `+c.limit,
 		`time.monotonic() + LIMIT, 1,`, `time.monotonic() + LIMIT, 0.1,`,
 		`/etc/determined`, c.home+`/etc`,
 	).Replace(script(c.t, data))
@@ -184,6 +186,7 @@ func TestABootGivesUpAndSaysWhy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCloud(t)
+			c.limit = "1"
 			b := c.master()
 			tt.edit(c, &b)
 			console, ok := c.boot(b)
@@ -205,6 +208,7 @@ func TestAnAgentBootsFromItsMasterAndFromNobodyElse(t *testing.T) {
 	}))
 	defer master.Close()
 	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: master.Certificate().Raw}))
+	c.limit = "1"
 	b := templates.AgentBoot{Cluster: "lab", Master: master.URL, CA: ca, Name: "elsewhere.test", SHA256: hash(program)}
 	console, ok := c.boot(b)
 	wants(t, console, ok, false, "gave up")

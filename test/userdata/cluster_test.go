@@ -2,6 +2,7 @@ package userdata_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
@@ -205,10 +206,14 @@ func (c *cluster) ask(address, path string) string {
 // run runs a program in a machine and returns what it wrote, or why it could
 // not: the machine may not run yet.
 func (c *cluster) run(id, name string, args ...string) string {
-	cmd, err := c.boot.Command(c.t.Context(), id, name, args...)
+	// A machine that is being killed answers nothing.
+	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
+	defer cancel()
+	cmd, err := c.boot.Command(ctx, id, name, args...)
 	if err != nil {
 		return err.Error()
 	}
+	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Sprintf("%s%v", out, err)

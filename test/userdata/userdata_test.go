@@ -15,6 +15,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/agent/machine"
 	"github.com/det-deploy/det-deploy/cloud/aws/attest"
+	"github.com/det-deploy/det-deploy/cloud/aws/policy"
 	"github.com/det-deploy/det-deploy/host/manifest"
 	"github.com/det-deploy/det-deploy/templates"
 	motest "github.com/det-deploy/det-deploy/test/moto"
@@ -42,13 +43,14 @@ func reported(m *manifest.Manifest) { m.Logs = group }
 func TestMachinesBootFromTheirUserData(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	for role, policy := range map[string]string{"master": "", "agent": ""} {
-		c.account.Role(t, role, policy)
-	}
+	scope := policy.Scope{Account: c.account.ID, Region: motest.Region, Cluster: "lab", ControlBucket: bucket}
+	c.account.Role(t, "master", policy.Master(scope).String())
+	c.account.Role(t, "agent", policy.Agent(scope).String())
 	logs := cloudwatchlogs.NewFromConfig(c.account.Config())
 	if _, err := logs.CreateLogGroup(t.Context(), &cloudwatchlogs.CreateLogGroupInput{LogGroupName: aws.String(group)}); err != nil {
 		t.Fatal(err)
 	}
+	c.account.Enforce(t, true) // machines may do what the installer lets them, and no more
 	sums := map[string]string{runtime.GOARCH: c.binary.SHA256}
 	data, err := templates.MasterBoot{Cluster: "lab", Region: motest.Region, Bucket: bucket, SHA256: sums, Endpoint: c.account.Endpoint}.Render()
 	if err != nil {
@@ -130,8 +132,16 @@ func (c *cluster) reports(t *testing.T, logs *cloudwatchlogs.Client, id string) 
 	}, func() any { return c.run(id, "journalctl", "-u", "det-deploy-host", "--no-pager") })
 }
 
-// agent boots an agent's machine, up to what it says to its agent. That it joins
-// is for those to test who let it.
+// idle keeps an agent from joining. No master launched its machine: it would be
+// refused and switched off.
+const idle = `  - path: /etc/systemd/system/det-deploy-agent.service.d/idle.conf
+    content: |
+      [Service]
+      ExecStart=
+      ExecStart=/bin/sleep infinity
+`
+
+// agent boots an agent's machine, up to what it says to its agent.
 func (c *cluster) agent(t *testing.T, master string) {
 	t.Helper()
 	data, err := templates.AgentBoot{
@@ -142,8 +152,8 @@ func (c *cluster) agent(t *testing.T, master string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := *c.launch("agent", data).InstanceId
-	const ask = "curl -sf --unix-socket " + machine.Socket + " http://machine"
+	id := *c.launch("agent", append(data, idle...)).InstanceId
+	const ask = "curl -sf --max-time 10 --unix-socket " + machine.Socket + " http://machine"
 	var p machine.Proof
 	eventually(t, "an agent's machine proves itself", func() bool {
 		return json.Unmarshal([]byte(c.run(id, "sh", "-c", ask+machine.ProofPath+"?audience=lab")), &p) == nil
@@ -155,7 +165,9 @@ func (c *cluster) agent(t *testing.T, master string) {
 	var n machine.Notice
 	eventually(t, "an interruption is told", func() bool {
 		return json.Unmarshal([]byte(c.run(id, "sh", "-c", ask+machine.NoticePath+"?after=0")), &n) == nil
-	}, func() any { return c.lines(id) })
+	}, func() any {
+		return fmt.Sprint(c.lines(id), c.run(id, "journalctl", "-u", "det-deploy-host", "--no-pager"), c.account.Machines(t))
+	})
 	if n.Kind != machine.Interruption || n.At.IsZero() || n.Reason != "spot interruption: terminate" {
 		t.Errorf("got %+v, want an interruption", n)
 	}

@@ -1,0 +1,79 @@
+package aws_test
+
+import (
+	"regexp"
+	"testing"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/test/faultproxy"
+	motest "github.com/det-deploy/det-deploy/test/moto"
+)
+
+// Over a network that loses requests and replies, and with an Amazon that refuses
+// now and then, the same command ends where it should, forty times over.
+func TestALifeOverABadNetwork(t *testing.T) {
+	t.Parallel()
+	const wanted = 40
+	c := overHTTP(t)
+	a := motest.Open(t)
+	p := faultproxy.Start(t, a.Endpoint, 0)
+	c.account = a.ID
+	c.clients = func(gate *resource.Gate) api.Clients {
+		cfg := a.Config()
+		cfg.BaseEndpoint = sdk.String(p.URL)
+		return api.New(cfg, api.Options{Gate: gate})
+	}
+	s := newStage(c)
+	s.dead = func(record.Holder) bool { return true }
+	changing := regexp.MustCompile(`^(Allocate|Associate|Attach|Authorize|Add|Create|Delete|Detach|Disassociate|Modify|Put|Release|Revoke|Run|Stop|Tag|Terminate|Update)`)
+	insist := func(what string, run func() error) {
+		t.Helper()
+		for _, e := range []faultproxy.Effect{
+			faultproxy.Drop(), faultproxy.Lose(), faultproxy.Throttle(), faultproxy.Refuse(500, "InternalError", "An internal error has occurred"),
+		} {
+			p.Add(faultproxy.Rule{Action: changing, Probability: 0.05, Effect: e})
+		}
+		defer p.Clear()
+		var err error
+		for range 30 {
+			if err = run(); err == nil {
+				return
+			}
+		}
+		t.Fatalf("%s: still fails after 30 runs: %v", what, err)
+	}
+	up := func() error { return s.up(t.Context()) }
+	for failed(p) < wanted {
+		insist("up", up)
+		s.wantNothingToDo(t)
+		s.set("max-agents", "9", "inbound-cidr", "198.51.100.0/24", "data-volume-size", "200")
+		insist("update", up)
+		s.wantNothingToDo(t)
+		insist("down", func() error {
+			_, err := s.down(t.Context(), true)
+			return err
+		})
+		_, target, err := s.operator(t.Context())
+		must(t, err)
+		left, err := target.Inventory(t.Context(), "lab")
+		must(t, err)
+		if len(left) > 0 {
+			t.Fatalf("got left %v, want nothing", left)
+		}
+	}
+	t.Logf("%d of %d calls failed", failed(p), len(p.Calls()))
+}
+
+func failed(p *faultproxy.Proxy) int {
+	n := 0
+	for _, c := range p.Calls() {
+		if c.Fault != "" {
+			n++
+		}
+	}
+	return n
+}

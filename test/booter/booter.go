@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -28,7 +29,7 @@ type Booter struct {
 	account *motest.Account
 	ec2     *ec2.Client
 
-	// mu guards what is below.
+	// mu guards what is below, and whether machines are dead.
 	mu       sync.Mutex
 	machines map[string]*running
 	born     int
@@ -125,7 +126,9 @@ func (b *Booter) settle(ctx context.Context, i types.Instance) error {
 	case alive && r != nil && !r.poweredOff:
 		select {
 		case <-r.ended:
+			b.mu.Lock()
 			r.poweredOff = true
+			b.mu.Unlock()
 			return b.tell(ctx, id)
 		default:
 		}
@@ -224,7 +227,7 @@ func (b *Booter) Running() []string {
 // Command is a program inside of a machine that runs.
 func (b *Booter) Command(ctx context.Context, id, name string, args ...string) (*exec.Cmd, error) {
 	r := b.get(id)
-	if r == nil || r.dead {
+	if r == nil || !slices.Contains(b.Running(), id) {
 		return nil, fmt.Errorf("%s does not run", id)
 	}
 	return r.command(ctx, name, args...)

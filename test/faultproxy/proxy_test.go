@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,14 +28,25 @@ import (
 // upstream answers every call with nothing, and counts them.
 type upstream struct {
 	*httptest.Server
-	calls []string
+
+	mu    sync.Mutex // guards hosts
+	hosts []string
+}
+
+// calls are the hosts that were asked, one a call.
+func (u *upstream) calls() []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return slices.Clone(u.hosts)
 }
 
 func start(t *testing.T) (*faultproxy.Proxy, *upstream) {
 	t.Helper()
 	u := &upstream{}
 	u.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		u.calls = append(u.calls, r.Host)
+		u.mu.Lock()
+		u.hosts = append(u.hosts, r.Host)
+		u.mu.Unlock()
 		_, _ = fmt.Fprint(w, "<DescribeVpcsResponse/>")
 	}))
 	t.Cleanup(u.Close)
@@ -96,8 +109,8 @@ func TestEveryServiceIsRefusedInItsOwnForm(t *testing.T) {
 			t.Errorf("%s: written down %d times, want 2: %v", name, got, p.Actions())
 		}
 	}
-	if len(u.calls) != 0 {
-		t.Errorf("got %d calls through", len(u.calls))
+	if len(u.calls()) != 0 {
+		t.Errorf("got %d calls through", len(u.calls()))
 	}
 }
 
@@ -157,8 +170,8 @@ func TestWhatIsLost(t *testing.T) {
 			if tc.timeout != (isNet && e.Timeout()) {
 				t.Errorf("got %v, timeout wanted %v", err, tc.timeout)
 			}
-			if len(u.calls) != tc.carried {
-				t.Errorf("got %d calls carried out, want %d", len(u.calls), tc.carried)
+			if len(u.calls()) != tc.carried {
+				t.Errorf("got %d calls carried out, want %d", len(u.calls()), tc.carried)
 			}
 		})
 	}
@@ -170,8 +183,8 @@ func TestTheSignedHostIsPassedOn(t *testing.T) {
 	if err := describe(t, p); err != nil {
 		t.Fatal(err)
 	}
-	if want := strings.TrimPrefix(p.URL, "http://"); u.calls[0] != want {
-		t.Errorf("got %s, want %s", u.calls[0], want)
+	if want := strings.TrimPrefix(p.URL, "http://"); u.calls()[0] != want {
+		t.Errorf("got %s, want %s", u.calls()[0], want)
 	}
 	if c := p.Calls()[0]; c.Caller != "AKIAEXAMPLE" || c.Status != 200 || c.Fault != "" {
 		t.Errorf("got %+v", c)

@@ -49,7 +49,7 @@ const (
 )
 
 // Decide is pure: the same state, look and clock always give the same act.
-func Decide(s State, seen Seen, patience time.Duration, now time.Time) Act {
+func Decide(s State, seen Seen, arch string, patience time.Duration, now time.Time) Act {
 	switch {
 	case s.Wanted == nil:
 		return Keep
@@ -64,7 +64,7 @@ func Decide(s State, seen Seen, patience time.Duration, now time.Time) Act {
 		return Stop
 	case s.Applied.Phase == manifest.Stop:
 		return Keep
-	case !seen.Well && s.mayGoBack() && now.Sub(s.Started) >= patience:
+	case !seen.Well && s.mayGoBack(arch) && now.Sub(s.Started) >= patience:
 		return Back
 	case !seen.Running:
 		return Start
@@ -73,9 +73,11 @@ func Decide(s State, seen Seen, patience time.Duration, now time.Time) Act {
 }
 
 // mayGoBack reports whether the installer allows it and there is somewhere to
-// go to.
-func (s State) mayGoBack() bool {
-	return s.Applied.Fallback && s.Good != nil && !same(*s.Good, *s.Applied)
+// go to. Another program is no such place: the one that is not well may be busy
+// with the store, or have brought it to a form that the older one cannot read.
+// Whether a program is fit is tried on hold, before it serves.
+func (s State) mayGoBack(arch string) bool {
+	return s.Applied.Fallback && s.Good != nil && !same(*s.Good, *s.Applied) && s.Good.Binaries[arch] == s.Applied.Binaries[arch]
 }
 
 // same reports whether a machine that runs a runs b. The programs of other

@@ -54,20 +54,21 @@ func TestDecide(t *testing.T) {
 		"another architecture's program":         {follow.State{Wanted: at(2, "a", other), Applied: at(1, "a")}, well, follow.Apply},
 		"stopped":                                {follow.State{Wanted: at(2, "a", phase(manifest.Stop)), Applied: at(2, "a", phase(manifest.Stop))}, dead, follow.Keep},
 		"stopped and started by somebody":        {follow.State{Wanted: at(2, "a", phase(manifest.Stop)), Applied: at(2, "a", phase(manifest.Stop))}, well, follow.Stop},
-		"sick, and may go back":                  {follow.State{Wanted: at(2, "b", fallback), Applied: at(2, "b", fallback), Good: at(1, "a"), Started: long}, sick, follow.Back},
-		"not running, and may go back":           {follow.State{Wanted: at(2, "b", fallback), Applied: at(2, "b", fallback), Good: at(1, "a"), Started: long}, dead, follow.Back},
-		"sick, and may go back, but not yet":     {follow.State{Wanted: at(2, "b", fallback), Applied: at(2, "b", fallback), Good: at(1, "a"), Started: short}, sick, follow.Keep},
-		"sick, and may not go back":              {follow.State{Wanted: at(2, "b"), Applied: at(2, "b"), Good: at(1, "a"), Started: long}, sick, follow.Keep},
-		"sick, with nothing to go back to":       {follow.State{Wanted: at(2, "b", fallback), Applied: at(2, "b", fallback), Started: long}, sick, follow.Keep},
-		"sick, and nothing else was ever good":   {follow.State{Wanted: at(2, "b", fallback), Applied: at(2, "b", fallback), Good: at(2, "b", fallback), Started: long}, sick, follow.Keep},
-		"went back, and stays there":             {follow.State{Wanted: at(2, "b", fallback), Applied: at(1, "a"), Good: at(1, "a"), Rejected: 2}, well, follow.Keep},
+		"sick, and may go back":                  {follow.State{Wanted: at(2, "a", config, fallback), Applied: at(2, "a", config, fallback), Good: at(1, "a"), Started: long}, sick, follow.Back},
+		"not running, and may go back":           {follow.State{Wanted: at(2, "a", config, fallback), Applied: at(2, "a", config, fallback), Good: at(1, "a"), Started: long}, dead, follow.Back},
+		"sick, and may go back, but not yet":     {follow.State{Wanted: at(2, "a", config, fallback), Applied: at(2, "a", config, fallback), Good: at(1, "a"), Started: short}, sick, follow.Keep},
+		"sick, and may not go back":              {follow.State{Wanted: at(2, "a", config), Applied: at(2, "a", config), Good: at(1, "a"), Started: long}, sick, follow.Keep},
+		"sick, with nothing to go back to":       {follow.State{Wanted: at(2, "a", config, fallback), Applied: at(2, "a", config, fallback), Started: long}, sick, follow.Keep},
+		"sick, and nothing else was ever good":   {follow.State{Wanted: at(2, "a", config, fallback), Applied: at(2, "a", config, fallback), Good: at(2, "a", config, fallback), Started: long}, sick, follow.Keep},
+		"went back, and stays there":             {follow.State{Wanted: at(2, "a", config, fallback), Applied: at(1, "a"), Good: at(1, "a"), Rejected: 2}, well, follow.Keep},
 		"went back, and something new is wanted": {follow.State{Wanted: at(3, "c"), Applied: at(1, "a"), Good: at(1, "a"), Rejected: 2}, well, follow.Apply},
+		"another program, sick":                  {follow.State{Wanted: at(2, "b", fallback), Applied: at(2, "b", fallback), Good: at(1, "a"), Started: long}, sick, follow.Keep},
 		"on hold and sick":                       {follow.State{Wanted: at(2, "b", phase(manifest.Hold)), Applied: at(2, "b", phase(manifest.Hold)), Good: at(1, "a"), Started: long}, sick, follow.Keep},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := follow.Decide(tt.state, tt.seen, follow.Patience, now); got != tt.want {
+			if got := follow.Decide(tt.state, tt.seen, "amd64", follow.Patience, now); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})

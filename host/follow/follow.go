@@ -146,7 +146,7 @@ func (f *Follower) Turn(ctx context.Context) time.Duration {
 	}
 	seen, err := f.look(ctx)
 	errs = append(errs, err)
-	act := Decide(f.state, seen, Patience, now)
+	act := Decide(f.state, seen, f.Arch, Patience, now)
 	if act != Keep && err == nil {
 		if err := f.do(ctx, act); err != nil {
 			errs = append(errs, err)

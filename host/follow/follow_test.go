@@ -33,7 +33,7 @@ type world struct {
 
 	running bool
 	calls   []string
-	sick    map[string]bool // programs that are never well, by content
+	sick    map[string]bool // programs, or those with a configuration, that are never well
 
 	root string
 	now  time.Time
@@ -104,7 +104,7 @@ func (w *world) program() string {
 }
 
 func (w *world) well(context.Context, manifest.Health) error {
-	if w.sick[w.program()] {
+	if w.sick[w.program()] || w.sick[w.program()+" "+w.config()] {
 		return errors.New("it answers 503")
 	}
 	return nil
@@ -267,15 +267,15 @@ func TestAMasterThatIsNotWellGoesBackOnlyWhenItMay(t *testing.T) {
 		t.Run(fmt.Sprintf("may go back: %v", may), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.sick["two"] = true
+			w.sick["one a: 2"] = true
 			w.want(1, "one", "a: 1")
 			f := w.follower()
 			w.turn(f)
-			w.want(2, "two", "a: 2", func(m *manifest.Manifest) { m.Fallback = may })
+			w.want(2, "one", "a: 2", func(m *manifest.Manifest) { m.Fallback = may })
 			if pause := w.turn(f); pause != time.Second {
 				t.Errorf("got a pause of %s, want a short one while somebody waits", pause)
 			}
-			if s := w.status(); s.Ready || s.Error != "" || s.Version != "two" {
+			if s := w.status(); s.Ready || s.Error != "" || s.ConfigSHA256 != hash([]byte("a: 2")) {
 				t.Errorf("got %+v, want a master that is given time", s)
 			}
 			for range 8 {
@@ -283,12 +283,12 @@ func TestAMasterThatIsNotWellGoesBackOnlyWhenItMay(t *testing.T) {
 			}
 			s := w.status()
 			want := manifest.Status{
-				Schema: manifest.StatusSchema, Generation: 2, Version: "two", Phase: manifest.Serve, ConfigSHA256: hash([]byte("a: 2")),
+				Schema: manifest.StatusSchema, Generation: 2, Version: "one", Phase: manifest.Serve, ConfigSHA256: hash([]byte("a: 2")),
 				Error: "it answers 503", Instance: "i-1", At: s.At,
 			}
 			if may {
-				want.Version, want.ConfigSHA256, want.Ready = "one", hash([]byte("a: 1")), true
-				want.Error = "version two (generation 2) was not well within 3m0s: it answers 503; version one (generation 1) runs again"
+				want.ConfigSHA256, want.Ready = hash([]byte("a: 1")), true
+				want.Error = "the configuration of generation 2 was not well within 3m0s: it answers 503; that of generation 1 is back"
 			}
 			if d := cmp.Diff(s, want); d != "" {
 				t.Errorf("got -, want +:\n%s", d)
@@ -298,7 +298,7 @@ func TestAMasterThatIsNotWellGoesBackOnlyWhenItMay(t *testing.T) {
 			}
 			f = w.follower() // it remembers
 			w.turn(f)
-			if got := w.program(); may != (got == "one") {
+			if got := w.config(); may != (got == "a: 1") {
 				t.Errorf("after a restart: got %s", got)
 			}
 		})

@@ -48,8 +48,8 @@ func (f *Follower) do(ctx context.Context, act Act) error {
 		return f.save()
 	case Back:
 		f.state.Rejected = f.state.Applied.Generation
-		f.state.Why = fmt.Sprintf("version %s (generation %d) was not well within %s: %s; version %s (generation %d) runs again",
-			f.state.Applied.Version, f.state.Applied.Generation, Patience, orNothing(f.sick), f.state.Good.Version, f.state.Good.Generation)
+		f.state.Why = fmt.Sprintf("the configuration of generation %d was not well within %s: %s; that of generation %d is back",
+			f.state.Applied.Generation, Patience, orNothing(f.sick), f.state.Good.Generation)
 		return f.apply(ctx, f.state.Good)
 	case Apply:
 		f.state.Rejected, f.state.Why = 0, ""

@@ -109,6 +109,7 @@ func TestEveryLineIsCarriedToItsStream(t *testing.T) {
 		}}, &kept{}
 		stop := ship(t, m, k, file, slog.New(slog.DiscardHandler))
 		time.Sleep(6 * time.Second) //nolint:forbidigo // the bubble's clock
+		synctest.Wait()
 		want := map[string][]string{
 			"i-1/det-deploy-master": {"the master serves"},
 			"i-1/det-deploy-host":   {"hi\uFFFD"},
@@ -137,6 +138,7 @@ func TestWhatWasCarriedIsNotCarriedAgain(t *testing.T) {
 		for range 2 {
 			stop := ship(t, m, k, file, slog.New(slog.DiscardHandler))
 			time.Sleep(6 * time.Second) //nolint:forbidigo // the bubble's clock
+			synctest.Wait()
 			stop()
 			m.lines = append(m.lines, line(3, "a", `"three"`))
 		}
@@ -163,6 +165,7 @@ func TestARefusalIsSaidOnceAndLosesNothing(t *testing.T) {
 		}}
 		stop := ship(t, m, k, filepath.Join(t.TempDir(), "cursor"), slog.New(slog.NewTextHandler(&log, nil)))
 		time.Sleep(time.Hour) //nolint:forbidigo // the bubble's clock
+		synctest.Wait()
 		if n := strings.Count(log.String(), "logs:PutLogEvents"); n != 1 {
 			t.Errorf("got it said %d times, want once:\n%s", n, log.String())
 		}
@@ -171,6 +174,7 @@ func TestARefusalIsSaidOnceAndLosesNothing(t *testing.T) {
 		}
 		denied = nil
 		time.Sleep(6 * time.Minute) //nolint:forbidigo // the bubble's clock
+		synctest.Wait()
 		stop()
 		want := map[string][]string{"i-1/journal": {"x: one"}, "i-1/det-deploy-master": {"two"}}
 		if d := cmp.Diff(k.streams, want); d != "" {
@@ -189,6 +193,7 @@ func TestACursorThatIsGoneBeginsAnew(t *testing.T) {
 		m, k := &machine{gone: true, lines: []string{line(1, "a", `"one"`)}}, &kept{}
 		stop := ship(t, m, k, file, slog.New(slog.DiscardHandler))
 		time.Sleep(time.Minute) //nolint:forbidigo // the bubble's clock
+		synctest.Wait()
 		stop()
 		if d := cmp.Diff(k.streams["i-1/journal"], []string{"x: one"}); d != "" {
 			t.Errorf("got -, want +:\n%s", d)

@@ -64,8 +64,8 @@ type Manifest struct {
 	Files map[string]File `json:"files"`
 	// Health is where the master answers on its machine.
 	Health Health `json:"health"`
-	// Fallback lets the machine go back to the last program and files that were
-	// well when these are not in time after their start. It is for Serve
+	// Fallback lets the machine go back to the last files that were well with the
+	// same program when these are not in time after their start. It is for Serve
 	// only: a master on hold changed nothing and is judged by who wrote Hold.
 	Fallback bool `json:"fallback,omitempty"`
 	// Logs is the CloudWatch group for the machine's journal. It is empty when

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,12 +22,15 @@ import (
 
 // kept is where logs are kept, by stream; refuse is what it answers instead.
 type kept struct {
+	mu      sync.Mutex // guards all
 	streams map[string][]string
 	refuse  func(stream string) error
 	calls   int
 }
 
 func (k *kept) Put(_ context.Context, stream string, events []journal.Event) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	k.calls++
 	if k.refuse != nil {
 		if err := k.refuse(stream); err != nil {
@@ -78,6 +82,13 @@ func line(n int, unit, message string) string {
 	return fmt.Sprintf(`{"__CURSOR":"c%d","__REALTIME_TIMESTAMP":"%d","_SYSTEMD_UNIT":%q,"SYSLOG_IDENTIFIER":"x","MESSAGE":%s}`, n, n*1_000_000, unit, message)
 }
 
+// held looks at what is kept while nobody writes.
+func (k *kept) held(look func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	look()
+}
+
 func ship(t *testing.T, m *machine, k *kept, file string, log *slog.Logger) (stop func()) {
 	t.Helper()
 	s, err := journal.New(journal.Config{Instance: "i-1", Sink: k, Open: m.open, CursorFile: file, Log: log})
@@ -115,9 +126,11 @@ func TestEveryLineIsCarriedToItsStream(t *testing.T) {
 			"i-1/det-deploy-host":   {"hi\uFFFD"},
 			"i-1/journal":           {"x: accepted", "x: twice"},
 		}
-		if d := cmp.Diff(k.streams, want); d != "" {
-			t.Errorf("got -, want +:\n%s", d)
-		}
+		k.held(func() {
+			if d := cmp.Diff(k.streams, want); d != "" {
+				t.Errorf("got -, want +:\n%s", d)
+			}
+		})
 		_, _ = io.WriteString(m.w, line(6, "det-deploy-master.service", `"the end"`)+"\n")
 		synctest.Wait()
 		stop()
@@ -169,10 +182,12 @@ func TestARefusalIsSaidOnceAndLosesNothing(t *testing.T) {
 		if n := strings.Count(log.String(), "logs:PutLogEvents"); n != 1 {
 			t.Errorf("got it said %d times, want once:\n%s", n, log.String())
 		}
-		if k.calls > 25 {
-			t.Errorf("got %d calls in an hour, want that it backs off", k.calls)
-		}
-		denied = nil
+		k.held(func() {
+			if k.calls > 25 {
+				t.Errorf("got %d calls in an hour, want that it backs off", k.calls)
+			}
+			denied = nil
+		})
 		time.Sleep(6 * time.Minute) //nolint:forbidigo // the bubble's clock
 		synctest.Wait()
 		stop()

@@ -27,6 +27,7 @@ type AWSProvider struct {
 	SpotMaxPrice          string     `yaml:"spot_max_price" doc:"Most dollars an hour for a spot instance; the on-demand price when empty"`
 	LogGroup              string     `yaml:"log_group" doc:"CloudWatch log group of agents"`
 	LogStream             string     `yaml:"log_stream" doc:"CloudWatch log stream of agents"`
+	Metrics               *bool      `yaml:"metrics" doc:"Send metrics of agents' machines to CloudWatch; as long as there is a log_group when absent"`
 	CustomTags            []Tag      `yaml:"custom_tags" doc:"Further tags of agents"`
 }
 

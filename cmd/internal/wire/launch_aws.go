@@ -111,7 +111,7 @@ func (s site) awsUserData(address string, p config.AWSProvider) ([]byte, error) 
 		return nil, fmt.Errorf("provider.master_url: %w", err)
 	}
 	b := templates.AgentBoot{
-		Cluster: s.clusterID, Master: address, SHA256: map[string]string{}, Logs: p.LogGroup, Metrics: p.LogGroup != "",
+		Cluster: s.clusterID, Master: address, SHA256: map[string]string{}, Logs: p.LogGroup, Metrics: reports(p),
 		Endpoint: awsEndpoint(), Runtime: agentRuntime(p.AgentConfigFileContents),
 	}
 	if u.Scheme == "https" {
@@ -128,6 +128,14 @@ func (s site) awsUserData(address string, p config.AWSProvider) ([]byte, error) 
 		}
 	}
 	return b.Render()
+}
+
+// reports says whether the machines of a pool send metrics.
+func reports(p config.AWSProvider) bool {
+	if p.Metrics != nil {
+		return *p.Metrics
+	}
+	return p.LogGroup != ""
 }
 
 // awsEndpoint takes the place of Amazon's addresses where the environment says so;

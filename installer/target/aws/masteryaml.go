@@ -126,7 +126,7 @@ func (t *Target) pool(name string, p spec.AWSPool, l live) (config.Pool, error) 
 	aws.InstanceSlots = &slots
 	aws.CPUSlotsAllowed = p.CPUSlots
 	aws.Spot = config.Spot{Enabled: p.Spot, FallbackToOnDemand: p.FallbackToOnDemand, MaxPrice: p.MaxPrice}
-	aws.LogGroup = t.logGroup()
+	aws.LogGroup, aws.Metrics = t.logGroup(), &t.Spec.Metrics
 	for _, key := range slices.Sorted(maps.Keys(t.Spec.Tags)) {
 		aws.CustomTags = append(aws.CustomTags, config.Tag{Key: key, Value: t.Spec.Tags[key]})
 	}

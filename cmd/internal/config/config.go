@@ -18,10 +18,13 @@ import (
 // document and are not repeated in the flags.
 func Declare(flags *pflag.FlagSet, table []document.Override) {
 	for _, o := range table {
-		flags.String(o.Flag, "", o.Usage+" ("+o.Env+")")
-		if o.Bool {
-			flags.Lookup(o.Flag).NoOptDefVal = "true"
+		usage := o.Usage + " (" + o.Env + ")"
+		if !o.Bool {
+			flags.String(o.Flag, "", usage)
+			continue
 		}
+		flags.Var(new(truth), o.Flag, usage)
+		flags.Lookup(o.Flag).NoOptDefVal = "true"
 	}
 }
 
@@ -38,8 +41,10 @@ func Given(flags *pflag.FlagSet, table []document.Override) ([]document.Given, e
 		if flag == nil {
 			return nil, fmt.Errorf("read flag --%s: it is not declared", o.Flag)
 		}
-		if err := v.BindPFlag(key, flag); err != nil {
-			return nil, fmt.Errorf("read flag --%s: %w", o.Flag, err)
+		if flag.Changed { // viper takes a truth that nobody spoke for false
+			if err := v.BindPFlag(key, flag); err != nil {
+				return nil, fmt.Errorf("read flag --%s: %w", o.Flag, err)
+			}
 		}
 		if err := v.BindEnv(key, o.Env); err != nil {
 			return nil, fmt.Errorf("read variable %s: %w", o.Env, err)

@@ -67,6 +67,10 @@ setup: ## install what the tests need: Docker Engine, PostgreSQL, cloud-init, de
 bench: build ## measure the promises; prints one line each
 	./bench/run.sh
 
+.PHONY: faults
+faults: ## fail every call of up, update, upgrade and down on AWS in every way; hours
+	DET_FAULT_STRIDE=1 $(GO) test -count=1 -timeout 5h ./cloud/aws/infra ./installer/target/aws
+
 .PHONY: kube
 kube: ## build Kubernetes for the tests (minutes, once) and check the cluster of it
 	./test/kube/kube.sh deps && cd test/kube && $(GO) test -count=1 .

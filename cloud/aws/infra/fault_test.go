@@ -82,13 +82,13 @@ func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
 	}
 }
 
-// skipped leaves most of the four thousand cases to the run without -short, and
-// every second to chance: which depends on how many calls there are.
+// skipped leaves most of the four thousand cases to `make faults`.
 func skipped(k int) bool {
+	usual := 13
 	if testing.Short() {
-		return k%53 != 0
+		usual = 53
 	}
-	return k%2 == 0
+	return k%awstest.Stride(usual) != 0
 }
 
 func (f flow) resumes(t *testing.T, world awstest.Options, i int, fault awstest.Fault) {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,17 +85,13 @@ func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
 	}
 }
 
-// stride is how many calls lie between two that fail: all of them take an hour of
-// two cores, and are asked for with DET_FAULT_STRIDE=1. A sample is another one at
+// stride is how many calls lie between two that fail. A sample is another one at
 // each fault and flow.
 func stride() int {
-	if n, err := strconv.Atoi(os.Getenv("DET_FAULT_STRIDE")); err == nil && n > 0 {
-		return n
-	}
 	if testing.Short() {
-		return 499
+		return awstest.Stride(499)
 	}
-	return 29
+	return awstest.Stride(29)
 }
 
 func first(fault awstest.Fault, l layout, f flow) int {

@@ -17,7 +17,7 @@ import (
 const (
 	// DefaultParallel keeps below the burst of changing calls that the strictest
 	// platform grants (EC2: 5 RunInstances at once, 50 other changes).
-	DefaultParallel = 5
+	DefaultParallel = 8
 	// DefaultSettle bounds the wait for an object whose creation may have
 	// happened to show in a list. EC2's lists lag a few seconds as a rule.
 	DefaultSettle = 15 * time.Second

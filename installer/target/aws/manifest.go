@@ -12,6 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/resource"
@@ -171,13 +172,9 @@ func (c *configuration) files(ctx context.Context, l live) (map[string][]byte, b
 		return nil, false, err
 	}
 	out := map[string][]byte{manifest.ConfigFile: config}
-	versions := map[string]string{}
-	for _, s := range c.secrets {
-		version, err := s.version(ctx)
-		if err != nil || version == "" {
-			return nil, false, err
-		}
-		versions[s.Name] = version
+	versions, err := c.versions(ctx)
+	if err != nil || versions == nil {
+		return nil, false, err
 	}
 	if out[secretsFile], err = json.Marshal(versions); err != nil {
 		return nil, false, err
@@ -192,6 +189,30 @@ func (c *configuration) files(ctx context.Context, l live) (map[string][]byte, b
 		return nil, false, nil
 	}
 	return out, err == nil, err
+}
+
+// versions is what Amazon calls the value of each secret, or nil while one has
+// none.
+func (c *configuration) versions(ctx context.Context) (map[string]string, error) {
+	all := make([]string, len(c.secrets))
+	g, ctx := errgroup.WithContext(ctx)
+	for i, s := range c.secrets {
+		g.Go(func() (err error) {
+			all[i], err = s.version(ctx)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	out := make(map[string]string, len(all))
+	for i, version := range all {
+		if version == "" {
+			return nil, nil //nolint:nilnil // none is an answer
+		}
+		out[c.secrets[i].Name] = version
+	}
+	return out, nil
 }
 
 // Create writes the files and then the manifest that names them.
@@ -213,12 +234,24 @@ func (c *configuration) Create(ctx context.Context) error {
 	if m.Generation > 0 && have.Phase == m.Phase && len(compare(have, m)) == 0 {
 		return nil // a machine has nothing to do with settings
 	}
-	for _, name := range slices.Sorted(maps.Keys(content)) {
-		if err := c.t.put(ctx, m.Files[name].Key, content[name]); err != nil {
-			return fmt.Errorf("write %s: %w", name, err)
-		}
+	if err := c.write(ctx, m, content); err != nil {
+		return err
 	}
 	return c.t.writeManifest(ctx, m)
+}
+
+// write puts the files where the manifest will look for them, side by side.
+func (c *configuration) write(ctx context.Context, m manifest.Manifest, content map[string][]byte) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for name, data := range content {
+		g.Go(func() error {
+			if err := c.t.put(ctx, m.Files[name].Key, data); err != nil {
+				return fmt.Errorf("write %s: %w", name, err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
 }
 
 func (c *configuration) remember(ctx context.Context) error {

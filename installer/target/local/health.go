@@ -50,7 +50,9 @@ func (t *Target) Ready(ctx context.Context, tell func(string)) error {
 	if !until(ctx, startLimit, func() bool { last = t.ill(ctx); return last == "" }) {
 		return refuse("wait for", "the master", errors.Join(errors.New(last), ctx.Err()))
 	}
-	tell(fmt.Sprintf("%d agents to join", t.Spec.Agents))
+	if t.Spec.Agents > 0 {
+		tell(fmt.Sprintf("%d agents to join", t.Spec.Agents))
+	}
 	session, err := t.Login(ctx)
 	if errors.Is(err, ErrForbidden) {
 		tell("no agents: the password of admin was changed, so they cannot be counted")

@@ -19,6 +19,9 @@ func Master(s Scope) Document {
 		allow("ReadControlObjects", []string{s.bucket(s.controlBucket()) + "/*"}, "s3:GetObject"),
 		allow("WriteStatus", []string{s.bucket(s.controlBucket()) + "/status/*"}, "s3:PutObject"),
 		allow("ReadSecrets", s.readableSecrets(), "secretsmanager:GetSecretValue"),
+		// With it somebody on the master's machine could sign for any master; it is
+		// for whoever installs.
+		deny("LeaveTheAuthority", []string{s.authorityKey()}, "secretsmanager:GetSecretValue"),
 	}
 	out = append(out, s.machine()...)
 	if s.Console {

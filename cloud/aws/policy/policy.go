@@ -109,6 +109,11 @@ func allow(sid string, resources []string, actions ...string) Statement {
 	return Statement{Sid: sid, Effect: "Allow", Action: actions, Resource: resources}
 }
 
+// deny wins over whatever else allows the same.
+func deny(sid string, resources []string, actions ...string) Statement {
+	return Statement{Sid: sid, Effect: "Deny", Action: actions, Resource: resources}
+}
+
 // when adds a condition: it holds for one value of a key.
 func (s Statement) when(operator, key string, values ...string) Statement {
 	c := map[string]map[string][]string{}
@@ -185,6 +190,11 @@ func (s Scope) dataBucket() string {
 // ownSecrets are the cluster's, and those of others that it may read.
 func (s Scope) ownSecrets() string {
 	return s.arn("secretsmanager", "secret:det-deploy/"+or(s.Cluster, "*")+"/*")
+}
+
+// authorityKey is the secret that signs the masters' certificates.
+func (s Scope) authorityKey() string {
+	return s.arn("secretsmanager", "secret:det-deploy/"+or(s.Cluster, "*")+"/tls-ca-key-*")
 }
 
 func (s Scope) readableSecrets() []string {

@@ -19,6 +19,8 @@ type MasterUnit struct {
 	// empty. With an environment somebody else starts the master, not the boot.
 	Needs       string
 	Environment string
+	// Variables are NAME=VALUE: where the master finds its cloud.
+	Variables []string
 }
 
 // Render writes det-deploy-master.service.
@@ -27,7 +29,7 @@ func (u MasterUnit) Render() ([]byte, error) {
 	if u.Environment != "" {
 		paths = append(paths, u.Environment)
 	}
-	if err := errors.Join(plainPaths(paths...), plainWords(u.Needs)); err != nil {
+	if err := errors.Join(plainPaths(paths...), plainWords(append(u.Variables, u.Needs)...)); err != nil {
 		return nil, fmt.Errorf("render the master's unit: %w", err)
 	}
 	return render("master.service.tmpl", u)

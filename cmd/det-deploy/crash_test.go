@@ -237,7 +237,9 @@ func (a *rawAPI) launch(i int) string {
 		"requestId": fmt.Sprintf("%s-%d", a.t.Name(), i),
 		"config": map[string]any{
 			"entrypoint": []string{script},
-			"resources":  map[string]any{"slots": i % 3},
+			// A task of more slots may be split over agents, and then runs more
+			// than once.
+			"resources": map[string]any{"slots": i % 2},
 		},
 	})
 	var reply struct{ Command struct{ ID string } }

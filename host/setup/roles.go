@@ -20,6 +20,9 @@ const environment = home + "/master.env"
 type Master struct {
 	// RunArgs follows "host run".
 	RunArgs []string
+	// Region is where the master finds its secrets and machines, and Endpoint
+	// takes the place of Amazon's address; it is empty otherwise.
+	Region, Endpoint string
 	// Volume is the data volume and Device the name it is attached under. With
 	// no volume the root disk holds the data.
 	Volume, Device string
@@ -29,6 +32,12 @@ type Master struct {
 // host, once the manifest says which.
 func (r Master) Machine() (Machine, error) {
 	master := templates.MasterUnit{Binary: Program, ConfigFile: manifest.ConfigFile, DataDir: manifest.DataDir, Environment: environment}
+	if r.Region != "" {
+		master.Variables = append(master.Variables, "AWS_REGION="+r.Region)
+	}
+	if r.Endpoint != "" {
+		master.Variables = append(master.Variables, "AWS_ENDPOINT_URL="+r.Endpoint)
+	}
 	m := Machine{Dirs: []string{manifest.DataDir}, Enable: []string{HostUnit}}
 	if r.Volume != "" {
 		master.Needs = DataUnit

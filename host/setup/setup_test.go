@@ -44,7 +44,7 @@ func run(t *testing.T, m setup.Machine) (whats []string) {
 
 func master(t *testing.T) setup.Machine {
 	t.Helper()
-	m, err := setup.Master{RunArgs: []string{"--role", "master"}, Volume: "vol-1", Device: "/dev/sdf"}.Machine()
+	m, err := setup.Master{RunArgs: []string{"--role", "master"}, Region: "us-west-2", Endpoint: "http://e", Volume: "vol-1", Device: "/dev/sdf"}.Machine()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,6 +66,10 @@ func TestAMastersMachine(t *testing.T) {
 	unit, err := os.ReadFile(filepath.Join(root, "/etc/systemd/system/det-deploy-data.service"))
 	if want := "ExecStart=/usr/local/bin/det-deploy host mount --volume vol-1 --at /var/lib/determined --device /dev/sdf\n"; err != nil || !strings.Contains(string(unit), want) {
 		t.Errorf("got %s, %v; want %s", unit, err, want)
+	}
+	unit, err = os.ReadFile(filepath.Join(root, "/etc/systemd/system/det-deploy-master.service"))
+	if want := "Environment=AWS_REGION=us-west-2\nEnvironment=AWS_ENDPOINT_URL=http://e\n"; err != nil || !strings.Contains(string(unit), want) {
+		t.Errorf("got %s, %v; want %s, where the master finds its secrets", unit, err, want)
 	}
 	calls = nil
 	if d := cmp.Diff(run(t, m), []string{"enable and start det-deploy-host.service"}); d != "" {

@@ -38,6 +38,8 @@ mount_all() {
 		echo Amazon EC2 >"$ROOT/sys/class/dmi/id/sys_vendor"
 		echo "$SERIAL" | tee "$ROOT/sys/class/dmi/id/product_uuid" >"$ROOT/sys/class/dmi/id/product_serial"
 	fi
+	# The machine's disks are those that are attached to it, later.
+	mount -t tmpfs -o mode=755 tmpfs "$ROOT/sys/block"
 	mount -t tmpfs -o mode=755 tmpfs "$ROOT/run"
 	# By this and by nothing in its environment systemd knows that devices and
 	# clocks are not its own; cloud-init takes it for a machine.

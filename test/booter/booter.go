@@ -43,6 +43,8 @@ type running struct {
 	dead     bool
 	// poweredOff says that the cloud was told.
 	poweredOff bool
+	// has is what was attached to it since it boots: addresses and disks.
+	has map[string]bool
 }
 
 // Start boots whatever the account launches, until the test ends. The account's
@@ -93,6 +95,7 @@ func (b *Booter) turn(ctx context.Context) error {
 			}
 		}
 	}
+	errs = append(errs, b.attach(ctx))
 	all, err := b.account.Look(ctx)
 	for _, m := range all {
 		if r := b.get(m.ID); r != nil {
@@ -157,7 +160,7 @@ func (b *Booter) boot(ctx context.Context, i types.Instance) error {
 	b.t.Logf("booter: %s boots at %s", id, h.addresses)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.machines[id] = &running{machine: m, metadata: md}
+	b.machines[id] = &running{machine: m, metadata: md, has: map[string]bool{}}
 	return nil
 }
 

@@ -34,6 +34,8 @@ type machine struct {
 	id, dir string
 	netns   string
 	groups  []string
+	// loops are this machine's devices behind its disks.
+	loops   []string
 	console *console
 	server  *http.Server
 	cmd     *exec.Cmd
@@ -197,7 +199,7 @@ func (m *machine) stop(ctx context.Context) error {
 	if m.console != nil {
 		m.console.close()
 	}
-	errs = append(errs, ungroup(ctx, m.groups))
+	errs = append(errs, ungroup(ctx, m.groups), m.unplug(ctx))
 	if out, err := exec.CommandContext(ctx, "ip", "netns", "del", m.netns).CombinedOutput(); err != nil {
 		errs = append(errs, fmt.Errorf("remove the network of %s: %w: %s", m.id, err, out))
 	}

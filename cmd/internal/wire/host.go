@@ -53,10 +53,10 @@ func hostLog(out io.Writer, terminal bool) *slog.Logger {
 	return slog.New(logHandler(out, "info", true, terminal))
 }
 
-// MasterMachine says what makes this machine a master. RunArgs follows
+// MasterMachine says what makes this machine h, a master. RunArgs follows
 // "host run".
-func MasterMachine(runArgs []string, v Volume) ([]Step, error) {
-	m, err := setup.Master{RunArgs: runArgs, Volume: v.ID, Device: v.Device}.Machine()
+func MasterMachine(h Host, runArgs []string, v Volume) ([]Step, error) {
+	m, err := setup.Master{RunArgs: runArgs, Region: h.Region, Endpoint: h.Endpoint, Volume: v.ID, Device: v.Device}.Machine()
 	if err != nil {
 		return nil, err
 	}

@@ -24,6 +24,7 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 from werkzeug.serving import make_server  # noqa: E402
 
 import accounts  # noqa: E402
+import addresses  # noqa: E402
 import control  # noqa: E402
 import machines  # noqa: E402
 import parameters  # noqa: E402
@@ -33,7 +34,7 @@ import types_of_old as types  # noqa: E402
 
 
 def main():
-    for part in (images, accounts, machines, spot, refusals, parameters, types):
+    for part in (images, accounts, addresses, machines, spot, refusals, parameters, types):
         part.install()
     app = control.application(DomainDispatcherApplication(create_backend_app))
     server = make_server(sys.argv[1], 0, app, threaded=True)

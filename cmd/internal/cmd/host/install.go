@@ -141,7 +141,7 @@ func runInstall(ctx context.Context, o *installOptions) error {
 
 func (o *installOptions) steps() ([]wire.Step, error) {
 	if o.Role == master {
-		return wire.MasterMachine(o.args(), wire.Volume{ID: o.Volume, Device: o.Device})
+		return wire.MasterMachine(o.Host, o.args(), wire.Volume{ID: o.Volume, Device: o.Device})
 	}
 	a, err := o.agentYAML()
 	if err != nil {

@@ -1,0 +1,126 @@
+package install_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/test/booter"
+	motest "github.com/det-deploy/det-deploy/test/moto"
+)
+
+// person is somebody at a terminal inside of the lab, with an account.
+type person struct {
+	t       *testing.T
+	lab     *booter.Lab
+	account *motest.Account
+	home    string
+}
+
+func newPerson(t *testing.T) *person {
+	t.Helper()
+	lab := booter.OpenLab(t)
+	server := motest.Serve(t, motest.Place{Address: booter.Gateway, Wrap: lab.Wrap(), Client: lab.Client()})
+	p := &person{t: t, lab: lab, account: server.Account(t), home: t.TempDir()}
+	booter.Start(t, lab, p.account)
+	return p
+}
+
+// build builds det-deploy under a version of its own.
+func (p *person) build(version string) string {
+	p.t.Helper()
+	path := filepath.Join(p.home, "det-deploy-"+version)
+	flags := "-s -w -X github.com/det-deploy/det-deploy/cmd/internal/build.version=" + version
+	out, err := exec.CommandContext(p.t.Context(), "go", "build", "-ldflags", flags, "-o", path, "../../cmd/det-deploy").CombinedOutput()
+	if err != nil {
+		p.t.Fatalf("build: %v\n%s", err, out)
+	}
+	return path
+}
+
+// types types a command and returns what it says.
+func (p *person) types(program string, args ...string) (string, error) {
+	cmd := p.lab.Command(p.t.Context(), program, args...)
+	cmd.Env = append(p.account.Env(), "PATH="+os.Getenv("PATH"), "HOME="+p.home, "NO_COLOR=1")
+	start := time.Now()
+	out, err := cmd.CombinedOutput()
+	p.t.Logf("%s (%s)\n%s", strings.Join(args, " "), time.Since(start).Round(100*time.Millisecond), out)
+	if err != nil {
+		return string(out), fmt.Errorf("%s: %w", strings.Join(args, " "), err)
+	}
+	return string(out), nil
+}
+
+func (p *person) does(program, want string, args ...string) string {
+	p.t.Helper()
+	out, err := p.types(program, args...)
+	if err != nil || !strings.Contains(out, want) {
+		p.t.Fatalf("got %v, want %q in the answer", err, want)
+	}
+	return out
+}
+
+func (p *person) write(name, text string) string {
+	p.t.Helper()
+	path := filepath.Join(p.home, name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	return path
+}
+
+// From nothing to a task's output, over an upgrade that a running task outlives,
+// to nothing again.
+func TestTheLifeOfACluster(t *testing.T) {
+	p := newPerson(t)
+	one, two := p.build("v1.0.0"), p.build("v1.1.0")
+	// There is no Docker in the lab's machines.
+	agent := p.write("agent.yaml", "container_runtime: process\n")
+
+	p.does(one, "export DET_MASTER=https://198.18.", "aws", "up", "--yes", "--cluster-id", "lab",
+		"--inbound-cidr", booter.Gateway+"/32", "--master-image", motest.ImageAMD64, "--agent-image", motest.ImageAMD64,
+		"--max-agents", "2", "--agent-config-file", agent)
+	p.does(one, "running", "aws", "status", "--cluster-id", "lab")
+	p.does(one, "nothing to do", "aws", "plan", "--cluster-id", "lab")
+	p.does(one, "hello from a machine", "task", "run", "--slots", "0", "--", "echo", "hello from a machine")
+
+	p.does(two, "", "aws", "list")
+	if out, err := p.types(two, "aws", "up", "--yes", "--cluster-id", "lab"); err == nil || !strings.Contains(out, "upgrade") {
+		t.Errorf("up by a newer program: got %v, want a refusal that names upgrade", err)
+	}
+	long := p.does(one, "", "task", "run", "--detach", "--slots", "0", "--", "sh", "-c", "for i in $(seq 90); do echo line $i; sleep 1; done; echo outlived")
+	id := strings.TrimSpace(long)
+	p.does(two, "", "aws", "upgrade", "--yes", "--cluster-id", "lab")
+	p.does(two, "v1.1.0", "aws", "status", "--cluster-id", "lab")
+	p.eventually("the task that ran meanwhile ends", 4*time.Minute, func() error {
+		out, err := p.types(two, "task", "logs", id)
+		if err == nil && !strings.Contains(out, "outlived") {
+			err = errors.New("it has not ended")
+		}
+		return err
+	})
+
+	p.does(two, "", "aws", "down", "--yes", "--delete-data", "--cluster-id", "lab")
+	p.does(two, "There are no clusters", "aws", "list")
+	for _, m := range p.account.Machines(t) {
+		if m.State == "running" || m.State == "pending" {
+			t.Errorf("machine %s is left", m.ID)
+		}
+	}
+}
+
+func (p *person) eventually(what string, limit time.Duration, try func() error) {
+	p.t.Helper()
+	var err error
+	for end := time.Now().Add(limit); time.Now().Before(end); <-time.After(3 * time.Second) {
+		if err = try(); err == nil {
+			return
+		}
+	}
+	p.t.Fatalf("%s: not within %s: %v", what, limit, err)
+}

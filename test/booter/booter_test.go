@@ -3,6 +3,7 @@ package booter_test
 import (
 	"encoding/base64"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -56,21 +57,36 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
+// greet says hello to whoever asks from within the lab, and returns where.
+func greet(t *testing.T, l *booter.Lab) (port string) {
+	t.Helper()
+	listener := l.Listen(t)
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.RemoteAddr)
+		if err != nil {
+			t.Error(err)
+		}
+		fmt.Fprint(w, "hello ", host)
+	})}
+	go func() { _ = server.Serve(listener) }() // it ends when it is closed
+	t.Cleanup(func() { _ = server.Close() })
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
 func TestAMachineBootsFromItsUserDataAndDiesWhenTerminated(t *testing.T) {
 	t.Parallel()
 	l, a, b := lab(t)
 	a.Role(t, "agent", "")
-	master := l.Command(t.Context(), "python3", "-c",
-		`import http.server; http.server.test(HandlerClass=type("H", (http.server.BaseHTTPRequestHandler,), {"do_GET": lambda s: (s.send_response(200), s.end_headers(), s.wfile.write(b"hello " + s.client_address[0].encode()))}), port=8081, bind="10.200.0.1")`)
-	if err := master.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = master.Process.Kill(); _ = master.Wait() })
+	port := greet(t, l)
 	c := ec2.NewFromConfig(a.Config())
 	began := time.Now()
 	out, err := c.RunInstances(t.Context(), &ec2.RunInstancesInput{
 		ImageId: aws.String(motest.ImageAMD64), InstanceType: types.InstanceTypeT3Micro, MinCount: aws.Int32(1), MaxCount: aws.Int32(2),
-		UserData:                          aws.String(base64.StdEncoding.EncodeToString([]byte(strings.ReplaceAll(userData, "MASTERPORT", "8081")))),
+		UserData:                          aws.String(base64.StdEncoding.EncodeToString([]byte(strings.ReplaceAll(userData, "MASTERPORT", port)))),
 		IamInstanceProfile:                &types.IamInstanceProfileSpecification{Name: aws.String("agent")},
 		InstanceInitiatedShutdownBehavior: types.ShutdownBehaviorTerminate,
 	})

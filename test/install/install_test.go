@@ -94,7 +94,8 @@ func TestTheLifeOfACluster(t *testing.T) {
 		t.Errorf("up by a newer program: got %v, want a refusal that names upgrade", err)
 	}
 	long := p.does(one, "", "task", "run", "--detach", "--slots", "0", "--", "sh", "-c", "for i in $(seq 90); do echo line $i; sleep 1; done; echo outlived")
-	id := strings.TrimSpace(long)
+	lines := strings.Fields(long)
+	id := lines[len(lines)-1] // the rest is told beside the answer
 	p.does(two, "", "aws", "upgrade", "--yes", "--cluster-id", "lab")
 	p.does(two, "v1.1.0", "aws", "status", "--cluster-id", "lab")
 	p.eventually("the task that ran meanwhile ends", 4*time.Minute, func() error {

@@ -80,7 +80,8 @@ def denied(self):
 def statement_permits(self, action, resource="*", principal=None, incoming_condition_values=None):
     """Judges an identity policy by its actions, and by resources where moto knows which is meant.
 
-    A condition is not evaluated: what it allows is allowed, what it denies is not denied.
+    What is not evaluated, a condition or a resource that moto does not know, allows what it may allow and denies
+    nothing.
     """
     statement = self._statement
     if "Principal" not in statement:
@@ -89,6 +90,8 @@ def statement_permits(self, action, resource="*", principal=None, incoming_condi
                 return access_control.PermissionResult.NEUTRAL
             statement = {k: v for k, v in statement.items() if k != "Condition"}
         if resource == "*":
+            if statement["Effect"] == "Deny" and statement.get("Resource") not in ("*", ["*"]):
+                return access_control.PermissionResult.NEUTRAL
             statement = {**statement, "Resource": "*"}
     return _permitted(access_control.IAMPolicyStatement(statement), action, resource, principal, incoming_condition_values)
 

@@ -310,8 +310,10 @@ func TestAPoolHasADockerNetworkOfItsOwn(t *testing.T) {
 		t.Skip("needs a Docker daemon; run without -short")
 	}
 	d := dockertest.Start(t)
-	yaml := strings.Replace(elasticYAML, "      agent_config_file_contents: {container_runtime: process}\n",
-		"      agent_docker_network: pedl\n      agent_config_file_contents: {container_runtime: docker}\n", 1)
+	yaml := strings.NewReplacer(
+		"      failure_rate: 0.2\n", "",
+		"{container_runtime: process}\n", "{container_runtime: docker}\n      agent_docker_network: pedl\n",
+	).Replace(elasticYAML)
 	c := newCluster(t, clusterConfig{
 		Master: yaml + "task_container_defaults:\n  image: " + dockertest.Image + "\n", Env: []string{"DOCKER_HOST=" + d.Host},
 	})

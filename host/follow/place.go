@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/det-deploy/det-deploy/host/disk"
 	"github.com/det-deploy/det-deploy/host/manifest"
 )
 
@@ -97,10 +98,10 @@ func (f *Follower) fetchAll(ctx context.Context, m *manifest.Manifest) error {
 
 // fetch brings an object here, unless it is here and whole.
 func (f *Follower) fetch(ctx context.Context, file manifest.File, to string, mode fs.FileMode) error {
-	if have, err := hashOf(to); err == nil && have == file.SHA256 {
+	if have, err := disk.SHA256(to); err == nil && have == file.SHA256 {
 		return nil
 	}
-	return write(to, mode, func(w io.Writer) error {
+	return disk.Replace(to, mode, func(w io.Writer) error {
 		sum := sha256.New()
 		if err := f.Bucket.Fetch(ctx, file.Key, io.MultiWriter(w, sum)); err != nil {
 			return fmt.Errorf("fetch %s: %w", file.Key, err)
@@ -133,30 +134,30 @@ func (f *Follower) place(m *manifest.Manifest) error {
 	if m.Phase == manifest.Hold {
 		env = Hold
 	}
-	if err := write(f.path(Environment), 0o644, func(w io.Writer) error {
+	if err := disk.Replace(f.path(Environment), 0o644, func(w io.Writer) error {
 		_, err := io.WriteString(w, env)
 		return err
 	}); err != nil {
 		return err
 	}
 	for arch, b := range m.Binaries {
-		if err := link(f.binary(b), filepath.Join(f.path(manifest.BinariesDir), "linux-"+arch)); err != nil {
+		if err := disk.Link(f.binary(b), filepath.Join(f.path(manifest.BinariesDir), "linux-"+arch)); err != nil {
 			return err
 		}
 	}
-	return link(filepath.Dir(f.binary(m.Binaries[f.Arch])), f.path(Current))
+	return disk.Link(filepath.Dir(f.binary(m.Binaries[f.Arch])), f.path(Current))
 }
 
 func (f *Follower) copy(file manifest.File, to string) error {
 	info, err := os.Stat(to)
-	if have, err2 := hashOf(to); err == nil && err2 == nil && have == file.SHA256 && info.Mode().Perm() == file.Mode.Perm() {
+	if have, err2 := disk.SHA256(to); err == nil && err2 == nil && have == file.SHA256 && info.Mode().Perm() == file.Mode.Perm() {
 		return nil
 	}
 	data, err := os.ReadFile(f.kept(file))
 	if err != nil {
 		return fmt.Errorf("write %s: %w", to, err)
 	}
-	return write(to, file.Mode.Perm(), func(w io.Writer) error {
+	return disk.Replace(to, file.Mode.Perm(), func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
 	})
@@ -209,7 +210,7 @@ func (f *Follower) save() error {
 	if err != nil {
 		return fmt.Errorf("remember what this machine is to run: %w", err)
 	}
-	return write(f.path(stateFile), 0o600, func(w io.Writer) error {
+	return disk.Replace(f.path(stateFile), 0o600, func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
 	})

@@ -6,14 +6,13 @@ package setup
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/det-deploy/det-deploy/host/disk"
 )
 
 // Where things stand on the machine.
@@ -75,7 +74,7 @@ func (m Machine) Plan() ([]Step, error) {
 			continue
 		}
 		steps = append(steps, Step{"write " + f.Path, func(context.Context) error {
-			return place(m.at(f.Path), bytes.NewReader(f.Data), f.Mode)
+			return disk.Replace(m.at(f.Path), f.Mode, disk.From(bytes.NewReader(f.Data)))
 		}})
 	}
 	changed := len(steps) > 0
@@ -102,80 +101,29 @@ func (m Machine) start(unit string, changed bool) Step {
 // program keeps this program under its hash, as every later version will be,
 // and makes it the current one, unless another version is.
 func (m Machine) program() ([]Step, error) {
-	sum, err := hashOf(m.Self)
+	sum, err := disk.SHA256(m.Self)
 	if err != nil {
 		return nil, fmt.Errorf("read this program's file: %w", err)
 	}
 	dir := home + "/bin/" + sum
 	var steps []Step
-	if have, err := hashOf(m.at(dir + "/det-deploy")); err != nil || have != sum {
+	if have, err := disk.SHA256(m.at(dir + "/det-deploy")); err != nil || have != sum {
 		steps = append(steps, Step{"keep this program in " + dir, func(context.Context) error {
 			in, err := os.Open(m.Self)
 			if err != nil {
 				return err
 			}
 			defer in.Close() //nolint:errcheck // it was only read
-			return place(m.at(dir+"/det-deploy"), in, 0o755)
+			return disk.Replace(m.at(dir+"/det-deploy"), 0o755, disk.From(in))
 		}})
 	}
 	for path, to := range map[string]string{current: dir, Program: current + "/det-deploy"} {
 		if have, err := os.Readlink(m.at(path)); err == nil && (path == current || have == m.at(to)) {
 			continue // what is current may be a later version
 		}
-		steps = append(steps, Step{"link " + path, func(context.Context) error { return link(m.at(to), m.at(path)) }})
+		steps = append(steps, Step{"link " + path, func(context.Context) error { return disk.Link(m.at(to), m.at(path)) }})
 	}
 	return steps, nil
 }
 
 func (m Machine) at(path string) string { return filepath.Join(m.Root, path) }
-
-// place replaces a file at once: a running program may not be written over.
-func place(path string, from io.Reader, mode fs.FileMode) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".det-deploy-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) //nolint:errcheck // it is gone when all went well
-	_, err = io.Copy(tmp, from)
-	if err == nil {
-		err = tmp.Chmod(mode)
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if err = errors.Join(err, tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
-}
-
-// link points a symbolic link elsewhere at once, also in place of a file.
-func link(to, path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return err
-	}
-	tmp := path + ".new"
-	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err := os.Symlink(to, tmp); err != nil {
-		return err
-	}
-	return os.Rename(tmp, path)
-}
-
-func hashOf(path string) (string, error) {
-	in, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer in.Close() //nolint:errcheck // it was only read
-	sum := sha256.New()
-	if _, err := io.Copy(sum, in); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
-}

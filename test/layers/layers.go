@@ -133,6 +133,7 @@ func agent() []Row {
 
 func host() []Row {
 	return []Row{
+		{"host/disk", nil, "putting a file in place knows no machine"},
 		{"host/manifest", nil, "the installer writes what a machine reads: it is a leaf"},
 		{"host/...", []string{"cloud", "cloud/secret", "cloud/aws/...", "host/*", "agent/machine", "templates"}, "what a machine needs of its cloud, so that agent and master need nothing of it"},
 	}

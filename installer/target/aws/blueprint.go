@@ -152,7 +152,7 @@ func (b *blueprint) data() {
 
 // dataBucket is where checkpoints go.
 func (t *Target) dataBucket() string {
-	return cmp.Or(t.Spec.Storage.Bucket, DataBucket(t.Spec.Cluster, t.Caller.Account))
+	return cmp.Or(t.Spec.Storage.Bucket, infra.DataBucket(t.Spec.Cluster, t.Caller.Account))
 }
 
 // logGroup is where machines log to.

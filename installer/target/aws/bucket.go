@@ -39,11 +39,6 @@ var _ record.Store = Bucket{}
 // ControlBucket is the name of a cluster's control bucket.
 func ControlBucket(cluster, account string) string { return "det-deploy-" + cluster + "-" + account }
 
-// DataBucket is the name of a cluster's own bucket for checkpoints.
-func DataBucket(cluster, account string) string {
-	return "det-deploy-" + cluster + "-data-" + account
-}
-
 // ClusterOfBucket is the cluster whose control bucket has that name.
 func ClusterOfBucket(name, account string) (string, bool) {
 	rest, ok := strings.CutPrefix(name, "det-deploy-")

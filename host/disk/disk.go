@@ -1,4 +1,6 @@
-package follow
+// Package disk puts files in place so that nobody ever finds half of one:
+// whoever reads, and whoever starts after a power cut, finds the old or the new.
+package disk
 
 import (
 	"crypto/sha256"
@@ -11,9 +13,9 @@ import (
 	"path/filepath"
 )
 
-// write replaces a file at once, so that whoever reads it, and whoever starts
-// after a power cut, finds the old or the new.
-func write(path string, mode fs.FileMode, fill func(io.Writer) error) error {
+// Replace writes a file anew, with the directories it is in. A program that runs
+// from it goes on.
+func Replace(path string, mode fs.FileMode, fill func(io.Writer) error) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
@@ -36,8 +38,16 @@ func write(path string, mode fs.FileMode, fill func(io.Writer) error) error {
 	return settle(tmp.Name(), path)
 }
 
-// link points a symbolic link elsewhere at once.
-func link(to, path string) error {
+// From fills a file with all that r has.
+func From(r io.Reader) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.Copy(w, r)
+		return err
+	}
+}
+
+// Link points a symbolic link elsewhere, also in place of a file.
+func Link(to, path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("link %s: %w", path, err)
 	}
@@ -63,7 +73,8 @@ func settle(tmp, path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-func hashOf(path string) (string, error) {
+// SHA256 is the hash of a file's content, in hexadecimal digits.
+func SHA256(path string) (string, error) {
 	in, err := os.Open(path)
 	if err != nil {
 		return "", err

@@ -3,7 +3,9 @@
 # tests, without a registry. Usage: kube.sh COMMAND; README.md says more.
 #
 #   build      build the programs, and print where they are
+#   built      print where they are, or fail when they have to be built first
 #   deps       install the Debian packages that the real node needs
+#   missing    print which of them are not there
 #   COMMAND    any command of kubelab: up, down, status, env, kubectl, ...
 #
 #   KUBE_LAB_CACHE  the programs, and the state of clusters (~/.cache/kubelab)
@@ -60,14 +62,19 @@ compile() {
 	find "$KUBE_LAB_CACHE/bin" -mindepth 1 -maxdepth 1 -type d -mtime +3 ! -path "$bin" -exec rm -rf {} +
 }
 
-deps() {
+missing() {
 	need=
 	for f in containerd:containerd ctr:containerd runc:runc ip:iproute2 nft:nftables iptables:iptables mount:mount \
 		/usr/lib/cni/ptp:containernetworking-plugins; do
 		command -v "${f%%:*}" >/dev/null 2>&1 || need="$need ${f#*:}"
 	done
+	echo "${need# }"
+}
+
+deps() {
+	need=$(missing)
 	[ -n "$need" ] || return 0
-	echo "kube.sh: installing$need" >&2
+	echo "kube.sh: installing $need" >&2
 	apt-get -o DPkg::Lock::Timeout=300 update -qq
 	# shellcheck disable=SC2086 # a list of words
 	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -qq --no-install-recommends $need >&2
@@ -78,8 +85,14 @@ build)
 	build
 	echo "$bin"
 	;;
+built)
+	bin=$KUBE_LAB_CACHE/bin/$(key)
+	[ -e "$bin/complete" ] || exit 1
+	echo "$bin"
+	;;
 deps) deps ;;
--h | --help | help) sed -n '2,12s/^# \{0,1\}//p' "$0" ;;
+missing) missing ;;
+-h | --help | help) sed -n '2,14s/^# \{0,1\}//p' "$0" ;;
 *)
 	build
 	exec "$bin/kubelab" "$@"

@@ -1,0 +1,162 @@
+package kubetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// The clusters of tests. The numbers below are for people, those above for
+// test/kube's test of itself.
+const (
+	firstID = 64
+	lastID  = 119
+)
+
+// gpuLimit is how long a test waits for another's GPUs; a package with a
+// cluster takes up to five minutes.
+const gpuLimit = 15 * time.Minute
+
+// claim is the right to one number, by a lock that ends with the process. What
+// a test that was killed has left is removed by the next that gets its number.
+type claim struct {
+	id     int
+	dir    string
+	script string
+	locks  []*os.File
+}
+
+// claimOne takes the first number that is free, and the GPUs of the machine.
+func claimOne(ctx context.Context, script string, gpus bool) (*claim, error) {
+	// The same for every test of this user, and not on a path that a socket
+	// cannot have: theirs is at most 108 bytes.
+	dir := filepath.Join(os.TempDir(), "kubetest-"+strconv.Itoa(os.Getuid()))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	k := &claim{dir: dir, script: script}
+	if gpus {
+		if err := k.awaitGPUs(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for k.id = firstID; k.id <= lastID; k.id++ {
+		mine, err := k.lock(strconv.Itoa(k.id))
+		if err != nil {
+			return nil, err
+		}
+		if mine {
+			_, err := k.run(ctx, downLimit, "down")
+			return k, err
+		}
+	}
+	return nil, fmt.Errorf("all %d clusters of tests are in use; see %s", lastID-firstID+1, dir)
+}
+
+// awaitGPUs waits until no other cluster has them: the kubelet knows one place
+// for device plugins.
+func (k *claim) awaitGPUs(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, gpuLimit)
+	defer cancel()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		mine, err := k.lock("gpus")
+		if mine || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the GPUs of another test: %w", ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// lock takes one lock, and reports whether it is ours now.
+func (k *claim) lock(name string) (bool, error) {
+	f, err := os.OpenFile(filepath.Join(k.dir, name+".lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return false, err
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err != nil {
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return false, errors.Join(err, f.Close())
+		}
+		return false, f.Close()
+	}
+	k.locks = append(k.locks, f)
+	return true, nil
+}
+
+func (k *claim) release() {
+	for _, f := range k.locks {
+		_ = f.Close() // nothing was written
+	}
+}
+
+// state is where the cluster's files are.
+func (k *claim) state() string { return filepath.Join(k.dir, strconv.Itoa(k.id)) }
+
+// run runs a command of kube.sh on the cluster.
+func (k *claim) run(ctx context.Context, limit time.Duration, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, k.script, args...)
+	cmd.Env = append(os.Environ(), "KUBE_LAB_ID="+strconv.Itoa(k.id), "KUBE_LAB_STATE="+k.state())
+	// Files and not pipes: what it starts outlives it and may keep them open.
+	out, err := os.CreateTemp(k.dir, "out")
+	if err != nil {
+		return "", err
+	}
+	defer discard(out)
+	errs, err := os.CreateTemp(k.dir, "err")
+	if err != nil {
+		return "", err
+	}
+	defer discard(errs)
+	cmd.Stdout, cmd.Stderr = out, errs
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("kube.sh %s: %w\n%s", strings.Join(args, " "), err, text(errs))
+	}
+	return text(out), nil
+}
+
+func text(f *os.File) string {
+	b, err := os.ReadFile(f.Name())
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+func discard(f *os.File) {
+	_ = f.Close() // it has been read
+	_ = os.Remove(f.Name())
+}
+
+// logs is the end of each component's log, for a cluster that did not start.
+func (k *claim) logs() string {
+	const most = 1500
+	var b strings.Builder
+	files, err := filepath.Glob(filepath.Join(k.state(), "logs", "*.log"))
+	if err != nil {
+		return err.Error()
+	}
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			continue // it was just there; the others say more
+		}
+		fmt.Fprintf(&b, "\n--- %s\n%s", filepath.Base(f), text[max(0, len(text)-most):])
+	}
+	return b.String()
+}

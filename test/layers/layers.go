@@ -74,7 +74,7 @@ func install() []Row {
 		{"installer/target/local", target("local"), "a target turns what is wanted into resources of its own platform"},
 		{"installer/target/aws", target("aws"), "a target turns what is wanted into resources of its own platform"},
 		{"installer/target/gcp", target("gcp"), "a target turns what is wanted into resources of its own platform"},
-		{"installer/target/k8s", append(target("k8s"), "k8s/helm", "k8s/doctor"), "a target turns what is wanted into resources of its own platform"},
+		{"installer/target/k8s", append(target("k8s"), "k8s/helm", "k8s/kube", "k8s/doctor", "k8s/explain"), "a target turns what is wanted into resources of its own platform"},
 		{"installer", []string{"cloud", "cloud/resource", "installer/apply", "installer/doctor", "installer/event", "installer/phase", "installer/plan", "installer/record", "installer/spec", "master/api/..."}, noSDK},
 	}
 }

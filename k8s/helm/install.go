@@ -1,0 +1,153 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"helm.sh/helm/v3/pkg/action"
+	"helm.sh/helm/v3/pkg/release"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// hookLimit is how long one hook of a chart may run, as with Helm's own command.
+const hookLimit = 5 * time.Minute
+
+// Install makes a release, or finishes one that was begun: what a dead client
+// left behind is taken over, and a release that is in place is brought to what is
+// wanted. So it may be repeated after any failure. It returns when the objects
+// are made and does not wait until they are up.
+//
+// A cancelled context ends it between two calls; the next command takes it up.
+func (c *Client) Install(ctx context.Context, want Release) (Info, error) {
+	return c.converge(ctx, want, true)
+}
+
+// Upgrade brings a release to what is wanted, as Install does, and refuses with
+// the kind NotFound when there is none.
+func (c *Client) Upgrade(ctx context.Context, want Release) (Info, error) {
+	return c.converge(ctx, want, false)
+}
+
+func (c *Client) converge(ctx context.Context, want Release, create bool) (Info, error) {
+	if err := CheckValues(want); err != nil {
+		return Info{}, err
+	}
+	if _, _, err := c.Repair(ctx, want.Name); err != nil {
+		return Info{}, err
+	}
+	r, err := c.begin(ctx)
+	if err != nil {
+		return Info{}, err
+	}
+	rels, err := r.history(want.Name)
+	if err != nil {
+		return Info{}, r.explain("look at", want.Name, err)
+	}
+	if absent(rels) {
+		if !create {
+			return Info{}, missing("upgrade", want.Name)
+		}
+		return r.install(ctx, want)
+	}
+	return r.upgrade(ctx, want, rels)
+}
+
+func absent(rels []*release.Release) bool {
+	return len(rels) == 0 || rels[len(rels)-1].Info.Status == release.StatusUninstalled
+}
+
+func missing(op, name string) error {
+	return &cloud.Error{
+		Kind: cloud.NotFound, Op: "helm:" + op, Resource: "release " + name,
+		Fix: "make it with `det-deploy k8s install`, or name the right --cluster-id and --namespace",
+		Err: errors.New("there is no such release here"),
+	}
+}
+
+func (r *run) install(ctx context.Context, want Release) (Info, error) {
+	chart, err := want.load()
+	if err != nil {
+		return Info{}, err
+	}
+	in := action.NewInstall(r.config)
+	in.ReleaseName, in.Namespace = want.Name, r.kube.Namespace()
+	in.Replace = true // over one that was uninstalled and remembered
+	in.SkipSchemaValidation = true
+	in.Timeout = hookLimit
+	rel, err := in.RunWithContext(context.WithoutCancel(ctx), chart, want.values())
+	if err != nil {
+		return Info{}, r.explain("install", want.Name, err)
+	}
+	return r.settle(ctx, "install", rel)
+}
+
+func (r *run) upgrade(ctx context.Context, want Release, rels []*release.Release) (Info, error) {
+	chart, err := want.load()
+	if err != nil {
+		return Info{}, err
+	}
+	r.worker.interrupted = r.unfinished(rels)
+	up := action.NewUpgrade(r.config)
+	up.Namespace = r.kube.Namespace()
+	up.ResetValues = true // the values given are all there are
+	up.SkipSchemaValidation = true
+	up.MaxHistory = historyKept
+	up.Timeout = hookLimit
+	rel, err := up.RunWithContext(context.WithoutCancel(ctx), want.Name, chart, want.values())
+	if err != nil {
+		return Info{}, r.explain("upgrade", want.Name, err)
+	}
+	return r.settle(ctx, "upgrade", rel)
+}
+
+// Rollback brings a release back to an earlier revision, as a new one.
+func (c *Client) Rollback(ctx context.Context, name string, revision int) (Info, error) {
+	if _, _, err := c.Repair(ctx, name); err != nil {
+		return Info{}, err
+	}
+	r, err := c.begin(ctx)
+	if err != nil {
+		return Info{}, err
+	}
+	back := action.NewRollback(r.config)
+	back.Version, back.Timeout, back.MaxHistory = revision, hookLimit, historyKept
+	if err := back.Run(name); err != nil {
+		return Info{}, r.explain("roll back", name, err)
+	}
+	rels, err := r.history(name)
+	if err != nil {
+		return Info{}, r.explain("look at", name, err)
+	}
+	if len(rels) == 0 {
+		return Info{}, missing("roll back", name)
+	}
+	return r.settle(ctx, "roll back", rels[len(rels)-1])
+}
+
+// settle makes sure that what was done is written down, which Helm leaves at a
+// line in its log, and that nothing of earlier revisions is left over.
+func (r *run) settle(ctx context.Context, op string, rel *release.Release) (Info, error) {
+	rels, err := r.history(rel.Name)
+	if err != nil {
+		return Info{}, r.explain(op, rel.Name, err)
+	}
+	for _, stored := range rels {
+		switch {
+		case stored.Version == rel.Version && stored.Info.Status != release.StatusDeployed:
+			rel.Info.Status = release.StatusDeployed
+			err = r.config.Releases.Update(rel)
+		case stored.Version < rel.Version && stored.Info.Status == release.StatusDeployed:
+			stored.Info.Status = release.StatusSuperseded
+			err = r.config.Releases.Update(stored)
+		}
+		if err != nil {
+			return Info{}, r.explain(op, rel.Name, err)
+		}
+	}
+	if err := r.sweep(ctx, rels, rel); err != nil {
+		return Info{}, r.explain(op, rel.Name, err)
+	}
+	return infoOf(rel), nil
+}

@@ -1,0 +1,121 @@
+package helm_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/k8s/helm"
+)
+
+func sample(values map[string]any) helm.Release {
+	return helm.Release{Name: "lab", Namespace: "ns", Values: values, Chart: os.DirFS("testdata/chart"), AppVersion: "1.2.3"}
+}
+
+func TestRenderingNeedsNoServerAndIsTheSameEachTime(t *testing.T) {
+	t.Parallel()
+	values := map[string]any{"extra": true, "store": map[string]any{"type": "external"}}
+	first, err := helm.Render(sample(values), helm.NoServer())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, o := range first.Objects {
+		got = append(got, o.String())
+	}
+	want := []string{"Secret config-lab", "ConfigMap extra-lab", "PersistentVolumeClaim data-lab", "Service front-lab", "Deployment app-lab"}
+	if d := cmp.Diff(got, want); d != "" {
+		t.Errorf("got -, want +:\n%s", d)
+	}
+	if !first.Objects[2].Keep || first.Objects[0].Keep {
+		t.Error("got another word on what is kept than the chart's")
+	}
+	if got, want := first.Notes, "lab is in ns.\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if !strings.Contains(first.Manifest(), `value: "1.2.3"`) {
+		t.Error("got the chart's own version, want the program's")
+	}
+	for range 5 {
+		again, err := helm.Render(sample(values), helm.NoServer())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(again, first); d != "" {
+			t.Fatalf("got -, want +:\n%s", d)
+		}
+	}
+	if d := cmp.Diff(values, map[string]any{"extra": true, "store": map[string]any{"type": "external"}}); d != "" {
+		t.Errorf("the values were changed:\n%s", d)
+	}
+}
+
+func TestBrokenValuesAreSentences(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		values map[string]any
+		want   []string
+	}{
+		{"none", nil, nil},
+		{"an unknown key names the nearest", map[string]any{"replica": 1}, []string{"replica: there is no such value (is replicas meant?)"}},
+		{"an unknown key within", map[string]any{"store": map[string]any{"hots": "a"}}, []string{"store.hots: there is no such value (is host meant?)"}},
+		{"a key like no other", map[string]any{"zzzzzzzzz": 1}, []string{"zzzzzzzzz: there is no such value"}},
+		{"a wrong type", map[string]any{"replicas": "two"}, []string{"replicas: must be a whole number (it is a string)"}},
+		{"too few", map[string]any{"replicas": 0}, []string{"replicas: must be at least 1 (it is 0)"}},
+		{"a word that is none of them", map[string]any{"slotType": "tpu"}, []string{"slotType: must be one of gpu, cpu (it is tpu)"}},
+		{"missing in a list", map[string]any{"pools": []any{map[string]any{}}}, []string{"pools[0].pool_name: must be given"}},
+		{
+			"a contradiction speaks for itself",
+			map[string]any{"maxSlotsPerPod": 0},
+			[]string{"maxSlotsPerPod must be at least 1 with GPU slots: it is the number of GPUs of a node"},
+		},
+		{
+			"all at once",
+			map[string]any{"replicas": 0, "extra": "yes"},
+			[]string{"extra: must be true or false (it is a string)", "replicas: must be at least 1 (it is 0)"},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := helm.Render(sample(tc.values), helm.NoServer())
+			var got []string
+			if e, ok := errors.AsType[*helm.ValuesError](err); ok {
+				got = e.Lines
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(got, tc.want); d != "" {
+				t.Errorf("got -, want +:\n%s", d)
+			}
+		})
+	}
+}
+
+func TestValuesAreMergedAsHelmDoes(t *testing.T) {
+	t.Parallel()
+	file := t.TempDir() + "/v.yaml"
+	if err := os.WriteFile(file, []byte("a: {b: 1, c: 2}\nd: x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := helm.Values(helm.Given{
+		Files: []string{file}, SetJSON: []string{`e={"f":[1]}`}, Set: []string{"a.b=3,g=true"},
+		SetString: []string{"h=5"}, SetLiteral: []string{"i=a,b"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"a": map[string]any{"b": int64(3), "c": float64(2)}, "d": "x",
+		"e": map[string]any{"f": []any{float64(1)}}, "g": true, "h": "5", "i": "a,b",
+	}
+	if d := cmp.Diff(got, want); d != "" {
+		t.Errorf("got -, want +:\n%s", d)
+	}
+	if _, err := helm.Values(helm.Given{Set: []string{"a[=1"}}); err == nil {
+		t.Error("got no error for a setting that cannot be read")
+	}
+}

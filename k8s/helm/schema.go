@@ -1,0 +1,320 @@
+package helm
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chartutil"
+)
+
+// ValuesError is every rule of the chart's schema that the values break.
+type ValuesError struct {
+	// Lines are sentences, "path: rule (what it is)", in the order of the paths.
+	Lines []string
+}
+
+// Error has a line per broken rule.
+func (e *ValuesError) Error() string { return strings.Join(e.Lines, "\n") }
+
+// Hint is what to do next.
+func (e *ValuesError) Hint() string {
+	return "change what --set and --values give; `det-deploy k8s values` shows all values and what they mean"
+}
+
+// schemaURL is the schema's name for itself; nothing is ever fetched.
+const schemaURL = "file:///values.schema.json"
+
+// CheckValues holds a release's values, with the chart's own beneath them, against
+// the chart's schema. What it returns is a ValuesError, or an unreadable chart. A
+// subschema that carries a $comment speaks for itself: that is the sentence.
+func CheckValues(r Release) error {
+	c, err := r.load()
+	if err != nil {
+		return err
+	}
+	if c.Schema == nil {
+		return nil
+	}
+	values, err := merged(c, r.values())
+	if err != nil {
+		return err
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(c.Schema))
+	if err != nil {
+		return fmt.Errorf("read the chart's schema: %w", err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource(schemaURL, doc); err != nil {
+		return fmt.Errorf("read the chart's schema: %w", err)
+	}
+	schema, err := compiler.Compile(schemaURL)
+	if err != nil {
+		return fmt.Errorf("read the chart's schema: %w", err)
+	}
+	broken, ok := errors.AsType[*jsonschema.ValidationError](schema.Validate(values))
+	if !ok {
+		return nil
+	}
+	s := speaker{schema: doc, values: values, print: message.NewPrinter(language.English)}
+	s.speak(broken)
+	slices.Sort(s.lines)
+	return &ValuesError{Lines: slices.Compact(s.lines)}
+}
+
+// merged is what the templates will see, in the types that the schema knows.
+func merged(c *chart.Chart, values map[string]any) (any, error) {
+	all, err := chartutil.CoalesceValues(c, values)
+	if err != nil {
+		return nil, fmt.Errorf("merge the values: %w", err)
+	}
+	text, err := json.Marshal(all)
+	if err != nil {
+		return nil, fmt.Errorf("merge the values: %w", err)
+	}
+	out, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("merge the values: %w", err)
+	}
+	return out, nil
+}
+
+// speaker turns a tree of broken rules into sentences.
+type speaker struct {
+	schema any
+	values any
+	print  *message.Printer
+	lines  []string
+}
+
+func (s *speaker) speak(e *jsonschema.ValidationError) {
+	if comment := s.comment(e); comment != "" {
+		s.say(nil, comment)
+		return
+	}
+	switch k := e.ErrorKind.(type) {
+	case *kind.AnyOf, *kind.OneOf:
+		s.choice(e)
+		return
+	case *kind.AdditionalProperties:
+		for _, p := range k.Properties {
+			s.say(append(slices.Clone(e.InstanceLocation), p), "there is no such value"+s.nearest(e, p))
+		}
+		return
+	case *kind.Required:
+		for _, p := range k.Missing {
+			s.say(append(slices.Clone(e.InstanceLocation), p), "must be given")
+		}
+		return
+	}
+	if len(e.Causes) == 0 {
+		s.say(e.InstanceLocation, s.rule(e))
+		return
+	}
+	for _, c := range e.Causes {
+		s.speak(c)
+	}
+}
+
+// choice is a value for which there are several forms, none of which it has. The
+// one that comes nearest, by how far the check got into the value, is spoken of.
+func (s *speaker) choice(e *jsonschema.ValidationError) {
+	var best *jsonschema.ValidationError
+	deepest := -1
+	for _, c := range e.Causes {
+		if d := depth(c); d > deepest {
+			best, deepest = c, d
+		}
+	}
+	if best == nil || deepest <= len(e.InstanceLocation) {
+		s.say(e.InstanceLocation, "must have exactly one of the forms that `det-deploy k8s values` shows")
+		return
+	}
+	s.speak(best)
+}
+
+func depth(e *jsonschema.ValidationError) int {
+	d := len(e.InstanceLocation)
+	for _, c := range e.Causes {
+		d = max(d, depth(c))
+	}
+	return d
+}
+
+func (s *speaker) say(at []string, sentence string) {
+	path := pathOf(at)
+	if path == "" {
+		s.lines = append(s.lines, sentence)
+		return
+	}
+	s.lines = append(s.lines, path+": "+sentence)
+}
+
+// pathOf is a place among the values as --set writes it: "pools[0].pool_name".
+func pathOf(at []string) string {
+	var b strings.Builder
+	for _, p := range at {
+		if _, err := strconv.Atoi(p); err == nil {
+			b.WriteString("[" + p + "]")
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString(".")
+		}
+		b.WriteString(strings.ReplaceAll(p, ".", `\.`))
+	}
+	return b.String()
+}
+
+func (s *speaker) rule(e *jsonschema.ValidationError) string {
+	switch k := e.ErrorKind.(type) {
+	case *kind.Type:
+		return fmt.Sprintf("must be %s (it is %s)", either(k.Want), a(k.Got))
+	case *kind.Enum:
+		all := make([]string, len(k.Want))
+		for i, w := range k.Want {
+			all[i] = fmt.Sprint(w)
+		}
+		return fmt.Sprintf("must be one of %s (it is %v)", strings.Join(all, ", "), k.Got)
+	case *kind.Const:
+		return fmt.Sprintf("must be %v (it is %v)", k.Want, k.Got)
+	case *kind.Minimum:
+		return fmt.Sprintf("must be at least %s (it is %s)", k.Want.RatString(), k.Got.RatString())
+	case *kind.Maximum:
+		return fmt.Sprintf("must be at most %s (it is %s)", k.Want.RatString(), k.Got.RatString())
+	case *kind.MinLength:
+		return fmt.Sprintf("must have at least %d characters (it has %d)", k.Want, k.Got)
+	case *kind.Pattern:
+		return "must match " + k.Want
+	case *kind.FalseSchema, *kind.Not:
+		return "may not be given here"
+	}
+	return e.ErrorKind.LocalizedString(s.print)
+}
+
+func either(types []string) string {
+	all := make([]string, len(types))
+	for i, t := range types {
+		all[i] = a(t)
+	}
+	return strings.Join(all, " or ")
+}
+
+// a is a type with its article.
+func a(t string) string {
+	switch t {
+	case "object":
+		return "a map"
+	case "array":
+		return "a list"
+	case "null":
+		return "empty"
+	case "integer":
+		return "a whole number"
+	case "boolean":
+		return "true or false"
+	}
+	return "a " + t
+}
+
+// comment is the sentence of a subschema that is broken: its own, or that of the
+// if/then/else or not that it is a part of.
+func (s *speaker) comment(e *jsonschema.ValidationError) string {
+	at := pointer(e.SchemaURL)
+	if c := s.commentAt(at); c != "" {
+		return c
+	}
+	for i, p := range slices.Backward(at) {
+		if p != "then" && p != "else" && p != "not" {
+			continue
+		}
+		if c := s.commentAt(at[:i+1]); c != "" {
+			return c
+		}
+		return s.commentAt(at[:i])
+	}
+	return ""
+}
+
+func (s *speaker) commentAt(at []string) string {
+	m, _ := lookup(s.schema, at).(map[string]any) // none has nothing to say
+	c, _ := m["$comment"].(string)
+	return c
+}
+
+// nearest is a known key that an unknown one may have been meant for.
+func (s *speaker) nearest(e *jsonschema.ValidationError, key string) string {
+	m, _ := lookup(s.schema, append(pointer(e.SchemaURL), "properties")).(map[string]any) // none has none near
+	best, distance := "", 4                                                               // more than three slips are another word
+	for known := range m {
+		if d := slips(strings.ToLower(key), strings.ToLower(known)); d < distance || (d == distance && best != "" && known < best) {
+			best, distance = known, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (is %s meant?)", best)
+}
+
+// pointer is the part of a schema's address behind the #.
+func pointer(url string) []string {
+	_, p, _ := strings.Cut(url, "#")
+	p = strings.TrimPrefix(p, "/")
+	if p == "" {
+		return nil
+	}
+	parts := strings.Split(p, "/")
+	for i, part := range parts {
+		parts[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(part)
+	}
+	return parts
+}
+
+func lookup(doc any, at []string) any {
+	for _, p := range at {
+		switch d := doc.(type) {
+		case map[string]any:
+			doc = d[p]
+		case []any:
+			i, err := strconv.Atoi(p)
+			if err != nil || i < 0 || i >= len(d) {
+				return nil
+			}
+			doc = d[i]
+		default:
+			return nil
+		}
+	}
+	return doc
+}
+
+// slips is how many letters must be put in, left out or changed to make b of a.
+func slips(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

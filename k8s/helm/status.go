@@ -1,0 +1,176 @@
+package helm
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"helm.sh/helm/v3/pkg/release"
+	"helm.sh/helm/v3/pkg/storage/driver"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// Status is what Helm wrote down about a release. The words are Helm's.
+type Status string
+
+// The statuses. A pending one was written by a client that is still at work, or
+// died at it.
+const (
+	Deployed        Status = "deployed"
+	Failed          Status = "failed"
+	Superseded      Status = "superseded"
+	Uninstalled     Status = "uninstalled"
+	Uninstalling    Status = "uninstalling"
+	PendingInstall  Status = "pending-install"
+	PendingUpgrade  Status = "pending-upgrade"
+	PendingRollback Status = "pending-rollback"
+	// Absent is a release of which nothing is written down. It is ours.
+	Absent Status = "absent"
+)
+
+// Pending reports whether a client was at work when the status was written.
+func (s Status) Pending() bool {
+	return s == PendingInstall || s == PendingUpgrade || s == PendingRollback
+}
+
+// Info is one revision of a release.
+type Info struct {
+	Name       string    `json:"name"`
+	Namespace  string    `json:"namespace"`
+	Status     Status    `json:"status"`
+	Revision   int       `json:"revision"`
+	Chart      string    `json:"chart"`
+	Version    string    `json:"version"`
+	AppVersion string    `json:"app_version"`
+	Updated    time.Time `json:"updated"`
+	// Description is what Helm says about it: "Upgrade complete".
+	Description string `json:"description,omitempty"`
+	// Notes is the chart's advice.
+	Notes string `json:"-"`
+	// Values are those that the user gave. They may hold secrets.
+	Values map[string]any `json:"-"`
+}
+
+func infoOf(rel *release.Release) Info {
+	out := Info{Name: rel.Name, Namespace: rel.Namespace, Revision: rel.Version, Values: rel.Config}
+	if rel.Info != nil {
+		out.Status, out.Description, out.Notes = Status(rel.Info.Status), rel.Info.Description, rel.Info.Notes
+		out.Updated = rel.Info.LastDeployed.Time
+	}
+	if rel.Chart != nil && rel.Chart.Metadata != nil {
+		m := rel.Chart.Metadata
+		out.Chart, out.Version, out.AppVersion = m.Name, m.Version, m.AppVersion
+	}
+	return out
+}
+
+// Status is the latest revision of a release. A release that is not there has the
+// status Absent, and is no error.
+func (c *Client) Status(ctx context.Context, name string) (Info, error) {
+	r, err := c.begin(ctx)
+	if err != nil {
+		return Info{}, err
+	}
+	rels, err := r.history(name)
+	if err != nil {
+		return Info{}, r.explain("look at", name, err)
+	}
+	if len(rels) == 0 {
+		return Info{Name: name, Namespace: r.kube.Namespace(), Status: Absent}, nil
+	}
+	return infoOf(rels[len(rels)-1]), nil
+}
+
+// History is every revision that is remembered, the oldest first.
+func (c *Client) History(ctx context.Context, name string) ([]Info, error) {
+	r, err := c.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rels, err := r.history(name)
+	if err != nil {
+		return nil, r.explain("look at", name, err)
+	}
+	out := make([]Info, len(rels))
+	for i, rel := range rels {
+		out[i] = infoOf(rel)
+	}
+	return out, nil
+}
+
+// Objects are those of the revision that was deployed last, whether or not they
+// are still there.
+func (c *Client) Objects(ctx context.Context, name string) ([]Object, error) {
+	r, err := c.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rels, err := r.history(name)
+	if err != nil {
+		return nil, r.explain("look at", name, err)
+	}
+	if len(rels) == 0 {
+		return nil, nil
+	}
+	return objectsOf(current(rels))
+}
+
+// List is the latest revision of each release of a chart, in the client's
+// namespace or in all of them.
+func (c *Client) List(ctx context.Context, chart string, everywhere bool) ([]Info, error) {
+	from := c
+	if everywhere {
+		from = &Client{kube: c.kube.In(""), log: c.log}
+	}
+	r, err := from.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rels, err := r.config.Releases.ListReleases()
+	if err != nil {
+		return nil, r.explain("list", "of chart "+chart, err)
+	}
+	latest := make(map[string]Info)
+	for _, rel := range rels {
+		i := infoOf(rel)
+		key := i.Namespace + "/" + i.Name
+		if i.Chart == chart && i.Revision > latest[key].Revision {
+			latest[key] = i
+		}
+	}
+	out := make([]Info, 0, len(latest))
+	for _, i := range latest {
+		out = append(out, i)
+	}
+	slices.SortFunc(out, func(a, b Info) int { return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name) })
+	return out, nil
+}
+
+// history is every revision, the oldest first; none is no error.
+func (r *run) history(name string) ([]*release.Release, error) {
+	rels, err := r.config.Releases.History(name)
+	if errors.Is(err, driver.ErrReleaseNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(rels, func(a, b *release.Release) int { return a.Version - b.Version })
+	return rels, nil
+}
+
+// current is the revision whose objects are taken to be live: the one deployed
+// last, or else the latest.
+func current(rels []*release.Release) *release.Release {
+	for _, rel := range slices.Backward(rels) {
+		if rel.Info.Status == release.StatusDeployed {
+			return rel
+		}
+	}
+	return rels[len(rels)-1]
+}
+
+func asRefusal(err error) (*cloud.Error, bool) { return errors.AsType[*cloud.Error](err) }

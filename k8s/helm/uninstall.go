@@ -1,0 +1,167 @@
+package helm
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"helm.sh/helm/v3/pkg/action"
+	helmkube "helm.sh/helm/v3/pkg/kube"
+	"helm.sh/helm/v3/pkg/release"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/resource"
+)
+
+// Uninstall removes the objects of a release and what is written down about it,
+// and returns when they are gone. It gives the objects that the chart says are to
+// be kept and that are still there. A release that is not there is no error, so
+// it may be repeated.
+func (c *Client) Uninstall(ctx context.Context, name string) (kept []Object, err error) {
+	r, err := c.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rels, err := r.history(name)
+	if err != nil {
+		return nil, r.explain("look at", name, err)
+	}
+	if len(rels) == 0 {
+		return nil, nil
+	}
+	last := rels[len(rels)-1]
+	if err := r.sweep(ctx, rels, last); err != nil {
+		return nil, r.explain("uninstall", name, err)
+	}
+	un := action.NewUninstall(r.config)
+	un.DeletionPropagation, un.Timeout = "foreground", hookLimit
+	if _, err := un.Run(name); err != nil {
+		return nil, r.explain("uninstall", name, err)
+	}
+	kept, err = r.kept(rels)
+	if err != nil {
+		return nil, r.explain("uninstall", name, err)
+	}
+	return kept, nil
+}
+
+// sweep removes the objects of other revisions that are not objects of rel and
+// still carry the release's mark. An interrupted change leaves some, and Helm
+// goes on when it cannot delete one.
+func (r *run) sweep(ctx context.Context, rels []*release.Release, rel *release.Release) error {
+	wanted, err := keysOf(rel)
+	if err != nil {
+		return err
+	}
+	var left helmkube.ResourceList
+	for _, other := range rels {
+		if other.Version == rel.Version {
+			continue
+		}
+		objects, err := objectsOf(other)
+		if err != nil {
+			return err
+		}
+		for _, o := range objects {
+			if o.Hook || wanted[o.key()] {
+				continue
+			}
+			wanted[o.key()] = true // once is enough
+			info, live, err := r.live(o)
+			if err != nil {
+				return err
+			}
+			if live && ownedBy(info, rel) && !keeps(info) {
+				left = append(left, info)
+			}
+		}
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	r.worker.Log("sweeping %d objects of earlier revisions", len(left))
+	//nolint:contextcheck // the worker carries the context of its operation
+	if _, errs := r.worker.DeleteWithPropagationPolicy(left, metav1.DeletePropagationForeground); len(errs) > 0 {
+		return errs[0]
+	}
+	return ctx.Err()
+}
+
+// kept are the objects that the chart says outlive the release.
+func (r *run) kept(rels []*release.Release) ([]Object, error) {
+	var out []Object
+	seen := make(map[string]bool)
+	for _, rel := range rels {
+		objects, err := objectsOf(rel)
+		if err != nil {
+			return nil, err
+		}
+		for _, o := range objects {
+			if o.Hook || !o.Keep || seen[o.key()] {
+				continue
+			}
+			seen[o.key()] = true
+			_, live, err := r.live(o)
+			if err != nil {
+				return nil, err
+			}
+			if live {
+				out = append(out, o)
+			}
+		}
+	}
+	return out, nil
+}
+
+// live looks for an object. One of a kind that the server does not know is not
+// there.
+func (r *run) live(o Object) (*resource.Info, bool, error) {
+	infos, err := r.worker.Build(bytes.NewBufferString(o.YAML), false)
+	if meta.IsNoMatchError(err) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if len(infos) != 1 {
+		return nil, false, fmt.Errorf("look for %s: it is %d objects", o, len(infos))
+	}
+	err = infos[0].Get()
+	if apierrors.IsNotFound(err) {
+		return nil, false, nil
+	}
+	return infos[0], err == nil, err
+}
+
+func keysOf(rel *release.Release) (map[string]bool, error) {
+	objects, err := objectsOf(rel)
+	if err != nil {
+		return nil, err
+	}
+	out := make(map[string]bool, len(objects))
+	for _, o := range objects {
+		out[o.key()] = true
+	}
+	return out, nil
+}
+
+// The marks that Helm puts on what it makes.
+const (
+	ownerName      = "meta.helm.sh/release-name"
+	ownerNamespace = "meta.helm.sh/release-namespace"
+)
+
+func ownedBy(info *resource.Info, rel *release.Release) bool {
+	m, err := meta.Accessor(info.Object)
+	if err != nil {
+		return false
+	}
+	a := m.GetAnnotations()
+	return a[ownerName] == rel.Name && a[ownerNamespace] == rel.Namespace
+}
+
+func keeps(info *resource.Info) bool {
+	m, err := meta.Accessor(info.Object)
+	return err == nil && m.GetAnnotations()[helmkube.ResourcePolicyAnno] == helmkube.KeepPolicy
+}

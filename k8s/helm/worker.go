@@ -1,0 +1,185 @@
+package helm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	helmkube "helm.sh/helm/v3/pkg/kube"
+	"helm.sh/helm/v3/pkg/release"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/kubernetes"
+)
+
+// worker is Helm's client of Kubernetes, in three points better: waiting ends
+// with the operation, deleting is done when things are gone, and an update goes
+// from every revision that may be live.
+type worker struct {
+	*helmkube.Client
+	// ctx is the operation's. Helm's interface has no place for one.
+	ctx context.Context
+	set kubernetes.Interface
+	// interrupted are revisions that were begun after the one that was deployed
+	// last.
+	interrupted []*release.Release
+}
+
+var (
+	_ helmkube.Interface                    = (*worker)(nil)
+	_ helmkube.InterfaceDeletionPropagation = (*worker)(nil)
+)
+
+const (
+	// pollEvery is how often an object is looked at that is waited for.
+	pollEvery = 300 * time.Millisecond
+	// goneLimit is how long deleting may take: pods have half a minute to end, and
+	// volumes a while to be let go.
+	goneLimit = 3 * time.Minute
+)
+
+// Update changes original into target. What an interrupted revision added to an
+// object is in neither, and would stay; so it is the original for a first pass.
+func (w *worker) Update(original, target helmkube.ResourceList, force bool) (*helmkube.Result, error) {
+	for _, rel := range w.interrupted {
+		began, err := w.Build(bytes.NewBufferString(rel.Manifest), false)
+		if err != nil {
+			w.Log("passing over revision %d: %v", rel.Version, err)
+			continue
+		}
+		if res, err := w.Client.Update(began, copied(target), force); err != nil {
+			return res, err
+		}
+	}
+	return w.Client.Update(original, target, force)
+}
+
+// copied is a list that may be refreshed without changing what is wanted.
+func copied(list helmkube.ResourceList) helmkube.ResourceList {
+	out := make(helmkube.ResourceList, len(list))
+	for i, info := range list {
+		c := *info
+		c.Object = info.Object.DeepCopyObject()
+		out[i] = &c
+	}
+	return out
+}
+
+// DeleteWithPropagationPolicy deletes and waits until everything is gone.
+func (w *worker) DeleteWithPropagationPolicy(list helmkube.ResourceList, policy metav1.DeletionPropagation) (*helmkube.Result, []error) {
+	res, errs := w.Client.DeleteWithPropagationPolicy(list, policy)
+	if len(errs) > 0 {
+		return res, errs
+	}
+	if err := w.WaitForDelete(list, goneLimit); err != nil {
+		return res, []error{err}
+	}
+	return res, nil
+}
+
+// WaitForDelete returns when nothing of the list is left.
+func (w *worker) WaitForDelete(list helmkube.ResourceList, limit time.Duration) error {
+	var left []string
+	err := w.poll(limit, func() (bool, error) {
+		left = left[:0]
+		for _, info := range list {
+			err := (&resource.Info{Client: info.Client, Mapping: info.Mapping, Namespace: info.Namespace, Name: info.Name}).Get()
+			if apierrors.IsNotFound(err) {
+				continue
+			}
+			if err != nil {
+				return false, err
+			}
+			left = append(left, info.Mapping.GroupVersionKind.Kind+" "+info.Name)
+		}
+		return len(left) == 0, nil
+	})
+	if errors.Is(err, errTimeUp) {
+		return fmt.Errorf("wait until everything is gone: after %s these are left: %s", limit, strings.Join(left, ", "))
+	}
+	return err
+}
+
+// WatchUntilReady waits for a hook's Job or Pod to succeed.
+func (w *worker) WatchUntilReady(list helmkube.ResourceList, limit time.Duration) error {
+	for _, info := range list {
+		var look func() (bool, error)
+		switch info.Mapping.GroupVersionKind.Kind {
+		case "Job":
+			look = func() (bool, error) {
+				j, err := w.set.BatchV1().Jobs(info.Namespace).Get(w.ctx, info.Name, metav1.GetOptions{})
+				if err != nil {
+					return false, err
+				}
+				return jobDone(j)
+			}
+		case "Pod":
+			look = func() (bool, error) {
+				p, err := w.set.CoreV1().Pods(info.Namespace).Get(w.ctx, info.Name, metav1.GetOptions{})
+				if err != nil {
+					return false, err
+				}
+				return podDone(p)
+			}
+		default:
+			continue
+		}
+		if err := w.poll(limit, look); err != nil {
+			return fmt.Errorf("wait for hook %s: %w", info.Name, err)
+		}
+	}
+	return nil
+}
+
+func jobDone(j *batchv1.Job) (bool, error) {
+	for _, c := range j.Status.Conditions {
+		switch {
+		case c.Status != corev1.ConditionTrue:
+		case c.Type == batchv1.JobComplete:
+			return true, nil
+		case c.Type == batchv1.JobFailed:
+			return false, fmt.Errorf("job %s: %s (%s)", j.Name, c.Message, c.Reason)
+		}
+	}
+	return false, nil
+}
+
+func podDone(p *corev1.Pod) (bool, error) {
+	switch p.Status.Phase {
+	case corev1.PodSucceeded:
+		return true, nil
+	case corev1.PodFailed:
+		return false, fmt.Errorf("pod %s: %s (%s)", p.Name, p.Status.Message, p.Status.Reason)
+	default:
+		return false, nil
+	}
+}
+
+// errTimeUp is what a wait ends with at its limit.
+var errTimeUp = errors.New("the time is up")
+
+// poll looks at once and then regularly, until look says so, fails, the limit is
+// reached or the operation ends.
+func (w *worker) poll(limit time.Duration, look func() (bool, error)) error {
+	ctx, cancel := context.WithTimeoutCause(w.ctx, limit, errTimeUp)
+	defer cancel()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		done, err := look()
+		if done || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}

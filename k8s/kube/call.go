@@ -1,0 +1,147 @@
+package kube
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Call is one call of the Kubernetes API, in the words in which Roles are
+// written.
+type Call struct {
+	// Verb is "get", "list", "watch", "create", "update", "patch", "delete" or
+	// "deletecollection".
+	Verb string
+	// Group is the API group, empty for the core one.
+	Group string
+	// Resource is the plural, with the subresource: "pods", "pods/log".
+	Resource string
+	// Namespace is empty for what lives in none.
+	Namespace string
+	// Name is empty for lists.
+	Name string
+}
+
+// String is the call as an operation: "k8s:create deployments".
+func (c Call) String() string {
+	if c.Resource == "" {
+		return "k8s:" + c.Verb
+	}
+	return "k8s:" + c.Verb + " " + c.Resource
+}
+
+// Object is what the call is about: "lab/determined-master", or the namespace
+// alone.
+func (c Call) Object() string {
+	switch {
+	case c.Name == "":
+		return ""
+	case c.Namespace == "":
+		return c.Name
+	}
+	return c.Namespace + "/" + c.Name
+}
+
+// qualified is the resource as `kubectl auth can-i` wants it:
+// "deployments.apps".
+func (c Call) qualified() string {
+	name, sub, found := strings.Cut(c.Resource, "/")
+	if c.Group != "" {
+		name += "." + c.Group
+	}
+	if found {
+		name += "/" + sub
+	}
+	return name
+}
+
+// callOf reads a request. What is not a call about an object has a verb only,
+// which is the path.
+func callOf(req *http.Request) Call {
+	parts := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
+	var c Call
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		parts = parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		c.Group, parts = parts[1], parts[3:]
+	default:
+		return Call{Verb: strings.ToLower(req.Method) + " " + req.URL.Path}
+	}
+	if len(parts) > 2 && parts[0] == "namespaces" && !namespaceSub(parts[2]) {
+		c.Namespace, parts = parts[1], parts[2:]
+	}
+	c.Resource = parts[0]
+	if len(parts) > 1 {
+		c.Name = parts[1]
+	}
+	if len(parts) > 2 {
+		c.Resource += "/" + parts[2]
+	}
+	c.Verb = verbOf(req.Method, req.URL.Query(), c.Name)
+	return c
+}
+
+// namespaceSub reports whether a word after a namespace's name is a part of the
+// namespace rather than something in it.
+func namespaceSub(s string) bool { return s == "status" || s == "finalize" }
+
+func verbOf(method string, q url.Values, name string) string {
+	switch method {
+	case http.MethodPost:
+		return "create"
+	case http.MethodPut:
+		return "update"
+	case http.MethodPatch:
+		return "patch"
+	case http.MethodDelete:
+		if name == "" {
+			return "deletecollection"
+		}
+		return "delete"
+	}
+	switch {
+	case yes(q.Get("watch")):
+		return "watch"
+	case name == "":
+		return "list"
+	}
+	return "get"
+}
+
+func yes(s string) bool { return s == "true" || s == "1" }
+
+// changes reports whether a request may change something. What it does not know
+// is taken to.
+func changes(req *http.Request, c Call) bool {
+	_, sub, _ := strings.Cut(c.Resource, "/")
+	if sub == "exec" || sub == "attach" {
+		return true // by whatever method they are asked for
+	}
+	if sub == "portforward" {
+		return false
+	}
+	if req.Method == http.MethodGet || req.Method == http.MethodHead || req.Method == http.MethodOptions {
+		return false
+	}
+	if slices.Equal(req.URL.Query()["dryRun"], []string{"All"}) {
+		return false
+	}
+	return req.Method != http.MethodPost || !slices.Contains(questions(), c.Resource)
+}
+
+// questions are resources whose creation is a question and leaves nothing.
+func questions() []string {
+	return []string{
+		"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews",
+		"subjectaccessreviews", "localsubjectaccessreviews", "tokenreviews",
+	}
+}
+
+// followed reports whether an answer is meant to go on for as long as its reader
+// wants.
+func followed(req *http.Request, c Call) bool {
+	_, sub, _ := strings.Cut(c.Resource, "/")
+	return c.Verb == "watch" || yes(req.URL.Query().Get("follow")) || slices.Contains([]string{"exec", "attach", "portforward", "proxy"}, sub)
+}

@@ -1,0 +1,247 @@
+package kube
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// AnswerLimit is how long the API server may think about one request that is not
+// followed. The server itself gives up after a minute.
+const AnswerLimit = 70 * time.Second
+
+// edge stands between a call and the network:
+//
+//	client-go, Helm ─▶ edge: gate, retry rule, limit, log, trail ─▶ TLS, authentication ─▶ server
+//
+// It is in the transport, so that no library can go around it.
+type edge struct {
+	gate  *resource.Gate
+	log   *slog.Logger
+	trail *Trail
+	// until ends all calls of a client that was made by Within. A transport has
+	// no other way to learn of the operation that it works for.
+	until context.Context
+}
+
+func (e edge) wrap(next http.RoundTripper) http.RoundTripper {
+	return &roundTripper{edge: e, next: next}
+}
+
+type roundTripper struct {
+	edge
+	next http.RoundTripper
+}
+
+// WrappedRoundTripper lets client-go find the transport below.
+func (t *roundTripper) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// RoundTrip sends req, by the rules.
+func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	call := callOf(req)
+	changing := changes(req, call)
+	ctx, cancel := t.bound(req, call)
+	began := time.Now()
+	resp, err := t.send(req.WithContext(ctx), call, changing)
+	if err == nil && resp.StatusCode >= http.StatusBadRequest {
+		err = t.refused(resp, call, changing)
+		t.trace(ctx, call, began, err)
+		t.trail.add(err)
+		cancel()
+		return resp, nil
+	}
+	t.trace(ctx, call, began, err)
+	if err != nil {
+		cancel()
+		t.trail.add(translate(call, changing, err))
+		return nil, err
+	}
+	if rwc, ok := resp.Body.(io.ReadWriteCloser); ok && resp.StatusCode == http.StatusSwitchingProtocols {
+		resp.Body = &upgraded{rwc, cancel} // a stream both ways must stay one
+	} else {
+		resp.Body = &body{resp.Body, cancel}
+	}
+	return resp, nil
+}
+
+// bound is the request's own context, ended by the operation's end too.
+func (t *roundTripper) bound(req *http.Request, call Call) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(req.Context())
+	if !followed(req, call) {
+		ctx, cancel = limited(ctx, cancel)
+	}
+	if t.until == nil {
+		return ctx, cancel
+	}
+	stop := context.AfterFunc(t.until, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+func limited(ctx context.Context, outer context.CancelFunc) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, AnswerLimit)
+	return ctx, func() { cancel(); outer() }
+}
+
+// send asks the gate, sends, and repeats what only looks.
+func (t *roundTripper) send(req *http.Request, call Call, changing bool) (*http.Response, error) {
+	if changing {
+		if t.gate != nil {
+			if err := t.gate.Pass(req.Context(), call.String()); err != nil {
+				closeBody(req)
+				return nil, &shutError{err}
+			}
+		}
+		return onlyAfter429(t.next.RoundTrip(req))
+	}
+	for _, pause := range pauses() {
+		resp, err := t.next.RoundTrip(req)
+		if !again(req, resp, err) || followed(req, call) {
+			return resp, err
+		}
+		drain(resp)
+		if !wait(req.Context(), pause) {
+			return nil, req.Context().Err()
+		}
+	}
+	return onlyAfter429(t.next.RoundTrip(req))
+}
+
+// pauses are those between the attempts of a call that only looks: long enough
+// to outlast a change of leader behind the API server, short enough for a person.
+func pauses() []time.Duration {
+	return []time.Duration{100 * time.Millisecond, 300 * time.Millisecond, 900 * time.Millisecond}
+}
+
+// again reports whether a look is worth repeating. One with a body, such as an
+// access review, has nothing left to send.
+func again(req *http.Request, resp *http.Response, err error) bool {
+	if req.Body != nil && req.Body != http.NoBody {
+		return false
+	}
+	if err != nil {
+		return req.Context().Err() == nil && kindOfNetwork(err) != cloud.Invalid
+	}
+	switch resp.StatusCode {
+	case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// onlyAfter429 hides from client-go the invitation to send once more what may
+// have had its effect: only a 429 is known to have had none.
+func onlyAfter429(resp *http.Response, err error) (*http.Response, error) {
+	if err == nil && resp.StatusCode >= http.StatusInternalServerError {
+		resp.Header.Del("Retry-After")
+	}
+	return resp, err
+}
+
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// refused reads a refusal and puts its body back for the client.
+func (t *roundTripper) refused(resp *http.Response, call Call, changing bool) error {
+	const most = 1 << 20 // a refusal is a sentence; some proxies send a page
+	raw, err := io.ReadAll(io.LimitReader(resp.Body, most))
+	_ = resp.Body.Close() // all that is wanted of it has been read
+	if err != nil {
+		raw = nil // the code alone has to do
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(raw))
+	return translate(call, changing, statusError(resp, call, raw))
+}
+
+func (t *roundTripper) trace(ctx context.Context, call Call, began time.Time, err error) {
+	kind := cloud.Kind("")
+	if err != nil {
+		kind = cloud.KindOf(err)
+	}
+	t.log.DebugContext(ctx, "kubernetes call", "call", call.String(), "resource", call.Object(), "took", time.Since(began), "refusal", string(kind))
+}
+
+func drain(resp *http.Response) {
+	if resp == nil {
+		return
+	}
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, 1<<16)) // so that the connection can be used again
+	_ = resp.Body.Close()                                        // nothing of it is wanted
+}
+
+func closeBody(req *http.Request) {
+	if req.Body != nil {
+		_ = req.Body.Close() // the contract of a RoundTripper
+	}
+}
+
+// body frees the context of an answer when it has been read.
+type body struct {
+	io.ReadCloser
+	free context.CancelFunc
+}
+
+func (b *body) Close() error {
+	defer b.free()
+	return b.ReadCloser.Close()
+}
+
+type upgraded struct {
+	io.ReadWriteCloser
+	free context.CancelFunc
+}
+
+func (u *upgraded) Close() error {
+	defer u.free()
+	return u.ReadWriteCloser.Close()
+}
+
+// shutError is the gate's refusal; it is handed on as the gate said it.
+type shutError struct{ err error }
+
+func (e *shutError) Error() string { return e.err.Error() }
+func (e *shutError) Unwrap() error { return e.err }
+
+// Trail is what was refused while a library worked, for those that lose it.
+type Trail struct {
+	mu   sync.Mutex // guards errs
+	errs []error
+}
+
+func (t *Trail) add(err error) {
+	if t == nil || err == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.errs = append(t.errs, err)
+}
+
+// Last is the latest refusal that was more than "there is none", for which
+// libraries ask and with which they deal. Without one it is err.
+func (t *Trail) Last(err error) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range slices.Backward(t.errs) {
+		if _, shut := errors.AsType[*shutError](e); shut || cloud.KindOf(e) != cloud.NotFound {
+			return e
+		}
+	}
+	return err
+}

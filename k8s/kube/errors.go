@@ -1,0 +1,175 @@
+package kube
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// Translate puts what a client of Kubernetes returned into our words: the kind to
+// branch on, the call, and what to do. Nil stays nil, the gate's refusal and what
+// has been translated already stay as they are.
+func Translate(call Call, err error) error {
+	return translate(call, !reads(call.Verb), err)
+}
+
+func reads(verb string) bool { return verb == "get" || verb == "list" || verb == "watch" }
+
+func translate(call Call, changing bool, err error) error {
+	if err == nil {
+		return nil
+	}
+	if shut, ok := errors.AsType[*shutError](err); ok {
+		return shut
+	}
+	if _, ok := errors.AsType[*cloud.Error](err); ok {
+		return err
+	}
+	out := &cloud.Error{Op: call.String(), Resource: call.Object(), Err: err}
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		out.Kind = kindOfStatus(status, changing)
+		out.Fix = fixOf(call, status, out.Kind)
+		return out
+	}
+	out.Kind = kindOfNetwork(err)
+	if changing && out.Kind == cloud.Unknown {
+		out.Kind = cloud.Ambiguous
+	} else if out.Kind == cloud.Unknown {
+		out.Kind = cloud.Unavailable
+	}
+	out.Fix = fixOfNetwork(err, out.Kind)
+	return out
+}
+
+// statusError is the API server's refusal as client-go would give it to its
+// caller.
+func statusError(resp *http.Response, call Call, raw []byte) error {
+	var s metav1.Status
+	if json.Unmarshal(raw, &s) == nil && s.Status == metav1.StatusFailure {
+		return &apierrors.StatusError{ErrStatus: s}
+	}
+	gr := schema.GroupResource{Group: call.Group, Resource: call.Resource}
+	return apierrors.NewGenericServerResponse(resp.StatusCode, call.Verb, gr, call.Name, strings.TrimSpace(string(raw)), 0, true)
+}
+
+// kindOfStatus is the table of the API server's reasons.
+func kindOfStatus(err *apierrors.StatusError, changing bool) cloud.Kind {
+	switch code := int(err.ErrStatus.Code); {
+	case apierrors.HasStatusCause(err, "NamespaceTerminating"):
+		return cloud.Conflict
+	case apierrors.IsForbidden(err) && overQuota(err):
+		return cloud.Quota
+	case apierrors.IsForbidden(err) && breaksPodSecurity(err):
+		return cloud.Invalid
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), code == http.StatusForbidden, code == http.StatusUnauthorized:
+		return cloud.Denied
+	case apierrors.IsNotFound(err), code == http.StatusNotFound:
+		return cloud.NotFound
+	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), apierrors.IsGone(err), apierrors.IsResourceExpired(err), code == http.StatusConflict:
+		return cloud.Conflict
+	case apierrors.IsTooManyRequests(err), code == http.StatusTooManyRequests:
+		return cloud.RateLimited
+	case code >= http.StatusInternalServerError && changing:
+		return cloud.Ambiguous
+	case code >= http.StatusInternalServerError:
+		return cloud.Unavailable
+	case code >= http.StatusBadRequest:
+		return cloud.Invalid
+	}
+	return cloud.Unknown
+}
+
+// overQuota tells a full ResourceQuota from a missing permission. The API server
+// has one reason and no cause for both, so its words are all there is to go by.
+func overQuota(err *apierrors.StatusError) bool {
+	return strings.Contains(err.ErrStatus.Message, "exceeded quota") || strings.Contains(err.ErrStatus.Message, "failed quota")
+}
+
+// breaksPodSecurity tells a refusal of the namespace's Pod Security level, which
+// has no reason of its own either.
+func breaksPodSecurity(err *apierrors.StatusError) bool {
+	return strings.Contains(err.ErrStatus.Message, "violates PodSecurity")
+}
+
+func fixOf(call Call, err *apierrors.StatusError, kind cloud.Kind) string {
+	switch kind {
+	case cloud.Denied:
+		if apierrors.IsUnauthorized(err) {
+			return "log in to the cluster again: it does not know these credentials (`kubectl auth whoami` tells when it does)"
+		}
+		return deniedFix(call)
+	case cloud.Quota:
+		return fmt.Sprintf("raise the ResourceQuota of namespace %s (`kubectl describe quota -n %s` shows it), or ask for less", call.Namespace, call.Namespace)
+	case cloud.Invalid:
+		if breaksPodSecurity(err) {
+			return fmt.Sprintf("label namespace %s with pod-security.kubernetes.io/enforce=privileged, or take out of the pod spec what it refuses", call.Namespace)
+		}
+	case cloud.Conflict:
+		if apierrors.HasStatusCause(err, "NamespaceTerminating") {
+			return fmt.Sprintf("wait until namespace %s is gone, or choose another with --namespace", call.Namespace)
+		}
+	case cloud.Ambiguous:
+		return "run the same command again: it looks at what is there first"
+	default:
+	}
+	return ""
+}
+
+// deniedFix names what a Role must allow, and the command that tells whether it
+// does.
+func deniedFix(call Call) string {
+	if call.Resource == "" {
+		return "ask the cluster's administrator for the permission"
+	}
+	where, flag, kind := "in namespace "+call.Namespace, " -n "+call.Namespace, "Role"
+	if call.Namespace == "" {
+		where, flag, kind = "in the whole cluster", "", "ClusterRole"
+	}
+	return fmt.Sprintf("ask for a %s that allows %s on %s %s; `kubectl auth can-i %s %s%s` tells when it does",
+		kind, call.Verb, call.qualified(), where, call.Verb, call.qualified(), flag)
+}
+
+// kindOfNetwork is the kind of an error that came from no server, or Unknown
+// where the request may have arrived.
+func kindOfNetwork(err error) cloud.Kind {
+	if untrusted(err) {
+		return cloud.Invalid
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return cloud.Unavailable
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return cloud.Unavailable
+	}
+	return cloud.Unknown
+}
+
+func untrusted(err error) bool {
+	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
+	_, host := errors.AsType[x509.HostnameError](err)
+	_, invalid := errors.AsType[x509.CertificateInvalidError](err)
+	return authority || host || invalid
+}
+
+func fixOfNetwork(err error, kind cloud.Kind) string {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return ""
+	case kind == cloud.Invalid:
+		return "give the authority that signed the API server's certificate with --certificate-authority"
+	case kind == cloud.Ambiguous:
+		return "run the same command again: it looks at what is there first"
+	}
+	return "check that the API server can be reached from here (`kubectl version`), and that --context is the right one"
+}

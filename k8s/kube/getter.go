@@ -1,0 +1,52 @@
+package kube
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Getter hands the client to Helm and to kubectl's libraries. What it discovers
+// about the server it asks for once and keeps.
+func (c *Client) Getter() (genericclioptions.RESTClientGetter, error) {
+	dc, err := discovery.NewDiscoveryClientForConfig(c.Config())
+	if err != nil {
+		return nil, unusable(err, "mend the kubeconfig; `kubectl config view` shows it")
+	}
+	return &getter{client: c, found: memory.NewMemCacheClient(dc)}, nil
+}
+
+type getter struct {
+	client *Client
+	found  discovery.CachedDiscoveryInterface
+}
+
+var _ genericclioptions.RESTClientGetter = (*getter)(nil)
+
+func (g *getter) ToRESTConfig() (*rest.Config, error) { return g.client.Config(), nil }
+
+func (g *getter) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) { return g.found, nil }
+
+func (g *getter) ToRESTMapper() (meta.RESTMapper, error) {
+	return restmapper.NewDeferredDiscoveryRESTMapper(g.found), nil
+}
+
+func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
+	return &inNamespace{g.client.loader, g.client.namespace}
+}
+
+// inNamespace answers with the client's namespace where a kubeconfig has another.
+type inNamespace struct {
+	loader
+	namespace string
+}
+
+// loader has a name of its own, because an embedded ClientConfig would hide the
+// method of that name.
+type loader = clientcmd.ClientConfig
+
+func (n *inNamespace) Namespace() (string, bool, error) { return n.namespace, true, nil }

@@ -1,0 +1,287 @@
+package gang
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Decide says which gangs get their pods, which are let go, which have to make
+// room, which tries are undone, and why the others wait.
+//
+// Order: priority (99 first), queue position, time.
+//
+// Placement: all pods of a gang or none, on nodes that are ready, not cordoned,
+// not disabled, and allowed by the pods' selectors, affinity and tolerations;
+// what all pods of the cluster ask for counts as used. What fits is made behind
+// gates (Create) and keeps its room from then on; when all of its pods exist and
+// it still fits, the gates are taken away (Open).
+//
+// Who may pass whom: a gang that does not fit does not hold up later ones of its
+// own priority. Gangs of lower priority do not start on nodes that it could use,
+// if they ask for any resource that it asks for (their places among a node's
+// pods do not count): what they take could keep it waiting for ever. With
+// preemption on they are back-filled with preemptible gangs, which can be taken
+// back. Gangs that wait for something else than room hold up nobody: those over
+// their job's max_slots, those that pause after a try that was undone, and those
+// that could not fit even if the cluster were empty.
+//
+// So no priority starves another on the nodes that both can use: what is freed
+// there goes to the highest that waits. Within one, a large gang may be passed
+// by small ones without end; the remedy is a higher priority.
+//
+// Promises: room of gangs that were asked to stop is held for the first waiting
+// gang that fits with it, together with the free room that it needs, so that
+// nobody else is asked to stop for it and nothing is started that would have to
+// stop at once.
+//
+// Preemption (if on): victims are preemptible and of lower priority. They are
+// tried from the lowest priority and the newest; those not needed are left
+// alone, most important first. If all of them together are not enough, none is
+// asked.
+//
+// The scheduler of Kubernetes has the last word, and quotas and webhooks have a
+// say before. A gang that does not get all its pods, or is let go and does not
+// get a node for each, within Options.Limit is undone as a whole and pauses,
+// longer each time.
+func Decide(c Cluster, now time.Time) Decision {
+	p := &pass{
+		options: c.Options, now: now, board: newBoard(c), held: map[JobID]int{},
+		decision: Decision{Waiting: map[ID]Reason{}},
+	}
+	p.observe(c.Gangs)
+	for _, g := range p.queue {
+		reason := p.serve(g)
+		if reason.Kind == "" {
+			continue
+		}
+		p.decision.Waiting[g.ID] = reason
+		if reason.Kind == ForRoom || reason.Kind == ForRelease || reason.Kind == ForPriority {
+			p.hold(g)
+		}
+	}
+	slices.Sort(p.decision.Kill)
+	return p.decision
+}
+
+// pass is one walk through the queue.
+type pass struct {
+	options  Options
+	now      time.Time
+	board    *board
+	held     map[JobID]int
+	decision Decision
+	// queue has the queued and the gated gangs and running those that could
+	// become victims, both in the order in which they are served.
+	queue   []*Gang
+	running []*victim
+	// stretched says that nodes are being added for a gang already.
+	stretched bool
+
+	// waiting are the shapes that wait, by the priority of the first that does.
+	waiting []waiting
+}
+
+type waiting struct {
+	shape    *shape
+	priority int
+}
+
+// compare orders gangs as they are served, and no two are equal.
+func compare(a, b *Gang) int {
+	return cmp.Or(
+		cmp.Compare(b.Priority, a.Priority),
+		cmp.Compare(a.Position, b.Position),
+		a.Submitted.Compare(b.Submitted),
+		cmp.Compare(a.ID, b.ID),
+	)
+}
+
+// observe sorts the gangs by what they are, and gives those that bind their room.
+func (p *pass) observe(gangs []Gang) {
+	var binding []*Gang
+	for i := range gangs {
+		g := &gangs[i]
+		if g.State != Queued {
+			p.held[g.Job] += g.Slots
+			p.stretched = p.stretched || g.Stretched && (g.State == Gated || g.State == Binding)
+		}
+		switch g.State {
+		case Queued, Gated:
+			p.queue = append(p.queue, g)
+		case Binding:
+			binding = append(binding, g)
+		case Running:
+			if g.Preemptible {
+				p.running = append(p.running, &victim{Gang: g})
+			}
+		case Releasing:
+			p.board.give(g)
+			if !p.due(g.Deadline) && !g.Deadline.IsZero() {
+				p.decision.Kill = append(p.decision.Kill, g.ID)
+			}
+		}
+	}
+	slices.SortFunc(p.queue, compare)
+	slices.SortFunc(binding, compare)
+	slices.SortFunc(p.running, func(a, b *victim) int { return compare(a.Gang, b.Gang) })
+	for _, g := range binding {
+		p.bind(g)
+	}
+}
+
+// due reports whether a time is still to come, and wakes the caller then.
+func (p *pass) due(at time.Time) bool {
+	if !at.After(p.now) {
+		return false
+	}
+	if p.decision.Wake.IsZero() || at.Before(p.decision.Wake) {
+		p.decision.Wake = at
+	}
+	return true
+}
+
+// serve gives a gang its turn: it is let through, undone, promised room, or told
+// why it waits.
+func (p *pass) serve(g *Gang) Reason {
+	switch {
+	case g.State == Gated && !p.due(g.Since.Add(p.options.Limit)):
+		return p.undo(g, p.incomplete(g))
+	case g.State == Queued && p.due(g.NotBefore):
+		return backingOff(g)
+	case g.State == Queued && g.MaxSlots > 0 && p.held[g.Job]+g.Slots > g.MaxSlots:
+		return overJobLimit(g, p.held[g.Job])
+	case !p.options.NodesKnown:
+		return p.admit(g, nil, false)
+	}
+	s := p.board.shapeOf(g)
+	if g.State == Gated && g.Stretched {
+		return p.admit(g, p.find(s, g.Pods, nil), true)
+	}
+	closed := p.closedTo(g, s)
+	if shares := p.find(s, g.Pods, closed); shares != nil {
+		return p.admit(g, shares, false)
+	}
+	if p.promise(s, g, closed) {
+		return p.forRelease(g)
+	}
+	if p.preempt(g, s, closed) && p.promise(s, g, closed) {
+		return p.forRelease(g)
+	}
+	return p.without(g, s, closed)
+}
+
+// without says why there is no room for a gang, or lets it go without.
+func (p *pass) without(g *Gang, s *shape, closed []bool) Reason {
+	if closed != nil && p.find(s, g.Pods, nil) != nil {
+		return p.forPriority(g, s)
+	}
+	if p.options.Autoscaled && !p.stretched {
+		p.stretched = true
+		return p.admit(g, nil, true)
+	}
+	if !p.board.holds(s, g.Pods) {
+		return p.forCapacity(g, s)
+	}
+	return p.forRoom(g, s)
+}
+
+// admit lets a gang through to its next state.
+func (p *pass) admit(g *Gang, shares []share, stretch bool) Reason {
+	if shares != nil {
+		p.board.take(p.board.shapeOf(g), shares)
+	}
+	switch {
+	case g.State == Queued:
+		p.held[g.Job] += g.Slots
+		p.decision.Create = append(p.decision.Create, Create{Gang: g.ID, Stretch: stretch})
+		return Reason{ForPods, "its pods are being made"}
+	case g.Made < g.Pods:
+		return Reason{ForPods, p.incomplete(g)}
+	}
+	o := Open{Gang: g.ID, Stretch: stretch}
+	for _, sh := range shares {
+		for range sh.pods {
+			o.Nodes = append(o.Nodes, p.board.nodes[sh.node].ID)
+		}
+	}
+	p.decision.Open = append(p.decision.Open, o)
+	return Reason{ForScheduler, fmt.Sprintf("%s made and handed to the scheduler", were(g.Pods))}
+}
+
+// find looks for free room, unless it is known that there is not enough.
+func (p *pass) find(s *shape, n int, closed []bool) []share {
+	known := &s.unblocked
+	if closed != nil {
+		known = &s.blocked
+	}
+	if known.known && n > known.most {
+		return nil
+	}
+	shares := p.board.choose(p.board.free, s, n, closed)
+	if shares == nil {
+		*known = bound{known: true, most: p.board.count(p.board.free, s, n, closed)}
+	}
+	return shares
+}
+
+// promise holds room for g that is partly still being released.
+func (p *pass) promise(s *shape, g *Gang, closed []bool) bool {
+	k := &s.soonMost
+	if k.known && k.given == p.board.given && g.Pods > k.most {
+		return false
+	}
+	shares := p.board.choose(p.board.soon, s, g.Pods, closed)
+	if shares == nil {
+		if closed == nil {
+			*k = bound{known: true, given: p.board.given, most: p.board.count(p.board.soon, s, g.Pods, nil)}
+		}
+		return false
+	}
+	p.board.promise(s, shares)
+	return true
+}
+
+// hold keeps lower priorities from the nodes that a waiting gang could use.
+func (p *pass) hold(g *Gang) {
+	s := p.board.shapeOf(g)
+	if !slices.ContainsFunc(p.waiting, func(w waiting) bool { return w.shape == s }) {
+		p.waiting = append(p.waiting, waiting{s, g.Priority})
+	}
+}
+
+// closedTo marks the nodes that g must leave to more important gangs, nil for
+// none.
+func (p *pass) closedTo(g *Gang, s *shape) []bool {
+	if p.options.Preemption && g.Preemptible {
+		return nil
+	}
+	if s.closedAt == g.Priority {
+		return s.closed
+	}
+	s.closedAt, s.closed = g.Priority, nil
+	for _, w := range p.waiting {
+		if w.priority <= g.Priority || !s.competes(w.shape) {
+			continue
+		}
+		if s.closed == nil {
+			s.closed = make([]bool, len(p.board.nodes))
+		}
+		for _, node := range w.shape.nodes {
+			s.closed[node] = true
+		}
+	}
+	return s.closed
+}
+
+// competes reports whether two shapes ask for a common resource other than a
+// place among a node's pods, of which there are plenty.
+func (s *shape) competes(o *shape) bool {
+	for name := range s.pod.requests {
+		if _, both := o.pod.requests[name]; both && name != "pods" {
+			return true
+		}
+	}
+	return false
+}

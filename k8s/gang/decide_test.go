@@ -1,0 +1,352 @@
+package gang
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+func epoch() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
+
+func gpuSpec(n int64, edit ...func(*corev1.PodSpec)) *corev1.PodSpec {
+	s := &corev1.PodSpec{Containers: []corev1.Container{{}}}
+	if n > 0 {
+		q := *resource.NewQuantity(n, resource.DecimalSI)
+		s.Containers[0].Resources.Requests = corev1.ResourceList{"nvidia.com/gpu": q}
+	}
+	for _, e := range edit {
+		e(s)
+	}
+	return s
+}
+
+func pod(t testing.TB, s *corev1.PodSpec) *Pod {
+	t.Helper()
+	p, err := PodOf(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// gpus is a node with so many GPUs, of which some are used.
+func gpus(id NodeID, all, used int64) Node {
+	return Node{
+		ID: id, Ready: true, Labels: map[string]string{"name": string(id)},
+		Allocatable: Resources{"cpu": 64000, "pods": 110, "nvidia.com/gpu": all},
+		Used:        Resources{"cpu": 1000, "pods": 10, "nvidia.com/gpu": used},
+	}
+}
+
+// want is what a row expects of a decision; lists are in the order of service.
+type want struct {
+	Create, Stretch []ID
+	Open            map[ID][]NodeID
+	Preempt         []Preempt
+	Undo            []ID
+	Kill            []ID
+	Waiting         map[ID]Kind
+	Wake            time.Duration
+}
+
+func summary(d Decision) want {
+	w := want{Preempt: d.Preempt, Kill: d.Kill}
+	for _, c := range d.Create {
+		w.Create = append(w.Create, c.Gang)
+		if c.Stretch {
+			w.Stretch = append(w.Stretch, c.Gang)
+		}
+	}
+	for _, o := range d.Open {
+		if w.Open == nil {
+			w.Open = map[ID][]NodeID{}
+		}
+		w.Open[o.Gang] = o.Nodes
+	}
+	for _, u := range d.Undo {
+		w.Undo = append(w.Undo, u.Gang)
+	}
+	for id, r := range d.Waiting {
+		if r.Kind == ForPods || r.Kind == ForScheduler {
+			continue // of those that are under way
+		}
+		if w.Waiting == nil {
+			w.Waiting = map[ID]Kind{}
+		}
+		w.Waiting[id] = r.Kind
+	}
+	if !d.Wake.IsZero() {
+		w.Wake = d.Wake.Sub(epoch())
+	}
+	return w
+}
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	p8, p4, p1, aux := pod(t, gpuSpec(8)), pod(t, gpuSpec(4)), pod(t, gpuSpec(1)), pod(t, gpuSpec(0))
+	queued := func(id ID, priority, n int, p *Pod) Gang {
+		return Gang{ID: id, Job: JobID(id), Pods: n, Pod: p, Priority: priority, State: Queued, Submitted: epoch()}
+	}
+	with := func(g Gang, edit func(*Gang)) Gang { edit(&g); return g }
+	running := func(id ID, priority, n int, p *Pod, nodes ...NodeID) Gang {
+		g := queued(id, priority, n, p)
+		g.State, g.Preemptible = Running, true
+		for _, id := range nodes {
+			g.Held = append(g.Held, Held{Node: id, Pods: n / len(nodes)})
+		}
+		return g
+	}
+	gated := func(g Gang, made int, ago time.Duration) Gang {
+		g.State, g.Made, g.Since = Gated, made, epoch().Add(-ago)
+		return g
+	}
+	preempting := DefaultOptions()
+	preempting.Preemption = true
+	scaled := DefaultOptions()
+	scaled.Autoscaled = true
+	blind := DefaultOptions()
+	blind.NodesKnown = false
+
+	for _, test := range []struct {
+		name    string
+		options *Options
+		nodes   []Node
+		gangs   []Gang
+		want    want
+	}{
+		{
+			"a gang that fits is made",
+			nil,
+			[]Node{gpus("a", 8, 0), gpus("b", 8, 0)},
+			[]Gang{queued("g", 50, 2, p8)},
+			want{Create: []ID{"g"}},
+		},
+		{
+			"a gang that fits only in part waits as a whole",
+			nil,
+			[]Node{gpus("a", 8, 0), gpus("b", 8, 1)},
+			[]Gang{queued("g", 50, 2, p8)},
+			want{Waiting: map[ID]Kind{"g": ForRoom}},
+		},
+		{
+			"a higher number is served first",
+			nil,
+			[]Node{gpus("a", 8, 0)},
+			[]Gang{queued("low", 40, 1, p8), queued("high", 60, 1, p8)},
+			want{Create: []ID{"high"}, Waiting: map[ID]Kind{"low": ForRoom}},
+		},
+		{
+			"gates are taken away when all pods exist, with hints",
+			nil,
+			[]Node{gpus("a", 8, 0), gpus("b", 8, 0)},
+			[]Gang{gated(queued("g", 50, 2, p8), 2, 0)},
+			want{Open: map[ID][]NodeID{"g": {"a", "b"}}, Wake: 30 * time.Second},
+		},
+		{
+			"gates stay while a pod is missing",
+			nil,
+			[]Node{gpus("a", 8, 0), gpus("b", 8, 0)},
+			[]Gang{gated(queued("g", 50, 2, p8), 1, time.Second), queued("h", 50, 1, p8)},
+			want{Waiting: map[ID]Kind{"h": ForRoom}, Wake: 29 * time.Second},
+		},
+		{
+			"pods that do not come are undone",
+			nil,
+			[]Node{gpus("a", 8, 0), gpus("b", 8, 0)},
+			[]Gang{gated(queued("g", 50, 2, p8), 1, 30*time.Second)},
+			want{Undo: []ID{"g"}, Waiting: map[ID]Kind{"g": ForBackOff}},
+		},
+		{
+			"a gang that is not bound in time is undone",
+			nil,
+			[]Node{gpus("a", 8, 8)},
+			[]Gang{with(queued("g", 50, 2, p8), func(g *Gang) {
+				g.State, g.Since, g.Held = Binding, epoch().Add(-time.Minute), []Held{{"a", 1}}
+			})},
+			want{Undo: []ID{"g"}, Waiting: map[ID]Kind{"g": ForBackOff}},
+		},
+		{
+			"one that pauses holds up nobody",
+			nil,
+			[]Node{gpus("a", 8, 0)},
+			[]Gang{
+				with(queued("g", 60, 1, p8), func(g *Gang) { g.Undone, g.NotBefore = 1, epoch().Add(time.Second) }),
+				queued("h", 50, 1, p8),
+			},
+			want{Create: []ID{"h"}, Waiting: map[ID]Kind{"g": ForBackOff}, Wake: time.Second},
+		},
+		{
+			"room of one that binds is nobody else's",
+			nil,
+			[]Node{gpus("a", 8, 0)},
+			[]Gang{with(queued("g", 50, 1, p8), func(g *Gang) { g.State, g.Since = Binding, epoch() }), queued("h", 90, 1, p1)},
+			want{Waiting: map[ID]Kind{"h": ForRoom}, Wake: 30 * time.Second},
+		},
+		{
+			"a lower priority does not start where a higher one waits",
+			nil,
+			[]Node{gpus("a", 8, 4)},
+			[]Gang{queued("high", 60, 1, p8), queued("low", 40, 1, p4)},
+			want{Waiting: map[ID]Kind{"high": ForRoom, "low": ForPriority}},
+		},
+		{
+			"one of the same priority passes",
+			nil,
+			[]Node{gpus("a", 8, 4)},
+			[]Gang{queued("a", 50, 1, p8), queued("b", 50, 1, p4)},
+			want{Create: []ID{"b"}, Waiting: map[ID]Kind{"a": ForRoom}},
+		},
+		{
+			"a lower priority starts on nodes that the higher one cannot use",
+			nil,
+			[]Node{gpus("a", 8, 8), gpus("b", 8, 0)},
+			[]Gang{
+				queued("low", 40, 1, p8),
+				queued("high", 60, 1, pod(t, gpuSpec(8, func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{"name": "a"} }))),
+			},
+			want{Create: []ID{"low"}, Waiting: map[ID]Kind{"high": ForRoom}},
+		},
+		{
+			"one that asks for none of the same is not held up",
+			nil,
+			[]Node{gpus("a", 8, 8)},
+			[]Gang{queued("high", 60, 1, p8), queued("low", 40, 1, aux)},
+			want{Create: []ID{"low"}, Waiting: map[ID]Kind{"high": ForRoom}},
+		},
+		{
+			"one that could never fit holds up nobody",
+			nil,
+			[]Node{gpus("a", 8, 0)},
+			[]Gang{queued("huge", 90, 2, p8), queued("low", 40, 1, p8)},
+			want{Create: []ID{"low"}, Waiting: map[ID]Kind{"huge": ForCapacity}},
+		},
+		{
+			"a preemptible one fills what would be idle, because it can be taken back",
+			&preempting,
+			[]Node{gpus("a", 8, 4)},
+			[]Gang{queued("high", 60, 1, p8), with(queued("low", 40, 1, p4), func(g *Gang) { g.Preemptible = true })},
+			want{Create: []ID{"low"}, Waiting: map[ID]Kind{"high": ForRoom}},
+		},
+		{
+			"the least important gang makes room, and no more than needed",
+			&preempting,
+			[]Node{gpus("a", 8, 8), gpus("b", 8, 8)},
+			[]Gang{queued("high", 60, 1, p8), running("x", 10, 1, p4, "a"), running("y", 20, 1, p4, "a"), running("z", 30, 1, p8, "b")},
+			want{Preempt: []Preempt{{"x", "high"}, {"y", "high"}}, Waiting: map[ID]Kind{"high": ForRelease}},
+		},
+		{
+			"nobody is asked if all together are not enough",
+			&preempting,
+			[]Node{gpus("a", 8, 8)},
+			[]Gang{queued("high", 60, 1, p8), running("x", 10, 1, p4, "a")},
+			want{Waiting: map[ID]Kind{"high": ForRoom}},
+		},
+		{
+			"the same priority does not make room",
+			&preempting,
+			[]Node{gpus("a", 8, 8)},
+			[]Gang{queued("g", 50, 1, p8), running("x", 50, 1, p8, "a")},
+			want{Waiting: map[ID]Kind{"g": ForRoom}},
+		},
+		{
+			"nobody is asked without preemption",
+			nil,
+			[]Node{gpus("a", 8, 8)},
+			[]Gang{queued("high", 60, 1, p8), running("x", 10, 1, p8, "a")},
+			want{Waiting: map[ID]Kind{"high": ForRoom}},
+		},
+		{
+			"what is being released is for the first that waits, and nobody else is asked",
+			&preempting,
+			[]Node{gpus("a", 8, 8), gpus("b", 8, 8)},
+			[]Gang{
+				queued("high", 60, 1, p8), running("y", 10, 1, p8, "b"),
+				with(running("x", 10, 1, p8, "a"), func(g *Gang) { g.State, g.Deadline = Releasing, epoch().Add(time.Minute) }),
+			},
+			want{Waiting: map[ID]Kind{"high": ForRelease}, Wake: time.Minute},
+		},
+		{
+			"one that does not stop in time is killed",
+			nil,
+			[]Node{gpus("a", 8, 8)},
+			[]Gang{with(running("x", 10, 1, p8, "a"), func(g *Gang) { g.State, g.Deadline = Releasing, epoch() })},
+			want{Kill: []ID{"x"}},
+		},
+		{
+			"a job stays within max_slots",
+			nil,
+			[]Node{gpus("a", 8, 0), gpus("b", 8, 0)},
+			[]Gang{
+				with(running("x", 50, 1, p4, "a"), func(g *Gang) { g.Job, g.Slots, g.MaxSlots = "j", 4, 8 }),
+				with(queued("y", 50, 1, p8), func(g *Gang) { g.Job, g.Slots, g.MaxSlots = "j", 8, 8 }),
+			},
+			want{Waiting: map[ID]Kind{"y": ForJobLimit}},
+		},
+		{
+			"excluded nodes are not used",
+			nil,
+			[]Node{gpus("a", 8, 0), gpus("b", 8, 0)},
+			[]Gang{gated(with(queued("g", 50, 1, p8), func(g *Gang) { g.Exclude = []NodeID{"a"} }), 1, 0)},
+			want{Open: map[ID][]NodeID{"g": {"b"}}, Wake: 30 * time.Second},
+		},
+		{
+			"one pod goes where the least is left",
+			nil,
+			[]Node{gpus("a", 8, 0), gpus("b", 8, 4)},
+			[]Gang{gated(queued("g", 50, 1, p1), 1, 0)},
+			want{Open: map[ID][]NodeID{"g": {"b"}}, Wake: 30 * time.Second},
+		},
+		{
+			"the first that fits nowhere goes to the scheduler where nodes can be added",
+			&scaled,
+			[]Node{gpus("a", 8, 8)},
+			[]Gang{queued("g", 50, 2, p8), queued("h", 50, 1, p8)},
+			want{Create: []ID{"g"}, Stretch: []ID{"g"}, Waiting: map[ID]Kind{"h": ForRoom}},
+		},
+		{
+			"and no other before it has what it needs",
+			&scaled,
+			[]Node{gpus("a", 8, 8)},
+			[]Gang{
+				with(queued("g", 50, 2, p8), func(g *Gang) { g.State, g.Since, g.Stretched = Binding, epoch().Add(-time.Minute), true }),
+				queued("h", 50, 1, p8),
+			},
+			want{Waiting: map[ID]Kind{"h": ForRoom}, Wake: 14 * time.Minute},
+		},
+		{
+			"nodes that are not known stop nobody",
+			&blind, nil,
+			[]Gang{queued("g", 50, 2, p8), gated(queued("h", 50, 1, p8), 1, 0)},
+			want{Create: []ID{"g"}, Open: map[ID][]NodeID{"h": nil}, Wake: 30 * time.Second},
+		},
+		{
+			"a gang that holds half of what it needs on unknown nodes is undone",
+			&blind, nil,
+			[]Gang{with(queued("g", 50, 2, p8), func(g *Gang) {
+				g.State, g.Since, g.FirstBound, g.Held = Binding, epoch().Add(-time.Hour), epoch().Add(-30*time.Second), []Held{{"a", 1}}
+			})},
+			want{Undo: []ID{"g"}, Waiting: map[ID]Kind{"g": ForBackOff}},
+		},
+		{
+			"a gang that holds nothing on unknown nodes stays with the scheduler",
+			&blind, nil,
+			[]Gang{with(queued("g", 50, 2, p8), func(g *Gang) { g.State, g.Since = Binding, epoch().Add(-time.Hour) })},
+			want{},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			o := DefaultOptions()
+			if test.options != nil {
+				o = *test.options
+			}
+			got := summary(Decide(Cluster{Options: o, Nodes: test.nodes, Gangs: test.gangs}, epoch()))
+			if diff := cmp.Diff(got, test.want); diff != "" {
+				t.Errorf("got - want +:\n%s", diff)
+			}
+		})
+	}
+}

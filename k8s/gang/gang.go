@@ -1,0 +1,162 @@
+// Package gang decides which waiting tasks get their pods on a Kubernetes
+// cluster, which gangs of pods are let go to the scheduler together, which
+// have to make room, and why the others wait. It is pure: the same nodes,
+// gangs and clock always give the same answer, so every rule has a row in a
+// table test and none needs a cluster.
+//
+// Kubernetes places pods one by one. A gang that gets half of its pods holds
+// what another half would need, so the pods of a gang are made behind a
+// scheduling gate, which is taken away from all of them at once, and only when
+// all of them fit.
+package gang
+
+import "time"
+
+// The identities that must not be mixed up.
+type (
+	// ID names a gang: an allocation.
+	ID string
+	// JobID names the job whose limit of slots a gang shares.
+	JobID string
+	// NodeID is a node's name.
+	NodeID string
+)
+
+// The limits of a priority and the one of a job that names none. On Kubernetes
+// the higher number is the more important, as in Determined 0.38.1; among
+// agents it is the other way round.
+const (
+	LowestPriority  = 1
+	HighestPriority = 99
+	DefaultPriority = 50
+)
+
+// Node is one machine of the cluster.
+type Node struct {
+	ID          NodeID
+	Labels      map[string]string
+	Taints      []Taint
+	Allocatable Resources
+	// Used is what the pods that are bound to the node ask for, ours and
+	// others', those that have ended not counted.
+	Used Resources
+	// Ready is the node's condition; Unschedulable is its cordon.
+	Ready         bool
+	Unschedulable bool
+	// Disabled is this cluster's own switch: nothing new is placed there,
+	// whether what runs may finish or not.
+	Disabled bool
+}
+
+// State is where a gang stands.
+//
+//	Queued ──Create──▶ Gated ──Open──▶ Binding ──all bound──▶ Running
+//	   ▲                 │                │                      │
+//	   └────── Undo ─────┴───── Undo ─────┘            is asked to stop
+//	                                                             ▼
+//	                                                         Releasing
+type State string
+
+const (
+	// Queued has no object in Kubernetes.
+	Queued State = "queued"
+	// Gated has a Job whose pods wait behind their gates, as far as they exist.
+	Gated State = "gated"
+	// Binding has no gates any more; not all of its pods have a node.
+	Binding State = "binding"
+	// Running has a node for each of its pods.
+	Running State = "running"
+	// Releasing was asked to stop and still holds what it holds.
+	Releasing State = "releasing"
+)
+
+// Gang is one allocation: a number of equal pods that start together.
+type Gang struct {
+	ID  ID
+	Job JobID
+	// Pods is how many; Pod is what each of them asks for.
+	Pods int
+	Pod  *Pod
+	// Slots is what all of them count against MaxSlots, the limit for all
+	// gangs of the job; 0 is no limit.
+	Slots    int
+	MaxSlots int
+	// Priority is 1 to 99, 99 first. Position orders gangs of one priority,
+	// the smaller ahead; then the earlier Submitted.
+	Priority  int
+	Position  int64
+	Submitted time.Time
+	// Preemptible gangs may be asked to stop for more important ones.
+	Preemptible bool
+	// Exclude lists nodes that must not be used.
+	Exclude []NodeID
+
+	State State
+	// Since is when the gang got into its state.
+	Since time.Time
+	// Made is how many of its pods exist.
+	Made int
+	// Held is where its bound pods are; those are in the nodes' Used.
+	Held []Held
+	// FirstBound is when the first pod got a node, zero before.
+	FirstBound time.Time
+	// Deadline is when a releasing gang is killed; zero means never.
+	Deadline time.Time
+	// Stretched says that it was let go although it did not fit, so that nodes
+	// are added for it.
+	Stretched bool
+	// Undone is how often the gang was undone since it last ran, and NotBefore
+	// when it may be tried again.
+	Undone    int
+	NotBefore time.Time
+	// Trouble is what Kubernetes last said about its Job or its pods: a quota
+	// that refuses them, why the scheduler finds no node.
+	Trouble string
+}
+
+// Held is how many pods of a gang are bound to one node.
+type Held struct {
+	Node NodeID
+	Pods int
+}
+
+// Options are what the administrator chose, and what can be known.
+type Options struct {
+	// Preemption lets a gang that waits push out less important ones.
+	Preemption bool
+	// NodesKnown is false when nodes must not be listed. Then every gang is let
+	// go in its turn, and only Limit keeps half a gang from holding what others
+	// need.
+	NodesKnown bool
+	// Autoscaled lets the first gang that fits nowhere go all the same, one at
+	// a time, because nodes are added only for pods that the scheduler has seen.
+	Autoscaled bool
+	// Limit is how long a gang may stay without all its pods, and then without
+	// a node for each; ScaleLimit is the same for one that nodes are added for.
+	Limit      time.Duration
+	ScaleLimit time.Duration
+	// BackOff is the first pause after an undone try. It doubles with each, up
+	// to MaxBackOff.
+	BackOff    time.Duration
+	MaxBackOff time.Duration
+}
+
+// DefaultOptions is what a cluster does before its configuration says anything.
+func DefaultOptions() Options {
+	return Options{
+		NodesKnown: true,
+		// The scheduler binds a pod within a second when it fits. Thirty are
+		// for admission webhooks and volumes that are made on the way.
+		Limit: 30 * time.Second,
+		// Clouds give a machine with GPUs within some minutes or not at all.
+		ScaleLimit: 15 * time.Minute,
+		BackOff:    2 * time.Second, MaxBackOff: 5 * time.Minute,
+	}
+}
+
+// Cluster is everything a decision looks at.
+type Cluster struct {
+	Options Options
+	Nodes   []Node
+	Gangs   []Gang
+}

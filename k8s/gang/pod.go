@@ -1,0 +1,117 @@
+package gang
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+)
+
+// Taint keeps pods that do not tolerate it from a node.
+type Taint = corev1.Taint
+
+// Resources is an amount of each resource: milli for cpu, else whole units.
+type Resources map[corev1.ResourceName]int64
+
+// ResourcesOf reads what Kubernetes writes.
+func ResourcesOf(list corev1.ResourceList) Resources {
+	out := make(Resources, len(list))
+	for name, q := range list {
+		if name == corev1.ResourceCPU {
+			out[name] = q.MilliValue()
+		} else {
+			out[name] = q.Value()
+		}
+	}
+	return out
+}
+
+// Add adds what another asks for.
+func (r Resources) Add(o Resources) {
+	for name, n := range o {
+		r[name] += n
+	}
+}
+
+// RequestsOf is what a pod asks of its node, its place among the node's pods
+// counted: containers and init containers, overhead, pod-level requests.
+func RequestsOf(spec *corev1.PodSpec) Resources {
+	out := ResourcesOf(resource.PodRequests(&corev1.Pod{Spec: *spec}, resource.PodResourcesOptions{}))
+	maps.DeleteFunc(out, func(_ corev1.ResourceName, n int64) bool { return n == 0 })
+	out[corev1.ResourcePods] = 1
+	return out
+}
+
+// Pod is what decides where one pod of a gang may be. It is made once for each
+// gang, because decisions compare it often.
+type Pod struct {
+	requests    Resources
+	tolerations []corev1.Toleration
+	required    nodeaffinity.RequiredNodeAffinity
+	// place is the same for pods that may be on the same nodes, and key for
+	// those that also ask for the same.
+	place, key string
+}
+
+// PodOf reads a pod spec. What it says of other pods (affinity to pods, spread)
+// and of volumes is left to the scheduler.
+func PodOf(spec *corev1.PodSpec) (*Pod, error) {
+	var affinity *corev1.NodeAffinity
+	if spec.Affinity != nil {
+		affinity = spec.Affinity.NodeAffinity
+	}
+	only := &corev1.Affinity{NodeAffinity: affinity}
+	place, err := json.Marshal([]any{spec.NodeSelector, affinity, spec.Tolerations})
+	if err != nil {
+		return nil, fmt.Errorf("read where a pod may be: %w", err)
+	}
+	p := &Pod{
+		requests: RequestsOf(spec), tolerations: slices.Clone(spec.Tolerations),
+		required: nodeaffinity.NewRequiredNodeAffinity(maps.Clone(spec.NodeSelector), only.DeepCopy()),
+		place:    string(place),
+	}
+	p.key = p.place + p.text()
+	return p, nil
+}
+
+// Requests is what one pod asks for.
+func (p *Pod) Requests() Resources { return maps.Clone(p.requests) }
+
+// text is the requests in a fixed order, for people and for comparing.
+func (p *Pod) text() string {
+	var b strings.Builder
+	for i, name := range slices.Sorted(maps.Keys(p.requests)) {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%d %s", p.requests[name], name)
+	}
+	return b.String()
+}
+
+// wants is the requests as a sentence's part: what is scarce, not the place
+// among a node's pods.
+func (p *Pod) wants() string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(p.requests)) {
+		n := p.requests[name]
+		switch name {
+		case corev1.ResourcePods:
+		case corev1.ResourceCPU:
+			parts = append(parts, fmt.Sprintf("%g CPU", float64(n)/1000))
+		case corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
+			parts = append(parts, fmt.Sprintf("%d MiB %s", (n+1<<20-1)>>20, name))
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s", n, name))
+		}
+	}
+	if len(parts) == 0 {
+		return "no resources"
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,48 @@
+package gang
+
+import (
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Split says how many pods a task of so many slots has and how many slots each
+// gets. The error is a sentence for the task's owner.
+func Split(slots, maxPerPod int, singleNode bool) (pods, perPod int, err error) {
+	switch {
+	case slots < 0:
+		return 0, 0, fmt.Errorf("slots must be at least 0 (is %d)", slots)
+	case slots == 0:
+		return 1, 0, nil
+	case maxPerPod <= 0:
+		return 0, 0, errors.New("this cluster has no slots: its max_slots_per_pod is 0")
+	case slots <= maxPerPod:
+		return 1, slots, nil
+	case singleNode:
+		return 0, 0, fmt.Errorf("%d slots on a single node are more than a pod may have (max_slots_per_pod is %d)", slots, maxPerPod)
+	case slots%maxPerPod != 0:
+		return 0, 0, fmt.Errorf("%d slots cannot be divided into equal pods of max_slots_per_pod %d; ask for %d or %d",
+			slots, maxPerPod, slots-slots%maxPerPod, slots-slots%maxPerPod+maxPerPod)
+	}
+	return slots / maxPerPod, maxPerPod, nil
+}
+
+// Fits reports whether the cluster could hold so many pods if nothing of it
+// were in use by anybody: what cannot is refused where its owner can still
+// change it. Nodes that may yet come are not counted; that is the caller's to
+// know.
+func Fits(nodes []Node, pods int, p *Pod, exclude ...NodeID) bool {
+	c := Cluster{Nodes: nodes, Gangs: []Gang{{Pods: pods, Pod: p, Exclude: exclude}}}
+	b := newBoard(c)
+	return b.holds(b.shapeOf(&c.Gangs[0]), pods)
+}
+
+// quantity writes an amount as people do.
+func quantity(name corev1.ResourceName, n int64) string {
+	if name == corev1.ResourceCPU {
+		return resource.NewMilliQuantity(n, resource.DecimalSI).String()
+	}
+	return resource.NewQuantity(n, resource.BinarySI).String()
+}

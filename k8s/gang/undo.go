@@ -1,0 +1,71 @@
+package gang
+
+import (
+	"fmt"
+	"hash/fnv"
+	"time"
+)
+
+// bind gives a gang that was let go the room of its pods that have no node yet,
+// or takes the try back when it has lasted too long.
+func (p *pass) bind(g *Gang) {
+	if limit, runs := p.limitOf(g); runs && !p.due(limit) {
+		p.decision.Waiting[g.ID] = p.undo(g, p.unbound(g))
+		return
+	}
+	p.decision.Waiting[g.ID] = Reason{ForScheduler, p.unbound(g)}
+	if !p.options.NodesKnown {
+		return
+	}
+	s, left := p.board.shapeOf(g), g.Pods-g.bound()
+	if n := p.board.count(p.board.free, s, left, nil); n > 0 {
+		p.board.take(s, p.board.choose(p.board.free, s, n, nil))
+	}
+}
+
+// limitOf is when a gang that binds is undone. Where nodes are not known a gang
+// of which no pod has a node takes nothing from anybody, and stays.
+func (p *pass) limitOf(g *Gang) (at time.Time, runs bool) {
+	switch {
+	case g.Stretched:
+		return g.Since.Add(p.options.ScaleLimit), true
+	case p.options.NodesKnown:
+		return g.Since.Add(p.options.Limit), true
+	case g.FirstBound.IsZero():
+		return at, false
+	}
+	return g.FirstBound.Add(p.options.Limit), true
+}
+
+// undo takes a try back.
+func (p *pass) undo(g *Gang, why string) Reason {
+	until := p.now.Add(p.options.pause(g.ID, g.Undone))
+	p.decision.Undo = append(p.decision.Undo, Undo{Gang: g.ID, Until: until, Reason: why})
+	p.board.give(g)
+	return Reason{ForBackOff, why + "; all of them are taken back"}
+}
+
+// pause is how long a gang waits after so many undone tries: it doubles, and each
+// gang's is shorter by up to half, always by the same, so that gangs that were in
+// each other's way do not meet again.
+func (o Options) pause(id ID, undone int) time.Duration {
+	d := o.BackOff
+	for range min(undone, 30) {
+		if d *= 2; d >= o.MaxBackOff {
+			d = o.MaxBackOff
+			break
+		}
+	}
+	h := fnv.New32a()
+	_, _ = fmt.Fprintf(h, "%s/%d", id, undone) // a hash takes everything
+	return d - d/2*time.Duration(h.Sum32()%1024)/1024
+}
+
+// bound counts the pods that have a node.
+func (g *Gang) bound() int {
+	n := 0
+	for _, h := range g.Held {
+		n += h.Pods
+	}
+	return n
+}

@@ -1,0 +1,112 @@
+package gang
+
+import "slices"
+
+// victim is a running gang that may be asked to make room.
+type victim struct {
+	*Gang
+	asked bool
+}
+
+// preempt asks running gangs to make room for g, and counts what they hold as
+// released. It asks nobody, and reports false, if all that may be asked are not
+// enough.
+func (p *pass) preempt(g *Gang, s *shape, closed []bool) bool {
+	if !p.options.Preemption || s.noVictims > 0 && g.Pods >= s.noVictims {
+		return false
+	}
+	chosen := p.collect(g, s, closed)
+	if chosen == nil {
+		if closed == nil {
+			s.noVictims = g.Pods
+		}
+		return false
+	}
+	for _, v := range chosen {
+		v.asked = true
+		p.board.give(v.Gang)
+		p.decision.Preempt = append(p.decision.Preempt, Preempt{Gang: v.ID, For: g.ID})
+	}
+	return true
+}
+
+// collect tries victims from the least important until g fits, then spares those
+// that turned out not to be needed, the most important first. It is nil if g does
+// not fit with all of them.
+func (p *pass) collect(g *Gang, s *shape, closed []bool) []*victim {
+	t := newTrial(p.board, s, g.Pods, closed)
+	var tried []*victim
+	for _, v := range slices.Backward(p.running) {
+		if t.fits() {
+			break
+		}
+		if v.asked || v.Priority >= g.Priority || !t.helps(v) {
+			continue
+		}
+		t.change(v, +1)
+		tried = append(tried, v)
+	}
+	if !t.fits() || len(tried) == 0 {
+		return nil
+	}
+	for i, v := range slices.Backward(tried) {
+		t.change(v, -1)
+		if t.fits() {
+			tried = slices.Delete(tried, i, i+1)
+			continue
+		}
+		t.change(v, +1)
+	}
+	return tried
+}
+
+// trial asks "what if these were gone" without touching the board.
+type trial struct {
+	board *board
+	shape *shape
+	soon  []int64
+	pods  int
+	// room is how many pods each node takes, -1 for nodes that do not count.
+	room  []int
+	total int
+}
+
+func newTrial(b *board, s *shape, pods int, closed []bool) *trial {
+	t := &trial{board: b, shape: s, pods: pods, soon: slices.Clone(b.soon), room: make([]int, len(b.nodes))}
+	for i := range t.room {
+		t.room[i] = -1
+	}
+	for _, node := range s.nodes {
+		if closed == nil || !closed[node] {
+			t.room[node] = b.room(t.soon, s, node, pods)
+			t.total += t.room[node]
+		}
+	}
+	return t
+}
+
+func (t *trial) fits() bool { return t.total >= t.pods }
+
+// helps reports whether a victim is on a node that counts.
+func (t *trial) helps(v *victim) bool {
+	return slices.ContainsFunc(v.Held, func(h Held) bool {
+		node, known := t.board.index[h.Node]
+		return known && t.room[node] >= 0
+	})
+}
+
+func (t *trial) change(v *victim, sign int64) {
+	b := t.board
+	for _, h := range v.Held {
+		node, known := b.index[h.Node]
+		if !known || t.room[node] < 0 {
+			continue
+		}
+		for name, amount := range v.Pod.requests {
+			t.soon[node*b.width+b.column[name]] += sign * amount * int64(h.Pods)
+		}
+		room := b.room(t.soon, t.shape, node, t.pods)
+		t.total += room - t.room[node]
+		t.room[node] = room
+	}
+}

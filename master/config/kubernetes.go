@@ -11,13 +11,16 @@ type KubernetesRM struct {
 	SlotType                 string                  `yaml:"slot_type" doc:"cuda (or gpu), rocm or cpu"`
 	SlotResourceRequests     SlotRequests            `yaml:"slot_resource_requests" doc:"What one slot asks for"`
 	MasterServiceName        string                  `yaml:"master_service_name" doc:"Service of the master; set by the chart"`
-	DefaultScheduler         string                  `yaml:"default_scheduler" doc:"empty or coscheduler"`
+	DefaultScheduler         string                  `yaml:"default_scheduler" doc:"empty, preemption (higher priority stops lower) or coscheduler (a scheduler plugin)"`
 	KubeconfigPath           string                  `yaml:"kubeconfig_path" doc:"Kubeconfig file; the pod's own account when empty"`
 	MasterScheme             string                  `yaml:"determined_master_scheme" doc:"Scheme of the address given to tasks"`
 	MasterHost               string                  `yaml:"determined_master_host" doc:"Host of the address given to tasks"`
 	MasterPort               int                     `yaml:"determined_master_port" doc:"Port of the address given to tasks"`
 	LeaveKubernetesResources bool                    `yaml:"leave_kubernetes_resources" doc:"Keep what tasks leave behind, for debugging"`
 	InternalTaskGateway      *TaskGateway            `yaml:"internal_task_gateway" doc:"Reach tasks through a gateway"`
+	ClusterID                string                  `yaml:"cluster_id" doc:"Label det-deploy.dev/cluster of everything of this cluster; set by the chart to the release's name"`
+	MasterImage              string                  `yaml:"master_image" doc:"Image with det-deploy, whose pod init prepares each task pod; set by the chart"`
+	ImagePullSecrets         []string                `yaml:"image_pull_secrets" doc:"Secrets with which nodes pull the images of task pods"`
 	Metadata                 map[string]document.Raw `yaml:"metadata" doc:"Shown in the API as it is"`
 }
 
@@ -50,7 +53,7 @@ func (g *TaskGateway) SetDefaults() { *g = TaskGateway{PortStart: 32768, PortEnd
 func (r KubernetesRM) Validate(path string) document.Errors {
 	at := func(key string) string { return document.Join(path, key) }
 	e := oneOf(at("slot_type"), r.SlotType, []string{"cuda", "gpu", "rocm", "cpu"})
-	e = append(e, oneOf(at("default_scheduler"), r.DefaultScheduler, []string{"", "coscheduler"})...)
+	e = append(e, oneOf(at("default_scheduler"), r.DefaultScheduler, []string{"", "coscheduler", "preemption"})...)
 	e.Check(r.SlotType != "cpu" || r.SlotResourceRequests.CPU > 0, at("slot_resource_requests.cpu"), "must be more than 0 with slot_type cpu (is %v)", r.SlotResourceRequests.CPU)
 	if r.MaxSlotsPerPod != nil {
 		e.Check(*r.MaxSlotsPerPod >= 0, at("max_slots_per_pod"), "must be at least 0 (is %d)", *r.MaxSlotsPerPod)

@@ -44,6 +44,17 @@ func Parse(data []byte, name string) (Master, []Warning, error) {
 	return l.Master, l.Warnings, err
 }
 
+// LoadGenerated reads a configuration that a program wrote, so that no line of it
+// means anything to anybody; what was given goes over it as over a file.
+func LoadGenerated(data []byte, name string, given []document.Given) (Loaded, error) {
+	d, err := document.Parse(data, name)
+	if err != nil {
+		return Loaded{}, err
+	}
+	d.ForgetLines()
+	return read(d, given)
+}
+
 // read translates old forms, applies what was given, decodes and validates.
 func read(d *document.Document, given []document.Given) (Loaded, error) {
 	warnings, problems := translate(d)

@@ -94,7 +94,7 @@ func TestParseReportsEachBrokenRule(t *testing.T) {
 		{"Kubernetes slot size twice", k8s("slot_type: cuda") + "\ntask_container_defaults: {kubernetes: {max_slots_per_pod: 1}}", "and not in both"},
 		{"Kubernetes slot type", k8s("slot_type: tpu"), "resource_manager.slot_type: must be one of cuda, gpu, rocm, cpu"},
 		{"Kubernetes CPU slots", k8s("slot_type: cpu"), "slot_resource_requests.cpu: must be more than 0 with slot_type cpu"},
-		{"Kubernetes scheduler", k8s("default_scheduler: preemption"), "default_scheduler: must be one of , coscheduler"},
+		{"Kubernetes scheduler", k8s("default_scheduler: volcano"), "default_scheduler: must be one of , coscheduler"},
 		{"gateway ports", gateway("gateway_port_range_start: 80"), "gateway_port_range_start: must be between 1025 and 65535 (is 80)"},
 		{"gateway ports in order", gateway("gateway_port_range_end: 1026"), "gateway_port_range_end: must be between gateway_port_range_start and 65535"},
 		{"additional agents", "additional_resource_managers: [{resource_manager: {type: agent, cluster_name: b}, resource_pools: [{pool_name: b}]}]", "additional_resource_managers[0].resource_manager.type: must be kubernetes"},

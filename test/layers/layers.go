@@ -99,6 +99,7 @@ func master() []Row {
 		{"master/api/client", []string{"master/api/v1", "master/api/status"}, leaf},
 		{"master/config/document", nil, "the decoder knows no document"},
 		{"master/config", []string{"master/config/document", "cloud/secret"}, "master.yaml is a leaf: the installer writes what the master reads"},
+		{"master/config/helm", []string{"master/config", "master/config/document", "cloud/secret"}, "the chart's values are a master.yaml under other names"},
 		{"master/rm", []string{"master/api/v1", "master/api/agentv1"}, "tasks ask without knowing whom"},
 		{"master/token", nil, "both ends of the link check papers with it"},
 		{"master/pool", nil, "who runs where is a pure function"},

@@ -166,6 +166,19 @@ func (d *Document) syntax(err error) error {
 	return Errors{p}
 }
 
+// ForgetLines makes complaints and sources name the document alone, for one whose
+// text nobody has seen.
+func (d *Document) ForgetLines() {
+	var walk func(*yaml.Node)
+	walk = func(n *yaml.Node) {
+		n.Line = 0
+		for _, c := range n.Content {
+			walk(c)
+		}
+	}
+	walk(d.root)
+}
+
 // Given reports whether the document, a flag or a variable mentions a path.
 func (d *Document) Given(path string) bool {
 	_, ok := d.lines[path]

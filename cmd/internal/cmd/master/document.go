@@ -1,23 +1,29 @@
 package master
 
 import (
+	"errors"
+
 	"github.com/spf13/pflag"
 
 	given "github.com/det-deploy/det-deploy/cmd/internal/config"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/master/config/helm"
 )
 
-// configFile is which master.yaml a command works with, and what flags and
-// variables put over it.
+// configFile is which master.yaml a command works with, or which values of the
+// Helm chart, and what flags and variables put over it.
 type configFile struct {
-	File  string
-	flags *pflag.FlagSet
+	File   string
+	Values string
+	flags  *pflag.FlagSet
 }
 
 func (c *configFile) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.File, "config-file", "", "master.yaml to read (DET_CONFIG_FILE)")
+	f.StringVar(&c.Values, "from-helm-values", "", "file with the values of the Helm chart to read instead, as the chart writes it")
 	given.Declare(f, config.Overrides())
 	c.flags = f
 }
@@ -28,7 +34,7 @@ func (c *configFile) load(s *term.Streams) (config.Loaded, error) {
 	if err != nil {
 		return config.Loaded{}, err
 	}
-	l, err := config.LoadDocument(given.Files(c.File, s.Getenv), overrides)
+	l, err := c.read(s, overrides)
 	if err != nil {
 		return l, err
 	}
@@ -38,7 +44,25 @@ func (c *configFile) load(s *term.Streams) (config.Loaded, error) {
 	return l, nil
 }
 
+func (c *configFile) read(s *term.Streams, overrides []document.Given) (config.Loaded, error) {
+	switch {
+	case c.Values == "":
+		return config.LoadDocument(given.Files(c.File, s.Getenv), overrides)
+	case c.File != "":
+		return config.Loaded{}, usage.Check(errors.New("--config-file and --from-helm-values exclude each other: keep one"))
+	default:
+		return helm.Load(c.Values, overrides)
+	}
+}
+
 // unbuilt is what of a valid configuration cannot be carried out yet.
+func (c *configFile) unbuilt(l config.Loaded) error {
+	if c.Values != "" {
+		return helm.Unbuilt(l)
+	}
+	return unbuilt(l)
+}
+
 func unbuilt(l config.Loaded) error {
 	return l.Document.Locate(document.Errors(config.Unbuilt(l.Master))).Err()
 }

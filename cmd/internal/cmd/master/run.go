@@ -29,7 +29,7 @@ without it, and it takes them up again when it is started the next time.
 Settings come from master.yaml, over them DET_* variables, over those flags.
 Without --config-file the first of /etc/determined/master.yaml,
 /usr/local/determined/etc/master.yaml and /usr/local/pedl/etc/master.yaml is
-read, or none.
+read, or none. In a cluster on Kubernetes the Helm chart gives --from-helm-values.
 
 With --on-hold it tries on a copy of its store whether it could serve, says on
 /info what came of it, and refuses everything else. That is how an upgrade finds
@@ -53,7 +53,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 	if o.ShowConfig {
 		return o.PrintSettings(given.Settings(l.Master, l.Document))
 	}
-	if err := unbuilt(l); err != nil {
+	if err := o.unbuilt(l); err != nil {
 		return err
 	}
 	return wire.RunMaster(ctx, l.Master, wire.MasterOptions{Out: o.Err, Terminal: o.ErrTerminal(), OnHold: o.OnHold})

@@ -1,0 +1,137 @@
+package helm
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// Where the chart puts things in the master's container.
+const (
+	port  = 8081
+	tls   = "/etc/determined/tls"
+	dbCA  = "/etc/determined/db-ca"
+	given = "/etc/determined/given"   // entries of existing Secrets
+	made  = "/run/determined/secrets" // what the init step made
+)
+
+// Map is the master's configuration that values ask for.
+func Map(d Document) config.Master {
+	v := d.Values
+	m := config.DefaultMaster()
+	m.Port = port
+	m.Log.Level = or(v.LogLevel, m.Log.Level)
+	if v.LogColor != nil {
+		m.Log.Color = *v.LogColor
+	}
+	m.ClusterName = v.ClusterName
+	m.DB = v.DB.master(d.Release.Name)
+	if v.TensorboardTimeout != nil {
+		m.TensorboardTimeout = *v.TensorboardTimeout
+	}
+	m.NotebookTimeout = v.NotebookTimeout
+	m.Telemetry.Enabled = v.Telemetry.Enabled
+	m.Observability = v.Observability
+	if v.Logging.Elastic != nil {
+		m.Logging = v.Logging
+	}
+	m.RetentionPolicy = config.RetentionPolicy{Days: v.RetentionPolicy.Days, Schedule: v.RetentionPolicy.Schedule}
+	m.CheckpointStorage = v.Storage.master()
+	m.Security = v.security(m.Security)
+	m.TaskContainerDefaults = v.tasks(m.TaskContainerDefaults)
+	m.ResourceManager = config.ResourceManager{Kubernetes: d.resourceManager()}
+	m.ResourcePools = v.ResourcePools
+	return m
+}
+
+func (v Values) security(s config.Security) config.Security {
+	if v.Security.DefaultTask != nil {
+		s.DefaultTask = *v.Security.DefaultTask
+	}
+	s.AuthZ.Type = or(v.Security.AuthZ.Type, s.AuthZ.Type)
+	if v.TLSSecret != "" {
+		s.TLS = config.TLS{Cert: tls + "/tls.crt", Key: tls + "/tls.key"}
+	}
+	switch text := or(v.InitialUserPassword.Reveal(), v.DefaultPassword.Reveal()); {
+	case v.PasswordSecret != nil:
+		s.InitialUserPassword = file(given, "admin-password")
+	case text != "":
+		s.InitialUserPassword = secret.Literal(text)
+	default:
+		s.InitialUserPassword = file(made, "admin-password")
+	}
+	return s
+}
+
+func (v Values) tasks(t config.TaskContainerDefaults) config.TaskContainerDefaults {
+	w := v.Tasks
+	t.NetworkMode = or(w.NetworkMode, t.NetworkMode)
+	t.DtrainInterface = w.DtrainInterface
+	t.ForcePullImage = w.ForcePullImage
+	t.CPUPodSpec, t.GPUPodSpec, t.CheckpointGCSpec = w.CPUPodSpec, w.GPUPodSpec, w.CheckpointGCSpec
+	t.Image = config.Images{
+		CPU:  or(w.CPUImage, v.DefaultImages.CPU),
+		CUDA: or(w.GPUImage, v.DefaultImages.GPU),
+		ROCm: or(w.ROCmImage, v.DefaultImages.ROCm),
+	}
+	t.LogPolicies = w.LogPolicies
+	t.StartupHook = w.StartupHook
+	t.ShmSize = or(w.ShmSize, t.ShmSize)
+	if w.PreemptionTimeout != nil {
+		t.PreemptionTimeout = *w.PreemptionTimeout
+	}
+	t.Environment = w.Environment
+	return t
+}
+
+func (d Document) resourceManager() *config.KubernetesRM {
+	v := d.Values
+	var r config.KubernetesRM
+	r.SetDefaults()
+	r.ClusterName = or(v.ResourceManager.ClusterName, r.ClusterName)
+	r.DefaultPools = config.DefaultPools{Aux: or(v.AuxPool, r.Aux), Compute: or(v.ComputePool, r.Compute)}
+	r.DefaultNamespace = or(v.ResourceManager.DefaultNamespace, d.Release.Namespace)
+	r.MaxSlotsPerPod = v.MaxSlotsPerPod
+	if v.SlotType != "gpu" { // the older name of the default
+		r.SlotType = or(v.SlotType, r.SlotType)
+	}
+	r.SlotResourceRequests = v.SlotResourceRequests
+	r.MasterServiceName = "determined-master-service-" + d.Release.Name
+	r.DefaultScheduler = v.DefaultScheduler
+	r.MasterScheme = or(v.MasterScheme, map[bool]string{true: "https", false: "http"}[v.TLSSecret != ""])
+	r.MasterHost = or(v.MasterHost, fmt.Sprintf("%s.%s.svc.cluster.local", r.MasterServiceName, d.Release.Namespace))
+	r.MasterPort = or(v.MasterPublicPort, v.MasterPort)
+	r.ClusterID = d.Release.Name
+	r.MasterImage = d.Release.Image
+	if v.ImagePullSecretName != "" {
+		r.ImagePullSecrets = []string{v.ImagePullSecretName}
+	}
+	return &r
+}
+
+// or is the first of two that was given.
+func or[T comparable](first, second T) T {
+	var none T
+	if first != none {
+		return first
+	}
+	return second
+}
+
+// file refers to a mounted entry.
+func file(dir, name string) secret.Value {
+	v, err := secret.Parse("file:" + dir + "/" + name)
+	if err != nil { // made of constants
+		panic(err)
+	}
+	return v
+}
+
+// meant says that a part asks for something: it is there, not empty, and not
+// switched off.
+func meant(part document.Raw) bool {
+	return !slices.Contains([]string{"", "null", "{}", "[]", "false", `""`}, string(part.JSON())) && !off(part)
+}

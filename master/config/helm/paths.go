@@ -1,0 +1,81 @@
+package helm
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// names is how values call what master.yaml calls otherwise; the longest beginning
+// counts. What is not here has the same name with capitals for underscores.
+func names() [][2]string {
+	return [][2]string{
+		{"log.level", "logLevel"},
+		{"log.color", "logColor"},
+		{"db.host", "db.hostAddress"},
+		{"checkpoint_storage.access_key", "checkpointStorage.accessKey"},
+		{"checkpoint_storage.connection_string", "checkpointStorage.connection_string"},
+		{"checkpoint_storage.account_url", "checkpointStorage.account_url"},
+		{"task_container_defaults.cpu_pod_spec", "taskContainerDefaults.cpuPodSpec"},
+		{"resource_manager.default_aux_resource_pool", "defaultAuxResourcePool"},
+		{"resource_manager.default_compute_resource_pool", "defaultComputeResourcePool"},
+		{"resource_manager.default_namespace", "resourceManager.defaultNamespace"},
+		{"resource_manager.cluster_name", "resourceManager.clusterName"},
+		{"resource_manager.default_scheduler", "defaultScheduler"},
+		{"resource_manager.determined_master_", "determinedMaster"},
+		{"resource_manager.max_slots_per_pod", "maxSlotsPerPod"},
+		{"resource_manager.slot_type", "slotType"},
+		{"resource_manager.slot_resource_requests", "slotResourceRequests"},
+		{"security.initial_user_password", "initialUserPassword"},
+		{"security.tls", "tlsSecret"},
+		{"observability", "observability"},
+	}
+}
+
+// valueName is what a setting of master.yaml is called in the values. Entries of
+// pools keep their names: they are written as in master.yaml.
+func valueName(path string) string {
+	if rest, ok := strings.CutPrefix(path, "resource_pools"); ok {
+		return "resourcePools" + rest
+	}
+	best := [2]string{}
+	for _, n := range names() {
+		if strings.HasPrefix(path, n[0]) && len(n[0]) > len(best[0]) {
+			best = n
+		}
+	}
+	rest := camel(strings.TrimPrefix(path, best[0]))
+	if strings.HasSuffix(best[0], "_") && rest != "" {
+		rest = strings.ToUpper(rest[:1]) + rest[1:]
+	}
+	return best[1] + rest
+}
+
+func camel(path string) string {
+	words := strings.Split(path, "_")
+	for i, w := range words[1:] {
+		if w != "" {
+			words[i+1] = strings.ToUpper(w[:1]) + w[1:]
+		}
+	}
+	return strings.Join(words, "")
+}
+
+// inValues gives complaints about the document called name the names of values;
+// those about a flag or variable keep theirs.
+func inValues(problems document.Errors, name string) document.Errors {
+	for i := range problems {
+		if problems[i].File == name {
+			problems[i].Path = valueName(problems[i].Path)
+		}
+	}
+	return problems
+}
+
+func renamed(err error, name string) error {
+	if problems, ours := errors.AsType[document.Errors](err); ours {
+		return inValues(problems, name)
+	}
+	return err
+}

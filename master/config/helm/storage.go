@@ -1,0 +1,86 @@
+package helm
+
+import (
+	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// Storage is where experiments store checkpoints; the keys of every type stand
+// side by side.
+type Storage struct {
+	Type           string       `yaml:"type"`
+	ExperimentBest *int         `yaml:"saveExperimentBest"`
+	TrialBest      *int         `yaml:"saveTrialBest"`
+	TrialLatest    *int         `yaml:"saveTrialLatest"`
+	HostPath       string       `yaml:"hostPath"`
+	MountToServer  document.Raw `yaml:"mountToServer"`
+	Bucket         string       `yaml:"bucket"`
+	Prefix         string       `yaml:"prefix"`
+	EndpointURL    string       `yaml:"endpointUrl"`
+	Container      string       `yaml:"container"`
+	AccountURL     string       `yaml:"account_url"`
+	ContainerPath  string       `yaml:"containerPath"`
+
+	AccessKey        Text `yaml:"accessKey"`
+	SecretKey        Text `yaml:"secretKey"`
+	ConnectionString Text `yaml:"connection_string"`
+	Credential       Text `yaml:"credential"`
+
+	AccessKeySecret        *SecretRef `yaml:"accessKeyExistingSecret"`
+	SecretKeySecret        *SecretRef `yaml:"secretKeyExistingSecret"`
+	ConnectionStringSecret *SecretRef `yaml:"connectionStringExistingSecret"`
+	CredentialSecret       *SecretRef `yaml:"credentialExistingSecret"`
+}
+
+// checkpoints is where shared_fs stores them on each node when no directory is
+// named, as in Determined 0.38.1.
+const checkpoints = "/tmp/checkpoints"
+
+func (s Storage) master() *config.CheckpointStorage {
+	saved := s.saved()
+	switch s.Type {
+	case "s3":
+		return &config.CheckpointStorage{S3: &config.S3Storage{
+			Saved: saved, Bucket: s.Bucket, Prefix: s.Prefix, EndpointURL: s.EndpointURL,
+			AccessKey: either(s.AccessKey, s.AccessKeySecret, "storage-access-key"),
+			SecretKey: either(s.SecretKey, s.SecretKeySecret, "storage-secret-key"),
+		}}
+	case "gcs":
+		return &config.CheckpointStorage{GCS: &config.GCSStorage{Saved: saved, Bucket: s.Bucket, Prefix: s.Prefix}}
+	case "azure":
+		return &config.CheckpointStorage{Azure: &config.AzureStorage{
+			Saved: saved, Container: s.Container, AccountURL: s.AccountURL,
+			ConnectionString: either(s.ConnectionString, s.ConnectionStringSecret, "storage-connection-string"),
+			Credential:       either(s.Credential, s.CredentialSecret, "storage-credential"),
+		}}
+	case "directory":
+		return &config.CheckpointStorage{Directory: &config.DirectoryStorage{Saved: saved, ContainerPath: s.ContainerPath}}
+	case "shared_fs":
+		return &config.CheckpointStorage{SharedFS: &config.SharedFSStorage{
+			Saved: saved, HostPath: or(s.HostPath, checkpoints), Propagation: "rprivate",
+		}}
+	}
+	return nil
+}
+
+// saved takes every number that was given, an explicit 0 too.
+func (s Storage) saved() config.Saved {
+	out := config.DefaultSaved()
+	for to, from := range map[*int]*int{
+		&out.ExperimentBest: s.ExperimentBest, &out.TrialBest: s.TrialBest, &out.TrialLatest: s.TrialLatest,
+	} {
+		if from != nil {
+			*to = *from
+		}
+	}
+	return out
+}
+
+// either is a value's own text, or the mounted entry of an existing Secret.
+func either(text Text, ref *SecretRef, mounted string) secret.Value {
+	if ref != nil {
+		return file(given, mounted)
+	}
+	return secret.Literal(text.Reveal())
+}

@@ -1,0 +1,147 @@
+package helm
+
+import (
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// Values is every value of the chart. What concerns Kubernetes alone is kept raw:
+// the chart's schema has checked it, and no master asks for it.
+type Values struct {
+	ImageRegistry       string       `yaml:"imageRegistry"`
+	Image               document.Raw `yaml:"image"`
+	DetVersion          string       `yaml:"detVersion"`
+	ImagePullSecretName string       `yaml:"imagePullSecretName"`
+	DefaultImages       Images       `yaml:"defaultImages"`
+
+	LogLevel    string `yaml:"logLevel"`
+	LogColor    *bool  `yaml:"logColor"`
+	ClusterName string `yaml:"clusterName"`
+
+	MaxSlotsPerPod       *int                `yaml:"maxSlotsPerPod"`
+	SlotType             string              `yaml:"slotType"`
+	SlotResourceRequests config.SlotRequests `yaml:"slotResourceRequests"`
+	Tasks                Tasks               `yaml:"taskContainerDefaults"`
+	Security             Security            `yaml:"security"`
+	ResourcePools        []config.Pool       `yaml:"resourcePools"`
+	AuxPool              string              `yaml:"defaultAuxResourcePool"`
+	ComputePool          string              `yaml:"defaultComputeResourcePool"`
+	ResourceManager      ResourceManager     `yaml:"resourceManager"`
+	DefaultScheduler     string              `yaml:"defaultScheduler"`
+	MasterHost           string              `yaml:"determinedMasterHost"`
+	MasterPublicPort     int                 `yaml:"determinedMasterPort"`
+	MasterScheme         string              `yaml:"determinedMasterScheme"`
+
+	TensorboardTimeout *document.Seconds `yaml:"tensorboardTimeout"`
+	NotebookTimeout    *document.Seconds `yaml:"notebookTimeout"`
+	RetentionPolicy    Retention         `yaml:"retentionPolicy"`
+	Storage            Storage           `yaml:"checkpointStorage"`
+
+	InitialUserPassword Text       `yaml:"initialUserPassword"`
+	DefaultPassword     Text       `yaml:"defaultPassword"`
+	PasswordSecret      *SecretRef `yaml:"initialUserPasswordExistingSecret"`
+
+	DB            DB                   `yaml:"db"`
+	MasterPort    int                  `yaml:"masterPort"`
+	TLSSecret     string               `yaml:"tlsSecret"`
+	Telemetry     Telemetry            `yaml:"telemetry"`
+	Observability config.Observability `yaml:"observability"`
+	Logging       config.Logging       `yaml:"logging"`
+
+	Refused    `yaml:",inline"`
+	Kubernetes `yaml:",inline"`
+}
+
+// Refused is what the chart of Determined 0.38.1 has and this one has not.
+type Refused struct {
+	EnterpriseEdition          bool         `yaml:"enterpriseEdition"`
+	OIDC                       document.Raw `yaml:"oidc"`
+	SCIM                       document.Raw `yaml:"scim"`
+	SAML                       document.Raw `yaml:"saml"`
+	GenAI                      document.Raw `yaml:"genai"`
+	Fluent                     document.Raw `yaml:"fluent"`
+	AdditionalResourceManagers document.Raw `yaml:"additional_resource_managers"`
+}
+
+// Kubernetes is what concerns Kubernetes alone.
+type Kubernetes struct {
+	Global                     document.Raw `yaml:"global"`
+	CreateNonNamespacedObjects document.Raw `yaml:"createNonNamespacedObjects"`
+	ExternalCACert             string       `yaml:"externalCaCertSecretName"`
+	Coscheduler                document.Raw `yaml:"coscheduler"`
+	UseNodePort                document.Raw `yaml:"useNodePortForMaster"`
+	SourceRanges               document.Raw `yaml:"loadBalancerSourceRanges"`
+	MasterService              document.Raw `yaml:"masterService"`
+	Ingress                    document.Raw `yaml:"ingress"`
+	OpenshiftRoute             document.Raw `yaml:"openshiftRoute"`
+	NetworkPolicy              document.Raw `yaml:"networkPolicy"`
+	CPURequest                 document.Raw `yaml:"masterCpuRequest"`
+	MemRequest                 document.Raw `yaml:"masterMemRequest"`
+	CPULimit                   document.Raw `yaml:"masterCpuLimit"`
+	MemLimit                   document.Raw `yaml:"masterMemLimit"`
+	Master                     document.Raw `yaml:"master"`
+	ServiceAccount             document.Raw `yaml:"serviceAccount"`
+	RBAC                       document.Raw `yaml:"rbac"`
+}
+
+// Images are the images that are not the master's.
+type Images struct {
+	PostgreSQL    string `yaml:"postgreSQL"`
+	KubeScheduler string `yaml:"kubeScheduler"`
+	CPU           string `yaml:"cpuImage"`
+	GPU           string `yaml:"gpuImage"`
+	ROCm          string `yaml:"rocmImage"`
+}
+
+// Tasks is what task containers get.
+type Tasks struct {
+	NetworkMode       string             `yaml:"networkMode"`
+	DtrainInterface   string             `yaml:"dtrainNetworkInterface"`
+	ForcePullImage    *bool              `yaml:"forcePullImage"`
+	CPUPodSpec        document.Raw       `yaml:"cpuPodSpec"`
+	GPUPodSpec        document.Raw       `yaml:"gpuPodSpec"`
+	CheckpointGCSpec  document.Raw       `yaml:"checkpointGcPodSpec"`
+	CPUImage          string             `yaml:"cpuImage"`
+	GPUImage          string             `yaml:"gpuImage"`
+	ROCmImage         string             `yaml:"rocmImage"`
+	LogPolicies       []config.LogPolicy `yaml:"logPolicies"`
+	StartupHook       string             `yaml:"startupHook"`
+	ShmSize           config.Bytes       `yaml:"shmSizeBytes"`
+	PreemptionTimeout *document.Seconds  `yaml:"preemptionTimeout"`
+	Environment       config.Environment `yaml:"environmentVariables"`
+}
+
+// Security is who tasks run as, and who may do what.
+type Security struct {
+	DefaultTask *config.AgentUser `yaml:"defaultTask"`
+	AuthZ       AuthZ             `yaml:"authz"`
+	Token       document.Raw      `yaml:"token"`
+}
+
+// AuthZ is who may do what.
+type AuthZ struct {
+	Type string `yaml:"type"`
+}
+
+// ResourceManager is where tasks run.
+type ResourceManager struct {
+	DefaultNamespace string `yaml:"defaultNamespace"`
+	ClusterName      string `yaml:"clusterName"`
+}
+
+// Retention is how long task logs are kept.
+type Retention struct {
+	Days     *int   `yaml:"logRetentionDays"`
+	Schedule string `yaml:"schedule"`
+}
+
+// Telemetry is what is reported: nothing.
+type Telemetry struct {
+	Enabled bool `yaml:"enabled"`
+}
+
+// SecretRef is one entry of an existing Secret.
+type SecretRef struct {
+	Name string `yaml:"name"`
+	Key  string `yaml:"key"`
+}

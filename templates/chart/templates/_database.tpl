@@ -1,0 +1,14 @@
+{{/* Where the database's password is: an existing Secret, the values, or made. */}}
+{{- define "determined.dbPasswordRef" -}}
+{{- if .Values.db.passwordExistingSecret -}}
+{name: {{ .Values.db.passwordExistingSecret.name }}, key: {{ .Values.db.passwordExistingSecret.key | quote }}}
+{{- else if .Values.db.password -}}
+{name: {{ include "determined.config" . }}, key: db-password}
+{{- else -}}
+{name: {{ include "determined.secrets" . }}, key: db-password}
+{{- end -}}
+{{- end -}}
+
+{{- define "determined.dbReady" -}}
+[pg_isready, --host=127.0.0.1, --username={{ .Values.db.user }}, --dbname={{ .Values.db.name }}]
+{{- end -}}

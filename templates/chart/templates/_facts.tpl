@@ -1,0 +1,69 @@
+{{/* Answers to what several objects ask of the values; each is "true" or empty. */}}
+
+{{- define "determined.hasEmbedded" -}}{{ if eq .Values.db.type "embedded" }}true{{ end }}{{- end -}}
+{{- define "determined.hasPostgres" -}}{{ if and (eq .Values.db.type "postgres") (not .Values.db.hostAddress) }}true{{ end }}{{- end -}}
+
+{{- define "determined.makesAdminPassword" -}}
+{{- if not (or .Values.initialUserPassword .Values.defaultPassword .Values.initialUserPasswordExistingSecret) }}true{{ end }}
+{{- end -}}
+{{- define "determined.makesDBPassword" -}}
+{{- if and (include "determined.hasPostgres" .) (not (or .Values.db.password .Values.db.passwordExistingSecret)) }}true{{ end }}
+{{- end -}}
+{{- define "determined.makesSecrets" -}}
+{{- if or (include "determined.makesAdminPassword" .) (include "determined.makesDBPassword" .) }}true{{ end }}
+{{- end -}}
+
+{{- define "determined.serviceType" -}}
+{{- if .Values.masterService.type }}{{ .Values.masterService.type }}
+{{- else if .Values.useNodePortForMaster }}NodePort
+{{- else if or .Values.ingress.enabled .Values.openshiftRoute.enabled }}ClusterIP
+{{- else }}LoadBalancer{{ end }}
+{{- end -}}
+
+{{/* The document that the master reads: every value, and what only Helm knows. What
+     belongs to Kubernetes alone is left out, so that it restarts no master. */}}
+{{- define "determined.document" -}}
+{{- $values := omit .Values "master" "masterService" "ingress" "openshiftRoute" "networkPolicy" "serviceAccount" "rbac" "coscheduler" "loadBalancerSourceRanges" "useNodePortForMaster" "masterCpuRequest" "masterMemRequest" "masterCpuLimit" "masterMemLimit" "global" -}}
+{{- $release := dict "name" .Release.Name "namespace" .Release.Namespace "appVersion" .Chart.AppVersion "image" (include "determined.image" .) -}}
+{{- dict "release" $release "values" $values | toJson -}}
+{{- end -}}
+
+{{/* Restricted, as Pod Security Standards have it; give the user's number. */}}
+{{- define "determined.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: {{ int . }}
+runAsGroup: {{ int . }}
+fsGroup: {{ int . }}
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile: {type: RuntimeDefault}
+{{- end -}}
+{{- define "determined.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end -}}
+
+{{/* Makes the secrets that nobody gave, once, and leaves this pod a copy; give (list $ keys…). */}}
+{{- define "determined.secretsInit" -}}
+{{- $top := index . 0 -}}
+- name: init-secrets
+  image: {{ include "determined.image" $top | quote }}
+  imagePullPolicy: {{ $top.Values.image.pullPolicy }}
+  args:
+    - k8s
+    - init-secrets
+    - --cluster-id={{ $top.Release.Name }}
+    - --secret={{ include "determined.secrets" $top }}
+    {{- range rest . }}
+    - --key={{ . }}
+    {{- end }}
+    - --to=/run/determined/secrets
+  env:
+    - name: POD_NAMESPACE
+      valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
+  securityContext: {{- include "determined.containerSecurity" $top | nindent 4 }}
+  resources:
+    requests: {cpu: 10m, memory: 64Mi}
+  volumeMounts:
+    - {name: secrets, mountPath: /run/determined/secrets}
+{{- end -}}

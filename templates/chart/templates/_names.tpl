@@ -1,0 +1,53 @@
+{{/* Names of the objects. They keep those of the chart of Determined 0.38.1, which users type. */}}
+
+{{- define "determined.master" -}}determined-master-deployment-{{ .Release.Name }}{{- end -}}
+{{- define "determined.masterService" -}}determined-master-service-{{ .Release.Name }}{{- end -}}
+{{- define "determined.config" -}}determined-master-config-{{ .Release.Name }}{{- end -}}
+{{- define "determined.account" -}}determined-master-{{ .Release.Name }}{{- end -}}
+{{- define "determined.data" -}}{{ .Values.db.existingClaim | default (printf "determined-master-data-%s" .Release.Name) }}{{- end -}}
+{{- define "determined.db" -}}determined-db-deployment-{{ .Release.Name }}{{- end -}}
+{{- define "determined.dbService" -}}determined-db-service-{{ .Release.Name }}{{- end -}}
+{{- define "determined.dbAccount" -}}determined-db-{{ .Release.Name }}{{- end -}}
+{{- define "determined.dbClaim" -}}{{ .Values.db.existingClaim | default (printf "determined-db-pvc-%s" (.Values.db.claimSuffix | default .Release.Name)) }}{{- end -}}
+{{- define "determined.secrets" -}}determined-secrets-{{ .Release.Name }}{{- end -}}
+{{/* Objects of the whole cluster carry the namespace too: releases of one name meet there. */}}
+{{- define "determined.wide" -}}determined-{{ .Release.Namespace }}-{{ .Release.Name }}{{- end -}}
+
+{{- define "determined.image" -}}
+{{- $tag := .Values.image.tag | default .Values.detVersion | default .Chart.AppVersion -}}
+{{- with .Values.imageRegistry }}{{ trimSuffix "/" . }}/{{ end }}{{ .Values.image.name }}:{{ $tag }}
+{{- end -}}
+
+{{- define "determined.taskNamespace" -}}{{ .Values.resourceManager.defaultNamespace | default .Release.Namespace }}{{- end -}}
+
+{{/* Labels of every object; give (list $ "component"). */}}
+{{- define "determined.labels" -}}
+{{- $top := index . 0 -}}
+app.kubernetes.io/name: determined
+app.kubernetes.io/instance: {{ $top.Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+app.kubernetes.io/version: {{ $top.Chart.AppVersion | replace "+" "_" | trunc 63 | quote }}
+app.kubernetes.io/managed-by: {{ $top.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" $top.Chart.Name $top.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+det-deploy.dev/cluster: {{ $top.Release.Name }}
+release: {{ $top.Release.Name }}
+{{- end -}}
+
+{{/* Labels of pods: those of no version, so that a new chart restarts nothing that it
+     does not change. */}}
+{{- define "determined.podLabels" -}}
+{{- $top := index . 0 -}}
+app.kubernetes.io/name: determined
+app.kubernetes.io/instance: {{ $top.Release.Name }}
+app.kubernetes.io/component: {{ index . 1 }}
+app.kubernetes.io/managed-by: {{ $top.Release.Service }}
+det-deploy.dev/cluster: {{ $top.Release.Name }}
+release: {{ $top.Release.Name }}
+{{- end -}}
+
+{{/* What finds the pods of a component; never changes, a Deployment's selector cannot. */}}
+{{- define "determined.selector" -}}
+{{- $top := index . 0 -}}
+app: determined-{{ index . 1 }}-{{ $top.Release.Name }}
+app.kubernetes.io/instance: {{ $top.Release.Name }}
+{{- end -}}

@@ -1,0 +1,139 @@
+{{/* Parts of the pods. */}}
+
+{{- define "determined.priority" -}}
+{{- if .Values.master.priorityClassName }}
+priorityClassName: {{ .Values.master.priorityClassName }}
+{{- else if .Values.createNonNamespacedObjects }}
+priorityClassName: {{ include "determined.wide" . }}
+{{- end }}
+{{- end -}}
+
+{{/* Give the mapping with nodeSelector, tolerations and affinity. */}}
+{{- define "determined.placement" -}}
+{{- with .nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- define "determined.health" -}}
+path: /health
+port: master
+{{- if .Values.tlsSecret }}
+scheme: HTTPS
+{{- end }}
+{{- end -}}
+
+{{/* Give (list cpuRequest memRequest cpuLimit memLimit). */}}
+{{- define "determined.resources" -}}
+requests:
+  {{- with index . 0 }}
+  cpu: {{ . | quote }}
+  {{- end }}
+  {{- with index . 1 }}
+  memory: {{ . | quote }}
+  {{- end }}
+{{- if or (index . 2) (index . 3) }}
+limits:
+  {{- with index . 2 }}
+  cpu: {{ . | quote }}
+  {{- end }}
+  {{- with index . 3 }}
+  memory: {{ . | quote }}
+  {{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "determined.masterResources" -}}
+{{- include "determined.resources" (list .Values.masterCpuRequest .Values.masterMemRequest .Values.masterCpuLimit .Values.masterMemLimit) -}}
+{{- end -}}
+
+{{/* Existing Secrets that values refer to, as name=reference. The master finds each
+     entry at /etc/determined/given/<name>. */}}
+{{- define "determined.given" -}}
+{{- $given := dict -}}
+{{- with .Values.initialUserPasswordExistingSecret }}{{ $_ := set $given "admin-password" . }}{{ end -}}
+{{- with .Values.db.passwordExistingSecret }}{{ $_ := set $given "db-password" . }}{{ end -}}
+{{- range $name := list "accessKey" "secretKey" "connectionString" "credential" -}}
+{{- with get $.Values.checkpointStorage (printf "%sExistingSecret" $name) }}{{ $_ := set $given (printf "storage-%s" (kebabcase $name)) . }}{{ end -}}
+{{- end -}}
+{{- toYaml $given -}}
+{{- end -}}
+
+{{- define "determined.masterMounts" -}}
+- {name: config, mountPath: /etc/determined/helm, readOnly: true}
+- {name: data, mountPath: /var/lib/determined}
+- {name: tmp, mountPath: /tmp}
+{{- if include "determined.makesSecrets" . }}
+- {name: secrets, mountPath: /run/determined/secrets, readOnly: true}
+{{- end }}
+{{- if fromYaml (include "determined.given" .) }}
+- {name: given, mountPath: /etc/determined/given, readOnly: true}
+{{- end }}
+{{- if .Values.tlsSecret }}
+- {name: tls, mountPath: /etc/determined/tls, readOnly: true}
+{{- end }}
+{{- if .Values.db.certResourceName }}
+- {name: db-ca, mountPath: /etc/determined/db-ca, readOnly: true}
+{{- end }}
+{{- if .Values.externalCaCertSecretName }}
+- {name: ca, mountPath: /etc/determined/ca, readOnly: true}
+{{- end }}
+{{- if .Values.checkpointStorage.mountToServer }}
+- {name: checkpoints, mountPath: {{ .Values.checkpointStorage.hostPath | default "/tmp/checkpoints" | quote }}}
+{{- end }}
+{{- end -}}
+
+{{- define "determined.masterVolumes" -}}
+- name: config
+  secret:
+    secretName: {{ include "determined.config" . }}
+    items: [{key: values.yaml, path: values.yaml}]
+- name: data
+  {{- if include "determined.hasEmbedded" . }}
+  persistentVolumeClaim: {claimName: {{ include "determined.data" . }}}
+  {{- else }}
+  emptyDir: {}
+  {{- end }}
+- name: tmp
+  emptyDir: {}
+{{- if include "determined.makesSecrets" . }}
+- name: secrets
+  emptyDir: {medium: Memory, sizeLimit: 1Mi}
+{{- end }}
+{{- with fromYaml (include "determined.given" .) }}
+- name: given
+  projected:
+    sources:
+      {{- range $name, $ref := . }}
+      - secret:
+          name: {{ $ref.name }}
+          items: [{key: {{ $ref.key | quote }}, path: {{ $name }}}]
+      {{- end }}
+{{- end }}
+{{- with .Values.tlsSecret }}
+- name: tls
+  secret: {secretName: {{ . }}}
+{{- end }}
+{{- if .Values.db.certResourceName }}
+- name: db-ca
+  {{- if eq (.Values.db.resourceType | default "secret") "configMap" }}
+  configMap: {name: {{ .Values.db.certResourceName }}}
+  {{- else }}
+  secret: {secretName: {{ .Values.db.certResourceName }}}
+  {{- end }}
+{{- end }}
+{{- with .Values.externalCaCertSecretName }}
+- name: ca
+  secret: {secretName: {{ . }}}
+{{- end }}
+{{- if .Values.checkpointStorage.mountToServer }}
+- name: checkpoints
+  hostPath: {path: {{ .Values.checkpointStorage.hostPath | default "/tmp/checkpoints" | quote }}, type: DirectoryOrCreate}
+{{- end }}
+{{- end -}}

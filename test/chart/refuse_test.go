@@ -1,0 +1,73 @@
+package chart_test
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestValuesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, values, want string }{
+		{"none at all", ``, "at '': value must be 'values with maxSlotsPerPod: the slots (GPUs) of one node, or the greatest common divisor of all nodes'"},
+		{"no GPUs in a pod", `{maxSlotsPerPod: 0}`, "at '/maxSlotsPerPod': value must be 'a whole number of at least 1"},
+		{"CPU slots without a request", `{maxSlotsPerPod: 1, slotType: cpu}`, "at '/slotResourceRequests': value must be 'one with cpu: slotType cpu needs"},
+		{"a request for GPU slots", `{maxSlotsPerPod: 1, slotResourceRequests: {cpu: 2}}`, "value must be 'values without slotResourceRequests.cpu"},
+		{"an unknown value", `{maxSlotsPerPod: 1, maxSlots: 4}`, "at '': additional properties 'maxSlots' not allowed"},
+		{"an unknown value below", `{maxSlotsPerPod: 1, db: {hostAdress: x}}`, "at '/db': additional properties 'hostAdress' not allowed"},
+		{"both forms of Azure", `{maxSlotsPerPod: 1, checkpointStorage: {type: azure, container: c, connection_string: s, account_url: u}}`, "at '/checkpointStorage': value must be 'one with connection_string or with account_url, not with both'"},
+		{"no form of Azure", `{maxSlotsPerPod: 1, checkpointStorage: {type: azure, container: c}}`, "value must be 'one with connection_string or with account_url, with type azure'"},
+		{"a credential without its account", `{maxSlotsPerPod: 1, checkpointStorage: {type: azure, container: c, connection_string: s, credential: x}}`, "value must be 'one with account_url: credential belongs to it'"},
+		{"S3 without a bucket", `{maxSlotsPerPod: 1, checkpointStorage: {type: s3}}`, "value must be 'one with bucket"},
+		{"half a key", `{maxSlotsPerPod: 1, checkpointStorage: {type: s3, bucket: b, accessKey: a}}`, "value must be 'one with both accessKey and secretKey"},
+		{"a key twice", `{maxSlotsPerPod: 1, checkpointStorage: {type: s3, bucket: b, accessKey: a, secretKey: s, secretKeyExistingSecret: {name: n, key: k}}}`, "value must be 'one with secretKey or with secretKeyExistingSecret, not with both'"},
+		{"a bucket of a directory", `{maxSlotsPerPod: 1, checkpointStorage: {type: directory, containerPath: /x, bucket: b}}`, "at '/checkpointStorage/bucket': value must be 'left out with type directory'"},
+		{"a negative count", `{maxSlotsPerPod: 1, checkpointStorage: {saveTrialBest: -1}}`, "at '/checkpointStorage/saveTrialBest'"},
+		{"the enterprise edition", `{maxSlotsPerPod: 1, enterpriseEdition: true}`, "value must be 'false: the enterprise edition is not part of det-deploy'"},
+		{"OpenID Connect", `{maxSlotsPerPod: 1, oidc: {enabled: true}}`, "value must be 'left out: OpenID Connect, of the enterprise edition, is not part of det-deploy'"},
+		{"GenAI Studio", `{maxSlotsPerPod: 1, genai: {version: 1}}`, "value must be 'left out: GenAI Studio is not part of det-deploy'"},
+		{"Fluent Bit", `{maxSlotsPerPod: 1, fluent: {image: x}}`, "value must be 'left out: task logs need no Fluent Bit'"},
+		{"Elasticsearch", `{maxSlotsPerPod: 1, logging: {type: elastic, host: h, port: 1}}`, "value must be 'default: task logs in Elasticsearch are not built yet'"},
+		{"a second cluster", `{maxSlotsPerPod: 1, additional_resource_managers: [{}]}`, "value must be 'left out: more Kubernetes clusters under one master are not built yet'"},
+		{"a namespace of a pool", `{maxSlotsPerPod: 1, resourcePools: [{pool_name: default, kubernetes_namespace: x}]}`, "use resourceManager.defaultNamespace"},
+		{"machines of a pool", `{maxSlotsPerPod: 1, resourcePools: [{pool_name: default, provider: {type: aws}}]}`, "machines come from Kubernetes"},
+		{"a default pool that is none", `{maxSlotsPerPod: 1, defaultComputeResourcePool: gpu}`, `defaultComputeResourcePool is "gpu", and resourcePools has only default: name one of these`},
+		{"a weak password", `{maxSlotsPerPod: 1, initialUserPassword: secret}`, "at '/initialUserPassword': value must be 'of at least 8 characters"},
+		{"a password twice", `{maxSlotsPerPod: 1, initialUserPassword: Hunter2x, defaultPassword: Hunter2x}`, "not with both"},
+		{"an external database without a password", `{maxSlotsPerPod: 1, db: {hostAddress: db.example}}`, "at '/db': value must be 'one with password or passwordExistingSecret"},
+		{"a volume of an external database", `{maxSlotsPerPod: 1, db: {hostAddress: db.example, password: x, existingClaim: c}}`, "the database at hostAddress is not of this chart"},
+		{"an embedded database elsewhere", `{maxSlotsPerPod: 1, db: {type: embedded, hostAddress: x, password: y}}`, "of type postgres with hostAddress"},
+		{"a snapshot over an old volume", `{maxSlotsPerPod: 1, db: {restoreSnapshotSuffix: a}}`, "a snapshot is restored into a new volume"},
+		{"a certificate nobody checks", `{maxSlotsPerPod: 1, db: {hostAddress: h, password: x, sslRootCert: ca.pem, certResourceName: ca}}`, "one with sslMode verify-full"},
+		{"TLS to the chart's own database", `{maxSlotsPerPod: 1, db: {sslMode: require}}`, "the PostgreSQL of this chart speaks no TLS"},
+		{"an ingress without a host", `{maxSlotsPerPod: 1, ingress: {enabled: true}}`, "value must be 'one with host"},
+		{"passing TLS through to a master without", `{maxSlotsPerPod: 1, ingress: {enabled: true, host: h, passthrough: true}}`, "values with tlsSecret: with ingress.passthrough TLS ends in the master"},
+		{"an ingress and a route", `{maxSlotsPerPod: 1, ingress: {enabled: true, host: h}, openshiftRoute: {enabled: true}}`, "ingress or openshiftRoute, not with both"},
+		{"two types of Service", `{maxSlotsPerPod: 1, useNodePortForMaster: true, masterService: {type: ClusterIP}}`, "both name the type of the Service"},
+		{"a node port of no node", `{maxSlotsPerPod: 1, masterService: {type: ClusterIP, nodePort: 30000}}`, "masterService.nodePort needs a Service of type NodePort"},
+		{"sources without a load balancer", `{maxSlotsPerPod: 1, useNodePortForMaster: true, loadBalancerSourceRanges: [10.0.0.0/8]}`, "loadBalancerSourceRanges needs a Service of type LoadBalancer"},
+		{"roles", `{maxSlotsPerPod: 1, security: {authz: {type: rbac}}}`, "value must be 'basic: role-based access control is not built yet'"},
+		{"an unknown scheduler", `{maxSlotsPerPod: 1, defaultScheduler: volcano}`, "at '/defaultScheduler': value must be one of"},
+		{"a reference without its key", `{maxSlotsPerPod: 1, db: {passwordExistingSecret: {name: n}}}`, "missing property 'key'"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := render(t, release{name: "lab", namespace: "ml", values: parse(t, tt.values)})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v\nwant %s", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestNamesOfReleasesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"a-name-that-is-too-long-for-any-service-of-it": "leaves 37: choose a shorter one",
+		"with.dot": "has a dot, which no Service may have",
+	} {
+		_, err := render(t, release{name: name, namespace: "ml", values: parse(t, `{maxSlotsPerPod: 1}`)})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", name, err, want)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package chart_test
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+	"helm.sh/helm/v3/pkg/chart"
+	"helm.sh/helm/v3/pkg/chart/loader"
+	"helm.sh/helm/v3/pkg/chartutil"
+	"helm.sh/helm/v3/pkg/engine"
+
+	"github.com/det-deploy/det-deploy/templates"
+)
+
+// version is what golden files are rendered with.
+const version = "v1.2.3"
+
+// load reads the embedded chart.
+func load(t *testing.T) *chart.Chart {
+	t.Helper()
+	var files []*loader.BufferedFile
+	source := templates.Chart(version)
+	err := fs.WalkDir(source, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(source, path)
+		files = append(files, &loader.BufferedFile{Name: path, Data: data})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := loader.LoadFiles(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// release is what a chart is rendered for.
+type release struct {
+	name, namespace string
+	values          map[string]any
+}
+
+// render returns each file that the chart makes.
+func render(t *testing.T, r release) (map[string]string, error) {
+	t.Helper()
+	c := load(t)
+	values, err := chartutil.ToRenderValues(c, r.values, chartutil.ReleaseOptions{
+		Name: r.name, Namespace: r.namespace, IsInstall: true, Revision: 1,
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Render(c, values)
+}
+
+// manifest is all that is applied, in the order of the files.
+func manifest(files map[string]string) string {
+	var b strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if !strings.HasSuffix(name, ".yaml") || strings.TrimSpace(files[name]) == "" {
+			continue
+		}
+		b.WriteString("---\n# " + name + "\n" + tidy(files[name]) + "\n")
+	}
+	return b.String()
+}
+
+// tidy takes away the empty lines that templates leave.
+func tidy(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimRight(line, " \n"); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func parse(t *testing.T, text string) map[string]any {
+	t.Helper()
+	var v map[string]any
+	if err := yaml.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}

@@ -1,0 +1,182 @@
+package pods
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/det-deploy/det-deploy/k8s/gang"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// Phase is how far an allocation has come.
+//
+//	Queued ──is decided──▶ Making ──Job and Secret are made──▶ Gated
+//	  ▲  ▲                   │                                   │ all pods exist and fit
+//	  │  └─── gone ── Undoing ◀──not all exist, or not all are ──┤
+//	  │                  │          taken by nodes in time       ▼
+//	  │                  │ is killed                          Opening
+//	  │                  ▼                                       │ all are taken by nodes
+//	  └──is killed──▶  Over ◀──nothing is left of it── Running ◀─┘
+//
+// An allocation that has to go carries a release beside its phase.
+type Phase string
+
+const (
+	// Queued waits; nothing of it is in Kubernetes.
+	Queued Phase = "queued"
+	// Making is between the decision and the objects.
+	Making Phase = "making"
+	// Gated has a Job whose pods the scheduler does not look at.
+	Gated Phase = "gated"
+	// Opening has pods that the scheduler places.
+	Opening Phase = "opening"
+	// Running has all of its pods on nodes, or on their way out.
+	Running Phase = "running"
+	// Undoing has objects that must be gone before it is queued again.
+	Undoing Phase = "undoing"
+	// Over has ended; its owner was told.
+	Over Phase = "over"
+)
+
+var phases = map[Phase][]Phase{
+	Queued:  {Making, Running, Over},
+	Making:  {Gated, Undoing},
+	Gated:   {Opening, Undoing},
+	Opening: {Running, Undoing},
+	Running: {Over},
+	Undoing: {Queued, Over},
+	Over:    {},
+}
+
+// allocation is one request, waiting or served. RM.mu guards it.
+type allocation struct {
+	rm.Request
+	phase Phase
+	// since is when the phase began.
+	since time.Time
+	// pool and priority are those in force, job what it shares with others.
+	pool     string
+	priority int
+	job      *job
+
+	waiting string
+	// kind and told are the matter that keeps it waiting, and the one that its
+	// owner was last told of.
+	kind, told string
+	kindSince  time.Time
+	// attempt numbers the Jobs made for it, from 1; tries counts those undone in a
+	// row, and until is when it may be tried again.
+	attempt, tries int
+	until          time.Time
+	// trouble is what Kubernetes last said of its Job or pods.
+	trouble string
+	// stretched says that it was let go although it does not fit, so that nodes are
+	// added for it.
+	stretched bool
+
+	containers []*container
+	release    *release
+	// decided is when it was decided to run it.
+	decided time.Time
+	// pod is what each of its pods asks of a node.
+	pod *gang.Pod
+
+	// What follows belongs to the worker that looks at it: stored is the release
+	// that a restarted master would know, asked says that the owner knows of it, and
+	// terminate that the program listens for no signal but SIGTERM.
+	stored           *release
+	asked, terminate bool
+}
+
+// release is why an allocation has to go.
+type release struct {
+	Cause  rm.Cause  `json:"cause"`
+	Reason string    `json:"reason"`
+	By     time.Time `json:"by,omitzero"` // when it is killed, if it is not already
+	Kill   bool      `json:"kill,omitempty"`
+}
+
+// container is one pod's part of an allocation. RM.mu guards it.
+type container struct {
+	id      rm.ContainerID
+	rank    int
+	node    rm.AgentID
+	pod     string
+	devices []*apiv1.Device
+	// state is the last one that its owner was told of.
+	state apiv1.Container_State
+
+	// What follows belongs to the worker that looks at the allocation.
+
+	// verdict is an end that was decided before its pod has ended.
+	verdict *agentv1.Exit
+	// stuck is when it was first seen to be kept from starting.
+	stuck time.Time
+	// foreign says that somebody else had its pod deleted.
+	foreign bool
+	// lines is its log on the way to the owner.
+	lines *lines
+	// ending is the latest moment at which its pod must be gone, as the cluster
+	// was told; zero if it was not told to end.
+	ending time.Time
+}
+
+// job is what the allocations of one job share.
+type job struct {
+	jobDoc
+	id          rm.JobID
+	allocations map[rm.AllocationID]*allocation
+}
+
+// transition moves an allocation. It refuses what the table lacks.
+func (a *allocation) transition(to Phase, now time.Time) error {
+	if !slices.Contains(phases[a.phase], to) {
+		return fmt.Errorf("move allocation %s from %s to %s: there is no such step", a.Allocation, a.phase, to)
+	}
+	a.phase, a.since = to, now
+	return nil
+}
+
+func (a *allocation) killed() bool { return a.release != nil && a.release.Kill }
+
+// ended reports whether the owner was told of every container's end.
+func (a *allocation) ended() bool {
+	return !slices.ContainsFunc(a.containers, func(c *container) bool { return !c.ended() })
+}
+
+func (c *container) ended() bool { return c.state == apiv1.Container_STATE_TERMINATED }
+
+// waits reports whether the allocation is not all on nodes yet.
+func (a *allocation) waits() bool {
+	return a.phase != Running && a.phase != Over
+}
+
+// describe is the allocation as its owner sees it.
+func (a *allocation) describe() rm.Allocation {
+	out := rm.Allocation{Request: a.Request, Pool: a.pool, Priority: a.priority}
+	if a.waits() {
+		out.Waiting = a.waiting
+		if out.Waiting == "" {
+			out.Waiting = "not looked at yet"
+		}
+	}
+	if a.release != nil && !a.release.Kill {
+		out.PreemptBy = a.release.By
+	}
+	for _, c := range a.containers {
+		out.Containers = append(out.Containers, c.describe())
+	}
+	return out
+}
+
+func (c *container) describe() rm.Container {
+	return rm.Container{ID: c.id, Agent: c.node, Devices: slices.Clone(c.devices), Rank: c.rank, State: c.state}
+}
+
+// api is the container as clients see it.
+func (c *container) api(parent rm.AllocationID) *apiv1.Container {
+	return &apiv1.Container{Parent: string(parent), Id: string(c.id), State: c.state, Devices: slices.Clone(c.devices)}
+}

@@ -1,0 +1,171 @@
+package pods
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/det-deploy/det-deploy/k8s/gang"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// The labels by which objects are found again.
+const (
+	// ClusterLabel is on every object of a cluster; its value is the cluster's name.
+	ClusterLabel = "det-deploy.dev/cluster"
+	// AllocationLabel is on every Job, pod and Secret of an allocation.
+	AllocationLabel = "determined"
+	// Gate is the scheduling gate of a gang's pods.
+	Gate = "det-deploy.dev/gang"
+)
+
+// Config is what a resource manager for pods is built from.
+type Config struct {
+	Log    *slog.Logger
+	Client kubernetes.Interface
+	// Cluster is the value of ClusterLabel on what is this cluster's.
+	Cluster string
+	// Namespace is where pods are made.
+	Namespace string
+
+	// Tasks and Logs are told what happens.
+	Tasks  rm.Tasks
+	Logs   rm.Logs
+	Memory Memory
+	// LastLine is the time of a container's last stored line, zero when there is
+	// none. It may be nil; it is asked when a node has rotated a log while no master
+	// was there.
+	LastLine func(ctx context.Context, id rm.AllocationID, c rm.ContainerID) (time.Time, error)
+
+	Pools []Pool
+	// DefaultAux and DefaultCompute are the pools of requests that name none.
+	DefaultAux     string
+	DefaultCompute string
+	// ClusterName is shown to clients.
+	ClusterName string
+	// Metadata is shown to clients as it is.
+	Metadata map[string]string
+
+	// SlotType is what a slot is.
+	SlotType SlotType
+	// SlotCPU is how many processors a slot of type CPU has.
+	SlotCPU float64
+	// Objects says what allocations are in Kubernetes.
+	Objects Builder
+	// Gang is how gangs are decided; zero takes the default.
+	Gang gang.Options
+	// Leave keeps the objects of what has ended, for whoever looks for a mistake.
+	Leave bool
+
+	// Limits are how long things may take; zero takes the default.
+	Limits Limits
+}
+
+// SlotType is what a slot is.
+type SlotType string
+
+// The types of slots.
+const (
+	CUDA SlotType = "cuda"
+	ROCm SlotType = "rocm"
+	CPU  SlotType = "cpu"
+)
+
+// Pool is one queue. Pools share nodes unless their pod specs choose others.
+type Pool struct {
+	Name        string
+	Description string
+	// MaxSlotsPerPod is how many slots one pod has at most.
+	MaxSlotsPerPod int
+}
+
+// Limits are how long things may take.
+type Limits struct {
+	// Start is how long a container may be kept from starting by something that
+	// may pass, such as a registry that does not answer.
+	Start time.Duration
+	// Grace is how long a killed program has after SIGTERM.
+	Grace time.Duration
+	// Lost is how long a pod may outlive the time by which it was to be gone,
+	// before its node is taken for lost.
+	Lost time.Duration
+	// Lines is how long a node that does not answer is asked for the rest of an
+	// ended container's log.
+	Lines time.Duration
+}
+
+// DefaultLimits suit clusters whose registries are near.
+func DefaultLimits() Limits {
+	return Limits{
+		Start: 5 * time.Minute,
+		Grace: 15 * time.Second, // as in Determined 0.38.1
+		Lost:  30 * time.Second,
+		Lines: 30 * time.Second,
+	}
+}
+
+func (c Config) withDefaults() Config {
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Limits == (Limits{}) {
+		c.Limits = DefaultLimits()
+	}
+	if c.Gang == (gang.Options{}) {
+		c.Gang = gang.DefaultOptions()
+	}
+	return c
+}
+
+func (c Config) validate() error {
+	if c.Client == nil || c.Tasks == nil || c.Logs == nil || c.Memory == nil || c.Objects == nil {
+		return errors.New("configure pods: client, tasks, logs, memory and objects are all needed")
+	}
+	if c.Cluster == "" || c.Namespace == "" {
+		return errors.New("configure pods: a cluster name and a namespace are needed")
+	}
+	var errs []error
+	if c.SlotType == CPU && !(c.SlotCPU > 0) {
+		errs = append(errs, fmt.Errorf("slot_resource_requests.cpu: must be more than 0 with slots of type cpu (is %v)", c.SlotCPU))
+	}
+	for i, p := range c.Pools {
+		if p.Name == "" {
+			errs = append(errs, fmt.Errorf("resource_pools[%d].pool_name: must not be empty", i))
+		}
+		if at := slices.IndexFunc(c.Pools, func(o Pool) bool { return o.Name == p.Name }); at < i {
+			errs = append(errs, fmt.Errorf("resource_pools[%d].pool_name: must be unique (%q)", i, p.Name))
+		}
+		if p.MaxSlotsPerPod < 0 {
+			errs = append(errs, fmt.Errorf("resource_pools[%d]: max_slots_per_pod: must not be negative (%d)", i, p.MaxSlotsPerPod))
+		}
+	}
+	for _, name := range []string{c.DefaultAux, c.DefaultCompute} {
+		if _, found := c.pool(name); !found {
+			errs = append(errs, fmt.Errorf("configure pods: there is no default resource pool %q; there are %q", name, c.poolNames()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// pool finds a pool by name.
+func (c Config) pool(name string) (Pool, bool) {
+	at := slices.IndexFunc(c.Pools, func(p Pool) bool { return p.Name == name })
+	if at < 0 {
+		return Pool{}, false
+	}
+	return c.Pools[at], true
+}
+
+func (c Config) poolNames() []string {
+	names := make([]string, 0, len(c.Pools))
+	for _, p := range c.Pools {
+		names = append(names, p.Name)
+	}
+	slices.Sort(names)
+	return names
+}

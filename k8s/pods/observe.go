@@ -1,0 +1,224 @@
+package pods
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// The containers of a task's pod.
+const (
+	mainContainer = "determined-container"
+	initContainer = "determined-init-container"
+)
+
+// sighting is what a pod's status says of the task's container in it.
+type sighting struct {
+	state apiv1.Container_State
+	// started says that the program has run: there may be lines.
+	started bool
+	// exit is set when state is TERMINATED.
+	exit *agentv1.Exit
+	// lost says that the exit is the machine's or the cluster's doing.
+	lost bool
+	// initFailed says that the container that prepares the task did not end well;
+	// its last lines say why.
+	initFailed bool
+	// stuck says what keeps the container from starting and may do so for ever.
+	stuck string
+	// hopeless says that what it is stuck in cannot pass.
+	hopeless  bool
+	addresses []*apiv1.Address
+}
+
+// observe reads a pod. It is pure: what a pod's status means has a row in a table
+// test, and needs no cluster.
+func observe(pod *corev1.Pod) sighting {
+	main, init := status(pod.Status.ContainerStatuses, mainContainer), status(pod.Status.InitContainerStatuses, initContainer)
+	s := sighting{state: apiv1.Container_STATE_ASSIGNED, started: hasRun(main)}
+	if pod.Spec.NodeName != "" {
+		s.state = apiv1.Container_STATE_PULLING
+	}
+	switch {
+	case main != nil && main.State.Terminated != nil:
+		return s.ended(pod, main.State.Terminated)
+	case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
+		return s.over(pod, init)
+	case main != nil && main.State.Running != nil:
+		s.state, s.addresses = apiv1.Container_STATE_RUNNING, addresses(pod)
+		return s
+	}
+	if begun(init) {
+		s.state = apiv1.Container_STATE_STARTING
+	}
+	for _, c := range []*corev1.ContainerStatus{init, main} {
+		if c != nil && c.State.Waiting != nil && s.stuck == "" {
+			s.stuck, s.hopeless = trouble(c.State.Waiting)
+		}
+	}
+	return s
+}
+
+func status(all []corev1.ContainerStatus, name string) *corev1.ContainerStatus {
+	for i := range all {
+		if all[i].Name == name {
+			return &all[i]
+		}
+	}
+	return nil
+}
+
+func hasRun(c *corev1.ContainerStatus) bool {
+	return c != nil && (c.State.Running != nil || c.State.Terminated != nil && !neverRan(c.State.Terminated))
+}
+
+func begun(c *corev1.ContainerStatus) bool {
+	return c != nil && (c.State.Running != nil || c.State.Terminated != nil)
+}
+
+// neverRan tells a program that could not be started from one that ended with the
+// same code.
+func neverRan(t *corev1.ContainerStateTerminated) bool {
+	return t.Reason == "StartError" || t.Reason == "ContainerCannotRun"
+}
+
+// ended is a program that the kubelet has seen the end of.
+func (s sighting) ended(pod *corev1.Pod, t *corev1.ContainerStateTerminated) sighting {
+	s.state, s.addresses = apiv1.Container_STATE_TERMINATED, addresses(pod)
+	s.exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_EXITED, Code: exitCode(t)}
+	switch {
+	case neverRan(t):
+		s.exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_NOT_STARTED, Message: message(t.Message, t.Reason)}
+	case t.Reason == "ContainerStatusUnknown":
+		// The kubelet has lost the container, for example because its machine was
+		// started again: the code is the kubelet's invention.
+		s.exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_LOST, Message: message(t.Message, "its node does not know the container any more")}
+		s.lost = true
+	case t.Reason == "OOMKilled":
+		s.exit.Message = "it used more memory than its limit, and was killed (OOMKilled)"
+	}
+	if why := disruption(pod); why != "" && s.exit.GetCode() != 0 {
+		s.exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_LOST, Message: why}
+		s.lost = true
+	}
+	return s
+}
+
+// exitCode is the program's own, or 128 and the number of the signal that ended it.
+func exitCode(t *corev1.ContainerStateTerminated) int32 {
+	if t.Signal != 0 && t.ExitCode == 0 {
+		return 128 + t.Signal
+	}
+	return t.ExitCode & 0xff
+}
+
+// over is a pod that ended without its program.
+func (s sighting) over(pod *corev1.Pod, init *corev1.ContainerStatus) sighting {
+	s.state = apiv1.Container_STATE_TERMINATED
+	why := disruption(pod)
+	switch {
+	case pod.Status.Phase == corev1.PodSucceeded:
+		// A pod succeeds when all of its containers have; the status may leave
+		// them out where no kubelet wrote it.
+		s.exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_EXITED}
+	case why != "":
+		s.lost = true
+		s.exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_LOST, Message: why}
+	case init != nil && init.State.Terminated != nil && init.State.Terminated.ExitCode != 0:
+		s.initFailed = true
+		s.exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_NOT_STARTED, Message: fmt.Sprintf(
+			"the task's files could not be prepared: %s ended with code %d", initContainer, init.State.Terminated.ExitCode,
+		)}
+	default:
+		// The kubelet refused it, or it was set to failed by a controller.
+		s.lost = true
+		s.exit = &agentv1.Exit{
+			Kind:    agentv1.Exit_KIND_LOST,
+			Message: "its pod failed: " + message(pod.Status.Message, pod.Status.Reason, "Kubernetes gives no reason"),
+		}
+	}
+	return s
+}
+
+// disruption says in words that the cluster ended a pod, empty if it did not.
+func disruption(pod *corev1.Pod) string {
+	switch pod.Status.Reason {
+	case "Evicted", "NodeLost", "NodeShutdown", "Terminated", "Preempting", "Shutdown":
+		return fmt.Sprintf("its pod was ended by node %s: %s", pod.Spec.NodeName, message(pod.Status.Message, pod.Status.Reason))
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			return fmt.Sprintf("its pod on node %s was disrupted: %s", pod.Spec.NodeName, message(c.Message, c.Reason))
+		}
+	}
+	return ""
+}
+
+func message(candidates ...string) string {
+	for _, c := range candidates {
+		if c = strings.TrimSpace(c); c != "" {
+			return c
+		}
+	}
+	return ""
+}
+
+// trouble reads the reason for which a container waits. Those that belong to every
+// start are none.
+func trouble(w *corev1.ContainerStateWaiting) (what string, hopeless bool) {
+	switch w.Reason {
+	case "", "ContainerCreating", "PodInitializing":
+		return "", false
+	}
+	what = w.Reason
+	if m := strings.TrimSpace(w.Message); m != "" {
+		what += ": " + m
+	}
+	return what, w.Reason == "InvalidImageName" || w.Reason == "ErrImageNeverPull"
+}
+
+// addresses are the pod's ports: a pod is reached by its own address from
+// anywhere in its cluster.
+func addresses(pod *corev1.Pod) []*apiv1.Address {
+	if pod.Status.PodIP == "" {
+		return nil
+	}
+	var out []*apiv1.Address
+	for _, c := range pod.Spec.Containers {
+		if c.Name != mainContainer {
+			continue
+		}
+		for _, p := range c.Ports {
+			out = append(out, &apiv1.Address{
+				ContainerIp: pod.Status.PodIP, ContainerPort: p.ContainerPort,
+				HostIp: pod.Status.PodIP, HostPort: p.ContainerPort,
+			})
+		}
+	}
+	return out
+}
+
+// taken reports whether a kubelet has taken the pod, and did not send it back.
+func taken(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName != "" && pod.Status.StartTime != nil
+}
+
+// sentBack says why a pod was refused by its node before it ran: another pod was
+// quicker, or the node is not what the scheduler took it for.
+func sentBack(pod *corev1.Pod) string {
+	if pod.Status.Phase != corev1.PodFailed || len(pod.Status.ContainerStatuses)+len(pod.Status.InitContainerStatuses) > 0 {
+		return ""
+	}
+	return fmt.Sprintf("node %s refused the pod: %s", pod.Spec.NodeName, message(pod.Status.Message, pod.Status.Reason))
+}
+
+// overdue reports whether a pod should have been gone for a while: its node does
+// not answer.
+func overdue(pod *corev1.Pod, patience time.Duration, now time.Time) bool {
+	return pod.DeletionTimestamp != nil && now.Sub(pod.DeletionTimestamp.Time) > patience
+}

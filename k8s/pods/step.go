@@ -1,0 +1,358 @@
+package pods
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// retryAfter is how long an API server, a store, or an owner of tasks that did not
+// take something is left alone. glance is how soon something is looked at again
+// whose news may be on its way.
+const (
+	retryAfter = 500 * time.Millisecond
+	glance     = time.Second
+)
+
+// step does what an allocation's phase asks for. It returns when to look again
+// without news, 0 for never. One worker at a time does it for one allocation; it may
+// be interrupted anywhere and is repeated at will.
+func (r *RM) step(ctx context.Context, id rm.AllocationID) time.Duration {
+	r.mu.Lock()
+	a, w := r.allocations[id], r.watch
+	if a == nil || w == nil {
+		r.mu.Unlock()
+		return 0
+	}
+	phase := a.phase
+	r.mu.Unlock()
+	switch phase {
+	case Queued:
+		return r.wait(ctx, a)
+	case Making:
+		return r.make(ctx, a)
+	case Gated, Opening:
+		return r.gather(ctx, w, a)
+	case Running:
+		return r.tend(ctx, w, a)
+	case Undoing:
+		return r.remove(ctx, w, a)
+	case Over:
+		return r.clean(ctx, a)
+	}
+	return 0
+}
+
+// again says in the log that something is tried again, and when.
+func (r *RM) again(ctx context.Context, what string, a *allocation, err error) time.Duration {
+	if ctx.Err() == nil {
+		r.cfg.Log.Warn("try again", "what", what, "allocation", a.Allocation, "err", err)
+	}
+	return retryAfter
+}
+
+// move transitions an allocation from one phase, unless somebody was quicker; then
+// a worker looks again.
+func (r *RM) move(a *allocation, from, to Phase) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer r.look(a.Allocation)
+	defer r.stir()
+	if a.phase != from {
+		return false
+	}
+	if err := a.transition(to, time.Now()); err != nil {
+		r.cfg.Log.Error("move allocation", "allocation", a.Allocation, "err", err)
+		return false
+	}
+	return true
+}
+
+// wait tells the owner why the allocation waits, and ends one that has to go.
+func (r *RM) wait(ctx context.Context, a *allocation) time.Duration {
+	if r.isReleased(a) {
+		return r.finish(ctx, a)
+	}
+	return r.explain(ctx, a)
+}
+
+func (r *RM) isReleased(a *allocation) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return a.release != nil
+}
+
+// patience is how long an allocation waits for a reason before it is worth a line
+// in its log: most wait for the blink of an eye.
+const patience = time.Second
+
+// explain tells the owner of a matter that keeps an allocation waiting, once.
+func (r *RM) explain(ctx context.Context, a *allocation) time.Duration {
+	r.mu.Lock()
+	kind, reason, next, told, since := a.kind, a.waiting, a.until, a.told, a.kindSince
+	r.mu.Unlock()
+	if kind == "" || kind == told {
+		return 0
+	}
+	now := time.Now()
+	if left := patience - now.Sub(since); left > 0 {
+		return left
+	}
+	if err := r.cfg.Tasks.Waits(ctx, a.Allocation, rm.Wait{Kind: kind, Reason: reason, At: now, Next: next}); err != nil {
+		return r.again(ctx, "say why it waits", a, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a.told = kind
+	return 0
+}
+
+// hold notes what keeps an allocation waiting. RM.mu is held.
+func (r *RM) hold(a *allocation, kind, reason string) {
+	a.waiting = reason
+	if a.kind == kind {
+		return
+	}
+	a.kind, a.kindSince = kind, time.Now()
+	r.look(a.Allocation)
+}
+
+// waitsUndone is the kind of the matter that an attempt was undone, beside the kinds
+// of k8s/gang.
+const waitsUndone = "undone"
+
+// gather waits until a gang's pods are all there, lets the scheduler see them, and
+// waits until nodes have taken them all.
+func (r *RM) gather(ctx context.Context, w *watch, a *allocation) time.Duration {
+	if r.isReleased(a) {
+		r.giveUp(a, "it was ended before it ran")
+		return 0
+	}
+	name := r.nameOf(a)
+	job, pods := w.job(r.cfg.Namespace, name), w.podsOf(a.Allocation, name)
+	g := r.muster(w, a, job, pods)
+	if g.undo != "" {
+		r.giveUp(a, g.undo)
+		return 0
+	}
+	if len(g.gated) > 0 && g.opening {
+		if err := r.open(ctx, g.gated); err != nil {
+			return r.again(ctx, "let the scheduler see pods", a, err)
+		}
+		return glance
+	}
+	if g.whole {
+		return r.begun(ctx, a, pods)
+	}
+	if again := r.explain(ctx, a); again > 0 {
+		return again
+	}
+	return glance
+}
+
+// gathering is how far a gang's pods have come.
+type gathering struct {
+	gated   []*corev1.Pod
+	opening bool
+	whole   bool
+	undo    string
+}
+
+// muster looks at a gang's pods, and notes what Kubernetes says of them.
+func (r *RM) muster(w *watch, a *allocation, job *batchv1.Job, pods map[int]*corev1.Pod) gathering {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now, all := time.Now(), len(a.containers)
+	g := gathering{opening: a.phase == Opening}
+	have, trouble := 0, ""
+	for rank := range all {
+		pod := pods[rank]
+		if pod == nil {
+			continue
+		}
+		g.undo = message(g.undo, r.spoilt(pod))
+		trouble = message(trouble, unschedulable(pod))
+		if taken(pod) {
+			have++
+		}
+		if hasGate(pod) {
+			g.gated = append(g.gated, pod)
+		}
+	}
+	g.whole = have == all
+	switch {
+	case g.undo != "" || g.whole:
+	case job == nil && now.Sub(a.since) > 5*glance, job != nil && job.DeletionTimestamp != nil:
+		g.undo = "its Job was deleted by somebody else"
+	case job != nil && len(pods) < all:
+		trouble = message(w.refusal(job), trouble)
+	case a.phase == Gated && len(pods) == all && len(g.gated) == 0:
+		r.transition(a, Opening, now) // an earlier master has opened it
+	}
+	if a.trouble != trouble {
+		a.trouble = trouble
+		r.stir()
+	}
+	return g
+}
+
+// spoilt says why a pod can never be part of a whole gang.
+func (r *RM) spoilt(pod *corev1.Pod) string {
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return fmt.Sprintf("pod %s was deleted before all of them ran", pod.Name)
+	case sentBack(pod) != "":
+		return sentBack(pod)
+	case r.switches[rm.AgentID(pod.Spec.NodeName)] != "":
+		return fmt.Sprintf("agent %s, where pod %s was placed, is switched off", pod.Spec.NodeName, pod.Name)
+	}
+	return ""
+}
+
+func hasGate(pod *corev1.Pod) bool {
+	for _, g := range pod.Spec.SchedulingGates {
+		if g.Name == Gate {
+			return true
+		}
+	}
+	return false
+}
+
+// unschedulable is the scheduler's reason for not placing a pod.
+func unschedulable(pod *corev1.Pod) string {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return message(c.Message, c.Reason)
+		}
+	}
+	return ""
+}
+
+// undo has an allocation's objects removed; it is tried again when until has come.
+// RM.mu is held.
+func (r *RM) undo(a *allocation, why string, until time.Time) {
+	now := time.Now()
+	if err := a.transition(Undoing, now); err != nil {
+		return // it is undone already, or runs
+	}
+	a.trouble, a.until = "", until
+	if !until.IsZero() && a.release == nil {
+		r.meters.undone.Inc()
+		a.tries++
+		r.cfg.Log.Info("take pods back", "allocation", a.Allocation, "why", why, "tries", a.tries, "until", until)
+	}
+	if a.release == nil {
+		r.hold(a, waitsUndone, why)
+	}
+	r.look(a.Allocation)
+	r.stir()
+}
+
+// remove deletes what was made for an attempt, and queues the allocation again, or
+// ends it, when nothing is left.
+func (r *RM) remove(ctx context.Context, w *watch, a *allocation) time.Duration {
+	left, err := r.deleteJobs(ctx, a.Allocation, metav1.DeletePropagationForeground)
+	if err != nil {
+		return r.again(ctx, "take pods back", a, err)
+	}
+	pods, err := w.pods.GetIndexer().ByIndex(byAllocation, string(a.Allocation))
+	if err != nil {
+		return r.again(ctx, "take pods back", a, err)
+	}
+	if left+len(pods) > 0 {
+		r.forceOverdue(ctx, pods)
+		return glance
+	}
+	if r.isReleased(a) {
+		return r.finish(ctx, a)
+	}
+	r.mu.Lock()
+	for _, c := range a.containers {
+		c.node, c.pod = "", ""
+	}
+	r.mu.Unlock()
+	r.move(a, Undoing, Queued)
+	return 0
+}
+
+// deleteJobs removes an allocation's Jobs, and with them all that they own. It
+// returns how many there still are.
+func (r *RM) deleteJobs(ctx context.Context, id rm.AllocationID, how metav1.DeletionPropagation) (left int, err error) {
+	jobs := r.cfg.Client.BatchV1().Jobs(r.cfg.Namespace)
+	list, err := jobs.List(ctx, metav1.ListOptions{LabelSelector: r.labelsOf(id)})
+	if err != nil {
+		return 0, fmt.Errorf("list the Jobs of allocation %s: %w", id, err)
+	}
+	for _, job := range list.Items {
+		left++
+		if job.DeletionTimestamp != nil {
+			continue
+		}
+		err := jobs.Delete(ctx, job.Name, metav1.DeleteOptions{
+			PropagationPolicy: &how, Preconditions: metav1.NewUIDPreconditions(string(job.UID)),
+		})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return left, fmt.Errorf("delete job %s: %w", job.Name, err)
+		}
+	}
+	return left, nil
+}
+
+func (r *RM) labelsOf(id rm.AllocationID) string {
+	return ClusterLabel + "=" + r.cfg.Cluster + "," + AllocationLabel + "=" + string(id)
+}
+
+// forceOverdue removes pods whose node does not answer.
+func (r *RM) forceOverdue(ctx context.Context, pods []any) {
+	for _, o := range pods {
+		if pod, is := o.(*corev1.Pod); is && overdue(pod, r.cfg.Limits.Lost, time.Now()) {
+			r.deletePod(ctx, pod, 0)
+		}
+	}
+}
+
+// open takes the gates away from pods, side by side.
+func (r *RM) open(ctx context.Context, pods []*corev1.Pod) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(16)
+	for _, pod := range pods {
+		g.Go(func() error { return r.openPod(ctx, pod) })
+	}
+	return g.Wait()
+}
+
+// openPod leaves the gates of others where they are.
+func (r *RM) openPod(ctx context.Context, pod *corev1.Pod) error {
+	left := []corev1.PodSchedulingGate{}
+	for _, g := range pod.Spec.SchedulingGates {
+		if g.Name != Gate {
+			left = append(left, g)
+		}
+	}
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"schedulingGates": left}})
+	if err != nil {
+		return fmt.Errorf("open pod %s: %w", pod.Name, err)
+	}
+	_, err = r.cfg.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("open pod %s: %w", pod.Name, err)
+	}
+	return nil
+}
+
+// nameOf is the name of the Job of the allocation's current attempt.
+func (r *RM) nameOf(a *allocation) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.jobName(a)
+}

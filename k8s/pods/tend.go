@@ -1,0 +1,359 @@
+package pods
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// begun notes that nodes have taken all pods of a gang. That is stored before the
+// owner is told of anything that runs: from then on the allocation is never tried
+// again.
+func (r *RM) begun(ctx context.Context, a *allocation, pods map[int]*corev1.Pod) time.Duration {
+	doc := allocationDoc{Attempt: a.attempt}
+	if err := r.records.put(ctx, allocationKey+string(a.Allocation), doc); err != nil {
+		return r.again(ctx, "store that it runs", a, err)
+	}
+	r.mu.Lock()
+	for _, c := range a.containers {
+		c.see(pods[c.rank])
+	}
+	r.meters.gang.Observe(time.Since(a.decided).Seconds())
+	a.waiting, a.kind, a.told, a.tries = "", "", "", 0
+	r.mu.Unlock()
+	if !r.move(a, Opening, Running) {
+		return glance
+	}
+	return 0
+}
+
+// see notes where a container's pod is.
+func (c *container) see(pod *corev1.Pod) {
+	if pod != nil {
+		c.node, c.pod = rm.AgentID(pod.Spec.NodeName), pod.Name
+	}
+}
+
+// tend follows the pods of a running allocation to their ends.
+func (r *RM) tend(ctx context.Context, w *watch, a *allocation) time.Duration {
+	if again := r.carryOut(ctx, a); again > 0 {
+		return again
+	}
+	next := time.Duration(0)
+	pods := w.podsOf(a.Allocation, r.nameOf(a))
+	for _, c := range a.containers {
+		if c.ended() { // only this worker moves it
+			continue
+		}
+		again := r.tendOne(ctx, a, c, pods[c.rank])
+		next = sooner(next, again)
+	}
+	if a.ended() {
+		return r.finish(ctx, a)
+	}
+	return sooner(next, r.untilKilled(a))
+}
+
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// untilKilled is when a preempted allocation has to be killed.
+func (r *RM) untilKilled(a *allocation) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a.release == nil || a.release.Kill {
+		return 0
+	}
+	return max(time.Until(a.release.By), time.Millisecond)
+}
+
+// carryOut stores that an allocation has to go, tells its owner, and sees to it that
+// it does not outstay its time.
+func (r *RM) carryOut(ctx context.Context, a *allocation) time.Duration {
+	r.mu.Lock()
+	why, stored := a.release, a.stored
+	if why != nil && !why.Kill && !time.Now().Before(why.By) {
+		r.kill(a, why.Cause, why.Reason)
+		why = a.release
+	}
+	r.mu.Unlock()
+	if why == nil {
+		return 0
+	}
+	if why != stored {
+		doc := allocationDoc{Attempt: a.attempt, Release: why}
+		if err := r.records.put(ctx, allocationKey+string(a.Allocation), doc); err != nil {
+			return r.again(ctx, "store that it has to go", a, err)
+		}
+		a.stored = why
+	}
+	if why.Kill || a.asked {
+		return 0
+	}
+	listens, err := r.cfg.Tasks.Preempted(ctx, a.Allocation, why.Reason, why.By)
+	if err != nil {
+		return r.again(ctx, "tell of preemption", a, err)
+	}
+	a.asked, a.terminate = true, !listens
+	return 0
+}
+
+// tendOne follows one pod.
+func (r *RM) tendOne(ctx context.Context, a *allocation, c *container, pod *corev1.Pod) time.Duration {
+	now := time.Now()
+	var s sighting
+	if pod == nil {
+		s = r.vanished(a, c)
+	} else {
+		s = observe(pod)
+		r.mu.Lock()
+		c.see(pod)
+		r.mu.Unlock()
+		r.notice(c, pod)
+		r.judge(a, c, &s, now)
+	}
+	r.follow(ctx, a, c, s)
+	if s.state != apiv1.Container_STATE_TERMINATED {
+		if err := r.tell(ctx, a, c, s); err != nil {
+			return r.again(ctx, "tell of container", a, err)
+		}
+		return r.usher(ctx, a, c, pod, s)
+	}
+	if c.lines != nil {
+		c.lines.end()
+	}
+	if !c.lines.whole() {
+		return 0 // it says so when it is
+	}
+	if s.lost {
+		r.mu.Lock()
+		r.kill(a, rm.CauseAgentLost, s.exit.GetMessage())
+		r.mu.Unlock()
+	}
+	if s.started && c.state < apiv1.Container_STATE_RUNNING {
+		ran := s
+		ran.state, ran.exit = apiv1.Container_STATE_RUNNING, nil
+		if err := r.tell(ctx, a, c, ran); err != nil {
+			return r.again(ctx, "tell of container", a, err)
+		}
+	}
+	if err := r.tell(ctx, a, c, s); err != nil {
+		return r.again(ctx, "tell of container", a, err)
+	}
+	r.stir()
+	return 0
+}
+
+// vanished is what is seen of a pod that is no more.
+func (r *RM) vanished(a *allocation, c *container) sighting {
+	s := sighting{state: apiv1.Container_STATE_TERMINATED, exit: c.verdict, lost: c.verdict == nil}
+	if s.exit == nil {
+		s.exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_LOST, Message: "its pod is gone, and nobody saw how it ended"}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a.release != nil {
+		s.lost = false // it was to go
+	}
+	return s
+}
+
+// notice remembers that somebody else had a pod deleted.
+func (r *RM) notice(c *container, pod *corev1.Pod) {
+	if pod.DeletionTimestamp != nil && c.ending.IsZero() && !c.foreign {
+		c.foreign = true
+		r.cfg.Log.Info("pod is being deleted by somebody else", "pod", pod.Name, "node", pod.Spec.NodeName)
+	}
+}
+
+// judge decides the end of what does not end by itself, and who is to blame.
+func (r *RM) judge(a *allocation, c *container, s *sighting, now time.Time) {
+	if s.state == apiv1.Container_STATE_TERMINATED {
+		r.mu.Lock()
+		ours := a.release != nil
+		r.mu.Unlock()
+		if c.verdict != nil {
+			s.exit, s.lost = c.verdict, false
+		}
+		if c.foreign && !ours && !s.lost && s.exit.GetCode() != 0 {
+			s.lost = true
+			s.exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_LOST, Message: fmt.Sprintf(
+				"pod %s was deleted by somebody else, or its node %s was drained", c.pod, c.node,
+			)}
+		}
+		return
+	}
+	if s.stuck == "" {
+		c.stuck = time.Time{}
+		return
+	}
+	if c.stuck.IsZero() {
+		c.stuck = now
+		r.cfg.Log.Info("container does not start", "allocation", a.Allocation, "pod", c.pod, "why", s.stuck)
+	}
+	if c.verdict == nil && (s.hopeless || now.Sub(c.stuck) >= r.cfg.Limits.Start) {
+		c.verdict = &agentv1.Exit{Kind: agentv1.Exit_KIND_NOT_STARTED, Message: s.stuck}
+	}
+}
+
+// tell tells the owner of a state that it does not know.
+func (r *RM) tell(ctx context.Context, a *allocation, c *container, s sighting) error {
+	if s.state <= c.state {
+		return nil
+	}
+	err := r.cfg.Tasks.Changed(ctx, rm.ContainerChange{
+		Allocation: a.Allocation, Container: c.id, Agent: c.node, Rank: c.rank,
+		State: s.state, Exit: s.exit, Addresses: s.addresses, At: time.Now(),
+	})
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c.state = s.state
+	return nil
+}
+
+// follow begins to read a container's log once there may be one.
+func (r *RM) follow(ctx context.Context, a *allocation, c *container, s sighting) {
+	if c.lines != nil || !s.started && !s.initFailed || c.pod == "" {
+		return
+	}
+	r.mu.Lock()
+	from := r.past.marks[c.id]
+	delete(r.past.marks, c.id)
+	r.mu.Unlock()
+	c.lines = &lines{
+		log: r.cfg.Log, pods: r.cfg.Client.CoreV1().Pods(r.cfg.Namespace), store: r.cfg.Logs, records: r.records,
+		allocation: a.Allocation, container: c.id, node: c.node, pod: c.pod, patience: r.cfg.Limits.Lines, meters: r.meters,
+		mark: from, marked: from.Seq > 0, last: r.cfg.LastLine, ended: make(chan struct{}), done: make(chan struct{}),
+	}
+	l, run := c.lines, c.lines.run
+	if s.initFailed {
+		run = l.tail
+	}
+	r.followers.Go(func() {
+		run(ctx)
+		r.look(a.Allocation)
+	})
+}
+
+// usher ends a pod whose allocation has to go, or that will never start.
+func (r *RM) usher(ctx context.Context, a *allocation, c *container, pod *corev1.Pod, s sighting) time.Duration {
+	r.mu.Lock()
+	why := a.release
+	r.mu.Unlock()
+	now := time.Now()
+	switch {
+	case overdue(pod, r.cfg.Limits.Lost, now):
+		r.deletePod(ctx, pod, 0)
+		return glance
+	case c.verdict != nil:
+		r.endPod(ctx, c, pod, now)
+	case why != nil && why.Kill:
+		r.endPod(ctx, c, pod, now.Add(r.cfg.Limits.Grace))
+	case why != nil && a.terminate:
+		r.endPod(ctx, c, pod, why.By)
+	}
+	if pod.DeletionTimestamp != nil {
+		return max(time.Until(pod.DeletionTimestamp.Add(r.cfg.Limits.Lost)), glance)
+	}
+	if s.stuck != "" {
+		return max(time.Until(c.stuck.Add(r.cfg.Limits.Start)), glance)
+	}
+	return 0
+}
+
+// endPod asks for a pod's end by a time: SIGTERM now, SIGKILL then. One that was
+// asked before may only be given less time.
+func (r *RM) endPod(ctx context.Context, c *container, pod *corev1.Pod, by time.Time) {
+	if !c.ending.IsZero() && !by.Before(c.ending) {
+		return
+	}
+	if r.deletePod(ctx, pod, max(time.Until(by), 0)) {
+		c.ending = by
+	}
+}
+
+// deletePod reports whether the API server has taken the deletion.
+func (r *RM) deletePod(ctx context.Context, pod *corev1.Pod, grace time.Duration) bool {
+	seconds := int64(grace.Round(time.Second) / time.Second)
+	err := r.cfg.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: &seconds, Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
+	})
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return true
+	}
+	if ctx.Err() == nil {
+		r.cfg.Log.Warn("try again", "what", "delete pod", "pod", pod.Name, "err", err)
+	}
+	r.work.AddAfter(rm.AllocationID(pod.Labels[AllocationLabel]), retryAfter)
+	return false
+}
+
+// finish tells the owner that nothing is left.
+func (r *RM) finish(ctx context.Context, a *allocation) time.Duration {
+	r.mu.Lock()
+	end := rm.End{Cause: rm.CauseExited, Reason: "all containers have ended", At: time.Now()}
+	if a.release != nil {
+		end.Cause, end.Reason = a.release.Cause, a.release.Reason
+	}
+	r.mu.Unlock()
+	if err := r.cfg.Tasks.Ended(ctx, a.Allocation, end); err != nil {
+		return r.again(ctx, "tell of end", a, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := a.transition(Over, end.At); err != nil {
+		r.cfg.Log.Error("end allocation", "allocation", a.Allocation, "err", err)
+	}
+	r.gone.add(a.Allocation)
+	delete(a.job.allocations, a.Allocation)
+	if len(a.job.allocations) == 0 && !a.job.changed() {
+		delete(r.jobs, a.Job)
+	}
+	r.look(a.Allocation)
+	r.stir()
+	return 0
+}
+
+// clean removes what an ended allocation leaves behind. A master that is interrupted
+// here finds that its owner does not know it any more, and removes the rest.
+func (r *RM) clean(ctx context.Context, a *allocation) time.Duration {
+	if a.attempt > 0 && !r.cfg.Leave {
+		if _, err := r.deleteJobs(ctx, a.Allocation, metav1.DeletePropagationBackground); err != nil {
+			return r.again(ctx, "remove what is left", a, err)
+		}
+	}
+	keys := []string{allocationKey + string(a.Allocation)}
+	for _, c := range a.containers {
+		if c.lines != nil {
+			keys = append(keys, logKey+string(c.id))
+		}
+	}
+	if a.attempt == 0 {
+		keys = nil // it never ran
+	}
+	for _, key := range slices.Backward(keys) {
+		if err := r.records.drop(ctx, key); err != nil {
+			return r.again(ctx, "forget what is over", a, err)
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.allocations, a.Allocation)
+	return 0
+}

@@ -1,0 +1,283 @@
+package pods
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// byAllocation and byNode are the indices of pods.
+const (
+	byAllocation = "allocation"
+	byNode       = "node"
+)
+
+// watch is what the API server has told of the cluster. Reading it costs no call.
+type watch struct {
+	factories []informers.SharedInformerFactory
+	pods      cache.SharedIndexInformer
+	jobs      cache.SharedIndexInformer
+	// refusals are the events in which the Job controller says why it may not
+	// make a pod.
+	refusals cache.SharedIndexInformer
+	// nodes and others are nil when the account may not see them.
+	nodes  cache.SharedIndexInformer
+	others cache.SharedIndexInformer
+}
+
+// resync is how often everything is looked at without news. What is missed
+// otherwise is a mistake of ours; this bounds what it costs.
+const resync = 5 * time.Minute
+
+// newWatch prepares the watches that the account may have.
+func (r *RM) newWatch(ctx context.Context) (*watch, error) {
+	c := r.cfg.Client
+	ours := informers.NewSharedInformerFactoryWithOptions(c, resync, informers.WithNamespace(r.cfg.Namespace),
+		informers.WithTransform(strip), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.LabelSelector = ClusterLabel + "=" + r.cfg.Cluster
+		}))
+	w := &watch{pods: ours.Core().V1().Pods().Informer(), jobs: ours.Batch().V1().Jobs().Informer()}
+	if err := w.pods.AddIndexers(cache.Indexers{byAllocation: allocationOf, byNode: nodeOf}); err != nil {
+		return nil, fmt.Errorf("watch pods: %w", err)
+	}
+	events := informers.NewSharedInformerFactoryWithOptions(c, 0, informers.WithNamespace(r.cfg.Namespace),
+		informers.WithTransform(strip), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.FieldSelector = fields.Set{"reason": "FailedCreate", "involvedObject.kind": "Job"}.AsSelector().String()
+		}))
+	w.refusals = events.Core().V1().Events().Informer()
+	w.factories = append(w.factories, ours, events)
+	return w, r.watchNodes(ctx, w)
+}
+
+// watchNodes adds what lies outside the namespace, as far as the account may see it.
+func (r *RM) watchNodes(ctx context.Context, w *watch) error {
+	c := r.cfg.Client
+	_, err := c.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
+	if denied(err) {
+		r.cfg.Log.Warn("the account may not list nodes: agents are not shown, and whether a task's pods fit is known only once they are tried; "+
+			"grant get, list and watch of nodes to change that", "err", err)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("list nodes: %w", err)
+	}
+	nodes := informers.NewSharedInformerFactoryWithOptions(c, resync, informers.WithTransform(strip))
+	w.nodes = nodes.Core().V1().Nodes().Informer()
+	w.factories = append(w.factories, nodes)
+	namespace := metav1.NamespaceAll
+	if _, err = c.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{Limit: 1}); denied(err) {
+		namespace = r.cfg.Namespace
+		r.cfg.Log.Info("the account may not list the pods of other namespaces: what they take of nodes is not counted", "namespace", namespace)
+	} else if err != nil {
+		return fmt.Errorf("list pods: %w", err)
+	}
+	others := informers.NewSharedInformerFactoryWithOptions(c, 0, informers.WithNamespace(namespace),
+		informers.WithTransform(stripOther), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.LabelSelector = ClusterLabel + "!=" + r.cfg.Cluster + ",!" + AllocationLabel
+			o.FieldSelector = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
+		}))
+	w.others = others.Core().V1().Pods().Informer()
+	w.factories = append(w.factories, others)
+	return nil
+}
+
+func denied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
+
+// strip takes off what nobody reads here and every object carries.
+func strip(o any) (any, error) {
+	if m, is := o.(metav1.Object); is {
+		m.SetManagedFields(nil)
+	}
+	return o, nil
+}
+
+// stripOther leaves of another's pod what it takes of its node.
+func stripOther(o any) (any, error) {
+	pod, is := o.(*corev1.Pod)
+	if !is {
+		return o, nil
+	}
+	pod.ManagedFields, pod.Annotations, pod.OwnerReferences = nil, nil, nil
+	spec := corev1.PodSpec{NodeName: pod.Spec.NodeName, Overhead: pod.Spec.Overhead, Resources: pod.Spec.Resources}
+	bare := func(all []corev1.Container) []corev1.Container {
+		out := make([]corev1.Container, len(all))
+		for i, c := range all {
+			out[i] = corev1.Container{Name: c.Name, Resources: c.Resources, RestartPolicy: c.RestartPolicy}
+		}
+		return out
+	}
+	spec.Containers, spec.InitContainers = bare(pod.Spec.Containers), bare(pod.Spec.InitContainers)
+	pod.Spec, pod.Status = spec, corev1.PodStatus{Phase: pod.Status.Phase}
+	return pod, nil
+}
+
+func allocationOf(o any) ([]string, error) {
+	if m, is := o.(metav1.Object); is {
+		if id := m.GetLabels()[AllocationLabel]; id != "" {
+			return []string{id}, nil
+		}
+	}
+	return nil, nil
+}
+
+func nodeOf(o any) ([]string, error) {
+	if pod, is := o.(*corev1.Pod); is && pod.Spec.NodeName != "" {
+		return []string{pod.Spec.NodeName}, nil
+	}
+	return nil, nil
+}
+
+// start begins to watch and returns when all is known that there is, or ctx ends.
+// What changes from then on is told to tell.
+func (w *watch) start(ctx context.Context, tell func(any)) error {
+	on := cache.ResourceEventHandlerFuncs{
+		AddFunc: tell, DeleteFunc: tell, UpdateFunc: func(_, o any) { tell(o) },
+	}
+	for _, i := range []cache.SharedIndexInformer{w.pods, w.jobs, w.refusals, w.nodes, w.others} {
+		if i == nil {
+			continue
+		}
+		if _, err := i.AddEventHandler(on); err != nil {
+			return fmt.Errorf("watch the cluster: %w", err)
+		}
+	}
+	for _, f := range w.factories {
+		f.Start(ctx.Done())
+	}
+	for _, f := range w.factories {
+		for kind, synced := range f.WaitForCacheSync(ctx.Done()) {
+			if !synced {
+				return fmt.Errorf("watch %s: %w", kind, context.Cause(ctx))
+			}
+		}
+	}
+	return nil
+}
+
+// stop waits until nothing is watched any more; the context of start has ended.
+func (w *watch) stop() {
+	for _, f := range w.factories {
+		f.Shutdown()
+	}
+}
+
+// podsOf are the pods of one Job of an allocation, by rank. Of several for a rank the
+// Job controller keeps the oldest.
+func (w *watch) podsOf(id rm.AllocationID, job string) map[int]*corev1.Pod {
+	found, err := w.pods.GetIndexer().ByIndex(byAllocation, string(id))
+	if err != nil {
+		return nil // the index is made with the informer
+	}
+	out := make(map[int]*corev1.Pod, len(found))
+	for _, o := range found {
+		pod, is := o.(*corev1.Pod)
+		if !is || pod.Labels[batchv1.JobNameLabel] != job {
+			continue
+		}
+		rank, ok := rankOf(pod)
+		if !ok {
+			continue
+		}
+		if have := out[rank]; have == nil || pod.CreationTimestamp.Before(&have.CreationTimestamp) {
+			out[rank] = pod
+		}
+	}
+	return out
+}
+
+func (w *watch) job(namespace, name string) *batchv1.Job {
+	o, found, err := w.jobs.GetIndexer().GetByKey(namespace + "/" + name)
+	if !found || err != nil {
+		return nil
+	}
+	job, _ := o.(*batchv1.Job)
+	return job
+}
+
+// allJobs are all Jobs of this cluster's tasks.
+func (w *watch) allJobs() []*batchv1.Job {
+	var out []*batchv1.Job
+	for _, o := range w.jobs.GetIndexer().List() {
+		if job, is := o.(*batchv1.Job); is && job.Labels[AllocationLabel] != "" {
+			out = append(out, job)
+		}
+	}
+	return out
+}
+
+// allNodes are the nodes, nil when they may not be seen.
+func (w *watch) allNodes() []*corev1.Node {
+	if w.nodes == nil {
+		return nil
+	}
+	var out []*corev1.Node
+	for _, o := range w.nodes.GetIndexer().List() {
+		if n, is := o.(*corev1.Node); is {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// placed are all pods that take something of a node: our own and, as far as they
+// may be seen, those of others.
+func (w *watch) placed() []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, i := range []cache.SharedIndexInformer{w.pods, w.others} {
+		if i == nil {
+			continue
+		}
+		for _, o := range i.GetIndexer().List() {
+			if pod, is := o.(*corev1.Pod); is && pod.Spec.NodeName != "" &&
+				pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+				out = append(out, pod)
+			}
+		}
+	}
+	return out
+}
+
+// refusal is the last word of the Job controller on why it may not make a pod.
+func (w *watch) refusal(job *batchv1.Job) string {
+	var last *corev1.Event
+	for _, o := range w.refusals.GetIndexer().List() {
+		e, is := o.(*corev1.Event)
+		if is && e.InvolvedObject.UID == job.UID && (last == nil || eventTime(last).Before(eventTime(e))) {
+			last = e
+		}
+	}
+	if last == nil {
+		return ""
+	}
+	return last.Message
+}
+
+func eventTime(e *corev1.Event) time.Time {
+	for _, t := range []time.Time{e.LastTimestamp.Time, e.EventTime.Time, e.FirstTimestamp.Time} {
+		if !t.IsZero() {
+			return t
+		}
+	}
+	return e.CreationTimestamp.Time
+}
+
+// rankOf is a pod's number in its Job.
+func rankOf(pod *corev1.Pod) (int, bool) {
+	text := pod.Annotations[batchv1.JobCompletionIndexAnnotation]
+	if text == "" {
+		text = pod.Labels[batchv1.JobCompletionIndexAnnotation]
+	}
+	rank, err := strconv.Atoi(text)
+	return rank, err == nil && rank >= 0
+}

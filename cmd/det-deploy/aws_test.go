@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -24,6 +25,7 @@ func TestAWSScripts(t *testing.T) {
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("NO_COLOR", "1")
+			env.Setenv("GORACE", os.Getenv("GORACE"))
 			account := motest.Open(t)
 			for _, v := range account.Env() {
 				name, value, _ := strings.Cut(v, "=")
@@ -31,7 +33,7 @@ func TestAWSScripts(t *testing.T) {
 			}
 			env.Setenv("IMAGE", motest.ImageAMD64)
 			env.Setenv("ACCOUNT", account.ID)
-			return nil
+			return unwatched(env)
 		},
 	})
 }

@@ -9,28 +9,44 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/det-deploy/det-deploy/test/port"
 )
 
 // password is the one of both built-in users in the clusters below.
 const password = "Correct-Horse-7"
 
-// binary builds det-deploy once for all tests of this package.
-var binary = sync.OnceValues(func() (string, error) {
+// binary, older and newer build det-deploy once for all tests of this package, the
+// latter two under versions of their own.
+var (
+	binary = sync.OnceValues(func() (string, error) { return build() })
+	older  = sync.OnceValues(func() (string, error) { return build("-ldflags", versionFlag+"v1.0.0") })
+	newer  = sync.OnceValues(func() (string, error) { return build("-ldflags", versionFlag+"v1.1.0") })
+)
+
+const versionFlag = "-X github.com/det-deploy/det-deploy/cmd/internal/build.version="
+
+func build(flags ...string) (string, error) {
 	dir, err := os.MkdirTemp("", "det-deploy-bin-")
 	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, "det-deploy")
-	out, err := exec.Command("go", "build", "-o", path, ".").CombinedOutput()
+	cmd := exec.Command("go", append([]string{"build", "-o", path}, append(flags, ".")...)...)
+	// As make builds it: with cgo, which the race detector needs, Go would compile
+	// everything once more.
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}
 	return path, nil
-})
+}
 
 // cluster is a real master and real agents, as processes that a test may kill.
 type cluster struct {
@@ -59,10 +75,7 @@ func newCluster(t *testing.T, cfg clusterConfig) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	port, err := freePort(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := strconv.Itoa(port.Free(t))
 	c := &cluster{
 		t: t, bin: bin, dir: t.TempDir(), url: "http://127.0.0.1:" + port, agents: map[string]*exec.Cmd{},
 		env: append(os.Environ(), cfg.Env...),
@@ -85,7 +98,7 @@ func (c *cluster) write(name, text string) {
 func (c *cluster) startMaster() {
 	c.t.Helper()
 	c.master = c.spawn("master", "master", "run", "--config-file", filepath.Join(c.dir, "master.yaml"))
-	c.eventually("the master answers", 20*time.Second, func() error {
+	c.eventually("the master answers", time.Minute, func() error {
 		resp, err := http.Get(c.url + "/healthz")
 		if err != nil {
 			return err

@@ -59,6 +59,9 @@ func TestElasticCrash(t *testing.T) {
 				return
 			case <-pause.C:
 			}
+			if rand.IntN(4) > 0 { // else it may still be starting
+				c.awaitMaster(stop)
+			}
 			kills++
 			c.killMaster()
 		}
@@ -140,7 +143,9 @@ func (c *cluster) endMachines() {
 // that takes a machine's name, and a task of the machine that reads its secret.
 func TestOnlyLaunchedMachinesJoin(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, clusterConfig{Master: elasticYAML})
+	// One machine, for as long as the others need to try.
+	yaml := strings.NewReplacer("      failure_rate: 0.2\n", "", "max_idle_agent_period: 2s", "max_idle_agent_period: 10m").Replace(elasticYAML)
+	c := newCluster(t, clusterConfig{Master: yaml})
 	t.Cleanup(c.endMachines)
 	c.startMaster()
 	c.login()
@@ -212,7 +217,7 @@ func TestAMachineThatCannotBeSetUpIsShown(t *testing.T) {
 	c.startMaster()
 	c.login()
 	c.run("task", "run", "--detach", "--slots", "1", "--", "true")
-	c.eventually("the history says why", 30*time.Second, func() error {
+	c.eventually("the history says why", time.Minute, func() error {
 		if out := c.run("pool", "history", "burst"); !strings.Contains(out, "no such disk as /dev/sdz") {
 			return errors.New(out)
 		}
@@ -241,44 +246,43 @@ func TestAgentsFollowTheirMaster(t *testing.T) {
 }
 
 func followsMaster(t *testing.T, c *cluster) {
-	builds := map[string]string{}
-	for _, version := range []string{"v1.0.0", "v1.1.0"} {
-		builds[version] = filepath.Join(c.dir, "det-deploy-"+version)
-		out, err := exec.Command("go", "build", "-o", builds[version], "-ldflags",
-			"-X github.com/det-deploy/det-deploy/cmd/internal/build.version="+version, ".").CombinedOutput()
-		if err != nil {
-			t.Fatalf("build %s: %v\n%s", version, err, out)
-		}
+	was, err := older()
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := newer()
+	if err != nil {
+		t.Fatal(err)
 	}
 	// The agent has a file of its own to replace.
 	own := filepath.Join(c.dir, "agent-det-deploy")
-	program, err := os.ReadFile(builds["v1.0.0"])
+	program, err := os.ReadFile(was)
 	if err == nil {
 		err = os.WriteFile(own, program, 0o755)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.bin = builds["v1.0.0"]
+	c.bin = was
 	c.startMaster()
 	c.login()
 	c.bin = own
 	c.startAgent("a", "--artificial-slots", "2")
 	pid := c.agents["a"].Process.Pid
-	c.bin = builds["v1.0.0"]
+	c.bin = was
 	api := &rawAPI{t: t, url: c.url}
 	body := `{"requestId":"follow","config":{"entrypoint":["i=0; while [ $i -lt 60 ]; do echo line $i; i=$((i+1)); sleep 0.1; done; exit 7"],"resources":{"slots":1}}}`
 	id := strings.SplitN(strings.SplitN(string(api.retry("POST", "/api/v1/commands", body)), `"id":"`, 2)[1], `"`, 2)[0]
-	c.eventually("it runs", 30*time.Second, func() error {
+	c.eventually("it runs", time.Minute, func() error {
 		if n := len(api.logs(id)); n < 5 {
 			return fmt.Errorf("%d lines", n)
 		}
 		return nil
 	})
 	kill(c.master)
-	c.bin = builds["v1.1.0"]
+	c.bin = next
 	c.startMaster()
-	c.eventually("the agent has followed", 30*time.Second, func() error {
+	c.eventually("the agent has followed", time.Minute, func() error {
 		if out := c.run("agent", "list"); !strings.Contains(out, "v1.1.0") || !strings.Contains(out, "enabled") {
 			return errors.New(out)
 		}

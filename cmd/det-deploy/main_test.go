@@ -1,7 +1,7 @@
 package main
 
 import (
-	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/det-deploy/det-deploy/test/port"
 )
 
 func TestMain(m *testing.M) {
@@ -28,27 +30,37 @@ func TestScripts(t *testing.T) {
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("NO_COLOR", "1")
+			env.Setenv("GORACE", os.Getenv("GORACE"))
 			examples, err := filepath.Abs("../../examples")
 			if err != nil {
 				return err
 			}
 			env.Setenv("EXAMPLES", examples)
-			port, err := freePort(t)
-			env.Setenv("PORT", port)
-			return err
+			free, err := port.Find(t)
+			env.Setenv("PORT", strconv.Itoa(free))
+			if err != nil {
+				return err
+			}
+			return unwatched(env)
 		},
 	})
 }
 
-// freePort is a port that nobody listens on. A script's master takes it a moment
-// later: port 0 would leave the script without a way to learn the number.
-func freePort(t *testing.T) (string, error) {
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+// watched is the script whose program has the race detector, when the test has.
+const watched = "script-cluster"
+
+// unwatched gives a script the program as it is released, without the race
+// detector: it starts ten times as fast, and scripts start it again and again.
+func unwatched(env *testscript.Env) error {
+	if testing.Short() || filepath.Base(env.WorkDir) == watched {
+		return nil
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	return strconv.Itoa(port), l.Close()
+	bin, err := binary()
+	if err != nil {
+		return err
+	}
+	env.Setenv("PATH", filepath.Dir(bin)+string(filepath.ListSeparator)+env.Getenv("PATH"))
+	return nil
 }
 
 // capture puts what the last program printed, without its last newline, into a
@@ -69,7 +81,7 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: eventually text program arguments…")
 	}
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for {
 		err := ts.Exec(args[1], args[2:]...)
 		seen := ts.ReadFile("stdout") + ts.ReadFile("stderr")

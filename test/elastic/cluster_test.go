@@ -33,7 +33,9 @@ var binary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "det-deploy")
-	out, err := exec.Command("go", "build", "-o", path, "../../cmd/det-deploy").CombinedOutput()
+	cmd := exec.Command("go", "build", "-o", path, "../../cmd/det-deploy")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make builds it, so that nothing is compiled again
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}

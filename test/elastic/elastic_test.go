@@ -17,7 +17,7 @@ func TestATaskGetsAMachineAndAnIdleMachineGoes(t *testing.T) {
 	c := open(t, `
 instance_type: t3.medium
 max_instances: 2
-max_idle_agent_period: 5s
+max_idle_agent_period: 20s
 startup_script: echo "startup script ran" >/dev/console
 `)
 	task := c.run("echo hello from $(hostname); sleep 2")
@@ -38,7 +38,7 @@ startup_script: echo "startup script ran" >/dev/console
 // history checks what is remembered of a machine.
 func (c *cluster) history(id string, want ...string) {
 	c.t.Helper()
-	c.eventually("the history tells of "+id, 30*time.Second, func() error {
+	c.eventually("the history tells of "+id, time.Minute, func() error {
 		out := c.program("pool", "history", "default")
 		for line := range strings.Lines(out) {
 			if !strings.Contains(line, id) {

@@ -36,7 +36,9 @@ func (p *person) build(version string) string {
 	p.t.Helper()
 	path := filepath.Join(p.home, "det-deploy-"+version)
 	flags := "-s -w -X github.com/det-deploy/det-deploy/cmd/internal/build.version=" + version
-	out, err := exec.CommandContext(p.t.Context(), "go", "build", "-ldflags", flags, "-o", path, "../../cmd/det-deploy").CombinedOutput()
+	cmd := exec.CommandContext(p.t.Context(), "go", "build", "-ldflags", flags, "-o", path, "../../cmd/det-deploy")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make builds it, so that nothing is compiled again
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		p.t.Fatalf("build: %v\n%s", err, out)
 	}

@@ -84,9 +84,9 @@ func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
 
 // skipped leaves most of the four thousand cases to `make faults`.
 func skipped(k int) bool {
-	usual := 13
+	usual := 31
 	if testing.Short() {
-		usual = 53
+		usual = 61
 	}
 	return k%awstest.Stride(usual) != 0
 }

@@ -91,7 +91,7 @@ func stride() int {
 	if testing.Short() {
 		return awstest.Stride(499)
 	}
-	return awstest.Stride(29)
+	return awstest.Stride(101)
 }
 
 func first(fault awstest.Fault, l layout, f flow) int {

@@ -25,6 +25,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/target/local"
 	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
+	"github.com/det-deploy/det-deploy/test/port"
 )
 
 // machine is a directory of clusters, and what one of them should be.
@@ -42,7 +43,7 @@ type machine struct {
 func newMachine(t *testing.T) *machine {
 	t.Helper()
 	m := &machine{root: t.TempDir(), settings: local.Defaults(), pass: func(context.Context) error { return nil }}
-	m.settings[local.PortSetting] = strconv.Itoa(freePort(t))
+	m.settings[local.PortSetting] = strconv.Itoa(port.Free(t))
 	t.Cleanup(func() {
 		m.pass = func(context.Context) error { return nil }
 		if _, err := m.down(context.WithoutCancel(t.Context()), true); err != nil {
@@ -50,16 +51,6 @@ func newMachine(t *testing.T) *machine {
 		}
 	})
 	return m
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 func (m *machine) place() local.Place { return local.At(m.root, "lab") }
@@ -274,13 +265,13 @@ func kill(t *testing.T, id supervise.Identity) {
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		if ok() {
 			return
 		}
 		<-time.After(5 * time.Millisecond)
 	}
-	t.Fatalf("waited 20 s and it did not happen: %s", what)
+	t.Fatalf("waited a minute and it did not happen: %s", what)
 }
 
 func TestTheSupervisorStartsADeadMasterAgain(t *testing.T) {
@@ -303,7 +294,7 @@ func TestSettingsChangeARunningCluster(t *testing.T) {
 	for _, change := range []map[string]string{
 		{local.AgentSetting: "3"},
 		{local.AgentSetting: "1", local.SlotSetting: "4"},
-		{local.PortSetting: strconv.Itoa(freePort(t)), local.TLSSetting: "true"},
+		{local.PortSetting: strconv.Itoa(port.Free(t)), local.TLSSetting: "true"},
 		{local.TLSSetting: "false"},
 	} {
 		maps.Copy(m.settings, change)
@@ -382,7 +373,7 @@ func TestChecksFindATakenPort(t *testing.T) {
 	if err := in.Check(t.Context()).Err(); err == nil || !strings.Contains(err.Error(), "in use by another program") {
 		t.Errorf("got %v, want that the port is taken", err)
 	}
-	m.settings[local.PortSetting] = strconv.Itoa(freePort(t))
+	m.settings[local.PortSetting] = strconv.Itoa(port.Free(t))
 	must(t, m.up(t.Context()))
 	in, err = m.installer()
 	must(t, err)
@@ -431,7 +422,7 @@ func TestTwoClustersSideBySide(t *testing.T) {
 	if in.Check(t.Context()).Err() == nil {
 		t.Error("got no complaint about the port of the other cluster")
 	}
-	b.settings[local.PortSetting] = strconv.Itoa(freePort(t))
+	b.settings[local.PortSetting] = strconv.Itoa(port.Free(t))
 	must(t, b.up(t.Context()))
 	wantNothingToDo(t, a)
 	wantNothingToDo(t, b)

@@ -68,13 +68,13 @@ func status(t *testing.T, d supervise.Dir, name string) supervise.Status {
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		if ok() {
 			return
 		}
 		<-time.After(5 * time.Millisecond)
 	}
-	t.Fatalf("waited 20 s and it did not happen: %s", what)
+	t.Fatalf("waited a minute and it did not happen: %s", what)
 }
 
 // SIGHUP goes to the whole test process, so that these cannot run side by side.

@@ -1,0 +1,22 @@
+package port_test
+
+import (
+	"net"
+	"strconv"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/test/port"
+)
+
+func TestAFreePortCanBeListenedOnAndIsNoneThatConnectionsTake(t *testing.T) {
+	t.Parallel()
+	p := port.Free(t)
+	if p >= 32768 {
+		t.Errorf("got %d, want one below the ephemeral ports", p)
+	}
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(p)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = l.Close() // the test ends
+}

@@ -10,6 +10,13 @@ export CGO_ENABLED ?= 0
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS := -s -w -X github.com/det-deploy/det-deploy/cmd/internal/build.version=$(VERSION)
 
+# The image: for which machines, where it goes, and what is said about it.
+ARCH ?= $(shell $(GO) env GOARCH)
+DIST ?= dist
+IMAGE := --file test/image/root:/ --user 65532:65532 --entrypoint /usr/bin/det-deploy \
+	--label org.opencontainers.image.title=det-deploy --label org.opencontainers.image.version=$(VERSION) \
+	--label org.opencontainers.image.source=https://github.com/det-deploy/det-deploy
+
 .PHONY: help
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-12s %s\n", $$1, $$2}'
@@ -17,6 +24,11 @@ help: ## list the targets
 .PHONY: build
 build: ## build bin/det-deploy
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/det-deploy ./cmd/det-deploy
+
+.PHONY: image
+image: ## write dist/det-deploy-VERSION-linux-ARCH.tar, the container image, without a daemon
+	GOOS=linux GOARCH=$(ARCH) CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(DIST)/linux-$(ARCH)/det-deploy ./cmd/det-deploy
+	$(GO) run ./test/image --tag det-deploy:$(VERSION) --out $(DIST)/det-deploy-$(VERSION)-linux-$(ARCH).tar --arch $(ARCH) --roots --file $(DIST)/linux-$(ARCH)/det-deploy:/usr/bin/det-deploy $(IMAGE)
 
 .PHONY: up
 up: build ## build, start a cluster on this machine, and print what to type next
@@ -60,7 +72,7 @@ golden: ## write the golden files and the reference pages anew
 	$(GO) test -short -count=1 $$(grep -rl --include='*_test.go' 'flag.Bool("update"' . | xargs -n1 dirname | sort -u) -args -update
 
 .PHONY: setup
-setup: ## install what the tests need: Docker Engine, PostgreSQL, cloud-init, det, moto
+setup: ## install what the tests need: Docker Engine, PostgreSQL, cloud-init, Kubernetes, det, moto
 	./test/setup/setup.sh
 
 .PHONY: bench
@@ -73,8 +85,8 @@ faults: ## what test takes a sample of: every call on AWS fails in every way, 20
 	DET_FAULT_STRIDE=1 $(GO) test -count=1 -timeout 5h ./cloud/aws/infra ./installer/target/aws
 
 .PHONY: kube
-kube: ## build Kubernetes for the tests (minutes, once) and check the cluster of it
-	./test/kube/kube.sh deps && cd test/kube && $(GO) test -count=1 .
+kube: ## build Kubernetes for the tests (minutes, once), and check a cluster of it when that changed
+	./test/kube/kube.sh deps && ./test/kube/kube.sh check
 
 .PHONY: tools
 tools: bin/golangci-lint ## build the pinned tools into bin/

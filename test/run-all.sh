@@ -5,6 +5,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# A module of its own, which the tests of this one build on.
+./test/kube/kube.sh check
+
 race=()
 if command -v gcc >/dev/null; then
 	export CGO_ENABLED=1

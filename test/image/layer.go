@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -13,8 +14,9 @@ import (
 	"strings"
 )
 
-// layer is a tar of the named files and of the directories they are in.
-func layer(specs []string) ([]byte, error) {
+// layer is a tar of the named files, of what is given as data, and of the
+// directories they are in.
+func layer(specs []string, data map[string][]byte) ([]byte, error) {
 	// Programs that make files expect a place for them.
 	entries := map[string]entry{"tmp": {mode: fs.ModeDir | fs.ModeSticky | 0o777}}
 	for _, s := range specs {
@@ -26,14 +28,13 @@ func layer(specs []string) ([]byte, error) {
 			return nil, fmt.Errorf("--file %s: %w", s, err)
 		}
 	}
-	var names []string
-	for n := range entries {
-		names = append(names, n)
+	for at, b := range data {
+		entries[at] = entry{data: b, mode: 0o644}
+		parents(entries, at)
 	}
-	slices.Sort(names)
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	for _, n := range names {
+	for _, n := range slices.Sorted(maps.Keys(entries)) {
 		if err := entries[n].write(w, n); err != nil {
 			return nil, fmt.Errorf("put %s in: %w", n, err)
 		}
@@ -44,7 +45,17 @@ func layer(specs []string) ([]byte, error) {
 // entry is one file of an image. Who owned it, and when, is not part of it.
 type entry struct {
 	src  string
+	data []byte // instead of src
 	mode fs.FileMode
+}
+
+// parents adds the directories that at is in.
+func parents(to map[string]entry, at string) {
+	for up := path.Dir(at); up != "."; up = path.Dir(up) {
+		if _, there := to[up]; !there {
+			to[up] = entry{mode: fs.ModeDir | 0o755}
+		}
+	}
 }
 
 func collect(into map[string]entry, src, dst string) error {
@@ -64,12 +75,8 @@ func collect(into map[string]entry, src, dst string) error {
 		if err != nil {
 			return err
 		}
-		into[at] = entry{p, info.Mode()}
-		for up := path.Dir(at); up != "."; up = path.Dir(up) {
-			if _, there := into[up]; !there {
-				into[up] = entry{mode: fs.ModeDir | 0o755}
-			}
-		}
+		into[at] = entry{src: p, mode: info.Mode()}
+		parents(into, at)
 		return nil
 	})
 }
@@ -88,14 +95,17 @@ func (e entry) write(w *tar.Writer, at string) error {
 		h.Typeflag, h.Linkname = tar.TypeSymlink, to
 		return errors.Join(err, w.WriteHeader(h))
 	}
-	b, err := os.ReadFile(e.src)
-	if err != nil {
-		return err
+	b := e.data
+	if b == nil {
+		var err error
+		if b, err = os.ReadFile(e.src); err != nil {
+			return err
+		}
 	}
 	h.Typeflag, h.Size = tar.TypeReg, int64(len(b))
 	if err := w.WriteHeader(h); err != nil {
 		return err
 	}
-	_, err = w.Write(b)
+	_, err := w.Write(b)
 	return err
 }

@@ -43,6 +43,8 @@ func command() *cobra.Command {
 	f.StringArrayVar(&s.Entrypoint, "entrypoint", nil, "one word of the entrypoint; may be repeated")
 	f.StringArrayVar(&s.Cmd, "cmd", nil, "one word of the arguments; may be repeated")
 	f.StringArrayVar(&s.Ports, "expose", nil, "PORT/tcp; may be repeated")
+	f.StringArrayVar(&s.Labels, "label", nil, "NAME=VALUE; may be repeated")
+	f.BoolVar(&s.Roots, "roots", false, "put in the certificates that public servers prove themselves with, as Mozilla trusts them")
 	f.StringVar(&s.User, "user", "", "USER[:GROUP] that the entrypoint runs as")
 	f.StringVar(&s.WorkDir, "workdir", "/", "directory that the entrypoint starts in")
 	return c

@@ -26,7 +26,14 @@ type Spec struct {
 	Entrypoint, Cmd []string
 	Ports           []string
 	User, WorkDir   string
+	// Labels are NAME=VALUE.
+	Labels []string
+	// Roots puts the certificates in that public servers prove themselves with.
+	Roots bool
 }
+
+// rootsFile is where Go, OpenSSL and most others look for them.
+const rootsFile = "etc/ssl/certs/ca-certificates.crt"
 
 // defaultPath is what containers have when an image says nothing.
 const defaultPath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -60,8 +67,12 @@ func build(s Spec) (v1.Image, error) {
 		}
 		layers = append(layers, l)
 	}
-	if len(s.Files) > 0 {
-		b, err := layer(s.Files)
+	if len(s.Files) > 0 || s.Roots {
+		data := make(map[string][]byte)
+		if s.Roots {
+			data[rootsFile] = roots()
+		}
+		b, err := layer(s.Files, data)
 		if err != nil {
 			return nil, err
 		}
@@ -84,11 +95,18 @@ func build(s Spec) (v1.Image, error) {
 	// The same files give the same image, whenever it is made.
 	config.Created = v1.Time{Time: time.Unix(0, 0).UTC()}
 	config.Config = s.config()
+	for _, l := range s.Labels {
+		key, value, ok := strings.Cut(l, "=")
+		if !ok {
+			return nil, fmt.Errorf("--label: must be NAME=VALUE (is %q)", l)
+		}
+		config.Config.Labels[key] = value
+	}
 	return mutate.ConfigFile(image, config)
 }
 
 func (s Spec) config() v1.Config {
-	c := v1.Config{Env: s.Env, Entrypoint: s.Entrypoint, Cmd: s.Cmd, User: s.User, WorkingDir: s.WorkDir}
+	c := v1.Config{Env: s.Env, Entrypoint: s.Entrypoint, Cmd: s.Cmd, User: s.User, WorkingDir: s.WorkDir, Labels: make(map[string]string)}
 	if !slices.ContainsFunc(s.Env, func(e string) bool { return strings.HasPrefix(e, "PATH=") }) {
 		c.Env = append([]string{defaultPath}, s.Env...)
 	}

@@ -4,6 +4,7 @@
 #
 #   build      build the programs, and print where they are
 #   built      print where they are, or fail when they have to be built first
+#   check      go test, unless it has passed with these programs here
 #   deps       install the Debian packages that the real node needs
 #   missing    print which of them are not there
 #   COMMAND    any command of kubelab: up, down, status, env, kubectl, ...
@@ -90,9 +91,14 @@ built)
 	[ -e "$bin/complete" ] || exit 1
 	echo "$bin"
 	;;
+check)
+	build
+	[ ! -e "$bin/checked" ] || exit 0
+	cd "$here" && go test -count=1 . && touch "$bin/checked"
+	;;
 deps) deps ;;
 missing) missing ;;
--h | --help | help) sed -n '2,14s/^# \{0,1\}//p' "$0" ;;
+-h | --help | help) sed -n '2,15s/^# \{0,1\}//p' "$0" ;;
 *)
 	build
 	exec "$bin/kubelab" "$@"

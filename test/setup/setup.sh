@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Installs what the tests need beside Go: Docker Engine, PostgreSQL and
-# cloud-init from Debian, the det client and moto from a Python index, each in
-# an environment of its own. On a machine where this may not install anything
+# Installs what the tests need beside Go: Docker Engine, PostgreSQL, cloud-init
+# and what a Kubernetes node needs from Debian, the det client and moto from a
+# Python index, each in an environment of its own; and builds Kubernetes, which
+# takes 8 to 15 minutes the first time, and its image of PostgreSQL. On a machine where this may not install anything
 # (not root, not Debian) it says what is missing and goes on; under CI=true a
 # missing part is an error. Only "no Python index answers" may be missing there:
 # the marker no-index in .cache/det or .cache/moto makes the tests say so.
@@ -47,6 +48,17 @@ debian_packages() {
 	[ -z "$made" ] || rm -f "$policy"
 }
 
+# kubernetes builds the programs and images of test/kube. They are in
+# $KUBE_LAB_CACHE, and rebuilt when its sources change.
+kubernetes() {
+	local packages
+	packages=$(./test/kube/kube.sh missing)
+	if [ -n "$packages" ] && { [ "$(id -u)" != 0 ] || ! ./test/kube/kube.sh deps >/dev/null; }; then
+		missing+=("$packages (install with: sudo apt-get install -y $packages)")
+	fi
+	./test/kube/kube.sh build >/dev/null || missing+=("Kubernetes (test/kube/kube.sh build failed)")
+}
+
 # environment NAME HOME MODULE VERSION REQUIREMENT... makes one Python
 # environment, unless it has the module in that version already.
 environment() {
@@ -75,6 +87,7 @@ environment() {
 debian_packages
 environment "the det client" "$DET_HOME" determined "$DET_VERSION" "determined==$DET_VERSION" "setuptools<81"
 environment moto "$MOTO_HOME" moto "$MOTO_VERSION" "moto[server]==$MOTO_VERSION"
+kubernetes
 for m in "${missing[@]}"; do echo "setup: missing: $m" >&2; done
 if [ ${#missing[@]} -gt 0 ] && [ "${CI:-}" = true ]; then
 	exit 1

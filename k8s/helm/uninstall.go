@@ -72,7 +72,7 @@ func (r *run) sweep(ctx context.Context, rels []*release.Release, rel *release.R
 			if err != nil {
 				return err
 			}
-			if live && ownedBy(info, rel) && !keeps(info) {
+			if live && ownedBy(info, rel.Name, rel.Namespace) && !keeps(info) {
 				left = append(left, info)
 			}
 		}
@@ -152,13 +152,13 @@ const (
 	ownerNamespace = "meta.helm.sh/release-namespace"
 )
 
-func ownedBy(info *resource.Info, rel *release.Release) bool {
+func ownedBy(info *resource.Info, name, namespace string) bool {
 	m, err := meta.Accessor(info.Object)
 	if err != nil {
 		return false
 	}
 	a := m.GetAnnotations()
-	return a[ownerName] == rel.Name && a[ownerNamespace] == rel.Namespace
+	return a[ownerName] == name && a[ownerNamespace] == namespace
 }
 
 func keeps(info *resource.Info) bool {

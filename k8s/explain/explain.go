@@ -1,0 +1,225 @@
+// Package explain says why something on Kubernetes is not up, instead of that the
+// time was up: which object it is, what the cluster says about it, the last lines
+// that its program wrote, and what to do.
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Trouble is one object that is not up.
+type Trouble struct {
+	// Object is "pod determined-master-deployment-lab-5d-x".
+	Object string `json:"object"`
+	// What is wrong, as a sentence without a full stop.
+	What string `json:"what"`
+	// Event is the cluster's own word: "FailedScheduling: 0/3 nodes are …".
+	Event string `json:"event,omitempty"`
+	// LogTail is the end of what the program wrote before it ended.
+	LogTail []string `json:"log_tail,omitempty"`
+	// Fix is what to do, or empty where waiting may help.
+	Fix string `json:"fix,omitempty"`
+	// Lasting is true where waiting alone does not help.
+	Lasting bool `json:"lasting"`
+}
+
+// String is a trouble in some lines.
+func (t Trouble) String() string {
+	var b strings.Builder
+	b.WriteString(t.Object + ": " + t.What)
+	if t.Event != "" {
+		b.WriteString("\n  event: " + t.Event)
+	}
+	for _, l := range t.LogTail {
+		b.WriteString("\n  log: " + l)
+	}
+	return b.String()
+}
+
+// Seen is what there was of a release at one moment.
+type Seen struct {
+	Deployments []appsv1.Deployment
+	ReplicaSets []appsv1.ReplicaSet
+	Jobs        []batchv1.Job
+	Pods        []corev1.Pod
+	Claims      []corev1.PersistentVolumeClaim
+	Services    []corev1.Service
+	// Events are those of the namespace.
+	Events []corev1.Event
+	// Logs are the last lines of containers that ended, by "pod/container".
+	Logs map[string][]string
+	// Classes are the StorageClasses and whether they bind on first use; nil where
+	// they may not be listed.
+	Classes map[string]bool
+	// DefaultClass is the one for claims that name none; empty when there is none,
+	// or Classes is nil.
+	DefaultClass string
+}
+
+// Verdict is what Judge makes of it.
+type Verdict struct {
+	// Ready is true when everything is up.
+	Ready bool
+	// Progress has a line for each thing that is not yet up: "deployment x: 0 of 1
+	// ready".
+	Progress []string
+	// Troubles are why, the gravest first.
+	Troubles []Trouble
+	// Notes are worth knowing and stand in nobody's way.
+	Notes []string
+}
+
+// Judge is pure: the same objects at the same time always get the same verdict.
+func Judge(s Seen, now time.Time) Verdict {
+	var v Verdict
+	for _, d := range s.Deployments {
+		v.deployment(d)
+	}
+	for _, j := range s.Jobs {
+		v.job(j, s.Events)
+	}
+	for _, rs := range s.ReplicaSets {
+		v.makes(rs, s.Events)
+	}
+	for _, p := range s.Pods {
+		if superseded(p, s) {
+			continue
+		}
+		v.Troubles = append(v.Troubles, pod(p, s, now)...)
+	}
+	for _, c := range s.Claims {
+		if t, bad := claim(c, s); bad {
+			v.Troubles = append(v.Troubles, t)
+		}
+	}
+	for _, svc := range s.Services {
+		if n := balancer(svc); n != "" {
+			v.Notes = append(v.Notes, n)
+		}
+	}
+	slices.SortStableFunc(v.Troubles, func(a, b Trouble) int {
+		return cmp.Or(weight(b)-weight(a), strings.Compare(a.Object, b.Object), strings.Compare(a.What, b.What))
+	})
+	v.Ready = len(v.Progress) == 0
+	return v
+}
+
+// weight puts what does not pass by itself first.
+func weight(t Trouble) int {
+	if t.Lasting {
+		return 1
+	}
+	return 0
+}
+
+func (v *Verdict) deployment(d appsv1.Deployment) {
+	want := int32(1)
+	if d.Spec.Replicas != nil {
+		want = *d.Spec.Replicas
+	}
+	st := d.Status
+	if st.ObservedGeneration >= d.Generation && st.UpdatedReplicas == want && st.ReadyReplicas == want && st.Replicas == want {
+		return
+	}
+	v.Progress = append(v.Progress, fmt.Sprintf("deployment %s: %d of %d ready", d.Name, min(st.ReadyReplicas, st.UpdatedReplicas), want))
+}
+
+func (v *Verdict) job(j batchv1.Job, events []corev1.Event) {
+	for _, c := range j.Status.Conditions {
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		switch c.Type {
+		case batchv1.JobComplete:
+			return
+		case batchv1.JobFailed:
+			v.Progress = append(v.Progress, "job "+j.Name+": ended badly")
+			v.Troubles = append(v.Troubles, Trouble{
+				Object: "job " + j.Name, What: "it ended badly: " + cmp.Or(c.Message, c.Reason), Lasting: true,
+				Fix: "see why with `kubectl logs -n " + j.Namespace + " job/" + j.Name + "`",
+			})
+			return
+		default:
+		}
+	}
+	v.Progress = append(v.Progress, "job "+j.Name+": not done")
+	if t, bad := refusedPods("job "+j.Name, j.Namespace, "Job", j.Name, events); bad && j.Status.Active == 0 {
+		v.Troubles = append(v.Troubles, t)
+	}
+}
+
+// makes looks for a ReplicaSet that wants pods and is not let make them.
+func (v *Verdict) makes(rs appsv1.ReplicaSet, events []corev1.Event) {
+	if rs.Spec.Replicas == nil || rs.Status.Replicas >= *rs.Spec.Replicas {
+		return
+	}
+	if t, bad := refusedPods("replicaset "+rs.Name, rs.Namespace, "ReplicaSet", rs.Name, events); bad {
+		v.Troubles = append(v.Troubles, t)
+	}
+}
+
+// superseded reports whether a pod is on its way out, or belongs to an earlier
+// revision of its Deployment: it does not matter to what is wanted now.
+func superseded(p corev1.Pod, s Seen) bool {
+	if p.DeletionTimestamp != nil {
+		return true
+	}
+	for _, o := range p.OwnerReferences {
+		if o.Kind != "ReplicaSet" {
+			continue
+		}
+		for _, rs := range s.ReplicaSets {
+			if rs.Name == o.Name && rs.Spec.Replicas != nil && *rs.Spec.Replicas == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// eventOf is the latest event of one of reasons about an object, or empty. No
+// reasons means any warning.
+func eventOf(events []corev1.Event, kind, name string, reasons ...string) string {
+	var best *corev1.Event
+	for i := range events {
+		e := &events[i]
+		if e.InvolvedObject.Kind != kind || e.InvolvedObject.Name != name {
+			continue
+		}
+		if len(reasons) == 0 && e.Type != corev1.EventTypeWarning {
+			continue
+		}
+		if len(reasons) > 0 && !slices.Contains(reasons, e.Reason) {
+			continue
+		}
+		if best == nil || !when(e).Before(when(best)) {
+			best = e
+		}
+	}
+	if best == nil {
+		return ""
+	}
+	return best.Reason + ": " + strings.TrimSpace(best.Message)
+}
+
+// when is the last time that an event was seen; there are two ways to write it
+// down.
+func when(e *corev1.Event) time.Time {
+	switch {
+	case e.Series != nil:
+		return e.Series.LastObservedTime.Time
+	case !e.LastTimestamp.IsZero():
+		return e.LastTimestamp.Time
+	case !e.EventTime.IsZero():
+		return e.EventTime.Time
+	}
+	return e.CreationTimestamp.Time
+}

@@ -1,0 +1,205 @@
+package explain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const (
+	// pullPatience is how long an image may fail to be pulled before it is taken
+	// for one that is not to be had: registries have bad minutes.
+	pullPatience = 90 * time.Second
+	// configPatience is how long a Secret may be missing: another pod's first step
+	// may be about to make it.
+	configPatience = time.Minute
+	// crashes is how often a container may end before it is taken for one that
+	// always does: a first start may come before its database.
+	crashes = 4
+	// unschedulablePatience is how long no node may fit: an autoscaler takes a few
+	// minutes to make one.
+	unschedulablePatience = 5 * time.Minute
+)
+
+// pod gives what keeps a pod from being ready.
+func pod(p corev1.Pod, s Seen, now time.Time) []Trouble {
+	if p.Status.Phase == corev1.PodSucceeded {
+		return nil
+	}
+	name := "pod " + p.Name
+	age := now.Sub(p.CreationTimestamp.Time)
+	if p.Status.Phase == corev1.PodFailed && len(p.Status.ContainerStatuses) == 0 {
+		return []Trouble{{Object: name, What: "it was ended: " + cmp.Or(p.Status.Message, p.Status.Reason), Fix: describe(p)}}
+	}
+	if t, bad := unscheduled(p, s, age); bad {
+		return []Trouble{t}
+	}
+	var out []Trouble
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if t, bad := container(p, c, s, age); bad {
+			out = append(out, t)
+		}
+	}
+	if len(out) == 0 {
+		if e := eventOf(s.Events, "Pod", p.Name, "FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox"); e != "" && !started(p) {
+			out = append(out, Trouble{Object: name, What: "its containers cannot be made", Event: e, Fix: mountFix(p, e)})
+		}
+	}
+	return out
+}
+
+func started(p corev1.Pod) bool {
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func unscheduled(p corev1.Pod, s Seen, age time.Duration) (Trouble, bool) {
+	for _, c := range p.Status.Conditions {
+		if c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse || c.Reason == corev1.PodReasonSchedulingGated {
+			continue
+		}
+		event := cmp.Or(eventOf(s.Events, "Pod", p.Name, "FailedScheduling"), c.Reason+": "+c.Message)
+		return Trouble{
+			Object: "pod " + p.Name, What: "no node fits", Event: event,
+			Fix: scheduleFix(event), Lasting: age > unschedulablePatience,
+		}, true
+	}
+	return Trouble{}, false
+}
+
+// scheduleFix reads the scheduler's sentence. It has no codes; what is not known
+// falls back to the general advice.
+func scheduleFix(event string) string {
+	switch {
+	case strings.Contains(event, "unbound immediate PersistentVolumeClaims"), strings.Contains(event, "persistentvolumeclaim"):
+		return "see what its PersistentVolumeClaim waits for"
+	case strings.Contains(event, "nvidia.com/gpu"), strings.Contains(event, "amd.com/gpu"):
+		return "add a node with enough free GPUs, or lower maxSlotsPerPod"
+	case strings.Contains(event, "Insufficient"):
+		return "add a node, or ask for less in the values"
+	case strings.Contains(event, "taint"):
+		return "take the taint off a node, or add a toleration for it to the values"
+	}
+	return "see `kubectl describe nodes` for what each node has and refuses"
+}
+
+// container gives what keeps a container from running.
+func container(p corev1.Pod, c corev1.ContainerStatus, s Seen, age time.Duration) (Trouble, bool) {
+	t := Trouble{Object: "pod " + p.Name}
+	if w := c.State.Waiting; w != nil {
+		return waiting(t, p, c, s, age)
+	}
+	if r := c.State.Running; r != nil && !c.Ready {
+		e := eventOf(s.Events, "Pod", p.Name, "Unhealthy")
+		if e == "" {
+			return Trouble{}, false // it is starting
+		}
+		t.What, t.Event, t.LogTail = fmt.Sprintf("container %s runs and does not answer its probe", c.Name), e, s.Logs[p.Name+"/"+c.Name]
+		t.Fix = "see what it does with `" + logs(p, c.Name, false) + "`"
+		return t, true
+	}
+	if e := c.State.Terminated; e != nil && e.ExitCode != 0 {
+		return ended(t, p, c, e, s), true
+	}
+	return Trouble{}, false
+}
+
+func waiting(t Trouble, p corev1.Pod, c corev1.ContainerStatus, s Seen, age time.Duration) (Trouble, bool) {
+	w := c.State.Waiting
+	switch w.Reason {
+	case "InvalidImageName":
+		t.What, t.Lasting = fmt.Sprintf("container %s has an image name that is none: %s", c.Name, c.Image), true
+		t.Event = cmp.Or(eventOf(s.Events, "Pod", p.Name, "InspectFailed", "Failed"), w.Reason+": "+w.Message)
+		t.Fix = "give the image as REGISTRY/NAME:TAG, with --set imageRegistry and the image's own values"
+	case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "RegistryUnavailable", "ImageInspectError":
+		t.What, t.Lasting = fmt.Sprintf("image %s cannot be pulled", imageOf(p, c)), w.Reason == "ErrImageNeverPull" || age > pullPatience
+		t.Event = cmp.Or(eventOf(s.Events, "Pod", p.Name, "Failed"), w.Reason+": "+w.Message)
+		t.Fix = pullFix(p)
+	case "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PreCreateHookError", "PreStartHookError", "PostStartHookError":
+		t.What, t.Lasting = fmt.Sprintf("container %s cannot be made: %s", c.Name, w.Message), age > configPatience
+		t.Event = cmp.Or(eventOf(s.Events, "Pod", p.Name, "Failed", "FailedMount"), w.Reason+": "+w.Message)
+		t.Fix = configFix(p, w.Message)
+	case "CrashLoopBackOff":
+		if last := c.LastTerminationState.Terminated; last != nil {
+			return ended(t, p, c, last, s), true
+		}
+		t.What, t.Event = fmt.Sprintf("container %s ends again and again", c.Name), w.Message
+		t.Fix = "see why with `" + logs(p, c.Name, true) + "`"
+	default:
+		return Trouble{}, false // PodInitializing, ContainerCreating
+	}
+	return t, true
+}
+
+// ended is a container whose program ended badly.
+func ended(t Trouble, p corev1.Pod, c corev1.ContainerStatus, e *corev1.ContainerStateTerminated, s Seen) Trouble {
+	t.What = fmt.Sprintf("container %s ended with code %d", c.Name, e.ExitCode)
+	t.Fix = "see more with `" + logs(p, c.Name, c.State.Terminated == nil) + "`"
+	switch e.Reason {
+	case "OOMKilled":
+		t.What = fmt.Sprintf("container %s was killed for want of memory", c.Name)
+		t.Fix = "raise its memory limit in the values"
+	case "ContainerCannotRun", "StartError":
+		t.What = fmt.Sprintf("container %s cannot be started: %s", c.Name, strings.TrimSpace(e.Message))
+		t.Fix = "check that the image is for this node's kind of machine, and its command exists"
+	}
+	if c.RestartCount > 1 {
+		t.What += fmt.Sprintf(", %d times", c.RestartCount)
+	}
+	t.Event = eventOf(s.Events, "Pod", p.Name, "BackOff")
+	t.LogTail = s.Logs[p.Name+"/"+c.Name]
+	t.Lasting = c.RestartCount >= crashes || p.Spec.RestartPolicy == corev1.RestartPolicyNever
+	return t
+}
+
+// imageOf is the image as the pod asks for it.
+func imageOf(p corev1.Pod, c corev1.ContainerStatus) string {
+	for _, spec := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+		if spec.Name == c.Name {
+			return spec.Image
+		}
+	}
+	return c.Image
+}
+
+func pullFix(p corev1.Pod) string {
+	if len(p.Spec.ImagePullSecrets) == 0 {
+		return "check imageRegistry and the version; for a private registry make a Secret with `kubectl create secret docker-registry` and give its name with --set imagePullSecretName"
+	}
+	return fmt.Sprintf("check imageRegistry and the version, and that Secret %s holds a login that the registry takes", p.Spec.ImagePullSecrets[0].Name)
+}
+
+func configFix(p corev1.Pod, message string) string {
+	kind := "Secret or ConfigMap"
+	if strings.HasPrefix(message, "secret") || strings.Contains(message, "Secret") {
+		kind = "Secret"
+	}
+	return fmt.Sprintf("make the %s in namespace %s with the key that is named, or correct the value that refers to it", kind, p.Namespace)
+}
+
+func mountFix(p corev1.Pod, event string) string {
+	if strings.Contains(event, "not found") {
+		return "make what is named in namespace " + p.Namespace + ", or correct the value that refers to it"
+	}
+	return describe(p)
+}
+
+func describe(p corev1.Pod) string {
+	return "see `kubectl describe pod -n " + p.Namespace + " " + p.Name + "`"
+}
+
+func logs(p corev1.Pod, container string, previous bool) string {
+	s := "kubectl logs -n " + p.Namespace + " " + p.Name + " -c " + container
+	if previous {
+		s += " --previous"
+	}
+	return s
+}

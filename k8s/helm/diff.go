@@ -1,0 +1,279 @@
+package helm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	helmkube "helm.sh/helm/v3/pkg/kube"
+	"helm.sh/helm/v3/pkg/release"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/jsonmergepatch"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	cliresource "k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Verb is what bringing a release to what is wanted would do to an object.
+type Verb string
+
+// The verbs. An object that would have to be replaced is one with a field that
+// the server does not change on a live object; Install and Upgrade are refused
+// by it. One of somebody else stays theirs, and is in the way.
+const (
+	Create  Verb = "create"
+	Update  Verb = "update"
+	Replace Verb = "replace"
+	Delete  Verb = "delete"
+	Foreign Verb = "foreign"
+)
+
+// Change is one object that is not as wanted.
+type Change struct {
+	Verb   Verb
+	Object Object
+	// Drift is what would change of it, by path. Of Secrets it says only which
+	// keys would.
+	Drift []resource.Drift
+	// Reason is the server's word on why it has to be replaced, or whose it is.
+	Reason string
+}
+
+// Diff compares the live objects with those that want would make, and changes
+// nothing. The server itself is asked what each change would come to, so what it
+// fills in is no difference.
+func (c *Client) Diff(ctx context.Context, want Release) ([]Change, error) {
+	caps, err := c.Capabilities(ctx)
+	if err != nil {
+		return nil, err
+	}
+	want.Namespace = c.kube.Namespace()
+	rendered, err := Render(want, caps)
+	if err != nil {
+		return nil, err
+	}
+	r, err := c.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rels, err := r.history(want.Name)
+	if err != nil {
+		return nil, r.explain("compare", want.Name, err)
+	}
+	changes, err := r.diff(rendered.Objects, rels, want)
+	if err != nil {
+		return nil, r.explain("compare", want.Name, err)
+	}
+	return changes, nil
+}
+
+func (r *run) diff(objects []Object, rels []*release.Release, want Release) ([]Change, error) {
+	var out []Change
+	before, err := originals(rels)
+	if err != nil {
+		return nil, err
+	}
+	wanted := make(map[string]bool, len(objects))
+	for _, o := range objects {
+		if o.Hook {
+			continue
+		}
+		wanted[o.key()] = true
+		change, same, err := r.compare(o, before[o.key()], want)
+		if err != nil {
+			return nil, fmt.Errorf("compare %s: %w", o, err)
+		}
+		if !same {
+			out = append(out, change)
+		}
+	}
+	for _, rel := range slices.Backward(rels) {
+		gone, err := r.obsolete(rel, wanted)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, gone...)
+	}
+	return out, nil
+}
+
+// originals are the objects of the revision that is taken to be live, by key.
+func originals(rels []*release.Release) (map[string]Object, error) {
+	out := make(map[string]Object)
+	if absent(rels) {
+		return out, nil
+	}
+	objects, err := objectsOf(current(rels))
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range objects {
+		out[o.key()] = o
+	}
+	return out, nil
+}
+
+// obsolete are the live objects of a revision that are not wanted, and marks them
+// as dealt with.
+func (r *run) obsolete(rel *release.Release, wanted map[string]bool) ([]Change, error) {
+	objects, err := objectsOf(rel)
+	if err != nil {
+		return nil, err
+	}
+	var out []Change
+	for _, o := range objects {
+		if o.Hook || wanted[o.key()] {
+			continue
+		}
+		wanted[o.key()] = true
+		info, live, err := r.live(o)
+		if err != nil {
+			return nil, fmt.Errorf("look for %s: %w", o, err)
+		}
+		if live && ownedBy(info, rel.Name, rel.Namespace) && !keeps(info) {
+			out = append(out, Change{Verb: Delete, Object: o})
+		}
+	}
+	return out, nil
+}
+
+// compare holds one object against what is live. Original is what the last
+// revision wanted, or zero.
+func (r *run) compare(o, original Object, want Release) (change Change, same bool, err error) {
+	live, found, err := r.live(o)
+	if err != nil {
+		return Change{}, false, err
+	}
+	if !found {
+		return Change{Verb: Create, Object: o}, false, nil
+	}
+	if !ownedBy(live, want.Name, r.kube.Namespace()) {
+		return Change{Verb: Foreign, Object: o, Reason: "it exists and is not this release's"}, false, nil
+	}
+	have, err := fields(live.Object)
+	if err != nil {
+		return Change{}, false, err
+	}
+	text, kind, err := r.patch(o, original, live)
+	if err != nil || string(text) == "{}" {
+		return Change{}, err == nil, err
+	}
+	helper := cliresource.NewHelper(live.Client, live.Mapping).DryRun(true)
+	then, err := helper.Patch(live.Namespace, live.Name, kind, text, nil)
+	if apierrors.IsInvalid(err) {
+		return Change{Verb: Replace, Object: o, Reason: err.Error(), Drift: drift(o, have, locally(live, kind, text))}, false, nil
+	}
+	if err != nil {
+		return Change{}, false, err
+	}
+	will, err := fields(then)
+	if err != nil {
+		return Change{}, false, err
+	}
+	d := drift(o, have, will)
+	return Change{Verb: Update, Object: o, Drift: d}, len(d) == 0, nil
+}
+
+// patch is what Helm would send: the way from what the last revision wanted to
+// what is wanted now, on what is live.
+func (r *run) patch(o, original Object, live *cliresource.Info) ([]byte, types.PatchType, error) {
+	after, err := r.marked(o, live)
+	if err != nil {
+		return nil, "", err
+	}
+	before := after
+	if original.Kind != "" {
+		if before, err = r.marked(original, live); err != nil {
+			return nil, "", err
+		}
+	}
+	now, err := json.Marshal(live.Object)
+	if err != nil {
+		return nil, "", err
+	}
+	typed := helmkube.AsVersioned(live)
+	if _, ok := typed.(runtime.Unstructured); ok {
+		text, err := jsonmergepatch.CreateThreeWayJSONMergePatch(before, after, now)
+		return text, types.MergePatchType, err
+	}
+	schema, err := strategicpatch.NewPatchMetaFromStruct(typed)
+	if err != nil {
+		return nil, "", err
+	}
+	text, err := strategicpatch.CreateThreeWayMergePatch(before, after, now, schema, true)
+	return text, types.StrategicMergePatchType, err
+}
+
+// marked is an object as Helm would send it: with its marks.
+func (r *run) marked(o Object, live *cliresource.Info) ([]byte, error) {
+	infos, err := r.worker.Build(bytes.NewBufferString(o.YAML), false)
+	if err != nil {
+		return nil, err
+	}
+	if len(infos) != 1 {
+		return nil, fmt.Errorf("read %s: it is %d objects", o, len(infos))
+	}
+	have, err := meta.Accessor(live.Object)
+	if err != nil {
+		return nil, err
+	}
+	m, err := meta.Accessor(infos[0].Object)
+	if err != nil {
+		return nil, err
+	}
+	m.SetAnnotations(with(m.GetAnnotations(), have.GetAnnotations(), ownerName, ownerNamespace))
+	m.SetLabels(with(m.GetLabels(), have.GetLabels(), "app.kubernetes.io/managed-by"))
+	return json.Marshal(infos[0].Object)
+}
+
+// with is m, and of from what stands under keys.
+func with(m, from map[string]string, keys ...string) map[string]string {
+	out := make(map[string]string, len(m)+len(keys))
+	for k, v := range m {
+		out[k] = v
+	}
+	for _, k := range keys {
+		if v, found := from[k]; found {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// locally is what a patch would come to by our own reckoning, for one that the
+// server refuses to reckon.
+func locally(live *cliresource.Info, kind types.PatchType, text []byte) map[string]any {
+	now, err := json.Marshal(live.Object)
+	if err != nil {
+		return nil
+	}
+	var then []byte
+	if kind == types.StrategicMergePatchType {
+		then, err = strategicpatch.StrategicMergePatch(now, text, helmkube.AsVersioned(live))
+	} else {
+		then, err = mergePatched(now, text)
+	}
+	if err != nil {
+		return nil
+	}
+	var out map[string]any
+	if json.Unmarshal(then, &out) != nil {
+		return nil
+	}
+	return out
+}
+
+func fields(o runtime.Object) (map[string]any, error) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	var out map[string]any
+	return out, json.Unmarshal(text, &out)
+}

@@ -1,0 +1,163 @@
+package helm
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// hidden stands for what is in a Secret.
+const hidden = "‹redacted›"
+
+func mergePatched(doc, patch []byte) ([]byte, error) { return jsonpatch.MergePatch(doc, patch) }
+
+// drift is every path in which will differs from have, but for what the server
+// writes about its own doing.
+func drift(o Object, have, will map[string]any) []resource.Drift {
+	w := &walker{secret: o.Kind == "Secret"}
+	for _, m := range []map[string]any{have, will} {
+		delete(m, "status")
+		if meta, ok := m["metadata"].(map[string]any); ok {
+			for _, k := range []string{"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp"} {
+				delete(meta, k)
+			}
+		}
+	}
+	w.fields("", have, will)
+	return w.out
+}
+
+type walker struct {
+	secret bool
+	out    []resource.Drift
+}
+
+func (w *walker) value(path string, have, will any) {
+	haveMap, one := have.(map[string]any)
+	willMap, two := will.(map[string]any)
+	if one && two {
+		w.fields(path, haveMap, willMap)
+		return
+	}
+	haveList, one := have.([]any)
+	willList, two := will.([]any)
+	if one && two {
+		w.list(path, haveList, willList)
+		return
+	}
+	if show(have) != show(will) {
+		w.out = append(w.out, resource.Drift{Path: path, Have: short(show(have)), Want: short(show(will))})
+	}
+}
+
+func (w *walker) fields(path string, have, will map[string]any) {
+	keys := slices.Collect(maps.Keys(have))
+	for k := range will {
+		if _, found := have[k]; !found {
+			keys = append(keys, k)
+		}
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		at := k
+		if path != "" {
+			at = path + "." + k
+		}
+		if w.secret && (path == "data" || path == "stringData") {
+			w.hide(at, have[k], will[k])
+			continue
+		}
+		w.value(at, have[k], will[k])
+	}
+}
+
+// hide says that a secret differs and nothing of what it is.
+func (w *walker) hide(path string, have, will any) {
+	if show(have) == show(will) {
+		return
+	}
+	d := resource.Drift{Path: path, Have: hidden, Want: hidden + " (another)"}
+	if have == nil {
+		d.Have, d.Want = show(nil), hidden
+	} else if will == nil {
+		d.Want = show(nil)
+	}
+	w.out = append(w.out, d)
+}
+
+// list compares items by their name where all have one, and else by their place.
+func (w *walker) list(path string, have, will []any) {
+	haveNamed, one := named(have)
+	willNamed, two := named(will)
+	if one && two {
+		names := slices.Collect(maps.Keys(haveNamed))
+		for n := range willNamed {
+			if _, found := haveNamed[n]; !found {
+				names = append(names, n)
+			}
+		}
+		slices.Sort(names)
+		for _, n := range names {
+			w.value(path+"["+n+"]", haveNamed[n], willNamed[n])
+		}
+		return
+	}
+	for i := range max(len(have), len(will)) {
+		w.value(path+"["+strconv.Itoa(i)+"]", at(have, i), at(will, i))
+	}
+}
+
+func at(list []any, i int) any {
+	if i < len(list) {
+		return list[i]
+	}
+	return nil
+}
+
+func named(list []any) (map[string]any, bool) {
+	out := make(map[string]any, len(list))
+	for _, item := range list {
+		m, ok := item.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		n, ok := m["name"].(string)
+		if !ok {
+			return nil, false
+		}
+		out[n] = item
+	}
+	return out, len(out) == len(list)
+}
+
+// show is a value in a line; one that is not there is "none".
+func show(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "none"
+	case string:
+		return v
+	case map[string]any, []any:
+		text, err := json.Marshal(v)
+		if err != nil {
+			return fmt.Sprint(v)
+		}
+		return string(text)
+	}
+	return fmt.Sprint(v)
+}
+
+// short keeps a line a line.
+func short(s string) string {
+	const most = 120
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,143 @@
+package helm_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/test/kubefault"
+)
+
+// deed is one command, the state before it, and what must be true after it was
+// broken and given again.
+type deed struct {
+	name  string
+	begin func(t *testing.T, b bench, release string)
+	do    func(ctx context.Context, b bench, release string) error
+	after func(t *testing.T, b bench, release string)
+}
+
+func deeds() []deed {
+	big := map[string]any{"extra": true, "replicas": 2}
+	install := func(values map[string]any) func(context.Context, bench, string) error {
+		return func(ctx context.Context, b bench, release string) error {
+			_, err := b.helm.Install(ctx, named(release, values))
+			return err
+		}
+	}
+	upgrade := func(values map[string]any) func(context.Context, bench, string) error {
+		return func(ctx context.Context, b bench, release string) error {
+			_, err := b.helm.Upgrade(ctx, named(release, values))
+			return err
+		}
+	}
+	begun := func(values map[string]any) func(*testing.T, bench, string) {
+		return func(t *testing.T, b bench, release string) {
+			t.Helper()
+			if err := install(values)(t.Context(), b, release); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	as := func(values map[string]any) func(*testing.T, bench, string) {
+		return func(t *testing.T, b bench, release string) {
+			t.Helper()
+			b.in(t, named(release, values))
+		}
+	}
+	return []deed{
+		{"install", func(*testing.T, bench, string) {}, install(big), as(big)},
+		{"upgrade", begun(nil), upgrade(big), as(big)},
+		{"upgrade to less", begun(big), upgrade(nil), as(nil)},
+		{"uninstall", begun(big), func(ctx context.Context, b bench, release string) error {
+			_, err := b.helm.Uninstall(ctx, release)
+			return err
+		}, func(*testing.T, bench, string) {}},
+	}
+}
+
+// Whatever call fails, the same command again finishes the job, and uninstall
+// leaves nothing but what is to be kept.
+func TestEveryCommandFinishesAfterAFailureAtEveryCall(t *testing.T) {
+	t.Parallel()
+	for _, d := range deeds() {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			d.begin(t, b, "sound")
+			b.Mend()
+			if err := d.do(t.Context(), b, "sound"); err != nil {
+				t.Fatal(err)
+			}
+			all, changing := len(b.Calls(false)), len(b.Calls(true))
+			t.Logf("%d calls, of which %d change something", all, changing)
+			for n := 1; n <= changing; n++ {
+				b.broken(t, d, kubefault.Refused, n, false)
+				b.broken(t, d, kubefault.Lost, n, false)
+			}
+			for n := 1; n <= all; n++ {
+				b.broken(t, d, kubefault.Cut, n, true)
+			}
+		})
+	}
+}
+
+// broken gives a command that breaks at call n, and gives it again.
+func (b bench) broken(t *testing.T, d deed, f kubefault.Fault, n int, cancelled bool) {
+	t.Helper()
+	release := fmt.Sprintf("%s-%d", strings.ReplaceAll(string(f), " ", "-"), n)
+	b.Mend()
+	d.begin(t, b, release)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	stop := func() {}
+	if cancelled {
+		stop = cancel
+	}
+	b.Break(f, n, stop)
+	first := d.do(ctx, b, release)
+	if !b.Mend() {
+		return // this time it took fewer calls
+	}
+	if err := d.do(t.Context(), b, release); err != nil {
+		t.Errorf("%s at call %d (%v): the second run: %v", f, n, first, err)
+		return
+	}
+	d.after(t, b, release)
+	if _, err := b.helm.Uninstall(t.Context(), release); err != nil {
+		t.Errorf("%s at call %d: uninstall: %v", f, n, err)
+		return
+	}
+	if got, want := b.left(t, release), "persistentvolumeclaim/data-"+release; got != want && got != "" {
+		t.Errorf("%s at call %d: got %q left, want %q", f, n, got, want)
+	}
+}
+
+// A change that was broken and is not wanted any more leaves nothing of itself.
+func TestABrokenUpgradeCanBeTakenBack(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	const calls = 12 // more than an upgrade has that change something
+	for n := 1; n <= calls; n++ {
+		release := fmt.Sprintf("back-%d", n)
+		if _, err := b.helm.Install(t.Context(), named(release, nil)); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		b.Break(kubefault.Lost, n, nil)
+		_, first := b.helm.Upgrade(ctx, named(release, map[string]any{"extra": true, "replicas": 2}))
+		cancel()
+		if !b.Mend() {
+			return
+		}
+		if _, err := b.helm.Upgrade(t.Context(), named(release, nil)); err != nil {
+			t.Errorf("broken at call %d (%v): %v", n, first, err)
+			continue
+		}
+		b.in(t, named(release, nil))
+		if got := b.left(t, release); strings.Contains(got, "extra") {
+			t.Errorf("broken at call %d (%v): got %s", n, first, got)
+		}
+	}
+}

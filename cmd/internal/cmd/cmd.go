@@ -11,6 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/context"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/host"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/job"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/k8s"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/local"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/login"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/master"
@@ -38,7 +39,7 @@ machine, operates it, and is the cluster: its master and its agents.`,
 	add(root, "use", "Using a cluster:",
 		login.New(s), login.NewLogout(s), context.New(s), task.New(s), job.New(s), pool.New(s), user.New(s))
 	add(root, "run", "Running a cluster:", master.New(s), agent.New(s), host.New(s))
-	add(root, "install", "Installing a cluster:", aws.New(s), local.New(s),
+	add(root, "install", "Installing a cluster:", aws.New(s), k8s.New(s), local.New(s),
 		cluster.NewList(s), cluster.NewStatus(s), cluster.NewUpgrade(s), cluster.NewDown(s))
 	root.AddCommand(version.New(s))
 	root.SetIn(s.In)

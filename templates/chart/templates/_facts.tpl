@@ -43,9 +43,12 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end -}}
 
-{{/* Makes the secrets that nobody gave, once, and leaves this pod a copy; give (list $ keys…). */}}
+{{/* Makes the secrets that nobody gave, once; give (list $ directory keys…). With a
+     directory it leaves a copy there, for a volume cannot wait for a Secret that a
+     container of its own pod makes. */}}
 {{- define "determined.secretsInit" -}}
 {{- $top := index . 0 -}}
+{{- $to := index . 1 -}}
 - name: init-secrets
   image: {{ include "determined.image" $top | quote }}
   imagePullPolicy: {{ $top.Values.image.pullPolicy }}
@@ -54,16 +57,17 @@ capabilities: {drop: [ALL]}
     - init-secrets
     - --cluster-id={{ $top.Release.Name }}
     - --secret={{ include "determined.secrets" $top }}
-    {{- range rest . }}
+    {{- range slice . 2 }}
     - --key={{ . }}
     {{- end }}
-    - --to=/run/determined/secrets
-  env:
-    - name: POD_NAMESPACE
-      valueFrom: {fieldRef: {fieldPath: metadata.namespace}}
+    {{- with $to }}
+    - --to={{ . }}
+    {{- end }}
   securityContext: {{- include "determined.containerSecurity" $top | nindent 4 }}
   resources:
     requests: {cpu: 10m, memory: 64Mi}
+  {{- with $to }}
   volumeMounts:
-    - {name: secrets, mountPath: /run/determined/secrets}
+    - {name: secrets, mountPath: {{ . }}}
+  {{- end }}
 {{- end -}}

@@ -1,0 +1,79 @@
+package k8s
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+)
+
+type initSecretsOptions struct {
+	*term.Streams
+	wire.SecretsWanted
+}
+
+func newInitSecrets(s *term.Streams, run func(context.Context, *initSecretsOptions) error) *cobra.Command {
+	o := &initSecretsOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "init-secrets",
+		Short: "Make the passwords of a cluster that nobody gave",
+		Long: `Make the passwords of a cluster that nobody gave, once, in one Secret that belongs
+to no Helm release. The chart runs it before the master and before the database.
+What is there already is never changed, and of two that run at the same time one
+makes the passwords and both use them.
+
+It needs the permission to create Secrets in its namespace, which Kubernetes
+cannot limit to a name, and to get and update this one, which it can.`,
+		Example: "  det-deploy k8s init-secrets --cluster-id lab --key admin-password --key db-password",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return usage.Check(err)
+			}
+			return run(c.Context(), o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.Cluster, "cluster-id", "", "cluster that is meant")
+	f.StringVar(&o.Secret, "secret", "", "name of the Secret (default determined-secrets-<cluster-id>)")
+	f.StringArrayVar(&o.Keys, "key", nil, "entry that there must be; may be repeated")
+	f.StringVar(&o.To, "to", "", "directory to write the entries into as well, one file each")
+	f.StringVarP(&o.Namespace, "namespace", "n", "", "namespace of the Secret; the pod's own, or the kubeconfig's")
+	return c
+}
+
+// keyName is what Kubernetes allows as a key of a Secret; it becomes a file's name.
+var keyName = regexp.MustCompile(`^[A-Za-z0-9][-._A-Za-z0-9]*$`)
+
+func (o *initSecretsOptions) validate() error {
+	if o.Cluster == "" {
+		return errors.New("--cluster-id is missing: name the cluster whose passwords they are")
+	}
+	if len(o.Keys) == 0 {
+		return errors.New("--key is missing: name an entry that there must be, such as admin-password")
+	}
+	for _, key := range o.Keys {
+		if !keyName.MatchString(key) {
+			return fmt.Errorf("--key may have letters, digits, - _ and . only, and begins with a letter or digit (%q)", key)
+		}
+	}
+	return nil
+}
+
+func runInitSecrets(ctx context.Context, o *initSecretsOptions) error {
+	if o.Secret == "" {
+		o.Secret = "determined-secrets-" + o.Cluster
+	}
+	if err := wire.InitSecrets(ctx, o.SecretsWanted); err != nil {
+		return err
+	}
+	o.Notef("Secret %s has %s.", o.Secret, strings.Join(o.Keys, ", "))
+	return nil
+}

@@ -1,0 +1,139 @@
+// Package secrets makes the secrets of a cluster that nobody gave, once: the
+// password of its first users and of its database. They are kept in one Secret
+// that belongs to no Helm release, so that rendering the chart twice gives the same,
+// and so that they live as long as the data they open.
+package secrets
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// attempts bounds how often a change by somebody else is met with another look. Two
+// pods of one cluster make secrets at a time.
+const attempts = 10
+
+// Wanted is the Secret that there must be.
+type Wanted struct {
+	// Name is its name, Cluster the value of its label.
+	Name, Cluster string
+	// Keys are the entries that there must be. Others are left alone.
+	Keys []string
+	// New makes the value of a missing entry; nil means Password.
+	New func() (string, error)
+}
+
+// Ensure makes what is missing of a Secret and returns the wanted entries. What is
+// there is never changed, whoever made it. It may be called any number of times, at
+// the same time too: all callers return the same values.
+func Ensure(ctx context.Context, api typed.SecretInterface, w Wanted) (map[string][]byte, error) {
+	if w.New == nil {
+		w.New = Password
+	}
+	var err error
+	for range attempts {
+		var got *corev1.Secret
+		if got, err = w.once(ctx, api); err == nil {
+			return w.entries(got), nil
+		}
+		if !is(err, cloud.Conflict) {
+			break
+		}
+	}
+	return nil, fmt.Errorf("make secret %s: %w", w.Name, err)
+}
+
+// once looks and makes; a conflict means that somebody was faster.
+func (w Wanted) once(ctx context.Context, api typed.SecretInterface) (*corev1.Secret, error) {
+	there, err := api.Get(ctx, w.Name, metav1.GetOptions{})
+	if is(err, cloud.NotFound) {
+		made := w.empty()
+		if err := w.fill(made); err != nil {
+			return nil, err
+		}
+		return api.Create(ctx, made, metav1.CreateOptions{})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(w.missing(there)) == 0 {
+		return there, nil
+	}
+	// The update names the version that was looked at, and is refused when there
+	// is another by now.
+	if err := w.fill(there); err != nil {
+		return nil, err
+	}
+	return api.Update(ctx, there, metav1.UpdateOptions{})
+}
+
+func (w Wanted) empty() *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: w.Name,
+			Labels: map[string]string{
+				"app.kubernetes.io/name": "determined", "app.kubernetes.io/instance": w.Cluster,
+				"app.kubernetes.io/component": "secrets", "app.kubernetes.io/managed-by": "det-deploy",
+				"det-deploy.dev/cluster": w.Cluster,
+			},
+			// GitOps tools that delete what they did not make leave this alone.
+			Annotations: map[string]string{
+				"argocd.argoproj.io/sync-options": "Prune=false", "kustomize.toolkit.fluxcd.io/prune": "disabled",
+			},
+		},
+		Type: corev1.SecretTypeOpaque,
+	}
+}
+
+func (w Wanted) missing(s *corev1.Secret) []string {
+	return slices.DeleteFunc(slices.Clone(w.Keys), func(key string) bool { return len(s.Data[key]) > 0 })
+}
+
+func (w Wanted) fill(s *corev1.Secret) error {
+	s.Data = maps.Clone(s.Data)
+	if s.Data == nil {
+		s.Data = map[string][]byte{}
+	}
+	for _, key := range w.missing(s) {
+		value, err := w.New()
+		if err != nil {
+			return err
+		}
+		s.Data[key] = []byte(value)
+	}
+	return nil
+}
+
+func (w Wanted) entries(s *corev1.Secret) map[string][]byte {
+	out := make(map[string][]byte, len(w.Keys))
+	for _, key := range w.Keys {
+		out[key] = bytes.Clone(s.Data[key])
+	}
+	return out
+}
+
+// is recognises a refusal whether it was put into our words already or is the API
+// server's own.
+func is(err error, kind cloud.Kind) bool {
+	switch {
+	case err == nil:
+		return false
+	case cloud.KindOf(err) == kind:
+		return true
+	case kind == cloud.NotFound:
+		return apierrors.IsNotFound(err)
+	case kind == cloud.Conflict:
+		return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
+	}
+	return false
+}

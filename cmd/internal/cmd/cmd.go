@@ -15,6 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/local"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/login"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/master"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/pod"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/pool"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/task"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/user"
@@ -38,7 +39,7 @@ machine, operates it, and is the cluster: its master and its agents.`,
 	}
 	add(root, "use", "Using a cluster:",
 		login.New(s), login.NewLogout(s), context.New(s), task.New(s), job.New(s), pool.New(s), user.New(s))
-	add(root, "run", "Running a cluster:", master.New(s), agent.New(s), host.New(s))
+	add(root, "run", "Running a cluster:", master.New(s), agent.New(s), host.New(s), pod.New(s))
 	add(root, "install", "Installing a cluster:", aws.New(s), k8s.New(s), local.New(s),
 		cluster.NewList(s), cluster.NewStatus(s), cluster.NewUpgrade(s), cluster.NewDown(s))
 	root.AddCommand(version.New(s))

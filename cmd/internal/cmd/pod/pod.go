@@ -1,0 +1,67 @@
+// Package pod is the commands that run inside the pods of a cluster's tasks.
+// Kubernetes types them; a person needs them to look.
+package pod
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+)
+
+// New returns `det-deploy pod`.
+func New(s *term.Streams) *cobra.Command {
+	c := &cobra.Command{
+		Use:     "pod",
+		Short:   "Do what a task's pod needs inside of it",
+		Example: "  det-deploy pod init --order /run/determined-order --files /run/determined-files",
+	}
+	c.AddCommand(newInit(s, runInit))
+	return c
+}
+
+type initOptions struct {
+	*term.Streams
+	wire.PodFiles
+}
+
+func newInit(s *term.Streams, run func(context.Context, *initOptions) error) *cobra.Command {
+	o := &initOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "init",
+		Short: "Put the files of a task where its container finds them",
+		Long: `Put the files of a task where its container finds them. This is the program
+of the init container of a task's pod: it unpacks the files that are in the pod's
+Secret into the pod's volume, and fetches the files that the user sent along from
+the master, waiting while the master is away. It runs as the task's own user.`,
+		Example: "  det-deploy pod init --order /run/determined-order --files /run/determined-files",
+		Args:    usage.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return run(c.Context(), o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.Order, "order", "", "directory with the order, the pod's Secret")
+	f.StringVar(&o.Files, "files", "", "directory to put the files into, the pod's volume")
+	return c
+}
+
+func (o *initOptions) validate() error {
+	switch {
+	case o.Order == "":
+		return usage.Errorf("--order is missing")
+	case o.Files == "":
+		return usage.Errorf("--files is missing")
+	}
+	return nil
+}
+
+func runInit(ctx context.Context, o *initOptions) error {
+	return wire.InitPod(ctx, o.PodFiles, o.Err, o.ErrTerminal())
+}

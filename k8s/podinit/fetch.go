@@ -1,0 +1,207 @@
+package podinit
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// source is where a task's context directory is.
+type source struct {
+	client   *http.Client
+	log      *slog.Logger
+	order    Order
+	token    string
+	patience time.Duration
+}
+
+// The pauses between tries: short at first, for a Service whose address is not
+// routed yet, then long enough for a gang of a thousand pods not to hold a master
+// down that has just started.
+const (
+	firstPause = 250 * time.Millisecond
+	lastPause  = 10 * time.Second
+	// stall is how long the master may take to begin its answer.
+	stall = time.Minute
+)
+
+func newSource(c Config, o Order) (*source, error) {
+	s := &source{log: c.Log, order: o, patience: c.Patience}
+	if s.patience == 0 {
+		s.patience = DefaultPatience
+	}
+	token, err := os.ReadFile(filepath.Join(c.OrderDir, keyToken))
+	if err != nil {
+		return nil, fmt.Errorf("read the token of the allocation: %w", err)
+	}
+	s.token = string(token)
+	trust := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: o.CertName, InsecureSkipVerify: o.NoVerify}
+	pem, err := os.ReadFile(filepath.Join(c.OrderDir, keyCA))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the authority of the master's certificate: %w", err)
+	}
+	if len(pem) > 0 {
+		trust.RootCAs = x509.NewCertPool()
+		if !trust.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, errors.New("read the authority of the master's certificate: there is no certificate in it")
+		}
+	}
+	s.client = &http.Client{Transport: &http.Transport{
+		TLSClientConfig: trust, ResponseHeaderTimeout: stall, Proxy: http.ProxyFromEnvironment,
+	}}
+	return s, nil
+}
+
+// final is an answer that would be the same again.
+type final struct{ error }
+
+func (f final) Unwrap() error { return f.error }
+
+// fetch asks until it has the whole directory. A try that was cut short leaves
+// files, which the next writes anew.
+func (s *source) fetch(ctx context.Context, into *os.Root) error {
+	ctx, cancel := context.WithTimeout(ctx, s.patience)
+	defer cancel()
+	pause := firstPause
+	var last error
+	for {
+		err := s.once(ctx, into)
+		if err == nil {
+			return nil
+		}
+		if f, is := errors.AsType[final](err); is {
+			return f.error
+		}
+		if ctx.Err() == nil {
+			last = err
+			s.log.Warn("cannot fetch the context directory yet, trying again", "master", s.order.Master, "err", err)
+		}
+		wait := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+			wait.Stop()
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) && last != nil {
+				return fmt.Errorf("the master at %s could not be asked for %v: %w", s.order.Master, s.patience, last)
+			}
+			return ctx.Err()
+		case <-wait.C:
+		}
+		pause = min(pause*2, lastPause)
+	}
+}
+
+func (s *source) once(ctx context.Context, into *os.Root) error {
+	address := s.order.Master + "/api/v1/tasks/" + url.PathEscape(s.order.Task) + "/context_directory"
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return final{err}
+	}
+	req.Header.Set("Grpc-Metadata-x-allocation-token", "Bearer "+s.token)
+	resp, err := s.client.Do(req)
+	if err != nil {
+		if _, is := errors.AsType[*tls.CertificateVerificationError](err); is {
+			return final{fmt.Errorf("the master is not who this pod was told to trust: %w", err)}
+		}
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return refused(resp)
+	}
+	packed, err := archiveIn(resp.Body)
+	if err != nil || packed == nil {
+		return err
+	}
+	u := unpacker{root: into, below: s.order.Context, uid: s.order.UID, gid: s.order.GID}
+	return u.unpack(packed)
+}
+
+// refused reads an answer that is none. Those of a server that is starting, or
+// that has too much to do, are worth another try.
+func refused(resp *http.Response) error {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 500))
+	err = errors.Join(fmt.Errorf("the master answers %s: %s", resp.Status, strings.TrimSpace(string(body))), err)
+	if resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented || resp.StatusCode == http.StatusTooManyRequests {
+		return err
+	}
+	return final{err}
+}
+
+// archiveIn finds the archive in the master's answer, {"b64Tgz": "…"}, without
+// holding all of it; nil for none. Base64 has no characters that JSON escapes.
+func archiveIn(body io.Reader) (io.Reader, error) {
+	r := bufio.NewReaderSize(body, 64<<10)
+	for _, want := range []string{"{", `"b64Tgz"`, ":", `"`} {
+		for _, c := range []byte(want) {
+			got, err := next(r, c == want[0])
+			if errors.Is(err, io.EOF) || err == nil && got == '}' {
+				return nil, cut(err)
+			}
+			if err != nil {
+				return nil, err
+			}
+			if got != c {
+				return nil, final{errors.New("the answer is not what a master says")}
+			}
+		}
+	}
+	text := &quoted{r: r}
+	first, err := r.Peek(1)
+	if err != nil {
+		return nil, cut(err)
+	}
+	if first[0] == '"' {
+		return nil, nil //nolint:nilnil // the task has no files
+	}
+	return base64.NewDecoder(base64.StdEncoding, text), nil
+}
+
+// cut is an answer that ends too early.
+func cut(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// next is the next byte, with space before it passed over.
+func next(r *bufio.Reader, skip bool) (byte, error) {
+	for {
+		c, err := r.ReadByte()
+		if err != nil || !skip || !strings.ContainsRune(" \t\r\n", rune(c)) {
+			return c, err
+		}
+	}
+}
+
+// quoted reads up to a quotation mark. An answer that ends before it was cut off.
+type quoted struct {
+	r    *bufio.Reader
+	done bool
+}
+
+func (q *quoted) Read(p []byte) (int, error) {
+	if q.done || len(p) == 0 {
+		return 0, io.EOF
+	}
+	n, err := q.r.Read(p)
+	if i := bytes.IndexByte(p[:n], '"'); i >= 0 {
+		q.done = true
+		return i, io.EOF
+	}
+	return n, cut(err)
+}

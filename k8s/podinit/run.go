@@ -1,0 +1,68 @@
+package podinit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Config is what an init container goes by.
+type Config struct {
+	// OrderDir is where the Secret of the pod is, FilesDir the volume to fill.
+	OrderDir, FilesDir string
+	Log                *slog.Logger
+	// Patience is how long the master may be away; zero takes DefaultPatience.
+	Patience time.Duration
+}
+
+// DefaultPatience is more than a restart or an upgrade of the master takes.
+const DefaultPatience = 10 * time.Minute
+
+// Run fills the volume. It may be repeated: what is there is written anew.
+//
+// The error is for the task's owner, who sees the last lines of this program's
+// output as the reason why the task did not start.
+func Run(ctx context.Context, c Config) error {
+	order, err := read(c.OrderDir)
+	if err != nil {
+		return err
+	}
+	into, err := os.OpenRoot(c.FilesDir)
+	if err != nil {
+		return fmt.Errorf("open the volume of the task's files: %w", err)
+	}
+	defer func() { _ = into.Close() }() // nothing is written through it itself
+	if err := unpackFiles(filepath.Join(c.OrderDir, keyFiles), into, order); err != nil {
+		return fmt.Errorf("put the files of the task in place: %w", err)
+	}
+	if order.Context == "" {
+		return nil
+	}
+	s, err := newSource(c, order)
+	if err != nil {
+		return err
+	}
+	defer s.client.CloseIdleConnections()
+	if err := s.fetch(ctx, into); err != nil {
+		return fmt.Errorf("fetch the context directory of task %s: %w", order.Task, err)
+	}
+	return nil
+}
+
+func unpackFiles(name string, into *os.Root, o Order) error {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	u := unpacker{root: into, uid: o.UID, gid: o.GID}
+	return u.unpack(f)
+}

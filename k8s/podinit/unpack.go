@@ -1,0 +1,198 @@
+package podinit
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+)
+
+// The limits of one archive, as agents have them. Clients refuse to send more
+// than 95 MB of files.
+const (
+	maxBytes   = 512 << 20
+	maxEntries = 200_000
+)
+
+// unpacker writes an archive below a directory of a volume. Whatever the archive
+// says, and whatever links are there, nothing is written outside of the volume.
+type unpacker struct {
+	root *os.Root
+	// below is the directory in the volume, empty for its top.
+	below    string
+	uid, gid int
+
+	// late has the modes of directories, which are given when their files are in.
+	late []entry
+}
+
+type entry struct {
+	name string
+	*tar.Header
+}
+
+func (u *unpacker) unpack(r io.Reader) error {
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return broken(err)
+	}
+	archive := tar.NewReader(z)
+	left, entries := int64(maxBytes), 0
+	for {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return u.finish()
+		}
+		if err != nil {
+			return broken(err)
+		}
+		if entries++; entries > maxEntries || h.Size > left {
+			return final{fmt.Errorf("more than %d files or %d bytes", maxEntries, maxBytes)}
+		}
+		left -= h.Size
+		if err := u.put(h, archive); err != nil {
+			return fmt.Errorf("%q: %w", h.Name, settled(err))
+		}
+	}
+}
+
+// settled marks what the volume refuses, a full one for example, as an answer
+// that would be the same again.
+func settled(err error) error {
+	_, onPath := errors.AsType[*fs.PathError](err)
+	_, onLink := errors.AsType[*os.LinkError](err)
+	if onPath || onLink {
+		return final{err}
+	}
+	return err
+}
+
+// broken tells an archive that was cut off, which another try may mend, from one
+// that is none.
+func broken(err error) error {
+	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, tar.ErrHeader) {
+		return final{fmt.Errorf("read the archive: %w", err)}
+	}
+	return fmt.Errorf("read the archive: %w", err)
+}
+
+func (u *unpacker) put(h *tar.Header, r io.Reader) error {
+	if h.Typeflag == tar.TypeXGlobalHeader {
+		return nil
+	}
+	clean := path.Clean(h.Name)
+	if !local(clean) {
+		return final{errors.New("the path leads out of the work directory")}
+	}
+	name := path.Join(u.below, clean)
+	if clean == "." {
+		return nil
+	}
+	if err := u.root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return err
+	}
+	switch h.Typeflag {
+	case tar.TypeDir:
+		return u.directory(entry{name, h})
+	case tar.TypeReg:
+		return u.file(entry{name, h}, r)
+	case tar.TypeSymlink:
+		if path.IsAbs(h.Linkname) || !local(path.Join(path.Dir(clean), h.Linkname)) {
+			return final{fmt.Errorf("the link to %q leads out of the work directory", h.Linkname)}
+		}
+		return u.link(entry{name, h})
+	}
+	return final{fmt.Errorf("an entry of type %q; only files, directories and symbolic links are allowed", h.Typeflag)}
+}
+
+// local says whether a clean path stays below where it starts.
+func local(name string) bool {
+	return name != ".." && !path.IsAbs(name) && !strings.HasPrefix(name, "../")
+}
+
+func (u *unpacker) directory(e entry) error {
+	if old, err := u.root.Lstat(e.name); err == nil && !old.IsDir() {
+		if err := u.root.Remove(e.name); err != nil {
+			return err
+		}
+	}
+	if err := u.root.Mkdir(e.name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	// An earlier try may have left it so that nothing can be written into it.
+	u.late = append(u.late, e)
+	return u.root.Chmod(e.name, 0o700)
+}
+
+func (u *unpacker) file(e entry, r io.Reader) error {
+	if err := u.clear(e.name); err != nil {
+		return err
+	}
+	f, err := u.root.OpenFile(e.name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(f, r); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return u.finishOne(e)
+}
+
+func (u *unpacker) link(e entry) error {
+	if err := u.clear(e.name); err != nil {
+		return err
+	}
+	if err := u.root.Symlink(e.Linkname, e.name); err != nil {
+		return err
+	}
+	return u.own(e)
+}
+
+// clear takes away what an earlier try has left.
+func (u *unpacker) clear(name string) error {
+	err := u.root.Remove(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// finish gives the directories their modes, the innermost first.
+func (u *unpacker) finish() error {
+	for i := len(u.late) - 1; i >= 0; i-- {
+		if err := u.finishOne(u.late[i]); err != nil {
+			return fmt.Errorf("%q: %w", u.late[i].Name, err)
+		}
+	}
+	return nil
+}
+
+func (u *unpacker) finishOne(e entry) error {
+	if err := u.own(e); err != nil {
+		return err
+	}
+	if err := u.root.Chmod(e.name, fs.FileMode(e.Mode).Perm()); err != nil {
+		return err
+	}
+	if e.ModTime.IsZero() || e.ModTime.Unix() == 0 {
+		return nil
+	}
+	return u.root.Chtimes(e.name, e.ModTime, e.ModTime)
+}
+
+// own gives a file its owner. Only root can: for anybody else all files are the
+// task's account's, which this program runs as.
+func (u *unpacker) own(e entry) error {
+	if os.Geteuid() != 0 || u.uid != 0 {
+		return nil
+	}
+	return u.root.Lchown(e.name, e.Uid, e.Gid)
+}

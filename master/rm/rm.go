@@ -55,7 +55,10 @@ type Request struct {
 	SingleNode bool
 	// ExcludedAgents are never used.
 	ExcludedAgents []AgentID
-	Submitted      time.Time
+	// PodSpec is what the task says of its pod, as JSON, for those who run tasks
+	// as pods; empty for nothing.
+	PodSpec   []byte
+	Submitted time.Time
 }
 
 // ResourceManager runs allocations. Its methods may be called at any time and

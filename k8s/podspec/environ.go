@@ -1,0 +1,205 @@
+package podspec
+
+import (
+	"fmt"
+	"net"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+const (
+	runDir   = "/run/determined"
+	hookPath = runDir + "/agent-startup-hook.sh"
+	certPath = runDir + "/etc/ssl/master.crt"
+	// indexVariable is what a Job gives each pod, at the end of its variables. We
+	// give it at their beginning, where the others may refer to it.
+	indexVariable = "JOB_COMPLETION_INDEX"
+)
+
+// runHook runs the startup hook in the shell that becomes the program, as agents
+// do: what the hook exports is there, and one that fails ends the task with its
+// code.
+const runHook = `s=/bin/sh; [ -x /bin/bash ] && s=/bin/bash; h=$1; shift; exec "$s" -c '. "$0" || exit; exec "$@"' "$h" "$@"`
+
+// common is the one spec that all ranks share. Where theirs have the container's
+// id it has an expression over the rank.
+func common(a rm.AllocationID, specs []*agentv1.Spec) (*agentv1.Spec, error) {
+	if len(specs) == 0 {
+		return nil, fmt.Errorf("build the pods of %s: there is nothing to run", a)
+	}
+	var first *agentv1.Spec
+	for rank, s := range specs {
+		s = proto.CloneOf(s)
+		for i, e := range s.GetEnvironment() {
+			name, value, _ := strings.Cut(e, "=")
+			if value == string(ContainerID(a, rank)) {
+				s.Environment[i] = name + "=" + containerExpression(a)
+			}
+		}
+		if rank == 0 {
+			first = s
+		} else if !proto.Equal(first, s) {
+			return nil, fmt.Errorf("build the pods of %s: those of ranks 0 and %d differ, and the pods of a Job are alike", a, rank)
+		}
+	}
+	return first, nil
+}
+
+func containerExpression(a rm.AllocationID) string {
+	return containerPrefix(a) + "$(" + indexVariable + ")"
+}
+
+// literal keeps Kubernetes from reading variables into a text: $$ is its $.
+func literal(s string) string {
+	if !strings.Contains(s, "$(") && !strings.Contains(s, "$$") {
+		return s
+	}
+	return strings.ReplaceAll(s, "$", "$$")
+}
+
+// environment gives the variables: the pod spec's, then those that an agent would
+// give, then the task's; of a repeated name the last counts. All of the task's are
+// in its Secret, because nobody knows which of them are secrets.
+func (b *builder) environment() error {
+	vars := variables{at: map[string]int{}}
+	vars.put(corev1.EnvVar{Name: indexVariable, ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['" + LabelIndex + "']"},
+	}})
+	for _, e := range b.main.Env {
+		vars.put(e)
+	}
+	for _, e := range b.own() {
+		vars.put(e)
+	}
+	for i, e := range b.spec.GetEnvironment() {
+		name, value, ok := strings.Cut(e, "=")
+		if !ok || name == "" || strings.ContainsRune(e, 0) {
+			return refuse("environment.environment_variables", "%q must be NAME=value", name)
+		}
+		if value == containerExpression(b.request.Allocation) {
+			vars.put(corev1.EnvVar{Name: name, Value: value})
+			continue
+		}
+		key := secretKey(name, i)
+		b.data[key] = []byte(value)
+		vars.put(corev1.EnvVar{Name: name, ValueFrom: b.fromSecret(key)})
+	}
+	b.main.Env = vars.list
+	b.dropUnused()
+	return nil
+}
+
+// dropUnused forgets what was replaced by a later variable of the same name.
+func (b *builder) dropUnused() {
+	used := map[string]bool{}
+	for _, e := range b.main.Env {
+		if e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil {
+			used[e.ValueFrom.SecretKeyRef.Key] = true
+		}
+	}
+	for key := range b.data {
+		if !used[key] {
+			delete(b.data, key)
+		}
+	}
+}
+
+func (b *builder) fromSecret(key string) *corev1.EnvVarSource {
+	return &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+		LocalObjectReference: corev1.LocalObjectReference{Name: b.name()}, Key: key,
+	}}
+}
+
+// secretKey is where a variable is in the Secret; names that no key may have are
+// counted.
+func secretKey(name string, i int) string {
+	if regexp.MustCompile(`^[-._a-zA-Z0-9]{1,200}$`).MatchString(name) {
+		return "env." + name
+	}
+	return "env-" + strconv.Itoa(i)
+}
+
+// variables is a list in which each name is once.
+type variables struct {
+	list []corev1.EnvVar
+	at   map[string]int
+}
+
+// put replaces an earlier variable where it stands, or appends. The index comes
+// first and stays there, for others refer to it.
+func (v *variables) put(e corev1.EnvVar) {
+	if i, found := v.at[e.Name]; found {
+		v.list[i] = e
+		return
+	}
+	v.at[e.Name] = len(v.list)
+	v.list = append(v.list, e)
+}
+
+// own is what an agent would say of itself and of the master.
+func (b *builder) own() []corev1.EnvVar {
+	t := b.request.Template
+	m := t.Master
+	plain := func(name, value string) corev1.EnvVar { return corev1.EnvVar{Name: name, Value: literal(value)} }
+	out := []corev1.EnvVar{
+		plain("DET_MASTER", m.url()), plain("DET_MASTER_ADDR", m.Host), plain("DET_MASTER_HOST", m.Host),
+		plain("DET_MASTER_PORT", strconv.Itoa(m.Port)),
+		plain("DET_CLUSTER_ID", t.ClusterID), plain("DET_MASTER_ID", t.MasterID),
+		{Name: "DET_AGENT_ID", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}},
+		{Name: "DET_CONTAINER_ID", Value: containerExpression(b.request.Allocation)},
+		plain("DET_SLOT_IDS", slotIDs(b.slots)), plain("DET_USE_TLS", strconv.FormatBool(m.Scheme == "https")),
+	}
+	switch {
+	case m.Scheme != "https":
+	case m.NoVerify:
+		out = append(out, plain("DET_MASTER_CERT_FILE", "noverify"))
+	case len(m.CA) > 0:
+		out = append(out, plain("DET_MASTER_CERT_FILE", certPath))
+	}
+	if m.CertName != "" {
+		out = append(out, plain("DET_MASTER_CERT_NAME", m.CertName))
+	}
+	if !b.seesNVIDIA() {
+		// Without this a container whose image asks for all GPUs sees all of them,
+		// asked for or not.
+		out = append(out, plain("NVIDIA_VISIBLE_DEVICES", "void"), plain("CUDA_VISIBLE_DEVICES", ""))
+	}
+	return out
+}
+
+// seesNVIDIA reports whether the container is given devices of NVIDIA's, by slots
+// or by a pod spec that asks for parts of one.
+func (b *builder) seesNVIDIA() bool {
+	for name := range b.main.Resources.Limits {
+		if strings.HasPrefix(string(name), "nvidia.com/") {
+			return true
+		}
+	}
+	return len(b.main.Resources.Claims) > 0
+}
+
+func (m Master) url() string {
+	return m.Scheme + "://" + net.JoinHostPort(m.Host, strconv.Itoa(m.Port))
+}
+
+// slotIDs is a JSON list: a pod counts its own slots from 0.
+func slotIDs(n int) string {
+	ids := make([]string, n)
+	for i := range ids {
+		ids[i] = strconv.Itoa(i)
+	}
+	return "[" + strings.Join(ids, ",") + "]"
+}
+
+// hasMount reports whether something is mounted at a path of the container.
+func hasMount(c *corev1.Container, at string) bool {
+	return slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == at })
+}

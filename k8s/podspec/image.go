@@ -1,0 +1,78 @@
+package podspec
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+)
+
+// images says which image is run, and how it is got.
+func (b *builder) images() {
+	b.main.Image = b.spec.GetImage()
+	b.main.ImagePullPolicy = corev1.PullIfNotPresent
+	if b.spec.GetForcePullImage() {
+		b.main.ImagePullPolicy = corev1.PullAlways
+	}
+	refs := b.pod.Spec.ImagePullSecrets
+	if b.signsIn() {
+		// The kubelet tries the first that fits the registry first.
+		refs = append([]corev1.LocalObjectReference{{Name: b.pullName()}}, refs...)
+	}
+	for _, name := range b.request.Template.PullSecrets {
+		refs = append(refs, corev1.LocalObjectReference{Name: name})
+	}
+	b.pod.Spec.ImagePullSecrets = refs
+}
+
+func (b *builder) pullName() string { return b.name() + "-pull" }
+
+func (b *builder) signsIn() bool { return b.spec.GetRegistryAuth() != nil }
+
+// hub is what image names without a registry mean.
+const hub = "https://index.docker.io/v1/"
+
+// pullSecret is how the kubelet signs in to the registry of the task's image.
+func (b *builder) pullSecret() (*corev1.Secret, error) {
+	a := b.spec.GetRegistryAuth()
+	if a.GetIdentityToken() != "" || a.GetRegistryToken() != "" {
+		return nil, refuse("environment.registry_auth", "identitytoken and registrytoken are not for pods: the kubelet signs in with username and password, or auth")
+	}
+	server := a.GetServerAddress()
+	if server == "" {
+		server = registryOf(b.spec.GetImage())
+	}
+	data, err := json.Marshal(map[string]any{"auths": map[string]any{server: login(a)}})
+	if err != nil {
+		return nil, err
+	}
+	s := &corev1.Secret{Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: data}}
+	s.ObjectMeta = b.meta(b.pullName())
+	return s, nil
+}
+
+func login(a *agentv1.RegistryAuth) map[string]string {
+	auth := a.GetAuth()
+	if auth == "" {
+		auth = base64.StdEncoding.EncodeToString([]byte(a.GetUsername() + ":" + a.GetPassword()))
+	}
+	out := map[string]string{"auth": auth}
+	for key, value := range map[string]string{"username": a.GetUsername(), "password": a.GetPassword(), "email": a.GetEmail()} {
+		if value != "" {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// registryOf is the registry that an image's name begins with.
+func registryOf(image string) string {
+	first, _, found := strings.Cut(image, "/")
+	if !found || !strings.ContainsAny(first, ".:") && first != "localhost" || first == "docker.io" {
+		return hub
+	}
+	return first
+}

@@ -1,0 +1,192 @@
+package podspec
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// grace is how long a pod has between being asked to end and being ended, as in
+// Determined 0.38.1.
+const grace = 15
+
+// security says who the program runs as, and what it may.
+func (b *builder) security() error {
+	c := b.main.SecurityContext
+	if c == nil {
+		c = &corev1.SecurityContext{}
+		b.main.SecurityContext = c
+	}
+	uid, gid := b.account()
+	c.RunAsUser, c.RunAsGroup = &uid, &gid
+	if uid == 0 && (isTrue(c.RunAsNonRoot) || b.pod.Spec.SecurityContext != nil && isTrue(b.pod.Spec.SecurityContext.RunAsNonRoot)) {
+		return refuse("environment.pod_spec", "securityContext.runAsNonRoot: the task's user runs as root; link an account to it with `det user link-with-agent-user`, or set security.default_task in the master's configuration")
+	}
+	add, drop := capabilities(b.spec.GetAddCapabilities()), capabilities(b.spec.GetDropCapabilities())
+	if len(add)+len(drop) > 0 {
+		if c.Capabilities == nil {
+			c.Capabilities = &corev1.Capabilities{}
+		}
+		c.Capabilities.Add = union(c.Capabilities.Add, add)
+		c.Capabilities.Drop = union(c.Capabilities.Drop, drop)
+	}
+	s := &b.pod.Spec
+	s.RestartPolicy = corev1.RestartPolicyNever
+	s.SchedulingGates = []corev1.PodSchedulingGate{{Name: Gate}}
+	if s.TerminationGracePeriodSeconds == nil {
+		s.TerminationGracePeriodSeconds = new(int64(grace))
+	}
+	if s.AutomountServiceAccountToken == nil && s.ServiceAccountName == "" {
+		// A task is somebody's program: it gets no key to the cluster that nobody
+		// meant to give it.
+		s.AutomountServiceAccountToken = new(false)
+	}
+	if s.EnableServiceLinks == nil {
+		s.EnableServiceLinks = new(false)
+	}
+	if s.SchedulerName == "" {
+		s.SchedulerName = b.request.Template.Scheduler
+	}
+	return nil
+}
+
+func (b *builder) account() (uid, gid int64) {
+	u := b.spec.GetUser()
+	return int64(u.GetUid()), int64(u.GetGid())
+}
+
+func isTrue(b *bool) bool { return b != nil && *b }
+
+// privileged reports whether the pod spec gives the container all that its node
+// has.
+func (b *builder) privileged() bool {
+	return b.main.SecurityContext != nil && isTrue(b.main.SecurityContext.Privileged)
+}
+
+// capabilities writes names as Kubernetes does, without what the kernel puts
+// before them.
+func capabilities(names []string) []corev1.Capability {
+	var out []corev1.Capability
+	for _, n := range names {
+		out = append(out, corev1.Capability(strings.TrimPrefix(strings.ToUpper(n), "CAP_")))
+	}
+	return out
+}
+
+func union(a, b []corev1.Capability) []corev1.Capability {
+	for _, c := range b {
+		if !slices.Contains(a, c) {
+			a = append(a, c)
+		}
+	}
+	return a
+}
+
+// network knows a pod's own network and its node's.
+func (b *builder) network() error {
+	s := &b.pod.Spec
+	switch mode := b.spec.GetNetworkMode(); mode {
+	case "", "bridge", "default":
+	case "host":
+		s.HostNetwork = true
+	default:
+		return refuse("task_container_defaults.network_mode", "is %q; a pod has the cluster's network (bridge) or its node's (host)", mode)
+	}
+	if s.HostNetwork && s.DNSPolicy == "" {
+		// Otherwise a pod on its node's network asks the node's name servers, who
+		// do not know the master's Service.
+		s.DNSPolicy = corev1.DNSClusterFirstWithHostNet
+	}
+	for _, p := range b.spec.GetPorts() {
+		if p.GetPort() < 1 || p.GetPort() > 65535 {
+			return refuse("environment.ports", "port %d must be between 1 and 65535", p.GetPort())
+		}
+		if slices.ContainsFunc(b.main.Ports, func(o corev1.ContainerPort) bool { return o.ContainerPort == p.GetPort() }) {
+			continue
+		}
+		port := corev1.ContainerPort{ContainerPort: p.GetPort(), Protocol: corev1.ProtocolTCP}
+		if s.HostNetwork {
+			port.HostPort = port.ContainerPort
+		}
+		if len(validation.IsValidPortName(p.GetName())) == 0 && !slices.ContainsFunc(b.main.Ports, func(o corev1.ContainerPort) bool { return o.Name == p.GetName() }) {
+			port.Name = p.GetName()
+		}
+		b.main.Ports = append(b.main.Ports, port)
+	}
+	return nil
+}
+
+// devices are those of the node. The kubelet lets a container open one only if it
+// may open all of them.
+func (b *builder) devices() error {
+	for i, d := range b.spec.GetDevices() {
+		if !b.privileged() {
+			return refuse("resources.devices", "%s: a pod gets a device of its node from a device plugin, which its pod spec asks for under resources.limits, "+
+				"or if it is privileged (spec.containers[%s].securityContext.privileged)", d.GetHostPath(), MainContainer)
+		}
+		to := d.GetContainerPath()
+		if to == "" {
+			to = d.GetHostPath()
+		}
+		name := fmt.Sprintf("determined-device-%d", i)
+		b.volume(name, corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: d.GetHostPath()}})
+		b.main.VolumeMounts = append(b.main.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: to})
+	}
+	return nil
+}
+
+// mounts shows directories of the node, and shared memory.
+func (b *builder) mounts() error {
+	for i, m := range b.spec.GetMounts() {
+		to := path.Clean(m.GetContainerPath())
+		if to == runDir || hasMount(b.main, to) {
+			return refuse("bind_mounts", "%s: something else is mounted there", to)
+		}
+		propagation, err := b.propagation(m.GetPropagation(), to)
+		if err != nil {
+			return err
+		}
+		name := fmt.Sprintf("determined-mount-%d", i)
+		b.volume(name, corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: m.GetHostPath()}})
+		b.main.VolumeMounts = append(b.main.VolumeMounts, corev1.VolumeMount{
+			Name: name, MountPath: to, ReadOnly: m.GetReadOnly(), MountPropagation: propagation,
+		})
+	}
+	if size := b.spec.GetShmSize(); size > 0 && !hasMount(b.main, "/dev/shm") {
+		b.volume("determined-shm", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
+			Medium: corev1.StorageMediumMemory, SizeLimit: resource.NewQuantity(size, resource.BinarySI),
+		}})
+		b.main.VolumeMounts = append(b.main.VolumeMounts, corev1.VolumeMount{Name: "determined-shm", MountPath: "/dev/shm"})
+	}
+	return nil
+}
+
+// propagation says what Docker's word is in Kubernetes.
+func (b *builder) propagation(word, at string) (*corev1.MountPropagationMode, error) {
+	var mode corev1.MountPropagationMode
+	switch word {
+	case "":
+		return nil, nil //nolint:nilnil // nothing said, nothing set
+	case "rprivate":
+		mode = corev1.MountPropagationNone
+	case "rslave":
+		mode = corev1.MountPropagationHostToContainer
+	case "rshared":
+		mode = corev1.MountPropagationBidirectional
+		if !b.privileged() {
+			return nil, refuse("bind_mounts", "%s: propagation rshared needs a privileged pod (spec.containers[%s].securityContext.privileged)", at, MainContainer)
+		}
+	default:
+		return nil, refuse("bind_mounts", "%s: propagation is %q; pods know rprivate, rslave and rshared", at, word)
+	}
+	return &mode, nil
+}
+
+func (b *builder) volume(name string, source corev1.VolumeSource) {
+	b.pod.Spec.Volumes = append(b.pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: source})
+}

@@ -1,0 +1,72 @@
+package podspec
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// userPod is what the pool, and over it the task, say of the pod, with the task's
+// container in it.
+func userPod(r rm.Request, t Template) (*corev1.Pod, error) {
+	pool, field := t.CPUPodSpec, "task_container_defaults.cpu_pod_spec"
+	if r.Slots > 0 && t.SlotType.GPU() {
+		pool, field = t.GPUPodSpec, "task_container_defaults.gpu_pod_spec"
+	}
+	merged := []byte("{}")
+	for _, layer := range []struct {
+		field string
+		json  []byte
+	}{{field, pool}, {"environment.pod_spec", r.PodSpec}} {
+		if len(layer.json) == 0 {
+			continue
+		}
+		if err := CheckPod(layer.field, layer.json, t); err != nil {
+			return nil, err
+		}
+		next, err := strategicpatch.StrategicMergePatch(merged, layer.json, corev1.Pod{})
+		if err != nil {
+			return nil, refuse(layer.field, "it cannot be laid over what comes before it: %v", err)
+		}
+		merged = next
+	}
+	var pod corev1.Pod
+	if err := json.Unmarshal(merged, &pod); err != nil {
+		return nil, fmt.Errorf("read the merged pod spec: %w", err)
+	}
+	// Lists are merged newest first; the task's container is the first of the
+	// pod's, which is what kubectl logs and exec go to.
+	at := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == MainContainer })
+	if at < 0 {
+		pod.Spec.Containers = slices.Insert(pod.Spec.Containers, 0, corev1.Container{Name: MainContainer})
+	} else if at > 0 {
+		c := pod.Spec.Containers[at]
+		pod.Spec.Containers = slices.Insert(slices.Delete(pod.Spec.Containers, at, at+1), 0, c)
+	}
+	return &pod, nil
+}
+
+func mainContainer(p *corev1.Pod) *corev1.Container { return &p.Spec.Containers[0] }
+
+// CheckPod refuses a pod spec that cannot be read, or that says what is ours to
+// say. Field is where it stands. The error is a *Refusal.
+func CheckPod(field string, data []byte, t Template) error {
+	var pod corev1.Pod
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&pod); err != nil {
+		return refuse(field, "is not a Pod of Kubernetes (apiVersion, kind, metadata, spec): %v", err)
+	}
+	var all []error
+	for _, f := range reserved(&pod, t) {
+		all = append(all, refuse(field, "%s", f))
+	}
+	return errors.Join(all...)
+}

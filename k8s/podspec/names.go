@@ -1,0 +1,215 @@
+package podspec
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/det-deploy/det-deploy/k8s/gang"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// Gate is the scheduling gate that pods of a gang wait behind.
+const Gate = "det-deploy.dev/gang"
+
+// The containers of a task's pod, as in Determined 0.38.1.
+const (
+	MainContainer = "determined-container"
+	InitContainer = "determined-init-container"
+)
+
+// The labels of a task's Job, its pods and its Secrets. Users' own kubectl lines
+// select by those of Determined 0.38.1.
+const (
+	// LabelTask is on what belongs to tasks, and on nothing else.
+	LabelTask         = "determined"
+	LabelCluster      = "det-deploy.dev/cluster"
+	LabelAttempt      = "det-deploy.dev/attempt"
+	LabelUser         = "determined.ai/user"
+	LabelWorkspace    = "determined.ai/workspace"
+	LabelPool         = "determined.ai/resource_pool"
+	LabelTaskType     = "determined.ai/task_type"
+	LabelTaskID       = "determined.ai/task_id"
+	LabelAllocationID = "determined.ai/allocation_id"
+	// LabelContainerID is on pods only, and gets there as their gates go.
+	LabelContainerID = "determined.ai/container_id"
+)
+
+// The annotations of the same objects: values that no label may have.
+const (
+	AnnotationAllocation = "det-deploy.dev/allocation"
+	AnnotationJob        = "det-deploy.dev/job"
+	AnnotationName       = "det-deploy.dev/name"
+	AnnotationUser       = "det-deploy.dev/user"
+)
+
+// LabelIndex is where the kubelet and we find a pod's rank.
+const LabelIndex = "batch.kubernetes.io/job-completion-index"
+
+// ids is the namespace of container ids.
+const ids = "3c8f3f4f-3b7e-4d0a-9a55-2f4a5a7b0c11"
+
+// ContainerID names the container of a rank. It follows from the allocation, so
+// that it is the same over all tries; and it ends in the rank, because the pods
+// of a Job share one template and put it together themselves.
+func ContainerID(a rm.AllocationID, rank int) rm.ContainerID {
+	return rm.ContainerID(containerPrefix(a) + strconv.Itoa(rank))
+}
+
+func containerPrefix(a rm.AllocationID) string {
+	space := uuid.NewSHA1(uuid.NameSpaceOID, []byte(ids))
+	return uuid.NewSHA1(space, []byte(a)).String() + "-"
+}
+
+// RankOf is a pod's rank among its Job's; false for a pod without.
+func RankOf(pod *corev1.Pod) (rank int, found bool) {
+	rank, err := strconv.Atoi(pod.Labels[LabelIndex])
+	if err != nil {
+		rank, err = strconv.Atoi(pod.Annotations[LabelIndex])
+	}
+	return rank, err == nil && rank >= 0
+}
+
+// Gated reports whether a pod still waits behind our gate.
+func Gated(pod *corev1.Pod) bool {
+	for _, g := range pod.Spec.SchedulingGates {
+		if g.Name == Gate {
+			return true
+		}
+	}
+	return false
+}
+
+// maxName leaves room for what a Job adds for its pods' host names: "-", a rank
+// of up to four digits.
+const maxName = 63 - 5
+
+// JobName is the name of the Job of one try. Its Secrets begin with it.
+func JobName(a rm.AllocationID, attempt int) string {
+	name := "det-" + clean(string(a)) + "-" + strconv.Itoa(attempt)
+	if len(name) <= maxName {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	return name[:maxName-9] + "-" + hex.EncodeToString(sum[:4])
+}
+
+func clean(s string) string {
+	return strings.Trim(strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return '-'
+	}, s), "-")
+}
+
+// LabelValue is s as far as a label may hold it: what it may not becomes "_".
+func LabelValue(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r < 128 && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r)) {
+			return r
+		}
+		return '_'
+	}, s)
+	if len(s) > 63 {
+		s = s[:63]
+	}
+	return strings.Trim(s, "-_.")
+}
+
+// describe puts our names on the pod.
+func (b *builder) describe() {
+	b.pod.Labels = withAll(b.pod.Labels, b.labels())
+	b.pod.Annotations = withAll(b.pod.Annotations, b.annotations())
+	if b.request.Template.Scheduler == Coscheduler && b.request.Slots > 0 {
+		b.pod.Labels["pod-group.scheduling.sigs.k8s.io/name"] = b.name()
+		b.pod.Labels["pod-group.scheduling.sigs.k8s.io/min-available"] = strconv.Itoa(b.pods)
+	}
+}
+
+func (b *builder) name() string { return JobName(b.request.Allocation, b.request.Attempt) }
+
+func (b *builder) labels() map[string]string {
+	r := b.request
+	out := map[string]string{
+		LabelTask: LabelValue(string(r.Allocation)), LabelCluster: LabelValue(r.Template.Cluster),
+		LabelAttempt: strconv.Itoa(r.Attempt), LabelAllocationID: LabelValue(string(r.Allocation)),
+		LabelTaskID: LabelValue(string(r.Task)), LabelTaskType: LabelValue(b.spec.GetTaskType()),
+	}
+	for label, value := range map[string]string{LabelUser: r.Username, LabelWorkspace: r.Workspace, LabelPool: r.Pool} {
+		if v := LabelValue(value); v != "" {
+			out[label] = v
+		}
+	}
+	return out
+}
+
+func (b *builder) annotations() map[string]string {
+	r := b.request
+	return map[string]string{
+		AnnotationAllocation: string(r.Allocation), AnnotationJob: string(r.Job),
+		AnnotationName: r.Name, AnnotationUser: r.Username,
+	}
+}
+
+func withAll(to, from map[string]string) map[string]string {
+	if to == nil {
+		to = make(map[string]string, len(from))
+	}
+	for k, v := range from {
+		to[k] = v
+	}
+	return to
+}
+
+// meta is the head of an object of this try.
+func (b *builder) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name: name, Namespace: b.request.Template.Namespace, Labels: b.labels(), Annotations: b.annotations(),
+	}
+}
+
+// OpenPatch is the strategic merge patch that takes a pod's gate away, names its
+// container, and tells the scheduler on which node there is room for it, if node
+// is not empty. The scheduler prefers that node and may choose another.
+func OpenPatch(pod *corev1.Pod, a rm.AllocationID, node gang.NodeID) ([]byte, error) {
+	rank, found := RankOf(pod)
+	if !found {
+		return nil, fmt.Errorf("open pod %s: it has no rank", pod.Name)
+	}
+	type object = map[string]any
+	spec := object{"schedulingGates": []object{{"name": Gate, "$patch": "delete"}}}
+	if node != "" {
+		spec["affinity"] = object{"nodeAffinity": object{
+			"preferredDuringSchedulingIgnoredDuringExecution": append(preferences(pod), corev1.PreferredSchedulingTerm{
+				Weight: 100,
+				Preference: corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{
+					{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{string(node)}},
+				}},
+			}),
+		}}
+	}
+	return json.Marshal(object{
+		"metadata": object{"uid": pod.UID, "labels": object{LabelContainerID: string(ContainerID(a, rank))}},
+		"spec":     spec,
+	})
+}
+
+// preferences are those that the pod has; the list is replaced as a whole.
+func preferences(pod *corev1.Pod) []corev1.PreferredSchedulingTerm {
+	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil {
+		return nil
+	}
+	return append([]corev1.PreferredSchedulingTerm(nil),
+		pod.Spec.Affinity.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution...)
+}

@@ -1,0 +1,305 @@
+package podspec_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/det-deploy/det-deploy/k8s/podspec"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+const (
+	allocation = rm.AllocationID("6f1c2d0e-53a4-4c80-9b38-6f6f2b1f0d61.1")
+	passwd     = "lea:x:1000:1000::/run/determined/workdir:/bin/sh\n"
+)
+
+func template() podspec.Template {
+	return podspec.Template{
+		Cluster: "lab", ClusterID: "cluster-1", MasterID: "master-1", Namespace: "default",
+		Image:    "registry.test/det-deploy:1",
+		Master:   podspec.Master{Scheme: "http", Host: "determined-master-service-lab.default.svc.cluster.local", Port: 8080},
+		SlotType: podspec.CUDA, MaxSlotsPerPod: 8,
+	}
+}
+
+// specFor is what a task wants run on one rank, as master/task/spec says it.
+func specFor(rank int) *agentv1.Spec {
+	id := string(podspec.ContainerID(allocation, rank))
+	dir := func(path string, mode uint32) *apiv1.File { return &apiv1.File{Path: path, Type: '5', Mode: mode} }
+	return &agentv1.Spec{
+		TaskType: "COMMAND", Image: "registry.test/task:1",
+		Entrypoint: []string{"/bin/sh", "-c", "echo $HOME $(hostname) $$"},
+		Environment: []string{
+			"DET_TASK_ID=6f1c2d0e-53a4-4c80-9b38-6f6f2b1f0d61", "DET_SESSION_TOKEN=session-secret",
+			"DET_RESOURCES_ID=" + id, "MINE=a $(b)",
+		},
+		WorkDir: "/run/determined/workdir", NetworkMode: "bridge", ShmSize: 4 << 30,
+		User:         &agentv1.User{Name: "root", Group: "root"},
+		SessionToken: "session-secret",
+		Files: []*apiv1.File{
+			dir("/run/determined", 0o700), dir("/run/determined/info", 0o755), dir("/run/determined/workdir", 0o700),
+		},
+	}
+}
+
+// request is a task of so many slots; edit changes the spec of every rank.
+func request(slots int, t podspec.Template, edit ...func(*agentv1.Spec)) podspec.Request {
+	r := podspec.Request{
+		Request: rm.Request{
+			Allocation: allocation, Task: "6f1c2d0e-53a4-4c80-9b38-6f6f2b1f0d61", Job: "6f1c2d0e-53a4-4c80-9b38-6f6f2b1f0d61",
+			Name: "Command (merry-green-fox)", Username: "léa@example.com", Pool: "default", Slots: slots,
+			Submitted: time.Unix(1_700_000_000, 0),
+		},
+		Template: t, Attempt: 1, Workspace: "Uncategorized",
+	}
+	pods, _, err := podspec.Pods(r.Request, t)
+	if err != nil {
+		pods = 1
+	}
+	for rank := range pods {
+		s := specFor(rank)
+		for _, e := range edit {
+			e(s)
+		}
+		r.Specs = append(r.Specs, s)
+	}
+	return r
+}
+
+type row struct {
+	name string
+	of   podspec.Request
+}
+
+func rows() []row {
+	changed := func(edit func(*podspec.Template)) podspec.Template {
+		t := template()
+		edit(&t)
+		return t
+	}
+	tls := changed(func(t *podspec.Template) {
+		t.Master = podspec.Master{Scheme: "https", Host: "10.0.0.1", Port: 8443, CA: []byte("PEM"), CertName: "det.example"}
+	})
+	cpu := changed(func(t *podspec.Template) { t.SlotType, t.SlotCPU = podspec.CPU, 1.5 })
+	rocm := changed(func(t *podspec.Template) { t.SlotType = podspec.ROCm })
+	group := changed(func(t *podspec.Template) { t.Scheduler, t.PullSecrets = podspec.Coscheduler, []string{"regcred"} })
+	pool := changed(func(t *podspec.Template) {
+		t.GPUPodSpec = []byte(`{"metadata":{"labels":{"team":"a","site":"x"}},"spec":{"nodeSelector":{"gpu":"a100"},
+			"tolerations":[{"key":"dedicated","operator":"Exists"}],
+			"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[
+				{"matchExpressions":[{"key":"zone","operator":"In","values":["a"]}]},{"matchExpressions":[{"key":"zone","operator":"In","values":["b"]}]}]}}},
+			"containers":[{"name":"determined-container","resources":{"requests":{"memory":"1Gi","cpu":"2"},"limits":{"memory":"2Gi"}},
+				"volumeMounts":[{"name":"data","mountPath":"/data"}],"env":[{"name":"MINE","value":"pool"},{"name":"POOL","value":"pool"}]}],
+			"volumes":[{"name":"data","persistentVolumeClaim":{"claimName":"data"}}],"serviceAccountName":"trainer"}}`)
+	})
+	merged := request(1, pool)
+	merged.PodSpec = []byte(`{"apiVersion":"v1","kind":"Pod","metadata":{"labels":{"team":"b"}},"spec":{"nodeSelector":{"disk":"ssd"},
+		"priorityClassName":"high","securityContext":{"fsGroup":2000},
+		"containers":[{"name":"sidecar","image":"registry.test/sidecar:1"},
+			{"name":"determined-container","resources":{"requests":{"memory":"4Gi"},"limits":{"memory":"4Gi"}}}]}}`)
+	merged.ExcludedAgents = []rm.AgentID{"node-7"}
+	return []row{
+		{"gang", request(32, template())},
+		{"zero_slots", request(0, template())},
+		{"cpu_slots", request(2, cpu)},
+		{"rocm", request(4, rocm)},
+		{"merged", merged},
+		{"coscheduler", request(16, group)},
+		{"tls_context", request(1, tls, func(s *agentv1.Spec) { s.Context = true })},
+		{"account_and_hook", request(0, template(), func(s *agentv1.Spec) {
+			s.User = &agentv1.User{Name: "lea", Uid: 1000, Group: "lea", Gid: 1000}
+			s.Files = append(s.Files,
+				&apiv1.File{Path: "/run/determined/etc", Type: '5', Mode: 0o755},
+				&apiv1.File{Path: "/run/determined/etc/passwd", Type: '0', Mode: 0o644, Content: []byte(passwd)})
+			s.StartupHook = "export HOOK=1"
+		})},
+		{"elsewhere", request(0, template(), func(s *agentv1.Spec) {
+			s.WorkDir, s.Context = "/home/lea/work", true
+			s.Files = append(s.Files,
+				&apiv1.File{Path: "/opt/determined/wheels", Type: '5', Mode: 0o755},
+				&apiv1.File{Path: "/opt/determined/wheels/a.whl", Type: '0', Mode: 0o644, Content: []byte("wheel")},
+				&apiv1.File{Path: "/etc/ssh/ssh_config", Type: '0', Mode: 0o644, Content: []byte("config")})
+		})},
+		{"machine", request(0, template(), func(s *agentv1.Spec) {
+			s.NetworkMode, s.ForcePullImage = "host", true
+			s.Mounts = []*agentv1.Mount{
+				{HostPath: "/data", ContainerPath: "/data", ReadOnly: true, Propagation: "rprivate"},
+				{HostPath: "/mnt", ContainerPath: "/run/determined/workdir/mnt", Propagation: "rslave"},
+			}
+			s.AddCapabilities, s.DropCapabilities = []string{"CAP_SYS_PTRACE", "ipc_lock"}, []string{"ALL"}
+			s.Ports = []*agentv1.Port{{Name: "web", Port: 8888}, {Name: "Not_a name", Port: 9999}}
+			s.RegistryAuth = &agentv1.RegistryAuth{Username: "u", Password: "registry-secret"}
+		})},
+		{"devices", func() podspec.Request {
+			r := request(0, template(), func(s *agentv1.Spec) {
+				s.Devices = []*agentv1.HostDevice{{HostPath: "/dev/infiniband", Mode: "mrw"}}
+				s.Mounts = []*agentv1.Mount{{HostPath: "/mnt", ContainerPath: "/mnt", Propagation: "rshared"}}
+				s.ShmSize = 0
+			})
+			r.PodSpec = []byte(`{"spec":{"containers":[{"name":"determined-container","securityContext":{"privileged":true}}]}}`)
+			return r
+		}()},
+	}
+}
+
+func TestBuildGolden(t *testing.T) {
+	t.Parallel()
+	for _, row := range rows() {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			o, err := podspec.Build(row.of)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := render(t, o)
+			file := filepath.Join("testdata", row.name+".golden")
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(got, string(want)); diff != "" {
+				t.Errorf("got - want + (run with -update to accept):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNoSecretIsInAPodSpec(t *testing.T) {
+	t.Parallel()
+	for _, row := range rows() {
+		o, err := podspec.Build(row.of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		job, err := yaml.Marshal(o.Job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, secret := range []string{"session-secret", "registry-secret"} {
+			if bytes.Contains(job, []byte(secret)) {
+				t.Errorf("%s: the Job has %q in it", row.name, secret)
+			}
+		}
+	}
+}
+
+func TestBuildTwiceIsTheSame(t *testing.T) {
+	t.Parallel()
+	for i, row := range rows() {
+		one, err := podspec.Build(row.of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		two, err := podspec.Build(rows()[i].of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(one, two); diff != "" {
+			t.Errorf("%s: %s", row.name, diff)
+		}
+	}
+}
+
+// render is the objects as people read them: Secrets as text, the archive as a
+// list.
+func render(t *testing.T, o podspec.Objects) string {
+	t.Helper()
+	job, err := yaml.Marshal(o.Job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	b.Write(job)
+	for _, s := range o.Secrets {
+		data := s.Data
+		s = s.DeepCopy()
+		s.Data, s.StringData = nil, map[string]string{}
+		for k, v := range data {
+			s.StringData[k] = string(v)
+			if k == "files.tar.gz" {
+				s.StringData[k] = listing(t, v)
+			}
+		}
+		text, err := yaml.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString("---\n")
+		b.Write(text)
+	}
+	return b.String()
+}
+
+func listing(t *testing.T, data []byte) string {
+	t.Helper()
+	z, err := gzip.NewReader(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	r := tar.NewReader(z)
+	for {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return b.String()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%c %04o %d:%d %s %q\n", h.Typeflag, h.Mode, h.Uid, h.Gid, h.Name, content)
+	}
+}
+
+func TestContainerID(t *testing.T) {
+	t.Parallel()
+	a, b := podspec.ContainerID(allocation, 0), podspec.ContainerID(allocation, 10)
+	if !strings.HasSuffix(string(b), "-10") || a[:36] != b[:36] || len(a) != 38 {
+		t.Errorf("got %s and %s, want one UUID and the ranks", a, b)
+	}
+	if other := podspec.ContainerID("x.2", 0); other == a {
+		t.Errorf("got %s for two allocations", a)
+	}
+}
+
+func TestJobName(t *testing.T) {
+	t.Parallel()
+	long := rm.AllocationID("1234567." + string(allocation))
+	names := []string{
+		podspec.JobName(allocation, 1), podspec.JobName(allocation, 12), podspec.JobName(long, 1), podspec.JobName(long, 2),
+	}
+	for _, n := range names {
+		if len(n)+len("-9999") > 63 {
+			t.Errorf("%s is too long for the host names of its pods", n)
+		}
+	}
+	if slices.Sort(names); len(slices.Compact(names)) != 4 {
+		t.Errorf("got %q, want four names", names)
+	}
+}

@@ -87,7 +87,7 @@ func TestTheMasterReadsEveryValueOfTheSchemaAndNoOther(t *testing.T) {
 func TestValuesYAMLHasEveryValueOfTheSchema(t *testing.T) {
 	t.Parallel()
 	text := read(t, "../../templates/chart/values.yaml")
-	refused := []string{"oidc", "scim", "saml", "genai", "fluent", "additional_resource_managers", "global", "security.token", "taskContainerDefaults.checkpointGcPodSpec", "logging.host", "logging.port", "logging.security"}
+	refused := []string{"oidc", "scim", "saml", "genai", "fluent", "additional_resource_managers", "global", "security.token", "retentionPolicy.schedule", "taskContainerDefaults.checkpointGcPodSpec", "logging.host", "logging.port", "logging.security"}
 	key := regexp.MustCompile(`^\s*(?:# )?([A-Za-z_]+):`)
 	var named []string
 	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {

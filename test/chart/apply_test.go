@@ -1,0 +1,185 @@
+package chart_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/det-deploy/det-deploy/k8s/secrets"
+	"github.com/det-deploy/det-deploy/test/kubetest"
+)
+
+var cluster = kubetest.Share(kubetest.Options{FakeNodes: 2, FakeGPUs: 8})
+
+func TestMain(m *testing.M) { cluster.Main(m) }
+
+// put renders a kind of cluster into a namespace and writes what a plain
+// Kubernetes knows of it into a file. A Route is OpenShift's, a VolumeSnapshot an
+// add-on's: nothing here can judge them.
+func put(t *testing.T, kind, namespace string) string {
+	t.Helper()
+	files, err := render(t, release{name: "lab", namespace: namespace, values: parse(t, read(t, filepath.Join("testdata", kind+".values.yaml")))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	delete(files, "determined/templates/route.yaml")
+	delete(files, "determined/templates/snapshot.yaml")
+	path := filepath.Join(t.TempDir(), "manifest.yaml")
+	text := strings.ReplaceAll(manifest(files), "namespace: tasks", "namespace: "+namespace+"-tasks")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestAServerTakesEveryObject(t *testing.T) {
+	t.Parallel()
+	for _, kind := range kinds() {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			c, namespace := cluster.Namespace(t)
+			if kind == "tasks-elsewhere" {
+				c.Namespace(namespace + "-tasks")
+			}
+			path := put(t, kind, namespace)
+			t.Cleanup(func() {
+				c.Kubectl("delete", "--ignore-not-found", "clusterrole,clusterrolebinding,priorityclass", "--selector=app.kubernetes.io/name=determined,app.kubernetes.io/instance=lab", "--field-selector=metadata.name=determined-"+namespace+"-lab")
+			})
+			c.Kubectl("apply", "--dry-run=server", "--validate=strict", "--filename="+path)
+			c.Kubectl("apply", "--server-side", "--validate=strict", "--filename="+path)
+			again := c.Kubectl("apply", "--server-side", "--validate=strict", "--dry-run=server", "--filename="+path)
+			if !strings.Contains(again, "determined-master-deployment-lab serverside-applied") {
+				t.Errorf("applying it again: got %s", again)
+			}
+		})
+	}
+}
+
+// as is a client of one of the chart's accounts.
+func as(t *testing.T, c *kubetest.Cluster, namespace, account string) kubernetes.Interface {
+	t.Helper()
+	cfg := rest.CopyConfig(c.Config())
+	cfg.Impersonate = rest.ImpersonationConfig{
+		UserName: fmt.Sprintf("system:serviceaccount:%s:%s", namespace, account),
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
+	}
+	api, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return api
+}
+
+// The two accounts make the secrets at the same moment with the rights that the
+// chart gives them, and with no others.
+func TestAccountsMayMakeTheirSecretsAndReadNoOther(t *testing.T) {
+	t.Parallel()
+	c, namespace := cluster.Namespace(t)
+	c.Kubectl("apply", "--server-side", "--filename="+put(t, "gpu", namespace))
+	accounts := []string{"determined-master-lab", "determined-db-lab"}
+	got := make([]map[string][]byte, len(accounts))
+	var both sync.WaitGroup
+	for i, account := range accounts {
+		api := as(t, c, namespace, account)
+		both.Go(func() {
+			var err error
+			got[i], err = secrets.Ensure(t.Context(), api.CoreV1().Secrets(namespace), secrets.Wanted{Name: "determined-secrets-lab", Cluster: "lab", Keys: []string{"db-password"}})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	both.Wait()
+	if !cmp.Equal(got[0], got[1]) {
+		t.Error("the accounts got different passwords")
+	}
+	for _, account := range accounts {
+		_, err := as(t, c, namespace, account).CoreV1().Secrets(namespace).Get(t.Context(), "determined-master-config-lab", metav1.GetOptions{})
+		if !apierrors.IsForbidden(err) {
+			t.Errorf("%s reads another Secret: got %v, want it refused", account, err)
+		}
+	}
+	// The database has no business with tasks.
+	_, err := as(t, c, namespace, "determined-db-lab").CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+	if !apierrors.IsForbidden(err) {
+		t.Errorf("the database lists pods: got %v, want it refused", err)
+	}
+}
+
+func TestTheMasterMayDoWhatTasksNeedAndNoMore(t *testing.T) {
+	t.Parallel()
+	c, namespace := cluster.Namespace(t)
+	elsewhere := c.Namespace(namespace + "-tasks")
+	c.Kubectl("apply", "--server-side", "--filename="+put(t, "tasks-elsewhere", namespace))
+	may := func(in, verb, what string) bool {
+		what, name, _ := strings.Cut(what, ":")
+		group, resource, found := strings.Cut(what, ".")
+		if !found {
+			group, resource = "", what
+		}
+		resource, sub, _ := strings.Cut(resource, "/")
+		answer, err := c.Client().AuthorizationV1().SubjectAccessReviews().Create(t.Context(), &authorizationv1.SubjectAccessReview{
+			Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: "system:serviceaccount:" + namespace + ":determined-master-lab",
+				ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Namespace: in, Verb: verb, Group: group, Resource: resource, Subresource: sub, Name: name,
+				},
+			},
+		}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.Status.Allowed
+	}
+	for _, tt := range []struct {
+		in, verb, what string
+		want           bool
+	}{
+		{elsewhere, "create", "batch.jobs", true},
+		{elsewhere, "delete", "batch.jobs", true},
+		{elsewhere, "patch", "pods", true},
+		{elsewhere, "get", "pods/log", true},
+		{elsewhere, "create", "secrets", true},
+		{elsewhere, "watch", "events", true},
+		{elsewhere, "get", "secrets", false},
+		{elsewhere, "create", "pods/exec", false},
+		{namespace, "create", "batch.jobs", false},
+		{namespace, "get", "secrets:determined-secrets-lab", true},
+		{namespace, "delete", "secrets:determined-secrets-lab", false},
+		{"default", "list", "pods", true}, // rbac.pods
+		{"default", "delete", "pods", false},
+		{"", "list", "nodes", true},
+		{"", "patch", "nodes", false},
+	} {
+		if got := may(tt.in, tt.verb, tt.what); got != tt.want {
+			t.Errorf("may the master %s %s in %s: got %t, want %t", tt.verb, tt.what, tt.in, got, tt.want)
+		}
+	}
+}
+
+// A fake node sets pods ready that it could start: what an admission or a
+// scheduler would refuse shows here.
+func TestPodsAreScheduledUnderTheRestrictedPolicy(t *testing.T) {
+	t.Parallel()
+	c, namespace := cluster.Namespace(t)
+	c.Kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
+	c.Kubectl("apply", "--server-side", "--filename="+put(t, "gpu", namespace))
+	for _, name := range []string{"determined-master-deployment-lab", "determined-db-deployment-lab"} {
+		c.Kubectl("--namespace="+namespace, "rollout", "status", "deployment/"+name, "--timeout=60s")
+	}
+	claim, err := c.Client().CoreV1().PersistentVolumeClaims(namespace).Get(t.Context(), "determined-db-pvc-lab", metav1.GetOptions{})
+	if err != nil || claim.Status.Phase != corev1.ClaimBound {
+		t.Errorf("got claim %v, %v, want it bound", claim.Status, err)
+	}
+}

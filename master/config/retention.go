@@ -13,6 +13,18 @@ type RetentionPolicy struct {
 	Schedule string `yaml:"schedule" doc:"How often to delete: a duration, or five cron fields"`
 }
 
+// Keep is how long task logs are kept after their task's end; 0 is for ever.
+func (r RetentionPolicy) Keep() time.Duration {
+	switch {
+	case r.Days == nil || *r.Days < 0:
+		return 0
+	case *r.Days == 0:
+		return 1 // no longer than they have to be
+	default:
+		return time.Duration(*r.Days) * 24 * time.Hour
+	}
+}
+
 // Validate checks the days and the form of the schedule.
 func (r RetentionPolicy) Validate(path string) document.Errors {
 	var e document.Errors

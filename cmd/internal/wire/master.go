@@ -252,8 +252,7 @@ func (m *master) sweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {
-		// Logs are kept until somebody sets a retention, which is not built yet.
-		_, err := m.tasks.Collect(ctx, time.Now(), 0)
+		_, err := m.tasks.Collect(ctx, time.Now(), m.cfg.RetentionPolicy.Keep())
 		if err = errors.Join(err, m.auth.Sweep(ctx), m.auth.ForgetMachines(ctx, m.launch)); err != nil && ctx.Err() == nil {
 			m.log.Warn("delete what has expired", "err", err)
 		}

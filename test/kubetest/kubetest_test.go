@@ -45,15 +45,23 @@ func TestAPodRunsOnAFakeNode(t *testing.T) {
 	})
 }
 
-func TestAContainerRunsOnARealNode(t *testing.T) {
+func TestARealNode(t *testing.T) {
 	t.Parallel()
 	c := kubetest.Start(t, kubetest.Options{Mode: kubetest.Node, GPUs: 2})
-	c.LoadImage(c.Bin + "/testapp.tar")
-	c.Kubectl("run", "pod", "--image=example/testapp:1", "--restart=Never", "--", "env")
-	c.Await("the pod writes its name", func() error {
-		if out, err := c.Try("logs", "pod"); !strings.Contains(out, "HOSTNAME=pod") {
-			return fmt.Errorf("got %q (%w)", out, err)
+	c.LoadImage(c.Task(), c.Postgres())
+	c.Kubectl("run", "task", "--image="+kubetest.TaskImage, "--restart=Never", "--", "sh", "-c", "echo hello from $HOSTNAME")
+	c.Kubectl("run", "db", "--image="+kubetest.PostgresImage, "--restart=Never", "--env=PGDATA=/tmp/data", "--env=POSTGRES_PASSWORD=word", "--env=POSTGRES_DB=det")
+	c.Await("a container runs", says("hello from task", func() (string, error) { return c.Try("logs", "task") }))
+	c.Await("PostgreSQL answers to the password", says("1 row", func() (string, error) {
+		return c.Try("exec", "db", "--", "psql", "postgres://postgres:word@127.0.0.1/det", "-c", "SELECT 1")
+	}))
+}
+
+func says(want string, run func() (string, error)) func() error {
+	return func() error {
+		if out, err := run(); !strings.Contains(out, want) {
+			return fmt.Errorf("got %q (%w), want %q", out, err, want)
 		}
 		return nil
-	})
+	}
 }

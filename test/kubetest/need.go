@@ -17,14 +17,18 @@ func need(t testing.TB, o Options) {
 	if testing.Short() {
 		t.Skip("starts a Kubernetes cluster; run without -short")
 	}
-	why := missing(t.Context(), o)
-	switch {
-	case why == "":
-	case os.Getenv("CI") == "true":
-		t.Fatal(why)
-	default:
-		t.Skip(why)
+	if why := missing(t.Context(), o); why != "" {
+		lacks(t, why)
 	}
+}
+
+// lacks ends the test: something is not on this machine.
+func lacks(t testing.TB, why string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatal(why)
+	}
+	t.Skip(why)
 }
 
 // missing is a sentence on what the cluster needs and this machine lacks.

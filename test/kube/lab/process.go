@@ -72,8 +72,10 @@ func startTime(pid int) (string, error) {
 	// The second field is the program's name, which may hold anything.
 	_, rest, _ := strings.Cut(string(b), ") ")
 	fields := strings.Fields(rest)
-	const status, startedAt = 0, 19 // proc(5), counted from the third field
-	if len(fields) <= startedAt || fields[status] == "Z" {
+	const status, threads, startedAt = 0, 17, 19 // proc(5), counted from the third field
+	// One that becomes another program, as enter does, is a zombie for a moment,
+	// but not a lonely one: the thread that takes its place is there.
+	if len(fields) <= startedAt || fields[status] == "Z" && fields[threads] <= "1" {
 		return "", fmt.Errorf("process %d has ended", pid)
 	}
 	return fields[startedAt], nil
@@ -90,10 +92,13 @@ func (l *Lab) pid(name string) int {
 	if _, err := fmt.Sscan(string(b), &pid, &born); err != nil {
 		return 0
 	}
-	if now, err := startTime(pid); err != nil || now != born {
-		return 0
+	// Twice, for between opening and reading the thread may have taken its place.
+	for range 2 {
+		if now, err := startTime(pid); err == nil && now == born {
+			return pid
+		}
 	}
-	return pid
+	return 0
 }
 
 // components are the names of everything that was started.

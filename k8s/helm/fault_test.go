@@ -70,14 +70,17 @@ func TestEveryCommandFinishesAfterAFailureAtEveryCall(t *testing.T) {
 			if err := d.do(t.Context(), b, "sound"); err != nil {
 				t.Fatal(err)
 			}
-			all, changing := len(b.Calls(false)), len(b.Calls(true))
-			t.Logf("%d calls, of which %d change something", all, changing)
+			calls, changing := b.Calls(false), len(b.Calls(true))
+			t.Logf("%d calls, of which %d change something", len(calls), changing)
 			for n := 1; n <= changing; n++ {
 				b.broken(t, d, kubefault.Refused, n, false)
 				b.broken(t, d, kubefault.Lost, n, false)
 			}
-			for n := 1; n <= all; n++ {
-				b.broken(t, d, kubefault.Cut, n, true)
+			for n, call := range calls {
+				// Between two looks nothing is different.
+				if n == 0 || changes(call) || changes(calls[n-1]) {
+					b.broken(t, d, kubefault.Cut, n+1, true)
+				}
 			}
 		})
 	}
@@ -141,3 +144,5 @@ func TestABrokenUpgradeCanBeTakenBack(t *testing.T) {
 		}
 	}
 }
+
+func changes(call string) bool { return !strings.HasPrefix(call, "GET ") }

@@ -71,6 +71,19 @@ func CheckValues(r Release) error {
 	return &ValuesError{Lines: slices.Compact(s.lines)}
 }
 
+// AllValues are a release's values with the chart's own beneath them.
+func AllValues(r Release) (map[string]any, error) {
+	c, err := r.load()
+	if err != nil {
+		return nil, err
+	}
+	all, err := chartutil.CoalesceValues(c, r.values())
+	if err != nil {
+		return nil, fmt.Errorf("merge the values: %w", err)
+	}
+	return all, nil
+}
+
 // merged is what the templates will see, in the types that the schema knows.
 func merged(c *chart.Chart, values map[string]any) (any, error) {
 	all, err := chartutil.CoalesceValues(c, values)

@@ -1,0 +1,268 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/det-deploy/det-deploy/k8s/helm"
+	"github.com/det-deploy/det-deploy/k8s/kube"
+)
+
+// need is one thing that somebody has to be allowed.
+type need struct {
+	verb, group, resource, namespace, name string
+}
+
+// String is "create deployments.apps in namespace lab".
+func (n need) String() string {
+	s := n.verb + " " + n.resource
+	if n.group != "" {
+		s += "." + n.group
+	}
+	if n.name != "" {
+		s += " " + n.name
+	}
+	if n.namespace == "" {
+		return s + " in the whole cluster"
+	}
+	return s + " in namespace " + n.namespace
+}
+
+// denied gives those of needs that the user is not allowed.
+func (w Wanted) denied(ctx context.Context, needs []need) ([]need, error) {
+	var out []need
+	for _, n := range needs {
+		resource, sub, _ := strings.Cut(n.resource, "/")
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Verb: n.verb, Group: n.group, Resource: resource, Subresource: sub, Namespace: n.namespace, Name: n.name,
+			},
+		}}
+		got, err := w.Client.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err != nil {
+			return nil, err
+		}
+		if !got.Status.Allowed {
+			out = append(out, n)
+		}
+	}
+	return out, nil
+}
+
+// clusterScoped are the kinds that live in no namespace.
+func clusterScoped() []string {
+	return []string{"Namespace", "ClusterRole", "ClusterRoleBinding", "PriorityClass", "StorageClass", "VolumeSnapshotClass", "CustomResourceDefinition"}
+}
+
+// plural is a kind as it stands in a Role.
+func plural(kind string) string {
+	s := strings.ToLower(kind)
+	switch {
+	case strings.HasSuffix(s, "s"):
+		return s + "es"
+	case strings.HasSuffix(s, "y"):
+		return strings.TrimSuffix(s, "y") + "ies"
+	}
+	return s + "s"
+}
+
+// installNeeds is what installing takes: every verb on every kind of the chart,
+// and what is kept beside it.
+func installNeeds(objects []helm.Object, namespace string) []need {
+	var out []need
+	seen := make(map[need]bool)
+	add := func(group, resource, namespace string, verbs ...string) {
+		for _, v := range verbs {
+			n := need{verb: v, group: group, resource: resource, namespace: namespace}
+			if !seen[n] {
+				seen[n] = true
+				out = append(out, n)
+			}
+		}
+	}
+	// Helm's and our own notes are Secrets.
+	add("", "secrets", namespace, "get", "list", "create", "update", "patch", "delete")
+	for _, o := range objects {
+		group, _, found := strings.Cut(o.APIVersion, "/")
+		if !found {
+			group = ""
+		}
+		where := o.Namespace
+		if slices.Contains(clusterScoped(), o.Kind) {
+			where = ""
+		}
+		add(group, plural(o.Kind), where, "get", "create", "patch", "delete")
+	}
+	return out
+}
+
+func (w Wanted) mayInstall(ctx context.Context) Result {
+	needs := installNeeds(w.Objects, w.Namespace)
+	denied, err := w.denied(ctx, needs)
+	if err != nil {
+		return unseen(kube.Call{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, err)
+	}
+	if len(denied) == 0 {
+		return pass("all %d that it takes", len(needs))
+	}
+	return refused(denied, "every verb on every kind of the chart", w.fixAccess(denied))
+}
+
+func (w Wanted) fixAccess(denied []need) string {
+	n := denied[0]
+	flag, kind := "", "ClusterRole"
+	if n.namespace != "" {
+		flag, kind = " -n "+n.namespace, "Role"
+	}
+	resource := n.resource
+	if n.group != "" {
+		resource += "." + n.group
+	}
+	return fmt.Sprintf("ask for a %s that allows them; `kubectl auth can-i %s %s%s` tells when it does", kind, n.verb, resource, flag)
+}
+
+// refused lists what one may not do, the verbs of one resource together.
+func refused(denied []need, needed, fix string) Result {
+	var order []need
+	verbs := make(map[need][]string)
+	for _, n := range denied {
+		key := n
+		key.verb = ""
+		if len(verbs[key]) == 0 {
+			order = append(order, key)
+		}
+		verbs[key] = append(verbs[key], n.verb)
+	}
+	lines := make([]string, len(order))
+	for i, key := range order {
+		n := key
+		n.verb = strings.Join(verbs[key], ", ")
+		lines[i] = n.String()
+	}
+	return Result{Answer: Fail, Found: "you may not " + strings.Join(lines, "; "), Needed: needed, Fix: fix}
+}
+
+// mayGrant looks whether the user may give the master the roles of the chart:
+// Kubernetes lets nobody give away what they have not got.
+func (w Wanted) mayGrant(ctx context.Context) Result {
+	needs, err := grants(w.Objects)
+	if err != nil {
+		return Result{Answer: Unknown, Found: err.Error()}
+	}
+	if len(needs) == 0 {
+		return pass("the chart makes no roles")
+	}
+	denied, err := w.denied(ctx, needs)
+	if err != nil {
+		return unseen(kube.Call{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, err)
+	}
+	if len(denied) == 0 {
+		return pass("you have all that they hold")
+	}
+	// Whoever may escalate may give what they have not got.
+	still, err := w.denied(ctx, escalations(denied))
+	if err != nil {
+		return unseen(kube.Call{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, err)
+	}
+	if len(still) == 0 {
+		return pass("you may give what you have not got (escalate, bind)")
+	}
+	fix := "ask for these permissions, or let an administrator install"
+	if slices.ContainsFunc(denied, func(n need) bool { return n.resource == "nodes" && n.namespace == "" }) {
+		fix += "; without the right to nodes install with --set rbac.nodes=false"
+	}
+	return refused(denied, "everything that the master's roles hold, because nobody can give away what they have not got", fix)
+}
+
+// escalations is what stands in for the permissions themselves.
+func escalations(denied []need) []need {
+	var out []need
+	for _, n := range denied {
+		roles := "roles"
+		if n.namespace == "" {
+			roles = "clusterroles"
+		}
+		for _, verb := range []string{"escalate", "bind"} {
+			e := need{verb: verb, group: rbacv1.GroupName, resource: roles, namespace: n.namespace}
+			if !slices.Contains(out, e) {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+// grants is what the chart's roles hold.
+func grants(objects []helm.Object) ([]need, error) {
+	var out []need
+	for _, o := range objects {
+		if o.Kind != "Role" && o.Kind != "ClusterRole" {
+			continue
+		}
+		var role struct {
+			Rules []rbacv1.PolicyRule `json:"rules"`
+		}
+		if err := yaml.Unmarshal([]byte(o.YAML), &role); err != nil {
+			return nil, fmt.Errorf("read %s: %w", o, err)
+		}
+		where := o.Namespace
+		if o.Kind == "ClusterRole" {
+			where = ""
+		}
+		for _, r := range role.Rules {
+			out = append(out, grantsOf(r, where)...)
+		}
+	}
+	return out, nil
+}
+
+func grantsOf(r rbacv1.PolicyRule, namespace string) []need {
+	names := r.ResourceNames
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	var out []need
+	for _, g := range r.APIGroups {
+		for _, res := range r.Resources {
+			for _, v := range r.Verbs {
+				for _, name := range names {
+					out = append(out, need{v, g, res, namespace, name})
+				}
+			}
+		}
+	}
+	return out
+}
+
+// mayWatch looks whether it can be told what keeps the release from coming up.
+// Without it the release is made all the same.
+func (w Wanted) mayWatch(ctx context.Context) Result {
+	needs := []need{
+		{verb: "list", group: "apps", resource: "deployments", namespace: w.Namespace},
+		{verb: "list", group: "apps", resource: "replicasets", namespace: w.Namespace},
+		{verb: "list", group: "batch", resource: "jobs", namespace: w.Namespace},
+		{verb: "list", resource: "pods", namespace: w.Namespace},
+		{verb: "delete", resource: "pods", namespace: w.Namespace},
+		{verb: "list", resource: "persistentvolumeclaims", namespace: w.Namespace},
+		{verb: "list", resource: "services", namespace: w.Namespace},
+		{verb: "list", resource: "events", namespace: w.Namespace},
+		{verb: "get", resource: "pods/log", namespace: w.Namespace},
+	}
+	denied, err := w.denied(ctx, needs)
+	if err != nil {
+		return unseen(kube.Call{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, err)
+	}
+	if len(denied) == 0 {
+		return pass("all %d that it takes", len(needs))
+	}
+	r := refused(denied, "to tell what happens, and to remove what tasks leave", w.fixAccess(denied))
+	r.Answer = Unknown
+	return r
+}

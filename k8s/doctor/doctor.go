@@ -1,0 +1,138 @@
+// Package doctor says before anything is made whether a Kubernetes cluster can
+// run what is to be put on it, and if not, everything that stands in the way at
+// once: its version, what one may do there, its storage, its GPUs, its limits.
+// Every check only looks.
+package doctor
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/k8s/helm"
+	"github.com/det-deploy/det-deploy/k8s/kube"
+)
+
+// Answer is what a check says, in the words of the installer's doctor.
+type Answer string
+
+// The answers. What could not be looked at is unknown, and stops nobody.
+const (
+	Pass    Answer = "pass"
+	Fail    Answer = "fail"
+	Unknown Answer = "unknown"
+)
+
+// Result is one check's answer.
+type Result struct {
+	Answer Answer
+	// Found and Needed are what is there and what has to be.
+	Found, Needed string
+	// Fix is what to do, naming an existing command or value.
+	Fix string
+}
+
+// Check looks at one thing.
+type Check struct {
+	Name string
+	Look func(context.Context) Result
+}
+
+// Wanted is what is to be put on the cluster, as far as a check depends on it.
+type Wanted struct {
+	Client    kubernetes.Interface
+	Namespace string
+	// CreateNamespace is true when the namespace is made if it is not there.
+	CreateNamespace bool
+	// Installed is true when the release is there already: what it uses is in use.
+	Installed bool
+	// Objects are those of the chart, rendered.
+	Objects []helm.Object
+
+	// PullSecret and TLSSecret are names of Secrets that must exist, or empty.
+	PullSecret, TLSSecret string
+	// Slots says what a slot is.
+	Slots Slots
+	// Coscheduler is true when tasks are scheduled by the plugin of that name.
+	Coscheduler bool
+	// HostPaths is true when tasks mount directories of their nodes.
+	HostPaths bool
+	// DatabaseHost is a database outside the release, or empty.
+	DatabaseHost string
+}
+
+// Slots is what the values say about slots.
+type Slots struct {
+	// Resource is "nvidia.com/gpu" or "amd.com/gpu", or empty for CPUs.
+	Resource corev1.ResourceName
+	// MaxPerPod is maxSlotsPerPod.
+	MaxPerPod int
+	// Tolerations are those of task pods with GPUs.
+	Tolerations []corev1.Toleration
+}
+
+// Checks are all that apply to what is wanted, in the order in which a person
+// would ask.
+func Checks(w Wanted) []Check {
+	out := []Check{
+		{"API server", w.reachable},
+		{"Kubernetes version", w.version},
+		{"namespace " + w.Namespace, w.namespace},
+		{"permission to install", w.mayInstall},
+		{"permission to give the master its roles", w.mayGrant},
+		{"permission to see what happens", w.mayWatch},
+		{"Pod Security of namespace " + w.Namespace, w.podSecurity},
+		{"quota of namespace " + w.Namespace, w.quota},
+	}
+	if len(claims(w.Objects)) > 0 {
+		out = append(out, Check{"storage class", w.storage})
+	}
+	if w.Slots.Resource != "" {
+		out = append(out, Check{"GPUs", w.gpus}, Check{"taints of GPU nodes", w.taints})
+	}
+	if w.PullSecret != "" {
+		out = append(out, Check{"pull secret " + w.PullSecret, w.pullSecret})
+	}
+	if w.TLSSecret != "" {
+		out = append(out, Check{"TLS secret " + w.TLSSecret, w.tlsSecret})
+	}
+	if has(w.Objects, loadBalancer) {
+		out = append(out, Check{"load balancer", w.balancer})
+	}
+	if w.Coscheduler {
+		out = append(out, Check{"coscheduler", w.coscheduler})
+	}
+	if has(w.Objects, func(o helm.Object) bool { return o.Kind == "NetworkPolicy" }) {
+		out = append(out, Check{"network policies", networkPolicies})
+	}
+	if w.DatabaseHost != "" {
+		out = append(out, Check{"database " + w.DatabaseHost, w.database})
+	}
+	return out
+}
+
+func has(objects []helm.Object, is func(helm.Object) bool) bool {
+	for _, o := range objects {
+		if is(o) {
+			return true
+		}
+	}
+	return false
+}
+
+// unseen is the answer of a check that could not look.
+func unseen(call kube.Call, err error) Result {
+	err = kube.Translate(call, err)
+	r := Result{Answer: Unknown, Found: fmt.Sprintf("cannot be seen: %v", err)}
+	if cloud.KindOf(err) == cloud.Denied {
+		r.Found = fmt.Sprintf("cannot be seen: you may not %s %s", call.Verb, call.Resource)
+	}
+	return r
+}
+
+func pass(format string, args ...any) Result {
+	return Result{Answer: Pass, Found: fmt.Sprintf(format, args...)}
+}

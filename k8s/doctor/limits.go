@@ -1,0 +1,227 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/det-deploy/det-deploy/k8s/helm"
+	"github.com/det-deploy/det-deploy/k8s/kube"
+)
+
+func (w Wanted) quota(ctx context.Context) Result {
+	quotas, err := w.Client.CoreV1().ResourceQuotas(w.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return unseen(kube.Call{Verb: "list", Resource: "resourcequotas", Namespace: w.Namespace}, err)
+	}
+	limits, err := w.Client.CoreV1().LimitRanges(w.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return unseen(kube.Call{Verb: "list", Resource: "limitranges", Namespace: w.Namespace}, err)
+	}
+	takes, err := takes(w.Objects)
+	if err != nil {
+		return Result{Answer: Unknown, Found: err.Error()}
+	}
+	if w.Installed {
+		takes.sum = nil // it is among what is used
+	}
+	return judgeLimits(takes, quotas.Items, limits.Items, w.Namespace)
+}
+
+// consumption is what the chart takes of a namespace.
+type consumption struct {
+	// sum is by the names of quotas: "requests.cpu", "pods", "services.loadbalancers".
+	sum corev1.ResourceList
+	// containers and claims are each one's requests and limits.
+	containers []corev1.Container
+	claims     []corev1.PersistentVolumeClaim
+}
+
+// takes adds up the chart's objects.
+func takes(objects []helm.Object) (consumption, error) {
+	c := consumption{sum: make(corev1.ResourceList)}
+	for _, o := range objects {
+		if err := c.add(o); err != nil {
+			return consumption{}, fmt.Errorf("read %s: %w", o, err)
+		}
+	}
+	return c, nil
+}
+
+func (c *consumption) add(o helm.Object) error {
+	switch o.Kind {
+	case "Deployment":
+		var d appsv1.Deployment
+		if err := yaml.Unmarshal([]byte(o.YAML), &d); err != nil {
+			return err
+		}
+		n := int64(1)
+		if d.Spec.Replicas != nil {
+			n = int64(*d.Spec.Replicas)
+		}
+		c.pods(d.Spec.Template.Spec, n)
+	case "PersistentVolumeClaim":
+		var p corev1.PersistentVolumeClaim
+		if err := yaml.Unmarshal([]byte(o.YAML), &p); err != nil {
+			return err
+		}
+		c.claims = append(c.claims, p)
+		c.count("persistentvolumeclaims", 1)
+		c.plus("requests.storage", p.Spec.Resources.Requests[corev1.ResourceStorage], 1)
+	case "Service":
+		c.count("services", 1)
+		if loadBalancer(o) {
+			c.count("services.loadbalancers", 1)
+			c.count("services.nodeports", 1)
+		}
+	case "Secret":
+		c.count("secrets", 1)
+	case "ConfigMap":
+		c.count("configmaps", 1)
+	}
+	return nil
+}
+
+func (c *consumption) pods(s corev1.PodSpec, n int64) {
+	c.count("pods", n)
+	c.containers = append(c.containers, s.Containers...)
+	for _, k := range s.Containers {
+		for name, q := range k.Resources.Requests {
+			c.plus("requests."+name, q, n)
+			c.plus(name, q, n) // a quota may say "cpu" for "requests.cpu"
+		}
+		for name, q := range k.Resources.Limits {
+			c.plus("limits."+name, q, n)
+		}
+	}
+}
+
+func (c *consumption) count(name corev1.ResourceName, n int64) {
+	c.plus(name, *resource.NewQuantity(1, resource.DecimalSI), n)
+}
+
+func (c *consumption) plus(name corev1.ResourceName, q resource.Quantity, n int64) {
+	sum := c.sum[name]
+	for range n {
+		sum.Add(q)
+	}
+	c.sum[name] = sum
+}
+
+// judgeLimits is pure.
+func judgeLimits(c consumption, quotas []corev1.ResourceQuota, limits []corev1.LimitRange, namespace string) Result {
+	over := slices.Concat(overQuotas(c, quotas, limits), overLimits(c, limits))
+	if len(over) > 0 {
+		slices.Sort(over)
+		return Result{
+			Answer: Fail, Found: strings.Join(slices.Compact(over), "; "), Needed: "room for the master and its database",
+			Fix: fmt.Sprintf("raise the limits of namespace %s (`kubectl describe quota,limitrange -n %s` shows them), or ask for less in the values", namespace, namespace),
+		}
+	}
+	if len(quotas)+len(limits) == 0 {
+		return pass("there is none")
+	}
+	return pass("there is room for the master; tasks share what is left")
+}
+
+func overQuotas(c consumption, quotas []corev1.ResourceQuota, limits []corev1.LimitRange) []string {
+	var out []string
+	for _, q := range quotas {
+		if len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil {
+			continue // for pods of some sort, which the master's are not
+		}
+		for _, name := range slices.Sorted(maps.Keys(q.Status.Hard)) {
+			hard, used := q.Status.Hard[name], q.Status.Used[name]
+			free := hard.DeepCopy()
+			free.Sub(used)
+			want := c.sum[name]
+			if free.Cmp(want) < 0 {
+				out = append(out, fmt.Sprintf("quota %s has %s of %s left and %s are needed", q.Name, free.String(), name, want.String()))
+			}
+			if missing := unstated(c, name, limits); missing != "" {
+				out = append(out, fmt.Sprintf("quota %s wants every container to state %s and %s does not", q.Name, name, missing))
+			}
+		}
+	}
+	return out
+}
+
+// unstated is a container that says nothing about what a quota counts: such a pod
+// is refused unless a LimitRange speaks for it.
+func unstated(c consumption, name corev1.ResourceName, limits []corev1.LimitRange) string {
+	kind, resource, found := strings.Cut(string(name), ".")
+	if !found && (name == corev1.ResourceCPU || name == corev1.ResourceMemory) {
+		kind, resource, found = "requests", string(name), true
+	}
+	compute := resource == string(corev1.ResourceCPU) || resource == string(corev1.ResourceMemory)
+	if !found || !compute || (kind != "requests" && kind != "limits") || defaulted(limits, corev1.ResourceName(resource)) {
+		return ""
+	}
+	for _, k := range c.containers {
+		list := k.Resources.Requests
+		if kind == "limits" {
+			list = k.Resources.Limits
+		}
+		_, stated := list[corev1.ResourceName(resource)]
+		_, limited := k.Resources.Limits[corev1.ResourceName(resource)] // a limit is a request too
+		if !stated && !limited {
+			return "container " + k.Name
+		}
+	}
+	return ""
+}
+
+func defaulted(limits []corev1.LimitRange, name corev1.ResourceName) bool {
+	for _, l := range limits {
+		for _, item := range l.Spec.Limits {
+			_, one := item.Default[name]
+			_, two := item.DefaultRequest[name]
+			if item.Type == corev1.LimitTypeContainer && (one || two) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func overLimits(c consumption, limits []corev1.LimitRange) []string {
+	var out []string
+	for _, l := range limits {
+		for _, item := range l.Spec.Limits {
+			for _, name := range slices.Sorted(maps.Keys(item.Max)) {
+				most := item.Max[name]
+				out = append(out, above(c, l.Name, item.Type, name, most)...)
+			}
+		}
+	}
+	return out
+}
+
+func above(c consumption, rule string, kind corev1.LimitType, name corev1.ResourceName, most resource.Quantity) []string {
+	var out []string
+	if kind == corev1.LimitTypeContainer {
+		for _, k := range c.containers {
+			for _, list := range []corev1.ResourceList{k.Resources.Requests, k.Resources.Limits} {
+				if q, asked := list[name]; asked && q.Cmp(most) > 0 {
+					out = append(out, fmt.Sprintf("limit range %s allows a container %s of %s and %s asks for %s", rule, most.String(), name, k.Name, q.String()))
+				}
+			}
+		}
+	}
+	if kind == corev1.LimitTypePersistentVolumeClaim {
+		for _, p := range c.claims {
+			if q := p.Spec.Resources.Requests[name]; q.Cmp(most) > 0 {
+				out = append(out, fmt.Sprintf("limit range %s allows a claim %s of %s and %s asks for %s", rule, most.String(), name, p.Name, q.String()))
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,142 @@
+package doctor
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/k8s/kube"
+	"github.com/det-deploy/det-deploy/test/kubetest"
+)
+
+var cluster = kubetest.Share(kubetest.Options{FakeNodes: 2, FakeGPUs: 4}) //nolint:gochecknoglobals // one cluster for the package
+
+func TestMain(m *testing.M) { cluster.Main(m) }
+
+// as gives what is wanted in a new namespace, looked at by a user.
+func as(t *testing.T, user string) (Wanted, *kubetest.Cluster) {
+	t.Helper()
+	c, ns := cluster.Namespace(t)
+	k, err := kube.Open(kube.Options{Kubeconfig: c.Kubeconfig, Namespace: ns, As: user})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := k.Clientset()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := objects(t)
+	for i := range all {
+		all[i].Namespace = ns
+	}
+	return Wanted{
+		Client: set, Namespace: ns, Objects: all,
+		Slots: Slots{Resource: "nvidia.com/gpu", MaxPerPod: 4},
+	}, c
+}
+
+// answers runs all checks, by name.
+func answers(t *testing.T, w Wanted) map[string]Result {
+	t.Helper()
+	out := make(map[string]Result)
+	for _, c := range Checks(w) {
+		out[strings.ReplaceAll(c.Name, w.Namespace, "NS")] = c.Look(t.Context())
+	}
+	return out
+}
+
+func TestAnAdministratorMayDoEverything(t *testing.T) {
+	t.Parallel()
+	w, _ := as(t, "")
+	got := answers(t, w)
+	for _, name := range []string{
+		"API server", "Kubernetes version", "namespace NS", "permission to install", "permission to give the master its roles",
+		"permission to see what happens", "Pod Security of namespace NS", "quota of namespace NS", "storage class", "GPUs", "taints of GPU nodes",
+	} {
+		expect(t, got[name], Pass)
+	}
+	for _, name := range []string{"load balancer", "network policies"} {
+		expect(t, got[name], Unknown)
+	}
+}
+
+func TestAStrangerIsToldWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	w, _ := as(t, "stranger")
+	got := answers(t, w)
+	expect(t, got["API server"], Pass)
+	expect(t, got["namespace NS"], Unknown, "you may not get namespaces")
+	expect(t, got["permission to install"], Fail, "get, create, patch, delete deployments.apps in namespace "+w.Namespace, "clusterroles.rbac.authorization.k8s.io in the whole cluster", "kubectl auth can-i")
+	expect(t, got["permission to give the master its roles"], Fail, "create, get jobs.batch", "list nodes in the whole cluster", "rbac.nodes=false")
+	expect(t, got["permission to see what happens"], Unknown, "list, delete pods")
+	expect(t, got["GPUs"], Unknown, "you may not list nodes")
+}
+
+func TestAnOwnerOfANamespaceNeedsOnlyTheNodesRole(t *testing.T) {
+	t.Parallel()
+	w, c := as(t, "owner")
+	c.Kubectl("create", "rolebinding", "owner", "--clusterrole=admin", "--user=owner", "-n", w.Namespace)
+	got := answers(t, w)
+	expect(t, got["permission to see what happens"], Pass)
+	install := got["permission to install"]
+	expect(t, install, Fail, "clusterroles")
+	if strings.Contains(install.Found, "deployments") {
+		t.Errorf("got %s", install.Found)
+	}
+	expect(t, got["permission to give the master its roles"], Fail, "list nodes in the whole cluster")
+}
+
+func TestWhoeverMayEscalateMayGrant(t *testing.T) {
+	t.Parallel()
+	w, c := as(t, "escalator")
+	c.Kubectl("create", "clusterrole", "escalator-"+w.Namespace, "--verb=escalate,bind", "--resource=roles.rbac.authorization.k8s.io,clusterroles.rbac.authorization.k8s.io")
+	c.Kubectl("create", "clusterrolebinding", "escalator-"+w.Namespace, "--clusterrole=escalator-"+w.Namespace, "--user=escalator")
+	expect(t, w.mayGrant(t.Context()), Pass, "escalate")
+}
+
+func TestSecretsAreLookedInto(t *testing.T) {
+	t.Parallel()
+	w, c := as(t, "")
+	w.PullSecret, w.TLSSecret = "pull", "tls"
+	got := answers(t, w)
+	expect(t, got["pull secret pull"], Fail, "kubectl create secret docker-registry pull -n "+w.Namespace)
+	expect(t, got["TLS secret tls"], Fail, "kubectl create secret tls")
+	c.Kubectl("create", "secret", "docker-registry", "pull", "-n", w.Namespace, "--docker-server=a", "--docker-username=b", "--docker-password=c")
+	c.Kubectl("create", "secret", "generic", "tls", "-n", w.Namespace)
+	got = answers(t, w)
+	expect(t, got["pull secret pull"], Pass)
+	expect(t, got["TLS secret tls"], Fail, "Opaque")
+}
+
+func TestANamespaceThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	w, _ := as(t, "")
+	w.Namespace = "none"
+	expect(t, w.namespace(t.Context()), Fail, "--create-namespace")
+	w.CreateNamespace = true
+	expect(t, w.namespace(t.Context()), Pass, "will be made")
+	w.Coscheduler = true
+	expect(t, w.coscheduler(t.Context()), Fail, "PodGroup")
+}
+
+func TestAServerThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	k, err := kube.Open(kube.Options{Kubeconfig: "/dev/null", Server: "http://127.0.0.1:1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := k.Clientset()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := Wanted{Client: set, Namespace: "lab"}
+	for name, r := range answers(t, w) {
+		want := Unknown
+		switch name {
+		case "API server":
+			want = Fail
+		case "permission to give the master its roles":
+			want = Pass // of none there is nothing to give
+		}
+		expect(t, r, want)
+	}
+}

@@ -1,0 +1,80 @@
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/det-deploy/det-deploy/k8s/kube"
+)
+
+func (w Wanted) pullSecret(ctx context.Context) Result {
+	fix := fmt.Sprintf("`kubectl create secret docker-registry %s -n %s --docker-server=… --docker-username=… --docker-password=…`", w.PullSecret, w.Namespace)
+	s, err := w.Client.CoreV1().Secrets(w.Namespace).Get(ctx, w.PullSecret, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return Result{Answer: Fail, Found: "it does not exist", Needed: "the Secret that imagePullSecretName names", Fix: fix}
+	}
+	if err != nil {
+		return unseen(kube.Call{Verb: "get", Resource: "secrets", Namespace: w.Namespace, Name: w.PullSecret}, err)
+	}
+	if s.Type != corev1.SecretTypeDockerConfigJson && s.Type != corev1.SecretTypeDockercfg {
+		return Result{Answer: Fail, Found: "its type is " + string(s.Type), Needed: string(corev1.SecretTypeDockerConfigJson), Fix: fix}
+	}
+	return pass("it exists")
+}
+
+func (w Wanted) tlsSecret(ctx context.Context) Result {
+	s, err := w.Client.CoreV1().Secrets(w.Namespace).Get(ctx, w.TLSSecret, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return Result{Answer: Fail, Found: "it does not exist", Needed: "the Secret that tlsSecret names", Fix: w.tlsFix()}
+	}
+	if err != nil {
+		return unseen(kube.Call{Verb: "get", Resource: "secrets", Namespace: w.Namespace, Name: w.TLSSecret}, err)
+	}
+	r := judgeTLS(s, time.Now())
+	if r.Answer != Pass {
+		r.Fix = w.tlsFix()
+	}
+	return r
+}
+
+func (w Wanted) tlsFix() string {
+	return fmt.Sprintf("`kubectl create secret tls %s -n %s --cert=FILE --key=FILE`", w.TLSSecret, w.Namespace)
+}
+
+// soon is when a certificate is spoken of before it ends.
+const soon = 14 * 24 * time.Hour
+
+// judgeTLS is pure: it reads the pair as the master will.
+func judgeTLS(s *corev1.Secret, now time.Time) Result {
+	needed := "a certificate and its key, of type " + string(corev1.SecretTypeTLS)
+	if s.Type != corev1.SecretTypeTLS {
+		return Result{Answer: Fail, Found: "its type is " + string(s.Type), Needed: needed}
+	}
+	pair, err := tls.X509KeyPair(s.Data[corev1.TLSCertKey], s.Data[corev1.TLSPrivateKeyKey])
+	if err != nil {
+		return Result{Answer: Fail, Found: err.Error(), Needed: needed}
+	}
+	leaf, err := x509.ParseCertificate(pair.Certificate[0])
+	if err != nil {
+		return Result{Answer: Fail, Found: err.Error(), Needed: needed}
+	}
+	until := leaf.NotAfter.UTC().Format(time.DateOnly)
+	switch {
+	case now.After(leaf.NotAfter):
+		return Result{Answer: Fail, Found: "the certificate ended on " + until, Needed: "one that is valid"}
+	case now.Before(leaf.NotBefore):
+		return Result{Answer: Fail, Found: "the certificate begins only on " + leaf.NotBefore.UTC().Format(time.DateOnly), Needed: "one that is valid"}
+	case leaf.NotAfter.Sub(now) < soon:
+		return Result{Answer: Unknown, Found: "the certificate ends on " + until, Needed: "one that is valid for longer"}
+	case len(leaf.DNSNames)+len(leaf.IPAddresses) == 0:
+		return Result{Answer: Fail, Found: "the certificate is for no name", Needed: "one with the master's names among its subject alternative names"}
+	}
+	return pass("a certificate for %v until %s", leaf.DNSNames, until)
+}

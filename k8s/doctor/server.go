@@ -1,0 +1,144 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/discovery"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/k8s/kube"
+)
+
+// MinMinor is the oldest Kubernetes 1.x that runs tasks: scheduling gates, which
+// hold a gang back until all of it fits, are always on since 1.30.
+const MinMinor = 30
+
+func (w Wanted) serverVersion(ctx context.Context) (*version.Info, error) {
+	return discovery.ToDiscoveryInterfaceWithContext(w.Client.Discovery()).ServerVersionWithContext(ctx)
+}
+
+func (w Wanted) reachable(ctx context.Context) Result {
+	v, err := w.serverVersion(ctx)
+	if err == nil {
+		return pass("it answers, as Kubernetes %s", v.GitVersion)
+	}
+	err = kube.Translate(kube.Call{Verb: "get", Resource: "version"}, err)
+	r := Result{Answer: Fail, Found: err.Error(), Needed: "an API server that answers"}
+	if e, ok := errors.AsType[*cloud.Error](err); ok {
+		r.Fix = e.Fix
+	}
+	return r
+}
+
+func (w Wanted) version(ctx context.Context) Result {
+	v, err := w.serverVersion(ctx)
+	if err != nil {
+		return unseen(kube.Call{Verb: "get", Resource: "version"}, err)
+	}
+	return judgeVersion(v)
+}
+
+func judgeVersion(v *version.Info) Result {
+	needed := fmt.Sprintf("Kubernetes 1.%d or newer, for scheduling gates and Indexed Jobs that replace a pod only when it has failed", MinMinor)
+	minor, err := strconv.Atoi(strings.TrimRight(v.Minor, "+")) // some clouds write "32+"
+	if err != nil || v.Major == "" {
+		return Result{Answer: Unknown, Found: "the server calls itself " + v.GitVersion, Needed: needed}
+	}
+	if v.Major == "1" && minor < MinMinor {
+		return Result{Answer: Fail, Found: v.GitVersion, Needed: needed, Fix: "upgrade the cluster, or choose another with --context"}
+	}
+	return pass("%s", v.GitVersion)
+}
+
+func (w Wanted) namespace(ctx context.Context) Result {
+	ns, err := w.Client.CoreV1().Namespaces().Get(ctx, w.Namespace, metav1.GetOptions{})
+	switch {
+	case err == nil && ns.Status.Phase == corev1.NamespaceTerminating:
+		return Result{Answer: Fail, Found: "it is being deleted", Needed: "a namespace that stays", Fix: "wait until it is gone, or choose another with --namespace"}
+	case err == nil:
+		return pass("it exists")
+	case !apierrors.IsNotFound(err):
+		return unseen(kube.Call{Verb: "get", Resource: "namespaces", Name: w.Namespace}, err)
+	case !w.CreateNamespace:
+		return Result{
+			Answer: Fail, Found: "it does not exist", Needed: "the namespace",
+			Fix: "give --create-namespace, or make it with `kubectl create namespace " + w.Namespace + "`",
+		}
+	}
+	denied, err := w.denied(ctx, []need{{verb: "create", resource: "namespaces"}})
+	if err != nil {
+		return unseen(kube.Call{Verb: "create", Resource: "selfsubjectaccessreviews"}, err)
+	}
+	if len(denied) > 0 {
+		return Result{
+			Answer: Fail, Found: "it does not exist, and you may not make namespaces", Needed: "the namespace",
+			Fix: "ask the cluster's administrator for `kubectl create namespace " + w.Namespace + "`",
+		}
+	}
+	return pass("it does not exist and will be made")
+}
+
+// podSecurity holds the namespace's level against what is to run in it.
+func (w Wanted) podSecurity(ctx context.Context) Result {
+	ns, err := w.Client.CoreV1().Namespaces().Get(ctx, w.Namespace, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return pass("a new namespace has no level of its own")
+	}
+	if err != nil {
+		return unseen(kube.Call{Verb: "get", Resource: "namespaces", Name: w.Namespace}, err)
+	}
+	return judgePodSecurity(ns.Name, ns.Labels["pod-security.kubernetes.io/enforce"], w.HostPaths)
+}
+
+func judgePodSecurity(namespace, level string, hostPaths bool) Result {
+	fix := fmt.Sprintf("`kubectl label namespace %s pod-security.kubernetes.io/enforce=%%s --overwrite`", namespace)
+	switch {
+	case level == "" || level == "privileged":
+		return pass("it lets every pod in")
+	case hostPaths:
+		return Result{
+			Answer: Fail, Found: "it enforces " + level, Needed: "privileged, because tasks mount directories of their nodes (checkpointStorage.type: shared_fs)",
+			Fix: fmt.Sprintf(fix, "privileged") + ", or choose another checkpointStorage.type",
+		}
+	case level == "restricted":
+		return Result{Answer: Fail, Found: "it enforces restricted", Needed: "baseline, because task containers run as their image's user or root", Fix: fmt.Sprintf(fix, "baseline")}
+	}
+	return pass("it enforces %s, and tasks keep within it unless their own pod spec asks for more", level)
+}
+
+func (w Wanted) coscheduler(ctx context.Context) Result {
+	groups, err := discovery.ToDiscoveryInterfaceWithContext(w.Client.Discovery()).ServerGroupsWithContext(ctx)
+	if err != nil {
+		return unseen(kube.Call{Verb: "get", Resource: "apis"}, err)
+	}
+	if slices.ContainsFunc(groups.Groups, func(g metav1.APIGroup) bool { return g.Name == "scheduling.x-k8s.io" }) {
+		return pass("the cluster knows PodGroups")
+	}
+	return Result{
+		Answer: Fail, Found: "the cluster knows no PodGroup (scheduling.x-k8s.io)", Needed: "the scheduler plugin's CustomResourceDefinition",
+		Fix: "install it from the project scheduler-plugins, or leave defaultScheduler empty: tasks of several pods start all together or not at all either way",
+	}
+}
+
+func networkPolicies(context.Context) Result {
+	return Result{
+		Answer: Unknown, Found: "whether the cluster's network enforces NetworkPolicies cannot be seen from its API",
+		Needed: "a network plugin that does", Fix: "ask who runs the cluster; one that does not is no less reachable, only less closed",
+	}
+}
+
+func (w Wanted) database(context.Context) Result {
+	return Result{
+		Answer: Unknown, Found: "whether pods reach it can be seen only from within the cluster",
+		Needed: "PostgreSQL 13 or newer that answers at db.hostAddress", Fix: "`det-deploy k8s status` shows what the master says about it after the start",
+	}
+}

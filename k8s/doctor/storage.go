@@ -1,0 +1,111 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/det-deploy/det-deploy/k8s/helm"
+	"github.com/det-deploy/det-deploy/k8s/kube"
+)
+
+// claims are the chart's volumes; one that cannot be read is left to the server.
+func claims(objects []helm.Object) []corev1.PersistentVolumeClaim {
+	var out []corev1.PersistentVolumeClaim
+	for _, o := range objects {
+		var p corev1.PersistentVolumeClaim
+		if o.Kind == "PersistentVolumeClaim" && yaml.Unmarshal([]byte(o.YAML), &p) == nil {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (w Wanted) storage(ctx context.Context) Result {
+	list, err := w.Client.StorageV1().StorageClasses().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return unseen(kube.Call{Verb: "list", Group: "storage.k8s.io", Resource: "storageclasses"}, err)
+	}
+	return judgeStorage(claims(w.Objects), list.Items)
+}
+
+// judgeStorage is pure: every claim must have a class that exists.
+func judgeStorage(claims []corev1.PersistentVolumeClaim, classes []storagev1.StorageClass) Result {
+	var names, used []string
+	standard := ""
+	for _, c := range classes {
+		names = append(names, c.Name)
+		if c.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" {
+			standard = c.Name
+		}
+	}
+	slices.Sort(names)
+	has := "the cluster has " + strings.Join(names, ", ")
+	if len(names) == 0 {
+		has = "the cluster has none"
+	}
+	for _, c := range claims {
+		class := standard
+		if c.Spec.StorageClassName != nil {
+			class = *c.Spec.StorageClassName
+		}
+		switch {
+		case class == "" && c.Spec.StorageClassName == nil:
+			return Result{
+				Answer: Fail, Found: "no class is the default one; " + has, Needed: "a class for the claim " + c.Name,
+				Fix: "--set db.storageClassName=NAME, or `kubectl annotate storageclass NAME storageclass.kubernetes.io/is-default-class=true`",
+			}
+		case class != "" && !slices.Contains(names, class):
+			return Result{
+				Answer: Fail, Found: fmt.Sprintf("there is no class %s; %s", class, has), Needed: "a class for the claim " + c.Name,
+				Fix: "--set db.storageClassName=NAME, of one that `kubectl get storageclass` lists",
+			}
+		}
+		used = append(used, class)
+	}
+	slices.Sort(used)
+	return pass("volumes are made by %s", strings.Join(slices.Compact(used), ", "))
+}
+
+func loadBalancer(o helm.Object) bool {
+	var s corev1.Service
+	return o.Kind == "Service" && yaml.Unmarshal([]byte(o.YAML), &s) == nil && s.Spec.Type == corev1.ServiceTypeLoadBalancer
+}
+
+func (w Wanted) balancer(ctx context.Context) Result {
+	services, err := w.Client.CoreV1().Services("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		services = &corev1.ServiceList{} // whoever may not see all of them may still see nodes
+	}
+	nodes, err := w.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		nodes = &corev1.NodeList{}
+	}
+	return judgeBalancer(services.Items, nodes.Items)
+}
+
+// judgeBalancer is pure, and a guess: nothing in the API says whether somebody
+// gives addresses.
+func judgeBalancer(services []corev1.Service, nodes []corev1.Node) Result {
+	for _, s := range services {
+		if s.Spec.Type == corev1.ServiceTypeLoadBalancer && len(s.Status.LoadBalancer.Ingress) > 0 {
+			return pass("service %s/%s has an address from one", s.Namespace, s.Name)
+		}
+	}
+	for _, n := range nodes {
+		cloud, _, _ := strings.Cut(n.Spec.ProviderID, "://")
+		if slices.Contains([]string{"aws", "gce", "azure", "oci", "digitalocean", "linode", "hcloud", "openstack", "ibm"}, cloud) {
+			return pass("the nodes are %s's, which has them", cloud)
+		}
+	}
+	return Result{
+		Answer: Unknown, Found: "no Service has an address from a load balancer", Needed: "somebody who gives addresses",
+		Fix: "--set useNodePortForMaster=true if there is none; the Service has a node port in any case",
+	}
+}

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -51,7 +52,7 @@ func (r *RM) resume(a *allocation, to Phase, now time.Time) {
 
 // attemptOf is the number of a Job among those of its allocation.
 func attemptOf(job *batchv1.Job) int {
-	n, err := strconv.Atoi(job.Annotations[attemptAnnotation])
+	n, err := strconv.Atoi(job.Labels[podspec.LabelAttempt])
 	if err != nil {
 		return 1
 	}

@@ -76,6 +76,8 @@ type allocation struct {
 	// stretched says that it was let go although it does not fit, so that nodes are
 	// added for it.
 	stretched bool
+	// hints are nodes with room for each of its pods.
+	hints []gang.NodeID
 
 	containers []*container
 	release    *release

@@ -11,27 +11,25 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/det-deploy/det-deploy/k8s/gang"
+	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
 // The labels by which objects are found again.
 const (
 	// ClusterLabel is on every object of a cluster; its value is the cluster's name.
-	ClusterLabel = "det-deploy.dev/cluster"
+	ClusterLabel = podspec.LabelCluster
 	// AllocationLabel is on every Job, pod and Secret of an allocation.
-	AllocationLabel = "determined"
-	// Gate is the scheduling gate of a gang's pods.
-	Gate = "det-deploy.dev/gang"
+	AllocationLabel = podspec.LabelTask
 )
 
 // Config is what a resource manager for pods is built from.
 type Config struct {
 	Log    *slog.Logger
 	Client kubernetes.Interface
-	// Cluster is the value of ClusterLabel on what is this cluster's.
-	Cluster string
-	// Namespace is where pods are made.
-	Namespace string
+	// Cluster is the value of ClusterLabel on what is this cluster's, and Namespace
+	// where pods are made: those of every pool's template.
+	Cluster, Namespace string
 
 	// Tasks and Logs are told what happens.
 	Tasks  rm.Tasks
@@ -51,12 +49,6 @@ type Config struct {
 	// Metadata is shown to clients as it is.
 	Metadata map[string]string
 
-	// SlotType is what a slot is.
-	SlotType SlotType
-	// SlotCPU is how many processors a slot of type CPU has.
-	SlotCPU float64
-	// Objects says what allocations are in Kubernetes.
-	Objects Builder
 	// Gang is how gangs are decided; zero takes the default.
 	Gang gang.Options
 	// Leave keeps the objects of what has ended, for whoever looks for a mistake.
@@ -66,22 +58,12 @@ type Config struct {
 	Limits Limits
 }
 
-// SlotType is what a slot is.
-type SlotType string
-
-// The types of slots.
-const (
-	CUDA SlotType = "cuda"
-	ROCm SlotType = "rocm"
-	CPU  SlotType = "cpu"
-)
-
 // Pool is one queue. Pools share nodes unless their pod specs choose others.
 type Pool struct {
 	Name        string
 	Description string
-	// MaxSlotsPerPod is how many slots one pod has at most.
-	MaxSlotsPerPod int
+	// Template is what all of its tasks have in common.
+	Template podspec.Template
 }
 
 // Limits are how long things may take.
@@ -123,25 +105,19 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	if c.Client == nil || c.Tasks == nil || c.Logs == nil || c.Memory == nil || c.Objects == nil {
-		return errors.New("configure pods: client, tasks, logs, memory and objects are all needed")
+	if c.Client == nil || c.Tasks == nil || c.Logs == nil || c.Memory == nil {
+		return errors.New("configure pods: client, tasks, logs and memory are all needed")
 	}
 	if c.Cluster == "" || c.Namespace == "" {
 		return errors.New("configure pods: a cluster name and a namespace are needed")
 	}
 	var errs []error
-	if c.SlotType == CPU && !(c.SlotCPU > 0) {
-		errs = append(errs, fmt.Errorf("slot_resource_requests.cpu: must be more than 0 with slots of type cpu (is %v)", c.SlotCPU))
-	}
 	for i, p := range c.Pools {
 		if p.Name == "" {
 			errs = append(errs, fmt.Errorf("resource_pools[%d].pool_name: must not be empty", i))
 		}
 		if at := slices.IndexFunc(c.Pools, func(o Pool) bool { return o.Name == p.Name }); at < i {
 			errs = append(errs, fmt.Errorf("resource_pools[%d].pool_name: must be unique (%q)", i, p.Name))
-		}
-		if p.MaxSlotsPerPod < 0 {
-			errs = append(errs, fmt.Errorf("resource_pools[%d]: max_slots_per_pod: must not be negative (%d)", i, p.MaxSlotsPerPod))
 		}
 	}
 	for _, name := range []string{c.DefaultAux, c.DefaultCompute} {

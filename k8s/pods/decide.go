@@ -92,7 +92,7 @@ func (r *RM) letGo(a *allocation, o gang.Open, now time.Time) {
 		return
 	}
 	r.transition(a, Opening, now)
-	a.stretched = o.Stretch
+	a.stretched, a.hints = o.Stretch, o.Nodes
 	r.look(a.Allocation)
 }
 

@@ -3,55 +3,20 @@ package pods
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/det-deploy/det-deploy/k8s/gang"
+	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
-
-// attemptAnnotation numbers the Jobs of one allocation.
-const attemptAnnotation = "det-deploy.dev/attempt"
-
-// Builder writes down in Kubernetes' words what an allocation runs. It is pure;
-// k8s/podspec stands behind it.
-type Builder interface {
-	// Shape is a pod of a request as far as it decides where it may be: what it
-	// asks for, selectors, affinity and tolerations.
-	Shape(pool string, slots int) (*corev1.PodSpec, error)
-	// ContainerID names the container of a rank. It is the same in every attempt.
-	ContainerID(id rm.AllocationID, rank int) rm.ContainerID
-	// Build makes the objects of an order. The error says what is wrong with the
-	// task.
-	Build(o Order) (Objects, error)
-}
-
-// Order is one attempt to run an allocation.
-type Order struct {
-	Request rm.Request
-	Pool    string
-	// Job is the name of its Job, and of the Secret beside it.
-	Job        string
-	Containers []rm.Container
-	// Specs is what each of the containers is to run, in the same order.
-	Specs []*agentv1.Spec
-	// Exclude lists nodes on which its pods must not be.
-	Exclude []string
-}
-
-// Objects are what an attempt is made of. The Job names the Secret, which becomes
-// the Job's own.
-type Objects struct {
-	Job    *batchv1.Job
-	Secret *corev1.Secret
-}
 
 // shape works out how many pods an allocation has and what each asks for. The error
 // says that there can be none. RM.mu is held.
@@ -64,16 +29,20 @@ func (r *RM) shape(a *allocation) error {
 	if err != nil {
 		return err
 	}
-	s, err := p.shapeOf(r.cfg.Objects, slots)
+	draft, err := podspec.Draft(a.Request, p.Template)
 	if err != nil {
-		return err
+		return fmt.Errorf("resource pool %q: %w", p.Name, err)
+	}
+	s, err := gang.PodOf(draft)
+	if err != nil {
+		return fmt.Errorf("resource pool %q: %w", p.Name, err)
 	}
 	a.pool, a.pod, a.containers = p.Name, s, nil
 	for rank := range pods {
-		c := &container{id: r.cfg.Objects.ContainerID(a.Allocation, rank), rank: rank, state: apiv1.Container_STATE_ASSIGNED}
+		c := &container{id: podspec.ContainerID(a.Allocation, rank), rank: rank, state: apiv1.Container_STATE_ASSIGNED}
 		for i := range slots {
 			c.devices = append(c.devices, &apiv1.Device{
-				Id: int32(i), Type: r.cfg.SlotType.device(), Brand: string(r.cfg.SlotType), //nolint:gosec // slots of one pod
+				Id: int32(i), Type: deviceType(p.Template.SlotType), Brand: string(p.Template.SlotType), //nolint:gosec // slots of one pod
 			})
 		}
 		a.containers = append(a.containers, c)
@@ -84,23 +53,11 @@ func (r *RM) shape(a *allocation) error {
 // split says how many pods a request gets and how many slots each has. The error is
 // an *rm.Unfulfillable.
 func (p Pool) split(q rm.Request) (pods, slots int, err error) {
-	pods, slots, err = gang.Split(q.Slots, p.MaxSlotsPerPod, q.SingleNode)
+	pods, slots, err = gang.Split(q.Slots, p.Template.MaxSlotsPerPod, q.SingleNode)
 	if err != nil {
 		return 0, 0, &rm.Unfulfillable{Pool: p.Name, Slots: q.Slots, Reason: err.Error()}
 	}
 	return pods, slots, nil
-}
-
-func (p Pool) shapeOf(b Builder, slots int) (*gang.Pod, error) {
-	spec, err := b.Shape(p.Name, slots)
-	if err != nil {
-		return nil, fmt.Errorf("resource pool %q: %w", p.Name, err)
-	}
-	pod, err := gang.PodOf(spec)
-	if err != nil {
-		return nil, fmt.Errorf("resource pool %q: %w", p.Name, err)
-	}
-	return pod, nil
 }
 
 // make makes the Job and Secret of an attempt, whichever of them there already are.
@@ -120,12 +77,11 @@ func (r *RM) make(ctx context.Context, a *allocation) time.Duration {
 		r.refuse(a, err)
 		return 0
 	}
-	objects, err := r.cfg.Objects.Build(r.order(a, specs))
+	objects, err := podspec.Build(r.order(a, specs))
 	if err != nil {
 		r.refuse(a, err)
 		return 0
 	}
-	r.mark(a, objects)
 	return r.place(ctx, a, objects)
 }
 
@@ -139,61 +95,24 @@ func (r *RM) assignment(a *allocation) rm.Assignment {
 	return out
 }
 
-func (r *RM) order(a *allocation, specs []*agentv1.Spec) Order {
+// order is an attempt as its objects are made from. RM.mu is not held.
+func (r *RM) order(a *allocation, specs []*agentv1.Spec) podspec.Request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	o := Order{Request: a.Request, Pool: a.pool, Job: r.jobName(a), Specs: specs}
-	o.Request.Priority = a.priority
-	for _, c := range a.containers {
-		o.Containers = append(o.Containers, c.describe())
-	}
-	for id := range r.switches {
-		o.Exclude = append(o.Exclude, string(id))
-	}
-	for _, id := range a.ExcludedAgents {
-		o.Exclude = append(o.Exclude, string(id))
-	}
-	slices.Sort(o.Exclude)
-	o.Exclude = slices.Compact(o.Exclude)
+	p, _ := r.cfg.pool(a.pool)
+	o := podspec.Request{Request: a.Request, Template: p.Template, Attempt: a.attempt, Specs: specs}
+	o.Pool, o.Priority = a.pool, a.priority
+	o.ExcludedAgents = slices.AppendSeq(slices.Clone(a.ExcludedAgents), maps.Keys(r.switches))
+	slices.Sort(o.ExcludedAgents)
+	o.ExcludedAgents = slices.Compact(o.ExcludedAgents)
 	return o
 }
 
-// jobName is the name of the Job of an allocation's current attempt: that of the
-// task with the number of the try, "det-<uuid>-1-2". A Job's name is part of its pods'
-// host names and must be shorter than those may be.
-func (r *RM) jobName(a *allocation) string {
-	task, n := string(a.Allocation), "1"
-	for i := len(task) - 1; i >= 0; i-- {
-		if task[i] == '.' {
-			task, n = task[:i], task[i+1:]
-			break
-		}
-	}
-	return fmt.Sprintf("det-%s-%s-%d", task, n, a.attempt)
-}
-
-// mark puts on the objects what they are found by, whoever has built them.
-func (r *RM) mark(a *allocation, o Objects) {
-	o.Job.Name, o.Job.Namespace = r.jobName(a), r.cfg.Namespace
-	if o.Job.Annotations == nil {
-		o.Job.Annotations = make(map[string]string)
-	}
-	o.Job.Annotations[attemptAnnotation] = fmt.Sprint(a.attempt)
-	metas := []*metav1.ObjectMeta{&o.Job.ObjectMeta, &o.Job.Spec.Template.ObjectMeta}
-	if o.Secret != nil {
-		o.Secret.Namespace = r.cfg.Namespace
-		metas = append(metas, &o.Secret.ObjectMeta)
-	}
-	for _, m := range metas {
-		if m.Labels == nil {
-			m.Labels = make(map[string]string)
-		}
-		m.Labels[ClusterLabel], m.Labels[AllocationLabel] = r.cfg.Cluster, string(a.Allocation)
-	}
-}
+// jobName is the name of the Job of an allocation's current attempt.
+func (r *RM) jobName(a *allocation) string { return podspec.JobName(a.Allocation, a.attempt) }
 
 // place sends the objects to the API server. Repeating it changes nothing.
-func (r *RM) place(ctx context.Context, a *allocation, o Objects) time.Duration {
+func (r *RM) place(ctx context.Context, a *allocation, o podspec.Objects) time.Duration {
 	job, err := r.makeJob(ctx, o.Job)
 	switch {
 	case err != nil:
@@ -205,11 +124,11 @@ func (r *RM) place(ctx context.Context, a *allocation, o Objects) time.Duration 
 		r.mu.Unlock()
 		return time.Millisecond
 	}
-	if o.Secret != nil {
-		o.Secret.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
-		_, err := r.cfg.Client.CoreV1().Secrets(r.cfg.Namespace).Create(ctx, o.Secret, metav1.CreateOptions{})
+	for _, s := range o.Secrets {
+		podspec.Own(job, s)
+		_, err := r.cfg.Client.CoreV1().Secrets(r.cfg.Namespace).Create(ctx, s, metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return r.unmade(ctx, a, fmt.Errorf("make secret %s: %w", o.Secret.Name, err))
+			return r.unmade(ctx, a, fmt.Errorf("make secret %s: %w", s.Name, err))
 		}
 	}
 	r.mu.Lock()

@@ -7,14 +7,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
 // The containers of a task's pod.
 const (
-	mainContainer = "determined-container"
-	initContainer = "determined-init-container"
+	mainContainer = podspec.MainContainer
+	initContainer = podspec.InitContainer
 )
 
 // sighting is what a pod's status says of the task's container in it.

@@ -62,15 +62,9 @@ func New(c Config) (*RM, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	places := make(map[string][]place, len(c.Pools))
-	for _, p := range c.Pools {
-		for _, slots := range []int{0, min(1, p.MaxSlotsPerPod)} {
-			spec, err := c.Objects.Shape(p.Name, slots)
-			if err != nil {
-				return nil, fmt.Errorf("resource pool %q: %w", p.Name, err)
-			}
-			places[p.Name] = append(places[p.Name], placeOf(spec))
-		}
+	places, err := c.places()
+	if err != nil {
+		return nil, err
 	}
 	return &RM{
 		places: places,
@@ -118,6 +112,9 @@ func (r *RM) Run(ctx context.Context) error {
 		defer w.stop()
 	}
 	if err != nil {
+		if ctx.Err() != nil {
+			return nil // it was asked to stop
+		}
 		return err
 	}
 	defer r.followers.Wait()

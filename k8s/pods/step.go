@@ -2,7 +2,6 @@ package pods
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -13,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/det-deploy/det-deploy/k8s/gang"
+	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -146,7 +147,7 @@ func (r *RM) gather(ctx context.Context, w *watch, a *allocation) time.Duration 
 		return 0
 	}
 	if len(g.gated) > 0 && g.opening {
-		if err := r.open(ctx, g.gated); err != nil {
+		if err := r.open(ctx, a, g.gated); err != nil {
 			return r.again(ctx, "let the scheduler see pods", a, err)
 		}
 		return glance
@@ -185,7 +186,7 @@ func (r *RM) muster(w *watch, a *allocation, job *batchv1.Job, pods map[int]*cor
 		if taken(pod) {
 			have++
 		}
-		if hasGate(pod) {
+		if podspec.Gated(pod) {
 			g.gated = append(g.gated, pod)
 		}
 	}
@@ -217,15 +218,6 @@ func (r *RM) spoilt(pod *corev1.Pod) string {
 		return fmt.Sprintf("agent %s, where pod %s was placed, is switched off", pod.Spec.NodeName, pod.Name)
 	}
 	return ""
-}
-
-func hasGate(pod *corev1.Pod) bool {
-	for _, g := range pod.Spec.SchedulingGates {
-		if g.Name == Gate {
-			return true
-		}
-	}
-	return false
 }
 
 // unschedulable is the scheduler's reason for not placing a pod.
@@ -322,29 +314,30 @@ func (r *RM) forceOverdue(ctx context.Context, pods []any) {
 }
 
 // open takes the gates away from pods, side by side.
-func (r *RM) open(ctx context.Context, pods []*corev1.Pod) error {
+func (r *RM) open(ctx context.Context, a *allocation, pods []*corev1.Pod) error {
+	r.mu.Lock()
+	hints := a.hints
+	r.mu.Unlock()
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(16)
 	for _, pod := range pods {
-		g.Go(func() error { return r.openPod(ctx, pod) })
+		g.Go(func() error { return r.openPod(ctx, a, pod, hints) })
 	}
 	return g.Wait()
 }
 
-// openPod leaves the gates of others where they are.
-func (r *RM) openPod(ctx context.Context, pod *corev1.Pod) error {
-	left := []corev1.PodSchedulingGate{}
-	for _, g := range pod.Spec.SchedulingGates {
-		if g.Name != Gate {
-			left = append(left, g)
-		}
+// openPod takes one pod's gate away, and tells the scheduler where there is room.
+func (r *RM) openPod(ctx context.Context, a *allocation, pod *corev1.Pod, hints []gang.NodeID) error {
+	node := gang.NodeID("")
+	if rank, ok := podspec.RankOf(pod); ok && rank < len(hints) {
+		node = hints[rank]
 	}
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"schedulingGates": left}})
+	patch, err := podspec.OpenPatch(pod, a.Allocation, node)
 	if err != nil {
-		return fmt.Errorf("open pod %s: %w", pod.Name, err)
+		return err
 	}
-	_, err = r.cfg.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
+	_, err = r.cfg.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("open pod %s: %w", pod.Name, err)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
+	"github.com/det-deploy/det-deploy/k8s/podspec"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
@@ -94,6 +95,21 @@ type place struct {
 	tolerations []corev1.Toleration
 }
 
+// places are those of every pool: of tasks without slots, and with some.
+func (c Config) places() (map[string][]place, error) {
+	out := make(map[string][]place, len(c.Pools))
+	for _, p := range c.Pools {
+		for _, slots := range []int{0, min(1, p.Template.MaxSlotsPerPod)} {
+			spec, err := podspec.Draft(rm.Request{Slots: slots}, p.Template)
+			if err != nil {
+				return nil, fmt.Errorf("resource pool %q: %w", p.Name, err)
+			}
+			out[p.Name] = append(out[p.Name], placeOf(spec))
+		}
+	}
+	return out, nil
+}
+
 func placeOf(spec *corev1.PodSpec) place {
 	return place{
 		required:    nodeaffinity.NewRequiredNodeAffinity(spec.NodeSelector, spec.Affinity),
@@ -115,40 +131,37 @@ func (p place) admits(n *corev1.Node) bool {
 
 // slots is how many slots a node has.
 func (r *RM) slots(n *corev1.Node) int {
-	if r.cfg.SlotType == CPU {
+	t := r.cfg.slots()
+	if t.SlotType == podspec.CPU {
 		q := n.Status.Allocatable[corev1.ResourceCPU]
-		return int(float64(q.MilliValue()) / (1000 * r.cfg.SlotCPU))
+		return int(float64(q.MilliValue()) / (1000 * t.SlotCPU))
 	}
-	q := n.Status.Allocatable[r.cfg.SlotType.resource()]
+	q := n.Status.Allocatable[t.SlotType.Resource()]
 	return int(q.Value())
 }
 
-// resource is what a slot is called among a node's resources.
-func (t SlotType) resource() corev1.ResourceName {
-	switch t {
-	case ROCm:
-		return "amd.com/gpu"
-	case CPU:
-		return corev1.ResourceCPU
-	case CUDA:
+// slots is what a slot is, which all pools have in common.
+func (c Config) slots() podspec.Template {
+	if len(c.Pools) == 0 {
+		return podspec.Template{}
 	}
-	return "nvidia.com/gpu"
+	return c.Pools[0].Template
 }
 
-func (t SlotType) device() apiv1.Device_Type {
+func deviceType(t podspec.SlotType) apiv1.Device_Type {
 	switch t {
-	case ROCm:
+	case podspec.ROCm:
 		return apiv1.Device_TYPE_ROCM
-	case CPU:
+	case podspec.CPU:
 		return apiv1.Device_TYPE_CPU
-	case CUDA:
+	case podspec.CUDA:
 	}
 	return apiv1.Device_TYPE_CUDA
 }
 
 // brand is what a node says of its devices: the labels of NVIDIA's and AMD's feature
 // discovery.
-func (t SlotType) brand(n *corev1.Node) string {
+func brand(n *corev1.Node, t podspec.SlotType) string {
 	for _, key := range []string{"nvidia.com/gpu.product", "amd.com/gpu.product-name"} {
 		if v := n.Labels[key]; v != "" {
 			return v
@@ -175,6 +188,7 @@ func (r *RM) agentOf(n *corev1.Node, pools []string, parts []part) *apiv1.Agent 
 			out.Addresses = append(out.Addresses, a.Address)
 		}
 	}
+	kind := r.cfg.slots().SlotType
 	var holders []*apiv1.Container
 	for _, p := range parts {
 		shown := p.api(p.of.Allocation)
@@ -185,7 +199,7 @@ func (r *RM) agentOf(n *corev1.Node, pools []string, parts []part) *apiv1.Agent 
 	}
 	for i := range max(r.slots(n), len(holders)) {
 		d := &apiv1.Device{
-			Id: int32(i), Brand: r.cfg.SlotType.brand(n), Type: r.cfg.SlotType.device(), //nolint:gosec // slots of a node
+			Id: int32(i), Brand: brand(n, kind), Type: deviceType(kind), //nolint:gosec // slots of a node
 			Uuid: fmt.Sprintf("%s/%d", n.Name, i),
 		}
 		s := &apiv1.Slot{Id: strconv.Itoa(i), Device: d, Enabled: out.GetEnabled(), Draining: out.GetDraining()}
@@ -231,12 +245,12 @@ func (r *RM) Pools() []*apiv1.ResourcePool {
 }
 
 func (r *RM) describePool(p Pool, agents []*apiv1.Agent) *apiv1.ResourcePool {
-	most := int32(p.MaxSlotsPerPod) //nolint:gosec // a configured number of devices
+	most := int32(p.Template.MaxSlotsPerPod) //nolint:gosec // a configured number of devices
 	out := &apiv1.ResourcePool{
 		Name: p.Name, Description: p.Description, Type: apiv1.ResourcePoolType_RESOURCE_POOL_TYPE_K8S,
 		DefaultComputePool: p.Name == r.cfg.DefaultCompute, DefaultAuxPool: p.Name == r.cfg.DefaultAux,
 		SchedulerType: apiv1.SchedulerType_SCHEDULER_TYPE_KUBERNETES, SchedulerFittingPolicy: apiv1.FittingPolicy_FITTING_POLICY_KUBERNETES,
-		SlotType: r.cfg.SlotType.device(), SlotsPerAgent: &most,
+		SlotType: deviceType(r.cfg.slots().SlotType), SlotsPerAgent: &most,
 		ClusterName: r.cfg.ClusterName, ResourceManagerMetadata: r.cfg.Metadata,
 		Location: "kubernetes", ImageId: "N/A", InstanceType: "kubernetes",
 		Details: &apiv1.ResourcePoolDetail{PriorityScheduler: &apiv1.ResourcePoolPrioritySchedulerDetail{

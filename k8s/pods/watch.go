@@ -3,7 +3,6 @@ package pods
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -185,7 +185,7 @@ func (w *watch) podsOf(id rm.AllocationID, job string) map[int]*corev1.Pod {
 		if !is || pod.Labels[batchv1.JobNameLabel] != job {
 			continue
 		}
-		rank, ok := rankOf(pod)
+		rank, ok := podspec.RankOf(pod)
 		if !ok {
 			continue
 		}
@@ -270,14 +270,4 @@ func eventTime(e *corev1.Event) time.Time {
 		}
 	}
 	return e.CreationTimestamp.Time
-}
-
-// rankOf is a pod's number in its Job.
-func rankOf(pod *corev1.Pod) (int, bool) {
-	text := pod.Annotations[batchv1.JobCompletionIndexAnnotation]
-	if text == "" {
-		text = pod.Labels[batchv1.JobCompletionIndexAnnotation]
-	}
-	rank, err := strconv.Atoi(text)
-	return rank, err == nil && rank >= 0
 }

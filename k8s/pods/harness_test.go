@@ -1,0 +1,376 @@
+package pods_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/det-deploy/det-deploy/k8s/gang"
+	"github.com/det-deploy/det-deploy/k8s/pods"
+	"github.com/det-deploy/det-deploy/k8s/podspec"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/test/kubetest"
+)
+
+// cluster is shared by all tests here that need one.
+var cluster = kubetest.Share(kubetest.Options{FakeNodes: 1})
+
+func TestMain(m *testing.M) { cluster.Main(m) }
+
+// owner is who the tasks belong to: what master/task is, without its store. It
+// outlives the resource managers that it is told by.
+type owner struct {
+	t  testing.TB
+	mu sync.Mutex // guards what follows
+	// tasks are all that were submitted, by allocation.
+	tasks map[rm.AllocationID]*owned
+	lines map[string][]string
+}
+
+// owned is what the owner was told of one allocation.
+type owned struct {
+	rm.Request
+	assigned []rm.Container
+	states   map[rm.ContainerID][]apiv1.Container_State
+	nodes    map[rm.ContainerID]rm.AgentID
+	exits    map[rm.ContainerID]*agentv1.Exit
+	waits    []string
+	listens  bool
+	warned   string
+	end      *rm.End
+	ends     int
+}
+
+func newOwner(t testing.TB) *owner {
+	return &owner{t: t, tasks: make(map[rm.AllocationID]*owned), lines: make(map[string][]string)}
+}
+
+func (o *owner) Assigned(_ context.Context, a rm.Assignment) ([]*agentv1.Spec, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	w := o.tasks[a.Allocation]
+	if w == nil {
+		return nil, errors.New("it is not known")
+	}
+	for i, c := range w.assigned {
+		if c.ID != a.Containers[i].ID {
+			o.t.Errorf("container %d of %s was %s and is %s", i, a.Allocation, c.ID, a.Containers[i].ID)
+		}
+	}
+	w.assigned = a.Containers
+	specs := make([]*agentv1.Spec, len(a.Containers))
+	for i := range specs {
+		specs[i] = &agentv1.Spec{Image: "example/task:1", Entrypoint: []string{"/task"}, TaskType: "COMMAND"}
+	}
+	return specs, nil
+}
+
+func (o *owner) Changed(_ context.Context, c rm.ContainerChange) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	w := o.tasks[c.Allocation]
+	if w == nil || w.end != nil {
+		return nil
+	}
+	seen := w.states[c.Container]
+	if len(seen) > 0 && seen[len(seen)-1] >= c.State {
+		return nil // repeated
+	}
+	w.states[c.Container] = append(seen, c.State)
+	w.nodes[c.Container] = c.Agent
+	if c.State == apiv1.Container_STATE_TERMINATED {
+		w.exits[c.Container] = c.Exit
+	}
+	return nil
+}
+
+func (o *owner) Preempted(_ context.Context, id rm.AllocationID, reason string, _ time.Time) (bool, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.tasks[id].warned = reason
+	return o.tasks[id].listens, nil
+}
+
+func (o *owner) Waits(_ context.Context, id rm.AllocationID, w rm.Wait) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.tasks[id].waits = append(o.tasks[id].waits, w.Kind+": "+w.Reason)
+	return nil
+}
+
+func (o *owner) Ended(_ context.Context, id rm.AllocationID, e rm.End) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	w := o.tasks[id]
+	if w.end == nil {
+		w.end = &e
+	}
+	w.ends++
+	return nil
+}
+
+func (o *owner) AppendLogs(_ context.Context, _ rm.AgentID, l *agentv1.Logs) (uint64, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	have := o.lines[l.GetContainerId()]
+	for i, line := range l.GetLines() {
+		switch n := int(l.GetFirstSeq()) + i; {
+		case n < len(have):
+			if have[n] != string(line.GetText()) {
+				o.t.Errorf("line %d of %s was %q and is sent again as %q", n, l.GetContainerId(), have[n], line.GetText())
+			}
+		case n == len(have):
+			have = append(have, string(line.GetText()))
+		default:
+			return uint64(len(have)), nil
+		}
+	}
+	o.lines[l.GetContainerId()] = have
+	return uint64(len(have)), nil
+}
+
+func (o *owner) NextSeq(_ context.Context, _ rm.AllocationID, c rm.ContainerID) (uint64, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return uint64(len(o.lines[string(c)])), nil
+}
+
+// memory is what a master's store is to the resource manager.
+type memory struct {
+	mu   sync.Mutex // guards docs
+	docs map[string][]byte
+}
+
+func (m *memory) Put(_ context.Context, key string, doc []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.docs[key] = slices.Clone(doc)
+	return nil
+}
+
+func (m *memory) Delete(_ context.Context, key string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.docs, key)
+	return nil
+}
+
+func (m *memory) All(context.Context) (map[string][]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make(map[string][]byte, len(m.docs))
+	for k, v := range m.docs {
+		out[k] = v
+	}
+	return out, nil
+}
+
+// master is a resource manager over what outlives it.
+type master struct {
+	t         *testing.T
+	c         *kubetest.Cluster
+	namespace string
+	owner     *owner
+	memory    *memory
+	client    kubernetes.Interface
+	edit      func(*pods.Config)
+
+	rm   *pods.RM
+	stop func()
+}
+
+// newMaster runs a resource manager in a namespace of its own.
+func newMaster(t *testing.T, edit func(*pods.Config)) *master {
+	t.Helper()
+	c, namespace := cluster.Namespace(t)
+	// What the cluster has of its own plays no part.
+	c.Kubectl("cordon", "--selector", "!nvidia.com/gpu.product")
+	m := &master{
+		t: t, c: c, namespace: namespace, owner: newOwner(t), memory: &memory{docs: make(map[string][]byte)},
+		client: fast(t, c), edit: edit,
+	}
+	m.start()
+	t.Cleanup(func() { m.stop() })
+	return m
+}
+
+// fast is a client that does not hold itself back.
+func fast(t *testing.T, c *kubetest.Cluster) kubernetes.Interface {
+	t.Helper()
+	cfg := c.Config()
+	cfg.QPS, cfg.Burst = 500, 1000
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+func (m *master) start() {
+	m.t.Helper()
+	limits := pods.DefaultLimits()
+	limits.Start, limits.Grace, limits.Lost, limits.Lines = 2*time.Second, time.Second, 2*time.Second, time.Second
+	o := gang.DefaultOptions()
+	o.Limit, o.BackOff, o.MaxBackOff = 4*time.Second, 500*time.Millisecond, time.Second
+	c := pods.Config{
+		Log: slog.New(slog.NewTextHandler(m.t.Output(), nil)), Client: m.client, Cluster: "lab", Namespace: m.namespace,
+		Tasks: m.owner, Logs: m.owner, Memory: m.memory, Pools: []pods.Pool{{Name: "default", Template: template(m.namespace)}},
+		DefaultAux: "default", DefaultCompute: "default", Limits: limits, Gang: o,
+	}
+	if m.edit != nil {
+		m.edit(&c)
+	}
+	r, err := pods.New(c)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	if err := r.Restore(m.t.Context()); err != nil {
+		m.t.Fatal(err)
+	}
+	m.rm = r
+	m.owner.attach(m.t, r)
+	ctx, cancel := context.WithCancel(m.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	m.stop = func() {
+		cancel()
+		if err := <-done; err != nil {
+			m.t.Error(err)
+		}
+		m.stop = func() {}
+	}
+}
+
+// template is what all tasks of a test have in common.
+func template(namespace string) podspec.Template {
+	return podspec.Template{
+		Cluster: "lab", ClusterID: "c1", MasterID: "m1", Namespace: namespace, Image: "example/det-deploy:1",
+		Master: podspec.Master{Scheme: "http", Host: "127.0.0.1", Port: 8080}, SlotType: podspec.CUDA, MaxSlotsPerPod: 8,
+	}
+}
+
+// attach submits everything that has not ended, as a restarted owner does.
+func (o *owner) attach(t *testing.T, r *pods.RM) {
+	t.Helper()
+	o.mu.Lock()
+	var open []rm.Request
+	for _, w := range o.tasks {
+		if w.end == nil {
+			open = append(open, w.Request)
+		}
+	}
+	o.mu.Unlock()
+	for _, q := range open {
+		if err := r.Submit(t.Context(), q); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// submit hands a task to the resource manager.
+func (m *master) submit(p program, edit func(*rm.Request)) rm.AllocationID {
+	m.t.Helper()
+	task := uuid.NewString()
+	q := rm.Request{
+		Allocation: rm.AllocationID(task + ".1"), Task: rm.TaskID(task), Job: rm.JobID(task), Name: p.String(),
+		Username: "ann", Submitted: time.Now(), PreemptionTimeout: time.Minute,
+	}
+	if edit != nil {
+		edit(&q)
+	}
+	m.owner.mu.Lock()
+	m.owner.tasks[q.Allocation] = &owned{
+		Request: q, states: make(map[rm.ContainerID][]apiv1.Container_State),
+		nodes: make(map[rm.ContainerID]rm.AgentID), exits: make(map[rm.ContainerID]*agentv1.Exit),
+	}
+	m.owner.mu.Unlock()
+	if err := m.rm.Submit(m.t.Context(), q); err != nil {
+		m.t.Fatal(err)
+	}
+	return q.Allocation
+}
+
+func slots(n int) func(*rm.Request) { return func(q *rm.Request) { q.Slots = n } }
+
+// told is what the owner knows of an allocation now.
+func (m *master) told(id rm.AllocationID) owned {
+	m.owner.mu.Lock()
+	defer m.owner.mu.Unlock()
+	w := *m.owner.tasks[id]
+	w.states, w.exits = make(map[rm.ContainerID][]apiv1.Container_State), make(map[rm.ContainerID]*agentv1.Exit)
+	for c, s := range m.owner.tasks[id].states {
+		w.states[c] = slices.Clone(s)
+	}
+	for c, e := range m.owner.tasks[id].exits {
+		w.exits[c] = e
+	}
+	w.waits = slices.Clone(w.waits)
+	return w
+}
+
+// await waits until something is so of an allocation.
+func (m *master) await(id rm.AllocationID, what string, yes func(owned) bool) owned {
+	m.t.Helper()
+	m.c.Await(what, func() error {
+		if w := m.told(id); !yes(w) {
+			known, _ := m.rm.Allocation(id)
+			return fmt.Errorf("states %v, exits %v, waits %q, end %+v; waiting for %q", w.states, w.exits, w.waits, w.end, known.Waiting)
+		}
+		return nil
+	})
+	return m.told(id)
+}
+
+func over(w owned) bool { return w.end != nil }
+
+// runs is whether all n containers do.
+func runs(n int) func(owned) bool {
+	return func(w owned) bool {
+		at := 0
+		for _, s := range w.states {
+			if s[len(s)-1] == apiv1.Container_STATE_RUNNING {
+				at++
+			}
+		}
+		return at == n
+	}
+}
+
+// pods are those of an allocation.
+func (m *master) pods(id rm.AllocationID) []corev1.Pod {
+	m.t.Helper()
+	list, err := m.client.CoreV1().Pods(m.namespace).List(m.t.Context(), metav1.ListOptions{LabelSelector: "determined=" + string(id)})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return list.Items
+}
+
+// awaitNothing waits until nothing of a task is left in Kubernetes.
+func (m *master) awaitNothing() {
+	m.t.Helper()
+	m.c.Await("nothing is left", func() error {
+		for _, kind := range []string{"jobs", "pods", "secrets"} {
+			out, err := m.c.Try("get", kind, "-n", m.namespace, "-l", "determined", "-o", "name")
+			if err != nil {
+				return err
+			}
+			if out != "" {
+				return fmt.Errorf("there are still %s", out)
+			}
+		}
+		return nil
+	})
+}

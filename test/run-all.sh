@@ -19,4 +19,6 @@ else
 	echo "no gcc here: the race detector is off"
 fi
 # What go vet knows, the linter has said; vet would read every dependency again.
-go test "${race[@]}" -vet=off -shuffle=on -timeout 25m -json ./... | go run ./test/report
+# Many packages wait for machines that boot, or for one emulator: with one package
+# more than there are cores, the cores are not idle meanwhile.
+go test "${race[@]}" -vet=off -p $(($(nproc) + 1)) -shuffle=on -timeout 25m -json ./... | go run ./test/report

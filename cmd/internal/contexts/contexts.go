@@ -32,6 +32,9 @@ type Context struct {
 	// those that this user installed.
 	Platform string `yaml:"platform,omitempty" json:"platform,omitempty"`
 	Region   string `yaml:"region,omitempty" json:"region,omitempty"`
+	// KubeContext and Namespace are where on Kubernetes it runs.
+	KubeContext string `yaml:"kube_context,omitempty" json:"kube_context,omitempty"`
+	Namespace   string `yaml:"namespace,omitempty" json:"namespace,omitempty"`
 	// CA is a PEM bundle that signs the master's certificate.
 	CA string `yaml:"ca,omitempty" json:"-"`
 	// ServerName is the name in the certificate where it is not the host of Master.

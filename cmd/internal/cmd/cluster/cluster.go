@@ -5,8 +5,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -21,6 +19,7 @@ import (
 // The platforms of which clusters may be known.
 const (
 	onAWS   = "aws"
+	onK8s   = "k8s"
 	onLocal = "local"
 )
 
@@ -36,9 +35,12 @@ type options struct {
 
 func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Cluster, "cluster-id", "", "cluster that is meant")
-	f.StringVar(&o.Platform, "platform", "", "where it runs, aws or local (default where it is known to)")
+	f.StringVar(&o.Platform, "platform", "", "where it runs, aws, k8s or local (default where it is known to)")
 	f.String("region", "", "AWS region (default where the cluster is)")
 	f.String("profile", "", "profile of the AWS configuration to use")
+	f.String("kubeconfig", "", "kubeconfig file to use (default KUBECONFIG, then ~/.kube/config)")
+	f.String("context", "", "context of the kubeconfig to use (DET_K8S_CONTEXT)")
+	f.StringP("namespace", "n", "", "namespace of the cluster (DET_K8S_NAMESPACE)")
 	o.Output.AddFlag(f)
 }
 
@@ -52,8 +54,10 @@ func (o *options) run(c *cobra.Command) error {
 	if o.Cluster == "" {
 		return usage.Errorf("--cluster-id is missing: `det-deploy list` shows what is known here")
 	}
-	if o.Platform != "" && o.Platform != onAWS && o.Platform != onLocal {
-		return usage.Errorf("--platform: must be aws or local (is %q)", o.Platform)
+	if o.Platform != "" {
+		if err := platform(o.Platform); err != nil {
+			return err
+		}
 	}
 	found, err := o.find(c.Context())
 	if err != nil {
@@ -73,6 +77,9 @@ type known struct {
 	Cluster  string `json:"cluster"`
 	Platform string `json:"platform"`
 	Region   string `json:"region,omitempty"`
+	// Context and Namespace are where on Kubernetes it runs.
+	Context   string `json:"context,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
 	// URL is where its master answered when it was last brought up from here.
 	URL string `json:"url,omitempty"`
 }
@@ -95,16 +102,21 @@ func (o *options) find(ctx context.Context) (known, error) {
 	case o.Platform != "":
 		return known{Cluster: o.Cluster, Platform: o.Platform}, nil
 	}
-	yes, err := o.Confirm(ctx, term.Question{
-		Text: "Cluster " + o.Cluster + " is not known on this machine. Is it on AWS?", Flag: "--platform aws",
+	where, err := o.Fill(ctx, term.Field{
+		Label: "Platform", Help: "Cluster " + o.Cluster + " is not known on this machine. Where does it run?", Flag: "--platform",
+		Choices: []term.Choice{{Value: onAWS, About: "Amazon's cloud"}, {Value: onK8s, About: "Kubernetes"}},
+		Check:   func(_ context.Context, answer string) error { return platform(answer) },
 	})
-	if err == nil && !yes {
-		err = fmt.Errorf("find cluster %s: %w", o.Cluster, errUnknown)
-	}
-	return known{Cluster: o.Cluster, Platform: onAWS}, err
+	return known{Cluster: o.Cluster, Platform: where}, err
 }
 
-var errUnknown = errors.New("it is not known on this machine; say where it runs with --platform")
+// platform refuses what is none.
+func platform(name string) error {
+	if !slices.Contains([]string{onAWS, onK8s, onLocal}, name) {
+		return usage.Errorf("--platform: must be aws, k8s or local (is %q)", name)
+	}
+	return nil
+}
 
 // remembered lists the clusters of which this machine knows.
 func remembered(s *term.Streams) ([]known, error) {
@@ -123,11 +135,11 @@ func remembered(s *term.Streams) ([]known, error) {
 	all := []known{} // a list in JSON, and not null
 	for _, id := range places {
 		c, _ := book.Get(id)
-		all = append(all, known{id, onLocal, "", c.Master})
+		all = append(all, known{Cluster: id, Platform: onLocal, URL: c.Master})
 	}
 	for _, c := range book.Contexts {
-		if c.Platform == onAWS {
-			all = append(all, known{c.Name, onAWS, c.Region, c.Master})
+		if c.Platform == onAWS || c.Platform == onK8s {
+			all = append(all, known{c.Name, c.Platform, c.Region, c.KubeContext, c.Namespace, c.Master})
 		}
 	}
 	return all, nil
@@ -140,8 +152,10 @@ func (o *options) passOn(c *cobra.Command, k known) ([]string, error) {
 		return nil, err
 	}
 	args := []string{k.Platform, o.verb, "--cluster-id", k.Cluster}
-	if f := c.Flags().Lookup("region"); k.Region != "" && !f.Changed {
-		args = append(args, "--region", k.Region)
+	for _, at := range [][2]string{{"region", k.Region}, {"context", k.Context}, {"namespace", k.Namespace}} {
+		if f := c.Flags().Lookup(at[0]); at[1] != "" && !f.Changed {
+			args = append(args, "--"+at[0], at[1])
+		}
 	}
 	c.Flags().Visit(func(f *pflag.Flag) {
 		switch {

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +25,8 @@ func newList(s *term.Streams, run func(context.Context, *listOptions) error) *co
 		Use:   "list",
 		Short: "List the clusters that are known on this machine",
 		Long: `List the clusters that run on this machine and those that were brought up from
-it. What there is in an AWS account, det-deploy aws list --all-regions tells.`,
+it. What there is in an AWS account, det-deploy aws list --all-regions tells, and what
+on a Kubernetes, det-deploy k8s list.`,
 		Example: "  det-deploy list",
 		Args:    usage.Args(),
 		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
@@ -48,12 +50,20 @@ func runList(_ context.Context, o *listOptions) error {
 		return o.PrintJSON(listed{"det-deploy.list/v1", all})
 	}
 	if len(all) == 0 {
-		o.Notef("No cluster is known on this machine. `det-deploy aws list --all-regions` tells what an AWS account has.")
+		o.Notef("No cluster is known on this machine. `det-deploy aws list --all-regions` tells what an AWS account has, `det-deploy k8s list` what a Kubernetes.")
 		return nil
 	}
-	t := term.NewTable("cluster", "platform", "region", "master")
+	t := term.NewTable("cluster", "platform", "where", "master")
 	for _, k := range all {
-		t.Row(k.Cluster, k.Platform, k.Region, k.URL)
+		t.Row(k.Cluster, k.Platform, k.where(), k.URL)
 	}
 	return o.PrintTable(t)
+}
+
+// where is the region, or the place on Kubernetes.
+func (k known) where() string {
+	if k.Platform == onK8s {
+		return strings.Trim(k.Context+"/"+k.Namespace, "/")
+	}
+	return k.Region
 }

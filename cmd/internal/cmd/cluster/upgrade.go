@@ -15,7 +15,7 @@ func NewUpgrade(s *term.Streams) *cobra.Command {
 		Short: "Bring a cluster to this det-deploy",
 		Long: `Bring a cluster to the det-deploy that is typed, with a way back until the new
 master serves. What that means where it runs, the platform's own command says:
-det-deploy aws upgrade, det-deploy local upgrade.`,
+det-deploy aws upgrade, det-deploy k8s upgrade, det-deploy local upgrade.`,
 		Example: "  det-deploy upgrade --cluster-id lab",
 		Args:    usage.Args(),
 		RunE:    func(c *cobra.Command, _ []string) error { return o.run(c) },

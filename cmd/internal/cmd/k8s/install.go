@@ -1,0 +1,109 @@
+package k8s
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/agree"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	target "github.com/det-deploy/det-deploy/installer/target/k8s"
+)
+
+type installOptions struct {
+	*term.Streams
+	wanted
+
+	NoWait  bool
+	Timeout time.Duration
+	DryRun  bool
+	Yes     bool
+	Output  term.Format
+}
+
+func newInstall(s *term.Streams, run func(context.Context, *installOptions) error) *cobra.Command {
+	o := &installOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "install",
+		Short: "Create a cluster on Kubernetes, or bring it to what is asked for",
+		Long: `Create a cluster on Kubernetes, or bring one to what is asked for: install again
+changes what differs, repairs what is broken, continues what was interrupted, and
+does nothing else. Values are those of the chart, given as to Helm; what is left out
+keeps the value it had. On a terminal it asks for what cannot be inferred. Another
+version than the one that runs is for upgrade.`,
+		Example: `  det-deploy k8s install --cluster-id lab --set maxSlotsPerPod=8
+  det-deploy k8s install --cluster-id lab -n ml --create-namespace -f values.yaml --yes
+  det-deploy k8s install --cluster-id lab --set slotType=cpu,slotResourceRequests.cpu=3,maxSlotsPerPod=1 --dry-run`,
+		Args: usage.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return run(c.Context(), o)
+		},
+	}
+	f := c.Flags()
+	o.addFlags(f)
+	f.BoolVar(&o.NoWait, "no-wait", false, "end as soon as every object stands")
+	f.DurationVar(&o.Timeout, "timeout", target.DefaultLimit, "how long the master may take to be ready")
+	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+	o.Output.AddFlag(f)
+	return c
+}
+
+func (o *installOptions) validate() error {
+	if o.Timeout <= 0 {
+		return usage.Errorf("--timeout: must be more than 0 (is %s)", o.Timeout)
+	}
+	if err := agree.Flags(o.DryRun, o.Yes); err != nil {
+		return err
+	}
+	if o.Cluster == "" && o.CanAsk() && !o.Yes {
+		return nil // it is asked for
+	}
+	return o.Which.validate()
+}
+
+func runInstall(ctx context.Context, o *installOptions) error {
+	ask := agree.Asker{Streams: o.Streams, Output: o.Output, Yes: o.Yes}
+	k, err := o.open(ctx, o.Streams, !o.Yes, wire.K8sRequest{NoWait: o.NoWait, Limit: o.Timeout, Sink: ask.Tell()})
+	if err != nil {
+		return err
+	}
+	if err := k.Target.Fits(ctx, k.Record); err != nil {
+		return err
+	}
+	report := k.Check(ctx)
+	if err := ask.Checks(report); err != nil {
+		return err
+	}
+	p, err := k.Plan(ctx)
+	if err != nil {
+		return err
+	}
+	if o.DryRun {
+		return ask.Plan(p)
+	}
+	if agreed, err := ask.Up(ctx, p); err != nil || !agreed {
+		return err
+	}
+	if err := k.Up(ctx, p); err != nil {
+		return err
+	}
+	return o.finish(ctx, k)
+}
+
+// open puts a cluster together as the user wants it. Q says what it is for, and ask
+// whether somebody may be asked for what is missing.
+func (w *wanted) open(ctx context.Context, s *term.Streams, ask bool, q wire.K8sRequest) (*wire.K8s, error) {
+	given := w.given(s)
+	if err := w.complete(ctx, s, &given, ask && s.CanAsk()); err != nil {
+		return nil, err
+	}
+	q.Cluster, q.At, q.CreateNamespace, q.Given = w.Cluster, w.at(s), w.CreateNamespace, &given
+	return wire.NewK8s(ctx, s, q)
+}

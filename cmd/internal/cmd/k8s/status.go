@@ -1,0 +1,229 @@
+package k8s
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/record"
+	target "github.com/det-deploy/det-deploy/installer/target/k8s"
+)
+
+// StatusOptions is what `k8s status` is asked.
+type StatusOptions struct {
+	*term.Streams
+	Which
+
+	Output term.Format
+}
+
+func newStatus(s *term.Streams, run func(context.Context, *StatusOptions) error) *cobra.Command {
+	o := &StatusOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Show how a cluster on Kubernetes is",
+		Long: `Show how a cluster on Kubernetes is: its release, whether every object is as it should
+be, its pods, where its master answers, and the pods of tasks.`,
+		Example: `  det-deploy k8s status --cluster-id lab
+  det-deploy k8s status --cluster-id lab --output json`,
+		Args: usage.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return run(c.Context(), o)
+		},
+	}
+	o.addFlags(c.Flags())
+	o.Output.AddFlag(c.Flags())
+	return c
+}
+
+// statusResult is the JSON form of the answer.
+type statusResult struct {
+	Schema    string `json:"schema"`
+	Cluster   string `json:"cluster"`
+	Namespace string `json:"namespace"`
+	Context   string `json:"context"`
+	// State is running, degraded when something is not as it should be, or absent
+	// when only what was kept is there.
+	State installer.State `json:"state"`
+	// Version is the master's: the tag of its image.
+	Version string  `json:"version"`
+	Release release `json:"release"`
+	// URL is where the master answers from outside; empty while it has no address.
+	URL     string `json:"url"`
+	Service string `json:"service"`
+	// Upgrade is one under way, or null.
+	Upgrade *record.Upgrade `json:"upgrade"`
+	// Wrong lists what is not as it should be, a sentence each.
+	Wrong []string      `json:"wrong"`
+	Pods  []target.Pod  `json:"pods"`
+	Tasks []target.Task `json:"tasks"`
+}
+
+// release is what Helm has written down.
+type release struct {
+	Status   string    `json:"status"`
+	Revision int       `json:"revision"`
+	Chart    string    `json:"chart"`
+	Updated  time.Time `json:"updated,omitzero"`
+}
+
+// RunStatus shows how a cluster is.
+func RunStatus(ctx context.Context, o *StatusOptions) error {
+	k, err := o.open(ctx, o.Streams)
+	if err != nil {
+		return err
+	}
+	r, err := look(ctx, k)
+	if err != nil {
+		return err
+	}
+	if o.Output == term.JSON {
+		return o.PrintJSON(r)
+	}
+	return o.print(r, o.flags(k))
+}
+
+func look(ctx context.Context, k *wire.K8s) (statusResult, error) {
+	r := statusResult{
+		Schema: "det-deploy.k8s-status/v1", Cluster: k.Cluster, Namespace: k.Namespace(), Context: k.Kube.Context(),
+		Upgrade: k.Record.Upgrade, Wrong: []string{},
+		Release: release{string(k.Helm.Status), k.Helm.Revision, k.Helm.Version, k.Helm.Updated.UTC()},
+	}
+	if err := r.judge(ctx, k); err != nil {
+		return r, err
+	}
+	runs, _, err := k.Target.Runs(ctx)
+	if err != nil {
+		return r, err
+	}
+	r.Version = runs.Version
+	if r.Pods, err = k.Target.Pods(ctx); err != nil {
+		return r, err
+	}
+	if r.Tasks, err = k.Target.Tasks(ctx); err != nil {
+		return r, err
+	}
+	e, err := k.Target.Endpoint(ctx)
+	if cloud.KindOf(err) == cloud.NotFound {
+		return r, nil
+	}
+	r.URL, r.Service = e.URL, e.Service
+	return r, err
+}
+
+// judge compares the cluster with what it should be.
+func (r *statusResult) judge(ctx context.Context, k *wire.K8s) error {
+	if !k.Known && k.Released() {
+		r.Wrong = append(r.Wrong, "there is no record of det-deploy's: the release was made by Helm itself, or the record is lost; install writes one")
+	}
+	if !k.Released() {
+		r.State = installer.Absent
+		if k.Known {
+			r.Wrong = append(r.Wrong, "there is no release: an install was interrupted")
+		}
+		return nil
+	}
+	if err := r.compare(ctx, k); err != nil {
+		return err
+	}
+	ill, err := k.Target.Ill(ctx)
+	if err != nil {
+		return err
+	}
+	r.Wrong = append(r.Wrong, ill...)
+	if len(ill) > 0 && r.State == installer.Running {
+		r.State = installer.Degraded
+	}
+	return nil
+}
+
+// compare holds the live objects against the chart of this program, which is a fair
+// measure only for a cluster that this program would leave at its version.
+func (r *statusResult) compare(ctx context.Context, k *wire.K8s) error {
+	r.State = installer.Running
+	if fits := k.Target.Fits(ctx, k.Record); fits != nil {
+		return nil //nolint:nilerr // another version's chart looks different, which is nothing wrong
+	}
+	state, p, err := k.Status(ctx)
+	if err != nil {
+		r.State, r.Wrong = installer.Degraded, append(r.Wrong, err.Error())
+		return nil
+	}
+	r.State = state
+	for _, s := range p.Steps {
+		if !s.Verb.Changes() {
+			continue
+		}
+		for _, d := range s.Diff {
+			r.Wrong = append(r.Wrong, fmt.Sprintf("%s is %s and should be %s", d.Path, d.Have, d.Want))
+		}
+		if len(s.Diff) == 0 {
+			r.Wrong = append(r.Wrong, s.ID+" "+s.Reason)
+		}
+	}
+	return nil
+}
+
+func (o *StatusOptions) print(r statusResult, flags string) error {
+	at := ""
+	if r.URL != "" {
+		at = " at " + r.URL
+	}
+	o.Printf("Cluster %s in namespace %s is %s%s.", r.Cluster, r.Namespace, r.State, at)
+	if r.Version != "" {
+		o.Printf("It runs det-deploy %s; its release is %s, at revision %d.", r.Version, r.Release.Status, r.Release.Revision)
+	}
+	if r.Upgrade != nil {
+		o.Printf("An upgrade to %s is under way; `det-deploy k8s upgrade %s` continues it.", r.Upgrade.To, flags)
+	}
+	for _, w := range r.Wrong {
+		o.Printf("  %s", w)
+	}
+	if len(r.Pods) > 0 {
+		t := term.NewTable("pod", "component", "state", "ready", "restarts", "node", "age")
+		for _, p := range r.Pods {
+			t.Row(p.Name, p.Component, p.State, p.Ready, p.Restarts, p.Node, time.Since(p.Since).Round(time.Second).String())
+		}
+		if err := o.PrintTable(t); err != nil {
+			return err
+		}
+	}
+	o.printTasks(r.Tasks)
+	if len(r.Wrong) > 0 && r.Upgrade == nil {
+		o.Notef("`det-deploy k8s install %s` brings it to what it should be.", flags)
+	}
+	return nil
+}
+
+// printTasks counts the pods of tasks by what they do.
+func (o *StatusOptions) printTasks(tasks []target.Task) {
+	count := map[string]int{}
+	var states []string
+	for _, t := range tasks {
+		if count[t.State]++; count[t.State] == 1 {
+			states = append(states, t.State)
+		}
+	}
+	if len(tasks) == 0 {
+		o.Printf("No pods of tasks.")
+		return
+	}
+	line := fmt.Sprintf("%d pods of tasks:", len(tasks))
+	for i, s := range states {
+		if i > 0 {
+			line += ","
+		}
+		line += fmt.Sprintf(" %d %s", count[s], s)
+	}
+	o.Printf("%s.", line)
+}

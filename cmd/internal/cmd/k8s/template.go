@@ -1,0 +1,108 @@
+package k8s
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+)
+
+type templateOptions struct {
+	*term.Streams
+	values
+
+	Cluster   string
+	Namespace string
+	Export    string
+}
+
+func newTemplate(s *term.Streams, run func(context.Context, *templateOptions) error) *cobra.Command {
+	o := &templateOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "template",
+		Short: "Print the objects of a cluster on Kubernetes, or write its chart",
+		Long: `Print the objects that install would make, as helm template does: nothing is asked of
+any Kubernetes, and the same values give the same text. With --export it writes the
+chart itself into a new folder, for helm install NAME FOLDER or a GitOps tool. Secrets
+that stand in the values stand in what is printed.`,
+		Example: `  det-deploy k8s template --cluster-id lab --set maxSlotsPerPod=8
+  det-deploy k8s template --export determined-helm-chart`,
+		Args: usage.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return run(c.Context(), o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.Cluster, "cluster-id", "", "cluster that is meant")
+	f.StringVarP(&o.Namespace, "namespace", "n", "", "namespace of the cluster (DET_K8S_NAMESPACE)")
+	o.addFlags(f)
+	f.StringVar(&o.Export, "export", "", "folder to write the chart to; it must not exist, or be empty")
+	return c
+}
+
+func (o *templateOptions) validate() error {
+	if o.Export == "" {
+		return (&Which{Cluster: o.Cluster}).validate()
+	}
+	if o.Cluster != "" || len(o.Files)+len(o.Set)+len(o.SetString)+len(o.SetFile)+len(o.SetJSON) > 0 {
+		return usage.Errorf("--export writes the chart as it is: leave --cluster-id and values out, and give them to helm install")
+	}
+	return nil
+}
+
+func runTemplate(_ context.Context, o *templateOptions) error {
+	if o.Export != "" {
+		return o.export()
+	}
+	out, err := wire.RenderK8s(o.Cluster, cmp.Or(o.Namespace, o.Getenv("DET_K8S_NAMESPACE"), "default"), o.given(o.Streams))
+	if err != nil {
+		return err
+	}
+	if _, err := o.Out.Write([]byte(out.Manifest())); err != nil {
+		return fmt.Errorf("print the objects: %w", err)
+	}
+	return nil
+}
+
+// export writes the chart's files.
+func (o *templateOptions) export() error {
+	there, err := os.ReadDir(o.Export)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("write the chart: %w", err)
+	}
+	if len(there) > 0 {
+		return usage.Errorf("--export: %s is not empty, and files of an older chart would be mixed with the new one's", o.Export)
+	}
+	chart := wire.K8sChart()
+	err = fs.WalkDir(chart, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(o.Export, filepath.FromSlash(path))
+		if d.IsDir() {
+			return os.MkdirAll(to, 0o755)
+		}
+		data, err := fs.ReadFile(chart, path)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(to, data, 0o644)
+	})
+	if err != nil {
+		return fmt.Errorf("write the chart: %w", err)
+	}
+	o.Notef("Wrote the chart to %s. To install it: helm install NAME %s --set maxSlotsPerPod=…", o.Export, o.Export)
+	return nil
+}

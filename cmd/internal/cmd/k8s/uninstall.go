@@ -1,0 +1,98 @@
+package k8s
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/agree"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+)
+
+// UninstallOptions is what `k8s uninstall` is asked.
+type UninstallOptions struct {
+	*term.Streams
+	Which
+
+	DeleteData bool
+	DryRun     bool
+	Yes        bool
+	Output     term.Format
+}
+
+func newUninstall(s *term.Streams, run func(context.Context, *UninstallOptions) error) *cobra.Command {
+	o := &UninstallOptions{Streams: s}
+	c := &cobra.Command{
+		Use:     "uninstall",
+		Aliases: []string{"down"},
+		Short:   "Remove a cluster from Kubernetes",
+		Long: `Remove a cluster from Kubernetes: its master stops, the pods, Jobs and Secrets that
+tasks left go, then the release. It names what it deletes before, and ends with a
+receipt: removed, kept and why, left. The volumes of the database and of backups stay,
+with the Secret that opens them, unless --delete-data says otherwise; install finds
+them again. The namespace stays. It works on a half-made cluster, without its record,
+and twice.`,
+		Example: `  det-deploy k8s uninstall --cluster-id lab
+  det-deploy k8s uninstall --cluster-id lab --delete-data --yes`,
+		Args: usage.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return run(c.Context(), o)
+		},
+	}
+	f := c.Flags()
+	o.addFlags(f)
+	f.BoolVar(&o.DeleteData, "delete-data", false, "remove the data too; it cannot be brought back")
+	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+	o.Output.AddFlag(f)
+	return c
+}
+
+func (o *UninstallOptions) validate() error {
+	if err := agree.Flags(o.DryRun, o.Yes); err != nil {
+		return err
+	}
+	return o.Which.validate()
+}
+
+// RunUninstall removes a cluster.
+func RunUninstall(ctx context.Context, o *UninstallOptions) error {
+	ask := agree.Asker{Streams: o.Streams, Output: o.Output, Yes: o.Yes}
+	k, err := wire.NewK8s(ctx, o.Streams, wire.K8sRequest{Cluster: o.Cluster, At: o.at(o.Streams), Unread: true, Sink: ask.Tell()})
+	if err != nil {
+		return err
+	}
+	p, err := k.PlanDown(ctx, o.DeleteData)
+	if err != nil {
+		return err
+	}
+	if o.DryRun {
+		return ask.Plan(p)
+	}
+	if p.Empty() && !k.Known {
+		o.Notef("There is no cluster %s in namespace %s.", o.Cluster, k.Namespace())
+		for _, ns := range k.Elsewhere(ctx) {
+			o.Notef("There is one in namespace %s: name it with --namespace.", ns)
+		}
+		return ask.Plan(p)
+	}
+	if agreed, err := ask.Down(ctx, o.Cluster, p, o.DeleteData); err != nil || !agreed {
+		return err
+	}
+	receipt, err := k.Down(ctx, p, o.DeleteData)
+	if err != nil {
+		return err
+	}
+	if err := forget(ctx, o.Streams, k); err != nil {
+		return err
+	}
+	if o.Output == term.JSON {
+		return o.PrintJSON(receipt)
+	}
+	return receipt.Render(o.Out)
+}

@@ -1,0 +1,127 @@
+package k8s
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/agree"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/installer"
+	target "github.com/det-deploy/det-deploy/installer/target/k8s"
+)
+
+// UpgradeOptions is what `k8s upgrade` is asked.
+type UpgradeOptions struct {
+	*term.Streams
+	Which
+	values
+
+	BackupTo string
+	Timeout  time.Duration
+	DryRun   bool
+	Yes      bool
+	Output   term.Format
+}
+
+func newUpgrade(s *term.Streams, run func(context.Context, *UpgradeOptions) error) *cobra.Command {
+	o := &UpgradeOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "upgrade",
+		Short: "Bring a cluster on Kubernetes to this det-deploy",
+		Long: `Bring a cluster on Kubernetes to the det-deploy that is typed, or to the image that
+--set image.tag names. The new image is pulled first; then the master stops, its store
+is backed up onto a volume that outlives the cluster, and the new master is tried on a
+copy of it. Until it serves, whatever goes wrong puts the old one back, and a new
+master that does not become ready is rolled back; after an interruption the same
+command continues. Pods of tasks go on, and the new master takes them up again.`,
+		Example: `  det-deploy k8s upgrade --cluster-id lab
+  det-deploy k8s upgrade --cluster-id lab --backup-to claim:my-backups --yes`,
+		Args: usage.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return run(c.Context(), o)
+		},
+	}
+	f := c.Flags()
+	o.Which.addFlags(f)
+	o.values.addFlags(f)
+	f.StringVar(&o.BackupTo, "backup-to", "", "claim:NAME of a volume for the backup (default one that is made for the cluster)")
+	f.DurationVar(&o.Timeout, "timeout", target.DefaultLimit, "how long the master may take to be ready")
+	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+	o.Output.AddFlag(f)
+	return c
+}
+
+func (o *UpgradeOptions) validate() error {
+	if o.Timeout <= 0 {
+		return usage.Errorf("--timeout: must be more than 0 (is %s)", o.Timeout)
+	}
+	if err := agree.Flags(o.DryRun, o.Yes); err != nil {
+		return err
+	}
+	if _, err := o.claim(); err != nil {
+		return err
+	}
+	return o.Which.validate()
+}
+
+// claim is the claim that --backup-to names.
+func (o *UpgradeOptions) claim() (string, error) {
+	if o.BackupTo == "" {
+		return "", nil
+	}
+	kind, name, _ := strings.Cut(o.BackupTo, ":")
+	if kind != "claim" || name == "" {
+		return "", usage.Errorf("--backup-to: must be claim:NAME (is %q): a master writes its backup into a file, which needs a volume; copy it to a bucket from there", o.BackupTo)
+	}
+	return name, nil
+}
+
+// RunUpgrade brings a cluster to this program.
+func RunUpgrade(ctx context.Context, o *UpgradeOptions) error {
+	ask := agree.Asker{Streams: o.Streams, Output: o.Output, Yes: o.Yes}
+	claim, err := o.claim()
+	if err != nil {
+		return err
+	}
+	given := o.given(o.Streams)
+	k, err := wire.NewK8s(ctx, o.Streams, wire.K8sRequest{
+		Cluster: o.Cluster, At: o.at(o.Streams), Given: &given, Limit: o.Timeout, BackupClaim: claim, Sink: ask.Tell(),
+	})
+	if err != nil {
+		return err
+	}
+	runs, _, err := k.Target.Runs(ctx)
+	if err != nil {
+		return err
+	}
+	if runs.IsZero() {
+		return absent(ctx, k)
+	}
+	to, err := k.Target.Wants(ctx)
+	if err != nil {
+		return err
+	}
+	would := installer.Upgraded{From: runs, To: to, Changed: k.Record.Upgrade != nil || !runs.Same(to)}
+	if o.DryRun {
+		return ask.PrintUpgrade(o.Cluster, would, true)
+	}
+	if would.Changed {
+		if agreed, err := ask.Upgrade(ctx, o.Cluster, runs, to); err != nil || !agreed {
+			return err
+		}
+	}
+	done, err := k.Upgrade(ctx, to)
+	if err != nil {
+		return err
+	}
+	return ask.PrintUpgrade(o.Cluster, done, false)
+}

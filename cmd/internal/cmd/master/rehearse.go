@@ -1,0 +1,63 @@
+package master
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+)
+
+type rehearseOptions struct {
+	*term.Streams
+	configFile
+
+	Output term.Format
+}
+
+func newRehearse(s *term.Streams, run func(context.Context, *rehearseOptions) error) *cobra.Command {
+	o := &rehearseOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "rehearse",
+		Short: "Try on a copy of the store whether this program could serve it",
+		Long: `Try on a copy of a master's store whether this program could serve it, and end: it
+brings the copy up to date and puts a master together on it that does nothing. The
+store itself is only read. That is how an upgrade on Kubernetes finds out while the
+way back is still open; master run --on-hold does the same and stays.`,
+		Example: "  det-deploy master rehearse --config-file master.yaml",
+		Args:    usage.Args(),
+		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+	}
+	o.addFlags(c.Flags())
+	o.Output.AddFlag(c.Flags())
+	return c
+}
+
+// rehearsed is the answer in JSON.
+type rehearsed struct {
+	Schema     string `json:"schema"`
+	SchemaFrom int64  `json:"schema_from"`
+	SchemaTo   int64  `json:"schema_to"`
+	Tasks      int    `json:"tasks"`
+}
+
+func runRehearse(ctx context.Context, o *rehearseOptions) error {
+	l, err := o.load(o.Streams)
+	if err != nil {
+		return err
+	}
+	if err := unbuilt(l); err != nil {
+		return err
+	}
+	r, err := wire.Rehearse(ctx, l.Master, wire.MasterOptions{Out: o.Err, Terminal: o.ErrTerminal()})
+	if err != nil {
+		return err
+	}
+	if o.Output == term.JSON {
+		return o.PrintJSON(rehearsed{"det-deploy.rehearsal/v1", r.SchemaFrom, r.SchemaTo, r.Tasks})
+	}
+	o.Notef("This program can serve the store: schema %d becomes %d, and %d tasks go on.", r.SchemaFrom, r.SchemaTo, r.Tasks)
+	return nil
+}

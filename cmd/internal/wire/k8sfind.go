@@ -1,0 +1,161 @@
+package wire
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cmd/internal/build"
+	"github.com/det-deploy/det-deploy/installer/target/k8s"
+	"github.com/det-deploy/det-deploy/k8s/helm"
+	"github.com/det-deploy/det-deploy/k8s/kube"
+	"github.com/det-deploy/det-deploy/templates"
+)
+
+// K8sCluster is a cluster of a Kubernetes, as its release tells.
+type K8sCluster struct {
+	Cluster   string `json:"cluster"`
+	Namespace string `json:"namespace"`
+	// Version is the chart's appVersion, which is the det-deploy that it came from.
+	Version string `json:"version"`
+	// Status is the release's, in Helm's words.
+	Status  string    `json:"status"`
+	Updated time.Time `json:"updated"`
+}
+
+// K8sList is the clusters of a Kubernetes.
+type K8sList struct {
+	Context  string       `json:"context"`
+	Clusters []K8sCluster `json:"clusters"`
+	// Closed are the namespaces into which the caller may not look; nil when all could
+	// be seen.
+	Closed []string `json:"closed,omitempty"`
+	// OnlyOwn is true when not even the namespaces may be listed, and only the one that
+	// is meant was looked at.
+	OnlyOwn bool `json:"only_own,omitempty"`
+}
+
+// ListK8s lists the clusters of the namespace that is named, and else of all into
+// which the caller may look.
+func ListK8s(ctx context.Context, at K8sAt) (K8sList, error) {
+	c, err := openKube(at, readOnly())
+	if err != nil {
+		return K8sList{}, err
+	}
+	l := K8sList{Context: c.Context(), Clusters: []K8sCluster{}}
+	h := helm.Open(helm.Config{Kube: c, Log: at.Log})
+	all, err := h.List(ctx, chartName, at.Namespace == "")
+	if at.Namespace == "" && cloud.KindOf(err) == cloud.Denied {
+		all, err = l.eachNamespace(ctx, c)
+	}
+	if err != nil {
+		return l, err
+	}
+	for _, i := range all {
+		if i.Status == helm.Uninstalled {
+			continue
+		}
+		l.Clusters = append(l.Clusters, K8sCluster{i.Name, i.Namespace, i.AppVersion, string(i.Status), i.Updated.UTC()})
+	}
+	slices.SortFunc(l.Clusters, func(a, b K8sCluster) int {
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Namespace, b.Namespace))
+	})
+	return l, nil
+}
+
+// eachNamespace looks into one namespace after the other, for those who may not look
+// into all at once.
+func (l *K8sList) eachNamespace(ctx context.Context, c *kube.Client) ([]helm.Info, error) {
+	api, err := c.Clientset()
+	if err != nil {
+		return nil, err
+	}
+	names := []string{c.Namespace()}
+	list, err := api.CoreV1().Namespaces().List(ctx, metav1.ListOptions{})
+	if l.OnlyOwn = err != nil; !l.OnlyOwn {
+		names = nil
+		for _, n := range list.Items {
+			names = append(names, n.Name)
+		}
+	}
+	var out []helm.Info
+	for _, ns := range names {
+		found, err := helm.Open(helm.Config{Kube: c, Namespace: ns}).List(ctx, chartName, false)
+		switch {
+		case cloud.KindOf(err) == cloud.Denied && !l.OnlyOwn:
+			l.Closed = append(l.Closed, ns)
+		case err != nil:
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// Elsewhere lists the other namespaces that have a cluster of that id, as far as the
+// caller may look.
+func (k *K8s) Elsewhere(ctx context.Context) []string {
+	all, err := helm.Open(helm.Config{Kube: k.Kube}).List(ctx, chartName, true)
+	if err != nil {
+		return nil // it is advice, and nobody asked
+	}
+	var out []string
+	for _, i := range all {
+		if i.Name == k.Cluster && i.Namespace != k.Namespace() {
+			out = append(out, i.Namespace)
+		}
+	}
+	return out
+}
+
+// RenderK8s is the chart as objects, as `helm template` would print them, for no
+// server in particular.
+func RenderK8s(cluster, namespace string, v K8sValues) (helm.Rendered, error) {
+	values, err := K8sGiven(v)
+	if err != nil {
+		return helm.Rendered{}, err
+	}
+	return helm.Render(helm.Release{Name: cluster, Namespace: namespace, Values: values, Chart: K8sChart()}, helm.NoServer())
+}
+
+// K8sChart is the chart of this program.
+func K8sChart() fs.FS { return templates.Chart(build.Read().Version) }
+
+// K8sChartFile is one file of it: values.yaml, values.schema.json.
+func K8sChartFile(name string) (string, error) {
+	b, err := fs.ReadFile(K8sChart(), name)
+	if err != nil {
+		return "", fmt.Errorf("read the chart: %w", err)
+	}
+	return string(b), nil
+}
+
+// K8sEffective are values over the chart's own, without secrets.
+func K8sEffective(values k8s.Values) (k8s.Values, error) {
+	text, err := K8sChartFile("values.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var own k8s.Values
+	if err := yaml.Unmarshal([]byte(text), &own); err != nil {
+		return nil, fmt.Errorf("read the chart's values: %w", err)
+	}
+	return values.Over(own).Shown(), nil
+}
+
+// K8sValuesText is values as YAML.
+func K8sValuesText(values k8s.Values) (string, error) {
+	text, err := yaml.Marshal(values)
+	if err != nil {
+		return "", fmt.Errorf("print the values: %w", err)
+	}
+	return strings.TrimRight(string(text), "\n"), nil
+}

@@ -1,0 +1,186 @@
+package k8s
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/secret"
+)
+
+// Endpoint is where a cluster's master answers those outside of Kubernetes, and what
+// to trust there.
+type Endpoint struct {
+	// URL is empty while there is no address but within Kubernetes.
+	URL string
+	// Kind is how it is reached: LoadBalancer, NodePort, Ingress, Route or ClusterIP.
+	Kind string
+	// Service and Port are the Service's, for `kubectl port-forward`.
+	Service string
+	Port    int32
+	// TLS is true when the master itself ends TLS, and CA what signs its
+	// certificate, where the Secret tells.
+	TLS bool
+	CA  []byte
+}
+
+// localPort is where the line that Forward gives makes the master answer.
+const localPort = 8080
+
+// Forward is the command that brings the master to this machine.
+func (e Endpoint) Forward(namespace string) string {
+	return fmt.Sprintf("kubectl -n %s port-forward service/%s %d:%d", namespace, e.Service, localPort, e.Port)
+}
+
+// Forwarded is where the master answers while that runs.
+func (e Endpoint) Forwarded() string {
+	return e.scheme() + "://localhost:" + strconv.Itoa(localPort)
+}
+
+func (e Endpoint) scheme() string {
+	if e.TLS {
+		return "https"
+	}
+	return "http"
+}
+
+// Endpoint looks where the master answers. It is a refusal of kind NotFound while
+// there is no Service.
+func (t *Target) Endpoint(ctx context.Context) (Endpoint, error) {
+	s, err := t.API.CoreV1().Services(t.Namespace).Get(ctx, servicePrefix+t.Cluster, metav1.GetOptions{})
+	if err != nil {
+		return Endpoint{}, t.refuse("get", "services", servicePrefix+t.Cluster, err)
+	}
+	e := Endpoint{Kind: string(s.Spec.Type), Service: s.Name}
+	if len(s.Spec.Ports) > 0 {
+		e.Port = s.Spec.Ports[0].Port
+	}
+	if name := t.Values.Text("tlsSecret"); name != "" {
+		e.TLS, e.CA = true, t.authority(ctx, name)
+	}
+	switch {
+	case t.Values.Text("ingress.host") != "" && t.Values.True("ingress.enabled"):
+		e.Kind = "Ingress"
+		e.URL = scheme(t.Values.Text("ingress.tlsSecret") != "" || t.Values.True("ingress.passthrough")) + "://" + t.Values.Text("ingress.host")
+	case t.Values.Text("openshiftRoute.host") != "" && t.Values.True("openshiftRoute.enabled"):
+		e.Kind = "Route"
+		e.URL = scheme(t.Values.Text("openshiftRoute.termination") != "") + "://" + t.Values.Text("openshiftRoute.host")
+	case s.Spec.Type == corev1.ServiceTypeLoadBalancer:
+		if host := balancer(s); host != "" {
+			e.URL = e.at(host, e.Port)
+		}
+	case s.Spec.Type == corev1.ServiceTypeNodePort && len(s.Spec.Ports) > 0:
+		if host := t.node(ctx); host != "" {
+			e.URL = e.at(host, s.Spec.Ports[0].NodePort)
+		}
+	}
+	return e, nil
+}
+
+func scheme(secure bool) string { return Endpoint{TLS: secure}.scheme() }
+
+func (e Endpoint) at(host string, port int32) string {
+	return e.scheme() + "://" + net.JoinHostPort(host, strconv.Itoa(int(port)))
+}
+
+// balancer is the address that a load balancer gave, or empty while it has none.
+func balancer(s *corev1.Service) string {
+	for _, in := range s.Status.LoadBalancer.Ingress {
+		if in.Hostname != "" {
+			return in.Hostname
+		}
+		if in.IP != "" {
+			return in.IP
+		}
+	}
+	return ""
+}
+
+// node is an address of a node that is ready, the outer one where it has one. It is
+// empty where nodes may not be listed.
+func (t *Target) node(ctx context.Context) string {
+	nodes, err := t.API.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return ""
+	}
+	inner := ""
+	for _, n := range nodes.Items {
+		for _, a := range n.Status.Addresses {
+			switch {
+			case !ready(n):
+			case a.Type == corev1.NodeExternalIP:
+				return a.Address
+			case a.Type == corev1.NodeInternalIP && inner == "":
+				inner = a.Address
+			}
+		}
+	}
+	return inner
+}
+
+func ready(n corev1.Node) bool {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// authority is what signs the master's certificate as its Secret tells; nothing where
+// that cannot be read, and the system's authorities have to do.
+func (t *Target) authority(ctx context.Context, name string) []byte {
+	s, err := t.API.CoreV1().Secrets(t.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	return s.Data["ca.crt"]
+}
+
+// Credentials are the first password of the user admin.
+type Credentials struct {
+	User     string
+	Password secret.Value
+}
+
+// adminKey is the key of the first password in the Secret of what was made for a
+// cluster.
+const adminKey = "admin-password"
+
+// Credentials reads the first password: from the Secret in which it was made, from the
+// one that the values name, or from the values.
+func (t *Target) Credentials(ctx context.Context) (Credentials, error) {
+	const given = "initialUserPasswordExistingSecret"
+	name, key := secretsPrefix+t.Cluster, adminKey
+	for _, path := range []string{"initialUserPassword", "defaultPassword"} {
+		if p := t.Values.Text(path); p != "" {
+			return Credentials{"admin", secret.Literal(p)}, nil
+		}
+	}
+	if n := t.Values.Text(given + ".name"); n != "" {
+		name, key = n, t.Values.Text(given+".key")
+	}
+	s, err := t.API.CoreV1().Secrets(t.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return Credentials{}, &cloud.Error{
+			Kind: cloud.NotFound, Op: "read the first password", Resource: "secret " + name,
+			Err: errors.New("it is not there yet: the master's pod makes it when it starts"),
+			Fix: "run `det-deploy k8s status --cluster-id " + t.Cluster + "` to see whether it has",
+		}
+	}
+	if err != nil {
+		return Credentials{}, t.refuse("get", "secrets", name, err)
+	}
+	password, found := s.Data[key]
+	if !found {
+		return Credentials{}, fmt.Errorf("read the first password: secret %s has no key %s", name, key)
+	}
+	return Credentials{"admin", secret.Literal(string(password))}, nil
+}

@@ -1,0 +1,286 @@
+package k8s
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// The kinds of the inventory.
+const (
+	kindClaim   = "claim"
+	kindSecret  = "secret"
+	kindRelease = "release"
+	kindErrand  = "errand"
+	kindToken   = "task-secret"
+	kindPod     = "task-pod"
+	kindJob     = "task-job"
+	kindMaster  = "master"
+)
+
+// Why things outlive `uninstall`.
+const (
+	holdsData   = "holds the cluster's data"
+	holdsBackup = "holds backups of the cluster's data"
+	opensData   = "opens the cluster's data"
+)
+
+// Kinds has what others need first. Going the other way, the master stops before
+// anything of its tasks goes, and the disks go when nobody has them any more.
+func (t *Target) Kinds() []string {
+	return []string{kindClaim, kindSecret, kindRelease, kindErrand, kindToken, kindPod, kindJob, kindMaster}
+}
+
+// Inventory lists the release, what outlives it, and what the master has made for
+// tasks, in the cluster's namespace and in those in which its tasks may run.
+func (t *Target) Inventory(ctx context.Context, cluster string) ([]resource.Found, error) {
+	if there, err := t.namespaceExists(ctx, t.Namespace); err != nil || !there {
+		return nil, err
+	}
+	out, err := t.ofRelease(ctx)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := t.kept(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, kept...)
+	for _, ns := range t.namespaces() {
+		tasks, err := t.ofTasks(ctx, ns, cluster)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, tasks...)
+	}
+	return out, nil
+}
+
+// ofRelease is the release and its running master.
+func (t *Target) ofRelease(ctx context.Context) ([]resource.Found, error) {
+	var out []resource.Found
+	_, have, err := t.release().look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if have.Exists() {
+		out = append(out, have)
+	}
+	if !t.Unread {
+		return out, nil
+	}
+	// It goes with the release; but before that, it has to stop.
+	d, err := t.deployment(ctx)
+	if err == nil && d != nil && !stopped(d) {
+		out = append(out, resource.Found{Kind: kindMaster, ID: d.Name, Name: d.Name})
+	}
+	return out, err
+}
+
+// kept is what outlives the release, and the errands that a killed run left.
+func (t *Target) kept(ctx context.Context, cluster string) ([]resource.Found, error) {
+	o := metav1.ListOptions{LabelSelector: clusterLabel + "=" + cluster}
+	var out []resource.Found
+	claims, err := t.API.CoreV1().PersistentVolumeClaims(t.Namespace).List(ctx, o)
+	if err != nil {
+		return nil, t.refuse("list", "persistentvolumeclaims", "", err)
+	}
+	for _, c := range claims.Items {
+		why := holdsData
+		if c.Labels[component] == componentBackup {
+			why = holdsBackup
+		}
+		out = t.add(out, kindClaim, &c.ObjectMeta, why)
+	}
+	secrets, err := t.API.CoreV1().Secrets(t.Namespace).List(ctx, o)
+	if err != nil {
+		return nil, t.refuse("list", "secrets", "", err)
+	}
+	for _, s := range secrets.Items {
+		if s.Name == secretsPrefix+cluster {
+			out = t.add(out, kindSecret, &s.ObjectMeta, opensData)
+		}
+	}
+	jobs, err := t.API.BatchV1().Jobs(t.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: o.LabelSelector + "," + component + "=" + componentUpgrade,
+	})
+	if err != nil {
+		return nil, t.refuse("list", "jobs", "", err)
+	}
+	for _, j := range jobs.Items {
+		out = t.add(out, kindErrand, &j.ObjectMeta, "")
+	}
+	return out, nil
+}
+
+// ofTasks is what the master has made for tasks in a namespace.
+func (t *Target) ofTasks(ctx context.Context, ns, cluster string) ([]resource.Found, error) {
+	o := metav1.ListOptions{LabelSelector: clusterLabel + "=" + cluster + "," + taskLabel}
+	var out []resource.Found
+	add := func(kind string, m *metav1.ObjectMeta) {
+		before := len(out)
+		out = t.add(out, kind, m, "")
+		for i := range out[before:] {
+			out[before+i].Launched = true
+		}
+	}
+	jobs, err := t.API.BatchV1().Jobs(ns).List(ctx, o)
+	if elsewhere(err, ns, t.Namespace) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, t.refuseIn(ns, "list", "jobs", "", err)
+	}
+	for _, j := range jobs.Items {
+		add(kindJob, &j.ObjectMeta)
+	}
+	pods, err := t.API.CoreV1().Pods(ns).List(ctx, o)
+	if err != nil {
+		return nil, t.refuseIn(ns, "list", "pods", "", err)
+	}
+	for _, p := range pods.Items {
+		if metav1.GetControllerOf(&p) == nil { // a Job's pods go with it
+			add(kindPod, &p.ObjectMeta)
+		}
+	}
+	secrets, err := t.API.CoreV1().Secrets(ns).List(ctx, o)
+	if err != nil {
+		return nil, t.refuseIn(ns, "list", "secrets", "", err)
+	}
+	for _, s := range secrets.Items {
+		if len(s.OwnerReferences) == 0 { // else it goes with its Job
+			add(kindToken, &s.ObjectMeta)
+		}
+	}
+	return out, nil
+}
+
+// elsewhere reports a further namespace that is gone or closed to us: what is in it
+// cannot be told, and the cluster's own namespace does not depend on it.
+func elsewhere(err error, ns, home string) bool {
+	return ns != home && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err))
+}
+
+// add lists an object if it really carries the cluster's mark.
+func (t *Target) add(fs []resource.Found, kind string, m *metav1.ObjectMeta, retain string) []resource.Found {
+	if m.Labels[clusterLabel] != t.Cluster {
+		return fs
+	}
+	return append(fs, resource.Found{Kind: kind, ID: t.id(m.Namespace, m.Name), Name: t.id(m.Namespace, m.Name), Retain: retain})
+}
+
+// id is an object's identity within its kind: the namespace is said where it is not
+// the cluster's.
+func (t *Target) id(ns, name string) string {
+	if ns == t.Namespace {
+		return name
+	}
+	return ns + "/" + name
+}
+
+// Remove removes by kind and identity.
+func (t *Target) Remove(ctx context.Context, f resource.Found) error {
+	ns, name, other := strings.Cut(f.ID, "/")
+	if !other {
+		ns, name = t.Namespace, f.ID
+	}
+	if f.Kind == kindMaster {
+		return t.stop(ctx)
+	}
+	if f.Kind == kindRelease {
+		return t.release().Delete(ctx)
+	}
+	remove, found := t.removers(ns)[f.Kind]
+	if !found {
+		return fmt.Errorf("remove %s: nothing is known of such objects", f)
+	}
+	background := metav1.DeletePropagationForeground
+	err := remove.delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return t.refuseIn(ns, "delete", remove.resource, name, err)
+	}
+	return await(ctx, goneLimit, f.String()+" to go", func(ctx context.Context) (bool, error) {
+		err := remove.look(ctx, name)
+		if apierrors.IsNotFound(err) {
+			return true, nil
+		}
+		return false, t.refuseIn(ns, "get", remove.resource, name, err)
+	})
+}
+
+// remover deletes objects of one kind and looks whether they are gone.
+type remover struct {
+	resource string
+	delete   func(context.Context, string, metav1.DeleteOptions) error
+	look     func(context.Context, string) error
+}
+
+func (t *Target) removers(ns string) map[string]remover {
+	claims, secrets, pods, jobs := t.API.CoreV1().PersistentVolumeClaims(ns), t.API.CoreV1().Secrets(ns), t.API.CoreV1().Pods(ns), t.API.BatchV1().Jobs(ns)
+	claim := remover{"persistentvolumeclaims", claims.Delete, func(ctx context.Context, n string) error {
+		_, err := claims.Get(ctx, n, metav1.GetOptions{})
+		return err
+	}}
+	secret := remover{"secrets", secrets.Delete, func(ctx context.Context, n string) error {
+		_, err := secrets.Get(ctx, n, metav1.GetOptions{})
+		return err
+	}}
+	pod := remover{"pods", pods.Delete, func(ctx context.Context, n string) error { _, err := pods.Get(ctx, n, metav1.GetOptions{}); return err }}
+	job := remover{"jobs", jobs.Delete, func(ctx context.Context, n string) error { _, err := jobs.Get(ctx, n, metav1.GetOptions{}); return err }}
+	return map[string]remover{
+		kindClaim: claim, kindSecret: secret, kindToken: secret, kindPod: pod, kindJob: job, kindErrand: job,
+	}
+}
+
+// namespaces are those in which the cluster's tasks may run: its own first.
+func (t *Target) namespaces() []string {
+	out := []string{t.Namespace}
+	also := func(v any) {
+		if ns, ok := v.(string); ok && ns != "" && !slices.Contains(out, ns) {
+			out = append(out, ns)
+		}
+	}
+	if ns, ok := t.Values.Get("resourceManager.defaultNamespace"); ok {
+		also(ns)
+	}
+	pools, _ := t.Values.Get("resourcePools")
+	list, _ := pools.([]any)
+	for _, p := range list {
+		if pool, ok := p.(map[string]any); ok {
+			also(pool["kubernetes_namespace"])
+		}
+	}
+	return out
+}
+
+// namespaceExists looks for a namespace. Who may not look is told that it is there:
+// the next call knows better.
+func (t *Target) namespaceExists(ctx context.Context, ns string) (bool, error) {
+	_, err := t.API.CoreV1().Namespaces().Get(ctx, ns, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err == nil || apierrors.IsForbidden(err):
+		return true, nil
+	default:
+		return false, t.refuseIn("", "get", "namespaces", ns, err)
+	}
+}
+
+func (t *Target) pods(ctx context.Context, selector string) ([]corev1.Pod, error) {
+	list, err := t.API.CoreV1().Pods(t.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, t.refuse("list", "pods", "", err)
+	}
+	return list.Items, nil
+}

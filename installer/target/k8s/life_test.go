@@ -1,0 +1,108 @@
+package k8s_test
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/det-deploy/det-deploy/installer/plan"
+)
+
+func TestTheWholeLifeOfACluster(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	must(t, s.up(t.Context()))
+	if p := s.plan(t.Context()); !p.Empty() {
+		t.Fatalf("after install: got a plan with something to do:\n%s", text(p))
+	}
+
+	s.values["masterPort"] = 9090
+	p := s.plan(t.Context())
+	if got := text(p); !strings.Contains(got, "Service determined-master-service-lab spec.ports") || !strings.Contains(got, "9090") {
+		t.Errorf("after a value has changed: got plan\n%s", got)
+	}
+	must(t, s.up(t.Context()))
+	if p := s.plan(t.Context()); !p.Empty() {
+		t.Errorf("after the change: got plan\n%s", text(p))
+	}
+
+	r, err := s.down(t.Context(), false)
+	must(t, err)
+	t.Log(r)
+	claims, err := s.api.CoreV1().PersistentVolumeClaims(s.namespace).List(t.Context(), metav1.ListOptions{})
+	must(t, err)
+	if len(claims.Items) != 1 {
+		t.Errorf("after uninstall: got %d claims, want the one with the data", len(claims.Items))
+	}
+	must(t, s.up(t.Context()))
+	if p := s.plan(t.Context()); !p.Empty() {
+		t.Errorf("after the second install: got plan\n%s", text(p))
+	}
+	r, err = s.down(t.Context(), true)
+	must(t, err)
+	t.Log(r)
+	s.wantNothing()
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func text(p plan.Plan) string {
+	var b strings.Builder
+	_ = p.Render(&b) // a buffer takes all
+	return b.String()
+}
+
+// wantNothing fails unless nothing with the cluster's name or mark is left.
+func (s *stage) wantNothing() {
+	s.t.Helper()
+	ctx, o := s.t.Context(), metav1.ListOptions{}
+	var left []string
+	see := func(kind string, ms ...metav1.ObjectMeta) {
+		for _, m := range ms {
+			if strings.Contains(m.Name, "lab") {
+				left = append(left, kind+" "+m.Name)
+			}
+		}
+	}
+	secrets, err := s.api.CoreV1().Secrets(s.namespace).List(ctx, o)
+	must(s.t, err)
+	for _, x := range secrets.Items {
+		see("secret", x.ObjectMeta)
+	}
+	claims, err := s.api.CoreV1().PersistentVolumeClaims(s.namespace).List(ctx, o)
+	must(s.t, err)
+	for _, x := range claims.Items {
+		see("claim", x.ObjectMeta)
+	}
+	deployments, err := s.api.AppsV1().Deployments(s.namespace).List(ctx, o)
+	must(s.t, err)
+	for _, x := range deployments.Items {
+		see("deployment", x.ObjectMeta)
+	}
+	pods, err := s.api.CoreV1().Pods(s.namespace).List(ctx, o)
+	must(s.t, err)
+	for _, x := range pods.Items {
+		see("pod", x.ObjectMeta)
+	}
+	jobs, err := s.api.BatchV1().Jobs(s.namespace).List(ctx, o)
+	must(s.t, err)
+	for _, x := range jobs.Items {
+		see("job", x.ObjectMeta)
+	}
+	roles, err := s.api.RbacV1().ClusterRoles().List(ctx, o)
+	must(s.t, err)
+	for _, x := range roles.Items {
+		if strings.Contains(x.Name, s.namespace) {
+			see("cluster role", x.ObjectMeta)
+		}
+	}
+	if len(left) > 0 {
+		s.t.Errorf("left over: %s", strings.Join(left, ", "))
+	}
+}

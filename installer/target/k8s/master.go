@@ -1,0 +1,99 @@
+package k8s
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// glance is the pause between two looks at an object that is to change.
+	glance = 2 * time.Second
+	// goneLimit is how long pods may take to go: a master has a minute to stop, its
+	// node another one to tell.
+	goneLimit = 3 * time.Minute
+)
+
+// deployment returns the master's Deployment, or nil where there is none.
+func (t *Target) deployment(ctx context.Context) (*appsv1.Deployment, error) {
+	name := masterPrefix + t.Cluster
+	d, err := t.API.AppsV1().Deployments(t.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	if err != nil {
+		return nil, t.refuse("get", "deployments", name, err)
+	}
+	return d, nil
+}
+
+// stop takes the master away and waits until none of its pods is left: nothing
+// writes the store then, and nobody makes pods for tasks.
+func (t *Target) stop(ctx context.Context) error {
+	d, err := t.deployment(ctx)
+	if err != nil || d == nil {
+		return err
+	}
+	if err := t.scale(ctx, d, 0); err != nil {
+		return err
+	}
+	return await(ctx, goneLimit, "the master's pod to go", func(ctx context.Context) (bool, error) {
+		left, err := t.pods(ctx, selectorOf(d))
+		return len(left) == 0, err
+	})
+}
+
+// scale says how many masters there are to be: one or none.
+func (t *Target) scale(ctx context.Context, d *appsv1.Deployment, n int32) error {
+	if d.Spec.Replicas != nil && *d.Spec.Replicas == n {
+		return nil
+	}
+	change, err := json.Marshal(map[string]any{"spec": map[string]any{"replicas": n}})
+	if err != nil {
+		return err
+	}
+	_, err = t.API.AppsV1().Deployments(t.Namespace).Patch(ctx, d.Name, types.MergePatchType, change, metav1.PatchOptions{})
+	return t.refuse("patch", "deployments", d.Name, err)
+}
+
+// stopped reports whether the master is told not to run.
+func stopped(d *appsv1.Deployment) bool { return d.Spec.Replicas != nil && *d.Spec.Replicas == 0 }
+
+func selectorOf(d *appsv1.Deployment) string { return metav1.FormatLabelSelector(d.Spec.Selector) }
+
+// await asks every glance until the answer is yes, with a limit.
+func await(ctx context.Context, limit time.Duration, what string, ask func(context.Context) (bool, error)) error {
+	deadline := time.Now().Add(limit)
+	for {
+		yes, err := ask(ctx)
+		switch {
+		case err != nil:
+			return err
+		case yes:
+			return nil
+		case time.Now().After(deadline):
+			return fmt.Errorf("wait for %s: it has not happened within %s", what, limit)
+		}
+		if err := pause(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits a glance.
+func pause(ctx context.Context) error {
+	timer := time.NewTimer(glance)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

@@ -1,0 +1,51 @@
+// Package k8s puts a cluster on Kubernetes: a Helm release, what has to outlive it,
+// and the record of what its owner asked for, all in one namespace.
+package k8s
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+// The names of a cluster's objects outside its release; the cluster's id follows.
+const (
+	recordPrefix  = "det-deploy-record-"
+	secretsPrefix = "determined-secrets-"
+	backupPrefix  = "determined-backup-"
+)
+
+// The names of what the chart makes; the cluster's id follows.
+const (
+	masterPrefix   = "determined-master-deployment-"
+	servicePrefix  = "determined-master-service-"
+	databasePrefix = "determined-db-deployment-"
+)
+
+// The marks of what belongs to a cluster.
+const (
+	domain       = "det-deploy.dev"
+	clusterLabel = domain + "/cluster"
+	nameLabel    = "app.kubernetes.io/name"
+	instance     = "app.kubernetes.io/instance"
+	component    = "app.kubernetes.io/component"
+	managedBy    = "app.kubernetes.io/managed-by"
+	// taskLabel is on what the master makes for tasks, with the allocation's id.
+	taskLabel = "determined"
+)
+
+// The components that have no other home.
+const (
+	componentRecord  = "record"
+	componentUpgrade = "upgrade"
+	componentBackup  = "backup"
+)
+
+// recordType tells the record's Secret from others.
+const recordType corev1.SecretType = domain + "/record"
+
+// labels are the marks of an object that det-deploy itself makes for a cluster.
+func labels(cluster, part string) map[string]string {
+	return map[string]string{
+		nameLabel: "determined", instance: cluster, component: part,
+		managedBy: "det-deploy", clusterLabel: cluster,
+	}
+}

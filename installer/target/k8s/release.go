@@ -1,0 +1,124 @@
+package k8s
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/k8s/helm"
+)
+
+// release is the Helm release with all that it makes.
+type release struct{ *Target }
+
+var (
+	_ resource.Resource = (*release)(nil)
+	_ resource.Updater  = (*release)(nil)
+)
+
+// ID names the release.
+func (r *release) ID() string { return "k8s/release/" + r.Cluster }
+
+// Kind is the inventory's word.
+func (r *release) Kind() string { return kindRelease }
+
+// Needs is nothing: the namespace is made with the record.
+func (r *release) Needs() []string { return nil }
+
+// Find looks at the release and, where it is known what it should be, compares every
+// live object with the rendered one.
+func (r *release) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
+	info, found, err := r.look(ctx)
+	if err != nil || r.Unread {
+		return found, nil, err
+	}
+	if !found.Exists() { // what makes no sense, or is in the way, is refused before anything is agreed to
+		_, err = r.differences(ctx)
+		return found, nil, err
+	}
+	drift, err := r.drift(ctx, info)
+	return found, drift, err
+}
+
+// look asks Helm, and nobody what the release should be.
+func (r *release) look(ctx context.Context) (helm.Info, resource.Found, error) {
+	info, err := r.Helm.Status(ctx, r.Cluster)
+	if err != nil || info.Status == helm.Absent || info.Status == helm.Uninstalled {
+		return info, resource.Found{}, err
+	}
+	return info, resource.Found{Kind: kindRelease, ID: r.Cluster, Name: r.Cluster}, nil
+}
+
+// drift is what is not as it should be: the release's own state first, then each
+// object's differences.
+func (r *release) drift(ctx context.Context, info helm.Info) ([]resource.Drift, error) {
+	var out []resource.Drift
+	if info.Status != helm.Deployed {
+		out = append(out, resource.Drift{Path: "status", Have: string(info.Status), Want: string(helm.Deployed)})
+	}
+	objects, err := r.differences(ctx)
+	return append(out, objects...), err
+}
+
+// rendered is the chart as it should be on this server.
+func (t *Target) rendered(ctx context.Context) (helm.Rendered, error) {
+	caps, err := t.Helm.Capabilities(ctx)
+	if err != nil {
+		return helm.Rendered{}, err
+	}
+	return helm.Render(t.wanted(), caps)
+}
+
+// Wants is the release that the values lead to: the tag of the master's image.
+func (t *Target) Wants(ctx context.Context) (record.Release, error) {
+	out, err := t.rendered(ctx)
+	if err != nil {
+		return record.Release{}, err
+	}
+	d, err := masterOf(out, t.Cluster)
+	if err != nil {
+		return record.Release{}, err
+	}
+	return record.Release{Version: versionOfImage(masterIn(&d.Spec.Template.Spec).Image)}, nil
+}
+
+// masterOf finds the master's Deployment among rendered objects.
+func masterOf(r helm.Rendered, cluster string) (*appsv1.Deployment, error) {
+	for _, o := range r.Objects {
+		if o.Kind != "Deployment" || o.Name != masterPrefix+cluster {
+			continue
+		}
+		d := new(appsv1.Deployment)
+		if err := yaml.Unmarshal([]byte(o.YAML), d); err != nil {
+			return nil, fmt.Errorf("read the chart's %s: %w", o, err)
+		}
+		if len(d.Spec.Template.Spec.Containers) == 0 {
+			return nil, fmt.Errorf("read the chart's %s: it has no container", o)
+		}
+		return d, nil
+	}
+	return nil, errors.New("read the chart: it has no Deployment " + masterPrefix + cluster)
+}
+
+// Create installs the release.
+func (r *release) Create(ctx context.Context) error {
+	_, err := r.Helm.Install(ctx, r.wanted())
+	return err
+}
+
+// Update upgrades it.
+func (r *release) Update(ctx context.Context, _ []resource.Drift) error {
+	_, err := r.Helm.Upgrade(ctx, r.wanted())
+	return err
+}
+
+// Delete uninstalls it.
+func (r *release) Delete(ctx context.Context) error {
+	_, err := r.Helm.Uninstall(ctx, r.Cluster)
+	return err
+}

@@ -1,0 +1,111 @@
+package k8s_test
+
+import (
+	"context"
+	"crypto/rand"
+	"testing"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/plan"
+	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/target/k8s"
+	"github.com/det-deploy/det-deploy/k8s/helm"
+	"github.com/det-deploy/det-deploy/k8s/kube"
+	"github.com/det-deploy/det-deploy/templates"
+	"github.com/det-deploy/det-deploy/test/kubetest"
+)
+
+var shared = kubetest.Share(kubetest.Options{FakeNodes: 2, FakeGPUs: 4})
+
+func TestMain(m *testing.M) { shared.Main(m) }
+
+// stage is a cluster on a real API server, whose pods do not really run.
+type stage struct {
+	t         *testing.T
+	file      string
+	namespace string
+	api       kubernetes.Interface
+	// version is the program's, and values what it is told.
+	version string
+	values  k8s.Values
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	c, namespace := shared.Namespace(t)
+	return &stage{
+		t: t, file: c.Kubeconfig, namespace: namespace, api: c.Client(), version: "1.0.0",
+		values: k8s.Values{"maxSlotsPerPod": 4, "db": tree{"type": "embedded"}, "useNodePortForMaster": true},
+	}
+}
+
+// installer is made anew for each command, as each is a process of its own.
+func (s *stage) installer(ctx context.Context) *installer.Installer {
+	s.t.Helper()
+	gate := new(resource.Gate)
+	c := s.open(gate)
+	api, err := c.Clientset()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	free, err := s.open(nil).Clientset()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	target := &k8s.Target{
+		Cluster: "lab", Namespace: s.namespace, Kube: c, API: api,
+		Helm:  helm.Open(helm.Config{Kube: c}),
+		Chart: templates.Chart(s.version), Values: s.values, NoWait: true,
+	}
+	want, err := target.Wants(ctx)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return &installer.Installer{
+		Cluster: "lab", Platform: "k8s", Settings: map[string]string{}, Release: want,
+		Deployment: target, Gate: gate,
+		Store:  k8s.Store{Secrets: free.CoreV1().Secrets(s.namespace), Namespace: s.namespace, Cluster: "lab"},
+		Holder: record.Holder{Owner: "test", Host: "here", Nonce: rand.Text()},
+		Dead:   func(record.Holder) bool { return true },
+	}
+}
+
+func (s *stage) open(gate *resource.Gate) *kube.Client {
+	s.t.Helper()
+	c, err := kube.Open(kube.Options{Kubeconfig: s.file, Namespace: s.namespace, Gate: gate})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return c
+}
+
+func (s *stage) plan(ctx context.Context) plan.Plan {
+	s.t.Helper()
+	p, err := s.installer(ctx).Plan(ctx)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return p
+}
+
+func (s *stage) up(ctx context.Context) error {
+	in := s.installer(ctx)
+	p, err := in.Plan(ctx)
+	if err != nil {
+		return err
+	}
+	return in.Up(ctx, p)
+}
+
+func (s *stage) down(ctx context.Context, deleteData bool) (installer.Receipt, error) {
+	in := s.installer(ctx)
+	in.Deployment.(*k8s.Target).Unread = true
+	p, err := in.PlanDown(ctx, deleteData)
+	if err != nil {
+		return installer.Receipt{}, err
+	}
+	return in.Down(ctx, p, deleteData)
+}

@@ -1,0 +1,60 @@
+package k8s
+
+import (
+	"io/fs"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/k8s/helm"
+	"github.com/det-deploy/det-deploy/k8s/kube"
+)
+
+// Target is one cluster on Kubernetes: the release of its name in a namespace.
+type Target struct {
+	Cluster, Namespace string
+	// Kube opens clients; API is the typed one and Helm the one for releases. What
+	// they change goes by the same gate.
+	Kube *kube.Client
+	API  kubernetes.Interface
+	Helm *helm.Client
+	// Chart is the chart of this program, whose version is the tag of the master's
+	// image unless the values say otherwise.
+	Chart fs.FS
+	// Values are the user's, merged. They may hold secrets.
+	Values Values
+	// Unread is true when the cluster is to go: only what is there counts, whether or
+	// not the values make sense.
+	Unread bool
+	// NoWait ends as soon as the release stands; Limit is how long it may take
+	// otherwise.
+	NoWait bool
+	Limit  time.Duration
+	// BackupClaim is an existing claim for backups, or empty for the cluster's own.
+	BackupClaim string
+	// Preflight are the checks of the Kubernetes cluster itself.
+	Preflight []doctor.Check
+}
+
+var (
+	_ installer.Deployment = (*Target)(nil)
+	_ installer.Upgradable = (*Target)(nil)
+)
+
+// Wanted is the release: all that a cluster consists of is in it.
+func (t *Target) Wanted() ([]resource.Resource, error) {
+	return []resource.Resource{t.release()}, nil
+}
+
+// Checks lists what has to hold before anything is changed.
+func (t *Target) Checks() []doctor.Check { return t.Preflight }
+
+func (t *Target) release() *release { return &release{t} }
+
+// wanted is the release as Helm is told it.
+func (t *Target) wanted() helm.Release {
+	return helm.Release{Name: t.Cluster, Namespace: t.Namespace, Values: t.Values, Chart: t.Chart}
+}

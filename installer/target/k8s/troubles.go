@@ -1,0 +1,86 @@
+package k8s
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/k8s/explain"
+)
+
+// own selects what belongs to the cluster itself and not to its tasks.
+func (t *Target) own() string { return clusterLabel + "=" + t.Cluster + ",!" + taskLabel }
+
+// verdict looks why something of ours is not up. Who may not look is told nothing.
+func (t *Target) verdict(ctx context.Context, selector string) explain.Verdict {
+	s, err := explain.Look(ctx, explain.Of{Client: t.API, Namespace: t.Namespace, Selector: selector})
+	if err != nil {
+		return explain.Verdict{}
+	}
+	return explain.Judge(s, time.Now())
+}
+
+// Ill says what of the cluster itself is not up and why, a sentence each.
+func (t *Target) Ill(ctx context.Context) ([]string, error) {
+	s, err := explain.Look(ctx, explain.Of{Client: t.API, Namespace: t.Namespace, Selector: t.own()})
+	if err != nil {
+		return nil, err
+	}
+	v := explain.Judge(s, time.Now())
+	out := v.Progress
+	for _, one := range v.Troubles {
+		out = append(out, short(one))
+	}
+	return out, nil
+}
+
+// tell is what there is to say while waiting: what is not up, and the gravest reason.
+func told(v explain.Verdict) string {
+	parts := v.Progress
+	if len(v.Troubles) > 0 {
+		parts = append(parts, short(v.Troubles[0]))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// short is a trouble in a line.
+func short(t explain.Trouble) string {
+	s := t.Object + ": " + t.What
+	if t.Event != "" {
+		s += " (" + strings.ReplaceAll(t.Event, "\n", " ") + ")"
+	}
+	return s
+}
+
+// lasting reports whether something stands in the way that does not pass by itself.
+func lasting(v explain.Verdict) bool { return len(v.Troubles) > 0 && v.Troubles[0].Lasting }
+
+// troubles is what keeps a Job's pod from running, in a line.
+func (t *Target) troubles(ctx context.Context, selector string) string {
+	v := t.verdict(ctx, selector)
+	if len(v.Troubles) == 0 {
+		return ""
+	}
+	return short(v.Troubles[0])
+}
+
+// lastWords is the end of what a Job's pods wrote, and what else stood in their way.
+func (t *Target) lastWords(ctx context.Context, job string) string {
+	var b strings.Builder
+	for _, one := range t.verdict(ctx, "job-name="+job).Troubles {
+		b.WriteString("\n" + one.String())
+	}
+	if b.Len() > 0 {
+		return b.String()
+	}
+	pods, err := t.pods(ctx, "job-name="+job)
+	if err != nil || len(pods) == 0 {
+		return ""
+	}
+	tail := LogQuery{Tail: errandTail}
+	_ = t.logOf(ctx, pods[0], tail, nil, func(l LogLine) { b.WriteString("\n  log: " + l.Text) }) // what there is has to do
+	return b.String()
+}
+
+func isDenied(err error) bool { return cloud.KindOf(err) == cloud.Denied }

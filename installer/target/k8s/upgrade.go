@@ -1,0 +1,237 @@
+package k8s
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/record"
+)
+
+const (
+	// pullLimit is how long a new image may take to arrive on a node.
+	pullLimit = 10 * time.Minute
+	// tryLimit is how long a master may try its store, and backupLimit how long one
+	// may be written: a database of some 50 GB on a slow disk.
+	tryLimit    = 15 * time.Minute
+	backupLimit = 30 * time.Minute
+	// backupDir is where an errand finds the claim of the backups.
+	backupDir = "/backup"
+	// backupSize is the claim's size where the values do not say how large the
+	// database may become.
+	backupSize = "30Gi"
+)
+
+// The errands of an upgrade.
+const (
+	pullErrand   = "upgrade-pull"
+	backupErrand = "upgrade-backup"
+	tryErrand    = "upgrade-try"
+)
+
+// Runs reads it off the master's Deployment.
+func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, error) {
+	d, err := t.deployment(ctx)
+	if err != nil || d == nil {
+		return record.Release{}, installer.Stop, err
+	}
+	r := record.Release{Version: versionOfImage(masterIn(&d.Spec.Template.Spec).Image)}
+	if stopped(d) {
+		return r, installer.Stop, nil
+	}
+	return r, installer.Serve, nil
+}
+
+// Offer has a pod of the cluster pull the new image and tell its version, while the
+// old master still serves: an image that cannot be had stops nobody.
+func (t *Target) Offer(ctx context.Context, r record.Release) error {
+	d, err := t.next(ctx, r)
+	if err != nil {
+		return err
+	}
+	template := d.Spec.Template
+	template.Spec.InitContainers, template.Spec.Volumes = nil, nil
+	c := masterIn(&template.Spec)
+	c.VolumeMounts = nil
+	return t.do(ctx, errand{name: pullErrand, args: []string{"version"}, limit: pullLimit}, template, func(string) {})
+}
+
+// Turn stops the master, tries the new one in a Job, or has one serve.
+func (t *Target) Turn(ctx context.Context, r record.Release, m installer.Mode, tell func(string)) error {
+	switch m {
+	case installer.Stop:
+		tell("waiting until the master's pod is gone; pods of tasks go on")
+		return t.stop(ctx)
+	case installer.Hold:
+		tell("the new master tries the store on a copy")
+		return t.try(ctx, r, tell)
+	case installer.Serve:
+	}
+	want, err := t.Wants(ctx)
+	if err != nil {
+		return err
+	}
+	if r.Same(want) {
+		return t.serve(ctx, tell)
+	}
+	return t.serveAgain(ctx, tell)
+}
+
+// try runs the new program on a copy of the store to its end.
+func (t *Target) try(ctx context.Context, r record.Release, tell func(string)) error {
+	d, err := t.next(ctx, r)
+	if err != nil {
+		return err
+	}
+	args := instead(masterIn(&d.Spec.Template.Spec), []string{"rehearse"})
+	return t.do(ctx, errand{name: tryErrand, args: args, limit: tryLimit}, d.Spec.Template, tell)
+}
+
+// next is the master's Deployment as the new chart has it.
+func (t *Target) next(ctx context.Context, r record.Release) (*appsv1.Deployment, error) {
+	out, err := t.rendered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d, err := masterOf(out, t.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	if have := versionOfImage(masterIn(&d.Spec.Template.Spec).Image); have != r.Version {
+		return nil, fmt.Errorf("bring cluster %s to %s: the values lead to %s; give those that the upgrade began with", t.Cluster, r, have)
+	}
+	return d, nil
+}
+
+// serveAgain starts the old master: nothing of the release has been changed.
+func (t *Target) serveAgain(ctx context.Context, tell func(string)) error {
+	tell("the old master starts again")
+	d, err := t.deployment(ctx)
+	if err != nil {
+		return err
+	}
+	if d == nil {
+		return &installer.AbsentError{Cluster: t.Cluster}
+	}
+	if err := t.scale(ctx, d, 1); err != nil {
+		return err
+	}
+	return t.stands(ctx, tell)
+}
+
+// serve upgrades the release. A new master that never becomes ready has never served,
+// so the release goes back to what it was; a store that the new one has already
+// changed the old one refuses, and the backup is there.
+func (t *Target) serve(ctx context.Context, tell func(string)) error {
+	before, err := t.Helm.Status(ctx, t.Cluster)
+	if err != nil {
+		return err
+	}
+	tell("the release is upgraded")
+	if _, err := t.Helm.Upgrade(ctx, t.wanted()); err != nil {
+		return err
+	}
+	ill := t.stands(ctx, tell)
+	if ill == nil || ctx.Err() != nil || !isNotReady(ill) {
+		return ill
+	}
+	return t.takeBack(ctx, before.Revision, ill, tell)
+}
+
+func (t *Target) takeBack(ctx context.Context, revision int, ill error, tell func(string)) error {
+	tell("the new master does not become ready; the release goes back")
+	if _, err := t.Helm.Rollback(ctx, t.Cluster, revision); err != nil {
+		return errors.Join(ill, fmt.Errorf("go back to revision %d: %w", revision, err))
+	}
+	if err := t.stands(ctx, tell); err != nil {
+		return errors.Join(ill, fmt.Errorf("the release is back at revision %d, whose master does not become ready either: %w", revision, err))
+	}
+	return fmt.Errorf("%w; the release is back at what it was, and serves", ill)
+}
+
+// Backup lets the program that wrote the store write it into a file on a claim of its
+// own, which outlives the cluster.
+func (t *Target) Backup(ctx context.Context, of record.Release) (string, error) {
+	d, err := t.deployment(ctx)
+	if err != nil {
+		return "", err
+	}
+	if d == nil {
+		return "", &installer.AbsentError{Cluster: t.Cluster}
+	}
+	claim, err := t.backupClaim(ctx)
+	if err != nil {
+		return "", err
+	}
+	file := fmt.Sprintf("%s-%s.backup", of.Version, time.Now().UTC().Format("20060102T150405Z"))
+	args := instead(masterIn(&d.Spec.Template.Spec), []string{"backup"}, "--file="+backupDir+"/"+file)
+	err = t.do(ctx, errand{name: backupErrand, args: args, claim: claim, limit: backupLimit}, d.Spec.Template, func(string) {})
+	return "claim " + claim + ", file " + file, err
+}
+
+// backupClaim makes the claim for backups, unless one is given or there.
+func (t *Target) backupClaim(ctx context.Context) (string, error) {
+	claims := t.API.CoreV1().PersistentVolumeClaims(t.Namespace)
+	if t.BackupClaim != "" {
+		_, err := claims.Get(ctx, t.BackupClaim, metav1.GetOptions{})
+		return t.BackupClaim, t.refuse("get", "persistentvolumeclaims", t.BackupClaim, err)
+	}
+	name := backupPrefix + t.Cluster
+	size := t.Values.Text("db.storageSize")
+	if size == "" {
+		size = backupSize
+	}
+	q, err := resource.ParseQuantity(size)
+	if err != nil {
+		return "", fmt.Errorf("make the claim for backups: db.storageSize %q: %w", size, err)
+	}
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: t.Namespace, Labels: labels(t.Cluster, componentBackup)},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: q}},
+		},
+	}
+	if class := t.Values.Text("db.storageClassName"); class != "" {
+		claim.Spec.StorageClassName = &class
+	}
+	_, err = claims.Create(ctx, claim, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return name, nil
+	}
+	return name, t.refuse("create", "persistentvolumeclaims", name, err)
+}
+
+// Follow has nothing to do: tasks are pods, which know their master by its Service.
+func (t *Target) Follow(_ context.Context, _ record.Release, tell func(string)) error {
+	tell("pods of tasks have gone on; there is no agent to follow")
+	return nil
+}
+
+// Fits refuses to work on a cluster that runs another release than the values lead
+// to, or that stands in the middle of an upgrade.
+func (t *Target) Fits(ctx context.Context, r record.Record) error {
+	if r.Upgrade != nil {
+		return &installer.UnderWayError{Cluster: t.Cluster, To: r.Upgrade.To}
+	}
+	runs, _, err := t.Runs(ctx)
+	if err != nil || runs.IsZero() {
+		return err
+	}
+	want, err := t.Wants(ctx)
+	if err != nil {
+		return err
+	}
+	if !runs.Same(want) {
+		return &installer.ReleaseError{Cluster: t.Cluster, Runs: runs, Own: want, Command: "det-deploy k8s upgrade --cluster-id " + t.Cluster}
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package k8s
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Values are what a chart is told, as Helm understands it: maps, lists, numbers,
+// texts, truths.
+type Values map[string]any
+
+// Over returns v laid over base, map by map: what v leaves out stays as it is in
+// base, a list is replaced whole, and a null takes away what base says.
+func (v Values) Over(base Values) Values {
+	out := clone(base)
+	for key, value := range v {
+		if value == nil {
+			delete(out, key)
+			continue
+		}
+		upper, isMap := value.(map[string]any)
+		lower, wasMap := out[key].(map[string]any)
+		if isMap {
+			if !wasMap {
+				lower = nil
+			}
+			out[key] = map[string]any(Values(upper).Over(lower))
+			continue
+		}
+		out[key] = value
+	}
+	return out
+}
+
+// Get returns what stands at a path of keys, "db.password".
+func (v Values) Get(path string) (any, bool) {
+	var at any = map[string]any(v)
+	for key := range strings.SplitSeq(path, ".") {
+		m, ok := at.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		if at, ok = m[key]; !ok {
+			return nil, false
+		}
+	}
+	return at, true
+}
+
+// Text returns the text at a path, or empty.
+func (v Values) Text(path string) string {
+	at, _ := v.Get(path)
+	text, _ := at.(string)
+	return text
+}
+
+// redacted stands where a secret does.
+const redacted = "‹redacted›"
+
+// Shown returns v as it may be printed: a secret is there, and cannot be read.
+func (v Values) Shown() Values {
+	return v.each("", func(path string, value any) (any, bool) {
+		if secretValue(path) && value != nil && value != "" {
+			return redacted, true
+		}
+		return value, true
+	})
+}
+
+// Remembered returns v without secrets: what the record may hold.
+func (v Values) Remembered() Values {
+	return v.each("", func(path string, value any) (any, bool) { return value, !secretValue(path) })
+}
+
+// Secrets lists the paths at which v holds secrets.
+func (v Values) Secrets() []string {
+	var out []string
+	v.each("", func(path string, value any) (any, bool) {
+		if secretValue(path) && value != nil && value != "" {
+			out = append(out, path)
+		}
+		return value, true
+	})
+	slices.Sort(out)
+	return out
+}
+
+// each returns v with every leaf as keep says, which may leave it out.
+func (v Values) each(under string, keep func(path string, value any) (any, bool)) Values {
+	out := make(Values, len(v))
+	for key, value := range v {
+		if kept, ok := eachIn(join(under, key), value, keep); ok {
+			out[key] = kept
+		}
+	}
+	return out
+}
+
+func eachIn(path string, value any, keep func(string, any) (any, bool)) (any, bool) {
+	switch value := value.(type) {
+	case map[string]any:
+		return map[string]any(Values(value).each(path, keep)), true
+	case []any:
+		out := make([]any, 0, len(value))
+		for i, one := range value {
+			if kept, ok := eachIn(path+"["+strconv.Itoa(i)+"]", one, keep); ok {
+				out = append(out, kept)
+			}
+		}
+		return out, true
+	default:
+		return keep(path, value)
+	}
+}
+
+// secretValue reports whether the value at a path is a secret itself, and not the
+// name of one.
+func secretValue(path string) bool {
+	return slices.Contains(secretPaths(), path)
+}
+
+// secretPaths are the values that the chart takes in the clear. Each has a sibling
+// that names a Secret instead.
+func secretPaths() []string {
+	return []string{
+		"defaultPassword", "initialUserPassword", "db.password",
+		"checkpointStorage.accessKey", "checkpointStorage.secretKey",
+		"checkpointStorage.connection_string", "checkpointStorage.credential",
+	}
+}
+
+func join(under, key string) string {
+	if under == "" {
+		return key
+	}
+	return under + "." + key
+}
+
+func clone(v Values) Values {
+	if v == nil {
+		return make(Values)
+	}
+	return maps.Clone(v)
+}
+
+// True reports whether true stands at a path.
+func (v Values) True(path string) bool {
+	at, _ := v.Get(path)
+	yes, _ := at.(bool)
+	return yes
+}

@@ -1,0 +1,55 @@
+package k8s_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/installer/target/k8s"
+)
+
+type tree = map[string]any
+
+func TestValuesAreLaidOverOthers(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct{ base, over, want k8s.Values }{
+		"what is left out stays":      {k8s.Values{"a": 1}, k8s.Values{"b": 2}, k8s.Values{"a": 1, "b": 2}},
+		"maps are merged":             {k8s.Values{"db": tree{"name": "x", "port": 1}}, k8s.Values{"db": tree{"port": 2}}, k8s.Values{"db": tree{"name": "x", "port": 2}}},
+		"lists are replaced whole":    {k8s.Values{"pools": []any{1, 2}}, k8s.Values{"pools": []any{3}}, k8s.Values{"pools": []any{3}}},
+		"null takes away":             {k8s.Values{"a": 1, "db": tree{"name": "x"}}, k8s.Values{"a": nil, "db": tree{"name": nil}}, k8s.Values{"db": tree{}}},
+		"a map takes a text's place":  {k8s.Values{"a": "x"}, k8s.Values{"a": tree{"b": 1}}, k8s.Values{"a": tree{"b": 1}}},
+		"nothing over nothing":        {nil, nil, k8s.Values{}},
+		"null in a map that was none": {k8s.Values{}, k8s.Values{"a": tree{"b": nil, "c": 1}}, k8s.Values{"a": tree{"c": 1}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tc.over.Over(tc.base), tc.want); diff != "" {
+				t.Errorf("values (-got +want):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSecretsAreNeitherShownNorRemembered(t *testing.T) {
+	t.Parallel()
+	v := k8s.Values{
+		"maxSlotsPerPod": 4, "defaultPassword": "hunter2",
+		"db":                tree{"password": "hunter2", "name": "determined"},
+		"checkpointStorage": tree{"type": "s3", "secretKey": "hunter2", "accessKey": ""},
+	}
+	if diff := cmp.Diff(v.Shown(), k8s.Values{
+		"maxSlotsPerPod": 4, "defaultPassword": "‹redacted›",
+		"db":                tree{"password": "‹redacted›", "name": "determined"},
+		"checkpointStorage": tree{"type": "s3", "secretKey": "‹redacted›", "accessKey": ""},
+	}); diff != "" {
+		t.Errorf("shown (-got +want):\n%s", diff)
+	}
+	if diff := cmp.Diff(v.Remembered(), k8s.Values{
+		"maxSlotsPerPod": 4, "db": tree{"name": "determined"}, "checkpointStorage": tree{"type": "s3"},
+	}); diff != "" {
+		t.Errorf("remembered (-got +want):\n%s", diff)
+	}
+	if diff := cmp.Diff(v.Secrets(), []string{"checkpointStorage.secretKey", "db.password", "defaultPassword"}); diff != "" {
+		t.Errorf("secrets (-got +want):\n%s", diff)
+	}
+}

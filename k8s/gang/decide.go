@@ -56,10 +56,15 @@ func Decide(c Cluster, now time.Time) Decision {
 		if reason.Kind == "" {
 			continue
 		}
-		p.decision.Waiting[g.ID] = reason
-		if reason.Kind == ForRoom || reason.Kind == ForRelease || reason.Kind == ForPriority {
+		switch reason.Kind {
+		case ForRoom, ForRelease, ForPriority:
 			p.hold(g)
+		case ForCapacity, ForJobLimit, ForBackOff, ForPods, ForScheduler:
 		}
+		if g.State == Gated && reason.Kind != ForPods && reason.Kind != ForScheduler && reason.Kind != ForBackOff {
+			reason.Text += "; " + p.incomplete(g)
+		}
+		p.decision.Waiting[g.ID] = reason
 	}
 	slices.Sort(p.decision.Kill)
 	return p.decision

@@ -1,0 +1,277 @@
+package gang
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
+)
+
+// scene draws a cluster in which anything may be going on.
+func scene(t *rapid.T, pods []*Pod) Cluster {
+	c := Cluster{Options: DefaultOptions()}
+	c.Options.Preemption = rapid.Bool().Draw(t, "preemption")
+	c.Options.Autoscaled = rapid.Bool().Draw(t, "autoscaled")
+	c.Options.NodesKnown = rapid.IntRange(0, 9).Draw(t, "known") > 0
+	for i := range rapid.IntRange(0, 5).Draw(t, "nodes") {
+		n := gpus(NodeID(fmt.Sprintf("n%d", i)), int64(rapid.SampledFrom([]int{0, 4, 8}).Draw(t, "gpus")), 0)
+		n.Used = Resources{}
+		n.Ready = rapid.IntRange(0, 9).Draw(t, "ready") > 0
+		n.Disabled = rapid.IntRange(0, 9).Draw(t, "disabled") == 0
+		n.Labels["half"] = fmt.Sprint(i % 2)
+		c.Nodes = append(c.Nodes, n)
+	}
+	for i := range rapid.IntRange(0, 12).Draw(t, "gangs") {
+		g := Gang{
+			ID: ID(fmt.Sprintf("g%02d", i)), Job: JobID(fmt.Sprintf("j%d", i%5)),
+			Pods: rapid.IntRange(1, 4).Draw(t, "pods"), Pod: rapid.SampledFrom(pods).Draw(t, "pod"),
+			Priority: rapid.SampledFrom([]int{10, 50, 90}).Draw(t, "priority"), Submitted: epoch().Add(time.Duration(i)),
+			Preemptible: rapid.Bool().Draw(t, "preemptible"), Slots: 1,
+			MaxSlots: rapid.SampledFrom([]int{0, 0, 2}).Draw(t, "max"),
+			State:    rapid.SampledFrom([]State{Queued, Queued, Gated, Binding, Running, Releasing}).Draw(t, "state"),
+			Since:    epoch().Add(-time.Duration(rapid.IntRange(0, 40).Draw(t, "since")) * time.Second),
+			Undone:   rapid.IntRange(0, 3).Draw(t, "undone"),
+		}
+		if g.State == Gated {
+			g.Made = rapid.IntRange(0, g.Pods).Draw(t, "made")
+		}
+		if g.State == Binding || g.State == Running || g.State == Releasing {
+			hold(t, &c, &g)
+		}
+		if g.State == Queued && rapid.IntRange(0, 5).Draw(t, "pausing") == 0 {
+			g.NotBefore = epoch().Add(time.Minute)
+		}
+		c.Gangs = append(c.Gangs, g)
+	}
+	return c
+}
+
+// hold binds some of a gang's pods, as far as nodes have room.
+func hold(t *rapid.T, c *Cluster, g *Gang) {
+	want := g.Pods
+	if g.State == Binding {
+		want = rapid.IntRange(0, g.Pods-1).Draw(t, "bound")
+	}
+	for range want {
+		for i := range c.Nodes {
+			n := &c.Nodes[i]
+			if !fitsOn(n, g.Pod, n.Used) {
+				continue
+			}
+			n.Used.Add(g.Pod.requests)
+			g.Held = append(g.Held, Held{Node: n.ID, Pods: 1})
+			g.FirstBound = g.Since
+			break
+		}
+	}
+	if g.State == Running && g.bound() < g.Pods {
+		g.State = Binding
+	}
+}
+
+func fitsOn(n *Node, p *Pod, used Resources) bool {
+	if !n.Ready || n.Unschedulable || n.Disabled || !p.allows(n) {
+		return false
+	}
+	for name, amount := range p.requests {
+		if n.Allocatable[name]-used[name] < amount {
+			return false
+		}
+	}
+	return true
+}
+
+func shapes(t testing.TB) []*Pod {
+	half := func(s *corev1.PodSpec) { s.NodeSelector = map[string]string{"half": "1"} }
+	return []*Pod{pod(t, gpuSpec(8)), pod(t, gpuSpec(4)), pod(t, gpuSpec(1)), pod(t, gpuSpec(0)), pod(t, gpuSpec(4, half))}
+}
+
+func TestEveryDecisionKeepsTheRules(t *testing.T) {
+	t.Parallel()
+	pods := shapes(t)
+	rapid.Check(t, func(t *rapid.T) {
+		c := scene(t, pods)
+		d := Decide(c, epoch())
+		gangs := map[ID]*Gang{}
+		for i := range c.Gangs {
+			gangs[c.Gangs[i].ID] = &c.Gangs[i]
+		}
+		noMoreThanThereIs(t, c, d, gangs)
+		inTime(t, c, d, gangs)
+		inOrder(t, c, d, gangs)
+		victimsAreLess(t, c, d, gangs)
+		for _, g := range c.Gangs {
+			_, told := d.Waiting[g.ID]
+			if waits := g.State == Queued || g.State == Gated || g.State == Binding; waits != told {
+				t.Fatalf("%s is %s, and told why it waits: %v", g.ID, g.State, told)
+			}
+		}
+		again := Decide(c, epoch())
+		if fmt.Sprint(again) != fmt.Sprint(d) {
+			t.Fatalf("asked twice it answers\n%v and\n%v", d, again)
+		}
+	})
+}
+
+// noMoreThanThereIs checks that what is let go fits, by the hints it is given.
+func noMoreThanThereIs(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
+	used := map[NodeID]Resources{}
+	for _, n := range c.Nodes {
+		used[n.ID] = maps.Clone(n.Used)
+	}
+	for _, o := range d.Open {
+		g := gangs[o.Gang]
+		if g.State != Gated || g.Made < g.Pods {
+			t.Fatalf("%s is let go and is %s with %d of %d pods", g.ID, g.State, g.Made, g.Pods)
+		}
+		if !c.Options.NodesKnown || o.Stretch && len(o.Nodes) == 0 {
+			continue
+		}
+		if len(o.Nodes) != g.Pods {
+			t.Fatalf("%s has %d pods and room for %d", g.ID, g.Pods, len(o.Nodes))
+		}
+		for _, id := range o.Nodes {
+			i := slices.IndexFunc(c.Nodes, func(n Node) bool { return n.ID == id })
+			if !fitsOn(&c.Nodes[i], g.Pod, used[id]) {
+				t.Fatalf("%s is let go to %s, where there is no room", g.ID, id)
+			}
+			used[id].Add(g.Pod.requests)
+		}
+	}
+	stretched := 0
+	for _, cr := range d.Create {
+		if cr.Stretch {
+			stretched++
+		}
+	}
+	if stretched > 1 || stretched > 0 && !c.Options.Autoscaled {
+		t.Fatalf("%d gangs are let go without room", stretched)
+	}
+}
+
+// inTime checks that no gang stays incomplete beyond its limit.
+func inTime(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
+	undone := map[ID]bool{}
+	for _, u := range d.Undo {
+		undone[u.Gang] = true
+		if g := gangs[u.Gang]; g.State != Gated && g.State != Binding {
+			t.Fatalf("%s is undone and is %s", g.ID, g.State)
+		}
+		if !u.Until.After(epoch()) || u.Until.After(epoch().Add(c.Options.MaxBackOff)) {
+			t.Fatalf("%s pauses until %v", u.Gang, u.Until)
+		}
+	}
+	for id, g := range gangs {
+		old := !g.Since.Add(c.Options.Limit).After(epoch())
+		partial := g.State == Binding && (c.Options.NodesKnown || g.bound() > 0) || g.State == Gated
+		if partial && old != undone[id] {
+			t.Fatalf("%s is %s since %v, and undone: %v", id, g.State, epoch().Sub(g.Since), undone[id])
+		}
+	}
+}
+
+// inOrder checks that none that asks for the same as a more important one starts
+// while that waits for room, unless it can be taken back.
+func inOrder(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
+	for _, cr := range d.Create {
+		g := gangs[cr.Gang]
+		if g.NotBefore.After(epoch()) {
+			t.Fatalf("%s is made in its pause", g.ID)
+		}
+		for id, r := range d.Waiting {
+			o := gangs[id]
+			held := r.Kind == ForRoom || r.Kind == ForRelease
+			if held && o.Pod.key == g.Pod.key && o.Priority > g.Priority && (!c.Options.Preemption || !g.Preemptible) && !cr.Stretch {
+				t.Fatalf("%s (priority %d) is made while %s (priority %d) waits: %s", g.ID, g.Priority, id, o.Priority, r.Text)
+			}
+		}
+	}
+}
+
+func victimsAreLess(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
+	for _, p := range d.Preempt {
+		v, g := gangs[p.Gang], gangs[p.For]
+		if !c.Options.Preemption || v.State != Running || !v.Preemptible || v.Priority >= g.Priority {
+			t.Fatalf("%s (%s, priority %d) has to make room for %s (priority %d)", v.ID, v.State, v.Priority, g.ID, g.Priority)
+		}
+		if d.Waiting[g.ID].Kind != ForRelease {
+			t.Fatalf("%s has to make room for %s, which is promised none: %v", v.ID, g.ID, d.Waiting[g.ID])
+		}
+	}
+}
+
+// TestNobodyWaitsForEver runs clusters until everybody was served: gangs end after
+// a while, and each that could ever fit has its turn.
+func TestNobodyWaitsForEver(t *testing.T) {
+	t.Parallel()
+	pods := shapes(t)
+	rapid.Check(t, func(t *rapid.T) {
+		c := scene(t, pods)
+		c.Options.Autoscaled, c.Options.NodesKnown = false, true
+		now := epoch()
+		for i := range c.Gangs {
+			g := &c.Gangs[i]
+			g.State, g.Held, g.Made, g.NotBefore, g.Undone = Queued, nil, 0, time.Time{}, 0
+			g.MaxSlots = 0
+		}
+		for i := range c.Nodes {
+			c.Nodes[i].Used = Resources{}
+		}
+		for turn := 0; len(c.Gangs) > 0; turn++ {
+			d := Decide(c, now)
+			step(&c, d, now)
+			left := slices.ContainsFunc(c.Gangs, func(g Gang) bool { return Fits(c.Nodes, g.Pods, g.Pod) })
+			if !left {
+				return
+			}
+			if turn > 200 {
+				t.Fatalf("after %d turns these are left: %v", turn, d.Waiting)
+			}
+			now = now.Add(time.Second)
+		}
+	})
+}
+
+// step is a cluster that does what is decided, and whose gangs run for a turn.
+func step(c *Cluster, d Decision, now time.Time) {
+	find := func(id ID) *Gang {
+		return &c.Gangs[slices.IndexFunc(c.Gangs, func(g Gang) bool { return g.ID == id })]
+	}
+	var ended []ID
+	for i := range c.Gangs {
+		if c.Gangs[i].State == Running || c.Gangs[i].State == Releasing {
+			ended = append(ended, c.Gangs[i].ID)
+		}
+	}
+	for _, cr := range d.Create {
+		g := find(cr.Gang)
+		g.State, g.Since, g.Made = Gated, now, g.Pods
+	}
+	for _, o := range d.Open {
+		g := find(o.Gang)
+		g.State, g.Since = Running, now
+		for _, id := range o.Nodes {
+			i := slices.IndexFunc(c.Nodes, func(n Node) bool { return n.ID == id })
+			c.Nodes[i].Used.Add(g.Pod.requests)
+			g.Held = append(g.Held, Held{Node: id, Pods: 1})
+		}
+	}
+	for _, u := range d.Undo {
+		g := find(u.Gang)
+		g.State, g.NotBefore, g.Undone = Queued, u.Until, g.Undone+1
+	}
+	for _, id := range ended {
+		g := find(id)
+		for _, h := range g.Held {
+			i := slices.IndexFunc(c.Nodes, func(n Node) bool { return n.ID == h.Node })
+			for name, amount := range g.Pod.requests {
+				c.Nodes[i].Used[name] -= amount * int64(h.Pods)
+			}
+		}
+		c.Gangs = slices.DeleteFunc(c.Gangs, func(o Gang) bool { return o.ID == id })
+	}
+}

@@ -21,6 +21,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
+var _ rm.Remarks = (*RM)(nil)
+
 // RM is the resource manager for agents. Make one with New, start it with Run,
 // and serve it at /agents, where agents connect.
 type RM struct {

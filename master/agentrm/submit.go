@@ -25,6 +25,14 @@ func (r *RM) Validate(q rm.Request) error {
 	return r.fits(p, q)
 }
 
+// Remarks implements rm.Remarks: agents make no pods.
+func (r *RM) Remarks(q rm.Request) []string {
+	if len(q.PodSpec) == 0 {
+		return nil
+	}
+	return []string{"environment.pod_spec has no effect: this cluster runs its tasks on agents, not in pods"}
+}
+
 // check says what is wrong with a request whatever the pool.
 func check(q rm.Request) error {
 	var errs []error

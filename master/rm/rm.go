@@ -100,6 +100,14 @@ type Machines interface {
 	SetSlot(ctx context.Context, id AgentID, slot int, s Switch) (*apiv1.Slot, error)
 }
 
+// Remarks is implemented by resource managers with which some of what a task may ask
+// for does nothing.
+type Remarks interface {
+	// Remarks says of each such thing in r, as a sentence for the task's owner,
+	// that it has no effect and why.
+	Remarks(r Request) []string
+}
+
 // Switch is what an operator wants of a machine or a slot.
 type Switch string
 

@@ -32,7 +32,12 @@ type machine struct {
 	kills     map[rm.AllocationID]string
 	invalid   error
 	refuse    error
+	remarks   []string
 }
+
+var _ rm.Remarks = (*machine)(nil)
+
+func (m *machine) Remarks(rm.Request) []string { return m.remarks }
 
 func newMachine() *machine {
 	return &machine{submitted: map[rm.AllocationID]rm.Request{}, kills: map[rm.AllocationID]string{}}

@@ -100,6 +100,10 @@ func (t *Tasks) create(ctx context.Context, manager rm.ResourceManager, e *entry
 	if err := refused(manager.Validate(task.Request(first)), t.cfg.LaunchError, &task); err != nil {
 		return err
 	}
+	if m, ok := manager.(rm.Remarks); ok {
+		task.Warnings = append(task.Warnings, m.Remarks(task.Request(first))...)
+		first = lifecycle.First(task, task.Submitted) // whose first lines they are
+	}
 	err = t.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		if task.HasContext {
 			if err := docs().contexts.Put(tx, string(task.ID), "", task.Submitted, files); err != nil {
@@ -186,6 +190,7 @@ func (t *Tasks) draw(manager rm.ResourceManager, d draft) (lifecycle.Task, error
 		Unix: t.unixUser(d.user), Workspace: max(d.req.GetWorkspaceId(), 1), Submitted: t.cfg.Now().UTC(),
 		Pool: pool, Slots: *r.Slots, Weight: r.Weight, Preemptible: r.Preemptible,
 		PreemptionTimeout: timeoutOf(defaults), Config: stored, Warnings: warnings,
+		PodSpec: cfg.Environment.PodSpec.JSON(),
 	}
 	if r.MaxSlots != nil {
 		task.MaxSlots = *r.MaxSlots

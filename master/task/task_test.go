@@ -220,6 +220,21 @@ func TestTooManySlotsWaitWhenTheClusterSaysSo(t *testing.T) {
 	}
 }
 
+func TestAPodSpecIsForWhoeverRunsTheTask(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t)
+	m.machine.remarks = []string{"environment.pod_spec has no effect: there are no pods"}
+	id := m.launch(`{"entrypoint":["x"],"environment":{"pod_spec":{"spec":{"nodeSelector":{"a":"b"}}}}}`).GetCommand().GetId()
+	m.restart()
+	got := string(m.machine.submitted[rm.AllocationID(id+".1")].PodSpec)
+	if want := `{"spec":{"nodeSelector":{"a":"b"}}}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if all := strings.Join(m.lines(id), "\n"); !strings.Contains(all, "there are no pods") {
+		t.Errorf("got %q, want what the resource manager remarks", all)
+	}
+}
+
 func TestPoolsFollowTheSlots(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)

@@ -41,7 +41,9 @@ type Task struct {
 	// Config is the whole configuration, as spec.Store writes it.
 	Config     json.RawMessage `json:"config"`
 	HasContext bool            `json:"has_context,omitempty"`
-	Warnings   []string        `json:"warnings,omitempty"`
+	// PodSpec is what Config says of the task's pod.
+	PodSpec  json.RawMessage `json:"pod_spec,omitempty"`
+	Warnings []string        `json:"warnings,omitempty"`
 	// Exceeds says that the task waits for more slots than there are.
 	Exceeds bool `json:"exceeds,omitempty"`
 }
@@ -55,6 +57,7 @@ func (t Task) Request(a Allocation) rm.Request {
 		Allocation: a.ID, Task: t.ID, Job: t.Job(), JobType: apiv1.Job_TYPE_COMMAND, Name: t.Name,
 		Username: t.Username, UserID: t.UserID, Pool: t.Pool, Slots: t.Slots, Priority: t.Priority, Weight: t.Weight,
 		MaxSlots: t.MaxSlots, Preemptible: t.Preemptible, PreemptionTimeout: t.PreemptionTimeout, Submitted: t.Submitted,
+		PodSpec: t.PodSpec,
 	}
 }
 

@@ -37,7 +37,7 @@ type Environment struct {
 	ForcePullImage   *bool              `yaml:"force_pull_image" doc:"Pull the image even when it is there"`
 	AddCapabilities  []string           `yaml:"add_capabilities" doc:"Linux capabilities to add"`
 	DropCapabilities []string           `yaml:"drop_capabilities" doc:"Linux capabilities to take away"`
-	PodSpec          document.Raw       `yaml:"pod_spec" doc:"Kubernetes only: laid under the pod; agents do not use it"`
+	PodSpec          document.Raw       `yaml:"pod_spec" doc:"Kubernetes only: a Pod, as JSON or YAML, that the task's own pod is laid over"`
 }
 
 // ProxyPort is one port for the proxy.

@@ -86,7 +86,6 @@ func (c Config) idle() []string {
 	add(c.NotebookIdleType != "", "notebook_idle_type", "it is for notebooks")
 	add(len(c.TensorboardArgs) > 0, "tensorboard_args", "it is for tensorboards")
 	add(c.Debug, "debug", "it is for programs that use the cluster's library")
-	add(!c.Environment.PodSpec.IsZero(), "environment.pod_spec", "it is for Kubernetes, not for agents")
 	add(len(c.Environment.ProxyPorts) > 0, "environment.proxy_ports", "the ports are published, but this version has no proxy to them")
 	add(c.Resources.Weight != 1, "resources.weight", "the scheduler goes by priority")
 	return out

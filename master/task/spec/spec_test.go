@@ -144,9 +144,9 @@ func TestParseSize(t *testing.T) {
 func TestIdleSettingsAreNamed(t *testing.T) {
 	t.Parallel()
 	_, warnings, err := Complete(asStruct(t, `{"entrypoint":["x"],"idle_timeout":"30m","notebook_idle_type":"activity",
-		"tensorboard_args":["--x"],"debug":true,"environment":{"pod_spec":{"spec":{}},"proxy_ports":[{"proxy_port":80}]},
+		"tensorboard_args":["--x"],"debug":true,"environment":{"proxy_ports":[{"proxy_port":80}]},
 		"resources":{"weight":2}}`), config.DefaultTaskContainer())
-	if err != nil || len(warnings) != 7 {
+	if err != nil || len(warnings) != 6 {
 		t.Errorf("got %q and %v, want one warning for each setting without effect", warnings, err)
 	}
 }

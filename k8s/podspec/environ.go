@@ -82,7 +82,7 @@ func (b *builder) environment() error {
 	for i, e := range b.spec.GetEnvironment() {
 		name, value, ok := strings.Cut(e, "=")
 		if !ok || name == "" || strings.ContainsRune(e, 0) {
-			return refuse("environment.environment_variables", "%q must be NAME=value", name)
+			return refuse("environment.environment_variables", "%q must be NAME=value: a name alone takes its value from an agent, and a pod has none", name)
 		}
 		if value == containerExpression(b.request.Allocation) {
 			vars.put(corev1.EnvVar{Name: name, Value: value})

@@ -27,7 +27,7 @@ func Chart(version string) fs.FS {
 	if err != nil { // it is embedded
 		panic(err)
 	}
-	return chart{FS: dir, meta: versioned(raw, strings.TrimPrefix(version, "v"))}
+	return chart{FS: dir, meta: versioned(raw, version)}
 }
 
 // A chart's own version must be a semantic one; what is none, as that of a build
@@ -38,7 +38,7 @@ var (
 )
 
 func versioned(meta []byte, version string) []byte {
-	own := version
+	own := strings.TrimPrefix(version, "v")
 	if !semantic.MatchString(own) {
 		own = "0.0.0-" + unspeakable.ReplaceAllString(own, "-")
 	}

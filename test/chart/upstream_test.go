@@ -1,0 +1,37 @@
+package chart_test
+
+import (
+	"encoding/base64"
+	"regexp"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/master/config/helm"
+)
+
+var handed = regexp.MustCompile(`values.yaml: "([^"]+)"`)
+
+// What the chart renders for values, a master reads: users of Determined 0.38.1
+// bring their file as it is, and so does everybody else.
+func TestAMasterReadsWhatTheChartHandsOver(t *testing.T) {
+	t.Parallel()
+	for _, kind := range append(kinds(), "upstream") {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			files, err := render(t, release{name: "lab", namespace: "ml", values: parse(t, read(t, "testdata/"+kind+".values.yaml"))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := handed.FindStringSubmatch(files["determined/templates/config.yaml"])
+			if m == nil {
+				t.Fatalf("got %s, want a document", files["determined/templates/config.yaml"])
+			}
+			raw, err := base64.StdEncoding.DecodeString(m[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := helm.Read(raw, "values.yaml", nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

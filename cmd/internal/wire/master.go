@@ -91,7 +91,7 @@ func openStore(ctx context.Context, cfg config.Master, log *slog.Logger) (*store
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := store.Open(ctx, sc)
+	s, err := openPatiently(ctx, sc, log)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/det-deploy/det-deploy/k8s/kube"
@@ -37,10 +38,18 @@ func as(t *testing.T, user string) (Wanted, *kubetest.Cluster) {
 // answers runs all checks, by name.
 func answers(t *testing.T, w Wanted) map[string]Result {
 	t.Helper()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
 	out := make(map[string]Result)
 	for _, c := range Checks(w) {
-		out[strings.ReplaceAll(c.Name, w.Namespace, "NS")] = c.Look(t.Context())
+		wg.Go(func() {
+			r := c.Look(t.Context())
+			mu.Lock()
+			defer mu.Unlock()
+			out[strings.ReplaceAll(c.Name, w.Namespace, "NS")] = r
+		})
 	}
+	wg.Wait()
 	return out
 }
 

@@ -71,7 +71,7 @@ func TestBrokenValuesAreSentences(t *testing.T) {
 		{
 			"a contradiction speaks for itself",
 			map[string]any{"maxSlotsPerPod": 0},
-			[]string{"maxSlotsPerPod must be at least 1 with GPU slots: it is the number of GPUs of a node"},
+			[]string{"maxSlotsPerPod: must be at least 1 with GPU slots: it is the number of GPUs of a node"},
 		},
 		{
 			"all at once",

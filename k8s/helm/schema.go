@@ -111,7 +111,7 @@ type speaker struct {
 
 func (s *speaker) speak(e *jsonschema.ValidationError) {
 	if comment := s.comment(e); comment != "" {
-		s.say(nil, comment)
+		s.say(e.InstanceLocation, comment)
 		return
 	}
 	switch k := e.ErrorKind.(type) {
@@ -166,8 +166,7 @@ func depth(e *jsonschema.ValidationError) int {
 func (s *speaker) say(at []string, sentence string) {
 	path := pathOf(at)
 	if path == "" {
-		s.lines = append(s.lines, sentence)
-		return
+		path = "values" // all of them together
 	}
 	s.lines = append(s.lines, path+": "+sentence)
 }
@@ -193,11 +192,7 @@ func (s *speaker) rule(e *jsonschema.ValidationError) string {
 	case *kind.Type:
 		return fmt.Sprintf("must be %s (it is %s)", either(k.Want), a(k.Got))
 	case *kind.Enum:
-		all := make([]string, len(k.Want))
-		for i, w := range k.Want {
-			all[i] = fmt.Sprint(w)
-		}
-		return fmt.Sprintf("must be one of %s (it is %v)", strings.Join(all, ", "), k.Got)
+		return fmt.Sprintf("must be %s (it is %v)", oneOf(k.Want), k.Got)
 	case *kind.Const:
 		return fmt.Sprintf("must be %v (it is %v)", k.Want, k.Got)
 	case *kind.Minimum:
@@ -212,6 +207,20 @@ func (s *speaker) rule(e *jsonschema.ValidationError) string {
 		return "may not be given here"
 	}
 	return e.ErrorKind.LocalizedString(s.print)
+}
+
+// oneOf is a choice among words; nothing and an empty one are the same.
+func oneOf(words []any) string {
+	var all []string
+	prefix := ""
+	for _, w := range words {
+		if w == nil || w == "" {
+			prefix = "empty or "
+			continue
+		}
+		all = append(all, fmt.Sprint(w))
+	}
+	return prefix + "one of " + strings.Join(all, ", ")
 }
 
 func either(types []string) string {

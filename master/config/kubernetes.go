@@ -2,6 +2,10 @@ package config
 
 import "github.com/det-deploy/det-deploy/master/config/document"
 
+// PreemptionScheduler is the default_scheduler that lets jobs of higher priority stop
+// preemptible ones of lower priority.
+const PreemptionScheduler = "preemption"
+
 // KubernetesRM runs tasks as pods.
 type KubernetesRM struct {
 	ClusterName              string `yaml:"cluster_name" doc:"Name of this resource manager"`
@@ -53,7 +57,7 @@ func (g *TaskGateway) SetDefaults() { *g = TaskGateway{PortStart: 32768, PortEnd
 func (r KubernetesRM) Validate(path string) document.Errors {
 	at := func(key string) string { return document.Join(path, key) }
 	e := oneOf(at("slot_type"), r.SlotType, []string{"cuda", "gpu", "rocm", "cpu"})
-	e = append(e, oneOf(at("default_scheduler"), r.DefaultScheduler, []string{"", "coscheduler", "preemption"})...)
+	e = append(e, oneOf(at("default_scheduler"), r.DefaultScheduler, []string{"", "coscheduler", PreemptionScheduler})...)
 	e.Check(r.SlotType != "cpu" || r.SlotResourceRequests.CPU > 0, at("slot_resource_requests.cpu"), "must be more than 0 with slot_type cpu (is %v)", r.SlotResourceRequests.CPU)
 	if r.MaxSlotsPerPod != nil {
 		e.Check(*r.MaxSlotsPerPod >= 0, at("max_slots_per_pod"), "must be at least 0 (is %d)", *r.MaxSlotsPerPod)

@@ -58,7 +58,24 @@ func TestUnbuiltAndWarnings(t *testing.T) {
 		{"nothing", "cluster_name: x", "", ""},
 		{"a switch that is the default", "feature_switches: [prevent_blank_password]", "", ""},
 		{"a switch", "feature_switches: [task_templates]", "feature_switches[0]", ""},
-		{"Kubernetes", "resource_manager: {type: kubernetes, max_slots_per_pod: 1}", "resource_manager.type", ""},
+		{"Kubernetes", "resource_manager: {type: kubernetes, max_slots_per_pod: 1}", "", ""},
+		{
+			"pod specs on Kubernetes", "{resource_manager: {type: kubernetes}, task_container_defaults: " +
+				"{gpu_pod_spec: {a: b}, cpu_pod_spec: {a: b}, kubernetes: {max_slots_per_pod: 2}}}", "", "",
+		},
+		{
+			"a pod spec of checkpoint deletion", "{resource_manager: {type: kubernetes, max_slots_per_pod: 1}, task_container_defaults: " +
+				"{checkpoint_gc_pod_spec: {a: b}}}", "task_container_defaults.checkpoint_gc_pod_spec", "",
+		},
+		{
+			"a gateway", "resource_manager: {type: kubernetes, max_slots_per_pod: 1, internal_task_gateway: " +
+				"{gateway_name: g, gateway_namespace: n, gateway_ip: 10.0.0.1}}", "resource_manager.internal_task_gateway", "",
+		},
+		{
+			"what belongs to agents on Kubernetes", "{resource_manager: {type: kubernetes, max_slots_per_pod: 1}, resource_pools: " +
+				"[{pool_name: default, scheduler: {type: priority}}]}", "resource_pools[0].scheduler", "",
+		},
+		{"the size of pods on agents", "task_container_defaults: {kubernetes: {max_slots_per_pod: 2}}", "task_container_defaults.kubernetes.max_slots_per_pod", ""},
 		{"GCP", "resource_pools: [{pool_name: default, provider: {type: gcp}}]", "resource_pools[0].provider.type", ""},
 		{
 			"AWS without what its machines need", "resource_pools: [{pool_name: default, provider: {type: aws, ssh_key_name: k}}]",

@@ -2,7 +2,6 @@ package config
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/det-deploy/det-deploy/master/config/document"
 )
@@ -17,9 +16,10 @@ func Unbuilt(m Master) []document.Problem {
 		e.Check(!row.used, row.path, "%s not built yet; remove the setting", row.what)
 	}
 	for i, p := range m.ResourcePools {
-		unbuiltPool(&e, document.Index("resource_pools", i), p)
+		unbuiltPool(&e, document.Index("resource_pools", i), p, m.ResourceManager.Kubernetes != nil)
 	}
-	unbuiltTask(&e, "task_container_defaults", m.TaskContainerDefaults)
+	onKubernetes := m.ResourceManager.Kubernetes != nil
+	unbuiltTask(&e, "task_container_defaults", m.TaskContainerDefaults, onKubernetes)
 	for i, s := range m.FeatureSwitches {
 		e.Check(s == "prevent_blank_password", document.Index("feature_switches", i), "the switch %q is not built yet; remove it", s)
 	}
@@ -34,7 +34,6 @@ type unbuilt struct {
 
 func notYet(m Master) []unbuilt {
 	rows := []unbuilt{
-		{"resource_manager.type", m.ResourceManager.Kubernetes != nil, "running tasks on Kubernetes is"},
 		{"additional_resource_managers", len(m.AdditionalResourceManagers) > 0, "more than one resource manager is"},
 		{"logging.type", m.Logging.Elastic != nil, "storing task logs in Elasticsearch is"},
 		{"retention_policy.schedule", m.RetentionPolicy.Schedule != "", "deleting task logs by a schedule, instead of every ten minutes, is"},
@@ -60,10 +59,17 @@ func notYet(m Master) []unbuilt {
 			unbuilt{"resource_manager.scheduler.allow_heterogeneous_fits", a.Scheduler.Heterogeneous(), "one task on agents of different sizes is"},
 		)
 	}
+	if k := m.ResourceManager.Kubernetes; k != nil {
+		rows = append(rows, unbuilt{"resource_manager.internal_task_gateway", k.InternalTaskGateway != nil, "reaching tasks through a gateway is"})
+	}
 	return rows
 }
 
-func unbuiltPool(e *document.Errors, path string, p Pool) {
+func unbuiltPool(e *document.Errors, path string, p Pool, onKubernetes bool) {
+	if onKubernetes {
+		e.Check(p.Provider == nil, document.Join(path, "provider"), "launches agents, which tasks on Kubernetes do not run on; remove it")
+		e.Check(p.Scheduler == nil, document.Join(path, "scheduler"), "is for pools of agents; on Kubernetes set resource_manager.default_scheduler, and remove it")
+	}
 	if v := p.Provider; v != nil {
 		at := document.Join(path, "provider.type")
 		if v.AWS != nil {
@@ -76,25 +82,23 @@ func unbuiltPool(e *document.Errors, path string, p Pool) {
 	e.Check(p.Scheduler == nil || !p.Scheduler.Heterogeneous(), document.Join(path, "scheduler.allow_heterogeneous_fits"),
 		"one task on agents of different sizes is not built yet; remove the setting")
 	if p.TaskContainerDefaults != nil {
-		unbuiltTask(e, document.Join(path, "task_container_defaults"), *p.TaskContainerDefaults)
+		unbuiltTask(e, document.Join(path, "task_container_defaults"), *p.TaskContainerDefaults, onKubernetes)
 	}
 }
 
-func unbuiltTask(e *document.Errors, path string, t TaskContainerDefaults) {
-	for _, row := range []struct {
-		key string
-		raw document.Raw
-	}{
-		{"cpu_pod_spec", t.CPUPodSpec},
-		{"gpu_pod_spec", t.GPUPodSpec},
-		{"checkpoint_gc_pod_spec", t.CheckpointGCSpec},
-		{"slurm", t.Slurm},
-		{"pbs", t.PBS},
-	} {
-		empty := row.raw.IsZero() || slices.Contains([]string{"{}", "null"}, string(row.raw.JSON()))
-		e.Check(empty, document.Join(path, row.key), "is not built yet; remove the setting")
+func unbuiltTask(e *document.Errors, path string, t TaskContainerDefaults, onKubernetes bool) {
+	empty := func(raw document.Raw) bool {
+		return raw.IsZero() || slices.Contains([]string{"{}", "null"}, string(raw.JSON()))
 	}
-	if k := t.Kubernetes; k != nil && k.MaxSlotsPerPod != nil {
-		e.Add(document.Join(path, "kubernetes.max_slots_per_pod"), "running tasks on Kubernetes is not built yet (is %s)", strconv.Itoa(*k.MaxSlotsPerPod))
+	const unbuilt = "is not built yet; remove the setting"
+	e.Check(empty(t.CheckpointGCSpec), document.Join(path, "checkpoint_gc_pod_spec"), unbuilt)
+	e.Check(empty(t.Slurm), document.Join(path, "slurm"), unbuilt)
+	e.Check(empty(t.PBS), document.Join(path, "pbs"), unbuilt)
+	if onKubernetes {
+		return
 	}
+	const why = "is for resource_manager.type kubernetes, and this one runs tasks on agents; remove the setting"
+	e.Check(empty(t.CPUPodSpec), document.Join(path, "cpu_pod_spec"), why)
+	e.Check(empty(t.GPUPodSpec), document.Join(path, "gpu_pod_spec"), why)
+	e.Check(t.Kubernetes == nil || t.Kubernetes.MaxSlotsPerPod == nil, document.Join(path, "kubernetes.max_slots_per_pod"), why)
 }

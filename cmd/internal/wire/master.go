@@ -21,6 +21,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/launcher"
 	mlog "github.com/det-deploy/det-deploy/master/log"
+	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/server"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/task"
@@ -118,9 +119,18 @@ type master struct {
 	auth   *auth.Auth
 	logs   *mlog.Logs
 	tasks  *task.Tasks
-	agents *agentrm.RM
+	runs   runner
 	launch *launcher.Launchers
 	config server.Config
+}
+
+// runner is who runs the tasks: agents, or Kubernetes.
+type runner interface {
+	rm.ResourceManager
+	rm.Machines
+	// Restore reads what an earlier one has stored, and Run works until ctx ends.
+	Restore(ctx context.Context) error
+	Run(ctx context.Context) error
 }
 
 // ground is what a master stands on.
@@ -167,36 +177,57 @@ func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error)
 		return nil, err
 	}
 	id := identity(cfg, g.binaries, s.Meta().ClusterID)
-	names := cfg.ResourceManager.Pools()
 	m.launch, err = newLaunchers(ctx, here, s)
 	if err != nil {
 		return nil, err
 	}
-	told, err := launchedPools(cfg, m.log)
-	if err != nil {
-		return nil, err
-	}
-	m.agents, err = agentrm.New(launching(telling(agentrm.Config{
-		Log: m.log, Store: s, Gate: gate{m.auth, m.known}, Tasks: m.tasks, Logs: m.tasks,
-		Pools: pools(cfg), DefaultAux: names.Aux, DefaultCompute: names.Compute,
-		ClusterID: id.ClusterID, ClusterName: id.ClusterName, MasterID: id.MasterID, Version: id.Version,
-		Programs: g.binaries.Hashes(),
-	}, told), m.launch))
-	if err != nil {
-		return nil, err
-	}
-	m.launch.Attach(m.agents)
 	metrics := prometheus.NewRegistry()
 	if err := metrics.Register(m.launch.Metrics()); err != nil {
 		return nil, fmt.Errorf("register the metrics of machines: %w", err)
 	}
 	m.config = server.Config{
-		Identity: id, Accounts: m.auth, Tasks: front{m.tasks}, Logs: front{m.tasks}, Queue: m.agents, Machines: m.agents, Launches: m.launch,
+		Identity: id, Accounts: m.auth, Tasks: front{m.tasks}, Logs: front{m.tasks}, Launches: m.launch,
 		MasterLog: g.ring, Binaries: g.binaries, Settings: cfg.Printable, FeatureSwitches: cfg.FeatureSwitches,
-		Health: m.healthy, Agents: m.agents, Log: m.log, Metrics: metrics,
+		Health: m.healthy, Log: m.log, Metrics: metrics,
 		CORS: cfg.EnableCORS, HideMetrics: !cfg.Observability.EnablePrometheus,
 	}
-	return m, errors.Join(m.launch.Restore(ctx), m.agents.Restore(ctx))
+	if err := m.choose(here, s, id); err != nil {
+		return nil, err
+	}
+	m.config.Queue, m.config.Machines = m.runs, m.runs
+	return m, errors.Join(m.launch.Restore(ctx), m.runs.Restore(ctx))
+}
+
+// choose makes the resource manager that the configuration names.
+func (m *master) choose(s site, st *store.Store, id server.Identity) error {
+	if m.cfg.ResourceManager.Kubernetes != nil {
+		on, err := m.newPods(s, st, id)
+		if err != nil {
+			return err
+		}
+		m.runs = on
+		if err := m.config.Metrics.Register(on.Metrics()); err != nil {
+			return fmt.Errorf("register the metrics of pods: %w", err)
+		}
+		return nil
+	}
+	told, err := launchedPools(m.cfg, m.log)
+	if err != nil {
+		return err
+	}
+	names := m.cfg.ResourceManager.Pools()
+	agents, err := agentrm.New(launching(telling(agentrm.Config{
+		Log: m.log, Store: st, Gate: gate{m.auth, m.known}, Tasks: m.tasks, Logs: m.tasks,
+		Pools: pools(m.cfg), DefaultAux: names.Aux, DefaultCompute: names.Compute,
+		ClusterID: id.ClusterID, ClusterName: id.ClusterName, MasterID: id.MasterID, Version: id.Version,
+		Programs: s.programs,
+	}, told), m.launch))
+	if err != nil {
+		return err
+	}
+	m.launch.Attach(agents)
+	m.runs, m.config.Agents = agents, agents
+	return nil
 }
 
 // run starts every loop and returns when the first has stopped and all have.
@@ -206,12 +237,12 @@ func (m *master) run(ctx context.Context, l net.Listener) error {
 	if err != nil {
 		return err
 	}
-	// Tasks before agents: what an agent reports must find its task.
-	if err := m.tasks.Attach(ctx, m.agents); err != nil {
+	// Tasks before agents and pods: what is reported of them must find its task.
+	if err := m.tasks.Attach(ctx, m.runs); err != nil {
 		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return m.agents.Run(ctx) })
+	g.Go(func() error { return m.runs.Run(ctx) })
 	g.Go(func() error { return m.launch.Run(ctx) })
 	g.Go(func() error { return front.Run(ctx, l) })
 	g.Go(func() error { return m.watchLease(ctx) })

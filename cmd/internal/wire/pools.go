@@ -5,6 +5,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/agentrm"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/document"
 	"github.com/det-deploy/det-deploy/master/pool"
 )
 
@@ -18,7 +19,7 @@ func pools(cfg config.Master) []agentrm.Pool {
 			MaxAux:        p.MaxAuxContainersPerAgent,
 			ReconnectWait: time.Duration(p.AgentReconnectWait),
 			Scheduler:     scheduler(p.EffectiveScheduler(*cfg.ResourceManager.Agent)),
-			Metadata:      metadata(cfg.ResourceManager.Agent),
+			Metadata:      metadata(cfg.ResourceManager.Agent.Metadata),
 		})
 	}
 	return all
@@ -32,9 +33,9 @@ func scheduler(s config.PriorityScheduler) pool.Scheduler {
 	return pool.Scheduler{Preemption: s.Preemption, Fitting: fitting, DefaultPriority: s.DefaultPriority}
 }
 
-func metadata(a *config.AgentRM) map[string]string {
-	m := make(map[string]string, len(a.Metadata))
-	for key, raw := range a.Metadata {
+func metadata(given map[string]document.Raw) map[string]string {
+	m := make(map[string]string, len(given))
+	for key, raw := range given {
 		m[key] = string(raw.JSON())
 	}
 	return m

@@ -77,6 +77,9 @@ func (a Allocation) Change(n rm.ContainerChange) Allocation {
 	a.Containers = slices.Clone(a.Containers)
 	c := &a.Containers[i]
 	c.State = to
+	if n.Agent != "" {
+		c.Agent = n.Agent // on Kubernetes it is chosen after the assignment
+	}
 	for _, ad := range n.Addresses {
 		c.Addresses = append(c.Addresses, Address{ad.GetContainerIp(), ad.GetContainerPort(), ad.GetHostIp(), ad.GetHostPort()})
 	}

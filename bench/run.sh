@@ -24,3 +24,9 @@ go test -count=1 -run TestHowManyCallsUpWaitsFor -v ./installer/target/aws | sed
 
 echo "== machines that come and go (agents as processes of this machine)"
 go run ./bench/elastic -bin "$bin"
+
+echo "== gangs of pods on 100 nodes that are not there (test/kube in api mode)"
+export KUBE_LAB_ID=63
+trap './test/kube/kube.sh down' EXIT
+config=$(./test/kube/kube.sh up --mode api --fake-nodes 100 --fake-gpus 8 2>/dev/null)
+go run ./bench/kube -kubeconfig "${config#*=}" -gangs 125

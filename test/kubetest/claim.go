@@ -20,9 +20,9 @@ const (
 	lastID  = 119
 )
 
-// gpuLimit is how long a test waits for another's GPUs; a package with a
+// pluginLimit is how long a test waits for others' nodes; a package with a
 // cluster takes up to five minutes.
-const gpuLimit = 15 * time.Minute
+const pluginLimit = 15 * time.Minute
 
 // claim is the right to one number, by a lock that ends with the process. What
 // a test that was killed has left is removed by the next that gets its number.
@@ -33,8 +33,10 @@ type claim struct {
 	locks  []*os.File
 }
 
-// claimOne takes the first number that is free, and the GPUs of the machine.
-func claimOne(ctx context.Context, script string, gpus bool) (*claim, error) {
+// claimOne takes the first number that is free, and where there is a real node
+// the machine's one place for device plugins: alone for a node with GPUs, for
+// each kubelet that starts there sweeps it.
+func claimOne(ctx context.Context, script string, o Options) (*claim, error) {
 	// The same for every test of this user, and not on a path that a socket
 	// cannot have: theirs is at most 108 bytes.
 	dir := filepath.Join(os.TempDir(), "kubetest-"+strconv.Itoa(os.Getuid()))
@@ -42,13 +44,17 @@ func claimOne(ctx context.Context, script string, gpus bool) (*claim, error) {
 		return nil, err
 	}
 	k := &claim{dir: dir, script: script}
-	if gpus {
-		if err := k.awaitGPUs(ctx); err != nil {
+	if o.Mode == Node {
+		how := syscall.LOCK_SH
+		if o.GPUs > 0 {
+			how = syscall.LOCK_EX
+		}
+		if err := k.awaitPlugins(ctx, how); err != nil {
 			return nil, err
 		}
 	}
 	for k.id = firstID; k.id <= lastID; k.id++ {
-		mine, err := k.lock(strconv.Itoa(k.id))
+		mine, err := k.lock(strconv.Itoa(k.id), syscall.LOCK_EX)
 		if err != nil {
 			return nil, err
 		}
@@ -60,33 +66,32 @@ func claimOne(ctx context.Context, script string, gpus bool) (*claim, error) {
 	return nil, fmt.Errorf("all %d clusters of tests are in use; see %s", lastID-firstID+1, dir)
 }
 
-// awaitGPUs waits until no other cluster has them: the kubelet knows one place
-// for device plugins.
-func (k *claim) awaitGPUs(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, gpuLimit)
+// awaitPlugins waits for the place of device plugins.
+func (k *claim) awaitPlugins(ctx context.Context, how int) error {
+	ctx, cancel := context.WithTimeout(ctx, pluginLimit)
 	defer cancel()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		mine, err := k.lock("gpus")
+		mine, err := k.lock("plugins", how)
 		if mine || err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for the GPUs of another test: %w", ctx.Err())
+			return fmt.Errorf("wait for the nodes of other tests: %w", ctx.Err())
 		case <-tick.C:
 		}
 	}
 }
 
 // lock takes one lock, and reports whether it is ours now.
-func (k *claim) lock(name string) (bool, error) {
+func (k *claim) lock(name string, how int) (bool, error) {
 	f, err := os.OpenFile(filepath.Join(k.dir, name+".lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return false, err
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
 	if err != nil {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return false, errors.Join(err, f.Close())

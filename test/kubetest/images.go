@@ -55,8 +55,8 @@ func (c *Cluster) Task() string {
 }
 
 // Master makes the image of det-deploy in a version, det-deploy:VERSION, as
-// `make image` does, and returns its archive.
-func (c *Cluster) Master(version string) string {
+// `make image` does, and returns its archive and the program that is in it.
+func (c *Cluster) Master(version string) (archive, program string) {
 	c.t.Helper()
 	tree := filepath.Dir(filepath.Dir(filepath.Dir(c.claim.script)))
 	dist := c.t.TempDir()
@@ -65,7 +65,8 @@ func (c *Cluster) Master(version string) string {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		c.t.Fatalf("make image: %v\n%s", err, out)
 	}
-	return filepath.Join(dist, "det-deploy-"+version+"-linux-"+runtime.GOARCH+".tar")
+	return filepath.Join(dist, "det-deploy-"+version+"-linux-"+runtime.GOARCH+".tar"),
+		filepath.Join(dist, "linux-"+runtime.GOARCH, "det-deploy")
 }
 
 // image makes an archive once for each main program and each state of this

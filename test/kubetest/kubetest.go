@@ -51,8 +51,8 @@ type Options struct {
 	FakeNodes int
 	// FakeGPUs is what each of them says it has of nvidia.com/gpu.
 	FakeGPUs int
-	// GPUs is what the real node has; nothing is behind them. There is one such
-	// cluster on a machine at a time: others wait for it to end.
+	// GPUs is what the real node has; nothing is behind them. No other real node
+	// of a test is up meanwhile: they wait for each other.
 	GPUs int
 	// Images are archives to load on the real node.
 	Images []string
@@ -99,7 +99,7 @@ func start(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, err := claimOne(ctx, script, o.Mode == Node && o.GPUs > 0)
+	k, err := claimOne(ctx, script, o)
 	if err != nil {
 		return nil, err
 	}

@@ -32,15 +32,64 @@ func runKwok() error {
 	return c.ExecuteContext(ctx)
 }
 
+// untilTold lets a pod of a Job run for as long as its annotation says, and not
+// at all without one.
+const untilTold = `  delay:
+    durationMilliseconds: 0
+    durationFrom:
+      expressionFrom: '.metadata.annotations["pod-complete.stage.kwok.x-k8s.io/delay"]'
+`
+
+// podStop ends the containers of a pod that is deleted, as a kubelet does: the Job
+// controller does not let go of a pod before.
+const podStop = `apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata:
+  name: pod-stop
+spec:
+  resourceRef:
+    apiGroup: v1
+    kind: Pod
+  selector:
+    matchExpressions:
+    - {key: .metadata.deletionTimestamp, operator: Exists}
+    - {key: .status.phase, operator: NotIn, values: [Succeeded, Failed]}
+  next:
+    statusTemplate: |
+      {{ $now := Now }}
+      containerStatuses:
+      {{ range .spec.containers }}
+      - image: {{ .image | Quote }}
+        name: {{ .name | Quote }}
+        ready: false
+        restartCount: 0
+        started: false
+        state:
+          terminated:
+            exitCode: 143
+            finishedAt: {{ $now | Quote }}
+            reason: Error
+            startedAt: {{ $now | Quote }}
+      {{ end }}
+      phase: Failed
+`
+
+// onceStopped is what else has to be so before a deleted pod goes.
+const onceStopped = `
+    - key: '.status.phase'
+      operator: 'In'
+      values: [Succeeded, Failed]`
+
 // printStages prints the rules by which fake nodes become Ready and fake pods
-// Running, KWOK's own defaults, as a file for kwok --config.
+// Running, KWOK's own defaults but for how they end, as a file for kwok --config.
 func printStages() int {
 	fmt.Fprintln(os.Stdout, strings.Join([]string{
 		nodefast.DefaultNodeInit,
 		heartbeat.DefaultNodeHeartbeatWithLease,
 		podfast.DefaultPodReady,
-		podfast.DefaultPodComplete,
-		podfast.DefaultPodDelete,
+		strings.Replace(podfast.DefaultPodComplete, "\nspec:\n", "\nspec:\n"+untilTold, 1),
+		podStop,
+		strings.Replace(podfast.DefaultPodDelete, "\n  next:\n", onceStopped+"\n  next:\n", 1),
 	}, "\n---\n"))
 	return 0
 }

@@ -1,0 +1,205 @@
+// Command kube measures how long gangs of pods take to run on many nodes, and
+// looks whether one is ever left partial. The cluster is test/kube's, with fake
+// nodes whose pods run at once: what is measured is the resource manager, the API
+// server and the scheduler, which share this machine.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/det-deploy/det-deploy/k8s/pods"
+	"github.com/det-deploy/det-deploy/k8s/podspec"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// size is what is asked of the cluster.
+type size struct {
+	gangs, pods, slots int
+}
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) //nolint:forbidigo // only main exits, and this is main
+}
+
+func run(args []string, out, errs io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt) //nolint:forbidigo // this is the top of a program
+	defer stop()
+	f := flag.NewFlagSet("kube", flag.ContinueOnError)
+	f.SetOutput(errs)
+	file := f.String("kubeconfig", "", "cluster of test/kube in api mode")
+	limit := f.Duration("limit", 10*time.Minute, "how long all of it may take")
+	var s size
+	f.IntVar(&s.gangs, "gangs", 1250, "gangs to run")
+	f.IntVar(&s.pods, "pods", 4, "pods of each")
+	f.IntVar(&s.slots, "slots", 2, "GPUs of each pod")
+	if f.Parse(args) != nil {
+		return 2
+	}
+	ctx, cancel := context.WithTimeout(ctx, *limit)
+	defer cancel()
+	if err := measure(ctx, *file, s, out); err != nil {
+		fmt.Fprintln(errs, "kube:", err)
+		return 1
+	}
+	return 0
+}
+
+// measure fills the cluster, makes room for what waits, and empties it.
+func measure(ctx context.Context, file string, s size, out io.Writer) error {
+	client, err := dial(file)
+	if err != nil {
+		return err
+	}
+	b := &bench{size: s, out: out, client: client, owner: newOwner()}
+	if err := b.look(ctx); err != nil {
+		return err
+	}
+	if b.rm, err = pods.New(b.config()); err != nil {
+		return err
+	}
+	if err := b.rm.Restore(ctx); err != nil {
+		return err
+	}
+	inner, stop := context.WithCancel(ctx)
+	g, inner := errgroup.WithContext(inner)
+	g.Go(func() error { return b.rm.Run(inner) })
+	err = b.life(ctx)
+	stop()
+	return errors.Join(err, g.Wait())
+}
+
+func dial(file string) (kubernetes.Interface, error) {
+	c, err := clientcmd.BuildConfigFromFlags("", file)
+	if err != nil {
+		return nil, err
+	}
+	c.QPS = -1
+	c.Wrap(func(next http.RoundTripper) http.RoundTripper { return silent{next} })
+	return kubernetes.NewForConfig(c)
+}
+
+// silent answers that a pod has printed nothing: KWOK's log of a fake pod never
+// ends, even when the pod has.
+type silent struct{ next http.RoundTripper }
+
+// RoundTrip asks for everything but logs.
+func (s silent) RoundTrip(q *http.Request) (*http.Response, error) {
+	if !strings.HasSuffix(q.URL.Path, "/log") {
+		return s.next.RoundTrip(q)
+	}
+	return &http.Response{StatusCode: http.StatusOK, Status: "200 OK", Header: make(http.Header), Body: http.NoBody, Request: q}, nil
+}
+
+// bench is one measurement.
+type bench struct {
+	size
+	out    io.Writer
+	client kubernetes.Interface
+	owner  *owner
+	rm     *pods.RM
+	// fit is how many gangs run at once.
+	fit int
+}
+
+const namespace = "default"
+
+// endless keeps the pods of a fake node from ending at once.
+const endless = `{"metadata": {"annotations": {"pod-complete.stage.kwok.x-k8s.io/delay": "10h"}}}`
+
+func (b *bench) config() pods.Config {
+	t := podspec.Template{
+		Cluster: "bench", ClusterID: "c1", MasterID: "m1", Namespace: namespace, Image: "det-deploy:bench",
+		Master:   podspec.Master{Scheme: "http", Host: "127.0.0.1", Port: 8080},
+		SlotType: podspec.CUDA, MaxSlotsPerPod: b.slots, GPUPodSpec: []byte(endless),
+	}
+	return pods.Config{
+		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})), Client: b.client, Cluster: "bench",
+		Namespace: namespace, Tasks: b.owner, Logs: b.owner, Memory: newMemory(),
+		Pools: []pods.Pool{{Name: "default", Template: t}}, DefaultAux: "default", DefaultCompute: "default",
+	}
+}
+
+// life is what happens, step by step.
+func (b *bench) life(ctx context.Context) error {
+	ids, err := b.submit(ctx)
+	if err != nil {
+		return err
+	}
+	first := min(b.fit, b.gangs)
+	if err := b.phase(ctx, fmt.Sprintf("%d gangs of %d pods submitted, until the %d that fit run", b.gangs, b.pods, first), func() bool {
+		return b.owner.running(b.pods) == first
+	}); err != nil {
+		return err
+	}
+	if err := b.whole(ctx, first); err != nil {
+		return err
+	}
+	if rest := b.gangs - first; rest > 0 {
+		for _, id := range b.owner.some(rest, b.pods) {
+			if err := b.rm.Kill(ctx, id, "it makes room"); err != nil {
+				return err
+			}
+		}
+		if err := b.phase(ctx, fmt.Sprintf("%d of them killed, until the %d that waited run", rest, rest), func() bool {
+			return b.owner.running(b.pods) == b.gangs-rest && b.owner.over() == rest
+		}); err != nil {
+			return err
+		}
+		if err := b.whole(ctx, first); err != nil {
+			return err
+		}
+	}
+	for _, id := range ids {
+		if err := b.rm.Kill(ctx, id, "that is all"); err != nil {
+			return err
+		}
+	}
+	return b.phase(ctx, "all killed, until nothing is left", func() bool { return b.owner.over() == b.gangs })
+}
+
+func (b *bench) submit(ctx context.Context) ([]rm.AllocationID, error) {
+	var ids []rm.AllocationID
+	for range b.gangs {
+		task := uuid.NewString()
+		q := rm.Request{
+			Allocation: rm.AllocationID(task + ".1"), Task: rm.TaskID(task), Job: rm.JobID(task), Name: "bench",
+			Username: "ann", Slots: b.pods * b.slots, Submitted: time.Now(),
+		}
+		if err := b.rm.Submit(ctx, q); err != nil {
+			return nil, err
+		}
+		ids = append(ids, q.Allocation)
+	}
+	return ids, nil
+}
+
+// phase says how long it takes until something is so.
+func (b *bench) phase(ctx context.Context, what string, so func() bool) error {
+	began := time.Now()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for !so() {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s: %w; %d run whole, %d have ended", what, ctx.Err(), b.owner.running(b.pods), b.owner.over())
+		case <-tick.C:
+		}
+	}
+	fmt.Fprintf(b.out, "%-78s %5.1f s\n", what, time.Since(began).Seconds())
+	return nil
+}

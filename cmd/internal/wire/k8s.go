@@ -109,6 +109,7 @@ func NewK8s(ctx context.Context, s *term.Streams, q K8sRequest) (*K8s, error) {
 	if k.Target, err = k8sTarget(q, working, values); err != nil {
 		return nil, err
 	}
+	k.Target.CreateNamespace, k.Target.Installed = q.CreateNamespace, k.Released()
 	return k, k.install(ctx, s, q, store, gate)
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer"
-	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/k8s/helm"
 	"github.com/det-deploy/det-deploy/k8s/kube"
 )
@@ -35,8 +34,9 @@ type Target struct {
 	Limit  time.Duration
 	// BackupClaim is an existing claim for backups, or empty for the cluster's own.
 	BackupClaim string
-	// Preflight are the checks of the Kubernetes cluster itself.
-	Preflight []doctor.Check
+	// CreateNamespace is true when the namespace is made if it is not there, and
+	// Installed when the release is there already: both change what is checked.
+	CreateNamespace, Installed bool
 }
 
 var (
@@ -48,9 +48,6 @@ var (
 func (t *Target) Wanted() ([]resource.Resource, error) {
 	return []resource.Resource{t.release()}, nil
 }
-
-// Checks lists what has to hold before anything is changed.
-func (t *Target) Checks() []doctor.Check { return t.Preflight }
 
 func (t *Target) release() *release { return &release{t} }
 

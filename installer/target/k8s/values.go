@@ -151,3 +151,18 @@ func (v Values) True(path string) bool {
 	yes, _ := at.(bool)
 	return yes
 }
+
+// Number returns the whole number at a path, or 0. Values come from YAML, --set and
+// JSON, each with a type of its own.
+func (v Values) Number(path string) int {
+	at, _ := v.Get(path)
+	switch n := at.(type) {
+	case int:
+		return n
+	case int64:
+		return int(n)
+	case float64:
+		return int(n)
+	}
+	return 0
+}

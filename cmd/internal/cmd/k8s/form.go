@@ -2,13 +2,191 @@ package k8s
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
-// complete fills in what a new cluster needs and nobody has said, where somebody may be
-// asked.
-func (w *wanted) complete(_ context.Context, _ *term.Streams, _ *wire.K8sValues, _ bool) error {
-	return w.validate()
+// completion asks a person for what a new cluster needs and nobody has said. Whatever
+// is answered could have been given by a flag, and is shown as such.
+type completion struct {
+	*term.Streams
+
+	w      *wanted
+	given  *wire.K8sValues
+	advice wire.K8sAdvice
+	asked  bool
+}
+
+// complete asks for what is missing, where ask is true.
+func (w *wanted) complete(ctx context.Context, s *term.Streams, given *wire.K8sValues, ask bool) error {
+	c := &completion{Streams: s, w: w, given: given}
+	if w.Cluster == "" && ask {
+		if err := c.cluster(ctx); err != nil {
+			return err
+		}
+	}
+	if err := w.validate(); err != nil || !ask {
+		return err
+	}
+	var err error
+	if c.advice, err = wire.AdviseK8s(ctx, w.at(s), w.Cluster); err != nil || c.advice.Known {
+		return err
+	}
+	said, err := wire.K8sGiven(*given)
+	if err != nil {
+		return err
+	}
+	for _, step := range []struct {
+		path string
+		ask  func(context.Context) error
+	}{
+		{"", c.namespace}, {"slotType", c.slotType}, {"maxSlotsPerPod", c.slots},
+	} {
+		if _, found := said.Get(step.path); found {
+			continue
+		}
+		if err := step.ask(ctx); err != nil {
+			return err
+		}
+	}
+	c.echo()
+	return nil
+}
+
+func (c *completion) cluster(ctx context.Context) error {
+	id, err := c.Fill(ctx, term.Field{
+		Label: "Cluster id", Help: "The cluster's name, and its release's: it and the namespace are all that is needed to find it again.",
+		Flag:  "--cluster-id",
+		Check: func(_ context.Context, id string) error { return (&Which{Cluster: id}).validate() },
+	})
+	c.w.Cluster, c.asked = id, true
+	return err
+}
+
+// namespace is asked where the kubeconfig does not say more than "default".
+func (c *completion) namespace(ctx context.Context) error {
+	if c.w.at(c.Streams).Namespace != "" || c.advice.Namespace != "default" {
+		return nil
+	}
+	ns, err := c.Fill(ctx, term.Field{
+		Label: "Namespace", Flag: "--namespace", Default: c.advice.Namespace,
+		Help: "Where in the Kubernetes of context " + c.advice.Context + " the cluster goes. One that is not there is made.",
+	})
+	c.asked = true
+	if err == nil && ns != c.advice.Namespace {
+		c.w.Namespace, c.w.CreateNamespace = ns, true
+	}
+	return err
+}
+
+// slotType is asked where no node has GPUs.
+func (c *completion) slotType(ctx context.Context) error {
+	if c.advice.GPUs > 0 {
+		if c.advice.SlotType != "gpu" {
+			c.set("slotType", c.advice.SlotType)
+		}
+		return nil
+	}
+	answer, err := c.Fill(ctx, term.Field{
+		Label: "Slots", Flag: "--set slotType=…", Default: "cpu",
+		Help:    fmt.Sprintf("None of %d nodes has GPUs. What is a slot of a task to be?", c.advice.Nodes),
+		Choices: []term.Choice{{Value: "cpu", About: "some CPUs of a node"}, {Value: "gpu", About: "a GPU, of nodes that are added later"}, {Value: "rocm", About: "the same, of AMD"}},
+		Check:   func(_ context.Context, a string) error { return oneOf(a, "cpu", "gpu", "rocm") },
+	})
+	if err != nil {
+		return err
+	}
+	c.set("slotType", answer)
+	if answer != "cpu" {
+		return nil
+	}
+	c.advice.GPUs = 1 // slots of one node, where a slot takes all that is free of it
+	cpus, err := c.Fill(ctx, term.Field{
+		Label: "CPUs of a slot", Flag: "--set slotResourceRequests.cpu=…", Default: strconv.Itoa(max(c.advice.CPUs, 1)),
+		Help:  "Somewhat less than a node has: the system takes its share.",
+		Check: func(_ context.Context, a string) error { return number(a) },
+	})
+	if err == nil {
+		c.set("slotResourceRequests.cpu", cpus)
+	}
+	return err
+}
+
+// slots proposes what divides all nodes.
+func (c *completion) slots(ctx context.Context) error {
+	f := term.Field{
+		Label: "Slots per pod", Flag: "--set maxSlotsPerPod=…",
+		Help:  "The slots of one node, or the greatest common divisor of all nodes' when they differ: a larger task gets several pods.",
+		Check: func(_ context.Context, a string) error { return number(a) },
+	}
+	if c.advice.GPUs > 0 {
+		f.Default = strconv.Itoa(c.advice.GPUs)
+	}
+	answer, err := c.Fill(ctx, f)
+	if err == nil {
+		c.set("maxSlotsPerPod", answer)
+	}
+	return err
+}
+
+// set keeps an answer as if its flag had been given.
+func (c *completion) set(path, value string) {
+	c.given.Set = append(c.given.Set, path+"="+value)
+	c.asked = true
+}
+
+// echo shows the command line that says the same.
+func (c *completion) echo() {
+	if !c.asked {
+		return
+	}
+	line := "det-deploy k8s install --cluster-id " + c.w.Cluster
+	for _, f := range [][2]string{{"kubeconfig", c.w.Kubeconfig}, {"context", c.w.Context}, {"namespace", c.w.Namespace}} {
+		if f[1] != "" {
+			line += " --" + f[0] + " " + f[1]
+		}
+	}
+	if c.w.CreateNamespace {
+		line += " --create-namespace"
+	}
+	for _, f := range c.given.Files {
+		line += " --values " + f
+	}
+	hidden := false
+	for _, v := range c.given.Set {
+		if strings.Contains(strings.ToLower(v), "password") || strings.Contains(v, "Key=") {
+			hidden = true // an answer is no secret; what was typed before may be
+			continue
+		}
+		line += " --set " + v
+	}
+	c.Notef("")
+	c.Notef("The same without questions:")
+	c.Notef("")
+	c.Notef("  %s", line)
+	if hidden || len(c.given.SetString)+len(c.given.SetFile)+len(c.given.SetJSON) > 0 {
+		c.Notef("  with the other values that you gave")
+	}
+	c.Notef("")
+}
+
+func oneOf(answer string, good ...string) error {
+	for _, g := range good {
+		if answer == g {
+			return nil
+		}
+	}
+	return errors.New("must be one of " + strings.Join(good, ", "))
+}
+
+func number(answer string) error {
+	if n, err := strconv.Atoi(answer); err != nil || n < 1 {
+		return errors.New("must be a number, 1 or more")
+	}
+	return nil
 }

@@ -31,7 +31,7 @@ meant, --kubeconfig, --context and --namespace say as they do to kubectl.`,
   det-deploy k8s uninstall --cluster-id lab`,
 	}
 	c.AddCommand(
-		newInstall(s, runInstall), newPlan(s, runPlan), newStatus(s, RunStatus), newList(s, runList),
+		newInstall(s, runInstall), newPlan(s, runPlan), newDoctor(s, runDoctor), newStatus(s, RunStatus), newList(s, runList),
 		newUpgrade(s, RunUpgrade), newLogs(s, runLogs), newCredentials(s, runCredentials), newValues(s, runValues),
 		newTemplate(s, runTemplate), newUninstall(s, RunUninstall), newInitSecrets(s, runInitSecrets),
 	)

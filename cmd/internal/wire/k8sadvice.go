@@ -1,0 +1,76 @@
+package wire
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/det-deploy/det-deploy/installer/target/k8s"
+	"github.com/det-deploy/det-deploy/k8s/helm"
+)
+
+// K8sAdvice is what a Kubernetes knows that helps to say what a cluster should be.
+type K8sAdvice struct {
+	// Context and Namespace are those that are meant when nobody says otherwise.
+	Context, Namespace string
+	// Known is true when the cluster has a release, which says the rest.
+	Known bool
+	// Nodes is how many there are, or 0 where they may not be listed.
+	Nodes int
+	// GPUs is the greatest common divisor of what the nodes have of them, 0 without
+	// any, and CPUs of what they have of those, whole ones, less one for the system.
+	GPUs, CPUs int
+	// SlotType is what the GPUs are called in values: gpu or rocm.
+	SlotType string
+}
+
+// AdviseK8s asks a Kubernetes about a cluster that may be made there.
+func AdviseK8s(ctx context.Context, at K8sAt, cluster string) (K8sAdvice, error) {
+	c, err := openKube(at, readOnly())
+	if err != nil {
+		return K8sAdvice{}, err
+	}
+	a := K8sAdvice{Context: c.Context(), Namespace: c.Namespace(), SlotType: "gpu"}
+	info, err := helm.Open(helm.Config{Kube: c}).Status(ctx, cluster)
+	if err != nil {
+		return a, err
+	}
+	a.Known = info.Status != helm.Absent && info.Status != helm.Uninstalled
+	api, err := c.Clientset()
+	if err != nil {
+		return a, err
+	}
+	nodes, err := api.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return a, nil //nolint:nilerr // who may not see nodes is asked without a proposal
+	}
+	a.Nodes = len(nodes.Items)
+	for _, slotType := range []string{"gpu", "rocm"} {
+		for _, n := range nodes.Items {
+			q := n.Status.Allocatable[k8s.SlotResource(slotType)]
+			if q.Value() > 0 {
+				a.SlotType, a.GPUs = slotType, divisor(a.GPUs, int(q.Value()))
+			}
+		}
+		if a.GPUs > 0 {
+			break
+		}
+	}
+	for _, n := range nodes.Items {
+		if cpus := wholeCPUs(n.Status.Allocatable.Cpu()); cpus > 1 {
+			a.CPUs = divisor(a.CPUs, cpus-1)
+		}
+	}
+	return a, nil
+}
+
+func wholeCPUs(q *resource.Quantity) int { return int(q.MilliValue() / 1000) }
+
+// divisor is the greatest that a and b have in common.
+func divisor(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}

@@ -186,7 +186,8 @@ func (r *RM) judge(a *allocation, c *container, s *sighting, now time.Time) {
 		ours := a.release != nil
 		r.mu.Unlock()
 		if c.verdict != nil {
-			s.exit, s.lost = c.verdict, false
+			// A kubelet may take a container for ended that never was, when its pod goes.
+			s.exit, s.lost, s.started, s.initFailed = c.verdict, false, false, false
 		}
 		if c.foreign && !ours && !s.lost && s.exit.GetCode() != 0 {
 			s.lost = true

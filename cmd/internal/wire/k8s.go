@@ -83,6 +83,9 @@ const chartName = "determined"
 
 // NewK8s puts together what works on a cluster. It changes nothing.
 func NewK8s(ctx context.Context, s *term.Streams, q K8sRequest) (*K8s, error) {
+	if q.At.Log != nil {
+		kube.Quiet(q.At.Log)
+	}
 	gate := new(resource.Gate)
 	working, err := openKube(q.At, gate)
 	if err != nil {

@@ -3,12 +3,15 @@ package k8s_test
 import (
 	"context"
 	"crypto/rand"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/event"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/target/k8s"
@@ -31,13 +34,17 @@ type stage struct {
 	// version is the program's, and values what it is told.
 	version string
 	values  k8s.Values
+	// sink hears what happens; it may be nil.
+	sink event.Sink
+	// kubectl is the real one.
+	kubectl func(args ...string) string
 }
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	c, namespace := shared.Namespace(t)
 	return &stage{
-		t: t, file: c.Kubeconfig, namespace: namespace, api: c.Client(), version: "1.0.0",
+		t: t, file: c.Kubeconfig, namespace: namespace, api: c.Client(), kubectl: c.Kubectl, version: "1.0.0",
 		values: k8s.Values{"maxSlotsPerPod": 4, "db": tree{"type": "embedded"}, "useNodePortForMaster": true},
 	}
 }
@@ -70,6 +77,7 @@ func (s *stage) installer(ctx context.Context) *installer.Installer {
 		Store:  k8s.Store{Secrets: free.CoreV1().Secrets(s.namespace), Namespace: s.namespace, Cluster: "lab"},
 		Holder: record.Holder{Owner: "test", Host: "here", Nonce: rand.Text()},
 		Dead:   func(record.Holder) bool { return true },
+		Emit:   s.sink,
 	}
 }
 
@@ -108,4 +116,12 @@ func (s *stage) down(ctx context.Context, deleteData bool) (installer.Receipt, e
 		return installer.Receipt{}, err
 	}
 	return in.Down(ctx, p, deleteData)
+}
+
+// apply makes an object of its JSON form.
+func (s *stage) apply(object string) {
+	s.t.Helper()
+	file := filepath.Join(s.t.TempDir(), "object.json")
+	must(s.t, os.WriteFile(file, []byte(object), 0o600))
+	s.kubectl("-n", s.namespace, "apply", "-f", file)
 }

@@ -1,0 +1,78 @@
+package k8s_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/target/k8s"
+)
+
+func (s *stage) upgrade(ctx context.Context) (installer.Upgraded, error) {
+	in := s.installer(ctx)
+	to, err := in.Deployment.(*k8s.Target).Wants(ctx)
+	if err != nil {
+		return installer.Upgraded{}, err
+	}
+	return in.Upgrade(ctx, to)
+}
+
+func TestAnUpgradeKeepsABackupAndCanBeRepeated(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	must(t, s.up(t.Context()))
+	s.version = "1.1.0"
+	in := s.installer(t.Context())
+	var differs *installer.ReleaseError
+	if err := in.Deployment.(*k8s.Target).Fits(t.Context(), record.Record{}); !errors.As(err, &differs) || !strings.Contains(differs.Hint(), "k8s upgrade") {
+		t.Errorf("install of another version: got %v, want a refusal that names upgrade", err)
+	}
+	done, err := s.upgrade(t.Context())
+	must(t, err)
+	if !done.Changed || done.From.Version != "1.0.0" || done.To.Version != "1.1.0" || !strings.Contains(done.Backup, "claim determined-backup-lab, file 1.0.0-") {
+		t.Errorf("got %+v", done)
+	}
+	if p := s.plan(t.Context()); !p.Empty() {
+		t.Errorf("after the upgrade: got plan\n%s", text(p))
+	}
+	if done, err = s.upgrade(t.Context()); err != nil || done.Changed {
+		t.Errorf("again: got %+v and %v, want nothing to do", done, err)
+	}
+	r, err := s.down(t.Context(), false)
+	must(t, err)
+	if len(r.Kept) != 2 {
+		t.Errorf("got kept %v, want the data and the backups", r.Kept)
+	}
+	_, err = s.down(t.Context(), true)
+	must(t, err)
+	s.wantNothing()
+}
+
+func TestAnImageThatCannotBeHadStopsNobody(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	must(t, s.up(t.Context()))
+	s.version = "1.1.0"
+	quota := func(n string) string {
+		return fmt.Sprintf(`{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"full"},"spec":{"hard":{"count/jobs.batch":"%s"}}}`, n)
+	}
+	s.apply(quota("0"))
+	if _, err := s.upgrade(t.Context()); err == nil || !strings.Contains(err.Error(), "quota") {
+		t.Fatalf("got %v, want the refusal of the quota", err)
+	}
+	d, err := s.api.AppsV1().Deployments(s.namespace).Get(t.Context(), "determined-master-deployment-lab", metav1.GetOptions{})
+	must(t, err)
+	if *d.Spec.Replicas != 1 || !strings.HasSuffix(d.Spec.Template.Spec.Containers[0].Image, ":1.0.0") {
+		t.Errorf("got %d masters of %s, want the old one untouched", *d.Spec.Replicas, d.Spec.Template.Spec.Containers[0].Image)
+	}
+	s.apply(quota("9"))
+	if _, err := s.upgrade(t.Context()); err != nil {
+		t.Errorf("when there is room: got %v", err)
+	}
+}

@@ -59,7 +59,8 @@ func TestAPodFindsWhatAnAgentsContainerFinds(t *testing.T) {
 	}
 	t.Parallel()
 	k := kubetest.Start(t, kubetest.Options{Mode: kubetest.Node})
-	k.LoadImage(k.Task(), k.Master("podspec"))
+	image, _ := k.Master("podspec")
+	k.LoadImage(k.Task(), image)
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", net.JoinHostPort(k.HostIP, "0"))
 	if err != nil {
 		t.Fatal(err)

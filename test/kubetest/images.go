@@ -54,7 +54,7 @@ func (c *Cluster) Task() string {
 	})
 }
 
-// Master makes the image of det-deploy in a version, as
+// Master makes the image of det-deploy in a version, det-deploy:VERSION, as
 // `make image` does, and returns its archive and the program that is in it.
 func (c *Cluster) Master(version string) (archive, program string) {
 	c.t.Helper()

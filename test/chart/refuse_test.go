@@ -12,6 +12,7 @@ func TestValuesThatAreRefused(t *testing.T) {
 		{"no GPUs in a pod", `{maxSlotsPerPod: 0}`, "at '/maxSlotsPerPod': value must be 'a whole number of at least 1"},
 		{"CPU slots without a request", `{maxSlotsPerPod: 1, slotType: cpu}`, "at '/slotResourceRequests': value must be 'one with cpu: slotType cpu needs"},
 		{"a request for GPU slots", `{maxSlotsPerPod: 1, slotResourceRequests: {cpu: 2}}`, "value must be 'values without slotResourceRequests.cpu"},
+		{"a request that is no number", `{maxSlotsPerPod: 1, slotType: cpu, slotResourceRequests: {cpu: many}}`, "at '/slotResourceRequests/cpu': 'many' does not match pattern"},
 		{"an unknown value", `{maxSlotsPerPod: 1, maxSlots: 4}`, "at '': additional properties 'maxSlots' not allowed"},
 		{"an unknown value below", `{maxSlotsPerPod: 1, db: {hostAdress: x}}`, "at '/db': additional properties 'hostAdress' not allowed"},
 		{"both forms of Azure", `{maxSlotsPerPod: 1, checkpointStorage: {type: azure, container: c, connection_string: s, account_url: u}}`, "at '/checkpointStorage': value must be 'one with connection_string or with account_url, not with both'"},

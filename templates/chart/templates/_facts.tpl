@@ -24,6 +24,8 @@
      belongs to Kubernetes alone is left out, so that it restarts no master. */}}
 {{- define "determined.document" -}}
 {{- $values := omit .Values "master" "masterService" "ingress" "openshiftRoute" "networkPolicy" "serviceAccount" "rbac" "coscheduler" "loadBalancerSourceRanges" "useNodePortForMaster" "masterCpuRequest" "masterMemRequest" "masterCpuLimit" "masterMemLimit" "global" -}}
+{{- /* helm --set takes 7.5 for text. */}}
+{{- with .Values.slotResourceRequests.cpu }}{{- $_ := set $values "slotResourceRequests" (dict "cpu" (float64 .)) }}{{- end }}
 {{- $release := dict "name" .Release.Name "namespace" .Release.Namespace "appVersion" .Chart.AppVersion "image" (include "determined.image" .) -}}
 {{- dict "release" $release "values" $values | toJson -}}
 {{- end -}}

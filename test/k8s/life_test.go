@@ -1,0 +1,128 @@
+package k8s_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// From nothing to tasks' output, over an upgrade that a running task outlives, to
+// nothing again.
+func TestTheLifeOfACluster(t *testing.T) {
+	p := newPerson(t)
+	one, two := p.build("v1.0.0"), p.build("v1.1.0")
+	p.does(one, "DET_MASTER=http://", append([]string{"k8s", "install", "--yes", "--cluster-id", "lab"}, values()...)...)
+	p.does(one, "v1.0.0", "k8s", "status", "--cluster-id", "lab")
+	p.does(one, "nothing to do", "k8s", "plan", "--cluster-id", "lab")
+	p.runsTasks(one)
+	p.losesItsMaster(one)
+	p.drains(one)
+
+	long := p.starts(one, "--slots", "0", "--", "sh", "-c", "for i in $(seq 60); do echo line $i; sleep 1; done; echo outlived")
+	p.does(two, "", "k8s", "upgrade", "--yes", "--cluster-id", "lab")
+	p.does(two, "v1.1.0", "k8s", "status", "--cluster-id", "lab")
+	p.ends(two, long, 2*time.Minute)
+	p.does(two, "outlived", "task", "logs", long)
+
+	p.does(two, "", "k8s", "uninstall", "--yes", "--cluster-id", "lab")
+	p.nothing("pods,jobs,deployments,services")
+	p.does(two, "", append([]string{"k8s", "install", "--yes", "--cluster-id", "lab"}, values()...)...)
+	p.does(two, "outlived", "task", "logs", long)
+	p.does(two, "", "k8s", "uninstall", "--yes", "--delete-data", "--cluster-id", "lab")
+	p.nothing("pods,jobs,deployments,services,secrets,configmaps,persistentvolumeclaims,serviceaccounts,roles,rolebindings,networkpolicies")
+	p.nothing("clusterroles,clusterrolebindings,priorityclasses")
+}
+
+// runsTasks looks at what tasks find and leave.
+func (p *person) runsTasks(program string) {
+	p.t.Helper()
+	p.does(program, "hello from a pod", "task", "run", "--slots", "0", "--", "echo", "hello from a pod")
+	if _, err := p.types(program, "task", "run", "--slots", "0", "--", "sh", "-c", "exit 7"); err == nil {
+		p.t.Error("a task that ends with 7 is a success")
+	}
+	gang := p.does(program, "", "task", "run", "--slots", "8", "--", "sh", "-c", "echo I am $HOSTNAME")
+	hosts := make(map[string]bool)
+	for line := range strings.Lines(gang) {
+		if _, rest, found := strings.Cut(line, "I am "); found {
+			hosts[strings.Fields(rest)[0]] = true
+		}
+	}
+	if got, want := len(hosts), 4; got != want {
+		p.t.Errorf("8 slots by 2: got %d pods, want %d", got, want)
+	}
+	id := p.starts(program, "--slots", "0", "--", "sh", "-c", "echo started; sleep 600")
+	p.eventually("kubectl exec into a task", time.Minute, func() error {
+		name, err := p.c.Try("get", "pods", "-l", "determined", "-o", "name", "--field-selector=status.phase=Running")
+		if err != nil || strings.TrimSpace(name) == "" {
+			return fmt.Errorf("there is no task's pod (%w)", err)
+		}
+		out, err := p.c.Try("exec", strings.TrimSpace(name), "-c", "determined-container", "--", "sh", "-c", "echo inside of $DET_TASK_ID")
+		if err == nil && !strings.Contains(out, "inside of "+id) {
+			err = fmt.Errorf("got %q", out)
+		}
+		return err
+	})
+	p.does(program, "", "task", "kill", id)
+	p.ends(program, id, time.Minute)
+}
+
+// losesItsMaster kills the master's pod while 50 tasks run.
+func (p *person) losesItsMaster(program string) {
+	p.t.Helper()
+	const tasks = 50
+	var ids []string
+	for i := range tasks {
+		ids = append(ids, p.starts(program, "--slots", "0", "--", "sh", "-c", fmt.Sprintf("echo begin %d; sleep 15; echo end %d", i, i)))
+	}
+	p.c.Kubectl("delete", "pod", "-l", "determined-system=master", "--grace-period=0", "--force")
+	for i, id := range ids {
+		p.ends(program, id, 2*time.Minute)
+		out, err := p.types(program, "task", "logs", id)
+		if err != nil || strings.Count(out, "begin") != 1 || strings.Count(out, fmt.Sprintf("end %d", i)) != 1 {
+			p.t.Errorf("task %d: got %q (%v), want its two lines, each once", i, out, err)
+		}
+	}
+	p.eventually("nothing of the tasks is left", time.Minute, func() error {
+		out, err := p.c.Try("get", "jobs,pods,secrets", "-l", "determined", "-o", "name")
+		if err == nil && strings.TrimSpace(out) != "" {
+			err = fmt.Errorf("there is %s", out)
+		}
+		return err
+	})
+}
+
+// drains takes the node away, with the master and a task on it, and gives it back.
+func (p *person) drains(program string) {
+	p.t.Helper()
+	id := p.starts(program, "--slots", "0", "--", "sh", "-c", "echo started; sleep 600")
+	p.eventually("the task runs", time.Minute, func() error {
+		all, err := p.tasks(program)
+		if err == nil && !strings.Contains(all[id], "RUNNING") {
+			err = fmt.Errorf("it is %s", all[id])
+		}
+		return err
+	})
+	p.c.Kubectl("drain", "node1", "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=120s")
+	p.c.Kubectl("uncordon", "node1")
+	p.eventually("the task has ended with its node", 2*time.Minute, func() error {
+		all, err := p.tasks(program)
+		if err == nil && strings.Contains(all[id], "RUNNING") {
+			err = fmt.Errorf("it is %s", all[id])
+		}
+		return err
+	})
+	p.does(program, "back again", "task", "run", "--slots", "2", "--", "echo", "back again")
+}
+
+// ends waits until a task has ended.
+func (p *person) ends(program, id string, limit time.Duration) {
+	p.t.Helper()
+	p.eventually("task "+id, limit, func() error {
+		all, err := p.tasks(program)
+		if err == nil && !strings.Contains(all[id], "TERMINATED") {
+			err = fmt.Errorf("it is %q", all[id])
+		}
+		return err
+	})
+}

@@ -42,9 +42,9 @@ import (
 // asked.
 //
 // The scheduler of Kubernetes has the last word, and quotas and webhooks have a
-// say before. A gang that does not get all its pods, or is let go and does not
-// get a node for each, within Options.Limit is undone as a whole and pauses,
-// longer each time.
+// say before. A gang of which some pods have a node and others have none, or that
+// Kubernetes refuses something, is undone as a whole after Options.Limit and pauses,
+// longer each time; one that it has not come to is given Options.ScaleLimit.
 func Decide(c Cluster, now time.Time) Decision {
 	p := &pass{
 		options: c.Options, now: now, board: newBoard(c), held: map[JobID]int{},
@@ -150,8 +150,9 @@ func (p *pass) due(at time.Time) bool {
 // serve gives a gang its turn: it is let through, undone, promised room, or told
 // why it waits.
 func (p *pass) serve(g *Gang) Reason {
+	limit, _ := p.limitOf(g) // gates always have one
 	switch {
-	case g.State == Gated && !p.due(g.Since.Add(p.options.Limit)):
+	case g.State == Gated && !p.due(limit):
 		return p.undo(g, p.incomplete(g))
 	case g.State == Queued && p.due(g.NotBefore):
 		return backingOff(g)

@@ -143,20 +143,43 @@ func TestDecide(t *testing.T) {
 			nil,
 			[]Node{gpus("a", 8, 0), gpus("b", 8, 0)},
 			[]Gang{gated(queued("g", 50, 2, p8), 2, 0)},
-			want{Open: map[ID][]NodeID{"g": {"a", "b"}}, Wake: 30 * time.Second},
+			want{Open: map[ID][]NodeID{"g": {"a", "b"}}, Wake: 15 * time.Minute},
 		},
 		{
 			"gates stay while a pod is missing",
 			nil,
 			[]Node{gpus("a", 8, 0), gpus("b", 8, 0)},
 			[]Gang{gated(queued("g", 50, 2, p8), 1, time.Second), queued("h", 50, 1, p8)},
-			want{Waiting: map[ID]Kind{"h": ForRoom}, Wake: 29 * time.Second},
+			want{Waiting: map[ID]Kind{"h": ForRoom}, Wake: 15*time.Minute - time.Second},
 		},
 		{
-			"pods that do not come are undone",
+			"pods that are refused are undone",
 			nil,
 			[]Node{gpus("a", 8, 0), gpus("b", 8, 0)},
-			[]Gang{gated(queued("g", 50, 2, p8), 1, 30*time.Second)},
+			[]Gang{with(gated(queued("g", 50, 2, p8), 1, 30*time.Second), func(g *Gang) { g.Trouble = "exceeded quota" })},
+			want{Undo: []ID{"g"}, Waiting: map[ID]Kind{"g": ForBackOff}},
+		},
+		{
+			"pods that nobody has come to are waited for",
+			nil,
+			[]Node{gpus("a", 8, 0), gpus("b", 8, 0)},
+			[]Gang{gated(queued("g", 50, 2, p8), 1, 14*time.Minute)},
+			want{Wake: time.Minute},
+		},
+		{
+			"and not for ever",
+			nil,
+			[]Node{gpus("a", 8, 0), gpus("b", 8, 0)},
+			[]Gang{gated(queued("g", 50, 2, p8), 1, 15*time.Minute)},
+			want{Undo: []ID{"g"}, Waiting: map[ID]Kind{"g": ForBackOff}},
+		},
+		{
+			"pods that the scheduler finds no node for are undone",
+			nil,
+			[]Node{gpus("a", 8, 0)},
+			[]Gang{with(queued("g", 50, 1, p8), func(g *Gang) {
+				g.State, g.Since, g.Trouble = Binding, epoch().Add(-30*time.Second), "0/1 nodes are available"
+			})},
 			want{Undo: []ID{"g"}, Waiting: map[ID]Kind{"g": ForBackOff}},
 		},
 		{
@@ -164,7 +187,7 @@ func TestDecide(t *testing.T) {
 			nil,
 			[]Node{gpus("a", 8, 8)},
 			[]Gang{with(queued("g", 50, 2, p8), func(g *Gang) {
-				g.State, g.Since, g.Held = Binding, epoch().Add(-time.Minute), []Held{{"a", 1}}
+				g.State, g.Since, g.FirstBound, g.Held = Binding, epoch().Add(-time.Minute), epoch().Add(-30*time.Second), []Held{{"a", 1}}
 			})},
 			want{Undo: []ID{"g"}, Waiting: map[ID]Kind{"g": ForBackOff}},
 		},
@@ -183,7 +206,7 @@ func TestDecide(t *testing.T) {
 			nil,
 			[]Node{gpus("a", 8, 0)},
 			[]Gang{with(queued("g", 50, 1, p8), func(g *Gang) { g.State, g.Since = Binding, epoch() }), queued("h", 90, 1, p1)},
-			want{Waiting: map[ID]Kind{"h": ForRoom}, Wake: 30 * time.Second},
+			want{Waiting: map[ID]Kind{"h": ForRoom}, Wake: 15 * time.Minute},
 		},
 		{
 			"a lower priority does not start where a higher one waits",
@@ -290,14 +313,14 @@ func TestDecide(t *testing.T) {
 			nil,
 			[]Node{gpus("a", 8, 0), gpus("b", 8, 0)},
 			[]Gang{gated(with(queued("g", 50, 1, p8), func(g *Gang) { g.Exclude = []NodeID{"a"} }), 1, 0)},
-			want{Open: map[ID][]NodeID{"g": {"b"}}, Wake: 30 * time.Second},
+			want{Open: map[ID][]NodeID{"g": {"b"}}, Wake: 15 * time.Minute},
 		},
 		{
 			"one pod goes where the least is left",
 			nil,
 			[]Node{gpus("a", 8, 0), gpus("b", 8, 4)},
 			[]Gang{gated(queued("g", 50, 1, p1), 1, 0)},
-			want{Open: map[ID][]NodeID{"g": {"b"}}, Wake: 30 * time.Second},
+			want{Open: map[ID][]NodeID{"g": {"b"}}, Wake: 15 * time.Minute},
 		},
 		{
 			"the first that fits nowhere goes to the scheduler where nodes can be added",
@@ -320,7 +343,7 @@ func TestDecide(t *testing.T) {
 			"nodes that are not known stop nobody",
 			&blind, nil,
 			[]Gang{queued("g", 50, 2, p8), gated(queued("h", 50, 1, p8), 1, 0)},
-			want{Create: []ID{"g"}, Open: map[ID][]NodeID{"h": nil}, Wake: 30 * time.Second},
+			want{Create: []ID{"g"}, Open: map[ID][]NodeID{"h": nil}, Wake: 15 * time.Minute},
 		},
 		{
 			"a gang that holds half of what it needs on unknown nodes is undone",

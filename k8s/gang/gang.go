@@ -131,8 +131,9 @@ type Options struct {
 	// Autoscaled lets the first gang that fits nowhere go all the same, one at
 	// a time, because nodes are added only for pods that the scheduler has seen.
 	Autoscaled bool
-	// Limit is how long a gang may stay without all its pods, and then without
-	// a node for each; ScaleLimit is the same for one that nodes are added for.
+	// Limit is how long a gang may hold nodes for a part of its pods, or be
+	// refused what it lacks. ScaleLimit is the same for one that nodes are added
+	// for, or that Kubernetes has not come to yet.
 	Limit      time.Duration
 	ScaleLimit time.Duration
 	// BackOff is the first pause after an undone try. It doubles with each, up

@@ -35,6 +35,7 @@ func scene(t *rapid.T, pods []*Pod) Cluster {
 			State:    rapid.SampledFrom([]State{Queued, Queued, Gated, Binding, Running, Releasing}).Draw(t, "state"),
 			Since:    epoch().Add(-time.Duration(rapid.IntRange(0, 40).Draw(t, "since")) * time.Second),
 			Undone:   rapid.IntRange(0, 3).Draw(t, "undone"),
+			Trouble:  rapid.SampledFrom([]string{"", "quota"}).Draw(t, "trouble"),
 		}
 		if g.State == Gated {
 			g.Made = rapid.IntRange(0, g.Pods).Draw(t, "made")
@@ -167,8 +168,8 @@ func inTime(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
 	}
 	for id, g := range gangs {
 		old := !g.Since.Add(c.Options.Limit).After(epoch())
-		partial := g.State == Binding && (c.Options.NodesKnown || g.bound() > 0) || g.State == Gated
-		if partial && old != undone[id] {
+		partial := g.State == Binding && g.bound() > 0 || g.Trouble != "" && (g.State == Gated || g.State == Binding && c.Options.NodesKnown)
+		if (partial && old) != undone[id] {
 			t.Fatalf("%s is %s since %v, and undone: %v", id, g.State, epoch().Sub(g.Since), undone[id])
 		}
 	}

@@ -23,18 +23,23 @@ func (p *pass) bind(g *Gang) {
 	}
 }
 
-// limitOf is when a gang that binds is undone. Where nodes are not known a gang
-// of which no pod has a node takes nothing from anybody, and stays.
+// limitOf is when a gang that has not got all of its pods, or a node for each, is
+// undone. Part of a gang keeps others from what it holds; one that Kubernetes has
+// said nothing about holds nothing yet, and its turn may be late where thousands of
+// pods are made or placed at once. Where nodes are not known it stays for ever.
 func (p *pass) limitOf(g *Gang) (at time.Time, runs bool) {
+	binds, holds := g.State == Binding, g.State == Binding && g.bound() > 0
 	switch {
-	case g.Stretched:
+	case binds && g.Stretched:
 		return g.Since.Add(p.options.ScaleLimit), true
-	case p.options.NodesKnown:
-		return g.Since.Add(p.options.Limit), true
-	case g.FirstBound.IsZero():
+	case holds:
+		return g.FirstBound.Add(p.options.Limit), true
+	case binds && !p.options.NodesKnown:
 		return at, false
+	case g.Trouble == "":
+		return g.Since.Add(p.options.ScaleLimit), true
 	}
-	return g.FirstBound.Add(p.options.Limit), true
+	return g.Since.Add(p.options.Limit), true
 }
 
 // undo takes a try back.

@@ -38,7 +38,7 @@ func (p *person) build(version string) string {
 
 // values are those of a small cluster whose images the node has.
 func values(more ...string) []string {
-	args := []string{"--set", "imageRegistry=", "--set-json", "slotResourceRequests.cpu=0.05"}
+	args := []string{"--set", "imageRegistry=", "--set", "slotResourceRequests.cpu=0.05"}
 	for _, v := range append([]string{
 		"maxSlotsPerPod=2", "slotType=cpu", "useNodePortForMaster=true", "defaultImages.postgreSQL=" + kubetest.PostgresImage,
 		"defaultImages.cpuImage=" + kubetest.TaskImage, "defaultImages.gpuImage=" + kubetest.TaskImage,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -356,6 +357,18 @@ func (m *master) pods(id rm.AllocationID) []corev1.Pod {
 		m.t.Fatal(err)
 	}
 	return list.Items
+}
+
+// awaitForgotten waits until no document is left of any task.
+func (m *master) awaitForgotten() {
+	m.t.Helper()
+	m.c.Await("every document is forgotten", func() error {
+		docs, err := m.memory.All(m.t.Context())
+		if err == nil && len(docs) > 0 {
+			err = fmt.Errorf("there are still %v", slices.Sorted(maps.Keys(docs)))
+		}
+		return err
+	})
 }
 
 // awaitNothing waits until nothing of a task is left in Kubernetes.

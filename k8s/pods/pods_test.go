@@ -62,9 +62,7 @@ func TestATaskRunsToItsEnd(t *testing.T) {
 	}
 	m.checkLines(id, 40)
 	m.awaitNothing()
-	if n := len(m.memory.docs); n != 0 {
-		t.Errorf("got %d documents left, want none: %v", n, m.memory.docs)
-	}
+	m.awaitForgotten()
 }
 
 func TestAGangRunsWholeOrNotAtAll(t *testing.T) {
@@ -327,7 +325,5 @@ func TestMastersComeAndGo(t *testing.T) {
 		m.checkLines(id, lines)
 	}
 	m.awaitNothing()
-	if n := len(m.memory.docs); n != 0 {
-		t.Errorf("got %d documents left, want none: %v", n, m.memory.docs)
-	}
+	m.awaitForgotten()
 }

@@ -111,10 +111,8 @@ func (p *peer) serve(w http.ResponseWriter, r *http.Request) {
 	if err != nil || m.GetHello() == nil {
 		return
 	}
-	for _, answer := range p.welcome(conn, m.GetHello()) {
-		if write(r.Context(), conn, answer) != nil {
-			return
-		}
+	if p.greet(r.Context(), conn, m.GetHello()) != nil {
+		return
 	}
 	for {
 		m, err := read(r.Context(), conn)
@@ -125,6 +123,18 @@ func (p *peer) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
+}
+
+// greet answers hello. What is sent at the same time comes after it.
+func (p *peer) greet(ctx context.Context, conn *websocket.Conn, h *agentv1.Hello) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, answer := range p.welcome(conn, h) {
+		if err := write(ctx, conn, answer); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func read(ctx context.Context, conn *websocket.Conn) (*agentv1.AgentMessage, error) {
@@ -144,10 +154,8 @@ func write(ctx context.Context, conn *websocket.Conn, m *agentv1.MasterMessage) 
 	return conn.Write(ctx, websocket.MessageBinary, data)
 }
 
-// welcome answers hello, and says again what was not received.
+// welcome is the answer to hello, and again what was not received.
 func (p *peer) welcome(conn *websocket.Conn, h *agentv1.Hello) []*agentv1.MasterMessage {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.hellos = append(p.hellos, h)
 	if p.refuse != nil {
 		if r := p.refuse(h); r != nil {

@@ -16,7 +16,8 @@ import (
 // not disabled, and allowed by the pods' selectors, affinity and tolerations;
 // what all pods of the cluster ask for counts as used. What fits is made behind
 // gates (Create) and keeps its room from then on; when all of its pods exist and
-// it still fits, the gates are taken away (Open).
+// it still fits, the gates are taken away (Open), of no more than Options.Window
+// pods before the scheduler has placed those.
 //
 // Who may pass whom: a gang that does not fit does not hold up later ones of its
 // own priority. Gangs of lower priority do not start on nodes that it could use,
@@ -81,6 +82,10 @@ type pass struct {
 	// become victims, both in the order in which they are served.
 	queue   []*Gang
 	running []*victim
+	// unplaced is how many pods the scheduler has and is expected to place, the
+	// first of them by next.
+	unplaced int
+	next     time.Time
 	// stretched says that nodes are being added for a gang already.
 	stretched bool
 
@@ -205,7 +210,11 @@ func (p *pass) admit(g *Gang, shares []share, stretch bool) Reason {
 		return Reason{ForPods, "its pods are being made"}
 	case g.Made < g.Pods:
 		return Reason{ForPods, p.incomplete(g)}
+	case p.options.Window > 0 && p.unplaced > 0 && p.unplaced+g.Pods > p.options.Window:
+		p.due(p.next)
+		return Reason{ForScheduler, fmt.Sprintf("%s made; the scheduler has %s to place before them", were(g.Pods), pods(p.unplaced))}
 	}
+	p.hand(g.Pods, p.now)
 	o := Open{Gang: g.ID, Stretch: stretch}
 	for _, sh := range shares {
 		for range sh.pods {

@@ -109,6 +109,8 @@ func TestDecide(t *testing.T) {
 	scaled.Autoscaled = true
 	blind := DefaultOptions()
 	blind.NodesKnown = false
+	narrow := DefaultOptions()
+	narrow.Window = 3
 
 	for _, test := range []struct {
 		name    string
@@ -207,6 +209,33 @@ func TestDecide(t *testing.T) {
 			[]Node{gpus("a", 8, 0)},
 			[]Gang{with(queued("g", 50, 1, p8), func(g *Gang) { g.State, g.Since = Binding, epoch() }), queued("h", 90, 1, p1)},
 			want{Waiting: map[ID]Kind{"h": ForRoom}, Wake: 15 * time.Minute},
+		},
+		{
+			"no more pods are let go than the scheduler places soon",
+			&narrow,
+			[]Node{gpus("a", 8, 0)},
+			[]Gang{
+				with(queued("g", 50, 1, p1), func(g *Gang) { g.State, g.Since = Binding, epoch().Add(-time.Second) }),
+				gated(queued("h", 50, 2, p1), 2, 0), gated(queued("i", 50, 1, p1), 1, 0),
+			},
+			want{Open: map[ID][]NodeID{"h": {"a", "a"}}, Wake: 29 * time.Second},
+		},
+		{
+			"one that the scheduler cannot place keeps nobody behind its gate",
+			&narrow,
+			[]Node{gpus("a", 8, 0)},
+			[]Gang{
+				with(queued("g", 50, 3, p1), func(g *Gang) { g.State, g.Since = Binding, epoch().Add(-30*time.Second) }),
+				gated(queued("h", 50, 2, p1), 2, 0),
+			},
+			want{Open: map[ID][]NodeID{"h": {"a", "a"}}, Wake: 14*time.Minute + 30*time.Second},
+		},
+		{
+			"one that is larger than what is let go at once goes alone",
+			&narrow,
+			[]Node{gpus("a", 8, 0)},
+			[]Gang{gated(queued("g", 50, 4, p1), 4, 0), gated(queued("h", 50, 1, p1), 1, 0)},
+			want{Open: map[ID][]NodeID{"g": {"a", "a", "a", "a"}}, Wake: 30 * time.Second},
 		},
 		{
 			"a lower priority does not start where a higher one waits",

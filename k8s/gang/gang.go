@@ -136,6 +136,11 @@ type Options struct {
 	// for, or that Kubernetes has not come to yet.
 	Limit      time.Duration
 	ScaleLimit time.Duration
+	// Window is how many pods may be with the scheduler that it has not placed, unless
+	// one gang has more; those that it could not place within Limit do not count.
+	// Zero is no limit. Gangs that are let go all at once get their pods placed in
+	// turns, and each then holds a part for as long as all of them take.
+	Window int
 	// BackOff is the first pause after an undone try. It doubles with each, up
 	// to MaxBackOff.
 	BackOff    time.Duration
@@ -151,7 +156,10 @@ func DefaultOptions() Options {
 		Limit: 30 * time.Second,
 		// Clouds give a machine with GPUs within some minutes or not at all.
 		ScaleLimit: 15 * time.Minute,
-		BackOff:    2 * time.Second, MaxBackOff: 5 * time.Minute,
+		// kube-scheduler places some 50 pods a second unless told otherwise
+		// (--kube-api-qps): four seconds of work.
+		Window:  200,
+		BackOff: 2 * time.Second, MaxBackOff: 5 * time.Minute,
 	}
 }
 

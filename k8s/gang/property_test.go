@@ -17,6 +17,7 @@ func scene(t *rapid.T, pods []*Pod) Cluster {
 	c.Options.Preemption = rapid.Bool().Draw(t, "preemption")
 	c.Options.Autoscaled = rapid.Bool().Draw(t, "autoscaled")
 	c.Options.NodesKnown = rapid.IntRange(0, 9).Draw(t, "known") > 0
+	c.Options.Window = rapid.SampledFrom([]int{0, 2, 200}).Draw(t, "window")
 	for i := range rapid.IntRange(0, 5).Draw(t, "nodes") {
 		n := gpus(NodeID(fmt.Sprintf("n%d", i)), int64(rapid.SampledFrom([]int{0, 4, 8}).Draw(t, "gpus")), 0)
 		n.Used = Resources{}
@@ -143,6 +144,7 @@ func noMoreThanThereIs(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
 			used[id].Add(g.Pod.requests)
 		}
 	}
+	inWindow(t, c, d, gangs)
 	stretched := 0
 	for _, cr := range d.Create {
 		if cr.Stretch {
@@ -151,6 +153,24 @@ func noMoreThanThereIs(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
 	}
 	if stretched > 1 || stretched > 0 && !c.Options.Autoscaled {
 		t.Fatalf("%d gangs are let go without room", stretched)
+	}
+}
+
+// inWindow checks that the scheduler gets no more pods than it places soon.
+func inWindow(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
+	before, let := 0, 0
+	for _, g := range gangs {
+		undone := slices.ContainsFunc(d.Undo, func(u Undo) bool { return u.Gang == g.ID })
+		if g.State == Binding && !undone && g.Since.Add(c.Options.Limit).After(epoch()) {
+			before += g.Pods - g.bound()
+		}
+	}
+	for _, o := range d.Open {
+		let += gangs[o.Gang].Pods
+	}
+	alone := before == 0 && len(d.Open) == 1
+	if w := c.Options.Window; w > 0 && len(d.Open) > 0 && before+let > w && !alone {
+		t.Fatalf("%d pods are let go after %d, and %d may be", let, before, w)
 	}
 }
 

@@ -14,12 +14,26 @@ func (p *pass) bind(g *Gang) {
 		return
 	}
 	p.decision.Waiting[g.ID] = Reason{ForScheduler, p.unbound(g)}
+	p.hand(g.Pods-g.bound(), g.Since)
 	if !p.options.NodesKnown {
 		return
 	}
 	s, left := p.board.shapeOf(g), g.Pods-g.bound()
 	if n := p.board.count(p.board.free, s, left, nil); n > 0 {
 		p.board.take(s, p.board.choose(p.board.free, s, n, nil))
+	}
+}
+
+// hand counts pods that the scheduler has, as long as it can be expected to place
+// them.
+func (p *pass) hand(n int, since time.Time) {
+	until := since.Add(p.options.Limit)
+	if !until.After(p.now) {
+		return
+	}
+	p.unplaced += n
+	if p.next.IsZero() || until.Before(p.next) {
+		p.next = until
 	}
 }
 

@@ -69,12 +69,20 @@ func (w *walker) fields(path string, have, will map[string]any) {
 		if path != "" {
 			at = path + "." + k
 		}
-		if w.secret && (path == "data" || path == "stringData") {
+		switch inside := path == "data" || path == "stringData"; {
+		case w.secret && inside:
 			w.hide(at, have[k], will[k])
-			continue
+		case w.secret && (at == "data" || at == "stringData"):
+			w.fields(at, mapOf(have[k]), mapOf(will[k])) // one that is not there is an empty one
+		default:
+			w.value(at, have[k], will[k])
 		}
-		w.value(at, have[k], will[k])
 	}
+}
+
+func mapOf(v any) map[string]any {
+	m, _ := v.(map[string]any) // nothing else holds secrets
+	return m
 }
 
 // hide says that a secret differs and nothing of what it is.

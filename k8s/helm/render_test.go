@@ -66,7 +66,10 @@ func TestBrokenValuesAreSentences(t *testing.T) {
 		{"a key like no other", map[string]any{"zzzzzzzzz": 1}, []string{"zzzzzzzzz: there is no such value"}},
 		{"a wrong type", map[string]any{"replicas": "two"}, []string{"replicas: must be a whole number (it is a string)"}},
 		{"too few", map[string]any{"replicas": 0}, []string{"replicas: must be at least 1 (it is 0)"}},
-		{"a word that is none of them", map[string]any{"slotType": "tpu"}, []string{"slotType: must be one of gpu, cpu (it is tpu)"}},
+		{"a word that is none of them", map[string]any{"slotType": "tpu"}, []string{"slotType: must be one of gpu, cpu (is gpu meant?)"}},
+		{"a secret where it does not belong", map[string]any{"slotType": "hunter2", "replicas": "hunter2", "store": "hunter2"}, []string{
+			"replicas: must be a whole number (it is a string)", "slotType: must be one of gpu, cpu", "store: must be a map (it is a string)",
+		}},
 		{"missing in a list", map[string]any{"pools": []any{map[string]any{}}}, []string{"pools[0].pool_name: must be given"}},
 		{
 			"a contradiction speaks for itself",
@@ -115,7 +118,32 @@ func TestValuesAreMergedAsHelmDoes(t *testing.T) {
 	if d := cmp.Diff(got, want); d != "" {
 		t.Errorf("got -, want +:\n%s", d)
 	}
-	if _, err := helm.Values(helm.Given{Set: []string{"a[=1"}}); err == nil {
-		t.Error("got no error for a setting that cannot be read")
+}
+
+// Helm's own complaints quote what was given.
+func TestWhatCannotBeReadIsNotQuoted(t *testing.T) {
+	t.Parallel()
+	file := t.TempDir() + "/password"
+	if err := os.WriteFile(file, []byte("hunter2"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		given helm.Given
+		want  string
+	}{
+		"a comma in a password":          {helm.Given{Set: []string{"a=1", "db.password=x,hunter2"}}, "--set number 2 cannot be read"},
+		"the same as a text":             {helm.Given{SetString: []string{"db.password=x,hunter2"}}, "--set-string number 1"},
+		"broken JSON":                    {helm.Given{SetJSON: []string{`db={"password":"hunter2"`}}, "--set-json number 1"},
+		"a password in the file's place": {helm.Given{Files: []string{file}}, file + ": it is not a YAML mapping"},
+		"a file that is not there":       {helm.Given{Files: []string{file + "x"}}, "no such file"},
+		"a text that is to be a map":     {helm.Given{Set: []string{"a=hunter2", "a.b=1"}}, "one contradicts another"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := helm.Values(tc.given)
+			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("got %v, want %q and no secret", err, tc.want)
+			}
+		})
 	}
 }

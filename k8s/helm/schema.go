@@ -11,8 +11,6 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 )
@@ -65,7 +63,7 @@ func CheckValues(r Release) error {
 	if !ok {
 		return nil
 	}
-	s := speaker{schema: doc, values: values, print: message.NewPrinter(language.English)}
+	s := speaker{schema: doc}
 	s.speak(broken)
 	slices.Sort(s.lines)
 	return &ValuesError{Lines: slices.Compact(s.lines)}
@@ -101,11 +99,10 @@ func merged(c *chart.Chart, values map[string]any) (any, error) {
 	return out, nil
 }
 
-// speaker turns a tree of broken rules into sentences.
+// speaker turns a tree of broken rules into sentences. No text that was given is in
+// one: it may be a secret under a wrong key.
 type speaker struct {
 	schema any
-	values any
-	print  *message.Printer
 	lines  []string
 }
 
@@ -187,14 +184,14 @@ func pathOf(at []string) string {
 	return b.String()
 }
 
-func (s *speaker) rule(e *jsonschema.ValidationError) string {
+func (*speaker) rule(e *jsonschema.ValidationError) string {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type:
 		return fmt.Sprintf("must be %s (it is %s)", either(k.Want), a(k.Got))
 	case *kind.Enum:
-		return fmt.Sprintf("must be %s (it is %v)", oneOf(k.Want), k.Got)
+		return "must be " + oneOf(k.Want) + meant(k.Want, k.Got)
 	case *kind.Const:
-		return fmt.Sprintf("must be %v (it is %v)", k.Want, k.Got)
+		return fmt.Sprintf("must be %v", k.Want)
 	case *kind.Minimum:
 		return fmt.Sprintf("must be at least %s (it is %s)", k.Want.RatString(), k.Got.RatString())
 	case *kind.Maximum:
@@ -206,7 +203,23 @@ func (s *speaker) rule(e *jsonschema.ValidationError) string {
 	case *kind.FalseSchema, *kind.Not:
 		return "may not be given here"
 	}
-	return e.ErrorKind.LocalizedString(s.print)
+	return "breaks the rule " + strings.Join(e.ErrorKind.KeywordPath(), "/") + " of the chart's schema"
+}
+
+// meant is the choice that a refused text may have been meant for.
+func meant(words []any, got any) string {
+	text, _ := got.(string) // nothing else is near a word
+	best, distance := "", 3 // in a short word more than two slips are another word
+	for _, w := range words {
+		word, _ := w.(string)
+		if d := slips(strings.ToLower(text), strings.ToLower(word)); text != "" && word != "" && d < distance && d < len(word) {
+			best, distance = word, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (is %s meant?)", best)
 }
 
 // oneOf is a choice among words; nothing and an empty one are the same.

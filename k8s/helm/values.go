@@ -1,7 +1,9 @@
 package helm
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"helm.sh/helm/v3/pkg/cli/values"
 
@@ -27,9 +29,48 @@ func Values(g Given) (map[string]any, error) {
 	if err != nil {
 		return nil, &cloud.Error{
 			Kind: cloud.Invalid, Op: "helm:values",
-			Fix: "write --set as in --set db.type=embedded,masterPort=8080, and --values as the path of a YAML file",
-			Err: fmt.Errorf("merge the values: %w", err),
+			Fix: `write --set as in --set db.type=embedded,masterPort=8080 with \, for a comma within a value, and --values as the path of a YAML file`,
+			Err: unreadable(g, err),
 		}
 	}
 	return out, nil
+}
+
+// unreadable says which flag cannot be read. Helm's own words are left out: they quote
+// what was given, which may be a secret.
+func unreadable(g Given, err error) error {
+	if missing, ok := errors.AsType[*fs.PathError](err); ok {
+		return fmt.Errorf("read the values: %w", missing)
+	}
+	for _, file := range g.Files {
+		if file == "-" {
+			continue // it has been read, and cannot be again
+		}
+		if mergeFails(values.Options{ValueFiles: []string{file}}) {
+			return fmt.Errorf("read the values of %s: it is not a YAML mapping of names to values", file)
+		}
+	}
+	for _, f := range []struct {
+		name  string
+		given []string
+		alone func(string) values.Options
+	}{
+		{"--set-json", g.SetJSON, func(v string) values.Options { return values.Options{JSONValues: []string{v}} }},
+		{"--set", g.Set, func(v string) values.Options { return values.Options{Values: []string{v}} }},
+		{"--set-string", g.SetString, func(v string) values.Options { return values.Options{StringValues: []string{v}} }},
+		{"--set-file", g.SetFile, func(v string) values.Options { return values.Options{FileValues: []string{v}} }},
+		{"--set-literal", g.SetLiteral, func(v string) values.Options { return values.Options{LiteralValues: []string{v}} }},
+	} {
+		for i, v := range f.given {
+			if o := f.alone(v); mergeFails(o) {
+				return fmt.Errorf("read the values: %s number %d cannot be read", f.name, i+1)
+			}
+		}
+	}
+	return errors.New("read the values: one contradicts another, or standard input is not a YAML mapping of names to values")
+}
+
+func mergeFails(o values.Options) bool {
+	_, err := o.MergeValues(nil)
+	return err != nil
 }

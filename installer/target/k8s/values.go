@@ -2,7 +2,6 @@ package k8s
 
 import (
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -56,37 +55,6 @@ func (v Values) Text(path string) string {
 	return text
 }
 
-// redacted stands where a secret does.
-const redacted = "‹redacted›"
-
-// Shown returns v as it may be printed: a secret is there, and cannot be read.
-func (v Values) Shown() Values {
-	return v.each("", func(path string, value any) (any, bool) {
-		if secretValue(path) && value != nil && value != "" {
-			return redacted, true
-		}
-		return value, true
-	})
-}
-
-// Remembered returns v without secrets: what the record may hold.
-func (v Values) Remembered() Values {
-	return v.each("", func(path string, value any) (any, bool) { return value, !secretValue(path) })
-}
-
-// Secrets lists the paths at which v holds secrets.
-func (v Values) Secrets() []string {
-	var out []string
-	v.each("", func(path string, value any) (any, bool) {
-		if secretValue(path) && value != nil && value != "" {
-			out = append(out, path)
-		}
-		return value, true
-	})
-	slices.Sort(out)
-	return out
-}
-
 // each returns v with every leaf as keep says, which may leave it out.
 func (v Values) each(under string, keep func(path string, value any) (any, bool)) Values {
 	out := make(Values, len(v))
@@ -112,22 +80,6 @@ func eachIn(path string, value any, keep func(string, any) (any, bool)) (any, bo
 		return out, true
 	default:
 		return keep(path, value)
-	}
-}
-
-// secretValue reports whether the value at a path is a secret itself, and not the
-// name of one.
-func secretValue(path string) bool {
-	return slices.Contains(secretPaths(), path)
-}
-
-// secretPaths are the values that the chart takes in the clear. Each has a sibling
-// that names a Secret instead.
-func secretPaths() []string {
-	return []string{
-		"defaultPassword", "initialUserPassword", "db.password",
-		"checkpointStorage.accessKey", "checkpointStorage.secretKey",
-		"checkpointStorage.connection_string", "checkpointStorage.credential",
 	}
 }
 

@@ -53,3 +53,30 @@ func TestSecretsAreNeitherShownNorRemembered(t *testing.T) {
 		t.Errorf("secrets (-got +want):\n%s", diff)
 	}
 }
+
+// What the chart does not know as a secret may be one all the same.
+func TestWhatMayBeASecretIsNotShown(t *testing.T) {
+	t.Parallel()
+	v := k8s.Values{
+		"oidc":                              tree{"enabled": false, "clientSecret": "hunter2"},
+		"initialUserPasswordExistingSecret": tree{"name": "mine", "key": "password"},
+		"tlsSecret":                         "certificate", "imagePullSecretName": "registry",
+		"taskContainerDefaults": tree{
+			"environmentVariables": []any{"HF_TOKEN=hunter2"},
+			"cpuPodSpec":           tree{"spec": tree{"containers": []any{tree{"name": "c", "env": []any{tree{"name": "KEY", "value": "hunter2"}}}}}},
+		},
+		"resourcePools": []any{tree{"pool_name": "a", "task_container_defaults": tree{"environment_variables": tree{"cpu": []any{"A=hunter2"}}}}},
+	}
+	if diff := cmp.Diff(v.Shown(), k8s.Values{
+		"oidc":                              tree{"enabled": false, "clientSecret": "‹redacted›"},
+		"initialUserPasswordExistingSecret": tree{"name": "mine", "key": "password"},
+		"tlsSecret":                         "certificate", "imagePullSecretName": "registry",
+		"taskContainerDefaults": tree{
+			"environmentVariables": []any{"HF_TOKEN=‹redacted›"},
+			"cpuPodSpec":           tree{"spec": tree{"containers": []any{tree{"name": "c", "env": []any{tree{"name": "KEY", "value": "‹redacted›"}}}}}},
+		},
+		"resourcePools": []any{tree{"pool_name": "a", "task_container_defaults": tree{"environment_variables": tree{"cpu": []any{"A=‹redacted›"}}}}},
+	}); diff != "" {
+		t.Errorf("shown (-got +want):\n%s", diff)
+	}
+}

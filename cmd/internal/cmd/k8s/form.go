@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -159,7 +160,7 @@ func (c *completion) echo() {
 	}
 	hidden := false
 	for _, v := range c.given.Set {
-		if strings.Contains(strings.ToLower(v), "password") || strings.Contains(v, "Key=") {
+		if hides(v) {
 			hidden = true // an answer is no secret; what was typed before may be
 			continue
 		}
@@ -173,6 +174,12 @@ func (c *completion) echo() {
 		c.Notef("  with the other values that you gave")
 	}
 	c.Notef("")
+}
+
+// hides reports whether a --set holds what is not to be shown.
+func hides(set string) bool {
+	said, err := wire.K8sGiven(wire.K8sValues{Set: []string{set}})
+	return err != nil || !reflect.DeepEqual(said.Shown(), said)
 }
 
 func oneOf(answer string, good ...string) error {

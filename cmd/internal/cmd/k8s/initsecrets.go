@@ -32,7 +32,7 @@ makes the passwords and both use them.
 It needs the permission to create Secrets in its namespace, which Kubernetes
 cannot limit to a name, and to get and update this one, which it can.`,
 		Example: "  det-deploy k8s init-secrets --cluster-id lab --key admin-password --key db-password",
-		Args:    cobra.NoArgs,
+		Args:    usage.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.validate(); err != nil {
 				return usage.Check(err)

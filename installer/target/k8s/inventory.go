@@ -201,8 +201,8 @@ func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 	if !found {
 		return fmt.Errorf("remove %s: nothing is known of such objects", f)
 	}
-	background := metav1.DeletePropagationForeground
-	err := remove.delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background})
+	foreground := metav1.DeletePropagationForeground
+	err := remove.delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &foreground})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/record"
 )
@@ -53,6 +54,9 @@ func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, erro
 // Offer has a pod of the cluster pull the new image and tell its version, while the
 // old master still serves: an image that cannot be had stops nobody.
 func (t *Target) Offer(ctx context.Context, r record.Release) error {
+	if err := t.givenClaim(ctx); err != nil {
+		return err
+	}
 	d, err := t.next(ctx, r)
 	if err != nil {
 		return err
@@ -127,36 +131,6 @@ func (t *Target) serveAgain(ctx context.Context, tell func(string)) error {
 	return t.stands(ctx, tell)
 }
 
-// serve upgrades the release. A new master that never becomes ready has never served,
-// so the release goes back to what it was; a store that the new one has already
-// changed the old one refuses, and the backup is there.
-func (t *Target) serve(ctx context.Context, tell func(string)) error {
-	before, err := t.Helm.Status(ctx, t.Cluster)
-	if err != nil {
-		return err
-	}
-	tell("the release is upgraded")
-	if _, err := t.Helm.Upgrade(ctx, t.wanted()); err != nil {
-		return err
-	}
-	ill := t.stands(ctx, tell)
-	if ill == nil || ctx.Err() != nil || !isNotReady(ill) {
-		return ill
-	}
-	return t.takeBack(ctx, before.Revision, ill, tell)
-}
-
-func (t *Target) takeBack(ctx context.Context, revision int, ill error, tell func(string)) error {
-	tell("the new master does not become ready; the release goes back")
-	if _, err := t.Helm.Rollback(ctx, t.Cluster, revision); err != nil {
-		return errors.Join(ill, fmt.Errorf("go back to revision %d: %w", revision, err))
-	}
-	if err := t.stands(ctx, tell); err != nil {
-		return errors.Join(ill, fmt.Errorf("the release is back at revision %d, whose master does not become ready either: %w", revision, err))
-	}
-	return fmt.Errorf("%w; the release is back at what it was, and serves", ill)
-}
-
 // Backup lets the program that wrote the store write it into a file on a claim of its
 // own, which outlives the cluster.
 func (t *Target) Backup(ctx context.Context, of record.Release) (string, error) {
@@ -181,8 +155,7 @@ func (t *Target) Backup(ctx context.Context, of record.Release) (string, error) 
 func (t *Target) backupClaim(ctx context.Context) (string, error) {
 	claims := t.API.CoreV1().PersistentVolumeClaims(t.Namespace)
 	if t.BackupClaim != "" {
-		_, err := claims.Get(ctx, t.BackupClaim, metav1.GetOptions{})
-		return t.BackupClaim, t.refuse("get", "persistentvolumeclaims", t.BackupClaim, err)
+		return t.BackupClaim, t.givenClaim(ctx)
 	}
 	name := backupPrefix + t.Cluster
 	size := t.Values.Text("db.storageSize")
@@ -208,6 +181,22 @@ func (t *Target) backupClaim(ctx context.Context) (string, error) {
 		return name, nil
 	}
 	return name, t.refuse("create", "persistentvolumeclaims", name, err)
+}
+
+// givenClaim looks for the claim that the user named for backups.
+func (t *Target) givenClaim(ctx context.Context) error {
+	if t.BackupClaim == "" {
+		return nil
+	}
+	_, err := t.API.CoreV1().PersistentVolumeClaims(t.Namespace).Get(ctx, t.BackupClaim, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return &cloud.Error{
+			Kind: cloud.NotFound, Op: "find the claim for backups", Resource: t.BackupClaim,
+			Err: errors.New("there is none of that name in namespace " + t.Namespace),
+			Fix: "make it, name another with --backup-to claim:NAME, or leave --backup-to out",
+		}
+	}
+	return t.refuse("get", "persistentvolumeclaims", t.BackupClaim, err)
 }
 
 // Follow has nothing to do: tasks are pods, which know their master by its Service.

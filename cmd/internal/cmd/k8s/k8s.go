@@ -155,6 +155,11 @@ func (v *values) given(s *term.Streams) wire.K8sValues {
 	return out
 }
 
+// said reports whether any value is given.
+func (v *values) said() bool {
+	return v.Reset || len(v.Files)+len(v.Set)+len(v.SetString)+len(v.SetFile)+len(v.SetJSON) > 0
+}
+
 // wanted is what the flags of a command say a cluster should be.
 type wanted struct {
 	Which

@@ -12,6 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/plan"
+	"github.com/det-deploy/det-deploy/installer/record"
 	target "github.com/det-deploy/det-deploy/installer/target/k8s"
 )
 
@@ -111,6 +113,15 @@ func RunUpgrade(ctx context.Context, o *UpgradeOptions) error {
 		return err
 	}
 	would := installer.Upgraded{From: runs, To: to, Changed: k.Record.Upgrade != nil || !runs.Same(to)}
+	if !would.Changed {
+		p, err := k.Plan(ctx)
+		if err != nil {
+			return err
+		}
+		if err := o.onlyValues(p, runs, o.flags(k)); err != nil {
+			return err
+		}
+	}
 	if o.DryRun {
 		return ask.PrintUpgrade(o.Cluster, would, true)
 	}
@@ -124,4 +135,29 @@ func RunUpgrade(ctx context.Context, o *UpgradeOptions) error {
 		return err
 	}
 	return ask.PrintUpgrade(o.Cluster, done, false)
+}
+
+// onlyValues refuses to bring a cluster to another state at the version that it has:
+// that takes no backup and no trial, and install shows what it would do.
+func (o *UpgradeOptions) onlyValues(p plan.Plan, runs record.Release, flags string) error {
+	if p.Empty() {
+		return nil
+	}
+	if !o.said() {
+		o.Notef("Not everything is as it should be; `det-deploy k8s install %s` brings it there.", flags)
+		return nil
+	}
+	return &onlyValuesError{runs.Version, flags}
+}
+
+// onlyValuesError is an upgrade to what differs in its values alone.
+type onlyValuesError struct{ version, flags string }
+
+func (e *onlyValuesError) Error() string {
+	return "the cluster runs det-deploy " + e.version + " already, and only its values would change"
+}
+
+// Hint names the command that changes them.
+func (e *onlyValuesError) Hint() string {
+	return "give the same values to `det-deploy k8s install " + e.flags + "`; `det-deploy k8s plan` shows what it would do"
 }

@@ -1,0 +1,68 @@
+package k8s
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/k8s/helm"
+)
+
+// serve upgrades the release. A new master that never becomes ready has never served,
+// and one whose objects were refused neither, so the release goes back to what it was;
+// a store that the new one has already changed the old one refuses, and the backup is
+// there.
+func (t *Target) serve(ctx context.Context, tell func(string)) error {
+	past, err := t.Helm.History(ctx, t.Cluster)
+	if err != nil {
+		return err
+	}
+	want, err := t.Wants(ctx)
+	if err != nil {
+		return err
+	}
+	tell("the release is upgraded")
+	if _, err = t.Helm.Upgrade(ctx, t.wanted()); err == nil {
+		err = t.stands(ctx, tell)
+	}
+	if err == nil || ctx.Err() != nil || !isNotReady(err) && !isRefusal(err) {
+		return err
+	}
+	back, found := before(past, want.Version)
+	if !found {
+		return fmt.Errorf("%w; no earlier revision of the release is remembered to go back to", err)
+	}
+	return t.takeBack(ctx, back, err, tell)
+}
+
+// before is the last revision that was deployed with another version than the one that
+// failed. An attempt at that may be the latest by now.
+func before(past []helm.Info, failed string) (revision int, found bool) {
+	for _, i := range slices.Backward(past) {
+		v := Values(i.Values)
+		version := cmp.Or(v.Text("image.tag"), v.Text("detVersion"), i.AppVersion)
+		if version != failed && (i.Status == helm.Deployed || i.Status == helm.Superseded) {
+			return i.Revision, true
+		}
+	}
+	return 0, false
+}
+
+// isRefusal reports a refusal that the same call would meet again.
+func isRefusal(err error) bool {
+	return slices.Contains([]cloud.Kind{cloud.Invalid, cloud.Denied, cloud.Quota, cloud.Conflict}, cloud.KindOf(err))
+}
+
+func (t *Target) takeBack(ctx context.Context, revision int, ill error, tell func(string)) error {
+	tell("the new master does not become ready; the release goes back")
+	if _, err := t.Helm.Rollback(ctx, t.Cluster, revision); err != nil {
+		return errors.Join(ill, fmt.Errorf("go back to revision %d: %w", revision, err))
+	}
+	if err := t.stands(ctx, tell); err != nil {
+		return errors.Join(ill, fmt.Errorf("the release is back at revision %d, whose master does not become ready either: %w", revision, err))
+	}
+	return fmt.Errorf("%w; the release is back at what it was, and serves", ill)
+}

@@ -86,9 +86,11 @@ type allocation struct {
 	// pod is what each of its pods asks of a node.
 	pod *gang.Pod
 
-	// What follows belongs to the worker that looks at it: stored is the release
-	// that a restarted master would know, asked says that the owner knows of it, and
-	// terminate that the program listens for no signal but SIGTERM.
+	// What follows belongs to the worker that looks at it: noted says that it is stored
+	// that it runs, stored is the release that a restarted master would know, asked
+	// says that the owner knows of it, and terminate that the program listens for no
+	// signal but SIGTERM.
+	noted            bool
 	stored           *release
 	asked, terminate bool
 }

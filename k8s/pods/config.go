@@ -71,12 +71,10 @@ type Limits struct {
 	// Start is how long a container may be kept from starting by something that
 	// may pass, such as a registry that does not answer.
 	Start time.Duration
-	// Grace is how long a killed program has after SIGTERM.
-	Grace time.Duration
 	// Lost is how long a pod may outlive the time by which it was to be gone,
 	// before its node is taken for lost.
 	Lost time.Duration
-	// Lines is how long a node that does not answer is asked for the rest of an
+	// Lines is how long a node may say nothing when it is asked for the rest of an
 	// ended container's log.
 	Lines time.Duration
 }
@@ -85,7 +83,6 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		Start: 5 * time.Minute,
-		Grace: 15 * time.Second, // as in Determined 0.38.1
 		Lost:  30 * time.Second,
 		Lines: 30 * time.Second,
 	}

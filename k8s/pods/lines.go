@@ -1,10 +1,7 @@
 package pods
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -16,22 +13,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
 const (
-	// longestLine is where a line is cut in two; Determined's agent does the same.
-	longestLine = 64 << 10
-	// batchLines and batchBytes bound what is stored at a time.
-	batchLines = 2000
-	batchBytes = 1 << 20
-	// markEvery is how often the place in a log is stored while lines come. It
-	// matters only when a node rotates the log while no master is there.
-	markEvery = time.Second
 	// firstPause and lastPause bound the wait before a node is asked again.
 	firstPause = 100 * time.Millisecond
 	lastPause  = 5 * time.Second
+	// closing is how long the stream of a container that has ended may stay open: a
+	// kubelet ends it within a second, and what is left is then read by itself.
+	closing = 2 * time.Second
 )
 
 // lines carries one container's log from its node to the store: in order, each
@@ -47,8 +38,8 @@ type lines struct {
 	container  rm.ContainerID
 	node       rm.AgentID
 	pod        string
-	// patience is how long a node that does not answer is asked for the end of
-	// the log of a container that has ended.
+	// patience is how long a node may be silent when it is asked for the end of the
+	// log of a container that has ended.
 	patience time.Duration
 	meters   *meters
 
@@ -57,33 +48,33 @@ type lines struct {
 	mark   mark
 	marked bool
 	saved  time.Time
+	// next is the number of the line that the store takes next, as it last said. It
+	// is beyond the mark's where a part of a long line is stored.
+	next uint64
 	// last is Config.LastLine.
 	last func(ctx context.Context, id rm.AllocationID, c rm.ContainerID) (time.Time, error)
 
-	// ended is closed when the container has ended, done when its log is whole.
-	ended, done chan struct{}
-	endedOnce   sync.Once
+	// ended is closed when the container has ended, gone when its pod is no more, and
+	// done when the log is whole.
+	ended, gone, done   chan struct{}
+	endedOnce, goneOnce sync.Once
 }
 
 // end says that the container prints no more.
 func (l *lines) end() { l.endedOnce.Do(func() { close(l.ended) }) }
 
-func (l *lines) hasEnded() bool {
-	select {
-	case <-l.ended:
-		return true
-	default:
-		return false
-	}
+// lose says that the pod is no more: whatever stream is still open has no end.
+func (l *lines) lose() {
+	l.end()
+	l.goneOnce.Do(func() { close(l.gone) })
 }
 
 // whole reports whether nothing is left to be stored. No lines are.
-func (l *lines) whole() bool {
-	if l == nil {
-		return true
-	}
+func (l *lines) whole() bool { return l == nil || closed(l.done) }
+
+func closed(c <-chan struct{}) bool {
 	select {
-	case <-l.done:
+	case <-c:
 		return true
 	default:
 		return false
@@ -95,11 +86,17 @@ func (l *lines) run(ctx context.Context) {
 	l.meters.streams.Inc()
 	defer l.meters.streams.Dec()
 	pause := firstPause
-	var giveUp time.Time
-	read := false // to the end, as the node saw it
+	var silent time.Time // when a node has not said enough for too long
+	last, read := false, false
 	for ctx.Err() == nil {
-		last, before := l.hasEnded(), l.mark.Seq
+		if closed(l.ended) && !last {
+			last, pause, silent = true, firstPause, time.Now().Add(l.patience)
+		}
+		before := l.mark.Seq
 		err := l.pass(ctx, !last)
+		if l.mark.Seq > before {
+			pause, silent = firstPause, time.Now().Add(l.patience)
+		}
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -109,16 +106,11 @@ func (l *lines) run(ctx context.Context) {
 		case apierrors.IsNotFound(err):
 			l.finish(ctx, fmt.Sprintf("the end of this log is missing: pod %s is gone", l.pod))
 			return
-		case err != nil && last && giveUp.IsZero():
-			giveUp = time.Now().Add(l.patience)
-		case err != nil && last && time.Now().After(giveUp):
+		case last && time.Now().After(silent):
 			l.finish(ctx, fmt.Sprintf("the end of this log is missing: %v", err))
 			return
 		}
 		read = err == nil
-		if l.mark.Seq > before {
-			pause = firstPause
-		}
 		if !l.rest(ctx, pause, last) {
 			return
 		}
@@ -126,11 +118,14 @@ func (l *lines) run(ctx context.Context) {
 	}
 }
 
-// rest waits before the next pass, for less when the container ends.
+// rest waits before the next pass, for less when the container ends or its pod goes.
 func (l *lines) rest(ctx context.Context, pause time.Duration, last bool) bool {
 	ended := l.ended
 	if last {
-		ended = nil
+		ended = l.gone
+		if closed(ended) {
+			ended = nil
+		}
 	}
 	t := time.NewTimer(pause)
 	defer t.Stop()
@@ -143,225 +138,93 @@ func (l *lines) rest(ctx context.Context, pause time.Duration, last bool) bool {
 	return true
 }
 
-// finish stores a last word, if there is one, and says that the log is whole.
-func (l *lines) finish(ctx context.Context, word string) {
-	if word != "" {
-		l.meters.gaps.Inc()
-		l.log.Warn("log is not whole", "allocation", l.allocation, "pod", l.pod, "why", word)
-		if !l.keep(ctx, &batch{lines: []*agentv1.Line{said(word, time.Now())}, mark: l.mark.said()}) {
-			return
-		}
-	}
-	close(l.done)
-}
-
-// said is the mark behind a line of our own.
-func (m mark) said() mark {
-	m.Seq++
-	return m
-}
-
-func said(text string, at time.Time) *agentv1.Line {
-	return &agentv1.Line{AtUs: at.UnixMicro(), Stdtype: "stderr", Text: []byte(text)}
-}
-
 // pass reads what there is behind the mark, and with follow what comes, until the
-// node has no more to say.
+// node has no more to say, or should have said it.
 func (l *lines) pass(ctx context.Context, follow bool) error {
 	o := &corev1.PodLogOptions{Container: mainContainer, Timestamps: true, Follow: follow}
 	if since := l.mark.since(); !since.IsZero() {
 		o.SinceTime = &metav1.Time{Time: since}
 	}
 	// The stream ends with the pass, also when the store refuses its lines.
-	ctx, cancel := context.WithCancel(ctx)
+	asked, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
 	defer cancel()
-	stream, err := l.pods.GetLogs(l.pod, o).Stream(ctx)
+	heard := make(chan struct{}, 1)
+	watching.Go(func() {
+		l.outlived(asked, follow, heard)
+		cancel()
+	})
+	stream, err := l.pods.GetLogs(l.pod, o).Stream(asked)
 	if err != nil {
 		return fmt.Errorf("read log of pod %s: %w", l.pod, err)
 	}
 	defer stream.Close() //nolint:errcheck // nothing is written to it
-	return l.copy(ctx, stream, !follow)
+	return l.copy(ctx, told{stream, heard}, !follow)
 }
 
-// batch is lines on their way to the store, and the mark behind them.
-type batch struct {
-	lines []*agentv1.Line
-	bytes int
-	mark  mark
-}
-
-// copy stores the lines of a stream. Of a final one the last line may lack its end.
-func (l *lines) copy(ctx context.Context, stream io.Reader, final bool) error {
-	in := bufio.NewReaderSize(stream, 64<<10)
-	place := search{mark: l.mark}
-	if err := l.catchUp(ctx, &place); err != nil {
-		return err
+// outlived returns when a stream has no reason to be open any more: its pod is gone,
+// its container has ended and it does not, or the rest of a log is asked for and the
+// node says nothing. Not every node ends its streams.
+func (l *lines) outlived(ctx context.Context, follow bool, heard <-chan struct{}) {
+	limit, gone := l.patience, l.gone
+	if follow {
+		limit, heard, gone = closing, nil, nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.ended:
+		}
 	}
-	b := &batch{mark: l.mark}
 	for {
-		raw, err := readLine(in)
-		if err == nil || errors.Is(err, io.EOF) && final && len(raw) > 0 {
-			l.add(b, &place, raw)
+		t := time.NewTimer(limit)
+		select {
+		case <-heard:
+		case <-gone:
+			limit, gone = closing, nil
+		case <-ctx.Done():
+			t.Stop()
+			return
+		case <-t.C:
+			return
 		}
-		full := len(b.lines) >= batchLines || b.bytes >= batchBytes
-		if len(b.lines) > 0 && (err != nil || full || in.Buffered() == 0) {
-			if !l.keep(ctx, b) {
-				return ctx.Err()
-			}
-			b = &batch{mark: l.mark}
-		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("read log of pod %s: %w", l.pod, err)
-		}
+		t.Stop()
 	}
 }
 
-// catchUp looks how far the store is beyond a mark that an earlier master left. Only
-// a log that was rotated since cannot be numbered by reading on from the mark.
-func (l *lines) catchUp(ctx context.Context, place *search) error {
-	if !l.marked {
-		return nil
-	}
-	next, err := l.store.NextSeq(ctx, l.allocation, l.container)
-	if err != nil {
-		return fmt.Errorf("find the end of the log of container %s: %w", l.container, err)
-	}
-	place.next = next
-	if l.last != nil && next > l.mark.Seq {
-		if place.last, err = l.last(ctx, l.allocation, l.container); err != nil {
-			return fmt.Errorf("find the end of the log of container %s: %w", l.container, err)
-		}
-	}
-	return nil
+// told is a stream that says when it is read from, and when something came.
+type told struct {
+	io.Reader
+	heard chan<- struct{}
 }
 
-// readLine reads up to a newline, however far that is.
-func readLine(in *bufio.Reader) ([]byte, error) {
-	raw, err := in.ReadSlice('\n')
-	if !errors.Is(err, bufio.ErrBufferFull) {
-		return raw, err
-	}
-	whole := bytes.Clone(raw)
-	for errors.Is(err, bufio.ErrBufferFull) {
-		raw, err = in.ReadSlice('\n')
-		whole = append(whole, raw...)
-	}
-	return whole, err
+func (s told) Read(p []byte) (int, error) {
+	s.say()
+	defer s.say()
+	return s.Reader.Read(p)
 }
 
-// add puts one line of the node into the batch, unless it is stored already.
-func (l *lines) add(b *batch, place *search, raw []byte) {
-	at, text := splitLine(raw)
-	stored, missing := place.find(at)
-	if stored {
-		return
+func (s told) say() {
+	select {
+	case s.heard <- struct{}{}:
+	default:
 	}
-	if place.rotated && b.mark.Seq < place.next {
-		b.mark.Seq = place.next
-	}
-	if missing {
+}
+
+// finish stores a last word, if there is one, and says that the log is whole.
+func (l *lines) finish(ctx context.Context, word string) {
+	if word != "" {
 		l.meters.gaps.Inc()
-		l.log.Warn("node rotated a log before it was read", "allocation", l.allocation, "pod", l.pod, "node", l.node,
-			"from", b.mark.Last, "to", at)
-		b.lines = append(b.lines, said(fmt.Sprintf(
-			"lines between %s and %s may be missing here: node %s rotated the log before they were read",
-			b.mark.Last.Format(time.RFC3339Nano), at.Format(time.RFC3339Nano), l.node,
-		), at))
-		b.mark = b.mark.said()
-	}
-	pieces := 0
-	for {
-		piece := text[:min(len(text), longestLine)]
-		text = text[len(piece):]
-		b.lines = append(b.lines, &agentv1.Line{AtUs: micros(at), Stdtype: "stdout", Text: bytes.Clone(piece)})
-		b.bytes += len(piece)
-		pieces++
-		if len(text) == 0 {
-			break
+		l.log.Warn("log is not whole", "allocation", l.allocation, "pod", l.pod, "why", word)
+		// A part of a line that was cut off may be stored behind the mark.
+		b := l.batch()
+		if next, err := l.store.NextSeq(ctx, l.allocation, l.container); err == nil {
+			b.jump(next)
+		}
+		b.say(word, time.Now())
+		if !l.keep(ctx, b) {
+			return
 		}
 	}
-	b.mark = b.mark.pass(at, pieces)
-}
-
-func micros(at time.Time) int64 {
-	if at.IsZero() {
-		at = time.Now()
-	}
-	return at.UnixMicro()
-}
-
-// keep stores a batch, however long that takes. It reports false when ctx has
-// ended.
-func (l *lines) keep(ctx context.Context, b *batch) bool {
-	pause := firstPause
-	for {
-		err := l.append(ctx, b)
-		if err == nil {
-			break
-		}
-		if ctx.Err() != nil {
-			return false
-		}
-		l.log.Warn("try again", "what", "store log lines", "allocation", l.allocation, "err", err)
-		if !l.rest(ctx, pause, true) {
-			return false
-		}
-		pause = min(2*pause, lastPause)
-	}
-	l.meters.lines.Add(float64(len(b.lines)))
-	l.mark, l.marked = b.mark, false
-	return l.remember(ctx)
-}
-
-func (l *lines) append(ctx context.Context, b *batch) error {
-	first := b.mark.Seq - uint64(len(b.lines))
-	next, err := l.store.AppendLogs(ctx, l.node, &agentv1.Logs{
-		ContainerId: string(l.container), AllocationId: string(l.allocation), FirstSeq: first, Lines: b.lines,
-	})
-	if err != nil {
-		return err
-	}
-	if next < first {
-		return fmt.Errorf("the log of container %s ends at line %d, before line %d", l.container, next, first)
-	}
-	return nil
-}
-
-// remember stores the place now and then.
-func (l *lines) remember(ctx context.Context) bool {
-	now := time.Now()
-	if now.Sub(l.saved) < markEvery {
-		return true
-	}
-	l.saved = now
-	if err := l.records.put(ctx, logKey+string(l.container), l.mark); err != nil && ctx.Err() == nil {
-		// It is for the case that a log is rotated while no master is there.
-		l.log.Warn("store place in a log", "allocation", l.allocation, "err", err)
-	}
-	return ctx.Err() == nil
-}
-
-// tail stores the last lines of the container that prepares a task, as the first of
-// the task's log: the program that would have written it has not run.
-func (l *lines) tail(ctx context.Context) {
-	last := int64(20)
-	text, err := l.pods.GetLogs(l.pod, &corev1.PodLogOptions{Container: initContainer, TailLines: &last}).DoRaw(ctx)
-	if err != nil {
-		if ctx.Err() == nil {
-			l.finish(ctx, fmt.Sprintf("why the task could not be prepared is not known: %v", err))
-		}
-		return
-	}
-	b := &batch{mark: l.mark}
-	for line := range bytes.Lines(text) {
-		b.lines = append(b.lines, said(string(bytes.TrimRight(line, "\r\n")), time.Now()))
-		b.mark = b.mark.said()
-	}
-	if len(b.lines) > 0 && !l.keep(ctx, b) {
-		return
-	}
-	l.finish(ctx, "")
+	close(l.done)
 }

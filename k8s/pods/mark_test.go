@@ -63,7 +63,8 @@ func served(file []fileLine, since time.Time) []byte {
 func reader(store rm.Logs) *lines {
 	return &lines{
 		log: slog.New(slog.DiscardHandler), store: store, records: records{shelf{}}, container: "c", allocation: "a.1",
-		meters: newMeters(), ended: make(chan struct{}), done: make(chan struct{}), node: "n1",
+		meters: newMeters(), node: "n1", pod: "p", patience: time.Second,
+		ended: make(chan struct{}), gone: make(chan struct{}), done: make(chan struct{}),
 	}
 }
 
@@ -76,7 +77,11 @@ func TestLinesAreStoredOnceWhereverReadingBreaksOff(t *testing.T) {
 		at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 		for i := range rapid.IntRange(0, 60).Draw(t, "lines") {
 			at = at.Add(time.Duration(rapid.SampledFrom([]int{-3, 0, 1, 400_000_000, 2_000_000_000}).Draw(t, "step")))
-			file = append(file, fileLine{at, fmt.Sprintf("line %d", i)})
+			text := fmt.Sprintf("line %d", i)
+			if rapid.IntRange(0, 15).Draw(t, "long") == 0 {
+				text = strings.Repeat(text+" ", 25_000)
+			}
+			file = append(file, fileLine{at, text})
 		}
 		store := &book{}
 		l := reader(store)
@@ -99,12 +104,21 @@ func TestLinesAreStoredOnceWhereverReadingBreaksOff(t *testing.T) {
 		}
 		var want []string
 		for _, f := range file {
-			want = append(want, f.text)
+			want = append(want, pieces(f.text)...)
 		}
 		if d := cmp.Diff(store.lines, want); d != "" {
 			t.Errorf("got -, want +:\n%s", d)
 		}
 	})
+}
+
+// pieces is a line as it is stored.
+func pieces(text string) []string {
+	var out []string
+	for len(text) > longestLine {
+		out, text = append(out, text[:longestLine]), text[longestLine:]
+	}
+	return append(out, text)
 }
 
 func TestARotatedLogIsSaid(t *testing.T) {
@@ -154,6 +168,34 @@ func TestARotatedLogIsSaid(t *testing.T) {
 		})
 	}
 }
+
+// A program that never ends its line must not fill the master's memory, and what it
+// says is stored meanwhile.
+func TestALineWithoutAnEndIsStoredAsItComes(t *testing.T) {
+	t.Parallel()
+	store := &book{}
+	l := reader(store)
+	const pieces = 100
+	text := strings.NewReader("2026-11-21T10:00:00Z " + strings.Repeat("x", pieces*longestLine))
+	seen := 0
+	growing := readerFunc(func(p []byte) (int, error) {
+		seen = max(seen, len(store.lines))
+		return text.Read(p)
+	})
+	if err := l.copy(t.Context(), growing, false); err != nil {
+		t.Fatal(err)
+	}
+	if seen < pieces-1 || len(store.lines) != seen {
+		t.Errorf("got %d pieces before the end and %d behind it, want %d", seen, len(store.lines), pieces-1)
+	}
+	if l.mark.Seq != 0 {
+		t.Errorf("got mark %d behind a line that has no end, want 0", l.mark.Seq)
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 func TestLongLinesAreCut(t *testing.T) {
 	t.Parallel()

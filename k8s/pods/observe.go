@@ -27,9 +27,9 @@ type sighting struct {
 	exit *agentv1.Exit
 	// lost says that the exit is the machine's or the cluster's doing.
 	lost bool
-	// initFailed says that the container that prepares the task did not end well;
-	// its last lines say why.
-	initFailed bool
+	// unprepared names the init container that did not end well, ours or one of the
+	// pod spec's; its last lines say why.
+	unprepared string
 	// stuck says what keeps the container from starting and may do so for ever.
 	stuck string
 	// hopeless says that what it is stuck in cannot pass.
@@ -49,7 +49,7 @@ func observe(pod *corev1.Pod) sighting {
 	case main != nil && main.State.Terminated != nil:
 		return s.ended(pod, main.State.Terminated)
 	case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
-		return s.over(pod, init)
+		return s.over(pod)
 	case main != nil && main.State.Running != nil:
 		s.state, s.addresses = apiv1.Container_STATE_RUNNING, addresses(pod)
 		return s
@@ -119,9 +119,9 @@ func exitCode(t *corev1.ContainerStateTerminated) int32 {
 }
 
 // over is a pod that ended without its program.
-func (s sighting) over(pod *corev1.Pod, init *corev1.ContainerStatus) sighting {
+func (s sighting) over(pod *corev1.Pod) sighting {
 	s.state = apiv1.Container_STATE_TERMINATED
-	why := disruption(pod)
+	why, failed := disruption(pod), failedInit(pod)
 	switch {
 	case pod.Status.Phase == corev1.PodSucceeded:
 		// A pod succeeds when all of its containers have; the status may leave
@@ -130,10 +130,14 @@ func (s sighting) over(pod *corev1.Pod, init *corev1.ContainerStatus) sighting {
 	case why != "":
 		s.lost = true
 		s.exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_LOST, Message: why}
-	case init != nil && init.State.Terminated != nil && init.State.Terminated.ExitCode != 0:
-		s.initFailed = true
+	case failed != nil:
+		s.unprepared = failed.Name
+		what := "its pod could not be prepared"
+		if failed.Name == initContainer {
+			what = "the task's files could not be prepared"
+		}
 		s.exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_NOT_STARTED, Message: fmt.Sprintf(
-			"the task's files could not be prepared: %s ended with code %d", initContainer, init.State.Terminated.ExitCode,
+			"%s: %s ended with code %d", what, failed.Name, failed.State.Terminated.ExitCode,
 		)}
 	default:
 		// The kubelet refused it, or it was set to failed by a controller.
@@ -144,6 +148,28 @@ func (s sighting) over(pod *corev1.Pod, init *corev1.ContainerStatus) sighting {
 		}
 	}
 	return s
+}
+
+// failedInit is the init container that kept the program from being started: that is
+// the task's own failure, for the next node would do no better.
+func failedInit(pod *corev1.Pod) *corev1.ContainerStatus {
+	for i := range pod.Status.InitContainerStatuses {
+		c := &pod.Status.InitContainerStatuses[i]
+		if t := c.State.Terminated; t != nil && exitCode(t) != 0 && t.Reason != "ContainerStatusUnknown" && !sidecar(pod, c.Name) {
+			return c
+		}
+	}
+	return nil
+}
+
+// sidecar reports whether an init container is one that runs beside the others.
+func sidecar(pod *corev1.Pod, name string) bool {
+	for _, c := range pod.Spec.InitContainers {
+		if c.Name == name {
+			return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+		}
+	}
+	return false
 }
 
 // disruption says in words that the cluster ended a pod, empty if it did not.

@@ -119,9 +119,25 @@ func TestObserve(t *testing.T) {
 			node: "n1", status: corev1.PodStatus{Phase: corev1.PodFailed, InitContainerStatuses: []corev1.ContainerStatus{
 				ended(initContainer, corev1.ContainerStateTerminated{ExitCode: 1}),
 			}},
-			want: sighting{state: apiv1.Container_STATE_TERMINATED, initFailed: true, exit: &agentv1.Exit{
+			want: sighting{state: apiv1.Container_STATE_TERMINATED, unprepared: initContainer, exit: &agentv1.Exit{
 				Kind:    agentv1.Exit_KIND_NOT_STARTED,
 				Message: "the task's files could not be prepared: determined-init-container ended with code 1",
+			}},
+		},
+		"an init container of the pod spec failed": {
+			node: "n1", status: corev1.PodStatus{Phase: corev1.PodFailed, InitContainerStatuses: []corev1.ContainerStatus{
+				done, ended("fetch-data", corev1.ContainerStateTerminated{ExitCode: 2}),
+			}},
+			want: sighting{state: apiv1.Container_STATE_TERMINATED, unprepared: "fetch-data", exit: &agentv1.Exit{
+				Kind: agentv1.Exit_KIND_NOT_STARTED, Message: "its pod could not be prepared: fetch-data ended with code 2",
+			}},
+		},
+		"its node was started again while the files were prepared": {
+			node: "n1", status: corev1.PodStatus{Phase: corev1.PodFailed, InitContainerStatuses: []corev1.ContainerStatus{
+				ended(initContainer, corev1.ContainerStateTerminated{ExitCode: 137, Reason: "ContainerStatusUnknown"}),
+			}},
+			want: sighting{state: apiv1.Container_STATE_TERMINATED, lost: true, exit: &agentv1.Exit{
+				Kind: agentv1.Exit_KIND_LOST, Message: "its pod failed: Kubernetes gives no reason",
 			}},
 		},
 		"it was evicted": {

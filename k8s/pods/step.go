@@ -265,6 +265,14 @@ func (r *RM) remove(ctx context.Context, w *watch, a *allocation) time.Duration 
 		r.forceOverdue(ctx, pods)
 		return glance
 	}
+	if a.noted {
+		// It was undone just as it was whole. A restarted master would take one that
+		// ran and has no Job for lost.
+		if err := r.records.drop(ctx, allocationKey+string(a.Allocation)); err != nil {
+			return r.again(ctx, "forget that it ran", a, err)
+		}
+		a.noted = false
+	}
 	if r.isReleased(a) {
 		return r.finish(ctx, a)
 	}

@@ -23,6 +23,7 @@ func (r *RM) begun(ctx context.Context, a *allocation, pods map[int]*corev1.Pod)
 	if err := r.records.put(ctx, allocationKey+string(a.Allocation), doc); err != nil {
 		return r.again(ctx, "store that it runs", a, err)
 	}
+	a.noted = true
 	r.mu.Lock()
 	for _, c := range a.containers {
 		c.see(pods[c.rank])
@@ -132,7 +133,10 @@ func (r *RM) tendOne(ctx context.Context, a *allocation, c *container, pod *core
 		}
 		return r.usher(ctx, a, c, pod, s)
 	}
-	if c.lines != nil {
+	switch {
+	case c.lines != nil && pod == nil:
+		c.lines.lose()
+	case c.lines != nil:
 		c.lines.end()
 	}
 	if !c.lines.whole() {
@@ -187,7 +191,7 @@ func (r *RM) judge(a *allocation, c *container, s *sighting, now time.Time) {
 		r.mu.Unlock()
 		if c.verdict != nil {
 			// A kubelet may take a container for ended that never was, when its pod goes.
-			s.exit, s.lost, s.started, s.initFailed = c.verdict, false, false, false
+			s.exit, s.lost, s.started, s.unprepared = c.verdict, false, false, ""
 		}
 		if c.foreign && !ours && !s.lost && s.exit.GetCode() != 0 {
 			s.lost = true
@@ -230,7 +234,7 @@ func (r *RM) tell(ctx context.Context, a *allocation, c *container, s sighting) 
 
 // follow begins to read a container's log once there may be one.
 func (r *RM) follow(ctx context.Context, a *allocation, c *container, s sighting) {
-	if c.lines != nil || !s.started && !s.initFailed || c.pod == "" {
+	if c.lines != nil || !s.started && s.unprepared == "" || c.pod == "" {
 		return
 	}
 	r.mu.Lock()
@@ -240,14 +244,16 @@ func (r *RM) follow(ctx context.Context, a *allocation, c *container, s sighting
 	c.lines = &lines{
 		log: r.cfg.Log, pods: r.cfg.Client.CoreV1().Pods(r.cfg.Namespace), store: r.cfg.Logs, records: r.records,
 		allocation: a.Allocation, container: c.id, node: c.node, pod: c.pod, patience: r.cfg.Limits.Lines, meters: r.meters,
-		mark: from, marked: from.Seq > 0, last: r.cfg.LastLine, ended: make(chan struct{}), done: make(chan struct{}),
+		mark: from, marked: from.Seq > 0, last: r.cfg.LastLine,
+		ended: make(chan struct{}), gone: make(chan struct{}), done: make(chan struct{}),
 	}
-	l, run := c.lines, c.lines.run
-	if s.initFailed {
-		run = l.tail
-	}
+	l := c.lines
 	r.followers.Go(func() {
-		run(ctx)
+		if s.unprepared != "" {
+			l.tail(ctx, s.unprepared)
+		} else {
+			l.run(ctx)
+		}
 		r.look(a.Allocation)
 	})
 }
@@ -265,7 +271,7 @@ func (r *RM) usher(ctx context.Context, a *allocation, c *container, pod *corev1
 	case c.verdict != nil:
 		r.endPod(ctx, c, pod, now)
 	case why != nil && why.Kill:
-		r.endPod(ctx, c, pod, now.Add(r.cfg.Limits.Grace))
+		r.endPod(ctx, c, pod, now.Add(graceOf(pod)))
 	case why != nil && a.terminate:
 		r.endPod(ctx, c, pod, why.By)
 	}
@@ -276,6 +282,16 @@ func (r *RM) usher(ctx context.Context, a *allocation, c *container, pod *corev1
 		return max(time.Until(c.stuck.Add(r.cfg.Limits.Start)), glance)
 	}
 	return 0
+}
+
+// graceOf is how long a killed program has after SIGTERM: what its pod spec says, in
+// which the API server leaves nothing out.
+func graceOf(pod *corev1.Pod) time.Duration {
+	seconds := int64(0)
+	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
+		seconds = *s
+	}
+	return time.Duration(seconds) * time.Second
 }
 
 // endPod asks for a pod's end by a time: SIGTERM now, SIGKILL then. One that was

@@ -1,0 +1,54 @@
+package pods
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// tailLines and tailBytes are how much is shown of what a container has said that
+// was to prepare a task.
+const (
+	tailLines = 20
+	tailBytes = 64 << 10
+)
+
+// tail stores the last lines of the container that was to prepare a task, as the first
+// of the task's log: the program that would have written it has not run.
+func (l *lines) tail(ctx context.Context, name string) {
+	text, err := l.lastOf(ctx, name)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		l.finish(ctx, fmt.Sprintf("why the task could not be prepared is not known: %v", err))
+		return
+	}
+	b := l.batch()
+	for line := range bytes.Lines(text) {
+		b.say(string(bytes.TrimRight(line, "\r\n")), time.Now())
+	}
+	if len(b.lines) > 0 && !l.keep(ctx, b) {
+		return
+	}
+	l.finish(ctx, "")
+}
+
+// lastOf asks the node until it answers, for as long as the patience lasts.
+func (l *lines) lastOf(ctx context.Context, name string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.patience)
+	defer cancel()
+	o := &corev1.PodLogOptions{Container: name, TailLines: new(int64(tailLines)), LimitBytes: new(int64(tailBytes))}
+	pause := firstPause
+	for {
+		text, err := l.pods.GetLogs(l.pod, o).DoRaw(ctx)
+		if err == nil || apierrors.IsNotFound(err) || !l.rest(ctx, pause, true) {
+			return text, err
+		}
+		pause = min(2*pause, lastPause)
+	}
+}

@@ -139,9 +139,12 @@ func (r *RM) gang(a *allocation) gang.Gang {
 			g.Deadline = a.release.By
 		}
 	}
-	held := make(map[gang.NodeID]int)
+	held, placed := make(map[gang.NodeID]int), 0
 	for _, pod := range r.watch.podsOf(a.Allocation, r.jobName(a)) {
 		g.Made++
+		if pod.Spec.NodeName != "" {
+			placed++
+		}
 		if pod.Spec.NodeName == "" || finished(pod) {
 			continue
 		}
@@ -149,6 +152,9 @@ func (r *RM) gang(a *allocation) gang.Gang {
 		if at := boundAt(pod); g.FirstBound.IsZero() || at.Before(g.FirstBound) {
 			g.FirstBound = at
 		}
+	}
+	if a.phase == Opening && placed == g.Pods {
+		g.State, g.Preemptible = gang.Running, false // as soon as its nodes have taken notice
 	}
 	for _, node := range slices.Sorted(maps.Keys(held)) {
 		g.Held = append(g.Held, gang.Held{Node: node, Pods: held[node]})

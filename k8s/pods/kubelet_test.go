@@ -35,6 +35,8 @@ type program struct {
 	Forever bool          `json:"forever"`
 	// Stuck is the reason for which it never starts.
 	Stuck string `json:"stuck"`
+	// Late is how long a node does not notice that it has the pod.
+	Late time.Duration `json:"late"`
 }
 
 func (p program) String() string {
@@ -253,6 +255,10 @@ func (k *kubelets) play(ctx context.Context, pod *corev1.Pod) {
 		k.pods[pod.UID] = p
 	}
 	now := time.Now()
+	if now.Sub(p.started) < p.program.Late {
+		k.mu.Unlock()
+		return
+	}
 	done := p.program.Stuck == "" && !p.program.Forever && !now.Before(p.at(p.program.Lines))
 	killed := pod.DeletionTimestamp != nil
 	if p.ended.IsZero() && (done || killed) {

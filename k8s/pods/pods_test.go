@@ -111,6 +111,19 @@ func TestAPartialGangIsUndoneAndTriedAgain(t *testing.T) {
 	m.awaitNothing()
 }
 
+// Its nodes take longer than a partial gang is given.
+func TestAGangThatIsPlacedIsLeftToItsNodes(t *testing.T) {
+	m := newMaster(t, nil)
+	newKubelets(t, m.c, "play-1", "play-2")
+	id := m.submit(program{Lines: 1, Late: 6 * time.Second}, slots(16))
+	w := m.await(id, "it has ended", over)
+	if all := strings.Join(w.waits, "\n"); !strings.Contains(all, "nodes: ") || strings.Contains(all, "undone: ") {
+		t.Errorf("got\n%s\nwant word of its nodes, and no pod taken back", all)
+	}
+	m.checkLines(id, 1)
+	m.awaitNothing()
+}
+
 func TestKilledBeforeItRuns(t *testing.T) {
 	m := newMaster(t, nil)
 	id := m.submit(program{Lines: 1}, slots(8)) // there is no node

@@ -49,7 +49,7 @@ func (r *RM) step(ctx context.Context, id rm.AllocationID) time.Duration {
 	case Undoing:
 		return r.remove(ctx, w, a)
 	case Over:
-		return r.clean(ctx, a)
+		return r.clean(ctx, w, a)
 	}
 	return 0
 }
@@ -128,9 +128,12 @@ func (r *RM) hold(a *allocation, kind, reason string) {
 	r.look(a.Allocation)
 }
 
-// waitsUndone is the kind of the matter that an attempt was undone, beside the kinds
-// of k8s/gang.
-const waitsUndone = "undone"
+// The kinds of matters beside those of k8s/gang: an attempt was undone, and nodes
+// have not taken the pods that the scheduler gave them.
+const (
+	waitsUndone = "undone"
+	waitsNodes  = "nodes"
+)
 
 // gather waits until a gang's pods are all there, lets the scheduler see them, and
 // waits until nodes have taken them all.
@@ -175,7 +178,7 @@ func (r *RM) muster(w *watch, a *allocation, job *batchv1.Job, pods map[int]*cor
 	defer r.mu.Unlock()
 	now, all := time.Now(), len(a.containers)
 	g := gathering{opening: a.phase == Opening}
-	have, trouble := 0, ""
+	have, placed, trouble := 0, 0, ""
 	for rank := range all {
 		pod := pods[rank]
 		if pod == nil {
@@ -185,6 +188,9 @@ func (r *RM) muster(w *watch, a *allocation, job *batchv1.Job, pods map[int]*cor
 		trouble = message(trouble, unschedulable(pod))
 		if taken(pod) {
 			have++
+		}
+		if pod.Spec.NodeName != "" {
+			placed++
 		}
 		if podspec.Gated(pod) {
 			g.gated = append(g.gated, pod)
@@ -197,6 +203,8 @@ func (r *RM) muster(w *watch, a *allocation, job *batchv1.Job, pods map[int]*cor
 		g.undo = "its Job was deleted by somebody else"
 	case job != nil && len(pods) < all:
 		trouble = message(w.refusal(job), trouble)
+	case g.opening && placed == all:
+		r.hold(a, waitsNodes, fmt.Sprintf("all its pods (%d) have a node; the nodes have taken %d of them", all, have))
 	case a.phase == Gated && len(pods) == all && len(g.gated) == 0:
 		r.transition(a, Opening, now) // an earlier master has opened it
 	}
@@ -248,77 +256,6 @@ func (r *RM) undo(a *allocation, why string, until time.Time) {
 	}
 	r.look(a.Allocation)
 	r.stir()
-}
-
-// remove deletes what was made for an attempt, and queues the allocation again, or
-// ends it, when nothing is left.
-func (r *RM) remove(ctx context.Context, w *watch, a *allocation) time.Duration {
-	left, err := r.deleteJobs(ctx, a.Allocation, metav1.DeletePropagationForeground)
-	if err != nil {
-		return r.again(ctx, "take pods back", a, err)
-	}
-	pods, err := w.pods.GetIndexer().ByIndex(byAllocation, string(a.Allocation))
-	if err != nil {
-		return r.again(ctx, "take pods back", a, err)
-	}
-	if left+len(pods) > 0 {
-		r.forceOverdue(ctx, pods)
-		return glance
-	}
-	if a.noted {
-		// It was undone just as it was whole. A restarted master would take one that
-		// ran and has no Job for lost.
-		if err := r.records.drop(ctx, allocationKey+string(a.Allocation)); err != nil {
-			return r.again(ctx, "forget that it ran", a, err)
-		}
-		a.noted = false
-	}
-	if r.isReleased(a) {
-		return r.finish(ctx, a)
-	}
-	r.mu.Lock()
-	for _, c := range a.containers {
-		c.node, c.pod = "", ""
-	}
-	r.mu.Unlock()
-	r.move(a, Undoing, Queued)
-	return 0
-}
-
-// deleteJobs removes an allocation's Jobs, and with them all that they own. It
-// returns how many there still are.
-func (r *RM) deleteJobs(ctx context.Context, id rm.AllocationID, how metav1.DeletionPropagation) (left int, err error) {
-	jobs := r.cfg.Client.BatchV1().Jobs(r.cfg.Namespace)
-	list, err := jobs.List(ctx, metav1.ListOptions{LabelSelector: r.labelsOf(id)})
-	if err != nil {
-		return 0, fmt.Errorf("list the Jobs of allocation %s: %w", id, err)
-	}
-	for _, job := range list.Items {
-		left++
-		if job.DeletionTimestamp != nil {
-			continue
-		}
-		err := jobs.Delete(ctx, job.Name, metav1.DeleteOptions{
-			PropagationPolicy: &how, Preconditions: metav1.NewUIDPreconditions(string(job.UID)),
-		})
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			return left, fmt.Errorf("delete job %s: %w", job.Name, err)
-		}
-	}
-	return left, nil
-}
-
-func (r *RM) labelsOf(id rm.AllocationID) string {
-	return ClusterLabel + "=" + r.cfg.Cluster + "," + AllocationLabel + "=" + string(id)
-}
-
-// forceOverdue removes pods whose node does not answer.
-func (r *RM) forceOverdue(ctx context.Context, pods []any) {
-	for _, o := range pods {
-		if pod, is := o.(*corev1.Pod); is && overdue(pod, r.cfg.Limits.Lost, time.Now()) {
-			r.deletePod(ctx, pod, 0)
-		}
-	}
 }
 
 // open takes the gates away from pods, side by side.

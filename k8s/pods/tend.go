@@ -349,9 +349,9 @@ func (r *RM) finish(ctx context.Context, a *allocation) time.Duration {
 
 // clean removes what an ended allocation leaves behind. A master that is interrupted
 // here finds that its owner does not know it any more, and removes the rest.
-func (r *RM) clean(ctx context.Context, a *allocation) time.Duration {
+func (r *RM) clean(ctx context.Context, w *watch, a *allocation) time.Duration {
 	if a.attempt > 0 && !r.cfg.Leave {
-		if _, err := r.deleteJobs(ctx, a.Allocation, metav1.DeletePropagationBackground); err != nil {
+		if _, err := r.deleteJobs(ctx, w, a, metav1.DeletePropagationBackground); err != nil {
 			return r.again(ctx, "remove what is left", a, err)
 		}
 	}

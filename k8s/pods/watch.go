@@ -17,7 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// byAllocation and byNode are the indices of pods.
+// byAllocation is the index of pods and of Jobs, byNode of pods.
 const (
 	byAllocation = "allocation"
 	byNode       = "node"
@@ -50,6 +50,9 @@ func (r *RM) newWatch(ctx context.Context) (*watch, error) {
 	w := &watch{pods: ours.Core().V1().Pods().Informer(), jobs: ours.Batch().V1().Jobs().Informer()}
 	if err := w.pods.AddIndexers(cache.Indexers{byAllocation: allocationOf, byNode: nodeOf}); err != nil {
 		return nil, fmt.Errorf("watch pods: %w", err)
+	}
+	if err := w.jobs.AddIndexers(cache.Indexers{byAllocation: allocationOf}); err != nil {
+		return nil, fmt.Errorf("watch jobs: %w", err)
 	}
 	events := informers.NewSharedInformerFactoryWithOptions(c, 0, informers.WithNamespace(r.cfg.Namespace),
 		informers.WithTransform(strip), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
@@ -203,6 +206,21 @@ func (w *watch) job(namespace, name string) *batchv1.Job {
 	}
 	job, _ := o.(*batchv1.Job)
 	return job
+}
+
+// jobsOf are the Jobs of an allocation's attempts.
+func (w *watch) jobsOf(id rm.AllocationID) []*batchv1.Job {
+	found, err := w.jobs.GetIndexer().ByIndex(byAllocation, string(id))
+	if err != nil {
+		return nil // the index is made with the informer
+	}
+	var out []*batchv1.Job
+	for _, o := range found {
+		if job, is := o.(*batchv1.Job); is {
+			out = append(out, job)
+		}
+	}
+	return out
 }
 
 // allJobs are all Jobs of this cluster's tasks.

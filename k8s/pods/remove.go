@@ -1,0 +1,81 @@
+package pods
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// remove deletes what was made for an attempt, and queues the allocation again, or
+// ends it, when nothing is left.
+func (r *RM) remove(ctx context.Context, w *watch, a *allocation) time.Duration {
+	left, err := r.deleteJobs(ctx, w, a, metav1.DeletePropagationForeground)
+	if err != nil {
+		return r.again(ctx, "take pods back", a, err)
+	}
+	pods, err := w.pods.GetIndexer().ByIndex(byAllocation, string(a.Allocation))
+	if err != nil {
+		return r.again(ctx, "take pods back", a, err)
+	}
+	if left+len(pods) > 0 {
+		r.forceOverdue(ctx, pods)
+		return glance
+	}
+	if a.noted {
+		// It was undone just as it was whole. A restarted master would take one that
+		// ran and has no Job for lost.
+		if err := r.records.drop(ctx, allocationKey+string(a.Allocation)); err != nil {
+			return r.again(ctx, "forget that it ran", a, err)
+		}
+		a.noted = false
+	}
+	if r.isReleased(a) {
+		return r.finish(ctx, a)
+	}
+	r.mu.Lock()
+	for _, c := range a.containers {
+		c.node, c.pod = "", ""
+	}
+	r.mu.Unlock()
+	r.move(a, Undoing, Queued)
+	return 0
+}
+
+// deleteJobs removes an allocation's Jobs, and with them all that they own. It
+// returns how many there still are. That of the current attempt may be so new that
+// the watch has not told of it; the API server is not asked for a list, which it
+// would pick out of all Jobs there are.
+func (r *RM) deleteJobs(ctx context.Context, w *watch, a *allocation, how metav1.DeletionPropagation) (left int, err error) {
+	names := map[string]metav1.DeleteOptions{r.nameOf(a): {PropagationPolicy: &how}}
+	for _, job := range w.jobsOf(a.Allocation) {
+		o := metav1.DeleteOptions{PropagationPolicy: &how, Preconditions: metav1.NewUIDPreconditions(string(job.UID))}
+		if names[job.Name] = o; job.DeletionTimestamp != nil {
+			left++
+			delete(names, job.Name)
+		}
+	}
+	jobs := r.cfg.Client.BatchV1().Jobs(r.cfg.Namespace)
+	for name, o := range names {
+		err := jobs.Delete(ctx, name, o)
+		switch {
+		case err == nil:
+			left++
+		case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
+			return left, fmt.Errorf("delete job %s: %w", name, err)
+		}
+	}
+	return left, nil
+}
+
+// forceOverdue removes pods whose node does not answer.
+func (r *RM) forceOverdue(ctx context.Context, pods []any) {
+	for _, o := range pods {
+		if pod, is := o.(*corev1.Pod); is && overdue(pod, r.cfg.Limits.Lost, time.Now()) {
+			r.deletePod(ctx, pod, 0)
+		}
+	}
+}

@@ -48,6 +48,17 @@ func TestValuesThatAreRefused(t *testing.T) {
 		{"sources without a load balancer", `{maxSlotsPerPod: 1, useNodePortForMaster: true, loadBalancerSourceRanges: [10.0.0.0/8]}`, "loadBalancerSourceRanges needs a Service of type LoadBalancer"},
 		{"roles", `{maxSlotsPerPod: 1, security: {authz: {type: rbac}}}`, "value must be 'basic: role-based access control is not built yet'"},
 		{"an unknown scheduler", `{maxSlotsPerPod: 1, defaultScheduler: volcano}`, "at '/defaultScheduler': value must be one of"},
+		{"a part that is taken away", `{maxSlotsPerPod: 1, db: null}`, "missing property 'db'"},
+		{"what keeps data that is taken away", `{maxSlotsPerPod: 1, db: {keepOnUninstall: null}}`, "missing property 'keepOnUninstall'"},
+		{"a port that is taken away", `{maxSlotsPerPod: 1, masterPort: null}`, "missing property 'masterPort'"},
+		{"an image that is none", `{maxSlotsPerPod: 1, defaultImages: {postgreSQL: ""}}`, "at '/defaultImages/postgreSQL'"},
+		{"an image with a space", `{maxSlotsPerPod: 1, image: {name: "det deploy"}}`, "at '/image/name'"},
+		{"a size that is none", `{maxSlotsPerPod: 1, db: {storageSize: much}}`, "at '/db/storageSize'"},
+		{"no size", `{maxSlotsPerPod: 1, db: {storageSize: ""}}`, "at '/db/storageSize'"},
+		{"memory with a space", `{maxSlotsPerPod: 1, masterMemRequest: 8 Gi}`, "at '/masterMemRequest'"},
+		{"a route in plain to a master with TLS", `{maxSlotsPerPod: 1, tlsSecret: t, openshiftRoute: {enabled: true, termination: edge}}`, "the route speaks plain HTTP to a master that speaks TLS"},
+		{"a scheduler without its roles", `{maxSlotsPerPod: 1, defaultScheduler: coscheduler, createNonNamespacedObjects: false}`, "a scheduler of its own needs roles in the whole cluster"},
+		{"all pods without a role", `{maxSlotsPerPod: 1, rbac: {pods: true}, createNonNamespacedObjects: false}`, "reading the pods of all namespaces takes a ClusterRole"},
 		{"a reference without its key", `{maxSlotsPerPod: 1, db: {passwordExistingSecret: {name: n}}}`, "missing property 'key'"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -65,7 +65,7 @@ type K8s struct {
 	Target *k8s.Target
 	// Kube is a client that may look and not change.
 	Kube *kube.Client
-	// Release is what Helm has written down of it.
+	// Helm is what Helm has written down of its release.
 	Helm helm.Info
 	// Record is what is remembered of the cluster, and Known true when anything is.
 	Record record.Record
@@ -113,6 +113,11 @@ func NewK8s(ctx context.Context, s *term.Streams, q K8sRequest) (*K8s, error) {
 		return nil, err
 	}
 	k.Target.CreateNamespace, k.Target.Installed = q.CreateNamespace, k.Released()
+	if q.Given != nil {
+		if err := k.judge(); err != nil {
+			return nil, err
+		}
+	}
 	return k, k.install(ctx, s, q, store, gate)
 }
 
@@ -178,6 +183,16 @@ func (k *K8s) values(given *K8sValues) (k8s.Values, error) {
 	}
 	out := over.Over(base)
 	return out, k.missing(out, given.Reset)
+}
+
+// judge refuses values that the chart or its master would, before any server is asked
+// about what they lead to.
+func (k *K8s) judge() error {
+	out, err := helm.Render(helm.Release{Name: k.Target.Cluster, Namespace: k.Target.Namespace, Values: k.Target.Values, Chart: k.Target.Chart}, helm.NoServer())
+	if err != nil {
+		return err
+	}
+	return masterTakes(out, k.Target.Cluster)
 }
 
 // missing names the secrets that an interrupted install was given and nobody keeps.

@@ -116,14 +116,22 @@ func (k *K8s) Elsewhere(ctx context.Context) []string {
 	return out
 }
 
-// RenderK8s is the chart as objects, as `helm template` would print them, for no
-// server in particular.
-func RenderK8s(cluster, namespace string, v K8sValues) (helm.Rendered, error) {
+// RenderK8s is the chart as objects, as `helm template` would print them: for a server
+// of that version, "1.31", or for none in particular.
+func RenderK8s(cluster, namespace, kubeVersion string, v K8sValues) (helm.Rendered, error) {
+	server := helm.NoServer()
+	if kubeVersion != "" {
+		server.KubeVersion = kubeVersion
+	}
 	values, err := K8sGiven(v)
 	if err != nil {
 		return helm.Rendered{}, err
 	}
-	return helm.Render(helm.Release{Name: cluster, Namespace: namespace, Values: values, Chart: K8sChart()}, helm.NoServer())
+	out, err := helm.Render(helm.Release{Name: cluster, Namespace: namespace, Values: values, Chart: K8sChart()}, server)
+	if err != nil {
+		return helm.Rendered{}, err
+	}
+	return out, masterTakes(out, cluster)
 }
 
 // K8sChart is the chart of this program.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -20,9 +21,10 @@ type templateOptions struct {
 	*term.Streams
 	values
 
-	Cluster   string
-	Namespace string
-	Export    string
+	Cluster     string
+	Namespace   string
+	KubeVersion string
+	Export      string
 }
 
 func newTemplate(s *term.Streams, run func(context.Context, *templateOptions) error) *cobra.Command {
@@ -31,10 +33,12 @@ func newTemplate(s *term.Streams, run func(context.Context, *templateOptions) er
 		Use:   "template",
 		Short: "Print the objects of a cluster on Kubernetes, or write its chart",
 		Long: `Print the objects that install would make, as helm template does: nothing is asked of
-any Kubernetes, and the same values give the same text. With --export it writes the
-chart itself into a new folder, for helm install NAME FOLDER or a GitOps tool. Secrets
-that stand in the values stand in what is printed.`,
+any Kubernetes, and the same values give the same text. Values that the chart or its
+master would refuse are told instead, so it is a check of a values file too. With
+--export it writes the chart itself into a new folder, for helm install NAME FOLDER or
+a GitOps tool. Secrets that stand in the values stand in what is printed.`,
 		Example: `  det-deploy k8s template --cluster-id lab --set maxSlotsPerPod=8
+  det-deploy k8s template --cluster-id lab -f values.yaml --kube-version 1.31 >lab.yaml
   det-deploy k8s template --export determined-helm-chart`,
 		Args: usage.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -48,16 +52,23 @@ that stand in the values stand in what is printed.`,
 	f.StringVar(&o.Cluster, "cluster-id", "", "cluster that is meant")
 	f.StringVarP(&o.Namespace, "namespace", "n", "", "namespace of the cluster (DET_K8S_NAMESPACE)")
 	o.addFlags(f)
+	f.StringVar(&o.KubeVersion, "kube-version", "", "version of the Kubernetes that it is for, as in 1.31 (default one that has all that the chart asks for)")
 	f.StringVar(&o.Export, "export", "", "folder to write the chart to; it must not exist, or be empty")
 	return c
 }
 
+// kubeVersion is a version as servers and people write it: 1.31, v1.31.2, v1.31.2-gke.1.
+var kubeVersion = regexp.MustCompile(`^v?[0-9]+\.[0-9]+(\.[0-9]+)?([-+].*)?$`)
+
 func (o *templateOptions) validate() error {
+	if o.KubeVersion != "" && !kubeVersion.MatchString(o.KubeVersion) {
+		return usage.Errorf("--kube-version: must be a version as in 1.31 (is %q)", o.KubeVersion)
+	}
 	if o.Export == "" {
 		return (&Which{Cluster: o.Cluster}).validate()
 	}
-	if o.Cluster != "" || len(o.Files)+len(o.Set)+len(o.SetString)+len(o.SetFile)+len(o.SetJSON) > 0 {
-		return usage.Errorf("--export writes the chart as it is: leave --cluster-id and values out, and give them to helm install")
+	if o.Cluster != "" || o.KubeVersion != "" || len(o.Files)+len(o.Set)+len(o.SetString)+len(o.SetFile)+len(o.SetJSON) > 0 {
+		return usage.Errorf("--export writes the chart as it is: leave --cluster-id, --kube-version and values out, and give them to helm install")
 	}
 	return nil
 }
@@ -66,7 +77,7 @@ func runTemplate(_ context.Context, o *templateOptions) error {
 	if o.Export != "" {
 		return o.export()
 	}
-	out, err := wire.RenderK8s(o.Cluster, cmp.Or(o.Namespace, o.Getenv("DET_K8S_NAMESPACE"), "default"), o.given(o.Streams))
+	out, err := wire.RenderK8s(o.Cluster, cmp.Or(o.Namespace, o.Getenv("DET_K8S_NAMESPACE"), "default"), o.KubeVersion, o.given(o.Streams))
 	if err != nil {
 		return err
 	}

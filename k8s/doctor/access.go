@@ -112,7 +112,11 @@ func (w Wanted) mayInstall(ctx context.Context) Result {
 	if len(denied) == 0 {
 		return pass("all %d that it takes", len(needs))
 	}
-	return refused(denied, "every verb on every kind of the chart", w.fixAccess(denied))
+	fix := w.fixAccess(denied)
+	if slices.ContainsFunc(denied, func(n need) bool { return n.namespace == "" }) {
+		fix += "; what lives in no namespace is left out with --set createNonNamespacedObjects=false"
+	}
+	return refused(denied, "every verb on every kind of the chart", fix)
 }
 
 func (w Wanted) fixAccess(denied []need) string {

@@ -54,15 +54,22 @@ type Wanted struct {
 
 	// PullSecret and TLSSecret are names of Secrets that must exist, or empty.
 	PullSecret, TLSSecret string
+	// Named are the other entries of Secrets that must be there.
+	Named []Named
+	// TaskNamespace is that of tasks where it is not Namespace.
+	TaskNamespace string
 	// Slots says what a slot is.
 	Slots Slots
 	// Coscheduler is true when tasks are scheduled by the plugin of that name.
 	Coscheduler bool
-	// HostPaths is true when tasks mount directories of their nodes.
+	// HostPaths is true when the master mounts a directory of its node.
 	HostPaths bool
 	// DatabaseHost is a database outside the release, or empty.
 	DatabaseHost string
 }
+
+// Named is an entry of a Secret that a value names; an empty key is any.
+type Named struct{ Value, Name, Key string }
 
 // Slots is what the values say about slots.
 type Slots struct {
@@ -93,8 +100,14 @@ func Checks(w Wanted) []Check {
 	if w.Slots.Resource != "" {
 		out = append(out, Check{"GPUs", w.gpus}, Check{"taints of GPU nodes", w.taints})
 	}
+	if w.TaskNamespace != "" {
+		out = append(out, Check{"namespace " + w.TaskNamespace + " of tasks", w.taskNamespace})
+	}
 	if w.PullSecret != "" {
 		out = append(out, Check{"pull secret " + w.PullSecret, w.pullSecret})
+	}
+	for _, n := range w.Named {
+		out = append(out, Check{"secret " + n.Name + " of " + n.Value, func(ctx context.Context) Result { return w.named(ctx, n) }})
 	}
 	if w.TLSSecret != "" {
 		out = append(out, Check{"TLS secret " + w.TLSSecret, w.tlsSecret})

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -296,7 +297,7 @@ func TestTheValuesSayWhatIsChecked(t *testing.T) {
 	var w Wanted
 	err := w.Read(map[string]any{
 		"imagePullSecretName": "pull", "tlsSecret": nil, "slotType": "gpu", "maxSlotsPerPod": int64(8), "defaultScheduler": "coscheduler",
-		"checkpointStorage": map[string]any{"type": "shared_fs"}, "db": map[string]any{"hostAddress": "db.example"},
+		"checkpointStorage": map[string]any{"type": "shared_fs", "mountToServer": true}, "db": map[string]any{"hostAddress": "db.example"},
 		"taskContainerDefaults": map[string]any{"gpuPodSpec": map[string]any{"spec": map[string]any{
 			"tolerations": []any{map[string]any{"key": "team", "operator": "Exists"}},
 		}}},
@@ -309,6 +310,23 @@ func TestTheValuesSayWhatIsChecked(t *testing.T) {
 	}
 	if w.Slots.Resource != "nvidia.com/gpu" || w.Slots.MaxPerPod != 8 || len(w.Slots.Tolerations) != 2 {
 		t.Errorf("got %+v", w.Slots)
+	}
+	if err := w.Read(map[string]any{
+		"initialUserPasswordExistingSecret": map[string]any{"name": "first", "key": "password"},
+		"checkpointStorage":                 map[string]any{"accessKeyExistingSecret": map[string]any{"name": "s3", "key": "id"}},
+		"db":                                map[string]any{"certResourceName": "db-ca", "sslRootCert": "ca.pem"},
+		"externalCaCertSecretName":          "our-ca", "resourceManager": map[string]any{"defaultNamespace": "gpus"},
+		"ingress": map[string]any{"enabled": false, "tlsSecret": "unused"},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(w.Named, []Named{
+		{"checkpointStorage.accessKeyExistingSecret", "s3", "id"},
+		{"initialUserPasswordExistingSecret", "first", "password"},
+		{"externalCaCertSecretName", "our-ca", ""},
+		{"db.certResourceName", "db-ca", "ca.pem"},
+	}); d != "" || w.TaskNamespace != "gpus" {
+		t.Errorf("got tasks in %q and -, want +:\n%s", w.TaskNamespace, d)
 	}
 	var cpu Wanted
 	if err := cpu.Read(map[string]any{"slotType": "cpu"}); err != nil || cpu.Slots.Resource != "" {

@@ -3,7 +3,9 @@ package doctor
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -22,11 +24,22 @@ func (w *Wanted) Read(values map[string]any) error {
 		MaxSlotsPerPod      int    `json:"maxSlotsPerPod"`
 		DefaultScheduler    string `json:"defaultScheduler"`
 		CheckpointStorage   struct {
-			Type string `json:"type"`
+			MountToServer bool `json:"mountToServer"`
 		} `json:"checkpointStorage"`
 		DB struct {
-			HostAddress string `json:"hostAddress"`
+			HostAddress      string `json:"hostAddress"`
+			ResourceType     string `json:"resourceType"`
+			CertResourceName string `json:"certResourceName"`
+			SSLRootCert      string `json:"sslRootCert"`
 		} `json:"db"`
+		ExternalCA string `json:"externalCaCertSecretName"`
+		Ingress    struct {
+			Enabled   bool   `json:"enabled"`
+			TLSSecret string `json:"tlsSecret"`
+		} `json:"ingress"`
+		ResourceManager struct {
+			DefaultNamespace string `json:"defaultNamespace"`
+		} `json:"resourceManager"`
 		TaskContainerDefaults struct {
 			GPUPodSpec corev1.Pod `json:"gpuPodSpec"`
 		} `json:"taskContainerDefaults"`
@@ -35,20 +48,62 @@ func (w *Wanted) Read(values map[string]any) error {
 		return fmt.Errorf("read the values: %w", err)
 	}
 	w.PullSecret, w.TLSSecret, w.DatabaseHost = v.ImagePullSecretName, v.TLSSecret, v.DB.HostAddress
-	w.Coscheduler = v.DefaultScheduler == "coscheduler"
-	w.HostPaths = v.CheckpointStorage.Type == "shared_fs"
-	w.Slots = Slots{MaxPerPod: v.MaxSlotsPerPod}
-	switch v.SlotType {
-	case "cpu":
-	case "rocm":
-		w.Slots.Resource = "amd.com/gpu"
-	default:
-		w.Slots.Resource = "nvidia.com/gpu"
+	if ns := v.ResourceManager.DefaultNamespace; ns != w.Namespace {
+		w.TaskNamespace = ns
 	}
+	w.Named = references("", values)
+	add := func(value, name, key string) {
+		if name != "" {
+			w.Named = append(w.Named, Named{value, name, key})
+		}
+	}
+	add("externalCaCertSecretName", v.ExternalCA, "")
+	if v.DB.ResourceType != "configMap" {
+		add("db.certResourceName", v.DB.CertResourceName, v.DB.SSLRootCert)
+	}
+	if v.Ingress.Enabled {
+		add("ingress.tlsSecret", v.Ingress.TLSSecret, corev1.TLSCertKey)
+	}
+	w.Coscheduler = v.DefaultScheduler == "coscheduler"
+	w.HostPaths = v.CheckpointStorage.MountToServer
+	w.Slots = Slots{MaxPerPod: v.MaxSlotsPerPod, Resource: SlotResource(v.SlotType)}
 	// Task pods tolerate the taint that clouds put on GPU nodes.
 	w.Slots.Tolerations = slices.Clone(v.TaskContainerDefaults.GPUPodSpec.Spec.Tolerations)
 	if w.Slots.Resource != "" {
 		w.Slots.Tolerations = append(w.Slots.Tolerations, corev1.Toleration{Key: string(w.Slots.Resource), Operator: corev1.TolerationOpExists})
 	}
 	return nil
+}
+
+// references are the entries of Secrets that values name: {name, key} under a value
+// that ends in ExistingSecret.
+func references(under string, values map[string]any) []Named {
+	var out []Named
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		m, ok := values[key].(map[string]any)
+		if !ok {
+			continue
+		}
+		if !strings.HasSuffix(key, "ExistingSecret") {
+			out = append(out, references(under+key+".", m)...)
+			continue
+		}
+		name, _ := m["name"].(string) // the chart's schema has seen to it
+		entry, _ := m["key"].(string)
+		out = append(out, Named{under + key, name, entry})
+	}
+	return out
+}
+
+// SlotResource is what a node has of a type of slots; empty for CPUs, which every node
+// has.
+func SlotResource(slotType string) corev1.ResourceName {
+	switch slotType {
+	case "cpu":
+		return ""
+	case "rocm":
+		return "amd.com/gpu"
+	default:
+		return "nvidia.com/gpu"
+	}
 }

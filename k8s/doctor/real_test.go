@@ -116,6 +116,22 @@ func TestSecretsAreLookedInto(t *testing.T) {
 	expect(t, got["TLS secret tls"], Fail, "Opaque")
 }
 
+func TestWhatValuesNameMustBeThere(t *testing.T) {
+	t.Parallel()
+	w, c := as(t, "")
+	w.Named, w.TaskNamespace, w.PullSecret = []Named{{"db.passwordExistingSecret", "db", "password"}}, "not-there", "pull"
+	c.Kubectl("create", "secret", "docker-registry", "pull", "-n", w.Namespace, "--docker-server=a", "--docker-username=b", "--docker-password=c")
+	got := answers(t, w)
+	expect(t, got["secret db of db.passwordExistingSecret"], Fail, "it does not exist", "kubectl create secret generic db -n "+w.Namespace)
+	expect(t, got["namespace not-there of tasks"], Fail, "kubectl create namespace not-there")
+	expect(t, got["pull secret pull"], Fail, "it does not exist in namespace not-there")
+	c.Kubectl("create", "secret", "generic", "db", "-n", w.Namespace, "--from-literal=user=x")
+	expect(t, answers(t, w)["secret db of db.passwordExistingSecret"], Fail, "it has no key password")
+	c.Kubectl("delete", "secret", "db", "-n", w.Namespace)
+	c.Kubectl("create", "secret", "generic", "db", "-n", w.Namespace, "--from-literal=password=x")
+	expect(t, answers(t, w)["secret db of db.passwordExistingSecret"], Pass)
+}
+
 func TestANamespaceThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	w, _ := as(t, "")

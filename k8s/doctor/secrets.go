@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -14,19 +15,43 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/kube"
 )
 
+// pullSecret looks for it wherever pods are to use it.
 func (w Wanted) pullSecret(ctx context.Context) Result {
-	fix := fmt.Sprintf("`kubectl create secret docker-registry %s -n %s --docker-server=… --docker-username=… --docker-password=…`", w.PullSecret, w.Namespace)
-	s, err := w.Client.CoreV1().Secrets(w.Namespace).Get(ctx, w.PullSecret, metav1.GetOptions{})
+	r := w.pullSecretIn(ctx, w.Namespace)
+	if w.TaskNamespace != "" && r.Answer == Pass {
+		return w.pullSecretIn(ctx, w.TaskNamespace)
+	}
+	return r
+}
+
+func (w Wanted) pullSecretIn(ctx context.Context, namespace string) Result {
+	fix := fmt.Sprintf("`kubectl create secret docker-registry %s -n %s --docker-server=… --docker-username=… --docker-password=…`", w.PullSecret, namespace)
+	s, err := w.Client.CoreV1().Secrets(namespace).Get(ctx, w.PullSecret, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return Result{Answer: Fail, Found: "it does not exist", Needed: "the Secret that imagePullSecretName names", Fix: fix}
+		return Result{Answer: Fail, Found: "it does not exist in namespace " + namespace, Needed: "the Secret that imagePullSecretName names", Fix: fix}
 	}
 	if err != nil {
-		return unseen(kube.Call{Verb: "get", Resource: "secrets", Namespace: w.Namespace, Name: w.PullSecret}, err)
+		return unseen(kube.Call{Verb: "get", Resource: "secrets", Namespace: namespace, Name: w.PullSecret}, err)
 	}
 	if s.Type != corev1.SecretTypeDockerConfigJson && s.Type != corev1.SecretTypeDockercfg {
 		return Result{Answer: Fail, Found: "its type is " + string(s.Type), Needed: string(corev1.SecretTypeDockerConfigJson), Fix: fix}
 	}
 	return pass("it exists")
+}
+
+// named looks for an entry that a value names; what is in it is not read.
+func (w Wanted) named(ctx context.Context, n Named) Result {
+	s, err := w.Client.CoreV1().Secrets(w.Namespace).Get(ctx, n.Name, metav1.GetOptions{})
+	fix := fmt.Sprintf("`kubectl create secret generic %s -n %s --from-file=%s=FILE`", n.Name, w.Namespace, cmp.Or(n.Key, "NAME"))
+	switch {
+	case apierrors.IsNotFound(err):
+		return Result{Answer: Fail, Found: "it does not exist", Needed: "the Secret that " + n.Value + " names", Fix: fix}
+	case err != nil:
+		return unseen(kube.Call{Verb: "get", Resource: "secrets", Namespace: w.Namespace, Name: n.Name}, err)
+	case n.Key != "" && len(s.Data[n.Key]) == 0:
+		return Result{Answer: Fail, Found: "it has no key " + n.Key, Needed: "the entry that " + n.Value + " names", Fix: "add the key to it, or name another in " + n.Value}
+	}
+	return pass("it is there")
 }
 
 func (w Wanted) tlsSecret(ctx context.Context) Result {

@@ -87,6 +87,17 @@ func (w Wanted) namespace(ctx context.Context) Result {
 	return pass("it does not exist and will be made")
 }
 
+// taskNamespace looks for the further namespace in which tasks run; nobody makes it.
+func (w Wanted) taskNamespace(ctx context.Context) Result {
+	other := w
+	other.Namespace, other.CreateNamespace = w.TaskNamespace, false
+	r := other.namespace(ctx)
+	if r.Answer == Fail && r.Fix != "" {
+		r.Fix = "make it with `kubectl create namespace " + w.TaskNamespace + "`, or name another with resourceManager.defaultNamespace"
+	}
+	return r
+}
+
 // podSecurity holds the namespace's level against what is to run in it.
 func (w Wanted) podSecurity(ctx context.Context) Result {
 	ns, err := w.Client.CoreV1().Namespaces().Get(ctx, w.Namespace, metav1.GetOptions{})
@@ -106,8 +117,8 @@ func judgePodSecurity(namespace, level string, hostPaths bool) Result {
 		return pass("it lets every pod in")
 	case hostPaths:
 		return Result{
-			Answer: Fail, Found: "it enforces " + level, Needed: "privileged, because tasks mount directories of their nodes (checkpointStorage.type: shared_fs)",
-			Fix: fmt.Sprintf(fix, "privileged") + ", or choose another checkpointStorage.type",
+			Answer: Fail, Found: "it enforces " + level, Needed: "privileged, because the master mounts a directory of its node (checkpointStorage.mountToServer)",
+			Fix: fmt.Sprintf(fix, "privileged") + ", or leave checkpointStorage.mountToServer out",
 		}
 	case level == "restricted":
 		return Result{Answer: Fail, Found: "it enforces restricted", Needed: "baseline, because task containers run as their image's user or root", Fix: fmt.Sprintf(fix, "baseline")}

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/det-deploy/det-deploy/installer/target/k8s"
+	"github.com/det-deploy/det-deploy/k8s/doctor"
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
@@ -48,7 +48,7 @@ func AdviseK8s(ctx context.Context, at K8sAt, cluster string) (K8sAdvice, error)
 	a.Nodes = len(nodes.Items)
 	for _, slotType := range []string{"gpu", "rocm"} {
 		for _, n := range nodes.Items {
-			q := n.Status.Allocatable[k8s.SlotResource(slotType)]
+			q := n.Status.Allocatable[doctor.SlotResource(slotType)]
 			if q.Value() > 0 {
 				a.SlotType, a.GPUs = slotType, divisor(a.GPUs, int(q.Value()))
 			}

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/det-deploy/det-deploy/k8s/gang"
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
@@ -33,15 +34,44 @@ func (r *RM) adopt() {
 		case ran:
 			a.attempt, a.release, a.stored = doc.Attempt, doc.Release, doc.Release
 			r.resume(a, Running, now)
+			r.fit(a, job)
 		case job != nil && job.DeletionTimestamp == nil:
 			a.attempt, a.decided = attemptOf(job), now
 			r.resume(a, Making, now)
+			if podsOf(job) != len(a.containers) {
+				r.undo(a, "max_slots_per_pod was changed", now)
+			}
 		case job != nil:
 			a.attempt = attemptOf(job)
 		}
 		r.look(id)
 	}
 	r.stir()
+}
+
+// fit gives an allocation that runs the shape that its Job has, which may not be the
+// one that it would be given today. RM.mu is held.
+func (r *RM) fit(a *allocation, job *batchv1.Job) {
+	switch {
+	case job == nil && len(a.containers) == 0:
+		r.kill(a, rm.CauseAgentLost, "its Job is gone, and nobody saw how its pods ended")
+	case job == nil:
+	default:
+		if n := podsOf(job); n != len(a.containers) {
+			a.contain(n, a.Slots/n, r.cfg.slots().SlotType)
+		}
+		if pod, err := gang.PodOf(&job.Spec.Template.Spec); err == nil {
+			a.pod = pod
+		}
+	}
+}
+
+// podsOf is how many pods a Job has, at least one.
+func podsOf(job *batchv1.Job) int {
+	if n := job.Spec.Completions; n != nil && *n > 0 {
+		return int(*n)
+	}
+	return 1
 }
 
 func (r *RM) resume(a *allocation, to Phase, now time.Time) {
@@ -140,6 +170,7 @@ func (r *RM) forgetOrphans(ctx context.Context) {
 	for id := range r.past.marks {
 		if !alive[id] {
 			keys = append(keys, logKey+string(id))
+			delete(r.past.marks, id)
 		}
 	}
 	for id, doc := range r.past.jobs {

@@ -117,8 +117,10 @@ type container struct {
 
 	// verdict is an end that was decided before its pod has ended.
 	verdict *agentv1.Exit
-	// stuck is when it was first seen to be kept from starting.
-	stuck time.Time
+	// stuck is when it was first seen to be kept from starting, and trouble by what,
+	// in words for the owner.
+	stuck   time.Time
+	trouble string
 	// foreign says that somebody else had its pod deleted.
 	foreign bool
 	// lines is its log on the way to the owner.
@@ -161,11 +163,9 @@ func (a *allocation) waits() bool {
 // describe is the allocation as its owner sees it.
 func (a *allocation) describe() rm.Allocation {
 	out := rm.Allocation{Request: a.Request, Pool: a.pool, Priority: a.priority}
-	if a.waits() {
-		out.Waiting = a.waiting
-		if out.Waiting == "" {
-			out.Waiting = "not looked at yet"
-		}
+	out.Waiting = a.waiting
+	if a.waits() && a.waiting == "" {
+		out.Waiting = "not looked at yet"
 	}
 	if a.release != nil && !a.release.Kill {
 		out.PreemptBy = a.release.By

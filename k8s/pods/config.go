@@ -71,6 +71,8 @@ type Limits struct {
 	// Start is how long a container may be kept from starting by something that
 	// may pass, such as a registry that does not answer.
 	Start time.Duration
+	// Volume is the same for what its node says of its volumes or its network.
+	Volume time.Duration
 	// Lost is how long a pod may outlive the time by which it was to be gone,
 	// before its node is taken for lost.
 	Lost time.Duration
@@ -83,8 +85,10 @@ type Limits struct {
 func DefaultLimits() Limits {
 	return Limits{
 		Start: 5 * time.Minute,
-		Lost:  30 * time.Second,
-		Lines: 30 * time.Second,
+		// Kubernetes takes a volume away from a machine that is gone after six.
+		Volume: 15 * time.Minute,
+		Lost:   30 * time.Second,
+		Lines:  30 * time.Second,
 	}
 }
 

@@ -2,6 +2,7 @@ package pods
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,25 +38,33 @@ func (r *RM) shape(a *allocation) error {
 	if err != nil {
 		return fmt.Errorf("resource pool %q: %w", p.Name, err)
 	}
-	a.pool, a.pod, a.containers = p.Name, s, nil
+	a.pool, a.pod = p.Name, s
+	a.contain(pods, slots, p.Template.SlotType)
+	return nil
+}
+
+// contain gives an allocation its containers, of so many slots each.
+func (a *allocation) contain(pods, slots int, kind podspec.SlotType) {
+	a.containers = nil
 	for rank := range pods {
 		c := &container{id: podspec.ContainerID(a.Allocation, rank), rank: rank, state: apiv1.Container_STATE_ASSIGNED}
 		for i := range slots {
 			c.devices = append(c.devices, &apiv1.Device{
-				Id: int32(i), Type: deviceType(p.Template.SlotType), Brand: string(p.Template.SlotType), //nolint:gosec // slots of one pod
+				Id: int32(i), Type: deviceType(kind), Brand: string(kind), //nolint:gosec // slots of one pod
 			})
 		}
 		a.containers = append(a.containers, c)
 	}
-	return nil
 }
 
-// split says how many pods a request gets and how many slots each has. The error is
-// an *rm.Unfulfillable.
+// split says how many pods a request gets and how many slots each has. The error has
+// the words of an rm.Unfulfillable and is none: no node that may come changes it, so
+// that there is nothing to wait for.
 func (p Pool) split(q rm.Request) (pods, slots int, err error) {
 	pods, slots, err = gang.Split(q.Slots, p.Template.MaxSlotsPerPod, q.SingleNode)
 	if err != nil {
-		return 0, 0, &rm.Unfulfillable{Pool: p.Name, Slots: q.Slots, Reason: err.Error()}
+		u := rm.Unfulfillable{Pool: p.Name, Slots: q.Slots, Reason: err.Error()}
+		return 0, 0, errors.New(u.Error())
 	}
 	return pods, slots, nil
 }

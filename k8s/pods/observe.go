@@ -32,9 +32,10 @@ type sighting struct {
 	unprepared string
 	// stuck says what keeps the container from starting and may do so for ever.
 	stuck string
-	// hopeless says that what it is stuck in cannot pass.
-	hopeless  bool
-	addresses []*apiv1.Address
+	// hopeless says that what it is stuck in cannot pass, slow that it may take a
+	// volume's time to pass.
+	hopeless, slow bool
+	addresses      []*apiv1.Address
 }
 
 // observe reads a pod. It is pure: what a pod's status means has a row in a table

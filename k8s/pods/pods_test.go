@@ -141,7 +141,13 @@ func TestAContainerThatNeverStarts(t *testing.T) {
 	m := newMaster(t, nil)
 	newKubelets(t, m.c, "play-1")
 	id := m.submit(program{Stuck: "ImagePullBackOff"}, nil)
-	w := m.await(id, "it has ended", over)
+	w := m.await(id, "it says what keeps it", func(w owned) bool {
+		return strings.Contains(strings.Join(w.waits, "\n"), "does not start: ImagePullBackOff")
+	})
+	if known, _ := m.rm.Allocation(id); w.end == nil && !strings.Contains(known.Waiting, "ImagePullBackOff: as the test says") {
+		t.Errorf("got waiting for %q, want the registry's message", known.Waiting)
+	}
+	w = m.await(id, "it has ended", over)
 	for _, e := range w.exits {
 		if e.GetKind() != agentv1.Exit_KIND_NOT_STARTED || !strings.Contains(e.GetMessage(), "ImagePullBackOff: as the test says") {
 			t.Errorf("got exit %v, want NOT_STARTED with the registry's message", e)

@@ -43,6 +43,7 @@ type RM struct {
 	mu          sync.Mutex
 	running     bool
 	watch       *watch // nil until all is known that there is
+	unknown     string // why it is not
 	past        past
 	switches    map[rm.AgentID]rm.Switch
 	allocations map[rm.AllocationID]*allocation
@@ -156,12 +157,13 @@ func (r *RM) see(ctx context.Context) (*watch, error) {
 	for {
 		w, err := r.newWatch(ctx)
 		if err == nil {
-			return w, w.start(ctx, r.news)
+			return w, w.start(ctx, r.news, r.unseen)
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
 		r.cfg.Log.Warn("the API server does not answer; trying again", "err", err)
+		r.blind(err)
 		t := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
@@ -190,9 +192,7 @@ func (r *RM) news(o any) {
 		if w == nil {
 			return
 		}
-		if job := w.job(o.InvolvedObject.Namespace, o.InvolvedObject.Name); job != nil {
-			r.look(rm.AllocationID(job.Labels[AllocationLabel]))
-		}
+		r.look(w.subject(o))
 	}
 	r.stir()
 }

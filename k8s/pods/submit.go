@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/k8s/gang"
+	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -28,8 +29,10 @@ func (r *RM) Validate(q rm.Request) error {
 	if err := check(q); err != nil {
 		return err
 	}
-	_, _, err = p.split(q)
-	return err
+	if _, _, err := p.split(q); err != nil {
+		return err
+	}
+	return podspec.Validate(q, p.Template)
 }
 
 // check says what is wrong with a request whatever the pool.
@@ -104,7 +107,12 @@ func (r *RM) add(q rm.Request) error {
 	}
 	a := &allocation{Request: q, phase: Queued, since: time.Now(), priority: q.Priority, job: j}
 	if err := r.shape(a); err != nil {
-		return err
+		if _, ran := r.past.allocations[q.Allocation]; !ran {
+			return err
+		}
+		// What runs goes on, whatever was set since; it gets its shape from its Job.
+		r.cfg.Log.Warn("what runs could not be run again", "allocation", q.Allocation, "err", err)
+		a.pool = q.Pool
 	}
 	if j.Priority != 0 {
 		a.priority = j.Priority
@@ -175,5 +183,9 @@ func (r *RM) Allocation(id rm.AllocationID) (rm.Allocation, bool) {
 	if a == nil {
 		return rm.Allocation{}, false
 	}
-	return a.describe(), true
+	out := a.describe()
+	if r.watch == nil && r.unknown != "" {
+		out.Waiting = r.unknown
+	}
+	return out, true
 }

@@ -55,9 +55,10 @@ func (r *RM) tend(ctx context.Context, w *watch, a *allocation) time.Duration {
 		if c.ended() { // only this worker moves it
 			continue
 		}
-		again := r.tendOne(ctx, a, c, pods[c.rank])
+		again := r.tendOne(ctx, w, a, c, pods[c.rank])
 		next = sooner(next, again)
 	}
+	next = sooner(next, r.tellTrouble(ctx, a))
 	if a.ended() {
 		return r.finish(ctx, a)
 	}
@@ -113,13 +114,14 @@ func (r *RM) carryOut(ctx context.Context, a *allocation) time.Duration {
 }
 
 // tendOne follows one pod.
-func (r *RM) tendOne(ctx context.Context, a *allocation, c *container, pod *corev1.Pod) time.Duration {
+func (r *RM) tendOne(ctx context.Context, w *watch, a *allocation, c *container, pod *corev1.Pod) time.Duration {
 	now := time.Now()
 	var s sighting
 	if pod == nil {
 		s = r.vanished(a, c)
 	} else {
 		s = observe(pod)
+		s.heed(w.warning(pod, now))
 		r.mu.Lock()
 		c.see(pod)
 		r.mu.Unlock()
@@ -185,6 +187,7 @@ func (r *RM) notice(c *container, pod *corev1.Pod) {
 
 // judge decides the end of what does not end by itself, and who is to blame.
 func (r *RM) judge(a *allocation, c *container, s *sighting, now time.Time) {
+	c.trouble = ""
 	if s.state == apiv1.Container_STATE_TERMINATED {
 		r.mu.Lock()
 		ours := a.release != nil
@@ -201,17 +204,7 @@ func (r *RM) judge(a *allocation, c *container, s *sighting, now time.Time) {
 		}
 		return
 	}
-	if s.stuck == "" {
-		c.stuck = time.Time{}
-		return
-	}
-	if c.stuck.IsZero() {
-		c.stuck = now
-		r.cfg.Log.Info("container does not start", "allocation", a.Allocation, "pod", c.pod, "why", s.stuck)
-	}
-	if c.verdict == nil && (s.hopeless || now.Sub(c.stuck) >= r.cfg.Limits.Start) {
-		c.verdict = &agentv1.Exit{Kind: agentv1.Exit_KIND_NOT_STARTED, Message: s.stuck}
-	}
+	r.stall(c, *s, now)
 }
 
 // tell tells the owner of a state that it does not know.
@@ -279,7 +272,11 @@ func (r *RM) usher(ctx context.Context, a *allocation, c *container, pod *corev1
 		return max(time.Until(pod.DeletionTimestamp.Add(r.cfg.Limits.Lost)), glance)
 	}
 	if s.stuck != "" {
-		return max(time.Until(c.stuck.Add(r.cfg.Limits.Start)), glance)
+		due := c.stuck.Add(r.limitOf(s))
+		if c.trouble == "" {
+			due = c.stuck.Add(s.worth())
+		}
+		return max(time.Until(due), glance)
 	}
 	return 0
 }

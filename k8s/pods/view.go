@@ -44,11 +44,21 @@ func (r *RM) agents() []*apiv1.Agent {
 		for id, parts := range on {
 			bare := &corev1.Node{}
 			bare.Name = string(id)
-			out = append(out, r.agentOf(bare, nil, parts))
+			out = append(out, r.agentOf(bare, poolsIn(parts), parts))
 		}
 	}
 	slices.SortFunc(out, func(a, b *apiv1.Agent) int { return cmp.Compare(a.GetId(), b.GetId()) })
 	return out
+}
+
+// poolsIn names the pools of what runs on a node.
+func poolsIn(parts []part) []string {
+	var out []string
+	for _, p := range parts {
+		out = append(out, p.of.pool)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // part is a container with the allocation it is of.

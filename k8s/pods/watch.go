@@ -9,28 +9,35 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// byAllocation is the index of pods and of Jobs, byNode of pods.
+// byAllocation is the index of pods and of Jobs, byObject that of events: what they
+// are about.
 const (
 	byAllocation = "allocation"
-	byNode       = "node"
+	byObject     = "object"
 )
 
 // watch is what the API server has told of the cluster. Reading it costs no call.
 type watch struct {
+	// namespace and cluster are those of pods.
+	namespace, cluster string
+
 	factories []informers.SharedInformerFactory
 	pods      cache.SharedIndexInformer
 	jobs      cache.SharedIndexInformer
 	// refusals are the events in which the Job controller says why it may not
 	// make a pod.
 	refusals cache.SharedIndexInformer
+	// warnings are the events in which nodes say what keeps a pod from starting.
+	warnings cache.SharedIndexInformer
 	// nodes and others are nil when the account may not see them.
 	nodes  cache.SharedIndexInformer
 	others cache.SharedIndexInformer
@@ -47,20 +54,34 @@ func (r *RM) newWatch(ctx context.Context) (*watch, error) {
 		informers.WithTransform(strip), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 			o.LabelSelector = ClusterLabel + "=" + r.cfg.Cluster
 		}))
-	w := &watch{pods: ours.Core().V1().Pods().Informer(), jobs: ours.Batch().V1().Jobs().Informer()}
-	if err := w.pods.AddIndexers(cache.Indexers{byAllocation: allocationOf, byNode: nodeOf}); err != nil {
+	w := &watch{namespace: r.cfg.Namespace, cluster: r.cfg.Cluster, pods: ours.Core().V1().Pods().Informer(), jobs: ours.Batch().V1().Jobs().Informer()}
+	if err := w.pods.AddIndexers(cache.Indexers{byAllocation: allocationOf}); err != nil {
 		return nil, fmt.Errorf("watch pods: %w", err)
 	}
 	if err := w.jobs.AddIndexers(cache.Indexers{byAllocation: allocationOf}); err != nil {
 		return nil, fmt.Errorf("watch jobs: %w", err)
 	}
-	events := informers.NewSharedInformerFactoryWithOptions(c, 0, informers.WithNamespace(r.cfg.Namespace),
-		informers.WithTransform(strip), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.FieldSelector = fields.Set{"reason": "FailedCreate", "involvedObject.kind": "Job"}.AsSelector().String()
-		}))
-	w.refusals = events.Core().V1().Events().Informer()
-	w.factories = append(w.factories, ours, events)
+	w.factories = append(w.factories, ours)
+	var err error
+	if w.refusals, err = w.events(c, r.cfg.Namespace, "involvedObject.kind=Job,reason=FailedCreate"); err != nil {
+		return nil, err
+	}
+	if w.warnings, err = w.events(c, r.cfg.Namespace, "involvedObject.kind=Pod,type=Warning,reason!=FailedScheduling"); err != nil {
+		return nil, err
+	}
 	return w, r.watchNodes(ctx, w)
+}
+
+// events watches those of a namespace that a field selector chooses.
+func (w *watch) events(c kubernetes.Interface, namespace, fields string) (cache.SharedIndexInformer, error) {
+	f := informers.NewSharedInformerFactoryWithOptions(c, 0, informers.WithNamespace(namespace),
+		informers.WithTransform(strip), informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = fields }))
+	i := f.Core().V1().Events().Informer()
+	if err := i.AddIndexers(cache.Indexers{byObject: objectOf}); err != nil {
+		return nil, fmt.Errorf("watch events: %w", err)
+	}
+	w.factories = append(w.factories, f)
+	return i, nil
 }
 
 // watchNodes adds what lies outside the namespace, as far as the account may see it.
@@ -69,7 +90,7 @@ func (r *RM) watchNodes(ctx context.Context, w *watch) error {
 	_, err := c.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
 	if denied(err) {
 		r.cfg.Log.Warn("the account may not list nodes: agents are not shown, and whether a task's pods fit is known only once they are tried; "+
-			"grant get, list and watch of nodes to change that", "err", err)
+			"grant get, list and watch of nodes, and restart the master, to change that", "err", err)
 		return nil
 	}
 	if err != nil {
@@ -87,7 +108,6 @@ func (r *RM) watchNodes(ctx context.Context, w *watch) error {
 	}
 	others := informers.NewSharedInformerFactoryWithOptions(c, 0, informers.WithNamespace(namespace),
 		informers.WithTransform(stripOther), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.LabelSelector = ClusterLabel + "!=" + r.cfg.Cluster + ",!" + AllocationLabel
 			o.FieldSelector = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 		}))
 	w.others = others.Core().V1().Pods().Informer()
@@ -95,7 +115,9 @@ func (r *RM) watchNodes(ctx context.Context, w *watch) error {
 	return nil
 }
 
-func denied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
+// denied tells what the account may not do from an account that is not accepted: that
+// may pass.
+func denied(err error) bool { return apierrors.IsForbidden(err) }
 
 // strip takes off what nobody reads here and every object carries.
 func strip(o any) (any, error) {
@@ -134,25 +156,39 @@ func allocationOf(o any) ([]string, error) {
 	return nil, nil
 }
 
-func nodeOf(o any) ([]string, error) {
-	if pod, is := o.(*corev1.Pod); is && pod.Spec.NodeName != "" {
-		return []string{pod.Spec.NodeName}, nil
+func objectOf(o any) ([]string, error) {
+	if e, is := o.(*corev1.Event); is && e.InvolvedObject.UID != "" {
+		return []string{string(e.InvolvedObject.UID)}, nil
 	}
 	return nil, nil
 }
 
+// kinds are the watches by what they are of, those that there are.
+func (w *watch) kinds() map[string]cache.SharedIndexInformer {
+	out := map[string]cache.SharedIndexInformer{
+		"pods": w.pods, "jobs": w.jobs, "events of jobs": w.refusals, "events of pods": w.warnings,
+	}
+	if w.nodes != nil {
+		out["nodes"] = w.nodes
+	}
+	if w.others != nil {
+		out["pods of others"] = w.others
+	}
+	return out
+}
+
 // start begins to watch and returns when all is known that there is, or ctx ends.
-// What changes from then on is told to tell.
-func (w *watch) start(ctx context.Context, tell func(any)) error {
+// What changes from then on is told to tell, and what cannot be watched to fail.
+func (w *watch) start(ctx context.Context, tell func(any), fail func(what string) cache.WatchErrorHandlerWithContext) error {
 	on := cache.ResourceEventHandlerFuncs{
 		AddFunc: tell, DeleteFunc: tell, UpdateFunc: func(_, o any) { tell(o) },
 	}
-	for _, i := range []cache.SharedIndexInformer{w.pods, w.jobs, w.refusals, w.nodes, w.others} {
-		if i == nil {
-			continue
-		}
+	for what, i := range w.kinds() {
 		if _, err := i.AddEventHandler(on); err != nil {
-			return fmt.Errorf("watch the cluster: %w", err)
+			return fmt.Errorf("watch %s: %w", what, err)
+		}
+		if err := i.SetWatchErrorHandlerWithContext(fail(what)); err != nil {
+			return fmt.Errorf("watch %s: %w", what, err)
 		}
 	}
 	for _, f := range w.factories {
@@ -223,6 +259,19 @@ func (w *watch) jobsOf(id rm.AllocationID) []*batchv1.Job {
 	return out
 }
 
+// subject is the allocation whose Job or pod an event is about, empty for another's.
+func (w *watch) subject(e *corev1.Event) rm.AllocationID {
+	about := w.pods
+	if e.InvolvedObject.Kind == "Job" {
+		about = w.jobs
+	}
+	o, found, err := about.GetIndexer().GetByKey(e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name)
+	if m, is := o.(metav1.Object); is && found && err == nil {
+		return rm.AllocationID(m.GetLabels()[AllocationLabel])
+	}
+	return ""
+}
+
 // allJobs are all Jobs of this cluster's tasks.
 func (w *watch) allJobs() []*batchv1.Job {
 	var out []*batchv1.Job
@@ -249,7 +298,7 @@ func (w *watch) allNodes() []*corev1.Node {
 }
 
 // placed are all pods that take something of a node: our own and, as far as they
-// may be seen, those of others.
+// may be seen, those of others, another cluster's tasks among them.
 func (w *watch) placed() []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, i := range []cache.SharedIndexInformer{w.pods, w.others} {
@@ -257,8 +306,8 @@ func (w *watch) placed() []*corev1.Pod {
 			continue
 		}
 		for _, o := range i.GetIndexer().List() {
-			if pod, is := o.(*corev1.Pod); is && pod.Spec.NodeName != "" &&
-				pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			pod, is := o.(*corev1.Pod)
+			if is && pod.Spec.NodeName != "" && !finished(pod) && (i == w.pods || !w.ours(pod)) {
 				out = append(out, pod)
 			}
 		}
@@ -266,22 +315,39 @@ func (w *watch) placed() []*corev1.Pod {
 	return out
 }
 
+// ours reports whether a pod is among w.pods: a selector can leave out a label or a
+// namespace, and not both at once.
+func (w *watch) ours(pod *corev1.Pod) bool {
+	return pod.Namespace == w.namespace && pod.Labels[ClusterLabel] == w.cluster
+}
+
 // refusal is the last word of the Job controller on why it may not make a pod.
 func (w *watch) refusal(job *batchv1.Job) string {
+	if last := lastEvent(w.refusals, job.UID); last != nil {
+		return last.Message
+	}
+	return ""
+}
+
+// lastEvent is the newest about an object, nil for none.
+func lastEvent(i cache.SharedIndexInformer, about types.UID) *corev1.Event {
+	found, err := i.GetIndexer().ByIndex(byObject, string(about))
+	if err != nil {
+		return nil // the index is made with the informer
+	}
 	var last *corev1.Event
-	for _, o := range w.refusals.GetIndexer().List() {
-		e, is := o.(*corev1.Event)
-		if is && e.InvolvedObject.UID == job.UID && (last == nil || eventTime(last).Before(eventTime(e))) {
+	for _, o := range found {
+		if e, is := o.(*corev1.Event); is && (last == nil || eventTime(last).Before(eventTime(e))) {
 			last = e
 		}
 	}
-	if last == nil {
-		return ""
-	}
-	return last.Message
+	return last
 }
 
 func eventTime(e *corev1.Event) time.Time {
+	if e.Series != nil && !e.Series.LastObservedTime.IsZero() {
+		return e.Series.LastObservedTime.Time
+	}
 	for _, t := range []time.Time{e.LastTimestamp.Time, e.EventTime.Time, e.FirstTimestamp.Time} {
 		if !t.IsZero() {
 			return t

@@ -2,6 +2,7 @@ package podspec
 
 import (
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -108,7 +109,7 @@ func reservedMain(c *corev1.Container, t Template) []string {
 		add(strings.HasPrefix(e.Name, "DET_") || e.Name == indexVariable, "env["+e.Name+"]", "the cluster gives it; to change it, use environment.environment_variables")
 	}
 	for _, m := range c.VolumeMounts {
-		add(m.MountPath == runDir, "volumeMounts["+m.MountPath+"]", "the cluster puts its own files there")
+		add(path.Clean(m.MountPath) == runDir, "volumeMounts["+m.MountPath+"]", "the cluster puts its own files there")
 	}
 	if s := c.SecurityContext; s != nil {
 		add(s.RunAsUser != nil, "securityContext.runAsUser", "tasks run as the account that is linked to their user")

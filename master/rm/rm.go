@@ -138,7 +138,7 @@ type Allocation struct {
 	// Pool and Priority are those in force.
 	Pool     string
 	Priority int
-	// Waiting says in words why it does not run yet; empty once it does.
+	// Waiting says in words why it does not run yet, placed or not; empty once it does.
 	Waiting    string
 	Containers []Container
 	// PreemptBy is when a preempted allocation is killed; zero when it is

@@ -64,7 +64,7 @@ func (t *Tasks) showCommand(s snapshot) *apiv1.Command {
 // waiting says why a task does not run yet.
 func (t *Tasks) waiting(s snapshot) string {
 	a, r := s.current(), t.reg.manager()
-	if a.State != lifecycle.Queued || r == nil {
+	if !a.Starts() || r == nil {
 		return ""
 	}
 	known, _ := r.Allocation(a.ID)

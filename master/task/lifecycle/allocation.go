@@ -186,10 +186,15 @@ func (a Allocation) Preempt(reason string, at, deadline time.Time) Allocation {
 	return a
 }
 
-// Wait notes what keeps the allocation from its machines. Of each kind of matter
-// there is one line, until another one comes between.
+// Starts reports whether a part of the allocation is still to be started.
+func (a Allocation) Starts() bool {
+	return a.Started.IsZero() && slices.Index(order(), a.State) <= slices.Index(order(), Running)
+}
+
+// Wait notes what keeps the allocation from its machines, or from starting on them. Of
+// each kind of matter there is one line, until another one comes between.
 func (a Allocation) Wait(w rm.Wait) Allocation {
-	if a.State != Queued || a.Waited == w.Kind {
+	if !a.Starts() || a.Waited == w.Kind {
 		return a
 	}
 	a.Waited = w.Kind

@@ -336,13 +336,18 @@ func TestOneLineForEachMatterThatKeepsMachinesAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.advance(Running)
+	a = a.Change(rm.ContainerChange{Container: id(0), State: apiv1.Container_STATE_PULLING, At: at(92)})
+	a = a.Wait(rm.Wait{Kind: "start", Reason: "no such image", At: at(93)})
+	a = a.Change(rm.ContainerChange{Container: id(0), State: apiv1.Container_STATE_RUNNING, At: at(94)})
 	a = a.Wait(rm.Wait{Kind: "quota", Reason: "late", At: at(99)})
 	var got []string
 	for _, l := range a.Lines[1:] {
 		got = append(got, l.Text)
 	}
-	want := []string{"x is waiting: no quota; next try in 30s", "x is waiting: not allowed", "x was assigned to an agent"}
+	want := []string{
+		"x is waiting: no quota; next try in 30s", "x is waiting: not allowed", "x was assigned to an agent",
+		"x is waiting: no such image", "Resources for x have started",
+	}
 	if diff := cmp.Diff(got, want); diff != "" {
 		t.Errorf("got −, want +:\n%s", diff)
 	}

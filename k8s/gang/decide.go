@@ -86,8 +86,10 @@ type pass struct {
 	// first of them by next.
 	unplaced int
 	next     time.Time
-	// stretched says that nodes are being added for a gang already.
-	stretched bool
+	// stretched counts the gangs of one pod that nodes are being added for; whole says
+	// that a gang of several is, or is the next.
+	stretched int
+	whole     bool
 
 	// waiting are the shapes that wait, by the priority of the first that does.
 	waiting []waiting
@@ -115,7 +117,9 @@ func (p *pass) observe(gangs []Gang) {
 		g := &gangs[i]
 		if g.State != Queued {
 			p.held[g.Job] += g.Slots
-			p.stretched = p.stretched || g.Stretched && (g.State == Gated || g.State == Binding)
+			if g.Stretched && (g.State == Gated || g.State == Binding) {
+				p.stretch(g)
+			}
 		}
 		switch g.State {
 		case Queued, Gated:
@@ -188,14 +192,40 @@ func (p *pass) without(g *Gang, s *shape, closed []bool) Reason {
 	if closed != nil && p.find(s, g.Pods, nil) != nil {
 		return p.forPriority(g, s)
 	}
-	if p.options.Autoscaled && !p.stretched {
-		p.stretched = true
+	if p.grows(g) {
 		return p.admit(g, nil, true)
 	}
 	if !p.board.holds(s, g.Pods) {
 		return p.forCapacity(g, s)
 	}
 	return p.forRoom(g, s)
+}
+
+// mostStretched is how many gangs of one pod may wait for new nodes at once: as many
+// as a cloud adds together, and few enough to be tried anew by importance.
+const mostStretched = 16
+
+// grows reports whether a gang is let go without room, so that nodes are added for it.
+// Two of several pods could each hold a part of them, and wait for the other; one of a
+// single pod cannot.
+func (p *pass) grows(g *Gang) bool {
+	if !g.Autoscaled || p.whole {
+		return false
+	}
+	if g.Pods > 1 && p.stretched > 0 || p.stretched >= mostStretched {
+		p.whole = p.whole || g.Pods > 1 // it is the next, and those behind it wait
+		return false
+	}
+	p.stretch(g)
+	return true
+}
+
+func (p *pass) stretch(g *Gang) {
+	if g.Pods > 1 {
+		p.whole = true
+		return
+	}
+	p.stretched++
 }
 
 // admit lets a gang through to its next state.

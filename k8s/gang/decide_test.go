@@ -105,8 +105,10 @@ func TestDecide(t *testing.T) {
 	}
 	preempting := DefaultOptions()
 	preempting.Preemption = true
-	scaled := DefaultOptions()
-	scaled.Autoscaled = true
+	scaled := func(g Gang) Gang {
+		g.Autoscaled = true
+		return g
+	}
 	blind := DefaultOptions()
 	blind.NodesKnown = false
 	narrow := DefaultOptions()
@@ -353,20 +355,34 @@ func TestDecide(t *testing.T) {
 		},
 		{
 			"the first that fits nowhere goes to the scheduler where nodes can be added",
-			&scaled,
+			nil,
 			[]Node{gpus("a", 8, 8)},
-			[]Gang{queued("g", 50, 2, p8), queued("h", 50, 1, p8)},
-			want{Create: []ID{"g"}, Stretch: []ID{"g"}, Waiting: map[ID]Kind{"h": ForRoom}},
+			[]Gang{scaled(queued("g", 50, 2, p8)), scaled(queued("h", 50, 2, p8)), scaled(queued("i", 50, 1, p8))},
+			want{Create: []ID{"g"}, Stretch: []ID{"g"}, Waiting: map[ID]Kind{"h": ForCapacity, "i": ForRoom}},
 		},
 		{
-			"and no other before it has what it needs",
-			&scaled,
+			"and no other of several pods before it has what it needs",
+			nil,
 			[]Node{gpus("a", 8, 8)},
 			[]Gang{
-				with(queued("g", 50, 2, p8), func(g *Gang) { g.State, g.Since, g.Stretched = Binding, epoch().Add(-time.Minute), true }),
-				queued("h", 50, 1, p8),
+				scaled(with(queued("g", 50, 2, p8), func(g *Gang) { g.State, g.Since, g.Stretched = Binding, epoch().Add(-time.Minute), true })),
+				scaled(queued("h", 50, 2, p8)),
 			},
-			want{Waiting: map[ID]Kind{"h": ForRoom}, Wake: 14 * time.Minute},
+			want{Waiting: map[ID]Kind{"h": ForCapacity}, Wake: 14 * time.Minute},
+		},
+		{
+			"single pods go together, and stop where one of several is the next",
+			nil,
+			[]Node{gpus("a", 8, 8)},
+			[]Gang{scaled(queued("g", 50, 1, p8)), scaled(queued("h", 50, 1, p8)), scaled(queued("i", 50, 2, p8)), scaled(queued("j", 50, 1, p8))},
+			want{Create: []ID{"g", "h"}, Stretch: []ID{"g", "h"}, Waiting: map[ID]Kind{"i": ForCapacity, "j": ForRoom}},
+		},
+		{
+			"those of a pool that does not grow wait",
+			nil,
+			[]Node{gpus("a", 8, 8)},
+			[]Gang{queued("g", 50, 1, p8), scaled(queued("h", 50, 1, p8))},
+			want{Create: []ID{"h"}, Stretch: []ID{"h"}, Waiting: map[ID]Kind{"g": ForRoom}},
 		},
 		{
 			"nodes that are not known stop nobody",

@@ -88,6 +88,9 @@ type Gang struct {
 	Submitted time.Time
 	// Preemptible gangs may be asked to stop for more important ones.
 	Preemptible bool
+	// Autoscaled gangs that fit nowhere are let go all the same, a few at a time,
+	// because nodes are added only for pods that the scheduler has seen.
+	Autoscaled bool
 	// Exclude lists nodes that must not be used.
 	Exclude []NodeID
 
@@ -128,9 +131,6 @@ type Options struct {
 	// go in its turn, and only Limit keeps half a gang from holding what others
 	// need.
 	NodesKnown bool
-	// Autoscaled lets the first gang that fits nowhere go all the same, one at
-	// a time, because nodes are added only for pods that the scheduler has seen.
-	Autoscaled bool
 	// Limit is how long a gang may hold nodes for a part of its pods, or be
 	// refused what it lacks. ScaleLimit is the same for one that nodes are added
 	// for, or that Kubernetes has not come to yet.

@@ -15,7 +15,7 @@ import (
 func scene(t *rapid.T, pods []*Pod) Cluster {
 	c := Cluster{Options: DefaultOptions()}
 	c.Options.Preemption = rapid.Bool().Draw(t, "preemption")
-	c.Options.Autoscaled = rapid.Bool().Draw(t, "autoscaled")
+	autoscaled := rapid.Bool().Draw(t, "autoscaled")
 	c.Options.NodesKnown = rapid.IntRange(0, 9).Draw(t, "known") > 0
 	c.Options.Window = rapid.SampledFrom([]int{0, 2, 200}).Draw(t, "window")
 	for i := range rapid.IntRange(0, 5).Draw(t, "nodes") {
@@ -31,7 +31,7 @@ func scene(t *rapid.T, pods []*Pod) Cluster {
 			ID: ID(fmt.Sprintf("g%02d", i)), Job: JobID(fmt.Sprintf("j%d", i%5)),
 			Pods: rapid.IntRange(1, 4).Draw(t, "pods"), Pod: rapid.SampledFrom(pods).Draw(t, "pod"),
 			Priority: rapid.SampledFrom([]int{10, 50, 90}).Draw(t, "priority"), Submitted: epoch().Add(time.Duration(i)),
-			Preemptible: rapid.Bool().Draw(t, "preemptible"), Slots: 1,
+			Preemptible: rapid.Bool().Draw(t, "preemptible"), Slots: 1, Autoscaled: autoscaled && i%4 != 0,
 			MaxSlots: rapid.SampledFrom([]int{0, 0, 2}).Draw(t, "max"),
 			State:    rapid.SampledFrom([]State{Queued, Queued, Gated, Binding, Running, Releasing}).Draw(t, "state"),
 			Since:    epoch().Add(-time.Duration(rapid.IntRange(0, 40).Draw(t, "since")) * time.Second),
@@ -145,14 +145,20 @@ func noMoreThanThereIs(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
 		}
 	}
 	inWindow(t, c, d, gangs)
-	stretched := 0
+	whole := 0
 	for _, cr := range d.Create {
-		if cr.Stretch {
-			stretched++
+		if !cr.Stretch {
+			continue
+		}
+		if !gangs[cr.Gang].Autoscaled {
+			t.Fatalf("%s is let go without room, and no nodes are added for it", cr.Gang)
+		}
+		if gangs[cr.Gang].Pods > 1 {
+			whole++
 		}
 	}
-	if stretched > 1 || stretched > 0 && !c.Options.Autoscaled {
-		t.Fatalf("%d gangs are let go without room", stretched)
+	if whole > 1 {
+		t.Fatalf("%d gangs of several pods are let go without room", whole)
 	}
 }
 
@@ -232,12 +238,12 @@ func TestNobodyWaitsForEver(t *testing.T) {
 	pods := shapes(t)
 	rapid.Check(t, func(t *rapid.T) {
 		c := scene(t, pods)
-		c.Options.Autoscaled, c.Options.NodesKnown = false, true
+		c.Options.NodesKnown = true
 		now := epoch()
 		for i := range c.Gangs {
 			g := &c.Gangs[i]
 			g.State, g.Held, g.Made, g.NotBefore, g.Undone = Queued, nil, 0, time.Time{}, 0
-			g.MaxSlots = 0
+			g.MaxSlots, g.Autoscaled = 0, false
 		}
 		for i := range c.Nodes {
 			c.Nodes[i].Used = Resources{}

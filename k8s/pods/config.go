@@ -62,6 +62,8 @@ type Config struct {
 type Pool struct {
 	Name        string
 	Description string
+	// Autoscaled says that nodes are added for pods that find none.
+	Autoscaled bool
 	// Template is what all of its tasks have in common.
 	Template podspec.Template
 }

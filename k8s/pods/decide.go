@@ -122,7 +122,7 @@ func (r *RM) gang(a *allocation) gang.Gang {
 	g := gang.Gang{
 		ID: gang.ID(a.Allocation), Job: gang.JobID(a.Job), Pods: len(a.containers), Pod: a.pod, Slots: a.Slots, MaxSlots: a.MaxSlots,
 		Priority: a.priority, Position: a.job.position().UnixMicro(), Submitted: a.Submitted, Preemptible: a.Preemptible,
-		State: states[a.phase], Since: a.since, Stretched: a.stretched, Undone: a.tries, NotBefore: a.until, Trouble: a.trouble,
+		Autoscaled: r.grows(a), State: states[a.phase], Since: a.since, Stretched: a.stretched, Undone: a.tries, NotBefore: a.until, Trouble: a.trouble,
 	}
 	if a.job.MaxSlots != nil {
 		g.MaxSlots = *a.job.MaxSlots
@@ -160,6 +160,12 @@ func (r *RM) gang(a *allocation) gang.Gang {
 		g.Held = append(g.Held, gang.Held{Node: node, Pods: held[node]})
 	}
 	return g
+}
+
+// grows reports whether nodes are added for an allocation's pool.
+func (r *RM) grows(a *allocation) bool {
+	p, _ := r.cfg.pool(a.pool)
+	return p.Autoscaled
 }
 
 // states are the phases in the words of the decision.

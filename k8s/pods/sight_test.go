@@ -188,3 +188,23 @@ func TestWhatCanNeverRunIsRefusedAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// An autoscaler adds nodes for pods that the scheduler has found none for.
+func TestAPoolThatGrowsShowsItsPodsToAnAutoscaler(t *testing.T) {
+	m := newMaster(t, func(c *pods.Config) { c.Pools[0].Autoscaled = true })
+	id := m.submit(program{Lines: 1}, slots(16))
+	m.c.Await("the scheduler has found no node for its pods", func() error {
+		all := m.pods(id)
+		for _, pod := range all {
+			for _, c := range pod.Status.Conditions {
+				if c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable {
+					return nil
+				}
+			}
+		}
+		return fmt.Errorf("there are %d pods", len(all))
+	})
+	newKubelets(t, m.c, "play-1", "play-2")
+	m.await(id, "it has run on the new nodes", over)
+	m.awaitNothing()
+}

@@ -14,6 +14,7 @@ type Pool struct {
 	AgentReconnectWait       document.Duration      `yaml:"agent_reconnect_wait" doc:"How long tasks of an agent that lost its connection are kept"`
 	AgentReattachEnabled     *bool                  `yaml:"agent_reattach_enabled" doc:"No effect: agents always reattach"`
 	Scheduler                *Scheduler             `yaml:"scheduler" doc:"Replaces the resource manager's scheduler as a whole"`
+	Autoscaled               bool                   `yaml:"autoscaled" doc:"Kubernetes only: nodes are added for pods that find none, so tasks that fit nowhere are handed to the scheduler, a few at a time"`
 	TaskContainerDefaults    *TaskContainerDefaults `yaml:"task_container_defaults" doc:"Wins, setting by setting, over the global one"`
 	Provider                 *Provider              `yaml:"provider" doc:"Who launches agents; without it agents join by themselves"`
 }

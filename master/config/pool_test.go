@@ -75,6 +75,15 @@ func TestUnbuiltAndWarnings(t *testing.T) {
 			"what belongs to agents on Kubernetes", "{resource_manager: {type: kubernetes, max_slots_per_pod: 1}, resource_pools: " +
 				"[{pool_name: default, scheduler: {type: priority}}]}", "resource_pools[0].scheduler", "",
 		},
+		{
+			"what nodes decide on Kubernetes", "{resource_manager: {type: kubernetes, max_slots_per_pod: 1}, resource_pools: " +
+				"[{pool_name: default, max_aux_containers_per_agent: 3}]}", "", "resource_pools[0].max_aux_containers_per_agent",
+		},
+		{
+			"a pool that grows on Kubernetes", "{resource_manager: {type: kubernetes, max_slots_per_pod: 1}, resource_pools: " +
+				"[{pool_name: default, autoscaled: true}]}", "", "",
+		},
+		{"a pool of agents that grows", "resource_pools: [{pool_name: default, autoscaled: true}]", "resource_pools[0].autoscaled", ""},
 		{"the size of pods on agents", "task_container_defaults: {kubernetes: {max_slots_per_pod: 2}}", "task_container_defaults.kubernetes.max_slots_per_pod", ""},
 		{"GCP", "resource_pools: [{pool_name: default, provider: {type: gcp}}]", "resource_pools[0].provider.type", ""},
 		{

@@ -70,6 +70,7 @@ func unbuiltPool(e *document.Errors, path string, p Pool, onKubernetes bool) {
 		e.Check(p.Provider == nil, document.Join(path, "provider"), "launches agents, which tasks on Kubernetes do not run on; remove it")
 		e.Check(p.Scheduler == nil, document.Join(path, "scheduler"), "is for pools of agents; on Kubernetes set resource_manager.default_scheduler, and remove it")
 	}
+	e.Check(onKubernetes || !p.Autoscaled, document.Join(path, "autoscaled"), "is for resource_manager.type kubernetes; agents are launched by a provider; remove the setting")
 	if v := p.Provider; v != nil {
 		at := document.Join(path, "provider.type")
 		if v.AWS != nil {

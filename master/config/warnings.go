@@ -55,6 +55,11 @@ func (m Master) poolWarnings() document.Errors {
 	for i, p := range m.ResourcePools {
 		at := document.Index("resource_pools", i)
 		warnScheduler(&w, document.Join(at, "scheduler"), p.Scheduler)
+		if m.ResourceManager.Kubernetes != nil {
+			plain := DefaultPool(p.Name)
+			w.Check(p.MaxAuxContainersPerAgent == plain.MaxAuxContainersPerAgent, document.Join(at, "max_aux_containers_per_agent"), "has no effect: how many pods a node takes is its kubelet's to say")
+			w.Check(p.AgentReconnectWait == plain.AgentReconnectWait, document.Join(at, "agent_reconnect_wait"), "has no effect: pods have no agents to wait for")
+		}
 		w.Check(p.AgentReattachEnabled == nil, document.Join(at, "agent_reattach_enabled"), "has no effect: agents always reattach")
 		if p.Provider != nil {
 			w.Check(p.Provider.Elastic().AgentDockerImage == "", document.Join(at, "provider.agent_docker_image"), "has no effect: agents run on their machines without a container of their own")

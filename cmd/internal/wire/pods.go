@@ -50,7 +50,7 @@ func (m *master) newPods(s site, st *store.Store, id server.Identity) (*pods.RM,
 		ClusterName: k.ClusterName, Metadata: metadata(k.Metadata), Leave: k.LeaveKubernetesResources, Gang: o,
 	}
 	for _, p := range s.cfg.ResourcePools {
-		c.Pools = append(c.Pools, pods.Pool{Name: p.Name, Description: p.Description, Template: s.poolTemplate(t, p)})
+		c.Pools = append(c.Pools, pods.Pool{Name: p.Name, Description: p.Description, Autoscaled: p.Autoscaled, Template: s.poolTemplate(t, p)})
 	}
 	return pods.New(c)
 }

@@ -73,8 +73,8 @@ func (r *run) install(ctx context.Context, want Release) (Info, error) {
 	}
 	in := action.NewInstall(r.config)
 	in.ReleaseName, in.Namespace = want.Name, r.kube.Namespace()
-	in.Replace = true // over one that was uninstalled and remembered
-	in.SkipSchemaValidation = true
+	in.Replace = true                                                 // over one that was uninstalled and remembered
+	in.SkipSchemaValidation, in.DisableOpenAPIValidation = true, true // CheckValues has, and the server does
 	in.Timeout = hookLimit
 	rel, err := in.RunWithContext(context.WithoutCancel(ctx), chart, want.values())
 	if err != nil {
@@ -91,8 +91,8 @@ func (r *run) upgrade(ctx context.Context, want Release, rels []*release.Release
 	r.worker.interrupted = r.unfinished(rels)
 	up := action.NewUpgrade(r.config)
 	up.Namespace = r.kube.Namespace()
-	up.ResetValues = true // the values given are all there are
-	up.SkipSchemaValidation = true
+	up.ResetValues = true                                             // the values given are all there are
+	up.SkipSchemaValidation, up.DisableOpenAPIValidation = true, true // CheckValues has, and the server does
 	up.MaxHistory = historyKept
 	up.Timeout = hookLimit
 	rel, err := up.RunWithContext(context.WithoutCancel(ctx), want.Name, chart, want.values())

@@ -2,12 +2,16 @@ package helm_test
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/k8s/helm"
@@ -18,7 +22,10 @@ import (
 
 var cluster = kubetest.Share(kubetest.Options{FakeNodes: 1}) //nolint:gochecknoglobals // one cluster for the package
 
-func TestMain(m *testing.M) { cluster.Main(m) }
+func TestMain(m *testing.M) {
+	kube.Quiet(slog.New(slog.DiscardHandler))
+	cluster.Main(m)
+}
 
 // bench is a namespace of the real API server, and a way to it that can be
 // broken.
@@ -27,6 +34,8 @@ type bench struct {
 	cluster   *kubetest.Cluster
 	namespace string
 	helm      *helm.Client
+	// objects goes to the server without the proxy.
+	objects dynamic.Interface
 }
 
 func newBench(t *testing.T) bench {
@@ -37,7 +46,11 @@ func newBench(t *testing.T) bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bench{p, c, ns, helm.Open(helm.Config{Kube: k})}
+	objects, err := dynamic.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bench{p, c, ns, helm.Open(helm.Config{Kube: k}), objects}
 }
 
 // named is the sample under another name: scenarios share a namespace.
@@ -50,9 +63,24 @@ func named(name string, values map[string]any) helm.Release {
 // left is what is there of a release: objects, and what Helm wrote down.
 func (b bench) left(t *testing.T, name string) string {
 	t.Helper()
-	objects := b.cluster.Kubectl("get", "all,secrets,configmaps,persistentvolumeclaims", "-n", b.namespace, "-l", "app="+name, "-o", "name")
-	written := b.cluster.Kubectl("get", "secrets", "-n", b.namespace, "-l", "owner=helm,name="+name, "-o", "name")
-	return strings.Join(strings.Fields(objects+" "+written), " ")
+	var out []string
+	look := func(resource, selector string) {
+		group, version, _ := strings.Cut(resource, "/")
+		version, resource, _ = strings.Cut(version, "/")
+		list, err := b.objects.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: resource}).Namespace(b.namespace).
+			List(t.Context(), metav1.ListOptions{LabelSelector: selector})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range list.Items {
+			out = append(out, strings.ToLower(o.GetKind())+"/"+o.GetName())
+		}
+	}
+	for _, resource := range []string{"/v1/pods", "/v1/services", "apps/v1/deployments", "apps/v1/replicasets", "/v1/secrets", "/v1/configmaps", "/v1/persistentvolumeclaims"} {
+		look(resource, "app="+name)
+	}
+	look("/v1/secrets", "owner=helm,name="+name)
+	return strings.Join(out, " ")
 }
 
 // in fails the test unless a release is exactly as wanted.

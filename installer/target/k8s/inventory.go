@@ -209,7 +209,7 @@ func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 	if err != nil {
 		return t.refuseIn(ns, "delete", remove.resource, name, err)
 	}
-	return await(ctx, goneLimit, f.String()+" to go", func(ctx context.Context) (bool, error) {
+	return t.await(ctx, goneLimit, f.String()+" to go", func(ctx context.Context) (bool, error) {
 		err := remove.look(ctx, name)
 		if apierrors.IsNotFound(err) {
 			return true, nil

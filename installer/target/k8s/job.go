@@ -114,7 +114,7 @@ func (t *Target) errandEnds(ctx context.Context, e errand, name string, tell fun
 			told = what
 			tell(what)
 		}
-		if err := pause(ctx); err != nil {
+		if err := t.pause(ctx); err != nil {
 			return err
 		}
 	}
@@ -148,7 +148,7 @@ func (t *Target) removeErrand(ctx context.Context, name string) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return t.refuse("delete", "jobs", name, err)
 	}
-	return await(ctx, goneLimit, "job "+name+" to go", func(ctx context.Context) (bool, error) {
+	return t.await(ctx, goneLimit, "job "+name+" to go", func(ctx context.Context) (bool, error) {
 		_, err := t.API.BatchV1().Jobs(t.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return true, nil

@@ -61,7 +61,7 @@ func (t *Target) Logs(ctx context.Context, q LogQuery, show func(LogLine)) error
 		if !q.Follow {
 			return nil
 		}
-		if err := pause(ctx); err != nil {
+		if err := t.pause(ctx); err != nil {
 			return nil //nolint:nilerr // who follows ends it
 		}
 	}

@@ -1,6 +1,7 @@
 package k8s
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -43,7 +44,7 @@ func (t *Target) stop(ctx context.Context) error {
 	if err := t.scale(ctx, d, 0); err != nil {
 		return err
 	}
-	return await(ctx, goneLimit, "the master's pod to go", func(ctx context.Context) (bool, error) {
+	return t.await(ctx, goneLimit, "the master's pod to go", func(ctx context.Context) (bool, error) {
 		left, err := t.pods(ctx, selectorOf(d))
 		return len(left) == 0, err
 	})
@@ -67,8 +68,8 @@ func stopped(d *appsv1.Deployment) bool { return d.Spec.Replicas != nil && *d.Sp
 
 func selectorOf(d *appsv1.Deployment) string { return metav1.FormatLabelSelector(d.Spec.Selector) }
 
-// await asks every glance until the answer is yes, with a limit.
-func await(ctx context.Context, limit time.Duration, what string, ask func(context.Context) (bool, error)) error {
+// await asks regularly until the answer is yes, with a limit.
+func (t *Target) await(ctx context.Context, limit time.Duration, what string, ask func(context.Context) (bool, error)) error {
 	deadline := time.Now().Add(limit)
 	for {
 		yes, err := ask(ctx)
@@ -80,15 +81,15 @@ func await(ctx context.Context, limit time.Duration, what string, ask func(conte
 		case time.Now().After(deadline):
 			return fmt.Errorf("wait for %s: it has not happened within %s", what, limit)
 		}
-		if err := pause(ctx); err != nil {
+		if err := t.pause(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// pause waits a glance.
-func pause(ctx context.Context) error {
-	timer := time.NewTimer(glance)
+// pause is what lies between two looks.
+func (t *Target) pause(ctx context.Context) error {
+	timer := time.NewTimer(cmp.Or(t.Glance, glance))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -65,7 +65,7 @@ func (t *Target) stands(ctx context.Context, tell func(string)) error {
 		if w.over(v, time.Now()) {
 			return &notReadyError{t.Cluster, t.Namespace, v, time.Since(w.begun)}
 		}
-		if err := pause(ctx); err != nil {
+		if err := t.pause(ctx); err != nil {
 			return err
 		}
 	}
@@ -184,7 +184,7 @@ func (t *Target) answers(ctx context.Context, tell func(string)) error {
 			tell("its probes say that it answers; through the API server it cannot be asked: " + firstLine(err.Error()))
 			return nil
 		}
-		if err := pause(ctx); err != nil {
+		if err := t.pause(ctx); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/kubernetes"
 
@@ -65,7 +66,7 @@ func (s *stage) installer(ctx context.Context) *installer.Installer {
 	target := &k8s.Target{
 		Cluster: "lab", Namespace: s.namespace, Kube: c, API: api,
 		Helm:  helm.Open(helm.Config{Kube: c}),
-		Chart: templates.Chart(s.version), Values: s.values, NoWait: true,
+		Chart: templates.Chart(s.version), Values: s.values, NoWait: true, Glance: 50 * time.Millisecond,
 	}
 	want, err := target.Wants(ctx)
 	if err != nil {

@@ -32,6 +32,8 @@ type Target struct {
 	// otherwise.
 	NoWait bool
 	Limit  time.Duration
+	// Glance is the pause between two looks at what is to change; zero is two seconds.
+	Glance time.Duration
 	// BackupClaim is an existing claim for backups, or empty for the cluster's own.
 	BackupClaim string
 	// CreateNamespace is true when the namespace is made if it is not there, and

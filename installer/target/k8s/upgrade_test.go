@@ -76,3 +76,48 @@ func TestAnImageThatCannotBeHadStopsNobody(t *testing.T) {
 		t.Errorf("when there is room: got %v", err)
 	}
 }
+
+// An upgrade that ends in any phase is finished by the same command.
+func TestAnUpgradeResumesWhenItEndsInAnyPhase(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	must(t, s.up(t.Context()))
+	for i, name := range []string{
+		"bring the programs", "write down the way back", "stop the master", "back up the store",
+		"try the new master on hold", "commit", "wait for the cluster", "let the agents follow",
+	} {
+		s.version = fmt.Sprintf("1.%d.0", i+1)
+		s.cutting(name, func(ctx context.Context) error { _, err := s.upgrade(ctx); return err })
+		if _, err := s.upgrade(t.Context()); err != nil {
+			t.Fatalf("ended in %q and repeated: got %v", name, err)
+		}
+		if p := s.plan(t.Context()); !p.Empty() {
+			t.Errorf("ended in %q and repeated: got plan\n%s", name, text(p))
+		}
+		if kept := s.kubectl("-n", s.namespace, "get", "jobs", "-l", "app.kubernetes.io/component=upgrade", "-o", "name"); strings.TrimSpace(kept) != "" {
+			t.Errorf("ended in %q and repeated: got %s left", name, kept)
+		}
+	}
+}
+
+// A new master that the server refuses leaves the old one, and says so.
+func TestAnUpgradeThatIsRefusedIsTakenBack(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	must(t, s.up(t.Context()))
+	s.version = "1.1.0"
+	s.values = k8s.Values{"maxSlotsPerPod": 4, "db": tree{"type": "embedded", "storageSize": "1Gi"}, "useNodePortForMaster": true}
+	_, err := s.upgrade(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "the release is back at what it was, and serves") {
+		t.Fatalf("got %v, want that the release is back", err)
+	}
+	d, err := s.api.AppsV1().Deployments(s.namespace).Get(t.Context(), "determined-master-deployment-lab", metav1.GetOptions{})
+	must(t, err)
+	if *d.Spec.Replicas != 1 || !strings.HasSuffix(d.Spec.Template.Spec.Containers[0].Image, ":1.0.0") {
+		t.Errorf("got %d masters of %s, want the old one", *d.Spec.Replicas, d.Spec.Template.Spec.Containers[0].Image)
+	}
+	s.values = k8s.Values{"maxSlotsPerPod": 4, "db": tree{"type": "embedded"}, "useNodePortForMaster": true}
+	if done, err := s.upgrade(t.Context()); err != nil || done.To.Version != "1.1.0" {
+		t.Errorf("with the size that it has: got %+v and %v", done, err)
+	}
+}

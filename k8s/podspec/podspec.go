@@ -92,8 +92,6 @@ type Request struct {
 	// Attempt counts tries from 1. Each has a Job of its own name, so that a new
 	// one need not wait until the last is deleted.
 	Attempt int
-	// Workspace is for a label; empty leaves it out.
-	Workspace string
 	// Specs is what the task wants run, for each container by rank.
 	Specs []*agentv1.Spec
 }

@@ -65,10 +65,10 @@ func request(slots int, t podspec.Template, edit ...func(*agentv1.Spec)) podspec
 	r := podspec.Request{
 		Request: rm.Request{
 			Allocation: allocation, Task: "6f1c2d0e-53a4-4c80-9b38-6f6f2b1f0d61", Job: "6f1c2d0e-53a4-4c80-9b38-6f6f2b1f0d61",
-			Name: "Command (merry-green-fox)", Username: "léa@example.com", Pool: "default", Slots: slots,
+			Name: "Command (merry-green-fox)", Username: "léa@example.com", Workspace: rm.Uncategorized, Pool: "default", Slots: slots,
 			Submitted: time.Unix(1_700_000_000, 0),
 		},
-		Template: t, Attempt: 1, Workspace: "Uncategorized",
+		Template: t, Attempt: 1,
 	}
 	pods, _, err := podspec.Pods(r.Request, t)
 	if err != nil {

@@ -26,6 +26,9 @@ type (
 	AgentID string
 )
 
+// Uncategorized is the one workspace there is.
+const Uncategorized = "Uncategorized"
+
 // Request is one allocation that wants resources. It is a value that a
 // restarted master builds again from its store.
 type Request struct {
@@ -36,6 +39,8 @@ type Request struct {
 	Name       string
 	Username   string
 	UserID     int32
+	// Workspace is the name of the one that the task belongs to.
+	Workspace string
 
 	// Pool is a resource pool's name; empty chooses the default one for Slots.
 	Pool string

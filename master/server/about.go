@@ -11,6 +11,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
 )
 
 func (s *Server) master(*call) (*apiv1.GetMasterResponse, error) {
@@ -69,7 +70,7 @@ func (s *Server) masterConfig(*call) (*apiv1.GetMasterConfigResponse, error) {
 // uncategorized is the one workspace there is.
 func uncategorized() *apiv1.Workspace {
 	return &apiv1.Workspace{
-		Id: 1, Name: "Uncategorized", Username: "admin", UserId: 1, Immutable: true, NumProjects: 1,
+		Id: 1, Name: rm.Uncategorized, Username: "admin", UserId: 1, Immutable: true, NumProjects: 1,
 	}
 }
 

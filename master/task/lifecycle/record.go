@@ -55,7 +55,7 @@ func (t Task) Job() rm.JobID { return rm.JobID(t.ID) }
 func (t Task) Request(a Allocation) rm.Request {
 	return rm.Request{
 		Allocation: a.ID, Task: t.ID, Job: t.Job(), JobType: apiv1.Job_TYPE_COMMAND, Name: t.Name,
-		Username: t.Username, UserID: t.UserID, Pool: t.Pool, Slots: t.Slots, Priority: t.Priority, Weight: t.Weight,
+		Username: t.Username, UserID: t.UserID, Workspace: rm.Uncategorized, Pool: t.Pool, Slots: t.Slots, Priority: t.Priority, Weight: t.Weight,
 		MaxSlots: t.MaxSlots, Preemptible: t.Preemptible, PreemptionTimeout: t.PreemptionTimeout, Submitted: t.Submitted,
 		PodSpec: t.PodSpec,
 	}

@@ -61,6 +61,10 @@ type Options struct {
 	Log *slog.Logger
 }
 
+// API is the calls of a cluster by the kinds of its objects. It has a name of its own
+// so that client-go stays here.
+type API = kubernetes.Interface
+
 // Client is one cluster, one user and one namespace. Its methods give clients
 // that all go through the same edge.
 type Client struct {

@@ -170,6 +170,24 @@ func Bans() []Ban {
 	}
 }
 
+// Home is where a library may be imported, and nowhere else; what is reached through
+// these packages is their business.
+type Home struct {
+	// Library is an import path; one that ends in "/" stands for all below it.
+	Library string
+	Of      []string
+	Why     string
+}
+
+// Homes are the libraries that stay where they belong.
+func Homes() []Home {
+	tests := []string{"test/...", "bench/..."}
+	return []Home{
+		{"k8s.io/client-go/", append([]string{"k8s/..."}, tests...), "a move of client-go touches the packages that speak to Kubernetes, and nothing that uses them"},
+		{"helm.sh/", []string{"k8s/helm"}, "Helm has an end of support; replacing it touches one package"},
+	}
+}
+
 // Find returns the row of a package.
 func Find(rows []Row, pkg string) (Row, bool) {
 	for _, r := range rows {

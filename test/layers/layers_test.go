@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,6 +79,29 @@ func TestNothingForbiddenIsReached(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+func TestLibrariesStayAtHome(t *testing.T) {
+	t.Parallel()
+	found := map[string]bool{}
+	for pkg, p := range list(t) {
+		for _, home := range layers.Homes() {
+			for _, path := range p.Imports {
+				if !strings.HasPrefix(path, home.Library) {
+					continue
+				}
+				found[home.Library] = true
+				if !slices.ContainsFunc(home.Of, func(of string) bool { return layers.Match(of, pkg) }) {
+					t.Errorf("%s imports %s, which is for %v: %s", pkg, path, home.Of, home.Why)
+				}
+			}
+		}
+	}
+	for _, home := range layers.Homes() {
+		if !found[home.Library] {
+			t.Errorf("nothing imports %s: its rule is out of use", home.Library)
 		}
 	}
 }

@@ -7,15 +7,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/k8s/kube"
 )
 
 // MakeNamespace makes the namespace of a cluster where create is true, and else
 // refuses one that is not there. It is never removed: others may have put something
 // into it.
-func MakeNamespace(ctx context.Context, api kubernetes.Interface, name string, create bool) error {
+func MakeNamespace(ctx context.Context, api kube.API, name string, create bool) error {
 	_, err := api.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case err == nil || apierrors.IsForbidden(err):

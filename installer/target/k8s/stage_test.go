@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
-
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/event"
@@ -31,7 +29,7 @@ type stage struct {
 	t         *testing.T
 	file      string
 	namespace string
-	api       kubernetes.Interface
+	api       kube.API
 	// version is the program's, and values what it is told.
 	version string
 	values  k8s.Values

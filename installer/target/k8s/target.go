@@ -4,8 +4,6 @@ import (
 	"io/fs"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
-
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/k8s/helm"
@@ -18,7 +16,7 @@ type Target struct {
 	// Kube opens clients; API is the typed one and Helm the one for releases. What
 	// they change goes by the same gate.
 	Kube *kube.Client
-	API  kubernetes.Interface
+	API  kube.API
 	Helm *helm.Client
 	// Chart is the chart of this program, whose version is the tag of the master's
 	// image unless the values say otherwise.

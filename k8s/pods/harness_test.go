@@ -38,6 +38,8 @@ type owner struct {
 	// tasks are all that were submitted, by allocation.
 	tasks map[rm.AllocationID]*owned
 	lines map[string][]string
+	// program is what a task runs where nodes are real; nil for the tests' own nodes.
+	program func(rm.Request) *agentv1.Spec
 }
 
 // owned is what the owner was told of one allocation.
@@ -74,6 +76,9 @@ func (o *owner) Assigned(_ context.Context, a rm.Assignment) ([]*agentv1.Spec, e
 	specs := make([]*agentv1.Spec, len(a.Containers))
 	for i := range specs {
 		specs[i] = &agentv1.Spec{Image: "example/task:1", Entrypoint: []string{"/task"}, TaskType: "COMMAND"}
+		if o.program != nil {
+			specs[i] = o.program(w.Request)
+		}
 	}
 	return specs, nil
 }

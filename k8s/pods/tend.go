@@ -3,12 +3,9 @@ package pods
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -249,125 +246,4 @@ func (r *RM) follow(ctx context.Context, a *allocation, c *container, s sighting
 		}
 		r.look(a.Allocation)
 	})
-}
-
-// usher ends a pod whose allocation has to go, or that will never start.
-func (r *RM) usher(ctx context.Context, a *allocation, c *container, pod *corev1.Pod, s sighting) time.Duration {
-	r.mu.Lock()
-	why := a.release
-	r.mu.Unlock()
-	now := time.Now()
-	switch {
-	case overdue(pod, r.cfg.Limits.Lost, now):
-		r.deletePod(ctx, pod, 0)
-		return glance
-	case c.verdict != nil:
-		r.endPod(ctx, c, pod, now)
-	case why != nil && why.Kill:
-		r.endPod(ctx, c, pod, now.Add(graceOf(pod)))
-	case why != nil && a.terminate:
-		r.endPod(ctx, c, pod, why.By)
-	}
-	if pod.DeletionTimestamp != nil {
-		return max(time.Until(pod.DeletionTimestamp.Add(r.cfg.Limits.Lost)), glance)
-	}
-	if s.stuck != "" {
-		due := c.stuck.Add(r.limitOf(s))
-		if c.trouble == "" {
-			due = c.stuck.Add(s.worth())
-		}
-		return max(time.Until(due), glance)
-	}
-	return 0
-}
-
-// graceOf is how long a killed program has after SIGTERM: what its pod spec says, in
-// which the API server leaves nothing out.
-func graceOf(pod *corev1.Pod) time.Duration {
-	seconds := int64(0)
-	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
-		seconds = *s
-	}
-	return time.Duration(seconds) * time.Second
-}
-
-// endPod asks for a pod's end by a time: SIGTERM now, SIGKILL then. One that was
-// asked before may only be given less time.
-func (r *RM) endPod(ctx context.Context, c *container, pod *corev1.Pod, by time.Time) {
-	if !c.ending.IsZero() && !by.Before(c.ending) {
-		return
-	}
-	if r.deletePod(ctx, pod, max(time.Until(by), 0)) {
-		c.ending = by
-	}
-}
-
-// deletePod reports whether the API server has taken the deletion.
-func (r *RM) deletePod(ctx context.Context, pod *corev1.Pod, grace time.Duration) bool {
-	seconds := int64(grace.Round(time.Second) / time.Second)
-	err := r.cfg.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
-		GracePeriodSeconds: &seconds, Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
-	})
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return true
-	}
-	if ctx.Err() == nil {
-		r.cfg.Log.Warn("try again", "what", "delete pod", "pod", pod.Name, "err", err)
-	}
-	r.work.AddAfter(rm.AllocationID(pod.Labels[AllocationLabel]), retryAfter)
-	return false
-}
-
-// finish tells the owner that nothing is left.
-func (r *RM) finish(ctx context.Context, a *allocation) time.Duration {
-	r.mu.Lock()
-	end := rm.End{Cause: rm.CauseExited, Reason: "all containers have ended", At: time.Now()}
-	if a.release != nil {
-		end.Cause, end.Reason = a.release.Cause, a.release.Reason
-	}
-	r.mu.Unlock()
-	if err := r.cfg.Tasks.Ended(ctx, a.Allocation, end); err != nil {
-		return r.again(ctx, "tell of end", a, err)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := a.transition(Over, end.At); err != nil {
-		r.cfg.Log.Error("end allocation", "allocation", a.Allocation, "err", err)
-	}
-	r.gone.add(a.Allocation)
-	delete(a.job.allocations, a.Allocation)
-	if len(a.job.allocations) == 0 && !a.job.changed() {
-		delete(r.jobs, a.Job)
-	}
-	r.look(a.Allocation)
-	r.stir()
-	return 0
-}
-
-// clean removes what an ended allocation leaves behind. A master that is interrupted
-// here finds that its owner does not know it any more, and removes the rest.
-func (r *RM) clean(ctx context.Context, w *watch, a *allocation) time.Duration {
-	if a.attempt > 0 && !r.cfg.Leave {
-		if _, err := r.deleteJobs(ctx, w, a, metav1.DeletePropagationBackground); err != nil {
-			return r.again(ctx, "remove what is left", a, err)
-		}
-	}
-	keys := []string{allocationKey + string(a.Allocation)}
-	for _, c := range a.containers {
-		if c.lines != nil {
-			keys = append(keys, logKey+string(c.id))
-		}
-	}
-	if a.attempt == 0 {
-		keys = nil // it never ran
-	}
-	for _, key := range slices.Backward(keys) {
-		if err := r.records.drop(ctx, key); err != nil {
-			return r.again(ctx, "forget what is over", a, err)
-		}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.allocations, a.Allocation)
-	return 0
 }

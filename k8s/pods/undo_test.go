@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/det-deploy/det-deploy/k8s/podspec"
@@ -36,6 +37,27 @@ func still(t *testing.T, docs shelf) (*RM, *watch) {
 
 // silent is an owner of tasks who takes everything.
 type silent struct{ rm.Tasks }
+
+// A kill gives a program as long as its pod spec does.
+func TestAKilledProgramHasTheTimeOfItsPodSpec(t *testing.T) {
+	t.Parallel()
+	r, _ := still(t, shelf{})
+	client := fake.NewClientset()
+	r.cfg.Client = client
+	pod := &corev1.Pod{}
+	pod.Name, pod.Namespace, pod.Spec.TerminationGracePeriodSeconds = "p", "tasks", new(int64(40))
+	a := &allocation{release: &release{Kill: true}}
+	r.usher(t.Context(), a, &container{}, pod, sighting{})
+	for _, call := range client.Actions() {
+		if d, is := call.(clienttesting.DeleteAction); is {
+			if got := d.GetDeleteOptions().GracePeriodSeconds; got == nil || *got != 40 {
+				t.Errorf("got a grace of %v, want 40", got)
+			}
+			return
+		}
+	}
+	t.Errorf("got calls %v, want a deletion", client.Actions())
+}
 
 // A restarted master takes what ran and has no Job for lost; a gang that was undone in
 // the moment in which it was whole is none of that.

@@ -1,0 +1,79 @@
+package pods
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// usher ends a pod whose allocation has to go, or that will never start.
+func (r *RM) usher(ctx context.Context, a *allocation, c *container, pod *corev1.Pod, s sighting) time.Duration {
+	r.mu.Lock()
+	why := a.release
+	r.mu.Unlock()
+	now := time.Now()
+	switch {
+	case overdue(pod, r.cfg.Limits.Lost, now):
+		r.deletePod(ctx, pod, 0)
+		return glance
+	case c.verdict != nil:
+		r.endPod(ctx, c, pod, now)
+	case why != nil && why.Kill:
+		r.endPod(ctx, c, pod, now.Add(graceOf(pod)))
+	case why != nil && a.terminate:
+		r.endPod(ctx, c, pod, why.By)
+	}
+	if pod.DeletionTimestamp != nil {
+		return max(time.Until(pod.DeletionTimestamp.Add(r.cfg.Limits.Lost)), glance)
+	}
+	if s.stuck != "" {
+		due := c.stuck.Add(r.limitOf(s))
+		if c.trouble == "" {
+			due = c.stuck.Add(s.worth())
+		}
+		return max(time.Until(due), glance)
+	}
+	return 0
+}
+
+// graceOf is how long a killed program has after SIGTERM: what its pod spec says, in
+// which the API server leaves nothing out.
+func graceOf(pod *corev1.Pod) time.Duration {
+	seconds := int64(0)
+	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {
+		seconds = *s
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// endPod asks for a pod's end by a time: SIGTERM now, SIGKILL then. One that was
+// asked before may only be given less time.
+func (r *RM) endPod(ctx context.Context, c *container, pod *corev1.Pod, by time.Time) {
+	if !c.ending.IsZero() && !by.Before(c.ending) {
+		return
+	}
+	if r.deletePod(ctx, pod, max(time.Until(by), 0)) {
+		c.ending = by
+	}
+}
+
+// deletePod reports whether the API server has taken the deletion.
+func (r *RM) deletePod(ctx context.Context, pod *corev1.Pod, grace time.Duration) bool {
+	seconds := int64(grace.Round(time.Second) / time.Second)
+	err := r.cfg.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: &seconds, Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
+	})
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return true
+	}
+	if ctx.Err() == nil {
+		r.cfg.Log.Warn("try again", "what", "delete pod", "pod", pod.Name, "err", err)
+	}
+	r.work.AddAfter(rm.AllocationID(pod.Labels[AllocationLabel]), retryAfter)
+	return false
+}

@@ -2,14 +2,10 @@ package wire
 
 import (
 	"context"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/build"
@@ -90,9 +86,15 @@ func (s site) podTemplate(k config.KubernetesRM, id server.Identity) (podspec.Te
 	if m.Port == 0 {
 		m.Port = s.cfg.ListenPort()
 	}
+	if m.Scheme != "https" {
+		return t, nil
+	}
 	var err error
-	if m.Scheme == "https" {
-		m.CA, err = s.authority()
+	if m.CA, err = s.authority(); err != nil {
+		return t, err
+	}
+	if k.MasterServiceName != "" && strings.HasPrefix(m.Host, k.MasterServiceName) {
+		m.CertName, err = s.certName(m.Host)
 	}
 	return t, err
 }
@@ -108,38 +110,6 @@ func (s site) poolTemplate(t podspec.Template, p config.Pool) podspec.Template {
 		t.MaxSlotsPerPod = *d.Kubernetes.MaxSlotsPerPod
 	}
 	return t
-}
-
-// authority is what tasks know the master's certificate by, as PEM: the authority
-// beside it, or the certificate itself when nobody else has signed it. Without
-// either it is signed by one that everybody knows.
-func (s site) authority() ([]byte, error) {
-	t := s.cfg.Security.TLS
-	dir := filepath.Join(s.cfg.DataDir, "tls")
-	if t.Mode != config.TLSAuto && t.Cert != "" {
-		dir = filepath.Dir(t.Cert)
-	}
-	ca, err := os.ReadFile(filepath.Join(dir, "ca.crt"))
-	if err == nil || !errors.Is(err, fs.ErrNotExist) || t.Cert == "" {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
-		return ca, err
-	}
-	text, err := os.ReadFile(t.Cert)
-	if err != nil {
-		return nil, fmt.Errorf("read security.tls.cert: %w", err)
-	}
-	for rest := text; ; {
-		var block *pem.Block
-		if block, rest = pem.Decode(rest); block == nil {
-			return nil, nil
-		}
-		c, err := x509.ParseCertificate(block.Bytes)
-		if err == nil && c.CheckSignatureFrom(c) == nil || err == nil && c.Issuer.String() == c.Subject.String() {
-			return pem.EncodeToMemory(block), nil
-		}
-	}
 }
 
 // podMemory keeps the documents of k8s/pods in the store.

@@ -33,16 +33,7 @@ func remember(ctx context.Context, s *term.Streams, k *wire.K8s, e target.Endpoi
 	if err != nil {
 		return false, err
 	}
-	c, _ := b.Get(k.Cluster)
-	master := e.URL
-	if master == "" {
-		master = e.Forwarded() // where the line that is printed makes it answer
-	}
-	if c.Master != master || c.Namespace != k.Namespace() || c.KubeContext != k.Kube.Context() {
-		c.Token = "" // of another cluster that had this id
-	}
-	c.Name, c.Master, c.CA = k.Cluster, master, string(e.CA)
-	c.Platform, c.KubeContext, c.Namespace = Platform, k.Kube.Context(), k.Namespace()
+	c := known(b, k, e)
 	if answers && e.URL != "" && reached(ctx, c) {
 		if c, err = logIn(ctx, k, c); err != nil {
 			return false, err
@@ -53,6 +44,49 @@ func remember(ctx context.Context, s *term.Streams, k *wire.K8s, e target.Endpoi
 		b.Current = c.Name
 		return nil
 	})
+}
+
+// known is the context of a cluster, with the session of an older one that is the same.
+func known(b *contexts.Book, k *wire.K8s, e target.Endpoint) contexts.Context {
+	c, _ := b.Get(k.Cluster)
+	master := e.URL
+	if master == "" {
+		master = e.Forwarded() // where the line that is printed makes it answer
+	}
+	if c.Master != master || c.Namespace != k.Namespace() || c.KubeContext != k.Kube.Context() {
+		c.Token = "" // of another cluster that had this id
+	}
+	c.Name, c.Master, c.CA = k.Cluster, master, string(e.CA)
+	c.Platform, c.KubeContext, c.Namespace = Platform, k.Kube.Context(), k.Namespace()
+	return c
+}
+
+// session asks the master of a cluster as whoever is logged in, or else as admin with
+// the first password.
+func session(ctx context.Context, s *term.Streams, k *wire.K8s, w Where) (*client.Client, error) {
+	e, err := k.Target.Endpoint(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f, err := contexts.Default(s.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	b, err := f.Load()
+	if err != nil {
+		return nil, err
+	}
+	c := known(b, k, e)
+	if !reached(ctx, c) {
+		return nil, &unreachedError{c.Master, kubectl(e.Forward(k.Namespace()), w)}
+	}
+	if c, err = logIn(ctx, k, c); err != nil {
+		return nil, err
+	}
+	if c.Token == "" {
+		return nil, errNotLoggedIn
+	}
+	return c.Client()
 }
 
 // reached reports whether the master answers from here.

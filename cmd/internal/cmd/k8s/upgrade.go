@@ -2,6 +2,7 @@ package k8s
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -23,11 +24,12 @@ type UpgradeOptions struct {
 	Which
 	values
 
-	BackupTo string
-	Timeout  time.Duration
-	DryRun   bool
-	Yes      bool
-	Output   term.Format
+	BackupTo   string
+	PauseTasks bool
+	Timeout    time.Duration
+	DryRun     bool
+	Yes        bool
+	Output     term.Format
 }
 
 func newUpgrade(s *term.Streams, run func(context.Context, *UpgradeOptions) error) *cobra.Command {
@@ -40,7 +42,8 @@ func newUpgrade(s *term.Streams, run func(context.Context, *UpgradeOptions) erro
 is backed up onto a volume that outlives the cluster, and the new master is tried on a
 copy of it. Until it serves, whatever goes wrong puts the old one back, and a new
 master that does not become ready is rolled back; after an interruption the same
-command continues. Pods of tasks go on, and the new master takes them up again.`,
+command continues. Pods of tasks go on, and the new master takes them up again; with
+--pause-tasks they are stopped first, if all can be run again, and are afterwards.`,
 		Example: `  det-deploy k8s upgrade --cluster-id lab
   det-deploy k8s upgrade --cluster-id lab --backup-to claim:my-backups --yes`,
 		Args: usage.Args(),
@@ -55,6 +58,7 @@ command continues. Pods of tasks go on, and the new master takes them up again.`
 	o.Which.addFlags(f)
 	o.values.addFlags(f)
 	f.StringVar(&o.BackupTo, "backup-to", "", "claim:NAME of a volume for the backup (default one that is made for the cluster)")
+	f.BoolVar(&o.PauseTasks, "pause-tasks", false, "stop preemptible tasks first, and let them run again afterwards; with others it is refused")
 	f.DurationVar(&o.Timeout, "timeout", target.DefaultLimit, "how long the master may take to be ready")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
@@ -130,11 +134,54 @@ func RunUpgrade(ctx context.Context, o *UpgradeOptions) error {
 			return err
 		}
 	}
-	done, err := k.Upgrade(ctx, to)
+	done, err := o.upgrade(ctx, k, to, would.Changed)
 	if err != nil {
 		return err
 	}
 	return ask.PrintUpgrade(o.Cluster, done, false)
+}
+
+// upgrade upgrades, with tasks paused where that is asked for, and lets those start that
+// it or a killed one before it paused.
+func (o *UpgradeOptions) upgrade(ctx context.Context, k *wire.K8s, to record.Release, changed bool) (done installer.Upgraded, err error) {
+	p := pausing{
+		store: k.Store, tell: o.Notef, every: time.Second,
+		left: func(ctx context.Context) (int, error) { all, err := k.Target.Tasks(ctx); return len(all), err },
+	}
+	noted, _, err := p.noted(ctx)
+	if err != nil {
+		return done, err
+	}
+	wanted := o.PauseTasks && changed
+	if len(noted) == 0 && !wanted {
+		return k.Upgrade(ctx, to)
+	}
+	if wanted {
+		master, err := session(ctx, o.Streams, k, o.Where)
+		if err != nil {
+			return done, err
+		}
+		defer master.Close()
+		p.master = master
+		if err := p.pause(ctx); err != nil {
+			return done, errors.Join(err, p.resume(ctx))
+		}
+	}
+	done, err = k.Upgrade(ctx, to)
+	return done, errors.Join(err, o.resume(ctx, k, p))
+}
+
+// resume asks the master that serves now, to which the old one's connections lead no
+// more.
+func (o *UpgradeOptions) resume(ctx context.Context, k *wire.K8s, p pausing) error {
+	master, err := session(context.WithoutCancel(ctx), o.Streams, k, o.Where)
+	if err != nil {
+		noted, _, _ := p.noted(context.WithoutCancel(ctx)) // without them the hint names no node
+		return &keptError{noted, err}
+	}
+	defer master.Close()
+	p.master = master
+	return p.resume(ctx)
 }
 
 // onlyValues refuses to bring a cluster to another state at the version that it has:

@@ -53,9 +53,11 @@ type K8sRequest struct {
 	// NoWait ends waiting early, and Limit late.
 	NoWait bool
 	Limit  time.Duration
-	// BackupClaim is an existing claim for backups.
-	BackupClaim string
-	Sink        event.Sink
+	// BackupClaim is an existing claim for backups, and BackupBucket "s3://bucket/prefix"
+	// in its place.
+	BackupClaim, BackupBucket string
+
+	Sink event.Sink
 }
 
 // K8s is a cluster on Kubernetes, with what works on it.
@@ -157,7 +159,7 @@ func k8sTarget(q K8sRequest, c *kube.Client, values k8s.Values) (*k8s.Target, er
 		Cluster: q.Cluster, Namespace: c.Namespace(), Kube: c, API: api,
 		Helm:  helm.Open(helm.Config{Kube: c, Log: q.At.Log}),
 		Chart: templates.Chart(build.Read().Version), Values: values,
-		Unread: q.Unread, NoWait: q.NoWait, Limit: q.Limit, BackupClaim: q.BackupClaim,
+		Unread: q.Unread, NoWait: q.NoWait, Limit: q.Limit, BackupClaim: q.BackupClaim, BackupBucket: q.BackupBucket,
 	}, nil
 }
 

@@ -33,6 +33,8 @@ type stage struct {
 	// version is the program's, and values what it is told.
 	version string
 	values  k8s.Values
+	// bucket and claim are where backups go; empty is the default.
+	bucket, claim string
 	// sink hears what happens; it may be nil.
 	sink event.Sink
 	// kubectl is the real one.
@@ -64,7 +66,7 @@ func (s *stage) installer(ctx context.Context) *installer.Installer {
 	target := &k8s.Target{
 		Cluster: "lab", Namespace: s.namespace, Kube: c, API: api,
 		Helm:  helm.Open(helm.Config{Kube: c}),
-		Chart: templates.Chart(s.version), Values: s.values, NoWait: true, Glance: 50 * time.Millisecond,
+		Chart: templates.Chart(s.version), Values: s.values, NoWait: true, BackupBucket: s.bucket, BackupClaim: s.claim, Glance: 50 * time.Millisecond,
 	}
 	want, err := target.Wants(ctx)
 	if err != nil {

@@ -34,6 +34,8 @@ type Target struct {
 	Glance time.Duration
 	// BackupClaim is an existing claim for backups, or empty for the cluster's own.
 	BackupClaim string
+	// BackupBucket is "s3://bucket/prefix" where backups go to a bucket instead.
+	BackupBucket string
 	// CreateNamespace is true when the namespace is made if it is not there, and
 	// Installed when the release is there already: both change what is checked.
 	CreateNamespace, Installed bool

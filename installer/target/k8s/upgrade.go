@@ -132,7 +132,7 @@ func (t *Target) serveAgain(ctx context.Context, tell func(string)) error {
 }
 
 // Backup lets the program that wrote the store write it into a file on a claim of its
-// own, which outlives the cluster.
+// own, which outlives the cluster, or into a bucket.
 func (t *Target) Backup(ctx context.Context, of record.Release) (string, error) {
 	d, err := t.deployment(ctx)
 	if err != nil {
@@ -141,11 +141,16 @@ func (t *Target) Backup(ctx context.Context, of record.Release) (string, error) 
 	if d == nil {
 		return "", &installer.AbsentError{Cluster: t.Cluster}
 	}
+	file := fmt.Sprintf("%s-%s.backup", of.Version, time.Now().UTC().Format("20060102T150405Z"))
+	if t.BackupBucket != "" {
+		url := t.BackupBucket + "/" + t.Cluster + "/" + file
+		args := instead(masterIn(&d.Spec.Template.Spec), []string{"backup"}, "--file="+url)
+		return url, t.do(ctx, errand{name: backupErrand, args: args, limit: backupLimit}, d.Spec.Template, func(string) {})
+	}
 	claim, err := t.backupClaim(ctx)
 	if err != nil {
 		return "", err
 	}
-	file := fmt.Sprintf("%s-%s.backup", of.Version, time.Now().UTC().Format("20060102T150405Z"))
 	args := instead(masterIn(&d.Spec.Template.Spec), []string{"backup"}, "--file="+backupDir+"/"+file)
 	err = t.do(ctx, errand{name: backupErrand, args: args, claim: claim, limit: backupLimit}, d.Spec.Template, func(string) {})
 	return "claim " + claim + ", file " + file, err

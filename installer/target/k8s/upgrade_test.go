@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/event"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/target/k8s"
 )
@@ -119,5 +122,38 @@ func TestAnUpgradeThatIsRefusedIsTakenBack(t *testing.T) {
 	s.values = k8s.Values{"maxSlotsPerPod": 4, "db": tree{"type": "embedded"}, "useNodePortForMaster": true}
 	if done, err := s.upgrade(t.Context()); err != nil || done.To.Version != "1.1.0" {
 		t.Errorf("with the size that it has: got %+v and %v", done, err)
+	}
+}
+
+// A backup into a bucket needs no volume, and its pod none either.
+func TestABackupMayGoToABucket(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	must(t, s.up(t.Context()))
+	s.version, s.bucket = "1.1.0", "s3://backups/clusters"
+	done, err := s.upgrade(t.Context())
+	must(t, err)
+	if !strings.HasPrefix(done.Backup, "s3://backups/clusters/lab/1.0.0-") || !strings.HasSuffix(done.Backup, ".backup") {
+		t.Errorf("got the backup in %s", done.Backup)
+	}
+	if claims := s.kubectl("-n", s.namespace, "get", "pvc", "-o", "name"); strings.Contains(claims, "backup") {
+		t.Errorf("got %s, want no claim for backups", claims)
+	}
+}
+
+// A claim that is not there is told while the old master serves.
+func TestAClaimForBackupsThatIsNotThereStopsNobody(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	must(t, s.up(t.Context()))
+	s.version, s.claim = "1.1.0", "none"
+	var told []string
+	s.sink = event.Serial(func(e event.Event) {
+		if e.Type == event.Started {
+			told = append(told, e.Subject)
+		}
+	})
+	if _, err := s.upgrade(t.Context()); cloud.KindOf(err) != cloud.NotFound || slices.Contains(told, "stop the master") {
+		t.Errorf("got %v after %q, want it told before the master stops", err, told)
 	}
 }

@@ -45,7 +45,8 @@ master that does not become ready is rolled back; after an interruption the same
 command continues. Pods of tasks go on, and the new master takes them up again; with
 --pause-tasks they are stopped first, if all can be run again, and are afterwards.`,
 		Example: `  det-deploy k8s upgrade --cluster-id lab
-  det-deploy k8s upgrade --cluster-id lab --backup-to claim:my-backups --yes`,
+  det-deploy k8s upgrade --cluster-id lab --backup-to claim:my-backups --yes
+  det-deploy k8s upgrade --cluster-id lab --backup-to s3://backups/clusters --pause-tasks`,
 		Args: usage.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.validate(); err != nil {
@@ -57,7 +58,7 @@ command continues. Pods of tasks go on, and the new master takes them up again; 
 	f := c.Flags()
 	o.Which.addFlags(f)
 	o.values.addFlags(f)
-	f.StringVar(&o.BackupTo, "backup-to", "", "claim:NAME of a volume for the backup (default one that is made for the cluster)")
+	f.StringVar(&o.BackupTo, "backup-to", "", "claim:NAME of a volume for the backup, or s3://BUCKET/PREFIX (default a volume that is made for the cluster)")
 	f.BoolVar(&o.PauseTasks, "pause-tasks", false, "stop preemptible tasks first, and let them run again afterwards; with others it is refused")
 	f.DurationVar(&o.Timeout, "timeout", target.DefaultLimit, "how long the master may take to be ready")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
@@ -73,34 +74,37 @@ func (o *UpgradeOptions) validate() error {
 	if err := agree.Flags(o.DryRun, o.Yes); err != nil {
 		return err
 	}
-	if _, err := o.claim(); err != nil {
+	if _, _, err := o.backup(); err != nil {
 		return err
 	}
 	return o.Which.validate()
 }
 
-// claim is the claim that --backup-to names.
-func (o *UpgradeOptions) claim() (string, error) {
-	if o.BackupTo == "" {
-		return "", nil
+// backup is where --backup-to leads: a claim or a bucket.
+func (o *UpgradeOptions) backup() (claim, bucket string, err error) {
+	kind, rest, _ := strings.Cut(o.BackupTo, ":")
+	path := strings.Trim(rest, "/")
+	switch {
+	case o.BackupTo == "":
+		return "", "", nil
+	case kind == "claim" && rest != "":
+		return rest, "", nil
+	case kind == "s3" && strings.HasPrefix(rest, "//") && path != "":
+		return "", "s3://" + path, nil
 	}
-	kind, name, _ := strings.Cut(o.BackupTo, ":")
-	if kind != "claim" || name == "" {
-		return "", usage.Errorf("--backup-to: must be claim:NAME (is %q): a master writes its backup into a file, which needs a volume; copy it to a bucket from there", o.BackupTo)
-	}
-	return name, nil
+	return "", "", usage.Errorf("--backup-to: must be claim:NAME or s3://BUCKET/PREFIX (is %q); from a claim it can be copied to any other bucket", o.BackupTo)
 }
 
 // RunUpgrade brings a cluster to this program.
 func RunUpgrade(ctx context.Context, o *UpgradeOptions) error {
 	ask := agree.Asker{Streams: o.Streams, Output: o.Output, Yes: o.Yes}
-	claim, err := o.claim()
+	claim, bucket, err := o.backup()
 	if err != nil {
 		return err
 	}
 	given := o.given(o.Streams)
 	k, err := wire.NewK8s(ctx, o.Streams, wire.K8sRequest{
-		Cluster: o.Cluster, At: o.at(o.Streams), Given: &given, Limit: o.Timeout, BackupClaim: claim, Sink: ask.Tell(),
+		Cluster: o.Cluster, At: o.at(o.Streams), Given: &given, Limit: o.Timeout, BackupClaim: claim, BackupBucket: bucket, Sink: ask.Tell(),
 	})
 	if err != nil {
 		return err

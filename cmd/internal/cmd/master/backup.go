@@ -3,6 +3,7 @@ package master
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +28,9 @@ func newBackup(s *term.Streams, run func(context.Context, *backupOptions) error)
 		Short: "Write the master's whole state into one file",
 		Long: `Write the master's whole state into one file: users, tasks, their logs, the
 cluster's identity and its keys. The master may be running. The file is as
-secret as the database is, and readable by its owner only.
+secret as the database is, and readable by its owner only. A file s3://BUCKET/NAME is
+an object: it is written with the keys and at the server of checkpoint_storage where
+that is of type s3, and else with those of the environment or the machine.
 
 It can be restored into either kind of database.`,
 		Example: "  det-deploy master backup --config-file master.yaml --file cluster.backup",
@@ -40,7 +43,7 @@ It can be restored into either kind of database.`,
 		},
 	}
 	o.addFlags(c.Flags())
-	c.Flags().StringVar(&o.Path, "file", "", "file to write; it must not exist")
+	c.Flags().StringVar(&o.Path, "file", "", "file to write, which must not exist, or s3://BUCKET/NAME")
 	c.Flags().BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
 	o.Output.AddFlag(c.Flags())
 	return c
@@ -74,6 +77,10 @@ func runBackup(ctx context.Context, o *backupOptions) error {
 	}
 	if o.DryRun {
 		o.Notef("The backup would have %d bytes; nothing was written.", size)
+		return nil
+	}
+	if strings.HasPrefix(o.Path, "s3://") {
+		o.Notef("Wrote %s, %d bytes. To restore it, copy it into a file, then: det-deploy master restore --config-file FILE --file COPY", o.Path, size)
 		return nil
 	}
 	o.Notef("Wrote %s, %d bytes. To restore it: det-deploy master restore --config-file FILE --file %s", o.Path, size, o.Path)

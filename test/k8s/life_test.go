@@ -2,6 +2,8 @@ package k8s_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +26,7 @@ func TestTheLifeOfACluster(t *testing.T) {
 	p.does(two, "v1.1.0", "k8s", "status", "--cluster-id", "lab")
 	p.ends(two, long, 2*time.Minute)
 	p.does(two, "outlived", "task", "logs", long)
+	p.pauses(two, one)
 
 	p.does(two, "", "k8s", "uninstall", "--yes", "--cluster-id", "lab")
 	p.nothing("pods,jobs,deployments,services")
@@ -113,6 +116,44 @@ func (p *person) drains(program string) {
 		return err
 	})
 	p.does(program, "back again", "task", "run", "--slots", "2", "--", "echo", "back again")
+}
+
+// pauses brings the cluster from one program to another while no task runs: those that
+// can be run again are, and one that cannot be is left alone.
+func (p *person) pauses(from, to string) {
+	p.t.Helper()
+	running := func(id string) {
+		p.eventually("task "+id+" runs", time.Minute, func() error {
+			all, err := p.tasks(from)
+			if err == nil && !strings.Contains(all[id], "RUNNING") {
+				err = fmt.Errorf("it is %s", all[id])
+			}
+			return err
+		})
+	}
+	config := filepath.Join(p.home, "preemptible.yaml")
+	if err := os.WriteFile(config, []byte("resources: {preemptible: true}\n"), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	id := p.starts(from, "--slots", "0", "--config", config, "--", "sh", "-c", "echo begin; sleep 30; echo end")
+	stay := p.starts(from, "--slots", "0", "--", "sh", "-c", "sleep 600")
+	running(id)
+	running(stay)
+	upgrade := []string{"k8s", "upgrade", "--yes", "--cluster-id", "lab", "--pause-tasks"}
+	if out, err := p.types(to, upgrade...); err == nil || !strings.Contains(out, "not preemptible") || !strings.Contains(out, stay) || strings.Contains(out, id) {
+		p.t.Errorf("with a task that cannot be run again: got %v", err)
+	}
+	running(stay)
+	p.does(from, "", "task", "kill", stay)
+	p.ends(from, stay, time.Minute)
+	id = p.starts(from, "--slots", "0", "--config", config, "--", "sh", "-c", "echo begin; sleep 30; echo end")
+	running(id)
+	p.does(to, "Tasks may start again on nodes", upgrade...)
+	p.ends(to, id, 2*time.Minute)
+	out := p.does(to, "run again from its start", "task", "logs", id)
+	if strings.Count(out, "begin") != 2 || strings.Count(out, "end") != 1 {
+		p.t.Errorf("got %q, want that it was begun twice and came to its end", out)
+	}
 }
 
 // ends waits until a task has ended.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -147,6 +148,18 @@ func (c *Client) fromKubeconfig(o Options) error {
 	return nil
 }
 
+// Contexts lists the contexts of the kubeconfig that o leads to, sorted, and the one that
+// is meant when nobody names another. None is no error.
+func Contexts(o Options) (all []string, current string, err error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath, rules.WarnIfAllMissing = o.Kubeconfig, false
+	raw, err := rules.Load()
+	if err != nil {
+		return nil, "", unusable(err, "name a readable kubeconfig with --kubeconfig or KUBECONFIG")
+	}
+	return slices.Sorted(maps.Keys(raw.Contexts)), raw.CurrentContext, nil
+}
+
 func overrides(o Options) *clientcmd.ConfigOverrides {
 	return &clientcmd.ConfigOverrides{
 		CurrentContext: o.Context,
@@ -163,12 +176,7 @@ func names(m map[string]*clientcmdapi.Context) string {
 	if len(m) == 0 {
 		return "the kubeconfig has none"
 	}
-	all := make([]string, 0, len(m))
-	for n := range m {
-		all = append(all, n)
-	}
-	slices.Sort(all)
-	return strings.Join(all, ", ")
+	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
 }
 
 // unusable is a choice of cluster that leads to none.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/k8s/doctor"
 	"github.com/det-deploy/det-deploy/k8s/helm"
+	"github.com/det-deploy/det-deploy/k8s/kube"
 )
 
 // K8sAdvice is what a Kubernetes knows that helps to say what a cluster should be.
@@ -23,6 +24,11 @@ type K8sAdvice struct {
 	GPUs, CPUs int
 	// SlotType is what the GPUs are called in values: gpu or rocm.
 	SlotType string
+}
+
+// K8sContexts lists the contexts of the kubeconfig that is meant, and the current one.
+func K8sContexts(at K8sAt) (all []string, current string, err error) {
+	return kube.Contexts(kube.Options{Kubeconfig: at.Kubeconfig})
 }
 
 // AdviseK8s asks a Kubernetes about a cluster that may be made there.

@@ -34,8 +34,7 @@ func (w *wanted) complete(ctx context.Context, s *term.Streams, given *wire.K8sV
 	if err := w.validate(); err != nil || !ask {
 		return err
 	}
-	var err error
-	if c.advice, err = wire.AdviseK8s(ctx, w.at(s), w.Cluster); err != nil || c.advice.Known {
+	if err := c.advise(ctx); err != nil || c.advice.Known {
 		return err
 	}
 	said, err := wire.K8sGiven(*given)
@@ -57,6 +56,44 @@ func (w *wanted) complete(ctx context.Context, s *term.Streams, given *wire.K8sV
 	}
 	c.echo()
 	return nil
+}
+
+// advise asks Kubernetes what it knows, and first which one is meant, where there are
+// several and the current one does not have the cluster.
+func (c *completion) advise(ctx context.Context) error {
+	var unreached error
+	c.advice, unreached = wire.AdviseK8s(ctx, c.w.at(c.Streams), c.w.Cluster)
+	if c.advice.Known || c.w.at(c.Streams).Context != "" {
+		return unreached
+	}
+	all, current, err := wire.K8sContexts(c.w.at(c.Streams))
+	if err != nil || len(all) < 2 {
+		return errors.Join(unreached, err)
+	}
+	answer, err := c.Fill(ctx, contextField(all, current))
+	if err != nil {
+		return err
+	}
+	c.w.Context, c.asked = answer, true
+	if answer != current {
+		c.advice, unreached = wire.AdviseK8s(ctx, c.w.at(c.Streams), c.w.Cluster)
+	}
+	return unreached
+}
+
+func contextField(all []string, current string) term.Field {
+	f := term.Field{
+		Label: "Context", Flag: "--context", Default: current, Help: "Which Kubernetes of the kubeconfig is to have the cluster?",
+		Check: func(_ context.Context, a string) error { return oneOf(a, all...) },
+	}
+	for _, name := range all {
+		about := ""
+		if name == current {
+			about = "the current one"
+		}
+		f.Choices = append(f.Choices, term.Choice{Value: name, About: about})
+	}
+	return f
 }
 
 func (c *completion) cluster(ctx context.Context) error {

@@ -48,3 +48,14 @@ func TestSecretsAreNotEchoed(t *testing.T) {
 		}
 	}
 }
+
+func TestTheContextIsChosenAmongThoseThereAre(t *testing.T) {
+	t.Parallel()
+	f := contextField([]string{"prod", "test"}, "test")
+	if f.Default != "test" || len(f.Choices) != 2 || f.Choices[1].About == "" || f.Flag != "--context" {
+		t.Errorf("got %+v", f)
+	}
+	if f.Check(t.Context(), "prod") != nil || f.Check(t.Context(), "none") == nil {
+		t.Error("got another answer than one of the contexts taken, or one of them refused")
+	}
+}

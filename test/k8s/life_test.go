@@ -29,12 +29,12 @@ func TestTheLifeOfACluster(t *testing.T) {
 	p.pauses(two, one)
 
 	p.does(two, "", "k8s", "uninstall", "--yes", "--cluster-id", "lab")
-	p.nothing("pods,jobs,deployments,services")
+	p.nothing("lab", "pods,jobs,deployments,services")
 	p.does(two, "", append([]string{"k8s", "install", "--yes", "--cluster-id", "lab"}, values()...)...)
 	p.does(two, "outlived", "task", "logs", long)
 	p.does(two, "", "k8s", "uninstall", "--yes", "--delete-data", "--cluster-id", "lab")
-	p.nothing("pods,jobs,deployments,services,secrets,configmaps,persistentvolumeclaims,serviceaccounts,roles,rolebindings,networkpolicies")
-	p.nothing("clusterroles,clusterrolebindings,priorityclasses")
+	p.nothing("lab", "pods,jobs,deployments,services,secrets,configmaps,persistentvolumeclaims,serviceaccounts,roles,rolebindings,networkpolicies")
+	p.nothing("lab", "clusterroles,clusterrolebindings,priorityclasses")
 }
 
 // runsTasks looks at what tasks find and leave.

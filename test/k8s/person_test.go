@@ -1,11 +1,20 @@
 package k8s_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,14 +27,27 @@ type person struct {
 	t    *testing.T
 	c    *kubetest.Cluster
 	home string
+	// env is added to the environment of what is typed.
+	env []string
 }
 
 // newPerson starts a cluster with one node.
 func newPerson(t *testing.T) *person {
 	t.Helper()
-	c := kubetest.Start(t, kubetest.Options{Mode: kubetest.Node})
+	return newPersonOn(t, kubetest.Options{Mode: kubetest.Node})
+}
+
+func newPersonOn(t *testing.T, o kubetest.Options) *person {
+	t.Helper()
+	c := kubetest.Start(t, o)
 	c.LoadImage(c.Task(), c.Postgres())
 	return &person{t: t, c: c, home: t.TempDir()}
+}
+
+// at is the same cluster for a subtest, and a terminal that knows nothing of others.
+func (p *person) at(t *testing.T) *person {
+	t.Helper()
+	return &person{t: t, c: p.c.For(t), home: t.TempDir()}
 }
 
 // build makes an image, loads it, and returns the program in it.
@@ -36,13 +58,21 @@ func (p *person) build(version string) string {
 	return program
 }
 
-// values are those of a small cluster whose images the node has.
+// values are those of a small cluster whose node port answers here.
 func values(more ...string) []string {
-	args := []string{"--set", "imageRegistry=", "--set", "slotResourceRequests.cpu=0.05"}
+	return images(append([]string{
+		"slotType=cpu", "slotResourceRequests.cpu=0.05", "useNodePortForMaster=true", "db.storageSize=1Gi",
+		"db.cpuRequest=50m", "db.memRequest=64Mi",
+	}, more...)...)
+}
+
+// images are values that every cluster here has: small, of images that the node has.
+func images(more ...string) []string {
+	var args []string
 	for _, v := range append([]string{
-		"maxSlotsPerPod=2", "slotType=cpu", "useNodePortForMaster=true", "defaultImages.postgreSQL=" + kubetest.PostgresImage,
+		"imageRegistry=", "maxSlotsPerPod=2", "defaultImages.postgreSQL=" + kubetest.PostgresImage,
 		"defaultImages.cpuImage=" + kubetest.TaskImage, "defaultImages.gpuImage=" + kubetest.TaskImage,
-		"masterCpuRequest=50m", "db.cpuRequest=50m", "masterMemRequest=64Mi", "db.memRequest=64Mi", "db.storageSize=1Gi",
+		"masterCpuRequest=50m", "masterMemRequest=64Mi",
 	}, more...) {
 		args = append(args, "--set", v)
 	}
@@ -52,7 +82,7 @@ func values(more ...string) []string {
 // types types a command and returns what it says.
 func (p *person) types(program string, args ...string) (string, error) {
 	cmd := exec.CommandContext(p.t.Context(), program, args...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home, "NO_COLOR=1", "KUBECONFIG=" + p.c.Kubeconfig}
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home, "NO_COLOR=1", "KUBECONFIG=" + p.c.Kubeconfig}, p.env...)
 	start := time.Now()
 	out, err := cmd.CombinedOutput()
 	p.t.Logf("%s (%s)\n%s", strings.Join(args, " "), time.Since(start).Round(100*time.Millisecond), out)
@@ -125,13 +155,49 @@ func (p *person) eventually(what string, limit time.Duration, try func() error) 
 }
 
 // nothing fails when objects of a cluster are left.
-func (p *person) nothing(kinds string) {
+func (p *person) nothing(cluster, kinds string) {
 	p.t.Helper()
 	p.eventually("nothing is left of the cluster", time.Minute, func() error {
-		out, err := p.c.Try("get", kinds, "--all-namespaces", "-l", "det-deploy.dev/cluster=lab", "-o", "name")
+		out, err := p.c.Try("get", kinds, "--all-namespaces", "-l", "det-deploy.dev/cluster="+cluster, "-o", "name")
 		if err == nil && strings.TrimSpace(out) != "" {
 			err = fmt.Errorf("there is %s", out)
 		}
 		return err
 	})
+}
+
+// certificate makes files with a certificate for hosts and its key.
+func (p *person) certificate(hosts ...string) (cert, key string) {
+	p.t.Helper()
+	pair, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	who := x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: hosts[0]}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
+	}
+	for _, h := range hosts {
+		if ip := net.ParseIP(h); ip != nil {
+			who.IPAddresses = append(who.IPAddresses, ip)
+			continue
+		}
+		who.DNSNames = append(who.DNSNames, h, h+".tls.svc.cluster.local")
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &who, &who, &pair.PublicKey, pair)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	private, err := x509.MarshalECPrivateKey(pair)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	write := func(name, kind string, data []byte) string {
+		path := filepath.Join(p.home, name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data}), 0o600); err != nil {
+			p.t.Fatal(err)
+		}
+		return path
+	}
+	return write("tls.crt", "CERTIFICATE", der), write("tls.key", "EC PRIVATE KEY", private)
 }

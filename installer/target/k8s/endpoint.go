@@ -1,7 +1,10 @@
 package k8s
 
 import (
+	"bytes"
 	"context"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
@@ -141,7 +144,23 @@ func (t *Target) authority(ctx context.Context, name string) []byte {
 	if err != nil {
 		return nil
 	}
-	return s.Data["ca.crt"]
+	if ca := s.Data["ca.crt"]; len(ca) > 0 {
+		return ca
+	}
+	return selfSigned(s.Data[corev1.TLSCertKey])
+}
+
+// selfSigned are those of PEM certificates that sign themselves: nobody else vouches
+// for them, and who has the Secret knows them.
+func selfSigned(chain []byte) []byte {
+	var out []byte
+	for block, rest := pem.Decode(chain); block != nil; block, rest = pem.Decode(rest) {
+		c, err := x509.ParseCertificate(block.Bytes)
+		if err == nil && bytes.Equal(c.RawIssuer, c.RawSubject) && c.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil {
+			out = append(out, pem.EncodeToMemory(block)...)
+		}
+	}
+	return out
 }
 
 // Credentials are the first password of the user admin.

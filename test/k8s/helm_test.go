@@ -30,7 +30,7 @@ func (p *person) plainHelm(program string) {
 	p.env = []string{"DET_MASTER=http://" + p.c.NodeIP + ":" + port, "DET_USER=admin", "DET_PASS=" + password}
 
 	p.does(det, "hello from a pod", "command", "run", "--config", "resources.slots=0", "echo", "hello from a pod")
-	p.does(det, "exit code 3", "command", "run", "--config", "resources.slots=2", "sh", "-c", "'exit 3'")
+	p.does(det, "exit code 3", "command", "run", "--config", "resources.slots=2", "sh -c 'exit 3'")
 	p.does(det, "node1", "agent", "list")
 	p.does(det, "default", "resource-pool", "list")
 	launched := strings.Fields(p.does(det, "", "command", "run", "--detach", "--config", "resources.slots=4", "sleep 600"))

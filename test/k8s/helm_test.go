@@ -32,7 +32,7 @@ func (p *person) plainHelm(program string) {
 	p.does(det, "hello from a pod", "command", "run", "--config", "resources.slots=0", "echo", "hello from a pod")
 	p.does(det, "exit code 3", "command", "run", "--config", "resources.slots=2", "sh -c 'exit 3'")
 	p.does(det, "node1", "agent", "list")
-	p.does(det, "default", "resource-pool", "list")
+	p.does(det, "node1", "slot", "list")
 	launched := strings.Fields(p.does(det, "", "command", "run", "--detach", "--config", "resources.slots=4", "sleep 600"))
 	id := strings.Trim(launched[len(launched)-1], "()")
 	p.eventually("kubectl sees the pods of a task by their label", time.Minute, func() error {

@@ -71,7 +71,11 @@ func (r *RM) decide(asks askings, now time.Time) time.Time {
 	}
 	for id, why := range d.Waiting {
 		if a := r.allocations[rm.AllocationID(id)]; a != nil && a.waits() {
-			r.hold(a, string(why.Kind), why.Text)
+			kind := string(why.Kind)
+			if a.trouble != "" {
+				kind += ", refused" // what Kubernetes says may come late, and is worth a line of its own
+			}
+			r.hold(a, kind, why.Text)
 		}
 	}
 	return d.Wake

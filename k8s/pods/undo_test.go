@@ -1,6 +1,7 @@
 package pods
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +38,24 @@ func still(t *testing.T, docs shelf) (*RM, *watch) {
 
 // silent is an owner of tasks who takes everything.
 type silent struct{ rm.Tasks }
+
+// What Kubernetes says may come after a task was told that it waits.
+func TestALateRefusalIsTold(t *testing.T) {
+	t.Parallel()
+	r, _ := still(t, shelf{})
+	if err := r.Submit(t.Context(), rm.Request{Allocation: "a.1", Job: "a", Slots: 16, Submitted: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	a := r.allocations["a.1"]
+	a.phase, a.since = Gated, time.Now()
+	r.decide(make(askings), time.Now())
+	a.told = a.kind
+	a.trouble = "exceeded quota"
+	r.decide(make(askings), time.Now())
+	if a.kind == a.told || !strings.Contains(a.waiting, "exceeded quota") {
+		t.Errorf("got kind %q, told %q, waiting %q; want another kind, and the quota", a.kind, a.told, a.waiting)
+	}
+}
 
 // A kill gives a program as long as its pod spec does.
 func TestAKilledProgramHasTheTimeOfItsPodSpec(t *testing.T) {

@@ -15,14 +15,15 @@ import (
 
 // The kinds of the inventory.
 const (
-	kindClaim   = "claim"
-	kindSecret  = "secret"
-	kindRelease = "release"
-	kindErrand  = "errand"
-	kindToken   = "task-secret"
-	kindPod     = "task-pod"
-	kindJob     = "task-job"
-	kindMaster  = "master"
+	kindClaim    = "claim"
+	kindSnapshot = "snapshot"
+	kindSecret   = "secret"
+	kindRelease  = "release"
+	kindErrand   = "errand"
+	kindToken    = "task-secret"
+	kindPod      = "task-pod"
+	kindJob      = "task-job"
+	kindMaster   = "master"
 )
 
 // Why things outlive `uninstall`.
@@ -35,7 +36,7 @@ const (
 // Kinds has what others need first. Going the other way, the master stops before
 // anything of its tasks goes, and the disks go when nobody has them any more.
 func (t *Target) Kinds() []string {
-	return []string{kindClaim, kindSecret, kindRelease, kindErrand, kindToken, kindPod, kindJob, kindMaster}
+	return []string{kindClaim, kindSnapshot, kindSecret, kindRelease, kindErrand, kindToken, kindPod, kindJob, kindMaster}
 }
 
 // Inventory lists the release, what outlives it, and what the master has made for
@@ -99,6 +100,11 @@ func (t *Target) kept(ctx context.Context, cluster string) ([]resource.Found, er
 		}
 		out = t.add(out, kindClaim, &c.ObjectMeta, why)
 	}
+	snapshots, err := t.keptSnapshots(ctx, cluster)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, snapshots...)
 	secrets, err := t.API.CoreV1().Secrets(t.Namespace).List(ctx, o)
 	if err != nil {
 		return nil, t.refuse("list", "secrets", "", err)
@@ -238,7 +244,7 @@ func (t *Target) removers(ns string) map[string]remover {
 	pod := remover{"pods", pods.Delete, func(ctx context.Context, n string) error { _, err := pods.Get(ctx, n, metav1.GetOptions{}); return err }}
 	job := remover{"jobs", jobs.Delete, func(ctx context.Context, n string) error { _, err := jobs.Get(ctx, n, metav1.GetOptions{}); return err }}
 	return map[string]remover{
-		kindClaim: claim, kindSecret: secret, kindToken: secret, kindPod: pod, kindJob: job, kindErrand: job,
+		kindClaim: claim, kindSnapshot: t.snapshotRemover(ns), kindSecret: secret, kindToken: secret, kindPod: pod, kindJob: job, kindErrand: job,
 	}
 }
 

@@ -1,6 +1,7 @@
 package k8s_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -43,6 +44,31 @@ func TestTheWholeLifeOfACluster(t *testing.T) {
 	must(t, err)
 	t.Log(r)
 	s.wantNothing()
+}
+
+// Snapshots of the database are neither forgotten nor removed with the release.
+func TestSnapshotsAreKeptUntilTheDataGoes(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.apply(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"volumesnapshots.snapshot.storage.k8s.io",
+		"annotations":{"api-approved.kubernetes.io":"unapproved, a test"}},"spec":{"group":"snapshot.storage.k8s.io","scope":"Namespaced",
+		"names":{"kind":"VolumeSnapshot","plural":"volumesnapshots","singular":"volumesnapshot"},"versions":[{"name":"v1","served":true,"storage":true,
+		"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`)
+	s.kubectl("wait", "--for=condition=Established", "crd/volumesnapshots.snapshot.storage.k8s.io", "--timeout=30s")
+	must(t, s.up(t.Context()))
+	s.values["db"] = tree{"type": "embedded", "snapshotSuffix": "one"}
+	must(t, s.up(t.Context()))
+	const snapshot = "snapshot determined-db-snapshot-one"
+	r, err := s.down(t.Context(), false)
+	must(t, err)
+	if got := fmt.Sprint(r); !strings.Contains(got, snapshot) || len(r.Kept) != 2 {
+		t.Errorf("got %s, want the claim and %s kept", got, snapshot)
+	}
+	r, err = s.down(t.Context(), true)
+	must(t, err)
+	if left := s.kubectl("-n", s.namespace, "get", "volumesnapshots", "-o", "name"); strings.TrimSpace(left) != "" {
+		t.Errorf("got %s and %v, want nothing left", left, r)
+	}
 }
 
 func must(t *testing.T, err error) {

@@ -1,0 +1,61 @@
+package k8s
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// snapshots opens the VolumeSnapshots of a namespace, which the chart makes where
+// db.snapshotSuffix asks for one. Not every Kubernetes knows them.
+func (t *Target) snapshots(ns string) (dynamic.ResourceInterface, error) {
+	d, err := t.Kube.Dynamic()
+	if err != nil {
+		return nil, err
+	}
+	return d.Resource(schema.GroupVersionResource{Group: "snapshot.storage.k8s.io", Version: "v1", Resource: "volumesnapshots"}).Namespace(ns), nil
+}
+
+// keptSnapshots are those of the cluster's data. Where Kubernetes knows none, or does
+// not let us look, there are none that we could remove.
+func (t *Target) keptSnapshots(ctx context.Context, cluster string) ([]resource.Found, error) {
+	api, err := t.snapshots(t.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	list, err := api.List(ctx, metav1.ListOptions{LabelSelector: clusterLabel + "=" + cluster})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, t.refuse("list", "volumesnapshots", "", err)
+	}
+	var out []resource.Found
+	for _, s := range list.Items {
+		out = t.add(out, kindSnapshot, &metav1.ObjectMeta{Namespace: s.GetNamespace(), Name: s.GetName(), Labels: s.GetLabels()}, holdsBackup)
+	}
+	return out, nil
+}
+
+// snapshotRemover deletes snapshots.
+func (t *Target) snapshotRemover(ns string) remover {
+	return remover{"volumesnapshots", func(ctx context.Context, name string, o metav1.DeleteOptions) error {
+		api, err := t.snapshots(ns)
+		if err != nil {
+			return err
+		}
+		return api.Delete(ctx, name, o)
+	}, func(ctx context.Context, name string) error {
+		api, err := t.snapshots(ns)
+		if err != nil {
+			return err
+		}
+		_, err = api.Get(ctx, name, metav1.GetOptions{})
+		return err
+	}}
+}

@@ -227,6 +227,16 @@ func (k *kubelets) addNode(t *testing.T, name string) {
 	}
 }
 
+// dies has a node say that it is not ready.
+func (k *kubelets) dies(t *testing.T, name string) {
+	t.Helper()
+	patch := `{"status":{"conditions":[{"type":"Ready","status":"False","reason":"Dies"}]}}`
+	_, err := k.client.CoreV1().Nodes().Patch(t.Context(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // renew says that a node is alive.
 func (k *kubelets) renew(ctx context.Context, name string) {
 	leases := k.client.CoordinationV1().Leases("kube-node-lease")

@@ -124,6 +124,23 @@ func TestAGangThatIsPlacedIsLeftToItsNodes(t *testing.T) {
 	m.awaitNothing()
 }
 
+func TestAGangIsTakenFromANodeThatDiesBeforeItStarts(t *testing.T) {
+	m := newMaster(t, nil)
+	k := newKubelets(t, m.c, "play-1")
+	id := m.submit(program{Late: time.Hour}, slots(8))
+	m.await(id, "its pod is placed", func(w owned) bool { return strings.Contains(strings.Join(w.waits, "\n"), "nodes: ") })
+	k.dies(t, "play-1")
+	w := m.await(id, "it is taken back", func(w owned) bool { return strings.Contains(strings.Join(w.waits, "\n"), "undone: ") })
+	if got := strings.Join(w.waits, "\n"); !strings.Contains(got, "agent play-1 has been given pod") {
+		t.Errorf("got\n%s\nwant the node's name", got)
+	}
+	if err := m.rm.Kill(t.Context(), id, "killed by ann"); err != nil {
+		t.Fatal(err)
+	}
+	m.await(id, "it has ended", over)
+	m.awaitNothing()
+}
+
 func TestKilledBeforeItRuns(t *testing.T) {
 	m := newMaster(t, nil)
 	id := m.submit(program{Lines: 1}, slots(8)) // there is no node

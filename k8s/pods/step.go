@@ -184,7 +184,7 @@ func (r *RM) muster(w *watch, a *allocation, job *batchv1.Job, pods map[int]*cor
 		if pod == nil {
 			continue
 		}
-		g.undo = message(g.undo, r.spoilt(pod))
+		g.undo = message(g.undo, r.spoilt(w, pod))
 		trouble = message(trouble, unschedulable(pod))
 		if taken(pod) {
 			have++
@@ -216,7 +216,8 @@ func (r *RM) muster(w *watch, a *allocation, job *batchv1.Job, pods map[int]*cor
 }
 
 // spoilt says why a pod can never be part of a whole gang.
-func (r *RM) spoilt(pod *corev1.Pod) string {
+func (r *RM) spoilt(w *watch, pod *corev1.Pod) string {
+	node := w.node(pod.Spec.NodeName)
 	switch {
 	case pod.DeletionTimestamp != nil:
 		return fmt.Sprintf("pod %s was deleted before all of them ran", pod.Name)
@@ -224,6 +225,8 @@ func (r *RM) spoilt(pod *corev1.Pod) string {
 		return sentBack(pod)
 	case r.switches[rm.AgentID(pod.Spec.NodeName)] != "":
 		return fmt.Sprintf("agent %s, where pod %s was placed, is switched off", pod.Spec.NodeName, pod.Name)
+	case node != nil && !ready(node) && !taken(pod):
+		return fmt.Sprintf("agent %s has been given pod %s and is not ready", pod.Spec.NodeName, pod.Name)
 	}
 	return ""
 }

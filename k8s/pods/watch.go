@@ -283,6 +283,19 @@ func (w *watch) allJobs() []*batchv1.Job {
 	return out
 }
 
+// node is nil for one that is not there, or may not be seen.
+func (w *watch) node(name string) *corev1.Node {
+	if w.nodes == nil {
+		return nil
+	}
+	o, found, err := w.nodes.GetIndexer().GetByKey(name)
+	if !found || err != nil {
+		return nil
+	}
+	n, _ := o.(*corev1.Node)
+	return n
+}
+
 // allNodes are the nodes, nil when they may not be seen.
 func (w *watch) allNodes() []*corev1.Node {
 	if w.nodes == nil {

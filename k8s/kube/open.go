@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -217,6 +218,15 @@ func (c *Client) Dynamic() (dynamic.Interface, error) {
 		return nil, unusable(err, "mend the kubeconfig; `kubectl config view` shows it")
 	}
 	return d, nil
+}
+
+// Objects is the client of one such kind in a namespace.
+func (c *Client) Objects(of schema.GroupVersionResource, namespace string) (dynamic.ResourceInterface, error) {
+	d, err := c.Dynamic()
+	if err != nil {
+		return nil, err
+	}
+	return d.Resource(of).Namespace(namespace), nil
 }
 
 // In is the same cluster and user with another namespace.

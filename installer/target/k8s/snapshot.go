@@ -6,25 +6,20 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// snapshots opens the VolumeSnapshots of a namespace, which the chart makes where
-// db.snapshotSuffix asks for one. Not every Kubernetes knows them.
-func (t *Target) snapshots(ns string) (dynamic.ResourceInterface, error) {
-	d, err := t.Kube.Dynamic()
-	if err != nil {
-		return nil, err
-	}
-	return d.Resource(schema.GroupVersionResource{Group: "snapshot.storage.k8s.io", Version: "v1", Resource: "volumesnapshots"}).Namespace(ns), nil
+// snapshotResource is the VolumeSnapshots, which the chart makes where db.snapshotSuffix
+// asks for one. Not every Kubernetes knows them.
+func snapshotResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "snapshot.storage.k8s.io", Version: "v1", Resource: "volumesnapshots"}
 }
 
 // keptSnapshots are those of the cluster's data. Where Kubernetes knows none, or does
 // not let us look, there are none that we could remove.
 func (t *Target) keptSnapshots(ctx context.Context, cluster string) ([]resource.Found, error) {
-	api, err := t.snapshots(t.Namespace)
+	api, err := t.Kube.Objects(snapshotResource(), t.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -45,13 +40,13 @@ func (t *Target) keptSnapshots(ctx context.Context, cluster string) ([]resource.
 // snapshotRemover deletes snapshots.
 func (t *Target) snapshotRemover(ns string) remover {
 	return remover{"volumesnapshots", func(ctx context.Context, name string, o metav1.DeleteOptions) error {
-		api, err := t.snapshots(ns)
+		api, err := t.Kube.Objects(snapshotResource(), ns)
 		if err != nil {
 			return err
 		}
 		return api.Delete(ctx, name, o)
 	}, func(ctx context.Context, name string) error {
-		api, err := t.snapshots(ns)
+		api, err := t.Kube.Objects(snapshotResource(), ns)
 		if err != nil {
 			return err
 		}

@@ -21,7 +21,8 @@ func (t *Target) verdict(ctx context.Context, selector string) explain.Verdict {
 	return explain.Judge(s, time.Now())
 }
 
-// Ill says what of the cluster itself is not up and why, a sentence each.
+// Ill says what of the cluster itself is not up and why, a sentence each, with the
+// last that a program said itself.
 func (t *Target) Ill(ctx context.Context) ([]string, error) {
 	s, err := explain.Look(ctx, explain.Of{Client: t.API, Namespace: t.Namespace, Selector: t.own()})
 	if err != nil {
@@ -30,7 +31,7 @@ func (t *Target) Ill(ctx context.Context) ([]string, error) {
 	v := explain.Judge(s, time.Now())
 	out := v.Progress
 	for _, one := range v.Troubles {
-		out = append(out, short(one))
+		out = append(out, withLastWord(one))
 	}
 	return out, nil
 }
@@ -51,6 +52,14 @@ func short(t explain.Trouble) string {
 		s += " (" + strings.ReplaceAll(t.Event, "\n", " ") + ")"
 	}
 	return s
+}
+
+// withLastWord is a trouble in a line, with the last that its program wrote.
+func withLastWord(t explain.Trouble) string {
+	if n := len(t.LogTail); n > 0 {
+		return short(t) + "; it said last: " + t.LogTail[n-1]
+	}
+	return short(t)
 }
 
 // lasting reports whether something stands in the way that does not pass by itself.

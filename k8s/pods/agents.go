@@ -160,27 +160,7 @@ func (r *RM) agentOf(n *corev1.Node, pools []string, parts []part) *apiv1.Agent 
 		if i < len(holders) {
 			s.Container = holders[i]
 		}
-		out.Slots[fmt.Sprintf("%03d", i)] = s // padded, because clients print them in the order of keys
-		count(out.GetSlotStats().GetTypeStats(), d.GetType().String(), s)
-		count(out.GetSlotStats().GetBrandStats(), d.GetBrand(), s)
+		rm.AddSlot(out, fmt.Sprintf("%03d", i), s)
 	}
 	return out
-}
-
-func count(stats map[string]*apiv1.DeviceStats, key string, s *apiv1.Slot) {
-	d := stats[key]
-	if d == nil {
-		d = &apiv1.DeviceStats{States: make(map[string]int32)}
-		stats[key] = d
-	}
-	d.Total++
-	if !s.GetEnabled() {
-		d.Disabled++
-	}
-	if s.GetDraining() {
-		d.Draining++
-	}
-	if c := s.GetContainer(); c != nil {
-		d.States[c.GetState().String()]++
-	}
 }

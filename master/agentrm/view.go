@@ -60,29 +60,9 @@ func (a *agent) api() *apiv1.Agent {
 			Enabled:  state == rm.Enable && out.GetEnabled(),
 			Draining: state == rm.Drain || out.GetDraining(),
 		}
-		out.Slots[slotKey(d)] = s
-		count(out.GetSlotStats().GetTypeStats(), d.GetType().String(), s)
-		count(out.GetSlotStats().GetBrandStats(), d.GetBrand(), s)
+		rm.AddSlot(out, slotKey(d), s)
 	}
 	return out
-}
-
-func count(stats map[string]*apiv1.DeviceStats, key string, s *apiv1.Slot) {
-	d := stats[key]
-	if d == nil {
-		d = &apiv1.DeviceStats{States: make(map[string]int32)}
-		stats[key] = d
-	}
-	d.Total++
-	if !s.GetEnabled() {
-		d.Disabled++
-	}
-	if s.GetDraining() {
-		d.Draining++
-	}
-	if c := s.GetContainer(); c != nil {
-		d.States[c.GetState().String()]++
-	}
 }
 
 // Pools implements rm.ResourceManager. Details of a cloud are added by who

@@ -42,6 +42,7 @@ type Launcher struct {
 	explained map[string]cloud.Kind
 	since     time.Time // when the news came that this turn is about
 	farewells []elastic.Machine
+	leaves    map[cloud.InstanceID]string // may be taken back, and why
 
 	mu       sync.Mutex // guards what follows
 	fleet    *elastic.Fleet
@@ -66,6 +67,7 @@ func newLauncher(cfg Config, p Pool) *Launcher {
 		wake: make(chan struct{}, 1), answers: make(chan func(time.Time)),
 		dirt: newDirt(), written: make(map[string]bool), calling: make(map[string]bool), retry: make(map[string]retry),
 		ending: make(map[cloud.InstanceID]bool), examined: make(map[cloud.InstanceID]bool), explained: make(map[string]cloud.Kind),
+		leaves:   make(map[cloud.InstanceID]string),
 		fleet:    elastic.New(p.Limits, p.Offers, p.Shape),
 		problems: make(map[string]string),
 	}
@@ -212,6 +214,7 @@ func (p *Launcher) look(now time.Time) (d elastic.Decision, looked bool) {
 	p.mu.Lock()
 	p.note(p.fleet.Observe(agents, gangs, now))
 	p.mu.Unlock()
+	p.evacuate(now)
 	d = elastic.Decide(p.fleet, now)
 	fates := make(map[string]elastic.Fate, len(gangs))
 	for i, g := range gangs {

@@ -328,3 +328,24 @@ func metric(t *testing.T, r prometheus.Gatherer, name, label string) float64 {
 	}
 	return -1
 }
+
+// The platform's word that it may take a machine back can come with the first
+// words of its agent, before the launcher has seen that it has joined.
+func TestAMachineIsTakenBackAsItJoins(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, boot(10*time.Second), func(p *Pool) { p.Limits.Min, p.Limits.Max = 1, 1 })
+		w.noJoin = true
+		w.later(time.Minute)
+		w.mu.Lock()
+		w.noJoin = false
+		w.machines["i-0000001"], w.retired["i-0000001"] = true, true // its agent gets nothing new, from its first moment
+		w.mu.Unlock()
+		w.Leaving("i-0000001", "its platform announced its rebalance")
+		time.Sleep(100 * time.Millisecond) //nolint:forbidigo // inside of synctest
+		w.submit("t", 8).later(3 * time.Minute)
+		if got := w.fleet.Alive("gpu"); len(got) != 1 || got[0].ID == "i-0000001" || !w.runs("t") {
+			t.Errorf("got %v, running %v; want it to run on another machine", got, w.runs("t"))
+		}
+	})
+}

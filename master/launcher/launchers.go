@@ -205,7 +205,7 @@ func (l *Launchers) Joined(id cloud.InstanceID) {
 // Leaving says that a machine will be, or may be, taken back. It goes when it is
 // empty, if it is still there.
 func (l *Launchers) Leaving(id cloud.InstanceID, reason string) {
-	l.post(id, func(p *Launcher, now time.Time) { p.leaving(id, reason, now) })
+	l.post(id, func(p *Launcher, _ time.Time) { p.leaves[id] = reason })
 }
 
 // Unprepared says that a machine could not be set up. It is terminated, and

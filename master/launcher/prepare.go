@@ -1,6 +1,8 @@
 package launcher
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -73,11 +75,19 @@ func (p *Launcher) broken(m elastic.Machine, reason string, now time.Time) {
 	}, now)
 }
 
-// leaving empties a machine that may be taken back.
-func (p *Launcher) leaving(id cloud.InstanceID, reason string, now time.Time) {
-	if m, known := p.machine(id); known && m.State == elastic.Joined {
-		p.agents.Retire(rm.AgentID(id))
-		p.move(id, elastic.Draining, elastic.Why{Cause: elastic.CauseTaken, Reason: reason}, now)
+// evacuate empties machines that may be taken back. The word of it may come
+// before the machine is seen to have joined, and while it is draining for a reason
+// that is taken back; its agent gets nothing new from then on, so it must go.
+func (p *Launcher) evacuate(now time.Time) {
+	for _, id := range slices.Sorted(maps.Keys(p.leaves)) {
+		m, known := p.machine(id)
+		switch {
+		case !known || m.State == elastic.Terminating:
+			delete(p.leaves, id)
+		case m.State == elastic.Joined:
+			p.agents.Retire(rm.AgentID(id))
+			p.move(id, elastic.Draining, elastic.Why{Cause: elastic.CauseTaken, Reason: p.leaves[id]}, now)
+		}
 	}
 }
 

@@ -23,7 +23,7 @@ type Decision struct {
 	Diagnose  []cloud.InstanceID
 	// Kill lists terminating machines that the platform has not been told of.
 	Kill []cloud.InstanceID
-	// Forget lists launches too old to be sent again; the list shows what they
+	// Forget lists launches that are not sent again; the list shows what they
 	// gave.
 	Forget []string
 
@@ -252,7 +252,11 @@ func (d *Decision) fail(f *Fleet, now time.Time) {
 
 func (d *Decision) forget(f *Fleet, now time.Time) {
 	for token, l := range f.Launches {
-		if d.due(l.At, TokenLife, now) {
+		end := l.Until
+		if end.IsZero() {
+			end = l.At.Add(TokenLife)
+		}
+		if d.due(end, 0, now) {
 			d.Forget = append(d.Forget, token)
 		}
 	}

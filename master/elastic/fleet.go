@@ -98,6 +98,21 @@ type Launch struct {
 	Offer cloud.Offer `json:"offer"`
 	Count int         `json:"count"`
 	At    time.Time   `json:"at"`
+	// Until is set when the call is not made again, although it may have had its
+	// effect: by then the platform lists what it gave.
+	Until time.Time `json:"until,omitzero"`
+}
+
+// Repeatable reports whether the same call, made again, is still one launch.
+func (l *Launch) Repeatable(now time.Time) bool { return l.Until.IsZero() && now.Sub(l.At) < TokenLife }
+
+// Settle leaves a call alone whose token the platform knows for something else:
+// a master of another configuration has made it before. What it gave counts until
+// the list shows it.
+func (f *Fleet) Settle(token string, now time.Time) {
+	if l := f.Launches[token]; l != nil && l.Until.IsZero() {
+		l.Until = now.Add(ListLag)
+	}
 }
 
 // Agent is one agent of the pool as its scheduler sees it.

@@ -172,3 +172,20 @@ func TestAListThatTookMinutesIsAsOldAsItsQuestion(t *testing.T) {
 		t.Errorf("got %q, want it still starting", got)
 	}
 }
+
+func TestALaunchThatIsNotSentAgainCountsUntilItIsListed(t *testing.T) {
+	t.Parallel()
+	s := at(limits()).open("t", 1).waits(8)
+	s.f.Settle("t", s.now)
+	if s.f.Launches["t"].Repeatable(s.now) {
+		t.Error("it may be sent again, want it left alone")
+	}
+	d := elastic.Decide(s.f, s.now)
+	if len(d.Launch)+len(d.Forget) != 0 || d.Fates[0] != elastic.Coming || !d.Wake.Equal(s.now.Add(elastic.ListLag)) {
+		t.Errorf("got %+v, want it waited for, for %v", d, elastic.ListLag)
+	}
+	s.later(elastic.ListLag)
+	if d := elastic.Decide(s.f, s.now); len(d.Forget) != 1 {
+		t.Errorf("got %+v, want it forgotten: it gave nothing", d)
+	}
+}

@@ -183,6 +183,18 @@ func (f *Fleet) Shown(now time.Time) (Refusal, bool) {
 	return r, true
 }
 
+// Held is the refusal that keeps an open launch from being sent again, if there
+// is one.
+func (f *Fleet) Held(now time.Time) (Refusal, bool) {
+	for _, token := range slices.Sorted(maps.Keys(f.Launches)) {
+		l := f.Launches[token]
+		if r := f.Refusals.against(l.Offer, now); l.Until.IsZero() && !r.Until.IsZero() {
+			return r, true
+		}
+	}
+	return Refusal{}, false
+}
+
 // Standing lists the refusals that keep offers away now, the pool's first, then
 // by offer in the pool's order.
 func (f *Fleet) Standing(now time.Time) []Refusal {

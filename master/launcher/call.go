@@ -39,7 +39,7 @@ func (p *Launcher) call(ctx context.Context, do func(ctx context.Context) (answe
 // callLaunches sends every launch that is written down and not answered.
 func (p *Launcher) callLaunches(ctx context.Context, now time.Time) (next time.Time) {
 	for _, token := range slices.Sorted(maps.Keys(p.fleet.Launches)) {
-		if p.calling[token] || !p.written[token] {
+		if p.calling[token] || !p.written[token] || !p.fleet.Launches[token].Repeatable(now) {
 			continue
 		}
 		r, again := p.retry[token]
@@ -92,12 +92,54 @@ func (p *Launcher) launched(l elastic.Launch, list []cloud.Instance, err error, 
 	if kind == cloud.Unknown {
 		again.unknown++
 	}
-	if kind == cloud.Ambiguous || kind == cloud.Unknown && again.unknown <= unknowns {
+	again.doubt = again.doubt || kind == cloud.Ambiguous
+	switch after(kind, again) {
+	case resend:
 		again.at = r.Until
 		p.retry[l.Token] = again
-		return
+	case settle:
+		p.fleet.Settle(l.Token, now)
+		p.dirt.launches[l.Token] = true
+	case closed:
+		p.closeLaunch(l.Token)
 	}
-	p.closeLaunch(l.Token)
+}
+
+// fate is what becomes of a launch that was refused.
+type fate string
+
+const (
+	resend fate = "resend" // under its token
+	settle fate = "settle" // what it gave, if anything, is listed soon
+	closed fate = "closed" // it gave nothing
+)
+
+// after says what becomes of a launch. A refusal is about one call. Where an
+// earlier call with the same token may have given machines, only the platform's
+// word on the launch itself ends it; what keeps the question from being answered
+// does not.
+func after(k cloud.Kind, r retry) fate {
+	switch k {
+	case cloud.Ambiguous:
+		return resend
+	case cloud.Unknown:
+		if r.unknown <= unknowns {
+			return resend
+		}
+	case cloud.RateLimited, cloud.Unavailable, cloud.Denied:
+		if r.doubt {
+			return resend
+		}
+	case cloud.Conflict:
+		return settle
+	case cloud.NoCapacity, cloud.Quota:
+		return closed // tokens are looked up before there is talk of either
+	case cloud.Invalid, cloud.NotFound:
+	}
+	if r.doubt {
+		return settle
+	}
+	return closed
 }
 
 // kindOf is the kind of a refusal. A call that was cut off may have had its

@@ -52,13 +52,14 @@ func (p *Launcher) waits(id rm.AllocationID) string {
 	}
 	now, standing := time.Now(), p.decision.Standing
 	text := elastic.Explain(fate, p.decision, p.pool.Limits)
-	if fate == elastic.Coming && len(p.fleet.Launches) > 0 {
+	held := false
+	if fate == elastic.Coming {
 		// What it waits for may be a call whose answer was lost.
-		if all := p.fleet.Standing(now); len(all) > 0 && all[0].Kind == cloud.Ambiguous {
-			standing, text = all[0], all[0].Words()
+		if standing, held = p.fleet.Held(now); held {
+			text = standing.Words()
 		}
 	}
-	if fate == elastic.Wanted || standing.Kind == cloud.Ambiguous {
+	if fate == elastic.Wanted || held {
 		if next := standing.Next(now); next != "" {
 			text += "; " + next
 		}

@@ -58,7 +58,8 @@ type Launcher struct {
 // retry is a launch whose answer was not an answer.
 type retry struct {
 	at      time.Time
-	unknown int // answers of no known kind, in a row
+	unknown int  // answers of no known kind, in a row
+	doubt   bool // an earlier call may have given machines
 }
 
 func newLauncher(cfg Config, p Pool) *Launcher {

@@ -127,6 +127,7 @@ func (p *Launcher) restore(ctx context.Context) error {
 	for _, d := range launches {
 		l := d.Value
 		p.fleet.Launches[l.Token], p.written[l.Token] = &l, true
+		p.retry[l.Token] = retry{doubt: true}
 	}
 	for _, d := range machines {
 		m := d.Value

@@ -40,7 +40,7 @@ func (p *Launcher) prepare(d elastic.Decision, now time.Time) {
 	}
 	for _, token := range d.Forget {
 		if !p.calling[token] {
-			p.log.Warn("launch was never answered, and is too old to be sent again", "token", token)
+			p.log.Warn("launch was never answered, and cannot be sent again", "token", token)
 			p.closeLaunch(token)
 		}
 	}

@@ -62,6 +62,13 @@ func newWorld(t *testing.T, knobs cloudtest.Knobs, change ...func(*Pool)) *world
 // start is a master that starts on what an earlier one has left.
 func (w *world) start() {
 	w.t.Helper()
+	w.begin()
+	w.pass()
+}
+
+// begin is a start up to the scheduler's first pass.
+func (w *world) begin() {
+	w.t.Helper()
 	s := storetest.Open(w.t, store.Config{Path: w.path})
 	l, err := New(Config{Store: s, Pools: []Pool{w.settings}})
 	if err != nil {
@@ -87,7 +94,6 @@ func (w *world) start() {
 			w.t.Errorf("close store: %v", err)
 		}
 	}
-	w.pass()
 }
 
 // kill stops the master at once: what is not written is forgotten.

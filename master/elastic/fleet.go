@@ -182,6 +182,46 @@ func (f *Fleet) agents(list []Agent) {
 	}
 }
 
+// Patience is how long machines have, at the least, to come to a master that has
+// just started: while there was none nobody could. It is what a boot needs that
+// was waiting for it to fetch its program and set itself up.
+const Patience = 5 * time.Minute
+
+// Resume takes up what an earlier master has left. Clocks may have been set back
+// meanwhile: nothing has happened in the future.
+func (f *Fleet) Resume(now time.Time) {
+	for _, m := range f.Machines {
+		m.Launched, m.Since, m.Accepted = sooner(m.Launched, now), sooner(m.Since, now), sooner(m.Accepted, now)
+		switch m.State {
+		case Starting:
+			m.patient(f.Limits.MaxStarting, now)
+		case Lost:
+			m.patient(MaxLost, now)
+		case Joined, Draining, Terminating, Gone:
+		}
+	}
+	for _, l := range f.Launches {
+		l.At, l.Until = sooner(l.At, now), sooner(l.Until, now.Add(ListLag))
+	}
+	for id, at := range f.Gone {
+		f.Gone[id] = sooner(at, now)
+	}
+}
+
+// patient leaves Patience of a period that is running, or all of it.
+func (m *Machine) patient(period time.Duration, now time.Time) {
+	if left := now.Add(min(Patience, period) - period); m.Since.Before(left) {
+		m.Since = left
+	}
+}
+
+func sooner(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
 // ids is the machines in a fixed order. Sorting a thousand names costs more than
 // all that is decided about them, so the order is kept while it is right.
 func (f *Fleet) ids() []cloud.InstanceID {

@@ -349,3 +349,23 @@ func TestAMachineIsTakenBackAsItJoins(t *testing.T) {
 		}
 	})
 }
+
+func TestMachinesAreNotBlamedForAMasterThatWasAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, boot(10*time.Second))
+		w.noJoin = true
+		w.later(time.Second).submit("t", 8).later(time.Minute)
+		w.kill()
+		time.Sleep(time.Hour) //nolint:forbidigo // inside of synctest
+		w.start()
+		w.later(time.Minute)
+		w.mu.Lock()
+		w.noJoin = false
+		w.mu.Unlock()
+		w.later(time.Minute)
+		if n := len(w.fleet.Truth("gpu")); n != 1 || !w.runs("t") {
+			t.Errorf("got %d machines, running %v; want it to run on the one", n, w.runs("t"))
+		}
+	})
+}

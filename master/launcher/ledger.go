@@ -138,5 +138,6 @@ func (p *Launcher) restore(ctx context.Context) error {
 			p.fleet.Gone[d.Value.ID] = d.Value.Ended
 		}
 	}
+	p.fleet.Resume(time.Now())
 	return nil
 }

@@ -38,7 +38,7 @@ func (f *Fleet) Observe(agents []Agent, waiting []Gang, now time.Time) []Change 
 // more slowly, for a driver that is missing will not come by itself.
 func (f *Fleet) proved(m *Machine, a *Agent, now time.Time) {
 	if a.Slots >= f.Shape.Slots {
-		delete(f.Refusals.offers, m.Offer)
+		f.Refusals.join(m.Offer)
 		return
 	}
 	f.Refuse(m.Offer, Refusal{

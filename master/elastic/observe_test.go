@@ -189,3 +189,29 @@ func TestALaunchThatIsNotSentAgainCountsUntilItIsListed(t *testing.T) {
 		t.Errorf("got %+v, want it forgotten: it gave nothing", d)
 	}
 }
+
+// A machine is granted each time, and none of them comes up: that is a launch
+// error like any other.
+func TestMachinesThatNeverComeUpAreALaunchErrorInTheEnd(t *testing.T) {
+	t.Parallel()
+	s := at(with(func(l *elastic.Limits) { l.ErrorTimeout, l.ErrorRetries = time.Hour, 2 }))
+	s.f.Offers = s.f.Offers[:1]
+	s.waits(8)
+	for try := range 3 {
+		if _, shown := s.f.Shown(s.now); shown {
+			t.Fatalf("after %d machines: got the launch error, want it after three", try)
+		}
+		if d := elastic.Decide(s.f, s.now); try > 0 {
+			s.later(d.Wake.Sub(s.now))
+		}
+		s.f.Grant(offer("a"))
+		s.f.Refuse(offer("a"), elastic.Refusal{Kind: cloud.Invalid, Broken: true, Text: "it never joined"}, s.now)
+	}
+	if d := elastic.Decide(s.f, s.now); len(d.Fail) != 1 {
+		t.Errorf("got %+v, want the task failed", d)
+	}
+	s.joined(8, "m")
+	if _, shown := s.f.Shown(s.now); shown {
+		t.Error("got the launch error after a machine has joined, want it over")
+	}
+}

@@ -108,7 +108,18 @@ func (f *Fleet) Grant(o cloud.Offer) {
 		delete(s.offers, o)
 	}
 	delete(s.prices, o.Price)
-	s.pool, s.last, s.errors = Refusal{}, Refusal{}, 0
+	s.pool = Refusal{}
+	if !s.last.Broken {
+		s.last, s.errors = Refusal{}, 0
+	}
+}
+
+// join notes that a machine of an offer has joined and is what was paid for.
+func (s *Refusals) join(o cloud.Offer) {
+	delete(s.offers, o)
+	if s.last.Broken {
+		s.last, s.errors = Refusal{}, 0
+	}
 }
 
 func (s *Refusals) at(w scope, o cloud.Offer) Refusal {

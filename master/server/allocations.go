@@ -39,6 +39,10 @@ func (s *Server) preemption(c *call) (*apiv1.AllocationPreemptionSignalResponse,
 	return &apiv1.AllocationPreemptionSignalResponse{Preempt: preempt}, err
 }
 
+func (s *Server) preempt(c *call) (*apiv1.AllocationPendingPreemptionSignalResponse, error) {
+	return &apiv1.AllocationPendingPreemptionSignalResponse{}, s.cfg.Tasks.Preempt(c.Context(), c.user, c.PathValue("allocation"))
+}
+
 func (s *Server) ackPreemption(c *call) (*apiv1.AckAllocationPreemptionSignalResponse, error) {
 	return &apiv1.AckAllocationPreemptionSignalResponse{}, s.cfg.Tasks.AckPreemption(c.Context(), c.allocation)
 }

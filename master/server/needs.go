@@ -54,6 +54,9 @@ type Tasks interface {
 	// ContextDirectory is the gzipped tar of the task's files, empty for none.
 	ContextDirectory(ctx context.Context, id string) ([]byte, error)
 
+	// Preempt asks an allocation to save itself and stop, to be run again later.
+	Preempt(ctx context.Context, by *apiv1.User, allocation string) error
+
 	// Ready and Waiting are what an allocation says of its service.
 	Ready(ctx context.Context, allocation string) error
 	Waiting(ctx context.Context, allocation string) error

@@ -116,6 +116,7 @@ func allocationRoutes() []route {
 		post("allocations/{allocation}/waiting", allocation, plain((*Server).allocationWaiting)),
 		post("allocations/{allocation}/acceleratorData", allocation, unary((*Server).accelerators)),
 		get("allocations/{allocation}/signals/preemption", allocation, plain((*Server).preemption)),
+		post("allocations/{allocation}/signals/pending_preemption", user, plain((*Server).preempt)),
 		post("allocations/{allocation}/signals/ack_preemption", allocation, plain((*Server).ackPreemption)),
 	}
 }

@@ -190,6 +190,16 @@ func (c *cluster) PreemptionSignal(ctx context.Context, _ string, timeout time.D
 	}
 }
 
+func (c *cluster) Preempt(_ context.Context, by *apiv1.User, allocation string) error {
+	if allocation != "t1.1" {
+		return status.Missing("allocation", allocation)
+	}
+	if by.GetUsername() == "" {
+		return status.New(status.PermissionDenied, "nobody asks")
+	}
+	return nil
+}
+
 func (c *cluster) AckPreemption(context.Context, string) error { return nil }
 
 func (c *cluster) PostAcceleratorData(string, *apiv1.PostAllocationAcceleratorDataRequest) error {

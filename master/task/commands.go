@@ -81,6 +81,24 @@ func (t *Tasks) Kill(ctx context.Context, by *apiv1.User, id string) (*apiv1.Kil
 	return &apiv1.KillCommandResponse{Command: t.showCommand(e.now())}, nil
 }
 
+// Preempt asks an allocation to save itself and stop, as the scheduler does when it
+// wants the slots back: the task is run again from there. The errors have the codes
+// NotFound, PermissionDenied, and FailedPrecondition for a task that would not be.
+func (t *Tasks) Preempt(ctx context.Context, by *apiv1.User, id string) error {
+	e, _, found := t.reg.findAllocation(rm.AllocationID(id))
+	if !found {
+		return status.Missing("allocation", id)
+	}
+	task := e.now().task
+	if err := allowed(by, task, "preempt"); err != nil {
+		return err
+	}
+	if !task.Preemptible {
+		return status.New(status.FailedPrecondition, "task %s is not preemptible, so it would not be run again; kill it instead", task.ID)
+	}
+	return t.reg.manager().Preempt(ctx, rm.AllocationID(id), "preempted by user "+by.GetUsername())
+}
+
 // allowed lets owners and administrators change a task; everybody may look.
 func allowed(by *apiv1.User, task lifecycle.Task, verb string) error {
 	if by.GetAdmin() || by.GetId() == task.UserID {

@@ -30,6 +30,7 @@ type machine struct {
 	submitted map[rm.AllocationID]rm.Request
 	submits   int
 	kills     map[rm.AllocationID]string
+	preempts  map[rm.AllocationID]string
 	invalid   error
 	refuse    error
 	remarks   []string
@@ -40,7 +41,7 @@ var _ rm.Remarks = (*machine)(nil)
 func (m *machine) Remarks(rm.Request) []string { return m.remarks }
 
 func newMachine() *machine {
-	return &machine{submitted: map[rm.AllocationID]rm.Request{}, kills: map[rm.AllocationID]string{}}
+	return &machine{submitted: map[rm.AllocationID]rm.Request{}, kills: map[rm.AllocationID]string{}, preempts: map[rm.AllocationID]string{}}
 }
 
 func (m *machine) Validate(rm.Request) error { return m.invalid }
@@ -62,7 +63,12 @@ func (m *machine) Kill(_ context.Context, id rm.AllocationID, reason string) err
 	return nil
 }
 
-func (m *machine) Preempt(context.Context, rm.AllocationID, string) error { return nil }
+func (m *machine) Preempt(_ context.Context, id rm.AllocationID, reason string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.preempts[id] = reason
+	return nil
+}
 
 func (m *machine) Change(_ context.Context, id rm.JobID, _ rm.Change) error {
 	m.mu.Lock()

@@ -352,6 +352,34 @@ func TestWhatNeverStartedSaysWhy(t *testing.T) {
 	}
 }
 
+func TestOwnersMayPreemptWhatIsRunAgain(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t)
+	once := first(m.launch(`{"entrypoint":["x"]}`).GetCommand().GetId())
+	again := first(m.launch(`{"entrypoint":["x"],"resources":{"preemptible":true}}`).GetCommand().GetId())
+	tests := []struct {
+		name string
+		by   *apiv1.User
+		id   rm.AllocationID
+		want status.Code
+	}{
+		{"somebody else's", bob(), again, status.PermissionDenied},
+		{"one that would not be run again", ann(), once, status.FailedPrecondition},
+		{"none", ann(), "t.9", status.NotFound},
+		{"the owner's", ann(), again, 0},
+	}
+	for _, tt := range tests {
+		m.machine.preempts = map[rm.AllocationID]string{}
+		err := m.tasks.Preempt(t.Context(), tt.by, string(tt.id))
+		if tt.want == 0 && (err != nil || m.machine.preempts[tt.id] != "preempted by user ann") {
+			t.Errorf("%s: got %v and %v, want it preempted by ann", tt.name, err, m.machine.preempts)
+		}
+		if tt.want != 0 && (status.Of(err) != tt.want || len(m.machine.preempts) > 0) {
+			t.Errorf("%s: got %v and %v, want %v", tt.name, err, m.machine.preempts, tt.want)
+		}
+	}
+}
+
 func TestAPreemptibleCommandIsRunAgain(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)

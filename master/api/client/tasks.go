@@ -41,6 +41,15 @@ func (c *Client) Kill(ctx context.Context, id string) (*apiv1.Command, error) {
 	return out.GetCommand(), err
 }
 
+// Preempt asks a running allocation to save itself and stop, to be run again later.
+func (c *Client) Preempt(ctx context.Context, allocation string) error {
+	return c.do(ctx, call{
+		op: "preempt allocation " + allocation, method: http.MethodPost,
+		path: "/api/v1/allocations/" + url.PathEscape(allocation) + "/signals/pending_preemption",
+		out:  &apiv1.AllocationPendingPreemptionSignalResponse{},
+	})
+}
+
 // Task returns a task with its allocations and, while it waits, why.
 func (c *Client) Task(ctx context.Context, id string) (*apiv1.GetTaskResponse, error) {
 	out := &apiv1.GetTaskResponse{}

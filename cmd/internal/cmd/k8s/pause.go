@@ -18,9 +18,6 @@ const (
 	// pausedKey holds beside the record the nodes that are kept from tasks, so that a
 	// killed upgrade leaves none switched off unknown.
 	pausedKey = "paused.json"
-	// pauseLimit is how long pods of tasks may take to go: they have some 15 s to end,
-	// and a node that is slow to tell a while.
-	pauseLimit = 5 * time.Minute
 	// resumeLimit bounds switching nodes on again after an interruption.
 	resumeLimit = time.Minute
 )
@@ -31,13 +28,15 @@ type machines interface {
 	Jobs(ctx context.Context, pool string) ([]*apiv1.Job, error)
 	EnableAgent(ctx context.Context, id string) (*apiv1.Agent, error)
 	DisableAgent(ctx context.Context, id string, drain bool) (*apiv1.Agent, error)
+	Tasks(ctx context.Context) (map[string]*apiv1.AllocationSummary, error)
+	Preempt(ctx context.Context, allocation string) error
 }
 
 var _ machines = (*client.Client)(nil)
 
 // pausing keeps tasks from running while a master is replaced.
 //
-//	note the nodes ─▶ nothing starts ─▶ is all that runs preemptible? ─▶ stop it ─▶ (upgrade) ─▶ let all start
+//	note the nodes ─▶ nothing starts ─▶ is all that runs preemptible? ─▶ preempt it ─▶ (upgrade) ─▶ let all start
 //	                                       └───────no: let all start, refuse
 type pausing struct {
 	master machines
@@ -55,7 +54,7 @@ func (p pausing) pause(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("pause tasks: %w", err)
 	}
-	if err := p.disable(ctx, ids, true); err != nil {
+	if err := p.drain(ctx, ids); err != nil {
 		return fmt.Errorf("pause tasks: %w", err)
 	}
 	jobs, err := p.master.Jobs(ctx, "")
@@ -66,10 +65,7 @@ func (p pausing) pause(ctx context.Context) error {
 		return &unstoppableError{names}
 	}
 	p.tell("Stopping what runs on nodes %s; it is run again afterwards.", strings.Join(ids, ", "))
-	if err := p.disable(ctx, ids, false); err != nil {
-		return fmt.Errorf("pause tasks: %w", err)
-	}
-	return p.gone(ctx)
+	return p.empty(ctx)
 }
 
 // unstoppable are the running jobs that would not be run again.
@@ -125,36 +121,14 @@ func (p pausing) noted(ctx context.Context) (ids []string, version string, err e
 	return ids, o.Version, nil
 }
 
-func (p pausing) disable(ctx context.Context, ids []string, drain bool) error {
+// drain lets nothing start on the nodes.
+func (p pausing) drain(ctx context.Context, ids []string) error {
 	for _, id := range ids {
-		if _, err := p.master.DisableAgent(ctx, id, drain); err != nil && client.KindOf(err) != client.NotFound {
+		if _, err := p.master.DisableAgent(ctx, id, true); err != nil && client.KindOf(err) != client.NotFound {
 			return err
 		}
 	}
 	return nil
-}
-
-// gone waits until no pod of a task is left.
-func (p pausing) gone(ctx context.Context) error {
-	deadline := time.Now().Add(pauseLimit)
-	tick := time.NewTicker(p.every)
-	defer tick.Stop()
-	for {
-		n, err := p.left(ctx)
-		switch {
-		case err != nil:
-			return fmt.Errorf("pause tasks: %w", err)
-		case n == 0:
-			return nil
-		case time.Now().After(deadline):
-			return fmt.Errorf("pause tasks: %d pods of tasks are still there after %s; `kubectl get pods -l determined` shows them", n, pauseLimit)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-tick.C:
-		}
-	}
 }
 
 // resume lets tasks start again on the nodes that were written down. It may be repeated,

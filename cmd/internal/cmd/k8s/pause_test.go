@@ -18,9 +18,15 @@ import (
 type nodes struct {
 	state map[string]string
 	jobs  []*apiv1.Job
-	pods  int
+	// running are allocations with something on a node; pods is how many.
+	running []string
+	pods    int
+	// slow is how many looks preempted allocations take to stop.
+	slow int
 	// lost makes every switch to that state fail.
 	lost string
+	// preempted counts the wishes.
+	preempted int
 }
 
 func (n *nodes) Agents(context.Context) ([]*apiv1.Agent, error) {
@@ -49,11 +55,30 @@ func (n *nodes) EnableAgent(_ context.Context, id string) (*apiv1.Agent, error) 
 }
 
 func (n *nodes) DisableAgent(_ context.Context, id string, drain bool) (*apiv1.Agent, error) {
-	if drain {
-		return n.turn(id, "draining")
+	if !drain {
+		return nil, errors.New("what runs there would be killed")
 	}
-	n.pods = 0
-	return n.turn(id, "off")
+	return n.turn(id, "draining")
+}
+
+func (n *nodes) Tasks(context.Context) (map[string]*apiv1.AllocationSummary, error) {
+	out := map[string]*apiv1.AllocationSummary{"waits.1": {}}
+	for _, id := range n.running {
+		out[id] = &apiv1.AllocationSummary{Resources: []*apiv1.ResourcesSummary{{}}}
+	}
+	if n.preempted > 0 && n.slow == 0 {
+		n.running, n.pods = nil, 0
+	}
+	n.slow = max(0, n.slow-1)
+	return out, nil
+}
+
+func (n *nodes) Preempt(_ context.Context, id string) error {
+	if id == "gone.1" {
+		return &client.Error{Kind: client.NotFound}
+	}
+	n.preempted++
+	return nil
 }
 
 func (n *nodes) pausing(t *testing.T, store *recordtest.Memory) pausing {
@@ -71,7 +96,7 @@ func job(name string, preemptible bool, state apiv1.Job_State) *apiv1.Job {
 func TestPausedTasksComeBackAndNodesThatWereOffStayOff(t *testing.T) {
 	t.Parallel()
 	n := &nodes{
-		state: map[string]string{"a": "on", "b": "on", "c": "off"}, pods: 3,
+		state: map[string]string{"a": "on", "b": "on", "c": "off"}, pods: 3, running: []string{"train.1", "gone.1"}, slow: 3,
 		jobs: []*apiv1.Job{job("train", true, apiv1.Job_STATE_SCHEDULED), job("waits", false, apiv1.Job_STATE_QUEUED)},
 	}
 	store := &recordtest.Memory{}
@@ -79,8 +104,8 @@ func TestPausedTasksComeBackAndNodesThatWereOffStayOff(t *testing.T) {
 	if err := p.pause(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(n.state, map[string]string{"a": "off", "b": "off", "c": "off"}); d != "" || n.pods != 0 {
-		t.Errorf("paused: got %d pods and -, want +:\n%s", n.pods, d)
+	if d := cmp.Diff(n.state, map[string]string{"a": "draining", "b": "draining", "c": "off"}); d != "" || n.pods != 0 || n.preempted != 1 {
+		t.Errorf("paused: got %d pods, %d preempted, want none and 1, and -, want +:\n%s", n.pods, n.preempted, d)
 	}
 	delete(n.state, "b") // a node may go meanwhile
 	if err := p.resume(t.Context()); err != nil {

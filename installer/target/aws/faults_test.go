@@ -10,6 +10,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
@@ -138,6 +139,25 @@ func TestDownTakesAHalfMadeCluster(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Looking needs no programs: what is not there yet is shown as missing.
+func TestAHalfMadeClusterIsShown(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(inMemory(awstest.Options{}))
+		s.world.FailChange(8, awstest.KillAfter)
+		if err := s.up(t.Context()); !errors.Is(err, awstest.ErrInjected) {
+			t.Fatalf("got %v, want the injected failure", err)
+		}
+		s.resume()
+		s.programs = nil
+		in, _, err := s.operator(t.Context())
+		must(t, err)
+		state, p, err := in.Status(t.Context())
+		if err != nil || state != installer.Degraded || p.Count(plan.Create) == 0 {
+			t.Errorf("got %s with %s and %v, want that something is missing", state, p.Summary(), err)
+		}
+	})
 }
 
 // Amazon as it is on a bad day: lists lag, new things are not known yet, machines

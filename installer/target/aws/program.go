@@ -40,8 +40,16 @@ func (*program) Kind() string { return kindProgram }
 // Needs nothing.
 func (*program) Needs() []string { return nil }
 
-// Find looks whether it is there.
+// Find looks whether it is there. A cluster that runs none yet, looked at by who
+// brings none, has none: it can be shown and taken down all the same.
 func (p *program) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
+	m, err := p.lore.manifest(ctx)
+	if err != nil {
+		return resource.Found{}, nil, err
+	}
+	if m.Binaries[p.arch].SHA256 == "" && p.t.Programs == nil {
+		return resource.Found{}, nil, nil
+	}
 	sum, err := p.sum(ctx)
 	if err != nil {
 		return resource.Found{}, nil, err

@@ -214,7 +214,11 @@ func (s *stage) up(ctx context.Context) error {
 	return in.Up(ctx, p)
 }
 
+// down brings no programs, as the command does not.
 func (s *stage) down(ctx context.Context, deleteData bool) (installer.Receipt, error) {
+	brought := s.programs
+	s.programs = nil
+	defer func() { s.programs = brought }()
 	in, _, err := s.operator(ctx)
 	if err != nil {
 		return installer.Receipt{}, err

@@ -142,7 +142,8 @@ func (a *AWS) config(q AWSRequest) (aws.Config, error) {
 	case q.Given != nil:
 		return c, err
 	default:
-		a.Unread = err
+		// Nothing is wanted of what cannot be read; what is there is found by its mark.
+		a.Unread, c.Known = err, aws.Known{}
 	}
 	return c, nil
 }

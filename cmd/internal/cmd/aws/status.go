@@ -11,7 +11,9 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/target/aws"
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
@@ -59,6 +61,8 @@ type statusResult struct {
 	Wrong []string `json:"wrong"`
 	// Resources is how many resources the cluster has.
 	Resources int `json:"resources"`
+	// Try is what to do about what is wrong.
+	Try string `json:"try,omitempty"`
 }
 
 // RunStatus shows how a cluster is.
@@ -84,11 +88,6 @@ func (o *StatusOptions) look(ctx context.Context, a *wire.AWS) (statusResult, er
 		Schema: "det-deploy.aws-status/v1", Cluster: o.Cluster, Region: a.Region(),
 		Version: a.Record.Release.Version, Upgrade: a.Record.Upgrade, Wrong: []string{},
 	}
-	if !a.Known {
-		r.Wrong = append(r.Wrong, "the record is lost, so it is not known what the cluster should be")
-	} else if a.Unread != nil {
-		r.Wrong = append(r.Wrong, "the record cannot be read: "+a.Unread.Error())
-	}
 	state, p, err := a.Status(ctx)
 	if err != nil {
 		return r, err
@@ -98,30 +97,69 @@ func (o *StatusOptions) look(ctx context.Context, a *wire.AWS) (statusResult, er
 		if s.Found.Exists() {
 			r.Resources++
 		}
-		if !s.Verb.Changes() || len(r.Wrong) > 0 && !a.Known {
+	}
+	switch {
+	case !a.Known:
+		r.wrong("the record is lost, so it is not known what the cluster should be", "`det-deploy aws adopt --cluster-id "+o.Cluster+"` reads its settings back.")
+	case a.Unread != nil:
+		r.wrong("the record cannot be read: "+a.Unread.Error(),
+			"Use det-deploy "+r.Version+", which wrote it, or say anew what is wrong in it with `det-deploy aws up --cluster-id "+o.Cluster+"`.")
+	default:
+		r.differs(p)
+	}
+	err = r.ask(ctx, a.Target)
+	return r, err
+}
+
+// wrong notes something that is not as it should be. What to do about the first
+// such thing is what there is to do.
+func (r *statusResult) wrong(text, try string) {
+	r.Wrong = append(r.Wrong, text)
+	if r.Try == "" {
+		r.Try = try
+	}
+	if r.State == installer.Running {
+		r.State = installer.Degraded
+	}
+}
+
+// differs notes what up would close, or would refuse to.
+func (r *statusResult) differs(p plan.Plan) {
+	for _, s := range p.Steps {
+		if !s.Verb.Changes() && s.Verb != plan.Refuse {
 			continue
 		}
 		text := s.ID + " " + s.Reason
 		for _, d := range s.Diff {
 			text += "; " + d.Path + ": " + d.Have
 		}
-		r.Wrong = append(r.Wrong, text)
+		r.wrong(text, "`det-deploy aws up --cluster-id "+r.Cluster+"` brings it to what it should be.")
 	}
-	e, err := a.Target.Endpoint(ctx)
+}
+
+// ask asks the master's machine, by what it wrote into the control bucket, and the
+// master itself.
+func (r *statusResult) ask(ctx context.Context, t *aws.Target) error {
+	e, err := t.Endpoint(ctx)
+	if cloud.KindOf(err) == cloud.NotFound {
+		return nil
+	}
 	if err != nil {
-		if cloud.KindOf(err) == cloud.NotFound {
-			return r, nil
-		}
-		return r, err
+		return err
 	}
 	r.URL = e.URL
-	if err := answers(ctx, client.Config{URL: e.URL, CA: e.CA, ServerName: e.Name, RetryFor: -1}); err != nil {
-		r.Wrong = append(r.Wrong, "the master does not answer from here: "+err.Error())
-		if r.State == installer.Running {
-			r.State = installer.Degraded
-		}
+	said, err := t.Heard(ctx)
+	if err != nil {
+		return err
 	}
-	return r, nil
+	if said != "" {
+		r.wrong(said, "`det-deploy aws logs --cluster-id "+r.Cluster+"` shows what it does.")
+	}
+	if err := answers(ctx, client.Config{URL: e.URL, CA: e.CA, ServerName: e.Name, RetryFor: -1}); err != nil {
+		r.wrong("the master does not answer from here: "+err.Error(),
+			"The master's machine says that it is well: let this machine in with --inbound-cidr, or ask from one that is.")
+	}
+	return nil
 }
 
 // answerLimit is how long a master may take to say who it is.
@@ -157,8 +195,8 @@ func (o *StatusOptions) print(r statusResult) error {
 	for _, w := range r.Wrong {
 		o.Printf("  %s", w)
 	}
-	if len(r.Wrong) > 0 {
-		o.Notef("`det-deploy aws up --cluster-id %s` brings it to what it should be.", r.Cluster)
+	if r.Try != "" {
+		o.Notef("%s", r.Try)
 	}
 	return nil
 }

@@ -1,0 +1,26 @@
+package wire
+
+import (
+	"testing"
+
+	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/target/aws"
+)
+
+// A record that another version wrote may say what this one does not know. The
+// cluster is taken down all the same, by its mark.
+func TestWhatCannotBeReadWantsNothing(t *testing.T) {
+	t.Parallel()
+	a := &AWS{Known: true, Record: record.Record{Settings: map[string]string{
+		"region": "us-west-2", "cluster.yaml": "from_the_future: true\n",
+		aws.KnownSetting: `{"types":{"m6i.large":{"vcpu":2,"architectures":["amd64"]}}}`,
+	}}}
+	c, err := a.config(AWSRequest{Cluster: "lab"})
+	if err != nil || a.Unread == nil {
+		t.Fatalf("got %v and unread %v, want only that it is unread", err, a.Unread)
+	}
+	wanted, err := (&aws.Target{Config: c}).Wanted()
+	if err != nil || len(wanted) > 0 || c.Spec.Cluster != "lab" {
+		t.Errorf("got %d wanted of %q and %v, want none of lab", len(wanted), c.Spec.Cluster, err)
+	}
+}

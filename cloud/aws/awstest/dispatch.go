@@ -152,7 +152,7 @@ func (w *World) Allow() {
 
 func (s *site) permitted(c *call) error {
 	for _, a := range c.actions {
-		if a == "iam:PassRole" && !passesRole(c.in) || !s.isDenied(a) {
+		if a == "iam:PassRole" && !passesRole(c.in) || !s.isDenied(a) && s.grants(a, c.in) {
 			continue
 		}
 		if strings.HasPrefix(c.op, "ec2:") {

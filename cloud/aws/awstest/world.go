@@ -73,6 +73,7 @@ type World struct {
 	faults  faults
 	journal []Entry
 	denied  []string
+	granted Granted // nil for everything
 
 	acts  map[string]act      // what it can do; does not change
 	calls map[string]api.Call // what package api knows of it; does not change

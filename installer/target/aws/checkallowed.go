@@ -14,6 +14,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/aws/policy"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 )
 
@@ -50,24 +52,60 @@ func (c *checks) tryVPC(ctx context.Context) error {
 	if !c.Spec.Network.Own() {
 		_, err := c.Clients.EC2.CreateVolume(ctx, &ec2.CreateVolumeInput{
 			DryRun: aws.Bool(true), AvailabilityZone: aws.String(c.Known.Master.Zone), Size: aws.Int32(1),
+			TagSpecifications: c.marked(ec2types.ResourceTypeVolume),
 		})
 		return err
 	}
-	_, err := c.Clients.EC2.CreateVpc(ctx, &ec2.CreateVpcInput{DryRun: aws.Bool(true), CidrBlock: aws.String(c.Spec.Network.CIDR)})
+	_, err := c.Clients.EC2.CreateVpc(ctx, &ec2.CreateVpcInput{
+		DryRun: aws.Bool(true), CidrBlock: aws.String(c.Spec.Network.CIDR), TagSpecifications: c.marked(ec2types.ResourceTypeVpc),
+	})
 	return err
 }
 
 func (c *checks) tryAddress(ctx context.Context) error {
-	_, err := c.Clients.EC2.AllocateAddress(ctx, &ec2.AllocateAddressInput{DryRun: aws.Bool(true), Domain: ec2types.DomainTypeVpc})
+	_, err := c.Clients.EC2.AllocateAddress(ctx, &ec2.AllocateAddressInput{
+		DryRun: aws.Bool(true), Domain: ec2types.DomainTypeVpc, TagSpecifications: c.marked(ec2types.ResourceTypeElasticIp),
+	})
 	return err
 }
 
-// simulate lists the actions that are not allowed.
+// marked is the cluster's mark, without which the policies allow nothing to be
+// made.
+func (c *checks) marked(kind ec2types.ResourceType) []ec2types.TagSpecification {
+	mark := ec2types.Tag{Key: aws.String(infra.ClusterTag), Value: aws.String(c.Spec.Cluster)}
+	return []ec2types.TagSpecification{{ResourceType: kind, Tags: []ec2types.Tag{mark}}}
+}
+
+// simulate lists the actions that are not allowed: neither everywhere, nor on what
+// `det-deploy aws policy` limits them to.
 func (c *checks) simulate(ctx context.Context) ([]string, error) {
-	var denied []string
-	for actions := range slices.Chunk(installerActions(c.Scope()), simulated) {
+	denied, err := c.refused(ctx, installerActions(c.Scope()), nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range policy.Caller(c.Scope()) {
+		for _, s := range d.Document.Statement {
+			ask := slices.DeleteFunc(slices.Clone(s.Action), func(a string) bool { return !slices.Contains(denied, a) })
+			if len(ask) == 0 || slices.Contains(s.Resource, "*") {
+				continue
+			}
+			still, err := c.refused(ctx, ask, s.Resource)
+			if err != nil {
+				return nil, err
+			}
+			denied = slices.DeleteFunc(denied, func(a string) bool { return slices.Contains(ask, a) && !slices.Contains(still, a) })
+		}
+	}
+	return denied, nil
+}
+
+// refused lists those of actions that a simulation allows on none of resources;
+// without any it is asked about all resources at once.
+func (c *checks) refused(ctx context.Context, actions, resources []string) ([]string, error) {
+	allowed := map[string]bool{}
+	for some := range slices.Chunk(actions, simulated) {
 		p := iam.NewSimulatePrincipalPolicyPaginator(c.Clients.IAM, &iam.SimulatePrincipalPolicyInput{
-			PolicySourceArn: aws.String(c.Caller.Principal()), ActionNames: actions,
+			PolicySourceArn: aws.String(c.Caller.Principal()), ActionNames: some, ResourceArns: resources,
 		})
 		for p.HasMorePages() {
 			page, err := p.NextPage(ctx)
@@ -75,20 +113,21 @@ func (c *checks) simulate(ctx context.Context) ([]string, error) {
 				return nil, err
 			}
 			for _, r := range page.EvaluationResults {
-				if r.EvalDecision != types.PolicyEvaluationDecisionTypeAllowed && !narrowed(r) {
-					denied = append(denied, aws.ToString(r.EvalActionName))
+				action := aws.ToString(r.EvalActionName)
+				allowed[action] = allowed[action] || mayBe(r.EvalDecision, r.MissingContextValues)
+				for _, one := range r.ResourceSpecificResults {
+					allowed[action] = allowed[action] || mayBe(one.EvalResourceDecision, one.MissingContextValues)
 				}
 			}
 		}
 	}
-	slices.Sort(denied)
-	return slices.Compact(denied), nil
+	return slices.DeleteFunc(slices.Clone(actions), func(a string) bool { return allowed[a] }), nil
 }
 
-// narrowed reports that an action is allowed for some resources or under some
-// conditions, which a simulation for all resources does not see.
-func narrowed(r types.EvaluationResult) bool {
-	return r.EvalDecision == types.PolicyEvaluationDecisionTypeImplicitDeny && len(r.MissingContextValues) > 0
+// mayBe reports that an action is allowed, or that it depends on conditions, which
+// a simulation does not see.
+func mayBe(d types.PolicyEvaluationDecisionType, missing []string) bool {
+	return d == types.PolicyEvaluationDecisionTypeAllowed || len(missing) > 0
 }
 
 // groups compares the user's security groups with the ports that the cluster

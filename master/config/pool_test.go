@@ -52,6 +52,10 @@ resource_pools: [{pool_name: default}, {pool_name: b, scheduler: {type: round_ro
 	}
 }
 
+func local(settings string) string {
+	return "resource_pools: [{pool_name: default, provider: {type: local, " + settings + "}}]"
+}
+
 func TestUnbuiltAndWarnings(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, yaml, unbuilt, warning string }{
@@ -94,6 +98,20 @@ func TestUnbuiltAndWarnings(t *testing.T) {
 		{
 			"a log stream", "resource_pools: [{pool_name: default, provider: {type: aws, image_id: a, iam_instance_profile_arn: b, log_stream: s}}]",
 			"", "resource_pools[0].provider.log_stream",
+		},
+		{"an image of agents", local("agent_docker_image: i"), "", "resource_pools[0].provider.agent_docker_image"},
+		{"retries of an error that is forgotten", local("launch_error_retries: 2"), "", "resource_pools[0].provider.launch_error_retries"},
+		{"retries of an error", local("launch_error_retries: 2, launch_error_timeout: 5m"), "", ""},
+		{"a certificate's name where there is none", local("master_url: 'http://h', master_cert_name: n"), "", "resource_pools[0].provider.master_cert_name"},
+		{"a certificate's name", local("master_url: 'https://h', master_cert_name: n"), "", ""},
+		{"attempts of agents that keep trying", local("agent_reconnect_attempts: 9"), "", "resource_pools[0].provider.agent_reconnect_attempts"},
+		{
+			"attempts of agents that give up", local("agent_reconnect_attempts: 9, agent_config_file_contents: {hooks: {on_connection_lost: [poweroff]}}"),
+			"", "",
+		},
+		{
+			"one type beside many", "resource_pools: [{pool_name: default, provider: {type: aws, image_id: a, iam_instance_profile_arn: b, " +
+				"instance_type: p2.xlarge, instance_types: [p3.2xlarge]}}]", "", "resource_pools[0].provider.instance_type",
 		},
 		{"a pod spec", "task_container_defaults: {gpu_pod_spec: {a: b}}", "task_container_defaults.gpu_pod_spec", ""},
 		{"an empty pod spec", "task_container_defaults: {gpu_pod_spec: {}}", "", ""},

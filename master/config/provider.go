@@ -28,12 +28,12 @@ type Elastic struct {
 	MasterURL               string             `yaml:"master_url" doc:"Address agents use, scheme://host:port; host may be local-ipv4, public-ipv4, local-hostname, public-hostname on AWS and internal-ip, external-ip on GCP; the master's own address when empty"`
 	MasterCertName          string             `yaml:"master_cert_name" doc:"Name expected in the master's certificate"`
 	StartupScript           document.Secret    `yaml:"startup_script" doc:"Script run on the machine before the agent starts"`
-	ContainerStartupScript  document.Secret    `yaml:"container_startup_script" doc:"Script run in the agent's container before the agent starts"`
-	AgentDockerNetwork      string             `yaml:"agent_docker_network" doc:"Docker network of the agent and its tasks"`
-	AgentDockerRuntime      string             `yaml:"agent_docker_runtime" doc:"Docker runtime of the agent"`
-	AgentDockerImage        string             `yaml:"agent_docker_image" doc:"Image of the agent; this master's own version when empty"`
+	ContainerStartupScript  document.Secret    `yaml:"container_startup_script" doc:"Script run on the machine after startup_script, with the proxies of agent_config_file_contents; agents have no container of their own"`
+	AgentDockerNetwork      string             `yaml:"agent_docker_network" doc:"Docker network of tasks, created where it is missing"`
+	AgentDockerRuntime      string             `yaml:"agent_docker_runtime" doc:"Docker runtime of tasks"`
+	AgentDockerImage        string             `yaml:"agent_docker_image" doc:"No effect: agents run without a container of their own"`
 	AgentFluentImage        string             `yaml:"agent_fluent_image" doc:"No effect: agents ship logs themselves"`
-	AgentReconnectAttempts  int                `yaml:"agent_reconnect_attempts" doc:"How often a launched agent tries to reconnect before it gives up"`
+	AgentReconnectAttempts  int                `yaml:"agent_reconnect_attempts" doc:"How often a launched agent tries to reconnect before it gives up; for ever without hooks.on_connection_lost in agent_config_file_contents"`
 	AgentReconnectBackoff   document.Seconds   `yaml:"agent_reconnect_backoff" doc:"Pause between these attempts"`
 	AgentConfigFileContents document.Raw       `yaml:"agent_config_file_contents" doc:"agent.yaml of launched agents"`
 	MaxIdleAgentPeriod      document.Duration  `yaml:"max_idle_agent_period" doc:"How long an agent may be idle before its machine is removed"`
@@ -91,6 +91,8 @@ func (p Elastic) Validate(path string) document.Errors {
 		ok := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
 		e.Check(ok, at("master_url"), "must be http:// or https:// with a host and no path (is %q)", p.MasterURL)
 		e.Check(!ok || u.Path == "", at("master_url"), "must not have a path (is %q)", p.MasterURL)
+		plain := !ok || u.User == nil && u.RawQuery == "" && u.Fragment == "" && !u.ForceQuery
+		e.Check(plain, at("master_url"), "must be scheme, host and port and nothing else: every machine of the pool, and whoever may list them, reads it")
 	}
 	e.Check(p.MaxIdleAgentPeriod > 0, at("max_idle_agent_period"), "must be more than 0 (is %v)", p.MaxIdleAgentPeriod)
 	e.Check(p.MaxAgentStartingPeriod > 0, at("max_agent_starting_period"), "must be more than 0 (is %v)", p.MaxAgentStartingPeriod)
@@ -100,6 +102,7 @@ func (p Elastic) Validate(path string) document.Errors {
 	e.Check(p.AgentReconnectAttempts > 0, at("agent_reconnect_attempts"), "must be more than 0 (is %d)", p.AgentReconnectAttempts)
 	e.Check(p.AgentReconnectBackoff > 0, at("agent_reconnect_backoff"), "must be more than 0 (is %v)", p.AgentReconnectBackoff)
 	e.Check(p.LaunchErrorRetries >= 0, at("launch_error_retries"), "must be at least 0 (is %d)", p.LaunchErrorRetries)
+	e = append(e, p.AgentConfigFileContents.Check(at("agent_config_file_contents"), jsonObject)...)
 	if t := p.LaunchErrorTimeout; t != nil {
 		e.Check(*t >= 0, at("launch_error_timeout"), "must be at least 0 (is %v)", *t)
 	}

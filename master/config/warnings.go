@@ -10,7 +10,7 @@ func (m Master) Warnings(given func(path string) bool) document.Errors {
 	for _, row := range idle() {
 		w.Check(!given(row.path), row.path, "has no effect: %s", row.why)
 	}
-	w = append(w, m.poolWarnings()...)
+	w = append(w, m.poolWarnings(given)...)
 	w.Check(!m.EnableCORS, "enable_cors", "lets any web site that a signed-in user visits call the API as that user")
 	if s := m.CheckpointStorage; s != nil && s.SharedFS != nil {
 		for _, key := range []string{"container_path", "tensorboard_path"} {
@@ -47,7 +47,7 @@ func idle() []idleSetting {
 	}
 }
 
-func (m Master) poolWarnings() document.Errors {
+func (m Master) poolWarnings(given func(path string) bool) document.Errors {
 	var w document.Errors
 	if a := m.ResourceManager.Agent; a != nil {
 		warnScheduler(&w, "resource_manager.scheduler", &a.Scheduler)
@@ -62,12 +62,7 @@ func (m Master) poolWarnings() document.Errors {
 		}
 		w.Check(p.AgentReattachEnabled == nil, document.Join(at, "agent_reattach_enabled"), "has no effect: agents always reattach")
 		if p.Provider != nil {
-			w.Check(p.Provider.Elastic().AgentDockerImage == "", document.Join(at, "provider.agent_docker_image"), "has no effect: agents run on their machines without a container of their own")
-			w.Check(p.Provider.Elastic().AgentFluentImage == "", document.Join(at, "provider.agent_fluent_image"), "has no effect: agents ship logs themselves")
-			w.Check(p.Provider.Elastic().AgentDockerImage == "", document.Join(at, "provider.agent_docker_image"), "has no effect: an agent is a program of the master's own version, not an image")
-		}
-		if p.Provider != nil && p.Provider.AWS != nil {
-			w.Check(p.Provider.AWS.LogStream == "", document.Join(at, "provider.log_stream"), "has no effect: each machine writes to a stream of its own name")
+			w = append(w, p.Provider.warnings(document.Join(at, "provider"), given)...)
 		}
 	}
 	return w

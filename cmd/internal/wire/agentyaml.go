@@ -11,6 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/agentrm"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
 // launched is what machines are told that are launched for one pool.
@@ -39,6 +40,21 @@ func launchedPools(cfg config.Master, log *slog.Logger) (map[string]launched, er
 		}}
 	}
 	return all, nil
+}
+
+// LaunchProblems lists what of the agents' configuration in cfg no agent would
+// take.
+func LaunchProblems(cfg config.Master) document.Errors {
+	var e document.Errors
+	for i, p := range cfg.ResourcePools {
+		if p.Provider == nil {
+			continue
+		}
+		if _, err := agentYAML(*p.Provider, slog.New(slog.DiscardHandler)); err != nil {
+			e.Add(document.Join(document.Index("resource_pools", i), "provider.agent_config_file_contents"), "is nothing that an agent would take: %v", err)
+		}
+	}
+	return e
 }
 
 // telling adds it to what agents are told.
@@ -71,7 +87,7 @@ func agentYAML(p config.Provider, log *slog.Logger) ([]byte, error) {
 			delete(doc, key)
 		}
 	}
-	for key, value := range agentDefaults(p, lostHook(doc)) {
+	for key, value := range agentDefaults(p) {
 		if _, given := doc[key]; !given {
 			doc[key] = value
 		}
@@ -87,13 +103,13 @@ func agentYAML(p config.Provider, log *slog.Logger) ([]byte, error) {
 // tries to reach its master matters where its machine does something when it gives
 // up; elsewhere it tries for ever, because an upgrade of the master may take longer
 // than any number of attempts.
-func agentDefaults(p config.Provider, hook bool) map[string]any {
+func agentDefaults(p config.Provider) map[string]any {
 	e := p.Elastic()
 	out := map[string]any{
 		"docker_network": e.AgentDockerNetwork, "docker_runtime": e.AgentDockerRuntime,
 		"agent_reconnect_attempts": 0, "agent_reconnect_backoff": e.AgentReconnectBackoff.String(),
 	}
-	if hook {
+	if e.ActsWhenLost() {
 		out["agent_reconnect_attempts"] = e.AgentReconnectAttempts
 	}
 	switch {
@@ -123,13 +139,6 @@ func awsSlotType(p config.AWSProvider) string {
 	default:
 		return agentconfig.SlotAuto
 	}
-}
-
-// lostHook says that the machine does something when its agent gives up.
-func lostHook(doc map[string]any) bool {
-	hooks, _ := doc["hooks"].(map[string]any)
-	argv, _ := hooks["on_connection_lost"].([]any)
-	return len(argv) > 0
 }
 
 // checkAgent says what no agent would take.

@@ -8,6 +8,7 @@ import (
 	given "github.com/det-deploy/det-deploy/cmd/internal/config"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/document"
 	"github.com/det-deploy/det-deploy/master/config/helm"
@@ -55,14 +56,18 @@ func (c *configFile) read(s *term.Streams, overrides []document.Given) (config.L
 	}
 }
 
-// unbuilt is what of a valid configuration cannot be carried out yet.
-func (c *configFile) unbuilt(l config.Loaded) error {
+// refusals is what of a valid configuration keeps a master from starting.
+func (c *configFile) refusals(l config.Loaded) error {
 	if c.Values != "" {
 		return helm.Unbuilt(l)
 	}
-	return unbuilt(l)
+	return errors.Join(unfit(l), unbuilt(l))
 }
 
+// unfit is what agents would refuse that the master launches.
+func unfit(l config.Loaded) error { return l.Document.Locate(wire.LaunchProblems(l.Master)).Err() }
+
+// unbuilt is what cannot be carried out yet.
 func unbuilt(l config.Loaded) error {
 	return l.Document.Locate(document.Errors(config.Unbuilt(l.Master))).Err()
 }

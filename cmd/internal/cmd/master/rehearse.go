@@ -48,7 +48,7 @@ func runRehearse(ctx context.Context, o *rehearseOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := unbuilt(l); err != nil {
+	if err := o.refusals(l); err != nil {
 		return err
 	}
 	r, err := wire.Rehearse(ctx, l.Master, wire.MasterOptions{Out: o.Err, Terminal: o.ErrTerminal()})

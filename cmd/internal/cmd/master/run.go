@@ -53,7 +53,7 @@ func runRun(ctx context.Context, o *runOptions) error {
 	if o.ShowConfig {
 		return o.PrintSettings(given.Settings(l.Master, l.Document))
 	}
-	if err := o.unbuilt(l); err != nil {
+	if err := o.refusals(l); err != nil {
 		return err
 	}
 	return wire.RunMaster(ctx, l.Master, wire.MasterOptions{Out: o.Err, Terminal: o.ErrTerminal(), OnHold: o.OnHold})

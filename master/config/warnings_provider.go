@@ -1,0 +1,48 @@
+package config
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// warnings lists the settings of a provider that change nothing as the others
+// stand.
+func (p Provider) warnings(path string, given func(path string) bool) document.Errors {
+	var w document.Errors
+	e, at := p.Elastic(), func(key string) string { return document.Join(path, key) }
+	w.Check(e.AgentDockerImage == "", at("agent_docker_image"), "has no effect: an agent is a program of the master's own version that runs on its machine without a container")
+	w.Check(e.AgentFluentImage == "", at("agent_fluent_image"), "has no effect: agents ship logs themselves")
+	w.Check(e.MasterCertName == "" || !strings.HasPrefix(e.MasterURL, "http://"), at("master_cert_name"), "has no effect: master_url is http, where nobody shows a certificate")
+	w.Check(e.LaunchErrorRetries == 0 || e.LaunchErrorTimeout != nil && *e.LaunchErrorTimeout > 0, at("launch_error_retries"), "has no effect without launch_error_timeout")
+	usual := e.AgentReconnectAttempts == DefaultElastic().AgentReconnectAttempts
+	w.Check(usual || e.ActsWhenLost(), at("agent_reconnect_attempts"),
+		"has no effect without hooks.on_connection_lost in agent_config_file_contents: an agent that would do nothing else keeps trying")
+	if p.AWS != nil {
+		w = append(w, p.AWS.warnings(path, given)...)
+	}
+	return w
+}
+
+func (p AWSProvider) warnings(path string, given func(path string) bool) document.Errors {
+	var w document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	w.Check(p.LogStream == "", at("log_stream"), "has no effect: each machine writes to a stream of its own name")
+	among := slices.Contains(p.Types(), p.InstanceType)
+	w.Check(among || !given(at("instance_type")), at("instance_type"), "has no effect: instance_types lacks it")
+	return w
+}
+
+// ActsWhenLost reports whether a launched agent does something when it gives up
+// its master.
+func (p Elastic) ActsWhenLost() bool {
+	var agent struct {
+		Hooks struct {
+			Lost []json.RawMessage `json:"on_connection_lost"`
+		} `json:"hooks"`
+	}
+	err := json.Unmarshal(p.AgentConfigFileContents.JSON(), &agent)
+	return err == nil && len(agent.Hooks.Lost) > 0 // what cannot be read is refused elsewhere
+}

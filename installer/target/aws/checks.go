@@ -28,6 +28,7 @@ func (t *Target) Checks() []doctor.Check {
 		{Name: "programs", Look: c.programs},
 		{Name: "version", Look: c.version},
 		{Name: "names", Look: c.names},
+		{Name: "configuration", Look: c.configuration},
 		{Name: "instance types", Look: c.types},
 		{Name: "images", Look: c.images},
 		{Name: "quotas", Look: c.quotas},

@@ -180,14 +180,33 @@ func (t *Target) overlaid(m config.Master) ([]byte, error) {
 			return nil, fmt.Errorf("put master_yaml over master.yaml: %w", err)
 		}
 	}
-	read, _, err := config.Parse(data, "master.yaml")
+	read, err := config.LoadGenerated(data, "master.yaml", nil)
 	if err != nil {
 		return nil, fmt.Errorf("read master.yaml as the master will: %w", err)
 	}
-	if err := noSecrets(read); err != nil {
+	if err := untouched(m, read.Master); err != nil {
+		return nil, err
+	}
+	if err := noSecrets(read.Master); err != nil {
 		return nil, err
 	}
 	return data, nil
+}
+
+// untouched refuses to put anything over what the machine, its rules and its agents go
+// by.
+func untouched(m, over config.Master) error {
+	var e document.Errors
+	check := func(same bool, key string) {
+		e.Check(same, "master_yaml."+key, "is the cluster's own: its machines and rules go by it; leave it out")
+	}
+	check(over.ClusterName == m.ClusterName, "cluster_name")
+	check(over.Port == m.Port, "port")
+	check(over.DataDir == m.DataDir, "data_dir")
+	check(over.Binaries == m.Binaries, "binaries_dir")
+	check(over.Security.TLS.Cert == m.Security.TLS.Cert && over.Security.TLS.Key == m.Security.TLS.Key, "security.tls")
+	check(over.ResourceManager.Agent != nil && over.ResourceManager.Agent.ClusterName == m.ClusterName, "resource_manager.cluster_name")
+	return e.Err()
 }
 
 // noSecrets refuses a master.yaml with a secret written out: the file is kept in

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	sm "github.com/aws/aws-sdk-go-v2/service/secretsmanager"
@@ -86,18 +88,15 @@ func (c *checks) brought() []doctor.Check {
 	})
 	v := s.Master.Volume
 	add("data volume "+v.ID, "choose another with --data-volume", v.ID != "", func(ctx context.Context) error {
-		_, err := c.Clients.EC2.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{VolumeIds: []string{v.ID}})
-		return err
+		return c.volumeFree(ctx, v.ID)
 	})
 	add("snapshot "+v.Snapshot, "choose another with --data-snapshot", v.Snapshot != "", func(ctx context.Context) error {
-		_, err := c.Clients.EC2.DescribeSnapshots(ctx, &ec2.DescribeSnapshotsInput{SnapshotIds: []string{v.Snapshot}})
-		return err
+		return c.snapshotFits(ctx, v)
 	})
 	add("log group "+s.Logs.Group, "make it, or choose another with --log-group", s.Logs.Group != "", c.logGroupExists)
 	for _, r := range []struct{ who, role string }{{"master", s.Roles.Master}, {"agent", s.Roles.Agent}} {
 		add(r.who+"'s role "+r.role, "choose another with --"+r.who+"-role", r.role != "", func(ctx context.Context) error {
-			_, err := c.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(spec.RoleName(r.role))})
-			return err
+			return c.machinesTake(ctx, r.role)
 		})
 	}
 	for _, name := range c.foreignSecrets() {
@@ -110,6 +109,72 @@ func (c *checks) brought() []doctor.Check {
 		out = append(out, doctor.Check{Name: "secret " + name, Look: func(ctx context.Context) doctor.Result { return c.ownSecret(ctx, name) }})
 	}
 	return out
+}
+
+// volumeFree looks whether a volume may be attached to the master's machine: it is
+// nobody's, or that machine's already.
+func (c *checks) volumeFree(ctx context.Context, id string) error {
+	out, err := c.Clients.EC2.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{VolumeIds: []string{id}})
+	if err != nil {
+		return err
+	}
+	for _, v := range out.Volumes {
+		for _, a := range v.Attachments {
+			by := aws.ToString(a.InstanceId)
+			ours, err := c.machineOurs(ctx, by)
+			if err != nil {
+				return err
+			}
+			if !ours {
+				return unfit("ec2:DescribeVolumes", id, "it is attached to "+by, "detach it, or choose another with --data-volume")
+			}
+		}
+	}
+	return nil
+}
+
+// machineOurs reports whether a machine carries the cluster's mark.
+func (c *checks) machineOurs(ctx context.Context, id string) (bool, error) {
+	out, err := c.Clients.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{InstanceIds: []string{id}})
+	if err != nil {
+		return false, err
+	}
+	for _, r := range out.Reservations {
+		for _, i := range r.Instances {
+			return c.mine(i.Tags), nil
+		}
+	}
+	return false, nil
+}
+
+// snapshotFits looks whether a volume can be made from the snapshot.
+func (c *checks) snapshotFits(ctx context.Context, v spec.AWSVolume) error {
+	out, err := c.Clients.EC2.DescribeSnapshots(ctx, &ec2.DescribeSnapshotsInput{SnapshotIds: []string{v.Snapshot}})
+	if err != nil {
+		return err
+	}
+	for _, s := range out.Snapshots {
+		if size := int(aws.ToInt32(s.VolumeSize)); size > v.Size {
+			return unfit("ec2:DescribeSnapshots", v.Snapshot, fmt.Sprintf("it is of %d GB, and the volume is to have %d", size, v.Size), fmt.Sprintf("--data-volume-size %d", size))
+		}
+		if s.State == types.SnapshotStateError {
+			return unfit("ec2:DescribeSnapshots", v.Snapshot, "it was never finished", "")
+		}
+	}
+	return nil
+}
+
+// machinesTake looks whether machines may take a role.
+func (c *checks) machinesTake(ctx context.Context, role string) error {
+	out, err := c.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(spec.RoleName(role))})
+	if err != nil {
+		return err
+	}
+	trust, err := url.QueryUnescape(aws.ToString(out.Role.AssumeRolePolicyDocument))
+	if err != nil || !strings.Contains(trust, "ec2.amazonaws.com") {
+		return unfit("iam:GetRole", role, "its trust policy does not let ec2.amazonaws.com take it", "let EC2 take it in the role's trust policy")
+	}
+	return nil
 }
 
 // ownSecret passes when a secret can be read here, or was stored before.

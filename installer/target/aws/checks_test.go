@@ -5,6 +5,11 @@ import (
 	"testing"
 	"time"
 
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
@@ -65,6 +70,11 @@ func TestChecksSayWhatStandsInTheWay(t *testing.T) {
 		{"a role that is not there", []string{"log-group", "their/logs"}, nil, nil, "log group their/logs", doctor.Fail, "does not exist", "--log-group"},
 		{"a secret that cannot be read here", []string{"db-url", "file:/nowhere/url"}, nil, nil, "secret db-url", doctor.Fail, "there is no such file", "aws-sm:NAME"},
 		{"a secret of theirs that is not there", []string{"db-url", "aws-sm:theirs"}, nil, nil, "secret theirs", doctor.Fail, "", "Secrets Manager"},
+		{"a key of master.yaml that does not exist", []string{"master-config-file", "portt: 1\n"}, nil, nil, "configuration", doctor.Fail, "portt: unknown key", "--master-config-file"},
+		{"a setting that is not built", []string{"master-config-file", "feature_switches: [prometheus]\n"}, nil, nil, "configuration", doctor.Fail, "feature_switches", "--master-config-file"},
+		{"another port than the rules let in", []string{"master-config-file", "port: 9000\n"}, nil, nil, "configuration", doctor.Fail, "master_yaml.port: is the cluster's own", "--master-config-file"},
+		{"a key of agent.yaml that does not exist", []string{"agent-config-file", "slot_typ: cpu\n"}, nil, nil, "configuration", doctor.Fail, "slot_typ: unknown key", "--agent-config-file"},
+		{"a setting that an agent has from its master", []string{"agent-config-file", "master_port: 80\n"}, nil, nil, "configuration", doctor.Fail, "agents.config.master_port: has no effect", "--agent-config-file"},
 		{"a clock that is wrong", nil, func(w *awstest.World) { w.Advance(10 * time.Minute) }, nil, "clock", doctor.Fail, "this machine's clock is -", "set the clock"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -99,6 +109,48 @@ func TestTheirNetworkIsCheckedAgainstThePorts(t *testing.T) {
 	s.set("master-security-group", closed)
 	if r := check(t, s)["security groups"]; r.Answer != doctor.Fail || !strings.Contains(r.Found, "lets nobody in on port 8443") {
 		t.Errorf("got %+v, want that the port is closed", r)
+	}
+}
+
+// What exists and cannot be used is no better than what does not exist.
+func TestWhatIsBroughtMustFit(t *testing.T) {
+	t.Parallel()
+	c := inMemory(awstest.Options{})
+	e, i := c.clients(nil).EC2, c.clients(nil).IAM
+	volume := func() string {
+		v, err := e.CreateVolume(t.Context(), &ec2.CreateVolumeInput{AvailabilityZone: sdk.String("us-west-2a"), Size: sdk.Int32(100), VolumeType: types.VolumeTypeGp3, Encrypted: sdk.Bool(true)})
+		must(t, err)
+		return *v.VolumeId
+	}
+	free, taken := volume(), volume()
+	subnets, err := e.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{Filters: []types.Filter{{Name: sdk.String("availability-zone"), Values: []string{"us-west-2a"}}}})
+	must(t, err)
+	m, err := e.RunInstances(t.Context(), &ec2.RunInstancesInput{
+		ImageId: sdk.String(awstest.ImageAMD64), InstanceType: "m6i.large", MinCount: sdk.Int32(1), MaxCount: sdk.Int32(1), SubnetId: subnets.Subnets[0].SubnetId,
+	})
+	must(t, err)
+	_, err = e.AttachVolume(t.Context(), &ec2.AttachVolumeInput{VolumeId: &taken, InstanceId: m.Instances[0].InstanceId, Device: sdk.String("/dev/sdf")})
+	must(t, err)
+	for name, who := range map[string]string{"machines": "ec2", "functions": "lambda"} {
+		_, err := i.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: &name, AssumeRolePolicyDocument: sdk.String(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"` + who + `.amazonaws.com"},"Action":"sts:AssumeRole"}]}`)})
+		must(t, err)
+	}
+	snapshot := c.world.GiveSnapshot(200)
+	for _, tc := range []struct {
+		flag, value, check string
+		want               doctor.Answer
+		found, fix         string
+	}{
+		{"data-volume", free, "data volume " + free, doctor.Pass, "", ""},
+		{"data-volume", taken, "data volume " + taken, doctor.Fail, "it is attached to " + *m.Instances[0].InstanceId, "detach it"},
+		{"data-snapshot", snapshot, "snapshot " + snapshot, doctor.Fail, "it is of 200 GB, and the volume is to have 100", "--data-volume-size 200"},
+		{"agent-role", "machines", "agent's role machines", doctor.Pass, "", ""},
+		{"master-role", "functions", "master's role functions", doctor.Fail, "does not let ec2.amazonaws.com take it", "trust policy"},
+	} {
+		r := check(t, newStage(c, tc.flag, tc.value))[tc.check]
+		if r.Answer != tc.want || !strings.Contains(r.Found, tc.found) || !strings.Contains(r.Fix, tc.fix) {
+			t.Errorf("%s %s: got %s: %q, fix %q; want %s with %q and %q", tc.flag, tc.value, r.Answer, r.Found, r.Fix, tc.want, tc.found, tc.fix)
+		}
 	}
 }
 

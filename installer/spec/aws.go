@@ -93,6 +93,7 @@ func (a AWS) Validate(path string) document.Errors {
 	e.Check(!a.Network.SSH || a.KeyPair != "", at("key_pair"), "is required with network.ssh")
 	e = append(e, a.Roles.Validate(at("roles"))...)
 	e = append(e, a.Master.Validate(at("master"))...)
+	e = append(e, a.validatePlace(at("master"))...)
 	e = append(e, a.TLS.Validate(at("tls"))...)
 	reference(&e, at("database.url"), a.Database.URL)
 	reference(&e, at("initial_password"), a.InitialPassword)
@@ -103,6 +104,18 @@ func (a AWS) Validate(path string) document.Errors {
 	e = append(e, a.Tasks.Validate(at("tasks"))...)
 	e = append(e, a.validatePools(path)...)
 	return append(e, a.MasterYAML.Check(at("master_yaml"), object)...)
+}
+
+// validatePlace refuses a place of the master in the other kind of network, where
+// it would have no effect.
+func (a AWS) validatePlace(path string) document.Errors {
+	var e document.Errors
+	if a.Network.Own() {
+		e.Check(a.Master.Subnet == "", document.Join(path, "subnet"), "belongs to an existing VPC; name it with network.vpc, or name a zone")
+	} else {
+		e.Check(a.Master.Zone == "", document.Join(path, "zone"), "belongs to an own VPC; name a subnet of the existing one instead")
+	}
+	return e
 }
 
 // Database is where the master keeps its state.

@@ -34,6 +34,8 @@ func (l AWSLogs) Validate(path string) document.Errors {
 	var e document.Errors
 	e.Check(l.Group == "" || logGroup.MatchString(l.Group) && !strings.HasPrefix(l.Group, "aws/"), document.Join(path, "group"),
 		"must be up to 512 letters, digits and . _ / # -, and not begin with aws/ (is %q)", l.Group)
+	e.Check(l.Group == "" || l.RetentionDays == DefaultAWSLogs().RetentionDays, document.Join(path, "retention_days"),
+		"has no effect on an existing group, which keeps its retention; leave it out")
 	e.Check(slices.Contains(retention(), l.RetentionDays), document.Join(path, "retention_days"),
 		"must be a number of days that CloudWatch knows: 0 (for ever), 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288 or 3653 (is %d)", l.RetentionDays)
 	return e
@@ -85,6 +87,9 @@ func (Tags) DocumentShape() string { return "map of text" }
 // MarshalDocument writes the mapping.
 func (t Tags) MarshalDocument() any { return map[string]string(t) }
 
+// tagText is what every service of Amazon's that the cluster uses takes in tags.
+var tagText = regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/=+@-]*$`)
+
 // reserved is the keys that the cluster puts on by itself.
 func reserved() []string { return []string{"Name", "managed_by"} }
 
@@ -95,16 +100,23 @@ const maxTags = 40
 func (t Tags) Validate(path string) document.Errors {
 	var e document.Errors
 	e.Check(len(t) <= maxTags, path, "must be at most %d (are %d)", maxTags, len(t))
+	seen := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(t)) {
 		at := document.Join(path, key)
-		ours := slices.Contains(reserved(), key)
+		// IAM takes keys that differ only in case for the same.
+		same := func(name string) bool { return strings.EqualFold(name, key) }
+		ours := slices.ContainsFunc(reserved(), same)
+		other, twice := seen[strings.ToLower(key)]
+		e.Check(!twice, at, "differs from %s only in case, which IAM does not tell apart", other)
+		seen[strings.ToLower(key)] = key
 		for _, p := range []string{"det-deploy-", "determined-", "det-"} {
-			ours = ours || strings.HasPrefix(key, p)
+			ours = ours || strings.HasPrefix(strings.ToLower(key), p)
 		}
 		e.Check(!ours, at, "is a tag that the cluster puts on by itself")
 		e.Check(!strings.HasPrefix(strings.ToLower(key), "aws:"), at, "begins with aws:, which is Amazon's own")
 		e.Check(key != "" && len([]rune(key)) <= 128, at, "must have a key of 1 to 128 characters")
 		e.Check(t[key] != "" && len([]rune(t[key])) <= 256, at, "must have a value of 1 to 256 characters")
+		e.Check(tagText.MatchString(key+t[key]), at, "must be letters, digits, spaces and _ . : / = + - @ only, as must its value (is %q)", t[key])
 	}
 	return e
 }

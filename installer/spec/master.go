@@ -62,6 +62,7 @@ func (v AWSVolume) Validate(path string) document.Errors {
 	e.Check(v.Size >= 100, at("size"), "must be at least 100 (is %d)", v.Size)
 	checkID(&e, at("id"), v.ID, volumeID, "vol-0123456789abcdef0")
 	checkID(&e, at("snapshot"), v.Snapshot, snapID, "snap-0123456789abcdef0")
+	e.Check(v.ID == "" || v.Size == DefaultAWSMaster().Volume.Size, at("size"), "has no effect on an existing volume, which keeps its size; leave it out")
 	e.Check(v.ID == "" || v.Snapshot == "", at("snapshot"), "excludes an existing volume; keep one of id and snapshot")
 	return e
 }

@@ -52,7 +52,8 @@ func (n AWSNetwork) Validate(path string) document.Errors {
 	e.Check(len(n.InboundCIDRs) > 0, at("inbound_cidrs"),
 		"is required: who may reach the master; give --inbound-cidr with your own address, as in 203.0.113.7/32, or 0.0.0.0/0 for everybody")
 	for i, c := range n.InboundCIDRs {
-		checkRange(&e, document.Index(at("inbound_cidrs"), i), c)
+		p := checkRange(&e, document.Index(at("inbound_cidrs"), i), c)
+		e.Check(!p.IsValid() || p.Addr().Is4(), document.Index(at("inbound_cidrs"), i), "must be an IPv4 range, as the master's address is (is %q)", c)
 	}
 	if n.Own() {
 		e = append(e, n.validateOwn(path)...)
@@ -93,6 +94,7 @@ func (n AWSNetwork) validateExisting(path string) document.Errors {
 		e.Check(!slices.Contains(n.Subnets[:i], s), document.Index(at("subnets"), i), "is given twice (%q)", s)
 	}
 	e.Check(len(n.Zones) == 0, at("zones"), "belong to an own VPC; name subnets of the existing one instead")
+	e.Check(n.CIDR == DefaultAWSNetwork().CIDR, at("cidr"), "belongs to an own VPC; an existing one has its addresses")
 	return e
 }
 

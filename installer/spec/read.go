@@ -123,8 +123,21 @@ func ReadAWS(cluster string, settings map[string]string) (AWS, *document.Documen
 		}
 		problems = d.Locate(append(problems, a.Validate("")...))
 	}
+	if settings[FileSetting] == "" {
+		problems = unplaced(problems)
+	}
 	problems.Sort()
 	return a, d, problems.Err()
+}
+
+// unplaced takes the places in a file away where none was given.
+func unplaced(problems document.Errors) document.Errors {
+	for i := range problems {
+		if problems[i].File == FileSetting {
+			problems[i].File, problems[i].Line = "", 0
+		}
+	}
+	return problems
 }
 
 // ClusterOf is the id that a cluster.yaml gives, or "".

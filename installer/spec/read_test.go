@@ -146,6 +146,15 @@ func TestComplaints(t *testing.T) {
 		{"a secret itself", "database: {url: 'postgres://u:hunter2@h/d'}\n", needed, []string{"database.url: must be a reference and not the secret itself"}},
 		{"a certificate without its key", "tls: {certificate: x}\n", needed, []string{"tls.key: is required", "tls.name: is required", "tls.certificate: must be one or more certificates"}},
 		{"a tag of the cluster's own", "", append(needed, "tag", "Name=x"), []string{"tags.Name: is a tag that the cluster puts on by itself"}},
+		{"tags that IAM does not tell apart", "", append(needed, "tag", "team=a,Team=b"), []string{"tags.team: differs from Team only in case"}},
+		{"a tag with what tags may not have", "", append(needed, "tag", "team=a&b"), []string{"tags.team: must be letters, digits, spaces and"}},
+		{"the cluster's own tag in small letters", "", append(needed, "tag", "name=x"), []string{"tags.name: is a tag that the cluster puts on by itself"}},
+		{"addresses that the master has none of", "", []string{"region", "us-west-2", "inbound-cidr", "2001:db8::/64"}, []string{"network.inbound_cidrs[0]: must be an IPv4 range"}},
+		{"a subnet for the master without a VPC", "", append(needed, "master-subnet", "subnet-0123456789abcdef0"), []string{"master.subnet: belongs to an existing VPC"}},
+		{"a zone for the master in a VPC", "", append(needed, "vpc", "vpc-0123456789abcdef0", "subnet", "subnet-0123456789abcdef0", "master-zone", "us-west-2a"), []string{"master.zone: belongs to an own VPC"}},
+		{"addresses for an existing VPC", "", append(needed, "vpc", "vpc-0123456789abcdef0", "subnet", "subnet-0123456789abcdef0", "network-cidr", "10.1.0.0/16"), []string{"network.cidr: belongs to an own VPC"}},
+		{"a size for an existing volume", "", append(needed, "data-volume", "vol-0123456789abcdef0", "data-volume-size", "200"), []string{"master.volume.size: has no effect on an existing volume"}},
+		{"a retention for an existing log group", "", append(needed, "log-group", "theirs", "log-retention-days", "90"), []string{"logs.retention_days: has no effect on an existing group"}},
 		{"a retention that CloudWatch does not know", "", append(needed, "log-retention-days", "31"), []string{"logs.retention_days: must be a number of days that CloudWatch knows"}},
 		{"another cluster's file", "cluster_id: other\n", needed, []string{`cluster_id: is "other", and --cluster-id is "lab"`}},
 		{"half a registry account", "", append(needed, "registry-user", "u"), []string{"tasks.registry.password: is required with a user"}},
@@ -161,6 +170,9 @@ func TestComplaints(t *testing.T) {
 				if !strings.Contains(fmt.Sprint(err), want) {
 					t.Errorf("got:\n%v\nwant it to say %q", err, want)
 				}
+			}
+			if tc.file == "" && strings.Contains(fmt.Sprint(err), spec.FileSetting+":") {
+				t.Errorf("got:\n%v\nwant no place in a file that nobody gave", err)
 			}
 			if strings.Contains(fmt.Sprint(err), "hunter2") {
 				t.Error("the complaint shows the secret")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -106,7 +107,7 @@ func OwnAddress(ctx context.Context, s *term.Streams) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := overIPv4().Do(req)
 	if err != nil {
 		return "", fmt.Errorf("ask for this machine's address: %w", err)
 	}
@@ -120,6 +121,16 @@ func OwnAddress(ctx context.Context, s *term.Streams) (string, error) {
 		return "", fmt.Errorf("ask for this machine's address: %w", err)
 	}
 	return netip.PrefixFrom(ip, ip.BitLen()).String(), nil
+}
+
+// overIPv4 is a client that is seen under an IPv4 address: the master has no other.
+func overIPv4() *http.Client {
+	return &http.Client{Transport: &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp4", address)
+		},
+	}}
 }
 
 // Has reports whether names has one, in words of a refusal.

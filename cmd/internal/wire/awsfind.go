@@ -153,11 +153,11 @@ func (c *AWSCluster) read(ctx context.Context, profile, account string) error {
 		c.Note = strings.TrimSpace(err.Error())
 		return nil // one that cannot be read hides no other
 	case !found:
-		c.Note = "the record is lost; `det-deploy aws adopt` makes it anew"
+		c.Note = "the record is lost; `det-deploy aws adopt --cluster-id " + c.Cluster + "` makes it anew"
 	case r.Upgrade != nil:
 		c.Note = "an upgrade to " + r.Upgrade.To.String() + " is under way"
 	case r.Ready.IsZero():
-		c.Note = "not finished; `det-deploy aws up` continues"
+		c.Note = "not finished; `det-deploy aws up --cluster-id " + c.Cluster + "` continues"
 	}
 	c.Version = r.Release.Version
 	if !r.Ready.IsZero() {

@@ -134,8 +134,8 @@ func (c *completion) inbound(ctx context.Context, ask bool) error {
 		Help: "An address range, as in 203.0.113.7/32; 0.0.0.0/0 is everybody. This machine's own address could not be learned.",
 		Check: func(_ context.Context, r string) error {
 			for one := range strings.SplitSeq(r, ",") {
-				if _, err := netip.ParsePrefix(strings.TrimSpace(one)); err != nil {
-					return errors.New("must be an address range, as in 203.0.113.7/32")
+				if p, err := netip.ParsePrefix(strings.TrimSpace(one)); err != nil || !p.Addr().Is4() {
+					return errors.New("must be an IPv4 address range, as in 203.0.113.7/32")
 				}
 			}
 			return nil

@@ -141,9 +141,7 @@ func (s *session) compare(ctx context.Context, agreed plan.Plan, look func(conte
 
 func (s *session) apply(ctx context.Context, p plan.Plan) error {
 	if s.action == "up" {
-		if err := s.book.Change(ctx, func(r *record.Record) { r.Settings, r.Release = s.Settings, s.Release }); err != nil {
-			return err
-		}
+		s.book.Note(func(r *record.Record) { r.Settings, r.Release = s.Settings, s.Release })
 	}
 	c := s.Apply
 	c.Journal, c.Target, c.Check, c.Emit = s.book, s.Deployment, s.lease.Check, s.Emit

@@ -26,7 +26,8 @@ const (
 	DefaultStepLimit = 30 * time.Minute
 )
 
-// Journal writes creations down before they are asked for.
+// Journal writes creations down before they are asked for. Intend is called, if only
+// with nothing, before anything is changed.
 type Journal interface {
 	Intend(ctx context.Context, ids ...string) (map[string]resource.Intent, error)
 	Renew(ctx context.Context, ids ...string) (map[string]resource.Intent, error)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -35,7 +36,8 @@ func (r *run) ended() int {
 }
 
 // intend writes down every creation that must happen once, in one write, before
-// the first of them.
+// anything is changed. It asks also when there is none, for what else is to be
+// written first.
 func (r *run) intend(ctx context.Context, p plan.Plan) error {
 	var fresh, again []string
 	for _, s := range p.Steps {
@@ -50,22 +52,17 @@ func (r *run) intend(ctx context.Context, p plan.Plan) error {
 		case plan.Update, plan.Keep, plan.Delete, plan.Refuse:
 		}
 	}
-	r.intents = make(map[string]resource.Intent)
-	for _, ask := range []struct {
-		ids []string
-		of  func(context.Context, ...string) (map[string]resource.Intent, error)
-	}{{fresh, r.Journal.Renew}, {again, r.Journal.Intend}} {
-		if len(ask.ids) == 0 {
-			continue
-		}
-		got, err := ask.of(ctx, ask.ids...)
-		if err != nil {
+	renewed := map[string]resource.Intent{}
+	var err error
+	if len(fresh) > 0 {
+		if renewed, err = r.Journal.Renew(ctx, fresh...); err != nil {
 			return err
 		}
-		for id, in := range got {
-			r.intents[id] = in
-		}
 	}
+	if r.intents, err = r.Journal.Intend(ctx, again...); err != nil {
+		return err
+	}
+	maps.Copy(r.intents, renewed)
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -34,12 +35,8 @@ func Compute(ctx context.Context, req Request) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	seen, lookErr := look(ctx, wanted)
-	inventory, listErr := req.Target.Inventory(ctx, req.Cluster)
-	if listErr != nil {
-		listErr = fmt.Errorf("list what belongs to cluster %s: %w", req.Cluster, listErr)
-	}
-	if err := errors.Join(lookErr, listErr); err != nil {
+	seen, inventory, err := survey(ctx, wanted, req)
+	if err != nil {
 		return Plan{}, err
 	}
 	p := Plan{Cluster: req.Cluster}
@@ -53,6 +50,19 @@ func Compute(ctx context.Context, req Request) (Plan, error) {
 	p.Steps = closing(seen, req.DeleteData)
 	p.Steps = append(p.Steps, removals(strangers(inventory, seen), req, p.Steps)...)
 	return p, nil
+}
+
+// survey looks at what is wanted and lists what there is, side by side.
+func survey(ctx context.Context, wanted []resource.Resource, req Request) (seen []sighting, inventory []resource.Found, err error) {
+	var lookErr, listErr error
+	var both sync.WaitGroup
+	both.Go(func() { seen, lookErr = look(ctx, wanted) })
+	both.Go(func() { inventory, listErr = req.Target.Inventory(ctx, req.Cluster) })
+	both.Wait()
+	if listErr != nil {
+		listErr = fmt.Errorf("list what belongs to cluster %s: %w", req.Cluster, listErr)
+	}
+	return seen, inventory, errors.Join(lookErr, listErr)
 }
 
 // sighting is one wanted resource and what was found of it.

@@ -34,19 +34,14 @@ func Acquire(ctx context.Context, req Request) (*Lease, error) {
 	if err := req.Store.Make(ctx); err != nil {
 		return nil, fmt.Errorf("make the place for the record of cluster %s: %w", req.Cluster, err)
 	}
-	was, err := free(ctx, req)
+	start := time.Now()
+	version, err := take(ctx, req, "") // as a rule nobody has it
+	if cloud.KindOf(err) == cloud.Conflict {
+		start = time.Now()
+		version, err = takeOver(ctx, req)
+	}
 	if err != nil {
 		return nil, err
-	}
-	start := time.Now()
-	version, err := put(ctx, req.Store, req.Holder, was)
-	if cloud.KindOf(err) == cloud.Conflict {
-		if _, held := free(ctx, req); held != nil { // somebody was faster: say who
-			return nil, held
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("take the lease on cluster %s: %w", req.Cluster, err)
 	}
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	l := &Lease{
@@ -55,6 +50,29 @@ func Acquire(ctx context.Context, req Request) (*Lease, error) {
 	}
 	go l.keep(background)
 	return l, nil
+}
+
+// takeOver replaces a lease that has expired, or says who holds it.
+func takeOver(ctx context.Context, req Request) (version string, err error) {
+	was, err := free(ctx, req)
+	if err != nil {
+		return "", err
+	}
+	version, err = take(ctx, req, was)
+	if cloud.KindOf(err) == cloud.Conflict {
+		if _, held := free(ctx, req); held != nil { // somebody was faster: say who
+			return "", held
+		}
+	}
+	return version, err
+}
+
+// take puts the lease over version was.
+func take(ctx context.Context, req Request, was string) (version string, err error) {
+	if version, err = put(ctx, req.Store, req.Holder, was); err != nil {
+		return "", fmt.Errorf("take the lease on cluster %s: %w", req.Cluster, err)
+	}
+	return version, nil
 }
 
 // free returns the version that a new lease replaces, or who holds it.

@@ -20,6 +20,7 @@ type Book struct {
 	mu      sync.Mutex // guards what follows, and keeps writes in a row
 	record  Record
 	version string
+	noted   []func(*Record)
 }
 
 // Open reads the record under lease, or begins it as blank.
@@ -42,7 +43,15 @@ func (b *Book) Record() Record {
 	return b.record.clone()
 }
 
-// Change lets edit change the record and writes it, if it did.
+// Note lets edit change the record when it is written next, with that.
+func (b *Book) Note(edit func(*Record)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.noted = append(b.noted, edit)
+}
+
+// Change lets edit change the record, after what was noted, and writes it if that made
+// a difference.
 func (b *Book) Change(ctx context.Context, edit func(*Record)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -50,6 +59,9 @@ func (b *Book) Change(ctx context.Context, edit func(*Record)) error {
 		return errNoRecord
 	}
 	next := b.record.clone()
+	for _, noted := range b.noted {
+		noted(&next)
+	}
 	edit(&next)
 	old, err := json.Marshal(b.record)
 	if err != nil {
@@ -59,7 +71,8 @@ func (b *Book) Change(ctx context.Context, edit func(*Record)) error {
 	if err != nil {
 		return fmt.Errorf("write the cluster's record: %w", err)
 	}
-	if string(old) == string(data) && b.version != "" {
+	if string(old) == string(data) {
+		b.noted = nil
 		return nil
 	}
 	if err := b.lease.Check(ctx); err != nil {
@@ -69,7 +82,7 @@ func (b *Book) Change(ctx context.Context, edit func(*Record)) error {
 	if err != nil {
 		return fmt.Errorf("write the cluster's record: %w", err)
 	}
-	b.record, b.version = next, version
+	b.record, b.version, b.noted = next, version, nil
 	return nil
 }
 

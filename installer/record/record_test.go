@@ -215,6 +215,36 @@ func TestWritesThatChangeNothingAreNotMade(t *testing.T) {
 	}
 }
 
+// A free lease takes one call, and what is noted goes with the next write.
+func TestAnOperationBeginsWithFewCalls(t *testing.T) {
+	t.Parallel()
+	var calls []string
+	s := &recordtest.Memory{Before: func(op string) error { calls = append(calls, op); return nil }}
+	l := acquire(t, ask(s, "ann"))
+	b, err := record.Open(t.Context(), s, l, record.Record{Cluster: "lab", Target: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Note(func(r *record.Record) { r.Settings = blank().Settings })
+	if _, err := b.Intend(t.Context(), "x/net"); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(calls, []string{"make", "put lease.json", "get record.json", "put record.json"}); d != "" {
+		t.Errorf("got -, want +:\n%s", d)
+	}
+	b.Note(func(r *record.Record) { r.Settings["agents"] = "3" })
+	if _, err := b.Intend(t.Context()); err != nil { // no creation, and still to be written
+		t.Fatal(err)
+	}
+	again, err := record.Open(t.Context(), s, l, record.Record{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := again.Record(); got.Settings["agents"] != "3" || got.Intents["x/net"].Nonce == "" {
+		t.Errorf("got %v, want the noted setting and the intent", got)
+	}
+}
+
 func TestARecordOfAnotherVersionIsRefused(t *testing.T) {
 	t.Parallel()
 	s := new(recordtest.Memory)

@@ -113,10 +113,14 @@ func (l *leaf) sign(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := newLeaf(pair{[]byte(ca.Reveal())}, l.hosts(), l.t.Now())
+	signer := pair{[]byte(ca.Reveal())}
+	p, err := newLeaf(signer, l.hosts(), l.t.Now())
 	if err != nil {
 		return err
 	}
+	l.mu.Lock()
+	l.cert = signer.certificates()
+	l.mu.Unlock()
 	l.Given = secret.Literal(string(p.pem))
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/host/manifest"
 )
@@ -46,4 +48,18 @@ func (t *Target) readStatus(ctx context.Context) (manifest.Status, error) {
 		return manifest.Status{}, err
 	}
 	return manifest.ParseStatus(o.Data)
+}
+
+// told reads side by side what the machine is told, and what it says.
+func (t *Target) told(ctx context.Context) (m manifest.Manifest, s manifest.Status, err error) {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		m, err = t.readManifest(ctx)
+		return err
+	})
+	g.Go(func() (err error) {
+		s, err = t.readStatus(ctx)
+		return err
+	})
+	return m, s, g.Wait()
 }

@@ -172,7 +172,7 @@ func (c *configuration) files(ctx context.Context, l live) (map[string][]byte, b
 		return nil, false, err
 	}
 	out := map[string][]byte{manifest.ConfigFile: config}
-	versions, err := c.versions(ctx)
+	versions, authority, err := c.signed(ctx)
 	if err != nil || versions == nil {
 		return nil, false, err
 	}
@@ -184,11 +184,29 @@ func (c *configuration) files(ctx context.Context, l live) (map[string][]byte, b
 		out[caFile] = c.t.ownCA()
 		return out, true, nil
 	}
-	out[caFile], err = c.leaf.authority(ctx)
-	if cloud.KindOf(err) == cloud.NotFound {
-		return nil, false, nil
+	out[caFile] = authority
+	return out, authority != nil, nil
+}
+
+// signed asks side by side for the versions of the secrets and, where the cluster
+// signs for its master by itself, for the certificate that does. What is not there is
+// nil.
+func (c *configuration) signed(ctx context.Context) (versions map[string]string, authority []byte, err error) {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		versions, err = c.versions(ctx)
+		return err
+	})
+	if c.leaf != nil {
+		g.Go(func() (err error) {
+			authority, err = c.leaf.authority(ctx)
+			if cloud.KindOf(err) == cloud.NotFound {
+				return nil
+			}
+			return err
+		})
 	}
-	return out, err == nil, err
+	return versions, authority, g.Wait()
 }
 
 // versions is what Amazon calls the value of each secret, or nil while one has
@@ -217,7 +235,7 @@ func (c *configuration) versions(ctx context.Context) (map[string]string, error)
 
 // Create writes the files and then the manifest that names them.
 func (c *configuration) Create(ctx context.Context) error {
-	have, err := c.t.readManifest(ctx)
+	have, status, err := c.t.told(ctx)
 	if err != nil {
 		return err
 	}
@@ -228,21 +246,20 @@ func (c *configuration) Create(ctx context.Context) error {
 	if !ready {
 		return fmt.Errorf("write %s: something that it mentions is not there", c.ID())
 	}
-	if err := c.remember(ctx); err != nil {
-		return err
-	}
 	if m.Generation > 0 && have.Phase == m.Phase && len(compare(have, m)) == 0 {
-		return nil // a machine has nothing to do with settings
+		return c.remember(ctx) // a machine has nothing to do with settings
 	}
 	if err := c.write(ctx, m, content); err != nil {
 		return err
 	}
-	return c.t.writeManifest(ctx, m)
+	return c.t.writeNext(ctx, m, status)
 }
 
-// write puts the files where the manifest will look for them, side by side.
+// write puts the settings beside the files where the manifest will look for them, all
+// at once.
 func (c *configuration) write(ctx context.Context, m manifest.Manifest, content map[string][]byte) error {
 	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return c.remember(ctx) })
 	for name, data := range content {
 		g.Go(func() error {
 			if err := c.t.put(ctx, m.Files[name].Key, data); err != nil {
@@ -275,6 +292,11 @@ func (t *Target) writeManifest(ctx context.Context, m manifest.Manifest) error {
 	if err != nil {
 		return err
 	}
+	return t.writeNext(ctx, m, status)
+}
+
+// writeNext writes m as the generation after the last that its machine has seen.
+func (t *Target) writeNext(ctx context.Context, m manifest.Manifest, status manifest.Status) error {
 	m.Generation = max(m.Generation, status.Generation) + 1
 	data, err := m.Encode()
 	if err != nil {

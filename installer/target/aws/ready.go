@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
 	"github.com/det-deploy/det-deploy/cloud/secret"
@@ -31,7 +33,18 @@ const answerLimit = 2 * time.Minute
 // the cluster has no address.
 func (t *Target) Endpoint(ctx context.Context) (Endpoint, error) {
 	address := &infra.Address{In: t.cluster, Name: "master"}
-	if _, _, err := address.Find(ctx); err != nil {
+	var e Endpoint
+	var trustErr error // counts less than that there is no address
+	g, both := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		_, _, err := address.Find(both)
+		return err
+	})
+	g.Go(func() error {
+		e, trustErr = t.trust(both)
+		return nil
+	})
+	if err := g.Wait(); err != nil {
 		return Endpoint{}, err
 	}
 	if address.PublicIP() == "" {
@@ -40,14 +53,17 @@ func (t *Target) Endpoint(ctx context.Context) (Endpoint, error) {
 			Err: errors.New("the cluster has none"),
 		}
 	}
-	e := Endpoint{URL: fmt.Sprintf("https://%s:%d", address.PublicIP(), masterPort)}
+	e.URL = fmt.Sprintf("https://%s:%d", address.PublicIP(), masterPort)
+	return e, trustErr
+}
+
+// trust is what to trust where the master answers.
+func (t *Target) trust(ctx context.Context) (Endpoint, error) {
 	if t.Spec.TLS.Own() {
-		e.CA, e.Name = t.ownCA(), t.Spec.TLS.Name
-		return e, nil
+		return Endpoint{CA: t.ownCA(), Name: t.Spec.TLS.Name}, nil
 	}
-	var err error
-	e.CA, err = (&leaf{ca: t.authoritySecret()}).authority(ctx)
-	return e, err
+	ca, err := (&leaf{ca: t.authoritySecret()}).authority(ctx)
+	return Endpoint{CA: ca}, err
 }
 
 // Ready waits until the master runs what it was told, answers over TLS as this
@@ -129,16 +145,16 @@ func (e *unreachableError) Hint() string {
 // verify runs a small task in the pool of tasks without slots. A password that was
 // changed since is not known here: then there is nobody to run it as.
 func (t *Target) verify(ctx context.Context, master Master, tell func(string)) error {
-	c, err := t.Credentials(ctx)
+	password, err := t.firstPassword(ctx)
 	if err != nil {
 		return err
 	}
-	ok, err := master.Login(ctx, c.User, c.Password.Reveal())
+	ok, err := master.Login(ctx, firstUser, password.Reveal())
 	if err != nil {
 		return err
 	}
 	if !ok {
-		tell("the password of " + c.User + " was changed, so no task was run to try the cluster")
+		tell("the password of " + firstUser + " was changed, so no task was run to try the cluster")
 		return nil
 	}
 	tell("running a task in pool " + spec.AuxPool)
@@ -146,6 +162,9 @@ func (t *Target) verify(ctx context.Context, master Master, tell func(string)) e
 	limit := time.Duration(t.Spec.AuxPool.StartingPeriod) + 10*time.Minute
 	return master.Try(ctx, Trial{Pool: spec.AuxPool, Limit: limit, Pause: t.Pause, Tell: tell})
 }
+
+// firstUser is who a new cluster has as its administrator.
+const firstUser = "admin"
 
 // Credentials is how to log in the first time.
 type Credentials struct {
@@ -162,11 +181,13 @@ func (t *Target) Credentials(ctx context.Context) (Credentials, error) {
 	if err != nil {
 		return Credentials{}, err
 	}
-	s := &infra.Secret{In: t.cluster, Name: passwordSecret}
+	password, err := t.firstPassword(ctx)
+	return Credentials{e.URL, e.CA, firstUser, password}, err
+}
+
+func (t *Target) firstPassword(ctx context.Context) (secret.Value, error) {
 	if ref, ok := t.Spec.InitialPassword.Ref(); ok && ref.Scheme == secret.AWS {
-		password, err := t.foreign(ctx, ref)
-		return Credentials{e.URL, e.CA, "admin", password}, err
+		return t.foreign(ctx, ref)
 	}
-	password, err := s.Read(ctx)
-	return Credentials{e.URL, e.CA, "admin", password}, err
+	return (&infra.Secret{In: t.cluster, Name: passwordSecret}).Read(ctx)
 }

@@ -54,6 +54,17 @@ func (c *Client) DisableSlot(ctx context.Context, agent, slot string, drain bool
 	return out.GetSlot(), err
 }
 
+// RevokeAgent withdraws the credential of an agent. One that has none is not an
+// error.
+func (c *Client) RevokeAgent(ctx context.Context, id string) error {
+	return c.do(ctx, call{op: "revoke agent " + id, method: http.MethodPost, path: agentPath(id, "/revoke")})
+}
+
+// RotateKeys makes a new key for join tokens and agents' credentials.
+func (c *Client) RotateKeys(ctx context.Context) error {
+	return c.do(ctx, call{op: "rotate the keys of agents", method: http.MethodPost, path: "/api/v1/master/rotate-keys", once: true})
+}
+
 func agentPath(id, rest string) string { return "/api/v1/agents/" + url.PathEscape(id) + rest }
 
 // Pools lists the resource pools.

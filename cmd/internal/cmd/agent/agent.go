@@ -26,7 +26,7 @@ func New(s *term.Streams) *cobra.Command {
 		Short:   "Look after the machines that run tasks",
 		Example: "  det-deploy agent list\n  det-deploy agent disable i-0abc --drain",
 	}
-	c.AddCommand(newList(s, runList), newEnable(s, runEnable), newDisable(s, runDisable),
+	c.AddCommand(newList(s, runList), newEnable(s, runEnable), newDisable(s, runDisable), newRevoke(s, runRevoke),
 		newRun(s, runRun), newInstall(s, runInstall), newConfig(s), newSweep(s, runSweep))
 	return c
 }

@@ -16,7 +16,8 @@ func New(s *term.Streams) *cobra.Command {
 		Example: "  det-deploy master info\n  det-deploy master logs --follow",
 	}
 	c.AddCommand(newInfo(s, runInfo), newLogs(s, runLogs), newConfig(s),
-		newRun(s, runRun), newInstall(s, runInstall), newJoinToken(s, runJoinToken), newRehearse(s, runRehearse), newBackup(s, runBackup), newRestore(s, runRestore))
+		newRun(s, runRun), newInstall(s, runInstall), newJoinToken(s, runJoinToken), newRotateKeys(s, runRotateKeys),
+		newRehearse(s, runRehearse), newBackup(s, runBackup), newRestore(s, runRestore))
 	return c
 }
 

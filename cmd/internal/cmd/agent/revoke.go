@@ -1,0 +1,101 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+type revokeOptions struct {
+	*term.Streams
+	contexts.Target
+
+	IDs    []string
+	Yes    bool
+	Output term.Format
+}
+
+func newRevoke(s *term.Streams, run func(context.Context, *revokeOptions) error) *cobra.Command {
+	o := &revokeOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "revoke AGENT…",
+		Short: "Withdraw the credentials of agents",
+		Long: `Withdraw the credentials of agents. An agent without one is refused when it
+connects the next time, and may join again with a join token. One that is
+connected stays so until then: disable it to end what runs there.`,
+		Example: "  det-deploy agent revoke gpu-3\n  det-deploy agent revoke gpu-3 gpu-4 --yes",
+		Args:    usage.Args("AGENT…"),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.IDs = args
+			return run(c.Context(), o)
+		},
+	}
+	c.Flags().BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+	o.AddFlag(c.Flags())
+	o.Output.AddFlag(c.Flags())
+	return c
+}
+
+// revoked is one agent in the answer.
+type revoked struct {
+	ID string `json:"id"`
+	// Connected says that it is, and stays so until its connection ends.
+	Connected bool `json:"connected"`
+}
+
+func runRevoke(ctx context.Context, o *revokeOptions) error {
+	if !o.Yes {
+		ok, err := o.Confirm(ctx, term.Question{Text: "Withdraw the credentials? These agents need a join token then.", Flag: "--yes"})
+		if err != nil || !ok {
+			return err
+		}
+	}
+	master, err := o.Dial(o.Streams)
+	if err != nil {
+		return err
+	}
+	defer master.Close()
+	there, err := master.Agents(ctx)
+	if err != nil {
+		return err
+	}
+	done := []revoked{}
+	var errs []error
+	for _, id := range o.IDs {
+		r, err := o.revoke(ctx, master, there, id)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		done = append(done, r)
+	}
+	if o.Output == term.JSON {
+		errs = append(errs, o.PrintJSON(struct {
+			Revoked []revoked `json:"revoked"`
+		}{done}))
+	}
+	return errors.Join(errs...)
+}
+
+func (o *revokeOptions) revoke(ctx context.Context, master *client.Client, there []*apiv1.Agent, id string) (revoked, error) {
+	r := revoked{ID: id, Connected: slices.ContainsFunc(there, func(a *apiv1.Agent) bool { return a.GetId() == id })}
+	if err := master.RevokeAgent(ctx, id); err != nil {
+		return r, err
+	}
+	switch {
+	case o.Output == term.JSON:
+	case r.Connected:
+		o.Notef("The credential of agent %s is withdrawn. It stays until its connection ends; `det-deploy agent disable %s` ends what runs there.", id, id)
+	default:
+		o.Notef("The credential that agent %s may have had is withdrawn. No agent of that name is connected.", id)
+	}
+	return r, nil
+}

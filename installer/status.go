@@ -2,6 +2,7 @@ package installer
 
 import (
 	"context"
+	"slices"
 
 	"github.com/det-deploy/det-deploy/installer/plan"
 )
@@ -35,13 +36,12 @@ func (in *Installer) Status(ctx context.Context) (State, plan.Plan, error) {
 
 // stateOf is pure: what was kept on purpose does not make a cluster exist.
 func stateOf(p plan.Plan) State {
-	if p.Empty() && p.Count(plan.Keep) > 0 {
+	exists := slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Found.Exists() && s.Found.Retain == "" })
+	switch {
+	case !exists:
+		return Absent
+	case p.Empty():
 		return Running
 	}
-	for _, s := range p.Steps {
-		if s.Found.Exists() && s.Found.Retain == "" {
-			return Degraded
-		}
-	}
-	return Absent
+	return Degraded
 }

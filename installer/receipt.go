@@ -25,6 +25,9 @@ type Receipt struct {
 	Left    []resource.Found `json:"left"`
 }
 
+// NoReceipt is the receipt of a cluster of which there was nothing.
+func NoReceipt(cluster string) Receipt { return newReceipt(cluster, plan.Plan{}) }
+
 func newReceipt(cluster string, done plan.Plan) Receipt {
 	r := Receipt{
 		Schema: ReceiptSchema, Cluster: cluster,

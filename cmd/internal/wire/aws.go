@@ -92,7 +92,7 @@ func NewAWS(ctx context.Context, s *term.Streams, q AWSRequest) (*AWS, error) {
 
 // openAWS opens clients where the cluster is.
 func openAWS(ctx context.Context, q AWSRequest) (a *AWS, account string, err error) {
-	region, err := regionOf(ctx, q)
+	region, err := RegionOf(ctx, q)
 	if err != nil {
 		return nil, "", err
 	}

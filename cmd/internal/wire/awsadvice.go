@@ -15,8 +15,6 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/installer/record"
-	"github.com/det-deploy/det-deploy/installer/target/aws"
 )
 
 // AWSAdvice is what AWS knows that helps to say what a cluster should be.
@@ -79,14 +77,19 @@ func (a AWSAdvice) Room(ctx context.Context, name string, n int) error {
 	return nil
 }
 
-// KnowsAWS reports whether a cluster of that id has a record.
-func KnowsAWS(ctx context.Context, q AWSRequest) (bool, error) {
-	a, account, err := openAWS(ctx, q)
-	if err != nil {
-		return false, err
+// KnowsAWS reports whether a cluster of that id has a record, or else had one that
+// is lost.
+func KnowsAWS(ctx context.Context, s *term.Streams, q AWSRequest) (known, lost bool, err error) {
+	if q.Region, err = RegionOf(ctx, q); err != nil {
+		return false, false, err
 	}
-	_, _, known, err := record.Read(ctx, aws.ControlStore(a.free, q.Cluster, account))
-	return known, err
+	q.Given = nil
+	a, err := NewAWS(ctx, s, q)
+	if err != nil {
+		return false, false, err
+	}
+	r, err := a.Lost(ctx)
+	return a.Known, r != nil, err
 }
 
 const (

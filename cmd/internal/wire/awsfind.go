@@ -12,6 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
@@ -22,9 +23,9 @@ import (
 // are and where.
 const homeRegion = "us-east-1"
 
-// regionOf is where the cluster is: where the user says, where it is remembered to
-// be, and for a new one where the environment points.
-func regionOf(ctx context.Context, q AWSRequest) (string, error) {
+// RegionOf is where the cluster is: where the user says, where its record is or what
+// was kept of it, and for a new one where the environment points.
+func RegionOf(ctx context.Context, q AWSRequest) (string, error) {
 	if q.Region != "" {
 		return q.Region, nil
 	}
@@ -41,9 +42,12 @@ func regionOf(ctx context.Context, q AWSRequest) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	where, err := bucketRegion(ctx, home, aws.ControlBucket(q.Cluster, who.Account))
-	if err == nil || cloud.KindOf(err) != cloud.NotFound {
-		return where, err
+	// Of a cluster that was taken down its data may be there.
+	for _, name := range []string{aws.ControlBucket(q.Cluster, who.Account), infra.DataBucket(q.Cluster, who.Account)} {
+		where, err := bucketRegion(ctx, home, name)
+		if err == nil || cloud.KindOf(err) != cloud.NotFound {
+			return where, err
+		}
 	}
 	here, err := api.Open(ctx, api.Options{Profile: q.Profile})
 	return here.Region, err

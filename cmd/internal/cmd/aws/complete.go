@@ -62,11 +62,16 @@ func (w *wanted) complete(ctx context.Context, s *term.Streams, g *spec.Given, a
 	return nil
 }
 
-// known reports whether the cluster has a record, which says the rest.
+// known reports whether the cluster has a record, which says the rest. Nothing is
+// asked of who has one whose record is lost.
 func (w *wanted) known(ctx context.Context, s *term.Streams, g spec.Given) (bool, error) {
 	q := w.request(s)
 	q.Given = &g
-	return wire.KnowsAWS(ctx, q)
+	known, lost, err := wire.KnowsAWS(ctx, s, q)
+	if lost {
+		err = errors.Join(err, &lostError{w.Cluster})
+	}
+	return known, err
 }
 
 func (c *completion) cluster(ctx context.Context) error {
@@ -78,13 +83,13 @@ func (c *completion) cluster(ctx context.Context) error {
 	return err
 }
 
-// where settles the region: what is said, what the environment has, or an answer.
+// where settles the region: what is said, where the cluster or what was kept of it
+// is, what the environment has, or an answer.
 func (c *completion) where(ctx context.Context) error {
-	c.region, _ = c.said("region")
-	if c.region == "" {
-		if here, err := wire.DefaultRegion(ctx, c.w.Profile); err == nil {
-			c.region = here
-		}
+	q := c.w.request(c.Streams)
+	q.Given = c.given
+	if here, err := wire.RegionOf(ctx, q); err == nil {
+		c.region = here
 	}
 	if c.region != "" {
 		var err error

@@ -9,6 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/installer"
 )
 
 // DownOptions is what `aws down` is asked.
@@ -76,7 +77,7 @@ func RunDown(ctx context.Context, o *DownOptions) error {
 	}
 	if p.Empty() && !a.Known {
 		o.Notef("There is no cluster %s in %s.", o.Cluster, a.Region())
-		return ask.Plan(p)
+		return o.print(installer.NoReceipt(o.Cluster))
 	}
 	if agreed, err := ask.Down(ctx, o.Cluster, p, o.DeleteData); err != nil || !agreed {
 		return err
@@ -88,8 +89,16 @@ func RunDown(ctx context.Context, o *DownOptions) error {
 	if err := forget(ctx, o.Streams, o.Cluster); err != nil {
 		return err
 	}
-	if o.Output == term.JSON {
-		return o.PrintJSON(receipt)
+	if err := o.print(receipt); err != nil || len(receipt.Kept) == 0 {
+		return err
 	}
-	return receipt.Render(o.Out)
+	o.Notef("`det-deploy aws down --cluster-id %s --region %s --delete-data` removes what was kept.", o.Cluster, a.Region())
+	return nil
+}
+
+func (o *DownOptions) print(r installer.Receipt) error {
+	if o.Output == term.JSON {
+		return o.PrintJSON(r)
+	}
+	return r.Render(o.Out)
 }

@@ -2,7 +2,6 @@ package aws
 
 import (
 	"context"
-	"errors"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
@@ -21,14 +20,7 @@ func (w *wanted) open(ctx context.Context, s *term.Streams, ask bool, q wire.AWS
 	r := w.request(s)
 	r.Given, r.Binaries, r.Bring = &g, w.Binaries, true
 	r.NoWait, r.NoVerify, r.Sink = q.NoWait, q.NoVerify, q.Sink
-	a, err := wire.NewAWS(ctx, s, r)
-	if err != nil {
-		return nil, err
-	}
-	if lost, err := a.Lost(ctx); err != nil || lost != nil {
-		return nil, errors.Join(err, &lostError{w.Cluster})
-	}
-	return a, nil
+	return wire.NewAWS(ctx, s, r)
 }
 
 // lostError is a cluster that runs and of which it is not known any more what it

@@ -99,6 +99,8 @@ func (o *StatusOptions) look(ctx context.Context, a *wire.AWS) (statusResult, er
 		}
 	}
 	switch {
+	case !a.Known && state == installer.Absent:
+		r.Try = "What was kept is found again by `det-deploy aws up --cluster-id " + o.Cluster + "`, and removed by `det-deploy aws down --cluster-id " + o.Cluster + " --delete-data`."
 	case !a.Known:
 		r.wrong("the record is lost, so it is not known what the cluster should be", "`det-deploy aws adopt --cluster-id "+o.Cluster+"` reads its settings back.")
 	case a.Unread != nil:

@@ -94,7 +94,11 @@ func (s *site) modifyInstanceAttribute(in *ec2.ModifyInstanceAttributeInput) (*e
 	case in.InstanceInitiatedShutdownBehavior != nil:
 		m.shutdown = types.ShutdownBehavior(aws.ToString(in.InstanceInitiatedShutdownBehavior.Value))
 	case in.InstanceType != nil:
-		v.InstanceType = types.InstanceType(aws.ToString(in.InstanceType.Value))
+		name := aws.ToString(in.InstanceType.Value)
+		if m, known := modelOf(name); known && string(m.arch) != string(v.Architecture) {
+			return nil, invalid("The instance type '%s' does not run what instance '%s' boots from.", name, *v.InstanceId)
+		}
+		v.InstanceType = types.InstanceType(name)
 	case in.UserData != nil:
 		m.userData = string(in.UserData.Value)
 	case len(in.Groups) > 0:

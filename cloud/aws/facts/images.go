@@ -110,7 +110,7 @@ func (f Facts) newestByName(ctx context.Context, stock Stock, architecture strin
 		Owners: []string{stock.Owner},
 		Filters: []types.Filter{
 			{Name: aws.String("name"), Values: []string{pattern}},
-			{Name: aws.String("architecture"), Values: []string{string(spelled(architecture))}},
+			{Name: aws.String("architecture"), Values: []string{string(Spelled(architecture))}},
 			{Name: aws.String("state"), Values: []string{"available"}},
 		},
 	})
@@ -148,7 +148,9 @@ func imageOf(i types.Image, origin string) Image {
 	return out
 }
 
-func spelled(architecture string) types.ArchitectureValues { return spellings()[architecture] }
+// Spelled is an architecture of Go's as EC2 writes it; empty for one that it has
+// not.
+func Spelled(architecture string) types.ArchitectureValues { return spellings()[architecture] }
 
 func spellings() map[string]types.ArchitectureValues {
 	return map[string]types.ArchitectureValues{"amd64": types.ArchitectureValuesX8664, "arm64": types.ArchitectureValuesArm64}

@@ -24,6 +24,9 @@ type Master struct {
 	// Another image is noted and not taken, unless ReplaceImage is set.
 	Image, Type  string
 	ReplaceImage bool
+	// Architecture is Type's as EC2 spells it: "x86_64", "arm64". A machine of
+	// another one is replaced, because its disk does not boot there; empty is any.
+	Architecture types.ArchitectureValues
 	Subnet       Ref
 	Groups       []Ref
 	// Profile's identity is the name of an instance profile.
@@ -92,22 +95,29 @@ func (m *Master) Find(ctx context.Context) (resource.Found, []resource.Drift, er
 	return found, slices.Concat(tagDrift(s.tags, m.In.chosen(m.Name)), m.fixed(s.live), m.changeable(s.live), drift), nil
 }
 
-// fixed compares what another machine is needed for.
+// fixed compares what another machine is needed for, as far as anything is wanted.
 func (m *Master) fixed(live types.Instance) []resource.Drift {
+	image, profile := m.Image, m.Profile.Identity()
+	if !m.ReplaceImage {
+		image = m.image
+	}
 	var out []resource.Drift
-	for _, d := range []resource.Drift{
-		{Path: "subnet", Have: aws.ToString(live.SubnetId), Want: m.Subnet.Identity()},
-		{Path: "profile", Have: profileOf(live), Want: m.Profile.Identity()},
-		{Path: "key-pair", Have: aws.ToString(live.KeyName), Want: m.KeyPair},
-		{Path: "private-ip", Have: aws.ToString(live.PrivateIpAddress), Want: m.privateIP()},
-		{Path: "image", Have: m.image, Want: m.Image},
-	} {
-		d.Replace = true
-		if d.Have == d.Want || d.Path == "private-ip" && d.Want == "" || d.Path == "image" && !m.ReplaceImage ||
-			d.Path == "profile" && d.Want == "" {
-			continue
+	compare := func(path, have, want string) {
+		if have != want {
+			out = append(out, resource.Drift{Path: path, Have: have, Want: want, Replace: true})
 		}
-		out = append(out, d)
+	}
+	compare("subnet", aws.ToString(live.SubnetId), m.Subnet.Identity())
+	if profile != "" {
+		compare("profile", profileOf(live), profile)
+	}
+	compare("key-pair", aws.ToString(live.KeyName), m.KeyPair)
+	if want := m.privateIP(); want != "" {
+		compare("private-ip", aws.ToString(live.PrivateIpAddress), want)
+	}
+	compare("image", m.image, image)
+	if m.Architecture != "" && live.Architecture != "" {
+		compare("architecture", string(live.Architecture), string(m.Architecture))
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/det-deploy/det-deploy/cloud/aws/facts"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/templates"
@@ -48,10 +49,14 @@ func (b *blueprint) machine() error {
 
 	volume := b.volume()
 	m := b.Spec.Master
+	arch, err := b.Known.architecture(m.InstanceType)
+	if err != nil {
+		return err
+	}
 	host := &bootMachine{Master: &infra.Master{
 		In: b.cluster, Name: "master", Image: b.masterImage(), Type: m.InstanceType,
-		ReplaceImage: m.Image != "",
-		Subnet:       b.masterPlace(), Groups: []infra.Ref{b.master}, Profile: b.profile, KeyPair: b.Spec.KeyPair,
+		ReplaceImage: m.Image != "", Architecture: facts.Spelled(arch),
+		Subnet: b.masterPlace(), Groups: []infra.Ref{b.master}, Profile: b.profile, KeyPair: b.Spec.KeyPair,
 		PublicIP: true, RootGiB: int32(m.RootVolume), //nolint:gosec // a disk's size
 		After: programs,
 	}}

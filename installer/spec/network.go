@@ -94,6 +94,7 @@ func (n AWSNetwork) validateExisting(path string) document.Errors {
 		e.Check(!slices.Contains(n.Subnets[:i], s), document.Index(at("subnets"), i), "is given twice (%q)", s)
 	}
 	e.Check(len(n.Zones) == 0, at("zones"), "belong to an own VPC; name subnets of the existing one instead")
+	e.Check(!n.SSH || n.MasterSecurityGroup == "" || n.AgentSecurityGroup == "", at("ssh"), "has no effect on existing security groups; open port 22 there")
 	e.Check(n.CIDR == DefaultAWSNetwork().CIDR, at("cidr"), "belongs to an own VPC; an existing one has its addresses")
 	return e
 }

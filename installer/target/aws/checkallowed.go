@@ -3,6 +3,7 @@ package aws
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -140,17 +141,42 @@ func (c *checks) groups(ctx context.Context) doctor.Result {
 	if err != nil {
 		return failed(err, needed)
 	}
-	var wrong []string
+	var wrong, odd []string
 	for _, g := range out.SecurityGroups {
 		if aws.ToString(g.VpcId) != n.VPC {
 			wrong = append(wrong, fmt.Sprintf("%s is in %s", aws.ToString(g.GroupId), aws.ToString(g.VpcId)))
 		}
 		wrong = append(wrong, c.closed(g)...)
+		if aws.ToString(g.GroupId) == n.MasterSecurityGroup {
+			odd = append(odd, c.shut(g)...)
+		}
 	}
 	if len(wrong) > 0 {
 		return fail(strings.Join(wrong, "; "), needed, "open the ports, or leave the groups to the cluster: --master-security-group and --agent-security-group empty")
 	}
+	if len(odd) > 0 {
+		return unsure(strings.Join(odd, "; "), "an existing group that lets in who is to reach the master", "open the port there: an existing group is not changed")
+	}
 	return pass("%s", strings.Join(ids, ", "))
+}
+
+// shut lists the ranges that are to reach the master and that its existing group
+// does not name.
+func (c *checks) shut(g ec2types.SecurityGroup) []string {
+	var out []string
+	for _, want := range c.inbound() {
+		named := func(r ec2types.IpRange) bool {
+			have, err := netip.ParsePrefix(aws.ToString(r.CidrIp))
+			return err == nil && have.Bits() <= want.Bits() && have.Contains(want.Addr())
+		}
+		open := func(p ec2types.IpPermission) bool {
+			return lets([]ec2types.IpPermission{p}, masterPort, masterPort) && (len(p.PrefixListIds) > 0 || slices.ContainsFunc(p.IpRanges, named))
+		}
+		if !slices.ContainsFunc(g.IpPermissions, open) {
+			out = append(out, fmt.Sprintf("%s does not let %s in on port %d", aws.ToString(g.GroupId), want, masterPort))
+		}
+	}
+	return out
 }
 
 // closed lists what a group does not let in or out. Whether a range of addresses
@@ -172,8 +198,8 @@ func (c *checks) closed(g ec2types.SecurityGroup) []string {
 
 func lets(ps []ec2types.IpPermission, from, to int32) bool {
 	return slices.ContainsFunc(ps, func(p ec2types.IpPermission) bool {
-		if len(p.IpRanges)+len(p.Ipv6Ranges)+len(p.PrefixListIds)+len(p.UserIdGroupPairs) == 0 {
-			return false
+		if len(p.IpRanges)+len(p.PrefixListIds)+len(p.UserIdGroupPairs) == 0 {
+			return false // for nobody, or for IPv6, which the machines do not have
 		}
 		all := aws.ToString(p.IpProtocol) == "-1"
 		tcp := aws.ToString(p.IpProtocol) == "tcp" || aws.ToString(p.IpProtocol) == "6"

@@ -105,6 +105,17 @@ func TestTheirNetworkIsCheckedAgainstThePorts(t *testing.T) {
 	if r := check(t, s); r["network"].Answer != doctor.Pass || r["security groups"].Answer != doctor.Pass {
 		t.Errorf("got %+v and %+v, want both to pass", r["network"], r["security groups"])
 	}
+	narrow := group(t, c.clients(nil).EC2, s.settings["vpc"], "narrow", 443)
+	_, err := c.clients(nil).EC2.AuthorizeSecurityGroupIngress(t.Context(), &ec2.AuthorizeSecurityGroupIngressInput{
+		GroupId: &narrow, IpPermissions: []types.IpPermission{{
+			IpProtocol: sdk.String("tcp"), FromPort: sdk.Int32(8443), ToPort: sdk.Int32(8443), IpRanges: []types.IpRange{{CidrIp: sdk.String("198.51.100.0/24")}},
+		}},
+	})
+	must(t, err)
+	s.set("master-security-group", narrow)
+	if r := check(t, s)["security groups"]; r.Answer != doctor.Unknown || !strings.Contains(r.Found, "does not let 203.0.113.0/24 in on port 8443") {
+		t.Errorf("got %+v, want that who is to reach the master is not let in", r)
+	}
 	closed := group(t, c.clients(nil).EC2, s.settings["vpc"], "closed", 443)
 	s.set("master-security-group", closed)
 	if r := check(t, s)["security groups"]; r.Answer != doctor.Fail || !strings.Contains(r.Found, "lets nobody in on port 8443") {

@@ -68,6 +68,8 @@ type Instance struct {
 	ID    InstanceID
 	State InstanceState
 	Offer Offer
+	// Zone is where it stands, where the platform tells: "us-west-2a".
+	Zone string
 	// Token is that of the launch that made it, where the platform tells.
 	Token string
 	// Launched is when it was granted, by the platform's clock.

@@ -178,7 +178,7 @@ func (f *Fleet) grant(pool string, l cloud.Launch) *machine {
 		pool: pool, boot: f.knobs.Boot,
 		Instance: cloud.Instance{
 			ID:    cloud.InstanceID("i-" + padded(len(f.machines)+1)),
-			Offer: l.Offer, Token: l.Token, Launched: f.time(),
+			Offer: l.Offer, Zone: cmp.Or(l.Offer.Zone, "anywhere"), Token: l.Token, Launched: f.time(),
 		},
 	}
 	f.machines = append(f.machines, m)

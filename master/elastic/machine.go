@@ -50,7 +50,9 @@ type Machine struct {
 	ID    cloud.InstanceID `json:"id"`
 	State State            `json:"state"`
 	Offer cloud.Offer      `json:"offer"`
-	Token string           `json:"token,omitempty"`
+	// Zone is where it stands, empty where its platform does not tell.
+	Zone  string `json:"zone,omitempty"`
+	Token string `json:"token,omitempty"`
 	// Launched is when it was granted, Joined when its agent first joined, Since
 	// when its state began.
 	Launched time.Time `json:"launched"`

@@ -87,7 +87,7 @@ func (f *Fleet) Granted(token string, list []cloud.Instance, now time.Time) []Ch
 		if _, gone := f.Gone[i.ID]; gone {
 			continue
 		}
-		m := &Machine{ID: i.ID, State: Starting, Offer: i.Offer, Token: token, Launched: now, Since: now}
+		m := &Machine{ID: i.ID, State: Starting, Offer: i.Offer, Zone: i.Zone, Token: token, Launched: now, Since: now}
 		if l != nil {
 			m.Offer = l.Offer
 		}
@@ -213,7 +213,7 @@ func (f *Fleet) adopt(i cloud.Instance, asked, now time.Time) *Machine {
 		return nil // it may be the answer that is still under way
 	}
 	delete(f.Gone, i.ID)
-	m := &Machine{ID: i.ID, State: Starting, Offer: i.Offer, Token: i.Token, Launched: i.Launched, Since: now}
+	m := &Machine{ID: i.ID, State: Starting, Offer: i.Offer, Zone: i.Zone, Token: i.Token, Launched: i.Launched, Since: now}
 	if a := f.byID[i.ID]; a != nil && !a.Lost {
 		m.State, m.Joined = Joined, now
 	}

@@ -82,7 +82,7 @@ func (p *Launcher) machines() []*apiv1.Machine {
 func shown(pool string, m elastic.Machine) *apiv1.Machine {
 	out := &apiv1.Machine{
 		Id: string(m.ID), ResourcePool: pool, State: string(m.State),
-		InstanceType: m.Offer.Type, Zone: m.Offer.Zone, Price: string(m.Offer.Price),
+		InstanceType: m.Offer.Type, Zone: cmp.Or(m.Zone, m.Offer.Zone), Price: string(m.Offer.Price),
 		LaunchTime: timestamppb.New(m.Launched), Cause: string(m.Cause), Reason: m.Reason,
 	}
 	if !m.Joined.IsZero() {

@@ -41,7 +41,7 @@ func TestAMachineComesForATaskAndGoesWhenItIsIdle(t *testing.T) {
 			t.Fatalf("got %v, %v, want one machine", history, err)
 		}
 		m := history[0]
-		if m.GetState() != "gone" || m.GetReason() != "it was idle for 20m0s" || m.GetJoinTime() == nil || m.GetInstanceType() != "a" || m.GetPrice() != "on-demand" {
+		if m.GetState() != "gone" || m.GetReason() != "it was idle for 20m0s" || m.GetJoinTime() == nil || m.GetInstanceType() != "a" || m.GetZone() != "anywhere" || m.GetPrice() != "on-demand" {
 			t.Errorf("got %v, want one that was idle", m)
 		}
 		if got := w.said(); len(got) == 0 || got[0] != "remove: machine i-0000001 was removed: it was idle for 20m0s" {

@@ -227,7 +227,7 @@ func TestAListHasAllPagesAndNothingOfOthers(t *testing.T) {
 	if err != nil || len(got) != 5 {
 		t.Fatalf("got %d machines, %v", len(got), err)
 	}
-	if m := got[0]; m.Offer != p.offer(cloud.OnDemand) || !strings.HasPrefix(m.Token, "t") || time.Since(m.Launched) > time.Hour {
+	if m := got[0]; m.Offer != p.offer(cloud.OnDemand) || !strings.HasPrefix(m.Zone, "us-") || !strings.HasPrefix(m.Token, "t") || time.Since(m.Launched) > time.Hour {
 		t.Errorf("got %+v", m)
 	}
 }

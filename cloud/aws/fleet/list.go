@@ -59,6 +59,9 @@ func (f *Fleet) instance(i types.Instance) cloud.Instance {
 		Token:    aws.ToString(i.ClientToken),
 		Launched: aws.ToTime(i.LaunchTime),
 	}
+	if i.Placement != nil {
+		m.Zone = aws.ToString(i.Placement.AvailabilityZone)
+	}
 	if i.InstanceLifecycle == types.InstanceLifecycleTypeSpot {
 		m.Offer.Price = cloud.Spot
 	}

@@ -38,6 +38,17 @@ func (l *Launchers) History(ctx context.Context, pool string) ([]*apiv1.Machine,
 			out = append(out, m)
 		}
 	}
+	left, err := l.left(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read the machines of resource pool %q: %w", pool, err)
+	}
+	for _, d := range left {
+		if pool == "" || d.Parent == pool {
+			m := shown(d.Parent, d.Value)
+			m.Cause, m.Reason = string(elastic.CausePoolGone), "its pool launches no machines any more; only its platform knows whether it is still there"
+			out = append(out, m)
+		}
+	}
 	for _, name := range l.names() {
 		if pool == "" || name == pool {
 			out = append(out, l.pools[name].machines()...)
@@ -47,6 +58,13 @@ func (l *Launchers) History(ctx context.Context, pool string) ([]*apiv1.Machine,
 		return cmp.Or(b.GetLaunchTime().AsTime().Compare(a.GetLaunchTime().AsTime()), cmp.Compare(a.GetId(), b.GetId()))
 	})
 	return out, nil
+}
+
+// left lists the machines that nobody keeps any more, because their pool is gone
+// from the configuration, or its provider.
+func (l *Launchers) left(ctx context.Context) ([]store.Doc[elastic.Machine], error) {
+	all, err := machineDocs().All(ctx, l.cfg.Store)
+	return slices.DeleteFunc(all, func(d store.Doc[elastic.Machine]) bool { return l.pools[d.Parent] != nil }), err
 }
 
 // Ended writes the end of a machine that no launcher keeps, because its pool
@@ -112,12 +130,25 @@ func (l *Launchers) prune(ctx context.Context) {
 
 func (l *Launchers) pruneBefore(ctx context.Context, at time.Time) error {
 	old, err := endedDocs().Before(ctx, l.cfg.Store, at)
-	if err != nil || len(old) == 0 {
+	if err != nil {
 		return err
+	}
+	left, err := l.left(ctx)
+	if err != nil {
+		return err
+	}
+	left = slices.DeleteFunc(left, func(d store.Doc[elastic.Machine]) bool { return !d.Value.Launched.Before(at) })
+	if len(old)+len(left) == 0 {
+		return nil
 	}
 	return l.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		for _, d := range old {
 			if err := endedDocs().Delete(tx, d.ID); err != nil {
+				return err
+			}
+		}
+		for _, d := range left {
+			if err := machineDocs().Delete(tx, d.ID); err != nil {
 				return err
 			}
 		}

@@ -257,7 +257,7 @@ func TestMachinesOfAPoolThatIsGoneAreNamed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, boot(time.Second))
-		w.later(time.Second).submit("t", 8).later(time.Minute)
+		w.later(time.Second).submit("t", 8).submit("u", 8).later(time.Minute)
 		w.kill()
 		var log strings.Builder
 		l, err := New(Config{
@@ -273,14 +273,26 @@ func TestMachinesOfAPoolThatIsGoneAreNamed(t *testing.T) {
 		if got := log.String(); !strings.Contains(got, "pool=gpu") || !strings.Contains(got, "i-0000001") {
 			t.Errorf("got %q, want the machine and its pool", got)
 		}
+		if history, err := l.History(t.Context(), "gpu"); err != nil || len(history) != 2 || history[0].GetState() != "joined" || history[0].GetCause() != "pool-gone" {
+			t.Errorf("got %v, %v, want it as it was last known", history, err)
+		}
+		if err := l.pruneBefore(t.Context(), time.Now().Add(-time.Hour)); err != nil {
+			t.Fatal(err)
+		}
 		for range 2 {
 			if err := l.Ended(t.Context(), "gpu", "i-0000001", "its pool is gone"); err != nil {
 				t.Fatal(err)
 			}
 		}
 		history, err := l.History(t.Context(), "gpu")
-		if err != nil || len(history) != 1 || history[0].GetState() != "gone" || history[0].GetCause() != "pool-gone" {
+		if err != nil || len(history) != 2 || history[0].GetState() != "gone" || history[0].GetCause() != "pool-gone" {
 			t.Errorf("got %v, %v, want it gone with its pool", history, err)
+		}
+		if err := l.pruneBefore(t.Context(), time.Now().Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+		if history, err := l.History(t.Context(), ""); err != nil || len(history) != 0 {
+			t.Errorf("got %v, %v, want what is old forgotten", history, err)
 		}
 	})
 }

@@ -111,22 +111,20 @@ func (l *Launchers) Restore(ctx context.Context) error {
 	return l.complain(ctx)
 }
 
-// complain says which machines nobody keeps any more, because their pool is
-// gone from the configuration, or its provider.
+// complain says which machines nobody keeps any more.
 func (l *Launchers) complain(ctx context.Context) error {
-	all, err := machineDocs().All(ctx, l.cfg.Store)
+	all, err := l.left(ctx)
 	if err != nil {
 		return fmt.Errorf("restore machines: %w", err)
 	}
 	left := make(map[string][]cloud.InstanceID)
 	for _, d := range all {
-		if l.pools[d.Parent] == nil {
-			left[d.Parent] = append(left[d.Parent], d.Value.ID)
-		}
+		left[d.Parent] = append(left[d.Parent], d.Value.ID)
 	}
 	for pool, ids := range left {
 		l.cfg.Log.Warn("machines were launched for a resource pool that launches none any more; "+
-			"configure its provider again until they are gone, or terminate them yourself", "pool", pool, "instance_ids", ids)
+			"they are not let in and switch themselves off, but nobody looks whether they are gone: "+
+			"configure the provider again until they are, or terminate them yourself", "pool", pool, "instance_ids", ids)
 	}
 	return nil
 }

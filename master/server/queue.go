@@ -13,13 +13,14 @@ func (s *Server) pools(c *call) (*apiv1.GetResourcePoolsResponse, error) {
 	return &apiv1.GetResourcePoolsResponse{ResourcePools: part, Pagination: p}, c.bad
 }
 
-// poolMachines lists the machines that were launched for a pool, newest first.
+// poolMachines lists the machines that were launched for a pool, newest first,
+// also for one that is gone.
 func (s *Server) poolMachines(c *call) (*apiv1.GetMachinesResponse, error) {
 	name := c.PathValue("pool")
-	if err := s.knownPool(name); err != nil {
-		return nil, err
-	}
 	all, err := s.cfg.Launches.History(c.Context(), name)
+	if err == nil && len(all) == 0 {
+		err = s.knownPool(name)
+	}
 	if err != nil {
 		return nil, err
 	}

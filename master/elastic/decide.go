@@ -177,11 +177,21 @@ func (d *Decision) surplus(f *Fleet, above int) (leaving int) {
 	return len(list)
 }
 
-// idle sends away what nothing needs.
+// idle sends away what nothing needs. What nothing can use goes first, and is not
+// kept for Min: a machine without its devices, or that an operator has switched
+// off, is not warm.
 func (d *Decision) idle(f *Fleet, used map[cloud.InstanceID]bool, spare int, now time.Time) {
 	list := f.candidates(d, func(m *Machine) bool { return m.State == Joined && !m.idle.IsZero() && !used[m.ID] })
+	cold, warm := make([]*Machine, 0, len(list)), make([]*Machine, 0, len(list))
 	for _, m := range list {
-		if spare <= 0 {
+		if f.useless(m, slices.Contains(d.Fates, AtMax)) {
+			cold = append(cold, m)
+		} else {
+			warm = append(warm, m)
+		}
+	}
+	for i, m := range slices.Concat(cold, warm) {
+		if spare <= 0 && i >= len(cold) {
 			return
 		}
 		if d.due(m.idle, f.Limits.MaxIdle, now) {

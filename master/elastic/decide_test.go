@@ -139,6 +139,9 @@ func short(d elastic.Decision) string {
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	minute := time.Minute
+	one := with(func(l *elastic.Limits) { l.Min, l.Max = 1, 1 })
+	bare := func(a *elastic.Agent) { a.Slots, a.Free = 0, 0 }
+	half := func(a *elastic.Agent) { a.Slots, a.Free = 4, 4 }
 	for _, tc := range []struct {
 		name string
 		s    *scene
@@ -186,6 +189,10 @@ func TestDecide(t *testing.T) {
 		{"idle and needed for a gang whose other machine starts", at(limits()).joined(8, "m1").later(20 * minute).launched("m2").waits(16), ""},
 		{"idle, and what waits can never use it", at(with(func(l *elastic.Limits) { l.Max = 1 })).joined(8, "m1").later(20 * minute).waits(16), "drain m1 (idle); "},
 		{"idle but at the minimum", at(with(func(l *elastic.Limits) { l.Min = 1 })).joined(8, "m1").later(time.Hour), ""},
+		{"without its devices it is not kept for the minimum", at(one).joined(8, "m1").agent("m1", bare).later(20 * minute), "drain m1 (idle); "},
+		{"without some of them it is", at(one).joined(8, "m1").agent("m1", half).later(20 * minute), ""},
+		{"without some of them, and in the way of what waits", at(one).joined(8, "m1").agent("m1", half).waits(8).later(20 * minute), "drain m1 (idle); "},
+		{"what nothing can use goes first", at(with(func(l *elastic.Limits) { l.Min = 1 })).joined(8, "m1").later(minute).joined(8, "m2").agent("m2", bare).later(time.Hour), "drain m2 (idle); "},
 		{"of two idle ones the longer idle goes", at(with(func(l *elastic.Limits) { l.Min = 1 })).joined(8, "m2").later(minute).joined(8, "m1").later(time.Hour), "drain m2 (idle); "},
 		{"of two alike the smaller id goes", at(with(func(l *elastic.Limits) { l.Min = 1 })).joined(8, "m2", "m1").later(time.Hour), "drain m1 (idle); "},
 		{"a lost link is not a free slot to be replaced", at(limits()).joined(8, "m1").agent("m1", func(a *elastic.Agent) { a.Lost = true }).waits(8), ""},

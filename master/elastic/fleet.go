@@ -174,6 +174,16 @@ func (f *Fleet) launching() int {
 	return n
 }
 
+// useless reports whether nothing could run on an idle machine or, where it keeps
+// a whole one from a gang that waits, less than on a new one.
+func (f *Fleet) useless(m *Machine, stands bool) bool {
+	a := f.byID[m.ID]
+	if f.Shape.Slots == 0 {
+		return a.Aux == 0 && f.Shape.Aux > 0
+	}
+	return a.Free == 0 || stands && a.Free < f.Shape.Slots
+}
+
 // agents takes in the agents of the pool.
 func (f *Fleet) agents(list []Agent) {
 	f.Agents, f.byID = list, make(map[cloud.InstanceID]*Agent, len(list))

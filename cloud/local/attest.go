@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/det-deploy/det-deploy/agent/machine"
@@ -31,11 +32,15 @@ func (a Attestor) Attest(_ context.Context, audience string, proof cloud.Proof) 
 	if !isID(id) {
 		return "", denied(errors.New("it names no machine of this kind"))
 	}
-	files, err := filepath.Glob(filepath.Join(a.Root, "*", id, "secret"))
-	if err != nil || len(files) != 1 {
+	pools, err := below(a.Root)
+	if err != nil {
+		return "", refuse(cloud.Unavailable, "attest", err)
+	}
+	at := slices.IndexFunc(pools, func(pool string) bool { return exists(Place(filepath.Join(pool, id)).Secret()) })
+	if at < 0 {
 		return "", denied(errors.New("there is no machine " + id))
 	}
-	secret, err := machine.ReadSecret(files[0])
+	secret, err := machine.ReadSecret(Place(filepath.Join(pools[at], id)).Secret())
 	if err != nil {
 		return "", refuse(cloud.Unavailable, "attest", err)
 	}

@@ -23,19 +23,45 @@ const (
 // Found lists the machines of all pools below a root that are not over, for
 // whoever looks after the whole cluster while no master does.
 func Found(root string) ([]Place, error) {
-	names, err := filepath.Glob(filepath.Join(root, "*", idPrefix+"*", "machine.json"))
+	pools, err := below(root)
 	if err != nil {
 		return nil, fmt.Errorf("look for machines: %w", err)
 	}
 	var out []Place
-	for _, n := range names {
-		place := Place(filepath.Dir(n))
-		if _, err := os.Stat(place.Data()); isID(string(place.ID())) && !errors.Is(err, fs.ErrNotExist) {
-			out = append(out, place)
+	for _, pool := range pools {
+		dirs, err := below(pool)
+		if err != nil {
+			return nil, fmt.Errorf("look for machines: %w", err)
+		}
+		for _, dir := range dirs {
+			if place := Place(dir); isID(string(place.ID())) && exists(place.record()) && exists(place.Data()) {
+				out = append(out, place)
+			}
 		}
 	}
 	slices.Sort(out)
 	return out, nil
+}
+
+// below lists what is in a directory; one that is not there is empty.
+func below(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	var out []string
+	for _, e := range entries {
+		if e.IsDir() {
+			out = append(out, filepath.Join(dir, e.Name()))
+		}
+	}
+	return out, nil
+}
+
+// exists reports whether something is there, or may be.
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // End ends one machine and waits until nothing runs of it and its directory is

@@ -212,8 +212,12 @@ func files(t *testing.T, dir string) []string {
 func TestAProofIsOfOneMachine(t *testing.T) {
 	t.Parallel()
 	cfg := config(t)
+	cfg.Root = filepath.Join(cfg.Root, "any [name]*")
 	p := open(t, cfg)
 	made := launch(t, p, 2)
+	if found, err := local.Found(cfg.Root); err != nil || len(found) != 2 {
+		t.Errorf("got %v and %v, want both machines", found, err)
+	}
 	dir := filepath.Join(cfg.Root, "a%20pool%2Fx")
 	proof := func(i int, audience string) cloud.Proof {
 		got, err := machine.SecretFile(filepath.Join(dir, string(made[i].ID), "secret")).Proof(t.Context(), audience)

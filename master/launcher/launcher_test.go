@@ -200,6 +200,25 @@ func TestAMachineThatIsTakenBackIsReplaced(t *testing.T) {
 	})
 }
 
+// The agent of a machine that its platform stops may be there for a while.
+func TestAMachineThatIsListedAsStoppingGetsNothingNew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		k := boot(10 * time.Second)
+		k.Shutdown = time.Hour
+		platform := &stuck{op: cloudtest.OpTerminate}
+		w := newWorld(t, k, func(p *Pool) { platform.FleetPool = p.Instances.(*cloudtest.FleetPool); p.Instances = platform })
+		w.later(time.Second).submit("t", 8).later(time.Minute)
+		w.fleet.End("i-0000001", "Server.InternalError")
+		w.later(6 * time.Minute)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if !w.retired["i-0000001"] {
+			t.Error("its agent may get something new, want it left alone")
+		}
+	})
+}
+
 func TestAMachineThatCannotBeSetUpGoesAndSlowsItsKind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -77,7 +77,8 @@ func (p *Launcher) broken(m elastic.Machine, reason string, now time.Time) {
 
 // evacuate empties machines that may be taken back. The word of it may come
 // before the machine is seen to have joined, and while it is draining for a reason
-// that is taken back; its agent gets nothing new from then on, so it must go.
+// that is taken back; its agent gets nothing new from then on, so it must go. Nor
+// does the agent of a machine that is on its way out.
 func (p *Launcher) evacuate(now time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(p.leaves)) {
 		m, known := p.machine(id)
@@ -87,6 +88,11 @@ func (p *Launcher) evacuate(now time.Time) {
 		case m.State == elastic.Joined:
 			p.agents.Retire(rm.AgentID(id))
 			p.move(id, elastic.Draining, elastic.Why{Cause: elastic.CauseTaken, Reason: p.leaves[id]}, now)
+		}
+	}
+	for id, m := range p.fleet.Machines {
+		if m.State == elastic.Terminating && m.Accepted.IsZero() {
+			p.agents.Retire(rm.AgentID(id)) // a list may have been the first to say so
 		}
 	}
 }

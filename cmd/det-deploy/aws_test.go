@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -20,7 +21,7 @@ func TestAWSScripts(t *testing.T) {
 		Dir:                 "testdata/aws",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"eventually": eventually, "capture": capture, "terminal": terminal},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"eventually": eventually, "capture": capture, "terminal": terminal, "lose": lose},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/config")
 			env.Setenv("HOME", env.WorkDir)
@@ -36,4 +37,21 @@ func TestAWSScripts(t *testing.T) {
 			return unwatched(env)
 		},
 	})
+}
+
+// lose takes an object out of a bucket behind the program's back.
+func lose(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: lose bucket key")
+	}
+	req, err := http.NewRequest(http.MethodDelete, ts.Getenv("AWS_ENDPOINT_URL")+"/"+args[0]+"/"+args[1], nil) //nolint:noctx // a script has no context
+	ts.Check(err)
+	// The emulation reads off who asks, and believes it.
+	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+ts.Getenv("AWS_ACCESS_KEY_ID")+"/20260101/us-west-2/s3/aws4_request, SignedHeaders=host, Signature=none")
+	resp, err := http.DefaultClient.Do(req)
+	ts.Check(err)
+	_ = resp.Body.Close() // there is nothing in it
+	if resp.StatusCode != http.StatusNoContent {
+		ts.Fatalf("lose %s: %s", args[1], resp.Status)
+	}
 }

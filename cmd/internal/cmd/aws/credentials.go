@@ -55,7 +55,7 @@ func runCredentials(ctx context.Context, o *credentialsOptions) error {
 		return err
 	}
 	if !a.Known {
-		return &absentError{o.Cluster, a.Region()}
+		return unknown(ctx, a)
 	}
 	c, err := a.Target.Credentials(ctx)
 	if err != nil {

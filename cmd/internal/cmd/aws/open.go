@@ -23,6 +23,18 @@ func (w *wanted) open(ctx context.Context, s *term.Streams, ask bool, q wire.AWS
 	return wire.NewAWS(ctx, s, r)
 }
 
+// unknown says why a cluster has no record: there is none, or it is lost.
+func unknown(ctx context.Context, a *wire.AWS) error {
+	lost, err := a.Lost(ctx)
+	switch {
+	case err != nil:
+		return err
+	case lost != nil:
+		return &lostError{a.Cluster}
+	}
+	return &absentError{a.Cluster, a.Region()}
+}
+
 // lostError is a cluster that runs and of which it is not known any more what it
 // should be: up would bring it to what is said now, and to defaults for the rest.
 type lostError struct{ cluster string }

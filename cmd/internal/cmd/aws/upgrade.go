@@ -70,7 +70,7 @@ func RunUpgrade(ctx context.Context, o *UpgradeOptions) error {
 		return err
 	}
 	if !a.Known {
-		return &absentError{o.Cluster, a.Region()}
+		return unknown(ctx, a)
 	}
 	if a.Unread != nil {
 		return a.Unread
@@ -78,6 +78,9 @@ func RunUpgrade(ctx context.Context, o *UpgradeOptions) error {
 	runs, _, err := a.Target.Runs(ctx)
 	if err != nil {
 		return err
+	}
+	if runs.IsZero() {
+		return &installer.AbsentError{Cluster: o.Cluster}
 	}
 	to := a.Target.Release()
 	would := installer.Upgraded{From: runs, To: to, Changed: a.Record.Upgrade != nil || !runs.Same(to)}

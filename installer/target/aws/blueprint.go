@@ -65,7 +65,11 @@ func (b *blueprint) network() error {
 	b.vpc, b.gateway = vpc, gateway.ID()
 	b.add(vpc, gateway)
 	routes := &infra.Routes{In: b.cluster, Name: "main", VPC: vpc, Gateway: gateway}
+	used := b.Known.Used()
 	for i, zone := range b.Known.Zones {
+		if !slices.Contains(used, zone) {
+			continue
+		}
 		s := &infra.Subnet{In: b.cluster, Name: zone, VPC: vpc, Zone: zone, CIDR: part(cidr, i)}
 		b.subnets[zone] = s
 		routes.Subnets = append(routes.Subnets, s)
@@ -75,7 +79,10 @@ func (b *blueprint) network() error {
 	return nil
 }
 
-// part is the i-th of eight equal parts of a range.
+// parts is how many subnets the range of an own VPC is cut into.
+const parts = 8
+
+// part is the i-th of these equal parts of a range.
 func part(p netip.Prefix, i int) netip.Prefix {
 	a := p.Masked().Addr().As4()
 	step := uint32(1) << (32 - p.Bits() - 3)

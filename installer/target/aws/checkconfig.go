@@ -43,7 +43,7 @@ func (t *Target) imagined() live {
 		Subnets: make(map[string]string), AgentGroup: "sg-00000000000000000", Bucket: t.dataBucket(),
 		Profile: "arn:aws:iam::" + t.Caller.Account + ":instance-profile/imagined",
 	}
-	for _, name := range slices.Concat(t.Known.Zones, existingSubnets(t.Spec)) {
+	for _, name := range slices.Concat(t.Known.Used(), existingSubnets(t.Spec)) {
 		l.Subnets[name] = "subnet-00000000000000000"
 	}
 	return l

@@ -48,7 +48,7 @@ func (c *checks) ownNetwork(ctx context.Context) doctor.Result {
 	if len(same) > 0 {
 		return unsure(strings.Join(same, ", "), needed, "choose others with --network-cidr if the two are ever to be connected")
 	}
-	return pass("%s in %s", want, strings.Join(c.Known.Zones, ", "))
+	return pass("%s in %s", want, strings.Join(c.Known.Used(), ", "))
 }
 
 func (c *checks) mine(tags []types.Tag) bool {

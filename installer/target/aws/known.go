@@ -23,9 +23,12 @@ const KnownSetting = "resolved"
 // zone of Amazon's changes no cluster, and a cluster can be taken down without
 // asking again.
 type Known struct {
-	// Zones is where the own VPC has subnets, in the order in which its addresses
-	// were cut up. New ones are added at the end.
+	// Zones is where the own VPC has subnets or had some, in the order in which its
+	// addresses were cut up: the part of a zone stays its own, and new ones are
+	// added at the end. An empty one is a part that nobody has.
 	Zones []string `json:"zones,omitempty"`
+	// Retired is those of Zones that are not used any more.
+	Retired []string `json:"retired,omitempty"`
 	// Types is what is known of instance types.
 	Types map[string]Type `json:"types,omitempty"`
 	// Images is the stock images by whom they are for: "master/amd64".
@@ -38,6 +41,11 @@ type Known struct {
 	VolumeZone string `json:"volume_zone,omitempty"`
 	// Master is where the master's machine stands.
 	Master MasterPlace `json:"master,omitzero"`
+}
+
+// Used lists the zones in which the own VPC is to have subnets.
+func (k Known) Used() []string {
+	return slices.DeleteFunc(slices.Clone(k.Zones), func(z string) bool { return z == "" || slices.Contains(k.Retired, z) })
 }
 
 // Type is what is known of an instance type.

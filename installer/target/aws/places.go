@@ -27,7 +27,7 @@ func (l *looking) zones(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.known.Zones, err = chooseZones(l.Spec, *l.known, all)
+	l.known.Zones, l.known.Retired, err = chooseZones(l.Spec, *l.known, all)
 	if err != nil {
 		return err
 	}
@@ -36,32 +36,52 @@ func (l *looking) zones(ctx context.Context) error {
 }
 
 // chooseZones is pure: those that the spec names, or those that offer what the
-// pools want, the ones chosen before first and in their order.
-func chooseZones(s spec.AWS, k Known, all []string) ([]string, error) {
+// pools want. The ones chosen before keep their places; those that are not wanted
+// any more are retired.
+func chooseZones(s spec.AWS, k Known, all []string) (zones, retired []string, err error) {
+	auto := len(s.Network.Zones) == 0
+	if auto && len(k.Used()) > 0 {
+		return k.Zones, k.Retired, nil
+	}
 	wanted := s.Network.Zones
-	if len(wanted) == 0 {
+	if auto {
 		wanted = offering(s, k, all)
 	}
-	out := slices.DeleteFunc(slices.Clone(k.Zones), func(z string) bool {
-		return len(s.Network.Zones) > 0 && !slices.Contains(wanted, z)
-	})
+	if len(wanted) == 0 {
+		return nil, nil, nowhere(AllTypes(s), s.Region)
+	}
+	zones = slices.Clone(k.Zones)
 	for _, z := range wanted {
 		if !slices.Contains(all, z) {
-			return nil, &cloud.Error{
+			return nil, nil, &cloud.Error{
 				Kind: cloud.Invalid, Op: "ec2:DescribeAvailabilityZones", Resource: z,
 				Fix: "choose among " + strings.Join(all, ", ") + " with --zone",
 				Err: errors.New("there is no such zone for this account in " + s.Region),
 			}
 		}
-		auto := len(s.Network.Zones) == 0
-		if !slices.Contains(out, z) && (!auto || len(k.Zones) == 0) {
-			out = append(out, z)
+		zones = placed(zones, z, wanted)
+	}
+	for _, z := range zones {
+		if z != "" && !slices.Contains(wanted, z) {
+			retired = append(retired, z)
 		}
 	}
-	if len(out) == 0 {
-		return nil, nowhere(AllTypes(s), s.Region)
+	return zones, retired, nil
+}
+
+// placed gives a zone a part of the addresses: its own, a new one, or when there is
+// none, that of a zone which is not wanted.
+func placed(zones []string, z string, wanted []string) []string {
+	if slices.Contains(zones, z) {
+		return zones
 	}
-	return out, nil
+	if len(zones) < parts {
+		return append(zones, z)
+	}
+	if i := slices.IndexFunc(zones, func(o string) bool { return !slices.Contains(wanted, o) }); i >= 0 {
+		zones[i] = z
+	}
+	return zones
 }
 
 // offering lists the zones that offer a type of each pool and the master's, and
@@ -97,7 +117,7 @@ func chooseMasterZone(s spec.AWS, k Known) (string, error) {
 		if z == "" {
 			continue
 		}
-		if !slices.Contains(k.Zones, z) {
+		if !slices.Contains(k.Used(), z) {
 			return "", &cloud.Error{
 				Kind: cloud.Invalid, Op: "place the master", Resource: z,
 				Fix: "name the zone with --zone too", Err: errors.New("the cluster's network has no subnet there"),
@@ -105,7 +125,7 @@ func chooseMasterZone(s spec.AWS, k Known) (string, error) {
 		}
 		return z, nil
 	}
-	for _, z := range k.Zones {
+	for _, z := range k.Used() {
 		if slices.Contains(offered, z) {
 			return z, nil
 		}
@@ -134,7 +154,7 @@ func (t *Target) masterSubnet() string {
 // places lists where a pool's machines may stand, by zone or existing subnet, in
 // order of preference. A place that offers none of its types is left out.
 func (t *Target) places(p spec.AWSPool) []string {
-	candidates := t.Known.Zones
+	candidates := t.Known.Used()
 	switch {
 	case t.Spec.Network.Own() && len(p.Zones) > 0:
 		candidates = p.Zones

@@ -143,7 +143,7 @@ func (s *sightings) network(ctx context.Context) error {
 	return nil
 }
 
-// subnets reads the zones of an own network, in the order of their addresses.
+// subnets reads the zones of an own network.
 func (s *sightings) subnets(ctx context.Context) error {
 	var all []types.Subnet
 	p := ec2.NewDescribeSubnetsPaginator(s.t.Clients.EC2, &ec2.DescribeSubnetsInput{Filters: s.mine()})
@@ -154,11 +154,31 @@ func (s *sightings) subnets(ctx context.Context) error {
 		}
 		all = append(all, page.Subnets...)
 	}
-	slices.SortFunc(all, func(a, b types.Subnet) int { return address(a).Compare(address(b)) })
-	for _, n := range all {
-		s.known.Zones = append(s.known.Zones, aws.ToString(n.AvailabilityZone))
+	cidr, err := netip.ParsePrefix(s.settings["network-cidr"])
+	if err != nil {
+		return nil //nolint:nilerr // the network is none of the cluster's own
 	}
+	s.known.Zones = byAddress(cidr, all)
 	return nil
+}
+
+// byAddress is the zones of subnets in the order in which a network's addresses
+// were cut up, with empty ones between them where nothing is.
+func byAddress(cidr netip.Prefix, all []types.Subnet) []string {
+	var out []string
+	for i := range parts {
+		zone := ""
+		for _, n := range all {
+			if address(n) == part(cidr, i).Addr() {
+				zone = aws.ToString(n.AvailabilityZone)
+			}
+		}
+		out = append(out, zone)
+	}
+	for len(out) > 0 && out[len(out)-1] == "" {
+		out = out[:len(out)-1]
+	}
+	return out
 }
 
 func address(n types.Subnet) netip.Addr {

@@ -1,0 +1,54 @@
+package aws_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/installer/target/aws"
+)
+
+// A zone that is taken out leaves the others, and what stands in them, where they
+// are; one that comes back gets the addresses that it had.
+func TestZonesComeAndGo(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(inMemory(awstest.Options{}), "zone", "us-west-2a,us-west-2b", "master-zone", "us-west-2b")
+		must(t, s.up(t.Context()))
+		for _, zones := range []string{"us-west-2b", "us-west-2c,us-west-2b", "us-west-2a,us-west-2b,us-west-2c"} {
+			s.set("zone", zones)
+			for _, l := range s.plan(t) {
+				if strings.HasPrefix(l, "replace ") {
+					t.Errorf("zones %s: got %s, want everything to stay that does", zones, l)
+				}
+			}
+			must(t, s.up(t.Context()))
+			s.wantNothingToDo(t)
+		}
+	})
+}
+
+// Read off live objects, the zones have the places that their addresses tell.
+func TestPlacesOfZonesAreReadBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(inMemory(awstest.Options{}), "zone", "us-west-2a,us-west-2b,us-west-2c", "master-zone", "us-west-2b")
+		must(t, s.up(t.Context()))
+		s.set("zone", "us-west-2b,us-west-2c")
+		must(t, s.up(t.Context()))
+		must(t, aws.ControlStore(s.clients(nil), "lab", awstest.Account).Destroy(t.Context()))
+		target, err := aws.Open(t.Context(), aws.Config{Spec: spec.AWS{Cluster: "lab", Region: "us-west-2"}, Clients: s.clients(nil), Free: s.clients(nil)})
+		must(t, err)
+		r, err := target.Recover(t.Context())
+		must(t, err)
+		known, err := aws.ReadKnown(r.Settings)
+		must(t, err)
+		if d := cmp.Diff(known.Zones, []string{"", "us-west-2b", "us-west-2c"}); d != "" {
+			t.Errorf("zones (-got +want):\n%s", d)
+		}
+		if d := cmp.Diff(known.Used(), []string{"us-west-2b", "us-west-2c"}); d != "" {
+			t.Errorf("used (-got +want):\n%s", d)
+		}
+	})
+}

@@ -44,7 +44,7 @@ func lose(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: lose bucket key")
 	}
-	req, err := http.NewRequest(http.MethodDelete, ts.Getenv("AWS_ENDPOINT_URL")+"/"+args[0]+"/"+args[1], nil) //nolint:noctx // a script has no context
+	req, err := http.NewRequest(http.MethodDelete, ts.Getenv("AWS_ENDPOINT_URL")+"/"+args[0]+"/"+args[1], nil)
 	ts.Check(err)
 	// The emulation reads off who asks, and believes it.
 	req.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential="+ts.Getenv("AWS_ACCESS_KEY_ID")+"/20260101/us-west-2/s3/aws4_request, SignedHeaders=host, Signature=none")

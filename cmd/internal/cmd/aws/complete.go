@@ -3,8 +3,8 @@ package aws
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -264,25 +264,54 @@ func (c *completion) echo() {
 	if !c.asked {
 		return
 	}
-	line := "det-deploy aws up --cluster-id " + c.w.Cluster
-	if c.w.Profile != "" {
-		line += " --profile " + c.w.Profile
-	}
-	if c.w.File != "" {
-		line += " --config-file " + c.w.File
-	}
-	secrets := map[string]bool{}
-	for _, f := range spec.AWSFlags() {
-		secrets[f.Path] = f.FromFile || f.Reference
-	}
-	for _, f := range c.given.Flags {
-		if strings.HasPrefix(f.Source, "--") && !secrets[f.Path] {
-			line += fmt.Sprintf(" %s %s", f.Source, f.Value)
-		}
-	}
 	c.Notef("")
 	c.Notef("The same without questions:")
 	c.Notef("")
-	c.Notef("  %s", line)
+	c.Notef("  %s", c.w.line(c.given.Flags))
 	c.Notef("")
+}
+
+// line is a command line that gives flags, of which a secret's says only where it
+// is. What was given by variable is given by it again.
+func (w *wanted) line(flags []document.Given) string {
+	args := []string{"det-deploy", "aws", "up", "--cluster-id", w.Cluster}
+	if w.Profile != "" {
+		args = append(args, "--profile", w.Profile)
+	}
+	if w.File != "" {
+		args = append(args, "--config-file", w.File)
+	}
+	for _, b := range w.Binaries {
+		args = append(args, "--binary", b)
+	}
+	about := map[string]spec.AWSFlag{}
+	for _, f := range spec.AWSFlags() {
+		about[f.Path] = f
+	}
+	for _, f := range flags {
+		switch flag := about[f.Path]; {
+		case !strings.HasPrefix(f.Source, "--"):
+		case flag.Bool:
+			args = append(args, f.Source+"="+f.Value)
+		case flag.FromFile && w.flags != nil: // what is given is what was in it
+			args = append(args, f.Source, w.flags.Lookup(flag.Flag).Value.String())
+		default:
+			args = append(args, f.Source, f.Value)
+		}
+	}
+	for i, a := range args {
+		args[i] = quoted(a)
+	}
+	return strings.Join(args, " ")
+}
+
+// plain is what no shell takes for anything else.
+var plain = regexp.MustCompile(`^[A-Za-z0-9_./:=,@+-]+$`)
+
+// quoted is an argument as a shell reads it back.
+func quoted(arg string) string {
+	if plain.MatchString(arg) {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }

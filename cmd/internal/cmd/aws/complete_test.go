@@ -1,0 +1,41 @@
+package aws
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// The line that is shown can be typed as it is.
+func TestTheLineSaysTheSame(t *testing.T) {
+	t.Parallel()
+	script := filepath.Join(t.TempDir(), "start.sh")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\necho hello\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, _, _ := term.Test("", false)
+	var got string
+	c := newUp(s, func(_ context.Context, o *upOptions) error {
+		g, err := o.read()
+		got = o.line(append(g.Flags, document.Given{Path: "pools.*.max_agents", Value: "3", Source: "--max-agents"}))
+		return err
+	})
+	c.SetArgs([]string{
+		"--cluster-id", "lab", "--profile", "work", "--binary", "arm64=./dd", "--spot", "--metrics=false", "--tag", "team=ann's lab",
+		"--db-url", "env:DB_URL", "--startup-script-file", script, "--slots", "",
+	})
+	c.SetOut(io.Discard)
+	if err := c.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := "det-deploy aws up --cluster-id lab --profile work --binary arm64=./dd --tag 'team=ann'\\''s lab' --db-url env:DB_URL" +
+		" --spot=true --slots '' --startup-script-file " + script + " --metrics=false --max-agents 3"
+	if got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}

@@ -109,7 +109,7 @@ func (o *StatusOptions) look(ctx context.Context, a *wire.AWS) (statusResult, er
 	default:
 		r.differs(p)
 	}
-	err = r.ask(ctx, a.Target)
+	err = r.ask(ctx, a.Target, masterOf(p))
 	return r, err
 }
 
@@ -139,9 +139,29 @@ func (r *statusResult) differs(p plan.Plan) {
 	}
 }
 
+// masterOf is the id of the master's machine, or "" while there is none.
+func masterOf(p plan.Plan) string {
+	for _, s := range p.Steps {
+		if s.Found.Kind == "instance" && s.Found.Name == "master" {
+			return s.Found.ID
+		}
+	}
+	return ""
+}
+
+// logs says where to look what the machine does. Before it has sent any logs only
+// its console tells.
+func (r *statusResult) logs(machine string) string {
+	text := "`det-deploy aws logs --cluster-id " + r.Cluster + "` shows what it does"
+	if machine != "" {
+		text += "; while it boots, `aws ec2 get-console-output --latest --output text --region " + r.Region + " --instance-id " + machine + "` does"
+	}
+	return text + "."
+}
+
 // ask asks the master's machine, by what it wrote into the control bucket, and the
 // master itself.
-func (r *statusResult) ask(ctx context.Context, t *aws.Target) error {
+func (r *statusResult) ask(ctx context.Context, t *aws.Target, machine string) error {
 	e, err := t.Endpoint(ctx)
 	if cloud.KindOf(err) == cloud.NotFound {
 		return nil
@@ -155,7 +175,7 @@ func (r *statusResult) ask(ctx context.Context, t *aws.Target) error {
 		return err
 	}
 	if said != "" {
-		r.wrong(said, "`det-deploy aws logs --cluster-id "+r.Cluster+"` shows what it does.")
+		r.wrong(said, r.logs(machine))
 	}
 	if err := answers(ctx, client.Config{URL: e.URL, CA: e.CA, ServerName: e.Name, RetryFor: -1}); err != nil {
 		r.wrong("the master does not answer from here: "+err.Error(),

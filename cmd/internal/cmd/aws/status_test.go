@@ -28,3 +28,21 @@ func TestStatusNamesWhatDiffers(t *testing.T) {
 		t.Errorf("got -, want +:\n%s", d)
 	}
 }
+
+func TestStatusNamesTheMachine(t *testing.T) {
+	t.Parallel()
+	p := plan.Plan{Steps: []plan.Step{
+		{Found: resource.Found{Kind: "vpc", ID: "vpc-1", Name: "master"}},
+		{Found: resource.Found{Kind: "instance", ID: "i-2", Name: "agent"}},
+		{Found: resource.Found{Kind: "instance", ID: "i-1", Name: "master"}},
+	}}
+	r := statusResult{Cluster: "lab", Region: "us-west-2"}
+	for machine, want := range map[string]string{
+		masterOf(p):           "`det-deploy aws logs --cluster-id lab` shows what it does; while it boots, `aws ec2 get-console-output --latest --output text --region us-west-2 --instance-id i-1` does.",
+		masterOf(plan.Plan{}): "`det-deploy aws logs --cluster-id lab` shows what it does.",
+	} {
+		if got := r.logs(machine); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

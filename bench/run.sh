@@ -20,7 +20,7 @@ echo "== a cluster on this machine (process runtime, embedded database)"
 go run ./bench/cluster -bin "$bin"
 
 echo "== up on AWS, from nothing, when every call takes 200 ms and machines take no time"
-go test -count=1 -run TestHowManyCallsUpWaitsFor -v ./installer/target/aws | sed -n 's/.*\(up, .*\)/\1/p'
+./bench/up
 
 echo "== machines that come and go (agents as processes of this machine)"
 go run ./bench/elastic -bin "$bin"

@@ -139,7 +139,7 @@ func (p *person) pauses(from, to string) {
 	stay := p.starts(from, "--slots", "0", "--", "sh", "-c", "sleep 600")
 	running(id)
 	running(stay)
-	upgrade := []string{"k8s", "upgrade", "--yes", "--cluster-id", "lab", "--pause-tasks"}
+	upgrade := []string{"k8s", "upgrade", "--yes", "--cluster-id", "lab", "--pause-tasks", "--pause-limit", "5s"}
 	if out, err := p.types(to, upgrade...); err == nil || !strings.Contains(out, "not preemptible") || !strings.Contains(out, stay) || strings.Contains(out, id) {
 		p.t.Errorf("with a task that cannot be run again: got %v", err)
 	}

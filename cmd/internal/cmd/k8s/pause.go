@@ -44,8 +44,8 @@ type pausing struct {
 	// left counts the pods of tasks.
 	left func(context.Context) (int, error)
 	tell func(format string, args ...any)
-	// every is the pause between two looks.
-	every time.Duration
+	// limit is how long tasks have to stop; every is the pause between two looks.
+	limit, every time.Duration
 }
 
 // pause stops what runs. Whatever goes wrong, resume undoes it.
@@ -54,7 +54,7 @@ func (p pausing) pause(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("pause tasks: %w", err)
 	}
-	if err := p.drain(ctx, ids); err != nil {
+	if err := p.disable(ctx, ids, true); err != nil {
 		return fmt.Errorf("pause tasks: %w", err)
 	}
 	jobs, err := p.master.Jobs(ctx, "")
@@ -65,7 +65,10 @@ func (p pausing) pause(ctx context.Context) error {
 		return &unstoppableError{names}
 	}
 	p.tell("Stopping what runs on nodes %s; it is run again afterwards.", strings.Join(ids, ", "))
-	return p.empty(ctx)
+	if err := p.empty(ctx, ids); err != nil {
+		return fmt.Errorf("pause tasks: %w", err)
+	}
+	return nil
 }
 
 // unstoppable are the running jobs that would not be run again.
@@ -121,10 +124,11 @@ func (p pausing) noted(ctx context.Context) (ids []string, version string, err e
 	return ids, o.Version, nil
 }
 
-// drain lets nothing start on the nodes.
-func (p pausing) drain(ctx context.Context, ids []string) error {
+// disable lets nothing start on the nodes, and has what runs there killed unless they
+// are to drain.
+func (p pausing) disable(ctx context.Context, ids []string, drain bool) error {
 	for _, id := range ids {
-		if _, err := p.master.DisableAgent(ctx, id, true); err != nil && client.KindOf(err) != client.NotFound {
+		if _, err := p.master.DisableAgent(ctx, id, drain); err != nil && client.KindOf(err) != client.NotFound {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package k8s
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,15 +19,13 @@ import (
 type nodes struct {
 	state map[string]string
 	jobs  []*apiv1.Job
-	// running are allocations with something on a node; pods is how many.
-	running []string
-	pods    int
-	// slow is how many looks preempted allocations take to stop.
-	slow int
+	pods  int
+	// preempted are the allocations that were asked to stop, and deaf says that they
+	// do not.
+	preempted []string
+	deaf      bool
 	// lost makes every switch to that state fail.
 	lost string
-	// preempted counts the wishes.
-	preempted int
 }
 
 func (n *nodes) Agents(context.Context) ([]*apiv1.Agent, error) {
@@ -55,36 +54,33 @@ func (n *nodes) EnableAgent(_ context.Context, id string) (*apiv1.Agent, error) 
 }
 
 func (n *nodes) DisableAgent(_ context.Context, id string, drain bool) (*apiv1.Agent, error) {
-	if !drain {
-		return nil, errors.New("what runs there would be killed")
+	if drain {
+		return n.turn(id, "draining")
 	}
-	return n.turn(id, "draining")
+	n.pods = 0
+	return n.turn(id, "off")
 }
 
 func (n *nodes) Tasks(context.Context) (map[string]*apiv1.AllocationSummary, error) {
-	out := map[string]*apiv1.AllocationSummary{"waits.1": {}}
-	for _, id := range n.running {
-		out[id] = &apiv1.AllocationSummary{Resources: []*apiv1.ResourcesSummary{{}}}
-	}
-	if n.preempted > 0 && n.slow == 0 {
-		n.running, n.pods = nil, 0
-	}
-	n.slow = max(0, n.slow-1)
-	return out, nil
+	runs := &apiv1.AllocationSummary{Resources: []*apiv1.ResourcesSummary{{}}}
+	return map[string]*apiv1.AllocationSummary{"waits.1": {}, "gone.1": runs, "train.1": runs}, nil
 }
 
 func (n *nodes) Preempt(_ context.Context, id string) error {
 	if id == "gone.1" {
 		return &client.Error{Kind: client.NotFound}
 	}
-	n.preempted++
+	n.preempted = append(n.preempted, id)
+	if !n.deaf {
+		n.pods = 0
+	}
 	return nil
 }
 
 func (n *nodes) pausing(t *testing.T, store *recordtest.Memory) pausing {
 	t.Helper()
 	return pausing{
-		master: n, store: store, tell: t.Logf, every: time.Millisecond,
+		master: n, store: store, tell: t.Logf, limit: 10 * time.Millisecond, every: time.Millisecond,
 		left: func(context.Context) (int, error) { return n.pods, nil },
 	}
 }
@@ -96,7 +92,7 @@ func job(name string, preemptible bool, state apiv1.Job_State) *apiv1.Job {
 func TestPausedTasksComeBackAndNodesThatWereOffStayOff(t *testing.T) {
 	t.Parallel()
 	n := &nodes{
-		state: map[string]string{"a": "on", "b": "on", "c": "off"}, pods: 3, running: []string{"train.1", "gone.1"}, slow: 3,
+		state: map[string]string{"a": "on", "b": "on", "c": "off"}, pods: 3,
 		jobs: []*apiv1.Job{job("train", true, apiv1.Job_STATE_SCHEDULED), job("waits", false, apiv1.Job_STATE_QUEUED)},
 	}
 	store := &recordtest.Memory{}
@@ -104,8 +100,8 @@ func TestPausedTasksComeBackAndNodesThatWereOffStayOff(t *testing.T) {
 	if err := p.pause(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(n.state, map[string]string{"a": "draining", "b": "draining", "c": "off"}); d != "" || n.pods != 0 || n.preempted != 1 {
-		t.Errorf("paused: got %d pods, %d preempted, want none and 1, and -, want +:\n%s", n.pods, n.preempted, d)
+	if d := cmp.Diff(n.state, map[string]string{"a": "draining", "b": "draining", "c": "off"}); d != "" || n.pods != 0 || !slices.Equal(n.preempted, []string{"train.1"}) {
+		t.Errorf("paused: got %d pods, preempted %v, want none and train.1, and -, want +:\n%s", n.pods, n.preempted, d)
 	}
 	delete(n.state, "b") // a node may go meanwhile
 	if err := p.resume(t.Context()); err != nil {
@@ -117,6 +113,17 @@ func TestPausedTasksComeBackAndNodesThatWereOffStayOff(t *testing.T) {
 	n.state["a"] = "off" // by somebody, later
 	if err := p.resume(t.Context()); err != nil || n.state["a"] != "off" {
 		t.Errorf("resumed again: got %s and %v, want nothing done", n.state["a"], err)
+	}
+}
+
+func TestWhatDoesNotStopInTimeIsKilledWithItsNode(t *testing.T) {
+	t.Parallel()
+	n := &nodes{state: map[string]string{"a": "on"}, pods: 2, deaf: true}
+	if err := n.pausing(t, &recordtest.Memory{}).pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n.pods != 0 || n.state["a"] != "off" || len(n.preempted) != 1 {
+		t.Errorf("got %d pods, node %s and %v preempted, want none, off and one", n.pods, n.state["a"], n.preempted)
 	}
 }
 

@@ -3,89 +3,76 @@ package k8s
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
-// pauseLimit is how long pods may take to go once their tasks have ended: for a node
-// that is slow to tell.
-const pauseLimit = 5 * time.Minute
+const (
+	// pauseLimit is how long tasks have to stop, when nothing else is said: enough for
+	// a program to write a checkpoint, and what one that heeds no signal keeps the
+	// upgrade waiting.
+	pauseLimit = 2 * time.Minute
+	// killLimit is how long killed pods may take to go: they have some 15 s to end,
+	// and a node that is slow to tell a while.
+	killLimit = 5 * time.Minute
+)
 
-// empty has every task that runs save itself and stop, and waits until its pods are
-// gone. How long a task may take is its own affair: the master kills it at the end of
-// its preemption_timeout.
-func (p pausing) empty(ctx context.Context) error {
-	told := make(map[string]bool)
-	left, deadline := -1, time.Time{}
-	return p.glances(ctx, func() (bool, error) {
-		running, err := p.running(ctx)
-		if err != nil {
-			return false, err
-		}
-		for _, id := range running {
-			if told[id] {
-				continue
-			}
-			if err := p.master.Preempt(ctx, id); err != nil && client.KindOf(err) != client.NotFound {
-				return false, err
-			}
-			told[id] = true
-		}
-		if n := len(running); n > 0 {
-			if n != left {
-				p.tell("%d tasks have yet to stop.", n)
-			}
-			left, deadline = n, time.Time{}
-			return false, nil
-		}
-		if deadline.IsZero() {
-			deadline = time.Now().Add(pauseLimit)
-		}
-		return p.gone(ctx, deadline)
-	})
+// empty returns when no pod of a task is left on the nodes:
+//
+//	preempt what runs ─▶ wait p.limit ─▶ switch the nodes off, which kills ─▶ wait killLimit ─▶ give up
+func (p pausing) empty(ctx context.Context, ids []string) error {
+	if err := p.preempt(ctx); err != nil {
+		return err
+	}
+	left, err := p.await(ctx, p.limit)
+	if err != nil || left == 0 {
+		return err
+	}
+	p.tell("%d pods of tasks have not stopped in %s; they are killed, and are run again all the same.", left, p.limit)
+	if err := p.disable(ctx, ids, false); err != nil {
+		return err
+	}
+	left, err = p.await(ctx, killLimit)
+	if err != nil || left == 0 {
+		return err
+	}
+	return fmt.Errorf("%d pods of tasks are still there after %s; `kubectl get pods -l determined` shows them", left, killLimit)
 }
 
-// running are the allocations that have something on a node.
-func (p pausing) running(ctx context.Context) ([]string, error) {
+// preempt asks everything that runs to save itself and stop.
+func (p pausing) preempt(ctx context.Context) error {
 	all, err := p.master.Tasks(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var out []string
 	for id, a := range all {
-		if len(a.GetResources()) > 0 {
-			out = append(out, id)
+		if len(a.GetResources()) == 0 {
+			continue // it waits
+		}
+		if err := p.master.Preempt(ctx, id); err != nil && client.KindOf(err) != client.NotFound {
+			return err
 		}
 	}
-	slices.Sort(out)
-	return out, nil
+	return nil
 }
 
-// gone reports whether no pod of a task is left. After deadline one that is left is an
-// error.
-func (p pausing) gone(ctx context.Context, deadline time.Time) (bool, error) {
-	n, err := p.left(ctx)
-	if err == nil && n > 0 && time.Now().After(deadline) {
-		err = fmt.Errorf("%d pods of tasks that have ended are still there after %s; `kubectl get pods -l determined` shows them", n, pauseLimit)
-	}
-	return n == 0, err
-}
-
-// glances looks until there is nothing more to wait for.
-func (p pausing) glances(ctx context.Context, over func() (bool, error)) error {
+// await waits until no pod of a task is left, or limit has passed, and returns how many
+// are.
+func (p pausing) await(ctx context.Context, limit time.Duration) (left int, err error) {
+	end := time.NewTimer(limit)
+	defer end.Stop()
 	tick := time.NewTicker(p.every)
 	defer tick.Stop()
 	for {
-		if done, err := over(); err != nil {
-			return fmt.Errorf("pause tasks: %w", err)
-		} else if done {
-			return nil
+		if left, err = p.left(ctx); err != nil || left == 0 {
+			return left, err
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return left, ctx.Err()
+		case <-end.C:
+			return left, nil
 		case <-tick.C:
 		}
 	}

@@ -26,10 +26,14 @@ type UpgradeOptions struct {
 
 	BackupTo   string
 	PauseTasks bool
+	PauseLimit time.Duration
 	Timeout    time.Duration
 	DryRun     bool
 	Yes        bool
 	Output     term.Format
+
+	// limited is true when PauseLimit was given.
+	limited bool
 }
 
 func newUpgrade(s *term.Streams, run func(context.Context, *UpgradeOptions) error) *cobra.Command {
@@ -49,6 +53,7 @@ command continues. Pods of tasks go on, and the new master takes them up again; 
   det-deploy k8s upgrade --cluster-id lab --backup-to s3://backups/clusters --pause-tasks`,
 		Args: usage.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
+			o.limited = c.Flags().Changed("pause-limit")
 			if err := o.validate(); err != nil {
 				return err
 			}
@@ -60,6 +65,7 @@ command continues. Pods of tasks go on, and the new master takes them up again; 
 	o.values.addFlags(f)
 	f.StringVar(&o.BackupTo, "backup-to", "", "claim:NAME of a volume for the backup, or s3://BUCKET/PREFIX (default a volume that is made for the cluster)")
 	f.BoolVar(&o.PauseTasks, "pause-tasks", false, "stop preemptible tasks first, and let them run again afterwards; with others it is refused")
+	f.DurationVar(&o.PauseLimit, "pause-limit", pauseLimit, "how long paused tasks may take to save themselves and stop before they are killed; for --pause-tasks")
 	f.DurationVar(&o.Timeout, "timeout", target.DefaultLimit, "how long the master may take to be ready")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
@@ -70,6 +76,12 @@ command continues. Pods of tasks go on, and the new master takes them up again; 
 func (o *UpgradeOptions) validate() error {
 	if o.Timeout <= 0 {
 		return usage.Errorf("--timeout: must be more than 0 (is %s)", o.Timeout)
+	}
+	if o.PauseLimit < 0 {
+		return usage.Errorf("--pause-limit: must be 0 or more (is %s)", o.PauseLimit)
+	}
+	if o.limited && !o.PauseTasks {
+		return usage.Errorf("--pause-limit: is of use with --pause-tasks only")
 	}
 	if err := agree.Flags(o.DryRun, o.Yes); err != nil {
 		return err
@@ -149,7 +161,7 @@ func RunUpgrade(ctx context.Context, o *UpgradeOptions) error {
 // it or a killed one before it paused.
 func (o *UpgradeOptions) upgrade(ctx context.Context, k *wire.K8s, to record.Release, changed bool) (done installer.Upgraded, err error) {
 	p := pausing{
-		store: k.Store, tell: o.Notef, every: time.Second,
+		store: k.Store, tell: o.Notef, limit: o.PauseLimit, every: time.Second,
 		left: func(ctx context.Context) (int, error) { all, err := k.Target.Tasks(ctx); return len(all), err },
 	}
 	noted, _, err := p.noted(ctx)

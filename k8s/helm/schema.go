@@ -13,6 +13,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
+
+	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
 // ValuesError is every rule of the chart's schema that the values break.
@@ -212,7 +214,7 @@ func meant(words []any, got any) string {
 	best, distance := "", 3 // in a short word more than two slips are another word
 	for _, w := range words {
 		word, _ := w.(string)
-		if d := slips(strings.ToLower(text), strings.ToLower(word)); text != "" && word != "" && d < distance && d < len(word) {
+		if d := document.Distance(strings.ToLower(text), strings.ToLower(word)); text != "" && word != "" && d < distance && d < len(word) {
 			best, distance = word, d
 		}
 	}
@@ -289,9 +291,10 @@ func (s *speaker) commentAt(at []string) string {
 // nearest is a known key that an unknown one may have been meant for.
 func (s *speaker) nearest(e *jsonschema.ValidationError, key string) string {
 	m, _ := lookup(s.schema, append(pointer(e.SchemaURL), "properties")).(map[string]any) // none has none near
-	best, distance := "", 4                                                               // more than three slips are another word
+	const most = 3 // more slips are another word
+	best, distance := "", most+1
 	for known := range m {
-		if d := slips(strings.ToLower(key), strings.ToLower(known)); d < distance || (d == distance && best != "" && known < best) {
+		if d := document.Distance(strings.ToLower(key), strings.ToLower(known)); d < distance || (d == distance && best != "" && known < best) {
 			best, distance = known, d
 		}
 	}
@@ -331,25 +334,4 @@ func lookup(doc any, at []string) any {
 		}
 	}
 	return doc
-}
-
-// slips is how many letters must be put in, left out or changed to make b of a.
-func slips(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

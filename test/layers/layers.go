@@ -61,7 +61,7 @@ func install() []Row {
 		{"cloud/local", []string{"cloud", "cloud/resource", "cloud/local/process", "agent/machine"}, "a platform knows only the vocabulary, and what its machines say to prove themselves"},
 		{"cloud/aws/...", []string{"cloud", "cloud/resource", "cloud/secret", "cloud/aws/..."}, "a platform knows only the vocabulary and itself"},
 		{"cloud/gcp/...", []string{"cloud", "cloud/resource", "cloud/secret", "cloud/gcp/..."}, "a platform knows only the vocabulary and itself"},
-		{"k8s/...", []string{"cloud", "cloud/resource", "k8s/...", "master/rm", "master/api/...", "templates"}, "Kubernetes is a platform and a resource manager"},
+		{"k8s/...", []string{"cloud", "cloud/resource", "k8s/...", "master/rm", "master/api/...", "master/config/document", "templates"}, "Kubernetes is a platform and a resource manager"},
 		{"installer/event", []string{"cloud"}, noSDK},
 		{"installer/phase", []string{"installer/event"}, noSDK},
 		{"installer/plan", engine, noSDK},

@@ -6,7 +6,7 @@ import "strings"
 func nearest(key string, known []string) string {
 	best, bestAt := "", max(2, len(key)/3)+1
 	for _, k := range known {
-		if d := distance(fold(key), fold(k)); d < bestAt {
+		if d := Distance(fold(key), fold(k)); d < bestAt {
 			best, bestAt = k, d
 		}
 	}
@@ -18,9 +18,9 @@ func fold(s string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s))
 }
 
-// distance is the number of insertions, deletions and substitutions (Levenshtein)
+// Distance is the number of insertions, deletions and substitutions (Levenshtein)
 // between a and b, of which only the first 64 bytes are looked at.
-func distance(a, b string) int {
+func Distance(a, b string) int {
 	a, b = a[:min(len(a), 64)], b[:min(len(b), 64)]
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -55,6 +55,8 @@ func TestTasksOnARealNode(t *testing.T) {
 	unprepared := m.does("true", `{"spec": {"initContainers": [{"name": "fetch", "image": "`+kubetest.TaskImage+`", "imagePullPolicy": "IfNotPresent", "command": ["/bin/sh", "-c", "echo no such data; exit 2"]}]}}`)
 	stubborn := m.does("trap 'echo asked' TERM; echo up; while true; do sleep 0.1; done", `{"spec": {"terminationGracePeriodSeconds": 3}}`)
 
+	deaf := m.does("trap 'echo asked' TERM; echo up; while true; do sleep 0.1; done", `{"spec": {"terminationGracePeriodSeconds": 3}}`)
+
 	long := m.does(`i=0; while [ $i -lt 500 ]; do echo "line $i"; i=$((i+1)); done; head -c 200000 /dev/zero | tr '\0' x; exit 3`, "")
 	w := m.await(long, "it has ended", over)
 	if code := w.exits[w.assigned[0].ID].GetCode(); code != 3 || w.end.Cause != rm.CauseExited {
@@ -84,6 +86,17 @@ func TestTasksOnARealNode(t *testing.T) {
 	}
 	if err := says("asked", m.text(stubborn)); err != nil {
 		t.Error(err)
+	}
+
+	m.await(deaf, "it runs", runs(1))
+	m.c.Await("it listens", func() error { return says("up", m.text(deaf)) })
+	began = time.Now()
+	if err := m.rm.Preempt(t.Context(), deaf, "preempted by ann"); err != nil {
+		t.Fatal(err)
+	}
+	m.await(deaf, "it has ended", over)
+	if took := time.Since(began); took > 12*time.Second {
+		t.Errorf("got an end after %s, want it after the 3 s of its pod spec, because it does not listen", took)
 	}
 
 	w = m.await(stuck, "what keeps it is said", func(w owned) bool {

@@ -23,10 +23,8 @@ func (r *RM) usher(ctx context.Context, a *allocation, c *container, pod *corev1
 		return glance
 	case c.verdict != nil:
 		r.endPod(ctx, c, pod, now)
-	case why != nil && why.Kill:
+	case why != nil && (why.Kill || a.terminate):
 		r.endPod(ctx, c, pod, now.Add(graceOf(pod)))
-	case why != nil && a.terminate:
-		r.endPod(ctx, c, pod, why.By)
 	}
 	if pod.DeletionTimestamp != nil {
 		return max(time.Until(pod.DeletionTimestamp.Add(r.cfg.Limits.Lost)), glance)
@@ -41,8 +39,10 @@ func (r *RM) usher(ctx context.Context, a *allocation, c *container, pod *corev1
 	return 0
 }
 
-// graceOf is how long a killed program has after SIGTERM: what its pod spec says, in
-// which the API server leaves nothing out.
+// graceOf is how long a program has after SIGTERM when it is killed, or preempted and
+// does not listen for the signal: what its pod spec says, in which the API server leaves
+// nothing out. Nobody gets more, because a kubelet that waits for a program to end does
+// not heed that it is to wait less.
 func graceOf(pod *corev1.Pod) time.Duration {
 	seconds := int64(0)
 	if s := pod.Spec.TerminationGracePeriodSeconds; s != nil {

@@ -146,10 +146,18 @@ func TestHowItEnded(t *testing.T) {
 			Ending{Cause: rm.CausePreempted, Status: "slots are needed", Again: true},
 		},
 		{
-			"it reached its own end before it saw the signal", func() Allocation { return ended(placed(1).Preempt("slots are needed", at(2), at(9)), 0, exited(0)) },
-			rm.End{Cause: rm.CauseExited},
+			"it reached its own end before it saw the signal", func() Allocation {
+				return ended(placed(1).Listen().Preempt("slots are needed", at(2), at(9)), 0, exited(0))
+			},
+			rm.End{Cause: rm.CausePreempted, Reason: "slots are needed"},
 			true,
 			Ending{Cause: rm.CauseExited, Status: Success, Code: code(0)},
+		},
+		{
+			"it ended with 0 upon SIGTERM", func() Allocation { return ended(placed(1).Preempt("slots are needed", at(2), at(9)), 0, exited(0)) },
+			rm.End{Cause: rm.CausePreempted, Reason: "slots are needed"},
+			true,
+			Ending{Cause: rm.CausePreempted, Status: "slots are needed", Again: true},
 		},
 		{
 			"its agent was lost", func() Allocation { return ended(placed(1), 0, &agentv1.Exit{Kind: agentv1.Exit_KIND_LOST}) },

@@ -106,5 +106,5 @@ func (e *lateError) Error() string {
 
 // Hint says where more is to be learned.
 func (e *lateError) Hint() string {
-	return "look at its logs with `det-deploy aws logs`, and run the same command again"
+	return "look at its logs with `det-deploy aws logs`, or while it boots at its console, which `det-deploy aws status` names, and run the same command again"
 }

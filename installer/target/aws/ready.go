@@ -139,7 +139,7 @@ func (e *unreachableError) Unwrap() error { return e.err }
 
 // Hint names what most likely stands between.
 func (e *unreachableError) Hint() string {
-	return "let this machine's address in with --inbound-cidr, or run the command from one that is"
+	return "add this machine's address to those that are let in (--inbound-cidr takes the whole list), or run the command from one that is"
 }
 
 // verify runs a small task in the pool of tasks without slots. A password that was

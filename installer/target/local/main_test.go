@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -97,7 +98,7 @@ func master(ctx context.Context, path string, hold bool) error {
 		_ = json.NewEncoder(w).Encode(map[string]string{"token": "t"}) // the client asks again
 	})
 	mux.HandleFunc("GET /api/v1/agents", func(w http.ResponseWriter, _ *http.Request) {
-		joined, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "agents", "*", "joined"))
+		joined, _ := fs.Glob(os.DirFS(filepath.Dir(path)), "agents/*/joined") // the pattern is good
 		var agents []map[string]string
 		for _, j := range joined {
 			agents = append(agents, map[string]string{"id": c.ClusterName + "-" + filepath.Base(filepath.Dir(j))})

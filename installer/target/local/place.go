@@ -41,14 +41,14 @@ func (p Place) Log(name string) string { return p.path("logs", name+".log") }
 
 // Logs lists the names of all processes that have a log.
 func (p Place) Logs() ([]string, error) {
-	paths, err := filepath.Glob(p.Log("*"))
+	files, err := fs.Glob(os.DirFS(p.path("logs")), "*.log")
 	if err != nil {
 		return nil, err
 	}
-	for i, path := range paths {
-		paths[i] = strings.TrimSuffix(filepath.Base(path), ".log")
+	for i, f := range files {
+		files[i] = strings.TrimSuffix(f, ".log")
 	}
-	return paths, nil
+	return files, nil
 }
 
 // holds is why the data outlives `down`, and where it is.

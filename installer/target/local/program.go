@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -108,14 +110,14 @@ func foundProgram(sum string) resource.Found {
 
 // programs lists the hashes of all copies.
 func (p Place) programs() ([]string, error) {
-	paths, err := filepath.Glob(p.program("*"))
+	files, err := fs.Glob(os.DirFS(p.path("bin")), "*/det-deploy")
 	if err != nil {
 		return nil, refuse("list", "programs", err)
 	}
-	for i, path := range paths {
-		paths[i] = filepath.Base(filepath.Dir(path))
+	for i, f := range files {
+		files[i] = path.Dir(f)
 	}
-	return paths, nil
+	return files, nil
 }
 
 // Own is the release of a program, which calls itself version.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,7 +47,7 @@ func (m *machine) upgrade(ctx context.Context, to record.Release) (installer.Upg
 // kept.
 func wantRunning(t *testing.T, m *machine, r record.Release) {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(m.root, "lab", "bin", "*"))
+	paths, err := fs.Glob(os.DirFS(filepath.Join(m.root, "lab", "bin")), "*")
 	must(t, err)
 	if len(paths) != 1 {
 		t.Errorf("got programs %v, want one", paths)

@@ -79,7 +79,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 
 // SIGHUP goes to the whole test process, so that these cannot run side by side.
 func TestSupervisor(t *testing.T) {
-	d := supervise.Dir(t.TempDir())
+	d := supervise.Dir(filepath.Join(t.TempDir(), "a [b] c*"))
 	running(t, d)
 
 	if err := supervise.Run(t.Context(), supervise.Config{Dir: d, Program: "/bin/sh", Log: slog.New(slog.DiscardHandler)}); !errors.Is(err, supervise.ErrRunning) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -75,14 +76,13 @@ func (d Dir) Exists() bool {
 
 // Units lists what should run, by name.
 func (d Dir) Units() ([]Unit, error) {
-	names, err := filepath.Glob(d.unit("*"))
+	names, err := d.names("units")
 	if err != nil {
 		return nil, err
 	}
-	slices.Sort(names)
 	var out []Unit
-	for _, path := range names {
-		u, found, err := read[Unit](path)
+	for _, name := range names {
+		u, found, err := d.Unit(name)
 		if err != nil {
 			return nil, err
 		}
@@ -110,13 +110,12 @@ func (d Dir) Status(name string) (s Status, found bool, err error) {
 // Known lists the names of everything that should run or was seen running.
 func (d Dir) Known() ([]string, error) {
 	var out []string
-	for _, pattern := range []string{d.unit("*"), d.status("*")} {
-		paths, err := filepath.Glob(pattern)
+	for _, of := range []string{"units", "run"} {
+		names, err := d.names(of)
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range paths {
-			name := strings.TrimSuffix(filepath.Base(p), ".json")
+		for _, name := range names {
 			if name != "supervisor" && !slices.Contains(out, name) {
 				out = append(out, name)
 			}
@@ -124,6 +123,19 @@ func (d Dir) Known() ([]string, error) {
 	}
 	slices.Sort(out)
 	return out, nil
+}
+
+// names lists what the documents below a directory of d are about, in order. The
+// pattern is not of the whole path, which a user may have named with a bracket in it.
+func (d Dir) names(of string) ([]string, error) {
+	files, err := fs.Glob(os.DirFS(string(d)), of+"/*.json")
+	if err != nil {
+		return nil, err
+	}
+	for i, f := range files {
+		files[i] = strings.TrimSuffix(path.Base(f), ".json")
+	}
+	return files, nil
 }
 
 // Forget drops the status of a process that is gone.

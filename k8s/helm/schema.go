@@ -291,7 +291,7 @@ func (s *speaker) commentAt(at []string) string {
 // nearest is a known key that an unknown one may have been meant for.
 func (s *speaker) nearest(e *jsonschema.ValidationError, key string) string {
 	m, _ := lookup(s.schema, append(pointer(e.SchemaURL), "properties")).(map[string]any) // none has none near
-	const most = 3 // more slips are another word
+	const most = 3                                                                        // more slips are another word
 	best, distance := "", most+1
 	for known := range m {
 		if d := document.Distance(strings.ToLower(key), strings.ToLower(known)); d < distance || (d == distance && best != "" && known < best) {

@@ -149,6 +149,14 @@ func build(r, o record.Release) string {
 	return r.String()
 }
 
+// Receipt prints what became of a cluster that was taken down.
+func (a Asker) Receipt(r installer.Receipt) error {
+	if a.Output == term.JSON {
+		return a.PrintJSON(r)
+	}
+	return r.Render(a.Out)
+}
+
 // PrintUpgrade prints what an upgrade came to, or would.
 func (a Asker) PrintUpgrade(cluster string, u installer.Upgraded, dryRun bool) error {
 	if a.Output == term.JSON {

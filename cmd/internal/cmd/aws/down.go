@@ -77,7 +77,7 @@ func RunDown(ctx context.Context, o *DownOptions) error {
 	}
 	if p.Empty() && !a.Known {
 		o.Notef("There is no cluster %s in %s.", o.Cluster, a.Region())
-		return o.print(installer.NoReceipt(o.Cluster))
+		return ask.Receipt(installer.NoReceipt(o.Cluster))
 	}
 	if agreed, err := ask.Down(ctx, o.Cluster, p, o.DeleteData); err != nil || !agreed {
 		return err
@@ -89,16 +89,9 @@ func RunDown(ctx context.Context, o *DownOptions) error {
 	if err := forget(ctx, o.Streams, o.Cluster); err != nil {
 		return err
 	}
-	if err := o.print(receipt); err != nil || len(receipt.Kept) == 0 {
+	if err := ask.Receipt(receipt); err != nil || len(receipt.Kept) == 0 {
 		return err
 	}
 	o.Notef("`det-deploy aws down --cluster-id %s --region %s --delete-data` removes what was kept.", o.Cluster, a.Region())
 	return nil
-}
-
-func (o *DownOptions) print(r installer.Receipt) error {
-	if o.Output == term.JSON {
-		return o.PrintJSON(r)
-	}
-	return r.Render(o.Out)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/installer"
 )
 
 // UninstallOptions is what `k8s uninstall` is asked.
@@ -79,7 +80,7 @@ func RunUninstall(ctx context.Context, o *UninstallOptions) error {
 		for _, ns := range k.Elsewhere(ctx) {
 			o.Notef("There is one in namespace %s: name it with --namespace.", ns)
 		}
-		return ask.Plan(p)
+		return ask.Receipt(installer.NoReceipt(o.Cluster))
 	}
 	if agreed, err := ask.Down(ctx, o.Cluster, p, o.DeleteData); err != nil || !agreed {
 		return err
@@ -91,8 +92,5 @@ func RunUninstall(ctx context.Context, o *UninstallOptions) error {
 	if err := forget(ctx, o.Streams, k); err != nil {
 		return err
 	}
-	if o.Output == term.JSON {
-		return o.PrintJSON(receipt)
-	}
-	return receipt.Render(o.Out)
+	return ask.Receipt(receipt)
 }

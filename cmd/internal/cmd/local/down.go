@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
-	"github.com/det-deploy/det-deploy/installer/plan"
+	"github.com/det-deploy/det-deploy/installer"
 )
 
 type downOptions struct {
@@ -69,7 +69,8 @@ func runDown(ctx context.Context, o *downOptions) error {
 		return ask.Plan(p)
 	}
 	if p.Empty() && !l.Known {
-		return o.nothing(p)
+		o.Notef("Cluster %s is not up.", o.Cluster)
+		return ask.Receipt(installer.NoReceipt(o.Cluster))
 	}
 	if agreed, err := ask.Down(ctx, o.Cluster, p, o.DeleteData); err != nil || !agreed {
 		return err
@@ -81,17 +82,5 @@ func runDown(ctx context.Context, o *downOptions) error {
 	if err := forgetContext(ctx, o.Streams, o.Cluster); err != nil {
 		return err
 	}
-	if o.Output == term.JSON {
-		return o.PrintJSON(receipt)
-	}
-	return receipt.Render(o.Out)
-}
-
-// nothing is the answer for a cluster that is not up.
-func (o *downOptions) nothing(p plan.Plan) error {
-	if o.Output == term.JSON {
-		return o.PrintJSON(p)
-	}
-	o.Notef("Cluster %s is not up.", o.Cluster)
-	return p.Render(o.Out)
+	return ask.Receipt(receipt)
 }

@@ -145,7 +145,7 @@ func TestDownTakesAHalfMadeCluster(t *testing.T) {
 func TestAHalfMadeClusterIsShown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
-		s.world.FailChange(8, awstest.KillAfter)
+		s.world.FailChange(12, awstest.KillAfter) // behind the record and six of what is made side by side
 		if err := s.up(t.Context()); !errors.Is(err, awstest.ErrInjected) {
 			t.Fatalf("got %v, want the injected failure", err)
 		}

@@ -316,11 +316,11 @@ func TestALostRecordIsNoLoss(t *testing.T) {
 func TestTwoOperatorsAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage()
+		ann, bob := s.operator("ann"), s.operator("bob")
+		p, err := ann.Plan(t.Context())
+		must(t, err)
 		outcomes := make(chan error, 2)
-		for _, who := range []string{"ann", "bob"} {
-			in := s.operator(who)
-			p, err := in.Plan(t.Context())
-			must(t, err)
+		for _, in := range []*installer.Installer{ann, bob} { // who agreed to the same plan
 			go func() { outcomes <- in.Up(t.Context(), p) }()
 		}
 		won := 0

@@ -182,13 +182,17 @@ func TestASlowCloud(t *testing.T) {
 func TestTwoOperatorsAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
-		outcomes := make(chan error, 2)
+		var operators []*installer.Installer
 		for _, who := range []string{"ann", "bob"} {
 			in, _, err := s.operator(t.Context())
 			must(t, err)
 			in.Holder.Owner, in.Holder.Nonce = who, who
-			p, err := in.Plan(t.Context())
-			must(t, err)
+			operators = append(operators, in)
+		}
+		p, err := operators[0].Plan(t.Context())
+		must(t, err)
+		outcomes := make(chan error, 2)
+		for _, in := range operators { // who agreed to the same plan
 			go func() { outcomes <- in.Up(t.Context(), p) }()
 		}
 		won := 0

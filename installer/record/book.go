@@ -19,8 +19,8 @@ type Book struct {
 
 	mu      sync.Mutex // guards what follows, and keeps writes in a row
 	record  Record
+	stored  string // the record as it was last read or written
 	version string
-	noted   []func(*Record)
 }
 
 // Open reads the record under lease, or begins it as blank.
@@ -33,7 +33,11 @@ func Open(ctx context.Context, s Store, l *Lease, blank Record) (*Book, error) {
 		r = blank
 		r.Schema = Schema
 	}
-	return &Book{store: s, lease: l, record: r, version: version}, nil
+	data, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("read the cluster's record: %w", err)
+	}
+	return &Book{store: s, lease: l, record: r, stored: string(data), version: version}, nil
 }
 
 // Record returns what is remembered.
@@ -47,7 +51,7 @@ func (b *Book) Record() Record {
 func (b *Book) Note(edit func(*Record)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.noted = append(b.noted, edit)
+	edit(&b.record)
 }
 
 // Change lets edit change the record, after what was noted, and writes it if that made
@@ -59,20 +63,12 @@ func (b *Book) Change(ctx context.Context, edit func(*Record)) error {
 		return errNoRecord
 	}
 	next := b.record.clone()
-	for _, noted := range b.noted {
-		noted(&next)
-	}
 	edit(&next)
-	old, err := json.Marshal(b.record)
-	if err != nil {
-		return fmt.Errorf("write the cluster's record: %w", err)
-	}
 	data, err := json.Marshal(next)
 	if err != nil {
 		return fmt.Errorf("write the cluster's record: %w", err)
 	}
-	if string(old) == string(data) {
-		b.noted = nil
+	if string(data) == b.stored {
 		return nil
 	}
 	if err := b.lease.Check(ctx); err != nil {
@@ -82,7 +78,7 @@ func (b *Book) Change(ctx context.Context, edit func(*Record)) error {
 	if err != nil {
 		return fmt.Errorf("write the cluster's record: %w", err)
 	}
-	b.record, b.version, b.noted = next, version, nil
+	b.record, b.stored, b.version = next, string(data), version
 	return nil
 }
 

@@ -25,17 +25,13 @@ const (
 // closes its database, and waits until it has. A machine that does not answer is
 // not waited for long: it goes anyway.
 func (t *Target) halt(ctx context.Context) error {
-	m, err := t.readManifest(ctx)
+	m, status, err := t.told(ctx)
 	if err != nil || m.Schema == "" {
-		return err
-	}
-	status, err := t.readStatus(ctx)
-	if err != nil {
 		return err
 	}
 	if m.Phase != manifest.Stop {
 		m.Phase, m.Fallback = manifest.Stop, false
-		if err := t.writeManifest(ctx, m); err != nil {
+		if err := t.writeManifest(ctx, m, status); err != nil {
 			return err
 		}
 	}

@@ -11,12 +11,8 @@ import (
 // Heard is what the master's machine last said that is not as it should be, and
 // nothing when it runs what it is told and is well.
 func (t *Target) Heard(ctx context.Context) (string, error) {
-	m, err := t.readManifest(ctx)
+	m, s, err := t.told(ctx)
 	if err != nil || m.Schema == "" || m.Phase == manifest.Stop {
-		return "", err
-	}
-	s, err := t.readStatus(ctx)
-	if err != nil {
 		return "", err
 	}
 	return heard(s, m, t.Now()), nil

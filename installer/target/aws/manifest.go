@@ -252,7 +252,7 @@ func (c *configuration) Create(ctx context.Context) error {
 	if err := c.write(ctx, m, content); err != nil {
 		return err
 	}
-	return c.t.writeNext(ctx, m, status)
+	return c.t.writeManifest(ctx, m, status)
 }
 
 // write puts the settings beside the files where the manifest will look for them, all
@@ -286,17 +286,8 @@ func (c *configuration) Update(ctx context.Context, _ []resource.Drift) error { 
 // and the machine goes by the old one until then.
 func (*configuration) Delete(context.Context) error { return nil }
 
-// writeManifest writes m as the next generation.
-func (t *Target) writeManifest(ctx context.Context, m manifest.Manifest) error {
-	status, err := t.readStatus(ctx)
-	if err != nil {
-		return err
-	}
-	return t.writeNext(ctx, m, status)
-}
-
-// writeNext writes m as the generation after the last that its machine has seen.
-func (t *Target) writeNext(ctx context.Context, m manifest.Manifest, status manifest.Status) error {
+// writeManifest writes m as the generation after the last that its machine has seen.
+func (t *Target) writeManifest(ctx context.Context, m manifest.Manifest, status manifest.Status) error {
 	m.Generation = max(m.Generation, status.Generation) + 1
 	data, err := m.Encode()
 	if err != nil {

@@ -78,7 +78,7 @@ func (t *Target) Offer(ctx context.Context, r record.Release) error {
 
 // Turn has the machine run r in a mode.
 func (t *Target) Turn(ctx context.Context, r record.Release, mode installer.Mode, tell func(string)) error {
-	have, err := t.readManifest(ctx)
+	have, status, err := t.told(ctx)
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (t *Target) Turn(ctx context.Context, r record.Release, mode installer.Mode
 		want.Binaries[strings.TrimPrefix(name, platform)] = manifest.File{Key: manifest.BinaryKey(sum), SHA256: sum, Mode: 0o755}
 	}
 	if want.Phase != have.Phase || want.Version != have.Version || !maps.Equal(want.Binaries, have.Binaries) {
-		if err := t.writeManifest(ctx, want); err != nil {
+		if err := t.writeManifest(ctx, want, status); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/det-deploy/det-deploy/master/config/document"
 )
@@ -87,8 +88,13 @@ func (Tags) DocumentShape() string { return "map of text" }
 // MarshalDocument writes the mapping.
 func (t Tags) MarshalDocument() any { return map[string]string(t) }
 
-// tagText is what every service of Amazon's that the cluster uses takes in tags.
-var tagText = regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/=+@-]*$`)
+// tagText reports whether every service of Amazon's that the cluster uses takes s in
+// a tag.
+func tagText(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.In(r, unicode.L, unicode.Z, unicode.N) && !strings.ContainsRune("_.:/=+@-", r)
+	})
+}
 
 // reserved is the keys that the cluster puts on by itself.
 func reserved() []string { return []string{"Name", "managed_by"} }
@@ -116,7 +122,7 @@ func (t Tags) Validate(path string) document.Errors {
 		e.Check(!strings.HasPrefix(strings.ToLower(key), "aws:"), at, "begins with aws:, which is Amazon's own")
 		e.Check(key != "" && len([]rune(key)) <= 128, at, "must have a key of 1 to 128 characters")
 		e.Check(t[key] != "" && len([]rune(t[key])) <= 256, at, "must have a value of 1 to 256 characters")
-		e.Check(tagText.MatchString(key+t[key]), at, "must be letters, digits, spaces and _ . : / = + - @ only, as must its value (is %q)", t[key])
+		e.Check(tagText(key+t[key]), at, "must be letters, digits, spaces and _ . : / = + - @ only, as must its value (is %q)", t[key])
 	}
 	return e
 }

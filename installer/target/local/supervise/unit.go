@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -76,12 +75,12 @@ func (d Dir) Exists() bool {
 
 // Units lists what should run, by name.
 func (d Dir) Units() ([]Unit, error) {
-	names, err := d.names("units")
+	all, err := names(d.units())
 	if err != nil {
 		return nil, err
 	}
 	var out []Unit
-	for _, name := range names {
+	for _, name := range all {
 		u, found, err := d.Unit(name)
 		if err != nil {
 			return nil, err
@@ -110,12 +109,12 @@ func (d Dir) Status(name string) (s Status, found bool, err error) {
 // Known lists the names of everything that should run or was seen running.
 func (d Dir) Known() ([]string, error) {
 	var out []string
-	for _, of := range []string{"units", "run"} {
-		names, err := d.names(of)
+	for _, dir := range []string{d.units(), d.run()} {
+		all, err := names(dir)
 		if err != nil {
 			return nil, err
 		}
-		for _, name := range names {
+		for _, name := range all {
 			if name != "supervisor" && !slices.Contains(out, name) {
 				out = append(out, name)
 			}
@@ -125,15 +124,15 @@ func (d Dir) Known() ([]string, error) {
 	return out, nil
 }
 
-// names lists what the documents below a directory of d are about, in order. The
-// pattern is not of the whole path, which a user may have named with a bracket in it.
-func (d Dir) names(of string) ([]string, error) {
-	files, err := fs.Glob(os.DirFS(string(d)), of+"/*.json")
+// names lists what the documents of a directory are about, in order. The pattern is
+// not of the whole path, which a user may have named with a bracket in it.
+func names(dir string) ([]string, error) {
+	files, err := fs.Glob(os.DirFS(dir), "*.json")
 	if err != nil {
 		return nil, err
 	}
 	for i, f := range files {
-		files[i] = strings.TrimSuffix(path.Base(f), ".json")
+		files[i] = strings.TrimSuffix(f, ".json")
 	}
 	return files, nil
 }

@@ -36,6 +36,14 @@ func (s *Streams) Confirm(ctx context.Context, q Question) (bool, error) {
 	}
 }
 
+// Agreed is Confirm for what --yes agrees to, and may have already.
+func (s *Streams) Agreed(ctx context.Context, yes bool, text string) (bool, error) {
+	if yes {
+		return true, nil
+	}
+	return s.Confirm(ctx, Question{Text: text, Flag: "--yes"})
+}
+
 // ConfirmTyped asks the person to type want, for what cannot be taken back.
 func (s *Streams) ConfirmTyped(ctx context.Context, q Question, want string) (bool, error) {
 	answer, err := s.ask(ctx, q, fmt.Sprintf("\nType %s to go on: ", want))

@@ -41,11 +41,8 @@ func (o Options) Install(ctx context.Context, s *term.Streams, role string, u Un
 	if o.DryRun {
 		return nil
 	}
-	if !o.Yes {
-		ok, err := s.Confirm(ctx, term.Question{Text: "Do this?", Flag: "--yes"})
-		if err != nil || !ok {
-			return err
-		}
+	if ok, err := s.Agreed(ctx, o.Yes, "Do this?"); err != nil || !ok {
+		return err
 	}
 	if err := Do(ctx, steps, func(what string) { s.Notef("%s", what) }); err != nil {
 		return err

@@ -52,11 +52,8 @@ type revoked struct {
 }
 
 func runRevoke(ctx context.Context, o *revokeOptions) error {
-	if !o.Yes {
-		ok, err := o.Confirm(ctx, term.Question{Text: "Withdraw the credentials? These agents need a join token then.", Flag: "--yes"})
-		if err != nil || !ok {
-			return err
-		}
+	if ok, err := o.Agreed(ctx, o.Yes, "Withdraw the credentials? These agents need a join token then."); err != nil || !ok {
+		return err
 	}
 	master, err := o.Dial(o.Streams)
 	if err != nil {

@@ -110,10 +110,7 @@ func (o *adoptOptions) agree(ctx context.Context, r adopted) (bool, error) {
 			return false, err
 		}
 	}
-	if o.Yes {
-		return true, nil
-	}
-	return o.Confirm(ctx, term.Question{Text: "Write this record?", Flag: "--yes"})
+	return o.Agreed(ctx, o.Yes, "Write this record?")
 }
 
 func (o *adoptOptions) print(r adopted) error {

@@ -120,11 +120,8 @@ func runInstall(ctx context.Context, o *installOptions) error {
 	if o.DryRun {
 		return nil
 	}
-	if !o.Yes {
-		ok, err := o.Confirm(ctx, term.Question{Text: "Do this?", Flag: "--yes"})
-		if err != nil || !ok {
-			return err
-		}
+	if ok, err := o.Agreed(ctx, o.Yes, "Do this?"); err != nil || !ok {
+		return err
 	}
 	for _, s := range steps {
 		if err := s.Do(ctx); err != nil {

@@ -50,25 +50,29 @@ type pausing struct {
 
 // pause stops what runs. Whatever goes wrong, resume undoes it.
 func (p pausing) pause(ctx context.Context) error {
-	ids, err := p.note(ctx)
-	if err != nil {
+	if err := p.stop(ctx); err != nil {
 		return fmt.Errorf("pause tasks: %w", err)
 	}
+	return nil
+}
+
+func (p pausing) stop(ctx context.Context) error {
+	ids, err := p.note(ctx)
+	if err != nil {
+		return err
+	}
 	if err := p.disable(ctx, ids, true); err != nil {
-		return fmt.Errorf("pause tasks: %w", err)
+		return err
 	}
 	jobs, err := p.master.Jobs(ctx, "")
 	if err != nil {
-		return fmt.Errorf("pause tasks: %w", err)
+		return err
 	}
 	if names := unstoppable(jobs); len(names) > 0 {
 		return &unstoppableError{names}
 	}
 	p.tell("Stopping what runs on nodes %s; it is run again afterwards.", strings.Join(ids, ", "))
-	if err := p.empty(ctx, ids); err != nil {
-		return fmt.Errorf("pause tasks: %w", err)
-	}
-	return nil
+	return p.empty(ctx, ids)
 }
 
 // unstoppable are the running jobs that would not be run again.
@@ -157,7 +161,7 @@ func (p pausing) resume(ctx context.Context) error {
 type unstoppableError struct{ tasks []string }
 
 func (e *unstoppableError) Error() string {
-	return "pause tasks: these are not preemptible, and once stopped would not be run again: " + strings.Join(e.tasks, ", ")
+	return "these are not preemptible, and once stopped would not be run again: " + strings.Join(e.tasks, ", ")
 }
 
 // Hint says what to do about them.

@@ -38,11 +38,8 @@ whatever was signed before.`,
 }
 
 func runRotateKeys(ctx context.Context, o *rotateKeysOptions) error {
-	if !o.Yes {
-		ok, err := o.Confirm(ctx, term.Question{Text: "Make a new key? What was signed before the last rotation is refused from then on.", Flag: "--yes"})
-		if err != nil || !ok {
-			return err
-		}
+	if ok, err := o.Agreed(ctx, o.Yes, "Make a new key? What was signed before the last rotation is refused from then on."); err != nil || !ok {
+		return err
 	}
 	master, err := o.Dial(o.Streams)
 	if err != nil {

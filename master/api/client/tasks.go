@@ -46,7 +46,6 @@ func (c *Client) Preempt(ctx context.Context, allocation string) error {
 	return c.do(ctx, call{
 		op: "preempt allocation " + allocation, method: http.MethodPost,
 		path: "/api/v1/allocations/" + url.PathEscape(allocation) + "/signals/pending_preemption",
-		out:  &apiv1.AllocationPendingPreemptionSignalResponse{},
 	})
 }
 

@@ -44,7 +44,7 @@ func (a Allocation) judge(e rm.End) Ending {
 	switch {
 	case a.Killed != nil && a.Failure == nil && !a.allSucceeded():
 		return Ending{Cause: rm.CauseKilled, Status: a.Killed.Reason}
-	case e.Cause == rm.CausePreempted && !a.finished(), e.Cause == rm.CauseExited && a.yielded():
+	case !a.finished() && (e.Cause == rm.CausePreempted || e.Cause == rm.CauseExited && a.Preempted != nil):
 		return Ending{Cause: rm.CausePreempted, Status: reasonOf(e, a.Preempted)}
 	case a.allSucceeded():
 		zero := int32(0)
@@ -58,9 +58,6 @@ func (a Allocation) judge(e rm.End) Ending {
 	}
 	return Ending{Cause: e.Cause, Status: reasonOr(e.Reason, string(e.Cause))}
 }
-
-// yielded says that the program stopped because it was asked to.
-func (a Allocation) yielded() bool { return a.Preempted != nil && !a.finished() }
 
 // finished says that the program reached its own end, whatever it was asked: it
 // succeeded, and listens for the preemption signal, and did not heed it. One that does

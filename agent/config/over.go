@@ -1,6 +1,9 @@
 package config
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/det-deploy/det-deploy/master/config/document"
@@ -13,6 +16,32 @@ func Own() []string {
 		"config_file", "master_host", "master_port", "security", "agent_id", "resource_pool", "join_token_file",
 		"machine_socket", "machine_secret_file", "cluster_id", "data_dir",
 	}
+}
+
+// ParseSent reads settings that a master is to send, a JSON object, as an agent would
+// on its machine, and lists those of them that are the agent's Own, which it passes
+// over. Name is used in messages.
+func ParseSent(sent []byte, name string) (a Agent, own []string, err error) {
+	var settings map[string]json.RawMessage
+	if err := json.Unmarshal(sent, &settings); err != nil {
+		return Agent{}, nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	if settings == nil { // null
+		settings = make(map[string]json.RawMessage)
+	}
+	for _, key := range slices.Sorted(maps.Keys(settings)) {
+		if slices.Contains(Own(), key) {
+			own = append(own, key)
+			delete(settings, key)
+		}
+	}
+	settings["master_host"] = json.RawMessage(`"master"`) // every agent has one
+	data, err := json.Marshal(settings)
+	if err != nil {
+		return Agent{}, own, fmt.Errorf("read %s: %w", name, err)
+	}
+	a, _, err = Parse(data, name)
+	return a, own, err
 }
 
 // LoadUnder is LoadDocument with what a master sent over the file, setting by

@@ -52,3 +52,26 @@ docker_network: pedl
 		t.Errorf("an unknown setting: got %v, want it named", err)
 	}
 }
+
+func TestWhatAMasterIsToSendIsReadAsAnAgentWould(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, sent, own, wrong string }{
+		{"settings", `{"docker_network":"n","port":9007199254740993,"agent_id":"x","master_host":"y"}`, "agent_id master_host", "port"},
+		{"good ones", `{"docker_network":"n","cluster_id":"c"}`, "cluster_id", ""},
+		{"none", `null`, "", ""},
+		{"a key that is not known", `{"slot_tpye":"none"}`, "", "slot_type"},
+		{"a list", `[]`, "", "read sent"},
+	}
+	for _, tt := range tests {
+		a, own, err := config.ParseSent([]byte(tt.sent), "sent")
+		if got := strings.Join(own, " "); got != tt.own {
+			t.Errorf("%s: got own settings %q, want %q", tt.name, got, tt.own)
+		}
+		if tt.wrong == "" && (err != nil || a.MasterHost != "master") {
+			t.Errorf("%s: got %v at %q, want it read", tt.name, err, a.MasterHost)
+		}
+		if tt.wrong != "" && (err == nil || !strings.Contains(err.Error(), tt.wrong)) {
+			t.Errorf("%s: got %v, want %q in it", tt.name, err, tt.wrong)
+		}
+	}
+}

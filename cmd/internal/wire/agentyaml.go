@@ -143,12 +143,11 @@ func awsSlotType(p config.AWSProvider) string {
 
 // checkAgent says what no agent would take.
 func checkAgent(yaml []byte) error {
-	own := []byte(`"master_host":"master",`)
-	l, err := agentconfig.ParseDocument(append([]byte(`{`), append(own, yaml[1:]...)...), "agent_config_file_contents", nil)
+	a, _, err := agentconfig.ParseSent(yaml, "agent_config_file_contents")
 	if err != nil {
 		return err
 	}
-	if left := agentconfig.Unbuilt(l.Agent); len(left) > 0 {
+	if left := agentconfig.Unbuilt(a); len(left) > 0 {
 		return fmt.Errorf("%s: %s", left[0].Path, left[0].Text)
 	}
 	return nil

@@ -1,11 +1,7 @@
 package aws
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -55,25 +51,11 @@ func (c *checks) agentSettings() []string {
 	if raw == nil {
 		return nil
 	}
-	settings := map[string]any{}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	if err := d.Decode(&settings); err != nil {
-		return []string{fmt.Sprintf("agents.config: %v", err)}
-	}
 	var wrong []string
-	for _, key := range slices.Sorted(maps.Keys(settings)) {
-		if slices.Contains(agentconfig.Own(), key) {
-			wrong = append(wrong, "agents.config."+key+": has no effect: an agent that was launched knows it from its master")
-			delete(settings, key)
-		}
+	a, own, err := agentconfig.ParseSent(raw, "agents.config")
+	for _, key := range own {
+		wrong = append(wrong, "agents.config."+key+": has no effect: an agent that was launched knows it from its master")
 	}
-	settings["master_host"] = "master"
-	data, err := json.Marshal(settings)
-	if err != nil {
-		return append(wrong, fmt.Sprintf("agents.config: %v", err))
-	}
-	a, _, err := agentconfig.Parse(data, "agents.config")
 	if err != nil {
 		return append(wrong, err.Error())
 	}

@@ -41,6 +41,7 @@ type Master struct {
 
 	CheckpointStorage     *CheckpointStorage    `yaml:"checkpoint_storage" doc:"Where experiments store checkpoints unless they say otherwise"`
 	TaskContainerDefaults TaskContainerDefaults `yaml:"task_container_defaults" doc:"What each task container gets unless its configuration says otherwise"`
+	TaskPolicy            TaskPolicy            `yaml:"task_policy" doc:"What tasks may do to the machines they run on, unless their owner is an administrator"`
 
 	ResourceManager            ResourceManager             `yaml:"resource_manager" doc:"Who runs tasks"`
 	ResourcePools              []Pool                      `yaml:"resource_pools" doc:"Groups of equal agents"`
@@ -135,6 +136,7 @@ func (m Master) Validate(path string) document.Errors {
 		e = append(e, m.CheckpointStorage.Validate(at("checkpoint_storage"))...)
 	}
 	e = append(e, m.TaskContainerDefaults.Validate(at("task_container_defaults"))...)
+	e = append(e, m.TaskPolicy.Validate(at("task_policy"))...)
 	e = append(e, m.validatePools(path)...)
 	return e
 }

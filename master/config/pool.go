@@ -16,6 +16,7 @@ type Pool struct {
 	Scheduler                *Scheduler             `yaml:"scheduler" doc:"Replaces the resource manager's scheduler as a whole"`
 	Autoscaled               bool                   `yaml:"autoscaled" doc:"Kubernetes only: nodes are added for pods that find none, so tasks that fit nowhere are handed to the scheduler, a few at a time"`
 	TaskContainerDefaults    *TaskContainerDefaults `yaml:"task_container_defaults" doc:"Wins, setting by setting, over the global one"`
+	TaskPolicy               *TaskPolicy            `yaml:"task_policy" doc:"Wins, setting by setting, over the global one"`
 	Provider                 *Provider              `yaml:"provider" doc:"Who launches agents; without it agents join by themselves"`
 }
 
@@ -60,6 +61,9 @@ func (p Pool) Validate(path string) document.Errors {
 	}
 	if p.TaskContainerDefaults != nil {
 		e = append(e, p.TaskContainerDefaults.Validate(at("task_container_defaults"))...)
+	}
+	if p.TaskPolicy != nil {
+		e = append(e, p.TaskPolicy.Validate(at("task_policy"))...)
 	}
 	if p.Provider != nil {
 		e = append(e, p.Provider.Validate(at("provider"))...)

@@ -61,7 +61,7 @@ func install() []Row {
 		{"cloud/local", []string{"cloud", "cloud/resource", "cloud/local/process", "agent/machine"}, "a platform knows only the vocabulary, and what its machines say to prove themselves"},
 		{"cloud/aws/...", []string{"cloud", "cloud/resource", "cloud/secret", "cloud/aws/..."}, "a platform knows only the vocabulary and itself"},
 		{"cloud/gcp/...", []string{"cloud", "cloud/resource", "cloud/secret", "cloud/gcp/..."}, "a platform knows only the vocabulary and itself"},
-		{"k8s/...", []string{"cloud", "cloud/resource", "k8s/...", "master/rm", "master/api/...", "master/config/document", "templates"}, "Kubernetes is a platform and a resource manager"},
+		{"k8s/...", []string{"cloud", "cloud/resource", "k8s/...", "master/policy", "master/rm", "master/api/...", "master/config/document", "templates"}, "Kubernetes is a platform and a resource manager"},
 		{"installer/event", []string{"cloud"}, noSDK},
 		{"installer/phase", []string{"installer/event"}, noSDK},
 		{"installer/plan", engine, noSDK},
@@ -89,7 +89,7 @@ func target(name string) []string {
 }
 
 func master() []Row {
-	leaves := []string{"master/api/v1", "master/api/agentv1", "master/api/status", "master/config/...", "master/rm", "master/token", "cloud", "cloud/secret", "templates"}
+	leaves := []string{"master/api/v1", "master/api/agentv1", "master/api/status", "master/config/...", "master/policy", "master/rm", "master/token", "cloud", "cloud/secret", "templates"}
 	with := func(more ...string) []string { return append(append([]string{}, leaves...), more...) }
 	leaf := "it is a leaf, so that both ends of a connection may import it"
 	return []Row{
@@ -98,7 +98,8 @@ func master() []Row {
 		{"master/api/agentv1", []string{"master/api/v1"}, leaf},
 		{"master/api/client", []string{"master/api/v1", "master/api/status"}, leaf},
 		{"master/config/document", nil, "the decoder knows no document"},
-		{"master/config", []string{"master/config/document", "cloud/secret"}, "master.yaml is a leaf: the installer writes what the master reads"},
+		{"master/policy", []string{"master/api/v1", "master/api/agentv1"}, "what a task may do to its machine is a pure function; master, agents and Kubernetes ask it"},
+		{"master/config", []string{"master/config/document", "master/policy", "cloud/secret"}, "master.yaml is a leaf: the installer writes what the master reads"},
 		{"master/config/helm", []string{"master/config", "master/config/document", "cloud/secret"}, "the chart's values are a master.yaml under other names"},
 		{"master/rm", []string{"master/api/v1", "master/api/agentv1"}, "tasks ask without knowing whom"},
 		{"master/token", nil, "both ends of the link check papers with it"},
@@ -120,7 +121,7 @@ func master() []Row {
 }
 
 func agent() []Row {
-	may := []string{"master/api/v1", "master/api/agentv1", "master/token", "master/config/document", "agent/config", "agent/*", "agent/container/*"}
+	may := []string{"master/api/v1", "master/api/agentv1", "master/policy", "master/token", "master/config/document", "agent/config", "agent/*", "agent/container/*"}
 	cloudless := "an agent is told by its master what to run and knows nothing else of it"
 	return []Row{
 		{"agent/config", []string{"master/config/document"}, "agent.yaml is a leaf: the installer and the master write what the agent reads"},

@@ -1239,8 +1239,11 @@ type Spec struct {
 	// the master with session_token and unpacked in work_dir.
 	Context bool `protobuf:"varint,18,opt,name=context,proto3" json:"context,omitempty"`
 	// session_token is the allocation's; it is also in the environment.
-	SessionToken  string `protobuf:"bytes,19,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
-	StartupHook   string `protobuf:"bytes,20,opt,name=startup_hook,json=startupHook,proto3" json:"startup_hook,omitempty"`
+	SessionToken string `protobuf:"bytes,19,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
+	StartupHook  string `protobuf:"bytes,20,opt,name=startup_hook,json=startupHook,proto3" json:"startup_hook,omitempty"`
+	// policy is what the task may do to the machine, judged again where it is
+	// started; without one nothing is refused but what nobody may have.
+	Policy        *v1.TaskPolicy `protobuf:"bytes,21,opt,name=policy,proto3" json:"policy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1413,6 +1416,13 @@ func (x *Spec) GetStartupHook() string {
 		return x.StartupHook
 	}
 	return ""
+}
+
+func (x *Spec) GetPolicy() *v1.TaskPolicy {
+	if x != nil {
+		return x.Policy
+	}
+	return nil
 }
 
 type RegistryAuth struct {
@@ -2297,7 +2307,7 @@ var File_master_api_agentv1_link_proto protoreflect.FileDescriptor
 
 const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\n" +
-	"\x1dmaster/api/agentv1/link.proto\x12\x12detdeploy.agent.v1\x1a\x19master/api/v1/agent.proto\x1a\x18master/api/v1/task.proto\"\xe3\x02\n" +
+	"\x1dmaster/api/agentv1/link.proto\x12\x12detdeploy.agent.v1\x1a\x19master/api/v1/agent.proto\x1a\x18master/api/v1/pool.proto\x1a\x18master/api/v1/task.proto\"\xe3\x02\n" +
 	"\fAgentMessage\x121\n" +
 	"\x05hello\x18\x01 \x01(\v2\x19.detdeploy.agent.v1.HelloH\x00R\x05hello\x12:\n" +
 	"\breceived\x18\x02 \x01(\v2\x1c.detdeploy.agent.v1.ReceivedH\x00R\breceived\x124\n" +
@@ -2392,7 +2402,7 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\x04spec\x18\x04 \x01(\v2\x18.detdeploy.agent.v1.SpecR\x04spec\x12\x1d\n" +
 	"\n" +
 	"device_ids\x18\x05 \x03(\x05R\tdeviceIds\x12\x12\n" +
-	"\x04rank\x18\x06 \x01(\x05R\x04rank\"\x9a\x06\n" +
+	"\x04rank\x18\x06 \x01(\x05R\x04rank\"\xd0\x06\n" +
 	"\x04Spec\x12 \n" +
 	"\vdescription\x18\x01 \x01(\tR\vdescription\x12\x1b\n" +
 	"\ttask_type\x18\x02 \x01(\tR\btaskType\x12\x14\n" +
@@ -2416,7 +2426,8 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\x05files\x18\x11 \x03(\v2\x16.detdeploy.api.v1.FileR\x05files\x12\x18\n" +
 	"\acontext\x18\x12 \x01(\bR\acontext\x12#\n" +
 	"\rsession_token\x18\x13 \x01(\tR\fsessionToken\x12!\n" +
-	"\fstartup_hook\x18\x14 \x01(\tR\vstartupHook\"\xe5\x01\n" +
+	"\fstartup_hook\x18\x14 \x01(\tR\vstartupHook\x124\n" +
+	"\x06policy\x18\x15 \x01(\v2\x1c.detdeploy.api.v1.TaskPolicyR\x06policy\"\xe5\x01\n" +
 	"\fRegistryAuth\x12\x1a\n" +
 	"\busername\x18\x01 \x01(\tR\busername\x12\x1a\n" +
 	"\bpassword\x18\x02 \x01(\tR\bpassword\x12\x12\n" +
@@ -2535,7 +2546,8 @@ var file_master_api_agentv1_link_proto_goTypes = []any{
 	(*v1.Device)(nil),       // 30: detdeploy.api.v1.Device
 	(v1.Container_State)(0), // 31: detdeploy.api.v1.Container.State
 	(*v1.File)(nil),         // 32: detdeploy.api.v1.File
-	(*v1.Address)(nil),      // 33: detdeploy.api.v1.Address
+	(*v1.TaskPolicy)(nil),   // 33: detdeploy.api.v1.TaskPolicy
+	(*v1.Address)(nil),      // 34: detdeploy.api.v1.Address
 }
 var file_master_api_agentv1_link_proto_depIdxs = []int32{
 	5,  // 0: detdeploy.agent.v1.AgentMessage.hello:type_name -> detdeploy.agent.v1.Hello
@@ -2566,18 +2578,19 @@ var file_master_api_agentv1_link_proto_depIdxs = []int32{
 	18, // 25: detdeploy.agent.v1.Spec.user:type_name -> detdeploy.agent.v1.User
 	19, // 26: detdeploy.agent.v1.Spec.ports:type_name -> detdeploy.agent.v1.Port
 	32, // 27: detdeploy.agent.v1.Spec.files:type_name -> detdeploy.api.v1.File
-	31, // 28: detdeploy.agent.v1.Change.state:type_name -> detdeploy.api.v1.Container.State
-	22, // 29: detdeploy.agent.v1.Change.exit:type_name -> detdeploy.agent.v1.Exit
-	33, // 30: detdeploy.agent.v1.Change.addresses:type_name -> detdeploy.api.v1.Address
-	1,  // 31: detdeploy.agent.v1.Exit.kind:type_name -> detdeploy.agent.v1.Exit.Kind
-	24, // 32: detdeploy.agent.v1.Logs.lines:type_name -> detdeploy.agent.v1.Line
-	2,  // 33: detdeploy.agent.v1.Signal.kind:type_name -> detdeploy.agent.v1.Signal.Kind
-	31, // 34: detdeploy.agent.v1.Ack.state:type_name -> detdeploy.api.v1.Container.State
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	33, // 28: detdeploy.agent.v1.Spec.policy:type_name -> detdeploy.api.v1.TaskPolicy
+	31, // 29: detdeploy.agent.v1.Change.state:type_name -> detdeploy.api.v1.Container.State
+	22, // 30: detdeploy.agent.v1.Change.exit:type_name -> detdeploy.agent.v1.Exit
+	34, // 31: detdeploy.agent.v1.Change.addresses:type_name -> detdeploy.api.v1.Address
+	1,  // 32: detdeploy.agent.v1.Exit.kind:type_name -> detdeploy.agent.v1.Exit.Kind
+	24, // 33: detdeploy.agent.v1.Logs.lines:type_name -> detdeploy.agent.v1.Line
+	2,  // 34: detdeploy.agent.v1.Signal.kind:type_name -> detdeploy.agent.v1.Signal.Kind
+	31, // 35: detdeploy.agent.v1.Ack.state:type_name -> detdeploy.api.v1.Container.State
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_master_api_agentv1_link_proto_init() }

@@ -260,7 +260,7 @@ func (x Job_Type) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Job_Type.Descriptor instead.
 func (Job_Type) EnumDescriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{9, 0}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{10, 0}
 }
 
 type Job_State int32
@@ -312,7 +312,7 @@ func (x Job_State) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Job_State.Descriptor instead.
 func (Job_State) EnumDescriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{9, 1}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{10, 1}
 }
 
 type QueueStats struct {
@@ -983,7 +983,9 @@ type ResourcePool struct {
 	ClusterName                  string                 `protobuf:"bytes,35,opt,name=cluster_name,json=clusterName,proto3" json:"cluster_name,omitempty"`
 	ResourceManagerMetadata      map[string]string      `protobuf:"bytes,36,rep,name=resource_manager_metadata,json=resourceManagerMetadata,proto3" json:"resource_manager_metadata,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Ours: set where machines are launched.
-	Machines      *PoolMachines `protobuf:"bytes,64,opt,name=machines,proto3" json:"machines,omitempty"`
+	Machines *PoolMachines `protobuf:"bytes,64,opt,name=machines,proto3" json:"machines,omitempty"`
+	// Ours: what tasks of this pool may do to their machines.
+	TaskPolicy    *TaskPolicy `protobuf:"bytes,65,opt,name=task_policy,json=taskPolicy,proto3" json:"task_policy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1277,6 +1279,142 @@ func (x *ResourcePool) GetMachines() *PoolMachines {
 	return nil
 }
 
+func (x *ResourcePool) GetTaskPolicy() *TaskPolicy {
+	if x != nil {
+		return x.TaskPolicy
+	}
+	return nil
+}
+
+// TaskPolicy is what tasks may do to the machines they run on, unless their owner is
+// an administrator.
+type TaskPolicy struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	HostPaths    []*TaskPolicy_HostPath `protobuf:"bytes,1,rep,name=host_paths,json=hostPaths,proto3" json:"host_paths,omitempty"`
+	Capabilities []string               `protobuf:"bytes,2,rep,name=capabilities,proto3" json:"capabilities,omitempty"`
+	Devices      []string               `protobuf:"bytes,3,rep,name=devices,proto3" json:"devices,omitempty"`
+	Privileged   bool                   `protobuf:"varint,4,opt,name=privileged,proto3" json:"privileged,omitempty"`
+	HostNetwork  bool                   `protobuf:"varint,5,opt,name=host_network,json=hostNetwork,proto3" json:"host_network,omitempty"`
+	HostPid      bool                   `protobuf:"varint,6,opt,name=host_pid,json=hostPid,proto3" json:"host_pid,omitempty"`
+	HostIpc      bool                   `protobuf:"varint,7,opt,name=host_ipc,json=hostIpc,proto3" json:"host_ipc,omitempty"`
+	// root lets programs run as root inside their containers.
+	Root bool `protobuf:"varint,8,opt,name=root,proto3" json:"root,omitempty"`
+	// images are the beginnings of the images that may run; none means all.
+	Images []string `protobuf:"bytes,9,rep,name=images,proto3" json:"images,omitempty"`
+	// max_shm_size and max_memory are in bytes; 0 is no limit.
+	MaxShmSize    int64 `protobuf:"varint,10,opt,name=max_shm_size,json=maxShmSize,proto3" json:"max_shm_size,omitempty"`
+	MaxMemory     int64 `protobuf:"varint,11,opt,name=max_memory,json=maxMemory,proto3" json:"max_memory,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskPolicy) Reset() {
+	*x = TaskPolicy{}
+	mi := &file_master_api_v1_pool_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskPolicy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskPolicy) ProtoMessage() {}
+
+func (x *TaskPolicy) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_pool_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskPolicy.ProtoReflect.Descriptor instead.
+func (*TaskPolicy) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *TaskPolicy) GetHostPaths() []*TaskPolicy_HostPath {
+	if x != nil {
+		return x.HostPaths
+	}
+	return nil
+}
+
+func (x *TaskPolicy) GetCapabilities() []string {
+	if x != nil {
+		return x.Capabilities
+	}
+	return nil
+}
+
+func (x *TaskPolicy) GetDevices() []string {
+	if x != nil {
+		return x.Devices
+	}
+	return nil
+}
+
+func (x *TaskPolicy) GetPrivileged() bool {
+	if x != nil {
+		return x.Privileged
+	}
+	return false
+}
+
+func (x *TaskPolicy) GetHostNetwork() bool {
+	if x != nil {
+		return x.HostNetwork
+	}
+	return false
+}
+
+func (x *TaskPolicy) GetHostPid() bool {
+	if x != nil {
+		return x.HostPid
+	}
+	return false
+}
+
+func (x *TaskPolicy) GetHostIpc() bool {
+	if x != nil {
+		return x.HostIpc
+	}
+	return false
+}
+
+func (x *TaskPolicy) GetRoot() bool {
+	if x != nil {
+		return x.Root
+	}
+	return false
+}
+
+func (x *TaskPolicy) GetImages() []string {
+	if x != nil {
+		return x.Images
+	}
+	return nil
+}
+
+func (x *TaskPolicy) GetMaxShmSize() int64 {
+	if x != nil {
+		return x.MaxShmSize
+	}
+	return 0
+}
+
+func (x *TaskPolicy) GetMaxMemory() int64 {
+	if x != nil {
+		return x.MaxMemory
+	}
+	return 0
+}
+
 type GetResourcePoolsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ResourcePools []*ResourcePool        `protobuf:"bytes,1,rep,name=resource_pools,json=resourcePools,proto3" json:"resource_pools,omitempty"`
@@ -1287,7 +1425,7 @@ type GetResourcePoolsResponse struct {
 
 func (x *GetResourcePoolsResponse) Reset() {
 	*x = GetResourcePoolsResponse{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[8]
+	mi := &file_master_api_v1_pool_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1299,7 +1437,7 @@ func (x *GetResourcePoolsResponse) String() string {
 func (*GetResourcePoolsResponse) ProtoMessage() {}
 
 func (x *GetResourcePoolsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[8]
+	mi := &file_master_api_v1_pool_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1312,7 +1450,7 @@ func (x *GetResourcePoolsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetResourcePoolsResponse.ProtoReflect.Descriptor instead.
 func (*GetResourcePoolsResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{8}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GetResourcePoolsResponse) GetResourcePools() []*ResourcePool {
@@ -1354,7 +1492,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[9]
+	mi := &file_master_api_v1_pool_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1366,7 +1504,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[9]
+	mi := &file_master_api_v1_pool_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1379,7 +1517,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{9}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Job) GetSummary() *JobSummary {
@@ -1504,7 +1642,7 @@ type JobSummary struct {
 
 func (x *JobSummary) Reset() {
 	*x = JobSummary{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[10]
+	mi := &file_master_api_v1_pool_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1516,7 +1654,7 @@ func (x *JobSummary) String() string {
 func (*JobSummary) ProtoMessage() {}
 
 func (x *JobSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[10]
+	mi := &file_master_api_v1_pool_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1529,7 +1667,7 @@ func (x *JobSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JobSummary.ProtoReflect.Descriptor instead.
 func (*JobSummary) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{10}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *JobSummary) GetState() Job_State {
@@ -1556,7 +1694,7 @@ type LimitedJob struct {
 
 func (x *LimitedJob) Reset() {
 	*x = LimitedJob{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[11]
+	mi := &file_master_api_v1_pool_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1568,7 +1706,7 @@ func (x *LimitedJob) String() string {
 func (*LimitedJob) ProtoMessage() {}
 
 func (x *LimitedJob) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[11]
+	mi := &file_master_api_v1_pool_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1581,7 +1719,7 @@ func (x *LimitedJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitedJob.ProtoReflect.Descriptor instead.
 func (*LimitedJob) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{11}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{12}
 }
 
 type RBACJob struct {
@@ -1594,7 +1732,7 @@ type RBACJob struct {
 
 func (x *RBACJob) Reset() {
 	*x = RBACJob{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[12]
+	mi := &file_master_api_v1_pool_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1606,7 +1744,7 @@ func (x *RBACJob) String() string {
 func (*RBACJob) ProtoMessage() {}
 
 func (x *RBACJob) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[12]
+	mi := &file_master_api_v1_pool_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1619,7 +1757,7 @@ func (x *RBACJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RBACJob.ProtoReflect.Descriptor instead.
 func (*RBACJob) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{12}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RBACJob) GetFull() *Job {
@@ -1646,7 +1784,7 @@ type GetJobsV2Response struct {
 
 func (x *GetJobsV2Response) Reset() {
 	*x = GetJobsV2Response{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[13]
+	mi := &file_master_api_v1_pool_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1658,7 +1796,7 @@ func (x *GetJobsV2Response) String() string {
 func (*GetJobsV2Response) ProtoMessage() {}
 
 func (x *GetJobsV2Response) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[13]
+	mi := &file_master_api_v1_pool_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1671,7 +1809,7 @@ func (x *GetJobsV2Response) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobsV2Response.ProtoReflect.Descriptor instead.
 func (*GetJobsV2Response) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{13}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *GetJobsV2Response) GetPagination() *Pagination {
@@ -1698,7 +1836,7 @@ type RPQueueStat struct {
 
 func (x *RPQueueStat) Reset() {
 	*x = RPQueueStat{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[14]
+	mi := &file_master_api_v1_pool_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1710,7 +1848,7 @@ func (x *RPQueueStat) String() string {
 func (*RPQueueStat) ProtoMessage() {}
 
 func (x *RPQueueStat) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[14]
+	mi := &file_master_api_v1_pool_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1723,7 +1861,7 @@ func (x *RPQueueStat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RPQueueStat.ProtoReflect.Descriptor instead.
 func (*RPQueueStat) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{14}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *RPQueueStat) GetStats() *QueueStats {
@@ -1749,7 +1887,7 @@ type GetJobQueueStatsResponse struct {
 
 func (x *GetJobQueueStatsResponse) Reset() {
 	*x = GetJobQueueStatsResponse{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[15]
+	mi := &file_master_api_v1_pool_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1761,7 +1899,7 @@ func (x *GetJobQueueStatsResponse) String() string {
 func (*GetJobQueueStatsResponse) ProtoMessage() {}
 
 func (x *GetJobQueueStatsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[15]
+	mi := &file_master_api_v1_pool_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1774,7 +1912,7 @@ func (x *GetJobQueueStatsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJobQueueStatsResponse.ProtoReflect.Descriptor instead.
 func (*GetJobQueueStatsResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{15}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetJobQueueStatsResponse) GetResults() []*RPQueueStat {
@@ -1802,7 +1940,7 @@ type QueueControl struct {
 
 func (x *QueueControl) Reset() {
 	*x = QueueControl{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[16]
+	mi := &file_master_api_v1_pool_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1814,7 +1952,7 @@ func (x *QueueControl) String() string {
 func (*QueueControl) ProtoMessage() {}
 
 func (x *QueueControl) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[16]
+	mi := &file_master_api_v1_pool_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1827,7 +1965,7 @@ func (x *QueueControl) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueControl.ProtoReflect.Descriptor instead.
 func (*QueueControl) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{16}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *QueueControl) GetJobId() string {
@@ -1888,7 +2026,7 @@ type UpdateJobQueueRequest struct {
 
 func (x *UpdateJobQueueRequest) Reset() {
 	*x = UpdateJobQueueRequest{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[17]
+	mi := &file_master_api_v1_pool_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1900,7 +2038,7 @@ func (x *UpdateJobQueueRequest) String() string {
 func (*UpdateJobQueueRequest) ProtoMessage() {}
 
 func (x *UpdateJobQueueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[17]
+	mi := &file_master_api_v1_pool_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1913,7 +2051,7 @@ func (x *UpdateJobQueueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateJobQueueRequest.ProtoReflect.Descriptor instead.
 func (*UpdateJobQueueRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{17}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *UpdateJobQueueRequest) GetUpdates() []*QueueControl {
@@ -1931,7 +2069,7 @@ type UpdateJobQueueResponse struct {
 
 func (x *UpdateJobQueueResponse) Reset() {
 	*x = UpdateJobQueueResponse{}
-	mi := &file_master_api_v1_pool_proto_msgTypes[18]
+	mi := &file_master_api_v1_pool_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1943,7 +2081,7 @@ func (x *UpdateJobQueueResponse) String() string {
 func (*UpdateJobQueueResponse) ProtoMessage() {}
 
 func (x *UpdateJobQueueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_pool_proto_msgTypes[18]
+	mi := &file_master_api_v1_pool_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1956,7 +2094,69 @@ func (x *UpdateJobQueueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateJobQueueResponse.ProtoReflect.Descriptor instead.
 func (*UpdateJobQueueResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{18}
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{19}
+}
+
+// HostPath may be mounted, and everything below it.
+type TaskPolicy_HostPath struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Path     string                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	ReadOnly bool                   `protobuf:"varint,2,opt,name=read_only,json=readOnly,proto3" json:"read_only,omitempty"`
+	// shared lets mounts spread between machine and task.
+	Shared        bool `protobuf:"varint,3,opt,name=shared,proto3" json:"shared,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TaskPolicy_HostPath) Reset() {
+	*x = TaskPolicy_HostPath{}
+	mi := &file_master_api_v1_pool_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TaskPolicy_HostPath) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TaskPolicy_HostPath) ProtoMessage() {}
+
+func (x *TaskPolicy_HostPath) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_pool_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TaskPolicy_HostPath.ProtoReflect.Descriptor instead.
+func (*TaskPolicy_HostPath) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_pool_proto_rawDescGZIP(), []int{8, 0}
+}
+
+func (x *TaskPolicy_HostPath) GetPath() string {
+	if x != nil {
+		return x.Path
+	}
+	return ""
+}
+
+func (x *TaskPolicy_HostPath) GetReadOnly() bool {
+	if x != nil {
+		return x.ReadOnly
+	}
+	return false
+}
+
+func (x *TaskPolicy_HostPath) GetShared() bool {
+	if x != nil {
+		return x.Shared
+	}
+	return false
 }
 
 var File_master_api_v1_pool_proto protoreflect.FileDescriptor
@@ -2030,7 +2230,7 @@ const file_master_api_v1_pool_proto_rawDesc = "" +
 	"\x12ResourcePoolDetail\x129\n" +
 	"\x03aws\x18\x01 \x01(\v2'.detdeploy.api.v1.ResourcePoolAwsDetailR\x03aws\x129\n" +
 	"\x03gcp\x18\x02 \x01(\v2'.detdeploy.api.v1.ResourcePoolGcpDetailR\x03gcp\x12d\n" +
-	"\x12priority_scheduler\x18\x03 \x01(\v25.detdeploy.api.v1.ResourcePoolPrioritySchedulerDetailR\x11priorityScheduler\"\xf6\x0e\n" +
+	"\x12priority_scheduler\x18\x03 \x01(\v25.detdeploy.api.v1.ResourcePoolPrioritySchedulerDetailR\x11priorityScheduler\"\xb5\x0f\n" +
 	"\fResourcePool\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
 	"\vdescription\x18\x02 \x01(\tR\vdescription\x126\n" +
@@ -2074,12 +2274,37 @@ const file_master_api_v1_pool_proto_rawDesc = "" +
 	"\x05stats\x18\" \x01(\v2\x1c.detdeploy.api.v1.QueueStatsR\x05stats\x12!\n" +
 	"\fcluster_name\x18# \x01(\tR\vclusterName\x12w\n" +
 	"\x19resource_manager_metadata\x18$ \x03(\v2;.detdeploy.api.v1.ResourcePool.ResourceManagerMetadataEntryR\x17resourceManagerMetadata\x12:\n" +
-	"\bmachines\x18@ \x01(\v2\x1e.detdeploy.api.v1.PoolMachinesR\bmachines\x1aJ\n" +
+	"\bmachines\x18@ \x01(\v2\x1e.detdeploy.api.v1.PoolMachinesR\bmachines\x12=\n" +
+	"\vtask_policy\x18A \x01(\v2\x1c.detdeploy.api.v1.TaskPolicyR\n" +
+	"taskPolicy\x1aJ\n" +
 	"\x1cResourceManagerMetadataEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x12\n" +
 	"\x10_slots_per_agentB\x0e\n" +
-	"\f_accelerator\"\x9f\x01\n" +
+	"\f_accelerator\"\xcb\x03\n" +
+	"\n" +
+	"TaskPolicy\x12D\n" +
+	"\n" +
+	"host_paths\x18\x01 \x03(\v2%.detdeploy.api.v1.TaskPolicy.HostPathR\thostPaths\x12\"\n" +
+	"\fcapabilities\x18\x02 \x03(\tR\fcapabilities\x12\x18\n" +
+	"\adevices\x18\x03 \x03(\tR\adevices\x12\x1e\n" +
+	"\n" +
+	"privileged\x18\x04 \x01(\bR\n" +
+	"privileged\x12!\n" +
+	"\fhost_network\x18\x05 \x01(\bR\vhostNetwork\x12\x19\n" +
+	"\bhost_pid\x18\x06 \x01(\bR\ahostPid\x12\x19\n" +
+	"\bhost_ipc\x18\a \x01(\bR\ahostIpc\x12\x12\n" +
+	"\x04root\x18\b \x01(\bR\x04root\x12\x16\n" +
+	"\x06images\x18\t \x03(\tR\x06images\x12 \n" +
+	"\fmax_shm_size\x18\n" +
+	" \x01(\x03R\n" +
+	"maxShmSize\x12\x1d\n" +
+	"\n" +
+	"max_memory\x18\v \x01(\x03R\tmaxMemory\x1aS\n" +
+	"\bHostPath\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1b\n" +
+	"\tread_only\x18\x02 \x01(\bR\breadOnly\x12\x16\n" +
+	"\x06shared\x18\x03 \x01(\bR\x06shared\"\x9f\x01\n" +
 	"\x18GetResourcePoolsResponse\x12E\n" +
 	"\x0eresource_pools\x18\x01 \x03(\v2\x1e.detdeploy.api.v1.ResourcePoolR\rresourcePools\x12<\n" +
 	"\n" +
@@ -2196,7 +2421,7 @@ func file_master_api_v1_pool_proto_rawDescGZIP() []byte {
 }
 
 var file_master_api_v1_pool_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_master_api_v1_pool_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_master_api_v1_pool_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_master_api_v1_pool_proto_goTypes = []any{
 	(ResourcePoolType)(0),                       // 0: detdeploy.api.v1.ResourcePoolType
 	(SchedulerType)(0),                          // 1: detdeploy.api.v1.SchedulerType
@@ -2211,22 +2436,24 @@ var file_master_api_v1_pool_proto_goTypes = []any{
 	(*ResourcePoolPrioritySchedulerDetail)(nil), // 10: detdeploy.api.v1.ResourcePoolPrioritySchedulerDetail
 	(*ResourcePoolDetail)(nil),                  // 11: detdeploy.api.v1.ResourcePoolDetail
 	(*ResourcePool)(nil),                        // 12: detdeploy.api.v1.ResourcePool
-	(*GetResourcePoolsResponse)(nil),            // 13: detdeploy.api.v1.GetResourcePoolsResponse
-	(*Job)(nil),                                 // 14: detdeploy.api.v1.Job
-	(*JobSummary)(nil),                          // 15: detdeploy.api.v1.JobSummary
-	(*LimitedJob)(nil),                          // 16: detdeploy.api.v1.LimitedJob
-	(*RBACJob)(nil),                             // 17: detdeploy.api.v1.RBACJob
-	(*GetJobsV2Response)(nil),                   // 18: detdeploy.api.v1.GetJobsV2Response
-	(*RPQueueStat)(nil),                         // 19: detdeploy.api.v1.RPQueueStat
-	(*GetJobQueueStatsResponse)(nil),            // 20: detdeploy.api.v1.GetJobQueueStatsResponse
-	(*QueueControl)(nil),                        // 21: detdeploy.api.v1.QueueControl
-	(*UpdateJobQueueRequest)(nil),               // 22: detdeploy.api.v1.UpdateJobQueueRequest
-	(*UpdateJobQueueResponse)(nil),              // 23: detdeploy.api.v1.UpdateJobQueueResponse
-	nil,                                         // 24: detdeploy.api.v1.ResourcePool.ResourceManagerMetadataEntry
-	(Device_Type)(0),                            // 25: detdeploy.api.v1.Device.Type
-	(*PoolMachines)(nil),                        // 26: detdeploy.api.v1.PoolMachines
-	(*Pagination)(nil),                          // 27: detdeploy.api.v1.Pagination
-	(*timestamppb.Timestamp)(nil),               // 28: google.protobuf.Timestamp
+	(*TaskPolicy)(nil),                          // 13: detdeploy.api.v1.TaskPolicy
+	(*GetResourcePoolsResponse)(nil),            // 14: detdeploy.api.v1.GetResourcePoolsResponse
+	(*Job)(nil),                                 // 15: detdeploy.api.v1.Job
+	(*JobSummary)(nil),                          // 16: detdeploy.api.v1.JobSummary
+	(*LimitedJob)(nil),                          // 17: detdeploy.api.v1.LimitedJob
+	(*RBACJob)(nil),                             // 18: detdeploy.api.v1.RBACJob
+	(*GetJobsV2Response)(nil),                   // 19: detdeploy.api.v1.GetJobsV2Response
+	(*RPQueueStat)(nil),                         // 20: detdeploy.api.v1.RPQueueStat
+	(*GetJobQueueStatsResponse)(nil),            // 21: detdeploy.api.v1.GetJobQueueStatsResponse
+	(*QueueControl)(nil),                        // 22: detdeploy.api.v1.QueueControl
+	(*UpdateJobQueueRequest)(nil),               // 23: detdeploy.api.v1.UpdateJobQueueRequest
+	(*UpdateJobQueueResponse)(nil),              // 24: detdeploy.api.v1.UpdateJobQueueResponse
+	nil,                                         // 25: detdeploy.api.v1.ResourcePool.ResourceManagerMetadataEntry
+	(*TaskPolicy_HostPath)(nil),                 // 26: detdeploy.api.v1.TaskPolicy.HostPath
+	(Device_Type)(0),                            // 27: detdeploy.api.v1.Device.Type
+	(*PoolMachines)(nil),                        // 28: detdeploy.api.v1.PoolMachines
+	(*Pagination)(nil),                          // 29: detdeploy.api.v1.Pagination
+	(*timestamppb.Timestamp)(nil),               // 30: google.protobuf.Timestamp
 }
 var file_master_api_v1_pool_proto_depIdxs = []int32{
 	6,  // 0: detdeploy.api.v1.ResourcePoolAwsDetail.custom_tags:type_name -> detdeploy.api.v1.AwsCustomTag
@@ -2235,31 +2462,33 @@ var file_master_api_v1_pool_proto_depIdxs = []int32{
 	8,  // 3: detdeploy.api.v1.ResourcePoolDetail.gcp:type_name -> detdeploy.api.v1.ResourcePoolGcpDetail
 	10, // 4: detdeploy.api.v1.ResourcePoolDetail.priority_scheduler:type_name -> detdeploy.api.v1.ResourcePoolPrioritySchedulerDetail
 	0,  // 5: detdeploy.api.v1.ResourcePool.type:type_name -> detdeploy.api.v1.ResourcePoolType
-	25, // 6: detdeploy.api.v1.ResourcePool.slot_type:type_name -> detdeploy.api.v1.Device.Type
+	27, // 6: detdeploy.api.v1.ResourcePool.slot_type:type_name -> detdeploy.api.v1.Device.Type
 	1,  // 7: detdeploy.api.v1.ResourcePool.scheduler_type:type_name -> detdeploy.api.v1.SchedulerType
 	2,  // 8: detdeploy.api.v1.ResourcePool.scheduler_fitting_policy:type_name -> detdeploy.api.v1.FittingPolicy
 	11, // 9: detdeploy.api.v1.ResourcePool.details:type_name -> detdeploy.api.v1.ResourcePoolDetail
 	5,  // 10: detdeploy.api.v1.ResourcePool.stats:type_name -> detdeploy.api.v1.QueueStats
-	24, // 11: detdeploy.api.v1.ResourcePool.resource_manager_metadata:type_name -> detdeploy.api.v1.ResourcePool.ResourceManagerMetadataEntry
-	26, // 12: detdeploy.api.v1.ResourcePool.machines:type_name -> detdeploy.api.v1.PoolMachines
-	12, // 13: detdeploy.api.v1.GetResourcePoolsResponse.resource_pools:type_name -> detdeploy.api.v1.ResourcePool
-	27, // 14: detdeploy.api.v1.GetResourcePoolsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	15, // 15: detdeploy.api.v1.Job.summary:type_name -> detdeploy.api.v1.JobSummary
-	3,  // 16: detdeploy.api.v1.Job.type:type_name -> detdeploy.api.v1.Job.Type
-	28, // 17: detdeploy.api.v1.Job.submission_time:type_name -> google.protobuf.Timestamp
-	4,  // 18: detdeploy.api.v1.JobSummary.state:type_name -> detdeploy.api.v1.Job.State
-	14, // 19: detdeploy.api.v1.RBACJob.full:type_name -> detdeploy.api.v1.Job
-	16, // 20: detdeploy.api.v1.RBACJob.limited:type_name -> detdeploy.api.v1.LimitedJob
-	27, // 21: detdeploy.api.v1.GetJobsV2Response.pagination:type_name -> detdeploy.api.v1.Pagination
-	17, // 22: detdeploy.api.v1.GetJobsV2Response.jobs:type_name -> detdeploy.api.v1.RBACJob
-	5,  // 23: detdeploy.api.v1.RPQueueStat.stats:type_name -> detdeploy.api.v1.QueueStats
-	19, // 24: detdeploy.api.v1.GetJobQueueStatsResponse.results:type_name -> detdeploy.api.v1.RPQueueStat
-	21, // 25: detdeploy.api.v1.UpdateJobQueueRequest.updates:type_name -> detdeploy.api.v1.QueueControl
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	25, // 11: detdeploy.api.v1.ResourcePool.resource_manager_metadata:type_name -> detdeploy.api.v1.ResourcePool.ResourceManagerMetadataEntry
+	28, // 12: detdeploy.api.v1.ResourcePool.machines:type_name -> detdeploy.api.v1.PoolMachines
+	13, // 13: detdeploy.api.v1.ResourcePool.task_policy:type_name -> detdeploy.api.v1.TaskPolicy
+	26, // 14: detdeploy.api.v1.TaskPolicy.host_paths:type_name -> detdeploy.api.v1.TaskPolicy.HostPath
+	12, // 15: detdeploy.api.v1.GetResourcePoolsResponse.resource_pools:type_name -> detdeploy.api.v1.ResourcePool
+	29, // 16: detdeploy.api.v1.GetResourcePoolsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	16, // 17: detdeploy.api.v1.Job.summary:type_name -> detdeploy.api.v1.JobSummary
+	3,  // 18: detdeploy.api.v1.Job.type:type_name -> detdeploy.api.v1.Job.Type
+	30, // 19: detdeploy.api.v1.Job.submission_time:type_name -> google.protobuf.Timestamp
+	4,  // 20: detdeploy.api.v1.JobSummary.state:type_name -> detdeploy.api.v1.Job.State
+	15, // 21: detdeploy.api.v1.RBACJob.full:type_name -> detdeploy.api.v1.Job
+	17, // 22: detdeploy.api.v1.RBACJob.limited:type_name -> detdeploy.api.v1.LimitedJob
+	29, // 23: detdeploy.api.v1.GetJobsV2Response.pagination:type_name -> detdeploy.api.v1.Pagination
+	18, // 24: detdeploy.api.v1.GetJobsV2Response.jobs:type_name -> detdeploy.api.v1.RBACJob
+	5,  // 25: detdeploy.api.v1.RPQueueStat.stats:type_name -> detdeploy.api.v1.QueueStats
+	20, // 26: detdeploy.api.v1.GetJobQueueStatsResponse.results:type_name -> detdeploy.api.v1.RPQueueStat
+	22, // 27: detdeploy.api.v1.UpdateJobQueueRequest.updates:type_name -> detdeploy.api.v1.QueueControl
+	28, // [28:28] is the sub-list for method output_type
+	28, // [28:28] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_pool_proto_init() }
@@ -2271,15 +2500,15 @@ func file_master_api_v1_pool_proto_init() {
 	file_master_api_v1_machine_proto_init()
 	file_master_api_v1_page_proto_init()
 	file_master_api_v1_pool_proto_msgTypes[7].OneofWrappers = []any{}
-	file_master_api_v1_pool_proto_msgTypes[9].OneofWrappers = []any{}
-	file_master_api_v1_pool_proto_msgTypes[16].OneofWrappers = []any{}
+	file_master_api_v1_pool_proto_msgTypes[10].OneofWrappers = []any{}
+	file_master_api_v1_pool_proto_msgTypes[17].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_v1_pool_proto_rawDesc), len(file_master_api_v1_pool_proto_rawDesc)),
 			NumEnums:      5,
-			NumMessages:   20,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,141 @@
+package config
+
+import (
+	"path"
+	"reflect"
+
+	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/master/policy"
+)
+
+// TaskPolicy is what tasks may do to the machines they run on. Administrators are
+// free of it. What task_container_defaults and checkpoint_storage give to tasks is
+// always allowed. A pool's zero setting means "as the global one".
+type TaskPolicy struct {
+	HostPaths    []HostPath `yaml:"host_paths" doc:"Paths of the machine that tasks may mount, with all below them; none when empty"`
+	Capabilities []string   `yaml:"capabilities" doc:"Linux capabilities that tasks may add; none when empty"`
+	Devices      []string   `yaml:"devices" doc:"Devices of the machine, or directories of devices, that tasks may open; none when empty"`
+	Privileged   *bool      `yaml:"privileged" doc:"Tasks may run as privileged containers; Kubernetes only, other runtimes have none"`
+	HostNetwork  *bool      `yaml:"host_network" doc:"Tasks may use their machine's network"`
+	HostPID      *bool      `yaml:"host_pid" doc:"Pods may see the processes of their node"`
+	HostIPC      *bool      `yaml:"host_ipc" doc:"Pods may use the shared memory of their node"`
+	Root         *bool      `yaml:"root" doc:"Programs may run as root inside their containers; true when empty"`
+	Images       []string   `yaml:"images" doc:"Beginnings of the images that may run, such as registry.example.com/team; all when empty"`
+	MaxShm       Bytes      `yaml:"max_shm_size" doc:"Most shared memory of a container; no limit when empty"`
+	MaxMemory    Bytes      `yaml:"max_memory" doc:"Most memory of a container, and its limit; none when empty"`
+}
+
+// HostPath is a path of the machine that tasks may mount.
+type HostPath struct {
+	Path     string `yaml:"path" doc:"Path of the machine"`
+	ReadOnly bool   `yaml:"read_only" doc:"Tasks may not write"`
+	Shared   bool   `yaml:"shared" doc:"Mounts may spread between the machine and tasks (propagation rshared)"`
+}
+
+type hostPathObject HostPath
+
+// UnmarshalDocument reads a path, or an object.
+func (h *HostPath) UnmarshalDocument(v document.Value) {
+	if v.IsText() {
+		h.Path = v.Text()
+		return
+	}
+	var o hostPathObject
+	if v.Decode(&o) {
+		*h = HostPath(o)
+	}
+}
+
+// MarshalDocument writes the object.
+func (h HostPath) MarshalDocument() any { return hostPathObject(h) }
+
+// DocumentShape names the written form.
+func (HostPath) DocumentShape() string { return "path, or {path, read_only, shared}" }
+
+// Overlay is t with every setting that over has.
+func (t TaskPolicy) Overlay(over TaskPolicy) TaskPolicy {
+	to, from := reflect.ValueOf(&t).Elem(), reflect.ValueOf(over)
+	for i := range from.NumField() {
+		if !from.Field(i).IsZero() {
+			to.Field(i).Set(from.Field(i))
+		}
+	}
+	return t
+}
+
+// Validate checks everything below at.
+func (t TaskPolicy) Validate(at string) document.Errors {
+	var e document.Errors
+	for i, h := range t.HostPaths {
+		here := document.Join(document.Index(document.Join(at, "host_paths"), i), "path")
+		e.Check(path.IsAbs(h.Path), here, "must be absolute (is %q)", h.Path)
+	}
+	for i, d := range t.Devices {
+		e.Check(path.IsAbs(d), document.Index(document.Join(at, "devices"), i), "must be absolute (is %q)", d)
+	}
+	for i, c := range t.Capabilities {
+		e.Check(policy.Capability(c) != "", document.Index(document.Join(at, "capabilities"), i), "is empty")
+	}
+	for i, prefix := range t.Images {
+		e.Check(prefix != "", document.Index(document.Join(at, "images"), i), "is empty; leave images out to allow all")
+	}
+	return e
+}
+
+// Rules is the policy itself.
+func (t TaskPolicy) Rules() policy.Policy {
+	p := policy.Default()
+	for _, h := range t.HostPaths {
+		p.HostPaths = append(p.HostPaths, policy.HostPath(h))
+	}
+	p.Capabilities, p.Devices, p.Images = t.Capabilities, t.Devices, t.Images
+	p.MaxShm, p.MaxMemory = int64(t.MaxShm), int64(t.MaxMemory)
+	for _, b := range []struct {
+		from *bool
+		to   *bool
+	}{
+		{t.Privileged, &p.Privileged},
+		{t.HostNetwork, &p.HostNetwork},
+		{t.HostPID, &p.HostPID},
+		{t.HostIPC, &p.HostIPC},
+		{t.Root, &p.Root},
+	} {
+		if b.from != nil {
+			*b.to = *b.from
+		}
+	}
+	return p
+}
+
+// Policy is what the tasks of a pool may do: what task_policy allows, and what the
+// cluster itself gives to them.
+func (m Master) Policy(p Pool) policy.Policy {
+	t := m.TaskPolicy
+	if p.TaskPolicy != nil {
+		t = t.Overlay(*p.TaskPolicy)
+	}
+	given := p.EffectiveTaskContainer(m.TaskContainerDefaults).given()
+	if s := m.CheckpointStorage; s != nil && s.SharedFS != nil {
+		given.HostPaths = append(given.HostPaths, policy.HostPath{Path: s.SharedFS.HostPath, Shared: shared(s.SharedFS.Propagation)})
+	}
+	return t.Rules().Allow(given)
+}
+
+// given is what the defaults give to every task.
+func (t TaskContainerDefaults) given() policy.Policy {
+	p := policy.Policy{Capabilities: t.AddCapabilities, HostNetwork: t.NetworkMode == "host"}
+	for _, b := range t.BindMounts {
+		p.HostPaths = append(p.HostPaths, policy.HostPath{Path: b.HostPath, ReadOnly: b.ReadOnly, Shared: shared(b.Propagation)})
+	}
+	for _, d := range t.Devices {
+		p.Devices = append(p.Devices, d.HostPath)
+	}
+	for _, image := range []string{t.Image.CPU, t.Image.CUDA, t.Image.ROCm} {
+		if image != "" {
+			p.Images = append(p.Images, image)
+		}
+	}
+	return p
+}
+
+func shared(propagation string) bool { return propagation == "rshared" || propagation == "shared" }

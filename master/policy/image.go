@@ -1,0 +1,64 @@
+package policy
+
+import (
+	"slices"
+	"strings"
+)
+
+// fullImage writes an image with its registry, as engines do: python:3.11 is
+// docker.io/library/python:3.11.
+func fullImage(name string) string {
+	first, rest, many := strings.Cut(name, "/")
+	switch {
+	case !many:
+		return "docker.io/library/" + name
+	case !isRegistry(first):
+		return "docker.io/" + name
+	case first == "docker.io" || first == "index.docker.io":
+		if !strings.Contains(rest, "/") {
+			rest = "library/" + rest
+		}
+		return "docker.io/" + rest
+	default:
+		return name
+	}
+}
+
+// isRegistry reports whether the first part of an image is a host.
+func isRegistry(first string) bool {
+	return first == "localhost" || strings.ContainsAny(first, ".:")
+}
+
+// fullPrefix writes what an administrator wrote as the beginning of an image the
+// same way. A host alone is a registry: registry.example.com, localhost:5000.
+func fullPrefix(prefix string) string {
+	if !strings.Contains(prefix, "/") {
+		host, _, _ := strings.Cut(prefix, ":")
+		if host == "localhost" || strings.Contains(host, ".") {
+			prefix += "/"
+		}
+	}
+	if rest, hub := strings.CutPrefix(strings.TrimPrefix(prefix, "index."), "docker.io/"); hub {
+		return "docker.io/" + rest
+	}
+	return fullImage(prefix)
+}
+
+// isDigest reports whether an engine may take a name for the number of an image that
+// it has, whatever that is called.
+func isDigest(name string) bool {
+	return strings.HasPrefix(name, "sha256:") || strings.Trim(name, "0123456789abcdef") == ""
+}
+
+// imageBegins compares whole parts of names: team is no beginning of teamwork.
+func imageBegins(image, prefix string) bool {
+	if isDigest(image) {
+		return false
+	}
+	image, prefix = fullImage(image), fullPrefix(prefix)
+	if slices.ContainsFunc(strings.Split(image, "/"), func(part string) bool { return part == "" || part == "." || part == ".." }) {
+		return false
+	}
+	rest, begins := strings.CutPrefix(image, prefix)
+	return begins && (rest == "" || strings.HasSuffix(prefix, "/") || strings.HasSuffix(prefix, ":") || strings.ContainsRune("/:@", rune(rest[0])))
+}

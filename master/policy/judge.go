@@ -1,0 +1,225 @@
+package policy
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// Asked is what a task asks for, with the field of its configuration that asks.
+type Asked struct {
+	Mounts       []Mount
+	Devices      []Text
+	Capabilities []Text
+	Images       []Text
+	// Users are the Unix accounts that programs run as.
+	Users []User
+	// Privileged, HostNetwork, HostPID and HostIPC are the fields that ask for them.
+	Privileged, HostNetwork, HostPID, HostIPC []string
+	Shm, Memory                               []Amount
+	// Never are requests that nobody may make, whatever the policy says; whoever
+	// fills Asked finds them.
+	Never []Violation
+}
+
+// Mount is one path of the machine.
+type Mount struct {
+	Field    string
+	Path     string
+	ReadOnly bool
+	// Propagation is as in the configuration of tasks: rprivate, rslave, rshared
+	// and their like.
+	Propagation string
+}
+
+// Text is one asked value.
+type Text struct{ Field, Value string }
+
+// User is one account; root has the UID 0.
+type User struct {
+	Field string
+	UID   int64
+}
+
+// Amount is a number of bytes.
+type Amount struct {
+	Field string
+	Bytes int64
+}
+
+// Violation is one thing that a task asks for and may not have.
+type Violation struct {
+	// Field is where the task's configuration asks: "bind_mounts[0].host_path".
+	Field string
+	// Text says what is wrong with it.
+	Text string
+	// Allow is what an administrator writes into master.yaml to allow it; it is
+	// empty for what nobody may have.
+	Allow string
+}
+
+// String reads as "bind_mounts[0].host_path: …; to allow it, …".
+func (v Violation) String() string {
+	s := v.Field + ": " + v.Text
+	if v.Allow != "" {
+		s += "; to allow it, an administrator sets " + v.Allow
+	}
+	return s
+}
+
+// Error is a task that asks for what it may not have.
+type Error struct{ Violations []Violation }
+
+// Error prints one violation a line.
+func (e *Error) Error() string {
+	lines := make([]string, len(e.Violations))
+	for i, v := range e.Violations {
+		lines[i] = v.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Check is Judge as an error, nil when nothing is violated.
+func Check(p Policy, a Asked) error {
+	if v := Judge(p, a); len(v) > 0 {
+		return &Error{Violations: v}
+	}
+	return nil
+}
+
+// Judge lists everything that a task asks for and may not have.
+func Judge(p Policy, a Asked) []Violation {
+	var out violations
+	out = append(out, a.Never...)
+	for _, m := range a.Mounts {
+		out.mount(p, m)
+	}
+	for _, d := range a.Devices {
+		out.device(p, d)
+	}
+	if p.Free {
+		return out
+	}
+	for _, c := range a.Capabilities {
+		out.check(p.capability(c.Value), c.Field, fmt.Sprintf("the capability %s is not allowed", show(Capability(c.Value))),
+			list("capabilities", Capability(c.Value)))
+	}
+	for _, i := range a.Images {
+		out.check(p.image(i.Value), i.Field, fmt.Sprintf("the image %s is not among those that may run (%s)", show(i.Value), showAll(p.Images)),
+			list("images", fullImage(i.Value)))
+	}
+	for _, u := range a.Users {
+		out.check(p.Root || u.UID != 0, u.Field, "the task would run as root, which is not allowed; "+
+			"link an account to its owner with `det user link-with-agent-user`, or set security.default_task", "task_policy.root: true")
+	}
+	out.flags(p.Privileged, a.Privileged, "a privileged container is not allowed", "privileged")
+	out.flags(p.HostNetwork, a.HostNetwork, "the machine's network is not allowed", "host_network")
+	out.flags(p.HostPID, a.HostPID, "the machine's processes are not allowed", "host_pid")
+	out.flags(p.HostIPC, a.HostIPC, "the machine's shared memory and semaphores are not allowed", "host_ipc")
+	for _, s := range a.Shm {
+		out.amount(p.MaxShm, s, "shared memory", "max_shm_size")
+	}
+	for _, m := range a.Memory {
+		out.amount(p.MaxMemory, m, "memory", "max_memory")
+	}
+	return out
+}
+
+type violations []Violation
+
+func (v *violations) check(ok bool, field, text, allow string) {
+	if !ok {
+		*v = append(*v, Violation{Field: field, Text: text, Allow: allow})
+	}
+}
+
+func (v *violations) flags(allowed bool, fields []string, text, key string) {
+	for _, f := range fields {
+		v.check(allowed, f, text, "task_policy."+key+": true")
+	}
+}
+
+func (v *violations) amount(most int64, a Amount, what, key string) {
+	v.check(most == 0 || a.Bytes <= most, a.Field, fmt.Sprintf("%d bytes of %s are more than the %d that are allowed", a.Bytes, what, most),
+		fmt.Sprintf("task_policy.%s: %d", key, a.Bytes))
+}
+
+func (v *violations) mount(p Policy, m Mount) {
+	host := path.Clean(m.Path)
+	if !path.IsAbs(m.Path) || strings.ContainsRune(m.Path, 0) {
+		v.check(false, m.Field, "must be an absolute path", "")
+		return
+	}
+	if guarded, reached := Reaches(host, Guarded()); reached {
+		v.check(false, m.Field, neverMounted(host, guarded), "")
+		return
+	}
+	if p.Free {
+		return
+	}
+	allowed, found := p.mount(host)
+	switch {
+	case !found:
+		v.check(false, m.Field, fmt.Sprintf("%s is not among the host paths that tasks may mount", show(host)), list("host_paths", host))
+	case allowed.ReadOnly && !m.ReadOnly:
+		v.check(false, m.Field, fmt.Sprintf("%s may be mounted with read_only: true only", show(host)),
+			fmt.Sprintf("task_policy.host_paths: [{path: %s, read_only: false}]", show(allowed.Path)))
+	case shares(m.Propagation) && !allowed.Shared:
+		v.check(false, m.Field, fmt.Sprintf("%s may not be mounted with propagation %s", show(host), show(m.Propagation)),
+			fmt.Sprintf("task_policy.host_paths: [{path: %s, shared: true}]", show(allowed.Path)))
+	}
+}
+
+func shares(propagation string) bool {
+	switch propagation {
+	case "", "private", "rprivate", "slave", "rslave":
+		return false
+	}
+	return true
+}
+
+func (v *violations) device(p Policy, d Text) {
+	host := path.Clean(d.Value)
+	if !path.IsAbs(d.Value) {
+		v.check(false, d.Field, "must be an absolute path", "")
+		return
+	}
+	if guarded, reached := Reaches(host, Guarded()); reached {
+		v.check(false, d.Field, neverMounted(host, guarded), "")
+		return
+	}
+	v.check(p.Free || p.device(host), d.Field, fmt.Sprintf("the device %s is not allowed", show(host)), list("devices", host))
+}
+
+func neverMounted(host, guarded string) string {
+	if host == guarded {
+		return fmt.Sprintf("%s is given to no task, an administrator's included", show(host))
+	}
+	return fmt.Sprintf("%s is given to no task, an administrator's included: it would reach %s", show(host), show(guarded))
+}
+
+func list(key, value string) string { return fmt.Sprintf("task_policy.%s: [%s]", key, show(value)) }
+
+// longest is how much of what a user wrote is repeated to them.
+const longest = 200
+
+// show writes what somebody else wrote so that it stays on its line.
+func show(s string) string {
+	if r := []rune(s); len(r) > longest {
+		s = string(r[:longest]) + "…"
+	}
+	if strings.IndexFunc(s, strange) >= 0 || s == "" {
+		return fmt.Sprintf("%q", s)
+	}
+	return s
+}
+
+func strange(r rune) bool { return r <= ' ' || r == 0x7f || r > 0x7e && r != '…' }
+
+func showAll(list []string) string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = show(s)
+	}
+	return strings.Join(out, ", ")
+}

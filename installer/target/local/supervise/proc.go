@@ -2,6 +2,8 @@ package supervise
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -27,6 +29,8 @@ type proc struct {
 	pause    time.Duration
 	restarts int
 	exit     string
+	// untold is set while what became of the process is not on disk.
+	untold bool
 }
 
 // move is what to do with a process next.
@@ -84,16 +88,20 @@ func (p *proc) next(now time.Time) move {
 	return rest
 }
 
-// meet takes over a process that an earlier supervisor left behind.
-func (s *supervisor) meet(u Unit) *proc {
+// meet takes over a process that an earlier supervisor left behind. A status that
+// cannot be read now may be one of a process that runs: nothing is started on it.
+func (s *supervisor) meet(u Unit) (*proc, error) {
 	p := &proc{unit: u}
 	old, found, err := s.Dir.Status(u.Name)
+	if _, damaged := errors.AsType[*json.SyntaxError](err); err != nil && !damaged {
+		return nil, err
+	}
 	if err == nil && found && old.Alive() {
 		s.Log.Info("taking over", "unit", u.Name, "pid", old.PID)
 		p.id, p.since, p.restarts = old.Identity, old.Since, old.Restarts
 		p.started = Unit{Name: u.Name, Generation: old.Generation}
 	}
-	return p
+	return p, nil
 }
 
 func (s *supervisor) start(p *proc, now time.Time) error {
@@ -127,7 +135,8 @@ func (s *supervisor) start(p *proc, now time.Time) error {
 	}
 	go s.wait(c, p)
 	s.Log.Info("started", "unit", p.unit.Name, "pid", p.id.PID, "restarts", p.restarts)
-	return s.tell(p)
+	s.tell(p)
+	return nil
 }
 
 // wait is the child's own goroutine; it ends with it.
@@ -153,15 +162,21 @@ func (s *supervisor) note(name string) {
 		return
 	}
 	s.Log.Info("ended", "unit", name, "pid", p.id.PID, "exit", p.exit)
-	s.warn(name, s.tell(p))
+	s.tell(p)
 }
 
-func (s *supervisor) tell(p *proc) error {
+// tell writes down what became of a process. Where that fails, every turn tries
+// again: a supervisor that comes after this one knows only what was written.
+func (s *supervisor) tell(p *proc) {
 	st := Status{Identity: p.id, Generation: p.started.Generation, Since: p.since, Restarts: p.restarts}
 	if !p.running() {
 		st.Exit = p.exit
 	}
-	return write(s.Dir.status(p.unit.Name), st)
+	err := write(s.Dir.status(p.unit.Name), st)
+	if err != nil && !p.untold { // once, and not at every turn of a disk that stays full
+		s.warn(p.unit.Name, fmt.Errorf("write down what runs, to be tried again: %w", err))
+	}
+	p.untold = err != nil
 }
 
 // hold puts off the next start, longer each time it dies young.

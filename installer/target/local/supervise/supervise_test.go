@@ -140,3 +140,49 @@ func TestAProcessIsNeverTakenForAnother(t *testing.T) {
 		t.Error("got that no process lives")
 	}
 }
+
+// A directory in the place of the file that is written first stands for a full disk.
+func TestAStatusThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
+	d := supervise.Dir(t.TempDir())
+	running(t, d)
+	inTheWay := filepath.Join(string(d), "run", "a.json.new")
+	if err := os.Mkdir(inTheWay, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	started := filepath.Join(string(d), "started")
+	unit(t, d, "a", "1", "echo $$ >"+started+"; exec sleep 1000")
+	eventually(t, "a runs", func() bool { _, err := os.Stat(started); return err == nil })
+	if _, found, err := d.Status("a"); found || err != nil {
+		t.Fatalf("got a status, %v, want none: it could not be written", err)
+	}
+	if err := os.Remove(inTheWay); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the status is there", func() bool { return status(t, d, "a").Alive() })
+	if got := status(t, d, "a").Restarts; got != 0 {
+		t.Errorf("got %d restarts, want none: it ran all along", got)
+	}
+}
+
+func TestNothingIsStartedWhileItsStatusCannotBeRead(t *testing.T) {
+	d := supervise.Dir(t.TempDir())
+	if err := d.Make(); err != nil {
+		t.Fatal(err)
+	}
+	unreadable := filepath.Join(string(d), "run", "a.json")
+	if err := os.Mkdir(unreadable, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	running(t, d)
+	log := filepath.Join(string(d), "a.log")
+	unit(t, d, "a", "1", "exec sleep 1000")
+	unit(t, d, "b", "1", "exec sleep 1000")
+	eventually(t, "b runs, which was looked at after a", func() bool { return status(t, d, "b").Alive() })
+	if _, err := os.Stat(log); err == nil {
+		t.Error("a was started; an earlier one may be running")
+	}
+	if err := os.Remove(unreadable); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "a runs", func() bool { return status(t, d, "a").Alive() })
+}

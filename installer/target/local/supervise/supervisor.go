@@ -140,11 +140,17 @@ func (s *supervisor) turn(now time.Time) {
 		wanted[u.Name] = true
 		p := s.procs[u.Name]
 		if p == nil {
-			p = s.meet(u)
+			if p, err = s.meet(u); err != nil {
+				s.warn(u.Name, err)
+				continue
+			}
 			s.procs[u.Name] = p
 		}
 		p.want(u)
 		s.step(p, now)
+		if p.untold {
+			s.tell(p)
+		}
 	}
 	for name, p := range s.procs {
 		if wanted[name] {
@@ -152,10 +158,14 @@ func (s *supervisor) turn(now time.Time) {
 		}
 		p.dropped = true
 		s.step(p, now)
-		if !p.running() {
-			delete(s.procs, name)
-			s.warn(name, s.Dir.Forget(name))
+		if p.running() {
+			continue
 		}
+		if err := s.Dir.Forget(name); err != nil {
+			s.warn(name, err)
+			continue
+		}
+		delete(s.procs, name)
 	}
 }
 

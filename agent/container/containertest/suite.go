@@ -360,6 +360,10 @@ func (b bench) mount() {
 	if err := os.WriteFile(filepath.Join(host, "in"), []byte("from the host\n"), 0o644); err != nil {
 		b.t.Fatal(err)
 	}
+	// The program may run as another user.
+	if err := os.Chmod(host, 0o777); err != nil {
+		b.t.Fatal(err)
+	}
 	spec := b.s.Spec("mnt", `cat "$DATA/in" && echo back >"$DATA/out"`)
 	spec.Env = append(spec.Env, "DATA=/data")
 	spec.Mounts = []container.Mount{{HostPath: host, ContainerPath: "/data"}}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,8 +23,13 @@ import (
 //	        second the program's exit code, written when it has ended
 //	killed  there when the agent has killed the container
 //	ports   the ports of the task
+//	user    the Unix user of an isolated task
 //	stdout, stderr
 //	root/   the container's paths, root/run/determined among them
+//	tmp/    what an isolated task sees as /tmp
+//
+// Only root/ and tmp/ are the task's. Before there was isolation, the directory of
+// a task with another user was that user's: see open.
 //
 // A line counts only with its newline, so that one cut short counts as not
 // written. It is one file because making one is most of what a short task
@@ -33,13 +39,69 @@ type dir string
 func (d dir) file(name string) string { return filepath.Join(string(d), name) }
 func (d dir) root() string            { return d.file("root") }
 
+// open opens a file of the directory itself. Anything but a file of its own there
+// was planted: a link leads to somebody else's file, and a pipe makes a reader wait.
+func (d dir) open(name string, flag int) (*os.File, error) {
+	f, err := os.OpenFile(d.file(name), flag|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	err = unix.Fstat(int(f.Fd()), &st)
+	if err == nil && (st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink > 1) {
+		err = fmt.Errorf("open %s: it is not the agent's own file", d.file(name))
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func (d dir) read(name string) ([]byte, error) {
+	f, err := d.open(name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(f)
+}
+
+// replace writes a file anew, whatever lies there.
+func (d dir) replace(name, text string) error {
+	if err := os.RemoveAll(d.file(name)); err != nil {
+		return err
+	}
+	f, err := d.open(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	return errors.Join(err, f.Close())
+}
+
+// isolated says whether the task has namespaces, and which user it runs as. A
+// directory that is not the agent's own may say anything.
+func (d dir) isolated() (uid int, isolated bool) {
+	var st unix.Stat_t
+	if unix.Lstat(string(d), &st) != nil || int(st.Uid) != os.Geteuid() {
+		return 0, false
+	}
+	data, err := d.read("user")
+	if err != nil {
+		return 0, false
+	}
+	uid, isolated, err = firstNumber(&data)
+	return uid, isolated && err == nil
+}
+
 // phase follows from the lock and the lines:
 //
 //	code   lock   id
 //	yes    –      –     Ended
 //	no     held   –     Running
 //	no     free   yes   Ended, without a code
-//	no     free   no    Absent: the program was never started
+//	no     free   no    Ended if the agent killed it, and otherwise Absent: the
+//	                    program was never started
 func (d dir) phase() (container.Phase, error) {
 	alive, err := d.alive()
 	if err != nil {
@@ -53,7 +115,7 @@ func (d dir) phase() (container.Phase, error) {
 		return container.Ended, nil
 	case alive:
 		return container.Running, nil
-	case s.started:
+	case s.started, d.killed():
 		return container.Ended, nil
 	default:
 		return container.Absent, nil
@@ -62,7 +124,7 @@ func (d dir) phase() (container.Phase, error) {
 
 // alive says whether the task's shell holds its lock.
 func (d dir) alive() (bool, error) {
-	f, err := os.Open(d.file("status"))
+	f, err := d.open("status", os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -87,7 +149,7 @@ type status struct {
 }
 
 func (d dir) status() (status, error) {
-	data, err := os.ReadFile(d.file("status"))
+	data, err := d.read("status")
 	if errors.Is(err, fs.ErrNotExist) {
 		return status{}, nil
 	}
@@ -125,14 +187,19 @@ func (d dir) code() (int, error) {
 	if s.ended {
 		return s.code, nil
 	}
-	if _, err := os.Stat(d.file("killed")); err == nil {
+	if d.killed() {
 		return 128 + int(unix.SIGKILL), nil
 	}
 	return 0, container.ErrGone
 }
 
+func (d dir) killed() bool {
+	_, err := os.Lstat(d.file("killed"))
+	return err == nil
+}
+
 func (d dir) ports() ([]int, error) {
-	data, err := os.ReadFile(d.file("ports"))
+	data, err := d.read("ports")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -32,10 +32,12 @@ func (r *Runtime) Signal(ctx context.Context, id string, sig container.Signal) e
 	if sig == container.Terminate {
 		return r.terminate(ctx, id, pid)
 	}
-	if err := os.WriteFile(d.file("killed"), nil, 0o600); err != nil {
+	// What keeps the note from being written must not keep the task alive.
+	noted := d.replace("killed", "")
+	if err := errors.Join(noted, r.kill(ctx, id, pid)); err != nil {
 		return fmt.Errorf("kill process %s: %w", id, err)
 	}
-	return r.kill(ctx, id, pid)
+	return nil
 }
 
 // terminate asks the group, in which the shell is as well and stays. A shell
@@ -87,8 +89,14 @@ func (r *Runtime) awaitPID(ctx context.Context, id string) (int, error) {
 			return 0, err
 		}
 		pid, found, err := r.pid(id)
-		if err != nil || found {
-			return pid, err
+		if err != nil {
+			return 0, err
+		}
+		if found && !r.known(id, pid) {
+			return 0, fmt.Errorf("process %d does not belong to the container: its status file was changed", pid)
+		}
+		if found {
+			return pid, nil
 		}
 		if err := pause(ctx, killInterval); err != nil {
 			return 0, err
@@ -96,11 +104,29 @@ func (r *Runtime) awaitPID(ctx context.Context, id string) (int, error) {
 	}
 }
 
+// known says whether a process is the container's shell. The status file of a task
+// that is not isolated and has a user of its own is within this user's reach, and
+// root must not signal whatever it names.
+func (r *Runtime) known(id string, pid int) bool {
+	r.mu.Lock()
+	_, ours := r.children[id]
+	r.mu.Unlock()
+	if ours || os.Geteuid() != 0 {
+		return true
+	}
+	d := r.dir(id)
+	_, isolated := d.isolated()
+	return isolated || marked(pid, d.mark())
+}
+
 // kill kills every process of the container but the shell, again and again
 // until the shell has written the code and ended: a program may be starting
 // others meanwhile.
 func (r *Runtime) kill(ctx context.Context, id string, pid int) error {
 	d := r.dir(id)
+	if _, isolated := d.isolated(); isolated {
+		return d.killInit(ctx, pid)
+	}
 	for deadline := time.Now().Add(killPatience); ; {
 		alive, err := d.alive()
 		if err != nil || !alive {
@@ -114,6 +140,28 @@ func (r *Runtime) kill(ctx context.Context, id string, pid int) error {
 			return err
 		}
 	}
+}
+
+// killInit kills the first process of an isolated task. The kernel ends all others,
+// and it is not gone before they are.
+func (d dir) killInit(ctx context.Context, pid int) error {
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	if errors.Is(err, unix.ESRCH) {
+		return d.poll(ctx)
+	}
+	if err != nil { // a kernel without the call
+		_ = unix.Kill(pid, unix.SIGKILL)
+		return d.poll(ctx)
+	}
+	f := os.NewFile(uintptr(fd), "pidfd")
+	defer func() { _ = f.Close() }()
+	if alive, err := d.alive(); err != nil || !alive {
+		return err
+	}
+	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
+		return err
+	}
+	return awaitReadable(ctx, f)
 }
 
 // end stops all of them before it kills the first, so that none sees another
@@ -180,7 +228,7 @@ func members(d dir, shell int) []int {
 			}
 		}
 	}
-	mark := []byte(markKey + "=" + string(d) + "\x00")
+	mark := d.mark()
 	var out []int
 	for _, p := range table {
 		if p.pid != shell && p.pid != os.Getpid() && (in[p.pid] || marked(p.pid, mark)) {
@@ -189,6 +237,9 @@ func members(d dir, shell int) []int {
 	}
 	return out
 }
+
+// mark is the variable as it stands in a process's environment.
+func (d dir) mark() []byte { return []byte(markKey + "=" + string(d) + "\x00") }
 
 func marked(pid int, mark []byte) bool {
 	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")

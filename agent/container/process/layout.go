@@ -20,15 +20,10 @@ func workDir(s container.Spec) string {
 	return s.WorkDir
 }
 
-// layOut makes the directory anew: files first, then mounts, so that no file
-// is ever written through a mount onto the host.
-func (d dir) layOut(spec container.Spec) error {
-	if err := os.RemoveAll(string(d)); err != nil {
-		return err
-	}
-	if err := os.Mkdir(string(d), 0o700); err != nil {
-		return err
-	}
+// layOut fills the directory, which is new: files first, then mounts, so that no
+// file is ever written through a mount onto the host. With mountpoints, the mounts
+// are made later, and only their places now.
+func (d dir) layOut(spec container.Spec, mountpoints bool) error {
 	if err := os.Mkdir(d.root(), 0o755); err != nil {
 		return err
 	}
@@ -37,18 +32,23 @@ func (d dir) layOut(spec container.Spec) error {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	t := tree{root: root, owner: spec.User}
+	t := tree{root: root, owner: spec.User, mountpoints: mountpoints}
 	if err := t.fill(spec); err != nil {
 		return err
 	}
-	if err := d.writePorts(spec.Ports); err != nil {
+	return d.writePorts(spec.Ports)
+}
+
+// makeAnew makes the directory, in the place of what an interrupted start left.
+func (d dir) makeAnew(u *container.User) error {
+	if err := os.RemoveAll(string(d)); err != nil {
 		return err
 	}
-	if credential(spec.User) == nil {
-		return nil
+	mode := os.FileMode(0o700)
+	if credential(u) != nil {
+		mode = 0o711 // the user passes to what is its own, and looks at nothing else
 	}
-	// The shell runs as the user, too.
-	return os.Chown(string(d), spec.User.UID, spec.User.GID)
+	return os.Mkdir(string(d), mode)
 }
 
 func (d dir) writePorts(ports []int) error {
@@ -59,13 +59,15 @@ func (d dir) writePorts(ports []int) error {
 	for _, p := range ports {
 		b.WriteString(strconv.Itoa(p) + "\n")
 	}
-	return os.WriteFile(d.file("ports"), []byte(b.String()), 0o600)
+	return d.replace("ports", b.String())
 }
 
 // tree is a container's paths below a directory that nothing escapes.
 type tree struct {
 	root  *os.Root
 	owner *container.User
+	// mountpoints makes places for mounts rather than links.
+	mountpoints bool
 }
 
 func (t tree) fill(spec container.Spec) error {
@@ -148,7 +150,7 @@ func (t tree) own(f container.File, name string) error {
 	return t.root.Lchown(name, f.UID, f.GID)
 }
 
-// mount shows a path of the host as a symbolic link.
+// mount shows a path of the host as a symbolic link, or makes a place for it.
 func (t tree) mount(m container.Mount) error {
 	name := rel(m.ContainerPath)
 	if _, err := t.root.Lstat(name); err == nil {
@@ -157,7 +159,17 @@ func (t tree) mount(m container.Mount) error {
 	if err := t.mkdir(path.Dir(name)); err != nil {
 		return err
 	}
-	return t.root.Symlink(m.HostPath, name)
+	if !t.mountpoints {
+		return t.root.Symlink(m.HostPath, name)
+	}
+	info, err := os.Stat(m.HostPath)
+	if err != nil {
+		return err
+	}
+	if info.IsDir() {
+		return t.root.Mkdir(name, 0o755)
+	}
+	return t.root.WriteFile(name, nil, 0o600)
 }
 
 // rel is a container's path below its root.

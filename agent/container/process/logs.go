@@ -62,14 +62,14 @@ type stream struct {
 }
 
 func (d dir) openTail(from container.Position) (*tail, error) {
-	out, err := os.Open(d.file("stdout"))
+	out, err := d.open("stdout", os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, container.ErrGone
 	}
 	if err != nil {
 		return nil, err
 	}
-	errs, err := os.Open(d.file("stderr"))
+	errs, err := d.open("stderr", os.O_RDONLY)
 	if err != nil {
 		_ = out.Close()
 		return nil, err

@@ -1,7 +1,11 @@
 // Package process runs an agent's containers as plain processes of the
-// machine: each in a session and a directory of its own, and nothing more.
-// It isolates nothing; tasks see the machine and each other. It is for
-// single machines, tests, and hosts without Docker.
+// machine, each in a session and a directory of its own. It is for single
+// machines, tests, and hosts without Docker.
+//
+// Where the agent is root and the kernel lets it, tasks are isolated: each runs as
+// a Unix user that no other task has, sees its own processes only, a /tmp of its
+// own, and nothing of the agent's. Elsewhere they see the machine and each other,
+// as the agent's own user; see Runtime.Isolation.
 //
 // A small shell around each task writes its process id, its exit code and its
 // output to files, and holds a lock as long as it lives. An agent that was
@@ -14,6 +18,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -27,11 +32,20 @@ type Options struct {
 	Dir string
 	// HostIP is where other machines reach the ports of tasks.
 	HostIP string
+	// Accounts are for isolated tasks; without any, none is isolated.
+	Accounts Accounts
+	// Hidden are directories and sockets that no isolated task sees or mounts;
+	// Dir is always one.
+	Hidden []string
 }
 
 // Runtime runs processes. Make one with New.
 type Runtime struct {
 	opts Options
+	// notIsolated is why tasks are not isolated, or nil.
+	notIsolated error
+	// hidden are the real paths of what no task may see.
+	hidden []string
 
 	// mu guards children.
 	mu sync.Mutex
@@ -56,8 +70,23 @@ func New(o Options) (*Runtime, error) {
 	// What the agent's own parent left open must not live on in tasks, which
 	// outlive both. A kernel without the call leaves it open.
 	_ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
-	return &Runtime{opts: o, children: map[string]int{}}, nil
+	r := &Runtime{opts: o, children: map[string]int{}, notIsolated: canIsolate(o.Accounts)}
+	for _, p := range append([]string{o.Dir}, o.Hidden...) {
+		// What is not there now may come later, under this name.
+		if real, err := filepath.EvalSymlinks(p); err == nil {
+			p = real
+		}
+		if !slices.Contains(r.hidden, p) {
+			r.hidden = append(r.hidden, p)
+		}
+	}
+	return r, nil
 }
+
+// Isolation is nil when tasks are isolated from the machine and from each other,
+// and otherwise the reason why they are not: then each may do whatever this
+// agent's user may, also to the agent and to other tasks.
+func (r *Runtime) Isolation() error { return r.notIsolated }
 
 // List names the containers that have a directory; a directory belongs to
 // one agent of one cluster.
@@ -109,8 +138,14 @@ func (r *Runtime) Remove(ctx context.Context, id string) error {
 		}
 	}
 	r.sweep(id)
+	uid, isolated := d.isolated()
 	if err := os.RemoveAll(string(d)); err != nil {
 		return fmt.Errorf("remove process %s: %w", id, err)
+	}
+	if isolated && r.opts.Accounts.contains(uid) {
+		if err := r.opts.Accounts.release(uid, d); err != nil {
+			return fmt.Errorf("give back user %d of process %s: %w", uid, id, err)
+		}
 	}
 	return nil
 }

@@ -2,12 +2,15 @@ package process
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,13 +23,43 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// newRuntime isolates tasks where the test may.
 func newRuntime(t *testing.T) *Runtime {
 	t.Helper()
-	r, err := New(Options{Dir: filepath.Join(t.TempDir(), "processes"), HostIP: "192.0.2.7"})
+	o := plainOptions(t)
+	if os.Geteuid() == 0 {
+		o.Accounts = Accounts{First: 70000, Last: 79999, Dir: filepath.Join(os.TempDir(), "det-deploy-test-users")}
+	}
+	return withOptions(t, o)
+}
+
+// newPlain never does.
+func newPlain(t *testing.T) *Runtime {
+	t.Helper()
+	return withOptions(t, plainOptions(t))
+}
+
+func plainOptions(t *testing.T) Options {
+	return Options{Dir: filepath.Join(t.TempDir(), "processes"), HostIP: "192.0.2.7"}
+}
+
+func withOptions(t *testing.T, o Options) *Runtime {
+	t.Helper()
+	r, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// openDir is a temporary directory through which other users may pass.
+func openDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 func script(id, text string) container.Spec {
@@ -45,17 +78,45 @@ func start(t *testing.T, r *Runtime, spec container.Spec) error {
 
 func TestContract(t *testing.T) {
 	t.Parallel()
-	containertest.Suite{
-		New: func(t *testing.T) container.Runtime { return newRuntime(t) },
-		Again: func(t *testing.T, r container.Runtime) container.Runtime {
-			again, err := New(r.(*Runtime).opts)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return again
-		},
-		Spec: script,
-	}.Run(t)
+	for name, make := range map[string]func(*testing.T) *Runtime{"as well as can be": newRuntime, "plain": newPlain} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			containertest.Suite{
+				New: func(t *testing.T) container.Runtime { return make(t) },
+				Again: func(t *testing.T, r container.Runtime) container.Runtime {
+					return withOptions(t, r.(*Runtime).opts)
+				},
+				Spec: script,
+			}.Run(t)
+		})
+	}
+}
+
+// The tests of this file hold for an agent that is not root, too.
+func TestAsAnOrdinaryUser(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("this is not root, and so the others show it")
+	}
+	const nobody = 65534
+	dir := openDir(t)
+	program, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "test"), program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tmp := filepath.Join(dir, "tmp")
+	if err := errors.Join(os.Mkdir(tmp, 0o700), os.Chown(tmp, nobody, nobody)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(dir, "test"), "-test.run", "^Test[^I]", "-test.short")
+	cmd.Dir, cmd.Env = tmp, []string{"PATH=" + os.Getenv("PATH"), "TMPDIR=" + tmp, "HOME=" + tmp}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v:\n%s", err, out)
+	}
 }
 
 func TestWhatIsRefused(t *testing.T) {
@@ -69,7 +130,7 @@ func TestWhatIsRefused(t *testing.T) {
 		{"capabilities", func(s *container.Spec) { s.AddCaps = []string{"SYS_PTRACE"} }, "SYS_PTRACE"},
 		{"a read-only mount", func(s *container.Spec) {
 			s.Mounts = []container.Mount{{HostPath: "/tmp", ContainerPath: "/d", ReadOnly: true}}
-		}, "cannot make it read-only"},
+		}, "read-only only where it isolates"},
 		{"a mount of nothing", func(s *container.Spec) {
 			s.Mounts = []container.Mount{{HostPath: "/no/such", ContainerPath: "/d"}}
 		}, "no such file"},
@@ -85,7 +146,7 @@ func TestWhatIsRefused(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			r := newRuntime(t)
+			r := newPlain(t)
 			spec := script("c", "exit 0")
 			tc.change(&spec)
 			err := start(t, r, spec)
@@ -101,7 +162,7 @@ func TestWhatIsRefused(t *testing.T) {
 
 func TestWhatIsIgnoredIsSaid(t *testing.T) {
 	t.Parallel()
-	r := newRuntime(t)
+	r := newPlain(t)
 	spec := script("c", "exit 0")
 	spec.Image, spec.ShmSize, spec.NetworkMode = "pytorch", 4096, "bridge"
 	var notes []string
@@ -160,7 +221,7 @@ func TestPortsAreThoseOfTheHost(t *testing.T) {
 // A process that left its group and its parent still carries the mark.
 func TestKillFindsWhoHasLeftTheGroup(t *testing.T) {
 	t.Parallel()
-	r := newRuntime(t)
+	r := newPlain(t)
 	file := filepath.Join(t.TempDir(), "pid")
 	if err := start(t, r, script("runaway", `(setsid sh -c 'echo $$ >`+file+`; sleep 600' &) ; sleep 600`)); err != nil {
 		t.Fatal(err)
@@ -277,9 +338,22 @@ func TestParseStat(t *testing.T) {
 }
 
 func BenchmarkShortTask(b *testing.B) {
-	r, err := New(Options{Dir: b.TempDir()})
+	for _, isolated := range []bool{false, true} {
+		b.Run(fmt.Sprintf("isolated=%v", isolated), func(b *testing.B) { benchmarkShortTask(b, isolated) })
+	}
+}
+
+func benchmarkShortTask(b *testing.B, isolated bool) {
+	o := Options{Dir: b.TempDir()}
+	if isolated {
+		o.Accounts = Accounts{First: 70000, Last: 79999, Dir: b.TempDir()}
+	}
+	r, err := New(o)
 	if err != nil {
 		b.Fatal(err)
+	}
+	if why := r.Isolation(); isolated && why != nil {
+		b.Skip(why)
 	}
 	// As many at once as a small agent may have.
 	b.SetParallelism(8)

@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -31,10 +32,10 @@ func (r *Runtime) Prepare(_ context.Context, spec container.Spec, note container
 	if err := spec.Validate(); err != nil {
 		return err
 	}
-	if err := refuse(spec); err != nil {
+	if err := r.refuse(spec); err != nil {
 		return err
 	}
-	if text := ignored(spec); text != "" {
+	if text := r.ignored(spec); text != "" {
 		note(text)
 	}
 	return nil
@@ -43,11 +44,11 @@ func (r *Runtime) Prepare(_ context.Context, spec container.Spec, note container
 // Start lays out the directory and starts the shell. It does not wait for
 // the program: one that does not exist ends with 127, and says so in its log.
 func (r *Runtime) Start(_ context.Context, spec container.Spec) error {
-	d := r.dir(spec.ID)
-	if err := d.layOut(spec); err != nil {
-		return fmt.Errorf("prepare the directory of the container: %w", err)
+	start := r.startPlain
+	if r.notIsolated == nil {
+		start = r.startIsolated
 	}
-	pid, err := d.launch(spec)
+	pid, err := start(r.dir(spec.ID), spec)
 	if err != nil {
 		return err
 	}
@@ -57,9 +58,27 @@ func (r *Runtime) Start(_ context.Context, spec container.Spec) error {
 	return nil
 }
 
-// launch starts the shell with the lock in its hands.
-func (d dir) launch(spec container.Spec) (pid int, err error) {
-	lock, err := os.OpenFile(d.file("status"), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+// startPlain starts a task as the agent's own user, or as the one that was asked for.
+func (r *Runtime) startPlain(d dir, spec container.Spec) (pid int, err error) {
+	if err := errors.Join(d.makeAnew(spec.User), d.layOut(spec, false)); err != nil {
+		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
+	}
+	m := newMapping(d.root(), spec)
+	return d.launch(nil, (*exec.Cmd).Start, &exec.Cmd{
+		Path: "/bin/sh",
+		Args: append([]string{"/bin/sh", "-c", wrapper, "det-deploy-task"}, m.args(spec.Command)...),
+		Env:  append(append(inherited(), m.env(spec.Env)...), markKey+"="+string(d)),
+		Dir:  m.path(workDir(spec)),
+		SysProcAttr: &syscall.SysProcAttr{
+			Setsid:     true,
+			Credential: credential(spec.User),
+		},
+	})
+}
+
+// launch starts a shell with the lock in its hands, and after it the other file.
+func (d dir) launch(other *os.File, start func(*exec.Cmd) error, cmd *exec.Cmd) (pid int, err error) {
+	lock, err := d.open("status", os.O_CREATE|os.O_RDWR|os.O_APPEND)
 	if err != nil {
 		return 0, err
 	}
@@ -67,32 +86,21 @@ func (d dir) launch(spec container.Spec) (pid int, err error) {
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return 0, fmt.Errorf("lock the container: %w", err)
 	}
-	stdout, err := openLog(d.file("stdout"))
+	stdout, err := d.open("stdout", logFlags)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = stdout.Close() }()
-	stderr, err := openLog(d.file("stderr"))
+	stderr, err := d.open("stderr", logFlags)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = stderr.Close() }()
-
-	m := newMapping(d.root(), spec)
-	cmd := exec.Cmd{
-		Path:       "/bin/sh",
-		Args:       append([]string{"/bin/sh", "-c", wrapper, "det-deploy-task"}, m.args(spec.Command)...),
-		Env:        append(append(inherited(), m.env(spec.Env)...), markKey+"="+string(d)),
-		Dir:        m.path(workDir(spec)),
-		Stdout:     stdout,
-		Stderr:     stderr,
-		ExtraFiles: []*os.File{lock},
-		SysProcAttr: &syscall.SysProcAttr{
-			Setsid:     true,
-			Credential: credential(spec.User),
-		},
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = stdout, stderr, []*os.File{lock}
+	if other != nil {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, other)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := start(cmd); err != nil {
 		return 0, fmt.Errorf("start the process: %w", err)
 	}
 	pid = cmd.Process.Pid
@@ -100,9 +108,7 @@ func (d dir) launch(spec container.Spec) (pid int, err error) {
 	return pid, cmd.Process.Release()
 }
 
-func openLog(name string) (*os.File, error) {
-	return os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-}
+const logFlags = os.O_CREATE | os.O_WRONLY | os.O_APPEND
 
 // inherited is what a task sees of the agent's own environment.
 func inherited() []string {
@@ -124,7 +130,7 @@ func credential(u *container.User) *syscall.Credential {
 }
 
 // refuse lists what a plain process cannot have and a task would rely on.
-func refuse(s container.Spec) error {
+func (r *Runtime) refuse(s container.Spec) error {
 	switch {
 	case len(s.Command) == 0:
 		return fmt.Errorf("the process runtime needs an entrypoint: it has no image to take one from")
@@ -134,9 +140,13 @@ func refuse(s container.Spec) error {
 		return fmt.Errorf("capabilities %s: the process runtime cannot change them; use the docker runtime",
 			strings.Join(append(append([]string{}, s.AddCaps...), s.DropCaps...), ", "))
 	}
+	isolated := r.notIsolated == nil
+	if u := s.User; isolated && u != nil && r.opts.Accounts.contains(u.UID) {
+		return fmt.Errorf("run as user %d: users %d to %d are those of tasks without an account (task_users)", u.UID, r.opts.Accounts.First, r.opts.Accounts.Last)
+	}
 	for _, m := range s.Mounts {
-		if m.ReadOnly {
-			return fmt.Errorf("bind mount %s: the process runtime cannot make it read-only; use the docker runtime", m.ContainerPath)
+		if m.ReadOnly && !isolated {
+			return fmt.Errorf("bind mount %s: the process runtime can make it read-only only where it isolates tasks (%w); use the docker runtime", m.ContainerPath, r.notIsolated)
 		}
 		if _, err := os.Stat(m.HostPath); err != nil {
 			return fmt.Errorf("bind mount %s: %w", m.ContainerPath, err)
@@ -154,12 +164,12 @@ func refuse(s container.Spec) error {
 }
 
 // ignored says in one line what has no meaning for a plain process.
-func ignored(s container.Spec) string {
+func (r *Runtime) ignored(s container.Spec) string {
 	var what []string
 	if s.Image != "" {
 		what = append(what, "image "+s.Image)
 	}
-	if s.ShmSize != 0 {
+	if s.ShmSize != 0 && r.notIsolated != nil {
 		what = append(what, "shm_size "+strconv.FormatInt(s.ShmSize, 10))
 	}
 	if s.NetworkMode != "" && s.NetworkMode != "host" {

@@ -1,0 +1,163 @@
+package process
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Accounts is a range of Unix users that nobody else has: a task runs as one of
+// them, and no other task of this machine does until everything that it left is
+// removed. Their group has the same number.
+type Accounts struct {
+	First, Last int
+	// Dir says which task has which user, for all agents of the machine: a file
+	// named like the user has the directory of its task in it. It is on disk, as
+	// the directories are, and not in /run.
+	Dir string
+}
+
+// contains says whether a user is one of them.
+func (a Accounts) contains(uid int) bool { return uid >= a.First && uid <= a.Last }
+
+// check refuses a range in which somebody has a number already.
+func (a Accounts) check() error {
+	for _, f := range []struct {
+		path  string
+		field int
+		size  bool
+	}{{"/etc/passwd", 2, false}, {"/etc/group", 2, false}, {"/etc/subuid", 1, true}, {"/etc/subgid", 1, true}} {
+		line, err := a.taken(f.path, f.field, f.size)
+		if err != nil {
+			return err
+		}
+		if line != "" {
+			return fmt.Errorf("users %d to %d are not free: %s has %q; set task_users to a range of users that nobody has", a.First, a.Last, f.path, line)
+		}
+	}
+	return nil
+}
+
+// taken finds the first line of a file like /etc/passwd whose number is in the
+// range; with size, the next field says how many numbers the line stands for.
+func (a Accounts) taken(path string, field int, size bool) (string, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		fields := strings.Split(lines.Text(), ":")
+		if len(fields) <= field+1 && size || len(fields) <= field {
+			continue
+		}
+		first, err := strconv.Atoi(fields[field])
+		if err != nil {
+			continue
+		}
+		count := 1
+		if size {
+			if count, err = strconv.Atoi(fields[field+1]); err != nil {
+				continue
+			}
+		}
+		if first <= a.Last && first+count > a.First {
+			return lines.Text(), nil
+		}
+	}
+	return "", lines.Err()
+}
+
+// claim gives the task in d, which is there, a user of its own. The search starts
+// where the last one ended, so that a user rests before it is somebody else's.
+func (a Accounts) claim(d dir) (uid int, err error) {
+	unlock, err := a.lock()
+	if err != nil {
+		return 0, err
+	}
+	defer unlock()
+	next := filepath.Join(a.Dir, "next")
+	start := a.First
+	if data, err := os.ReadFile(next); err == nil {
+		if n, err := strconv.Atoi(string(data)); err == nil && a.contains(n) {
+			start = n
+		}
+	}
+	size := a.Last - a.First + 1
+	for i := range size {
+		uid := a.First + (start-a.First+i)%size
+		if !a.free(uid) {
+			continue
+		}
+		if err := os.WriteFile(next, []byte(strconv.Itoa(a.First+(uid-a.First+1)%size)), 0o600); err != nil {
+			return 0, err
+		}
+		return uid, os.WriteFile(a.file(uid), []byte(d), 0o600)
+	}
+	return 0, fmt.Errorf("all %d users of task_users are taken by tasks of this machine", size)
+}
+
+// free says whether no task has this user: a claim ends with the task's directory,
+// so that one of an agent that was killed while it removed a task is no claim.
+func (a Accounts) free(uid int) bool {
+	owner, err := os.ReadFile(a.file(uid))
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	if err != nil {
+		return false
+	}
+	_, err = os.Lstat(string(owner))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// release gives the user of a task back, when its directory is gone.
+func (a Accounts) release(uid int, d dir) error {
+	unlock, err := a.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	owner, err := os.ReadFile(a.file(uid))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && string(owner) != string(d) {
+		return nil // it is another task's already
+	}
+	if err != nil {
+		return err
+	}
+	return os.Remove(a.file(uid))
+}
+
+func (a Accounts) file(uid int) string { return filepath.Join(a.Dir, strconv.Itoa(uid)) }
+
+// lock keeps the other agents of the machine out for a moment.
+func (a Accounts) lock() (unlock func(), err error) {
+	if err := os.MkdirAll(a.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(filepath.Join(a.Dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		return func() { _ = f.Close() }, nil // which gives the lock back
+	}
+}

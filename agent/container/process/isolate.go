@@ -1,0 +1,289 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+)
+
+// taskRoot is where an isolated task sees its own files. Outside of tasks it is an
+// empty directory.
+const taskRoot = "/run/det-deploy-task"
+
+// initScript is the first process of an isolated task. It is root with next to no
+// capabilities, so that the task can neither signal it nor take its lock, and it
+// knows nothing of the task's variables. Its own id is read while /proc is the
+// machine's. What it starts is the task, and ends when it ends: see wrapper for the
+// rest.
+const initScript = `trap : HUP INT QUIT TERM
+exec 5>&2 2>/dev/null
+read -r pid rest </proc/self/stat && echo "$pid" >&3 || exit 125
+mount -t proc -o nosuid,nodev,noexec proc /proc 2>&5 || { echo "$?" >&3; exit; }
+(exec setpriv "$@" /bin/sh -c '. /proc/self/fd/4' 2>&5 3>&- 5>&-)
+echo "$?" >&3`
+
+// initCapabilities are what the first process needs: to mount, and to become the
+// task's user.
+var initCapabilities = map[int]bool{unix.CAP_SYS_ADMIN: true, unix.CAP_SETUID: true, unix.CAP_SETGID: true}
+
+// account is whom an isolated task runs as.
+type account struct {
+	container.User
+
+	// groups are those that it has besides, to reach its GPUs.
+	groups []int
+}
+
+// options are those of setpriv.
+func (a account) options() []string {
+	out := []string{"--reuid", strconv.Itoa(a.UID), "--regid", strconv.Itoa(a.GID)}
+	if len(a.groups) == 0 {
+		return append(out, "--clear-groups")
+	}
+	list := make([]string, len(a.groups))
+	for i, g := range a.groups {
+		list[i] = strconv.Itoa(g)
+	}
+	return append(out, "--groups", strings.Join(list, ","))
+}
+
+// canIsolate tries what every start does and says why it cannot be done.
+func canIsolate(a Accounts) error {
+	if a.Last == 0 {
+		return errors.New("task_users is empty")
+	}
+	if os.Geteuid() != 0 {
+		return errors.New("this agent is not root")
+	}
+	if err := a.check(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(taskRoot, 0o755); err != nil {
+		return err
+	}
+	var said bytes.Buffer
+	cmd := initCommand(`mount -t proc proc /proc && exec setpriv "$@" true`, account{User: container.User{UID: a.First, GID: a.First}})
+	cmd.Stdout, cmd.Stderr = &said, &said
+	err := onOwnThread(func() error {
+		if err := enter(); err != nil {
+			return err
+		}
+		return cmd.Start()
+	})
+	if err == nil {
+		err = cmd.Wait()
+	}
+	if err != nil {
+		return fmt.Errorf("this machine does not let it make namespaces: %w: %s", err, bytes.TrimSpace(said.Bytes()))
+	}
+	return nil
+}
+
+// initCommand is a shell that is the first of a process namespace.
+func initCommand(script string, a account) *exec.Cmd {
+	return &exec.Cmd{
+		Path: "/bin/sh",
+		Args: append([]string{"/bin/sh", "-c", script, "det-deploy-task"}, a.options()...),
+		// Nothing of the task: a variable such as LD_PRELOAD would make it root.
+		Env: []string{"PATH=" + os.Getenv("PATH")},
+		Dir: "/",
+		SysProcAttr: &syscall.SysProcAttr{
+			Setsid: true, Cloneflags: unix.CLONE_NEWPID,
+		},
+	}
+}
+
+// onOwnThread runs f on a thread that ends with it, and with it what f made of it:
+// namespaces and capabilities are a thread's. The process's first thread never
+// ends, and is what others see as the process, so it is never that.
+func onOwnThread(f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // for good
+		if unix.Gettid() != unix.Getpid() {
+			done <- f()
+			return
+		}
+		done <- onOwnThread(f)
+		runtime.UnlockOSThread()
+	}()
+	return <-done
+}
+
+// enter gives this thread namespaces of its own and takes from it what no task
+// shall have.
+func enter() error {
+	if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_NEWIPC); err != nil {
+		return fmt.Errorf("unshare: %w", err)
+	}
+	// What the machine unmounts goes here, too; nothing comes back.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return fmt.Errorf("keep mounts to the task: %w", err)
+	}
+	return nil
+}
+
+// confine takes from this thread what no task shall have, for good.
+func confine() error {
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("set no_new_privs: %w", err)
+	}
+	// A kernel without ambient capabilities has none to clear.
+	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	for c := range 64 {
+		if initCapabilities[c] {
+			continue
+		}
+		err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0)
+		if errors.Is(err, unix.EINVAL) {
+			return nil // the kernel has no more
+		}
+		if err != nil {
+			return fmt.Errorf("drop capability %d: %w", c, err)
+		}
+	}
+	return nil
+}
+
+// view is what an isolated task sees of the machine.
+type view struct {
+	d      dir
+	hidden []string
+	spec   container.Spec
+}
+
+// arrange builds the view in the mount namespace of this thread. What is shown is
+// opened before the first thing is covered.
+func (v view) arrange() error {
+	root, err := openPath(v.d.root())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	tmp, err := openPath(v.d.file("tmp"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tmp.Close() }()
+	sources, err := v.openSources()
+	defer func() {
+		for _, f := range sources {
+			_ = f.Close()
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	for _, h := range v.hidden {
+		if err := cover(h); err != nil {
+			return fmt.Errorf("hide %s: %w", h, err)
+		}
+	}
+	if err := bind(root, taskRoot, false); err != nil {
+		return err
+	}
+	for i, m := range v.spec.Mounts {
+		if err := bind(sources[i], filepath.Join(taskRoot, m.ContainerPath), m.ReadOnly); err != nil {
+			return fmt.Errorf("bind mount %s: %w", m.ContainerPath, err)
+		}
+	}
+	return v.privateDirs(tmp)
+}
+
+// privateDirs gives the task its own in the place of directories in which all users
+// of a machine may write.
+func (v view) privateDirs(tmp *os.File) error {
+	for _, p := range []string{"/tmp", "/var/tmp"} {
+		if err := bind(tmp, p, false); err != nil && !errors.Is(err, unix.ENOENT) {
+			return err
+		}
+	}
+	for _, p := range []string{"/dev/shm", "/dev/mqueue", "/run/lock"} {
+		options := "mode=1777"
+		if size := v.spec.ShmSize; p == "/dev/shm" && size > 0 {
+			options += ",size=" + strconv.FormatInt(size, 10)
+		}
+		err := unix.Mount("tmpfs", p, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, options)
+		if err != nil && !errors.Is(err, unix.ENOENT) {
+			return fmt.Errorf("mount %s: %w", p, err)
+		}
+	}
+	return nil
+}
+
+// openSources opens what is to be mounted, and judges what was opened: a link may
+// lead anywhere.
+func (v view) openSources() ([]*os.File, error) {
+	var out []*os.File
+	for _, m := range v.spec.Mounts {
+		fd, err := unix.Open(m.HostPath, unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return out, fmt.Errorf("bind mount %s: %w", m.HostPath, err)
+		}
+		f := os.NewFile(uintptr(fd), m.HostPath)
+		out = append(out, f)
+		real, err := os.Readlink(fdPath(f))
+		if err != nil {
+			return out, fmt.Errorf("bind mount %s: %w", m.HostPath, err)
+		}
+		for _, h := range v.hidden {
+			if within(real, h) {
+				return out, fmt.Errorf("bind mount %s: no task may have %s", m.HostPath, h)
+			}
+		}
+	}
+	return out, nil
+}
+
+// within says whether p is dir or below it.
+func within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
+
+func openPath(p string) (*os.File, error) {
+	fd, err := unix.Open(p, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", p, err)
+	}
+	return os.NewFile(uintptr(fd), p), nil
+}
+
+func fdPath(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
+
+// bind shows a file or directory at target, with what is mounted below it.
+func bind(source *os.File, target string, readOnly bool) error {
+	if err := unix.Mount(fdPath(source), target, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		return fmt.Errorf("mount %s at %s: %w", source.Name(), target, err)
+	}
+	if !readOnly {
+		return nil
+	}
+	err := unix.MountSetattr(unix.AT_FDCWD, target, unix.AT_RECURSIVE, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
+	if err != nil {
+		return fmt.Errorf("make it read-only, for which Linux 5.12 is needed: %w", err)
+	}
+	return nil
+}
+
+// cover puts nothing in the place of a path, if there is something.
+func cover(p string) error {
+	var st unix.Stat_t
+	if err := unix.Stat(p, &st); errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return unix.Mount("tmpfs", p, "tmpfs", unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=0555,size=4k")
+	}
+	return unix.Mount("/dev/null", p, "", unix.MS_BIND, "")
+}

@@ -1,0 +1,125 @@
+package process
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+)
+
+// startIsolated starts a task in namespaces of its own, as a user of its own or as
+// the account that its owner is linked to. Root is nobody's account here: it could
+// leave the namespaces.
+func (r *Runtime) startIsolated(d dir, spec container.Spec) (pid int, err error) {
+	if err := d.makeAnew(nil); err != nil {
+		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
+	}
+	who, err := r.accountOf(d, spec)
+	if err != nil {
+		return 0, fmt.Errorf("choose a user for the task: %w", err)
+	}
+	spec = ownedBy(spec, who.User)
+	if err := errors.Join(d.layOut(spec, true), d.giveTo(who)); err != nil {
+		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
+	}
+	m := newMapping(taskRoot, spec)
+	program, err := programFile(append(who.environ(), m.env(spec.Env)...), m.path(workDir(spec)), m.args(spec.Command))
+	if err != nil {
+		return 0, fmt.Errorf("write down the program: %w", err)
+	}
+	defer func() { _ = program.Close() }()
+	v := view{d: d, hidden: r.hidden, spec: spec}
+	return d.launch(program, func(cmd *exec.Cmd) error {
+		return onOwnThread(func() error {
+			if err := enter(); err != nil {
+				return err
+			}
+			if err := v.arrange(); err != nil {
+				return err
+			}
+			if err := confine(); err != nil {
+				return err
+			}
+			return cmd.Start()
+		})
+	}, initCommand(initScript, who))
+}
+
+// accountOf is noted in the directory before anything can run as it.
+func (r *Runtime) accountOf(d dir, spec container.Spec) (account, error) {
+	who := account{groups: gpuGroups(spec.GPUs)}
+	if u := spec.User; u != nil && u.UID != 0 {
+		who.User = *u
+	} else {
+		uid, err := r.opts.Accounts.claim(d)
+		if err != nil {
+			return who, err
+		}
+		who.User = container.User{UID: uid, GID: uid}
+	}
+	return who, d.replace("user", strconv.Itoa(who.UID)+"\n")
+}
+
+// ownedBy gives every file of the task to its user: which users the archive of a
+// client speaks of means nothing here.
+func ownedBy(spec container.Spec, u container.User) container.Spec {
+	spec.User = &u
+	spec.Files = slices.Clone(spec.Files)
+	for i := range spec.Files {
+		spec.Files[i].UID, spec.Files[i].GID = u.UID, u.GID
+	}
+	return spec
+}
+
+// giveTo makes what is the task's own, beside the files.
+func (d dir) giveTo(who account) error {
+	if err := os.Mkdir(d.file("tmp"), 0o700); err != nil {
+		return err
+	}
+	for _, p := range []string{d.root(), d.file("tmp")} {
+		if err := os.Lchown(p, who.UID, who.GID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// environ is what a task is told of where and who it is. Python asks for the name
+// of a user that /etc/passwd does not have.
+func (a account) environ() []string {
+	name, home := "task-"+strconv.Itoa(a.UID), taskRoot
+	if u, err := user.LookupId(strconv.Itoa(a.UID)); err == nil {
+		name, home = u.Username, cmp.Or(u.HomeDir, taskRoot)
+	}
+	return append(inherited(), "HOME="+home, "USER="+name, "LOGNAME="+name)
+}
+
+// gpuGroups are the groups that may use the machine's GPUs, where not everybody may.
+func gpuGroups(gpus []string) []int {
+	if len(gpus) == 0 {
+		return nil
+	}
+	var out []int
+	for _, pattern := range []string{"/dev/nvidia*", "/dev/kfd", "/dev/dri/renderD*"} {
+		nodes, _ := filepath.Glob(pattern) // the pattern is good
+		for _, n := range nodes {
+			var st unix.Stat_t
+			if unix.Stat(n, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFCHR || st.Mode&0o006 == 0o006 {
+				continue
+			}
+			if g := int(st.Gid); g != 0 && st.Mode&0o060 == 0o060 && !slices.Contains(out, g) {
+				out = append(out, g)
+			}
+		}
+	}
+	return out
+}

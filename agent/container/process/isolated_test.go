@@ -1,0 +1,407 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+)
+
+// isolating is a runtime that isolates, or the test is not for this user.
+func isolating(t *testing.T) *Runtime {
+	t.Helper()
+	r := newRuntime(t)
+	if why := r.Isolation(); why != nil {
+		t.Skip(why)
+	}
+	return r
+}
+
+// outcome runs a script as a task and returns what it said and its code.
+func outcome(t *testing.T, r *Runtime, spec container.Spec) (said string, code int) {
+	t.Helper()
+	if err := start(t, r, spec); err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	err := r.Logs(t.Context(), spec.ID, container.Position{}, func(lines []container.Line) error {
+		for _, l := range lines {
+			fmt.Fprintf(&b, "%s\n", l.Text)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, err = r.Wait(t.Context(), spec.ID); err != nil {
+		t.Fatal(err)
+	}
+	return b.String(), code
+}
+
+// Each line is something that a task tries; none may succeed.
+func TestIsolatedTasksReachNothingOfOthers(t *testing.T) {
+	t.Parallel()
+	r := isolating(t)
+	victim := script("victim", "echo secret >$HOME/file; sleep 600")
+	victim.Env = []string{"DET_SESSION_TOKEN=secret"}
+	if err := start(t, r, victim); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Remove(t.Context(), "victim") })
+	eventually(t, "the victim has written its file", func() bool {
+		_, err := os.Stat(filepath.Join(r.dir("victim").root(), "file"))
+		return err == nil
+	})
+	host, err := r.awaitPID(t.Context(), "victim")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := string(r.dir("victim"))
+	for i, attempt := range []string{
+		"cat /proc/[0-9]*/environ 2>/dev/null | grep -a secret",
+		fmt.Sprintf("cat /proc/%d/environ", host),
+		fmt.Sprintf("kill -0 %d", host),
+		"kill -9 -1; sleep 0.1; kill -0 1",
+		"cat " + d + "/root/file",
+		"cat " + d + "/status",
+		"ls " + r.opts.Dir + "/*",
+		"ls -A /tmp | grep .",
+		"cat /etc/shadow",
+		"cat /proc/1/environ",
+		"echo 0 >>/proc/1/fd/3",
+		"umount " + r.opts.Dir,
+		"umount -l /proc",
+		"mount -t tmpfs none /tmp",
+		"mknod disk b 254 0",
+		"unshare -r mount -t proc proc /proc && ls /proc | grep -x " + strconv.Itoa(host),
+		"nsenter -t 1 -m true",
+		"chroot /proc/1/root true",
+		"id -G | grep -wE '0|6'",
+		"grep -E '^Cap(Eff|Prm|Amb):.*[1-9a-f]' /proc/self/status",
+		"grep -E '^NoNewPrivs:.*0' /proc/self/status",
+		"su -c true root </dev/null",
+		"ls /proc/self/fd | grep -vE '^(0|1|2|3)$'",
+		"test -e /proc/self/fd/4",
+	} {
+		t.Run(attempt, func(t *testing.T) {
+			t.Parallel()
+			said, code := outcome(t, r, script(fmt.Sprintf("attempt-%d", i), "cd; "+attempt))
+			if code == 0 {
+				t.Errorf("it succeeds, and says %q", said)
+			}
+			if strings.Contains(said, "secret") {
+				t.Errorf("it learns %q", said)
+			}
+		})
+	}
+}
+
+func TestIsolatedTasksHaveWhatTheyNeed(t *testing.T) {
+	t.Parallel()
+	r := isolating(t)
+	for i, need := range []string{
+		"touch $HOME/a /tmp/b /var/tmp/c /dev/shm/d",
+		"test $(id -u) -ge 70000 && test $(id -u) = $(id -g) && test $(id -G) = $(id -g)",
+		"test -r /proc/$$/stat && test -r /proc/self/status",
+		`test "$QUOTED" = "it's \"so\" \$HOME` + "\n" + `two"`,
+		"test $(ls /proc | grep -c '^[0-9]') -lt 8",
+		`test "$(whoami 2>/dev/null || echo $USER)" = "task-$(id -u)"`,
+		`test "$PWD" = /run/det-deploy-task/run/determined/workdir && touch here`,
+		`test "$(df -k /dev/shm | tail -1 | awk '{print $2}')" = 4`,
+	} {
+		spec := script(fmt.Sprintf("need-%d", i), need)
+		spec.Env = []string{"QUOTED=it's \"so\" $HOME\ntwo", "not.a-name=1"}
+		spec.ShmSize = 4096
+		if said, code := outcome(t, r, spec); code != 0 {
+			t.Errorf("%s: got code %d and %q", need, code, said)
+		}
+	}
+	// A shell in between would drop the variable.
+	spec := script("names", "")
+	spec.Command, spec.Env = []string{"env"}, []string{"not.a-name=1", "PPID=7"}
+	if said, _ := outcome(t, r, spec); !strings.Contains(said, "not.a-name=1\n") || !strings.Contains(said, "PPID=7\n") {
+		t.Errorf("got the environment %q, want every variable in it", said)
+	}
+}
+
+func TestMountsOfIsolatedTasks(t *testing.T) {
+	t.Parallel()
+	r := isolating(t)
+	data := t.TempDir()
+	if err := errors.Join(os.Chmod(data, 0o777), os.WriteFile(filepath.Join(data, "file"), []byte("there\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	spec := script("ro", `cat "$DATA/file" && ! touch "$DATA/new"`)
+	spec.Env = []string{"DATA=/data"}
+	spec.Mounts = []container.Mount{{HostPath: data, ContainerPath: "/data", ReadOnly: true}}
+	if said, code := outcome(t, r, spec); code != 0 || !strings.HasPrefix(said, "there\n") {
+		t.Errorf("read-only: got code %d and %q", code, said)
+	}
+	link := filepath.Join(data, "link")
+	if err := os.Symlink(r.opts.Dir, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, forbidden := range []string{r.opts.Dir, string(r.dir("ro")), link} {
+		spec := script("no", "true")
+		spec.Mounts = []container.Mount{{HostPath: forbidden, ContainerPath: "/data"}}
+		if err := start(t, r, spec); err == nil || !strings.Contains(err.Error(), "no task may have") {
+			t.Errorf("mount of %s: got %v, want it refused", forbidden, err)
+		}
+	}
+	if err := r.Remove(t.Context(), "ro"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(data, "file")); err != nil {
+		t.Errorf("after removal of the task: %v; a mount must not be emptied", err)
+	}
+}
+
+func TestALinkedAccountIsTheTasksUser(t *testing.T) {
+	t.Parallel()
+	r := isolating(t)
+	spec := script("linked", "id -u; id -g; touch here && ls /proc | grep -c '^[0-9]'")
+	spec.User = &container.User{UID: 1234, GID: 4321}
+	said, code := outcome(t, r, spec)
+	if code != 0 || !strings.HasPrefix(said, "1234\n4321\n") {
+		t.Errorf("got code %d and %q", code, said)
+	}
+	spec = script("root", "id -u")
+	spec.User = &container.User{}
+	if said, _ := outcome(t, r, spec); said == "0\n" {
+		t.Error("a task is root")
+	}
+	spec.User = &container.User{UID: 70001, GID: 70001}
+	if err := start(t, r, spec); err == nil || !strings.Contains(err.Error(), "task_users") {
+		t.Errorf("an account within the range: got %v, want it refused", err)
+	}
+}
+
+// Programs that leave their session and their parent end with the task.
+func TestDaemonsOfIsolatedTasksDie(t *testing.T) {
+	t.Parallel()
+	r := isolating(t)
+	daemon := "setsid sh -c 'trap \"\" TERM HUP; while :; do sleep 0.1; done' >/dev/null 2>&1 &"
+	for name, end := range map[string]func(id string) (int, error){
+		"killed": func(id string) (int, error) {
+			if err := r.Signal(t.Context(), id, container.Kill); err != nil {
+				return 0, err
+			}
+			return r.Wait(t.Context(), id)
+		},
+		"ended": func(id string) (int, error) { return r.Wait(t.Context(), id) },
+	} {
+		text := daemon + " touch $HOME/ready; sleep 600"
+		want := 137
+		if name == "ended" {
+			text, want = daemon+" touch $HOME/ready; exit 3", 3
+		}
+		if err := start(t, r, script(name, text)); err != nil {
+			t.Fatal(err)
+		}
+		d := r.dir(name)
+		eventually(t, "the daemon runs", func() bool { _, err := os.Stat(d.root() + "/ready"); return err == nil })
+		uid, _ := d.isolated()
+		if code, err := end(name); err != nil || code != want {
+			t.Errorf("%s: got %d, %v, want %d", name, code, err, want)
+		}
+		if pids := processesOf(uid); len(pids) != 0 {
+			t.Errorf("%s: processes %v of its user are left", name, pids)
+		}
+	}
+}
+
+func processesOf(uid int) []int {
+	var out []int
+	for _, p := range processTable() {
+		var st unix.Stat_t
+		if unix.Stat("/proc/"+strconv.Itoa(p.pid), &st) == nil && int(st.Uid) == uid {
+			out = append(out, p.pid)
+		}
+	}
+	return out
+}
+
+func TestAUserIsOneTasksUntilItIsRemoved(t *testing.T) {
+	t.Parallel()
+	why := isolating(t).Isolation()
+	if why != nil {
+		t.Skip(why)
+	}
+	o := plainOptions(t)
+	o.Accounts = Accounts{First: 65536, Last: 65537, Dir: t.TempDir()}
+	r, other := withOptions(t, o), withOptions(t, Options{Dir: t.TempDir(), Accounts: o.Accounts})
+	if _, code := outcome(t, r, script("a", "echo mine >/tmp/x; echo mine >$HOME/x")); code != 0 {
+		t.Fatalf("got code %d", code)
+	}
+	if err := start(t, other, script("b", "sleep 600")); err != nil {
+		t.Fatal(err)
+	}
+	a, _ := r.dir("a").isolated()
+	b, _ := other.dir("b").isolated()
+	if a == b {
+		t.Errorf("two agents gave two tasks user %d", a)
+	}
+	if err := start(t, r, script("c", "true")); err == nil || !strings.Contains(err.Error(), "task_users are taken") {
+		t.Errorf("a third task: got %v, want it refused: one has ended and still has files", err)
+	}
+	if err := r.Remove(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	said, code := outcome(t, r, script("d", "ls -A /tmp $HOME | grep x"))
+	if d, _ := r.dir("d").isolated(); d != a || code == 0 {
+		t.Errorf("got user %d, want %d again; it finds %q", d, a, said)
+	}
+	if err := errors.Join(other.Remove(t.Context(), "b"), r.Remove(t.Context(), "d"), r.Remove(t.Context(), "c")); err != nil {
+		t.Error(err)
+	}
+	left, err := filepath.Glob(filepath.Join(o.Accounts.Dir, "6*"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("got claims %v, %v, want none", left, err)
+	}
+}
+
+func TestARangeThatSomebodyHasIsRefused(t *testing.T) {
+	t.Parallel()
+	err := Accounts{First: 65000, Last: 65535}.check()
+	if err == nil || !strings.Contains(err.Error(), "nobody") {
+		t.Errorf("got %v, want that nobody has 65534", err)
+	}
+}
+
+// Who owned the directory of a task of the former version could put links into it.
+func TestPlantedLinksAreNotFollowed(t *testing.T) {
+	t.Parallel()
+	secret := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(secret, []byte("1\n0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := newPlain(t)
+	for _, name := range []string{"status", "stdout", "stderr", "killed", "ports"} {
+		d := r.dir("planted-" + name)
+		if err := os.Mkdir(string(d), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for _, other := range []string{"stdout", "stderr"} {
+			if err := d.replace(other, ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := errors.Join(os.RemoveAll(d.file(name)), os.Symlink(secret, d.file(name))); err != nil {
+			t.Fatal(err)
+		}
+		if name == "killed" {
+			if err := d.replace("killed", ""); err != nil {
+				t.Fatal(err)
+			}
+		} else if data, err := d.read(name); err == nil {
+			t.Errorf("%s: got %q through a link", name, data)
+		}
+		if _, err := d.open(name, logFlags); name != "killed" && err == nil {
+			t.Errorf("%s: it is opened for writing through a link", name)
+		}
+		err := r.Logs(t.Context(), "planted-"+name, container.Position{}, func(lines []container.Line) error {
+			t.Errorf("%s: got lines through a link: %q", name, lines[0].Text)
+			return nil
+		})
+		if err == nil && strings.HasPrefix(name, "std") {
+			t.Errorf("%s: reading the log succeeds", name)
+		}
+		if err := os.RemoveAll(string(d)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if data, err := os.ReadFile(secret); err != nil || string(data) != "1\n0\n" {
+		t.Errorf("the file was changed to %q, %v", data, err)
+	}
+	pipe := r.dir("pipe")
+	if err := errors.Join(os.Mkdir(string(pipe), 0o700), unix.Mkfifo(pipe.file("status"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Inspect(t.Context(), "pipe"); err == nil {
+		t.Error("a pipe passes for a status")
+	}
+}
+
+// A status file that names another's process does not get it killed.
+func TestNobodyElseIsKilled(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("an agent that is not root can kill what its tasks can")
+	}
+	r := newPlain(t)
+	if err := start(t, r, script("bystander", "sleep 600")); err != nil {
+		t.Fatal(err)
+	}
+	bystander, err := r.awaitPID(t.Context(), "bystander")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := r.dir("liar")
+	if err := errors.Join(os.Mkdir(string(d), 0o700), d.replace("status", strconv.Itoa(bystander)+"\n")); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := d.open("status", os.O_RDWR)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	for _, sig := range []container.Signal{container.Terminate, container.Kill} {
+		if err := r.Signal(t.Context(), "liar", sig); err == nil {
+			t.Errorf("%s: got no error", sig)
+		}
+	}
+	if s, err := r.Inspect(t.Context(), "bystander"); err != nil || s.Phase != container.Running {
+		t.Errorf("got %v, %v, want the bystander running", s.Phase, err)
+	}
+	if err := errors.Join(lock.Close(), r.Remove(t.Context(), "bystander"), os.RemoveAll(string(d))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// A task that an agent of the former version started is found, killed and removed.
+func TestTasksOfAnAgentWithoutIsolationGoOn(t *testing.T) {
+	t.Parallel()
+	r := isolating(t)
+	former := withOptions(t, Options{Dir: filepath.Join(openDir(t), "processes")})
+	r = withOptions(t, Options{Dir: former.opts.Dir, Accounts: r.opts.Accounts})
+	spec := script("old", "echo old; sleep 600")
+	spec.User = &container.User{UID: 1234, GID: 1234}
+	if err := start(t, former, spec); err != nil {
+		t.Fatal(err)
+	}
+	d := r.dir("old")
+	// Then, the whole directory was the user's.
+	if err := os.Chown(string(d), 1234, 1234); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "it runs", func() bool {
+		data, err := d.read("stdout")
+		return err == nil && string(data) == "old\n"
+	})
+	if s, err := r.Inspect(t.Context(), "old"); err != nil || s.Phase != container.Running {
+		t.Fatalf("got %v, %v, want it running", s.Phase, err)
+	}
+	if err := r.Signal(t.Context(), "old", container.Kill); err != nil {
+		t.Fatal(err)
+	}
+	if code, err := r.Wait(t.Context(), "old"); err != nil || code != 137 {
+		t.Errorf("got %d, %v, want 137", code, err)
+	}
+	if err := r.Remove(t.Context(), "old"); err != nil {
+		t.Error(err)
+	}
+	if _, err := former.Wait(t.Context(), "old"); !errors.Is(err, container.ErrGone) {
+		t.Errorf("got %v, want it gone", err)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 	"github.com/det-deploy/det-deploy/master/pool"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
@@ -103,7 +104,7 @@ func (r *RM) judgeNeighbour(j *job, id rm.JobID) error {
 func (r *RM) judgePool(j *job, name string) error {
 	p, found := r.cfg.pool(name)
 	if !found {
-		return fmt.Errorf("%w: %q; there are %q", rm.ErrUnknownPool, name, r.cfg.poolNames())
+		return fmt.Errorf("%w: %q; there are %q", rm.ErrUnknownPool, excerpt.Of(name), r.cfg.poolNames())
 	}
 	for _, a := range j.allocations {
 		if a.pool == name {

@@ -2,9 +2,9 @@ package agentrm
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/token"
 )
@@ -59,10 +59,10 @@ func (r *Refused) Error() string { return r.Reason }
 
 // refusef makes a refusal that is worth another try.
 func refusef(format string, args ...any) *Refused {
-	return &Refused{Reason: fmt.Sprintf(format, args...)}
+	return &Refused{Reason: excerpt.Format(format, args...)}
 }
 
 // refuseForGoodf makes one that is not.
 func refuseForGoodf(format string, args ...any) *Refused {
-	return &Refused{Reason: fmt.Sprintf(format, args...), Final: true}
+	return &Refused{Reason: excerpt.Format(format, args...), Final: true}
 }

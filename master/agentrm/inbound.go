@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
@@ -38,10 +39,10 @@ func (r *RM) whose(l *link, container, allocation string) (*container, error) {
 		return nil, nil //nolint:nilnil // see above
 	}
 	if c.agent != l.agent {
-		return nil, refuseForGoodf("agent %s speaks of container %s, which is not its own", l.agent, container)
+		return nil, refuseForGoodf("agent %s speaks of container %s, which is not its own", l.agent, excerpt.Of(container))
 	}
 	if allocation != "" && allocation != string(c.allocation.Allocation) {
-		return nil, refuseForGoodf("agent %s takes container %s for one of allocation %s", l.agent, container, allocation)
+		return nil, refuseForGoodf("agent %s takes container %s for one of allocation %s", l.agent, excerpt.Of(container), excerpt.Of(allocation))
 	}
 	return c, nil
 }
@@ -77,7 +78,7 @@ func (r *RM) takeChange(ctx context.Context, l *link, m *agentv1.Change) error {
 		return err
 	}
 	if _, known := apiv1.Container_State_name[int32(m.GetState())]; !known || m.GetState() == apiv1.Container_STATE_UNSPECIFIED {
-		return refuseForGoodf("agent %s reports state %d of container %s, which there is not", l.agent, m.GetState(), m.GetContainerId())
+		return refuseForGoodf("agent %s reports state %d of container %s, which there is not", l.agent, m.GetState(), excerpt.Of(m.GetContainerId()))
 	}
 	if c == nil {
 		l.send(ackOf(m))

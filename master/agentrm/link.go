@@ -14,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -29,6 +30,8 @@ type link struct {
 	more    chan struct{}
 	poke    chan struct{}
 	writing atomic.Bool
+	// admitted makes room for the next one who waits to be.
+	admitted func()
 	// unanswered holds a token for every message that is being stored.
 	unanswered chan struct{}
 
@@ -43,6 +46,12 @@ func newLink(address string, conn *websocket.Conn, limits Limits, cancel context
 		more: make(chan struct{}, 1), poke: make(chan struct{}, 1),
 		unanswered: make(chan struct{}, limits.Unanswered),
 	}
+}
+
+// welcomed lets an admitted agent send as much as it needs.
+func (l *link) welcomed() {
+	l.conn.SetReadLimit(l.limits.Message)
+	l.admitted()
 }
 
 var errSlow = errors.New("it reads too slowly")
@@ -177,16 +186,25 @@ func (r *RM) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	defer r.links.Done()
+	address := hostOf(req)
+	leave, err := r.unwelcomed.enter(address)
+	if err != nil {
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	defer leave()
 	conn, err := websocket.Accept(w, req, nil)
 	if err != nil {
 		r.cfg.Log.Debug("refuse upgrade", "address", req.RemoteAddr, "err", err)
 		return
 	}
 	defer func() { _ = conn.CloseNow() }() // it is closed in good order where there is an order
-	conn.SetReadLimit(r.cfg.Limits.Message)
+	conn.SetReadLimit(r.cfg.Limits.Introduction)
 	ctx, cancel := context.WithCancelCause(req.Context())
 	defer cancel(nil)
-	l := newLink(hostOf(req), conn, r.cfg.Limits, cancel)
+	l := newLink(address, conn, r.cfg.Limits, cancel)
+	l.admitted = leave
 	err = r.converse(ctx, l)
 	r.cfg.Log.Info("agent is disconnected", "agent_id", l.agent, "address", l.address, "err", err)
 }
@@ -226,7 +244,8 @@ func (r *RM) converse(ctx context.Context, l *link) error {
 		return err
 	}
 	defer r.part(l)
-	r.cfg.Log.Info("agent is connected", "agent_id", l.agent, "address", l.address, "version", hello.GetVersion())
+	l.welcomed()
+	r.cfg.Log.Info("agent is connected", "agent_id", l.agent, "address", l.address, "version", excerpt.Of(hello.GetVersion()))
 	var wg sync.WaitGroup
 	for _, f := range []func(context.Context) error{l.write, l.ping} {
 		wg.Go(func() {
@@ -269,7 +288,7 @@ func (r *RM) refusal(ctx context.Context, l *link, err error) {
 	m := &agentv1.MasterMessage{Body: &agentv1.MasterMessage_Refusal{Refusal: &agentv1.Refusal{
 		Reason: refused.Reason, Final: refused.Final, Rejoin: refused.Rejoin, Unwanted: refused.Unwanted,
 	}}}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Limits.Write)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Limits.Hello)
 	defer cancel()
 	if err := l.writeOne(ctx, m); err != nil {
 		r.cfg.Log.Debug("tell of refusal", "address", l.address, "err", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 )
 
 // prepare tells a launched machine how to set itself up, and stays with it until
@@ -27,15 +28,16 @@ func (r *RM) prepare(ctx context.Context, l *link, h *agentv1.Hello) error {
 	}
 	defer r.leave(l)
 	l.agent = who.Agent // for the log; nothing is sent to it by this name
-	r.cfg.Log.Info("machine is let in", "agent_id", who.Agent, "pool", who.Pool, "address", l.address, "version", h.GetVersion())
+	l.admitted()
+	r.cfg.Log.Info("machine is let in", "agent_id", who.Agent, "pool", who.Pool, "address", l.address, "version", excerpt.Of(h.GetVersion()))
 	err = l.writeOne(ctx, &agentv1.MasterMessage{Body: &agentv1.MasterMessage_Welcome{Welcome: w}})
 	if err != nil {
 		return err
 	}
 	return l.read(ctx, func(_ context.Context, m *agentv1.AgentMessage) error {
 		if u := m.GetUnprepared(); u != nil {
-			r.cfg.Log.Warn("machine cannot be set up", "agent_id", who.Agent, "pool", who.Pool, "reason", u.GetReason())
-			r.cfg.Unprepared(who.Agent, u.GetReason())
+			r.cfg.Log.Warn("machine cannot be set up", "agent_id", who.Agent, "pool", who.Pool, "reason", excerpt.Message(u.GetReason()))
+			r.cfg.Unprepared(who.Agent, excerpt.Message(u.GetReason()))
 		}
 		return nil
 	})

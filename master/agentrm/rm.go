@@ -31,6 +31,8 @@ type RM struct {
 	lanes   *lanes
 	wake    chan struct{}
 	links   sync.WaitGroup
+	// unwelcomed are the connections that have not been admitted.
+	unwelcomed *unwelcomed
 
 	// mu guards everything below.
 	mu          sync.Mutex
@@ -61,6 +63,7 @@ func New(c Config) (*RM, error) {
 	}
 	return &RM{
 		cfg: c, records: records{c.Store}, lanes: newLanes(), wake: make(chan struct{}, 1),
+		unwelcomed:  newUnwelcomed(c.Limits),
 		agents:      make(map[rm.AgentID]*agent),
 		switches:    make(map[rm.AgentID]agentDoc),
 		retired:     make(map[rm.AgentID]bool),

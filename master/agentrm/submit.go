@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 	"github.com/det-deploy/det-deploy/master/pool"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
@@ -64,7 +65,7 @@ func (r *RM) poolOf(q rm.Request) (Pool, error) {
 	}
 	p, found := r.cfg.pool(name)
 	if !found {
-		return p, fmt.Errorf("%w: %q; there are %q", rm.ErrUnknownPool, name, r.cfg.poolNames())
+		return p, fmt.Errorf("%w: %q; there are %q", rm.ErrUnknownPool, excerpt.Of(name), r.cfg.poolNames())
 	}
 	return p, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/token"
@@ -50,7 +51,7 @@ func (r *RM) checkHello(h *agentv1.Hello) error {
 			p, agentv1.OldestProtocol, agentv1.Protocol, r.cfg.Version)
 	}
 	if !agentIDs.MatchString(h.GetAgentId()) {
-		return refuseForGoodf("agent id %q: must be 1 to 255 letters, digits and . _ : -, and start with a letter or digit", h.GetAgentId())
+		return refuseForGoodf("agent id %q: must be 1 to 255 letters, digits and . _ : -, and start with a letter or digit", excerpt.Of(h.GetAgentId()))
 	}
 	if n := len(h.GetDevices()); n > r.cfg.Limits.Slots {
 		return refuseForGoodf("agent %s reports %d devices; at most %d are believed", h.GetAgentId(), n, r.cfg.Limits.Slots)
@@ -58,7 +59,7 @@ func (r *RM) checkHello(h *agentv1.Hello) error {
 	ids, uuids := make(map[int32]bool), make(map[string]bool)
 	for _, d := range h.GetDevices() {
 		if d.GetId() < 0 || ids[d.GetId()] || (d.GetUuid() != "" && uuids[d.GetUuid()]) {
-			return refuseForGoodf("agent %s reports device %d (%s) twice, or with a negative id", h.GetAgentId(), d.GetId(), d.GetUuid())
+			return refuseForGoodf("agent %s reports device %d (%s) twice, or with a negative id", h.GetAgentId(), d.GetId(), excerpt.Of(d.GetUuid()))
 		}
 		ids[d.GetId()], uuids[d.GetUuid()] = true, true
 	}
@@ -83,7 +84,7 @@ func (r *RM) admit(ctx context.Context, h *agentv1.Hello, address string) (Ident
 	case who.Agent != id:
 		return who, refuseForGoodf("the credential belongs to agent %s, not to %s", who.Agent, id)
 	case !who.Launched && who.Pool != "" && h.GetResourcePool() != "" && who.Pool != h.GetResourcePool():
-		return who, refuseForGoodf("agent %s is admitted to resource pool %q and asks for %q", id, who.Pool, h.GetResourcePool())
+		return who, refuseForGoodf("agent %s is admitted to resource pool %q and asks for %q", id, who.Pool, excerpt.Of(h.GetResourcePool()))
 	}
 	if who.Pool == "" {
 		who.Pool = h.GetResourcePool()
@@ -92,7 +93,7 @@ func (r *RM) admit(ctx context.Context, h *agentv1.Hello, address string) (Ident
 		who.Pool = r.cfg.DefaultCompute
 	}
 	if _, found := r.cfg.pool(who.Pool); !found {
-		return who, refuseForGoodf("there is no resource pool %q; there are %q", who.Pool, r.cfg.poolNames())
+		return who, refuseForGoodf("there is no resource pool %q; there are %q", excerpt.Of(who.Pool), r.cfg.poolNames())
 	}
 	return who, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/token"
 )
@@ -67,7 +68,7 @@ func (a *Auth) IsMachine(agent string, l Launches) bool {
 func (a *Auth) AdmitMachine(ctx context.Context, agent string, proof cloud.Proof, l Launches) (Admission, error) {
 	attestor := a.cfg.Attestors[proof.Kind]
 	if attestor == nil {
-		return Admission{}, &UnwantedError{agent, fmt.Sprintf("this master does not take proofs of the form %q", proof.Kind)}
+		return Admission{}, &UnwantedError{agent, fmt.Sprintf("this master does not take proofs of the form %q", excerpt.Of(proof.Kind))}
 	}
 	id, err := attestor.Attest(ctx, a.cluster, proof)
 	switch {

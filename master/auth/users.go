@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -205,7 +206,7 @@ func (a *Auth) checkName(name string, id int32) error {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || r == '/' || r == unicode.ReplacementChar
 	}) {
 		return status.New(status.InvalidArgument,
-			"username: must have 1 to %d characters, without spaces and slashes (%q)", nameLimit, name)
+			"username: must have 1 to %d characters, without spaces and slashes (%q)", nameLimit, excerpt.Of(name))
 	}
 	if u, found := a.named(name); found && u.ID != id {
 		return status.New(status.AlreadyExists, "user '%s' already exists; choose another name", name)

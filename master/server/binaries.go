@@ -14,6 +14,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 )
 
 // Binaries are the programs that a master hands out, so that a machine which is to
@@ -103,7 +105,7 @@ func (b *Binaries) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p, found := b.programs[platform]
 	switch {
 	case !found:
-		plainError(w, http.StatusNotFound, fmt.Sprintf("this master has no program for %q; put it into binaries_dir under that name", platform))
+		plainError(w, http.StatusNotFound, fmt.Sprintf("this master has no program for %q; put it into binaries_dir under that name", excerpt.Of(platform)))
 	case hash:
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		fmt.Fprintf(w, "%s  %s\n", p.sha256, platform)

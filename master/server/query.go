@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -34,7 +35,7 @@ func (c *call) text(name string) string {
 
 func (c *call) wrong(name, rule string) {
 	if c.bad == nil {
-		c.bad = status.New(status.InvalidArgument, "%s: must be %s (%q)", name, rule, c.text(name))
+		c.bad = status.New(status.InvalidArgument, "%s: must be %s (%q)", name, rule, excerpt.Of(c.text(name)))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -80,7 +81,7 @@ func (s *Server) refuse(c *call, err error, streams bool) {
 		b = append(streamError(err), '\n')
 	} else {
 		var e apiError
-		e.Error.Code, e.Error.Reason, e.Error.Error = codeOf(err), codeOf(err).String(), err.Error()
+		e.Error.Code, e.Error.Reason, e.Error.Error = codeOf(err), codeOf(err).String(), excerpt.Message(err.Error())
 		b, _ = json.Marshal(e) // strings and numbers always can be
 	}
 	writeJSON(c.w, httpOf(err), b)
@@ -90,7 +91,7 @@ func (s *Server) refuse(c *call, err error, streams bool) {
 func (s *Server) note(c *call, err error) {
 	if codeOf(err).HTTP() == http.StatusInternalServerError {
 		s.cfg.Log.Error("a request ended in an error that is not the client's",
-			"method", c.Method, "path", c.URL.Path, "err", err)
+			"method", excerpt.Of(c.Method), "path", excerpt.Of(c.URL.Path), "err", err)
 	}
 }
 
@@ -104,7 +105,7 @@ func streamError(err error) []byte {
 	}
 	code := httpOf(err)
 	b, _ := json.Marshal(map[string]body{ // strings and numbers always can be
-		"error": {codeOf(err), code, err.Error(), http.StatusText(code)},
+		"error": {codeOf(err), code, excerpt.Message(err.Error()), http.StatusText(code)},
 	})
 	return b
 }

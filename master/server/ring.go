@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -77,9 +78,12 @@ func (r *Ring) keep(ctx context.Context, rec slog.Record) {
 	_ = r.text.Handle(ctx, rec) // a buffer takes everything
 	e := &apiv1.LogEntry{
 		Id:        int32(r.first + len(r.entries)),
-		Message:   strings.TrimSpace(rec.Message + " " + r.buf.String()),
+		Message:   shortened(strings.TrimSpace(rec.Message + " " + r.buf.String())),
 		Timestamp: timestamppb.New(rec.Time),
 		Level:     levelOf(rec.Level),
+	}
+	if r.buf.Cap() > 4*entryBytes {
+		r.buf = bytes.Buffer{} // one long record must not be kept for good
 	}
 	r.entries = append(r.entries, e)
 	if over := len(r.entries) - r.size; over > 0 {
@@ -88,6 +92,16 @@ func (r *Ring) keep(ctx context.Context, rec slog.Record) {
 	}
 	close(r.grown)
 	r.grown = make(chan struct{})
+}
+
+// entryBytes bounds one record, and with the ring's size all of it.
+const entryBytes = 4 << 10
+
+func shortened(text string) string {
+	if len(text) <= entryBytes {
+		return text
+	}
+	return strings.ToValidUTF8(text[:entryBytes-len("…")-utf8.UTFMax], "") + "…"
 }
 
 func levelOf(l slog.Level) apiv1.LogLevel {

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
 )
 
@@ -82,7 +83,7 @@ func (s *Server) front() http.Handler {
 		mux.Handle("/agents", s.cfg.Agents)
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		plainError(w, http.StatusNotFound, "there is nothing at "+r.URL.Path)
+		plainError(w, http.StatusNotFound, "there is nothing at "+excerpt.Of(r.URL.Path))
 	})
 	if s.cfg.CORS {
 		return s.meter.count(anyOrigin(tolerant(mux)))
@@ -126,5 +127,5 @@ func (s *Server) guarded(r route) http.Handler {
 
 func (s *Server) notBuilt(w http.ResponseWriter, r *http.Request) {
 	c := &call{Request: r, w: w}
-	s.refuse(c, status.New(status.Unimplemented, "%s %s is not built in this version of det-deploy", r.Method, r.URL.Path), false)
+	s.refuse(c, status.New(status.Unimplemented, "%s %s is not built in this version of det-deploy", excerpt.Of(r.Method), excerpt.Of(r.URL.Path)), false)
 }

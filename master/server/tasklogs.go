@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -19,7 +20,7 @@ func (s *Server) shipLogs(c *call, in *apiv1.PostTaskLogsRequest) (*apiv1.PostTa
 		case l.Id != nil:
 			return nil, status.New(status.InvalidArgument, "logs: id must not be set; the master numbers lines itself")
 		case l.GetTaskId() == "" || l.GetTaskId() != task:
-			return nil, status.New(status.InvalidArgument, "logs: all lines must be of one task ('%s', '%s')", task, l.GetTaskId())
+			return nil, status.New(status.InvalidArgument, "logs: all lines must be of one task ('%s', '%s')", excerpt.Of(task), excerpt.Of(l.GetTaskId()))
 		}
 	}
 	if err := c.ownTask(task); err != nil {

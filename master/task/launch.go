@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config"
@@ -154,7 +155,7 @@ func (t *Tasks) draw(manager rm.ResourceManager, d draft) (lifecycle.Task, error
 	var task lifecycle.Task
 	if name := d.req.GetTemplateName(); name != "" {
 		return task, status.New(status.NotFound,
-			"template '%s' not found: this version has no templates; put its settings into the configuration", name)
+			"template '%s' not found: this version has no templates; put its settings into the configuration", excerpt.Of(name))
 	}
 	if len(d.req.GetData()) > 0 {
 		return task, status.New(status.InvalidArgument, "data: commands take none; send files instead")
@@ -216,7 +217,7 @@ func choosePool(pools []*apiv1.ResourcePool, r spec.Resources) (string, error) {
 	case r.ResourcePool == "":
 		return "", status.New(status.InvalidArgument, "there is no default resource pool; name one of %q in resources.resource_pool", names)
 	case !slices.Contains(names, r.ResourcePool):
-		return "", status.New(status.InvalidArgument, "resources.resource_pool: there is no resource pool %q; there are %q", r.ResourcePool, names)
+		return "", status.New(status.InvalidArgument, "resources.resource_pool: there is no resource pool %q; there are %q", excerpt.Of(r.ResourcePool), names)
 	}
 	return r.ResourcePool, nil
 }

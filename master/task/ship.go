@@ -3,6 +3,7 @@ package task
 import (
 	"context"
 
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/log"
@@ -46,10 +47,10 @@ func (t *Tasks) Ship(ctx context.Context, c Caller, req *apiv1.PostTaskLogsReque
 			return status.New(status.InvalidArgument, "logs[%d].id: must not be set; the master numbers lines", i)
 		}
 		if l.GetTaskId() != task {
-			return status.New(status.InvalidArgument, "logs[%d].task_id: all lines of one call must be of one task (%q and %q)", i, l.GetTaskId(), task)
+			return status.New(status.InvalidArgument, "logs[%d].task_id: all lines of one call must be of one task (%q and %q)", i, excerpt.Of(l.GetTaskId()), task)
 		}
 		if a := rm.AllocationID(l.GetAllocationId()); a != "" && taskOf(a) != rm.TaskID(task) {
-			return status.New(status.InvalidArgument, "logs[%d].allocation_id: %q is not of task %q", i, a, task)
+			return status.New(status.InvalidArgument, "logs[%d].allocation_id: %q is not of task %q", i, excerpt.Of(a), task)
 		}
 		line, err := shipped(l)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -87,7 +88,7 @@ func (t *Tasks) PostAcceleratorData(c Caller, req *apiv1.PostAllocationAccelerat
 		return err
 	}
 	if d := req.GetAcceleratorData(); d.GetAllocationId() != "" && d.GetAllocationId() != req.GetAllocationId() {
-		return status.New(status.InvalidArgument, "acceleratorData.allocationId: must be %q (is %q)", req.GetAllocationId(), d.GetAllocationId())
+		return status.New(status.InvalidArgument, "acceleratorData.allocationId: must be %q (is %q)", req.GetAllocationId(), excerpt.Of(d.GetAllocationId()))
 	}
 	t.data.put(rm.AllocationID(req.GetAllocationId()), req.GetAcceleratorData())
 	return nil

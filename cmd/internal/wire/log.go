@@ -5,6 +5,8 @@ import (
 	"log/slog"
 
 	"github.com/lmittmann/tint"
+
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 )
 
 // levels are the names of Determined 0.38.1 on slog's scale; trace and fatal
@@ -18,7 +20,20 @@ var levels = map[string]slog.Level{
 // pairs elsewhere.
 func logHandler(w io.Writer, level string, colour, terminal bool) slog.Handler {
 	if terminal {
-		return tint.NewTextHandler(w, &tint.Options{Level: levels[level], NoColor: !colour})
+		return tint.NewTextHandler(w, &tint.Options{Level: levels[level], NoColor: !colour, ReplaceAttr: bounded})
 	}
-	return slog.NewTextHandler(w, &slog.HandlerOptions{Level: levels[level]})
+	return slog.NewTextHandler(w, &slog.HandlerOptions{Level: levels[level], ReplaceAttr: bounded})
+}
+
+// bounded cuts what somebody forgot to: a line of a log is some kilobytes at most.
+func bounded(_ []string, a slog.Attr) slog.Attr {
+	switch v := a.Value.Any().(type) {
+	case string:
+		a.Value = slog.StringValue(excerpt.Message(v))
+	case error:
+		if text := v.Error(); len(text) > excerpt.MessageBytes {
+			a.Value = slog.StringValue(excerpt.Message(text))
+		}
+	}
+	return a
 }

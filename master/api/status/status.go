@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 )
 
 // Code is the kind of a refusal. The numbers are those of gRPC, because they are
@@ -74,14 +76,15 @@ type Error struct {
 // Error is the text that the client sees.
 func (e *Error) Error() string { return e.Message }
 
-// New refuses with code and a text that tells the client what to do about it.
+// New refuses with code and a text that tells the client what to do about it. What is
+// formatted into it may have come from the client, and is cut.
 func New(code Code, format string, args ...any) error {
-	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+	return &Error{Code: code, Message: excerpt.Format(format, args...)}
 }
 
 // Missing refuses because there is no such thing, in the words that clients look for.
 func Missing(kind, id string) error {
-	return New(NotFound, "%s '%s' not found", kind, id)
+	return New(NotFound, "%s '%s' not found", kind, excerpt.Of(id))
 }
 
 // Of is the code of err: that of the first Error in its chain, else Unknown.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 )
 
 // Problem is one complaint about one place of a document.
@@ -75,7 +77,7 @@ func (e Errors) Err() error {
 
 // Add appends a complaint about path; Locate fills in its file and line.
 func (e *Errors) Add(path, format string, args ...any) {
-	*e = append(*e, Problem{Path: path, Text: fmt.Sprintf(format, args...)})
+	*e = append(*e, Problem{Path: path, Text: excerpt.Format(format, args...)})
 }
 
 // Check appends a complaint about path unless ok.

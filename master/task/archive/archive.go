@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
@@ -25,7 +26,7 @@ type PathError struct {
 }
 
 func (e *PathError) Error() string {
-	return fmt.Sprintf("pack the context: file %q: %s", e.Path, e.Reason)
+	return fmt.Sprintf("pack the context: file %q: %s", excerpt.Of(e.Path), e.Reason)
 }
 
 // SizeError is a context that is too large.

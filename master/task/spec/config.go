@@ -7,6 +7,7 @@ import (
 	"path"
 	"strconv"
 
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/document"
 )
@@ -106,7 +107,7 @@ func (c Config) Validate() document.Errors {
 		e = append(e, b.Validate(at)...)
 		e.Check(path.Clean(b.ContainerPath) != "." || b.ContainerPath == "", document.Join(at, "container_path"), "must not be %q", ".")
 	}
-	e.Check(c.WorkDir == "" || path.IsAbs(c.WorkDir), "work_dir", "must be absolute (is %q)", c.WorkDir)
+	e.Check(c.WorkDir == "" || path.IsAbs(c.WorkDir), "work_dir", "must be absolute (is %q)", excerpt.Of(c.WorkDir))
 	e = append(e, c.Environment.validate("environment")...)
 	return append(e, c.Resources.validate("resources")...)
 }
@@ -128,7 +129,7 @@ func (n Environment) validate(at string) document.Errors {
 	}{{"cpu", n.Variables.CPU}, {"cuda", n.Variables.CUDA}, {"rocm", n.Variables.ROCm}} {
 		for i, v := range list.vars {
 			e.Check(v != "" && v[0] != '=', at+".environment_variables."+list.device+"["+strconv.Itoa(i)+"]",
-				"must be NAME=value (is %q)", v)
+				"must be NAME=value (is %q)", excerpt.Of(v))
 		}
 	}
 	return e

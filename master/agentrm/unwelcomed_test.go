@@ -1,0 +1,87 @@
+package agentrm
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+)
+
+func TestConnectionsThatAreNotAdmittedAreFew(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, func(c *Config) {
+		c.Limits = DefaultLimits()
+		c.Limits.UnwelcomedEach = 3
+	})
+	for i := range 5 {
+		c.join(fmt.Sprintf("agent-%d", i), 1) // admitted ones are not counted
+	}
+	for range 3 {
+		c.dial()
+	}
+	_, res, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(c.server.URL, "http"), nil)
+	if err == nil || res == nil || res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
+		t.Fatalf("got %v, %v, want 503 with Retry-After", res, err)
+	}
+	_ = res.Body.Close()
+}
+
+func TestAllAddressesTogetherAreFewToo(t *testing.T) {
+	t.Parallel()
+	u := newUnwelcomed(Limits{Unwelcomed: 3, UnwelcomedEach: 2})
+	enter := func(address string, want bool) func() {
+		t.Helper()
+		leave, err := u.enter(address)
+		if (err == nil) != want {
+			t.Errorf("from %s: got %v, want it let in: %v", address, err, want)
+		}
+		return leave
+	}
+	leave := enter("a", true)
+	enter("a", true)
+	enter("a", false)
+	enter("b", true)
+	enter("c", false)
+	leave()
+	leave()
+	enter("c", true)
+	if u.all != 3 || u.from["a"] != 1 || len(u.from) != 3 {
+		t.Errorf("got %d in all, %v", u.all, u.from)
+	}
+}
+
+func TestAnIntroductionIsSmallAndAnAdmittedAgentMaySendMore(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	p := c.dial()
+	h := greeting(strings.Repeat("\x00", 70<<10), 0)
+	p.say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Hello{Hello: h}})
+	if m, err := p.read(t.Context()); err == nil {
+		t.Errorf("got %.200v, want the connection closed", m)
+	}
+	c.submit("t", 1)
+	a, _ := c.join("a", 1)
+	s := a.started()
+	a.say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Logs{Logs: &agentv1.Logs{
+		ContainerId: s.GetContainerId(), AllocationId: s.GetAllocationId(),
+		Lines: []*agentv1.Line{{AtUs: time.Now().UnixMicro(), Text: make([]byte, 1<<20)}},
+	}}})
+	if next := a.next().GetLogAck().GetNextSeq(); next != 1 {
+		t.Errorf("got %d acknowledged, want the long line", next)
+	}
+}
+
+func TestARefusalRepeatsLittleOfWhatTheStrangerSent(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	p := c.dial()
+	p.say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Hello{Hello: greeting(strings.Repeat("\x00", 30<<10), 0)}})
+	if got := p.refused().GetReason(); len(got) > 1000 {
+		t.Errorf("got %d bytes: %.100q", len(got), got)
+	}
+}

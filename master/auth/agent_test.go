@@ -110,7 +110,7 @@ func BenchmarkUserOf(b *testing.B) {
 	text := w.must(b, "admin", first)
 	b.ResetTimer()
 	for b.Loop() {
-		if _, err := w.UserOf(text); err != nil {
+		if _, _, err := w.UserOf(text); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -51,7 +51,7 @@ type Auth struct {
 	mu       sync.RWMutex
 	users    map[int32]*account
 	byName   map[string]int32
-	sessions map[token.Hash]session
+	sessions map[token.Hash]liveSession
 	owned    map[string]map[token.Hash]bool // by session owner
 	ring     token.Ring
 	agents   map[string]agentRecord
@@ -77,7 +77,7 @@ func Open(ctx context.Context, cfg Config) (*Auth, error) {
 	a := &Auth{
 		cfg: cfg, cluster: cfg.Store.Meta().ClusterID, logins: newGate(),
 		users: map[int32]*account{}, byName: map[string]int32{},
-		sessions: map[token.Hash]session{}, owned: map[string]map[token.Hash]bool{},
+		sessions: map[token.Hash]liveSession{}, owned: map[string]map[token.Hash]bool{},
 		agents: map[string]agentRecord{}, nextUser: 1, proofs: map[[sha256.Size]byte]time.Time{},
 	}
 	for _, load := range []func(context.Context) error{a.loadUsers, a.loadSessions, a.loadKeys, a.loadAgents} {

@@ -138,7 +138,7 @@ func TestBlankPasswordsEndWithTheSwitch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.cfg.AllowBlankPassword = true
-	if _, err := w.PatchUser(t.Context(), w.admin(t), 2, &apiv1.PatchUser{Password: proto.String("")}); err != nil {
+	if _, err := w.PatchUser(t.Context(), w.admin(t), "", 2, &apiv1.PatchUser{Password: proto.String("")}); err != nil {
 		t.Fatal(err)
 	}
 	w.must(t, "determined", "")
@@ -156,15 +156,15 @@ func TestLogins(t *testing.T) {
 		t.Errorf("a password hashed by the client: got %v", err)
 	}
 	w.restart(t)
-	if u, err := w.UserOf(text); err != nil || u.GetUsername() != "admin" || u.GetLastAuthAt() == nil {
+	if u, _, err := w.UserOf(text); err != nil || u.GetUsername() != "admin" || u.GetLastAuthAt() == nil {
 		t.Errorf("after a restart: got %v, %v, want admin", u, err)
 	}
 	for _, bad := range []string{"", "x", text + "x", strings.ToLower(text)} {
-		_, err := w.UserOf(bad)
+		_, _, err := w.UserOf(bad)
 		wantCode(t, err, status.Unauthenticated)
 	}
 	w.pass(SessionLife)
-	_, err := w.UserOf(text)
+	_, _, err := w.UserOf(text)
 	wantCode(t, err, status.Unauthenticated)
 	w.pass(time.Second)
 	if err := w.Sweep(t.Context()); err != nil || len(w.sessions) != 0 || len(w.owned) != 0 {
@@ -174,7 +174,7 @@ func TestLogins(t *testing.T) {
 	if err := errors.Join(w.Logout(t.Context(), text), w.Logout(t.Context(), text)); err != nil {
 		t.Errorf("logging out twice: got %v", err)
 	}
-	_, err = w.UserOf(text)
+	_, _, err = w.UserOf(text)
 	wantCode(t, err, status.Unauthenticated)
 }
 
@@ -230,17 +230,17 @@ func TestTaskTokens(t *testing.T) {
 	if u, id, err := w.AllocationOf(string(own)); err != nil || id != "t.1" || u.GetId() != 2 {
 		t.Errorf("got %v, %q, %v, want determined in t.1", u, id, err)
 	}
-	if u, err := w.UserOf(string(user)); err != nil || u.GetId() != 2 {
+	if u, _, err := w.UserOf(string(user)); err != nil || u.GetId() != 2 {
 		t.Errorf("got %v, %v, want determined", u, err)
 	}
-	_, err = w.UserOf(string(own))
+	_, _, err = w.UserOf(string(own))
 	wantCode(t, err, status.Unauthenticated)
 	_, _, err = w.AllocationOf(string(user))
 	wantCode(t, err, status.Unauthenticated)
 	if err := w.EndAllocation(t.Context(), "t.1"); err != nil {
 		t.Fatal(err)
 	}
-	_, err = w.UserOf(string(user))
+	_, _, err = w.UserOf(string(user))
 	wantCode(t, err, status.Unauthenticated)
 	_, _, err = w.AllocationOf(string(own))
 	wantCode(t, err, status.Unauthenticated)

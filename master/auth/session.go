@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
@@ -22,6 +23,19 @@ type session struct {
 	Allocation string `json:"allocation,omitempty"`
 	// Expires is zero for the tokens of a task.
 	Expires time.Time `json:"expires,omitzero"`
+	// Created is when a login showed the password, or a task's token was made.
+	Created time.Time `json:"created,omitzero"`
+	// Address is where a login came from.
+	Address string `json:"address,omitempty"`
+	// Used is when the token was last shown, as far as Sweep has stored it.
+	Used time.Time `json:"used,omitzero"`
+}
+
+// liveSession is a session in memory; used is when its token was last shown, in
+// nanoseconds, 0 for not since the start.
+type liveSession struct {
+	session
+	used *atomic.Int64
 }
 
 var sessions = store.Collection[session]{Kind: "session"}
@@ -45,7 +59,7 @@ func (a *Auth) loadSessions(ctx context.Context) error {
 func (a *Auth) remember(h token.Hash, s session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.sessions[h] = s
+	a.sessions[h] = liveSession{session: s, used: new(atomic.Int64)}
 	if a.owned[s.owner()] == nil {
 		a.owned[s.owner()] = map[token.Hash]bool{}
 	}
@@ -84,7 +98,7 @@ func (a *Auth) Login(ctx context.Context, r *apiv1.LoginRequest, addr string) (t
 		return "", nil, status.New(status.PermissionDenied, "user '%s' is not active; ask an administrator", u.Username)
 	}
 	now := a.cfg.Now()
-	s := session{Kind: token.User, User: u.ID, Expires: now.Add(SessionLife)}
+	s := session{Kind: token.User, User: u.ID, Expires: now.Add(SessionLife), Created: now, Address: addr}
 	text, hash := token.NewSession(s.Kind)
 	a.change.Lock()
 	defer a.change.Unlock()
@@ -144,15 +158,24 @@ func (a *Auth) right(stored, sent string) bool {
 	return fits(stored, sent)
 }
 
-// UserOf is the user whose login, or whose task's user token, this is. The error
-// is of the code Unauthenticated. The message must not be changed.
-func (a *Auth) UserOf(text string) (*apiv1.User, error) {
-	s, u, found := a.session(text)
-	if !found || s.Kind != token.User || !u.Active || (!s.Expires.IsZero() && !a.cfg.Now().Before(s.Expires)) {
-		return nil, errToken()
+// UserOf is the user whose login this is. For the token of a user's tools inside a
+// task it names the allocation too, and the user is no administrator: whoever reads
+// a task's environment must not own the cluster. The error is of the code
+// Unauthenticated. The message must not be changed.
+func (a *Auth) UserOf(text string) (u *apiv1.User, allocation string, err error) {
+	s, who, found := a.session(text)
+	now := a.cfg.Now()
+	if !found || s.Kind != token.User || !who.Active || s.expired(now) {
+		return nil, "", errToken()
 	}
-	return u.shown, nil
+	s.used.Store(now.UnixNano())
+	if s.Allocation != "" {
+		return who.inTask, s.Allocation, nil
+	}
+	return who.shown, "", nil
 }
+
+func (s session) expired(now time.Time) bool { return !s.Expires.IsZero() && !now.Before(s.Expires) }
 
 // AllocationOf is the allocation whose token this is, with the user who owns it.
 // It stays good when the user is deactivated, because the task's last lines are
@@ -169,7 +192,7 @@ func errToken() error {
 	return status.New(status.Unauthenticated, "this token is not valid, or no longer; log in again")
 }
 
-func (a *Auth) session(text string) (session, *account, bool) {
+func (a *Auth) session(text string) (liveSession, *account, bool) {
 	h := token.HashOf(token.Text(text))
 	a.mu.RLock()
 	defer a.mu.RUnlock()
@@ -197,49 +220,6 @@ func (a *Auth) Logout(ctx context.Context, text string) error {
 	return err
 }
 
-// TaskTokens makes the two tokens of an allocation: the one its own processes show,
-// and one with which its user's tools work inside it. Asked again it makes two
-// more; all of them end with EndAllocation.
-func (a *Auth) TaskTokens(ctx context.Context, userID int32, allocation string) (own, user token.Text, err error) {
-	if allocation == "" {
-		return "", "", status.New(status.InvalidArgument, "an allocation is needed")
-	}
-	if _, found := a.account(userID); !found {
-		return "", "", status.Missing("user", fmt.Sprint(userID))
-	}
-	made := map[token.Hash]session{}
-	issue := func(k token.Kind) token.Text {
-		text, h := token.NewSession(k)
-		made[h] = session{Kind: k, User: userID, Allocation: allocation}
-		return text
-	}
-	own, user = issue(token.Allocation), issue(token.User)
-	err = a.cfg.Store.Write(ctx, func(tx *store.Tx) error {
-		for h, s := range made {
-			if err := sessions.Put(tx, string(h), s.owner(), time.Time{}, s); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return "", "", err
-	}
-	for h, s := range made {
-		a.remember(h, s)
-	}
-	return own, user, nil
-}
-
-// EndAllocation ends the tokens of an allocation. One without is not an error.
-func (a *Auth) EndAllocation(ctx context.Context, allocation string) error {
-	return a.dropOwner(ctx, session{Allocation: allocation}.owner())
-}
-
-func (a *Auth) dropLogins(ctx context.Context, id int32) error {
-	return a.dropOwner(ctx, session{User: id}.owner())
-}
-
 func (a *Auth) dropOwner(ctx context.Context, owner string) error {
 	// Memory first: a token must not outlive the answer that it is gone.
 	a.forgetOwner(owner)
@@ -247,30 +227,4 @@ func (a *Auth) dropOwner(ctx context.Context, owner string) error {
 		_, err := sessions.DeleteByParent(tx, owner)
 		return err
 	})
-}
-
-// Sweep deletes the logins that have expired. It is called now and then; nothing
-// but space depends on it.
-func (a *Auth) Sweep(ctx context.Context) error {
-	a.change.Lock()
-	defer a.change.Unlock()
-	docs, err := sessions.Before(ctx, a.cfg.Store, a.cfg.Now())
-	if err != nil || len(docs) == 0 {
-		return err
-	}
-	err = a.cfg.Store.Write(ctx, func(tx *store.Tx) error {
-		for _, d := range docs {
-			if err := sessions.Delete(tx, d.ID); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	for _, d := range docs {
-		a.forgetHash(token.Hash(d.ID))
-	}
-	return nil
 }

@@ -41,6 +41,8 @@ var users = store.Collection[userRecord]{Kind: "user"}
 type account struct {
 	userRecord
 	shown *apiv1.User
+	// inTask is the user as the tools in their tasks act for them.
+	inTask *apiv1.User
 }
 
 func putUser(tx *store.Tx, u userRecord) error {
@@ -62,7 +64,9 @@ func (a *Auth) keep(u userRecord) {
 	if old, found := a.users[u.ID]; found {
 		delete(a.byName, old.Username)
 	}
-	a.users[u.ID] = &account{userRecord: u, shown: u.show()}
+	inTask := u.show()
+	inTask.Admin = false
+	a.users[u.ID] = &account{userRecord: u, shown: u.show(), inTask: inTask}
 	a.byName[u.Username] = u.ID
 	a.nextUser = max(a.nextUser, u.ID+1)
 }

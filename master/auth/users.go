@@ -72,8 +72,9 @@ func (a *Auth) CreateUser(ctx context.Context, by *apiv1.User, r *apiv1.PostUser
 }
 
 // PatchUser changes what p names. Administrators may change everything, others
-// their own display name and password.
-func (a *Auth) PatchUser(ctx context.Context, by *apiv1.User, id int32, p *apiv1.PatchUser) (*apiv1.User, error) {
+// their own display name and password. Text is the token that asks: whoever changes
+// their own password has shown the old one.
+func (a *Auth) PatchUser(ctx context.Context, by *apiv1.User, text string, id int32, p *apiv1.PatchUser) (*apiv1.User, error) {
 	if !by.GetAdmin() {
 		if by.GetId() != id {
 			return nil, status.New(status.PermissionDenied, "only administrators may change other users")
@@ -82,6 +83,9 @@ func (a *Auth) PatchUser(ctx context.Context, by *apiv1.User, id int32, p *apiv1
 			return nil, status.New(status.PermissionDenied,
 				"only administrators may change more than a display name and a password")
 		}
+	}
+	if err := a.provePassword(ctx, by, text, id, p); err != nil {
+		return nil, err
 	}
 	hash, err := a.patchedHash(ctx, id, p)
 	if err != nil {
@@ -106,7 +110,7 @@ func (a *Auth) PatchUser(ctx context.Context, by *apiv1.User, id int32, p *apiv1
 	}
 	u.Modified = a.cfg.Now()
 	if hash != nil || !u.Active {
-		if err := a.dropLogins(ctx, id); err != nil {
+		if err := a.dropUserTokens(ctx, id); err != nil {
 			return nil, err
 		}
 	}

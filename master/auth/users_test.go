@@ -82,9 +82,10 @@ func TestPatchingUsers(t *testing.T) {
 		{"a weak password", other, 2, &apiv1.PatchUser{Password: proto.String("weak")}, status.InvalidArgument},
 		{"no password", other, 2, &apiv1.PatchUser{Password: proto.String("")}, status.InvalidArgument},
 	}
+	own := w.must(t, "determined", first)
 	for _, tt := range refused {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := w.PatchUser(ctx, tt.by, tt.id, tt.in)
+			_, err := w.PatchUser(ctx, tt.by, own, tt.id, tt.in)
 			wantCode(t, err, tt.want)
 		})
 	}
@@ -93,24 +94,23 @@ func TestPatchingUsers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := w.PatchUser(ctx, other, 2, &apiv1.PatchUser{Password: proto.String("Another-1"), DisplayName: proto.String("D")})
+	u, err := w.PatchUser(ctx, other, text, 2, &apiv1.PatchUser{Password: proto.String("Another-1"), DisplayName: proto.String("D")})
 	if err != nil || u.GetDisplayName() != "D" {
 		t.Fatalf("got %v, %v, want the new display name", u, err)
 	}
-	_, err = w.UserOf(text)
+	_, _, err = w.UserOf(text)
 	wantCode(t, err, status.Unauthenticated) // a new password ends the logins
-	if _, err := w.UserOf(string(task)); err != nil {
-		t.Errorf("a task outlives its user's password: got %v", err)
-	}
+	_, _, err = w.UserOf(string(task))
+	wantCode(t, err, status.Unauthenticated) // and what acts as the user inside tasks
 	w.must(t, "determined", "Another-1")
-	if _, err := w.PatchUser(ctx, admin, 2, &apiv1.PatchUser{Active: proto.Bool(false)}); err != nil {
+	if _, err := w.PatchUser(ctx, admin, "", 2, &apiv1.PatchUser{Active: proto.Bool(false)}); err != nil {
 		t.Fatal(err)
 	}
-	_, err = w.UserOf(string(task))
+	_, _, err = w.UserOf(string(task))
 	wantCode(t, err, status.Unauthenticated)
 	_, err = w.login(ctx, "determined", "Another-1")
 	wantCode(t, err, status.PermissionDenied)
-	if _, err := w.PatchUser(ctx, admin, 2, &apiv1.PatchUser{Username: proto.String("Dee")}); err != nil {
+	if _, err := w.PatchUser(ctx, admin, "", 2, &apiv1.PatchUser{Username: proto.String("Dee")}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = w.UserNamed("determined")

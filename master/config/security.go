@@ -14,6 +14,7 @@ type Security struct {
 	Token               Token        `yaml:"token" doc:"Access tokens"`
 	InitialUserPassword secret.Value `yaml:"initial_user_password" doc:"Password of admin and determined in a new database"`
 	AllowBlankPassword  bool         `yaml:"allow_blank_password" doc:"Start a new database without initial_user_password"`
+	Visibility          Visibility   `yaml:"visibility" doc:"Whose logs users see: open, everybody's; private, their own. Administrators see all. Configurations, environments and files of a task are always for its owner and administrators"`
 }
 
 // DefaultSecurity is the security before the user says anything.
@@ -25,9 +26,19 @@ func DefaultSecurity() Security {
 			Type: "basic", Fallback: "basic",
 			CreatorRole: CreatorRole{Enabled: true, RoleID: 2},
 		},
-		Token: Token{MaxDays: 30, DefaultDays: 30},
+		Token:      Token{MaxDays: 30, DefaultDays: 30},
+		Visibility: VisibilityOpen,
 	}
 }
+
+// Visibility is whose logs users see.
+type Visibility string
+
+// The kinds of visibility.
+const (
+	VisibilityOpen    Visibility = "open"
+	VisibilityPrivate Visibility = "private"
+)
 
 // AgentUser is a Unix user on agents.
 type AgentUser struct {
@@ -78,6 +89,7 @@ func (s Security) Validate(path string) document.Errors {
 	e = append(e, oneOf(at("authz.type"), s.AuthZ.Type, []string{"basic", "rbac"})...)
 	e = append(e, oneOf(at("authz.fallback"), s.AuthZ.Fallback, []string{"basic", "rbac"})...)
 	e = append(e, s.Token.Validate(at("token"))...)
+	e = append(e, oneOf(at("visibility"), string(s.Visibility), []string{string(VisibilityOpen), string(VisibilityPrivate)})...)
 	if p := s.InitialUserPassword.Reveal(); p != "" {
 		e.Check(StrongPassword(p), at("initial_user_password"),
 			"must have at least 8 characters with an upper-case letter, a lower-case letter and a digit")

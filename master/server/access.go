@@ -15,8 +15,12 @@ const taskHeader = "Grpc-Metadata-X-Allocation-Token"
 
 // allow finds out who calls and whether they may.
 func (s *Server) allow(c *call, need access) error {
-	if need == open {
+	switch need {
+	case open:
 		return nil
+	case user, login, admin, allocation, either:
+	default: // a row that says nothing lets nobody in
+		return status.New(status.PermissionDenied, "nobody may do this")
 	}
 	text, fromCookie := userToken(c.Request)
 	if text != "" && need != allocation {
@@ -44,7 +48,7 @@ func (s *Server) allow(c *call, need access) error {
 }
 
 func (s *Server) allowUser(c *call, text string, need access, fromCookie bool) error {
-	u, err := s.cfg.Accounts.UserOf(text)
+	u, inTask, err := s.cfg.Accounts.UserOf(text)
 	if err != nil {
 		return err
 	}
@@ -54,10 +58,14 @@ func (s *Server) allowUser(c *call, text string, need access, fromCookie bool) e
 			return status.New(status.PermissionDenied, "requests from other sites are refused")
 		}
 	}
-	if need == admin && !u.GetAdmin() {
+	c.user, c.token, c.inTask = u, text, inTask
+	switch {
+	case inTask != "" && (need == login || need == admin):
+		return status.New(status.PermissionDenied,
+			"the token inside a task is for tasks and their logs; log in from outside the task for anything else")
+	case need == admin && !u.GetAdmin():
 		return status.New(status.PermissionDenied, "only administrators may do this")
 	}
-	c.user, c.token = u, text
 	return nil
 }
 

@@ -121,8 +121,27 @@ func (s *Server) patchUser(c *call, in *apiv1.PatchUser) (*apiv1.PatchUserRespon
 	if err != nil {
 		return nil, err
 	}
-	u, err := s.cfg.Accounts.PatchUser(c.Context(), c.user, id, in)
+	u, err := s.cfg.Accounts.PatchUser(c.Context(), c.user, c.token, id, in)
 	return &apiv1.PatchUserResponse{User: u}, err
+}
+
+// sessions and endSession are ours.
+func (s *Server) sessions(c *call) (*apiv1.GetSessionsResponse, error) {
+	id, err := c.userID()
+	if err != nil {
+		return nil, err
+	}
+	list, err := s.cfg.Accounts.Sessions(c.user, c.token, id)
+	return &apiv1.GetSessionsResponse{Sessions: list}, err
+}
+
+func (s *Server) endSession(c *call) (*apiv1.EndSessionResponse, error) {
+	id, err := c.userID()
+	if err != nil {
+		return nil, err
+	}
+	n, err := s.cfg.Accounts.EndSession(c.Context(), c.user, id, c.PathValue("session"))
+	return &apiv1.EndSessionResponse{Ended: int32(n)}, err
 }
 
 // revoke and rotateKeys are ours; Determined 0.38.1 lets in any agent.

@@ -24,8 +24,10 @@ type call struct {
 	user *apiv1.User
 	// allocation is set when a task calls.
 	allocation string
-	token      string
-	bad        error
+	// inTask is set when a user's tools inside a task call: its allocation.
+	inTask string
+	token  string
+	bad    error
 }
 
 // message is what P must be for T to be a message type.

@@ -17,15 +17,22 @@ import (
 type Accounts interface {
 	Login(ctx context.Context, r *apiv1.LoginRequest, addr string) (token.Text, *apiv1.User, error)
 	Logout(ctx context.Context, text string) error
-	// UserOf is whose user token this is; AllocationOf whose allocation token.
-	UserOf(text string) (*apiv1.User, error)
+	// UserOf is whose user token this is, and for one inside a task whose allocation;
+	// AllocationOf whose allocation token.
+	UserOf(text string) (u *apiv1.User, inTask string, err error)
 	AllocationOf(text string) (u *apiv1.User, allocation string, err error)
 
 	Users() []*apiv1.User
 	User(id int32) (*apiv1.User, error)
 	UserNamed(username string) (*apiv1.User, error)
 	CreateUser(ctx context.Context, by *apiv1.User, r *apiv1.PostUserRequest) (*apiv1.User, error)
-	PatchUser(ctx context.Context, by *apiv1.User, id int32, p *apiv1.PatchUser) (*apiv1.User, error)
+	// PatchUser changes a user; text is the token that asks.
+	PatchUser(ctx context.Context, by *apiv1.User, text string, id int32, p *apiv1.PatchUser) (*apiv1.User, error)
+
+	// Sessions lists what acts as a user; text is the token that asks.
+	Sessions(by *apiv1.User, text string, id int32) ([]*apiv1.Session, error)
+	// EndSession ends one, or all for "all", and says how many.
+	EndSession(ctx context.Context, by *apiv1.User, id int32, session string) (int, error)
 
 	// Revoke withdraws an agent's credential. One that has none is not an error.
 	Revoke(ctx context.Context, agent string) error
@@ -51,6 +58,8 @@ type Tasks interface {
 	Summaries() map[string]*apiv1.AllocationSummary
 	// Task is one task, ended or not, and why it waits.
 	Task(ctx context.Context, id string) (*apiv1.GetTaskResponse, error)
+	// Owner is the id of the user who started a task, ended or not.
+	Owner(ctx context.Context, id string) (int32, error)
 	// ContextDirectory is the gzipped tar of the task's files, empty for none.
 	ContextDirectory(ctx context.Context, id string) ([]byte, error)
 

@@ -81,7 +81,8 @@ func document(routes []route) object {
 
 func summary(r route) string {
 	return map[access]string{
-		open: "Anybody may call.", user: "Users may call.", admin: "Administrators may call.",
+		open: "Anybody may call.", user: "Users may call, also from inside a task.", admin: "Administrators may call.",
+		login:      "Users may call, but not from inside a task.",
 		allocation: "The allocation itself may call.", either: "Users and tasks may call.",
 	}[r.access]
 }
@@ -96,7 +97,7 @@ func describe(r route) string {
 func security(a access) []object {
 	none := []string{}
 	return map[access][]object{
-		open: {}, user: {{"user": none}}, admin: {{"user": none}}, allocation: {{"allocation": none}},
+		open: {}, user: {{"user": none}}, login: {{"user": none}}, admin: {{"user": none}}, allocation: {{"allocation": none}},
 		either: {{"user": none}, {"allocation": none}},
 	}[a]
 }

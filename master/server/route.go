@@ -17,8 +17,12 @@ type access string
 const (
 	// open: anybody.
 	open access = "none"
-	// user: whoever has logged in, and a user's tools inside a task.
+	// user: whoever has logged in, and a user's tools inside a task, which count as
+	// no administrator's. What such a token reaches is tasks, their logs, and what
+	// it takes to start one.
 	user access = "user"
+	// login: whoever has logged in, and nothing inside a task.
+	login access = "login"
 	// admin: such a user, if an administrator.
 	admin access = "admin"
 	// allocation: the task's own processes, about the allocation in the path.

@@ -51,13 +51,15 @@ func accountRoutes() []route {
 		post("auth/logout", user, plain((*Server).logout)),
 		get("me", either, plain((*Server).me)),
 		get("auth/user", either, plain((*Server).me)),
-		get("users", user, plain((*Server).users)),
+		get("users", login, plain((*Server).users)),
 		post("users", admin, unary((*Server).createUser)),
-		get("users/{user}", user, plain((*Server).userByID)),
-		get("users/{username}/by-username", user, plain((*Server).userByName)),
+		get("users/{user}", login, plain((*Server).userByID)),
+		get("users/{username}/by-username", login, plain((*Server).userByName)),
+		get("users/{user}/sessions", login, plain((*Server).sessions)),
+		post("users/{user}/sessions/{session}/end", login, plain((*Server).endSession)),
 		post("agents/{agent}/revoke", admin, plain((*Server).revoke)),
 		post("master/rotate-keys", admin, plain((*Server).rotateKeys)),
-		{method: http.MethodPatch, path: "users/{user}", access: user, endpoint: unary((*Server).patchUser)},
+		{method: http.MethodPatch, path: "users/{user}", access: login, endpoint: unary((*Server).patchUser)},
 	}
 }
 

@@ -52,6 +52,8 @@ type Config struct {
 	Settings func() map[string]any
 	// StrictQueue lets only administrators change the queue.
 	StrictQueue bool
+	// PrivateLogs keeps a task's log to its owner and administrators.
+	PrivateLogs bool
 	// FeatureSwitches are shown to clients.
 	FeatureSwitches []string
 	// Health says why the master cannot work; nil when it can.

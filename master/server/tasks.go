@@ -42,7 +42,11 @@ func (s *Server) commands(c *call) (*apiv1.GetCommandsResponse, error) {
 }
 
 func (s *Server) command(c *call) (*apiv1.GetCommandResponse, error) {
-	return s.cfg.Tasks.Command(c.PathValue("command"))
+	out, err := s.cfg.Tasks.Command(c.PathValue("command"))
+	if err != nil {
+		return nil, err
+	}
+	return c.commandFor(out), nil
 }
 
 func (s *Server) killCommand(c *call) (*apiv1.KillCommandResponse, error) {
@@ -63,11 +67,15 @@ func (s *Server) tasks(*call) (*apiv1.GetTasksResponse, error) {
 }
 
 func (s *Server) task(c *call) (*apiv1.GetTaskResponse, error) {
-	return s.cfg.Tasks.Task(c.Context(), c.PathValue("task"))
+	out, err := s.cfg.Tasks.Task(c.Context(), c.PathValue("task"))
+	if err != nil {
+		return nil, err
+	}
+	return s.taskFor(c, out)
 }
 
 func (s *Server) taskContext(c *call) (*apiv1.GetTaskContextDirectoryResponse, error) {
-	if err := c.ownTask(c.PathValue("task")); err != nil {
+	if err := s.ownFiles(c, c.PathValue("task")); err != nil {
 		return nil, err
 	}
 	b, err := s.cfg.Tasks.ContextDirectory(c.Context(), c.PathValue("task"))

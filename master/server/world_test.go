@@ -37,6 +37,7 @@ type world struct {
 	admin   string
 	user    string
 	task    string // the token of allocation t1.1, owned by user
+	tools   string // that of the user's tools in it
 }
 
 func newWorld(t testing.TB) *world {
@@ -58,11 +59,11 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	w.admin, w.user = w.login(t, "admin"), w.login(t, "determined")
-	own, _, err := a.TaskTokens(t.Context(), 2, "t1.1")
+	own, tools, err := a.TaskTokens(t.Context(), 2, "t1.1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.task = string(own)
+	w.task, w.tools = string(own), string(tools)
 	return w
 }
 
@@ -134,10 +135,22 @@ func (c *cluster) Commands() []*apiv1.Command {
 func (c *cluster) Command(id string) (*apiv1.GetCommandResponse, error) {
 	for _, m := range c.Commands() {
 		if m.GetId() == id {
-			return &apiv1.GetCommandResponse{Command: m, Config: &structpb.Struct{}}, nil
+			return &apiv1.GetCommandResponse{Command: m, Config: commandConfig()}, nil
 		}
 	}
 	return nil, status.Missing("command", id)
+}
+
+// commandConfig has something in it that is not for everybody.
+func commandConfig() *structpb.Struct {
+	cfg, err := structpb.NewStruct(map[string]any{
+		"environment": map[string]any{"environment_variables": []any{"PASSWORD=hunter2"}},
+		"resources":   map[string]any{"slots": 3, "devices": []any{map[string]any{"host_path": "/dev/hunter2"}}},
+	})
+	if err != nil {
+		panic(err) // it is a constant
+	}
+	return cfg
 }
 
 func (c *cluster) Kill(_ context.Context, _ *apiv1.User, id string) (*apiv1.KillCommandResponse, error) {
@@ -168,7 +181,16 @@ func (c *cluster) Task(_ context.Context, id string) (*apiv1.GetTaskResponse, er
 	if _, err := c.Command(id); err != nil {
 		return nil, status.Missing("task", id)
 	}
-	return &apiv1.GetTaskResponse{Task: &apiv1.Task{TaskId: id, StartTime: timestamppb.New(start)}}, nil
+	config := commandConfig().String()
+	return &apiv1.GetTaskResponse{Task: &apiv1.Task{TaskId: id, StartTime: timestamppb.New(start), Config: &config}}, nil
+}
+
+func (c *cluster) Owner(_ context.Context, id string) (int32, error) {
+	m, err := c.Command(id)
+	if err != nil {
+		return 0, status.Missing("task", id)
+	}
+	return m.GetCommand().GetUserId(), nil
 }
 
 func (c *cluster) ContextDirectory(context.Context, string) ([]byte, error) {

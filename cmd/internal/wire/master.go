@@ -188,7 +188,7 @@ func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error)
 	m.config = server.Config{
 		Identity: id, Accounts: m.auth, Tasks: front{m.tasks}, Logs: front{m.tasks}, Launches: m.launch,
 		MasterLog: g.ring, Binaries: g.binaries, Settings: cfg.Printable, FeatureSwitches: cfg.FeatureSwitches,
-		Health: m.healthy, Log: m.log, Metrics: metrics,
+		Health: m.healthy, Log: m.log, Metrics: metrics, PrivateLogs: cfg.Security.Visibility == config.VisibilityPrivate,
 		CORS: cfg.EnableCORS, HideMetrics: !cfg.Observability.EnablePrometheus,
 	}
 	if err := m.choose(here, s, id); err != nil {

@@ -640,8 +640,11 @@ type PatchUser struct {
 	DisplayName    *string                `protobuf:"bytes,6,opt,name=display_name,json=displayName,proto3,oneof" json:"display_name,omitempty"`
 	Remote         *bool                  `protobuf:"varint,7,opt,name=remote,proto3,oneof" json:"remote,omitempty"`
 	AgentUserGroup *AgentUserGroup        `protobuf:"bytes,8,opt,name=agent_user_group,json=agentUserGroup,proto3" json:"agent_user_group,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// The password so far, in the form that is_hashed says. It is ours, and needed
+	// to change one's own password with a login that is older than a few minutes.
+	CurrentPassword *string `protobuf:"bytes,101,opt,name=current_password,json=currentPassword,proto3,oneof" json:"current_password,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *PatchUser) Reset() {
@@ -730,6 +733,13 @@ func (x *PatchUser) GetAgentUserGroup() *AgentUserGroup {
 	return nil
 }
 
+func (x *PatchUser) GetCurrentPassword() string {
+	if x != nil && x.CurrentPassword != nil {
+		return *x.CurrentPassword
+	}
+	return ""
+}
+
 type PatchUserResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	User          *User                  `protobuf:"bytes,1,opt,name=user,proto3" json:"user,omitempty"`
@@ -772,6 +782,192 @@ func (x *PatchUserResponse) GetUser() *User {
 		return x.User
 	}
 	return nil
+}
+
+// Session is a login, or the token of a user's tools inside a task.
+type Session struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	CreatedAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	ExpiresAt *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	// When it was last used, to ten minutes.
+	LastUsedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=last_used_at,json=lastUsedAt,proto3" json:"last_used_at,omitempty"`
+	// Where a login came from.
+	Address string `protobuf:"bytes,5,opt,name=address,proto3" json:"address,omitempty"`
+	// The allocation whose task has the token; empty for a login.
+	AllocationId string `protobuf:"bytes,6,opt,name=allocation_id,json=allocationId,proto3" json:"allocation_id,omitempty"`
+	// It is the one that asks.
+	Current       bool `protobuf:"varint,7,opt,name=current,proto3" json:"current,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Session) Reset() {
+	*x = Session{}
+	mi := &file_master_api_v1_user_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Session) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Session) ProtoMessage() {}
+
+func (x *Session) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_user_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Session.ProtoReflect.Descriptor instead.
+func (*Session) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_user_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Session) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Session) GetCreatedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreatedAt
+	}
+	return nil
+}
+
+func (x *Session) GetExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpiresAt
+	}
+	return nil
+}
+
+func (x *Session) GetLastUsedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastUsedAt
+	}
+	return nil
+}
+
+func (x *Session) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Session) GetAllocationId() string {
+	if x != nil {
+		return x.AllocationId
+	}
+	return ""
+}
+
+func (x *Session) GetCurrent() bool {
+	if x != nil {
+		return x.Current
+	}
+	return false
+}
+
+type GetSessionsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sessions      []*Session             `protobuf:"bytes,1,rep,name=sessions,proto3" json:"sessions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetSessionsResponse) Reset() {
+	*x = GetSessionsResponse{}
+	mi := &file_master_api_v1_user_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetSessionsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetSessionsResponse) ProtoMessage() {}
+
+func (x *GetSessionsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_user_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetSessionsResponse.ProtoReflect.Descriptor instead.
+func (*GetSessionsResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_user_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *GetSessionsResponse) GetSessions() []*Session {
+	if x != nil {
+		return x.Sessions
+	}
+	return nil
+}
+
+type EndSessionResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How many were ended.
+	Ended         int32 `protobuf:"varint,1,opt,name=ended,proto3" json:"ended,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndSessionResponse) Reset() {
+	*x = EndSessionResponse{}
+	mi := &file_master_api_v1_user_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndSessionResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndSessionResponse) ProtoMessage() {}
+
+func (x *EndSessionResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_user_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndSessionResponse.ProtoReflect.Descriptor instead.
+func (*EndSessionResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_user_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *EndSessionResponse) GetEnded() int32 {
+	if x != nil {
+		return x.Ended
+	}
+	return 0
 }
 
 var File_master_api_v1_user_proto protoreflect.FileDescriptor
@@ -827,7 +1023,7 @@ const file_master_api_v1_user_proto_rawDesc = "" +
 	"\bpassword\x18\x02 \x01(\tR\bpassword\x12\x1b\n" +
 	"\tis_hashed\x18\x03 \x01(\bR\bisHashed\">\n" +
 	"\x10PostUserResponse\x12*\n" +
-	"\x04user\x18\x01 \x01(\v2\x16.detdeploy.api.v1.UserR\x04user\"\x91\x03\n" +
+	"\x04user\x18\x01 \x01(\v2\x16.detdeploy.api.v1.UserR\x04user\"\xd6\x03\n" +
 	"\tPatchUser\x12\x1f\n" +
 	"\busername\x18\x01 \x01(\tH\x00R\busername\x88\x01\x01\x12\x1f\n" +
 	"\bpassword\x18\x02 \x01(\tH\x01R\bpassword\x88\x01\x01\x12 \n" +
@@ -836,7 +1032,8 @@ const file_master_api_v1_user_proto_rawDesc = "" +
 	"\x06active\x18\x05 \x01(\bH\x04R\x06active\x88\x01\x01\x12&\n" +
 	"\fdisplay_name\x18\x06 \x01(\tH\x05R\vdisplayName\x88\x01\x01\x12\x1b\n" +
 	"\x06remote\x18\a \x01(\bH\x06R\x06remote\x88\x01\x01\x12J\n" +
-	"\x10agent_user_group\x18\b \x01(\v2 .detdeploy.api.v1.AgentUserGroupR\x0eagentUserGroupB\v\n" +
+	"\x10agent_user_group\x18\b \x01(\v2 .detdeploy.api.v1.AgentUserGroupR\x0eagentUserGroup\x12.\n" +
+	"\x10current_password\x18e \x01(\tH\aR\x0fcurrentPassword\x88\x01\x01B\v\n" +
 	"\t_usernameB\v\n" +
 	"\t_passwordB\f\n" +
 	"\n" +
@@ -844,9 +1041,25 @@ const file_master_api_v1_user_proto_rawDesc = "" +
 	"\x06_adminB\t\n" +
 	"\a_activeB\x0f\n" +
 	"\r_display_nameB\t\n" +
-	"\a_remote\"?\n" +
+	"\a_remoteB\x13\n" +
+	"\x11_current_password\"?\n" +
 	"\x11PatchUserResponse\x12*\n" +
-	"\x04user\x18\x01 \x01(\v2\x16.detdeploy.api.v1.UserR\x04userB6Z4github.com/det-deploy/det-deploy/master/api/v1;apiv1b\x06proto3"
+	"\x04user\x18\x01 \x01(\v2\x16.detdeploy.api.v1.UserR\x04user\"\xa6\x02\n" +
+	"\aSession\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x129\n" +
+	"\n" +
+	"created_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x129\n" +
+	"\n" +
+	"expires_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12<\n" +
+	"\flast_used_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"lastUsedAt\x12\x18\n" +
+	"\aaddress\x18\x05 \x01(\tR\aaddress\x12#\n" +
+	"\rallocation_id\x18\x06 \x01(\tR\fallocationId\x12\x18\n" +
+	"\acurrent\x18\a \x01(\bR\acurrent\"L\n" +
+	"\x13GetSessionsResponse\x125\n" +
+	"\bsessions\x18\x01 \x03(\v2\x19.detdeploy.api.v1.SessionR\bsessions\"*\n" +
+	"\x12EndSessionResponse\x12\x14\n" +
+	"\x05ended\x18\x01 \x01(\x05R\x05endedB6Z4github.com/det-deploy/det-deploy/master/api/v1;apiv1b\x06proto3"
 
 var (
 	file_master_api_v1_user_proto_rawDescOnce sync.Once
@@ -860,7 +1073,7 @@ func file_master_api_v1_user_proto_rawDescGZIP() []byte {
 	return file_master_api_v1_user_proto_rawDescData
 }
 
-var file_master_api_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_master_api_v1_user_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_master_api_v1_user_proto_goTypes = []any{
 	(*AgentUserGroup)(nil),        // 0: detdeploy.api.v1.AgentUserGroup
 	(*User)(nil),                  // 1: detdeploy.api.v1.User
@@ -875,27 +1088,34 @@ var file_master_api_v1_user_proto_goTypes = []any{
 	(*PostUserResponse)(nil),      // 10: detdeploy.api.v1.PostUserResponse
 	(*PatchUser)(nil),             // 11: detdeploy.api.v1.PatchUser
 	(*PatchUserResponse)(nil),     // 12: detdeploy.api.v1.PatchUserResponse
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
-	(*Pagination)(nil),            // 14: detdeploy.api.v1.Pagination
+	(*Session)(nil),               // 13: detdeploy.api.v1.Session
+	(*GetSessionsResponse)(nil),   // 14: detdeploy.api.v1.GetSessionsResponse
+	(*EndSessionResponse)(nil),    // 15: detdeploy.api.v1.EndSessionResponse
+	(*timestamppb.Timestamp)(nil), // 16: google.protobuf.Timestamp
+	(*Pagination)(nil),            // 17: detdeploy.api.v1.Pagination
 }
 var file_master_api_v1_user_proto_depIdxs = []int32{
 	0,  // 0: detdeploy.api.v1.User.agent_user_group:type_name -> detdeploy.api.v1.AgentUserGroup
-	13, // 1: detdeploy.api.v1.User.modified_at:type_name -> google.protobuf.Timestamp
-	13, // 2: detdeploy.api.v1.User.last_auth_at:type_name -> google.protobuf.Timestamp
+	16, // 1: detdeploy.api.v1.User.modified_at:type_name -> google.protobuf.Timestamp
+	16, // 2: detdeploy.api.v1.User.last_auth_at:type_name -> google.protobuf.Timestamp
 	1,  // 3: detdeploy.api.v1.LoginResponse.user:type_name -> detdeploy.api.v1.User
 	1,  // 4: detdeploy.api.v1.CurrentUserResponse.user:type_name -> detdeploy.api.v1.User
 	1,  // 5: detdeploy.api.v1.GetUsersResponse.users:type_name -> detdeploy.api.v1.User
-	14, // 6: detdeploy.api.v1.GetUsersResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	17, // 6: detdeploy.api.v1.GetUsersResponse.pagination:type_name -> detdeploy.api.v1.Pagination
 	1,  // 7: detdeploy.api.v1.GetUserResponse.user:type_name -> detdeploy.api.v1.User
 	1,  // 8: detdeploy.api.v1.PostUserRequest.user:type_name -> detdeploy.api.v1.User
 	1,  // 9: detdeploy.api.v1.PostUserResponse.user:type_name -> detdeploy.api.v1.User
 	0,  // 10: detdeploy.api.v1.PatchUser.agent_user_group:type_name -> detdeploy.api.v1.AgentUserGroup
 	1,  // 11: detdeploy.api.v1.PatchUserResponse.user:type_name -> detdeploy.api.v1.User
-	12, // [12:12] is the sub-list for method output_type
-	12, // [12:12] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	16, // 12: detdeploy.api.v1.Session.created_at:type_name -> google.protobuf.Timestamp
+	16, // 13: detdeploy.api.v1.Session.expires_at:type_name -> google.protobuf.Timestamp
+	16, // 14: detdeploy.api.v1.Session.last_used_at:type_name -> google.protobuf.Timestamp
+	13, // 15: detdeploy.api.v1.GetSessionsResponse.sessions:type_name -> detdeploy.api.v1.Session
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_user_proto_init() }
@@ -912,7 +1132,7 @@ func file_master_api_v1_user_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_v1_user_proto_rawDesc), len(file_master_api_v1_user_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

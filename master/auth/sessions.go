@@ -1,0 +1,212 @@
+package auth
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/token"
+)
+
+// usedStep is how finely the last use of a session is kept and shown: enough to
+// recognise a login that is not one's own, and few writes.
+const usedStep = 10 * time.Minute
+
+// sessionName is the public name of a session: a part of the token's hash, which
+// says nothing about the token.
+func sessionName(h token.Hash) string { return string(h[:16]) }
+
+// Sessions lists the logins of a user and the tokens of the user's tools inside
+// tasks, newest first; by may ask for their own, administrators for everybody's.
+// Text is the token that asks.
+func (a *Auth) Sessions(by *apiv1.User, text string, id int32) ([]*apiv1.Session, error) {
+	if err := a.mayEnd(by, id); err != nil {
+		return nil, err
+	}
+	asks := token.HashOf(token.Text(text))
+	list := []*apiv1.Session{}
+	for h, s := range a.sessionsOf(id) {
+		m := s.show(h)
+		m.Current = h == asks
+		list = append(list, m)
+	}
+	slices.SortFunc(list, func(x, y *apiv1.Session) int {
+		return cmp.Or(y.GetCreatedAt().AsTime().Compare(x.GetCreatedAt().AsTime()), cmp.Compare(x.GetId(), y.GetId()))
+	})
+	return list, nil
+}
+
+// EndSession ends one of them by its name, or all for the name "all", and says how
+// many there were. The error has the codes PermissionDenied and NotFound.
+func (a *Auth) EndSession(ctx context.Context, by *apiv1.User, id int32, name string) (int, error) {
+	if err := a.mayEnd(by, id); err != nil {
+		return 0, err
+	}
+	a.change.Lock()
+	defer a.change.Unlock()
+	var ended []token.Hash
+	for h := range a.sessionsOf(id) {
+		if name == "all" || name == sessionName(h) {
+			ended = append(ended, h)
+		}
+	}
+	if len(ended) == 0 && name != "all" {
+		return 0, status.Missing("session", name)
+	}
+	return len(ended), a.dropSessions(ctx, ended)
+}
+
+func (a *Auth) mayEnd(by *apiv1.User, id int32) error {
+	if by.GetId() != id && !by.GetAdmin() {
+		return status.New(status.PermissionDenied, "only administrators may look at the sessions of others")
+	}
+	if _, found := a.account(id); !found {
+		return status.Missing("user", strconv.Itoa(int(id)))
+	}
+	return nil
+}
+
+// sessionsOf is every token that acts as the user, without those of the tasks
+// themselves.
+func (a *Auth) sessionsOf(id int32) map[token.Hash]liveSession {
+	now := a.cfg.Now()
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	out := map[token.Hash]liveSession{}
+	for h, s := range a.sessions {
+		if s.User == id && s.Kind == token.User && !s.expired(now) {
+			out[h] = s
+		}
+	}
+	return out
+}
+
+// dropUserTokens ends everything that acts as the user.
+func (a *Auth) dropUserTokens(ctx context.Context, id int32) error {
+	var all []token.Hash
+	for h := range a.sessionsOf(id) {
+		all = append(all, h)
+	}
+	return a.dropSessions(ctx, all)
+}
+
+// dropSessions is called with change held.
+func (a *Auth) dropSessions(ctx context.Context, all []token.Hash) error {
+	if len(all) == 0 {
+		return nil
+	}
+	// Memory first: a token must not outlive the answer that it is gone.
+	for _, h := range all {
+		a.forgetHash(h)
+	}
+	return a.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		for _, h := range all {
+			if err := sessions.Delete(tx, string(h)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (s liveSession) show(h token.Hash) *apiv1.Session {
+	m := &apiv1.Session{Id: sessionName(h), Address: s.Address, AllocationId: s.Allocation}
+	if at := s.created(); !at.IsZero() {
+		m.CreatedAt = timestamppb.New(at)
+	}
+	if !s.Expires.IsZero() {
+		m.ExpiresAt = timestamppb.New(s.Expires)
+	}
+	if at := s.lastUse(); at.After(s.created()) {
+		m.LastUsedAt = timestamppb.New(at)
+	}
+	return m
+}
+
+// created is when a login began; one that an earlier version stored does not say,
+// but lasts as long.
+func (s session) created() time.Time {
+	if s.Created.IsZero() && !s.Expires.IsZero() {
+		return s.Expires.Add(-SessionLife)
+	}
+	return s.Created
+}
+
+func (s liveSession) lastUse() time.Time {
+	if n := s.used.Load(); n != 0 {
+		return time.Unix(0, n).UTC().Truncate(usedStep)
+	}
+	return s.Used
+}
+
+// storeLastUses is called with change held, so that what it writes has not been
+// ended meanwhile. A task's end does not wait for change; it is looked for again.
+func (a *Auth) storeLastUses(ctx context.Context) error {
+	stale := map[token.Hash]session{}
+	a.mu.RLock()
+	for h, s := range a.sessions {
+		if at := s.lastUse(); s.Allocation == "" && at.After(s.Used) {
+			s.Used = at
+			stale[h] = s.session
+		}
+	}
+	a.mu.RUnlock()
+	if len(stale) == 0 {
+		return nil
+	}
+	err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		for h, s := range stale {
+			if err := sessions.Put(tx, string(h), s.owner(), s.Expires, s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for h, s := range stale {
+		if l, found := a.sessions[h]; found {
+			a.sessions[h] = liveSession{session: s, used: l.used}
+		}
+	}
+	return nil
+}
+
+// Sweep deletes the logins that have expired, and notes when the others were used. It is called now and then; nothing
+// but space depends on it.
+func (a *Auth) Sweep(ctx context.Context) error {
+	a.change.Lock()
+	defer a.change.Unlock()
+	if err := a.storeLastUses(ctx); err != nil {
+		return err
+	}
+	docs, err := sessions.Before(ctx, a.cfg.Store, a.cfg.Now())
+	if err != nil || len(docs) == 0 {
+		return err
+	}
+	err = a.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		for _, d := range docs {
+			if err := sessions.Delete(tx, d.ID); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, d := range docs {
+		a.forgetHash(token.Hash(d.ID))
+	}
+	return nil
+}

@@ -49,3 +49,23 @@ func (c *Client) PatchUser(ctx context.Context, id int32, change *apiv1.PatchUse
 	err := c.do(ctx, call{op: "change user " + n, method: http.MethodPatch, path: "/api/v1/users/" + n, in: change, out: out})
 	return out.GetUser(), err
 }
+
+// Sessions lists what acts as the user with the id, newest first.
+func (c *Client) Sessions(ctx context.Context, id int32) ([]*apiv1.Session, error) {
+	out := &apiv1.GetSessionsResponse{}
+	n := strconv.Itoa(int(id))
+	err := c.do(ctx, call{op: "list the sessions of user " + n, method: http.MethodGet, path: "/api/v1/users/" + n + "/sessions", out: out})
+	return out.GetSessions(), err
+}
+
+// EndSession ends a session of the user with the id, or all for "all", and says how
+// many were ended.
+func (c *Client) EndSession(ctx context.Context, id int32, session string) (int32, error) {
+	out := &apiv1.EndSessionResponse{}
+	n := strconv.Itoa(int(id))
+	err := c.do(ctx, call{
+		op: "end session " + session, method: http.MethodPost,
+		path: "/api/v1/users/" + n + "/sessions/" + url.PathEscape(session) + "/end", out: out, once: true,
+	})
+	return out.GetEnded(), err
+}

@@ -1,7 +1,9 @@
 package user
 
 import (
+	"cmp"
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,8 +54,13 @@ type passwordOptions struct {
 func newPassword(s *term.Streams, run func(context.Context, *passwordOptions) error) *cobra.Command {
 	o := &passwordOptions{Streams: s}
 	c := &cobra.Command{
-		Use:     "change-password [USER]",
-		Short:   "Change your password, or as an admin somebody's",
+		Use:   "change-password [USER]",
+		Short: "Change your password, or as an admin somebody's",
+		Long: `Change your password, or as an admin somebody's. Whoever changes their own is
+asked for the old one as well. With --password-stdin the old one is not read: log
+in again first, and change it within ten minutes.
+
+It ends the logins of the user, and the tokens of their tools inside tasks.`,
 		Example: "  det-deploy user change-password\n  det-deploy user change-password ada",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -70,24 +77,31 @@ func newPassword(s *term.Streams, run func(context.Context, *passwordOptions) er
 }
 
 func runPassword(ctx context.Context, o *passwordOptions) error {
-	if o.Name == "" {
-		master, err := o.Dial(o.Streams)
+	master, err := o.Dial(o.Streams)
+	if err != nil {
+		return err
+	}
+	defer master.Close()
+	me, err := master.Me(ctx)
+	if err != nil {
+		return err
+	}
+	o.Name = cmp.Or(o.Name, me.GetUsername())
+	hashed := true
+	change := &apiv1.PatchUser{IsHashed: &hashed}
+	if strings.EqualFold(o.Name, me.GetUsername()) && !o.Stdin {
+		old, err := o.Password(ctx, term.Question{Text: "Old password of " + o.Name + ":", Flag: "--password-stdin"})
 		if err != nil {
 			return err
 		}
-		defer master.Close()
-		me, err := master.Me(ctx)
-		if err != nil {
-			return err
-		}
-		o.Name = me.GetUsername()
+		change.CurrentPassword = new(client.HashPassword(old))
 	}
 	secret, err := o.read(ctx, o.Streams, o.Name)
 	if err != nil {
 		return err
 	}
-	hash, hashed := client.HashPassword(secret), true
-	u, err := patch(ctx, o.Streams, o.Target, o.Name, &apiv1.PatchUser{Password: &hash, IsHashed: &hashed})
+	change.Password = new(client.HashPassword(secret))
+	u, err := patch(ctx, o.Streams, o.Target, o.Name, change)
 	if err != nil {
 		return err
 	}

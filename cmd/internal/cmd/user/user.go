@@ -19,7 +19,7 @@ func New(s *term.Streams) *cobra.Command {
 		Example: "  det-deploy user list\n  det-deploy user create ada --admin",
 	}
 	c.AddCommand(newList(s, runList), newWhoami(s, runWhoami), newCreate(s, runCreate), newEdit(s, runEdit),
-		newActivate(s, runActivate), newDeactivate(s, runActivate), newPassword(s, runPassword))
+		newActivate(s, runActivate), newDeactivate(s, runActivate), newPassword(s, runPassword), newSessions(s))
 	return c
 }
 

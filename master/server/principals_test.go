@@ -147,8 +147,14 @@ func TestWhatOthersSeeOfATask(t *testing.T) {
 		principal, task string
 		secret          bool
 	}{
-		{"user", "t1", true}, {"tools", "t1", true}, {"admin", "t1", true}, {"admin", "t2", true}, {"admin-tools", "t2", true},
-		{"user", "t2", false}, {"tools", "t2", false}, {"admin-tools", "t1", false},
+		{"user", "t1", true},
+		{"tools", "t1", true},
+		{"admin", "t1", true},
+		{"admin", "t2", true},
+		{"admin-tools", "t2", true},
+		{"user", "t2", false},
+		{"tools", "t2", false},
+		{"admin-tools", "t1", false},
 	}
 	for _, tt := range tests {
 		for _, path := range []string{"commands/" + tt.task, "tasks/" + tt.task} {

@@ -60,7 +60,7 @@ func taskLogs(ctx context.Context, s *Server, c *call, send func(*apiv1.TaskLogs
 	if q.Follow && (q.Limit > 0 || q.Descending) {
 		return status.New(status.InvalidArgument, "follow excludes limit and ORDER_BY_DESC: what is followed has no end yet")
 	}
-	if err := s.readsLog(c, q.Task); err != nil {
+	if err := s.readsLog(ctx, c, q.Task); err != nil {
 		return err
 	}
 	return s.cfg.Logs.TaskLogs(ctx, q, send)
@@ -73,7 +73,7 @@ func taskLogFields(ctx context.Context, s *Server, c *call, send func(*apiv1.Tas
 	if c.bad != nil {
 		return c.bad
 	}
-	if err := s.readsLog(c, c.PathValue("task")); err != nil {
+	if err := s.readsLog(ctx, c, c.PathValue("task")); err != nil {
 		return err
 	}
 	fields, err := s.cfg.Logs.TaskLogFields(ctx, c.PathValue("task"))

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -20,8 +22,8 @@ func (c *call) owns(owner int32) bool {
 
 // readsLog refuses a log that is not for the caller. What a token inside a task
 // reaches is what its user has started, whatever the cluster shows to people.
-func (s *Server) readsLog(c *call, task string) error {
-	owner, err := s.cfg.Tasks.Owner(c.Context(), task)
+func (s *Server) readsLog(ctx context.Context, c *call, task string) error {
+	owner, err := s.cfg.Tasks.Owner(ctx, task)
 	if err != nil || c.owns(owner) || (!s.cfg.PrivateLogs && c.inTask == "") {
 		return err
 	}

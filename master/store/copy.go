@@ -34,7 +34,7 @@ func Copy(ctx context.Context, from Config, path string) (schema int64, found bo
 // write-ahead log beside the file. The connection may write, for SQLite refuses to
 // copy over one that may not; the copy is all it is used for.
 func copyFile(ctx context.Context, from Config, path string) (schema int64, err error) {
-	s := &Store{cfg: from.withDefaults(), dialect: sqliteDialect()}
+	s := &Store{cfg: from.withDefaults(), dialect: sqliteDialect(from.Path)}
 	if s.pools.read, err = sql.Open("sqlite", sqliteDSN(from.Path)); err != nil {
 		return 0, fmt.Errorf("open %s: %w", from.Path, err)
 	}

@@ -24,6 +24,9 @@ type dialect struct {
 	timed bool
 	// unavailable says that an error is the connection's, not the statement's.
 	unavailable func(error) bool
+	// damaged names the file when err says that it is damaged; nil otherwise. It is
+	// nil where a server looks after its own files.
+	damaged func(err error) error
 }
 
 // text rewrites a statement that is written with ? for this database. A question
@@ -47,12 +50,17 @@ func (d *dialect) text(query string) string {
 // explain gives a driver's error its kind.
 func (d *dialect) explain(ctx context.Context, err error) error {
 	switch {
-	case err == nil || errors.Is(err, ErrUnavailable):
+	case err == nil || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrCorrupt):
 		return err
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return ctx.Err()
 	case d.unavailable(err):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if d.damaged != nil {
+		if damage := d.damaged(err); damage != nil {
+			return damage
+		}
 	}
 	return err
 }

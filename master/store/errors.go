@@ -20,6 +20,8 @@ var (
 	ErrHeld = errors.New("the store is in use")
 	// ErrNewerSchema is what a SchemaError is: the store was written by a newer program.
 	ErrNewerSchema = errors.New("the store is newer than this program")
+	// ErrCorrupt is what a CorruptError is: the store's file cannot be read.
+	ErrCorrupt = errors.New("the store's file is damaged")
 	// ErrUnavailable is returned while the database cannot be reached. A write was
 	// not done and may be repeated; the store recovers by itself.
 	ErrUnavailable = errors.New("the database does not answer; the store tries again with the next call")
@@ -70,3 +72,23 @@ func (e *SchemaError) Error() string {
 
 // Is makes every SchemaError an ErrNewerSchema.
 func (e *SchemaError) Is(target error) bool { return target == ErrNewerSchema }
+
+// CorruptError names the file of a store that cannot be read.
+type CorruptError struct {
+	Path string
+	Err  error
+}
+
+func (e *CorruptError) Error() string { return fmt.Sprintf("%v: %s: %v", ErrCorrupt, e.Path, e.Err) }
+
+// Hint is how to go on: with the last backup, or with a new cluster.
+func (e *CorruptError) Hint() string {
+	return "move the file (and its -wal and -shm) away, and run det-deploy master restore with the last backup; " +
+		"without one, the next start makes a new, empty cluster"
+}
+
+// Is makes every CorruptError an ErrCorrupt.
+func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
+
+// Unwrap is the database's own error.
+func (e *CorruptError) Unwrap() error { return e.Err }

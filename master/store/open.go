@@ -62,6 +62,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := s.prepare(ctx); err != nil {
 		return nil, errors.Join(s.dialect.explain(ctx, err), s.letGo())
 	}
+	if err := s.markCreated(); err != nil {
+		return nil, errors.Join(err, s.letGo())
+	}
 	if cfg.ReadOnly {
 		close(s.served)
 		return s, nil
@@ -78,12 +81,15 @@ func (s *Store) openPools() (err error) {
 		s.pools, err = openPostgres(s.cfg)
 		return err
 	}
-	s.dialect = sqliteDialect()
+	s.dialect = sqliteDialect(s.cfg.Path)
 	if !s.cfg.ReadOnly {
-		if err := createPrivate(s.cfg.Path); err != nil {
+		if err := makeDirectory(s.cfg.Path); err != nil {
 			return err
 		}
 		if s.lock, err = takeLock(s.cfg.Path); err != nil {
+			return err
+		}
+		if err := createOrCheck(s.cfg.Path); err != nil {
 			return err
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 )
 
-func sqliteDialect() *dialect {
+func sqliteDialect(path string) *dialect {
 	return &dialect{
 		name:  "sqlite",
 		goose: goose.DialectSQLite3,
@@ -21,6 +21,7 @@ func sqliteDialect() *dialect {
 		now:         "CAST(unixepoch('subsec') * 1000000 AS INTEGER)",
 		hasTable:    "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?",
 		unavailable: func(error) bool { return false },
+		damaged:     func(err error) error { return sqliteDamage(path, err) },
 	}
 }
 
@@ -28,12 +29,14 @@ func sqliteDialect() *dialect {
 // the WAL at every commit, so that "done" survives a power cut and not only a
 // killed process.
 func openSQLite(cfg Config) (pools, error) {
-	if !cfg.ReadOnly {
-		if err := createPrivate(cfg.Path); err != nil {
-			return pools{}, err
+	if cfg.ReadOnly {
+		info, err := os.Stat(cfg.Path)
+		if err != nil {
+			return pools{}, fmt.Errorf("open store read-only: %w", err)
 		}
-	} else if _, err := os.Stat(cfg.Path); err != nil {
-		return pools{}, fmt.Errorf("open store read-only: %w", err)
+		if info.Size() == 0 && !exists(newMarker(cfg.Path)) {
+			return pools{}, &CorruptError{Path: cfg.Path, Err: errEmptyFile}
+		}
 	}
 	var p pools
 	var err error
@@ -61,8 +64,8 @@ func sqliteDSN(path string, pragmas ...string) string {
 // createPrivate makes the file before SQLite does: it holds password hashes, and
 // SQLite gives its WAL the permissions of the file.
 func createPrivate(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("create the store's directory: %w", err)
+	if err := makeDirectory(path); err != nil {
+		return err
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -70,6 +73,13 @@ func createPrivate(path string) error {
 	}
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("create the store: %w", err)
+	}
+	return nil
+}
+
+func makeDirectory(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("create the store's directory: %w", err)
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 	"github.com/det-deploy/det-deploy/agent/contextdir"
 	"github.com/det-deploy/det-deploy/agent/disk"
+	"github.com/det-deploy/det-deploy/agent/guard"
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
 	"github.com/det-deploy/det-deploy/agent/link"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
@@ -48,6 +49,7 @@ type Agent struct {
 	cfg      Config
 	disk     disk.Disk
 	runtime  closingRuntime
+	guard    guard.Guard
 	devices  []*apiv1.Device
 	hostname string
 	client   *http.Client
@@ -215,11 +217,12 @@ func (a *Agent) adopt(entry disk.Entry, o *agentv1.Start) error {
 	id := o.GetContainerId()
 	u := &unit{
 		order: o, entry: entry, journal: j, runtime: a.runtime, state: state,
-		host: a.awaitHost, fetch: a.fetchContext, keep: a.keeps(),
+		host: a.awaitHost, fetch: a.fetchContext, keep: a.keeps(), guard: a.guard,
 		log:    a.cfg.Log.With("container", id, "allocation", o.GetAllocationId()),
 		forget: make(chan struct{}), poke: make(chan struct{}, 1),
 	}
 	u.changed = func() { a.touch(id) }
+	u.trim() // an earlier agent may not have come to it
 	a.units[id] = u
 	a.spawn(func(ctx context.Context) {
 		err := u.live(ctx)

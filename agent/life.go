@@ -135,6 +135,9 @@ func (u *unit) start(ctx context.Context, h host) error {
 	if reason := refuseOrder(u.order, h); reason != "" {
 		return errors.New(reason)
 	}
+	if _, err := u.guard.Resolve(u.order.GetSpec()); err != nil {
+		return err
+	}
 	u.advance(lifecycle.Pulling, nil, nil)
 	spec := specOf(u.order, h)
 	if err := spec.Validate(); err != nil {
@@ -150,6 +153,12 @@ func (u *unit) start(ctx context.Context, h host) error {
 	if err := u.runtime.Prepare(ctx, spec, u.note); err != nil {
 		return err
 	}
+	// While the image was pulled a path may have come to lead elsewhere.
+	real, err := u.guard.Resolve(u.order.GetSpec())
+	if err != nil {
+		return err
+	}
+	spec.Mounts, spec.Devices = mountsOf(real.GetMounts()), devicesOf(real.GetDevices())
 	u.advance(lifecycle.Starting, nil, nil)
 	return u.runtime.Start(ctx, spec)
 }

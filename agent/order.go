@@ -36,15 +36,13 @@ func specOf(o *agentv1.Start, h host) container.Spec {
 		Type: s.GetTaskType(), Description: s.GetDescription(),
 		Image: s.GetImage(), ForcePull: s.GetForcePullImage(), Auth: authOf(s.GetRegistryAuth()),
 		Command: s.GetEntrypoint(), Env: append(h.environ(o, devices), s.GetEnvironment()...),
-		WorkDir: s.GetWorkDir(), Files: filesOf(s.GetFiles()), Mounts: mountsOf(s.GetMounts()),
+		WorkDir: s.GetWorkDir(), Files: filesOf(s.GetFiles()), Mounts: mountsOf(s.GetMounts()), Devices: devicesOf(s.GetDevices()),
+		Memory:  s.GetPolicy().GetMaxMemory(),
 		SlotIDs: o.GetDeviceIds(), ShmSize: s.GetShmSize(), NetworkMode: h.networkOf(s),
 		AddCaps: s.GetAddCapabilities(), DropCaps: s.GetDropCapabilities(),
 		HostGateway: h.gatewayName(),
 	}
 	spec.GPUs, spec.GPUVendor = gpusOf(devices)
-	for _, d := range s.GetDevices() {
-		spec.Devices = append(spec.Devices, container.Device{HostPath: d.GetHostPath(), ContainerPath: d.GetContainerPath(), Mode: d.GetMode()})
-	}
 	for _, p := range s.GetPorts() {
 		spec.Ports = append(spec.Ports, int(p.GetPort()))
 	}
@@ -92,6 +90,14 @@ func mountsOf(mounts []*agentv1.Mount) []container.Mount {
 			HostPath: m.GetHostPath(), ContainerPath: m.GetContainerPath(),
 			ReadOnly: m.GetReadOnly(), Propagation: m.GetPropagation(),
 		}
+	}
+	return out
+}
+
+func devicesOf(devices []*agentv1.HostDevice) []container.Device {
+	out := make([]container.Device, len(devices))
+	for i, d := range devices {
+		out[i] = container.Device{HostPath: d.GetHostPath(), ContainerPath: d.GetContainerPath(), Mode: d.GetMode()}
 	}
 	return out
 }

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/config"
 	"github.com/det-deploy/det-deploy/agent/detect"
 	"github.com/det-deploy/det-deploy/agent/disk"
+	"github.com/det-deploy/det-deploy/agent/guard"
 	"github.com/det-deploy/det-deploy/agent/link"
 )
 
@@ -174,8 +176,27 @@ func build(ctx context.Context, cfg Config) (*Agent, error) {
 	}
 	_, isPlain := a.runtime.(plain)
 	a.host.docker = !isPlain
+	a.guard = guardOf(cfg)
 	cfg.Log.Info("agent is ready", "agent_id", id, "slots", len(found.Devices), "docker", a.host.docker)
 	return a, nil
+}
+
+// guardOf keeps tasks from what this agent has, and from the engine it asks.
+func guardOf(cfg Config) guard.Guard {
+	s := cfg.Settings
+	engine := cfg.DockerHost
+	if engine == "" {
+		engine = os.Getenv("DOCKER_HOST")
+	}
+	socket, isFile := strings.CutPrefix(engine, "unix://")
+	if !isFile {
+		socket = ""
+	}
+	own := []string{
+		s.DataDir, s.ConfigFile, s.JoinTokenFile, s.MachineSocket, s.MachineSecretFile, socket,
+		s.Security.TLS.ClientKey, s.TLSKey,
+	}
+	return guard.New(append(own, s.ProtectedPaths...)...)
 }
 
 // describe fills in what tasks are told of the master.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/agent/container"
 	"github.com/det-deploy/det-deploy/agent/disk"
+	"github.com/det-deploy/det-deploy/agent/guard"
 	"github.com/det-deploy/det-deploy/agent/journal"
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
@@ -28,6 +29,8 @@ type unit struct {
 	fetch func(context.Context, *agentv1.Start, host) ([]container.File, error)
 	// changed is called after every change that the master should hear of.
 	changed func()
+	// guard keeps the task from what would give it the machine.
+	guard guard.Guard
 	// keep leaves an ended container for people to look at.
 	keep bool
 	log  *slog.Logger
@@ -43,6 +46,7 @@ type unit struct {
 	acked     uint64 // lines that the master has
 	unread    string // why lines could not be read back
 	forgotten bool
+	trimmed   bool               // the order on disk has no secrets any more
 	ran       bool               // the master knows that it ran
 	giveUp    context.CancelFunc // ends a start that is no longer wanted
 }
@@ -100,7 +104,23 @@ func (u *unit) advance(to lifecycle.State, exit *lifecycle.Exit, addresses []con
 func (u *unit) save() {
 	if err := u.entry.SetState(u.state); err != nil {
 		u.log.Error("cannot write state; a restarted agent may not know it", "err", err)
+		return
 	}
+	u.trim()
+}
+
+// trim takes out of the order on disk what only a start needs, tokens and passwords
+// among it, once the container is not going to be started again. The caller holds mu,
+// or is the only one who knows the unit.
+func (u *unit) trim() {
+	if u.trimmed || u.state.State != lifecycle.Running && u.state.State != lifecycle.Terminated {
+		return
+	}
+	if err := u.entry.Trim(u.order); err != nil {
+		u.log.Warn("cannot take the tokens out of the order on disk", "err", err)
+		return
+	}
+	u.trimmed = true
 }
 
 // ask is the master's wish that the container end: politely, and by force

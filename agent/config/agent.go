@@ -3,6 +3,7 @@
 package config
 
 import (
+	"path/filepath"
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/config/document"
@@ -24,6 +25,8 @@ type Agent struct {
 	MachineSecretFile   string `yaml:"machine_secret_file" doc:"File by which this machine proves its identity; on machines that are processes of their master's"`
 	ClusterID           string `yaml:"cluster_id" doc:"Cluster that this machine was launched for; a proof of its identity is good for no other"`
 	DataDir             string `yaml:"data_dir" doc:"Directory of the agent's credential and of what the master has not acknowledged"`
+
+	ProtectedPaths []string `yaml:"protected_paths" doc:"Paths of the machine that no task may mount, administrators' included, besides the agent's own and those of container engines"`
 
 	SlotType        string `yaml:"slot_type" doc:"auto, cuda (or gpu), rocm, cpu or none"`
 	VisibleGPUs     string `yaml:"visible_gpus" doc:"GPUs to use, by number or id, separated by commas; ROCR_VISIBLE_DEVICES, then CUDA_VISIBLE_DEVICES when empty"`
@@ -122,6 +125,9 @@ func (a Agent) Validate(path string) document.Errors {
 	e.Check(a.MasterHost != "", at("master_host"), "is required")
 	e.Check(a.ResourcePool != "", at("resource_pool"), "is required")
 	e.Check(a.DataDir != "", at("data_dir"), "is required")
+	for i, p := range a.ProtectedPaths {
+		e.Check(filepath.IsAbs(p), document.Index(at("protected_paths"), i), "must be absolute (is %q)", p)
+	}
 	for key, port := range map[string]int{
 		"master_port": a.MasterPort, "container_master_port": a.ContainerMasterPort, "bind_port": a.BindPort,
 	} {

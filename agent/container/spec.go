@@ -34,8 +34,11 @@ type Spec struct {
 	GPUs      []string
 	GPUVendor Vendor
 	// SlotIDs are for the label that lists the devices.
-	SlotIDs     []int32
-	ShmSize     int64
+	SlotIDs []int32
+	ShmSize int64
+	// Memory is the most that the container may use; 0 is no limit. Plain processes
+	// have none.
+	Memory      int64
 	NetworkMode string
 	// User is nil for whatever the image, or the agent, runs as.
 	User     *User

@@ -2,7 +2,8 @@
 // containers it was told to run, how far each got, how it ended, and the log
 // lines that the master does not have yet.
 //
-//	<data_dir>/containers/<id>/start    the order, written before it is confirmed
+//	<data_dir>/containers/<id>/start    the order, written before it is confirmed, and
+//	                                    what a restarted agent needs of it afterwards
 //	                           state    how far the container got
 //	                           log      the journal of its lines
 package disk
@@ -48,6 +49,9 @@ func Open(dataDir string) (Disk, error) {
 	dir := filepath.Join(dataDir, "containers")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return Disk{}, fmt.Errorf("make the directory of containers: %w", err)
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return Disk{}, fmt.Errorf("close the directory of containers to others: %w", err)
 	}
 	return Disk{dir: dir}, nil
 }
@@ -111,6 +115,23 @@ func (e Entry) Start() (*agentv1.Start, error) {
 		return nil, fmt.Errorf("read order of container %s: %w", e.ID(), err)
 	}
 	return &s, nil
+}
+
+// Trim leaves of an order what an agent needs that finds its container started or ended:
+// which one it is. Tokens, passwords, variables and files are gone from the disk.
+func (e Entry) Trim(s *agentv1.Start) error {
+	data, err := proto.Marshal(&agentv1.Start{
+		ContainerId: s.GetContainerId(), AllocationId: s.GetAllocationId(), TaskId: s.GetTaskId(),
+		DeviceIds: s.GetDeviceIds(), Rank: s.GetRank(),
+		Spec: &agentv1.Spec{Description: s.GetSpec().GetDescription(), TaskType: s.GetSpec().GetTaskType()},
+	})
+	if err != nil {
+		return fmt.Errorf("trim order of container %s: %w", e.ID(), err)
+	}
+	if err := e.replace("start", data); err != nil {
+		return fmt.Errorf("trim order of container %s: %w", e.ID(), err)
+	}
+	return nil
 }
 
 // State reads how far the container got; one of which nothing is written is

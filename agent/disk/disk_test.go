@@ -3,6 +3,7 @@ package disk
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -45,6 +46,51 @@ func TestAnOrderIsKeptOnce(t *testing.T) {
 	}
 	if all, err := d.Entries(); err != nil || len(all) != 0 {
 		t.Errorf("got %v, %v after removal", all, err)
+	}
+}
+
+func TestWhatIsLeftOfAnOrderHasNoSecrets(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	// Whoever made the directory before may have left it open.
+	if err := os.Mkdir(filepath.Join(dir, "containers"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := &agentv1.Start{ContainerId: "c", AllocationId: "a.1", TaskId: "a", DeviceIds: []int32{1}, Rank: 2, Spec: &agentv1.Spec{
+		SessionToken: "secret-session", Environment: []string{"DET_USER_TOKEN=secret-user"}, StartupHook: "secret-hook",
+		Entrypoint: []string{"secret-argument"}, RegistryAuth: &agentv1.RegistryAuth{Password: "secret-password"}, Description: "mine",
+	}}
+	e, _, err := d.Add(order)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Trim(order); err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir(dir, func(path string, f os.DirEntry, err error) error {
+		info, ierr := f.Info()
+		if err != nil || ierr != nil || f.IsDir() {
+			if path != dir && info.Mode().Perm() != 0o700 {
+				t.Errorf("%s has mode %v", path, info.Mode())
+			}
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if strings.Contains(string(data), "secret") || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v and %q", path, info.Mode(), data)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	got, err := e.Start()
+	if err != nil || got.GetAllocationId() != "a.1" || got.GetTaskId() != "a" || got.GetRank() != 2 || got.GetSpec().GetDescription() != "mine" {
+		t.Errorf("got %v, %v, want which container it is", got, err)
 	}
 }
 

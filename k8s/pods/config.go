@@ -12,6 +12,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/k8s/gang"
 	"github.com/det-deploy/det-deploy/k8s/podspec"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -66,6 +67,8 @@ type Pool struct {
 	Autoscaled bool
 	// Template is what all of its tasks have in common.
 	Template podspec.Template
+	// Policy is what tasks of this pool may do, to be shown.
+	Policy *apiv1.TaskPolicy
 }
 
 // Limits are how long things may take.

@@ -76,6 +76,8 @@ type Pool struct {
 	ReconnectWait time.Duration
 	Scheduler     pool.Scheduler
 	Metadata      map[string]string
+	// Policy is what tasks of this pool may do, to be shown.
+	Policy *apiv1.TaskPolicy
 }
 
 // The defaults of Determined 0.38.1, which users' files rely on.

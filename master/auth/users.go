@@ -36,6 +36,12 @@ func (a *Auth) User(id int32) (*apiv1.User, error) {
 	return u.shown, nil
 }
 
+// Administrator reports whether a user is one, and active.
+func (a *Auth) Administrator(id int32) bool {
+	u, err := a.User(id)
+	return err == nil && u.GetAdmin() && u.GetActive()
+}
+
 // UserNamed is the user with that name, in any case. The message must not be changed.
 func (a *Auth) UserNamed(username string) (*apiv1.User, error) {
 	u, found := a.named(username)

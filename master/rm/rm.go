@@ -60,6 +60,9 @@ type Request struct {
 	SingleNode bool
 	// ExcludedAgents are never used.
 	ExcludedAgents []AgentID
+	// Policy is what the task may do to its machine; nil is an administrator's. It is
+	// not stored: a request carries the policy of the moment it is made.
+	Policy *apiv1.TaskPolicy `json:"-"`
 	// PodSpec is what the task says of its pod, as JSON, for those who run tasks
 	// as pods; empty for nothing.
 	PodSpec   []byte

@@ -12,6 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/task/archive"
@@ -98,11 +99,11 @@ func (t *Tasks) create(ctx context.Context, manager rm.ResourceManager, e *entry
 	}
 	task.HasContext = len(files) > 0
 	first := lifecycle.First(task, task.Submitted)
-	if err := refused(manager.Validate(task.Request(first)), t.cfg.LaunchError, &task); err != nil {
+	if err := refused(manager.Validate(t.request(task, first)), t.cfg.LaunchError, &task); err != nil {
 		return err
 	}
 	if m, ok := manager.(rm.Remarks); ok {
-		task.Warnings = append(task.Warnings, m.Remarks(task.Request(first))...)
+		task.Warnings = append(task.Warnings, m.Remarks(t.request(task, first))...)
 		first = lifecycle.First(task, task.Submitted) // whose first lines they are
 	}
 	err = t.cfg.Store.Write(ctx, func(tx *store.Tx) error {
@@ -168,12 +169,16 @@ func (t *Tasks) draw(manager rm.ResourceManager, d draft) (lifecycle.Task, error
 	if err != nil {
 		return task, err
 	}
-	defaults := t.cfg.Defaults(pool)
+	defaults, allowed := t.cfg.Defaults(pool), t.policyOf(d.user.GetId(), pool)
+	defaults.ShmSize = least(defaults.ShmSize, allowed.MaxShm)
 	cfg, warnings, err := spec.Complete(d.req.GetConfig(), defaults)
 	if err != nil {
 		return task, status.New(status.InvalidArgument, "%v", err)
 	}
 	cfg.Resources.ResourcePool = pool
+	if err := policy.Check(allowed, spec.Asks(asked, cfg, t.unixUser(d.user))); err != nil {
+		return task, status.New(status.PermissionDenied, "%v", err)
+	}
 	if cfg.Description == "" {
 		id, err := uuid.Parse(string(d.id))
 		if err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/log"
+	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/token"
@@ -31,6 +32,8 @@ type Tokens interface {
 	TaskTokens(ctx context.Context, userID int32, allocation string) (own, user token.Text, err error)
 	// EndAllocation ends them. An allocation without any is not an error.
 	EndAllocation(ctx context.Context, allocation string) error
+	// Administrator reports whether a user is one now.
+	Administrator(userID int32) bool
 }
 
 // Config is what Open needs. All but Now, Log and the numbers must be set.
@@ -41,6 +44,9 @@ type Config struct {
 	// Defaults is what the containers of a pool get, see
 	// config.Pool.EffectiveTaskContainer.
 	Defaults func(pool string) config.TaskContainerDefaults
+	// Policy is what the tasks of a pool may do to their machines, unless their owner
+	// is an administrator; see config.Master.Policy. policy.Default when nil.
+	Policy func(pool string) policy.Policy
 	// DefaultUser is the Unix account of tasks whose owner has none.
 	DefaultUser config.AgentUser
 	// LaunchError refuses tasks that need more than there is; otherwise they wait,
@@ -79,6 +85,9 @@ func Open(ctx context.Context, cfg Config) (*Tasks, error) {
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Policy == nil {
+		cfg.Policy = func(string) policy.Policy { return policy.Default() }
 	}
 	if cfg.Listed == 0 {
 		cfg.Listed = DefaultListed
@@ -133,7 +142,7 @@ func (t *Tasks) hand(ctx context.Context, r rm.ResourceManager, e *entry) error 
 			return t.Ended(ctx, a.ID, rm.End{Cause: rm.CauseKilled, Reason: reason, At: t.cfg.Now()})
 		}
 	}
-	if err := r.Submit(ctx, s.task.Request(a)); err != nil {
+	if err := r.Submit(ctx, t.request(s.task, a)); err != nil {
 		if ctx.Err() != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -100,7 +101,10 @@ func (r *Runtime) createOptions(s container.Spec) (client.ContainerCreateOptions
 	}
 	host := &engine.HostConfig{
 		NetworkMode: engine.NetworkMode(s.NetworkMode), PortBindings: published,
-		ShmSize: s.ShmSize, CapAdd: s.AddCaps, CapDrop: s.DropCaps, Mounts: mountsOf(s.Mounts),
+		ShmSize: s.ShmSize, CapAdd: s.AddCaps, CapDrop: dropped(s), Mounts: mountsOf(s.Mounts),
+		// A program that is root by its file's word, as sudo is, stays who started it.
+		SecurityOpt: []string{"no-new-privileges"},
+		Resources:   engine.Resources{Memory: s.Memory, MemorySwap: s.Memory},
 		// Local files that are never rotated away before they are read: a size
 		// of our own, because one from the engine's configuration would hold
 		// otherwise, and there is no word for none.
@@ -113,6 +117,22 @@ func (r *Runtime) createOptions(s container.Spec) (client.ContainerCreateOptions
 	}
 	giveDevices(&host.Resources, s)
 	return client.ContainerCreateOptions{Config: config, HostConfig: host, Name: name(s.ID)}, nil
+}
+
+// dropped is what a task loses. Of what engines give to every container, two are of use
+// to those only who want out of it: to make devices in a directory of the machine, and
+// to speak on the network in the name of other tasks. They are there for who asks.
+func dropped(s container.Spec) []string {
+	out := slices.Clone(s.DropCaps)
+	for _, name := range []string{"MKNOD", "NET_RAW"} {
+		if !slices.ContainsFunc(s.AddCaps, func(added string) bool {
+			added = strings.TrimPrefix(strings.ToUpper(added), "CAP_")
+			return added == name || added == "ALL"
+		}) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 func ownNetwork(m engine.NetworkMode) bool {

@@ -63,6 +63,12 @@ func (s site) localMachines(_ context.Context, p config.Pool) (machines, error) 
 func (s site) localAgent(at agentconfig.Agent, m local.Place) ([]byte, error) {
 	at.DataDir, at.MachineSecretFile = m.Data(), m.Secret()
 	at.ClusterID = s.clusterID
+	// Its master keeps users, keys and passwords on the same machine.
+	dir, err := filepath.Abs(s.cfg.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	at.ProtectedPaths = append(at.ProtectedPaths, dir)
 	return document.Marshal(at)
 }
 

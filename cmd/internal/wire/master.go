@@ -21,6 +21,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/launcher"
 	mlog "github.com/det-deploy/det-deploy/master/log"
+	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/server"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -171,7 +172,7 @@ func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error)
 	m.logs = mlog.New(ctx, s)
 	m.tasks, err = task.Open(ctx, task.Config{
 		Store: s, Logs: m.logs, Tokens: m.auth, Log: m.log,
-		Defaults: taskDefaults(whole), DefaultUser: cfg.Security.DefaultTask, LaunchError: cfg.LaunchError,
+		Defaults: taskDefaults(whole), Policy: taskPolicies(whole), DefaultUser: cfg.Security.DefaultTask, LaunchError: cfg.LaunchError,
 	})
 	if err != nil {
 		return nil, err
@@ -292,6 +293,20 @@ func (m *master) sweep(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+	}
+}
+
+// taskPolicies is what tasks of each pool may do.
+func taskPolicies(cfg config.Master) func(pool string) policy.Policy {
+	all := make(map[string]policy.Policy, len(cfg.ResourcePools))
+	for _, p := range cfg.ResourcePools {
+		all[p.Name] = cfg.Policy(p)
+	}
+	return func(pool string) policy.Policy {
+		if p, found := all[pool]; found {
+			return p
+		}
+		return cfg.Policy(config.Pool{})
 	}
 }
 

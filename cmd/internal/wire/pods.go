@@ -46,7 +46,9 @@ func (m *master) newPods(s site, st *store.Store, id server.Identity) (*pods.RM,
 		ClusterName: k.ClusterName, Metadata: metadata(k.Metadata), Leave: k.LeaveKubernetesResources, Gang: o,
 	}
 	for _, p := range s.cfg.ResourcePools {
-		c.Pools = append(c.Pools, pods.Pool{Name: p.Name, Description: p.Description, Autoscaled: p.Autoscaled, Template: s.poolTemplate(t, p)})
+		c.Pools = append(c.Pools, pods.Pool{
+			Name: p.Name, Description: p.Description, Autoscaled: p.Autoscaled, Template: s.poolTemplate(t, p), Policy: s.cfg.Policy(p).API(),
+		})
 	}
 	return pods.New(c)
 }

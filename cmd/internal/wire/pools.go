@@ -19,6 +19,7 @@ func pools(cfg config.Master) []agentrm.Pool {
 			MaxAux:        p.MaxAuxContainersPerAgent,
 			ReconnectWait: time.Duration(p.AgentReconnectWait),
 			Scheduler:     scheduler(p.EffectiveScheduler(*cfg.ResourceManager.Agent)),
+			Policy:        cfg.Policy(p).API(),
 			Metadata:      metadata(cfg.ResourceManager.Agent.Metadata),
 		})
 	}

@@ -54,6 +54,14 @@ func (p Place) Logs() ([]string, error) {
 // holds is why the data outlives `down`, and where it is.
 func (p Place) holds() string { return holdsData + ", in " + p.data() }
 
+// closed is what no task may mount: all but the checkpoints, which are the tasks'.
+func (p Place) closed() []string {
+	return []string{
+		p.path("control"), p.Password(), p.path("tls"), p.masterYAML(), p.path("data", "master"),
+		p.path("agents"), p.path("units"), p.path("run"), p.path("logs"),
+	}
+}
+
 func (p Place) data() string             { return p.path("data") }
 func (p Place) masterYAML() string       { return p.path("master.yaml") }
 func (p Place) agent(name string) string { return p.path("agents", name) }

@@ -97,6 +97,7 @@ func agentYAML(s Spec, p Place, name, tasksAt string) ([]byte, error) {
 	a.ArtificialSlots = s.Slots
 	a.DataDir = filepath.Join(p.agent(name), "data")
 	a.JoinTokenFile = p.token(name)
+	a.ProtectedPaths = p.closed()
 	if s.TLS {
 		a.Security.TLS.Enabled, a.Security.TLS.MasterCert = true, p.CA()
 	}

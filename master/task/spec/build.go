@@ -6,6 +6,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/token"
 )
@@ -24,6 +25,8 @@ type Run struct {
 	User config.AgentUser
 	// Session is the allocation's token, UserToken one that acts as the owner.
 	Session, UserToken token.Text
+	// Policy is what the task may do to the machine.
+	Policy policy.Policy
 	// HasContext says that the task came with files.
 	HasContext bool
 }
@@ -55,7 +58,7 @@ func build(r Run, c rm.Container) *agentv1.Spec {
 		},
 		Files: files(r), Context: r.HasContext,
 		SessionToken: string(r.Session), StartupHook: r.Defaults.StartupHook,
-		Ports: ports(n),
+		Ports: ports(n), Policy: r.Policy.API(),
 	}
 	if size := cfg.Resources.ShmSize; size != nil {
 		s.ShmSize = int64(*size)

@@ -87,6 +87,7 @@ func pairs(p *apiv1.ResourcePool) [][2]string {
 		out = append(out, [2]string{"Priority", fmt.Sprintf("%d unless a task says otherwise", d.GetDefaultPriority())},
 			[2]string{"Preemption", yes(d.GetPreemption())})
 	}
+	out = append(out, policy(p.GetTaskPolicy())...)
 	out = append(out, machines(p.GetMachines())...)
 	if idle := p.GetMaxIdleAgentPeriod(); idle > 0 && p.GetMaxAgents() > 0 {
 		out = append(out, [2]string{"Idle agents", "removed after " + (time.Duration(idle) * time.Second).String()})

@@ -1,0 +1,237 @@
+// Package guard looks at the machine before a container is made: where the paths that
+// it asks for lead, and whether they reach what no task may have.
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	"github.com/det-deploy/det-deploy/master/policy"
+)
+
+// Guard knows what of this machine no task may have, besides policy.Guarded.
+type Guard struct {
+	own []string
+	// table is where the kernel lists the mounts; empty is its usual place.
+	table string
+}
+
+// New guards the paths that are the agent's own. Empty ones are none.
+func New(own ...string) Guard {
+	var g Guard
+	for _, p := range own {
+		if abs, err := filepath.Abs(p); err == nil && p != "" {
+			g.own = append(g.own, abs)
+		}
+	}
+	return g
+}
+
+// Resolve is the spec with every path of the machine followed to where it leads, or an
+// error that names what is refused. It is asked right before a container is made: what
+// it found is what is mounted.
+func (g Guard) Resolve(s *agentv1.Spec) (*agentv1.Spec, error) {
+	asked := policy.OfSpec(s)
+	if len(asked.Mounts)+len(asked.Devices) == 0 {
+		return s, policy.Check(policy.FromAPI(s.GetPolicy()), asked)
+	}
+	guarded, err := g.guarded()
+	if err != nil {
+		return nil, err
+	}
+	out := proto.CloneOf(s)
+	w := walk{guarded: guarded}
+	for i, m := range out.GetMounts() {
+		m.HostPath = w.follow(asked.Mounts[i].Field, m.GetHostPath())
+	}
+	for i, d := range out.GetDevices() {
+		if d.GetContainerPath() == "" {
+			d.ContainerPath = d.GetHostPath()
+		}
+		d.HostPath = w.follow(asked.Devices[i].Field, d.GetHostPath())
+	}
+	if w.err != nil {
+		return nil, w.err
+	}
+	asked = policy.OfSpec(out)
+	asked.Never = w.never
+	return out, policy.Check(followed(policy.FromAPI(s.GetPolicy())), asked)
+}
+
+// walk follows the paths of one spec.
+type walk struct {
+	guarded []guarded
+	never   []policy.Violation
+	err     error
+}
+
+func (w *walk) follow(field, path string) string {
+	real, err := resolve(path)
+	if err != nil {
+		w.err = errors.Join(w.err, fmt.Errorf("%s: look where %s leads: %w", field, path, err))
+		return path
+	}
+	for _, g := range w.guarded {
+		if reason := g.reached(path, real); reason != "" {
+			w.never = append(w.never, policy.Violation{Field: field, Text: reason})
+			break
+		}
+	}
+	return real
+}
+
+// guarded is one path that no task may have, under every name it has here.
+type guarded struct {
+	path  string
+	names []string
+	info  fs.FileInfo
+}
+
+func (g guarded) reached(asked, real string) string {
+	for _, p := range []string{asked, real} {
+		if _, reached := policy.Reaches(p, g.names); reached {
+			return g.refusal(asked, real)
+		}
+	}
+	// The same file under a name that no table of mounts tells: a hard link.
+	if info, err := os.Stat(real); err == nil && g.info != nil && os.SameFile(info, g.info) {
+		return g.refusal(asked, real)
+	}
+	return ""
+}
+
+func (g guarded) refusal(asked, real string) string {
+	where := asked
+	if real != filepath.Clean(asked) {
+		where += ", which leads to " + real + ","
+	}
+	return fmt.Sprintf("%s would reach %s, which is given to no task", where, g.path)
+}
+
+// guarded lists what no task may have, as things stand on the machine now.
+func (g Guard) guarded() ([]guarded, error) {
+	file := g.table
+	if file == "" {
+		file = "/proc/self/mountinfo"
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("look at the mounts of this machine: %w", err)
+	}
+	table := parse(string(data))
+	var out []guarded
+	for _, p := range append(policy.Guarded(), g.own...) {
+		real, err := resolve(p)
+		if err != nil {
+			real = p // a link to nowhere, or one that this agent may not follow
+		}
+		item := guarded{path: p, names: append(table.names(real), p)}
+		if info, err := os.Stat(real); err == nil {
+			item.info = info
+		}
+		out = append(out, item)
+	}
+	return out, nil
+}
+
+// followed is the policy with what its own paths lead to. A path below another that is
+// allowed is not followed: who may write there could lead it elsewhere.
+func followed(p policy.Policy) policy.Policy {
+	var more policy.Policy
+	for i, h := range p.HostPaths {
+		if real, err := resolve(h.Path); err == nil && !nested(p.HostPaths, i) {
+			h.Path = real
+			more.HostPaths = append(more.HostPaths, h)
+		}
+	}
+	for _, d := range p.Devices {
+		if real, err := resolve(d); err == nil {
+			more.Devices = append(more.Devices, real)
+		}
+	}
+	return p.Allow(more)
+}
+
+func nested(paths []policy.HostPath, i int) bool {
+	for _, other := range paths {
+		if filepath.Clean(other.Path) != filepath.Clean(paths[i].Path) && policy.Below(other.Path, paths[i].Path) {
+			return true
+		}
+	}
+	return false
+}
+
+// resolve follows links. Of a path that is not there, the part that is.
+func resolve(path string) (string, error) {
+	path = filepath.Clean(path)
+	real, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		return real, nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) || path == "/" {
+		return "", err
+	}
+	if info, lerr := os.Lstat(path); lerr == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return "", errors.New("it is a link to what is not there")
+	}
+	dir, err := resolve(filepath.Dir(path))
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, filepath.Base(path)), nil
+}
+
+// mount is one row of the table of mounts: the part root of a file system stands at
+// point.
+type mount struct{ device, root, point string }
+
+type mounts []mount
+
+// parse reads /proc/self/mountinfo.
+func parse(table string) mounts {
+	var out mounts
+	for line := range strings.Lines(table) {
+		if f := strings.Fields(line); len(f) > 4 {
+			out = append(out, mount{device: f[2], root: unescape(f[3]), point: unescape(f[4])})
+		}
+	}
+	return out
+}
+
+// unescape reads the four characters that the kernel writes in octal.
+func unescape(s string) string {
+	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
+}
+
+// names are all places where a path can be seen: its file system may be mounted, in
+// whole or in part, more than once.
+func (t mounts) names(path string) []string {
+	out := []string{path}
+	var on mount
+	for _, m := range t {
+		if policy.Below(m.point, path) && len(m.point) >= len(on.point) {
+			on = m
+		}
+	}
+	if on.point == "" {
+		return out
+	}
+	inside := filepath.Join(on.root, strings.TrimPrefix(path, on.point))
+	for _, m := range t {
+		switch {
+		case m.device != on.device:
+		case policy.Below(m.root, inside):
+			out = append(out, filepath.Join(m.point, strings.TrimPrefix(inside, strings.TrimSuffix(m.root, "/"))))
+		case policy.Below(inside, m.root):
+			out = append(out, m.point)
+		}
+	}
+	return out
+}

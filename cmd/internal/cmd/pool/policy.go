@@ -1,0 +1,68 @@
+package pool
+
+import (
+	"fmt"
+	"strings"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// policy says what tasks of the pool may do to their machines, a line for each thing.
+func policy(p *apiv1.TaskPolicy) [][2]string {
+	if p == nil { // a master of an earlier version
+		return nil
+	}
+	var paths []string
+	for _, h := range p.GetHostPaths() {
+		text := h.GetPath()
+		if h.GetReadOnly() {
+			text += " (read only)"
+		}
+		if h.GetShared() {
+			text += " (shared)"
+		}
+		paths = append(paths, text)
+	}
+	out := [][2]string{
+		{"Host paths", list(paths, "none")},
+		{"Capabilities", list(p.GetCapabilities(), "none")},
+		{"Devices", list(p.GetDevices(), "none")},
+		{"Images", list(p.GetImages(), "all")},
+		{"Root", yes(p.GetRoot())},
+		{"Privileged", yes(p.GetPrivileged())},
+		{"Host", list(hostParts(p), "nothing of it")},
+		{"Most shm", amount(p.GetMaxShmSize())},
+		{"Most memory", amount(p.GetMaxMemory())},
+	}
+	for i := range out {
+		out[i][0] = "Policy: " + strings.ToLower(out[i][0])
+	}
+	return out
+}
+
+func hostParts(p *apiv1.TaskPolicy) []string {
+	var out []string
+	for _, part := range []struct {
+		is   bool
+		name string
+	}{{p.GetHostNetwork(), "network"}, {p.GetHostPid(), "processes"}, {p.GetHostIpc(), "ipc"}} {
+		if part.is {
+			out = append(out, part.name)
+		}
+	}
+	return out
+}
+
+func list(all []string, empty string) string {
+	if len(all) == 0 {
+		return empty
+	}
+	return strings.Join(all, ", ")
+}
+
+func amount(bytes int64) string {
+	if bytes == 0 {
+		return "no limit"
+	}
+	return fmt.Sprintf("%d bytes", bytes)
+}

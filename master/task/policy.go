@@ -1,0 +1,32 @@
+package task
+
+import (
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/policy"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
+)
+
+// policyOf is what a user's tasks may do in a pool, as things stand now: who is no
+// administrator any more has tasks that are none's.
+func (t *Tasks) policyOf(userID int32, pool string) policy.Policy {
+	if t.cfg.Tokens.Administrator(userID) {
+		return policy.Policy{Free: true}
+	}
+	return t.cfg.Policy(pool)
+}
+
+// request is what is asked of whoever runs tasks, with the policy in force.
+func (t *Tasks) request(task lifecycle.Task, a lifecycle.Allocation) rm.Request {
+	r := task.Request(a)
+	r.Policy = t.policyOf(task.UserID, task.Pool).API()
+	return r
+}
+
+// least cuts what is given by default to what is allowed; 0 allows all.
+func least(given config.Bytes, most int64) config.Bytes {
+	if most == 0 {
+		return given
+	}
+	return min(given, config.Bytes(most))
+}

@@ -1,0 +1,78 @@
+package task_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/policy"
+	"github.com/det-deploy/det-deploy/master/task"
+)
+
+func policed(t *testing.T, p policy.Policy, d config.TaskContainerDefaults) *master {
+	t.Helper()
+	m := newMaster(t)
+	m.stop()
+	m.edit = func(c *task.Config) {
+		c.Policy = func(string) policy.Policy { return p }
+		c.Defaults = func(string) config.TaskContainerDefaults { return d }
+	}
+	m.start()
+	return m
+}
+
+func TestASubmissionAgainstThePolicyNamesTheField(t *testing.T) {
+	t.Parallel()
+	m := policed(t, policy.Policy{Images: []string{"registry.example.com"}, MaxShm: 1 << 20}, config.DefaultTaskContainer())
+	const rest = `, "entrypoint": ["true"]`
+	for field, text := range map[string]string{
+		"bind_mounts[1].host_path":          `"bind_mounts": [{"host_path": "/a", "container_path": "/a"}, {"host_path": "/opt/b", "container_path": "/b"}]`,
+		"resources.devices[0].host_path":    `"resources": {"devices": ["/dev/vda:/dev/vda"]}`,
+		"resources.shm_size":                `"resources": {"shm_size": "2m"}`,
+		"environment.add_capabilities[0]":   `"environment": {"add_capabilities": ["SYS_ADMIN"]}`,
+		"environment.image: the image evil": `"environment": {"image": "evil"}`,
+		"environment.image: the image dock": `"work_dir": "/w"`,
+		"user: the task would run as root":  `"work_dir": "/w"`,
+	} {
+		_, err := m.tasks.Launch(t.Context(), ann(), command(t, "{"+text+rest+"}"))
+		if err == nil || !strings.Contains(err.Error(), field) || !strings.Contains(err.Error(), "an administrator sets task_policy.") {
+			t.Errorf("%s: got %v, want it and what allows it", field, err)
+		}
+		if status.Of(err) != status.PermissionDenied {
+			t.Errorf("%s: got code %v, want PermissionDenied", field, status.Of(err))
+		}
+		if _, err := m.tasks.Launch(t.Context(), root(), command(t, "{"+text+rest+"}")); err != nil {
+			t.Errorf("%s: an administrator is refused: %v", field, err)
+		}
+	}
+	_, err := m.tasks.Launch(t.Context(), root(), command(t, `{"bind_mounts": [{"host_path": "/var/../run/docker.sock", "container_path": "/s"}]`+rest+"}"))
+	if err == nil || !strings.Contains(err.Error(), "is given to no task") {
+		t.Errorf("got %v, want an engine's socket refused to an administrator", err)
+	}
+}
+
+func TestAnOrderCarriesThePolicyInForce(t *testing.T) {
+	t.Parallel()
+	d := config.DefaultTaskContainer()
+	m := policed(t, policy.Policy{Root: true, MaxShm: 1 << 20}, d)
+	r := m.launch(`{"entrypoint": ["true"]}`)
+	specs := m.assign(first(r.GetCommand().GetId()), 1)
+	if got := specs[0].GetPolicy(); got == nil || !got.GetRoot() || got.GetMaxShmSize() != 1<<20 {
+		t.Errorf("got policy %v, want the pool's", got)
+	}
+	if got := specs[0].GetShmSize(); got != 1<<20 {
+		t.Errorf("got %d bytes of shared memory by default, want those that are allowed", got)
+	}
+	if got := m.machine.submitted[first(r.GetCommand().GetId())].Policy; got.GetMaxShmSize() != 1<<20 {
+		t.Errorf("got policy %v in the request, want the pool's", got)
+	}
+	admin, err := m.tasks.Launch(t.Context(), root(), command(t, `{"entrypoint": ["true"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	specs = m.assign(first(admin.GetCommand().GetId()), 1)
+	if specs[0].GetPolicy() != nil || specs[0].GetShmSize() != int64(d.ShmSize) {
+		t.Errorf("got policy %v and %d bytes, want an administrator's free of it", specs[0].GetPolicy(), specs[0].GetShmSize())
+	}
+}

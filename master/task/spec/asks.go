@@ -1,0 +1,49 @@
+package spec
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/policy"
+)
+
+// Asks is what a task asks of its machine. Own is what its owner wrote, whole the same
+// with the defaults under it, whose lists begin with the owner's entries.
+func Asks(own, whole Config, user config.AgentUser) policy.Asked {
+	a := policy.Asked{
+		Images: images(own.Environment.Image, whole.Environment.Image),
+		Users:  []policy.User{{Field: "user", UID: int64(user.UID)}},
+	}
+	for i, m := range whole.BindMounts {
+		a.Mounts = append(a.Mounts, policy.Mount{
+			Field: fmt.Sprintf("bind_mounts[%d].host_path", i), Path: m.HostPath, ReadOnly: m.ReadOnly, Propagation: m.Propagation,
+		})
+	}
+	for i, d := range whole.Resources.Devices {
+		a.Devices = append(a.Devices, policy.Text{Field: fmt.Sprintf("resources.devices[%d].host_path", i), Value: d.HostPath})
+	}
+	for i, c := range whole.Environment.AddCapabilities {
+		a.Capabilities = append(a.Capabilities, policy.Text{Field: fmt.Sprintf("environment.add_capabilities[%d]", i), Value: c})
+	}
+	if s := whole.Resources.ShmSize; s != nil {
+		a.Shm = []policy.Amount{{Field: "resources.shm_size", Bytes: int64(*s)}}
+	}
+	return a
+}
+
+// images are those that the owner names. Which one runs is not known before the task
+// is placed; those of the cluster are judged then.
+func images(own, whole config.Images) []policy.Text {
+	all := []string{own.CPU, own.CUDA, own.ROCm}
+	if own == (config.Images{}) && whole == (config.Images{CPU: DefaultImage, CUDA: DefaultImage, ROCm: DefaultImage}) {
+		all = []string{DefaultImage}
+	}
+	var out []policy.Text
+	for i, image := range all {
+		if image != "" && slices.Index(all, image) == i {
+			out = append(out, policy.Text{Field: "environment.image", Value: image})
+		}
+	}
+	return out
+}

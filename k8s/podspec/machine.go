@@ -41,10 +41,13 @@ func (b *builder) security() error {
 	if s.TerminationGracePeriodSeconds == nil {
 		s.TerminationGracePeriodSeconds = new(int64(grace))
 	}
-	if s.AutomountServiceAccountToken == nil && s.ServiceAccountName == "" {
-		// A task is somebody's program: it gets no key to the cluster that nobody
-		// meant to give it.
-		s.AutomountServiceAccountToken = new(false)
+	if s.ServiceAccountName == "" && s.DeprecatedServiceAccount == "" {
+		s.ServiceAccountName = b.request.Template.Account
+		if s.AutomountServiceAccountToken == nil {
+			// A task is somebody's program: it gets no key to the cluster that nobody
+			// meant to give it.
+			s.AutomountServiceAccountToken = new(false)
+		}
 	}
 	if s.EnableServiceLinks == nil {
 		s.EnableServiceLinks = new(false)

@@ -1,14 +1,13 @@
 package podspec
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	kjson "sigs.k8s.io/json"
 
 	"github.com/det-deploy/det-deploy/master/rm"
 )
@@ -38,7 +37,7 @@ func userPod(r rm.Request, t Template) (*corev1.Pod, error) {
 		merged = next
 	}
 	var pod corev1.Pod
-	if err := json.Unmarshal(merged, &pod); err != nil {
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(merged, &pod); err != nil {
 		return nil, fmt.Errorf("read the merged pod spec: %w", err)
 	}
 	// Lists are merged newest first; the task's container is the first of the
@@ -55,17 +54,28 @@ func userPod(r rm.Request, t Template) (*corev1.Pod, error) {
 
 func mainContainer(p *corev1.Pod) *corev1.Container { return &p.Spec.Containers[0] }
 
-// CheckPod refuses a pod spec that cannot be read, or that says what is ours to
-// say. Field is where it stands. The error is a *Refusal.
-func CheckPod(field string, data []byte, t Template) error {
+// readPod reads a pod spec as strictly as the API server can: every field once and
+// in its own case. encoding/json takes "Volumes" for volumes and the merge does not,
+// so that what was checked would not be what is run.
+func readPod(field string, data []byte) (*corev1.Pod, error) {
 	var pod corev1.Pod
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&pod); err != nil {
-		return refuse(field, "is not a Pod of Kubernetes (apiVersion, kind, metadata, spec): %v", err)
+	strict, err := kjson.UnmarshalStrict(data, &pod)
+	if err := errors.Join(append(strict, err)...); err != nil {
+		return nil, refuse(field, "is not a Pod of Kubernetes (apiVersion, kind, metadata, spec): %v", err)
+	}
+	return &pod, nil
+}
+
+// CheckPod refuses a pod spec that cannot be read, that says what is ours to say, or
+// that uses what belongs to the cluster or to another task. Field is where it is
+// written. The error is a *Refusal.
+func CheckPod(field string, data []byte, t Template) error {
+	pod, err := readPod(field, data)
+	if err != nil {
+		return err
 	}
 	var all []error
-	for _, f := range reserved(&pod, t) {
+	for _, f := range append(reserved(pod, t), foreign(&pod.Spec, t)...) {
 		all = append(all, refuse(field, "%s", f))
 	}
 	return errors.Join(all...)

@@ -91,9 +91,12 @@ func Gated(pod *corev1.Pod) bool {
 // of up to four digits.
 const maxName = 63 - 5
 
+// jobPrefix begins the names of all Jobs of tasks and of their Secrets.
+const jobPrefix = "det-"
+
 // JobName is the name of the Job of one try. Its Secrets begin with it.
 func JobName(a rm.AllocationID, attempt int) string {
-	name := "det-" + clean(string(a)) + "-" + strconv.Itoa(attempt)
+	name := jobPrefix + clean(string(a)) + "-" + strconv.Itoa(attempt)
 	if len(name) <= maxName {
 		return name
 	}

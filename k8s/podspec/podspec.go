@@ -54,7 +54,13 @@ type Template struct {
 	Image string
 	// PullSecrets are names of Secrets for registries.
 	PullSecrets []string
-	Master      Master
+	// Account is the ServiceAccount of pods whose spec names none; empty is the
+	// namespace's default one.
+	Account string
+	// Protected are names of Secrets and volume claims of the cluster, beside those
+	// that its chart names, which no task may use.
+	Protected []string
+	Master    Master
 
 	SlotType       SlotType
 	MaxSlotsPerPod int

@@ -56,19 +56,35 @@ func reservedMeta(p *corev1.Pod) []string {
 		field string
 		keys  map[string]string
 	}{{"labels", m.Labels}, {"annotations", m.Annotations}} {
-		for key := range maps.Keys(list.keys) {
-			for _, prefix := range []string{"determined.ai/", "det-deploy.dev/", "batch.kubernetes.io/", "pod-group.scheduling.sigs.k8s.io/"} {
-				if strings.HasPrefix(key, prefix) {
-					out = append(out, "metadata."+list.field+"["+key+"] must not be set: the cluster marks its pods with "+prefix)
-				}
-			}
-			if slices.Contains([]string{"determined", "job-name", "controller-uid"}, key) {
-				out = append(out, "metadata."+list.field+"["+key+"] must not be set: it marks what belongs to a task")
+		for key, value := range maps.All(list.keys) {
+			if why := reservedKey(key, value); why != "" {
+				out = append(out, "metadata."+list.field+"["+key+"] must not be set: "+why)
 			}
 		}
 	}
 	slices.Sort(out)
 	return out
+}
+
+// reservedKey says why a label or annotation is not a pod spec's to set. The cluster's
+// own pods are found by some of them: one of a task would get their logins.
+func reservedKey(key, value string) string {
+	for _, prefix := range []string{"determined", "det-deploy", "batch.kubernetes.io/", "pod-group.scheduling.sigs.k8s.io/"} {
+		if strings.HasPrefix(key, prefix) {
+			return "the cluster marks its pods with labels and annotations that begin with " + prefix
+		}
+	}
+	switch key {
+	case "job-name", "controller-uid":
+		return "it marks what belongs to a task"
+	case "app.kubernetes.io/name", "app.kubernetes.io/instance", "app.kubernetes.io/component", "app.kubernetes.io/managed-by", "release":
+		return "the cluster's own pods are found by it"
+	case "app":
+		if strings.HasPrefix(value, "determined-") {
+			return "values that begin with determined- are those of the cluster's own pods"
+		}
+	}
+	return ""
 }
 
 // reservedContainers looks at containers: the task's own may have what concerns

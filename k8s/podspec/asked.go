@@ -1,0 +1,231 @@
+package podspec
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/det-deploy/det-deploy/master/policy"
+)
+
+// asked is what a pod spec asks of its node, in the words of the task policy.
+func asked(p *corev1.Pod) policy.Asked {
+	a := &asking{spec: &p.Spec}
+	a.pod()
+	a.annotations(p.Annotations)
+	for i := range p.Spec.Volumes {
+		a.volume(&p.Spec.Volumes[i])
+	}
+	for _, c := range containersOf(&p.Spec) {
+		a.container(c)
+	}
+	return a.Asked
+}
+
+// listed is a container and the list that it is in.
+type listed struct {
+	*corev1.Container
+
+	field string
+}
+
+func containersOf(s *corev1.PodSpec) []listed {
+	var out []listed
+	for i := range s.InitContainers {
+		out = append(out, listed{&s.InitContainers[i], "spec.initContainers[" + s.InitContainers[i].Name + "]"})
+	}
+	for i := range s.Containers {
+		out = append(out, listed{&s.Containers[i], "spec.containers[" + s.Containers[i].Name + "]"})
+	}
+	return out
+}
+
+type asking struct {
+	policy.Asked
+
+	spec *corev1.PodSpec
+}
+
+// flag notes a field that asks for something that is allowed or not.
+func flag(list *[]string, set bool, field string) {
+	if set {
+		*list = append(*list, field)
+	}
+}
+
+func (a *asking) pod() {
+	s := a.spec
+	flag(&a.HostNetwork, s.HostNetwork, "spec.hostNetwork")
+	flag(&a.HostPID, s.HostPID, "spec.hostPID")
+	flag(&a.HostIPC, s.HostIPC, "spec.hostIPC")
+	c := s.SecurityContext
+	if c == nil {
+		return
+	}
+	const at = "spec.securityContext"
+	for _, sysctl := range c.Sysctls {
+		flag(&a.Privileged, !slices.Contains(safeSysctls(), sysctl.Name), at+".sysctls["+sysctl.Name+"]")
+	}
+	a.confinement(at, c.SELinuxOptions, c.SeccompProfile, c.AppArmorProfile, c.WindowsOptions)
+}
+
+// safeSysctls are those that the Pod Security level baseline lets every pod set.
+func safeSysctls() []string {
+	return []string{
+		"kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.ip_unprivileged_port_start",
+		"net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range", "net.ipv4.ip_local_reserved_ports",
+		"net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl",
+		"net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem",
+	}
+}
+
+// confinement takes whatever lifts what confines every container for a privileged
+// one, as the Pod Security level baseline does.
+func (a *asking) confinement(at string, se *corev1.SELinuxOptions, sec *corev1.SeccompProfile, armor *corev1.AppArmorProfile, win *corev1.WindowsSecurityContextOptions) {
+	if se != nil {
+		ordinary := []string{"", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"}
+		flag(&a.Privileged, se.User != "" || se.Role != "" || !slices.Contains(ordinary, se.Type), at+".seLinuxOptions")
+	}
+	flag(&a.Privileged, sec != nil && sec.Type == corev1.SeccompProfileTypeUnconfined, at+".seccompProfile")
+	flag(&a.Privileged, armor != nil && armor.Type == corev1.AppArmorProfileTypeUnconfined, at+".appArmorProfile")
+	flag(&a.Privileged, win != nil && isTrue(win.HostProcess), at+".windowsOptions.hostProcess")
+}
+
+func (a *asking) annotations(all map[string]string) {
+	for key, value := range all {
+		unconfined := strings.HasPrefix(key, corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix) && value == corev1.DeprecatedAppArmorBetaProfileNameUnconfined
+		flag(&a.Privileged, unconfined, "metadata.annotations["+key+"]")
+	}
+	slices.Sort(a.Privileged)
+}
+
+func (a *asking) volume(v *corev1.Volume) {
+	at := "spec.volumes[" + v.Name + "]"
+	switch {
+	case v.HostPath != nil:
+		a.hostPath(at+".hostPath.path", v)
+	case v.GitRepo != nil: //nolint:staticcheck // users may write it as long as Kubernetes reads it
+		// The kubelet runs git on the node, with hooks out of the repository.
+		flag(&a.Privileged, true, at+".gitRepo")
+	case v.FlexVolume != nil:
+		flag(&a.Privileged, true, at+".flexVolume") // a program of the node runs as root
+	case v.Image != nil:
+		a.Images = append(a.Images, policy.Text{Field: at + ".image.reference", Value: v.Image.Reference})
+	case v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory:
+		most := int64(math.MaxInt64)
+		if v.EmptyDir.SizeLimit != nil {
+			most = v.EmptyDir.SizeLimit.Value()
+		}
+		a.Shm = append(a.Shm, policy.Amount{Field: at + ".emptyDir.sizeLimit", Bytes: most})
+	}
+}
+
+// hostPath is read-only when every container mounts it so, and shared when one does.
+func (a *asking) hostPath(field string, v *corev1.Volume) {
+	m := policy.Mount{Field: field, Path: v.HostPath.Path, ReadOnly: true}
+	for _, c := range containersOf(a.spec) {
+		for _, mount := range c.VolumeMounts {
+			if mount.Name != v.Name {
+				continue
+			}
+			m.ReadOnly = m.ReadOnly && mount.ReadOnly
+			if p := mount.MountPropagation; p != nil && *p == corev1.MountPropagationBidirectional {
+				m.Propagation = "rshared"
+			}
+		}
+	}
+	a.Mounts = append(a.Mounts, m)
+}
+
+func (a *asking) container(c listed) {
+	if c.Image != "" {
+		a.Images = append(a.Images, policy.Text{Field: c.field + ".image", Value: c.Image})
+	}
+	for _, p := range c.Ports {
+		flag(&a.HostNetwork, p.HostPort != 0 || p.HostIP != "", fmt.Sprintf("%s.ports[%d].hostPort", c.field, p.ContainerPort))
+	}
+	a.calls(c)
+	if limit, set := c.Resources.Limits[corev1.ResourceMemory]; set {
+		a.Memory = append(a.Memory, policy.Amount{Field: c.field + ".resources.limits[memory]", Bytes: limit.Value()})
+	}
+	a.user(c)
+	s := c.SecurityContext
+	if s == nil {
+		return
+	}
+	at := c.field + ".securityContext"
+	flag(&a.Privileged, isTrue(s.Privileged), at+".privileged")
+	flag(&a.Privileged, s.ProcMount != nil && *s.ProcMount == corev1.UnmaskedProcMount, at+".procMount")
+	a.confinement(at, s.SELinuxOptions, s.SeccompProfile, s.AppArmorProfile, s.WindowsOptions)
+	if s.Capabilities != nil {
+		for _, name := range s.Capabilities.Add {
+			a.Capabilities = append(a.Capabilities, policy.Text{Field: at + ".capabilities.add[" + string(name) + "]", Value: string(name)})
+		}
+	}
+}
+
+// user notes the account of a container beside the task's own, which may be its
+// image's and so root. That of the task's container is its owner's.
+func (a *asking) user(c listed) {
+	if c.Name == MainContainer {
+		return
+	}
+	var uid int64
+	rootless := a.spec.SecurityContext != nil && isTrue(a.spec.SecurityContext.RunAsNonRoot)
+	if s := c.SecurityContext; s != nil {
+		if s.RunAsNonRoot != nil {
+			rootless = *s.RunAsNonRoot
+		}
+		if s.RunAsUser != nil {
+			uid = *s.RunAsUser
+		}
+	}
+	if uid == 0 && !rootless {
+		a.Users = append(a.Users, policy.User{Field: c.field + ".securityContext.runAsUser", UID: uid})
+	}
+}
+
+// calls notes probes and hooks of which the kubelet, from the node's network, calls
+// somebody else than the pod.
+func (a *asking) calls(c listed) {
+	hook := func(field string, h *corev1.LifecycleHandler) {
+		if h != nil {
+			flag(&a.HostNetwork, callsAway(h.HTTPGet, h.TCPSocket), c.field+".lifecycle."+field)
+		}
+	}
+	if c.Lifecycle != nil {
+		hook("postStart", c.Lifecycle.PostStart)
+		hook("preStop", c.Lifecycle.PreStop)
+	}
+	for _, probe := range []struct {
+		field string
+		of    *corev1.Probe
+	}{{"livenessProbe", c.LivenessProbe}, {"readinessProbe", c.ReadinessProbe}, {"startupProbe", c.StartupProbe}} {
+		if probe.of != nil {
+			flag(&a.HostNetwork, callsAway(probe.of.HTTPGet, probe.of.TCPSocket), c.field+"."+probe.field)
+		}
+	}
+}
+
+func callsAway(get *corev1.HTTPGetAction, tcp *corev1.TCPSocketAction) bool {
+	return get != nil && get.Host != "" || tcp != nil && tcp.Host != ""
+}
+
+// minus leaves out of what is asked for what the cluster itself has asked for.
+func minus(a, given policy.Asked) policy.Asked {
+	return policy.Asked{
+		Mounts: without(a.Mounts, given.Mounts), Devices: without(a.Devices, given.Devices),
+		Capabilities: without(a.Capabilities, given.Capabilities), Images: without(a.Images, given.Images),
+		Users: without(a.Users, given.Users), Privileged: without(a.Privileged, given.Privileged),
+		HostNetwork: without(a.HostNetwork, given.HostNetwork), HostPID: without(a.HostPID, given.HostPID),
+		HostIPC: without(a.HostIPC, given.HostIPC), Shm: without(a.Shm, given.Shm), Memory: without(a.Memory, given.Memory),
+	}
+}
+
+func without[T comparable](list, given []T) []T {
+	return slices.DeleteFunc(slices.Clone(list), func(v T) bool { return slices.Contains(given, v) })
+}
+

@@ -1,0 +1,48 @@
+package podspec
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// foreign lists what a pod spec uses that belongs to the cluster or to another task,
+// as sentences. Nobody may, an administrator included: with the passwords of the
+// master and its database, or with another task's token, a task is somebody else.
+func foreign(s *corev1.PodSpec, t Template) []string {
+	var out []string
+	for _, r := range references(s) {
+		if why := t.owner(r); why != "" {
+			out = append(out, fmt.Sprintf("%s: no task may use %s %s, which belongs to %s", r.path, r.kind, r.name, why))
+		}
+	}
+	return out
+}
+
+// owner says whom an object belongs to that no task may use, empty for one that
+// tasks may use.
+func (t Template) owner(r reference) string {
+	const cluster = "the cluster"
+	begins := func(prefixes ...string) bool {
+		return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(r.name, p) })
+	}
+	isSecret := r.kind == secretObject || r.kind == pullObject || r.kind == optionObject
+	isClaim := r.kind == claimObject || r.kind == optionObject
+	switch {
+	case r.kind == pullObject && slices.Contains(t.PullSecrets, r.name):
+		return "" // every task of the cluster pulls with it
+	case r.kind != accountObject && (slices.Contains(t.Protected, r.name) || isSecret && slices.Contains(t.PullSecrets, r.name)):
+		return cluster
+	case isSecret && begins(jobPrefix):
+		return "a task"
+	case isSecret && begins("determined-secrets-", "determined-master-", "determined-db-", "determined-coscheduler-", "sh.helm.release."):
+		return cluster
+	case isClaim && begins("determined-db-", "determined-master-", "determined-backup-"):
+		return cluster
+	case r.kind == accountObject && begins("determined-master-", "determined-db-", "determined-coscheduler-"):
+		return cluster
+	}
+	return ""
+}

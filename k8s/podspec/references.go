@@ -1,0 +1,162 @@
+package podspec
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// kindOfObject is a kind of object that a pod spec names.
+type kindOfObject string
+
+const (
+	secretObject  kindOfObject = "Secret"
+	pullObject    kindOfObject = "Secret to pull images with"
+	accountObject kindOfObject = "ServiceAccount"
+	claimObject   kindOfObject = "PersistentVolumeClaim or its snapshot"
+	// optionObject is an option of a volume's driver, which may be the name of
+	// anything: some drivers read Secrets that their options name.
+	optionObject kindOfObject = "driver option"
+)
+
+// reference is one object that a pod spec names, and where.
+type reference struct {
+	path, name string
+	kind       kindOfObject
+}
+
+// references lists the Secrets, ServiceAccounts and volume claims that a pod spec
+// names, wherever it can. It walks over all fields rather than over a list of those
+// that are known, so that a field of a later Kubernetes is walked over too; a test
+// holds the types and what this file knows of them together.
+func references(s *corev1.PodSpec) []reference {
+	w := &walk{}
+	w.value("spec", reflect.ValueOf(s).Elem())
+	return w.found
+}
+
+type walk struct{ found []reference }
+
+func (w *walk) add(kind kindOfObject, path, name string) {
+	if name != "" {
+		w.found = append(w.found, reference{path: path, name: name, kind: kind})
+	}
+}
+
+func (w *walk) value(path string, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			w.value(path, v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			w.value(path+element(v.Index(i), i), v.Index(i))
+		}
+	case reflect.Struct:
+		w.fields(path, v)
+	default:
+	}
+}
+
+// element is how people find an entry of a list: by its name where it has one.
+func element(v reflect.Value, i int) string {
+	if v.Kind() == reflect.Struct {
+		if name := v.FieldByName("Name"); name.IsValid() && name.Kind() == reflect.String && name.String() != "" {
+			return "[" + name.String() + "]"
+		}
+	}
+	return fmt.Sprintf("[%d]", i)
+}
+
+func (w *walk) fields(path string, v reflect.Value) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if !f.IsExported() {
+			continue
+		}
+		at := path
+		if name := jsonName(f); name != "" {
+			at += "." + name
+		}
+		if kind, known := kindOfField(v.Type(), f); known {
+			w.named(kind, at, v.Field(i))
+			continue
+		}
+		w.value(at, v.Field(i))
+	}
+}
+
+// jsonName is a field's name as users write it; that of an embedded one is empty.
+func jsonName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+// named notes the names that a field of a known kind has.
+func (w *walk) named(kind kindOfObject, path string, v reflect.Value) {
+	switch o := v.Interface().(type) {
+	case string:
+		w.add(kind, path, o)
+	case *string:
+		if o != nil {
+			w.add(kind, path, *o)
+		}
+	case map[string]string:
+		for _, key := range slices.Sorted(maps.Keys(o)) {
+			w.add(kind, path+"["+key+"]", o[key])
+		}
+	case corev1.LocalObjectReference:
+		w.add(kind, path+".name", o.Name)
+	case *corev1.LocalObjectReference:
+		if o != nil {
+			w.add(kind, path+".name", o.Name)
+		}
+	case []corev1.LocalObjectReference:
+		for i, ref := range o {
+			w.add(kind, fmt.Sprintf("%s[%d].name", path, i), ref.Name)
+		}
+	case *corev1.TypedLocalObjectReference:
+		if o != nil {
+			w.add(kind, path+".name", o.Name)
+		}
+	case *corev1.TypedObjectReference:
+		if o != nil {
+			w.add(kind, path+".name", o.Name)
+		}
+	}
+}
+
+// kindOfField says what a field names, by its type and its name. A reference whose
+// kind nobody knows counts as one to a Secret.
+func kindOfField(parent reflect.Type, f reflect.StructField) (kindOfObject, bool) {
+	switch f.Type {
+	case reflect.TypeFor[corev1.LocalObjectReference](), reflect.TypeFor[*corev1.LocalObjectReference](), reflect.TypeFor[[]corev1.LocalObjectReference]():
+		if f.Name == "ImagePullSecrets" {
+			return pullObject, true
+		}
+		return secretObject, !strings.HasPrefix(parent.Name(), "ConfigMap")
+	case reflect.TypeFor[*corev1.TypedLocalObjectReference](), reflect.TypeFor[*corev1.TypedObjectReference]():
+		return claimObject, true
+	}
+	switch {
+	case strings.Contains(f.Name, "ServiceAccount") && stringly(f.Type):
+		return accountObject, true
+	case strings.Contains(f.Name, "Secret") && stringly(f.Type):
+		return secretObject, true
+	case f.Name == "ClaimName" && parent == reflect.TypeFor[corev1.PersistentVolumeClaimVolumeSource]():
+		return claimObject, true
+	case parent == reflect.TypeFor[corev1.CSIVolumeSource]() && f.Name == "VolumeAttributes",
+		parent == reflect.TypeFor[corev1.FlexVolumeSource]() && f.Name == "Options":
+		return optionObject, true
+	}
+	return "", false
+}
+
+func stringly(t reflect.Type) bool {
+	return t.Kind() == reflect.String || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.String
+}

@@ -38,8 +38,11 @@ func (r *RM) adopt() {
 		case job != nil && job.DeletionTimestamp == nil:
 			a.attempt, a.decided = attemptOf(job), now
 			r.resume(a, Making, now)
-			if podsOf(job) != len(a.containers) {
+			switch {
+			case podsOf(job) != len(a.containers):
 				r.undo(a, "max_slots_per_pod was changed", now)
+			case job.Namespace != r.cfg.Namespace:
+				r.undo(a, "tasks start in namespace "+r.cfg.Namespace+" now", now)
 			}
 		case job != nil:
 			a.attempt = attemptOf(job)

@@ -89,10 +89,11 @@ type allocation struct {
 	// What follows belongs to the worker that looks at it: noted says that it is stored
 	// that it runs, stored is the release that a restarted master would know, asked
 	// says that the owner knows of it, and terminate that the program listens for no
-	// signal but SIGTERM.
+	// signal but SIGTERM. orderless says that its Secrets were deleted.
 	noted            bool
 	stored           *release
 	asked, terminate bool
+	orderless        bool
 }
 
 // release is why an allocation has to go.
@@ -105,10 +106,12 @@ type release struct {
 
 // container is one pod's part of an allocation. RM.mu guards it.
 type container struct {
-	id      rm.ContainerID
-	rank    int
-	node    rm.AgentID
-	pod     string
+	id   rm.ContainerID
+	rank int
+	node rm.AgentID
+	// pod is its pod's name, and namespace where that is.
+	pod, namespace string
+
 	devices []*apiv1.Device
 	// state is the last one that its owner was told of.
 	state apiv1.Container_State

@@ -31,6 +31,9 @@ type Config struct {
 	// Cluster is the value of ClusterLabel on what is this cluster's, and Namespace
 	// where pods are made: those of every pool's template.
 	Cluster, Namespace string
+	// Former are namespaces in which pods were made before: what runs there is
+	// followed to its end.
+	Former []string
 
 	// Tasks and Logs are told what happens.
 	Tasks  rm.Tasks

@@ -17,10 +17,7 @@ func (r *RM) remove(ctx context.Context, w *watch, a *allocation) time.Duration 
 	if err != nil {
 		return r.again(ctx, "take pods back", a, err)
 	}
-	pods, err := w.pods.GetIndexer().ByIndex(byAllocation, string(a.Allocation))
-	if err != nil {
-		return r.again(ctx, "take pods back", a, err)
-	}
+	pods := w.pods.byIndex(byAllocation, string(a.Allocation))
 	if left+len(pods) > 0 {
 		r.forceOverdue(ctx, pods)
 		return glance
@@ -50,22 +47,23 @@ func (r *RM) remove(ctx context.Context, w *watch, a *allocation) time.Duration 
 // the watch has not told of it; the API server is not asked for a list, which it
 // would pick out of all Jobs there are.
 func (r *RM) deleteJobs(ctx context.Context, w *watch, a *allocation, how metav1.DeletionPropagation) (left int, err error) {
-	names := map[string]metav1.DeleteOptions{r.nameOf(a): {PropagationPolicy: &how}}
+	type key struct{ namespace, name string }
+	all := map[key]metav1.DeleteOptions{{r.cfg.Namespace, r.nameOf(a)}: {PropagationPolicy: &how}}
 	for _, job := range w.jobsOf(a.Allocation) {
+		at := key{job.Namespace, job.Name}
 		o := metav1.DeleteOptions{PropagationPolicy: &how, Preconditions: metav1.NewUIDPreconditions(string(job.UID))}
-		if names[job.Name] = o; job.DeletionTimestamp != nil {
+		if all[at] = o; job.DeletionTimestamp != nil {
 			left++
-			delete(names, job.Name)
+			delete(all, at)
 		}
 	}
-	jobs := r.cfg.Client.BatchV1().Jobs(r.cfg.Namespace)
-	for name, o := range names {
-		err := jobs.Delete(ctx, name, o)
+	for at, o := range all {
+		err := r.cfg.Client.BatchV1().Jobs(at.namespace).Delete(ctx, at.name, o)
 		switch {
 		case err == nil:
 			left++
 		case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
-			return left, fmt.Errorf("delete job %s: %w", name, err)
+			return left, fmt.Errorf("delete job %s: %w", at.name, err)
 		}
 	}
 	return left, nil

@@ -45,12 +45,12 @@ func TestWhatANodeSaysOfAPodThatDoesNotStart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := &watch{warnings: informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1().Events().Informer()}
-			if err := w.warnings.AddIndexers(cache.Indexers{byObject: objectOf}); err != nil {
+			w := &watch{warnings: caches{informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1().Events().Informer()}}
+			if err := w.warnings[0].AddIndexers(cache.Indexers{byObject: objectOf}); err != nil {
 				t.Fatal(err)
 			}
 			for _, e := range c.events {
-				if err := w.warnings.GetIndexer().Add(e); err != nil {
+				if err := w.warnings[0].GetIndexer().Add(e); err != nil {
 					t.Fatal(err)
 				}
 			}

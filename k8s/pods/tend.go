@@ -37,7 +37,7 @@ func (r *RM) begun(ctx context.Context, a *allocation, pods map[int]*corev1.Pod)
 // see notes where a container's pod is.
 func (c *container) see(pod *corev1.Pod) {
 	if pod != nil {
-		c.node, c.pod = rm.AgentID(pod.Spec.NodeName), pod.Name
+		c.node, c.pod, c.namespace = rm.AgentID(pod.Spec.NodeName), pod.Name, pod.Namespace
 	}
 }
 
@@ -55,6 +55,7 @@ func (r *RM) tend(ctx context.Context, w *watch, a *allocation) time.Duration {
 		again := r.tendOne(ctx, w, a, c, pods[c.rank])
 		next = sooner(next, again)
 	}
+	next = sooner(next, r.deleteOrder(ctx, a, pods))
 	next = sooner(next, r.tellTrouble(ctx, a))
 	if a.ended() {
 		return r.finish(ctx, a)
@@ -232,7 +233,7 @@ func (r *RM) follow(ctx context.Context, a *allocation, c *container, s sighting
 	delete(r.past.marks, c.id)
 	r.mu.Unlock()
 	c.lines = &lines{
-		log: r.cfg.Log, pods: r.cfg.Client.CoreV1().Pods(r.cfg.Namespace), store: r.cfg.Logs, records: r.records,
+		log: r.cfg.Log, pods: r.cfg.Client.CoreV1().Pods(c.namespace), store: r.cfg.Logs, records: r.records,
 		allocation: a.Allocation, container: c.id, node: c.node, pod: c.pod, patience: r.cfg.Limits.Lines, meters: r.meters,
 		mark: from, marked: from.Seq > 0, last: r.cfg.LastLine,
 		ended: make(chan struct{}), gone: make(chan struct{}), done: make(chan struct{}),

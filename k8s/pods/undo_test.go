@@ -28,8 +28,8 @@ func still(t *testing.T, docs shelf) (*RM, *watch) {
 		t.Fatal(err)
 	}
 	f := informers.NewSharedInformerFactory(client, 0)
-	w := &watch{pods: f.Core().V1().Pods().Informer(), jobs: f.Batch().V1().Jobs().Informer(), refusals: f.Core().V1().Events().Informer()}
-	if err := w.pods.AddIndexers(cache.Indexers{byAllocation: allocationOf}); err != nil {
+	w := &watch{pods: caches{f.Core().V1().Pods().Informer()}, jobs: caches{f.Batch().V1().Jobs().Informer()}, refusals: caches{f.Core().V1().Events().Informer()}}
+	if err := w.pods[0].AddIndexers(cache.Indexers{byAllocation: allocationOf}); err != nil {
 		t.Fatal(err)
 	}
 	r.watch = w

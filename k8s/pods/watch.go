@@ -3,6 +3,7 @@ package pods
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -27,17 +28,19 @@ const (
 
 // watch is what the API server has told of the cluster. Reading it costs no call.
 type watch struct {
-	// namespace and cluster are those of pods.
-	namespace, cluster string
+	// namespaces and cluster are those of pods: the namespace in which they are made,
+	// and those in which an earlier version made them.
+	namespaces []string
+	cluster    string
 
 	factories []informers.SharedInformerFactory
-	pods      cache.SharedIndexInformer
-	jobs      cache.SharedIndexInformer
+	pods      caches
+	jobs      caches
 	// refusals are the events in which the Job controller says why it may not
 	// make a pod.
-	refusals cache.SharedIndexInformer
+	refusals caches
 	// warnings are the events in which nodes say what keeps a pod from starting.
-	warnings cache.SharedIndexInformer
+	warnings caches
 	// nodes and others are nil when the account may not see them.
 	nodes  cache.SharedIndexInformer
 	others cache.SharedIndexInformer
@@ -49,27 +52,61 @@ const resync = 5 * time.Minute
 
 // newWatch prepares the watches that the account may have.
 func (r *RM) newWatch(ctx context.Context) (*watch, error) {
-	c := r.cfg.Client
-	ours := informers.NewSharedInformerFactoryWithOptions(c, resync, informers.WithNamespace(r.cfg.Namespace),
-		informers.WithTransform(strip), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.LabelSelector = ClusterLabel + "=" + r.cfg.Cluster
-		}))
-	w := &watch{namespace: r.cfg.Namespace, cluster: r.cfg.Cluster, pods: ours.Core().V1().Pods().Informer(), jobs: ours.Batch().V1().Jobs().Informer()}
-	if err := w.pods.AddIndexers(cache.Indexers{byAllocation: allocationOf}); err != nil {
-		return nil, fmt.Errorf("watch pods: %w", err)
-	}
-	if err := w.jobs.AddIndexers(cache.Indexers{byAllocation: allocationOf}); err != nil {
-		return nil, fmt.Errorf("watch jobs: %w", err)
-	}
-	w.factories = append(w.factories, ours)
-	var err error
-	if w.refusals, err = w.events(c, r.cfg.Namespace, "involvedObject.kind=Job,reason=FailedCreate"); err != nil {
+	w := &watch{cluster: r.cfg.Cluster}
+	former, err := r.formerNamespaces(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if w.warnings, err = w.events(c, r.cfg.Namespace, "involvedObject.kind=Pod,type=Warning,reason!=FailedScheduling"); err != nil {
-		return nil, err
+	for _, namespace := range append([]string{r.cfg.Namespace}, former...) {
+		if err := w.watchNamespace(r.cfg.Client, namespace); err != nil {
+			return nil, err
+		}
 	}
 	return w, r.watchNodes(ctx, w)
+}
+
+// formerNamespaces are those that the account may look into.
+func (r *RM) formerNamespaces(ctx context.Context) ([]string, error) {
+	var out []string
+	for _, namespace := range r.cfg.Former {
+		_, err := r.cfg.Client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{Limit: 1, LabelSelector: ClusterLabel + "=" + r.cfg.Cluster})
+		switch {
+		case denied(err):
+			r.cfg.Log.Warn("the account may not list jobs of a namespace in which tasks ran before: what still runs there counts as lost", "namespace", namespace, "err", err)
+		case err != nil:
+			return nil, fmt.Errorf("list jobs of namespace %s: %w", namespace, err)
+		default:
+			out = append(out, namespace)
+		}
+	}
+	return out, nil
+}
+
+// watchNamespace adds what tasks have in a namespace, and what is said of it.
+func (w *watch) watchNamespace(c kubernetes.Interface, namespace string) error {
+	ours := informers.NewSharedInformerFactoryWithOptions(c, resync, informers.WithNamespace(namespace),
+		informers.WithTransform(strip), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.LabelSelector = ClusterLabel + "=" + w.cluster
+		}))
+	pods, jobs := ours.Core().V1().Pods().Informer(), ours.Batch().V1().Jobs().Informer()
+	if err := pods.AddIndexers(cache.Indexers{byAllocation: allocationOf}); err != nil {
+		return fmt.Errorf("watch pods: %w", err)
+	}
+	if err := jobs.AddIndexers(cache.Indexers{byAllocation: allocationOf}); err != nil {
+		return fmt.Errorf("watch jobs: %w", err)
+	}
+	refusals, err := w.events(c, namespace, "involvedObject.kind=Job,reason=FailedCreate")
+	if err != nil {
+		return err
+	}
+	warnings, err := w.events(c, namespace, "involvedObject.kind=Pod,type=Warning,reason!=FailedScheduling")
+	if err != nil {
+		return err
+	}
+	w.namespaces, w.factories = append(w.namespaces, namespace), append(w.factories, ours)
+	w.pods, w.jobs = append(w.pods, pods), append(w.jobs, jobs)
+	w.refusals, w.warnings = append(w.refusals, refusals), append(w.warnings, warnings)
+	return nil
 }
 
 // events watches those of a namespace that a field selector chooses.
@@ -164,15 +201,15 @@ func objectOf(o any) ([]string, error) {
 }
 
 // kinds are the watches by what they are of, those that there are.
-func (w *watch) kinds() map[string]cache.SharedIndexInformer {
-	out := map[string]cache.SharedIndexInformer{
+func (w *watch) kinds() map[string]caches {
+	out := map[string]caches{
 		"pods": w.pods, "jobs": w.jobs, "events of jobs": w.refusals, "events of pods": w.warnings,
 	}
 	if w.nodes != nil {
-		out["nodes"] = w.nodes
+		out["nodes"] = caches{w.nodes}
 	}
 	if w.others != nil {
-		out["pods of others"] = w.others
+		out["pods of others"] = caches{w.others}
 	}
 	return out
 }
@@ -183,12 +220,14 @@ func (w *watch) start(ctx context.Context, tell func(any), fail func(what string
 	on := cache.ResourceEventHandlerFuncs{
 		AddFunc: tell, DeleteFunc: tell, UpdateFunc: func(_, o any) { tell(o) },
 	}
-	for what, i := range w.kinds() {
-		if _, err := i.AddEventHandler(on); err != nil {
-			return fmt.Errorf("watch %s: %w", what, err)
-		}
-		if err := i.SetWatchErrorHandlerWithContext(fail(what)); err != nil {
-			return fmt.Errorf("watch %s: %w", what, err)
+	for what, all := range w.kinds() {
+		for _, i := range all {
+			if _, err := i.AddEventHandler(on); err != nil {
+				return fmt.Errorf("watch %s: %w", what, err)
+			}
+			if err := i.SetWatchErrorHandlerWithContext(fail(what)); err != nil {
+				return fmt.Errorf("watch %s: %w", what, err)
+			}
 		}
 	}
 	for _, f := range w.factories {
@@ -214,12 +253,8 @@ func (w *watch) stop() {
 // podsOf are the pods of one Job of an allocation, by rank. Of several for a rank the
 // Job controller keeps the oldest.
 func (w *watch) podsOf(id rm.AllocationID, job string) map[int]*corev1.Pod {
-	found, err := w.pods.GetIndexer().ByIndex(byAllocation, string(id))
-	if err != nil {
-		return nil // the index is made with the informer
-	}
-	out := make(map[int]*corev1.Pod, len(found))
-	for _, o := range found {
+	out := make(map[int]*corev1.Pod)
+	for _, o := range w.pods.byIndex(byAllocation, string(id)) {
 		pod, is := o.(*corev1.Pod)
 		if !is || pod.Labels[batchv1.JobNameLabel] != job {
 			continue
@@ -236,22 +271,15 @@ func (w *watch) podsOf(id rm.AllocationID, job string) map[int]*corev1.Pod {
 }
 
 func (w *watch) job(namespace, name string) *batchv1.Job {
-	o, found, err := w.jobs.GetIndexer().GetByKey(namespace + "/" + name)
-	if !found || err != nil {
-		return nil
-	}
+	o, _ := w.jobs.get(namespace + "/" + name)
 	job, _ := o.(*batchv1.Job)
 	return job
 }
 
 // jobsOf are the Jobs of an allocation's attempts.
 func (w *watch) jobsOf(id rm.AllocationID) []*batchv1.Job {
-	found, err := w.jobs.GetIndexer().ByIndex(byAllocation, string(id))
-	if err != nil {
-		return nil // the index is made with the informer
-	}
 	var out []*batchv1.Job
-	for _, o := range found {
+	for _, o := range w.jobs.byIndex(byAllocation, string(id)) {
 		if job, is := o.(*batchv1.Job); is {
 			out = append(out, job)
 		}
@@ -265,8 +293,8 @@ func (w *watch) subject(e *corev1.Event) rm.AllocationID {
 	if e.InvolvedObject.Kind == "Job" {
 		about = w.jobs
 	}
-	o, found, err := about.GetIndexer().GetByKey(e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name)
-	if m, is := o.(metav1.Object); is && found && err == nil {
+	o, found := about.get(e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name)
+	if m, is := o.(metav1.Object); is && found {
 		return rm.AllocationID(m.GetLabels()[AllocationLabel])
 	}
 	return ""
@@ -275,7 +303,7 @@ func (w *watch) subject(e *corev1.Event) rm.AllocationID {
 // allJobs are all Jobs of this cluster's tasks.
 func (w *watch) allJobs() []*batchv1.Job {
 	var out []*batchv1.Job
-	for _, o := range w.jobs.GetIndexer().List() {
+	for _, o := range w.jobs.list() {
 		if job, is := o.(*batchv1.Job); is && job.Labels[AllocationLabel] != "" {
 			out = append(out, job)
 		}
@@ -314,15 +342,18 @@ func (w *watch) allNodes() []*corev1.Node {
 // may be seen, those of others, another cluster's tasks among them.
 func (w *watch) placed() []*corev1.Pod {
 	var out []*corev1.Pod
-	for _, i := range []cache.SharedIndexInformer{w.pods, w.others} {
-		if i == nil {
-			continue
+	on := func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" && !finished(pod) }
+	for _, o := range w.pods.list() {
+		if pod, is := o.(*corev1.Pod); is && on(pod) {
+			out = append(out, pod)
 		}
-		for _, o := range i.GetIndexer().List() {
-			pod, is := o.(*corev1.Pod)
-			if is && pod.Spec.NodeName != "" && !finished(pod) && (i == w.pods || !w.ours(pod)) {
-				out = append(out, pod)
-			}
+	}
+	if w.others == nil {
+		return out
+	}
+	for _, o := range w.others.GetIndexer().List() {
+		if pod, is := o.(*corev1.Pod); is && on(pod) && !w.ours(pod) {
+			out = append(out, pod)
 		}
 	}
 	return out
@@ -331,7 +362,7 @@ func (w *watch) placed() []*corev1.Pod {
 // ours reports whether a pod is among w.pods: a selector can leave out a label or a
 // namespace, and not both at once.
 func (w *watch) ours(pod *corev1.Pod) bool {
-	return pod.Namespace == w.namespace && pod.Labels[ClusterLabel] == w.cluster
+	return slices.Contains(w.namespaces, pod.Namespace) && pod.Labels[ClusterLabel] == w.cluster
 }
 
 // refusal is the last word of the Job controller on why it may not make a pod.
@@ -343,13 +374,9 @@ func (w *watch) refusal(job *batchv1.Job) string {
 }
 
 // lastEvent is the newest about an object, nil for none.
-func lastEvent(i cache.SharedIndexInformer, about types.UID) *corev1.Event {
-	found, err := i.GetIndexer().ByIndex(byObject, string(about))
-	if err != nil {
-		return nil // the index is made with the informer
-	}
+func lastEvent(all caches, about types.UID) *corev1.Event {
 	var last *corev1.Event
-	for _, o := range found {
+	for _, o := range all.byIndex(byObject, string(about)) {
 		if e, is := o.(*corev1.Event); is && (last == nil || eventTime(last).Before(eventTime(e))) {
 			last = e
 		}

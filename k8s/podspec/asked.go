@@ -49,8 +49,8 @@ type asking struct {
 	spec *corev1.PodSpec
 }
 
-// flag notes a field that asks for something that is allowed or not.
-func flag(list *[]string, set bool, field string) {
+// note adds a field that asks for something that is allowed or not.
+func note(list *[]string, set bool, field string) {
 	if set {
 		*list = append(*list, field)
 	}
@@ -58,16 +58,16 @@ func flag(list *[]string, set bool, field string) {
 
 func (a *asking) pod() {
 	s := a.spec
-	flag(&a.HostNetwork, s.HostNetwork, "spec.hostNetwork")
-	flag(&a.HostPID, s.HostPID, "spec.hostPID")
-	flag(&a.HostIPC, s.HostIPC, "spec.hostIPC")
+	note(&a.HostNetwork, s.HostNetwork, "spec.hostNetwork")
+	note(&a.HostPID, s.HostPID, "spec.hostPID")
+	note(&a.HostIPC, s.HostIPC, "spec.hostIPC")
 	c := s.SecurityContext
 	if c == nil {
 		return
 	}
 	const at = "spec.securityContext"
 	for _, sysctl := range c.Sysctls {
-		flag(&a.Privileged, !slices.Contains(safeSysctls(), sysctl.Name), at+".sysctls["+sysctl.Name+"]")
+		note(&a.Privileged, !slices.Contains(safeSysctls(), sysctl.Name), at+".sysctls["+sysctl.Name+"]")
 	}
 	a.confinement(at, c.SELinuxOptions, c.SeccompProfile, c.AppArmorProfile, c.WindowsOptions)
 }
@@ -87,17 +87,17 @@ func safeSysctls() []string {
 func (a *asking) confinement(at string, se *corev1.SELinuxOptions, sec *corev1.SeccompProfile, armor *corev1.AppArmorProfile, win *corev1.WindowsSecurityContextOptions) {
 	if se != nil {
 		ordinary := []string{"", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"}
-		flag(&a.Privileged, se.User != "" || se.Role != "" || !slices.Contains(ordinary, se.Type), at+".seLinuxOptions")
+		note(&a.Privileged, se.User != "" || se.Role != "" || !slices.Contains(ordinary, se.Type), at+".seLinuxOptions")
 	}
-	flag(&a.Privileged, sec != nil && sec.Type == corev1.SeccompProfileTypeUnconfined, at+".seccompProfile")
-	flag(&a.Privileged, armor != nil && armor.Type == corev1.AppArmorProfileTypeUnconfined, at+".appArmorProfile")
-	flag(&a.Privileged, win != nil && isTrue(win.HostProcess), at+".windowsOptions.hostProcess")
+	note(&a.Privileged, sec != nil && sec.Type == corev1.SeccompProfileTypeUnconfined, at+".seccompProfile")
+	note(&a.Privileged, armor != nil && armor.Type == corev1.AppArmorProfileTypeUnconfined, at+".appArmorProfile")
+	note(&a.Privileged, win != nil && isTrue(win.HostProcess), at+".windowsOptions.hostProcess")
 }
 
 func (a *asking) annotations(all map[string]string) {
 	for key, value := range all {
 		unconfined := strings.HasPrefix(key, corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix) && value == corev1.DeprecatedAppArmorBetaProfileNameUnconfined
-		flag(&a.Privileged, unconfined, "metadata.annotations["+key+"]")
+		note(&a.Privileged, unconfined, "metadata.annotations["+key+"]")
 	}
 	slices.Sort(a.Privileged)
 }
@@ -109,9 +109,9 @@ func (a *asking) volume(v *corev1.Volume) {
 		a.hostPath(at+".hostPath.path", v)
 	case v.GitRepo != nil: //nolint:staticcheck // users may write it as long as Kubernetes reads it
 		// The kubelet runs git on the node, with hooks out of the repository.
-		flag(&a.Privileged, true, at+".gitRepo")
+		note(&a.Privileged, true, at+".gitRepo")
 	case v.FlexVolume != nil:
-		flag(&a.Privileged, true, at+".flexVolume") // a program of the node runs as root
+		note(&a.Privileged, true, at+".flexVolume") // a program of the node runs as root
 	case v.Image != nil:
 		a.Images = append(a.Images, policy.Text{Field: at + ".image.reference", Value: v.Image.Reference})
 	case v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory:
@@ -145,7 +145,7 @@ func (a *asking) container(c listed) {
 		a.Images = append(a.Images, policy.Text{Field: c.field + ".image", Value: c.Image})
 	}
 	for _, p := range c.Ports {
-		flag(&a.HostNetwork, p.HostPort != 0 || p.HostIP != "", fmt.Sprintf("%s.ports[%d].hostPort", c.field, p.ContainerPort))
+		note(&a.HostNetwork, p.HostPort != 0 || p.HostIP != "", fmt.Sprintf("%s.ports[%d].hostPort", c.field, p.ContainerPort))
 	}
 	a.calls(c)
 	if limit, set := c.Resources.Limits[corev1.ResourceMemory]; set {
@@ -157,8 +157,8 @@ func (a *asking) container(c listed) {
 		return
 	}
 	at := c.field + ".securityContext"
-	flag(&a.Privileged, isTrue(s.Privileged), at+".privileged")
-	flag(&a.Privileged, s.ProcMount != nil && *s.ProcMount == corev1.UnmaskedProcMount, at+".procMount")
+	note(&a.Privileged, isTrue(s.Privileged), at+".privileged")
+	note(&a.Privileged, s.ProcMount != nil && *s.ProcMount == corev1.UnmaskedProcMount, at+".procMount")
 	a.confinement(at, s.SELinuxOptions, s.SeccompProfile, s.AppArmorProfile, s.WindowsOptions)
 	if s.Capabilities != nil {
 		for _, name := range s.Capabilities.Add {
@@ -193,7 +193,7 @@ func (a *asking) user(c listed) {
 func (a *asking) calls(c listed) {
 	hook := func(field string, h *corev1.LifecycleHandler) {
 		if h != nil {
-			flag(&a.HostNetwork, callsAway(h.HTTPGet, h.TCPSocket), c.field+".lifecycle."+field)
+			note(&a.HostNetwork, callsAway(h.HTTPGet, h.TCPSocket), c.field+".lifecycle."+field)
 		}
 	}
 	if c.Lifecycle != nil {
@@ -205,7 +205,7 @@ func (a *asking) calls(c listed) {
 		of    *corev1.Probe
 	}{{"livenessProbe", c.LivenessProbe}, {"readinessProbe", c.ReadinessProbe}, {"startupProbe", c.StartupProbe}} {
 		if probe.of != nil {
-			flag(&a.HostNetwork, callsAway(probe.of.HTTPGet, probe.of.TCPSocket), c.field+"."+probe.field)
+			note(&a.HostNetwork, callsAway(probe.of.HTTPGet, probe.of.TCPSocket), c.field+"."+probe.field)
 		}
 	}
 }
@@ -228,4 +228,3 @@ func minus(a, given policy.Asked) policy.Asked {
 func without[T comparable](list, given []T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(v T) bool { return slices.Contains(given, v) })
 }
-

@@ -28,7 +28,10 @@ func (b *builder) images() {
 	b.pod.Spec.ImagePullSecrets = refs
 }
 
-func (b *builder) pullName() string { return b.name() + "-pull" }
+// pullSuffix ends the name of the Secret with the sign-in to a task's registry.
+const pullSuffix = "-pull"
+
+func (b *builder) pullName() string { return b.name() + pullSuffix }
 
 func (b *builder) signsIn() bool { return b.spec.GetRegistryAuth() != nil }
 

@@ -40,6 +40,22 @@ func Own(j *batchv1.Job, s *corev1.Secret) {
 	s.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(j, batchv1.SchemeGroupVersion.WithKind("Job"))}
 }
 
+// OrderOf names the Secrets that were made for a task's pod.
+func OrderOf(pod *corev1.Pod) []string {
+	var out []string
+	for _, v := range pod.Spec.Volumes {
+		if v.Name == volumeOrder && v.Secret != nil {
+			out = append(out, v.Secret.SecretName)
+		}
+	}
+	for _, ref := range pod.Spec.ImagePullSecrets {
+		if len(out) > 0 && ref.Name == out[0]+pullSuffix {
+			out = append(out, ref.Name)
+		}
+	}
+	return out
+}
+
 func (b *builder) secrets() ([]*corev1.Secret, error) {
 	s := &corev1.Secret{Type: corev1.SecretTypeOpaque, Data: b.data, Immutable: new(true)}
 	s.ObjectMeta = b.meta(b.name())

@@ -15,15 +15,12 @@ import (
 // userPod is what the pool, and over it the task, say of the pod, with the task's
 // container in it.
 func userPod(r rm.Request, t Template) (*corev1.Pod, error) {
-	pool, field := t.CPUPodSpec, "task_container_defaults.cpu_pod_spec"
-	if r.Slots > 0 && t.SlotType.GPU() {
-		pool, field = t.GPUPodSpec, "task_container_defaults.gpu_pod_spec"
-	}
+	pool, field := t.poolSpec(r)
 	merged := []byte("{}")
 	for _, layer := range []struct {
 		field string
 		json  []byte
-	}{{field, pool}, {"environment.pod_spec", r.PodSpec}} {
+	}{{field, pool}, {taskField, r.PodSpec}} {
 		if len(layer.json) == 0 {
 			continue
 		}
@@ -50,6 +47,17 @@ func userPod(r rm.Request, t Template) (*corev1.Pod, error) {
 		pod.Spec.Containers = slices.Insert(slices.Delete(pod.Spec.Containers, at, at+1), 0, c)
 	}
 	return &pod, nil
+}
+
+// taskField is where a task says what its pod is laid over.
+const taskField = "environment.pod_spec"
+
+// poolSpec is what the pool says of the pods of such a request, and where.
+func (t Template) poolSpec(r rm.Request) (spec []byte, field string) {
+	if r.Slots > 0 && t.SlotType.GPU() {
+		return t.GPUPodSpec, "task_container_defaults.gpu_pod_spec"
+	}
+	return t.CPUPodSpec, "task_container_defaults.cpu_pod_spec"
 }
 
 func mainContainer(p *corev1.Pod) *corev1.Container { return &p.Spec.Containers[0] }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/k8s/gang"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -125,11 +126,13 @@ func refuse(field, format string, args ...any) error {
 }
 
 // Validate says what of a request can never be run: slots that cannot be divided
-// over pods, or a pod spec that is not ours to follow. Of a task's own pod spec
-// the error is a *Refusal.
+// over pods, a pod spec that is not ours to follow, or one that asks for what the
+// task's policy does not allow. Of a task's own pod spec the error is a *Refusal.
 func Validate(r rm.Request, t Template) error {
-	_, err := Draft(r, t)
-	return err
+	if _, err := Draft(r, t); err != nil {
+		return err
+	}
+	return judge(policy.FromAPI(r.Policy), r, t)
 }
 
 // Pods is how many pods a request has, and how many slots each.
@@ -150,6 +153,9 @@ func Draft(r rm.Request, t Template) (*corev1.PodSpec, error) {
 	}
 	p, err := userPod(r, t)
 	if err != nil {
+		return nil, err
+	}
+	if err := judge(policy.Policy{Free: true}, r, t); err != nil {
 		return nil, err
 	}
 	main := mainContainer(p)
@@ -173,10 +179,17 @@ func Build(r Request) (Objects, error) {
 	if len(r.Specs) != pods {
 		return Objects{}, fmt.Errorf("build the pods of %s: there are %d pods and what to run for %d", r.Allocation, pods, len(r.Specs))
 	}
+	// What was submitted is judged again: the master may be another since, and so the
+	// cluster's configuration.
+	rules := policy.FromAPI(spec.GetPolicy())
+	if err := errors.Join(judgeSpec(rules, spec), judge(rules, r.Request, r.Template)); err != nil {
+		return Objects{}, err
+	}
 	p, err := userPod(r.Request, r.Template)
 	if err != nil {
 		return Objects{}, err
 	}
+	limitMemory(&p.Spec, rules.MaxMemory)
 	b := &builder{request: r, spec: spec, pods: pods, slots: perPod, pod: p, main: mainContainer(p)}
 	if err := b.build(); err != nil {
 		return Objects{}, err

@@ -28,6 +28,9 @@ func reserved(p *corev1.Pod, t Template) []string {
 	add(s.Hostname != "", "spec.hostname", "must not be set: each pod of a task has its own")
 	add(len(s.EphemeralContainers) > 0, "spec.ephemeralContainers", "must not be set")
 	add(p.Status.Phase != "" || len(p.Status.Conditions) > 0, "status", "must not be set")
+	for key := range s.NodeSelector {
+		add(strings.HasPrefix(key, "$"), "spec.nodeSelector["+key+"]", "must not be set: it directs how pod specs are merged, which is not a task's to say")
+	}
 	if c := s.SecurityContext; c != nil {
 		add(c.RunAsUser != nil, "spec.securityContext.runAsUser", "must not be set: tasks run as the account that is linked to their user")
 		add(c.RunAsGroup != nil, "spec.securityContext.runAsGroup", "must not be set: tasks run as the account that is linked to their user")
@@ -69,6 +72,9 @@ func reservedMeta(p *corev1.Pod) []string {
 // reservedKey says why a label or annotation is not a pod spec's to set. The cluster's
 // own pods are found by some of them: one of a task would get their logins.
 func reservedKey(key, value string) string {
+	if strings.HasPrefix(key, "$") {
+		return "it directs how pod specs are merged, which is not a task's to say"
+	}
 	for _, prefix := range []string{"determined", "det-deploy", "batch.kubernetes.io/", "pod-group.scheduling.sigs.k8s.io/"} {
 		if strings.HasPrefix(key, prefix) {
 			return "the cluster marks its pods with labels and annotations that begin with " + prefix

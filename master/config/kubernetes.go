@@ -11,6 +11,9 @@ type KubernetesRM struct {
 	ClusterName              string `yaml:"cluster_name" doc:"Name of this resource manager"`
 	DefaultPools             `yaml:",inline"`
 	DefaultNamespace         string                  `yaml:"default_namespace" doc:"Namespace of tasks"`
+	FormerNamespaces         []string                `yaml:"former_namespaces" doc:"Namespaces in which tasks ran before: those that run there are followed to their end; set by the chart to the release's own"`
+	TaskServiceAccount       string                  `yaml:"task_service_account" doc:"ServiceAccount of task pods whose pod spec names none, the namespace's default one when empty; set by the chart to one without rights"`
+	ProtectedObjects         []string                `yaml:"protected_objects" doc:"Names of Secrets and volume claims in the namespace of tasks that no task may use, beside those that the chart names; set by the chart"`
 	MaxSlotsPerPod           *int                    `yaml:"max_slots_per_pod" doc:"Slots of one pod; larger tasks get several pods"`
 	SlotType                 string                  `yaml:"slot_type" doc:"cuda (or gpu), rocm or cpu"`
 	SlotResourceRequests     SlotRequests            `yaml:"slot_resource_requests" doc:"What one slot asks for"`

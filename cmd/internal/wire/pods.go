@@ -41,7 +41,7 @@ func (m *master) newPods(s site, st *store.Store, id server.Identity) (*pods.RM,
 	o := gang.DefaultOptions()
 	o.Preemption = k.DefaultScheduler == config.PreemptionScheduler
 	c := pods.Config{
-		Log: s.log, Client: api, Cluster: t.Cluster, Namespace: t.Namespace, Tasks: m.tasks, Logs: m.tasks,
+		Log: s.log, Client: api, Cluster: t.Cluster, Namespace: t.Namespace, Former: k.FormerNamespaces, Tasks: m.tasks, Logs: m.tasks,
 		Memory: podMemory{st}, LastLine: m.lastLine, DefaultAux: k.Aux, DefaultCompute: k.Compute,
 		ClusterName: k.ClusterName, Metadata: metadata(k.Metadata), Leave: k.LeaveKubernetesResources, Gang: o,
 	}
@@ -57,6 +57,7 @@ func (m *master) newPods(s site, st *store.Store, id server.Identity) (*pods.RM,
 func (s site) podTemplate(k config.KubernetesRM, id server.Identity) (podspec.Template, error) {
 	t := podspec.Template{
 		Cluster: k.ClusterID, ClusterID: id.ClusterID, MasterID: id.MasterID, Namespace: k.DefaultNamespace,
+		Account: k.TaskServiceAccount, Protected: k.ProtectedObjects,
 		Image: k.MasterImage, PullSecrets: k.ImagePullSecrets, SlotType: podspec.SlotType(k.SlotType), SlotCPU: k.SlotResourceRequests.CPU,
 		Master: podspec.Master{Scheme: k.MasterScheme, Host: k.MasterHost, Port: k.MasterPort},
 	}

@@ -23,6 +23,10 @@ type Release struct {
 	Namespace  string `yaml:"namespace" doc:"Its namespace"`
 	AppVersion string `yaml:"appVersion" doc:"Version of the master"`
 	Image      string `yaml:"image" doc:"Image of the master"`
+
+	TaskNamespace string   `yaml:"taskNamespace" doc:"Namespace of tasks"`
+	TaskAccount   string   `yaml:"taskAccount" doc:"ServiceAccount of tasks"`
+	Protected     []string `yaml:"protected" doc:"Secrets and volume claims that no task may use"`
 }
 
 // Load reads the document in file, with what was given by flag and environment

@@ -93,7 +93,12 @@ func (d Document) resourceManager() *config.KubernetesRM {
 	r.SetDefaults()
 	r.ClusterName = or(v.ResourceManager.ClusterName, r.ClusterName)
 	r.DefaultPools = config.DefaultPools{Aux: or(v.AuxPool, r.Aux), Compute: or(v.ComputePool, r.Compute)}
-	r.DefaultNamespace = or(v.ResourceManager.DefaultNamespace, d.Release.Namespace)
+	// A chart that says nothing of a namespace of tasks is of the last version.
+	r.DefaultNamespace = or(or(d.Release.TaskNamespace, v.ResourceManager.DefaultNamespace), d.Release.Namespace)
+	if r.DefaultNamespace != d.Release.Namespace {
+		r.FormerNamespaces = []string{d.Release.Namespace}
+	}
+	r.TaskServiceAccount, r.ProtectedObjects = d.Release.TaskAccount, d.Release.Protected
 	r.MaxSlotsPerPod = v.MaxSlotsPerPod
 	if v.SlotType != "gpu" { // the older name of the default
 		r.SlotType = or(v.SlotType, r.SlotType)

@@ -126,6 +126,7 @@ type AuthZ struct {
 // ResourceManager is where tasks run.
 type ResourceManager struct {
 	DefaultNamespace string `yaml:"defaultNamespace"`
+	PodSecurity      string `yaml:"podSecurity"`
 	ClusterName      string `yaml:"clusterName"`
 }
 

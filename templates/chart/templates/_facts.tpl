@@ -3,6 +3,42 @@
 {{- define "determined.hasEmbedded" -}}{{ if eq .Values.db.type "embedded" }}true{{ end }}{{- end -}}
 {{- define "determined.hasPostgres" -}}{{ if and (eq .Values.db.type "postgres") (not .Values.db.hostAddress) }}true{{ end }}{{- end -}}
 
+{{/* The chart makes the namespace of tasks unless one is named, which is there. */}}
+{{- define "determined.makesTaskNamespace" -}}
+{{- if and .Values.createNonNamespacedObjects (not .Values.resourceManager.defaultNamespace) }}true{{ end }}
+{{- end -}}
+{{- define "determined.tasksElsewhere" -}}
+{{- if ne (include "determined.taskNamespace" .) .Release.Namespace }}true{{ end }}
+{{- end -}}
+
+{{/* The Pod Security level of tasks: baseline, unless the cluster's own configuration
+     gives tasks, or lets them ask for, what that level refuses. */}}
+{{- define "determined.taskSecurity" -}}
+{{- $given := toJson (list .Values.taskContainerDefaults .Values.resourcePools .Values.taskPolicy) -}}
+{{- $more := list
+  "\"(privileged|host_?[nN]etwork|host_?(PID|pid|Pid)|host_?(IPC|ipc|Ipc)|hostProcess)\":true"
+  "\"(hostPath|hostPort|procMount|gitRepo|flexVolume)\":"
+  "\"(host_?[pP]aths|devices|capabilities|add_capabilities|addCapabilities|add|bind_?[mM]ounts)\":\\[[^]]"
+  "\"network_?[mM]ode\":\"host\""
+  "\"Unconfined\"" -}}
+{{- if .Values.resourceManager.podSecurity }}{{ .Values.resourceManager.podSecurity }}
+{{- else if regexMatch (join "|" $more) $given }}privileged
+{{- else }}baseline{{ end }}
+{{- end -}}
+
+{{/* Names of the release's objects that no task may use, beside those that the chart
+     names itself: what values name, where tasks are beside it. */}}
+{{- define "determined.protected" -}}
+{{- $names := list -}}
+{{- if not (include "determined.tasksElsewhere" .) -}}
+{{- range list .Values.tlsSecret .Values.ingress.tlsSecret .Values.externalCaCertSecretName .Values.db.certResourceName .Values.db.existingClaim -}}
+{{- if . }}{{ $names = append $names . }}{{ end -}}
+{{- end -}}
+{{- range fromYaml (include "determined.given" .) }}{{ $names = append $names .name }}{{ end -}}
+{{- end -}}
+{{- uniq $names | sortAlpha | toJson -}}
+{{- end -}}
+
 {{- define "determined.makesAdminPassword" -}}
 {{- if not (or .Values.initialUserPassword .Values.defaultPassword .Values.initialUserPasswordExistingSecret) }}true{{ end }}
 {{- end -}}
@@ -26,7 +62,7 @@
 {{- $values := omit .Values "master" "masterService" "ingress" "openshiftRoute" "networkPolicy" "serviceAccount" "rbac" "coscheduler" "loadBalancerSourceRanges" "useNodePortForMaster" "masterCpuRequest" "masterMemRequest" "masterCpuLimit" "masterMemLimit" "global" -}}
 {{- /* helm --set takes 7.5 for text. */}}
 {{- with .Values.slotResourceRequests.cpu }}{{- $_ := set $values "slotResourceRequests" (dict "cpu" (float64 .)) }}{{- end }}
-{{- $release := dict "name" .Release.Name "namespace" .Release.Namespace "appVersion" .Chart.AppVersion "image" (include "determined.image" .) -}}
+{{- $release := dict "name" .Release.Name "namespace" .Release.Namespace "appVersion" .Chart.AppVersion "image" (include "determined.image" .) "taskNamespace" (include "determined.taskNamespace" .) "taskAccount" (include "determined.taskAccount" .) "protected" (include "determined.protected" . | fromJsonArray) -}}
 {{- dict "release" $release "values" $values | toJson -}}
 {{- end -}}
 

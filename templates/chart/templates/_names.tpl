@@ -18,7 +18,9 @@
 {{- with .Values.imageRegistry }}{{ trimSuffix "/" . }}/{{ end }}{{ .Values.image.name }}:{{ $tag }}
 {{- end -}}
 
-{{- define "determined.taskNamespace" -}}{{ .Values.resourceManager.defaultNamespace | default .Release.Namespace }}{{- end -}}
+{{/* Where tasks run. It carries the release's name, as releases may share a namespace. */}}
+{{- define "determined.taskNamespace" -}}{{ .Values.resourceManager.defaultNamespace | default (printf "%s-%s-tasks" .Release.Namespace .Release.Name) }}{{- end -}}
+{{- define "determined.taskAccount" -}}determined-task-{{ .Release.Name }}{{- end -}}
 
 {{/* Labels of every object; give (list $ "component"). */}}
 {{- define "determined.labels" -}}
@@ -50,4 +52,12 @@ release: {{ $top.Release.Name }}
 {{- $top := index . 0 -}}
 app: determined-{{ index . 1 }}-{{ $top.Release.Name }}
 app.kubernetes.io/instance: {{ $top.Release.Name }}
+{{- end -}}
+
+{{/* What a Service finds the pods of a component by; give (list $ "component" "system").
+     The master lets no task carry any of these labels. A pod of a task that did would
+     get the logins of users. */}}
+{{- define "determined.serviceSelector" -}}
+{{ include "determined.selector" . }}
+determined-system: {{ index . 2 }}
 {{- end -}}

@@ -1,0 +1,78 @@
+package podspec
+
+import (
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	"github.com/det-deploy/det-deploy/master/policy"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// judge says what of a request's pod spec its policy does not allow. What the pool's
+// own pod spec asks for is the cluster's doing, and held only against what nobody may
+// have.
+func judge(p policy.Policy, r rm.Request, t Template) error {
+	merged, err := userPod(r, t)
+	if err != nil {
+		return err
+	}
+	_, field := t.poolSpec(r)
+	r.PodSpec = nil
+	pool, err := userPod(r, t)
+	if err != nil {
+		return err
+	}
+	given := asked(pool)
+	return errors.Join(
+		violations(field, policy.Judge(policy.Policy{Free: true}, given)),
+		violations(taskField, policy.Judge(p, minus(asked(merged), given))),
+	)
+}
+
+// judgeSpec says what of the rest of a task its policy does not allow.
+func judgeSpec(p policy.Policy, s *agentv1.Spec) error {
+	var all []error
+	for _, v := range policy.Judge(p, policy.OfSpec(s)) {
+		why := v.Text
+		if v.Allow != "" {
+			why += "; to allow it, an administrator sets " + v.Allow
+		}
+		all = append(all, refuse(v.Field, "%s", why))
+	}
+	return errors.Join(all...)
+}
+
+func violations(field string, list []policy.Violation) error {
+	var all []error
+	for _, v := range list {
+		all = append(all, refuse(field, "%s", v))
+	}
+	return errors.Join(all...)
+}
+
+// limitMemory gives the most memory that is allowed to containers that say nothing of
+// it. They ask for none, as before.
+func limitMemory(s *corev1.PodSpec, most int64) {
+	if most == 0 {
+		return
+	}
+	for _, c := range containersOf(s) {
+		r := &c.Resources
+		if _, set := r.Limits[corev1.ResourceMemory]; set {
+			continue
+		}
+		if r.Limits == nil {
+			r.Limits = corev1.ResourceList{}
+		}
+		if r.Requests == nil {
+			r.Requests = corev1.ResourceList{}
+		}
+		r.Limits[corev1.ResourceMemory] = *resource.NewQuantity(most, resource.BinarySI)
+		if _, set := r.Requests[corev1.ResourceMemory]; !set {
+			r.Requests[corev1.ResourceMemory] = *resource.NewQuantity(0, resource.BinarySI)
+		}
+	}
+}

@@ -115,6 +115,9 @@ func (w Wanted) mayInstall(ctx context.Context) Result {
 	fix := w.fixAccess(denied)
 	if slices.ContainsFunc(denied, func(n need) bool { return n.namespace == "" }) {
 		fix += "; what lives in no namespace is left out with --set createNonNamespacedObjects=false"
+		if w.MakesTaskNamespace {
+			fix += "; then " + fixTaskNamespace
+		}
 	}
 	return refused(denied, "every verb on every kind of the chart", fix)
 }

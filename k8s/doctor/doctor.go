@@ -56,8 +56,10 @@ type Wanted struct {
 	PullSecret, TLSSecret string
 	// Named are the other entries of Secrets that must be there.
 	Named []Named
-	// TaskNamespace is that of tasks where it is not Namespace.
-	TaskNamespace string
+	// TaskNamespace is that of tasks where it is not Namespace; MakesTaskNamespace is
+	// true when the chart makes it.
+	TaskNamespace      string
+	MakesTaskNamespace bool
 	// Slots says what a slot is.
 	Slots Slots
 	// Coscheduler is true when tasks are scheduled by the plugin of that name.
@@ -102,6 +104,11 @@ func Checks(w Wanted) []Check {
 	}
 	if w.TaskNamespace != "" {
 		out = append(out, Check{"namespace " + w.TaskNamespace + " of tasks", w.taskNamespace})
+	} else {
+		out = append(out, Check{"tasks apart from the master", w.together})
+	}
+	if w.TaskNamespace != "" && !w.MakesTaskNamespace {
+		out = append(out, Check{"Pod Security of namespace " + w.TaskNamespace, w.taskSecurity})
 	}
 	if w.PullSecret != "" {
 		out = append(out, Check{"pull secret " + w.PullSecret, w.pullSecret})

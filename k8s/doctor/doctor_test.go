@@ -12,11 +12,15 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/kubernetes/fake"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
@@ -328,8 +332,49 @@ func TestTheValuesSayWhatIsChecked(t *testing.T) {
 	}); d != "" || w.TaskNamespace != "gpus" {
 		t.Errorf("got tasks in %q and -, want +:\n%s", w.TaskNamespace, d)
 	}
+	made := Wanted{Namespace: "ml", Objects: []helm.Object{{APIVersion: "v1", Kind: "Namespace", Name: "ml-lab-tasks"}}}
+	if err := made.Read(map[string]any{}); err != nil || made.TaskNamespace != "ml-lab-tasks" || !made.MakesTaskNamespace {
+		t.Errorf("got tasks in %q, %v, %v; want the namespace that the chart makes", made.TaskNamespace, made.MakesTaskNamespace, err)
+	}
 	var cpu Wanted
 	if err := cpu.Read(map[string]any{"slotType": "cpu"}); err != nil || cpu.Slots.Resource != "" {
 		t.Errorf("got %+v (%v), want no GPUs", cpu.Slots, err)
+	}
+}
+
+// Whoever may not make namespaces is told how to do without.
+func TestANamespaceOfTasksIsTheReleasesOwn(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		there  *corev1.Namespace
+		denied bool
+		answer Answer
+		says   string
+	}{
+		"is to be made":       {answer: Pass, says: "will be made"},
+		"may not be made":     {denied: true, answer: Fail, says: "you may not make namespaces"},
+		"was made by us":      {there: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"meta.helm.sh/release-namespace": "ml"}}}, answer: Pass, says: "it exists"},
+		"is somebody else's":  {there: &corev1.Namespace{}, answer: Fail, says: "no release of namespace ml has made it"},
+		"goes at this moment": {there: &corev1.Namespace{Status: corev1.NamespaceStatus{Phase: corev1.NamespaceTerminating}}, answer: Fail, says: "being deleted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := fake.NewClientset()
+			if test.there != nil {
+				test.there.Name = "ml-lab-tasks"
+				client = fake.NewClientset(test.there)
+			}
+			client.PrependReactor("create", "selfsubjectaccessreviews", func(k8stesting.Action) (bool, runtime.Object, error) {
+				return true, &authorizationv1.SelfSubjectAccessReview{Status: authorizationv1.SubjectAccessReviewStatus{Allowed: !test.denied}}, nil
+			})
+			w := Wanted{Client: client, Namespace: "ml", TaskNamespace: "ml-lab-tasks", MakesTaskNamespace: true}
+			r := w.taskNamespace(t.Context())
+			if r.Answer != test.answer || !strings.Contains(r.Found, test.says) {
+				t.Errorf("got %+v, want %s and %q", r, test.answer, test.says)
+			}
+			if test.denied && !strings.Contains(r.Fix, "resourceManager.defaultNamespace=NAMESPACE") {
+				t.Errorf("got the remedy %q, want the value that names a namespace", r.Fix)
+			}
+		})
 	}
 }

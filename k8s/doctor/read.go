@@ -51,6 +51,11 @@ func (w *Wanted) Read(values map[string]any) error {
 	if ns := v.ResourceManager.DefaultNamespace; ns != w.Namespace {
 		w.TaskNamespace = ns
 	}
+	for _, o := range w.Objects {
+		if o.Kind == "Namespace" {
+			w.TaskNamespace, w.MakesTaskNamespace = o.Name, true
+		}
+	}
 	w.Named = references("", values)
 	add := func(value, name, key string) {
 		if name != "" {

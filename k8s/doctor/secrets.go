@@ -18,8 +18,13 @@ import (
 // pullSecret looks for it wherever pods are to use it.
 func (w Wanted) pullSecret(ctx context.Context) Result {
 	r := w.pullSecretIn(ctx, w.Namespace)
-	if w.TaskNamespace != "" && r.Answer == Pass {
-		return w.pullSecretIn(ctx, w.TaskNamespace)
+	if w.TaskNamespace == "" || r.Answer != Pass {
+		return r
+	}
+	r = w.pullSecretIn(ctx, w.TaskNamespace)
+	if r.Answer == Fail && w.MakesTaskNamespace {
+		// Nobody can put it there before the namespace is made.
+		r.Answer, r.Fix = Unknown, "once the namespace is made, "+r.Fix
 	}
 	return r
 }

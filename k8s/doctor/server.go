@@ -87,8 +87,12 @@ func (w Wanted) namespace(ctx context.Context) Result {
 	return pass("it does not exist and will be made")
 }
 
-// taskNamespace looks for the further namespace in which tasks run; nobody makes it.
+// taskNamespace looks for the further namespace in which tasks run: one that the
+// values name must exist, and one that the chart makes must be the release's own.
 func (w Wanted) taskNamespace(ctx context.Context) Result {
+	if w.MakesTaskNamespace {
+		return w.madeNamespace(ctx)
+	}
 	other := w
 	other.Namespace, other.CreateNamespace = w.TaskNamespace, false
 	r := other.namespace(ctx)
@@ -98,16 +102,64 @@ func (w Wanted) taskNamespace(ctx context.Context) Result {
 	return r
 }
 
+// fixTaskNamespace is what whoever may not make namespaces does.
+const fixTaskNamespace = "name one that exists with --set resourceManager.defaultNamespace=NAMESPACE; " +
+	"the release's own keeps tasks beside the master, where only the master's checks of pod specs keep them from its Secrets and volumes"
+
+func (w Wanted) madeNamespace(ctx context.Context) Result {
+	ns, err := w.Client.CoreV1().Namespaces().Get(ctx, w.TaskNamespace, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return unseen(kube.Call{Verb: "get", Resource: "namespaces", Name: w.TaskNamespace}, err)
+	case ns.Status.Phase == corev1.NamespaceTerminating:
+		return Result{Answer: Fail, Found: "it is being deleted", Needed: "that it is gone", Fix: "wait until it is gone"}
+	case ns.Annotations["meta.helm.sh/release-namespace"] != w.Namespace:
+		return Result{Answer: Fail, Found: "it exists, and no release of namespace " + w.Namespace + " has made it", Needed: "a namespace that the chart makes", Fix: fixTaskNamespace}
+	default:
+		return pass("it exists, and a release of namespace %s has made it", w.Namespace)
+	}
+	denied, err := w.denied(ctx, []need{{verb: "create", resource: "namespaces"}})
+	if err != nil {
+		return unseen(kube.Call{Verb: "create", Resource: "selfsubjectaccessreviews"}, err)
+	}
+	if len(denied) > 0 {
+		return Result{Answer: Fail, Found: "it does not exist, and you may not make namespaces", Needed: "a namespace for tasks", Fix: fixTaskNamespace}
+	}
+	return pass("it does not exist and will be made")
+}
+
+// together warns of tasks that run beside the master.
+func (w Wanted) together(context.Context) Result {
+	return Result{
+		Answer: Unknown, Found: "tasks run in namespace " + w.Namespace + ", as resourceManager.defaultNamespace says: only the master's checks of pod specs keep them from its Secrets and volumes",
+		Needed: "a namespace of their own", Fix: "leave resourceManager.defaultNamespace out, or name another namespace",
+	}
+}
+
 // podSecurity holds the namespace's level against what is to run in it.
 func (w Wanted) podSecurity(ctx context.Context) Result {
-	ns, err := w.Client.CoreV1().Namespaces().Get(ctx, w.Namespace, metav1.GetOptions{})
+	return w.podSecurityIn(ctx, w.Namespace, w.HostPaths, w.TaskNamespace == "")
+}
+
+// taskSecurity does the same for a namespace of tasks that somebody else has made.
+func (w Wanted) taskSecurity(ctx context.Context) Result {
+	return w.podSecurityIn(ctx, w.TaskNamespace, false, true)
+}
+
+func (w Wanted) podSecurityIn(ctx context.Context, namespace string, hostPaths, tasks bool) Result {
+	ns, err := w.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return pass("a new namespace has no level of its own")
 	}
 	if err != nil {
-		return unseen(kube.Call{Verb: "get", Resource: "namespaces", Name: w.Namespace}, err)
+		return unseen(kube.Call{Verb: "get", Resource: "namespaces", Name: namespace}, err)
 	}
-	return judgePodSecurity(ns.Name, ns.Labels["pod-security.kubernetes.io/enforce"], w.HostPaths)
+	level := ns.Labels["pod-security.kubernetes.io/enforce"]
+	if level == "restricted" && !tasks && !hostPaths {
+		return pass("it enforces restricted, and the master and its database keep within it")
+	}
+	return judgePodSecurity(ns.Name, level, hostPaths)
 }
 
 func judgePodSecurity(namespace, level string, hostPaths bool) Result {

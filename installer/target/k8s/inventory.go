@@ -24,6 +24,7 @@ const (
 	kindPod      = "task-pod"
 	kindJob      = "task-job"
 	kindMaster   = "master"
+	kindTasks    = "task-namespace"
 )
 
 // Why things outlive `uninstall`.
@@ -31,12 +32,13 @@ const (
 	holdsData   = "holds the cluster's data"
 	holdsBackup = "holds backups of the cluster's data"
 	opensData   = "opens the cluster's data"
+	holdsClaims = "holds volume claims of users"
 )
 
 // Kinds has what others need first. Going the other way, the master stops before
 // anything of its tasks goes, and the disks go when nobody has them any more.
 func (t *Target) Kinds() []string {
-	return []string{kindClaim, kindSnapshot, kindSecret, kindRelease, kindErrand, kindToken, kindPod, kindJob, kindMaster}
+	return []string{kindTasks, kindClaim, kindSnapshot, kindSecret, kindRelease, kindErrand, kindToken, kindPod, kindJob, kindMaster}
 }
 
 // Inventory lists the release, what outlives it, and what the master has made for
@@ -54,6 +56,11 @@ func (t *Target) Inventory(ctx context.Context, cluster string) ([]resource.Foun
 		return nil, err
 	}
 	out = append(out, kept...)
+	made, err := t.madeForTasks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, made...)
 	for _, ns := range t.namespaces() {
 		tasks, err := t.ofTasks(ctx, ns, cluster)
 		if err != nil {
@@ -124,6 +131,32 @@ func (t *Target) kept(ctx context.Context, cluster string) ([]resource.Found, er
 		out = t.add(out, kindErrand, &j.ObjectMeta, "")
 	}
 	return out, nil
+}
+
+// madeForTasks is the namespace of tasks, where the release made it. Claims in it are
+// its users': with them it stays.
+func (t *Target) madeForTasks(ctx context.Context) ([]resource.Found, error) {
+	name := taskNamespaceOf(t.Namespace, t.Cluster)
+	ns, err := t.API.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, t.refuseIn("", "get", "namespaces", name, err)
+	}
+	ours := ns.Annotations[releaseName] == t.Cluster && ns.Annotations[releaseNamespace] == t.Namespace
+	if !ours || ns.Labels[clusterLabel] != t.Cluster {
+		return nil, nil
+	}
+	claims, err := t.API.CoreV1().PersistentVolumeClaims(name).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return nil, t.refuseIn(name, "list", "persistentvolumeclaims", "", err)
+	}
+	f := resource.Found{Kind: kindTasks, ID: name, Name: name}
+	if len(claims.Items) > 0 {
+		f.Retain = holdsClaims
+	}
+	return []resource.Found{f}, nil
 }
 
 // ofTasks is what the master has made for tasks in a namespace.
@@ -242,9 +275,11 @@ func (t *Target) removers(ns string) map[string]remover {
 		return err
 	}}
 	pod := remover{"pods", pods.Delete, func(ctx context.Context, n string) error { _, err := pods.Get(ctx, n, metav1.GetOptions{}); return err }}
+	all := t.API.CoreV1().Namespaces()
+	space := remover{"namespaces", all.Delete, func(ctx context.Context, n string) error { _, err := all.Get(ctx, n, metav1.GetOptions{}); return err }}
 	job := remover{"jobs", jobs.Delete, func(ctx context.Context, n string) error { _, err := jobs.Get(ctx, n, metav1.GetOptions{}); return err }}
 	return map[string]remover{
-		kindClaim: claim, kindSnapshot: t.snapshotRemover(ns), kindSecret: secret, kindToken: secret, kindPod: pod, kindJob: job, kindErrand: job,
+		kindClaim: claim, kindSnapshot: t.snapshotRemover(ns), kindTasks: space, kindSecret: secret, kindToken: secret, kindPod: pod, kindJob: job, kindErrand: job,
 	}
 }
 
@@ -256,6 +291,7 @@ func (t *Target) namespaces() []string {
 			out = append(out, ns)
 		}
 	}
+	also(taskNamespaceOf(t.Namespace, t.Cluster))
 	if ns, ok := t.Values.Get("resourceManager.defaultNamespace"); ok {
 		also(ns)
 	}

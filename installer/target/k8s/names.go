@@ -39,6 +39,16 @@ const (
 	componentBackup  = "backup"
 )
 
+// taskNamespaceOf is the namespace of tasks that the chart makes where the values name
+// none.
+func taskNamespaceOf(namespace, cluster string) string { return namespace + "-" + cluster + "-tasks" }
+
+// The marks that Helm puts on what it makes for a release.
+const (
+	releaseName      = "meta.helm.sh/release-name"
+	releaseNamespace = "meta.helm.sh/release-namespace"
+)
+
 // recordType tells the record's Secret from others.
 const recordType corev1.SecretType = domain + "/record"
 

@@ -36,7 +36,11 @@ func put(t *testing.T, kind, namespace string) string {
 	delete(files, "determined/templates/route.yaml")
 	delete(files, "determined/templates/snapshot.yaml")
 	path := filepath.Join(t.TempDir(), "manifest.yaml")
-	text := strings.ReplaceAll(manifest(files), "namespace: tasks", "namespace: "+namespace+"-tasks")
+	// kubectl makes objects in the order of the file, Helm namespaces first.
+	tasks := files["determined/templates/tasks.yaml"]
+	delete(files, "determined/templates/tasks.yaml")
+	text := strings.ReplaceAll(tasks+"\n---\n"+manifest(files), "namespace: tasks", "namespace: "+namespace+"-tasks")
+	text = strings.ReplaceAll(text, "namespace: ml\n", "namespace: "+namespace+"\n") // tasks beside the master
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -51,6 +55,9 @@ func TestAServerTakesEveryObject(t *testing.T) {
 			c, namespace := cluster.Namespace(t)
 			if kind == "tasks-elsewhere" {
 				c.Namespace(namespace + "-tasks")
+			}
+			if kind != "embedded" { // a dry run does not remember the one that it would make
+				c.Namespace(namespace + "-lab-tasks")
 			}
 			path := put(t, kind, namespace)
 			t.Cleanup(func() {
@@ -86,6 +93,7 @@ func as(t *testing.T, c *kubetest.Cluster, namespace, account string) kubernetes
 func TestAccountsMayMakeTheirSecretsAndReadNoOther(t *testing.T) {
 	t.Parallel()
 	c, namespace := cluster.Namespace(t)
+	c.Namespace(namespace + "-lab-tasks")
 	c.Kubectl("apply", "--server-side", "--filename="+put(t, "gpu", namespace))
 	accounts := []string{"determined-master-lab", "determined-db-lab"}
 	got := make([]map[string][]byte, len(accounts))
@@ -155,6 +163,10 @@ func TestTheMasterMayDoWhatTasksNeedAndNoMore(t *testing.T) {
 		{elsewhere, "get", "secrets", false},
 		{elsewhere, "create", "pods/exec", false},
 		{namespace, "create", "batch.jobs", false},
+		{namespace, "create", "pods", false},
+		// What an earlier version started there.
+		{namespace, "delete", "batch.jobs", true},
+		{namespace, "get", "pods/log", true},
 		{namespace, "get", "secrets:determined-secrets-lab", true},
 		{namespace, "delete", "secrets:determined-secrets-lab", false},
 		{"default", "list", "pods", true}, // rbac.pods
@@ -174,6 +186,7 @@ func TestPodsAreScheduledUnderTheRestrictedPolicy(t *testing.T) {
 	t.Parallel()
 	c, namespace := cluster.Namespace(t)
 	c.Kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
+	c.Namespace(namespace + "-lab-tasks")
 	c.Kubectl("apply", "--server-side", "--filename="+put(t, "gpu", namespace))
 	for _, name := range []string{"determined-master-deployment-lab", "determined-db-deployment-lab"} {
 		c.Kubectl("--namespace="+namespace, "rollout", "status", "deployment/"+name, "--timeout=60s")

@@ -58,6 +58,7 @@ func TestValuesThatAreRefused(t *testing.T) {
 		{"memory with a space", `{maxSlotsPerPod: 1, masterMemRequest: 8 Gi}`, "at '/masterMemRequest'"},
 		{"a route in plain to a master with TLS", `{maxSlotsPerPod: 1, tlsSecret: t, openshiftRoute: {enabled: true, termination: edge}}`, "the route speaks plain HTTP to a master that speaks TLS"},
 		{"a scheduler without its roles", `{maxSlotsPerPod: 1, defaultScheduler: coscheduler, createNonNamespacedObjects: false}`, "a scheduler of its own needs roles in the whole cluster"},
+		{"no namespace for tasks", `{maxSlotsPerPod: 1, createNonNamespacedObjects: false}`, "name one that is there with resourceManager.defaultNamespace"},
 		{"all pods without a role", `{maxSlotsPerPod: 1, rbac: {pods: true}, createNonNamespacedObjects: false}`, "reading the pods of all namespaces takes a ClusterRole"},
 		{"a reference without its key", `{maxSlotsPerPod: 1, db: {passwordExistingSecret: {name: n}}}`, "missing property 'key'"},
 	} {

@@ -22,7 +22,8 @@ func TestEachLayoutComesAndGoes(t *testing.T) {
 		// task is what is run, and says what it has to say.
 		task []string
 		says string
-		// where is the namespace of the task's pods, when it is not the cluster's.
+		// where is the namespace of the task's pods, when it is not the one that the
+		// chart makes.
 		where string
 	}{
 		{
@@ -32,6 +33,11 @@ func TestEachLayoutComesAndGoes(t *testing.T) {
 		{
 			name: "gpus", values: []string{"db.type=embedded", "useNodePortForMaster=true"},
 			task: []string{"--slots", "4", "--", "sh", "-c", "echo with $NVIDIA_VISIBLE_DEVICES"}, says: "with ",
+		},
+		{
+			name:   "together",
+			values: []string{"db.type=embedded", "useNodePortForMaster=true", "resourceManager.defaultNamespace=together"},
+			task:   []string{"--slots", "0", "--", "hostname"}, says: "det-", where: "together",
 		},
 		{
 			name:   "two-namespaces",
@@ -68,7 +74,7 @@ func TestEachLayoutComesAndGoes(t *testing.T) {
 			out := q.does(program, "", append(append([]string{"k8s", "install", "--yes"}, who...), images(l.values...)...)...)
 			if l.task != nil {
 				out = q.does(program, "", append([]string{"task", "run"}, l.task...)...)
-				where := cmp.Or(l.where, l.name)
+				where := cmp.Or(l.where, l.name+"-"+l.name+"-tasks")
 				if made := q.c.Kubectl("get", "events", "-n", where, "--field-selector=reason=SuccessfulCreate,involvedObject.kind=Job", "-o", "name"); made == "" {
 					t.Errorf("no Job has made a pod in namespace %s", where)
 				}
@@ -78,7 +84,7 @@ func TestEachLayoutComesAndGoes(t *testing.T) {
 			}
 			q.does(program, "", append([]string{"k8s", "uninstall", "--yes", "--delete-data"}, who...)...)
 			q.nothing(l.name, "pods,jobs,deployments,services,secrets,configmaps,persistentvolumeclaims,serviceaccounts,roles,rolebindings,networkpolicies")
-			q.nothing(l.name, "clusterroles,clusterrolebindings,priorityclasses")
+			q.nothing(l.name, "clusterroles,clusterrolebindings,priorityclasses,namespaces")
 		})
 	}
 	t.Run("plain-helm", func(t *testing.T) { p.at(t).plainHelm(program) })

@@ -34,7 +34,7 @@ func TestTheLifeOfACluster(t *testing.T) {
 	p.does(two, "outlived", "task", "logs", long)
 	p.does(two, "", "k8s", "uninstall", "--yes", "--delete-data", "--cluster-id", "lab")
 	p.nothing("lab", "pods,jobs,deployments,services,secrets,configmaps,persistentvolumeclaims,serviceaccounts,roles,rolebindings,networkpolicies")
-	p.nothing("lab", "clusterroles,clusterrolebindings,priorityclasses")
+	p.nothing("lab", "clusterroles,clusterrolebindings,priorityclasses,namespaces")
 }
 
 // runsTasks looks at what tasks find and leave.
@@ -56,11 +56,11 @@ func (p *person) runsTasks(program string) {
 	}
 	id := p.starts(program, "--slots", "0", "--", "sh", "-c", "echo started; sleep 600")
 	p.eventually("kubectl exec into a task", time.Minute, func() error {
-		name, err := p.c.Try("get", "pods", "-l", "determined", "-o", "name", "--field-selector=status.phase=Running")
+		name, err := p.c.Try("get", "pods", "-n", "default-lab-tasks", "-l", "determined", "-o", "name", "--field-selector=status.phase=Running")
 		if err != nil || strings.TrimSpace(name) == "" {
 			return fmt.Errorf("there is no task's pod (%w)", err)
 		}
-		out, err := p.c.Try("exec", strings.TrimSpace(name), "-c", "determined-container", "--", "sh", "-c", "echo inside of $DET_TASK_ID")
+		out, err := p.c.Try("exec", "-n", "default-lab-tasks", strings.TrimSpace(name), "-c", "determined-container", "--", "sh", "-c", "echo inside of $DET_TASK_ID")
 		if err == nil && !strings.Contains(out, "inside of "+id) {
 			err = fmt.Errorf("got %q", out)
 		}
@@ -87,7 +87,7 @@ func (p *person) losesItsMaster(program string) {
 		}
 	}
 	p.eventually("nothing of the tasks is left", time.Minute, func() error {
-		out, err := p.c.Try("get", "jobs,pods,secrets", "-l", "determined", "-o", "name")
+		out, err := p.c.Try("get", "jobs,pods,secrets", "--all-namespaces", "-l", "determined", "-o", "name")
 		if err == nil && strings.TrimSpace(out) != "" {
 			err = fmt.Errorf("there is %s", out)
 		}

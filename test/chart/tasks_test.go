@@ -1,0 +1,174 @@
+package chart_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/yaml"
+
+	"github.com/det-deploy/det-deploy/k8s/podspec"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// gangOf is a task of two pods in a namespace.
+func gangOf(namespace string) podspec.Request {
+	t := podspec.Template{
+		Cluster: "lab", Namespace: namespace, Image: "det-deploy:test", Account: "determined-task-lab",
+		Master: podspec.Master{Scheme: "http", Host: "master", Port: 8080}, SlotType: podspec.CUDA, MaxSlotsPerPod: 8,
+	}
+	spec := &agentv1.Spec{
+		Image: "task:1", Entrypoint: []string{"/task"}, WorkDir: "/run/determined/workdir", ShmSize: 1 << 30,
+		User: &agentv1.User{Name: "root", Group: "root"}, SessionToken: "secret",
+	}
+	return podspec.Request{
+		Request:  rm.Request{Allocation: "0a1b2c3d.1", Task: "0a1b2c3d", Job: "0a1b2c3d", Username: "ann", Slots: 16},
+		Template: t, Attempt: 1, Specs: []*agentv1.Spec{spec, spec},
+	}
+}
+
+// What the chart makes is enough for a gang to run under the Pod Security level
+// baseline, with the master's rights and no others; and what escapes from a container
+// is refused there, whatever the master does.
+func TestAGangRunsUnderTheBaselinePolicy(t *testing.T) {
+	t.Parallel()
+	c, namespace := cluster.Namespace(t)
+	c.Kubectl("apply", "--server-side", "--validate=strict", "--filename="+put(t, "gpu", namespace))
+	tasks := namespace + "-lab-tasks"
+	t.Cleanup(func() { c.Kubectl("delete", "namespace", tasks, "--wait=false") })
+	if level := c.Kubectl("get", "namespace", tasks, "-o", `jsonpath={.metadata.labels.pod-security\.kubernetes\.io/enforce}`); level != "baseline" {
+		t.Errorf("got Pod Security level %q, want baseline", level)
+	}
+	master, request := as(t, c, namespace, "determined-master-lab"), gangOf(tasks)
+	o, err := podspec.Build(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	job, err := master.BatchV1().Jobs(tasks).Create(t.Context(), o.Job, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range o.Secrets {
+		podspec.Own(job, s)
+		if _, err := master.CoreV1().Secrets(tasks).Create(t.Context(), s, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Await("the end of a gang", func() error {
+		list, err := master.CoreV1().Pods(tasks).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, p := range list.Items {
+			if !podspec.Gated(&p) {
+				continue
+			}
+			patch, err := podspec.OpenPatch(&p, request.Allocation, "")
+			if err != nil {
+				return err
+			}
+			if _, err := master.CoreV1().Pods(tasks).Patch(t.Context(), p.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				return err
+			}
+		}
+		job, err := master.BatchV1().Jobs(tasks).Get(t.Context(), job.Name, metav1.GetOptions{})
+		if err == nil && job.Status.Succeeded != 2 {
+			err = fmt.Errorf("%d pods, %+v", len(list.Items), job.Status)
+		}
+		return err
+	})
+	escape := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "escape"},
+		Spec: corev1.PodSpec{HostPID: true, Containers: []corev1.Container{
+			{Name: "main", Image: "task:1", SecurityContext: &corev1.SecurityContext{Privileged: new(true)}},
+		}},
+	}
+	if _, err := master.CoreV1().Pods(tasks).Create(t.Context(), escape, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("a privileged pod: got %v, want it refused", err)
+	}
+	if _, err := as(t, c, tasks, "determined-task-lab").CoreV1().Pods(tasks).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("a task lists pods: got %v, want it refused", err)
+	}
+}
+
+// selectors are what the Services and NetworkPolicies of the chart find pods by.
+func selectors(t *testing.T, text string) []map[string]string {
+	t.Helper()
+	var out []map[string]string
+	for _, doc := range strings.Split(text, "\n---\n") {
+		var o struct {
+			Kind string
+			Spec struct {
+				Selector    any
+				PodSelector struct{ MatchLabels map[string]string }
+			}
+		}
+		if err := yaml.Unmarshal([]byte(doc), &o); err != nil {
+			t.Fatal(err)
+		}
+		switch o.Kind {
+		case "NetworkPolicy":
+			out = append(out, o.Spec.PodSelector.MatchLabels)
+		case "Service":
+			labels := map[string]string{}
+			all, _ := o.Spec.Selector.(map[string]any)
+			for key, value := range all {
+				labels[key], _ = value.(string)
+			}
+			if labels["determined-system"] == "" {
+				t.Errorf("a Service finds its pods by %v, want determined-system among them", labels)
+			}
+			out = append(out, labels)
+		}
+	}
+	return out
+}
+
+// A pod of a task that joined the master's Service would get the logins of users.
+func TestNoTaskCanCarryTheLabelsOfTheClustersOwnPods(t *testing.T) {
+	t.Parallel()
+	all := 0
+	for _, kind := range kinds() {
+		for _, labels := range selectors(t, read(t, filepath.Join("testdata", kind+".golden"))) {
+			all++
+			for key, value := range labels {
+				r := gangOf("tasks")
+				r.PodSpec = fmt.Appendf(nil, `{"metadata":{"labels":{%q:%q}}}`, key, value)
+				if err := podspec.Validate(r.Request, r.Template); err == nil {
+					t.Errorf("%s: a task may carry the label %s=%s", kind, key, value)
+				}
+			}
+		}
+	}
+	if all < 10 {
+		t.Errorf("got %d selectors, want those of five charts", all)
+	}
+}
+
+// The level of the tasks' namespace is what the configuration needs.
+func TestTheLevelOfTheNamespaceFollowsWhatTasksGet(t *testing.T) {
+	t.Parallel()
+	for values, want := range map[string]string{
+		`{maxSlotsPerPod: 1}`: "baseline",
+		`{maxSlotsPerPod: 1, taskContainerDefaults: {cpuPodSpec: {spec: {tolerations: [{operator: Exists}]}}}}`:                        "baseline",
+		`{maxSlotsPerPod: 1, taskContainerDefaults: {cpuPodSpec: {spec: {volumes: [{name: x, hostPath: {path: /srv}}]}}}}`:             "privileged",
+		`{maxSlotsPerPod: 1, taskContainerDefaults: {networkMode: host}}`:                                                              "privileged",
+		`{maxSlotsPerPod: 1, resourcePools: [{pool_name: default, task_container_defaults: {gpu_pod_spec: {spec: {hostIPC: true}}}}]}`: "privileged",
+		`{maxSlotsPerPod: 1, resourcePools: [{pool_name: default, task_container_defaults: {bind_mounts: []}}]}`:                       "baseline",
+		`{maxSlotsPerPod: 1, resourceManager: {podSecurity: privileged}}`:                                                              "privileged",
+	} {
+		files, err := render(t, release{name: "lab", namespace: "ml", values: parse(t, values)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := files["determined/templates/tasks.yaml"]; !strings.Contains(got, "pod-security.kubernetes.io/enforce: "+want+"\n") {
+			t.Errorf("%s: want %s in\n%s", values, want, got)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package pods
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"time"
@@ -32,7 +33,8 @@ func (r *RM) adopt() {
 		job := latest[id]
 		switch {
 		case ran:
-			a.attempt, a.release, a.stored = doc.Attempt, doc.Release, doc.Release
+			// A kill may have come since the master answers and before this.
+			a.attempt, a.release, a.stored = doc.Attempt, cmp.Or(a.release, doc.Release), doc.Release
 			r.resume(a, Running, now)
 			r.fit(a, job)
 		case job != nil && job.DeletionTimestamp == nil:

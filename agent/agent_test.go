@@ -35,7 +35,7 @@ func settings(t testing.TB, p *peer) config.Agent {
 	s := config.DefaultAgent()
 	s.MasterHost, s.MasterPort = p.address()
 	s.AgentID, s.DataDir = "me", t.TempDir()
-	s.ArtificialSlots, s.ContainerRuntime = 2, config.RuntimeProcess
+	s.ArtificialSlots, s.ContainerRuntime, s.TrustUsers = 2, config.RuntimeProcess, true
 	s.AgentReconnectBackoff = document.Seconds(20 * time.Millisecond)
 	return s
 }
@@ -240,10 +240,11 @@ func TestAStoppedAgentLeavesItsTasks(t *testing.T) {
 	p := newPeer(t)
 	s := settings(t, p)
 	first := run(t, s)
-	file := filepath.Join(t.TempDir(), "go")
-	p.start("c", "echo one; while [ ! -e "+file+" ]; do sleep 0.02; done; echo two; exit 6")
+	p.start("c", "echo one; while [ ! -e go ]; do sleep 0.02; done; echo two; exit 6")
 	p.awaitState("c", apiv1.Container_STATE_RUNNING)
 	first.halt()
+	// A task sees its own files, and may not see those of this test.
+	file := filepath.Join(s.DataDir, "processes", "c", "root", "run", "determined", "workdir", "go")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ func beVictim(dir string) int {
 	}
 	s := config.DefaultAgent()
 	s.MasterHost, s.MasterPort, s.DataDir, s.AgentID = v.Host, v.Port, v.Dir, "victim"
-	s.ArtificialSlots, s.ContainerRuntime = 1, config.RuntimeProcess
+	s.ArtificialSlots, s.ContainerRuntime, s.TrustUsers = 1, config.RuntimeProcess, true
 	s.AgentReconnectBackoff = document.Seconds(10 * time.Millisecond)
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	if err := Run(ctx, Config{Settings: s, Version: "victim", Log: log}); err != nil {

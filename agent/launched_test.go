@@ -81,7 +81,7 @@ func launched(t *testing.T, p *peer, socket string) Config {
 	s.AgentID, s.MachineSocket, s.ClusterID = "", socket, "cluster"
 	file := filepath.Join(t.TempDir(), "agent.yaml")
 	own := "master_host: " + s.MasterHost + "\nmaster_port: " + strconv.Itoa(s.MasterPort) + "\nmachine_socket: " + socket +
-		"\ncluster_id: cluster\nartificial_slots: 2\ncontainer_runtime: process\nagent_reconnect_backoff: 20ms\n"
+		"\ncluster_id: cluster\nartificial_slots: 2\ncontainer_runtime: process\ntrust_users: true\nagent_reconnect_backoff: 20ms\n"
 	if err := os.WriteFile(file, []byte(own), 0o600); err != nil {
 		t.Fatal(err)
 	}

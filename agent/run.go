@@ -174,6 +174,9 @@ func build(ctx context.Context, cfg Config) (*Agent, error) {
 	if a.runtime, err = chooseRuntime(ctx, cfg, id); err != nil {
 		return nil, err
 	}
+	if err := trusted(cfg, a.runtime); err != nil {
+		return nil, errors.Join(fmt.Errorf("start agent: %w", err), a.runtime.Close())
+	}
 	_, isPlain := a.runtime.(plain)
 	a.host.docker = !isPlain
 	a.guard = guardOf(cfg)

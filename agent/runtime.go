@@ -2,8 +2,10 @@ package agent
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"path/filepath"
+	"slices"
 
 	"github.com/det-deploy/det-deploy/agent/config"
 	"github.com/det-deploy/det-deploy/agent/container"
@@ -65,10 +67,59 @@ type plain struct{ *process.Runtime }
 func (plain) Close() error { return nil }
 
 func plainProcesses(ctx context.Context, cfg Config) (closingRuntime, error) {
+	s := cfg.Settings
+	first, last, err := s.TaskUserRange()
+	if err != nil {
+		return nil, fmt.Errorf("task_users: %w", err)
+	}
 	r, err := process.New(process.Options{
-		Dir: filepath.Join(cfg.Settings.DataDir, "processes"), HostIP: hostIP(ctx, cfg.Settings),
+		Dir: filepath.Join(s.DataDir, "processes"), HostIP: hostIP(ctx, s),
+		Accounts: process.Accounts{First: first, Last: last, Dir: taskUsersDir},
+		Hidden: slices.Concat(
+			[]string{s.DataDir, s.ConfigFile, s.JoinTokenFile, s.MachineSocket, s.MachineSecretFile, s.Security.TLS.ClientKey, s.TLSKey},
+			s.ProtectedPaths, hiddenFromTasks(),
+		),
 	})
 	return plain{r}, err
+}
+
+// taskUsersDir says which task has which user, for all agents of this machine.
+const taskUsersDir = "/var/lib/det-deploy/task-users"
+
+// hiddenFromTasks is what no task may see on this machine, wherever it is isolated:
+// configurations with keys and tokens, what proves which machine this is, and the
+// sockets of those who run containers.
+func hiddenFromTasks() []string {
+	return []string{
+		"/etc/determined", "/var/lib/determined-agent", "/var/lib/determined", "/var/lib/det-deploy", "/run/det-deploy",
+		"/run/docker.sock", "/run/containerd", "/run/podman", "/run/crio",
+	}
+}
+
+// trusted refuses to run tasks that nothing keeps from this agent and from each
+// other, unless whoever set it up said so.
+func trusted(cfg Config, r closingRuntime) error {
+	p, plain := r.(plain)
+	if !plain || p.Isolation() == nil {
+		return nil
+	}
+	if cfg.Settings.TrustUsers {
+		cfg.Log.Warn("tasks are not isolated: whoever may submit tasks may do whatever this agent's user may", "because", p.Isolation())
+		return nil
+	}
+	return &untrustedError{p.Isolation()}
+}
+
+// untrustedError is an agent that cannot isolate tasks.
+type untrustedError struct{ why error }
+
+func (e *untrustedError) Error() string {
+	return "tasks would run as plain processes that are not isolated, and whoever may submit them could do whatever this agent's user may: " + e.why.Error()
+}
+
+// Hint says what to do.
+func (*untrustedError) Hint() string {
+	return "run the agent as root, or with a Docker daemon; or set trust_users: true in agent.yaml if you trust every user of the cluster with this machine"
 }
 
 // hostIP is this machine's address on the way to the master. Nothing is sent.

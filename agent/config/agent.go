@@ -33,6 +33,8 @@ type Agent struct {
 	ArtificialSlots int    `yaml:"artificial_slots" doc:"Slots that are not there, for trying things out; wins over slot_type"`
 
 	ContainerRuntime            string `yaml:"container_runtime" doc:"docker, process, or auto: docker when its daemon answers, process otherwise"`
+	TaskUsers                   string `yaml:"task_users" doc:"Unix users that nobody has, FIRST-LAST: with container_runtime process and an agent that is root, each task runs as one of them, isolated from the machine and from other tasks; empty isolates none"`
+	TrustUsers                  bool   `yaml:"trust_users" doc:"Run plain processes also where they cannot be isolated: whoever may submit tasks may then do whatever this agent's user may"`
 	DockerNetwork               string `yaml:"docker_network" doc:"Docker network of tasks that name none, made when it is missing; host, or docker's own when empty or default"`
 	DockerRuntime               string `yaml:"docker_runtime" doc:"Docker runtime of tasks; the daemon's own when empty or runc"`
 	ContainerAutoRemoveDisabled bool   `yaml:"container_auto_remove_disabled" doc:"Keep the containers of finished tasks, for debugging"`
@@ -79,6 +81,7 @@ func DefaultAgent() Agent {
 		DataDir:          "/var/lib/determined-agent",
 		SlotType:         SlotAuto,
 		ContainerRuntime: RuntimeAuto,
+		TaskUsers:        DefaultTaskUsers,
 		BindIP:           "0.0.0.0",
 		BindPort:         9090,
 		// For ever: an upgrade of the master may take longer than any number of
@@ -135,6 +138,9 @@ func (a Agent) Validate(path string) document.Errors {
 	}
 	e = append(e, oneOf(at("slot_type"), a.SlotType, []string{SlotAuto, SlotCUDA, SlotGPU, SlotROCm, SlotCPU, SlotNone})...)
 	e = append(e, oneOf(at("container_runtime"), a.ContainerRuntime, []string{RuntimeAuto, RuntimeDocker, RuntimeProcess})...)
+	if _, _, err := a.TaskUserRange(); err != nil {
+		e.Check(false, at("task_users"), "%v", err)
+	}
 	e.Check(a.ArtificialSlots >= 0, at("artificial_slots"), "must be at least 0 (is %d)", a.ArtificialSlots)
 	e.Check(a.AgentReconnectAttempts >= 0, at("agent_reconnect_attempts"), "must be at least 0 (is %d)", a.AgentReconnectAttempts)
 	e.Check(a.AgentReconnectBackoff > 0, at("agent_reconnect_backoff"), "must be more than 0 (is %v)", a.AgentReconnectBackoff)

@@ -49,7 +49,7 @@ func TestEveryScalarCanBeGivenByFlagAndEnvironment(t *testing.T) {
 	var given []document.Given
 	for _, o := range config.Overrides() {
 		value := map[string]string{
-			"log.level": "debug", "slot_type": "cpu", "container_runtime": "process", "agent_reconnect_backoff": "7",
+			"log.level": "debug", "slot_type": "cpu", "container_runtime": "process", "agent_reconnect_backoff": "7", "task_users": "70000-70001",
 		}[o.Path]
 		switch {
 		case value != "" || strings.HasPrefix(o.Path, "security.tls.skip"):
@@ -127,4 +127,18 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("read what was written: %v\n%s", err, out)
 		}
 	})
+}
+
+func TestTaskUsersAreARange(t *testing.T) {
+	t.Parallel()
+	for value, good := range map[string]bool{
+		"70000-79999": true, "1000-1000": true, "": true,
+		"70000": false, "0-100": false, "80000-70000": false, "a-b": false, "1000-4294967294": false, "70000-": false,
+	} {
+		a := config.DefaultAgent()
+		a.MasterHost, a.TaskUsers = "m", value
+		if got := len(a.Validate("")) == 0; got != good {
+			t.Errorf("%q: got valid %v, want %v", value, got, good)
+		}
+	}
 }

@@ -80,8 +80,18 @@ func ownedBy(spec container.Spec, u container.User) container.Spec {
 	return spec
 }
 
-// giveTo makes what is the task's own, beside the files.
+// giveTo makes what is the task's own, beside the files. Its output is, so that it
+// may open /dev/stdout and /dev/stderr; it reaches them in no other way.
 func (d dir) giveTo(who account) error {
+	for _, name := range []string{"stdout", "stderr"} {
+		f, err := d.open(name, logFlags)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(f.Chown(who.UID, who.GID), f.Close()); err != nil {
+			return err
+		}
+	}
 	if err := os.Mkdir(d.file("tmp"), 0o700); err != nil {
 		return err
 	}

@@ -110,6 +110,7 @@ func TestIsolatedTasksHaveWhatTheyNeed(t *testing.T) {
 	r := isolating(t)
 	for i, need := range []string{
 		"touch $HOME/a /tmp/b /var/tmp/c /dev/shm/d",
+		"echo out >/dev/stdout && echo err >/dev/stderr",
 		"test $(id -u) -ge 70000 && test $(id -u) = $(id -g) && test $(id -G) = $(id -g)",
 		"test -r /proc/$$/stat && test -r /proc/self/status",
 		`test "$QUOTED" = "it's \"so\" \$HOME` + "\n" + `two"`,

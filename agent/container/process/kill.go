@@ -108,10 +108,7 @@ func (r *Runtime) awaitPID(ctx context.Context, id string) (int, error) {
 // that is not isolated and has a user of its own is within this user's reach, and
 // root must not signal whatever it names.
 func (r *Runtime) known(id string, pid int) bool {
-	r.mu.Lock()
-	_, ours := r.children[id]
-	r.mu.Unlock()
-	if ours || os.Geteuid() != 0 {
+	if r.started(id) || os.Geteuid() != 0 {
 		return true
 	}
 	d := r.dir(id)
@@ -162,6 +159,25 @@ func (d dir) killInit(ctx context.Context, pid int) error {
 		return err
 	}
 	return awaitReadable(ctx, f)
+}
+
+// awaitNobody waits until no process of a user is left, which then may be another
+// task's.
+func awaitNobody(ctx context.Context, uid int) error {
+	for {
+		left := false
+		for _, p := range processTable() {
+			var st unix.Stat_t
+			err := unix.Stat("/proc/"+strconv.Itoa(p.pid), &st)
+			left = left || err == nil && int(st.Uid) == uid
+		}
+		if !left {
+			return nil
+		}
+		if err := pause(ctx, killInterval); err != nil {
+			return err
+		}
+	}
 }
 
 // end stops all of them before it kills the first, so that none sees another

@@ -44,11 +44,12 @@ func (d dir) makeAnew(u *container.User) error {
 	if err := os.RemoveAll(string(d)); err != nil {
 		return err
 	}
-	mode := os.FileMode(0o700)
-	if credential(u) != nil {
-		mode = 0o711 // the user passes to what is its own, and looks at nothing else
+	if err := os.Mkdir(string(d), 0o700); err != nil || credential(u) == nil {
+		return err
 	}
-	return os.Mkdir(string(d), mode)
+	// The user passes to what is its own, whatever the agent's umask, and looks at
+	// nothing else.
+	return os.Chmod(string(d), 0o711)
 }
 
 func (d dir) writePorts(ports []int) error {

@@ -76,7 +76,7 @@ func New(o Options) (*Runtime, error) {
 		if real, err := filepath.EvalSymlinks(p); err == nil {
 			p = real
 		}
-		if !slices.Contains(r.hidden, p) {
+		if p != "" && !slices.Contains(r.hidden, p) {
 			r.hidden = append(r.hidden, p)
 		}
 	}
@@ -139,10 +139,16 @@ func (r *Runtime) Remove(ctx context.Context, id string) error {
 	}
 	r.sweep(id)
 	uid, isolated := d.isolated()
+	own := isolated && r.opts.Accounts.contains(uid)
+	if own {
+		if err := awaitNobody(ctx, uid); err != nil {
+			return fmt.Errorf("remove process %s: %w", id, err)
+		}
+	}
 	if err := os.RemoveAll(string(d)); err != nil {
 		return fmt.Errorf("remove process %s: %w", id, err)
 	}
-	if isolated && r.opts.Accounts.contains(uid) {
+	if own {
 		if err := r.opts.Accounts.release(uid, d); err != nil {
 			return fmt.Errorf("give back user %d of process %s: %w", uid, id, err)
 		}

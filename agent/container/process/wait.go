@@ -47,13 +47,24 @@ func (r *Runtime) awaitEnd(ctx context.Context, id string) error {
 	}
 	f := os.NewFile(uintptr(fd), "pidfd")
 	defer func() { _ = f.Close() }()
-	if alive, err := d.alive(); err != nil || !alive {
+	// The shell of this agent is waited for in any case: it gives the lock back
+	// before the last process of an isolated task is gone.
+	if alive, err := d.alive(); err != nil || !alive && !r.started(id) {
 		return err
 	}
 	if err := awaitReadable(ctx, f); err != nil {
 		return err
 	}
 	return ctx.Err()
+}
+
+// started says whether this agent started the task's shell, and has not reaped it:
+// then its id is no other's.
+func (r *Runtime) started(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, ours := r.children[id]
+	return ours
 }
 
 // awaitReadable waits until the process behind the descriptor has ended.

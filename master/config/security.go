@@ -8,6 +8,7 @@ import (
 // Security is users, TLS and authorization.
 type Security struct {
 	DefaultTask         AgentUser    `yaml:"default_task" doc:"Unix user of tasks whose owner has none linked"`
+	TrustUsers          bool         `yaml:"trust_users" doc:"Let every user submit tasks; otherwise only administrators may, for a machine on which tasks are not isolated"`
 	TLS                 TLS          `yaml:"tls" doc:"auto, off, or a certificate"`
 	SSH                 SSH          `yaml:"ssh" doc:"Keys generated for shells and multi-machine tasks"`
 	AuthZ               AuthZ        `yaml:"authz" doc:"Who may do what"`
@@ -21,6 +22,7 @@ type Security struct {
 func DefaultSecurity() Security {
 	return Security{
 		DefaultTask: AgentUser{User: "root", Group: "root"},
+		TrustUsers:  true,
 		SSH:         SSH{KeyType: "ED25519"},
 		AuthZ: AuthZ{
 			Type: "basic", Fallback: "basic",

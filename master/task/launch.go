@@ -25,9 +25,14 @@ import (
 // and a stored command is run whatever happens to this process. With a request id, a
 // repeated submission of the same user answers with the command of the first.
 //
-// The errors have the codes InvalidArgument, NotFound for a template, and
-// Unavailable while nothing can run yet.
+// The errors have the codes InvalidArgument, NotFound for a template,
+// PermissionDenied for a user who may not run anything here, and Unavailable while
+// nothing can run yet.
 func (t *Tasks) Launch(ctx context.Context, user *apiv1.User, req *apiv1.LaunchCommandRequest) (*apiv1.LaunchCommandResponse, error) {
+	if t.cfg.AdministratorsOnly && !user.GetAdmin() {
+		return nil, status.New(status.PermissionDenied, "only administrators may run tasks in this cluster, "+
+			"because tasks are not isolated from its machine; to let everybody: `det-deploy local up --trust-users`, or security.trust_users in master.yaml")
+	}
 	manager := t.reg.manager()
 	if manager == nil {
 		return nil, status.New(status.Unavailable, "the master is starting; try again in a moment")

@@ -52,6 +52,9 @@ type Config struct {
 	// LaunchError refuses tasks that need more than there is; otherwise they wait,
 	// with a warning.
 	LaunchError bool
+	// AdministratorsOnly refuses tasks of other users, see
+	// config.Security.TrustUsers.
+	AdministratorsOnly bool
 	// Listed is how long an ended task stays listed; DefaultListed when zero.
 	Listed time.Duration
 	// Now is the clock; nil is the system's.

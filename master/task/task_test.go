@@ -207,6 +207,21 @@ func TestLaunchRefuses(t *testing.T) {
 	}
 }
 
+func TestOnlyAdministratorsRunTasksWhereUsersAreNotTrusted(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t)
+	m.edit = func(c *task.Config) { c.AdministratorsOnly = true }
+	m.restart()
+	_, err := m.tasks.Launch(t.Context(), ann(), &apiv1.LaunchCommandRequest{})
+	if status.Of(err) != status.PermissionDenied || !strings.Contains(err.Error(), "--trust-users") {
+		t.Errorf("got %v, want a refusal that names the flag", err)
+	}
+	_, err = m.tasks.Launch(t.Context(), root(), &apiv1.LaunchCommandRequest{})
+	if status.Of(err) == status.PermissionDenied {
+		t.Errorf("an administrator is refused: %v", err)
+	}
+}
+
 func TestTooManySlotsWaitWhenTheClusterSaysSo(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)

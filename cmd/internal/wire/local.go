@@ -121,6 +121,7 @@ func localTarget(ctx context.Context, s *term.Streams, spec local.Spec, place lo
 		Program: program, Docker: socket(s.Getenv("DOCKER_HOST")),
 	}
 	t.TasksAt = t.TasksReach(ctx)
+	_, t.Spec.Isolated = t.Isolated(ctx)
 	return t, nil
 }
 

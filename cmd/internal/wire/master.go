@@ -173,6 +173,7 @@ func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error)
 	m.tasks, err = task.Open(ctx, task.Config{
 		Store: s, Logs: m.logs, Tokens: m.auth, Log: m.log,
 		Defaults: taskDefaults(whole), Policy: taskPolicies(whole), DefaultUser: cfg.Security.DefaultTask, LaunchError: cfg.LaunchError,
+		AdministratorsOnly: !cfg.Security.TrustUsers,
 	})
 	if err != nil {
 		return nil, err

@@ -133,10 +133,16 @@ func (t *Target) checkRuntime(ctx context.Context) doctor.Result {
 	if t.Runtime(ctx) == "docker" {
 		return doctor.Result{Answer: doctor.Pass, Found: "Docker answers; tasks run in containers"}
 	}
-	return doctor.Result{
+	r := doctor.Result{
 		Answer: doctor.Unknown, Found: "no Docker daemon answers at " + t.Docker + "; tasks run as plain processes",
 		Fix: "start Docker, and be allowed to use it, to run tasks in containers",
 	}
+	if _, isolated := t.Isolated(ctx); isolated {
+		r.Found += ", each as a Unix user of its own"
+	} else {
+		r.Found += ", which are not isolated"
+	}
+	return r
 }
 
 func (t *Target) checkDatabase(context.Context) doctor.Result {

@@ -389,6 +389,7 @@ func TestSettingsAreReadBackWhenTheRecordIsLost(t *testing.T) {
 		t.Errorf("before: got %v and %v, want nothing", got, err)
 	}
 	m.settings[local.AgentSetting], m.settings[local.SlotSetting], m.settings[local.TLSSetting] = "2", "3", "true"
+	m.settings[local.TrustSetting] = "true"
 	must(t, m.up(t.Context()))
 	got, err := m.place().Recover()
 	must(t, err)
@@ -399,10 +400,31 @@ func TestSettingsAreReadBackWhenTheRecordIsLost(t *testing.T) {
 	}
 }
 
+// The tests' machines isolate nothing: nobody asked.
+func TestUsersAreTrustedOnlyWhereThatIsSaid(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	for _, trusted := range []string{"false", "true", "false"} {
+		m.settings[local.TrustSetting] = trusted
+		must(t, m.up(t.Context()))
+		master, err := os.ReadFile(filepath.Join(string(m.place()), "master.yaml"))
+		must(t, err)
+		agent, err := os.ReadFile(filepath.Join(string(m.place()), "agents", "1", "agent.yaml"))
+		must(t, err)
+		if refuses := strings.Contains(string(master), "trust_users: false"); refuses != (trusted == "false") {
+			t.Errorf("--trust-users=%s: got the master.yaml:\n%s", trusted, master)
+		}
+		if !strings.Contains(string(agent), "trust_users: true") {
+			t.Errorf("--trust-users=%s: the agent will not start with:\n%s", trusted, agent)
+		}
+	}
+}
+
 func TestFromSettingsComplainsAboutEverything(t *testing.T) {
 	t.Parallel()
 	_, err := local.FromSettings("Lab!", map[string]string{
 		local.PortSetting: "0", local.AgentSetting: "-1", local.ElasticSetting: "65", local.SlotSetting: "0", local.TLSSetting: "false", local.DBSetting: "x",
+		local.TrustSetting: "false",
 	})
 	want := []string{"--cluster-id", "--port", "--agents", "--elastic", "--db-url-file"}
 	for _, w := range want {

@@ -40,11 +40,13 @@ func (p Place) Recover() (map[string]string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, refuse("list", "agents", err)
 	}
-	out[AgentSetting] = strconv.Itoa(len(agents))
+	out[AgentSetting], out[TrustSetting] = strconv.Itoa(len(agents)), "false"
 	for _, a := range agents {
 		read, _, err := agentconfig.Load([]string{filepath.Join(p.agent(a.Name()), "agent.yaml")}, nil)
 		if err == nil {
 			out[SlotSetting] = strconv.Itoa(read.ArtificialSlots)
+			// The agent is told where tasks are not isolated, the master whose it takes.
+			out[TrustSetting] = strconv.FormatBool(read.TrustUsers && m.Security.TrustUsers)
 		}
 	}
 	return out, nil

@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -30,6 +31,7 @@ func masterYAML(s Spec, p Place, tasksAt string) ([]byte, error) {
 		return nil, fmt.Errorf("refer to %s: %w", p.Password(), err)
 	}
 	m.Security.InitialUserPassword = password
+	m.Security.TrustUsers = s.Isolated || s.TrustUsers
 	if s.TLS {
 		m.Security.TLS = config.TLS{Cert: p.path("tls", "cert.pem"), Key: p.path("tls", "key.pem")}
 	}
@@ -69,8 +71,19 @@ func elasticPool(m *config.Master, s Spec, tasksAt string) error {
 	p.MaxInstances, p.MaxIdleAgentPeriod = s.Elastic, document.Duration(elasticIdle)
 	// Real devices could be counted once only, however many agents there are.
 	p.ArtificialSlots = max(1, s.Slots)
+	sent := map[string]any{}
 	if tasksAt != "" {
-		raw, err := document.RawJSON(fmt.Appendf(nil, `{"container_master_host": %q}`, tasksAt))
+		sent["container_master_host"] = tasksAt
+	}
+	if !s.Isolated {
+		sent["trust_users"] = true
+	}
+	if len(sent) > 0 {
+		data, err := json.Marshal(sent)
+		if err != nil {
+			return fmt.Errorf("write master.yaml: %w", err)
+		}
+		raw, err := document.RawJSON(data)
 		if err != nil {
 			return fmt.Errorf("write master.yaml: %w", err)
 		}
@@ -98,6 +111,8 @@ func agentYAML(s Spec, p Place, name, tasksAt string) ([]byte, error) {
 	a.DataDir = filepath.Join(p.agent(name), "data")
 	a.JoinTokenFile = p.token(name)
 	a.ProtectedPaths = p.closed()
+	// Where tasks are not isolated, the master decides whose it takes.
+	a.TrustUsers = !s.Isolated
 	if s.TLS {
 		a.Security.TLS.Enabled, a.Security.TLS.MasterCert = true, p.CA()
 	}

@@ -29,6 +29,11 @@ type Spec struct {
 	// DBURLFile is a file with the URL of a PostgreSQL database; without it the
 	// database is a file in the cluster's directory.
 	DBURLFile string
+	// TrustUsers lets every user of the cluster submit tasks, isolated or not.
+	TrustUsers bool
+	// Isolated says that tasks are kept from this machine. It is no setting: the
+	// machine decides, see Target.Isolated.
+	Isolated bool
 }
 
 // The names of the settings, as flags and in the record.
@@ -39,6 +44,7 @@ const (
 	ElasticSetting = "elastic"
 	TLSSetting     = "tls"
 	DBSetting      = "db-url-file"
+	TrustSetting   = "trust-users"
 )
 
 // DefaultCluster is the cluster that is meant when none is named.
@@ -53,6 +59,7 @@ func Defaults() map[string]string {
 		ElasticSetting: "0",
 		TLSSetting:     "false",
 		DBSetting:      "",
+		TrustSetting:   "false",
 	}
 }
 
@@ -67,15 +74,18 @@ func FromSettings(cluster string, settings map[string]string) (Spec, error) {
 		}
 		return n
 	}
+	truth := func(name string) bool {
+		is, err := strconv.ParseBool(settings[name])
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--%s: must be true or false (is %q)", name, settings[name]))
+		}
+		return is
+	}
 	s := Spec{
 		Cluster: cluster, Port: number(PortSetting), Agents: number(AgentSetting),
 		Slots: number(SlotSetting), Elastic: number(ElasticSetting), DBURLFile: settings[DBSetting],
 	}
-	tls, err := strconv.ParseBool(settings[TLSSetting])
-	if err != nil {
-		errs = append(errs, fmt.Errorf("--%s: must be true or false (is %q)", TLSSetting, settings[TLSSetting]))
-	}
-	s.TLS = tls
+	s.TLS, s.TrustUsers = truth(TLSSetting), truth(TrustSetting)
 	if len(errs) == 0 {
 		errs = append(errs, s.Validate())
 	}

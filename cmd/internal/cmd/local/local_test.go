@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,6 +12,27 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
+
+// What matters most is said last, and names the way out.
+func TestUpEndsWithWhoOwnsTheMachine(t *testing.T) {
+	t.Parallel()
+	for _, trusted := range []bool{false, true} {
+		s, out, _ := term.Test("", false)
+		o := &upOptions{Streams: s, which: which{Cluster: "lab"}}
+		o.sayWhoOwnsTheMachine("det-deploy does not run as root", trusted)
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		if !strings.HasPrefix(lines[0], "WARNING: whoever may submit tasks to this cluster owns this machine") {
+			t.Errorf("got %q first", lines[0])
+		}
+		flag := "`det-deploy local up --cluster-id lab --trust-users`"
+		if trusted {
+			flag = "`det-deploy local up --cluster-id lab --trust-users=false`"
+		}
+		if last := lines[len(lines)-1]; !strings.Contains(last, flag) {
+			t.Errorf("trusted %v: got %q last, want it to name %s", trusted, last, flag)
+		}
+	}
+}
 
 func TestUpReadsItsFlags(t *testing.T) {
 	t.Parallel()

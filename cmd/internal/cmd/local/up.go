@@ -55,6 +55,7 @@ that is left out keeps the value it had.`,
 	f.Int(target.ElasticSetting, 0, "how many more agents the master may start in the pool elastic when tasks wait there")
 	f.Bool(target.TLSSetting, false, "encrypt, with a certificate of the cluster's own")
 	f.String(target.DBSetting, "", "file with the URL of a PostgreSQL database; an embedded one when empty")
+	f.Bool(target.TrustSetting, false, "let every user of the cluster run tasks, also where tasks are not isolated from this machine")
 	f.BoolVar(&o.Foreground, "foreground", false, "stay, and stop the cluster on Ctrl-C")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
@@ -141,6 +142,10 @@ type upResult struct {
 	// PasswordFile is where the password is: the answer itself has no secret.
 	PasswordFile string `json:"password_file"`
 	Runtime      string `json:"runtime"`
+	// Isolated says whether tasks are kept from this machine, TrustUsers whether
+	// everybody may submit them all the same.
+	Isolated   bool `json:"isolated"`
+	TrustUsers bool `json:"trust_users"`
 }
 
 // finish remembers the cluster and says how to use it.
@@ -152,11 +157,12 @@ func (o *upOptions) finish(ctx context.Context, l *wire.Local) error {
 	}
 	r := upResult{
 		"det-deploy.local-up/v1", spec.Cluster, spec.URL(), "admin", place.Password(), l.Target.Runtime(ctx),
+		spec.Isolated, spec.TrustUsers,
 	}
 	if o.Output == term.JSON {
 		return o.PrintJSON(r)
 	}
-	o.Printf("Cluster %s is up at %s; tasks run as %s.", r.Cluster, r.URL, tasksAs(r.Runtime))
+	o.Printf("Cluster %s is up at %s; tasks run as %s.", r.Cluster, r.URL, tasksAs(r))
 	o.Printf("")
 	o.Printf("  export DET_MASTER=%s", r.URL)
 	if spec.TLS {
@@ -172,7 +178,24 @@ func (o *upOptions) finish(ctx context.Context, l *wire.Local) error {
 	}
 	o.Printf("")
 	o.Printf("  det-deploy %s", next)
+	if !spec.Isolated {
+		why, _ := l.Target.Isolated(ctx)
+		o.sayWhoOwnsTheMachine(why, spec.TrustUsers)
+	}
 	return nil
+}
+
+// sayWhoOwnsTheMachine is the last thing that is said where tasks are not isolated.
+func (o *upOptions) sayWhoOwnsTheMachine(why string, trusted bool) {
+	o.Printf("")
+	o.Printf("WARNING: whoever may submit tasks to this cluster owns this machine, as far as you do:")
+	o.Printf("tasks run as your own user, beside your files and the passwords and keys of the cluster,")
+	o.Printf("because %s.", why)
+	if trusted {
+		o.Printf("Every user of the cluster may submit tasks; `det-deploy local up%s --trust-users=false` takes that back.", o.flag())
+		return
+	}
+	o.Printf("So only administrators may; `det-deploy local up%s --trust-users` lets every user of the cluster.", o.flag())
 }
 
 // flag is --cluster-id as the next command needs it.
@@ -183,9 +206,13 @@ func (w *which) flag() string {
 	return " --cluster-id " + w.Cluster
 }
 
-func tasksAs(runtime string) string {
-	if runtime == "docker" {
+func tasksAs(r upResult) string {
+	switch {
+	case r.Runtime == "docker":
 		return "Docker containers"
+	case r.Isolated:
+		return "plain processes, each as a Unix user of its own, for no Docker daemon answers"
+	default:
+		return "plain processes, for no Docker daemon answers"
 	}
-	return "plain processes, for no Docker daemon answers"
 }

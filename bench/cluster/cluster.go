@@ -48,7 +48,7 @@ func newCluster(ctx context.Context, bin string) (*cluster, error) {
 	c.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 	master := fmt.Sprintf("port: %d\ndata_dir: %s/master\nsecurity: {initial_user_password: %s}\n"+
 		"resource_pools: [{pool_name: default, max_aux_containers_per_agent: 64}]\n", port, dir, password)
-	agent := fmt.Sprintf("master_host: 127.0.0.1\nmaster_port: %d\ncontainer_runtime: process\nagent_id: bench\n"+
+	agent := fmt.Sprintf("master_host: 127.0.0.1\nmaster_port: %d\ncontainer_runtime: process\ntrust_users: true\nagent_id: bench\n"+
 		"data_dir: %s/agent\njoin_token_file: %s/token\n", port, dir, dir)
 	for name, text := range map[string]string{"master.yaml": master, "agent.yaml": agent} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

@@ -39,7 +39,7 @@ func TestCrash(t *testing.T) {
 				t.Skip("takes a minute; run without -short")
 			}
 			cfg := clusterConfig{
-				Agent: "container_runtime: process\n", // slots come from the flag below
+				Agent: "container_runtime: process\ntrust_users: true\n", // slots come from the flag below
 			}
 			if tt.docker {
 				docker := dockertest.Start(t)

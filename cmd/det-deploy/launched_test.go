@@ -32,7 +32,7 @@ resource_pools:
       start_delay: 100ms
       failure_rate: 0.2
       max_idle_agent_period: 2s
-      agent_config_file_contents: {container_runtime: process}
+      agent_config_file_contents: {container_runtime: process, trust_users: true}
 `
 
 // TestElasticCrash kills the master again and again while machines come and go.
@@ -233,7 +233,7 @@ func TestAgentsFollowTheirMaster(t *testing.T) {
 			if testing.Short() {
 				t.Skip("builds the program twice; run without -short")
 			}
-			cfg := clusterConfig{Agent: "container_runtime: process\nauto_update: true\n"}
+			cfg := clusterConfig{Agent: "container_runtime: process\ntrust_users: true\nauto_update: true\n"}
 			if inDocker {
 				d := dockertest.Start(t)
 				cfg.Agent = "container_runtime: docker\nauto_update: true\n"
@@ -316,7 +316,7 @@ func TestAPoolHasADockerNetworkOfItsOwn(t *testing.T) {
 	d := dockertest.Start(t)
 	yaml := strings.NewReplacer(
 		"      failure_rate: 0.2\n", "",
-		"{container_runtime: process}\n", "{container_runtime: docker}\n      agent_docker_network: pedl\n",
+		"{container_runtime: process, trust_users: true}\n", "{container_runtime: docker}\n      agent_docker_network: pedl\n",
 	).Replace(elasticYAML)
 	c := newCluster(t, clusterConfig{
 		Master: yaml + "task_container_defaults:\n  image: " + dockertest.Image + "\n", Env: []string{"DOCKER_HOST=" + d.Host},

@@ -89,7 +89,7 @@ resource_pools:
       tag_key: cluster
       tag_value: lab
       instance_slots: 1
-      agent_config_file_contents: {container_runtime: process}
+      agent_config_file_contents: {container_runtime: process, trust_users: true}
 `
 
 // open starts a master with a pool; extra is what the pool's provider has more.

@@ -116,7 +116,7 @@ func (c *cluster) static(name string) string {
 	}
 	for file, text := range map[string]string{
 		"join-token": strings.TrimSpace(string(token)) + "\n",
-		"agent.yaml": fmt.Sprintf("master_host: 10.200.0.1\nmaster_port: 8443\nartificial_slots: 1\ncontainer_runtime: process\n"+
+		"agent.yaml": fmt.Sprintf("master_host: 10.200.0.1\nmaster_port: 8443\nartificial_slots: 1\ncontainer_runtime: process\ntrust_users: true\n"+
 			"security: {tls: {enabled: true, master_cert: %s}}\n", c.path("master/tls/ca.crt")),
 	} {
 		if err := os.WriteFile(c.path(file), []byte(text), 0o600); err != nil {

@@ -82,7 +82,7 @@ func TestTheLifeOfACluster(t *testing.T) {
 	p := newPerson(t)
 	one, two := p.build("v1.0.0"), p.build("v1.1.0")
 	// There is no Docker in the lab's machines.
-	agent := p.write("agent.yaml", "container_runtime: process\n")
+	agent := p.write("agent.yaml", "container_runtime: process\ntrust_users: true\n")
 
 	p.does(one, "export DET_MASTER=https://198.18.", "aws", "up", "--yes", "--cluster-id", "lab",
 		"--inbound-cidr", booter.Gateway+"/32", "--master-image", motest.ImageAMD64, "--agent-image", motest.ImageAMD64,

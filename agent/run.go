@@ -138,7 +138,11 @@ func runOnce(ctx context.Context, cfg Config) error {
 	if cfg.machine != nil {
 		a.spawn(func(ctx context.Context) { a.watch(ctx, cfg.machine) })
 	}
-	return link.Run(ctx, links, a)
+	err = link.Run(ctx, links, a)
+	if r, ok := errors.AsType[*link.RefusedError](err); ok && r.Revoked() {
+		a.endAll(ctx)
+	}
+	return err
 }
 
 // build looks at the machine.

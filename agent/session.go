@@ -340,3 +340,29 @@ func (s *session) awaitShutdown(ctx context.Context) error {
 	}
 	return errHome
 }
+
+// endAll kills what runs, for a master that starts it elsewhere.
+func (a *Agent) endAll(ctx context.Context) {
+	for _, u := range a.all() {
+		u.ask(false, 0)
+	}
+	ctx, cancel := context.WithTimeout(ctx, shutdownPatience)
+	defer cancel()
+	for a.living() > 0 {
+		if pause(ctx, 50*time.Millisecond) != nil {
+			a.cfg.Log.Warn("containers are left behind", "containers", a.living())
+			return
+		}
+	}
+}
+
+// living counts the containers that have not ended.
+func (a *Agent) living() int {
+	n := 0
+	for _, u := range a.all() {
+		if u.view().state.State != lifecycle.Terminated {
+			n++
+		}
+	}
+	return n
+}

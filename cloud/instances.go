@@ -129,5 +129,13 @@ type Attestor interface {
 	// Attest returns which machine proof is about. Audience is the cluster's id,
 	// which the machine put under its signature, so that a proof for one cluster
 	// opens no other. The refusal Denied means that it proves nothing.
-	Attest(ctx context.Context, audience string, proof Proof) (InstanceID, error)
+	Attest(ctx context.Context, audience string, proof Proof) (Attested, error)
+}
+
+// Attested is what a proof proves.
+type Attested struct {
+	Instance InstanceID
+	// Once identifies the proof by its signature and nonce: two texts of one
+	// proof, however they are spelled, have the same.
+	Once string
 }

@@ -79,6 +79,7 @@ type RefusedError struct {
 	rejoin bool
 	// unwanted is a machine that the master did not launch, or not any more.
 	unwanted bool
+	revoked  bool
 }
 
 // Error gives the master's reason.
@@ -88,8 +89,15 @@ func (e *RefusedError) Error() string { return "the master refuses this agent: "
 // for it has no reason to go on.
 func (e *RefusedError) Unwanted() bool { return e.unwanted }
 
+// Revoked says that an administrator has revoked this agent: what it runs is started
+// elsewhere and must end.
+func (e *RefusedError) Revoked() bool { return e.revoked }
+
 // Hint is what to do about it.
 func (e *RefusedError) Hint() string {
+	if e.revoked && !e.unwanted {
+		return "have an administrator run `det-deploy agent admit`, and give this agent a new join token"
+	}
 	if e.unwanted {
 		return "remove this machine; to keep it as an agent of its own, give it a join token and no machine_socket"
 	}

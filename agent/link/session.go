@@ -57,7 +57,9 @@ func (c *Conn) Receive(ctx context.Context) (*agentv1.MasterMessage, error) {
 		return nil, fmt.Errorf("decode message of the master: %w", err)
 	}
 	if r := m.GetRefusal(); r != nil {
-		return nil, &RefusedError{Reason: r.GetReason(), final: r.GetFinal(), rejoin: r.GetRejoin(), unwanted: r.GetUnwanted()}
+		return nil, &RefusedError{
+			Reason: r.GetReason(), final: r.GetFinal(), rejoin: r.GetRejoin(), unwanted: r.GetUnwanted(), revoked: r.GetRevoked(),
+		}
 	}
 	return &m, nil
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -94,27 +95,29 @@ func Claimed(data []byte) (string, error) {
 	return st.Instance, nil
 }
 
-// Check says why a proof does not prove that it is of s's machine.
-func (s Secret) Check(data []byte, audience string, now time.Time) error {
+// Check says why a proof does not prove that it is of s's machine. Once identifies
+// a good one: what is signed has the nonce in it, so that every text that says the
+// same has the same signature.
+func (s Secret) Check(data []byte, audience string, now time.Time) (once string, err error) {
 	var st statement
 	if err := json.Unmarshal(data, &st); err != nil {
-		return errors.New("it is not a proof of a machine")
+		return "", errors.New("it is not a proof of a machine")
 	}
 	want, err := s.seal(st)
 	left := time.Unix(st.Expires, 0).Sub(now)
 	switch {
 	case err != nil:
-		return err
+		return "", err
 	case !hmac.Equal(st.MAC, want) || st.Instance != s.Instance:
-		return errors.New("it was not made by the machine that it names")
+		return "", errors.New("it was not made by the machine that it names")
 	case st.Audience != audience:
-		return fmt.Errorf("it was made for cluster %q, not for %q", st.Audience, audience)
+		return "", fmt.Errorf("it was made for cluster %q, not for %q", st.Audience, audience)
 	case left <= 0:
-		return errors.New("it has expired")
+		return "", errors.New("it has expired")
 	case left > 2*ProofLife:
-		return errors.New("it was made in the future; the clocks disagree")
+		return "", errors.New("it was made in the future; the clocks disagree")
 	}
-	return nil
+	return st.Nonce + " " + hex.EncodeToString(st.MAC), nil
 }
 
 // SecretFile is the machine of an agent that proves itself by a Secret. It is

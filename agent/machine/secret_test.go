@@ -44,7 +44,7 @@ func TestASecretProvesOneMachineToOneClusterForAMoment(t *testing.T) {
 		{"nonsense", mine, []byte("x"), "lab", now, "not a proof"},
 		{"nothing", mine, nil, "lab", now, "not a proof"},
 	} {
-		err := c.secret.Check(c.data, c.audience, c.now)
+		_, err := c.secret.Check(c.data, c.audience, c.now)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
@@ -62,7 +62,7 @@ func TestASecretIsReadBackAndNeverPrinted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Check(p.Data, "lab", time.Now()); err != nil {
+	if _, err := s.Check(p.Data, "lab", time.Now()); err != nil {
 		t.Errorf("a proof by the file: got %v, want it good", err)
 	}
 	key := strings.TrimSpace(strings.TrimPrefix(string(s.Text()), "m-1 "))
@@ -73,5 +73,39 @@ func TestASecretIsReadBackAndNeverPrinted(t *testing.T) {
 	}
 	if _, err := machine.SecretFile(file+"x").Proof(t.Context(), "lab"); err == nil {
 		t.Error("no file: got no error, want one")
+	}
+}
+
+func TestOneProofIsOneHoweverItIsSpelled(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_800_000_000, 0)
+	s := machine.NewSecret("m-1")
+	p, err := s.Prove("lab", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := s.Check(p.Data, "lab", now)
+	if err != nil || want == "" {
+		t.Fatalf("got %q, %v", want, err)
+	}
+	text := string(p.Data)
+	for name, data := range map[string]string{
+		"with blanks":           strings.ReplaceAll(text, ",", " ,\n\t"),
+		"with other capitals":   strings.Replace(text, `"nonce"`, `"NONCE"`, 1),
+		"with more in it":       strings.Replace(text, `{`, `{"more":1,`, 1),
+		"with a field twice":    strings.Replace(text, `{`, `{"nonce":"x",`, 1),
+		"with escapes":          strings.Replace(text, `"m-1"`, `"\u006d-1"`, 1),
+		"with breaks in base64": strings.Replace(text, `"mac":"`, `"mac":"\r\n`, 1),
+	} {
+		if got, err := s.Check([]byte(data), "lab", now); err == nil && got != want {
+			t.Errorf("%s: got %q, want %q or a refusal", name, got, want)
+		}
+	}
+	other, err := s.Prove("lab", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Check(other.Data, "lab", now); err != nil || got == want {
+		t.Errorf("another proof: got %q, %v; want another than %q", got, err, want)
 	}
 }

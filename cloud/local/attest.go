@@ -21,33 +21,34 @@ type Attestor struct{ Root string }
 var _ cloud.Attestor = Attestor{}
 
 // Attest implements cloud.Attestor.
-func (a Attestor) Attest(_ context.Context, audience string, proof cloud.Proof) (cloud.InstanceID, error) {
+func (a Attestor) Attest(_ context.Context, audience string, proof cloud.Proof) (cloud.Attested, error) {
 	if proof.Kind != ProofKind {
-		return "", denied(errors.New("a proof of kind " + proof.Kind + " is none of this machine's processes"))
+		return cloud.Attested{}, denied(errors.New("a proof of kind " + proof.Kind + " is none of this machine's processes"))
 	}
 	id, err := machine.Claimed(proof.Data)
 	if err != nil {
-		return "", denied(err)
+		return cloud.Attested{}, denied(err)
 	}
 	if !isID(id) {
-		return "", denied(errors.New("it names no machine of this kind"))
+		return cloud.Attested{}, denied(errors.New("it names no machine of this kind"))
 	}
 	pools, err := below(a.Root)
 	if err != nil {
-		return "", refuse(cloud.Unavailable, "attest", err)
+		return cloud.Attested{}, refuse(cloud.Unavailable, "attest", err)
 	}
 	at := slices.IndexFunc(pools, func(pool string) bool { return exists(Place(filepath.Join(pool, id)).Secret()) })
 	if at < 0 {
-		return "", denied(errors.New("there is no machine " + id))
+		return cloud.Attested{}, denied(errors.New("there is no machine " + id))
 	}
 	secret, err := machine.ReadSecret(Place(filepath.Join(pools[at], id)).Secret())
 	if err != nil {
-		return "", refuse(cloud.Unavailable, "attest", err)
+		return cloud.Attested{}, refuse(cloud.Unavailable, "attest", err)
 	}
-	if err := secret.Check(proof.Data, audience, time.Now()); err != nil {
-		return "", denied(err)
+	once, err := secret.Check(proof.Data, audience, time.Now())
+	if err != nil {
+		return cloud.Attested{}, denied(err)
 	}
-	return cloud.InstanceID(id), nil
+	return cloud.Attested{Instance: cloud.InstanceID(id), Once: once}, nil
 }
 
 func denied(err error) error { return refuse(cloud.Denied, "attest", err) }

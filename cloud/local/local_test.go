@@ -227,8 +227,8 @@ func TestAProofIsOfOneMachine(t *testing.T) {
 		return cloud.Proof{Kind: got.Kind, Data: got.Data}
 	}
 	a := local.Attestor{Root: cfg.Root}
-	if id, err := a.Attest(t.Context(), "lab", proof(1, "lab")); err != nil || id != made[1].ID {
-		t.Errorf("good: got %s and %v, want %s", id, err, made[1].ID)
+	if id, err := a.Attest(t.Context(), "lab", proof(1, "lab")); err != nil || id.Instance != made[1].ID {
+		t.Errorf("good: got %v and %v, want %s", id, err, made[1].ID)
 	}
 	swapped := proof(0, "lab")
 	swapped.Data = []byte(strings.ReplaceAll(string(swapped.Data), string(made[0].ID), string(made[1].ID)))
@@ -238,8 +238,8 @@ func TestAProofIsOfOneMachine(t *testing.T) {
 		"another cluster": proof(1, "prod"), "another machine's name": swapped, "a path": outside, "nobody": unknown,
 		"another kind": {Kind: "aws-sts", Data: proof(1, "lab").Data}, "nonsense": {Kind: local.ProofKind, Data: []byte("x")},
 	} {
-		if id, err := a.Attest(t.Context(), "lab", c); cloud.KindOf(err) != cloud.Denied || id != "" {
-			t.Errorf("%s: got %s and %v, want it denied", name, id, err)
+		if id, err := a.Attest(t.Context(), "lab", c); cloud.KindOf(err) != cloud.Denied || id.Instance != "" {
+			t.Errorf("%s: got %v and %v, want it denied", name, id, err)
 		}
 	}
 }

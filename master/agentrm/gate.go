@@ -11,9 +11,10 @@ import (
 
 // Gate decides which agents may connect, and as whom.
 type Gate interface {
-	// Admit checks what an agent brings. It is asked on every connection. The
-	// error is a *Refused if the agent is to be told why; any other error makes
-	// the agent try again later and is told to nobody but the log.
+	// Admit checks what an agent brings and changes nothing: the agent may not be
+	// able to connect now, for another one of its name is connected. It is asked on
+	// every connection. The error is a *Refused if the agent is to be told why; any
+	// other error makes the agent try again later and is told to nobody but the log.
 	Admit(ctx context.Context, p JoinProof) (Identity, error)
 }
 
@@ -39,8 +40,10 @@ type Identity struct {
 	Pool string
 	// Launched says that the agent's machine was launched, and bears its id.
 	Launched bool
-	// Credential replaces the one that the agent has, unless empty.
-	Credential token.Text
+	// Accept is called when the agent has its place, and lets it in: the credential
+	// replaces the one that the agent has, unless empty. The error is as Admit's. It
+	// may be nil.
+	Accept func(ctx context.Context) (token.Text, error)
 }
 
 // Refused says why an agent may not connect.
@@ -52,6 +55,8 @@ type Refused struct {
 	Rejoin bool
 	// Unwanted means that a machine which was launched has no reason to go on.
 	Unwanted bool
+	// Revoked means that an administrator wants the agent's tasks ended as well.
+	Revoked bool
 }
 
 // Error is the sentence that the agent is told.

@@ -34,6 +34,9 @@ type link struct {
 	admitted func()
 	// unanswered holds a token for every message that is being stored.
 	unanswered chan struct{}
+	// expelled gets the reason for which the agent must go.
+	expelled chan *Refused
+	deaf     atomic.Bool // nothing that the agent says counts any more
 
 	// mu guards queue.
 	mu    sync.Mutex
@@ -44,7 +47,7 @@ func newLink(address string, conn *websocket.Conn, limits Limits, cancel context
 	return &link{
 		address: address, conn: conn, limits: limits, cancel: cancel,
 		more: make(chan struct{}, 1), poke: make(chan struct{}, 1),
-		unanswered: make(chan struct{}, limits.Unanswered),
+		unanswered: make(chan struct{}, limits.Unanswered), expelled: make(chan *Refused, 1),
 	}
 }
 
@@ -77,6 +80,15 @@ func (l *link) send(m message) {
 
 // drop ends the link.
 func (l *link) drop(reason string) { l.cancel(errors.New(reason)) }
+
+// expel has the agent told that it is revoked, and then ends the link.
+func (l *link) expel(reason string) {
+	l.deaf.Store(true)
+	select {
+	case l.expelled <- &Refused{Reason: reason, Final: true, Revoked: true}:
+	default: // it is on its way out
+	}
+}
 
 // try pings soon, for someone who thinks that the link is dead.
 func (l *link) try() {
@@ -157,6 +169,9 @@ func (l *link) read(ctx context.Context, take func(context.Context, *agentv1.Age
 		m, err := readMessage(ctx, l.conn)
 		if err != nil {
 			return err
+		}
+		if l.deaf.Load() {
+			continue
 		}
 		if err := take(ctx, m); err != nil {
 			return err
@@ -247,7 +262,7 @@ func (r *RM) converse(ctx context.Context, l *link) error {
 	l.welcomed()
 	r.cfg.Log.Info("agent is connected", "agent_id", l.agent, "address", l.address, "version", excerpt.Of(hello.GetVersion()))
 	var wg sync.WaitGroup
-	for _, f := range []func(context.Context) error{l.write, l.ping} {
+	for _, f := range []func(context.Context) error{l.write, l.ping, r.awaitExpulsion(l)} {
 		wg.Go(func() {
 			if err := f(ctx); err != nil {
 				l.cancel(err)
@@ -262,6 +277,19 @@ func (r *RM) converse(ctx context.Context, l *link) error {
 	l.cancel(err)
 	wg.Wait()
 	return err
+}
+
+// awaitExpulsion tells an agent that is revoked, while its link still stands.
+func (r *RM) awaitExpulsion(l *link) func(context.Context) error {
+	return func(ctx context.Context) error {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case why := <-l.expelled:
+			r.refusal(ctx, l, why)
+			return errors.New(why.Reason)
+		}
+	}
 }
 
 // hello waits for the agent's introduction.
@@ -287,6 +315,7 @@ func (r *RM) refusal(ctx context.Context, l *link, err error) {
 	r.cfg.Log.Warn("agent is refused", "agent_id", l.agent, "address", l.address, "err", refused)
 	m := &agentv1.MasterMessage{Body: &agentv1.MasterMessage_Refusal{Refusal: &agentv1.Refusal{
 		Reason: refused.Reason, Final: refused.Final, Rejoin: refused.Rejoin, Unwanted: refused.Unwanted,
+		Revoked: refused.Revoked,
 	}}}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Limits.Hello)
 	defer cancel()

@@ -1,6 +1,7 @@
 package agentrm
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/token"
 )
 
 // launching is a master whose machines are those that show the proof "good".
@@ -24,8 +26,13 @@ func (o *owner) letMachinesIn() {
 		if string(p.Proof.Data) != "good" && p.Credential != "c-"+"1" {
 			return Identity{}, &Refused{Reason: "not one of ours", Final: true, Unwanted: true}
 		}
-		return Identity{Agent: p.Agent, Pool: "other", Launched: true, Credential: "c-1"}, nil
+		return Identity{Agent: p.Agent, Pool: "other", Launched: true, Accept: giving("c-1")}, nil
 	}
+}
+
+// giving accepts an agent with a credential.
+func giving(credential token.Text) func(context.Context) (token.Text, error) {
+	return func(context.Context) (token.Text, error) { return credential, nil }
 }
 
 func preparing(h *agentv1.Hello) {

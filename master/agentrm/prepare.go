@@ -21,7 +21,11 @@ func (r *RM) prepare(ctx context.Context, l *link, h *agentv1.Hello) error {
 	if !who.Launched {
 		return refuseForGoodf("agent %s is not on a machine that the master launched, and sets itself up", who.Agent)
 	}
-	w := r.welcomeFor(who)
+	credential, err := r.accept(ctx, who)
+	if err != nil {
+		return err
+	}
+	w := r.welcomeFor(who, credential)
 	w.Preparation = r.cfg.Prepare(who.Pool)
 	if !r.attend(l) {
 		return refusef("the master stops; try again")

@@ -18,6 +18,28 @@ func (r *RM) Lose(id rm.AgentID, reason string) {
 	}
 }
 
+// Expel is Lose for an agent that must not come back: it is told so, and its link is
+// cut whether or not it reads that.
+func (r *RM) Expel(id rm.AgentID, reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for l := range r.preparing {
+		if l.agent == id {
+			l.drop(reason)
+		}
+	}
+	delete(r.arriving, id) // it was let in before this, and is not connected yet
+	a := r.agents[id]
+	if a == nil {
+		return
+	}
+	if a.link != nil {
+		a.link.expel(reason)
+		a.link = nil
+	}
+	r.loseAgent(a, reason)
+}
+
 func (r *RM) loseAgent(a *agent, reason string) {
 	now := time.Now()
 	if a.link != nil {

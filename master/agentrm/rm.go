@@ -44,6 +44,8 @@ type RM struct {
 	containers  map[rm.ContainerID]*container
 	jobs        map[rm.JobID]*job
 	past        past
+	// arriving are agents that are being let in.
+	arriving map[rm.AgentID]bool
 	// preparing are the links of machines that set themselves up.
 	preparing map[*link]bool
 }
@@ -70,6 +72,7 @@ func New(c Config) (*RM, error) {
 		allocations: make(map[rm.AllocationID]*allocation),
 		containers:  make(map[rm.ContainerID]*container),
 		jobs:        make(map[rm.JobID]*job),
+		arriving:    make(map[rm.AgentID]bool),
 		preparing:   make(map[*link]bool),
 	}, nil
 }

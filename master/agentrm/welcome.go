@@ -30,7 +30,17 @@ func (r *RM) welcome(ctx context.Context, l *link, h *agentv1.Hello) error {
 		r.cfg.Log.Warn("read log positions", "agent_id", h.GetAgentId(), "err", err)
 		return refusef("the master cannot read its store; try again")
 	}
-	if err := r.takeIn(l, h, who, next); err != nil {
+	// Who is connected is looked at before anything is given out: a second machine
+	// of the name must not cost the first one its credential.
+	if err := r.reserve(l, h, who); err != nil {
+		return err
+	}
+	credential, err := r.accept(ctx, who)
+	if err == nil {
+		err = r.takeIn(l, h, arrival{Identity: who, credential: credential, next: next})
+	}
+	r.unreserve(who.Agent)
+	if err != nil {
 		return err
 	}
 	if err := r.saveAgent(ctx, who.Agent); err != nil {
@@ -74,13 +84,10 @@ func (r *RM) admit(ctx context.Context, h *agentv1.Hello, address string) (Ident
 		Credential: token.Text(h.GetCredential()), JoinToken: token.Text(h.GetJoinToken()),
 		Proof: cloud.Proof{Kind: h.GetProofKind(), Data: h.GetProof()},
 	})
-	var refused *Refused
+	if err != nil {
+		return who, r.refusalOf(id, err)
+	}
 	switch {
-	case errors.As(err, &refused):
-		return who, refused
-	case err != nil:
-		r.cfg.Log.Warn("admit agent", "agent_id", id, "err", err)
-		return who, refusef("the master cannot check the agent's credential; try again")
 	case who.Agent != id:
 		return who, refuseForGoodf("the credential belongs to agent %s, not to %s", who.Agent, id)
 	case !who.Launched && who.Pool != "" && h.GetResourcePool() != "" && who.Pool != h.GetResourcePool():
@@ -96,6 +103,55 @@ func (r *RM) admit(ctx context.Context, h *agentv1.Hello, address string) (Ident
 		return who, refuseForGoodf("there is no resource pool %q; there are %q", excerpt.Of(who.Pool), r.cfg.poolNames())
 	}
 	return who, nil
+}
+
+// refusalOf is what an agent is told of an error of the gate.
+func (r *RM) refusalOf(id rm.AgentID, err error) error {
+	if refused, ok := errors.AsType[*Refused](err); ok {
+		return refused
+	}
+	r.cfg.Log.Warn("admit agent", "agent_id", id, "err", err)
+	return refusef("the master cannot check the agent's credential; try again")
+}
+
+// accept lets in an agent that has its place.
+func (r *RM) accept(ctx context.Context, who Identity) (token.Text, error) {
+	if who.Accept == nil {
+		return "", nil
+	}
+	credential, err := who.Accept(ctx)
+	if err != nil {
+		return "", r.refusalOf(who.Agent, err)
+	}
+	return credential, nil
+}
+
+// reserve keeps the place of an agent that is about to come in.
+func (r *RM) reserve(l *link, h *agentv1.Hello, who Identity) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.mayArrive(h, who); err != nil {
+		return err
+	}
+	if r.arriving[who.Agent] {
+		return refusef("agent %s is connecting from another place at this moment; an agent id must be used once", who.Agent)
+	}
+	r.arriving[who.Agent] = true
+	l.agent = who.Agent // for the log
+	return nil
+}
+
+func (r *RM) unreserve(id rm.AgentID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.arriving, id)
+}
+
+// arrival is an agent that comes in.
+type arrival struct {
+	Identity
+	credential token.Text
+	next       map[rm.ContainerID]uint64 // which log line of each container comes next
 }
 
 // nextSeqs looks up which log lines of the reported containers are stored.
@@ -122,17 +178,20 @@ func (r *RM) containerOf(id rm.ContainerID) *container {
 }
 
 // takeIn makes the agent connected and queues all that it has to hear.
-func (r *RM) takeIn(l *link, h *agentv1.Hello, who Identity, next map[rm.ContainerID]uint64) error {
+func (r *RM) takeIn(l *link, h *agentv1.Hello, who arrival) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a, err := r.arrive(h, who)
+	if !r.arriving[who.Agent] {
+		return refusef("agent %s was revoked while it connected; try again", who.Agent)
+	}
+	a, err := r.arrive(h, who.Identity)
 	if err != nil {
 		return err
 	}
 	a.address, l.agent = l.address, a.id
 	a.version, a.devices, a.pool = h.GetVersion(), sorted(h.GetDevices()), who.Pool
-	known := r.reconcile(a, h, next)
-	w := r.welcomeFor(who)
+	known := r.reconcile(a, h, who.next)
+	w := r.welcomeFor(who.Identity, who.credential)
 	w.Containers = known
 	l.send(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Welcome{Welcome: w}})
 	a.link = l // from here on it is sent things; the welcome goes first
@@ -142,11 +201,11 @@ func (r *RM) takeIn(l *link, h *agentv1.Hello, who Identity, next map[rm.Contain
 	return nil
 }
 
-func (r *RM) welcomeFor(who Identity) *agentv1.Welcome {
+func (r *RM) welcomeFor(who Identity, credential token.Text) *agentv1.Welcome {
 	p, _ := r.cfg.pool(who.Pool)
 	return &agentv1.Welcome{
 		ClusterId: r.cfg.ClusterID, MasterId: r.cfg.MasterID, ClusterName: r.cfg.ClusterName, Version: r.cfg.Version,
-		Credential: string(who.Credential), AgentConfig: r.cfg.AgentConfig(who),
+		Credential: string(credential), AgentConfig: r.cfg.AgentConfig(who),
 		ReconnectWaitUs: p.ReconnectWait.Microseconds(), Programs: r.cfg.Programs,
 	}
 }
@@ -155,12 +214,31 @@ func sorted(devices []*apiv1.Device) []*apiv1.Device {
 	return slices.SortedFunc(slices.Values(devices), func(a, b *apiv1.Device) int { return int(a.GetId()) - int(b.GetId()) })
 }
 
+// mayArrive says what keeps an agent from coming in now.
+func (r *RM) mayArrive(h *agentv1.Hello, who Identity) error {
+	a := r.agents[who.Agent]
+	switch {
+	case !r.running:
+		return refusef("the master stops; try again")
+	case a == nil:
+		return nil
+	case a.link != nil:
+		a.link.try()
+		return refusef("agent %s is already connected from %s; an agent id must be used once", a.id, a.address)
+	case len(a.containers) > 0 && !sameDevices(a.devices, sorted(h.GetDevices())):
+		return refusef("agent %s reports other devices than those its containers were started with; bring them back, or wait until the containers are given up", a.id)
+	case len(a.containers) > 0 && a.pool != who.Pool:
+		return refusef("agent %s has containers of resource pool %q and now belongs to %q; wait until they are given up", a.id, a.pool, who.Pool)
+	}
+	return nil
+}
+
 // arrive finds or makes the agent, unless it must not come in.
 func (r *RM) arrive(h *agentv1.Hello, who Identity) (*agent, error) {
-	now, a := time.Now(), r.agents[who.Agent]
-	if !r.running {
-		return nil, refusef("the master stops; try again")
+	if err := r.mayArrive(h, who); err != nil {
+		return nil, err
 	}
+	now, a := time.Now(), r.agents[who.Agent]
 	if a == nil {
 		a = newAgent(who.Agent, now)
 		a.retired = r.retired[who.Agent]
@@ -168,16 +246,6 @@ func (r *RM) arrive(h *agentv1.Hello, who Identity) (*agent, error) {
 		delete(r.switches, who.Agent)
 		r.agents[a.id] = a
 		return a, nil
-	}
-	if a.link != nil {
-		a.link.try()
-		return nil, refusef("agent %s is already connected from %s; an agent id must be used once", a.id, a.address)
-	}
-	if len(a.containers) > 0 && !sameDevices(a.devices, sorted(h.GetDevices())) {
-		return nil, refusef("agent %s reports other devices than those its containers were started with; bring them back, or wait until the containers are given up", a.id)
-	}
-	if len(a.containers) > 0 && a.pool != who.Pool {
-		return nil, refusef("agent %s has containers of resource pool %q and now belongs to %q; wait until they are given up", a.id, a.pool, who.Pool)
 	}
 	if err := a.transition(Connected, now); err != nil {
 		return nil, refusef("%s", err)

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,62 +12,12 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// keyRecord is one signing key as it is stored. Order 0 signs.
-type keyRecord struct {
-	ID      string    `json:"id"`
-	Secret  []byte    `json:"secret"`
-	Created time.Time `json:"created"`
-}
-
-type ringRecord struct {
-	Keys []keyRecord `json:"keys"`
-}
-
-var rings = store.Collection[ringRecord]{Kind: "signing_keys"}
-
-func putRing(tx *store.Tx, r token.Ring) error {
-	var rec ringRecord
-	for _, k := range r {
-		rec.Keys = append(rec.Keys, keyRecord(k))
-	}
-	return rings.Put(tx, "current", "", r[0].Created, rec)
-}
-
-func (a *Auth) loadKeys(ctx context.Context) error {
-	doc, _, err := rings.Get(ctx, a.cfg.Store, "current")
-	for _, k := range doc.Value.Keys {
-		a.ring = append(a.ring, token.Key(k))
-	}
-	return err
-}
-
-func (a *Auth) keys() token.Ring {
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	return a.ring
-}
-
-// RotateKeys makes a new signing key. What was signed by the one before stays good
-// until the next rotation; agents that connect meanwhile get a new credential.
-func (a *Auth) RotateKeys(ctx context.Context) error {
-	a.change.Lock()
-	defer a.change.Unlock()
-	ring := a.keys().Rotate(token.NewKey(a.cfg.Now()))
-	if err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error { return putRing(tx, ring) }); err != nil {
-		return err
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.ring = ring
-	return nil
-}
-
-// agentRecord is the one credential that is good for an agent. All others that were
-// ever signed for it are revoked by not being this one.
+// agentRecord is what is good for an agent: one credential, and until that was shown
+// the one before it. All others that were ever signed for it are void.
 type agentRecord struct {
 	Credential string `json:"credential"` // the id, not the text
-	// Previous stays good after a rotation of keys until its successor has been
-	// shown: the answer that carried the successor may have been lost.
+	// Previous stays good until its successor has been shown: the answer that
+	// carried the successor may have been lost, or have gone to somebody else.
 	Previous string `json:"previous,omitempty"`
 	Pool     string `json:"pool"`
 	Instance string `json:"instance,omitempty"`
@@ -74,12 +25,18 @@ type agentRecord struct {
 	Shown  bool      `json:"shown,omitempty"`
 	Key    string    `json:"key"` // the signing key's id
 	Issued time.Time `json:"issued"`
+	// Proofs are those that a launched machine has shown of late.
+	Proofs []usedProof `json:"proofs,omitempty"`
+	// Join is the join token with which the agent came, by its id.
+	Join string `json:"join,omitempty"`
 }
 
-var agents = store.Collection[agentRecord]{Kind: "agent_credential"}
+func agents() store.Collection[agentRecord] {
+	return store.Collection[agentRecord]{Kind: "agent_credential"}
+}
 
 func (a *Auth) loadAgents(ctx context.Context) error {
-	docs, err := agents.All(ctx, a.cfg.Store)
+	docs, err := agents().All(ctx, a.cfg.Store)
 	for _, d := range docs {
 		a.agents[d.ID] = d.Value
 	}
@@ -93,14 +50,6 @@ func (a *Auth) agent(id string) (agentRecord, bool) {
 	return rec, found
 }
 
-// JoinToken makes a token with which machines may join a pool for a while.
-func (a *Auth) JoinToken(pool string, life time.Duration) (token.Text, error) {
-	if pool == "" || life <= 0 {
-		return "", status.New(status.InvalidArgument, "a join token needs a pool and a time to live above zero")
-	}
-	return a.keys().SignJoin(token.Join{Cluster: a.cluster, Pool: pool, Expires: a.cfg.Now().Add(life)})
-}
-
 // Arrival is what a machine brings when it connects. One of Credential and
 // JoinToken is enough; a good credential is preferred.
 type Arrival struct {
@@ -111,26 +60,31 @@ type Arrival struct {
 	JoinToken  token.Text
 }
 
-// Admission is the answer to a machine that is let in.
+// Admission is a machine whose proof is good. Nothing has changed yet: whoever asked
+// looks whether the machine may connect now, and then calls Accept.
 type Admission struct {
 	// Pool is the pool that the machine belongs to, whatever it believed.
-	Pool string
-	// Credential replaces the one the machine has, unless empty.
-	Credential token.Text
+	Pool   string
+	accept func(ctx context.Context) (token.Text, error)
 }
+
+// Accept lets the machine in. The credential replaces the one it has, unless it is
+// empty. What the machine had before stays good until it has shown the new one. The
+// errors are those of Admit: the proof may have been used, or withdrawn, since.
+func (a Admission) Accept(ctx context.Context) (token.Text, error) { return a.accept(ctx) }
 
 // ErrRevoked is the refusal of a credential that has been withdrawn or replaced.
 var ErrRevoked = errors.New("this agent's credential has been revoked")
 
-// Admit lets a machine in that shows a credential or a join token, and nobody else.
-// The errors are of the code Unauthenticated, or PermissionDenied when the proof is
-// good but not for this agent or pool.
-func (a *Auth) Admit(ctx context.Context, in Arrival) (Admission, error) {
+// Admit checks the credential or join token of a machine. The errors are of the code
+// Unauthenticated, or PermissionDenied when the proof is good but not for this agent
+// or pool, or the agent has been revoked.
+func (a *Auth) Admit(in Arrival) (Admission, error) {
 	if in.Agent == "" {
 		return Admission{}, status.New(status.InvalidArgument, "an agent needs an id")
 	}
 	if in.Credential != "" {
-		adm, err := a.admitKnown(ctx, in)
+		adm, err := a.admitKnown(in)
 		if err == nil || in.JoinToken == "" {
 			return adm, err
 		}
@@ -139,10 +93,14 @@ func (a *Auth) Admit(ctx context.Context, in Arrival) (Admission, error) {
 		return Admission{}, status.New(status.Unauthenticated,
 			"agent '%s' is not let in: it shows neither a credential nor a join token; give it a join token", in.Agent)
 	}
+	return a.admitNew(in)
+}
+
+// admitNew checks a join token.
+func (a *Auth) admitNew(in Arrival) (Admission, error) {
 	j, err := a.keys().ReadJoin(in.JoinToken, a.cluster, a.cfg.Now())
 	if err != nil {
-		return Admission{}, status.New(status.Unauthenticated,
-			"agent '%s' is not let in: %v; give it a new join token", in.Agent, err)
+		return Admission{}, notLetIn(in.Agent, err)
 	}
 	if rec, found := a.agent(in.Agent); found && rec.Instance != "" {
 		return Admission{}, status.New(status.PermissionDenied,
@@ -152,83 +110,143 @@ func (a *Auth) Admit(ctx context.Context, in Arrival) (Admission, error) {
 		return Admission{}, status.New(status.PermissionDenied,
 			"agent '%s' is not let in: its join token is for the resource pool '%s', not '%s'", in.Agent, j.Pool, in.Pool)
 	}
-	return a.Issue(ctx, in.Agent, j.Pool, in.Instance)
+	g := grant{Credential: token.Credential{Agent: in.Agent, Pool: j.Pool, Instance: in.Instance}, join: &j}
+	return a.admission(g)
 }
 
-func (a *Auth) admitKnown(ctx context.Context, in Arrival) (Admission, error) {
+func notLetIn(agent string, err error) error {
+	return status.New(status.Unauthenticated, "agent '%s' is not let in: %v; give it a new join token", agent, err)
+}
+
+func (a *Auth) admitKnown(in Arrival) (Admission, error) {
 	c, err := a.keys().ReadCredential(in.Credential, a.cluster)
-	rec, found := a.agent(c.Agent)
-	if err == nil && (!found || (c.ID != rec.Credential && c.ID != rec.Previous)) {
-		err = ErrRevoked
-	}
 	if err != nil {
-		return Admission{}, status.New(status.Unauthenticated,
-			"agent '%s' is not let in: %v; give it a new join token", in.Agent, err)
+		return Admission{}, notLetIn(in.Agent, err)
+	}
+	if err := a.checkRevoked(c.Agent); err != nil {
+		return Admission{}, err
+	}
+	rec, found := a.agent(c.Agent)
+	if !found || !rec.knows(c.ID) {
+		return Admission{}, notLetIn(in.Agent, ErrRevoked)
 	}
 	if c.Agent != in.Agent || (in.Pool != "" && in.Pool != c.Pool) || (c.Instance != "" && in.Instance != c.Instance) {
 		return Admission{}, status.New(status.PermissionDenied,
 			"agent '%s' is not let in: its credential is for agent '%s' of resource pool '%s'", in.Agent, c.Agent, c.Pool)
 	}
-	switch {
-	case c.ID == rec.Previous || rec.Key != a.keys()[0].ID:
-		return a.issue(ctx, c, c.ID)
-	case rec.Previous != "":
-		rec.Previous = ""
-		return Admission{Pool: c.Pool}, a.putAgent(ctx, c.Agent, rec)
+	return a.admission(grant{Credential: c, shown: c.ID})
+}
+
+func (r agentRecord) knows(credential string) bool {
+	return credential != "" && (credential == r.Credential || credential == r.Previous)
+}
+
+// grant is what an admission stands on: a credential that was shown, a join token, or
+// a proof of identity.
+type grant struct {
+	token.Credential
+	shown string // the id of the credential
+	join  *token.Join
+	proof string // what cloud.Attested calls Once
+}
+
+// admission judges a grant, and again when it is accepted.
+func (a *Auth) admission(g grant) (Admission, error) {
+	if err := a.judge(g); err != nil {
+		return Admission{}, err
 	}
-	return Admission{Pool: c.Pool}, nil
+	return Admission{Pool: g.Pool, accept: func(ctx context.Context) (token.Text, error) { return a.accept(ctx, g) }}, nil
 }
 
-// Issue gives a machine that has proven itself a new credential and revokes the one
-// before it: of two machines with one name the later is the agent. An agent that is
-// known in another pool is refused until it is revoked.
-func (a *Auth) Issue(ctx context.Context, agent, pool, instance string) (Admission, error) {
-	return a.issue(ctx, token.Credential{Agent: agent, Pool: pool, Instance: instance}, "")
+// judge says what speaks against a grant whose signature is good.
+func (a *Auth) judge(g grant) error {
+	if err := a.checkRevoked(g.Agent); err != nil {
+		return err
+	}
+	rec, found := a.agent(g.Agent)
+	switch {
+	case found && rec.Pool != g.Pool && rec.Instance == "":
+		return status.New(status.PermissionDenied,
+			"agent '%s' belongs to resource pool '%s', not '%s'; choose another id, or revoke and admit that agent first",
+			g.Agent, rec.Pool, g.Pool)
+	case g.shown != "" && !rec.knows(g.shown):
+		return notLetIn(g.Agent, ErrRevoked)
+	case g.proof != "":
+		return a.judgeProof(g, rec, found)
+	case g.join != nil:
+		return a.judgeJoin(g, rec)
+	}
+	return nil
 }
 
-func (a *Auth) issue(ctx context.Context, c token.Credential, previous string) (Admission, error) {
+// accept carries a grant out.
+func (a *Auth) accept(ctx context.Context, g grant) (token.Text, error) {
 	a.change.Lock()
 	defer a.change.Unlock()
-	if rec, found := a.agent(c.Agent); found && rec.Pool != c.Pool && rec.Instance == "" {
-		return Admission{}, status.New(status.PermissionDenied,
-			"agent '%s' belongs to resource pool '%s', not '%s'; choose another id, or revoke that agent first",
-			c.Agent, rec.Pool, c.Pool)
+	if err := a.judge(g); err != nil {
+		return "", err
 	}
-	ring := a.keys()
-	c.Cluster, c.Issued = a.cluster, a.cfg.Now()
-	text, c, err := ring.SignCredential(c)
-	if err != nil {
-		return Admission{}, fmt.Errorf("admit agent %s: %w", c.Agent, err)
+	rec, _ := a.agent(g.Agent)
+	if g.shown != "" && g.shown == rec.Credential && rec.Key == a.keys()[0].ID {
+		return "", a.noteShown(ctx, g.Agent, rec)
 	}
-	rec := agentRecord{
-		Credential: c.ID, Previous: previous, Pool: c.Pool, Instance: c.Instance, Key: ring[0].ID, Issued: c.Issued,
-		Shown: previous != "" && c.Instance != "",
-	}
-	return Admission{Pool: c.Pool, Credential: text}, a.putAgent(ctx, c.Agent, rec)
+	return a.issue(ctx, g, rec)
 }
 
-func (a *Auth) putAgent(ctx context.Context, id string, rec agentRecord) error {
-	err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error { return agents.Put(tx, id, rec.Pool, rec.Issued, rec) })
+// noteShown notes that an agent has its credential: the one before it is void, and a
+// launched machine needs no proof any more. The caller holds change.
+func (a *Auth) noteShown(ctx context.Context, id string, rec agentRecord) error {
+	if rec.Previous == "" && (rec.Shown || rec.Instance == "") {
+		return nil
+	}
+	rec.Previous, rec.Shown, rec.Proofs = "", rec.Instance != "", nil
+	return a.putAgent(ctx, id, rec, nil)
+}
+
+// issue signs a new credential and leaves the one before it good until this one is
+// shown. The caller holds change.
+func (a *Auth) issue(ctx context.Context, g grant, before agentRecord) (token.Text, error) {
+	ring, now := a.keys(), a.cfg.Now()
+	g.Cluster, g.Issued = a.cluster, now
+	text, c, err := ring.SignCredential(g.Credential)
+	if err != nil {
+		return "", fmt.Errorf("admit agent %s: %w", g.Agent, err)
+	}
+	rec := agentRecord{
+		Credential: c.ID, Previous: cmp.Or(g.shown, before.Previous, before.Credential),
+		Pool: c.Pool, Instance: c.Instance, Key: ring[0].ID, Issued: c.Issued,
+		Shown: g.shown != "" && c.Instance != "",
+	}
+	if g.proof != "" {
+		rec.Proofs = append(before.recent(now), usedProof{ID: g.proof, At: now})
+	}
+	var use *joinRecord
+	if g.join != nil {
+		use = a.useOf(g, before)
+		rec.Join = g.join.ID
+	}
+	return text, a.putAgent(ctx, g.Agent, rec, use)
+}
+
+// putAgent stores an agent, and the join token with which it came. The caller holds
+// change.
+func (a *Auth) putAgent(ctx context.Context, id string, rec agentRecord, use *joinRecord) error {
+	err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		if use != nil {
+			if err := putJoin(tx, rec.Join, *use); err != nil {
+				return err
+			}
+		}
+		return agents().Put(tx, id, rec.Pool, rec.Issued, rec)
+	})
 	if err != nil {
 		return fmt.Errorf("admit agent %s: %w", id, err)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.agents[id] = rec
-	return nil
-}
-
-// Revoke withdraws the credential of an agent; it must join again. One that has
-// none is not an error.
-func (a *Auth) Revoke(ctx context.Context, agent string) error {
-	a.change.Lock()
-	defer a.change.Unlock()
-	err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error { return agents.Delete(tx, agent) })
-	if err != nil {
-		return fmt.Errorf("revoke agent %s: %w", agent, err)
+	if use != nil {
+		a.joins[rec.Join] = *use
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.agents, agent)
 	return nil
 }

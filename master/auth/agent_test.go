@@ -1,25 +1,51 @@
 package auth
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
+	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
 func (w *world) join(t *testing.T, pool string) token.Text {
 	t.Helper()
-	text, err := w.JoinToken(pool, time.Hour)
+	text, _, err := w.SignJoinToken(NewJoin{Pool: pool, Life: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return text
 }
 
-func (w *world) admit(t *testing.T, in Arrival) Admission {
+// admitted is a machine that was let in.
+type admitted struct {
+	Pool       string
+	Credential token.Text
+}
+
+func accepted(ctx context.Context, adm Admission, err error) (admitted, error) {
+	if err != nil {
+		return admitted{}, err
+	}
+	credential, err := adm.Accept(ctx)
+	return admitted{adm.Pool, credential}, err
+}
+
+func (w *world) letIn(t *testing.T, in Arrival) (admitted, error) {
 	t.Helper()
-	adm, err := w.Admit(t.Context(), in)
+	adm, err := w.Admit(in)
+	return accepted(t.Context(), adm, err)
+}
+
+func (w *world) admit(t *testing.T, in Arrival) admitted {
+	t.Helper()
+	adm, err := w.letIn(t, in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,10 +65,7 @@ func TestMachinesJoin(t *testing.T) {
 	if again := w.admit(t, Arrival{Agent: "a", Pool: "gpu", Credential: adm.Credential, JoinToken: join}); again.Credential != "" {
 		t.Errorf("got a new credential, want the old one to do")
 	}
-	cloud, err := w.Issue(t.Context(), "c", "gpu", "i-1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	cloud := w.admit(t, Arrival{Agent: "c", Instance: "i-1", JoinToken: w.join(t, "gpu")})
 	refused := []struct {
 		name string
 		in   Arrival
@@ -60,27 +83,178 @@ func TestMachinesJoin(t *testing.T) {
 	}
 	for _, tt := range refused {
 		t.Run("not "+tt.name, func(t *testing.T) {
-			_, err := w.Admit(t.Context(), tt.in)
+			_, err := w.letIn(t, tt.in)
 			wantCode(t, err, tt.want)
 		})
 	}
 }
 
-func TestCredentialsAreRevoked(t *testing.T) {
+// A twin that is refused because the agent is connected must cost the agent nothing:
+// the proof is checked, and nothing is given out.
+func TestAProofThatIsOnlyCheckedChangesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	adm := w.admit(t, Arrival{Agent: "a", JoinToken: w.join(t, "gpu")})
+	if _, err := w.Admit(Arrival{Agent: "a", JoinToken: w.join(t, "gpu")}); err != nil {
+		t.Fatal(err)
+	}
+	if again := w.admit(t, Arrival{Agent: "a", Credential: adm.Credential}); again.Credential != "" {
+		t.Error("got a new credential, want the old one to do")
+	}
+}
+
+func TestTheFormerCredentialLivesUntilTheNewOneWasShown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	old := w.admit(t, Arrival{Agent: "a", JoinToken: w.join(t, "gpu")})
-	w.admit(t, Arrival{Agent: "a", JoinToken: w.join(t, "gpu")})
-	_, err := w.Admit(t.Context(), Arrival{Agent: "a", Credential: old.Credential})
-	wantCode(t, err, status.Unauthenticated) // a later machine took the name
+	lost := w.admit(t, Arrival{Agent: "a", JoinToken: w.join(t, "gpu")})
 	cur := w.admit(t, Arrival{Agent: "a", JoinToken: w.join(t, "gpu")})
-	if err := w.Revoke(t.Context(), "a"); err != nil {
+	w.restart(t)
+	if _, err := w.Admit(Arrival{Agent: "a", Credential: old.Credential}); err != nil {
+		t.Errorf("before the new one was shown: got %v, want the former one good", err)
+	}
+	_, err := w.letIn(t, Arrival{Agent: "a", Credential: lost.Credential})
+	wantCode(t, err, status.Unauthenticated) // it was never shown, and is not the last
+	w.admit(t, Arrival{Agent: "a", Credential: cur.Credential})
+	_, err = w.letIn(t, Arrival{Agent: "a", Credential: old.Credential})
+	wantCode(t, err, status.Unauthenticated)
+}
+
+func TestARevokedAgentStaysOutUntilItIsAdmitted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	cur := w.admit(t, Arrival{Agent: "a", JoinToken: w.join(t, "gpu")})
+	pending, err := w.Admit(Arrival{Agent: "a", Credential: cur.Credential})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Revoke(t.Context(), "a", "ann", NoLaunches{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = pending.Accept(t.Context())
+	wantCode(t, err, status.PermissionDenied) // it was on its way in
+	w.restart(t)
+	for name, in := range map[string]Arrival{
+		"its credential": {Agent: "a", Credential: cur.Credential}, "a join token": {Agent: "a", JoinToken: w.join(t, "gpu")},
+		"a token of another pool": {Agent: "a", JoinToken: w.join(t, "cpu")},
+	} {
+		_, err := w.letIn(t, in)
+		var revoked *RevokedError
+		if !errors.As(err, &revoked) {
+			t.Errorf("with %s: got %v, want it revoked", name, err)
+		}
+		wantCode(t, err, status.PermissionDenied)
+	}
+	if got := w.Revoked(); len(got) != 1 || got[0].GetId() != "a" || got[0].GetRevokedBy() != "ann" {
+		t.Errorf("got %v revoked, want a by ann", got)
+	}
+	if err := w.Readmit(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.letIn(t, Arrival{Agent: "a", Credential: cur.Credential})
+	wantCode(t, err, status.Unauthenticated)
+	w.admit(t, Arrival{Agent: "a", JoinToken: w.join(t, "cpu")}) // and may join elsewhere
+}
+
+func TestJoinTokensAreCountedListedAndRevoked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	once, j, err := w.SignJoinToken(NewJoin{Pool: "gpu", Life: time.Hour, Uses: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice, made, err := w.CreateJoinToken(t.Context(), NewJoin{Pool: "gpu", Life: 2 * time.Hour, Uses: 2, By: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := w.JoinTokens(); len(got) != 1 || got[0].GetId() != made.GetId() || got[0].GetUses() != 2 || got[0].GetCreatedBy() != "ann" {
+		t.Errorf("got %v, want the one that was created", got)
+	}
+	w.admit(t, Arrival{Agent: "a", JoinToken: once})
+	w.admit(t, Arrival{Agent: "a", JoinToken: once}) // the answer was lost
+	w.restart(t)
+	_, err = w.letIn(t, Arrival{Agent: "b", JoinToken: once})
+	wantCode(t, err, status.Unauthenticated)
+	w.pass(joinAgain)
+	_, err = w.letIn(t, Arrival{Agent: "a", JoinToken: once})
+	wantCode(t, err, status.Unauthenticated)
+	w.admit(t, Arrival{Agent: "c", JoinToken: twice})
+	if _, err := w.RevokeJoinToken(t.Context(), made.GetId(), "ann"); err != nil {
 		t.Fatal(err)
 	}
 	w.restart(t)
-	_, err = w.Admit(t.Context(), Arrival{Agent: "a", Credential: cur.Credential})
+	_, err = w.letIn(t, Arrival{Agent: "d", JoinToken: twice})
 	wantCode(t, err, status.Unauthenticated)
-	w.admit(t, Arrival{Agent: "a", JoinToken: w.join(t, "cpu")}) // and may join elsewhere
+	unused := w.join(t, "gpu")
+	if _, err := w.RevokeJoinToken(t.Context(), string(unused), "ann"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.letIn(t, Arrival{Agent: "d", JoinToken: unused})
+	wantCode(t, err, status.Unauthenticated)
+	_, err = w.RevokeJoinToken(t.Context(), "nothing", "ann")
+	wantCode(t, err, status.NotFound)
+	if got := w.JoinTokens(); len(got) != 3 || got[0].GetId() != j.ID && got[1].GetId() != j.ID {
+		t.Errorf("got %v, want all three", got)
+	}
+	w.pass(3 * time.Hour)
+	if err := w.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.restart(t)
+	if got := w.JoinTokens(); len(got) != 0 || len(w.joins) != 0 {
+		t.Errorf("after they have expired: got %v, want none", got)
+	}
+}
+
+// Of many machines that come at once with a token for one, one is let in.
+func TestATokenForOneMachineAdmitsOneOfMany(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	once, _, err := w.SignJoinToken(NewJoin{Pool: "gpu", Life: time.Hour, Uses: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var in atomic.Int32
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			adm, err := w.Admit(Arrival{Agent: fmt.Sprintf("a%d", i), JoinToken: once})
+			if _, err = accepted(t.Context(), adm, err); err == nil {
+				in.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	if got := in.Load(); got != 1 {
+		t.Errorf("got %d let in, want 1", got)
+	}
+}
+
+// A store that the last version has written: a credential without what is new, and a
+// join token that nothing was noted of.
+func TestRecordsOfTheLastVersionAreGood(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	text, c, err := w.keys().SignCredential(token.Credential{Cluster: w.cluster, Agent: "a", Pool: "gpu"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type lastAgentRecord struct {
+		Credential string    `json:"credential"`
+		Pool       string    `json:"pool"`
+		Key        string    `json:"key"`
+		Issued     time.Time `json:"issued"`
+	}
+	err = w.store.Write(t.Context(), func(tx *store.Tx) error {
+		return store.Collection[lastAgentRecord]{Kind: "agent_credential"}.Put(tx, "a", "gpu", w.now(), lastAgentRecord{c.ID, "gpu", w.keys()[0].ID, w.now()})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	join := w.join(t, "gpu")
+	w.restart(t)
+	w.admit(t, Arrival{Agent: "a", Credential: text})
+	w.admit(t, Arrival{Agent: "b", JoinToken: join})
 }
 
 func TestKeysRotateUnderRunningAgents(t *testing.T) {
@@ -97,7 +271,7 @@ func TestKeysRotateUnderRunningAgents(t *testing.T) {
 	}
 	two := w.admit(t, Arrival{Agent: "a", Credential: one.Credential}) // the answer was lost
 	w.admit(t, Arrival{Agent: "a", Credential: two.Credential})
-	_, err := w.Admit(t.Context(), Arrival{Agent: "a", Credential: one.Credential})
+	_, err := w.letIn(t, Arrival{Agent: "a", Credential: one.Credential})
 	wantCode(t, err, status.Unauthenticated)
 	if err := w.RotateKeys(t.Context()); err != nil {
 		t.Fatal(err)

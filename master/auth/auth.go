@@ -8,7 +8,6 @@ package auth
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -55,9 +54,10 @@ type Auth struct {
 	owned    map[string]map[token.Hash]bool // by session owner
 	ring     token.Ring
 	agents   map[string]agentRecord
+	// revoked are the tombstones of agents, joins the join tokens by their ids.
+	revoked  map[string]revokedRecord
+	joins    map[string]joinRecord
 	nextUser int32
-	// proofs are those that were shown of late, and when.
-	proofs map[[sha256.Size]byte]time.Time
 }
 
 // ErrNoPassword is the refusal to make a cluster that anybody could log in to.
@@ -78,9 +78,9 @@ func Open(ctx context.Context, cfg Config) (*Auth, error) {
 		cfg: cfg, cluster: cfg.Store.Meta().ClusterID, logins: newGate(),
 		users: map[int32]*account{}, byName: map[string]int32{},
 		sessions: map[token.Hash]liveSession{}, owned: map[string]map[token.Hash]bool{},
-		agents: map[string]agentRecord{}, nextUser: 1, proofs: map[[sha256.Size]byte]time.Time{},
+		agents: map[string]agentRecord{}, revoked: map[string]revokedRecord{}, joins: map[string]joinRecord{}, nextUser: 1,
 	}
-	for _, load := range []func(context.Context) error{a.loadUsers, a.loadSessions, a.loadKeys, a.loadAgents} {
+	for _, load := range []func(context.Context) error{a.loadUsers, a.loadSessions, a.loadKeys, a.loadAgents, a.loadRevoked, a.loadJoins} {
 		if err := load(ctx); err != nil {
 			return nil, fmt.Errorf("read who may use the cluster: %w", err)
 		}

@@ -2,8 +2,8 @@ package auth
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
@@ -61,43 +61,37 @@ func (a *Auth) IsMachine(agent string, l Launches) bool {
 	return launched
 }
 
-// AdmitMachine lets a machine in that was launched and proves to be the one whose
-// name its agent bears. A proof opens the door once, and only until the machine
-// has shown the credential that it got for one. The error is an *UnwantedError,
-// ErrNotLaunched, or says why nothing could be checked.
+// AdmitMachine checks the proof of a machine that was launched and proves to be the
+// one whose name its agent bears. A proof opens the door once, and only until the
+// machine has shown the credential that it got for one. The error is an
+// *UnwantedError, a *RevokedError, ErrNotLaunched, or says why nothing could be
+// checked.
 func (a *Auth) AdmitMachine(ctx context.Context, agent string, proof cloud.Proof, l Launches) (Admission, error) {
 	attestor := a.cfg.Attestors[proof.Kind]
 	if attestor == nil {
 		return Admission{}, &UnwantedError{agent, fmt.Sprintf("this master does not take proofs of the form %q", excerpt.Of(proof.Kind))}
 	}
-	id, err := attestor.Attest(ctx, a.cluster, proof)
+	proven, err := attestor.Attest(ctx, a.cluster, proof)
 	switch {
 	case cloud.KindOf(err) == cloud.Denied, cloud.KindOf(err) == cloud.Invalid:
 		return Admission{}, &UnwantedError{agent, "its proof of identity proves nothing: " + err.Error()}
 	case err != nil:
 		return Admission{}, fmt.Errorf("check the proof of machine %s: %w", agent, err)
-	case string(id) != agent:
-		return Admission{}, &UnwantedError{agent, fmt.Sprintf("it proves to be machine '%s'", id)}
+	case string(proven.Instance) != agent:
+		return Admission{}, &UnwantedError{agent, fmt.Sprintf("it proves to be machine '%s'", proven.Instance)}
 	}
-	pool, launched := l.Launched(id)
+	pool, launched := l.Launched(proven.Instance)
 	if !launched {
 		return Admission{}, ErrNotLaunched // nothing was opened: the same proof may come again
 	}
-	rec, found := a.agent(agent)
-	switch {
-	case !a.firstTime(proof):
-		return Admission{}, &UnwantedError{agent, "its proof of identity was used before"}
-	case found && rec.Instance != agent:
-		return Admission{}, &UnwantedError{agent, "an agent that was not launched has that name; revoke it first"}
-	case found && rec.Shown:
-		return Admission{}, &UnwantedError{agent, "it has joined already; of what runs there only its agent may"}
-	}
-	return a.issue(ctx, token.Credential{Agent: agent, Pool: pool, Instance: agent}, "")
+	return a.admission(grant{
+		Credential: token.Credential{Agent: agent, Pool: pool, Instance: agent}, proof: proven.Once,
+	})
 }
 
-// AdmitKnownMachine lets a launched machine in that joined before.
-func (a *Auth) AdmitKnownMachine(ctx context.Context, agent string, credential token.Text, l Launches) (Admission, error) {
-	adm, err := a.admitKnown(ctx, Arrival{Agent: agent, Instance: agent, Credential: credential})
+// AdmitKnownMachine checks the credential of a launched machine that joined before.
+func (a *Auth) AdmitKnownMachine(agent string, credential token.Text, l Launches) (Admission, error) {
+	adm, err := a.admitKnown(Arrival{Agent: agent, Instance: agent, Credential: credential})
 	if err != nil {
 		return Admission{}, err
 	}
@@ -105,56 +99,43 @@ func (a *Auth) AdmitKnownMachine(ctx context.Context, agent string, credential t
 	if !launched || pool != adm.Pool {
 		return Admission{}, &UnwantedError{agent, "it is not, or no longer, one of the master's machines"}
 	}
-	if err := a.shown(ctx, agent); err != nil {
-		return Admission{}, err
+	accept := adm.accept
+	adm.accept = func(ctx context.Context) (token.Text, error) {
+		text, err := accept(ctx)
+		if err == nil {
+			l.Joined(cloud.InstanceID(agent))
+		}
+		return text, err
 	}
-	l.Joined(cloud.InstanceID(agent))
 	return adm, nil
 }
 
-// shown notes that a machine has its credential: from now on no proof is needed.
-func (a *Auth) shown(ctx context.Context, agent string) error {
-	a.change.Lock()
-	defer a.change.Unlock()
-	rec, found := a.agent(agent)
-	if !found || rec.Shown {
-		return nil
-	}
-	rec.Shown = true
-	return a.putAgent(ctx, agent, rec)
+// usedProof is a proof that opened the door, by what cloud.Attested calls Once.
+type usedProof struct {
+	ID string    `json:"id"`
+	At time.Time `json:"at"`
 }
 
-// firstTime notes a proof and says whether it is new.
-func (a *Auth) firstTime(proof cloud.Proof) bool {
-	now, sum := a.cfg.Now(), sha256.Sum256(proof.Data)
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for s, at := range a.proofs {
-		if now.Sub(at) > proofLife {
-			delete(a.proofs, s)
-		}
-	}
-	if _, used := a.proofs[sum]; used {
-		return false
-	}
-	a.proofs[sum] = now
-	return true
+// maxProofs is how many proofs of one machine are remembered; a machine shows one,
+// and one more whenever an answer is lost.
+const maxProofs = 64
+
+// recent are the proofs that may still be good.
+func (r agentRecord) recent(now time.Time) []usedProof {
+	return slices.DeleteFunc(slices.Clone(r.Proofs), func(p usedProof) bool { return now.Sub(p.At) > proofLife })
 }
 
-// ForgetMachines withdraws the credentials of machines that are over.
-func (a *Auth) ForgetMachines(ctx context.Context, l Launches) error {
-	var over []string
-	a.mu.RLock()
-	for id, rec := range a.agents {
-		if _, launched := l.Launched(cloud.InstanceID(id)); rec.Instance != "" && !launched {
-			over = append(over, id)
-		}
-	}
-	a.mu.RUnlock()
-	for _, id := range over {
-		if err := a.Revoke(ctx, id); err != nil {
-			return err
-		}
+func (a *Auth) judgeProof(g grant, rec agentRecord, found bool) error {
+	used := rec.recent(a.cfg.Now())
+	switch {
+	case slices.ContainsFunc(used, func(p usedProof) bool { return p.ID == g.proof }):
+		return &UnwantedError{g.Agent, "its proof of identity was used before"}
+	case len(used) >= maxProofs:
+		return &UnwantedError{g.Agent, fmt.Sprintf("it has shown %d proofs of identity within %s", len(used), proofLife)}
+	case found && rec.Instance != g.Agent:
+		return &UnwantedError{g.Agent, "an agent that was not launched has that name; revoke and admit it first"}
+	case found && rec.Shown:
+		return &UnwantedError{g.Agent, "it has joined already; of what runs there only its agent may"}
 	}
 	return nil
 }

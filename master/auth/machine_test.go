@@ -9,6 +9,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/master/api/status"
+	"github.com/det-deploy/det-deploy/master/token"
 )
 
 // platform attests whoever says "i am <id> for <audience> at <time>".
@@ -16,16 +17,17 @@ type platform struct {
 	broken bool
 }
 
-func (p *platform) Attest(_ context.Context, audience string, proof cloud.Proof) (cloud.InstanceID, error) {
+func (p *platform) Attest(_ context.Context, audience string, proof cloud.Proof) (cloud.Attested, error) {
 	if p.broken {
-		return "", &cloud.Error{Kind: cloud.Unavailable, Op: "test:attest"}
+		return cloud.Attested{}, &cloud.Error{Kind: cloud.Unavailable, Op: "test:attest"}
 	}
 	id, found := strings.CutPrefix(string(proof.Data), audience+" ")
 	if !found {
-		return "", &cloud.Error{Kind: cloud.Denied, Op: "test:attest", Err: errors.New("it is for another cluster")}
+		return cloud.Attested{}, &cloud.Error{Kind: cloud.Denied, Op: "test:attest", Err: errors.New("it is for another cluster")}
 	}
-	id, _, _ = strings.Cut(id, " ")
-	return cloud.InstanceID(id), nil
+	id, once, _ := strings.Cut(id, " ")
+	// Blanks are how one proof is spelled in several ways.
+	return cloud.Attested{Instance: cloud.InstanceID(id), Once: strings.TrimSpace(once)}, nil
 }
 
 // ledger is pools by machine.
@@ -40,15 +42,55 @@ func (w *world) proof(id, nonce string) cloud.Proof {
 	return cloud.Proof{Kind: "test", Data: []byte(w.store.Meta().ClusterID + " " + id + " " + nonce)}
 }
 
+func (w *world) machine(t *testing.T, agent string, proof cloud.Proof, l Launches) (admitted, error) {
+	t.Helper()
+	adm, err := w.AdmitMachine(t.Context(), agent, proof, l)
+	return accepted(t.Context(), adm, err)
+}
+
+func (w *world) known(t *testing.T, agent string, credential token.Text, l Launches) (admitted, error) {
+	t.Helper()
+	adm, err := w.AdmitKnownMachine(agent, credential, l)
+	return accepted(t.Context(), adm, err)
+}
+
+func TestARevokedMachineCannotProveItselfIn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	l := ledger{"i-1": "gpu"}
+	w.cfg.Attestors = map[string]cloud.Attestor{"test": &platform{}}
+	adm, err := w.machine(t, "i-1", w.proof("i-1", "1"), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Revoke(t.Context(), "i-1", "ann", l); err != nil {
+		t.Fatal(err)
+	}
+	w.restart(t)
+	w.cfg.Attestors = map[string]cloud.Attestor{"test": &platform{}}
+	var revoked *RevokedError
+	if _, err := w.machine(t, "i-1", w.proof("i-1", "2"), l); !errors.As(err, &revoked) {
+		t.Errorf("with a new proof: got %v, want it revoked", err)
+	}
+	if _, err := w.known(t, "i-1", adm.Credential, l); !errors.As(err, &revoked) {
+		t.Errorf("with its credential: got %v, want it revoked", err)
+	}
+	if got := w.Revoked(); len(got) != 1 || !got[0].GetLaunched() {
+		t.Errorf("got %v, want one launched machine", got)
+	}
+	delete(l, "i-1") // it is over
+	if err := w.ForgetMachines(t.Context(), l); err != nil || len(w.Revoked()) != 0 {
+		t.Errorf("got %v, %v; want nothing kept of a machine that is over", err, w.Revoked())
+	}
+}
+
 func TestAMachineJoinsOnceByItsProof(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	l := ledger{"i-1": "gpu", "i-2": "cpu"}
 	p := &platform{}
 	w.cfg.Attestors = map[string]cloud.Attestor{"test": p}
-	join := func(agent string, proof cloud.Proof) (Admission, error) {
-		return w.AdmitMachine(t.Context(), agent, proof, l)
-	}
+	join := func(agent string, proof cloud.Proof) (admitted, error) { return w.machine(t, agent, proof, l) }
 	unwanted := func(name, because string, err error) {
 		t.Helper()
 		var u *UnwantedError
@@ -83,25 +125,31 @@ func TestAMachineJoinsOnceByItsProof(t *testing.T) {
 	}
 	_, err = join("i-1", w.proof("i-1", "4"))
 	unwanted("the same proof again", "used before", err)
+	_, err = join("i-1", w.proof("i-1", " 4 "))
+	unwanted("the same proof, spelled in another way", "used before", err)
+	w.restart(t)
+	w.cfg.Attestors = map[string]cloud.Attestor{"test": p}
+	_, err = join("i-1", w.proof("i-1", "4"))
+	unwanted("the same proof after a restart", "used before", err)
 	adm, err := join("i-1", w.proof("i-1", "5"))
 	if err != nil {
 		t.Fatalf("the answer was lost: got %v, want it let in with a new proof", err)
 	}
-	if _, err = w.AdmitKnownMachine(t.Context(), "i-1", lost.Credential, l); status.Of(err) != status.Unauthenticated {
-		t.Errorf("the credential that was lost: got %v, want it refused", err)
-	}
-	if _, err = w.AdmitKnownMachine(t.Context(), "i-1", adm.Credential, l); err != nil {
+	if _, err = w.known(t, "i-1", adm.Credential, l); err != nil {
 		t.Fatalf("its credential: got %v, want it let in", err)
+	}
+	if _, err = w.known(t, "i-1", lost.Credential, l); status.Of(err) != status.Unauthenticated {
+		t.Errorf("the credential that was lost: got %v, want it refused", err)
 	}
 	w.restart(t)
 	w.cfg.Attestors = map[string]cloud.Attestor{"test": p}
 	_, err = join("i-1", w.proof("i-1", "6"))
 	unwanted("a task of the machine that takes its identity", "joined already", err)
-	if _, err = w.AdmitKnownMachine(t.Context(), "i-1", adm.Credential, l); err != nil {
+	if _, err = w.known(t, "i-1", adm.Credential, l); err != nil {
 		t.Errorf("after a restart: got %v, want it let in", err)
 	}
 	delete(l, "i-1")
-	_, err = w.AdmitKnownMachine(t.Context(), "i-1", adm.Credential, l)
+	_, err = w.known(t, "i-1", adm.Credential, l)
 	unwanted("after it was removed", "no longer", err)
 	if err := w.ForgetMachines(t.Context(), l); err != nil {
 		t.Fatal(err)
@@ -117,7 +165,7 @@ func TestStaticAgentsAndMachinesKeepTheirNames(t *testing.T) {
 	l := ledger{"i-1": "gpu", "static": "gpu"}
 	w.cfg.Attestors = map[string]cloud.Attestor{"test": &platform{}}
 	w.admit(t, Arrival{Agent: "static", JoinToken: w.join(t, "gpu")})
-	_, err := w.AdmitMachine(t.Context(), "static", w.proof("static", "1"), l)
+	_, err := w.machine(t, "static", w.proof("static", "1"), l)
 	var u *UnwantedError
 	if !errors.As(err, &u) {
 		t.Errorf("a machine of a static agent's name: got %v, want it unwanted", err)
@@ -125,29 +173,29 @@ func TestStaticAgentsAndMachinesKeepTheirNames(t *testing.T) {
 	if !w.IsMachine("i-1", l) || w.IsMachine("i-2", l) {
 		t.Error("before it has joined: got the ledger not believed")
 	}
-	adm, err := w.AdmitMachine(t.Context(), "i-1", w.proof("i-1", "1"), l)
+	adm, err := w.machine(t, "i-1", w.proof("i-1", "1"), l)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = w.Admit(t.Context(), Arrival{Agent: "i-1", JoinToken: w.join(t, "gpu")})
+	_, err = w.letIn(t, Arrival{Agent: "i-1", JoinToken: w.join(t, "gpu")})
 	wantCode(t, err, status.PermissionDenied)
-	_, err = w.Admit(t.Context(), Arrival{Agent: "i-1", Credential: adm.Credential})
+	_, err = w.letIn(t, Arrival{Agent: "i-1", Credential: adm.Credential})
 	wantCode(t, err, status.PermissionDenied)
-	_, err = w.AdmitKnownMachine(t.Context(), "i-2", adm.Credential, l)
+	_, err = w.known(t, "i-2", adm.Credential, l)
 	wantCode(t, err, status.PermissionDenied)
 	// A rotation of keys changes nothing about it.
-	if _, err := w.AdmitKnownMachine(t.Context(), "i-1", adm.Credential, l); err != nil {
+	if _, err := w.known(t, "i-1", adm.Credential, l); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.RotateKeys(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	w.pass(time.Minute)
-	again, err := w.AdmitKnownMachine(t.Context(), "i-1", adm.Credential, l)
+	again, err := w.known(t, "i-1", adm.Credential, l)
 	if err != nil || again.Credential == "" {
 		t.Fatalf("after a rotation: got %+v and %v, want a new credential", again, err)
 	}
-	if _, err := w.AdmitMachine(t.Context(), "i-1", w.proof("i-1", "2"), l); !errors.As(err, &u) {
+	if _, err := w.machine(t, "i-1", w.proof("i-1", "2"), l); !errors.As(err, &u) {
 		t.Errorf("a proof after a rotation: got %v, want it unwanted", err)
 	}
 }

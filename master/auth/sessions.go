@@ -3,6 +3,7 @@ package auth
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -187,7 +188,7 @@ func (a *Auth) storeLastUses(ctx context.Context) error {
 func (a *Auth) Sweep(ctx context.Context) error {
 	a.change.Lock()
 	defer a.change.Unlock()
-	if err := a.storeLastUses(ctx); err != nil {
+	if err := errors.Join(a.storeLastUses(ctx), a.sweepJoins(ctx)); err != nil {
 		return err
 	}
 	docs, err := sessions.Before(ctx, a.cfg.Store, a.cfg.Now())

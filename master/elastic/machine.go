@@ -85,6 +85,8 @@ const (
 	CauseTaken Cause = "taken-back"
 	// CauseVanished is a machine that its platform no longer lists.
 	CauseVanished Cause = "vanished"
+	// CauseRevoked is a machine whose agent an administrator has revoked.
+	CauseRevoked Cause = "revoked"
 	// CausePoolGone is a machine whose pool launches none any more.
 	CausePoolGone Cause = "pool-gone"
 )

@@ -212,6 +212,12 @@ func (l *Launchers) Unprepared(id cloud.InstanceID, reason string) {
 	l.post(id, func(p *Launcher, now time.Time) { p.unprepared(id, reason, now) })
 }
 
+// Revoked says that a machine is not to be an agent any more. It is terminated,
+// whatever runs there.
+func (l *Launchers) Revoked(id cloud.InstanceID, reason string) {
+	l.post(id, func(p *Launcher, now time.Time) { p.revoked(id, reason, now) })
+}
+
 // post has a pool's launcher do something in its next turn.
 func (l *Launchers) post(id cloud.InstanceID, what func(p *Launcher, now time.Time)) {
 	for _, p := range l.pools {

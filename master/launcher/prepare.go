@@ -109,6 +109,16 @@ func (p *Launcher) unprepared(id cloud.InstanceID, reason string, now time.Time)
 	}
 }
 
+// revoked ends a machine that an administrator has revoked.
+func (p *Launcher) revoked(id cloud.InstanceID, reason string, now time.Time) {
+	m, known := p.machine(id)
+	if !known || m.State == elastic.Terminating {
+		return
+	}
+	p.agents.Retire(rm.AgentID(id))
+	p.move(id, elastic.Terminating, elastic.Why{Cause: elastic.CauseRevoked, Reason: reason}, now)
+}
+
 // move carries a machine over, and reports whether that was possible.
 func (p *Launcher) move(id cloud.InstanceID, to elastic.State, why elastic.Why, now time.Time) bool {
 	p.mu.Lock()

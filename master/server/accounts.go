@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/protobuf/types/known/emptypb"
-
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -142,15 +140,4 @@ func (s *Server) endSession(c *call) (*apiv1.EndSessionResponse, error) {
 	}
 	n, err := s.cfg.Accounts.EndSession(c.Context(), c.user, id, c.PathValue("session"))
 	return &apiv1.EndSessionResponse{Ended: int32(n)}, err
-}
-
-// revoke and rotateKeys are ours; Determined 0.38.1 lets in any agent.
-func (s *Server) revoke(c *call) (*emptypb.Empty, error) {
-	s.cfg.Log.Warn("an agent's credential is revoked", "agent_id", c.PathValue("agent"), "user", c.user.GetUsername())
-	return &emptypb.Empty{}, s.cfg.Accounts.Revoke(c.Context(), c.PathValue("agent"))
-}
-
-func (s *Server) rotateKeys(c *call) (*emptypb.Empty, error) {
-	s.cfg.Log.Warn("the keys of join tokens and credentials are rotated", "user", c.user.GetUsername())
-	return &emptypb.Empty{}, s.cfg.Accounts.RotateKeys(c.Context())
 }

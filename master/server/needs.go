@@ -33,9 +33,22 @@ type Accounts interface {
 	Sessions(by *apiv1.User, text string, id int32) ([]*apiv1.Session, error)
 	// EndSession ends one, or all for "all", and says how many.
 	EndSession(ctx context.Context, by *apiv1.User, id int32, session string) (int, error)
+}
 
-	// Revoke withdraws an agent's credential. One that has none is not an error.
-	Revoke(ctx context.Context, agent string) error
+// Admissions is which machines may be agents. By is the user who asks.
+type Admissions interface {
+	// Revoke ends an agent and keeps it from joining again. One that is not known is
+	// not an error.
+	Revoke(ctx context.Context, agent, by string) error
+	// Readmit takes Revoke back. One that is not revoked is not an error.
+	Readmit(ctx context.Context, agent string) error
+	Revoked() []*apiv1.RevokedAgent
+
+	CreateJoinToken(ctx context.Context, r *apiv1.CreateJoinTokenRequest, by string) (*apiv1.CreateJoinTokenResponse, error)
+	// JoinTokens lists those that have not expired.
+	JoinTokens() []*apiv1.JoinToken
+	// RevokeJoinToken ends one that is named by its id or its whole text.
+	RevokeJoinToken(ctx context.Context, name, by string) (*apiv1.JoinToken, error)
 	// RotateKeys makes a new key for join tokens and credentials, beside the last.
 	RotateKeys(ctx context.Context) error
 }

@@ -13,6 +13,9 @@ import (
 func (s *Server) routes() []route {
 	all := accountRoutes()
 	all = append(all, masterRoutes(s.cfg.MasterLog != nil)...)
+	if s.cfg.Admissions != nil {
+		all = append(all, admissionRoutes()...)
+	}
 	if s.cfg.Machines != nil {
 		all = append(all, machineRoutes()...)
 	}
@@ -57,8 +60,6 @@ func accountRoutes() []route {
 		get("users/{username}/by-username", login, plain((*Server).userByName)),
 		get("users/{user}/sessions", login, plain((*Server).sessions)),
 		post("users/{user}/sessions/{session}/end", login, plain((*Server).endSession)),
-		post("agents/{agent}/revoke", admin, plain((*Server).revoke)),
-		post("master/rotate-keys", admin, plain((*Server).rotateKeys)),
 		{method: http.MethodPatch, path: "users/{user}", access: login, endpoint: unary((*Server).patchUser)},
 	}
 }

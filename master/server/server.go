@@ -40,10 +40,12 @@ type Identity struct {
 type Config struct {
 	Identity Identity
 	Accounts Accounts
-	Tasks    Tasks
-	Logs     TaskLogs
-	Queue    Queue
-	Machines Machines
+	// Admissions is which machines may be agents.
+	Admissions Admissions
+	Tasks      Tasks
+	Logs       TaskLogs
+	Queue      Queue
+	Machines   Machines
 	// Launches is what the master launches machines with.
 	Launches Launches
 	// MasterLog holds the master's own log; nil has none.

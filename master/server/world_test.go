@@ -50,7 +50,7 @@ func newWorld(t testing.TB) *world {
 	w := &world{auth: a, cluster: newCluster(), ring: NewRing(3, slog.DiscardHandler)}
 	w.Server, err = New(Config{
 		Identity: Identity{ClusterID: st.Meta().ClusterID, ClusterName: "lab", MasterID: "m1", Version: "1.2.3"},
-		Accounts: a, Tasks: w.cluster, Logs: w.cluster, Queue: w.cluster, Machines: w.cluster, MasterLog: w.ring,
+		Accounts: a, Admissions: doors{a}, Tasks: w.cluster, Logs: w.cluster, Queue: w.cluster, Machines: w.cluster, MasterLog: w.ring,
 		Settings: func() map[string]any {
 			return map[string]any{"resource_manager": map[string]any{"type": "agent"}, "feature_switches": []string{}, "port": 8080}
 		},
@@ -283,6 +283,20 @@ func (c *cluster) SetAgent(_ context.Context, id rm.AgentID, to rm.Switch) (*api
 
 func (c *cluster) SetSlot(_ context.Context, _ rm.AgentID, n int, to rm.Switch) (*apiv1.Slot, error) {
 	return &apiv1.Slot{Id: fmt.Sprint(n), Enabled: to == rm.Enable, Draining: to == rm.Drain}, nil
+}
+
+// doors is master/auth, as the master's wiring puts it before this package.
+type doors struct{ *auth.Auth }
+
+func (d doors) Revoke(ctx context.Context, agent, by string) error {
+	return d.Auth.Revoke(ctx, agent, by, auth.NoLaunches{})
+}
+
+func (d doors) CreateJoinToken(ctx context.Context, r *apiv1.CreateJoinTokenRequest, by string) (*apiv1.CreateJoinTokenResponse, error) {
+	text, j, err := d.Auth.CreateJoinToken(ctx, auth.NewJoin{
+		Pool: r.GetResourcePool(), Uses: int(r.GetUses()), Life: time.Duration(r.GetValidForSeconds()) * time.Second, By: by,
+	})
+	return &apiv1.CreateJoinTokenResponse{Token: string(text), JoinToken: j}, err
 }
 
 var (

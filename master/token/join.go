@@ -2,6 +2,7 @@ package token
 
 import (
 	"crypto/rand"
+	"strings"
 	"time"
 )
 
@@ -9,12 +10,17 @@ import (
 const joinKind = "ddjoin1"
 
 // Join is what a join token says: whoever holds it may become an agent of this
-// pool until it expires. It may be used for any number of machines.
+// pool until it expires.
 type Join struct {
+	// ID is the token's own name, by which it is counted and revoked.
+	ID      string
 	Cluster string
 	// Pool is the only pool that the machine may join.
 	Pool    string
 	Expires time.Time
+	// Uses is how many machines may join with it; 0 is any number. Whoever admits
+	// them counts.
+	Uses int
 }
 
 type joinBody struct {
@@ -22,13 +28,17 @@ type joinBody struct {
 	Pool    string `json:"p"`
 	Expires int64  `json:"e"` // seconds since 1970
 	Nonce   string `json:"n"`
+	Uses    int    `json:"u,omitempty"`
 }
 
-// SignJoin makes a join token. Two with the same content differ.
-func (r Ring) SignJoin(j Join) (Text, error) {
-	return r.seal(joinKind, joinBody{
-		Cluster: j.Cluster, Pool: j.Pool, Expires: j.Expires.Unix(), Nonce: rand.Text(),
+// SignJoin makes a join token and returns j with the ID it was given.
+func (r Ring) SignJoin(j Join) (Text, Join, error) {
+	j.ID = rand.Text()
+	j.Expires = j.Expires.UTC().Truncate(time.Second)
+	t, err := r.seal(joinKind, joinBody{
+		Cluster: j.Cluster, Pool: j.Pool, Expires: j.Expires.Unix(), Nonce: j.ID, Uses: j.Uses,
 	})
+	return t, j, err
 }
 
 // ReadJoin checks a join token for cluster at the time now. The errors are
@@ -38,12 +48,18 @@ func (r Ring) ReadJoin(t Text, cluster string, now time.Time) (Join, error) {
 	if err := r.unseal(joinKind, t, &b); err != nil {
 		return Join{}, err
 	}
-	if b.Cluster != cluster {
+	switch {
+	case b.Cluster != cluster:
 		return Join{}, ErrOtherCluster
+	case b.Nonce == "" || b.Uses < 0:
+		return Join{}, ErrMalformed
 	}
-	j := Join{Cluster: b.Cluster, Pool: b.Pool, Expires: time.Unix(b.Expires, 0).UTC()}
+	j := Join{ID: b.Nonce, Cluster: b.Cluster, Pool: b.Pool, Expires: time.Unix(b.Expires, 0).UTC(), Uses: b.Uses}
 	if !now.Before(j.Expires) {
 		return Join{}, ErrExpired
 	}
 	return j, nil
 }
+
+// LooksLikeJoin says that t is written as a join token, good or not.
+func LooksLikeJoin(t Text) bool { return strings.HasPrefix(string(t), joinKind+".") }

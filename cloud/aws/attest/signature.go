@@ -28,10 +28,17 @@ const proofLimit = 16 << 10
 type signature struct {
 	region string
 	header map[string]string
+	// once is the signature with its nonce. Amazon's form allows the same signature
+	// to be written in several ways: the space between its parts, the case and order
+	// of headers, blanks around their values, escapes in the text around it.
+	once string
 }
 
 // authorization is how version 4 of Amazon's signatures is written.
-var authorization = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[A-Z0-9]{16,128}/(\d{8})/([a-z0-9-]+)/sts/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?Signature=[0-9a-f]{64}$`)
+var authorization = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=[A-Z0-9]{16,128}/(\d{8})/([a-z0-9-]+)/sts/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?Signature=([0-9a-f]{64})$`)
+
+// nonce is the form of one: without blanks, which a signature does not cover.
+var nonce = regexp.MustCompile(`^[A-Za-z0-9_-]{16,128}$`)
 
 // carried is every header that a proof may have beside its signature; all of
 // them must be under it. Host and length are not carried: they are ours.
@@ -71,7 +78,10 @@ func (v Verifier) check(audience string, proof cloud.Proof) (signature, error) {
 	if err := v.fresh(s.Header["X-Amz-Date"], date); err != nil {
 		return signature{}, err
 	}
-	return signature{region: region, header: s.Header}, nil
+	if !nonce.MatchString(s.Header[Nonce]) {
+		return signature{}, errors.New("its nonce is not one that a machine makes")
+	}
+	return signature{region: region, header: s.Header, once: s.Header[Nonce] + " " + m[4]}, nil
 }
 
 // parse reads a proof; a header that is there twice, in any spelling, is not

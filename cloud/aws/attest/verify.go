@@ -54,22 +54,22 @@ const askLimit = 10 * time.Second
 
 // Attest implements cloud.Attestor. Unavailable means that Amazon could not be
 // asked.
-func (v Verifier) Attest(ctx context.Context, audience string, proof cloud.Proof) (cloud.InstanceID, error) {
+func (v Verifier) Attest(ctx context.Context, audience string, proof cloud.Proof) (cloud.Attested, error) {
 	signed, err := v.check(audience, proof)
 	if err != nil {
-		return "", denied(err)
+		return cloud.Attested{}, denied(err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	arn, err := v.ask(ctx, signed)
 	if err != nil {
-		return "", err
+		return cloud.Attested{}, err
 	}
 	id, err := v.machine(arn)
 	if err != nil {
-		return "", denied(err)
+		return cloud.Attested{}, denied(err)
 	}
-	return id, nil
+	return cloud.Attested{Instance: id, Once: signed.once}, nil
 }
 
 func denied(err error) error {

@@ -112,8 +112,8 @@ func TestOnlyASessionOfTheAgentsRoleIsAMachine(t *testing.T) {
 			t.Parallel()
 			s := answer(t, tc.arn, tc.status)
 			id, err := s.verifier().Attest(t.Context(), "lab", proof(t, s.machine(), "lab"))
-			if got := cloud.KindOf(err); got != tc.want || (err == nil) != (id == "i-0123456789abcdef0") {
-				t.Errorf("got %q, %v, want kind %q", id, err, tc.want)
+			if got := cloud.KindOf(err); got != tc.want || (err == nil) != (id.Instance == "i-0123456789abcdef0") {
+				t.Errorf("got %v, %v, want kind %q", id, err, tc.want)
 			}
 		})
 	}
@@ -163,6 +163,43 @@ func TestAProofThatWasChangedIsNotEvenAsked(t *testing.T) {
 				t.Errorf("asked %d times", s.asked.Load())
 			}
 		})
+	}
+}
+
+// A proof that is written in another way is either refused or known for the same.
+func TestOneProofIsOneHoweverItIsSpelled(t *testing.T) {
+	t.Parallel()
+	s := answer(t, session("agent", "i-0123456789abcdef0"), 200)
+	p := proof(t, s.machine(), "lab")
+	want, err := s.verifier().Attest(t.Context(), "lab", p)
+	if err != nil || want.Once == "" {
+		t.Fatalf("got %+v, %v", want, err)
+	}
+	rename := func(s *attest.Signed, to func(string) string) {
+		header := map[string]string{}
+		for name, value := range s.Header {
+			header[to(name)] = value
+		}
+		s.Header = header
+	}
+	for name, spell := range map[string]func(*attest.Signed){
+		"headers in small letters": func(s *attest.Signed) { rename(s, strings.ToLower) },
+		"headers in capitals":      func(s *attest.Signed) { rename(s, strings.ToUpper) },
+		"no blanks in the signature": func(s *attest.Signed) {
+			s.Header["Authorization"] = strings.ReplaceAll(s.Header["Authorization"], ", ", ",")
+		},
+		"blanks around the nonce":   func(s *attest.Signed) { s.Header[attest.Nonce] = " " + s.Header[attest.Nonce] + "  " },
+		"blanks around the cluster": func(s *attest.Signed) { s.Header[attest.Audience] += " " },
+		"a capital signature":       func(s *attest.Signed) { s.Header["Authorization"] = strings.ToUpper(s.Header["Authorization"]) },
+		"escapes in the address":    func(s *attest.Signed) { s.URL = strings.TrimSuffix(s.URL, "/") + "/%2e" },
+	} {
+		if got, err := s.verifier().Attest(t.Context(), "lab", change(t, p, spell)); err == nil && got.Once != want.Once {
+			t.Errorf("%s: got %q, want %q or a refusal", name, got.Once, want.Once)
+		}
+	}
+	padded := cloud.Proof{Kind: p.Kind, Data: []byte(" \n" + strings.ReplaceAll(string(p.Data), `":`, `" : `) + "\n\n")}
+	if got, err := s.verifier().Attest(t.Context(), "lab", padded); err == nil && got.Once != want.Once {
+		t.Errorf("blanks in the text: got %q, want %q or a refusal", got.Once, want.Once)
 	}
 }
 
@@ -248,8 +285,8 @@ func TestRealSignatures(t *testing.T) {
 	}
 	same := func(*aws.Credentials) {}
 	p := proof(t, signer(arn, "i-0123456789abcdef0", same), "lab")
-	if id, err := v.Attest(t.Context(), "lab", p); id != "i-0123456789abcdef0" || err != nil {
-		t.Errorf("got %s, %v", id, err)
+	if id, err := v.Attest(t.Context(), "lab", p); id.Instance != "i-0123456789abcdef0" || err != nil {
+		t.Errorf("got %v, %v", id, err)
 	}
 	for name, p := range map[string]cloud.Proof{
 		"by wrong keys":   proof(t, signer(arn, "i-0123456789abcdef0", func(c *aws.Credentials) { c.SecretAccessKey += "x" }), "lab"),

@@ -149,7 +149,18 @@ func isUnwanted(err error) bool {
 		error
 		unwanted
 	}](err)
-	return ok && u.Unwanted()
+	return ok && u.Unwanted() || isRevoked(err)
+}
+
+// revoked is how a master's refusal says that an administrator has revoked the agent.
+type revoked interface{ Revoked() bool }
+
+func isRevoked(err error) bool {
+	r, ok := errors.AsType[interface {
+		error
+		revoked
+	}](err)
+	return ok && r.Revoked()
 }
 
 func isCapacity(err error) bool {

@@ -37,10 +37,10 @@ func newAWSAttestor(s site, pools []config.AWSProvider) (*awsAttestor, error) {
 }
 
 // Attest implements cloud.Attestor.
-func (a *awsAttestor) Attest(ctx context.Context, audience string, proof cloud.Proof) (cloud.InstanceID, error) {
+func (a *awsAttestor) Attest(ctx context.Context, audience string, proof cloud.Proof) (cloud.Attested, error) {
 	v, err := a.ready(ctx)
 	if err != nil {
-		return "", err
+		return cloud.Attested{}, err
 	}
 	return v.Attest(ctx, audience, proof)
 }

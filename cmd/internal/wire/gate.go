@@ -7,6 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/agentrm"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/auth"
+	"github.com/det-deploy/det-deploy/master/token"
 )
 
 // gate lets agents in by the papers that master/auth knows, and launched machines
@@ -25,22 +26,33 @@ func (g gate) Admit(ctx context.Context, p agentrm.JoinProof) (agentrm.Identity,
 	launched := p.Proof.Kind != "" || g.auth.IsMachine(string(p.Agent), launches)
 	in, err := g.admit(ctx, p, launched, launches)
 	if err == nil {
-		return agentrm.Identity{Agent: p.Agent, Pool: in.Pool, Launched: launched, Credential: in.Credential}, nil
+		return agentrm.Identity{Agent: p.Agent, Pool: in.Pool, Launched: launched, Accept: func(ctx context.Context) (token.Text, error) {
+			credential, err := in.Accept(ctx)
+			return credential, refusalOf(err, launched)
+		}}, nil
 	}
+	return agentrm.Identity{}, refusalOf(err, launched)
+}
+
+// refusalOf says what an agent is told of an error, if anything.
+func refusalOf(err error, launched bool) error {
 	if unwanted, ok := errors.AsType[*auth.UnwantedError](err); ok {
-		return agentrm.Identity{}, &agentrm.Refused{Reason: unwanted.Error(), Final: true, Unwanted: true}
+		return &agentrm.Refused{Reason: unwanted.Error(), Final: true, Unwanted: true}
 	}
 	if errors.Is(err, auth.ErrNotLaunched) {
-		return agentrm.Identity{}, &agentrm.Refused{Reason: err.Error(), Unwanted: true}
+		return &agentrm.Refused{Reason: err.Error(), Unwanted: true}
+	}
+	if _, ok := errors.AsType[*auth.RevokedError](err); ok {
+		return &agentrm.Refused{Reason: err.Error(), Final: true, Revoked: true, Unwanted: launched}
 	}
 	switch status.Of(err) {
 	case status.Unauthenticated:
 		// A join token may still be good where a credential is not.
-		return agentrm.Identity{}, &agentrm.Refused{Reason: err.Error(), Rejoin: true}
+		return &agentrm.Refused{Reason: err.Error(), Rejoin: true}
 	case status.PermissionDenied:
-		return agentrm.Identity{}, &agentrm.Refused{Reason: err.Error(), Final: true}
+		return &agentrm.Refused{Reason: err.Error(), Final: true}
 	default:
-		return agentrm.Identity{}, err
+		return err
 	}
 }
 
@@ -49,11 +61,11 @@ func (g gate) Admit(ctx context.Context, p agentrm.JoinProof) (agentrm.Identity,
 func (g gate) admit(ctx context.Context, p agentrm.JoinProof, launched bool, l auth.Launches) (auth.Admission, error) {
 	switch {
 	case !launched:
-		return g.auth.Admit(ctx, auth.Arrival{
+		return g.auth.Admit(auth.Arrival{
 			Agent: string(p.Agent), Pool: p.Pool, Credential: p.Credential, JoinToken: p.JoinToken,
 		})
 	case p.Credential != "":
-		return g.auth.AdmitKnownMachine(ctx, string(p.Agent), p.Credential, l)
+		return g.auth.AdmitKnownMachine(string(p.Agent), p.Credential, l)
 	case p.Proof.Kind != "":
 		return g.auth.AdmitMachine(ctx, string(p.Agent), p.Proof, l)
 	default:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"time"
 
 	"github.com/det-deploy/det-deploy/master/auth"
 	"github.com/det-deploy/det-deploy/master/config"
@@ -13,22 +12,25 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
+// NewJoin is what a join token is to be.
+type NewJoin = auth.NewJoin
+
 // JoinToken makes a token that lets machines join a pool for a while. It needs
 // the store that the master of cfg uses, and a master that has been started
 // once; the master may be running.
-func JoinToken(ctx context.Context, cfg config.Master, pool string, life time.Duration, log *slog.Logger) (text token.Text, err error) {
-	if !slices.ContainsFunc(cfg.ResourcePools, func(p config.Pool) bool { return p.Name == pool }) {
-		return "", &UnknownPool{Name: pool}
+func JoinToken(ctx context.Context, cfg config.Master, n NewJoin, log *slog.Logger) (text token.Text, j token.Join, err error) {
+	if !slices.ContainsFunc(cfg.ResourcePools, func(p config.Pool) bool { return p.Name == n.Pool }) {
+		return "", j, &UnknownPool{Name: n.Pool}
 	}
 	err = withStore(ctx, cfg, log, func(s *store.Store) error {
 		a, err := auth.Open(ctx, auth.Config{Store: s, Log: log})
 		if err != nil {
 			return err
 		}
-		text, err = a.JoinToken(pool, life)
+		text, j, err = a.SignJoinToken(n)
 		return err
 	})
-	return text, err
+	return text, j, err
 }
 
 // UnknownPool refuses a pool that master.yaml does not have.

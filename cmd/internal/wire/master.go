@@ -122,6 +122,7 @@ type master struct {
 	tasks  *task.Tasks
 	runs   runner
 	launch *launcher.Launchers
+	doors  admissions
 	config server.Config
 }
 
@@ -197,6 +198,11 @@ func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error)
 		return nil, err
 	}
 	m.config.Queue, m.config.Machines = m.runs, m.runs
+	m.doors = admissions{Auth: m.auth, launch: m.launch}
+	if on, ok := m.runs.(*agentrm.RM); ok {
+		m.doors.expel = on.Expel
+	}
+	m.config.Admissions = m.doors
 	return m, errors.Join(m.launch.Restore(ctx), m.runs.Restore(ctx))
 }
 
@@ -284,6 +290,7 @@ func (m *master) watchLease(ctx context.Context) error {
 func (m *master) sweep(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
+	m.doors.endRevoked()
 	for {
 		_, err := m.tasks.Collect(ctx, time.Now(), m.cfg.RetentionPolicy.Keep())
 		if err = errors.Join(err, m.auth.Sweep(ctx), m.auth.ForgetMachines(ctx, m.launch)); err != nil && ctx.Err() == nil {

@@ -54,10 +54,47 @@ func (c *Client) DisableSlot(ctx context.Context, agent, slot string, drain bool
 	return out.GetSlot(), err
 }
 
-// RevokeAgent withdraws the credential of an agent. One that has none is not an
-// error.
+// RevokeAgent ends an agent and keeps it from joining again. One that is not known is
+// not an error.
 func (c *Client) RevokeAgent(ctx context.Context, id string) error {
 	return c.do(ctx, call{op: "revoke agent " + id, method: http.MethodPost, path: agentPath(id, "/revoke")})
+}
+
+// AdmitAgent lets an agent join again that was revoked. One that was not is not an
+// error.
+func (c *Client) AdmitAgent(ctx context.Context, id string) error {
+	return c.do(ctx, call{op: "admit agent " + id, method: http.MethodPost, path: agentPath(id, "/admit")})
+}
+
+// RevokedAgents lists the agents that may not join.
+func (c *Client) RevokedAgents(ctx context.Context) ([]*apiv1.RevokedAgent, error) {
+	out := &apiv1.GetRevokedAgentsResponse{}
+	err := c.do(ctx, call{op: "list revoked agents", method: http.MethodGet, path: "/api/v1/revoked-agents", out: out})
+	return out.GetAgents(), err
+}
+
+// CreateJoinToken makes a token with which machines join a pool.
+func (c *Client) CreateJoinToken(ctx context.Context, in *apiv1.CreateJoinTokenRequest) (*apiv1.CreateJoinTokenResponse, error) {
+	out := &apiv1.CreateJoinTokenResponse{}
+	err := c.do(ctx, call{op: "create join token", method: http.MethodPost, path: "/api/v1/join-tokens", in: in, out: out, once: true})
+	return out, err
+}
+
+// JoinTokens lists the join tokens that have not expired.
+func (c *Client) JoinTokens(ctx context.Context) ([]*apiv1.JoinToken, error) {
+	out := &apiv1.GetJoinTokensResponse{}
+	err := c.do(ctx, call{op: "list join tokens", method: http.MethodGet, path: "/api/v1/join-tokens", out: out})
+	return out.GetJoinTokens(), err
+}
+
+// RevokeJoinToken ends a join token, named by its id or its whole text.
+func (c *Client) RevokeJoinToken(ctx context.Context, name string) (*apiv1.JoinToken, error) {
+	out := &apiv1.RevokeJoinTokenResponse{}
+	err := c.do(ctx, call{
+		op: "revoke join token", method: http.MethodPost, path: "/api/v1/join-tokens/revoke",
+		in: &apiv1.RevokeJoinTokenRequest{Token: name}, out: out,
+	})
+	return out.GetJoinToken(), err
 }
 
 // RotateKeys makes a new key for join tokens and agents' credentials.

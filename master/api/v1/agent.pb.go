@@ -489,8 +489,11 @@ type Agent struct {
 	Version        string                 `protobuf:"bytes,8,opt,name=version,proto3" json:"version,omitempty"`
 	ResourcePools  []string               `protobuf:"bytes,9,rep,name=resource_pools,json=resourcePools,proto3" json:"resource_pools,omitempty"`
 	SlotStats      *SlotStats             `protobuf:"bytes,10,opt,name=slot_stats,json=slotStats,proto3" json:"slot_stats,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// unwell is why the agent takes nothing new until it is well again; empty
+	// while it is well.
+	Unwell        string `protobuf:"bytes,11,opt,name=unwell,proto3" json:"unwell,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Agent) Reset() {
@@ -591,6 +594,13 @@ func (x *Agent) GetSlotStats() *SlotStats {
 		return x.SlotStats
 	}
 	return nil
+}
+
+func (x *Agent) GetUnwell() string {
+	if x != nil {
+		return x.Unwell
+	}
+	return ""
 }
 
 type GetAgentsResponse struct {
@@ -1065,6 +1075,495 @@ func (x *DisableSlotResponse) GetSlot() *Slot {
 	return nil
 }
 
+// RevokedAgent is an agent that may not join until it is admitted again.
+type RevokedAgent struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Id        string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	RevokedAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=revoked_at,json=revokedAt,proto3" json:"revoked_at,omitempty"`
+	RevokedBy string                 `protobuf:"bytes,3,opt,name=revoked_by,json=revokedBy,proto3" json:"revoked_by,omitempty"`
+	// launched says that it is a machine that the master launched, and terminates.
+	Launched      bool `protobuf:"varint,4,opt,name=launched,proto3" json:"launched,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokedAgent) Reset() {
+	*x = RevokedAgent{}
+	mi := &file_master_api_v1_agent_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokedAgent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokedAgent) ProtoMessage() {}
+
+func (x *RevokedAgent) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_agent_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokedAgent.ProtoReflect.Descriptor instead.
+func (*RevokedAgent) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *RevokedAgent) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *RevokedAgent) GetRevokedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RevokedAt
+	}
+	return nil
+}
+
+func (x *RevokedAgent) GetRevokedBy() string {
+	if x != nil {
+		return x.RevokedBy
+	}
+	return ""
+}
+
+func (x *RevokedAgent) GetLaunched() bool {
+	if x != nil {
+		return x.Launched
+	}
+	return false
+}
+
+type GetRevokedAgentsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Agents        []*RevokedAgent        `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetRevokedAgentsResponse) Reset() {
+	*x = GetRevokedAgentsResponse{}
+	mi := &file_master_api_v1_agent_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetRevokedAgentsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetRevokedAgentsResponse) ProtoMessage() {}
+
+func (x *GetRevokedAgentsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_agent_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetRevokedAgentsResponse.ProtoReflect.Descriptor instead.
+func (*GetRevokedAgentsResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *GetRevokedAgentsResponse) GetAgents() []*RevokedAgent {
+	if x != nil {
+		return x.Agents
+	}
+	return nil
+}
+
+// JoinToken is what is known of a token with which machines join; the token
+// itself is told once, to whoever creates it.
+type JoinToken struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	Id           string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	ResourcePool string                 `protobuf:"bytes,2,opt,name=resource_pool,json=resourcePool,proto3" json:"resource_pool,omitempty"`
+	ExpiresAt    *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	// uses is how many machines may join with it, 0 for any number; used is how
+	// many have.
+	Uses int32 `protobuf:"varint,4,opt,name=uses,proto3" json:"uses,omitempty"`
+	Used int32 `protobuf:"varint,5,opt,name=used,proto3" json:"used,omitempty"`
+	// created_at and created_by are missing for a token that was made by
+	// `det-deploy master join-token`.
+	CreatedAt     *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=created_at,json=createdAt,proto3" json:"created_at,omitempty"`
+	CreatedBy     string                 `protobuf:"bytes,7,opt,name=created_by,json=createdBy,proto3" json:"created_by,omitempty"`
+	LastUsedAt    *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=last_used_at,json=lastUsedAt,proto3" json:"last_used_at,omitempty"`
+	LastAgent     string                 `protobuf:"bytes,9,opt,name=last_agent,json=lastAgent,proto3" json:"last_agent,omitempty"`
+	RevokedAt     *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=revoked_at,json=revokedAt,proto3" json:"revoked_at,omitempty"`
+	RevokedBy     string                 `protobuf:"bytes,11,opt,name=revoked_by,json=revokedBy,proto3" json:"revoked_by,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *JoinToken) Reset() {
+	*x = JoinToken{}
+	mi := &file_master_api_v1_agent_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *JoinToken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*JoinToken) ProtoMessage() {}
+
+func (x *JoinToken) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_agent_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use JoinToken.ProtoReflect.Descriptor instead.
+func (*JoinToken) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *JoinToken) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *JoinToken) GetResourcePool() string {
+	if x != nil {
+		return x.ResourcePool
+	}
+	return ""
+}
+
+func (x *JoinToken) GetExpiresAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.ExpiresAt
+	}
+	return nil
+}
+
+func (x *JoinToken) GetUses() int32 {
+	if x != nil {
+		return x.Uses
+	}
+	return 0
+}
+
+func (x *JoinToken) GetUsed() int32 {
+	if x != nil {
+		return x.Used
+	}
+	return 0
+}
+
+func (x *JoinToken) GetCreatedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CreatedAt
+	}
+	return nil
+}
+
+func (x *JoinToken) GetCreatedBy() string {
+	if x != nil {
+		return x.CreatedBy
+	}
+	return ""
+}
+
+func (x *JoinToken) GetLastUsedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.LastUsedAt
+	}
+	return nil
+}
+
+func (x *JoinToken) GetLastAgent() string {
+	if x != nil {
+		return x.LastAgent
+	}
+	return ""
+}
+
+func (x *JoinToken) GetRevokedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.RevokedAt
+	}
+	return nil
+}
+
+func (x *JoinToken) GetRevokedBy() string {
+	if x != nil {
+		return x.RevokedBy
+	}
+	return ""
+}
+
+type CreateJoinTokenRequest struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	ResourcePool    string                 `protobuf:"bytes,1,opt,name=resource_pool,json=resourcePool,proto3" json:"resource_pool,omitempty"`
+	ValidForSeconds int64                  `protobuf:"varint,2,opt,name=valid_for_seconds,json=validForSeconds,proto3" json:"valid_for_seconds,omitempty"`
+	Uses            int32                  `protobuf:"varint,3,opt,name=uses,proto3" json:"uses,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *CreateJoinTokenRequest) Reset() {
+	*x = CreateJoinTokenRequest{}
+	mi := &file_master_api_v1_agent_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateJoinTokenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateJoinTokenRequest) ProtoMessage() {}
+
+func (x *CreateJoinTokenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_agent_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateJoinTokenRequest.ProtoReflect.Descriptor instead.
+func (*CreateJoinTokenRequest) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *CreateJoinTokenRequest) GetResourcePool() string {
+	if x != nil {
+		return x.ResourcePool
+	}
+	return ""
+}
+
+func (x *CreateJoinTokenRequest) GetValidForSeconds() int64 {
+	if x != nil {
+		return x.ValidForSeconds
+	}
+	return 0
+}
+
+func (x *CreateJoinTokenRequest) GetUses() int32 {
+	if x != nil {
+		return x.Uses
+	}
+	return 0
+}
+
+type CreateJoinTokenResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Token         string                 `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
+	JoinToken     *JoinToken             `protobuf:"bytes,2,opt,name=join_token,json=joinToken,proto3" json:"join_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CreateJoinTokenResponse) Reset() {
+	*x = CreateJoinTokenResponse{}
+	mi := &file_master_api_v1_agent_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CreateJoinTokenResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CreateJoinTokenResponse) ProtoMessage() {}
+
+func (x *CreateJoinTokenResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_agent_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CreateJoinTokenResponse.ProtoReflect.Descriptor instead.
+func (*CreateJoinTokenResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *CreateJoinTokenResponse) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
+func (x *CreateJoinTokenResponse) GetJoinToken() *JoinToken {
+	if x != nil {
+		return x.JoinToken
+	}
+	return nil
+}
+
+type GetJoinTokensResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JoinTokens    []*JoinToken           `protobuf:"bytes,1,rep,name=join_tokens,json=joinTokens,proto3" json:"join_tokens,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetJoinTokensResponse) Reset() {
+	*x = GetJoinTokensResponse{}
+	mi := &file_master_api_v1_agent_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetJoinTokensResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetJoinTokensResponse) ProtoMessage() {}
+
+func (x *GetJoinTokensResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_agent_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetJoinTokensResponse.ProtoReflect.Descriptor instead.
+func (*GetJoinTokensResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *GetJoinTokensResponse) GetJoinTokens() []*JoinToken {
+	if x != nil {
+		return x.JoinTokens
+	}
+	return nil
+}
+
+type RevokeJoinTokenRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// token is the token's id, or the whole token.
+	Token         string `protobuf:"bytes,1,opt,name=token,proto3" json:"token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeJoinTokenRequest) Reset() {
+	*x = RevokeJoinTokenRequest{}
+	mi := &file_master_api_v1_agent_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeJoinTokenRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeJoinTokenRequest) ProtoMessage() {}
+
+func (x *RevokeJoinTokenRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_agent_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeJoinTokenRequest.ProtoReflect.Descriptor instead.
+func (*RevokeJoinTokenRequest) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *RevokeJoinTokenRequest) GetToken() string {
+	if x != nil {
+		return x.Token
+	}
+	return ""
+}
+
+type RevokeJoinTokenResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	JoinToken     *JoinToken             `protobuf:"bytes,1,opt,name=join_token,json=joinToken,proto3" json:"join_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RevokeJoinTokenResponse) Reset() {
+	*x = RevokeJoinTokenResponse{}
+	mi := &file_master_api_v1_agent_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RevokeJoinTokenResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RevokeJoinTokenResponse) ProtoMessage() {}
+
+func (x *RevokeJoinTokenResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_agent_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RevokeJoinTokenResponse.ProtoReflect.Descriptor instead.
+func (*RevokeJoinTokenResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *RevokeJoinTokenResponse) GetJoinToken() *JoinToken {
+	if x != nil {
+		return x.JoinToken
+	}
+	return nil
+}
+
 var File_master_api_v1_agent_proto protoreflect.FileDescriptor
 
 const file_master_api_v1_agent_proto_rawDesc = "" +
@@ -1118,7 +1617,7 @@ const file_master_api_v1_agent_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x1d.detdeploy.api.v1.DeviceStatsR\x05value:\x028\x01\x1a\\\n" +
 	"\x0fBrandStatsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
-	"\x05value\x18\x02 \x01(\v2\x1d.detdeploy.api.v1.DeviceStatsR\x05value:\x028\x01\"\xde\x04\n" +
+	"\x05value\x18\x02 \x01(\v2\x1d.detdeploy.api.v1.DeviceStatsR\x05value:\x028\x01\"\xf6\x04\n" +
 	"\x05Agent\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12C\n" +
 	"\x0fregistered_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x0eregisteredTime\x128\n" +
@@ -1133,7 +1632,8 @@ const file_master_api_v1_agent_proto_rawDesc = "" +
 	"\x0eresource_pools\x18\t \x03(\tR\rresourcePools\x12:\n" +
 	"\n" +
 	"slot_stats\x18\n" +
-	" \x01(\v2\x1b.detdeploy.api.v1.SlotStatsR\tslotStats\x1aP\n" +
+	" \x01(\v2\x1b.detdeploy.api.v1.SlotStatsR\tslotStats\x12\x16\n" +
+	"\x06unwell\x18\v \x01(\tR\x06unwell\x1aP\n" +
 	"\n" +
 	"SlotsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
@@ -1166,7 +1666,52 @@ const file_master_api_v1_agent_proto_rawDesc = "" +
 	"\aslot_id\x18\x02 \x01(\tR\x06slotId\x12\x14\n" +
 	"\x05drain\x18\x03 \x01(\bR\x05drain\"A\n" +
 	"\x13DisableSlotResponse\x12*\n" +
-	"\x04slot\x18\x01 \x01(\v2\x16.detdeploy.api.v1.SlotR\x04slotB6Z4github.com/det-deploy/det-deploy/master/api/v1;apiv1b\x06proto3"
+	"\x04slot\x18\x01 \x01(\v2\x16.detdeploy.api.v1.SlotR\x04slot\"\x94\x01\n" +
+	"\fRevokedAgent\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x129\n" +
+	"\n" +
+	"revoked_at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\trevokedAt\x12\x1d\n" +
+	"\n" +
+	"revoked_by\x18\x03 \x01(\tR\trevokedBy\x12\x1a\n" +
+	"\blaunched\x18\x04 \x01(\bR\blaunched\"R\n" +
+	"\x18GetRevokedAgentsResponse\x126\n" +
+	"\x06agents\x18\x01 \x03(\v2\x1e.detdeploy.api.v1.RevokedAgentR\x06agents\"\xb4\x03\n" +
+	"\tJoinToken\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12#\n" +
+	"\rresource_pool\x18\x02 \x01(\tR\fresourcePool\x129\n" +
+	"\n" +
+	"expires_at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12\x12\n" +
+	"\x04uses\x18\x04 \x01(\x05R\x04uses\x12\x12\n" +
+	"\x04used\x18\x05 \x01(\x05R\x04used\x129\n" +
+	"\n" +
+	"created_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tcreatedAt\x12\x1d\n" +
+	"\n" +
+	"created_by\x18\a \x01(\tR\tcreatedBy\x12<\n" +
+	"\flast_used_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"lastUsedAt\x12\x1d\n" +
+	"\n" +
+	"last_agent\x18\t \x01(\tR\tlastAgent\x129\n" +
+	"\n" +
+	"revoked_at\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\trevokedAt\x12\x1d\n" +
+	"\n" +
+	"revoked_by\x18\v \x01(\tR\trevokedBy\"}\n" +
+	"\x16CreateJoinTokenRequest\x12#\n" +
+	"\rresource_pool\x18\x01 \x01(\tR\fresourcePool\x12*\n" +
+	"\x11valid_for_seconds\x18\x02 \x01(\x03R\x0fvalidForSeconds\x12\x12\n" +
+	"\x04uses\x18\x03 \x01(\x05R\x04uses\"k\n" +
+	"\x17CreateJoinTokenResponse\x12\x14\n" +
+	"\x05token\x18\x01 \x01(\tR\x05token\x12:\n" +
+	"\n" +
+	"join_token\x18\x02 \x01(\v2\x1b.detdeploy.api.v1.JoinTokenR\tjoinToken\"U\n" +
+	"\x15GetJoinTokensResponse\x12<\n" +
+	"\vjoin_tokens\x18\x01 \x03(\v2\x1b.detdeploy.api.v1.JoinTokenR\n" +
+	"joinTokens\".\n" +
+	"\x16RevokeJoinTokenRequest\x12\x14\n" +
+	"\x05token\x18\x01 \x01(\tR\x05token\"U\n" +
+	"\x17RevokeJoinTokenResponse\x12:\n" +
+	"\n" +
+	"join_token\x18\x01 \x01(\v2\x1b.detdeploy.api.v1.JoinTokenR\tjoinTokenB6Z4github.com/det-deploy/det-deploy/master/api/v1;apiv1b\x06proto3"
 
 var (
 	file_master_api_v1_agent_proto_rawDescOnce sync.Once
@@ -1181,33 +1726,41 @@ func file_master_api_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_master_api_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_master_api_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_master_api_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_master_api_v1_agent_proto_goTypes = []any{
-	(Device_Type)(0),              // 0: detdeploy.api.v1.Device.Type
-	(Container_State)(0),          // 1: detdeploy.api.v1.Container.State
-	(*Device)(nil),                // 2: detdeploy.api.v1.Device
-	(*Container)(nil),             // 3: detdeploy.api.v1.Container
-	(*Slot)(nil),                  // 4: detdeploy.api.v1.Slot
-	(*DeviceStats)(nil),           // 5: detdeploy.api.v1.DeviceStats
-	(*SlotStats)(nil),             // 6: detdeploy.api.v1.SlotStats
-	(*Agent)(nil),                 // 7: detdeploy.api.v1.Agent
-	(*GetAgentsResponse)(nil),     // 8: detdeploy.api.v1.GetAgentsResponse
-	(*GetAgentResponse)(nil),      // 9: detdeploy.api.v1.GetAgentResponse
-	(*EnableAgentResponse)(nil),   // 10: detdeploy.api.v1.EnableAgentResponse
-	(*DisableAgentRequest)(nil),   // 11: detdeploy.api.v1.DisableAgentRequest
-	(*DisableAgentResponse)(nil),  // 12: detdeploy.api.v1.DisableAgentResponse
-	(*GetSlotsResponse)(nil),      // 13: detdeploy.api.v1.GetSlotsResponse
-	(*GetSlotResponse)(nil),       // 14: detdeploy.api.v1.GetSlotResponse
-	(*EnableSlotResponse)(nil),    // 15: detdeploy.api.v1.EnableSlotResponse
-	(*DisableSlotRequest)(nil),    // 16: detdeploy.api.v1.DisableSlotRequest
-	(*DisableSlotResponse)(nil),   // 17: detdeploy.api.v1.DisableSlotResponse
-	nil,                           // 18: detdeploy.api.v1.DeviceStats.StatesEntry
-	nil,                           // 19: detdeploy.api.v1.SlotStats.TypeStatsEntry
-	nil,                           // 20: detdeploy.api.v1.SlotStats.BrandStatsEntry
-	nil,                           // 21: detdeploy.api.v1.Agent.SlotsEntry
-	nil,                           // 22: detdeploy.api.v1.Agent.ContainersEntry
-	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
-	(*Pagination)(nil),            // 24: detdeploy.api.v1.Pagination
+	(Device_Type)(0),                 // 0: detdeploy.api.v1.Device.Type
+	(Container_State)(0),             // 1: detdeploy.api.v1.Container.State
+	(*Device)(nil),                   // 2: detdeploy.api.v1.Device
+	(*Container)(nil),                // 3: detdeploy.api.v1.Container
+	(*Slot)(nil),                     // 4: detdeploy.api.v1.Slot
+	(*DeviceStats)(nil),              // 5: detdeploy.api.v1.DeviceStats
+	(*SlotStats)(nil),                // 6: detdeploy.api.v1.SlotStats
+	(*Agent)(nil),                    // 7: detdeploy.api.v1.Agent
+	(*GetAgentsResponse)(nil),        // 8: detdeploy.api.v1.GetAgentsResponse
+	(*GetAgentResponse)(nil),         // 9: detdeploy.api.v1.GetAgentResponse
+	(*EnableAgentResponse)(nil),      // 10: detdeploy.api.v1.EnableAgentResponse
+	(*DisableAgentRequest)(nil),      // 11: detdeploy.api.v1.DisableAgentRequest
+	(*DisableAgentResponse)(nil),     // 12: detdeploy.api.v1.DisableAgentResponse
+	(*GetSlotsResponse)(nil),         // 13: detdeploy.api.v1.GetSlotsResponse
+	(*GetSlotResponse)(nil),          // 14: detdeploy.api.v1.GetSlotResponse
+	(*EnableSlotResponse)(nil),       // 15: detdeploy.api.v1.EnableSlotResponse
+	(*DisableSlotRequest)(nil),       // 16: detdeploy.api.v1.DisableSlotRequest
+	(*DisableSlotResponse)(nil),      // 17: detdeploy.api.v1.DisableSlotResponse
+	(*RevokedAgent)(nil),             // 18: detdeploy.api.v1.RevokedAgent
+	(*GetRevokedAgentsResponse)(nil), // 19: detdeploy.api.v1.GetRevokedAgentsResponse
+	(*JoinToken)(nil),                // 20: detdeploy.api.v1.JoinToken
+	(*CreateJoinTokenRequest)(nil),   // 21: detdeploy.api.v1.CreateJoinTokenRequest
+	(*CreateJoinTokenResponse)(nil),  // 22: detdeploy.api.v1.CreateJoinTokenResponse
+	(*GetJoinTokensResponse)(nil),    // 23: detdeploy.api.v1.GetJoinTokensResponse
+	(*RevokeJoinTokenRequest)(nil),   // 24: detdeploy.api.v1.RevokeJoinTokenRequest
+	(*RevokeJoinTokenResponse)(nil),  // 25: detdeploy.api.v1.RevokeJoinTokenResponse
+	nil,                              // 26: detdeploy.api.v1.DeviceStats.StatesEntry
+	nil,                              // 27: detdeploy.api.v1.SlotStats.TypeStatsEntry
+	nil,                              // 28: detdeploy.api.v1.SlotStats.BrandStatsEntry
+	nil,                              // 29: detdeploy.api.v1.Agent.SlotsEntry
+	nil,                              // 30: detdeploy.api.v1.Agent.ContainersEntry
+	(*timestamppb.Timestamp)(nil),    // 31: google.protobuf.Timestamp
+	(*Pagination)(nil),               // 32: detdeploy.api.v1.Pagination
 }
 var file_master_api_v1_agent_proto_depIdxs = []int32{
 	0,  // 0: detdeploy.api.v1.Device.type:type_name -> detdeploy.api.v1.Device.Type
@@ -1215,15 +1768,15 @@ var file_master_api_v1_agent_proto_depIdxs = []int32{
 	2,  // 2: detdeploy.api.v1.Container.devices:type_name -> detdeploy.api.v1.Device
 	2,  // 3: detdeploy.api.v1.Slot.device:type_name -> detdeploy.api.v1.Device
 	3,  // 4: detdeploy.api.v1.Slot.container:type_name -> detdeploy.api.v1.Container
-	18, // 5: detdeploy.api.v1.DeviceStats.states:type_name -> detdeploy.api.v1.DeviceStats.StatesEntry
-	19, // 6: detdeploy.api.v1.SlotStats.type_stats:type_name -> detdeploy.api.v1.SlotStats.TypeStatsEntry
-	20, // 7: detdeploy.api.v1.SlotStats.brand_stats:type_name -> detdeploy.api.v1.SlotStats.BrandStatsEntry
-	23, // 8: detdeploy.api.v1.Agent.registered_time:type_name -> google.protobuf.Timestamp
-	21, // 9: detdeploy.api.v1.Agent.slots:type_name -> detdeploy.api.v1.Agent.SlotsEntry
-	22, // 10: detdeploy.api.v1.Agent.containers:type_name -> detdeploy.api.v1.Agent.ContainersEntry
+	26, // 5: detdeploy.api.v1.DeviceStats.states:type_name -> detdeploy.api.v1.DeviceStats.StatesEntry
+	27, // 6: detdeploy.api.v1.SlotStats.type_stats:type_name -> detdeploy.api.v1.SlotStats.TypeStatsEntry
+	28, // 7: detdeploy.api.v1.SlotStats.brand_stats:type_name -> detdeploy.api.v1.SlotStats.BrandStatsEntry
+	31, // 8: detdeploy.api.v1.Agent.registered_time:type_name -> google.protobuf.Timestamp
+	29, // 9: detdeploy.api.v1.Agent.slots:type_name -> detdeploy.api.v1.Agent.SlotsEntry
+	30, // 10: detdeploy.api.v1.Agent.containers:type_name -> detdeploy.api.v1.Agent.ContainersEntry
 	6,  // 11: detdeploy.api.v1.Agent.slot_stats:type_name -> detdeploy.api.v1.SlotStats
 	7,  // 12: detdeploy.api.v1.GetAgentsResponse.agents:type_name -> detdeploy.api.v1.Agent
-	24, // 13: detdeploy.api.v1.GetAgentsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	32, // 13: detdeploy.api.v1.GetAgentsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
 	7,  // 14: detdeploy.api.v1.GetAgentResponse.agent:type_name -> detdeploy.api.v1.Agent
 	7,  // 15: detdeploy.api.v1.EnableAgentResponse.agent:type_name -> detdeploy.api.v1.Agent
 	7,  // 16: detdeploy.api.v1.DisableAgentResponse.agent:type_name -> detdeploy.api.v1.Agent
@@ -1231,15 +1784,24 @@ var file_master_api_v1_agent_proto_depIdxs = []int32{
 	4,  // 18: detdeploy.api.v1.GetSlotResponse.slot:type_name -> detdeploy.api.v1.Slot
 	4,  // 19: detdeploy.api.v1.EnableSlotResponse.slot:type_name -> detdeploy.api.v1.Slot
 	4,  // 20: detdeploy.api.v1.DisableSlotResponse.slot:type_name -> detdeploy.api.v1.Slot
-	5,  // 21: detdeploy.api.v1.SlotStats.TypeStatsEntry.value:type_name -> detdeploy.api.v1.DeviceStats
-	5,  // 22: detdeploy.api.v1.SlotStats.BrandStatsEntry.value:type_name -> detdeploy.api.v1.DeviceStats
-	4,  // 23: detdeploy.api.v1.Agent.SlotsEntry.value:type_name -> detdeploy.api.v1.Slot
-	3,  // 24: detdeploy.api.v1.Agent.ContainersEntry.value:type_name -> detdeploy.api.v1.Container
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	31, // 21: detdeploy.api.v1.RevokedAgent.revoked_at:type_name -> google.protobuf.Timestamp
+	18, // 22: detdeploy.api.v1.GetRevokedAgentsResponse.agents:type_name -> detdeploy.api.v1.RevokedAgent
+	31, // 23: detdeploy.api.v1.JoinToken.expires_at:type_name -> google.protobuf.Timestamp
+	31, // 24: detdeploy.api.v1.JoinToken.created_at:type_name -> google.protobuf.Timestamp
+	31, // 25: detdeploy.api.v1.JoinToken.last_used_at:type_name -> google.protobuf.Timestamp
+	31, // 26: detdeploy.api.v1.JoinToken.revoked_at:type_name -> google.protobuf.Timestamp
+	20, // 27: detdeploy.api.v1.CreateJoinTokenResponse.join_token:type_name -> detdeploy.api.v1.JoinToken
+	20, // 28: detdeploy.api.v1.GetJoinTokensResponse.join_tokens:type_name -> detdeploy.api.v1.JoinToken
+	20, // 29: detdeploy.api.v1.RevokeJoinTokenResponse.join_token:type_name -> detdeploy.api.v1.JoinToken
+	5,  // 30: detdeploy.api.v1.SlotStats.TypeStatsEntry.value:type_name -> detdeploy.api.v1.DeviceStats
+	5,  // 31: detdeploy.api.v1.SlotStats.BrandStatsEntry.value:type_name -> detdeploy.api.v1.DeviceStats
+	4,  // 32: detdeploy.api.v1.Agent.SlotsEntry.value:type_name -> detdeploy.api.v1.Slot
+	3,  // 33: detdeploy.api.v1.Agent.ContainersEntry.value:type_name -> detdeploy.api.v1.Container
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_agent_proto_init() }
@@ -1255,7 +1817,7 @@ func file_master_api_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_v1_agent_proto_rawDesc), len(file_master_api_v1_agent_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   21,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

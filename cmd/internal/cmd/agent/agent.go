@@ -27,6 +27,7 @@ func New(s *term.Streams) *cobra.Command {
 		Example: "  det-deploy agent list\n  det-deploy agent disable i-0abc --drain",
 	}
 	c.AddCommand(newList(s, runList), newEnable(s, runEnable), newDisable(s, runDisable), newRevoke(s, runRevoke),
+		newAdmit(s, runAdmit), newJoinToken(s),
 		newRun(s, runRun), newInstall(s, runInstall), newConfig(s), newSweep(s, runSweep))
 	return c
 }

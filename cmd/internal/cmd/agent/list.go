@@ -14,6 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
@@ -21,8 +22,9 @@ type listOptions struct {
 	*term.Streams
 	contexts.Target
 
-	BySlot bool
-	Output term.Format
+	BySlot  bool
+	Revoked bool
+	Output  term.Format
 }
 
 func newList(s *term.Streams, run func(context.Context, *listOptions) error) *cobra.Command {
@@ -32,9 +34,15 @@ func newList(s *term.Streams, run func(context.Context, *listOptions) error) *co
 		Short:   "List the agents of the cluster, or all their slots",
 		Example: "  det-deploy agent list\n  det-deploy agent list --by-slot",
 		Args:    usage.Args(),
-		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if o.BySlot && o.Revoked {
+				return usage.Errorf("--by-slot and --revoked exclude each other")
+			}
+			return run(c.Context(), o)
+		},
 	}
 	c.Flags().BoolVar(&o.BySlot, "by-slot", false, "a line for each slot")
+	c.Flags().BoolVar(&o.Revoked, "revoked", false, "the agents that are revoked and may not join")
 	o.AddFlag(c.Flags())
 	o.Output.AddFlag(c.Flags())
 	return c
@@ -46,6 +54,9 @@ func runList(ctx context.Context, o *listOptions) error {
 		return err
 	}
 	defer master.Close()
+	if o.Revoked {
+		return o.listRevoked(ctx, master)
+	}
 	agents, err := master.Agents(ctx)
 	if err != nil {
 		return err
@@ -59,6 +70,21 @@ func runList(ctx context.Context, o *listOptions) error {
 	default:
 		return o.PrintTable(agentTable(agents))
 	}
+}
+
+func (o *listOptions) listRevoked(ctx context.Context, master *client.Client) error {
+	list, err := master.RevokedAgents(ctx)
+	if err != nil {
+		return err
+	}
+	if o.Output == term.JSON {
+		return o.PrintMessage(&apiv1.GetRevokedAgentsResponse{Agents: list})
+	}
+	t := term.NewTable("AGENT", "REVOKED", "BY")
+	for _, a := range list {
+		t.Row(a.GetId(), local(a.GetRevokedAt()), a.GetRevokedBy())
+	}
+	return o.PrintTable(t)
 }
 
 func agentTable(agents []*apiv1.Agent) *term.Table {

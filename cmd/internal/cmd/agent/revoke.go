@@ -27,10 +27,11 @@ func newRevoke(s *term.Streams, run func(context.Context, *revokeOptions) error)
 	o := &revokeOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "revoke AGENT…",
-		Short: "Withdraw the credentials of agents",
-		Long: `Withdraw the credentials of agents. An agent without one is refused when it
-connects the next time, and may join again with a join token. One that is
-connected stays so until then: disable it to end what runs there.`,
+		Short: "End agents and keep them from joining again",
+		Long: `End agents and keep them from joining again. The connection of an agent is cut
+at once, its tasks are ended or queued again, and its credential is void. A
+machine that the master launched is terminated. No join token and no proof of
+identity lets the agent in again until "det-deploy agent admit" takes this back.`,
 		Example: "  det-deploy agent revoke gpu-3\n  det-deploy agent revoke gpu-3 gpu-4 --yes",
 		Args:    usage.Args("AGENT…"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -47,12 +48,12 @@ connected stays so until then: disable it to end what runs there.`,
 // revoked is one agent in the answer.
 type revoked struct {
 	ID string `json:"id"`
-	// Connected says that it is, and stays so until its connection ends.
+	// Connected says that it was.
 	Connected bool `json:"connected"`
 }
 
 func runRevoke(ctx context.Context, o *revokeOptions) error {
-	if ok, err := o.Agreed(ctx, o.Yes, "Withdraw the credentials? These agents need a join token then."); err != nil || !ok {
+	if ok, err := o.Agreed(ctx, o.Yes, "Revoke these agents? What runs on them is ended."); err != nil || !ok {
 		return err
 	}
 	master, err := o.Dial(o.Streams)
@@ -90,9 +91,9 @@ func (o *revokeOptions) revoke(ctx context.Context, master *client.Client, there
 	switch {
 	case o.Output == term.JSON:
 	case r.Connected:
-		o.Notef("The credential of agent %s is withdrawn. It stays until its connection ends; `det-deploy agent disable %s` ends what runs there.", id, id)
+		o.Notef("Agent %s is revoked and disconnected. `det-deploy agent admit %s` lets it join again.", id, id)
 	default:
-		o.Notef("The credential that agent %s may have had is withdrawn. No agent of that name is connected.", id)
+		o.Notef("Agent %s is revoked. No agent of that name was connected. `det-deploy agent admit %s` lets it join.", id, id)
 	}
 	return r, nil
 }

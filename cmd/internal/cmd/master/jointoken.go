@@ -19,6 +19,7 @@ type joinTokenOptions struct {
 
 	Pool   string
 	Life   time.Duration
+	Uses   int
 	Output term.Format
 }
 
@@ -29,12 +30,16 @@ func newJoinToken(s *term.Streams, run func(context.Context, *joinTokenOptions) 
 		Short: "Print a token that lets machines join a pool",
 		Long: `Print a token that lets machines join one resource pool until it expires. It is
 a secret: put it in a file that only root can read, and name the file in
-agent.yaml as join_token_file.
+agent.yaml as join_token_file. With --uses, as many machines may join with it
+and no more.
 
 The command reads the master's store, so it runs where the master runs; the
-master may be running.`,
-		Example: "  det-deploy master join-token --pool default --valid-for 1h > join-token",
-		Args:    cobra.NoArgs,
+master may be running. The token is in "det-deploy agent join-token list" from
+its first use on; "det-deploy agent join-token create" makes one that is there
+at once.`,
+		Example: `  det-deploy master join-token --pool default --valid-for 1h > join-token
+  det-deploy master join-token --uses 1 > join-token`,
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.validate(); err != nil {
 				return usage.Check(err)
@@ -45,6 +50,7 @@ master may be running.`,
 	o.addFlags(c.Flags())
 	c.Flags().StringVar(&o.Pool, "pool", "default", "resource pool to join")
 	c.Flags().DurationVar(&o.Life, "valid-for", 24*time.Hour, "how long machines may join with it")
+	c.Flags().IntVar(&o.Uses, "uses", 0, "number of machines that may join with it; 0 is any number")
 	o.Output.AddFlag(c.Flags())
 	return c
 }
@@ -52,6 +58,9 @@ master may be running.`,
 func (o *joinTokenOptions) validate() error {
 	if o.Life <= 0 {
 		return errors.New("--valid-for: must be more than 0")
+	}
+	if o.Uses < 0 {
+		return errors.New("--uses: must not be negative")
 	}
 	return nil
 }
@@ -61,15 +70,18 @@ func runJoinToken(ctx context.Context, o *joinTokenOptions) error {
 	if err != nil {
 		return err
 	}
-	token, err := wire.JoinToken(ctx, l.Master, o.Pool, o.Life, slog.New(slog.DiscardHandler))
+	token, j, err := wire.JoinToken(ctx, l.Master, wire.NewJoin{Pool: o.Pool, Life: o.Life, Uses: o.Uses}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
 	if o.Output == term.JSON {
 		return o.PrintJSON(struct {
-			Pool  string `json:"pool"`
-			Token string `json:"token"` // the answer is the secret itself
-		}{o.Pool, string(token)})
+			Pool    string    `json:"pool"`
+			Token   string    `json:"token"` // the answer is the secret itself
+			ID      string    `json:"id"`
+			Expires time.Time `json:"expires"`
+			Uses    int       `json:"uses"`
+		}{j.Pool, string(token), j.ID, j.Expires, j.Uses})
 	}
 	o.Printf("%s", string(token))
 	return nil

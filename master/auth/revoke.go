@@ -1,0 +1,159 @@
+package auth
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// revokedRecord is the tombstone of an agent: nothing that it may bring lets it in
+// again until an administrator takes this back.
+type revokedRecord struct {
+	At time.Time `json:"at"`
+	By string    `json:"by"`
+	// Launched says that it is a machine that was launched, which is terminated.
+	Launched bool `json:"launched,omitempty"`
+}
+
+func revocations() store.Collection[revokedRecord] {
+	return store.Collection[revokedRecord]{Kind: "agent_revoked"}
+}
+
+func (a *Auth) loadRevoked(ctx context.Context) error {
+	docs, err := revocations().All(ctx, a.cfg.Store)
+	for _, d := range docs {
+		a.revoked[d.ID] = d.Value
+	}
+	return err
+}
+
+// RevokedError refuses an agent that an administrator has revoked.
+type RevokedError struct {
+	Agent string
+	At    time.Time
+}
+
+// Error says what an administrator may do about it.
+func (e *RevokedError) Error() string {
+	return fmt.Sprintf("agent '%s' was revoked at %s; `det-deploy agent admit %s` lets it join again",
+		e.Agent, e.At.UTC().Format(time.RFC3339), e.Agent)
+}
+
+// Unwrap gives it the code that clients know.
+func (e *RevokedError) Unwrap() error {
+	return &status.Error{Code: status.PermissionDenied, Message: e.Error()}
+}
+
+// checkRevoked is nil or a *RevokedError.
+func (a *Auth) checkRevoked(agent string) error {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	if rec, found := a.revoked[agent]; found {
+		return &RevokedError{Agent: agent, At: rec.At}
+	}
+	return nil
+}
+
+// Revoke withdraws the credential of an agent and keeps it from joining again by
+// whatever it may bring. One that is not known is not an error: a machine that is
+// about to join may be refused beforehand.
+func (a *Auth) Revoke(ctx context.Context, agent, by string, l Launches) error {
+	if agent == "" {
+		return status.New(status.InvalidArgument, "an agent needs an id")
+	}
+	rec := revokedRecord{At: a.cfg.Now(), By: by, Launched: a.IsMachine(agent, l)}
+	a.change.Lock()
+	defer a.change.Unlock()
+	err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		if err := revocations().Put(tx, agent, "", rec.At, rec); err != nil {
+			return err
+		}
+		return agents().Delete(tx, agent)
+	})
+	if err != nil {
+		return fmt.Errorf("revoke agent %s: %w", agent, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.revoked[agent] = rec
+	delete(a.agents, agent)
+	return nil
+}
+
+// Readmit takes Revoke back: the agent may join again, with a join token or a proof
+// of its identity. One that is not revoked is not an error.
+func (a *Auth) Readmit(ctx context.Context, agent string) error {
+	a.change.Lock()
+	defer a.change.Unlock()
+	if err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error { return revocations().Delete(tx, agent) }); err != nil {
+		return fmt.Errorf("admit agent %s: %w", agent, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.revoked, agent)
+	return nil
+}
+
+// Revoked lists the agents that are revoked, by id.
+func (a *Auth) Revoked() []*apiv1.RevokedAgent {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	out := make([]*apiv1.RevokedAgent, 0, len(a.revoked))
+	for _, id := range slices.Sorted(maps.Keys(a.revoked)) {
+		rec := a.revoked[id]
+		out = append(out, &apiv1.RevokedAgent{Id: id, RevokedAt: timestamppb.New(rec.At), RevokedBy: rec.By, Launched: rec.Launched})
+	}
+	return out
+}
+
+// ForgetMachines forgets the credentials of machines that are over, and that they
+// were revoked: an id comes once, and none is let in that was not launched.
+func (a *Auth) ForgetMachines(ctx context.Context, l Launches) error {
+	var over []string
+	a.mu.RLock()
+	for id, rec := range a.agents {
+		if _, launched := l.Launched(cloud.InstanceID(id)); rec.Instance != "" && !launched {
+			over = append(over, id)
+		}
+	}
+	for id, rec := range a.revoked {
+		if _, launched := l.Launched(cloud.InstanceID(id)); rec.Launched && !launched {
+			over = append(over, id)
+		}
+	}
+	a.mu.RUnlock()
+	for _, id := range over {
+		if err := a.forget(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *Auth) forget(ctx context.Context, agent string) error {
+	a.change.Lock()
+	defer a.change.Unlock()
+	err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		if err := revocations().Delete(tx, agent); err != nil {
+			return err
+		}
+		return agents().Delete(tx, agent)
+	})
+	if err != nil {
+		return fmt.Errorf("forget machine %s: %w", agent, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.agents, agent)
+	delete(a.revoked, agent)
+	return nil
+}

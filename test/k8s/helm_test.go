@@ -36,7 +36,7 @@ func (p *person) plainHelm(program string) {
 	launched := strings.Fields(p.does(det, "", "command", "run", "--detach", "--config", "resources.slots=4", "sleep 600"))
 	id := strings.Trim(launched[len(launched)-1], "()")
 	p.eventually("kubectl sees the pods of a task by their label", time.Minute, func() error {
-		names, err := p.c.Try("get", "pods", "-n", cluster, "-l=determined", "-o", "name")
+		names, err := p.c.Try("get", "pods", "-n", cluster+"-"+cluster+"-tasks", "-l=determined", "-o", "name")
 		if err == nil && strings.Count(names, "pod/") != 2 {
 			err = fmt.Errorf("there are %q", names)
 		}
@@ -57,6 +57,7 @@ func (p *person) plainHelm(program string) {
 	p.does(program, cluster, "k8s", "list", "-n", cluster)
 	p.does(helm, "uninstalled", "uninstall", cluster, "-n", cluster, "--wait")
 	p.c.Kubectl("get", "-n", cluster, "persistentvolumeclaim", "determined-master-data-"+cluster)
+	p.c.Kubectl("get", "namespace", cluster+"-"+cluster+"-tasks")
 }
 
 // helm builds the Helm command of go.mod, in the way in which the program itself is

@@ -152,7 +152,8 @@ func (t *Target) madeForTasks(ctx context.Context) ([]resource.Found, error) {
 	if err != nil {
 		return nil, t.refuseIn(name, "list", "persistentvolumeclaims", "", err)
 	}
-	f := resource.Found{Kind: kindTasks, ID: name, Name: name}
+	// An up that finds it leaves it alone, as it does what tasks have.
+	f := resource.Found{Kind: kindTasks, ID: name, Name: name, Launched: true}
 	if len(claims.Items) > 0 {
 		f.Retain = holdsClaims
 	}

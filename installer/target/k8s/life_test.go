@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/det-deploy/det-deploy/installer/plan"
@@ -68,6 +70,35 @@ func TestSnapshotsAreKeptUntilTheDataGoes(t *testing.T) {
 	must(t, err)
 	if left := s.kubectl("-n", s.namespace, "get", "volumesnapshots", "-o", "name"); strings.TrimSpace(left) != "" {
 		t.Errorf("got %s and %v, want nothing left", left, r)
+	}
+}
+
+// The namespace of tasks is the release's, and what users keep in it is theirs.
+func TestTheNamespaceOfTasksGoesUnlessClaimsAreInIt(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	name := s.namespace + "-lab-tasks"
+	must(t, s.up(t.Context()))
+	must(t, s.up(t.Context())) // leaves it alone
+	s.kubectl("-n", name, "get", "serviceaccount", "determined-task-lab")
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "datasets"}, Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+	}}
+	_, err := s.api.CoreV1().PersistentVolumeClaims(name).Create(t.Context(), claim, metav1.CreateOptions{})
+	must(t, err)
+	r, err := s.down(t.Context(), false)
+	must(t, err)
+	if got := fmt.Sprint(r); !strings.Contains(got, "task-namespace "+name) {
+		t.Errorf("got %s, want namespace %s kept", got, name)
+	}
+	s.kubectl("-n", name, "get", "persistentvolumeclaim", "datasets")
+	must(t, s.up(t.Context()))
+	s.kubectl("-n", name, "delete", "persistentvolumeclaim", "datasets")
+	_, err = s.down(t.Context(), true)
+	must(t, err)
+	if left := s.kubectl("get", "namespaces", "--field-selector=metadata.name="+name, "-o", "name"); strings.TrimSpace(left) != "" {
+		t.Errorf("got %s, want nothing left", left)
 	}
 }
 

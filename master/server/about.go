@@ -38,17 +38,6 @@ func (s *Server) info(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusOK, b)
 }
 
-func (s *Server) health(w http.ResponseWriter, r *http.Request) {
-	if s.cfg.Health != nil {
-		if err := s.cfg.Health(r.Context()); err != nil {
-			b, _ := json.Marshal(map[string]string{"status": "down", "reason": err.Error()}) // strings always can be
-			writeJSON(w, http.StatusServiceUnavailable, b)
-			return
-		}
-	}
-	writeJSON(w, http.StatusOK, []byte(`{"status":"up"}`))
-}
-
 // telemetry is off, always: nothing is reported to anybody.
 func (s *Server) telemetry(*call) (*apiv1.GetTelemetryResponse, error) {
 	return &apiv1.GetTelemetryResponse{}, nil

@@ -45,7 +45,8 @@ func (r Rehearsal) health() (code int, answer map[string]string) {
 func (s *Server) holdFront() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /info", s.info)
-	for _, path := range []string{"GET /health", "GET /healthz"} {
+	mux.HandleFunc(livePath, s.live)
+	for _, path := range readyPaths() {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
 			code, answer := s.cfg.Rehearsal().health()
 			b, _ := json.Marshal(answer) // strings always can be

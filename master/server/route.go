@@ -69,9 +69,10 @@ func (s *Server) front() http.Handler {
 	}
 	mux.HandleFunc(prefix, s.notBuilt)
 	mux.HandleFunc("GET /info", s.info)
-	for _, path := range []string{"GET /health", "GET /healthz"} {
+	for _, path := range readyPaths() {
 		mux.HandleFunc(path, s.health)
 	}
+	mux.HandleFunc(livePath, s.live)
 	if !s.cfg.HideMetrics {
 		for _, path := range []string{"GET /metrics", "GET /debug/prom/metrics"} {
 			mux.Handle(path, s.meter.page(s.cfg.Metrics))

@@ -60,6 +60,8 @@ type Config struct {
 	FeatureSwitches []string
 	// Health says why the master cannot work; nil when it can.
 	Health func(context.Context) error
+	// Readiness says what keeps the master from working for now; nil is always ready.
+	Readiness *Readiness
 	// Agents serves the agents' websocket at /agents.
 	Agents http.Handler
 	// Binaries serves det-deploy's own programs below /binaries/.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -124,6 +125,8 @@ type master struct {
 	launch *launcher.Launchers
 	doors  admissions
 	config server.Config
+	// serving is set once tasks are handed to whoever runs them.
+	serving atomic.Bool
 }
 
 // runner is who runs the tasks: agents, or Kubernetes.
@@ -191,8 +194,8 @@ func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error)
 	m.config = server.Config{
 		Identity: id, Accounts: m.auth, Tasks: front{m.tasks}, Logs: front{m.tasks}, Launches: m.launch,
 		MasterLog: g.ring, Binaries: g.binaries, Settings: cfg.Printable, FeatureSwitches: cfg.FeatureSwitches,
-		Health: m.healthy, Log: m.log, Metrics: metrics, PrivateLogs: cfg.Security.Visibility == config.VisibilityPrivate,
-		CORS: cfg.EnableCORS, HideMetrics: !cfg.Observability.EnablePrometheus,
+		Health: m.healthy, Readiness: server.NewReadiness(m.log, m.checks(s)...), Log: m.log, Metrics: metrics,
+		PrivateLogs: cfg.Security.Visibility == config.VisibilityPrivate, CORS: cfg.EnableCORS, HideMetrics: !cfg.Observability.EnablePrometheus,
 	}
 	if err := m.choose(here, s, id); err != nil {
 		return nil, err
@@ -254,6 +257,8 @@ func (m *master) run(ctx context.Context, l net.Listener) error {
 	g.Go(func() error { return m.launch.Run(ctx) })
 	g.Go(func() error { return front.Run(ctx, l) })
 	g.Go(func() error { return m.watchLease(ctx) })
+	m.serving.Store(true)
+	g.Go(func() error { m.config.Readiness.Run(ctx); return nil })
 	g.Go(func() error { m.sweep(ctx); return nil })
 	g.Go(func() error { m.endStrays(ctx); return nil })
 	g.Go(func() error { giveBack(ctx); return nil })
@@ -276,6 +281,20 @@ func (m *master) known() auth.Launches { return m.launch }
 
 // healthy says why this master cannot work.
 func (m *master) healthy(context.Context) error { return m.lease.Err() }
+
+// checks are what this master needs to be ready.
+func (m *master) checks(s *store.Store) []server.Check {
+	return []server.Check{
+		{Name: "lease", Failure: "another master has taken over", Ask: m.healthy},
+		{Name: "store", Failure: "it cannot be written; see the master's log", Ask: s.Probe},
+		{Name: "resource_manager", Failure: "it has not started", Ask: func(context.Context) error {
+			if !m.serving.Load() {
+				return errors.New("it has not started")
+			}
+			return nil
+		}},
+	}
+}
 
 // watchLease stops a master that another one has taken over from.
 func (m *master) watchLease(ctx context.Context) error {

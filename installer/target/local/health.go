@@ -154,9 +154,18 @@ func (t *Target) ask(ctx context.Context, method, path, session string, body []b
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
 		return nil, ErrForbidden
 	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("%s %s answers %s", method, path, resp.Status)
+		return nil, fmt.Errorf("%s %s answers %s%s", method, path, resp.Status, reason(answer))
 	}
 	return answer, nil
+}
+
+// reason is what an answer gives as the reason, behind a colon.
+func reason(answer []byte) string {
+	var a struct{ Reason string }
+	if json.Unmarshal(answer, &a) != nil || a.Reason == "" {
+		return ""
+	}
+	return ": " + a.Reason
 }
 
 // http trusts the cluster's own CA, and no proxy comes between this machine and

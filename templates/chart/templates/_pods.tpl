@@ -21,10 +21,11 @@ affinity: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
+{{/* Give (list $ path). */}}
 {{- define "determined.health" -}}
-path: /health
+path: {{ index . 1 }}
 port: master
-{{- if .Values.tlsSecret }}
+{{- if (index . 0).Values.tlsSecret }}
 scheme: HTTPS
 {{- end }}
 {{- end -}}

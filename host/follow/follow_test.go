@@ -129,10 +129,12 @@ func (w *world) turn(f *follow.Follower) time.Duration {
 }
 
 // put uploads contents and returns them as a manifest's files.
-func (w *world) put(content string) manifest.File {
+func (w *world) put(content string) manifest.File { return w.upload(content, manifest.FileKey) }
+
+func (w *world) upload(content string, key func(sha256 string) string) manifest.File {
 	sum := hash([]byte(content))
-	w.objects["x/"+sum] = []byte(content)
-	return manifest.File{Key: "x/" + sum, SHA256: sum, Mode: 0o640}
+	w.objects[key(sum)] = []byte(content)
+	return manifest.File{Key: key(sum), SHA256: sum, Mode: 0o640}
 }
 
 // want writes a manifest.
@@ -140,7 +142,7 @@ func (w *world) want(generation int, program, config string, edit ...func(*manif
 	w.t.Helper()
 	m := manifest.Manifest{
 		Schema: manifest.Schema, Cluster: "lab", Generation: generation, Version: program, Phase: manifest.Serve,
-		Binaries: map[string]manifest.File{"amd64": w.put(program)},
+		Binaries: map[string]manifest.File{"amd64": w.upload(program, manifest.BinaryKey)},
 		Files:    map[string]manifest.File{manifest.ConfigFile: w.put(config)},
 		Health:   manifest.Health{URL: "http://127.0.0.1:1/health"},
 	}
@@ -226,9 +228,9 @@ func TestWhatIsNotWhatWasPromisedIsNotRun(t *testing.T) {
 		spoil func(*world)
 		want  string
 	}{
-		"a program that was replaced":   {func(w *world) { w.objects["x/"+hash([]byte("two"))] = []byte("evil") }, "the manifest says"},
-		"a program that is not there":   {func(w *world) { delete(w.objects, "x/"+hash([]byte("two"))) }, "there is none"},
-		"a configuration not there":     {func(w *world) { delete(w.objects, "x/"+hash([]byte("a: 2"))) }, "there is none"},
+		"a program that was replaced":   {func(w *world) { w.objects[manifest.BinaryKey(hash([]byte("two")))] = []byte("evil") }, "the manifest says"},
+		"a program that is not there":   {func(w *world) { delete(w.objects, manifest.BinaryKey(hash([]byte("two")))) }, "there is none"},
+		"a configuration not there":     {func(w *world) { delete(w.objects, manifest.FileKey(hash([]byte("a: 2")))) }, "there is none"},
 		"a manifest that is none":       {func(w *world) { w.objects[manifest.Key] = []byte("{") }, "read manifest.json"},
 		"a manifest of another cluster": {func(w *world) { w.want(2, "two", "", func(m *manifest.Manifest) { m.Cluster = "prod" }) }, "it is for cluster prod, this machine is of lab"},
 		"an older manifest":             {func(w *world) { w.want(1, "zero", "") }, "generation 1 is older than 2"},
@@ -436,7 +438,7 @@ func TestTheManifestIsAskedForOftenWhileTheInstallerIsAtWork(t *testing.T) {
 func TestEveryProgramIsHandedOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.want(1, "one", "", func(m *manifest.Manifest) { m.Binaries["arm64"] = w.put("other") })
+	w.want(1, "one", "", func(m *manifest.Manifest) { m.Binaries["arm64"] = w.upload("other", manifest.BinaryKey) })
 	f := w.follower()
 	w.turn(f)
 	read := func() string {
@@ -449,7 +451,7 @@ func TestEveryProgramIsHandedOut(t *testing.T) {
 	if got := read(); got != "other" {
 		t.Errorf("got %q, want the program of the other architecture", got)
 	}
-	w.want(2, "one", "", func(m *manifest.Manifest) { m.Binaries["arm64"] = w.put("newer") })
+	w.want(2, "one", "", func(m *manifest.Manifest) { m.Binaries["arm64"] = w.upload("newer", manifest.BinaryKey) })
 	w.turn(f)
 	if got := read(); got != "newer" || len(w.calls) != 2 {
 		t.Errorf("got %q after %v, want the newer, and a master that was told", got, w.calls)

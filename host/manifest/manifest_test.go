@@ -49,14 +49,21 @@ func TestWhatAMachineCannotCarryOutIsRefused(t *testing.T) {
 		edit func(*manifest.Manifest)
 		want string
 	}{
-		"another schema":           {func(m *manifest.Manifest) { m.Schema = "v9" }, "schema: must be det-deploy.manifest/v1 (v9)"},
-		"no cluster":               {func(m *manifest.Manifest) { m.Cluster = "" }, "cluster: must be set"},
-		"no generation":            {func(m *manifest.Manifest) { m.Generation = 0 }, "generation: must be at least 1 (0)"},
-		"no version":               {func(m *manifest.Manifest) { m.Version = "" }, "version: must be set"},
-		"an unknown phase":         {func(m *manifest.Manifest) { m.Phase = "run" }, "phase: must be serve, hold or stop (run)"},
-		"nothing to run":           {func(m *manifest.Manifest) { m.Binaries = nil }, "binaries: must hold at least one"},
-		"a hash that is none":      {func(m *manifest.Manifest) { m.Binaries["arm64"] = manifest.File{Key: "bin/x", SHA256: "x"} }, "binaries.arm64.sha256: must be 64 digits"},
-		"a key that leaves":        {func(m *manifest.Manifest) { m.Binaries["arm64"] = manifest.File{Key: "../x", SHA256: sum} }, "binaries.arm64.key: must be a plain key"},
+		"another schema":      {func(m *manifest.Manifest) { m.Schema = "v9" }, "schema: must be det-deploy.manifest/v1 (v9)"},
+		"no cluster":          {func(m *manifest.Manifest) { m.Cluster = "" }, "cluster: must be set"},
+		"no generation":       {func(m *manifest.Manifest) { m.Generation = 0 }, "generation: must be at least 1 (0)"},
+		"no version":          {func(m *manifest.Manifest) { m.Version = "" }, "version: must be set"},
+		"an unknown phase":    {func(m *manifest.Manifest) { m.Phase = "run" }, "phase: must be serve, hold or stop (run)"},
+		"nothing to run":      {func(m *manifest.Manifest) { m.Binaries = nil }, "binaries: must hold at least one"},
+		"a hash that is none": {func(m *manifest.Manifest) { m.Binaries["arm64"] = manifest.File{Key: "bin/x", SHA256: "x"} }, "binaries.arm64.sha256: must be 64 digits"},
+		"a key that leaves":   {func(m *manifest.Manifest) { m.Binaries["arm64"] = manifest.File{Key: "../x", SHA256: sum} }, "binaries.arm64.key: must be bin/"},
+		"another object's key": {func(m *manifest.Manifest) {
+			m.Binaries["arm64"] = manifest.File{Key: manifest.FileKey(sum), SHA256: sum}
+		}, "binaries.arm64.key: must be bin/"},
+		"a key above the bucket": {func(m *manifest.Manifest) { m.Files["/x"] = manifest.File{Key: "..", SHA256: sum} }, `files["/x"].key: must be files/`},
+		"a path for architecture": {func(m *manifest.Manifest) {
+			m.Binaries["../x"] = manifest.File{Key: manifest.BinaryKey(sum), SHA256: sum}
+		}, "must be an architecture"},
 		"a path that is relative":  {func(m *manifest.Manifest) { m.Files["etc/x"] = manifest.File{Key: "x", SHA256: sum} }, `files["etc/x"]: must be an absolute path`},
 		"a path with a detour":     {func(m *manifest.Manifest) { m.Files["/etc/../x"] = manifest.File{Key: "x", SHA256: sum} }, `files["/etc/../x"]: must be an absolute path`},
 		"a set-user-id file":       {func(m *manifest.Manifest) { m.Files["/x"] = manifest.File{Key: "x", SHA256: sum, Mode: 0o4755} }, "mode: must be permissions only (4755)"},

@@ -36,25 +36,29 @@ func (m Manifest) Validate() error {
 		bad("binaries: must hold at least one")
 	}
 	for _, arch := range slices.Sorted(maps.Keys(m.Binaries)) {
-		errs = append(errs, m.Binaries[arch].validate("binaries."+arch)...)
+		if !isArchitecture(arch) {
+			bad("binaries[%q]: must be an architecture such as amd64", arch)
+		}
+		errs = append(errs, m.Binaries[arch].validate("binaries."+arch, BinaryKey)...)
 	}
 	for _, p := range slices.Sorted(maps.Keys(m.Files)) {
 		if !strings.HasPrefix(p, "/") || path.Clean(p) != p || p == "/" || strings.ContainsRune(p, 0) {
 			bad("files[%q]: must be an absolute path without detours", p)
 		}
-		errs = append(errs, m.Files[p].validate(fmt.Sprintf("files[%q]", p))...)
+		errs = append(errs, m.Files[p].validate(fmt.Sprintf("files[%q]", p), FileKey)...)
 	}
 	errs = append(errs, m.health()...)
 	return errors.Join(errs...)
 }
 
-func (f File) validate(at string) []error {
+// validate demands the one key that an object of this hash has: a machine fetches
+// nothing else from the bucket, whoever wrote the manifest.
+func (f File) validate(at string, key func(sha256 string) string) []error {
 	var errs []error
-	if f.Key == "" || strings.HasPrefix(f.Key, "/") || path.Clean(f.Key) != f.Key || strings.HasPrefix(f.Key, "../") {
-		errs = append(errs, fmt.Errorf("%s.key: must be a plain key (%q)", at, f.Key))
-	}
 	if !isSHA256(f.SHA256) {
 		errs = append(errs, fmt.Errorf("%s.sha256: must be 64 digits of lower case hexadecimal (%q)", at, f.SHA256))
+	} else if want := key(f.SHA256); f.Key != want {
+		errs = append(errs, fmt.Errorf("%s.key: must be %s (%q)", at, want, f.Key))
 	}
 	if f.Mode&^0o777 != 0 {
 		errs = append(errs, fmt.Errorf("%s.mode: must be permissions only (%s)", at, f.Mode))
@@ -84,4 +88,8 @@ func (m Manifest) health() []error {
 
 func isSHA256(s string) bool {
 	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+func isArchitecture(s string) bool {
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789") == ""
 }

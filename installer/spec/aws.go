@@ -40,6 +40,7 @@ type AWS struct {
 	DefaultPool string             `yaml:"default_pool" doc:"Pool of tasks with slots that name none; the first by name when empty"`
 	Agents      AWSAgents          `yaml:"agents" doc:"What the machines of all pools have in common"`
 	Tasks       Tasks              `yaml:"tasks" doc:"What tasks get unless they say otherwise"`
+	TaskPolicy  config.TaskPolicy  `yaml:"task_policy" doc:"What tasks may do to the machines they run on, unless their owner is an administrator"`
 
 	EnableCORS bool         `yaml:"enable_cors" doc:"Let browsers on other sites call the API"`
 	MasterYAML document.Raw `yaml:"master_yaml" doc:"Settings of master.yaml that are put over those made from this file"`
@@ -102,6 +103,7 @@ func (a AWS) Validate(path string) document.Errors {
 	e = append(e, a.Scheduler.Validate(at("scheduler"))...)
 	e = append(e, a.Agents.Validate(at("agents"))...)
 	e = append(e, a.Tasks.Validate(at("tasks"))...)
+	e = append(e, a.TaskPolicy.Validate(at("task_policy"))...)
 	e = append(e, a.validatePools(path)...)
 	return append(e, a.MasterYAML.Check(at("master_yaml"), object)...)
 }

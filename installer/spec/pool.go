@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
@@ -28,6 +29,8 @@ type AWSPool struct {
 	Slots          *int              `yaml:"slots" doc:"Slots of a machine; its GPUs, asked from AWS, when empty"`
 	CPUSlots       bool              `yaml:"cpu_slots" doc:"Give a machine without GPUs one slot"`
 	MaxAuxTasks    int               `yaml:"max_aux_tasks" doc:"Tasks without slots that one machine may run"`
+
+	TaskPolicy *config.TaskPolicy `yaml:"task_policy" doc:"Wins, setting by setting, over the cluster's"`
 
 	LaunchErrorTimeout *document.Duration `yaml:"launch_error_timeout" doc:"How long a launch error is remembered and shown on waiting tasks"`
 	LaunchErrorRetries int                `yaml:"launch_error_retries" doc:"Launch errors in a row that are tolerated before tasks are failed"`
@@ -133,6 +136,9 @@ func (p AWSPool) Validate(path string) document.Errors {
 	e.Check(p.IdlePeriod > 0, at("idle_period"), "must be more than 0 (is %v)", p.IdlePeriod)
 	e.Check(p.StartingPeriod > 0, at("starting_period"), "must be more than 0 (is %v)", p.StartingPeriod)
 	e.Check(p.Slots == nil || *p.Slots >= 0, at("slots"), "must be at least 0")
+	if p.TaskPolicy != nil {
+		e = append(e, p.TaskPolicy.Validate(at("task_policy"))...)
+	}
 	e.Check(p.MaxAuxTasks >= 0, at("max_aux_tasks"), "must be at least 0 (is %d)", p.MaxAuxTasks)
 	e.Check(p.LaunchErrorTimeout == nil || *p.LaunchErrorTimeout >= 0, at("launch_error_timeout"), "must be at least 0")
 	e.Check(p.LaunchErrorRetries >= 0, at("launch_error_retries"), "must be at least 0 (is %d)", p.LaunchErrorRetries)

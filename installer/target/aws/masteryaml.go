@@ -66,6 +66,7 @@ func (t *Target) masterYAML(l live) ([]byte, error) {
 	if err := t.tasks(&m.TaskContainerDefaults); err != nil {
 		return nil, err
 	}
+	m.TaskPolicy = s.TaskPolicy
 	m.ResourceManager = config.ResourceManager{Agent: &config.AgentRM{
 		ClusterName: s.Cluster, Scheduler: s.Scheduler,
 		DefaultPools: config.DefaultPools{Aux: spec.AuxPool, Compute: s.DefaultPool},
@@ -96,7 +97,7 @@ func (t *Target) tasks(d *config.TaskContainerDefaults) error {
 
 func (t *Target) pool(name string, p spec.AWSPool, l live) (config.Pool, error) {
 	out := config.DefaultPool(name)
-	out.Description, out.MaxAuxContainersPerAgent = p.Description, p.MaxAuxTasks
+	out.Description, out.MaxAuxContainersPerAgent, out.TaskPolicy = p.Description, p.MaxAuxTasks, p.TaskPolicy
 	// As long as an agent tries: its tasks wait for it.
 	a := t.Spec.Agents
 	out.AgentReconnectWait = document.Duration(a.ReconnectBackoff) * document.Duration(a.ReconnectAttempts)

@@ -42,6 +42,7 @@ func Map(d Document) config.Master {
 	m.CheckpointStorage = v.Storage.master()
 	m.Security = v.security(m.Security)
 	m.TaskContainerDefaults = v.tasks(m.TaskContainerDefaults)
+	m.TaskPolicy = config.TaskPolicy(v.Policy)
 	m.ResourceManager = config.ResourceManager{Kubernetes: d.resourceManager()}
 	m.ResourcePools = v.ResourcePools
 	return m

@@ -22,6 +22,7 @@ type Values struct {
 	SlotType             string              `yaml:"slotType"`
 	SlotResourceRequests config.SlotRequests `yaml:"slotResourceRequests"`
 	Tasks                Tasks               `yaml:"taskContainerDefaults"`
+	Policy               Policy              `yaml:"taskPolicy"`
 	Security             Security            `yaml:"security"`
 	ResourcePools        []config.Pool       `yaml:"resourcePools"`
 	AuxPool              string              `yaml:"defaultAuxResourcePool"`
@@ -109,6 +110,21 @@ type Tasks struct {
 	ShmSize           config.Bytes       `yaml:"shmSizeBytes"`
 	PreemptionTimeout *document.Seconds  `yaml:"preemptionTimeout"`
 	Environment       config.Environment `yaml:"environmentVariables"`
+}
+
+// Policy is what tasks may do to their nodes.
+type Policy struct {
+	HostPaths    []config.HostPath `yaml:"hostPaths"`
+	Capabilities []string          `yaml:"capabilities"`
+	Devices      []string          `yaml:"devices"`
+	Privileged   *bool             `yaml:"privileged"`
+	HostNetwork  *bool             `yaml:"hostNetwork"`
+	HostPID      *bool             `yaml:"hostPid"`
+	HostIPC      *bool             `yaml:"hostIpc"`
+	Root         *bool             `yaml:"root"`
+	Images       []string          `yaml:"images"`
+	MaxShm       config.Bytes      `yaml:"maxShmSize"`
+	MaxMemory    config.Bytes      `yaml:"maxMemory"`
 }
 
 // Security is who tasks run as, and who may do what.

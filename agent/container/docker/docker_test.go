@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -38,6 +39,10 @@ func TestDocker(t *testing.T) {
 		t.Cleanup(func() { _ = r.Close() })
 		return r
 	}
+	t.Run("nobody in a container becomes more than who started it", func(t *testing.T) {
+		t.Parallel()
+		isBounded(t, connect(t, "bounded"))
+	})
 	t.Run("contract", func(t *testing.T) {
 		t.Parallel()
 		containertest.Suite{
@@ -261,5 +266,34 @@ func TestProgressIsWorthALine(t *testing.T) {
 		if got := progress(in[0], in[1]); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
+	}
+}
+
+// isBounded looks at the program from the machine.
+func isBounded(t *testing.T, r *Runtime) {
+	spec := script("bounded", "sleep 600")
+	spec.Memory = 64 << 20
+	if err := r.Start(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	c, err := r.api.ContainerInspect(t.Context(), name(spec.ID), client.ContainerInspectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.Container.State.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Bits 13 and 27 are NET_RAW and MKNOD.
+	for _, want := range []string{"NoNewPrivs:\t1", "CapBnd:\t00000000a00405fb"} {
+		if !strings.Contains(string(status), want) {
+			t.Errorf("got %s, want %q", status, want)
+		}
+	}
+	if got := c.Container.HostConfig.Memory; got != spec.Memory {
+		t.Errorf("got a limit of %d bytes, want %d", got, spec.Memory)
+	}
+	if err := r.Remove(t.Context(), spec.ID); err != nil {
+		t.Error(err)
 	}
 }

@@ -28,8 +28,8 @@ func TestTasksOfTheFormerNamespaceEndThere(t *testing.T) {
 	m.namespace = m.c.Namespace(former + "-tasks")
 	m.edit = func(c *pods.Config) { c.Former = []string{former} }
 	m.start()
-	later := m.submit(program{Lines: 3}, slots(8))
-	m.await(later, "one pod runs or has run", func(w owned) bool { return len(w.states) > 0 })
+	later := m.submit(program{Lines: 3, Every: 2 * time.Second}, slots(8))
+	m.await(later, "one pod runs", runs(1))
 	if got := m.pods(later); len(got) != 1 {
 		t.Errorf("got %d pods in the new namespace, want 1", len(got))
 	}

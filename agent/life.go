@@ -57,6 +57,7 @@ func (u *unit) run(ctx context.Context) {
 	if err != nil {
 		exit = lifecycle.Exit{Kind: lifecycle.NotStarted, Message: err.Error()}
 	}
+	exit = u.silenced(exit)
 	u.advance(lifecycle.Terminated, &exit, nil)
 }
 

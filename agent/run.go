@@ -126,6 +126,7 @@ func runOnce(ctx context.Context, cfg Config) error {
 		return err
 	}
 	a.client = client
+	links.Lease = &link.Lease{}
 
 	ctx, cancel := context.WithCancel(ctx)
 	var units sync.WaitGroup
@@ -138,6 +139,7 @@ func runOnce(ctx context.Context, cfg Config) error {
 	if cfg.machine != nil {
 		a.spawn(func(ctx context.Context) { a.watch(ctx, cfg.machine) })
 	}
+	a.spawn(func(ctx context.Context) { a.watchLease(ctx, links.Lease) })
 	err = link.Run(ctx, links, a)
 	if r, ok := errors.AsType[*link.RefusedError](err); ok && r.Revoked() {
 		a.endAll(ctx)

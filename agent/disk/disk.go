@@ -41,6 +41,8 @@ type State struct {
 	Terminate bool `json:"terminate,omitempty"`
 	// KillAtMicros is when it is killed; 0 is never.
 	KillAtMicros int64 `json:"kill_at_us,omitempty"`
+	// Silent says that it is killed because the master did not answer.
+	Silent bool `json:"silent,omitempty"`
 }
 
 // Open makes the directory. Nobody else may look into it: orders hold the

@@ -78,6 +78,8 @@ type Exit struct {
 	Kind    Kind   `json:"kind"`
 	Code    int    `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
+	// Silent says that the agent ended the container because its master did not answer.
+	Silent bool `json:"silent,omitempty"`
 }
 
 // Proto is the exit on the wire.
@@ -90,5 +92,5 @@ func (e Exit) Proto() *agentv1.Exit {
 		kind = agentv1.Exit_KIND_LOST
 	case Exited:
 	}
-	return &agentv1.Exit{Kind: kind, Code: int32(e.Code), Message: e.Message}
+	return &agentv1.Exit{Kind: kind, Code: int32(e.Code), Message: e.Message, Silent: e.Silent}
 }

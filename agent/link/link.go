@@ -46,7 +46,9 @@ type Config struct {
 	Backoff time.Duration
 	// OnLost is a command to run when the attempts are used up.
 	OnLost []string
-	Log    *slog.Logger
+	// Lease is renewed by every answer of the master; it may be nil.
+	Lease *Lease
+	Log   *slog.Logger
 }
 
 // Proof is which machine this is, in a form that the master checks.

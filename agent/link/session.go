@@ -68,10 +68,14 @@ func (c *Conn) Receive(ctx context.Context) (*agentv1.MasterMessage, error) {
 func (l *link) once(ctx context.Context) (welcomed bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	asked := boottime()
 	c, w, err := l.connect(ctx)
 	if err != nil {
 		return false, err
 	}
+	wait := time.Duration(w.GetReconnectWaitUs()) * time.Microsecond
+	l.cfg.Lease.learn(wait)
+	l.cfg.Lease.answered(asked)
 	defer func() { _ = c.ws.CloseNow() }()
 	if err := storeCredential(l.cfg.CredentialFile, w.GetCredential()); err != nil {
 		return false, err
@@ -85,7 +89,7 @@ func (l *link) once(ctx context.Context) (welcomed bool, err error) {
 		defer cancel()
 		return l.peer.Serve(gctx, c, w)
 	})
-	g.Go(func() error { return keepAlive(gctx, c) })
+	g.Go(func() error { return keepAlive(gctx, c, l.cfg.Lease, wait) })
 	err = g.Wait()
 	if err == nil {
 		_ = c.ws.Close(websocket.StatusNormalClosure, "")
@@ -100,7 +104,7 @@ func (l *link) connect(ctx context.Context) (*Conn, *agentv1.Welcome, error) {
 	if err := l.prove(ctx, hello); err != nil {
 		return nil, nil, err
 	}
-	dctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	dctx, cancel := context.WithTimeout(ctx, clamp(l.cfg.Lease.wait()/3, 3*time.Second, dialTimeout))
 	defer cancel()
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: l.cfg.TLS}
 	defer transport.CloseIdleConnections()
@@ -134,9 +138,9 @@ func (c *Conn) introduce(ctx context.Context, hello *agentv1.Hello) (*agentv1.We
 	return w, nil
 }
 
-// keepAlive notices a connection that died without a word.
-func keepAlive(ctx context.Context, c *Conn) error {
-	tick := time.NewTicker(pingInterval)
+// keepAlive notices a connection that died without a word, and renews the lease.
+func keepAlive(ctx context.Context, c *Conn, lease *Lease, wait time.Duration) error {
+	tick := time.NewTicker(clamp(wait/6, time.Second, pingInterval))
 	defer tick.Stop()
 	for {
 		select {
@@ -144,17 +148,27 @@ func keepAlive(ctx context.Context, c *Conn) error {
 			return nil
 		case <-tick.C:
 		}
-		if err := c.ping(ctx); err != nil {
+		asked := boottime()
+		if err := c.ping(ctx, clamp(wait/3, time.Second, pingTimeout)); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
 			return fmt.Errorf("ping the master: %w", err)
 		}
+		lease.answered(asked)
 	}
 }
 
-func (c *Conn) ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+// clamp is d within bounds; most where there is none.
+func clamp(d, least, most time.Duration) time.Duration {
+	if d <= 0 {
+		return most
+	}
+	return max(least, min(d, most))
+}
+
+func (c *Conn) ping(ctx context.Context, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return c.ws.Ping(ctx)
 }

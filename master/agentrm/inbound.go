@@ -84,9 +84,23 @@ func (r *RM) takeChange(ctx context.Context, l *link, m *agentv1.Change) error {
 		l.send(ackOf(m))
 		return nil
 	}
+	if m.GetExit().GetSilent() {
+		r.takeSilence(c, m.GetExit().GetMessage())
+	}
 	return r.inLane(ctx, l, c.allocation.lane(), func(ctx context.Context) time.Duration {
 		return r.apply(ctx, c, m)
 	})
+}
+
+// takeSilence ends the whole allocation of a container that its agent ended because
+// it had no answer: as if the agent had been given up, only that it came back before.
+func (r *RM) takeSilence(c *container, reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c.ended() || c.givenUp {
+		return
+	}
+	r.kill(c.allocation, rm.CauseAgentLost, "agent "+string(c.agent)+": "+excerpt.Of(reason))
 }
 
 // inLane posts work for one message of an agent, and waits while too many of its

@@ -111,6 +111,7 @@ func (r *RM) sendStart(c *container) {
 	agent.send(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Start{Start: &agentv1.Start{
 		ContainerId: string(c.id), AllocationId: string(c.allocation.Allocation), TaskId: string(c.allocation.Task),
 		Spec: c.spec, DeviceIds: ids, Rank: int32(c.rank), //nolint:gosec // ranks are below the number of agents
+		Rerun: c.allocation.Preemptible,
 	}}})
 	if c.allocation.release != nil {
 		r.signalTerminate(c)

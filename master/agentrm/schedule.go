@@ -60,6 +60,13 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
+// maxMargin is how much longer than an agent the master waits: an agent that has had
+// no answer for the wait ends what is run again elsewhere, which takes a moment.
+const maxMargin = 5 * time.Second
+
+// patience is how long the containers of a lost agent are kept.
+func (p Pool) patience() time.Duration { return p.ReconnectWait + min(maxMargin, p.ReconnectWait/2) }
+
 // expire gives up agents that have been lost for too long.
 func (r *RM) expire(now time.Time) (next time.Time) {
 	for _, a := range r.agents {
@@ -67,7 +74,7 @@ func (r *RM) expire(now time.Time) (next time.Time) {
 			continue
 		}
 		p, _ := r.cfg.pool(a.pool)
-		if until := a.since.Add(p.ReconnectWait); until.After(now) {
+		if until := a.since.Add(p.patience()); until.After(now) {
 			next = earlier(next, until)
 			continue
 		}

@@ -83,9 +83,6 @@ const (
 	Exit_KIND_NOT_STARTED Exit_Kind = 2
 	// The container ran, and is gone without leaving a code.
 	Exit_KIND_LOST Exit_Kind = 3
-	// The container never ran, for a want of this agent's that is no fault of the
-	// task's: no disk space, no descriptors, no memory, no container engine.
-	Exit_KIND_NOT_HERE Exit_Kind = 4
 )
 
 // Enum value maps for Exit_Kind.
@@ -95,14 +92,12 @@ var (
 		1: "KIND_EXITED",
 		2: "KIND_NOT_STARTED",
 		3: "KIND_LOST",
-		4: "KIND_NOT_HERE",
 	}
 	Exit_Kind_value = map[string]int32{
 		"KIND_UNSPECIFIED": 0,
 		"KIND_EXITED":      1,
 		"KIND_NOT_STARTED": 2,
 		"KIND_LOST":        3,
-		"KIND_NOT_HERE":    4,
 	}
 )
 
@@ -130,7 +125,7 @@ func (x Exit_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Exit_Kind.Descriptor instead.
 func (Exit_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{20, 0}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{19, 0}
 }
 
 type Signal_Kind int32
@@ -179,7 +174,7 @@ func (x Signal_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Signal_Kind.Descriptor instead.
 func (Signal_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{24, 0}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{23, 0}
 }
 
 // AgentMessage is anything an agent says.
@@ -193,7 +188,6 @@ type AgentMessage struct {
 	//	*AgentMessage_Logs
 	//	*AgentMessage_Notice
 	//	*AgentMessage_Unprepared
-	//	*AgentMessage_Health
 	Body          isAgentMessage_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -290,15 +284,6 @@ func (x *AgentMessage) GetUnprepared() *Unprepared {
 	return nil
 }
 
-func (x *AgentMessage) GetHealth() *Health {
-	if x != nil {
-		if x, ok := x.Body.(*AgentMessage_Health); ok {
-			return x.Health
-		}
-	}
-	return nil
-}
-
 type isAgentMessage_Body interface {
 	isAgentMessage_Body()
 }
@@ -327,10 +312,6 @@ type AgentMessage_Unprepared struct {
 	Unprepared *Unprepared `protobuf:"bytes,6,opt,name=unprepared,proto3,oneof"`
 }
 
-type AgentMessage_Health struct {
-	Health *Health `protobuf:"bytes,7,opt,name=health,proto3,oneof"`
-}
-
 func (*AgentMessage_Hello) isAgentMessage_Body() {}
 
 func (*AgentMessage_Received) isAgentMessage_Body() {}
@@ -342,8 +323,6 @@ func (*AgentMessage_Logs) isAgentMessage_Body() {}
 func (*AgentMessage_Notice) isAgentMessage_Body() {}
 
 func (*AgentMessage_Unprepared) isAgentMessage_Body() {}
-
-func (*AgentMessage_Health) isAgentMessage_Body() {}
 
 // MasterMessage is anything the master says.
 type MasterMessage struct {
@@ -739,9 +718,7 @@ type Welcome struct {
 	Programs map[string]string `protobuf:"bytes,9,rep,name=programs,proto3" json:"programs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// preparation is how a launched machine is set up; only in the answer to one
 	// that prepares.
-	Preparation *Preparation `protobuf:"bytes,10,opt,name=preparation,proto3" json:"preparation,omitempty"`
-	// takes_health says that this master knows Health and KIND_NOT_HERE.
-	TakesHealth   bool `protobuf:"varint,11,opt,name=takes_health,json=takesHealth,proto3" json:"takes_health,omitempty"`
+	Preparation   *Preparation `protobuf:"bytes,10,opt,name=preparation,proto3" json:"preparation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -844,13 +821,6 @@ func (x *Welcome) GetPreparation() *Preparation {
 		return x.Preparation
 	}
 	return nil
-}
-
-func (x *Welcome) GetTakesHealth() bool {
-	if x != nil {
-		return x.TakesHealth
-	}
-	return false
 }
 
 // Preparation is what is done once on a launched machine, in this order.
@@ -1018,62 +988,6 @@ func (x *Notice) GetReason() string {
 	return ""
 }
 
-// Health says that the agent cannot start containers, and why, or that it can
-// again. It is sent before the end of what could not be started, and in every
-// connection while the agent is unwell.
-type Health struct {
-	state protoimpl.MessageState `protogen:"open.v1"`
-	// unwell is empty for an agent that is well.
-	Unwell        string `protobuf:"bytes,1,opt,name=unwell,proto3" json:"unwell,omitempty"`
-	SinceUs       int64  `protobuf:"varint,2,opt,name=since_us,json=sinceUs,proto3" json:"since_us,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *Health) Reset() {
-	*x = Health{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[8]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *Health) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*Health) ProtoMessage() {}
-
-func (x *Health) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[8]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use Health.ProtoReflect.Descriptor instead.
-func (*Health) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{8}
-}
-
-func (x *Health) GetUnwell() string {
-	if x != nil {
-		return x.Unwell
-	}
-	return ""
-}
-
-func (x *Health) GetSinceUs() int64 {
-	if x != nil {
-		return x.SinceUs
-	}
-	return 0
-}
-
 // Known is one reported container as the master knows it.
 type Known struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
@@ -1088,7 +1002,7 @@ type Known struct {
 
 func (x *Known) Reset() {
 	*x = Known{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[9]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1100,7 +1014,7 @@ func (x *Known) String() string {
 func (*Known) ProtoMessage() {}
 
 func (x *Known) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[9]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1113,7 +1027,7 @@ func (x *Known) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Known.ProtoReflect.Descriptor instead.
 func (*Known) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{9}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Known) GetContainerId() string {
@@ -1159,7 +1073,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[10]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1171,7 +1085,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[10]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1184,7 +1098,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{10}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Refusal) GetReason() string {
@@ -1243,7 +1157,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[11]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1255,7 +1169,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[11]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1268,7 +1182,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{11}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Start) GetContainerId() string {
@@ -1358,7 +1272,7 @@ type Spec struct {
 
 func (x *Spec) Reset() {
 	*x = Spec{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[12]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1370,7 +1284,7 @@ func (x *Spec) String() string {
 func (*Spec) ProtoMessage() {}
 
 func (x *Spec) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[12]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1383,7 +1297,7 @@ func (x *Spec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spec.ProtoReflect.Descriptor instead.
 func (*Spec) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{12}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Spec) GetDescription() string {
@@ -1548,7 +1462,7 @@ type RegistryAuth struct {
 
 func (x *RegistryAuth) Reset() {
 	*x = RegistryAuth{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[13]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1560,7 +1474,7 @@ func (x *RegistryAuth) String() string {
 func (*RegistryAuth) ProtoMessage() {}
 
 func (x *RegistryAuth) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[13]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1573,7 +1487,7 @@ func (x *RegistryAuth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegistryAuth.ProtoReflect.Descriptor instead.
 func (*RegistryAuth) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{13}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *RegistryAuth) GetUsername() string {
@@ -1637,7 +1551,7 @@ type Mount struct {
 
 func (x *Mount) Reset() {
 	*x = Mount{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[14]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1649,7 +1563,7 @@ func (x *Mount) String() string {
 func (*Mount) ProtoMessage() {}
 
 func (x *Mount) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[14]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1662,7 +1576,7 @@ func (x *Mount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mount.ProtoReflect.Descriptor instead.
 func (*Mount) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{14}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Mount) GetHostPath() string {
@@ -1704,7 +1618,7 @@ type HostDevice struct {
 
 func (x *HostDevice) Reset() {
 	*x = HostDevice{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[15]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1716,7 +1630,7 @@ func (x *HostDevice) String() string {
 func (*HostDevice) ProtoMessage() {}
 
 func (x *HostDevice) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[15]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1729,7 +1643,7 @@ func (x *HostDevice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostDevice.ProtoReflect.Descriptor instead.
 func (*HostDevice) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{15}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *HostDevice) GetHostPath() string {
@@ -1765,7 +1679,7 @@ type User struct {
 
 func (x *User) Reset() {
 	*x = User{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[16]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1777,7 +1691,7 @@ func (x *User) String() string {
 func (*User) ProtoMessage() {}
 
 func (x *User) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[16]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1790,7 +1704,7 @@ func (x *User) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use User.ProtoReflect.Descriptor instead.
 func (*User) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{16}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *User) GetName() string {
@@ -1831,7 +1745,7 @@ type Port struct {
 
 func (x *Port) Reset() {
 	*x = Port{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[17]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1843,7 +1757,7 @@ func (x *Port) String() string {
 func (*Port) ProtoMessage() {}
 
 func (x *Port) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[17]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1856,7 +1770,7 @@ func (x *Port) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Port.ProtoReflect.Descriptor instead.
 func (*Port) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{17}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Port) GetName() string {
@@ -1883,7 +1797,7 @@ type Received struct {
 
 func (x *Received) Reset() {
 	*x = Received{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[18]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1895,7 +1809,7 @@ func (x *Received) String() string {
 func (*Received) ProtoMessage() {}
 
 func (x *Received) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[18]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1908,7 +1822,7 @@ func (x *Received) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Received.ProtoReflect.Descriptor instead.
 func (*Received) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{18}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Received) GetContainerId() string {
@@ -1934,7 +1848,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[19]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1946,7 +1860,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[19]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1959,7 +1873,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{19}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Change) GetContainerId() string {
@@ -2009,15 +1923,18 @@ type Exit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Kind  Exit_Kind              `protobuf:"varint,1,opt,name=kind,proto3,enum=detdeploy.agent.v1.Exit_Kind" json:"kind,omitempty"`
 	// code is 0–255; a program ended by signal n has 128+n.
-	Code          int32  `protobuf:"varint,2,opt,name=code,proto3" json:"code,omitempty"`
-	Message       string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	Code    int32  `protobuf:"varint,2,opt,name=code,proto3" json:"code,omitempty"`
+	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
+	// silent means that the agent ended the container because it had no answer from
+	// the master for reconnect_wait: it is the connection's loss and not the task's.
+	Silent        bool `protobuf:"varint,4,opt,name=silent,proto3" json:"silent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Exit) Reset() {
 	*x = Exit{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[20]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2029,7 +1946,7 @@ func (x *Exit) String() string {
 func (*Exit) ProtoMessage() {}
 
 func (x *Exit) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[20]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2042,7 +1959,7 @@ func (x *Exit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exit.ProtoReflect.Descriptor instead.
 func (*Exit) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{20}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Exit) GetKind() Exit_Kind {
@@ -2066,6 +1983,13 @@ func (x *Exit) GetMessage() string {
 	return ""
 }
 
+func (x *Exit) GetSilent() bool {
+	if x != nil {
+		return x.Silent
+	}
+	return false
+}
+
 // Logs is a run of lines of one container. Sequences count lines from 0.
 type Logs struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2079,7 +2003,7 @@ type Logs struct {
 
 func (x *Logs) Reset() {
 	*x = Logs{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[21]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2091,7 +2015,7 @@ func (x *Logs) String() string {
 func (*Logs) ProtoMessage() {}
 
 func (x *Logs) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[21]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2104,7 +2028,7 @@ func (x *Logs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logs.ProtoReflect.Descriptor instead.
 func (*Logs) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{21}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Logs) GetContainerId() string {
@@ -2148,7 +2072,7 @@ type Line struct {
 
 func (x *Line) Reset() {
 	*x = Line{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[22]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2160,7 +2084,7 @@ func (x *Line) String() string {
 func (*Line) ProtoMessage() {}
 
 func (x *Line) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[22]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2173,7 +2097,7 @@ func (x *Line) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Line.ProtoReflect.Descriptor instead.
 func (*Line) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{22}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Line) GetAtUs() int64 {
@@ -2207,7 +2131,7 @@ type LogAck struct {
 
 func (x *LogAck) Reset() {
 	*x = LogAck{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[23]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2219,7 +2143,7 @@ func (x *LogAck) String() string {
 func (*LogAck) ProtoMessage() {}
 
 func (x *LogAck) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[23]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2232,7 +2156,7 @@ func (x *LogAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogAck.ProtoReflect.Descriptor instead.
 func (*LogAck) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{23}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *LogAck) GetContainerId() string {
@@ -2263,7 +2187,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[24]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2275,7 +2199,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[24]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2288,7 +2212,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{24}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Signal) GetContainerId() string {
@@ -2324,7 +2248,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[25]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2336,7 +2260,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[25]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2349,7 +2273,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{25}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Ack) GetContainerId() string {
@@ -2376,7 +2300,7 @@ type Shutdown struct {
 
 func (x *Shutdown) Reset() {
 	*x = Shutdown{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[26]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2388,7 +2312,7 @@ func (x *Shutdown) String() string {
 func (*Shutdown) ProtoMessage() {}
 
 func (x *Shutdown) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[26]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2401,7 +2325,7 @@ func (x *Shutdown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shutdown.ProtoReflect.Descriptor instead.
 func (*Shutdown) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{26}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Shutdown) GetReason() string {
@@ -2415,7 +2339,7 @@ var File_master_api_agentv1_link_proto protoreflect.FileDescriptor
 
 const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\n" +
-	"\x1dmaster/api/agentv1/link.proto\x12\x12detdeploy.agent.v1\x1a\x19master/api/v1/agent.proto\x1a\x18master/api/v1/pool.proto\x1a\x18master/api/v1/task.proto\"\x99\x03\n" +
+	"\x1dmaster/api/agentv1/link.proto\x12\x12detdeploy.agent.v1\x1a\x19master/api/v1/agent.proto\x1a\x18master/api/v1/pool.proto\x1a\x18master/api/v1/task.proto\"\xe3\x02\n" +
 	"\fAgentMessage\x121\n" +
 	"\x05hello\x18\x01 \x01(\v2\x19.detdeploy.agent.v1.HelloH\x00R\x05hello\x12:\n" +
 	"\breceived\x18\x02 \x01(\v2\x1c.detdeploy.agent.v1.ReceivedH\x00R\breceived\x124\n" +
@@ -2424,8 +2348,7 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\x06notice\x18\x05 \x01(\v2\x1a.detdeploy.agent.v1.NoticeH\x00R\x06notice\x12@\n" +
 	"\n" +
 	"unprepared\x18\x06 \x01(\v2\x1e.detdeploy.agent.v1.UnpreparedH\x00R\n" +
-	"unprepared\x124\n" +
-	"\x06health\x18\a \x01(\v2\x1a.detdeploy.agent.v1.HealthH\x00R\x06healthB\x06\n" +
+	"unpreparedB\x06\n" +
 	"\x04body\"\x92\x03\n" +
 	"\rMasterMessage\x127\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1b.detdeploy.agent.v1.WelcomeH\x00R\awelcome\x127\n" +
@@ -2459,7 +2382,7 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\x06Report\x12!\n" +
 	"\fcontainer_id\x18\x01 \x01(\tR\vcontainerId\x12#\n" +
 	"\rallocation_id\x18\x02 \x01(\tR\fallocationId\x127\n" +
-	"\x05state\x18\x03 \x01(\x0e2!.detdeploy.api.v1.Container.StateR\x05state\"\x96\x04\n" +
+	"\x05state\x18\x03 \x01(\x0e2!.detdeploy.api.v1.Container.StateR\x05state\"\xf3\x03\n" +
 	"\aWelcome\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x1b\n" +
@@ -2476,8 +2399,7 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\x11reconnect_wait_us\x18\b \x01(\x03R\x0freconnectWaitUs\x12E\n" +
 	"\bprograms\x18\t \x03(\v2).detdeploy.agent.v1.Welcome.ProgramsEntryR\bprograms\x12A\n" +
 	"\vpreparation\x18\n" +
-	" \x01(\v2\x1f.detdeploy.agent.v1.PreparationR\vpreparation\x12!\n" +
-	"\ftakes_health\x18\v \x01(\bR\vtakesHealth\x1a;\n" +
+	" \x01(\v2\x1f.detdeploy.agent.v1.PreparationR\vpreparation\x1a;\n" +
 	"\rProgramsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"n\n" +
@@ -2494,10 +2416,7 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11KIND_INTERRUPTION\x10\x01\x12\x12\n" +
-	"\x0eKIND_REBALANCE\x10\x02\";\n" +
-	"\x06Health\x12\x16\n" +
-	"\x06unwell\x18\x01 \x01(\tR\x06unwell\x12\x19\n" +
-	"\bsince_us\x18\x02 \x01(\x03R\asinceUs\"\x85\x01\n" +
+	"\x0eKIND_REBALANCE\x10\x02\"\x85\x01\n" +
 	"\x05Known\x12!\n" +
 	"\fcontainer_id\x18\x01 \x01(\tR\vcontainerId\x12 \n" +
 	"\flog_next_seq\x18\x02 \x01(\x04R\n" +
@@ -2577,17 +2496,17 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\x05state\x18\x03 \x01(\x0e2!.detdeploy.api.v1.Container.StateR\x05state\x12\x13\n" +
 	"\x05at_us\x18\x04 \x01(\x03R\x04atUs\x12,\n" +
 	"\x04exit\x18\x05 \x01(\v2\x18.detdeploy.agent.v1.ExitR\x04exit\x127\n" +
-	"\taddresses\x18\x06 \x03(\v2\x19.detdeploy.api.v1.AddressR\taddresses\"\xce\x01\n" +
+	"\taddresses\x18\x06 \x03(\v2\x19.detdeploy.api.v1.AddressR\taddresses\"\xd3\x01\n" +
 	"\x04Exit\x121\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1d.detdeploy.agent.v1.Exit.KindR\x04kind\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\x05R\x04code\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage\"e\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\x12\x16\n" +
+	"\x06silent\x18\x04 \x01(\bR\x06silent\"R\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vKIND_EXITED\x10\x01\x12\x14\n" +
 	"\x10KIND_NOT_STARTED\x10\x02\x12\r\n" +
-	"\tKIND_LOST\x10\x03\x12\x11\n" +
-	"\rKIND_NOT_HERE\x10\x04\"\x9b\x01\n" +
+	"\tKIND_LOST\x10\x03\"\x9b\x01\n" +
 	"\x04Logs\x12!\n" +
 	"\fcontainer_id\x18\x01 \x01(\tR\vcontainerId\x12#\n" +
 	"\rallocation_id\x18\x02 \x01(\tR\fallocationId\x12\x1b\n" +
@@ -2627,7 +2546,7 @@ func file_master_api_agentv1_link_proto_rawDescGZIP() []byte {
 }
 
 var file_master_api_agentv1_link_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_master_api_agentv1_link_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
+var file_master_api_agentv1_link_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_master_api_agentv1_link_proto_goTypes = []any{
 	(Notice_Kind)(0),        // 0: detdeploy.agent.v1.Notice.Kind
 	(Exit_Kind)(0),          // 1: detdeploy.agent.v1.Exit.Kind
@@ -2640,75 +2559,73 @@ var file_master_api_agentv1_link_proto_goTypes = []any{
 	(*Preparation)(nil),     // 8: detdeploy.agent.v1.Preparation
 	(*Unprepared)(nil),      // 9: detdeploy.agent.v1.Unprepared
 	(*Notice)(nil),          // 10: detdeploy.agent.v1.Notice
-	(*Health)(nil),          // 11: detdeploy.agent.v1.Health
-	(*Known)(nil),           // 12: detdeploy.agent.v1.Known
-	(*Refusal)(nil),         // 13: detdeploy.agent.v1.Refusal
-	(*Start)(nil),           // 14: detdeploy.agent.v1.Start
-	(*Spec)(nil),            // 15: detdeploy.agent.v1.Spec
-	(*RegistryAuth)(nil),    // 16: detdeploy.agent.v1.RegistryAuth
-	(*Mount)(nil),           // 17: detdeploy.agent.v1.Mount
-	(*HostDevice)(nil),      // 18: detdeploy.agent.v1.HostDevice
-	(*User)(nil),            // 19: detdeploy.agent.v1.User
-	(*Port)(nil),            // 20: detdeploy.agent.v1.Port
-	(*Received)(nil),        // 21: detdeploy.agent.v1.Received
-	(*Change)(nil),          // 22: detdeploy.agent.v1.Change
-	(*Exit)(nil),            // 23: detdeploy.agent.v1.Exit
-	(*Logs)(nil),            // 24: detdeploy.agent.v1.Logs
-	(*Line)(nil),            // 25: detdeploy.agent.v1.Line
-	(*LogAck)(nil),          // 26: detdeploy.agent.v1.LogAck
-	(*Signal)(nil),          // 27: detdeploy.agent.v1.Signal
-	(*Ack)(nil),             // 28: detdeploy.agent.v1.Ack
-	(*Shutdown)(nil),        // 29: detdeploy.agent.v1.Shutdown
-	nil,                     // 30: detdeploy.agent.v1.Welcome.ProgramsEntry
-	(*v1.Device)(nil),       // 31: detdeploy.api.v1.Device
-	(v1.Container_State)(0), // 32: detdeploy.api.v1.Container.State
-	(*v1.File)(nil),         // 33: detdeploy.api.v1.File
-	(*v1.TaskPolicy)(nil),   // 34: detdeploy.api.v1.TaskPolicy
-	(*v1.Address)(nil),      // 35: detdeploy.api.v1.Address
+	(*Known)(nil),           // 11: detdeploy.agent.v1.Known
+	(*Refusal)(nil),         // 12: detdeploy.agent.v1.Refusal
+	(*Start)(nil),           // 13: detdeploy.agent.v1.Start
+	(*Spec)(nil),            // 14: detdeploy.agent.v1.Spec
+	(*RegistryAuth)(nil),    // 15: detdeploy.agent.v1.RegistryAuth
+	(*Mount)(nil),           // 16: detdeploy.agent.v1.Mount
+	(*HostDevice)(nil),      // 17: detdeploy.agent.v1.HostDevice
+	(*User)(nil),            // 18: detdeploy.agent.v1.User
+	(*Port)(nil),            // 19: detdeploy.agent.v1.Port
+	(*Received)(nil),        // 20: detdeploy.agent.v1.Received
+	(*Change)(nil),          // 21: detdeploy.agent.v1.Change
+	(*Exit)(nil),            // 22: detdeploy.agent.v1.Exit
+	(*Logs)(nil),            // 23: detdeploy.agent.v1.Logs
+	(*Line)(nil),            // 24: detdeploy.agent.v1.Line
+	(*LogAck)(nil),          // 25: detdeploy.agent.v1.LogAck
+	(*Signal)(nil),          // 26: detdeploy.agent.v1.Signal
+	(*Ack)(nil),             // 27: detdeploy.agent.v1.Ack
+	(*Shutdown)(nil),        // 28: detdeploy.agent.v1.Shutdown
+	nil,                     // 29: detdeploy.agent.v1.Welcome.ProgramsEntry
+	(*v1.Device)(nil),       // 30: detdeploy.api.v1.Device
+	(v1.Container_State)(0), // 31: detdeploy.api.v1.Container.State
+	(*v1.File)(nil),         // 32: detdeploy.api.v1.File
+	(*v1.TaskPolicy)(nil),   // 33: detdeploy.api.v1.TaskPolicy
+	(*v1.Address)(nil),      // 34: detdeploy.api.v1.Address
 }
 var file_master_api_agentv1_link_proto_depIdxs = []int32{
 	5,  // 0: detdeploy.agent.v1.AgentMessage.hello:type_name -> detdeploy.agent.v1.Hello
-	21, // 1: detdeploy.agent.v1.AgentMessage.received:type_name -> detdeploy.agent.v1.Received
-	22, // 2: detdeploy.agent.v1.AgentMessage.change:type_name -> detdeploy.agent.v1.Change
-	24, // 3: detdeploy.agent.v1.AgentMessage.logs:type_name -> detdeploy.agent.v1.Logs
+	20, // 1: detdeploy.agent.v1.AgentMessage.received:type_name -> detdeploy.agent.v1.Received
+	21, // 2: detdeploy.agent.v1.AgentMessage.change:type_name -> detdeploy.agent.v1.Change
+	23, // 3: detdeploy.agent.v1.AgentMessage.logs:type_name -> detdeploy.agent.v1.Logs
 	10, // 4: detdeploy.agent.v1.AgentMessage.notice:type_name -> detdeploy.agent.v1.Notice
 	9,  // 5: detdeploy.agent.v1.AgentMessage.unprepared:type_name -> detdeploy.agent.v1.Unprepared
-	11, // 6: detdeploy.agent.v1.AgentMessage.health:type_name -> detdeploy.agent.v1.Health
-	7,  // 7: detdeploy.agent.v1.MasterMessage.welcome:type_name -> detdeploy.agent.v1.Welcome
-	13, // 8: detdeploy.agent.v1.MasterMessage.refusal:type_name -> detdeploy.agent.v1.Refusal
-	14, // 9: detdeploy.agent.v1.MasterMessage.start:type_name -> detdeploy.agent.v1.Start
-	27, // 10: detdeploy.agent.v1.MasterMessage.signal:type_name -> detdeploy.agent.v1.Signal
-	28, // 11: detdeploy.agent.v1.MasterMessage.ack:type_name -> detdeploy.agent.v1.Ack
-	26, // 12: detdeploy.agent.v1.MasterMessage.log_ack:type_name -> detdeploy.agent.v1.LogAck
-	29, // 13: detdeploy.agent.v1.MasterMessage.shutdown:type_name -> detdeploy.agent.v1.Shutdown
-	31, // 14: detdeploy.agent.v1.Hello.devices:type_name -> detdeploy.api.v1.Device
-	6,  // 15: detdeploy.agent.v1.Hello.containers:type_name -> detdeploy.agent.v1.Report
-	32, // 16: detdeploy.agent.v1.Report.state:type_name -> detdeploy.api.v1.Container.State
-	12, // 17: detdeploy.agent.v1.Welcome.containers:type_name -> detdeploy.agent.v1.Known
-	30, // 18: detdeploy.agent.v1.Welcome.programs:type_name -> detdeploy.agent.v1.Welcome.ProgramsEntry
-	8,  // 19: detdeploy.agent.v1.Welcome.preparation:type_name -> detdeploy.agent.v1.Preparation
-	0,  // 20: detdeploy.agent.v1.Notice.kind:type_name -> detdeploy.agent.v1.Notice.Kind
-	32, // 21: detdeploy.agent.v1.Known.acked:type_name -> detdeploy.api.v1.Container.State
-	15, // 22: detdeploy.agent.v1.Start.spec:type_name -> detdeploy.agent.v1.Spec
-	16, // 23: detdeploy.agent.v1.Spec.registry_auth:type_name -> detdeploy.agent.v1.RegistryAuth
-	17, // 24: detdeploy.agent.v1.Spec.mounts:type_name -> detdeploy.agent.v1.Mount
-	18, // 25: detdeploy.agent.v1.Spec.devices:type_name -> detdeploy.agent.v1.HostDevice
-	19, // 26: detdeploy.agent.v1.Spec.user:type_name -> detdeploy.agent.v1.User
-	20, // 27: detdeploy.agent.v1.Spec.ports:type_name -> detdeploy.agent.v1.Port
-	33, // 28: detdeploy.agent.v1.Spec.files:type_name -> detdeploy.api.v1.File
-	34, // 29: detdeploy.agent.v1.Spec.policy:type_name -> detdeploy.api.v1.TaskPolicy
-	32, // 30: detdeploy.agent.v1.Change.state:type_name -> detdeploy.api.v1.Container.State
-	23, // 31: detdeploy.agent.v1.Change.exit:type_name -> detdeploy.agent.v1.Exit
-	35, // 32: detdeploy.agent.v1.Change.addresses:type_name -> detdeploy.api.v1.Address
-	1,  // 33: detdeploy.agent.v1.Exit.kind:type_name -> detdeploy.agent.v1.Exit.Kind
-	25, // 34: detdeploy.agent.v1.Logs.lines:type_name -> detdeploy.agent.v1.Line
-	2,  // 35: detdeploy.agent.v1.Signal.kind:type_name -> detdeploy.agent.v1.Signal.Kind
-	32, // 36: detdeploy.agent.v1.Ack.state:type_name -> detdeploy.api.v1.Container.State
-	37, // [37:37] is the sub-list for method output_type
-	37, // [37:37] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	7,  // 6: detdeploy.agent.v1.MasterMessage.welcome:type_name -> detdeploy.agent.v1.Welcome
+	12, // 7: detdeploy.agent.v1.MasterMessage.refusal:type_name -> detdeploy.agent.v1.Refusal
+	13, // 8: detdeploy.agent.v1.MasterMessage.start:type_name -> detdeploy.agent.v1.Start
+	26, // 9: detdeploy.agent.v1.MasterMessage.signal:type_name -> detdeploy.agent.v1.Signal
+	27, // 10: detdeploy.agent.v1.MasterMessage.ack:type_name -> detdeploy.agent.v1.Ack
+	25, // 11: detdeploy.agent.v1.MasterMessage.log_ack:type_name -> detdeploy.agent.v1.LogAck
+	28, // 12: detdeploy.agent.v1.MasterMessage.shutdown:type_name -> detdeploy.agent.v1.Shutdown
+	30, // 13: detdeploy.agent.v1.Hello.devices:type_name -> detdeploy.api.v1.Device
+	6,  // 14: detdeploy.agent.v1.Hello.containers:type_name -> detdeploy.agent.v1.Report
+	31, // 15: detdeploy.agent.v1.Report.state:type_name -> detdeploy.api.v1.Container.State
+	11, // 16: detdeploy.agent.v1.Welcome.containers:type_name -> detdeploy.agent.v1.Known
+	29, // 17: detdeploy.agent.v1.Welcome.programs:type_name -> detdeploy.agent.v1.Welcome.ProgramsEntry
+	8,  // 18: detdeploy.agent.v1.Welcome.preparation:type_name -> detdeploy.agent.v1.Preparation
+	0,  // 19: detdeploy.agent.v1.Notice.kind:type_name -> detdeploy.agent.v1.Notice.Kind
+	31, // 20: detdeploy.agent.v1.Known.acked:type_name -> detdeploy.api.v1.Container.State
+	14, // 21: detdeploy.agent.v1.Start.spec:type_name -> detdeploy.agent.v1.Spec
+	15, // 22: detdeploy.agent.v1.Spec.registry_auth:type_name -> detdeploy.agent.v1.RegistryAuth
+	16, // 23: detdeploy.agent.v1.Spec.mounts:type_name -> detdeploy.agent.v1.Mount
+	17, // 24: detdeploy.agent.v1.Spec.devices:type_name -> detdeploy.agent.v1.HostDevice
+	18, // 25: detdeploy.agent.v1.Spec.user:type_name -> detdeploy.agent.v1.User
+	19, // 26: detdeploy.agent.v1.Spec.ports:type_name -> detdeploy.agent.v1.Port
+	32, // 27: detdeploy.agent.v1.Spec.files:type_name -> detdeploy.api.v1.File
+	33, // 28: detdeploy.agent.v1.Spec.policy:type_name -> detdeploy.api.v1.TaskPolicy
+	31, // 29: detdeploy.agent.v1.Change.state:type_name -> detdeploy.api.v1.Container.State
+	22, // 30: detdeploy.agent.v1.Change.exit:type_name -> detdeploy.agent.v1.Exit
+	34, // 31: detdeploy.agent.v1.Change.addresses:type_name -> detdeploy.api.v1.Address
+	1,  // 32: detdeploy.agent.v1.Exit.kind:type_name -> detdeploy.agent.v1.Exit.Kind
+	24, // 33: detdeploy.agent.v1.Logs.lines:type_name -> detdeploy.agent.v1.Line
+	2,  // 34: detdeploy.agent.v1.Signal.kind:type_name -> detdeploy.agent.v1.Signal.Kind
+	31, // 35: detdeploy.agent.v1.Ack.state:type_name -> detdeploy.api.v1.Container.State
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_master_api_agentv1_link_proto_init() }
@@ -2723,7 +2640,6 @@ func file_master_api_agentv1_link_proto_init() {
 		(*AgentMessage_Logs)(nil),
 		(*AgentMessage_Notice)(nil),
 		(*AgentMessage_Unprepared)(nil),
-		(*AgentMessage_Health)(nil),
 	}
 	file_master_api_agentv1_link_proto_msgTypes[1].OneofWrappers = []any{
 		(*MasterMessage_Welcome)(nil),
@@ -2740,7 +2656,7 @@ func file_master_api_agentv1_link_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_agentv1_link_proto_rawDesc), len(file_master_api_agentv1_link_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   28,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -489,11 +489,8 @@ type Agent struct {
 	Version        string                 `protobuf:"bytes,8,opt,name=version,proto3" json:"version,omitempty"`
 	ResourcePools  []string               `protobuf:"bytes,9,rep,name=resource_pools,json=resourcePools,proto3" json:"resource_pools,omitempty"`
 	SlotStats      *SlotStats             `protobuf:"bytes,10,opt,name=slot_stats,json=slotStats,proto3" json:"slot_stats,omitempty"`
-	// unwell is why the agent takes nothing new until it is well again; empty
-	// while it is well.
-	Unwell        string `protobuf:"bytes,11,opt,name=unwell,proto3" json:"unwell,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Agent) Reset() {
@@ -594,13 +591,6 @@ func (x *Agent) GetSlotStats() *SlotStats {
 		return x.SlotStats
 	}
 	return nil
-}
-
-func (x *Agent) GetUnwell() string {
-	if x != nil {
-		return x.Unwell
-	}
-	return ""
 }
 
 type GetAgentsResponse struct {
@@ -1617,7 +1607,7 @@ const file_master_api_v1_agent_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x1d.detdeploy.api.v1.DeviceStatsR\x05value:\x028\x01\x1a\\\n" +
 	"\x0fBrandStatsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
-	"\x05value\x18\x02 \x01(\v2\x1d.detdeploy.api.v1.DeviceStatsR\x05value:\x028\x01\"\xf6\x04\n" +
+	"\x05value\x18\x02 \x01(\v2\x1d.detdeploy.api.v1.DeviceStatsR\x05value:\x028\x01\"\xde\x04\n" +
 	"\x05Agent\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12C\n" +
 	"\x0fregistered_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x0eregisteredTime\x128\n" +
@@ -1632,8 +1622,7 @@ const file_master_api_v1_agent_proto_rawDesc = "" +
 	"\x0eresource_pools\x18\t \x03(\tR\rresourcePools\x12:\n" +
 	"\n" +
 	"slot_stats\x18\n" +
-	" \x01(\v2\x1b.detdeploy.api.v1.SlotStatsR\tslotStats\x12\x16\n" +
-	"\x06unwell\x18\v \x01(\tR\x06unwell\x1aP\n" +
+	" \x01(\v2\x1b.detdeploy.api.v1.SlotStatsR\tslotStats\x1aP\n" +
 	"\n" +
 	"SlotsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +

@@ -12,6 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/config/document"
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
@@ -66,6 +67,9 @@ func (a *Auth) CreateUser(ctx context.Context, by *apiv1.User, r *apiv1.PostUser
 		return nil, err
 	}
 	if u.Hash, err = a.newHash(ctx, r.GetPassword(), r.GetIsHashed(), u.Remote); err != nil {
+		return nil, err
+	}
+	if err := checkDisplayName(u.DisplayName); err != nil {
 		return nil, err
 	}
 	a.change.Lock()
@@ -132,6 +136,9 @@ func (a *Auth) patch(u *userRecord, p *apiv1.PatchUser) (err error) {
 	}
 	if p.DisplayName != nil {
 		u.DisplayName = p.GetDisplayName()
+		if err := checkDisplayName(u.DisplayName); err != nil {
+			return err
+		}
 	}
 	if p.Admin != nil {
 		u.Admin = p.GetAdmin()
@@ -208,18 +215,33 @@ func (a *Auth) otherAdmin(id int32) bool {
 }
 
 // nameLimit keeps names printable in tables; Unix allows 32, mail addresses more.
-const nameLimit = 128
+const (
+	nameLimit        = 128
+	displayNameLimit = 256
+)
 
 // checkName refuses a name that is none or somebody else's.
 func (a *Auth) checkName(name string, id int32) error {
 	if name == "" || len(name) > nameLimit || strings.ContainsFunc(name, func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.IsControl(r) || r == '/' || r == unicode.ReplacementChar
+		return unicode.IsSpace(r) || r == '/'
 	}) {
 		return status.New(status.InvalidArgument,
 			"username: must have 1 to %d characters, without spaces and slashes (%q)", nameLimit, excerpt.Of(name))
 	}
+	if !document.IsPrintableName(name) {
+		return status.New(status.InvalidArgument, "username: must %s (%q)", document.NameRule, name)
+	}
 	if u, found := a.named(name); found && u.ID != id {
 		return status.New(status.AlreadyExists, "user '%s' already exists; choose another name", name)
+	}
+	return nil
+}
+
+// checkDisplayName refuses what would make a list show something else.
+func checkDisplayName(name string) error {
+	if len(name) > displayNameLimit || !document.IsPrintableName(name) {
+		return status.New(status.InvalidArgument, "displayName: must have at most %d bytes, and %s (%.64q)",
+			displayNameLimit, document.NameRule, name)
 	}
 	return nil
 }

@@ -36,6 +36,8 @@ func TestUsersAreCreatedByAdministrators(t *testing.T) {
 		{"not with a name that is taken", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "ADMIN"}, Password: "Secret-123"}, status.AlreadyExists},
 		{"not without a name", admin, &apiv1.PostUserRequest{Password: "Secret-123"}, status.InvalidArgument},
 		{"not with a space in its name", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "a b"}, Password: "Secret-123"}, status.InvalidArgument},
+		{"not with a name that turns around", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "adm\u202eni"}, Password: "Secret-123"}, status.InvalidArgument},
+		{"nor to be shown so", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve", DisplayName: "adm\u202eni"}, Password: "Secret-123"}, status.InvalidArgument},
 		{"not with half a Unix account", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve", AgentUserGroup: &apiv1.AgentUserGroup{AgentUid: proto.Int32(1)}}, Password: "Secret-123"}, status.InvalidArgument},
 	}
 	for _, tt := range tests { // in order: they share the cluster

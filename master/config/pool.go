@@ -54,6 +54,7 @@ func (p Pool) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
 	e.Check(p.Name != "", at("pool_name"), "is required")
+	e.Check(document.IsPrintableName(p.Name), at("pool_name"), "must %s (is %q)", document.NameRule, p.Name)
 	e.Check(p.MaxAuxContainersPerAgent >= 0, at("max_aux_containers_per_agent"), "must be at least 0 (is %d)", p.MaxAuxContainersPerAgent)
 	e.Check(p.AgentReconnectWait >= 0, at("agent_reconnect_wait"), "must be at least 0 (is %v)", p.AgentReconnectWait)
 	if p.Scheduler != nil {

@@ -97,10 +97,15 @@ const (
 	lowestPriority  = 99
 )
 
+// maxDescription is more than any list shows.
+const maxDescription = 4096
+
 // Validate reports everything that is wrong with a configuration, defaults laid
 // under it or not.
 func (c Config) Validate() document.Errors {
 	var e document.Errors
+	e.Check(len(c.Description) <= maxDescription && document.IsPrintableName(c.Description), "description",
+		"must have at most %d bytes, and %s (is %.64q)", maxDescription, document.NameRule, c.Description)
 	e.Check(len(c.Entrypoint) > 0, "entrypoint", "is required: a list of the program and its arguments, or a command line")
 	for i, b := range c.BindMounts {
 		at := document.Index("bind_mounts", i)

@@ -1,0 +1,18 @@
+package document
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// NameRule is what IsPrintableName asks of a name, to be put behind "must".
+const NameRule = "have only characters that can be seen: no control characters, and none that turn the direction of writing"
+
+// IsPrintableName reports whether a name shows what it is: a bidirectional override
+// or an invisible character makes one name look like another.
+func IsPrintableName(name string) bool {
+	return utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool {
+		return !unicode.IsPrint(r) || r == unicode.ReplacementChar
+	})
+}

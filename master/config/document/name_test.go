@@ -1,0 +1,28 @@
+package document
+
+import "testing"
+
+func TestNamesShowWhatTheyAre(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		want bool
+	}{
+		{"ada", true},
+		{"Ada Lovelace", true},
+		{"Ωμέγα 模型", true},
+		{"", true},
+		{"adm\u202eni", false},
+		{"a\u2066b\u2069", false},
+		{"ad\u200bmin", false},
+		{"a\x1b[2J", false},
+		{"a\nb", false},
+		{"a\xff", false},
+		{"a\ufffd", false},
+	}
+	for _, tt := range tests {
+		if got := IsPrintableName(tt.name); got != tt.want {
+			t.Errorf("%q: got %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"time"
+
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/master/config/document"
 )
@@ -16,6 +18,7 @@ type Security struct {
 	InitialUserPassword secret.Value `yaml:"initial_user_password" doc:"Password of admin and determined in a new database"`
 	AllowBlankPassword  bool         `yaml:"allow_blank_password" doc:"Start a new database without initial_user_password"`
 	Visibility          Visibility   `yaml:"visibility" doc:"Whose logs users see: open, everybody's; private, their own. Administrators see all. Configurations, environments and files of a task are always for its owner and administrators"`
+	Audit               AuditLog     `yaml:"audit" doc:"Who did what: det-deploy audit"`
 }
 
 // DefaultSecurity is the security before the user says anything.
@@ -30,7 +33,24 @@ func DefaultSecurity() Security {
 		},
 		Token:      Token{MaxDays: 30, DefaultDays: 30},
 		Visibility: VisibilityOpen,
+		Audit:      AuditLog{Days: 365},
 	}
+}
+
+// AuditLog is how long it is kept who did what.
+type AuditLog struct {
+	Days int `yaml:"retention_days" doc:"Days to keep the audit log; -1 for ever"`
+}
+
+// maxAuditDays is a hundred years.
+const maxAuditDays = 36_500
+
+// Keep is how long entries are kept; 0 is for ever.
+func (a AuditLog) Keep() time.Duration {
+	if a.Days < 0 {
+		return 0
+	}
+	return time.Duration(a.Days) * 24 * time.Hour
 }
 
 // Visibility is whose logs users see.
@@ -91,6 +111,8 @@ func (s Security) Validate(path string) document.Errors {
 	e = append(e, oneOf(at("authz.type"), s.AuthZ.Type, []string{"basic", "rbac"})...)
 	e = append(e, oneOf(at("authz.fallback"), s.AuthZ.Fallback, []string{"basic", "rbac"})...)
 	e = append(e, s.Token.Validate(at("token"))...)
+	e.Check(s.Audit.Days == -1 || (s.Audit.Days > 0 && s.Audit.Days <= maxAuditDays), at("audit.retention_days"),
+		"must be between 1 and %d, or -1 for ever (is %d)", maxAuditDays, s.Audit.Days)
 	e = append(e, oneOf(at("visibility"), string(s.Visibility), []string{string(VisibilityOpen), string(VisibilityPrivate)})...)
 	if p := s.InitialUserPassword.Reveal(); p != "" {
 		e.Check(StrongPassword(p), at("initial_user_password"),

@@ -2,6 +2,7 @@ package server
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -18,10 +19,12 @@ func (s *Server) login(c *call, in *apiv1.LoginRequest) (*apiv1.LoginResponse, e
 	if err != nil {
 		addr = c.RemoteAddr
 	}
+	c.did(s.knownUser(in.GetUsername()))
 	text, u, err := s.cfg.Accounts.Login(c.Context(), in, addr)
 	if err != nil {
 		return nil, err
 	}
+	c.user = u
 	s.setCookie(c, string(text), 0)
 	return &apiv1.LoginResponse{Token: string(text), User: u}, nil
 }
@@ -89,6 +92,7 @@ func (s *Server) users(c *call) (*apiv1.GetUsersResponse, error) {
 
 func (s *Server) createUser(c *call, in *apiv1.PostUserRequest) (*apiv1.PostUserResponse, error) {
 	u, err := s.cfg.Accounts.CreateUser(c.Context(), c.user, in)
+	c.did(u.GetUsername(), fmt.Sprintf("admin=%v active=%v remote=%v", u.GetAdmin(), u.GetActive(), u.GetRemote()))
 	return &apiv1.PostUserResponse{User: u}, err
 }
 
@@ -119,6 +123,7 @@ func (s *Server) patchUser(c *call, in *apiv1.PatchUser) (*apiv1.PatchUserRespon
 	if err != nil {
 		return nil, err
 	}
+	c.did(s.userTarget(id), changes(in)...)
 	u, err := s.cfg.Accounts.PatchUser(c.Context(), c.user, c.token, id, in)
 	return &apiv1.PatchUserResponse{User: u}, err
 }
@@ -138,6 +143,7 @@ func (s *Server) endSession(c *call) (*apiv1.EndSessionResponse, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.did(s.userTarget(id), c.PathValue("session"))
 	n, err := s.cfg.Accounts.EndSession(c.Context(), c.user, id, c.PathValue("session"))
 	return &apiv1.EndSessionResponse{Ended: int32(n)}, err
 }

@@ -13,13 +13,13 @@ import (
 // admissionRoutes are ours; Determined 0.38.1 lets in any agent.
 func admissionRoutes() []route {
 	return []route{
-		post("agents/{agent}/revoke", admin, plain((*Server).revoke)),
-		post("agents/{agent}/admit", admin, plain((*Server).readmit)),
+		audited("agent.revoke", post("agents/{agent}/revoke", admin, plain((*Server).revoke))),
+		audited("agent.admit", post("agents/{agent}/admit", admin, plain((*Server).readmit))),
 		get("revoked-agents", admin, plain((*Server).revokedAgents)),
 		get("join-tokens", admin, plain((*Server).joinTokens)),
-		post("join-tokens", admin, unary((*Server).createJoinToken)),
-		{method: http.MethodPost, path: "join-tokens/revoke", access: admin, endpoint: unary((*Server).revokeJoinToken)},
-		post("master/rotate-keys", admin, plain((*Server).rotateKeys)),
+		audited("join_token.create", post("join-tokens", admin, unary((*Server).createJoinToken))),
+		audited("join_token.revoke", route{method: http.MethodPost, path: "join-tokens/revoke", access: admin, endpoint: unary((*Server).revokeJoinToken)}),
+		audited("keys.rotate", post("master/rotate-keys", admin, plain((*Server).rotateKeys))),
 	}
 }
 
@@ -52,6 +52,7 @@ func (s *Server) createJoinToken(c *call, in *apiv1.CreateJoinTokenRequest) (*ap
 		return nil, status.Missing("resource pool", in.GetResourcePool())
 	}
 	out, err := s.cfg.Admissions.CreateJoinToken(c.Context(), in, c.user.GetUsername())
+	c.did(out.GetJoinToken().GetId(), "for resource pool", in.GetResourcePool())
 	if err == nil {
 		s.cfg.Log.Info("join token is created", "token_id", out.GetJoinToken().GetId(), "pool", in.GetResourcePool(), "uses", in.GetUses(), "user", c.user.GetUsername())
 	}
@@ -69,6 +70,7 @@ func (s *Server) hasPool(name string) bool {
 
 func (s *Server) revokeJoinToken(c *call, in *apiv1.RevokeJoinTokenRequest) (*apiv1.RevokeJoinTokenResponse, error) {
 	j, err := s.cfg.Admissions.RevokeJoinToken(c.Context(), in.GetToken(), c.user.GetUsername())
+	c.did(j.GetId())
 	if err == nil {
 		s.cfg.Log.Warn("join token is revoked", "token_id", j.GetId(), "user", c.user.GetUsername())
 	}

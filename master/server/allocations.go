@@ -40,6 +40,7 @@ func (s *Server) preemption(c *call) (*apiv1.AllocationPreemptionSignalResponse,
 }
 
 func (s *Server) preempt(c *call) (*apiv1.AllocationPendingPreemptionSignalResponse, error) {
+	c.did(c.PathValue("allocation"), s.ownerOf(c, taskOf(c.PathValue("allocation"))))
 	return &apiv1.AllocationPendingPreemptionSignalResponse{}, s.cfg.Tasks.Preempt(c.Context(), c.user, c.PathValue("allocation"))
 }
 

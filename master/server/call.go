@@ -28,6 +28,9 @@ type call struct {
 	inTask string
 	token  string
 	bad    error
+	deed   deed
+	// answered is called before an answer is written; nil for none.
+	answered func()
 }
 
 // message is what P must be for T to be a message type.
@@ -115,6 +118,9 @@ func (c *call) write(out proto.Message) error {
 	b, err := writing.Marshal(out)
 	if err != nil {
 		return err
+	}
+	if c.answered != nil {
+		c.answered()
 	}
 	writeJSON(c.w, http.StatusOK, b)
 	return nil

@@ -57,6 +57,7 @@ func (s *Server) agent(c *call) (*apiv1.GetAgentResponse, error) {
 }
 
 func (s *Server) setAgent(c *call, to rm.Switch) (*apiv1.Agent, error) {
+	c.did(c.PathValue("agent"), string(to))
 	if _, err := s.findAgent(c.PathValue("agent")); err != nil {
 		return nil, err
 	}
@@ -122,6 +123,7 @@ func (s *Server) slot(c *call) (*apiv1.GetSlotResponse, error) {
 }
 
 func (s *Server) setSlot(c *call, to rm.Switch) (*apiv1.Slot, error) {
+	c.did(c.PathValue("agent")+"/"+c.PathValue("slot"), string(to))
 	_, n, err := s.findSlot(c)
 	if err != nil {
 		return nil, err

@@ -37,6 +37,7 @@ var decisions = map[string]string{
 	"GET master/telemetry":                                     "stranger user tools admin admin-tools task",
 	"GET master/config":                                        "admin",
 	"GET master/logs":                                          "admin",
+	"GET audit":                                                "admin",
 	"GET workspaces":                                           "user tools admin admin-tools",
 	"GET workspaces/{workspace}":                               "user tools admin admin-tools",
 	"GET agents":                                               "user tools admin admin-tools",
@@ -91,7 +92,7 @@ func (launches) History(context.Context, string) ([]*apiv1.Machine, error) { ret
 func TestEveryRouteSaysWhoMayCall(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.remake(t, func(c *Config) { c.Launches = launches{} })
+	w.remake(t, func(c *Config) { c.Launches, c.Audit = launches{}, &notes{} })
 	who := w.principals(t)
 	path := strings.NewReplacer("{user}", "2", "{username}", "determined", "{agent}", "a", "{slot}", "0", "{pool}", "default",
 		"{workspace}", "1", "{command}", "t1", "{task}", "t1", "{allocation}", "t1.1", "{session}", "none")

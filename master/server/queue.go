@@ -78,6 +78,7 @@ func (s *Server) queueStats(c *call) (*apiv1.GetJobQueueStatsResponse, error) {
 // updateQueue changes jobs one after the other. Those before a refused one stay
 // changed, and the answer says which was refused.
 func (s *Server) updateQueue(c *call, in *apiv1.UpdateJobQueueRequest) (*apiv1.UpdateJobQueueResponse, error) {
+	c.did("", jobChanges(in)...)
 	if s.cfg.StrictQueue && !c.user.GetAdmin() {
 		return nil, status.New(status.PermissionDenied, "only administrators may change the queue of this cluster")
 	}

@@ -47,6 +47,9 @@ type route struct {
 	access access
 	// limit bounds the body; 0 is small.
 	limit int64
+	// action is the name under which calls are recorded in the audit log; empty for
+	// those that are not.
+	action string
 	endpoint
 }
 
@@ -90,10 +93,26 @@ func (s *Server) front() http.Handler {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		plainError(w, http.StatusNotFound, "there is nothing at "+excerpt.Of(r.URL.Path))
 	})
-	if s.cfg.CORS {
-		return s.meter.count(anyOrigin(tolerant(mux)))
+	if s.cfg.Certificate != nil {
+		return s.meter.count(strictTransport(s.sites(mux)))
 	}
-	return s.meter.count(tolerant(mux))
+	return s.meter.count(s.sites(mux))
+}
+
+// sites is the API, for pages of other sites where the configuration says so.
+func (s *Server) sites(mux http.Handler) http.Handler {
+	if s.cfg.CORS {
+		return anyOrigin(tolerant(mux))
+	}
+	return tolerant(mux)
+}
+
+// strictTransport tells browsers to come back by TLS only, for a year.
+func strictTransport(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+		next.ServeHTTP(w, r)
+	})
 }
 
 // tolerant takes trailing slashes off API paths: some clients write them.
@@ -120,11 +139,14 @@ func (s *Server) guarded(r route) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		c := &call{Request: req, w: w, limit: limit}
+		c.deed.action = r.action
+		c.answered = func() { s.record(c, nil) }
 		err := s.allow(c, r.access)
 		if err == nil {
 			err = r.serve(s, c)
 		}
 		if err != nil {
+			s.record(c, err)
 			s.refuse(c, err, r.streams)
 		}
 	})

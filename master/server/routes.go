@@ -16,6 +16,9 @@ func (s *Server) routes() []route {
 	if s.cfg.Admissions != nil {
 		all = append(all, admissionRoutes()...)
 	}
+	if s.cfg.Audit != nil {
+		all = append(all, get("audit", admin, stream(auditLog)))
+	}
 	if s.cfg.Machines != nil {
 		all = append(all, machineRoutes()...)
 	}
@@ -50,17 +53,17 @@ func sized(r route, limit int64) route {
 
 func accountRoutes() []route {
 	return []route{
-		post("auth/login", open, unary((*Server).login)),
-		post("auth/logout", user, plain((*Server).logout)),
+		audited("login", post("auth/login", open, unary((*Server).login))),
+		audited("logout", post("auth/logout", user, plain((*Server).logout))),
 		get("me", either, plain((*Server).me)),
 		get("auth/user", either, plain((*Server).me)),
 		get("users", login, plain((*Server).users)),
-		post("users", admin, unary((*Server).createUser)),
+		audited("user.create", post("users", admin, unary((*Server).createUser))),
 		get("users/{user}", login, plain((*Server).userByID)),
 		get("users/{username}/by-username", login, plain((*Server).userByName)),
 		get("users/{user}/sessions", login, plain((*Server).sessions)),
-		post("users/{user}/sessions/{session}/end", login, plain((*Server).endSession)),
-		{method: http.MethodPatch, path: "users/{user}", access: login, endpoint: unary((*Server).patchUser)},
+		audited("session.end", post("users/{user}/sessions/{session}/end", login, plain((*Server).endSession))),
+		audited("user.change", route{method: http.MethodPatch, path: "users/{user}", access: login, endpoint: unary((*Server).patchUser)}),
 	}
 }
 
@@ -82,12 +85,12 @@ func machineRoutes() []route {
 	return []route{
 		get("agents", user, plain((*Server).agents)),
 		get("agents/{agent}", user, plain((*Server).agent)),
-		post("agents/{agent}/enable", admin, plain((*Server).enableAgent)),
-		post("agents/{agent}/disable", admin, unary((*Server).disableAgent)),
+		audited("agent.enable", post("agents/{agent}/enable", admin, plain((*Server).enableAgent))),
+		audited("agent.disable", post("agents/{agent}/disable", admin, unary((*Server).disableAgent))),
 		get("agents/{agent}/slots", user, plain((*Server).slots)),
 		get("agents/{agent}/slots/{slot}", user, plain((*Server).slot)),
-		post("agents/{agent}/slots/{slot}/enable", admin, plain((*Server).enableSlot)),
-		post("agents/{agent}/slots/{slot}/disable", admin, unary((*Server).disableSlot)),
+		audited("slot.enable", post("agents/{agent}/slots/{slot}/enable", admin, plain((*Server).enableSlot))),
+		audited("slot.disable", post("agents/{agent}/slots/{slot}/disable", admin, unary((*Server).disableSlot))),
 	}
 }
 
@@ -101,12 +104,12 @@ func queueRoutes() []route {
 
 func taskRoutes() []route {
 	return []route{
-		post("job-queues", user, unary((*Server).updateQueue)),
+		audited("job.change", post("job-queues", user, unary((*Server).updateQueue))),
 		sized(post("commands", user, unary((*Server).launch)), large),
 		get("commands", user, plain((*Server).commands)),
 		get("commands/{command}", user, plain((*Server).command)),
-		post("commands/{command}/kill", user, plain((*Server).killCommand)),
-		post("commands/{command}/set_priority", user, unary((*Server).setCommandPriority)),
+		audited("task.kill", post("commands/{command}/kill", user, plain((*Server).killCommand))),
+		audited("task.priority", post("commands/{command}/set_priority", user, unary((*Server).setCommandPriority))),
 		get("tasks", user, plain((*Server).tasks)),
 		get("tasks/{task}", user, plain((*Server).task)),
 		get("tasks/{task}/context_directory", either, plain((*Server).taskContext)),
@@ -119,7 +122,7 @@ func allocationRoutes() []route {
 		post("allocations/{allocation}/waiting", allocation, plain((*Server).allocationWaiting)),
 		post("allocations/{allocation}/acceleratorData", allocation, unary((*Server).accelerators)),
 		get("allocations/{allocation}/signals/preemption", allocation, plain((*Server).preemption)),
-		post("allocations/{allocation}/signals/pending_preemption", user, plain((*Server).preempt)),
+		audited("task.preempt", post("allocations/{allocation}/signals/pending_preemption", user, plain((*Server).preempt))),
 		post("allocations/{allocation}/signals/ack_preemption", allocation, plain((*Server).ackPreemption)),
 	}
 }

@@ -54,6 +54,8 @@ type Config struct {
 	Settings func() map[string]any
 	// StrictQueue lets only administrators change the queue.
 	StrictQueue bool
+	// Audit keeps who did what; nil keeps nothing.
+	Audit Audit
 	// PrivateLogs keeps a task's log to its owner and administrators.
 	PrivateLogs bool
 	// FeatureSwitches are shown to clients.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/base64"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -50,11 +51,13 @@ func (s *Server) command(c *call) (*apiv1.GetCommandResponse, error) {
 }
 
 func (s *Server) killCommand(c *call) (*apiv1.KillCommandResponse, error) {
+	c.did(c.PathValue("command"), s.ownerOf(c, c.PathValue("command")))
 	return s.cfg.Tasks.Kill(c.Context(), c.user, c.PathValue("command"))
 }
 
 func (s *Server) setCommandPriority(c *call, in *apiv1.SetCommandPriorityRequest) (*apiv1.SetCommandPriorityResponse, error) {
 	p := int(in.GetPriority())
+	c.did(c.PathValue("command"), s.ownerOf(c, c.PathValue("command")), fmt.Sprintf("priority=%d", p))
 	if p < 1 || p > 99 {
 		return nil, status.New(status.InvalidArgument, "priority: must be between 1 and 99 (%d)", p)
 	}

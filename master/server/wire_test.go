@@ -1,7 +1,9 @@
 package server
 
 import (
+	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -343,3 +345,20 @@ func BenchmarkAuthenticatedReads(b *testing.B) {
 		})
 	}
 }
+
+func TestBrowsersAreToldToStayWithTLS(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if got := w.ask(t, "GET", "/info", "", "").Header().Get("Strict-Transport-Security"); got != "" {
+		t.Errorf("without TLS: got %q, want nothing", got)
+	}
+	w.remake(t, func(c *Config) { c.Certificate = noCertificate{} })
+	if got := w.ask(t, "GET", "/info", "", "").Header().Get("Strict-Transport-Security"); got == "" {
+		t.Error("with TLS: got nothing, want the header")
+	}
+}
+
+// noCertificate is TLS of which no connection is made.
+type noCertificate struct{}
+
+func (noCertificate) Certificate() (*tls.Certificate, error) { return nil, errors.New("there is none") }

@@ -50,7 +50,7 @@ func newWorld(t testing.TB) *world {
 	w := &world{auth: a, cluster: newCluster(), ring: NewRing(3, slog.DiscardHandler)}
 	w.Server, err = New(Config{
 		Identity: Identity{ClusterID: st.Meta().ClusterID, ClusterName: "lab", MasterID: "m1", Version: "1.2.3"},
-		Accounts: a, Admissions: doors{a}, Tasks: w.cluster, Logs: w.cluster, Queue: w.cluster, Machines: w.cluster, MasterLog: w.ring,
+		Accounts: a, Admissions: doors{a}, Tasks: w.cluster, Logs: w.cluster, Queue: w.cluster, Machines: w.cluster, MasterLog: w.ring, Audit: &notes{},
 		Settings: func() map[string]any {
 			return map[string]any{"resource_manager": map[string]any{"type": "agent"}, "feature_switches": []string{}, "port": 8080}
 		},

@@ -95,10 +95,33 @@ func (c Collection[T]) After(ctx context.Context, r Reader, at time.Time) ([]Doc
 	return c.find(ctx, r, " AND at > ?", toMicros(at))
 }
 
+// Behind reads at most limit documents whose ids come behind id, not before since,
+// in the order of their ids. It is for collections whose ids are numbers of one
+// width: other texts are ordered differently by different databases.
+func (c Collection[T]) Behind(ctx context.Context, r Reader, id string, since time.Time, limit int) ([]Doc[T], error) {
+	return c.read(ctx, r, " AND id > ? AND at >= ? ORDER BY id LIMIT ?", id, toMicros(since), limit)
+}
+
+// Last reads the document with the greatest id, of a collection as Behind reads.
+func (c Collection[T]) Last(ctx context.Context, r Reader) (doc Doc[T], found bool, err error) {
+	docs, err := c.read(ctx, r, " ORDER BY id DESC LIMIT 1")
+	if err != nil || len(docs) == 0 {
+		return doc, false, err
+	}
+	return docs[0], true, nil
+}
+
 func (c Collection[T]) find(ctx context.Context, r Reader, where string, args ...any) ([]Doc[T], error) {
+	docs, err := c.read(ctx, r, where+" ORDER BY at", args...)
+	sortDocs(docs)
+	return docs, err
+}
+
+// read is every document of the kind that rest leaves, in its order.
+func (c Collection[T]) read(ctx context.Context, r Reader, rest string, args ...any) ([]Doc[T], error) {
 	var docs []Doc[T]
 	var bad error
-	query := "SELECT id, parent, at, doc FROM documents WHERE kind = ?" + where + " ORDER BY at"
+	query := "SELECT id, parent, at, doc FROM documents WHERE kind = ?" + rest
 	err := r.query(ctx, query, append([]any{c.Kind}, args...), func(rows *sql.Rows) error {
 		var d Doc[T]
 		var at int64
@@ -121,7 +144,6 @@ func (c Collection[T]) find(ctx context.Context, r Reader, where string, args ..
 	if bad != nil {
 		return nil, bad
 	}
-	sortDocs(docs)
 	return docs, nil
 }
 

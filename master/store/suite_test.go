@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -33,6 +34,7 @@ var suite = []struct {
 	run  func(t *testing.T, fresh func(t *testing.T) store.Config)
 }{
 	{"documents come back by id, parent and time", testDocuments},
+	{"documents are read by number, a page at a time", testPages},
 	{"a failing write is undone alone", testFailsAlone},
 	{"writes need the lease", testNeedsLease},
 	{"a cancelled caller is not done, and hurts nobody", testCancelled},
@@ -358,5 +360,36 @@ func closeStore(t *testing.T, s *store.Store) {
 	t.Helper()
 	if err := s.Close(); err != nil {
 		t.Errorf("close store: %v", err)
+	}
+}
+
+func testPages(t *testing.T, fresh func(t *testing.T) store.Config) {
+	s := storetest.Open(t, fresh(t))
+	if _, found, err := fruits.Last(t.Context(), s); found || err != nil {
+		t.Errorf("of nothing: got %v, %v, want none", found, err)
+	}
+	early := time.UnixMicro(1000)
+	for n := range 12 { // in no order, and the clock goes back
+		k := (n*5 + 3) % 12
+		put(t, s, store.Doc[fruit]{ID: fmt.Sprintf("%016d", k), At: early.Add(-time.Duration(k) * time.Microsecond), Value: fruit{Size: k}})
+	}
+	var got []int
+	for after := ""; ; {
+		page, err := fruits.Behind(t.Context(), s, after, early.Add(-9*time.Microsecond), 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		for _, d := range page {
+			got, after = append(got, d.Value.Size), d.ID
+		}
+	}
+	if d := cmp.Diff(got, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}); d != "" {
+		t.Errorf("(-got +want):\n%s", d)
+	}
+	if last, found, err := fruits.Last(t.Context(), s); err != nil || !found || last.Value.Size != 11 {
+		t.Errorf("got %v, %v, %v, want the last", last, found, err)
 	}
 }

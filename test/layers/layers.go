@@ -109,6 +109,7 @@ func master() []Row {
 		{"master/store", nil, "it keeps bytes under keys and knows no meaning"},
 		{"master/store/*", []string{"master/store"}, "a contract knows what it is a contract of"},
 		{"master/log", with("master/store"), "it keeps lines, whoever asks"},
+		{"master/audit", with("master/store"), "it keeps who did what, whoever says so"},
 		{"master/auth", with("master/store"), "it knows users, not what they do"},
 		{"master/task/petname", nil, "names depend on nothing"},
 		{"master/task/archive", leaves, "pure functions on a task's files"},

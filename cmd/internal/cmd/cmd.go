@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/agent"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/audit"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/aws"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/context"
@@ -38,7 +39,7 @@ machine, operates it, and is the cluster: its master and its agents.`,
 		SilenceErrors: true,
 	}
 	add(root, "use", "Using a cluster:",
-		login.New(s), login.NewLogout(s), context.New(s), task.New(s), job.New(s), pool.New(s), user.New(s))
+		login.New(s), login.NewLogout(s), context.New(s), task.New(s), job.New(s), pool.New(s), user.New(s), audit.New(s))
 	add(root, "run", "Running a cluster:", master.New(s), agent.New(s), host.New(s), pod.New(s))
 	add(root, "install", "Installing a cluster:", aws.New(s), k8s.New(s), local.New(s),
 		cluster.NewList(s), cluster.NewStatus(s), cluster.NewUpgrade(s), cluster.NewDown(s))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/master/agentrm"
+	"github.com/det-deploy/det-deploy/master/audit"
 	"github.com/det-deploy/det-deploy/master/auth"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/launcher"
@@ -80,6 +81,9 @@ func RunMaster(ctx context.Context, cfg config.Master, o MasterOptions) (err err
 	}
 	m, err := assemble(ctx, cfg, ground{s, lease, ring, binaries, certificate})
 	if err == nil {
+		err = recordStart(ctx, s, m.audit, cfg)
+	}
+	if err == nil {
 		m.config.Certificate = certificate
 		err = m.run(ctx, l)
 	}
@@ -124,6 +128,7 @@ type master struct {
 	runs   runner
 	launch *launcher.Launchers
 	doors  admissions
+	audit  *audit.Log
 	config server.Config
 	// serving is set once tasks are handed to whoever runs them.
 	serving atomic.Bool
@@ -169,6 +174,10 @@ func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error)
 	if err != nil {
 		return nil, err
 	}
+	m.audit, err = audit.Open(ctx, audit.Config{Store: s, Keep: cfg.Security.Audit.Keep(), Log: m.log})
+	if err != nil {
+		return nil, err
+	}
 	whole, err := withRegistries(ctx, cfg, resolver())
 	if err != nil {
 		return nil, err
@@ -194,7 +203,7 @@ func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error)
 	m.config = server.Config{
 		Identity: id, Accounts: m.auth, Tasks: front{m.tasks}, Logs: front{m.tasks}, Launches: m.launch,
 		MasterLog: g.ring, Binaries: g.binaries, Settings: cfg.Printable, FeatureSwitches: cfg.FeatureSwitches,
-		Health: m.healthy, Readiness: server.NewReadiness(m.log, m.checks(s)...), Log: m.log, Metrics: metrics,
+		Health: m.healthy, Readiness: server.NewReadiness(m.log, m.checks(s)...), Log: m.log, Metrics: metrics, Audit: auditFront{m.audit},
 		PrivateLogs: cfg.Security.Visibility == config.VisibilityPrivate, CORS: cfg.EnableCORS, HideMetrics: !cfg.Observability.EnablePrometheus,
 	}
 	if err := m.choose(here, s, id); err != nil {
@@ -228,7 +237,7 @@ func (m *master) choose(s site, st *store.Store, id server.Identity) error {
 	}
 	names := m.cfg.ResourceManager.Pools()
 	agents, err := agentrm.New(launching(telling(agentrm.Config{
-		Log: m.log, Store: st, Gate: gate{m.auth, m.known}, Tasks: m.tasks, Logs: m.tasks,
+		Log: m.log, Store: st, Gate: auditedGate{gate{m.auth, m.known}, m.audit}, Tasks: m.tasks, Logs: m.tasks,
 		Pools: pools(m.cfg), DefaultAux: names.Aux, DefaultCompute: names.Compute,
 		ClusterID: id.ClusterID, ClusterName: id.ClusterName, MasterID: id.MasterID, Version: id.Version,
 		Programs: s.programs,
@@ -260,6 +269,7 @@ func (m *master) run(ctx context.Context, l net.Listener) error {
 	m.serving.Store(true)
 	g.Go(func() error { m.config.Readiness.Run(ctx); return nil })
 	g.Go(func() error { m.sweep(ctx); return nil })
+	g.Go(func() error { m.audit.Run(ctx); return nil })
 	g.Go(func() error { m.endStrays(ctx); return nil })
 	g.Go(func() error { giveBack(ctx); return nil })
 	return g.Wait()
@@ -312,7 +322,7 @@ func (m *master) sweep(ctx context.Context) {
 	m.doors.endRevoked()
 	for {
 		_, err := m.tasks.Collect(ctx, time.Now(), m.cfg.RetentionPolicy.Keep())
-		if err = errors.Join(err, m.auth.Sweep(ctx), m.auth.ForgetMachines(ctx, m.launch)); err != nil && ctx.Err() == nil {
+		if err = errors.Join(err, m.auth.Sweep(ctx), m.auth.ForgetMachines(ctx, m.launch), m.audit.Sweep(ctx)); err != nil && ctx.Err() == nil {
 			m.log.Warn("delete what has expired", "err", err)
 		}
 		select {

@@ -1,0 +1,41 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// AuditQuery says which entries of the audit log to read.
+type AuditQuery struct {
+	User, Action string
+	Since        time.Time
+	// Follow goes on until the context ends.
+	Follow bool
+}
+
+// Audit reads the audit log, oldest entry first. Only an admin may ask.
+func (c *Client) Audit(ctx context.Context, q AuditQuery) iter.Seq2[*apiv1.AuditResponse, error] {
+	query := url.Values{"follow": {strconv.FormatBool(q.Follow)}}
+	if q.User != "" {
+		query.Set("user", q.User)
+	}
+	if q.Action != "" {
+		query.Set("action", q.Action)
+	}
+	if !q.Since.IsZero() {
+		query.Set("since", q.Since.UTC().Format(time.RFC3339Nano))
+	}
+	s := &stream[*apiv1.AuditResponse]{
+		client: c,
+		call:   call{op: "read the audit log", method: http.MethodGet, path: "/api/v1/audit", query: query},
+		fresh:  func() *apiv1.AuditResponse { return &apiv1.AuditResponse{} },
+		id:     func(m *apiv1.AuditResponse) string { return m.GetEntry().GetId() },
+	}
+	return s.lines(ctx, q.Follow)
+}

@@ -1,0 +1,141 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// What is written by itself before it is only counted. A person who errs stays below
+// these; a program that guesses passwords, or kills its own tasks in a circle, must
+// not fill the store. At most some 14,000 refusals a day are entries of their own.
+const (
+	refusedAtOnce     = 200
+	refusedEvery      = 6 * time.Second
+	refusedFromOne    = 20
+	refusedFromOneNow = time.Minute
+	doneByOne         = 100
+	doneByOneNow      = time.Second
+	// mostCounted bounds the addresses, and the users, that are told apart.
+	mostCounted = 1000
+	// mostNamed is how many of them an entry names.
+	mostNamed = 5
+)
+
+// flood tells entries that are written from those that are only counted.
+type flood struct {
+	mu      sync.Mutex // guards what follows
+	refused *rate.Limiter
+	from    map[string]*rate.Limiter // refusals by address
+	by      map[string]*rate.Limiter // what was done by user
+	counted map[kind]*tally
+}
+
+// kind is what is counted together.
+type kind struct{ action, outcome string }
+
+// tally is what was counted of one kind.
+type tally struct {
+	count     int32
+	addresses map[string]int
+}
+
+func newFlood() *flood {
+	return &flood{
+		refused: rate.NewLimiter(rate.Every(refusedEvery), refusedAtOnce),
+		from:    map[string]*rate.Limiter{}, by: map[string]*rate.Limiter{}, counted: map[kind]*tally{},
+	}
+}
+
+// admit says whether e is written by itself; else it has been counted. What an
+// administrator does is always written.
+func (f *flood) admit(e *apiv1.AuditEntry, now time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if e.GetOutcome() == Done {
+		if e.GetAdmin() || e.GetUser() == "" {
+			return true
+		}
+		if limiter(f.by, e.GetUser(), doneByOneNow, doneByOne, now).AllowN(now, 1) {
+			return true
+		}
+	} else if limiter(f.from, e.GetAddress(), refusedFromOneNow, refusedFromOne, now).AllowN(now, 1) && f.refused.AllowN(now, 1) {
+		return true
+	}
+	f.count(e)
+	return false
+}
+
+// limiter finds or makes one. Those that are full again are dropped for a new one,
+// and when that makes no room all share what is left.
+func limiter(of map[string]*rate.Limiter, key string, every time.Duration, burst int, now time.Time) *rate.Limiter {
+	if l, found := of[key]; found {
+		return l
+	}
+	if len(of) >= mostCounted {
+		maps.DeleteFunc(of, func(_ string, l *rate.Limiter) bool { return l.TokensAt(now) >= float64(burst) })
+	}
+	if len(of) >= mostCounted {
+		key = ""
+		if l, found := of[key]; found {
+			return l
+		}
+	}
+	of[key] = rate.NewLimiter(rate.Every(every), burst)
+	return of[key]
+}
+
+func (f *flood) count(e *apiv1.AuditEntry) {
+	k := kind{e.GetAction(), e.GetOutcome()}
+	t := f.counted[k]
+	if t == nil {
+		t = &tally{addresses: map[string]int{}}
+		f.counted[k] = t
+	}
+	t.count++
+	if _, found := t.addresses[e.GetAddress()]; found || len(t.addresses) < mostCounted {
+		t.addresses[e.GetAddress()]++
+	}
+}
+
+// take is an entry for each kind that was counted since the last time.
+func (f *flood) take(now time.Time) []*apiv1.AuditEntry {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []*apiv1.AuditEntry
+	for k, t := range f.counted {
+		out = append(out, &apiv1.AuditEntry{
+			Time: timestamppb.New(now), Action: k.action, Outcome: k.outcome, Count: t.count, Details: t.describe(),
+		})
+	}
+	clear(f.counted)
+	slices.SortFunc(out, func(a, b *apiv1.AuditEntry) int {
+		return cmp.Or(strings.Compare(a.GetAction(), b.GetAction()), strings.Compare(a.GetOutcome(), b.GetOutcome()))
+	})
+	return out
+}
+
+// describe names those that did most of it.
+func (t *tally) describe() string {
+	names := slices.SortedFunc(maps.Keys(t.addresses), func(a, b string) int {
+		return cmp.Or(t.addresses[b]-t.addresses[a], strings.Compare(a, b))
+	})
+	var parts []string
+	for _, n := range names[:min(len(names), mostNamed)] {
+		parts = append(parts, fmt.Sprintf("%s (%d)", n, t.addresses[n]))
+	}
+	text := fmt.Sprintf("too many to write each: %d from %s", t.count, strings.Join(parts, ", "))
+	if more := len(names) - mostNamed; more > 0 {
+		text += fmt.Sprintf(" and %d others", more)
+	}
+	return text
+}

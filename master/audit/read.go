@@ -1,0 +1,79 @@
+package audit
+
+import (
+	"context"
+	"strings"
+	"time"
+	"unicode"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// Query says which entries are wanted. Empty filters let all through.
+type Query struct {
+	// User is who did it.
+	User string
+	// Action is one action, or with a dot at the end all that begin with it.
+	Action string
+	Since  time.Time
+	// After is the number of the last entry that was read.
+	After string
+	// Follow goes on until ctx ends.
+	Follow bool
+}
+
+func (q Query) matches(e *apiv1.AuditEntry) bool {
+	action := q.Action == "" || q.Action == e.GetAction() ||
+		(strings.HasSuffix(q.Action, ".") && strings.HasPrefix(e.GetAction(), q.Action))
+	return action && (q.User == "" || strings.EqualFold(q.User, e.GetUser()))
+}
+
+// pageSize is how many entries are in memory at once.
+const pageSize = 500
+
+// Read calls send for each entry that q asks for, oldest first.
+func (l *Log) Read(ctx context.Context, q Query, send func(*apiv1.AuditEntry) error) error {
+	after := q.After
+	for {
+		l.mu.Lock()
+		grown := l.grown // before the look, so that nothing falls between
+		l.mu.Unlock()
+		docs, err := entries.Behind(ctx, l.cfg.Store, after, q.Since, pageSize)
+		if err != nil {
+			return err
+		}
+		for _, d := range docs {
+			after = d.ID
+			if e := shown(d); q.matches(e) {
+				if err := send(e); err != nil {
+					return err
+				}
+			}
+		}
+		if len(docs) == pageSize {
+			continue
+		}
+		if !q.Follow {
+			return nil
+		}
+		select {
+		case <-grown:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// plain is a text that can do nothing to a terminal, and no longer than it need be.
+func plain(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, strings.ToValidUTF8(s, "?"))
+	if runes := []rune(s); len(runes) > longestText {
+		return string(runes[:longestText]) + "…"
+	}
+	return s
+}

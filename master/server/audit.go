@@ -1,0 +1,187 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// AuditQuery says which entries of the audit log are wanted. Empty filters let all
+// through.
+type AuditQuery struct {
+	User, Action string
+	Since        time.Time
+	// After is the id of the last entry that was read.
+	After  string
+	Follow bool
+}
+
+// Audit keeps who did what.
+type Audit interface {
+	// RecordEntry adds an entry; it returns when that is durable.
+	RecordEntry(ctx context.Context, e *apiv1.AuditEntry)
+	// ReadEntries calls send for each entry, oldest first.
+	ReadEntries(ctx context.Context, q AuditQuery, send func(*apiv1.AuditEntry) error) error
+}
+
+// audited marks a route whose calls are recorded, refused ones as well.
+func audited(action string, r route) route {
+	r.action = action
+	return r
+}
+
+// deed is what is recorded of a call. Handlers fill in what only they know; texts of
+// a caller that may be a secret by mistake, as a password in place of a name, are not
+// put there.
+type deed struct {
+	action, target, details string
+	recorded                bool
+}
+
+// did notes to what the call is done.
+func (c *call) did(target string, details ...string) {
+	c.deed.target, c.deed.details = target, strings.Join(details, " ")
+}
+
+// record writes down the call, once: before the answer, so that what is acknowledged
+// is recorded.
+func (s *Server) record(c *call, err error) {
+	if s.cfg.Audit == nil || c.deed.action == "" || c.deed.recorded {
+		return
+	}
+	c.deed.recorded = true
+	e := &apiv1.AuditEntry{
+		User: c.user.GetUsername(), UserId: c.user.GetId(), Admin: c.user.GetAdmin(), AllocationId: c.inTask,
+		Address: addressOf(c.Request), Action: c.deed.action, Target: c.deed.target, Details: c.deed.details, Outcome: "done",
+	}
+	if e.Target == "" {
+		e.Target = c.named()
+	}
+	if c.allocation != "" {
+		e.AllocationId = c.allocation
+	}
+	if err != nil {
+		// The code only: a text may quote what the caller sent.
+		e.Outcome, e.Reason = "refused", codeOf(err).String()
+		if codeOf(err).HTTP() >= http.StatusInternalServerError {
+			e.Outcome = "failed"
+		}
+	}
+	s.cfg.Audit.RecordEntry(c.Context(), e)
+}
+
+// named is what the path of a call names, for one that was refused at the door.
+func (c *call) named() string {
+	for _, name := range []string{"agent", "command", "allocation", "user"} {
+		if v := c.PathValue(name); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+func addressOf(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// auditLog answers GET audit.
+func auditLog(ctx context.Context, s *Server, c *call, send func(*apiv1.AuditResponse) error) error {
+	q := AuditQuery{
+		User: c.text("user"), Action: c.text("action"), Since: c.time("since"), After: c.text("afterId"), Follow: c.is("follow"),
+	}
+	if c.bad != nil {
+		return c.bad
+	}
+	return s.cfg.Audit.ReadEntries(ctx, q, func(e *apiv1.AuditEntry) error { return send(&apiv1.AuditResponse{Entry: e}) })
+}
+
+// knownUser is a username as it is recorded of somebody who is not logged in: a name
+// that nobody has may be a password in the wrong field.
+func (s *Server) knownUser(name string) string {
+	u, err := s.cfg.Accounts.UserNamed(name)
+	if err != nil {
+		return "unknown user"
+	}
+	return u.GetUsername()
+}
+
+// userTarget is the name of the user with an id.
+func (s *Server) userTarget(id int32) string {
+	if u, err := s.cfg.Accounts.User(id); err == nil {
+		return u.GetUsername()
+	}
+	return fmt.Sprintf("user %d", id)
+}
+
+// changes says what a patch of a user changes, without its passwords.
+func changes(p *apiv1.PatchUser) []string {
+	var out []string
+	note := func(given bool, text string) {
+		if given {
+			out = append(out, text)
+		}
+	}
+	note(p.Username != nil, "username")
+	note(p.Password != nil, "password")
+	note(p.Admin != nil, fmt.Sprintf("admin=%v", p.GetAdmin()))
+	note(p.Active != nil, fmt.Sprintf("active=%v", p.GetActive()))
+	note(p.DisplayName != nil, "display_name")
+	note(p.Remote != nil, fmt.Sprintf("remote=%v", p.GetRemote()))
+	note(p.AgentUserGroup != nil, fmt.Sprintf("agent_user_group=%d:%d", p.GetAgentUserGroup().GetAgentUid(), p.GetAgentUserGroup().GetAgentGid()))
+	return out
+}
+
+// mostListed bounds how many jobs of one call an entry lists.
+const mostListed = 10
+
+// jobChanges says what a call does to the queue.
+func jobChanges(in *apiv1.UpdateJobQueueRequest) []string {
+	var out []string
+	for i, u := range in.GetUpdates() {
+		if i == mostListed {
+			return append(out, fmt.Sprintf("and %d more", len(in.GetUpdates())-mostListed))
+		}
+		text := u.GetJobId() + ":"
+		for _, f := range []struct {
+			given bool
+			text  string
+		}{
+			{u.Priority != nil, fmt.Sprintf(" priority=%d", u.GetPriority())},
+			{u.Weight != nil, fmt.Sprintf(" weight=%v", u.GetWeight())},
+			{u.MaxSlots != nil, fmt.Sprintf(" max_slots=%d", u.GetMaxSlots())},
+			{u.ResourcePool != nil, " resource_pool=" + u.GetResourcePool()},
+			{u.AheadOf != nil, " ahead_of=" + u.GetAheadOf()},
+			{u.BehindOf != nil, " behind_of=" + u.GetBehindOf()},
+		} {
+			if f.given {
+				text += f.text
+			}
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// ownerOf is whose task something is done to, for the record.
+func (s *Server) ownerOf(c *call, task string) string {
+	owner, err := s.cfg.Tasks.Owner(c.Context(), task)
+	switch {
+	case status.Of(err) == status.NotFound:
+		return "no such task"
+	case err != nil:
+		return ""
+	case owner == c.user.GetId():
+		return "own"
+	}
+	return "of user " + s.userTarget(owner)
+}

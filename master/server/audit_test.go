@@ -1,0 +1,109 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// unaudited is what changes something and is not recorded, and why.
+var unaudited = map[string]string{
+	"POST commands":                                        "tasks have logs and records of their own",
+	"POST task/logs":                                       "what a task says",
+	"POST allocations/{allocation}/ready":                  "what a task says",
+	"POST allocations/{allocation}/waiting":                "what a task says",
+	"POST allocations/{allocation}/acceleratorData":        "what a task says",
+	"POST allocations/{allocation}/signals/ack_preemption": "what a task says",
+}
+
+func TestEveryChangeIsAudited(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.remake(t, func(c *Config) { c.Launches = launches{} })
+	for _, r := range w.routes() {
+		name := r.method + " " + r.path
+		_, exempt := unaudited[name]
+		if changes := r.method != "GET"; changes == (r.action == "" && !exempt) {
+			t.Errorf("%s: got the action %q, want one for each call that changes something, or a reason in the table", name, r.action)
+		}
+	}
+}
+
+// notes remembers entries.
+type notes struct {
+	mu   sync.Mutex // guards list
+	list []*apiv1.AuditEntry
+}
+
+func (n *notes) RecordEntry(_ context.Context, e *apiv1.AuditEntry) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.list = append(n.list, e)
+}
+
+func (n *notes) ReadEntries(_ context.Context, q AuditQuery, send func(*apiv1.AuditEntry) error) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, e := range n.list {
+		if q.User == "" || q.User == e.GetUser() {
+			if err := send(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func TestWhatIsAudited(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	kept := &notes{}
+	w.remake(t, func(c *Config) { c.Audit = kept })
+	tests := []struct {
+		name              string
+		method, path, who string
+		body              string
+		want              string // user action target outcome reason (details)
+	}{
+		{"a login", "POST", "auth/login", "", `{"username":"Admin","password":"` + password + `"}`, "admin login admin done  ()"},
+		{"a wrong password", "POST", "auth/login", "", `{"username":"admin","password":"hunter2"}`, " login admin refused Unauthenticated ()"},
+		{"a password in the wrong field", "POST", "auth/login", "", `{"username":"hunter2","password":"admin"}`, " login unknown user refused Unauthenticated ()"},
+		{"a body that is none", "POST", "auth/login", "", `{"password": hunter2}`, " login  refused InvalidArgument ()"},
+		{"a new user", "POST", "users", w.admin, `{"user":{"username":"ada","active":true},"password":"Hunter2-hunter2"}`, "admin user.create ada done  (admin=false active=true remote=false)"},
+		{"by who may not", "POST", "users", w.user, `{"user":{"username":"eve"}}`, "determined user.create  refused PermissionDenied ()"},
+		{"a password", "PATCH", "users/3", w.admin, `{"password":"Hunter2-hunter3","active":false}`, "admin user.change ada done  (password active=false)"},
+		{"an agent", "POST", "agents/a/disable", w.admin, `{"drain":true}`, "admin agent.disable a done  (drain)"},
+		{"an agent by a task", "POST", "agents/a/revoke", w.tools, "", "determined agent.revoke a refused PermissionDenied ()"},
+		{"keys", "POST", "master/rotate-keys", w.admin, "", "admin keys.rotate  done  ()"},
+		{"one's own task", "POST", "commands/t1/kill", w.tools, "", "determined task.kill t1 done  (own)"},
+		{"that of another", "POST", "commands/t1/kill", w.admin, "", "admin task.kill t1 done  (of user determined)"},
+		{"a queue", "POST", "job-queues", w.user, `{"updates":[{"jobId":"j1","priority":5}]}`, "determined job.change  done  (j1: priority=5)"},
+		{"sessions", "POST", "users/1/sessions/none/end", w.admin, "", "admin session.end admin refused NotFound (none)"},
+	}
+	for _, tt := range tests { // in order: each looks at the entry that it made
+		kept.list = nil
+		w.ask(t, tt.method, prefix+tt.path, tt.who, tt.body)
+		if len(kept.list) != 1 {
+			t.Errorf("%s: got %v, want one entry", tt.name, kept.list)
+			continue
+		}
+		e := kept.list[0]
+		got := fmt.Sprintf("%s %s %s %s %s (%s)", e.GetUser(), e.GetAction(), e.GetTarget(), e.GetOutcome(), e.GetReason(), e.GetDetails())
+		if got != tt.want || e.GetAddress() == "" {
+			t.Errorf("%s:\ngot  %s from %q\nwant %s", tt.name, got, e.GetAddress(), tt.want)
+		}
+		if strings.Contains(strings.ToLower(fmt.Sprint(e)), "hunter2") {
+			t.Errorf("%s: got a secret in %v", tt.name, e)
+		}
+	}
+	if rec := w.ask(t, "GET", prefix+"audit?user=admin", w.admin, ""); rec.Code != 200 || !strings.Contains(squeeze(rec.Body.String()), `"action":"session.end"`) {
+		t.Errorf("got %d %s, want the entries", rec.Code, rec.Body)
+	}
+	if rec := w.ask(t, "GET", prefix+"me", w.user, ""); rec.Code != 200 || len(kept.list) != 1 {
+		t.Errorf("got %v, want no entry for a look", kept.list)
+	}
+}

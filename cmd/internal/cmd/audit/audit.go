@@ -22,7 +22,7 @@ type auditOptions struct {
 
 	User   string
 	Action string
-	Since  time.Duration
+	Since  string
 	Follow bool
 	Output term.Format
 }
@@ -52,7 +52,7 @@ whether it was done. For administrators.`,
 	f := c.Flags()
 	f.StringVar(&o.User, "user", "", "only what this user did")
 	f.StringVar(&o.Action, "action", "", "only this action; with a dot at the end, as user., all that begin so")
-	f.DurationVar(&o.Since, "since", 0, "only what is not older (default all)")
+	f.StringVar(&o.Since, "since", "", "only lines since then: a duration such as 10m, or a time such as 2006-01-02T15:04:05Z")
 	f.BoolVarP(&o.Follow, "follow", "f", false, "go on until interrupted")
 	o.AddFlag(f)
 	o.Output.AddFlag(f)
@@ -60,10 +60,23 @@ whether it was done. For administrators.`,
 }
 
 func (o *auditOptions) validate() error {
-	if o.Since < 0 {
-		return usage.Errorf("--since %s: must not be negative", o.Since)
+	_, err := o.since(time.Now())
+	return err
+}
+
+// since reads a duration before now or a moment; it is zero when nothing is said.
+func (o *auditOptions) since(now time.Time) (time.Time, error) {
+	if o.Since == "" {
+		return time.Time{}, nil
 	}
-	return nil
+	if d, err := time.ParseDuration(o.Since); err == nil && d > 0 {
+		return now.Add(-d), nil
+	}
+	at, err := time.Parse(time.RFC3339, o.Since)
+	if err != nil {
+		return at, usage.Errorf("--since %q: must be a duration such as 10m, or a time such as 2006-01-02T15:04:05Z", o.Since)
+	}
+	return at, nil
 }
 
 func runAudit(ctx context.Context, o *auditOptions) error {
@@ -73,8 +86,8 @@ func runAudit(ctx context.Context, o *auditOptions) error {
 	}
 	defer master.Close()
 	q := client.AuditQuery{User: o.User, Action: o.Action, Follow: o.Follow}
-	if o.Since > 0 {
-		q.Since = time.Now().Add(-o.Since)
+	if q.Since, err = o.since(time.Now()); err != nil {
+		return err
 	}
 	for e, err := range master.Audit(ctx, q) {
 		if err != nil {

@@ -1,6 +1,7 @@
 package agentrm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -34,6 +35,9 @@ type Config struct {
 	ClusterName string
 	MasterID    string
 	Version     string
+	// Admitted is told that the agent of a connection was admitted, with the context
+	// of its request. It may be nil.
+	Admitted func(ctx context.Context)
 	// Programs are the SHA-256 of the programs that the master hands out, by
 	// platform.
 	Programs map[string]string
@@ -176,6 +180,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Describe == nil {
 		c.Describe = func(*apiv1.ResourcePool) {}
+	}
+	if c.Admitted == nil {
+		c.Admitted = func(context.Context) {}
 	}
 	if c.Limits == (Limits{}) {
 		c.Limits = DefaultLimits()

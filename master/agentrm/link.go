@@ -219,7 +219,7 @@ func (r *RM) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	defer cancel(nil)
 	l := newLink(address, conn, r.cfg.Limits, cancel)
-	l.admitted = leave
+	l.admitted = func() { leave(); r.cfg.Admitted(req.Context()) }
 	err = r.converse(ctx, l)
 	r.cfg.Log.Info("agent is disconnected", "agent_id", l.agent, "address", l.address, "err", err)
 }

@@ -28,7 +28,7 @@ func newUnwelcomed(l Limits) *unwelcomed {
 func (u *unwelcomed) enter(address string) (leave func(), err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.all >= u.most || u.from[address] >= u.each {
+	if u.most > 0 && u.all >= u.most || u.each > 0 && u.from[address] >= u.each {
 		return nil, errCrowded
 	}
 	u.all++

@@ -28,6 +28,9 @@ type Config struct {
 	// AllowBlankPassword lets users be without a password. That is for a master
 	// that only its own machine can reach.
 	AllowBlankPassword bool
+	// MostSessions is how many logins one user has at a time, 0 for any number. The
+	// next ends the oldest.
+	MostSessions int
 	// Attestors check the proofs of launched machines, by their form.
 	Attestors map[string]cloud.Attestor
 	// Now is the clock; nil is the system's.

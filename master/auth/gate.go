@@ -11,88 +11,135 @@ import (
 )
 
 const (
-	// wrongAtOnce wrong passwords in a row are a person; more than one each
-	// wrongEvery after them is a program. Per user and address, so that nobody
-	// can lock another out.
+	// wrongAtOnce wrong passwords in a row for one user from one address are a
+	// person; more than one each wrongEvery after them is a program.
 	wrongAtOnce = 10
 	wrongEvery  = 6 * time.Second
+	// widelyAtOnce and widelyEvery are the same for one user from everywhere, and for
+	// one address about everybody: an office behind one address has many users.
+	widelyAtOnce = 100
+	widelyEvery  = time.Second
+	// doubts is how many wrong passwords in a row are a person's while the user is
+	// guessed at from elsewhere, or the address guesses at others.
+	doubts = 2
 	// hashesAtOnce bounds the memory that logins take, at 19 MiB each.
 	hashesAtOnce = 2
-	// hashesWaiting bounds how long a login can wait: 64 at some 25 ms, two at a time.
-	hashesWaiting = 64
-	// remembered bounds the addresses that are counted.
+	// hashesWaiting bounds how long a login can wait: 256 at some 25 ms, two at a
+	// time. hashesEach is how many of them one address may have, so that it takes
+	// many to close the door to others.
+	hashesWaiting = 256
+	hashesEach    = 16
+	// remembered bounds what is counted, at some 300 bytes each.
 	remembered = 10_000
 )
 
 // gate lets logins through one after the other and guessers not at all.
 type gate struct {
-	places  chan struct{}
-	waiting chan struct{}
+	places chan struct{}
 
-	mu    sync.Mutex // guards wrong
-	wrong map[visitor]*rate.Limiter
+	mu      sync.Mutex // guards what follows
+	waiting int
+	from    map[string]int // places taken or waited for, by address
+	wrong   map[visitor]*rate.Limiter
 }
 
-// visitor is who tries to log in as whom.
+// visitor is who tries to log in as whom. Without an address it is everybody who
+// tries to be the user, and without a user everything that the address tries.
 type visitor struct{ user, addr string }
 
 func newGate() *gate {
-	return &gate{
-		places:  make(chan struct{}, hashesAtOnce),
-		waiting: make(chan struct{}, hashesWaiting),
-		wrong:   map[visitor]*rate.Limiter{},
-	}
+	return &gate{places: make(chan struct{}, hashesAtOnce), from: map[string]int{}, wrong: map[visitor]*rate.Limiter{}}
 }
 
 // enter waits for a place to compute one hash in. The caller leaves when done.
-func (g *gate) enter(ctx context.Context) (leave func(), err error) {
-	select {
-	case g.waiting <- struct{}{}:
-		defer func() { <-g.waiting }()
-	default:
+func (g *gate) enter(ctx context.Context, addr string) (leave func(), err error) {
+	if !g.wait(addr) {
 		return nil, status.New(status.ResourceExhausted, "too many logins at once; try again in a few seconds")
 	}
 	select {
 	case g.places <- struct{}{}:
-		return func() { <-g.places }, nil
+		return func() { <-g.places; g.done(addr) }, nil
 	case <-ctx.Done():
+		g.done(addr)
 		return nil, ctx.Err()
 	}
 }
 
-// blocked says whether v has been wrong too often of late.
+func (g *gate) wait(addr string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.waiting >= hashesWaiting || g.from[addr] >= hashesEach {
+		return false
+	}
+	g.waiting++
+	g.from[addr]++
+	return true
+}
+
+func (g *gate) done(addr string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting--
+	if g.from[addr]--; g.from[addr] == 0 {
+		delete(g.from, addr)
+	}
+}
+
+// blocked says whether v has been wrong too often of late. Who has not been wrong is
+// heard even while others guess at the same user: a right password passes.
 func (g *gate) blocked(v visitor, now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	l, found := g.wrong[v]
-	return found && l.TokensAt(now) < 1
+	own := wrongAtOnce - g.left(v, wrongAtOnce, now)
+	if own > wrongAtOnce-1 {
+		return true
+	}
+	guessed := g.left(visitor{user: v.user}, widelyAtOnce, now) < 1 || g.left(visitor{addr: v.addr}, widelyAtOnce, now) < 1
+	return guessed && own > doubts-1
+}
+
+// left is how many more wrong passwords v has.
+func (g *gate) left(v visitor, burst int, now time.Time) float64 {
+	if l, found := g.wrong[v]; found {
+		return l.TokensAt(now)
+	}
+	return float64(burst)
 }
 
 // failed counts one wrong password.
 func (g *gate) failed(v visitor, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.count(v, wrongEvery, wrongAtOnce, now)
+	g.count(visitor{user: v.user}, widelyEvery, widelyAtOnce, now)
+	g.count(visitor{addr: v.addr}, widelyEvery, widelyAtOnce, now)
+}
+
+func (g *gate) count(v visitor, every time.Duration, burst int, now time.Time) {
 	l, found := g.wrong[v]
 	if !found {
 		if len(g.wrong) >= remembered {
 			g.forget(now)
 		}
-		l = rate.NewLimiter(rate.Every(wrongEvery), wrongAtOnce)
+		l = rate.NewLimiter(rate.Every(every), burst)
 		g.wrong[v] = l
 	}
 	l.AllowN(now, 1)
 }
 
-// forget drops those who may try at will again, and everybody when that makes no
-// room: an attacker with that many addresses is not stopped by counting them.
+// forget drops those who may try at will again, and a tenth of the others when that
+// makes no room: an attacker with that many addresses is not stopped by counting them.
 func (g *gate) forget(now time.Time) {
 	for v, l := range g.wrong {
-		if l.TokensAt(now) >= wrongAtOnce {
+		if l.TokensAt(now) >= float64(l.Burst()) {
 			delete(g.wrong, v)
 		}
 	}
-	if len(g.wrong) >= remembered {
-		clear(g.wrong)
+	for v := range g.wrong { // in no order
+		if len(g.wrong) <= remembered*9/10 {
+			return
+		}
+		delete(g.wrong, v)
 	}
 }
 

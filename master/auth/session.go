@@ -3,6 +3,8 @@ package auth
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -108,35 +110,57 @@ func (a *Auth) Login(ctx context.Context, r *apiv1.LoginRequest, addr string) (t
 	}
 	next := current.userRecord
 	next.LastAuth = now
+	over := a.surplus(s.owner())
 	err = a.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		if err := putUser(tx, next); err != nil {
 			return err
+		}
+		for _, h := range over {
+			if err := sessions.Delete(tx, string(h)); err != nil {
+				return err
+			}
 		}
 		return sessions.Put(tx, string(hash), s.owner(), s.Expires, s)
 	})
 	if err != nil {
 		return "", nil, err
 	}
+	for _, h := range over {
+		a.forgetHash(h)
+	}
 	a.keep(next)
 	a.remember(hash, s)
 	return text, next.show(), nil
+}
+
+// passwordLimit is above what anybody types and what clients send hashed.
+const passwordLimit = 4 << 10
+
+func errGuesses() error {
+	return status.New(status.ResourceExhausted, "too many wrong passwords; wait %v between tries", wrongEvery)
 }
 
 func errCredentials() error { return status.New(status.Unauthenticated, "invalid credentials") }
 
 func (a *Auth) verify(ctx context.Context, r *apiv1.LoginRequest, addr string) (*account, error) {
 	sent := r.GetPassword()
+	if len(r.GetUsername()) > nameLimit || len(sent) > passwordLimit {
+		return nil, errCredentials() // nobody has such a name, and it is not remembered that it was tried
+	}
 	if !r.GetIsHashed() {
 		sent = clientHash(sent)
 	}
 	v := visitor{user: plain(r.GetUsername()), addr: addr}
-	leave, err := a.logins.enter(ctx)
+	if a.logins.blocked(v, a.cfg.Now()) {
+		return nil, errGuesses()
+	}
+	leave, err := a.logins.enter(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	if a.logins.blocked(v, a.cfg.Now()) {
-		return nil, status.New(status.ResourceExhausted, "too many wrong passwords; wait %v between tries", wrongEvery)
+	if a.logins.blocked(v, a.cfg.Now()) { // by those who were before it
+		return nil, errGuesses()
 	}
 	u, found := a.named(r.GetUsername())
 	if !found || !a.right(u.Hash, sent) {
@@ -148,6 +172,20 @@ func (a *Auth) verify(ctx context.Context, r *apiv1.LoginRequest, addr string) (
 	}
 	a.logins.succeeded(v)
 	return u, nil
+}
+
+// surplus is the oldest logins of an owner, which end so that there is room for one more.
+func (a *Auth) surplus(owner string) []token.Hash {
+	a.mu.RLock()
+	defer a.mu.RUnlock()
+	n := len(a.owned[owner]) - a.cfg.MostSessions + 1
+	if a.cfg.MostSessions == 0 || n <= 0 {
+		return nil
+	}
+	oldest := slices.SortedFunc(maps.Keys(a.owned[owner]), func(x, y token.Hash) int {
+		return a.sessions[x].Expires.Compare(a.sessions[y].Expires)
+	})
+	return oldest[:n]
 }
 
 // right also refuses a blank password that an earlier start of the master allowed.

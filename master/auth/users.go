@@ -187,7 +187,7 @@ func (a *Auth) newHash(ctx context.Context, sent string, hashed, remote bool) (s
 		}
 		sent = clientHash(sent)
 	}
-	leave, err := a.logins.enter(ctx)
+	leave, err := a.logins.enter(ctx, "") // who changes a password has logged in
 	if err != nil {
 		return "", err
 	}

@@ -19,6 +19,8 @@ type Security struct {
 	AllowBlankPassword  bool         `yaml:"allow_blank_password" doc:"Start a new database without initial_user_password"`
 	Visibility          Visibility   `yaml:"visibility" doc:"Whose logs users see: open, everybody's; private, their own. Administrators see all. Configurations, environments and files of a task are always for its owner and administrators"`
 	Audit               AuditLog     `yaml:"audit" doc:"Who did what: det-deploy audit"`
+	Proxies             Proxies      `yaml:"proxies" doc:"Balancers and proxies in front of the master"`
+	Limits              Limits       `yaml:"limits" doc:"What strangers and users may cost"`
 }
 
 // DefaultSecurity is the security before the user says anything.
@@ -34,6 +36,7 @@ func DefaultSecurity() Security {
 		Token:      Token{MaxDays: 30, DefaultDays: 30},
 		Visibility: VisibilityOpen,
 		Audit:      AuditLog{Days: 365},
+		Limits:     DefaultLimits(),
 	}
 }
 
@@ -114,6 +117,8 @@ func (s Security) Validate(path string) document.Errors {
 	e.Check(s.Audit.Days == -1 || (s.Audit.Days > 0 && s.Audit.Days <= maxAuditDays), at("audit.retention_days"),
 		"must be between 1 and %d, or -1 for ever (is %d)", maxAuditDays, s.Audit.Days)
 	e = append(e, oneOf(at("visibility"), string(s.Visibility), []string{string(VisibilityOpen), string(VisibilityPrivate)})...)
+	e = append(e, s.Proxies.Validate(at("proxies"))...)
+	e = append(e, s.Limits.Validate(at("limits"))...)
 	if p := s.InitialUserPassword.Reveal(); p != "" {
 		e.Check(StrongPassword(p), at("initial_user_password"),
 			"must have at least 8 characters with an upper-case letter, a lower-case letter and a digit")

@@ -32,6 +32,9 @@ func (s *Server) preemption(c *call) (*apiv1.AllocationPreemptionSignalResponse,
 	if c.bad != nil {
 		return nil, c.bad
 	}
+	if err := s.lasting(c); err != nil {
+		return nil, err
+	}
 	ctx, cancel := s.patient(c)
 	defer cancel()
 	wait := min(time.Duration(seconds)*time.Second, longestPoll)

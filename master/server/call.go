@@ -31,6 +31,20 @@ type call struct {
 	deed   deed
 	// answered is called before an answer is written; nil for none.
 	answered func()
+	// room and uploads are what the call may take of what all calls share.
+	room    *budget
+	uploads *waits
+	// given back when the call ends.
+	held []func()
+}
+
+// hold keeps what the call has taken until it ends.
+func (c *call) hold(give func()) { c.held = append(c.held, give) }
+
+func (c *call) end() {
+	for _, give := range c.held {
+		give()
+	}
 }
 
 // message is what P must be for T to be a message type.
@@ -83,19 +97,67 @@ func plain[O any, Out message[O]](do func(*Server, *call) (Out, error)) endpoint
 // and may be silent for as long as it likes.
 const (
 	smallTime = 30 * time.Second
-	largeTime = 15 * time.Minute
+	largeTime = 5 * time.Minute // of unknown length
 	writeTime = time.Minute
 )
 
+// slowest is the rate, in bytes a second, at which a large body must at least arrive:
+// others wait for the room it takes.
+const slowest = 512 << 10
+
+// reserve waits for the room that the body takes.
+func (c *call) reserve() error {
+	n := c.ContentLength
+	switch {
+	case n == 0:
+		return nil
+	case n < 0 || n > c.limit: // unknown, or refused in a moment
+		n = c.limit
+	}
+	if n > small && c.uploads != nil {
+		leave, err := c.uploads.enter(c)
+		if err != nil {
+			return status.New(status.Unavailable, "%d large requests of yours are under way; try again when some have ended", c.uploads.most)
+		}
+		c.hold(leave)
+	}
+	if c.room == nil {
+		return nil
+	}
+	give, err := c.room.take(c.Context(), n)
+	if err != nil {
+		return err
+	}
+	c.hold(give)
+	return nil
+}
+
+// body is the whole body, in one piece where its length was told.
+func (c *call) body() ([]byte, error) {
+	from := http.MaxBytesReader(c.w, c.Body, c.limit)
+	if n := c.ContentLength; n > 0 && n <= c.limit {
+		b := make([]byte, n)
+		_, err := io.ReadFull(from, b)
+		return b, err
+	}
+	return io.ReadAll(from)
+}
+
 // read decodes the body as JSON, whatever its Content-Type says.
 func (c *call) read(in proto.Message) error {
+	if err := c.reserve(); err != nil {
+		return err
+	}
 	rc := http.NewResponseController(c.w)
 	limit := smallTime
 	if c.limit > small {
+		limit += time.Duration(max(c.ContentLength, small)/slowest) * time.Second
+	}
+	if c.ContentLength < 0 && c.limit > small {
 		limit = largeTime
 	}
 	timed := rc.SetReadDeadline(time.Now().Add(limit)) == nil
-	b, err := io.ReadAll(http.MaxBytesReader(c.w, c.Body, c.limit))
+	b, err := c.body()
 	if timed && err == nil {
 		_ = rc.SetReadDeadline(time.Time{}) // else a long answer would end with it
 	}

@@ -76,6 +76,9 @@ type apiError struct {
 // refuse answers with err in the form of the API.
 func (s *Server) refuse(c *call, err error, streams bool) {
 	s.note(c, err)
+	if wait, found := retryAfter[httpOf(err)]; found {
+		c.w.Header().Set("Retry-After", wait)
+	}
 	var b []byte
 	if streams {
 		b = append(streamError(err), '\n')
@@ -86,6 +89,10 @@ func (s *Server) refuse(c *call, err error, streams bool) {
 	}
 	writeJSON(c.w, httpOf(err), b)
 }
+
+// retryAfter is the seconds after which a call that was refused may be repeated: what
+// is short of room has some by then, and who guessed may guess again.
+var retryAfter = map[int]string{http.StatusServiceUnavailable: "5", http.StatusTooManyRequests: "6"}
 
 // note logs what the client cannot do anything about.
 func (s *Server) note(c *call, err error) {

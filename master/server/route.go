@@ -37,6 +37,8 @@ const (
 	// logsLimit holds 1,000 long lines, which is what a shipper sends at once.
 	logsLimit = 16 << 20
 	large     = 160 << 20
+	// loginLimit is generous for a name and a password: nobody has shown who they are.
+	loginLimit = 64 << 10
 )
 
 // route is one call of the API.
@@ -99,12 +101,12 @@ func (s *Server) front() http.Handler {
 	return s.meter.count(s.sites(mux))
 }
 
-// sites is the API, for pages of other sites where the configuration says so.
+// sites is the API, with the true addresses of clients, for pages of other sites where the configuration says so.
 func (s *Server) sites(mux http.Handler) http.Handler {
 	if s.cfg.CORS {
-		return anyOrigin(tolerant(mux))
+		return trueAddress(s.cfg.TrustedProxies, anyOrigin(tolerant(mux)))
 	}
-	return tolerant(mux)
+	return trueAddress(s.cfg.TrustedProxies, tolerant(mux))
 }
 
 // strictTransport tells browsers to come back by TLS only, for a year.
@@ -138,10 +140,14 @@ func (s *Server) guarded(r route) http.Handler {
 		limit = small
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		c := &call{Request: req, w: w, limit: limit}
+		c := &call{Request: req, w: w, limit: limit, room: s.bodies, uploads: s.uploads}
 		c.deed.action = r.action
 		c.answered = func() { s.record(c, nil) }
+		defer c.end()
 		err := s.allow(c, r.access)
+		if err == nil && r.access != open {
+			MarkKnown(req.Context())
+		}
 		if err == nil {
 			err = r.serve(s, c)
 		}

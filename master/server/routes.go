@@ -53,7 +53,7 @@ func sized(r route, limit int64) route {
 
 func accountRoutes() []route {
 	return []route{
-		audited("login", post("auth/login", open, unary((*Server).login))),
+		audited("login", sized(post("auth/login", open, unary((*Server).login)), loginLimit)),
 		audited("logout", post("auth/logout", user, plain((*Server).logout))),
 		get("me", either, plain((*Server).me)),
 		get("auth/user", either, plain((*Server).me)),

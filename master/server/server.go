@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -74,6 +75,10 @@ type Config struct {
 	HideMetrics bool
 	// CORS lets pages of any site call the API with the user's cookie.
 	CORS bool
+	// TrustedProxies are the networks whose X-Forwarded-For tells the true address.
+	TrustedProxies []netip.Prefix
+	// Limits is what strangers and users may cost.
+	Limits Limits
 	// Certificate, when not nil, makes the server speak TLS.
 	Certificate CertificateSource
 	// Rehearsal, when not nil, puts the master on hold and says what is known of
@@ -91,7 +96,26 @@ type Server struct {
 	// stopping ends the streams and the long polls, which would otherwise hold
 	// up a graceful stop for ever.
 	stopping chan struct{}
+	// What all calls share.
+	bodies      *budget
+	uploads     *waits
+	streams     *waits
+	connections *connections
 }
+
+// Limits is what strangers and users may cost; zero is no limit.
+type Limits struct {
+	// Bodies is the bytes of bodies that are read and worked on at a time.
+	Bodies int64
+	// Streams is how many logs and signals a user follows at a time.
+	Streams int
+	// Connections is how many may be open over which nobody has logged in, and
+	// ConnectionsEach how many of them from one address.
+	Connections, ConnectionsEach int
+}
+
+// largeEach is how many large bodies of one user are read or wait at a time.
+const largeEach = 8
 
 // New builds a server. It serves nothing before Run.
 func New(cfg Config) (*Server, error) {
@@ -104,7 +128,11 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Metrics == nil {
 		cfg.Metrics = prometheus.NewRegistry()
 	}
-	s := &Server{cfg: cfg, stopping: make(chan struct{})}
+	s := &Server{
+		cfg: cfg, stopping: make(chan struct{}),
+		bodies: newBudget(cfg.Limits.Bodies), uploads: newWaits(largeEach), streams: newWaits(cfg.Limits.Streams),
+		connections: newConnections(cfg.Limits, cfg.TrustedProxies),
+	}
 	if cfg.Rehearsal != nil {
 		s.handler = s.holdFront()
 		return s, nil
@@ -144,6 +172,8 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}
+	hs.ConnContext = withConnection
+	l = bounded{l, s.connections}
 	served := make(chan error, 1)
 	go func() {
 		if s.cfg.Certificate == nil {

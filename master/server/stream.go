@@ -13,6 +13,9 @@ func stream[O any, Out message[O]](do func(ctx context.Context, s *Server, c *ca
 	return endpoint{
 		out: Out(new(O)).ProtoReflect().Descriptor(), streams: true,
 		serve: func(s *Server, c *call) error {
+			if err := s.lasting(c); err != nil {
+				return err
+			}
 			ctx, cancel := s.patient(c)
 			defer cancel()
 			l := &lines{w: c.w, rc: http.NewResponseController(c.w)}
@@ -31,6 +34,15 @@ func stream[O any, Out message[O]](do func(ctx context.Context, s *Server, c *ca
 			return nil
 		},
 	}
+}
+
+// lasting counts a call that lasts.
+func (s *Server) lasting(c *call) error {
+	leave, err := s.streams.enter(c)
+	if err == nil {
+		c.hold(leave)
+	}
+	return err
 }
 
 // lines writes one object a line and flushes each: without that clients wait for a

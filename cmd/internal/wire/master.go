@@ -169,7 +169,7 @@ func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error)
 	}
 	m.auth, err = auth.Open(ctx, auth.Config{
 		Store: s, InitialPassword: auth.Password(password.Reveal()), Attestors: takes,
-		AllowBlankPassword: cfg.Security.AllowBlankPassword, Log: m.log,
+		AllowBlankPassword: cfg.Security.AllowBlankPassword, MostSessions: cfg.Security.Limits.SessionsPerUser, Log: m.log,
 	})
 	if err != nil {
 		return nil, err
@@ -205,6 +205,7 @@ func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error)
 		MasterLog: g.ring, Binaries: g.binaries, Settings: cfg.Printable, FeatureSwitches: cfg.FeatureSwitches,
 		Health: m.healthy, Readiness: server.NewReadiness(m.log, m.checks(s)...), Log: m.log, Metrics: metrics, Audit: auditFront{m.audit},
 		PrivateLogs: cfg.Security.Visibility == config.VisibilityPrivate, CORS: cfg.EnableCORS, HideMetrics: !cfg.Observability.EnablePrometheus,
+		TrustedProxies: cfg.Security.Proxies.Prefixes(), Limits: serverLimits(cfg.Security.Limits),
 	}
 	if err := m.choose(here, s, id); err != nil {
 		return nil, err
@@ -240,7 +241,7 @@ func (m *master) choose(s site, st *store.Store, id server.Identity) error {
 		Log: m.log, Store: st, Gate: auditedGate{gate{m.auth, m.known}, m.audit}, Tasks: m.tasks, Logs: m.tasks,
 		Pools: pools(m.cfg), DefaultAux: names.Aux, DefaultCompute: names.Compute,
 		ClusterID: id.ClusterID, ClusterName: id.ClusterName, MasterID: id.MasterID, Version: id.Version,
-		Programs: s.programs,
+		Programs: s.programs, Limits: linkLimits(m.cfg.Security.Limits), Admitted: server.MarkKnown,
 	}, told), m.launch))
 	if err != nil {
 		return err

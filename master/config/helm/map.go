@@ -53,6 +53,10 @@ func (v Values) security(s config.Security) config.Security {
 		s.DefaultTask = *v.Security.DefaultTask
 	}
 	s.AuthZ.Type = or(v.Security.AuthZ.Type, s.AuthZ.Type)
+	s.Proxies = v.Security.Proxies
+	if v.Security.Limits != nil {
+		s.Limits = *v.Security.Limits
+	}
 	if v.TLSSecret != "" {
 		s.TLS = config.TLS{Cert: tls + "/tls.crt", Key: tls + "/tls.key"}
 	}

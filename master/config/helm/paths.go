@@ -29,6 +29,8 @@ func names() [][2]string {
 		{"resource_manager.slot_resource_requests", "slotResourceRequests"},
 		{"security.initial_user_password", "initialUserPassword"},
 		{"security.tls", "tlsSecret"},
+		{"security.proxies", "security.proxies"},
+		{"security.limits", "security.limits"},
 		{"observability", "observability"},
 	}
 }

@@ -132,6 +132,8 @@ type Security struct {
 	DefaultTask *config.AgentUser `yaml:"defaultTask"`
 	AuthZ       AuthZ             `yaml:"authz"`
 	Token       document.Raw      `yaml:"token"`
+	Proxies     config.Proxies    `yaml:"proxies"`
+	Limits      *config.Limits    `yaml:"limits"`
 }
 
 // AuthZ is who may do what.

@@ -1,0 +1,22 @@
+package wire
+
+import (
+	"github.com/det-deploy/det-deploy/master/agentrm"
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/server"
+)
+
+// serverLimits is what calls may cost.
+func serverLimits(l config.Limits) server.Limits {
+	return server.Limits{
+		Bodies: int64(l.BodyBytes), Streams: l.StreamsPerUser,
+		Connections: l.ConnectionsInAll, ConnectionsEach: l.ConnectionsEach,
+	}
+}
+
+// linkLimits is what connections of agents may cost.
+func linkLimits(l config.Limits) agentrm.Limits {
+	out := agentrm.DefaultLimits()
+	out.Unwelcomed, out.UnwelcomedEach = l.AgentsInAll, l.AgentsEach
+	return out
+}

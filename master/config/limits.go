@@ -1,0 +1,122 @@
+package config
+
+import (
+	"net/netip"
+
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
+
+// Limits is what strangers and users may cost. Zero means no limit. Administrators
+// are held to the limits of users like everybody: they may change them.
+type Limits struct {
+	BodyBytes        ByteLimit `yaml:"body_bytes" doc:"Bytes of request bodies that are read and worked on at a time, in all; what does not fit waits and is then answered with 503"`
+	ConnectionsInAll int       `yaml:"anonymous_connections" doc:"Open connections over which nobody has logged in yet, in all"`
+	ConnectionsEach  int       `yaml:"anonymous_connections_per_address" doc:"Such connections from one address"`
+	AgentsInAll      int       `yaml:"unadmitted_agents" doc:"Connections of agents that are not admitted yet, in all"`
+	AgentsEach       int       `yaml:"unadmitted_agents_per_address" doc:"Such connections from one address"`
+	TasksPerUser     int       `yaml:"tasks_per_user" doc:"Tasks of one user that have not ended"`
+	ContextsPerUser  ByteLimit `yaml:"context_bytes_per_user" doc:"Bytes of files that came with one user's tasks that have not ended"`
+	LogPerTask       ByteLimit `yaml:"log_bytes_per_task" doc:"Bytes of one task's log; what comes after is dropped, with a line that says so"`
+	SessionsPerUser  int       `yaml:"sessions_per_user" doc:"Logins of one user; the next ends the oldest"`
+	StreamsPerUser   int       `yaml:"streams_per_user" doc:"Logs that one user follows and signals that one allocation waits for, at a time"`
+}
+
+// DefaultLimits stop an accident and a stranger, and nobody who works.
+func DefaultLimits() Limits {
+	return Limits{
+		// Two of the largest contexts that det sends, or hundreds of usual ones.
+		BodyBytes: 256 << 20,
+		// At some 50 KB each with TLS, below 100 MB.
+		ConnectionsInAll: 2048, ConnectionsEach: 1024,
+		// A thousand agents behind one address are in within seconds.
+		AgentsInAll: 768, AgentsEach: 256,
+		TasksPerUser:    10_000,
+		ContextsPerUser: 16 << 30,
+		LogPerTask:      10 << 30,
+		SessionsPerUser: 1000,
+		// One for each container of the largest allocation.
+		StreamsPerUser: 1024,
+	}
+}
+
+// SetDefaults makes l the default limits.
+func (l *Limits) SetDefaults() { *l = DefaultLimits() }
+
+// largestBody is the largest body that a call takes: less could never be read.
+const largestBody = 160 << 20
+
+// Validate checks that no limit is below zero, or below what one request needs.
+func (l Limits) Validate(path string) document.Errors {
+	var e document.Errors
+	at := func(key string) string { return document.Join(path, key) }
+	for _, row := range []struct {
+		key string
+		n   int
+	}{
+		{"anonymous_connections", l.ConnectionsInAll}, {"anonymous_connections_per_address", l.ConnectionsEach},
+		{"unadmitted_agents", l.AgentsInAll}, {"unadmitted_agents_per_address", l.AgentsEach},
+		{"tasks_per_user", l.TasksPerUser}, {"sessions_per_user", l.SessionsPerUser}, {"streams_per_user", l.StreamsPerUser},
+	} {
+		e.Check(row.n >= 0, at(row.key), "must be at least 0, which means no limit (is %d)", row.n)
+	}
+	e.Check(l.BodyBytes == 0 || l.BodyBytes >= largestBody, at("body_bytes"),
+		"must be at least %d, the largest body of one call, or 0 for no limit (is %d)", largestBody, l.BodyBytes)
+	return e
+}
+
+// ByteLimit is a number of bytes, or 0 for no limit.
+type ByteLimit int64
+
+// UnmarshalDocument reads a number or a text with a unit of 1024.
+func (b *ByteLimit) UnmarshalDocument(v document.Value) {
+	n, ok := parseBytes(v.Text())
+	switch {
+	case v.IsText() && v.Text() == "0":
+		*b = 0
+	case !v.IsText() || !ok:
+		v.Complain("must be a number of bytes or a text with a unit, as in 512m or 4g; 0 for no limit", "")
+	default:
+		*b = ByteLimit(n)
+	}
+}
+
+// DocumentShape names the written form.
+func (ByteLimit) DocumentShape() string { return "bytes, or text such as 4g; 0 for no limit" }
+
+// Proxies are the balancers and proxies in front of the master.
+type Proxies struct {
+	Trusted []string `yaml:"trusted" doc:"Networks such as 10.0.0.0/8 whose X-Forwarded-For tells the true address of a client; nobody's is believed when empty"`
+}
+
+// Prefixes is the trusted networks.
+func (p Proxies) Prefixes() []netip.Prefix {
+	var out []netip.Prefix
+	for _, text := range p.Trusted {
+		if n, ok := parseNetwork(text); ok {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// Validate checks the networks.
+func (p Proxies) Validate(path string) document.Errors {
+	var e document.Errors
+	for i, text := range p.Trusted {
+		_, ok := parseNetwork(text)
+		e.Check(ok, document.Index(document.Join(path, "trusted"), i), "must be a network such as 10.0.0.0/8 or an address (is %q)", text)
+	}
+	return e
+}
+
+// parseNetwork reads a network, or an address as the network of itself.
+func parseNetwork(text string) (netip.Prefix, bool) {
+	if n, err := netip.ParsePrefix(text); err == nil {
+		return n.Masked(), true
+	}
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Prefix{}, false
+	}
+	return netip.PrefixFrom(a, a.BitLen()), true
+}

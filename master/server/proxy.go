@@ -1,0 +1,54 @@
+package server
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// trueAddress puts the address of the client in the place of a trusted proxy's, so
+// that whatever counts by address counts clients. From anybody else the header is only
+// a claim.
+func trueAddress(trusted []netip.Prefix, next http.Handler) http.Handler {
+	if len(trusted) == 0 {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if client, found := clientOf(trusted, r); found {
+			clone := *r
+			clone.RemoteAddr = net.JoinHostPort(client.String(), "0")
+			next.ServeHTTP(w, &clone)
+			r.Pattern = clone.Pattern
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// clientOf is the last address of X-Forwarded-For that is not a trusted proxy's. What
+// is before it may have been sent by the client itself.
+func clientOf(trusted []netip.Prefix, r *http.Request) (client netip.Addr, found bool) {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil || !within(trusted, peer.Addr()) {
+		return netip.Addr{}, false
+	}
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for _, hop := range slices.Backward(hops) {
+		a, err := netip.ParseAddr(strings.TrimSpace(hop))
+		if err != nil {
+			break
+		}
+		client, found = a.Unmap(), true
+		if !within(trusted, client) {
+			break
+		}
+	}
+	return client, found
+}
+
+func within(networks []netip.Prefix, a netip.Addr) bool {
+	a = a.Unmap().WithZone("")
+	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) })
+}

@@ -27,6 +27,7 @@ type Logs struct {
 	store   *store.Store
 	waiting *semaphore.Weighted
 	loops   sync.WaitGroup
+	limit   int64           // of one task's log in bytes, 0 for none
 	life    context.Context // of the flushes, which carry more than one caller's lines
 
 	mu     sync.Mutex // guards what follows
@@ -66,6 +67,11 @@ func New(ctx context.Context, s *store.Store) *Logs {
 		wake:    map[string]chan struct{}{},
 	}
 }
+
+// LimitTask bounds the log of each task, in bytes as they are stored; 0 is no limit. It
+// is called before anything is appended. What a task prints beyond is dropped, and a
+// line says so; the master's own lines are kept.
+func (l *Logs) LimitTask(bytes int64) { l.limit = bytes }
 
 // Close waits for the lines that were accepted.
 func (l *Logs) Close() {
@@ -140,7 +146,7 @@ func (l *Logs) hand(r *request) error {
 	t := l.tasks[r.batch.Task]
 	if t == nil {
 		l.forgetOne()
-		t = &task{id: r.batch.Task}
+		t = &task{id: r.batch.Task, limit: l.limit}
 		l.tasks[r.batch.Task] = t
 	}
 	t.pending = append(t.pending, r)

@@ -26,9 +26,11 @@ type task struct {
 	id       string
 	pending  []*request
 	flushing bool
+	limit    int64 // of size, 0 for none
 
 	loaded bool
 	end    int64            // number of the next line
+	size   int64            // bytes as they are stored
 	marks  map[string]int64 // next sequence number by container, where known
 	tail   *open            // the last chunk, when it may be extended
 }
@@ -47,7 +49,7 @@ func (t *task) flush(ctx context.Context, s *store.Store, group []*request, now 
 	if err := t.load(ctx, s); err != nil {
 		return err
 	}
-	n := draft{task: t, end: t.end, tail: t.tail, marks: map[string]int64{}}
+	n := draft{task: t, end: t.end, size: t.size, tail: t.tail, marks: map[string]int64{}}
 	remove := false
 	for _, r := range byContainer(group) {
 		if r.remove {
@@ -60,6 +62,9 @@ func (t *task) flush(ctx context.Context, s *store.Store, group []*request, now 
 		}
 	}
 	n.finish()
+	if t.limit > 0 && t.size < t.limit && n.size >= t.limit {
+		n.sayFull(group[len(group)-1].batch, now)
+	}
 	if len(n.chunks) == 0 && len(n.marks) == 0 && !remove {
 		return nil
 	}
@@ -71,7 +76,7 @@ func (t *task) flush(ctx context.Context, s *store.Store, group []*request, now 
 		t.loaded = false
 		return nil
 	}
-	t.end, t.tail = n.end, n.tail
+	t.end, t.tail, t.size = n.end, n.tail, n.size
 	if t.tail != nil && len(t.tail.body) >= tailBytes {
 		t.tail = nil // it will not be extended, and a thousand of them are memory
 	}
@@ -108,6 +113,11 @@ func (t *task) load(ctx context.Context, s *store.Store) error {
 		return err
 	}
 	t.end, t.tail, t.marks = 0, nil, map[string]int64{}
+	if t.limit > 0 {
+		if t.size, err = store.LogBytes(ctx, s, t.id); err != nil {
+			return err
+		}
+	}
 	if found {
 		t.end = last.Pos + last.Lines
 		if len(last.Data) > 0 && last.Data[0] == versionPlain {
@@ -122,6 +132,7 @@ func (t *task) load(ctx context.Context, s *store.Store) error {
 type draft struct {
 	task   *task
 	end    int64
+	size   int64
 	tail   *open
 	marks  map[string]int64
 	chunks []store.Chunk
@@ -149,6 +160,9 @@ func (n *draft) add(ctx context.Context, s *store.Store, r *request, now time.Ti
 		lines, seq = lines[want-b.FirstSeq:], want
 		n.marks[b.Container] = r.next
 	}
+	if n.task.full() && !r.ofMaster() {
+		return nil // it counts as stored, and is not asked for again
+	}
 	rank := -1
 	if b.Rank != nil {
 		rank = *b.Rank
@@ -163,6 +177,22 @@ func (n *draft) add(ctx context.Context, s *store.Store, r *request, now time.Ti
 		}
 	}
 	return nil
+}
+
+// full says whether a task has printed as much as is kept.
+func (t *task) full() bool { return t.limit > 0 && t.size >= t.limit }
+
+// ofMaster says whether the master speaks, about a task and not for its containers.
+func (r *request) ofMaster() bool { return r.sequenced && r.batch.Container == "" }
+
+// sayFull is the line after which what a task prints is dropped. It is written together
+// with the lines that reach the limit, so that it is there once.
+func (n *draft) sayFull(b Batch, now time.Time) {
+	text := fmt.Sprintf("the log of this task has reached the limit security.limits.log_bytes_per_task of %d bytes; "+
+		"what the task prints from here on is dropped", n.task.limit)
+	n.line(Batch{Task: n.task.id, Allocation: b.Allocation}, who{source: "master", stdtype: "stdout", rank: -1},
+		Line{At: now, Level: Warning, Text: text, Source: "master", Stdtype: "stdout"}, -1)
+	n.finish()
 }
 
 func (n *draft) mark(ctx context.Context, s *store.Store, container string) (int64, error) {
@@ -223,7 +253,9 @@ func (n *draft) finish() {
 	if !n.filled {
 		return
 	}
+	was := len(n.tail.Data)
 	n.tail.Data = seal(n.tail.body)
+	n.size += int64(len(n.tail.Data) - was)
 	n.chunks = append(n.chunks, n.tail.Chunk)
 	n.filled = false
 }

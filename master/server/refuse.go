@@ -32,6 +32,7 @@ var kinds = []struct {
 	{rm.ErrUnknownAgent, status.NotFound},
 	{rm.ErrUnknownSlot, status.NotFound},
 	{store.ErrUnavailable, status.Unavailable},
+	{store.ErrFull, status.Unavailable},
 	{store.ErrOutcomeUnknown, status.Unavailable},
 	{store.ErrFenced, status.Unavailable},
 	{store.ErrClosed, status.Unavailable},

@@ -66,6 +66,16 @@ func LogMark(ctx context.Context, r Reader, task, container string) (next int64,
 	return next, nil
 }
 
+// LogBytes is what a task's lines take, as they are stored.
+func LogBytes(ctx context.Context, r Reader, task string) (n int64, err error) {
+	err = r.query(ctx, "SELECT COALESCE(SUM(LENGTH(data)), 0) FROM log_chunks WHERE task = ?",
+		[]any{task}, func(rows *sql.Rows) error { return rows.Scan(&n) })
+	if err != nil {
+		return 0, fmt.Errorf("read the size of the log of task %q: %w", task, err)
+	}
+	return n, nil
+}
+
 // DeleteLogs removes a task's lines and marks.
 func DeleteLogs(tx *Tx, task string) error {
 	for _, query := range []string{"DELETE FROM log_chunks WHERE task = ?", "DELETE FROM log_marks WHERE task = ?"} {

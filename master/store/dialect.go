@@ -27,6 +27,8 @@ type dialect struct {
 	// damaged names the file when err says that it is damaged; nil otherwise. It is
 	// nil where a server looks after its own files.
 	damaged func(err error) error
+	// full says that an error is the disk's: it has no room.
+	full func(error) bool
 }
 
 // text rewrites a statement that is written with ? for this database. A question
@@ -50,10 +52,12 @@ func (d *dialect) text(query string) string {
 // explain gives a driver's error its kind.
 func (d *dialect) explain(ctx context.Context, err error) error {
 	switch {
-	case err == nil || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrCorrupt):
+	case err == nil || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrCorrupt) || errors.Is(err, ErrFull):
 		return err
 	case ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return ctx.Err()
+	case d.full(err):
+		return fmt.Errorf("%w: %w", ErrFull, err)
 	case d.unavailable(err):
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}

@@ -25,6 +25,9 @@ var (
 	// ErrUnavailable is returned while the database cannot be reached. A write was
 	// not done and may be repeated; the store recovers by itself.
 	ErrUnavailable = errors.New("the database does not answer; the store tries again with the next call")
+	// ErrFull is returned by writes while the disk of the database is full. The write
+	// was not done and may be repeated; reads go on.
+	ErrFull = errors.New("the disk of the database is full and nothing was changed; free space on it, or enlarge it")
 	// ErrOutcomeUnknown is returned when the database vanished during a commit and
 	// stayed away: the write may or may not be durable. Read it back before
 	// repeating it.

@@ -32,7 +32,14 @@ func postgresDialect() *dialect {
 		numbered:    true,
 		timed:       true,
 		unavailable: postgresUnavailable,
+		full:        postgresFull,
 	}
+}
+
+// postgresFull says whether the server's disk has no room, or its memory.
+func postgresFull(err error) bool {
+	pe, said := errors.AsType[*pgconn.PgError](err)
+	return said && (pe.Code == "53100" || pe.Code == "53200") // disk full, out of memory
 }
 
 func openPostgres(cfg Config) (pools, error) {

@@ -2,13 +2,16 @@ package store
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/pressly/goose/v3"
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	"modernc.org/sqlite" // with the driver "sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 func sqliteDialect(path string) *dialect {
@@ -22,7 +25,16 @@ func sqliteDialect(path string) *dialect {
 		hasTable:    "SELECT COUNT(*) FROM sqlite_master WHERE type = 'table' AND name = ?",
 		unavailable: func(error) bool { return false },
 		damaged:     func(err error) error { return sqliteDamage(path, err) },
+		full:        sqliteFull,
 	}
+}
+
+// sqliteFull says whether SQLite found no room, in the file or for its journal.
+func sqliteFull(err error) bool {
+	if e, said := errors.AsType[*sqlite.Error](err); said && e.Code()&0xff == sqlite3.SQLITE_FULL {
+		return true
+	}
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
 // openSQLite opens the file. WAL lets reads go on beside the writer; FULL syncs

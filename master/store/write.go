@@ -229,7 +229,8 @@ func (w *writer) runOne(ctx context.Context, fn func(*Tx) error, savepoint bool)
 	if err == nil && tx.err != nil {
 		err = fmt.Errorf("a statement of this write was refused: %w", tx.err)
 	}
-	if tx.err != nil && w.dialect.unavailable(tx.err) {
+	// A full disk may have ended the transaction, savepoints and all.
+	if tx.err != nil && (w.dialect.unavailable(tx.err) || w.dialect.full(tx.err)) {
 		return err, true
 	}
 	if !savepoint {

@@ -202,6 +202,11 @@ func (w *writer) commit(ctx context.Context) error {
 	// Even where the database itself said no we look: a wrong answer here would be
 	// a write reported failed and done.
 	w.abort(ctx)
+	if w.dialect.full(err) && !w.dialect.timed {
+		// SQLite had no room for the frame that would have made the group durable;
+		// looking takes room, too.
+		return w.explain(ctx, err)
+	}
 	return w.resolve(ctx, err)
 }
 

@@ -94,6 +94,9 @@ type draft struct {
 
 // create checks and stores a new task. The caller holds e.change.
 func (t *Tasks) create(ctx context.Context, manager rm.ResourceManager, e *entry, d draft) error {
+	if err := t.reg.usage.allows(t.cfg.Limits, d.user.GetId(), 0); err != nil {
+		return err
+	}
 	task, err := t.draw(manager, d)
 	if err != nil {
 		return err
@@ -102,7 +105,11 @@ func (t *Tasks) create(ctx context.Context, manager rm.ResourceManager, e *entry
 	if err != nil {
 		return status.New(status.InvalidArgument, "%v", err)
 	}
-	task.HasContext = len(files) > 0
+	d.req.Files = nil // what is packed need not be kept while it is stored
+	task.HasContext, task.ContextBytes = len(files) > 0, int64(len(files))
+	if err := t.reg.usage.allows(t.cfg.Limits, d.user.GetId(), task.ContextBytes); err != nil {
+		return err
+	}
 	first := lifecycle.First(task, task.Submitted)
 	if err := refused(manager.Validate(t.request(task, first)), t.cfg.LaunchError, &task); err != nil {
 		return err

@@ -53,7 +53,7 @@ func (t *Tasks) load(ctx context.Context) error {
 		if len(list) == 0 {
 			return fmt.Errorf("task %s has no allocation in the store; restore a backup", d.ID)
 		}
-		e := newEntry()
+		e := newEntry(t.reg.usage)
 		e.publish(snapshot{task: d.Value, allocations: byNumber(list)})
 		if e.now().over() {
 			close(e.ended)

@@ -16,9 +16,11 @@ type registry struct {
 	mu      sync.RWMutex // guards what follows; held for moments only
 	entries map[rm.TaskID]*entry
 	rm      rm.ResourceManager // nil until attached
+
+	usage *usage
 }
 
-func newRegistry() *registry { return &registry{entries: map[rm.TaskID]*entry{}} }
+func newRegistry() *registry { return &registry{entries: map[rm.TaskID]*entry{}, usage: newUsage()} }
 
 // entry is one task. Whoever changes it holds change from the look at what there is
 // until memory agrees with the store; readers take the last snapshot and never wait.
@@ -30,11 +32,12 @@ type entry struct {
 
 	cur   atomic.Pointer[snapshot] // nil until stored
 	news  atomic.Pointer[chan struct{}]
+	usage *usage        // of all users
 	ended chan struct{} // closed when the task has ended and its last line is in the log
 }
 
-func newEntry() *entry {
-	e := &entry{ended: make(chan struct{})}
+func newEntry(u *usage) *entry {
+	e := &entry{usage: u, ended: make(chan struct{})}
 	news := make(chan struct{})
 	e.news.Store(&news)
 	return e
@@ -73,7 +76,7 @@ func (e *entry) now() snapshot { return *e.cur.Load() }
 
 // publish shows a snapshot and wakes whoever waits for news.
 func (e *entry) publish(s snapshot) {
-	e.cur.Store(&s)
+	e.usage.moved(e.cur.Swap(&s), s)
 	news := make(chan struct{})
 	close(*e.news.Swap(&news))
 }
@@ -132,7 +135,7 @@ func (r *registry) reserve(id rm.TaskID) (e *entry, fresh bool) {
 	if e, found := r.entries[id]; found {
 		return e, false
 	}
-	e = newEntry()
+	e = newEntry(r.usage)
 	e.change.Lock()
 	r.entries[id] = e
 	return e, true

@@ -55,6 +55,8 @@ type Config struct {
 	// AdministratorsOnly refuses tasks of other users, see
 	// config.Security.TrustUsers.
 	AdministratorsOnly bool
+	// Limits is what the tasks of one user may take.
+	Limits Limits
 	// Listed is how long an ended task stays listed; DefaultListed when zero.
 	Listed time.Duration
 	// Now is the clock; nil is the system's.

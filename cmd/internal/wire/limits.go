@@ -4,6 +4,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/agentrm"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/server"
+	"github.com/det-deploy/det-deploy/master/task"
 )
 
 // serverLimits is what calls may cost.
@@ -19,4 +20,9 @@ func linkLimits(l config.Limits) agentrm.Limits {
 	out := agentrm.DefaultLimits()
 	out.Unwelcomed, out.UnwelcomedEach = l.AgentsInAll, l.AgentsEach
 	return out
+}
+
+// taskLimits is what one user's tasks may take.
+func taskLimits(l config.Limits) task.Limits {
+	return task.Limits{Tasks: l.TasksPerUser, Contexts: int64(l.ContextsPerUser)}
 }

@@ -183,10 +183,12 @@ func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error)
 		return nil, err
 	}
 	m.logs = mlog.New(ctx, s)
+	m.logs.LimitTask(int64(cfg.Security.Limits.LogPerTask))
 	m.tasks, err = task.Open(ctx, task.Config{
 		Store: s, Logs: m.logs, Tokens: m.auth, Log: m.log,
 		Defaults: taskDefaults(whole), Policy: taskPolicies(whole), DefaultUser: cfg.Security.DefaultTask, LaunchError: cfg.LaunchError,
 		AdministratorsOnly: !cfg.Security.TrustUsers,
+		Limits:             taskLimits(cfg.Security.Limits),
 	})
 	if err != nil {
 		return nil, err

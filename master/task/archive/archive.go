@@ -7,8 +7,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
-	"path"
-	"strings"
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/excerpt"
@@ -58,7 +56,11 @@ func Pack(files []*apiv1.File) ([]byte, error) {
 		return nil, fmt.Errorf("pack the context: %w", err)
 	}
 	out := tar.NewWriter(zip)
+	known := tree{}
 	for _, f := range files {
+		if err := known.add(f); err != nil {
+			return nil, err
+		}
 		if err := add(out, f); err != nil {
 			return nil, err
 		}
@@ -73,10 +75,7 @@ func Pack(files []*apiv1.File) ([]byte, error) {
 }
 
 func add(out *tar.Writer, f *apiv1.File) error {
-	name := path.Clean(strings.TrimSuffix(f.GetPath(), "/"))
-	if path.IsAbs(name) || name == ".." || strings.HasPrefix(name, "../") || strings.ContainsRune(name, 0) {
-		return &PathError{f.GetPath(), "must stay below the directory it is unpacked in"}
-	}
+	name := nameOf(f)
 	h := &tar.Header{
 		Typeflag: byte(f.GetType()), Name: name, Mode: int64(f.GetMode() & 0o7777), Uid: int(f.GetUid()), Gid: int(f.GetGid()),
 		ModTime: time.Unix(f.GetMtime(), 0).UTC(), Format: tar.FormatPAX,

@@ -41,6 +41,8 @@ type Task struct {
 	// Config is the whole configuration, as spec.Store writes it.
 	Config     json.RawMessage `json:"config"`
 	HasContext bool            `json:"has_context,omitempty"`
+	// ContextBytes is the size of the files that came with the task, packed.
+	ContextBytes int64 `json:"context_bytes,omitempty"`
 	// PodSpec is what Config says of the task's pod.
 	PodSpec  json.RawMessage `json:"pod_spec,omitempty"`
 	Warnings []string        `json:"warnings,omitempty"`

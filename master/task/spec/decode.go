@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/det-deploy/det-deploy/master/config"
@@ -22,6 +23,9 @@ func (e *DecodeError) Error() string {
 // Unwrap gives the single mistakes to errors.As.
 func (e *DecodeError) Unwrap() error { return e.Problems }
 
+// mostBytes is far above what people write; large things come as files.
+const mostBytes = 1 << 20
+
 // Decode reads what a client sent. Unknown keys are mistakes; a key that is null is
 // as good as left out. The error is a *DecodeError. The result is neither merged
 // nor complete.
@@ -29,6 +33,9 @@ func Decode(s *structpb.Struct) (Config, error) {
 	c := Default()
 	if s == nil {
 		return c, nil
+	}
+	if n := proto.Size(s); n > mostBytes {
+		return c, &DecodeError{document.Errors{{Text: fmt.Sprintf("has %d bytes; a configuration has at most %d", n, mostBytes)}}}
 	}
 	data, err := s.MarshalJSON()
 	if err != nil {

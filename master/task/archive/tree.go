@@ -1,0 +1,80 @@
+package archive
+
+import (
+	"archive/tar"
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+const (
+	// nameBytes is the longest name of one file or directory that Linux takes.
+	nameBytes = 255
+	// pathBytes leaves room for the directory in which the files are unpacked: Linux
+	// takes 4096 in all.
+	pathBytes = 3840
+)
+
+// tree is what the names so far are: true for a directory, false for a file. What
+// could not be unpacked is found here, while whoever sent it still listens.
+type tree map[string]bool
+
+func nameOf(f *apiv1.File) string { return path.Clean(strings.TrimRight(f.GetPath(), "/")) }
+
+func (t tree) add(f *apiv1.File) error {
+	if reason := unusable(f.GetPath()); reason != "" {
+		return &PathError{f.GetPath(), reason}
+	}
+	name, directory := nameOf(f), byte(f.GetType()) == tar.TypeDir
+	if name == "." {
+		if !directory {
+			return &PathError{f.GetPath(), "is the directory that all are unpacked in, and is sent as a file"}
+		}
+		return nil
+	}
+	was, found := t[name]
+	switch {
+	case found && was != directory:
+		return &PathError{f.GetPath(), "is sent as a file and as a directory"}
+	case found && !directory:
+		return &PathError{f.GetPath(), "is sent twice"}
+	}
+	t[name] = directory
+	for parent := path.Dir(name); parent != "."; parent = path.Dir(parent) {
+		was, found := t[parent]
+		if found && !was {
+			return &PathError{f.GetPath(), fmt.Sprintf("is below %q, which is sent as a file", excerpt.Of(parent))}
+		}
+		if found {
+			break // and so are its parents
+		}
+		t[parent] = true
+	}
+	return nil
+}
+
+// unusable says why nothing can be called name; it is empty for a name that is fine.
+func unusable(name string) string {
+	switch {
+	case name == "":
+		return "has no name"
+	case path.IsAbs(name):
+		return "is absolute, and must stay below the directory it is unpacked in"
+	case strings.ContainsRune(name, 0):
+		return "contains a zero byte, and so must stay out: no file can be called that"
+	case len(name) > pathBytes:
+		return fmt.Sprintf("has a path of %d bytes; at most %d can be unpacked", len(name), pathBytes)
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == ".." {
+			return "contains .., and must stay below the directory it is unpacked in"
+		}
+		if len(part) > nameBytes {
+			return fmt.Sprintf("has a name of %d bytes; at most %d can be unpacked", len(part), nameBytes)
+		}
+	}
+	return ""
+}

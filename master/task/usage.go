@@ -1,0 +1,70 @@
+package task
+
+import (
+	"sync"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
+)
+
+// Limits is what the tasks of one user may take; zero is no limit.
+type Limits struct {
+	// Tasks is how many may be queued or run, and Contexts the bytes of the files
+	// that came with them.
+	Tasks    int
+	Contexts int64
+}
+
+// usage is what each user's tasks that have not ended take.
+type usage struct {
+	mu sync.Mutex // guards of
+	of map[int32]taken
+}
+
+type taken struct {
+	tasks    int
+	contexts int64
+}
+
+func newUsage() *usage { return &usage{of: map[int32]taken{}} }
+
+// moved notes that a task goes from one snapshot, nil for none, to the next.
+func (u *usage) moved(from *snapshot, to snapshot) {
+	was, is := from != nil && !from.over(), !to.over()
+	switch {
+	case !was && is:
+		u.add(to.task, 1)
+	case was && !is:
+		u.add(to.task, -1)
+	}
+}
+
+func (u *usage) add(t lifecycle.Task, sign int) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	n := u.of[t.UserID]
+	n.tasks += sign
+	n.contexts += int64(sign) * t.ContextBytes
+	if n == (taken{}) {
+		delete(u.of, t.UserID)
+		return
+	}
+	u.of[t.UserID] = n
+}
+
+// allows says whether a user may have one task more, with files of that size.
+func (u *usage) allows(l Limits, user int32, files int64) error {
+	u.mu.Lock()
+	n := u.of[user]
+	u.mu.Unlock()
+	switch {
+	case l.Tasks > 0 && n.tasks >= l.Tasks:
+		return status.New(status.ResourceExhausted,
+			"you have %d tasks that have not ended, which is the limit security.limits.tasks_per_user; wait for some to end, or kill them", n.tasks)
+	case l.Contexts > 0 && n.contexts+files > l.Contexts:
+		return status.New(status.ResourceExhausted,
+			"the files of your tasks that have not ended take %d bytes and these %d more, above the limit security.limits.context_bytes_per_user of %d; "+
+				"wait for some to end, or leave out what the task does not need with a .detignore file", n.contexts, files, l.Contexts)
+	}
+	return nil
+}

@@ -22,7 +22,7 @@ func logHandler(w io.Writer, level string, colour, terminal bool) slog.Handler {
 	if terminal {
 		return tint.NewTextHandler(w, &tint.Options{Level: levels[level], NoColor: !colour, ReplaceAttr: bounded})
 	}
-	return slog.NewTextHandler(w, &slog.HandlerOptions{Level: levels[level], ReplaceAttr: bounded})
+	return slog.NewTextHandler(Rotating(w), &slog.HandlerOptions{Level: levels[level], ReplaceAttr: bounded})
 }
 
 // bounded cuts what somebody forgot to: a line of a log is some kilobytes at most.

@@ -97,12 +97,12 @@ func TestTheOldestLoginEndsWhenAUserHasTooMany(t *testing.T) {
 	}
 	other := w.must(t, "determined", first)
 	for i, text := range append(tokens, other) {
-		if _, err := w.UserOf(text); (err == nil) != (i > 0) {
+		if _, _, err := w.UserOf(text); (err == nil) != (i > 0) {
 			t.Errorf("login %d: got %v, want the first alone ended", i, err)
 		}
 	}
 	w.restart(t)
-	if _, err := w.UserOf(tokens[0]); err == nil {
+	if _, _, err := w.UserOf(tokens[0]); err == nil {
 		t.Error("the ended login is back after a restart")
 	}
 	_, err := w.CreateUser(t.Context(), w.admin(t), &apiv1.PostUserRequest{User: &apiv1.User{Username: strings.Repeat("x", 1<<20)}})

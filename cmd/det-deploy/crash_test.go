@@ -73,9 +73,9 @@ func crash(t *testing.T, cfg clusterConfig, tasks int) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	c := newCluster(t, cfg)
-	c.startMaster()
-	c.startAgent("a", "--artificial-slots", "8")
-	api := &rawAPI{t: t, url: c.url}
+	c.StartMaster()
+	c.StartAgent("a", "--artificial-slots", "8")
+	api := &rawAPI{t: t, url: c.URL}
 
 	stop := make(chan struct{})
 	var killer sync.WaitGroup
@@ -111,7 +111,7 @@ func crash(t *testing.T, cfg clusterConfig, tasks int) {
 	waitAll(t, api, ids)
 	close(stop)
 	killer.Wait()
-	c.eventually("the master answers once more", time.Minute, func() error { _, err := api.get("/api/v1/me"); return err })
+	c.Eventually("the master answers once more", time.Minute, func() error { _, err := api.get("/api/v1/me"); return err })
 	for i, id := range ids {
 		checkTask(t, api, i, id)
 	}
@@ -123,7 +123,7 @@ func crash(t *testing.T, cfg clusterConfig, tasks int) {
 func (c *cluster) awaitMaster(stop chan struct{}) {
 	client := http.Client{Timeout: time.Second}
 	for {
-		if resp, err := client.Get(c.url + "/healthz"); err == nil {
+		if resp, err := client.Get(c.URL + "/healthz"); err == nil {
 			_ = resp.Body.Close() // only that there is one matters
 			return
 		}
@@ -136,13 +136,13 @@ func (c *cluster) awaitMaster(stop chan struct{}) {
 }
 
 func (c *cluster) killMaster() {
-	kill(c.master)
-	c.master = c.spawn("master", c.master.Args[1:]...)
+	kill(c.Master)
+	c.Master = c.Spawn("master", c.Master.Args[1:]...)
 }
 
 func (c *cluster) killAgent(id string) {
-	kill(c.agents[id])
-	c.agents[id] = c.spawn("agent-"+id, c.agents[id].Args[1:]...)
+	kill(c.Agents[id])
+	c.Agents[id] = c.Spawn("agent-"+id, c.Agents[id].Args[1:]...)
 }
 
 func waitAll(t *testing.T, api *rawAPI, ids []string) {

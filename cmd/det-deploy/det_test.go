@@ -56,7 +56,7 @@ func newClient(t *testing.T, c *cluster, det, user string) *client {
 
 func (cl *client) exec(stdin string, args ...string) (string, error) {
 	cmd := exec.CommandContext(cl.t.Context(), cl.det, args...)
-	cmd.Env = append(os.Environ(), "DET_MASTER="+cl.c.url, "HOME="+cl.home)
+	cmd.Env = append(os.Environ(), "DET_MASTER="+cl.c.URL, "HOME="+cl.home)
 	cmd.Stdin = strings.NewReader(stdin)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -111,11 +111,11 @@ func TestDetClient(t *testing.T) {
 			"resource_manager:\n  type: agent\n  scheduler: {type: priority, preemption: true}\n",
 		Agent: "container_runtime: docker\nartificial_slots: 2\n",
 	})
-	c.startMaster()
-	c.startAgent("a")
-	c.startAgent("b")
+	c.StartMaster()
+	c.StartAgent("a")
+	c.StartAgent("b")
 	admin := newClient(t, c, det, "admin")
-	c.eventually("both agents are listed", time.Minute, func() error {
+	c.Eventually("both agents are listed", time.Minute, func() error {
 		out, err := admin.exec("", "agent", "list", "--json")
 		if err == nil && strings.Count(out, `"registered_time"`)+strings.Count(out, `"registeredTime"`) < 2 {
 			return errors.New(out)
@@ -210,7 +210,7 @@ func detCommands(t *testing.T, cl *client) {
 	cl.refused([]string{"command", "run", "--config", "resorces.slots=1", "true"}, "resorces")
 	cl.refused([]string{"command", "describe", "00000000-0000-4000-8000-000000000000"}, "not found")
 	long := cl.detach(nil, "sleep", "600")
-	cl.c.eventually("the command runs", time.Minute, func() error {
+	cl.c.Eventually("the command runs", time.Minute, func() error {
 		out, err := cl.exec("", "command", "describe", long)
 		if err == nil && !strings.Contains(out, "RUNNING") {
 			return errors.New(out)
@@ -220,7 +220,7 @@ func detCommands(t *testing.T, cl *client) {
 	cl.want([]string{"task", "list"}, long)
 	cl.want([]string{"slot", "list"}, long)
 	cl.ok("", "command", "kill", long)
-	cl.c.eventually("the command ended", time.Minute, func() error {
+	cl.c.Eventually("the command ended", time.Minute, func() error {
 		out, err := cl.exec("", "command", "describe", long)
 		if err == nil && !strings.Contains(out, "TERMINATED") {
 			return errors.New(out)
@@ -298,7 +298,7 @@ func detQueue(t *testing.T, cl *client) {
 	cl.ok("", "command", "set", "priority", waiting, "30")
 	cl.want([]string{"job", "list"}, "30")
 	cl.ok("", "command", "kill", running)
-	cl.c.eventually("the waiting gang runs once the other is gone", time.Minute, func() error {
+	cl.c.Eventually("the waiting gang runs once the other is gone", time.Minute, func() error {
 		out, err := cl.exec("", "command", "describe", waiting)
 		if err == nil && !strings.Contains(out, "RUNNING") {
 			return errors.New(out)
@@ -313,7 +313,7 @@ func detAgents(t *testing.T, cl *client) {
 	cl.ok("", "agent", "disable", "b")
 	cl.refused([]string{"agent", "disable", "zz"}, "not found")
 	id := cl.detach([]string{"--config", "resources.slots=2"}, "sleep", "600")
-	cl.c.eventually("it runs on the enabled agent", time.Minute, func() error {
+	cl.c.Eventually("it runs on the enabled agent", time.Minute, func() error {
 		out, err := cl.exec("", "command", "describe", id)
 		if err == nil && !strings.Contains(out, "RUNNING") {
 			return errors.New(out)
@@ -327,7 +327,7 @@ func detAgents(t *testing.T, cl *client) {
 	cl.want([]string{"slot", "list"}, "False")
 	cl.ok("", "slot", "enable", "b", "0")
 	cl.ok("", "agent", "disable", "a")
-	cl.c.eventually("a plain disable ends what ran there", time.Minute, func() error {
+	cl.c.Eventually("a plain disable ends what ran there", time.Minute, func() error {
 		out, err := cl.exec("", "command", "describe", id)
 		if err == nil && !strings.Contains(out, "TERMINATED") {
 			return errors.New(out)

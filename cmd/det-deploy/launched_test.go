@@ -44,8 +44,8 @@ func TestElasticCrash(t *testing.T) {
 	}
 	c := newCluster(t, clusterConfig{Master: elasticYAML})
 	t.Cleanup(c.endMachines)
-	c.startMaster()
-	api := &rawAPI{t: t, url: c.url}
+	c.StartMaster()
+	api := &rawAPI{t: t, url: c.URL}
 	stop := make(chan struct{})
 	var killer, watcher sync.WaitGroup
 	most, kills := 0, 0
@@ -77,7 +77,7 @@ func TestElasticCrash(t *testing.T) {
 	for i, id := range ids {
 		checkTask(t, api, i, id)
 	}
-	c.eventually("all machines are gone", time.Minute, func() error {
+	c.Eventually("all machines are gone", time.Minute, func() error {
 		if left := c.machines(); len(left) > 0 {
 			return fmt.Errorf("%v are left", left)
 		}
@@ -91,18 +91,18 @@ func TestElasticCrash(t *testing.T) {
 
 // login lets run act as admin.
 func (c *cluster) login() {
-	c.t.Helper()
-	cmd := exec.Command(c.bin, "login", "admin", "--master", c.url, "--password-stdin")
-	cmd.Env = append(c.env, "XDG_CONFIG_HOME="+filepath.Join(c.dir, "config"))
+	c.T.Helper()
+	cmd := exec.Command(c.Bin, "login", "admin", "--master", c.URL, "--password-stdin")
+	cmd.Env = append(c.Env, "XDG_CONFIG_HOME="+filepath.Join(c.Dir, "config"))
 	cmd.Stdin = strings.NewReader(password)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		c.t.Fatalf("login: %v\n%s", err, out)
+		c.T.Fatalf("login: %v\n%s", err, out)
 	}
 }
 
 // machines are the directories of machines that are not over.
 func (c *cluster) machines() []string {
-	all, _ := filepath.Glob(filepath.Join(c.dir, "master", "machines", "*", "m-*", "data")) // the pattern is good
+	all, _ := filepath.Glob(filepath.Join(c.Dir, "master", "machines", "*", "m-*", "data")) // the pattern is good
 	return all
 }
 
@@ -125,7 +125,7 @@ func (c *cluster) watchMachines(stop chan struct{}) (most int) {
 
 // endMachines ends what a failed test leaves.
 func (c *cluster) endMachines() {
-	kill(c.master)
+	kill(c.Master)
 	for _, dir := range c.machines() {
 		text, err := os.ReadFile(filepath.Join(filepath.Dir(dir), "pid"))
 		if err != nil {
@@ -147,9 +147,9 @@ func TestOnlyLaunchedMachinesJoin(t *testing.T) {
 	yaml := strings.NewReplacer("      failure_rate: 0.2\n", "", "max_idle_agent_period: 2s", "max_idle_agent_period: 10m").Replace(elasticYAML)
 	c := newCluster(t, clusterConfig{Master: yaml})
 	t.Cleanup(c.endMachines)
-	c.startMaster()
+	c.StartMaster()
 	c.login()
-	c.run("task", "run", "--slots", "2", "--", "true")
+	c.Run("task", "run", "--slots", "2", "--", "true")
 	mine := filepath.Dir(c.machines()[0])
 	id := filepath.Base(mine)
 	secret, err := os.ReadFile(filepath.Join(mine, "secret"))
@@ -161,7 +161,7 @@ func TestOnlyLaunchedMachinesJoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	impostor := func(name string, text []byte) (int, string) {
-		dir := filepath.Join(c.dir, name)
+		dir := filepath.Join(c.Dir, name)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -169,8 +169,8 @@ func TestOnlyLaunchedMachinesJoin(t *testing.T) {
 			t.Fatal(err)
 		}
 		yaml := strings.ReplaceAll(string(own), mine, dir) + "hooks: {on_join_refused: [touch, " + dir + "/off]}\n"
-		c.write(name+".yaml", yaml)
-		cmd := exec.Command(c.bin, "agent", "run", "--config-file", filepath.Join(c.dir, name+".yaml"))
+		c.Write(name+".yaml", yaml)
+		cmd := exec.Command(c.Bin, "agent", "run", "--config-file", filepath.Join(c.Dir, name+".yaml"))
 		out, err := cmd.CombinedOutput()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) {
@@ -196,14 +196,14 @@ func TestOnlyLaunchedMachinesJoin(t *testing.T) {
 		}
 	}
 	// A join token does not open the door to a machine's name either.
-	token := c.run("master", "join-token", "--config-file", filepath.Join(c.dir, "master.yaml"), "--pool", "burst")
-	c.write("token", token)
-	out, code := c.try("agent", "run", "--master-host", "127.0.0.1", "--master-port", c.url[strings.LastIndex(c.url, ":")+1:],
-		"--agent-id", id, "--resource-pool", "burst", "--data-dir", filepath.Join(c.dir, "thief"), "--join-token-file", filepath.Join(c.dir, "token"))
+	token := c.Run("master", "join-token", "--config-file", filepath.Join(c.Dir, "master.yaml"), "--pool", "burst")
+	c.Write("token", token)
+	out, code := c.Try("agent", "run", "--master-host", "127.0.0.1", "--master-port", c.URL[strings.LastIndex(c.URL, ":")+1:],
+		"--agent-id", id, "--resource-pool", "burst", "--data-dir", filepath.Join(c.Dir, "thief"), "--join-token-file", filepath.Join(c.Dir, "token"))
 	if code != 6 || !strings.Contains(out, "no join token stands for one") {
 		t.Errorf("a thief: got exit code %d and %s, want 6", code, out)
 	}
-	if got := c.run("task", "run", "--slots", "2", "--", "echo $DET_AGENT_ID"); !strings.Contains(got, id) {
+	if got := c.Run("task", "run", "--slots", "2", "--", "echo $DET_AGENT_ID"); !strings.Contains(got, id) {
 		t.Errorf("the machine: got %q, want it to work on", got)
 	}
 }
@@ -214,11 +214,11 @@ func TestAMachineThatCannotBeSetUpIsShown(t *testing.T) {
 	yaml := strings.Replace(elasticYAML, "      failure_rate: 0.2\n", "      startup_script: echo no such disk as /dev/sdz; exit 3\n", 1)
 	c := newCluster(t, clusterConfig{Master: yaml})
 	t.Cleanup(c.endMachines)
-	c.startMaster()
+	c.StartMaster()
 	c.login()
-	c.run("task", "run", "--detach", "--slots", "1", "--", "true")
-	c.eventually("the history says why", time.Minute, func() error {
-		if out := c.run("pool", "history", "burst"); !strings.Contains(out, "no such disk as /dev/sdz") {
+	c.Run("task", "run", "--detach", "--slots", "1", "--", "true")
+	c.Eventually("the history says why", time.Minute, func() error {
+		if out := c.Run("pool", "history", "burst"); !strings.Contains(out, "no such disk as /dev/sdz") {
 			return errors.New(out)
 		}
 		return nil
@@ -255,7 +255,7 @@ func followsMaster(t *testing.T, c *cluster) {
 		t.Fatal(err)
 	}
 	// The agent has a file of its own to replace.
-	own := filepath.Join(c.dir, "agent-det-deploy")
+	own := filepath.Join(c.Dir, "agent-det-deploy")
 	program, err := os.ReadFile(was)
 	if err == nil {
 		err = os.WriteFile(own, program, 0o755)
@@ -263,27 +263,27 @@ func followsMaster(t *testing.T, c *cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.bin = was
-	c.startMaster()
+	c.Bin = was
+	c.StartMaster()
 	c.login()
-	c.bin = own
-	c.startAgent("a", "--artificial-slots", "2")
-	pid := c.agents["a"].Process.Pid
-	c.bin = was
-	api := &rawAPI{t: t, url: c.url}
+	c.Bin = own
+	c.StartAgent("a", "--artificial-slots", "2")
+	pid := c.Agents["a"].Process.Pid
+	c.Bin = was
+	api := &rawAPI{t: t, url: c.URL}
 	body := `{"requestId":"follow","config":{"entrypoint":["i=0; while [ $i -lt 60 ]; do echo line $i; i=$((i+1)); sleep 0.1; done; exit 7"],"resources":{"slots":1}}}`
 	id := strings.SplitN(strings.SplitN(string(api.retry("POST", "/api/v1/commands", body)), `"id":"`, 2)[1], `"`, 2)[0]
-	c.eventually("it runs", time.Minute, func() error {
+	c.Eventually("it runs", time.Minute, func() error {
 		if n := len(api.logs(id)); n < 5 {
 			return fmt.Errorf("%d lines", n)
 		}
 		return nil
 	})
-	kill(c.master)
-	c.bin = next
-	c.startMaster()
-	c.eventually("the agent has followed", time.Minute, func() error {
-		if out := c.run("agent", "list"); !strings.Contains(out, "v1.1.0") || !strings.Contains(out, "enabled") {
+	kill(c.Master)
+	c.Bin = next
+	c.StartMaster()
+	c.Eventually("the agent has followed", time.Minute, func() error {
+		if out := c.Run("agent", "list"); !strings.Contains(out, "v1.1.0") || !strings.Contains(out, "enabled") {
 			return errors.New(out)
 		}
 		return nil
@@ -322,18 +322,18 @@ func TestAPoolHasADockerNetworkOfItsOwn(t *testing.T) {
 		Master: yaml + "task_container_defaults:\n  image: " + dockertest.Image + "\n", Env: []string{"DOCKER_HOST=" + d.Host},
 	})
 	t.Cleanup(c.endMachines)
-	c.startMaster()
+	c.StartMaster()
 	c.login()
-	id := strings.TrimSpace(c.run("task", "run", "--detach", "--slots", "1", "--", "echo on; sleep 600"))
-	c.eventually("its container is on the network", 60*time.Second, func() error {
+	id := strings.TrimSpace(c.Run("task", "run", "--detach", "--slots", "1", "--", "echo on; sleep 600"))
+	c.Eventually("its container is on the network", 60*time.Second, func() error {
 		n, err := d.OnNetwork(t.Context(), "pedl")
 		if err == nil && n == 0 {
 			err = errors.New("there is nothing on the network")
 		}
 		return err
 	})
-	c.run("task", "kill", id)
-	c.eventually("the machine and its container are gone", time.Minute, func() error {
+	c.Run("task", "kill", id)
+	c.Eventually("the machine and its container are gone", time.Minute, func() error {
 		n, err := d.Containers(t.Context())
 		if err == nil && n+len(c.machines()) > 0 {
 			err = fmt.Errorf("%d containers, machines %v", n, c.machines())

@@ -1,0 +1,200 @@
+package clustertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/test/port"
+)
+
+// Password is the one of both built-in users.
+const Password = "Correct-Horse-7"
+
+// Cluster is a real master and real agents.
+type Cluster struct {
+	T   *testing.T
+	Bin string
+	// Dir holds everything: master.yaml, master/, agent-<id>/ and the logs.
+	Dir string
+	URL string
+	Env []string
+
+	Master *exec.Cmd
+	Agents map[string]*exec.Cmd
+}
+
+// Config is what a test varies.
+type Config struct {
+	// Master is added to master.yaml, Agent to every agent.yaml.
+	Master string
+	Agent  string
+	// Security is added to the section security of master.yaml.
+	Security string
+	// Env is added to the environment of both.
+	Env []string
+}
+
+// New prepares a cluster, which ends with the test, and starts nothing.
+func New(t *testing.T, cfg Config) *Cluster {
+	t.Helper()
+	bin, err := Program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := strconv.Itoa(port.Free(t))
+	c := &Cluster{
+		T: t, Bin: bin, Dir: t.TempDir(), URL: "http://127.0.0.1:" + port, Agents: map[string]*exec.Cmd{},
+		Env: append(os.Environ(), cfg.Env...),
+	}
+	c.Write("master.yaml", fmt.Sprintf("port: %s\ndata_dir: %s\nsecurity:\n  initial_user_password: %s\n%s%s",
+		port, filepath.Join(c.Dir, "master"), Password, cfg.Security, cfg.Master))
+	c.Write("agent.yaml", fmt.Sprintf("master_host: 127.0.0.1\nmaster_port: %s\n%s", port, cfg.Agent))
+	t.Cleanup(c.Stop)
+	return c
+}
+
+// Write writes a file into the cluster's directory.
+func (c *Cluster) Write(name, text string) {
+	c.T.Helper()
+	if err := os.WriteFile(filepath.Join(c.Dir, name), []byte(text), 0o600); err != nil {
+		c.T.Fatal(err)
+	}
+}
+
+// StartMaster returns when the master answers.
+func (c *Cluster) StartMaster() {
+	c.T.Helper()
+	c.Master = c.Spawn("master", "master", "run", "--config-file", filepath.Join(c.Dir, "master.yaml"))
+	c.Eventually("the master answers", time.Minute, func() error {
+		resp, err := http.Get(c.URL + "/healthz")
+		if err != nil {
+			return err
+		}
+		defer resp.Body.Close() //nolint:errcheck // only the status matters
+		if resp.StatusCode != http.StatusOK {
+			return errors.New(resp.Status)
+		}
+		return nil
+	})
+}
+
+// JoinToken returns the name of a file with a join token, made when it is missing.
+func (c *Cluster) JoinToken() string {
+	c.T.Helper()
+	path := filepath.Join(c.Dir, "join-token")
+	if _, err := os.Stat(path); err != nil {
+		out := c.Run("master", "join-token", "--config-file", filepath.Join(c.Dir, "master.yaml"))
+		c.Write("join-token", strings.TrimSpace(out)+"\n")
+	}
+	return path
+}
+
+// StartAgent starts an agent whose state is kept under its id.
+func (c *Cluster) StartAgent(id string, flags ...string) {
+	c.T.Helper()
+	args := append([]string{
+		"agent", "run", "--config-file", filepath.Join(c.Dir, "agent.yaml"), "--agent-id", id,
+		"--data-dir", filepath.Join(c.Dir, "agent-"+id), "--join-token-file", c.JoinToken(),
+	}, flags...)
+	c.Agents[id] = c.Spawn("agent-"+id, args...)
+}
+
+// Spawn starts the program, with its output in a file called after name.
+func (c *Cluster) Spawn(name string, args ...string) *exec.Cmd {
+	c.T.Helper()
+	log, err := os.OpenFile(filepath.Join(c.Dir, name+".log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		c.T.Fatal(err)
+	}
+	defer log.Close() //nolint:errcheck // the child has its own
+	cmd := exec.Command(c.Bin, args...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = c.Env, log, log
+	if err := cmd.Start(); err != nil {
+		c.T.Fatal(err)
+	}
+	return cmd
+}
+
+// Kill is kill -9, and waits until the process is gone.
+func Kill(cmd *exec.Cmd) {
+	if cmd != nil && cmd.Process != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+}
+
+// Stop kills everything and shows the logs of a test that failed.
+func (c *Cluster) Stop() {
+	for _, a := range c.Agents {
+		Kill(a)
+	}
+	Kill(c.Master)
+	if c.T.Failed() {
+		for _, name := range []string{"master", "agent-a", "agent-b"} {
+			text, _ := os.ReadFile(filepath.Join(c.Dir, name+".log"))
+			c.T.Logf("---- %s\n%s", name, text[max(0, len(text)-6000):])
+		}
+	}
+}
+
+// Run runs the program as admin against the cluster and fails the test when
+// it fails.
+func (c *Cluster) Run(args ...string) string {
+	c.T.Helper()
+	out, code := c.Try(args...)
+	if code != 0 {
+		c.T.Fatalf("det-deploy %s: exit %d\n%s", strings.Join(args, " "), code, out)
+	}
+	return out
+}
+
+// Try returns stdout, followed by stderr when the exit code is not 0.
+func (c *Cluster) Try(args ...string) (string, int) {
+	c.T.Helper()
+	ctx, cancel := context.WithTimeout(c.T.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.Bin, args...)
+	cmd.Env = append(c.Env, "DET_MASTER="+c.URL, "XDG_CONFIG_HOME="+filepath.Join(c.Dir, "config"))
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if err == nil {
+		return stdout.String(), 0
+	}
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		c.T.Fatalf("det-deploy %s: %v", strings.Join(args, " "), err)
+	}
+	return stdout.String() + stderr.String(), exit.ExitCode()
+}
+
+// Eventually polls until check returns nil, and fails the test with the last
+// error when it does not in time.
+func (c *Cluster) Eventually(what string, limit time.Duration, check func() error) {
+	c.T.Helper()
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
+	tick := time.NewTicker(30 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		select {
+		case <-deadline.C:
+			c.T.Fatalf("%s: not within %s: %v", what, limit, err)
+		case <-tick.C:
+		}
+	}
+}

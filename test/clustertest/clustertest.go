@@ -76,7 +76,11 @@ func (c *Cluster) StartMaster() {
 	c.T.Helper()
 	c.Master = c.Spawn("master", "master", "run", "--config-file", filepath.Join(c.Dir, "master.yaml"))
 	c.Eventually("the master answers", time.Minute, func() error {
-		resp, err := http.Get(c.URL + "/healthz")
+		req, err := http.NewRequestWithContext(c.T.Context(), http.MethodGet, c.URL+"/healthz", nil)
+		if err != nil {
+			return err
+		}
+		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
 			return err
 		}
@@ -116,8 +120,8 @@ func (c *Cluster) Spawn(name string, args ...string) *exec.Cmd {
 	if err != nil {
 		c.T.Fatal(err)
 	}
-	defer log.Close() //nolint:errcheck // the child has its own
-	cmd := exec.Command(c.Bin, args...)
+	defer log.Close()                                                                //nolint:errcheck // the child has its own
+	cmd := exec.CommandContext(context.WithoutCancel(c.T.Context()), c.Bin, args...) // it ends by Stop
 	cmd.Env, cmd.Stdout, cmd.Stderr = c.Env, log, log
 	if err := cmd.Start(); err != nil {
 		c.T.Fatal(err)

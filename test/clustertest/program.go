@@ -21,7 +21,8 @@ func Build(flags ...string) (string, error) {
 	}
 	path := filepath.Join(dir, "det-deploy")
 	args := append([]string{"build", "-o", path}, flags...)
-	cmd := exec.Command("go", append(args, "github.com/det-deploy/det-deploy/cmd/det-deploy")...)
+	args = append(args, "github.com/det-deploy/det-deploy/cmd/det-deploy")
+	cmd := exec.Command("go", args...) //nolint:noctx // no test of the binary owns it
 	// As make builds it: with cgo, which the race detector needs, Go would compile
 	// everything once more.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -66,18 +66,8 @@ func values(more ...string) []string {
 	}, more...)...)
 }
 
-// images are values that every cluster here has: small, of images that the node has.
-func images(more ...string) []string {
-	var args []string
-	for _, v := range append([]string{
-		"imageRegistry=", "maxSlotsPerPod=2", "defaultImages.postgreSQL=" + kubetest.PostgresImage,
-		"defaultImages.cpuImage=" + kubetest.TaskImage, "defaultImages.gpuImage=" + kubetest.TaskImage,
-		"masterCpuRequest=50m", "masterMemRequest=64Mi",
-	}, more...) {
-		args = append(args, "--set", v)
-	}
-	return args
-}
+// images are values that every cluster here has.
+func images(more ...string) []string { return kubetest.Values(more...) }
 
 // types types a command and returns what it says.
 func (p *person) types(program string, args ...string) (string, error) {

@@ -1,0 +1,156 @@
+package hostile_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/test/clustertest"
+	"github.com/det-deploy/det-deploy/test/dockertest"
+)
+
+// pools are those of a world: one that everybody uses, and one that no join token
+// here is for.
+const pools = "resource_pools:\n  - pool_name: default\n  - pool_name: guarded\n"
+
+// TestProcess makes the attempts on the API, on the agents' link, and on tasks that
+// are processes.
+func TestProcess(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute; run without -short")
+	}
+	if os.Getuid() != 0 {
+		missing(t, "agents keep tasks apart as root only; run the tests as root")
+	}
+	w := newLocal(t, process, clustertest.Config{
+		Security: "  visibility: private\n",
+		Master:   pools, Agent: "container_runtime: process\n", Env: []string{"AGENT_SECRET=hunter2"},
+	})
+	w.makeAll(t, anywhere, process)
+}
+
+// TestDocker makes the attempts on tasks that are containers of a Docker Engine.
+func TestDocker(t *testing.T) {
+	d := dockertest.Start(t)
+	w := newLocal(t, docker, clustertest.Config{
+		Master: "task_container_defaults:\n  network_mode: none\n  image: " + dockertest.Image + "\n" + pools,
+		Agent:  "container_runtime: docker\n", Env: []string{"DOCKER_HOST=" + d.Host, "AGENT_SECRET=hunter2"},
+	})
+	socket := d.Host[len("unix://"):]
+	w.env["ENGINE"] = socket
+	w.name("engine", socket)
+	w.name("engine-dir", filepath.Dir(socket))
+	w.makeAll(t, docker)
+}
+
+// newLocal is a world on this machine.
+func newLocal(t *testing.T, at where, cfg clustertest.Config) *world {
+	t.Helper()
+	c := clustertest.New(t, cfg)
+	c.StartMaster()
+	c.StartAgent("a", "--artificial-slots", "8")
+	w := newWorld(t, at, c.URL)
+	w.cluster = c
+	w.name("agent", "a")
+	w.name("slot", "0")
+	w.name("cluster", c.Dir)
+	w.name("disk", "/dev/loop0")
+	w.look()
+	w.name("agent-pid", w.env["AGENT_PID"])
+	if err := os.Symlink("agent-a", filepath.Join(c.Dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	w.settle(clustertest.Password)
+	w.enlist()
+	return w
+}
+
+// attemptLimit is how long one attempt may take.
+const attemptLimit = 2 * time.Minute
+
+// makeAll makes every attempt of some runtimes, and shows that those who may can do
+// what was attempted. An administrator's task comes late and what ends the world's
+// own tasks last, because much of what is attempted would not be there any more.
+func (w *world) makeAll(t *testing.T, at ...where) {
+	t.Helper()
+	var late []attempt
+	var controls []*control
+	for _, a := range attempts() {
+		if !slices.Contains(at, a.where) {
+			continue
+		}
+		if a.control != nil && !slices.ContainsFunc(controls, func(c *control) bool { return c.name == a.control.name }) {
+			controls = append(controls, a.control)
+		}
+		if a.who == adminTask {
+			late = append(late, a)
+			continue
+		}
+		w.make(t, a)
+	}
+	controls = inOrder(controls)
+	end := slices.IndexFunc(controls, isLast)
+	if end < 0 {
+		end = len(controls)
+	}
+	w.show(t, controls[:end])
+	for _, a := range late {
+		w.make(t, a)
+	}
+	w.show(t, controls[end:])
+}
+
+// show runs controls.
+func (w *world) show(t *testing.T, controls []*control) {
+	t.Helper()
+	for _, c := range controls {
+		ctx, cancel := context.WithTimeout(t.Context(), attemptLimit)
+		if got := c.run(ctx, w); got.verdict != succeeded {
+			t.Errorf("%s: got %s, so the attempts at it show nothing: %s", c.name, got.verdict, got.why)
+		}
+		cancel()
+	}
+}
+
+// make makes one attempt and judges it by the list of those that are open.
+func (w *world) make(t *testing.T, a attempt) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), attemptLimit)
+	defer cancel()
+	got := a.try(ctx, w)
+	by, isOpen := open[a.name]
+	switch {
+	case got.verdict == untried:
+		t.Errorf("%s: could not be tried: %s", a.name, got.why)
+	case got.verdict == succeeded && !isOpen:
+		t.Errorf("%s: SUCCEEDED: %s", a.name, got.why)
+	case got.verdict == refused && isOpen:
+		t.Errorf("%s: is refused now; take it off the list of open attempts (%s): %s", a.name, by, got.why)
+	}
+}
+
+// position is where a control is among the requests, below 0 for others.
+func position(c *control) int {
+	return slices.IndexFunc(requests, func(r request) bool { return r.id == c.name })
+}
+
+func isLast(c *control) bool { return position(c) >= 0 && requests[position(c)].last }
+
+// inOrder puts the controls that are requests last, in the order in which each can
+// be carried out.
+func inOrder(controls []*control) []*control {
+	slices.SortStableFunc(controls, func(a, b *control) int { return position(a) - position(b) })
+	return controls
+}
+
+// missing ends the test: something is not on this machine.
+func missing(t *testing.T, why string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatal(why)
+	}
+	t.Skip(why)
+}

@@ -1,0 +1,140 @@
+package hostile_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// settleLimit is how long a world's own tasks may take to start.
+const settleLimit = 3 * time.Minute
+
+// talker is a task that hands its tokens to whoever reads its log, and goes on.
+const talker = `echo "TOKENS $DET_USER_TOKEN $DET_SESSION_TOKEN $DET_ALLOCATION_ID"; `
+
+// victim is alice's task: it has a secret in its environment, in a file that came
+// with it, and in files that only it may read.
+const victim = `umask 077; echo "$SECRET" >/tmp/hostile-$MARK; echo "$SECRET" >/dev/shm/hostile-$MARK; ` +
+	`echo "the secret is $SECRET"; echo RUNNING; exec sleep 86399`
+
+// settle brings the people of a world, and their tasks.
+func (w *world) settle(adminPassword string) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), settleLimit)
+	defer cancel()
+	w.login(ctx, "admin", "admin", adminPassword)
+	w.name("admin", w.idOf(ctx, "admin"))
+	for _, name := range []string{"alice", "mallory", "carol", "dave", "eve", "frank", "grace"} {
+		w.user(ctx, name)
+	}
+	w.name("user", w.names["alice"])
+	w.name("username", "alice")
+	w.victims(ctx)
+	w.talkers(ctx)
+	// A login of alice's that may be ended.
+	w.login(ctx, "alice-other", "alice", userPassword)
+	var list struct {
+		Sessions []struct {
+			ID      string
+			Current bool
+		}
+	}
+	w.must(ctx, "alice-other", call{method: "GET", path: "/api/v1/users/{alice}/sessions"}, &list)
+	for _, s := range list.Sessions {
+		if s.Current {
+			w.name("session", s.ID)
+		}
+	}
+	// What has ended.
+	w.must(ctx, "dave", call{method: "POST", path: "/api/v1/auth/logout"}, nil)
+	w.must(ctx, "admin", call{method: "PATCH", path: "/api/v1/users/{carol}", body: `{"active": false}`}, nil)
+}
+
+// settleTasks starts alice's task and nobody else's.
+func (w *world) settleTasks() {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), settleLimit)
+	defer cancel()
+	w.victims(ctx)
+}
+
+func (w *world) idOf(ctx context.Context, by string) string {
+	w.t.Helper()
+	var me struct{ User struct{ ID int } }
+	w.must(ctx, by, call{method: "GET", path: "/api/v1/me"}, &me)
+	return fmt.Sprint(me.User.ID)
+}
+
+// victims starts what is to be stolen from.
+func (w *world) victims(ctx context.Context) {
+	w.t.Helper()
+	id, err := w.launch(ctx, "alice", task{
+		script: victim, files: map[string]string{"secret-file.txt": w.secret + "\n"},
+		config: map[string]any{
+			"description": "victim",
+			"environment": map[string]any{"environment_variables": []string{"SECRET=" + w.secret, "MARK=" + w.names["mark"]}},
+		},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if _, err := w.line(ctx, "alice", id, "RUNNING"); err != nil {
+		w.t.Fatal(err)
+	}
+	w.name("task", id)
+	w.name("command", id)
+	var reply struct{ Command struct{ JobID string } }
+	w.must(ctx, "alice", call{method: "GET", path: "/api/v1/commands/" + id}, &reply)
+	w.name("job", reply.Command.JobID)
+	var all struct {
+		Summaries map[string]struct {
+			TaskID    string
+			Resources []struct{ ContainerID string }
+		} `json:"allocationIdToSummary"`
+	}
+	w.must(ctx, "alice", call{method: "GET", path: "/api/v1/tasks"}, &all)
+	for allocation, s := range all.Summaries {
+		if s.TaskID == id && len(s.Resources) > 0 {
+			w.name("victim", allocation)
+			w.name("container", s.Resources[0].ContainerID)
+		}
+	}
+}
+
+// talkers start tasks of several users, whose tokens are those of an attacker, and
+// end some of them.
+func (w *world) talkers(ctx context.Context) {
+	w.t.Helper()
+	for _, by := range []string{"alice", "mallory", "admin", "eve", "frank", "grace"} {
+		// It passes over the signal of a preemption, so that it can be asked again.
+		id := w.talk(ctx, by, by, talker+"trap '' TERM; exec sleep 86400")
+		w.name(by+"-task", id)
+	}
+	w.name("allocation", w.names["alice-allocation"])
+	id := w.talk(ctx, "mallory", "ended", talker)
+	if err := w.ended(ctx, "mallory", id); err != nil {
+		w.t.Fatal(err)
+	}
+	w.name("ended-task", id)
+}
+
+// talk starts a task and keeps its tokens under a name.
+func (w *world) talk(ctx context.Context, by, as, script string) string {
+	w.t.Helper()
+	id, err := w.launch(ctx, by, task{script: script, config: resources("preemptible", true)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	said, err := w.line(ctx, by, id, "TOKENS ")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	words := strings.Fields(said)
+	if len(words) != 3 {
+		w.t.Fatalf("the task of %s says %q, want two tokens and an allocation", by, said)
+	}
+	w.tokens[as+"-task"], w.tokens[as+"-allocation"] = words[0], words[1]
+	w.name(as+"-allocation", words[2])
+	return id
+}

@@ -1,0 +1,124 @@
+package hostile_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// request is one call of the API, on objects of alice where it is about an object.
+type request struct {
+	// id is the method and path as in docs/reference/openapi.json.
+	id string
+	// query and body go with it.
+	query, body string
+	// by is whose right it is: a name of world.tokens, or "allocation".
+	by string
+	// last says that little works once it has been carried out.
+	last bool
+	// user says that an ordinary user may do it too, if only about his own.
+	user bool
+}
+
+// requests are the calls that need a token, in an order in which each can be
+// carried out after those before it.
+var requests = []request{
+	{id: "GET /api/v1/me", by: "alice", user: true},
+	{id: "GET /api/v1/auth/user", by: "alice", user: true},
+	{id: "GET /api/v1/users", by: "alice", user: true},
+	{id: "GET /api/v1/users/{user}", by: "alice", user: true},
+	{id: "GET /api/v1/users/{username}/by-username", by: "alice", user: true},
+	{id: "GET /api/v1/workspaces", by: "alice", user: true},
+	{id: "GET /api/v1/workspaces/{workspace}", by: "alice", user: true},
+	{id: "GET /api/v1/agents", by: "alice", user: true},
+	{id: "GET /api/v1/agents/{agent}", by: "alice", user: true},
+	{id: "GET /api/v1/agents/{agent}/slots", by: "alice", user: true},
+	{id: "GET /api/v1/agents/{agent}/slots/{slot}", by: "alice", user: true},
+	{id: "GET /api/v1/resource-pools", by: "alice", user: true},
+	{id: "GET /api/v1/job-queues-v2", by: "alice", user: true},
+	{id: "GET /api/v1/job-queues/stats", by: "alice", user: true},
+	{id: "GET /api/v1/commands", by: "alice", user: true},
+	{id: "GET /api/v1/commands/{command}", by: "alice", user: true},
+	{id: "GET /api/v1/tasks", by: "alice", user: true},
+	{id: "GET /api/v1/tasks/{task}", by: "alice", user: true},
+	{id: "GET /api/v1/tasks/{task}/logs", by: "alice"},
+	{id: "GET /api/v1/tasks/{task}/logs/fields", by: "alice"},
+	{id: "GET /api/v1/tasks/{task}/context_directory", by: "alice"},
+	{id: "POST /api/v1/commands", by: "alice", user: true, body: `{"config": {"entrypoint": ["true"], "resources": {"slots": 0}}}`},
+	{id: "POST /api/v1/commands/{command}/set_priority", by: "alice", body: `{"priority": 43}`},
+	{id: "POST /api/v1/job-queues", by: "admin", body: `{"updates": [{"jobId": "{job}", "priority": 41}]}`},
+	{id: "POST /api/v1/task/logs", by: "alice", body: `{"logs": [{"taskId": "{task}", "log": "forged", "timestamp": "2026-01-01T00:00:00Z"}]}`},
+	{id: "GET /api/v1/allocations/{allocation}/signals/preemption", query: "?timeoutSeconds=0", by: "allocation"},
+	{id: "POST /api/v1/allocations/{allocation}/acceleratorData", by: "allocation", body: `{}`},
+	{id: "POST /api/v1/allocations/{allocation}/ready", by: "allocation"},
+	{id: "POST /api/v1/allocations/{allocation}/waiting", by: "allocation"},
+	{id: "POST /api/v1/allocations/{allocation}/signals/pending_preemption", by: "alice"},
+	{id: "POST /api/v1/allocations/{allocation}/signals/ack_preemption", by: "allocation"},
+	{id: "GET /api/v1/master/config", by: "admin"},
+	{id: "GET /api/v1/master/logs", by: "admin"},
+	{id: "POST /api/v1/users", by: "admin", body: `{"user": {"username": "made-{mark}", "active": true, "admin": true}, "password": "Made-By-4242"}`},
+	{id: "GET /api/v1/users/{user}/sessions", by: "alice"},
+	{id: "POST /api/v1/users/{user}/sessions/{session}/end", by: "alice"},
+	{id: "PATCH /api/v1/users/{user}", by: "admin", body: `{"displayName": "somebody else"}`},
+	{id: "POST /api/v1/agents/{agent}/slots/{slot}/disable", by: "admin", last: true, body: `{}`},
+	{id: "POST /api/v1/agents/{agent}/slots/{slot}/enable", by: "admin", last: true},
+	{id: "POST /api/v1/agents/{agent}/disable", by: "admin", last: true, body: `{}`},
+	{id: "POST /api/v1/agents/{agent}/enable", by: "admin", last: true},
+	{id: "POST /api/v1/commands/{command}/kill", by: "alice", last: true},
+	{id: "POST /api/v1/master/rotate-keys", by: "admin", last: true},
+	{id: "POST /api/v1/agents/{agent}/revoke", by: "admin", last: true},
+	{id: "POST /api/v1/auth/logout", by: "frank", last: true, user: true},
+}
+
+// call makes the request with a header.
+func (r request) call(h http.Header) call {
+	method, path, _ := strings.Cut(r.id, " ")
+	return call{method: method, path: path + r.query, body: r.body, header: h}
+}
+
+// control is the request by who may make it.
+func (r request) control() *control {
+	return &control{r.id, func(ctx context.Context, w *world) outcome {
+		h := bearing(w.tokens[r.by])
+		if r.by == "allocation" {
+			h = allocating(w.tokens["alice-allocation"])
+		}
+		return w.carryOut(ctx, r.call(h))
+	}}
+}
+
+// carryOut makes a call and looks whether it was answered.
+func (w *world) carryOut(ctx context.Context, c call) outcome {
+	a, err := w.do(ctx, c)
+	return a.judge(err)
+}
+
+// TestEveryCallIsAttempted finds calls of the API that no attacker here knows.
+func TestEveryCallIsAttempted(t *testing.T) {
+	t.Parallel()
+	var api struct {
+		Paths map[string]map[string]struct {
+			Security []json.RawMessage `json:"security"`
+		} `json:"paths"`
+	}
+	text, err := os.ReadFile("../../docs/reference/openapi.json")
+	if err == nil {
+		err = json.Unmarshal(text, &api)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, methods := range api.Paths {
+		for method, m := range methods {
+			id := strings.ToUpper(method) + " " + path
+			known := slices.ContainsFunc(requests, func(r request) bool { return r.id == id })
+			if len(m.Security) > 0 && !known {
+				t.Errorf("%s is attempted by nobody; add it to requests", id)
+			}
+		}
+	}
+}

@@ -1,0 +1,293 @@
+package hostile_test
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// submission is a task that asks for what no ordinary user may have. If it is taken
+// and its script ends with 0, it has got it.
+type submission struct {
+	name   string
+	config map[string]any
+	raw    []entry
+	// text is a shell script as those of scripts.
+	text string
+	// landed is a file of the machine that is there when it has got what it wants.
+	landed string
+	// nobody says that administrators may not have it either; else an administrator
+	// must get it with the same request.
+	nobody bool
+}
+
+const (
+	asksPaths   = "to mount paths of the machine"
+	asksDevices = "devices and capabilities"
+	asksFiles   = "to write elsewhere by the files that come with a task"
+	asksSecrets = "secrets by references and variables"
+	asksSense   = "what makes no sense: sizes, ports, names, priorities"
+)
+
+func mountOf(host, inside string) map[string]any {
+	return map[string]any{"bind_mounts": []any{map[string]any{"host_path": host, "container_path": inside}}}
+}
+
+func environment(key string, value any) map[string]any {
+	return map[string]any{"environment": map[string]any{key: value}}
+}
+
+func resources(key string, value any) map[string]any {
+	return map[string]any{"resources": map[string]any{key: value}}
+}
+
+// mounts are host paths; {cluster} is the directory with all of the cluster's.
+func mounts(at where) []submission {
+	var all []submission
+	for _, m := range []struct {
+		path, text string
+		nobody     bool
+	}{
+		{"/", "ls MNT/etc/shadow", true},
+		{"/etc", "ls MNT/shadow", true},
+		{"/root", "ls -d MNT/.", false},
+		{"//etc", "ls MNT/shadow", true},
+		{"/etc/", "ls MNT/shadow", true},
+		{"/usr/../etc", "ls MNT/shadow", true},
+		{"/proc", "ls MNT/1/cmdline", true},
+		{"/sys", "ls MNT/kernel", false},
+		{"/dev", "ls MNT/kmsg", false},
+		{"/etc/shadow", "head -c 1 MNT >/dev/null", false},
+		{"/home", "ls -d MNT/.", false},
+		{"/var", "ls MNT/lib", true},
+		{"/tmp", "ls -d MNT/.", true},
+		{"{cluster}", "ls MNT/master.yaml", true},
+		{"{cluster}/master", "ls MNT/master.db", true},
+		{"{cluster}/agent-a", "ls MNT/credential", true},
+		{"{cluster}/agent-a/credential", "head -c 1 MNT >/dev/null", true},
+		{"{cluster}/./agent-a/", "ls MNT/credential", true},
+		{"{cluster}/master/../agent-a", "ls MNT/credential", true},
+		{"{cluster}/link", "ls MNT/credential", true},
+		{"/proc/self/root{cluster}/agent-a", "ls MNT/credential", true},
+		{"/proc/{agent-pid}/root{cluster}/agent-a", "ls MNT/credential", true},
+		{"{engine}", "[ -S MNT ]", true},
+		{"{engine-dir}", "ls MNT | grep -q sock", true},
+		{"/var/run/docker.sock", "[ -S MNT ]", true},
+		{"/run/containerd", "ls MNT | grep -q sock", true},
+	} {
+		if at != docker && (strings.Contains(m.path, "engine") || strings.Contains(m.path, "sock") || strings.Contains(m.path, "containerd")) {
+			continue
+		}
+		inside := "/mnt/host"
+		text := strings.ReplaceAll(m.text, "MNT", inside)
+		if at == process {
+			text = strings.ReplaceAll(m.text, "MNT", `"$AT"`)
+		}
+		config := mountOf(m.path, inside)
+		if m.path == "/" || m.path == "/tmp" {
+			// The engine of the test is below it, and takes nothing else then.
+			config["bind_mounts"].([]any)[0].(map[string]any)["propagation"] = "rslave"
+		}
+		config["environment"] = map[string]any{"environment_variables": []string{"AT=" + inside}}
+		all = append(all, submission{name: "mounts " + m.path, config: config, text: text, nobody: m.nobody})
+	}
+	return all
+}
+
+// asks are configurations beside mounts.
+var asks = []submission{
+	{name: "adds SYS_ADMIN", config: environment("add_capabilities", []string{"SYS_ADMIN"}), text: hasCapability(21)},
+	{name: "adds CAP_SYS_PTRACE", config: environment("add_capabilities", []string{"CAP_SYS_PTRACE"}), text: hasCapability(19)},
+	{name: "adds sys_module", config: environment("add_capabilities", []string{"sys_module"}), text: hasCapability(16)},
+	{name: "adds NET_ADMIN", config: environment("add_capabilities", []string{"NET_ADMIN"}), text: hasCapability(12)},
+	{name: "adds DAC_READ_SEARCH", config: environment("add_capabilities", []string{"DAC_READ_SEARCH"}), text: hasCapability(2)},
+	{name: "adds ALL", config: environment("add_capabilities", []string{"ALL"}), text: hasCapability(21), nobody: true},
+	{name: "takes /dev/kmsg", config: resources("devices", []string{"/dev/kmsg:/dev/kmsg:rwm"}), text: `[ -c /dev/kmsg ] && dd if=/dev/kmsg bs=8192 count=1 of=/dev/null 2>/dev/null || [ -c /dev/kmsg ]`},
+	{name: "takes /dev/kmsg under another name", config: resources("devices", []string{"/dev/kmsg:/dev/k:rwm"}), text: `[ -c /dev/k ]`},
+	{name: "takes /dev/../dev/kmsg", config: resources("devices", []string{"/dev/../dev/kmsg:/dev/k:rwm"}), text: `[ -c /dev/k ]`},
+	{name: "takes a disk", config: resources("devices", []string{"{disk}:/dev/disk:rwm"}), text: `[ -b /dev/disk ]`},
+	{name: "takes /dev/fuse as an object", config: resources("devices", []any{map[string]any{"host_path": "/dev/fuse", "container_path": "/dev/f", "mode": "rwm"}}), text: `[ -c /dev/f ]`},
+}
+
+// hasCapability is whether a capability, by its number, is in effect.
+func hasCapability(bit int) string {
+	return fmt.Sprintf(`c=$(sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status); [ $(( (0x$c >> %d) & 1 )) = 1 ]`, bit)
+}
+
+// senseless are configurations that must be refused as they are: being taken is
+// success.
+var senseless = map[string]map[string]any{
+	"-1 slots": resources("slots", -1), "a billion slots": resources("slots", 1_000_000_000), "a fraction of a slot": resources("slots", 0.5),
+	"priority 0": resources("priority", 0), "priority 100": resources("priority", 100), "priority -1": resources("priority", -1),
+	"a weight of 0": resources("weight", 0), "a weight below 0": resources("weight", -5), "a pool that is not there": resources("resource_pool", "../default"),
+	"a pool with a line": resources("resource_pool", "default\nx"), "max_slots below slots": {"resources": map[string]any{"slots": 2, "max_slots": 1}},
+	"shared memory below 0": resources("shm_size", -1), "shared memory of text": resources("shm_size", "1x"),
+	"a port of 0": environment("ports", map[string]any{"a": 0}), "a port of 70000": environment("ports", map[string]any{"a": 70000}),
+	"a proxy port below 0":      environment("proxy_ports", []any{map[string]any{"proxy_port": -1}}),
+	"a variable without a name": environment("environment_variables", []string{"=x"}), "a relative work_dir": {"work_dir": "../../etc"},
+	"a mount of a relative path": mountOf("../etc", "/mnt"), "a mount over nothing": mountOf("/tmp", ""), "a mount with odd propagation": {"bind_mounts": []any{map[string]any{"host_path": "/tmp", "container_path": "/mnt", "propagation": "everywhere"}}},
+	"a key that is not there": {"privileged": true}, "a key of upstream's inner workings": {"security": map[string]any{"privileged": true}},
+	"a user of its own": {"user": "root"}, "a host network": {"network_mode": "host"}, "an entrypoint that is nothing": {"entrypoint": []string{}},
+	"a single node": resources("is_single_node", true), "a mount over its own work": mountOf("/tmp", "."), "an agent by name": resources("agent_label", "a"),
+}
+
+// entry is a file that comes with a task, as it is sent but for its encoding.
+type entry struct {
+	path    string
+	kind    rune
+	content string
+}
+
+func encoded(entries []entry, fill func(string) string) []map[string]any {
+	var all []map[string]any
+	for _, e := range entries {
+		all = append(all, map[string]any{
+			"path": fill(e.path), "type": e.kind, "mode": 0o4777, "content": base64.StdEncoding.EncodeToString([]byte(fill(e.content))),
+		})
+	}
+	return all
+}
+
+// archives are files of a task that must not land elsewhere, by path and content.
+// LAND is a path of the machine, below {cluster}.
+func archives() map[string][]entry {
+	up := strings.Repeat("../", 24)
+	return map[string][]entry{
+		"a path that climbs":               {{up + "LAND", '0', "x"}},
+		"an absolute path":                 {{"/LAND", '0', "x"}},
+		"a path that climbs later":         {{"a/b/" + up + "LAND", '0', "x"}},
+		"a path with backslashes":          {{strings.ReplaceAll(up, "/", `\`) + "LAND", '0', "x"}},
+		"a link and a file in it":          {{"l", '2', "/"}, {"l/LAND", '0', "x"}},
+		"a link to the directory":          {{"l", '2', "{cluster}"}, {"l/{file}", '0', "x"}},
+		"a relative link and a file in it": {{"l", '2', up}, {"l/LAND", '0', "x"}},
+		"a link and a file of its name":    {{"l", '2', "/LAND"}, {"l", '0', "x"}},
+		"a link of a link":                 {{"l", '2', "/"}, {"m", '2', "l"}, {"m/LAND", '0', "x"}},
+		"a link and a directory in it":     {{"l", '2', "/"}, {"l/LAND", '5', ""}},
+		"a hard link":                      {{"l", '1', "/LAND"}},
+		"a device":                         {{"l", '3', ""}, {"/LAND", '3', ""}},
+		"a block device":                   {{"/LAND", '4', ""}},
+		"a pipe":                           {{"/LAND", '6', ""}},
+		"an unknown kind":                  {{"/LAND", 'x', "x"}},
+		"a directory that climbs":          {{up + "LAND", '5', ""}},
+		"a link that climbs":               {{up + "LAND", '2', "/etc/shadow"}},
+		"a path through the first process": {{"/proc/1/root/LAND", '0', "x"}},
+		"a path through its own root":      {{"/proc/self/root/LAND", '0', "x"}},
+		"a path with a NUL":                {{"/LAND\x00.txt", '0', "x"}},
+		"an empty path":                    {{"", '0', "x"}, {"/LAND", '0', "x"}},
+		"the tokens' place":                {{"../../../etc/LAND", '0', "x"}},
+	}
+}
+
+// submitAttempts are tasks that ask for too much, of a runtime.
+func submitAttempts(at where) []attempt {
+	var all []attempt
+	add := func(wants string, s submission) {
+		a := attempt{
+			name: "a task on " + string(at) + " " + s.name, who: user, where: at, wants: wants,
+			try: func(ctx context.Context, w *world) outcome { return w.submit(ctx, "mallory", s) },
+		}
+		if !s.nobody && at == docker {
+			a.control = &control{"an administrator's task " + s.name, func(ctx context.Context, w *world) outcome { return w.submit(ctx, "admin", s) }}
+		}
+		all = append(all, a)
+	}
+	for _, s := range mounts(at) {
+		add(asksPaths, s)
+	}
+	for _, s := range asks {
+		add(asksDevices, s)
+	}
+	number := 0
+	for name, entries := range archives() {
+		number++
+		add(asksFiles, submission{name: "brings " + name, raw: entries, text: "true", landed: fmt.Sprintf("landed-%s-%d", at, number), nobody: true})
+	}
+	add(asksSecrets, submission{name: "names a variable of the agent", config: environment("environment_variables", []string{"AGENT_SECRET"}), text: `[ -n "$AGENT_SECRET" ]`, nobody: true})
+	for _, name := range []string{"password", "auth", "identitytoken", "registrytoken", "username"} {
+		all = append(all, followed(at, name))
+	}
+	return append(all, survivors(at)...)
+}
+
+// senselessAttempts are the same on every runtime.
+func senselessAttempts() []attempt {
+	var all []attempt
+	for name, config := range senseless {
+		all = append(all, taken("a task asks for "+name, asksSense, config))
+	}
+	return all
+}
+
+// taken is an attempt whose success is that its configuration is accepted.
+func taken(name, wants string, config map[string]any) attempt {
+	return attempt{
+		name: name, who: user, where: anywhere, wants: wants, control: launches,
+		try: func(ctx context.Context, w *world) outcome {
+			t := task{script: "true", config: config}
+			if _, found := config["entrypoint"]; found {
+				t.script = ""
+			}
+			return w.carryOut(ctx, call{"POST", "/api/v1/commands", t.body(w), bearing(w.tokens["mallory"])})
+		},
+	}
+}
+
+// launches is that mallory may run tasks that ask for nothing.
+var launches = &control{"mallory runs a task", func(ctx context.Context, w *world) outcome {
+	return w.submit(ctx, "mallory", submission{text: "true"})
+}}
+
+// submitLimit is how long such a task may take to end.
+const submitLimit = 60 * time.Second
+
+// submit runs a submission as somebody, and looks what it has got.
+func (w *world) submit(ctx context.Context, by string, s submission) outcome {
+	ctx, cancel := context.WithTimeout(ctx, submitLimit)
+	defer cancel()
+	fill := func(text string) string {
+		text = strings.ReplaceAll(text, "LAND", strings.TrimPrefix(w.names["cluster"], "/")+"/"+s.landed)
+		return w.fill(strings.ReplaceAll(text, "{file}", s.landed))
+	}
+	t := task{script: "if " + s.text + "; then echo VERDICT gained; else echo VERDICT failed; fi", config: w.withVariables(s.config), raw: encoded(s.raw, fill)}
+	a, err := w.do(ctx, call{"POST", "/api/v1/commands", t.body(w), bearing(w.tokens[by])})
+	if err != nil {
+		return isUntried(err)
+	}
+	if !a.ok() {
+		return isRefused("%s", a)
+	}
+	var reply struct{ Command struct{ ID string } }
+	if err := json.Unmarshal(a.body, &reply); err != nil {
+		return isUntried(err)
+	}
+	id := reply.Command.ID
+	said, err := w.line(ctx, by, id, "VERDICT ")                                                                         // one that cannot be started says nothing
+	_, _ = w.do(context.WithoutCancel(ctx), call{"POST", "/api/v1/commands/" + id + "/kill", "", bearing(w.tokens[by])}) // it may have ended
+	if s.landed != "" {                                                                                                  // not on Kubernetes, whose node is not seen from here
+		_, serr := os.Lstat(filepath.Join(w.cluster.Dir, s.landed))
+		return gained(serr == nil, "%s is there: %v; %s %v", s.landed, serr == nil, said, err)
+	}
+	return gained(said == "gained", "%s %v", said, err)
+}
+
+func (w *world) withVariables(config map[string]any) map[string]any {
+	c := maps.Clone(config)
+	if c == nil {
+		c = map[string]any{}
+	}
+	e, _ := c["environment"].(map[string]any)
+	e = maps.Clone(e)
+	if e == nil {
+		e = map[string]any{}
+	}
+	mine, _ := e["environment_variables"].([]string)
+	e["environment_variables"] = append([]string{"CLUSTER_DIR=" + w.env["CLUSTER_DIR"]}, mine...)
+	c["environment"] = e
+	return c
+}

@@ -109,6 +109,7 @@ func (w *world) enlist() {
 	}
 	w.tokens["credential"] = strings.TrimSpace(string(credential))
 	w.tokens["brief"] = w.joinToken("--valid-for", "1s")
+	w.name("counted", w.joinToken("--uses", "1"))
 	for _, id := range []string{"old", "revoked"} {
 		h := hello(id)
 		h.JoinToken = w.joinToken()
@@ -120,6 +121,16 @@ func (w *world) enlist() {
 		w.tokens[id+"-agent"] = welcome.GetCredential()
 	}
 	w.must(ctx, "admin", call{method: "POST", path: "/api/v1/agents/revoked/revoke"}, nil)
+	w.tokens["spent"] = w.joinToken("--uses", "1")
+	h := hello("only")
+	h.JoinToken = w.tokens["spent"]
+	conn, _, err := w.join(ctx, h, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	_ = conn.CloseNow() // the token is spent
+	w.tokens["withdrawn"] = w.joinToken()
+	w.must(ctx, "admin", call{method: "POST", path: "/api/v1/join-tokens/revoke", body: document(map[string]string{"token": w.tokens["withdrawn"]})}, nil)
 }
 
 // joinToken makes a token with which agents join.
@@ -147,6 +158,14 @@ var hellos = []struct {
 	{"a join token without its signature", stranger, func(w *world, h *agentv1.Hello) {
 		h.JoinToken = w.tokens["join"][:strings.LastIndex(w.tokens["join"], ".")+1]
 	}},
+	{"a credential that was revoked, and a join token", formerAgent, func(w *world, h *agentv1.Hello) {
+		h.AgentId, h.Credential, h.JoinToken = "revoked", w.tokens["revoked-agent"], w.tokens["join"]
+	}},
+	{"the name of an agent that was revoked, and a join token", formerAgent, func(w *world, h *agentv1.Hello) {
+		h.AgentId, h.JoinToken = "revoked", w.tokens["join"]
+	}},
+	{"a join token that has been used as often as it may be", formerAgent, func(w *world, h *agentv1.Hello) { h.JoinToken = w.tokens["spent"] }},
+	{"a join token that was revoked", formerAgent, func(w *world, h *agentv1.Hello) { h.JoinToken = w.tokens["withdrawn"] }},
 	{"a join token that has expired", formerAgent, func(w *world, h *agentv1.Hello) { h.JoinToken = w.tokens["brief"] }},
 	{"a join token, for another pool", agent, func(w *world, h *agentv1.Hello) { h.JoinToken, h.ResourcePool = w.tokens["join"], "guarded" }},
 	{"a join token as a credential", agent, func(w *world, h *agentv1.Hello) { h.Credential = w.tokens["join"] }},

@@ -21,8 +21,8 @@ type script struct {
 	name, wants, text string
 	// not is where the script would mean nothing.
 	not []where
-	// powerless is that root on the machine itself does not get it either, so that
-	// there is no control.
+	// powerless is that root on the machine does not get it where a task of another
+	// user does not, so that there is no control.
 	powerless bool
 }
 
@@ -36,13 +36,13 @@ const (
 // scripts are tried on every runtime.
 var scripts = []script{
 	{name: "reads the environment of other processes", wants: othersSecrets, text: `grep -als "$HALF$OTHER_HALF" /proc/[0-9]*/environ | grep -q .`},
-	{name: "reads the arguments of other processes", wants: othersSecrets, text: `cat /proc/[0-9]*/cmdline | tr '\0' '\n' | grep -qx 86399`},
+	{name: "reads the arguments of other processes", wants: othersSecrets, text: `cat /proc/[0-9]*/cmdline | tr '\0' '\n' | grep -qx '8639[9]'`},
 	{name: "reads the work directory of other processes", wants: othersSecrets, text: `cat /proc/[0-9]*/cwd/secret-file.txt 2>/dev/null | grep -q "$HALF$OTHER_HALF"`},
 	{name: "reads the root of other processes", wants: othersSecrets, text: `cat /proc/[0-9]*/root/tmp/hostile-$MARK 2>/dev/null | grep -q "$HALF$OTHER_HALF"`},
 	{name: "reads open files of other processes", wants: othersSecrets, text: `for f in /proc/[0-9]*/fd/[12]; do [ -f "$f" ] && grep -aqs "$HALF$OTHER_HALF" "$f" && exit 0; done; exit 1`},
-	{name: "reads another task's file in /tmp", wants: othersSecrets, text: `grep "$HALF$OTHER_HALF" /tmp/hostile-$MARK`, not: []where{kubernetes}},
-	{name: "reads another task's shared memory", wants: othersSecrets, text: `grep "$HALF$OTHER_HALF" /dev/shm/hostile-$MARK`, not: []where{kubernetes}},
-	{name: "lists another task's file in /tmp", wants: othersSecrets, text: `ls /tmp | grep "hostile-$MARK"`, not: []where{kubernetes}},
+	{name: "reads another task's file in /tmp", wants: othersSecrets, text: `grep "$HALF$OTHER_HALF" /tmp/hostile-$MARK`, not: []where{kubernetes}, powerless: true},
+	{name: "reads another task's shared memory", wants: othersSecrets, text: `grep "$HALF$OTHER_HALF" /dev/shm/hostile-$MARK`, not: []where{kubernetes}, powerless: true},
+	{name: "lists another task's file in /tmp", wants: othersSecrets, text: `ls /tmp | grep "hostile-$MARK"`, not: []where{kubernetes}, powerless: true},
 	{name: "looks for another task's files below the agent's directory", wants: othersSecrets, text: `grep -rs "$HALF$OTHER_HALF" "$AGENT_DIR" | grep -q .`},
 	{name: "looks for another task's log below the agent's directory", wants: othersSecrets, text: `grep -rs "the secret is" "$AGENT_DIR" | grep -q .`, not: []where{docker, kubernetes}},
 	{

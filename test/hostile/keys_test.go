@@ -72,7 +72,7 @@ var rightKeys = []key{
 func forAccounts(r request) bool {
 	method, path, _ := strings.Cut(r.id, " ")
 	if method == "GET" {
-		return strings.HasPrefix(path, "/api/v1/master/") || strings.Contains(path, "audit") || strings.HasPrefix(path, "/api/v1/users")
+		return strings.HasPrefix(path, "/api/v1/master/") || strings.Contains(path, "audit") || strings.HasPrefix(path, "/api/v1/users") || strings.Contains(path, "join-tokens") || strings.Contains(path, "revoked")
 	}
 	return slices.ContainsFunc([]string{"users", "agents", "master", "audit", "sessions", "tokens", "join-tokens"}, func(noun string) bool {
 		return strings.HasPrefix(path, "/api/v1/"+noun)

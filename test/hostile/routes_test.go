@@ -68,9 +68,14 @@ var requests = []request{
 	{id: "POST /api/v1/agents/{agent}/slots/{slot}/enable", by: "admin", last: true},
 	{id: "POST /api/v1/agents/{agent}/disable", by: "admin", last: true, body: `{}`},
 	{id: "POST /api/v1/agents/{agent}/enable", by: "admin", last: true},
+	{id: "GET /api/v1/revoked-agents", by: "admin"},
+	{id: "GET /api/v1/join-tokens", by: "admin"},
+	{id: "POST /api/v1/join-tokens", by: "admin", body: `{"resourcePool": "default", "validForSeconds": 60, "uses": 1}`},
+	{id: "POST /api/v1/join-tokens/revoke", by: "admin", body: `{"token": "{counted}"}`},
 	{id: "POST /api/v1/commands/{command}/kill", by: "alice", last: true},
 	{id: "POST /api/v1/master/rotate-keys", by: "admin", last: true},
 	{id: "POST /api/v1/agents/{agent}/revoke", by: "admin", last: true},
+	{id: "POST /api/v1/agents/{agent}/admit", by: "admin", last: true},
 	{id: "POST /api/v1/auth/logout", by: "frank", last: true, user: true},
 }
 

@@ -32,3 +32,5 @@ func newCluster(t *testing.T, cfg clusterConfig) *cluster {
 }
 
 func kill(cmd *exec.Cmd) { clustertest.Kill(cmd) }
+
+func tail(b []byte, n int) []byte { return b[max(0, len(b)-n):] }

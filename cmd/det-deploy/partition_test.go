@@ -100,27 +100,27 @@ func TestAPartitionedAgentEndsWhatIsRunElsewhere(t *testing.T) {
 		Master: "resource_pools:\n  - pool_name: default\n    agent_reconnect_wait: 6s\n",
 		Agent:  "container_runtime: process\nartificial_slots: 1\n",
 	})
-	c.startMaster()
+	c.StartMaster()
 	c.login()
-	hole := newSwallower(t, strings.TrimPrefix(c.url, "http://"))
-	c.startAgent("a", "--master-port", strconv.Itoa(hole.port))
+	hole := newSwallower(t, strings.TrimPrefix(c.URL, "http://"))
+	c.StartAgent("a", "--master-port", strconv.Itoa(hole.port))
 	c.connected(1)
 	dir := t.TempDir()
-	c.write("task.yaml", "resources:\n  slots: 1\n  preemptible: true\n")
-	c.run("task", "run", "--detach", "--config", filepath.Join(c.dir, "task.yaml"), "--", "touch "+dir+"/copy-$$; exec sleep 600")
-	c.eventually("the task runs", time.Minute, func() error {
+	c.Write("task.yaml", "resources:\n  slots: 1\n  preemptible: true\n")
+	c.Run("task", "run", "--detach", "--config", filepath.Join(c.Dir, "task.yaml"), "--", "touch "+dir+"/copy-$$; exec sleep 600")
+	c.Eventually("the task runs", time.Minute, func() error {
 		if len(copies(dir)) != 1 {
 			return fmt.Errorf("%d run", len(copies(dir)))
 		}
 		return nil
 	})
 	first := copies(dir)[0]
-	c.startAgent("b")
+	c.StartAgent("b")
 	c.connected(2)
 	hole.black.Store(true)
 	began := time.Now()
 	var ended time.Duration
-	c.eventually("the task runs on the other agent", 2*time.Minute, func() error {
+	c.Eventually("the task runs on the other agent", 2*time.Minute, func() error {
 		now := copies(dir)
 		switch {
 		case len(now) > 1:

@@ -29,13 +29,13 @@ const (
 // logins do not expire, and its process has an ID that no process can have.
 func TestWhatTheLastVersionWroteIsTakenUp(t *testing.T) {
 	c := newCluster(t, clusterConfig{Agent: "container_runtime: process\n"})
-	unpackOld(t, c.dir)
-	session, err := os.ReadFile(filepath.Join(c.dir, "session-ada"))
+	unpackOld(t, c.Dir)
+	session, err := os.ReadFile(filepath.Join(c.Dir, "session-ada"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.startMaster()
-	ada := &rawAPI{t: t, url: c.url, token: strings.TrimSpace(string(session))}
+	c.StartMaster()
+	ada := &rawAPI{t: t, url: c.URL, token: strings.TrimSpace(string(session))}
 
 	if b, err := ada.get("/api/v1/me"); err != nil || !strings.Contains(string(b), `"username":"ada"`) {
 		t.Errorf("ada's session: got %s, %v", b, err)
@@ -53,17 +53,17 @@ func TestWhatTheLastVersionWroteIsTakenUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := (&rawAPI{t: t, url: c.url}).do("POST", "/api/v1/auth/login", string(body)); (err == nil) != login.works {
+		if _, err := (&rawAPI{t: t, url: c.URL}).do("POST", "/api/v1/auth/login", string(body)); (err == nil) != login.works {
 			t.Errorf("log in as %s with %s: got %v, want it to work: %t", login.user, login.password, err, login.works)
 		}
 	}
 	awaitOld(c, ada, oldEnded, "line of the ended task", 3)
 
 	// With its credential of old, and no token to join with.
-	c.agents["a"] = c.spawn("agent-a", "agent", "run", "--config-file", filepath.Join(c.dir, "agent.yaml"),
-		"--agent-id", "a", "--data-dir", filepath.Join(c.dir, "agent-a"), "--artificial-slots", "2")
+	c.Agents["a"] = c.Spawn("agent-a", "agent", "run", "--config-file", filepath.Join(c.Dir, "agent.yaml"),
+		"--agent-id", "a", "--data-dir", filepath.Join(c.Dir, "agent-a"), "--artificial-slots", "2")
 	awaitOld(c, ada, oldQueued, "the queued task ran", 4)
-	c.eventually("the lost task ends", time.Minute, func() error { return ended(ada, oldRunning) })
+	c.Eventually("the lost task ends", time.Minute, func() error { return ended(ada, oldRunning) })
 	if n := count(ada.logs(oldRunning), "it runs"); n != 1 {
 		t.Errorf("the log of the lost task has its line %d times", n)
 	}
@@ -71,14 +71,14 @@ func TestWhatTheLastVersionWroteIsTakenUp(t *testing.T) {
 
 // awaitOld waits until a task has ended with that code and logged that line once.
 func awaitOld(c *cluster, api *rawAPI, id, line string, code int) {
-	c.t.Helper()
-	c.eventually("task "+id+" ends", time.Minute, func() error { return ended(api, id) })
+	c.T.Helper()
+	c.Eventually("task "+id+" ends", time.Minute, func() error { return ended(api, id) })
 	cmd, err := api.command(id)
 	if err != nil || cmd.ExitCode == nil || *cmd.ExitCode != code {
-		c.t.Errorf("task %s: got exit code %s (%s) and %v, want %d", id, str(cmd.ExitCode), cmd.ExitStatus, err, code)
+		c.T.Errorf("task %s: got exit code %s (%s) and %v, want %d", id, str(cmd.ExitCode), cmd.ExitStatus, err, code)
 	}
 	if n := count(api.logs(id), line); n != 1 {
-		c.t.Errorf("task %s: the log has %q %d times", id, line, n)
+		c.T.Errorf("task %s: the log has %q %d times", id, line, n)
 	}
 }
 

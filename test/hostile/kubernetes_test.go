@@ -20,7 +20,7 @@ func TestKubernetes(t *testing.T) {
 	c.LoadImage(c.Task(), archive)
 	c.Kubectl("create", "namespace", release)
 	args := append([]string{"k8s", "install", "--yes", "--cluster-id", release, "-n", release}, kubetest.Values(
-		"useNodePortForMaster=true", "slotType=cpu", "slotResourceRequests.cpu=0.05", "initialUserPassword="+clustertest.Password,
+		"db.type=embedded", "useNodePortForMaster=true", "slotType=cpu", "slotResourceRequests.cpu=0.05", "initialUserPassword="+clustertest.Password,
 	)...)
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "NO_COLOR=1", "KUBECONFIG=" + c.Kubeconfig}

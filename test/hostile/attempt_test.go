@@ -18,6 +18,7 @@ const (
 	agent       who = "an agent"
 	formerAgent who = "a former agent"
 	deceived    who = "a deceived administrator"
+	covering    who = "an administrator who covers a trace"
 )
 
 // where is the runtime that an attempt needs.

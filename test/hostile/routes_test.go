@@ -68,6 +68,7 @@ var requests = []request{
 	{id: "POST /api/v1/agents/{agent}/slots/{slot}/enable", by: "admin", last: true},
 	{id: "POST /api/v1/agents/{agent}/disable", by: "admin", last: true, body: `{}`},
 	{id: "POST /api/v1/agents/{agent}/enable", by: "admin", last: true},
+	{id: "GET /api/v1/audit", by: "admin"},
 	{id: "GET /api/v1/revoked-agents", by: "admin"},
 	{id: "GET /api/v1/join-tokens", by: "admin"},
 	{id: "POST /api/v1/join-tokens", by: "admin", body: `{"resourcePool": "default", "validForSeconds": 60, "uses": 1}`},

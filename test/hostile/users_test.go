@@ -89,6 +89,12 @@ func userAttempts() []attempt {
 			try:   func(ctx context.Context, w *world) outcome { return w.changesPassword(ctx, body) },
 		})
 	}
+	audit := may("admin", call{method: "GET", path: "/api/v1/audit"})
+	for _, method := range []string{"DELETE", "PUT", "PATCH", "POST"} {
+		for _, path := range []string{"/api/v1/audit", "/api/v1/audit/1"} {
+			all = append(all, sent(method+" "+path, aim{covering, "to change what the audit log says"}, "admin", call{method: method, path: path, body: "{}"}, audit))
+		}
+	}
 	return append(all, nameAttempts()...)
 }
 

@@ -84,6 +84,10 @@ faults: ## what test takes a sample of: every call on AWS fails in every way, 20
 	DET_CRASH_TASKS=200 $(GO) test -count=1 -timeout 1h -run Crash ./cmd/det-deploy
 	DET_FAULT_STRIDE=1 $(GO) test -count=1 -timeout 5h ./cloud/aws/infra ./installer/target/aws
 
+.PHONY: fuzz
+fuzz: ## every fuzz target, each for FUZZTIME (10s); FUZZ=./k8s/... for a part
+	./test/fuzz.sh
+
 .PHONY: kube
 kube: ## build Kubernetes for the tests (minutes, once), and check a cluster of it when that changed
 	./test/kube/kube.sh deps && ./test/kube/kube.sh check

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -46,7 +47,7 @@ func cuda(ctx context.Context, o Options) ([]*apiv1.Device, error) {
 	if cards, err = visible(cards, o.VisibleGPUs); err != nil {
 		return nil, err
 	}
-	return cudaDevices(cards), nil
+	return cudaDevices(cards)
 }
 
 func parseQuery(out []byte) ([]card, error) {
@@ -104,7 +105,7 @@ func byUUID(cards []card, uuid string) *card {
 
 // cudaDevices numbers whole GPUs by their index, as nvidia-smi does. Where
 // MIG is in use indices say nothing, and slots are numbered in order.
-func cudaDevices(cards []card) []*apiv1.Device {
+func cudaDevices(cards []card) ([]*apiv1.Device, error) {
 	var slots []card
 	split := false
 	for _, c := range cards {
@@ -118,14 +119,21 @@ func cudaDevices(cards []card) []*apiv1.Device {
 	return devices(slots, apiv1.Device_TYPE_CUDA, split)
 }
 
-func devices(slots []card, t apiv1.Device_Type, renumber bool) []*apiv1.Device {
+// devices are what a master is told. It refuses an agent whose ids or UUIDs do not
+// tell its devices apart, so that a tool that says such things is not believed.
+func devices(slots []card, t apiv1.Device_Type, renumber bool) ([]*apiv1.Device, error) {
 	out := make([]*apiv1.Device, len(slots))
+	ids, uuids := map[int]bool{}, map[string]bool{}
 	for i, s := range slots {
 		id := s.index
 		if renumber {
 			id = i
 		}
+		if id < 0 || id > math.MaxInt32 || ids[id] || uuids[s.uuid] {
+			return nil, fmt.Errorf("device %d (%.100q): the index is out of range, or index or UUID is there twice", id, s.uuid)
+		}
+		ids[id], uuids[s.uuid] = true, true
 		out[i] = &apiv1.Device{Id: int32(id), Brand: s.brand, Uuid: s.uuid, Type: t}
 	}
-	return out
+	return out, nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +27,7 @@ func rocm(ctx context.Context, o Options) ([]*apiv1.Device, error) {
 	if cards, err = visible(cards, o.VisibleGPUs); err != nil {
 		return nil, err
 	}
-	return devices(cards, apiv1.Device_TYPE_ROCM, false), nil
+	return devices(cards, apiv1.Device_TYPE_ROCM, false)
 }
 
 func parseROCm(out []byte) ([]card, error) {
@@ -62,11 +63,12 @@ func parseROCm(out []byte) ([]card, error) {
 	return cards, nil
 }
 
-// firstField ignores case, which differs between releases of rocm-smi.
+// firstField ignores case, which differs between releases of rocm-smi. Of two fields
+// that differ by nothing else it is always the same one.
 func firstField(fields map[string]any, names ...string) string {
 	for _, name := range names {
-		for key, value := range fields {
-			if s, ok := value.(string); ok && strings.EqualFold(key, name) && s != "" {
+		for _, key := range slices.Sorted(maps.Keys(fields)) {
+			if s, ok := fields[key].(string); ok && strings.EqualFold(key, name) && s != "" {
 				return s
 			}
 		}

@@ -126,8 +126,23 @@ func (s *source) once(ctx context.Context, into *os.Root) error {
 	if err != nil || packed == nil {
 		return err
 	}
-	u := unpacker{root: into, below: s.order.Context, uid: s.order.UID, gid: s.order.GID}
+	work, err := workDir(into, s.order.Context)
+	if err != nil {
+		return final{err}
+	}
+	defer func() { _ = work.Close() }() // nothing is written through it itself
+	u := unpacker{root: work, uid: s.order.UID, gid: s.order.GID}
 	return u.unpack(packed)
+}
+
+// workDir is the directory of the volume that the user's files go into, as a root of
+// its own: links in their archive can be chained so that each stays inside and the
+// last leads to the files that the cluster has put beside it.
+func workDir(volume *os.Root, name string) (*os.Root, error) {
+	if err := volume.MkdirAll(name, 0o755); err != nil {
+		return nil, err
+	}
+	return volume.OpenRoot(name)
 }
 
 // refused reads an answer that is none. Those of a server that is starting, or

@@ -19,12 +19,10 @@ const (
 	maxEntries = 200_000
 )
 
-// unpacker writes an archive below a directory of a volume. Whatever the archive
-// says, and whatever links are there, nothing is written outside of the volume.
+// unpacker writes an archive into a directory. Whatever the archive says, and whatever
+// links are there, nothing is written outside of it.
 type unpacker struct {
-	root *os.Root
-	// below is the directory in the volume, empty for its top.
-	below    string
+	root     *os.Root
 	uid, gid int
 
 	// late has the modes of directories, which are given when their files are in.
@@ -89,23 +87,22 @@ func (u *unpacker) put(h *tar.Header, r io.Reader) error {
 	if !local(clean) {
 		return final{errors.New("the path leads out of the work directory")}
 	}
-	name := path.Join(u.below, clean)
 	if clean == "." {
 		return nil
 	}
-	if err := u.root.MkdirAll(path.Dir(name), 0o755); err != nil {
+	if err := u.root.MkdirAll(path.Dir(clean), 0o755); err != nil {
 		return err
 	}
 	switch h.Typeflag {
 	case tar.TypeDir:
-		return u.directory(entry{name, h})
+		return u.directory(entry{clean, h})
 	case tar.TypeReg:
-		return u.file(entry{name, h}, r)
+		return u.file(entry{clean, h}, r)
 	case tar.TypeSymlink:
 		if path.IsAbs(h.Linkname) || !local(path.Join(path.Dir(clean), h.Linkname)) {
 			return final{fmt.Errorf("the link to %q leads out of the work directory", h.Linkname)}
 		}
-		return u.link(entry{name, h})
+		return u.link(entry{clean, h})
 	}
 	return final{fmt.Errorf("an entry of type %q; only files, directories and symbolic links are allowed", h.Typeflag)}
 }

@@ -24,5 +24,4 @@ while read -r dir name; do
 		failed+=("${dir#"$PWD"/} $name")
 done <<<"$list"
 echo "$(wc -l <<<"$list") targets, ${#failed[@]} failed"
-printf '%s\n' "${failed[@]}"
-[ ${#failed[@]} -eq 0 ]
+[ ${#failed[@]} -eq 0 ] || { printf 'failed: %s\n' "${failed[@]}" >&2; exit 1; }

@@ -125,7 +125,7 @@ func (c *container) changed(change *agentv1.Change) rm.ContainerChange {
 	return rm.ContainerChange{
 		Allocation: c.allocation.Allocation, Container: c.id, Agent: c.agent, Rank: c.rank,
 		State: change.GetState(), Exit: change.GetExit(), Addresses: change.GetAddresses(),
-		At: time.UnixMicro(change.GetAtUs()),
+		At: agentv1.Instant(change.GetAtUs(), time.Now()),
 	}
 }
 

@@ -2,6 +2,7 @@ package agentrm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http/httptest"
@@ -68,6 +69,9 @@ func (o *owner) Assigned(_ context.Context, a rm.Assignment) ([]*agentv1.Spec, e
 }
 
 func (o *owner) Changed(_ context.Context, c rm.ContainerChange) error {
+	if _, err := json.Marshal(c.At); err != nil {
+		return err // it is stored in this form
+	}
 	event := fmt.Sprintf("%s rank %d %s", c.Allocation, c.Rank, strings.TrimPrefix(c.State.String(), "STATE_"))
 	if c.Exit != nil {
 		event += fmt.Sprintf(" %s %d", strings.TrimPrefix(c.Exit.GetKind().String(), "KIND_"), c.Exit.GetCode())

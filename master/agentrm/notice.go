@@ -44,7 +44,7 @@ func (n Notice) because(id rm.AgentID) string {
 // takeNotice drains an agent whose machine may go. It gets nothing new; when the
 // machine will go, what runs there is asked to save itself and stop in time.
 func (r *RM) takeNotice(l *link, m *agentv1.Notice) {
-	n := Notice{Kind: Rebalance, At: time.UnixMicro(m.GetAtUs()), Reason: excerpt.Of(m.GetReason())}
+	n := Notice{Kind: Rebalance, At: agentv1.Instant(m.GetAtUs(), time.Now()), Reason: excerpt.Of(m.GetReason())}
 	if m.GetKind() == agentv1.Notice_KIND_INTERRUPTION {
 		n.Kind = Interruption
 	}

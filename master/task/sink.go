@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/log"
@@ -27,9 +26,10 @@ func (t *Tasks) AppendLogs(ctx context.Context, agent rm.AgentID, l *agentv1.Log
 		Rank: rankOf(a, rm.ContainerID(l.GetContainerId())), FirstSeq: int64(l.GetFirstSeq()),
 		Lines: make([]log.Line, len(l.GetLines())),
 	}
+	now := t.cfg.Now()
 	for i, line := range l.GetLines() {
 		b.Lines[i] = log.Line{
-			At: time.UnixMicro(line.GetAtUs()), Stdtype: line.GetStdtype(), Source: containerSource, Text: string(line.GetText()),
+			At: agentv1.Instant(line.GetAtUs(), now), Stdtype: line.GetStdtype(), Source: containerSource, Text: string(line.GetText()),
 		}
 	}
 	next, err := t.cfg.Logs.Append(ctx, b)

@@ -1,0 +1,166 @@
+package agentrm
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// mine is the name by which seeds speak of the container that was started: its own is
+// another each time.
+const mine = "mine"
+
+// addressed reads a message of an agent and puts the real name of its container in.
+func addressed(data []byte, real rm.ContainerID) *agentv1.AgentMessage {
+	m := &agentv1.AgentMessage{}
+	if proto.Unmarshal(data, m) != nil {
+		return nil
+	}
+	swap := func(id *string) {
+		if *id == mine {
+			*id = string(real)
+		}
+	}
+	switch b := m.GetBody().(type) {
+	case *agentv1.AgentMessage_Hello:
+		for _, c := range b.Hello.GetContainers() {
+			swap(&c.ContainerId)
+		}
+	case *agentv1.AgentMessage_Received:
+		swap(&b.Received.ContainerId)
+	case *agentv1.AgentMessage_Change:
+		swap(&b.Change.ContainerId)
+	case *agentv1.AgentMessage_Logs:
+		swap(&b.Logs.ContainerId)
+	}
+	return m
+}
+
+// Whatever an agent says in whatever order, the master does not fall over, answers an
+// error with words of its own length, keeps no more than it had, and serves others.
+func FuzzTake(f *testing.F) {
+	add := func(messages ...*agentv1.AgentMessage) {
+		all := make([][]byte, 4)
+		for i, m := range messages {
+			data, err := proto.Marshal(m)
+			if err != nil {
+				f.Fatal(err)
+			}
+			all[i] = data
+		}
+		f.Add(all[0], all[1], all[2], all[3])
+	}
+	hello := func(change ...func(*agentv1.Hello)) *agentv1.AgentMessage {
+		h := greeting("a", 2)
+		for _, c := range change {
+			c(h)
+		}
+		return &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Hello{Hello: h}}
+	}
+	received := &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Received{Received: &agentv1.Received{ContainerId: mine}}}
+	change := func(state apiv1.Container_State, at int64) *agentv1.AgentMessage {
+		return &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Change{Change: &agentv1.Change{
+			ContainerId: mine, State: state, AtUs: at, Exit: &agentv1.Exit{Kind: agentv1.Exit_KIND_EXITED, Code: -1, Message: "\x1b"},
+		}}}
+	}
+	logs := &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Logs{Logs: &agentv1.Logs{ContainerId: mine, FirstSeq: 1<<64 - 1, Lines: []*agentv1.Line{{}}}}}
+	notice := &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Notice{Notice: &agentv1.Notice{Kind: agentv1.Notice_KIND_INTERRUPTION, AtUs: -1 << 63, Reason: "r"}}}
+	add(hello(), received, change(running, 1), change(terminated, 2))
+	add(hello(has(mine, "t.1")), change(terminated, 1<<62), change(running, -1<<63), logs)
+	add(hello(), notice, received, change(terminated, 1<<63-1))
+	add(hello(), hello(), logs, notice)
+	add(hello(func(h *agentv1.Hello) { h.AgentId, h.ResourcePool = "b", "other" }), received, logs, change(99, 1))
+	add(received)
+	f.Fuzz(func(t *testing.T, first, second, third, fourth []byte) {
+		c := newCluster(t)
+		c.owner.door = func(p JoinProof) (Identity, error) {
+			if p.Agent != "a" && p.Agent != "b" {
+				return Identity{}, &Refused{Reason: "not you"}
+			}
+			return Identity{Agent: p.Agent}, nil
+		}
+		c.submit("t", 2)
+		before := runtime.NumGoroutine()
+		c.converseAs(nil, second, third, fourth)
+		c.converseAs(first, fourth, third, second)
+		c.kept(2, 1)
+		p, _ := c.join("b", 0)
+		defer p.hangUp()
+		if now := runtime.NumGoroutine(); now > before+50 {
+			t.Errorf("%d goroutines of %d before", now, before)
+		}
+	})
+}
+
+// converseAs has an agent say hello and its messages, and go. Without a hello of its own
+// it gets a good one, and what waits is started on it.
+func (c *cluster) converseAs(first []byte, messages ...[]byte) {
+	c.t.Helper()
+	ctx, cancel := context.WithCancelCause(c.t.Context())
+	defer cancel(nil)
+	l := newLink("192.0.2.1", nil, c.RM.cfg.Limits, cancel)
+	h := addressed(first, c.started()).GetHello()
+	if h == nil {
+		h = greeting("a", 2)
+	}
+	if err := c.RM.welcome(ctx, l, h); err != nil {
+		c.answered(err)
+		return
+	}
+	defer c.RM.part(l)
+	if len(first) == 0 {
+		c.until("what waits is started", func() bool { return c.started() != "" })
+	}
+	for _, data := range messages {
+		m := addressed(data, c.started())
+		if m == nil {
+			continue
+		}
+		if err := c.RM.take(ctx, l, m); err != nil {
+			c.answered(err)
+			break
+		}
+	}
+	c.until("what was said has been stored", func() bool { return len(l.unanswered) == 0 })
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.queue) > 100 {
+		c.t.Errorf("%d messages wait for an agent that said %d", len(l.queue), len(messages))
+	}
+}
+
+// answered checks the words that an agent is sent away with.
+func (c *cluster) answered(err error) {
+	c.t.Helper()
+	if refused, ours := errors.AsType[*Refused](err); !ours || len(refused.Reason) > 1024 {
+		c.t.Errorf("got %.2000q, want a short refusal", err)
+	}
+}
+
+// started is the container that was started, if any.
+func (c *cluster) started() rm.ContainerID {
+	c.RM.mu.Lock()
+	defer c.RM.mu.Unlock()
+	for id := range c.RM.containers {
+		return id
+	}
+	return ""
+}
+
+// kept checks that the master has not more agents and containers.
+func (c *cluster) kept(agents, containers int) {
+	c.t.Helper()
+	c.RM.mu.Lock()
+	defer c.RM.mu.Unlock()
+	if len(c.RM.agents) > agents || len(c.RM.containers) > containers || len(c.RM.arriving) > 0 {
+		c.t.Errorf("got %d agents, %d containers and %d arriving, want at most %d, %d and none",
+			len(c.RM.agents), len(c.RM.containers), len(c.RM.arriving), agents, containers)
+	}
+}

@@ -51,7 +51,7 @@ func (c *call) did(target string, details ...string) {
 
 // record writes down the call, once: before the answer, so that what is acknowledged
 // is recorded.
-func (s *Server) record(c *call, err error) {
+func (s *Server) record(ctx context.Context, c *call, err error) {
 	if s.cfg.Audit == nil || c.deed.action == "" || c.deed.recorded {
 		return
 	}
@@ -73,7 +73,7 @@ func (s *Server) record(c *call, err error) {
 			e.Outcome = "failed"
 		}
 	}
-	s.cfg.Audit.RecordEntry(c.Context(), e)
+	s.cfg.Audit.RecordEntry(ctx, e)
 }
 
 // named is what the path of a call names, for one that was refused at the door.

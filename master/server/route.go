@@ -142,7 +142,7 @@ func (s *Server) guarded(r route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		c := &call{Request: req, w: w, limit: limit, room: s.bodies, uploads: s.uploads}
 		c.deed.action = r.action
-		c.answered = func() { s.record(c, nil) }
+		c.answered = func() { s.record(req.Context(), c, nil) }
 		defer c.end()
 		err := s.allow(c, r.access)
 		if err == nil && r.access != open {
@@ -152,7 +152,7 @@ func (s *Server) guarded(r route) http.Handler {
 			err = r.serve(s, c)
 		}
 		if err != nil {
-			s.record(c, err)
+			s.record(req.Context(), c, err)
 			s.refuse(c, err, r.streams)
 		}
 	})

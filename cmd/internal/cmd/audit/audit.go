@@ -112,8 +112,11 @@ func text(e *apiv1.AuditEntry) string {
 	}
 	parts := []string{e.GetTime().AsTime().UTC().Format(time.RFC3339), who, e.GetAction(), e.GetOutcome()}
 	for _, p := range [][2]string{
-		{"target", e.GetTarget()}, {"from", e.GetAddress()}, {"in", e.GetAllocationId()},
-		{"because", e.GetReason()}, {"details", e.GetDetails()},
+		{"target", e.GetTarget()},
+		{"from", e.GetAddress()},
+		{"in", e.GetAllocationId()},
+		{"because", e.GetReason()},
+		{"details", e.GetDetails()},
 	} {
 		if p[1] != "" {
 			parts = append(parts, fmt.Sprintf("%s=%q", p[0], p[1]))

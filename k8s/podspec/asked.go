@@ -56,11 +56,18 @@ func note(list *[]string, set bool, field string) {
 	}
 }
 
+// systemPriority begins the names of Kubernetes' own priority classes, for which it
+// stops every other pod of a node; nobody else can make a class of such a name.
+const systemPriority = "system-"
+
 func (a *asking) pod() {
 	s := a.spec
 	note(&a.HostNetwork, s.HostNetwork, "spec.hostNetwork")
 	note(&a.HostPID, s.HostPID, "spec.hostPID")
 	note(&a.HostIPC, s.HostIPC, "spec.hostIPC")
+	if strings.HasPrefix(s.PriorityClassName, systemPriority) {
+		a.Priorities = append(a.Priorities, policy.Text{Field: "spec.priorityClassName", Value: s.PriorityClassName})
+	}
 	c := s.SecurityContext
 	if c == nil {
 		return
@@ -221,7 +228,7 @@ func minus(a, given policy.Asked) policy.Asked {
 		Capabilities: without(a.Capabilities, given.Capabilities), Images: without(a.Images, given.Images),
 		Users: without(a.Users, given.Users), Privileged: without(a.Privileged, given.Privileged),
 		HostNetwork: without(a.HostNetwork, given.HostNetwork), HostPID: without(a.HostPID, given.HostPID),
-		HostIPC: without(a.HostIPC, given.HostIPC), Shm: without(a.Shm, given.Shm), Memory: without(a.Memory, given.Memory),
+		HostIPC: without(a.HostIPC, given.HostIPC), Priorities: without(a.Priorities, given.Priorities), Shm: without(a.Shm, given.Shm), Memory: without(a.Memory, given.Memory),
 	}
 }
 

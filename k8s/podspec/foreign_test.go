@@ -158,6 +158,24 @@ func TestAPoolsOwnPodSpecIsNotHeldAgainstATask(t *testing.T) {
 	refused(t, podspec.Validate(r.Request, r.Template), "task_container_defaults.cpu_pod_spec: spec.volumes[x].hostPath.path", "given to no task")
 }
 
+// A task of the highest class stops every other pod that its node can do without.
+func TestOnlyAdministratorsTakeThePriorityOfTheSystem(t *testing.T) {
+	t.Parallel()
+	r := request(0, template())
+	r.PodSpec = []byte(`{"spec":{"priorityClassName":"system-cluster-critical"}}`)
+	if err := podspec.Validate(r.Request, r.Template); err != nil {
+		t.Errorf("an administrator's: got %v, want it allowed", err)
+	}
+	r.Policy = &apiv1.TaskPolicy{Root: true, Privileged: true, HostNetwork: true}
+	refused(t, podspec.Validate(r.Request, r.Template), "environment.pod_spec: spec.priorityClassName: the priority class system-cluster-critical")
+	r.Template.CPUPodSpec = []byte(`{"spec":{"priorityClassName":"system-node-critical"}}`)
+	refused(t, podspec.Validate(r.Request, r.Template), "system-cluster-critical")
+	r.PodSpec = []byte(`{"spec":{"priorityClassName":"team-a-high"}}`)
+	if err := podspec.Validate(r.Request, r.Template); err != nil {
+		t.Errorf("a class of the cluster's users: got %v, want it allowed", err)
+	}
+}
+
 func TestContainersGetTheMostMemoryThatIsAllowed(t *testing.T) {
 	t.Parallel()
 	r := request(0, template())

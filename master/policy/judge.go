@@ -16,7 +16,9 @@ type Asked struct {
 	Users []User
 	// Privileged, HostNetwork, HostPID and HostIPC are the fields that ask for them.
 	Privileged, HostNetwork, HostPID, HostIPC []string
-	Shm, Memory                               []Amount
+	// Priorities are classes of priority that are before everything else's.
+	Priorities  []Text
+	Shm, Memory []Amount
 	// Never are requests that nobody may make, whatever the policy says; whoever
 	// fills Asked finds them.
 	Never []Violation
@@ -116,6 +118,9 @@ func Judge(p Policy, a Asked) []Violation {
 	out.flags(p.HostNetwork, a.HostNetwork, "the machine's network is not allowed", "host_network")
 	out.flags(p.HostPID, a.HostPID, "the machine's processes are not allowed", "host_pid")
 	out.flags(p.HostIPC, a.HostIPC, "the machine's shared memory and semaphores are not allowed", "host_ipc")
+	for _, c := range a.Priorities {
+		out.check(false, c.Field, fmt.Sprintf("the priority class %s is for what keeps the cluster's nodes alive, and for administrators", show(c.Value)), "")
+	}
 	for _, s := range a.Shm {
 		out.amount(p.MaxShm, s, "shared memory", "max_shm_size")
 	}

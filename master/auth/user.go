@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/config/document"
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
@@ -43,6 +44,8 @@ type account struct {
 	shown *apiv1.User
 	// inTask is the user as the tools in their tasks act for them.
 	inTask *apiv1.User
+	// look and shownLook are the username and the display name as FoldName has them.
+	look, shownLook string
 }
 
 func putUser(tx *store.Tx, u userRecord) error {
@@ -66,7 +69,10 @@ func (a *Auth) keep(u userRecord) {
 	}
 	inTask := u.show()
 	inTask.Admin = false
-	a.users[u.ID] = &account{userRecord: u, shown: u.show(), inTask: inTask}
+	a.users[u.ID] = &account{
+		userRecord: u, shown: u.show(), inTask: inTask,
+		look: document.FoldName(u.Username), shownLook: document.FoldName(u.DisplayName),
+	}
 	a.byName[u.Username] = u.ID
 	a.nextUser = max(a.nextUser, u.ID+1)
 }

@@ -6,13 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode"
 
-	"github.com/det-deploy/det-deploy/master/api/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
-	"github.com/det-deploy/det-deploy/master/config/document"
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
@@ -110,6 +106,11 @@ func (a *Auth) PatchUser(ctx context.Context, by *apiv1.User, text string, id in
 	u := old.userRecord
 	if err := a.patch(&u, p); err != nil {
 		return nil, err
+	}
+	if u.DisplayName != old.DisplayName && !by.GetAdmin() {
+		if err := a.checkOwnDisplayName(u.DisplayName, id); err != nil {
+			return nil, err
+		}
 	}
 	if hash != nil {
 		u.Hash = *hash
@@ -212,38 +213,6 @@ func (a *Auth) otherAdmin(id int32) bool {
 		}
 	}
 	return false
-}
-
-// nameLimit keeps names printable in tables; Unix allows 32, mail addresses more.
-const (
-	nameLimit        = 128
-	displayNameLimit = 256
-)
-
-// checkName refuses a name that is none or somebody else's.
-func (a *Auth) checkName(name string, id int32) error {
-	if name == "" || len(name) > nameLimit || strings.ContainsFunc(name, func(r rune) bool {
-		return unicode.IsSpace(r) || r == '/'
-	}) {
-		return status.New(status.InvalidArgument,
-			"username: must have 1 to %d characters, without spaces and slashes (%q)", nameLimit, excerpt.Of(name))
-	}
-	if !document.IsPrintableName(name) {
-		return status.New(status.InvalidArgument, "username: must %s (%q)", document.NameRule, name)
-	}
-	if u, found := a.named(name); found && u.ID != id {
-		return status.New(status.AlreadyExists, "user '%s' already exists; choose another name", name)
-	}
-	return nil
-}
-
-// checkDisplayName refuses what would make a list show something else.
-func checkDisplayName(name string) error {
-	if len(name) > displayNameLimit || !document.IsPrintableName(name) {
-		return status.New(status.InvalidArgument, "displayName: must have at most %d bytes, and %s (%.64q)",
-			displayNameLimit, document.NameRule, name)
-	}
-	return nil
 }
 
 // readGroup reads a Unix account: all four parts, or none to take it away.

@@ -37,6 +37,9 @@ func TestUsersAreCreatedByAdministrators(t *testing.T) {
 		{"not without a name", admin, &apiv1.PostUserRequest{Password: "Secret-123"}, status.InvalidArgument},
 		{"not with a space in its name", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "a b"}, Password: "Secret-123"}, status.InvalidArgument},
 		{"not with a name that turns around", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "adm\u202eni"}, Password: "Secret-123"}, status.InvalidArgument},
+		{"not with a name that is another's but for a mark", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "admin\u034f"}, Password: "Secret-123"}, status.InvalidArgument},
+		{"nor but for a variation", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "admin\ufe0f"}, Password: "Secret-123"}, status.InvalidArgument},
+		{"nor but for its width", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "ａｄｍｉｎ"}, Password: "Secret-123"}, status.AlreadyExists},
 		{"nor to be shown so", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve", DisplayName: "adm\u202eni"}, Password: "Secret-123"}, status.InvalidArgument},
 		{"not with half a Unix account", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve", AgentUserGroup: &apiv1.AgentUserGroup{AgentUid: proto.Int32(1)}}, Password: "Secret-123"}, status.InvalidArgument},
 	}
@@ -81,6 +84,9 @@ func TestPatchingUsers(t *testing.T) {
 		{"the last administrator stays active", admin, 1, &apiv1.PatchUser{Active: proto.Bool(false)}, status.FailedPrecondition},
 		{"who is missing is missing", admin, 99, &apiv1.PatchUser{Active: proto.Bool(false)}, status.NotFound},
 		{"a name that is taken", admin, 2, &apiv1.PatchUser{Username: proto.String("admin")}, status.AlreadyExists},
+		{"a name that looks like another's", admin, 2, &apiv1.PatchUser{Username: proto.String("ａｄｍｉｎ")}, status.AlreadyExists},
+		{"another's name to be shown", other, 2, &apiv1.PatchUser{DisplayName: proto.String("Admin")}, status.AlreadyExists},
+		{"one that looks like another's to be shown", other, 2, &apiv1.PatchUser{DisplayName: proto.String("Ａdmin")}, status.AlreadyExists},
 		{"a weak password", other, 2, &apiv1.PatchUser{Password: proto.String("weak")}, status.InvalidArgument},
 		{"no password", other, 2, &apiv1.PatchUser{Password: proto.String("")}, status.InvalidArgument},
 	}
@@ -117,4 +123,27 @@ func TestPatchingUsers(t *testing.T) {
 	}
 	_, err = w.UserNamed("determined")
 	wantCode(t, err, status.NotFound)
+}
+
+func TestOnlyAnAdministratorGivesTwoPeopleOneDisplayName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, admin := t.Context(), w.admin(t)
+	text := w.must(t, "determined", first)
+	other, err := w.User(2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ada := &apiv1.PatchUser{DisplayName: proto.String("Ada")}
+	if _, err := w.PatchUser(ctx, admin, "", 1, ada); err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.PatchUser(ctx, other, text, 2, ada)
+	wantCode(t, err, status.AlreadyExists)
+	if _, err := w.PatchUser(ctx, admin, "", 2, ada); err != nil {
+		t.Errorf("an administrator gives the name: got %v", err)
+	}
+	if _, err := w.PatchUser(ctx, other, text, 2, ada); err != nil {
+		t.Errorf("a user keeps the display name they have: got %v", err)
+	}
 }

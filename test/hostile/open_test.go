@@ -2,8 +2,4 @@ package hostile_test
 
 // open are the attempts that succeed today, and what mends them. An attempt that is
 // refused must be taken off.
-var open = map[string]string{
-	"a user is called admin with a mark":      "access",
-	"a user is called admin with a variation": "access",
-	"a user is called admin with full width":  "access",
-}
+var open = map[string]string{}

@@ -125,7 +125,7 @@ func (w *world) changesPassword(ctx context.Context, body string) outcome {
 
 // nameAttempts are names that look like another's, or break what shows them.
 func nameAttempts() []attempt {
-	const alike, breaking = "an account whose name looks like the administrator's", "to break what shows a name"
+	const alike, breaking = "an account whose name looks like another's", "to break what shows a name"
 	named := may("admin", call{method: "POST", path: "/api/v1/users", body: `{"user": {"username": "somebody-{mark}", "active": true}, "password": "Some-Body-42"}`})
 	var all []attempt
 	for name, text := range map[string]string{
@@ -133,12 +133,18 @@ func nameAttempts() []attempt {
 		"a right-to-left override": "\u202enimda", "an isolate": "admin\u2066", "a soft hyphen": "ad\u00admin", "full width": "ａｄｍｉｎ",
 		"a NUL": "admin\x00", "a line": "admin\n", "a tab": "admin\t", "a no-break space": "admin\u00a0", "a joiner": "admin\u200d",
 		"a byte order mark": "\ufeffadmin", "a mark": "admin\u034f", "a variation": "admin\ufe0f",
+		"a letter of its own": "ⓐdmin", "a filler": "admin\u3164", "a ligature": "admⅰn",
 	} {
 		body := document(map[string]any{"user": map[string]any{"username": text, "active": true}, "password": userPassword})
 		all = append(all, sent("a user is called admin with "+name, aim{deceived, alike}, "admin",
 			call{method: "POST", path: "/api/v1/users", body: body}, named))
 	}
 	shown := may("mallory", patch("{mallory}", `{"displayName": "Mallory"}`))
+	for name, text := range map[string]string{
+		"admin": "admin", "Admin": "Admin", "admin in full width": "ａｄｍｉｎ", "admin with a mark": "admin\u034f", "Alice": "Alice", "alice in bold": "𝐚𝐥𝐢𝐜𝐞",
+	} {
+		all = append(all, sent("mallory is shown as "+name, aim{user, alike}, "mallory", patch("{mallory}", document(map[string]any{"displayName": text})), shown))
+	}
 	for name, text := range map[string]string{
 		"a right-to-left override": "\u202eyrollaM", "an escape sequence": "M\x1b[2J\x1b[31m", "lines": "M\nadmin logged in", "a carriage return": "M\radmin",
 		"an isolate": "M\u2067", "megabytes": strings.Repeat("M", 900_000), "a NUL": "M\x00",

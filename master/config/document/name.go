@@ -4,6 +4,9 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
 )
 
 // NameRule is what IsPrintableName asks of a name, to be put behind "must".
@@ -13,6 +16,21 @@ const NameRule = "have only characters that can be seen: no control characters, 
 // or an invisible character makes one name look like another.
 func IsPrintableName(name string) bool {
 	return utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool {
-		return !unicode.IsPrint(r) || r == unicode.ReplacementChar
+		return !unicode.IsPrint(r) || r == unicode.ReplacementChar || isInvisible(r)
 	})
+}
+
+// brailleBlank is a symbol of which nothing is to be seen.
+const brailleBlank = '\u2800'
+
+// isInvisible reports the letters, marks and symbols that are drawn as nothing. What
+// Unicode calls a format character is not printable already.
+func isInvisible(r rune) bool {
+	return r == brailleBlank || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// FoldName is one spelling of all names that differ only in case, width or ligatures.
+// It is for comparing; a name is kept and shown as it was given.
+func FoldName(name string) string {
+	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(name)))
 }

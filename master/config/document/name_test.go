@@ -19,10 +19,30 @@ func TestNamesShowWhatTheyAre(t *testing.T) {
 		{"a\nb", false},
 		{"a\xff", false},
 		{"a\ufffd", false},
+		{"admin\u034f", false},
+		{"admin\ufe0f", false},
+		{"admin\U000e0100", false},
+		{"admin\u3164", false},
+		{"admin\u2800", false},
+		{"ad\u00admin", false},
 	}
 	for _, tt := range tests {
 		if got := IsPrintableName(tt.name); got != tt.want {
 			t.Errorf("%q: got %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestNamesThatDifferInSpellingAreOne(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"admin", "ADMIN", "ａｄｍｉｎ", "ⓐdmin", "𝐚dmin", "admⅰn"} {
+		if got := FoldName(name); got != "admin" {
+			t.Errorf("%q: got %q, want admin", name, got)
+		}
+	}
+	for _, name := range []string{"adm1n", "admiń", "administrator"} {
+		if got := FoldName(name); got == "admin" {
+			t.Errorf("%q: got %q, want another name", name, got)
 		}
 	}
 }

@@ -68,24 +68,21 @@ func TestARevokedAgentIsOut(t *testing.T) {
 	c.login()
 	c.StartAgent("a")
 	c.connected(1)
-	pid := filepath.Join(c.Dir, "pid")
-	c.Run("task", "run", "--detach", "--slots", "1", "--", "echo $$ > "+pid+"; exec sleep 600")
-	var task string
+	nap := naps()
+	c.Run("task", "run", "--detach", "--slots", "1", "--", "exec sleep "+nap)
 	c.Eventually("the task runs", time.Minute, func() error {
-		text, err := os.ReadFile(pid)
-		task = strings.TrimSpace(string(text))
-		if err == nil && task == "" {
-			err = fmt.Errorf("no process yet")
+		if n := len(copies(nap)); n != 1 {
+			return fmt.Errorf("%d run", n)
 		}
-		return err
+		return nil
 	})
 	c.Run("agent", "revoke", "a", "--yes")
 	if code := exitCode(c.Agents["a"]); code != 6 {
 		t.Errorf("the agent: got exit %d, want 6", code)
 	}
 	c.Eventually("the task has ended", time.Minute, func() error {
-		if _, err := os.Stat("/proc/" + task); err == nil {
-			return fmt.Errorf("process %s is there", task)
+		if left := copies(nap); len(left) > 0 {
+			return fmt.Errorf("processes %v are there", left)
 		}
 		return nil
 	})

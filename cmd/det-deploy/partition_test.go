@@ -78,13 +78,16 @@ func (s *swallower) pass(from, to net.Conn) {
 	}
 }
 
-// copies are the processes of the tasks that write their numbers into dir.
-func copies(dir string) (alive []string) {
-	files, _ := filepath.Glob(filepath.Join(dir, "copy-*")) // the pattern is good
+// naps makes a sleep that no other test makes, by which its processes are found: a task
+// may neither know its number on the machine nor write outside of its directory.
+func naps() string { return fmt.Sprintf("600.%06d", time.Now().UnixNano()%1_000_000) }
+
+// copies are the processes that sleep so.
+func copies(nap string) (alive []string) {
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is good
 	for _, f := range files {
-		pid := strings.TrimPrefix(filepath.Base(f), "copy-")
-		if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err == nil && !strings.Contains(string(stat), ") Z ") {
-			alive = append(alive, pid)
+		if line, err := os.ReadFile(f); err == nil && string(line) == "sleep\x00"+nap+"\x00" {
+			alive = append(alive, filepath.Base(filepath.Dir(f)))
 		}
 	}
 	return alive
@@ -105,23 +108,23 @@ func TestAPartitionedAgentEndsWhatIsRunElsewhere(t *testing.T) {
 	hole := newSwallower(t, strings.TrimPrefix(c.URL, "http://"))
 	c.StartAgent("a", "--master-port", strconv.Itoa(hole.port))
 	c.connected(1)
-	dir := t.TempDir()
+	nap := naps()
 	c.Write("task.yaml", "resources:\n  slots: 1\n  preemptible: true\n")
-	c.Run("task", "run", "--detach", "--config", filepath.Join(c.Dir, "task.yaml"), "--", "touch "+dir+"/copy-$$; exec sleep 600")
+	c.Run("task", "run", "--detach", "--config", filepath.Join(c.Dir, "task.yaml"), "--", "exec sleep "+nap)
 	c.Eventually("the task runs", time.Minute, func() error {
-		if len(copies(dir)) != 1 {
-			return fmt.Errorf("%d run", len(copies(dir)))
+		if len(copies(nap)) != 1 {
+			return fmt.Errorf("%d run", len(copies(nap)))
 		}
 		return nil
 	})
-	first := copies(dir)[0]
+	first := copies(nap)[0]
 	c.StartAgent("b")
 	c.connected(2)
 	hole.black.Store(true)
 	began := time.Now()
 	var ended time.Duration
 	c.Eventually("the task runs on the other agent", 2*time.Minute, func() error {
-		now := copies(dir)
+		now := copies(nap)
 		switch {
 		case len(now) > 1:
 			t.Errorf("after %s: got %d copies at once", time.Since(began), len(now))
@@ -137,7 +140,7 @@ func TestAPartitionedAgentEndsWhatIsRunElsewhere(t *testing.T) {
 		t.Errorf("the first copy ended after %s, want %s at most", ended, wait+5*time.Second)
 	}
 	t.Logf("the first copy ended after %s, the second ran after %s", ended, time.Since(began))
-	for _, pid := range copies(dir) {
+	for _, pid := range copies(nap) {
 		n, _ := strconv.Atoi(pid)
 		_ = syscall.Kill(n, syscall.SIGKILL)
 	}

@@ -124,7 +124,7 @@ func TestWhatValuesNameMustBeThere(t *testing.T) {
 	got := answers(t, w)
 	expect(t, got["secret db of db.passwordExistingSecret"], Fail, "it does not exist", "kubectl create secret generic db -n "+w.Namespace)
 	expect(t, got["namespace not-there of tasks"], Fail, "kubectl create namespace not-there")
-	expect(t, got["pull secret pull"], Fail, "it does not exist in namespace not-there")
+	expect(t, got["pull secret pull"], Pass, "copy for each task in namespace not-there")
 	c.Kubectl("create", "secret", "generic", "db", "-n", w.Namespace, "--from-literal=user=x")
 	expect(t, answers(t, w)["secret db of db.passwordExistingSecret"], Fail, "it has no key password")
 	c.Kubectl("delete", "secret", "db", "-n", w.Namespace)

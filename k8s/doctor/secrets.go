@@ -15,21 +15,9 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/kube"
 )
 
-// pullSecret looks for it wherever pods are to use it.
+// pullSecret looks for it where the master is, which makes a copy for each task.
 func (w Wanted) pullSecret(ctx context.Context) Result {
-	r := w.pullSecretIn(ctx, w.Namespace)
-	if w.TaskNamespace == "" || r.Answer != Pass {
-		return r
-	}
-	r = w.pullSecretIn(ctx, w.TaskNamespace)
-	if r.Answer == Fail && w.MakesTaskNamespace {
-		// Nobody can put it there before the namespace is made.
-		r.Answer, r.Fix = Unknown, "once the namespace is made, "+r.Fix
-	}
-	return r
-}
-
-func (w Wanted) pullSecretIn(ctx context.Context, namespace string) Result {
+	namespace := w.Namespace
 	fix := fmt.Sprintf("`kubectl create secret docker-registry %s -n %s --docker-server=… --docker-username=… --docker-password=…`", w.PullSecret, namespace)
 	s, err := w.Client.CoreV1().Secrets(namespace).Get(ctx, w.PullSecret, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -40,6 +28,9 @@ func (w Wanted) pullSecretIn(ctx context.Context, namespace string) Result {
 	}
 	if s.Type != corev1.SecretTypeDockerConfigJson && s.Type != corev1.SecretTypeDockercfg {
 		return Result{Answer: Fail, Found: "its type is " + string(s.Type), Needed: string(corev1.SecretTypeDockerConfigJson), Fix: fix}
+	}
+	if w.TaskNamespace != "" {
+		return pass("it exists; the master makes a copy for each task in namespace %s", w.TaskNamespace)
 	}
 	return pass("it exists")
 }

@@ -44,6 +44,10 @@ type Config struct {
 	// was there.
 	LastLine func(ctx context.Context, id rm.AllocationID, c rm.ContainerID) (time.Time, error)
 
+	// Logins are the sign-ins to registries that each task gets a copy of. It is asked
+	// for each, because they change; it may be nil.
+	Logins func() (podspec.Logins, error)
+
 	Pools []Pool
 	// DefaultAux and DefaultCompute are the pools of requests that name none.
 	DefaultAux     string

@@ -86,7 +86,13 @@ func (r *RM) make(ctx context.Context, a *allocation) time.Duration {
 		r.refuse(a, err)
 		return 0
 	}
-	objects, err := podspec.Build(r.order(a, specs))
+	order := r.order(a, specs)
+	if r.cfg.Logins != nil {
+		if order.Template.Logins, err = r.cfg.Logins(); err != nil {
+			return r.again(ctx, "read the pull Secret", a, err)
+		}
+	}
+	objects, err := podspec.Build(order)
 	if err != nil {
 		r.refuse(a, err)
 		return 0

@@ -1,8 +1,10 @@
 package podspec
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,8 +24,10 @@ func (b *builder) images() {
 		// The kubelet tries the first that fits the registry first.
 		refs = append([]corev1.LocalObjectReference{{Name: b.pullName()}}, refs...)
 	}
-	for _, name := range b.request.Template.PullSecrets {
-		refs = append(refs, corev1.LocalObjectReference{Name: name})
+	if t := b.request.Template; len(t.Logins) == 0 {
+		for _, name := range t.PullSecrets {
+			refs = append(refs, corev1.LocalObjectReference{Name: name})
+		}
 	}
 	b.pod.Spec.ImagePullSecrets = refs
 }
@@ -33,28 +37,43 @@ const pullSuffix = "-pull"
 
 func (b *builder) pullName() string { return b.name() + pullSuffix }
 
-func (b *builder) signsIn() bool { return b.spec.GetRegistryAuth() != nil }
+func (b *builder) signsIn() bool {
+	return b.spec.GetRegistryAuth() != nil || len(b.request.Template.Logins) > 0
+}
 
 // hub is what image names without a registry mean.
 const hub = "https://index.docker.io/v1/"
 
-// pullSecret is how the kubelet signs in to the registry of the task's image.
+// pullSecret is how the kubelet signs in to registries: as the cluster does, and to the
+// registry of the task's image as the task says.
 func (b *builder) pullSecret() (*corev1.Secret, error) {
-	a := b.spec.GetRegistryAuth()
-	if a.GetIdentityToken() != "" || a.GetRegistryToken() != "" {
-		return nil, refuse("environment.registry_auth", "identitytoken and registrytoken are not for pods: the kubelet signs in with username and password, or auth")
+	logins := maps.Clone(b.request.Template.Logins)
+	if a := b.spec.GetRegistryAuth(); a != nil {
+		server, own, err := b.ownLogin(a)
+		if err != nil {
+			return nil, err
+		}
+		if logins == nil {
+			logins = Logins{}
+		}
+		logins[server] = own
 	}
-	server := a.GetServerAddress()
-	if server == "" {
-		server = registryOf(b.spec.GetImage())
-	}
-	data, err := json.Marshal(map[string]any{"auths": map[string]any{server: login(a)}})
+	data, err := json.Marshal(map[string]any{"auths": logins})
 	if err != nil {
 		return nil, err
 	}
 	s := &corev1.Secret{Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: data}}
 	s.ObjectMeta = b.meta(b.pullName())
 	return s, nil
+}
+
+// ownLogin is the sign-in that a task's configuration gives, and to which registry.
+func (b *builder) ownLogin(a *agentv1.RegistryAuth) (server string, own json.RawMessage, err error) {
+	if a.GetIdentityToken() != "" || a.GetRegistryToken() != "" {
+		return "", nil, refuse("environment.registry_auth", "identitytoken and registrytoken are not for pods: the kubelet signs in with username and password, or auth")
+	}
+	own, err = json.Marshal(login(a))
+	return cmp.Or(a.GetServerAddress(), registryOf(b.spec.GetImage())), own, err
 }
 
 func login(a *agentv1.RegistryAuth) map[string]string {

@@ -55,6 +55,9 @@ type Template struct {
 	Image string
 	// PullSecrets are names of Secrets for registries.
 	PullSecrets []string
+	// Logins are the sign-ins to registries that every task's own Secret holds, which
+	// then takes the place of PullSecrets.
+	Logins Logins
 	// Account is the ServiceAccount of pods whose spec names none; empty is the
 	// namespace's default one.
 	Account string

@@ -27,7 +27,8 @@ type KubernetesRM struct {
 	InternalTaskGateway      *TaskGateway            `yaml:"internal_task_gateway" doc:"Reach tasks through a gateway"`
 	ClusterID                string                  `yaml:"cluster_id" doc:"Label det-deploy.dev/cluster of everything of this cluster; set by the chart to the release's name"`
 	MasterImage              string                  `yaml:"master_image" doc:"Image with det-deploy, whose pod init prepares each task pod; set by the chart"`
-	ImagePullSecrets         []string                `yaml:"image_pull_secrets" doc:"Secrets with which nodes pull the images of task pods"`
+	ImagePullSecrets         []string                `yaml:"image_pull_secrets" doc:"Secrets in the namespace of tasks with which nodes pull the images of task pods"`
+	ImagePullSecretDir       string                  `yaml:"image_pull_secret_dir" doc:"Directory with the content of a Secret of type kubernetes.io/dockerconfigjson or dockercfg, read for each task: its pods pull with a copy, and need no Secret of image_pull_secrets; set by the chart where tasks have a namespace of their own"`
 	Metadata                 map[string]document.Raw `yaml:"metadata" doc:"Shown in the API as it is"`
 }
 

@@ -45,6 +45,9 @@ func (m *master) newPods(s site, st *store.Store, id server.Identity) (*pods.RM,
 		Memory: podMemory{st}, LastLine: m.lastLine, DefaultAux: k.Aux, DefaultCompute: k.Compute,
 		ClusterName: k.ClusterName, Metadata: metadata(k.Metadata), Leave: k.LeaveKubernetesResources, Gang: o,
 	}
+	if dir := k.ImagePullSecretDir; dir != "" {
+		c.Logins = func() (podspec.Logins, error) { return readLogins(dir) }
+	}
 	for _, p := range s.cfg.ResourcePools {
 		c.Pools = append(c.Pools, pods.Pool{
 			Name: p.Name, Description: p.Description, Autoscaled: p.Autoscaled, Template: s.poolTemplate(t, p), Policy: s.cfg.Policy(p).API(),

@@ -15,6 +15,7 @@ const (
 	tls   = "/etc/determined/tls"
 	dbCA  = "/etc/determined/db-ca"
 	given = "/etc/determined/given"   // entries of existing Secrets
+	pull  = "/etc/determined/pull"    // the pull Secret, where tasks are elsewhere
 	made  = "/run/determined/secrets" // what the init step made
 )
 
@@ -118,6 +119,9 @@ func (d Document) resourceManager() *config.KubernetesRM {
 	r.MasterImage = d.Release.Image
 	if v.ImagePullSecretName != "" {
 		r.ImagePullSecrets = []string{v.ImagePullSecretName}
+		if r.DefaultNamespace != d.Release.Namespace {
+			r.ImagePullSecretDir = pull
+		}
 	}
 	return &r
 }

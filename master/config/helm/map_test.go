@@ -178,7 +178,7 @@ func TestWhatValuesMean(t *testing.T) {
 			name: "tasks elsewhere", values: `{resourceManager: {defaultNamespace: tasks, clusterName: main}, imagePullSecretName: registry, defaultScheduler: preemption}`,
 			want: map[string]string{
 				"resource_manager.default_namespace": "tasks", "resource_manager.cluster_name": "main",
-				"resource_manager.image_pull_secrets[0]": "registry", "resource_manager.default_scheduler": "preemption",
+				"resource_manager.image_pull_secrets[0]": "registry", "resource_manager.image_pull_secret_dir": "/etc/determined/pull", "resource_manager.default_scheduler": "preemption",
 			},
 		},
 		{

@@ -11,6 +11,12 @@
 {{- if ne (include "determined.taskNamespace" .) .Release.Namespace }}true{{ end }}
 {{- end -}}
 
+{{/* A pod pulls with Secrets of its own namespace only. The master is given the
+     release's, and makes a copy for each task. */}}
+{{- define "determined.handsPullSecret" -}}
+{{- if and .Values.imagePullSecretName (include "determined.tasksElsewhere" .) }}true{{ end }}
+{{- end -}}
+
 {{/* The Pod Security level of tasks: baseline, unless the cluster's own configuration
      gives tasks, or lets them ask for, what that level refuses. */}}
 {{- define "determined.taskSecurity" -}}

@@ -76,6 +76,9 @@ limits:
 {{- if fromYaml (include "determined.given" .) }}
 - {name: given, mountPath: /etc/determined/given, readOnly: true}
 {{- end }}
+{{- if include "determined.handsPullSecret" . }}
+- {name: pull, mountPath: /etc/determined/pull, readOnly: true}
+{{- end }}
 {{- if .Values.tlsSecret }}
 - {name: tls, mountPath: /etc/determined/tls, readOnly: true}
 {{- end }}
@@ -116,6 +119,10 @@ limits:
           name: {{ $ref.name }}
           items: [{key: {{ $ref.key | quote }}, path: {{ $name }}}]
       {{- end }}
+{{- end }}
+{{- if include "determined.handsPullSecret" . }}
+- name: pull
+  secret: {secretName: {{ .Values.imagePullSecretName }}, optional: true}
 {{- end }}
 {{- with .Values.tlsSecret }}
 - name: tls

@@ -46,7 +46,7 @@ func newCluster(ctx context.Context, bin string) (*cluster, error) {
 	}
 	c := &cluster{bin: bin, dir: dir, port: port, url: fmt.Sprintf("http://127.0.0.1:%d", port)}
 	c.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
-	master := fmt.Sprintf("port: %d\ndata_dir: %s/master\nsecurity: {initial_user_password: %s}\n"+
+	master := fmt.Sprintf("port: %d\ndata_dir: %s/master\nsecurity: {initial_user_password: %s, allow_plain_http: true}\n"+
 		"resource_pools: [{pool_name: default, max_aux_containers_per_agent: 64}]\n", port, dir, password)
 	agent := fmt.Sprintf("master_host: 127.0.0.1\nmaster_port: %d\ncontainer_runtime: process\ntrust_users: true\nagent_id: bench\n"+
 		"data_dir: %s/agent\njoin_token_file: %s/token\n", port, dir, dir)

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"slices"
+
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/master/config/document"
 )
@@ -20,12 +22,12 @@ type DB struct {
 	Host        string       `yaml:"host" doc:"PostgreSQL host"`
 	Port        DBPort       `yaml:"port" doc:"PostgreSQL port"`
 	Name        string       `yaml:"name" doc:"PostgreSQL database"`
-	SSLMode     string       `yaml:"ssl_mode" doc:"disable, allow, prefer, require, verify-ca or verify-full"`
+	SSLMode     string       `yaml:"ssl_mode" doc:"disable, allow, prefer, require, verify-ca or verify-full; prefer uses TLS where the server has it"`
 	SSLRootCert string       `yaml:"ssl_root_cert" doc:"CA file for the database's certificate"`
 }
 
-// DefaultDB is the embedded database.
-func DefaultDB() DB { return DB{SSLMode: "disable"} }
+// DefaultDB is the embedded database. A server is spoken to with TLS where it has it.
+func DefaultDB() DB { return DB{SSLMode: "prefer"} }
 
 // Kind is the type that is meant.
 func (d DB) Kind() string {
@@ -58,7 +60,8 @@ func (d DB) Validate(path string) document.Errors {
 	case d.Kind() == DBEmbedded && (parts || !d.URL.IsZero()):
 		e.Add(path, "has settings of a PostgreSQL server but no host; set db.host, or remove them for the embedded database")
 	}
-	e.Check(d.SSLRootCert == "" || d.SSLMode != "disable", at("ssl_root_cert"), "has no effect with ssl_mode disable; set ssl_mode to verify-full")
+	unverified := slices.Contains([]string{"disable", "allow", "prefer"}, d.SSLMode)
+	e.Check(d.SSLRootCert == "" || !unverified, at("ssl_root_cert"), "has no effect with ssl_mode %s; set ssl_mode to verify-full", d.SSLMode)
 	if d.Port != "" {
 		_, ok := d.Port.Number()
 		e.Check(ok, at("port"), "must be between 1 and 65535 (is %q)", string(d.Port))

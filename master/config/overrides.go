@@ -29,6 +29,7 @@ func Overrides() []document.Override {
 		{Path: "security.tls.key", Usage: "private key file"},
 		{Path: "security.initial_user_password", Usage: "password of admin and determined in a new database, or a reference to it", Reference: true},
 		{Path: "security.allow_blank_password", Flag: "allow-blank-password", Usage: "start a new database without a password", Bool: true},
+		{Path: "security.allow_plain_http", Flag: "allow-plain-http", Usage: "listen on other addresses than loopback without TLS", Bool: true},
 		{Path: "webhooks.signing_key", Usage: "key that signs webhooks, or a reference to it", Reference: true},
 		{Path: "webhooks.base_url", Usage: "address of this cluster in webhooks"},
 		{Path: "telemetry.enabled", Usage: "usage reports; this master sends none", Bool: true},

@@ -38,7 +38,7 @@ func TestParseReportsEachBrokenRule(t *testing.T) {
 		{"database without name", "db: {host: h, user: u}", "db.name: is required"},
 		{"database without user", "db: {host: h, name: u}", "db.user: is required"},
 		{"database parts without a server", "db: {user: u}", "db: has settings of a PostgreSQL server but no host"},
-		{"database CA without TLS", "db: {host: h, user: u, name: n, ssl_root_cert: /ca}", "db.ssl_root_cert: has no effect with ssl_mode disable"},
+		{"database CA without TLS", "db: {host: h, user: u, name: n, ssl_root_cert: /ca}", "db.ssl_root_cert: has no effect with ssl_mode prefer"},
 		{"database port", "db: {host: h, user: u, name: n, port: x}", "db.port: must be between 1 and 65535"},
 		{"secret reference", "db: {password: 'file:relative'}", "db.password: is a file: reference whose path is not absolute"},
 		{"task user", "security: {default_task: {user: ''}}", "security.default_task.user: is required"},

@@ -17,6 +17,7 @@ type Security struct {
 	Token               Token        `yaml:"token" doc:"Access tokens"`
 	InitialUserPassword secret.Value `yaml:"initial_user_password" doc:"Password of admin and determined in a new database"`
 	AllowBlankPassword  bool         `yaml:"allow_blank_password" doc:"Start a new database without initial_user_password"`
+	AllowPlainHTTP      bool         `yaml:"allow_plain_http" doc:"Listen on other addresses than loopback without TLS: passwords and tokens are readable on the network, unless a proxy in front of the master encrypts"`
 	Visibility          Visibility   `yaml:"visibility" doc:"Whose logs users see: open, everybody's; private, their own. Administrators see all. Configurations, environments and files of a task are always for its owner and administrators"`
 	Audit               AuditLog     `yaml:"audit" doc:"Who did what: det-deploy audit"`
 	Proxies             Proxies      `yaml:"proxies" doc:"Balancers and proxies in front of the master"`

@@ -56,7 +56,7 @@ func New(t *testing.T, cfg Config) *Cluster {
 		T: t, Bin: bin, Dir: t.TempDir(), URL: "http://127.0.0.1:" + port, Agents: map[string]*exec.Cmd{},
 		Env: append(os.Environ(), cfg.Env...),
 	}
-	c.Write("master.yaml", fmt.Sprintf("port: %s\ndata_dir: %s\nsecurity:\n  initial_user_password: %s\n%s%s",
+	c.Write("master.yaml", fmt.Sprintf("port: %s\ndata_dir: %s\nsecurity:\n  initial_user_password: %s\n  allow_plain_http: true\n%s%s",
 		port, filepath.Join(c.Dir, "master"), Password, cfg.Security, cfg.Master))
 	c.Write("agent.yaml", fmt.Sprintf("master_host: 127.0.0.1\nmaster_port: %s\n%s", port, cfg.Agent))
 	t.Cleanup(c.Stop)

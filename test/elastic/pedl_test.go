@@ -38,7 +38,7 @@ func TestAnOldClustersFileStartsAndScales(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.scheme = "http"
-	c.launch("bind_ip: 10.200.0.1\ndata_dir: " + c.path("master") + "\nsecurity: {initial_user_password: " + password + "}\n" +
+	c.launch("bind_ip: 10.200.0.1\ndata_dir: " + c.path("master") + "\nsecurity: {initial_user_password: " + password + ", allow_plain_http: true}\n" +
 		strings.NewReplacer(
 			"echo hi", oldStartup, "http://10.0.0.1:8080", "http://10.200.0.1:8080", "ami-0f4677bfc3161edc8", motest.ImageAMD64,
 			"arn:aws:iam::123456789012:instance-profile/determined-agent", c.profile, "subnet-1", c.subnets[0], "sg-1", c.group,

@@ -53,6 +53,9 @@ type MasterOptions struct {
 func RunMaster(ctx context.Context, cfg config.Master, o MasterOptions) (err error) {
 	ring := server.NewRing(ringSize, logHandler(o.Out, cfg.Log.Level, cfg.Log.Color, o.Terminal))
 	log := slog.New(ring)
+	if err := checkEncryption(cfg); err != nil {
+		return err
+	}
 	certificate, err := certificate(ctx, cfg)
 	if err != nil {
 		return err

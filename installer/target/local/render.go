@@ -24,6 +24,8 @@ func masterYAML(s Spec, p Place, tasksAt string) ([]byte, error) {
 	if tasksAt == "" { // nobody but this machine has to reach it
 		m.BindIP = loopback
 	}
+	// Containers of this machine reach it on the bridge.
+	m.Security.AllowPlainHTTP = tasksAt != "" && !s.TLS
 	m.DataDir = filepath.Join(p.data(), "master")
 	m.Telemetry.Enabled = false // a cluster on one's own machine reports to nobody
 	password, err := secret.Parse("file:" + p.Password())

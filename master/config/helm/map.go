@@ -58,6 +58,9 @@ func (v Values) security(s config.Security) config.Security {
 	if v.Security.Limits != nil {
 		s.Limits = *v.Security.Limits
 	}
+	// Inside the cluster without a certificate, as the chart always was: a balancer
+	// or an ingress in front of it encrypts.
+	s.AllowPlainHTTP = v.TLSSecret == ""
 	if v.TLSSecret != "" {
 		s.TLS = config.TLS{Cert: tls + "/tls.crt", Key: tls + "/tls.key"}
 	}

@@ -69,7 +69,7 @@ func (u *unit) toTheEnd(ctx context.Context) (lifecycle.Exit, error) {
 		return lifecycle.Exit{}, err
 	}
 	if status.Phase == container.Absent || status.Phase == container.Created {
-		status, err = u.begin(ctx)
+		status, err = u.beginWhenWell(ctx)
 		if errors.Is(err, container.ErrGone) {
 			return lifecycle.Exit{Kind: lifecycle.Lost, Message: err.Error()}, nil
 		}
@@ -79,6 +79,32 @@ func (u *unit) toTheEnd(ctx context.Context) (lifecycle.Exit, error) {
 	}
 	u.advance(lifecycle.Running, nil, status.Addresses)
 	return u.attend(ctx), nil
+}
+
+// beginWhenWell begins, and again for as long as this machine lacks something that
+// has nothing to do with the task.
+func (u *unit) beginWhenWell(ctx context.Context) (container.Status, error) {
+	said := false
+	for wait := retryPause; ; wait = min(2*wait, maxScarcePause) {
+		status, err := u.begin(ctx)
+		if !isScarce(err) {
+			return status, err
+		}
+		u.log.Warn("this machine cannot start the container now, trying again", "err", err, "wait", wait)
+		if !said {
+			u.note("the agent cannot start this now and tries again: " + err.Error())
+			said = true
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return status, ctx.Err()
+		case <-u.poke:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
 }
 
 // inspect asks until the runtime answers: a daemon that restarts is no reason

@@ -126,7 +126,10 @@ func runOnce(ctx context.Context, cfg Config) error {
 		return err
 	}
 	a.client = client
-	links.Lease = &link.Lease{}
+	if links.Lease, err = link.OpenLease(filepath.Join(cfg.Settings.DataDir, "lease")); err != nil {
+		return err
+	}
+	defer func() { _ = links.Lease.Close() }()
 
 	ctx, cancel := context.WithCancel(ctx)
 	var units sync.WaitGroup

@@ -45,6 +45,9 @@ type session struct {
 	owed   map[string]bool // orders to confirm
 	direct []*agentv1.AgentMessage
 	more   chan struct{}
+	// postponed are orders for which this machine has no room yet. The master sends
+	// them again in the next connection.
+	postponed map[string]*agentv1.Start
 }
 
 // cursor is how far the writer is with one container.
@@ -56,7 +59,7 @@ type cursor struct {
 func newSession(a *Agent, c *link.Conn, w *agentv1.Welcome) *session {
 	s := &session{
 		agent: a, conn: c, cursors: map[string]*cursor{}, shutdown: make(chan struct{}),
-		work: map[string]bool{}, owed: map[string]bool{}, more: make(chan struct{}, 1),
+		work: map[string]bool{}, owed: map[string]bool{}, more: make(chan struct{}, 1), postponed: map[string]*agentv1.Start{},
 	}
 	for _, k := range w.GetContainers() {
 		s.cursors[k.GetContainerId()] = &cursor{sent: k.GetAcked(), lines: k.GetLogNextSeq()}
@@ -73,6 +76,12 @@ func (s *session) run(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.read(gctx) })
 	g.Go(func() error { return s.write(gctx) })
+	g.Go(func() error {
+		for pause(gctx, retryPause) == nil {
+			s.takePostponed()
+		}
+		return nil
+	})
 	g.Go(func() error {
 		home = s.awaitShutdown(gctx)
 		return home
@@ -138,26 +147,30 @@ func (s *session) take(m *agentv1.MasterMessage) {
 }
 
 // takeStart writes the order down and owes the confirmation. An order that
-// cannot be kept is a container that never starts.
+// cannot be kept is a container that never starts, unless this machine may have room
+// for it later.
 func (s *session) takeStart(o *agentv1.Start) {
 	id := o.GetContainerId()
 	err := s.agent.add(o)
 	s.mu.Lock()
-	if err == nil {
-		s.owed[id] = true
-		s.work[id] = true
-	} else {
+	defer s.mu.Unlock()
+	switch {
+	case err == nil:
+		s.owed[id], s.work[id] = true, true
+		wake(s.more)
+	case isScarce(err):
+		s.agent.cfg.Log.Warn("cannot keep an order now, trying again", "container", id, "err", err)
+		s.postponed[id] = o
+	default:
 		s.agent.cfg.Log.Error("cannot keep an order", "container", id, "err", err)
-		exit := lifecycle.Exit{Kind: lifecycle.NotStarted, Message: err.Error()}
-		s.direct = append(s.direct, change(o, lifecycle.Terminated, time.Now().UnixMicro(), &exit))
+		s.refuse(o, err)
 	}
-	s.mu.Unlock()
-	wake(s.more)
 }
 
 func (s *session) takeSignal(sig *agentv1.Signal) {
 	u := s.agent.unit(sig.GetContainerId())
 	if u == nil {
+		s.dropPostponed(sig.GetContainerId())
 		return
 	}
 	switch sig.GetKind() {

@@ -1,6 +1,9 @@
 package link
 
 import (
+	"fmt"
+	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,12 +18,54 @@ import (
 //
 // It is counted from when the question was asked that the master answered: the
 // master had the link at that time or later, so that its own count begins no sooner.
-// A nil lease is never over.
+// It is kept in a file: an agent that is killed and started again while its master
+// does not hear of it has no longer lease than before. A nil lease is never over.
 type Lease struct {
+	boot string
+	file *os.File // nil for one that is not kept
+
 	mu sync.Mutex // guards what follows
 	// length is the master's reconnect wait; 0 until it is known.
 	length time.Duration
 	from   time.Duration // since the machine started
+}
+
+// OpenLease takes up the lease of an earlier agent of this machine's present run.
+func OpenLease(name string) (*Lease, error) {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return nil, fmt.Errorf("open lease: %w", err)
+	}
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open lease: %w", err)
+	}
+	l := &Lease{boot: strings.TrimSpace(string(boot)), file: f}
+	var was string
+	var length, from int64
+	if _, err := fmt.Fscanf(f, leaseFormat, &was, &length, &from); err == nil && was == l.boot {
+		l.length, l.from = time.Duration(length), time.Duration(from)
+	}
+	return l, nil
+}
+
+// leaseFormat is the run of the machine, the length and the time, always as long.
+const leaseFormat = "%s %20d %20d\n"
+
+// save writes the lease where it was, which needs no room on a full disk. One that
+// could not be written is that of before, and ends sooner. The caller holds mu.
+func (l *Lease) save() {
+	if l.file != nil {
+		_, _ = l.file.WriteAt(fmt.Appendf(nil, leaseFormat, l.boot, int64(l.length), int64(l.from)), 0)
+	}
+}
+
+// Close closes the file.
+func (l *Lease) Close() error {
+	if l == nil || l.file == nil {
+		return nil
+	}
+	return l.file.Close()
 }
 
 // boottime is the time since the machine started, with that during which it was
@@ -40,6 +85,7 @@ func (l *Lease) learn(length time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.length = length
+	l.save()
 }
 
 func (l *Lease) answered(asked time.Duration) {
@@ -49,6 +95,7 @@ func (l *Lease) answered(asked time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.from = max(l.from, asked)
+	l.save()
 }
 
 func (l *Lease) wait() time.Duration {

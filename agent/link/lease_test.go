@@ -1,6 +1,7 @@
 package link
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 )
@@ -39,5 +40,32 @@ func TestAnOlderAnswerDoesNotShortenALease(t *testing.T) {
 	none.answered(1)
 	if _, over := none.Over(); over || none.wait() != 0 {
 		t.Error("no lease: got it over")
+	}
+}
+
+func TestALeaseOutlivesItsAgent(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "lease")
+	open := func() *Lease {
+		l, err := OpenLease(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		return l
+	}
+	l := open()
+	if _, over := l.Over(); over {
+		t.Error("a new one: got it over")
+	}
+	l.learn(time.Nanosecond)
+	l.answered(time.Second)
+	if wait, over := open().Over(); !over || wait != time.Nanosecond {
+		t.Errorf("got %v of %s, want the end of the one before", over, wait)
+	}
+	l.boot = "another-run"
+	l.answered(2 * time.Second)
+	if _, over := open().Over(); over {
+		t.Error("after the machine started again: got it over")
 	}
 }

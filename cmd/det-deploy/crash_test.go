@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,7 +52,7 @@ func TestCrash(t *testing.T) {
 			if tt.postgres {
 				cfg.Master += "db:\n  url: " + postgrestest.Start(t, postgrestest.Options{}).URL() + "\n"
 			}
-			crash(t, cfg, tt.tasks)
+			storm{cluster: cfg, tasks: tt.tasks}.run(t)
 		})
 	}
 }
@@ -68,63 +70,105 @@ func containers() int {
 // lines is how many lines each task of the crash test prints.
 const lines = 25
 
-func crash(t *testing.T, cfg clusterConfig, tasks int) {
+// storm is tasks that are launched while master and agent are killed.
+type storm struct {
+	cluster clusterConfig
+	tasks   int
+	// config is added to the configuration of every task, script replaces its program.
+	config map[string]any
+	script func(i int) string
+	// prepare changes a cluster that has not started yet, and returns flags of agent a.
+	prepare func(c *cluster) []string
+	// fault comes over the cluster until stop is closed.
+	fault func(c *cluster, stop <-chan struct{}, random *rand.Rand)
+	// check looks at one task that has ended; nil is checkTask.
+	check func(t *testing.T, api *rawAPI, i int, id string)
+}
+
+func (s storm) run(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	c := newCluster(t, cfg)
+	c := newCluster(t, s.cluster)
+	flags := []string{"--artificial-slots", "8"}
+	if s.prepare != nil {
+		flags = append(flags, s.prepare(c)...)
+	}
 	c.StartMaster()
-	c.StartAgent("a", "--artificial-slots", "8")
-	api := &rawAPI{t: t, url: c.URL}
+	c.StartAgent("a", flags...)
+	api := &rawAPI{t: t, url: c.URL, config: s.config, script: s.script}
 
 	stop := make(chan struct{})
-	var killer sync.WaitGroup
+	var faults sync.WaitGroup
 	var kills int
-	killer.Go(func() {
-		for {
-			pause := time.NewTimer(time.Duration(50+random.IntN(700)) * time.Millisecond)
-			select {
-			case <-stop:
-				pause.Stop()
-				return
-			case <-pause.C:
-			}
-			if random.IntN(4) > 0 { // else it may still be starting
-				c.awaitMaster(stop)
-			}
-			kills++
-			switch random.IntN(3) {
-			case 0:
-				c.killMaster()
-			case 1:
-				c.killAgent("a")
-			case 2:
-				c.killAgent("a")
-				c.killMaster()
-			}
-		}
-	})
-	ids := make([]string, tasks)
+	faults.Go(func() { kills = c.killAgainAndAgain(stop, rand.New(rand.NewPCG(seed, 0))) })
+	if s.fault != nil {
+		faults.Go(func() { s.fault(c, stop, rand.New(rand.NewPCG(seed, 1))) })
+	}
+	ids := make([]string, s.tasks)
 	for i := range ids {
 		ids[i] = api.launch(i)
 	}
-	waitAll(t, api, ids)
+	err := waitAll(api, ids)
 	close(stop)
-	killer.Wait()
-	c.Eventually("the master answers once more", time.Minute, func() error { _, err := api.get("/api/v1/me"); return err })
-	for i, id := range ids {
-		checkTask(t, api, i, id)
+	faults.Wait()
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Logf("%d tasks, %d kills", tasks, kills)
+	c.Eventually("the master answers once more", time.Minute, func() error { _, err := api.get("/api/v1/me"); return err })
+	check := s.check
+	if check == nil {
+		check = checkTask
+	}
+	for i, id := range ids {
+		check(t, api, i, id)
+	}
+	t.Logf("%d tasks, %d kills", s.tasks, kills)
 }
 
-// awaitMaster returns when the master answers or stop is closed. On a busy machine
-// a master that is killed a fixed time after its start never gets anything done.
-func (c *cluster) awaitMaster(stop chan struct{}) {
+// killAgainAndAgain kills the master, agent a or both until stop is closed, and
+// returns how often.
+func (c *cluster) killAgainAndAgain(stop <-chan struct{}, random *rand.Rand) (kills int) {
+	for pause(stop, time.Duration(50+random.IntN(700))*time.Millisecond) {
+		if random.IntN(4) > 0 { // else it may still be starting
+			c.awaitMaster(stop)
+		}
+		kills++
+		switch random.IntN(3) {
+		case 0:
+			c.killMaster()
+		case 1:
+			c.killAgent("a")
+		case 2:
+			c.killAgent("a")
+			c.killMaster()
+		}
+	}
+	return kills
+}
+
+// pause waits, and returns whether stop is still open.
+func pause(stop <-chan struct{}, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-stop:
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// awaitMaster returns when the master answers, has ended by itself, or stop is closed.
+// On a busy machine a master that is killed a fixed time after its start never gets
+// anything done.
+func (c *cluster) awaitMaster(stop <-chan struct{}) {
 	client := http.Client{Timeout: time.Second}
 	for {
 		if resp, err := client.Get(c.URL + "/healthz"); err == nil {
 			_ = resp.Body.Close() // only that there is one matters
+			return
+		}
+		if isZombie(c.Master) {
 			return
 		}
 		select {
@@ -133,6 +177,12 @@ func (c *cluster) awaitMaster(stop chan struct{}) {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// isZombie reports whether a process waits for us to take its exit code.
+func isZombie(cmd *exec.Cmd) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/stat")
+	return err == nil && strings.Contains(string(stat), ") Z ")
 }
 
 func (c *cluster) killMaster() {
@@ -145,8 +195,7 @@ func (c *cluster) killAgent(id string) {
 	c.Agents[id] = c.Spawn("agent-"+id, c.Agents[id].Args[1:]...)
 }
 
-func waitAll(t *testing.T, api *rawAPI, ids []string) {
-	t.Helper()
+func waitAll(api *rawAPI, ids []string) error {
 	deadline := time.Now().Add(6 * time.Minute)
 	for _, id := range ids {
 		for {
@@ -155,11 +204,12 @@ func waitAll(t *testing.T, api *rawAPI, ids []string) {
 				break
 			}
 			if time.Now().After(deadline) {
-				t.Fatalf("task %s does not end: %+v, %v", id, cmd, err)
+				return fmt.Errorf("task %s does not end: %+v, %w", id, cmd, err)
 			}
 			<-time.After(50 * time.Millisecond)
 		}
 	}
+	return nil
 }
 
 func checkTask(t *testing.T, api *rawAPI, i int, id string) {
@@ -206,6 +256,9 @@ type rawAPI struct {
 	t     *testing.T
 	url   string
 	token string
+	// config is added to what is launched, script replaces its program.
+	config map[string]any
+	script func(i int) string
 }
 
 type rawCommand struct {
@@ -261,17 +314,21 @@ func (a *rawAPI) get(path string) ([]byte, error) { return a.do("GET", path, "")
 
 func (a *rawAPI) launch(i int) string {
 	a.t.Helper()
-	script := fmt.Sprintf(`i=0; while [ $i -lt %d ]; do echo line $i; i=$((i+1)); `+
-		`[ $((i %% 9)) = 0 ] && sleep 0.1; done; exit %d`, lines, code(i))
-	body, _ := json.Marshal(map[string]any{
-		"requestId": fmt.Sprintf("%s-%d", a.t.Name(), i),
-		"config": map[string]any{
-			"entrypoint": []string{script},
-			// A task of more slots may be split over agents, and then runs more
-			// than once.
-			"resources": map[string]any{"slots": i % 2},
-		},
-	})
+	script := func(i int) string {
+		return fmt.Sprintf(`i=0; while [ $i -lt %d ]; do echo line $i; i=$((i+1)); `+
+			`[ $((i %% 9)) = 0 ] && sleep 0.1; done; exit %d`, lines, code(i))
+	}
+	if a.script != nil {
+		script = a.script
+	}
+	config := map[string]any{
+		"entrypoint": []string{script(i)},
+		// A task of more slots may be split over agents, and then runs more
+		// than once.
+		"resources": map[string]any{"slots": i % 2},
+	}
+	maps.Copy(config, a.config)
+	body, _ := json.Marshal(map[string]any{"requestId": fmt.Sprintf("%s-%d", a.t.Name(), i), "config": config})
 	var reply struct{ Command struct{ ID string } }
 	if err := json.Unmarshal(a.retry("POST", "/api/v1/commands", string(body)), &reply); err != nil {
 		a.t.Fatal(err)

@@ -70,10 +70,13 @@ func TestElasticCrash(t *testing.T) {
 	for i := range ids {
 		ids[i] = api.launch(i)
 	}
-	waitAll(t, api, ids)
+	err := waitAll(api, ids)
 	close(stop)
 	killer.Wait()
 	watcher.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i, id := range ids {
 		checkTask(t, api, i, id)
 	}
@@ -291,7 +294,9 @@ func followsMaster(t *testing.T, c *cluster) {
 	if exe, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); err != nil || exe != own {
 		t.Errorf("process %d: got %s and %v, want it to run %s still", pid, exe, err, own)
 	}
-	waitAll(t, api, []string{id})
+	if err := waitAll(api, []string{id}); err != nil {
+		t.Fatal(err)
+	}
 	cmd, err := api.command(id)
 	if err != nil || cmd.ExitCode == nil || *cmd.ExitCode != 7 {
 		t.Errorf("task: got %+v and %v, want its own code 7", cmd, err)

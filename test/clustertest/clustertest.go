@@ -31,6 +31,8 @@ type Cluster struct {
 
 	Master *exec.Cmd
 	Agents map[string]*exec.Cmd
+	// Started is told of every process of the cluster; it may be nil.
+	Started func(name string, pid int)
 }
 
 // Config is what a test varies.
@@ -125,6 +127,9 @@ func (c *Cluster) Spawn(name string, args ...string) *exec.Cmd {
 	cmd.Env, cmd.Stdout, cmd.Stderr = c.Env, log, log
 	if err := cmd.Start(); err != nil {
 		c.T.Fatal(err)
+	}
+	if c.Started != nil {
+		c.Started(name, cmd.Process.Pid)
 	}
 	return cmd
 }

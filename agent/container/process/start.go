@@ -86,6 +86,12 @@ func (d dir) launch(other *os.File, start func(*exec.Cmd) error, cmd *exec.Cmd) 
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return 0, fmt.Errorf("lock the container: %w", err)
 	}
+	// A shell that cannot write its lines on a full disk would lose the end of the
+	// task. A file system that cannot set room aside goes without.
+	err = unix.Fallocate(int(lock.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, statusRoom)
+	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
+		return 0, fmt.Errorf("set room aside for the end of the task: %w", err)
+	}
 	stdout, err := d.open("stdout", logFlags)
 	if err != nil {
 		return 0, err
@@ -107,6 +113,9 @@ func (d dir) launch(other *os.File, start func(*exec.Cmd) error, cmd *exec.Cmd) 
 	// From here on it is waited for by its id, as one of an earlier agent is.
 	return pid, cmd.Process.Release()
 }
+
+// statusRoom holds both lines of the status file.
+const statusRoom = 64
 
 const logFlags = os.O_CREATE | os.O_WRONLY | os.O_APPEND
 

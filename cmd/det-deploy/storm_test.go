@@ -1,0 +1,246 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// stormTasks is how many tasks run while something besides kills comes over the
+// cluster. `make faults` runs as many as in TestCrash.
+func stormTasks() int {
+	if n, err := strconv.Atoi(os.Getenv("DET_CRASH_TASKS")); err == nil && n > 0 {
+		return n
+	}
+	return 40
+}
+
+const plainAgent = "container_runtime: process\ntrust_users: true\n"
+
+// TestCrashOnAFullDisk is the storm of TestCrash while the disks of the master and of
+// the agent fill up and are emptied again.
+func TestCrashOnAFullDisk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute; run without -short")
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("mounts small disks; run as root")
+	}
+	storm{
+		cluster: clusterConfig{Agent: plainAgent},
+		tasks:   stormTasks(),
+		// What it prints goes to the full disk.
+		script: func(i int) string {
+			return fmt.Sprintf(`i=0; while [ $i -lt %d ]; do until echo line $i 2>/dev/null; do sleep 0.1; done; i=$((i+1)); `+
+				`[ $((i %% 9)) = 0 ] && sleep 0.1; done; exit %d`, lines, code(i))
+		},
+		prepare: func(c *cluster) []string {
+			for _, name := range []string{"master", "agent-a"} {
+				smallDisk(t, filepath.Join(c.Dir, name))
+			}
+			return nil
+		},
+		fault: func(c *cluster, stop <-chan struct{}, random *rand.Rand) {
+			for pause(stop, time.Duration(500+random.IntN(1500))*time.Millisecond) {
+				var full []string
+				for i, name := range []string{"master", "agent-a"} {
+					if which := random.IntN(3); which == i || which == 2 {
+						full = append(full, filepath.Join(c.Dir, name, "ballast"))
+						fill(full[len(full)-1])
+					}
+				}
+				again := pause(stop, time.Duration(500+random.IntN(2000))*time.Millisecond)
+				for _, f := range full {
+					_ = os.Remove(f)
+				}
+				if !again {
+					return
+				}
+			}
+		},
+	}.run(t)
+}
+
+// smallDisk puts a disk of its own at dir.
+func smallDisk(t *testing.T, dir string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64m,mode=0711"); err != nil {
+		t.Skipf("cannot mount a small disk: %v", err)
+	}
+	// Who still runs there is killed after this.
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+}
+
+// fill writes until there is no room.
+func fill(file string) {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return
+	}
+	defer f.Close() //nolint:errcheck // the disk is full, which was the point
+	for size := 1 << 20; size > 0; size /= 16 {
+		for block := make([]byte, size); ; {
+			if _, err := f.Write(block); err != nil {
+				break
+			}
+		}
+	}
+}
+
+// TestCrashWithFewDescriptors is the storm of TestCrash while the agent may open next
+// to nothing.
+func TestCrashWithFewDescriptors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute; run without -short")
+	}
+	var agent, limit atomic.Int64
+	limit.Store(1024)
+	set := func() {
+		n := uint64(limit.Load())
+		// A process that was just killed has no limit to set.
+		_ = unix.Prlimit(int(agent.Load()), unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: n, Max: 4096}, nil)
+	}
+	storm{
+		cluster: clusterConfig{Agent: plainAgent},
+		tasks:   stormTasks(),
+		prepare: func(c *cluster) []string {
+			c.Started = func(name string, pid int) {
+				if name == "agent-a" {
+					agent.Store(int64(pid))
+					set()
+				}
+			}
+			return nil
+		},
+		fault: func(_ *cluster, stop <-chan struct{}, random *rand.Rand) {
+			for pause(stop, time.Duration(500+random.IntN(1500))*time.Millisecond) {
+				limit.Store(int64(10 + random.IntN(20)))
+				set()
+				again := pause(stop, time.Duration(500+random.IntN(2000))*time.Millisecond)
+				limit.Store(1024)
+				set()
+				if !again {
+					return
+				}
+			}
+		},
+	}.run(t)
+}
+
+// TestCrashInPartitions is the storm of TestCrash while the network swallows what
+// master and agent say, for longer than the master waits: what may be run again is,
+// on the other agent, and has no second copy.
+func TestCrashInPartitions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute; run without -short")
+	}
+	const wait = 4 * time.Second
+	var hole *swallower
+	storm{
+		cluster: clusterConfig{
+			Agent:  plainAgent,
+			Master: "resource_pools:\n  - pool_name: default\n    agent_reconnect_wait: 4s\n",
+		},
+		tasks:  stormTasks() / 2,
+		config: map[string]any{"resources": map[string]any{"slots": 1, "preemptible": true}},
+		script: func(i int) string {
+			return fmt.Sprintf(`i=0; while [ $i -lt %d ]; do echo "$DET_ALLOCATION_ID line $i"; i=$((i+1)); `+
+				`[ $((i %% 3)) = 0 ] && sleep 1; done; exit %d`, lines, code(i))
+		},
+		prepare: func(c *cluster) []string {
+			hole = newSwallower(t, strings.TrimPrefix(c.URL, "http://"))
+			return []string{"--master-port", strconv.Itoa(hole.port)}
+		},
+		fault: func(c *cluster, stop <-chan struct{}, random *rand.Rand) {
+			c.StartAgent("b", "--artificial-slots", "2")
+			for pause(stop, time.Duration(1000+random.IntN(3000))*time.Millisecond) {
+				hole.black.Store(true)
+				again := c.watchCopies(stop, wait+5*time.Second, wait+8*time.Second)
+				hole.black.Store(false)
+				if !again {
+					return
+				}
+			}
+		},
+		check: checkRuns,
+	}.run(t)
+}
+
+// watchCopies looks at the processes of tasks for a while, and fails the test for a
+// task that has two copies once they may no longer be.
+func (c *cluster) watchCopies(stop <-chan struct{}, allowed, length time.Duration) bool {
+	for began := time.Now(); time.Since(began) < length; {
+		late := time.Since(began) > allowed
+		for task, runs := range runningAllocations() {
+			if late && len(runs) > 1 {
+				c.T.Errorf("task %s runs %d times, %s after the partition began: %v", task, len(runs), time.Since(began), runs)
+				return false
+			}
+		}
+		if !pause(stop, 100*time.Millisecond) {
+			return false
+		}
+	}
+	return true
+}
+
+// runningAllocations lists the allocations of each task that have a process.
+func runningAllocations() map[string]map[string]bool {
+	out := map[string]map[string]bool{}
+	files, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is good
+	for _, f := range files {
+		environ, err := os.ReadFile(f)
+		if err != nil {
+			continue // it has ended
+		}
+		for entry := range bytes.SplitSeq(environ, []byte{0}) {
+			if id, found := strings.CutPrefix(string(entry), "DET_ALLOCATION_ID="); found {
+				task, _, _ := strings.Cut(id, ".")
+				if out[task] == nil {
+					out[task] = map[string]bool{}
+				}
+				out[task][id] = true
+			}
+		}
+	}
+	return out
+}
+
+// checkRuns is checkTask for one that may have run several times: the lines of each
+// run are in order, each once, and the last run has all.
+func checkRuns(t *testing.T, api *rawAPI, i int, id string) {
+	t.Helper()
+	cmd, err := api.command(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cmd.ExitCode == nil || *cmd.ExitCode != code(i) {
+		t.Errorf("task %d (%s): got exit code %v (%s), want %d", i, id, str(cmd.ExitCode), cmd.ExitStatus, code(i))
+	}
+	got, last := map[string]int{}, ""
+	for _, l := range api.logs(id) {
+		if !strings.HasPrefix(l, id+".") {
+			continue
+		}
+		run, line, _ := strings.Cut(l, " ")
+		if last = run; line != "line "+strconv.Itoa(got[run]) {
+			t.Errorf("task %d: got %q of run %s, want line %d", i, line, run, got[run])
+		}
+		got[run]++
+	}
+	if got[last] != lines {
+		t.Errorf("task %d (%s): got %d lines of its last run, want %d", i, id, got[last], lines)
+	}
+}

@@ -68,6 +68,7 @@ func (a *asking) pod() {
 	if strings.HasPrefix(s.PriorityClassName, systemPriority) {
 		a.Priorities = append(a.Priorities, policy.Text{Field: "spec.priorityClassName", Value: s.PriorityClassName})
 	}
+	note(&a.Tokens, isTrue(s.AutomountServiceAccountToken), "spec.automountServiceAccountToken")
 	c := s.SecurityContext
 	if c == nil {
 		return
@@ -121,6 +122,8 @@ func (a *asking) volume(v *corev1.Volume) {
 		note(&a.Privileged, true, at+".flexVolume") // a program of the node runs as root
 	case v.Image != nil:
 		a.Images = append(a.Images, policy.Text{Field: at + ".image.reference", Value: v.Image.Reference})
+	case v.Projected != nil:
+		note(&a.Tokens, slices.ContainsFunc(v.Projected.Sources, isToken), at+".projected.sources.serviceAccountToken")
 	case v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory:
 		most := int64(math.MaxInt64)
 		if v.EmptyDir.SizeLimit != nil {
@@ -129,6 +132,8 @@ func (a *asking) volume(v *corev1.Volume) {
 		a.Shm = append(a.Shm, policy.Amount{Field: at + ".emptyDir.sizeLimit", Bytes: most})
 	}
 }
+
+func isToken(p corev1.VolumeProjection) bool { return p.ServiceAccountToken != nil }
 
 // hostPath is read-only when every container mounts it so, and shared when one does.
 func (a *asking) hostPath(field string, v *corev1.Volume) {
@@ -165,6 +170,7 @@ func (a *asking) container(c listed) {
 	}
 	at := c.field + ".securityContext"
 	note(&a.Privileged, isTrue(s.Privileged), at+".privileged")
+	note(&a.Privileged, isTrue(s.AllowPrivilegeEscalation), at+".allowPrivilegeEscalation")
 	note(&a.Privileged, s.ProcMount != nil && *s.ProcMount == corev1.UnmaskedProcMount, at+".procMount")
 	a.confinement(at, s.SELinuxOptions, s.SeccompProfile, s.AppArmorProfile, s.WindowsOptions)
 	if s.Capabilities != nil {
@@ -228,7 +234,8 @@ func minus(a, given policy.Asked) policy.Asked {
 		Capabilities: without(a.Capabilities, given.Capabilities), Images: without(a.Images, given.Images),
 		Users: without(a.Users, given.Users), Privileged: without(a.Privileged, given.Privileged),
 		HostNetwork: without(a.HostNetwork, given.HostNetwork), HostPID: without(a.HostPID, given.HostPID),
-		HostIPC: without(a.HostIPC, given.HostIPC), Priorities: without(a.Priorities, given.Priorities), Shm: without(a.Shm, given.Shm), Memory: without(a.Memory, given.Memory),
+		HostIPC: without(a.HostIPC, given.HostIPC), Priorities: without(a.Priorities, given.Priorities),
+		Tokens: without(a.Tokens, given.Tokens), Shm: without(a.Shm, given.Shm), Memory: without(a.Memory, given.Memory),
 	}
 }
 

@@ -1,6 +1,7 @@
 package podspec_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -201,5 +202,75 @@ func TestPodsRunUnderTheTasksAccount(t *testing.T) {
 	s := o.Job.Spec.Template.Spec
 	if s.ServiceAccountName != "determined-task-lab" || s.AutomountServiceAccountToken == nil || *s.AutomountServiceAccountToken {
 		t.Errorf("got account %q with token %v, want determined-task-lab without", s.ServiceAccountName, s.AutomountServiceAccountToken)
+	}
+}
+
+// A token is a way to Kubernetes that an administrator gives, by the pool's pod spec.
+func TestTasksGetATokenOfAnAccountByThePoolOnly(t *testing.T) {
+	t.Parallel()
+	for field, spec := range map[string]string{
+		"spec.automountServiceAccountToken":                     `{"spec":{"automountServiceAccountToken":true}}`,
+		"spec.volumes[x].projected.sources.serviceAccountToken": volume(`"projected":{"sources":[{"serviceAccountToken":{"path":"token"}}]}`),
+	} {
+		r := request(0, template())
+		r.PodSpec = []byte(spec)
+		if err := podspec.Validate(r.Request, r.Template); err != nil {
+			t.Errorf("an administrator's %s: got %v, want it allowed", field, err)
+		}
+		r.Policy = &apiv1.TaskPolicy{Root: true, Privileged: true}
+		refused(t, podspec.Validate(r.Request, r.Template), "environment.pod_spec: "+field+": ", "by administrators only")
+		r.PodSpec, r.Template.CPUPodSpec = nil, []byte(spec)
+		if err := podspec.Validate(r.Request, r.Template); err != nil {
+			t.Errorf("the pool's %s: got %v, want it allowed", field, err)
+		}
+	}
+}
+
+// Kubernetes would mount the token of an account that a task names.
+func TestAnAccountOfATasksChoiceBringsNoToken(t *testing.T) {
+	t.Parallel()
+	r := request(0, template())
+	r.PodSpec = []byte(`{"spec":{"serviceAccountName":"reader"}}`)
+	o, err := podspec.Build(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := o.Job.Spec.Template.Spec
+	if mount := s.AutomountServiceAccountToken; s.ServiceAccountName != "reader" || mount == nil || *mount {
+		t.Errorf("got account %q with token %v, want reader without", s.ServiceAccountName, mount)
+	}
+}
+
+func TestNoContainerGainsRights(t *testing.T) {
+	t.Parallel()
+	r := request(0, template())
+	r.PodSpec = []byte(`{"spec":{"initContainers":[{"name":"first","image":"i:1"}],"containers":[{"name":"side","image":"i:1"},
+		{"name":"free","image":"i:1","securityContext":{"privileged":true}}]}}`)
+	o, err := podspec.Build(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := o.Job.Spec.Template.Spec
+	for _, c := range slices.Concat(s.InitContainers, s.Containers) {
+		gains := c.SecurityContext.AllowPrivilegeEscalation
+		if c.Name == "free" {
+			if gains != nil {
+				t.Errorf("%s: got %v, want nothing said: Kubernetes refuses both", c.Name, *gains)
+			}
+		} else if gains == nil || *gains {
+			t.Errorf("%s: got %v, want false", c.Name, gains)
+		}
+	}
+	r.PodSpec = []byte(`{"spec":{"containers":[{"name":"determined-container","securityContext":{"allowPrivilegeEscalation":true}}]}}`)
+	r.Policy = &apiv1.TaskPolicy{Root: true}
+	refused(t, podspec.Validate(r.Request, r.Template), "spec.containers[determined-container].securityContext.allowPrivilegeEscalation: ", "task_policy.privileged")
+}
+
+func TestVolumesOfTheClusterAreNotATasksToMount(t *testing.T) {
+	t.Parallel()
+	r := request(0, template())
+	for _, list := range []string{"containers", "initContainers"} {
+		r.PodSpec = []byte(`{"spec":{"` + list + `":[{"name":"side","image":"i:1","volumeMounts":[{"name":"determined-run","mountPath":"/mnt"}]}]}}`)
+		refused(t, podspec.Validate(r.Request, r.Template), "spec."+list+"[side].volumeMounts[determined-run]")
 	}
 }

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/det-deploy/det-deploy/master/policy"
 )
 
 // grace is how long a pod has between being asked to end and being ended, as in
@@ -43,11 +45,10 @@ func (b *builder) security() error {
 	}
 	if s.ServiceAccountName == "" && s.DeprecatedServiceAccount == "" {
 		s.ServiceAccountName = b.request.Template.Account
-		if s.AutomountServiceAccountToken == nil {
-			// A task is somebody's program: it gets no key to the cluster that nobody
-			// meant to give it.
-			s.AutomountServiceAccountToken = new(false)
-		}
+	}
+	if s.AutomountServiceAccountToken == nil {
+		// Also with an account of the task's choice: Kubernetes would mount its token.
+		s.AutomountServiceAccountToken = new(false)
 	}
 	if s.EnableServiceLinks == nil {
 		s.EnableServiceLinks = new(false)
@@ -56,6 +57,29 @@ func (b *builder) security() error {
 		s.SchedulerName = b.request.Template.Scheduler
 	}
 	return nil
+}
+
+// confine keeps programs with the set-user-ID bit from gaining rights, in every
+// container that may not have them all anyway.
+func confine(s *corev1.PodSpec) {
+	for _, c := range containersOf(s) {
+		if c.SecurityContext == nil {
+			c.SecurityContext = &corev1.SecurityContext{}
+		}
+		sc := c.SecurityContext
+		if sc.AllowPrivilegeEscalation == nil && !isTrue(sc.Privileged) && !administersSystem(sc.Capabilities) {
+			sc.AllowPrivilegeEscalation = new(false)
+		}
+	}
+}
+
+// administersSystem reports a capability beside which Kubernetes refuses a container
+// that may not gain rights.
+func administersSystem(c *corev1.Capabilities) bool {
+	return c != nil && slices.ContainsFunc(c.Add, func(name corev1.Capability) bool {
+		n := policy.Capability(string(name))
+		return n == "SYS_ADMIN" || n == "ALL"
+	})
 }
 
 func (b *builder) account() (uid, gid int64) {

@@ -232,6 +232,7 @@ func (b *builder) build() error {
 		}
 	}
 	b.images()
+	confine(&b.pod.Spec)
 	if n := size(b.data); n > maxSecret {
 		return refuse("files", "the environment and the files of the task's container take %d bytes, and a Secret holds %d; "+
 			"files of the context directory have no part in this", n, maxSecret)

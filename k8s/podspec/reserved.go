@@ -97,6 +97,13 @@ func reservedKey(key, value string) string {
 // its machine and no more, ours nothing but resources.
 func reservedContainers(s *corev1.PodSpec, t Template) []string {
 	var out []string
+	for _, c := range containersOf(s) {
+		for _, m := range c.VolumeMounts {
+			if ours(m.Name) {
+				out = append(out, c.field+".volumeMounts["+m.Name+"] must not be set: volumes that begin with determined- are the cluster's")
+			}
+		}
+	}
 	for i := range s.Containers {
 		c := &s.Containers[i]
 		if c.Name == MainContainer {

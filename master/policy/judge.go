@@ -17,7 +17,9 @@ type Asked struct {
 	// Privileged, HostNetwork, HostPID and HostIPC are the fields that ask for them.
 	Privileged, HostNetwork, HostPID, HostIPC []string
 	// Priorities are classes of priority that are before everything else's.
-	Priorities  []Text
+	Priorities []Text
+	// Tokens are the fields that ask for a token of an account of Kubernetes.
+	Tokens      []string
 	Shm, Memory []Amount
 	// Never are requests that nobody may make, whatever the policy says; whoever
 	// fills Asked finds them.
@@ -120,6 +122,10 @@ func Judge(p Policy, a Asked) []Violation {
 	out.flags(p.HostIPC, a.HostIPC, "the machine's shared memory and semaphores are not allowed", "host_ipc")
 	for _, c := range a.Priorities {
 		out.check(false, c.Field, fmt.Sprintf("the priority class %s is for what keeps the cluster's nodes alive, and for administrators", show(c.Value)), "")
+	}
+	for _, field := range a.Tokens {
+		out.check(false, field, "a token to call Kubernetes with is given by administrators only, by the pool's pod spec "+
+			"(task_container_defaults.cpu_pod_spec and gpu_pod_spec)", "")
 	}
 	for _, s := range a.Shm {
 		out.amount(p.MaxShm, s, "shared memory", "max_shm_size")

@@ -94,7 +94,7 @@ func machinePods() []pod {
 		pod{name: "is unconfined by AppArmor", container: context(object{"appArmorProfile": object{"type": "Unconfined"}})},
 		pod{name: "is unconfined by AppArmor, by an annotation", metadata: object{"annotations": object{"container.apparmor.security.beta.kubernetes.io/determined-container": "unconfined"}}},
 		pod{name: "is another type to SELinux", spec: context(object{"seLinuxOptions": object{"type": "spc_t"}})},
-		pod{name: "sets the node's kernel", spec: context(object{"sysctls": []any{object{"name": "kernel.shm_rmid_forced", "value": "1"}}})},
+		pod{name: "sets the node's kernel", spec: context(object{"sysctls": []any{object{"name": "kernel.msgmax", "value": "65537"}}})},
 		pod{name: "is a process of Windows", spec: context(object{"windowsOptions": object{"hostProcess": true}})},
 		pod{name: "has a privileged sidecar", spec: object{"containers": []any{object{"name": "side", "image": "{image}", "securityContext": object{"privileged": true}}}}},
 		pod{name: "has a privileged init container", spec: object{"initContainers": []any{object{"name": "first", "image": "{image}", "securityContext": object{"privileged": true}}}}},

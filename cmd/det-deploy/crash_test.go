@@ -79,6 +79,8 @@ type storm struct {
 	script func(i int) string
 	// prepare changes a cluster that has not started yet, and returns flags of agent a.
 	prepare func(c *cluster) []string
+	// beside starts what the storm needs beside the master and agent a.
+	beside func(c *cluster)
 	// fault comes over the cluster until stop is closed.
 	fault func(c *cluster, stop <-chan struct{}, random *rand.Rand)
 	// check looks at one task that has ended; nil is checkTask.
@@ -95,6 +97,9 @@ func (s storm) run(t *testing.T) {
 	}
 	c.StartMaster()
 	c.StartAgent("a", flags...)
+	if s.beside != nil {
+		s.beside(c)
+	}
 	api := &rawAPI{t: t, url: c.URL, config: s.config, script: s.script}
 
 	stop := make(chan struct{})

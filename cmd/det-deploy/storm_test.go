@@ -163,8 +163,8 @@ func TestCrashInPartitions(t *testing.T) {
 			hole = newSwallower(t, strings.TrimPrefix(c.URL, "http://"))
 			return []string{"--master-port", strconv.Itoa(hole.port)}
 		},
+		beside: func(c *cluster) { c.StartAgent("b", "--artificial-slots", "2") },
 		fault: func(c *cluster, stop <-chan struct{}, random *rand.Rand) {
-			c.StartAgent("b", "--artificial-slots", "2")
 			for pause(stop, time.Duration(1000+random.IntN(3000))*time.Millisecond) {
 				hole.black.Store(true)
 				again := c.watchCopies(stop, wait+5*time.Second, wait+8*time.Second)

@@ -24,7 +24,7 @@ func (t *Tasks) Assigned(ctx context.Context, as rm.Assignment) ([]*agentv1.Spec
 		if !passing(err) {
 			return specs, err
 		}
-		// An error would end the allocation, which the database's absence must not.
+		// An error would end the allocation, which the state of the database must not.
 		t.cfg.Log.Warn("cannot store a placement; trying again", "allocation_id", as.Allocation, "err", err)
 		select {
 		case <-ctx.Done():
@@ -39,7 +39,7 @@ const storePause = time.Second
 
 // passing says that an error is the database's and will go away.
 func passing(err error) bool {
-	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrOutcomeUnknown)
+	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrOutcomeUnknown) || errors.Is(err, store.ErrFull)
 }
 
 func (t *Tasks) assign(ctx context.Context, e *entry, as rm.Assignment) ([]*agentv1.Spec, error) {

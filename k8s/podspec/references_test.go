@@ -65,7 +65,7 @@ func TestEveryFieldOfAPodSpecHasBeenLookedAt(t *testing.T) {
 
 // fill sets every field that can name something to name, each at a time, and calls
 // try with the pod spec and where the name is.
-func fill(root reflect.Value, v reflect.Value, path, name string, depth int, try func(path string)) {
+func fill(v reflect.Value, path, name string, depth int, try func(path string)) {
 	if depth > 12 {
 		return
 	}
@@ -88,14 +88,14 @@ func fill(root reflect.Value, v reflect.Value, path, name string, depth int, try
 			}
 			at.SetZero()
 		case f.Type.Kind() == reflect.Struct:
-			fill(root, at, here, name, depth+1, try)
+			fill(at, here, name, depth+1, try)
 		case f.Type.Kind() == reflect.Pointer && f.Type.Elem().Kind() == reflect.Struct:
 			at.Set(reflect.New(f.Type.Elem()))
-			fill(root, at.Elem(), here, name, depth+1, try)
+			fill(at.Elem(), here, name, depth+1, try)
 			at.SetZero()
 		case f.Type.Kind() == reflect.Slice && f.Type.Elem().Kind() == reflect.Struct:
 			at.Set(reflect.MakeSlice(f.Type, 1, 1))
-			fill(root, at.Index(0), here, name, depth+1, try)
+			fill(at.Index(0), here, name, depth+1, try)
 			at.SetZero()
 		}
 	}
@@ -114,7 +114,7 @@ func TestEveryPlaceThatCanNameASecretIsFound(t *testing.T) {
 	var s corev1.PodSpec
 	root := reflect.ValueOf(&s).Elem()
 	places := 0
-	fill(root, root, "spec", "determined-secrets-lab", 0, func(path string) {
+	fill(root, "spec", "determined-secrets-lab", 0, func(path string) {
 		if strings.Contains(path, "ConfigMap") {
 			return
 		}

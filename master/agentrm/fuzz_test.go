@@ -80,7 +80,7 @@ func FuzzTake(f *testing.F) {
 	add(received)
 	f.Fuzz(func(t *testing.T, first, second, third, fourth []byte) {
 		c := newCluster(t)
-		c.owner.door = func(p JoinProof) (Identity, error) {
+		c.door = func(p JoinProof) (Identity, error) {
 			if p.Agent != "a" && p.Agent != "b" {
 				return Identity{}, &Refused{Reason: "not you"}
 			}
@@ -105,16 +105,16 @@ func (c *cluster) converseAs(first []byte, messages ...[]byte) {
 	c.t.Helper()
 	ctx, cancel := context.WithCancelCause(c.t.Context())
 	defer cancel(nil)
-	l := newLink("192.0.2.1", nil, c.RM.cfg.Limits, cancel)
+	l := newLink("192.0.2.1", nil, c.cfg.Limits, cancel)
 	h := addressed(first, c.started()).GetHello()
 	if h == nil {
 		h = greeting("a", 2)
 	}
-	if err := c.RM.welcome(ctx, l, h); err != nil {
+	if err := c.welcome(ctx, l, h); err != nil {
 		c.answered(err)
 		return
 	}
-	defer c.RM.part(l)
+	defer c.part(l)
 	if len(first) == 0 {
 		c.until("what waits is started", func() bool { return c.started() != "" })
 	}

@@ -315,13 +315,19 @@ func has(id string, allocation rm.AllocationID) func(*agentv1.Hello) {
 
 func (p *peer) say(m *agentv1.AgentMessage) {
 	p.t.Helper()
+	if err := p.shout(m); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// shout is say to a master that may hang up before it has heard all.
+func (p *peer) shout(m *agentv1.AgentMessage) error {
+	p.t.Helper()
 	b, err := proto.Marshal(m)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	if err := p.conn.Write(p.t.Context(), websocket.MessageBinary, b); err != nil {
-		p.t.Fatal(err)
-	}
+	return p.conn.Write(p.t.Context(), websocket.MessageBinary, b)
 }
 
 // next is the master's next message.

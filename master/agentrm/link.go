@@ -31,7 +31,7 @@ type link struct {
 	poke    chan struct{}
 	writing atomic.Bool
 	// admitted makes room for the next one who waits to be.
-	admitted func()
+	admitted func(ctx context.Context)
 	// unanswered holds a token for every message that is being stored.
 	unanswered chan struct{}
 	// expelled gets the reason for which the agent must go.
@@ -52,9 +52,9 @@ func newLink(address string, conn *websocket.Conn, limits Limits, cancel context
 }
 
 // welcomed lets an admitted agent send as much as it needs.
-func (l *link) welcomed() {
+func (l *link) welcomed(ctx context.Context) {
 	l.conn.SetReadLimit(l.limits.Message)
-	l.admitted()
+	l.admitted(ctx)
 }
 
 var errSlow = errors.New("it reads too slowly")
@@ -219,7 +219,7 @@ func (r *RM) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	defer cancel(nil)
 	l := newLink(address, conn, r.cfg.Limits, cancel)
-	l.admitted = func() { leave(); r.cfg.Admitted(req.Context()) }
+	l.admitted = func(ctx context.Context) { leave(); r.cfg.Admitted(ctx) }
 	err = r.converse(ctx, l)
 	r.cfg.Log.Info("agent is disconnected", "agent_id", l.agent, "address", l.address, "err", err)
 }
@@ -259,7 +259,7 @@ func (r *RM) converse(ctx context.Context, l *link) error {
 		return err
 	}
 	defer r.part(l)
-	l.welcomed()
+	l.welcomed(ctx)
 	r.cfg.Log.Info("agent is connected", "agent_id", l.agent, "address", l.address, "version", excerpt.Of(hello.GetVersion()))
 	var wg sync.WaitGroup
 	for _, f := range []func(context.Context) error{l.write, l.ping, r.awaitExpulsion(l)} {

@@ -60,7 +60,7 @@ func TestAnIntroductionIsSmallAndAnAdmittedAgentMaySendMore(t *testing.T) {
 	c := newCluster(t)
 	p := c.dial()
 	h := greeting(strings.Repeat("\x00", 70<<10), 0)
-	p.say(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Hello{Hello: h}})
+	_ = p.shout(&agentv1.AgentMessage{Body: &agentv1.AgentMessage_Hello{Hello: h}})
 	if m, err := p.read(t.Context()); err == nil {
 		t.Errorf("got %.200v, want the connection closed", m)
 	}

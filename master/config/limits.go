@@ -53,9 +53,13 @@ func (l Limits) Validate(path string) document.Errors {
 		key string
 		n   int
 	}{
-		{"anonymous_connections", l.ConnectionsInAll}, {"anonymous_connections_per_address", l.ConnectionsEach},
-		{"unadmitted_agents", l.AgentsInAll}, {"unadmitted_agents_per_address", l.AgentsEach},
-		{"tasks_per_user", l.TasksPerUser}, {"sessions_per_user", l.SessionsPerUser}, {"streams_per_user", l.StreamsPerUser},
+		{"anonymous_connections", l.ConnectionsInAll},
+		{"anonymous_connections_per_address", l.ConnectionsEach},
+		{"unadmitted_agents", l.AgentsInAll},
+		{"unadmitted_agents_per_address", l.AgentsEach},
+		{"tasks_per_user", l.TasksPerUser},
+		{"sessions_per_user", l.SessionsPerUser},
+		{"streams_per_user", l.StreamsPerUser},
 	} {
 		e.Check(row.n >= 0, at(row.key), "must be at least 0, which means no limit (is %d)", row.n)
 	}

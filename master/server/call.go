@@ -30,7 +30,7 @@ type call struct {
 	bad    error
 	deed   deed
 	// answered is called before an answer is written; nil for none.
-	answered func()
+	answered func(ctx context.Context)
 	// room and uploads are what the call may take of what all calls share.
 	room    *budget
 	uploads *waits
@@ -182,7 +182,7 @@ func (c *call) write(out proto.Message) error {
 		return err
 	}
 	if c.answered != nil {
-		c.answered()
+		c.answered(c.Context())
 	}
 	writeJSON(c.w, http.StatusOK, b)
 	return nil

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
@@ -142,7 +143,7 @@ func (s *Server) guarded(r route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		c := &call{Request: req, w: w, limit: limit, room: s.bodies, uploads: s.uploads}
 		c.deed.action = r.action
-		c.answered = func() { s.record(req.Context(), c, nil) }
+		c.answered = func(ctx context.Context) { s.record(ctx, c, nil) }
 		defer c.end()
 		err := s.allow(c, r.access)
 		if err == nil && r.access != open {

@@ -50,7 +50,7 @@ func (r *Runtime) terminate(ctx context.Context, id string, pid int) error {
 		if err != nil || !alive {
 			return err
 		}
-		if err := pause(ctx, killInterval); err != nil {
+		if err := pause(ctx); err != nil {
 			return err
 		}
 	}
@@ -98,7 +98,7 @@ func (r *Runtime) awaitPID(ctx context.Context, id string) (int, error) {
 		if found {
 			return pid, nil
 		}
-		if err := pause(ctx, killInterval); err != nil {
+		if err := pause(ctx); err != nil {
 			return 0, err
 		}
 	}
@@ -133,7 +133,7 @@ func (r *Runtime) kill(ctx context.Context, id string, pid int) error {
 		if time.Now().After(deadline) {
 			_ = unix.Kill(-pid, unix.SIGKILL)
 		}
-		if err := pause(ctx, killInterval); err != nil {
+		if err := pause(ctx); err != nil {
 			return err
 		}
 	}
@@ -174,7 +174,7 @@ func awaitNobody(ctx context.Context, uid int) error {
 		if !left {
 			return nil
 		}
-		if err := pause(ctx, killInterval); err != nil {
+		if err := pause(ctx); err != nil {
 			return err
 		}
 	}
@@ -305,8 +305,9 @@ func parseStat(pid int, stat string) (proc, bool) {
 	return proc{pid: pid, parent: parent, session: session}, err1 == nil && err2 == nil
 }
 
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
+// pause waits until it is worth looking for processes again.
+func pause(ctx context.Context) error {
+	t := time.NewTimer(killInterval)
 	defer t.Stop()
 	select {
 	case <-ctx.Done():

@@ -21,7 +21,7 @@ func stormTasks() int {
 	if n, err := strconv.Atoi(os.Getenv("DET_CRASH_TASKS")); err == nil && n > 0 {
 		return n
 	}
-	return 40
+	return 16
 }
 
 const plainAgent = "container_runtime: process\ntrust_users: true\n"

@@ -123,7 +123,7 @@ func (c *cluster) converseAs(first []byte, messages ...[]byte) {
 		if m == nil {
 			continue
 		}
-		if err := c.RM.take(ctx, l, m); err != nil {
+		if err := c.take(ctx, l, m); err != nil {
 			c.answered(err)
 			break
 		}
@@ -148,7 +148,7 @@ func (c *cluster) answered(err error) {
 func (c *cluster) started() rm.ContainerID {
 	c.RM.mu.Lock()
 	defer c.RM.mu.Unlock()
-	for id := range c.RM.containers {
+	for id := range c.containers {
 		return id
 	}
 	return ""
@@ -159,8 +159,8 @@ func (c *cluster) kept(agents, containers int) {
 	c.t.Helper()
 	c.RM.mu.Lock()
 	defer c.RM.mu.Unlock()
-	if len(c.RM.agents) > agents || len(c.RM.containers) > containers || len(c.RM.arriving) > 0 {
+	if len(c.agents) > agents || len(c.containers) > containers || len(c.arriving) > 0 {
 		c.t.Errorf("got %d agents, %d containers and %d arriving, want at most %d, %d and none",
-			len(c.RM.agents), len(c.RM.containers), len(c.RM.arriving), agents, containers)
+			len(c.agents), len(c.containers), len(c.arriving), agents, containers)
 	}
 }

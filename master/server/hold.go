@@ -56,7 +56,7 @@ func (s *Server) holdFront() http.Handler {
 	mux.HandleFunc("GET "+prefix+"master", func(w http.ResponseWriter, r *http.Request) {
 		c := &call{Request: r, w: w}
 		id := s.cfg.Identity
-		err := c.write(&apiv1.GetMasterResponse{
+		err := c.write(&apiv1.GetMasterResponse{ //nolint:contextcheck // the call has its request, and so its context
 			Version: Version, MasterId: id.MasterID, ClusterName: id.ClusterName,
 			Branding: "det-deploy " + id.Version + " (on hold)",
 		})

@@ -77,6 +77,11 @@ type Instance struct {
 	// Reason is why it ended, in the platform's words, where it tells:
 	// "Server.SpotInstanceTermination".
 	Reason string
+	// Kind is what refusal its end amounts to, where its platform ended it and
+	// says what for: NoCapacity for one that was taken back, Quota for one that
+	// no disk could be made for. Fix is what can be done about it.
+	Kind Kind
+	Fix  string
 }
 
 // Instances launches and removes the machines of one resource pool. An

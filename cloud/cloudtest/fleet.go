@@ -148,6 +148,17 @@ func (f *Fleet) End(id cloud.InstanceID, reason string) {
 	}
 }
 
+// Reject has the platform end a machine that it has granted, with what that
+// amounts to: Quota and "Client.VolumeLimitExceeded".
+func (f *Fleet) Reject(id cloud.InstanceID, kind cloud.Kind, reason string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if m := f.machine(id); m != nil {
+		m.end(f.time(), f.knobs.Shutdown, reason)
+		m.Kind = kind
+	}
+}
+
 // Hang keeps a machine that is starting from ever running.
 func (f *Fleet) Hang(id cloud.InstanceID) {
 	f.mu.Lock()

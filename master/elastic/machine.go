@@ -114,6 +114,9 @@ func (f *Fleet) Move(id cloud.InstanceID, to State, why Why, now time.Time) erro
 		return err
 	}
 	m.Cause, m.Reason = why.Cause, why.Reason
+	if to == Draining && why.Cause == CauseTaken {
+		f.takeBack(m, now)
+	}
 	if to == Gone {
 		f.Gone[id] = now
 		delete(f.Machines, id)

@@ -1,6 +1,7 @@
 package elastic
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"time"
@@ -122,6 +123,7 @@ func (f *Fleet) See(list []cloud.Instance, asked, now time.Time) []Change {
 		from := m.State
 		if m.see(i, asked, now) {
 			out = append(out, Change{Machine: *m, From: from})
+			f.blame(m, from, i, now)
 		}
 	}
 	for _, id := range f.ids() {
@@ -133,6 +135,7 @@ func (f *Fleet) See(list []cloud.Instance, asked, now time.Time) []Change {
 		from := m.State
 		if m.miss(f.byID[id], asked, now) {
 			out = append(out, Change{Machine: *m, From: from})
+			f.blame(m, from, cloud.Instance{}, now)
 		}
 	}
 	for _, c := range out {
@@ -171,6 +174,27 @@ func (m *Machine) see(i cloud.Instance, asked, now time.Time) bool {
 		}
 	}
 	return false
+}
+
+// blame holds a machine's end against its offer. One that ended before its agent
+// joined was granted and no good, whoever ended it: the next one would end as
+// well. One that served and was taken back leaves its offer alone for a while.
+func (f *Fleet) blame(m *Machine, from State, i cloud.Instance, now time.Time) {
+	switch {
+	case from == Starting:
+		f.Refuse(m.Offer, Refusal{
+			Kind: cmp.Or(i.Kind, cloud.Invalid), Broken: true, Fix: cmp.Or(i.Fix, "see `det-deploy pool history`"),
+			Text: fmt.Sprintf("machine %s (%s) ended before its agent joined: %s", m.ID, m.Offer.Type, m.Reason),
+		}, now)
+	case i.Kind == cloud.NoCapacity && (from == Joined || from == Lost):
+		f.takeBack(m, now)
+	}
+}
+
+// takeBack leaves alone the offer of a machine that its platform takes back. It
+// is no launch error: nothing was asked for.
+func (f *Fleet) takeBack(m *Machine, now time.Time) {
+	f.coolOff(m.Offer, Refusal{Kind: cloud.NoCapacity, Text: fmt.Sprintf("machine %s (%s) is taken back: %s", m.ID, m.Offer.Type, m.Reason)}, now)
 }
 
 func taken(i cloud.Instance) string {

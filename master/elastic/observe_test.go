@@ -97,6 +97,37 @@ func TestAMachineWithTooFewSlotsSlowsItsKind(t *testing.T) {
 	}
 }
 
+func TestAnEndThatNobodyWantedIsHeldAgainstItsOffer(t *testing.T) {
+	t.Parallel()
+	ended := func(kind cloud.Kind) cloud.Instance {
+		return cloud.Instance{ID: "m", State: cloud.InstanceTerminated, Kind: kind, Reason: "as the test wants"}
+	}
+	lag := elastic.ListLag
+	for name, tc := range map[string]struct {
+		s    *scene
+		want cloud.Kind
+	}{
+		"it ended before it joined":          {at(limits()).launched("m").list(ended("")), cloud.Invalid},
+		"it ended for a quota":               {at(limits()).launched("m").list(ended(cloud.Quota)), cloud.Quota},
+		"it was stopped before it joined":    {at(limits()).launched("m").list(cloud.Instance{ID: "m", State: cloud.InstanceStopped}), cloud.Invalid},
+		"it vanished before it joined":       {at(limits()).launched("m").later(time.Hour).list().later(lag).list(), cloud.Invalid},
+		"it was taken back":                  {at(limits()).joined(8, "m").list(ended(cloud.NoCapacity)), cloud.NoCapacity},
+		"it was ended from outside":          {at(limits()).joined(8, "m").list(ended("")), ""},
+		"it was terminated before it joined": {at(limits()).launched("m").terminated("m").list(ended("")), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got cloud.Kind
+			for _, r := range tc.s.f.Standing(tc.s.now) {
+				got = r.Kind
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
 func TestTheSameAnswerTwiceIsOneMachine(t *testing.T) {
 	t.Parallel()
 	s := at(limits()).open("t", 1).list(cloud.Instance{ID: "m", Token: "t", State: cloud.InstanceRunning})

@@ -69,13 +69,31 @@ type Refusals struct {
 	errors int
 }
 
-// Refuse notes that an offer was refused.
+// Refuse notes that an offer was refused. Where that leaves no offer to try, it
+// is a launch error.
 func (f *Fleet) Refuse(o cloud.Offer, r Refusal, now time.Time) Refusal {
+	r, noted := f.coolOff(o, r, now)
+	if !noted || r.Kind.Transient() || f.available(now) {
+		return r
+	}
+	s := &f.Refusals
+	if s.last.At.IsZero() || now.Sub(s.last.At) > f.Limits.ErrorTimeout {
+		s.errors = 0
+	} else {
+		s.errors++
+	}
+	s.last = r
+	return r
+}
+
+// coolOff leaves alone what a refusal is about. One that comes while another
+// stands belongs to a call that was under way then, and is not noted.
+func (f *Fleet) coolOff(o cloud.Offer, r Refusal, now time.Time) (stands Refusal, noted bool) {
 	b := backoffOf(r.Kind)
 	s := &f.Refusals
 	before := s.at(b.scope, o)
 	if before.Until.After(now) {
-		return before // a call that was under way when this one was refused
+		return before, false
 	}
 	r.Offer, r.At, r.Times = o, now, before.Times+1
 	wait := b.most
@@ -89,26 +107,21 @@ func (f *Fleet) Refuse(o cloud.Offer, r Refusal, now time.Time) Refusal {
 	}
 	r.Until = now.Add(wait)
 	s.put(b.scope, r)
-	if r.Kind.Transient() || f.available(now) {
-		return r
-	}
-	if s.last.At.IsZero() || now.Sub(s.last.At) > f.Limits.ErrorTimeout {
-		s.errors = 0
-	} else {
-		s.errors++
-	}
-	s.last = r
-	return r
+	return r, true
 }
 
-// Grant notes that an offer gave machines.
+// Grant notes that an offer gave machines. What is broken has to join first.
 func (f *Fleet) Grant(o cloud.Offer) {
 	s := &f.Refusals
-	if !s.offers[o].Broken { // what is broken has to join first
+	if !s.offers[o].Broken {
 		delete(s.offers, o)
 	}
-	delete(s.prices, o.Price)
-	s.pool = Refusal{}
+	if !s.prices[o.Price].Broken {
+		delete(s.prices, o.Price)
+	}
+	if !s.pool.Broken {
+		s.pool = Refusal{}
+	}
 	if !s.last.Broken {
 		s.last, s.errors = Refusal{}, 0
 	}
@@ -117,6 +130,8 @@ func (f *Fleet) Grant(o cloud.Offer) {
 // join notes that a machine of an offer has joined and is what was paid for.
 func (s *Refusals) join(o cloud.Offer) {
 	delete(s.offers, o)
+	delete(s.prices, o.Price)
+	s.pool = Refusal{}
 	if s.last.Broken {
 		s.last, s.errors = Refusal{}, 0
 	}

@@ -200,6 +200,87 @@ func TestAMachineThatIsTakenBackIsReplaced(t *testing.T) {
 	})
 }
 
+// Machines that are granted and ended by the platform before they join are
+// launched ever more slowly: a fault that stays costs a few calls an hour.
+func TestMachinesThatEndBeforeTheyJoinAreRefusals(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, reason, waits string
+		kind                cloud.Kind
+		most                int
+	}{
+		{"a quota", "Client.VolumeLimitExceeded", "Client.VolumeLimitExceeded", cloud.Quota, 9},
+		{"an image without its snapshot", "Client.InvalidSnapshot.NotFound", "Client.InvalidSnapshot.NotFound", cloud.Invalid, 18},
+		{"somebody ends all of them", "Client.UserInitiatedShutdown", "Client.UserInitiatedShutdown", "", 18},
+		{"it powers itself off", "Client.InstanceInitiatedShutdown", "Client.InstanceInitiatedShutdown", "", 18},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, boot(time.Minute))
+				w.later(time.Second).submit("t", 8)
+				for range 360 {
+					for _, m := range w.fleet.Alive("gpu") {
+						w.fleet.Reject(m.ID, tc.kind, tc.reason)
+					}
+					w.later(10 * time.Second)
+				}
+				if n := w.launches(); n < 4 || n > tc.most {
+					t.Errorf("got %d launches in an hour, want at most %d", n, tc.most)
+				}
+				if got := w.Waits("gpu", "t"); !strings.Contains(got, tc.waits) || !strings.Contains(got, "next try in") {
+					t.Errorf("got %q as the task's reason, want %s and the next try", got, tc.waits)
+				}
+				w.later(20 * time.Minute)
+				if !w.runs("t") || w.alive() != 1 {
+					t.Errorf("got running %v on %d machines after the fault has gone, want one", w.runs("t"), w.alive())
+				}
+			})
+		})
+	}
+}
+
+func TestMachinesThatEndBeforeTheyJoinAreALaunchError(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, boot(time.Minute), func(p *Pool) { p.Limits.ErrorTimeout, p.Limits.ErrorRetries = 10*time.Minute, 2 })
+		w.later(time.Second).submit("t", 8)
+		var got []string
+		for range 60 {
+			for _, m := range w.fleet.Alive("gpu") {
+				w.fleet.Reject(m.ID, cloud.Quota, "Client.VolumeLimitExceeded")
+			}
+			w.later(10 * time.Second)
+			got = append(got, w.said()...)
+		}
+		refused := slices.ContainsFunc(got, func(s string) bool {
+			return strings.HasPrefix(s, "refuse t: launch error: ") && strings.Contains(s, "Client.VolumeLimitExceeded")
+		})
+		if !refused || w.launches() > 4 {
+			t.Errorf("got %q and %d launches, want the task refused after three", got, w.launches())
+		}
+	})
+}
+
+func TestATakeBackCoolsItsOfferOffAndIsNoLaunchError(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, boot(10*time.Second), func(p *Pool) {
+			p.Offers, p.Limits.ErrorTimeout = p.Offers[:1], 10*time.Minute
+		})
+		w.later(time.Second).submit("t", 8).later(time.Minute)
+		took := time.Now()
+		w.Leaving(w.fleet.Alive("gpu")[0].ID, "its platform announced its interruption")
+		w.later(2*time.Second).end("t").submit("u", 16).later(6 * time.Minute)
+		if calls := w.fleet.Calls(cloudtest.OpLaunch); len(calls) < 2 || calls[1].At.Sub(took) < time.Minute {
+			t.Errorf("got %v, want the next launch a minute later", calls)
+		}
+		if got := w.said(); slices.ContainsFunc(got, func(s string) bool { return strings.HasPrefix(s, "refuse") }) || !w.runs("u") {
+			t.Errorf("got %q, want no task failed for it", got)
+		}
+	})
+}
+
 // The agent of a machine that its platform stops may be there for a while.
 func TestAMachineThatIsListedAsStoppingGetsNothingNew(t *testing.T) {
 	t.Parallel()

@@ -155,10 +155,10 @@ func (a *Account) Rebalance(t testing.TB, instance string) {
 	a.act(t, "rebalance", map[string]any{"instance": instance})
 }
 
-// Fail lets a machine end without anybody's call.
-func (a *Account) Fail(t testing.TB, instance string) {
+// End lets EC2 itself end a machine that it has granted, for one of its reasons.
+func (a *Account) End(t testing.TB, instance, code, message string) {
 	t.Helper()
-	a.act(t, "fail", map[string]any{"instance": instance})
+	a.act(t, "fail", map[string]any{"instance": instance, "code": code, "message": message})
 }
 
 // Console sets what a machine wrote while it booted.

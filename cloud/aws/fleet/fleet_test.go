@@ -238,8 +238,33 @@ func TestALostMachineSaysWhy(t *testing.T) {
 	id := p.launch(t, "one", 1, p.offer(cloud.Spot))[0].ID
 	p.account.Interrupt(t, string(id), 0)
 	got, err := p.List(t.Context())
-	if err != nil || len(got) != 1 || got[0].State != cloud.InstanceTerminated || got[0].Reason != "Server.SpotInstanceTermination" || got[0].Offer.Price != cloud.Spot {
+	if err != nil || len(got) != 1 || got[0].State != cloud.InstanceTerminated || !strings.HasPrefix(got[0].Reason, "Server.SpotInstanceTermination") || got[0].Kind != cloud.NoCapacity || got[0].Offer.Price != cloud.Spot {
 		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// EC2 grants machines that it then ends itself; what it gives as the reason is
+// the kind of refusal that it would have been.
+func TestAMachineThatEC2EndsItselfIsARefusal(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]cloud.Kind{
+		"Client.VolumeLimitExceeded": cloud.Quota, "Client.InternalError": cloud.Invalid, "Client.InvalidSnapshot.NotFound": cloud.Invalid,
+		"Client.InvalidKMSKey.InvalidState": cloud.Invalid, "Server.InternalError": cloud.Invalid, "Server.InsufficientInstanceCapacity": cloud.NoCapacity,
+		"Client.UserInitiatedShutdown": "", "Client.InstanceInitiatedShutdown": "",
+	} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			p := open(t, nil)
+			id := p.launch(t, "one", 1, p.offer(cloud.OnDemand))[0].ID
+			p.account.End(t, string(id), code, "as the test wants")
+			got, err := p.List(t.Context())
+			if err != nil || len(got) != 1 || got[0].State != cloud.InstanceTerminated || got[0].Kind != want || got[0].Reason != code+": as the test wants" {
+				t.Errorf("got %+v, %v; want kind %q", got, err, want)
+			}
+			if named := want == cloud.Quota || strings.HasPrefix(code, "Client.In") && want != ""; len(got) == 1 && named && got[0].Fix == "" {
+				t.Error("nothing says what to do about it")
+			}
+		})
 	}
 }
 

@@ -66,10 +66,7 @@ func (f *Fleet) instance(i types.Instance) cloud.Instance {
 		m.Offer.Price = cloud.Spot
 	}
 	if m.State != cloud.InstanceStarting && m.State != cloud.InstanceRunning {
-		m.Reason = aws.ToString(i.StateTransitionReason)
-		if i.StateReason != nil && aws.ToString(i.StateReason.Code) != "" {
-			m.Reason = aws.ToString(i.StateReason.Code)
-		}
+		m.Reason, m.Kind, m.Fix = ended(i)
 	}
 	return m
 }

@@ -58,8 +58,8 @@ def rebalance(body):
 
 
 def fail(body):
-    """Lets a machine die by itself."""
-    machines.end(find(body), "Server.InternalError", "Internal error on launch")
+    """Ends a machine as EC2 itself does, for one of its reasons."""
+    machines.end(find(body), body["code"], body["message"])
 
 
 def state(body):

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -149,11 +150,34 @@ func (c *Cluster) Stop() {
 	}
 	Kill(c.Master)
 	if c.T.Failed() {
-		for _, name := range []string{"master", "agent-a", "agent-b"} {
-			text, _ := os.ReadFile(filepath.Join(c.Dir, name+".log"))
-			c.T.Logf("---- %s\n%s", name, text[max(0, len(text)-6000):])
-		}
+		c.showLogs()
 	}
+}
+
+// logLines is how many lines of each log a failed test shows.
+const logLines = 200
+
+// showLogs shows the end of what the master and each agent wrote.
+func (c *Cluster) showLogs() {
+	names := []string{"master"}
+	for id := range c.Agents {
+		names = append(names, "agent-"+id)
+	}
+	slices.Sort(names[1:])
+	for _, name := range names {
+		text, _ := os.ReadFile(filepath.Join(c.Dir, name+".log")) // nobody may have started it
+		c.T.Logf("---- %s\n%s", name, lastLines(string(text), logLines))
+	}
+}
+
+// lastLines is the end of a text, and says how much is before it.
+func lastLines(text string, most int) string {
+	lines := strings.SplitAfter(text, "\n")
+	cut := max(0, len(lines)-1-most) // behind the last line there is nothing
+	if cut == 0 {
+		return text
+	}
+	return fmt.Sprintf("(%d lines before)\n", cut) + strings.Join(lines[cut:], "")
 }
 
 // Run runs the program as admin against the cluster and fails the test when

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/coder/websocket"
 	"google.golang.org/protobuf/proto"
@@ -18,7 +17,7 @@ import (
 )
 
 // helloLimit is how long the master may take to answer an agent.
-const helloLimit = 15 * time.Second
+const helloLimit = patience
 
 // dial opens the agents' link, with the header of whoever does.
 func (w *world) dial(ctx context.Context, h http.Header) (*websocket.Conn, error) {
@@ -83,6 +82,9 @@ func (w *world) join(ctx context.Context, h *agentv1.Hello, as http.Header) (*we
 // admitted is succeeded when an agent is welcome.
 func (w *world) admitted(ctx context.Context, h *agentv1.Hello, as http.Header) outcome {
 	conn, welcome, err := w.join(ctx, h, as)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return isUntried(err)
+	}
 	if err != nil {
 		return isRefused("%v", err)
 	}

@@ -14,6 +14,7 @@ import (
 // TestKubernetes makes the attempts on tasks that are pods of a real node, in a
 // cluster that was installed as people do.
 func TestKubernetes(t *testing.T) {
+	failures := gather(t)
 	c := kubetest.Start(t, kubetest.Options{Mode: kubetest.Node})
 	const release = "hostile"
 	archive, program := c.Master("v1.0.0")
@@ -28,7 +29,7 @@ func TestKubernetes(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	port := c.Kubectl("get", "-n", release, "service", "determined-master-service-"+release, "-o", "jsonpath={.spec.ports[0].nodePort}")
-	w := newWorld(t, kubernetes, "http://"+c.NodeIP+":"+port)
+	w := newWorld(failures, kubernetes, "http://"+c.NodeIP+":"+port)
 	w.login(t.Context(), "admin", "admin", clustertest.Password)
 	w.user(t.Context(), "alice")
 	w.user(t.Context(), "mallory")
@@ -42,7 +43,7 @@ func TestKubernetes(t *testing.T) {
 	} {
 		w.name(key, name)
 	}
-	w.makeAll(t, kubernetes)
+	w.makeAll(kubernetes)
 }
 
 // orderSecret is the name of a Secret with what alice's task was sent.

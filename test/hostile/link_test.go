@@ -2,6 +2,7 @@ package hostile_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -101,7 +102,7 @@ func forgedLine() *agentv1.Line {
 func (w *world) forges(ctx context.Context, m *agentv1.AgentMessage) outcome {
 	h := hello("old")
 	h.Credential = w.tokens["old-agent"]
-	conn, welcome, err := w.join(ctx, h, nil)
+	conn, welcome, err := w.comeBack(ctx, h)
 	if err != nil {
 		return isUntried(err)
 	}
@@ -112,9 +113,11 @@ func (w *world) forges(ctx context.Context, m *agentv1.AgentMessage) outcome {
 	if err := say(ctx, conn, m); err != nil {
 		return isRefused("%v", err)
 	}
-	short, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	answer, err := hear(short, conn) // it may be none
+	// What is believed is acknowledged when it is stored, and what is not is refused.
+	answer, err := w.hearOf(ctx, conn)
+	if err != nil && !errors.Is(err, errRefusal) {
+		return isUntried(err)
+	}
 	var reply struct{ Command struct{ State string } }
 	w.must(ctx, "alice", call{method: "GET", path: "/api/v1/commands/{command}"}, &reply)
 	lines, lerr := w.log(ctx, "alice", w.names["command"])
@@ -123,6 +126,28 @@ func (w *world) forges(ctx context.Context, m *agentv1.AgentMessage) outcome {
 	}
 	forged := strings.Contains(strings.Join(lines, "\n"), "forged by another agent")
 	return gained(forged || reply.Command.State != "STATE_RUNNING", "%s, %v %v", reply.Command.State, answer, err)
+}
+
+// comeBack introduces an agent that was connected before: for as long as the master
+// has not seen the end of that, the second one is refused.
+func (w *world) comeBack(ctx context.Context, h *agentv1.Hello) (conn *websocket.Conn, welcome *agentv1.Welcome, err error) {
+	w.awaits(ctx, func() bool {
+		conn, welcome, err = w.join(ctx, h, nil)
+		return err == nil
+	})
+	return conn, welcome, err
+}
+
+// hearOf waits for the master's answer about a container.
+func (w *world) hearOf(ctx context.Context, conn *websocket.Conn) (*agentv1.MasterMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		m, err := hear(ctx, conn)
+		if err != nil || m.GetAck().GetContainerId() == w.names["container"] || m.GetLogAck().GetContainerId() == w.names["container"] {
+			return m, err
+		}
+	}
 }
 
 // voids has a twin of the connected agent refused, and looks whether the agent can

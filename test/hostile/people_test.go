@@ -8,7 +8,7 @@ import (
 )
 
 // settleLimit is how long a world's own tasks may take to start.
-const settleLimit = 3 * time.Minute
+const settleLimit = 5 * time.Minute
 
 // talker is a task that hands its tokens to whoever reads its log, and goes on.
 const talker = `echo "TOKENS $DET_USER_TOKEN $DET_SESSION_TOKEN $DET_ALLOCATION_ID"; `

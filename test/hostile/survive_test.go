@@ -1,6 +1,7 @@
 package hostile_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -20,13 +21,13 @@ func survivors(at where) []attempt {
 		{"an orphan", "(sh -c 'sleep %d &' &)"},
 		{"an orphan in a session of its own, without environment and descriptors", "env -i PATH=/bin:/usr/bin setsid sh -c 'exec sleep %d' </dev/null >/dev/null 2>&1 3>&- 4>&- &"},
 		{"signals that it passes over", "(trap '' HUP INT TERM QUIT; exec setsid sleep %d) &"},
-		{"a process that forks for ever", "cat >again <<'END'\nn=$1; [ $n -gt 200 ] && exec sleep %[1]d; sleep 0.05; env -i PATH=/bin:/usr/bin setsid sh \"$0\" $((n+1)) >/dev/null 2>&1 &\nEND\nenv -i PATH=/bin:/usr/bin setsid sh ./again 1 >/dev/null 2>&1 & env -i PATH=/bin:/usr/bin setsid sleep %[1]d &"},
+		{"a process that forks for ever", "cat >again <<'END'\nn=$1; [ $n -gt 200 ] && exec sleep %[1]d; sleep 0.05; env -i PATH=/bin:/usr/bin setsid sh \"$0\" $((n+1)) %[1]d >/dev/null 2>&1 &\nEND\nenv -i PATH=/bin:/usr/bin setsid sh ./again 1 %[1]d >/dev/null 2>&1 &"},
 	} {
 		seconds := 86_000 + 10*i
 		if at == docker {
 			seconds++
 		}
-		script := "cd \"${DET_WORKDIR:-.}\"; " + fmt.Sprintf(k.script, seconds) + "\nsleep 0.3; echo STARTED; sleep 86399.5"
+		script := "cd \"${DET_WORKDIR:-.}\"; " + fmt.Sprintf(k.script, seconds) + "\necho STARTED; sleep 86399.5"
 		all = append(all, attempt{
 			name: "a task on " + string(at) + " leaves behind " + k.name, who: userTask, where: at, wants: "to go on after the task was killed",
 			try: func(ctx context.Context, w *world) outcome { return w.survives(ctx, script, seconds) },
@@ -37,8 +38,6 @@ func survivors(at where) []attempt {
 
 // survives runs a script, kills its task, and looks for what is left of it.
 func (w *world) survives(ctx context.Context, script string, seconds int) outcome {
-	ctx, cancel := context.WithTimeout(ctx, submitLimit)
-	defer cancel()
 	id, err := w.launch(ctx, "mallory", task{script: script})
 	if err == nil {
 		_, err = w.line(ctx, "mallory", id, "STARTED")
@@ -46,7 +45,7 @@ func (w *world) survives(ctx context.Context, script string, seconds int) outcom
 	if err != nil {
 		return isUntried(err)
 	}
-	if !w.runs(seconds) {
+	if !w.awaits(ctx, func() bool { return w.runs(seconds) }) {
 		return outcome{untried, "nothing was left behind before the kill"}
 	}
 	if err := w.try(ctx, "mallory", call{method: "POST", path: "/api/v1/commands/" + id + "/kill"}, nil); err != nil {
@@ -55,16 +54,27 @@ func (w *world) survives(ctx context.Context, script string, seconds int) outcom
 	if err := w.ended(ctx, "mallory", id); err != nil {
 		return isUntried(err)
 	}
-	for range 20 { // the last of them may be on its way out
-		if !w.runs(seconds) {
-			return isRefused("nothing runs any more")
-		}
-		<-time.After(100 * time.Millisecond)
-	}
-	return isSucceeded("sleep %d goes on", seconds)
+	// The last of them may be on its way out; one that forks may be missed once.
+	gone := w.awaits(ctx, func() bool { return !w.runs(seconds) && !w.runs(seconds) && !w.runs(seconds) })
+	return gained(!gone, "what is marked by %d goes on: %v", seconds, !gone)
 }
 
-// runs is whether a sleep of so many seconds is on this machine, in any namespace.
+// awaits polls until something holds, for as long as an answer may take.
+func (w *world) awaits(ctx context.Context, holds func() bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for !holds() {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return true
+}
+
+// runs is whether a process whose last argument is this number is on this machine,
+// in any namespace: a sleep of so many seconds, or what is about to become one.
 func (w *world) runs(seconds int) bool {
 	names, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -72,7 +82,7 @@ func (w *world) runs(seconds int) bool {
 	}
 	for _, name := range names {
 		text, _ := os.ReadFile(name) // it may have ended
-		if string(text) == fmt.Sprintf("sleep\x00%d\x00", seconds) {
+		if bytes.HasSuffix(text, fmt.Appendf(nil, "\x00%d\x00", seconds)) {
 			return true
 		}
 	}

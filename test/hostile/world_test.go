@@ -21,7 +21,10 @@ const userPassword = "Brown-Bear-42"
 // world is a live cluster with people in it: admin; alice, whose task has secrets;
 // mallory, who is hostile; and some whose access has ended.
 type world struct {
-	t      *testing.T
+	t *testing.T
+	// failures are what is told of the attempts.
+	failures *failures
+
 	where  where
 	url    string
 	client *http.Client
@@ -56,10 +59,10 @@ func (w *world) name(key, value string) {
 }
 
 // newWorld is a world at an address, whose people are not there yet.
-func newWorld(t *testing.T, at where, url string) *world {
-	t.Helper()
+func newWorld(f *failures, at where, url string) *world {
+	f.t.Helper()
 	w := &world{
-		t: t, where: at, url: url, secret: "secret-" + rand.Text(), env: map[string]string{},
+		t: f.t, failures: f, where: at, url: url, secret: "secret-" + rand.Text(), env: map[string]string{},
 		client: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		tokens: map[string]string{}, names: map[string]string{},
 	}
@@ -77,7 +80,8 @@ func newWorld(t *testing.T, at where, url string) *world {
 func (w *world) must(ctx context.Context, by string, c call, into any) {
 	w.t.Helper()
 	if err := w.try(ctx, by, c, into); err != nil {
-		w.t.Fatal(err)
+		w.failures.addf("%v", err)
+		w.t.FailNow()
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
@@ -101,7 +102,7 @@ func mayFollow(dir string, now time.Time) error {
 	if data, err = json.Marshal(followed{append(kept, now)}); err != nil {
 		return err
 	}
-	return replaceFile(file, data, 0o600)
+	return atomicfile.Write(file, data, 0o600)
 }
 
 // source opens the program at the master.
@@ -136,40 +137,37 @@ func install(ctx context.Context, program string, open func(context.Context) (io
 	}
 	ctx, cancel := context.WithTimeout(ctx, followTimeout)
 	defer cancel()
-	next, err := fetch(ctx, filepath.Dir(program), open, wanted)
+	next, err := atomicfile.Create(program, 0o755)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(next) }() // it is there only if something failed
+	defer next.Discard()
+	if err := fetch(ctx, next, open, wanted); err != nil {
+		return err
+	}
 	tctx, cancel := context.WithTimeout(ctx, trialTimeout)
 	defer cancel()
-	if out, err := exec.CommandContext(tctx, next, "version").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(tctx, next.Name(), "version").CombinedOutput(); err != nil {
 		return fmt.Errorf("try the master's program: %w: %s", err, out)
 	}
-	return os.Rename(next, program)
+	return next.Commit()
 }
 
-// fetch writes the program beside the one that it is to replace.
-func fetch(ctx context.Context, dir string, open func(context.Context) (io.ReadCloser, error), wanted string) (string, error) {
+// fetch writes the program and looks whether it is the one that is wanted.
+func fetch(ctx context.Context, to *atomicfile.Pending, open func(context.Context) (io.ReadCloser, error), wanted string) error {
 	from, err := open(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer func() { _ = from.Close() }() // it was only read
-	to, err := os.CreateTemp(dir, ".det-deploy-*")
-	if err != nil {
-		return "", err
-	}
 	h := sha256.New()
-	_, err = io.Copy(io.MultiWriter(to, h), from)
-	err = errors.Join(err, to.Chmod(0o755), to.Sync(), to.Close())
-	if got := hex.EncodeToString(h.Sum(nil)); err == nil && got != wanted {
-		err = fmt.Errorf("the master's program has the SHA-256 %s, and not %s as it said", got, wanted)
+	if _, err := io.Copy(io.MultiWriter(to, h), from); err != nil {
+		return err
 	}
-	if err != nil {
-		return "", errors.Join(err, os.Remove(to.Name()))
+	if got := hex.EncodeToString(h.Sum(nil)); got != wanted {
+		return fmt.Errorf("the master's program has the SHA-256 %s, and not %s as it said", got, wanted)
 	}
-	return to.Name(), nil
+	return to.Finish()
 }
 
 func hashFile(name string) (string, error) {

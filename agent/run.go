@@ -24,6 +24,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/disk"
 	"github.com/det-deploy/det-deploy/agent/guard"
 	"github.com/det-deploy/det-deploy/agent/link"
+	"github.com/det-deploy/det-deploy/atomicfile"
 )
 
 // agentsPath is where a master expects its agents.
@@ -373,7 +374,7 @@ func storeOverlay(cfg Config, document []byte) error {
 	if _, err := overlay(cfg, document); err != nil {
 		return fmt.Errorf("read the configuration that the master sent: %w", err)
 	}
-	if err := replaceFile(overlayFile(cfg.Settings), document, 0o600); err != nil {
+	if err := atomicfile.Write(overlayFile(cfg.Settings), document, 0o600); err != nil {
 		return fmt.Errorf("store the configuration that the master sent: %w", err)
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/config"
 	"github.com/det-deploy/det-deploy/agent/link"
 	"github.com/det-deploy/det-deploy/agent/machine"
+	"github.com/det-deploy/det-deploy/atomicfile"
 )
 
 // Machine is what an agent asks of the launched machine that it runs on.
@@ -110,20 +111,12 @@ func readSelf(dir string) (self, error) {
 func writeSelf(dir string, s self) error {
 	data, err := json.Marshal(s)
 	if err == nil {
-		err = replaceFile(filepath.Join(dir, selfFile), data, 0o600)
+		err = atomicfile.Write(filepath.Join(dir, selfFile), data, 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("write what this machine knows of itself: %w", err)
 	}
 	return nil
-}
-
-// replaceFile writes a file as a whole, or not.
-func replaceFile(name string, data []byte, mode fs.FileMode) error {
-	if err := os.WriteFile(name+".tmp", data, mode); err != nil {
-		return err
-	}
-	return os.Rename(name+".tmp", name)
 }
 
 func credentialFile(s config.Agent) string { return filepath.Join(s.DataDir, "credential") }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/agent/journal"
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
+	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
@@ -186,9 +187,5 @@ func (e Entry) file(name string) string { return filepath.Join(e.dir, name) }
 // agent is killed. It does not wait for the medium: after the machine itself
 // has failed its containers are gone as well, and the master is told so.
 func (e Entry) replace(name string, data []byte) error {
-	tmp := e.file(name + ".tmp")
-	if err := os.WriteFile(tmp, data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(tmp, e.file(name))
+	return atomicfile.WriteUnsynced(e.file(name), data, 0o600)
 }

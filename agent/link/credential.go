@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
@@ -54,14 +55,7 @@ func storeCredential(name, credential string) error {
 	if credential == "" {
 		return nil
 	}
-	tmp := name + ".tmp"
-	// A file that is left from an interrupted attempt keeps its mode; it was
-	// made here as well.
-	err := os.WriteFile(tmp, []byte(credential+"\n"), 0o600)
-	if err == nil {
-		err = os.Rename(tmp, name)
-	}
-	if err != nil {
+	if err := atomicfile.Write(name, []byte(credential+"\n"), 0o600); err != nil {
 		return &Final{Err: fmt.Errorf("store the agent's credential: %w", err)}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
@@ -73,6 +74,9 @@ func (p *Instances) resume() error {
 	}
 	var errs []error
 	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") { // a write that was cut short
+			continue
+		}
 		file := filepath.Join(p.launches(), e.Name())
 		made, found, err := read[promise](file)
 		switch {
@@ -136,8 +140,5 @@ func write(file string, v any) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	if err := os.WriteFile(file+".tmp", data, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(file+".tmp", file)
+	return atomicfile.Write(file, data, 0o600)
 }

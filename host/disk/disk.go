@@ -1,41 +1,25 @@
-// Package disk puts files in place so that nobody ever finds half of one:
-// whoever reads, and whoever starts after a power cut, finds the old or the new.
+// Package disk puts files, links and the directories that they are in onto a machine.
 package disk
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/det-deploy/det-deploy/atomicfile"
 )
 
 // Replace writes a file anew, with the directories it is in. A program that runs
 // from it goes on.
 func Replace(path string, mode fs.FileMode, fill func(io.Writer) error) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	tmp, err := os.CreateTemp(dir, ".det-deploy-*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	defer os.Remove(tmp.Name()) //nolint:errcheck // it is gone when all went well
-	err = fill(tmp)
-	if err == nil {
-		err = tmp.Chmod(mode)
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if err = errors.Join(err, tmp.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return settle(tmp.Name(), path)
+	return atomicfile.Replace(path, mode, fill)
 }
 
 // From fills a file with all that r has.
@@ -51,26 +35,7 @@ func Link(to, path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("link %s: %w", path, err)
 	}
-	tmp := path + ".new"
-	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("link %s: %w", path, err)
-	}
-	if err := os.Symlink(to, tmp); err != nil {
-		return fmt.Errorf("link %s: %w", path, err)
-	}
-	return settle(tmp, path)
-}
-
-// settle renames and makes the name last.
-func settle(tmp, path string) error {
-	if err := os.Rename(tmp, path); err != nil {
-		return err
-	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return atomicfile.Link(to, path)
 }
 
 // SHA256 is the hash of a file's content, in hexadecimal digits.

@@ -17,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/det-deploy/det-deploy/atomicfile"
 )
 
 const (
@@ -211,11 +213,7 @@ func (s *Shipper) remember() error {
 	if err := os.MkdirAll(filepath.Dir(s.CursorFile), 0o755); err != nil {
 		return fmt.Errorf("remember how far the journal was carried: %w", err)
 	}
-	tmp := s.CursorFile + ".new"
-	if err := os.WriteFile(tmp, []byte(s.cursor+"\n"), 0o600); err != nil {
-		return fmt.Errorf("remember how far the journal was carried: %w", err)
-	}
-	if err := os.Rename(tmp, s.CursorFile); err != nil {
+	if err := atomicfile.Write(s.CursorFile, []byte(s.cursor+"\n"), 0o600); err != nil {
 		return fmt.Errorf("remember how far the journal was carried: %w", err)
 	}
 	return nil

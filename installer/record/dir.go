@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
@@ -100,17 +101,8 @@ func (d Dir) expect(ctx context.Context, key, was string) error {
 
 // write never leaves half a file under key.
 func (d Dir) write(key string, data []byte) error {
-	f, err := os.CreateTemp(d.Path, "."+key+".*")
-	if err != nil {
+	if err := atomicfile.Write(filepath.Join(d.Path, key), data, 0o600); err != nil {
 		return d.refuse("write", err)
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(d.Path, key))
-	}
-	if err != nil {
-		return errors.Join(d.refuse("write", err), os.Remove(f.Name()))
 	}
 	return nil
 }

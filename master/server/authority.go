@@ -18,6 +18,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/det-deploy/det-deploy/atomicfile"
 )
 
 const (
@@ -177,20 +179,11 @@ func (a *Authority) make(name string, template, parent *x509.Certificate, signer
 	certPEM := append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), chain...)
 	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
 	// The key first: a certificate that is there has its key.
-	if err := replace(a.path(name+".key"), keyPEM, 0o600); err != nil {
+	if err := atomicfile.Write(a.path(name+".key"), keyPEM, 0o600); err != nil {
 		return tls.Certificate{}, err
 	}
-	if err := replace(a.path(name+".crt"), certPEM, 0o644); err != nil {
+	if err := atomicfile.Write(a.path(name+".crt"), certPEM, 0o644); err != nil {
 		return tls.Certificate{}, err
 	}
 	return tls.X509KeyPair(certPEM, keyPEM)
-}
-
-// replace writes a file whole or not at all.
-func replace(path string, b []byte, mode os.FileMode) error {
-	next := path + ".new"
-	if err := os.WriteFile(next, b, mode); err != nil {
-		return err
-	}
-	return os.Rename(next, path)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"github.com/det-deploy/det-deploy/atomicfile"
 )
 
 // Spec is what an image holds and how it is started.
@@ -51,11 +52,7 @@ func Write(s Spec, out string) error {
 	if err != nil {
 		return err
 	}
-	part := out + ".part"
-	if err := tarball.WriteToFile(part, tag, image); err != nil {
-		return errors.Join(fmt.Errorf("write %s: %w", out, err), os.Remove(part))
-	}
-	return os.Rename(part, out)
+	return atomicfile.Replace(out, 0o644, func(w io.Writer) error { return tarball.Write(tag, image, w) })
 }
 
 func build(s Spec) (v1.Image, error) {

@@ -11,6 +11,13 @@ import (
 // Module is the path of this module.
 const Module = "github.com/det-deploy/det-deploy/"
 
+// Shared are the packages that everybody may import: they know nothing of ours.
+func Shared() []Row {
+	return []Row{
+		{"atomicfile", nil, "putting a file in place as a whole is needed on every platform and in every role"},
+	}
+}
+
 // Row says what one package, or all packages of a pattern, may import of ours.
 // "x/..." is x and everything below it, "x/*" every package directly below x.
 type Row struct {
@@ -23,7 +30,7 @@ type Row struct {
 // Rows is one row a package. The first that matches counts. A new arrow is a
 // decision: it is added together with its page in docs/adr.
 func Rows() []Row {
-	return slices.Concat(commands(), install(), master(), agent(), host())
+	return slices.Concat(Shared(), commands(), install(), master(), agent(), host())
 }
 
 func commands() []Row {
@@ -137,7 +144,7 @@ func agent() []Row {
 
 func host() []Row {
 	return []Row{
-		{"host/disk", nil, "putting a file in place knows no machine"},
+		{"host/disk", nil, "putting files onto a machine knows none"},
 		{"host/manifest", nil, "the installer writes what a machine reads: it is a leaf"},
 		{"host/...", []string{"cloud", "cloud/secret", "cloud/aws/...", "host/*", "agent/machine", "templates"}, "what a machine needs of its cloud, so that agent and master need nothing of it"},
 	}
@@ -218,10 +225,6 @@ func Match(pattern, pkg string) bool {
 
 // Allowed reports whether a row lets its package import another.
 func (r Row) Allowed(pkg string) bool {
-	for _, may := range r.May {
-		if Match(may, pkg) {
-			return true
-		}
-	}
-	return false
+	_, shared := Find(Shared(), pkg)
+	return shared || slices.ContainsFunc(r.May, func(may string) bool { return Match(may, pkg) })
 }

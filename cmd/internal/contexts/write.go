@@ -10,6 +10,8 @@ import (
 
 	"github.com/gofrs/flock"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/det-deploy/det-deploy/atomicfile"
 )
 
 // lockLimit is how long to wait for another det-deploy that is changing the
@@ -70,22 +72,7 @@ func (f File) write(b *Book) error {
 	if err := enc.Encode(b); err != nil {
 		return fmt.Errorf("write the contexts: %w", err)
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(f.Path), ".contexts-*") // created with mode 0600
-	if err != nil {
-		return fmt.Errorf("write the contexts: %w", err)
-	}
-	defer os.Remove(tmp.Name()) //nolint:errcheck // it is gone when all went well
-	_, err = tmp.Write(out.Bytes())
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if closeErr := tmp.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), f.Path)
-	}
-	if err != nil {
+	if err := atomicfile.Write(f.Path, out.Bytes(), 0o600); err != nil {
 		return fmt.Errorf("write the contexts: %w", err)
 	}
 	return nil

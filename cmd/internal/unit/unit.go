@@ -12,6 +12,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/det-deploy/det-deploy/atomicfile"
 )
 
 // Binary is where the installed det-deploy stands: it is on root's PATH
@@ -168,20 +170,8 @@ func write(path string, from io.Reader, mode os.FileMode) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".det-deploy-*")
-	if err != nil {
+	return atomicfile.Replace(path, mode, func(w io.Writer) error {
+		_, err := io.Copy(w, from)
 		return err
-	}
-	defer os.Remove(tmp.Name()) //nolint:errcheck // it is gone when all went well
-	_, err = io.Copy(tmp, from)
-	if err == nil {
-		err = tmp.Chmod(mode)
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if err = errors.Join(err, tmp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
+	})
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/det-deploy/det-deploy/atomicfile"
 )
 
 // logBytes is the size at which a log file begins anew; the one before it is kept
@@ -76,14 +78,8 @@ func copyFile(from, to string) error {
 		return err
 	}
 	defer func() { _ = in.Close() }() // it was only read
-	tmp := to + ".new"
-	out, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
-	if err != nil {
+	return atomicfile.Replace(to, 0o600, func(w io.Writer) error {
+		_, err := io.Copy(w, in)
 		return err
-	}
-	_, err = io.Copy(out, in)
-	if err = errors.Join(err, out.Close()); err != nil {
-		return errors.Join(err, os.Remove(tmp))
-	}
-	return os.Rename(tmp, to)
+	})
 }

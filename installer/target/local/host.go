@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
 )
@@ -32,11 +33,7 @@ func (h host) write(ctx context.Context, path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return refuse("write", path, err)
 	}
-	tmp := path + ".new"
-	if err := os.WriteFile(tmp, data, 0o600); err != nil {
-		return refuse("write", path, err)
-	}
-	return refuse("write", path, os.Rename(tmp, path))
+	return refuse("write", path, atomicfile.Write(path, data, 0o600))
 }
 
 func (h host) mkdir(ctx context.Context, path string) error {

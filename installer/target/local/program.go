@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -17,6 +16,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
@@ -52,15 +52,10 @@ func (g *program) Create(ctx context.Context) error {
 	if err := g.h.gate.Pass(ctx, "write "+path); err != nil {
 		return err
 	}
-	tmp := path + ".new"
-	sum, err := copyProgram(g.from, tmp)
-	if err != nil {
-		return refuse("copy", g.from, err)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return refuse("write", path, err)
 	}
-	if sum != g.sum {
-		return refuse("copy", g.from, errors.Join(&lostProgramError{g.sum}, os.Remove(tmp)))
-	}
-	return refuse("write", path, os.Rename(tmp, path))
+	return refuse("copy", g.from, copyProgram(g.from, path, g.sum))
 }
 
 func (g *program) Delete(ctx context.Context) error {
@@ -71,27 +66,27 @@ func (g *program) Delete(ctx context.Context) error {
 	return nil
 }
 
-func copyProgram(from, to string) (sum string, err error) {
+// copyProgram copies a program whose SHA-256 is sum.
+func copyProgram(from, to, sum string) error {
 	in, err := os.Open(from)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer func() { _ = in.Close() }() // it was only read
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-		return "", err
-	}
 	// A child that is forked while the file is open for writing keeps it open until
 	// its exec, and until then the system refuses to run the file.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o700)
-	if err != nil {
-		return "", err
-	}
-	hash := sha256.New()
-	_, err = io.Copy(io.MultiWriter(out, hash), in)
-	err = errors.Join(err, out.Sync(), out.Close())
-	return hex.EncodeToString(hash.Sum(nil)), err
+	return atomicfile.Replace(to, 0o700, func(w io.Writer) error {
+		hash := sha256.New()
+		if _, err := io.Copy(io.MultiWriter(w, hash), in); err != nil {
+			return err
+		}
+		if hex.EncodeToString(hash.Sum(nil)) != sum {
+			return &lostProgramError{sum}
+		}
+		return nil
+	})
 }
 
 // lostProgramError is a program that the cluster is to run and that nobody has.

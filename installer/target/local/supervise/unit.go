@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/det-deploy/det-deploy/atomicfile"
 )
 
 // Dir is the directory of one supervisor. The installer writes units, the
@@ -160,11 +162,7 @@ func write(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	tmp := path + ".new"
-	if err := os.WriteFile(tmp, b, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(tmp, path)
+	return atomicfile.Write(path, b, 0o600)
 }
 
 func remove(path string) error {

@@ -1,0 +1,98 @@
+package atomicfile
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// system is the calls of which a write is made, in the order of their use. A test
+// cuts the power after each.
+type system interface {
+	createTemp(dir, pattern string) (file, error)
+	rename(from, to string) error
+	syncDir(dir string) error
+	remove(name string) error
+}
+
+type file interface {
+	io.Writer
+	Name() string
+	Chmod(mode fs.FileMode) error
+	Sync() error
+	Close() error
+}
+
+// machine is the system that we run on.
+type machine struct{}
+
+// leftAlone is how long a temporary file may still have a writer: a large program
+// over a slow line takes minutes.
+const leftAlone = time.Hour
+
+// temporary is how the names begin under which a file is written; digits follow.
+func temporary(path string) string { return "." + filepath.Base(path) + "." }
+
+func (machine) createTemp(dir, pattern string) (file, error) {
+	removeStale(dir, strings.TrimSuffix(pattern, "*"), time.Now().Add(-leftAlone))
+	f, err := os.CreateTemp(dir, pattern) // mode 0600
+	if err != nil {
+		return nil, err // not a file that is nil
+	}
+	return f, nil
+}
+
+func (machine) rename(from, to string) error {
+	err := os.Rename(from, to)
+	if link, ok := errors.AsType[*os.LinkError](err); ok {
+		return link.Err
+	}
+	return err
+}
+
+func (machine) syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+func (machine) remove(name string) error { return os.Remove(name) }
+
+// removeStale removes what killed writers of the same file have left. A file that it
+// cannot look at or remove stays for the next time.
+func removeStale(dir, prefix string, before time.Time) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		random, ours := strings.CutPrefix(e.Name(), prefix)
+		if !ours || random == "" || strings.Trim(random, "0123456789") != "" {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && info.ModTime().Before(before) {
+			_ = os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// Link points a symbolic link elsewhere, also in place of a file.
+func Link(to, path string) error {
+	tmp := filepath.Join(filepath.Dir(path), temporary(path)+"link")
+	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return named(path, err)
+	}
+	if err := os.Symlink(to, tmp); err != nil {
+		return named(path, err)
+	}
+	if err := (machine{}).rename(tmp, path); err != nil {
+		return named(path, err)
+	}
+	return named(path, machine{}.syncDir(filepath.Dir(path)))
+}

@@ -40,7 +40,7 @@ func start(ctx context.Context, bin string) (*master, error) {
 		return nil, err
 	}
 	_, port, _ := net.SplitHostPort(m.addr)
-	config := fmt.Sprintf("bind_ip: 127.0.0.1\nport: %s\ndata_dir: %s/master\nlaunch_error: false\nsecurity: {tls: \"off\", initial_user_password: %s}\n", port, dir, password)
+	config := fmt.Sprintf("bind_ip: 127.0.0.1\nport: %s\ndata_dir: %s/master\nsecurity: {tls: \"off\", initial_user_password: %s}\n", port, dir, password)
 	if err := os.WriteFile(filepath.Join(dir, "master.yaml"), []byte(config), 0o600); err != nil {
 		return nil, err
 	}

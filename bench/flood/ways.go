@@ -142,7 +142,7 @@ func slowBodies(ctx context.Context, m *master) error {
 func contexts(ctx context.Context, m *master) error {
 	content := make([]byte, 100_000_000)
 	rand.Read(content) // so that it cannot be packed
-	body := []byte(`{"config":{"entrypoint":["true"]},"files":[{"path":"a","type":48,"mode":420,"content":"` +
+	body := []byte(`{"config":{"entrypoint":["true"],"resources":{"slots":0}},"files":[{"path":"a","type":48,"mode":420,"content":"` +
 		base64.StdEncoding.EncodeToString(content) + `"}]}`)
 	return many(ctx, 6, func(ctx context.Context) {
 		call(ctx, m, http.MethodPost, "/api/v1/commands", body)

@@ -162,6 +162,10 @@ func TestWhatCanNeverRunIsRefusedAtOnce(t *testing.T) {
 			request: rm.Request{Slots: 12},
 			want:    `request unfulfillable: 12 slots in resource pool "default": 12 slots cannot be divided into equal pods of max_slots_per_pod 8; ask for 8 or 16`,
 		},
+		"a command that one pod cannot hold": {
+			request: rm.Request{Slots: 16, SingleNode: true},
+			want:    `request unfulfillable: 16 slots in resource pool "default": 16 slots on a single node are more than a pod may have (max_slots_per_pod is 8)`,
+		},
 		"a node's name": {
 			request: rm.Request{PodSpec: []byte(`{"spec": {"nodeName": "n1"}}`)},
 			want:    "environment.pod_spec: spec.nodeName must not be set",

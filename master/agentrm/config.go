@@ -56,6 +56,9 @@ type Config struct {
 	// Room says what may still be launched for a pool. It may be nil, and must
 	// not wait.
 	Room func(pool string) []pool.Shape
+	// Machine says how many slots a machine has that may be launched for a pool,
+	// however many of them there are now. It may be nil, and must not wait.
+	Machine func(pool string) (slots int, found bool)
 	// Decided is told what every pass saw and decided, for whoever launches
 	// machines. It may be nil, must not wait, and must not call back.
 	Decided func(name string, p pool.Pool, d pool.Decision)
@@ -159,6 +162,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Room == nil {
 		c.Room = func(string) []pool.Shape { return nil }
+	}
+	if c.Machine == nil {
+		c.Machine = func(string) (int, bool) { return 0, false }
 	}
 	if c.AgentConfig == nil {
 		c.AgentConfig = func(Identity) []byte { return nil }

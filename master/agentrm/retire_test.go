@@ -21,7 +21,7 @@ func TestARetiredAgentGetsNothingNew(t *testing.T) {
 		t.Errorf("got %d containers, want 1", n)
 	}
 	c.submit("u", 1)
-	c.until("it waits", func() bool { u, _ := c.Allocation("u.1"); return u.Waiting == string(pool.ForCapacity) })
+	c.until("it waits", func() bool { u, _ := c.Allocation("u.1"); return u.Waiting == string(pool.ForAgents) })
 	a.hangUp()
 	c.until("it is away", func() bool { return !c.Agents()[0].GetEnabled() })
 	a, _ = c.join("a", 2, has(first.GetContainerId(), "t.1"))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/pool"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -299,10 +300,33 @@ func TestValidateSaysWhatThePoolHas(t *testing.T) {
 	}
 	var u *rm.Unfulfillable
 	if err := ok(8, true); !errors.As(err, &u) || !strings.Contains(err.Error(), "request unfulfillable") ||
-		!strings.Contains(u.Reason, "2 agents with at most 4 slots") {
+		!strings.Contains(u.Reason, "it runs on one machine, and the largest has 4 slots") {
 		t.Errorf("eight on one: got %v", err)
 	}
-	if err := c.Validate(rm.Request{Allocation: "x.1", Job: "x", Slots: 1, Pool: "other"}); !errors.As(err, &u) || !strings.Contains(u.Reason, "no agents") {
+	other := rm.Request{Allocation: "x.1", Job: "x", Slots: 1, Pool: "other"}
+	if err := c.Validate(other); !errors.As(err, &u) || !strings.Contains(u.Reason, "no agents") {
 		t.Errorf("an empty pool: got %v", err)
+	}
+	other.Slots = 0
+	if err := c.Validate(other); err != nil {
+		t.Errorf("zero slots in an empty pool: %v", err)
+	}
+	if err := c.Submit(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	c.until("it says what it waits for", func() bool { a, _ := c.Allocation("x.1"); return a.Waiting == string(pool.ForAgents) })
+}
+
+func TestOneMachineOfAnElasticPoolIsWhatFits(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, func(cfg *Config) {
+		// Its one machine is there, so that no other may be launched now.
+		cfg.Machine = func(name string) (int, bool) { return 4, name == "other" }
+	})
+	for slots, fits := range map[int]bool{0: true, 4: true, 5: false, 8: false} {
+		err := c.Validate(rm.Request{Allocation: "x.1", Job: "x", Slots: slots, Pool: "other", SingleNode: true})
+		if (err == nil) != fits {
+			t.Errorf("%d slots on machines of 4: got %v", slots, err)
+		}
 	}
 }

@@ -81,17 +81,24 @@ func (r *RM) fits(p Pool, q rm.Request) error {
 		most = max(most, len(a.devices))
 		c.Shapes = append(c.Shapes, pool.Shape{Slots: len(a.devices), Count: 1})
 	}
+	machine, launches := r.cfg.Machine(p.Name)
+	if launches && q.SingleNode {
+		// Whatever the pool has just now, such a machine may come.
+		c.Shapes = append(c.Shapes, pool.Shape{Slots: machine, Count: 1})
+	}
 	if pool.Fits(c, q.Slots, q.SingleNode) {
 		return nil
 	}
 	u := &rm.Unfulfillable{Pool: p.Name, Slots: q.Slots}
 	switch {
-	case q.Slots == 0 && p.MaxAux == 0:
+	case q.Slots == 0:
 		u.Reason = "it runs no zero-slot tasks (max_aux_containers_per_agent is 0)"
-	case agents == 0:
+	case agents == 0 && !launches:
 		u.Reason = "it has no agents, and may not launch any that would do"
+	case q.SingleNode:
+		u.Reason = fmt.Sprintf("it runs on one machine, and the largest has %d slots", max(most, machine))
 	default:
-		u.Reason = fmt.Sprintf("it has %d agents with at most %d slots each, over which they must be split equally", agents, most)
+		u.Reason = fmt.Sprintf("it has %d agents with at most %d slots each, over which they must be split equally", agents, max(most, machine))
 	}
 	return u
 }

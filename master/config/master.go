@@ -27,7 +27,7 @@ type Master struct {
 
 	ClusterName string `yaml:"cluster_name" doc:"Name shown to users"`
 	EnableCORS  bool   `yaml:"enable_cors" doc:"Let browsers on other sites call the API"`
-	LaunchError bool   `yaml:"launch_error" doc:"Refuse a task that can never fit instead of warning"`
+	LaunchError bool   `yaml:"launch_error" doc:"Fail tasks for which no machine can be launched (launch_error_timeout), and refuse those on several machines that can never fit, instead of warning; what runs on one machine, as commands do, is refused either way"`
 
 	Security        Security        `yaml:"security" doc:"Users, TLS and authorization"`
 	Telemetry       Telemetry       `yaml:"telemetry" doc:"What is reported to others"`

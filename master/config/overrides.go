@@ -39,7 +39,7 @@ func Overrides() []document.Override {
 		{Path: "telemetry.otel_endpoint", Usage: "collector of the traces"},
 		{Path: "observability.enable_prometheus", Usage: "serve metrics for Prometheus", Bool: true},
 		{Path: "enable_cors", Usage: "let browsers on other sites call the API", Bool: true},
-		{Path: "launch_error", Usage: "refuse tasks that can never fit", Bool: true},
+		{Path: "launch_error", Usage: "fail tasks whose machines cannot be launched, instead of warning", Bool: true},
 	}
 	for i := range rows {
 		rows[i].Env = document.EnvName(rows[i].Path)

@@ -345,7 +345,8 @@ func TestTwoLaunchersOfOnePlatformStayApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.Elastic("gpu") || l.Room("gpu") != nil || l.Waits("gpu", "t") != "" {
+	_, launches := l.Machine("gpu")
+	if l.Elastic("gpu") || l.Room("gpu") != nil || l.Waits("gpu", "t") != "" || launches {
 		t.Error("a pool without a provider has machines to launch")
 	}
 	if _, err := New(Config{Pools: []Pool{{Name: "gpu", Limits: elastic.Limits{Max: 1}}}}); err == nil {

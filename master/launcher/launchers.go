@@ -159,6 +159,16 @@ func (l *Launchers) Room(name string) []pool.Shape {
 	return p.room()
 }
 
+// Machine is for agentrm.Config: how many slots each machine of a pool has. A pool
+// that may have none has no such machine.
+func (l *Launchers) Machine(name string) (slots int, found bool) {
+	p := l.pools[name]
+	if p == nil || p.pool.Limits.Max == 0 {
+		return 0, false
+	}
+	return p.pool.Shape.Slots, true
+}
+
 // Decided is for agentrm.Config: it wakes the pool's launcher.
 func (l *Launchers) Decided(name string, scene pool.Pool, d pool.Decision) {
 	if p := l.pools[name]; p != nil {

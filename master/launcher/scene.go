@@ -36,7 +36,7 @@ func (v view) translate() ([]elastic.Agent, []elastic.Gang) {
 		switch w.Reason {
 		case pool.ForSlots, pool.ForPriority, pool.ForRelease:
 			gangs = append(gangs, u.gang(all[w.Allocation], w.Reason))
-		case pool.ForJobLimit, pool.ForCapacity:
+		case pool.ForJobLimit, pool.ForCapacity, pool.ForAgents:
 			// No machine would help.
 		}
 	}

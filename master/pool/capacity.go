@@ -15,17 +15,15 @@ type Capacity struct {
 // Fits reports whether an allocation of that many slots could ever be placed:
 // on one machine or, unless singleNode, in equal shares on several. What does
 // not fit is refused with "request unfulfillable" where its owner can still
-// change it, and never holds up others.
+// change it, and never holds up others. Zero slots fit on any machine, also on
+// the first that a pool gets.
 func Fits(c Capacity, slots int, singleNode bool) bool {
+	if slots == 0 {
+		return c.MaxAux > 0
+	}
 	var h histogram
 	for _, s := range c.Shapes {
-		if slots == 0 {
-			s.Slots = c.MaxAux
-		}
 		h.add(s.Slots, s.Count)
-	}
-	if slots == 0 {
-		return h.splits(1, true, nil) > 0
 	}
 	return h.splits(slots, singleNode, nil) > 0
 }

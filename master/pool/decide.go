@@ -114,7 +114,10 @@ func (p *pass) serve(d *Decision, a *Allocation, blocked int, held map[JobID]int
 		held[a.Job] += a.Slots
 		return ForRelease
 	}
-	if !p.couldFit(r) {
+	switch {
+	case p.machines == 0:
+		return ForAgents
+	case !p.couldFit(r):
 		return ForCapacity
 	}
 	return ForSlots

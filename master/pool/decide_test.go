@@ -79,7 +79,7 @@ func TestDecideLimits(t *testing.T) {
 	}{
 		"disabled and draining agents get nothing": {
 			Pool{Agents: []Agent{disabled, draining}, MaxAux: 9, Allocations: []Allocation{task("t1", 1), task("t2", 0)}},
-			want("t1: larger than the pool", "t2: larger than the pool"),
+			want("t1: no agent of the pool is connected and enabled", "t2: no agent of the pool is connected and enabled"),
 		},
 		"disabled and draining slots get nothing": {
 			Pool{Agents: []Agent{partly}, Allocations: []Allocation{task("t1", 2), task("t2", 1)}},
@@ -175,6 +175,14 @@ func TestDecideFitting(t *testing.T) {
 		"a gang that has no equal shares does not start in part": {
 			Pool{Agents: []Agent{machine("a", 4), machine("b", 2)}, Allocations: []Allocation{task("t1", 6)}},
 			"t1: larger than the pool",
+		},
+		"a pool without agents holds zero-slot tasks until one comes": {
+			Pool{MaxAux: 1, Allocations: []Allocation{task("t1", 0)}},
+			"t1: no agent of the pool is connected and enabled",
+		},
+		"agents that are switched off are none": {
+			Pool{Agents: []Agent{{ID: "a", Slots: []Slot{{ID: 0, Enabled: true}}}}, Allocations: []Allocation{task("t1", 1)}},
+			"t1: no agent of the pool is connected and enabled",
 		},
 		"a task for one machine is not split": {
 			Pool{Agents: []Agent{machine("a", 4), machine("b", 4)}, Allocations: []Allocation{task("t1", 8, singleNode)}},

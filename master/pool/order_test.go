@@ -66,7 +66,8 @@ func TestFits(t *testing.T) {
 		"more than everything":                   {eights, 24, false, false},
 		"an auxiliary task fits any machine":     {eights, 0, false, true},
 		"no auxiliary places":                    {Capacity{Shapes: eights.Shapes}, 0, false, false},
-		"an empty pool holds nothing":            {Capacity{MaxAux: 1}, 0, false, false},
+		"an empty pool holds nothing":            {Capacity{MaxAux: 1}, 1, false, false},
+		"its first machine will hold auxiliary":  {Capacity{MaxAux: 1}, 0, true, true},
 		"a pool yet to be launched counts whole": {Capacity{Shapes: []Shape{{Slots: 8, Count: 1000000}}}, 8000000, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {

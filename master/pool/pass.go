@@ -20,6 +20,9 @@ type pass struct {
 	// them, together with what may still be launched.
 	sizes    []int
 	capacity histogram
+	// machines are the agents that may be given something, and what may still be
+	// launched.
+	machines int
 	// free is what agents can give now and slots which slots those are; soon
 	// adds what is being released. Starts and promises are taken from all three.
 	free  *board
@@ -65,6 +68,9 @@ func newPass(p Pool, agents []Agent, ordered []*Allocation, k kind) *pass {
 	for i, a := range agents {
 		s.index[a.ID] = i
 		s.slots[i] = usable(a)
+		if a.Enabled && !a.Draining {
+			s.machines++
+		}
 		if k == auxiliary && a.Enabled && !a.Draining {
 			s.sizes[i] = max(p.MaxAux, 0)
 		} else if k == slotted {
@@ -73,6 +79,7 @@ func newPass(p Pool, agents []Agent, ordered []*Allocation, k kind) *pass {
 		s.capacity.add(s.sizes[i], 1)
 	}
 	for _, r := range p.Room {
+		s.machines += r.Count
 		if k == auxiliary {
 			r.Slots = p.MaxAux
 		}

@@ -175,6 +175,9 @@ const (
 	ForPriority Reason = "a task of higher priority waits"
 	// ForJobLimit waits because its job holds max_slots already.
 	ForJobLimit Reason = "its job is at max_slots"
+	// ForAgents waits because the pool has no agent that is enabled, and none may be
+	// launched.
+	ForAgents Reason = "no agent of the pool is connected and enabled"
 	// ForCapacity waits although neither the pool's enabled agents nor what may
 	// be launched could ever hold it.
 	ForCapacity Reason = "larger than the pool"

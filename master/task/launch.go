@@ -111,7 +111,8 @@ func (t *Tasks) create(ctx context.Context, manager rm.ResourceManager, e *entry
 		return err
 	}
 	first := lifecycle.First(task, task.Submitted)
-	if err := refused(manager.Validate(t.request(task, first)), t.cfg.LaunchError, &task); err != nil {
+	request := t.request(task, first)
+	if err := refused(manager.Validate(request), request.SingleNode || t.cfg.LaunchError, &task); err != nil {
 		return err
 	}
 	if m, ok := manager.(rm.Remarks); ok {
@@ -151,12 +152,12 @@ func (t *Tasks) lookAgain(ctx context.Context, id rm.TaskID, cause error) error 
 }
 
 // refused judges a resource manager's opinion: what can never run is refused, or
-// noted when the cluster lets such tasks wait.
-func refused(err error, launchError bool, task *lifecycle.Task) error {
+// noted where it may wait for more machines of the same kind.
+func refused(err error, final bool, task *lifecycle.Task) error {
 	if err == nil {
 		return nil
 	}
-	if _, is := errors.AsType[*rm.Unfulfillable](err); is && !launchError {
+	if _, is := errors.AsType[*rm.Unfulfillable](err); is && !final {
 		task.Exceeds = true
 		return nil
 	}

@@ -49,8 +49,8 @@ type Config struct {
 	Policy func(pool string) policy.Policy
 	// DefaultUser is the Unix account of tasks whose owner has none.
 	DefaultUser config.AgentUser
-	// LaunchError refuses tasks that need more than there is; otherwise they wait,
-	// with a warning.
+	// LaunchError refuses tasks on several machines that need more than there is;
+	// otherwise they wait, with a warning. What runs on one machine is refused.
 	LaunchError bool
 	// AdministratorsOnly refuses tasks of other users, see
 	// config.Security.TrustUsers.

@@ -222,16 +222,28 @@ func TestOnlyAdministratorsRunTasksWhereUsersAreNotTrusted(t *testing.T) {
 	}
 }
 
-func TestTooManySlotsWaitWhenTheClusterSaysSo(t *testing.T) {
+func TestACommandRunsOnOneMachine(t *testing.T) {
 	t.Parallel()
 	m := newMaster(t)
-	m.stop()
-	m.edit = func(c *task.Config) { c.LaunchError = false }
-	m.start()
-	m.machine.invalid = &rm.Unfulfillable{Pool: "gpu", Slots: 9, Reason: "it has 8"}
-	r := m.launch(`{"entrypoint":["x"],"resources":{"slots":9}}`)
-	if len(r.GetWarnings()) != 1 || r.GetWarnings()[0] != apiv1.LaunchWarning_LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED {
-		t.Errorf("got warnings %v, want CURRENT_SLOTS_EXCEEDED", r.GetWarnings())
+	id := m.launch(`{"entrypoint":["x"],"resources":{"slots":2}}`).GetCommand().GetId()
+	m.restart()
+	if !m.machine.submitted[first(id)].SingleNode {
+		t.Error("a command of two slots may be split over two machines, where it would run twice")
+	}
+}
+
+func TestTooManySlotsAreRefusedWhateverTheClusterSays(t *testing.T) {
+	t.Parallel()
+	for _, launchError := range []bool{true, false} {
+		m := newMaster(t)
+		m.stop()
+		m.edit = func(c *task.Config) { c.LaunchError = launchError }
+		m.start()
+		m.machine.invalid = &rm.Unfulfillable{Pool: "gpu", Slots: 9, Reason: "it has 8"}
+		r, err := m.tasks.Launch(t.Context(), ann(), command(t, `{"entrypoint":["x"],"resources":{"slots":9}}`))
+		if status.Of(err) != status.InvalidArgument || !strings.Contains(err.Error(), "request unfulfillable") {
+			t.Errorf("launch_error %v: got %v, %v, want a refusal", launchError, r, err)
+		}
 	}
 }
 

@@ -33,11 +33,11 @@ func (p *person) plainHelm(program string) {
 	p.does(det, "exit code 3", "command", "run", "--config", "resources.slots=2", "sh -c 'exit 3'")
 	p.does(det, "node1", "agent", "list")
 	p.does(det, "node1", "slot", "list")
-	launched := strings.Fields(p.does(det, "", "command", "run", "--detach", "--config", "resources.slots=4", "sleep 600"))
+	launched := strings.Fields(p.does(det, "", "command", "run", "--detach", "--config", "resources.slots=2", "sleep 600"))
 	id := strings.Trim(launched[len(launched)-1], "()")
-	p.eventually("kubectl sees the pods of a task by their label", time.Minute, func() error {
+	p.eventually("kubectl sees the pod of a task by their label", time.Minute, func() error {
 		names, err := p.c.Try("get", "pods", "-n", cluster+"-"+cluster+"-tasks", "-l=determined", "-o", "name")
-		if err == nil && strings.Count(names, "pod/") != 2 {
+		if err == nil && strings.Count(names, "pod/") != 1 {
 			err = fmt.Errorf("there are %q", names)
 		}
 		return err

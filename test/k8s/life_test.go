@@ -44,15 +44,9 @@ func (p *person) runsTasks(program string) {
 	if _, err := p.types(program, "task", "run", "--slots", "0", "--", "sh", "-c", "exit 7"); err == nil {
 		p.t.Error("a task that ends with 7 is a success")
 	}
-	gang := p.does(program, "", "task", "run", "--slots", "8", "--", "sh", "-c", "echo I am $HOSTNAME")
-	hosts := make(map[string]bool)
-	for line := range strings.Lines(gang) {
-		if _, rest, found := strings.Cut(line, "I am "); found {
-			hosts[strings.Fields(rest)[0]] = true
-		}
-	}
-	if got, want := len(hosts), 4; got != want {
-		p.t.Errorf("8 slots by 2: got %d pods, want %d", got, want)
+	p.does(program, "both in one pod", "task", "run", "--slots", "2", "--", "echo", "both in one pod")
+	if out, err := p.types(program, "task", "run", "--slots", "4", "--", "true"); err == nil || !strings.Contains(out, "request unfulfillable") {
+		p.t.Errorf("a command of 4 slots, where a pod has 2: got %q, %v, want a refusal", out, err)
 	}
 	id := p.starts(program, "--slots", "0", "--", "sh", "-c", "echo started; sleep 600")
 	p.eventually("kubectl exec into a task", time.Minute, func() error {

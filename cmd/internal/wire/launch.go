@@ -84,7 +84,7 @@ func limits(e config.Elastic) elastic.Limits {
 
 // launching connects the launchers to the scheduler, in both directions.
 func launching(c agentrm.Config, l *launcher.Launchers) agentrm.Config {
-	c.Room, c.Decided, c.Waits, c.Describe = l.Room, l.Decided, l.Waits, l.Describe
+	c.Room, c.Machine, c.Decided, c.Waits, c.Describe = l.Room, l.Machine, l.Decided, l.Waits, l.Describe
 	c.Unprepared = func(id rm.AgentID, reason string) { l.Unprepared(cloud.InstanceID(id), reason) }
 	c.Noticed = func(id rm.AgentID, n agentrm.Notice) {
 		text := fmt.Sprintf("its platform announced its %s for %s", n.Kind, n.At.UTC().Format(time.RFC3339))

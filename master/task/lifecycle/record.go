@@ -53,13 +53,14 @@ type Task struct {
 // Job is the job that the queue orders: a command is its own.
 func (t Task) Job() rm.JobID { return rm.JobID(t.ID) }
 
-// Request is what is asked of whoever runs tasks.
+// Request is what is asked of whoever runs tasks. A command is one program: on two
+// machines it would run twice.
 func (t Task) Request(a Allocation) rm.Request {
 	return rm.Request{
 		Allocation: a.ID, Task: t.ID, Job: t.Job(), JobType: apiv1.Job_TYPE_COMMAND, Name: t.Name,
 		Username: t.Username, UserID: t.UserID, Workspace: rm.Uncategorized, Pool: t.Pool, Slots: t.Slots, Priority: t.Priority, Weight: t.Weight,
 		MaxSlots: t.MaxSlots, Preemptible: t.Preemptible, PreemptionTimeout: t.PreemptionTimeout, Submitted: t.Submitted,
-		PodSpec: t.PodSpec,
+		PodSpec: t.PodSpec, SingleNode: t.Kind == Command,
 	}
 }
 

@@ -26,6 +26,10 @@ func (a *Auth) checkName(name string, id int32) error {
 	if !document.IsPrintableName(name) {
 		return status.New(status.InvalidArgument, "username: must %s (%q)", document.NameRule, name)
 	}
+	if scripts := document.MixedScripts(name); scripts != nil {
+		return status.New(status.InvalidArgument,
+			"username: must have letters of one alphabet (%q mixes %s)", name, strings.Join(scripts, " and "))
+	}
 	if u, found := a.named(name); found && u.ID != id {
 		return status.New(status.AlreadyExists, "user '%s' already exists; choose another name", name)
 	}

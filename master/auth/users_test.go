@@ -40,6 +40,9 @@ func TestUsersAreCreatedByAdministrators(t *testing.T) {
 		{"not with a name that is another's but for a mark", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "admin\u034f"}, Password: "Secret-123"}, status.InvalidArgument},
 		{"nor but for a variation", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "admin\ufe0f"}, Password: "Secret-123"}, status.InvalidArgument},
 		{"nor but for its width", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "ａｄｍｉｎ"}, Password: "Secret-123"}, status.AlreadyExists},
+		{"nor but for the alphabet of a letter", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "\u0430dmin"}, Password: "Secret-123"}, status.InvalidArgument},
+		{"nor but for the alphabet of all", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "\u03b1\u03b7\u03b7"}, Password: "Secret-123"}, status.AlreadyExists},
+		{"a name of another alphabet", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "Анна"}, Password: "Secret-123"}, 0},
 		{"nor to be shown so", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve", DisplayName: "adm\u202eni"}, Password: "Secret-123"}, status.InvalidArgument},
 		{"not with half a Unix account", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve", AgentUserGroup: &apiv1.AgentUserGroup{AgentUid: proto.Int32(1)}}, Password: "Secret-123"}, status.InvalidArgument},
 	}
@@ -85,6 +88,8 @@ func TestPatchingUsers(t *testing.T) {
 		{"who is missing is missing", admin, 99, &apiv1.PatchUser{Active: proto.Bool(false)}, status.NotFound},
 		{"a name that is taken", admin, 2, &apiv1.PatchUser{Username: proto.String("admin")}, status.AlreadyExists},
 		{"a name that looks like another's", admin, 2, &apiv1.PatchUser{Username: proto.String("ａｄｍｉｎ")}, status.AlreadyExists},
+		{"a name of two alphabets", admin, 2, &apiv1.PatchUser{Username: proto.String("\u0430strid")}, status.InvalidArgument},
+		{"another's name to be shown, in other letters", other, 2, &apiv1.PatchUser{DisplayName: proto.String("\u0410dmin")}, status.AlreadyExists},
 		{"another's name to be shown", other, 2, &apiv1.PatchUser{DisplayName: proto.String("Admin")}, status.AlreadyExists},
 		{"one that looks like another's to be shown", other, 2, &apiv1.PatchUser{DisplayName: proto.String("Ａdmin")}, status.AlreadyExists},
 		{"a weak password", other, 2, &apiv1.PatchUser{Password: proto.String("weak")}, status.InvalidArgument},

@@ -133,15 +133,21 @@ func nameAttempts() []attempt {
 		"a right-to-left override": "\u202enimda", "an isolate": "admin\u2066", "a soft hyphen": "ad\u00admin", "full width": "ａｄｍｉｎ",
 		"a NUL": "admin\x00", "a line": "admin\n", "a tab": "admin\t", "a no-break space": "admin\u00a0", "a joiner": "admin\u200d",
 		"a byte order mark": "\ufeffadmin", "a mark": "admin\u034f", "a variation": "admin\ufe0f",
+		"a Cyrillic letter": "\u0430dmin", "a Greek letter": "admi\u03b7", "a dotless letter": "adm\u0131n", "small capitals": "\u1d00\u1d05min",
 		"a letter of its own": "ⓐdmin", "a filler": "admin\u3164", "a ligature": "admⅰn",
 	} {
 		body := document(map[string]any{"user": map[string]any{"username": text, "active": true}, "password": userPassword})
 		all = append(all, sent("a user is called admin with "+name, aim{deceived, alike}, "admin",
 			call{method: "POST", path: "/api/v1/users", body: body}, named))
 	}
+	foreign := may("admin", call{method: "POST", path: "/api/v1/users", body: `{"user": {"username": "анна", "active": true}, "password": "Some-Body-42"}`})
+	for name, text := range map[string]string{"letters of two alphabets": "\u0430strid", "alice's letters of one other alphabet": "\u0430\u04cf\u0456\u0441\u0435"} {
+		body := document(map[string]any{"user": map[string]any{"username": text, "active": true}, "password": userPassword})
+		all = append(all, sent("a user is called by "+name, aim{deceived, alike}, "admin", call{method: "POST", path: "/api/v1/users", body: body}, foreign))
+	}
 	shown := may("mallory", patch("{mallory}", `{"displayName": "Mallory"}`))
 	for name, text := range map[string]string{
-		"admin": "admin", "Admin": "Admin", "admin in full width": "ａｄｍｉｎ", "admin with a mark": "admin\u034f", "Alice": "Alice", "alice in bold": "𝐚𝐥𝐢𝐜𝐞",
+		"admin": "admin", "Admin": "Admin", "admin in full width": "ａｄｍｉｎ", "admin with a mark": "admin\u034f", "admin with a Cyrillic letter": "\u0430dmin", "Alice": "Alice", "alice in bold": "𝐚𝐥𝐢𝐜𝐞",
 	} {
 		all = append(all, sent("mallory is shown as "+name, aim{user, alike}, "mallory", patch("{mallory}", document(map[string]any{"displayName": text})), shown))
 	}

@@ -4,9 +4,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
 )
 
 // NameRule is what IsPrintableName asks of a name, to be put behind "must".
@@ -27,10 +24,4 @@ const brailleBlank = '\u2800'
 // Unicode calls a format character is not printable already.
 func isInvisible(r rune) bool {
 	return r == brailleBlank || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
-}
-
-// FoldName is one spelling of all names that differ only in case, width or ligatures.
-// It is for comparing; a name is kept and shown as it was given.
-func FoldName(name string) string {
-	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(name)))
 }

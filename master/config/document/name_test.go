@@ -32,17 +32,3 @@ func TestNamesShowWhatTheyAre(t *testing.T) {
 		}
 	}
 }
-
-func TestNamesThatDifferInSpellingAreOne(t *testing.T) {
-	t.Parallel()
-	for _, name := range []string{"admin", "ADMIN", "ａｄｍｉｎ", "ⓐdmin", "𝐚dmin", "admⅰn"} {
-		if got := FoldName(name); got != "admin" {
-			t.Errorf("%q: got %q, want admin", name, got)
-		}
-	}
-	for _, name := range []string{"adm1n", "admiń", "administrator"} {
-		if got := FoldName(name); got == "admin" {
-			t.Errorf("%q: got %q, want another name", name, got)
-		}
-	}
-}

@@ -2,6 +2,9 @@ package agentrm
 
 import (
 	"errors"
+	"maps"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -178,5 +181,29 @@ func TestQueueAndPoolsForTheAPI(t *testing.T) {
 	if stats.GetTotal() != 2 || stats.GetStates()["STATE_RUNNING"] != 2 || len(shown.GetContainers()) != 2 ||
 		shown.GetSlots()["000"].GetContainer().GetParent() != "runs.1" || shown.GetAddresses()[0] != "127.0.0.1" {
 		t.Errorf("got %v", shown)
+	}
+}
+
+// The keys and names are those that scripts around the det client read.
+func TestAgentsAreShownAsClientsKnowThem(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.join("a", 12)
+	shown := c.Agents()[0]
+	if shown.GetVersion() != apiv1.Release || shown.GetDetDeployVersion() != "1.2.3" {
+		t.Errorf("got version %q and %q, want the release of the API and the agent's own", shown.GetVersion(), shown.GetDetDeployVersion())
+	}
+	keys := slices.Sorted(maps.Keys(shown.GetSlots()))
+	if len(keys) != 12 || keys[0] != "000" || keys[11] != "011" {
+		t.Errorf("got slots under %q, want them under 000 to 011, in the order of their ids", keys)
+	}
+	for i, key := range keys {
+		s := shown.GetSlots()[key]
+		if s.GetId() != strconv.Itoa(i) || s.GetDevice().GetBrand() != "Tesla" || s.GetDevice().GetType() != apiv1.Device_TYPE_CUDA {
+			t.Errorf("got %v under %s, want slot %d with its device", s, key, i)
+		}
+	}
+	if got := shown.GetSlotStats().GetBrandStats()["Tesla"].GetTotal(); got != 12 {
+		t.Errorf("got %v, want 12 of the brand that the devices name", shown.GetSlotStats().GetBrandStats())
 	}
 }

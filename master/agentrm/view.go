@@ -33,7 +33,7 @@ func slotKey(d *apiv1.Device) string { return fmt.Sprintf("%03d", d.GetId()) }
 // nothing new.
 func (a *agent) api() *apiv1.Agent {
 	out := &apiv1.Agent{
-		Id: string(a.id), RegisteredTime: timestamppb.New(a.registered), Version: a.version,
+		Id: string(a.id), RegisteredTime: timestamppb.New(a.registered), Version: apiv1.Release, DetDeployVersion: a.version,
 		Enabled: a.presence == Connected && a.state == rm.Enable && a.notice == nil, Draining: a.presence == Lost || a.leaves(),
 		ResourcePools: []string{a.pool},
 		Slots:         make(map[string]*apiv1.Slot, len(a.devices)),

@@ -3,16 +3,18 @@ package auth
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/det-deploy/det-deploy/master/api/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
-// nameLimit keeps names printable in tables; Unix allows 32, mail addresses more.
+// The limits keep names printable in tables; Unix allows 32, mail addresses more.
 const (
-	nameLimit        = 128
-	displayNameLimit = 256
+	nameLimit        = 128 // bytes
+	displayNameLimit = 128 // characters
 )
 
 // checkName refuses a name that is none or somebody else's.
@@ -42,26 +44,37 @@ func (a *Auth) checkName(name string, id int32) error {
 
 // checkDisplayName refuses what would make a list show something else.
 func checkDisplayName(name string) error {
-	if len(name) > displayNameLimit || !document.IsPrintableName(name) {
-		return status.New(status.InvalidArgument, "displayName: must have at most %d bytes, and %s (%.64q)",
+	if utf8.RuneCountInString(name) > displayNameLimit || !document.IsPrintableName(name) {
+		return status.New(status.InvalidArgument, "displayName: must have at most %d characters, and %s (%.64q)",
 			displayNameLimit, document.NameRule, name)
 	}
 	return nil
 }
 
-// checkOwnDisplayName refuses what a user may not be shown as: another user's name.
-// Administrators may give two people the same display name.
-func (a *Auth) checkOwnDisplayName(name string, id int32) error {
-	look := document.FoldName(name)
+// checkShownName refuses what a user may not be shown as: another user's name, whoever
+// asks for it. Administrators may give two people the same display name.
+func (a *Auth) checkShownName(by *apiv1.User, name string, id int32) error {
+	look := foldShown(name)
 	if look == "" {
 		return nil
 	}
-	u, found := a.other(id, func(u *account) bool { return u.look == look || u.shownLook == look })
-	if !found {
+	if u, found := a.other(id, func(u *account) bool { return u.look == look }); found {
+		return status.New(status.AlreadyExists, "displayName: '%s' looks like user '%s'; choose another", name, u.Username)
+	}
+	if by.GetAdmin() {
 		return nil
 	}
-	return status.New(status.AlreadyExists,
-		"displayName: '%s' looks like user '%s'; choose another, or ask an administrator to set it", name, u.Username)
+	if u, found := a.other(id, func(u *account) bool { return u.shownLook == look }); found {
+		return status.New(status.AlreadyExists,
+			"displayName: '%s' looks like that of user '%s'; choose another, or ask an administrator to set it", name, u.Username)
+	}
+	return nil
+}
+
+// foldShown is one spelling of the display names that look the same. Usernames have no
+// blanks, which at the ends of a name are not seen.
+func foldShown(name string) string {
+	return document.FoldName(strings.Join(strings.Fields(name), " "))
 }
 
 // other is a user, but for one, of whom a condition is true.

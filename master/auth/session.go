@@ -96,8 +96,10 @@ func (a *Auth) Login(ctx context.Context, r *apiv1.LoginRequest, addr string) (t
 	if err != nil {
 		return "", nil, err
 	}
+	// Who knows the password is told; to everybody else the user is as wrong as one
+	// that does not exist.
 	if !u.Active {
-		return "", nil, status.New(status.PermissionDenied, "user '%s' is not active; ask an administrator", u.Username)
+		return "", nil, status.New(status.PermissionDenied, "user is not active; ask an administrator to activate '%s'", u.Username)
 	}
 	now := a.cfg.Now()
 	s := session{Kind: token.User, User: u.ID, Expires: now.Add(SessionLife), Created: now, Address: addr}

@@ -44,7 +44,7 @@ type account struct {
 	shown *apiv1.User
 	// inTask is the user as the tools in their tasks act for them.
 	inTask *apiv1.User
-	// look and shownLook are the username and the display name as FoldName has them.
+	// look and shownLook are the username and the display name as they are compared.
 	look, shownLook string
 }
 
@@ -71,7 +71,7 @@ func (a *Auth) keep(u userRecord) {
 	inTask.Admin = false
 	a.users[u.ID] = &account{
 		userRecord: u, shown: u.show(), inTask: inTask,
-		look: document.FoldName(u.Username), shownLook: document.FoldName(u.DisplayName),
+		look: document.FoldName(u.Username), shownLook: foldShown(u.DisplayName),
 	}
 	a.byName[u.Username] = u.ID
 	a.nextUser = max(a.nextUser, u.ID+1)

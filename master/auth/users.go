@@ -73,6 +73,9 @@ func (a *Auth) CreateUser(ctx context.Context, by *apiv1.User, r *apiv1.PostUser
 	if err := a.checkName(u.Username, 0); err != nil {
 		return nil, err
 	}
+	if err := a.checkShownName(by, u.DisplayName, 0); err != nil {
+		return nil, err
+	}
 	u.ID, u.Modified = a.nextUser, a.cfg.Now()
 	return a.write(ctx, u)
 }
@@ -107,8 +110,8 @@ func (a *Auth) PatchUser(ctx context.Context, by *apiv1.User, text string, id in
 	if err := a.patch(&u, p); err != nil {
 		return nil, err
 	}
-	if u.DisplayName != old.DisplayName && !by.GetAdmin() {
-		if err := a.checkOwnDisplayName(u.DisplayName, id); err != nil {
+	if u.DisplayName != old.DisplayName {
+		if err := a.checkShownName(by, u.DisplayName, id); err != nil {
 			return nil, err
 		}
 	}

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -44,6 +45,9 @@ func TestUsersAreCreatedByAdministrators(t *testing.T) {
 		{"nor but for the alphabet of all", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "\u03b1\u03b7\u03b7"}, Password: "Secret-123"}, status.AlreadyExists},
 		{"a name of another alphabet", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "Анна"}, Password: "Secret-123"}, 0},
 		{"nor to be shown so", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve", DisplayName: "adm\u202eni"}, Password: "Secret-123"}, status.InvalidArgument},
+		{"nor as somebody else", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve", DisplayName: "Admin"}, Password: "Secret-123"}, status.AlreadyExists},
+		{"nor by a name that is too long", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve", DisplayName: strings.Repeat("é", 129)}, Password: "Secret-123"}, status.InvalidArgument},
+		{"but by a long one", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "long", DisplayName: strings.Repeat("é", 128)}, Password: "Secret-123"}, 0},
 		{"not with half a Unix account", admin, &apiv1.PostUserRequest{User: &apiv1.User{Username: "eve", AgentUserGroup: &apiv1.AgentUserGroup{AgentUid: proto.Int32(1)}}, Password: "Secret-123"}, status.InvalidArgument},
 	}
 	for _, tt := range tests { // in order: they share the cluster
@@ -92,6 +96,9 @@ func TestPatchingUsers(t *testing.T) {
 		{"another's name to be shown, in other letters", other, 2, &apiv1.PatchUser{DisplayName: proto.String("\u0410dmin")}, status.AlreadyExists},
 		{"another's name to be shown", other, 2, &apiv1.PatchUser{DisplayName: proto.String("Admin")}, status.AlreadyExists},
 		{"one that looks like another's to be shown", other, 2, &apiv1.PatchUser{DisplayName: proto.String("Ａdmin")}, status.AlreadyExists},
+		{"another's name to be shown, by an administrator", admin, 2, &apiv1.PatchUser{DisplayName: proto.String("Admin")}, status.AlreadyExists},
+		{"another's name between blanks", other, 2, &apiv1.PatchUser{DisplayName: proto.String(" Admin ")}, status.AlreadyExists},
+		{"a display name that is too long", other, 2, &apiv1.PatchUser{DisplayName: proto.String(strings.Repeat("x", 129))}, status.InvalidArgument},
 		{"a weak password", other, 2, &apiv1.PatchUser{Password: proto.String("weak")}, status.InvalidArgument},
 		{"no password", other, 2, &apiv1.PatchUser{Password: proto.String("")}, status.InvalidArgument},
 	}
@@ -128,6 +135,26 @@ func TestPatchingUsers(t *testing.T) {
 	}
 	_, err = w.UserNamed("determined")
 	wantCode(t, err, status.NotFound)
+}
+
+// What a stranger is told must not say which users exist or are active.
+func TestADeactivatedUserIsToldSoOnlyForTheRightPassword(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if _, err := w.PatchUser(t.Context(), w.admin(t), "", 2, &apiv1.PatchUser{Active: proto.Bool(false)}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := w.login(t.Context(), "determined", first)
+	wantCode(t, err, status.PermissionDenied)
+	if err == nil || !strings.HasPrefix(err.Error(), "user is not active") {
+		t.Errorf("got %v, want it to begin with that the user is not active", err)
+	}
+	_, wrong := w.login(t.Context(), "determined", "Wrong-1234")
+	_, missing := w.login(t.Context(), "nobody", "Wrong-1234")
+	wantCode(t, wrong, status.Unauthenticated)
+	if wrong == nil || missing == nil || wrong.Error() != missing.Error() {
+		t.Errorf("got %v and %v, want the same words for a wrong password and a user that does not exist", wrong, missing)
+	}
 }
 
 func TestOnlyAnAdministratorGivesTwoPeopleOneDisplayName(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 )
 
 // Environment is NAME=value variables by the device a task runs on. A name
-// without "=" is taken from the agent's own environment.
+// without "=" leaves what the container has under it.
 type Environment struct {
 	CPU  []string `yaml:"cpu"`
 	CUDA []string `yaml:"cuda"`

@@ -49,12 +49,30 @@ func (t *translator) rename(m document.Map, path, from, to string) {
 	line := m.Line(from)
 	switch {
 	case !m.Has(from):
+	case m.Has(to) && sameText(m, from, to):
+		m.Take(from)
+		t.warn(line, document.Join(path, from), "is the old name of "+to+", which says the same", "remove it")
 	case m.Has(to):
 		t.refuse(line, document.Join(path, from), "is the old name of "+to+", which is also given", "keep "+to)
 		m.Take(from)
 	default:
 		m.Rename(from, to)
 		t.warn(line, document.Join(path, from), "is the old name of "+to, "rename it")
+	}
+}
+
+// sameText says whether both keys have the same scalar.
+func sameText(m document.Map, a, b string) bool {
+	x, _ := m.Get(a)
+	y, _ := m.Get(b)
+	return x.Text() != "" && x.Text() == y.Text()
+}
+
+// drop takes away what older files may say and what never had an effect here.
+func (t *translator) drop(m document.Map, path, key, text, hint string) {
+	line := m.Line(key)
+	if _, given := m.Take(key); given {
+		t.warn(line, document.Join(path, key), text, hint)
 	}
 }
 
@@ -102,7 +120,9 @@ func (t *translator) pools(m document.Map, key string) {
 	}
 	for i, n := range list.List() {
 		if pool, ok := n.Map(); ok {
-			t.rename(pool, document.Index(key, i), "max_cpu_containers_per_agent", "max_aux_containers_per_agent")
+			at := document.Index(key, i)
+			t.rename(pool, at, "max_cpu_containers_per_agent", "max_aux_containers_per_agent")
+			t.drop(pool, at, "max_slots", "has no effect: a pool has the slots of its agents", "remove it; resources.max_slots limits a job, provider.max_instances a pool")
 		}
 	}
 }

@@ -33,6 +33,18 @@ func TestOldFormsReadAsNewOnes(t *testing.T) {
 			"resource_pools: [{pool_name: default, max_aux_containers_per_agent: 3}]", "is the old name of max_aux_containers_per_agent",
 		},
 		{
+			"the most slots of a pool", "resource_pools: [{pool_name: default, max_slots: 8}]",
+			"resource_pools: [{pool_name: default}]", "resource_pools[0].max_slots: has no effect",
+		},
+		{
+			"a name of the resource manager", "resource_manager: {type: agent, name: lab}",
+			"resource_manager: {type: agent, cluster_name: lab}", "resource_manager.name: is the old name of cluster_name",
+		},
+		{
+			"a name of the resource manager beside the same new one", "resource_manager: {type: agent, name: lab, cluster_name: lab}",
+			"resource_manager: {type: agent, cluster_name: lab}", "resource_manager.name: is the old name of cluster_name",
+		},
+		{
 			"default pools", "resource_manager: {default_cpu_resource_pool: a, default_gpu_resource_pool: b}\nresource_pools: [{pool_name: a}, {pool_name: b}]",
 			"resource_manager: {default_aux_resource_pool: a, default_compute_resource_pool: b}\nresource_pools: [{pool_name: a}, {pool_name: b}]", "is the old name",
 		},
@@ -76,7 +88,7 @@ func TestOldFormsThatCannotBeMeant(t *testing.T) {
 	for _, tc := range []struct{ name, yaml, want string }{
 		{"old beside new", "resource_pools: []\nprovisioner: {provider: aws}", "master.yaml:2: provisioner: is an old form and cannot stand beside resource_pools (line 1)"},
 		{"an old scheduler beside a new manager", "scheduler: {}\nresource_manager: {}", "scheduler: is an old form and cannot stand beside resource_manager"},
-		{"old and new key", "resource_pools: [{pool_name: default, max_cpu_containers_per_agent: 3, max_aux_containers_per_agent: 3}]", "is the old name of max_aux_containers_per_agent, which is also given"},
+		{"old and new key", "resource_pools: [{pool_name: default, max_cpu_containers_per_agent: 7, max_aux_containers_per_agent: 3}]", "is the old name of max_aux_containers_per_agent, which is also given"},
 		{"a provisioner without provider", "provisioner: {region: x}", "provisioner.provider: is required"},
 		{"a provisioner that is a text", "provisioner: x", "provisioner: must be a mapping"},
 		{"a scheduler that is a text", "scheduler: x", "scheduler: must be a mapping"},

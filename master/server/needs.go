@@ -121,8 +121,9 @@ type TaskLogs interface {
 	ShipTaskLogs(ctx context.Context, by *apiv1.User, allocation string, r *apiv1.PostTaskLogsRequest) error
 	// TaskLogs calls send for each line that q asks for, in its order.
 	TaskLogs(ctx context.Context, q LogQuery, send func(*apiv1.TaskLogsResponse) error) error
-	// TaskLogFields is what the filters of a task may be.
-	TaskLogFields(ctx context.Context, task string) (*apiv1.TaskLogsFieldsResponse, error)
+	// TaskLogFields sends what the filters of a task may be; with follow again, all of
+	// it, whenever there is more, until the task has ended.
+	TaskLogFields(ctx context.Context, task string, follow bool, send func(*apiv1.TaskLogsFieldsResponse) error) error
 }
 
 // Queue is who is served when; rm.ResourceManager has these methods.

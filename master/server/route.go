@@ -6,9 +6,6 @@ import (
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
-
-	"github.com/det-deploy/det-deploy/master/api/excerpt"
-	"github.com/det-deploy/det-deploy/master/api/status"
 )
 
 // access is who may make a call.
@@ -84,18 +81,13 @@ func (s *Server) front() http.Handler {
 			mux.Handle(path, s.meter.page(s.cfg.Metrics))
 		}
 	}
-	mux.HandleFunc("POST /task-logs", func(w http.ResponseWriter, r *http.Request) {
-		plainError(w, http.StatusNotImplemented, "unmanaged tasks are not built yet; tasks ship their logs to /api/v1/task/logs")
-	})
 	if s.cfg.Binaries != nil {
 		mux.Handle("GET /binaries/{platform}", s.cfg.Binaries)
 	}
 	if s.cfg.Agents != nil {
 		mux.Handle("/agents", s.cfg.Agents)
 	}
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		plainError(w, http.StatusNotFound, "there is nothing at "+excerpt.Of(r.URL.Path))
-	})
+	mux.HandleFunc("/", elsewhere)
 	if s.cfg.Certificate != nil {
 		return s.meter.count(strictTransport(s.sites(mux)))
 	}
@@ -157,9 +149,4 @@ func (s *Server) guarded(r route) http.Handler {
 			s.refuse(c, err, r.streams)
 		}
 	})
-}
-
-func (s *Server) notBuilt(w http.ResponseWriter, r *http.Request) {
-	c := &call{Request: r, w: w}
-	s.refuse(c, status.New(status.Unimplemented, "%s %s is not built in this version of det-deploy", excerpt.Of(r.Method), excerpt.Of(r.URL.Path)), false)
 }

@@ -18,10 +18,12 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
 // Version is the release whose API this is. Clients compare it with their own.
-const Version = "0.38.1"
+const Version = apiv1.Release
 
 // Identity is what a cluster says about itself to anybody.
 type Identity struct {

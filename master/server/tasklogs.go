@@ -67,18 +67,12 @@ func taskLogs(ctx context.Context, s *Server, c *call, send func(*apiv1.TaskLogs
 }
 
 func taskLogFields(ctx context.Context, s *Server, c *call, send func(*apiv1.TaskLogsFieldsResponse) error) error {
-	if c.is("follow") {
-		return status.New(status.Unimplemented, "following the fields of a log is not built; ask again without follow")
-	}
+	follow, task := c.is("follow"), c.PathValue("task")
 	if c.bad != nil {
 		return c.bad
 	}
-	if err := s.readsLog(ctx, c, c.PathValue("task")); err != nil {
+	if err := s.readsLog(ctx, c, task); err != nil {
 		return err
 	}
-	fields, err := s.cfg.Logs.TaskLogFields(ctx, c.PathValue("task"))
-	if err != nil {
-		return err
-	}
-	return send(fields)
+	return s.cfg.Logs.TaskLogFields(ctx, task, follow, send)
 }

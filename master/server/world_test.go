@@ -254,8 +254,12 @@ func (c *cluster) TaskLogs(ctx context.Context, q LogQuery, send func(*apiv1.Tas
 	return nil
 }
 
-func (c *cluster) TaskLogFields(context.Context, string) (*apiv1.TaskLogsFieldsResponse, error) {
-	return &apiv1.TaskLogsFieldsResponse{AgentIds: []string{"a"}}, nil
+func (c *cluster) TaskLogFields(_ context.Context, _ string, follow bool, send func(*apiv1.TaskLogsFieldsResponse) error) error {
+	err := send(&apiv1.TaskLogsFieldsResponse{AgentIds: []string{"a"}})
+	if follow && err == nil {
+		err = send(&apiv1.TaskLogsFieldsResponse{AgentIds: []string{"a", "b"}})
+	}
+	return err
 }
 
 func (c *cluster) Queue(string) []*apiv1.Job {

@@ -42,7 +42,7 @@ func (t *Tasks) Command(id string) (*apiv1.GetCommandResponse, error) {
 		return nil, err
 	}
 	s := e.now()
-	cfg, err := shownConfig(s.task)
+	cfg, err := t.shownConfig(s)
 	if err != nil {
 		return nil, err
 	}

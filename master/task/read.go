@@ -18,7 +18,7 @@ import (
 func (t *Tasks) Task(ctx context.Context, id string) (*apiv1.GetTaskResponse, error) {
 	if e, found := t.reg.find(rm.TaskID(id)); found {
 		s := e.now()
-		out := &apiv1.GetTaskResponse{Task: showTask(s)}
+		out := &apiv1.GetTaskResponse{Task: t.showTask(s)}
 		if why := t.waiting(s); why != "" {
 			out.Reason = &why
 		}
@@ -31,7 +31,7 @@ func (t *Tasks) Task(ctx context.Context, id string) (*apiv1.GetTaskResponse, er
 	if !found {
 		return nil, status.Missing("task", id)
 	}
-	return &apiv1.GetTaskResponse{Task: showTask(snapshot{task: d.Value})}, nil
+	return &apiv1.GetTaskResponse{Task: t.showTask(snapshot{task: d.Value})}, nil
 }
 
 // Owner is the user who started a task, listed or not. The error has the code

@@ -21,7 +21,7 @@ func timeoutOf(d config.TaskContainerDefaults) time.Duration {
 func asGap(err error) (*log.GapError, bool) { return errors.AsType[*log.GapError](err) }
 
 func (t *Tasks) launchReply(s snapshot) (*apiv1.LaunchCommandResponse, error) {
-	cfg, err := shownConfig(s.task)
+	cfg, err := t.shownConfig(s)
 	if err != nil {
 		return nil, err
 	}
@@ -32,12 +32,12 @@ func (t *Tasks) launchReply(s snapshot) (*apiv1.LaunchCommandResponse, error) {
 	return r, nil
 }
 
-func shownConfig(task lifecycle.Task) (*structpb.Struct, error) {
-	cfg, err := spec.Load(task.Config)
+func (t *Tasks) shownConfig(s snapshot) (*structpb.Struct, error) {
+	cfg, err := spec.Load(s.task.Config)
 	if err != nil {
 		return nil, err
 	}
-	return spec.Show(cfg)
+	return spec.Show(cfg, t.priority(s))
 }
 
 // showCommand is a command as clients know it.
@@ -79,9 +79,9 @@ func showDevices(c lifecycle.Container) []*apiv1.Device {
 	return out
 }
 
-func showTask(s snapshot) *apiv1.Task {
+func (t *Tasks) showTask(s snapshot) *apiv1.Task {
 	config := string(s.task.Config)
-	if shown, err := shownConfig(s.task); err == nil {
+	if shown, err := t.shownConfig(s); err == nil {
 		if text, err := shown.MarshalJSON(); err == nil {
 			config = string(text)
 		}
@@ -144,13 +144,27 @@ func (t *Tasks) summary(s snapshot) *apiv1.AllocationSummary {
 	return out
 }
 
+// priority is the one that counts: the resource manager's while it has the task, then
+// what was asked for, then the pool's. It is 0 where nothing is known of it.
 func (t *Tasks) priority(s snapshot) int {
-	if r := t.reg.manager(); r != nil {
+	r := t.reg.manager()
+	if r == nil {
+		return s.task.Priority
+	}
+	if len(s.allocations) > 0 {
 		if known, found := r.Allocation(s.current().ID); found {
 			return known.Priority
 		}
 	}
-	return s.task.Priority
+	if s.task.Priority != 0 {
+		return s.task.Priority
+	}
+	for _, p := range r.Pools() {
+		if p.GetName() == s.task.Pool {
+			return int(p.GetDetails().GetPriorityScheduler().GetDefaultPriority())
+		}
+	}
+	return 0
 }
 
 func proxyPorts(task lifecycle.Task) []*apiv1.ProxyPortConfig {
@@ -204,5 +218,5 @@ func failureType(k lifecycle.ExitKind) apiv1.ResourcesFailure_FailureType {
 	}
 }
 
-// stamp is a time as clients read it: RFC 3339 with at most six decimals.
-func stamp(t time.Time) *timestamppb.Timestamp { return timestamppb.New(t.Truncate(time.Microsecond)) }
+// stamp is a time of a task as clients read it: RFC 3339 in milliseconds.
+func stamp(t time.Time) *timestamppb.Timestamp { return timestamppb.New(t.Truncate(time.Millisecond)) }

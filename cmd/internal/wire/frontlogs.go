@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"slices"
 	"strconv"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -74,35 +73,4 @@ func some(s string) *string {
 		return nil
 	}
 	return &s
-}
-
-// TaskLogFields implements server.TaskLogs.
-func (f front) TaskLogFields(ctx context.Context, id string) (*apiv1.TaskLogsFieldsResponse, error) {
-	entries, err := f.Log(ctx, log.Filter{Task: id}, false)
-	if err != nil {
-		return nil, err
-	}
-	r := &apiv1.TaskLogsFieldsResponse{}
-	for e, err := range entries {
-		if err != nil {
-			return nil, err
-		}
-		r.AgentIds = with(r.AgentIds, e.Agent)
-		r.ContainerIds = with(r.ContainerIds, e.Container)
-		r.Stdtypes = with(r.Stdtypes, e.Stdtype)
-		r.Sources = with(r.Sources, e.Source)
-		r.AllocationIds = with(r.AllocationIds, e.Allocation)
-		if e.Rank != nil && !slices.Contains(r.RankIds, int32(*e.Rank)) {
-			r.RankIds = append(r.RankIds, int32(*e.Rank))
-		}
-	}
-	return r, nil
-}
-
-// with adds what is new to a short list.
-func with(list []string, s string) []string {
-	if s == "" || slices.Contains(list, s) {
-		return list
-	}
-	return append(list, s)
 }

@@ -32,6 +32,9 @@ type Config struct {
 	// RetryFor limits how long one call is tried again while the master is out of
 	// reach or starting. Zero means DefaultRetryFor.
 	RetryFor time.Duration
+	// Away is called each time that a followed log has waited for RetryFor for a
+	// master that had answered before; it goes on waiting. It may be nil.
+	Away func(err error)
 }
 
 // DefaultRetryFor outlasts the restart of a master on the same machine, and not
@@ -43,6 +46,7 @@ type Client struct {
 	base     *url.URL
 	token    string
 	retryFor time.Duration
+	away     func(error)
 	http     *http.Client
 }
 
@@ -63,6 +67,7 @@ func New(cfg Config) (*Client, error) {
 		base:     base,
 		token:    cfg.Token,
 		retryFor: cfg.RetryFor,
+		away:     cfg.Away,
 		http: &http.Client{Transport: &http.Transport{
 			Proxy:                 http.ProxyFromEnvironment,
 			TLSClientConfig:       tlsConfig,

@@ -197,6 +197,68 @@ func TestAFollowGoesOnWhenAStoppingMasterClosesItInGoodOrder(t *testing.T) {
 	}
 }
 
+func TestAFollowWaitsForAMasterThatIsAwayLongerThanACallIsRetried(t *testing.T) {
+	t.Parallel()
+	var connections, refusals, noticed atomic.Int32
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !strings.HasSuffix(r.URL.Path, "/logs"):
+			_, _ = io.WriteString(w, `{"task":{"taskId":"t","endTime":"2026-01-01T00:00:00Z"}}`)
+		case connections.Add(1) == 1:
+			_, _ = io.WriteString(w, lineOf(0))
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		case noticed.Load() < 2: // it has been given up twice, as a call would be
+			refusals.Add(1)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		default:
+			_, _ = io.WriteString(w, lineOf(0)+lineOf(1))
+		}
+	}))
+	t.Cleanup(srv.Close)
+	c, err := client.New(client.Config{URL: srv.URL, RetryFor: time.Millisecond, Away: func(err error) {
+		noticed.Add(1)
+		if client.KindOf(err) != client.Unavailable {
+			t.Errorf("told %v, want that the master is unavailable", err)
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	var got []string
+	for l, err := range c.Logs(t.Context(), "t", client.LogQuery{Follow: true}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, l.GetMessage())
+	}
+	if d := cmp.Diff(got, []string{"line 0\n", "line 1\n"}); d != "" {
+		t.Errorf("got -, want +:\n%s", d)
+	}
+	if refusals.Load() < 2 || noticed.Load() < 2 {
+		t.Errorf("got %d refusals and %d notices, want 2 of each", refusals.Load(), noticed.Load())
+	}
+}
+
+func TestAFollowThatNeverBeganDoesNotWaitForEver(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	t.Cleanup(srv.Close)
+	c, err := client.New(client.Config{URL: srv.URL, RetryFor: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	for _, err := range c.Logs(t.Context(), "t", client.LogQuery{Follow: true}) {
+		if client.KindOf(err) != client.Unavailable {
+			t.Errorf("got %v, want that the master is unavailable", err)
+		}
+	}
+}
+
 func TestTheTailIsReadOldestFirst(t *testing.T) {
 	t.Parallel()
 	c := dial(t, func(w http.ResponseWriter, r *http.Request) {

@@ -36,6 +36,8 @@ type stream[T proto.Message] struct {
 	first    T
 	last     string
 	skipping bool
+	// opened says that the master has answered once.
+	opened bool
 }
 
 // lines reads the stream, again from the next line while follow is set.
@@ -50,7 +52,7 @@ func (s *stream[T]) lines(ctx context.Context, follow bool) iter.Seq2[T, error] 
 			if err == nil && s.over(ctx, follow) {
 				return
 			}
-			if err != nil && (!follow || !dropped(err)) || ctx.Err() != nil {
+			if err != nil && !(follow && s.resumes(err)) || ctx.Err() != nil {
 				yield(zero, errors.Join(err, ctx.Err()))
 				return
 			}
@@ -62,6 +64,23 @@ func (s *stream[T]) lines(ctx context.Context, follow bool) iter.Seq2[T, error] 
 			}
 		}
 	}
+}
+
+// resumes reports whether a stream that is followed is opened again after err. A master
+// that has answered once is waited for as long as it takes: an upgrade or a machine
+// that starts again takes longer than a call is retried.
+func (s *stream[T]) resumes(err error) bool {
+	if dropped(err) {
+		return true
+	}
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Kind != Unavailable || !s.opened {
+		return false
+	}
+	if s.client.away != nil {
+		s.client.away(err)
+	}
+	return true
 }
 
 // over reports whether a stream that ended in good order is complete.
@@ -82,10 +101,7 @@ func dropped(err error) bool { return errors.Is(err, errDropped) }
 // read passes on the lines of one connection. More is false when the reader
 // wants no more.
 func (s *stream[T]) read(ctx context.Context, yield func(T, error) bool) (more bool, err error) {
-	if s.last != "" {
-		s.call.query.Set("afterId", s.last)
-	}
-	body, err := s.client.retrying(ctx, s.call)
+	body, err := s.open(ctx)
 	if err != nil {
 		return true, err
 	}
@@ -110,6 +126,16 @@ func (s *stream[T]) read(ctx context.Context, yield func(T, error) bool) (more b
 			return false, nil
 		}
 	}
+}
+
+// open asks for the lines behind the last one.
+func (s *stream[T]) open(ctx context.Context) (io.ReadCloser, error) {
+	if s.last != "" {
+		s.call.query.Set("afterId", s.last)
+	}
+	body, err := s.client.retrying(ctx, s.call)
+	s.opened = s.opened || err == nil
+	return body, err
 }
 
 // known notes m as read and reports whether it was read before.

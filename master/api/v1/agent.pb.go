@@ -486,11 +486,15 @@ type Agent struct {
 	Addresses      []string               `protobuf:"bytes,5,rep,name=addresses,proto3" json:"addresses,omitempty"`
 	Enabled        bool                   `protobuf:"varint,6,opt,name=enabled,proto3" json:"enabled,omitempty"`
 	Draining       bool                   `protobuf:"varint,7,opt,name=draining,proto3" json:"draining,omitempty"`
-	Version        string                 `protobuf:"bytes,8,opt,name=version,proto3" json:"version,omitempty"`
-	ResourcePools  []string               `protobuf:"bytes,9,rep,name=resource_pools,json=resourcePools,proto3" json:"resource_pools,omitempty"`
-	SlotStats      *SlotStats             `protobuf:"bytes,10,opt,name=slot_stats,json=slotStats,proto3" json:"slot_stats,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// version is the release whose API its cluster speaks, which clients print;
+	// on Kubernetes it is the kubelet's.
+	Version       string     `protobuf:"bytes,8,opt,name=version,proto3" json:"version,omitempty"`
+	ResourcePools []string   `protobuf:"bytes,9,rep,name=resource_pools,json=resourcePools,proto3" json:"resource_pools,omitempty"`
+	SlotStats     *SlotStats `protobuf:"bytes,10,opt,name=slot_stats,json=slotStats,proto3" json:"slot_stats,omitempty"`
+	// det_deploy_version is that of the program it runs, ours; empty on Kubernetes.
+	DetDeployVersion string `protobuf:"bytes,11,opt,name=det_deploy_version,json=detDeployVersion,proto3" json:"det_deploy_version,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Agent) Reset() {
@@ -591,6 +595,13 @@ func (x *Agent) GetSlotStats() *SlotStats {
 		return x.SlotStats
 	}
 	return nil
+}
+
+func (x *Agent) GetDetDeployVersion() string {
+	if x != nil {
+		return x.DetDeployVersion
+	}
+	return ""
 }
 
 type GetAgentsResponse struct {
@@ -1607,7 +1618,7 @@ const file_master_api_v1_agent_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x1d.detdeploy.api.v1.DeviceStatsR\x05value:\x028\x01\x1a\\\n" +
 	"\x0fBrandStatsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
-	"\x05value\x18\x02 \x01(\v2\x1d.detdeploy.api.v1.DeviceStatsR\x05value:\x028\x01\"\xde\x04\n" +
+	"\x05value\x18\x02 \x01(\v2\x1d.detdeploy.api.v1.DeviceStatsR\x05value:\x028\x01\"\x8c\x05\n" +
 	"\x05Agent\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12C\n" +
 	"\x0fregistered_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x0eregisteredTime\x128\n" +
@@ -1622,7 +1633,8 @@ const file_master_api_v1_agent_proto_rawDesc = "" +
 	"\x0eresource_pools\x18\t \x03(\tR\rresourcePools\x12:\n" +
 	"\n" +
 	"slot_stats\x18\n" +
-	" \x01(\v2\x1b.detdeploy.api.v1.SlotStatsR\tslotStats\x1aP\n" +
+	" \x01(\v2\x1b.detdeploy.api.v1.SlotStatsR\tslotStats\x12,\n" +
+	"\x12det_deploy_version\x18\v \x01(\tR\x10detDeployVersion\x1aP\n" +
 	"\n" +
 	"SlotsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +

@@ -5,3 +5,6 @@
 //
 // It is a leaf: everything may import it, and it imports nothing of ours.
 package apiv1
+
+// Release is the release of Determined whose API this is.
+const Release = "0.38.1"

@@ -16,7 +16,7 @@ import (
 // program share it.
 type Config struct {
 	Description string             `yaml:"description" doc:"Name of the task and of its job; three random words when empty"`
-	Entrypoint  Entrypoint         `yaml:"entrypoint" doc:"What to run: one element is a shell command line, several are executed as they are"`
+	Entrypoint  Entrypoint         `yaml:"entrypoint" doc:"What to run: one element is a shell command line, several are executed as they are; nothing ends at once with 0"`
 	BindMounts  []config.BindMount `yaml:"bind_mounts" doc:"Directories of the machine that the task sees"`
 	Environment Environment        `yaml:"environment" doc:"Image and variables"`
 	Resources   Resources          `yaml:"resources" doc:"Slots and where they come from"`
@@ -26,6 +26,8 @@ type Config struct {
 	IdleTimeout      *document.Seconds `yaml:"idle_timeout" doc:"No effect on commands"`
 	NotebookIdleType string            `yaml:"notebook_idle_type" doc:"No effect on commands"`
 	TensorboardArgs  []string          `yaml:"tensorboard_args" doc:"No effect on commands"`
+	PBS              document.Raw      `yaml:"pbs" doc:"No effect: for clusters that run PBS"`
+	Slurm            document.Raw      `yaml:"slurm" doc:"No effect: for clusters that run Slurm"`
 }
 
 // Environment is what the program finds around it.
@@ -106,7 +108,6 @@ func (c Config) Validate() document.Errors {
 	var e document.Errors
 	e.Check(len(c.Description) <= maxDescription && document.IsPrintableName(c.Description), "description",
 		"must have at most %d bytes, and %s (is %.64q)", maxDescription, document.NameRule, c.Description)
-	e.Check(len(c.Entrypoint) > 0, "entrypoint", "is required: a list of the program and its arguments, or a command line")
 	for i, b := range c.BindMounts {
 		at := document.Index("bind_mounts", i)
 		e = append(e, b.Validate(at)...)
@@ -134,7 +135,7 @@ func (n Environment) validate(at string) document.Errors {
 	}{{"cpu", n.Variables.CPU}, {"cuda", n.Variables.CUDA}, {"rocm", n.Variables.ROCm}} {
 		for i, v := range list.vars {
 			e.Check(v != "" && v[0] != '=', at+".environment_variables."+list.device+"["+strconv.Itoa(i)+"]",
-				"must be NAME=value (is %q)", excerpt.Of(v))
+				"must be NAME=value, or a name (is %q)", excerpt.Of(v))
 		}
 	}
 	return e

@@ -2,10 +2,12 @@ package spec
 
 import (
 	"fmt"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/document"
 )
@@ -94,6 +96,14 @@ func (c Config) idle() []string {
 	add(len(c.TensorboardArgs) > 0, "tensorboard_args", "it is for tensorboards")
 	add(c.Debug, "debug", "it is for programs that use the cluster's library")
 	add(len(c.Environment.ProxyPorts) > 0, "environment.proxy_ports", "the ports are published, but this version has no proxy to them")
+	names := unassigned(c.Environment.Variables)
+	add(len(names) > 0, "environment.environment_variables "+excerpt.Of(strings.Join(names, ", ")),
+		"without = it is what the container has under that name already")
+	add(holdsMore(c.PBS), "pbs", "this cluster does not run PBS")
+	add(holdsMore(c.Slurm), "slurm", "this cluster does not run Slurm")
 	add(c.Resources.Weight != 1, "resources.weight", "the scheduler goes by priority")
 	return out
 }
+
+// holdsMore says whether a raw part is more than an empty mapping.
+func holdsMore(r document.Raw) bool { return !r.IsZero() && string(r.JSON()) != "{}" }

@@ -1,6 +1,10 @@
 package spec
 
-import "github.com/det-deploy/det-deploy/master/config/document"
+import (
+	"strings"
+
+	"github.com/det-deploy/det-deploy/master/config/document"
+)
 
 // Entrypoint is a program and its arguments, or one command line for the shell.
 type Entrypoint []string
@@ -28,10 +32,11 @@ func (Entrypoint) DocumentShape() string { return "list of text, or text" }
 
 // Argv is what is executed: one element is a command line for the image's shell,
 // so `det command run "a | b"` does what it looks like; several need no shell, so
-// an image with nothing but the program works.
+// an image with nothing but the program works. None is a command line that does
+// nothing, as it is in Determined 0.38.1.
 func (e Entrypoint) Argv() []string {
-	if len(e) == 1 {
-		return []string{"/bin/sh", "-c", e[0]}
+	if len(e) < 2 {
+		return []string{"/bin/sh", "-c", strings.Join(e, "")}
 	}
 	return e
 }

@@ -2,6 +2,8 @@ package spec
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config"
@@ -42,7 +44,21 @@ func variables(r Run, c rm.Container, kind apiv1.Device_Type) []string {
 			out = append(out, v.name+"="+v.value)
 		}
 	}
-	return append(out, variablesFor(r.Config.Environment.Variables, kind)...)
+	return append(out, assigned(variablesFor(r.Config.Environment.Variables, kind))...)
+}
+
+// assigned leaves out names without a value: what the container has under such a
+// name, from its image or its agent, stays. Container engines would take it away, and
+// nothing else knows what to do with it.
+func assigned(list []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(v string) bool { return !strings.Contains(v, "=") })
+}
+
+// unassigned are the names without a value, each once.
+func unassigned(e config.Environment) []string {
+	names := slices.DeleteFunc(slices.Concat(e.CPU, e.CUDA, e.ROCm), func(v string) bool { return strings.Contains(v, "=") })
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func loggingMetadata(r Run) string {

@@ -63,7 +63,7 @@ func checkKept(t *testing.T, c Config) {
 	if restored, err := Store(again); err != nil || !sameJSON(restored, stored) {
 		t.Errorf("got %s, %v, want %s", restored, err, stored)
 	}
-	if _, err := Show(c); err != nil {
+	if _, err := Show(c, 0); err != nil {
 		t.Errorf("what was accepted cannot be shown: %v", err)
 	}
 	forgotten, err := Forget(stored)

@@ -18,16 +18,16 @@ const referencePage = "../../../docs/reference/command-yaml.md"
 
 const referenceIntro = `# The configuration of a command
 
-What a command's configuration file may say, or ` + "`--config key=value`" + ` on the command line. Every key may be left out but ` + "`entrypoint`" + `. An unknown key is refused with the one that was probably meant, and so is a value that breaks a rule; all mistakes are named at once.
+What a command's configuration file may say, or ` + "`--config key=value`" + ` on the command line. Every key may be left out. An unknown key is refused with the one that was probably meant, and so is a value that breaks a rule; all mistakes are named at once.
 
 `
 
 const referenceRules = `
 ## Rules
 
-- **entrypoint** of one element is a command line for the image's ` + "`/bin/sh`" + `; several elements are executed as they are, so an image needs neither a shell nor Python nor a client library.
+- **entrypoint** of one element is a command line for the image's ` + "`/bin/sh`" + `; several elements are executed as they are, so an image needs neither a shell nor Python nor a client library. Without any, the command ends at once with 0.
 - **description** defaults to ` + "`Command (three-word-name)`" + ` and names the task and its job.
-- **environment.environment_variables** is a list of ` + "`NAME=value`" + `, a mapping of names to values, or either for each of ` + "`cpu`, `cuda`, `rocm`" + `. The cluster's variables come first, the command's last, and the last one wins. A name without ` + "`=`" + ` is taken from the agent's environment.
+- **environment.environment_variables** is a list of ` + "`NAME=value`" + `, a mapping of names to values, or either for each of ` + "`cpu`, `cuda`, `rocm`" + `. The cluster's variables come first, the command's last, and the last one wins. A name without ` + "`=`" + ` is accepted and changes nothing: what the container has under that name, from its image, stays. The command's log names it.
 - **bind_mounts**: ` + "`host_path`" + ` is absolute; a relative ` + "`container_path`" + ` is below ` + "`work_dir`" + `. On an equal container path the command's mount wins over the cluster's. ` + "`resources.devices`" + ` likewise.
 - **resources.slots** of 0 runs on an auxiliary place of the default auxiliary pool; otherwise the default compute pool is used. A command runs on one machine (one pod on Kubernetes). More slots than a machine of the pool has are refused with ` + "`request unfulfillable`" + `, whatever ` + "`launch_error`" + ` says; zero slots wait for a machine where the pool has none yet.
 - **resources.preemptible** is our addition. Without it a command keeps its slots until it ends. With it the scheduler may ask for them back where the pool preempts; a program that does not ask for the preemption signal is sent SIGTERM. The command is then run again from its start as a new allocation, also when its machine was lost. One that asks for the signal, and ends with 0 without having acknowledged it, has succeeded and is not run again; one that was sent SIGTERM is, also when it ended with 0.

@@ -10,9 +10,25 @@ import (
 	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
-// Show is the whole configuration as clients print it, secrets masked.
-func Show(c Config) (*structpb.Struct, error) {
-	data, err := json.Marshal(document.Show(c))
+// Show is the whole configuration in the form that Determined 0.38.1 answers with,
+// secrets masked: images and variables by device, what is empty as null. Priority is
+// the one that counts, 0 for one that is not known.
+func Show(c Config, priority int) (*structpb.Struct, error) {
+	tree := document.Show(c)
+	nullEmpty(tree)
+	tree["entrypoint"] = append([]string{}, c.Entrypoint...)
+	tree["pbs"], tree["slurm"] = shownRaw(c.PBS), shownRaw(c.Slurm)
+	if environment, ok := tree["environment"].(map[string]any); ok {
+		environment["image"] = byDevice(c.Environment.Image.CPU, c.Environment.Image.CUDA, c.Environment.Image.ROCm,
+			func(s string) bool { return s != "" })
+		environment["environment_variables"] = byDevice(c.Environment.Variables.CPU, c.Environment.Variables.CUDA, c.Environment.Variables.ROCm,
+			func(l []string) bool { return len(l) > 0 })
+		environment["pod_spec"] = c.Environment.PodSpec.MarshalDocument()
+	}
+	if resources, ok := tree["resources"].(map[string]any); ok && priority != 0 {
+		resources["priority"] = priority
+	}
+	data, err := json.Marshal(tree)
 	if err != nil {
 		return nil, fmt.Errorf("show the configuration: %w", err)
 	}
@@ -21,6 +37,42 @@ func Show(c Config) (*structpb.Struct, error) {
 		return nil, fmt.Errorf("show the configuration: %w", err)
 	}
 	return out, nil
+}
+
+// nullEmpty turns lists and mappings without elements into null.
+func nullEmpty(tree map[string]any) {
+	for key, value := range tree {
+		switch v := value.(type) {
+		case []any:
+			if len(v) == 0 {
+				tree[key] = nil
+			}
+		case map[string]any:
+			nullEmpty(v)
+			if len(v) == 0 {
+				tree[key] = nil
+			}
+		}
+	}
+}
+
+// byDevice leaves out the devices for which there is nothing.
+func byDevice[T any](cpu, cuda, rocm T, given func(T) bool) map[string]any {
+	out := map[string]any{}
+	for device, v := range map[string]T{"cpu": cpu, "cuda": cuda, "rocm": rocm} {
+		if given(v) {
+			out[device] = v
+		}
+	}
+	return out
+}
+
+// shownRaw is a mapping of another system, empty where nothing was given.
+func shownRaw(r document.Raw) any {
+	if r.IsZero() {
+		return map[string]any{}
+	}
+	return r.MarshalDocument()
 }
 
 // Store writes a configuration so that Load gives it back, with the registry's

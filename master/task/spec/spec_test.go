@@ -27,8 +27,6 @@ func TestCompleteRefuses(t *testing.T) {
 	t.Parallel()
 	with := func(more string) string { return `{"entrypoint":["true"],` + more + `}` }
 	for _, tt := range []struct{ name, config, want string }{
-		{"no entrypoint", `{}`, "entrypoint: is required"},
-		{"an empty entrypoint", `{"entrypoint":[]}`, "entrypoint: is required"},
 		{"an unknown key, naming the nearest", with(`"environent":{}`), "environent: unknown key (did you mean environment?)"},
 		{"an unknown key inside", with(`"resources":{"slot":1}`), "resources.slot: unknown key (did you mean slots?)"},
 		{"a text for a number", with(`"resources":{"slots":"two"}`), "resources.slots: must be a whole number"},
@@ -129,6 +127,81 @@ func TestVariablesInEveryForm(t *testing.T) {
 	}
 }
 
+func TestACommandWithoutAnEntrypointEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, config := range []string{`{}`, `{"entrypoint":[]}`, `{"entrypoint":null}`, `{"entrypoint":""}`, `{"entrypoint":[""]}`} {
+		if d := cmp.Diff(complete(t, config, defaultsWithImage()).Entrypoint.Argv(), []string{"/bin/sh", "-c", ""}); d != "" {
+			t.Errorf("%s (-got +want):\n%s", config, d)
+		}
+	}
+}
+
+func defaultsWithImage() config.TaskContainerDefaults {
+	d := config.DefaultTaskContainer()
+	d.Image = config.Images{CPU: "d/cpu", CUDA: "d/cuda", ROCm: "d/rocm"}
+	return d
+}
+
+func TestANameWithoutAValueChangesNothingAndIsNamed(t *testing.T) {
+	t.Parallel()
+	c, warnings, err := Complete(asStruct(t, `{"entrypoint":["x"],"environment":{"environment_variables":["PATH","A=1","EMPTY="]}}`), defaultsWithImage())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := Build(Run{Config: c}, []rm.Container{{ID: "c"}})[0].GetEnvironment()
+	if slices.Contains(got, "PATH") || !slices.Contains(got, "A=1") || !slices.Contains(got, "EMPTY=") {
+		t.Errorf("got %q, want A=1 and EMPTY= and no bare PATH", got)
+	}
+	want := []string{"environment.environment_variables PATH has no effect: without = it is what the container has under that name already"}
+	if d := cmp.Diff(warnings, want); d != "" {
+		t.Errorf("warnings (-got +want):\n%s", d)
+	}
+}
+
+// The shape is the one that scripts around the det client read.
+func TestTheConfigurationIsShownAsClientsKnowIt(t *testing.T) {
+	t.Parallel()
+	c := complete(t, `{"entrypoint":["x"],"environment":{"environment_variables":["A=1"],
+		"pod_spec":{"spec":{"volumes":[{"name":"v","emptyDir":{}}]}}},"resources":{"slots":2}}`, defaultsWithImage())
+	shown, err := Show(c, 42)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := shown.AsMap()
+	vars := []any{"A=1"}
+	want := map[string]any{
+		"environment": map[string]any{
+			"image":                 map[string]any{"cpu": "d/cpu", "cuda": "d/cuda", "rocm": "d/rocm"},
+			"environment_variables": map[string]any{"cpu": vars, "cuda": vars, "rocm": vars},
+			"ports":                 nil, "proxy_ports": nil, "registry_auth": nil, "force_pull_image": false,
+			"add_capabilities": nil, "drop_capabilities": nil,
+			"pod_spec": map[string]any{"spec": map[string]any{"volumes": []any{map[string]any{"name": "v", "emptyDir": map[string]any{}}}}},
+		},
+		"bind_mounts": nil, "tensorboard_args": nil, "pbs": map[string]any{}, "slurm": map[string]any{}, "entrypoint": []any{"x"},
+	}
+	for key, value := range want {
+		if d := cmp.Diff(got[key], value); d != "" {
+			t.Errorf("%s (-got +want):\n%s", key, d)
+		}
+	}
+	resources, _ := got["resources"].(map[string]any)
+	if resources["priority"] != 42.0 || resources["devices"] != nil || resources["slots"] != 2.0 {
+		t.Errorf("got resources %v, want priority 42, devices null, 2 slots", resources)
+	}
+	if again := complete(t, string(marshal(t, shown)), config.DefaultTaskContainer()); !slices.Equal(again.Environment.Variables.CUDA, []string{"A=1"}) {
+		t.Errorf("got %+v, want what is shown to be accepted as a configuration", again)
+	}
+}
+
+func marshal(t *testing.T, s *structpb.Struct) []byte {
+	t.Helper()
+	b, err := s.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 func TestParseSize(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]Size{
@@ -173,7 +246,7 @@ func TestStoredConfigurationsComeBack(t *testing.T) {
 	if back.Environment.RegistryAuth.Password.Reveal() != "hunter2" {
 		t.Error("the password did not survive")
 	}
-	shown, err := Show(c)
+	shown, err := Show(c, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func agentTable(agents []*apiv1.Agent) *term.Table {
 	for _, a := range agents {
 		used, all := busy(a)
 		t.Row(a.GetId(), stateOf(a), strings.Join(a.GetResourcePools(), ","), fmt.Sprintf("%d/%d", used, all), devices(a),
-			a.GetRegisteredTime().AsTime().Local().Format(time.DateTime), strings.Join(a.GetAddresses(), ","), a.GetVersion())
+			a.GetRegisteredTime().AsTime().Local().Format(time.DateTime), strings.Join(a.GetAddresses(), ","), cmp.Or(a.GetDetDeployVersion(), a.GetVersion()))
 	}
 	return t
 }

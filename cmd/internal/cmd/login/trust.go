@@ -2,7 +2,6 @@ package login
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -74,7 +73,7 @@ func (e *declinedError) Hint() string {
 type wrongError struct{ user string }
 
 func (e *wrongError) Error() string {
-	return fmt.Sprintf("log in as %s: the user or the password is wrong, or the user is not active", e.user)
+	return fmt.Sprintf("log in as %s: the user or the password is wrong", e.user)
 }
 
 // Denied makes it the exit code of a refusal.
@@ -82,7 +81,7 @@ func (e *wrongError) Denied() bool { return true }
 
 // explain puts a refused login in words: the master says only "unauthenticated".
 func explain(err error, user string) error {
-	if e, ok := errors.AsType[*client.Error](err); ok && e.Denied() {
+	if client.KindOf(err) == client.Unauthenticated {
 		return &wrongError{user}
 	}
 	return err

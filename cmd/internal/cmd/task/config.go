@@ -137,6 +137,9 @@ func variables(tree map[string]any) ([]any, error) {
 	if !ok || env["environment_variables"] == nil {
 		return nil, nil
 	}
+	if object, ok := env["environment_variables"].(map[string]any); ok && len(object) == 0 {
+		return nil, nil // as a configuration that was shown has it
+	}
 	list, ok := env["environment_variables"].([]any)
 	if !ok {
 		return nil, usage.Errorf("environment.environment_variables in the task's configuration is an object; write it as a list of KEY=VALUE to add to it with --env")

@@ -1,0 +1,95 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/master/api/excerpt"
+	"github.com/det-deploy/det-deploy/master/api/status"
+)
+
+// The parts of Determined 0.38.1 that are known and not built: what they come with.
+const (
+	withExperiments = "it comes with experiments, which a later version brings"
+	withProxy       = "shells, notebooks and tensorboards come with a proxy to tasks, in a later version; until then a program runs as a command"
+	afterwards      = "it may come in a version after the one that brings experiments"
+	inEnterprise    = "it belongs to Determined Enterprise; a cluster of det-deploy has users and administrators"
+)
+
+// unbuilt is what begins with which path, the longest first where one begins another.
+var unbuilt = []struct{ prefix, comes string }{
+	{"/api/v1/experiment", withExperiments}, // experiments, experiments-search
+	{"/api/v1/trial", withExperiments},
+	{"/api/v1/checkpoint", withExperiments},
+	{"/api/v1/runs", withExperiments},
+	{"/api/v1/metrics", withExperiments},
+	{"/api/v1/searcher", withExperiments},
+	{"/api/v1/preview-hp-search", withExperiments},
+	{"/api/v1/model", withExperiments},
+	{"/api/v1/project", withExperiments},
+	{"/api/v1/workspaces", withExperiments},
+	{"/api/v1/template", withExperiments},
+	{"/api/v1/user/projects", withExperiments},
+	{"/api/v1/resources", withExperiments},
+	{"/resources/allocation", withExperiments},
+	{"/experiments", withExperiments},
+	{"/checkpoints", withExperiments},
+	{"/task-logs", withExperiments},
+	{"/api/v1/shells", withProxy},
+	{"/api/v1/notebooks", withProxy},
+	{"/api/v1/tensorboards", withProxy},
+	{"/proxy", withProxy},
+	{"/api/v1/generic-tasks", afterwards},
+	{"/api/v1/tasks", afterwards},
+	{"/api/v1/webhooks", afterwards},
+	{"/api/v1/config-policies", afterwards},
+	{"/api/v1/tokens", afterwards},
+	{"/api/v1/namespace-bindings", afterwards},
+	{"/api/v1/k8s-resource-managers", afterwards},
+	{"/api/v1/resource-pools", afterwards},
+	{"/api/v1/master", afterwards},
+	{"/api/v1/cleanup_logs", afterwards},
+	{"/stream", afterwards},
+	{"/api/v1/groups", inEnterprise},
+	{"/api/v1/roles", inEnterprise},
+	{"/api/v1/permissions", inEnterprise},
+	{"/oauth2", inEnterprise},
+	{"/saml", inEnterprise},
+	{"/oidc", inEnterprise},
+	{"/scim", inEnterprise},
+}
+
+// comesWith is the sentence for a path that is known and not built.
+func comesWith(path string) (sentence string, found bool) {
+	for _, u := range unbuilt {
+		if rest, begins := strings.CutPrefix(path, u.prefix); begins && (rest == "" || strings.HasPrefix(u.prefix, prefix) || rest[0] == '/') {
+			return u.comes, true
+		}
+	}
+	return "", false
+}
+
+// notBuiltText is what a call that is not built is answered.
+func notBuiltText(r *http.Request) string {
+	text := excerpt.Of(r.Method) + " " + excerpt.Of(r.URL.Path) + " is not built in this version of det-deploy"
+	if comes, found := comesWith(r.URL.Path); found {
+		text += ": " + comes
+	}
+	return text
+}
+
+// notBuilt answers for the API.
+func (s *Server) notBuilt(w http.ResponseWriter, r *http.Request) {
+	c := &call{Request: r, w: w}
+	s.refuse(c, status.New(status.Unimplemented, "%s", notBuiltText(r)), false)
+}
+
+// elsewhere answers for what is on no other path: what is known and not built, or
+// nothing.
+func elsewhere(w http.ResponseWriter, r *http.Request) {
+	if _, found := comesWith(r.URL.Path); found {
+		plainError(w, http.StatusNotImplemented, notBuiltText(r))
+		return
+	}
+	plainError(w, http.StatusNotFound, "there is nothing at "+excerpt.Of(r.URL.Path))
+}

@@ -25,8 +25,9 @@ type Receipt struct {
 	Left    []resource.Found `json:"left"`
 }
 
-// NoReceipt is the receipt of a cluster of which there was nothing.
-func NoReceipt(cluster string) Receipt { return newReceipt(cluster, plan.Plan{}) }
+// KeptReceipt is the receipt of a cluster of which there is nothing to remove:
+// what an earlier `down` has kept is still kept.
+func KeptReceipt(p plan.Plan) Receipt { return newReceipt(p.Cluster, p) }
 
 func newReceipt(cluster string, done plan.Plan) Receipt {
 	r := Receipt{

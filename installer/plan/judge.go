@@ -93,6 +93,8 @@ func fate(f resource.Found, req Request) (verb Verb, reason string) {
 	switch {
 	case f.Retain != "" && !req.DeleteData:
 		return Keep, f.Retain
+	case req.Down && f.Retain != "":
+		return Delete, "belongs to the cluster, and " + f.Retain
 	case req.Down:
 		return Delete, "belongs to the cluster"
 	case f.Retain != "":

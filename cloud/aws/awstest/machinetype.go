@@ -37,6 +37,10 @@ func models() []model {
 		{"g4dn.xlarge", 4, 16384, x86, 1, "T4", 15360, "abc"},
 		{"g5.xlarge", 4, 16384, x86, 1, "A10G", 22888, "ab"},
 		{"g5.12xlarge", 48, 196608, x86, 4, "A10G", 22888, "ab"},
+		{"g4ad.xlarge", 4, 16384, x86, 1, "Radeon Pro V520", 8192, "abc"},
+		{"g6.xlarge", 4, 16384, x86, 1, "L4", 22888, "c"},
+		{"p3.2xlarge", 8, 62464, x86, 1, "V100", 16384, "abc"},
+		{"dl1.24xlarge", 96, 786432, x86, 8, "Gaudi HL-205", 32768, "abc"},
 		{"p4d.24xlarge", 96, 1179648, x86, 8, "A100", 40960, "b"},
 		{"p5.48xlarge", 192, 2097152, x86, 8, "H100", 81920, "c"},
 	}
@@ -54,6 +58,16 @@ func (m model) in(zone string) bool {
 	return zone != "" && strings.Contains(m.zones, zone[len(zone)-1:])
 }
 
+func (m model) maker() string {
+	switch {
+	case strings.HasPrefix(m.gpu, "Radeon"):
+		return "AMD"
+	case strings.HasPrefix(m.gpu, "Gaudi"):
+		return "Habana"
+	}
+	return "NVIDIA"
+}
+
 func (m model) info() types.InstanceTypeInfo {
 	t := types.InstanceTypeInfo{
 		InstanceType: types.InstanceType(m.name), CurrentGeneration: aws.Bool(true), BareMetal: aws.Bool(false), Hypervisor: types.InstanceTypeHypervisorNitro,
@@ -67,7 +81,7 @@ func (m model) info() types.InstanceTypeInfo {
 	}
 	if m.gpus > 0 {
 		t.GpuInfo = &types.GpuInfo{
-			Gpus:                []types.GpuDeviceInfo{{Name: aws.String(m.gpu), Manufacturer: aws.String("NVIDIA"), Count: aws.Int32(m.gpus), MemoryInfo: &types.GpuDeviceMemoryInfo{SizeInMiB: aws.Int32(m.gpuMiB)}}},
+			Gpus:                []types.GpuDeviceInfo{{Name: aws.String(m.gpu), Manufacturer: aws.String(m.maker()), Count: aws.Int32(m.gpus), MemoryInfo: &types.GpuDeviceMemoryInfo{SizeInMiB: aws.Int32(m.gpuMiB)}}},
 			TotalGpuMemoryInMiB: aws.Int32(m.gpus * m.gpuMiB),
 		}
 	}

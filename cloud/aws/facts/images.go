@@ -39,6 +39,8 @@ type Stock struct {
 	Name      string
 	// Spelling is the publisher's words for architectures.
 	Spelling map[string]string
+	// Generations are those of NVIDIA's that its driver runs, the oldest first.
+	Generations []string
 }
 
 // MasterStock is Canonical's Ubuntu 24.04: it has cloud-init and systemd, and a
@@ -62,6 +64,8 @@ func AgentStock() Stock {
 		Owner:     "amazon",
 		Name:      "Deep Learning*Base OSS Nvidia Driver GPU AMI (Ubuntu 22.04)*",
 		Spelling:  map[string]string{"amd64": "x86_64", "arm64": "arm64"},
+
+		Generations: openDriver(),
 	}
 }
 

@@ -17,9 +17,11 @@ type Type struct {
 	VCPU int
 	// Memory is in MiB.
 	Memory int
-	// GPUs is how many NVIDIA or AMD GPUs it has, GPU what they are: "A10G".
-	GPUs int
-	GPU  string
+	// GPUs is how many GPUs it has, GPU what they are and Maker whose: "A10G" of
+	// "NVIDIA".
+	GPUs  int
+	GPU   string
+	Maker string
 	// GPUMemory is that of one GPU in MiB.
 	GPUMemory int
 	// Neuron is how many of Amazon's own accelerators it has. The agent does not
@@ -79,7 +81,7 @@ func typeOf(info types.InstanceTypeInfo) Type {
 	if info.GpuInfo != nil {
 		for _, g := range info.GpuInfo.Gpus {
 			t.GPUs += int(aws.ToInt32(g.Count))
-			t.GPU = aws.ToString(g.Name)
+			t.GPU, t.Maker = aws.ToString(g.Name), aws.ToString(g.Manufacturer)
 			if g.MemoryInfo != nil {
 				t.GPUMemory = int(aws.ToInt32(g.MemoryInfo.SizeInMiB))
 			}

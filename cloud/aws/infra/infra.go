@@ -22,6 +22,9 @@ type Cluster struct {
 	Account string
 	// Tags are the user's. They are put on everything, beside our own.
 	Tags map[string]string
+	// Outside is data of the user's own that the cluster's secrets open, in words:
+	// "volume vol-0ab1". It stays, and so do they.
+	Outside string
 	// Clients are the services, in the cluster's region.
 	Clients api.Clients
 	// Pause waits for d or until ctx ends; nil waits on a timer.

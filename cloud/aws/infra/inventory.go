@@ -69,13 +69,13 @@ func (c *Cluster) Inventory(ctx context.Context, cluster string) ([]resource.Fou
 }
 
 // openSecrets lets go of secrets that open nothing any more: they live as long
-// as the data of the cluster's own.
+// as the data of the cluster's own. Those that open data of the user's stay.
 func openSecrets(fs []resource.Found) []resource.Found {
 	if slices.ContainsFunc(fs, func(f resource.Found) bool { return f.Retain != "" && f.Kind != KindSecret && f.Kind != KindLogGroup }) {
 		return fs
 	}
 	for i, f := range fs {
-		if f.Kind == KindSecret {
+		if f.Kind == KindSecret && f.Retain == retainOpensData {
 			fs[i].Retain = ""
 		}
 	}

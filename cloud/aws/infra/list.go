@@ -98,7 +98,7 @@ func (k kind[T]) founds(ctx context.Context, c *Cluster, more map[string]string)
 func (c *Cluster) found(kind string, s sight) resource.Found {
 	return resource.Found{
 		Kind: kind, ID: s.id, Name: cmp.Or(s.tags[ResourceTag], s.tags[NameTag]),
-		Retain:   retain(kind, s.tags),
+		Retain:   c.retain(kind, s.tags),
 		Launched: kind == KindAgent || kind == KindSpotRequest,
 		Nonce:    s.tags[NonceTag],
 	}
@@ -107,7 +107,7 @@ func (c *Cluster) found(kind string, s sight) resource.Found {
 // retain says why an object outlives `down`. A volume that is not one of the
 // cluster's resources is some machine's own disk, and a secret whose tag was
 // lost rather stays than goes.
-func retain(kind string, tags map[string]string) string {
+func (c *Cluster) retain(kind string, tags map[string]string) string {
 	switch {
 	case kind == KindBucket:
 		return retainData
@@ -116,11 +116,19 @@ func retain(kind string, tags map[string]string) string {
 	case kind == KindVolume && tags[ResourceTag] != "":
 		return retainVolume
 	case kind == KindSecret && tags[RetainTag] != retainNo:
-		return retainOpensData
+		return opensWhat(cmp.Or(tags[OpensTag], c.Outside))
 	case kind == KindLogGroup && tags[RetainTag] == retainYes:
 		return retainLogs
 	}
 	return ""
+}
+
+// opensWhat says what a secret is kept for: data of the user's own, or the cluster's.
+func opensWhat(outside string) string {
+	if outside == "" {
+		return retainOpensData
+	}
+	return "opens " + outside + ", which stays"
 }
 
 // pager is what the SDK's paginators have in common.

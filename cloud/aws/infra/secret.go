@@ -58,6 +58,9 @@ func (s *Secret) tags() map[string]string {
 	out[RetainTag] = retainNo
 	if s.OpensData {
 		out[RetainTag] = retainYes
+		if s.In.Outside != "" {
+			out[OpensTag] = s.In.Outside
+		}
 	}
 	return out
 }

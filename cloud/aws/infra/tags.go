@@ -27,6 +27,9 @@ const (
 	PoolTag = "det-deploy-pool"
 	// RetainTag holds whether a log group or a secret outlives `down`.
 	RetainTag = "det-deploy-retain"
+	// OpensTag holds what of the user's own a secret opens: data that no inventory
+	// lists, and that stays whatever becomes of the cluster.
+	OpensTag = "det-deploy-opens"
 	// NameTag is what the console shows.
 	NameTag = "Name"
 )

@@ -35,25 +35,34 @@ func (a AWSAdvice) Regions(ctx context.Context) ([]string, error) { return a.fac
 // KeyPairs lists the region's key pairs.
 func (a AWSAdvice) KeyPairs(ctx context.Context) ([]string, error) { return a.facts.KeyPairs(ctx) }
 
-// GPUTypes lists the region's instance types with GPUs, the smallest first.
-func (a AWSAdvice) GPUTypes(ctx context.Context) ([]term.Choice, error) {
+// GPUTypes lists the region's instance types with GPUs, the smallest first. For
+// agents of the stock image it leaves out what that has no driver for.
+func (a AWSAdvice) GPUTypes(ctx context.Context, stock bool) ([]term.Choice, error) {
 	types, err := a.facts.GPUTypes(ctx)
-	out := make([]term.Choice, len(types))
-	for i, t := range types {
+	out := make([]term.Choice, 0, len(types))
+	for _, t := range types {
+		if fit, _ := facts.AgentStock().Fit(t); stock && fit == facts.FitsNot {
+			continue
+		}
 		_, about, _ := strings.Cut(t.String(), " ")
-		out[i] = term.Choice{Value: t.Name, About: strings.Trim(about, "()")}
+		out = append(out, term.Choice{Value: t.Name, About: strings.Trim(about, "()")})
 	}
 	return out, err
 }
 
-// Offered refuses an instance type that the region does not have.
-func (a AWSAdvice) Offered(ctx context.Context, name string) error {
+// Offered refuses an instance type that the region does not have, and for agents
+// of the stock image one that has no driver there.
+func (a AWSAdvice) Offered(ctx context.Context, name string, stock bool) error {
 	types, err := a.facts.Types(ctx, name)
 	if err != nil {
 		return err
 	}
-	if _, found := types[name]; !found {
+	t, found := types[name]
+	if !found {
 		return fmt.Errorf("there is no instance type %s in %s", name, a.facts.Clients.Region)
+	}
+	if fit, why := facts.AgentStock().Fit(t); stock && fit == facts.FitsNot {
+		return errors.New(why)
 	}
 	return nil
 }

@@ -31,6 +31,7 @@ func (t *Target) Checks() []doctor.Check {
 		{Name: "configuration", Look: c.configuration},
 		{Name: "instance types", Look: c.types},
 		{Name: "images", Look: c.images},
+		{Name: "GPU drivers", Look: c.drivers},
 		{Name: "quotas", Look: c.quotas},
 		{Name: "network", Look: c.network},
 	}
@@ -204,15 +205,7 @@ func (c *checks) poolTypes(name string, p spec.AWSPool) (wrong, odd []string) {
 			wrong = append(wrong, fmt.Sprintf("pool %s: there is no type %s", name, it))
 			continue
 		}
-		offered := false
-		for _, place := range c.places(p) {
-			zone := place
-			if !c.Spec.Network.Own() {
-				zone = c.Known.Subnets[place]
-			}
-			offered = offered || slices.Contains(t.Zones, zone)
-		}
-		if !offered {
+		if !slices.ContainsFunc(c.poolZones(p), func(z string) bool { return slices.Contains(t.Zones, z) }) {
 			wrong = append(wrong, fmt.Sprintf("pool %s: %s is offered in none of its zones", name, it))
 		}
 		if p.Slots == nil && t.GPUs != slots {

@@ -50,8 +50,13 @@ func (k Known) Used() []string {
 
 // Type is what is known of an instance type.
 type Type struct {
-	VCPU          int      `json:"vcpu"`
-	GPUs          int      `json:"gpus,omitempty"`
+	VCPU  int    `json:"vcpu"`
+	GPUs  int    `json:"gpus,omitempty"`
+	GPU   string `json:"gpu,omitempty"`
+	Maker string `json:"gpu_maker,omitempty"`
+	// Memory is in MiB. It is 0 in what an older det-deploy has written, which is
+	// asked for again.
+	Memory        int      `json:"memory,omitempty"`
 	Architectures []string `json:"architectures"`
 	// Zones is where it was offered.
 	Zones []string `json:"zones,omitempty"`
@@ -126,7 +131,7 @@ func AllTypes(s spec.AWS) []string {
 func (l *looking) types(ctx context.Context) error {
 	var ask []string
 	for _, name := range AllTypes(l.Spec) {
-		if _, ok := l.known.Types[name]; !ok {
+		if l.known.Types[name].Memory == 0 {
 			ask = append(ask, name)
 		}
 	}
@@ -147,13 +152,29 @@ func (l *looking) types(ctx context.Context) error {
 	var errs []error
 	for _, name := range ask {
 		t, ok := types[name]
-		if !ok {
+		before, known := l.known.Types[name]
+		switch {
+		case ok:
+			l.known.Types[name] = typeOf(t, pickZones(before.Zones, offered[name]))
+		case !known:
 			errs = append(errs, noType(name, l.Spec.Region))
-			continue
 		}
-		l.known.Types[name] = Type{VCPU: t.VCPU, GPUs: t.Slots(), Architectures: t.Architectures, Zones: offered[name]}
 	}
 	return errors.Join(errs...)
+}
+
+func typeOf(t facts.Type, zones []string) Type {
+	return Type{
+		VCPU: t.VCPU, GPUs: t.Slots(), GPU: t.GPU, Maker: t.Maker, Memory: t.Memory, Architectures: t.Architectures, Zones: zones,
+	}
+}
+
+// pickZones are the zones that were known before, which stay, or those of now.
+func pickZones(before, now []string) []string {
+	if len(before) > 0 {
+		return before
+	}
+	return now
 }
 
 func noType(name, region string) error {

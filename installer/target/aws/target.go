@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
@@ -89,12 +90,25 @@ func Open(ctx context.Context, c Config) (*Target, error) {
 	}
 	id := c.Spec.Cluster
 	t.cluster = &infra.Cluster{
-		ID: id, Account: t.Caller.Account, Tags: c.Spec.Tags, Clients: c.Clients,
+		ID: id, Account: t.Caller.Account, Tags: c.Spec.Tags, Outside: outside(c.Spec), Clients: c.Clients,
 		Pause: c.Pause, Log: c.Log,
 	}
 	t.store = ControlStore(c.Free, id, t.Caller.Account)
 	t.read(ctx)
 	return t, nil
+}
+
+// outside is what the cluster's passwords open that is the user's own, and so
+// outlives whatever `down` removes.
+func outside(s spec.AWS) string {
+	var out []string
+	if s.Master.Volume.ID != "" {
+		out = append(out, "volume "+s.Master.Volume.ID)
+	}
+	if !s.Database.URL.IsZero() {
+		out = append(out, "your database")
+	}
+	return strings.Join(out, " and ")
 }
 
 // ControlStore is where the record of a cluster is kept.

@@ -154,13 +154,15 @@ func (c *completion) types(ctx context.Context) error {
 	if _, said := c.said(path); said || c.pools() {
 		return nil
 	}
-	choices, err := c.advice.GPUTypes(ctx)
+	_, brought := c.said("agents.image")
+	choices, err := c.advice.GPUTypes(ctx, !brought)
 	if err != nil {
 		return err
 	}
 	_, err = c.ask(ctx, term.Field{
 		Label: "Instance type", Help: "What the machines of the compute pool are; they are launched when tasks wait.",
-		Flag: "--instance-type", Default: spec.DefaultAWSPool().InstanceTypes[0], Choices: choices, Check: c.advice.Offered,
+		Flag: "--instance-type", Default: spec.DefaultAWSPool().InstanceTypes[0], Choices: choices,
+		Check: func(ctx context.Context, name string) error { return c.advice.Offered(ctx, name, !brought) },
 	}, path)
 	return err
 }

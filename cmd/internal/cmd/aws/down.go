@@ -77,7 +77,7 @@ func RunDown(ctx context.Context, o *DownOptions) error {
 	}
 	if p.Empty() && !a.Known {
 		o.Notef("There is no cluster %s in %s.", o.Cluster, a.Region())
-		return ask.Receipt(installer.NoReceipt(o.Cluster))
+		return o.receipt(ask, installer.KeptReceipt(p), a.Region())
 	}
 	if agreed, err := ask.Down(ctx, o.Cluster, p, o.DeleteData); err != nil || !agreed {
 		return err
@@ -89,9 +89,14 @@ func RunDown(ctx context.Context, o *DownOptions) error {
 	if err := forget(ctx, o.Streams, o.Cluster); err != nil {
 		return err
 	}
-	if err := ask.Receipt(receipt); err != nil || len(receipt.Kept) == 0 {
+	return o.receipt(ask, receipt, a.Region())
+}
+
+// receipt prints what became of the cluster, and how to remove what was kept.
+func (o *DownOptions) receipt(ask agree.Asker, r installer.Receipt, region string) error {
+	if err := ask.Receipt(r); err != nil || len(r.Kept) == 0 {
 		return err
 	}
-	o.Notef("`det-deploy aws down --cluster-id %s --region %s --delete-data` removes what was kept.", o.Cluster, a.Region())
+	o.Notef("`det-deploy aws down --cluster-id %s --region %s --delete-data` removes what was kept.", o.Cluster, region)
 	return nil
 }

@@ -80,7 +80,7 @@ func RunUninstall(ctx context.Context, o *UninstallOptions) error {
 		for _, ns := range k.Elsewhere(ctx) {
 			o.Notef("There is one in namespace %s: name it with --namespace.", ns)
 		}
-		return ask.Receipt(installer.NoReceipt(o.Cluster))
+		return ask.Receipt(installer.KeptReceipt(p))
 	}
 	if agreed, err := ask.Down(ctx, o.Cluster, p, o.DeleteData); err != nil || !agreed {
 		return err

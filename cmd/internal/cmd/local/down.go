@@ -70,7 +70,7 @@ func runDown(ctx context.Context, o *downOptions) error {
 	}
 	if p.Empty() && !l.Known {
 		o.Notef("Cluster %s is not up.", o.Cluster)
-		return ask.Receipt(installer.NoReceipt(o.Cluster))
+		return ask.Receipt(installer.KeptReceipt(p))
 	}
 	if agreed, err := ask.Down(ctx, o.Cluster, p, o.DeleteData); err != nil || !agreed {
 		return err

@@ -1,0 +1,55 @@
+package facts
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// generations is what NVIDIA calls the generation of each GPU that EC2 has. EC2
+// itself only tells the GPU's name.
+func generations() map[string]string {
+	return map[string]string{
+		"K520": "Kepler", "K80": "Kepler",
+		"M60":  "Maxwell",
+		"V100": "Volta",
+		"T4":   "Turing", "T4G": "Turing",
+		"A10G": "Ampere", "A100": "Ampere",
+		"L4": "Ada Lovelace", "L40S": "Ada Lovelace",
+		"H100": "Hopper", "H200": "Hopper",
+		"B200": "Blackwell", "B300": "Blackwell", "GB200": "Blackwell", "GB300": "Blackwell", "RTX PRO 6000": "Blackwell",
+	}
+}
+
+// openDriver is what NVIDIA's open kernel driver runs: it starts at Turing.
+func openDriver() []string {
+	return []string{"Turing", "Ampere", "Ada Lovelace", "Hopper", "Blackwell"}
+}
+
+// Fit says whether an image's driver runs the GPUs of a type.
+type Fit string
+
+// The answers.
+const (
+	Fits    Fit = "fits"
+	FitsNot Fit = "does not fit"
+	FitsMay Fit = "may fit" // a GPU that is newer than this program
+)
+
+// Fit says whether the image's driver runs the GPUs of a type, and if not, why.
+func (s Stock) Fit(t Type) (f Fit, why string) {
+	if t.GPUs == 0 {
+		return Fits, ""
+	}
+	if !strings.EqualFold(t.Maker, "NVIDIA") {
+		return FitsNot, fmt.Sprintf("%s has GPUs of %s (%s), and the stock image has NVIDIA's driver", t.Name, t.Maker, t.GPU)
+	}
+	generation := generations()[strings.ToUpper(t.GPU)]
+	switch {
+	case generation == "":
+		return FitsMay, fmt.Sprintf("%s has %s GPUs, which this det-deploy does not know", t.Name, t.GPU)
+	case !slices.Contains(s.Generations, generation):
+		return FitsNot, fmt.Sprintf("%s has %s GPUs (%s), and the stock image has NVIDIA's open driver, which starts at %s", t.Name, t.GPU, generation, s.Generations[0])
+	}
+	return Fits, ""
+}

@@ -1,0 +1,91 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/facts"
+	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// drivers compares the GPUs of each pool with the driver of the stock image, where
+// the pool uses that. A machine whose GPUs have no driver joins without slots.
+func (c *checks) drivers(ctx context.Context) doctor.Result {
+	const needed = "GPUs that the driver of the stock image runs"
+	var wrong, odd, fixes []string
+	for _, name := range slices.Sorted(maps.Keys(c.Spec.AllPools())) {
+		p := c.Spec.AllPools()[name]
+		if p.Image != "" || c.Spec.Agents.Image != "" {
+			continue
+		}
+		for _, it := range p.InstanceTypes {
+			switch fit, why := facts.AgentStock().Fit(c.Known.Types[it].fact(it)); fit {
+			case facts.FitsNot:
+				wrong = append(wrong, fmt.Sprintf("pool %s: %s", name, why))
+				fixes = append(fixes, c.fitting(ctx, p, c.Known.Types[it].GPUs))
+			case facts.FitsMay:
+				odd = append(odd, fmt.Sprintf("pool %s: %s", name, why))
+			case facts.Fits:
+			}
+		}
+	}
+	fixes = slices.DeleteFunc(slices.Compact(fixes), func(s string) bool { return s == "" })
+	switch {
+	case len(wrong) > 0:
+		fix := "choose another --instance-type, or bring an image with a driver with --agent-image"
+		if len(fixes) > 0 {
+			fix = "choose another --instance-type, such as " + strings.Join(fixes, " or ") + ", or bring an image with a driver with --agent-image"
+		}
+		return fail(strings.Join(wrong, "; "), needed, fix)
+	case len(odd) > 0:
+		return unsure(strings.Join(odd, "; "), needed, "try one machine, or bring an image with a driver with --agent-image")
+	}
+	return pass("every pool's image runs its GPUs")
+}
+
+// fact is what is known of a type, as Amazon was asked for it.
+func (t Type) fact(name string) facts.Type {
+	return facts.Type{Name: name, VCPU: t.VCPU, GPUs: t.GPUs, GPU: t.GPU, Maker: t.Maker, Memory: t.Memory, Architectures: t.Architectures}
+}
+
+// fitting is the smallest type with so many GPUs that the stock image runs and one
+// of the pool's zones offers, or empty where none is found.
+func (c *checks) fitting(ctx context.Context, p spec.AWSPool, gpus int) string {
+	all, err := c.facts.GPUTypes(ctx)
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, t := range all {
+		if fit, _ := facts.AgentStock().Fit(t); fit == facts.Fits && t.GPUs == gpus {
+			names = append(names, t.Name)
+		}
+	}
+	offered, err := c.facts.Offered(ctx, names...)
+	if err != nil {
+		return ""
+	}
+	for _, name := range names {
+		if slices.ContainsFunc(c.poolZones(p), func(z string) bool { return slices.Contains(offered[name], z) }) {
+			return name
+		}
+	}
+	return ""
+}
+
+// poolZones lists the zones in which a pool's machines may stand.
+func (c *checks) poolZones(p spec.AWSPool) []string {
+	places := c.places(p)
+	if c.Spec.Network.Own() {
+		return places
+	}
+	zones := make([]string, len(places))
+	for i, s := range places {
+		zones[i] = c.Known.Subnets[s]
+	}
+	return zones
+}

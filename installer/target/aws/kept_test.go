@@ -1,0 +1,119 @@
+package aws_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	sm "github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/installer/target/aws"
+)
+
+// bring is a volume and a bucket of the user's, as flags.
+func bring(t *testing.T, c *cloudy) (volume string, flags []string) {
+	t.Helper()
+	clients := c.clients(nil)
+	v, err := clients.EC2.CreateVolume(t.Context(), &ec2.CreateVolumeInput{AvailabilityZone: sdk.String("us-west-2a"), Size: sdk.Int32(100), Encrypted: sdk.Bool(true)})
+	must(t, err)
+	_, err = clients.S3.CreateBucket(t.Context(), &s3.CreateBucketInput{
+		Bucket:                    sdk.String("their-checkpoints"),
+		CreateBucketConfiguration: &types.CreateBucketConfiguration{LocationConstraint: "us-west-2"},
+	})
+	must(t, err)
+	return *v.VolumeId, []string{"data-volume", *v.VolumeId, "data-bucket", "their-checkpoints"}
+}
+
+// Of the password there is one, and the database that it opens stays.
+func TestDownKeepsThePasswordOfDataThatIsTheUsers(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := inMemory(awstest.Options{})
+		volume, flags := bring(t, c)
+		before := c.world.Live()
+		s := newStage(c, flags...)
+		must(t, s.up(t.Context()))
+		password := s.password(t)
+		receipt, err := s.down(t.Context(), false)
+		must(t, err)
+		wantKept(t, receipt.Kept, "admin-password", volume)
+		if got := s.password(t); got != password {
+			t.Errorf("got password %q after down, want the one that opens the database", got)
+		}
+		// A second down has no record: what was kept says itself what for.
+		p, err := s.forgotten(t).PlanDown(t.Context(), false)
+		must(t, err)
+		if !p.Empty() {
+			t.Errorf("got %+v, want nothing to remove", p.Steps)
+		}
+		wantKept(t, installer.KeptReceipt(p).Kept, "admin-password", volume)
+		must(t, s.up(t.Context()))
+		if got := s.password(t); got != password {
+			t.Errorf("got password %q after another up, want the first one", got)
+		}
+		_, err = s.down(t.Context(), true)
+		must(t, err)
+		s.wantLeft(t, before...)
+	})
+}
+
+func TestASecondDownNamesWhatTheFirstOneKept(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(inMemory(awstest.Options{}))
+		must(t, s.up(t.Context()))
+		receipt, err := s.down(t.Context(), false)
+		must(t, err)
+		p, err := s.forgotten(t).PlanDown(t.Context(), false)
+		must(t, err)
+		got, want := installer.KeptReceipt(p).Kept, receipt.Kept
+		if len(want) < 3 || !slices.Equal(keys(got), keys(want)) {
+			t.Errorf("got %v, want %v", keys(got), keys(want))
+		}
+	})
+}
+
+func keys(fs []resource.Found) []string {
+	var out []string
+	for _, f := range fs {
+		out = append(out, f.String()+": "+f.Retain)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func wantKept(t *testing.T, kept []resource.Found, name, what string) {
+	t.Helper()
+	found := slices.ContainsFunc(kept, func(f resource.Found) bool { return f.Name == name && strings.Contains(f.Retain, what) })
+	if !found {
+		t.Errorf("got %v kept, want %s for the sake of %s", keys(kept), name, what)
+	}
+}
+
+// password is the administrator's, or "" if it is gone.
+func (s *stage) password(t *testing.T) string {
+	t.Helper()
+	out, err := s.clients(nil).Secrets.GetSecretValue(t.Context(), &sm.GetSecretValueInput{SecretId: sdk.String(infra.SecretName("lab", "admin-password"))})
+	if cloud.KindOf(err) == cloud.NotFound {
+		return ""
+	}
+	must(t, err)
+	return sdk.ToString(out.SecretString)
+}
+
+// forgotten is a new process that knows the cluster's id and no more.
+func (s *stage) forgotten(t *testing.T) *installer.Installer {
+	t.Helper()
+	free := s.clients(nil)
+	target, err := aws.Open(t.Context(), aws.Config{Spec: spec.AWS{Cluster: "lab", Region: "us-west-2"}, Clients: free, Free: free, Pause: s.pause})
+	must(t, err)
+	return &installer.Installer{Cluster: "lab", Platform: "aws", Deployment: target, Store: target.Store()}
+}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"regexp"
+	"strings"
 
 	"github.com/det-deploy/det-deploy/master/config/document"
 )
@@ -12,6 +13,7 @@ type AWSProvider struct {
 	Region                string     `yaml:"region" doc:"AWS region; the master's own when empty"`
 	RootVolumeSize        int        `yaml:"root_volume_size" doc:"GB of the root volume, at least 100"`
 	ImageID               string     `yaml:"image_id" doc:"AMI of agents"`
+	RootDeviceName        string     `yaml:"root_device_name" doc:"Root device of the AMI, as in /dev/sda1; asked of AWS when empty"`
 	TagKey                string     `yaml:"tag_key" doc:"Tag that marks this cluster's agents"`
 	TagValue              string     `yaml:"tag_value" doc:"Value of the tag, unique to this cluster; the master's instance when empty"`
 	InstanceName          string     `yaml:"instance_name" doc:"Name tag of agents"`
@@ -61,6 +63,7 @@ func (p AWSProvider) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
 	e.Check(p.RootVolumeSize >= 100, at("root_volume_size"), "must be at least 100 (is %d)", p.RootVolumeSize)
+	e.Check(p.RootDeviceName == "" || strings.HasPrefix(p.RootDeviceName, "/dev/"), at("root_device_name"), "must be a device, as in /dev/sda1 (is %q)", p.RootDeviceName)
 	e.Check(p.TagKey != "", at("tag_key"), "is required")
 	e.Check(len(p.Subnets) == 0 || p.NetworkInterface.SubnetID == "", at("subnets"), "excludes network_interface.subnet_id; keep one")
 	e = append(e, p.validateTypes(path)...)

@@ -39,6 +39,10 @@ func images() []types.Image {
 	const noble = "ubuntu/images/hvm-ssd-gp3/ubuntu-noble-24.04-"
 	const gpu = "Base OSS Nvidia Driver GPU AMI (Ubuntu 22.04) 20260901"
 	const amazon = "898082745236"
+	xvda := func(i types.Image) types.Image {
+		i.RootDeviceName, i.BlockDeviceMappings[0].DeviceName = aws.String("/dev/xvda"), aws.String("/dev/xvda")
+		return i
+	}
 	return []types.Image{
 		image("ami-0abc0000000000001", jammy+"amd64-server-20240101", Canonical, "2024-01-01T00:00:00.000Z", types.ArchitectureValuesX8664),
 		image(ImageAMD64, jammy+"amd64-server-20260901", Canonical, "2026-09-01T00:00:00.000Z", types.ArchitectureValuesX8664),
@@ -47,7 +51,7 @@ func images() []types.Image {
 		image(ImageNobleARM64, noble+"arm64-server-20260901", Canonical, "2026-09-01T00:00:00.000Z", types.ArchitectureValuesArm64),
 		image(ImageGPUAMD64, "Deep Learning "+gpu, amazon, "2026-09-01T00:00:00.000Z", types.ArchitectureValuesX8664),
 		image(ImageGPUARM64, "Deep Learning ARM64 "+gpu, amazon, "2026-09-01T00:00:00.000Z", types.ArchitectureValuesArm64),
-		image(ImageDebian, "debian-12-amd64-20260901", "136693071363", "2026-09-01T00:00:00.000Z", types.ArchitectureValuesX8664),
+		xvda(image(ImageDebian, "debian-12-amd64-20260901", "136693071363", "2026-09-01T00:00:00.000Z", types.ArchitectureValuesX8664)),
 		image(ImageMine, "own-image", Account, "2026-10-01T00:00:00.000Z", types.ArchitectureValuesX8664),
 	}
 }

@@ -59,6 +59,9 @@ type Config struct {
 	Tags            []Tag
 
 	Image string
+	// RootDevice is what the image calls its root disk: "/dev/sda1". It is asked of
+	// EC2 when empty.
+	RootDevice string
 	// RootGB is the size of the root disk.
 	RootGB int
 	// Subnets is where machines may stand. Without any it is the default VPC.
@@ -111,7 +114,7 @@ func New(c EC2, cfg Config) (*Fleet, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Fleet{ec2: c, cfg: cfg}, nil
+	return &Fleet{ec2: c, cfg: cfg, root: cfg.RootDevice}, nil
 }
 
 func (c Config) check() error {

@@ -211,6 +211,21 @@ func TestTheDiskIsTheImagesOwn(t *testing.T) {
 	}
 }
 
+// A master that may not look at images is told by whoever may.
+func TestTheRootDeviceThatIsGivenIsNotAskedFor(t *testing.T) {
+	t.Parallel()
+	p := open(t, func(c *fleet.Config) { c.Image, c.RootDevice = "ami-0000000000000a004", "/dev/xvda" })
+	p.launch(t, "one", 1, p.offer(cloud.OnDemand))
+	if got := p.proxy.Actions()["ec2:DescribeImages"]; got != 0 {
+		t.Errorf("looked at the image %d times, want 0", got)
+	}
+	for _, c := range p.proxy.Calls() {
+		if c.Action == "RunInstances" && !strings.Contains(c.Body, "BlockDeviceMapping.1.DeviceName=/dev/xvda\n") {
+			t.Errorf("got %s", c.Body)
+		}
+	}
+}
+
 func TestAListHasAllPagesAndNothingOfOthers(t *testing.T) {
 	t.Parallel()
 	p := open(t, nil)

@@ -81,7 +81,7 @@ func (s site) awsFleet(ctx context.Context, home fleet.Home, p config.AWSProvide
 	}
 	c := fleet.Config{
 		Cluster: s.clusterID, Tag: fleet.Tag{Key: p.TagKey, Value: p.TagValue}, Name: p.InstanceName, MasterURL: address,
-		Image: p.ImageID, RootGB: p.RootVolumeSize, Subnets: p.Subnets, Group: p.NetworkInterface.SecurityGroupID,
+		Image: p.ImageID, RootDevice: p.RootDeviceName, RootGB: p.RootVolumeSize, Subnets: p.Subnets, Group: p.NetworkInterface.SecurityGroupID,
 		PublicIP: p.NetworkInterface.PublicIP, Key: p.SSHKeyName, ProfileARN: p.IAMInstanceProfileARN,
 		Spot: p.Spot.Enabled, MaxPrice: p.SpotMaxPrice, UserData: data, Log: s.log,
 	}

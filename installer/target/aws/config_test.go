@@ -116,3 +116,27 @@ func TestSecretsAreNowhereElse(t *testing.T) {
 		}
 	})
 }
+
+// The master may not look at images: whoever installs it does, and writes down what
+// they call their root disk.
+func TestTheMasterIsToldTheRootDevice(t *testing.T) {
+	t.Parallel()
+	for image, want := range map[string]string{"": "/dev/sda1", awstest.ImageDebian: "/dev/xvda"} {
+		t.Run(want, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := newStage(inMemory(awstest.Options{}))
+				if image != "" {
+					s.set("agent-image", image)
+				}
+				must(t, s.up(t.Context()))
+				m, _, err := config.Parse(s.onMaster(t, manifest.ConfigFile), "master.yaml")
+				must(t, err)
+				for _, p := range m.ResourcePools {
+					if got := p.Provider.AWS.RootDeviceName; got != want {
+						t.Errorf("pool %s: got root device %q, want %q", p.Name, got, want)
+					}
+				}
+			})
+		})
+	}
+}

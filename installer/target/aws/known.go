@@ -33,6 +33,8 @@ type Known struct {
 	Types map[string]Type `json:"types,omitempty"`
 	// Images is the stock images by whom they are for: "master/amd64".
 	Images map[string]string `json:"images,omitempty"`
+	// Roots is what images of agents call their root disk, by image.
+	Roots map[string]string `json:"roots,omitempty"`
 	// Subnets is the zones of existing subnets.
 	Subnets map[string]string `json:"subnets,omitempty"`
 	// Roles is the ARNs of existing roles, by what the spec calls them.
@@ -98,9 +100,10 @@ func (t *Target) Remember() (map[string]string, error) {
 func (t *Target) Look(ctx context.Context) error {
 	k := t.Known
 	k.Types, k.Images, k.Subnets = maps.Clone(k.Types), maps.Clone(k.Images), maps.Clone(k.Subnets)
+	k.Roots = maps.Clone(k.Roots)
 	k.Zones = slices.Clone(k.Zones)
 	l := &looking{Target: t, facts: facts.Facts{Clients: t.Clients}, known: &k}
-	for _, look := range []func(context.Context) error{l.types, l.volume, l.subnets, l.zones, l.images, l.roles} {
+	for _, look := range []func(context.Context) error{l.types, l.volume, l.subnets, l.zones, l.images, l.roots, l.roles} {
 		if err := look(ctx); err != nil {
 			return err
 		}

@@ -111,6 +111,7 @@ func (t *Target) pool(name string, p spec.AWSPool, l live) (config.Pool, error) 
 	aws.Region = t.Spec.Region
 	aws.RootVolumeSize = pick(p.RootVolume, a.RootVolume)
 	aws.ImageID = t.agentImage(p)
+	aws.RootDeviceName = t.Known.Roots[aws.ImageID]
 	aws.TagKey, aws.TagValue = agentTag, t.Spec.Cluster
 	aws.InstanceName = "det-" + t.Spec.Cluster + "-agent"
 	aws.SSHKeyName = t.Spec.KeyPair

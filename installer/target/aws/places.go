@@ -249,6 +249,33 @@ func (l *looking) images(ctx context.Context) error {
 	return nil
 }
 
+// roots asks what agents' images call their root disk. The master, which may not
+// look at images, launches machines by it. An image that cannot be looked at is for
+// the checks to tell of.
+func (l *looking) roots(ctx context.Context) error {
+	roots := map[string]string{}
+	for _, p := range l.Spec.AllPools() {
+		id := l.known.agentImage(l.Spec, p)
+		if id == "" || roots[id] != "" {
+			continue
+		}
+		if roots[id] = l.known.Roots[id]; roots[id] != "" {
+			continue
+		}
+		image, err := l.facts.Image(ctx, id)
+		switch cloud.KindOf(err) {
+		case "":
+			roots[id] = image.RootDevice
+		case cloud.NotFound, cloud.Invalid, cloud.Denied:
+			delete(roots, id)
+		default:
+			return err
+		}
+	}
+	l.known.Roots = roots
+	return nil
+}
+
 func (l *looking) wantedStock() map[string]facts.Stock {
 	out := map[string]facts.Stock{}
 	if l.Spec.Master.Image == "" {
@@ -279,13 +306,15 @@ func (t *Target) masterImage() string {
 	return t.Known.Images[masterStock+arch]
 }
 
-func (t *Target) agentImage(p spec.AWSPool) string {
-	if image := pickText(p.Image, t.Spec.Agents.Image); image != "" {
+func (t *Target) agentImage(p spec.AWSPool) string { return t.Known.agentImage(t.Spec, p) }
+
+func (k Known) agentImage(s spec.AWS, p spec.AWSPool) string {
+	if image := pickText(p.Image, s.Agents.Image); image != "" {
 		return image
 	}
-	arch, err := t.Known.architecture(p.InstanceTypes...)
+	arch, err := k.architecture(p.InstanceTypes...)
 	if err != nil {
 		return ""
 	}
-	return t.Known.Images[agentStock+arch]
+	return k.Images[agentStock+arch]
 }

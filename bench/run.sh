@@ -19,7 +19,7 @@ go test -run '^$' -bench . -benchtime 1s \
 echo "== a cluster on this machine (process runtime, embedded database)"
 go run ./bench/cluster -bin "$bin"
 
-echo "== a master that is flooded (private memory: most, and what is left)"
+echo "== a master that is flooded (memory of its own above rest: most, and what is left)"
 go run ./bench/flood -bin "$bin"
 
 echo "== up on AWS, from nothing, when every call takes 200 ms and machines take no time"

@@ -5,12 +5,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"text/tabwriter"
 	"time"
+
+	"github.com/det-deploy/det-deploy/bench/master"
 )
 
 func main() {
@@ -34,7 +37,7 @@ type size struct {
 	rest          time.Duration
 }
 
-func measure(ctx context.Context, bin string, n size) error {
+func measure(ctx context.Context, bin string, n size) (err error) {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	say := func(what, format string, args ...any) {
 		_, _ = fmt.Fprintf(out, "%s\t"+format+"\n", append([]any{what}, args...)...)
@@ -44,7 +47,7 @@ func measure(ctx context.Context, bin string, n size) error {
 	if err != nil {
 		return err
 	}
-	defer m.stop()
+	defer func() { err = errors.Join(err, m.Stop()) }()
 	first, err := m.run(ctx, 1)
 	if err != nil {
 		return err
@@ -67,13 +70,13 @@ func measure(ctx context.Context, bin string, n size) error {
 	if err != nil {
 		return err
 	}
-	cpu := m.cpu()
-	wait(ctx, n.rest)
+	cpu := m.CPU()
+	master.Pause(ctx, n.rest)
 	after, err := m.metrics(ctx)
 	if err != nil {
 		return err
 	}
 	say("calls to the platform at rest", "%.1f a minute", (after.calls-before.calls)/n.rest.Minutes())
-	say("processor time at rest", "%.2f %%", 100*(m.cpu()-cpu).Seconds()/n.rest.Seconds())
+	say("processor time at rest", "%.2f %%", 100*(m.CPU()-cpu).Seconds()/n.rest.Seconds())
 	return nil
 }

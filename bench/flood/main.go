@@ -1,5 +1,5 @@
 // Command flood starts a master and floods it as strangers and users could, one way
-// after the other, and prints what it costs: the most private memory during each flood,
+// after the other, and prints what it costs: the most memory of its own above rest during each flood,
 // and what is left a while later. Everything stays on this machine.
 package main
 
@@ -16,8 +16,11 @@ import (
 // flood is one way to cost a master something.
 type flood struct {
 	name string
-	do   func(ctx context.Context, m *master) error
+	do   func(ctx context.Context, m *measured) error
 }
+
+// enough is how much more than at rest counts as given back, in bytes.
+const enough = 40 << 20
 
 func floods() []flood {
 	return []flood{
@@ -29,6 +32,10 @@ func floods() []flood {
 		{"headers that never end, 2,000", slowHeaders},
 		{"bodies of 900 KB that never end, 500", slowBodies},
 		{"contexts of 100 MB, 6 at a time", contexts},
+		{"a context of 100 MB read, 6 at a time", contextReads},
+		{"configurations of 100,000 numbers, 64 at a time", manyValues},
+		{"log calls of 1,000 lines of 15 KB, 8 at a time", ship(1000, 15_000)},
+		{"log calls of 10,000 lines of 20 bytes, 8 at a time", ship(10_000, 20)},
 		{"paths and parameters of 60 KB, 64 at a time", longPaths},
 	}
 }
@@ -51,24 +58,24 @@ func run(ctx context.Context, bin string, lasting, after time.Duration) (err err
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, m.stop()) }()
-	rest, err := m.memory()
+	defer func() { err = errors.Join(err, m.Stop()) }()
+	rest, err := m.atRest(ctx)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stdout, "%-58s %4d MB\n", "at rest, private memory", rest>>20)
+	fmt.Fprintf(os.Stdout, "%-58s %4d MB\n", "at rest, memory of its own", rest>>20)
 	for _, f := range floods() {
 		most, err := m.during(ctx, lasting, f)
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
-		left, took, err := m.settled(ctx, rest+40<<20, after)
+		left, took, err := m.settled(ctx, rest+enough, after)
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
-		fmt.Fprintf(os.Stdout, "%-58s %4d MB, %d MB after %s\n", f.name, most>>20, left>>20, took.Round(time.Second))
+		fmt.Fprintf(os.Stdout, "%-58s %4d MB more, %d MB more after %s\n", f.name, (most-rest)>>20, (left-rest)>>20, took.Round(time.Second))
 	}
-	size, err := m.logSize()
+	size, err := m.LogSize()
 	fmt.Fprintf(os.Stdout, "%-58s %4d MB\n", "the master's log, in all", size>>20)
 	return err
 }

@@ -9,7 +9,8 @@ import (
 // Limits is what strangers and users may cost. Zero means no limit. Administrators
 // are held to the limits of users like everybody: they may change them.
 type Limits struct {
-	BodyBytes        ByteLimit `yaml:"body_bytes" doc:"Bytes of request bodies that are read and worked on at a time, in all; what does not fit waits and is then answered with 503"`
+	BodyBytes        ByteLimit `yaml:"body_bytes" doc:"Bytes of request bodies of up to 1 MiB that are in memory at a time, in all; what does not fit waits and is then answered with 503"`
+	SpooledBytes     ByteLimit `yaml:"spooled_bytes" doc:"Bytes of larger request bodies, as those with the files of tasks, that are in data_dir at a time, in all; what does not fit waits and is then answered with 503"`
 	ConnectionsInAll int       `yaml:"anonymous_connections" doc:"Open connections over which nobody has logged in yet, in all"`
 	ConnectionsEach  int       `yaml:"anonymous_connections_per_address" doc:"Such connections from one address"`
 	AgentsInAll      int       `yaml:"unadmitted_agents" doc:"Connections of agents that are not admitted yet, in all"`
@@ -24,8 +25,9 @@ type Limits struct {
 // DefaultLimits stop an accident and a stranger, and nobody who works.
 func DefaultLimits() Limits {
 	return Limits{
-		// Two of the largest contexts that det sends, or hundreds of usual ones.
-		BodyBytes: 256 << 20,
+		BodyBytes: 128 << 20,
+		// A dozen of the largest contexts that det sends.
+		SpooledBytes: 2 << 30,
 		// At some 50 KB each with TLS, below 100 MB.
 		ConnectionsInAll: 2048, ConnectionsEach: 1024,
 		// A thousand agents behind one address are in within seconds.
@@ -42,8 +44,11 @@ func DefaultLimits() Limits {
 // SetDefaults makes l the default limits.
 func (l *Limits) SetDefaults() { *l = DefaultLimits() }
 
-// largestBody is the largest body that a call takes: less could never be read.
-const largestBody = 160 << 20
+// What the largest body of its kind takes: less could never be read.
+const (
+	smallBody = 2 << 20 // 1 MiB, which counts twice
+	largeBody = 160 << 20
+)
 
 // Validate checks that no limit is below zero, or below what one request needs.
 func (l Limits) Validate(path string) document.Errors {
@@ -63,8 +68,10 @@ func (l Limits) Validate(path string) document.Errors {
 	} {
 		e.Check(row.n >= 0, at(row.key), "must be at least 0, which means no limit (is %d)", row.n)
 	}
-	e.Check(l.BodyBytes == 0 || l.BodyBytes >= largestBody, at("body_bytes"),
-		"must be at least %d, the largest body of one call, or 0 for no limit (is %d)", largestBody, l.BodyBytes)
+	e.Check(l.BodyBytes == 0 || l.BodyBytes >= smallBody, at("body_bytes"),
+		"must be at least %d, what the body of one call takes, or 0 for no limit (is %d)", smallBody, l.BodyBytes)
+	e.Check(l.SpooledBytes == 0 || l.SpooledBytes >= largeBody, at("spooled_bytes"),
+		"must be at least %d, the largest body of one call, or 0 for no limit (is %d)", largeBody, l.SpooledBytes)
 	return e
 }
 

@@ -19,9 +19,9 @@ func TestLimitsAreChecked(t *testing.T) {
 		t.Errorf("no limits at all: got %v", p)
 	}
 	l := config.DefaultLimits()
-	l.BodyBytes, l.TasksPerUser = 1<<20, -1
+	l.BodyBytes, l.SpooledBytes, l.TasksPerUser = 1<<20, 100<<20, -1
 	got := l.Validate("limits").Error()
-	for _, want := range []string{"limits.body_bytes: must be at least", "limits.tasks_per_user: must be at least 0"} {
+	for _, want := range []string{"limits.body_bytes: must be at least 2097152", "limits.spooled_bytes: must be at least 167772160", "limits.tasks_per_user: must be at least 0"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got %q, want %q", got, want)
 		}

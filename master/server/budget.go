@@ -17,29 +17,54 @@ const (
 	unit = 4 << 10
 	// copies is what a body costs while it is decoded, beside itself.
 	copies = 2
+	// decodings is how many large bodies are decoded, packed and stored at a time.
+	// Each takes some 20 MB, and a core.
+	decodings = 2
+	// largeEach is how many large bodies of one user arrive or wait at a time.
+	largeEach = 8
 )
 
-// budget bounds the bodies that are read and worked on at a time, over all calls.
+// room is what bodies may take, over all calls. Small bodies have a budget of their
+// own: they do not wait behind large ones.
+type room struct {
+	bodies   *budget // bytes in memory
+	spooled  *budget // bytes in files
+	decoding *budget // large bodies
+	uploads  *waits  // large bodies of one user
+	dir      string
+}
+
+func newRoom(l Limits, dir string) *room {
+	return &room{
+		bodies: newBudget(l.Bodies, func(n int64) int64 { return max(n*copies, unit) }), spooled: newBudget(l.Spooled, itself),
+		decoding: newBudget(decodings, itself), uploads: newWaits(largeEach), dir: dir,
+	}
+}
+
+// budget bounds what is under way at a time.
 type budget struct {
 	free *semaphore.Weighted // nil for no limit
 	most int64
+	cost func(n int64) int64
 	wait time.Duration
 }
 
-func newBudget(most int64) *budget {
-	b := &budget{most: most, wait: budgetWait}
+func itself(n int64) int64 { return n }
+
+func newBudget(most int64, cost func(n int64) int64) *budget {
+	b := &budget{most: most, cost: cost, wait: budgetWait}
 	if most > 0 {
 		b.free = semaphore.NewWeighted(most)
 	}
 	return b
 }
 
-// take waits for room for n bytes. The caller gives it back when it has dropped them.
+// take waits for room for n of what is counted. The caller gives it back.
 func (b *budget) take(ctx context.Context, n int64) (give func(), err error) {
 	if b.free == nil {
 		return func() {}, nil
 	}
-	n = min(max(n*copies, unit), b.most)
+	n = min(b.cost(n), b.most)
 	ctx, cancel := context.WithTimeout(ctx, b.wait)
 	defer cancel()
 	if err := b.free.Acquire(ctx, n); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/server/body"
 )
 
 // call is one request whose caller is known.
@@ -31,9 +32,11 @@ type call struct {
 	deed   deed
 	// answered is called before an answer is written; nil for none.
 	answered func(ctx context.Context)
-	// room and uploads are what the call may take of what all calls share.
-	room    *budget
-	uploads *waits
+	// room is what the call may take of what all calls share.
+	room *room
+	// contents are those of the files of a large body, and their sizes; nil where they
+	// are in the message.
+	contents func(file int) (io.Reader, int64)
 	// given back when the call ends.
 	held []func()
 }
@@ -105,49 +108,60 @@ const (
 // others wait for the room it takes.
 const slowest = 512 << 10
 
-// reserve waits for the room that the body takes.
-func (c *call) reserve() error {
-	n := c.ContentLength
-	switch {
-	case n == 0:
-		return nil
-	case n < 0 || n > c.limit: // unknown, or refused in a moment
-		n = c.limit
+// read decodes the body as JSON, whatever its Content-Type says.
+func (c *call) read(in proto.Message) error {
+	b, err := c.receive()
+	if tooLarge, found := errors.AsType[*http.MaxBytesError](err); found {
+		return &sizeError{limit: tooLarge.Limit}
 	}
-	if n > small && c.uploads != nil {
-		leave, err := c.uploads.enter(c)
-		if err != nil {
-			return status.New(status.Unavailable, "%d large requests of yours are under way; try again when some have ended", c.uploads.most)
-		}
-		c.hold(leave)
-	}
-	if c.room == nil {
-		return nil
-	}
-	give, err := c.room.take(c.Context(), n)
-	if err != nil {
+	if err != nil || len(b) == 0 {
 		return err
 	}
-	c.hold(give)
+	if err := reading.Unmarshal(b, in); err != nil {
+		return status.New(status.InvalidArgument, "the request's body is not what this call takes: %v", err)
+	}
 	return nil
 }
 
-// body is the whole body, in one piece where its length was told.
-func (c *call) body() ([]byte, error) {
-	from := http.MaxBytesReader(c.w, c.Body, c.limit)
-	if n := c.ContentLength; n > 0 && n <= c.limit {
-		b := make([]byte, n)
-		_, err := io.ReadFull(from, b)
-		return b, err
+// receive is what is to be decoded of the body, all of it where it is small.
+func (c *call) receive() ([]byte, error) {
+	if c.ContentLength == 0 {
+		return nil, nil
 	}
-	return io.ReadAll(from)
+	if c.isLarge() {
+		return c.receiveLarge()
+	}
+	if err := c.take(c.room.bodies, c.length()); err != nil {
+		return nil, err
+	}
+	b, err := arriving(c, c.whole)
+	if err == nil && body.CountValues(b) > mostValues {
+		err = &body.LimitError{What: "values", Most: mostValues}
+	}
+	return b, asRefusal(err)
 }
 
-// read decodes the body as JSON, whatever its Content-Type says.
-func (c *call) read(in proto.Message) error {
-	if err := c.reserve(); err != nil {
-		return err
+// length is the body's, or the longest where nobody told.
+func (c *call) length() int64 {
+	if n := c.ContentLength; n >= 0 && n <= c.limit {
+		return n
 	}
+	return c.limit
+}
+
+func (c *call) isLarge() bool { return c.length() > small }
+
+// take waits for the room that n bytes take.
+func (c *call) take(from *budget, n int64) error {
+	give, err := from.take(c.Context(), n)
+	if err == nil {
+		c.hold(give)
+	}
+	return err
+}
+
+// arriving reads the body, for as long as it may take.
+func arriving[T any](c *call, read func() (T, error)) (T, error) {
 	rc := http.NewResponseController(c.w)
 	limit := smallTime
 	if c.limit > small {
@@ -157,23 +171,47 @@ func (c *call) read(in proto.Message) error {
 		limit = largeTime
 	}
 	timed := rc.SetReadDeadline(time.Now().Add(limit)) == nil
-	b, err := c.body()
+	got, err := read()
 	if timed && err == nil {
 		_ = rc.SetReadDeadline(time.Time{}) // else a long answer would end with it
 	}
-	if tooLarge, found := errors.AsType[*http.MaxBytesError](err); found {
-		return &sizeError{limit: tooLarge.Limit}
+	return got, err
+}
+
+// bounded is the body up to the call's limit.
+func (c *call) bounded() io.Reader { return http.MaxBytesReader(c.w, c.Body, c.limit) }
+
+// whole is the body in one piece.
+func (c *call) whole() ([]byte, error) {
+	if n := c.ContentLength; n > 0 && n <= c.limit {
+		b := make([]byte, n)
+		_, err := io.ReadFull(c.bounded(), b)
+		return b, err
 	}
-	if err != nil {
-		return status.New(status.InvalidArgument, "the request's body did not arrive: %v", err)
-	}
-	if len(b) == 0 {
+	return io.ReadAll(c.bounded())
+}
+
+// asRefusal says whose fault it is that a body was not taken.
+func asRefusal(err error) error {
+	if err == nil {
 		return nil
 	}
-	if err := reading.Unmarshal(b, in); err != nil {
-		return status.New(status.InvalidArgument, "the request's body is not what this call takes: %v", err)
+	if _, found := errors.AsType[*http.MaxBytesError](err); found {
+		return err
 	}
-	return nil
+	if _, found := errors.AsType[*status.Error](err); found {
+		return err
+	}
+	if _, found := errors.AsType[*body.DiskError](err); found {
+		return status.New(status.Unavailable, "%v", err)
+	}
+	if _, found := errors.AsType[*body.LimitError](err); found {
+		return status.New(status.InvalidArgument, "%v", err)
+	}
+	if _, found := errors.AsType[*body.ContentError](err); found {
+		return status.New(status.InvalidArgument, "%v", err)
+	}
+	return status.New(status.InvalidArgument, "the request's body did not arrive: %v", err)
 }
 
 func (c *call) write(out proto.Message) error {

@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"io"
+	"iter"
 	"time"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -56,8 +58,9 @@ type Admissions interface {
 // Tasks is what users run. Ids are as the client gave them. Who may change what is
 // theirs to say: by is the user, and allocation the task's own processes.
 type Tasks interface {
-	// Launch starts a command. A refused one was not started.
-	Launch(ctx context.Context, by *apiv1.User, r *apiv1.LaunchCommandRequest) (*apiv1.LaunchCommandResponse, error)
+	// Launch starts a command. A refused one was not started. With contents the files'
+	// are there, each to be read once before Launch returns, and not in r.
+	Launch(ctx context.Context, by *apiv1.User, r *apiv1.LaunchCommandRequest, contents func(file int) (io.Reader, int64)) (*apiv1.LaunchCommandResponse, error)
 	// Commands lists all that are remembered, oldest first.
 	Commands() []*apiv1.Command
 	Command(id string) (*apiv1.GetCommandResponse, error)
@@ -73,8 +76,9 @@ type Tasks interface {
 	Task(ctx context.Context, id string) (*apiv1.GetTaskResponse, error)
 	// Owner is the id of the user who started a task, ended or not.
 	Owner(ctx context.Context, id string) (int32, error)
-	// ContextDirectory is the gzipped tar of the task's files, empty for none.
-	ContextDirectory(ctx context.Context, id string) ([]byte, error)
+	// ContextDirectory is the gzipped tar of the task's files in parts, and its size in
+	// bytes, 0 for none.
+	ContextDirectory(ctx context.Context, id string) (size int64, parts iter.Seq2[[]byte, error], err error)
 
 	// Preempt asks an allocation to save itself and stop, to be run again later.
 	Preempt(ctx context.Context, by *apiv1.User, allocation string) error

@@ -133,7 +133,7 @@ func (s *Server) guarded(r route) http.Handler {
 		limit = small
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		c := &call{Request: req, w: w, limit: limit, room: s.bodies, uploads: s.uploads}
+		c := &call{Request: req, w: w, limit: limit, room: s.room}
 		c.deed.action = r.action
 		c.answered = func(ctx context.Context) { s.record(ctx, c, nil) }
 		defer c.end()

@@ -112,7 +112,7 @@ func taskRoutes() []route {
 		audited("task.priority", post("commands/{command}/set_priority", user, unary((*Server).setCommandPriority))),
 		get("tasks", user, plain((*Server).tasks)),
 		get("tasks/{task}", user, plain((*Server).task)),
-		get("tasks/{task}/context_directory", either, plain((*Server).taskContext)),
+		get("tasks/{task}/context_directory", either, taskContext()),
 	}
 }
 

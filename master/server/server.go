@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -81,6 +82,9 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// Limits is what strangers and users may cost.
 	Limits Limits
+	// SpoolDir is where large bodies are while they arrive; empty for the system's
+	// directory of temporary files.
+	SpoolDir string
 	// Certificate, when not nil, makes the server speak TLS.
 	Certificate CertificateSource
 	// Rehearsal, when not nil, puts the master on hold and says what is known of
@@ -99,25 +103,22 @@ type Server struct {
 	// up a graceful stop for ever.
 	stopping chan struct{}
 	// What all calls share.
-	bodies      *budget
-	uploads     *waits
+	room        *room
 	streams     *waits
 	connections *connections
 }
 
 // Limits is what strangers and users may cost; zero is no limit.
 type Limits struct {
-	// Bodies is the bytes of bodies that are read and worked on at a time.
-	Bodies int64
+	// Bodies is the bytes of small bodies that are read and worked on at a time, in
+	// memory, and Spooled those of large ones, in files.
+	Bodies, Spooled int64
 	// Streams is how many logs and signals a user follows at a time.
 	Streams int
 	// Connections is how many may be open over which nobody has logged in, and
 	// ConnectionsEach how many of them from one address.
 	Connections, ConnectionsEach int
 }
-
-// largeEach is how many large bodies of one user are read or wait at a time.
-const largeEach = 8
 
 // New builds a server. It serves nothing before Run.
 func New(cfg Config) (*Server, error) {
@@ -127,12 +128,15 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
+	if cfg.SpoolDir == "" {
+		cfg.SpoolDir = os.TempDir()
+	}
 	if cfg.Metrics == nil {
 		cfg.Metrics = prometheus.NewRegistry()
 	}
 	s := &Server{
 		cfg: cfg, stopping: make(chan struct{}),
-		bodies: newBudget(cfg.Limits.Bodies), uploads: newWaits(largeEach), streams: newWaits(cfg.Limits.Streams),
+		room: newRoom(cfg.Limits, cfg.SpoolDir), streams: newWaits(cfg.Limits.Streams),
 		connections: newConnections(cfg.Limits, cfg.TrustedProxies),
 	}
 	if cfg.Rehearsal != nil {

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/base64"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +13,7 @@ func (s *Server) launch(c *call, in *apiv1.LaunchCommandRequest) (*apiv1.LaunchC
 	if id := in.GetWorkspaceId(); id != 0 && id != 1 {
 		return nil, status.New(status.NotFound, "workspace '%d' not found", id)
 	}
-	return s.cfg.Tasks.Launch(c.Context(), c.user, in)
+	return s.cfg.Tasks.Launch(c.Context(), c.user, in, c.contents)
 }
 
 func byStart(a, b *apiv1.Command) int {
@@ -75,12 +74,4 @@ func (s *Server) task(c *call) (*apiv1.GetTaskResponse, error) {
 		return nil, err
 	}
 	return s.taskFor(c, out)
-}
-
-func (s *Server) taskContext(c *call) (*apiv1.GetTaskContextDirectoryResponse, error) {
-	if err := s.ownFiles(c, c.PathValue("task")); err != nil {
-		return nil, err
-	}
-	b, err := s.cfg.Tasks.ContextDirectory(c.Context(), c.PathValue("task"))
-	return &apiv1.GetTaskContextDirectoryResponse{B64Tgz: base64.StdEncoding.EncodeToString(b)}, err
 }

@@ -107,7 +107,7 @@ func TestWireRules(t *testing.T) {
 		{"a change of nothing", "POST", "/api/v1/job-queues", user, `{"updates":[{"jobId":"j1"}]}`, 400, "must be set"},
 		{"tasks", "GET", "/api/v1/tasks", user, "", 200, `"allocationIdToSummary":{"t1.1":{`},
 		{"a running task has no end", "GET", "/api/v1/tasks/t1", user, "", 200, `"endTime":null`},
-		{"its files, for itself", "GET", "/api/v1/tasks/t1/context_directory", task, "", 200, `"b64Tgz":"AQID"`},
+		{"its files, for itself", "GET", "/api/v1/tasks/t1/context_directory", task, "", 200, `"b64Tgz":"AQIDBAU="`},
 		{"not those of another", "GET", "/api/v1/tasks/t2/context_directory", task, "", 403, `"code":7`},
 		{"lines", "POST", "/api/v1/task/logs", task, `{"logs":[{"task_id":"t1","level":"ERROR","log":"x\n","timestamp":"2026-01-02T03:04:05.678901Z"}]}`, 200, `{}`},
 		{"no lines", "POST", "/api/v1/task/logs", task, `{"logs":[]}`, 400, "must not be empty"},

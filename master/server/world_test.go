@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"fmt"
+	"io"
+	"iter"
 	"log/slog"
 	"net/http/httptest"
 	"strings"
@@ -40,7 +42,7 @@ type world struct {
 	tools   string // that of the user's tools in it
 }
 
-func newWorld(t testing.TB) *world {
+func newWorld(t testing.TB, edit ...func(*Config)) *world {
 	t.Helper()
 	st := storetest.New(t)
 	a, err := auth.Open(t.Context(), auth.Config{Store: st, InitialPassword: password})
@@ -48,13 +50,18 @@ func newWorld(t testing.TB) *world {
 		t.Fatal(err)
 	}
 	w := &world{auth: a, cluster: newCluster(), ring: NewRing(3, slog.DiscardHandler)}
-	w.Server, err = New(Config{
+	cfg := Config{
 		Identity: Identity{ClusterID: st.Meta().ClusterID, ClusterName: "lab", MasterID: "m1", Version: "1.2.3"},
 		Accounts: a, Admissions: doors{a}, Tasks: w.cluster, Logs: w.cluster, Queue: w.cluster, Machines: w.cluster, MasterLog: w.ring, Audit: &notes{},
 		Settings: func() map[string]any {
 			return map[string]any{"resource_manager": map[string]any{"type": "agent"}, "feature_switches": []string{}, "port": 8080}
 		},
-	})
+		SpoolDir: t.TempDir(),
+	}
+	for _, change := range edit {
+		change(&cfg)
+	}
+	w.Server, err = New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,13 +116,31 @@ type cluster struct {
 	preempt  chan struct{}
 	fail     error
 	follow   chan string
+	// launching, when not nil, is told of each launch, which then waits for goOn.
+	launching, goOn chan struct{}
+	torn            bool // a context breaks off
 }
 
 func newCluster() *cluster {
 	return &cluster{preempt: make(chan struct{}), follow: make(chan string)}
 }
 
-func (c *cluster) Launch(_ context.Context, by *apiv1.User, r *apiv1.LaunchCommandRequest) (*apiv1.LaunchCommandResponse, error) {
+func (c *cluster) Launch(_ context.Context, by *apiv1.User, r *apiv1.LaunchCommandRequest, contents func(int) (io.Reader, int64)) (*apiv1.LaunchCommandResponse, error) {
+	if c.launching != nil {
+		c.launching <- struct{}{}
+		<-c.goOn
+	}
+	for i, f := range r.GetFiles() {
+		if contents == nil {
+			break
+		}
+		from, size := contents(i)
+		b, err := io.ReadAll(from)
+		if err != nil || int64(len(b)) != size {
+			return nil, fmt.Errorf("%d bytes of %d, and %w", len(b), size, err)
+		}
+		f.Content = b
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.fail != nil {
@@ -193,8 +218,17 @@ func (c *cluster) Owner(_ context.Context, id string) (int32, error) {
 	return m.GetCommand().GetUserId(), nil
 }
 
-func (c *cluster) ContextDirectory(context.Context, string) ([]byte, error) {
-	return []byte{1, 2, 3}, nil
+func (c *cluster) ContextDirectory(context.Context, string) (int64, iter.Seq2[[]byte, error], error) {
+	return 5, func(yield func([]byte, error) bool) {
+		if !yield([]byte{1, 2, 3}, nil) {
+			return
+		}
+		if c.torn {
+			yield(nil, io.ErrUnexpectedEOF)
+			return
+		}
+		yield([]byte{4, 5}, nil)
+	}, nil
 }
 
 func (c *cluster) Ready(context.Context, string) error   { return nil }

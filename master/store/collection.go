@@ -84,6 +84,21 @@ func (c Collection[T]) ByParent(ctx context.Context, r Reader, parent string) ([
 	return c.find(ctx, r, " AND parent = ?", parent)
 }
 
+// Parents lists the parents of all documents, each once, in no order.
+func (c Collection[T]) Parents(ctx context.Context, r Reader) ([]string, error) {
+	var all []string
+	err := r.query(ctx, "SELECT DISTINCT parent FROM documents WHERE kind = ?", []any{c.Kind}, func(rows *sql.Rows) error {
+		var parent string
+		err := rows.Scan(&parent)
+		all = append(all, parent)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the parents of documents %s: %w", c.Kind, err)
+	}
+	return all, nil
+}
+
 // Before reads the documents with At before at, in the order of All. Documents
 // without a time are not before anything.
 func (c Collection[T]) Before(ctx context.Context, r Reader, at time.Time) ([]Doc[T], error) {

@@ -16,7 +16,7 @@ func BenchmarkLaunch(b *testing.B) {
 	b.SetParallelism(32)
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
-			if _, err := m.tasks.Launch(b.Context(), ann(), req); err != nil {
+			if _, err := m.tasks.Launch(b.Context(), ann(), req, nil); err != nil {
 				b.Error(err)
 				return
 			}
@@ -33,7 +33,7 @@ func BenchmarkLife(b *testing.B) {
 	b.SetParallelism(64)
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
-			r, err := m.tasks.Launch(b.Context(), ann(), req)
+			r, err := m.tasks.Launch(b.Context(), ann(), req, nil)
 			if err != nil {
 				b.Error(err)
 				return

@@ -215,7 +215,7 @@ func command(t testing.TB, text string) *apiv1.LaunchCommandRequest {
 
 func (m *master) launch(text string) *apiv1.LaunchCommandResponse {
 	m.t.Helper()
-	r, err := m.tasks.Launch(m.t.Context(), ann(), command(m.t, text))
+	r, err := m.tasks.Launch(m.t.Context(), ann(), command(m.t, text), nil)
 	if err != nil {
 		m.t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/google/uuid"
@@ -23,12 +24,15 @@ import (
 
 // Launch accepts a command of user. The answer is given once the command is stored,
 // and a stored command is run whatever happens to this process. With a request id, a
-// repeated submission of the same user answers with the command of the first.
+// repeated submission of the same user answers with the command of the first. Contents,
+// if not nil, are those of the request's files, which have none themselves.
 //
 // The errors have the codes InvalidArgument, NotFound for a template,
 // PermissionDenied for a user who may not run anything here, and Unavailable while
 // nothing can run yet.
-func (t *Tasks) Launch(ctx context.Context, user *apiv1.User, req *apiv1.LaunchCommandRequest) (*apiv1.LaunchCommandResponse, error) {
+func (t *Tasks) Launch(ctx context.Context, user *apiv1.User, req *apiv1.LaunchCommandRequest,
+	contents func(file int) (io.Reader, int64),
+) (*apiv1.LaunchCommandResponse, error) {
 	if t.cfg.AdministratorsOnly && !user.GetAdmin() {
 		return nil, status.New(status.PermissionDenied, "only administrators may run tasks in this cluster, "+
 			"because tasks are not isolated from its machine; to let everybody: `det-deploy local up --trust-users`, or security.trust_users in master.yaml")
@@ -46,7 +50,7 @@ func (t *Tasks) Launch(ctx context.Context, user *apiv1.User, req *apiv1.LaunchC
 		}
 		e, fresh = t.reg.reserve(id)
 	}
-	err := t.create(ctx, manager, e, draft{id: id, user: user, req: req})
+	err := t.create(ctx, manager, e, draft{id: id, user: user, req: req, contents: contents})
 	if err != nil {
 		e.gone = true
 		t.reg.drop(id)
@@ -90,6 +94,8 @@ type draft struct {
 	id   rm.TaskID
 	user *apiv1.User
 	req  *apiv1.LaunchCommandRequest
+	// contents are those of the files; nil where the files have them.
+	contents archive.Contents
 }
 
 // create checks and stores a new task. The caller holds e.change.
@@ -101,15 +107,7 @@ func (t *Tasks) create(ctx context.Context, manager rm.ResourceManager, e *entry
 	if err != nil {
 		return err
 	}
-	files, err := archive.Pack(d.req.GetFiles())
-	if err != nil {
-		return status.New(status.InvalidArgument, "%v", err)
-	}
-	d.req.Files = nil // what is packed need not be kept while it is stored
-	task.HasContext, task.ContextBytes = len(files) > 0, int64(len(files))
-	if err := t.reg.usage.allows(t.cfg.Limits, d.user.GetId(), task.ContextBytes); err != nil {
-		return err
-	}
+	task.HasContext = len(d.req.GetFiles()) > 0
 	first := lifecycle.First(task, task.Submitted)
 	request := t.request(task, first)
 	if err := refused(manager.Validate(request), request.SingleNode || t.cfg.LaunchError, &task); err != nil {
@@ -119,19 +117,8 @@ func (t *Tasks) create(ctx context.Context, manager rm.ResourceManager, e *entry
 		task.Warnings = append(task.Warnings, m.Remarks(t.request(task, first))...)
 		first = lifecycle.First(task, task.Submitted) // whose first lines they are
 	}
-	err = t.cfg.Store.Write(ctx, func(tx *store.Tx) error {
-		if task.HasContext {
-			if err := docs().contexts.Put(tx, string(task.ID), "", task.Submitted, files); err != nil {
-				return err
-			}
-		}
-		return errors.Join(putTask(tx, task), putAllocation(tx, first))
-	})
-	if errors.Is(err, store.ErrOutcomeUnknown) {
-		err = t.lookAgain(ctx, task.ID, err)
-	}
-	if err != nil {
-		return fmt.Errorf("launch command: %w", err)
+	if err := t.keep(ctx, &task, first, d); err != nil {
+		return err
 	}
 	e.publish(snapshot{task: task, allocations: []lifecycle.Allocation{first}})
 	// The line is stored with the task; should the log not take it now, the next
@@ -140,6 +127,38 @@ func (t *Tasks) create(ctx context.Context, manager rm.ResourceManager, e *entry
 		t.cfg.Log.Warn("cannot write the first line of a task", "task_id", task.ID, "err", err)
 	}
 	return nil
+}
+
+// keep stores a new task with its files. What of them is stored goes again when the
+// task is not.
+func (t *Tasks) keep(ctx context.Context, task *lifecycle.Task, first lifecycle.Allocation, d draft) error {
+	var err error
+	task.ContextBytes, err = t.pack(ctx, task, d.req.GetFiles(), d.contents)
+	if err == nil {
+		err = t.reg.usage.allows(t.cfg.Limits, d.user.GetId(), task.ContextBytes)
+	}
+	if err == nil {
+		err = t.cfg.Store.Write(ctx, func(tx *store.Tx) error { return errors.Join(putTask(tx, *task), putAllocation(tx, first)) })
+	}
+	if errors.Is(err, store.ErrOutcomeUnknown) {
+		err = t.lookAgain(ctx, task.ID, err)
+	}
+	// A task whose outcome is unknown keeps them: it may be there after a restart.
+	if err == nil || !task.HasContext || errors.Is(err, store.ErrOutcomeUnknown) {
+		return launchError(err)
+	}
+	if drop := t.dropParts(context.WithoutCancel(ctx), task.ID); drop != nil {
+		t.cfg.Log.Warn("cannot remove the files of a task that was not stored; the next sweep does", "task_id", task.ID, "err", drop)
+	}
+	return launchError(err)
+}
+
+// launchError leaves refusals as they are.
+func launchError(err error) error {
+	if _, refusal := errors.AsType[*status.Error](err); err == nil || refusal {
+		return err
+	}
+	return fmt.Errorf("launch command: %w", err)
 }
 
 // lookAgain says whether a task whose write has an unknown outcome is there.

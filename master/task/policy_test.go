@@ -35,18 +35,18 @@ func TestASubmissionAgainstThePolicyNamesTheField(t *testing.T) {
 		"environment.image: the image dock": `"work_dir": "/w"`,
 		"user: the task would run as root":  `"work_dir": "/w"`,
 	} {
-		_, err := m.tasks.Launch(t.Context(), ann(), command(t, "{"+text+rest+"}"))
+		_, err := m.tasks.Launch(t.Context(), ann(), command(t, "{"+text+rest+"}"), nil)
 		if err == nil || !strings.Contains(err.Error(), field) || !strings.Contains(err.Error(), "an administrator sets task_policy.") {
 			t.Errorf("%s: got %v, want it and what allows it", field, err)
 		}
 		if status.Of(err) != status.PermissionDenied {
 			t.Errorf("%s: got code %v, want PermissionDenied", field, status.Of(err))
 		}
-		if _, err := m.tasks.Launch(t.Context(), root(), command(t, "{"+text+rest+"}")); err != nil {
+		if _, err := m.tasks.Launch(t.Context(), root(), command(t, "{"+text+rest+"}"), nil); err != nil {
 			t.Errorf("%s: an administrator is refused: %v", field, err)
 		}
 	}
-	_, err := m.tasks.Launch(t.Context(), root(), command(t, `{"bind_mounts": [{"host_path": "/var/../run/docker.sock", "container_path": "/s"}]`+rest+"}"))
+	_, err := m.tasks.Launch(t.Context(), root(), command(t, `{"bind_mounts": [{"host_path": "/var/../run/docker.sock", "container_path": "/s"}]`+rest+"}"), nil)
 	if err == nil || !strings.Contains(err.Error(), "is given to no task") {
 		t.Errorf("got %v, want an engine's socket refused to an administrator", err)
 	}
@@ -67,7 +67,7 @@ func TestAnOrderCarriesThePolicyInForce(t *testing.T) {
 	if got := m.machine.submitted[first(r.GetCommand().GetId())].Policy; got.GetMaxShmSize() != 1<<20 {
 		t.Errorf("got policy %v in the request, want the pool's", got)
 	}
-	admin, err := m.tasks.Launch(t.Context(), root(), command(t, `{"entrypoint": ["true"]}`))
+	admin, err := m.tasks.Launch(t.Context(), root(), command(t, `{"entrypoint": ["true"]}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,16 +47,6 @@ func (t *Tasks) Owner(ctx context.Context, id string) (userID int32, err error) 
 	return d.Value.UserID, err
 }
 
-// ContextDirectory is the archive of the files that came with a task, nil for none.
-// The error has the code NotFound.
-func (t *Tasks) ContextDirectory(ctx context.Context, id string) ([]byte, error) {
-	if _, found := t.reg.find(rm.TaskID(id)); !found {
-		return nil, status.Missing("task", id)
-	}
-	d, _, err := docs().contexts.Get(ctx, t.cfg.Store, id)
-	return d.Value, err
-}
-
 // Done returns what is closed when the task has ended and its last line can be read.
 // The error has the code NotFound.
 func (t *Tasks) Done(id string) (<-chan struct{}, error) {
@@ -105,8 +95,8 @@ func (t *Tasks) Collect(ctx context.Context, now time.Time, keepLogs time.Durati
 		}
 		n++
 	}
-	if keepLogs <= 0 {
-		return n, nil
+	if err := t.dropStrayParts(ctx); err != nil || keepLogs <= 0 {
+		return n, err
 	}
 	old, err := docs().past.Before(ctx, t.cfg.Store, now.Add(-keepLogs))
 	if err != nil {
@@ -133,9 +123,10 @@ func (t *Tasks) unlist(ctx context.Context, e *entry) error {
 	task := e.now().task
 	err := t.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		_, gone := docs().allocations.DeleteByParent(tx, string(task.ID))
+		_, parts := docs().parts.DeleteByParent(tx, string(task.ID))
 		return errors.Join(gone,
 			docs().past.Put(tx, string(task.ID), "", task.Ended, task),
-			docs().contexts.Delete(tx, string(task.ID)),
+			docs().contexts.Delete(tx, string(task.ID)), parts,
 			docs().tasks.Delete(tx, string(task.ID)))
 	})
 	if err != nil {

@@ -19,7 +19,9 @@ type collections struct {
 	tasks store.Collection[lifecycle.Task]
 	// allocations have their task as parent.
 	allocations store.Collection[lifecycle.Allocation]
-	// contexts are the files that came with a task, by its id.
+	// parts are the files that came with a task, which is their parent, packed and cut
+	// into pieces; contexts are those of tasks of earlier versions, whole.
+	parts    store.Collection[[]byte]
 	contexts store.Collection[[]byte]
 	// past are tasks that are no longer listed and whose logs may still be read.
 	past store.Collection[lifecycle.Task]
@@ -29,6 +31,7 @@ func docs() collections {
 	return collections{
 		tasks:       store.Collection[lifecycle.Task]{Kind: "task"},
 		allocations: store.Collection[lifecycle.Allocation]{Kind: "allocation"},
+		parts:       store.Collection[[]byte]{Kind: "task_context_part"},
 		contexts:    store.Collection[[]byte]{Kind: "task_context"},
 		past:        store.Collection[lifecycle.Task]{Kind: "past_task"},
 	}

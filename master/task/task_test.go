@@ -146,7 +146,7 @@ func TestARepeatedSubmissionIsTheFirst(t *testing.T) {
 	ids := make(chan string, 16)
 	for range cap(ids) {
 		go func() {
-			r, err := m.tasks.Launch(t.Context(), ann(), req)
+			r, err := m.tasks.Launch(t.Context(), ann(), req, nil)
 			if err != nil {
 				t.Error(err)
 			}
@@ -160,11 +160,11 @@ func TestARepeatedSubmissionIsTheFirst(t *testing.T) {
 		}
 	}
 	m.restart()
-	r, err := m.tasks.Launch(t.Context(), ann(), req)
+	r, err := m.tasks.Launch(t.Context(), ann(), req, nil)
 	if err != nil || r.GetCommand().GetId() != want {
 		t.Errorf("after a restart: got %v and %v, want %s", r, err, want)
 	}
-	other, err := m.tasks.Launch(t.Context(), bob(), req)
+	other, err := m.tasks.Launch(t.Context(), bob(), req, nil)
 	if err != nil || other.GetCommand().GetId() == want {
 		t.Errorf("another user's request: got %v and %v, want a command of its own", other, err)
 	}
@@ -196,7 +196,7 @@ func TestLaunchRefuses(t *testing.T) {
 			t.Parallel()
 			m := newMaster(t)
 			m.machine.invalid = tt.invalid
-			_, err := m.tasks.Launch(t.Context(), ann(), tt.req)
+			_, err := m.tasks.Launch(t.Context(), ann(), tt.req, nil)
 			if status.Of(err) != tt.code || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %v that says %q", err, tt.code, tt.want)
 			}
@@ -212,11 +212,11 @@ func TestOnlyAdministratorsRunTasksWhereUsersAreNotTrusted(t *testing.T) {
 	m := newMaster(t)
 	m.edit = func(c *task.Config) { c.AdministratorsOnly = true }
 	m.restart()
-	_, err := m.tasks.Launch(t.Context(), ann(), &apiv1.LaunchCommandRequest{})
+	_, err := m.tasks.Launch(t.Context(), ann(), &apiv1.LaunchCommandRequest{}, nil)
 	if status.Of(err) != status.PermissionDenied || !strings.Contains(err.Error(), "--trust-users") {
 		t.Errorf("got %v, want a refusal that names the flag", err)
 	}
-	_, err = m.tasks.Launch(t.Context(), root(), &apiv1.LaunchCommandRequest{})
+	_, err = m.tasks.Launch(t.Context(), root(), &apiv1.LaunchCommandRequest{}, nil)
 	if status.Of(err) == status.PermissionDenied {
 		t.Errorf("an administrator is refused: %v", err)
 	}
@@ -240,7 +240,7 @@ func TestTooManySlotsAreRefusedWhateverTheClusterSays(t *testing.T) {
 		m.edit = func(c *task.Config) { c.LaunchError = launchError }
 		m.start()
 		m.machine.invalid = &rm.Unfulfillable{Pool: "gpu", Slots: 9, Reason: "it has 8"}
-		r, err := m.tasks.Launch(t.Context(), ann(), command(t, `{"entrypoint":["x"],"resources":{"slots":9}}`))
+		r, err := m.tasks.Launch(t.Context(), ann(), command(t, `{"entrypoint":["x"],"resources":{"slots":9}}`), nil)
 		if status.Of(err) != status.InvalidArgument || !strings.Contains(err.Error(), "request unfulfillable") {
 			t.Errorf("launch_error %v: got %v, %v, want a refusal", launchError, r, err)
 		}
@@ -563,13 +563,13 @@ func TestEndedTasksLeaveTheListAndKeepTheirLog(t *testing.T) {
 	m := newMaster(t)
 	req := command(t, `{"entrypoint":["x"],"description":"x"}`)
 	req.Files = []*apiv1.File{{Path: "a", Type: 48, Content: []byte("x")}}
-	r, err := m.tasks.Launch(t.Context(), ann(), req)
+	r, err := m.tasks.Launch(t.Context(), ann(), req, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := r.GetCommand().GetId()
-	if data, err := m.tasks.ContextDirectory(t.Context(), id); len(data) == 0 || err != nil {
-		t.Errorf("got %d bytes and %v, want the files", len(data), err)
+	if data := m.context(id); len(data) == 0 {
+		t.Error("got no files")
 	}
 	m.must(life(m, id)...)
 	for _, tt := range []struct {
@@ -627,7 +627,7 @@ func TestNothingIsAcceptedBeforeTheMachinesAreThere(t *testing.T) {
 	m := newMaster(t)
 	m.stop()
 	m.open()
-	_, err := m.tasks.Launch(t.Context(), ann(), command(t, `{"entrypoint":["x"]}`))
+	_, err := m.tasks.Launch(t.Context(), ann(), command(t, `{"entrypoint":["x"]}`), nil)
 	if status.Of(err) != status.Unavailable || errors.Is(err, errRefused) {
 		t.Errorf("got %v, want Unavailable", err)
 	}

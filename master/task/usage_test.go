@@ -19,13 +19,13 @@ func TestAUserHasAsManyTasksAsTheLimitSays(t *testing.T) {
 	m.launch(`{"entrypoint": ["b"]}`)
 	refused := func(want string) {
 		t.Helper()
-		_, err := m.tasks.Launch(t.Context(), ann(), command(t, `{"entrypoint": ["c"]}`))
+		_, err := m.tasks.Launch(t.Context(), ann(), command(t, `{"entrypoint": ["c"]}`), nil)
 		if status.Of(err) != status.ResourceExhausted || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want it refused with %q", err, want)
 		}
 	}
 	refused("you have 2 tasks that have not ended")
-	if _, err := m.tasks.Launch(t.Context(), bob(), command(t, `{"entrypoint": ["c"]}`)); err != nil {
+	if _, err := m.tasks.Launch(t.Context(), bob(), command(t, `{"entrypoint": ["c"]}`), nil); err != nil {
 		t.Errorf("another user: got %v", err)
 	}
 	m.restart()
@@ -43,7 +43,7 @@ func TestTheFilesOfAUsersTasksAreBounded(t *testing.T) {
 	send := func() error {
 		req := command(t, `{"entrypoint": ["a"]}`)
 		req.Files = []*apiv1.File{{Path: "a", Type: '0', Content: []byte("some text")}}
-		_, err := m.tasks.Launch(t.Context(), ann(), req)
+		_, err := m.tasks.Launch(t.Context(), ann(), req, nil)
 		return err
 	}
 	var err error

@@ -125,7 +125,8 @@ func master() []Row {
 		{"master/task", with("master/store", "master/log", "master/task/*"), "tasks know the resource manager's interface only"},
 		{"master/launcher", with("master/store", "master/pool", "master/elastic"), "it carries out what master/elastic decides, on whatever launches machines"},
 		{"master/agentrm", with("master/store", "master/pool", "master/elastic"), "it runs allocations and does not know what a task is"},
-		{"master/server", with("master/store", "master/auth", "master/log", "master/task"), "it speaks HTTP and decides nothing"},
+		{"master/server/body", nil, "it takes a body apart and knows no call"},
+		{"master/server", with("master/store", "master/auth", "master/log", "master/task", "master/server/body"), "it speaks HTTP and decides nothing"},
 	}
 }
 

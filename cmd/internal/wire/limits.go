@@ -10,7 +10,7 @@ import (
 // serverLimits is what calls may cost.
 func serverLimits(l config.Limits) server.Limits {
 	return server.Limits{
-		Bodies: int64(l.BodyBytes), Streams: l.StreamsPerUser,
+		Bodies: int64(l.BodyBytes), Spooled: int64(l.SpooledBytes), Streams: l.StreamsPerUser,
 		Connections: l.ConnectionsInAll, ConnectionsEach: l.ConnectionsEach,
 	}
 }

@@ -211,6 +211,7 @@ func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error)
 		Health: m.healthy, Readiness: server.NewReadiness(m.log, m.checks(s)...), Log: m.log, Metrics: metrics, Audit: auditFront{m.audit},
 		PrivateLogs: cfg.Security.Visibility == config.VisibilityPrivate, CORS: cfg.EnableCORS, HideMetrics: !cfg.Observability.EnablePrometheus,
 		TrustedProxies: cfg.Security.Proxies.Prefixes(), Limits: serverLimits(cfg.Security.Limits),
+		SpoolDir: cfg.DataDir,
 	}
 	if err := m.choose(here, s, id); err != nil {
 		return nil, err

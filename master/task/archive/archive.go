@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/excerpt"
@@ -35,46 +36,59 @@ func (e *SizeError) Error() string {
 		"for example with a .detignore file", e.Bytes, int64(MaxBytes))
 }
 
-// Pack makes a compressed tar of files in their order, nil of none. Paths stay
-// inside the directory they are unpacked in. The errors are *PathError and
-// *SizeError, both the caller's fault.
-func Pack(files []*apiv1.File) ([]byte, error) {
+// Contents are the contents of files, by their number, and their sizes in bytes. Each is
+// read once.
+type Contents func(file int) (content io.Reader, size int64)
+
+// Held are the contents that are in the files themselves.
+func Held(files []*apiv1.File) Contents {
+	return func(i int) (io.Reader, int64) {
+		b := files[i].GetContent()
+		return bytes.NewReader(b), int64(len(b))
+	}
+}
+
+// Pack writes a compressed tar of files in their order, nothing of none. Paths stay
+// inside the directory they are unpacked in. The errors are *PathError and *SizeError,
+// both the caller's fault, and what reading and writing returned.
+func Pack(to io.Writer, files []*apiv1.File, contents Contents) error {
 	if len(files) == 0 {
-		return nil, nil
+		return nil
 	}
 	var total int64
-	for _, f := range files {
-		total += int64(len(f.GetContent()))
+	for i := range files {
+		_, size := contents(i)
+		total += size
 	}
 	if total > MaxBytes {
-		return nil, &SizeError{total}
+		return &SizeError{total}
 	}
-	var b bytes.Buffer
 	// Speed before size: the archive crosses a local network once a container.
-	zip, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	zip, err := gzip.NewWriterLevel(to, gzip.BestSpeed)
 	if err != nil { // the level is a constant
-		return nil, fmt.Errorf("pack the context: %w", err)
+		return fmt.Errorf("pack the context: %w", err)
 	}
 	out := tar.NewWriter(zip)
 	known := tree{}
-	for _, f := range files {
+	for i, f := range files {
 		if err := known.add(f); err != nil {
-			return nil, err
+			return err
 		}
-		if err := add(out, f); err != nil {
-			return nil, err
+		content, size := contents(i)
+		if err := add(out, f, content, size); err != nil {
+			return err
 		}
 	}
 	if err := out.Close(); err != nil {
-		return nil, fmt.Errorf("pack the context: %w", err)
+		return fmt.Errorf("pack the context: %w", err)
 	}
 	if err := zip.Close(); err != nil {
-		return nil, fmt.Errorf("pack the context: %w", err)
+		return fmt.Errorf("pack the context: %w", err)
 	}
-	return b.Bytes(), nil
+	return nil
 }
 
-func add(out *tar.Writer, f *apiv1.File) error {
+func add(out *tar.Writer, f *apiv1.File, content io.Reader, size int64) error {
 	name := nameOf(f)
 	h := &tar.Header{
 		Typeflag: byte(f.GetType()), Name: name, Mode: int64(f.GetMode() & 0o7777), Uid: int(f.GetUid()), Gid: int(f.GetGid()),
@@ -82,7 +96,7 @@ func add(out *tar.Writer, f *apiv1.File) error {
 	}
 	switch h.Typeflag {
 	case 0, tar.TypeReg:
-		h.Typeflag, h.Size = tar.TypeReg, int64(len(f.GetContent()))
+		h.Typeflag, h.Size = tar.TypeReg, size
 	case tar.TypeDir:
 		h.Name += "/"
 		if name == "." {
@@ -95,7 +109,7 @@ func add(out *tar.Writer, f *apiv1.File) error {
 		return &PathError{f.GetPath(), err.Error()}
 	}
 	if h.Typeflag == tar.TypeReg {
-		if _, err := out.Write(f.GetContent()); err != nil {
+		if _, err := io.Copy(out, content); err != nil {
 			return fmt.Errorf("pack the context: %w", err)
 		}
 	}

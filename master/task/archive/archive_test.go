@@ -13,9 +13,15 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
+func pack(files []*apiv1.File) ([]byte, error) {
+	var b bytes.Buffer
+	err := Pack(&b, files, Held(files))
+	return b.Bytes(), err
+}
+
 func TestPackGivesBackWhatCame(t *testing.T) {
 	t.Parallel()
-	data, err := Pack([]*apiv1.File{
+	data, err := pack([]*apiv1.File{
 		{Path: "lib", Type: '5', Mode: 0o755},
 		{Path: "lib/run.sh", Type: '0', Mode: 0o100755, Content: []byte("echo hi\n"), Mtime: 1700000000},
 		{Path: "./empty", Type: 48, Mode: 0o600},
@@ -62,7 +68,7 @@ func TestPackRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := Pack([]*apiv1.File{tt.file})
+			_, err := pack([]*apiv1.File{tt.file})
 			if _, ok := errors.AsType[*PathError](err); !ok {
 				t.Errorf("got %v, want a PathError", err)
 			}
@@ -72,7 +78,7 @@ func TestPackRefuses(t *testing.T) {
 
 func TestNothingPacksToNothing(t *testing.T) {
 	t.Parallel()
-	if data, err := Pack(nil); data != nil || err != nil {
+	if data, err := pack(nil); data != nil || err != nil {
 		t.Errorf("got %v and %v, want neither archive nor error", data, err)
 	}
 }
@@ -80,7 +86,7 @@ func TestNothingPacksToNothing(t *testing.T) {
 func TestTooMuchIsRefusedWithItsSize(t *testing.T) {
 	t.Parallel()
 	half := make([]byte, MaxBytes/2+1)
-	_, err := Pack([]*apiv1.File{{Path: "a", Type: '0', Content: half}, {Path: "b", Type: '0', Content: half}})
+	_, err := pack([]*apiv1.File{{Path: "a", Type: '0', Content: half}, {Path: "b", Type: '0', Content: half}})
 	if e, ok := errors.AsType[*SizeError](err); !ok || e.Bytes != int64(2*len(half)) {
 		t.Errorf("got %v, want a SizeError of %d bytes", err, 2*len(half))
 	}

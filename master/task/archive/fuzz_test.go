@@ -21,7 +21,7 @@ func FuzzPack(f *testing.F) {
 	f.Add("\x00", int32(-1), uint32(1<<31), int64(1<<62), []byte("x"))
 	f.Add(strings.Repeat("ä/", 200)+".", int32(0), uint32(0o7777), int64(1<<40), []byte("x"))
 	f.Fuzz(func(t *testing.T, name string, kind int32, mode uint32, mtime int64, content []byte) {
-		data, err := Pack([]*apiv1.File{{Path: name, Type: kind, Mode: mode, Mtime: mtime, Content: content}, {Path: "last", Type: '0', Content: []byte("z")}})
+		data, err := pack([]*apiv1.File{{Path: name, Type: kind, Mode: mode, Mtime: mtime, Content: content}, {Path: "last", Type: '0', Content: []byte("z")}})
 		if err != nil {
 			if _, ours := errors.AsType[*PathError](err); !ours {
 				t.Errorf("%q: got %v, want that the path is at fault", name, err)

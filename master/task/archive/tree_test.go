@@ -32,7 +32,7 @@ func TestWhatCouldNotBeUnpackedIsFoundAtSubmission(t *testing.T) {
 		"three dots are a name":              {[]*apiv1.File{file("...")}, "", ""},
 		"255 bytes are a name":               {[]*apiv1.File{file(strings.Repeat("n", 255))}, "", ""},
 	} {
-		_, err := Pack(row.files)
+		_, err := pack(row.files)
 		if row.want == "" {
 			if err != nil {
 				t.Errorf("%s: got %v", name, err)

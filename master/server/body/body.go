@@ -1,0 +1,69 @@
+// Package body holds large request bodies in a file while they arrive, and takes the
+// files that they carry out of them without holding those in memory.
+//
+//	client ─▶ Spool: a file without a name ─▶ Sift ─▶ Rest: the JSON with empty contents
+//	                                            └───▶ Content(i): the i-th file, decoded as it is read
+package body
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// DiskError is a body that could not be kept, for a reason that is not its sender's.
+type DiskError struct{ Err error }
+
+// Error says what to look at.
+func (e *DiskError) Error() string {
+	return fmt.Sprintf("keep a large request in the master's data directory: %v; free some room there, and try again", e.Err)
+}
+
+// Unwrap is what the system said.
+func (e *DiskError) Unwrap() error { return e.Err }
+
+// Spool is a body in a file that has no name any more: whatever becomes of the
+// process, its room is free when it ends.
+type Spool struct {
+	file *os.File
+	size int64
+}
+
+// NewSpool reads from to its end, into a file below dir. The error is a *DiskError or
+// what from returned.
+func NewSpool(dir string, from io.Reader) (*Spool, error) {
+	f, err := unnamed(dir)
+	if err != nil {
+		return nil, &DiskError{err}
+	}
+	n, err := io.Copy(f, from)
+	if _, ours := errors.AsType[*fs.PathError](err); ours {
+		err = &DiskError{err}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &Spool{f, n}, nil
+}
+
+func unnamed(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	f, err := os.CreateTemp(dir, ".request-*")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Remove(f.Name()); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// Size is in bytes.
+func (s *Spool) Size() int64 { return s.size }
+
+// Close gives the file's room back.
+func (s *Spool) Close() error { return s.file.Close() }

@@ -1,0 +1,324 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/server/body"
+)
+
+// patience is for what takes milliseconds on a machine that is not busy.
+const patience = time.Minute
+
+// answer asks with a body whose end the test decides.
+func (w *world) answer(t testing.TB, path, token string, from io.Reader, length int64) <-chan *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, from)
+	r.ContentLength = length
+	r.Header.Set("Authorization", "Bearer "+token)
+	got := make(chan *httptest.ResponseRecorder, 1)
+	go func() {
+		rec := httptest.NewRecorder()
+		w.Handler().ServeHTTP(rec, r)
+		got <- rec
+	}()
+	return got
+}
+
+func await[T any](t testing.TB, from <-chan T, what string) (got T) {
+	t.Helper()
+	select {
+	case got = <-from:
+	case <-time.After(patience):
+		t.Fatalf("%s: nothing within %s", what, patience)
+	}
+	return got
+}
+
+func await503(t testing.TB, from <-chan *httptest.ResponseRecorder, what string) {
+	t.Helper()
+	if rec := await(t, from, what); rec.Code != http.StatusServiceUnavailable || rec.Header().Get("Retry-After") == "" {
+		t.Errorf("%s: got %d %s, want 503 with Retry-After", what, rec.Code, rec.Body)
+	}
+}
+
+// context is a request with a file of n bytes.
+func contextOf(n int) string {
+	return `{"config":{"entrypoint":["true"]},"files":[{"path":"a","type":48,"content":"` +
+		base64.StdEncoding.EncodeToString(bytes.Repeat([]byte("abc"), n/3)) + `"},{"path":"b","type":53}]}`
+}
+
+func TestBodiesInMemoryAreBoundedInSum(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *Config) { c.Limits.Bodies = 1 << 20 })
+	w.room.bodies.wait = 100 * time.Millisecond
+	slow, hold := io.Pipe()
+	const length = 500 << 10 // which counts twice
+	first := w.answer(t, "/api/v1/job-queues", w.user, slow, length)
+	if _, err := hold.Write([]byte("{")); err != nil {
+		t.Fatal(err)
+	}
+	body := `{"updates":[` + strings.Repeat(" ", 100<<10) + "]}"
+	await503(t, w.answer(t, "/api/v1/job-queues", w.user, strings.NewReader(body), int64(len(body))), "a body for which there is no room")
+	if rec := w.ask(t, "GET", "/api/v1/me", w.user, ""); rec.Code != http.StatusOK {
+		t.Errorf("a call without a body: got %d, want 200", rec.Code)
+	}
+	if _, err := fmt.Fprint(hold, strings.Repeat(" ", length-2)+"}"); err != nil {
+		t.Fatal(err)
+	}
+	if rec := await(t, first, "the slow body"); rec.Code != http.StatusOK {
+		t.Errorf("the slow body: got %d %s, want 200", rec.Code, rec.Body)
+	}
+	if rec := w.ask(t, "POST", "/api/v1/job-queues", w.user, body); rec.Code != http.StatusOK {
+		t.Errorf("after it: got %d %s, want 200", rec.Code, rec.Body)
+	}
+}
+
+func TestSmallRequestsDoNotWaitForLargeOnes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *Config) { c.Limits.Bodies = 4 << 20 })
+	w.cluster.launching, w.cluster.goOn = make(chan struct{}), make(chan struct{})
+	w.room.decoding.wait = 100 * time.Millisecond
+	large := contextOf(2 << 20)
+	var under []<-chan *httptest.ResponseRecorder
+	for range decodings {
+		under = append(under, w.answer(t, "/api/v1/commands", w.user, strings.NewReader(large), int64(len(large))))
+	}
+	for range decodings {
+		await(t, w.cluster.launching, "a launch")
+	}
+	await503(t, w.answer(t, "/api/v1/commands", w.user, strings.NewReader(large), int64(len(large))), "one context too many")
+	if rec := w.ask(t, "POST", "/api/v1/job-queues", w.user, `{"updates":[]}`); rec.Code != http.StatusOK {
+		t.Errorf("a small request: got %d %s, want 200", rec.Code, rec.Body)
+	}
+	close(w.cluster.goOn)
+	for _, u := range under {
+		if rec := await(t, u, "a launch"); rec.Code != http.StatusOK {
+			t.Errorf("got %d %s, want 200", rec.Code, rec.Body)
+		}
+	}
+	for _, r := range w.cluster.launched {
+		if got := r.GetFiles(); len(got) != 2 || len(got[0].GetContent()) != 2<<20/3*3 || got[1].GetPath() != "b" {
+			t.Errorf("got %d files, want both with what is in them", len(got))
+		}
+	}
+}
+
+func TestLargeBodiesInFilesAreBoundedInSum(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *Config) { c.Limits.Spooled = 3 << 20 })
+	w.room.spooled.wait = 100 * time.Millisecond
+	slow, hold := io.Pipe()
+	large := contextOf(1500 << 10)
+	first := w.answer(t, "/api/v1/commands", w.user, slow, int64(len(large)))
+	if _, err := fmt.Fprint(hold, large[:1]); err != nil {
+		t.Fatal(err)
+	}
+	await503(t, w.answer(t, "/api/v1/commands", w.user, strings.NewReader(large), int64(len(large))), "a body for which there is no room")
+	if names, err := os.ReadDir(w.room.dir); err != nil || len(names) > 0 {
+		t.Errorf("got %v, %v, want no file that outlives the process", names, err)
+	}
+	if _, err := fmt.Fprint(hold, large[1:]); err != nil {
+		t.Fatal(err)
+	}
+	_ = hold.Close()
+	if rec := await(t, first, "the slow body"); rec.Code != http.StatusOK {
+		t.Errorf("the slow body: got %d %s, want 200", rec.Code, rec.Body)
+	}
+}
+
+func TestOneUserHasFewLargeBodies(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	large := contextOf(2 << 20)
+	var ends []*io.PipeWriter
+	for range largeEach {
+		slow, hold := io.Pipe()
+		w.answer(t, "/api/v1/commands", w.user, slow, int64(len(large)))
+		if _, err := hold.Write([]byte("{")); err != nil {
+			t.Fatal(err)
+		}
+		ends = append(ends, hold)
+	}
+	await503(t, w.answer(t, "/api/v1/commands", w.user, strings.NewReader(large), int64(len(large))), "one more")
+	if rec := await(t, w.answer(t, "/api/v1/commands", w.admin, strings.NewReader(large), int64(len(large))), "another user's"); rec.Code != http.StatusOK {
+		t.Errorf("another user's: got %d %s, want 200", rec.Code, rec.Body)
+	}
+	for _, end := range ends {
+		_ = end.CloseWithError(io.ErrUnexpectedEOF)
+	}
+}
+
+func TestWhatABodyHoldsIsBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	many := strings.Repeat("1,", mostValues+1) + "1"
+	for name, body := range map[string]string{
+		"values in a small body": `{"config":{"entrypoint":[` + many + `]}}`,
+		"values in a large body": `{"config":{"entrypoint":[` + many + `]},"data":"` + strings.Repeat("A", 2<<20) + `"}`,
+		"files":                  `{"files":[{}` + strings.Repeat(",{}", mostFiles) + strings.Repeat(" ", 1<<20) + `]}`,
+		"no base64":              `{"files":[{"content":"` + strings.Repeat("?", 2<<20) + `"}]}`,
+	} {
+		if rec := w.ask(t, "POST", "/api/v1/commands", w.user, body); rec.Code != http.StatusBadRequest {
+			t.Errorf("%s: got %d %.200s, want 400", name, rec.Code, rec.Body)
+		}
+	}
+}
+
+func TestAFullDiskIsNoFaultOfTheSender(t *testing.T) {
+	t.Parallel()
+	err := asRefusal(&body.DiskError{Err: os.ErrPermission})
+	if got := httpOf(err); got != http.StatusServiceUnavailable {
+		t.Errorf("got %d for %v, want 503", got, err)
+	}
+}
+
+func TestAContextThatBreaksOffIsSeenToBeTorn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	rec := w.ask(t, "GET", "/api/v1/tasks/t1/context_directory", w.user, "")
+	if rec.Code != http.StatusOK || rec.Body.String() != `{"b64Tgz":"AQIDBAU="}` {
+		t.Errorf("got %d %s", rec.Code, rec.Body)
+	}
+	w.cluster.torn = true
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, w.serve(t).URL+"/api/v1/tasks/t1/context_directory", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Authorization", "Bearer "+w.user)
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close() //nolint:errcheck // it was read
+	if b, err := io.ReadAll(res.Body); err == nil {
+		t.Errorf("got %s as if it were whole", b)
+	}
+	http.DefaultClient.CloseIdleConnections()
+}
+
+func TestOneUserFollowsFewLogs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *Config) { c.Limits.Streams = 2 })
+	hs := w.serve(t)
+	follow := func(ctx context.Context, token string) *http.Response {
+		t.Helper()
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, hs.URL+"/api/v1/tasks/t1/logs?follow=true", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+token)
+		res, err := hs.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = res.Body.Close() })
+		return res
+	}
+	leaving, leave := context.WithCancel(t.Context())
+	defer leave()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for _, c := range []context.Context{leaving, ctx} {
+		if res := follow(c, w.user); res.StatusCode != http.StatusOK {
+			t.Fatalf("got %s, want 200", res.Status)
+		}
+	}
+	if res := follow(ctx, w.user); res.StatusCode != http.StatusTooManyRequests || res.Header.Get("Retry-After") == "" {
+		t.Errorf("the third: got %s, want 429 with Retry-After", res.Status)
+	}
+	if res := follow(ctx, w.admin); res.StatusCode != http.StatusOK {
+		t.Errorf("another user's: got %s, want 200", res.Status)
+	}
+	leave()
+	for end := time.Now().Add(patience); follow(ctx, w.user).StatusCode != http.StatusOK; {
+		if time.Now().After(end) {
+			t.Fatal("one that ended still counts")
+		}
+	}
+}
+
+func TestConnectionsOverWhichNobodyLoggedInAreFew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *Config) { c.Limits.Connections, c.Limits.ConnectionsEach = 4, 3 })
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx, l) }()
+	defer func() { stop(); await(t, ended, "the end") }()
+	dial := func() net.Conn {
+		t.Helper()
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}
+	ask := func(conn net.Conn, token string) bool {
+		_ = conn.SetDeadline(time.Now().Add(patience))
+		if _, err := fmt.Fprintf(conn, "GET /api/v1/me HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", token); err != nil {
+			return false
+		}
+		b := make([]byte, 4096)
+		n, err := conn.Read(b)
+		return err == nil && strings.HasPrefix(string(b[:n]), "HTTP/1.1 ")
+	}
+	for i := range 8 { // those that are known do not count
+		if !ask(dial(), w.user) {
+			t.Fatalf("connection %d of a user is refused", i)
+		}
+	}
+	strangers := []net.Conn{dial(), dial(), dial()}
+	for i, conn := range strangers {
+		if !ask(conn, "nobody's") {
+			t.Fatalf("stranger %d is refused", i)
+		}
+	}
+	if ask(dial(), "nobody's") {
+		t.Error("the fourth stranger is let in")
+	}
+	_ = strangers[0].Close()
+	for end := time.Now().Add(patience); !ask(dial(), "nobody's"); {
+		if time.Now().After(end) {
+			t.Fatal("one that has left still counts")
+		}
+	}
+}
+
+func TestConnectionsFromEverywhereAreFewToo(t *testing.T) {
+	t.Parallel()
+	c := newConnections(Limits{Connections: 3, ConnectionsEach: 2}, nil)
+	enter := func(address string, want bool) func() {
+		t.Helper()
+		leave, ok := c.enter(address)
+		if ok != want {
+			t.Errorf("from %s: got %v, want %v", address, ok, want)
+		}
+		return leave
+	}
+	leave := enter("192.0.2.1", true)
+	enter("192.0.2.1", true)
+	enter("192.0.2.1", false)
+	enter("192.0.2.2", true)
+	enter("192.0.2.3", false)
+	leave()
+	leave() // twice is once
+	enter("192.0.2.3", true)
+	if c.all != 3 || len(c.from) != 3 {
+		t.Errorf("got %d in all, %v", c.all, c.from)
+	}
+}

@@ -1,0 +1,107 @@
+package server
+
+import (
+	"bufio"
+	"encoding/base64"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// taskContext answers with the files of a task, part by part.
+func taskContext() endpoint {
+	return endpoint{
+		out:   new(apiv1.GetTaskContextDirectoryResponse).ProtoReflect().Descriptor(),
+		serve: (*Server).sendContext,
+	}
+}
+
+// sendContext writes {"b64Tgz":"..."}.
+func (s *Server) sendContext(c *call) error {
+	task := c.PathValue("task")
+	if err := s.ownFiles(c, task); err != nil {
+		return err
+	}
+	size, parts, err := s.cfg.Tasks.ContextDirectory(c.Context(), task)
+	if err != nil {
+		return err
+	}
+	out := newContextAnswer(c.w, size)
+	for part, err := range parts {
+		if err != nil && !out.started {
+			return err
+		}
+		if err != nil {
+			s.note(c, err)
+			return nil // the client sees that it is not whole
+		}
+		if out.write(part) != nil {
+			return nil // the client has left
+		}
+	}
+	out.end()
+	return nil
+}
+
+const (
+	beforeContext = `{"b64Tgz":"`
+	afterContext  = `"}`
+	// answerBuffer is what is sent of a context at a time.
+	answerBuffer = 64 << 10
+)
+
+// contextAnswer says nothing before its first part. It announces its length, so that an
+// answer that ends early is seen to be one.
+type contextAnswer struct {
+	w       http.ResponseWriter
+	size    int64 // of the archive
+	out     *bufio.Writer
+	text    io.WriteCloser
+	started bool
+}
+
+func newContextAnswer(w http.ResponseWriter, size int64) *contextAnswer {
+	a := &contextAnswer{w: w, size: size, out: bufio.NewWriterSize(&patientWriter{w, http.NewResponseController(w)}, answerBuffer)}
+	a.text = base64.NewEncoder(base64.StdEncoding, a.out)
+	return a
+}
+
+func (a *contextAnswer) start() {
+	if a.started {
+		return
+	}
+	a.started = true
+	h := a.w.Header()
+	h.Set("Content-Type", "application/json")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Length", strconv.Itoa(len(beforeContext)+base64.StdEncoding.EncodedLen(int(a.size))+len(afterContext)))
+	_, _ = a.out.WriteString(beforeContext) // an error stays in out
+}
+
+func (a *contextAnswer) write(part []byte) error {
+	a.start()
+	_, err := a.text.Write(part)
+	return err
+}
+
+func (a *contextAnswer) end() {
+	a.start()
+	_ = a.text.Close()                     // an error stays in out
+	_, _ = a.out.WriteString(afterContext) // as above
+	_ = a.out.Flush()                      // a client that has left is told nothing
+}
+
+// patientWriter gives each part its time.
+type patientWriter struct {
+	w  io.Writer
+	rc *http.ResponseController
+}
+
+// Write implements io.Writer.
+func (p *patientWriter) Write(b []byte) (int, error) {
+	_ = p.rc.SetWriteDeadline(time.Now().Add(writeTime)) // recorders in tests have none
+	return p.w.Write(b)
+}

@@ -1,0 +1,162 @@
+package task
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/det-deploy/det-deploy/master/api/status"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/task/archive"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
+)
+
+// partBytes is how much of a context is one document of the store, and in memory at a
+// time.
+const partBytes = 512 << 10
+
+// partID orders the parts of a context by their ids.
+func partID(task rm.TaskID, n int) string { return fmt.Sprintf("%s/%06d", task, n) }
+
+// parts cuts what is written to it, and puts each part.
+type parts struct {
+	put     func(n int, b []byte) error
+	b       []byte
+	n       int
+	written int64
+}
+
+// Write implements io.Writer.
+func (p *parts) Write(b []byte) (int, error) {
+	for rest := b; len(rest) > 0; {
+		k := min(len(rest), partBytes-len(p.b))
+		p.b, rest = append(p.b, rest[:k]...), rest[k:]
+		if len(p.b) < partBytes {
+			break
+		}
+		if err := p.flush(); err != nil {
+			return 0, err
+		}
+	}
+	return len(b), nil
+}
+
+func (p *parts) flush() error {
+	if len(p.b) == 0 {
+		return nil
+	}
+	err := p.put(p.n, p.b)
+	p.n, p.written, p.b = p.n+1, p.written+int64(len(p.b)), p.b[:0]
+	return err
+}
+
+// pack stores the files that come with a task, and says how many bytes they take. They
+// are no task's before the task is stored as well: see dropStrayParts.
+func (t *Tasks) pack(ctx context.Context, task *lifecycle.Task, files []*apiv1.File, contents archive.Contents) (int64, error) {
+	if len(files) == 0 {
+		return 0, nil
+	}
+	if contents == nil {
+		contents = archive.Held(files)
+	}
+	// An earlier attempt under this id may have ended in the middle.
+	if err := t.dropParts(ctx, task.ID); err != nil {
+		return 0, err
+	}
+	p := &parts{put: func(n int, b []byte) error {
+		return t.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+			return docs().parts.Put(tx, partID(task.ID, n), string(task.ID), task.Submitted, b)
+		})
+	}}
+	err := archive.Pack(p, files, contents)
+	if err == nil {
+		err = p.flush()
+	}
+	return p.written, refusedFiles(err)
+}
+
+// refusedFiles is a refusal where the files are at fault.
+func refusedFiles(err error) error {
+	_, path := errors.AsType[*archive.PathError](err)
+	_, size := errors.AsType[*archive.SizeError](err)
+	if path || size {
+		return status.New(status.InvalidArgument, "%v", err)
+	}
+	return err
+}
+
+// dropParts removes the files of a task, unless the task is stored.
+func (t *Tasks) dropParts(ctx context.Context, id rm.TaskID) error {
+	return t.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		_, stored, err := docs().tasks.Get(ctx, tx, string(id))
+		if err == nil && !stored {
+			_, err = docs().parts.DeleteByParent(tx, string(id))
+		}
+		return err
+	})
+}
+
+// dropStrayParts removes those of tasks that were never stored, because the master
+// ended in the middle.
+func (t *Tasks) dropStrayParts(ctx context.Context) error {
+	parents, err := docs().parts.Parents(ctx, t.cfg.Store)
+	if err != nil {
+		return err
+	}
+	for _, id := range parents {
+		if err := t.dropStray(ctx, rm.TaskID(id)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropStray makes whoever submits under this id meanwhile wait.
+func (t *Tasks) dropStray(ctx context.Context, id rm.TaskID) error {
+	e, fresh := t.reg.reserve(id)
+	if !fresh {
+		return nil
+	}
+	defer e.change.Unlock()
+	defer t.reg.drop(id)
+	e.gone = true
+	return t.dropParts(ctx, id)
+}
+
+// ContextDirectory is the archive of the files that came with a task in parts, and its
+// size in bytes, 0 for none. The error has the code NotFound.
+func (t *Tasks) ContextDirectory(ctx context.Context, id string) (size int64, all iter.Seq2[[]byte, error], err error) {
+	e, found := t.reg.find(rm.TaskID(id))
+	if !found {
+		return 0, nil, status.Missing("task", id)
+	}
+	// Earlier versions kept it in one document.
+	d, whole, err := docs().contexts.Get(ctx, t.cfg.Store, id)
+	if err != nil {
+		return 0, nil, err
+	}
+	if whole {
+		return int64(len(d.Value)), func(yield func([]byte, error) bool) { yield(d.Value, nil) }, nil
+	}
+	size = e.now().task.ContextBytes
+	return size, t.readParts(ctx, rm.TaskID(id), size), nil
+}
+
+func (t *Tasks) readParts(ctx context.Context, id rm.TaskID, size int64) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		read := int64(0)
+		for n := 0; read < size; n++ {
+			d, found, err := docs().parts.Get(ctx, t.cfg.Store, partID(id, n))
+			if err == nil && !found {
+				err = fmt.Errorf("read the files of task %s: %d of %d bytes are there: %w", id, read, size, io.ErrUnexpectedEOF)
+			}
+			if read += int64(len(d.Value)); !yield(d.Value, err) || err != nil {
+				return
+			}
+		}
+	}
+}

@@ -49,6 +49,7 @@ func specOf(o *agentv1.Start, h host) container.Spec {
 	if u := s.GetUser(); u != nil {
 		spec.User = &container.User{UID: int(u.GetUid()), GID: int(u.GetGid())}
 	}
+	spec.Files = append(spec.Files, infoFile(spec))
 	if len(h.masterCert) > 0 {
 		spec.Files = append(spec.Files, container.File{Path: certPath, Content: h.masterCert, Mode: 0o644})
 	}
@@ -57,6 +58,16 @@ func specOf(o *agentv1.Start, h host) container.Spec {
 		spec.Command = append([]string{"/bin/sh", "-c", runHook, "startup-hook", hookPath}, spec.Command...)
 	}
 	return spec
+}
+
+// infoFile tells programs where they run. It holds the task's token, and is for the
+// task's user alone.
+func infoFile(s container.Spec) container.File {
+	f := container.File{Path: agentv1.ClusterInfoPath, Content: agentv1.ClusterInfo(s.Env), Mode: 0o600}
+	if s.User != nil {
+		f.UID, f.GID = s.User.UID, s.User.GID
+	}
+	return f
 }
 
 func authOf(a *agentv1.RegistryAuth) container.Auth {

@@ -75,6 +75,27 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+func TestATaskIsToldWhereItRuns(t *testing.T) {
+	t.Parallel()
+	o := &agentv1.Start{ContainerId: "id", DeviceIds: []int32{1}, Spec: &agentv1.Spec{
+		Environment: []string{"DET_TASK_ID=t", "DET_SESSION_TOKEN=secret"}, User: &agentv1.User{Uid: 7, Gid: 8},
+	}}
+	s := specOf(o, testHost(apiv1.Device_TYPE_CPU))
+	i := slices.IndexFunc(s.Files, func(f container.File) bool { return f.Path == agentv1.ClusterInfoPath })
+	if i < 0 {
+		t.Fatalf("there is no %s among %v", agentv1.ClusterInfoPath, s.Files)
+	}
+	f := s.Files[i]
+	for _, want := range []string{`"master_url":"http://10.0.0.1:8080"`, `"agent_id":"me"`, `"slot_ids":[1]`, `"task_id":"t"`, `"session_token":"secret"`} {
+		if !strings.Contains(string(f.Content), want) {
+			t.Errorf("got %s, want %s in it", f.Content, want)
+		}
+	}
+	if f.Mode != 0o600 || f.UID != 7 || f.GID != 8 {
+		t.Errorf("got mode %o of %d:%d, want it for the task's user alone", f.Mode, f.UID, f.GID)
+	}
+}
+
 func TestGPUsGoByVendor(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[apiv1.Device_Type]container.Vendor{

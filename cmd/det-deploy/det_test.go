@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/test/dockertest"
 )
 
@@ -124,6 +125,7 @@ func TestDetClient(t *testing.T) {
 	})
 	t.Run("users", func(t *testing.T) { detUsers(t, c, det) })
 	t.Run("commands", func(t *testing.T) { detCommands(t, admin.on(t)) })
+	t.Run("cluster info", func(t *testing.T) { detInfo(t, admin.on(t)) })
 	t.Run("bind mounts", func(t *testing.T) { detBindMounts(t, admin.on(t)) })
 	t.Run("context", func(t *testing.T) { detContext(t, admin.on(t)) })
 	t.Run("queue", func(t *testing.T) { detQueue(t, admin.on(t)) })
@@ -228,6 +230,49 @@ func detCommands(t *testing.T, cl *client) {
 		return err
 	})
 	cl.ok("", "command", "kill", long)
+}
+
+// detInfo has the client's library read what a task finds of where it runs.
+func detInfo(t *testing.T, cl *client) {
+	id := cl.detach([]string{"--config", "resources.slots=2"}, "cat "+agentv1.ClusterInfoPath)
+	file := filepath.Join(t.TempDir(), "cluster.json")
+	cl.c.Eventually("the file is in the log", time.Minute, func() error {
+		out, err := cl.exec("", "task", "logs", id)
+		if err != nil {
+			return err
+		}
+		found := regexp.MustCompile(`\{"master_url.*\}`).FindString(out)
+		if found == "" {
+			return errors.New(out)
+		}
+		return os.WriteFile(file, []byte(found), 0o600)
+	})
+	text := "from determined import _info\n" +
+		"i = _info.ClusterInfo._from_file('" + file + "')\n" +
+		"print(i.task_type, i.slot_ids, i.task_id, i.allocation_id, i.agent_id in ('a', 'b'), i.master_url[:7], len(i.session_token) > 9)\n"
+	out, err := exec.CommandContext(t.Context(), filepath.Join(filepath.Dir(cl.det), "python3"), "-c", text).CombinedOutput()
+	if want := "COMMAND [0, 1] " + id + " " + id + ".1 True http:// True\n"; err != nil || string(out) != want {
+		t.Errorf("got %s, %v, want %s", out, err, want)
+	}
+}
+
+func TestPlainProcessesKnowWhereTheyRun(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can isolate plain processes")
+	}
+	det := detCLI(t)
+	c := newCluster(t, clusterConfig{Agent: "container_runtime: process\nartificial_slots: 2\n"})
+	c.StartMaster()
+	c.StartAgent("a")
+	admin := newClient(t, c, det, "admin")
+	c.Eventually("the agent is listed", time.Minute, func() error {
+		out, err := admin.exec("", "slot", "list")
+		if err == nil && strings.Count(out, "a ") < 2 {
+			err = errors.New(out)
+		}
+		return err
+	})
+	detInfo(t, admin)
 }
 
 // detBindMounts is the check that upstream's own documentation asks for after

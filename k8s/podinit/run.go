@@ -7,15 +7,20 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
 	"time"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
 // Config is what an init container goes by.
 type Config struct {
 	// OrderDir is where the Secret of the pod is, FilesDir the volume to fill.
 	OrderDir, FilesDir string
-	Log                *slog.Logger
+	// Environ has the task's variables, as NAME=value.
+	Environ []string
+	Log     *slog.Logger
 	// Patience is how long the master may be away; zero takes DefaultPatience.
 	Patience time.Duration
 }
@@ -40,6 +45,9 @@ func Run(ctx context.Context, c Config) error {
 	if err := unpackFiles(filepath.Join(c.OrderDir, keyFiles), into, order); err != nil {
 		return fmt.Errorf("put the files of the task in place: %w", err)
 	}
+	if err := inform(into, c.Environ); err != nil {
+		return fmt.Errorf("tell the task where it runs: %w", err)
+	}
 	if order.Context == "" {
 		return nil
 	}
@@ -52,6 +60,21 @@ func Run(ctx context.Context, c Config) error {
 		return fmt.Errorf("fetch the context directory of task %s: %w", order.Task, err)
 	}
 	return nil
+}
+
+// infoFile is agentv1.ClusterInfoPath in the volume.
+const infoFile = "run/info/cluster.json"
+
+// inform writes the file from which programs learn where they run. It holds the task's
+// token; this program runs as the task's user.
+func inform(into *os.Root, environ []string) error {
+	if err := into.MkdirAll(path.Dir(infoFile), 0o755); err != nil {
+		return err
+	}
+	if err := into.Remove(infoFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return into.WriteFile(infoFile, agentv1.ClusterInfo(environ), 0o600)
 }
 
 func unpackFiles(name string, into *os.Root, o Order) error {

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
 func packed(t *testing.T, headers ...tar.Header) []byte {
@@ -131,9 +133,12 @@ func TestRun(t *testing.T) {
 	}))
 	defer master.Close()
 	w := newWorld(t, Order{Master: master.URL, Context: "run/workdir"}, own, nil)
+	w.Environ = []string{"DET_TASK_ID=t 1", "DET_AGENT_ID=node1"}
+	info := agentv1.ClusterInfo(w.Environ)
 	want := []string{
 		"drwxr-xr-x files", "-rw------- files/2 1",
 		"drwx------ run", "drwxr-xr-x run/etc", "-rw-r--r-- run/etc/passwd 3",
+		"drwxr-xr-x run/info", fmt.Sprintf("-rw------- run/info/cluster.json %d", len(info)),
 		"drwxr-x--- run/workdir", "Lrwxrwxrwx run/workdir/now",
 		"dr-xr-xr-x run/workdir/src", "-rw-r----- run/workdir/src/train.py 200000",
 	}
@@ -144,6 +149,9 @@ func TestRun(t *testing.T) {
 		if diff := cmp.Diff(w.tree(), want); diff != "" {
 			t.Errorf("got - want +:\n%s", diff)
 		}
+	}
+	if got, err := os.ReadFile(filepath.Join(w.FilesDir, infoFile)); err != nil || string(got) != string(info) {
+		t.Errorf("got %s, %v, want %s", got, err, info)
 	}
 }
 

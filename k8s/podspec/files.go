@@ -251,6 +251,7 @@ func (b *builder) initContainer(keys map[string][]byte) corev1.Container {
 		Name: InitContainer, Image: b.request.Template.Image, ImagePullPolicy: corev1.PullIfNotPresent,
 		Args:      []string{"pod", "init", "--order", mountOrder, "--files", mountFiles},
 		Resources: corev1.ResourceRequirements{Requests: plain(b.main.Resources.Requests), Limits: plain(b.main.Resources.Limits)},
+		Env:       b.informing(),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: volumeOrder, MountPath: mountOrder, ReadOnly: true},
 			{Name: volumeFiles, MountPath: mountFiles},
@@ -258,6 +259,18 @@ func (b *builder) initContainer(keys map[string][]byte) corev1.Container {
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		SecurityContext:          security,
 	}
+}
+
+// informing are the task's variables from which the init container writes what
+// programs read of where they run.
+func (b *builder) informing() []corev1.EnvVar {
+	var out []corev1.EnvVar
+	for _, e := range b.main.Env {
+		if slices.Contains(agentv1.ClusterInfoVariables(), e.Name) {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 // plain leaves devices out.

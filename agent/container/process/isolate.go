@@ -17,8 +17,8 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// taskRoot is where an isolated task sees its own files. Outside of tasks it is an
-// empty directory.
+// taskRoot is where an isolated task sees its own files; runDir is another name for a
+// part of them. Outside of tasks both are empty directories.
 const taskRoot = "/run/det-deploy-task"
 
 // initScript is the first process of an isolated task. It is root with next to no
@@ -69,8 +69,10 @@ func canIsolate(a Accounts) error {
 	if err := a.check(); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(taskRoot, 0o755); err != nil {
-		return err
+	for _, p := range []string{taskRoot, runDir} {
+		if err := os.MkdirAll(p, 0o755); err != nil {
+			return err
+		}
 	}
 	var said bytes.Buffer
 	cmd := initCommand(`mount -t proc proc /proc && exec setpriv "$@" true`, account{User: container.User{UID: a.First, GID: a.First}})
@@ -198,7 +200,21 @@ func (v view) arrange() error {
 			return fmt.Errorf("bind mount %s: %w", m.ContainerPath, err)
 		}
 	}
+	if err := showRunDir(); err != nil {
+		return err
+	}
 	return v.privateDirs(tmp)
+}
+
+// showRunDir shows the task's files under /run/determined where libraries look for them,
+// with what is mounted below.
+func showRunDir() error {
+	files, err := openPath(taskRoot + runDir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = files.Close() }()
+	return bind(files, runDir, false)
 }
 
 // privateDirs gives the task its own in the place of directories in which all users

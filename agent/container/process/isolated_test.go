@@ -117,11 +117,13 @@ func TestIsolatedTasksHaveWhatTheyNeed(t *testing.T) {
 		"test $(ls /proc | grep -c '^[0-9]') -lt 8",
 		`test "$(whoami 2>/dev/null || echo $USER)" = "task-$(id -u)"`,
 		`test "$PWD" = /run/det-deploy-task/run/determined/workdir && touch here`,
+		`test "$(cat /run/determined/info/cluster.json)" = "of this task" && touch /run/determined/workdir/here`,
 		`test "$(df -k /dev/shm | tail -1 | awk '{print $2}')" = 4`,
 	} {
 		spec := script(fmt.Sprintf("need-%d", i), need)
 		spec.Env = []string{"QUOTED=it's \"so\" $HOME\ntwo", "not.a-name=1"}
 		spec.ShmSize = 4096
+		spec.Files = []container.File{{Path: "/run/determined/info/cluster.json", Content: []byte("of this task"), Mode: 0o600}}
 		if said, code := outcome(t, r, spec); code != 0 {
 			t.Errorf("%s: got code %d and %q", need, code, said)
 		}

@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"io"
+	"os"
 
 	"github.com/det-deploy/det-deploy/k8s/podinit"
 )
@@ -13,5 +14,5 @@ type PodFiles struct{ Order, Files string }
 
 // InitPod puts the files of a task's pod in place, writing its own log to out.
 func InitPod(ctx context.Context, p PodFiles, out io.Writer, terminal bool) error {
-	return podinit.Run(ctx, podinit.Config{OrderDir: p.Order, FilesDir: p.Files, Log: hostLog(out, terminal)})
+	return podinit.Run(ctx, podinit.Config{OrderDir: p.Order, FilesDir: p.Files, Environ: os.Environ(), Log: hostLog(out, terminal)})
 }

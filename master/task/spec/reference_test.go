@@ -40,7 +40,7 @@ Values come from the command, then the pool's ` + "`task_container_defaults`" + 
 
 ## What a program finds
 
-` + "`DET_TASK_ID`, `DET_ALLOCATION_ID`, `DET_TASK_TYPE`, `DET_SESSION_TOKEN`, `DET_USER`, `DET_USER_TOKEN`, `DET_RESOURCES_ID`, `DET_RESOURCES_TYPE`, `DET_WORKDIR`, `DET_RUN_DIR`, `PYTHONUSERBASE`, `DET_TASK_LOGGING_METADATA`, `DET_SEGMENT_ENABLED`" + `, where the cluster sets them ` + "`DET_INTER_NODE_NETWORK_INTERFACE`, `NCCL_PORT_RANGE`, `GLOO_PORT_RANGE`" + `, and what the agent adds. A program that does not run as root finds its account in ` + "`/run/determined/etc/{passwd,shadow,group}`" + `.
+` + "`DET_TASK_ID`, `DET_ALLOCATION_ID`, `DET_TASK_TYPE`, `DET_SESSION_TOKEN`, `DET_USER`, `DET_USER_TOKEN`, `DET_RESOURCES_ID`, `DET_RESOURCES_TYPE`, `DET_WORKDIR`, `DET_RUN_DIR`, `PYTHONUSERBASE`, `DET_TASK_LOGGING_METADATA`, `DET_SEGMENT_ENABLED`" + `, where the cluster sets them ` + "`DET_INTER_NODE_NETWORK_INTERFACE`, `NCCL_PORT_RANGE`, `GLOO_PORT_RANGE`" + `, and what the agent adds. ` + "`/run/determined/info/cluster.json`" + ` has it as a file, for ` + "`determined.get_cluster_info()`" + `. A program that does not run as root finds its account in ` + "`/run/determined/etc/{passwd,shadow,group}`" + `.
 
 ## How it ends
 

@@ -1,0 +1,65 @@
+package agentv1
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// ClusterInfoPath is where the client's library looks, inside of a task, for what
+// ClusterInfo writes.
+const ClusterInfoPath = "/run/determined/info/cluster.json"
+
+// clusterInfo has the keys that the library takes, and no others.
+type clusterInfo struct {
+	MasterURL        string  `json:"master_url"`
+	ClusterID        string  `json:"cluster_id"`
+	AgentID          string  `json:"agent_id"`
+	SlotIDs          []int32 `json:"slot_ids"`
+	TaskID           string  `json:"task_id"`
+	AllocationID     string  `json:"allocation_id"`
+	SessionToken     string  `json:"session_token"`
+	TaskType         string  `json:"task_type"`
+	MasterCertName   *string `json:"master_cert_name"`
+	MasterCertFile   *string `json:"master_cert_file"`
+	LatestCheckpoint *string `json:"latest_checkpoint"`
+}
+
+// ClusterInfoVariables are those that ClusterInfo reads.
+func ClusterInfoVariables() []string {
+	return []string{
+		"DET_MASTER", "DET_CLUSTER_ID", "DET_AGENT_ID", "DET_SLOT_IDS", "DET_TASK_ID", "DET_ALLOCATION_ID",
+		"DET_SESSION_TOKEN", "DET_TASK_TYPE", "DET_MASTER_CERT_NAME", "DET_MASTER_CERT_FILE", "DET_LATEST_CHECKPOINT",
+	}
+}
+
+// ClusterInfo is a task's environment, as NAME=value of which the last of a name
+// counts, in the file from which programs learn where they run. It holds the task's
+// token.
+func ClusterInfo(environ []string) []byte {
+	values := make(map[string]*string)
+	for _, e := range environ {
+		name, value, _ := strings.Cut(e, "=")
+		values[name] = &value
+	}
+	text := func(name string) string {
+		if v := values[name]; v != nil {
+			return *v
+		}
+		return ""
+	}
+	info := clusterInfo{
+		MasterURL: text("DET_MASTER"), ClusterID: text("DET_CLUSTER_ID"), AgentID: text("DET_AGENT_ID"),
+		TaskID: text("DET_TASK_ID"), AllocationID: text("DET_ALLOCATION_ID"),
+		SessionToken: text("DET_SESSION_TOKEN"), TaskType: text("DET_TASK_TYPE"),
+		MasterCertName: values["DET_MASTER_CERT_NAME"], MasterCertFile: values["DET_MASTER_CERT_FILE"],
+		LatestCheckpoint: values["DET_LATEST_CHECKPOINT"],
+	}
+	if json.Unmarshal([]byte(text("DET_SLOT_IDS")), &info.SlotIDs) != nil || info.SlotIDs == nil {
+		info.SlotIDs = []int32{} // a task may set its variables as it likes
+	}
+	data, err := json.Marshal(info)
+	if err != nil { // texts and numbers
+		panic(err)
+	}
+	return append(data, '\n')
+}

@@ -93,7 +93,9 @@ func (e Entry) Message() string {
 	if e.Level != Unspecified {
 		b.WriteString(string(e.Level) + ": ")
 	}
-	b.WriteString(e.Text + "\n")
+	// What a program in the task sends may have several lines; none may look as if it
+	// had a head of its own.
+	b.WriteString(strings.ReplaceAll(e.Text, "\n", "\n    ") + "\n")
 	return b.String()
 }
 

@@ -321,6 +321,7 @@ func TestMessage(t *testing.T) {
 		"all there":        {log.Entry{Container: "f6114bb3-aaaa", Rank: &rank, Line: log.Line{At: at, Level: log.Info, Text: "text"}}, "[2022-03-02T02:15:18.299569Z] f6114bb3 [rank=1] || INFO: text\n"},
 		"no container":     {log.Entry{Line: log.Line{At: at, Text: "text"}}, "[2022-03-02T02:15:18.299569Z]          || text\n"},
 		"no rank":          {log.Entry{Container: "f6114bb3", Line: log.Line{At: at, Level: log.Error, Text: ""}}, "[2022-03-02T02:15:18.299569Z] f6114bb3 || ERROR: \n"},
+		"several lines":    {log.Entry{Line: log.Line{At: at, Text: "a\n[2022-03-02T02:15:18.299569Z] f6114bb3 [rank=0] || INFO: forged"}}, "[2022-03-02T02:15:18.299569Z]          || a\n    [2022-03-02T02:15:18.299569Z] f6114bb3 [rank=0] || INFO: forged\n"},
 		"another timezone": {log.Entry{Line: log.Line{At: at.In(time.FixedZone("", 3600)), Text: "t"}}, "[2022-03-02T02:15:18.299569Z]          || t\n"},
 	} {
 		if got := c.e.Message(); got != c.want {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"slices"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
@@ -104,7 +105,7 @@ func readChange(u *apiv1.QueueControl) (rm.Change, error) {
 		ch.Priority = &p
 	}
 	if u.Weight != nil {
-		if u.GetWeight() <= 0 {
+		if w := u.GetWeight(); w <= 0 || math.IsNaN(w) || math.IsInf(w, 0) {
 			return ch, status.New(status.InvalidArgument, "weight: must be above 0 (%v)", u.GetWeight())
 		}
 		ch.Weight = u.Weight

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/coder/websocket"
@@ -240,5 +241,5 @@ func agentAttempts() []attempt {
 			},
 		})
 	}
-	return append(all, linkAttempts()...)
+	return slices.Concat(all, agedAttempts(), proofAttempts(), forgeAttempts(), linkAttempts())
 }

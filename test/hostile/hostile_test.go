@@ -28,8 +28,9 @@ func TestProcess(t *testing.T) {
 	failures := gather(t)
 	w := newLocal(failures, process, clustertest.Config{
 		Security: "  visibility: private\n",
-		Master:   pools, Agent: "container_runtime: process\n", Env: []string{"AGENT_SECRET=hunter2"},
+		Master:   pools + machinesPool, Agent: "container_runtime: process\n", Env: []string{"AGENT_SECRET=hunter2"},
 	})
+	w.launchMachines()
 	w.makeAll(anywhere, process)
 }
 
@@ -52,10 +53,11 @@ func TestDocker(t *testing.T) {
 func newLocal(f *failures, at where, cfg clustertest.Config) *world {
 	f.t.Helper()
 	c := clustertest.New(f.t, cfg)
-	c.StartMaster()
-	c.StartAgent("a", "--artificial-slots", "8")
 	w := newWorld(f, at, c.URL)
 	w.cluster = c
+	c.StartMaster()
+	w.age()
+	c.StartAgent("a", "--artificial-slots", "8")
 	w.name("agent", "a")
 	w.name("slot", "0")
 	w.name("cluster", c.Dir)

@@ -123,7 +123,7 @@ func insideAttempts(at where) []attempt {
 			name: "a task on " + string(at) + " " + s.name, who: userTask, where: at, wants: s.wants,
 			try: func(ctx context.Context, w *world) outcome { return judge(file, w.inside(ctx)) },
 		}
-		if !s.powerless && at == process {
+		if !s.powerless && at != kubernetes {
 			a.control = &control{"root " + s.name, func(ctx context.Context, w *world) outcome { return judge(file, w.outside(ctx)) }}
 		}
 		all = append(all, a)

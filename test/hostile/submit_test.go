@@ -135,7 +135,18 @@ var senseless = map[string]map[string]any{
 	"a mount of a relative path": mountOf("../etc", "/mnt"), "a mount over nothing": mountOf("/tmp", ""), "a mount with odd propagation": {"bind_mounts": []any{map[string]any{"host_path": "/tmp", "container_path": "/mnt", "propagation": "everywhere"}}},
 	"a key that is not there": {"privileged": true}, "a key of upstream's inner workings": {"security": map[string]any{"privileged": true}},
 	"a user of its own": {"user": "root"}, "a host network": {"network_mode": "host"}, "an entrypoint that is nothing": {"entrypoint": []string{}},
-	"a single node": resources("is_single_node", true), "a mount over its own work": mountOf("/tmp", "."), "an agent by name": resources("agent_label", "a"),
+	"max_slots below 0": resources("max_slots", -1), "max_slots of text": resources("max_slots", "all"), "max_slots of its neighbours": resources("max_slots_per_pod", 1),
+	"defaults of all tasks": {"task_container_defaults": map[string]any{"startup_hook": "id"}}, "a hook before it starts": {"startup_hook": "id"},
+	"a hook of the agent": {"hooks": map[string]any{"on_start": []string{"id"}}}, "a policy of its own": {"task_policy": map[string]any{"privileged": true}},
+	"an image of options": environment("image", "--privileged"), "an image behind a dash": environment("image", "-v"), "an image behind a blank": environment("image", " -v /:/host"),
+	"an image and an option": environment("image", "python --privileged"), "an image and a line": environment("image", "python\n--privileged"), "an image and a NUL": environment("image", "python\x00"),
+	"an image and a command": environment("image", "python;id"), "an image of a variable": environment("image", "$(id)"), "an image by a path": environment("image", "../../etc"),
+	"an image by an address": environment("image", "https://registry.example.com/python"), "an image with a login": environment("image", "admin:password@registry.example.com/python"),
+	"an image with a short digest": environment("image", "python@sha256:0"), "an image with a digest of no kind": environment("image", "python@evil:"+strings.Repeat("0", 64)),
+	"an image with two digests": environment("image", "python@sha256:"+strings.Repeat("0", 64)+"@sha256:"+strings.Repeat("1", 64)),
+	"an image with two tags":    environment("image", "python:a:b"), "an image of GPUs with an option": environment("image", map[string]any{"cuda": "--gpus=all"}),
+	"an image of a kilobyte": environment("image", strings.Repeat("a", 1024)),
+	"a single node":          resources("is_single_node", true), "a mount over its own work": mountOf("/tmp", "."), "an agent by name": resources("agent_label", "a"),
 }
 
 // entry is a file that comes with a task, as it is sent but for its encoding.

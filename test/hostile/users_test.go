@@ -89,6 +89,21 @@ func userAttempts() []attempt {
 			try:   func(ctx context.Context, w *world) outcome { return w.changesPassword(ctx, body) },
 		})
 	}
+	queue := func(body string) call {
+		return call{method: "POST", path: "/api/v1/job-queues", body: `{"updates": [{"jobId": "{job}", ` + body + `}]}`}
+	}
+	limits := may("admin", queue(`"maxSlots": 8`))
+	for name, body := range map[string]string{
+		"no slots": `"maxSlots": 1`, "all slots": `"maxSlots": 0`, "slots below 0": `"maxSlots": -1`, "slots, in the other spelling": `"max_slots": 1`, "weight": `"weight": 0.1`,
+	} {
+		all = append(all, sent("mallory gives alice's job "+name, aim{user, others}, "mallory", queue(body), limits))
+	}
+	for name, body := range map[string]string{
+		"slots below 0": `"maxSlots": -1`, "slots beyond all numbers": `"maxSlots": 99999999999`, "a weight that is no number": `"weight": "NaN"`,
+		"an endless weight": `"weight": "Infinity"`, "a weight of 0": `"weight": 0`,
+	} {
+		all = append(all, sent("a job is given "+name, aim{deceived, asksSense}, "admin", queue(body), limits))
+	}
 	audit := may("admin", call{method: "GET", path: "/api/v1/audit"})
 	for _, method := range []string{"DELETE", "PUT", "PATCH", "POST"} {
 		for _, path := range []string{"/api/v1/audit", "/api/v1/audit/1"} {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/det-deploy/det-deploy/agent/machine"
 	"github.com/det-deploy/det-deploy/test/clustertest"
 )
 
@@ -38,6 +39,8 @@ type world struct {
 	env map[string]string
 	// tokens are the credentials of people, by who they are.
 	tokens map[string]string
+	// secrets are those of machines that were launched.
+	secrets []machine.Secret
 	// names fills the placeholders of requests.
 	names  map[string]string
 	filler *strings.Replacer

@@ -95,7 +95,7 @@ func (t *Table) line(cells []string, widths []int) string {
 // terminal: control characters become spaces.
 func oneLine(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {
+		if isObeyed(r) {
 			return ' '
 		}
 		return r

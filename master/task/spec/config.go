@@ -123,6 +123,7 @@ func (n Environment) validate(at string) document.Errors {
 	port := func(path string, p int) {
 		e.Check(p >= 1 && p <= 65535, path, "must be between 1 and 65535 (is %d)", p)
 	}
+	e = append(e, checkImages(at+".image", n.Image)...)
 	for name, p := range n.Ports {
 		port(document.Join(at+".ports", name), p)
 	}

@@ -3,7 +3,6 @@ package master
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -65,10 +64,10 @@ func runLogs(ctx context.Context, o *logsOptions) error {
 		if o.Output == term.JSON {
 			err = o.PrintMessageLine(line.GetLogEntry())
 		} else {
-			_, err = io.WriteString(o.Out, text(line.GetLogEntry()))
+			err = o.PrintForeign("", text(line.GetLogEntry()))
 		}
 		if err != nil {
-			return fmt.Errorf("print the log: %w", err)
+			return err
 		}
 	}
 	return nil

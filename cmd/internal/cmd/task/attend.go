@@ -2,8 +2,6 @@ package task
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/exit"
@@ -39,8 +37,8 @@ func (o *runOptions) follow(ctx context.Context, master *client.Client, id strin
 		if err != nil {
 			return err
 		}
-		if _, err := io.WriteString(o.Out, line.GetMessage()); err != nil {
-			return fmt.Errorf("print the log: %w", err)
+		if err := printLine(o.Streams, line); err != nil {
+			return err
 		}
 	}
 	return nil

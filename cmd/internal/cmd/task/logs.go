@@ -2,8 +2,7 @@ package task
 
 import (
 	"context"
-	"fmt"
-	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
 type logsOptions struct {
@@ -95,11 +95,23 @@ func runLogs(ctx context.Context, o *logsOptions) error {
 		if o.Output == term.JSON {
 			err = o.PrintMessageLine(line)
 		} else {
-			_, err = io.WriteString(o.Out, line.GetMessage())
+			err = printLine(o.Streams, line)
 		}
 		if err != nil {
-			return fmt.Errorf("print the log: %w", err)
+			return err
 		}
 	}
 	return nil
+}
+
+// printLine writes a line of a task's log behind the head that the master made for
+// it. Of several lines at once, which only programs in the task send, the head is
+// not told apart.
+func printLine(s *term.Streams, line *apiv1.TaskLogsResponse) error {
+	text := line.GetLog() + "\n"
+	head, found := strings.CutSuffix(line.GetMessage(), text)
+	if !found {
+		return s.PrintForeign(line.GetMessage(), "")
+	}
+	return s.PrintForeign(head, text)
 }

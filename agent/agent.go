@@ -217,7 +217,7 @@ func (a *Agent) adopt(entry disk.Entry, o *agentv1.Start) error {
 	id := o.GetContainerId()
 	u := &unit{
 		order: o, entry: entry, journal: j, runtime: a.runtime, state: state,
-		host: a.awaitHost, fetch: a.fetchContext, keep: a.keeps(), guard: a.guard,
+		host: a.awaitHost, fetch: a.fetchContext, unsent: unsentBytes, keep: a.keeps(), guard: a.guard,
 		log:    a.cfg.Log.With("container", id, "allocation", o.GetAllocationId()),
 		forget: make(chan struct{}), poke: make(chan struct{}, 1),
 	}

@@ -243,14 +243,18 @@ func (u *unit) wait(ctx context.Context) lifecycle.Exit {
 // copyLogs copies the output to the journal, from where the journal ends.
 func (u *unit) copyLogs(ctx context.Context, ended <-chan struct{}) error {
 	var patience <-chan time.Time
+	keep := &keeper{journal: u.journal, most: u.unsent}
 	for {
 		err := u.runtime.Logs(ctx, u.id(), u.journal.Position(), func(lines []container.Line) error {
-			if err := u.journal.Append(lines); err != nil {
+			if err := keep.append(lines); err != nil {
 				return err
 			}
 			u.changed()
 			return nil
 		})
+		if said := keep.say(); err == nil {
+			err = said
+		}
 		if err == nil || ctx.Err() != nil || errors.Is(err, container.ErrGone) {
 			return err
 		}

@@ -31,6 +31,8 @@ type unit struct {
 	changed func()
 	// guard keeps the task from what would give it the machine.
 	guard guard.Guard
+	// unsent is the most bytes of lines that the master does not have yet.
+	unsent int64
 	// keep leaves an ended container for people to look at.
 	keep bool
 	log  *slog.Logger
@@ -169,6 +171,9 @@ func (u *unit) ackLogs(next uint64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.acked = max(u.acked, min(next, u.journal.Next()))
+	if err := u.journal.Release(u.acked); err != nil {
+		u.log.Warn("cannot give back the room of log lines that the master has", "err", err)
+	}
 }
 
 // remember takes the last state that the master has stored: a container that

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"sync"
 	"time"
@@ -38,6 +39,8 @@ type Journal struct {
 	pos   container.Position
 	size  int64
 	index []int64 // the offset of each line whose number is a multiple of indexStep
+	first uint64  // the number of the first line that is kept
+	freed int64   // the bytes before it, of which the file system has most back
 	buf   []byte
 }
 
@@ -57,7 +60,10 @@ func Open(name string) (*Journal, error) {
 
 // recover reads every record up to the first that is not whole.
 func (j *Journal) recover() error {
-	r := bufio.NewReaderSize(j.file, 256<<10)
+	if err := j.recoverFirst(); err != nil {
+		return err
+	}
+	r := bufio.NewReaderSize(io.NewSectionReader(j.file, j.size, math.MaxInt64-j.size), 256<<10)
 	for {
 		rec, n, err := readRecord(r)
 		if errors.Is(err, errTorn) || err == nil && rec.line.Seq != j.next {
@@ -138,6 +144,9 @@ func (j *Journal) Read(from uint64, size int) ([]Line, error) {
 	start, skipTo, end, ok := j.locate(from)
 	if !ok {
 		return nil, nil
+	}
+	if from < j.First() {
+		return nil, fmt.Errorf("read log journal at line %d: the master had acknowledged all before line %d, and they are gone", from, j.First())
 	}
 	r := bufio.NewReaderSize(io.NewSectionReader(j.file, start, end-start), 64<<10)
 	var out []Line

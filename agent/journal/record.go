@@ -17,14 +17,20 @@ import (
 //	 8  number of the line                    8
 //	16  time, microseconds since 1970         8
 //	24  lines, stdout bytes, stderr bytes    24
-//	48  stream: 1 stdout, 2 stderr            1
+//	48  stream: 1 stdout, 2 stderr, 3 none    1
 //	49  text
+//
+// The first record of stream 3 says that lines begin with its number, at the offset that
+// stands where bytes of stdout are counted otherwise.
 const (
 	prefixSize = 8
 	fixedSize  = 41
 	// maxRecord bounds what a broken length can ask for.
 	maxRecord = fixedSize + 2*container.MaxLine
 )
+
+// skipStream marks the record that is no line.
+const skipStream = "none"
 
 // errTorn means a record that is not whole.
 var errTorn = errors.New("the record is not whole")
@@ -36,8 +42,11 @@ type record struct {
 
 func appendRecord(b []byte, r record) []byte {
 	stream := byte(1)
-	if r.line.Stream == container.Stderr {
+	switch r.line.Stream {
+	case container.Stderr:
 		stream = 2
+	case skipStream:
+		stream = 3
 	}
 	start := len(b)
 	b = binary.LittleEndian.AppendUint32(b, uint32(fixedSize+len(r.line.Text)))
@@ -79,8 +88,11 @@ func readRecord(r io.Reader) (rec record, n int, err error) {
 		return record{}, 0, errTorn
 	}
 	stream := container.Stdout
-	if b[40] == 2 {
+	switch b[40] {
+	case 2:
 		stream = container.Stderr
+	case 3:
+		stream = skipStream
 	}
 	return record{
 		line: Line{

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"time"
 )
 
@@ -44,16 +45,20 @@ func main() {
 	bin := flag.String("bin", "bin/det-deploy", "program to measure")
 	lasting := flag.Duration("for", 10*time.Second, "how long each flood lasts")
 	after := flag.Duration("after", time.Minute, "how long the master may take to give memory back")
+	only := flag.String("only", "", "floods whose names contain this")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt) //nolint:forbidigo // this is a program's start
 	defer stop()
-	if err := run(ctx, *bin, *lasting, *after); err != nil {
+	if err := run(ctx, *bin, *only, times{*lasting, *after}); err != nil {
 		fmt.Fprintln(os.Stderr, "flood:", err)
 		os.Exit(1) //nolint:forbidigo // only main exits, and this is main
 	}
 }
 
-func run(ctx context.Context, bin string, lasting, after time.Duration) (err error) {
+// times is how long each flood lasts, and how long the master has to recover from it.
+type times struct{ lasting, after time.Duration }
+
+func run(ctx context.Context, bin, only string, n times) (err error) {
 	m, err := start(ctx, bin)
 	if err != nil {
 		return err
@@ -65,11 +70,14 @@ func run(ctx context.Context, bin string, lasting, after time.Duration) (err err
 	}
 	fmt.Fprintf(os.Stdout, "%-58s %4d MB\n", "at rest, memory of its own", rest>>20)
 	for _, f := range floods() {
-		most, err := m.during(ctx, lasting, f)
+		if !strings.Contains(f.name, only) {
+			continue
+		}
+		most, err := m.during(ctx, n.lasting, f)
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
-		left, took, err := m.settled(ctx, rest+enough, after)
+		left, took, err := m.settled(ctx, rest+enough, n.after)
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}

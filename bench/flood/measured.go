@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"sync"
+	"errors"
 	"time"
 
 	"github.com/det-deploy/det-deploy/bench/master"
@@ -35,26 +35,22 @@ func (m *measured) atRest(ctx context.Context) (least int64, err error) {
 func (m *measured) during(ctx context.Context, lasting time.Duration, f flood) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, lasting)
 	defer cancel()
-	var failed error
-	var flooding sync.WaitGroup
-	flooding.Go(func() {
-		if failed = f.do(ctx, m); failed != nil {
-			cancel()
-		}
-	})
+	ended := make(chan error, 1)
+	go func() { ended <- f.do(ctx, m) }()
 	var most int64
-	for ctx.Err() == nil {
+	for {
 		n, err := m.Memory()
+		most = max(most, n)
 		if err != nil {
 			cancel()
-			flooding.Wait()
-			return 0, err
+			return 0, errors.Join(err, <-ended)
 		}
-		most = max(most, n)
-		master.Pause(ctx, 100*time.Millisecond)
+		select {
+		case err := <-ended:
+			return most, err
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
-	flooding.Wait()
-	return most, failed
 }
 
 // settled waits until no more than enough is left, or for as long as it may take.

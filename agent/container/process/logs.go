@@ -59,17 +59,18 @@ type stream struct {
 	file  *os.File
 	at    int64
 	split container.Splitter
+	freed int64 // bytes at the start that the file system has back
 }
 
 func (d dir) openTail(from container.Position) (*tail, error) {
-	out, err := d.open("stdout", os.O_RDONLY)
+	out, err := d.open("stdout", os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, container.ErrGone
 	}
 	if err != nil {
 		return nil, err
 	}
-	errs, err := d.open("stderr", os.O_RDONLY)
+	errs, err := d.open("stderr", os.O_RDWR)
 	if err != nil {
 		_ = out.Close()
 		return nil, err
@@ -117,6 +118,11 @@ func (t *tail) drain(emit func([]container.Line) error) error {
 		more := false
 		var lines []container.Line
 		for _, s := range []*stream{&t.out, &t.err} {
+			skipped, err := t.catchUp(s)
+			if err != nil {
+				return err
+			}
+			lines = append(lines, skipped...)
 			n, err := s.file.ReadAt(t.buf, s.at)
 			if err != nil && !errors.Is(err, io.EOF) {
 				return err
@@ -130,6 +136,7 @@ func (t *tail) drain(emit func([]container.Line) error) error {
 			if err := emit(lines); err != nil {
 				return err
 			}
+			t.release()
 		}
 		if !more {
 			return nil
@@ -145,11 +152,7 @@ func (t *tail) cut(s *stream, lines []container.Line, final bool) []container.Li
 			return lines
 		}
 		t.next.Lines++
-		if s.name == container.Stdout {
-			t.next.Stdout += int64(n)
-		} else {
-			t.next.Stderr += int64(n)
-		}
+		*t.position(s) += int64(n)
 		lines = append(lines, container.Line{At: now, Stream: s.name, Text: text, Next: t.next})
 	}
 }

@@ -1,0 +1,79 @@
+package journal
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+)
+
+// releaseStep is how many bytes are given back at a time.
+const releaseStep = 4 << 20
+
+// First is the number of the first line that is kept.
+func (j *Journal) First() uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.first
+}
+
+// Held is how many bytes the kept lines take.
+func (j *Journal) Held() int64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.size - j.freed
+}
+
+// Release gives the room of lines before next back to the file system, some time: nobody
+// reads them any more. A record at the start of the file says where the rest begins. A
+// file system that makes no holes keeps them.
+func (j *Journal) Release(next uint64) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	i := min(next, j.next) / indexStep
+	if i >= uint64(len(j.index)) || j.index[i]-j.freed < releaseStep {
+		return nil
+	}
+	to := j.index[i]
+	skip := appendRecord(nil, record{line: Line{Seq: i * indexStep, Stream: skipStream}, pos: container.Position{Stdout: to}})
+	if _, err := j.file.WriteAt(skip, 0); err != nil {
+		return fmt.Errorf("write log journal: %w", err)
+	}
+	j.first, j.freed = i*indexStep, to
+	// The first block has the record that was just written.
+	err := unix.Fallocate(int(j.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, holeStart, to-holeStart)
+	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
+		return fmt.Errorf("give back the room of log lines: %w", err)
+	}
+	return nil
+}
+
+// holeStart is behind the record that says where lines begin, in a block of its own.
+const holeStart = 64 << 10
+
+// recoverFirst finds out where the kept lines begin.
+func (j *Journal) recoverFirst() error {
+	rec, _, err := readRecord(bufio.NewReader(io.NewSectionReader(j.file, 0, prefixSize+maxRecord)))
+	if errors.Is(err, io.EOF) || errors.Is(err, errTorn) {
+		return nil // recover sees it
+	}
+	if err != nil || rec.line.Stream != skipStream {
+		return err
+	}
+	info, err := j.file.Stat()
+	if err != nil {
+		return err
+	}
+	lines, at := rec.line.Seq, rec.pos.Stdout
+	if at < releaseStep || at > info.Size() || lines%indexStep != 0 || lines > uint64(at)/(prefixSize+fixedSize) {
+		return fmt.Errorf("it says that %d lines end at byte %d of %d", lines, at, info.Size())
+	}
+	j.first, j.next = lines, lines
+	j.freed, j.size = at, at
+	j.index = make([]int64, j.first/indexStep)
+	return nil
+}

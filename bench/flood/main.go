@@ -34,7 +34,7 @@ func floods() []flood {
 		{"bodies of 900 KB that never end, 500", slowBodies},
 		{"contexts of 100 MB, 6 at a time", contexts},
 		{"a context of 100 MB read, 6 at a time", contextReads},
-		{"configurations of 100,000 numbers, 64 at a time", manyValues},
+		{"configurations of 100,000 numbers, 64 at a time (refused)", manyValues},
 		{"log calls of 1,000 lines of 15 KB, 8 at a time", ship(1000, 15_000)},
 		{"log calls of 10,000 lines of 20 bytes, 8 at a time", ship(10_000, 20)},
 		{"paths and parameters of 60 KB, 64 at a time", longPaths},

@@ -143,5 +143,5 @@ func ship(lines, size int) func(ctx context.Context, m *measured) error {
 
 func manyValues(ctx context.Context, m *measured) error {
 	body := []byte(`{"config":{"entrypoint":["true"],"resources":{"slots":0},"data":{"a":[1` + strings.Repeat(",1", 100_000) + `]}}}`)
-	return useful(ctx, 64, func(ctx context.Context) bool { return call(ctx, m, http.MethodPost, "/api/v1/commands", body) })
+	return many(ctx, 64, func(ctx context.Context) { call(ctx, m, http.MethodPost, "/api/v1/commands", body) })
 }

@@ -25,8 +25,12 @@ func (e *DecodeError) Error() string {
 // Unwrap gives the single mistakes to errors.As.
 func (e *DecodeError) Unwrap() error { return e.Problems }
 
-// mostBytes is far above what people write; large things come as files.
-const mostBytes = 1 << 20
+// What is far above what people write; large things come as files. Reading 100,000
+// values takes seconds of a core.
+const (
+	mostBytes  = 1 << 20
+	mostValues = 20_000
+)
 
 // Decode reads what a client sent. Unknown keys are mistakes; a key that is null is
 // as good as left out. The error is a *DecodeError. The result is neither merged
@@ -39,11 +43,26 @@ func Decode(s *structpb.Struct) (Config, error) {
 	if n := proto.Size(s); n > mostBytes {
 		return c, &DecodeError{document.Errors{{Text: fmt.Sprintf("has %d bytes; a configuration has at most %d", n, mostBytes)}}}
 	}
+	if n := countValues(structpb.NewStructValue(s)); n > mostValues {
+		return c, &DecodeError{document.Errors{{Text: fmt.Sprintf("has %d values; a configuration has at most %d", n, mostValues)}}}
+	}
 	data, err := s.MarshalJSON()
 	if err != nil {
 		return c, &DecodeError{document.Errors{{Text: fmt.Sprintf("is not JSON: %v", err)}}}
 	}
 	return decodeJSON(data)
+}
+
+// countValues counts a value and what is in it. Its depth is bounded by who decoded it.
+func countValues(v *structpb.Value) int {
+	n := 1
+	for _, field := range v.GetStructValue().GetFields() {
+		n += countValues(field)
+	}
+	for _, item := range v.GetListValue().GetValues() {
+		n += countValues(item)
+	}
+	return n
 }
 
 func decodeJSON(data []byte) (Config, error) {

@@ -315,3 +315,23 @@ func TestBuild(t *testing.T) {
 		}
 	}
 }
+
+// A hundred thousand variables in less than a megabyte once took a core for seconds.
+func TestAConfigurationHasAsManyValuesAsPeopleWrite(t *testing.T) {
+	t.Parallel()
+	with := func(variables int) error {
+		s := &structpb.Struct{}
+		text := `{"entrypoint": ["true"], "environment": {"environment_variables": ["A=1"` + strings.Repeat(`, "A=1"`, variables-1) + `]}}`
+		if err := s.UnmarshalJSON([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Decode(s)
+		return err
+	}
+	if err := with(10_000); err != nil {
+		t.Errorf("10,000 variables: %v", err)
+	}
+	if err := with(100_000); err == nil || !strings.Contains(err.Error(), "has 100005 values; a configuration has at most 20000") {
+		t.Errorf("100,000 variables: got %v, want a refusal that says the limit", err)
+	}
+}

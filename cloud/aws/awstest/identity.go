@@ -53,7 +53,8 @@ func marksIn(in any) map[string]string {
 	return out
 }
 
-// simulate answers from what Deny and Grant were told. Without resources it is
+// simulate answers for a role from its policies, and for others from what Deny and
+// Grant were told. Without resources it is
 // about all of them at once, which a policy for some does not allow.
 func (s *site) simulate(in *iam.SimulatePrincipalPolicyInput) (*iam.SimulatePrincipalPolicyOutput, error) {
 	resources := in.ResourceArns
@@ -65,8 +66,8 @@ func (s *site) simulate(in *iam.SimulatePrincipalPolicyInput) (*iam.SimulatePrin
 		for _, r := range resources {
 			e := types.EvaluationResult{EvalActionName: aws.String(a), EvalDecision: types.PolicyEvaluationDecisionTypeAllowed, EvalResourceName: aws.String(r)}
 			allowed := true
-			if s.granted != nil {
-				allowed, e.MissingContextValues = s.granted(a, r, nil)
+			if granted := s.judgeOf(aws.ToString(in.PolicySourceArn)); granted != nil {
+				allowed, e.MissingContextValues = granted(a, r, nil)
 			}
 			if s.isDenied(a) || !allowed {
 				e.EvalDecision = types.PolicyEvaluationDecisionTypeImplicitDeny

@@ -69,7 +69,8 @@ func (s Scope) changes() []Statement {
 		"ec2:AttachVolume", "ec2:DetachVolume", "ec2:ModifyVolume", "ec2:DeleteVolume", "ec2:DeleteSnapshot", "ec2:CancelSpotInstanceRequests",
 	))}
 	if s.Volume != "" {
-		out = append(out, allow("UseGivenVolume", []string{s.arn("ec2", "volume/"+s.Volume)}, "ec2:AttachVolume", "ec2:DetachVolume"))
+		// An upgrade keeps the disk as a snapshot first.
+		out = append(out, allow("UseGivenVolume", []string{s.arn("ec2", "volume/"+s.Volume)}, "ec2:AttachVolume", "ec2:DetachVolume", "ec2:CreateSnapshot"))
 	}
 	return out
 }
@@ -104,8 +105,15 @@ func (s Scope) roles() []Statement {
 
 // keeps are what outlives machines: buckets, secrets and logs.
 func (s Scope) keeps() []Statement {
-	buckets := []string{s.bucket(s.controlBucket()), s.bucket(s.dataBucket())}
-	return []Statement{
+	buckets := []string{s.bucket(s.controlBucket())}
+	if s.DataBucket == "" {
+		buckets = append(buckets, s.bucket(s.dataBucket()))
+	}
+	var objects []string
+	for _, b := range buckets {
+		objects = append(objects, b+"/*")
+	}
+	out := []Statement{
 		allow(
 			"Buckets", buckets,
 			"s3:ListBucket", "s3:ListBucketVersions", "s3:ListBucketMultipartUploads", "s3:GetBucketTagging", "s3:GetEncryptionConfiguration",
@@ -113,19 +121,31 @@ func (s Scope) keeps() []Statement {
 			"s3:CreateBucket", "s3:TagResource", "s3:PutBucketTagging", "s3:PutEncryptionConfiguration", "s3:PutBucketVersioning",
 			"s3:PutBucketPublicAccessBlock", "s3:PutBucketPolicy", "s3:DeleteBucket",
 		),
-		allow(
-			"Objects", []string{buckets[0] + "/*", buckets[1] + "/*"},
-			"s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:DeleteObjectVersion", "s3:AbortMultipartUpload",
-		),
+		allow("Objects", objects, "s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:DeleteObjectVersion", "s3:AbortMultipartUpload"),
 		allow(
 			"Secrets", []string{s.ownSecrets()},
 			"secretsmanager:DescribeSecret", "secretsmanager:GetSecretValue", "secretsmanager:CreateSecret", "secretsmanager:TagResource",
 			"secretsmanager:PutSecretValue", "secretsmanager:DeleteSecret", "secretsmanager:RestoreSecret",
 		),
-		allow(
-			"Logs", s.logGroup(),
-			"logs:FilterLogEvents", "logs:ListTagsForResource", "logs:CreateLogGroup", "logs:TagResource",
-			"logs:PutRetentionPolicy", "logs:DeleteRetentionPolicy", "logs:DeleteLogGroup",
-		),
 	}
+	return append(out, s.uses()...)
+}
+
+// uses are logs, and what was there before: that is looked at, and not changed.
+func (s Scope) uses() []Statement {
+	logs := []string{"logs:FilterLogEvents"}
+	if s.LogGroup == "" {
+		logs = append(
+			logs, "logs:ListTagsForResource", "logs:CreateLogGroup", "logs:TagResource",
+			"logs:PutRetentionPolicy", "logs:DeleteRetentionPolicy", "logs:DeleteLogGroup",
+		)
+	}
+	out := []Statement{allow("Logs", s.logGroup(), logs...)}
+	if s.DataBucket != "" {
+		out = append(out, allow("LookAtGivenBucket", []string{s.bucket(s.DataBucket)}, "s3:ListBucket"))
+	}
+	if given := s.readableSecrets()[1:]; len(given) > 0 {
+		out = append(out, allow("ReadGivenSecrets", given, "secretsmanager:DescribeSecret", "secretsmanager:GetSecretValue"))
+	}
+	return out
 }

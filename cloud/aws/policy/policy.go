@@ -27,11 +27,10 @@ type Scope struct {
 	Account   string
 	Region    string
 	Cluster   string
-	// ControlBucket, DataBucket and LogGroup are names, for those that are not
-	// the cluster's usual ones.
-	ControlBucket string
-	DataBucket    string
-	LogGroup      string
+	// DataBucket and LogGroup are names of those that were there before. What is
+	// not the cluster's own is used and not changed.
+	DataBucket string
+	LogGroup   string
 	// MasterRole and AgentRole are ARNs of roles that were there before.
 	MasterRole string
 	AgentRole  string
@@ -92,7 +91,7 @@ func (d Document) Actions() []string {
 	var out []string
 	for _, s := range d.Statement {
 		for _, a := range s.Action {
-			if !seen[a] {
+			if !seen[a] && s.Effect == "Allow" {
 				seen[a] = true
 				out = append(out, a)
 			}
@@ -180,7 +179,7 @@ func (s Scope) iam(kind string) string {
 func (s Scope) bucket(name string) string { return "arn:" + or(s.Partition, "aws") + ":s3:::" + name }
 
 func (s Scope) controlBucket() string {
-	return or(s.ControlBucket, "det-deploy-"+or(s.Cluster, "*")+"-"+or(s.Account, "*"))
+	return "det-deploy-" + or(s.Cluster, "*") + "-" + or(s.Account, "*")
 }
 
 func (s Scope) dataBucket() string {

@@ -107,6 +107,37 @@ func TestGoldenDocuments(t *testing.T) {
 	}
 }
 
+// A bucket, volume, log group or secret that was there before is used, and nothing
+// of it may be changed; an upgrade keeps a volume as a snapshot.
+func TestWhatWasThereBeforeIsNotChanged(t *testing.T) {
+	t.Parallel()
+	allowed := map[string][]string{}
+	for _, d := range policy.Caller(given) {
+		for _, st := range d.Document.Statement {
+			for _, r := range st.Resource {
+				for _, name := range []string{":::checkpoints", "volume/vol-0ab1", "log-group:/ml/det", "secret:ml/db-url"} {
+					if strings.Contains(r, name) {
+						allowed[name] = append(allowed[name], st.Action...)
+					}
+				}
+			}
+		}
+	}
+	for name, all := range allowed {
+		slices.Sort(all)
+		allowed[name] = slices.Compact(all)
+	}
+	want := map[string][]string{
+		":::checkpoints":    {"s3:ListBucket"},
+		"volume/vol-0ab1":   {"ec2:AttachVolume", "ec2:CreateSnapshot", "ec2:DetachVolume"},
+		"log-group:/ml/det": {"logs:FilterLogEvents"},
+		"secret:ml/db-url":  {"secretsmanager:DescribeSecret", "secretsmanager:GetSecretValue"},
+	}
+	if d := cmp.Diff(allowed, want); d != "" {
+		t.Errorf("got -, want +:\n%s", d)
+	}
+}
+
 // Amazon counts without white space, and allows 6,144 characters in a policy that
 // is attached.
 func TestDocumentsFitIntoWhatAmazonAllows(t *testing.T) {

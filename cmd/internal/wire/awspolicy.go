@@ -1,22 +1,59 @@
 package wire
 
-import "github.com/det-deploy/det-deploy/cloud/aws/policy"
+import (
+	"strings"
 
-// AWSScope limits policies to a cluster, a region, an account; what is empty is
-// left open.
-type AWSScope struct{ Cluster, Region, Account string }
+	"github.com/det-deploy/det-deploy/cloud/aws/policy"
+)
+
+// AWSScope limits policies to a cluster, a region, an account, and says what the
+// cluster uses that was there before. What is empty is left open, or the cluster's
+// own.
+type AWSScope struct {
+	Cluster, Region, Account     string
+	MasterRole, AgentRole        string
+	DataBucket, Volume, LogGroup string
+	Secrets                      []string
+}
+
+// AWSCallers lists the names of the caller's documents.
+func AWSCallers() []string {
+	var out []string
+	for _, d := range policy.Caller(policy.Scope{}) {
+		out = append(out, d.Name)
+	}
+	return out
+}
 
 // AWSPolicies is what has to be allowed to the caller, the master or an agent:
 // several documents with names for the caller, because one would be too long, and
-// one document for a machine.
+// one document for a machine or when it is asked for by its name.
 func AWSPolicies(who string, s AWSScope) any {
-	scope := policy.Scope{Cluster: s.Cluster, Region: s.Region, Account: s.Account}
+	scope := policy.Scope{
+		Cluster: s.Cluster, Region: s.Region, Account: s.Account, DataBucket: s.DataBucket, Volume: s.Volume, LogGroup: s.LogGroup,
+		MasterRole: roleARN(s.MasterRole, s.Account), AgentRole: roleARN(s.AgentRole, s.Account), Secrets: s.Secrets,
+	}
 	switch who {
 	case "master":
 		return policy.Master(scope)
 	case "agent":
 		return policy.Agent(scope)
-	default:
-		return policy.Caller(scope)
 	}
+	for _, d := range policy.Caller(scope) {
+		if d.Name == who {
+			return d.Document
+		}
+	}
+	return policy.Caller(scope)
+}
+
+// roleARN is the ARN of a role that is given by its name, with its path, or ARN.
+func roleARN(role, account string) string {
+	if role == "" || strings.HasPrefix(role, "arn:") {
+		return role
+	}
+	if account == "" {
+		account = "*"
+	}
+	return "arn:aws:iam::" + account + ":role/" + strings.TrimPrefix(role, "/")
 }

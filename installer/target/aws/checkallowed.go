@@ -39,14 +39,62 @@ func (c *checks) permissions(ctx context.Context) doctor.Result {
 	if c.Caller.Root() {
 		return pass("the account's root user may do everything")
 	}
-	denied, err := c.simulate(ctx)
+	documents := policy.Caller(c.Scope())
+	denied, err := c.simulate(ctx, c.Caller.Principal(), documents)
 	switch {
 	case err != nil:
 		return unsure("they cannot be simulated: "+err.Error(), allowedNeeded, "go on: a call that is not allowed names its action and changes nothing else")
 	case len(denied) > 0:
 		return fail("not allowed: "+strings.Join(denied, ", "), allowedNeeded, allowedFix)
 	}
-	return pass("%d actions are allowed", len(installerActions(c.Scope())))
+	return pass("%d actions are allowed", len(actionsOf(documents)))
+}
+
+// broughtRoles is a check for each role that the user brings: what the machines
+// need must be allowed to it, for nothing of it is changed.
+func (c *checks) broughtRoles() []doctor.Check {
+	var out []doctor.Check
+	for _, r := range []struct {
+		who  policy.Who
+		role string
+	}{{policy.ByMaster, c.Spec.Roles.Master}, {policy.ByAgent, c.Spec.Roles.Agent}} {
+		if r.role == "" {
+			continue
+		}
+		out = append(out, doctor.Check{
+			Name: string(r.who) + "'s permissions", Look: func(ctx context.Context) doctor.Result { return c.roleMay(ctx, r.who, r.role) },
+		})
+	}
+	return out
+}
+
+// roleMay simulates what a machine does with its role.
+func (c *checks) roleMay(ctx context.Context, who policy.Who, role string) doctor.Result {
+	needed := fmt.Sprintf("the actions that `det-deploy aws policy %s --cluster-id %s` prints", who, c.Spec.Cluster)
+	documents := policy.For(who, c.Scope())
+	denied, err := c.simulate(ctx, c.Known.Roles[role], documents)
+	switch {
+	case err != nil:
+		return unsure("they cannot be simulated: "+err.Error(), needed, "compare the role's policies with that output")
+	case len(denied) > 0:
+		fix := fmt.Sprintf("attach the output of `det-deploy aws policy %s --cluster-id %s%s` to the role, or leave --%s-role out", who, c.Spec.Cluster, c.scopeFlags(), who)
+		return fail(role+" may not "+strings.Join(denied, ", "), needed, fix)
+	}
+	return pass("%d actions are allowed", len(actionsOf(documents)))
+}
+
+// scopeFlags are the flags of `aws policy` for what else the user brings.
+func (c *checks) scopeFlags() string {
+	var b strings.Builder
+	for _, f := range []struct{ flag, value string }{
+		{"agent-role", c.Spec.Roles.Agent}, {"data-bucket", c.Spec.Storage.Bucket}, {"log-group", c.Spec.Logs.Group},
+		{"secret", strings.Join(c.foreignSecrets(), ",")},
+	} {
+		if f.value != "" {
+			b.WriteString(" --" + f.flag + " " + f.value)
+		}
+	}
+	return b.String()
 }
 
 func (c *checks) tryVPC(ctx context.Context) error {
@@ -79,18 +127,18 @@ func (c *checks) marked(kind ec2types.ResourceType) []ec2types.TagSpecification 
 
 // simulate lists the actions that are not allowed: neither everywhere, nor on what
 // `det-deploy aws policy` limits them to.
-func (c *checks) simulate(ctx context.Context) ([]string, error) {
-	denied, err := c.refused(ctx, installerActions(c.Scope()), nil)
+func (c *checks) simulate(ctx context.Context, principal string, documents []policy.Named) ([]string, error) {
+	denied, err := c.refused(ctx, principal, actionsOf(documents), nil)
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range policy.Caller(c.Scope()) {
+	for _, d := range documents {
 		for _, s := range d.Document.Statement {
 			ask := slices.DeleteFunc(slices.Clone(s.Action), func(a string) bool { return !slices.Contains(denied, a) })
-			if len(ask) == 0 || slices.Contains(s.Resource, "*") {
+			if len(ask) == 0 || slices.Contains(s.Resource, "*") || s.Effect != "Allow" {
 				continue
 			}
-			still, err := c.refused(ctx, ask, s.Resource)
+			still, err := c.refused(ctx, principal, ask, s.Resource)
 			if err != nil {
 				return nil, err
 			}
@@ -100,13 +148,13 @@ func (c *checks) simulate(ctx context.Context) ([]string, error) {
 	return denied, nil
 }
 
-// refused lists those of actions that a simulation allows on none of resources;
-// without any it is asked about all resources at once.
-func (c *checks) refused(ctx context.Context, actions, resources []string) ([]string, error) {
+// refused lists those of actions that a simulation allows a principal on none of
+// resources; without any it is asked about all resources at once.
+func (c *checks) refused(ctx context.Context, principal string, actions, resources []string) ([]string, error) {
 	allowed := map[string]bool{}
 	for some := range slices.Chunk(actions, simulated) {
 		p := iam.NewSimulatePrincipalPolicyPaginator(c.Clients.IAM, &iam.SimulatePrincipalPolicyInput{
-			PolicySourceArn: aws.String(c.Caller.Principal()), ActionNames: some, ResourceArns: resources,
+			PolicySourceArn: aws.String(principal), ActionNames: some, ResourceArns: resources,
 		})
 		for p.HasMorePages() {
 			page, err := p.NextPage(ctx)

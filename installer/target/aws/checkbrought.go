@@ -99,6 +99,7 @@ func (c *checks) brought() []doctor.Check {
 			return c.machinesTake(ctx, r.role)
 		})
 	}
+	out = append(out, c.broughtRoles()...)
 	for _, name := range c.foreignSecrets() {
 		add("secret "+name, "store it in Secrets Manager in "+s.Region, true, func(ctx context.Context) error {
 			_, err := c.Clients.Secrets.DescribeSecret(ctx, &sm.DescribeSecretInput{SecretId: &name})

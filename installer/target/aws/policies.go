@@ -18,7 +18,7 @@ func (t *Target) Scope() policy.Scope {
 	s := t.Spec
 	return policy.Scope{
 		Partition: t.Caller.Partition, Account: t.Caller.Account, Region: s.Region, Cluster: s.Cluster,
-		ControlBucket: t.store.Name, DataBucket: t.dataBucket(), LogGroup: t.logGroup(),
+		DataBucket: s.Storage.Bucket, LogGroup: s.Logs.Group,
 		MasterRole: t.Known.Roles[s.Roles.Master], AgentRole: t.Known.Roles[s.Roles.Agent],
 		Volume: s.Master.Volume.ID, Secrets: t.foreignSecrets(),
 	}
@@ -46,10 +46,10 @@ func (l *looking) roles(ctx context.Context) error {
 	return nil
 }
 
-// installerActions is every action that the installer needs.
-func installerActions(s policy.Scope) []string {
+// actionsOf is every action of documents, once.
+func actionsOf(documents []policy.Named) []string {
 	var out []string
-	for _, d := range policy.Caller(s) {
+	for _, d := range documents {
 		out = append(out, d.Document.Actions()...)
 	}
 	slices.Sort(out)

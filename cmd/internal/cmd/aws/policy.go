@@ -2,6 +2,8 @@ package aws
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,21 +16,28 @@ import (
 type policyOptions struct {
 	*term.Streams
 
-	For     string
-	Cluster string
-	Region  string
-	Account string
+	For   string
+	Scope wire.AWSScope
 }
 
 func newPolicy(s *term.Streams, run func(context.Context, *policyOptions) error) *cobra.Command {
 	o := &policyOptions{Streams: s}
 	c := &cobra.Command{
-		Use:   "policy [caller|master|agent]",
+		Use:   "policy [caller|caller-machines|caller-roles-and-data|master|agent]",
 		Short: "Print what has to be allowed on AWS",
 		Long: `Print the IAM policies that have to be attached: to the caller, who installs and
 removes clusters, or to roles of one's own for the master and the agents. Whatever
-is not said, such as the cluster, is left open in them. Nothing is asked of AWS.`,
+is not said, such as the cluster, is left open in them. Nothing is asked of AWS.
+
+The caller's permissions are two policies, because one would be longer than IAM
+allows: "caller" lists both with their names, and each by its name is a document
+that aws iam create-policy takes as it is.
+
+What the cluster uses that was there before is said by the flags of aws up: a
+bucket, volume, log group or secret is then used and never changed.`,
 		Example: `  det-deploy aws policy
+  det-deploy aws policy caller-machines >machines.json
+  aws iam create-policy --policy-name det-deploy-machines --policy-document file://machines.json
   det-deploy aws policy master --cluster-id lab --account 123456789012 --region us-west-2`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -43,24 +52,28 @@ is not said, such as the cluster, is left open in them. Nothing is asked of AWS.
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Cluster, "cluster-id", "", "cluster that is meant")
-	f.StringVar(&o.Region, "region", "", "limit it to this region")
-	f.StringVar(&o.Account, "account", "", "limit it to this account")
+	f.StringVar(&o.Scope.Cluster, "cluster-id", "", "cluster that is meant")
+	f.StringVar(&o.Scope.Region, "region", "", "limit it to this region")
+	f.StringVar(&o.Scope.Account, "account", "", "limit it to this account")
+	f.StringVar(&o.Scope.MasterRole, "master-role", "", "existing role of the master, by ARN or name")
+	f.StringVar(&o.Scope.AgentRole, "agent-role", "", "existing role of agents, by ARN or name")
+	f.StringVar(&o.Scope.DataBucket, "data-bucket", "", "existing bucket for checkpoints")
+	f.StringVar(&o.Scope.Volume, "data-volume", "", "existing volume for the master's data")
+	f.StringVar(&o.Scope.LogGroup, "log-group", "", "existing log group")
+	f.StringSliceVar(&o.Scope.Secrets, "secret", nil, "existing secret of Secrets Manager that the configuration refers to")
 	return c
 }
 
 func (o *policyOptions) validate() error {
-	switch o.For {
-	case "caller", "master", "agent":
-	default:
-		return usage.Errorf("whom it is for must be caller, master or agent (is %q)", o.For)
+	if all := append(wire.AWSCallers(), "caller", "master", "agent"); !slices.Contains(all, o.For) {
+		return usage.Errorf("whom it is for must be caller, %s, master or agent (is %q)", strings.Join(wire.AWSCallers(), ", "), o.For)
 	}
-	if o.Cluster != "" && !spec.ValidCluster(o.Cluster) {
-		return usage.Errorf("--cluster-id: must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", o.Cluster)
+	if o.Scope.Cluster != "" && !spec.ValidCluster(o.Scope.Cluster) {
+		return usage.Errorf("--cluster-id: must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", o.Scope.Cluster)
 	}
 	return nil
 }
 
 func runPolicy(_ context.Context, o *policyOptions) error {
-	return o.PrintJSON(wire.AWSPolicies(o.For, wire.AWSScope{Cluster: o.Cluster, Region: o.Region, Account: o.Account}))
+	return o.PrintJSON(wire.AWSPolicies(o.For, o.Scope))
 }

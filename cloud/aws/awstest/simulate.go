@@ -1,0 +1,76 @@
+package awstest
+
+import (
+	"encoding/json"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+)
+
+// judgeOf is who judges what a principal may do: a role's own policies, and for
+// everybody else what Grant was told.
+func (s *site) judgeOf(principal string) Granted {
+	for _, r := range s.iam.roles.listed() {
+		if aws.ToString(r.Arn) == principal {
+			return r.grants
+		}
+	}
+	return s.granted
+}
+
+// statement is the part of a policy that a simulation goes by.
+type statement struct {
+	Effect    string
+	Action    texts
+	Resource  texts
+	Condition map[string]map[string]any
+}
+
+// texts is one text, or a list of them.
+type texts []string
+
+func (t *texts) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*t = texts{one}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(t))
+}
+
+func (t texts) match(value string) bool {
+	return slices.ContainsFunc(t, func(pattern string) bool { return likeness(pattern, value) })
+}
+
+// likeness compares as IAM does: a star is any text.
+func likeness(pattern, value string) bool {
+	flat := strings.NewReplacer("/", ":", "[", "(", "]", ")")
+	ok, err := path.Match(flat.Replace(pattern), flat.Replace(value))
+	return err == nil && ok
+}
+
+// grants judges by the role's inline policies. Conditions are not judged: their
+// keys are named as missing.
+func (r *role) grants(action, resource string, _ map[string]string) (allowed bool, missing []string) {
+	for _, d := range r.inline {
+		var policy struct{ Statement []statement }
+		if json.Unmarshal([]byte(d.text), &policy) != nil {
+			continue
+		}
+		for _, st := range policy.Statement {
+			if st.Effect != "Allow" || !st.Action.match(action) || !st.Resource.match(resource) {
+				continue
+			}
+			if len(st.Condition) == 0 {
+				return true, nil
+			}
+			for _, keys := range st.Condition {
+				missing = append(missing, slices.Sorted(maps.Keys(keys))...)
+			}
+		}
+	}
+	return false, missing
+}

@@ -55,6 +55,7 @@ func DefaultAWS() AWS {
 		Storage:   AWSStorage{Saved: config.DefaultSaved()},
 		Logs:      DefaultAWSLogs(),
 		Metrics:   true,
+		Roles:     AWSRoles{SessionManager: true},
 		Scheduler: config.DefaultScheduler(),
 		AuxPool:   DefaultAWSAuxPool(),
 		Agents:    DefaultAWSAgents(),

@@ -83,6 +83,7 @@ func networkFlags() []AWSFlag {
 		text("agent-security-group", "network.agent_security_group", "existing security group of agents"),
 		text("master-role", "roles.master", "existing IAM role of the master"),
 		text("agent-role", "roles.agent", "existing IAM role of agents"),
+		truth("session-manager", "roles.session_manager", "let machines be reached by AWS Session Manager"),
 	}
 }
 

@@ -72,6 +72,8 @@ func (v AWSVolume) Validate(path string) document.Errors {
 type AWSRoles struct {
 	Master string `yaml:"master" doc:"Name or ARN of an existing role for the master; an own one when empty"`
 	Agent  string `yaml:"agent" doc:"Name or ARN of an existing role for agents; an own one when empty"`
+	// SessionManager is the way in without SSH.
+	SessionManager bool `yaml:"session_manager" doc:"Let own roles' machines be reached by AWS Session Manager"`
 }
 
 // roleName is what IAM allows, alone or at the end of an ARN.

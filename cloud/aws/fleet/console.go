@@ -15,10 +15,15 @@ import (
 // consoleLines is how much of a boot is shown: what went wrong stands at the end.
 const consoleLines = 100
 
-// Console implements cloud.Console. What a machine wrote in its last minutes may
-// be missing: EC2 keeps what it posted last.
+// Console implements cloud.Console. Types on Nitro tell what they wrote up to now;
+// of others EC2 keeps what they posted last, a few minutes after a boot.
 func (f *Fleet) Console(ctx context.Context, id cloud.InstanceID) (string, error) {
-	out, err := f.ec2.GetConsoleOutput(ctx, &ec2.GetConsoleOutputInput{InstanceId: aws.String(string(id))})
+	in := &ec2.GetConsoleOutputInput{InstanceId: aws.String(string(id)), Latest: aws.Bool(true)}
+	out, err := f.ec2.GetConsoleOutput(ctx, in)
+	if kind := cloud.KindOf(err); kind == cloud.Invalid || kind == cloud.NoCapacity { // "unsupported": a type on Xen
+		in.Latest = nil
+		out, err = f.ec2.GetConsoleOutput(ctx, in)
+	}
 	if err != nil {
 		return "", err
 	}

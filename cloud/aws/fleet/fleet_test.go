@@ -371,6 +371,27 @@ func TestTheConsoleEndsWithWhatWentWrong(t *testing.T) {
 	}
 }
 
+// EC2 keeps a console of a few minutes ago unless it is asked for the latest, which
+// types on Xen do not have.
+func TestTheLatestConsoleIsAskedFor(t *testing.T) {
+	t.Parallel()
+	p := open(t, nil)
+	id := p.launch(t, "one", 1, p.offer(cloud.OnDemand))[0].ID
+	p.account.Console(t, string(id), "booting\n")
+	p.proxy.Add(faultproxy.Rule{
+		Action: regexp.MustCompile("^GetConsoleOutput$"), Body: regexp.MustCompile("Latest=true"), Count: 1,
+		Effect: faultproxy.Refuse(400, "UnsupportedOperation", "This instance type does not support retrieving the latest console logs."),
+	})
+	for _, want := range []int{2, 3} { // of the first look, one is refused
+		if got, err := p.Console(t.Context(), id); err != nil || got != "booting" {
+			t.Errorf("got %q, %v", got, err)
+		}
+		if got := p.proxy.Actions()["ec2:GetConsoleOutput"]; got != want {
+			t.Errorf("got %d calls, want %d", got, want)
+		}
+	}
+}
+
 // The policies of the manuals, word for word: four actions, and three more for
 // spot machines. The fleet makes do with them and names what it would like.
 func TestItWorksOnThePolicyOfTheManuals(t *testing.T) {

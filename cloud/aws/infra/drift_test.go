@@ -99,12 +99,6 @@ func TestWhatWasChangedByHandIsPutRight(t *testing.T) {
 			})
 			return err
 		}, "update aws/role/agent; policy[all]: present → absent"},
-		{"the role was given a managed policy", func(h byHand) error {
-			_, err := h.IAM.AttachRolePolicy(h.t.Context(), &iam.AttachRolePolicyInput{
-				RoleName: aws.String("det-deploy-lab-agent"), PolicyArn: aws.String("arn:aws:iam::aws:policy/AdministratorAccess"),
-			})
-			return err
-		}, "update aws/role/agent; managed-policy[arn:aws:iam::aws:policy/AdministratorAccess]: present → absent"},
 		{"others may take the role", func(h byHand) error {
 			_, err := h.IAM.UpdateAssumeRolePolicy(h.t.Context(), &iam.UpdateAssumeRolePolicyInput{
 				RoleName: aws.String("det-deploy-lab-master"), PolicyDocument: aws.String(`{"Version":"2012-10-17","Statement":[]}`),

@@ -23,7 +23,8 @@ type Role struct {
 	In *Cluster
 	// Name is whom it is for: "master".
 	Name string
-	// Policies are its documents, by name. What it has besides is taken away.
+	// Policies are its documents, by name. Others that are written into it are taken
+	// away; managed ones that somebody attached stay until it goes.
 	Policies map[string]string
 
 	learned

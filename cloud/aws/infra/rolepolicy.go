@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	policyPath  = "policy["
-	managedPath = "managed-policy["
-	absent      = "absent"
-	asWanted    = "as wanted"
-	other       = "another one"
+	policyPath = "policy["
+	absent     = "absent"
+	asWanted   = "as wanted"
+	other      = "another one"
 )
 
-// policyDrift compares the documents, and lists whatever else was given to the
-// role by hand.
+// policyDrift compares the documents, and lists whatever else was written into the
+// role by hand. Managed policies are left alone: organisations attach theirs to
+// every role, and would do so again.
 func (r *Role) policyDrift(ctx context.Context) ([]resource.Drift, error) {
 	inline, err := r.In.inlinePolicies(ctx, r.id)
 	if err != nil {
@@ -48,11 +48,7 @@ func (r *Role) policyDrift(ctx context.Context) ([]resource.Drift, error) {
 			out = append(out, resource.Drift{Path: policyPath + n + "]", Have: "present", Want: absent})
 		}
 	}
-	managed, err := r.In.managedPolicies(ctx, r.id)
-	for _, arn := range managed {
-		out = append(out, resource.Drift{Path: managedPath + arn + "]", Have: "present", Want: absent})
-	}
-	return out, err
+	return out, nil
 }
 
 func (r *Role) compare(ctx context.Context, policy string) (string, error) {
@@ -79,12 +75,6 @@ func (r *Role) updatePolicies(ctx context.Context, drift []resource.Drift) error
 				_, err = r.In.Clients.IAM.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: aws.String(r.id), PolicyName: aws.String(n)})
 				err = gone(err)
 			}
-		}
-		if arn, ok := strings.CutPrefix(d.Path, managedPath); ok {
-			_, err = r.In.Clients.IAM.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{
-				RoleName: aws.String(r.id), PolicyArn: aws.String(strings.TrimSuffix(arn, "]")),
-			})
-			err = gone(err)
 		}
 		if err != nil {
 			return err

@@ -48,7 +48,7 @@ func TestEachCallerMayMakeItsOwnCallsAndNoOthers(t *testing.T) {
 // granted reports whether a caller's documents have all that a call needs.
 func granted(who policy.Who, op string) bool {
 	var have []string
-	for _, d := range policy.For(who, policy.Scope{Console: true}) {
+	for _, d := range policy.For(who, policy.Scope{}) {
 		have = append(have, d.Document.Actions()...)
 	}
 	c, _ := api.Find(op) // op comes from the same list
@@ -58,7 +58,7 @@ func granted(who policy.Who, op string) bool {
 // as is the clients of a role that has one caller's documents and nothing else.
 func as(t *testing.T, a *motest.Account, who policy.Who) api.Clients {
 	t.Helper()
-	scope := policy.Scope{Account: a.ID, Region: motest.Region, Cluster: "lab", Console: true}
+	scope := policy.Scope{Account: a.ID, Region: motest.Region, Cluster: "lab"}
 	arn := a.Role(t, "test-"+string(who), "")
 	root := api.New(a.Config(), api.Options{})
 	for _, d := range policy.For(who, scope) {

@@ -13,6 +13,8 @@ func Master(s Scope) Document {
 		// A pool's mark: the master's own machine has none, and it must not be
 		// able to end itself.
 		s.ours(allow("RemoveOwnAgents", s.ec2("instance"), "ec2:TerminateInstances")).when("StringLike", "aws:ResourceTag/"+poolTag, "?*"),
+		// A machine that does not come up shows why.
+		s.ours(allow("ReadOwnConsoles", s.ec2("instance"), "ec2:GetConsoleOutput")),
 		s.ours(allow("CancelOwnRequests", s.ec2("spot-instances-request"), "ec2:CancelSpotInstanceRequests")),
 		s.pass("HandOnAgentRole", s.agentRole()),
 		allow("ReadControl", []string{s.bucket(s.controlBucket())}, "s3:ListBucket"),
@@ -23,11 +25,7 @@ func Master(s Scope) Document {
 		// for whoever installs.
 		deny("LeaveTheAuthority", []string{s.authorityKey()}, "secretsmanager:GetSecretValue"),
 	}
-	out = append(out, s.machine()...)
-	if s.Console {
-		out = append(out, s.ours(allow("OptionalConsole", s.ec2("instance"), "ec2:GetConsoleOutput")))
-	}
-	return document(out...)
+	return document(append(out, s.machine()...)...)
 }
 
 // Agent is what a cluster's agents need: to read and write checkpoints, and to
@@ -37,12 +35,30 @@ func Agent(s Scope) Document { return document(s.machine()...) }
 // machine is what master and agents both need.
 func (s Scope) machine() []Statement {
 	data := s.bucket(s.dataBucket())
-	return []Statement{
+	out := []Statement{
 		allow("UseData", []string{data}, "s3:ListBucket", "s3:GetBucketLocation", "s3:ListBucketMultipartUploads"),
 		allow("UseDataObjects", []string{data + "/*"}, "s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"),
 		allow("WriteLogs", s.logGroup(), "logs:CreateLogStream", "logs:PutLogEvents", "logs:DescribeLogStreams"),
 		allow("PutMetrics", []string{"*"}, "cloudwatch:PutMetricData").when("StringEquals", "cloudwatch:namespace", namespace),
 	}
+	if s.NoSessions {
+		return out
+	}
+	// Amazon names no resource for these; a machine speaks for itself only.
+	return append(out, allow("OpenSessions", []string{"*"}, sessions()...))
+}
+
+// sessions is what the agent of Session Manager needs, which the stock images have.
+func sessions() []string {
+	return []string{
+		"ssm:UpdateInstanceInformation",
+		"ssmmessages:CreateControlChannel", "ssmmessages:CreateDataChannel", "ssmmessages:OpenControlChannel", "ssmmessages:OpenDataChannel",
+	}
+}
+
+// Optional lists actions without which a machine does its work all the same.
+func Optional() []string {
+	return append(sessions(), "ec2:GetConsoleOutput", "logs:DescribeLogStreams")
 }
 
 // pass lets roles be handed to machines, and to nothing else.

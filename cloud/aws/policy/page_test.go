@@ -35,7 +35,7 @@ account.
 
 How much of this has been tried: that each caller may make its own calls and no others, for EC2, IAM, Secrets
 Manager, logs and STS, with real signatures against an emulator that judges actions and the role that is handed on.
-**Unexercised** are conditions (the tags), the ARNs of EC2, and S3: their documents are only compared with what was
+**Unexercised** are Session Manager, conditions (the tags), the ARNs of EC2, and S3: their documents are only compared with what was
 written down.
 `
 
@@ -57,7 +57,7 @@ func pageText() string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", c.Op, actions, strings.Join(who, ", "))
 	}
-	b.WriteString("\n`ec2:GetConsoleOutput` is in the master's document only when it is asked for: with it, a machine that does\nnot come up shows why.\n")
+	b.WriteString("\nThe master and the agents do without `" + strings.Join(policy.Optional(), "`, `") + "`: with\n`ec2:GetConsoleOutput` a machine that does not come up shows why; the `ssm` actions let you in by Session Manager.\n")
 	b.WriteString("\n## What no call of det-deploy's needs\n\n| action | granted to | why |\n| --- | --- | --- |\n")
 	for _, e := range policy.Extras() {
 		var who []string

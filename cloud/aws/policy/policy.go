@@ -39,9 +39,9 @@ type Scope struct {
 	// Secrets are names of secrets that are not the cluster's own and that its
 	// configuration refers to.
 	Secrets []string
-	// Console allows the master to read what a machine wrote while it booted, so
-	// that a launch that ends badly shows why. It is not needed otherwise.
-	Console bool
+	// NoSessions leaves out what Session Manager needs, which is the way into
+	// machines without SSH.
+	NoSessions bool
 }
 
 // Document is an IAM policy.

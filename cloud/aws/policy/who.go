@@ -60,7 +60,7 @@ type Extra struct {
 func Extras() []Extra {
 	tasks := "tasks keep their checkpoints with a library of their own, as their machine"
 	machines := []Who{ByMaster, ByAgent}
-	return []Extra{
+	out := []Extra{
 		{"s3:GetBucketLocation", tasks, machines},
 		{"s3:DeleteObject", tasks, machines},
 		{"s3:AbortMultipartUpload", tasks, machines},
@@ -69,6 +69,10 @@ func Extras() []Extra {
 		{"logs:DescribeLogStreams", "other programs that carry logs to CloudWatch look before they write", machines},
 		{"iam:CreateServiceLinkedRole", "once, in an account that has never used spot machines; `det-deploy aws doctor` says when", []Who{ByCaller}},
 	}
+	for _, a := range sessions() {
+		out = append(out, Extra{a, "Session Manager's agent on the machine, which is the way in without SSH; `roles.session_manager: false` leaves it out", machines})
+	}
+	return out
 }
 
 // For is the documents of one caller, each of which may be attached.

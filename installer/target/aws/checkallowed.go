@@ -76,6 +76,8 @@ func (c *checks) roleMay(ctx context.Context, who policy.Who, role string) docto
 	switch {
 	case err != nil:
 		return unsure("they cannot be simulated: "+err.Error(), needed, "compare the role's policies with that output")
+	case len(denied) > 0 && !slices.ContainsFunc(denied, func(a string) bool { return !slices.Contains(policy.Optional(), a) }):
+		return unsure(role+" may not "+strings.Join(denied, ", ")+"; the machines do without", needed, "see docs/reference/aws-permissions.md for what is missed without them")
 	case len(denied) > 0:
 		fix := fmt.Sprintf("attach the output of `det-deploy aws policy %s --cluster-id %s%s` to the role, or leave --%s-role out", who, c.Spec.Cluster, c.scopeFlags(), who)
 		return fail(role+" may not "+strings.Join(denied, ", "), needed, fix)
@@ -88,7 +90,7 @@ func (c *checks) scopeFlags() string {
 	var b strings.Builder
 	for _, f := range []struct{ flag, value string }{
 		{"agent-role", c.Spec.Roles.Agent}, {"data-bucket", c.Spec.Storage.Bucket}, {"log-group", c.Spec.Logs.Group},
-		{"secret", strings.Join(c.foreignSecrets(), ",")},
+		{"existing-secret", strings.Join(c.foreignSecrets(), ",")},
 	} {
 		if f.value != "" {
 			b.WriteString(" --" + f.flag + " " + f.value)

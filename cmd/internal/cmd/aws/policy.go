@@ -55,12 +55,12 @@ bucket, volume, log group or secret is then used and never changed.`,
 	f.StringVar(&o.Scope.Cluster, "cluster-id", "", "cluster that is meant")
 	f.StringVar(&o.Scope.Region, "region", "", "limit it to this region")
 	f.StringVar(&o.Scope.Account, "account", "", "limit it to this account")
-	f.StringVar(&o.Scope.MasterRole, "master-role", "", "existing role of the master, by ARN or name")
-	f.StringVar(&o.Scope.AgentRole, "agent-role", "", "existing role of agents, by ARN or name")
+	f.StringVar(&o.Scope.MasterRole, "master-role", "", "existing IAM role of the master")
+	f.StringVar(&o.Scope.AgentRole, "agent-role", "", "existing IAM role of agents")
 	f.StringVar(&o.Scope.DataBucket, "data-bucket", "", "existing bucket for checkpoints")
 	f.StringVar(&o.Scope.Volume, "data-volume", "", "existing volume for the master's data")
-	f.StringVar(&o.Scope.LogGroup, "log-group", "", "existing log group")
-	f.StringSliceVar(&o.Scope.Secrets, "secret", nil, "existing secret of Secrets Manager that the configuration refers to")
+	f.StringVar(&o.Scope.LogGroup, "log-group", "", "CloudWatch log group")
+	f.StringSliceVar(&o.Scope.Secrets, "existing-secret", nil, "existing secret of Secrets Manager that the configuration refers to")
 	return c
 }
 

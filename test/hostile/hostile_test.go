@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,13 +40,22 @@ func TestDocker(t *testing.T) {
 	failures := gather(t)
 	d := dockertest.Start(t)
 	w := newLocal(failures, docker, clustertest.Config{
-		Master: "task_container_defaults:\n  network_mode: none\n  image: " + dockertest.Image + "\n" + pools,
+		Master: "task_container_defaults:\n  network_mode: none\n  image: " + dockertest.Image + "\n" + pools + "task_policy:\n  images: [" + dockertest.Image + ", registry.example.com/team]\n",
 		Agent:  "container_runtime: docker\n", Env: []string{"DOCKER_HOST=" + d.Host, "AGENT_SECRET=hunter2"},
 	})
 	socket := d.Host[len("unix://"):]
 	w.env["ENGINE"] = socket
 	w.name("engine", socket)
 	w.name("engine-dir", filepath.Dir(socket))
+	image, err := d.API.ImageInspect(t.Context(), dockertest.Image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := image.ID
+	w.name("image", dockertest.Image)
+	w.name("image-id", id)
+	w.name("image-digits", strings.TrimPrefix(id, "sha256:"))
+	w.name("image-few", strings.TrimPrefix(id, "sha256:")[:12])
 	w.makeAll(docker)
 }
 

@@ -20,6 +20,9 @@ type script struct {
 	name, wants, text string
 	// not is where the script would mean nothing.
 	not []where
+	// elsewhere is where root does not get it either, because it is kept otherwise: the
+	// output of a container goes through a pipe, and its files are inside it.
+	elsewhere []where
 	// powerless is that root on the machine does not get it where a task of another
 	// user does not, so that there is no control.
 	powerless bool
@@ -38,14 +41,14 @@ var scripts = []script{
 	{name: "reads the arguments of other processes", wants: othersSecrets, text: `cat /proc/[0-9]*/cmdline | tr '\0' '\n' | grep -qx '8639[9]'`},
 	{name: "reads the work directory of other processes", wants: othersSecrets, text: `cat /proc/[0-9]*/cwd/secret-file.txt 2>/dev/null | grep -q "$HALF$OTHER_HALF"`},
 	{name: "reads the root of other processes", wants: othersSecrets, text: `cat /proc/[0-9]*/root/tmp/hostile-$MARK 2>/dev/null | grep -q "$HALF$OTHER_HALF"`},
-	{name: "reads open files of other processes", wants: othersSecrets, text: `for f in /proc/[0-9]*/fd/[12]; do [ -f "$f" ] && grep -aqs "$HALF$OTHER_HALF" "$f" && exit 0; done; exit 1`},
+	{name: "reads open files of other processes", wants: othersSecrets, text: `for f in /proc/[0-9]*/fd/[12]; do [ -f "$f" ] && grep -aqs "$HALF$OTHER_HALF" "$f" && exit 0; done; exit 1`, elsewhere: []where{docker}},
 	{name: "reads another task's file in /tmp", wants: othersSecrets, text: `grep "$HALF$OTHER_HALF" /tmp/hostile-$MARK`, not: []where{kubernetes}, powerless: true},
 	{name: "reads another task's shared memory", wants: othersSecrets, text: `grep "$HALF$OTHER_HALF" /dev/shm/hostile-$MARK`, not: []where{kubernetes}, powerless: true},
 	{name: "lists another task's file in /tmp", wants: othersSecrets, text: `ls /tmp | grep "hostile-$MARK"`, not: []where{kubernetes}, powerless: true},
-	{name: "looks for another task's files below the agent's directory", wants: othersSecrets, text: `grep -rs "$HALF$OTHER_HALF" "$AGENT_DIR" | grep -q .`},
+	{name: "looks for another task's files below the agent's directory", wants: othersSecrets, text: `grep -rasl "$HALF$OTHER_HALF" "$AGENT_DIR" | grep -q .`},
 	{name: "looks for another task's log below the agent's directory", wants: othersSecrets, text: `grep -rs "the secret is" "$AGENT_DIR" | grep -q .`, not: []where{docker, kubernetes}},
 	{
-		name: "looks for another task's files below its own parents", wants: othersSecrets,
+		name: "looks for another task's files below its own parents", wants: othersSecrets, elsewhere: []where{docker},
 		text: `d=$(pwd -P); while [ "$d" != / ] && [ -n "$d" ]; do d=${d%/*}; [ -n "$d" ] && find "$d" -xdev -name secret-file.txt 2>/dev/null | grep -q . && exit 0; [ -z "${d#/*/*/*}" ] || break; done; find "$AGENT_DIR" -name secret-file.txt | grep -q .`,
 	},
 	{name: "finds user tokens in other processes", wants: othersSecrets, text: `for e in /proc/[0-9]*/environ; do tr '\0' '\n' <$e 2>/dev/null | grep '^DET_USER_TOKEN=' | grep -vq "=$DET_USER_TOKEN\$" && exit 0; done; exit 1`},
@@ -123,7 +126,7 @@ func insideAttempts(at where) []attempt {
 			name: "a task on " + string(at) + " " + s.name, who: userTask, where: at, wants: s.wants,
 			try: func(ctx context.Context, w *world) outcome { return judge(file, w.inside(ctx)) },
 		}
-		if !s.powerless && at != kubernetes {
+		if !s.powerless && at != kubernetes && !slices.Contains(s.elsewhere, at) {
 			a.control = &control{"root " + s.name, func(ctx context.Context, w *world) outcome { return judge(file, w.outside(ctx)) }}
 		}
 		all = append(all, a)

@@ -43,6 +43,8 @@ func TestKubernetes(t *testing.T) {
 	} {
 		w.name(key, name)
 	}
+	w.name("shared", "shared")
+	c.Kubectl("create", "secret", "generic", "shared", "-n", release+"-"+release+"-tasks", "--from-literal=password=open")
 	w.makeAll(kubernetes)
 }
 

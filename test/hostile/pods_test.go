@@ -145,17 +145,20 @@ func memberPods() []pod {
 // podAttempts are the submissions on Kubernetes.
 func podAttempts() []attempt {
 	var all []attempt
-	add := func(wants string, p pod) {
+	add := func(wants string, p pod, proof *control) {
 		all = append(all, attempt{
-			name: "a task on kubernetes " + p.name, who: user, where: kubernetes, wants: wants, control: podRuns,
+			name: "a task on kubernetes " + p.name, who: user, where: kubernetes, wants: wants, control: proof,
 			try: func(ctx context.Context, w *world) outcome { return w.submitPod(ctx, p) },
 		})
 	}
-	for _, p := range append(secretPods(), memberPods()...) {
-		add(asksPods, p)
+	for _, p := range secretPods() {
+		add(asksPods, p, secretIsSeen)
+	}
+	for _, p := range memberPods() {
+		add(asksPods, p, podRuns)
 	}
 	for _, p := range machinePods() {
-		add(asksNodes, p)
+		add(asksNodes, p, podRuns)
 	}
 	for _, s := range mounts(kubernetes) {
 		all = append(all, attempt{
@@ -171,6 +174,17 @@ func podAttempts() []attempt {
 var podRuns = &control{"mallory runs a task with a pod spec", func(ctx context.Context, w *world) outcome {
 	spec, container := mounted(object{"emptyDir": object{}})
 	return w.submitPod(ctx, pod{name: "harmless", metadata: object{"labels": object{"team": "vision"}}, spec: spec, container: container, text: "touch " + secretPlace + "/file && " + seesSecret})
+}}
+
+// secretIsSeen is that a task sees a Secret that was put there for tasks, in every
+// way in which one is asked for.
+var secretIsSeen = &control{"mallory runs a task with a Secret that is for tasks", func(ctx context.Context, w *world) outcome {
+	spec, container := mounted(object{"secret": object{"secretName": "{shared}"}})
+	maps.Copy(container, object{
+		"envFrom": []any{object{"secretRef": object{"name": "{shared}"}}},
+		"env":     []any{object{"name": "W", "valueFrom": object{"secretKeyRef": object{"name": "{shared}", "key": "password"}}}},
+	})
+	return w.submitPod(ctx, pod{name: "shared", spec: spec, container: container, text: seesSecret + ` && env | grep -qi ^password && [ -n "$W" ]`})
 }}
 
 // submitPod submits a task with a pod spec.

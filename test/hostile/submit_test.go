@@ -220,12 +220,41 @@ func submitAttempts(at where) []attempt {
 		number++
 		add(asksFiles, submission{name: "brings " + name, raw: entries, text: "true", landed: fmt.Sprintf("landed-%s-%d", at, number), nobody: true})
 	}
+	if at == docker {
+		all = append(all, imageAttempts()...)
+	}
 	add(asksSecrets, submission{name: "names a variable of the agent", config: environment("environment_variables", []string{"AGENT_SECRET"}), text: `[ -n "$AGENT_SECRET" ]`, nobody: true})
 	for _, name := range []string{"password", "auth", "identitytoken", "registrytoken", "username"} {
 		all = append(all, followed(at, name))
 	}
 	return append(all, survivors(at)...)
 }
+
+// otherImages are images beside those that the policy of a world allows, in spellings
+// that may be taken for one of them.
+var otherImages = map[string]string{
+	"of another registry": "evil.example/team/x", "of no registry": "ubuntu", "whose name goes on": "registry.example.com/teamwork/x",
+	"whose registry goes on": "registry.example.com.evil.example/team/x", "of another port": "registry.example.com:5000/team/x",
+	"of another name of the hub": "docker.io/library/ubuntu", "by the number of one that is there": "{image-id}",
+	"by the digits of one that is there": "{image-digits}", "by few digits of one that is there": "{image-few}",
+	"by the digest of another": "evil.example/team@sha256:" + strings.Repeat("0", 64), "of GPUs": "evil.example/gpu",
+}
+
+// imageAttempts name images that the policy does not allow.
+func imageAttempts() []attempt {
+	var all []attempt
+	for name, image := range otherImages {
+		a := taken("a task on docker runs an image "+name, "an image that the policy does not allow", environment("image", image))
+		a.where, a.control = docker, allowedImage
+		all = append(all, a)
+	}
+	return all
+}
+
+// allowedImage is that mallory names an image that is allowed, and it runs.
+var allowedImage = &control{"mallory runs an image by its name", func(ctx context.Context, w *world) outcome {
+	return w.submit(ctx, "mallory", submission{config: environment("image", "{image}"), text: "true"})
+}}
 
 // senselessAttempts are the same on every runtime.
 func senselessAttempts() []attempt {

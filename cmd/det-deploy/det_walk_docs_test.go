@@ -1,0 +1,140 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write docs/det-client.md instead of comparing it")
+
+const walkPage = "../../docs/det-client.md"
+
+const walkIntro = `# The det client
+
+The ` + "`det`" + ` client of Determined 0.38.1 works with a cluster of det-deploy as it is: point ` + "`DET_MASTER`" + ` at the master. What is not built yet is answered with status 501 and the sentence of what it comes with. This page is written from the table that a test runs with the unmodified client against a live cluster (` + "`cmd/det-deploy/testdata/det/walk.txt`" + `).
+
+A followed log (` + "`det task logs -f`, `det command run`" + `) ends in good order when the master stops; ` + "`det task logs -f ID`" + ` takes it up again. When the master is killed without a chance to end it, the client says ` + "`ChunkedEncodingError`" + ` and exits with 1: the task runs on, and the same command reads on. ` + "`det-deploy task logs --follow` and `det-deploy task run`" + ` go on by themselves in both cases.
+
+| command | works | not built yet | needs Determined Enterprise, or is refused by the client |
+|---|---|---|---|
+`
+
+// outside are commands that the walk leaves out, and why.
+var outside = map[string]string{
+	"deploy":   "it installs clusters of Determined and does not talk to a master",
+	"dev curl": "it runs curl, which may not be there",
+}
+
+// walkLeaf is a command of the client without subcommands: the names of each word.
+type walkLeaf [][]string
+
+func readLeaves(t *testing.T) (leaves []walkLeaf) {
+	t.Helper()
+	for _, l := range readLines(t, walkLeaves) {
+		var leaf walkLeaf
+		for word := range strings.FieldsSeq(l) {
+			leaf = append(leaf, strings.Split(word, "|"))
+		}
+		if last := leaf[len(leaf)-1]; len(leaf) == 1 || last[0] != "help" {
+			leaves = append(leaves, leaf)
+		}
+	}
+	return leaves
+}
+
+func (l walkLeaf) name() string {
+	var words []string
+	for _, names := range l {
+		words = append(words, names[0])
+	}
+	return strings.Join(words, " ")
+}
+
+// runs reports whether an invocation is of the command.
+func (l walkLeaf) runs(args string) bool {
+	words := strings.Fields(strings.TrimPrefix(args, "-u admin "))
+	if len(words) < len(l) {
+		return false
+	}
+	for i, names := range l {
+		if !slices.Contains(names, words[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// outcomes is the best that the walk wants of each command: it works if it ever does.
+func outcomes(t *testing.T) map[string]outcome {
+	t.Helper()
+	rank := []outcome{works, notBuilt, refused, clientOnly}
+	out := map[string]outcome{}
+	steps := readWalk(t)
+	for _, l := range readLeaves(t) {
+		for _, s := range steps {
+			if !l.runs(s.args) {
+				continue
+			}
+			if best, found := out[l.name()]; !found || slices.Index(rank, s.want) < slices.Index(rank, best) {
+				out[l.name()] = s.want
+			}
+		}
+		if _, found := out[l.name()]; !found && outside[l.name()] == "" {
+			t.Errorf("no row of %s runs det %s", walkTable, l.name())
+		}
+	}
+	return out
+}
+
+func renderWalk(of map[string]outcome) string {
+	groups := map[string]map[outcome][]string{}
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		noun, rest, _ := strings.Cut(name, " ")
+		if groups[noun] == nil {
+			groups[noun] = map[outcome][]string{}
+		}
+		what := of[name]
+		if what == clientOnly {
+			what = refused
+		}
+		groups[noun][what] = append(groups[noun][what], rest)
+	}
+	var b strings.Builder
+	b.WriteString(walkIntro)
+	for _, noun := range slices.Sorted(maps.Keys(groups)) {
+		g := groups[noun]
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", noun, words(g[works]), words(g[notBuilt]), words(g[refused]))
+	}
+	return b.String()
+}
+
+func words(list []string) string {
+	if len(list) == 1 && list[0] == "" {
+		return "yes"
+	}
+	return strings.Join(list, ", ")
+}
+
+// TestTheWalkTriesEveryCommandAndThePageSaysSo needs no client.
+func TestTheWalkTriesEveryCommandAndThePageSaysSo(t *testing.T) {
+	t.Parallel()
+	want := renderWalk(outcomes(t))
+	if *update {
+		if err := os.WriteFile(walkPage, []byte(want), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	got, err := os.ReadFile(walkPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s is stale; run this test with -update", walkPage)
+	}
+}

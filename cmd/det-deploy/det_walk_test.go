@@ -1,0 +1,232 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The table of the walk, the commands that the client has, and what runs them.
+const (
+	walkTable  = "testdata/det/walk.txt"
+	walkLeaves = "testdata/det/leaves.txt"
+	walkDriver = "testdata/det/walk.py"
+)
+
+// outcome is what becomes of an invocation of the client.
+type outcome string
+
+const (
+	works      outcome = "works"
+	refused    outcome = "refused"
+	notBuilt   outcome = "501"
+	clientOnly outcome = "client"
+)
+
+// step is a row of the table.
+type step struct {
+	line  int
+	want  outcome
+	args  string
+	stdin string
+	says  string
+}
+
+var stepLine = regexp.MustCompile(`^(works|refused|501|client) +(.+?)(?: < (.+?))?(?: => (.+))?$`)
+
+func readWalk(t *testing.T) (steps []step) {
+	t.Helper()
+	for i, l := range readLines(t, walkTable) {
+		if l == "" || strings.HasPrefix(l, "#") {
+			continue
+		}
+		m := stepLine.FindStringSubmatch(l)
+		if m == nil {
+			t.Fatalf("%s:%d: %q is no row", walkTable, i+1, l)
+		}
+		s := step{line: i + 1, want: outcome(m[1]), args: m[2], says: m[4]}
+		if m[3] != "" {
+			s.stdin = strings.ReplaceAll(m[3], `\n`, "\n") + "\n"
+		}
+		if (s.want == refused || s.want == clientOnly) != (s.says != "") {
+			t.Errorf("%s:%d: what is refused says why, and nothing else does: %q", walkTable, i+1, l)
+		}
+		steps = append(steps, s)
+	}
+	return steps
+}
+
+func readLines(t *testing.T, path string) []string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+}
+
+// walkResult is what came of an invocation.
+type walkResult struct {
+	Exit int
+	Out  string
+}
+
+// outcome classifies a result. Some commands of the client print a refusal and succeed.
+func (r walkResult) outcome() outcome {
+	switch {
+	case strings.Contains(r.Out, "is not built in this version of det-deploy"):
+		return notBuilt
+	case strings.Contains(r.Out, "Traceback"), strings.Contains(r.Out, "usage: det"):
+		return clientOnly
+	case r.Exit != 0, strings.Contains(r.Out, "Skipping: "):
+		return refused
+	}
+	return works
+}
+
+// fits reports whether an outcome is what a row wants: whether client or master refused
+// is often not to be seen, except where it broke.
+func (s step) fits(r walkResult) bool {
+	got := r.outcome()
+	if s.want == clientOnly && got == refused {
+		got = clientOnly
+	}
+	return got == s.want && strings.Contains(r.Out, s.says)
+}
+
+// walker runs the client many times in one interpreter.
+type walker struct {
+	t      *testing.T
+	python string
+	env    []string
+}
+
+func newWalker(t *testing.T, c *cluster, det string) *walker {
+	t.Helper()
+	home := t.TempDir()
+	return &walker{t: t, python: filepath.Join(filepath.Dir(det), "python"), env: append(os.Environ(), "DET_MASTER="+c.URL, "HOME="+home, "XDG_CONFIG_HOME="+home)}
+}
+
+// driver returns what the driver prints. It gets no terminal, where the client would
+// ask for passwords instead of reading them.
+func (w *walker) driver(stdin string, args ...string) []byte {
+	w.t.Helper()
+	cmd := exec.CommandContext(w.t.Context(), w.python, append([]string{walkDriver}, args...)...)
+	cmd.Env, cmd.Stdin = w.env, strings.NewReader(stdin)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		w.t.Fatalf("run %s: %v\n%s%s", walkDriver, err, out, stderr.String())
+	}
+	return out
+}
+
+func (w *walker) run(steps ...step) (out []walkResult) {
+	w.t.Helper()
+	var in bytes.Buffer
+	for _, s := range steps {
+		raw, err := json.Marshal(map[string]string{"args": s.args, "stdin": s.stdin})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		in.Write(append(raw, '\n'))
+	}
+	dec := json.NewDecoder(bytes.NewReader(w.driver(in.String())))
+	for range steps {
+		var r walkResult
+		if err := dec.Decode(&r); err != nil {
+			w.t.Fatalf("read what became of invocation %d: %v", len(out)+1, err)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// ok runs the client once.
+func (w *walker) ok(args, stdin string) string {
+	w.t.Helper()
+	r := w.run(step{args: args, stdin: stdin})[0]
+	if r.Exit != 0 {
+		w.t.Fatalf("det %s: exit %d\n%s", args, r.Exit, r.Out)
+	}
+	return r.Out
+}
+
+var taskID = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+
+// scenery is what the rows of the table name.
+func (w *walker) scenery(c *cluster) *strings.Replacer {
+	w.t.Helper()
+	dir := w.t.TempDir()
+	for name, text := range map[string]string{
+		"context/hello.txt": "hello from the context\n",
+		"command.yaml":      "description: from a file\nresources: {slots: 0}\n",
+		"unknown.yaml":      "resorces: {slots: 0}\n",
+		"experiment.yaml":   "name: e\nentrypoint: python3 train.py\nsearcher: {name: single, metric: loss}\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	launch := "command run --detach --config resources.slots=0 "
+	ended := taskID.FindString(w.ok(launch+"true", ""))
+	running := taskID.FindString(w.ok(launch+"sleep 3600", ""))
+	for id, state := range map[string]string{ended: "TERMINATED", running: "RUNNING"} {
+		c.Eventually("command "+id+" is "+state, time.Minute, func() error {
+			if out := w.ok("command describe "+id, ""); !strings.Contains(out, state) {
+				return fmt.Errorf("it is not: %s", out)
+			}
+			return nil
+		})
+	}
+	return strings.NewReplacer("{password}", password, "{agent}", "a", "{dir}", dir,
+		"{command}", running, "{ended}", ended, "{short}", ended[:8])
+}
+
+// TestWalkOfTheDetClient tries every command of the unmodified client.
+func TestWalkOfTheDetClient(t *testing.T) {
+	det := detCLI(t)
+	c := newCluster(t, clusterConfig{Agent: "container_runtime: process\ntrust_users: true\nartificial_slots: 2\n"})
+	c.StartMaster()
+	c.StartAgent("a")
+	w := newWalker(t, c, det)
+	if got, want := string(w.driver("", "leaves")), strings.Join(readLines(t, walkLeaves), "\n")+"\n"; got != want {
+		t.Errorf("%s is stale; write it with: .cache/det/bin/python %s leaves", walkLeaves, walkDriver)
+	}
+	w.ok("user login admin", password+"\n")
+	c.Eventually("the agent is listed", time.Minute, func() error {
+		if out := w.ok("slot list", ""); strings.Count(out, "Artificial") != 2 {
+			return fmt.Errorf("no slots: %s", out)
+		}
+		return nil
+	})
+	steps := readWalk(t)
+	names := w.scenery(c)
+	for i := range steps {
+		steps[i].args, steps[i].stdin = names.Replace(steps[i].args), names.Replace(steps[i].stdin)
+	}
+	start := time.Now()
+	counts := map[outcome]int{}
+	for i, r := range w.run(steps...) {
+		s := steps[i]
+		counts[r.outcome()]++
+		if !s.fits(r) {
+			t.Errorf("%s:%d: det %s: got %s (exit %d), want %s %q\n%s", walkTable, s.line, s.args, r.outcome(), r.Exit, s.want, s.says, r.Out)
+		}
+	}
+	t.Logf("%d invocations in %v: %v", len(steps), time.Since(start).Round(time.Second), counts)
+}

@@ -27,12 +27,13 @@ type AWS struct {
 	Roles    AWSRoles   `yaml:"roles" doc:"Existing IAM roles to use instead of the cluster's own"`
 	Master   AWSMaster  `yaml:"master" doc:"The machine that the master runs on"`
 
-	TLS             TLS          `yaml:"tls" doc:"Certificate of the master; one of the cluster's own CA when empty"`
-	Database        Database     `yaml:"database" doc:"Where the master keeps its state"`
-	InitialPassword secret.Value `yaml:"initial_password" doc:"Reference to the first password of admin and determined; generated when empty"`
-	Storage         AWSStorage   `yaml:"storage" doc:"Bucket for checkpoints"`
-	Logs            AWSLogs      `yaml:"logs" doc:"CloudWatch logs of all machines"`
-	Metrics         bool         `yaml:"metrics" doc:"Send metrics of all machines to CloudWatch"`
+	TLS                TLS          `yaml:"tls" doc:"Certificate of the master; one of the cluster's own CA when empty"`
+	Database           Database     `yaml:"database" doc:"Where the master keeps its state"`
+	InitialPassword    secret.Value `yaml:"initial_password" doc:"Reference to the first password of admin, and of determined where that has none of its own; generated for each when empty"`
+	DeterminedPassword secret.Value `yaml:"initial_determined_password" doc:"Reference to the first password of determined"`
+	Storage            AWSStorage   `yaml:"storage" doc:"Bucket for checkpoints"`
+	Logs               AWSLogs      `yaml:"logs" doc:"CloudWatch logs of all machines"`
+	Metrics            bool         `yaml:"metrics" doc:"Send metrics of all machines to CloudWatch"`
 
 	Scheduler   config.Scheduler   `yaml:"scheduler" doc:"How tasks share the pools"`
 	AuxPool     AWSPool            `yaml:"aux_pool" doc:"Machines without GPUs for tasks without slots"`
@@ -99,6 +100,7 @@ func (a AWS) Validate(path string) document.Errors {
 	e = append(e, a.TLS.Validate(at("tls"))...)
 	reference(&e, at("database.url"), a.Database.URL)
 	reference(&e, at("initial_password"), a.InitialPassword)
+	reference(&e, at("initial_determined_password"), a.DeterminedPassword)
 	e = append(e, a.Storage.Validate(at("storage"))...)
 	e = append(e, a.Logs.Validate(at("logs"))...)
 	e = append(e, a.Scheduler.Validate(at("scheduler"))...)

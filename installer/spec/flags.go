@@ -102,7 +102,8 @@ func masterFlags() []AWSFlag {
 		content("tls-ca-file", "tls.ca", "file with the certificate that agents and clients trust"),
 		text("tls-name", "tls.name", "name in the certificate"),
 		refer("db-url", "database.url", "reference to the URL of an external PostgreSQL database"),
-		refer("initial-password", "initial_password", "reference to the first password of admin and determined"),
+		refer("initial-password", "initial_password", "reference to the first password of admin, and of determined where that has none of its own"),
+		refer("initial-determined-password", "initial_determined_password", "reference to the first password of determined"),
 	}
 }
 

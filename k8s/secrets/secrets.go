@@ -29,6 +29,9 @@ type Wanted struct {
 	Name, Cluster string
 	// Keys are the entries that there must be. Others are left alone.
 	Keys []string
+	// Copies are those of Keys that get the value of another entry where that is there
+	// already: what later versions keep apart was one before.
+	Copies map[string]string
 	// New makes the value of a missing entry; nil means Password.
 	New func() (string, error)
 }
@@ -100,11 +103,16 @@ func (w Wanted) missing(s *corev1.Secret) []string {
 }
 
 func (w Wanted) fill(s *corev1.Secret) error {
-	s.Data = maps.Clone(s.Data)
+	before := s.Data
+	s.Data = maps.Clone(before)
 	if s.Data == nil {
 		s.Data = map[string][]byte{}
 	}
 	for _, key := range w.missing(s) {
+		if former := before[w.Copies[key]]; len(former) > 0 {
+			s.Data[key] = former
+			continue
+		}
 		value, err := w.New()
 		if err != nil {
 			return err

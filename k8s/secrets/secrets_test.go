@@ -145,3 +145,37 @@ func TestFilesAreForThePodAlone(t *testing.T) {
 		t.Errorf("got %q, %v, %v, %v", got, info, err, statErr)
 	}
 }
+
+// A version before this one made one password for both users.
+func TestAnEntryIsACopyOfTheOneItWas(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		before map[string][]byte
+		copied bool
+	}{
+		"a Secret of the last version":        {map[string][]byte{"admin-password": []byte("for both"), "db-password": []byte("x")}, true},
+		"a Secret that the database has made": {map[string][]byte{"db-password": []byte("x")}, false},
+		"an empty Secret":                     {nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			api := fake.NewClientset(&corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Name: "determined-secrets-lab", Namespace: "ml"}, Data: tc.before,
+			}).CoreV1().Secrets("ml")
+			w := wanted("admin-password", "determined-password")
+			w.Copies = map[string]string{"determined-password": "admin-password"}
+			first, err := secrets.Ensure(t.Context(), api, w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			admin, determined := string(first["admin-password"]), string(first["determined-password"])
+			if (admin == determined) != tc.copied || admin == "" || determined == "" || tc.copied && admin != "for both" {
+				t.Errorf("got the same for both %v, want %v", admin == determined, tc.copied)
+			}
+			second, err := secrets.Ensure(t.Context(), api, w)
+			if err != nil || !cmp.Equal(first, second) {
+				t.Errorf("got other values the second time, %v", err)
+			}
+		})
+	}
+}

@@ -22,9 +22,10 @@ import (
 // Config is what Open needs.
 type Config struct {
 	Store *store.Store
-	// InitialPassword is the first password of both seed users. It is used once,
-	// on an empty store, and must keep the password rule.
-	InitialPassword Password
+	// InitialPassword is the first password of the user admin, DeterminedPassword that
+	// of determined, which is the same where this is empty. They are used once, on an
+	// empty store, and must keep the password rule.
+	InitialPassword, DeterminedPassword Password
 	// AllowBlankPassword lets users be without a password. That is for a master
 	// that only its own machine can reach.
 	AllowBlankPassword bool
@@ -107,13 +108,13 @@ func (a *Auth) seed(ctx context.Context) error {
 	if len(a.users) > 0 {
 		return nil
 	}
-	hash, err := a.initialHash()
+	admin, determined, err := a.cfg.initialHashes()
 	if err != nil {
 		return err
 	}
 	seeds := []userRecord{
-		{ID: 1, Username: "admin", Admin: true, Active: true, Hash: hash, Modified: now},
-		{ID: 2, Username: "determined", Active: true, Hash: hash, Modified: now},
+		{ID: 1, Username: "admin", Admin: true, Active: true, Hash: admin, Modified: now},
+		{ID: 2, Username: "determined", Active: true, Hash: determined, Modified: now},
 	}
 	err = a.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		for _, u := range seeds {
@@ -129,20 +130,32 @@ func (a *Auth) seed(ctx context.Context) error {
 	for _, u := range seeds {
 		a.keep(u)
 	}
-	a.cfg.Log.Info("created the users admin and determined", "blank_password", hash == blank)
+	a.cfg.Log.Info("created the users admin and determined", "blank_password", admin == blank, "one_password", admin == determined)
 	return nil
 }
 
-func (a *Auth) initialHash() (string, error) {
-	p := a.cfg.InitialPassword
+// initialHashes are those of the first passwords of admin and determined.
+func (c Config) initialHashes() (admin, determined string, err error) {
+	if c.InitialPassword == "" && !c.AllowBlankPassword {
+		return "", "", ErrNoPassword
+	}
+	if admin, err = initialHash("security.initial_user_password", c.InitialPassword); err != nil {
+		return "", "", err
+	}
+	if c.DeterminedPassword == "" {
+		return admin, admin, nil
+	}
+	determined, err = initialHash("security.initial_determined_password", c.DeterminedPassword)
+	return admin, determined, err
+}
+
+// initialHash is that of p, which the setting at path gives.
+func initialHash(path string, p Password) (string, error) {
 	if p == "" {
-		if !a.cfg.AllowBlankPassword {
-			return "", ErrNoPassword
-		}
 		return blank, nil
 	}
 	if err := p.check(); err != nil {
-		return "", fmt.Errorf("security.initial_user_password: %w", err)
+		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	return derive(clientHash(string(p))), nil
 }

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,13 +101,17 @@ func TestAnEmptyStoreNeedsAPassword(t *testing.T) {
 	tests := []struct {
 		name     string
 		password Password
+		own      Password
 		blank    bool
 		want     string
 	}{
-		{"none is refused, with the way out", "", false, "--allow-blank-password"},
-		{"a weak one is refused", "password", false, "security.initial_user_password: password: must have 8"},
-		{"a good one is taken", first, false, ""},
-		{"none is taken where that is allowed", "", true, ""},
+		{"none is refused, with the way out", "", "", false, "--allow-blank-password"},
+		{"a weak one is refused", "password", "", false, "security.initial_user_password: password: must have 8"},
+		{"a good one is taken, for both", first, "", false, ""},
+		{"none is taken where that is allowed", "", "", true, ""},
+		{"each has its own", first, "Another-1", false, ""},
+		{"a weak one of determined is refused", first, "password", false, "security.initial_determined_password: password: must have 8"},
+		{"one of determined alone is none of admin", "", "Another-1", false, "--allow-blank-password"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -119,16 +124,30 @@ func TestAnEmptyStoreNeedsAPassword(t *testing.T) {
 			if _, err := s.Acquire(t.Context(), "test"); err != nil {
 				t.Fatal(err)
 			}
-			a, err := Open(t.Context(), Config{Store: s, InitialPassword: tt.password, AllowBlankPassword: tt.blank})
+			a, err := Open(t.Context(), Config{Store: s, InitialPassword: tt.password, DeterminedPassword: tt.own, AllowBlankPassword: tt.blank})
 			if (tt.want == "") != (err == nil) || (err != nil && !strings.Contains(err.Error(), tt.want)) {
 				t.Fatalf("got %v, want %q", err, tt.want)
 			}
 			if err != nil {
 				return
 			}
-			_, u, err := a.Login(t.Context(), &apiv1.LoginRequest{Username: "Determined", Password: string(tt.password)}, "x")
-			if err != nil || u.GetId() != 2 || u.GetAdmin() {
+			login := func(name string, p Password) (*apiv1.User, error) {
+				_, u, err := a.Login(t.Context(), &apiv1.LoginRequest{Username: name, Password: string(p)}, "x")
+				return u, err
+			}
+			if u, err := login("Determined", cmp.Or(tt.own, tt.password)); err != nil || u.GetId() != 2 || u.GetAdmin() {
 				t.Errorf("got %v, %v, want the user determined", u, err)
+			}
+			if u, err := login("admin", tt.password); err != nil || u.GetId() != 1 || !u.GetAdmin() {
+				t.Errorf("got %v, %v, want the user admin", u, err)
+			}
+			if tt.own == "" {
+				return
+			}
+			for name, p := range map[string]Password{"admin": tt.own, "determined": tt.password} {
+				if u, err := login(name, p); err == nil {
+					t.Errorf("got %v with the password of the other, want a refusal", u)
+				}
 			}
 		})
 	}

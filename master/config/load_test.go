@@ -69,7 +69,7 @@ func TestEveryOverrideReachesItsSetting(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{
 		"port": "1", "log.level": "debug", "db.type": "embedded", "db.ssl_mode": "require", "db.port": "5",
-		"security.default_task.uid": "5", "security.default_task.gid": "5", "security.initial_user_password": "Abcdefg1",
+		"security.default_task.uid": "5", "security.default_task.gid": "5", "security.initial_user_password": "Abcdefg1", "security.initial_determined_password": "Abcdefg2",
 	}
 	for _, o := range config.Overrides() {
 		value := values[o.Path]
@@ -106,7 +106,7 @@ func TestEveryOverrideReachesItsSetting(t *testing.T) {
 // everything has each kind of secret and of union in it.
 const everything = `
 db: {host: h, user: u, name: n, password: hunter2}
-security: {initial_user_password: Hunter2hunter2}
+security: {initial_user_password: Hunter2hunter2, initial_determined_password: Hunter2hunter2}
 telemetry: {segment_master_key: hunter2, segment_webui_key: hunter2}
 webhooks: {signing_key: hunter2}
 logging: {type: elastic, host: h, port: 1, security: {password: hunter2}}
@@ -152,8 +152,8 @@ func TestNoSecretIsPrinted(t *testing.T) {
 	if at := strings.Index(strings.ToLower(all), "hunter2"); at >= 0 {
 		t.Errorf("a secret leaked: …%s…", all[max(0, at-80):at+20])
 	}
-	if got := strings.Count(string(shown), document.Masked); got != 15 {
-		t.Errorf("got %d masked secrets, want 15 in %s", got, shown)
+	if got := strings.Count(string(shown), document.Masked); got != 16 {
+		t.Errorf("got %d masked secrets, want 16 in %s", got, shown)
 	}
 	if refused == nil {
 		t.Error("writing secrets without asking was not refused")

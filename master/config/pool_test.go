@@ -126,6 +126,8 @@ func TestUnbuiltAndWarnings(t *testing.T) {
 		{"round robin", "resource_manager: {scheduler: {type: round_robin}}", "", "resource_manager.scheduler.type"},
 		{"a web UI's files", "root: /x", "", "root"},
 		{"telemetry", "telemetry: {enabled: true}", "", "telemetry.enabled"},
+		{"one password for two", "security: {initial_user_password: Hunter2x}", "", "security.initial_user_password"},
+		{"two passwords", "security: {initial_user_password: Hunter2x, initial_determined_password: Hunter2y}", "", ""},
 		{"open to other sites", "enable_cors: true", "", "enable_cors"},
 		{"idle notebooks", "notebook_timeout: 60", "", "notebook_timeout"},
 		{"keys of shells", "security: {ssh: {key_type: RSA, rsa_key_size: 2048}}", "", "security.ssh"},

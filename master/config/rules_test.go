@@ -53,6 +53,7 @@ func TestParseReportsEachBrokenRule(t *testing.T) {
 		{"token limit", "security: {token: {max_lifespan_days: 0}}", "security.token.max_lifespan_days: must be more than 0, or -1"},
 		{"token default", "security: {token: {default_lifespan_days: 31}}", "must be at most max_lifespan_days (31 > 30)"},
 		{"weak password", "security: {initial_user_password: short}", "security.initial_user_password: must have at least 8 characters"},
+		{"weak password of determined", "security: {initial_determined_password: short}", "security.initial_determined_password: must have at least 8 characters"},
 		{"elastic host", "logging: {type: elastic, port: 9200}", "logging.host: is required"},
 		{"elastic port", "logging: {type: elastic, host: h}", "logging.port: must be between 1 and 65535"},
 		{"retention days", "retention_policy: {log_retention_days: -2}", "retention_policy.log_retention_days: must be at least -1"},

@@ -15,7 +15,8 @@ type Security struct {
 	SSH                 SSH          `yaml:"ssh" doc:"Keys generated for shells and multi-machine tasks"`
 	AuthZ               AuthZ        `yaml:"authz" doc:"Who may do what"`
 	Token               Token        `yaml:"token" doc:"Access tokens"`
-	InitialUserPassword secret.Value `yaml:"initial_user_password" doc:"Password of admin and determined in a new database"`
+	InitialUserPassword secret.Value `yaml:"initial_user_password" doc:"Password of admin in a new database, and of determined where that has none of its own"`
+	DeterminedPassword  secret.Value `yaml:"initial_determined_password" doc:"Password of determined in a new database"`
 	AllowBlankPassword  bool         `yaml:"allow_blank_password" doc:"Start a new database without initial_user_password"`
 	AllowPlainHTTP      bool         `yaml:"allow_plain_http" doc:"Listen on other addresses than loopback without TLS: passwords and tokens are readable on the network, unless a proxy in front of the master encrypts"`
 	Visibility          Visibility   `yaml:"visibility" doc:"Whose logs users see: open, everybody's; private, their own. Administrators see all. Configurations, environments and files of a task are always for its owner and administrators"`
@@ -120,10 +121,17 @@ func (s Security) Validate(path string) document.Errors {
 	e = append(e, oneOf(at("visibility"), string(s.Visibility), []string{string(VisibilityOpen), string(VisibilityPrivate)})...)
 	e = append(e, s.Proxies.Validate(at("proxies"))...)
 	e = append(e, s.Limits.Validate(at("limits"))...)
-	if p := s.InitialUserPassword.Reveal(); p != "" {
-		e.Check(StrongPassword(p), at("initial_user_password"),
-			"must have at least 8 characters with an upper-case letter, a lower-case letter and a digit")
-	}
+	e = append(e, firstPassword(at("initial_user_password"), s.InitialUserPassword)...)
+	return append(e, firstPassword(at("initial_determined_password"), s.DeterminedPassword)...)
+}
+
+// firstPassword holds a password that is written out to the rule; what a reference
+// leads to is only known later.
+func firstPassword(path string, v secret.Value) document.Errors {
+	var e document.Errors
+	p := v.Reveal()
+	e.Check(p == "" || StrongPassword(p), path,
+		"must have at least 8 characters with an upper-case letter, a lower-case letter and a digit")
 	return e
 }
 

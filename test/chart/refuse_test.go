@@ -34,6 +34,8 @@ func TestValuesThatAreRefused(t *testing.T) {
 		{"a default pool that is none", `{maxSlotsPerPod: 1, defaultComputeResourcePool: gpu}`, `defaultComputeResourcePool is "gpu", and resourcePools has only default: name one of these`},
 		{"a weak password", `{maxSlotsPerPod: 1, initialUserPassword: secret}`, "at '/initialUserPassword': value must be 'of at least 8 characters"},
 		{"a password twice", `{maxSlotsPerPod: 1, initialUserPassword: Hunter2x, defaultPassword: Hunter2x}`, "not with both"},
+		{"a weak password of determined", `{maxSlotsPerPod: 1, initialDeterminedPassword: secret}`, "at '/initialDeterminedPassword': value must be 'of at least 8 characters"},
+		{"a password of determined twice", `{maxSlotsPerPod: 1, initialDeterminedPassword: Hunter2x, initialDeterminedPasswordExistingSecret: {name: a, key: b}}`, "not with both"},
 		{"an external database without a password", `{maxSlotsPerPod: 1, db: {hostAddress: db.example}}`, "at '/db': value must be 'one with password or passwordExistingSecret"},
 		{"a volume of an external database", `{maxSlotsPerPod: 1, db: {hostAddress: db.example, password: x, existingClaim: c}}`, "the database at hostAddress is not of this chart"},
 		{"an embedded database elsewhere", `{maxSlotsPerPod: 1, db: {type: embedded, hostAddress: x, password: y}}`, "of type postgres with hostAddress"},

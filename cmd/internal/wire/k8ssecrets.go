@@ -16,6 +16,9 @@ type SecretsWanted struct {
 	// Secret is the name of the Secret, Keys its entries.
 	Secret string
 	Keys   []string
+	// Copies are those of Keys that get the value of another entry where that was made
+	// before.
+	Copies map[string]string
 	// To is a directory for the entries, or empty.
 	To string
 }
@@ -32,7 +35,7 @@ func InitSecrets(ctx context.Context, w SecretsWanted) error {
 	if err != nil {
 		return err
 	}
-	entries, err := secrets.Ensure(ctx, api.CoreV1().Secrets(c.Namespace()), secrets.Wanted{Name: w.Secret, Cluster: w.Cluster, Keys: w.Keys})
+	entries, err := secrets.Ensure(ctx, api.CoreV1().Secrets(c.Namespace()), secrets.Wanted{Name: w.Secret, Cluster: w.Cluster, Keys: w.Keys, Copies: w.Copies})
 	if err != nil || w.To == "" {
 		return err
 	}

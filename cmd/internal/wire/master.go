@@ -161,9 +161,9 @@ type ground struct {
 func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error) {
 	s := g.store
 	m := &master{cfg: cfg, log: slog.New(g.ring), lease: g.lease}
-	password, err := resolver().Resolve(ctx, cfg.Security.InitialUserPassword)
+	admin, determined, err := firstPasswords(ctx, cfg.Security)
 	if err != nil {
-		return nil, fmt.Errorf("security.initial_user_password: %w", err)
+		return nil, err
 	}
 	here := site{cfg: cfg, clusterID: s.Meta().ClusterID, log: m.log, certificate: g.certificate, programs: g.binaries.Hashes()}
 	takes, err := here.attestors()
@@ -171,7 +171,7 @@ func assemble(ctx context.Context, cfg config.Master, g ground) (*master, error)
 		return nil, err
 	}
 	m.auth, err = auth.Open(ctx, auth.Config{
-		Store: s, InitialPassword: auth.Password(password.Reveal()), Attestors: takes,
+		Store: s, InitialPassword: admin, DeterminedPassword: determined, Attestors: takes,
 		AllowBlankPassword: cfg.Security.AllowBlankPassword, MostSessions: cfg.Security.Limits.SessionsPerUser, Log: m.log,
 	})
 	if err != nil {

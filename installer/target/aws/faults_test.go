@@ -111,6 +111,7 @@ func fails(t *testing.T, l layout, f flow, fault awstest.Fault, n int) {
 	if !f.gone {
 		s.wantNothingToDo(t)
 		s.wantVersion(t)
+		s.wantTwoPasswords(t)
 	}
 	if _, err := s.down(t.Context(), true); err != nil {
 		t.Fatal(err)

@@ -41,6 +41,9 @@ type Known struct {
 	Roles map[string]string `json:"roles,omitempty"`
 	// VolumeZone is that of an existing volume.
 	VolumeZone string `json:"volume_zone,omitempty"`
+	// DeterminedPassword says that a first password was made for determined; earlier
+	// versions made one for admin and determined.
+	DeterminedPassword bool `json:"determined_password,omitempty"`
 	// Master is where the master's machine stands.
 	Master MasterPlace `json:"master,omitzero"`
 }
@@ -103,7 +106,7 @@ func (t *Target) Look(ctx context.Context) error {
 	k.Roots = maps.Clone(k.Roots)
 	k.Zones = slices.Clone(k.Zones)
 	l := &looking{Target: t, facts: facts.Facts{Clients: t.Clients}, known: &k}
-	for _, look := range []func(context.Context) error{l.types, l.volume, l.subnets, l.zones, l.images, l.roots, l.roles} {
+	for _, look := range []func(context.Context) error{l.types, l.volume, l.subnets, l.zones, l.images, l.roots, l.roles, l.passwords} {
 		if err := look(ctx); err != nil {
 			return err
 		}

@@ -57,6 +57,11 @@ func (t *Target) masterYAML(l live) ([]byte, error) {
 	if m.Security.InitialUserPassword, err = secret.Parse(t.refer(s.InitialPassword, passwordSecret)); err != nil {
 		return nil, err
 	}
+	if t.hasDeterminedPassword() {
+		if m.Security.DeterminedPassword, err = secret.Parse(t.refer(s.DeterminedPassword, determinedSecret)); err != nil {
+			return nil, err
+		}
+	}
 	if !s.Database.URL.IsZero() {
 		if m.DB.URL, err = secret.Parse(t.refer(s.Database.URL, databaseSecret)); err != nil {
 			return nil, err

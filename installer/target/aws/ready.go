@@ -10,7 +10,6 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
-	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/host/manifest"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/spec"
@@ -161,33 +160,4 @@ func (t *Target) verify(ctx context.Context, master Master, tell func(string)) e
 	// A machine for it has to start, and may have to wait for another.
 	limit := time.Duration(t.Spec.AuxPool.StartingPeriod) + 10*time.Minute
 	return master.Try(ctx, Trial{Pool: spec.AuxPool, Limit: limit, Pause: t.Pause, Tell: tell})
-}
-
-// firstUser is who a new cluster has as its administrator.
-const firstUser = "admin"
-
-// Credentials is how to log in the first time.
-type Credentials struct {
-	URL  string
-	CA   []byte
-	User string
-	// Password is the first one; whoever changed it since knows the new one.
-	Password secret.Value
-}
-
-// Credentials reads the first password, and where to use it.
-func (t *Target) Credentials(ctx context.Context) (Credentials, error) {
-	e, err := t.Endpoint(ctx)
-	if err != nil {
-		return Credentials{}, err
-	}
-	password, err := t.firstPassword(ctx)
-	return Credentials{e.URL, e.CA, firstUser, password}, err
-}
-
-func (t *Target) firstPassword(ctx context.Context) (secret.Value, error) {
-	if ref, ok := t.Spec.InitialPassword.Ref(); ok && ref.Scheme == secret.AWS {
-		return t.foreign(ctx, ref)
-	}
-	return (&infra.Secret{In: t.cluster, Name: passwordSecret}).Read(ctx)
 }

@@ -21,11 +21,12 @@ import (
 
 // The names of the cluster's secrets.
 const (
-	passwordSecret = "admin-password"
-	databaseSecret = "db-url"
-	registrySecret = "registry-password"
-	tlsSecret      = "tls-key"
-	caSecret       = "tls-ca-key"
+	passwordSecret   = "admin-password"
+	determinedSecret = "determined-password"
+	databaseSecret   = "db-url"
+	registrySecret   = "registry-password"
+	tlsSecret        = "tls-key"
+	caSecret         = "tls-ca-key"
 )
 
 // watched is a secret whose changes the master's machine is told about.
@@ -34,9 +35,14 @@ type watched struct {
 
 	// pending is true when Find saw that its value is about to change.
 	pending bool
+	// after are the resources that must exist before it.
+	after []string
 }
 
 var _ resource.Updater = (*watched)(nil)
+
+// Needs lists what must exist before it.
+func (w *watched) Needs() []string { return w.after }
 
 // Find looks at it, and remembers whether its value is about to change.
 func (w *watched) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
@@ -140,7 +146,7 @@ func (t *Target) read(ctx context.Context) {
 func (t *Target) referred() map[string]secret.Value {
 	s := t.Spec
 	return map[string]secret.Value{
-		passwordSecret: s.InitialPassword, databaseSecret: s.Database.URL,
+		passwordSecret: s.InitialPassword, determinedSecret: s.DeterminedPassword, databaseSecret: s.Database.URL,
 		registrySecret: s.Tasks.Registry.Password, tlsSecret: s.TLS.Key,
 	}
 }
@@ -153,12 +159,27 @@ func newPassword() (secret.Value, error) { return secret.Literal("dD1-" + rand.T
 func (t *Target) ownSecrets() []*watched {
 	var out []*watched
 	if t.Spec.InitialPassword.IsZero() {
-		out = append(out, &watched{Secret: &infra.Secret{In: t.cluster, Name: passwordSecret, OpensData: true, Generate: newPassword}})
+		out = append(out, t.generated(passwordSecret))
+	}
+	if t.Known.DeterminedPassword {
+		determined := t.generated(determinedSecret)
+		out[0].after = []string{determined.ID()}
+		out = append(out, determined)
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.given)) {
-		out = append(out, t.kept(name, name == passwordSecret || name == databaseSecret))
+		out = append(out, t.kept(name, opensData(name)))
 	}
 	return out
+}
+
+// generated is a password that nobody gave.
+func (t *Target) generated(name string) *watched {
+	return &watched{Secret: &infra.Secret{In: t.cluster, Name: name, OpensData: true, Generate: newPassword}}
+}
+
+// opensData reports whether a secret is of use only with the data, and kept with it.
+func opensData(name string) bool {
+	return slices.Contains([]string{passwordSecret, determinedSecret, databaseSecret}, name)
 }
 
 // foreignSecrets lists the secrets in Secrets Manager that are the user's and that

@@ -5,17 +5,12 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"net"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/secret"
 )
 
 // Endpoint is where a cluster's master answers those outside of Kubernetes, and what
@@ -161,45 +156,4 @@ func selfSigned(chain []byte) []byte {
 		}
 	}
 	return out
-}
-
-// Credentials are the first password of the user admin.
-type Credentials struct {
-	User     string
-	Password secret.Value
-}
-
-// adminKey is the key of the first password in the Secret of what was made for a
-// cluster.
-const adminKey = "admin-password"
-
-// Credentials reads the first password: from the Secret in which it was made, from the
-// one that the values name, or from the values.
-func (t *Target) Credentials(ctx context.Context) (Credentials, error) {
-	const given = "initialUserPasswordExistingSecret"
-	name, key := secretsPrefix+t.Cluster, adminKey
-	for _, path := range []string{"initialUserPassword", "defaultPassword"} {
-		if p := t.Values.Text(path); p != "" {
-			return Credentials{"admin", secret.Literal(p)}, nil
-		}
-	}
-	if n := t.Values.Text(given + ".name"); n != "" {
-		name, key = n, t.Values.Text(given+".key")
-	}
-	s, err := t.API.CoreV1().Secrets(t.Namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return Credentials{}, &cloud.Error{
-			Kind: cloud.NotFound, Op: "read the first password", Resource: "secret " + name,
-			Err: errors.New("it is not there yet: the master's pod makes it when it starts"),
-			Fix: "run `det-deploy k8s status --cluster-id " + t.Cluster + "` to see whether it has",
-		}
-	}
-	if err != nil {
-		return Credentials{}, t.refuse("get", "secrets", name, err)
-	}
-	password, found := s.Data[key]
-	if !found {
-		return Credentials{}, fmt.Errorf("read the first password: secret %s has no key %s", name, key)
-	}
-	return Credentials{"admin", secret.Literal(string(password))}, nil
 }

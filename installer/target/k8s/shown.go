@@ -74,7 +74,7 @@ func secretValue(path string) bool {
 // that names a Secret instead.
 func secretPaths() []string {
 	return []string{
-		"defaultPassword", "initialUserPassword", "db.password",
+		"defaultPassword", "initialUserPassword", "initialDeterminedPassword", "db.password",
 		"checkpointStorage.accessKey", "checkpointStorage.secretKey",
 		"checkpointStorage.connection_string", "checkpointStorage.credential",
 	}

@@ -163,23 +163,50 @@ func TestUpTwiceDownTwice(t *testing.T) {
 	}
 	password, err := os.ReadFile(m.place().Password())
 	must(t, err)
+	own, err := os.ReadFile(m.place().DeterminedPassword())
+	must(t, err)
+	if string(own) == string(password) {
+		t.Error("got one password for admin and determined, want two")
+	}
 	for range 2 {
 		_, err := m.down(t.Context(), false)
 		must(t, err)
-		if d := cmp.Diff(m.left(t), []string{"admin-password", "data"}); d != "" {
+		if d := cmp.Diff(m.left(t), []string{"admin-password", "data", "determined-password"}); d != "" {
 			t.Errorf("kept: got -, want +:\n%s", d)
 		}
 	}
 	must(t, m.up(t.Context()))
 	again, err := os.ReadFile(m.place().Password())
 	must(t, err)
-	if string(again) != string(password) {
-		t.Error("got another password, want the one that opens the data that was kept")
+	ownAgain, err := os.ReadFile(m.place().DeterminedPassword())
+	must(t, err)
+	if string(again) != string(password) || string(ownAgain) != string(own) {
+		t.Error("got another password, want the ones that open the data that was kept")
 	}
 	r, err := m.down(t.Context(), true)
 	must(t, err)
 	if len(m.left(t)) != 0 || len(r.Left) != 0 || len(r.Kept) != 0 {
 		t.Errorf("got %v left and %+v, want nothing", m.left(t), r)
+	}
+}
+
+// A version before this one made one password.
+func TestAClusterWithOnePasswordKeepsIt(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	must(t, os.MkdirAll(string(m.place()), 0o700))
+	must(t, os.WriteFile(m.place().Password(), []byte("for-both-7X\n"), 0o600))
+	must(t, m.up(t.Context()))
+	wantNothingToDo(t, m)
+	if got := m.place().DeterminedPassword(); got != m.place().Password() {
+		t.Errorf("got the password of determined in %s, want that of admin", got)
+	}
+	text, err := os.ReadFile(m.place().Password())
+	must(t, err)
+	config, err := os.ReadFile(filepath.Join(string(m.place()), "master.yaml"))
+	must(t, err)
+	if string(text) != "for-both-7X\n" || strings.Contains(string(config), "determined_password") {
+		t.Errorf("got another password, or another master.yaml than before:\n%s", config)
 	}
 }
 
@@ -189,6 +216,8 @@ func TestNobodyElseReadsTheCluster(t *testing.T) {
 	m.settings[local.TLSSetting] = "true"
 	must(t, m.up(t.Context()))
 	secret, err := os.ReadFile(m.place().Password())
+	must(t, err)
+	own, err := os.ReadFile(m.place().DeterminedPassword())
 	must(t, err)
 	err = filepath.WalkDir(m.root, func(path string, e os.DirEntry, err error) error {
 		if err != nil || path == m.root {
@@ -201,11 +230,11 @@ func TestNobodyElseReadsTheCluster(t *testing.T) {
 		if info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s: got %s, want nothing for others", path, info.Mode())
 		}
-		if e.IsDir() || path == m.place().Password() {
+		if e.IsDir() || path == m.place().Password() || path == m.place().DeterminedPassword() {
 			return nil
 		}
 		data, err := os.ReadFile(path)
-		if strings.Contains(string(data), strings.TrimSpace(string(secret))) {
+		if strings.Contains(string(data), strings.TrimSpace(string(secret))) || strings.Contains(string(data), strings.TrimSpace(string(own))) {
 			t.Errorf("%s holds the password", path)
 		}
 		return err

@@ -19,6 +19,7 @@ import (
 //
 //	control/         record and lease       data/      database, keys, checkpoints
 //	admin-password   what opens it          tls/       the cluster's certificates
+//	determined-password                     that of the user determined
 //	master.yaml      what the master reads  agents/1/  what an agent reads and keeps
 //	units/ run/      the supervisor's       logs/      one file a process
 type Place string
@@ -32,6 +33,21 @@ func (p Place) path(parts ...string) string {
 
 // Password is the file with the first password of the user admin.
 func (p Place) Password() string { return p.path("admin-password") }
+
+// DeterminedPassword is the file with the first password of the user determined, which
+// is that of admin in clusters of versions that made one for both.
+func (p Place) DeterminedPassword() string {
+	if p.onePassword() {
+		return p.Password()
+	}
+	return p.determinedPassword()
+}
+
+func (p Place) determinedPassword() string { return p.path("determined-password") }
+
+// onePassword reports a cluster of a version that made one password for both users.
+// This one makes that of determined first.
+func (p Place) onePassword() bool { return exists(p.Password()) && !exists(p.determinedPassword()) }
 
 // CA is the file with the certificate that signed the master's.
 func (p Place) CA() string { return p.path("tls", "ca.pem") }
@@ -57,7 +73,7 @@ func (p Place) holds() string { return holdsData + ", in " + p.data() }
 // closed is what no task may mount: all but the checkpoints, which are the tasks'.
 func (p Place) closed() []string {
 	return []string{
-		p.path("control"), p.Password(), p.path("tls"), p.masterYAML(), p.path("data", "master"),
+		p.path("control"), p.Password(), p.determinedPassword(), p.path("tls"), p.masterYAML(), p.path("data", "master"),
 		p.path("agents"), p.path("units"), p.path("run"), p.path("logs"),
 	}
 }

@@ -33,6 +33,11 @@ func masterYAML(s Spec, p Place, tasksAt string) ([]byte, error) {
 		return nil, fmt.Errorf("refer to %s: %w", p.Password(), err)
 	}
 	m.Security.InitialUserPassword = password
+	if !p.onePassword() {
+		if m.Security.DeterminedPassword, err = secret.Parse("file:" + p.determinedPassword()); err != nil {
+			return nil, fmt.Errorf("refer to %s: %w", p.determinedPassword(), err)
+		}
+	}
 	m.Security.TrustUsers = s.Isolated || s.TrustUsers
 	if s.TLS {
 		m.Security.TLS = config.TLS{Cert: p.path("tls", "cert.pem"), Key: p.path("tls", "key.pem")}

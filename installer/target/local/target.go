@@ -62,6 +62,11 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 	master := t.master()
 	master.needs = []string{data.ID(), password.ID(), config.ID(), boss.ID()}
 	out := []resource.Resource{data, password, logs, config, self, boss, master}
+	if !p.onePassword() {
+		determined := t.determinedPassword()
+		password.needs = []string{determined.ID()}
+		out = append(out, determined)
+	}
 	if s.TLS {
 		master.certs = &certificates{base: base{h, kindSecret, "tls", nil}, dir: p.path("tls"), hosts: []string{"localhost", loopback, "::1", t.TasksAt}}
 		master.needs = append(master.needs, master.certs.ID())
@@ -87,6 +92,10 @@ func (t *Target) data() *directory {
 
 func (t *Target) password() *file {
 	return &file{base{t.host(), kindSecret, "admin-password", nil}, t.Place.Password(), true, newPassword, opensData}
+}
+
+func (t *Target) determinedPassword() *file {
+	return &file{base{t.host(), kindSecret, "determined-password", nil}, t.Place.determinedPassword(), true, newPassword, opensData}
 }
 
 func (t *Target) master() *process {
@@ -116,6 +125,7 @@ func (t *Target) Inventory(context.Context, string) ([]resource.Found, error) {
 	}
 	add(kindData, t.Place.data(), t.Place.holds())
 	add(kindSecret, t.Place.Password(), opensData)
+	add(kindSecret, t.Place.determinedPassword(), opensData)
 	add(kindSecret, t.Place.path("tls"), "")
 	add(kindLogs, t.Place.path("logs"), "")
 	add(kindConfig, t.Place.masterYAML(), "")

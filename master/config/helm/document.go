@@ -27,6 +27,8 @@ type Release struct {
 	TaskNamespace string   `yaml:"taskNamespace" doc:"Namespace of tasks"`
 	TaskAccount   string   `yaml:"taskAccount" doc:"ServiceAccount of tasks"`
 	Protected     []string `yaml:"protected" doc:"Secrets and volume claims that no task may use"`
+
+	DeterminedPassword bool `yaml:"determinedPassword" doc:"The init step made a password of determined"`
 }
 
 // Load reads the document in file, with what was given by flag and environment

@@ -42,6 +42,7 @@ func Map(d Document) config.Master {
 	m.RetentionPolicy = config.RetentionPolicy{Days: v.RetentionPolicy.Days, Schedule: v.RetentionPolicy.Schedule}
 	m.CheckpointStorage = v.Storage.master()
 	m.Security = v.security(m.Security)
+	m.Security.InitialUserPassword, m.Security.DeterminedPassword = d.passwords()
 	m.TaskContainerDefaults = v.tasks(m.TaskContainerDefaults)
 	m.TaskPolicy = config.TaskPolicy(v.Policy)
 	m.ResourceManager = config.ResourceManager{Kubernetes: d.resourceManager()}
@@ -64,15 +65,34 @@ func (v Values) security(s config.Security) config.Security {
 	if v.TLSSecret != "" {
 		s.TLS = config.TLS{Cert: tls + "/tls.crt", Key: tls + "/tls.key"}
 	}
-	switch text := or(v.InitialUserPassword.Reveal(), v.DefaultPassword.Reveal()); {
-	case v.PasswordSecret != nil:
-		s.InitialUserPassword = file(given, "admin-password")
-	case text != "":
-		s.InitialUserPassword = secret.Literal(text)
-	default:
-		s.InitialUserPassword = file(made, "admin-password")
-	}
 	return s
+}
+
+// passwords are the first ones of admin and determined. Where one of admin was given
+// and none of determined, both have that one.
+func (d Document) passwords() (admin, determined secret.Value) {
+	v := d.Values
+	admin = password("admin-password", v.PasswordSecret, or(v.InitialUserPassword.Reveal(), v.DefaultPassword.Reveal()))
+	determined = password("determined-password", v.DeterminedPasswordSecret, v.DeterminedPassword.Reveal())
+	if !admin.IsZero() {
+		return admin, determined
+	}
+	// A chart that does not say so is of the last version, and made one only.
+	if determined.IsZero() && d.Release.DeterminedPassword {
+		determined = file(made, "determined-password")
+	}
+	return file(made, "admin-password"), determined
+}
+
+// password is one that was given, or none.
+func password(name string, elsewhere *SecretRef, text string) secret.Value {
+	switch {
+	case elsewhere != nil:
+		return file(given, name)
+	case text != "":
+		return secret.Literal(text)
+	}
+	return secret.Value{}
 }
 
 func (v Values) tasks(t config.TaskContainerDefaults) config.TaskContainerDefaults {

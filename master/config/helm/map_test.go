@@ -97,7 +97,7 @@ func TestWhatValuesMean(t *testing.T) {
 			"resource_manager.determined_master_port":   "8080",
 			"resource_manager.cluster_id":               "lab",
 			"resource_manager.master_image":             "registry/det-deploy:1.2.3",
-		}, absent: []string{"security.tls", "log.level", "checkpoint_storage.type", "resource_manager.slot_type"}},
+		}, absent: []string{"security.tls", "log.level", "checkpoint_storage.type", "resource_manager.slot_type", "security.initial_determined_password"}},
 		{
 			name: "CPU slots", values: `{slotType: cpu, slotResourceRequests: {cpu: 7.5}, maxSlotsPerPod: 1}`,
 			want: map[string]string{"resource_manager.slot_type": "cpu", "resource_manager.slot_resource_requests.cpu": "7.5", "resource_manager.max_slots_per_pod": "1"},
@@ -128,7 +128,19 @@ func TestWhatValuesMean(t *testing.T) {
 		},
 		{
 			name: "a password elsewhere", values: `{initialUserPasswordExistingSecret: {name: n, key: k}}`,
-			want: map[string]string{"security.initial_user_password": "file:/etc/determined/given/admin-password"},
+			want:   map[string]string{"security.initial_user_password": "file:/etc/determined/given/admin-password"},
+			absent: []string{"security.initial_determined_password"},
+		},
+		{
+			name: "each its own password", values: `{initialUserPassword: Hunter2-one, initialDeterminedPassword: Hunter2-two}`,
+			want: map[string]string{"security.initial_user_password": "Hunter2-one", "security.initial_determined_password": "Hunter2-two"},
+		},
+		{
+			name: "the password of determined elsewhere", values: `{initialDeterminedPasswordExistingSecret: {name: n, key: k}}`,
+			want: map[string]string{
+				"security.initial_user_password":       "file:/run/determined/secrets/admin-password",
+				"security.initial_determined_password": "file:/etc/determined/given/determined-password",
+			},
 		},
 		{
 			name: "TLS in the master", values: `{tlsSecret: tls, masterPort: 8443}`,
@@ -251,6 +263,7 @@ func TestValuesThatNoMasterTakes(t *testing.T) {
 		{"a default pool that is none", `{defaultAuxResourcePool: x}`, `values.yaml: defaultAuxResourcePool: names no pool ("x")`},
 		{"both forms of Azure", `{checkpointStorage: {type: azure, container: c, connection_string: s, account_url: u}}`, "checkpointStorage.connection_string: exactly one of"},
 		{"a weak password", `{initialUserPassword: secret}`, "values.yaml: initialUserPassword: must have at least 8 characters"},
+		{"a weak password of determined", `{initialDeterminedPassword: secret}`, "values.yaml: initialDeterminedPassword: must have at least 8 characters"},
 		{"an external database without a user", `{db: {hostAddress: h, user: "", password: x}}`, "db.user: is required"},
 		{"the enterprise edition", `{enterpriseEdition: true}`, "values.enterpriseEdition: the enterprise edition is not part of det-deploy; remove it"},
 		{"SAML", `{saml: {enabled: true}}`, "values.saml: saml is not part of det-deploy"},
@@ -295,5 +308,21 @@ func TestWhatIsNotBuiltYetIsNamedAsAValue(t *testing.T) {
 	}
 	if err := helm.Unbuilt(l); err == nil || !strings.Contains(err.Error(), "values.yaml: logging.type: storing task logs in Elasticsearch is not built yet") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A chart that says nothing of it is of the last version, and made one password.
+func TestAMadePasswordOfDeterminedIsTheCharts(t *testing.T) {
+	t.Parallel()
+	for _, made := range []bool{false, true} {
+		d := helm.Document{Release: helm.Release{Name: "lab", Namespace: "ml", DeterminedPassword: made}}
+		want := map[bool]string{true: "file:/run/determined/secrets/determined-password"}[made]
+		got := ""
+		if ref, ok := helm.Map(d).Security.DeterminedPassword.Ref(); ok {
+			got = ref.String()
+		}
+		if got != want {
+			t.Errorf("made %v: got %q, want %q", made, got, want)
+		}
 	}
 }

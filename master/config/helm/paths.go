@@ -28,6 +28,7 @@ func names() [][2]string {
 		{"resource_manager.slot_type", "slotType"},
 		{"resource_manager.slot_resource_requests", "slotResourceRequests"},
 		{"security.initial_user_password", "initialUserPassword"},
+		{"security.initial_determined_password", "initialDeterminedPassword"},
 		{"security.tls", "tlsSecret"},
 		{"security.proxies", "security.proxies"},
 		{"security.limits", "security.limits"},

@@ -42,6 +42,9 @@ type Values struct {
 	DefaultPassword     Text       `yaml:"defaultPassword"`
 	PasswordSecret      *SecretRef `yaml:"initialUserPasswordExistingSecret"`
 
+	DeterminedPassword       Text       `yaml:"initialDeterminedPassword"`
+	DeterminedPasswordSecret *SecretRef `yaml:"initialDeterminedPasswordExistingSecret"`
+
 	DB            DB                   `yaml:"db"`
 	MasterPort    int                  `yaml:"masterPort"`
 	TLSSecret     string               `yaml:"tlsSecret"`

@@ -48,6 +48,10 @@
 {{- define "determined.makesAdminPassword" -}}
 {{- if not (or .Values.initialUserPassword .Values.defaultPassword .Values.initialUserPasswordExistingSecret) }}true{{ end }}
 {{- end -}}
+{{- /* Where admin's was given and that of determined was not, both have the given one. */ -}}
+{{- define "determined.makesDeterminedPassword" -}}
+{{- if and (include "determined.makesAdminPassword" .) (not (or .Values.initialDeterminedPassword .Values.initialDeterminedPasswordExistingSecret)) }}true{{ end }}
+{{- end -}}
 {{- define "determined.makesDBPassword" -}}
 {{- if and (include "determined.hasPostgres" .) (not (or .Values.db.password .Values.db.passwordExistingSecret)) }}true{{ end }}
 {{- end -}}
@@ -69,6 +73,7 @@
 {{- /* helm --set takes 7.5 for text. */}}
 {{- with .Values.slotResourceRequests.cpu }}{{- $_ := set $values "slotResourceRequests" (dict "cpu" (float64 .)) }}{{- end }}
 {{- $release := dict "name" .Release.Name "namespace" .Release.Namespace "appVersion" .Chart.AppVersion "image" (include "determined.image" .) "taskNamespace" (include "determined.taskNamespace" .) "taskAccount" (include "determined.taskAccount" .) "protected" (include "determined.protected" . | fromJsonArray) -}}
+{{- if include "determined.makesDeterminedPassword" . }}{{- $_ := set $release "determinedPassword" true }}{{ end }}
 {{- dict "release" $release "values" $values | toJson -}}
 {{- end -}}
 

@@ -59,6 +59,7 @@ limits:
 {{- define "determined.given" -}}
 {{- $given := dict -}}
 {{- with .Values.initialUserPasswordExistingSecret }}{{ $_ := set $given "admin-password" . }}{{ end -}}
+{{- with .Values.initialDeterminedPasswordExistingSecret }}{{ $_ := set $given "determined-password" . }}{{ end -}}
 {{- with .Values.db.passwordExistingSecret }}{{ $_ := set $given "db-password" . }}{{ end -}}
 {{- range $name := list "accessKey" "secretKey" "connectionString" "credential" -}}
 {{- with get $.Values.checkpointStorage (printf "%sExistingSecret" $name) }}{{ $_ := set $given (printf "storage-%s" (kebabcase $name)) . }}{{ end -}}

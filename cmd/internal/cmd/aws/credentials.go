@@ -21,10 +21,10 @@ func newCredentials(s *term.Streams, run func(context.Context, *credentialsOptio
 	o := &credentialsOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "credentials",
-		Short: "Show the first password of a cluster on AWS",
-		Long: `Show the address, the user and the password with which a cluster on AWS was
-created, read from where the account keeps secrets. A password that was changed
-since is not known there.`,
+		Short: "Show the first passwords of a cluster on AWS",
+		Long: `Show the address and the passwords of admin and determined with which a cluster on
+AWS was created, read from where the account keeps secrets. A password that was
+changed since is not known there.`,
 		Example: `  det-deploy aws credentials --cluster-id lab
   det-deploy aws credentials --cluster-id lab --output json`,
 		Args: usage.Args(),
@@ -47,6 +47,8 @@ type credentials struct {
 	URL      string `json:"url"`
 	User     string `json:"user"`
 	Password string `json:"password"`
+	// DeterminedPassword is that of the user determined.
+	DeterminedPassword string `json:"determined_password"`
 }
 
 func runCredentials(ctx context.Context, o *credentialsOptions) error {
@@ -61,9 +63,13 @@ func runCredentials(ctx context.Context, o *credentialsOptions) error {
 	if err != nil {
 		return err
 	}
-	r := credentials{"det-deploy.aws-credentials/v1", c.URL, c.User, c.Password.Reveal()}
+	determined, err := a.Target.DeterminedPassword(ctx)
+	if err != nil {
+		return err
+	}
+	r := credentials{"det-deploy.aws-credentials/v1", c.URL, c.User, c.Password.Reveal(), determined.Reveal()}
 	if o.Output == term.JSON {
 		return o.PrintJSON(r)
 	}
-	return o.PrintPairs([2]string{"URL", r.URL}, [2]string{"user", r.User}, [2]string{"password", r.Password})
+	return o.PrintPairs([2]string{"URL", r.URL}, [2]string{"user", r.User}, [2]string{"password", r.Password}, [2]string{"password of determined", r.DeterminedPassword})
 }

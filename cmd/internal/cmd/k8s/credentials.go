@@ -20,10 +20,10 @@ func newCredentials(s *term.Streams, run func(context.Context, *credentialsOptio
 	o := &credentialsOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "credentials",
-		Short: "Show the first password of a cluster on Kubernetes",
-		Long: `Show the address, the user and the password with which a cluster on Kubernetes was
-created, read from the Secret in which it was made or the one that the values name. A
-password that was changed since is not known there.`,
+		Short: "Show the first passwords of a cluster on Kubernetes",
+		Long: `Show the address and the passwords of admin and determined with which a cluster on
+Kubernetes was created, read from the Secret in which they were made or the ones that
+the values name. A password that was changed since is not known there.`,
 		Example: `  det-deploy k8s credentials --cluster-id lab
   det-deploy k8s credentials --cluster-id lab --output json`,
 		Args: usage.Args(),
@@ -49,6 +49,8 @@ type credentials struct {
 	Forward  string `json:"forward"`
 	User     string `json:"user"`
 	Password string `json:"password"`
+	// DeterminedPassword is that of the user determined.
+	DeterminedPassword string `json:"determined_password"`
 }
 
 func runCredentials(ctx context.Context, o *credentialsOptions) error {
@@ -60,11 +62,15 @@ func runCredentials(ctx context.Context, o *credentialsOptions) error {
 	if err != nil {
 		return err
 	}
+	determined, err := k.Target.DeterminedPassword(ctx)
+	if err != nil {
+		return err
+	}
 	e, err := k.Target.Endpoint(ctx)
 	if err != nil {
 		return err
 	}
-	r := credentials{"det-deploy.k8s-credentials/v1", e.URL, kubectl(e.Forward(k.Namespace()), o.Where), c.User, c.Password.Reveal()}
+	r := credentials{"det-deploy.k8s-credentials/v1", e.URL, kubectl(e.Forward(k.Namespace()), o.Where), c.User, c.Password.Reveal(), determined.Reveal()}
 	if o.Output == term.JSON {
 		return o.PrintJSON(r)
 	}
@@ -72,5 +78,5 @@ func runCredentials(ctx context.Context, o *credentialsOptions) error {
 	if url == "" {
 		url = e.Forwarded() + " while this runs: " + r.Forward
 	}
-	return o.PrintPairs([2]string{"URL", url}, [2]string{"user", r.User}, [2]string{"password", r.Password})
+	return o.PrintPairs([2]string{"URL", url}, [2]string{"user", r.User}, [2]string{"password", r.Password}, [2]string{"password of determined", r.DeterminedPassword})
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,13 +29,15 @@ func newInitSecrets(s *term.Streams, run func(context.Context, *initSecretsOptio
 		Long: `Make the passwords of a cluster that nobody gave, once, in one Secret that belongs
 to no Helm release. The chart runs it before the master and before the database.
 What is there already is never changed, and of two that run at the same time one
-makes the passwords and both use them.
+makes the passwords and both use them. --key NAME=OTHER makes NAME, but where OTHER is
+there already from before, NAME becomes a copy of it.
 
 It needs the permission to create Secrets in its namespace, which Kubernetes
 cannot limit to a name, and to get and update this one, which it can.`,
-		Example: "  det-deploy k8s init-secrets --cluster-id lab --key admin-password --key db-password",
+		Example: "  det-deploy k8s init-secrets --cluster-id lab --key admin-password --key determined-password=admin-password",
 		Args:    usage.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
+			o.splitKeys()
 			if err := o.validate(); err != nil {
 				return usage.Check(err)
 			}
@@ -43,7 +47,7 @@ cannot limit to a name, and to get and update this one, which it can.`,
 	f := c.Flags()
 	f.StringVar(&o.Cluster, "cluster-id", "", "cluster that is meant")
 	f.StringVar(&o.Secret, "secret", "", "name of the Secret (default determined-secrets-<cluster-id>)")
-	f.StringArrayVar(&o.Keys, "key", nil, "entry that there must be; may be repeated")
+	f.StringArrayVar(&o.Keys, "key", nil, "entry that there must be, or NAME=OTHER for one that is a copy of OTHER where that is there already; may be repeated")
 	f.StringVar(&o.To, "to", "", "directory to write the entries into as well, one file each")
 	f.StringVarP(&o.Namespace, "namespace", "n", "", "namespace of the Secret; the pod's own, or the kubeconfig's")
 	return c
@@ -52,6 +56,20 @@ cannot limit to a name, and to get and update this one, which it can.`,
 // keyName is what Kubernetes allows as a key of a Secret; it becomes a file's name.
 var keyName = regexp.MustCompile(`^[A-Za-z0-9][-._A-Za-z0-9]*$`)
 
+// splitKeys takes NAME=OTHER apart.
+func (o *initSecretsOptions) splitKeys() {
+	for i, given := range o.Keys {
+		key, other, found := strings.Cut(given, "=")
+		if !found {
+			continue
+		}
+		if o.Copies == nil {
+			o.Copies = map[string]string{}
+		}
+		o.Keys[i], o.Copies[key] = key, other
+	}
+}
+
 func (o *initSecretsOptions) validate() error {
 	if o.Cluster == "" {
 		return errors.New("--cluster-id is missing: name the cluster whose passwords they are")
@@ -59,7 +77,7 @@ func (o *initSecretsOptions) validate() error {
 	if len(o.Keys) == 0 {
 		return errors.New("--key is missing: name an entry that there must be, such as admin-password")
 	}
-	for _, key := range o.Keys {
+	for _, key := range slices.Concat(o.Keys, slices.Sorted(maps.Values(o.Copies))) {
 		if !keyName.MatchString(key) {
 			return fmt.Errorf("--key may have letters, digits, - _ and . only, and begins with a letter or digit (%q)", key)
 		}

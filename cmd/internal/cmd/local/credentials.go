@@ -26,9 +26,9 @@ func newCredentials(s *term.Streams, run func(context.Context, *credentialsOptio
 	o := &credentialsOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "credentials",
-		Short: "Show the first password of a cluster on this machine",
-		Long: `Show the address, the user and the password with which a cluster on this machine
-was created. A password that was changed since is not known here.`,
+		Short: "Show the first passwords of a cluster on this machine",
+		Long: `Show the address and the passwords of admin and determined with which a cluster on
+this machine was created. A password that was changed since is not known here.`,
 		Example: `  det-deploy local credentials
   det-deploy local credentials --output json`,
 		Args: usage.Args(),
@@ -51,6 +51,8 @@ type credentials struct {
 	URL      string `json:"url"`
 	User     string `json:"user"`
 	Password string `json:"password"`
+	// DeterminedPassword is that of the user determined.
+	DeterminedPassword string `json:"determined_password"`
 }
 
 func runCredentials(ctx context.Context, o *credentialsOptions) error {
@@ -58,16 +60,29 @@ func runCredentials(ctx context.Context, o *credentialsOptions) error {
 	if err != nil {
 		return err
 	}
-	data, err := os.ReadFile(l.Target.Place.Password())
-	if errors.Is(err, fs.ErrNotExist) {
-		return &absentError{o.Cluster}
-	}
+	password, err := o.read(l.Target.Place.Password())
 	if err != nil {
-		return fmt.Errorf("read the password of cluster %s: %w", o.Cluster, err)
+		return err
 	}
-	r := credentials{"det-deploy.local-credentials/v1", l.Target.Spec.URL(), "admin", strings.TrimSpace(string(data))}
+	determined, err := o.read(l.Target.Place.DeterminedPassword())
+	if err != nil {
+		return err
+	}
+	r := credentials{"det-deploy.local-credentials/v1", l.Target.Spec.URL(), "admin", password, determined}
 	if o.Output == term.JSON {
 		return o.PrintJSON(r)
 	}
-	return o.PrintPairs([2]string{"URL", r.URL}, [2]string{"user", r.User}, [2]string{"password", r.Password})
+	return o.PrintPairs([2]string{"URL", r.URL}, [2]string{"user", r.User}, [2]string{"password", r.Password}, [2]string{"password of determined", r.DeterminedPassword})
+}
+
+// read reads the file of a password.
+func (o *credentialsOptions) read(file string) (string, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", &absentError{o.Cluster}
+	}
+	if err != nil {
+		return "", fmt.Errorf("read a password of cluster %s: %w", o.Cluster, err)
+	}
+	return strings.TrimSpace(string(data)), nil
 }

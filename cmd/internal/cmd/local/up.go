@@ -141,7 +141,9 @@ type upResult struct {
 	User    string `json:"user"`
 	// PasswordFile is where the password is: the answer itself has no secret.
 	PasswordFile string `json:"password_file"`
-	Runtime      string `json:"runtime"`
+	// DeterminedPasswordFile is where that of the user determined is.
+	DeterminedPasswordFile string `json:"determined_password_file"`
+	Runtime                string `json:"runtime"`
 	// Isolated says whether tasks are kept from this machine, TrustUsers whether
 	// everybody may submit them all the same.
 	Isolated   bool `json:"isolated"`
@@ -156,8 +158,8 @@ func (o *upOptions) finish(ctx context.Context, l *wire.Local) error {
 		return err
 	}
 	r := upResult{
-		"det-deploy.local-up/v1", spec.Cluster, spec.URL(), "admin", place.Password(), l.Target.Runtime(ctx),
-		spec.Isolated, spec.TrustUsers,
+		"det-deploy.local-up/v1", spec.Cluster, spec.URL(), "admin", place.Password(), place.DeterminedPassword(),
+		l.Target.Runtime(ctx), spec.Isolated, spec.TrustUsers,
 	}
 	if o.Output == term.JSON {
 		return o.PrintJSON(r)
@@ -171,7 +173,7 @@ func (o *upOptions) finish(ctx context.Context, l *wire.Local) error {
 	o.Printf("")
 	next := "task run -- echo hello"
 	if loggedIn {
-		o.Printf("You are logged in as %s; `det-deploy local credentials%s` shows the password. Next:", r.User, o.flag())
+		o.Printf("You are logged in as %s; `det-deploy local credentials%s` shows the passwords. Next:", r.User, o.flag())
 	} else {
 		next = "login " + r.User
 		o.Printf("The password of %s was changed, so you are not logged in. Next:", r.User)

@@ -1,0 +1,112 @@
+package aws_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/host/manifest"
+	"github.com/det-deploy/det-deploy/master/config"
+)
+
+// passwords are the first ones of admin and determined as the cluster shows them.
+func (s *stage) passwords(t *testing.T) (admin, determined string) {
+	t.Helper()
+	_, target, err := s.operator(t.Context())
+	must(t, err)
+	c, err := target.Credentials(t.Context())
+	must(t, err)
+	d, err := target.DeterminedPassword(t.Context())
+	must(t, err)
+	return c.Password.Reveal(), d.Reveal()
+}
+
+// wantTwoPasswords looks for one of each user, in the vault and in master.yaml.
+func (s *stage) wantTwoPasswords(t *testing.T) {
+	t.Helper()
+	admin, determined := s.passwords(t)
+	if admin == determined || !config.StrongPassword(admin) || !config.StrongPassword(determined) {
+		t.Error("got one password for admin and determined, or a weak one, want two")
+	}
+	if text := string(s.onMaster(t, manifest.ConfigFile)); !strings.Contains(text, "initial_determined_password: aws-sm:det-deploy/lab/determined-password") {
+		t.Errorf("got a master.yaml that does not name the password of determined:\n%s", text)
+	}
+}
+
+func TestEachUserHasAPassword(t *testing.T) {
+	for name, tc := range map[string]struct {
+		flags      []string
+		one        bool
+		admin, own string
+	}{
+		"none is given":         {},
+		"one is given":          {flags: []string{"initial-password", "env:A"}, one: true, admin: "secret of A"},
+		"determined's is given": {flags: []string{"initial-determined-password", "env:B"}, own: "secret of B"},
+		"both are given":        {flags: []string{"initial-password", "env:A", "initial-determined-password", "env:B"}, admin: "secret of A", own: "secret of B"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := newStage(inMemory(awstest.Options{}), tc.flags...)
+				must(t, s.up(t.Context()))
+				s.wantNothingToDo(t)
+				admin, determined := s.passwords(t)
+				if (admin == determined) != tc.one || tc.admin != "" && admin != tc.admin || tc.own != "" && determined != tc.own {
+					t.Errorf("got the given ones: %v and %v, the same: %v", admin == tc.admin, determined == tc.own, admin == determined)
+				}
+				if !tc.one {
+					s.wantOwnEntry(t)
+				}
+			})
+		})
+	}
+}
+
+func (s *stage) wantOwnEntry(t *testing.T) {
+	t.Helper()
+	m, _, err := config.Parse(s.onMaster(t, manifest.ConfigFile), "master.yaml")
+	must(t, err)
+	if ref, ok := m.Security.DeterminedPassword.Ref(); !ok || ref.Name != "det-deploy/lab/determined-password" {
+		t.Errorf("got %s in master.yaml, want the secret of determined", m.Security.DeterminedPassword)
+	}
+}
+
+// A version before this one made one password, and has stored it.
+func TestAClusterWithOnePasswordKeepsIt(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(inMemory(awstest.Options{}))
+		old := &infra.Secret{
+			In: &infra.Cluster{ID: "lab", Clients: s.clients(nil)}, Name: "admin-password", OpensData: true,
+			Generate: func() (secret.Value, error) { return secret.Literal("dD1-OLD"), nil },
+		}
+		must(t, old.Create(t.Context()))
+		must(t, s.up(t.Context()))
+		s.wantNothingToDo(t)
+		must(t, s.upgrade(t.Context()))
+		s.wantNothingToDo(t)
+		if admin, determined := s.passwords(t); admin != "dD1-OLD" || determined != admin {
+			t.Error("got another password, want the one that both users have")
+		}
+		if _, found := s.world.Secret("det-deploy/lab/determined-password"); found {
+			t.Error("got a password of determined, whom the cluster has with another")
+		}
+		if text := string(s.onMaster(t, manifest.ConfigFile)); strings.Contains(text, "determined_password") {
+			t.Errorf("got another master.yaml than before:\n%s", text)
+		}
+	})
+}
+
+// An `up` that ends between the two must not look like a cluster with one.
+func TestThePasswordOfDeterminedIsStoredFirst(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		plan := newStage(inMemory(awstest.Options{})).plan(t)
+		at := func(name string) int {
+			return slices.IndexFunc(plan, func(line string) bool { return strings.HasPrefix(line, "create aws/secret/"+name) })
+		}
+		if first, second := at("determined-password"), at("admin-password"); first < 0 || second < first {
+			t.Errorf("got steps %d and %d of:\n%s", first, second, strings.Join(plan, "\n"))
+		}
+	})
+}

@@ -1,0 +1,105 @@
+package k8s
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/secret"
+)
+
+// Credentials are the first password of the user admin.
+type Credentials struct {
+	User     string
+	Password secret.Value
+}
+
+// The keys of the first passwords in the Secret of what was made for a cluster.
+const (
+	adminKey      = "admin-password"
+	determinedKey = "determined-password"
+)
+
+// Credentials reads the first password of admin: from the Secret in which it was made,
+// from the one that the values name, or from the values.
+func (t *Target) Credentials(ctx context.Context) (Credentials, error) {
+	p, found, err := t.givenPassword(ctx, "initialUserPasswordExistingSecret", "initialUserPassword", "defaultPassword")
+	if err != nil || found {
+		return Credentials{"admin", p}, err
+	}
+	s, err := t.passwords(ctx, secretsPrefix+t.Cluster)
+	if err != nil {
+		return Credentials{}, err
+	}
+	p, err = entry(s, adminKey)
+	return Credentials{"admin", p}, err
+}
+
+// DeterminedPassword reads the first password of the user determined. It is that of
+// admin where nobody gave another, and in clusters of versions that made one for both.
+func (t *Target) DeterminedPassword(ctx context.Context) (secret.Value, error) {
+	p, found, err := t.givenPassword(ctx, "initialDeterminedPasswordExistingSecret", "initialDeterminedPassword")
+	if err != nil || found {
+		return p, err
+	}
+	if p, found, err = t.givenPassword(ctx, "initialUserPasswordExistingSecret", "initialUserPassword", "defaultPassword"); err != nil || found {
+		return p, err
+	}
+	s, err := t.passwords(ctx, secretsPrefix+t.Cluster)
+	if err != nil {
+		return secret.Value{}, err
+	}
+	if _, own := s.Data[determinedKey]; !own {
+		return entry(s, adminKey)
+	}
+	return entry(s, determinedKey)
+}
+
+// givenPassword is one that the values give: in one of texts, or in the Secret that
+// the value at elsewhere names.
+func (t *Target) givenPassword(ctx context.Context, elsewhere string, texts ...string) (p secret.Value, found bool, err error) {
+	for _, path := range texts {
+		if p := t.Values.Text(path); p != "" {
+			return secret.Literal(p), true, nil
+		}
+	}
+	name := t.Values.Text(elsewhere + ".name")
+	if name == "" {
+		return secret.Value{}, false, nil
+	}
+	s, err := t.passwords(ctx, name)
+	if err != nil {
+		return secret.Value{}, false, err
+	}
+	p, err = entry(s, t.Values.Text(elsewhere+".key"))
+	return p, err == nil, err
+}
+
+// passwords reads a Secret with first passwords.
+func (t *Target) passwords(ctx context.Context, name string) (*corev1.Secret, error) {
+	s, err := t.API.CoreV1().Secrets(t.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, &cloud.Error{
+			Kind: cloud.NotFound, Op: "read the first password", Resource: "secret " + name,
+			Err: errors.New("it is not there yet: the master's pod makes it when it starts"),
+			Fix: "run `det-deploy k8s status --cluster-id " + t.Cluster + "` to see whether it has",
+		}
+	}
+	if err != nil {
+		return nil, t.refuse("get", "secrets", name, err)
+	}
+	return s, nil
+}
+
+func entry(s *corev1.Secret, key string) (secret.Value, error) {
+	text, found := s.Data[key]
+	if !found {
+		return secret.Value{}, fmt.Errorf("read the first password: secret %s has no key %s", s.Name, key)
+	}
+	return secret.Literal(string(text)), nil
+}

@@ -43,6 +43,8 @@ type AWS struct {
 	Tasks       Tasks              `yaml:"tasks" doc:"What tasks get unless they say otherwise"`
 	TaskPolicy  config.TaskPolicy  `yaml:"task_policy" doc:"What tasks may do to the machines they run on, unless their owner is an administrator"`
 
+	Security Security `yaml:"security" doc:"Who may do what, and what that may cost"`
+
 	EnableCORS bool         `yaml:"enable_cors" doc:"Let browsers on other sites call the API"`
 	MasterYAML document.Raw `yaml:"master_yaml" doc:"Settings of master.yaml that are put over those made from this file"`
 }
@@ -60,6 +62,7 @@ func DefaultAWS() AWS {
 		Scheduler: config.DefaultScheduler(),
 		AuxPool:   DefaultAWSAuxPool(),
 		Agents:    DefaultAWSAgents(),
+		Security:  DefaultSecurity(),
 	}
 }
 
@@ -107,6 +110,7 @@ func (a AWS) Validate(path string) document.Errors {
 	e = append(e, a.Agents.Validate(at("agents"))...)
 	e = append(e, a.Tasks.Validate(at("tasks"))...)
 	e = append(e, a.TaskPolicy.Validate(at("task_policy"))...)
+	e = append(e, a.Security.Validate(at("security"))...)
 	e = append(e, a.validatePools(path)...)
 	return append(e, a.MasterYAML.Check(at("master_yaml"), object)...)
 }

@@ -61,6 +61,7 @@ func fileOnly(path string) string {
 		"aux_pool":      "what is seldom changed stands in the file",
 		"scheduler":     "what is seldom changed stands in the file",
 		"task_policy":   "what is seldom changed stands in the file",
+		"security":      "what is seldom changed stands in the file",
 		"storage.save_": "what is seldom changed stands in the file",
 	} {
 		if path == prefix || strings.HasPrefix(path, prefix+".") || strings.HasPrefix(path, prefix+"(") || strings.HasSuffix(prefix, "_") && strings.HasPrefix(path, prefix) {

@@ -47,6 +47,9 @@ type AuditLog struct {
 	Days int `yaml:"retention_days" doc:"Days to keep the audit log; -1 for ever"`
 }
 
+// SetDefaults keeps the log for a year.
+func (a *AuditLog) SetDefaults() { *a = AuditLog{Days: 365} }
+
 // maxAuditDays is a hundred years.
 const maxAuditDays = 36_500
 

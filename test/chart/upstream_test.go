@@ -2,6 +2,7 @@ package chart_test
 
 import (
 	"encoding/base64"
+	"path/filepath"
 	"regexp"
 	"testing"
 
@@ -14,10 +15,14 @@ var handed = regexp.MustCompile(`values.yaml: "([^"]+)"`)
 // bring their file as it is, and so does everybody else.
 func TestAMasterReadsWhatTheChartHandsOver(t *testing.T) {
 	t.Parallel()
+	documents := []string{"../../examples/values-k8s.yaml"}
 	for _, kind := range append(kinds(), "upstream") {
-		t.Run(kind, func(t *testing.T) {
+		documents = append(documents, "testdata/"+kind+".values.yaml")
+	}
+	for _, file := range documents {
+		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
-			files, err := render(t, release{name: "lab", namespace: "ml", values: parse(t, read(t, "testdata/"+kind+".values.yaml"))})
+			files, err := render(t, release{name: "lab", namespace: "ml", values: parse(t, read(t, file))})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +65,29 @@ func TestMasterYAML(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestSecurityAndPolicyReachTheMaster(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(inMemory(awstest.Options{}))
+		s.file = "security: {visibility: private, audit: {retention_days: 30}, proxies: {trusted: [10.0.0.0/8]}, limits: {tasks_per_user: 5}}\n" +
+			"task_policy: {host_paths: [/data]}\npools: {compute-pool: {instance_types: [g5.xlarge], task_policy: {root: false}}}\n"
+		must(t, s.up(t.Context()))
+		s.wantNothingToDo(t)
+		m, _, err := config.Parse(s.onMaster(t, manifest.ConfigFile), "master.yaml")
+		must(t, err)
+		got := m.Security
+		if got.Visibility != config.VisibilityPrivate || got.Audit.Days != 30 || len(got.Proxies.Trusted) != 1 || got.Limits.TasksPerUser != 5 {
+			t.Errorf("got %+v, want the security of cluster.yaml", got)
+		}
+		pool := m.ResourcePools[slices.IndexFunc(m.ResourcePools, func(p config.Pool) bool { return p.Name == "compute-pool" })]
+		if len(m.TaskPolicy.HostPaths) != 1 || pool.TaskPolicy == nil || pool.TaskPolicy.Root == nil || *pool.TaskPolicy.Root {
+			t.Errorf("got %+v and %+v of the pool, want the policies of cluster.yaml", m.TaskPolicy, pool.TaskPolicy)
+		}
+		if m.Security.TLS.Key == "" {
+			t.Error("got no TLS")
+		}
+	})
 }
 
 func golden(t *testing.T, file string, got []byte) {

@@ -49,6 +49,7 @@ func (t *Target) masterYAML(l live) ([]byte, error) {
 	m.Binaries = manifest.BinariesDir
 	m.EnableCORS = s.EnableCORS
 	m.NotebookTimeout = s.Tasks.NotebookTimeout
+	m.Security = s.Security.Over(m.Security)
 	m.Security.TLS = config.TLS{Cert: t.reference(tlsSecret), Key: t.reference(tlsSecret)}
 	if s.TLS.Own() {
 		m.Security.TLS = config.TLS{Cert: certFile, Key: t.refer(s.TLS.Key, tlsSecret)}

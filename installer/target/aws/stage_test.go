@@ -60,6 +60,8 @@ func programs(build string) aws.Programs {
 type stage struct {
 	*cloudy
 	settings map[string]string
+	// file is a cluster.yaml that is given, or nothing.
+	file string
 	dead     func(record.Holder) bool
 	// ill is what the master's machine says that is wrong.
 	ill string
@@ -98,7 +100,7 @@ func (s *stage) target(ctx context.Context, gate *resource.Gate) (*aws.Target, e
 			given = append(given, document.Given{Path: f.Path, Value: v, Source: "--" + f.Flag})
 		}
 	}
-	settings, err := spec.MergeAWS(spec.Given{Flags: given}, recorded)
+	settings, err := spec.MergeAWS(s.given(given), recorded)
 	if err != nil {
 		return nil, err
 	}
@@ -123,6 +125,14 @@ func (s *stage) target(ctx context.Context, gate *resource.Gate) (*aws.Target, e
 		return nil, err
 	}
 	return t, t.Look(ctx)
+}
+
+func (s *stage) given(flags []document.Given) spec.Given {
+	g := spec.Given{Flags: flags}
+	if s.file != "" {
+		g.File, g.FileName = []byte(s.file), "cluster.yaml"
+	}
+	return g
 }
 
 func variables(name string) (string, bool) { return "secret of " + name, true }

@@ -55,6 +55,13 @@ func (v Values) security(s config.Security) config.Security {
 		s.DefaultTask = *v.Security.DefaultTask
 	}
 	s.AuthZ.Type = or(v.Security.AuthZ.Type, s.AuthZ.Type)
+	if v.Security.TrustUsers != nil {
+		s.TrustUsers = *v.Security.TrustUsers
+	}
+	s.Visibility = or(v.Security.Visibility, s.Visibility)
+	if v.Security.Audit != nil {
+		s.Audit = *v.Security.Audit
+	}
 	s.Proxies = v.Security.Proxies
 	if v.Security.Limits != nil {
 		s.Limits = *v.Security.Limits

@@ -30,10 +30,13 @@ func names() [][2]string {
 		{"security.initial_user_password", "initialUserPassword"},
 		{"security.initial_determined_password", "initialDeterminedPassword"},
 		{"security.tls", "tlsSecret"},
-		{"security.proxies", "security.proxies"},
-		{"security.limits", "security.limits"},
-		{"observability", "observability"},
+		{"security.default_task", "security.defaultTask"},
 	}
+}
+
+// asWritten is what is written in values as in master.yaml.
+func asWritten() []string {
+	return []string{"security.audit", "security.proxies", "security.limits", "observability", "logging"}
 }
 
 // valueName is what a setting of master.yaml is called in the values. Entries of
@@ -41,6 +44,11 @@ func names() [][2]string {
 func valueName(path string) string {
 	if rest, ok := strings.CutPrefix(path, "resource_pools"); ok {
 		return "resourcePools" + rest
+	}
+	for _, part := range asWritten() {
+		if path == part || strings.HasPrefix(path, part+".") {
+			return path
+		}
 	}
 	best := [2]string{}
 	for _, n := range names() {

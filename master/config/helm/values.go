@@ -135,6 +135,9 @@ type Security struct {
 	DefaultTask *config.AgentUser `yaml:"defaultTask"`
 	AuthZ       AuthZ             `yaml:"authz"`
 	Token       document.Raw      `yaml:"token"`
+	TrustUsers  *bool             `yaml:"trustUsers"`
+	Visibility  config.Visibility `yaml:"visibility"`
+	Audit       *config.AuditLog  `yaml:"audit"`
 	Proxies     config.Proxies    `yaml:"proxies"`
 	Limits      *config.Limits    `yaml:"limits"`
 }

@@ -46,6 +46,7 @@ func TestWhatBelongsToTheClusterOrAnotherTaskIsRefused(t *testing.T) {
 		{"the master's account", `{"spec":{"serviceAccountName":"determined-master-lab"}}`, "spec.serviceAccountName: no task may use ServiceAccount determined-master-lab"},
 		{"the master's account by its older field", `{"spec":{"serviceAccount":"determined-master-lab"}}`, "spec.serviceAccount: "},
 		{"the database's account", `{"spec":{"serviceAccountName":"determined-db-lab","automountServiceAccountToken":true}}`, "determined-db-lab"},
+		{"the priority of the cluster's own pods", `{"spec":{"priorityClassName":"determined-ml-lab"}}`, "spec.priorityClassName: no task may use PriorityClass determined-ml-lab, which belongs to the cluster"},
 		{"an ephemeral container", `{"spec":{"ephemeralContainers":[{"name":"e","envFrom":[{"secretRef":{"name":"determined-secrets-lab"}}]}]}}`, "spec.ephemeralContainers must not be set"},
 		{"a field written twice", `{"spec":{"serviceAccountName":"determined-master-lab","serviceAccountName":"trainer"}}`, `duplicate field "spec.serviceAccountName"`},
 		{"a field in another case", `{"spec":{"volumes":[{"name":"x","secret":{"secretName":"determined-secrets-lab"}}],"Volumes":[]}}`, `unknown field "spec.Volumes"`},
@@ -60,7 +61,7 @@ func TestWhatBelongsToTheClusterOrAnotherTaskIsRefused(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			r := request(0, template()) // an administrator's: no policy
-			r.Template.PullSecrets, r.Template.Protected = []string{"regcred"}, []string{"db-login"}
+			r.Template.PullSecrets, r.Template.Protected = []string{"regcred"}, []string{"db-login", "determined-ml-lab"}
 			r.PodSpec = []byte(test.pod)
 			refused(t, podspec.Validate(r.Request, r.Template), "environment.pod_spec: ", test.want)
 			_, err := podspec.Build(r)
@@ -74,7 +75,7 @@ func TestWhatBelongsToItsUserIsNotRefused(t *testing.T) {
 	for _, pod := range []string{
 		volume(`"secret":{"secretName":"wandb"}`), volume(`"persistentVolumeClaim":{"claimName":"determined-datasets"}`),
 		`{"spec":{"serviceAccountName":"trainer","imagePullSecrets":[{"name":"regcred"}]}}`,
-		`{"metadata":{"labels":{"app":"trainer","team":"a"}}}`,
+		`{"metadata":{"labels":{"app":"trainer","team":"a"}}}`, `{"spec":{"priorityClassName":"determined-medium-priority"}}`,
 	} {
 		r := request(0, template())
 		r.Template.PullSecrets, r.PodSpec = []string{"regcred"}, []byte(pod)

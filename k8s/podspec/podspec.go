@@ -61,8 +61,8 @@ type Template struct {
 	// Account is the ServiceAccount of pods whose spec names none; empty is the
 	// namespace's default one.
 	Account string
-	// Protected are names of Secrets and volume claims of the cluster, beside those
-	// that its chart names, which no task may use.
+	// Protected are names of Secrets, volume claims and priority classes of the cluster,
+	// beside those that its chart names, which no task may use.
 	Protected []string
 	Master    Master
 

@@ -18,6 +18,7 @@ const (
 	pullObject    kindOfObject = "Secret to pull images with"
 	accountObject kindOfObject = "ServiceAccount"
 	claimObject   kindOfObject = "PersistentVolumeClaim or its snapshot"
+	priorityClass kindOfObject = "PriorityClass"
 	// optionObject is an option of a volume's driver, which may be the name of
 	// anything: some drivers read Secrets that their options name.
 	optionObject kindOfObject = "driver option"
@@ -29,8 +30,8 @@ type reference struct {
 	kind       kindOfObject
 }
 
-// references lists the Secrets, ServiceAccounts and volume claims that a pod spec
-// names, wherever it can. It walks over all fields rather than over a list of those
+// references lists the Secrets, ServiceAccounts, volume claims and the priority class
+// that a pod spec names, wherever it can. It walks over all fields rather than over a list of those
 // that are known, so that a field of a later Kubernetes is walked over too; a test
 // holds the types and what this file knows of them together.
 func references(s *corev1.PodSpec) []reference {
@@ -148,6 +149,8 @@ func kindOfField(parent reflect.Type, f reflect.StructField) (kindOfObject, bool
 		return accountObject, true
 	case strings.Contains(f.Name, "Secret") && stringly(f.Type):
 		return secretObject, true
+	case f.Name == "PriorityClassName" && parent == reflect.TypeFor[corev1.PodSpec]():
+		return priorityClass, true
 	case f.Name == "ClaimName" && parent == reflect.TypeFor[corev1.PersistentVolumeClaimVolumeSource]():
 		return claimObject, true
 	case parent == reflect.TypeFor[corev1.CSIVolumeSource]() && f.Name == "VolumeAttributes",

@@ -26,7 +26,7 @@ type Release struct {
 
 	TaskNamespace string   `yaml:"taskNamespace" doc:"Namespace of tasks"`
 	TaskAccount   string   `yaml:"taskAccount" doc:"ServiceAccount of tasks"`
-	Protected     []string `yaml:"protected" doc:"Secrets and volume claims that no task may use"`
+	Protected     []string `yaml:"protected" doc:"Secrets, volume claims and priority classes that no task may use"`
 
 	DeterminedPassword bool `yaml:"determinedPassword" doc:"The init step made a password of determined"`
 }

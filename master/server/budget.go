@@ -17,6 +17,12 @@ const (
 	unit = 4 << 10
 	// copies is what a body costs while it is decoded, beside itself.
 	copies = 2
+	// valueBytes is what a value takes that was a few bytes of a body, and fewValues
+	// are so many that they are not counted: people write some hundreds.
+	valueBytes = 128
+	fewValues  = 2000
+	// valuesMost is what the others may take at a time, in bytes.
+	valuesMost = 64 << 20
 	// decodings is how many large bodies are decoded, packed and stored at a time.
 	// Each takes some 20 MB, and a core.
 	decodings = 2
@@ -28,6 +34,7 @@ const (
 // own: they do not wait behind large ones.
 type room struct {
 	bodies   *budget // bytes in memory
+	values   *budget // what they become
 	spooled  *budget // bytes in files
 	decoding *budget // large bodies
 	uploads  *waits  // large bodies of one user
@@ -36,8 +43,9 @@ type room struct {
 
 func newRoom(l Limits, dir string) *room {
 	return &room{
-		bodies: newBudget(l.Bodies, func(n int64) int64 { return max(n*copies, unit) }), spooled: newBudget(l.Spooled, itself),
-		decoding: newBudget(decodings, itself), uploads: newWaits(largeEach), dir: dir,
+		bodies:  newBudget(l.Bodies, func(n int64) int64 { return max(n*copies, unit) }),
+		values:  newBudget(valuesMost, func(n int64) int64 { return n * valueBytes }),
+		spooled: newBudget(l.Spooled, itself), decoding: newBudget(decodings, itself), uploads: newWaits(largeEach), dir: dir,
 	}
 }
 

@@ -114,6 +114,30 @@ func TestSmallRequestsDoNotWaitForLargeOnes(t *testing.T) {
 	}
 }
 
+func TestWhatSmallBodiesBecomeIsBoundedInSum(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.cluster.launching, w.cluster.goOn = make(chan struct{}), make(chan struct{})
+	w.room.values.wait = 100 * time.Millisecond
+	const each = 100_000
+	body := `{"config":{"entrypoint":[1` + strings.Repeat(",1", each) + `]}}`
+	var under []<-chan *httptest.ResponseRecorder
+	for range valuesMost / (each * valueBytes) {
+		under = append(under, w.answer(t, "/api/v1/commands", w.user, strings.NewReader(body), int64(len(body))))
+		await(t, w.cluster.launching, "a launch")
+	}
+	await503(t, w.answer(t, "/api/v1/commands", w.user, strings.NewReader(body), int64(len(body))), "values for which there is no room")
+	if rec := w.ask(t, "POST", "/api/v1/job-queues", w.user, `{"updates":[]}`); rec.Code != http.StatusOK {
+		t.Errorf("a request of few values: got %d %s, want 200", rec.Code, rec.Body)
+	}
+	close(w.cluster.goOn)
+	for _, u := range under {
+		if rec := await(t, u, "a launch"); rec.Code != http.StatusOK {
+			t.Errorf("got %d %.200s, want 200", rec.Code, rec.Body)
+		}
+	}
+}
+
 func TestLargeBodiesInFilesAreBoundedInSum(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *Config) { c.Limits.Spooled = 3 << 20 })

@@ -135,10 +135,16 @@ func (c *call) receive() ([]byte, error) {
 		return nil, err
 	}
 	b, err := arriving(c, c.whole)
-	if err == nil && body.CountValues(b) > mostValues {
-		err = &body.LimitError{What: "values", Most: mostValues}
+	if err != nil {
+		return nil, asRefusal(err)
 	}
-	return b, asRefusal(err)
+	switch n := body.CountValues(b); {
+	case n > mostValues:
+		return nil, asRefusal(&body.LimitError{What: "values", Most: mostValues})
+	case n > fewValues:
+		return b, c.take(c.room.values, int64(n))
+	}
+	return b, nil
 }
 
 // length is the body's, or the longest where nobody told.

@@ -48,6 +48,10 @@ type Sifted struct {
 	contents map[int]section
 }
 
+// atOnce is the size in bytes of a body for whose rest there is room from the start. Of a
+// larger one most is contents.
+const atOnce = 16 << 20
+
 // Sift takes the contents of files out of a body. Whether the rest is JSON at all is
 // for its decoder to say. The errors are *LimitError, *ContentError, and what reading
 // returned.
@@ -55,6 +59,9 @@ func (s *Spool) Sift(l Limits) (*Sifted, error) { return sift(s.file, s.size, l)
 
 func sift(from io.ReaderAt, size int64, l Limits) (*Sifted, error) {
 	s := &sifter{in: bufio.NewReaderSize(io.NewSectionReader(from, 0, size), 64<<10), limits: l, contents: map[int]section{}}
+	if size <= atOnce {
+		s.rest = make([]byte, 0, min(size, int64(l.Rest)))
+	}
 	for {
 		err := s.step()
 		if errors.Is(err, io.EOF) {

@@ -206,6 +206,10 @@ func TestAHookRunsBeforeTheProgram(t *testing.T) {
 	if c := p.awaitEnd("bad"); c.exit.GetCode() != 9 || len(c.lines) != 0 {
 		t.Errorf("got %v, %q, want the hook's code alone", c.exit, c.texts())
 	}
+	p.start("half", "echo never", hook("sh -c 'exit 3'\necho on\n"))
+	if c := p.awaitEnd("half"); c.exit.GetCode() != 3 || len(c.lines) != 0 {
+		t.Errorf("got %v, %q, want the end at the first command that fails", c.exit, c.texts())
+	}
 }
 
 // Nothing is acknowledged, the connection breaks, and all is said again.

@@ -22,9 +22,9 @@ const (
 )
 
 // runHook runs the startup hook in the shell that becomes the program, so
-// that what the hook exports is there; a hook that fails ends the task with
-// its code. Hooks are written for bash where there is one.
-const runHook = `s=/bin/sh; [ -x /bin/bash ] && s=/bin/bash; h=$1; shift; exec "$s" -c '. "$0" || exit; exec "$@"' "$h" "$@"`
+// that what the hook exports is there; a command of it that fails ends the
+// task with its code. Hooks are written for bash where there is one.
+const runHook = `s=/bin/sh; [ -x /bin/bash ] && s=/bin/bash; h=$1; shift; exec "$s" -c 'set -e; . "$0"; set +e; exec "$@"' "$h" "$@"`
 
 // specOf turns an order into what a runtime runs.
 func specOf(o *agentv1.Start, h host) container.Spec {

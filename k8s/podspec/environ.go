@@ -25,9 +25,9 @@ const (
 )
 
 // runHook runs the startup hook in the shell that becomes the program, as agents
-// do: what the hook exports is there, and one that fails ends the task with its
-// code.
-const runHook = `s=/bin/sh; [ -x /bin/bash ] && s=/bin/bash; h=$1; shift; exec "$s" -c '. "$0" || exit; exec "$@"' "$h" "$@"`
+// do: what the hook exports is there, and a command of it that fails ends the task
+// with its code.
+const runHook = `s=/bin/sh; [ -x /bin/bash ] && s=/bin/bash; h=$1; shift; exec "$s" -c 'set -e; . "$0"; set +e; exec "$@"' "$h" "$@"`
 
 // common is the one spec that all ranks share. Where theirs have the container's
 // id it has an expression over the rank.

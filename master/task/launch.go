@@ -108,6 +108,7 @@ func (t *Tasks) create(ctx context.Context, manager rm.ResourceManager, e *entry
 		return err
 	}
 	task.HasContext = len(d.req.GetFiles()) > 0
+	task.HasHook = archive.Has(d.req.GetFiles(), spec.HookFile)
 	first := lifecycle.First(task, task.Submitted)
 	request := t.request(task, first)
 	if err := refused(manager.Validate(request), request.SingleNode || t.cfg.LaunchError, &task); err != nil {

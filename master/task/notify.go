@@ -71,7 +71,7 @@ func (t *Tasks) specs(ctx context.Context, task lifecycle.Task, as rm.Assignment
 	return spec.Build(spec.Run{
 		Config: cfg, Defaults: t.cfg.Defaults(as.Pool), Task: task.ID, Allocation: as.Allocation,
 		Type: string(task.Kind), Username: task.Username, User: task.Unix,
-		Session: own, UserToken: user, HasContext: task.HasContext,
+		Session: own, UserToken: user, HasContext: task.HasContext, HasHook: task.HasHook,
 		Policy: t.policyOf(task.UserID, as.Pool),
 	}, as.Containers), nil
 }

@@ -8,6 +8,7 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/excerpt"
@@ -46,6 +47,11 @@ func Held(files []*apiv1.File) Contents {
 		b := files[i].GetContent()
 		return bytes.NewReader(b), int64(len(b))
 	}
+}
+
+// Has reports whether a file of that path is among the files.
+func Has(files []*apiv1.File, name string) bool {
+	return slices.ContainsFunc(files, func(f *apiv1.File) bool { return byte(f.GetType()) != tar.TypeDir && nameOf(f) == name })
 }
 
 // Pack writes a compressed tar of files in their order, nothing of none. Paths stay

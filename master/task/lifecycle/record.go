@@ -41,6 +41,8 @@ type Task struct {
 	// Config is the whole configuration, as spec.Store writes it.
 	Config     json.RawMessage `json:"config"`
 	HasContext bool            `json:"has_context,omitempty"`
+	// HasHook says that a script to run before the program is among the files.
+	HasHook bool `json:"has_hook,omitempty"`
 	// ContextBytes is the size of the files that came with the task, packed.
 	ContextBytes int64 `json:"context_bytes,omitempty"`
 	// PodSpec is what Config says of the task's pod.

@@ -27,8 +27,8 @@ type Run struct {
 	Session, UserToken token.Text
 	// Policy is what the task may do to the machine.
 	Policy policy.Policy
-	// HasContext says that the task came with files.
-	HasContext bool
+	// HasContext says that the task came with files, HasHook that HookFile is among them.
+	HasContext, HasHook bool
 }
 
 // Build is what each container is to run, in the order of containers.
@@ -47,7 +47,7 @@ func build(r Run, c rm.Container) *agentv1.Spec {
 		Description: cfg.Description, TaskType: r.Type,
 		Image: imageFor(n.Image, kind), ForcePullImage: n.ForcePullImage != nil && *n.ForcePullImage,
 		RegistryAuth:     authMessage(registryAuth(cfg, r.Defaults)),
-		Entrypoint:       cfg.Entrypoint.Argv(),
+		Entrypoint:       argv(r),
 		Environment:      variables(r, c, kind),
 		WorkDir:          cfg.WorkDir,
 		NetworkMode:      r.Defaults.NetworkMode,
@@ -75,6 +75,14 @@ func build(r Run, c rm.Container) *agentv1.Spec {
 		})
 	}
 	return s
+}
+
+func argv(r Run) []string {
+	program := r.Config.Entrypoint.Argv()
+	if r.HasHook {
+		return afterHook(program)
+	}
+	return program
 }
 
 // DeviceType is what kind of devices a container has; one without any computes on

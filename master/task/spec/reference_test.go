@@ -26,6 +26,7 @@ const referenceRules = `
 ## Rules
 
 - **entrypoint** of one element is a command line for the image's ` + "`/bin/sh`" + `; several elements are executed as they are, so an image needs neither a shell nor Python nor a client library. Without any, the command ends at once with 0.
+- **startup-hook.sh** at the top of the files that come with a command is sourced before its program, after the cluster's ` + "`startup_hook`" + `, by the image's ` + "`bash`" + ` or ` + "`sh`" + `. A command of it that fails ends the task with its code.
 - **description** defaults to ` + "`Command (three-word-name)`" + ` and names the task and its job.
 - **environment.environment_variables** is a list of ` + "`NAME=value`" + `, a mapping of names to values, or either for each of ` + "`cpu`, `cuda`, `rocm`" + `. The cluster's variables come first, the command's last, and the last one wins. A name without ` + "`=`" + ` is accepted and changes nothing: what the container has under that name, from its image, stays. The command's log names it.
 - **bind_mounts**: ` + "`host_path`" + ` is absolute; a relative ` + "`container_path`" + ` is below ` + "`work_dir`" + `. On an equal container path the command's mount wins over the cluster's. ` + "`resources.devices`" + ` likewise.

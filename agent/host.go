@@ -57,9 +57,10 @@ func (h host) devices(ids []int32) []*apiv1.Device {
 	return out
 }
 
-// gatewayName is empty where the host's own address will do.
+// gatewayName is empty where the host's own address will do, and where the master has
+// a name of its own.
 func (h host) gatewayName() string {
-	if h.docker && isLoopback(h.masterHost) {
+	if h.docker && (isLoopback(h.masterHost) || h.masterHost == hostGateway) {
 		return hostGateway
 	}
 	return ""

@@ -50,6 +50,7 @@ func TestEnvironment(t *testing.T) {
 		{name: "proxies", host: func(h *host) { h.proxies = []string{"NO_PROXY=x"} }, want: []string{"NO_PROXY=x"}},
 		{name: "loopback from a network of its own", host: func(h *host) { h.docker, h.masterHost = true, "localhost" }, want: []string{"DET_MASTER=http://host.docker.internal:8080"}},
 		{name: "loopback on the host's network", host: func(h *host) { h.docker, h.masterHost = true, "127.0.0.1" }, mode: "host", want: []string{"DET_MASTER=http://127.0.0.1:8080"}},
+		{name: "the host by its name", host: func(h *host) { h.docker, h.masterHost = true, "host.docker.internal" }, want: []string{"DET_MASTER=http://host.docker.internal:8080"}},
 		{name: "loopback of a plain process", host: func(h *host) { h.masterHost = "::1" }, want: []string{"DET_MASTER=http://[::1]:8080"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
 	"syscall"
-	"time"
 
 	"github.com/det-deploy/det-deploy/installer/doctor"
 )
@@ -80,53 +78,6 @@ func (t *Target) checkPort(ctx context.Context) doctor.Result {
 func (t *Target) ours() bool {
 	st, seen, err := t.Place.Processes().Status("master")
 	return err == nil && seen && st.Alive()
-}
-
-// Runtime is what runs tasks: "docker" when a daemon answers, else "process".
-func (t *Target) Runtime(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	client := http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", t.Docker)
-		},
-	}}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://docker/_ping", nil)
-	if err != nil {
-		return "process"
-	}
-	resp, err := client.Do(req)
-	if err != nil {
-		return "process"
-	}
-	defer func() { _ = resp.Body.Close() }() // nothing in it is read
-	if resp.StatusCode != http.StatusOK {
-		return "process"
-	}
-	return "docker"
-}
-
-// TasksReach returns where tasks reach this machine's master: nowhere special for
-// processes, Docker's bridge for containers.
-func (t *Target) TasksReach(ctx context.Context) string {
-	if t.Runtime(ctx) != "docker" {
-		return ""
-	}
-	bridge, err := net.InterfaceByName("docker0")
-	if err != nil {
-		return "host.docker.internal" // Docker Desktop, where containers live in a machine of their own
-	}
-	addrs, err := bridge.Addrs()
-	if err != nil {
-		return ""
-	}
-	for _, a := range addrs {
-		if ip, ok := a.(*net.IPNet); ok && ip.IP.To4() != nil {
-			return ip.IP.String()
-		}
-	}
-	return ""
 }
 
 func (t *Target) checkRuntime(ctx context.Context) doctor.Result {

@@ -1,0 +1,67 @@
+package local
+
+import (
+	"encoding/json"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+)
+
+func TestContainersReachTheMachineOfTheirEngine(t *testing.T) {
+	t.Parallel()
+	ips := func(texts ...string) []net.IP {
+		var out []net.IP
+		for _, s := range texts {
+			out = append(out, net.ParseIP(s))
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		engine engine
+		own    []net.IP
+		want   string
+	}{
+		"a bridge of another name":    {engine{gateways: ips("10.88.0.1"), podman: true}, ips("127.0.0.1", "192.0.2.7", "10.88.0.1"), "10.88.0.1"},
+		"a bridge of both protocols":  {engine{gateways: ips("fd00::1", "172.17.0.1")}, ips("fd00::1", "172.17.0.1"), "172.17.0.1"},
+		"rootless Docker":             {engine{gateways: ips("172.17.0.1"), rootless: true}, ips("127.0.0.1", "::1", "fe80::1", "192.0.2.7"), "192.0.2.7"},
+		"beside a daemon of root's":   {engine{gateways: ips("172.17.0.1"), rootless: true}, ips("192.0.2.7", "172.17.0.1", "192.0.2.7"), "192.0.2.7"},
+		"rootless, on its own":        {engine{rootless: true}, ips("127.0.0.1"), "host.docker.internal"},
+		"rootless Podman":             {engine{gateways: ips("10.88.0.1"), rootless: true, podman: true}, ips("127.0.0.1", "192.0.2.7"), "host.docker.internal"},
+		"Docker Desktop":              {engine{gateways: ips("172.17.0.1")}, ips("127.0.0.1", "192.0.2.7"), "host.docker.internal"},
+		"an engine without a network": {engine{}, ips("127.0.0.1", "192.0.2.7"), "host.docker.internal"},
+	} {
+		if got := c.engine.reach(c.own); got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// The daemon is one whose bridge has an address that this machine surely has.
+func TestTheEngineIsAskedWhereItsContainersLive(t *testing.T) {
+	t.Parallel()
+	socket := filepath.Join(t.TempDir(), "docker.sock")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := func(v any) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) { _ = json.NewEncoder(w).Encode(v) }
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/_ping", answer("OK"))
+	mux.Handle("/networks/bridge", answer(map[string]any{"IPAM": map[string]any{"Config": []any{map[string]any{"Gateway": "127.0.0.1"}}}}))
+	mux.Handle("/info", answer(map[string]any{"SecurityOptions": []string{"name=seccomp,profile=builtin"}}))
+	s := httptest.NewUnstartedServer(mux)
+	s.Listener = l
+	s.Start()
+	defer s.Close()
+	target := &Target{Docker: socket}
+	if got := target.TasksReach(t.Context()); got != "127.0.0.1" {
+		t.Errorf("got %q, want the gateway, which is an address of this machine", got)
+	}
+	if target.Docker = socket + ".gone"; target.TasksReach(t.Context()) != "" {
+		t.Error("plain processes are sent to a bridge")
+	}
+}

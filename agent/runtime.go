@@ -75,6 +75,7 @@ func plainProcesses(ctx context.Context, cfg Config) (closingRuntime, error) {
 	r, err := process.New(process.Options{
 		Dir: filepath.Join(s.DataDir, "processes"), HostIP: hostIP(ctx, s),
 		Accounts: process.Accounts{First: first, Last: last, Dir: taskUsersDir},
+		Lent:     lentDir,
 		Hidden: slices.Concat(
 			[]string{s.DataDir, s.ConfigFile, s.JoinTokenFile, s.MachineSocket, s.MachineSecretFile, s.Security.TLS.ClientKey, s.TLSKey},
 			s.ProtectedPaths, hiddenFromTasks(),
@@ -85,6 +86,10 @@ func plainProcesses(ctx context.Context, cfg Config) (closingRuntime, error) {
 
 // taskUsersDir says which task has which user, for all agents of this machine.
 const taskUsersDir = "/var/lib/det-deploy/task-users"
+
+// lentDir has the files of tasks that run as other users and without isolation, where
+// these cannot reach the agent's data_dir.
+const lentDir = "/var/lib/det-deploy-tasks"
 
 // hiddenFromTasks is what no task may see on this machine, wherever it is isolated:
 // configurations with keys and tokens, what proves which machine this is, and the

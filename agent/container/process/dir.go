@@ -25,7 +25,8 @@ import (
 //	ports   the ports of the task
 //	user    the Unix user of an isolated task
 //	stdout, stderr
-//	root/   the container's paths, root/run/determined among them
+//	root/   the container's paths, root/run/determined among them; a link where they
+//	        are elsewhere: see lend
 //	tmp/    what an isolated task sees as /tmp
 //
 // Only root/ and tmp/ are the task's. Before there was isolation, the directory of
@@ -37,7 +38,13 @@ import (
 type dir string
 
 func (d dir) file(name string) string { return filepath.Join(string(d), name) }
-func (d dir) root() string            { return d.file("root") }
+
+func (d dir) root() string {
+	if at, found := d.lent(); found {
+		return at
+	}
+	return d.file("root")
+}
 
 // open opens a file of the directory itself. Anything but a file of its own there
 // was planted: a link leads to somebody else's file, and a pipe makes a reader wait.

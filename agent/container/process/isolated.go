@@ -32,7 +32,7 @@ func (r *Runtime) startIsolated(d dir, spec container.Spec) (pid int, err error)
 		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
 	m := newMapping(taskRoot, spec)
-	program, err := programFile(append(who.environ(), m.env(spec.Env)...), m.path(workDir(spec)), m.args(spec.Command))
+	program, err := programFile(append(who.environ(taskRoot), m.env(spec.Env)...), m.path(workDir(spec)), m.args(spec.Command))
 	if err != nil {
 		return 0, fmt.Errorf("write down the program: %w", err)
 	}
@@ -104,11 +104,11 @@ func (d dir) giveTo(who account) error {
 }
 
 // environ is what a task is told of where and who it is. Python asks for the name
-// of a user that /etc/passwd does not have.
-func (a account) environ() []string {
-	name, home := "task-"+strconv.Itoa(a.UID), taskRoot
+// of a user that /etc/passwd does not have; such a one has a home in the task's files.
+func (a account) environ(files string) []string {
+	name, home := "task-"+strconv.Itoa(a.UID), files
 	if u, err := user.LookupId(strconv.Itoa(a.UID)); err == nil {
-		name, home = u.Username, cmp.Or(u.HomeDir, taskRoot)
+		name, home = u.Username, cmp.Or(u.HomeDir, files)
 	}
 	return append(inherited(), "HOME="+home, "USER="+name, "LOGNAME="+name)
 }

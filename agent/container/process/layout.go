@@ -1,7 +1,9 @@
 package process
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"strconv"
@@ -24,7 +26,7 @@ func workDir(s container.Spec) string {
 // file is ever written through a mount onto the host. With mountpoints, the mounts
 // are made later, and only their places now.
 func (d dir) layOut(spec container.Spec, mountpoints bool) error {
-	if err := os.Mkdir(d.root(), 0o755); err != nil {
+	if err := os.Mkdir(d.root(), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	root, err := os.OpenRoot(d.root())

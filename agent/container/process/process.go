@@ -14,6 +14,7 @@ package process
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -37,6 +38,9 @@ type Options struct {
 	// Hidden are directories and sockets that no isolated task sees or mounts;
 	// Dir is always one.
 	Hidden []string
+	// Lent has the paths of tasks that are not isolated and whose users cannot reach
+	// Dir; without it these tasks are refused.
+	Lent string
 }
 
 // Runtime runs processes. Make one with New.
@@ -145,7 +149,10 @@ func (r *Runtime) Remove(ctx context.Context, id string) error {
 			return fmt.Errorf("remove process %s: %w", id, err)
 		}
 	}
-	if err := os.RemoveAll(string(d)); err != nil {
+	if at, found := d.lent(); found {
+		err = os.RemoveAll(at)
+	}
+	if err := errors.Join(err, os.RemoveAll(string(d))); err != nil {
 		return fmt.Errorf("remove process %s: %w", id, err)
 	}
 	if own {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -40,7 +41,9 @@ func newPlain(t *testing.T) *Runtime {
 }
 
 func plainOptions(t *testing.T) Options {
-	return Options{Dir: filepath.Join(t.TempDir(), "processes"), HostIP: "192.0.2.7"}
+	return Options{
+		Dir: filepath.Join(t.TempDir(), "processes"), HostIP: "192.0.2.7", Lent: filepath.Join(os.TempDir(), "det-deploy-test-lent"),
+	}
 }
 
 func withOptions(t *testing.T, o Options) *Runtime {
@@ -384,4 +387,31 @@ func eventually(t *testing.T, what string, is func() bool) {
 		}
 	}
 	t.Fatalf("in 20 s it never came about that %s", what)
+}
+
+// The agent's directory is often below one that its user keeps for itself, as /root is.
+func TestALinkedAccountReachesItsFilesWithoutIsolation(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can run a task as another user")
+	}
+	r := newPlain(t)
+	if err := os.Chmod(filepath.Dir(r.opts.Dir), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	spec := script("linked", `id -u; id -g; touch here && cat "$GIVEN"; echo "$PWD" >&2`)
+	spec.User = &container.User{UID: 1234, GID: 4321}
+	spec.Files = []container.File{{Path: "/run/determined/given", Content: []byte("given\n"), Mode: 0o600, UID: 1234, GID: 4321}}
+	spec.Env = []string{"GIVEN=/run/determined/given"}
+	said, code := outcome(t, r, spec)
+	if code != 0 || !strings.HasPrefix(said, "1234\n4321\ngiven\n") {
+		t.Errorf("got code %d and %q, want its account and its file", code, said)
+	}
+	root := r.dir("linked").root()
+	if err := r.Remove(t.Context(), "linked"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(root); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after removal %s is there: %v", root, err)
+	}
 }

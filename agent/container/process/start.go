@@ -60,14 +60,20 @@ func (r *Runtime) Start(_ context.Context, spec container.Spec) error {
 
 // startPlain starts a task as the agent's own user, or as the one that was asked for.
 func (r *Runtime) startPlain(d dir, spec container.Spec) (pid int, err error) {
-	if err := errors.Join(d.makeAnew(spec.User), d.layOut(spec, false)); err != nil {
+	if err := d.makeAnew(spec.User); err != nil {
 		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
-	m := newMapping(d.root(), spec)
+	if err := errors.Join(d.lend(r.opts.Lent, spec.User), d.layOut(spec, false)); err != nil {
+		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
+	}
+	env, m := inherited(), newMapping(d.root(), spec)
+	if credential(spec.User) != nil {
+		env = account{User: *spec.User}.environ(d.root())
+	}
 	return d.launch(nil, (*exec.Cmd).Start, &exec.Cmd{
 		Path: "/bin/sh",
 		Args: append([]string{"/bin/sh", "-c", wrapper, "det-deploy-task"}, m.args(spec.Command)...),
-		Env:  append(append(inherited(), m.env(spec.Env)...), markKey+"="+string(d)),
+		Env:  append(append(env, m.env(spec.Env)...), markKey+"="+string(d)),
 		Dir:  m.path(workDir(spec)),
 		SysProcAttr: &syscall.SysProcAttr{
 			Setsid:     true,

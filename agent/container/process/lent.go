@@ -1,0 +1,67 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+)
+
+// lend puts the paths of a task that is not isolated below another directory, where the
+// task's user cannot reach those of the agent: an agent of root's often lives below a
+// directory that root keeps for itself. A link stands in their place.
+func (d dir) lend(below string, u *container.User) error {
+	if credential(u) == nil || reaches(string(d), *u) {
+		return nil
+	}
+	if below == "" {
+		return fmt.Errorf("run as user %d, who cannot reach %s: make its parents passable, or choose another data_dir", u.UID, d)
+	}
+	at := filepath.Join(below, filepath.Base(string(d)))
+	// Whatever the agent's umask, others pass and do not look.
+	if err := errors.Join(os.MkdirAll(below, 0o711), os.Chmod(below, 0o711), os.RemoveAll(at)); err != nil {
+		return err
+	}
+	if err := os.Mkdir(at, 0o700); err != nil {
+		return err
+	}
+	return errors.Join(os.Lchown(at, u.UID, u.GID), os.Symlink(at, d.file("root")))
+}
+
+// lent is where the paths of the task are, if they are elsewhere. A directory that is
+// not the agent's own may say anything.
+func (d dir) lent() (at string, found bool) {
+	var st unix.Stat_t
+	if unix.Lstat(string(d), &st) != nil || int(st.Uid) != os.Geteuid() {
+		return "", false
+	}
+	at, err := os.Readlink(d.file("root"))
+	return at, err == nil && filepath.Base(at) == filepath.Base(string(d))
+}
+
+// reaches says whether a user may pass every directory on the way to p, and p itself.
+func reaches(p string, u container.User) bool {
+	for ; ; p = filepath.Dir(p) {
+		var st unix.Stat_t
+		if unix.Stat(p, &st) != nil {
+			return false
+		}
+		bit := uint32(0o001)
+		switch {
+		case int(st.Uid) == u.UID:
+			bit = 0o100
+		case int(st.Gid) == u.GID:
+			bit = 0o010
+		}
+		if st.Mode&bit == 0 {
+			return false
+		}
+		if p == filepath.Dir(p) {
+			return true
+		}
+	}
+}

@@ -317,6 +317,27 @@ func TestValidateSaysWhatThePoolHas(t *testing.T) {
 	c.until("it says what it waits for", func() bool { a, _ := c.Allocation("x.1"); return a.Waiting == string(pool.ForAgents) })
 }
 
+func TestWhatNeverFitsIsRefusedWhateverRuns(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.join("a", 2)
+	if err := c.Submit(t.Context(), rm.Request{Allocation: "big.1", Job: "big", Slots: 2, SingleNode: true}); err != nil {
+		t.Fatal(err)
+	}
+	c.until("all slots are taken, by what is not running yet", func() bool {
+		a, _ := c.Allocation("big.1")
+		return len(a.Containers) == 1
+	})
+	next := rm.Request{Allocation: "x.1", Job: "x", Slots: 2, SingleNode: true}
+	if err := c.Validate(next); err != nil {
+		t.Errorf("what only has to wait: %v", err)
+	}
+	next.Slots = 3
+	if err := c.Validate(next); err == nil {
+		t.Error("more slots than a machine has are taken while its image is pulled")
+	}
+}
+
 func TestOneMachineOfAnElasticPoolIsWhatFits(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, func(cfg *Config) {

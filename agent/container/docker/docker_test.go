@@ -59,6 +59,25 @@ func TestDocker(t *testing.T) {
 		t.Parallel()
 		hasWhatItAsksFor(t, connect(t, "asks"))
 	})
+	t.Run("what can never be made is refused before its image is pulled", func(t *testing.T) {
+		t.Parallel()
+		r := connect(t, "never")
+		for want, change := range map[string]func(*container.Spec){
+			"bind mount /data: /no/such/path does not exist on this machine": func(s *container.Spec) {
+				s.Mounts = []container.Mount{{HostPath: "/no/such/path", ContainerPath: "/data"}}
+			},
+			"device /dev/no-such: does not exist on this machine": func(s *container.Spec) { s.Devices = []container.Device{{HostPath: "/dev/no-such"}} },
+			"port 70000: must be between 1 and 65535":             func(s *container.Spec) { s.Ports = []int{70000} },
+		} {
+			spec := script("never", "exit 0")
+			spec.Image = "127.0.0.1:1/no/such:image"
+			change(&spec)
+			err := r.Prepare(t.Context(), spec, func(s string) { t.Errorf("%s: it goes on with %q", want, s) })
+			if err == nil || err.Error() != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		}
+	})
 	t.Run("an image that is nowhere is a reason", func(t *testing.T) {
 		t.Parallel()
 		r := connect(t, "nowhere")

@@ -13,13 +13,17 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// Prepare pulls the image if it is not there, or always when asked to.
+// Prepare refuses what can never be run, and pulls the image if it is not there, or
+// always when asked to.
 func (r *Runtime) Prepare(ctx context.Context, spec container.Spec, note container.Note) error {
 	if err := spec.Validate(); err != nil {
 		return err
 	}
 	if spec.Image == "" {
 		return fmt.Errorf("the task names no image")
+	}
+	if err := r.refuse(spec); err != nil {
+		return err
 	}
 	if err := r.ensureNetwork(ctx, spec.NetworkMode); err != nil {
 		return err

@@ -8,8 +8,9 @@ import (
 )
 
 // programFile is an unnamed file with a script that becomes the program: its
-// variables, which hold the task's token, never stand in a file of the disk or in
-// the environment of a shell that is root.
+// variables, which hold the tokens of the task and of its owner, never stand in a file
+// of the disk or in the environment of a shell that is root. The one that the client's
+// library wants in a file is the task's, which ends with it.
 func programFile(env []string, dir string, argv []string) (*os.File, error) {
 	fd, err := unix.MemfdCreate("det-deploy-task", unix.MFD_CLOEXEC)
 	if err != nil {

@@ -226,3 +226,21 @@ func TestAContextOfAnEarlierVersionIsRead(t *testing.T) {
 		t.Errorf("got %v, want that there is no such task", err)
 	}
 }
+
+func TestAHookAmongTheFilesRunsFirst(t *testing.T) {
+	t.Parallel()
+	m := newMaster(t)
+	for name, hooked := range map[string]bool{"startup-hook.sh": true, "./startup-hook.sh": true, "below/startup-hook.sh": false, "startup-hook.py": false} {
+		req := command(t, `{"entrypoint":["/program"]}`)
+		req.Files = []*apiv1.File{{Path: name, Type: 48, Content: []byte("true")}}
+		r, err := m.tasks.Launch(t.Context(), ann(), req, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := r.GetCommand().GetId()
+		got := m.assign(first(id), 1)[0].GetEntrypoint()
+		if (len(got) == 7 && got[3] == "startup-hook.sh") != hooked {
+			t.Errorf("%s: got the command line %q", name, got)
+		}
+	}
+}

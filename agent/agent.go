@@ -17,6 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/contextdir"
 	"github.com/det-deploy/det-deploy/agent/disk"
 	"github.com/det-deploy/det-deploy/agent/guard"
+	"github.com/det-deploy/det-deploy/agent/health"
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
 	"github.com/det-deploy/det-deploy/agent/link"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
@@ -64,6 +65,9 @@ type Agent struct {
 	host    host
 	units   map[string]*unit
 	session *session
+	// health is whether the machine can start containers; unwell wakes who looks.
+	health health.State
+	unwell chan struct{}
 	// notice is what the machine announced last.
 	notice *agentv1.Notice
 	// following says that the master's program is being fetched. swapped is
@@ -76,7 +80,7 @@ type Agent struct {
 func (a *Agent) Hello() *agentv1.Hello {
 	h := &agentv1.Hello{
 		AgentId: a.host.agentID, Version: a.cfg.Version, ResourcePool: a.cfg.Settings.ResourcePool,
-		Hostname: a.hostname, Devices: a.devices,
+		Hostname: a.hostname, Devices: a.devices, Health: a.healthNow(),
 	}
 	for _, u := range a.all() {
 		h.Containers = append(h.Containers, &agentv1.Report{
@@ -102,6 +106,7 @@ func (a *Agent) Serve(ctx context.Context, c *link.Conn, w *agentv1.Welcome) err
 	}()
 	if err := a.removeOrphans(ctx); err != nil {
 		a.cfg.Log.Warn("cannot look for containers of nobody", "err", err)
+		a.startFailed(err)
 	}
 	return s.run(ctx)
 }
@@ -116,6 +121,7 @@ func (a *Agent) greet(w *agentv1.Welcome, s *session) {
 	defer a.mu.Unlock()
 	a.host.clusterID, a.host.masterID = w.GetClusterId(), w.GetMasterId()
 	a.session = s
+	s.announceHealth(healthOf(a.health))
 	if a.notice != nil {
 		s.announce(a.notice)
 	}
@@ -168,6 +174,8 @@ func (a *Agent) removeOrphans(ctx context.Context) error {
 	a.mu.Lock()
 	cluster := a.host.clusterID
 	a.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, cleanPatience) // the session waits for this
+	defer cancel()
 	ids, err := a.runtime.List(ctx, cluster)
 	if err != nil {
 		return err
@@ -197,15 +205,22 @@ func (a *Agent) add(o *agentv1.Start) error {
 	if a.units[o.GetContainerId()] != nil {
 		return nil
 	}
-	entry, _, err := a.disk.Add(o)
-	if err != nil {
+	if err := a.health.Err(); err != nil {
 		return err
 	}
-	return a.adopt(entry, o)
+	entry, added, err := a.disk.Add(o)
+	if err == nil {
+		err = a.adopt(entry, o, !added)
+	}
+	if err != nil {
+		return errors.Join(err, entry.Discard())
+	}
+	return nil
 }
 
-// adopt brings a unit to life; the caller holds mu.
-func (a *Agent) adopt(entry disk.Entry, o *agentv1.Start) error {
+// adopt brings a unit to life, which an earlier agent may have started; the caller
+// holds mu.
+func (a *Agent) adopt(entry disk.Entry, o *agentv1.Start, asked bool) error {
 	state, err := entry.State()
 	if err != nil {
 		return err
@@ -216,7 +231,8 @@ func (a *Agent) adopt(entry disk.Entry, o *agentv1.Start) error {
 	}
 	id := o.GetContainerId()
 	u := &unit{
-		order: o, entry: entry, journal: j, runtime: a.runtime, state: state,
+		order: o, entry: entry, journal: j, runtime: a.runtime, state: state, asked: asked,
+		failed: a.startFailed, started: a.startWorked,
 		host: a.awaitHost, fetch: a.fetchContext, unsent: unsentBytes, keep: a.keeps(), guard: a.guard,
 		log:    a.cfg.Log.With("container", id, "allocation", o.GetAllocationId()),
 		forget: make(chan struct{}), poke: make(chan struct{}, 1),
@@ -253,7 +269,7 @@ func (a *Agent) restore() error {
 	for _, e := range entries {
 		o, err := e.Start()
 		if err == nil {
-			err = a.adopt(e, o)
+			err = a.adopt(e, o, true)
 		}
 		if err != nil {
 			return fmt.Errorf("restore container %s: %w", e.ID(), err)

@@ -457,6 +457,7 @@ func TestDocker(t *testing.T) {
 	if p.awaitEnd("gone"); gone.exit.GetKind() == agentv1.Exit_KIND_NOT_STARTED {
 		t.Errorf("got %v", gone.exit)
 	}
+	dockerStops(t, d, p, docker)
 	awaitEmpty(t, s.DataDir)
 	run.halt()
 }

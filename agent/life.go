@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/agent/health"
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
 )
 
@@ -55,7 +56,8 @@ func (u *unit) run(ctx context.Context) {
 		return
 	}
 	if err != nil {
-		exit = lifecycle.Exit{Kind: lifecycle.NotStarted, Message: err.Error()}
+		u.failed(err)
+		exit = notStarted(err)
 	}
 	exit = u.silenced(exit)
 	u.advance(lifecycle.Terminated, &exit, nil)
@@ -69,7 +71,7 @@ func (u *unit) toTheEnd(ctx context.Context) (lifecycle.Exit, error) {
 		return lifecycle.Exit{}, err
 	}
 	if status.Phase == container.Absent || status.Phase == container.Created {
-		status, err = u.beginWhenWell(ctx)
+		status, err = u.begin(ctx)
 		if errors.Is(err, container.ErrGone) {
 			return lifecycle.Exit{Kind: lifecycle.Lost, Message: err.Error()}, nil
 		}
@@ -81,40 +83,23 @@ func (u *unit) toTheEnd(ctx context.Context) (lifecycle.Exit, error) {
 	return u.attend(ctx), nil
 }
 
-// beginWhenWell begins, and again for as long as this machine lacks something that
-// has nothing to do with the task.
-func (u *unit) beginWhenWell(ctx context.Context) (container.Status, error) {
-	said := false
-	for wait := retryPause; ; wait = min(2*wait, maxScarcePause) {
-		status, err := u.begin(ctx)
-		if !isScarce(err) {
-			return status, err
-		}
-		u.log.Warn("this machine cannot start the container now, trying again", "err", err, "wait", wait)
-		if !said {
-			u.note("the agent cannot start this now and tries again: " + err.Error())
-			said = true
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return status, ctx.Err()
-		case <-u.poke:
-		case <-timer.C:
-		}
-		timer.Stop()
+// notStarted is the end of a container that never ran.
+func notStarted(err error) lifecycle.Exit {
+	if health.LackOf(err) != "" {
+		return lifecycle.Exit{Kind: lifecycle.NotStarted, Message: health.Explain(err), NotHere: true}
 	}
+	return lifecycle.Exit{Kind: lifecycle.NotStarted, Message: err.Error()}
 }
 
 // inspect asks until the runtime answers: a daemon that restarts is no reason
-// to give a container up.
+// to give a container up. One that was never asked to start it need not be waited for.
 func (u *unit) inspect(ctx context.Context) (container.Status, error) {
 	for {
 		s, err := u.runtime.Inspect(ctx, u.id())
-		if err == nil || ctx.Err() != nil {
+		if err == nil || ctx.Err() != nil || !u.mayHaveStarted() && health.LackOf(err) != "" {
 			return s, err
 		}
+		u.failed(err)
 		u.log.Warn("cannot inspect container, trying again", "err", err)
 		if err := pause(ctx, retryPause); err != nil {
 			return s, err
@@ -142,17 +127,27 @@ func (u *unit) begin(ctx context.Context) (container.Status, error) {
 	u.giveUp = nil
 	u.mu.Unlock()
 	if err == nil {
+		u.started()
 		return u.inspect(ctx)
+	}
+	u.failed(err) // now: what follows may wait for the runtime
+	if _, certain := errors.AsType[*container.NeverRanError](err); certain || !u.mayHaveStarted() {
+		return container.Status{}, u.orUnwanted(err)
 	}
 	// A start that was cut short may have happened all the same.
 	s, ierr := u.inspect(ctx)
 	if ierr == nil && (s.Phase == container.Running || s.Phase == container.Ended) {
 		return s, nil
 	}
+	return s, u.orUnwanted(err)
+}
+
+// orUnwanted is why a start failed: what was asked for goes first.
+func (u *unit) orUnwanted(err error) error {
 	if u.unwanted() {
-		err = errUnwanted
+		return errUnwanted
 	}
-	return s, err
+	return err
 }
 
 func (u *unit) start(ctx context.Context, h host) error {
@@ -187,6 +182,7 @@ func (u *unit) start(ctx context.Context, h host) error {
 	}
 	spec.Mounts, spec.Devices = mountsOf(real.GetMounts()), devicesOf(real.GetDevices())
 	u.advance(lifecycle.Starting, nil, nil)
+	u.asking()
 	return u.runtime.Start(ctx, spec)
 }
 

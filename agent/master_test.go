@@ -44,6 +44,7 @@ type peer struct {
 	program    []byte
 	unprepared []string
 	notices    []*agentv1.Notice
+	healths    []*agentv1.Health
 	// mute keeps acknowledgements back.
 	mute    bool
 	context string
@@ -212,6 +213,8 @@ func (p *peer) take(m *agentv1.AgentMessage) *agentv1.MasterMessage {
 		return p.takeChange(b.Change)
 	case *agentv1.AgentMessage_Unprepared:
 		p.unprepared = append(p.unprepared, b.Unprepared.GetReason())
+	case *agentv1.AgentMessage_Health:
+		p.healths = append(p.healths, b.Health)
 	case *agentv1.AgentMessage_Notice:
 		p.notices = append(p.notices, b.Notice)
 	default:

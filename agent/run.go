@@ -144,6 +144,7 @@ func runOnce(ctx context.Context, cfg Config) error {
 		a.spawn(func(ctx context.Context) { a.watch(ctx, cfg.machine) })
 	}
 	a.spawn(func(ctx context.Context) { a.watchLease(ctx, links.Lease) })
+	a.spawn(a.watchHealth)
 	err = link.Run(ctx, links, a)
 	if r, ok := errors.AsType[*link.RefusedError](err); ok && r.Revoked() {
 		a.endAll(ctx)
@@ -175,7 +176,7 @@ func build(ctx context.Context, cfg Config) (*Agent, error) {
 	}
 	a := &Agent{
 		cfg: cfg, devices: found.Devices, hostname: hostname,
-		welcomed: make(chan struct{}), swapped: make(chan struct{}), units: map[string]*unit{},
+		welcomed: make(chan struct{}), swapped: make(chan struct{}), unwell: make(chan struct{}, 1), units: map[string]*unit{},
 		host: host{agentID: id, slots: found.Devices},
 	}
 	if a.disk, err = disk.Open(s.DataDir); err != nil {

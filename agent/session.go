@@ -45,9 +45,6 @@ type session struct {
 	owed   map[string]bool // orders to confirm
 	direct []*agentv1.AgentMessage
 	more   chan struct{}
-	// postponed are orders for which this machine has no room yet. The master sends
-	// them again in the next connection.
-	postponed map[string]*agentv1.Start
 }
 
 // cursor is how far the writer is with one container.
@@ -59,7 +56,7 @@ type cursor struct {
 func newSession(a *Agent, c *link.Conn, w *agentv1.Welcome) *session {
 	s := &session{
 		agent: a, conn: c, cursors: map[string]*cursor{}, shutdown: make(chan struct{}),
-		work: map[string]bool{}, owed: map[string]bool{}, more: make(chan struct{}, 1), postponed: map[string]*agentv1.Start{},
+		work: map[string]bool{}, owed: map[string]bool{}, more: make(chan struct{}, 1),
 	}
 	for _, k := range w.GetContainers() {
 		s.cursors[k.GetContainerId()] = &cursor{sent: k.GetAcked(), lines: k.GetLogNextSeq()}
@@ -76,12 +73,6 @@ func (s *session) run(ctx context.Context) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.read(gctx) })
 	g.Go(func() error { return s.write(gctx) })
-	g.Go(func() error {
-		for pause(gctx, retryPause) == nil {
-			s.takePostponed()
-		}
-		return nil
-	})
 	g.Go(func() error {
 		home = s.awaitShutdown(gctx)
 		return home
@@ -147,30 +138,34 @@ func (s *session) take(m *agentv1.MasterMessage) {
 }
 
 // takeStart writes the order down and owes the confirmation. An order that
-// cannot be kept is a container that never starts, unless this machine may have room
-// for it later.
+// cannot be kept is a container that never starts.
 func (s *session) takeStart(o *agentv1.Start) {
 	id := o.GetContainerId()
 	err := s.agent.add(o)
+	if err != nil {
+		s.agent.startFailed(err)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case err == nil:
-		s.owed[id], s.work[id] = true, true
-		wake(s.more)
-	case isScarce(err):
-		s.agent.cfg.Log.Warn("cannot keep an order now, trying again", "container", id, "err", err)
-		s.postponed[id] = o
-	default:
-		s.agent.cfg.Log.Error("cannot keep an order", "container", id, "err", err)
+	if err != nil {
+		s.agent.cfg.Log.Warn("cannot keep an order", "container", id, "err", err)
 		s.refuse(o, err)
+		return
 	}
+	s.owed[id], s.work[id] = true, true
+	wake(s.more)
+}
+
+// refuse ends a container that is never started; the caller holds mu.
+func (s *session) refuse(o *agentv1.Start, why error) {
+	exit := notStarted(why)
+	s.direct = append(s.direct, change(o, lifecycle.Terminated, time.Now().UnixMicro(), &exit))
+	wake(s.more)
 }
 
 func (s *session) takeSignal(sig *agentv1.Signal) {
 	u := s.agent.unit(sig.GetContainerId())
 	if u == nil {
-		s.dropPostponed(sig.GetContainerId())
 		return
 	}
 	switch sig.GetKind() {

@@ -33,6 +33,9 @@ type unit struct {
 	guard guard.Guard
 	// unsent is the most bytes of lines that the master does not have yet.
 	unsent int64
+	// failed is told why a container did not start, and started that one did.
+	failed  func(error)
+	started func()
 	// keep leaves an ended container for people to look at.
 	keep bool
 	log  *slog.Logger
@@ -50,6 +53,7 @@ type unit struct {
 	forgotten bool
 	trimmed   bool               // the order on disk has no secrets any more
 	ran       bool               // the master knows that it ran
+	asked     bool               // the runtime may have been asked to start it
 	giveUp    context.CancelFunc // ends a start that is no longer wanted
 }
 
@@ -149,11 +153,25 @@ func (u *unit) ask(politely bool, grace time.Duration) {
 	wake(u.poke)
 }
 
-// unwanted says that an end was asked for.
+// unwanted says that an end was asked for, or that the master does not know it.
 func (u *unit) unwanted() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.state.Terminate || u.state.KillAtMicros != 0
+	return u.state.Terminate || u.state.KillAtMicros != 0 || u.forgotten
+}
+
+// mayHaveStarted says that only the runtime knows whether the container runs.
+func (u *unit) mayHaveStarted() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.asked
+}
+
+// asking notes that the runtime is asked now.
+func (u *unit) asking() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.asked = true
 }
 
 // drop forgets the unit, running or not.

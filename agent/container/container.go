@@ -20,7 +20,8 @@ type Runtime interface {
 	// Start makes the container and starts it, after Prepare. It must be
 	// called only for an id that is Absent or Created; what an interrupted
 	// Start left is replaced. The error of a container that never ran is the
-	// reason.
+	// reason; it is a *NeverRanError where that is certain, and else Inspect
+	// tells.
 	Start(ctx context.Context, spec Spec) error
 	// Inspect says what is known of a container; one that is not there is
 	// Absent and no error.
@@ -49,6 +50,18 @@ type Runtime interface {
 // ErrGone means that a container ran and is no longer there, or that it
 // ended without leaving a code.
 var ErrGone = errors.New("the container vanished without leaving an exit code")
+
+// ErrNoAnswer means that the engine behind a runtime cannot be reached or does not
+// answer in time. What was asked of it may have happened, or may happen yet.
+var ErrNoAnswer = errors.New("the container engine does not answer")
+
+// NeverRanError is an error of Start after which nothing runs or will.
+type NeverRanError struct{ Err error }
+
+func (e *NeverRanError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the reason.
+func (e *NeverRanError) Unwrap() error { return e.Err }
 
 // Note tells the owner of a container something that belongs in its log.
 type Note func(text string)

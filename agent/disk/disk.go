@@ -121,11 +121,11 @@ func (e Entry) Start() (*agentv1.Start, error) {
 }
 
 // Trim leaves of an order what an agent needs that finds its container started or ended:
-// which one it is. Tokens, passwords, variables and files are gone from the disk.
+// which one it is, and whether it ends when the master does not answer. Tokens, passwords, variables and files are gone from the disk.
 func (e Entry) Trim(s *agentv1.Start) error {
 	data, err := proto.Marshal(&agentv1.Start{
 		ContainerId: s.GetContainerId(), AllocationId: s.GetAllocationId(), TaskId: s.GetTaskId(),
-		DeviceIds: s.GetDeviceIds(), Rank: s.GetRank(),
+		DeviceIds: s.GetDeviceIds(), Rank: s.GetRank(), Rerun: s.GetRerun(),
 		Spec: &agentv1.Spec{Description: s.GetSpec().GetDescription(), TaskType: s.GetSpec().GetTaskType()},
 	})
 	if err != nil {
@@ -168,6 +168,14 @@ func (e Entry) SetState(s State) error {
 
 // Journal opens the container's log lines.
 func (e Entry) Journal() (*journal.Journal, error) { return journal.Open(e.file("log")) }
+
+// Discard removes what is there of an order that is not kept.
+func (e Entry) Discard() error {
+	if e.dir == "" {
+		return nil
+	}
+	return e.Remove()
+}
 
 // Remove forgets the container: the order first, so that what an interrupted
 // removal leaves is no container.

@@ -68,8 +68,12 @@ func TestWhatIsLeftOfAnOrderHasNoSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	order.Rerun = true
 	if err := e.Trim(order); err != nil {
 		t.Fatal(err)
+	}
+	if kept, err := e.Start(); err != nil || !kept.GetRerun() {
+		t.Errorf("got %v, %v, want that it is known to be run again elsewhere", kept, err)
 	}
 	err = filepath.WalkDir(dir, func(path string, f os.DirEntry, err error) error {
 		info, ierr := f.Info()

@@ -80,6 +80,8 @@ type Exit struct {
 	Message string `json:"message,omitempty"`
 	// Silent says that the agent ended the container because its master did not answer.
 	Silent bool `json:"silent,omitempty"`
+	// NotHere says that the container did not start for what the agent's machine lacks.
+	NotHere bool `json:"not_here,omitempty"`
 }
 
 // Proto is the exit on the wire.
@@ -92,5 +94,5 @@ func (e Exit) Proto() *agentv1.Exit {
 		kind = agentv1.Exit_KIND_LOST
 	case Exited:
 	}
-	return &agentv1.Exit{Kind: kind, Code: int32(e.Code), Message: e.Message, Silent: e.Silent}
+	return &agentv1.Exit{Kind: kind, Code: int32(e.Code), Message: e.Message, Silent: e.Silent, NotHere: e.NotHere}
 }

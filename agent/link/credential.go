@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/det-deploy/det-deploy/agent/health"
 	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
@@ -17,7 +18,10 @@ import (
 func (l *link) prove(ctx context.Context, h *agentv1.Hello) error {
 	credential, err := readSecret(l.cfg.CredentialFile)
 	if err != nil {
-		return &Final{Err: fmt.Errorf("read the agent's credential: %w", err)}
+		return finalUnlessLacking(fmt.Errorf("read the agent's credential: %w", err))
+	}
+	if l.unstored != "" {
+		credential = l.unstored
 	}
 	h.Credential = credential
 	if credential != "" {
@@ -33,11 +37,33 @@ func (l *link) prove(ctx context.Context, h *agentv1.Hello) error {
 	}
 	h.JoinToken, err = readSecret(l.cfg.JoinTokenFile)
 	if err != nil {
-		return &Final{Err: fmt.Errorf("read join_token_file: %w", err)}
+		return finalUnlessLacking(fmt.Errorf("read join_token_file: %w", err))
 	}
 	if h.GetJoinToken() == "" {
 		return &Final{Err: fmt.Errorf("join_token_file %s: there is no token in it", l.cfg.JoinTokenFile)}
 	}
+	return nil
+}
+
+// finalUnlessLacking makes an error final that no new connection would help. What a machine lacks
+// for now is tried again.
+func finalUnlessLacking(err error) error {
+	if health.LackOf(err) != "" {
+		return err
+	}
+	return &Final{Err: err}
+}
+
+// keepCredential stores what a welcome brought. A machine without room keeps it in
+// memory: its agent goes on with what runs there.
+func (l *link) keepCredential(credential string) error {
+	err := storeCredential(l.cfg.CredentialFile, credential)
+	l.unstored = ""
+	if health.LackOf(err) == "" {
+		return err
+	}
+	l.unstored = credential
+	l.cfg.Log.Warn("cannot store the agent's credential; it is lost when the agent is restarted before it can", "err", err)
 	return nil
 }
 

@@ -138,6 +138,8 @@ type link struct {
 	peer Peer
 	// last is the failure that was logged last; the same one again is not news.
 	last string
+	// unstored is a credential for which there was no room on the disk.
+	unstored string
 	// began is when the first attempt was made.
 	began time.Time
 }
@@ -155,6 +157,7 @@ func (l *link) judge(err error) (again bool, final error) {
 			if dropped, derr = dropCredential(l.cfg.CredentialFile); derr != nil {
 				return false, errors.Join(r, derr)
 			}
+			dropped, l.unstored = dropped || l.unstored != "", ""
 		}
 		if dropped {
 			l.cfg.Log.Info("credential is no longer good, joining again", "reason", r.Reason)

@@ -77,7 +77,7 @@ func (l *link) once(ctx context.Context) (welcomed bool, err error) {
 	l.cfg.Lease.learn(wait)
 	l.cfg.Lease.answered(asked)
 	defer func() { _ = c.ws.CloseNow() }()
-	if err := storeCredential(l.cfg.CredentialFile, w.GetCredential()); err != nil {
+	if err := l.keepCredential(w.GetCredential()); err != nil {
 		return false, err
 	}
 	l.last = ""

@@ -159,6 +159,12 @@ func (a *allocation) describe() rm.Allocation {
 		if out.Waiting == "" {
 			out.Waiting = "not looked at yet"
 		}
+		if a.held(time.Now()) {
+			out.Waiting = "it is tried again at " + a.NotBefore.UTC().Format(time.RFC3339)
+		}
+		if a.Delayed != "" {
+			out.Waiting += "; " + a.Delayed
+		}
 	}
 	if a.release != nil && !a.release.Kill {
 		out.PreemptBy = a.release.By

@@ -22,6 +22,9 @@ func (r *RM) take(ctx context.Context, l *link, m *agentv1.AgentMessage) error {
 	case *agentv1.AgentMessage_Notice:
 		r.takeNotice(l, body.Notice)
 		return nil
+	case *agentv1.AgentMessage_Health:
+		r.takeHealth(l, body.Health)
+		return nil
 	case *agentv1.AgentMessage_Hello:
 		return refuseForGoodf("agent %s says hello twice", l.agent)
 	default:
@@ -86,6 +89,9 @@ func (r *RM) takeChange(ctx context.Context, l *link, m *agentv1.Change) error {
 	}
 	if m.GetExit().GetSilent() {
 		r.takeSilence(c, m.GetExit().GetMessage())
+	}
+	if m.GetExit().GetNotHere() {
+		r.takeNotHere(c, m.GetExit().GetMessage())
 	}
 	return r.inLane(ctx, l, c.allocation.lane(), func(ctx context.Context) time.Duration {
 		return r.apply(ctx, c, m)

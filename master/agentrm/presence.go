@@ -52,6 +52,8 @@ type agent struct {
 	link  *link
 	// notice is what its machine announced last, nil for nothing.
 	notice *Notice
+	// sick is what keeps it from starting containers, nil for nothing.
+	sick *Sickness
 	// retired says that its machine is to go: it gets nothing new.
 	retired bool
 	// containers are those assigned to it and not ended.
@@ -59,7 +61,9 @@ type agent struct {
 }
 
 // leaves reports whether the agent gets nothing new, although it is there.
-func (a *agent) leaves() bool { return a.state == rm.Drain || a.retired || a.notice != nil }
+func (a *agent) leaves() bool {
+	return a.state == rm.Drain || a.retired || a.notice != nil || a.sick != nil
+}
 
 // vanished is why an agent did not come back.
 func (a *agent) vanished() string {

@@ -43,8 +43,13 @@ func (r *RM) look(now time.Time) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	next := r.expire(now)
+	for _, a := range r.allocations {
+		if a.held(now) {
+			next = earlier(next, a.NotBefore)
+		}
+	}
 	for _, p := range r.cfg.Pools {
-		scene := r.scene(p)
+		scene := r.scene(p, now)
 		d := pool.Decide(scene, now)
 		r.carryOut(p, d, now)
 		r.cfg.Decided(p.Name, scene, d)
@@ -83,26 +88,41 @@ func (r *RM) expire(now time.Time) (next time.Time) {
 	return next
 }
 
-// scene is a pool as the scheduler sees it.
-func (r *RM) scene(p Pool) pool.Pool {
+// scene is a pool as the scheduler sees it. What is not to be placed yet is not in it.
+func (r *RM) scene(p Pool, now time.Time) pool.Pool {
 	scene := pool.Pool{Scheduler: p.Scheduler, MaxAux: p.MaxAux, Room: r.cfg.Room(p.Name)}
 	for _, a := range r.agents {
 		if a.pool != p.Name {
 			continue
 		}
 		scene.Agents = append(scene.Agents, a.scheduled())
-		if a.presence == Lost && a.state == rm.Enable && a.notice == nil {
+		if a.presence == Lost && a.state == rm.Enable && a.notice == nil && a.sick == nil {
 			// It counts as a machine to come, so that a broken link of seconds
 			// does not let lower priorities pass.
 			scene.Room = append(scene.Room, pool.Shape{Slots: len(a.devices), Count: 1})
 		}
 	}
-	for _, a := range r.allocations {
-		if a.pool == p.Name && a.phase != Over {
-			scene.Allocations = append(scene.Allocations, a.scheduled())
-		}
-	}
+	scene.Allocations = r.scheduled(p, func(a *allocation) bool { return !a.held(now) })
 	return scene
+}
+
+// scheduled are the allocations of a pool as the scheduler sees them.
+func (r *RM) scheduled(p Pool, which func(*allocation) bool) []pool.Allocation {
+	var out []pool.Allocation
+	elsewhere := r.elsewhere(p)
+	for _, a := range r.allocations {
+		if a.pool != p.Name || a.phase == Over || !which(a) {
+			continue
+		}
+		s := a.scheduled()
+		if len(a.Avoid) > 0 && elsewhere(a) {
+			for _, id := range a.Avoid {
+				s.Exclude = append(s.Exclude, pool.AgentID(id))
+			}
+		}
+		out = append(out, s)
+	}
+	return out
 }
 
 // scheduled is the agent as the scheduler sees it.

@@ -205,6 +205,9 @@ func (r *RM) Allocation(id rm.AllocationID) (rm.Allocation, bool) {
 	}
 	out := a.describe()
 	if out.Waiting != "" {
+		if sick := r.describeSick(a.pool); sick != "" {
+			out.Waiting += "; " + sick
+		}
 		if more := r.cfg.Waits(a.pool, id); more != "" {
 			out.Waiting += "; " + more
 		}

@@ -30,14 +30,14 @@ func slotKey(d *apiv1.Device) string { return fmt.Sprintf("%03d", d.GetId()) }
 
 // api is the agent as clients see it. One that is lost looks disabled and
 // draining, as it does in Determined 0.38.1: it keeps what it runs and gets
-// nothing new.
+// nothing new. So does one that is sick.
 func (a *agent) api() *apiv1.Agent {
 	out := &apiv1.Agent{
 		Id: string(a.id), RegisteredTime: timestamppb.New(a.registered), Version: apiv1.Release, DetDeployVersion: a.version,
-		Enabled: a.presence == Connected && a.state == rm.Enable && a.notice == nil, Draining: a.presence == Lost || a.leaves(),
-		ResourcePools: []string{a.pool},
-		Slots:         make(map[string]*apiv1.Slot, len(a.devices)),
-		Containers:    make(map[string]*apiv1.Container, len(a.containers)),
+		Enabled: a.presence == Connected && a.state == rm.Enable && a.notice == nil && a.sick == nil, Draining: a.presence == Lost || a.leaves(),
+		ResourcePools: []string{a.pool}, Sick: a.sick.api(),
+		Slots:      make(map[string]*apiv1.Slot, len(a.devices)),
+		Containers: make(map[string]*apiv1.Container, len(a.containers)),
 		SlotStats: &apiv1.SlotStats{
 			TypeStats: make(map[string]*apiv1.DeviceStats), BrandStats: make(map[string]*apiv1.DeviceStats),
 		},
@@ -146,7 +146,7 @@ func (r *RM) Queue(name string) []*apiv1.Job {
 	var out []*apiv1.Job
 	for _, p := range r.cfg.Pools {
 		if name == "" || name == p.Name {
-			for _, j := range pool.Queue(r.scene(p).Allocations) {
+			for _, j := range pool.Queue(r.scheduled(p, func(*allocation) bool { return true })) {
 				out = append(out, r.describeJob(p, j))
 			}
 		}

@@ -190,6 +190,7 @@ func (r *RM) takeIn(l *link, h *agentv1.Hello, who arrival) error {
 	}
 	a.address, l.agent = l.address, a.id
 	a.version, a.devices, a.pool = h.GetVersion(), sorted(h.GetDevices()), who.Pool
+	r.setSickness(a, sicknessOf(h.GetHealth()))
 	known := r.reconcile(a, h, who.next)
 	w := r.welcomeFor(who.Identity, who.credential)
 	w.Containers = known

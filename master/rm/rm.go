@@ -67,6 +67,13 @@ type Request struct {
 	// as pods; empty for nothing.
 	PodSpec   []byte
 	Submitted time.Time
+	// NotBefore is when it may be placed at the earliest, zero for now; Delayed is why,
+	// for people. Only agents delay: elsewhere nothing ends with CauseNotHere.
+	NotBefore time.Time
+	Delayed   string
+	// Avoid lists agents that could not start it: it waits for others as long as there
+	// are enough of them.
+	Avoid []AgentID
 }
 
 // ResourceManager runs allocations. Its methods may be called at any time and

@@ -93,6 +93,9 @@ const (
 	// CauseAgentLost: the machine vanished or was switched off. It does not
 	// count as the task's own failure.
 	CauseAgentLost Cause = "agent_lost"
+	// CauseNotHere: an agent could not start it for what its machine lacks, and none
+	// of its programs has ended. It does not count as the task's own failure.
+	CauseNotHere Cause = "not_here"
 	// CauseRefused: it can no longer be run, because the pool went away or
 	// Assigned returned an error.
 	CauseRefused Cause = "refused"

@@ -11,7 +11,7 @@ type gauges struct {
 	queue    Queue
 	machines Machines
 
-	poolAgents, poolSlots, poolJobs, agents *prometheus.Desc
+	poolAgents, poolSlots, poolJobs, agents, sick *prometheus.Desc
 }
 
 func newGauges(q Queue, m Machines) *gauges {
@@ -24,12 +24,13 @@ func newGauges(q Queue, m Machines) *gauges {
 		poolSlots:  desc("pool_slots", "Slots of a resource pool, all of them and those in use.", "pool", "state"),
 		poolJobs:   desc("pool_jobs", "Jobs of a resource pool that wait or run.", "pool", "state"),
 		agents:     desc("agents", "Agents by what an operator wants of them.", "state"),
+		sick:       desc("sick_agents", "Agents that cannot start containers, by what their machines lack.", "lack"),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{g.poolAgents, g.poolSlots, g.poolJobs, g.agents} {
+	for _, d := range []*prometheus.Desc{g.poolAgents, g.poolSlots, g.poolJobs, g.agents, g.sick} {
 		ch <- d
 	}
 }
@@ -54,8 +55,15 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	}
 	if g.machines != nil {
 		count := map[string]int32{"enabled": 0, "draining": 0, "disabled": 0}
+		lacks := map[string]int32{"disk": 0, "descriptors": 0, "memory": 0, "processes": 0, "engine": 0, "other": 0}
 		for _, a := range g.machines.Agents() {
 			count[agentState(a)]++
+			if s := a.GetSick(); s != nil {
+				lacks[s.GetLack()]++
+			}
+		}
+		for lack, n := range lacks {
+			set(g.sick, n, lack)
 		}
 		for state, n := range count {
 			set(g.agents, n, state)

@@ -132,6 +132,8 @@ func TestWireRules(t *testing.T) {
 		{"accelerators", "POST", "/api/v1/allocations/t1.1/acceleratorData", task, `{"acceleratorData":{"containerId":"c"}}`, 200, `{}`},
 		{"metrics", "GET", "/metrics", "", "", 200, "det_deploy_http_request_seconds_bucket"},
 		{"metrics of the cluster", "GET", "/metrics", "", "", 200, `det_deploy_agents{state="enabled"} 1`},
+		{"agents that are sick", "GET", "/metrics", "", "", 200, `det_deploy_sick_agents{lack="disk"} 1`},
+		{"agents that lack nothing else", "GET", "/metrics", "", "", 200, `det_deploy_sick_agents{lack="engine"} 0`},
 		{"metrics where they used to be", "GET", "/debug/prom/metrics", "", "", 200, "go_goroutines"},
 	}
 	for _, tt := range tests {

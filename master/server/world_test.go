@@ -311,7 +311,7 @@ func (c *cluster) Agents() []*apiv1.Agent {
 	}
 	return []*apiv1.Agent{
 		{Id: "a", RegisteredTime: timestamppb.New(start), Slots: slots, Enabled: true, SlotStats: &apiv1.SlotStats{}},
-		{Id: "b/c", RegisteredTime: timestamppb.New(start), SlotStats: &apiv1.SlotStats{}},
+		{Id: "b/c", RegisteredTime: timestamppb.New(start), SlotStats: &apiv1.SlotStats{}, Sick: &apiv1.AgentSickness{Lack: "disk", Reason: "full"}},
 	}
 }
 

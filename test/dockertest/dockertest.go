@@ -34,6 +34,7 @@ type Daemon struct {
 	Host string
 	API  *client.Client
 	dir  string
+	pid  int
 }
 
 // Start starts an engine that ends with the test. Start it once for a test
@@ -96,6 +97,7 @@ func start(t *testing.T, path, driver string) (*Daemon, error) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	d.pid = cmd.Process.Pid
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -151,6 +153,24 @@ func (d *Daemon) await(t *testing.T, ended <-chan struct{}) error {
 			return err
 		case <-tick.C:
 		}
+	}
+}
+
+// Stop stops the engine as by kill -STOP: it is there and does not answer. Its
+// containers go on. It goes on at the end of the test at the latest.
+func (d *Daemon) Stop(t *testing.T) {
+	t.Helper()
+	t.Cleanup(func() { _ = syscall.Kill(d.pid, syscall.SIGCONT) }) // it may have ended
+	if err := syscall.Kill(d.pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Continue has a stopped engine go on.
+func (d *Daemon) Continue(t *testing.T) {
+	t.Helper()
+	if err := syscall.Kill(d.pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -53,12 +53,14 @@ type Runtime struct {
 	// init says that the engine has an init program, which reaps what a task
 	// leaves behind.
 	init bool
+	// root is where the engine keeps images and containers, as it says.
+	root string
 }
 
 var _ container.Runtime = (*Runtime)(nil)
 
-// answerTimeout bounds the first question to an engine.
-const answerTimeout = 10 * time.Second
+// firstTimeout bounds the first question to an engine.
+const firstTimeout = 10 * time.Second
 
 // New connects to an engine; the error says why it does not answer.
 func New(ctx context.Context, o Options) (*Runtime, error) {
@@ -70,7 +72,7 @@ func New(ctx context.Context, o Options) (*Runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the docker engine: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, firstTimeout)
 	defer cancel()
 	if _, err := api.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true}); err != nil {
 		return nil, errors.Join(fmt.Errorf("ask the docker engine for its version: %w", err), api.Close())
@@ -81,7 +83,7 @@ func New(ctx context.Context, o Options) (*Runtime, error) {
 	}
 	// The engine's word for a program that is not there; empty is one that
 	// does not tell its commit.
-	return &Runtime{opts: o, api: api, init: info.Info.InitCommit.ID != "N/A"}, nil
+	return &Runtime{opts: o, api: api, init: info.Info.InitCommit.ID != "N/A", root: info.Info.DockerRootDir}, nil
 }
 
 // Close lets go of the engine; containers go on.
@@ -96,7 +98,11 @@ func name(id string) string { return "det-deploy-" + id }
 
 // Inspect asks the engine.
 func (r *Runtime) Inspect(ctx context.Context, id string) (container.Status, error) {
-	c, err := r.api.ContainerInspect(ctx, name(id), client.ContainerInspectOptions{})
+	var c client.ContainerInspectResult
+	err := soon(ctx, func(ctx context.Context) (err error) {
+		c, err = r.api.ContainerInspect(ctx, name(id), client.ContainerInspectOptions{})
+		return err
+	})
 	if cerrdefs.IsNotFound(err) {
 		return container.Status{Phase: container.Absent}, nil
 	}
@@ -198,9 +204,13 @@ func (r *Runtime) Wait(ctx context.Context, id string) (int, error) {
 
 // List finds the agent's containers by their labels.
 func (r *Runtime) List(ctx context.Context, cluster string) ([]string, error) {
-	found, err := r.api.ContainerList(ctx, client.ContainerListOptions{
-		All:     true,
-		Filters: make(client.Filters).Add("label", labelAgent+"="+r.opts.Agent, labelCluster+"="+cluster),
+	var found client.ContainerListResult
+	err := soon(ctx, func(ctx context.Context) (err error) {
+		found, err = r.api.ContainerList(ctx, client.ContainerListOptions{
+			All:     true,
+			Filters: make(client.Filters).Add("label", labelAgent+"="+r.opts.Agent, labelCluster+"="+cluster),
+		})
+		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list containers: %w", err)

@@ -16,6 +16,10 @@ import (
 // Prepare refuses what can never be run, and pulls the image if it is not there, or
 // always when asked to.
 func (r *Runtime) Prepare(ctx context.Context, spec container.Spec, note container.Note) error {
+	return r.watched(ctx, func(ctx context.Context) error { return r.prepare(ctx, spec, note) })
+}
+
+func (r *Runtime) prepare(ctx context.Context, spec container.Spec, note container.Note) error {
 	if err := spec.Validate(); err != nil {
 		return err
 	}

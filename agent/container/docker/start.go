@@ -25,6 +25,10 @@ func (r *Runtime) Start(ctx context.Context, spec container.Spec) error {
 	if err != nil {
 		return err
 	}
+	return r.watched(ctx, func(ctx context.Context) error { return r.startWith(ctx, spec, options) })
+}
+
+func (r *Runtime) startWith(ctx context.Context, spec container.Spec, options client.ContainerCreateOptions) error {
 	id, err := r.create(ctx, options)
 	if err != nil || id == "" {
 		return err

@@ -50,7 +50,7 @@ func (r *Runtime) Start(_ context.Context, spec container.Spec) error {
 	}
 	pid, err := start(r.dir(spec.ID), spec)
 	if err != nil {
-		return err
+		return &container.NeverRanError{Err: err}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,6 +22,67 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Lack is what the agent's machine has run out of.
+type Health_Lack int32
+
+const (
+	// The agent is well.
+	Health_LACK_UNSPECIFIED Health_Lack = 0
+	Health_LACK_DISK        Health_Lack = 1
+	Health_LACK_DESCRIPTORS Health_Lack = 2
+	Health_LACK_MEMORY      Health_Lack = 3
+	Health_LACK_PROCESSES   Health_Lack = 4
+	// The container engine does not answer.
+	Health_LACK_ENGINE Health_Lack = 5
+)
+
+// Enum value maps for Health_Lack.
+var (
+	Health_Lack_name = map[int32]string{
+		0: "LACK_UNSPECIFIED",
+		1: "LACK_DISK",
+		2: "LACK_DESCRIPTORS",
+		3: "LACK_MEMORY",
+		4: "LACK_PROCESSES",
+		5: "LACK_ENGINE",
+	}
+	Health_Lack_value = map[string]int32{
+		"LACK_UNSPECIFIED": 0,
+		"LACK_DISK":        1,
+		"LACK_DESCRIPTORS": 2,
+		"LACK_MEMORY":      3,
+		"LACK_PROCESSES":   4,
+		"LACK_ENGINE":      5,
+	}
+)
+
+func (x Health_Lack) Enum() *Health_Lack {
+	p := new(Health_Lack)
+	*p = x
+	return p
+}
+
+func (x Health_Lack) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Health_Lack) Descriptor() protoreflect.EnumDescriptor {
+	return file_master_api_agentv1_link_proto_enumTypes[0].Descriptor()
+}
+
+func (Health_Lack) Type() protoreflect.EnumType {
+	return &file_master_api_agentv1_link_proto_enumTypes[0]
+}
+
+func (x Health_Lack) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Health_Lack.Descriptor instead.
+func (Health_Lack) EnumDescriptor() ([]byte, []int) {
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{3, 0}
+}
+
 type Notice_Kind int32
 
 const (
@@ -57,11 +118,11 @@ func (x Notice_Kind) String() string {
 }
 
 func (Notice_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_master_api_agentv1_link_proto_enumTypes[0].Descriptor()
+	return file_master_api_agentv1_link_proto_enumTypes[1].Descriptor()
 }
 
 func (Notice_Kind) Type() protoreflect.EnumType {
-	return &file_master_api_agentv1_link_proto_enumTypes[0]
+	return &file_master_api_agentv1_link_proto_enumTypes[1]
 }
 
 func (x Notice_Kind) Number() protoreflect.EnumNumber {
@@ -70,7 +131,7 @@ func (x Notice_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Notice_Kind.Descriptor instead.
 func (Notice_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{7, 0}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{8, 0}
 }
 
 type Exit_Kind int32
@@ -112,11 +173,11 @@ func (x Exit_Kind) String() string {
 }
 
 func (Exit_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_master_api_agentv1_link_proto_enumTypes[1].Descriptor()
+	return file_master_api_agentv1_link_proto_enumTypes[2].Descriptor()
 }
 
 func (Exit_Kind) Type() protoreflect.EnumType {
-	return &file_master_api_agentv1_link_proto_enumTypes[1]
+	return &file_master_api_agentv1_link_proto_enumTypes[2]
 }
 
 func (x Exit_Kind) Number() protoreflect.EnumNumber {
@@ -125,7 +186,7 @@ func (x Exit_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Exit_Kind.Descriptor instead.
 func (Exit_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{19, 0}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{20, 0}
 }
 
 type Signal_Kind int32
@@ -161,11 +222,11 @@ func (x Signal_Kind) String() string {
 }
 
 func (Signal_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_master_api_agentv1_link_proto_enumTypes[2].Descriptor()
+	return file_master_api_agentv1_link_proto_enumTypes[3].Descriptor()
 }
 
 func (Signal_Kind) Type() protoreflect.EnumType {
-	return &file_master_api_agentv1_link_proto_enumTypes[2]
+	return &file_master_api_agentv1_link_proto_enumTypes[3]
 }
 
 func (x Signal_Kind) Number() protoreflect.EnumNumber {
@@ -174,7 +235,7 @@ func (x Signal_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Signal_Kind.Descriptor instead.
 func (Signal_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{23, 0}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{24, 0}
 }
 
 // AgentMessage is anything an agent says.
@@ -188,6 +249,7 @@ type AgentMessage struct {
 	//	*AgentMessage_Logs
 	//	*AgentMessage_Notice
 	//	*AgentMessage_Unprepared
+	//	*AgentMessage_Health
 	Body          isAgentMessage_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -284,6 +346,15 @@ func (x *AgentMessage) GetUnprepared() *Unprepared {
 	return nil
 }
 
+func (x *AgentMessage) GetHealth() *Health {
+	if x != nil {
+		if x, ok := x.Body.(*AgentMessage_Health); ok {
+			return x.Health
+		}
+	}
+	return nil
+}
+
 type isAgentMessage_Body interface {
 	isAgentMessage_Body()
 }
@@ -312,6 +383,10 @@ type AgentMessage_Unprepared struct {
 	Unprepared *Unprepared `protobuf:"bytes,6,opt,name=unprepared,proto3,oneof"`
 }
 
+type AgentMessage_Health struct {
+	Health *Health `protobuf:"bytes,7,opt,name=health,proto3,oneof"`
+}
+
 func (*AgentMessage_Hello) isAgentMessage_Body() {}
 
 func (*AgentMessage_Received) isAgentMessage_Body() {}
@@ -323,6 +398,8 @@ func (*AgentMessage_Logs) isAgentMessage_Body() {}
 func (*AgentMessage_Notice) isAgentMessage_Body() {}
 
 func (*AgentMessage_Unprepared) isAgentMessage_Body() {}
+
+func (*AgentMessage_Health) isAgentMessage_Body() {}
 
 // MasterMessage is anything the master says.
 type MasterMessage struct {
@@ -513,7 +590,9 @@ type Hello struct {
 	ProofKind string `protobuf:"bytes,11,opt,name=proof_kind,json=proofKind,proto3" json:"proof_kind,omitempty"`
 	// preparing means that the agent is not ready for containers and has not
 	// looked for devices; it wants to be told how to set its machine up.
-	Preparing     bool `protobuf:"varint,12,opt,name=preparing,proto3" json:"preparing,omitempty"`
+	Preparing bool `protobuf:"varint,12,opt,name=preparing,proto3" json:"preparing,omitempty"`
+	// health is missing for an agent that can start containers.
+	Health        *Health `protobuf:"bytes,13,opt,name=health,proto3" json:"health,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -632,6 +711,78 @@ func (x *Hello) GetPreparing() bool {
 	return false
 }
 
+func (x *Hello) GetHealth() *Health {
+	if x != nil {
+		return x.Health
+	}
+	return nil
+}
+
+// Health says whether the agent can start containers. It is repeated in every
+// connection and sent with every change, before the end of a container for which
+// there was no room.
+type Health struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// lack of an agent that is not well, and takes nothing new.
+	Lack Health_Lack `protobuf:"varint,1,opt,name=lack,proto3,enum=detdeploy.agent.v1.Health_Lack" json:"lack,omitempty"`
+	// reason is the error that a start or a probe has met, since_us when the first did.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	SinceUs       int64  `protobuf:"varint,3,opt,name=since_us,json=sinceUs,proto3" json:"since_us,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Health) Reset() {
+	*x = Health{}
+	mi := &file_master_api_agentv1_link_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Health) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Health) ProtoMessage() {}
+
+func (x *Health) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_agentv1_link_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Health.ProtoReflect.Descriptor instead.
+func (*Health) Descriptor() ([]byte, []int) {
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Health) GetLack() Health_Lack {
+	if x != nil {
+		return x.Lack
+	}
+	return Health_LACK_UNSPECIFIED
+}
+
+func (x *Health) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *Health) GetSinceUs() int64 {
+	if x != nil {
+		return x.SinceUs
+	}
+	return 0
+}
+
 // Report is one container as its agent knows it.
 type Report struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -644,7 +795,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[3]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -656,7 +807,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[3]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -669,7 +820,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{3}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Report) GetContainerId() string {
@@ -725,7 +876,7 @@ type Welcome struct {
 
 func (x *Welcome) Reset() {
 	*x = Welcome{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[4]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -737,7 +888,7 @@ func (x *Welcome) String() string {
 func (*Welcome) ProtoMessage() {}
 
 func (x *Welcome) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[4]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -750,7 +901,7 @@ func (x *Welcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Welcome.ProtoReflect.Descriptor instead.
 func (*Welcome) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{4}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Welcome) GetClusterId() string {
@@ -837,7 +988,7 @@ type Preparation struct {
 
 func (x *Preparation) Reset() {
 	*x = Preparation{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[5]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -849,7 +1000,7 @@ func (x *Preparation) String() string {
 func (*Preparation) ProtoMessage() {}
 
 func (x *Preparation) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[5]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -862,7 +1013,7 @@ func (x *Preparation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Preparation.ProtoReflect.Descriptor instead.
 func (*Preparation) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{5}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Preparation) GetStartupScript() []byte {
@@ -890,7 +1041,7 @@ type Unprepared struct {
 
 func (x *Unprepared) Reset() {
 	*x = Unprepared{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[6]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -902,7 +1053,7 @@ func (x *Unprepared) String() string {
 func (*Unprepared) ProtoMessage() {}
 
 func (x *Unprepared) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[6]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -915,7 +1066,7 @@ func (x *Unprepared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unprepared.ProtoReflect.Descriptor instead.
 func (*Unprepared) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{6}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Unprepared) GetReason() string {
@@ -939,7 +1090,7 @@ type Notice struct {
 
 func (x *Notice) Reset() {
 	*x = Notice{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[7]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -951,7 +1102,7 @@ func (x *Notice) String() string {
 func (*Notice) ProtoMessage() {}
 
 func (x *Notice) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[7]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -964,7 +1115,7 @@ func (x *Notice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notice.ProtoReflect.Descriptor instead.
 func (*Notice) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{7}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Notice) GetKind() Notice_Kind {
@@ -1002,7 +1153,7 @@ type Known struct {
 
 func (x *Known) Reset() {
 	*x = Known{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[8]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1014,7 +1165,7 @@ func (x *Known) String() string {
 func (*Known) ProtoMessage() {}
 
 func (x *Known) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[8]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1027,7 +1178,7 @@ func (x *Known) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Known.ProtoReflect.Descriptor instead.
 func (*Known) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{8}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Known) GetContainerId() string {
@@ -1073,7 +1224,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[9]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1085,7 +1236,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[9]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1098,7 +1249,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{9}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Refusal) GetReason() string {
@@ -1157,7 +1308,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[10]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1169,7 +1320,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[10]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1182,7 +1333,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{10}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Start) GetContainerId() string {
@@ -1272,7 +1423,7 @@ type Spec struct {
 
 func (x *Spec) Reset() {
 	*x = Spec{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[11]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1284,7 +1435,7 @@ func (x *Spec) String() string {
 func (*Spec) ProtoMessage() {}
 
 func (x *Spec) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[11]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1297,7 +1448,7 @@ func (x *Spec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spec.ProtoReflect.Descriptor instead.
 func (*Spec) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{11}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Spec) GetDescription() string {
@@ -1462,7 +1613,7 @@ type RegistryAuth struct {
 
 func (x *RegistryAuth) Reset() {
 	*x = RegistryAuth{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[12]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1474,7 +1625,7 @@ func (x *RegistryAuth) String() string {
 func (*RegistryAuth) ProtoMessage() {}
 
 func (x *RegistryAuth) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[12]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1487,7 +1638,7 @@ func (x *RegistryAuth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegistryAuth.ProtoReflect.Descriptor instead.
 func (*RegistryAuth) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{12}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RegistryAuth) GetUsername() string {
@@ -1551,7 +1702,7 @@ type Mount struct {
 
 func (x *Mount) Reset() {
 	*x = Mount{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[13]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1563,7 +1714,7 @@ func (x *Mount) String() string {
 func (*Mount) ProtoMessage() {}
 
 func (x *Mount) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[13]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1576,7 +1727,7 @@ func (x *Mount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Mount.ProtoReflect.Descriptor instead.
 func (*Mount) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{13}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Mount) GetHostPath() string {
@@ -1618,7 +1769,7 @@ type HostDevice struct {
 
 func (x *HostDevice) Reset() {
 	*x = HostDevice{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[14]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1630,7 +1781,7 @@ func (x *HostDevice) String() string {
 func (*HostDevice) ProtoMessage() {}
 
 func (x *HostDevice) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[14]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1643,7 +1794,7 @@ func (x *HostDevice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostDevice.ProtoReflect.Descriptor instead.
 func (*HostDevice) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{14}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *HostDevice) GetHostPath() string {
@@ -1679,7 +1830,7 @@ type User struct {
 
 func (x *User) Reset() {
 	*x = User{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[15]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1691,7 +1842,7 @@ func (x *User) String() string {
 func (*User) ProtoMessage() {}
 
 func (x *User) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[15]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1704,7 +1855,7 @@ func (x *User) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use User.ProtoReflect.Descriptor instead.
 func (*User) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{15}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *User) GetName() string {
@@ -1745,7 +1896,7 @@ type Port struct {
 
 func (x *Port) Reset() {
 	*x = Port{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[16]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1757,7 +1908,7 @@ func (x *Port) String() string {
 func (*Port) ProtoMessage() {}
 
 func (x *Port) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[16]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1770,7 +1921,7 @@ func (x *Port) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Port.ProtoReflect.Descriptor instead.
 func (*Port) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{16}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Port) GetName() string {
@@ -1797,7 +1948,7 @@ type Received struct {
 
 func (x *Received) Reset() {
 	*x = Received{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[17]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1809,7 +1960,7 @@ func (x *Received) String() string {
 func (*Received) ProtoMessage() {}
 
 func (x *Received) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[17]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1822,7 +1973,7 @@ func (x *Received) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Received.ProtoReflect.Descriptor instead.
 func (*Received) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{17}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Received) GetContainerId() string {
@@ -1848,7 +1999,7 @@ type Change struct {
 
 func (x *Change) Reset() {
 	*x = Change{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[18]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1860,7 +2011,7 @@ func (x *Change) String() string {
 func (*Change) ProtoMessage() {}
 
 func (x *Change) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[18]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1873,7 +2024,7 @@ func (x *Change) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Change.ProtoReflect.Descriptor instead.
 func (*Change) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{18}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Change) GetContainerId() string {
@@ -1927,14 +2078,18 @@ type Exit struct {
 	Message string `protobuf:"bytes,3,opt,name=message,proto3" json:"message,omitempty"`
 	// silent means that the agent ended the container because it had no answer from
 	// the master for reconnect_wait: it is the connection's loss and not the task's.
-	Silent        bool `protobuf:"varint,4,opt,name=silent,proto3" json:"silent,omitempty"`
+	Silent bool `protobuf:"varint,4,opt,name=silent,proto3" json:"silent,omitempty"`
+	// not_here means, beside KIND_NOT_STARTED, that this agent lacks what it takes to
+	// start any container: the program has not run, and may be run elsewhere. A master
+	// that does not know the field sees a container that never ran.
+	NotHere       bool `protobuf:"varint,5,opt,name=not_here,json=notHere,proto3" json:"not_here,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Exit) Reset() {
 	*x = Exit{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[19]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1946,7 +2101,7 @@ func (x *Exit) String() string {
 func (*Exit) ProtoMessage() {}
 
 func (x *Exit) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[19]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1959,7 +2114,7 @@ func (x *Exit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Exit.ProtoReflect.Descriptor instead.
 func (*Exit) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{19}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Exit) GetKind() Exit_Kind {
@@ -1990,6 +2145,13 @@ func (x *Exit) GetSilent() bool {
 	return false
 }
 
+func (x *Exit) GetNotHere() bool {
+	if x != nil {
+		return x.NotHere
+	}
+	return false
+}
+
 // Logs is a run of lines of one container. Sequences count lines from 0.
 type Logs struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2003,7 +2165,7 @@ type Logs struct {
 
 func (x *Logs) Reset() {
 	*x = Logs{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[20]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2015,7 +2177,7 @@ func (x *Logs) String() string {
 func (*Logs) ProtoMessage() {}
 
 func (x *Logs) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[20]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2028,7 +2190,7 @@ func (x *Logs) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Logs.ProtoReflect.Descriptor instead.
 func (*Logs) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{20}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Logs) GetContainerId() string {
@@ -2072,7 +2234,7 @@ type Line struct {
 
 func (x *Line) Reset() {
 	*x = Line{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[21]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2084,7 +2246,7 @@ func (x *Line) String() string {
 func (*Line) ProtoMessage() {}
 
 func (x *Line) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[21]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2097,7 +2259,7 @@ func (x *Line) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Line.ProtoReflect.Descriptor instead.
 func (*Line) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{21}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Line) GetAtUs() int64 {
@@ -2131,7 +2293,7 @@ type LogAck struct {
 
 func (x *LogAck) Reset() {
 	*x = LogAck{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[22]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2143,7 +2305,7 @@ func (x *LogAck) String() string {
 func (*LogAck) ProtoMessage() {}
 
 func (x *LogAck) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[22]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2156,7 +2318,7 @@ func (x *LogAck) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogAck.ProtoReflect.Descriptor instead.
 func (*LogAck) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{22}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *LogAck) GetContainerId() string {
@@ -2187,7 +2349,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[23]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2199,7 +2361,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[23]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2212,7 +2374,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{23}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Signal) GetContainerId() string {
@@ -2248,7 +2410,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[24]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2260,7 +2422,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[24]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2273,7 +2435,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{24}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Ack) GetContainerId() string {
@@ -2300,7 +2462,7 @@ type Shutdown struct {
 
 func (x *Shutdown) Reset() {
 	*x = Shutdown{}
-	mi := &file_master_api_agentv1_link_proto_msgTypes[25]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2312,7 +2474,7 @@ func (x *Shutdown) String() string {
 func (*Shutdown) ProtoMessage() {}
 
 func (x *Shutdown) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_agentv1_link_proto_msgTypes[25]
+	mi := &file_master_api_agentv1_link_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2325,7 +2487,7 @@ func (x *Shutdown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shutdown.ProtoReflect.Descriptor instead.
 func (*Shutdown) Descriptor() ([]byte, []int) {
-	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{25}
+	return file_master_api_agentv1_link_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Shutdown) GetReason() string {
@@ -2339,7 +2501,7 @@ var File_master_api_agentv1_link_proto protoreflect.FileDescriptor
 
 const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\n" +
-	"\x1dmaster/api/agentv1/link.proto\x12\x12detdeploy.agent.v1\x1a\x19master/api/v1/agent.proto\x1a\x18master/api/v1/pool.proto\x1a\x18master/api/v1/task.proto\"\xe3\x02\n" +
+	"\x1dmaster/api/agentv1/link.proto\x12\x12detdeploy.agent.v1\x1a\x19master/api/v1/agent.proto\x1a\x18master/api/v1/pool.proto\x1a\x18master/api/v1/task.proto\"\x99\x03\n" +
 	"\fAgentMessage\x121\n" +
 	"\x05hello\x18\x01 \x01(\v2\x19.detdeploy.agent.v1.HelloH\x00R\x05hello\x12:\n" +
 	"\breceived\x18\x02 \x01(\v2\x1c.detdeploy.agent.v1.ReceivedH\x00R\breceived\x124\n" +
@@ -2348,7 +2510,8 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\x06notice\x18\x05 \x01(\v2\x1a.detdeploy.agent.v1.NoticeH\x00R\x06notice\x12@\n" +
 	"\n" +
 	"unprepared\x18\x06 \x01(\v2\x1e.detdeploy.agent.v1.UnpreparedH\x00R\n" +
-	"unpreparedB\x06\n" +
+	"unprepared\x124\n" +
+	"\x06health\x18\a \x01(\v2\x1a.detdeploy.agent.v1.HealthH\x00R\x06healthB\x06\n" +
 	"\x04body\"\x92\x03\n" +
 	"\rMasterMessage\x127\n" +
 	"\awelcome\x18\x01 \x01(\v2\x1b.detdeploy.agent.v1.WelcomeH\x00R\awelcome\x127\n" +
@@ -2358,7 +2521,7 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\x03ack\x18\x05 \x01(\v2\x17.detdeploy.agent.v1.AckH\x00R\x03ack\x125\n" +
 	"\alog_ack\x18\x06 \x01(\v2\x1a.detdeploy.agent.v1.LogAckH\x00R\x06logAck\x12:\n" +
 	"\bshutdown\x18\a \x01(\v2\x1c.detdeploy.agent.v1.ShutdownH\x00R\bshutdownB\x06\n" +
-	"\x04body\"\x9b\x03\n" +
+	"\x04body\"\xcf\x03\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x18\n" +
@@ -2378,7 +2541,19 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	" \x01(\fR\x05proof\x12\x1d\n" +
 	"\n" +
 	"proof_kind\x18\v \x01(\tR\tproofKind\x12\x1c\n" +
-	"\tpreparing\x18\f \x01(\bR\tpreparing\"\x89\x01\n" +
+	"\tpreparing\x18\f \x01(\bR\tpreparing\x122\n" +
+	"\x06health\x18\r \x01(\v2\x1a.detdeploy.agent.v1.HealthR\x06health\"\xe9\x01\n" +
+	"\x06Health\x123\n" +
+	"\x04lack\x18\x01 \x01(\x0e2\x1f.detdeploy.agent.v1.Health.LackR\x04lack\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x19\n" +
+	"\bsince_us\x18\x03 \x01(\x03R\asinceUs\"w\n" +
+	"\x04Lack\x12\x14\n" +
+	"\x10LACK_UNSPECIFIED\x10\x00\x12\r\n" +
+	"\tLACK_DISK\x10\x01\x12\x14\n" +
+	"\x10LACK_DESCRIPTORS\x10\x02\x12\x0f\n" +
+	"\vLACK_MEMORY\x10\x03\x12\x12\n" +
+	"\x0eLACK_PROCESSES\x10\x04\x12\x0f\n" +
+	"\vLACK_ENGINE\x10\x05\"\x89\x01\n" +
 	"\x06Report\x12!\n" +
 	"\fcontainer_id\x18\x01 \x01(\tR\vcontainerId\x12#\n" +
 	"\rallocation_id\x18\x02 \x01(\tR\fallocationId\x127\n" +
@@ -2496,12 +2671,13 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\x05state\x18\x03 \x01(\x0e2!.detdeploy.api.v1.Container.StateR\x05state\x12\x13\n" +
 	"\x05at_us\x18\x04 \x01(\x03R\x04atUs\x12,\n" +
 	"\x04exit\x18\x05 \x01(\v2\x18.detdeploy.agent.v1.ExitR\x04exit\x127\n" +
-	"\taddresses\x18\x06 \x03(\v2\x19.detdeploy.api.v1.AddressR\taddresses\"\xd3\x01\n" +
+	"\taddresses\x18\x06 \x03(\v2\x19.detdeploy.api.v1.AddressR\taddresses\"\xee\x01\n" +
 	"\x04Exit\x121\n" +
 	"\x04kind\x18\x01 \x01(\x0e2\x1d.detdeploy.agent.v1.Exit.KindR\x04kind\x12\x12\n" +
 	"\x04code\x18\x02 \x01(\x05R\x04code\x12\x18\n" +
 	"\amessage\x18\x03 \x01(\tR\amessage\x12\x16\n" +
-	"\x06silent\x18\x04 \x01(\bR\x06silent\"R\n" +
+	"\x06silent\x18\x04 \x01(\bR\x06silent\x12\x19\n" +
+	"\bnot_here\x18\x05 \x01(\bR\anotHere\"R\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vKIND_EXITED\x10\x01\x12\x14\n" +
@@ -2545,87 +2721,92 @@ func file_master_api_agentv1_link_proto_rawDescGZIP() []byte {
 	return file_master_api_agentv1_link_proto_rawDescData
 }
 
-var file_master_api_agentv1_link_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_master_api_agentv1_link_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_master_api_agentv1_link_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_master_api_agentv1_link_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_master_api_agentv1_link_proto_goTypes = []any{
-	(Notice_Kind)(0),        // 0: detdeploy.agent.v1.Notice.Kind
-	(Exit_Kind)(0),          // 1: detdeploy.agent.v1.Exit.Kind
-	(Signal_Kind)(0),        // 2: detdeploy.agent.v1.Signal.Kind
-	(*AgentMessage)(nil),    // 3: detdeploy.agent.v1.AgentMessage
-	(*MasterMessage)(nil),   // 4: detdeploy.agent.v1.MasterMessage
-	(*Hello)(nil),           // 5: detdeploy.agent.v1.Hello
-	(*Report)(nil),          // 6: detdeploy.agent.v1.Report
-	(*Welcome)(nil),         // 7: detdeploy.agent.v1.Welcome
-	(*Preparation)(nil),     // 8: detdeploy.agent.v1.Preparation
-	(*Unprepared)(nil),      // 9: detdeploy.agent.v1.Unprepared
-	(*Notice)(nil),          // 10: detdeploy.agent.v1.Notice
-	(*Known)(nil),           // 11: detdeploy.agent.v1.Known
-	(*Refusal)(nil),         // 12: detdeploy.agent.v1.Refusal
-	(*Start)(nil),           // 13: detdeploy.agent.v1.Start
-	(*Spec)(nil),            // 14: detdeploy.agent.v1.Spec
-	(*RegistryAuth)(nil),    // 15: detdeploy.agent.v1.RegistryAuth
-	(*Mount)(nil),           // 16: detdeploy.agent.v1.Mount
-	(*HostDevice)(nil),      // 17: detdeploy.agent.v1.HostDevice
-	(*User)(nil),            // 18: detdeploy.agent.v1.User
-	(*Port)(nil),            // 19: detdeploy.agent.v1.Port
-	(*Received)(nil),        // 20: detdeploy.agent.v1.Received
-	(*Change)(nil),          // 21: detdeploy.agent.v1.Change
-	(*Exit)(nil),            // 22: detdeploy.agent.v1.Exit
-	(*Logs)(nil),            // 23: detdeploy.agent.v1.Logs
-	(*Line)(nil),            // 24: detdeploy.agent.v1.Line
-	(*LogAck)(nil),          // 25: detdeploy.agent.v1.LogAck
-	(*Signal)(nil),          // 26: detdeploy.agent.v1.Signal
-	(*Ack)(nil),             // 27: detdeploy.agent.v1.Ack
-	(*Shutdown)(nil),        // 28: detdeploy.agent.v1.Shutdown
-	nil,                     // 29: detdeploy.agent.v1.Welcome.ProgramsEntry
-	(*v1.Device)(nil),       // 30: detdeploy.api.v1.Device
-	(v1.Container_State)(0), // 31: detdeploy.api.v1.Container.State
-	(*v1.File)(nil),         // 32: detdeploy.api.v1.File
-	(*v1.TaskPolicy)(nil),   // 33: detdeploy.api.v1.TaskPolicy
-	(*v1.Address)(nil),      // 34: detdeploy.api.v1.Address
+	(Health_Lack)(0),        // 0: detdeploy.agent.v1.Health.Lack
+	(Notice_Kind)(0),        // 1: detdeploy.agent.v1.Notice.Kind
+	(Exit_Kind)(0),          // 2: detdeploy.agent.v1.Exit.Kind
+	(Signal_Kind)(0),        // 3: detdeploy.agent.v1.Signal.Kind
+	(*AgentMessage)(nil),    // 4: detdeploy.agent.v1.AgentMessage
+	(*MasterMessage)(nil),   // 5: detdeploy.agent.v1.MasterMessage
+	(*Hello)(nil),           // 6: detdeploy.agent.v1.Hello
+	(*Health)(nil),          // 7: detdeploy.agent.v1.Health
+	(*Report)(nil),          // 8: detdeploy.agent.v1.Report
+	(*Welcome)(nil),         // 9: detdeploy.agent.v1.Welcome
+	(*Preparation)(nil),     // 10: detdeploy.agent.v1.Preparation
+	(*Unprepared)(nil),      // 11: detdeploy.agent.v1.Unprepared
+	(*Notice)(nil),          // 12: detdeploy.agent.v1.Notice
+	(*Known)(nil),           // 13: detdeploy.agent.v1.Known
+	(*Refusal)(nil),         // 14: detdeploy.agent.v1.Refusal
+	(*Start)(nil),           // 15: detdeploy.agent.v1.Start
+	(*Spec)(nil),            // 16: detdeploy.agent.v1.Spec
+	(*RegistryAuth)(nil),    // 17: detdeploy.agent.v1.RegistryAuth
+	(*Mount)(nil),           // 18: detdeploy.agent.v1.Mount
+	(*HostDevice)(nil),      // 19: detdeploy.agent.v1.HostDevice
+	(*User)(nil),            // 20: detdeploy.agent.v1.User
+	(*Port)(nil),            // 21: detdeploy.agent.v1.Port
+	(*Received)(nil),        // 22: detdeploy.agent.v1.Received
+	(*Change)(nil),          // 23: detdeploy.agent.v1.Change
+	(*Exit)(nil),            // 24: detdeploy.agent.v1.Exit
+	(*Logs)(nil),            // 25: detdeploy.agent.v1.Logs
+	(*Line)(nil),            // 26: detdeploy.agent.v1.Line
+	(*LogAck)(nil),          // 27: detdeploy.agent.v1.LogAck
+	(*Signal)(nil),          // 28: detdeploy.agent.v1.Signal
+	(*Ack)(nil),             // 29: detdeploy.agent.v1.Ack
+	(*Shutdown)(nil),        // 30: detdeploy.agent.v1.Shutdown
+	nil,                     // 31: detdeploy.agent.v1.Welcome.ProgramsEntry
+	(*v1.Device)(nil),       // 32: detdeploy.api.v1.Device
+	(v1.Container_State)(0), // 33: detdeploy.api.v1.Container.State
+	(*v1.File)(nil),         // 34: detdeploy.api.v1.File
+	(*v1.TaskPolicy)(nil),   // 35: detdeploy.api.v1.TaskPolicy
+	(*v1.Address)(nil),      // 36: detdeploy.api.v1.Address
 }
 var file_master_api_agentv1_link_proto_depIdxs = []int32{
-	5,  // 0: detdeploy.agent.v1.AgentMessage.hello:type_name -> detdeploy.agent.v1.Hello
-	20, // 1: detdeploy.agent.v1.AgentMessage.received:type_name -> detdeploy.agent.v1.Received
-	21, // 2: detdeploy.agent.v1.AgentMessage.change:type_name -> detdeploy.agent.v1.Change
-	23, // 3: detdeploy.agent.v1.AgentMessage.logs:type_name -> detdeploy.agent.v1.Logs
-	10, // 4: detdeploy.agent.v1.AgentMessage.notice:type_name -> detdeploy.agent.v1.Notice
-	9,  // 5: detdeploy.agent.v1.AgentMessage.unprepared:type_name -> detdeploy.agent.v1.Unprepared
-	7,  // 6: detdeploy.agent.v1.MasterMessage.welcome:type_name -> detdeploy.agent.v1.Welcome
-	12, // 7: detdeploy.agent.v1.MasterMessage.refusal:type_name -> detdeploy.agent.v1.Refusal
-	13, // 8: detdeploy.agent.v1.MasterMessage.start:type_name -> detdeploy.agent.v1.Start
-	26, // 9: detdeploy.agent.v1.MasterMessage.signal:type_name -> detdeploy.agent.v1.Signal
-	27, // 10: detdeploy.agent.v1.MasterMessage.ack:type_name -> detdeploy.agent.v1.Ack
-	25, // 11: detdeploy.agent.v1.MasterMessage.log_ack:type_name -> detdeploy.agent.v1.LogAck
-	28, // 12: detdeploy.agent.v1.MasterMessage.shutdown:type_name -> detdeploy.agent.v1.Shutdown
-	30, // 13: detdeploy.agent.v1.Hello.devices:type_name -> detdeploy.api.v1.Device
-	6,  // 14: detdeploy.agent.v1.Hello.containers:type_name -> detdeploy.agent.v1.Report
-	31, // 15: detdeploy.agent.v1.Report.state:type_name -> detdeploy.api.v1.Container.State
-	11, // 16: detdeploy.agent.v1.Welcome.containers:type_name -> detdeploy.agent.v1.Known
-	29, // 17: detdeploy.agent.v1.Welcome.programs:type_name -> detdeploy.agent.v1.Welcome.ProgramsEntry
-	8,  // 18: detdeploy.agent.v1.Welcome.preparation:type_name -> detdeploy.agent.v1.Preparation
-	0,  // 19: detdeploy.agent.v1.Notice.kind:type_name -> detdeploy.agent.v1.Notice.Kind
-	31, // 20: detdeploy.agent.v1.Known.acked:type_name -> detdeploy.api.v1.Container.State
-	14, // 21: detdeploy.agent.v1.Start.spec:type_name -> detdeploy.agent.v1.Spec
-	15, // 22: detdeploy.agent.v1.Spec.registry_auth:type_name -> detdeploy.agent.v1.RegistryAuth
-	16, // 23: detdeploy.agent.v1.Spec.mounts:type_name -> detdeploy.agent.v1.Mount
-	17, // 24: detdeploy.agent.v1.Spec.devices:type_name -> detdeploy.agent.v1.HostDevice
-	18, // 25: detdeploy.agent.v1.Spec.user:type_name -> detdeploy.agent.v1.User
-	19, // 26: detdeploy.agent.v1.Spec.ports:type_name -> detdeploy.agent.v1.Port
-	32, // 27: detdeploy.agent.v1.Spec.files:type_name -> detdeploy.api.v1.File
-	33, // 28: detdeploy.agent.v1.Spec.policy:type_name -> detdeploy.api.v1.TaskPolicy
-	31, // 29: detdeploy.agent.v1.Change.state:type_name -> detdeploy.api.v1.Container.State
-	22, // 30: detdeploy.agent.v1.Change.exit:type_name -> detdeploy.agent.v1.Exit
-	34, // 31: detdeploy.agent.v1.Change.addresses:type_name -> detdeploy.api.v1.Address
-	1,  // 32: detdeploy.agent.v1.Exit.kind:type_name -> detdeploy.agent.v1.Exit.Kind
-	24, // 33: detdeploy.agent.v1.Logs.lines:type_name -> detdeploy.agent.v1.Line
-	2,  // 34: detdeploy.agent.v1.Signal.kind:type_name -> detdeploy.agent.v1.Signal.Kind
-	31, // 35: detdeploy.agent.v1.Ack.state:type_name -> detdeploy.api.v1.Container.State
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	6,  // 0: detdeploy.agent.v1.AgentMessage.hello:type_name -> detdeploy.agent.v1.Hello
+	22, // 1: detdeploy.agent.v1.AgentMessage.received:type_name -> detdeploy.agent.v1.Received
+	23, // 2: detdeploy.agent.v1.AgentMessage.change:type_name -> detdeploy.agent.v1.Change
+	25, // 3: detdeploy.agent.v1.AgentMessage.logs:type_name -> detdeploy.agent.v1.Logs
+	12, // 4: detdeploy.agent.v1.AgentMessage.notice:type_name -> detdeploy.agent.v1.Notice
+	11, // 5: detdeploy.agent.v1.AgentMessage.unprepared:type_name -> detdeploy.agent.v1.Unprepared
+	7,  // 6: detdeploy.agent.v1.AgentMessage.health:type_name -> detdeploy.agent.v1.Health
+	9,  // 7: detdeploy.agent.v1.MasterMessage.welcome:type_name -> detdeploy.agent.v1.Welcome
+	14, // 8: detdeploy.agent.v1.MasterMessage.refusal:type_name -> detdeploy.agent.v1.Refusal
+	15, // 9: detdeploy.agent.v1.MasterMessage.start:type_name -> detdeploy.agent.v1.Start
+	28, // 10: detdeploy.agent.v1.MasterMessage.signal:type_name -> detdeploy.agent.v1.Signal
+	29, // 11: detdeploy.agent.v1.MasterMessage.ack:type_name -> detdeploy.agent.v1.Ack
+	27, // 12: detdeploy.agent.v1.MasterMessage.log_ack:type_name -> detdeploy.agent.v1.LogAck
+	30, // 13: detdeploy.agent.v1.MasterMessage.shutdown:type_name -> detdeploy.agent.v1.Shutdown
+	32, // 14: detdeploy.agent.v1.Hello.devices:type_name -> detdeploy.api.v1.Device
+	8,  // 15: detdeploy.agent.v1.Hello.containers:type_name -> detdeploy.agent.v1.Report
+	7,  // 16: detdeploy.agent.v1.Hello.health:type_name -> detdeploy.agent.v1.Health
+	0,  // 17: detdeploy.agent.v1.Health.lack:type_name -> detdeploy.agent.v1.Health.Lack
+	33, // 18: detdeploy.agent.v1.Report.state:type_name -> detdeploy.api.v1.Container.State
+	13, // 19: detdeploy.agent.v1.Welcome.containers:type_name -> detdeploy.agent.v1.Known
+	31, // 20: detdeploy.agent.v1.Welcome.programs:type_name -> detdeploy.agent.v1.Welcome.ProgramsEntry
+	10, // 21: detdeploy.agent.v1.Welcome.preparation:type_name -> detdeploy.agent.v1.Preparation
+	1,  // 22: detdeploy.agent.v1.Notice.kind:type_name -> detdeploy.agent.v1.Notice.Kind
+	33, // 23: detdeploy.agent.v1.Known.acked:type_name -> detdeploy.api.v1.Container.State
+	16, // 24: detdeploy.agent.v1.Start.spec:type_name -> detdeploy.agent.v1.Spec
+	17, // 25: detdeploy.agent.v1.Spec.registry_auth:type_name -> detdeploy.agent.v1.RegistryAuth
+	18, // 26: detdeploy.agent.v1.Spec.mounts:type_name -> detdeploy.agent.v1.Mount
+	19, // 27: detdeploy.agent.v1.Spec.devices:type_name -> detdeploy.agent.v1.HostDevice
+	20, // 28: detdeploy.agent.v1.Spec.user:type_name -> detdeploy.agent.v1.User
+	21, // 29: detdeploy.agent.v1.Spec.ports:type_name -> detdeploy.agent.v1.Port
+	34, // 30: detdeploy.agent.v1.Spec.files:type_name -> detdeploy.api.v1.File
+	35, // 31: detdeploy.agent.v1.Spec.policy:type_name -> detdeploy.api.v1.TaskPolicy
+	33, // 32: detdeploy.agent.v1.Change.state:type_name -> detdeploy.api.v1.Container.State
+	24, // 33: detdeploy.agent.v1.Change.exit:type_name -> detdeploy.agent.v1.Exit
+	36, // 34: detdeploy.agent.v1.Change.addresses:type_name -> detdeploy.api.v1.Address
+	2,  // 35: detdeploy.agent.v1.Exit.kind:type_name -> detdeploy.agent.v1.Exit.Kind
+	26, // 36: detdeploy.agent.v1.Logs.lines:type_name -> detdeploy.agent.v1.Line
+	3,  // 37: detdeploy.agent.v1.Signal.kind:type_name -> detdeploy.agent.v1.Signal.Kind
+	33, // 38: detdeploy.agent.v1.Ack.state:type_name -> detdeploy.api.v1.Container.State
+	39, // [39:39] is the sub-list for method output_type
+	39, // [39:39] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_master_api_agentv1_link_proto_init() }
@@ -2640,6 +2821,7 @@ func file_master_api_agentv1_link_proto_init() {
 		(*AgentMessage_Logs)(nil),
 		(*AgentMessage_Notice)(nil),
 		(*AgentMessage_Unprepared)(nil),
+		(*AgentMessage_Health)(nil),
 	}
 	file_master_api_agentv1_link_proto_msgTypes[1].OneofWrappers = []any{
 		(*MasterMessage_Welcome)(nil),
@@ -2655,8 +2837,8 @@ func file_master_api_agentv1_link_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_agentv1_link_proto_rawDesc), len(file_master_api_agentv1_link_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   27,
+			NumEnums:      4,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

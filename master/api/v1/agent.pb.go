@@ -493,8 +493,11 @@ type Agent struct {
 	SlotStats     *SlotStats `protobuf:"bytes,10,opt,name=slot_stats,json=slotStats,proto3" json:"slot_stats,omitempty"`
 	// det_deploy_version is that of the program it runs, ours; empty on Kubernetes.
 	DetDeployVersion string `protobuf:"bytes,11,opt,name=det_deploy_version,json=detDeployVersion,proto3" json:"det_deploy_version,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// sick is set while the agent cannot start containers; it takes nothing new, and
+	// shows as draining. Determined 0.38.1 does not have it.
+	Sick          *AgentSickness `protobuf:"bytes,100,opt,name=sick,proto3" json:"sick,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Agent) Reset() {
@@ -604,6 +607,75 @@ func (x *Agent) GetDetDeployVersion() string {
 	return ""
 }
 
+func (x *Agent) GetSick() *AgentSickness {
+	if x != nil {
+		return x.Sick
+	}
+	return nil
+}
+
+// AgentSickness is what keeps an agent from starting containers.
+type AgentSickness struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// lack is what its machine lacks: disk, descriptors, memory, processes or engine.
+	Lack          string                 `protobuf:"bytes,1,opt,name=lack,proto3" json:"lack,omitempty"`
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	Since         *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AgentSickness) Reset() {
+	*x = AgentSickness{}
+	mi := &file_master_api_v1_agent_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AgentSickness) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AgentSickness) ProtoMessage() {}
+
+func (x *AgentSickness) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_agent_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AgentSickness.ProtoReflect.Descriptor instead.
+func (*AgentSickness) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *AgentSickness) GetLack() string {
+	if x != nil {
+		return x.Lack
+	}
+	return ""
+}
+
+func (x *AgentSickness) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *AgentSickness) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
 type GetAgentsResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Agents        []*Agent               `protobuf:"bytes,1,rep,name=agents,proto3" json:"agents,omitempty"`
@@ -614,7 +686,7 @@ type GetAgentsResponse struct {
 
 func (x *GetAgentsResponse) Reset() {
 	*x = GetAgentsResponse{}
-	mi := &file_master_api_v1_agent_proto_msgTypes[6]
+	mi := &file_master_api_v1_agent_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -626,7 +698,7 @@ func (x *GetAgentsResponse) String() string {
 func (*GetAgentsResponse) ProtoMessage() {}
 
 func (x *GetAgentsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_agent_proto_msgTypes[6]
+	mi := &file_master_api_v1_agent_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -639,7 +711,7 @@ func (x *GetAgentsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAgentsResponse.ProtoReflect.Descriptor instead.
 func (*GetAgentsResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{6}
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetAgentsResponse) GetAgents() []*Agent {
@@ -665,7 +737,7 @@ type GetAgentResponse struct {
 
 func (x *GetAgentResponse) Reset() {
 	*x = GetAgentResponse{}
-	mi := &file_master_api_v1_agent_proto_msgTypes[7]
+	mi := &file_master_api_v1_agent_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -677,7 +749,7 @@ func (x *GetAgentResponse) String() string {
 func (*GetAgentResponse) ProtoMessage() {}
 
 func (x *GetAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_agent_proto_msgTypes[7]
+	mi := &file_master_api_v1_agent_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -690,7 +762,7 @@ func (x *GetAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetAgentResponse.ProtoReflect.Descriptor instead.
 func (*GetAgentResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{7}
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetAgentResponse) GetAgent() *Agent {
@@ -709,7 +781,7 @@ type EnableAgentResponse struct {
 
 func (x *EnableAgentResponse) Reset() {
 	*x = EnableAgentResponse{}
-	mi := &file_master_api_v1_agent_proto_msgTypes[8]
+	mi := &file_master_api_v1_agent_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -721,7 +793,7 @@ func (x *EnableAgentResponse) String() string {
 func (*EnableAgentResponse) ProtoMessage() {}
 
 func (x *EnableAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_agent_proto_msgTypes[8]
+	mi := &file_master_api_v1_agent_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -734,7 +806,7 @@ func (x *EnableAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnableAgentResponse.ProtoReflect.Descriptor instead.
 func (*EnableAgentResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{8}
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *EnableAgentResponse) GetAgent() *Agent {
@@ -754,7 +826,7 @@ type DisableAgentRequest struct {
 
 func (x *DisableAgentRequest) Reset() {
 	*x = DisableAgentRequest{}
-	mi := &file_master_api_v1_agent_proto_msgTypes[9]
+	mi := &file_master_api_v1_agent_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -766,7 +838,7 @@ func (x *DisableAgentRequest) String() string {
 func (*DisableAgentRequest) ProtoMessage() {}
 
 func (x *DisableAgentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_agent_proto_msgTypes[9]
+	mi := &file_master_api_v1_agent_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -779,7 +851,7 @@ func (x *DisableAgentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisableAgentRequest.ProtoReflect.Descriptor instead.
 func (*DisableAgentRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{9}
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *DisableAgentRequest) GetAgentId() string {
@@ -805,7 +877,7 @@ type DisableAgentResponse struct {
 
 func (x *DisableAgentResponse) Reset() {
 	*x = DisableAgentResponse{}
-	mi := &file_master_api_v1_agent_proto_msgTypes[10]
+	mi := &file_master_api_v1_agent_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -817,7 +889,7 @@ func (x *DisableAgentResponse) String() string {
 func (*DisableAgentResponse) ProtoMessage() {}
 
 func (x *DisableAgentResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_agent_proto_msgTypes[10]
+	mi := &file_master_api_v1_agent_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -830,7 +902,7 @@ func (x *DisableAgentResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisableAgentResponse.ProtoReflect.Descriptor instead.
 func (*DisableAgentResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{10}
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *DisableAgentResponse) GetAgent() *Agent {
@@ -849,7 +921,7 @@ type GetSlotsResponse struct {
 
 func (x *GetSlotsResponse) Reset() {
 	*x = GetSlotsResponse{}
-	mi := &file_master_api_v1_agent_proto_msgTypes[11]
+	mi := &file_master_api_v1_agent_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -861,7 +933,7 @@ func (x *GetSlotsResponse) String() string {
 func (*GetSlotsResponse) ProtoMessage() {}
 
 func (x *GetSlotsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_agent_proto_msgTypes[11]
+	mi := &file_master_api_v1_agent_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -874,7 +946,7 @@ func (x *GetSlotsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSlotsResponse.ProtoReflect.Descriptor instead.
 func (*GetSlotsResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{11}
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *GetSlotsResponse) GetSlots() []*Slot {
@@ -893,7 +965,7 @@ type GetSlotResponse struct {
 
 func (x *GetSlotResponse) Reset() {
 	*x = GetSlotResponse{}
-	mi := &file_master_api_v1_agent_proto_msgTypes[12]
+	mi := &file_master_api_v1_agent_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -905,7 +977,7 @@ func (x *GetSlotResponse) String() string {
 func (*GetSlotResponse) ProtoMessage() {}
 
 func (x *GetSlotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_agent_proto_msgTypes[12]
+	mi := &file_master_api_v1_agent_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -918,7 +990,7 @@ func (x *GetSlotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSlotResponse.ProtoReflect.Descriptor instead.
 func (*GetSlotResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{12}
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *GetSlotResponse) GetSlot() *Slot {
@@ -937,7 +1009,7 @@ type EnableSlotResponse struct {
 
 func (x *EnableSlotResponse) Reset() {
 	*x = EnableSlotResponse{}
-	mi := &file_master_api_v1_agent_proto_msgTypes[13]
+	mi := &file_master_api_v1_agent_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -949,7 +1021,7 @@ func (x *EnableSlotResponse) String() string {
 func (*EnableSlotResponse) ProtoMessage() {}
 
 func (x *EnableSlotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_agent_proto_msgTypes[13]
+	mi := &file_master_api_v1_agent_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -962,7 +1034,7 @@ func (x *EnableSlotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnableSlotResponse.ProtoReflect.Descriptor instead.
 func (*EnableSlotResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{13}
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *EnableSlotResponse) GetSlot() *Slot {
@@ -983,7 +1055,7 @@ type DisableSlotRequest struct {
 
 func (x *DisableSlotRequest) Reset() {
 	*x = DisableSlotRequest{}
-	mi := &file_master_api_v1_agent_proto_msgTypes[14]
+	mi := &file_master_api_v1_agent_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -995,7 +1067,7 @@ func (x *DisableSlotRequest) String() string {
 func (*DisableSlotRequest) ProtoMessage() {}
 
 func (x *DisableSlotRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_agent_proto_msgTypes[14]
+	mi := &file_master_api_v1_agent_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1008,7 +1080,7 @@ func (x *DisableSlotRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisableSlotRequest.ProtoReflect.Descriptor instead.
 func (*DisableSlotRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{14}
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DisableSlotRequest) GetAgentId() string {
@@ -1041,7 +1113,7 @@ type DisableSlotResponse struct {
 
 func (x *DisableSlotResponse) Reset() {
 	*x = DisableSlotResponse{}
-	mi := &file_master_api_v1_agent_proto_msgTypes[15]
+	mi := &file_master_api_v1_agent_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1053,7 +1125,7 @@ func (x *DisableSlotResponse) String() string {
 func (*DisableSlotResponse) ProtoMessage() {}
 
 func (x *DisableSlotResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_agent_proto_msgTypes[15]
+	mi := &file_master_api_v1_agent_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1066,7 +1138,7 @@ func (x *DisableSlotResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DisableSlotResponse.ProtoReflect.Descriptor instead.
 func (*DisableSlotResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{15}
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *DisableSlotResponse) GetSlot() *Slot {
@@ -1090,7 +1162,7 @@ type RevokedAgent struct {
 
 func (x *RevokedAgent) Reset() {
 	*x = RevokedAgent{}
-	mi := &file_master_api_v1_agent_proto_msgTypes[16]
+	mi := &file_master_api_v1_agent_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1102,7 +1174,7 @@ func (x *RevokedAgent) String() string {
 func (*RevokedAgent) ProtoMessage() {}
 
 func (x *RevokedAgent) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_agent_proto_msgTypes[16]
+	mi := &file_master_api_v1_agent_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1115,7 +1187,7 @@ func (x *RevokedAgent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokedAgent.ProtoReflect.Descriptor instead.
 func (*RevokedAgent) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{16}
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RevokedAgent) GetId() string {
@@ -1155,7 +1227,7 @@ type GetRevokedAgentsResponse struct {
 
 func (x *GetRevokedAgentsResponse) Reset() {
 	*x = GetRevokedAgentsResponse{}
-	mi := &file_master_api_v1_agent_proto_msgTypes[17]
+	mi := &file_master_api_v1_agent_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1167,7 +1239,7 @@ func (x *GetRevokedAgentsResponse) String() string {
 func (*GetRevokedAgentsResponse) ProtoMessage() {}
 
 func (x *GetRevokedAgentsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_agent_proto_msgTypes[17]
+	mi := &file_master_api_v1_agent_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1180,7 +1252,7 @@ func (x *GetRevokedAgentsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetRevokedAgentsResponse.ProtoReflect.Descriptor instead.
 func (*GetRevokedAgentsResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{17}
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *GetRevokedAgentsResponse) GetAgents() []*RevokedAgent {
@@ -1215,7 +1287,7 @@ type JoinToken struct {
 
 func (x *JoinToken) Reset() {
 	*x = JoinToken{}
-	mi := &file_master_api_v1_agent_proto_msgTypes[18]
+	mi := &file_master_api_v1_agent_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1299,7 @@ func (x *JoinToken) String() string {
 func (*JoinToken) ProtoMessage() {}
 
 func (x *JoinToken) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_agent_proto_msgTypes[18]
+	mi := &file_master_api_v1_agent_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1312,7 @@ func (x *JoinToken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use JoinToken.ProtoReflect.Descriptor instead.
 func (*JoinToken) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{18}
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *JoinToken) GetId() string {
@@ -1331,7 +1403,7 @@ type CreateJoinTokenRequest struct {
 
 func (x *CreateJoinTokenRequest) Reset() {
 	*x = CreateJoinTokenRequest{}
-	mi := &file_master_api_v1_agent_proto_msgTypes[19]
+	mi := &file_master_api_v1_agent_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1343,7 +1415,7 @@ func (x *CreateJoinTokenRequest) String() string {
 func (*CreateJoinTokenRequest) ProtoMessage() {}
 
 func (x *CreateJoinTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_agent_proto_msgTypes[19]
+	mi := &file_master_api_v1_agent_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1356,7 +1428,7 @@ func (x *CreateJoinTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateJoinTokenRequest.ProtoReflect.Descriptor instead.
 func (*CreateJoinTokenRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{19}
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CreateJoinTokenRequest) GetResourcePool() string {
@@ -1390,7 +1462,7 @@ type CreateJoinTokenResponse struct {
 
 func (x *CreateJoinTokenResponse) Reset() {
 	*x = CreateJoinTokenResponse{}
-	mi := &file_master_api_v1_agent_proto_msgTypes[20]
+	mi := &file_master_api_v1_agent_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1402,7 +1474,7 @@ func (x *CreateJoinTokenResponse) String() string {
 func (*CreateJoinTokenResponse) ProtoMessage() {}
 
 func (x *CreateJoinTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_agent_proto_msgTypes[20]
+	mi := &file_master_api_v1_agent_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1415,7 +1487,7 @@ func (x *CreateJoinTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateJoinTokenResponse.ProtoReflect.Descriptor instead.
 func (*CreateJoinTokenResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{20}
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CreateJoinTokenResponse) GetToken() string {
@@ -1441,7 +1513,7 @@ type GetJoinTokensResponse struct {
 
 func (x *GetJoinTokensResponse) Reset() {
 	*x = GetJoinTokensResponse{}
-	mi := &file_master_api_v1_agent_proto_msgTypes[21]
+	mi := &file_master_api_v1_agent_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1453,7 +1525,7 @@ func (x *GetJoinTokensResponse) String() string {
 func (*GetJoinTokensResponse) ProtoMessage() {}
 
 func (x *GetJoinTokensResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_agent_proto_msgTypes[21]
+	mi := &file_master_api_v1_agent_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1466,7 +1538,7 @@ func (x *GetJoinTokensResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetJoinTokensResponse.ProtoReflect.Descriptor instead.
 func (*GetJoinTokensResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{21}
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetJoinTokensResponse) GetJoinTokens() []*JoinToken {
@@ -1486,7 +1558,7 @@ type RevokeJoinTokenRequest struct {
 
 func (x *RevokeJoinTokenRequest) Reset() {
 	*x = RevokeJoinTokenRequest{}
-	mi := &file_master_api_v1_agent_proto_msgTypes[22]
+	mi := &file_master_api_v1_agent_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1498,7 +1570,7 @@ func (x *RevokeJoinTokenRequest) String() string {
 func (*RevokeJoinTokenRequest) ProtoMessage() {}
 
 func (x *RevokeJoinTokenRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_agent_proto_msgTypes[22]
+	mi := &file_master_api_v1_agent_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1511,7 +1583,7 @@ func (x *RevokeJoinTokenRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeJoinTokenRequest.ProtoReflect.Descriptor instead.
 func (*RevokeJoinTokenRequest) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{22}
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *RevokeJoinTokenRequest) GetToken() string {
@@ -1530,7 +1602,7 @@ type RevokeJoinTokenResponse struct {
 
 func (x *RevokeJoinTokenResponse) Reset() {
 	*x = RevokeJoinTokenResponse{}
-	mi := &file_master_api_v1_agent_proto_msgTypes[23]
+	mi := &file_master_api_v1_agent_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1542,7 +1614,7 @@ func (x *RevokeJoinTokenResponse) String() string {
 func (*RevokeJoinTokenResponse) ProtoMessage() {}
 
 func (x *RevokeJoinTokenResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_agent_proto_msgTypes[23]
+	mi := &file_master_api_v1_agent_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1555,7 +1627,7 @@ func (x *RevokeJoinTokenResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RevokeJoinTokenResponse.ProtoReflect.Descriptor instead.
 func (*RevokeJoinTokenResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{23}
+	return file_master_api_v1_agent_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RevokeJoinTokenResponse) GetJoinToken() *JoinToken {
@@ -1618,7 +1690,7 @@ const file_master_api_v1_agent_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x1d.detdeploy.api.v1.DeviceStatsR\x05value:\x028\x01\x1a\\\n" +
 	"\x0fBrandStatsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
-	"\x05value\x18\x02 \x01(\v2\x1d.detdeploy.api.v1.DeviceStatsR\x05value:\x028\x01\"\x8c\x05\n" +
+	"\x05value\x18\x02 \x01(\v2\x1d.detdeploy.api.v1.DeviceStatsR\x05value:\x028\x01\"\xc1\x05\n" +
 	"\x05Agent\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12C\n" +
 	"\x0fregistered_time\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x0eregisteredTime\x128\n" +
@@ -1634,14 +1706,19 @@ const file_master_api_v1_agent_proto_rawDesc = "" +
 	"\n" +
 	"slot_stats\x18\n" +
 	" \x01(\v2\x1b.detdeploy.api.v1.SlotStatsR\tslotStats\x12,\n" +
-	"\x12det_deploy_version\x18\v \x01(\tR\x10detDeployVersion\x1aP\n" +
+	"\x12det_deploy_version\x18\v \x01(\tR\x10detDeployVersion\x123\n" +
+	"\x04sick\x18d \x01(\v2\x1f.detdeploy.api.v1.AgentSicknessR\x04sick\x1aP\n" +
 	"\n" +
 	"SlotsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
 	"\x05value\x18\x02 \x01(\v2\x16.detdeploy.api.v1.SlotR\x05value:\x028\x01\x1aZ\n" +
 	"\x0fContainersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x121\n" +
-	"\x05value\x18\x02 \x01(\v2\x1b.detdeploy.api.v1.ContainerR\x05value:\x028\x01\"\x82\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\x1b.detdeploy.api.v1.ContainerR\x05value:\x028\x01\"m\n" +
+	"\rAgentSickness\x12\x12\n" +
+	"\x04lack\x18\x01 \x01(\tR\x04lack\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x120\n" +
+	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\x82\x01\n" +
 	"\x11GetAgentsResponse\x12/\n" +
 	"\x06agents\x18\x01 \x03(\v2\x17.detdeploy.api.v1.AgentR\x06agents\x12<\n" +
 	"\n" +
@@ -1727,7 +1804,7 @@ func file_master_api_v1_agent_proto_rawDescGZIP() []byte {
 }
 
 var file_master_api_v1_agent_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_master_api_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_master_api_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
 var file_master_api_v1_agent_proto_goTypes = []any{
 	(Device_Type)(0),                 // 0: detdeploy.api.v1.Device.Type
 	(Container_State)(0),             // 1: detdeploy.api.v1.Container.State
@@ -1737,31 +1814,32 @@ var file_master_api_v1_agent_proto_goTypes = []any{
 	(*DeviceStats)(nil),              // 5: detdeploy.api.v1.DeviceStats
 	(*SlotStats)(nil),                // 6: detdeploy.api.v1.SlotStats
 	(*Agent)(nil),                    // 7: detdeploy.api.v1.Agent
-	(*GetAgentsResponse)(nil),        // 8: detdeploy.api.v1.GetAgentsResponse
-	(*GetAgentResponse)(nil),         // 9: detdeploy.api.v1.GetAgentResponse
-	(*EnableAgentResponse)(nil),      // 10: detdeploy.api.v1.EnableAgentResponse
-	(*DisableAgentRequest)(nil),      // 11: detdeploy.api.v1.DisableAgentRequest
-	(*DisableAgentResponse)(nil),     // 12: detdeploy.api.v1.DisableAgentResponse
-	(*GetSlotsResponse)(nil),         // 13: detdeploy.api.v1.GetSlotsResponse
-	(*GetSlotResponse)(nil),          // 14: detdeploy.api.v1.GetSlotResponse
-	(*EnableSlotResponse)(nil),       // 15: detdeploy.api.v1.EnableSlotResponse
-	(*DisableSlotRequest)(nil),       // 16: detdeploy.api.v1.DisableSlotRequest
-	(*DisableSlotResponse)(nil),      // 17: detdeploy.api.v1.DisableSlotResponse
-	(*RevokedAgent)(nil),             // 18: detdeploy.api.v1.RevokedAgent
-	(*GetRevokedAgentsResponse)(nil), // 19: detdeploy.api.v1.GetRevokedAgentsResponse
-	(*JoinToken)(nil),                // 20: detdeploy.api.v1.JoinToken
-	(*CreateJoinTokenRequest)(nil),   // 21: detdeploy.api.v1.CreateJoinTokenRequest
-	(*CreateJoinTokenResponse)(nil),  // 22: detdeploy.api.v1.CreateJoinTokenResponse
-	(*GetJoinTokensResponse)(nil),    // 23: detdeploy.api.v1.GetJoinTokensResponse
-	(*RevokeJoinTokenRequest)(nil),   // 24: detdeploy.api.v1.RevokeJoinTokenRequest
-	(*RevokeJoinTokenResponse)(nil),  // 25: detdeploy.api.v1.RevokeJoinTokenResponse
-	nil,                              // 26: detdeploy.api.v1.DeviceStats.StatesEntry
-	nil,                              // 27: detdeploy.api.v1.SlotStats.TypeStatsEntry
-	nil,                              // 28: detdeploy.api.v1.SlotStats.BrandStatsEntry
-	nil,                              // 29: detdeploy.api.v1.Agent.SlotsEntry
-	nil,                              // 30: detdeploy.api.v1.Agent.ContainersEntry
-	(*timestamppb.Timestamp)(nil),    // 31: google.protobuf.Timestamp
-	(*Pagination)(nil),               // 32: detdeploy.api.v1.Pagination
+	(*AgentSickness)(nil),            // 8: detdeploy.api.v1.AgentSickness
+	(*GetAgentsResponse)(nil),        // 9: detdeploy.api.v1.GetAgentsResponse
+	(*GetAgentResponse)(nil),         // 10: detdeploy.api.v1.GetAgentResponse
+	(*EnableAgentResponse)(nil),      // 11: detdeploy.api.v1.EnableAgentResponse
+	(*DisableAgentRequest)(nil),      // 12: detdeploy.api.v1.DisableAgentRequest
+	(*DisableAgentResponse)(nil),     // 13: detdeploy.api.v1.DisableAgentResponse
+	(*GetSlotsResponse)(nil),         // 14: detdeploy.api.v1.GetSlotsResponse
+	(*GetSlotResponse)(nil),          // 15: detdeploy.api.v1.GetSlotResponse
+	(*EnableSlotResponse)(nil),       // 16: detdeploy.api.v1.EnableSlotResponse
+	(*DisableSlotRequest)(nil),       // 17: detdeploy.api.v1.DisableSlotRequest
+	(*DisableSlotResponse)(nil),      // 18: detdeploy.api.v1.DisableSlotResponse
+	(*RevokedAgent)(nil),             // 19: detdeploy.api.v1.RevokedAgent
+	(*GetRevokedAgentsResponse)(nil), // 20: detdeploy.api.v1.GetRevokedAgentsResponse
+	(*JoinToken)(nil),                // 21: detdeploy.api.v1.JoinToken
+	(*CreateJoinTokenRequest)(nil),   // 22: detdeploy.api.v1.CreateJoinTokenRequest
+	(*CreateJoinTokenResponse)(nil),  // 23: detdeploy.api.v1.CreateJoinTokenResponse
+	(*GetJoinTokensResponse)(nil),    // 24: detdeploy.api.v1.GetJoinTokensResponse
+	(*RevokeJoinTokenRequest)(nil),   // 25: detdeploy.api.v1.RevokeJoinTokenRequest
+	(*RevokeJoinTokenResponse)(nil),  // 26: detdeploy.api.v1.RevokeJoinTokenResponse
+	nil,                              // 27: detdeploy.api.v1.DeviceStats.StatesEntry
+	nil,                              // 28: detdeploy.api.v1.SlotStats.TypeStatsEntry
+	nil,                              // 29: detdeploy.api.v1.SlotStats.BrandStatsEntry
+	nil,                              // 30: detdeploy.api.v1.Agent.SlotsEntry
+	nil,                              // 31: detdeploy.api.v1.Agent.ContainersEntry
+	(*timestamppb.Timestamp)(nil),    // 32: google.protobuf.Timestamp
+	(*Pagination)(nil),               // 33: detdeploy.api.v1.Pagination
 }
 var file_master_api_v1_agent_proto_depIdxs = []int32{
 	0,  // 0: detdeploy.api.v1.Device.type:type_name -> detdeploy.api.v1.Device.Type
@@ -1769,40 +1847,42 @@ var file_master_api_v1_agent_proto_depIdxs = []int32{
 	2,  // 2: detdeploy.api.v1.Container.devices:type_name -> detdeploy.api.v1.Device
 	2,  // 3: detdeploy.api.v1.Slot.device:type_name -> detdeploy.api.v1.Device
 	3,  // 4: detdeploy.api.v1.Slot.container:type_name -> detdeploy.api.v1.Container
-	26, // 5: detdeploy.api.v1.DeviceStats.states:type_name -> detdeploy.api.v1.DeviceStats.StatesEntry
-	27, // 6: detdeploy.api.v1.SlotStats.type_stats:type_name -> detdeploy.api.v1.SlotStats.TypeStatsEntry
-	28, // 7: detdeploy.api.v1.SlotStats.brand_stats:type_name -> detdeploy.api.v1.SlotStats.BrandStatsEntry
-	31, // 8: detdeploy.api.v1.Agent.registered_time:type_name -> google.protobuf.Timestamp
-	29, // 9: detdeploy.api.v1.Agent.slots:type_name -> detdeploy.api.v1.Agent.SlotsEntry
-	30, // 10: detdeploy.api.v1.Agent.containers:type_name -> detdeploy.api.v1.Agent.ContainersEntry
+	27, // 5: detdeploy.api.v1.DeviceStats.states:type_name -> detdeploy.api.v1.DeviceStats.StatesEntry
+	28, // 6: detdeploy.api.v1.SlotStats.type_stats:type_name -> detdeploy.api.v1.SlotStats.TypeStatsEntry
+	29, // 7: detdeploy.api.v1.SlotStats.brand_stats:type_name -> detdeploy.api.v1.SlotStats.BrandStatsEntry
+	32, // 8: detdeploy.api.v1.Agent.registered_time:type_name -> google.protobuf.Timestamp
+	30, // 9: detdeploy.api.v1.Agent.slots:type_name -> detdeploy.api.v1.Agent.SlotsEntry
+	31, // 10: detdeploy.api.v1.Agent.containers:type_name -> detdeploy.api.v1.Agent.ContainersEntry
 	6,  // 11: detdeploy.api.v1.Agent.slot_stats:type_name -> detdeploy.api.v1.SlotStats
-	7,  // 12: detdeploy.api.v1.GetAgentsResponse.agents:type_name -> detdeploy.api.v1.Agent
-	32, // 13: detdeploy.api.v1.GetAgentsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
-	7,  // 14: detdeploy.api.v1.GetAgentResponse.agent:type_name -> detdeploy.api.v1.Agent
-	7,  // 15: detdeploy.api.v1.EnableAgentResponse.agent:type_name -> detdeploy.api.v1.Agent
-	7,  // 16: detdeploy.api.v1.DisableAgentResponse.agent:type_name -> detdeploy.api.v1.Agent
-	4,  // 17: detdeploy.api.v1.GetSlotsResponse.slots:type_name -> detdeploy.api.v1.Slot
-	4,  // 18: detdeploy.api.v1.GetSlotResponse.slot:type_name -> detdeploy.api.v1.Slot
-	4,  // 19: detdeploy.api.v1.EnableSlotResponse.slot:type_name -> detdeploy.api.v1.Slot
-	4,  // 20: detdeploy.api.v1.DisableSlotResponse.slot:type_name -> detdeploy.api.v1.Slot
-	31, // 21: detdeploy.api.v1.RevokedAgent.revoked_at:type_name -> google.protobuf.Timestamp
-	18, // 22: detdeploy.api.v1.GetRevokedAgentsResponse.agents:type_name -> detdeploy.api.v1.RevokedAgent
-	31, // 23: detdeploy.api.v1.JoinToken.expires_at:type_name -> google.protobuf.Timestamp
-	31, // 24: detdeploy.api.v1.JoinToken.created_at:type_name -> google.protobuf.Timestamp
-	31, // 25: detdeploy.api.v1.JoinToken.last_used_at:type_name -> google.protobuf.Timestamp
-	31, // 26: detdeploy.api.v1.JoinToken.revoked_at:type_name -> google.protobuf.Timestamp
-	20, // 27: detdeploy.api.v1.CreateJoinTokenResponse.join_token:type_name -> detdeploy.api.v1.JoinToken
-	20, // 28: detdeploy.api.v1.GetJoinTokensResponse.join_tokens:type_name -> detdeploy.api.v1.JoinToken
-	20, // 29: detdeploy.api.v1.RevokeJoinTokenResponse.join_token:type_name -> detdeploy.api.v1.JoinToken
-	5,  // 30: detdeploy.api.v1.SlotStats.TypeStatsEntry.value:type_name -> detdeploy.api.v1.DeviceStats
-	5,  // 31: detdeploy.api.v1.SlotStats.BrandStatsEntry.value:type_name -> detdeploy.api.v1.DeviceStats
-	4,  // 32: detdeploy.api.v1.Agent.SlotsEntry.value:type_name -> detdeploy.api.v1.Slot
-	3,  // 33: detdeploy.api.v1.Agent.ContainersEntry.value:type_name -> detdeploy.api.v1.Container
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	8,  // 12: detdeploy.api.v1.Agent.sick:type_name -> detdeploy.api.v1.AgentSickness
+	32, // 13: detdeploy.api.v1.AgentSickness.since:type_name -> google.protobuf.Timestamp
+	7,  // 14: detdeploy.api.v1.GetAgentsResponse.agents:type_name -> detdeploy.api.v1.Agent
+	33, // 15: detdeploy.api.v1.GetAgentsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	7,  // 16: detdeploy.api.v1.GetAgentResponse.agent:type_name -> detdeploy.api.v1.Agent
+	7,  // 17: detdeploy.api.v1.EnableAgentResponse.agent:type_name -> detdeploy.api.v1.Agent
+	7,  // 18: detdeploy.api.v1.DisableAgentResponse.agent:type_name -> detdeploy.api.v1.Agent
+	4,  // 19: detdeploy.api.v1.GetSlotsResponse.slots:type_name -> detdeploy.api.v1.Slot
+	4,  // 20: detdeploy.api.v1.GetSlotResponse.slot:type_name -> detdeploy.api.v1.Slot
+	4,  // 21: detdeploy.api.v1.EnableSlotResponse.slot:type_name -> detdeploy.api.v1.Slot
+	4,  // 22: detdeploy.api.v1.DisableSlotResponse.slot:type_name -> detdeploy.api.v1.Slot
+	32, // 23: detdeploy.api.v1.RevokedAgent.revoked_at:type_name -> google.protobuf.Timestamp
+	19, // 24: detdeploy.api.v1.GetRevokedAgentsResponse.agents:type_name -> detdeploy.api.v1.RevokedAgent
+	32, // 25: detdeploy.api.v1.JoinToken.expires_at:type_name -> google.protobuf.Timestamp
+	32, // 26: detdeploy.api.v1.JoinToken.created_at:type_name -> google.protobuf.Timestamp
+	32, // 27: detdeploy.api.v1.JoinToken.last_used_at:type_name -> google.protobuf.Timestamp
+	32, // 28: detdeploy.api.v1.JoinToken.revoked_at:type_name -> google.protobuf.Timestamp
+	21, // 29: detdeploy.api.v1.CreateJoinTokenResponse.join_token:type_name -> detdeploy.api.v1.JoinToken
+	21, // 30: detdeploy.api.v1.GetJoinTokensResponse.join_tokens:type_name -> detdeploy.api.v1.JoinToken
+	21, // 31: detdeploy.api.v1.RevokeJoinTokenResponse.join_token:type_name -> detdeploy.api.v1.JoinToken
+	5,  // 32: detdeploy.api.v1.SlotStats.TypeStatsEntry.value:type_name -> detdeploy.api.v1.DeviceStats
+	5,  // 33: detdeploy.api.v1.SlotStats.BrandStatsEntry.value:type_name -> detdeploy.api.v1.DeviceStats
+	4,  // 34: detdeploy.api.v1.Agent.SlotsEntry.value:type_name -> detdeploy.api.v1.Slot
+	3,  // 35: detdeploy.api.v1.Agent.ContainersEntry.value:type_name -> detdeploy.api.v1.Container
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_agent_proto_init() }
@@ -1818,7 +1898,7 @@ func file_master_api_v1_agent_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_v1_agent_proto_rawDesc), len(file_master_api_v1_agent_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   29,
+			NumMessages:   30,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -15,7 +15,11 @@ func First(t Task, at time.Time) Allocation {
 
 // Next is the allocation that follows one that ended and is to be run again.
 func (a Allocation) Next(t Task, at time.Time) Allocation {
-	return next(t, a.Number+1, a.FirstLine+int64(len(a.Lines)), at)
+	n := next(t, a.Number+1, a.FirstLine+int64(len(a.Lines)), at)
+	if a.End != nil && a.End.Cause == rm.CauseNotHere {
+		n.delay(a, at)
+	}
+	return n
 }
 
 func next(t Task, number int, firstLine int64, at time.Time) Allocation {

@@ -17,7 +17,8 @@ func (a Allocation) Finish(e rm.End, preemptible bool) (Allocation, error) {
 	}
 	end := a.judge(e)
 	end.At = e.At
-	end.Again = preemptible && (end.Cause == rm.CausePreempted || end.Cause == rm.CauseAgentLost)
+	end.Again = end.Cause == rm.CauseNotHere ||
+		preemptible && (end.Cause == rm.CausePreempted || end.Cause == rm.CauseAgentLost)
 	switch end.Cause {
 	case rm.CauseExited:
 		if end.Status != Success {
@@ -29,8 +30,10 @@ func (a Allocation) Finish(e rm.End, preemptible bool) (Allocation, error) {
 		a.say(e.At, levelInfo, "preempted: %s", end.Status)
 	case rm.CauseAgentLost, rm.CauseRefused:
 		a.say(e.At, levelError, "crashed: %s", end.Status)
+	case rm.CauseNotHere:
+		a.say(e.At, levelWarning, "not started: %s", end.Status)
 	}
-	if end.Again {
+	if end.Again && end.Cause != rm.CauseNotHere { // what follows that says so itself
 		a.say(e.At, levelInfo, "%s is run again from its start", a.Name)
 	}
 	a.End = &end
@@ -49,7 +52,9 @@ func (a Allocation) judge(e rm.End) Ending {
 	case a.allSucceeded():
 		zero := int32(0)
 		return Ending{Cause: rm.CauseExited, Status: Success, Code: &zero}
-	case e.Cause == rm.CauseAgentLost:
+	case e.Cause == rm.CauseNotHere && a.unstarted():
+		return Ending{Cause: rm.CauseNotHere, Status: reasonOr(e.Reason, "an agent could not start it")}
+	case e.Cause == rm.CauseAgentLost, e.Cause == rm.CauseNotHere: // or what has run lost the rest of it
 		return Ending{Cause: rm.CauseAgentLost, Status: reasonOr(e.Reason, "an agent was lost")}
 	case a.Failure != nil:
 		return Ending{Cause: rm.CauseExited, Status: a.Failure.text(), Code: a.Failure.code()}

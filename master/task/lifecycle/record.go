@@ -63,6 +63,7 @@ func (t Task) Request(a Allocation) rm.Request {
 		Username: t.Username, UserID: t.UserID, Workspace: rm.Uncategorized, Pool: t.Pool, Slots: t.Slots, Priority: t.Priority, Weight: t.Weight,
 		MaxSlots: t.MaxSlots, Preemptible: t.Preemptible, PreemptionTimeout: t.PreemptionTimeout, Submitted: t.Submitted,
 		PodSpec: t.PodSpec, SingleNode: t.Kind == Command,
+		NotBefore: a.NotBefore, Delayed: a.Delayed, Avoid: a.Avoid,
 	}
 }
 
@@ -90,6 +91,14 @@ type Allocation struct {
 	Preempted *Stop    `json:"preempted,omitempty"`
 	Failure   *Failure `json:"failure,omitempty"`
 	End       *Ending  `json:"end,omitempty"`
+
+	// NotHere counts how often in a row the task could not be started for what a machine
+	// lacked; NotBefore is when it is tried again, and Delayed why so late.
+	NotHere   int       `json:"not_here,omitempty"`
+	NotBefore time.Time `json:"not_before,omitzero"`
+	Delayed   string    `json:"delayed,omitempty"`
+	// Avoid lists the agents that could not start it, the last ones of the row.
+	Avoid []rm.AgentID `json:"avoid,omitempty"`
 
 	// FirstLine is the number, within the task, of Lines[0].
 	FirstLine int64 `json:"first_line"`
@@ -131,6 +140,8 @@ type Exit struct {
 	Kind    ExitKind `json:"kind"`
 	Code    int32    `json:"code"`
 	Message string   `json:"message,omitempty"`
+	// NotHere says that it did not start for what its machine lacked.
+	NotHere bool `json:"not_here,omitempty"`
 }
 
 // ExitKind says whether a program ended or something else did.
@@ -188,7 +199,7 @@ func (a *Allocation) say(at time.Time, level, format string, args ...any) {
 }
 
 func exitOf(e *agentv1.Exit) *Exit {
-	out := &Exit{Code: e.GetCode(), Message: e.GetMessage()}
+	out := &Exit{Code: e.GetCode(), Message: e.GetMessage(), NotHere: e.GetNotHere()}
 	switch e.GetKind() {
 	case agentv1.Exit_KIND_EXITED:
 		out.Kind = Exited

@@ -116,6 +116,8 @@ func (w *which) each(ctx context.Context, master *client.Client, do func(id stri
 // stateOf is an agent in one word.
 func stateOf(a *apiv1.Agent) string {
 	switch {
+	case a.GetSick() != nil:
+		return "sick (" + a.GetSick().GetLack() + ")"
 	case a.GetDraining():
 		return "draining"
 	case !a.GetEnabled():

@@ -68,7 +68,17 @@ func runList(ctx context.Context, o *listOptions) error {
 	case o.BySlot:
 		return o.PrintTable(slotTable(agents))
 	default:
+		defer o.explainSick(agents)
 		return o.PrintTable(agentTable(agents))
+	}
+}
+
+// explainSick says of each agent that cannot start containers why.
+func (o *listOptions) explainSick(agents []*apiv1.Agent) {
+	for _, a := range agents {
+		if s := a.GetSick(); s != nil {
+			o.Notef("Agent %s has been unable to start containers since %s: %s", a.GetId(), local(s.GetSince()), s.GetReason())
+		}
 	}
 }
 

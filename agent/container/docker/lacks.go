@@ -1,0 +1,127 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/moby/moby/client"
+	"golang.org/x/sys/unix"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+)
+
+const (
+	// answerTimeout is how long an engine may take to answer a small question.
+	answerTimeout = 20 * time.Second
+	// watchInterval is how often it is asked one while it carries out a large one.
+	watchInterval = 10 * time.Second
+)
+
+// shortOf is how the engine tells that its machine has run out of something: in the
+// last words of its text. For the last two it must be the engine that could not start a
+// program: a task with little memory may meet them too.
+var shortOf = []struct {
+	err   error
+	where string
+}{
+	{unix.ENOSPC, ""},
+	{unix.EDQUOT, ""},
+	{unix.EMFILE, ""},
+	{unix.ENFILE, ""},
+	{unix.ENOMEM, "fork/exec "},
+	{unix.EAGAIN, "fork/exec "},
+}
+
+// translate makes of an error of the engine's client what says whose fault it is. What
+// the engine refuses is the task's fault: such texts end with words of the task's.
+func translate(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case client.IsErrConnectionFailed(err):
+		return fmt.Errorf("%w: %w", container.ErrNoAnswer, err)
+	case cerrdefs.IsNotFound(err), cerrdefs.IsInvalidArgument(err), cerrdefs.IsConflict(err), cerrdefs.IsPermissionDenied(err):
+		return err
+	}
+	text := strings.TrimSuffix(err.Error(), ": unknown") // containerd's word for an error without a kind
+	for _, s := range shortOf {
+		if strings.Contains(text, s.where) && strings.HasSuffix(text, ": "+s.err.Error()) {
+			return &shortError{err, s.err}
+		}
+	}
+	return err
+}
+
+// shortError is an error of the engine in its own words, and what they mean.
+type shortError struct{ engine, means error }
+
+func (e *shortError) Error() string   { return e.engine.Error() }
+func (e *shortError) Unwrap() []error { return []error{e.engine, e.means} }
+
+// soon asks the engine something that it must answer soon.
+func soon(ctx context.Context, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTimeout, container.ErrNoAnswer)
+	defer cancel()
+	return caused(ctx, ask(ctx))
+}
+
+// watched asks the engine something that may take long, for as long as it answers
+// small questions meanwhile.
+func (r *Runtime) watched(ctx context.Context, ask func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	watching := make(chan struct{})
+	go func() {
+		defer close(watching)
+		r.watch(ctx, cancel)
+	}()
+	err := caused(ctx, ask(ctx))
+	cancel(nil)
+	<-watching
+	return err
+}
+
+func (r *Runtime) watch(ctx context.Context, giveUp context.CancelCauseFunc) {
+	tick := time.NewTicker(watchInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := r.Answers(ctx); err != nil && ctx.Err() == nil {
+			giveUp(fmt.Errorf("%w: %w", container.ErrNoAnswer, err))
+			return
+		}
+	}
+}
+
+// caused translates the error of a question, which may be that it was given up.
+func caused(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); err != nil && errors.Is(cause, container.ErrNoAnswer) {
+		return fmt.Errorf("%w (%w)", cause, err)
+	}
+	return translate(err)
+}
+
+// Answers asks the engine whether it is there, and whether its disk has room: images
+// and containers need not be on the agent's own. A disk that cannot be looked at from
+// here is the engine's affair.
+func (r *Runtime) Answers(ctx context.Context) error {
+	err := soon(ctx, func(ctx context.Context) error {
+		_, err := r.api.Ping(ctx, client.PingOptions{})
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("ask the docker engine whether it is there: %w", err)
+	}
+	var st unix.Statfs_t
+	if r.root != "" && unix.Statfs(r.root, &st) == nil && st.Blocks > 0 && st.Bavail == 0 {
+		return fmt.Errorf("the docker engine's directory %s: %w", r.root, unix.ENOSPC)
+	}
+	return nil
+}

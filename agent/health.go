@@ -1,0 +1,124 @@
+package agent
+
+import (
+	"context"
+	"time"
+
+	"github.com/det-deploy/det-deploy/agent/health"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+)
+
+// startFailed notes why a container did not start: where it is for what this machine
+// lacks, nothing new is taken until a probe finds it well.
+func (a *Agent) startFailed(err error) {
+	l := health.LackOf(err)
+	if l == "" {
+		return
+	}
+	if a.setHealth(func(s health.State) health.State { return s.Failed(l, health.Explain(err), time.Now()) }) {
+		wake(a.unwell)
+	}
+}
+
+func (a *Agent) startWorked() { a.setHealth(health.State.Started) }
+
+// setHealth changes what is known of the machine, and tells the master and the log of
+// what they do not know.
+func (a *Agent) setHealth(change func(health.State) health.State) (changed bool) {
+	a.mu.Lock()
+	was := a.health
+	a.health = change(was)
+	now, s := a.health, a.session
+	changed = now.Lack != was.Lack
+	if changed && s != nil {
+		s.announceHealth(healthOf(now)) // under the lock: in their order
+	}
+	a.mu.Unlock()
+	switch {
+	case !changed:
+	case now.Sick():
+		a.cfg.Log.Warn("this machine cannot start containers; taking nothing new", "lack", string(now.Lack), "err", now.Reason)
+	default:
+		a.cfg.Log.Info("this machine can start containers again", "was", string(was.Lack), "took", now.Since.Sub(was.Since))
+	}
+	return changed
+}
+
+// watchHealth probes a machine that is sick until it is well, for as long as ctx lasts.
+func (a *Agent) watchHealth(ctx context.Context) {
+	probe := health.Probe{Dir: a.cfg.Settings.DataDir}
+	if engine, ok := a.runtime.(interface{ Answers(context.Context) error }); ok {
+		probe.Engine = engine.Answers
+	}
+	for ctx.Err() == nil {
+		s := a.healthState()
+		if !s.Sick() {
+			select {
+			case <-ctx.Done():
+			case <-a.unwell:
+			}
+			continue
+		}
+		if pause(ctx, time.Until(s.Next)) != nil {
+			return
+		}
+		lack, err := probe.Run(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		a.setHealth(func(s health.State) health.State { return s.Probed(lack, textOf(err), time.Now()) })
+	}
+}
+
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return health.Explain(err)
+}
+
+func (a *Agent) healthState() health.State {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.health
+}
+
+// healthNow is nil for an agent that is well.
+func (a *Agent) healthNow() *agentv1.Health {
+	s := a.healthState()
+	if !s.Sick() {
+		return nil
+	}
+	return healthOf(s)
+}
+
+func healthOf(s health.State) *agentv1.Health {
+	if !s.Sick() {
+		return &agentv1.Health{}
+	}
+	return &agentv1.Health{Lack: lackOf(s.Lack), Reason: s.Reason, SinceUs: s.Since.UnixMicro()}
+}
+
+func lackOf(l health.Lack) agentv1.Health_Lack {
+	switch l {
+	case health.Disk:
+		return agentv1.Health_LACK_DISK
+	case health.Descriptors:
+		return agentv1.Health_LACK_DESCRIPTORS
+	case health.Memory:
+		return agentv1.Health_LACK_MEMORY
+	case health.Processes:
+		return agentv1.Health_LACK_PROCESSES
+	case health.Engine:
+		return agentv1.Health_LACK_ENGINE
+	}
+	return agentv1.Health_LACK_UNSPECIFIED
+}
+
+// announceHealth has the writer say how the agent is.
+func (s *session) announceHealth(h *agentv1.Health) {
+	s.mu.Lock()
+	s.direct = append(s.direct, &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Health{Health: h}})
+	s.mu.Unlock()
+	wake(s.more)
+}

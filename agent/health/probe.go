@@ -1,0 +1,107 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+const (
+	// probeSize is what is written to the disk in bytes: an order, the files of a small
+	// task and its first lines.
+	probeSize = 1 << 20
+	// probeFiles is how many descriptors are opened at once: those of a few starts.
+	probeFiles = 32
+	// probePatience bounds a program that does nothing, and the engine's answer.
+	probePatience = 20 * time.Second
+)
+
+// Probe tries what every start of a container needs.
+type Probe struct {
+	// Dir is the agent's data_dir.
+	Dir string
+	// Engine asks the container engine whether it answers; nil where there is none.
+	Engine func(context.Context) error
+}
+
+// Run returns what is lacking and the error that shows it, or nothing. A ctx that ends
+// shows nothing.
+func (p Probe) Run(ctx context.Context) (Lack, error) {
+	steps := []struct {
+		lack Lack // of an error that does not say it by itself
+		try  func(context.Context) error
+	}{
+		{Disk, p.tryDisk},
+		{Descriptors, tryDescriptors},
+		{"", tryProcess},
+		{Engine, p.tryEngine},
+	}
+	for _, s := range steps {
+		err := s.try(ctx)
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		lack := LackOf(err)
+		if lack == "" {
+			lack = s.lack
+		}
+		if lack != "" {
+			return lack, err
+		}
+	}
+	return "", nil
+}
+
+// tryDisk writes a file as far as the medium.
+func (p Probe) tryDisk(context.Context) error {
+	name := filepath.Join(p.Dir, "probe")
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, probeSize))
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close(), os.Remove(name))
+}
+
+func tryDescriptors(context.Context) (err error) {
+	for range probeFiles {
+		f, oerr := os.Open(os.DevNull)
+		if oerr != nil {
+			return errors.Join(err, oerr)
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+	}
+	return nil
+}
+
+// tryProcess runs a program that does nothing. A machine without a shell cannot be
+// tried so, and is not sick for that.
+func tryProcess(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	defer cancel()
+	err := exec.CommandContext(ctx, "/bin/sh", "-c", ":").Run()
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("run a program: %w", err)
+	}
+	return nil
+}
+
+func (p Probe) tryEngine(ctx context.Context) error {
+	if p.Engine == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	defer cancel()
+	return p.Engine(ctx)
+}

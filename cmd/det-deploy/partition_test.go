@@ -93,55 +93,131 @@ func copies(nap string) (alive []string) {
 	return alive
 }
 
+// reconnectWait is the agent_reconnect_wait of the clusters below.
+const reconnectWait = 6 * time.Second
+
+// split is two agents, of which the first runs a preemptible task through a connection
+// that can become a black hole.
+type split struct {
+	*cluster
+	hole *swallower
+	nap  string
+	// first is the process of the task on agent a.
+	first string
+}
+
+func newSplit(t *testing.T) *split {
+	t.Helper()
+	s := &split{nap: naps(), cluster: newCluster(t, clusterConfig{
+		Master: "resource_pools:\n  - pool_name: default\n    agent_reconnect_wait: 6s\n",
+		Agent:  "container_runtime: process\nartificial_slots: 1\n",
+	})}
+	s.StartMaster()
+	s.login()
+	s.hole = newSwallower(t, strings.TrimPrefix(s.URL, "http://"))
+	s.StartAgent("a", "--master-port", strconv.Itoa(s.hole.port))
+	s.connected(1)
+	s.Write("task.yaml", "resources:\n  slots: 1\n  preemptible: true\n")
+	s.Run("task", "run", "--detach", "--config", filepath.Join(s.Dir, "task.yaml"), "--", "exec sleep "+s.nap)
+	s.Eventually("the task runs", time.Minute, func() error {
+		if len(copies(s.nap)) != 1 {
+			return fmt.Errorf("%d run", len(copies(s.nap)))
+		}
+		return nil
+	})
+	s.first = copies(s.nap)[0]
+	s.StartAgent("b")
+	s.connected(2)
+	t.Cleanup(func() {
+		for _, pid := range copies(s.nap) {
+			n, _ := strconv.Atoi(pid)
+			_ = syscall.Kill(n, syscall.SIGKILL)
+		}
+	})
+	return s
+}
+
+// moves waits until the task runs on the other agent alone, and says how long after
+// began its first copy ended. There must never be two.
+func (s *split) moves(began time.Time) (ended time.Duration) {
+	s.T.Helper()
+	s.Eventually("the task runs on the other agent", 2*time.Minute, func() error {
+		now := copies(s.nap)
+		switch {
+		case len(now) > 1:
+			s.T.Errorf("after %s: got %d copies at once", time.Since(began), len(now))
+		case ended == 0 && (len(now) == 0 || now[0] != s.first):
+			ended = time.Since(began)
+		}
+		if len(now) == 1 && now[0] != s.first {
+			return nil
+		}
+		return fmt.Errorf("%v run", now)
+	})
+	return ended
+}
+
 // TestAPartitionedAgentEndsWhatIsRunElsewhere: its connection becomes a black hole; its
 // preemptible task ends within the wait and five seconds, and runs on the other agent,
 // and there were never two.
 func TestAPartitionedAgentEndsWhatIsRunElsewhere(t *testing.T) {
 	t.Parallel()
-	const wait = 6 * time.Second
-	c := newCluster(t, clusterConfig{
-		Master: "resource_pools:\n  - pool_name: default\n    agent_reconnect_wait: 6s\n",
-		Agent:  "container_runtime: process\nartificial_slots: 1\n",
-	})
-	c.StartMaster()
-	c.login()
-	hole := newSwallower(t, strings.TrimPrefix(c.URL, "http://"))
-	c.StartAgent("a", "--master-port", strconv.Itoa(hole.port))
-	c.connected(1)
-	nap := naps()
-	c.Write("task.yaml", "resources:\n  slots: 1\n  preemptible: true\n")
-	c.Run("task", "run", "--detach", "--config", filepath.Join(c.Dir, "task.yaml"), "--", "exec sleep "+nap)
-	c.Eventually("the task runs", time.Minute, func() error {
-		if len(copies(nap)) != 1 {
-			return fmt.Errorf("%d run", len(copies(nap)))
+	s := newSplit(t)
+	began := time.Now()
+	s.hole.black.Store(true)
+	if ended := s.moves(began); ended > reconnectWait+5*time.Second {
+		t.Errorf("the first copy ended after %s, want %s at most", ended, reconnectWait+5*time.Second)
+	}
+}
+
+// TestAnAgentThatIsKilledInAPartitionEndsWhatIsRunElsewhere is the same with an agent
+// that is killed meanwhile, and started again without reaching its master.
+func TestAnAgentThatIsKilledInAPartitionEndsWhatIsRunElsewhere(t *testing.T) {
+	t.Parallel()
+	s := newSplit(t)
+	began := time.Now()
+	s.hole.black.Store(true)
+	s.killAgent("a")
+	if ended := s.moves(began); ended > reconnectWait+5*time.Second {
+		t.Errorf("the first copy ended after %s, want %s at most", ended, reconnectWait+5*time.Second)
+	}
+}
+
+// TestAStoppedAgentEndsWhatRunsElsewhereWhenItGoesOn: an agent that is stopped cannot end
+// its task, which the master runs again elsewhere after the wait. When it goes on, the
+// first copy ends within five seconds, and the task is not run a third time.
+func TestAStoppedAgentEndsWhatRunsElsewhereWhenItGoesOn(t *testing.T) {
+	t.Parallel()
+	s := newSplit(t)
+	pid := s.Agents["a"].Process.Pid
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) }) // it may have ended
+	s.Eventually("the task runs on the other agent", 2*time.Minute, func() error {
+		if now := copies(s.nap); len(now) != 2 {
+			return fmt.Errorf("%v run", now)
 		}
 		return nil
 	})
-	first := copies(nap)[0]
-	c.StartAgent("b")
-	c.connected(2)
-	hole.black.Store(true)
 	began := time.Now()
-	var ended time.Duration
-	c.Eventually("the task runs on the other agent", 2*time.Minute, func() error {
-		now := copies(nap)
-		switch {
-		case len(now) > 1:
-			t.Errorf("after %s: got %d copies at once", time.Since(began), len(now))
-		case ended == 0 && (len(now) == 0 || now[0] != first):
-			ended = time.Since(began)
-		}
-		if len(now) == 1 && now[0] != first {
-			return nil
-		}
-		return fmt.Errorf("%v run", now)
-	})
-	if ended > wait+5*time.Second {
-		t.Errorf("the first copy ended after %s, want %s at most", ended, wait+5*time.Second)
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
 	}
-	t.Logf("the first copy ended after %s, the second ran after %s", ended, time.Since(began))
-	for _, pid := range copies(nap) {
-		n, _ := strconv.Atoi(pid)
-		_ = syscall.Kill(n, syscall.SIGKILL)
+	s.Eventually("the first copy has ended", time.Minute, func() error {
+		if now := copies(s.nap); len(now) != 1 || now[0] == s.first {
+			return fmt.Errorf("%v run", now)
+		}
+		return nil
+	})
+	if ended := time.Since(began); ended > reconnectWait+5*time.Second {
+		t.Errorf("the first copy ended %s after its agent went on, want %s at most", ended, reconnectWait+5*time.Second)
+	}
+	s.connected(2)
+	if now := copies(s.nap); len(now) != 1 || now[0] == s.first {
+		t.Errorf("got %v, want the second copy alone", now)
+	}
+	if out := s.Run("task", "list"); !strings.Contains(out, "running") {
+		t.Errorf("the task does not run any more:\n%s", out)
 	}
 }

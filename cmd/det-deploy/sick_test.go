@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestASickAgentFailsNoTask: of two agents the one with more room has a full disk, or may
+// open next to nothing. It is shown as sick, every task ends well on the other, and it
+// takes tasks again when it can.
+func TestASickAgentFailsNoTask(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, lack string
+		prepare    func(t *testing.T, c *cluster)
+		fall       func(t *testing.T, c *cluster) (recover func())
+	}{
+		{
+			name: "a full disk", lack: "disk",
+			prepare: func(t *testing.T, c *cluster) {
+				t.Helper()
+				if os.Geteuid() != 0 {
+					t.Skip("mounts a small disk; run as root")
+				}
+				smallDisk(t, filepath.Join(c.Dir, "agent-a"))
+			},
+			fall: func(_ *testing.T, c *cluster) func() {
+				ballast := filepath.Join(c.Dir, "agent-a", "ballast")
+				fill(ballast)
+				return func() { _ = os.Remove(ballast) }
+			},
+		},
+		{
+			name: "few descriptors", lack: "descriptors",
+			prepare: func(*testing.T, *cluster) {},
+			fall: func(t *testing.T, c *cluster) func() {
+				t.Helper()
+				limit := func(n uint64) {
+					err := unix.Prlimit(c.Agents["a"].Process.Pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: n, Max: 4096}, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				limit(8)
+				return func() { limit(1024) }
+			},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, clusterConfig{Agent: plainAgent})
+			tt.prepare(t, c)
+			c.StartMaster()
+			c.login()
+			c.StartAgent("a", "--artificial-slots", "4")
+			c.StartAgent("b", "--artificial-slots", "2")
+			c.connected(2)
+			recover := tt.fall(t, c)
+			api := &rawAPI{t: t, url: c.URL, config: map[string]any{"resources": map[string]any{"slots": 1}}}
+			ids := make([]string, 12)
+			for i := range ids {
+				ids[i] = api.launch(i)
+			}
+			c.Eventually("it is shown as sick", time.Minute, func() error {
+				if out := c.Run("agent", "list"); !strings.Contains(out, "sick ("+tt.lack+")") {
+					return fmt.Errorf("got\n%s", out)
+				}
+				return nil
+			})
+			if err := waitAll(api, ids); err != nil {
+				t.Fatal(err)
+			}
+			for i, id := range ids {
+				checkTask(t, api, i, id)
+			}
+			recover()
+			c.connected(2)
+		})
+	}
+}

@@ -185,7 +185,7 @@ func (c *checks) ownSecret(ctx context.Context, name string) doctor.Result {
 	if here.err == nil {
 		return pass("can be read here")
 	}
-	found, _, err := c.kept(name, false).Find(ctx)
+	found, _, err := c.kept(name).Find(ctx)
 	if err != nil {
 		return failed(err, needed)
 	}

@@ -110,10 +110,10 @@ func elsewhere(v secret.Value) bool {
 // kept is a secret that the user refers to as a file or variable of this machine.
 // It is read now and stored; on a machine that does not have it, the stored one
 // stays.
-func (t *Target) kept(name string, opensData bool) *watched {
+func (t *Target) kept(name string) *watched {
 	here := t.given[name]
 	return &watched{Secret: &infra.Secret{
-		In: t.cluster, Name: name, OpensData: opensData, Given: here.value,
+		In: t.cluster, Name: name, OpensData: opensData(name), Given: here.value,
 		Generate: func() (secret.Value, error) {
 			return secret.Value{}, fmt.Errorf("store secret %s: %w", name, here.err)
 		},
@@ -167,7 +167,7 @@ func (t *Target) ownSecrets() []*watched {
 		out = append(out, determined)
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.given)) {
-		out = append(out, t.kept(name, opensData(name)))
+		out = append(out, t.kept(name))
 	}
 	return out
 }

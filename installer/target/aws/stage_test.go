@@ -62,7 +62,7 @@ type stage struct {
 	settings map[string]string
 	// file is a cluster.yaml that is given, or nothing.
 	file string
-	dead     func(record.Holder) bool
+	dead func(record.Holder) bool
 	// ill is what the master's machine says that is wrong.
 	ill string
 	// silent is a machine that says nothing.

@@ -53,11 +53,7 @@ func (a *agentFiles) Find(context.Context) (resource.Found, []resource.Drift, er
 // Create asks the master's own program for a join token: the key that signs it
 // never leaves the master's directory.
 func (a *agentFiles) Create(ctx context.Context) error {
-	want, err := agentYAML(a.spec, a.place, a.name, a.tasksAt)
-	if err != nil {
-		return err
-	}
-	if err := a.h.write(ctx, a.place.agentYAML(a.name), want); err != nil {
+	if err := a.configure(ctx); err != nil {
 		return err
 	}
 	if a.token(time.Now()) == "" {
@@ -68,6 +64,15 @@ func (a *agentFiles) Create(ctx context.Context) error {
 		return err
 	}
 	return a.h.write(ctx, a.place.token(a.name), token)
+}
+
+// configure writes what the agent reads.
+func (a *agentFiles) configure(ctx context.Context) error {
+	want, err := agentYAML(a.spec, a.place, a.name, a.tasksAt)
+	if err != nil {
+		return err
+	}
+	return a.h.write(ctx, a.place.agentYAML(a.name), want)
 }
 
 // token says what is wrong with the agent's join token, or nothing. One that has

@@ -74,7 +74,8 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 	}
 	for i := range s.Agents {
 		name := strconv.Itoa(i + 1)
-		files := &agentFiles{base{h, kindAgentFiles, name, []string{master.ID()}}, p, s, t.TasksAt}
+		files := t.agentFiles(name)
+		files.needs = []string{master.ID()}
 		agent := t.agent(name)
 		agent.needs = []string{files.ID(), boss.ID(), master.ID()}
 		out = append(out, files, agent)
@@ -104,6 +105,10 @@ func (t *Target) master() *process {
 		program: t.copyOf(t.Release), args: []string{"master", "run", "--config-file", t.Place.masterYAML()},
 		config: masterConfig(t.Spec, t.Place, t.TasksAt), unhealthy: t.ill,
 	}
+}
+
+func (t *Target) agentFiles(name string) *agentFiles {
+	return &agentFiles{base{t.host(), kindAgentFiles, name, nil}, t.Place, t.Spec, t.TasksAt}
 }
 
 func (t *Target) agent(name string) *process {

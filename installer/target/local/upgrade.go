@@ -115,7 +115,8 @@ func (t *Target) Backup(ctx context.Context, of record.Release) (string, error) 
 	return path, err
 }
 
-// Follow starts every agent with the program of r; tasks outlive that. Programs
+// Follow starts every agent with the program of r, and with what that has to read to
+// start at all: whether tasks are isolated. Tasks outlive it. Programs
 // that nothing runs any more go.
 func (t *Target) Follow(ctx context.Context, r record.Release, tell func(string)) error {
 	t.Release = r
@@ -126,6 +127,9 @@ func (t *Target) Follow(ctx context.Context, r record.Release, tell func(string)
 			return err
 		} else if len(drift) == 0 {
 			continue
+		}
+		if err := t.agentFiles(strconv.Itoa(i + 1)).configure(ctx); err != nil {
+			return err
 		}
 		if err := a.start(ctx); err != nil {
 			return err

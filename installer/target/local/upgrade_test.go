@@ -70,6 +70,8 @@ func TestUpgradeRunsEverythingFromTheNewProgram(t *testing.T) {
 	m := newMachine(t)
 	must(t, m.up(t.Context()))
 	was, next := newer(t, m)
+	// What the old version wrote, its agent reads, and the new one may not start with.
+	must(t, os.WriteFile(filepath.Join(m.root, "lab", "agents", "1", "agent.yaml"), []byte("master_host: 127.0.0.1\n"), 0o600))
 	wantRunning(t, m, was)
 	got, err := m.upgrade(t.Context(), next)
 	must(t, err)

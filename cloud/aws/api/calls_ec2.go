@@ -21,6 +21,7 @@ func ec2Looks() []Call {
 		looks("ec2:DescribeSnapshots"),
 		looks("ec2:DescribeSpotInstanceRequests"),
 		looks("ec2:GetConsoleOutput"),
+		looks("ec2:GetEbsDefaultKmsKeyId"),
 	}
 }
 

@@ -28,6 +28,7 @@ type EC2 interface {
 	DescribeSnapshots(ctx context.Context, in *ec2.DescribeSnapshotsInput, o ...func(*ec2.Options)) (*ec2.DescribeSnapshotsOutput, error)
 	DescribeSpotInstanceRequests(ctx context.Context, in *ec2.DescribeSpotInstanceRequestsInput, o ...func(*ec2.Options)) (*ec2.DescribeSpotInstanceRequestsOutput, error)
 	GetConsoleOutput(ctx context.Context, in *ec2.GetConsoleOutputInput, o ...func(*ec2.Options)) (*ec2.GetConsoleOutputOutput, error)
+	GetEbsDefaultKmsKeyId(ctx context.Context, in *ec2.GetEbsDefaultKmsKeyIdInput, o ...func(*ec2.Options)) (*ec2.GetEbsDefaultKmsKeyIdOutput, error)
 
 	// These change something, and ask the gate first.
 	CreateVpc(ctx context.Context, in *ec2.CreateVpcInput, o ...func(*ec2.Options)) (*ec2.CreateVpcOutput, error)

@@ -273,6 +273,11 @@ func (e ec2Edge) GetConsoleOutput(ctx context.Context, in *ec2.GetConsoleOutputI
 	return out, strip(err)
 }
 
+func (e ec2Edge) GetEbsDefaultKmsKeyId(ctx context.Context, in *ec2.GetEbsDefaultKmsKeyIdInput, o ...func(*ec2.Options)) (*ec2.GetEbsDefaultKmsKeyIdOutput, error) {
+	out, err := e.sdk.GetEbsDefaultKmsKeyId(ctx, in, o...)
+	return out, strip(err)
+}
+
 func (e ec2Edge) ModifyInstanceAttribute(ctx context.Context, in *ec2.ModifyInstanceAttributeInput, o ...func(*ec2.Options)) (*ec2.ModifyInstanceAttributeOutput, error) {
 	out, err := e.sdk.ModifyInstanceAttribute(ctx, in, o...)
 	return out, strip(err)

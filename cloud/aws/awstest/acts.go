@@ -45,6 +45,7 @@ func lookActs() map[string]act {
 		"ec2:DescribeSnapshots":             on((*site).describeSnapshots),
 		"ec2:DescribeSpotInstanceRequests":  on((*site).describeSpotRequests),
 		"ec2:GetConsoleOutput":              on((*site).getConsoleOutput),
+		"ec2:GetEbsDefaultKmsKeyId":         on((*site).getDiskKey),
 	}
 }
 

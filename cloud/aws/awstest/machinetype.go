@@ -27,6 +27,7 @@ type model struct {
 func models() []model {
 	const x86, arm = types.ArchitectureTypeX8664, types.ArchitectureTypeArm64
 	return []model{
+		{"t3.micro", 2, 1024, x86, 0, "", 0, "abc"},
 		{"t3.medium", 2, 4096, x86, 0, "", 0, "abc"},
 		{"t4g.medium", 2, 4096, arm, 0, "", 0, "abc"},
 		{"m5.large", 2, 8192, x86, 0, "", 0, "abc"},

@@ -74,6 +74,7 @@ type World struct {
 	journal []Entry
 	denied  []string
 	granted Granted // nil for everything
+	diskKey string  // empty for Amazon's own
 
 	acts  map[string]act      // what it can do; does not change
 	calls map[string]api.Call // what package api knows of it; does not change

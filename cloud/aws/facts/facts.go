@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
@@ -43,6 +44,32 @@ func (c Caller) Principal() string {
 	}
 	role, _, _ := strings.Cut(session, "/")
 	return strings.Replace(head, ":sts:", ":iam:", 1) + ":role/" + role
+}
+
+// singleSignOn is the path of the roles that single sign-on makes.
+const singleSignOn = "/aws-reserved/sso.amazonaws.com/"
+
+// Principal is what policies are attached to, with its path where it is a role of
+// single sign-on: a simulation does not find the role without.
+func (f Facts) Principal(ctx context.Context, c Caller) string {
+	plain := c.Principal()
+	name := plain[strings.LastIndex(plain, "/")+1:]
+	if !strings.HasPrefix(name, "AWSReservedSSO_") {
+		return plain
+	}
+	p := iam.NewListRolesPaginator(f.Clients.IAM, &iam.ListRolesInput{PathPrefix: aws.String(singleSignOn)})
+	for p.HasMorePages() {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return plain // the simulation says that it does not find the role
+		}
+		for _, r := range page.Roles {
+			if aws.ToString(r.RoleName) == name {
+				return aws.ToString(r.Arn)
+			}
+		}
+	}
+	return plain
 }
 
 // Root reports whether the caller is the account itself, whose permissions

@@ -6,7 +6,7 @@ import "slices"
 // documents, because one would be longer than Amazon allows.
 func Caller(s Scope) []Named {
 	return []Named{
-		{"caller-machines", document(slices.Concat(s.looks(), s.makes(), s.changes())...)},
+		{"caller-machines", document(slices.Concat(s.looks(), s.makes(), s.changes(), s.useKeys())...)},
 		{"caller-roles-and-data", document(slices.Concat(s.roles(), s.keeps())...)},
 	}
 }
@@ -20,7 +20,7 @@ func (s Scope) looks() []Statement {
 			"ec2:DescribeInternetGateways", "ec2:DescribeRouteTables", "ec2:DescribeVpcEndpoints", "ec2:DescribeSecurityGroups",
 			"ec2:DescribeNetworkInterfaces", "ec2:DescribeAddresses", "ec2:DescribeInstances", "ec2:DescribeInstanceTypes",
 			"ec2:DescribeInstanceTypeOfferings", "ec2:DescribeImages", "ec2:DescribeKeyPairs", "ec2:DescribeVolumes",
-			"ec2:DescribeSnapshots", "ec2:DescribeSpotInstanceRequests",
+			"ec2:DescribeSnapshots", "ec2:DescribeSpotInstanceRequests", "ec2:GetEbsDefaultKmsKeyId",
 			"iam:ListRoles", "iam:ListInstanceProfiles", "iam:SimulatePrincipalPolicy",
 			"s3:ListAllMyBuckets", "secretsmanager:ListSecrets", "logs:DescribeLogGroups", "servicequotas:GetServiceQuota",
 		),

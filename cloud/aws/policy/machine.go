@@ -1,5 +1,7 @@
 package policy
 
+import "slices"
+
 // Master is what a cluster's master needs: to launch and remove machines for its
 // pools, to read its own configuration and secrets, and to report.
 func Master(s Scope) Document {
@@ -25,7 +27,7 @@ func Master(s Scope) Document {
 		// for whoever installs.
 		deny("LeaveTheAuthority", []string{s.authorityKey()}, "secretsmanager:GetSecretValue"),
 	}
-	return document(append(out, s.machine()...)...)
+	return document(slices.Concat(out, s.useKeys(), s.machine())...)
 }
 
 // Agent is what a cluster's agents need: to read and write checkpoints, and to

@@ -39,6 +39,14 @@ Manager, logs and STS, with real signatures against an emulator that judges acti
 written down.
 `
 
+const keysText = `
+Where disks are encrypted with a KMS key of your own (the account's default for EBS, or that of an image or snapshot
+that you bring), whoever launches a machine needs ` + "`kms:CreateGrant`, `kms:Decrypt`, `kms:DescribeKey`,\n`kms:GenerateDataKeyWithoutPlaintext`, `kms:ReEncryptFrom` and `kms:ReEncryptTo`" + ` on it: caller and master.
+Without them EC2 grants a machine and ends it with ` + "`Client.InternalError`" + `. ` + "`--kms-key`" + ` puts them into the documents; the
+account's default key is found by ` + "`aws up`" + `, which puts it into the master's role, and ` + "`aws doctor`" + ` simulates it for the
+caller and for a role that you bring. The key's own policy, which must let the account use it, is not looked at.
+`
+
 func pageText() string {
 	var b strings.Builder
 	b.WriteString(preface)
@@ -58,6 +66,7 @@ func pageText() string {
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", c.Op, actions, strings.Join(who, ", "))
 	}
 	b.WriteString("\nThe master and the agents do without `" + strings.Join(policy.Optional(), "`, `") + "`: with\n`ec2:GetConsoleOutput` a machine that does not come up shows why; the `ssm` actions let you in by Session Manager.\n")
+	b.WriteString(keysText)
 	b.WriteString("\n## What no call of det-deploy's needs\n\n| action | granted to | why |\n| --- | --- | --- |\n")
 	for _, e := range policy.Extras() {
 		var who []string

@@ -24,6 +24,7 @@ var given = policy.Scope{
 	Account: "123456789012", Region: "us-west-2", Cluster: "lab", DataBucket: "checkpoints", LogGroup: "/ml/det",
 	MasterRole: "arn:aws:iam::123456789012:role/ml/master", AgentRole: "arn:aws:iam::123456789012:role/ml/agent",
 	Volume: "vol-0ab1", Secrets: []string{"ml/db-url"},
+	Keys: []string{"arn:aws:kms:us-west-2:123456789012:key/0ab1"},
 }
 
 // The list of calls, the table of actions and the documents say the same, in both

@@ -13,7 +13,7 @@ type AWSScope struct {
 	Cluster, Region, Account     string
 	MasterRole, AgentRole        string
 	DataBucket, Volume, LogGroup string
-	Secrets                      []string
+	Secrets, Keys                []string
 }
 
 // AWSCallers lists the names of the caller's documents.
@@ -31,7 +31,7 @@ func AWSCallers() []string {
 func AWSPolicies(who string, s AWSScope) any {
 	scope := policy.Scope{
 		Cluster: s.Cluster, Region: s.Region, Account: s.Account, DataBucket: s.DataBucket, Volume: s.Volume, LogGroup: s.LogGroup,
-		MasterRole: roleARN(s.MasterRole, s.Account), AgentRole: roleARN(s.AgentRole, s.Account), Secrets: s.Secrets,
+		MasterRole: roleARN(s.MasterRole, s.Account), AgentRole: roleARN(s.AgentRole, s.Account), Secrets: s.Secrets, Keys: s.Keys,
 	}
 	switch who {
 	case "master":

@@ -40,7 +40,7 @@ func (c *checks) permissions(ctx context.Context) doctor.Result {
 		return pass("the account's root user may do everything")
 	}
 	documents := policy.Caller(c.Scope())
-	denied, err := c.simulate(ctx, c.Caller.Principal(), documents)
+	denied, err := c.simulate(ctx, c.facts.Principal(ctx, c.Caller), documents)
 	switch {
 	case err != nil:
 		return unsure("they cannot be simulated: "+err.Error(), allowedNeeded, "go on: a call that is not allowed names its action and changes nothing else")

@@ -32,6 +32,7 @@ func (t *Target) Checks() []doctor.Check {
 		{Name: "instance types", Look: c.types},
 		{Name: "images", Look: c.images},
 		{Name: "GPU drivers", Look: c.drivers},
+		{Name: "disk encryption", Look: c.diskKey},
 		{Name: "quotas", Look: c.quotas},
 		{Name: "network", Look: c.network},
 	}
@@ -172,6 +173,9 @@ func (c *checks) names(ctx context.Context) doctor.Result {
 	}
 }
 
+// masterMemory is the least MiB with which a master and its database run.
+const masterMemory = 4096
+
 // types compares what is wanted with what is offered where.
 func (c *checks) types(context.Context) doctor.Result {
 	var wrong, odd []string
@@ -180,6 +184,9 @@ func (c *checks) types(context.Context) doctor.Result {
 		wrong = append(wrong, fmt.Sprintf("%s is not offered in %s, where the master is to be", c.Spec.Master.InstanceType, zone))
 	} else if t.VCPU < 2 {
 		odd = append(odd, fmt.Sprintf("%s has %d vCPU", c.Spec.Master.InstanceType, t.VCPU))
+	}
+	if m := c.Known.Types[c.Spec.Master.InstanceType].Memory; m > 0 && m < masterMemory {
+		wrong = append(wrong, fmt.Sprintf("%s has %d MB of memory, and a master needs %d", c.Spec.Master.InstanceType, m, masterMemory))
 	}
 	for name, p := range c.Spec.AllPools() {
 		w, o := c.poolTypes(name, p)

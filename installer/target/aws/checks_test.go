@@ -56,6 +56,7 @@ func TestChecksSayWhatStandsInTheWay(t *testing.T) {
 		{"a type offered elsewhere", []string{"instance-type", "p5.48xlarge", "zone", "us-west-2a"}, nil, nil, "instance types", doctor.Fail, "pool compute-pool: p5.48xlarge is offered in none of its zones", "--zone"},
 		{"types of different slots", []string{"instance-type", "g5.xlarge,g5.12xlarge"}, nil, nil, "instance types", doctor.Fail, "g5.12xlarge has 4 GPUs, g5.xlarge has 1", ""},
 		{"a compute pool without GPUs", []string{"instance-type", "c5.2xlarge"}, nil, nil, "instance types", doctor.Unknown, "--cpu-slots", ""},
+		{"a master with little memory", []string{"master-instance-type", "t3.micro"}, nil, nil, "instance types", doctor.Fail, "t3.micro has 1024 MB of memory", "--master-instance-type"},
 		{"GPUs of AMD", []string{"instance-type", "g4ad.xlarge"}, nil, nil, "GPU drivers", doctor.Fail, "pool compute-pool: g4ad.xlarge has GPUs of AMD", "such as g4dn.xlarge"},
 		{"GPUs of AMD with an image that has the driver", []string{"instance-type", "g4ad.xlarge", "agent-image", awstest.ImageGPUAMD64}, nil, nil, "GPU drivers", doctor.Pass, "", ""},
 		{"accelerators of Habana", []string{"instance-type", "dl1.24xlarge", "zone", "us-west-2b"}, nil, nil, "GPU drivers", doctor.Fail, "GPUs of Habana", "such as p4d.24xlarge"},

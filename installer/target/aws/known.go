@@ -44,6 +44,8 @@ type Known struct {
 	// DeterminedPassword says that a first password was made for determined; earlier
 	// versions made one for admin and determined.
 	DeterminedPassword bool `json:"determined_password,omitempty"`
+	// DiskKey is the KMS key that disks of the region are encrypted with.
+	DiskKey string `json:"disk_key,omitempty"`
 	// Master is where the master's machine stands.
 	Master MasterPlace `json:"master,omitzero"`
 }
@@ -106,7 +108,7 @@ func (t *Target) Look(ctx context.Context) error {
 	k.Roots = maps.Clone(k.Roots)
 	k.Zones = slices.Clone(k.Zones)
 	l := &looking{Target: t, facts: facts.Facts{Clients: t.Clients}, known: &k}
-	for _, look := range []func(context.Context) error{l.types, l.volume, l.subnets, l.zones, l.images, l.roots, l.roles, l.passwords} {
+	for _, look := range []func(context.Context) error{l.types, l.volume, l.subnets, l.zones, l.images, l.roots, l.roles, l.passwords, l.diskKey} {
 		if err := look(ctx); err != nil {
 			return err
 		}

@@ -26,6 +26,7 @@ from werkzeug.serving import make_server  # noqa: E402
 import accounts  # noqa: E402
 import addresses  # noqa: E402
 import control  # noqa: E402
+import disks  # noqa: E402
 import machines  # noqa: E402
 import objects  # noqa: E402
 import parameters  # noqa: E402
@@ -35,7 +36,7 @@ import types_of_old as types  # noqa: E402
 
 
 def main():
-    for part in (images, accounts, addresses, machines, objects, spot, refusals, parameters, types):
+    for part in (images, accounts, addresses, disks, machines, objects, spot, refusals, parameters, types):
         part.install()
     app = control.application(DomainDispatcherApplication(create_backend_app))
     server = make_server(sys.argv[1], 0, app, threaded=True)

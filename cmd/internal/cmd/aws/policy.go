@@ -61,12 +61,18 @@ bucket, volume, log group or secret is then used and never changed.`,
 	f.StringVar(&o.Scope.Volume, "data-volume", "", "existing volume for the master's data")
 	f.StringVar(&o.Scope.LogGroup, "log-group", "", "CloudWatch log group")
 	f.StringSliceVar(&o.Scope.Secrets, "existing-secret", nil, "existing secret of Secrets Manager that the configuration refers to")
+	f.StringSliceVar(&o.Scope.Keys, "kms-key", nil, "ARN of a KMS key of one's own that disks are encrypted with")
 	return c
 }
 
 func (o *policyOptions) validate() error {
 	if all := append(wire.AWSCallers(), "caller", "master", "agent"); !slices.Contains(all, o.For) {
 		return usage.Errorf("whom it is for must be caller, %s, master or agent (is %q)", strings.Join(wire.AWSCallers(), ", "), o.For)
+	}
+	for _, k := range o.Scope.Keys {
+		if !strings.HasPrefix(k, "arn:") || !strings.Contains(k, ":key/") {
+			return usage.Errorf("--kms-key: must be the ARN of a key, as in arn:aws:kms:us-west-2:123456789012:key/… (is %q)", k)
+		}
 	}
 	if o.Scope.Cluster != "" && !spec.ValidCluster(o.Scope.Cluster) {
 		return usage.Errorf("--cluster-id: must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", o.Scope.Cluster)

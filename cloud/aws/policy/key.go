@@ -1,0 +1,17 @@
+package policy
+
+// useKeys is what whoever launches machines needs of the keys that their disks are
+// encrypted with, where those are not Amazon's own. EC2 uses them on the launcher's
+// behalf, and only for disks.
+func (s Scope) useKeys() []Statement {
+	if len(s.Keys) == 0 {
+		return nil
+	}
+	via := "ec2." + or(s.Region, "*") + "." + s.domain()
+	return []Statement{
+		allow(
+			"UseDiskKeys", s.Keys, "kms:DescribeKey", "kms:Decrypt", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom", "kms:ReEncryptTo",
+		).when("StringLike", "kms:ViaService", via),
+		allow("GrantDiskKeys", s.Keys, "kms:CreateGrant").when("Bool", "kms:GrantIsForAWSResource", "true"),
+	}
+}

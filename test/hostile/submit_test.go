@@ -134,7 +134,7 @@ var senseless = map[string]map[string]any{
 	"a variable without a name": environment("environment_variables", []string{"=x"}), "a relative work_dir": {"work_dir": "../../etc"},
 	"a mount of a relative path": mountOf("../etc", "/mnt"), "a mount over nothing": mountOf("/tmp", ""), "a mount with odd propagation": {"bind_mounts": []any{map[string]any{"host_path": "/tmp", "container_path": "/mnt", "propagation": "everywhere"}}},
 	"a key that is not there": {"privileged": true}, "a key of upstream's inner workings": {"security": map[string]any{"privileged": true}},
-	"a user of its own": {"user": "root"}, "a host network": {"network_mode": "host"}, "an entrypoint that is nothing": {"entrypoint": []string{}},
+	"a user of its own": {"user": "root"}, "a host network": {"network_mode": "host"}, "an entrypoint that is a mapping": {"entrypoint": map[string]any{"a": 1}},
 	"max_slots below 0": resources("max_slots", -1), "max_slots of text": resources("max_slots", "all"), "max_slots of its neighbours": resources("max_slots_per_pod", 1),
 	"defaults of all tasks": {"task_container_defaults": map[string]any{"startup_hook": "id"}}, "a hook before it starts": {"startup_hook": "id"},
 	"a hook of the agent": {"hooks": map[string]any{"on_start": []string{"id"}}}, "a policy of its own": {"task_policy": map[string]any{"privileged": true}},

@@ -119,13 +119,13 @@ func TestATaskFromOrderToEnd(t *testing.T) {
 // awaitEmpty waits until nothing is left of any container.
 func awaitEmpty(t testing.TB, dataDir string) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; {
+	for end := time.Now().Add(2 * time.Minute); ; {
 		left, _ := filepath.Glob(filepath.Join(dataDir, "*", "*"))
 		if len(left) == 0 {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("in 20 s these did not go: %q", left)
+			t.Fatalf("in two minutes these did not go: %q", left)
 		}
 		<-time.After(5 * time.Millisecond)
 	}

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/det-deploy/det-deploy/atomicfile"
@@ -83,10 +84,7 @@ func (cfg Config) follows() bool {
 func mayFollow(dir string, now time.Time) error {
 	file := filepath.Join(dir, "followed.json")
 	var f followed
-	data, err := os.ReadFile(file)
-	if err == nil {
-		err = json.Unmarshal(data, &f)
-	}
+	err := atomicfile.ReadJSON(file, "remove it: it only counts how often this agent's program was changed", &f)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -99,7 +97,8 @@ func mayFollow(dir string, now time.Time) error {
 	if len(kept) >= followMost {
 		return fmt.Errorf("it was changed %d times within %s; do masters of different versions take turns?", len(kept), followWindow)
 	}
-	if data, err = json.Marshal(followed{append(kept, now)}); err != nil {
+	data, err := json.Marshal(followed{append(kept, now)})
+	if err != nil {
 		return err
 	}
 	return atomicfile.Write(file, data, 0o600)
@@ -147,10 +146,24 @@ func install(ctx context.Context, program string, open func(context.Context) (io
 	}
 	tctx, cancel := context.WithTimeout(ctx, trialTimeout)
 	defer cancel()
-	if out, err := exec.CommandContext(tctx, next.Name(), "version").CombinedOutput(); err != nil {
-		return fmt.Errorf("try the master's program: %w: %s", err, out)
+	if err := try(tctx, next.Name()); err != nil {
+		return fmt.Errorf("try the master's program: %w", err)
 	}
 	return next.Commit()
+}
+
+// try runs a program that was written a moment ago. A container's process that was
+// forked meanwhile has it open until its own exec; so long the system refuses to run it.
+func try(ctx context.Context, program string) error {
+	for {
+		out, err := exec.CommandContext(ctx, program, "version").CombinedOutput()
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, syscall.ETXTBSY) || pause(ctx, retryPause) != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+	}
 }
 
 // fetch writes the program and looks whether it is the one that is wanted.

@@ -95,14 +95,8 @@ func askProof(ctx context.Context, m Machine, s config.Agent, log *slog.Logger) 
 
 func readSelf(dir string) (self, error) {
 	var s self
-	data, err := os.ReadFile(filepath.Join(dir, selfFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &s)
-	}
-	if err != nil {
+	err := atomicfile.ReadJSON(filepath.Join(dir, selfFile), "remove it: the agent then joins as the machine that it is on", &s)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return s, fmt.Errorf("read what this machine knows of itself: %w", err)
 	}
 	return s, nil

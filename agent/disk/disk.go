@@ -84,7 +84,8 @@ func (d Disk) Add(s *agentv1.Start) (e Entry, added bool, err error) {
 }
 
 // Entries lists the containers. A directory without an order is one that was
-// never confirmed, or is half removed; it goes.
+// never confirmed, or is half removed; one with an empty file was written shortly
+// before the machine itself failed, and its container is gone. Both go.
 func (d Disk) Entries() ([]Entry, error) {
 	names, err := os.ReadDir(d.dir)
 	if err != nil {
@@ -93,7 +94,7 @@ func (d Disk) Entries() ([]Entry, error) {
 	var out []Entry
 	for _, n := range names {
 		e := Entry{dir: filepath.Join(d.dir, n.Name())}
-		if _, err := os.Stat(e.file("start")); errors.Is(err, fs.ErrNotExist) {
+		if e.cutShort() {
 			if err := os.RemoveAll(e.dir); err != nil {
 				return nil, fmt.Errorf("remove what is left of container %s: %w", n.Name(), err)
 			}
@@ -102,6 +103,20 @@ func (d Disk) Entries() ([]Entry, error) {
 		out = append(out, e)
 	}
 	return out, nil
+}
+
+func (e Entry) cutShort() bool {
+	start, err := os.Stat(e.file("start"))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && start.Size() == 0 {
+		return true
+	}
+	state, err := os.Stat(e.file("state"))
+	return err == nil && state.Size() == 0
+}
+
+// fix is what to do about a file of the entry that is damaged.
+func (e Entry) fix() string {
+	return "remove the directory " + e.dir + ": the container is then reported as lost"
 }
 
 // ID is the container's.
@@ -115,7 +130,7 @@ func (e Entry) Start() (*agentv1.Start, error) {
 	}
 	var s agentv1.Start
 	if err := proto.Unmarshal(data, &s); err != nil {
-		return nil, fmt.Errorf("read order of container %s: %w", e.ID(), err)
+		return nil, &atomicfile.DamagedError{Path: e.file("start"), Err: fmt.Errorf("it is no order of a container: %w", err), Fix: e.fix()}
 	}
 	return &s, nil
 }
@@ -140,18 +155,12 @@ func (e Entry) Trim(s *agentv1.Start) error {
 // State reads how far the container got; one of which nothing is written is
 // ASSIGNED.
 func (e Entry) State() (State, error) {
-	data, err := os.ReadFile(e.file("state"))
+	var s State
+	err := atomicfile.ReadJSON(e.file("state"), e.fix(), &s)
 	if errors.Is(err, fs.ErrNotExist) {
 		return State{State: lifecycle.Assigned}, nil
 	}
-	if err != nil {
-		return State{}, fmt.Errorf("read state: %w", err)
-	}
-	var s State
-	if err := json.Unmarshal(data, &s); err != nil {
-		return State{}, fmt.Errorf("read state of container %s: %w", e.ID(), err)
-	}
-	return s, nil
+	return s, err
 }
 
 // SetState writes how far the container got.

@@ -7,16 +7,18 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"unicode"
 
 	"github.com/det-deploy/det-deploy/agent/health"
 	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	"github.com/det-deploy/det-deploy/master/token"
 )
 
 // prove adds the credential of an earlier welcome to hello, or where there is
 // none a proof of which machine this is, or the join token.
 func (l *link) prove(ctx context.Context, h *agentv1.Hello) error {
-	credential, err := readSecret(l.cfg.CredentialFile)
+	credential, err := l.readCredential()
 	if err != nil {
 		return finalUnlessLacking(fmt.Errorf("read the agent's credential: %w", err))
 	}
@@ -64,6 +66,38 @@ func (l *link) keepCredential(credential string) error {
 	}
 	l.unstored = credential
 	l.cfg.Log.Warn("cannot store the agent's credential; it is lost when the agent is restarted before it can", "err", err)
+	return nil
+}
+
+// readCredential returns nothing where there is none. A damaged one is dropped: the
+// master would refuse it and could not say why.
+func (l *link) readCredential() (string, error) {
+	name := l.cfg.CredentialFile
+	data, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	text := strings.TrimSpace(string(data))
+	damage := credentialDamage(text)
+	if damage == nil {
+		return text, nil
+	}
+	lost := &atomicfile.DamagedError{Path: name, Err: damage, Fix: "this agent joins again, with join_token_file if its master is on another machine"}
+	l.cfg.Log.Warn("the credential is damaged and removed", "err", lost)
+	_, err = dropCredential(name)
+	return "", err
+}
+
+func credentialDamage(text string) error {
+	switch {
+	case text == "":
+		return atomicfile.ErrEmpty
+	case strings.ContainsFunc(text, unicode.IsControl), token.CutShort(token.Text(text)):
+		return errors.New("there is only a part of a credential in it")
+	}
 	return nil
 }
 

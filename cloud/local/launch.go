@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -38,7 +37,7 @@ func (p *Instances) promiseFile(token string) string {
 }
 
 func (p *Instances) promised(token string) (promise, bool, error) {
-	return read[promise](p.promiseFile(token))
+	return read[promise](p.promiseFile(token), promiseFix)
 }
 
 func (p *Instances) promise(l cloud.Launch, count int) (promise, error) {
@@ -78,7 +77,7 @@ func (p *Instances) resume() error {
 			continue
 		}
 		file := filepath.Join(p.launches(), e.Name())
-		made, found, err := read[promise](file)
+		made, found, err := read[promise](file, promiseFix)
 		switch {
 		case err != nil || !found:
 		case !made.Kept:
@@ -116,19 +115,16 @@ func isID(name string) bool {
 	return found && len(digits) == 16 && err == nil
 }
 
-// read returns what is in a file; found is false without one.
-func read[T any](file string) (v T, found bool, err error) {
-	data, err := os.ReadFile(file)
+const promiseFix = "remove it: the pool then launches what it still needs"
+
+// read returns what is in a file; found is false without one. Fix is what to do about
+// one that is damaged.
+func read[T any](file, fix string) (v T, found bool, err error) {
+	err = atomicfile.ReadJSON(file, fix, &v)
 	if errors.Is(err, fs.ErrNotExist) {
 		return v, false, nil
 	}
-	if err != nil {
-		return v, false, err
-	}
-	if err := json.Unmarshal(data, &v); err != nil {
-		return v, false, fmt.Errorf("read %s: %w", file, err)
-	}
-	return v, true, nil
+	return v, err == nil, err
 }
 
 // write replaces a file as a whole.

@@ -64,7 +64,8 @@ func (p *Instances) machine(id cloud.InstanceID) (record, bool, error) {
 	if !isID(string(id)) {
 		return record{}, false, nil
 	}
-	return read[record](p.place(id).record())
+	place := p.place(id)
+	return read[record](place.record(), "end what still runs in "+string(place)+" and remove the file: the pool then launches another machine where it needs one")
 }
 
 func (p *Instances) save(m *record) error { return write(p.place(m.ID).record(), m) }

@@ -6,16 +6,15 @@ package follow
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/host/manifest"
 )
 
@@ -95,12 +94,9 @@ type Follower struct {
 // New returns a follower that remembers what the machine did before.
 func New(c Config) (*Follower, error) {
 	f := &Follower{Config: c}
-	data, err := os.ReadFile(f.path(stateFile))
-	if err == nil {
-		err = json.Unmarshal(data, &f.state)
-	}
+	err := atomicfile.ReadJSON(f.path(stateFile), "remove it: the machine then takes the manifest from the bucket again", &f.state)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read what this machine was to run: %w (remove %s to begin anew)", err, f.path(stateFile))
+		return nil, fmt.Errorf("look at what this machine was to run: %w", err)
 	}
 	if f.state.Applied != nil {
 		// The machine may have been off: a master is given its time again.

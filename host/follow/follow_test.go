@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/host/follow"
 	"github.com/det-deploy/det-deploy/host/manifest"
 )
@@ -494,4 +496,45 @@ func TestWell(t *testing.T) {
 		}
 		srv.Close()
 	}
+}
+
+func TestADamagedCopyOfTheManifestIsNamed(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"": "it is empty", `{"Wanted": {"sch`: "it ends in the middle", "\x00": "it is not the document"} {
+		w := newWorld(t)
+		w.want(1, "program", "config")
+		w.turn(w.follower())
+		path := stateOf(t, w.root)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		config := follow.Config{Root: w.root, Now: func() time.Time { return w.now }}
+		_, err := follow.New(config)
+		d, ok := errors.AsType[*atomicfile.DamagedError](err)
+		if !ok || d.Path != path || !strings.Contains(err.Error(), want) || !strings.Contains(d.Fix, "remove it") {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := follow.New(config); err != nil {
+			t.Errorf("after what it says to do: %v", err)
+		}
+	}
+}
+
+// stateOf is the file in which a machine keeps its manifest.
+func stateOf(t *testing.T, root string) string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".json") {
+			found = append(found, path)
+		}
+		return err
+	})
+	if err != nil || len(found) != 1 {
+		t.Fatalf("got %v, %v, want one file", found, err)
+	}
+	return found[0]
 }

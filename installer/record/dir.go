@@ -43,7 +43,7 @@ func (d Dir) Get(_ context.Context, key string) (Object, error) {
 	if err != nil {
 		return Object{}, d.refuse("read", err)
 	}
-	return Object{Data: data, Version: digest(data), Written: info.ModTime(), Read: time.Now()}, nil
+	return Object{Data: data, Place: path, Version: digest(data), Written: info.ModTime(), Read: time.Now()}, nil
 }
 
 // Put writes a file and moves it into place, while no other process does.

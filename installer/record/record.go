@@ -1,6 +1,7 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
@@ -64,13 +66,17 @@ func Read(ctx context.Context, s Store) (r Record, version string, found bool, e
 		return Record{}, "", false, fmt.Errorf("read the cluster's record: %w", err)
 	}
 	if err := json.Unmarshal(o.Data, &r); err != nil {
-		return Record{}, "", false, fmt.Errorf("read the cluster's record: %w", err)
+		return Record{}, "", false, fmt.Errorf("open the cluster's record: %w", &atomicfile.DamagedError{
+			Path: cmp.Or(o.Place, Key), Err: atomicfile.JSONDamage(o.Data, err), Fix: lostFix,
+		})
 	}
 	if r.Schema != Schema {
 		return Record{}, "", false, &SchemaError{Have: r.Schema}
 	}
 	return r, o.Version, true, nil
 }
+
+const lostFix = "put it back from a copy, or move it away: `det-deploy local up` and `det-deploy aws adopt` then read the cluster's settings back from what is there"
 
 // SchemaError refuses a record written by another version of the program.
 type SchemaError struct {

@@ -37,6 +37,8 @@ type Store interface {
 // Object is one object as it was read.
 type Object struct {
 	Data []byte
+	// Place is what people call where it is: a path, an address.
+	Place string
 	// Version changes with every write.
 	Version string
 	// Written and Read are when it was last written and when this answer was

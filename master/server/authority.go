@@ -78,23 +78,31 @@ func (a *Authority) CAFile() string { return a.path("ca.crt") }
 func (a *Authority) path(name string) string { return filepath.Join(a.dir, name) }
 
 func (a *Authority) openCA() error {
-	// A certificate whose key is gone is a refusal, never a new authority: everybody
-	// has pinned the old one.
-	if _, err := os.Stat(a.path("ca.crt")); errors.Is(err, os.ErrNotExist) {
+	// An authority of which a part is gone or damaged is a refusal, never a new
+	// authority: everybody has pinned the old one. A key alone was cut off before
+	// anybody could.
+	if a.absent("ca.crt") && a.absent("master.crt") {
 		if _, err := a.makeCA(); err != nil {
 			return fmt.Errorf("make the cluster's certificate authority: %w", err)
 		}
 	}
-	pair, err := tls.LoadX509KeyPair(a.path("ca.crt"), a.path("ca.key"))
+	fix := fmt.Sprintf("put ca.crt and ca.key back from a copy of %s, or, where there is none, move that directory away: "+
+		"the master then makes a new authority, whose ca.crt every agent and client has to be given", a.dir)
+	pair, err := readPair(a.path("ca.crt"), a.path("ca.key"), fix)
 	if err != nil {
-		return fmt.Errorf("read the certificate authority %s: %w", a.path("ca.crt"), err)
+		return fmt.Errorf("open the cluster's certificate authority: %w", err)
 	}
 	signer, ok := pair.PrivateKey.(crypto.Signer)
 	if !ok || pair.Leaf == nil || !pair.Leaf.IsCA {
-		return fmt.Errorf("read the certificate authority %s: it is none", a.path("ca.crt"))
+		return &atomicfile.DamagedError{Path: a.path("ca.crt"), Err: errors.New("it is not an authority's certificate"), Fix: fix}
 	}
 	a.ca, a.caKey = pair.Leaf, signer
 	return nil
+}
+
+func (a *Authority) absent(name string) bool {
+	_, err := os.Stat(a.path(name))
+	return errors.Is(err, os.ErrNotExist)
 }
 
 func (a *Authority) makeCA() (tls.Certificate, error) {

@@ -60,15 +60,12 @@ func (f *Files) Certificate() (*tls.Certificate, error) {
 	if err == nil && f.current != nil && stamp.Equal(f.stamp) {
 		return f.current, nil
 	}
-	var pair tls.Certificate
-	if err == nil {
-		pair, err = tls.LoadX509KeyPair(f.cert, f.key)
-	}
+	pair, err := readPair(f.cert, f.key, "put the certificate with its whole chain, and the key that belongs to it, there again")
 	if err != nil {
 		if f.current != nil {
 			return f.current, nil
 		}
-		return nil, fmt.Errorf("read the certificate %s with its key %s: %w", f.cert, f.key, err)
+		return nil, fmt.Errorf("open the master's certificate: %w", err)
 	}
 	f.current, f.stamp = &pair, stamp
 	return f.current, nil

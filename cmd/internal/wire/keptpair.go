@@ -33,9 +33,10 @@ func readPair(ctx context.Context, t config.TLS, from secret.Resolver) (server.C
 	if err != nil {
 		return nil, err
 	}
-	pair, err := tls.X509KeyPair(cert, key)
+	pair, err := server.ParsePair(server.Part{Name: t.Cert, PEM: cert}, server.Part{Name: t.Key, PEM: key},
+		"put the certificate with its whole chain, and the key that belongs to it, there again")
 	if err != nil {
-		return nil, fmt.Errorf("read the certificate %s with its key %s: %w", t.Cert, t.Key, err)
+		return nil, fmt.Errorf("open the master's certificate: %w", err)
 	}
 	return keptPair{pair}, nil
 }

@@ -271,6 +271,13 @@ func TestUpBringsAHalfDeadClusterBack(t *testing.T) {
 			old := time.Now().Add(-30 * time.Hour)
 			must(t, os.Chtimes(filepath.Join(string(m.place()), "agents", "1", "join-token"), old, old))
 		}},
+		{"the files of the supervisor were emptied", func(t *testing.T, m *machine) {
+			for _, dir := range []string{"units", "run"} {
+				for _, name := range []string{"master.json", "agent-1.json"} {
+					must(t, os.WriteFile(filepath.Join(string(m.place()), dir, name), nil, 0o600))
+				}
+			}
+		}},
 		{"the record was lost", func(t *testing.T, m *machine) {
 			must(t, os.RemoveAll(filepath.Join(string(m.place()), "control")))
 		}},

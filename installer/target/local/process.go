@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
 )
@@ -105,16 +106,17 @@ type process struct {
 
 func (p *process) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	d := p.place.Processes()
+	var drift []resource.Drift
 	u, wanted, err := d.Unit(p.unit)
-	if err != nil {
+	if drift, err = damaged(drift, err); err != nil {
 		return resource.Found{}, nil, refuse("read unit", p.unit, err)
 	}
 	st, seen, err := d.Status(p.unit)
-	if err != nil {
+	if drift, err = damaged(drift, err); err != nil {
 		return resource.Found{}, nil, refuse("read status", p.unit, err)
 	}
 	alive := seen && st.Alive()
-	if !wanted && !alive {
+	if !wanted && !alive && drift == nil {
 		return resource.Found{}, nil, nil
 	}
 	f := resource.Found{Kind: p.kind, ID: p.unit, Name: p.unit}
@@ -122,7 +124,6 @@ func (p *process) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 	if err != nil {
 		return resource.Found{}, nil, err
 	}
-	var drift []resource.Drift
 	if u.Generation != generation {
 		drift = append(drift, resource.Drift{Path: "configuration", Have: u.Generation, Want: generation})
 	}
@@ -137,6 +138,14 @@ func (p *process) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 		}
 	}
 	return f, drift, nil
+}
+
+// damaged is drift for a file that can be written anew, and err for all else.
+func damaged(drift []resource.Drift, err error) ([]resource.Drift, error) {
+	if d, ok := errors.AsType[*atomicfile.DamagedError](err); ok {
+		return append(drift, resource.Drift{Path: d.Path, Have: d.Err.Error(), Want: "written anew"}), nil
+	}
+	return drift, err
 }
 
 func (p *process) Create(ctx context.Context) error { return p.start(ctx) }

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
 )
 
@@ -145,20 +146,19 @@ func TestAProcessIsNeverTakenForAnother(t *testing.T) {
 func TestAStatusThatCouldNotBeWrittenIsWrittenLater(t *testing.T) {
 	d := supervise.Dir(t.TempDir())
 	running(t, d)
-	inTheWay := filepath.Join(string(d), "run", "a.json.new")
-	if err := os.Mkdir(inTheWay, 0o700); err != nil {
+	unit(t, d, "a", "1", "exec sleep 1000")
+	eventually(t, "a runs", func() bool { return status(t, d, "a").Alive() })
+	inTheWay := filepath.Join(string(d), "run", "a.json") // a file cannot replace a directory
+	if err := errors.Join(os.Remove(inTheWay), os.Mkdir(inTheWay, 0o700)); err != nil {
 		t.Fatal(err)
 	}
 	started := filepath.Join(string(d), "started")
-	unit(t, d, "a", "1", "echo $$ >"+started+"; exec sleep 1000")
-	eventually(t, "a runs", func() bool { _, err := os.Stat(started); return err == nil })
-	if _, found, err := d.Status("a"); found || err != nil {
-		t.Fatalf("got a status, %v, want none: it could not be written", err)
-	}
+	unit(t, d, "a", "2", "echo $$ >"+started+"; exec sleep 1000")
+	eventually(t, "a runs anew", func() bool { _, err := os.Stat(started); return err == nil })
 	if err := os.Remove(inTheWay); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the status is there", func() bool { return status(t, d, "a").Alive() })
+	eventually(t, "the status is there", func() bool { s := status(t, d, "a"); return s.Generation == "2" && s.Alive() })
 	if got := status(t, d, "a").Restarts; got != 0 {
 		t.Errorf("got %d restarts, want none: it ran all along", got)
 	}
@@ -185,4 +185,39 @@ func TestNothingIsStartedWhileItsStatusCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "a runs", func() bool { return status(t, d, "a").Alive() })
+}
+
+// A unit that cannot be read is not taken back, and others go on; writing it again
+// and waking the supervisor brings all files back.
+func TestDamageIsNamedAndMendedByWritingAgain(t *testing.T) {
+	for text, want := range map[string]string{"": "it is empty", `{"name": "a", "ar`: "it ends in the middle", "\x00": "it is not the document"} {
+		d := supervise.Dir(t.TempDir())
+		t.Run(want, func(t *testing.T) {
+			running(t, d)
+			unit(t, d, "a", "1", "exec sleep 1000")
+			eventually(t, "a runs", func() bool { return status(t, d, "a").Alive() })
+			first := status(t, d, "a").Identity
+			for _, dir := range []string{"units", "run"} {
+				if err := os.WriteFile(filepath.Join(string(d), dir, "a.json"), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, _, unitErr := d.Unit("a")
+			_, _, statusErr := d.Status("a")
+			for dir, err := range map[string]error{"units": unitErr, "run": statusErr} {
+				path := filepath.Join(string(d), dir, "a.json")
+				named, ok := errors.AsType[*atomicfile.DamagedError](err)
+				if !ok || named.Path != path || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "local up") {
+					t.Errorf("got %v, want %s: %s", err, path, want)
+				}
+			}
+			unit(t, d, "b", "1", "exec sleep 1000")
+			eventually(t, "b runs", func() bool { return status(t, d, "b").Alive() })
+			unit(t, d, "a", "1", "exec sleep 1000")
+			eventually(t, "a's status is back", func() bool { s, _, err := d.Status("a"); return err == nil && s.Alive() })
+			if got := status(t, d, "a").Identity; got != first {
+				t.Errorf("got %v, want %v: it ran all along", got, first)
+			}
+		})
+	}
 }

@@ -63,7 +63,7 @@ func Run(ctx context.Context, c Config) error {
 		return fmt.Errorf("write down who supervises: %w", err)
 	}
 	defer func() { _ = remove(c.Dir.self()) }() // the lock tells the truth
-	s := &supervisor{Config: c, procs: make(map[string]*proc), ended: make(chan string, 16)}
+	s := &supervisor{Config: c, procs: make(map[string]*proc), ended: make(chan string, 16), unread: make(map[string]bool)}
 	return s.loop(ctx, woken)
 }
 
@@ -109,6 +109,8 @@ type supervisor struct {
 	Config
 	procs map[string]*proc
 	ended chan string
+	// unread are the units that could not be read at the last turn.
+	unread map[string]bool
 }
 
 func (s *supervisor) loop(ctx context.Context, woken <-chan os.Signal) error {
@@ -120,6 +122,7 @@ func (s *supervisor) loop(ctx context.Context, woken <-chan os.Signal) error {
 		case <-ctx.Done():
 			return s.stopAll()
 		case <-woken:
+			s.tellAll()
 		case <-tick.C:
 		case name := <-s.ended:
 			s.note(name)
@@ -130,14 +133,19 @@ func (s *supervisor) loop(ctx context.Context, woken <-chan os.Signal) error {
 
 // turn makes what runs what should run, as far as it can at this moment.
 func (s *supervisor) turn(now time.Time) {
-	units, err := s.Dir.Units()
+	all, err := names(s.Dir.units())
 	if err != nil {
 		s.Log.Warn("cannot read what should run", "err", err)
 		return
 	}
-	wanted := make(map[string]bool, len(units))
-	for _, u := range units {
-		wanted[u.Name] = true
+	wanted := make(map[string]bool, len(all))
+	for _, name := range all {
+		u, found, err := s.Dir.Unit(name)
+		wanted[name] = found || err != nil // what cannot be read is not taken back
+		s.noteDamage(name, err)
+		if err != nil || !found {
+			continue
+		}
 		p := s.procs[u.Name]
 		if p == nil {
 			if p, err = s.meet(u); err != nil {
@@ -166,6 +174,23 @@ func (s *supervisor) turn(now time.Time) {
 			continue
 		}
 		delete(s.procs, name)
+	}
+}
+
+// noteDamage says once, and not at every turn, that a unit cannot be read. What runs
+// for it goes on.
+func (s *supervisor) noteDamage(unit string, err error) {
+	if err != nil && !s.unread[unit] {
+		s.warn(unit, err)
+	}
+	s.unread[unit] = err != nil
+}
+
+// tellAll has the statuses of all that runs written again: whoever wakes us may have
+// found one damaged.
+func (s *supervisor) tellAll() {
+	for _, p := range s.procs {
+		p.untold = p.untold || p.running()
 	}
 }
 

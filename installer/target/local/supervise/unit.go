@@ -3,7 +3,6 @@ package supervise
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -75,25 +74,6 @@ func (d Dir) Exists() bool {
 	return units == nil || run == nil
 }
 
-// Units lists what should run, by name.
-func (d Dir) Units() ([]Unit, error) {
-	all, err := names(d.units())
-	if err != nil {
-		return nil, err
-	}
-	var out []Unit
-	for _, name := range all {
-		u, found, err := d.Unit(name)
-		if err != nil {
-			return nil, err
-		}
-		if found {
-			out = append(out, u)
-		}
-	}
-	return out, nil
-}
-
 // Unit reads one unit.
 func (d Dir) Unit(name string) (u Unit, found bool, err error) { return read[Unit](d.unit(name)) }
 
@@ -143,17 +123,11 @@ func names(dir string) ([]string, error) {
 func (d Dir) Forget(name string) error { return remove(d.status(name)) }
 
 func read[T any](path string) (v T, found bool, err error) {
-	b, err := os.ReadFile(path)
+	err = atomicfile.ReadJSON(path, "run `det-deploy local up` again, which writes it anew", &v)
 	if errors.Is(err, fs.ErrNotExist) {
 		return v, false, nil
 	}
-	if err != nil {
-		return v, false, err
-	}
-	if err := json.Unmarshal(b, &v); err != nil {
-		return v, false, fmt.Errorf("read %s: %w", path, err)
-	}
-	return v, true, nil
+	return v, err == nil, err
 }
 
 // write never leaves half a file: a reader sees the old or the new one.

@@ -1,0 +1,98 @@
+package server
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/atomicfile"
+)
+
+// Part is one half of a pair: a certificate with its chain, or its key.
+type Part struct {
+	// Name is what people call it: a path, or a reference to a secret.
+	Name string
+	PEM  []byte
+}
+
+// ParsePair makes one of a certificate and its key, and names the half that is
+// damaged. Both may be in one text. Fix is what to do then, a clause.
+func ParsePair(cert, key Part, fix string) (tls.Certificate, error) {
+	if err := checkCertificates(cert.PEM); err != nil {
+		return tls.Certificate{}, &atomicfile.DamagedError{Path: cert.Name, Err: err, Fix: fix}
+	}
+	if err := checkKey(key.PEM); err != nil {
+		return tls.Certificate{}, &atomicfile.DamagedError{Path: key.Name, Err: err, Fix: fix}
+	}
+	pair, err := tls.X509KeyPair(cert.PEM, key.PEM)
+	if err != nil {
+		err = fmt.Errorf("it does not go with the certificate %s: %w", cert.Name, err)
+		return tls.Certificate{}, &atomicfile.DamagedError{Path: key.Name, Err: err, Fix: fix}
+	}
+	return pair, nil
+}
+
+// readPair is ParsePair for files.
+func readPair(cert, key, fix string) (tls.Certificate, error) {
+	var parts [2]Part
+	for i, path := range []string{cert, key} {
+		data, err := os.ReadFile(path)
+		if e, ok := errors.AsType[*fs.PathError](err); ok {
+			return tls.Certificate{}, &atomicfile.DamagedError{Path: path, Err: e.Err, Fix: fix}
+		}
+		if err != nil {
+			return tls.Certificate{}, err
+		}
+		parts[i] = Part{path, data}
+	}
+	return ParsePair(parts[0], parts[1], fix)
+}
+
+func checkCertificates(text []byte) error {
+	return checkBlocks(text, "CERTIFICATE", func(der []byte) error {
+		if _, err := x509.ParseCertificate(der); err != nil {
+			return fmt.Errorf("a certificate in it is damaged: %w", err)
+		}
+		return nil
+	})
+}
+
+func checkKey(text []byte) error {
+	return checkBlocks(text, "PRIVATE KEY", func([]byte) error { return nil })
+}
+
+// checkBlocks says what is wrong with a text that must have blocks of a kind, each
+// whole and good.
+func checkBlocks(text []byte, kind string, good func(der []byte) error) error {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return atomicfile.ErrEmpty
+	}
+	found, rest := false, text
+	for {
+		var block *pem.Block
+		block, rest = pem.Decode(rest)
+		if block == nil {
+			break
+		}
+		if !strings.HasSuffix(block.Type, kind) {
+			continue
+		}
+		found = true
+		if err := good(block.Bytes); err != nil {
+			return err
+		}
+	}
+	if bytes.Contains(rest, []byte("-----BEGIN")) {
+		return errors.New("it ends in the middle of a block, or one is damaged")
+	}
+	if !found {
+		return fmt.Errorf("there is no %s in it", kind)
+	}
+	return nil
+}

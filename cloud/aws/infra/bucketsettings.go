@@ -2,8 +2,6 @@ package infra
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -22,8 +20,6 @@ const (
 	off            = "off"
 	refused        = "refused"
 	allowed        = "allowed"
-	// tlsStatement is the id of our statement among those the user may add.
-	tlsStatement = "DetDeployTLSOnly"
 )
 
 // Update changes tags and settings.
@@ -41,7 +37,7 @@ func (b *Bucket) Update(ctx context.Context, drift []resource.Drift) error {
 		case publicPath:
 			err = b.close(ctx)
 		case tlsPath:
-			err = b.secure(ctx)
+			err = b.tlsOnly().Put(ctx)
 		case versioningPath:
 			err = b.version(ctx)
 		}
@@ -106,67 +102,14 @@ func (b *Bucket) close(ctx context.Context) error {
 
 func (b *Bucket) policy(ctx context.Context) (resource.Drift, error) {
 	d := resource.Drift{Path: tlsPath, Have: allowed, Want: refused}
-	have, err := b.policyText(ctx)
-	if err != nil {
-		return d, err
-	}
-	if want, err := withTLSOnly(have, b.id); err == nil && sameDocument(have, want) {
+	has, whole, err := b.tlsOnly().Look(ctx)
+	if has && whole {
 		d.Have = refused
 	}
-	return d, nil
+	return d, err
 }
 
-func (b *Bucket) policyText(ctx context.Context) (string, error) {
-	out, err := b.In.Clients.S3.GetBucketPolicy(ctx, &s3.GetBucketPolicyInput{Bucket: aws.String(b.id)})
-	if err != nil {
-		return "", gone(err)
-	}
-	return aws.ToString(out.Policy), nil
-}
-
-func (b *Bucket) secure(ctx context.Context) error {
-	have, err := b.policyText(ctx)
-	if err != nil {
-		return err
-	}
-	want, err := withTLSOnly(have, b.id)
-	if err != nil {
-		return err
-	}
-	_, err = b.In.Clients.S3.PutBucketPolicy(ctx, &s3.PutBucketPolicyInput{Bucket: aws.String(b.id), Policy: aws.String(want)})
-	return err
-}
-
-// withTLSOnly is policy with our statement in it, and whatever else it says.
-func withTLSOnly(policy, bucket string) (string, error) {
-	doc := map[string]any{"Version": "2012-10-17"}
-	if policy != "" {
-		if err := json.Unmarshal([]byte(policy), &doc); err != nil {
-			return "", fmt.Errorf("read the policy of bucket %s: %w", bucket, err)
-		}
-	}
-	var others []any
-	all, ok := doc["Statement"].([]any)
-	if !ok && doc["Statement"] != nil {
-		all = []any{doc["Statement"]} // a single statement need not be a list
-	}
-	for _, s := range all {
-		if m, ok := s.(map[string]any); !ok || m["Sid"] != tlsStatement {
-			others = append(others, s)
-		}
-	}
-	arn := "arn:aws:s3:::" + bucket
-	doc["Statement"] = append(others, map[string]any{
-		"Sid": tlsStatement, "Effect": "Deny", "Principal": "*", "Action": "s3:*",
-		"Resource":  []any{arn, arn + "/*"},
-		"Condition": map[string]any{"Bool": map[string]any{"aws:SecureTransport": "false"}},
-	})
-	out, err := json.Marshal(doc)
-	if err != nil {
-		return "", fmt.Errorf("write the policy of bucket %s: %w", bucket, err)
-	}
-	return string(out), nil
-}
+func (b *Bucket) tlsOnly() TLSOnly { return TLSOnly{S3: b.In.Clients.S3, Bucket: b.id} }
 
 func (b *Bucket) versioning(ctx context.Context) (resource.Drift, error) {
 	d := resource.Drift{Path: versioningPath, Have: off, Want: off}

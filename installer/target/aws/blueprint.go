@@ -149,6 +149,7 @@ func (b *blueprint) roles() {
 
 // data is where checkpoints and logs go.
 func (b *blueprint) data() {
+	b.add(&controlPolicy{t: b.Target})
 	if b.Spec.Storage.Bucket == "" {
 		b.add(&infra.Bucket{In: b.cluster})
 	}

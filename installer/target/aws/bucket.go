@@ -120,7 +120,7 @@ func (b Bucket) Get(ctx context.Context, key string) (record.Object, error) {
 	if err != nil {
 		return record.Object{}, fmt.Errorf("read %s from bucket %s: %w", key, b.Name, err)
 	}
-	o := record.Object{Data: data, Version: aws.ToString(out.ETag), Written: aws.ToTime(out.LastModified)}
+	o := record.Object{Data: data, Place: "s3://" + b.Name + "/" + key, Version: aws.ToString(out.ETag), Written: aws.ToTime(out.LastModified)}
 	o.Read = serverTime(out.ResultMetadata, o.Written)
 	return o, nil
 }

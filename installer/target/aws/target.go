@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
@@ -64,6 +65,8 @@ type Target struct {
 	cluster *infra.Cluster
 	store   Bucket
 	given   map[string]given
+	// leaving is set once the control bucket's policy is left to go with the bucket.
+	leaving atomic.Bool
 }
 
 var _ installer.Deployment = (*Target)(nil)
@@ -125,7 +128,7 @@ func (t *Target) Store() Bucket { return t.store }
 // Kinds has what others need first. A master is stopped before anything else
 // goes.
 func (t *Target) Kinds() []string {
-	return slices.Concat([]string{kindProgram}, t.cluster.Kinds(), []string{kindManifest})
+	return slices.Concat([]string{kindProgram, kindBucketPolicy}, t.cluster.Kinds(), []string{kindManifest})
 }
 
 // Inventory lists everything that carries the cluster's mark, but for the control
@@ -152,6 +155,8 @@ func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 		return t.halt(ctx)
 	case kindProgram:
 		return t.erase(ctx, f.ID)
+	case kindBucketPolicy:
+		return (&controlPolicy{t: t}).Delete(ctx)
 	default:
 		return t.cluster.Remove(ctx, f)
 	}

@@ -1,0 +1,59 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+const kindBucketPolicy = "bucket-policy"
+
+// controlPolicy is the statement that refuses plain HTTP to the control bucket. The
+// bucket itself comes before the plan and goes after it, with this statement in it.
+type controlPolicy struct{ t *Target }
+
+var _ resource.Updater = (*controlPolicy)(nil)
+
+// ID is "aws/bucket-policy/control".
+func (*controlPolicy) ID() string { return "aws/" + kindBucketPolicy + "/control" }
+
+// Kind is kindBucketPolicy.
+func (*controlPolicy) Kind() string { return kindBucketPolicy }
+
+// Needs nothing.
+func (*controlPolicy) Needs() []string { return nil }
+
+// Find looks at our statement only: others in the bucket's policy are the user's.
+func (p *controlPolicy) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
+	found, whole, err := p.statement().Look(ctx)
+	if err != nil {
+		return resource.Found{}, nil, fmt.Errorf("look at the policy of bucket %s: %w", p.t.store.Name, err)
+	}
+	if !found || p.t.leaving.Load() {
+		return resource.Found{}, nil, nil
+	}
+	var drift []resource.Drift
+	if !whole {
+		drift = append(drift, resource.Drift{Path: "plain-http", Have: "allowed", Want: "refused"})
+	}
+	return resource.Found{Kind: kindBucketPolicy, ID: p.t.store.Name, Name: "control"}, drift, nil
+}
+
+// Create puts the statement beside others.
+func (p *controlPolicy) Create(ctx context.Context) error { return p.statement().Put(ctx) }
+
+// Update puts it as it was.
+func (p *controlPolicy) Update(ctx context.Context, _ []resource.Drift) error { return p.Create(ctx) }
+
+// Delete leaves the statement to the bucket, which holds the lease and goes last:
+// until then nobody is to read it over plain HTTP either.
+func (p *controlPolicy) Delete(context.Context) error {
+	p.t.leaving.Store(true)
+	return nil
+}
+
+func (p *controlPolicy) statement() infra.TLSOnly {
+	return infra.TLSOnly{S3: p.t.Clients.S3, Bucket: p.t.store.Name}
+}

@@ -1,0 +1,67 @@
+package aws_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+	"github.com/det-deploy/det-deploy/installer/target/aws"
+)
+
+// theirs is a statement that the bucket's owner has put there.
+const theirs = `{"Sid":"Theirs","Effect":"Deny","Principal":"*","Action":"s3:DeleteBucket","Resource":"arn:aws:s3:::b"}`
+
+// A cluster made before the statement was gets it by the next plan; what else the
+// policy says stays.
+func TestTheControlBucketRefusesPlainHTTP(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(inMemory(awstest.Options{}))
+		must(t, s.up(t.Context()))
+		b := s.clients(nil).S3
+		name := sdk.String(aws.ControlBucket("lab", s.account))
+		for _, before := range []struct{ name, policy string }{
+			{"another's only", `{"Version":"2012-10-17","Statement":` + theirs + `}`},
+			{"ours without its condition", `{"Version":"2012-10-17","Statement":[{"Sid":"DetDeployTLSOnly","Effect":"Deny"},` + theirs + `]}`},
+		} {
+			if got := controlPolicy(t, b, name); !strings.Contains(got, `"aws:SecureTransport":"false"`) {
+				t.Errorf("before %s: got %s, want plain HTTP refused", before.name, got)
+			}
+			_, err := b.PutBucketPolicy(t.Context(), &s3.PutBucketPolicyInput{Bucket: name, Policy: sdk.String(before.policy)})
+			must(t, err)
+			if p := s.plan(t); len(p) != 1 || !strings.Contains(p[0], "aws/bucket-policy/control") {
+				t.Errorf("%s: the plan says %v", before.name, p)
+			}
+			must(t, s.up(t.Context()))
+			s.wantNothingToDo(t)
+			got := controlPolicy(t, b, name)
+			var doc struct{ Statement []struct{ Sid string } }
+			must(t, json.Unmarshal([]byte(got), &doc))
+			if len(doc.Statement) != 2 || !strings.Contains(got, `"Theirs"`) || !strings.Contains(got, `"aws:SecureTransport":"false"`) {
+				t.Errorf("%s: got %s, want theirs and ours", before.name, got)
+			}
+		}
+		_, err := s.down(t.Context(), true)
+		must(t, err)
+		s.wantLeft(t)
+	})
+}
+
+type policyReader interface {
+	GetBucketPolicy(ctx context.Context, in *s3.GetBucketPolicyInput, o ...func(*s3.Options)) (*s3.GetBucketPolicyOutput, error)
+}
+
+func controlPolicy(t *testing.T, b policyReader, name *string) string {
+	t.Helper()
+	out, err := b.GetBucketPolicy(t.Context(), &s3.GetBucketPolicyInput{Bucket: name})
+	if cloud.KindOf(err) == cloud.NotFound {
+		return ""
+	}
+	must(t, err)
+	return sdk.ToString(out.Policy)
+}

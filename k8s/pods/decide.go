@@ -47,6 +47,7 @@ func (r *RM) loop(ctx context.Context) error {
 func (r *RM) decide(asks askings, now time.Time) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	defer r.notePass()
 	d := gang.Decide(r.scene(asks), now)
 	for _, c := range d.Create {
 		r.create(r.allocations[rm.AllocationID(c.Gang)], c, now)

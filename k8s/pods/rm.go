@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -39,11 +40,15 @@ type RM struct {
 	// with some.
 	places map[string][]place
 
+	// answered is when the API server last answered Ready, in nanoseconds since 1970.
+	answered atomic.Int64
+
 	// mu guards everything below.
 	mu          sync.Mutex
 	running     bool
-	watch       *watch // nil until all is known that there is
-	unknown     string // why it is not
+	passed      chan struct{} // closed at the end of the pass that is to come
+	watch       *watch        // nil until all is known that there is
+	unknown     string        // why it is not
 	past        past
 	switches    map[rm.AgentID]rm.Switch
 	allocations map[rm.AllocationID]*allocation
@@ -69,7 +74,7 @@ func New(c Config) (*RM, error) {
 	}
 	return &RM{
 		places: places,
-		cfg:    c, records: records{c.Memory}, meters: newMeters(), wake: make(chan struct{}, 1),
+		cfg:    c, records: records{c.Memory}, meters: newMeters(), wake: make(chan struct{}, 1), passed: make(chan struct{}),
 		work:        workqueue.NewTypedDelayingQueue[rm.AllocationID](),
 		switches:    make(map[rm.AgentID]rm.Switch),
 		allocations: make(map[rm.AllocationID]*allocation),

@@ -37,6 +37,7 @@ type RM struct {
 	// mu guards everything below.
 	mu          sync.Mutex
 	running     bool
+	passed      chan struct{} // closed at the end of the pass that is to come
 	agents      map[rm.AgentID]*agent
 	switches    map[rm.AgentID]agentDoc
 	retired     map[rm.AgentID]bool // whether or not they are connected
@@ -64,7 +65,7 @@ func New(c Config) (*RM, error) {
 		return nil, err
 	}
 	return &RM{
-		cfg: c, records: records{c.Store}, lanes: newLanes(), wake: make(chan struct{}, 1),
+		cfg: c, records: records{c.Store}, lanes: newLanes(), wake: make(chan struct{}, 1), passed: make(chan struct{}),
 		unwelcomed:  newUnwelcomed(c.Limits),
 		agents:      make(map[rm.AgentID]*agent),
 		switches:    make(map[rm.AgentID]agentDoc),

@@ -55,6 +55,7 @@ func (r *RM) look(now time.Time) time.Time {
 		r.cfg.Decided(p.Name, scene, d)
 		next = earlier(next, d.Wake)
 	}
+	r.notePass()
 	return next
 }
 

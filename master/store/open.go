@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -33,6 +34,9 @@ type Store struct {
 	loops   sync.WaitGroup
 	once    sync.Once
 	closeE  error
+
+	// full is set once the disk had no room for a write, until Probe found some.
+	full atomic.Bool
 }
 
 // Meta is what a store says about itself.

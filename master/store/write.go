@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 )
@@ -27,7 +28,11 @@ const (
 // and ctx's error is returned; from then on Write waits for the outcome, because
 // reporting "cancelled" for something that is about to be durable would be a lie.
 func (s *Store) Write(ctx context.Context, fn func(*Tx) error) error {
-	return s.enqueue(ctx, &request{ctx: ctx, fn: fn})
+	err := s.enqueue(ctx, &request{ctx: ctx, fn: fn})
+	if errors.Is(err, ErrFull) {
+		s.full.Store(true)
+	}
+	return err
 }
 
 // request is one write on its way through the queue. Its state decides the race

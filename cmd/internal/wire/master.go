@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -133,8 +132,6 @@ type master struct {
 	doors  admissions
 	audit  *audit.Log
 	config server.Config
-	// serving is set once tasks are handed to whoever runs them.
-	serving atomic.Bool
 }
 
 // runner is who runs the tasks: agents, or Kubernetes.
@@ -144,6 +141,8 @@ type runner interface {
 	// Restore reads what an earlier one has stored, and Run works until ctx ends.
 	Restore(ctx context.Context) error
 	Run(ctx context.Context) error
+	// Ready says why it does not do its work; it may wait until ctx ends to find out.
+	Ready(ctx context.Context) error
 }
 
 // ground is what a master stands on.
@@ -273,7 +272,6 @@ func (m *master) run(ctx context.Context, l net.Listener) error {
 	g.Go(func() error { return m.launch.Run(ctx) })
 	g.Go(func() error { return front.Run(ctx, l) })
 	g.Go(func() error { return m.watchLease(ctx) })
-	m.serving.Store(true)
 	g.Go(func() error { m.config.Readiness.Run(ctx); return nil })
 	g.Go(func() error { m.sweep(ctx); return nil })
 	g.Go(func() error { m.audit.Run(ctx); return nil })
@@ -304,12 +302,7 @@ func (m *master) checks(s *store.Store) []server.Check {
 	return []server.Check{
 		{Name: "lease", Failure: "another master has taken over", Ask: m.healthy},
 		{Name: "store", Failure: "it cannot be written; see the master's log", Ask: s.Probe},
-		{Name: "resource_manager", Failure: "it has not started", Ask: func(context.Context) error {
-			if !m.serving.Load() {
-				return errors.New("it has not started")
-			}
-			return nil
-		}},
+		{Name: "resource_manager", Failure: "it does not place tasks; see the master's log", Ask: func(ctx context.Context) error { return m.runs.Ready(ctx) }},
 	}
 }
 

@@ -1,0 +1,64 @@
+package pods
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+func TestAnAPIServerMayBeSilentForAWhile(t *testing.T) {
+	t.Parallel()
+	r, _ := still(t, shelf{})
+	var down error
+	r.cfg.Client.(*fake.Clientset).PrependReactor("list", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return down != nil, nil, down
+	})
+	at := time.Date(2026, 11, 22, 9, 0, 0, 0, time.UTC)
+	for _, step := range []struct {
+		after time.Duration
+		down  error
+		ready bool
+		name  string
+	}{
+		{0, errors.New("refused"), false, "it never answered"},
+		{time.Second, nil, true, "it answers"},
+		{silence, errors.New("refused"), true, "it is silent for less than the time"},
+		{time.Second, errors.New("refused"), false, "it is silent for the time"},
+		{time.Second, nil, true, "it is back"},
+	} {
+		at, down = at.Add(step.after), step.down
+		if step.name == "it is silent for less than the time" {
+			at = at.Add(-time.Second)
+		}
+		if err := r.askAPI(t.Context(), at); (err == nil) != step.ready {
+			t.Errorf("%s: got %v", step.name, err)
+		}
+	}
+}
+
+func TestReadyNeedsWatchesAndAPass(t *testing.T) {
+	t.Parallel()
+	r, w := still(t, shelf{})
+	r.watch, r.unknown = nil, "pods is forbidden"
+	if err := r.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "pods is forbidden") {
+		t.Errorf("without watches: got %v", err)
+	}
+	r.watch = w
+	answer := make(chan error, 1)
+	go func() { answer <- r.Ready(t.Context()) }()
+	<-r.wake // it asks for a pass
+	select {
+	case err := <-answer:
+		t.Errorf("before the pass: got %v", err)
+	default:
+	}
+	r.decide(make(askings), time.Now())
+	if err := <-answer; err != nil {
+		t.Errorf("after the pass: got %v", err)
+	}
+}

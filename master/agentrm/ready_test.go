@@ -1,0 +1,62 @@
+package agentrm
+
+import (
+	"context"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/master/pool"
+	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/store/storetest"
+)
+
+func TestReadyIsAPassOfTheLoop(t *testing.T) {
+	t.Parallel()
+	var passes atomic.Int64
+	c := newCluster(t, func(c *Config) {
+		c.Decided = func(name string, _ pool.Pool, _ pool.Decision) {
+			if name == "other" { // the last of a pass
+				passes.Add(1)
+			}
+		}
+	})
+	for range 3 {
+		before := passes.Load()
+		if err := c.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if passes.Load() == before {
+			t.Error("it is ready without a pass of its loop")
+		}
+	}
+}
+
+func TestReadyBeforeRunAndAfterItsEndIsNo(t *testing.T) {
+	t.Parallel()
+	o := newOwner()
+	s := storetest.Open(t, store.Config{Path: filepath.Join(t.TempDir(), "store.db")})
+	r, err := New(Config{
+		Pools: []Pool{DefaultPool()}, DefaultAux: "default", DefaultCompute: "default", Store: s,
+		Gate: o, Tasks: o, Logs: o, ClusterID: "c1", Version: "1.2.3",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Ready(t.Context()); err == nil {
+		t.Error("it is ready before it runs")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	for r.Ready(t.Context()) != nil { // until it has begun
+		continue
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Ready(t.Context()); err == nil {
+		t.Error("it is ready after its end")
+	}
+}

@@ -87,6 +87,23 @@ func TestUnbuiltAndWarnings(t *testing.T) {
 			"a pool that grows on Kubernetes", "{resource_manager: {type: kubernetes, max_slots_per_pod: 1}, resource_pools: " +
 				"[{pool_name: default, autoscaled: true}]}", "", "",
 		},
+		{"a mount that is allowed", "task_container_defaults: {bind_mounts: [{host_path: /data, container_path: /d}]}", "", ""},
+		{
+			"a mount of the engine's socket", "task_container_defaults: {bind_mounts: [{host_path: /data, container_path: /a}, {host_path: /var/run/docker.sock, container_path: /b}]}",
+			"", "task_container_defaults.bind_mounts[1].host_path",
+		},
+		{
+			"a mount of what holds the data directory", "{data_dir: /srv/det/master, task_container_defaults: {bind_mounts: [{host_path: /srv, container_path: /s}]}}",
+			"", "task_container_defaults.bind_mounts[0].host_path",
+		},
+		{
+			"a pool's mount of the root", "resource_pools: [{pool_name: default, task_container_defaults: {bind_mounts: [{host_path: /, container_path: /h}]}}]",
+			"", "resource_pools[0].task_container_defaults.bind_mounts[0].host_path",
+		},
+		{
+			"a device that nobody gets", "task_container_defaults: {devices: [{host_path: /proc/kcore, container_path: /dev/k, mode: r}]}",
+			"", "task_container_defaults.devices[0].host_path",
+		},
 		{"a pool of agents that grows", "resource_pools: [{pool_name: default, autoscaled: true}]", "resource_pools[0].autoscaled", ""},
 		{"the size of pods on agents", "task_container_defaults: {kubernetes: {max_slots_per_pod: 2}}", "task_container_defaults.kubernetes.max_slots_per_pod", ""},
 		{"GCP", "resource_pools: [{pool_name: default, provider: {type: gcp}}]", "resource_pools[0].provider.type", ""},

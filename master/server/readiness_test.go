@@ -1,0 +1,109 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"log/slog"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/test/postgrestest"
+)
+
+// TestReadinessFollowsTheDatabase takes the database away in every way that was seen:
+// while it is away the master lives and is not ready, and says why; afterwards it is
+// ready again by itself.
+func TestReadinessFollowsTheDatabase(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		// prepare returns where the store is, what takes it away, and what brings it back.
+		prepare func(t *testing.T) (cfg store.Config, away func(*store.Store), back func())
+	}{
+		{"PostgreSQL is stopped", func(t *testing.T) (store.Config, func(*store.Store), func()) {
+			pg := postgrestest.Start(t, postgrestest.Options{})
+			return store.Config{URL: store.URL(pg.URL())}, func(*store.Store) { pg.Stop() }, pg.Launch
+		}},
+		{"PostgreSQL hangs", func(t *testing.T) (store.Config, func(*store.Store), func()) {
+			pg := postgrestest.Start(t, postgrestest.Options{})
+			return store.Config{URL: store.URL(pg.URL())}, func(*store.Store) { pg.Freeze() }, pg.Thaw
+		}},
+		{"PostgreSQL's disk is full", func(t *testing.T) (store.Config, func(*store.Store), func()) {
+			address, disk := postgrestest.Start(t, postgrestest.Options{}).SmallURL(64 << 20)
+			away := func(s *store.Store) { disk.Fill(t); writeUntilRefused(t, s) }
+			return store.Config{URL: store.URL(address)}, away, func() { disk.Free(t) }
+		}},
+		{"SQLite's disk is full", func(t *testing.T) (store.Config, func(*store.Store), func()) {
+			disk := postgrestest.NewDisk(t, 64<<20)
+			return store.Config{Path: filepath.Join(string(disk), "s.db")}, func(*store.Store) { disk.Fill(t) }, func() { disk.Free(t) }
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if testing.Short() {
+				t.Skip("takes some seconds; run without -short")
+			}
+			cfg, away, back := tt.prepare(t)
+			st, err := store.Open(t.Context(), cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = st.Close() }() // its database may be gone
+			if _, err := st.Acquire(t.Context(), "test"); err != nil {
+				t.Fatal(err)
+			}
+			ready := NewReadiness(slog.New(slog.DiscardHandler), Check{Name: "store", Failure: "it cannot be written", Ask: st.Probe})
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan struct{})
+			go func() { ready.Run(ctx); close(ended) }()
+			defer func() { cancel(); <-ended }()
+			s := &Server{cfg: Config{Readiness: ready}}
+			awaitHealth(t, s, http.StatusOK, `"status":"up"`)
+			away(st)
+			awaitHealth(t, s, http.StatusServiceUnavailable, `"not_ready":{"store":"it cannot be written"}`)
+			if rec := serve(t, s, "/health/live"); rec.Code != http.StatusOK {
+				t.Errorf("it is not alive: %d %s", rec.Code, rec.Body)
+			}
+			back()
+			awaitHealth(t, s, http.StatusOK, `"status":"up"`)
+		})
+	}
+}
+
+// awaitHealth waits with patience, and tells how long it took.
+func awaitHealth(t *testing.T, s *Server, code int, text string) {
+	t.Helper()
+	began := time.Now()
+	for {
+		rec := serve(t, s, "/health/ready")
+		if rec.Code == code && strings.Contains(rec.Body.String(), text) {
+			t.Logf("%d after %s", code, time.Since(began).Round(time.Millisecond))
+			return
+		}
+		if time.Since(began) > 2*time.Minute {
+			t.Fatalf("got %d %s, want %d %s", rec.Code, rec.Body, code, text)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
+// writeUntilRefused fills the pages that the tables have already.
+func writeUntilRefused(t *testing.T, s *store.Store) {
+	t.Helper()
+	c := store.Collection[[]byte]{Kind: "large"}
+	text := make([]byte, 64<<10)
+	for range 2000 {
+		_, _ = rand.Read(text) // it never fails
+		err := s.Write(t.Context(), func(tx *store.Tx) error { return c.Put(tx, rand.Text(), "", time.Time{}, text) })
+		if errors.Is(err, store.ErrFull) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Fatal("a full disk took everything")
+}

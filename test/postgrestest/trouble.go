@@ -1,0 +1,136 @@
+package postgrestest
+
+import (
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// Freeze stops the server and everything that it has started, as a machine that hangs:
+// connections stay and nothing answers. Thaw lets it go on; the test's end does so too.
+func (s *Server) Freeze() {
+	s.t.Helper()
+	s.t.Cleanup(s.Thaw)
+	s.signalAll(syscall.SIGSTOP)
+}
+
+// Thaw ends Freeze.
+func (s *Server) Thaw() { s.signalAll(syscall.SIGCONT) }
+
+// signalAll reaches the server's own process first: stopped, it starts no other.
+func (s *Server) signalAll(sig syscall.Signal) {
+	if s.cmd == nil {
+		return
+	}
+	parent := s.cmd.Process.Pid
+	_ = syscall.Kill(parent, sig) // it may have ended, which the test will notice
+	for _, child := range children(s.t, parent) {
+		_ = syscall.Kill(child, sig) // likewise
+	}
+}
+
+func children(t testing.TB, parent int) []int {
+	t.Helper()
+	found, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []int
+	for _, name := range found {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			continue // it has ended meanwhile
+		}
+		// PID (NAME) STATE PARENT …, and the name may hold anything
+		fields := strings.Fields(string(b[strings.LastIndexByte(string(b), ')')+1:]))
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+		if err == nil && len(fields) > 1 && fields[1] == strconv.Itoa(parent) {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
+// SmallURL is URL for a database whose tables are on a disk of room bytes.
+func (s *Server) SmallURL(room int) (address string, disk Disk) {
+	s.t.Helper()
+	disk = NewDisk(s.t, room)
+	dir := filepath.Join(string(disk), "tables")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+	if s.cred != nil {
+		if err := os.Chown(dir, int(s.cred.Uid), int(s.cred.Gid)); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	u, err := url.Parse(s.URL())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	name := strings.TrimPrefix(u.Path, "/")
+	at := []string{"-h", s.dir, "-p", strconv.Itoa(s.port), "-U", "postgres"}
+	s.run("psql", append(at, "-d", "postgres", "-c", "CREATE TABLESPACE small LOCATION '"+dir+"'")...)
+	s.run("psql", append(at, "-d", "postgres", "-c", "ALTER DATABASE "+name+" SET TABLESPACE small")...)
+	return u.String(), disk
+}
+
+// Disk is the directory of a small file system that can be filled.
+type Disk string
+
+// NewDisk makes one in memory, for as long as the test runs. Only root may; for others
+// the test is skipped, and says so.
+func NewDisk(t testing.TB, room int) Disk {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("a small disk is mounted, which only root may")
+	}
+	dir, err := os.MkdirTemp("", "disk") //nolint:usetesting // open to the user that a database runs as
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // what is left of a temporary directory hurts nobody
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "mode=0755,size="+strconv.Itoa(room)); err != nil {
+		t.Skipf("a small disk cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Errorf("unmount %s: %v", dir, err)
+		}
+	})
+	return Disk(dir)
+}
+
+// Fill takes all that is free; Free gives it back.
+func (d Disk) Fill(t testing.TB) {
+	t.Helper()
+	f, err := os.Create(d.filler())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.Copy(f, zeros{}) // until the disk is full
+	t.Logf("filled %s: %v", d, err)
+	_ = f.Close() // there is nothing in it that anybody wants
+}
+
+// Free ends Fill.
+func (d Disk) Free(t testing.TB) {
+	t.Helper()
+	if err := os.Remove(d.filler()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (d Disk) filler() string { return filepath.Join(string(d), "filler") }
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }

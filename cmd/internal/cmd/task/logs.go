@@ -108,7 +108,7 @@ func runLogs(ctx context.Context, o *logsOptions) error {
 // it. Of several lines at once, which only programs in the task send, the head is
 // not told apart.
 func printLine(s *term.Streams, line *apiv1.TaskLogsResponse) error {
-	text := line.GetLog() + "\n"
+	text := strings.TrimSuffix(line.GetLog(), "\n") + "\n"
 	head, found := strings.CutSuffix(line.GetMessage(), text)
 	if !found {
 		return s.PrintForeign(line.GetMessage(), "")

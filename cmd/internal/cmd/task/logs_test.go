@@ -1,0 +1,23 @@
+package task
+
+import (
+	"testing"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// The master sends the text with its newline, behind its head in the message.
+func TestALineCannotWriteOverItsHead(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ log, message, want string }{
+		{" 1%\r 2%\n", "[t] f6114bb3 ||  1%\r 2%\n", "[t] f6114bb3 ||  2%\n"},
+		{"x\r[t] [rank=0] || y", "[t] f6114bb3 || x\r[t] [rank=0] || y\n", "[t] f6114bb3 || [t] [rank=0] || y\n"},
+		{"a\nb\r\n", "[t] f6114bb3 || a\n    b\r\n", "[t] f6114bb3 || a\n    b\\r\n"},
+	} {
+		s, out, _ := term.Test("", true)
+		if err := printLine(s, &apiv1.TaskLogsResponse{Log: tt.log, Message: tt.message}); err != nil || out.String() != tt.want {
+			t.Errorf("%q: got %q, %v, want %q", tt.message, out, err, tt.want)
+		}
+	}
+}

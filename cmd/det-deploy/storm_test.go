@@ -174,7 +174,7 @@ func TestCrashInPartitions(t *testing.T) {
 				}
 			}
 		},
-		check: checkRuns,
+		check: func(t *testing.T, api *rawAPI, i int, id string) { checkRuns(t, api, i, id) },
 	}.run(t)
 }
 
@@ -216,31 +216,4 @@ func runningAllocations() map[string]map[string]bool {
 		}
 	}
 	return out
-}
-
-// checkRuns is checkTask for one that may have run several times: the lines of each
-// run are in order, each once, and the last run has all.
-func checkRuns(t *testing.T, api *rawAPI, i int, id string) {
-	t.Helper()
-	cmd, err := api.command(id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if cmd.ExitCode == nil || *cmd.ExitCode != code(i) {
-		t.Errorf("task %d (%s): got exit code %v (%s), want %d", i, id, str(cmd.ExitCode), cmd.ExitStatus, code(i))
-	}
-	got, last := map[string]int{}, ""
-	for _, l := range api.logs(id) {
-		if !strings.HasPrefix(l, id+".") {
-			continue
-		}
-		run, line, _ := strings.Cut(l, " ")
-		if last = run; line != "line "+strconv.Itoa(got[run]) {
-			t.Errorf("task %d: got %q of run %s, want line %d", i, line, run, got[run])
-		}
-		got[run]++
-	}
-	if got[last] != lines {
-		t.Errorf("task %d (%s): got %d lines of its last run, want %d", i, id, got[last], lines)
-	}
 }

@@ -78,16 +78,16 @@ def denied(self):
 
 
 def statement_permits(self, action, resource="*", principal=None, incoming_condition_values=None):
-    """Judges an identity policy by its actions, and by resources where moto knows which is meant.
+    """Judges a policy by its actions, and by resources where moto knows which is meant.
 
     What is not evaluated, a condition or a resource that moto does not know, allows what it may allow and denies
-    nothing.
+    nothing: a bucket that takes TLS only is used here, where everything is plain HTTP.
     """
     statement = self._statement
+    if statement["Effect"] == "Deny" and "Condition" in statement:
+        return access_control.PermissionResult.NEUTRAL
     if "Principal" not in statement:
         if "Condition" in statement:
-            if statement["Effect"] == "Deny":
-                return access_control.PermissionResult.NEUTRAL
             statement = {k: v for k, v in statement.items() if k != "Condition"}
         if resource == "*":
             if statement["Effect"] == "Deny" and statement.get("Resource") not in ("*", ["*"]):

@@ -43,7 +43,7 @@ func reported(m *manifest.Manifest) { m.Logs = group }
 func TestMachinesBootFromTheirUserData(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	scope := policy.Scope{Account: c.account.ID, Region: motest.Region, Cluster: "lab", ControlBucket: bucket}
+	scope := policy.Scope{Account: c.account.ID, Region: motest.Region, Cluster: "lab"}
 	c.account.Role(t, "master", policy.Master(scope).String())
 	c.account.Role(t, "agent", policy.Agent(scope).String())
 	logs := cloudwatchlogs.NewFromConfig(c.account.Config())

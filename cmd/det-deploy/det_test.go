@@ -325,7 +325,8 @@ func detContext(t *testing.T, cl *client) {
 }
 
 func detQueue(t *testing.T, cl *client) {
-	running := cl.detach([]string{"--config", "resources.slots=4"}, "sleep", "600")
+	first := cl.detach([]string{"--config", "resources.slots=2"}, "sleep", "600")
+	second := cl.detach([]string{"--config", "resources.slots=2"}, "sleep", "600")
 	waiting := cl.detach([]string{"--config", "resources.slots=2"}, "sleep", "600")
 	out := cl.want([]string{"job", "list"}, "STATE_QUEUED")
 	if err := json.Unmarshal([]byte(cl.ok("", "command", "list", "--json")), &[]any{}); err != nil {
@@ -342,14 +343,15 @@ func detQueue(t *testing.T, cl *client) {
 	cl.want([]string{"job", "list"}, "20")
 	cl.ok("", "command", "set", "priority", waiting, "30")
 	cl.want([]string{"job", "list"}, "30")
-	cl.ok("", "command", "kill", running)
-	cl.c.Eventually("the waiting gang runs once the other is gone", time.Minute, func() error {
+	cl.ok("", "command", "kill", first)
+	cl.c.Eventually("the waiting command runs once another is gone", time.Minute, func() error {
 		out, err := cl.exec("", "command", "describe", waiting)
 		if err == nil && !strings.Contains(out, "RUNNING") {
 			return errors.New(out)
 		}
 		return err
 	})
+	cl.ok("", "command", "kill", second)
 	cl.ok("", "command", "kill", waiting)
 }
 

@@ -31,9 +31,6 @@ import (
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
-// bucket is the cluster's control bucket.
-const bucket = "det-deploy-lab-000000000000"
-
 // program builds det-deploy once for all tests of this package.
 var program = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "det-deploy-bin-")
@@ -58,6 +55,8 @@ type cluster struct {
 	boot    *booter.Booter
 	s3      *s3.Client
 	ec2     *ec2.Client
+	// bucket is the cluster's control bucket.
+	bucket string
 
 	ca, key string
 	// binary is the program's object.
@@ -70,12 +69,13 @@ func newCluster(t *testing.T) *cluster {
 	lab := booter.OpenLab(t)
 	server := motest.Serve(t, motest.Place{Address: booter.Gateway, Wrap: lab.Wrap(), Client: lab.Client()})
 	c := &cluster{t: t, lab: lab, account: server.Account(t)}
+	c.bucket = "det-deploy-lab-" + c.account.ID
 	c.boot = booter.Start(t, lab, c.account)
 	cfg := c.account.Config()
 	c.s3 = s3.NewFromConfig(cfg, func(o *s3.Options) { o.UsePathStyle = true })
 	c.ec2 = ec2.NewFromConfig(cfg)
 	c.ca, c.key = pki(t)
-	if _, err := c.s3.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String(bucket), CreateBucketConfiguration: &s3types.CreateBucketConfiguration{
+	if _, err := c.s3.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &c.bucket, CreateBucketConfiguration: &s3types.CreateBucketConfiguration{
 		LocationConstraint: s3types.BucketLocationConstraint(motest.Region),
 	}}); err != nil {
 		t.Fatal(err)
@@ -102,14 +102,14 @@ func (c *cluster) upload(version string) manifest.File {
 
 func (c *cluster) put(key string, data []byte) {
 	c.t.Helper()
-	if _, err := c.s3.PutObject(c.t.Context(), &s3.PutObjectInput{Bucket: aws.String(bucket), Key: &key, Body: bytes.NewReader(data)}); err != nil {
+	if _, err := c.s3.PutObject(c.t.Context(), &s3.PutObjectInput{Bucket: &c.bucket, Key: &key, Body: bytes.NewReader(data)}); err != nil {
 		c.t.Fatalf("put %s: %v", key, err)
 	}
 }
 
 // get is an object, or nothing.
 func (c *cluster) get(key string) []byte {
-	out, err := c.s3.GetObject(c.t.Context(), &s3.GetObjectInput{Bucket: aws.String(bucket), Key: &key})
+	out, err := c.s3.GetObject(c.t.Context(), &s3.GetObjectInput{Bucket: &c.bucket, Key: &key})
 	if err != nil {
 		return nil
 	}

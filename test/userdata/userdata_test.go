@@ -52,7 +52,7 @@ func TestMachinesBootFromTheirUserData(t *testing.T) {
 	}
 	c.account.Enforce(t, true) // machines may do what the installer lets them, and no more
 	sums := map[string]string{runtime.GOARCH: c.binary.SHA256}
-	data, err := templates.MasterBoot{Cluster: "lab", Region: motest.Region, Bucket: bucket, SHA256: sums, Endpoint: c.account.Endpoint}.Render()
+	data, err := templates.MasterBoot{Cluster: "lab", Region: motest.Region, Bucket: c.bucket, SHA256: sums, Endpoint: c.account.Endpoint}.Render()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -103,6 +103,8 @@ func (s storm) run(t *testing.T) {
 	api := &rawAPI{t: t, url: c.URL, config: s.config, script: s.script}
 
 	stop := make(chan struct{})
+	calm := sync.OnceFunc(func() { close(stop) })
+	defer time.AfterFunc(stormTime+time.Duration(s.tasks)*time.Second, calm).Stop()
 	var faults sync.WaitGroup
 	var kills int
 	faults.Go(func() { kills = c.killAgainAndAgain(stop, rand.New(rand.NewPCG(seed, 0))) })
@@ -114,7 +116,7 @@ func (s storm) run(t *testing.T) {
 		ids[i] = api.launch(i)
 	}
 	err := waitAll(api, ids)
-	close(stop)
+	calm()
 	faults.Wait()
 	if err != nil {
 		t.Fatal(err)
@@ -129,6 +131,11 @@ func (s storm) run(t *testing.T) {
 	}
 	t.Logf("%d tasks, %d kills", s.tasks, kills)
 }
+
+// stormTime and a second a task is how long a storm lasts at most. On a busy machine
+// what is killed may never get anything done; then all must end well in the calm
+// that follows.
+const stormTime = 3 * time.Minute
 
 // killAgainAndAgain kills the master, agent a or both until stop is closed, and
 // returns how often.

@@ -11,13 +11,15 @@ import (
 // A task whose program never ran, because its machine lacked what a start needs, is
 // queued again whether or not it is preemptible:
 //
-//	placed ──not here──▶ waits 1 s ──▶ placed ──not here──▶ waits 2 s … 5 min ──▶ placed
+//	placed ──not here──▶ waits 1 s ──▶ placed ──not here──▶ waits 2 s … 1 min ──▶ placed
 //
 // What counts is that it did not run: the first allocation that starts ends the count.
 // A task is not given up for this, however often; its reason says how often it was.
 const (
 	firstDelay = time.Second
-	maxDelay   = 5 * time.Minute
+	// maxDelay is that of an agent's own probes: to wait longer saves nothing, for a
+	// sick agent is given nothing.
+	maxDelay = time.Minute
 	// mostAvoided is how many agents are remembered that could not start it.
 	mostAvoided = 16
 )

@@ -89,7 +89,7 @@ func TestATaskThatNoAgentHasRoomForWaitsEverLongerAndSaysSo(t *testing.T) {
 		waits = append(waits, a.NotBefore.Sub(at(10)))
 	}
 	if waits[0] != time.Second || waits[1] != 2*time.Second || waits[11] != maxDelay {
-		t.Errorf("got %v, want one second, two … five minutes", waits)
+		t.Errorf("got %v, want one second, two … one minute", waits)
 	}
 	const want = "it could not be started 12 times in a row for what machines lacked, at last: agent b: full"
 	q := task.Request(a)

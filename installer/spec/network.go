@@ -68,7 +68,6 @@ func (n AWSNetwork) Validate(path string) document.Errors {
 func (n AWSNetwork) validateOwn(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
-	e.Check(n.PublicIP, at("public_ip"), "must be true in an own VPC: it has no NAT, so agents without a public address would reach neither images nor AWS; name a VPC that has one with --vpc")
 	if p := checkRange(&e, at("cidr"), n.CIDR); p.IsValid() {
 		// Amazon's own limits are /16 and /28; a subnet per zone, and an agent per
 		// address, ask for more than a /22.

@@ -154,7 +154,6 @@ func TestComplaints(t *testing.T) {
 		{"a zone for the master in a VPC", "", append(needed, "vpc", "vpc-0123456789abcdef0", "subnet", "subnet-0123456789abcdef0", "master-zone", "us-west-2a"), []string{"master.zone: belongs to an own VPC"}},
 		{"addresses for an existing VPC", "", append(needed, "vpc", "vpc-0123456789abcdef0", "subnet", "subnet-0123456789abcdef0", "network-cidr", "10.1.0.0/16"), []string{"network.cidr: belongs to an own VPC"}},
 		{"SSH into groups of somebody else's", "", append(needed, "vpc", "vpc-0123456789abcdef0", "subnet", "subnet-0123456789abcdef0", "master-security-group", "sg-0123456789abcdef0", "agent-security-group", "sg-0123456789abcdef1", "ssh", "true", "key-pair", "k"), []string{"network.ssh: has no effect on existing security groups"}},
-		{"agents without a way out", "", append(needed, "agent-public-ip", "false"), []string{"network.public_ip: must be true in an own VPC"}},
 		{"a size for an existing volume", "", append(needed, "data-volume", "vol-0123456789abcdef0", "data-volume-size", "200"), []string{"master.volume.size: has no effect on an existing volume"}},
 		{"a retention for an existing log group", "", append(needed, "log-group", "theirs", "log-retention-days", "90"), []string{"logs.retention_days: has no effect on an existing group"}},
 		{"a retention that CloudWatch does not know", "", append(needed, "log-retention-days", "31"), []string{"logs.retention_days: must be a number of days that CloudWatch knows"}},

@@ -24,3 +24,16 @@ func TestWhatCannotBeReadWantsNothing(t *testing.T) {
 		t.Errorf("got %d wanted of %q and %v, want none of lab", len(wanted), c.Spec.Cluster, err)
 	}
 }
+
+// What an earlier version let pass is read: its cluster is not locked out by a rule
+// that is younger than its record.
+func TestSettingsOfAnEarlierVersionAreRead(t *testing.T) {
+	t.Parallel()
+	a := &AWS{Known: true, Record: record.Record{Settings: map[string]string{
+		"region": "us-west-2", "inbound-cidr": "203.0.113.7/32", "agent-public-ip": "false",
+	}}}
+	c, err := a.config(AWSRequest{Cluster: "lab"})
+	if err != nil || a.Unread != nil || c.Spec.Network.PublicIP {
+		t.Errorf("got %v and unread %v, want agents without public addresses", err, a.Unread)
+	}
+}

@@ -40,7 +40,7 @@ func (c *checks) drivers(ctx context.Context) doctor.Result {
 		if len(fixes) > 0 {
 			fix = "choose another --instance-type, such as " + strings.Join(fixes, " or ") + ", or bring an image with a driver with --agent-image"
 		}
-		return fail(strings.Join(wrong, "; "), needed, fix)
+		return c.failNew(ctx, strings.Join(append(wrong, odd...), "; "), needed, fix)
 	case len(odd) > 0:
 		return unsure(strings.Join(odd, "; "), needed, "try one machine, or bring an image with a driver with --agent-image")
 	}

@@ -51,6 +51,14 @@ func (c *checks) ownNetwork(ctx context.Context) doctor.Result {
 	return pass("%s in %s", want, strings.Join(c.Known.Used(), ", "))
 }
 
+// agentsWayOut is about an own VPC whose agents have no public addresses: the
+// cluster makes no NAT gateway, and does not touch one that its owner has added.
+func (c *checks) agentsWayOut(ctx context.Context) doctor.Result {
+	return c.failNew(ctx, "agents have no public addresses, and the cluster's own VPC gets no NAT gateway",
+		"a way to the internet for agents, who fetch images and talk to AWS",
+		"leave --agent-public-ip true, or name a VPC that has a NAT gateway with --vpc and --subnet; one that you have added to the cluster's own VPC by hand will do")
+}
+
 func (c *checks) mine(tags []types.Tag) bool {
 	return slices.ContainsFunc(tags, func(t types.Tag) bool {
 		return aws.ToString(t.Key) == infra.ClusterTag && aws.ToString(t.Value) == c.Spec.Cluster

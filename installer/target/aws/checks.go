@@ -36,6 +36,9 @@ func (t *Target) Checks() []doctor.Check {
 		{Name: "quotas", Look: c.quotas},
 		{Name: "network", Look: c.network},
 	}
+	if t.Spec.Network.Own() && !t.Spec.Network.PublicIP {
+		out = append(out, doctor.Check{Name: "agents' way out", Look: c.agentsWayOut})
+	}
 	if t.Spec.Network.MasterSecurityGroup != "" || t.Spec.Network.AgentSecurityGroup != "" {
 		out = append(out, doctor.Check{Name: "security groups", Look: c.groups})
 	}
@@ -53,6 +56,21 @@ type checks struct {
 	*Target
 
 	facts facts.Facts
+}
+
+// stands reports whether the cluster is there, or may be. A rule that is younger
+// than a cluster must not stop who works on it: it warns there.
+func (c *checks) stands(ctx context.Context) bool {
+	runs, _, err := c.Runs(ctx)
+	return err != nil || !runs.IsZero()
+}
+
+// failNew is fail for a cluster that is to be made, and unsure for one that stands.
+func (c *checks) failNew(ctx context.Context, found, needed, fix string) doctor.Result {
+	if c.stands(ctx) {
+		return unsure(found, needed, fix)
+	}
+	return fail(found, needed, fix)
 }
 
 func pass(found string, args ...any) doctor.Result {
@@ -177,7 +195,7 @@ func (c *checks) names(ctx context.Context) doctor.Result {
 const masterMemory = 4096
 
 // types compares what is wanted with what is offered where.
-func (c *checks) types(context.Context) doctor.Result {
+func (c *checks) types(ctx context.Context) doctor.Result {
 	var wrong, odd []string
 	zone := c.Known.Master.Zone
 	if t := c.Known.Types[c.Spec.Master.InstanceType]; !slices.Contains(t.Zones, zone) {
@@ -186,7 +204,12 @@ func (c *checks) types(context.Context) doctor.Result {
 		odd = append(odd, fmt.Sprintf("%s has %d vCPU", c.Spec.Master.InstanceType, t.VCPU))
 	}
 	if m := c.Known.Types[c.Spec.Master.InstanceType].Memory; m > 0 && m < masterMemory {
-		wrong = append(wrong, fmt.Sprintf("%s has %d MB of memory, and a master needs %d", c.Spec.Master.InstanceType, m, masterMemory))
+		small := fmt.Sprintf("%s has %d MB of memory, and a master needs %d", c.Spec.Master.InstanceType, m, masterMemory)
+		if c.stands(ctx) {
+			odd = append(odd, small)
+		} else {
+			wrong = append(wrong, small)
+		}
 	}
 	for name, p := range c.Spec.AllPools() {
 		w, o := c.poolTypes(name, p)

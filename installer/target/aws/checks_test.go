@@ -1,6 +1,7 @@
 package aws_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,7 @@ func TestChecksSayWhatStandsInTheWay(t *testing.T) {
 			s.programs = aws.Programs{"amd64": s.programs["amd64"]}
 		}, "programs", doctor.Fail, "there is none for linux/arm64", "--binary arm64=PATH"},
 		{"never used spot", []string{"spot", "true"}, nil, nil, "spot", doctor.Fail, "never used spot", "create-service-linked-role"},
+		{"agents without a way out", []string{"agent-public-ip", "false"}, nil, nil, "agents' way out", doctor.Fail, "no NAT gateway", "--vpc"},
 		{"addresses of another network", []string{"network-cidr", "172.31.0.0/16"}, nil, nil, "network", doctor.Unknown, "172.31.0.0/16", "--network-cidr"},
 		{"something may not be done", nil, func(w *awstest.World) { w.Deny("ec2:CreateVpc") }, nil, "permissions", doctor.Fail, "ec2:CreateVpc", "aws policy"},
 		{"a dry run is allowed and a simulation not", nil, func(w *awstest.World) { w.Deny("iam:SimulatePrincipalPolicy") }, nil, "permissions", doctor.Unknown, "cannot be simulated", "go on"},
@@ -99,6 +101,31 @@ func TestChecksSayWhatStandsInTheWay(t *testing.T) {
 			if c.world.Changes() > 0 {
 				t.Errorf("got %d changes by looking, want none", c.world.Changes())
 			}
+		})
+	}
+}
+
+// What was made before there was a rule goes on: up says what is odd, and works.
+func TestARuleYoungerThanAClusterWarns(t *testing.T) {
+	t.Parallel()
+	for check, flags := range map[string][]string{
+		"agents' way out": {"agent-public-ip", "false"},
+		"instance types":  {"master-instance-type", "t3.micro"},
+		"GPU drivers":     {"instance-type", "p3.2xlarge"},
+	} {
+		t.Run(check, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				s := newStage(inMemory(awstest.Options{}))
+				must(t, s.up(t.Context()))
+				s.set(flags...)
+				in, _, err := s.operator(t.Context())
+				must(t, err)
+				r := in.Check(t.Context())
+				i := slices.IndexFunc(r.Results, func(r doctor.Result) bool { return r.Name == check })
+				if i < 0 || r.Results[i].Answer != doctor.Unknown || r.Err() != nil {
+					t.Errorf("got %+v and %v, want only a warning of %s", r.Results, r.Err(), check)
+				}
+			})
 		})
 	}
 }

@@ -327,12 +327,13 @@ func (p *peer) disconnect() {
 	}
 }
 
-// await waits until is holds of what the peer knows.
+// await waits until is holds of what the peer knows, for longer than the minute
+// after which an agent that is sick is probed at the latest.
 func (p *peer) await(what string, is func() bool) {
 	p.t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(60 * time.Second); time.Now().Before(end); <-tick.C {
+	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); <-tick.C {
 		p.mu.Lock()
 		done := is()
 		p.mu.Unlock()
@@ -342,7 +343,7 @@ func (p *peer) await(what string, is func() bool) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.t.Fatalf("in a minute it never came about that %s; faults %q; %s", what, p.faults, p.dump())
+	p.t.Fatalf("in three minutes it never came about that %s; faults %q; %s", what, p.faults, p.dump())
 }
 
 func (p *peer) dump() string {

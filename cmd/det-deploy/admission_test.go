@@ -22,10 +22,11 @@ func (c *cluster) logged(name, text string) {
 	})
 }
 
-// connected waits until the master shows n agents that are enabled.
+// connected waits until the master shows n agents that are enabled. One that was sick
+// is probed once a minute at least.
 func (c *cluster) connected(n int) {
 	c.T.Helper()
-	c.Eventually(fmt.Sprintf("%d agents are connected", n), time.Minute, func() error {
+	c.Eventually(fmt.Sprintf("%d agents are connected", n), 3*time.Minute, func() error {
 		out := c.Run("agent", "list")
 		if got := strings.Count(out, "enabled"); got != n {
 			return fmt.Errorf("%d are\n%s", got, out)

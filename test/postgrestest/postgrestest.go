@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -14,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -24,6 +22,9 @@ import (
 // needs one or two seconds.
 const startLimit = 60 * time.Second
 
+// port names the socket in its directory; the server has no other address.
+const port = "5432"
+
 // Options changes the server.
 type Options struct {
 	// Fsync makes the server wait for the disk, as a real one does. Tests that do not
@@ -31,12 +32,11 @@ type Options struct {
 	Fsync bool
 }
 
-// Server is a running PostgreSQL, reachable by a socket and on a loopback port.
+// Server is a running PostgreSQL, reachable by a socket.
 type Server struct {
 	t         testing.TB
 	bin       string
 	dir       string // data, log and socket
-	port      int
 	fsync     bool
 	cred      *syscall.Credential // nil when we are not root
 	cmd       *exec.Cmd
@@ -132,14 +132,11 @@ func (s *Server) run(name string, args ...string) {
 	}
 }
 
-// Launch starts the server again after Stop or Crash, on the same data and port.
+// Launch starts the server again after Stop or Crash, on the same data and socket.
 func (s *Server) Launch() {
 	s.t.Helper()
-	if s.port == 0 {
-		s.port = freePort(s.t)
-	}
 	s.cmd = s.command("postgres", "-D", filepath.Join(s.dir, "data"), "-k", s.dir,
-		"-h", "127.0.0.1", "-p", strconv.Itoa(s.port),
+		"-h", "", "-p", port,
 		"-c", fmt.Sprintf("fsync=%t", s.fsync), "-c", "max_connections=200", "-c", "shared_buffers=32MB")
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -164,7 +161,7 @@ func (s *Server) await() {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		out, err := s.command("pg_isready", "-h", s.dir, "-p", strconv.Itoa(s.port)).CombinedOutput()
+		out, err := s.command("pg_isready", "-h", s.dir, "-p", port).CombinedOutput()
 		if err == nil {
 			return
 		}
@@ -214,28 +211,7 @@ func (s *Server) URL() string {
 	s.t.Helper()
 	s.databases++
 	name := "test" + strconv.Itoa(s.databases)
-	s.run("createdb", "-h", s.dir, "-p", strconv.Itoa(s.port), "-U", "postgres", name)
-	q := url.Values{"host": {s.dir}, "port": {strconv.Itoa(s.port)}, "sslmode": {"disable"}}
+	s.run("createdb", "-h", s.dir, "-p", port, "-U", "postgres", name)
+	q := url.Values{"host": {s.dir}, "port": {port}, "sslmode": {"disable"}}
 	return "postgres://postgres@/" + name + "?" + q.Encode()
-}
-
-// TCP rewrites an address of URL to the loopback port, for programs that know no sockets.
-func (s *Server) TCP(address string) string {
-	s.t.Helper()
-	u, err := url.Parse(address)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return "postgres://postgres@" + net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) +
-		"/" + strings.TrimPrefix(u.Path, "/") + "?sslmode=disable"
-}
-
-func freePort(t testing.TB) int {
-	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }() // it never carried data
-	return l.Addr().(*net.TCPAddr).Port
 }

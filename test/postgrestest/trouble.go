@@ -74,7 +74,7 @@ func (s *Server) SmallURL(room int) (address string, disk Disk) {
 		s.t.Fatal(err)
 	}
 	name := strings.TrimPrefix(u.Path, "/")
-	at := []string{"-h", s.dir, "-p", strconv.Itoa(s.port), "-U", "postgres"}
+	at := []string{"-h", s.dir, "-p", port, "-U", "postgres"}
 	s.run("psql", append(at, "-d", "postgres", "-c", "CREATE TABLESPACE small LOCATION '"+dir+"'")...)
 	s.run("psql", append(at, "-d", "postgres", "-c", "ALTER DATABASE "+name+" SET TABLESPACE small")...)
 	return u.String(), disk

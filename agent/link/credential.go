@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,9 +57,10 @@ func finalUnlessLacking(err error) error {
 	return &Final{Err: err}
 }
 
-// keepCredential stores what a welcome brought. A machine without room keeps it in
-// memory: its agent goes on with what runs there.
+// keepCredential stores what a welcome brought, or one that could not be stored before.
+// A machine without room keeps it in memory: its agent goes on with what runs there.
 func (l *link) keepCredential(credential string) error {
+	credential = cmp.Or(credential, l.unstored)
 	err := storeCredential(l.cfg.CredentialFile, credential)
 	l.unstored = ""
 	if health.LackOf(err) == "" {

@@ -6,10 +6,13 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/token"
@@ -55,5 +58,52 @@ func TestADamagedCredentialIsNamedAndAJoinTokenShown(t *testing.T) {
 		if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s: it is still there (%v)", tt.name, err)
 		}
+	}
+}
+
+// keptIn is the variable that makes this test program keep a credential on a machine that
+// has nothing to store it with.
+const keptIn = "DET_DEPLOY_TEST_CREDENTIAL"
+
+// A master that welcomes an agent again gives it no other credential.
+func TestACredentialThatCouldNotBeStoredIsKeptOverReconnects(t *testing.T) {
+	t.Parallel()
+	if file := os.Getenv(keptIn); file != "" {
+		keepWithoutDescriptors(t, file)
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), keptIn+"="+filepath.Join(t.TempDir(), "credential"))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func keepWithoutDescriptors(t *testing.T, file string) {
+	t.Helper()
+	var before unix.Rlimit
+	l := &link{cfg: Config{CredentialFile: file, Log: slog.New(slog.DiscardHandler)}}
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 1, Max: before.Max}); err != nil {
+		t.Fatal(err)
+	}
+	for _, credential := range []string{"only", "", ""} {
+		if err := l.keepCredential(credential); err != nil || l.unstored != "only" {
+			t.Errorf("a welcome with %q: got %q kept and %v, want the only one", credential, l.unstored, err)
+		}
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	err := l.keepCredential("")
+	stored, readErr := os.ReadFile(file)
+	if err != nil || readErr != nil || string(stored) != "only\n" || l.unstored != "" {
+		t.Errorf("with room again: got %q, %q left, %v, %v, want it stored", stored, l.unstored, err, readErr)
 	}
 }

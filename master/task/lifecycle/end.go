@@ -17,8 +17,8 @@ func (a Allocation) Finish(e rm.End, preemptible bool) (Allocation, error) {
 	}
 	end := a.judge(e)
 	end.At = e.At
-	end.Again = end.Cause == rm.CauseNotHere ||
-		preemptible && (end.Cause == rm.CausePreempted || end.Cause == rm.CauseAgentLost)
+	end.Again = a.Killed == nil && (end.Cause == rm.CauseNotHere ||
+		preemptible && (end.Cause == rm.CausePreempted || end.Cause == rm.CauseAgentLost))
 	switch end.Cause {
 	case rm.CauseExited:
 		if end.Status != Success {
@@ -41,11 +41,12 @@ func (a Allocation) Finish(e rm.End, preemptible bool) (Allocation, error) {
 }
 
 // judge says how it ended. What a person asked for goes before what became of the
-// program because of it; what the program did by itself goes before what was done
-// to its siblings.
+// program because of it, and before what a machine did to it; what the program did by
+// itself goes before what was done to its siblings.
 func (a Allocation) judge(e rm.End) Ending {
 	switch {
-	case a.Killed != nil && a.Failure == nil && !a.allSucceeded():
+	case a.Killed != nil && !a.allSucceeded() &&
+		(a.Failure == nil || e.Cause == rm.CauseNotHere || e.Cause == rm.CauseAgentLost):
 		return Ending{Cause: rm.CauseKilled, Status: a.Killed.Reason}
 	case !a.finished() && (e.Cause == rm.CausePreempted || e.Cause == rm.CauseExited && a.Preempted != nil):
 		return Ending{Cause: rm.CausePreempted, Status: reasonOf(e, a.Preempted)}

@@ -41,6 +41,9 @@ func TestWhatNeverRanIsRunAgainWhoeverOwnsIt(t *testing.T) {
 		{"somebody has killed it", func() Allocation {
 			return ended(placed(1).Kill("killed by ann", at(3)), 0, noRoom())
 		}, true, false, rm.CauseKilled},
+		{"somebody kills it while the rest of its gang ends", func() Allocation {
+			return ended(ended(placed(2), 1, noRoom()).Kill("killed by ann", at(3)), 0, exited(137))
+		}, true, false, rm.CauseKilled},
 	} {
 		a, err := tt.before().Finish(rm.End{Cause: rm.CauseNotHere, Reason: "agent a: full", At: at(6)}, tt.preemptible)
 		if err != nil {
@@ -48,6 +51,20 @@ func TestWhatNeverRanIsRunAgainWhoeverOwnsIt(t *testing.T) {
 		}
 		if a.End.Again != tt.again || a.End.Cause != tt.cause {
 			t.Errorf("%s: got %+v, want again: %v for %s", tt.name, a.End, tt.again, tt.cause)
+		}
+	}
+}
+
+func TestWhatSomebodyHasKilledIsNeverRunAgain(t *testing.T) {
+	t.Parallel()
+	lost := &agentv1.Exit{Kind: agentv1.Exit_KIND_LOST}
+	for cause, want := range map[rm.Cause]rm.Cause{rm.CauseAgentLost: rm.CauseKilled, rm.CausePreempted: rm.CausePreempted} {
+		a, err := ended(placed(1), 0, lost).Kill("killed by ann", at(3)).Finish(rm.End{Cause: cause, At: at(6)}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a.End.Again || a.End.Cause != want {
+			t.Errorf("it ended as %s: got %+v, want %s for good", cause, a.End, want)
 		}
 	}
 }

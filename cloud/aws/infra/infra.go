@@ -25,6 +25,9 @@ type Cluster struct {
 	// Outside is data of the user's own that the cluster's secrets open, in words:
 	// "volume vol-0ab1". It stays, and so do they.
 	Outside string
+	// Unread is true when the cluster's settings are not known, and so whether there
+	// is data outside: secrets made before such data was noted on them then stay.
+	Unread bool
 	// Clients are the services, in the cluster's region.
 	Clients api.Clients
 	// Pause waits for d or until ctx ends; nil waits on a timer.

@@ -65,18 +65,23 @@ func (c *Cluster) Inventory(ctx context.Context, cluster string) ([]resource.Fou
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return openSecrets(slices.Concat(found...)), nil
+	return c.openSecrets(slices.Concat(found...)), nil
 }
 
 // openSecrets lets go of secrets that open nothing any more: they live as long
-// as the data of the cluster's own. Those that open data of the user's stay.
-func openSecrets(fs []resource.Found) []resource.Found {
+// as the data of the cluster's own. Those that open data of the user's stay, and
+// those of which that is not known.
+func (c *Cluster) openSecrets(fs []resource.Found) []resource.Found {
 	if slices.ContainsFunc(fs, func(f resource.Found) bool { return f.Retain != "" && f.Kind != KindSecret && f.Kind != KindLogGroup }) {
 		return fs
 	}
+	why := ""
+	if c.Unread {
+		why = retainMayOpen
+	}
 	for i, f := range fs {
 		if f.Kind == KindSecret && f.Retain == retainOpensData {
-			fs[i].Retain = ""
+			fs[i].Retain = why
 		}
 	}
 	return fs

@@ -28,6 +28,7 @@ const (
 	retainVolume     = "holds the database"
 	retainBackup     = "holds a backup of the database"
 	retainOpensData  = "opens data that is kept"
+	retainMayOpen    = "may open data of yours: what the cluster was to be cannot be read"
 	retainLogs       = "the logs are to be kept"
 	clusterPathStart = "/det-deploy/"
 )

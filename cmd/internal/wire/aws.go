@@ -126,6 +126,7 @@ func (a *AWS) config(q AWSRequest) (aws.Config, error) {
 	delete(settings, aws.KnownSetting)
 	c.Settings = settings
 	if q.Given == nil && !a.Known {
+		c.Unread = true
 		return c, nil // nothing is known but its id, which is enough to take it down
 	}
 	named, err := regionIn(settings)
@@ -143,7 +144,7 @@ func (a *AWS) config(q AWSRequest) (aws.Config, error) {
 		return c, err
 	default:
 		// Nothing is wanted of what cannot be read; what is there is found by its mark.
-		a.Unread, c.Known = err, aws.Known{}
+		a.Unread, c.Unread, c.Known = err, true, aws.Known{}
 	}
 	return c, nil
 }

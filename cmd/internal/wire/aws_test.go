@@ -16,7 +16,7 @@ func TestWhatCannotBeReadWantsNothing(t *testing.T) {
 		aws.KnownSetting: `{"types":{"m6i.large":{"vcpu":2,"architectures":["amd64"]}}}`,
 	}}}
 	c, err := a.config(AWSRequest{Cluster: "lab"})
-	if err != nil || a.Unread == nil {
+	if err != nil || a.Unread == nil || !c.Unread {
 		t.Fatalf("got %v and unread %v, want only that it is unread", err, a.Unread)
 	}
 	wanted, err := (&aws.Target{Config: c}).Wanted()
@@ -33,7 +33,7 @@ func TestSettingsOfAnEarlierVersionAreRead(t *testing.T) {
 		"region": "us-west-2", "inbound-cidr": "203.0.113.7/32", "agent-public-ip": "false",
 	}}}
 	c, err := a.config(AWSRequest{Cluster: "lab"})
-	if err != nil || a.Unread != nil || c.Spec.Network.PublicIP {
+	if err != nil || a.Unread != nil || c.Unread || c.Spec.Network.PublicIP {
 		t.Errorf("got %v and unread %v, want agents without public addresses", err, a.Unread)
 	}
 }

@@ -10,12 +10,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	sm "github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	smtypes "github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
 )
@@ -64,6 +66,53 @@ func TestDownKeepsThePasswordOfDataThatIsTheUsers(t *testing.T) {
 		must(t, err)
 		s.wantLeft(t, before...)
 	})
+}
+
+// A password that an earlier version stored does not say what it opens. Where the
+// settings that would say so cannot be read, it stays, unless all data is to go.
+func TestAPasswordThatMayOpenTheUsersDataStays(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := inMemory(awstest.Options{})
+		_, flags := bring(t, c)
+		before := c.world.Live()
+		s := newStage(c, flags...)
+		must(t, s.up(t.Context()))
+		password := s.password(t)
+		_, err := s.clients(nil).Secrets.TagResource(t.Context(), &sm.TagResourceInput{
+			SecretId: sdk.String(infra.SecretName("lab", "admin-password")), Tags: []smtypes.Tag{{Key: sdk.String(infra.OpensTag), Value: sdk.String("")}},
+		})
+		must(t, err)
+		in := s.unread(t)
+		p, err := in.PlanDown(t.Context(), false)
+		must(t, err)
+		receipt, err := in.Down(t.Context(), p, false)
+		must(t, err)
+		wantKept(t, receipt.Kept, "admin-password", "may open data of yours")
+		if got := s.password(t); got != password {
+			t.Errorf("got password %q after down, want the one that opens the database", got)
+		}
+		in = s.unread(t)
+		p, err = in.PlanDown(t.Context(), true)
+		must(t, err)
+		_, err = in.Down(t.Context(), p, true)
+		must(t, err)
+		s.wantLeft(t, before...)
+	})
+}
+
+// unread is a new process that cannot read what the cluster was to be.
+func (s *stage) unread(t *testing.T) *installer.Installer {
+	t.Helper()
+	gate := new(resource.Gate)
+	free := s.clients(nil)
+	target, err := aws.Open(t.Context(), aws.Config{
+		Spec: spec.AWS{Cluster: "lab", Region: "us-west-2"}, Unread: true, Clients: s.clients(gate), Free: free, Pause: s.machine(free),
+	})
+	must(t, err)
+	return &installer.Installer{
+		Cluster: "lab", Platform: "aws", Deployment: target, Store: target.Store(), Gate: gate,
+		Holder: record.Holder{Owner: "ann", Host: "h", Nonce: "a"},
+	}
 }
 
 func TestASecondDownNamesWhatTheFirstOneKept(t *testing.T) {

@@ -27,6 +27,9 @@ type Config struct {
 	// Spec is what the cluster should be. For taking down a cluster of which
 	// nothing is known but its id, only Cluster and Region need to be there.
 	Spec spec.AWS
+	// Unread is true when Spec is not what the cluster was to be, because that is not
+	// remembered or cannot be read.
+	Unread bool
 	// Settings is what is remembered of the cluster, without what is known.
 	Settings map[string]string
 	// Known is what was asked of Amazon before and is kept.
@@ -93,7 +96,7 @@ func Open(ctx context.Context, c Config) (*Target, error) {
 	}
 	id := c.Spec.Cluster
 	t.cluster = &infra.Cluster{
-		ID: id, Account: t.Caller.Account, Tags: c.Spec.Tags, Outside: outside(c.Spec), Clients: c.Clients,
+		ID: id, Account: t.Caller.Account, Tags: c.Spec.Tags, Outside: outside(c.Spec), Unread: c.Unread, Clients: c.Clients,
 		Pause: c.Pause, Log: c.Log,
 	}
 	t.store = ControlStore(c.Free, id, t.Caller.Account)

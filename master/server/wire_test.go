@@ -271,8 +271,12 @@ func TestOversizedBodies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("128 MiB are not sent in short tests")
 	}
-	if rec := w.ask(t, "POST", "/api/v1/commands", w.user, big(128<<20)); rec.Code != 200 {
-		t.Errorf("128 MiB: got %d %.200s, want 200", rec.Code, rec.Body)
+	files := `{"files":[{"path":"a","type":48,"content":"` + strings.Repeat("A", 120<<20) + `"}]}`
+	if rec := w.ask(t, "POST", "/api/v1/commands", w.user, files); rec.Code != 200 {
+		t.Errorf("120 MiB of files: got %d %.200s, want 200", rec.Code, rec.Body)
+	}
+	if rec := w.ask(t, "POST", "/api/v1/commands", w.user, big(40<<20)); rec.Code != 400 || !strings.Contains(rec.Body.String(), "beside the contents of files") {
+		t.Errorf("40 MiB beside files: got %d %.200s, want 400", rec.Code, rec.Body)
 	}
 	if rec := w.ask(t, "POST", "/api/v1/commands", w.user, big(large)); rec.Code != 413 {
 		t.Errorf("above the limit: got %d, want 413", rec.Code)

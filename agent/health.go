@@ -15,16 +15,16 @@ func (a *Agent) startFailed(err error) {
 	if l == "" {
 		return
 	}
-	if a.setHealth(func(s health.State) health.State { return s.Failed(l, health.Explain(err), time.Now()) }) {
+	if a.setHealth(err, func(s health.State) health.State { return s.Failed(l, health.Cause(l, err), time.Now()) }) {
 		wake(a.unwell)
 	}
 }
 
-func (a *Agent) startWorked() { a.setHealth(health.State.Started) }
+func (a *Agent) startWorked() { a.setHealth(nil, health.State.Started) }
 
 // setHealth changes what is known of the machine, and tells the master and the log of
-// what they do not know.
-func (a *Agent) setHealth(change func(health.State) health.State) (changed bool) {
+// what they do not know. Only the log is told all of err.
+func (a *Agent) setHealth(err error, change func(health.State) health.State) (changed bool) {
 	a.mu.Lock()
 	was := a.health
 	a.health = change(was)
@@ -37,7 +37,7 @@ func (a *Agent) setHealth(change func(health.State) health.State) (changed bool)
 	switch {
 	case !changed:
 	case now.Sick():
-		a.cfg.Log.Warn("this machine cannot start containers; taking nothing new", "lack", string(now.Lack), "err", now.Reason)
+		a.cfg.Log.Warn("this machine cannot start containers; taking nothing new", "lack", string(now.Lack), "err", err)
 	default:
 		a.cfg.Log.Info("this machine can start containers again", "was", string(was.Lack), "took", now.Since.Sub(was.Since))
 	}
@@ -66,15 +66,16 @@ func (a *Agent) watchHealth(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		a.setHealth(func(s health.State) health.State { return s.Probed(lack, textOf(err), time.Now()) })
+		a.setHealth(err, func(s health.State) health.State { return s.Probed(lack, causeOf(lack, err), time.Now()) })
 	}
 }
 
-func textOf(err error) string {
-	if err == nil {
+// causeOf is empty for a probe that found nothing.
+func causeOf(l health.Lack, err error) string {
+	if l == "" {
 		return ""
 	}
-	return health.Explain(err)
+	return health.Cause(l, err)
 }
 
 func (a *Agent) healthState() health.State {

@@ -1,6 +1,9 @@
 package agent
 
 import (
+	"bytes"
+	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,6 +62,22 @@ func TestAFullDiskIsNotTheTasksFault(t *testing.T) {
 	p.start("after", "exit 4")
 	if c := p.awaitEnd("after"); c.exit.GetCode() != 4 {
 		t.Errorf("when it is well: got %v", c.exit)
+	}
+}
+
+func TestOnlyTheAgentsLogHasAllOfWhyAStartFailed(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	a := &Agent{cfg: Config{Log: slog.New(slog.NewTextHandler(&log, nil))}, unwell: make(chan struct{}, 1)}
+	a.startFailed(fmt.Errorf("pull image secret/x: %w", unix.ENOSPC))
+	if got := a.healthNow().GetReason(); got != "no space left on device" {
+		t.Errorf("the master, and whoever it shows it to, is told %q", got)
+	}
+	if got := a.health.Err().Error(); strings.Contains(got, "secret") {
+		t.Errorf("the next task is told %q", got)
+	}
+	if !strings.Contains(log.String(), "pull image secret/x: no space left on device") {
+		t.Errorf("got %s in the log", &log)
 	}
 }
 

@@ -187,9 +187,11 @@ func (u *unit) drop() {
 // ackLogs says that the master has the lines before next.
 func (u *unit) ackLogs(next uint64) {
 	u.mu.Lock()
-	defer u.mu.Unlock()
 	u.acked = max(u.acked, min(next, u.journal.Next()))
-	if err := u.journal.Release(u.acked); err != nil {
+	acked := u.acked
+	u.mu.Unlock()
+	// Without the lock: a disk may take long, and sessions ask how the unit is.
+	if err := u.journal.Release(acked); err != nil {
 		u.log.Warn("cannot give back the room of log lines that the master has", "err", err)
 	}
 }

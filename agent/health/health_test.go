@@ -53,6 +53,26 @@ func TestAReasonBeginsWithWhatIsLacking(t *testing.T) {
 	}
 }
 
+func TestACauseNamesNothingOfATask(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		lack Lack
+		err  error
+		want string
+	}{
+		{Disk, fmt.Errorf("pull image secret/x: %w", unix.ENOSPC), "no space left on device"},
+		{Processes, fmt.Errorf("start: %w", &os.PathError{Op: "fork/exec", Path: "/secret", Err: unix.EAGAIN}), "resource temporarily unavailable"},
+		{Engine, fmt.Errorf("container secret: %w", container.ErrNoAnswer), "the container engine does not answer"},
+		{Engine, errors.New("ping secret: connection refused"), "the container engine does not answer"},
+		{Memory, fmt.Errorf("secret: %w", &SickError{Lack: Memory, Reason: "cannot allocate memory"}), "cannot allocate memory"},
+		{Disk, &os.PathError{Op: "open", Path: "/secret", Err: unix.EROFS}, "a probe of it failed; the agent's log says how"},
+	} {
+		if got := Cause(c.lack, c.err); got != c.want {
+			t.Errorf("%v: got %q, want %q", c.err, got, c.want)
+		}
+	}
+}
+
 func TestASickMachineIsProbedEverLater(t *testing.T) {
 	t.Parallel()
 	begin := time.Unix(1_000_000, 0)

@@ -58,6 +58,21 @@ func Explain(err error) string {
 	return text
 }
 
+// Cause is what is lacking in words that all may read: err itself may name a task's image
+// or a path. The lack is that of err.
+func Cause(l Lack, err error) string {
+	if sick, ok := errors.AsType[*SickError](err); ok {
+		return sick.Reason
+	}
+	if _, cause := find(err); cause != nil {
+		return cause.Error()
+	}
+	if l == Engine {
+		return container.ErrNoAnswer.Error()
+	}
+	return "a probe of it failed; the agent's log says how"
+}
+
 // find names a lack and the error of the table that shows it.
 func find(err error) (Lack, error) {
 	for _, l := range lacks {

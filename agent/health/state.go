@@ -25,7 +25,8 @@ const (
 // pause that it had.
 type State struct {
 	// Lack is what the machine lacks; empty for one that is well.
-	Lack   Lack
+	Lack Lack
+	// Reason is the cause of it, which all may read.
 	Reason string
 	// Since is when it began to be as it is.
 	Since time.Time

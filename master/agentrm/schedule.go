@@ -44,9 +44,7 @@ func (r *RM) look(now time.Time) time.Time {
 	defer r.mu.Unlock()
 	next := r.expire(now)
 	for _, a := range r.allocations {
-		if a.held(now) {
-			next = earlier(next, a.NotBefore)
-		}
+		next = earlier(next, a.changesAt(now))
 	}
 	for _, p := range r.cfg.Pools {
 		scene := r.scene(p, now)
@@ -103,12 +101,12 @@ func (r *RM) scene(p Pool, now time.Time) pool.Pool {
 			scene.Room = append(scene.Room, pool.Shape{Slots: len(a.devices), Count: 1})
 		}
 	}
-	scene.Allocations = r.scheduled(p, func(a *allocation) bool { return !a.held(now) })
+	scene.Allocations = r.scheduled(p, now, func(a *allocation) bool { return !a.held(now) })
 	return scene
 }
 
 // scheduled are the allocations of a pool as the scheduler sees them.
-func (r *RM) scheduled(p Pool, which func(*allocation) bool) []pool.Allocation {
+func (r *RM) scheduled(p Pool, now time.Time, which func(*allocation) bool) []pool.Allocation {
 	var out []pool.Allocation
 	elsewhere := r.elsewhere(p)
 	for _, a := range r.allocations {
@@ -116,7 +114,7 @@ func (r *RM) scheduled(p Pool, which func(*allocation) bool) []pool.Allocation {
 			continue
 		}
 		s := a.scheduled()
-		if len(a.Avoid) > 0 && elsewhere(a) {
+		if now.Before(a.avoidsUntil()) && elsewhere(a) {
 			for _, id := range a.Avoid {
 				s.Exclude = append(s.Exclude, pool.AgentID(id))
 			}

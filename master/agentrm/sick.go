@@ -90,9 +90,33 @@ func (s *Sickness) api() *apiv1.AgentSickness {
 // held reports whether a waiting allocation is not to be placed yet.
 func (a *allocation) held(now time.Time) bool { return a.phase == Queued && a.NotBefore.After(now) }
 
+// avoidFor is how long a task avoids the agents that could not start it, from when it may
+// be placed again: by then one that is not known to be sick is as good as another.
+const avoidFor = time.Minute
+
+// avoidsUntil is when the allocation takes any agent again.
+func (a *allocation) avoidsUntil() time.Time {
+	if len(a.Avoid) == 0 {
+		return time.Time{}
+	}
+	return a.NotBefore.Add(avoidFor)
+}
+
+// changesAt is when time alone changes where a waiting allocation may be placed; zero is
+// never.
+func (a *allocation) changesAt(now time.Time) time.Time {
+	switch {
+	case a.held(now):
+		return a.NotBefore
+	case a.phase == Queued && now.Before(a.avoidsUntil()):
+		return a.avoidsUntil()
+	}
+	return time.Time{}
+}
+
 // elsewhere answers whether an allocation fits on the agents of a pool that take tasks
-// now, without those that could not start it. Agents that others occupy count: it waits
-// for them.
+// now, without those that could not start it. Agents that others occupy count: for a
+// while it waits for them.
 func (r *RM) elsewhere(p Pool) func(*allocation) bool {
 	var takers []*agent
 	for _, a := range r.agents {

@@ -165,7 +165,7 @@ func TestWhatIsTriedLaterIsNotPlacedBefore(t *testing.T) {
 func TestAnAgentThatCouldNotStartATaskIsAvoidedWhereItCan(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	avoid := func(q *rm.Request) { q.Avoid = []rm.AgentID{"a"} }
+	avoid := func(q *rm.Request) { q.Avoid, q.NotBefore = []rm.AgentID{"a"}, time.Now() }
 	a, _ := c.join("a", 1)
 	c.submit("alone", 1, avoid)
 	alone := a.started() // there is no other
@@ -182,6 +182,20 @@ func TestAnAgentThatCouldNotStartATaskIsAvoidedWhereItCan(t *testing.T) {
 	a.started()
 	b.started()
 	a.quiet()
+}
+
+func TestAnAgentIsAvoidedForAWhileOnly(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	a, _ := c.join("a", 1)
+	b, _ := c.join("b", 1)
+	c.submit("one", 1, func(q *rm.Request) { q.Avoid, q.NotBefore = []rm.AgentID{"a"}, time.Now() })
+	b.started()
+	until := time.Now().Add(300 * time.Millisecond)
+	c.submit("two", 1, func(q *rm.Request) { q.Avoid, q.NotBefore = []rm.AgentID{"a"}, until.Add(-avoidFor) })
+	if s := a.started(); s.GetAllocationId() != "two.1" || time.Now().Before(until) {
+		t.Errorf("got %s started %s before its time", s.GetAllocationId(), time.Until(until))
+	}
 }
 
 // Whoever launches machines sees no room on a sick one.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -146,7 +147,7 @@ func (r *RM) Queue(name string) []*apiv1.Job {
 	var out []*apiv1.Job
 	for _, p := range r.cfg.Pools {
 		if name == "" || name == p.Name {
-			for _, j := range pool.Queue(r.scheduled(p, func(*allocation) bool { return true })) {
+			for _, j := range pool.Queue(r.scheduled(p, time.Now(), func(*allocation) bool { return true })) {
 				out = append(out, r.describeJob(p, j))
 			}
 		}

@@ -71,8 +71,8 @@ type Request struct {
 	// for people. Only agents delay: elsewhere nothing ends with CauseNotHere.
 	NotBefore time.Time
 	Delayed   string
-	// Avoid lists agents that could not start it: it waits for others as long as there
-	// are enough of them.
+	// Avoid lists agents that could not start it: for a minute from NotBefore it waits
+	// for others, if there are enough of them.
 	Avoid []AgentID
 }
 

@@ -1,0 +1,61 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/agent/journal"
+)
+
+// A disk may take long to give room back; meanwhile sessions ask how the unit is.
+func TestRoomOfLinesIsGivenBackWithoutTheUnitsLock(t *testing.T) {
+	t.Parallel()
+	j, err := journal.Open(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := make([]container.Line, 1025)
+	for i := range lines {
+		lines[i].Text = bytes.Repeat([]byte("x"), 8<<10)
+	}
+	// The journal cannot give back room then, of which the log is told on the spot.
+	if err := errors.Join(j.Append(lines), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	u := &unit{journal: j}
+	told := &lockSeer{unit: u}
+	u.log = slog.New(told)
+	u.ackLogs(j.Next())
+	if told.lines != 1 || told.locked {
+		t.Errorf("got %d lines in the log, and the unit locked: %v", told.lines, told.locked)
+	}
+	if got := u.view().acked; got != j.Next() {
+		t.Errorf("got %d lines acknowledged, want all", got)
+	}
+}
+
+// lockSeer is a log that looks whether the unit is locked.
+type lockSeer struct {
+	unit   *unit
+	lines  int
+	locked bool
+}
+
+func (s *lockSeer) Enabled(context.Context, slog.Level) bool { return true }
+func (s *lockSeer) WithAttrs([]slog.Attr) slog.Handler       { return s }
+func (s *lockSeer) WithGroup(string) slog.Handler            { return s }
+
+func (s *lockSeer) Handle(context.Context, slog.Record) error {
+	s.lines++
+	if !s.unit.mu.TryLock() {
+		s.locked = true
+		return nil
+	}
+	s.unit.mu.Unlock()
+	return nil
+}

@@ -42,7 +42,7 @@ func (r *Runtime) prepare(ctx context.Context, spec container.Spec, note contain
 		}
 	}
 	if err := r.pull(ctx, spec, note); err != nil {
-		return fmt.Errorf("pull image %s: %w", spec.Image, err)
+		return fmt.Errorf("pull image %s: %w", spec.Image, &pullError{err})
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,6 +48,9 @@ func translate(err error) error {
 	case cerrdefs.IsNotFound(err), cerrdefs.IsInvalidArgument(err), cerrdefs.IsConflict(err), cerrdefs.IsPermissionDenied(err):
 		return err
 	}
+	if p, ok := errors.AsType[*pullError](err); ok && !p.isEngines() {
+		return err
+	}
 	text := strings.TrimSuffix(err.Error(), ": unknown") // containerd's word for an error without a kind
 	for _, s := range shortOf {
 		if strings.Contains(text, s.where) && strings.HasSuffix(text, ": "+s.err.Error()) {
@@ -61,6 +65,27 @@ type shortError struct{ engine, means error }
 
 func (e *shortError) Error() string   { return e.engine.Error() }
 func (e *shortError) Unwrap() []error { return []error{e.engine, e.means} }
+
+// pullError is why an image could not be pulled. Most of what it may say is the word of the
+// image's registry, which the task's owner may run: such a text begins with what the
+// engine asked for, or with a registry's code.
+type pullError struct{ error }
+
+func (e *pullError) Unwrap() error { return e.error }
+
+// isEngines says that the text is of the engine's own work on its disk, as it begins.
+func (e *pullError) isEngines() bool {
+	text := strings.TrimPrefix(e.Error(), "Error response from daemon: ")
+	return slices.ContainsFunc(enginesOwn(), func(begin string) bool { return strings.HasPrefix(text, begin) })
+}
+
+// enginesOwn is how such texts begin, with Docker's own store of images and containerd's.
+func enginesOwn() []string {
+	return []string{
+		"failed to register layer: ", "write /", "open /", "mkdir /", "fork/exec /",
+		"failed to extract layer ", "failed to prepare extraction snapshot ", "failed to copy: failed to send write: ",
+	}
+}
 
 // soon asks the engine something that it must answer soon.
 func soon(ctx context.Context, ask func(context.Context) error) error {

@@ -3,10 +3,17 @@ package docker
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	cerrdefs "github.com/containerd/errdefs"
+	"github.com/moby/moby/client"
 	"golang.org/x/sys/unix"
+
+	"github.com/det-deploy/det-deploy/agent/container"
 )
 
 func TestOnlyTheEnginesOwnWordsMeanThatItsMachineLacksSomething(t *testing.T) {
@@ -49,6 +56,53 @@ func TestOnlyTheEnginesOwnWordsMeanThatItsMachineLacksSomething(t *testing.T) {
 	}
 	if translate(nil) != nil {
 		t.Error("no error has become one")
+	}
+}
+
+func TestARegistrysWordsDoNotMakeAMachineSick(t *testing.T) {
+	t.Parallel()
+	const daemon = "Error response from daemon: "
+	for _, c := range []struct {
+		text string
+		want error
+	}{
+		{"failed to register layer: write /usr/lib/x: no space left on device", unix.ENOSPC},
+		{daemon + "write /var/lib/docker/tmp/GetImageBlob1: no space left on device", unix.ENOSPC},
+		{"failed to extract layer sha256:1: mkdir /x: disk quota exceeded: unknown", unix.EDQUOT},
+		{"failed to register layer: fork/exec /proc/self/exe: cannot allocate memory", unix.ENOMEM},
+		// What a task can have the engine say.
+		{"unknown: failed to register layer: write /x: no space left on device", nil},
+		{daemon + "toomanyrequests: no space left on device", nil},
+		{`Head "https://mine/v2/x": malformed MIME header line: x: no space left on device`, nil},
+		{"error pulling image configuration: denied: x: too many open files: unknown", nil},
+		{"failed to copy: httpReadSeeker: failed open: x: disk quota exceeded", nil},
+	} {
+		err := fmt.Errorf("pull image mine/x: %w", &pullError{errors.New(c.text)})
+		got := translate(err)
+		if c.want != nil && !errors.Is(got, c.want) || c.want == nil && got != err { //nolint:errorlint // the same
+			t.Errorf("%s: got %v, want what means %v", c.text, got, c.want)
+		}
+		if got.Error() != "pull image mine/x: "+c.text {
+			t.Errorf("got %q, want the engine's words", got)
+		}
+	}
+}
+
+// A pull is what a registry answers: here by an engine's stream of what it says.
+func TestAnErrorOfAPullIsMarked(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"errorDetail":{"message":"unknown: x: no space left on device"},"error":"x"}`+"\n")
+	}))
+	t.Cleanup(server.Close)
+	api, err := client.New(client.WithHost("tcp://" + server.Listener.Addr().String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := container.Spec{ID: "c", Image: "mine/x", Command: []string{"true"}, ForcePull: true, Auth: container.Auth{Username: "u"}}
+	err = translate((&Runtime{api: api}).prepare(t.Context(), spec, func(string) {}))
+	if err == nil || !strings.Contains(err.Error(), "no space left on device") || errors.Is(err, unix.ENOSPC) {
+		t.Errorf("got %v, want the registry's words, believed by nobody", err)
 	}
 }
 

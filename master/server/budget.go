@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
+	"github.com/det-deploy/det-deploy/master/server/body"
 )
 
 const (
@@ -15,6 +16,8 @@ const (
 	budgetWait = time.Minute
 	// unit is what a body of unknown length, or a small one, counts at least.
 	unit = 4 << 10
+	// keptFree is what bodies leave free, in bytes, of the disk that the database may be on.
+	keptFree = 256 << 20
 	// copies is what a body costs while it is decoded, beside itself.
 	copies = 2
 	// valueBytes is what a value takes that was a few bytes of a body, and fewValues
@@ -26,26 +29,36 @@ const (
 	// decodings is how many large bodies are decoded, packed and stored at a time.
 	// Each takes some 20 MB, and a core.
 	decodings = 2
+	// strangersMost is what the bodies of those who are not known yet take at a time, in
+	// bytes: that of a login over each connection that may be open by default.
+	strangersMost = 2048 * loginLimit * copies
+	// strangersEach is how many such bodies of one address arrive or wait at a time.
+	strangersEach = 256
 	// largeEach is how many large bodies of one user arrive or wait at a time.
 	largeEach = 8
 )
 
 // room is what bodies may take, over all calls. Small bodies have a budget of their
-// own: they do not wait behind large ones.
+// own: they do not wait behind large ones. Neither do users wait behind strangers.
 type room struct {
-	bodies   *budget // bytes in memory
-	values   *budget // what they become
-	spooled  *budget // bytes in files
-	decoding *budget // large bodies
-	uploads  *waits  // large bodies of one user
-	dir      string
+	bodies    *budget // bytes in memory
+	strangers *budget // bytes in memory of those who are not known
+	addresses *waits  // bodies of strangers from one address
+	values    *budget // what they become
+	spooled   *budget // bytes in files
+	decoding  *budget // large bodies
+	uploads   *waits  // large bodies of one user
+	place     body.Place
 }
 
 func newRoom(l Limits, dir string) *room {
+	inMemory := func(n int64) int64 { return max(n*copies, unit) }
 	return &room{
-		bodies:  newBudget(l.Bodies, func(n int64) int64 { return max(n*copies, unit) }),
+		bodies:    newBudget(l.Bodies, inMemory),
+		strangers: newBudget(strangersMost, inMemory), addresses: newWaits(strangersEach),
 		values:  newBudget(valuesMost, func(n int64) int64 { return n * valueBytes }),
-		spooled: newBudget(l.Spooled, itself), decoding: newBudget(decodings, itself), uploads: newWaits(largeEach), dir: dir,
+		spooled: newBudget(l.Spooled, itself), decoding: newBudget(decodings, itself), uploads: newWaits(largeEach),
+		place: body.Place{Dir: dir, Keep: keptFree},
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/server/body"
 )
 
@@ -149,7 +150,7 @@ func TestLargeBodiesInFilesAreBoundedInSum(t *testing.T) {
 		t.Fatal(err)
 	}
 	await503(t, w.answer(t, "/api/v1/commands", w.user, strings.NewReader(large), int64(len(large))), "a body for which there is no room")
-	if names, err := os.ReadDir(w.room.dir); err != nil || len(names) > 0 {
+	if names, err := os.ReadDir(w.room.place.Dir); err != nil || len(names) > 0 {
 		t.Errorf("got %v, %v, want no file that outlives the process", names, err)
 	}
 	if _, err := fmt.Fprint(hold, large[1:]); err != nil {
@@ -196,6 +197,149 @@ func TestWhatABodyHoldsIsBounded(t *testing.T) {
 		if rec := w.ask(t, "POST", "/api/v1/commands", w.user, body); rec.Code != http.StatusBadRequest {
 			t.Errorf("%s: got %d %.200s, want 400", name, rec.Code, rec.Body)
 		}
+	}
+}
+
+// deaf is a client that does not read its answer until it is let.
+type deaf struct {
+	*httptest.ResponseRecorder
+	writes, goOn chan struct{}
+}
+
+func (d deaf) Write(b []byte) (int, error) {
+	d.writes <- struct{}{}
+	<-d.goOn
+	return d.ResponseRecorder.Write(b)
+}
+
+func TestWhoDoesNotReadTheAnswerKeepsNothing(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		fail error
+		body string
+		code int
+	}{
+		{"a launch", nil, contextOf(2 << 20), http.StatusOK},
+		{"a refusal", status.New(status.InvalidArgument, "not this one"), contextOf(2 << 20), http.StatusBadRequest},
+		{"a body that is not taken", nil, contextOf(2<<20) + "}", http.StatusBadRequest},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, func(c *Config) { c.Limits.Spooled = 6 << 20 })
+			w.cluster.fail = tt.fail
+			w.room.decoding.wait, w.room.spooled.wait = patience/2, patience/2
+			writes, goOn := make(chan struct{}), make(chan struct{})
+			codes := make(chan int)
+			for range 2 * decodings {
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/v1/commands", strings.NewReader(tt.body))
+				r.Header.Set("Authorization", "Bearer "+w.user)
+				own := deaf{httptest.NewRecorder(), writes, goOn}
+				go func() { w.Handler().ServeHTTP(own, r); codes <- own.Code }()
+			}
+			for i := range 2 * decodings {
+				await(t, writes, fmt.Sprintf("answer %d, while the others are not read", i+1))
+			}
+			close(goOn)
+			for range 2 * decodings {
+				if code := await(t, codes, "the end of a call"); code != tt.code {
+					t.Errorf("got %d, want %d: it waited for answers that nobody read", code, tt.code)
+				}
+			}
+		})
+	}
+}
+
+func TestStrangersDoNotKeepUsersWaiting(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *Config) { c.Limits.Bodies = 2 << 20 })
+	w.room.bodies.wait, w.room.strangers.wait = 100*time.Millisecond, 100*time.Millisecond
+	begin := func(i, port int) (<-chan *httptest.ResponseRecorder, *io.PipeWriter) {
+		slow, hold := io.Pipe()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/v1/auth/login", slow)
+		r.ContentLength, r.RemoteAddr = -1, fmt.Sprintf("192.0.2.%d:%d", i, port)
+		got := make(chan *httptest.ResponseRecorder, 1)
+		go func() {
+			rec := httptest.NewRecorder()
+			w.Handler().ServeHTTP(rec, r)
+			_ = slow.Close()
+			got <- rec
+		}()
+		return got, hold
+	}
+	var under []<-chan *httptest.ResponseRecorder
+	var holds []*io.PipeWriter
+	const addresses = strangersMost / (loginLimit * copies * strangersEach)
+	for n := range addresses * strangersEach {
+		got, hold := begin(n/strangersEach, n)
+		if _, err := fmt.Fprint(hold, "{"); err != nil {
+			t.Fatalf("login %d: %v", n, err)
+		}
+		under, holds = append(under, got), append(holds, hold)
+		if n == strangersEach-1 {
+			got, _ := begin(0, 9999)
+			await503(t, got, "one login more from an address")
+		}
+	}
+	got, _ := begin(200, 1)
+	await503(t, got, "one login more from another address")
+	body := `{"updates":[` + strings.Repeat(" ", small-100) + "]}"
+	if rec := w.ask(t, "POST", "/api/v1/job-queues", w.user, body); rec.Code != http.StatusOK {
+		t.Errorf("a user: got %d %s, want 200", rec.Code, rec.Body)
+	}
+	for _, hold := range holds {
+		_ = hold.CloseWithError(io.ErrUnexpectedEOF)
+	}
+	for _, u := range under {
+		await(t, u, "the end of a login")
+	}
+	if rec := w.ask(t, "POST", "/api/v1/auth/login", "", `{"username":"admin","password":"`+password+`"}`); rec.Code != http.StatusOK {
+		t.Errorf("a login after them: got %d %s, want 200", rec.Code, rec.Body)
+	}
+}
+
+func TestALoginIsAsLongAsAPasswordMayBe(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, tt := range []struct {
+		name, password string
+		code           int
+	}{
+		{"the longest that is compared", strings.Repeat("a", 4<<10), http.StatusUnauthorized},
+		{"a longer body", strings.Repeat("a", loginLimit), http.StatusRequestEntityTooLarge},
+		{"many values", `","x":[1` + strings.Repeat(",1", fewValues+1) + `],"y":"`, http.StatusBadRequest},
+	} {
+		if rec := w.ask(t, "POST", "/api/v1/auth/login", "", `{"username":"admin","password":"`+tt.password+`"}`); rec.Code != tt.code {
+			t.Errorf("%s: got %d %.200s, want %d", tt.name, rec.Code, rec.Body, tt.code)
+		}
+	}
+}
+
+func TestALengthBeyondTheLimitIsRefusedUnread(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(c *Config) { c.Limits.Bodies, c.Limits.Spooled = small*copies, large })
+	for path, length := range map[string]int64{"commands": 4e15, "job-queues": 10 << 30, "auth/login": loginLimit + 1} {
+		slow, hold := io.Pipe() // nothing ever arrives
+		got := w.answer(t, "/api/v1/"+path, w.user, slow, length)
+		if rec := await(t, got, path); rec.Code != http.StatusRequestEntityTooLarge {
+			t.Errorf("%s: got %d %s, want 413", path, rec.Code, rec.Body)
+		}
+		_ = hold.Close()
+	}
+}
+
+func TestLargeBodiesLeaveTheDatabaseRoom(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.room.place.Keep = 1 << 60 // more than any disk has
+	body := contextOf(2 << 20)
+	await503(t, w.answer(t, "/api/v1/commands", w.user, strings.NewReader(body), int64(len(body))), "a body for which the disk has no room")
+	if rec := w.ask(t, "POST", "/api/v1/job-queues", w.user, `{"updates":[]}`); rec.Code != http.StatusOK {
+		t.Errorf("a small request: got %d %s, want 200", rec.Code, rec.Body)
+	}
+	w = newWorld(t)
+	if w.room.place.Keep < 256<<20 {
+		t.Errorf("%d bytes stay free for the database, want 256 MiB", w.room.place.Keep)
 	}
 }
 

@@ -37,15 +37,18 @@ type call struct {
 	// contents are those of the files of a large body, and their sizes; nil where they
 	// are in the message.
 	contents func(file int) (io.Reader, int64)
-	// given back when the call ends.
+	// given back when the work is done, before the answer is written.
 	held []func()
 }
 
-// hold keeps what the call has taken until it ends.
+// hold keeps what the call has taken until its work is done.
 func (c *call) hold(give func()) { c.held = append(c.held, give) }
 
+// end gives back what the call holds. It may be called again.
 func (c *call) end() {
-	for _, give := range c.held {
+	held := c.held
+	c.held = nil
+	for _, give := range held {
 		give()
 	}
 }
@@ -77,6 +80,7 @@ func unary[T any, In message[T], O any, Out message[O]](do func(*Server, *call, 
 			if err != nil {
 				return err
 			}
+			c.end() // who does not read the answer keeps nothing from others
 			return c.write(out)
 		},
 	}
@@ -128,19 +132,22 @@ func (c *call) receive() ([]byte, error) {
 	if c.ContentLength == 0 {
 		return nil, nil
 	}
+	if c.ContentLength > c.limit {
+		return nil, &http.MaxBytesError{Limit: c.limit}
+	}
 	if c.isLarge() {
 		return c.receiveLarge()
 	}
-	if err := c.take(c.room.bodies, c.length()); err != nil {
+	if err := c.takeSmall(); err != nil {
 		return nil, err
 	}
 	b, err := arriving(c, c.whole)
 	if err != nil {
 		return nil, asRefusal(err)
 	}
-	switch n := body.CountValues(b); {
-	case n > mostValues:
-		return nil, asRefusal(&body.LimitError{What: "values", Most: mostValues})
+	switch n, most := body.CountValues(b), c.mostValues(); {
+	case n > most:
+		return nil, asRefusal(&body.LimitError{What: "values", Most: most})
 	case n > fewValues:
 		return b, c.take(c.room.values, int64(n))
 	}
@@ -149,13 +156,36 @@ func (c *call) receive() ([]byte, error) {
 
 // length is the body's, or the longest where nobody told.
 func (c *call) length() int64 {
-	if n := c.ContentLength; n >= 0 && n <= c.limit {
-		return n
+	if c.ContentLength >= 0 {
+		return c.ContentLength
 	}
 	return c.limit
 }
 
 func (c *call) isLarge() bool { return c.length() > small }
+
+// mostValues is how many values the body may have. A stranger's never take turns with
+// those of users.
+func (c *call) mostValues() int {
+	if c.user == nil {
+		return fewValues
+	}
+	return mostValues
+}
+
+// takeSmall waits for the memory that a small body takes. Strangers have a budget of
+// their own, and each address a share of it.
+func (c *call) takeSmall() error {
+	if c.user != nil {
+		return c.take(c.room.bodies, c.length())
+	}
+	leave, err := c.room.addresses.enter("address " + addressOf(c.Request))
+	if err != nil {
+		return status.New(status.Unavailable, "%d logins from your address are under way; try again in some seconds", c.room.addresses.most)
+	}
+	c.hold(leave)
+	return c.take(c.room.strangers, c.length())
+}
 
 // take waits for the room that n bytes take.
 func (c *call) take(from *budget, n int64) error {
@@ -189,7 +219,7 @@ func (c *call) bounded() io.Reader { return http.MaxBytesReader(c.w, c.Body, c.l
 
 // whole is the body in one piece.
 func (c *call) whole() ([]byte, error) {
-	if n := c.ContentLength; n > 0 && n <= c.limit {
+	if n := c.ContentLength; n > 0 {
 		b := make([]byte, n)
 		_, err := io.ReadFull(c.bounded(), b)
 		return b, err

@@ -16,7 +16,7 @@ const (
 // receiveLarge keeps a large body in a file until it has arrived, and waits for its
 // turn to be decoded. The contents of its files stay in that file.
 func (c *call) receiveLarge() ([]byte, error) {
-	leave, err := c.room.uploads.enter(c)
+	leave, err := c.room.uploads.enter(c.owner())
 	if err != nil {
 		return nil, status.New(status.Unavailable, "%d large requests of yours are under way; try again when some have ended", c.room.uploads.most)
 	}
@@ -24,7 +24,7 @@ func (c *call) receiveLarge() ([]byte, error) {
 	if err := c.take(c.room.spooled, c.length()); err != nil {
 		return nil, err
 	}
-	kept, err := arriving(c, func() (*body.Spool, error) { return body.NewSpool(c.room.dir, c.bounded()) })
+	kept, err := arriving(c, func() (*body.Spool, error) { return c.room.place.Spool(c.length(), c.bounded()) })
 	if err != nil {
 		return nil, asRefusal(err)
 	}

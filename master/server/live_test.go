@@ -5,12 +5,15 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -182,6 +185,56 @@ func TestTLSWithAnAuthorityOfOurOwn(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestOneConnectionCarriesFewCalls(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ca, err := OpenAuthority(filepath.Join(t.TempDir(), "tls"), nil, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.cfg.Certificate = ca
+	addr, stop := w.run(t)
+	pem, err := os.ReadFile(ca.CAFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem)
+	conn, err := (&tls.Dialer{Config: &tls.Config{RootCAs: pool, NextProtos: []string{"h2"}}}).DialContext(t.Context(), "tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	if _, err := fmt.Fprint(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"); err != nil {
+		t.Fatal(err)
+	}
+	if got := streamsAllowed(t, conn); got != streamsEach {
+		t.Errorf("got %d calls at a time, want %d", got, streamsEach)
+	}
+	if err := errors.Join(conn.Close(), stop()); err != nil {
+		t.Error(err)
+	}
+}
+
+// streamsAllowed is what a server's first HTTP/2 frame, its settings, says of streams.
+func streamsAllowed(t testing.TB, from io.Reader) uint32 {
+	t.Helper()
+	head := make([]byte, 9) // three bytes of length, and the kind
+	if _, err := io.ReadFull(from, head); err != nil || head[3] != 4 {
+		t.Fatalf("got %x and %v, want a frame of settings", head, err)
+	}
+	settings := make([]byte, int(head[1])<<8|int(head[2]))
+	if _, err := io.ReadFull(from, settings); err != nil {
+		t.Fatal(err)
+	}
+	for s := range slices.Chunk(settings, 6) {
+		if binary.BigEndian.Uint16(s) == 3 { // SETTINGS_MAX_CONCURRENT_STREAMS
+			return binary.BigEndian.Uint32(s[2:])
+		}
+	}
+	return 0
 }
 
 func TestTheLeafIsRenewedAndTheAuthorityStays(t *testing.T) {

@@ -35,8 +35,9 @@ const (
 	// logsLimit holds 1,000 long lines, which is what a shipper sends at once.
 	logsLimit = 16 << 20
 	large     = 160 << 20
-	// loginLimit is generous for a name and a password: nobody has shown who they are.
-	loginLimit = 64 << 10
+	// loginLimit holds the longest password, 4 KiB, and as much again for the name and
+	// for letters that JSON escapes: nobody has shown who they are.
+	loginLimit = 8 << 10
 )
 
 // route is one call of the API.
@@ -145,6 +146,7 @@ func (s *Server) guarded(r route) http.Handler {
 			err = r.serve(s, c)
 		}
 		if err != nil {
+			c.end()
 			s.record(req.Context(), c, err)
 			s.refuse(c, err, r.streams)
 		}

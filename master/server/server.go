@@ -166,6 +166,9 @@ const (
 	stopTime = 10 * time.Second
 	// headerLimit is generous for cookies and tokens, and mean for everything else.
 	headerLimit = 64 << 10
+	// streamsEach is how many calls one HTTP/2 connection carries at a time; clients open
+	// another one for more.
+	streamsEach = 100
 )
 
 // Run serves on l until ctx ends, then lets the requests in flight finish.
@@ -175,6 +178,7 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		ReadHeaderTimeout: headerTime, // bodies and answers have limits of their own, by route
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    headerLimit,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: streamsEach},
 		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 		BaseContext:       func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 	}

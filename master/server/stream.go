@@ -38,7 +38,7 @@ func stream[O any, Out message[O]](do func(ctx context.Context, s *Server, c *ca
 
 // lasting counts a call that lasts.
 func (s *Server) lasting(c *call) error {
-	leave, err := s.streams.enter(c)
+	leave, err := s.streams.enter(c.owner())
 	if err == nil {
 		c.hold(leave)
 	}

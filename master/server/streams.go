@@ -18,12 +18,16 @@ type waits struct {
 
 func newWaits(most int) *waits { return &waits{most: most, of: map[string]int{}} }
 
-// enter counts a call in. The caller leaves when it ends.
-func (w *waits) enter(c *call) (leave func(), err error) {
-	owner := fmt.Sprintf("user %d", c.user.GetId())
+// owner is whom a call counts against.
+func (c *call) owner() string {
 	if c.allocation != "" {
-		owner = "allocation " + c.allocation
+		return "allocation " + c.allocation
 	}
+	return fmt.Sprintf("user %d", c.user.GetId())
+}
+
+// enter counts a call in. The caller leaves when it ends.
+func (w *waits) enter(owner string) (leave func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.most > 0 && w.of[owner] >= w.most {

@@ -31,15 +31,26 @@ type Spool struct {
 	size int64
 }
 
-// NewSpool reads from to its end, into a file below dir. The error is a *DiskError or
-// what from returned.
-func NewSpool(dir string, from io.Reader) (*Spool, error) {
-	f, err := unnamed(dir)
+// Place is where bodies are kept.
+type Place struct {
+	Dir string
+	// Keep is how many bytes of its disk are left free: others write there too.
+	Keep int64
+}
+
+// Spool reads from, of about length bytes, to its end into a file below the directory.
+// The error is a *DiskError or what from returned.
+func (p Place) Spool(length int64, from io.Reader) (*Spool, error) {
+	f, err := unnamed(p.Dir)
 	if err != nil {
 		return nil, &DiskError{err}
 	}
-	n, err := io.Copy(f, from)
-	if _, ours := errors.AsType[*fs.PathError](err); ours {
+	if err := p.lookForRoom(length); err != nil {
+		return nil, errors.Join(&DiskError{err}, f.Close())
+	}
+	n, err := io.Copy(&watched{to: f, look: p.lookForRoom}, from)
+	_, ours := errors.AsType[*fs.PathError](err)
+	if _, full := errors.AsType[*roomError](err); ours || full {
 		err = &DiskError{err}
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -21,7 +22,7 @@ var generous = Limits{Rest: 1 << 20, Files: 1000, Values: 10_000}
 // decoded is what a body says when its contents are put back where they were.
 func decoded(t *testing.T, text string, l Limits) (*apiv1.LaunchCommandRequest, error) {
 	t.Helper()
-	s, err := NewSpool(t.TempDir(), strings.NewReader(text))
+	s, err := Place{Dir: t.TempDir()}.Spool(int64(len(text)), strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +123,7 @@ func TestWhatABodyBecomesIsBounded(t *testing.T) {
 func TestASpoolLeavesNoFile(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "made")
-	s, err := NewSpool(dir, strings.NewReader("12345"))
+	s, err := Place{Dir: dir}.Spool(5, strings.NewReader("12345"))
 	if err != nil || s.Size() != 5 {
 		t.Fatalf("got %v, %v", s, err)
 	}
@@ -132,11 +133,11 @@ func TestASpoolLeavesNoFile(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	_, err = NewSpool("/dev/null/x", strings.NewReader("1"))
+	_, err = Place{Dir: "/dev/null/x"}.Spool(1, strings.NewReader("1"))
 	if _, is := errors.AsType[*DiskError](err); !is {
 		t.Errorf("got %v, want that the disk is at fault", err)
 	}
-	if _, err := NewSpool(dir, io.MultiReader(strings.NewReader("1"), failing{})); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := (Place{Dir: dir}).Spool(1, io.MultiReader(strings.NewReader("1"), failing{})); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("got %v, want the sender's error", err)
 	}
 }
@@ -144,6 +145,78 @@ func TestASpoolLeavesNoFile(t *testing.T) {
 type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+func TestABodyLeavesRoomOnTheDisk(t *testing.T) {
+	t.Parallel()
+	_, err := Place{Dir: t.TempDir(), Keep: 1 << 60}.Spool(1, strings.NewReader("1"))
+	if _, is := errors.AsType[*DiskError](err); !is {
+		t.Errorf("less is free than is kept: got %v, want that the disk is at fault", err)
+	}
+	if _, err := (Place{Dir: t.TempDir()}).Spool(1<<60, strings.NewReader("1")); err == nil {
+		t.Error("a body larger than the disk is begun")
+	}
+	if s, err := (Place{Dir: t.TempDir(), Keep: 1}).Spool(1, strings.NewReader("1")); err != nil {
+		t.Errorf("there is room: got %v", err)
+	} else {
+		_ = s.Close()
+	}
+}
+
+func TestTheDiskIsLookedAtWhileABodyArrives(t *testing.T) {
+	t.Parallel()
+	looks := 0
+	w := &watched{to: io.Discard, look: func(int64) error {
+		if looks++; looks == 3 {
+			return &roomError{}
+		}
+		return nil
+	}}
+	n, err := io.Copy(w, io.LimitReader(zeros{}, 10*lookEvery))
+	if _, full := errors.AsType[*roomError](err); !full || n >= 3*lookEvery {
+		t.Errorf("got %d bytes and %v, want an end before %d", n, err, 3*lookEvery)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+// Not parallel: it counts what the process allocates.
+func TestManySmallFilesTakeLittle(t *testing.T) {
+	const each = 2000
+	for name, file := range map[string]string{"of four bytes": `{"content":"aGkhIQ=="}`, "without": `{}`} {
+		text := `{"files":[` + file + strings.Repeat(","+file, each-1) + `]}`
+		s, err := Place{Dir: t.TempDir()}.Spool(int64(len(text)), strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close() //nolint:errcheck // it was only read
+		parts, err := s.Sift(Limits{Rest: 1 << 20, Files: each, Values: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := allocated(func() {
+			for i := range each {
+				_, _ = parts.Content(i) // as for its size
+				content, _ := parts.Content(i)
+				if _, err := io.Copy(io.Discard, content); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		if most := uint64(each * 8 << 10); got > most {
+			t.Errorf("files %s: %d of them take %d bytes, want at most %d", name, each, got, most)
+		}
+	}
+}
+
+func allocated(do func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	do()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
 
 // Whatever is sent, it is refused or comes to what the decoder alone makes of it.
 func FuzzSift(f *testing.F) {

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"net/http"
 )
 
 // section is where the content of a file is in a body.
@@ -82,8 +83,26 @@ func letter(c byte) bool {
 // none. It may be read once, and until its Spool is closed.
 func (s *Sifted) Content(i int) (content io.Reader, size int64) {
 	at := s.contents[i]
-	in := &plain{bufio.NewReaderSize(io.NewSectionReader(s.from, at.from, at.length), 64<<10)}
-	return base64.NewDecoder(base64.RawStdEncoding, in), at.size
+	if at.length == 0 {
+		return http.NoBody, 0
+	}
+	return &fileContent{from: s.from, at: at}, at.size
+}
+
+// fileContent is decoded as it is read, and takes no room before.
+type fileContent struct {
+	from    io.ReaderAt
+	at      section
+	decoder io.Reader
+}
+
+// Read implements io.Reader.
+func (c *fileContent) Read(b []byte) (int, error) {
+	if c.decoder == nil {
+		in := io.NewSectionReader(c.from, c.at.from, c.at.length)
+		c.decoder = base64.NewDecoder(base64.RawStdEncoding, &plain{bufio.NewReaderSize(in, int(min(c.at.length, 64<<10)))})
+	}
+	return c.decoder.Read(b)
 }
 
 // plain is base64 as it is without JSON, in the standard alphabet.

@@ -75,13 +75,13 @@ func Pack(to io.Writer, files []*apiv1.File, contents Contents) error {
 		return fmt.Errorf("pack the context: %w", err)
 	}
 	out := tar.NewWriter(zip)
-	known := tree{}
+	known, part := tree{}, make([]byte, 32<<10)
 	for i, f := range files {
 		if err := known.add(f); err != nil {
 			return err
 		}
 		content, size := contents(i)
-		if err := add(out, f, content, size); err != nil {
+		if err := add(out, f, content, size, part); err != nil {
 			return err
 		}
 	}
@@ -94,7 +94,8 @@ func Pack(to io.Writer, files []*apiv1.File, contents Contents) error {
 	return nil
 }
 
-func add(out *tar.Writer, f *apiv1.File, content io.Reader, size int64) error {
+// add writes one file, through part where its content does not write itself.
+func add(out *tar.Writer, f *apiv1.File, content io.Reader, size int64, part []byte) error {
 	name := nameOf(f)
 	h := &tar.Header{
 		Typeflag: byte(f.GetType()), Name: name, Mode: int64(f.GetMode() & 0o7777), Uid: int(f.GetUid()), Gid: int(f.GetGid()),
@@ -115,7 +116,7 @@ func add(out *tar.Writer, f *apiv1.File, content io.Reader, size int64) error {
 		return &PathError{f.GetPath(), err.Error()}
 	}
 	if h.Typeflag == tar.TypeReg {
-		if _, err := io.Copy(out, content); err != nil {
+		if _, err := io.CopyBuffer(out, content, part); err != nil {
 			return fmt.Errorf("pack the context: %w", err)
 		}
 	}

@@ -5,7 +5,10 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -89,5 +92,24 @@ func TestTooMuchIsRefusedWithItsSize(t *testing.T) {
 	_, err := pack([]*apiv1.File{{Path: "a", Type: '0', Content: half}, {Path: "b", Type: '0', Content: half}})
 	if e, ok := errors.AsType[*SizeError](err); !ok || e.Bytes != int64(2*len(half)) {
 		t.Errorf("got %v, want a SizeError of %d bytes", err, 2*len(half))
+	}
+}
+
+// Not parallel: it counts what the process allocates.
+func TestManySmallFilesTakeLittle(t *testing.T) {
+	const each = 2000
+	files := make([]*apiv1.File, each)
+	for i := range files {
+		files[i] = &apiv1.File{Path: fmt.Sprint(i), Type: 48}
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	err := Pack(io.Discard, files, func(int) (io.Reader, int64) { return struct{ io.Reader }{strings.NewReader("abcd")}, 4 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if got, most := after.TotalAlloc-before.TotalAlloc, uint64(each*12<<10); got > most {
+		t.Errorf("%d files take %d bytes, want at most %d", each, got, most)
 	}
 }

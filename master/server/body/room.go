@@ -1,0 +1,52 @@
+package body
+
+import (
+	"fmt"
+	"io"
+
+	"golang.org/x/sys/unix"
+)
+
+// lookEvery is after how many bytes of one body the disk is looked at again: others
+// fill it at the same time.
+const lookEvery = 4 << 20
+
+// roomError is a disk on which too little would be left.
+type roomError struct{ free, more, keep int64 }
+
+// Error says how much there is, and how much is needed.
+func (e *roomError) Error() string {
+	return fmt.Sprintf("%d MiB of the disk are free, and %d MiB stay free for the database beside the %d MiB that arrive",
+		e.free>>20, e.keep>>20, e.more>>20)
+}
+
+// lookForRoom refuses more bytes of which the disk would be too full. A disk that does
+// not say how full it is refuses nothing.
+func (p Place) lookForRoom(more int64) error {
+	var s unix.Statfs_t
+	if err := unix.Statfs(p.Dir, &s); err != nil {
+		return nil //nolint:nilerr // writing shows what there is room for
+	}
+	if free := int64(s.Bavail) * int64(s.Bsize); free-more < p.Keep {
+		return &roomError{free: free, more: more, keep: p.Keep}
+	}
+	return nil
+}
+
+// watched looks for room while it writes.
+type watched struct {
+	to     io.Writer
+	look   func(more int64) error
+	unseen int64 // bytes since the last look
+}
+
+// Write implements io.Writer.
+func (w *watched) Write(b []byte) (int, error) {
+	if w.unseen += int64(len(b)); w.unseen >= lookEvery {
+		w.unseen = 0
+		if err := w.look(0); err != nil {
+			return 0, err
+		}
+	}
+	return w.to.Write(b)
+}

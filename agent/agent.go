@@ -104,11 +104,23 @@ func (a *Agent) Serve(ctx context.Context, c *link.Conn, w *agentv1.Welcome) err
 		defer a.mu.Unlock()
 		a.session = nil
 	}()
-	if err := a.removeOrphans(ctx); err != nil {
-		a.cfg.Log.Warn("cannot look for containers of nobody", "err", err)
-		a.startFailed(err)
-	}
+	defer a.removeBeside(ctx)()
 	return s.run(ctx)
+}
+
+// removeBeside removes orphans beside the session, which an engine that hangs must not
+// hold up; stop ends it, and waits.
+func (a *Agent) removeBeside(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := a.removeOrphans(ctx); err != nil && ctx.Err() == nil {
+			a.cfg.Log.Warn("cannot look for containers of nobody", "err", err)
+			a.startFailed(err)
+		}
+	}()
+	return func() { cancel(); <-done }
 }
 
 // greet takes over what a welcome says.
@@ -174,7 +186,7 @@ func (a *Agent) removeOrphans(ctx context.Context) error {
 	a.mu.Lock()
 	cluster := a.host.clusterID
 	a.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, cleanPatience) // the session waits for this
+	ctx, cancel := context.WithTimeout(ctx, cleanPatience)
 	defer cancel()
 	ids, err := a.runtime.List(ctx, cluster)
 	if err != nil {

@@ -117,6 +117,11 @@ func runOnce(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
+	return a.run(ctx, cfg)
+}
+
+// run has an agent that was built serve its master, and closes its runtime.
+func (a *Agent) run(ctx context.Context, cfg Config) error {
 	defer func() { _ = a.runtime.Close() }()
 	links, client, err := linkOf(cfg)
 	if err != nil {

@@ -46,12 +46,16 @@ func orNothingYet(why string) string {
 	return why
 }
 
-// askAPI asks for one pod, from the API server's memory. Ready is asked by one at a
-// time.
+// nobody is a name that no pod of tasks has. From its memory the API server sends all
+// that a selector finds, whatever the limit.
+const nobody = "metadata.name=det-deploy-ready"
+
+// askAPI has the API server look into its memory, and send nothing. Ready is asked by
+// one at a time.
 func (r *RM) askAPI(ctx context.Context, now time.Time) error {
 	asked, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	_, err := r.cfg.Client.CoreV1().Pods(r.cfg.Namespace).List(asked, metav1.ListOptions{Limit: 1, ResourceVersion: "0"})
+	_, err := r.cfg.Client.CoreV1().Pods(r.cfg.Namespace).List(asked, metav1.ListOptions{FieldSelector: nobody, ResourceVersion: "0"})
 	if err == nil {
 		r.answered.Store(now.UnixNano())
 		return nil

@@ -41,6 +41,18 @@ func TestAnAPIServerMayBeSilentForAWhile(t *testing.T) {
 	}
 }
 
+func TestReadinessListsNoPods(t *testing.T) {
+	t.Parallel()
+	r, _ := still(t, shelf{})
+	if err := r.askAPI(t.Context(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	asked := r.cfg.Client.(*fake.Clientset).Actions()
+	if len(asked) != 1 || asked[0].(clienttesting.ListAction).GetListRestrictions().Fields.String() != nobody {
+		t.Errorf("got %v, want one list of the pods that have the name of none", asked)
+	}
+}
+
 func TestReadyNeedsWatchesAndAPass(t *testing.T) {
 	t.Parallel()
 	r, w := still(t, shelf{})

@@ -51,7 +51,8 @@ func TestReadinessFollowsTheDatabase(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer func() { _ = st.Close() }() // its database may be gone
+			// Not deferred: a database that hangs goes on before anybody waits for it.
+			t.Cleanup(func() { _ = st.Close() }) // its database may be gone
 			if _, err := st.Acquire(t.Context(), "test"); err != nil {
 				t.Fatal(err)
 			}
@@ -59,7 +60,7 @@ func TestReadinessFollowsTheDatabase(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan struct{})
 			go func() { ready.Run(ctx); close(ended) }()
-			defer func() { cancel(); <-ended }()
+			t.Cleanup(func() { cancel(); <-ended })
 			s := &Server{cfg: Config{Readiness: ready}}
 			awaitHealth(t, s, http.StatusOK, `"status":"up"`)
 			away(st)

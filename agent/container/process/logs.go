@@ -58,6 +58,7 @@ type stream struct {
 	name  string
 	file  *os.File
 	at    int64
+	found int64 // its size when it was opened
 	split container.Splitter
 	freed int64 // bytes at the start that the file system has back
 }
@@ -75,12 +76,25 @@ func (d dir) openTail(from container.Position) (*tail, error) {
 		_ = out.Close()
 		return nil, err
 	}
-	return &tail{
+	t := &tail{
 		out:  stream{name: container.Stdout, file: out, at: from.Stdout},
 		err:  stream{name: container.Stderr, file: errs, at: from.Stderr},
 		next: from,
 		buf:  make([]byte, readSize),
-	}, nil
+	}
+	if err := errors.Join(t.out.measure(), t.err.measure()); err != nil {
+		t.close()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (s *stream) measure() error {
+	info, err := s.file.Stat()
+	if err == nil {
+		s.found = info.Size()
+	}
+	return err
 }
 
 func (t *tail) close() {

@@ -37,14 +37,18 @@ func (s *stream) release(emitted int64) {
 }
 
 // catchUp passes over what a task wrote that writes faster than it can be read, and
-// returns a line that says so.
+// returns a line that says so. What was there when reading began, while no agent ran,
+// says nothing of that; and nothing comes after the end.
 func (t *tail) catchUp(s *stream) ([]container.Line, error) {
+	if t.final {
+		return nil, nil
+	}
 	info, err := s.file.Stat()
 	if err != nil {
 		return nil, err
 	}
 	at := t.position(s)
-	if info.Size()-*at <= lagMost {
+	if info.Size()-max(*at, s.found) <= lagMost {
 		return nil, nil
 	}
 	to := info.Size() - lagLeft

@@ -84,27 +84,65 @@ func TestOutputThatWasReadTakesNoRoom(t *testing.T) {
 	}
 }
 
+// hurry makes a file longer by more than a reader may lag, with a hole that takes no
+// room, and ends it with a line.
+func hurry(t *testing.T, f *os.File) {
+	t.Helper()
+	info, err := f.Stat()
+	if err == nil {
+		err = f.Truncate(info.Size() + lagMost + 100<<20)
+	}
+	if err == nil {
+		_, err = f.WriteString("\nlast\n")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestATaskThatIsTooFarAheadIsPassedOver(t *testing.T) {
 	t.Parallel()
 	d, stdout := output(t)
-	if _, err := stdout.WriteString("first\n"); err != nil {
+	tail, err := d.openTail(container.Position{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := stdout.Truncate(lagMost + 100<<20); err != nil { // a hole, which takes no room
-		t.Fatal(err)
-	}
-	if _, err := stdout.WriteString("\nlast\n"); err != nil {
-		t.Fatal(err)
-	}
+	defer tail.close()
+	hurry(t, stdout)
 	var first, last string
 	size := 0
-	d.drained(t, container.Position{}, func(l container.Line) {
-		if last = string(l.Text); first == "" {
-			first = last
+	if err := tail.drain(func(lines []container.Line) error {
+		for _, l := range lines {
+			if last = string(l.Text); first == "" {
+				first = last
+			}
+			size += len(l.Text)
 		}
-		size += len(l.Text)
-	})
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
 	if !strings.Contains(first, "bytes of output were dropped") || last != "last" || size > 2*lagLeft {
 		t.Errorf("got %.60q to %.60q in %d bytes, want that most was passed over, and the last line", first, last, size)
+	}
+}
+
+// What a task wrote while no agent ran, or before its end, is read however long it is.
+func TestOutputThatWaitedIsRead(t *testing.T) {
+	t.Parallel()
+	d, stdout := output(t)
+	hurry(t, stdout)
+	tail, err := d.openTail(container.Position{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tail.close()
+	if lines, err := tail.catchUp(&tail.out); err != nil || len(lines) > 0 {
+		t.Errorf("what was there before: got %v, %v", lines, err)
+	}
+	hurry(t, stdout)
+	tail.final = true
+	if lines, err := tail.catchUp(&tail.out); err != nil || len(lines) > 0 {
+		t.Errorf("after the end: got %v, %v", lines, err)
 	}
 }

@@ -1,6 +1,8 @@
 package postgrestest
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"os"
@@ -90,7 +92,8 @@ func NewDisk(t testing.TB, room int) Disk {
 	if os.Getuid() != 0 {
 		t.Skip("a small disk is mounted, which only root may")
 	}
-	dir, err := os.MkdirTemp("", "disk") //nolint:usetesting // open to the user that a database runs as
+	removeOldDisks()
+	dir, err := os.MkdirTemp("", fmt.Sprintf("%s%d-", diskPrefix, os.Getpid())) //nolint:usetesting // open to the user that a database runs as
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,6 +110,23 @@ func NewDisk(t testing.TB, room int) Disk {
 		}
 	})
 	return Disk(dir)
+}
+
+// diskPrefix is followed by the number of the process that made the disk.
+const diskPrefix = "det-deploy-disk-"
+
+// removeOldDisks unmounts those of tests that were killed.
+func removeOldDisks() {
+	left, _ := filepath.Glob(filepath.Join(os.TempDir(), diskPrefix+"*")) // the pattern is good
+	for _, dir := range left {
+		number, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), diskPrefix), "-")
+		pid, err := strconv.Atoi(number)
+		if err != nil || pid <= 0 || !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+			continue
+		}
+		_ = syscall.Unmount(dir, syscall.MNT_DETACH) // it may not have come to the mount
+		_ = os.Remove(dir)                           // what is left of a temporary directory hurts nobody
+	}
 }
 
 // Fill takes all that is free; Free gives it back.

@@ -26,6 +26,9 @@ func (d dir) lend(below string, u *container.User) error {
 	if err := errors.Join(os.MkdirAll(below, 0o711), os.Chmod(below, 0o711), os.RemoveAll(at)); err != nil {
 		return err
 	}
+	if !reaches(below, *u) {
+		return fmt.Errorf("run as user %d, who can reach neither %s nor %s: make the parents of one passable", u.UID, d, below)
+	}
 	if err := os.Mkdir(at, 0o700); err != nil {
 		return err
 	}

@@ -41,9 +41,17 @@ func newPlain(t *testing.T) *Runtime {
 }
 
 func plainOptions(t *testing.T) Options {
-	return Options{
-		Dir: filepath.Join(t.TempDir(), "processes"), HostIP: "192.0.2.7", Lent: filepath.Join(os.TempDir(), "det-deploy-test-lent"),
+	t.Helper()
+	// Not t.TempDir, which other users cannot pass.
+	lent, err := os.MkdirTemp("", "lent") //nolint:usetesting // see above
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = os.RemoveAll(lent) }) // what is left of a temporary directory hurts nobody
+	if err := os.Chmod(lent, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	return Options{Dir: filepath.Join(t.TempDir(), "processes"), HostIP: "192.0.2.7", Lent: lent}
 }
 
 func withOptions(t *testing.T, o Options) *Runtime {

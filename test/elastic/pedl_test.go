@@ -42,7 +42,7 @@ func TestAnOldClustersFileStartsAndScales(t *testing.T) {
 		strings.NewReplacer(
 			"echo hi", oldStartup, "http://10.0.0.1:8080", "http://10.200.0.1:8080", "ami-0f4677bfc3161edc8", motest.ImageAMD64,
 			"arn:aws:iam::123456789012:instance-profile/determined-agent", c.profile, "subnet-1", c.subnets[0], "sg-1", c.group,
-			"max_idle_agent_period: 5m", "max_idle_agent_period: 10s",
+			"max_idle_agent_period: 5m", "max_idle_agent_period: 30s",
 		).Replace(string(block)))
 	out := c.ok("cmd", "run", "--detach", "--config", "resources.slots=0", "--config", "environment.image=old:latest", "sh", "-c", "echo hello from a container")
 	fields := strings.Fields(out)

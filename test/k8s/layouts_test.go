@@ -32,7 +32,7 @@ func TestEachLayoutComesAndGoes(t *testing.T) {
 		},
 		{
 			name: "gpus", values: []string{"db.type=embedded", "useNodePortForMaster=true"},
-			task: []string{"--slots", "4", "--", "sh", "-c", "echo with $NVIDIA_VISIBLE_DEVICES"}, says: "with ",
+			task: []string{"--slots", "2", "--", "sh", "-c", "echo with $NVIDIA_VISIBLE_DEVICES"}, says: "with ",
 		},
 		{
 			name:   "together",

@@ -131,6 +131,9 @@ func (a *Auth) seed(ctx context.Context) error {
 		a.keep(u)
 	}
 	a.cfg.Log.Info("created the users admin and determined", "blank_password", admin == blank, "one_password", admin == determined)
+	if admin == determined && admin != blank {
+		a.cfg.Log.Warn("admin and determined have one first password: change one, and give new clusters security.initial_determined_password")
+	}
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -93,6 +94,41 @@ func wantCode(t testing.TB, err error, want status.Code) {
 	t.Helper()
 	if err == nil || status.Of(err) != want {
 		t.Errorf("got %v (%v), want %v", err, status.Of(err), want)
+	}
+}
+
+// A cluster that has one password for both says so when it makes them, not for ever.
+func TestOnePasswordForBothIsWarnedOfOnce(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		own  Password
+		want []int
+	}{
+		{"one for both", "", []int{1, 0}},
+		{"one for each", "Another-1", []int{0, 0}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s, err := store.Open(t.Context(), store.Config{Path: filepath.Join(t.TempDir(), "s.db")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = s.Close() }) // nothing more is asked of it
+			if _, err := s.Acquire(t.Context(), "test"); err != nil {
+				t.Fatal(err)
+			}
+			for start, want := range tt.want {
+				var said strings.Builder
+				cfg := Config{Store: s, InitialPassword: first, DeterminedPassword: tt.own, Log: slog.New(slog.NewTextHandler(&said, nil))}
+				if _, err := Open(t.Context(), cfg); err != nil {
+					t.Fatal(err)
+				}
+				if got := strings.Count(said.String(), "level=WARN"); got != want {
+					t.Errorf("start %d: got %d warnings in %q, want %d", start+1, got, said.String(), want)
+				}
+			}
+		})
 	}
 }
 

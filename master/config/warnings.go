@@ -11,8 +11,6 @@ func (m Master) Warnings(given func(path string) bool) document.Errors {
 		w.Check(!given(row.path), row.path, "has no effect: %s", row.why)
 	}
 	w = append(w, m.poolWarnings(given)...)
-	w.Check(m.Security.InitialUserPassword.IsZero() || !m.Security.DeterminedPassword.IsZero(), "security.initial_user_password",
-		"is the first password of both admin and determined, for determined is given none of its own")
 	w = append(w, m.mountWarnings()...)
 	w.Check(!m.EnableCORS, "enable_cors", "lets any web site that a signed-in user visits call the API as that user")
 	if s := m.CheckpointStorage; s != nil && s.SharedFS != nil {

@@ -86,6 +86,30 @@ func TestTLSOnlyKeepsWhatElseThePolicySays(t *testing.T) {
 	}
 }
 
+func TestOurStatementIsKnownAsS3GivesItBack(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		action, resource string
+		want             bool
+	}{
+		"as it was put":               {`"s3:*"`, `["arn:aws:s3:::b","arn:aws:s3:::b/*"]`, true},
+		"in another order":            {`"s3:*"`, `["arn:aws:s3:::b/*","arn:aws:s3:::b"]`, true},
+		"with a list of one":          {`["s3:*"]`, `["arn:aws:s3:::b/*","arn:aws:s3:::b"]`, true},
+		"without the bucket's object": {`"s3:*"`, `"arn:aws:s3:::b"`, false},
+		"of fewer actions":            {`["s3:GetObject"]`, `["arn:aws:s3:::b","arn:aws:s3:::b/*"]`, false},
+	} {
+		doc, err := readPolicy(`{"Statement":[{"Sid":"DetDeployTLSOnly","Effect":"Deny","Principal":"*","Action":`+tc.action+`,"Resource":`+tc.resource+`,
+			"Condition":{"Bool":{"aws:SecureTransport":"false"}}}]}`, "b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, ours := splitStatements(doc)
+		if got := len(ours) == 1 && sameStatement(ours[0], tlsOnly("b")); got != tc.want {
+			t.Errorf("%s: got whole %v, want %v", name, got, tc.want)
+		}
+	}
+}
+
 func TestEveryKindIsListedOrderedAndRemoved(t *testing.T) {
 	t.Parallel()
 	var listed []string

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -34,7 +36,7 @@ func (t TLSOnly) Look(ctx context.Context) (found, whole bool, err error) {
 		return false, false, err
 	}
 	_, ours := splitStatements(doc)
-	return len(ours) > 0, len(ours) == 1 && reflect.DeepEqual(ours[0], tlsOnly(t.Bucket)), nil
+	return len(ours) > 0, len(ours) == 1 && sameStatement(ours[0], tlsOnly(t.Bucket)), nil
 }
 
 // Put puts our statement there. It may be repeated.
@@ -109,4 +111,36 @@ func tlsOnly(bucket string) any {
 		"Resource":  []any{arn, arn + "/*"},
 		"Condition": map[string]any{"Bool": map[string]any{"aws:SecureTransport": "false"}},
 	}
+}
+
+// sameStatement compares two statements as S3 does, which gives lists back in any
+// order, and a list of one as what is in it.
+func sameStatement(a, b any) bool { return reflect.DeepEqual(withSets(a), withSets(b)) }
+
+// withSets is a statement whose actions and resources are sorted lists.
+func withSets(statement any) any {
+	m, ok := statement.(map[string]any)
+	if !ok {
+		return statement
+	}
+	out := maps.Clone(m)
+	for _, key := range []string{"Action", "Resource"} {
+		if v, ok := out[key]; ok {
+			out[key] = setOf(v)
+		}
+	}
+	return out
+}
+
+func setOf(v any) []string {
+	all, ok := v.([]any)
+	if !ok {
+		all = []any{v}
+	}
+	out := make([]string, len(all))
+	for i, one := range all {
+		out[i] = fmt.Sprint(one)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }

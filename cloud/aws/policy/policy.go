@@ -47,6 +47,17 @@ type Scope struct {
 	NoSessions bool
 }
 
+// Partition is that of a region, "aws" for none.
+func Partition(region string) string {
+	switch {
+	case strings.HasPrefix(region, "cn-"):
+		return "aws-cn"
+	case strings.HasPrefix(region, "us-gov-"):
+		return "aws-us-gov"
+	}
+	return "aws"
+}
+
 // Document is an IAM policy.
 type Document struct {
 	Version   string

@@ -14,6 +14,8 @@ type AWSScope struct {
 	MasterRole, AgentRole        string
 	DataBucket, Volume, LogGroup string
 	Secrets, Keys                []string
+	// NoSessions leaves out what Session Manager needs.
+	NoSessions bool
 }
 
 // AWSCallers lists the names of the caller's documents.
@@ -29,9 +31,11 @@ func AWSCallers() []string {
 // several documents with names for the caller, because one would be too long, and
 // one document for a machine or when it is asked for by its name.
 func AWSPolicies(who string, s AWSScope) any {
+	partition := policy.Partition(s.Region)
 	scope := policy.Scope{
+		Partition: partition, NoSessions: s.NoSessions,
 		Cluster: s.Cluster, Region: s.Region, Account: s.Account, DataBucket: s.DataBucket, Volume: s.Volume, LogGroup: s.LogGroup,
-		MasterRole: roleARN(s.MasterRole, s.Account), AgentRole: roleARN(s.AgentRole, s.Account), Secrets: s.Secrets, Keys: s.Keys,
+		MasterRole: roleARN(partition, s.MasterRole, s.Account), AgentRole: roleARN(partition, s.AgentRole, s.Account), Secrets: s.Secrets, Keys: s.Keys,
 	}
 	switch who {
 	case "master":
@@ -48,12 +52,12 @@ func AWSPolicies(who string, s AWSScope) any {
 }
 
 // roleARN is the ARN of a role that is given by its name, with its path, or ARN.
-func roleARN(role, account string) string {
+func roleARN(partition, role, account string) string {
 	if role == "" || strings.HasPrefix(role, "arn:") {
 		return role
 	}
 	if account == "" {
 		account = "*"
 	}
-	return "arn:aws:iam::" + account + ":role/" + strings.TrimPrefix(role, "/")
+	return "arn:" + partition + ":iam::" + account + ":role/" + strings.TrimPrefix(role, "/")
 }

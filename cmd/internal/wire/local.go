@@ -72,7 +72,7 @@ func NewLocal(ctx context.Context, s *term.Streams, cluster string, given map[st
 	if err != nil {
 		return nil, err
 	}
-	target, err := localTarget(ctx, s, spec, place)
+	target, err := localTarget(ctx, s, spec, place, given != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,9 @@ func localRelease(ctx context.Context, p local.Place, r record.Record, own recor
 	return own, nil
 }
 
-func localTarget(ctx context.Context, s *term.Streams, spec local.Spec, place local.Place) (*local.Target, error) {
+// localTarget is the cluster on this machine. What cannot be learned of the machine
+// is an error only where the cluster is wanted.
+func localTarget(ctx context.Context, s *term.Streams, spec local.Spec, place local.Place, wanted bool) (*local.Target, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
@@ -120,7 +122,9 @@ func localTarget(ctx context.Context, s *term.Streams, spec local.Spec, place lo
 		Spec: spec, Place: place, Gate: new(resource.Gate),
 		Program: program, Docker: socket(s.Getenv("DOCKER_HOST")),
 	}
-	t.TasksAt = t.TasksReach(ctx)
+	if t.TasksAt, err = t.TasksReach(ctx); err != nil && wanted {
+		return nil, err
+	}
 	_, t.Spec.Isolated = t.Isolated(ctx)
 	return t, nil
 }

@@ -20,20 +20,18 @@ import (
 	"github.com/det-deploy/det-deploy/installer/doctor"
 )
 
-const (
-	allowedNeeded = "the actions that `det-deploy aws policy` prints"
-	allowedFix    = "attach the output of `det-deploy aws policy` to your user or role"
-	// simulated is how many actions are asked about at once.
-	simulated = 50
-)
+// simulated is how many actions are asked about at once.
+const simulated = 50
 
 // permissions asks whether the caller may do what the installer does: by a dry run
 // of what matters most, which tells the whole truth, and by a simulation of
 // everything else, which does not see what the organisation forbids.
 func (c *checks) permissions(ctx context.Context) doctor.Result {
+	command := "`det-deploy aws policy" + c.scopeFlags() + "`"
+	needed, fix := "the actions that "+command+" prints", "attach the output of "+command+" to your user or role"
 	for _, try := range []func(context.Context) error{c.tryVPC, c.tryAddress} {
 		if err := api.Allowed(try(ctx)); cloud.KindOf(err) == cloud.Denied {
-			return fail(err.Error(), allowedNeeded, allowedFix)
+			return fail(err.Error(), needed, fix)
 		}
 	}
 	if c.Caller.Root() {
@@ -43,9 +41,9 @@ func (c *checks) permissions(ctx context.Context) doctor.Result {
 	denied, err := c.simulate(ctx, c.facts.Principal(ctx, c.Caller), documents)
 	switch {
 	case err != nil:
-		return unsure("they cannot be simulated: "+err.Error(), allowedNeeded, "go on: a call that is not allowed names its action and changes nothing else")
+		return unsure("they cannot be simulated: "+err.Error(), needed, "go on: a call that is not allowed names its action and changes nothing else")
 	case len(denied) > 0:
-		return fail("not allowed: "+strings.Join(denied, ", "), allowedNeeded, allowedFix)
+		return fail("not allowed: "+strings.Join(denied, ", "), needed, fix)
 	}
 	return pass("%d actions are allowed", len(actionsOf(documents)))
 }
@@ -70,7 +68,8 @@ func (c *checks) broughtRoles() []doctor.Check {
 
 // roleMay simulates what a machine does with its role.
 func (c *checks) roleMay(ctx context.Context, who policy.Who, role string) doctor.Result {
-	needed := fmt.Sprintf("the actions that `det-deploy aws policy %s --cluster-id %s` prints", who, c.Spec.Cluster)
+	command := fmt.Sprintf("`det-deploy aws policy %s --cluster-id %s%s`", who, c.Spec.Cluster, c.scopeFlags())
+	needed := "the actions that " + command + " prints"
 	documents := policy.For(who, c.Scope())
 	denied, err := c.simulate(ctx, c.Known.Roles[role], documents)
 	switch {
@@ -79,22 +78,27 @@ func (c *checks) roleMay(ctx context.Context, who policy.Who, role string) docto
 	case len(denied) > 0 && !slices.ContainsFunc(denied, func(a string) bool { return !slices.Contains(policy.Optional(), a) }):
 		return unsure(role+" may not "+strings.Join(denied, ", ")+"; the machines do without", needed, "see docs/reference/aws-permissions.md for what is missed without them")
 	case len(denied) > 0:
-		fix := fmt.Sprintf("attach the output of `det-deploy aws policy %s --cluster-id %s%s` to the role, or leave --%s-role out", who, c.Spec.Cluster, c.scopeFlags(), who)
+		fix := fmt.Sprintf("attach the output of %s to the role, or leave --%s-role out", command, who)
 		return fail(role+" may not "+strings.Join(denied, ", "), needed, fix)
 	}
 	return pass("%d actions are allowed", len(actionsOf(documents)))
 }
 
-// scopeFlags are the flags of `aws policy` for what else the user brings.
+// scopeFlags are the flags of `aws policy` for what the user brings. Of a role they
+// say the ARN, for its name does not tell the path.
 func (c *checks) scopeFlags() string {
+	s := c.Scope()
 	var b strings.Builder
 	for _, f := range []struct{ flag, value string }{
-		{"agent-role", c.Spec.Roles.Agent}, {"data-bucket", c.Spec.Storage.Bucket}, {"log-group", c.Spec.Logs.Group},
-		{"existing-secret", strings.Join(c.foreignSecrets(), ",")},
+		{"master-role", s.MasterRole}, {"agent-role", s.AgentRole}, {"data-bucket", s.DataBucket}, {"data-volume", s.Volume},
+		{"log-group", s.LogGroup}, {"existing-secret", strings.Join(s.Secrets, ",")}, {"kms-key", strings.Join(s.Keys, ",")},
 	} {
 		if f.value != "" {
 			b.WriteString(" --" + f.flag + " " + f.value)
 		}
+	}
+	if s.NoSessions {
+		b.WriteString(" --session-manager=false")
 	}
 	return b.String()
 }

@@ -59,7 +59,7 @@ func TestWhoLaunchesMustBeAllowedToUseTheKey(t *testing.T) {
 	}{{"without", scope, doctor.Fail}, {"with", withKey, doctor.Pass}} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			s := newStage(inMemory(awstest.Options{}), "master-role", "theirs")
+			s := newStage(inMemory(awstest.Options{}), "master-role", "theirs", "session-manager", "false")
 			s.world.SetDiskKey(key)
 			s.world.Grant(granted(policy.Caller(tc.scope)))
 			i := s.clients(nil).IAM
@@ -70,6 +70,13 @@ func TestWhoLaunchesMustBeAllowedToUseTheKey(t *testing.T) {
 			all := check(t, s)
 			if r := all["master's permissions"]; r.Answer != tc.want || tc.want == doctor.Fail && !strings.Contains(r.Found, "kms:CreateGrant") {
 				t.Errorf("master: got %s: %s, want %s", r.Answer, r.Found, tc.want)
+			}
+			for _, who := range []string{"master's permissions", "permissions"} {
+				for _, flag := range []string{"--kms-key " + key, "--master-role arn:aws:iam::" + awstest.Account + ":role/theirs", "--session-manager=false"} {
+					if r := all[who]; tc.want == doctor.Fail && !strings.Contains(r.Fix, flag) {
+						t.Errorf("%s: got fix %q, want a command with %s", who, r.Fix, flag)
+					}
+				}
 			}
 			if r := all["disk encryption"]; r.Answer != doctor.Pass || !strings.Contains(r.Found, key) {
 				t.Errorf("got %s: %s, want the key named", r.Answer, r.Found)

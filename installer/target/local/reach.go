@@ -8,16 +8,26 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
+
+	agentconfig "github.com/det-deploy/det-deploy/agent/config"
 )
 
 // hostName is what agents let containers call their machine.
 const hostName = "host.docker.internal"
 
-// enginePatience bounds one question to the Docker daemon.
-const enginePatience = 2 * time.Second
+// pingPatience bounds the question whether there is a Docker daemon, enginePatience
+// what one that is there is asked, which may be busy.
+const (
+	pingPatience   = 2 * time.Second
+	enginePatience = 30 * time.Second
+)
+
+// errNoPage is a daemon's answer that it has no such thing.
+var errNoPage = errors.New("there is none")
 
 // Runtime is what runs tasks: "docker" when a daemon answers, else "process".
 func (t *Target) Runtime(ctx context.Context) string {
@@ -28,26 +38,58 @@ func (t *Target) Runtime(ctx context.Context) string {
 }
 
 // TasksReach returns where tasks reach this machine's master: nowhere special for
-// processes. For containers it depends on where their engine keeps them.
-func (t *Target) TasksReach(ctx context.Context) string {
+// processes. For containers it depends on where their engine keeps them. Where the
+// engine does not say, it is what the cluster's agents were told before, and an error
+// without any.
+func (t *Target) TasksReach(ctx context.Context) (string, error) {
 	if t.Runtime(ctx) != "docker" {
-		return ""
+		return "", nil
 	}
+	e, err := t.inspectEngine(ctx)
+	if err == nil {
+		return e.reach(machineAddresses(ctx)), nil
+	}
+	if at := t.Place.tasksReached(); at != "" {
+		return at, nil
+	}
+	return "", fmt.Errorf("learn where containers reach this machine: %w; try again when the Docker daemon at %s answers, or restart it", err, t.Docker)
+}
+
+// inspectEngine asks a daemon for the network of its containers. It may have none.
+func (t *Target) inspectEngine(ctx context.Context) (engine, error) {
 	var e engine
 	var network struct {
 		IPAM struct{ Config []struct{ Gateway string } }
 	}
-	if _, err := t.askEngine(ctx, "/networks/bridge", &network); err == nil {
-		for _, c := range network.IPAM.Config {
-			e.gateways = append(e.gateways, net.ParseIP(c.Gateway))
-		}
+	if _, err := t.askEngine(ctx, "/networks/bridge", &network); err != nil && !errors.Is(err, errNoPage) {
+		return e, err
+	}
+	for _, c := range network.IPAM.Config {
+		e.gateways = append(e.gateways, net.ParseIP(c.Gateway))
 	}
 	var info struct{ SecurityOptions []string }
-	if header, err := t.askEngine(ctx, "/info", &info); err == nil {
-		e.rootless = slices.ContainsFunc(info.SecurityOptions, func(o string) bool { return strings.Contains(o, "rootless") })
-		e.podman = header.Get("Libpod-Api-Version") != ""
+	header, err := t.askEngine(ctx, "/info", &info)
+	if err != nil {
+		return e, err
 	}
-	return e.reach(machineAddresses(ctx))
+	e.rootless = slices.ContainsFunc(info.SecurityOptions, func(o string) bool { return strings.Contains(o, "rootless") })
+	e.podman = header.Get("Libpod-Api-Version") != ""
+	return e, nil
+}
+
+// tasksReached is where the agents' containers were told to reach the master, or
+// empty where none was told.
+func (p Place) tasksReached() string {
+	agents, err := os.ReadDir(p.path("agents"))
+	if err != nil {
+		return "" // there are none yet
+	}
+	for _, a := range agents {
+		if read, _, err := agentconfig.Load([]string{p.agentYAML(a.Name())}, nil); err == nil && read.ContainerMasterHost != "" {
+			return read.ContainerMasterHost
+		}
+	}
+	return ""
 }
 
 // engine is what a daemon says of the network of its containers.
@@ -102,7 +144,11 @@ func machineAddresses(ctx context.Context) []net.IP {
 
 // askEngine reads one page of the daemon's API into answer, unless that is nil.
 func (t *Target) askEngine(ctx context.Context, page string, answer any) (http.Header, error) {
-	ctx, cancel := context.WithTimeout(ctx, enginePatience)
+	patience := enginePatience
+	if answer == nil {
+		patience = pingPatience
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	client := http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
@@ -119,6 +165,9 @@ func (t *Target) askEngine(ctx context.Context, page string, answer any) (http.H
 		return nil, fmt.Errorf("ask the Docker daemon: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }() // it is read to its end, or not needed
+	if resp.StatusCode == http.StatusNotFound {
+		return nil, fmt.Errorf("ask the Docker daemon for %s: %w", page, errNoPage)
+	}
 	if resp.StatusCode != http.StatusOK {
 		return nil, errors.New("ask the Docker daemon: " + page + ": " + resp.Status)
 	}

@@ -5,7 +5,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -58,10 +60,47 @@ func TestTheEngineIsAskedWhereItsContainersLive(t *testing.T) {
 	s.Start()
 	defer s.Close()
 	target := &Target{Docker: socket}
-	if got := target.TasksReach(t.Context()); got != "127.0.0.1" {
-		t.Errorf("got %q, want the gateway, which is an address of this machine", got)
+	if got, err := target.TasksReach(t.Context()); got != "127.0.0.1" || err != nil {
+		t.Errorf("got %q and %v, want the gateway, which is an address of this machine", got, err)
 	}
-	if target.Docker = socket + ".gone"; target.TasksReach(t.Context()) != "" {
-		t.Error("plain processes are sent to a bridge")
+	target.Docker = socket + ".gone"
+	if got, err := target.TasksReach(t.Context()); got != "" || err != nil {
+		t.Errorf("got %q and %v: plain processes are sent to a bridge", got, err)
+	}
+}
+
+// A daemon that is there and does not say where its containers live must not move
+// them: master and agents would start again.
+func TestAnEngineThatDoesNotSayKeepsWhatWasSaid(t *testing.T) {
+	t.Parallel()
+	socket := filepath.Join(t.TempDir(), "docker.sock")
+	l, err := new(net.ListenConfig).Listen(t.Context(), "unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("/_ping", func(http.ResponseWriter, *http.Request) {})
+	mux.Handle("/networks/bridge", http.NotFoundHandler())
+	mux.HandleFunc("/info", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "busy", http.StatusServiceUnavailable) })
+	s := httptest.NewUnstartedServer(mux)
+	s.Listener = l
+	s.Start()
+	defer s.Close()
+	target := &Target{Docker: socket, Place: At(t.TempDir(), "lab"), Spec: Spec{Cluster: "lab", Port: 8080}}
+	if got, err := target.TasksReach(t.Context()); err == nil || got != "" || !strings.Contains(err.Error(), "try again when the Docker daemon") {
+		t.Errorf("got %q and %v for a new cluster, want an error that says what to do", got, err)
+	}
+	told, err := agentYAML(target.Spec, target.Place, "1", "10.88.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(target.Place.agent("1"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(target.Place.agentYAML("1"), told, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := target.TasksReach(t.Context()); got != "10.88.0.1" || err != nil {
+		t.Errorf("got %q and %v, want what the agents were told", got, err)
 	}
 }

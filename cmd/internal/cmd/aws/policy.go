@@ -18,6 +18,8 @@ type policyOptions struct {
 
 	For   string
 	Scope wire.AWSScope
+	// Sessions lets machines be reached by Session Manager.
+	Sessions bool
 }
 
 func newPolicy(s *term.Streams, run func(context.Context, *policyOptions) error) *cobra.Command {
@@ -62,6 +64,7 @@ bucket, volume, log group or secret is then used and never changed.`,
 	f.StringVar(&o.Scope.LogGroup, "log-group", "", "CloudWatch log group")
 	f.StringSliceVar(&o.Scope.Secrets, "existing-secret", nil, "existing secret of Secrets Manager that the configuration refers to")
 	f.StringSliceVar(&o.Scope.Keys, "kms-key", nil, "ARN of a KMS key of one's own that disks are encrypted with")
+	f.BoolVar(&o.Sessions, "session-manager", true, "let machines be reached by AWS Session Manager")
 	return c
 }
 
@@ -81,5 +84,6 @@ func (o *policyOptions) validate() error {
 }
 
 func runPolicy(_ context.Context, o *policyOptions) error {
+	o.Scope.NoSessions = !o.Sessions
 	return o.PrintJSON(wire.AWSPolicies(o.For, o.Scope))
 }

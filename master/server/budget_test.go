@@ -426,7 +426,10 @@ func TestConnectionsOverWhichNobodyLoggedInAreFew(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx, l) }()
-	defer func() { stop(); await(t, ended, "the end") }()
+	defer func() {
+		stop()
+		t.Logf("the server has ended: %v", await(t, ended, "the end"))
+	}()
 	dial := func() net.Conn {
 		t.Helper()
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())

@@ -55,7 +55,14 @@ func (w *world) survives(ctx context.Context, script string, seconds int) outcom
 		return isUntried(err)
 	}
 	// The last of them may be on its way out; one that forks may be missed once.
-	gone := w.awaits(ctx, func() bool { return !w.runs(seconds) && !w.runs(seconds) && !w.runs(seconds) })
+	gone := w.awaits(ctx, func() bool {
+		for range 3 {
+			if w.runs(seconds) {
+				return false
+			}
+		}
+		return true
+	})
 	return gained(!gone, "what is marked by %d goes on: %v", seconds, !gone)
 }
 

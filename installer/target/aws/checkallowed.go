@@ -90,8 +90,13 @@ func (c *checks) scopeFlags() string {
 	s := c.Scope()
 	var b strings.Builder
 	for _, f := range []struct{ flag, value string }{
-		{"master-role", s.MasterRole}, {"agent-role", s.AgentRole}, {"data-bucket", s.DataBucket}, {"data-volume", s.Volume},
-		{"log-group", s.LogGroup}, {"existing-secret", strings.Join(s.Secrets, ",")}, {"kms-key", strings.Join(s.Keys, ",")},
+		{"master-role", s.MasterRole},
+		{"agent-role", s.AgentRole},
+		{"data-bucket", s.DataBucket},
+		{"data-volume", s.Volume},
+		{"log-group", s.LogGroup},
+		{"existing-secret", strings.Join(s.Secrets, ",")},
+		{"kms-key", strings.Join(s.Keys, ",")},
 	} {
 		if f.value != "" {
 			b.WriteString(" --" + f.flag + " " + f.value)

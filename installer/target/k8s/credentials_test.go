@@ -27,7 +27,8 @@ func TestEachUserHasAFirstPassword(t *testing.T) {
 		{"determined's was given", Values{"initialDeterminedPassword": "g"}, map[string]string{"admin-password": "a"}, "a", "g"},
 		{
 			"both are elsewhere",
-			Values{"initialUserPasswordExistingSecret": elsewhere("one"), "initialDeterminedPasswordExistingSecret": elsewhere("two")}, nil, "1", "2",
+			Values{"initialUserPasswordExistingSecret": elsewhere("one"), "initialDeterminedPasswordExistingSecret": elsewhere("two")},
+			nil, "1", "2",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

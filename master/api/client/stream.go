@@ -52,7 +52,7 @@ func (s *stream[T]) lines(ctx context.Context, follow bool) iter.Seq2[T, error] 
 			if err == nil && s.over(ctx, follow) {
 				return
 			}
-			if err != nil && !(follow && s.resumes(err)) || ctx.Err() != nil {
+			if err != nil && (!follow || !s.resumes(err)) || ctx.Err() != nil {
 				yield(zero, errors.Join(err, ctx.Err()))
 				return
 			}

@@ -55,7 +55,7 @@ func TestEverySettingOfSecurityHasAValue(t *testing.T) {
 // reaches sets a value to another than the default, and looks for it at path.
 func reaches(t *testing.T, path, value string) {
 	t.Helper()
-	var want any = map[string]any{
+	want := map[string]any{
 		"security.visibility": "private", "security.trust_users": false, "security.proxies.trusted": []string{"10.0.0.0/8"},
 		"security.default_task.user": "ml", "security.default_task.group": "ml", "security.authz.type": "rbac", "security.tls": "tls",
 		"security.initial_user_password": "Hunter2-one", "security.initial_determined_password": "Hunter2-two",

@@ -27,7 +27,7 @@ func (p Place) lookForRoom(more int64) error {
 	if err := unix.Statfs(p.Dir, &s); err != nil {
 		return nil //nolint:nilerr // writing shows what there is room for
 	}
-	if free := int64(s.Bavail) * int64(s.Bsize); free-more < p.Keep {
+	if free := int64(s.Bavail * uint64(s.Bsize)); free-more < p.Keep {
 		return &roomError{free: free, more: more, keep: p.Keep}
 	}
 	return nil

@@ -21,4 +21,4 @@ fi
 # What go vet knows, the linter has said; vet would read every dependency again.
 # Many packages wait for machines that boot, or for one emulator: with one package
 # more than there are cores, the cores are not idle meanwhile.
-go test "${race[@]}" -vet=off -p $(($(nproc) + 1)) -shuffle=on -timeout 25m -json ./... | go run ./test/report
+go test "${race[@]}" -vet=off -p $(($(nproc) + 1)) -shuffle=on -timeout 35m -json ./... | go run ./test/report

@@ -46,10 +46,12 @@ func TestElasticCrash(t *testing.T) {
 	t.Cleanup(c.endMachines)
 	c.StartMaster()
 	api := &rawAPI{t: t, url: c.URL}
-	stop := make(chan struct{})
+	stop, watched := make(chan struct{}), make(chan struct{})
+	calm := sync.OnceFunc(func() { close(stop) })
+	defer time.AfterFunc(stormTime, calm).Stop()
 	var killer, watcher sync.WaitGroup
 	most, kills := 0, 0
-	watcher.Go(func() { most = c.watchMachines(stop) })
+	watcher.Go(func() { most = c.watchMachines(watched) })
 	killer.Go(func() {
 		for {
 			pause := time.NewTimer(time.Duration(50+rand.IntN(1200)) * time.Millisecond)
@@ -71,7 +73,8 @@ func TestElasticCrash(t *testing.T) {
 		ids[i] = api.launch(i)
 	}
 	err := waitAll(api, ids)
-	close(stop)
+	calm()
+	close(watched)
 	killer.Wait()
 	watcher.Wait()
 	if err != nil {

@@ -15,11 +15,9 @@ const password = clustertest.Password
 // latter two under versions of their own.
 var (
 	binary = clustertest.Program
-	older  = sync.OnceValues(func() (string, error) { return clustertest.Build("-ldflags", versionFlag+"v1.0.0") })
-	newer  = sync.OnceValues(func() (string, error) { return clustertest.Build("-ldflags", versionFlag+"v1.1.0") })
+	older  = sync.OnceValues(func() (string, error) { return clustertest.Build("v1.0.0") })
+	newer  = sync.OnceValues(func() (string, error) { return clustertest.Build("v1.1.0") })
 )
-
-const versionFlag = "-X github.com/det-deploy/det-deploy/cmd/internal/build.version="
 
 // cluster is a real master and real agents.
 type cluster struct{ *clustertest.Cluster }

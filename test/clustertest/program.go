@@ -11,18 +11,22 @@ import (
 )
 
 // Program builds det-deploy once for all tests of a binary.
-var Program = sync.OnceValues(func() (string, error) { return Build() })
+var Program = sync.OnceValues(func() (string, error) { return Build("") })
 
-// Build builds det-deploy with further flags of go build.
-func Build(flags ...string) (string, error) {
+// Build builds det-deploy as it is delivered, with a version of its own unless that
+// is empty.
+func Build(version string) (string, error) {
 	dir, err := os.MkdirTemp("", "det-deploy-bin-")
 	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(dir, "det-deploy")
-	args := append([]string{"build", "-o", path}, flags...)
-	args = append(args, "github.com/det-deploy/det-deploy/cmd/det-deploy")
-	cmd := exec.Command("go", args...) //nolint:noctx // no test of the binary owns it
+	const module = "github.com/det-deploy/det-deploy"
+	flags := "-s -w"
+	if version != "" {
+		flags += " -X " + module + "/cmd/internal/build.version=" + version
+	}
+	cmd := exec.Command("go", "build", "-o", path, "-ldflags", flags, module+"/cmd/det-deploy") //nolint:noctx // no test of the binary owns it
 	// As make builds it: with cgo, which the race detector needs, Go would compile
 	// everything once more.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -63,17 +63,28 @@ func generate(t *testing.T) []byte {
 	}
 	fmt.Fprintln(&b, ")")
 	for _, s := range services() {
-		_, name := pkg(s.Type)
-		edge := strings.ToLower(s.Name) + "Edge"
-		fmt.Fprintf(&b, "\ntype %s struct{ sdk %s }\n", edge, s.Name)
-		for m := range s.Type.Methods() {
-			fmt.Fprintf(&b, "\nfunc (e %s) %s(ctx context.Context, in *%s.%sInput, o ...func(*%s.Options)) (*%s.%sOutput, error) {\n\tout, err := e.sdk.%s(ctx, in, o...)\n\treturn out, strip(err)\n}\n",
-				edge, m.Name, name, m.Name, name, name, m.Name, m.Name)
-		}
+		writeEdge(&b, s)
 	}
 	src, err := format.Source([]byte(b.String()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return src
+}
+
+// writeEdge writes the edge of one service: a field a call, how it is filled from
+// the SDK's client, and the methods.
+func writeEdge(b *strings.Builder, s reflect.StructField) {
+	_, pkg := pkg(s.Type)
+	edge := strings.ToLower(s.Name) + "Edge"
+	fields, filled, methods := new(strings.Builder), new(strings.Builder), new(strings.Builder)
+	for m := range s.Type.Methods() {
+		field := strings.ToLower(m.Name[:1]) + m.Name[1:]
+		fmt.Fprintf(fields, "\t%s call[%s.%sInput, %s.Options, %s.%sOutput]\n", field, pkg, m.Name, pkg, pkg, m.Name)
+		fmt.Fprintf(filled, "\t\t%s: c.%s,\n", field, m.Name)
+		fmt.Fprintf(methods, "\nfunc (e %s) %s(ctx context.Context, in *%s.%sInput, o ...func(*%s.Options)) (*%s.%sOutput, error) {\n\treturn e.%s.make(ctx, in, o)\n}\n",
+			edge, m.Name, pkg, m.Name, pkg, pkg, m.Name, field)
+	}
+	fmt.Fprintf(b, "\ntype %s struct {\n%s}\n\nfunc new%sEdge(c *%s.Client) %s {\n\treturn %s{\n%s\t}\n}\n%s",
+		edge, fields, s.Name, pkg, edge, edge, filled, methods)
 }

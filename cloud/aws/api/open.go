@@ -95,15 +95,15 @@ func New(cfg aws.Config, o Options) Clients {
 	private := cfg.BaseEndpoint != nil
 	return Clients{
 		Region:  cfg.Region,
-		EC2:     ec2Edge{ec2.NewFromConfig(cfg)},
-		IAM:     iamEdge{iam.NewFromConfig(cfg)},
-		STS:     stsEdge{sts.NewFromConfig(cfg)},
-		S3:      s3Edge{s3.NewFromConfig(cfg, func(so *s3.Options) { so.UsePathStyle = so.UsePathStyle || private })},
-		Secrets: secretsEdge{secretsmanager.NewFromConfig(cfg)},
-		SSM:     ssmEdge{ssm.NewFromConfig(cfg)},
-		Quotas:  quotasEdge{servicequotas.NewFromConfig(cfg)},
-		Logs:    logsEdge{cloudwatchlogs.NewFromConfig(cfg)},
-		Metrics: metricsEdge{cloudwatch.NewFromConfig(cfg)},
+		EC2:     newEC2Edge(ec2.NewFromConfig(cfg)),
+		IAM:     newIAMEdge(iam.NewFromConfig(cfg)),
+		STS:     newSTSEdge(sts.NewFromConfig(cfg)),
+		S3:      newS3Edge(s3.NewFromConfig(cfg, func(so *s3.Options) { so.UsePathStyle = so.UsePathStyle || private })),
+		Secrets: newSecretsEdge(secretsmanager.NewFromConfig(cfg)),
+		SSM:     newSSMEdge(ssm.NewFromConfig(cfg)),
+		Quotas:  newQuotasEdge(servicequotas.NewFromConfig(cfg)),
+		Logs:    newLogsEdge(cloudwatchlogs.NewFromConfig(cfg)),
+		Metrics: newMetricsEdge(cloudwatch.NewFromConfig(cfg)),
 	}
 }
 

@@ -16,670 +16,854 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
-type ec2Edge struct{ sdk EC2 }
+type ec2Edge struct {
+	allocateAddress               call[ec2.AllocateAddressInput, ec2.Options, ec2.AllocateAddressOutput]
+	associateAddress              call[ec2.AssociateAddressInput, ec2.Options, ec2.AssociateAddressOutput]
+	associateRouteTable           call[ec2.AssociateRouteTableInput, ec2.Options, ec2.AssociateRouteTableOutput]
+	attachInternetGateway         call[ec2.AttachInternetGatewayInput, ec2.Options, ec2.AttachInternetGatewayOutput]
+	attachVolume                  call[ec2.AttachVolumeInput, ec2.Options, ec2.AttachVolumeOutput]
+	authorizeSecurityGroupEgress  call[ec2.AuthorizeSecurityGroupEgressInput, ec2.Options, ec2.AuthorizeSecurityGroupEgressOutput]
+	authorizeSecurityGroupIngress call[ec2.AuthorizeSecurityGroupIngressInput, ec2.Options, ec2.AuthorizeSecurityGroupIngressOutput]
+	cancelSpotInstanceRequests    call[ec2.CancelSpotInstanceRequestsInput, ec2.Options, ec2.CancelSpotInstanceRequestsOutput]
+	createInternetGateway         call[ec2.CreateInternetGatewayInput, ec2.Options, ec2.CreateInternetGatewayOutput]
+	createRoute                   call[ec2.CreateRouteInput, ec2.Options, ec2.CreateRouteOutput]
+	createRouteTable              call[ec2.CreateRouteTableInput, ec2.Options, ec2.CreateRouteTableOutput]
+	createSecurityGroup           call[ec2.CreateSecurityGroupInput, ec2.Options, ec2.CreateSecurityGroupOutput]
+	createSnapshot                call[ec2.CreateSnapshotInput, ec2.Options, ec2.CreateSnapshotOutput]
+	createSubnet                  call[ec2.CreateSubnetInput, ec2.Options, ec2.CreateSubnetOutput]
+	createTags                    call[ec2.CreateTagsInput, ec2.Options, ec2.CreateTagsOutput]
+	createVolume                  call[ec2.CreateVolumeInput, ec2.Options, ec2.CreateVolumeOutput]
+	createVpc                     call[ec2.CreateVpcInput, ec2.Options, ec2.CreateVpcOutput]
+	createVpcEndpoint             call[ec2.CreateVpcEndpointInput, ec2.Options, ec2.CreateVpcEndpointOutput]
+	deleteInternetGateway         call[ec2.DeleteInternetGatewayInput, ec2.Options, ec2.DeleteInternetGatewayOutput]
+	deleteNetworkInterface        call[ec2.DeleteNetworkInterfaceInput, ec2.Options, ec2.DeleteNetworkInterfaceOutput]
+	deleteRouteTable              call[ec2.DeleteRouteTableInput, ec2.Options, ec2.DeleteRouteTableOutput]
+	deleteSecurityGroup           call[ec2.DeleteSecurityGroupInput, ec2.Options, ec2.DeleteSecurityGroupOutput]
+	deleteSnapshot                call[ec2.DeleteSnapshotInput, ec2.Options, ec2.DeleteSnapshotOutput]
+	deleteSubnet                  call[ec2.DeleteSubnetInput, ec2.Options, ec2.DeleteSubnetOutput]
+	deleteTags                    call[ec2.DeleteTagsInput, ec2.Options, ec2.DeleteTagsOutput]
+	deleteVolume                  call[ec2.DeleteVolumeInput, ec2.Options, ec2.DeleteVolumeOutput]
+	deleteVpc                     call[ec2.DeleteVpcInput, ec2.Options, ec2.DeleteVpcOutput]
+	deleteVpcEndpoints            call[ec2.DeleteVpcEndpointsInput, ec2.Options, ec2.DeleteVpcEndpointsOutput]
+	describeAddresses             call[ec2.DescribeAddressesInput, ec2.Options, ec2.DescribeAddressesOutput]
+	describeAvailabilityZones     call[ec2.DescribeAvailabilityZonesInput, ec2.Options, ec2.DescribeAvailabilityZonesOutput]
+	describeImages                call[ec2.DescribeImagesInput, ec2.Options, ec2.DescribeImagesOutput]
+	describeInstanceTypeOfferings call[ec2.DescribeInstanceTypeOfferingsInput, ec2.Options, ec2.DescribeInstanceTypeOfferingsOutput]
+	describeInstanceTypes         call[ec2.DescribeInstanceTypesInput, ec2.Options, ec2.DescribeInstanceTypesOutput]
+	describeInstances             call[ec2.DescribeInstancesInput, ec2.Options, ec2.DescribeInstancesOutput]
+	describeInternetGateways      call[ec2.DescribeInternetGatewaysInput, ec2.Options, ec2.DescribeInternetGatewaysOutput]
+	describeKeyPairs              call[ec2.DescribeKeyPairsInput, ec2.Options, ec2.DescribeKeyPairsOutput]
+	describeNetworkInterfaces     call[ec2.DescribeNetworkInterfacesInput, ec2.Options, ec2.DescribeNetworkInterfacesOutput]
+	describeRegions               call[ec2.DescribeRegionsInput, ec2.Options, ec2.DescribeRegionsOutput]
+	describeRouteTables           call[ec2.DescribeRouteTablesInput, ec2.Options, ec2.DescribeRouteTablesOutput]
+	describeSecurityGroups        call[ec2.DescribeSecurityGroupsInput, ec2.Options, ec2.DescribeSecurityGroupsOutput]
+	describeSnapshots             call[ec2.DescribeSnapshotsInput, ec2.Options, ec2.DescribeSnapshotsOutput]
+	describeSpotInstanceRequests  call[ec2.DescribeSpotInstanceRequestsInput, ec2.Options, ec2.DescribeSpotInstanceRequestsOutput]
+	describeSubnets               call[ec2.DescribeSubnetsInput, ec2.Options, ec2.DescribeSubnetsOutput]
+	describeVolumes               call[ec2.DescribeVolumesInput, ec2.Options, ec2.DescribeVolumesOutput]
+	describeVpcEndpoints          call[ec2.DescribeVpcEndpointsInput, ec2.Options, ec2.DescribeVpcEndpointsOutput]
+	describeVpcs                  call[ec2.DescribeVpcsInput, ec2.Options, ec2.DescribeVpcsOutput]
+	detachInternetGateway         call[ec2.DetachInternetGatewayInput, ec2.Options, ec2.DetachInternetGatewayOutput]
+	detachVolume                  call[ec2.DetachVolumeInput, ec2.Options, ec2.DetachVolumeOutput]
+	disassociateAddress           call[ec2.DisassociateAddressInput, ec2.Options, ec2.DisassociateAddressOutput]
+	disassociateRouteTable        call[ec2.DisassociateRouteTableInput, ec2.Options, ec2.DisassociateRouteTableOutput]
+	getConsoleOutput              call[ec2.GetConsoleOutputInput, ec2.Options, ec2.GetConsoleOutputOutput]
+	getEbsDefaultKmsKeyId         call[ec2.GetEbsDefaultKmsKeyIdInput, ec2.Options, ec2.GetEbsDefaultKmsKeyIdOutput]
+	modifyInstanceAttribute       call[ec2.ModifyInstanceAttributeInput, ec2.Options, ec2.ModifyInstanceAttributeOutput]
+	modifyInstanceMetadataOptions call[ec2.ModifyInstanceMetadataOptionsInput, ec2.Options, ec2.ModifyInstanceMetadataOptionsOutput]
+	modifyVolume                  call[ec2.ModifyVolumeInput, ec2.Options, ec2.ModifyVolumeOutput]
+	releaseAddress                call[ec2.ReleaseAddressInput, ec2.Options, ec2.ReleaseAddressOutput]
+	replaceRoute                  call[ec2.ReplaceRouteInput, ec2.Options, ec2.ReplaceRouteOutput]
+	revokeSecurityGroupEgress     call[ec2.RevokeSecurityGroupEgressInput, ec2.Options, ec2.RevokeSecurityGroupEgressOutput]
+	revokeSecurityGroupIngress    call[ec2.RevokeSecurityGroupIngressInput, ec2.Options, ec2.RevokeSecurityGroupIngressOutput]
+	runInstances                  call[ec2.RunInstancesInput, ec2.Options, ec2.RunInstancesOutput]
+	startInstances                call[ec2.StartInstancesInput, ec2.Options, ec2.StartInstancesOutput]
+	stopInstances                 call[ec2.StopInstancesInput, ec2.Options, ec2.StopInstancesOutput]
+	terminateInstances            call[ec2.TerminateInstancesInput, ec2.Options, ec2.TerminateInstancesOutput]
+}
+
+func newEC2Edge(c *ec2.Client) ec2Edge {
+	return ec2Edge{
+		allocateAddress:               c.AllocateAddress,
+		associateAddress:              c.AssociateAddress,
+		associateRouteTable:           c.AssociateRouteTable,
+		attachInternetGateway:         c.AttachInternetGateway,
+		attachVolume:                  c.AttachVolume,
+		authorizeSecurityGroupEgress:  c.AuthorizeSecurityGroupEgress,
+		authorizeSecurityGroupIngress: c.AuthorizeSecurityGroupIngress,
+		cancelSpotInstanceRequests:    c.CancelSpotInstanceRequests,
+		createInternetGateway:         c.CreateInternetGateway,
+		createRoute:                   c.CreateRoute,
+		createRouteTable:              c.CreateRouteTable,
+		createSecurityGroup:           c.CreateSecurityGroup,
+		createSnapshot:                c.CreateSnapshot,
+		createSubnet:                  c.CreateSubnet,
+		createTags:                    c.CreateTags,
+		createVolume:                  c.CreateVolume,
+		createVpc:                     c.CreateVpc,
+		createVpcEndpoint:             c.CreateVpcEndpoint,
+		deleteInternetGateway:         c.DeleteInternetGateway,
+		deleteNetworkInterface:        c.DeleteNetworkInterface,
+		deleteRouteTable:              c.DeleteRouteTable,
+		deleteSecurityGroup:           c.DeleteSecurityGroup,
+		deleteSnapshot:                c.DeleteSnapshot,
+		deleteSubnet:                  c.DeleteSubnet,
+		deleteTags:                    c.DeleteTags,
+		deleteVolume:                  c.DeleteVolume,
+		deleteVpc:                     c.DeleteVpc,
+		deleteVpcEndpoints:            c.DeleteVpcEndpoints,
+		describeAddresses:             c.DescribeAddresses,
+		describeAvailabilityZones:     c.DescribeAvailabilityZones,
+		describeImages:                c.DescribeImages,
+		describeInstanceTypeOfferings: c.DescribeInstanceTypeOfferings,
+		describeInstanceTypes:         c.DescribeInstanceTypes,
+		describeInstances:             c.DescribeInstances,
+		describeInternetGateways:      c.DescribeInternetGateways,
+		describeKeyPairs:              c.DescribeKeyPairs,
+		describeNetworkInterfaces:     c.DescribeNetworkInterfaces,
+		describeRegions:               c.DescribeRegions,
+		describeRouteTables:           c.DescribeRouteTables,
+		describeSecurityGroups:        c.DescribeSecurityGroups,
+		describeSnapshots:             c.DescribeSnapshots,
+		describeSpotInstanceRequests:  c.DescribeSpotInstanceRequests,
+		describeSubnets:               c.DescribeSubnets,
+		describeVolumes:               c.DescribeVolumes,
+		describeVpcEndpoints:          c.DescribeVpcEndpoints,
+		describeVpcs:                  c.DescribeVpcs,
+		detachInternetGateway:         c.DetachInternetGateway,
+		detachVolume:                  c.DetachVolume,
+		disassociateAddress:           c.DisassociateAddress,
+		disassociateRouteTable:        c.DisassociateRouteTable,
+		getConsoleOutput:              c.GetConsoleOutput,
+		getEbsDefaultKmsKeyId:         c.GetEbsDefaultKmsKeyId,
+		modifyInstanceAttribute:       c.ModifyInstanceAttribute,
+		modifyInstanceMetadataOptions: c.ModifyInstanceMetadataOptions,
+		modifyVolume:                  c.ModifyVolume,
+		releaseAddress:                c.ReleaseAddress,
+		replaceRoute:                  c.ReplaceRoute,
+		revokeSecurityGroupEgress:     c.RevokeSecurityGroupEgress,
+		revokeSecurityGroupIngress:    c.RevokeSecurityGroupIngress,
+		runInstances:                  c.RunInstances,
+		startInstances:                c.StartInstances,
+		stopInstances:                 c.StopInstances,
+		terminateInstances:            c.TerminateInstances,
+	}
+}
 
 func (e ec2Edge) AllocateAddress(ctx context.Context, in *ec2.AllocateAddressInput, o ...func(*ec2.Options)) (*ec2.AllocateAddressOutput, error) {
-	out, err := e.sdk.AllocateAddress(ctx, in, o...)
-	return out, strip(err)
+	return e.allocateAddress.make(ctx, in, o)
 }
 
 func (e ec2Edge) AssociateAddress(ctx context.Context, in *ec2.AssociateAddressInput, o ...func(*ec2.Options)) (*ec2.AssociateAddressOutput, error) {
-	out, err := e.sdk.AssociateAddress(ctx, in, o...)
-	return out, strip(err)
+	return e.associateAddress.make(ctx, in, o)
 }
 
 func (e ec2Edge) AssociateRouteTable(ctx context.Context, in *ec2.AssociateRouteTableInput, o ...func(*ec2.Options)) (*ec2.AssociateRouteTableOutput, error) {
-	out, err := e.sdk.AssociateRouteTable(ctx, in, o...)
-	return out, strip(err)
+	return e.associateRouteTable.make(ctx, in, o)
 }
 
 func (e ec2Edge) AttachInternetGateway(ctx context.Context, in *ec2.AttachInternetGatewayInput, o ...func(*ec2.Options)) (*ec2.AttachInternetGatewayOutput, error) {
-	out, err := e.sdk.AttachInternetGateway(ctx, in, o...)
-	return out, strip(err)
+	return e.attachInternetGateway.make(ctx, in, o)
 }
 
 func (e ec2Edge) AttachVolume(ctx context.Context, in *ec2.AttachVolumeInput, o ...func(*ec2.Options)) (*ec2.AttachVolumeOutput, error) {
-	out, err := e.sdk.AttachVolume(ctx, in, o...)
-	return out, strip(err)
+	return e.attachVolume.make(ctx, in, o)
 }
 
 func (e ec2Edge) AuthorizeSecurityGroupEgress(ctx context.Context, in *ec2.AuthorizeSecurityGroupEgressInput, o ...func(*ec2.Options)) (*ec2.AuthorizeSecurityGroupEgressOutput, error) {
-	out, err := e.sdk.AuthorizeSecurityGroupEgress(ctx, in, o...)
-	return out, strip(err)
+	return e.authorizeSecurityGroupEgress.make(ctx, in, o)
 }
 
 func (e ec2Edge) AuthorizeSecurityGroupIngress(ctx context.Context, in *ec2.AuthorizeSecurityGroupIngressInput, o ...func(*ec2.Options)) (*ec2.AuthorizeSecurityGroupIngressOutput, error) {
-	out, err := e.sdk.AuthorizeSecurityGroupIngress(ctx, in, o...)
-	return out, strip(err)
+	return e.authorizeSecurityGroupIngress.make(ctx, in, o)
 }
 
 func (e ec2Edge) CancelSpotInstanceRequests(ctx context.Context, in *ec2.CancelSpotInstanceRequestsInput, o ...func(*ec2.Options)) (*ec2.CancelSpotInstanceRequestsOutput, error) {
-	out, err := e.sdk.CancelSpotInstanceRequests(ctx, in, o...)
-	return out, strip(err)
+	return e.cancelSpotInstanceRequests.make(ctx, in, o)
 }
 
 func (e ec2Edge) CreateInternetGateway(ctx context.Context, in *ec2.CreateInternetGatewayInput, o ...func(*ec2.Options)) (*ec2.CreateInternetGatewayOutput, error) {
-	out, err := e.sdk.CreateInternetGateway(ctx, in, o...)
-	return out, strip(err)
+	return e.createInternetGateway.make(ctx, in, o)
 }
 
 func (e ec2Edge) CreateRoute(ctx context.Context, in *ec2.CreateRouteInput, o ...func(*ec2.Options)) (*ec2.CreateRouteOutput, error) {
-	out, err := e.sdk.CreateRoute(ctx, in, o...)
-	return out, strip(err)
+	return e.createRoute.make(ctx, in, o)
 }
 
 func (e ec2Edge) CreateRouteTable(ctx context.Context, in *ec2.CreateRouteTableInput, o ...func(*ec2.Options)) (*ec2.CreateRouteTableOutput, error) {
-	out, err := e.sdk.CreateRouteTable(ctx, in, o...)
-	return out, strip(err)
+	return e.createRouteTable.make(ctx, in, o)
 }
 
 func (e ec2Edge) CreateSecurityGroup(ctx context.Context, in *ec2.CreateSecurityGroupInput, o ...func(*ec2.Options)) (*ec2.CreateSecurityGroupOutput, error) {
-	out, err := e.sdk.CreateSecurityGroup(ctx, in, o...)
-	return out, strip(err)
+	return e.createSecurityGroup.make(ctx, in, o)
 }
 
 func (e ec2Edge) CreateSnapshot(ctx context.Context, in *ec2.CreateSnapshotInput, o ...func(*ec2.Options)) (*ec2.CreateSnapshotOutput, error) {
-	out, err := e.sdk.CreateSnapshot(ctx, in, o...)
-	return out, strip(err)
+	return e.createSnapshot.make(ctx, in, o)
 }
 
 func (e ec2Edge) CreateSubnet(ctx context.Context, in *ec2.CreateSubnetInput, o ...func(*ec2.Options)) (*ec2.CreateSubnetOutput, error) {
-	out, err := e.sdk.CreateSubnet(ctx, in, o...)
-	return out, strip(err)
+	return e.createSubnet.make(ctx, in, o)
 }
 
 func (e ec2Edge) CreateTags(ctx context.Context, in *ec2.CreateTagsInput, o ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error) {
-	out, err := e.sdk.CreateTags(ctx, in, o...)
-	return out, strip(err)
+	return e.createTags.make(ctx, in, o)
 }
 
 func (e ec2Edge) CreateVolume(ctx context.Context, in *ec2.CreateVolumeInput, o ...func(*ec2.Options)) (*ec2.CreateVolumeOutput, error) {
-	out, err := e.sdk.CreateVolume(ctx, in, o...)
-	return out, strip(err)
+	return e.createVolume.make(ctx, in, o)
 }
 
 func (e ec2Edge) CreateVpc(ctx context.Context, in *ec2.CreateVpcInput, o ...func(*ec2.Options)) (*ec2.CreateVpcOutput, error) {
-	out, err := e.sdk.CreateVpc(ctx, in, o...)
-	return out, strip(err)
+	return e.createVpc.make(ctx, in, o)
 }
 
 func (e ec2Edge) CreateVpcEndpoint(ctx context.Context, in *ec2.CreateVpcEndpointInput, o ...func(*ec2.Options)) (*ec2.CreateVpcEndpointOutput, error) {
-	out, err := e.sdk.CreateVpcEndpoint(ctx, in, o...)
-	return out, strip(err)
+	return e.createVpcEndpoint.make(ctx, in, o)
 }
 
 func (e ec2Edge) DeleteInternetGateway(ctx context.Context, in *ec2.DeleteInternetGatewayInput, o ...func(*ec2.Options)) (*ec2.DeleteInternetGatewayOutput, error) {
-	out, err := e.sdk.DeleteInternetGateway(ctx, in, o...)
-	return out, strip(err)
+	return e.deleteInternetGateway.make(ctx, in, o)
 }
 
 func (e ec2Edge) DeleteNetworkInterface(ctx context.Context, in *ec2.DeleteNetworkInterfaceInput, o ...func(*ec2.Options)) (*ec2.DeleteNetworkInterfaceOutput, error) {
-	out, err := e.sdk.DeleteNetworkInterface(ctx, in, o...)
-	return out, strip(err)
+	return e.deleteNetworkInterface.make(ctx, in, o)
 }
 
 func (e ec2Edge) DeleteRouteTable(ctx context.Context, in *ec2.DeleteRouteTableInput, o ...func(*ec2.Options)) (*ec2.DeleteRouteTableOutput, error) {
-	out, err := e.sdk.DeleteRouteTable(ctx, in, o...)
-	return out, strip(err)
+	return e.deleteRouteTable.make(ctx, in, o)
 }
 
 func (e ec2Edge) DeleteSecurityGroup(ctx context.Context, in *ec2.DeleteSecurityGroupInput, o ...func(*ec2.Options)) (*ec2.DeleteSecurityGroupOutput, error) {
-	out, err := e.sdk.DeleteSecurityGroup(ctx, in, o...)
-	return out, strip(err)
+	return e.deleteSecurityGroup.make(ctx, in, o)
 }
 
 func (e ec2Edge) DeleteSnapshot(ctx context.Context, in *ec2.DeleteSnapshotInput, o ...func(*ec2.Options)) (*ec2.DeleteSnapshotOutput, error) {
-	out, err := e.sdk.DeleteSnapshot(ctx, in, o...)
-	return out, strip(err)
+	return e.deleteSnapshot.make(ctx, in, o)
 }
 
 func (e ec2Edge) DeleteSubnet(ctx context.Context, in *ec2.DeleteSubnetInput, o ...func(*ec2.Options)) (*ec2.DeleteSubnetOutput, error) {
-	out, err := e.sdk.DeleteSubnet(ctx, in, o...)
-	return out, strip(err)
+	return e.deleteSubnet.make(ctx, in, o)
 }
 
 func (e ec2Edge) DeleteTags(ctx context.Context, in *ec2.DeleteTagsInput, o ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error) {
-	out, err := e.sdk.DeleteTags(ctx, in, o...)
-	return out, strip(err)
+	return e.deleteTags.make(ctx, in, o)
 }
 
 func (e ec2Edge) DeleteVolume(ctx context.Context, in *ec2.DeleteVolumeInput, o ...func(*ec2.Options)) (*ec2.DeleteVolumeOutput, error) {
-	out, err := e.sdk.DeleteVolume(ctx, in, o...)
-	return out, strip(err)
+	return e.deleteVolume.make(ctx, in, o)
 }
 
 func (e ec2Edge) DeleteVpc(ctx context.Context, in *ec2.DeleteVpcInput, o ...func(*ec2.Options)) (*ec2.DeleteVpcOutput, error) {
-	out, err := e.sdk.DeleteVpc(ctx, in, o...)
-	return out, strip(err)
+	return e.deleteVpc.make(ctx, in, o)
 }
 
 func (e ec2Edge) DeleteVpcEndpoints(ctx context.Context, in *ec2.DeleteVpcEndpointsInput, o ...func(*ec2.Options)) (*ec2.DeleteVpcEndpointsOutput, error) {
-	out, err := e.sdk.DeleteVpcEndpoints(ctx, in, o...)
-	return out, strip(err)
+	return e.deleteVpcEndpoints.make(ctx, in, o)
 }
 
 func (e ec2Edge) DescribeAddresses(ctx context.Context, in *ec2.DescribeAddressesInput, o ...func(*ec2.Options)) (*ec2.DescribeAddressesOutput, error) {
-	out, err := e.sdk.DescribeAddresses(ctx, in, o...)
-	return out, strip(err)
+	return e.describeAddresses.make(ctx, in, o)
 }
 
 func (e ec2Edge) DescribeAvailabilityZones(ctx context.Context, in *ec2.DescribeAvailabilityZonesInput, o ...func(*ec2.Options)) (*ec2.DescribeAvailabilityZonesOutput, error) {
-	out, err := e.sdk.DescribeAvailabilityZones(ctx, in, o...)
-	return out, strip(err)
+	return e.describeAvailabilityZones.make(ctx, in, o)
 }
 
 func (e ec2Edge) DescribeImages(ctx context.Context, in *ec2.DescribeImagesInput, o ...func(*ec2.Options)) (*ec2.DescribeImagesOutput, error) {
-	out, err := e.sdk.DescribeImages(ctx, in, o...)
-	return out, strip(err)
+	return e.describeImages.make(ctx, in, o)
 }
 
 func (e ec2Edge) DescribeInstanceTypeOfferings(ctx context.Context, in *ec2.DescribeInstanceTypeOfferingsInput, o ...func(*ec2.Options)) (*ec2.DescribeInstanceTypeOfferingsOutput, error) {
-	out, err := e.sdk.DescribeInstanceTypeOfferings(ctx, in, o...)
-	return out, strip(err)
+	return e.describeInstanceTypeOfferings.make(ctx, in, o)
 }
 
 func (e ec2Edge) DescribeInstanceTypes(ctx context.Context, in *ec2.DescribeInstanceTypesInput, o ...func(*ec2.Options)) (*ec2.DescribeInstanceTypesOutput, error) {
-	out, err := e.sdk.DescribeInstanceTypes(ctx, in, o...)
-	return out, strip(err)
+	return e.describeInstanceTypes.make(ctx, in, o)
 }
 
 func (e ec2Edge) DescribeInstances(ctx context.Context, in *ec2.DescribeInstancesInput, o ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error) {
-	out, err := e.sdk.DescribeInstances(ctx, in, o...)
-	return out, strip(err)
+	return e.describeInstances.make(ctx, in, o)
 }
 
 func (e ec2Edge) DescribeInternetGateways(ctx context.Context, in *ec2.DescribeInternetGatewaysInput, o ...func(*ec2.Options)) (*ec2.DescribeInternetGatewaysOutput, error) {
-	out, err := e.sdk.DescribeInternetGateways(ctx, in, o...)
-	return out, strip(err)
+	return e.describeInternetGateways.make(ctx, in, o)
 }
 
 func (e ec2Edge) DescribeKeyPairs(ctx context.Context, in *ec2.DescribeKeyPairsInput, o ...func(*ec2.Options)) (*ec2.DescribeKeyPairsOutput, error) {
-	out, err := e.sdk.DescribeKeyPairs(ctx, in, o...)
-	return out, strip(err)
+	return e.describeKeyPairs.make(ctx, in, o)
 }
 
 func (e ec2Edge) DescribeNetworkInterfaces(ctx context.Context, in *ec2.DescribeNetworkInterfacesInput, o ...func(*ec2.Options)) (*ec2.DescribeNetworkInterfacesOutput, error) {
-	out, err := e.sdk.DescribeNetworkInterfaces(ctx, in, o...)
-	return out, strip(err)
+	return e.describeNetworkInterfaces.make(ctx, in, o)
 }
 
 func (e ec2Edge) DescribeRegions(ctx context.Context, in *ec2.DescribeRegionsInput, o ...func(*ec2.Options)) (*ec2.DescribeRegionsOutput, error) {
-	out, err := e.sdk.DescribeRegions(ctx, in, o...)
-	return out, strip(err)
+	return e.describeRegions.make(ctx, in, o)
 }
 
 func (e ec2Edge) DescribeRouteTables(ctx context.Context, in *ec2.DescribeRouteTablesInput, o ...func(*ec2.Options)) (*ec2.DescribeRouteTablesOutput, error) {
-	out, err := e.sdk.DescribeRouteTables(ctx, in, o...)
-	return out, strip(err)
+	return e.describeRouteTables.make(ctx, in, o)
 }
 
 func (e ec2Edge) DescribeSecurityGroups(ctx context.Context, in *ec2.DescribeSecurityGroupsInput, o ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error) {
-	out, err := e.sdk.DescribeSecurityGroups(ctx, in, o...)
-	return out, strip(err)
+	return e.describeSecurityGroups.make(ctx, in, o)
 }
 
 func (e ec2Edge) DescribeSnapshots(ctx context.Context, in *ec2.DescribeSnapshotsInput, o ...func(*ec2.Options)) (*ec2.DescribeSnapshotsOutput, error) {
-	out, err := e.sdk.DescribeSnapshots(ctx, in, o...)
-	return out, strip(err)
+	return e.describeSnapshots.make(ctx, in, o)
 }
 
 func (e ec2Edge) DescribeSpotInstanceRequests(ctx context.Context, in *ec2.DescribeSpotInstanceRequestsInput, o ...func(*ec2.Options)) (*ec2.DescribeSpotInstanceRequestsOutput, error) {
-	out, err := e.sdk.DescribeSpotInstanceRequests(ctx, in, o...)
-	return out, strip(err)
+	return e.describeSpotInstanceRequests.make(ctx, in, o)
 }
 
 func (e ec2Edge) DescribeSubnets(ctx context.Context, in *ec2.DescribeSubnetsInput, o ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error) {
-	out, err := e.sdk.DescribeSubnets(ctx, in, o...)
-	return out, strip(err)
+	return e.describeSubnets.make(ctx, in, o)
 }
 
 func (e ec2Edge) DescribeVolumes(ctx context.Context, in *ec2.DescribeVolumesInput, o ...func(*ec2.Options)) (*ec2.DescribeVolumesOutput, error) {
-	out, err := e.sdk.DescribeVolumes(ctx, in, o...)
-	return out, strip(err)
+	return e.describeVolumes.make(ctx, in, o)
 }
 
 func (e ec2Edge) DescribeVpcEndpoints(ctx context.Context, in *ec2.DescribeVpcEndpointsInput, o ...func(*ec2.Options)) (*ec2.DescribeVpcEndpointsOutput, error) {
-	out, err := e.sdk.DescribeVpcEndpoints(ctx, in, o...)
-	return out, strip(err)
+	return e.describeVpcEndpoints.make(ctx, in, o)
 }
 
 func (e ec2Edge) DescribeVpcs(ctx context.Context, in *ec2.DescribeVpcsInput, o ...func(*ec2.Options)) (*ec2.DescribeVpcsOutput, error) {
-	out, err := e.sdk.DescribeVpcs(ctx, in, o...)
-	return out, strip(err)
+	return e.describeVpcs.make(ctx, in, o)
 }
 
 func (e ec2Edge) DetachInternetGateway(ctx context.Context, in *ec2.DetachInternetGatewayInput, o ...func(*ec2.Options)) (*ec2.DetachInternetGatewayOutput, error) {
-	out, err := e.sdk.DetachInternetGateway(ctx, in, o...)
-	return out, strip(err)
+	return e.detachInternetGateway.make(ctx, in, o)
 }
 
 func (e ec2Edge) DetachVolume(ctx context.Context, in *ec2.DetachVolumeInput, o ...func(*ec2.Options)) (*ec2.DetachVolumeOutput, error) {
-	out, err := e.sdk.DetachVolume(ctx, in, o...)
-	return out, strip(err)
+	return e.detachVolume.make(ctx, in, o)
 }
 
 func (e ec2Edge) DisassociateAddress(ctx context.Context, in *ec2.DisassociateAddressInput, o ...func(*ec2.Options)) (*ec2.DisassociateAddressOutput, error) {
-	out, err := e.sdk.DisassociateAddress(ctx, in, o...)
-	return out, strip(err)
+	return e.disassociateAddress.make(ctx, in, o)
 }
 
 func (e ec2Edge) DisassociateRouteTable(ctx context.Context, in *ec2.DisassociateRouteTableInput, o ...func(*ec2.Options)) (*ec2.DisassociateRouteTableOutput, error) {
-	out, err := e.sdk.DisassociateRouteTable(ctx, in, o...)
-	return out, strip(err)
+	return e.disassociateRouteTable.make(ctx, in, o)
 }
 
 func (e ec2Edge) GetConsoleOutput(ctx context.Context, in *ec2.GetConsoleOutputInput, o ...func(*ec2.Options)) (*ec2.GetConsoleOutputOutput, error) {
-	out, err := e.sdk.GetConsoleOutput(ctx, in, o...)
-	return out, strip(err)
+	return e.getConsoleOutput.make(ctx, in, o)
 }
 
 func (e ec2Edge) GetEbsDefaultKmsKeyId(ctx context.Context, in *ec2.GetEbsDefaultKmsKeyIdInput, o ...func(*ec2.Options)) (*ec2.GetEbsDefaultKmsKeyIdOutput, error) {
-	out, err := e.sdk.GetEbsDefaultKmsKeyId(ctx, in, o...)
-	return out, strip(err)
+	return e.getEbsDefaultKmsKeyId.make(ctx, in, o)
 }
 
 func (e ec2Edge) ModifyInstanceAttribute(ctx context.Context, in *ec2.ModifyInstanceAttributeInput, o ...func(*ec2.Options)) (*ec2.ModifyInstanceAttributeOutput, error) {
-	out, err := e.sdk.ModifyInstanceAttribute(ctx, in, o...)
-	return out, strip(err)
+	return e.modifyInstanceAttribute.make(ctx, in, o)
 }
 
 func (e ec2Edge) ModifyInstanceMetadataOptions(ctx context.Context, in *ec2.ModifyInstanceMetadataOptionsInput, o ...func(*ec2.Options)) (*ec2.ModifyInstanceMetadataOptionsOutput, error) {
-	out, err := e.sdk.ModifyInstanceMetadataOptions(ctx, in, o...)
-	return out, strip(err)
+	return e.modifyInstanceMetadataOptions.make(ctx, in, o)
 }
 
 func (e ec2Edge) ModifyVolume(ctx context.Context, in *ec2.ModifyVolumeInput, o ...func(*ec2.Options)) (*ec2.ModifyVolumeOutput, error) {
-	out, err := e.sdk.ModifyVolume(ctx, in, o...)
-	return out, strip(err)
+	return e.modifyVolume.make(ctx, in, o)
 }
 
 func (e ec2Edge) ReleaseAddress(ctx context.Context, in *ec2.ReleaseAddressInput, o ...func(*ec2.Options)) (*ec2.ReleaseAddressOutput, error) {
-	out, err := e.sdk.ReleaseAddress(ctx, in, o...)
-	return out, strip(err)
+	return e.releaseAddress.make(ctx, in, o)
 }
 
 func (e ec2Edge) ReplaceRoute(ctx context.Context, in *ec2.ReplaceRouteInput, o ...func(*ec2.Options)) (*ec2.ReplaceRouteOutput, error) {
-	out, err := e.sdk.ReplaceRoute(ctx, in, o...)
-	return out, strip(err)
+	return e.replaceRoute.make(ctx, in, o)
 }
 
 func (e ec2Edge) RevokeSecurityGroupEgress(ctx context.Context, in *ec2.RevokeSecurityGroupEgressInput, o ...func(*ec2.Options)) (*ec2.RevokeSecurityGroupEgressOutput, error) {
-	out, err := e.sdk.RevokeSecurityGroupEgress(ctx, in, o...)
-	return out, strip(err)
+	return e.revokeSecurityGroupEgress.make(ctx, in, o)
 }
 
 func (e ec2Edge) RevokeSecurityGroupIngress(ctx context.Context, in *ec2.RevokeSecurityGroupIngressInput, o ...func(*ec2.Options)) (*ec2.RevokeSecurityGroupIngressOutput, error) {
-	out, err := e.sdk.RevokeSecurityGroupIngress(ctx, in, o...)
-	return out, strip(err)
+	return e.revokeSecurityGroupIngress.make(ctx, in, o)
 }
 
 func (e ec2Edge) RunInstances(ctx context.Context, in *ec2.RunInstancesInput, o ...func(*ec2.Options)) (*ec2.RunInstancesOutput, error) {
-	out, err := e.sdk.RunInstances(ctx, in, o...)
-	return out, strip(err)
+	return e.runInstances.make(ctx, in, o)
 }
 
 func (e ec2Edge) StartInstances(ctx context.Context, in *ec2.StartInstancesInput, o ...func(*ec2.Options)) (*ec2.StartInstancesOutput, error) {
-	out, err := e.sdk.StartInstances(ctx, in, o...)
-	return out, strip(err)
+	return e.startInstances.make(ctx, in, o)
 }
 
 func (e ec2Edge) StopInstances(ctx context.Context, in *ec2.StopInstancesInput, o ...func(*ec2.Options)) (*ec2.StopInstancesOutput, error) {
-	out, err := e.sdk.StopInstances(ctx, in, o...)
-	return out, strip(err)
+	return e.stopInstances.make(ctx, in, o)
 }
 
 func (e ec2Edge) TerminateInstances(ctx context.Context, in *ec2.TerminateInstancesInput, o ...func(*ec2.Options)) (*ec2.TerminateInstancesOutput, error) {
-	out, err := e.sdk.TerminateInstances(ctx, in, o...)
-	return out, strip(err)
+	return e.terminateInstances.make(ctx, in, o)
 }
 
-type iamEdge struct{ sdk IAM }
+type iamEdge struct {
+	addRoleToInstanceProfile      call[iam.AddRoleToInstanceProfileInput, iam.Options, iam.AddRoleToInstanceProfileOutput]
+	attachRolePolicy              call[iam.AttachRolePolicyInput, iam.Options, iam.AttachRolePolicyOutput]
+	createInstanceProfile         call[iam.CreateInstanceProfileInput, iam.Options, iam.CreateInstanceProfileOutput]
+	createRole                    call[iam.CreateRoleInput, iam.Options, iam.CreateRoleOutput]
+	createServiceLinkedRole       call[iam.CreateServiceLinkedRoleInput, iam.Options, iam.CreateServiceLinkedRoleOutput]
+	deleteInstanceProfile         call[iam.DeleteInstanceProfileInput, iam.Options, iam.DeleteInstanceProfileOutput]
+	deleteRole                    call[iam.DeleteRoleInput, iam.Options, iam.DeleteRoleOutput]
+	deleteRolePolicy              call[iam.DeleteRolePolicyInput, iam.Options, iam.DeleteRolePolicyOutput]
+	detachRolePolicy              call[iam.DetachRolePolicyInput, iam.Options, iam.DetachRolePolicyOutput]
+	getInstanceProfile            call[iam.GetInstanceProfileInput, iam.Options, iam.GetInstanceProfileOutput]
+	getRole                       call[iam.GetRoleInput, iam.Options, iam.GetRoleOutput]
+	getRolePolicy                 call[iam.GetRolePolicyInput, iam.Options, iam.GetRolePolicyOutput]
+	listAttachedRolePolicies      call[iam.ListAttachedRolePoliciesInput, iam.Options, iam.ListAttachedRolePoliciesOutput]
+	listInstanceProfiles          call[iam.ListInstanceProfilesInput, iam.Options, iam.ListInstanceProfilesOutput]
+	listRolePolicies              call[iam.ListRolePoliciesInput, iam.Options, iam.ListRolePoliciesOutput]
+	listRoles                     call[iam.ListRolesInput, iam.Options, iam.ListRolesOutput]
+	putRolePolicy                 call[iam.PutRolePolicyInput, iam.Options, iam.PutRolePolicyOutput]
+	removeRoleFromInstanceProfile call[iam.RemoveRoleFromInstanceProfileInput, iam.Options, iam.RemoveRoleFromInstanceProfileOutput]
+	simulatePrincipalPolicy       call[iam.SimulatePrincipalPolicyInput, iam.Options, iam.SimulatePrincipalPolicyOutput]
+	tagRole                       call[iam.TagRoleInput, iam.Options, iam.TagRoleOutput]
+	updateAssumeRolePolicy        call[iam.UpdateAssumeRolePolicyInput, iam.Options, iam.UpdateAssumeRolePolicyOutput]
+}
+
+func newIAMEdge(c *iam.Client) iamEdge {
+	return iamEdge{
+		addRoleToInstanceProfile:      c.AddRoleToInstanceProfile,
+		attachRolePolicy:              c.AttachRolePolicy,
+		createInstanceProfile:         c.CreateInstanceProfile,
+		createRole:                    c.CreateRole,
+		createServiceLinkedRole:       c.CreateServiceLinkedRole,
+		deleteInstanceProfile:         c.DeleteInstanceProfile,
+		deleteRole:                    c.DeleteRole,
+		deleteRolePolicy:              c.DeleteRolePolicy,
+		detachRolePolicy:              c.DetachRolePolicy,
+		getInstanceProfile:            c.GetInstanceProfile,
+		getRole:                       c.GetRole,
+		getRolePolicy:                 c.GetRolePolicy,
+		listAttachedRolePolicies:      c.ListAttachedRolePolicies,
+		listInstanceProfiles:          c.ListInstanceProfiles,
+		listRolePolicies:              c.ListRolePolicies,
+		listRoles:                     c.ListRoles,
+		putRolePolicy:                 c.PutRolePolicy,
+		removeRoleFromInstanceProfile: c.RemoveRoleFromInstanceProfile,
+		simulatePrincipalPolicy:       c.SimulatePrincipalPolicy,
+		tagRole:                       c.TagRole,
+		updateAssumeRolePolicy:        c.UpdateAssumeRolePolicy,
+	}
+}
 
 func (e iamEdge) AddRoleToInstanceProfile(ctx context.Context, in *iam.AddRoleToInstanceProfileInput, o ...func(*iam.Options)) (*iam.AddRoleToInstanceProfileOutput, error) {
-	out, err := e.sdk.AddRoleToInstanceProfile(ctx, in, o...)
-	return out, strip(err)
+	return e.addRoleToInstanceProfile.make(ctx, in, o)
 }
 
 func (e iamEdge) AttachRolePolicy(ctx context.Context, in *iam.AttachRolePolicyInput, o ...func(*iam.Options)) (*iam.AttachRolePolicyOutput, error) {
-	out, err := e.sdk.AttachRolePolicy(ctx, in, o...)
-	return out, strip(err)
+	return e.attachRolePolicy.make(ctx, in, o)
 }
 
 func (e iamEdge) CreateInstanceProfile(ctx context.Context, in *iam.CreateInstanceProfileInput, o ...func(*iam.Options)) (*iam.CreateInstanceProfileOutput, error) {
-	out, err := e.sdk.CreateInstanceProfile(ctx, in, o...)
-	return out, strip(err)
+	return e.createInstanceProfile.make(ctx, in, o)
 }
 
 func (e iamEdge) CreateRole(ctx context.Context, in *iam.CreateRoleInput, o ...func(*iam.Options)) (*iam.CreateRoleOutput, error) {
-	out, err := e.sdk.CreateRole(ctx, in, o...)
-	return out, strip(err)
+	return e.createRole.make(ctx, in, o)
 }
 
 func (e iamEdge) CreateServiceLinkedRole(ctx context.Context, in *iam.CreateServiceLinkedRoleInput, o ...func(*iam.Options)) (*iam.CreateServiceLinkedRoleOutput, error) {
-	out, err := e.sdk.CreateServiceLinkedRole(ctx, in, o...)
-	return out, strip(err)
+	return e.createServiceLinkedRole.make(ctx, in, o)
 }
 
 func (e iamEdge) DeleteInstanceProfile(ctx context.Context, in *iam.DeleteInstanceProfileInput, o ...func(*iam.Options)) (*iam.DeleteInstanceProfileOutput, error) {
-	out, err := e.sdk.DeleteInstanceProfile(ctx, in, o...)
-	return out, strip(err)
+	return e.deleteInstanceProfile.make(ctx, in, o)
 }
 
 func (e iamEdge) DeleteRole(ctx context.Context, in *iam.DeleteRoleInput, o ...func(*iam.Options)) (*iam.DeleteRoleOutput, error) {
-	out, err := e.sdk.DeleteRole(ctx, in, o...)
-	return out, strip(err)
+	return e.deleteRole.make(ctx, in, o)
 }
 
 func (e iamEdge) DeleteRolePolicy(ctx context.Context, in *iam.DeleteRolePolicyInput, o ...func(*iam.Options)) (*iam.DeleteRolePolicyOutput, error) {
-	out, err := e.sdk.DeleteRolePolicy(ctx, in, o...)
-	return out, strip(err)
+	return e.deleteRolePolicy.make(ctx, in, o)
 }
 
 func (e iamEdge) DetachRolePolicy(ctx context.Context, in *iam.DetachRolePolicyInput, o ...func(*iam.Options)) (*iam.DetachRolePolicyOutput, error) {
-	out, err := e.sdk.DetachRolePolicy(ctx, in, o...)
-	return out, strip(err)
+	return e.detachRolePolicy.make(ctx, in, o)
 }
 
 func (e iamEdge) GetInstanceProfile(ctx context.Context, in *iam.GetInstanceProfileInput, o ...func(*iam.Options)) (*iam.GetInstanceProfileOutput, error) {
-	out, err := e.sdk.GetInstanceProfile(ctx, in, o...)
-	return out, strip(err)
+	return e.getInstanceProfile.make(ctx, in, o)
 }
 
 func (e iamEdge) GetRole(ctx context.Context, in *iam.GetRoleInput, o ...func(*iam.Options)) (*iam.GetRoleOutput, error) {
-	out, err := e.sdk.GetRole(ctx, in, o...)
-	return out, strip(err)
+	return e.getRole.make(ctx, in, o)
 }
 
 func (e iamEdge) GetRolePolicy(ctx context.Context, in *iam.GetRolePolicyInput, o ...func(*iam.Options)) (*iam.GetRolePolicyOutput, error) {
-	out, err := e.sdk.GetRolePolicy(ctx, in, o...)
-	return out, strip(err)
+	return e.getRolePolicy.make(ctx, in, o)
 }
 
 func (e iamEdge) ListAttachedRolePolicies(ctx context.Context, in *iam.ListAttachedRolePoliciesInput, o ...func(*iam.Options)) (*iam.ListAttachedRolePoliciesOutput, error) {
-	out, err := e.sdk.ListAttachedRolePolicies(ctx, in, o...)
-	return out, strip(err)
+	return e.listAttachedRolePolicies.make(ctx, in, o)
 }
 
 func (e iamEdge) ListInstanceProfiles(ctx context.Context, in *iam.ListInstanceProfilesInput, o ...func(*iam.Options)) (*iam.ListInstanceProfilesOutput, error) {
-	out, err := e.sdk.ListInstanceProfiles(ctx, in, o...)
-	return out, strip(err)
+	return e.listInstanceProfiles.make(ctx, in, o)
 }
 
 func (e iamEdge) ListRolePolicies(ctx context.Context, in *iam.ListRolePoliciesInput, o ...func(*iam.Options)) (*iam.ListRolePoliciesOutput, error) {
-	out, err := e.sdk.ListRolePolicies(ctx, in, o...)
-	return out, strip(err)
+	return e.listRolePolicies.make(ctx, in, o)
 }
 
 func (e iamEdge) ListRoles(ctx context.Context, in *iam.ListRolesInput, o ...func(*iam.Options)) (*iam.ListRolesOutput, error) {
-	out, err := e.sdk.ListRoles(ctx, in, o...)
-	return out, strip(err)
+	return e.listRoles.make(ctx, in, o)
 }
 
 func (e iamEdge) PutRolePolicy(ctx context.Context, in *iam.PutRolePolicyInput, o ...func(*iam.Options)) (*iam.PutRolePolicyOutput, error) {
-	out, err := e.sdk.PutRolePolicy(ctx, in, o...)
-	return out, strip(err)
+	return e.putRolePolicy.make(ctx, in, o)
 }
 
 func (e iamEdge) RemoveRoleFromInstanceProfile(ctx context.Context, in *iam.RemoveRoleFromInstanceProfileInput, o ...func(*iam.Options)) (*iam.RemoveRoleFromInstanceProfileOutput, error) {
-	out, err := e.sdk.RemoveRoleFromInstanceProfile(ctx, in, o...)
-	return out, strip(err)
+	return e.removeRoleFromInstanceProfile.make(ctx, in, o)
 }
 
 func (e iamEdge) SimulatePrincipalPolicy(ctx context.Context, in *iam.SimulatePrincipalPolicyInput, o ...func(*iam.Options)) (*iam.SimulatePrincipalPolicyOutput, error) {
-	out, err := e.sdk.SimulatePrincipalPolicy(ctx, in, o...)
-	return out, strip(err)
+	return e.simulatePrincipalPolicy.make(ctx, in, o)
 }
 
 func (e iamEdge) TagRole(ctx context.Context, in *iam.TagRoleInput, o ...func(*iam.Options)) (*iam.TagRoleOutput, error) {
-	out, err := e.sdk.TagRole(ctx, in, o...)
-	return out, strip(err)
+	return e.tagRole.make(ctx, in, o)
 }
 
 func (e iamEdge) UpdateAssumeRolePolicy(ctx context.Context, in *iam.UpdateAssumeRolePolicyInput, o ...func(*iam.Options)) (*iam.UpdateAssumeRolePolicyOutput, error) {
-	out, err := e.sdk.UpdateAssumeRolePolicy(ctx, in, o...)
-	return out, strip(err)
+	return e.updateAssumeRolePolicy.make(ctx, in, o)
 }
 
-type stsEdge struct{ sdk STS }
+type stsEdge struct {
+	getCallerIdentity call[sts.GetCallerIdentityInput, sts.Options, sts.GetCallerIdentityOutput]
+}
+
+func newSTSEdge(c *sts.Client) stsEdge {
+	return stsEdge{
+		getCallerIdentity: c.GetCallerIdentity,
+	}
+}
 
 func (e stsEdge) GetCallerIdentity(ctx context.Context, in *sts.GetCallerIdentityInput, o ...func(*sts.Options)) (*sts.GetCallerIdentityOutput, error) {
-	out, err := e.sdk.GetCallerIdentity(ctx, in, o...)
-	return out, strip(err)
+	return e.getCallerIdentity.make(ctx, in, o)
 }
 
-type s3Edge struct{ sdk S3 }
+type s3Edge struct {
+	abortMultipartUpload call[s3.AbortMultipartUploadInput, s3.Options, s3.AbortMultipartUploadOutput]
+	createBucket         call[s3.CreateBucketInput, s3.Options, s3.CreateBucketOutput]
+	deleteBucket         call[s3.DeleteBucketInput, s3.Options, s3.DeleteBucketOutput]
+	deleteObject         call[s3.DeleteObjectInput, s3.Options, s3.DeleteObjectOutput]
+	deleteObjects        call[s3.DeleteObjectsInput, s3.Options, s3.DeleteObjectsOutput]
+	getBucketEncryption  call[s3.GetBucketEncryptionInput, s3.Options, s3.GetBucketEncryptionOutput]
+	getBucketLocation    call[s3.GetBucketLocationInput, s3.Options, s3.GetBucketLocationOutput]
+	getBucketPolicy      call[s3.GetBucketPolicyInput, s3.Options, s3.GetBucketPolicyOutput]
+	getBucketTagging     call[s3.GetBucketTaggingInput, s3.Options, s3.GetBucketTaggingOutput]
+	getBucketVersioning  call[s3.GetBucketVersioningInput, s3.Options, s3.GetBucketVersioningOutput]
+	getObject            call[s3.GetObjectInput, s3.Options, s3.GetObjectOutput]
+	getPublicAccessBlock call[s3.GetPublicAccessBlockInput, s3.Options, s3.GetPublicAccessBlockOutput]
+	headBucket           call[s3.HeadBucketInput, s3.Options, s3.HeadBucketOutput]
+	headObject           call[s3.HeadObjectInput, s3.Options, s3.HeadObjectOutput]
+	listBuckets          call[s3.ListBucketsInput, s3.Options, s3.ListBucketsOutput]
+	listMultipartUploads call[s3.ListMultipartUploadsInput, s3.Options, s3.ListMultipartUploadsOutput]
+	listObjectVersions   call[s3.ListObjectVersionsInput, s3.Options, s3.ListObjectVersionsOutput]
+	listObjectsV2        call[s3.ListObjectsV2Input, s3.Options, s3.ListObjectsV2Output]
+	putBucketEncryption  call[s3.PutBucketEncryptionInput, s3.Options, s3.PutBucketEncryptionOutput]
+	putBucketPolicy      call[s3.PutBucketPolicyInput, s3.Options, s3.PutBucketPolicyOutput]
+	putBucketTagging     call[s3.PutBucketTaggingInput, s3.Options, s3.PutBucketTaggingOutput]
+	putBucketVersioning  call[s3.PutBucketVersioningInput, s3.Options, s3.PutBucketVersioningOutput]
+	putObject            call[s3.PutObjectInput, s3.Options, s3.PutObjectOutput]
+	putPublicAccessBlock call[s3.PutPublicAccessBlockInput, s3.Options, s3.PutPublicAccessBlockOutput]
+}
+
+func newS3Edge(c *s3.Client) s3Edge {
+	return s3Edge{
+		abortMultipartUpload: c.AbortMultipartUpload,
+		createBucket:         c.CreateBucket,
+		deleteBucket:         c.DeleteBucket,
+		deleteObject:         c.DeleteObject,
+		deleteObjects:        c.DeleteObjects,
+		getBucketEncryption:  c.GetBucketEncryption,
+		getBucketLocation:    c.GetBucketLocation,
+		getBucketPolicy:      c.GetBucketPolicy,
+		getBucketTagging:     c.GetBucketTagging,
+		getBucketVersioning:  c.GetBucketVersioning,
+		getObject:            c.GetObject,
+		getPublicAccessBlock: c.GetPublicAccessBlock,
+		headBucket:           c.HeadBucket,
+		headObject:           c.HeadObject,
+		listBuckets:          c.ListBuckets,
+		listMultipartUploads: c.ListMultipartUploads,
+		listObjectVersions:   c.ListObjectVersions,
+		listObjectsV2:        c.ListObjectsV2,
+		putBucketEncryption:  c.PutBucketEncryption,
+		putBucketPolicy:      c.PutBucketPolicy,
+		putBucketTagging:     c.PutBucketTagging,
+		putBucketVersioning:  c.PutBucketVersioning,
+		putObject:            c.PutObject,
+		putPublicAccessBlock: c.PutPublicAccessBlock,
+	}
+}
 
 func (e s3Edge) AbortMultipartUpload(ctx context.Context, in *s3.AbortMultipartUploadInput, o ...func(*s3.Options)) (*s3.AbortMultipartUploadOutput, error) {
-	out, err := e.sdk.AbortMultipartUpload(ctx, in, o...)
-	return out, strip(err)
+	return e.abortMultipartUpload.make(ctx, in, o)
 }
 
 func (e s3Edge) CreateBucket(ctx context.Context, in *s3.CreateBucketInput, o ...func(*s3.Options)) (*s3.CreateBucketOutput, error) {
-	out, err := e.sdk.CreateBucket(ctx, in, o...)
-	return out, strip(err)
+	return e.createBucket.make(ctx, in, o)
 }
 
 func (e s3Edge) DeleteBucket(ctx context.Context, in *s3.DeleteBucketInput, o ...func(*s3.Options)) (*s3.DeleteBucketOutput, error) {
-	out, err := e.sdk.DeleteBucket(ctx, in, o...)
-	return out, strip(err)
+	return e.deleteBucket.make(ctx, in, o)
 }
 
 func (e s3Edge) DeleteObject(ctx context.Context, in *s3.DeleteObjectInput, o ...func(*s3.Options)) (*s3.DeleteObjectOutput, error) {
-	out, err := e.sdk.DeleteObject(ctx, in, o...)
-	return out, strip(err)
+	return e.deleteObject.make(ctx, in, o)
 }
 
 func (e s3Edge) DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput, o ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error) {
-	out, err := e.sdk.DeleteObjects(ctx, in, o...)
-	return out, strip(err)
+	return e.deleteObjects.make(ctx, in, o)
 }
 
 func (e s3Edge) GetBucketEncryption(ctx context.Context, in *s3.GetBucketEncryptionInput, o ...func(*s3.Options)) (*s3.GetBucketEncryptionOutput, error) {
-	out, err := e.sdk.GetBucketEncryption(ctx, in, o...)
-	return out, strip(err)
+	return e.getBucketEncryption.make(ctx, in, o)
 }
 
 func (e s3Edge) GetBucketLocation(ctx context.Context, in *s3.GetBucketLocationInput, o ...func(*s3.Options)) (*s3.GetBucketLocationOutput, error) {
-	out, err := e.sdk.GetBucketLocation(ctx, in, o...)
-	return out, strip(err)
+	return e.getBucketLocation.make(ctx, in, o)
 }
 
 func (e s3Edge) GetBucketPolicy(ctx context.Context, in *s3.GetBucketPolicyInput, o ...func(*s3.Options)) (*s3.GetBucketPolicyOutput, error) {
-	out, err := e.sdk.GetBucketPolicy(ctx, in, o...)
-	return out, strip(err)
+	return e.getBucketPolicy.make(ctx, in, o)
 }
 
 func (e s3Edge) GetBucketTagging(ctx context.Context, in *s3.GetBucketTaggingInput, o ...func(*s3.Options)) (*s3.GetBucketTaggingOutput, error) {
-	out, err := e.sdk.GetBucketTagging(ctx, in, o...)
-	return out, strip(err)
+	return e.getBucketTagging.make(ctx, in, o)
 }
 
 func (e s3Edge) GetBucketVersioning(ctx context.Context, in *s3.GetBucketVersioningInput, o ...func(*s3.Options)) (*s3.GetBucketVersioningOutput, error) {
-	out, err := e.sdk.GetBucketVersioning(ctx, in, o...)
-	return out, strip(err)
+	return e.getBucketVersioning.make(ctx, in, o)
 }
 
 func (e s3Edge) GetObject(ctx context.Context, in *s3.GetObjectInput, o ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
-	out, err := e.sdk.GetObject(ctx, in, o...)
-	return out, strip(err)
+	return e.getObject.make(ctx, in, o)
 }
 
 func (e s3Edge) GetPublicAccessBlock(ctx context.Context, in *s3.GetPublicAccessBlockInput, o ...func(*s3.Options)) (*s3.GetPublicAccessBlockOutput, error) {
-	out, err := e.sdk.GetPublicAccessBlock(ctx, in, o...)
-	return out, strip(err)
+	return e.getPublicAccessBlock.make(ctx, in, o)
 }
 
 func (e s3Edge) HeadBucket(ctx context.Context, in *s3.HeadBucketInput, o ...func(*s3.Options)) (*s3.HeadBucketOutput, error) {
-	out, err := e.sdk.HeadBucket(ctx, in, o...)
-	return out, strip(err)
+	return e.headBucket.make(ctx, in, o)
 }
 
 func (e s3Edge) HeadObject(ctx context.Context, in *s3.HeadObjectInput, o ...func(*s3.Options)) (*s3.HeadObjectOutput, error) {
-	out, err := e.sdk.HeadObject(ctx, in, o...)
-	return out, strip(err)
+	return e.headObject.make(ctx, in, o)
 }
 
 func (e s3Edge) ListBuckets(ctx context.Context, in *s3.ListBucketsInput, o ...func(*s3.Options)) (*s3.ListBucketsOutput, error) {
-	out, err := e.sdk.ListBuckets(ctx, in, o...)
-	return out, strip(err)
+	return e.listBuckets.make(ctx, in, o)
 }
 
 func (e s3Edge) ListMultipartUploads(ctx context.Context, in *s3.ListMultipartUploadsInput, o ...func(*s3.Options)) (*s3.ListMultipartUploadsOutput, error) {
-	out, err := e.sdk.ListMultipartUploads(ctx, in, o...)
-	return out, strip(err)
+	return e.listMultipartUploads.make(ctx, in, o)
 }
 
 func (e s3Edge) ListObjectVersions(ctx context.Context, in *s3.ListObjectVersionsInput, o ...func(*s3.Options)) (*s3.ListObjectVersionsOutput, error) {
-	out, err := e.sdk.ListObjectVersions(ctx, in, o...)
-	return out, strip(err)
+	return e.listObjectVersions.make(ctx, in, o)
 }
 
 func (e s3Edge) ListObjectsV2(ctx context.Context, in *s3.ListObjectsV2Input, o ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
-	out, err := e.sdk.ListObjectsV2(ctx, in, o...)
-	return out, strip(err)
+	return e.listObjectsV2.make(ctx, in, o)
 }
 
 func (e s3Edge) PutBucketEncryption(ctx context.Context, in *s3.PutBucketEncryptionInput, o ...func(*s3.Options)) (*s3.PutBucketEncryptionOutput, error) {
-	out, err := e.sdk.PutBucketEncryption(ctx, in, o...)
-	return out, strip(err)
+	return e.putBucketEncryption.make(ctx, in, o)
 }
 
 func (e s3Edge) PutBucketPolicy(ctx context.Context, in *s3.PutBucketPolicyInput, o ...func(*s3.Options)) (*s3.PutBucketPolicyOutput, error) {
-	out, err := e.sdk.PutBucketPolicy(ctx, in, o...)
-	return out, strip(err)
+	return e.putBucketPolicy.make(ctx, in, o)
 }
 
 func (e s3Edge) PutBucketTagging(ctx context.Context, in *s3.PutBucketTaggingInput, o ...func(*s3.Options)) (*s3.PutBucketTaggingOutput, error) {
-	out, err := e.sdk.PutBucketTagging(ctx, in, o...)
-	return out, strip(err)
+	return e.putBucketTagging.make(ctx, in, o)
 }
 
 func (e s3Edge) PutBucketVersioning(ctx context.Context, in *s3.PutBucketVersioningInput, o ...func(*s3.Options)) (*s3.PutBucketVersioningOutput, error) {
-	out, err := e.sdk.PutBucketVersioning(ctx, in, o...)
-	return out, strip(err)
+	return e.putBucketVersioning.make(ctx, in, o)
 }
 
 func (e s3Edge) PutObject(ctx context.Context, in *s3.PutObjectInput, o ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
-	out, err := e.sdk.PutObject(ctx, in, o...)
-	return out, strip(err)
+	return e.putObject.make(ctx, in, o)
 }
 
 func (e s3Edge) PutPublicAccessBlock(ctx context.Context, in *s3.PutPublicAccessBlockInput, o ...func(*s3.Options)) (*s3.PutPublicAccessBlockOutput, error) {
-	out, err := e.sdk.PutPublicAccessBlock(ctx, in, o...)
-	return out, strip(err)
+	return e.putPublicAccessBlock.make(ctx, in, o)
 }
 
-type secretsEdge struct{ sdk Secrets }
+type secretsEdge struct {
+	createSecret   call[secretsmanager.CreateSecretInput, secretsmanager.Options, secretsmanager.CreateSecretOutput]
+	deleteSecret   call[secretsmanager.DeleteSecretInput, secretsmanager.Options, secretsmanager.DeleteSecretOutput]
+	describeSecret call[secretsmanager.DescribeSecretInput, secretsmanager.Options, secretsmanager.DescribeSecretOutput]
+	getSecretValue call[secretsmanager.GetSecretValueInput, secretsmanager.Options, secretsmanager.GetSecretValueOutput]
+	listSecrets    call[secretsmanager.ListSecretsInput, secretsmanager.Options, secretsmanager.ListSecretsOutput]
+	putSecretValue call[secretsmanager.PutSecretValueInput, secretsmanager.Options, secretsmanager.PutSecretValueOutput]
+	restoreSecret  call[secretsmanager.RestoreSecretInput, secretsmanager.Options, secretsmanager.RestoreSecretOutput]
+	tagResource    call[secretsmanager.TagResourceInput, secretsmanager.Options, secretsmanager.TagResourceOutput]
+}
+
+func newSecretsEdge(c *secretsmanager.Client) secretsEdge {
+	return secretsEdge{
+		createSecret:   c.CreateSecret,
+		deleteSecret:   c.DeleteSecret,
+		describeSecret: c.DescribeSecret,
+		getSecretValue: c.GetSecretValue,
+		listSecrets:    c.ListSecrets,
+		putSecretValue: c.PutSecretValue,
+		restoreSecret:  c.RestoreSecret,
+		tagResource:    c.TagResource,
+	}
+}
 
 func (e secretsEdge) CreateSecret(ctx context.Context, in *secretsmanager.CreateSecretInput, o ...func(*secretsmanager.Options)) (*secretsmanager.CreateSecretOutput, error) {
-	out, err := e.sdk.CreateSecret(ctx, in, o...)
-	return out, strip(err)
+	return e.createSecret.make(ctx, in, o)
 }
 
 func (e secretsEdge) DeleteSecret(ctx context.Context, in *secretsmanager.DeleteSecretInput, o ...func(*secretsmanager.Options)) (*secretsmanager.DeleteSecretOutput, error) {
-	out, err := e.sdk.DeleteSecret(ctx, in, o...)
-	return out, strip(err)
+	return e.deleteSecret.make(ctx, in, o)
 }
 
 func (e secretsEdge) DescribeSecret(ctx context.Context, in *secretsmanager.DescribeSecretInput, o ...func(*secretsmanager.Options)) (*secretsmanager.DescribeSecretOutput, error) {
-	out, err := e.sdk.DescribeSecret(ctx, in, o...)
-	return out, strip(err)
+	return e.describeSecret.make(ctx, in, o)
 }
 
 func (e secretsEdge) GetSecretValue(ctx context.Context, in *secretsmanager.GetSecretValueInput, o ...func(*secretsmanager.Options)) (*secretsmanager.GetSecretValueOutput, error) {
-	out, err := e.sdk.GetSecretValue(ctx, in, o...)
-	return out, strip(err)
+	return e.getSecretValue.make(ctx, in, o)
 }
 
 func (e secretsEdge) ListSecrets(ctx context.Context, in *secretsmanager.ListSecretsInput, o ...func(*secretsmanager.Options)) (*secretsmanager.ListSecretsOutput, error) {
-	out, err := e.sdk.ListSecrets(ctx, in, o...)
-	return out, strip(err)
+	return e.listSecrets.make(ctx, in, o)
 }
 
 func (e secretsEdge) PutSecretValue(ctx context.Context, in *secretsmanager.PutSecretValueInput, o ...func(*secretsmanager.Options)) (*secretsmanager.PutSecretValueOutput, error) {
-	out, err := e.sdk.PutSecretValue(ctx, in, o...)
-	return out, strip(err)
+	return e.putSecretValue.make(ctx, in, o)
 }
 
 func (e secretsEdge) RestoreSecret(ctx context.Context, in *secretsmanager.RestoreSecretInput, o ...func(*secretsmanager.Options)) (*secretsmanager.RestoreSecretOutput, error) {
-	out, err := e.sdk.RestoreSecret(ctx, in, o...)
-	return out, strip(err)
+	return e.restoreSecret.make(ctx, in, o)
 }
 
 func (e secretsEdge) TagResource(ctx context.Context, in *secretsmanager.TagResourceInput, o ...func(*secretsmanager.Options)) (*secretsmanager.TagResourceOutput, error) {
-	out, err := e.sdk.TagResource(ctx, in, o...)
-	return out, strip(err)
+	return e.tagResource.make(ctx, in, o)
 }
 
-type ssmEdge struct{ sdk SSM }
+type ssmEdge struct {
+	getParameter call[ssm.GetParameterInput, ssm.Options, ssm.GetParameterOutput]
+}
+
+func newSSMEdge(c *ssm.Client) ssmEdge {
+	return ssmEdge{
+		getParameter: c.GetParameter,
+	}
+}
 
 func (e ssmEdge) GetParameter(ctx context.Context, in *ssm.GetParameterInput, o ...func(*ssm.Options)) (*ssm.GetParameterOutput, error) {
-	out, err := e.sdk.GetParameter(ctx, in, o...)
-	return out, strip(err)
+	return e.getParameter.make(ctx, in, o)
 }
 
-type quotasEdge struct{ sdk Quotas }
+type quotasEdge struct {
+	getServiceQuota call[servicequotas.GetServiceQuotaInput, servicequotas.Options, servicequotas.GetServiceQuotaOutput]
+}
+
+func newQuotasEdge(c *servicequotas.Client) quotasEdge {
+	return quotasEdge{
+		getServiceQuota: c.GetServiceQuota,
+	}
+}
 
 func (e quotasEdge) GetServiceQuota(ctx context.Context, in *servicequotas.GetServiceQuotaInput, o ...func(*servicequotas.Options)) (*servicequotas.GetServiceQuotaOutput, error) {
-	out, err := e.sdk.GetServiceQuota(ctx, in, o...)
-	return out, strip(err)
+	return e.getServiceQuota.make(ctx, in, o)
 }
 
-type logsEdge struct{ sdk Logs }
+type logsEdge struct {
+	createLogGroup        call[cloudwatchlogs.CreateLogGroupInput, cloudwatchlogs.Options, cloudwatchlogs.CreateLogGroupOutput]
+	createLogStream       call[cloudwatchlogs.CreateLogStreamInput, cloudwatchlogs.Options, cloudwatchlogs.CreateLogStreamOutput]
+	deleteLogGroup        call[cloudwatchlogs.DeleteLogGroupInput, cloudwatchlogs.Options, cloudwatchlogs.DeleteLogGroupOutput]
+	deleteRetentionPolicy call[cloudwatchlogs.DeleteRetentionPolicyInput, cloudwatchlogs.Options, cloudwatchlogs.DeleteRetentionPolicyOutput]
+	describeLogGroups     call[cloudwatchlogs.DescribeLogGroupsInput, cloudwatchlogs.Options, cloudwatchlogs.DescribeLogGroupsOutput]
+	filterLogEvents       call[cloudwatchlogs.FilterLogEventsInput, cloudwatchlogs.Options, cloudwatchlogs.FilterLogEventsOutput]
+	listTagsForResource   call[cloudwatchlogs.ListTagsForResourceInput, cloudwatchlogs.Options, cloudwatchlogs.ListTagsForResourceOutput]
+	putLogEvents          call[cloudwatchlogs.PutLogEventsInput, cloudwatchlogs.Options, cloudwatchlogs.PutLogEventsOutput]
+	putRetentionPolicy    call[cloudwatchlogs.PutRetentionPolicyInput, cloudwatchlogs.Options, cloudwatchlogs.PutRetentionPolicyOutput]
+	tagResource           call[cloudwatchlogs.TagResourceInput, cloudwatchlogs.Options, cloudwatchlogs.TagResourceOutput]
+}
+
+func newLogsEdge(c *cloudwatchlogs.Client) logsEdge {
+	return logsEdge{
+		createLogGroup:        c.CreateLogGroup,
+		createLogStream:       c.CreateLogStream,
+		deleteLogGroup:        c.DeleteLogGroup,
+		deleteRetentionPolicy: c.DeleteRetentionPolicy,
+		describeLogGroups:     c.DescribeLogGroups,
+		filterLogEvents:       c.FilterLogEvents,
+		listTagsForResource:   c.ListTagsForResource,
+		putLogEvents:          c.PutLogEvents,
+		putRetentionPolicy:    c.PutRetentionPolicy,
+		tagResource:           c.TagResource,
+	}
+}
 
 func (e logsEdge) CreateLogGroup(ctx context.Context, in *cloudwatchlogs.CreateLogGroupInput, o ...func(*cloudwatchlogs.Options)) (*cloudwatchlogs.CreateLogGroupOutput, error) {
-	out, err := e.sdk.CreateLogGroup(ctx, in, o...)
-	return out, strip(err)
+	return e.createLogGroup.make(ctx, in, o)
 }
 
 func (e logsEdge) CreateLogStream(ctx context.Context, in *cloudwatchlogs.CreateLogStreamInput, o ...func(*cloudwatchlogs.Options)) (*cloudwatchlogs.CreateLogStreamOutput, error) {
-	out, err := e.sdk.CreateLogStream(ctx, in, o...)
-	return out, strip(err)
+	return e.createLogStream.make(ctx, in, o)
 }
 
 func (e logsEdge) DeleteLogGroup(ctx context.Context, in *cloudwatchlogs.DeleteLogGroupInput, o ...func(*cloudwatchlogs.Options)) (*cloudwatchlogs.DeleteLogGroupOutput, error) {
-	out, err := e.sdk.DeleteLogGroup(ctx, in, o...)
-	return out, strip(err)
+	return e.deleteLogGroup.make(ctx, in, o)
 }
 
 func (e logsEdge) DeleteRetentionPolicy(ctx context.Context, in *cloudwatchlogs.DeleteRetentionPolicyInput, o ...func(*cloudwatchlogs.Options)) (*cloudwatchlogs.DeleteRetentionPolicyOutput, error) {
-	out, err := e.sdk.DeleteRetentionPolicy(ctx, in, o...)
-	return out, strip(err)
+	return e.deleteRetentionPolicy.make(ctx, in, o)
 }
 
 func (e logsEdge) DescribeLogGroups(ctx context.Context, in *cloudwatchlogs.DescribeLogGroupsInput, o ...func(*cloudwatchlogs.Options)) (*cloudwatchlogs.DescribeLogGroupsOutput, error) {
-	out, err := e.sdk.DescribeLogGroups(ctx, in, o...)
-	return out, strip(err)
+	return e.describeLogGroups.make(ctx, in, o)
 }
 
 func (e logsEdge) FilterLogEvents(ctx context.Context, in *cloudwatchlogs.FilterLogEventsInput, o ...func(*cloudwatchlogs.Options)) (*cloudwatchlogs.FilterLogEventsOutput, error) {
-	out, err := e.sdk.FilterLogEvents(ctx, in, o...)
-	return out, strip(err)
+	return e.filterLogEvents.make(ctx, in, o)
 }
 
 func (e logsEdge) ListTagsForResource(ctx context.Context, in *cloudwatchlogs.ListTagsForResourceInput, o ...func(*cloudwatchlogs.Options)) (*cloudwatchlogs.ListTagsForResourceOutput, error) {
-	out, err := e.sdk.ListTagsForResource(ctx, in, o...)
-	return out, strip(err)
+	return e.listTagsForResource.make(ctx, in, o)
 }
 
 func (e logsEdge) PutLogEvents(ctx context.Context, in *cloudwatchlogs.PutLogEventsInput, o ...func(*cloudwatchlogs.Options)) (*cloudwatchlogs.PutLogEventsOutput, error) {
-	out, err := e.sdk.PutLogEvents(ctx, in, o...)
-	return out, strip(err)
+	return e.putLogEvents.make(ctx, in, o)
 }
 
 func (e logsEdge) PutRetentionPolicy(ctx context.Context, in *cloudwatchlogs.PutRetentionPolicyInput, o ...func(*cloudwatchlogs.Options)) (*cloudwatchlogs.PutRetentionPolicyOutput, error) {
-	out, err := e.sdk.PutRetentionPolicy(ctx, in, o...)
-	return out, strip(err)
+	return e.putRetentionPolicy.make(ctx, in, o)
 }
 
 func (e logsEdge) TagResource(ctx context.Context, in *cloudwatchlogs.TagResourceInput, o ...func(*cloudwatchlogs.Options)) (*cloudwatchlogs.TagResourceOutput, error) {
-	out, err := e.sdk.TagResource(ctx, in, o...)
-	return out, strip(err)
+	return e.tagResource.make(ctx, in, o)
 }
 
-type metricsEdge struct{ sdk Metrics }
+type metricsEdge struct {
+	putMetricData call[cloudwatch.PutMetricDataInput, cloudwatch.Options, cloudwatch.PutMetricDataOutput]
+}
+
+func newMetricsEdge(c *cloudwatch.Client) metricsEdge {
+	return metricsEdge{
+		putMetricData: c.PutMetricData,
+	}
+}
 
 func (e metricsEdge) PutMetricData(ctx context.Context, in *cloudwatch.PutMetricDataInput, o ...func(*cloudwatch.Options)) (*cloudwatch.PutMetricDataOutput, error) {
-	out, err := e.sdk.PutMetricData(ctx, in, o...)
-	return out, strip(err)
+	return e.putMetricData.make(ctx, in, o)
 }

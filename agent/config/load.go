@@ -53,11 +53,8 @@ func read(d *document.Document, given []document.Given) (Loaded, error) {
 	problems := d.Apply(given)
 	a := DefaultAgent()
 	problems = append(problems, d.Decode(&a)...)
-	if len(problems) == 0 { // a value that was not read breaks rules it is not to blame for
-		problems = d.Locate(a.Validate(""))
-	}
+	problems = d.Blame(problems, a.Validate(""))
 	a.ConfigFile = d.Name()
-	problems.Sort()
 	return Loaded{Agent: a, Warnings: d.Locate(a.Warnings(d.Given)), Document: d}, problems.Err()
 }
 

@@ -142,3 +142,13 @@ func TestTaskUsersAreARange(t *testing.T) {
 		}
 	}
 }
+
+func TestAllThatIsWrongIsSaidAtOnce(t *testing.T) {
+	t.Parallel()
+	_, _, err := config.Parse([]byte("master_prt: 80\ncontainer_runtime: chroot\nslot_type: 3\n"), "agent.yaml")
+	for _, want := range []string{"agent.yaml:1: master_prt: unknown key", "agent.yaml:2: container_runtime: must be", "agent.yaml:3: slot_type: must be"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s in it", err, want)
+		}
+	}
+}

@@ -55,8 +55,7 @@ func MergeAWS(given Given, recorded map[string]string) (map[string]string, error
 		if err != nil {
 			return nil, err
 		}
-		a := DefaultAWS()
-		if err := d.Decode(&a).Err(); err != nil {
+		if err := unreadable(d); err != nil {
 			return nil, err
 		}
 		for _, f := range AWSFlags() {
@@ -103,6 +102,19 @@ func mentions(d *document.Document, path string) bool {
 	return d.Given(path)
 }
 
+// unreadable says what cannot be read of a file, and which rules are broken by what
+// else is in it; what is not in it may come from flags.
+func unreadable(d *document.Document) error {
+	a := DefaultAWS()
+	unread := d.Decode(&a)
+	if len(unread) == 0 {
+		return nil
+	}
+	a.fill()
+	rules := slices.DeleteFunc(a.Validate(""), func(p document.Problem) bool { return !d.Given(p.Path) })
+	return d.Blame(unread, rules)
+}
+
 // ReadAWS reads what MergeAWS returned. All complaints come at once, each with the
 // line or the flag that is to blame.
 func ReadAWS(cluster string, settings map[string]string) (AWS, *document.Document, error) {
@@ -117,12 +129,9 @@ func ReadAWS(cluster string, settings map[string]string) (AWS, *document.Documen
 		a.Cluster = cluster
 	}
 	a.fill()
-	if len(problems) == 0 { // a value that was not read breaks rules it is not to blame for
-		if a.Cluster != cluster {
-			problems.Add("cluster_id", "is %q, and --cluster-id is %q; keep one", a.Cluster, cluster)
-		}
-		problems = d.Locate(append(problems, a.Validate("")...))
-	}
+	rules := a.Validate("")
+	rules.Check(a.Cluster == cluster, "cluster_id", "is %q, and --cluster-id is %q; keep one", a.Cluster, cluster)
+	problems = d.Blame(problems, rules)
 	if settings[FileSetting] == "" {
 		problems = unplaced(problems)
 	}

@@ -207,3 +207,16 @@ func TestTheExampleIsValid(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAllThatIsWrongWithAFileIsSaidAtOnce(t *testing.T) {
+	t.Parallel()
+	file := []byte("regin: us-west-2\nagents: {public_ip: perhaps}\nnetwork: {cidr: 10.0.0.0/33}\n")
+	_, err := spec.MergeAWS(spec.Given{FileName: "lab.yaml", File: file}, nil)
+	if err == nil {
+		t.Fatal("no complaint")
+	}
+	if lines := strings.Split(err.Error(), "\n"); len(lines) != 3 ||
+		!strings.HasPrefix(lines[0], "lab.yaml:1: regin: ") || !strings.HasPrefix(lines[1], "lab.yaml:2: agents.public_ip: ") || !strings.HasPrefix(lines[2], "lab.yaml:3: network.cidr: ") {
+		t.Errorf("got\n%v", err)
+	}
+}

@@ -62,11 +62,8 @@ func read(d *document.Document, given []document.Given) (Loaded, error) {
 	m := DefaultMaster()
 	problems = append(problems, d.Decode(&m)...)
 	m.fill()
-	if len(problems) == 0 { // a value that was not read breaks rules it is not to blame for
-		problems = d.Locate(m.Validate(""))
-	}
+	problems = d.Blame(problems, m.Validate(""))
 	m.ConfigFile = d.Name()
-	problems.Sort()
 	warnings = append(warnings, d.Locate(m.Warnings(d.Given))...)
 	return Loaded{Master: m, Warnings: warnings, Document: d}, problems.Err()
 }

@@ -223,3 +223,25 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+func TestAllThatIsWrongIsSaidAtOnce(t *testing.T) {
+	t.Parallel()
+	_, _, err := config.Parse([]byte("port: 99999\nresource_pols: []\nlog: {level: loud}\n"), "master.yaml")
+	want := []string{
+		"master.yaml:1: port: must be between 0 and 65535 (is 99999)",
+		"master.yaml:2: resource_pols: unknown key (did you mean resource_pools?)",
+		"master.yaml:3: log.level: must be one of ",
+	}
+	if err == nil {
+		t.Fatal("no complaint")
+	}
+	got := strings.Split(err.Error(), "\n")
+	if len(got) != len(want) {
+		t.Fatalf("got %d complaints, want %d:\n%v", len(got), len(want), err)
+	}
+	for i, line := range got {
+		if !strings.HasPrefix(line, want[i]) {
+			t.Errorf("got %s, want %s", line, want[i])
+		}
+	}
+}

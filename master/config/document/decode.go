@@ -160,13 +160,14 @@ func (d *decoder) key(key *yaml.Node, path string, seen map[string]int) bool {
 }
 
 func (d *decoder) unknown(key *yaml.Node, path string, known []string) {
-	hint := ""
+	hint, meant := "", ""
 	if k := nearest(key.Value, known); k != "" {
-		hint = "did you mean " + k + "?"
+		hint, meant = "did you mean "+k+"?", Join(path, k)
 	} else if len(known) > 0 && len(known) <= 12 {
 		hint = "known here: " + strings.Join(known, ", ")
 	}
 	d.complain(key, Join(path, key.Value), "unknown key", hint)
+	d.problems[len(d.problems)-1].Meant = meant
 }
 
 func (d *decoder) list(n *yaml.Node, path string, v reflect.Value) {

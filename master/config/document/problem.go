@@ -21,6 +21,8 @@ type Problem struct {
 	Text string `json:"text"`
 	// Hint is what to write instead; it may be empty.
 	Hint string `json:"hint,omitempty"`
+	// Meant is the path of the setting that an unknown key was probably to be.
+	Meant string `json:"-"`
 }
 
 // String reads as "master.yaml:4: resource_pools[0].pool_name: is required".

@@ -4,6 +4,7 @@
 package helm
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -44,13 +45,12 @@ func Load(file string, given []document.Given) (config.Loaded, error) {
 
 // Read is Load of what was read; name is used in messages.
 func Read(data []byte, name string, given []document.Given) (config.Loaded, error) {
+	doc, err := document.Parse(data, name)
+	if err != nil {
+		return config.Loaded{}, err
+	}
 	var d Document
-	if err := document.Decode(data, name, &d); err != nil {
-		return config.Loaded{}, err
-	}
-	if err := d.validate(name).Err(); err != nil {
-		return config.Loaded{}, err
-	}
+	unread := asInFile(doc.Decode(&d))
 	written, err := document.MarshalWithSecrets(Map(d))
 	if err != nil {
 		return config.Loaded{}, fmt.Errorf("write the configuration of %s: %w", name, err)
@@ -58,8 +58,13 @@ func Read(data []byte, name string, given []document.Given) (config.Loaded, erro
 	// Through the form of a file, so that these values keep the rules of any other
 	// master.yaml, and flags and variables go over them in the same way.
 	l, err := config.LoadGenerated(written, name, given)
+	rules, ours := errors.AsType[document.Errors](err)
+	if err != nil && !ours {
+		return config.Loaded{}, err
+	}
 	l.Warnings = inValues(l.Warnings, name)
-	return l, renamed(err, name)
+	problems := doc.Blame(unread, d.validate(name))
+	return l, doc.Blame(problems, inValues(rules, name)).Err()
 }
 
 // Unbuilt is what of valid values cannot be carried out yet, under the names of the
@@ -75,10 +80,10 @@ func (d Document) validate(name string) document.Errors {
 	e.Check(d.Release.Name != "", "release.name", "is required; the chart sets it")
 	e.Check(d.Release.Namespace != "", "release.namespace", "is required; the chart sets it")
 	v := d.Values
-	e.Check(v.MaxSlotsPerPod != nil && *v.MaxSlotsPerPod > 0, "values.maxSlotsPerPod",
+	e.Check(v.MaxSlotsPerPod != nil && *v.MaxSlotsPerPod > 0, "maxSlotsPerPod",
 		"must be at least 1: the slots (GPUs) of one node, or the greatest common divisor of all nodes")
 	refuse := func(refused bool, path, what string) {
-		e.Check(!refused, "values."+path, "%s; remove it", what)
+		e.Check(!refused, path, "%s; remove it", what)
 	}
 	refuse(v.EnterpriseEdition, "enterpriseEdition", "the enterprise edition is not part of det-deploy")
 	for path, part := range map[string]document.Raw{

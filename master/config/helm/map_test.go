@@ -2,6 +2,8 @@ package helm_test
 
 import (
 	"encoding/json"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -256,8 +258,8 @@ func TestWhatValuesMean(t *testing.T) {
 func TestValuesThatNoMasterTakes(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, values, want string }{
-		{"a value that there is not", `{maxSlots: 3}`, "values.maxSlots: "},
-		{"no slots in a pod", `{maxSlotsPerPod: 0}`, "values.yaml: values.maxSlotsPerPod: must be at least 1"},
+		{"a value that there is not", `{maxSlots: 3}`, "maxSlots: "},
+		{"no slots in a pod", `{maxSlotsPerPod: 0}`, "values.yaml: maxSlotsPerPod: must be at least 1"},
 		{"CPU slots without CPUs", `{slotType: cpu}`, "values.yaml: slotResourceRequests.cpu: must be more than 0 with slot_type cpu"},
 		{"an unknown scheduler", `{defaultScheduler: volcano}`, "values.yaml: defaultScheduler: must be one of"},
 		{"a default pool that is none", `{defaultAuxResourcePool: x}`, `values.yaml: defaultAuxResourcePool: names no pool ("x")`},
@@ -265,9 +267,9 @@ func TestValuesThatNoMasterTakes(t *testing.T) {
 		{"a weak password", `{initialUserPassword: secret}`, "values.yaml: initialUserPassword: must have at least 8 characters"},
 		{"a weak password of determined", `{initialDeterminedPassword: secret}`, "values.yaml: initialDeterminedPassword: must have at least 8 characters"},
 		{"an external database without a user", `{db: {hostAddress: h, user: "", password: x}}`, "db.user: is required"},
-		{"the enterprise edition", `{enterpriseEdition: true}`, "values.enterpriseEdition: the enterprise edition is not part of det-deploy; remove it"},
-		{"SAML", `{saml: {enabled: true}}`, "values.saml: saml is not part of det-deploy"},
-		{"a setting of a pool that is none", `{resourcePools: [{pool_name: default, kubernetes_namespace: x}]}`, "values.resourcePools[0].kubernetes_namespace"},
+		{"the enterprise edition", `{enterpriseEdition: true}`, "enterpriseEdition: the enterprise edition is not part of det-deploy; remove it"},
+		{"SAML", `{saml: {enabled: true}}`, "saml: saml is not part of det-deploy"},
+		{"a setting of a pool that is none", `{resourcePools: [{pool_name: default, kubernetes_namespace: x}]}`, "resourcePools[0].kubernetes_namespace"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -276,6 +278,20 @@ func TestValuesThatNoMasterTakes(t *testing.T) {
 				t.Errorf("got %v\nwant %s", err, tt.want)
 			}
 		})
+	}
+}
+
+func TestAllThatIsWrongWithTheValuesIsSaidAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := helm.Read(handed(t, `{maxSlots: 3, maxSlotsPerPod: 0, logLevel: loud, saml: {enabled: true}, db: {port: x}}`), "values.yaml", nil)
+	problems, _ := errors.AsType[document.Errors](err)
+	var got []string
+	for _, p := range problems {
+		got = append(got, p.Path)
+	}
+	slices.Sort(got)
+	if want := []string{"db.port", "logLevel", "maxSlots", "maxSlotsPerPod", "saml"}; !slices.Equal(got, want) {
+		t.Errorf("got complaints about %v, want %v:\n%v", got, want, err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package helm
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/master/config/document"
@@ -84,9 +83,12 @@ func inValues(problems document.Errors, name string) document.Errors {
 	return problems
 }
 
-func renamed(err error, name string) error {
-	if problems, ours := errors.AsType[document.Errors](err); ours {
-		return inValues(problems, name)
+// asInFile takes away what the chart put above the values, which stand at the top of
+// the file that somebody wrote.
+func asInFile(problems document.Errors) document.Errors {
+	for i := range problems {
+		problems[i].Path = strings.TrimPrefix(problems[i].Path, "values.")
+		problems[i].Meant = strings.TrimPrefix(problems[i].Meant, "values.")
 	}
-	return err
+	return problems
 }

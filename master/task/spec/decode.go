@@ -73,7 +73,7 @@ func decodeJSON(data []byte) (Config, error) {
 		return c, &DecodeError{document.Errors{{Text: err.Error()}}}
 	}
 	if problems := d.Decode(&c); len(problems) > 0 {
-		return c, &DecodeError{anonymous(problems)}
+		return c, &DecodeError{anonymous(d.Blame(problems, c.Validate()))}
 	}
 	return c, nil
 }

@@ -59,9 +59,11 @@ func TestCompleteRefuses(t *testing.T) {
 
 func TestAllMistakesAreReportedAtOnce(t *testing.T) {
 	t.Parallel()
-	_, _, err := Complete(asStruct(t, `{"entrypoint":["a"],"imge":"x","resources":{"slot":1}}`), config.DefaultTaskContainer())
-	if err == nil || !strings.Contains(err.Error(), "imge") || !strings.Contains(err.Error(), "resources.slot") {
-		t.Errorf("got %v, want both mistakes", err)
+	_, _, err := Complete(asStruct(t, `{"entrypoint":["a"],"imge":"x","resources":{"slot":1},"work_dir":"here"}`), config.DefaultTaskContainer())
+	for _, want := range []string{"imge: unknown key", "resources.slot: unknown key", "work_dir"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s in it", err, want)
+		}
 	}
 }
 

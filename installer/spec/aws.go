@@ -82,6 +82,9 @@ func (a *AWS) fill() {
 // region is how Amazon writes regions: "us-west-2", "ap-southeast-4".
 var region = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-[0-9]$`)
 
+// ValidRegion reports whether a region may be called name, in any partition.
+func ValidRegion(name string) bool { return region.MatchString(name) }
+
 // other is the regions of partitions with names and endpoints of their own.
 var other = regexp.MustCompile(`^(us-gov|cn|us-iso[a-z]?|eu-isoe)-`)
 

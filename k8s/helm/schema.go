@@ -31,6 +31,10 @@ func (e *ValuesError) Hint() string {
 	return "change what --set and --values give; `det-deploy k8s values` shows all values and what they mean"
 }
 
+// FromFlags is true: values are given on the command line, also where they stand in
+// a file that it names.
+func (*ValuesError) FromFlags() bool { return true }
+
 // schemaURL is the schema's name for itself; nothing is ever fetched.
 const schemaURL = "file:///values.schema.json"
 

@@ -27,14 +27,23 @@ func Values(g Given) (map[string]any, error) {
 	}
 	out, err := o.MergeValues(nil) // no way to fetch a file from elsewhere
 	if err != nil {
-		return nil, &cloud.Error{
+		return nil, &unreadableError{&cloud.Error{
 			Kind: cloud.Invalid, Op: "helm:values",
 			Fix: `write --set as in --set db.type=embedded,masterPort=8080 with \, for a comma within a value, and --values as the path of a YAML file`,
 			Err: unreadable(g, err),
-		}
+		}}
 	}
 	return out, nil
 }
+
+// unreadableError is values that cannot be read.
+type unreadableError struct{ cause *cloud.Error }
+
+func (e *unreadableError) Error() string { return e.cause.Error() }
+func (e *unreadableError) Unwrap() error { return e.cause }
+
+// FromFlags is true: they are given on the command line.
+func (*unreadableError) FromFlags() bool { return true }
 
 // unreadable says which flag cannot be read. Helm's own words are left out: they quote
 // what was given, which may be a secret.

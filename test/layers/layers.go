@@ -47,7 +47,7 @@ func commands() []Row {
 		{"cmd/internal/contexts", []string{"cmd/internal/term", "master/api/client"}, "it remembers masters and dials them"},
 		{"cmd/internal/unit", []string{"cmd/internal/term"}, "it installs a unit, whatever the role"},
 		{"cmd/internal/wire", []string{"cmd/internal/build", "cmd/internal/term", "installer/...", "master/...", "agent/...", "host/...", "cloud/...", "k8s/...", "templates"}, "it is the one place that knows what stands behind the interfaces"},
-		{"cmd/internal/cmd", []string{"cmd/internal/cmd/*", "cmd/internal/term", "cmd/internal/usage"}, "it assembles the tree"},
+		{"cmd/internal/cmd", []string{"cmd/internal/cmd/*", "cmd/internal/term", "cmd/internal/usage", "master/config/document"}, "it assembles the tree"},
 		{"cmd/internal/cmd/*", []string{"cmd/internal/agree", "cmd/internal/build", "cmd/internal/config", "cmd/internal/contexts", "cmd/internal/exit", "cmd/internal/term", "cmd/internal/unit", "cmd/internal/usage", "cmd/internal/verdict", "cmd/internal/wire", "installer/...", "master/api/...", "master/config/...", "agent/config", "cloud", "cloud/resource", "templates"}, "a command talks to wire, to the installer or to a master; it never reaches into a role or a cloud"},
 		{"cmd/internal/cli", []string{"cmd/internal/cmd", "cmd/internal/exit", "cmd/internal/term", "installer/event"}, "it turns signals and errors into an exit code"},
 		{"templates", nobody, "what is written onto machines is data"},

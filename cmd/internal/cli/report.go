@@ -34,6 +34,9 @@ func report(s *term.Streams, c *cobra.Command, err error) {
 	if hint == "" && exit.Of(err) == exit.Interrupted {
 		hint = "run the same command again to continue"
 	}
+	if hint == "" && exit.Of(err) == exit.Usage && c != nil {
+		hint = c.CommandPath() + " --help"
+	}
 	if wantsJSON(c) {
 		code := exit.Of(err)
 		line, jsonErr := json.Marshal(failure{Schema, err.Error(), hint, code.Name(), code})

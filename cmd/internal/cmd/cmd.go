@@ -64,7 +64,7 @@ func finish(root *cobra.Command) *cobra.Command {
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return &usage.Error{Err: err, Command: c.CommandPath()}
+		return &usage.Error{Err: wrongFlag(c, err), Command: c.CommandPath()}
 	})
 	walk(root, func(c *cobra.Command) {
 		markMistakes(c)

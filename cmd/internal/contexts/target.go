@@ -59,8 +59,24 @@ func (t Target) Resolve(s *term.Streams) (c Context, named bool, err error) {
 	if c, ok := b.Get(want); ok {
 		return c, true, nil
 	}
-	return byAddress(s, b, want)
+	c, named, err = byAddress(s, b, want)
+	if err != nil {
+		return c, named, &unresolvedError{err, t.Master != ""}
+	}
+	return c, named, nil
 }
+
+// unresolvedError is an address that leads to no master.
+type unresolvedError struct {
+	cause error
+	flag  bool
+}
+
+func (e *unresolvedError) Error() string { return e.cause.Error() }
+func (e *unresolvedError) Unwrap() error { return e.cause }
+
+// FromFlags reports whether --master gave the address.
+func (e *unresolvedError) FromFlags() bool { return e.flag }
 
 // byAddress finds the context of an address, or makes one up. The variables are
 // those that the det client and task containers have.

@@ -85,6 +85,15 @@ func With(code Code, err error) error {
 	return &status{code, err}
 }
 
+// Unless ends the program with Error where what was asked about is not ok, silently:
+// the answer has said why.
+func Unless(ok bool) error {
+	if ok {
+		return nil
+	}
+	return With(Error, nil)
+}
+
 // Silent reports whether there is nothing left to print about err: what had to
 // be said was said by the task itself.
 func Silent(err error) bool {
@@ -120,7 +129,19 @@ func (c Code) Name() string {
 
 func isUsage(err error) bool {
 	_, ok := errors.AsType[*usage.Error](err)
-	return ok
+	return ok || isFromFlags(err)
+}
+
+// fromFlags is implemented by complaints about values wherever they came from: a
+// flag, a variable, a document.
+type fromFlags interface{ FromFlags() bool }
+
+func isFromFlags(err error) bool {
+	f, ok := errors.AsType[interface {
+		error
+		fromFlags
+	}](err)
+	return ok && f.FromFlags()
 }
 
 func isInterrupted(err error) bool {

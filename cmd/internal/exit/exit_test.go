@@ -22,6 +22,8 @@ func TestOf(t *testing.T) {
 		{"anything else", errors.New("boom"), exit.Error},
 		{"a wrong flag", usage.Errorf("no"), exit.Usage},
 		{"a wrong flag, wrapped", fmt.Errorf("x: %w", usage.Errorf("no")), exit.Usage},
+		{"a value that a flag gave", fmt.Errorf("x: %w", given(true)), exit.Usage},
+		{"a value that a document gave", given(false), exit.Error},
 		{"Ctrl-C", fmt.Errorf("apply: %w", context.Canceled), exit.Interrupted},
 		{"a limit of ours that ran out is an error", context.DeadlineExceeded, exit.Error},
 		{"a platform refuses", &cloud.Error{Kind: cloud.Denied}, exit.Denied},
@@ -46,6 +48,11 @@ type refusal bool
 
 func (r refusal) Error() string { return "refused" }
 func (r refusal) Denied() bool  { return bool(r) }
+
+type given bool
+
+func (g given) Error() string   { return "must be a number" }
+func (g given) FromFlags() bool { return bool(g) }
 
 func TestNamesAreDifferent(t *testing.T) {
 	t.Parallel()

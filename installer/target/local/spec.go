@@ -12,6 +12,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
 // Spec is what a local cluster should be.
@@ -66,19 +67,15 @@ func Defaults() map[string]string {
 // FromSettings reads settings, which hold every name of Defaults, and validates
 // the whole. All complaints come at once; each names its flag.
 func FromSettings(cluster string, settings map[string]string) (Spec, error) {
-	var errs []error
+	var wrong document.Errors
 	number := func(name string) int {
 		n, err := strconv.Atoi(settings[name])
-		if err != nil {
-			errs = append(errs, fmt.Errorf("--%s: must be a number (is %q)", name, settings[name]))
-		}
+		wrong = check(wrong, err == nil, name, "must be a number (is %q)", settings[name])
 		return n
 	}
 	truth := func(name string) bool {
 		is, err := strconv.ParseBool(settings[name])
-		if err != nil {
-			errs = append(errs, fmt.Errorf("--%s: must be true or false (is %q)", name, settings[name]))
-		}
+		wrong = check(wrong, err == nil, name, "must be true or false (is %q)", settings[name])
 		return is
 	}
 	s := Spec{
@@ -86,10 +83,18 @@ func FromSettings(cluster string, settings map[string]string) (Spec, error) {
 		Slots: number(SlotSetting), Elastic: number(ElasticSetting), DBURLFile: settings[DBSetting],
 	}
 	s.TLS, s.TrustUsers = truth(TLSSetting), truth(TrustSetting)
-	if len(errs) == 0 {
-		errs = append(errs, s.Validate())
+	if len(wrong) > 0 {
+		return s, wrong
 	}
-	return s, errors.Join(errs...)
+	return s, s.Validate()
+}
+
+// check adds a complaint about a flag unless ok.
+func check(wrong document.Errors, ok bool, flag, format string, args ...any) document.Errors {
+	if ok {
+		return wrong
+	}
+	return append(wrong, document.Problem{File: "--" + flag, Text: fmt.Sprintf(format, args...)})
 }
 
 // ValidCluster reports whether a cluster may be called id.
@@ -97,20 +102,16 @@ func ValidCluster(id string) bool { return spec.ValidCluster(id) }
 
 // Validate lists every rule that s breaks.
 func (s Spec) Validate() error {
-	var errs []error
-	check := func(ok bool, format string, args ...any) {
-		if !ok {
-			errs = append(errs, fmt.Errorf(format, args...))
-		}
-	}
-	check(ValidCluster(s.Cluster), "--cluster-id: must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", s.Cluster)
-	check(s.Port >= 1 && s.Port <= 65535, "--port: must be between 1 and 65535 (is %d)", s.Port)
+	var wrong document.Errors
+	rule := func(ok bool, flag, format string, args ...any) { wrong = check(wrong, ok, flag, format, args...) }
+	rule(ValidCluster(s.Cluster), "cluster-id", "must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", s.Cluster)
+	rule(s.Port >= 1 && s.Port <= 65535, PortSetting, "must be between 1 and 65535 (is %d)", s.Port)
 	// Each agent is a process of some 20 MB; beyond this a typing error is likelier.
-	check(s.Agents >= 0 && s.Agents <= 64, "--agents: must be between 0 and 64 (is %d)", s.Agents)
-	check(s.Elastic >= 0 && s.Elastic <= 64, "--elastic: must be between 0 and 64 (is %d)", s.Elastic)
-	check(s.Slots >= 0 && s.Slots <= 1024, "--artificial-slots: must be between 0 and 1024 (is %d)", s.Slots)
-	check(s.DBURLFile == "" || filepath.IsAbs(s.DBURLFile), "--db-url-file: must be an absolute path (is %q)", s.DBURLFile)
-	return errors.Join(errs...)
+	rule(s.Agents >= 0 && s.Agents <= 64, AgentSetting, "must be between 0 and 64 (is %d)", s.Agents)
+	rule(s.Elastic >= 0 && s.Elastic <= 64, ElasticSetting, "must be between 0 and 64 (is %d)", s.Elastic)
+	rule(s.Slots >= 0 && s.Slots <= 1024, SlotSetting, "must be between 0 and 1024 (is %d)", s.Slots)
+	rule(s.DBURLFile == "" || filepath.IsAbs(s.DBURLFile), DBSetting, "must be an absolute path (is %q)", s.DBURLFile)
+	return wrong.Err()
 }
 
 // URL is where the cluster answers.

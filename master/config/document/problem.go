@@ -57,6 +57,12 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// FromFlags reports whether a flag gave a value that is complained about, so that
+// the command line and not a document is to be changed.
+func (e Errors) FromFlags() bool {
+	return slices.ContainsFunc(e, func(p Problem) bool { return strings.HasPrefix(p.File, "--") })
+}
+
 // JSON is the complaints as a JSON array, for --output json.
 func (e Errors) JSON() []byte {
 	if e == nil {

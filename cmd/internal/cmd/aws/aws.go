@@ -64,7 +64,15 @@ func (w *Which) validate() error {
 	if !spec.ValidCluster(w.Cluster) {
 		return usage.Errorf("--cluster-id: must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", w.Cluster)
 	}
-	return nil
+	return checkRegion(w.Region)
+}
+
+// checkRegion refuses what no region is called, before it becomes part of a host's name.
+func checkRegion(region string) error {
+	if region == "" || spec.ValidRegion(region) {
+		return nil
+	}
+	return usage.Errorf("--region: must be an AWS region such as us-west-2 (is %q)", region)
 }
 
 // request asks wire for the cluster as it is remembered.
@@ -113,6 +121,11 @@ func (w *wanted) read() (spec.Given, error) {
 	flags, err := given.Given(w.flags, spec.AWSOverrides())
 	if err != nil {
 		return spec.Given{}, err
+	}
+	if f := w.flags.Lookup("region"); f != nil {
+		if err := checkRegion(f.Value.String()); err != nil {
+			return spec.Given{}, err
+		}
 	}
 	if flags, err = spec.Contents(flags, os.ReadFile); err != nil {
 		return spec.Given{}, usage.Check(err)

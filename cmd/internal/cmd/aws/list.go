@@ -46,7 +46,7 @@ func (o *listOptions) validate() error {
 	if o.AllRegions && o.Region != "" {
 		return usage.Errorf("--all-regions and --region exclude each other")
 	}
-	return nil
+	return checkRegion(o.Region)
 }
 
 // listed is the JSON form of the answer.

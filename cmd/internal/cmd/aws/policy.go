@@ -80,7 +80,7 @@ func (o *policyOptions) validate() error {
 	if o.Scope.Cluster != "" && !spec.ValidCluster(o.Scope.Cluster) {
 		return usage.Errorf("--cluster-id: must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", o.Scope.Cluster)
 	}
-	return nil
+	return checkRegion(o.Scope.Region)
 }
 
 func runPolicy(_ context.Context, o *policyOptions) error {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cmd/internal/exit"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
@@ -80,7 +81,10 @@ func RunStatus(ctx context.Context, o *StatusOptions) error {
 	if err != nil {
 		return err
 	}
-	return o.print(r)
+	if err := o.print(r); err != nil {
+		return err
+	}
+	return exit.Unless(r.State == installer.Running)
 }
 
 func (o *StatusOptions) look(ctx context.Context, a *wire.AWS) (statusResult, error) {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cmd/internal/exit"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
@@ -87,10 +88,10 @@ func RunStatus(ctx context.Context, o *StatusOptions) error {
 	if err != nil {
 		return err
 	}
-	if o.Output == term.JSON {
-		return o.PrintJSON(r)
+	if err := o.print(r, o.flags(k)); err != nil {
+		return err
 	}
-	return o.print(r, o.flags(k))
+	return exit.Unless(r.State == installer.Running)
 }
 
 func look(ctx context.Context, k *wire.K8s) (statusResult, error) {
@@ -175,6 +176,9 @@ func (r *statusResult) compare(ctx context.Context, k *wire.K8s) error {
 }
 
 func (o *StatusOptions) print(r statusResult, flags string) error {
+	if o.Output == term.JSON {
+		return o.PrintJSON(r)
+	}
 	at := ""
 	if r.URL != "" {
 		at = " at " + r.URL

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/exit"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
@@ -78,7 +79,10 @@ func runStatus(ctx context.Context, o *statusOptions) error {
 	if r.Processes, err = l.Target.Processes(); err != nil {
 		return err
 	}
-	return o.print(r)
+	if err := o.print(r); err != nil {
+		return err
+	}
+	return exit.Unless(r.State == installer.Running)
 }
 
 func (o *statusOptions) print(r statusResult) error {

@@ -143,6 +143,26 @@ func (c *Cluster) retagBucket(ctx context.Context, n string, more map[string]str
 	return err
 }
 
+// BucketTagDrift compares the tags of a bucket with the user's.
+func (c *Cluster) BucketTagDrift(ctx context.Context, bucket string) ([]resource.Drift, error) {
+	if len(c.Tags) == 0 {
+		return nil, nil
+	}
+	have, err := c.bucketTags(ctx, bucket)
+	if err != nil {
+		return nil, err
+	}
+	return tagDrift(have, c.Tags), nil
+}
+
+// TagBucket puts the user's tags on a bucket, beside those that are there.
+func (c *Cluster) TagBucket(ctx context.Context, bucket string) error {
+	if len(c.Tags) == 0 {
+		return nil
+	}
+	return c.retagBucket(ctx, bucket, c.Tags)
+}
+
 func buckets(ctx context.Context, c *Cluster) ([]resource.Found, error) {
 	found, _, err := c.dataBucket(ctx)
 	if err != nil || !found.Exists() {

@@ -165,7 +165,7 @@ func (a *AWS) install(s *term.Streams, q AWSRequest, gate *resource.Gate) error 
 	if err != nil {
 		return err
 	}
-	holder, err := local.Holder(s.Getenv, rand.Text())
+	holder, err := local.Holder(s.Getenv, rand.Text(), a.Target.Caller.ARN)
 	if err != nil {
 		return err
 	}

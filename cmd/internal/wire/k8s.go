@@ -237,7 +237,7 @@ func (k *K8s) install(ctx context.Context, s *term.Streams, q K8sRequest, store 
 	if secrets := k.Target.Values.Secrets(); len(secrets) > 0 {
 		settings[secretsSetting] = strings.Join(secrets, ",")
 	}
-	holder, err := local.Holder(s.Getenv, rand.Text())
+	holder, err := local.Holder(s.Getenv, rand.Text(), "")
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func NewLocal(ctx context.Context, s *term.Streams, cluster string, given map[st
 	if target.Release, err = localRelease(ctx, place, r, target.Own); err != nil {
 		return nil, err
 	}
-	holder, err := local.Holder(s.Getenv, rand.Text())
+	holder, err := local.Holder(s.Getenv, rand.Text(), "")
 	if err != nil {
 		return nil, err
 	}

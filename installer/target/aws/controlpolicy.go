@@ -10,8 +10,9 @@ import (
 
 const kindBucketPolicy = "bucket-policy"
 
-// controlPolicy is the statement that refuses plain HTTP to the control bucket. The
-// bucket itself comes before the plan and goes after it, with this statement in it.
+// controlPolicy is the statement that refuses plain HTTP to the control bucket, and
+// the user's tags on it. The bucket itself comes before the plan and goes after it,
+// with both.
 type controlPolicy struct{ t *Target }
 
 var _ resource.Updater = (*controlPolicy)(nil)
@@ -25,7 +26,8 @@ func (*controlPolicy) Kind() string { return kindBucketPolicy }
 // Needs nothing.
 func (*controlPolicy) Needs() []string { return nil }
 
-// Find looks at our statement only: others in the bucket's policy are the user's.
+// Find looks at our statement only, and at the tags that are wanted: others are the
+// user's own.
 func (p *controlPolicy) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	found, whole, err := p.statement().Look(ctx)
 	if err != nil {
@@ -38,13 +40,22 @@ func (p *controlPolicy) Find(ctx context.Context) (resource.Found, []resource.Dr
 	if !whole {
 		drift = append(drift, resource.Drift{Path: "plain-http", Have: "allowed", Want: "refused"})
 	}
-	return resource.Found{Kind: kindBucketPolicy, ID: p.t.store.Name, Name: "control"}, drift, nil
+	tags, err := p.t.cluster.BucketTagDrift(ctx, p.t.store.Name)
+	if err != nil {
+		return resource.Found{}, nil, fmt.Errorf("look at the tags of bucket %s: %w", p.t.store.Name, err)
+	}
+	return resource.Found{Kind: kindBucketPolicy, ID: p.t.store.Name, Name: "control"}, append(drift, tags...), nil
 }
 
-// Create puts the statement beside others.
-func (p *controlPolicy) Create(ctx context.Context) error { return p.statement().Put(ctx) }
+// Create puts the statement and the tags beside others.
+func (p *controlPolicy) Create(ctx context.Context) error {
+	if err := p.statement().Put(ctx); err != nil {
+		return err
+	}
+	return p.t.cluster.TagBucket(ctx, p.t.store.Name)
+}
 
-// Update puts it as it was.
+// Update puts both as they should be.
 func (p *controlPolicy) Update(ctx context.Context, _ []resource.Drift) error { return p.Create(ctx) }
 
 // Delete leaves the statement to the bucket, which holds the lease and goes last:

@@ -3,13 +3,16 @@ package aws_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
 )
@@ -50,6 +53,42 @@ func TestTheControlBucketRefusesPlainHTTP(t *testing.T) {
 		must(t, err)
 		s.wantLeft(t)
 	})
+}
+
+// The control bucket carries the user's tags as everything does, when it is made and
+// when they change; tags that somebody else put there stay.
+func TestTheControlBucketCarriesTheUsersTags(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(inMemory(awstest.Options{}), "tag", "team=ml")
+		must(t, s.up(t.Context()))
+		s.wantNothingToDo(t)
+		b, name := s.clients(nil).S3, sdk.String(aws.ControlBucket("lab", s.account))
+		wantTags(t, b, name, "det-deploy-cluster=lab", "team=ml")
+		_, err := b.PutBucketTagging(t.Context(), &s3.PutBucketTaggingInput{Bucket: name, Tagging: &types.Tagging{TagSet: []types.Tag{
+			{Key: sdk.String("det-deploy-cluster"), Value: sdk.String("lab")}, {Key: sdk.String("theirs"), Value: sdk.String("yes")},
+		}}})
+		must(t, err)
+		want := "update aws/bucket-policy/control; tags.team:  → ml"
+		if p := s.plan(t); len(p) != 1 || p[0] != want {
+			t.Errorf("got the plan %v, want %s", p, want)
+		}
+		must(t, s.up(t.Context()))
+		s.wantNothingToDo(t)
+		wantTags(t, b, name, "det-deploy-cluster=lab", "team=ml", "theirs=yes")
+	})
+}
+
+func wantTags(t *testing.T, b api.S3, bucket *string, want ...string) {
+	t.Helper()
+	out, err := b.GetBucketTagging(t.Context(), &s3.GetBucketTaggingInput{Bucket: bucket})
+	must(t, err)
+	var got []string
+	for _, tag := range out.TagSet {
+		got = append(got, *tag.Key+"="+*tag.Value)
+	}
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("got the tags %v of the control bucket, want %v", got, want)
+	}
 }
 
 type policyReader interface {

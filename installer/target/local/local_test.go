@@ -61,7 +61,7 @@ func (m *machine) installer() (*installer.Installer, error) {
 	if err != nil {
 		return nil, err
 	}
-	holder, err := local.Holder(os.Getenv, fmt.Sprint(time.Now().UnixNano()))
+	holder, err := local.Holder(os.Getenv, fmt.Sprint(time.Now().UnixNano()), "")
 	if err != nil {
 		return nil, err
 	}

@@ -1,10 +1,12 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -105,9 +107,10 @@ func (s store) Destroy(ctx context.Context) error {
 	return refuse("remove", string(s.place), err)
 }
 
-// Holder says who runs this process. Dead tells whether another one of this
-// machine still lives.
-func Holder(getenv func(string) string, nonce string) (record.Holder, error) {
+// Holder says who runs this process: by name, or where the machine has none for
+// them, by their identity on the platform, which may be empty. Dead tells whether
+// another one of this machine still lives.
+func Holder(getenv func(string) string, nonce, identity string) (record.Holder, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return record.Holder{}, err
@@ -117,9 +120,21 @@ func Holder(getenv func(string) string, nonce string) (record.Holder, error) {
 		return record.Holder{}, err
 	}
 	return record.Holder{
-		Owner: getenv("USER"), Host: host, Nonce: nonce,
+		Owner: owner(getenv("USER"), user.Current, identity), Host: host, Nonce: nonce,
 		Process: strconv.Itoa(me.PID) + " " + me.Start,
 	}, nil
+}
+
+// owner names who runs this process, also where nothing has set USER, as in containers
+// and under systemd.
+func owner(name string, current func() (*user.User, error), identity string) string {
+	if name != "" {
+		return name
+	}
+	if u, err := current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return cmp.Or(identity, "uid "+strconv.Itoa(os.Getuid()))
 }
 
 // Dead reports that the process of h, if of this machine, has ended.

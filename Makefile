@@ -88,6 +88,10 @@ faults: ## what test takes a sample of: every call on AWS fails in every way, 20
 fuzz: ## every fuzz target, each for FUZZTIME (10s); FUZZ=./k8s/... for a part
 	./test/fuzz.sh
 
+.PHONY: house
+house: ## print how long, how crowded and how well named the code is
+	$(GO) run ./test/house
+
 .PHONY: kube
 kube: ## build Kubernetes for the tests (minutes, once), and check a cluster of it when that changed
 	./test/kube/kube.sh deps && ./test/kube/kube.sh check

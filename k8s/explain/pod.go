@@ -172,7 +172,7 @@ func imageOf(p corev1.Pod, c corev1.ContainerStatus) string {
 
 func pullFix(p corev1.Pod) string {
 	if len(p.Spec.ImagePullSecrets) == 0 {
-		return "check imageRegistry and the version; for a private registry make a Secret with `kubectl create secret docker-registry` and give its name with --set imagePullSecretName"
+		return "check imageRegistry and the version, which `det-deploy k8s image push` puts there; for a private registry make a Secret with `kubectl create secret docker-registry` and give its name with --set imagePullSecretName"
 	}
 	return fmt.Sprintf("check imageRegistry and the version, and that Secret %s holds a login that the registry takes", p.Spec.ImagePullSecrets[0].Name)
 }

@@ -1,6 +1,7 @@
 package chart_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -26,7 +27,8 @@ func TestAnExportedChartPassesHelmLint(t *testing.T) {
 	t.Parallel()
 	dir := export(t, version)
 	for _, kind := range kinds() {
-		values := parse(t, read(t, filepath.Join("testdata", kind+".values.yaml")))
+		values := map[string]any{"imageRegistry": images}
+		maps.Copy(values, parse(t, read(t, filepath.Join("testdata", kind+".values.yaml"))))
 		for _, m := range lint.All(dir, values, "ml", true).Messages {
 			if m.Severity > support.InfoSev {
 				t.Errorf("%s: %v", kind, m)

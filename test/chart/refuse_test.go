@@ -10,6 +10,8 @@ func TestValuesThatAreRefused(t *testing.T) {
 	for _, tt := range []struct{ name, values, want string }{
 		{"none at all", ``, "at '': value must be 'values with maxSlotsPerPod: the slots (GPUs) of one node, or the greatest common divisor of all nodes'"},
 		{"no GPUs in a pod", `{maxSlotsPerPod: 0}`, "at '/maxSlotsPerPod': value must be 'a whole number of at least 1"},
+		{"no image that is said to be there", `{maxSlotsPerPod: 1, imageRegistry: null}`, "value must be 'values with imageRegistry: the registry, and the path below it, from which nodes pull the image of det-deploy. None is published; `det-deploy k8s image push` puts it into yours"},
+		{"the images of Determined", `{maxSlotsPerPod: 1, imageRegistry: determinedai}`, "at '/imageRegistry': value must be 'another than determinedai"},
 		{"CPU slots without a request", `{maxSlotsPerPod: 1, slotType: cpu}`, "at '/slotResourceRequests': value must be 'one with cpu: slotType cpu needs"},
 		{"a request for GPU slots", `{maxSlotsPerPod: 1, slotResourceRequests: {cpu: 2}}`, "value must be 'values without slotResourceRequests.cpu"},
 		{"a request that is no number", `{maxSlotsPerPod: 1, slotType: cpu, slotResourceRequests: {cpu: many}}`, "at '/slotResourceRequests/cpu': 'many' does not match pattern"},

@@ -43,6 +43,9 @@ func load(t *testing.T) *chart.Chart {
 	return c
 }
 
+// images is the registry of releases whose values say nothing of one.
+const images = "ghcr.io/det-deploy"
+
 // release is what a chart is rendered for.
 type release struct {
 	name, namespace string
@@ -53,7 +56,9 @@ type release struct {
 func render(t *testing.T, r release) (map[string]string, error) {
 	t.Helper()
 	c := load(t)
-	values, err := chartutil.ToRenderValues(c, r.values, chartutil.ReleaseOptions{
+	given := map[string]any{"imageRegistry": images}
+	maps.Copy(given, r.values)
+	values, err := chartutil.ToRenderValues(c, given, chartutil.ReleaseOptions{
 		Name: r.name, Namespace: r.namespace, IsInstall: true, Revision: 1,
 	}, nil)
 	if err != nil {

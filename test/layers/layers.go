@@ -196,6 +196,7 @@ func Homes() []Home {
 	return []Home{
 		{"k8s.io/client-go/", append([]string{"k8s/..."}, tests...), "a move of client-go touches the packages that speak to Kubernetes, and nothing that uses them"},
 		{"helm.sh/", []string{"k8s/helm"}, "Helm has an end of support; replacing it touches one package"},
+		{"github.com/google/go-containerregistry/", append([]string{"k8s/registry"}, tests...), "images are read, written and pushed in one place"},
 	}
 }
 

@@ -46,7 +46,7 @@ func newStage(t *testing.T) *stage {
 	c, namespace := shared.Namespace(t)
 	return &stage{
 		t: t, file: c.Kubeconfig, namespace: namespace, api: c.Client(), kubectl: c.Kubectl, version: "1.0.0",
-		values: k8s.Values{"maxSlotsPerPod": 4, "db": tree{"type": "embedded"}, "useNodePortForMaster": true},
+		values: k8s.Values{"imageRegistry": "", "maxSlotsPerPod": 4, "db": tree{"type": "embedded"}, "useNodePortForMaster": true},
 	}
 }
 

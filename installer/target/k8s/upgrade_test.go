@@ -109,7 +109,7 @@ func TestAnUpgradeThatIsRefusedIsTakenBack(t *testing.T) {
 	s := newStage(t)
 	must(t, s.up(t.Context()))
 	s.version = "1.1.0"
-	s.values = k8s.Values{"maxSlotsPerPod": 4, "db": tree{"type": "embedded", "storageSize": "1Gi"}, "useNodePortForMaster": true}
+	s.values = k8s.Values{"imageRegistry": "", "maxSlotsPerPod": 4, "db": tree{"type": "embedded", "storageSize": "1Gi"}, "useNodePortForMaster": true}
 	_, err := s.upgrade(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "the release is back at what it was, and serves") {
 		t.Fatalf("got %v, want that the release is back", err)
@@ -119,7 +119,7 @@ func TestAnUpgradeThatIsRefusedIsTakenBack(t *testing.T) {
 	if *d.Spec.Replicas != 1 || !strings.HasSuffix(d.Spec.Template.Spec.Containers[0].Image, ":1.0.0") {
 		t.Errorf("got %d masters of %s, want the old one", *d.Spec.Replicas, d.Spec.Template.Spec.Containers[0].Image)
 	}
-	s.values = k8s.Values{"maxSlotsPerPod": 4, "db": tree{"type": "embedded"}, "useNodePortForMaster": true}
+	s.values = k8s.Values{"imageRegistry": "", "maxSlotsPerPod": 4, "db": tree{"type": "embedded"}, "useNodePortForMaster": true}
 	if done, err := s.upgrade(t.Context()); err != nil || done.To.Version != "1.1.0" {
 		t.Errorf("with the size that it has: got %+v and %v", done, err)
 	}

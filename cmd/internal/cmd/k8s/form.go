@@ -45,7 +45,7 @@ func (w *wanted) complete(ctx context.Context, s *term.Streams, given *wire.K8sV
 		path string
 		ask  func(context.Context) error
 	}{
-		{"", c.namespace}, {"slotType", c.slotType}, {"maxSlotsPerPod", c.slots},
+		{"", c.namespace}, {"imageRegistry", c.registry}, {"slotType", c.slotType}, {"maxSlotsPerPod", c.slots},
 	} {
 		if _, found := said.Get(step.path); found {
 			continue
@@ -118,6 +118,24 @@ func (c *completion) namespace(ctx context.Context) error {
 	c.asked = true
 	if err == nil && ns != c.advice.Namespace {
 		c.w.Namespace, c.w.CreateNamespace = ns, true
+	}
+	return err
+}
+
+// registry has no default: nobody knows where a user's images are.
+func (c *completion) registry(ctx context.Context) error {
+	answer, err := c.Fill(ctx, term.Field{
+		Label: "Image registry", Flag: "--set imageRegistry=…",
+		Help: "The registry, and the path below it, from which nodes pull the image of det-deploy. `det-deploy k8s image push` puts it there.",
+		Check: func(_ context.Context, a string) error {
+			if a == "" || strings.ContainsAny(a, " ,=") {
+				return errors.New("must be as in registry.example.com/team")
+			}
+			return nil
+		},
+	})
+	if err == nil {
+		c.set("imageRegistry", answer)
 	}
 	return err
 }

@@ -33,10 +33,11 @@ func newInstall(s *term.Streams, run func(context.Context, *installOptions) erro
 changes what differs, repairs what is broken, continues what was interrupted, and
 does nothing else. Values are those of the chart, given as to Helm; what is left out
 keeps the value it had. On a terminal it asks for what cannot be inferred. Another
-version than the one that runs is for upgrade.`,
-		Example: `  det-deploy k8s install --cluster-id lab --set maxSlotsPerPod=8
+version than the one that runs is for upgrade. Nodes pull the image of det-deploy from
+imageRegistry, where image push puts it.`,
+		Example: `  det-deploy k8s install --cluster-id lab --set imageRegistry=registry.example.com/team,maxSlotsPerPod=8
   det-deploy k8s install --cluster-id lab -n ml --create-namespace -f values.yaml --yes
-  det-deploy k8s install --cluster-id lab --set slotType=cpu,slotResourceRequests.cpu=3,maxSlotsPerPod=1 --dry-run`,
+  det-deploy k8s install --cluster-id lab -f values.yaml --set slotType=cpu,slotResourceRequests.cpu=3,maxSlotsPerPod=1 --dry-run`,
 		Args: usage.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.validate(); err != nil {

@@ -26,14 +26,14 @@ func New(s *term.Streams) *cobra.Command {
 tasks as pods. It is a Helm release of the name that --cluster-id gives; helm list
 shows it, and the same chart serves plain Helm and GitOps tools. Which Kubernetes is
 meant, --kubeconfig, --context and --namespace say as they do to kubectl.`,
-		Example: `  det-deploy k8s install --cluster-id lab --set maxSlotsPerPod=8
+		Example: `  det-deploy k8s install --cluster-id lab --set imageRegistry=registry.example.com/team,maxSlotsPerPod=8
   det-deploy k8s status --cluster-id lab
   det-deploy k8s uninstall --cluster-id lab`,
 	}
 	c.AddCommand(
 		newInstall(s, runInstall), newPlan(s, runPlan), newDoctor(s, runDoctor), newStatus(s, RunStatus), newList(s, runList),
 		newUpgrade(s, RunUpgrade), newLogs(s, runLogs), newCredentials(s, runCredentials), newValues(s, runValues),
-		newTemplate(s, runTemplate), newUninstall(s, RunUninstall), newInitSecrets(s, runInitSecrets),
+		newTemplate(s, runTemplate), newUninstall(s, RunUninstall), newInitSecrets(s, runInitSecrets), newImage(s),
 	)
 	return c
 }

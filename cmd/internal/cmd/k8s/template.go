@@ -37,7 +37,7 @@ any Kubernetes, and the same values give the same text. Values that the chart or
 master would refuse are told instead, so it is a check of a values file too. With
 --export it writes the chart itself into a new folder, for helm install NAME FOLDER or
 a GitOps tool. Secrets that stand in the values stand in what is printed.`,
-		Example: `  det-deploy k8s template --cluster-id lab --set maxSlotsPerPod=8
+		Example: `  det-deploy k8s template --cluster-id lab --set imageRegistry=registry.example.com/team,maxSlotsPerPod=8
   det-deploy k8s template --cluster-id lab -f values.yaml --kube-version 1.31 >lab.yaml
   det-deploy k8s template --export determined-helm-chart`,
 		Args: usage.Args(),
@@ -114,6 +114,6 @@ func (o *templateOptions) export() error {
 	if err != nil {
 		return fmt.Errorf("write the chart: %w", err)
 	}
-	o.Notef("Wrote the chart to %s. To install it: helm install NAME %s --set maxSlotsPerPod=…", o.Export, o.Export)
+	o.Notef("Wrote the chart to %s. To install it: helm install NAME %s --set imageRegistry=…,maxSlotsPerPod=…", o.Export, o.Export)
 	return nil
 }

@@ -1,0 +1,179 @@
+package k8s
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/agree"
+	"github.com/det-deploy/det-deploy/cmd/internal/build"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+)
+
+// newImage returns `det-deploy k8s image`.
+func newImage(s *term.Streams) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "image",
+		Short: "Bring the image of det-deploy to where nodes can pull it",
+		Long: `The master of a cluster on Kubernetes runs in an image of det-deploy. None is published:
+make image writes it into a file, and push puts it into your registry.`,
+		Example: "  det-deploy k8s image push dist/det-deploy-1.0.0-linux-amd64.tar --registry registry.example.com/team",
+	}
+	c.AddCommand(newImagePush(s, runImagePush))
+	return c
+}
+
+type imagePushOptions struct {
+	*term.Streams
+
+	Files     []string
+	Registry  string
+	PlainHTTP bool
+	DryRun    bool
+	Yes       bool
+	Output    term.Format
+}
+
+func newImagePush(s *term.Streams, run func(context.Context, *imagePushOptions) error) *cobra.Command {
+	o := &imagePushOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "push FILE...",
+		Short: "Push the image that make image wrote into a registry",
+		Long: `Push the image that make image wrote into a registry, and say how a cluster is installed
+from there. Files of several architectures become one image from which each node takes
+its own. What the registry has already is not sent again, and a name that stands for
+another image there is given to this one only when you agree.
+
+It logs in as docker and podman do: with ~/.docker/config.json, its credential helpers,
+or Podman's auth.json. Without TLS it speaks to this machine only, or with --plain-http.`,
+		Example: `  det-deploy k8s image push dist/det-deploy-1.0.0-linux-amd64.tar --registry registry.example.com/team
+  det-deploy k8s image push dist/det-deploy-1.0.0-linux-*.tar --registry localhost:5000 --yes`,
+		Args: usage.Args("FILE…"),
+		RunE: func(c *cobra.Command, args []string) error {
+			o.Files = args
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return run(c.Context(), o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.Registry, "registry", "", "registry, and the path below it, to push to: what imageRegistry of the chart is to be")
+	f.BoolVar(&o.PlainHTTP, "plain-http", false, "speak to the registry without TLS; whoever is on the way can read the login")
+	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+	o.Output.AddFlag(f)
+	return c
+}
+
+func (o *imagePushOptions) validate() error {
+	if err := agree.Flags(o.DryRun, o.Yes); err != nil {
+		return err
+	}
+	switch {
+	case o.Registry == "":
+		return usage.Errorf("--registry is missing: name the registry, and the path below it, that nodes are to pull from")
+	case strings.Contains(o.Registry, "://"):
+		return usage.Errorf("--registry: must be without %s, as in registry.example.com/team (is %q)", o.Registry[:strings.Index(o.Registry, "://")+3], o.Registry)
+	}
+	return nil
+}
+
+// pushed is the JSON form of the answer.
+type pushed struct {
+	Schema string `json:"schema"`
+	// Image is the whole name, and Digest what the registry knows it by.
+	Image  string `json:"image"`
+	Digest string `json:"digest"`
+	// Platforms are those that it is for: "linux/amd64, linux/arm64".
+	Platforms string `json:"platforms"`
+	// Pushed is false where the registry had it already, and with --dry-run.
+	Pushed bool `json:"pushed"`
+	// Values are the chart's values that lead to it.
+	Values []string `json:"values"`
+}
+
+func runImagePush(ctx context.Context, o *imagePushOptions) error {
+	image, err := wire.OpenImage(o.Files, o.Registry, o.PlainHTTP)
+	if err != nil {
+		return err
+	}
+	plan, err := image.Registry.Plan(ctx, image.Source)
+	if err != nil {
+		return err
+	}
+	r := pushed{"det-deploy.k8s-image-push/v1", plan.Image, plan.Digest, image.Platforms(), !plan.Done() && !o.DryRun, o.values(image)}
+	if r.Pushed {
+		if agreed, err := o.agreed(ctx, plan.Image, plan.Was); err != nil || !agreed {
+			return err
+		}
+		if err := image.Registry.Push(ctx, image.Source, o.told(plan.Image)); err != nil {
+			return err
+		}
+	}
+	if o.Output == term.JSON {
+		return o.PrintJSON(r)
+	}
+	return o.say(r, plan.Done(), image)
+}
+
+// agreed asks only where the name is taken away from another image.
+func (o *imagePushOptions) agreed(ctx context.Context, image, was string) (bool, error) {
+	if was == "" {
+		return true, nil
+	}
+	return o.Agreed(ctx, o.Yes, fmt.Sprintf("%s is another image there, %s. Give the name to this one?", image, was))
+}
+
+// told shows each tenth of the way.
+func (o *imagePushOptions) told(image string) func(done, total int64) {
+	said := int64(0)
+	return func(done, total int64) {
+		if total <= 0 || done*10/total <= said {
+			return
+		}
+		said = done * 10 / total
+		o.Notef("  %s: %d of %d MB", image, done>>20, total>>20)
+	}
+}
+
+// values are what leads the chart to the image: the tag only where it is not this
+// program's own version.
+func (o *imagePushOptions) values(image *wire.Image) []string {
+	out := []string{"imageRegistry=" + strings.TrimSuffix(o.Registry, "/")}
+	if image.Name != "det-deploy" {
+		out = append(out, "image.name="+image.Name)
+	}
+	if image.Tag != build.Read().Version {
+		out = append(out, "image.tag="+image.Tag)
+	}
+	return out
+}
+
+func (o *imagePushOptions) say(r pushed, there bool, image *wire.Image) error {
+	switch {
+	case there:
+		o.Printf("%s is there already, for %s.", r.Image, r.Platforms)
+	case o.DryRun:
+		size, err := image.Bytes()
+		if err != nil {
+			return err
+		}
+		o.Printf("%s would be pushed, for %s: at most %d MB.", r.Image, r.Platforms, size>>20)
+	default:
+		o.Printf("Pushed %s, for %s.", r.Image, r.Platforms)
+	}
+	o.Printf("Digest: %s", r.Digest)
+	if o.DryRun {
+		return nil
+	}
+	o.Printf("")
+	o.Printf("Next, with a Secret of type docker-registry as imagePullSecretName where nodes have to log in:")
+	o.Printf("")
+	o.Printf("  det-deploy k8s install --cluster-id lab --set maxSlotsPerPod=8 --set %s", strings.Join(r.Values, ","))
+	return nil
+}

@@ -1,0 +1,70 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// tlsOnly lets nothing without TLS leave this machine: the library would try it with
+// addresses of private networks, and follow whoever sends it there.
+type tlsOnly struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t tlsOnly) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != "https" && !loopback(r.URL.Hostname()) {
+		return nil, &plainError{r.URL.Host}
+	}
+	return t.next.RoundTrip(r)
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// plainError is a request that would have gone out without TLS.
+type plainError struct{ host string }
+
+func (e *plainError) Error() string {
+	return fmt.Sprintf("%s is to be spoken to without TLS, and anybody on the way would read the login", e.host)
+}
+
+// isAbsent reports a name that the registry does not know.
+func isAbsent(err error) bool {
+	e, ok := errors.AsType[*transport.Error](err)
+	return ok && e.StatusCode == http.StatusNotFound
+}
+
+// refuse says what a registry's answer means and what helps.
+func (r Registry) refuse(op, image string, err error) error {
+	e := &cloud.Error{Op: op, Resource: image, Err: err}
+	answer, answered := errors.AsType[*transport.Error](err)
+	_, plain := errors.AsType[*plainError](err)
+	switch {
+	case plain || errors.Is(err, http.ErrSchemeMismatch):
+		e.Kind, e.Fix = cloud.Invalid, "give the registry a certificate, or allow plain HTTP with --plain-http, and to each node in its container runtime's configuration"
+	case answered && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden):
+		e.Kind, e.Fix = cloud.Denied, fmt.Sprintf("log in with `docker login %s` or `podman login %s` as somebody who may push there; some registries want the repository to be made first", r.host(), r.host())
+	case answered && answer.StatusCode == http.StatusNotFound:
+		e.Kind, e.Fix = cloud.NotFound, "check --registry; some registries want the project or repository to be made first"
+	case !answered:
+		e.Kind, e.Fix = cloud.Unavailable, "check --registry, and that it is reached from here; the same command continues"
+	}
+	return e
+}
+
+// host is what a user logs in to.
+func (r Registry) host() string {
+	repository, err := name.NewRepository(r.At + "/x")
+	if err != nil {
+		return r.At
+	}
+	return repository.RegistryStr()
+}

@@ -1,0 +1,122 @@
+package registry
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+)
+
+// Registry is a place for images.
+type Registry struct {
+	// At is its address, and the path below it: "registry.example.com/team".
+	At string
+	// PlainHTTP allows to speak to it without TLS wherever it is. To this machine
+	// itself that is always allowed.
+	PlainHTTP bool
+	// UserAgent is what det-deploy calls itself.
+	UserAgent string
+}
+
+// Plan is what pushing a source comes to.
+type Plan struct {
+	// Image is the whole name: registry, path, name and tag.
+	Image string
+	// Digest is what it will be known by, "sha256:…".
+	Digest string
+	// Was is the digest that the name has now, or empty.
+	Was string
+}
+
+// Done reports whether the registry has it already.
+func (p Plan) Done() bool { return p.Was == p.Digest }
+
+// Pinned is the image by its digest.
+func (p Plan) Pinned() string { return p.Image + "@" + p.Digest }
+
+// Plan looks at what the registry has under the name, and changes nothing.
+func (r Registry) Plan(ctx context.Context, s *Source) (Plan, error) {
+	tag, err := r.tag(s)
+	if err != nil {
+		return Plan{}, err
+	}
+	digest, err := s.digest()
+	if err != nil {
+		return Plan{}, fmt.Errorf("read the image: %w", err)
+	}
+	p := Plan{Image: r.image(s), Digest: digest.String()}
+	there, err := remote.Head(tag, r.options(ctx)...)
+	if isAbsent(err) {
+		return p, nil
+	}
+	if err != nil {
+		return p, r.refuse("look for", p.Image, err)
+	}
+	p.Was = there.Digest.String()
+	return p, nil
+}
+
+// Push sends what the registry lacks and gives it the name. Tell, which may be nil,
+// is told how many bytes are there, and of how many.
+func (r Registry) Push(ctx context.Context, s *Source, tell func(done, total int64)) error {
+	tag, err := r.tag(s)
+	if err != nil {
+		return err
+	}
+	updates, told := make(chan v1.Update, 64), make(chan struct{})
+	go func() { // ends when the library closes updates, which it does at its end
+		defer close(told)
+		for u := range updates {
+			if tell != nil && u.Error == nil {
+				tell(u.Complete, u.Total)
+			}
+		}
+	}()
+	err = write(tag, s, append(r.options(ctx), remote.WithProgress(updates)))
+	<-told
+	if err != nil {
+		return r.refuse("push", r.image(s), err)
+	}
+	return nil
+}
+
+func write(tag name.Tag, s *Source, o []remote.Option) error {
+	if len(s.images) == 1 {
+		return remote.Write(tag, s.images[0].Image, o...)
+	}
+	return remote.WriteIndex(tag, s.index(), o...)
+}
+
+// image is the name as nodes are told it.
+func (r Registry) image(s *Source) string {
+	return strings.TrimSuffix(r.At, "/") + "/" + s.Name + ":" + s.Tag
+}
+
+func (r Registry) tag(s *Source) (name.Tag, error) {
+	var options []name.Option
+	if r.PlainHTTP {
+		options = append(options, name.Insecure)
+	}
+	tag, err := name.NewTag(r.image(s), options...)
+	if err != nil {
+		return tag, fmt.Errorf("name the image: %w", err)
+	}
+	return tag, nil
+}
+
+// options are how the registry is spoken to: as who the user is to Docker or Podman.
+func (r Registry) options(ctx context.Context) []remote.Option {
+	var transport http.RoundTripper = remote.DefaultTransport
+	if !r.PlainHTTP {
+		transport = tlsOnly{transport}
+	}
+	return []remote.Option{
+		remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
+		remote.WithTransport(transport), remote.WithUserAgent(r.UserAgent),
+	}
+}

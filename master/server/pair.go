@@ -40,18 +40,26 @@ func ParsePair(cert, key Part, fix string) (tls.Certificate, error) {
 
 // readPair is ParsePair for files.
 func readPair(cert, key, fix string) (tls.Certificate, error) {
+	c, k, err := readParts(cert, key, fix)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return ParsePair(c, k, fix)
+}
+
+func readParts(cert, key, fix string) (c, k Part, err error) {
 	var parts [2]Part
 	for i, path := range []string{cert, key} {
 		data, err := os.ReadFile(path)
 		if e, ok := errors.AsType[*fs.PathError](err); ok {
-			return tls.Certificate{}, &atomicfile.DamagedError{Path: path, Err: e.Err, Fix: fix}
+			return c, k, &atomicfile.DamagedError{Path: path, Err: e.Err, Fix: fix}
 		}
 		if err != nil {
-			return tls.Certificate{}, err
+			return c, k, err
 		}
 		parts[i] = Part{path, data}
 	}
-	return ParsePair(parts[0], parts[1], fix)
+	return parts[0], parts[1], nil
 }
 
 func checkCertificates(text []byte) error {

@@ -15,6 +15,7 @@ const Module = "github.com/det-deploy/det-deploy/"
 func Shared() []Row {
 	return []Row{
 		{"atomicfile", nil, "putting a file in place as a whole is needed on every platform and in every role"},
+		{"pki", nil, "every platform makes certificates for its masters"},
 	}
 }
 

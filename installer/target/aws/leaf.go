@@ -9,6 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/pki"
 )
 
 // leaf is the master's key and certificate, signed by the cluster's CA for its
@@ -36,8 +37,8 @@ func errNoLeaf() (secret.Value, error) {
 // is read by nobody else.
 func (t *Target) authoritySecret() *infra.Secret {
 	return &infra.Secret{In: t.cluster, Name: caSecret, Generate: func() (secret.Value, error) {
-		ca, err := newCA(t.Spec.Cluster, t.Now())
-		return secret.Literal(string(ca.pem)), err
+		ca, err := pki.NewAuthority("det-deploy CA of cluster "+t.Spec.Cluster, t.Now())
+		return secret.Literal(string(ca.Text())), err
 	}}
 }
 
@@ -77,7 +78,7 @@ func (l *leaf) stale(ctx context.Context) (string, error) {
 	if l.address.PublicIP() == "" {
 		return "the master's address is gone", nil
 	}
-	return staleLeaf(pair{[]byte(have.Reveal())}, pair{[]byte(ca.Reveal())}, l.hosts(), l.t.Now()), nil
+	return staleLeaf(split(have), split(ca), l.hosts(), l.t.Now()), nil
 }
 
 func (l *leaf) hosts() []string {
@@ -113,17 +114,19 @@ func (l *leaf) sign(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	signer := pair{[]byte(ca.Reveal())}
-	p, err := newLeaf(signer, l.hosts(), l.t.Now())
+	signer, hosts := split(ca), l.hosts()
+	p, err := signer.NewLeaf(hosts[0], hosts, l.t.Now())
 	if err != nil {
 		return err
 	}
 	l.mu.Lock()
-	l.cert = signer.certificates()
+	l.cert = signer.Certificate
 	l.mu.Unlock()
-	l.Given = secret.Literal(string(p.pem))
+	l.Given = secret.Literal(string(p.Text()))
 	return nil
 }
+
+func split(text secret.Value) pki.Pair { return pki.Split([]byte(text.Reveal())) }
 
 // authority is the CA's certificate.
 func (l *leaf) authority(ctx context.Context) ([]byte, error) {
@@ -136,6 +139,6 @@ func (l *leaf) authority(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.cert = pair{[]byte(ca.Reveal())}.certificates()
+	l.cert = split(ca).Certificate
 	return l.cert, nil
 }

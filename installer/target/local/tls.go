@@ -1,28 +1,13 @@
 package local
 
 import (
-	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
-)
-
-// certLife is how long a certificate holds. Nobody renews a local one by hand,
-// and `up` makes another when less than a month of it is left.
-const (
-	certLife  = 825 * 24 * time.Hour // the longest that macOS accepts
-	certRenew = 30 * 24 * time.Hour
+	"github.com/det-deploy/det-deploy/pki"
 )
 
 // certificates is a CA of the cluster's own and the master's certificate, for
@@ -40,37 +25,43 @@ func (c *certificates) Find(context.Context) (resource.Found, []resource.Drift, 
 	if !exists(c.dir) {
 		return resource.Found{}, nil, nil
 	}
-	c.renew = false
-	until := "unreadable"
-	data, err := os.ReadFile(filepath.Join(c.dir, "cert.pem"))
-	if block, _ := pem.Decode(data); err == nil && block != nil {
-		if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
-			until = "until " + cert.NotAfter.Format(time.DateOnly)
-			if c.covers(cert) && time.Until(cert.NotAfter) > certRenew && exists(filepath.Join(c.dir, "key.pem")) && exists(filepath.Join(c.dir, "ca.pem")) {
-				return found(c.kind, c.dir, ""), nil, nil
-			}
-		}
+	why := c.stale(time.Now())
+	c.renew = why != ""
+	if !c.renew {
+		return found(c.kind, c.dir, ""), nil, nil
 	}
-	c.renew = true
-	return found(c.kind, c.dir, ""), []resource.Drift{{Path: "validity", Have: until, Want: "another month or more, for all addresses, with its key"}}, nil
+	return found(c.kind, c.dir, ""), []resource.Drift{{Path: "validity", Have: why, Want: "two months or more, for all addresses, with its key"}}, nil
 }
 
-func (c *certificates) covers(cert *x509.Certificate) bool {
-	for _, host := range c.hosts {
-		if host != "" && cert.VerifyHostname(host) != nil {
-			return false
+// stale says why the files have to be made anew, or nothing.
+func (c *certificates) stale(now time.Time) string {
+	var files [3][]byte
+	for i, name := range []string{"ca.pem", "cert.pem", "key.pem"} {
+		data, err := os.ReadFile(filepath.Join(c.dir, name))
+		if err != nil {
+			return "unreadable"
 		}
+		files[i] = data
 	}
-	return true
+	leaf, _, err := pki.Pair{Certificate: files[1], Key: files[2]}.Open()
+	if err != nil {
+		return "unreadable"
+	}
+	return pki.Stale(leaf, files[0], c.hosts, now)
 }
 
 func (c *certificates) Create(ctx context.Context) error {
-	files, err := issue(time.Now(), c.hosts)
+	now := time.Now()
+	ca, err := pki.NewAuthority("det-deploy local CA", now)
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{"ca.pem", "key.pem", "cert.pem"} {
-		if err := c.h.write(ctx, filepath.Join(c.dir, name), files[name]); err != nil {
+	leaf, err := ca.NewLeaf("localhost", c.hosts, now)
+	if err != nil {
+		return err
+	}
+	for name, data := range map[string][]byte{"ca.pem": ca.Certificate, "key.pem": leaf.Key, "cert.pem": leaf.Certificate} {
+		if err := c.h.write(ctx, filepath.Join(c.dir, name), data); err != nil {
 			return err
 		}
 	}
@@ -80,54 +71,3 @@ func (c *certificates) Create(ctx context.Context) error {
 func (c *certificates) Update(ctx context.Context, _ []resource.Drift) error { return c.Create(ctx) }
 
 func (c *certificates) Delete(ctx context.Context) error { return c.h.remove(ctx, c.dir) }
-
-// issue makes a CA and a certificate that it signed.
-func issue(now time.Time, hosts []string) (map[string][]byte, error) {
-	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	ca := &x509.Certificate{
-		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "det-deploy local CA"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certLife),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	caDER, err := x509.CreateCertificate(rand.Reader, ca, ca, &caKey.PublicKey, caKey)
-	if err != nil {
-		return nil, err
-	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	leaf := &x509.Certificate{
-		SerialNumber: big.NewInt(now.UnixNano() + 1), Subject: pkix.Name{CommonName: "localhost"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certLife),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	for _, host := range hosts {
-		if ip := net.ParseIP(host); ip != nil {
-			leaf.IPAddresses = append(leaf.IPAddresses, ip)
-		} else if host != "" {
-			leaf.DNSNames = append(leaf.DNSNames, host)
-		}
-	}
-	leafDER, err := x509.CreateCertificate(rand.Reader, leaf, ca, &key.PublicKey, caKey)
-	if err != nil {
-		return nil, err
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return nil, err
-	}
-	caPEM := encode("CERTIFICATE", caDER)
-	return map[string][]byte{
-		"ca.pem":   caPEM,
-		"cert.pem": bytes.Join([][]byte{encode("CERTIFICATE", leafDER), caPEM}, nil),
-		"key.pem":  encode("PRIVATE KEY", keyDER),
-	}, nil
-}
-
-func encode(kind string, der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
-}

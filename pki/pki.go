@@ -1,0 +1,145 @@
+// Package pki is a cluster's own certificate authority and the certificates that it
+// signs for masters, on every platform. It imports nothing of ours.
+package pki
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"time"
+)
+
+const (
+	// AuthorityLife outlives a cluster: agents and clients pin its authority, and cannot
+	// be told of another one.
+	AuthorityLife = 20 * 365 * 24 * time.Hour
+	// LeafLife is the longest that macOS accepts of an authority somebody added.
+	LeafLife = 825 * 24 * time.Hour
+	// RenewBefore is what has to be left of a leaf: two months of restarts, and of
+	// nobody running `up`.
+	RenewBefore = 60 * 24 * time.Hour
+	// backdate is for machines whose clocks are behind ours.
+	backdate = time.Hour
+)
+
+// Pair is a certificate, with the chain below it, and its key, both in PEM.
+type Pair struct{ Certificate, Key []byte }
+
+// Split is the pair that stands in one text.
+func Split(text []byte) Pair {
+	var p Pair
+	for b, rest := pem.Decode(text); b != nil; b, rest = pem.Decode(rest) {
+		if b.Type == "CERTIFICATE" {
+			p.Certificate = append(p.Certificate, pem.EncodeToMemory(b)...)
+		} else {
+			p.Key = append(p.Key, pem.EncodeToMemory(b)...)
+		}
+	}
+	return p
+}
+
+// Text is both in one, so that they are replaced together.
+func (p Pair) Text() []byte { return bytes.Join([][]byte{p.Key, p.Certificate}, nil) }
+
+// Open parses the pair. The errors are about keys that cannot sign and halves that do
+// not go together.
+func (p Pair) Open() (*x509.Certificate, crypto.Signer, error) {
+	c, err := tls.X509KeyPair(p.Certificate, p.Key)
+	if err != nil {
+		return nil, nil, err
+	}
+	key, ok := c.PrivateKey.(crypto.Signer)
+	if !ok {
+		return nil, nil, errors.New("the key cannot sign")
+	}
+	return c.Leaf, key, nil
+}
+
+// NewAuthority makes one, which may sign leaves and no further authorities.
+func NewAuthority(name string, now time.Time) (Pair, error) {
+	return issue(&x509.Certificate{
+		Subject:   pkix.Name{CommonName: name},
+		NotBefore: now.Add(-backdate), NotAfter: now.Add(AuthorityLife),
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	}, nil, nil)
+}
+
+// NewLeaf makes a server's certificate for hosts, names and addresses, with the
+// authority's below it. Empty hosts are none.
+func (ca Pair) NewLeaf(name string, hosts []string, now time.Time) (Pair, error) {
+	parent, signer, err := ca.Open()
+	if err != nil {
+		return Pair{}, fmt.Errorf("open the cluster's certificate authority: %w", err)
+	}
+	leaf := &x509.Certificate{
+		Subject:   pkix.Name{CommonName: name},
+		NotBefore: now.Add(-backdate), NotAfter: now.Add(LeafLife),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			leaf.IPAddresses = append(leaf.IPAddresses, ip)
+		} else if host != "" {
+			leaf.DNSNames = append(leaf.DNSNames, host)
+		}
+	}
+	p, err := issue(leaf, parent, signer)
+	p.Certificate = append(p.Certificate, ca.Certificate...)
+	return p, err
+}
+
+// issue makes a key and has its certificate signed by parent, or by itself.
+func issue(template, parent *x509.Certificate, signer crypto.Signer) (Pair, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Pair{}, err
+	}
+	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)); err != nil {
+		return Pair{}, err
+	}
+	if parent == nil {
+		parent, signer = template, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	if err != nil {
+		return Pair{}, err
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return Pair{}, err
+	}
+	return Pair{
+		Certificate: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		Key:         pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}),
+	}, nil
+}
+
+// Stale says why a leaf has to be made anew, or nothing: it is for every host, signed
+// by one of the certificates in authority (PEM), and holds a while.
+func Stale(leaf *x509.Certificate, authority []byte, hosts []string, now time.Time) string {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority)
+	if leaf.NotAfter.Sub(now) < RenewBefore {
+		return "until " + leaf.NotAfter.Format(time.DateOnly)
+	}
+	if _, err := leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now}); err != nil {
+		return "not signed by the cluster's CA"
+	}
+	for _, host := range hosts {
+		if host != "" && leaf.VerifyHostname(host) != nil {
+			return "not for " + host
+		}
+	}
+	return ""
+}

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 const password = "Correct-Horse-7"
@@ -81,7 +83,7 @@ func (c *cluster) startMaster(ctx context.Context) (time.Duration, error) {
 		if _, err := c.call(ctx, "GET", "/healthz", nil); err == nil {
 			return time.Since(start), c.login(ctx)
 		}
-		wait(ctx, 2*time.Millisecond)
+		_ = delay.For(ctx, 2*time.Millisecond)
 	}
 	return 0, fmt.Errorf("the master does not answer; see %s/master.log", c.dir)
 }
@@ -97,7 +99,7 @@ func (c *cluster) startAgent(ctx context.Context) error {
 	if c.agent, err = c.spawn(ctx, "agent", "run", "--config-file", c.dir+"/agent.yaml"); err != nil {
 		return err
 	}
-	for start := time.Now(); time.Since(start) < 20*time.Second; wait(ctx, 10*time.Millisecond) {
+	for start := time.Now(); time.Since(start) < 20*time.Second; _ = delay.For(ctx, 10*time.Millisecond) {
 		if b, err := c.call(ctx, "GET", "/api/v1/agents", nil); err == nil && bytes.Contains(b, []byte(`"bench"`)) {
 			return nil
 		}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 // readers is enough to keep two cores busy on both sides of the loopback.
@@ -83,7 +85,7 @@ func (c *cluster) ended(ctx context.Context, id string) error {
 		if strings.Contains(string(b), "STATE_TERMINATED") {
 			return nil
 		}
-		wait(ctx, 10*time.Millisecond)
+		_ = delay.For(ctx, 10*time.Millisecond)
 	}
 	return ctx.Err()
 }

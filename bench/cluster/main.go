@@ -11,6 +11,8 @@ import (
 	"os/signal"
 	"text/tabwriter"
 	"time"
+
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 func main() {
@@ -45,7 +47,7 @@ func measure(ctx context.Context, bin string, tasks int) error {
 	if err := c.startAgent(ctx); err != nil {
 		return err
 	}
-	wait(ctx, 10*time.Second) // the login before took 19 MB, which the runtime gives back slowly
+	_ = delay.For(ctx, 10*time.Second) // the login before took 19 MB, which the runtime gives back slowly
 	say("master at rest, resident", "%d MB (promise 60)", c.resident())
 	for _, path := range []string{"/api/v1/me", "/api/v1/agents"} {
 		rate, err := c.reads(ctx, path, 3*time.Second)
@@ -66,14 +68,4 @@ func measure(ctx context.Context, bin string, tasks int) error {
 	say(fmt.Sprintf("%d short tasks, submitted to accepted", tasks), "%.0f/s", float64(tasks)/accepted.Seconds())
 	say(fmt.Sprintf("%d short tasks, submitted to ended", tasks), "%.0f/s (promise 200)", float64(tasks)/took.Seconds())
 	return nil
-}
-
-// wait is a pause that an interrupt ends.
-func wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }

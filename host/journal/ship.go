@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/atomicfile"
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 const (
@@ -90,7 +91,7 @@ func (s *Shipper) Run(ctx context.Context) error {
 			// What the cursor stands for was removed from the journal.
 			s.cursor = ""
 		}
-		pause(ctx, wait)
+		_ = delay.For(ctx, wait) // the loop looks at ctx
 		wait = min(lastPause, 2*wait)
 	}
 	// What was read and not carried is read again, but a machine that is being
@@ -182,7 +183,7 @@ func (s *Shipper) persist(ctx context.Context) {
 			s.Log.Warn("the journal cannot be carried, trying on", "err", err)
 			s.refused = true
 		}
-		pause(ctx, wait)
+		_ = delay.For(ctx, wait) // the loop looks at ctx
 		wait = min(lastPause, 2*wait)
 	}
 }
@@ -217,11 +218,4 @@ func (s *Shipper) remember() error {
 		return fmt.Errorf("remember how far the journal was carried: %w", err)
 	}
 	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

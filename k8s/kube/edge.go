@@ -13,6 +13,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 // AnswerLimit is how long the API server may think about one request that is not
@@ -108,7 +109,7 @@ func (t *roundTripper) send(req *http.Request, call Call, changing bool) (*http.
 			return resp, err
 		}
 		drain(resp)
-		if !wait(req.Context(), pause) {
+		if delay.For(req.Context(), pause) != nil {
 			return nil, req.Context().Err()
 		}
 	}
@@ -144,17 +145,6 @@ func onlyAfter429(resp *http.Response, err error) (*http.Response, error) {
 		resp.Header.Del("Retry-After")
 	}
 	return resp, err
-}
-
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }
 
 // refused reads a refusal and puts its body back for the client.

@@ -17,7 +17,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 // Proxy passes calls on, unless a rule says otherwise.
@@ -129,7 +130,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	call.Fault = effect.name()
 	defer func() { p.note(call) }()
 
-	if effect.Delay > 0 && !wait(r.Context(), effect.Delay) {
+	if effect.Delay > 0 && delay.For(r.Context(), effect.Delay) != nil {
 		panic(http.ErrAbortHandler)
 	}
 	switch {
@@ -207,15 +208,4 @@ func (p *Proxy) note(c Call) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls = append(p.calls, c)
-}
-
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

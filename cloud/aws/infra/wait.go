@@ -8,6 +8,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 // limit bounds one kind of waiting. What is put into the error, so that it says
@@ -91,14 +92,7 @@ func (c *Cluster) pause(ctx context.Context, d time.Duration) error {
 	if c.Pause != nil {
 		return c.Pause(ctx, d)
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
+	return delay.For(ctx, d)
 }
 
 // persist repeats a call as long as it is refused with kind. Such a refusal is

@@ -18,6 +18,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
@@ -86,7 +87,7 @@ func Open(ctx context.Context, c Config) (*Target, error) {
 		t.Now = time.Now
 	}
 	if t.Pause == nil {
-		t.Pause = wait
+		t.Pause = delay.For
 	}
 	if t.Open == nil {
 		t.Open = func(path string) (io.ReadSeekCloser, error) { return os.Open(path) }
@@ -162,16 +163,5 @@ func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 		return (&controlPolicy{t: t}).Delete(ctx)
 	default:
 		return t.cluster.Remove(ctx, f)
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
 }

@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 const (
@@ -89,12 +91,5 @@ func (t *Target) await(ctx context.Context, limit time.Duration, what string, as
 
 // pause is what lies between two looks.
 func (t *Target) pause(ctx context.Context) error {
-	timer := time.NewTimer(cmp.Or(t.Glance, glance))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
+	return delay.For(ctx, cmp.Or(t.Glance, glance))
 }

@@ -12,6 +12,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 // call is one request.
@@ -63,7 +65,7 @@ func (c *Client) retrying(ctx context.Context, k call) (io.ReadCloser, error) {
 		if err == nil || ctx.Err() != nil || !again(k, err) || time.Now().Add(wait).After(deadline) {
 			return body, err
 		}
-		if err := sleep(ctx, wait); err != nil {
+		if err := delay.For(ctx, wait); err != nil {
 			return nil, fmt.Errorf("%s: %w", k.op, err)
 		}
 	}
@@ -130,15 +132,4 @@ func cause(err error) error {
 		return e.Err
 	}
 	return err
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 // stream is a reply of one JSON object a line that is followed across dropped
@@ -58,7 +60,7 @@ func (s *stream[T]) lines(ctx context.Context, follow bool) iter.Seq2[T, error] 
 			}
 			// The pause keeps a master that closes at once from being asked in a
 			// circle; what waits for one to come up is in retrying.
-			if err := sleep(ctx, firstWait); err != nil {
+			if err := delay.For(ctx, firstWait); err != nil {
 				yield(zero, err)
 				return
 			}

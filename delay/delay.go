@@ -1,0 +1,20 @@
+// Package delay lets time pass until somebody has enough of it. It imports nothing of
+// ours.
+package delay
+
+import (
+	"context"
+	"time"
+)
+
+// For returns after d, or with the context's error when that ends sooner.
+func For(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

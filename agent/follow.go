@@ -10,7 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/atomicfile"
+	"github.com/det-deploy/det-deploy/checksum"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
@@ -55,7 +55,7 @@ func follow(ctx context.Context, cfg Config, client *http.Client, w *agentv1.Wel
 		return nil
 	}
 	log := cfg.Log.With("version", cfg.Version, "master_version", w.GetVersion())
-	running, err := hashFile("/proc/self/exe")
+	running, err := checksum.File("/proc/self/exe")
 	if err != nil || running == wanted {
 		return nil //nolint:nilerr // a system that does not tell cannot be compared
 	}
@@ -131,7 +131,7 @@ func install(ctx context.Context, program string, open func(context.Context) (io
 		return err
 	}
 	// Whoever shares the file may have replaced it already.
-	if have, err := hashFile(program); err == nil && have == wanted {
+	if have, err := checksum.File(program); err == nil && have == wanted {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, followTimeout)
@@ -181,17 +181,4 @@ func fetch(ctx context.Context, to *atomicfile.Pending, open func(context.Contex
 		return fmt.Errorf("the master's program has the SHA-256 %s, and not %s as it said", got, wanted)
 	}
 	return to.Finish()
-}
-
-func hashFile(name string) (string, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = f.Close() }() // it was only read
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }

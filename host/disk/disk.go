@@ -2,8 +2,6 @@
 package disk
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"io/fs"
@@ -36,18 +34,4 @@ func Link(to, path string) error {
 		return fmt.Errorf("link %s: %w", path, err)
 	}
 	return atomicfile.Link(to, path)
-}
-
-// SHA256 is the hash of a file's content, in hexadecimal digits.
-func SHA256(path string) (string, error) {
-	in, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer in.Close() //nolint:errcheck // it was only read
-	sum := sha256.New()
-	if _, err := io.Copy(sum, in); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
 }

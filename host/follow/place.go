@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/det-deploy/det-deploy/checksum"
 	"github.com/det-deploy/det-deploy/host/disk"
 	"github.com/det-deploy/det-deploy/host/manifest"
 )
@@ -98,7 +99,7 @@ func (f *Follower) fetchAll(ctx context.Context, m *manifest.Manifest) error {
 
 // fetch brings an object here, unless it is here and whole.
 func (f *Follower) fetch(ctx context.Context, file manifest.File, to string, mode fs.FileMode) error {
-	if have, err := disk.SHA256(to); err == nil && have == file.SHA256 {
+	if have, err := checksum.File(to); err == nil && have == file.SHA256 {
 		return nil
 	}
 	return disk.Replace(to, mode, func(w io.Writer) error {
@@ -150,7 +151,7 @@ func (f *Follower) place(m *manifest.Manifest) error {
 
 func (f *Follower) copy(file manifest.File, to string) error {
 	info, err := os.Stat(to)
-	if have, err2 := disk.SHA256(to); err == nil && err2 == nil && have == file.SHA256 && info.Mode().Perm() == file.Mode.Perm() {
+	if have, err2 := checksum.File(to); err == nil && err2 == nil && have == file.SHA256 && info.Mode().Perm() == file.Mode.Perm() {
 		return nil
 	}
 	data, err := os.ReadFile(f.kept(file))

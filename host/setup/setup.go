@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/det-deploy/det-deploy/checksum"
 	"github.com/det-deploy/det-deploy/host/disk"
 )
 
@@ -101,13 +102,13 @@ func (m Machine) start(unit string, changed bool) Step {
 // program keeps this program under its hash, as every later version will be,
 // and makes it the current one, unless another version is.
 func (m Machine) program() ([]Step, error) {
-	sum, err := disk.SHA256(m.Self)
+	sum, err := checksum.File(m.Self)
 	if err != nil {
 		return nil, fmt.Errorf("read this program's file: %w", err)
 	}
 	dir := home + "/bin/" + sum
 	var steps []Step
-	if have, err := disk.SHA256(m.at(dir + "/det-deploy")); err != nil || have != sum {
+	if have, err := checksum.File(m.at(dir + "/det-deploy")); err != nil || have != sum {
 		steps = append(steps, Step{"keep this program in " + dir, func(context.Context) error {
 			in, err := os.Open(m.Self)
 			if err != nil {

@@ -16,6 +16,7 @@ func Shared() []Row {
 	return []Row{
 		{"atomicfile", nil, "putting a file in place as a whole is needed on every platform and in every role"},
 		{"pki", nil, "every platform makes certificates for its masters"},
+		{"checksum", nil, "programs and files are told by their content in every role"},
 		{"delay", nil, "waiting for a time or an end is needed everywhere"},
 	}
 }

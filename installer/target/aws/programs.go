@@ -1,17 +1,15 @@
 package aws
 
 import (
-	"crypto/sha256"
 	"debug/elf"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"slices"
 	"strings"
 
+	"github.com/det-deploy/det-deploy/checksum"
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
@@ -63,11 +61,11 @@ func load(path string) (Program, string, error) {
 		return Program{}, "", err
 	}
 	defer func() { _ = f.Close() }() // nothing was written
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
+	sum, err := checksum.Of(f)
+	if err != nil {
 		return Program{}, "", err
 	}
-	return Program{path, hex.EncodeToString(h.Sum(nil))}, architecture(f), nil
+	return Program{path, sum}, architecture(f), nil
 }
 
 func architecture(f *os.File) string {

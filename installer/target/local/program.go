@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	"github.com/det-deploy/det-deploy/atomicfile"
+	"github.com/det-deploy/det-deploy/checksum"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
@@ -117,16 +118,11 @@ func (p Place) programs() ([]string, error) {
 
 // Own is the release of a program, which calls itself version.
 func Own(path, version string) (record.Release, error) {
-	f, err := os.Open(path)
+	sum, err := checksum.File(path)
 	if err != nil {
 		return record.Release{}, fmt.Errorf("read this program: %w", err)
 	}
-	defer func() { _ = f.Close() }() // it was only read
-	hash := sha256.New()
-	if _, err := io.Copy(hash, f); err != nil {
-		return record.Release{}, fmt.Errorf("read this program: %w", err)
-	}
-	return record.Release{Version: version, Programs: map[string]string{platform: hex.EncodeToString(hash.Sum(nil))}}, nil
+	return record.Release{Version: version, Programs: map[string]string{platform: sum}}, nil
 }
 
 // Running is the release that the cluster's master is told to run; it is zero when

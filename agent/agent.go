@@ -18,6 +18,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/disk"
 	"github.com/det-deploy/det-deploy/agent/guard"
 	"github.com/det-deploy/det-deploy/agent/health"
+	"github.com/det-deploy/det-deploy/agent/keeper"
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
 	"github.com/det-deploy/det-deploy/agent/link"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
@@ -40,6 +41,9 @@ type Config struct {
 	// Program is this program's file, which a master may replace. Empty is one
 	// that it may not.
 	Program string
+	// Keeper is what this program is called with to be an agent's keeper; without it an
+	// agent that is stopped leaves what its master runs again elsewhere running.
+	Keeper []string
 
 	// machine is asked for what only a launched machine knows.
 	machine Machine
@@ -54,6 +58,7 @@ type Agent struct {
 	devices  []*apiv1.Device
 	hostname string
 	client   *http.Client
+	keeper   *keeper.Child
 	// welcomed is closed at the first welcome.
 	welcomed chan struct{}
 	// spawn runs the goroutine of a unit with a context that ends with the
@@ -244,7 +249,7 @@ func (a *Agent) adopt(entry disk.Entry, o *agentv1.Start, asked bool) error {
 	id := o.GetContainerId()
 	u := &unit{
 		order: o, entry: entry, journal: j, runtime: a.runtime, state: state, asked: asked,
-		failed: a.startFailed, started: a.startWorked,
+		failed: a.startFailed, started: a.startWorked, keeper: a.keeper.Ensure,
 		host: a.awaitHost, fetch: a.fetchContext, unsent: unsentBytes, keep: a.keeps(), guard: a.guard,
 		log:    a.cfg.Log.With("container", id, "allocation", o.GetAllocationId()),
 		forget: make(chan struct{}), poke: make(chan struct{}, 1),

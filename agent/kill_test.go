@@ -27,6 +27,8 @@ type victimSettings struct {
 	Host string
 	Port int
 	Dir  string
+	// Docker is the address of an engine for its tasks; without one they are processes.
+	Docker string
 }
 
 func beVictim(dir string) int {
@@ -45,7 +47,10 @@ func beVictim(dir string) int {
 	s.ArtificialSlots, s.ContainerRuntime, s.TrustUsers = 1, config.RuntimeProcess, true
 	s.AgentReconnectBackoff = document.Seconds(10 * time.Millisecond)
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	if err := Run(ctx, Config{Settings: s, Version: "victim", Log: log}); err != nil {
+	if v.Docker != "" {
+		s.ContainerRuntime = config.RuntimeDocker
+	}
+	if err := Run(ctx, Config{Settings: s, Version: "victim", Log: log, DockerHost: v.Docker, Keeper: []string{keeperCommand}}); err != nil {
 		log.Error("agent ended", "err", err)
 		return 1
 	}

@@ -181,6 +181,9 @@ func (u *unit) start(ctx context.Context, h host) error {
 		return err
 	}
 	spec.Mounts, spec.Devices = mountsOf(real.GetMounts()), devicesOf(real.GetDevices())
+	if err := u.secure(); err != nil {
+		return err
+	}
 	u.advance(lifecycle.Starting, nil, nil)
 	u.asking()
 	return u.runtime.Start(ctx, spec)
@@ -239,7 +242,7 @@ func (u *unit) wait(ctx context.Context) lifecycle.Exit {
 // copyLogs copies the output to the journal, from where the journal ends.
 func (u *unit) copyLogs(ctx context.Context, ended <-chan struct{}) error {
 	var patience <-chan time.Time
-	keep := &keeper{journal: u.journal, most: u.unsent}
+	keep := &backlog{journal: u.journal, most: u.unsent}
 	for {
 		err := u.runtime.Logs(ctx, u.id(), u.journal.Position(), func(lines []container.Line) error {
 			if err := keep.append(lines); err != nil {

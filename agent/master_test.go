@@ -45,6 +45,8 @@ type peer struct {
 	unprepared []string
 	notices    []*agentv1.Notice
 	healths    []*agentv1.Health
+	// wait is the reconnect wait of each welcome.
+	wait time.Duration
 	// mute keeps acknowledgements back.
 	mute    bool
 	context string
@@ -165,6 +167,7 @@ func (p *peer) welcome(conn *websocket.Conn, h *agentv1.Hello) []*agentv1.Master
 	}
 	p.conn = conn
 	w := &agentv1.Welcome{ClusterId: "cluster", MasterId: "master", Credential: p.credential, AgentConfig: p.config}
+	w.ReconnectWaitUs = p.wait.Microseconds()
 	w.Version, w.Programs = p.version, p.programs
 	if h.GetPreparing() {
 		w.Preparation = p.prepare

@@ -23,6 +23,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/detect"
 	"github.com/det-deploy/det-deploy/agent/disk"
 	"github.com/det-deploy/det-deploy/agent/guard"
+	"github.com/det-deploy/det-deploy/agent/lease"
 	"github.com/det-deploy/det-deploy/agent/link"
 	"github.com/det-deploy/det-deploy/atomicfile"
 )
@@ -132,10 +133,13 @@ func (a *Agent) run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	a.client = client
-	if links.Lease, err = link.OpenLease(filepath.Join(cfg.Settings.DataDir, "lease")); err != nil {
+	if links.Lease, err = lease.Open(lease.File(cfg.Settings.DataDir)); err != nil {
 		return err
 	}
 	defer func() { _ = links.Lease.Close() }()
+	if a.keeper, err = a.newKeeper(links.Lease); err != nil {
+		return err
+	}
 
 	ctx, cancel := context.WithCancel(ctx)
 	var units sync.WaitGroup
@@ -149,6 +153,7 @@ func (a *Agent) run(ctx context.Context, cfg Config) error {
 		a.spawn(func(ctx context.Context) { a.watch(ctx, cfg.machine) })
 	}
 	a.spawn(func(ctx context.Context) { a.watchLease(ctx, links.Lease) })
+	a.spawn(func(ctx context.Context) { a.keeper.Tend(ctx, cfg.Log, a.runsAgain) })
 	a.spawn(a.watchHealth)
 	err = link.Run(ctx, links, a)
 	if r, ok := errors.AsType[*link.RefusedError](err); ok && r.Revoked() {

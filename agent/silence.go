@@ -2,10 +2,14 @@ package agent
 
 import (
 	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
 	"time"
 
+	"github.com/det-deploy/det-deploy/agent/keeper"
+	"github.com/det-deploy/det-deploy/agent/lease"
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
-	"github.com/det-deploy/det-deploy/agent/link"
 )
 
 // leaseLook is how often the lease is looked at. It is what the end of a container may
@@ -13,21 +17,63 @@ import (
 const leaseLook = 250 * time.Millisecond
 
 // watchLease ends what the master starts elsewhere, once it has not answered for so
-// long that it does.
-func (a *Agent) watchLease(ctx context.Context, lease *link.Lease) {
+// long that it does, and what this agent's keeper was ending meanwhile.
+func (a *Agent) watchLease(ctx context.Context, held *lease.Lease) {
 	for pause(ctx, leaseLook) == nil {
-		wait, over := lease.Over()
-		if !over {
-			continue
-		}
+		wait, over := held.Over()
 		for _, u := range a.all() {
-			u.silence(wait)
+			switch {
+			case over:
+				u.silence("no answer from the master for " + wait.String())
+			case u.keptOut():
+				u.silence("the keeper was at it while this agent did not run")
+			}
 		}
 	}
 }
 
+// newKeeper is the process that ends what the master starts elsewhere when this agent
+// cannot.
+func (a *Agent) newKeeper(held *lease.Lease) (*keeper.Child, error) {
+	dir, err := filepath.Abs(a.cfg.Settings.DataDir)
+	if err != nil {
+		return nil, fmt.Errorf("find data_dir: %w", err)
+	}
+	_, plainly := a.runtime.(plain)
+	return &keeper.Child{
+		Command: a.cfg.Keeper, Lease: held,
+		Config: keeper.Config{DataDir: dir, Docker: !plainly, DockerHost: a.cfg.DockerHost},
+	}, nil
+}
+
+// runsAgain says whether something here may be run again elsewhere.
+func (a *Agent) runsAgain() bool {
+	return slices.ContainsFunc(a.all(), func(u *unit) bool {
+		return u.order.GetRerun() && u.view().state.State != lifecycle.Terminated
+	})
+}
+
+// secure comes before the start of a container that may be run again elsewhere: from
+// then on it ends in time, whatever becomes of this agent.
+func (u *unit) secure() error {
+	if !u.order.GetRerun() {
+		return nil
+	}
+	if err := u.keeper(); err != nil {
+		u.log.Warn("the container outlives a stop of this agent until a keeper can be started", "err", err)
+	}
+	if u.keptOut() {
+		u.silence("the keeper was at it while this agent did not run")
+		return errUnwanted
+	}
+	return nil
+}
+
+// keptOut says that this agent's keeper ends the container, or has kept it from starting.
+func (u *unit) keptOut() bool { return u.order.GetRerun() && u.entry.Silenced() }
+
 // silence kills a container that may be run again elsewhere.
-func (u *unit) silence(wait time.Duration) {
+func (u *unit) silence(why string) {
 	if !u.order.GetRerun() {
 		return
 	}
@@ -36,7 +82,7 @@ func (u *unit) silence(wait time.Duration) {
 	u.state.Silent = u.state.Silent || first
 	u.mu.Unlock()
 	if first {
-		u.log.Warn("no answer from the master; ending what it starts elsewhere", "wait", wait)
+		u.log.Warn("ending what the master starts elsewhere", "because", why)
 		u.ask(false, 0)
 	}
 }
@@ -46,7 +92,7 @@ func (u *unit) silence(wait time.Duration) {
 func (u *unit) silenced(exit lifecycle.Exit) lifecycle.Exit {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !u.state.Silent || exit.Kind == lifecycle.Exited && exit.Code != killedCode {
+	if !u.state.Silent && !u.keptOut() || exit.Kind == lifecycle.Exited && exit.Code != killedCode {
 		return exit
 	}
 	return lifecycle.Exit{Kind: lifecycle.Lost, Silent: true, Message: "it had no answer from the master for the reconnect wait, and ended what is run again elsewhere"}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/det-deploy/det-deploy/agent/disk"
+	"github.com/det-deploy/det-deploy/agent/keeper"
 )
 
 // Sweep ends and removes every container of an agent that does not run any more
@@ -24,6 +25,9 @@ func Sweep(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("sweep data_dir %s: %w", dir, err)
 	}
 	defer unlock()
+	if err := keeper.End(ctx, dir); err != nil {
+		return err
+	}
 	known, err := disk.Open(dir)
 	if err != nil {
 		return err

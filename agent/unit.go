@@ -36,6 +36,8 @@ type unit struct {
 	// failed is told why a container did not start, and started that one did.
 	failed  func(error)
 	started func()
+	// keeper makes sure that this agent's keeper is there.
+	keeper func() error
 	// keep leaves an ended container for people to look at.
 	keep bool
 	log  *slog.Logger

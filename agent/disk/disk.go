@@ -5,6 +5,8 @@
 //	<data_dir>/containers/<id>/start    the order, written before it is confirmed, and
 //	                                    what a restarted agent needs of it afterwards
 //	                           state    how far the container got
+//	                           silent   there when a keeper ends it because the master
+//	                                    does not answer
 //	                           log      the journal of its lines
 package disk
 

@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/det-deploy/det-deploy/agent/lease"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
@@ -47,7 +48,7 @@ type Config struct {
 	// OnLost is a command to run when the attempts are used up.
 	OnLost []string
 	// Lease is renewed by every answer of the master; it may be nil.
-	Lease *Lease
+	Lease *lease.Lease
 	Log   *slog.Logger
 }
 

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/det-deploy/det-deploy/agent/lease"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
@@ -68,14 +69,14 @@ func (c *Conn) Receive(ctx context.Context) (*agentv1.MasterMessage, error) {
 func (l *link) once(ctx context.Context) (welcomed bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	asked := boottime()
+	asked := lease.Now()
 	c, w, err := l.connect(ctx)
 	if err != nil {
 		return false, err
 	}
 	wait := time.Duration(w.GetReconnectWaitUs()) * time.Microsecond
-	l.cfg.Lease.learn(wait)
-	l.cfg.Lease.answered(asked)
+	l.cfg.Lease.Learn(wait)
+	l.cfg.Lease.Answered(asked)
 	defer func() { _ = c.ws.CloseNow() }()
 	if err := l.keepCredential(w.GetCredential()); err != nil {
 		return false, err
@@ -104,7 +105,7 @@ func (l *link) connect(ctx context.Context) (*Conn, *agentv1.Welcome, error) {
 	if err := l.prove(ctx, hello); err != nil {
 		return nil, nil, err
 	}
-	dctx, cancel := context.WithTimeout(ctx, clamp(l.cfg.Lease.wait()/3, 3*time.Second, dialTimeout))
+	dctx, cancel := context.WithTimeout(ctx, clamp(l.cfg.Lease.Wait()/3, 3*time.Second, dialTimeout))
 	defer cancel()
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: l.cfg.TLS}
 	defer transport.CloseIdleConnections()
@@ -139,7 +140,7 @@ func (c *Conn) introduce(ctx context.Context, hello *agentv1.Hello) (*agentv1.We
 }
 
 // keepAlive notices a connection that died without a word, and renews the lease.
-func keepAlive(ctx context.Context, c *Conn, lease *Lease, wait time.Duration) error {
+func keepAlive(ctx context.Context, c *Conn, held *lease.Lease, wait time.Duration) error {
 	tick := time.NewTicker(clamp(wait/6, time.Second, pingInterval))
 	defer tick.Stop()
 	for {
@@ -148,14 +149,14 @@ func keepAlive(ctx context.Context, c *Conn, lease *Lease, wait time.Duration) e
 			return nil
 		case <-tick.C:
 		}
-		asked := boottime()
+		asked := lease.Now()
 		if err := c.ping(ctx, clamp(wait/3, time.Second, pingTimeout)); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
 			return fmt.Errorf("ping the master: %w", err)
 		}
-		lease.answered(asked)
+		held.Answered(asked)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/agent"
 	"github.com/det-deploy/det-deploy/agent/config"
+	"github.com/det-deploy/det-deploy/agent/keeper"
 	"github.com/det-deploy/det-deploy/cmd/internal/build"
 )
 
@@ -31,6 +32,7 @@ func RunAgent(ctx context.Context, cfg config.Agent, overlay func([]byte) (confi
 	}
 	err = agent.Run(ctx, agent.Config{
 		Settings: cfg, Version: build.Read().Version, Log: log, Overlay: overlay, Program: program,
+		Keeper: []string{"agent", "keep"},
 	})
 	if s, ok := errors.AsType[*agent.SupersededError](err); ok {
 		// The same process goes on with the new program: whoever supervises it
@@ -39,6 +41,15 @@ func RunAgent(ctx context.Context, cfg config.Agent, overlay func([]byte) (confi
 		return fmt.Errorf("run %s in the place of this program: %w", s.Program, err)
 	}
 	return err
+}
+
+// KeepAgent is the keeper of the agent that has started this process, until nothing is
+// left to keep or ctx ends.
+func KeepAgent(ctx context.Context, dataDir string, docker bool, dockerHost string, out io.Writer) error {
+	return keeper.Run(ctx, keeper.Config{
+		DataDir: dataDir, Docker: docker, DockerHost: dockerHost,
+		Lease: os.NewFile(keeper.LeaseFD, "lease"), Log: slog.New(logHandler(out, "info", false, false)),
+	})
 }
 
 // SweepAgent ends and removes every container that an agent left.

@@ -28,7 +28,7 @@ func New(s *term.Streams) *cobra.Command {
 	}
 	c.AddCommand(newList(s, runList), newEnable(s, runEnable), newDisable(s, runDisable), newRevoke(s, runRevoke),
 		newAdmit(s, runAdmit), newJoinToken(s),
-		newRun(s, runRun), newInstall(s, runInstall), newConfig(s), newSweep(s, runSweep))
+		newRun(s, runRun), newInstall(s, runInstall), newConfig(s), newSweep(s, runSweep), newKeep(s, runKeep))
 	return c
 }
 

@@ -17,8 +17,8 @@ const unsentBytes = 1 << 30
 // than that of what was emitted, so that an agent that is killed meanwhile finds it.
 const dropStep = 8 << 20
 
-// keeper writes lines to the journal while there is room, and says how many it dropped.
-type keeper struct {
+// backlog writes lines to the journal while there is room, and says how many it dropped.
+type backlog struct {
 	journal *journal.Journal
 	most    int64
 
@@ -26,28 +26,28 @@ type keeper struct {
 	behind       container.Position // after the last of them
 }
 
-func (k *keeper) append(lines []container.Line) error {
-	if k.journal.Held() < k.most {
-		if err := k.say(); err != nil {
+func (b *backlog) append(lines []container.Line) error {
+	if b.journal.Held() < b.most {
+		if err := b.say(); err != nil {
 			return err
 		}
-		return k.journal.Append(lines)
+		return b.journal.Append(lines)
 	}
 	for _, l := range lines {
-		k.lines, k.bytes, k.behind = k.lines+1, k.bytes+len(l.Text)+1, l.Next
+		b.lines, b.bytes, b.behind = b.lines+1, b.bytes+len(l.Text)+1, l.Next
 	}
-	if k.bytes < dropStep {
+	if b.bytes < dropStep {
 		return nil
 	}
-	return k.say()
+	return b.say()
 }
 
 // say puts what was dropped into the journal.
-func (k *keeper) say() error {
-	if k.lines == 0 {
+func (b *backlog) say() error {
+	if b.lines == 0 {
 		return nil
 	}
-	text := fmt.Appendf(nil, "%d lines of output were dropped here: the master has not taken those before for too long", k.lines)
-	k.lines, k.bytes = 0, 0
-	return k.journal.Append([]container.Line{{At: time.Now(), Stream: container.Stderr, Text: text, Next: k.behind}})
+	text := fmt.Appendf(nil, "%d lines of output were dropped here: the master has not taken those before for too long", b.lines)
+	b.lines, b.bytes = 0, 0
+	return b.journal.Append([]container.Line{{At: time.Now(), Stream: container.Stderr, Text: text, Next: b.behind}})
 }

@@ -18,7 +18,7 @@ func TestOutputThatTheMasterDoesNotTakeIsBounded(t *testing.T) {
 	}
 	defer j.Close() //nolint:errcheck // the test is over
 	const most = 16 << 20
-	k := &keeper{journal: j, most: most}
+	k := &backlog{journal: j, most: most}
 	n := 0
 	print := func() {
 		t.Helper()

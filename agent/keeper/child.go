@@ -1,0 +1,206 @@
+package keeper
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/det-deploy/det-deploy/agent/lease"
+)
+
+const (
+	// tendPause is how often an agent looks after its keeper.
+	tendPause = time.Second
+	// idleMost is how long a keeper stays that has nothing to keep: starting one costs
+	// more than leaving it between two tasks.
+	idleMost = time.Minute
+	// againMost is the longest pause before a keeper is started that cannot be.
+	againMost = time.Minute
+	// logMost is when a keeper's log begins anew, in bytes.
+	logMost = 64 << 10
+)
+
+// LeaseFD is the descriptor of the lease in a keeper.
+const LeaseFD = 3
+
+// Child is an agent's keeper as the agent sees it.
+type Child struct {
+	// Command is what this program is called with to be a keeper; without one there is
+	// none.
+	Command []string
+	Config  Config
+	Lease   *lease.Lease
+
+	mu sync.Mutex // guards what follows
+	// pid is the keeper's; 0 is none.
+	pid int
+	// before is the keeper of an earlier program in this very process, which has to
+	// take in its end; 0 is none.
+	before int
+}
+
+// Ensure starts the keeper unless it runs.
+func (c *Child) Ensure() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.Command) == 0 || c.pid != 0 {
+		return nil
+	}
+	c.before = Holder(c.Config.DataDir)
+	pid, err := c.start()
+	if err != nil {
+		return fmt.Errorf("start the agent's keeper: %w", err)
+	}
+	c.pid = pid
+	return nil
+}
+
+// start runs this very program, wherever its file is now, in a session of its own.
+func (c *Child) start() (pid int, err error) {
+	log := openLog(filepath.Join(c.Config.DataDir, "keeper.log"))
+	if log != nil {
+		defer func() { _ = log.Close() }() // the child has its own
+	}
+	args := append([]string{os.Args[0]}, c.Command...)
+	args = append(args, "--data-dir", c.Config.DataDir)
+	if c.Config.Docker {
+		args = append(args, "--docker")
+	}
+	if c.Config.DockerHost != "" {
+		args = append(args, "--docker-host", c.Config.DockerHost)
+	}
+	cmd := &exec.Cmd{
+		Path: "/proc/self/exe", Args: args, Env: environ(os.Environ()), Dir: "/",
+		ExtraFiles: []*os.File{c.Lease.Shared()}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	if log != nil {
+		cmd.Stdout, cmd.Stderr = log, log
+	}
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	pid = cmd.Process.Pid // Release forgets it
+	return pid, cmd.Process.Release()
+}
+
+// openLog is nil where there is no room for one. What the keeper says must not go where
+// the agent's words go: whoever reads these waits until the last writer is gone.
+func openLog(name string) *os.File {
+	flag := os.O_CREATE | os.O_WRONLY | os.O_APPEND
+	if info, err := os.Stat(name); err == nil && info.Size() > logMost {
+		flag |= os.O_TRUNC
+	}
+	f, err := os.OpenFile(name, flag, 0o600)
+	if err != nil {
+		return nil
+	}
+	return f
+}
+
+// environ leaves a keeper what it needs to reach an engine, and no secrets.
+func environ(all []string) []string {
+	out := []string{"GOMAXPROCS=1"}
+	for _, entry := range all {
+		key, _, _ := strings.Cut(entry, "=")
+		if key == "PATH" || key == "HOME" || strings.HasPrefix(key, "DOCKER_") {
+			out = append(out, entry)
+		}
+	}
+	return out
+}
+
+// Tend starts the keeper when it is needed and gone, and ends it when it was not needed
+// for a while, until ctx ends.
+func (c *Child) Tend(ctx context.Context, log *slog.Logger, needed func() bool) {
+	var b backoff
+	var idle time.Time
+	for now := time.Now(); ; {
+		need := needed()
+		if c.reap() && need {
+			b.failed(now)
+			log.Warn("the keeper of this agent has ended; starting it again", "pause", b.pause)
+		}
+		switch {
+		case need && !now.Before(b.due):
+			idle = now
+			if err := c.Ensure(); err != nil {
+				b.failed(now)
+				log.Warn("tasks that are run again elsewhere would outlive a stop of this agent; trying again", "err", err, "pause", b.pause)
+			}
+		case !need && now.Sub(idle) > idleMost:
+			idle = now
+			c.dismiss(ctx, log, needed)
+		}
+		t := time.NewTimer(tendPause)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			c.dismiss(context.WithoutCancel(ctx), log, needed)
+			return
+		case now = <-t.C:
+		}
+	}
+}
+
+// backoff is when a keeper is started again that ends, or that cannot be started.
+type backoff struct {
+	last, due time.Time
+	pause     time.Duration
+}
+
+// failed puts the next start off: twice as long each time, and not at all when the last
+// failure is long ago.
+func (b *backoff) failed(now time.Time) {
+	b.pause = min(max(2*b.pause, tendPause), againMost)
+	if now.Sub(b.last) > 2*againMost {
+		b.pause = 0
+	}
+	b.last, b.due = now, now.Add(b.pause)
+}
+
+// dismiss ends a keeper that this agent started, or that an earlier one left, unless it
+// is needed: who needs one says so before it asks for it.
+func (c *Child) dismiss(ctx context.Context, log *slog.Logger, needed func() bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.Command) == 0 || needed() {
+		return
+	}
+	if err := End(ctx, c.Config.DataDir); err != nil {
+		log.Warn("cannot end the keeper of this agent", "err", err)
+		return
+	}
+	if c.pid != 0 {
+		_ = unix.Kill(c.pid, unix.SIGKILL) // it may not have had the time to become the holder
+		_, _ = unix.Wait4(c.pid, nil, 0, nil)
+	}
+	c.pid = 0
+}
+
+// reap takes in the end of what has ended, and says whether it was the keeper.
+func (c *Child) reap() (ended bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.before != 0 && gone(c.before) {
+		c.before = 0
+	}
+	if c.pid != 0 && gone(c.pid) {
+		c.pid, ended = 0, true
+	}
+	return ended
+}
+
+// gone says that a child has ended, or is none of this process.
+func gone(pid int) bool {
+	got, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
+	return got == pid || err == unix.ECHILD //nolint:errorlint // a number of the system's
+}

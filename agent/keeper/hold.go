@@ -1,0 +1,127 @@
+package keeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A keeper holds a lock of the kind of which the system tells the owner's process id,
+// so that no id in a file has to be believed.
+func wholeFile(kind int16) *unix.Flock_t { return &unix.Flock_t{Type: kind} }
+
+func lockFile(dir string) string { return filepath.Join(dir, "keeper") }
+
+const (
+	// endPatience bounds the end of a keeper that was killed.
+	endPatience = 10 * time.Second
+	endPause    = 10 * time.Millisecond
+)
+
+// hold makes this process the keeper of a data_dir, in the place of the one before. It
+// is held as long as the file is open.
+func hold(ctx context.Context, dir string) (*os.File, error) {
+	f, err := os.OpenFile(lockFile(dir), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, wholeFile(unix.F_WRLCK))
+		if err == nil {
+			return f, nil
+		}
+		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EACCES) {
+			return nil, errors.Join(err, f.Close())
+		}
+		if err := endHolder(ctx, f); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+}
+
+// End ends the keeper of a data_dir, if there is one, and waits until it is gone.
+func End(ctx context.Context, dir string) error {
+	f, err := os.OpenFile(lockFile(dir), os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = errors.Join(endHolder(ctx, f), f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("end the keeper of data_dir %s: %w", dir, err)
+	}
+	return nil
+}
+
+// Holder is the process id of the keeper of a data_dir; 0 is none.
+func Holder(dir string) int {
+	f, err := os.OpenFile(lockFile(dir), os.O_RDWR, 0)
+	if err != nil {
+		return 0
+	}
+	defer func() { _ = f.Close() }()
+	pid, _ := holder(f) // nobody who could be ended
+	return pid
+}
+
+func holder(f *os.File) (pid int, err error) {
+	l := wholeFile(unix.F_WRLCK)
+	if err := unix.FcntlFlock(f.Fd(), unix.F_GETLK, l); err != nil || l.Type == unix.F_UNLCK {
+		return 0, err
+	}
+	if l.Pid <= 0 {
+		return 0, errors.New("a keeper of another namespace of processes holds it; end that")
+	}
+	return int(l.Pid), nil
+}
+
+// endHolder kills whoever holds the lock, again and again, since another may come in
+// between. What a keeper was about to do the next one does.
+func endHolder(ctx context.Context, f *os.File) error {
+	ctx, cancel := context.WithTimeout(ctx, endPatience)
+	defer cancel()
+	for {
+		pid, err := holder(f)
+		if err != nil || pid == 0 {
+			return err
+		}
+		if err := kill(f, pid); err != nil {
+			return fmt.Errorf("kill process %d: %w", pid, err)
+		}
+		t := time.NewTimer(endPause)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return fmt.Errorf("process %d holds it and does not end: %w", pid, ctx.Err())
+		case <-t.C:
+		}
+	}
+}
+
+// kill kills the process if it still is the holder once it is held by a descriptor:
+// then its id is no other's.
+func kill(f *os.File, pid int) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err == nil {
+		defer func() { _ = unix.Close(fd) }()
+	}
+	if still, herr := holder(f); herr != nil || still != pid {
+		return herr
+	}
+	if err != nil { // no such process, or no such call in this kernel
+		err = unix.Kill(pid, unix.SIGKILL)
+	} else {
+		err = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
+	}
+	if errors.Is(err, unix.ESRCH) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,118 @@
+package lease
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestALeaseEndsTheWaitAfterWhatWasAnswered(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name              string
+		length, from, now time.Duration
+		want              bool
+	}{
+		{"before the first welcome", 0, 0, time.Hour, false},
+		{"of a master that tells no wait", 0, time.Minute, time.Hour, false},
+		{"just answered", 25 * time.Second, time.Minute, time.Minute, false},
+		{"a moment before", 25 * time.Second, time.Minute, 85*time.Second - 1, false},
+		{"at the wait", 25 * time.Second, time.Minute, 85 * time.Second, true},
+		{"after a suspension", 25 * time.Second, time.Minute, time.Hour, true},
+	} {
+		if got := (Term{c.length, c.from}).Over(c.now); got != c.want {
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestAnOlderAnswerDoesNotShortenALease(t *testing.T) {
+	t.Parallel()
+	l := &Lease{}
+	l.Learn(time.Hour)
+	l.Answered(10 * time.Second)
+	l.Answered(5 * time.Second)
+	if l.term.From != 10*time.Second {
+		t.Errorf("got %s, want 10s", l.term.From)
+	}
+	var none *Lease
+	none.Learn(1)
+	none.Answered(1)
+	if _, over := none.Over(); over || none.Wait() != 0 {
+		t.Error("no lease: got it over")
+	}
+}
+
+func TestALeaseOutlivesItsAgent(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "lease")
+	open := func() *Lease {
+		l, err := Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		return l
+	}
+	l := open()
+	if _, over := l.Over(); over {
+		t.Error("a new one: got it over")
+	}
+	l.Learn(time.Nanosecond)
+	l.Answered(time.Second)
+	if wait, over := open().Over(); !over || wait != time.Nanosecond {
+		t.Errorf("got %v of %s, want the end of the one before", over, wait)
+	}
+	l.boot = "another-run"
+	l.Answered(2 * time.Second)
+	if _, over := open().Over(); over {
+		t.Error("after the machine started again: got it over")
+	}
+}
+
+// A keeper reads the lease while no disk takes it, and that of a later agent, which
+// shares nothing with it.
+func TestAReaderKnowsTheLatestLease(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	open := func() *Lease {
+		l, err := Open(File(dir))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		return l
+	}
+	first := open()
+	r, err := NewReader(first.Shared(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := func(want Term) {
+		t.Helper()
+		if got, err := r.Term(); err != nil || got != want {
+			t.Errorf("got %v, %v, want %v", got, err, want)
+		}
+	}
+	want(Term{})
+	first.Learn(time.Minute)
+	first.Answered(10 * time.Second)
+	want(Term{time.Minute, 10 * time.Second})
+	_ = first.file.Close() // the disk fails
+	first.Answered(20 * time.Second)
+	want(Term{time.Minute, 20 * time.Second})
+	second := open()
+	want(Term{time.Minute, 20 * time.Second})
+	second.Learn(time.Hour)
+	second.Answered(30 * time.Second)
+	want(Term{time.Hour, 30 * time.Second})
+	none, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer none.Close() //nolint:errcheck // it was only read
+	if _, err := NewReader(none, dir); err == nil {
+		t.Error("of nothing: got no error")
+	}
+}

@@ -1,0 +1,55 @@
+package agent
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+)
+
+type keepOptions struct {
+	*term.Streams
+
+	DataDir    string
+	Docker     bool
+	DockerHost string
+}
+
+// newKeep is what an agent runs beside itself; nobody types it.
+func newKeep(s *term.Streams, run func(context.Context, *keepOptions) error) *cobra.Command {
+	o := &keepOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "keep",
+		Short: "End what the master runs again elsewhere when the agent cannot",
+		Long: `End what the master runs again elsewhere when the agent cannot. An agent that
+runs preemptible tasks starts this beside itself; it is of no use to people.`,
+		Example: "  det-deploy agent keep --data-dir /var/lib/determined-agent",
+		Hidden:  true,
+		Args:    usage.Args(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return run(c.Context(), o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.DataDir, "data-dir", "", "directory of the agent")
+	f.BoolVar(&o.Docker, "docker", false, "the agent runs tasks in containers of a Docker engine")
+	f.StringVar(&o.DockerHost, "docker-host", "", "address of the engine, if it is not the usual one")
+	return c
+}
+
+func (o *keepOptions) validate() error {
+	if o.DataDir == "" {
+		return usage.Errorf("--data-dir is missing")
+	}
+	return nil
+}
+
+func runKeep(ctx context.Context, o *keepOptions) error {
+	return wire.KeepAgent(ctx, o.DataDir, o.Docker, o.DockerHost, o.Err)
+}

@@ -9,8 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
+
+	"github.com/gofrs/flock"
 
 	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/cloud"
@@ -110,14 +111,11 @@ func (d Dir) write(key string, data []byte) error {
 // alone runs do while no other process, and no other goroutine, is in alone for
 // this directory. The lock goes with the process that holds it.
 func (d Dir) alone(do func() error) error {
-	f, err := os.OpenFile(filepath.Join(d.Path, ".lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
+	lock := flock.New(filepath.Join(d.Path, ".lock"), flock.SetPermissions(0o600))
+	if err := lock.Lock(); err != nil {
 		return d.refuse("lock", err)
 	}
-	defer func() { _ = f.Close() }() // closing gives the lock back; nothing was written
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
-		return d.refuse("lock", err)
-	}
+	defer func() { _ = lock.Close() }() // nothing was written
 	return do()
 }
 

@@ -9,6 +9,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // ErrRunning is a second supervisor for one directory.
@@ -73,34 +75,30 @@ func (d Dir) Holder() (Identity, bool) {
 	if err != nil || !found || !s.Alive() {
 		return Identity{}, false
 	}
-	f, err := os.Open(d.lock())
-	if err != nil {
+	if _, err := os.Stat(d.lock()); err != nil {
 		return Identity{}, false
 	}
-	defer func() { _ = f.Close() }() // nothing was written
-	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-		return Identity{}, false // free: nobody supervises
+	lock := flock.New(d.lock(), flock.SetFlag(os.O_RDONLY))
+	defer func() { _ = lock.Close() }() // nothing was written
+	if free, err := lock.TryLock(); err == nil && free {
+		return Identity{}, false // nobody supervises
 	}
 	return s.Identity, true
 }
 
 // hold takes the lock. Who looks whether it is held holds it for a moment, so one
 // refusal is not the last word.
-func hold(ctx context.Context, d Dir) (*os.File, error) {
-	f, err := os.OpenFile(d.lock(), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("lock %s: %w", d, err)
-	}
-	for range 50 {
-		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-			return f, nil
+func hold(ctx context.Context, d Dir) (*flock.Flock, error) {
+	lock := flock.New(d.lock(), flock.SetPermissions(0o600))
+	ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+	defer cancel()
+	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = ErrRunning
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(10 * time.Millisecond):
-		}
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", d, err), lock.Close())
 	}
-	return nil, errors.Join(fmt.Errorf("lock %s: %w", d, ErrRunning), f.Close())
+	return lock, nil
 }
 
 // supervisor is owned by the goroutine in loop; each child has one more, which

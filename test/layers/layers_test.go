@@ -22,12 +22,14 @@ type listed struct {
 	GoFiles    []string
 	Imports    []string
 	Deps       []string
+	// Doc is the first sentence of the package comment.
+	Doc string
 }
 
 // list returns our packages by their path below the module.
 func list(t *testing.T) map[string]listed {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,Imports,Deps", layers.Module+"...")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,Imports,Deps,Doc", layers.Module+"...")
 	cmd.Dir = "../.."
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -1,0 +1,77 @@
+package layers_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write generated pages anew")
+
+// The map stands between these lines of the page about the architecture.
+const (
+	mapPage  = "../../docs/architecture.md"
+	mapBegin = "<!-- The map is generated: go test ./test/layers -run TestTheMapIsFresh -update -->\n"
+	mapEnd   = "<!-- end of the map -->\n"
+)
+
+func TestTheMapIsFresh(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(mapPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, began := strings.Cut(string(page), mapBegin)
+	have, after, ended := strings.Cut(rest, mapEnd)
+	if !began || !ended {
+		t.Fatalf("%s has no place for the map", mapPage)
+	}
+	want := drawMap(list(t))
+	if *update {
+		if err := os.WriteFile(mapPage, []byte(before+mapBegin+want+mapEnd+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if have != want {
+		t.Error("the map of packages is stale; run: go test ./test/layers -run TestTheMapIsFresh -update")
+	}
+}
+
+// drawMap is one line a package: its path, and the first sentence of its comment. The
+// wings are the directories at the top; what stands there alone is for all of them.
+func drawMap(all map[string]listed) string {
+	wings := map[string][]string{}
+	for pkg, p := range all {
+		top, _, nested := strings.Cut(pkg, "/")
+		if top == "test" || top == "bench" || len(p.GoFiles) == 0 {
+			continue
+		}
+		if !nested && !slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(o string) bool { return strings.HasPrefix(o, pkg+"/") }) {
+			top = "for all"
+		}
+		wings[top] = append(wings[top], pkg)
+	}
+	var b strings.Builder
+	for _, wing := range slices.Sorted(maps.Keys(wings)) {
+		fmt.Fprintf(&b, "\n| %s | |\n|---|---|\n", wing)
+		for _, pkg := range slices.Sorted(slices.Values(wings[wing])) {
+			fmt.Fprintf(&b, "| `%s` | %s |\n", pkg, purpose(all[pkg].Doc))
+		}
+	}
+	return b.String() + "\n"
+}
+
+// purpose is a package's sentence without its name: "keeps bytes under keys".
+func purpose(doc string) string {
+	for _, kind := range []string{"Package ", "Command "} {
+		if rest, ok := strings.CutPrefix(doc, kind); ok {
+			_, doc, _ = strings.Cut(rest, " ")
+		}
+	}
+	return strings.TrimSuffix(strings.ReplaceAll(doc, "|", "\\|"), ".")
+}

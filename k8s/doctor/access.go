@@ -112,14 +112,47 @@ func (w Wanted) mayInstall(ctx context.Context) Result {
 	if len(denied) == 0 {
 		return pass("all %d that it takes", len(needs))
 	}
-	fix := w.fixAccess(denied)
-	if slices.ContainsFunc(denied, func(n need) bool { return n.namespace == "" }) {
-		fix += "; what lives in no namespace is left out with --set createNonNamespacedObjects=false"
-		if w.MakesTaskNamespace {
-			fix += "; then " + fixTaskNamespace
+	wide, narrow := w.split(denied)
+	switch {
+	case len(narrow) == 0:
+		r := refused(wide, "to make what lives in no namespace, or to leave it out", w.leaveOut(wide))
+		r.Found = "you have all that it takes in namespace " + w.Namespace + ", and beyond it " + r.Found
+		return r
+	case len(wide) == 0:
+		return refused(narrow, "every verb on every kind of the chart", w.fixAccess(narrow))
+	}
+	return refused(denied, "every verb on every kind of the chart", w.fixAccess(narrow)+"; "+w.leaveOut(wide))
+}
+
+// split tells what is denied in the whole cluster, or in the namespace that the chart
+// makes, from what is denied in a namespace that was given.
+func (w Wanted) split(denied []need) (wide, narrow []need) {
+	for _, n := range denied {
+		if n.namespace == "" || w.MakesTaskNamespace && n.namespace == w.TaskNamespace {
+			wide = append(wide, n)
+		} else {
+			narrow = append(narrow, n)
 		}
 	}
-	return refused(denied, "every verb on every kind of the chart", fix)
+	return wide, narrow
+}
+
+// leaveOut names the values with which the chart does without what lives in no
+// namespace, as far as it is denied.
+func (w Wanted) leaveOut(denied []need) string {
+	of := func(resources ...string) bool {
+		return !slices.ContainsFunc(denied, func(n need) bool { return !slices.Contains(resources, n.resource) })
+	}
+	switch {
+	case of("clusterroles", "clusterrolebindings"):
+		return "leave the master's view of the nodes out with --set rbac.nodes=false,rbac.pods=false"
+	case of("priorityclasses"):
+		return "name a class that exists with --set master.priorityClassName=NAME"
+	case !w.MakesTaskNamespace:
+		return "leave them out with --set createNonNamespacedObjects=false"
+	}
+	return fmt.Sprintf("leave them out with --set createNonNamespacedObjects=false,resourceManager.defaultNamespace=NAMESPACE; as NAMESPACE name another one of yours for tasks, "+
+		"or %s: that keeps tasks beside the master, where only the master's checks of pod specs keep them from its Secrets and volumes", w.Namespace)
 }
 
 func (w Wanted) fixAccess(denied []need) string {
@@ -182,8 +215,10 @@ func (w Wanted) mayGrant(ctx context.Context) Result {
 		return pass("you may give what you have not got (escalate, bind)")
 	}
 	fix := "ask for these permissions, or let an administrator install"
-	if slices.ContainsFunc(denied, func(n need) bool { return n.resource == "nodes" && n.namespace == "" }) {
-		fix += "; without the right to nodes install with --set rbac.nodes=false"
+	for _, resource := range []string{"nodes", "pods"} {
+		if slices.ContainsFunc(denied, func(n need) bool { return n.resource == resource && n.namespace == "" }) {
+			fix += fmt.Sprintf("; without the right to %s of the whole cluster install with --set rbac.%s=false", resource, resource)
+		}
 	}
 	return refused(denied, "everything that the master's roles hold, because nobody can give away what they have not got", fix)
 }
@@ -262,6 +297,11 @@ func (w Wanted) mayWatch(ctx context.Context) Result {
 		{verb: "list", resource: "events", namespace: w.Namespace},
 		{verb: "get", resource: "pods/log", namespace: w.Namespace},
 	}
+	return w.ask(ctx, needs, "to tell what happens, and to remove what tasks leave")
+}
+
+// ask looks for permissions without which the release is made all the same.
+func (w Wanted) ask(ctx context.Context, needs []need, why string) Result {
 	denied, err := w.denied(ctx, needs)
 	if err != nil {
 		return unseen(kube.Call{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, err)
@@ -269,7 +309,7 @@ func (w Wanted) mayWatch(ctx context.Context) Result {
 	if len(denied) == 0 {
 		return pass("all %d that it takes", len(needs))
 	}
-	r := refused(denied, "to tell what happens, and to remove what tasks leave", w.fixAccess(denied))
+	r := refused(denied, why, w.fixAccess(denied))
 	r.Answer = Unknown
 	return r
 }

@@ -60,8 +60,9 @@ type Wanted struct {
 	// true when the chart makes it.
 	TaskNamespace      string
 	MakesTaskNamespace bool
-	// Slots says what a slot is.
+	// Slots says what a slot is, and Tasks what else the values say of tasks.
 	Slots Slots
+	Tasks Tasks
 	// Coscheduler is true when tasks are scheduled by the plugin of that name.
 	Coscheduler bool
 	// HostPaths is true when the master mounts a directory of its node.
@@ -107,9 +108,13 @@ func Checks(w Wanted) []Check {
 	} else {
 		out = append(out, Check{"tasks apart from the master", w.together})
 	}
+	if w.TaskNamespace != "" {
+		out = append(out, Check{"permission to tend tasks", w.mayTend})
+	}
 	if w.TaskNamespace != "" && !w.MakesTaskNamespace {
 		out = append(out, Check{"Pod Security of namespace " + w.TaskNamespace, w.taskSecurity})
 	}
+	out = append(out, Check{"quota for tasks in namespace " + w.tasksNamespace(), w.taskQuota})
 	if w.PullSecret != "" {
 		out = append(out, Check{"pull secret " + w.PullSecret, w.pullSecret})
 	}

@@ -128,20 +128,23 @@ func TestATaintNeedsAToleration(t *testing.T) {
 func TestPodSecurityLetsTasksIn(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		name, level string
-		hostPaths   bool
-		want        Answer
-		words       string
+		name, level            string
+		hostPaths, tasks, root bool
+		want                   Answer
+		words                  string
 	}{
-		{"no level", "", true, Pass, ""},
-		{"privileged", "privileged", true, Pass, ""},
-		{"baseline", "baseline", false, Pass, ""},
-		{"baseline with directories of nodes", "baseline", true, Fail, "enforce=privileged"},
-		{"restricted", "restricted", false, Fail, "enforce=baseline"},
+		{"no level", "", true, true, true, Pass, ""},
+		{"privileged", "privileged", true, true, true, Pass, ""},
+		{"baseline", "baseline", false, true, true, Pass, ""},
+		{"baseline with directories of nodes", "baseline", true, false, false, Fail, "enforce=privileged"},
+		{"restricted, tasks elsewhere", "restricted", false, false, true, Pass, "the master and its database keep within it"},
+		{"restricted, tasks as root", "restricted", false, true, true, Unknown, "security.defaultTask.uid=1000"},
+		{"restricted, tasks of users", "restricted", false, true, false, Pass, "unless they run as root"},
+		{"restricted with directories of nodes", "restricted", true, true, false, Fail, "enforce=privileged"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			expect(t, judgePodSecurity("lab", tc.level, tc.hostPaths), tc.want, tc.words)
+			expect(t, judgePodSecurity("lab", tc.level, tc.hostPaths, tc.tasks, tc.root), tc.want, tc.words)
 		})
 	}
 }

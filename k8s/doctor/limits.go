@@ -18,13 +18,9 @@ import (
 )
 
 func (w Wanted) quota(ctx context.Context) Result {
-	quotas, err := w.Client.CoreV1().ResourceQuotas(w.Namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return unseen(kube.Call{Verb: "list", Resource: "resourcequotas", Namespace: w.Namespace}, err)
-	}
-	limits, err := w.Client.CoreV1().LimitRanges(w.Namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return unseen(kube.Call{Verb: "list", Resource: "limitranges", Namespace: w.Namespace}, err)
+	quotas, limits, unknown := w.limitsOf(ctx, w.Namespace)
+	if unknown != nil {
+		return *unknown
 	}
 	takes, err := takes(w.Objects)
 	if err != nil {
@@ -33,7 +29,20 @@ func (w Wanted) quota(ctx context.Context) Result {
 	if w.Installed {
 		takes.sum = nil // it is among what is used
 	}
-	return judgeLimits(takes, quotas.Items, limits.Items, w.Namespace)
+	return judgeLimits(takes, quotas, limits, w.Namespace)
+}
+
+// limitsOf lists what a namespace allows; the result is not nil where it cannot be seen.
+func (w Wanted) limitsOf(ctx context.Context, namespace string) ([]corev1.ResourceQuota, []corev1.LimitRange, *Result) {
+	quotas, err := w.Client.CoreV1().ResourceQuotas(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, nil, new(unseen(kube.Call{Verb: "list", Resource: "resourcequotas", Namespace: namespace}, err))
+	}
+	limits, err := w.Client.CoreV1().LimitRanges(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, nil, new(unseen(kube.Call{Verb: "list", Resource: "limitranges", Namespace: namespace}, err))
+	}
+	return quotas.Items, limits.Items, nil
 }
 
 // consumption is what the chart takes of a namespace.
@@ -92,16 +101,36 @@ func (c *consumption) add(o helm.Object) error {
 
 func (c *consumption) pods(s corev1.PodSpec, n int64) {
 	c.count("pods", n)
+	c.containers = append(c.containers, s.InitContainers...)
 	c.containers = append(c.containers, s.Containers...)
+	for name, q := range most(s, func(k corev1.Container) corev1.ResourceList { return k.Resources.Requests }) {
+		c.plus("requests."+name, q, n)
+		c.plus(name, q, n) // a quota may say "cpu" for "requests.cpu"
+	}
+	for name, q := range most(s, func(k corev1.Container) corev1.ResourceList { return k.Resources.Limits }) {
+		c.plus("limits."+name, q, n)
+	}
+}
+
+// most is what a pod takes: its containers together, or a step before them if that
+// takes more.
+func most(s corev1.PodSpec, of func(corev1.Container) corev1.ResourceList) corev1.ResourceList {
+	out := corev1.ResourceList{}
 	for _, k := range s.Containers {
-		for name, q := range k.Resources.Requests {
-			c.plus("requests."+name, q, n)
-			c.plus(name, q, n) // a quota may say "cpu" for "requests.cpu"
-		}
-		for name, q := range k.Resources.Limits {
-			c.plus("limits."+name, q, n)
+		for name, q := range of(k) {
+			sum := out[name]
+			sum.Add(q)
+			out[name] = sum
 		}
 	}
+	for _, k := range s.InitContainers {
+		for name, q := range of(k) {
+			if have := out[name]; have.Cmp(q) < 0 {
+				out[name] = q
+			}
+		}
+	}
+	return out
 }
 
 func (c *consumption) count(name corev1.ResourceName, n int64) {
@@ -118,12 +147,20 @@ func (c *consumption) plus(name corev1.ResourceName, q resource.Quantity, n int6
 
 // judgeLimits is pure.
 func judgeLimits(c consumption, quotas []corev1.ResourceQuota, limits []corev1.LimitRange, namespace string) Result {
-	over := slices.Concat(overQuotas(c, quotas, limits), overLimits(c, limits))
+	silent, over := silentOn(c, quotas, limits), slices.Concat(overQuotas(c, quotas), overLimits(c, limits))
+	var fixes []string
+	if len(silent) > 0 {
+		fixes = append(fixes, "state it with masterCpuLimit, masterMemLimit, db.cpuLimit, db.memLimit and so on, which count for the steps before the master and the database too")
+	}
 	if len(over) > 0 {
-		slices.Sort(over)
+		fixes = append(fixes, fmt.Sprintf("raise the limits of namespace %s (`kubectl describe quota,limitrange -n %s` shows them), or ask for less in the values", namespace, namespace))
+	}
+	if len(fixes) > 0 {
+		found := slices.Concat(silent, over)
+		slices.Sort(found)
 		return Result{
-			Answer: Fail, Found: strings.Join(slices.Compact(over), "; "), Needed: "room for the master and its database",
-			Fix: fmt.Sprintf("raise the limits of namespace %s (`kubectl describe quota,limitrange -n %s` shows them), or ask for less in the values", namespace, namespace),
+			Answer: Fail, Found: strings.Join(slices.Compact(found), "; "), Needed: "room for the master and its database",
+			Fix: strings.Join(fixes, "; "),
 		}
 	}
 	if len(quotas)+len(limits) == 0 {
@@ -132,11 +169,32 @@ func judgeLimits(c consumption, quotas []corev1.ResourceQuota, limits []corev1.L
 	return pass("there is room for the master; tasks share what is left")
 }
 
-func overQuotas(c consumption, quotas []corev1.ResourceQuota, limits []corev1.LimitRange) []string {
+// scoped reports a quota for pods of some sort, which the master's are not.
+func scoped(q corev1.ResourceQuota) bool {
+	return len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil
+}
+
+// silentOn lists what quotas want containers to say and some does not.
+func silentOn(c consumption, quotas []corev1.ResourceQuota, limits []corev1.LimitRange) []string {
 	var out []string
 	for _, q := range quotas {
-		if len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil {
-			continue // for pods of some sort, which the master's are not
+		if scoped(q) {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(q.Status.Hard)) {
+			if missing := unstated(c, name, limits); missing != "" {
+				out = append(out, fmt.Sprintf("quota %s wants every container to state %s and %s does not", q.Name, name, missing))
+			}
+		}
+	}
+	return out
+}
+
+func overQuotas(c consumption, quotas []corev1.ResourceQuota) []string {
+	var out []string
+	for _, q := range quotas {
+		if scoped(q) {
+			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(q.Status.Hard)) {
 			hard, used := q.Status.Hard[name], q.Status.Used[name]
@@ -145,9 +203,6 @@ func overQuotas(c consumption, quotas []corev1.ResourceQuota, limits []corev1.Li
 			want := c.sum[name]
 			if free.Cmp(want) < 0 {
 				out = append(out, fmt.Sprintf("quota %s has %s of %s left and %s are needed", q.Name, free.String(), name, want.String()))
-			}
-			if missing := unstated(c, name, limits); missing != "" {
-				out = append(out, fmt.Sprintf("quota %s wants every container to state %s and %s does not", q.Name, name, missing))
 			}
 		}
 	}
@@ -162,7 +217,7 @@ func unstated(c consumption, name corev1.ResourceName, limits []corev1.LimitRang
 		kind, resource, found = "requests", string(name), true
 	}
 	compute := resource == string(corev1.ResourceCPU) || resource == string(corev1.ResourceMemory)
-	if !found || !compute || (kind != "requests" && kind != "limits") || defaulted(limits, corev1.ResourceName(resource)) {
+	if !found || !compute || (kind != "requests" && kind != "limits") || defaulted(limits, kind, corev1.ResourceName(resource)) {
 		return ""
 	}
 	for _, k := range c.containers {
@@ -179,12 +234,14 @@ func unstated(c consumption, name corev1.ResourceName, limits []corev1.LimitRang
 	return ""
 }
 
-func defaulted(limits []corev1.LimitRange, name corev1.ResourceName) bool {
+// defaulted reports whether a LimitRange says what a container leaves out. A limit that
+// it gives is a request too.
+func defaulted(limits []corev1.LimitRange, kind string, name corev1.ResourceName) bool {
 	for _, l := range limits {
 		for _, item := range l.Spec.Limits {
-			_, one := item.Default[name]
-			_, two := item.DefaultRequest[name]
-			if item.Type == corev1.LimitTypeContainer && (one || two) {
+			_, limit := item.Default[name]
+			_, request := item.DefaultRequest[name]
+			if item.Type == corev1.LimitTypeContainer && (limit || request && kind == "requests") {
 				return true
 			}
 		}

@@ -41,8 +41,17 @@ func (w *Wanted) Read(values map[string]any) error {
 			DefaultNamespace string `json:"defaultNamespace"`
 		} `json:"resourceManager"`
 		TaskContainerDefaults struct {
+			CPUPodSpec corev1.Pod `json:"cpuPodSpec"`
 			GPUPodSpec corev1.Pod `json:"gpuPodSpec"`
 		} `json:"taskContainerDefaults"`
+		SlotResourceRequests struct {
+			CPU json.Number `json:"cpu"`
+		} `json:"slotResourceRequests"`
+		Security struct {
+			DefaultTask struct {
+				UID int `json:"uid"`
+			} `json:"defaultTask"`
+		} `json:"security"`
 	}
 	if err := json.Unmarshal(text, &v); err != nil {
 		return fmt.Errorf("read the values: %w", err)
@@ -76,6 +85,16 @@ func (w *Wanted) Read(values map[string]any) error {
 	w.Slots.Tolerations = slices.Clone(v.TaskContainerDefaults.GPUPodSpec.Spec.Tolerations)
 	if w.Slots.Resource != "" {
 		w.Slots.Tolerations = append(w.Slots.Tolerations, corev1.Toleration{Key: string(w.Slots.Resource), Operator: corev1.TolerationOpExists})
+	}
+	cpu, _ := v.SlotResourceRequests.CPU.Float64() // the chart's schema has seen to it
+	without := taskContainerOf(v.TaskContainerDefaults.CPUPodSpec, "a task's without slots", nil)
+	with := v.TaskContainerDefaults.GPUPodSpec
+	if w.Slots.Resource == "" {
+		with = v.TaskContainerDefaults.CPUPodSpec
+	}
+	w.Tasks = Tasks{
+		Root:       v.Security.DefaultTask.UID == 0,
+		Containers: []corev1.Container{without, taskContainerOf(with, "a task's with slots", slotsOf(w.Slots, cpu))},
 	}
 	return nil
 }

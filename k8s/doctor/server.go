@@ -155,14 +155,12 @@ func (w Wanted) podSecurityIn(ctx context.Context, namespace string, hostPaths, 
 	if err != nil {
 		return unseen(kube.Call{Verb: "get", Resource: "namespaces", Name: namespace}, err)
 	}
-	level := ns.Labels["pod-security.kubernetes.io/enforce"]
-	if level == "restricted" && !tasks && !hostPaths {
-		return pass("it enforces restricted, and the master and its database keep within it")
-	}
-	return judgePodSecurity(ns.Name, level, hostPaths)
+	return judgePodSecurity(ns.Name, ns.Labels["pod-security.kubernetes.io/enforce"], hostPaths, tasks, w.Tasks.Root)
 }
 
-func judgePodSecurity(namespace, level string, hostPaths bool) Result {
+// judgePodSecurity is pure. HostPaths is true where the master mounts a directory of its
+// node, tasks where tasks run in the namespace, and root where they do so as root.
+func judgePodSecurity(namespace, level string, hostPaths, tasks, root bool) Result {
 	fix := fmt.Sprintf("`kubectl label namespace %s pod-security.kubernetes.io/enforce=%%s --overwrite`", namespace)
 	switch {
 	case level == "" || level == "privileged":
@@ -172,8 +170,16 @@ func judgePodSecurity(namespace, level string, hostPaths bool) Result {
 			Answer: Fail, Found: "it enforces " + level, Needed: "privileged, because the master mounts a directory of its node (checkpointStorage.mountToServer)",
 			Fix: fmt.Sprintf(fix, "privileged") + ", or leave checkpointStorage.mountToServer out",
 		}
+	case level == "restricted" && !tasks:
+		return pass("it enforces restricted, and the master and its database keep within it")
+	case level == "restricted" && root:
+		return Result{
+			Answer: Unknown, Found: "it enforces restricted: the master and its database keep within it, and so do tasks of users with an account that is not root; tasks that run as root are refused",
+			Needed: "tasks that do not run as root",
+			Fix:    "--set security.defaultTask.user=det,security.defaultTask.uid=1000,security.defaultTask.group=det,security.defaultTask.gid=1000, and `det user link-with-agent-user` for users with accounts of their own; or " + fmt.Sprintf(fix, "baseline"),
+		}
 	case level == "restricted":
-		return Result{Answer: Fail, Found: "it enforces restricted", Needed: "baseline, because task containers run as their image's user or root", Fix: fmt.Sprintf(fix, "baseline")}
+		return pass("it enforces restricted, and tasks keep within it unless they run as root or their own pod spec asks for more")
 	}
 	return pass("it enforces %s, and tasks keep within it unless their own pod spec asks for more", level)
 }

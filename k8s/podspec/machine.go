@@ -37,6 +37,9 @@ func (b *builder) security() error {
 		c.Capabilities.Add = union(c.Capabilities.Add, add)
 		c.Capabilities.Drop = union(c.Capabilities.Drop, drop)
 	}
+	if uid != 0 {
+		restrict(b.pod.Spec.SecurityContext, c)
+	}
 	s := &b.pod.Spec
 	s.RestartPolicy = corev1.RestartPolicyNever
 	s.SchedulingGates = []corev1.PodSchedulingGate{{Name: Gate}}
@@ -57,6 +60,26 @@ func (b *builder) security() error {
 		s.SchedulerName = b.request.Template.Scheduler
 	}
 	return nil
+}
+
+// restrict has a container that is not root's satisfy the Pod Security level restricted,
+// as far as its pod spec says nothing else. Such a program has no capabilities anyway.
+func restrict(pod *corev1.PodSecurityContext, c *corev1.SecurityContext) {
+	if isTrue(c.Privileged) {
+		return
+	}
+	if c.RunAsNonRoot == nil {
+		c.RunAsNonRoot = new(true)
+	}
+	if c.SeccompProfile == nil && (pod == nil || pod.SeccompProfile == nil) {
+		c.SeccompProfile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
+	}
+	if c.Capabilities == nil {
+		c.Capabilities = &corev1.Capabilities{}
+	}
+	if len(c.Capabilities.Add) == 0 {
+		c.Capabilities.Drop = union(c.Capabilities.Drop, []corev1.Capability{"ALL"})
+	}
 }
 
 // confine keeps programs with the set-user-ID bit from gaining rights, in every

@@ -20,7 +20,11 @@ import (
 	"github.com/det-deploy/det-deploy/test/kubetest"
 )
 
-var cluster = kubetest.Share(kubetest.Options{FakeNodes: 2, FakeGPUs: 8})
+// It checks owners as OpenShift does.
+var cluster = kubetest.Share(kubetest.Options{
+	FakeNodes: 2, FakeGPUs: 8,
+	Args: []string{"kube-apiserver=--enable-admission-plugins=OwnerReferencesPermissionEnforcement"},
+})
 
 func TestMain(m *testing.M) { cluster.Main(m) }
 
@@ -35,12 +39,18 @@ func put(t *testing.T, kind, namespace string) string {
 	}
 	delete(files, "determined/templates/route.yaml")
 	delete(files, "determined/templates/snapshot.yaml")
-	path := filepath.Join(t.TempDir(), "manifest.yaml")
 	// kubectl makes objects in the order of the file, Helm namespaces first.
 	tasks := files["determined/templates/tasks.yaml"]
 	delete(files, "determined/templates/tasks.yaml")
-	text := strings.ReplaceAll(tasks+"\n---\n"+manifest(files), "namespace: tasks", "namespace: "+namespace+"-tasks")
-	text = strings.ReplaceAll(text, "namespace: ml\n", "namespace: "+namespace+"\n") // tasks beside the master
+	text := strings.ReplaceAll(tasks+"\n---\n"+manifest(files), `namespace: "tasks"`, "namespace: "+namespace+"-tasks")
+	text = strings.ReplaceAll(text, `namespace: "ml"`, "namespace: "+namespace) // tasks beside the master
+	return written(t, text)
+}
+
+// written is a file with a manifest.
+func written(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "manifest.yaml")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -6,15 +6,18 @@ import (
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/test/kubetest"
 )
 
 // gangOf is a task of two pods in a namespace.
@@ -46,14 +49,53 @@ func TestAGangRunsUnderTheBaselinePolicy(t *testing.T) {
 		t.Errorf("got Pod Security level %q, want baseline", level)
 	}
 	master, request := as(t, c, namespace, "determined-master-lab"), gangOf(tasks)
+	runGang(t, c, master, request)
+	escape := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "escape"},
+		Spec: corev1.PodSpec{HostPID: true, Containers: []corev1.Container{
+			{Name: "main", Image: "task:1", SecurityContext: &corev1.SecurityContext{Privileged: new(true)}},
+		}},
+	}
+	if _, err := master.CoreV1().Pods(tasks).Create(t.Context(), escape, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("a privileged pod: got %v, want it refused", err)
+	}
+	if _, err := as(t, c, tasks, "determined-task-lab").CoreV1().Pods(tasks).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("a task lists pods: got %v, want it refused", err)
+	}
+}
+
+// A namespace that enforces restricted takes the tasks of users that are not root.
+func TestAGangOfAUserRunsUnderTheRestrictedPolicy(t *testing.T) {
+	t.Parallel()
+	c, namespace := cluster.Namespace(t)
+	c.Kubectl("label", "namespace", namespace, "pod-security.kubernetes.io/enforce=restricted")
+	files, err := render(t, release{name: "lab", namespace: namespace, values: map[string]any{
+		"maxSlotsPerPod": 8, "createNonNamespacedObjects": false, "resourceManager": map[string]any{"defaultNamespace": namespace},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Kubectl("apply", "--server-side", "--validate=strict", "--filename="+written(t, manifest(files)))
+	request := gangOf(namespace)
+	for _, s := range request.Specs {
+		s.User = &agentv1.User{Name: "lea", Uid: 1000, Group: "lea", Gid: 1000}
+	}
+	runGang(t, c, as(t, c, namespace, "determined-master-lab"), request)
+}
+
+// runGang makes a gang with the master's rights and waits until it has run.
+func runGang(t *testing.T, c *kubetest.Cluster, master kubernetes.Interface, request podspec.Request) {
+	t.Helper()
+	tasks := request.Template.Namespace
 	o, err := podspec.Build(request)
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := master.BatchV1().Jobs(tasks).Create(t.Context(), o.Job, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := new(batchv1.Job)
+	c.Await("the master's role counts", func() (err error) {
+		job, err = master.BatchV1().Jobs(tasks).Create(t.Context(), o.Job, metav1.CreateOptions{})
+		return err
+	})
 	for _, s := range o.Secrets {
 		podspec.Own(job, s)
 		if _, err := master.CoreV1().Secrets(tasks).Create(t.Context(), s, metav1.CreateOptions{}); err != nil {
@@ -83,18 +125,6 @@ func TestAGangRunsUnderTheBaselinePolicy(t *testing.T) {
 		}
 		return err
 	})
-	escape := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "escape"},
-		Spec: corev1.PodSpec{HostPID: true, Containers: []corev1.Container{
-			{Name: "main", Image: "task:1", SecurityContext: &corev1.SecurityContext{Privileged: new(true)}},
-		}},
-	}
-	if _, err := master.CoreV1().Pods(tasks).Create(t.Context(), escape, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
-		t.Errorf("a privileged pod: got %v, want it refused", err)
-	}
-	if _, err := as(t, c, tasks, "determined-task-lab").CoreV1().Pods(tasks).List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
-		t.Errorf("a task lists pods: got %v, want it refused", err)
-	}
 }
 
 // selectors are what the Services and NetworkPolicies of the chart find pods by.

@@ -35,6 +35,8 @@ type stage struct {
 	values  k8s.Values
 	// bucket and claim are where backups go; empty is the default.
 	bucket, claim string
+	// as is the user who does it; empty is an administrator.
+	as string
 	// sink hears what happens; it may be nil.
 	sink event.Sink
 	// kubectl is the real one.
@@ -84,7 +86,7 @@ func (s *stage) installer(ctx context.Context) *installer.Installer {
 
 func (s *stage) open(gate *resource.Gate) *kube.Client {
 	s.t.Helper()
-	c, err := kube.Open(kube.Options{Kubeconfig: s.file, Namespace: s.namespace, Gate: gate})
+	c, err := kube.Open(kube.Options{Kubeconfig: s.file, Namespace: s.namespace, As: s.as, Gate: gate})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 {{/* Where the database's password is: an existing Secret, the values, or made. */}}
 {{- define "determined.dbPasswordRef" -}}
 {{- if .Values.db.passwordExistingSecret -}}
-{name: {{ .Values.db.passwordExistingSecret.name }}, key: {{ .Values.db.passwordExistingSecret.key | quote }}}
+{name: {{ .Values.db.passwordExistingSecret.name | quote }}, key: {{ .Values.db.passwordExistingSecret.key | quote }}}
 {{- else if .Values.db.password -}}
 {name: {{ include "determined.config" . }}, key: db-password}
 {{- else -}}
@@ -10,5 +10,5 @@
 {{- end -}}
 
 {{- define "determined.dbReady" -}}
-[pg_isready, --host=127.0.0.1, --username={{ .Values.db.user }}, --dbname={{ .Values.db.name }}]
+[pg_isready, --host=127.0.0.1, {{ printf "--username=%s" .Values.db.user | quote }}, {{ printf "--dbname=%s" .Values.db.name | quote }}]
 {{- end -}}

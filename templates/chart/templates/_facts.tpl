@@ -114,8 +114,9 @@ capabilities: {drop: [ALL]}
     - --to={{ . }}
     {{- end }}
   securityContext: {{- include "determined.containerSecurity" $top | nindent 4 }}
-  resources:
-    requests: {cpu: 10m, memory: 64Mi}
+  {{- /* As its pod's main container: that costs the pod nothing, and is enough for quotas
+         that want each container to say. */}}
+  resources: {{- include (ternary "determined.masterResources" "determined.dbResources" (ne $to "")) $top | nindent 4 }}
   {{- with $to }}
   volumeMounts:
     - {name: secrets, mountPath: {{ . }}}

@@ -26,13 +26,13 @@
 {{- define "determined.labels" -}}
 {{- $top := index . 0 -}}
 app.kubernetes.io/name: determined
-app.kubernetes.io/instance: {{ $top.Release.Name }}
+app.kubernetes.io/instance: {{ $top.Release.Name | quote }}
 app.kubernetes.io/component: {{ index . 1 }}
 app.kubernetes.io/version: {{ $top.Chart.AppVersion | replace "+" "_" | trunc 63 | quote }}
-app.kubernetes.io/managed-by: {{ $top.Release.Service }}
+app.kubernetes.io/managed-by: {{ $top.Release.Service | quote }}
 helm.sh/chart: {{ printf "%s-%s" $top.Chart.Name $top.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
-det-deploy.dev/cluster: {{ $top.Release.Name }}
-release: {{ $top.Release.Name }}
+det-deploy.dev/cluster: {{ $top.Release.Name | quote }}
+release: {{ $top.Release.Name | quote }}
 {{- end -}}
 
 {{/* Labels of pods: those of no version, so that a new chart restarts nothing that it
@@ -40,18 +40,18 @@ release: {{ $top.Release.Name }}
 {{- define "determined.podLabels" -}}
 {{- $top := index . 0 -}}
 app.kubernetes.io/name: determined
-app.kubernetes.io/instance: {{ $top.Release.Name }}
+app.kubernetes.io/instance: {{ $top.Release.Name | quote }}
 app.kubernetes.io/component: {{ index . 1 }}
-app.kubernetes.io/managed-by: {{ $top.Release.Service }}
-det-deploy.dev/cluster: {{ $top.Release.Name }}
-release: {{ $top.Release.Name }}
+app.kubernetes.io/managed-by: {{ $top.Release.Service | quote }}
+det-deploy.dev/cluster: {{ $top.Release.Name | quote }}
+release: {{ $top.Release.Name | quote }}
 {{- end -}}
 
 {{/* What finds the pods of a component; never changes, a Deployment's selector cannot. */}}
 {{- define "determined.selector" -}}
 {{- $top := index . 0 -}}
 app: determined-{{ index . 1 }}-{{ $top.Release.Name }}
-app.kubernetes.io/instance: {{ $top.Release.Name }}
+app.kubernetes.io/instance: {{ $top.Release.Name | quote }}
 {{- end -}}
 
 {{/* What a Service finds the pods of a component by; give (list $ "component" "system").

@@ -2,16 +2,24 @@
 
 {{- define "determined.priority" -}}
 {{- if .Values.master.priorityClassName }}
-priorityClassName: {{ .Values.master.priorityClassName }}
+priorityClassName: {{ .Values.master.priorityClassName | quote }}
 {{- else if .Values.createNonNamespacedObjects }}
 priorityClassName: {{ include "determined.wide" . }}
+{{- end }}
+{{- end -}}
+
+{{/* A mapping whose values Kubernetes wants as texts: labels, annotations, selectors.
+     helm --set makes a number or a truth of some, and YAML of on and 1e3. */}}
+{{- define "determined.texts" -}}
+{{- range $key, $value := . }}
+{{ $key | quote }}: {{ if kindIs "string" $value }}{{ $value | quote }}{{ else }}{{ toJson $value | quote }}{{ end }}
 {{- end }}
 {{- end -}}
 
 {{/* Give the mapping with nodeSelector, tolerations and affinity. */}}
 {{- define "determined.placement" -}}
 {{- with .nodeSelector }}
-nodeSelector: {{- toYaml . | nindent 2 }}
+nodeSelector: {{- include "determined.texts" . | nindent 2 }}
 {{- end }}
 {{- with .tolerations }}
 tolerations: {{- toYaml . | nindent 2 }}
@@ -48,6 +56,10 @@ limits:
   memory: {{ . | quote }}
   {{- end }}
 {{- end }}
+{{- end -}}
+
+{{- define "determined.dbResources" -}}
+{{- include "determined.resources" (list .Values.db.cpuRequest .Values.db.memRequest .Values.db.cpuLimit .Values.db.memLimit) -}}
 {{- end -}}
 
 {{- define "determined.masterResources" -}}
@@ -101,7 +113,7 @@ limits:
     items: [{key: values.yaml, path: values.yaml}]
 - name: data
   {{- if include "determined.hasEmbedded" . }}
-  persistentVolumeClaim: {claimName: {{ include "determined.data" . }}}
+  persistentVolumeClaim: {claimName: {{ include "determined.data" . | quote }}}
   {{- else }}
   emptyDir: {}
   {{- end }}
@@ -117,29 +129,29 @@ limits:
     sources:
       {{- range $name, $ref := . }}
       - secret:
-          name: {{ $ref.name }}
+          name: {{ $ref.name | quote }}
           items: [{key: {{ $ref.key | quote }}, path: {{ $name }}}]
       {{- end }}
 {{- end }}
 {{- if include "determined.handsPullSecret" . }}
 - name: pull
-  secret: {secretName: {{ .Values.imagePullSecretName }}, optional: true}
+  secret: {secretName: {{ .Values.imagePullSecretName | quote }}, optional: true}
 {{- end }}
 {{- with .Values.tlsSecret }}
 - name: tls
-  secret: {secretName: {{ . }}}
+  secret: {secretName: {{ . | quote }}}
 {{- end }}
 {{- if .Values.db.certResourceName }}
 - name: db-ca
   {{- if eq (.Values.db.resourceType | default "secret") "configMap" }}
-  configMap: {name: {{ .Values.db.certResourceName }}}
+  configMap: {name: {{ .Values.db.certResourceName | quote }}}
   {{- else }}
-  secret: {secretName: {{ .Values.db.certResourceName }}}
+  secret: {secretName: {{ .Values.db.certResourceName | quote }}}
   {{- end }}
 {{- end }}
 {{- with .Values.externalCaCertSecretName }}
 - name: ca
-  secret: {secretName: {{ . }}}
+  secret: {secretName: {{ . | quote }}}
 {{- end }}
 {{- if .Values.checkpointStorage.mountToServer }}
 - name: checkpoints

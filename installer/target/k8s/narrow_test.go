@@ -1,0 +1,84 @@
+package k8s_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/target/k8s"
+)
+
+// narrow is a stage of somebody who is administrator of one namespace and nothing else,
+// in a namespace that its owner keeps narrow.
+func narrow(t *testing.T) *stage {
+	t.Helper()
+	s := newStage(t)
+	s.as = "owner"
+	s.kubectl("create", "rolebinding", "owner", "--clusterrole=admin", "--user=owner", "-n", s.namespace)
+	s.kubectl("label", "namespace", s.namespace, "pod-security.kubernetes.io/enforce=restricted")
+	s.apply(`{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"narrow"},"spec":{"hard":
+		{"requests.cpu":"4","requests.memory":"8Gi","limits.cpu":"4","limits.memory":"8Gi","pods":"10"}}}`)
+	return s
+}
+
+// result is what doctor says about the first check whose name begins so.
+func (s *stage) result(r doctor.Report, name string) doctor.Result {
+	s.t.Helper()
+	for _, one := range r.Results {
+		if strings.HasPrefix(one.Name, name) {
+			return one
+		}
+	}
+	s.t.Fatalf("got %+v, want a check %s", r, name)
+	return doctor.Result{}
+}
+
+// What stands in the way of an administrator of one namespace is told apart, with the
+// values that do without it.
+func TestAnAdministratorOfOneNamespaceIsToldWhatToLeaveOut(t *testing.T) {
+	t.Parallel()
+	s := narrow(t)
+	r := s.installer(t.Context()).Check(t.Context())
+	for _, tc := range []struct{ check, found, fix string }{
+		{"permission to install", "you have all that it takes in namespace " + s.namespace, "createNonNamespacedObjects=false,resourceManager.defaultNamespace="},
+		{"permission to give the master its roles", "nodes in the whole cluster", "rbac.nodes=false"},
+		{"quota of namespace", "state limits.memory and container init-secrets does not", "masterMemLimit"},
+	} {
+		if got := s.result(r, tc.check); got.Answer != doctor.Fail || !strings.Contains(got.Found, tc.found) || !strings.Contains(got.Fix, tc.fix) {
+			t.Errorf("%s: got %+v, want it to fail with %q and %q", tc.check, got, tc.found, tc.fix)
+		}
+	}
+	if got := s.result(r, "Pod Security of namespace "+s.namespace); got.Answer != doctor.Pass {
+		t.Errorf("got %+v, want that restricted is no hindrance", got)
+	}
+}
+
+// With those values they install, upgrade and uninstall, with no right beyond.
+func TestAnAdministratorOfOneNamespaceInstalls(t *testing.T) {
+	t.Parallel()
+	s := narrow(t)
+	s.values = k8s.Values{
+		"maxSlotsPerPod": 4, "useNodePortForMaster": true, "createNonNamespacedObjects": false,
+		"resourceManager": tree{"defaultNamespace": s.namespace},
+		"masterCpuLimit":  "500m", "masterMemLimit": "1Gi", "db": tree{"cpuLimit": "500m", "memLimit": "1Gi"},
+	}
+	r := s.installer(t.Context()).Check(t.Context())
+	if err := r.Err(); err != nil {
+		t.Errorf("got %v from %+v", err, r)
+	}
+	for check, fix := range map[string]string{"Pod Security": "security.defaultTask.uid=", "quota for tasks": "taskContainerDefaults.cpuPodSpec"} {
+		if got := s.result(r, check); got.Answer != doctor.Unknown || !strings.Contains(got.Fix, fix) {
+			t.Errorf("%s: got %+v, want a remark with %s", check, got, fix)
+		}
+	}
+	must(t, s.up(t.Context()))
+	for _, name := range []string{"determined-master-deployment-lab", "determined-db-deployment-lab"} {
+		s.kubectl("-n", s.namespace, "rollout", "status", "deployment/"+name, "--timeout=60s")
+	}
+	s.version = "1.1.0"
+	_, err := s.upgrade(t.Context())
+	must(t, err)
+	_, err = s.down(t.Context(), true)
+	must(t, err)
+	s.wantNothing()
+}

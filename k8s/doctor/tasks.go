@@ -1,0 +1,116 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Tasks is what the values say of every task.
+type Tasks struct {
+	// Root is true when a task runs as root whose user has no account linked.
+	Root bool
+	// Containers are the largest that the values give tasks without and with slots of a
+	// node each, as far as they say: a task may ask for more itself.
+	Containers []corev1.Container
+}
+
+// taskContainer is how a pod spec calls the container of the task.
+const taskContainer = "determined-container"
+
+// taskContainerOf is a task's container: what the pool's pod spec gives it, and slots.
+func taskContainerOf(pod corev1.Pod, name string, slots corev1.ResourceList) corev1.Container {
+	out := corev1.Container{Name: name}
+	for _, c := range pod.Spec.Containers {
+		if c.Name == taskContainer {
+			out.Resources = *c.Resources.DeepCopy()
+		}
+	}
+	for _, list := range []*corev1.ResourceList{&out.Resources.Requests, &out.Resources.Limits} {
+		if *list == nil {
+			*list = corev1.ResourceList{}
+		}
+		for r, q := range slots {
+			(*list)[r] = q
+		}
+	}
+	return out
+}
+
+// slotsOf is what a pod with all slots of a node asks for.
+func slotsOf(s Slots, cpu float64) corev1.ResourceList {
+	if s.Resource != "" {
+		return corev1.ResourceList{s.Resource: *resource.NewQuantity(int64(s.MaxPerPod), resource.DecimalSI)}
+	}
+	const milli = 1000
+	if cpu == 0 {
+		return nil
+	}
+	return corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(int64(cpu*milli)*int64(s.MaxPerPod), resource.DecimalSI)}
+}
+
+// tasksNamespace is where tasks run.
+func (w Wanted) tasksNamespace() string {
+	if w.TaskNamespace != "" {
+		return w.TaskNamespace
+	}
+	return w.Namespace
+}
+
+// taskQuota holds what the values give tasks against what their namespace allows. A task
+// may say more itself, so that none of it stops an install.
+func (w Wanted) taskQuota(ctx context.Context) Result {
+	quotas, limits, unknown := w.limitsOf(ctx, w.tasksNamespace())
+	if unknown != nil {
+		return *unknown
+	}
+	return judgeTaskLimits(w.Tasks, quotas, limits, w.tasksNamespace())
+}
+
+// judgeTaskLimits is pure.
+func judgeTaskLimits(t Tasks, quotas []corev1.ResourceQuota, limits []corev1.LimitRange, namespace string) Result {
+	for i := range quotas {
+		quotas[i] = *quotas[i].DeepCopy()
+		quotas[i].Status.Used = nil // what is used comes and goes
+	}
+	var silent, over []string
+	for _, k := range t.Containers {
+		c := consumption{sum: corev1.ResourceList{}}
+		c.pods(corev1.PodSpec{Containers: []corev1.Container{k}}, 1)
+		silent = append(silent, silentOn(c, quotas, limits)...)
+		over = append(over, overQuotas(c, quotas)...)
+		over = append(over, overLimits(c, limits)...)
+	}
+	r := Result{Answer: Unknown, Needed: "what every task has to say, or have room for, there"}
+	found := slices.Concat(silent, over)
+	slices.Sort(found)
+	r.Found = strings.Join(slices.Compact(found), "; ")
+	switch {
+	case len(silent) > 0:
+		r.Fix = fmt.Sprintf("give container %s resources in taskContainerDefaults.cpuPodSpec and gpuPodSpec, or make a LimitRange with defaults in namespace %s; else each task states them in its environment.pod_spec",
+			taskContainer, namespace)
+	case len(over) > 0:
+		r.Fix = fmt.Sprintf("raise the limits of namespace %s (`kubectl describe quota,limitrange -n %s` shows them), or lower maxSlotsPerPod and what taskContainerDefaults ask for", namespace, namespace)
+	case len(quotas)+len(limits) == 0:
+		return pass("there is none")
+	default:
+		return pass("a task of %s fits", "maxSlotsPerPod slots")
+	}
+	return r
+}
+
+// mayTend looks whether what tasks leave can be seen and removed where they run.
+func (w Wanted) mayTend(ctx context.Context) Result {
+	var needs []need
+	for _, n := range []need{{group: "batch", resource: "jobs"}, {resource: "pods"}, {resource: "secrets"}} {
+		for _, verb := range []string{"list", "delete"} {
+			needs = append(needs, need{verb, n.group, n.resource, w.TaskNamespace, ""})
+		}
+	}
+	needs = append(needs, need{verb: "list", resource: "events", namespace: w.TaskNamespace})
+	return w.ask(ctx, needs, "to count tasks, and to remove what they leave")
+}

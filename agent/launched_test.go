@@ -18,7 +18,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/agent/config"
 	"github.com/det-deploy/det-deploy/agent/link"
-	"github.com/det-deploy/det-deploy/agent/machine"
+	"github.com/det-deploy/det-deploy/cloud/machine"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/det-deploy/det-deploy/agent/machine"
+	"github.com/det-deploy/det-deploy/cloud/machine"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/agent/config"
 	"github.com/det-deploy/det-deploy/agent/link"
-	"github.com/det-deploy/det-deploy/agent/machine"
 	"github.com/det-deploy/det-deploy/atomicfile"
+	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
 // Machine is what an agent asks of the launched machine that it runs on.

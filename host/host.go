@@ -18,9 +18,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/det-deploy/det-deploy/agent/machine"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/attest"
+	"github.com/det-deploy/det-deploy/cloud/machine"
 	"github.com/det-deploy/det-deploy/host/follow"
 	"github.com/det-deploy/det-deploy/host/imds"
 	"github.com/det-deploy/det-deploy/host/journal"

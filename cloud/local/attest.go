@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/det-deploy/det-deploy/agent/machine"
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
 // ProofKind is the form in which these machines prove which they are.

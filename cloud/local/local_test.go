@@ -12,10 +12,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/det-deploy/det-deploy/agent/machine"
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/cloudtest"
 	"github.com/det-deploy/det-deploy/cloud/local"
+	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/det-deploy/det-deploy/agent/machine"
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/local/process"
+	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
 // Place is the directory of one machine.

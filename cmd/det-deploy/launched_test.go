@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/agent/machine"
+	"github.com/det-deploy/det-deploy/cloud/machine"
 	"github.com/det-deploy/det-deploy/test/dockertest"
 )
 

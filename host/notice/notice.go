@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/det-deploy/det-deploy/agent/machine"
+	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
 // Every is how often it is looked for: what Amazon's guide advises. An

@@ -16,7 +16,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/det-deploy/det-deploy/agent/machine"
+	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
 // Notices is where notices come from.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/det-deploy/det-deploy/agent/machine"
+	"github.com/det-deploy/det-deploy/cloud/machine"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/test/clustertest"
 )

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/agent/machine"
+	"github.com/det-deploy/det-deploy/cloud/machine"
 	"github.com/det-deploy/det-deploy/test/clustertest"
 )
 

@@ -65,10 +65,11 @@ func install() []Row {
 	return []Row{
 		{"cloud", nil, "the vocabulary of refusals is a leaf"},
 		{"cloud/resource", []string{"cloud"}, "what a resource is says nothing of any platform"},
+		{"cloud/machine", nil, "what an agent asks of the machine it runs on is a leaf; who answers knows the cloud"},
 		{"cloud/secret", []string{"cloud"}, "references to secrets are a leaf"},
 		{"cloud/cloudtest", []string{"cloud", "cloud/resource"}, "a contract knows what it is a contract of"},
 		{"cloud/local/process", nil, "who a process is depends on nothing"},
-		{"cloud/local", []string{"cloud", "cloud/resource", "cloud/local/process", "agent/machine"}, "a platform knows only the vocabulary, and what its machines say to prove themselves"},
+		{"cloud/local", []string{"cloud", "cloud/resource", "cloud/local/process", "cloud/machine"}, "a platform knows only the vocabulary, and what its machines say to prove themselves"},
 		{"cloud/aws/...", []string{"cloud", "cloud/resource", "cloud/secret", "cloud/aws/..."}, "a platform knows only the vocabulary and itself"},
 		{"cloud/gcp/...", []string{"cloud", "cloud/resource", "cloud/secret", "cloud/gcp/..."}, "a platform knows only the vocabulary and itself"},
 		{"k8s/...", []string{"cloud", "cloud/resource", "k8s/...", "master/policy", "master/rm", "master/api/...", "master/config/document", "templates"}, "Kubernetes is a platform and a resource manager"},
@@ -134,11 +135,10 @@ func master() []Row {
 }
 
 func agent() []Row {
-	may := []string{"master/api/v1", "master/api/agentv1", "master/policy", "master/token", "master/config/document", "agent/config", "agent/*", "agent/container/*"}
+	may := []string{"master/api/v1", "master/api/agentv1", "master/policy", "master/token", "master/config/document", "agent/config", "agent/*", "agent/container/*", "cloud/machine"}
 	cloudless := "an agent is told by its master what to run and knows nothing else of it"
 	return []Row{
 		{"agent/config", []string{"master/config/document"}, "agent.yaml is a leaf: the installer and the master write what the agent reads"},
-		{"agent/machine", nil, "what an agent asks of the machine it runs on; who answers knows the cloud"},
 		{"agent/lifecycle", []string{"master/api/v1", "master/api/agentv1"}, "a state machine is drawn, tabled and pure"},
 		{"agent/container", nil, "a runtime is defined by who uses it"},
 		{"agent/container/*", []string{"agent/container"}, "a runtime knows only the contract"},
@@ -150,7 +150,7 @@ func host() []Row {
 	return []Row{
 		{"host/disk", nil, "putting files onto a machine knows none"},
 		{"host/manifest", nil, "the installer writes what a machine reads: it is a leaf"},
-		{"host/...", []string{"cloud", "cloud/secret", "cloud/aws/...", "host/*", "agent/machine", "templates"}, "what a machine needs of its cloud, so that agent and master need nothing of it"},
+		{"host/...", []string{"cloud", "cloud/secret", "cloud/aws/...", "host/*", "cloud/machine", "templates"}, "what a machine needs of its cloud, so that agent and master need nothing of it"},
 	}
 }
 

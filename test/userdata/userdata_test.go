@@ -13,9 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
 
-	"github.com/det-deploy/det-deploy/agent/machine"
 	"github.com/det-deploy/det-deploy/cloud/aws/attest"
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
+	"github.com/det-deploy/det-deploy/cloud/machine"
 	"github.com/det-deploy/det-deploy/host/manifest"
 	"github.com/det-deploy/det-deploy/templates"
 	motest "github.com/det-deploy/det-deploy/test/moto"

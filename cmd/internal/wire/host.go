@@ -7,7 +7,7 @@ import (
 	"os"
 	"os/exec"
 
-	"github.com/det-deploy/det-deploy/agent/machine"
+	"github.com/det-deploy/det-deploy/cloud/machine"
 	"github.com/det-deploy/det-deploy/host"
 	"github.com/det-deploy/det-deploy/host/manifest"
 	"github.com/det-deploy/det-deploy/host/setup"

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/agent/machine"
+	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
 // Whatever is shown, only what the machine itself has made proves anything, however it

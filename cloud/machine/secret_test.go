@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/agent/machine"
+	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
 func TestASecretProvesOneMachineToOneClusterForAMoment(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/det-deploy/det-deploy/agent/machine"
+	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
 // answering is a client of a machine that answers every question the same.

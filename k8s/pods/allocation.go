@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/det-deploy/det-deploy/k8s/gang"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -89,11 +91,15 @@ type allocation struct {
 	// What follows belongs to the worker that looks at it: noted says that it is stored
 	// that it runs, stored is the release that a restarted master would know, asked
 	// says that the owner knows of it, and terminate that the program listens for no
-	// signal but SIGTERM. orderless says that its Secrets were deleted.
+	// signal but SIGTERM. orderless says that its Secrets were deleted, and forced when
+	// the API server was last told to forget a pod whose node does not answer, and
+	// jobless that its Job was deleted for that.
 	noted            bool
 	stored           *release
 	asked, terminate bool
 	orderless        bool
+	forced           map[types.UID]time.Time
+	jobless          bool
 }
 
 // release is why an allocation has to go.

@@ -37,6 +37,8 @@ type program struct {
 	Stuck string `json:"stuck"`
 	// Late is how long a node does not notice that it has the pod.
 	Late time.Duration `json:"late"`
+	// Deaf is a node that does not notice that a pod is to end.
+	Deaf bool `json:"deaf"`
 }
 
 func (p program) String() string {
@@ -270,7 +272,7 @@ func (k *kubelets) play(ctx context.Context, pod *corev1.Pod) {
 		return
 	}
 	done := p.program.Stuck == "" && !p.program.Forever && !now.Before(p.at(p.program.Lines))
-	killed := pod.DeletionTimestamp != nil
+	killed := pod.DeletionTimestamp != nil && !p.program.Deaf
 	if p.ended.IsZero() && (done || killed) {
 		p.ended = now
 	}

@@ -19,7 +19,7 @@ func (r *RM) remove(ctx context.Context, w *watch, a *allocation) time.Duration 
 	}
 	pods := w.pods.byIndex(byAllocation, string(a.Allocation))
 	if left+len(pods) > 0 {
-		r.forceOverdue(ctx, pods)
+		r.forceOverdue(ctx, a, pods)
 		return glance
 	}
 	if a.noted {
@@ -33,6 +33,7 @@ func (r *RM) remove(ctx context.Context, w *watch, a *allocation) time.Duration 
 	if r.isReleased(a) {
 		return r.finish(ctx, a)
 	}
+	a.forced = nil
 	r.mu.Lock()
 	for _, c := range a.containers {
 		c.node, c.pod = "", ""
@@ -70,10 +71,11 @@ func (r *RM) deleteJobs(ctx context.Context, w *watch, a *allocation, how metav1
 }
 
 // forceOverdue removes pods whose node does not answer.
-func (r *RM) forceOverdue(ctx context.Context, pods []any) {
+func (r *RM) forceOverdue(ctx context.Context, a *allocation, pods []any) {
+	now := time.Now()
 	for _, o := range pods {
-		if pod, is := o.(*corev1.Pod); is && overdue(pod, r.cfg.Limits.Lost, time.Now()) {
-			r.deletePod(ctx, pod, 0)
+		if pod, is := o.(*corev1.Pod); is && overdue(pod, r.cfg.Limits.Lost, now) {
+			r.force(ctx, a, pod, now)
 		}
 	}
 }

@@ -56,6 +56,7 @@ func (r *RM) tend(ctx context.Context, w *watch, a *allocation) time.Duration {
 		next = sooner(next, again)
 	}
 	next = sooner(next, r.deleteOrder(ctx, a, pods))
+	next = sooner(next, r.freeForced(ctx, w, a))
 	next = sooner(next, r.tellTrouble(ctx, a))
 	if a.ended() {
 		return r.finish(ctx, a)

@@ -2,11 +2,13 @@ package pods
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/det-deploy/det-deploy/master/rm"
 )
@@ -19,7 +21,10 @@ func (r *RM) usher(ctx context.Context, a *allocation, c *container, pod *corev1
 	now := time.Now()
 	switch {
 	case overdue(pod, r.cfg.Limits.Lost, now):
-		r.deletePod(ctx, pod, 0)
+		r.mu.Lock()
+		r.kill(a, rm.CauseAgentLost, fmt.Sprintf("pod %s was to end, and its node %s does not answer", pod.Name, pod.Spec.NodeName))
+		r.mu.Unlock()
+		r.force(ctx, a, pod, now)
 		return glance
 	case c.verdict != nil:
 		r.endPod(ctx, c, pod, now)
@@ -60,6 +65,31 @@ func (r *RM) endPod(ctx context.Context, c *container, pod *corev1.Pod, by time.
 	if r.deletePod(ctx, pod, max(time.Until(by), 0)) {
 		c.ending = by
 	}
+}
+
+// force has the API server forget a pod whose node does not answer. A gang is looked
+// at whenever one of its pods goes: the others are not forced anew each time.
+func (r *RM) force(ctx context.Context, a *allocation, pod *corev1.Pod, now time.Time) {
+	if now.Sub(a.forced[pod.UID]) < r.cfg.Limits.Lost || !r.deletePod(ctx, pod, 0) {
+		return
+	}
+	if a.forced == nil {
+		a.forced = make(map[types.UID]time.Time)
+	}
+	a.forced[pod.UID] = now
+}
+
+// freeForced deletes the Job of pods that were forced: it keeps a finalizer on each
+// until a node says how it ended, which theirs does not.
+func (r *RM) freeForced(ctx context.Context, w *watch, a *allocation) time.Duration {
+	if len(a.forced) == 0 || a.jobless {
+		return 0
+	}
+	if _, err := r.deleteJobs(ctx, w, a, metav1.DeletePropagationBackground); err != nil {
+		return r.again(ctx, "remove pods of nodes that do not answer", a, err)
+	}
+	a.jobless = true
+	return 0
 }
 
 // deletePod reports whether the API server has taken the deletion.

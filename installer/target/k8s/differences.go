@@ -30,6 +30,10 @@ func driftOf(changes []helm.Change, cluster string) ([]resource.Drift, error) {
 		case helm.Create:
 			out = append(out, resource.Drift{Path: c.Object.String(), Have: "none", Want: "is made"})
 		case helm.Delete:
+			if c.Object.Kind == claimKind {
+				errs = append(errs, inTheWay(c, cluster))
+				continue
+			}
 			out = append(out, resource.Drift{Path: c.Object.String(), Have: "is there", Want: "none"})
 		case helm.Update:
 			for _, d := range c.Drift {
@@ -43,13 +47,41 @@ func driftOf(changes []helm.Change, cluster string) ([]resource.Drift, error) {
 	return out, errors.Join(errs...)
 }
 
-// inTheWay is an object that Helm would stumble over.
+// inTheWay is an object that Helm would stumble over, or would delete with what it
+// holds.
 func inTheWay(c helm.Change, cluster string) error {
 	e := &cloud.Error{Kind: cloud.Conflict, Op: "change", Resource: c.Object.String(), Err: errors.New(c.Reason)}
-	if c.Verb == helm.Foreign {
-		e.Fix = "remove it, or choose another --cluster-id or --namespace"
-		return e
+	if c.Verb == helm.Delete {
+		e.Op, e.Err = "let go of", errors.New("the values do not lead to it any more, and Helm would delete it with the cluster's data")
 	}
-	e.Fix = fmt.Sprintf("give back the value that it has, or delete it with kubectl and run the command again; `det-deploy k8s values --cluster-id %s` shows the values", cluster)
+	e.Fix = wayOut(c, fmt.Sprintf("give back the value that it has; `det-deploy k8s values --cluster-id %s` shows the values", cluster))
 	return e
+}
+
+// claimKind and spaceKind are what Kubernetes calls the objects that hold data of the
+// cluster or of its users.
+const (
+	claimKind = "PersistentVolumeClaim"
+	spaceKind = "Namespace"
+)
+
+// wayOut is what to do about an object in the way; back is to give back the value that
+// it has. Nobody is told to delete what holds data.
+func wayOut(c helm.Change, back string) string {
+	name := c.Object.Name
+	switch {
+	case c.Object.Kind == claimKind && c.Verb == helm.Foreign:
+		return "it may hold data: use it with --set db.existingClaim=" + name + ", or choose another --cluster-id or --namespace"
+	case c.Object.Kind == claimKind && c.Verb == helm.Delete:
+		return fmt.Sprintf("%s, or keep it: kubectl -n %s annotate pvc %s helm.sh/resource-policy=keep, and run the command again", back, c.Object.Namespace, name)
+	case c.Object.Kind == claimKind:
+		return back + ". Its data comes onto another disk by a snapshot, see db.snapshotSuffix and db.restoreSnapshotSuffix"
+	case c.Object.Kind == spaceKind && c.Verb == helm.Foreign:
+		return "have tasks run in it as it is with --set resourceManager.defaultNamespace=" + name + ", or choose another --cluster-id or --namespace"
+	case c.Object.Kind == spaceKind:
+		return back
+	case c.Verb == helm.Foreign:
+		return "remove it, or choose another --cluster-id or --namespace"
+	}
+	return back + ". Or delete it with kubectl and run the command again"
 }

@@ -44,7 +44,7 @@ func newUpdate(s *term.Streams, run func(context.Context, *updateOptions) error)
 			return run(c.Context(), o)
 		},
 	}
-	c.Flags().IntVar(&o.Priority, "priority", 0, "priority from 1, served first, to 99")
+	c.Flags().IntVar(&o.Priority, "priority", 0, "priority from 1 to 99; on agents 1 is served first, on Kubernetes 99")
 	c.Flags().StringVar(&o.Pool, "pool", "", "resource pool to move the job to")
 	c.Flags().StringVar(&o.AheadOf, "ahead-of", "", "job to be served before")
 	c.Flags().StringVar(&o.BehindOf, "behind-of", "", "job to be served after")

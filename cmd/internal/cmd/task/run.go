@@ -70,7 +70,7 @@ are a program and its arguments.`,
 	f.StringVar(&o.ConfigFile, "config", "", "file with the task's configuration in YAML; flags win over it")
 	f.StringVar(&o.ContextDir, "context", "", "directory whose files the task starts with")
 	f.StringArrayVarP(&o.Env, "env", "e", nil, "variable for the task, KEY=VALUE, or KEY to take it from here")
-	f.IntVar(&o.Priority, "priority", 0, "priority from 1, served first, to 99 (default the pool's)")
+	f.IntVar(&o.Priority, "priority", 0, "priority from 1 to 99; on agents 1 is served first, on Kubernetes 99 (default the pool's)")
 	f.StringVar(&o.Name, "name", "", "name of the task (default one is made up)")
 	f.StringVar(&o.WorkDir, "work-dir", "", "directory in which the program starts")
 	f.StringArrayVarP(&o.Mounts, "mount", "v", nil, "directory of the machine to show the task, HOST:CONTAINER[:ro]")

@@ -34,9 +34,10 @@ func (in *Installer) Status(ctx context.Context) (State, plan.Plan, error) {
 	return stateOf(p), p, nil
 }
 
-// stateOf is pure: what was kept on purpose does not make a cluster exist.
+// stateOf is pure: what was kept on purpose does not make a cluster exist, nor does
+// what it shares with others.
 func stateOf(p plan.Plan) State {
-	exists := slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Found.Exists() && s.Found.Retain == "" })
+	exists := slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Found.Exists() && s.Found.Retain == "" && !s.Found.Shared })
 	switch {
 	case !exists:
 		return Absent

@@ -38,8 +38,8 @@ type Upgradable interface {
 	Runs(ctx context.Context) (record.Release, Mode, error)
 
 	// Offer brings the programs of a release to where the machines of the cluster
-	// find them. Nothing uses them yet.
-	Offer(ctx context.Context, r record.Release) error
+	// find them, telling how far it is. Nothing uses them yet.
+	Offer(ctx context.Context, r record.Release, tell func(string)) error
 
 	// Turn has the master's machine run r in a mode, and returns when it does: for
 	// Serve when it answers, for Hold when it has told that it could serve, for
@@ -142,7 +142,7 @@ func (u *upgrade) offer(ctx context.Context) error {
 	if !u.changed {
 		return nil
 	}
-	return u.target.Offer(ctx, u.To)
+	return u.target.Offer(ctx, u.To, u.telling("bring the programs"))
 }
 
 func (u *upgrade) begin(ctx context.Context) error {

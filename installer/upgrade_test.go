@@ -58,7 +58,7 @@ func (u upgradable) act(ctx context.Context, op string, f func()) error {
 	return u.m.world.Act(op, func() error { f(); return nil })
 }
 
-func (u upgradable) Offer(ctx context.Context, r record.Release) error {
+func (u upgradable) Offer(ctx context.Context, r record.Release, _ func(string)) error {
 	return u.act(ctx, "offer", func() { u.m.offered = append(u.m.offered, r.Version) })
 }
 

@@ -22,6 +22,9 @@ type Found struct {
 	// Launched is true for what the running cluster made by itself, such as an
 	// agent's machine. It is no business of `up`, and goes with `down`.
 	Launched bool `json:"launched,omitempty"`
+	// Shared is true for what the cluster uses and others do too: it is made where it is
+	// missing, and no business of `down`.
+	Shared bool `json:"shared,omitempty"`
 	// Nonce is the mark of the call that made it, where there is one.
 	Nonce string `json:"-"`
 }

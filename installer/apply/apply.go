@@ -4,7 +4,6 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -50,16 +49,13 @@ type Config struct {
 	StepLimit time.Duration
 }
 
-// ErrRefused is a plan that says that something must not be changed.
-var ErrRefused = errors.New("the plan refuses to change what differs")
-
 // Run carries out p. When a step fails, those that need it are not tried and
 // the others are; when ctx is cancelled, the steps in hand are finished and no
 // other begins. All errors are joined in an Error. Planning again and running
 // that plan continues.
 func Run(ctx context.Context, p plan.Plan, c Config) error {
-	if p.Count(plan.Refuse) > 0 {
-		return ErrRefused
+	if err := p.Refusal(); err != nil {
+		return err
 	}
 	r := &run{Config: c.withDefaults(), outcome: make(map[string]bool)}
 	r.Emit = event.Serial(c.Emit)
@@ -114,6 +110,10 @@ func (r *run) visit(ctx context.Context, i int) error {
 	}
 	r.Emit.Emit(e)
 	return err
+}
+
+func (r *run) tell(j job, what string) {
+	r.Emit.Emit(event.Event{Type: event.Progress, Scope: event.Step, Subject: j.step.ID, Verb: string(j.verb), Message: what, Total: len(r.jobs)})
 }
 
 func (r *run) do(ctx context.Context, j job) error {

@@ -99,6 +99,9 @@ func (r *run) close(ctx context.Context, p plan.Plan) error {
 
 func (r *run) create(ctx context.Context, j job) error {
 	n, ok := j.step.Resource.(resource.Nonced)
+	if t, telling := j.step.Resource.(resource.Telling); telling {
+		return twice(func() error { return t.CreateTelling(ctx, func(what string) { r.tell(j, what) }) })
+	}
 	if !ok {
 		return twice(func() error { return j.step.Resource.Create(ctx) })
 	}

@@ -42,7 +42,9 @@ func Compute(ctx context.Context, req Request) (Plan, error) {
 	p := Plan{Cluster: req.Cluster}
 	if req.Down {
 		for _, s := range seen {
-			inventory = append(inventory, s.found)
+			if !s.found.Shared {
+				inventory = append(inventory, s.found)
+			}
 		}
 		p.Steps = removals(unique(inventory), req, nil)
 		return p, nil

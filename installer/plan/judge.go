@@ -22,9 +22,25 @@ func closing(seen []sighting, deleteData bool) []Step {
 			step.Reason = "cannot be changed without deleting it, and it " + s.found.Retain
 		}
 		replaced[step.ID] = step.Verb == Replace
-		steps[i] = step
+		steps[i] = explain(step)
 	}
 	return steps
+}
+
+// explain adds what a resource knows of itself to a step that makes or refuses it.
+func explain(s Step) Step {
+	switch s.Verb {
+	case Create:
+		if d, ok := s.Resource.(resource.Described); ok {
+			s.Makes = d.Describe()
+		}
+	case Refuse:
+		if a, ok := s.Resource.(resource.Adviser); ok {
+			s.Try = a.Advise(s.Diff)
+		}
+	case Update, Replace, Keep, Delete:
+	}
+	return s
 }
 
 func judge(s sighting) Step {

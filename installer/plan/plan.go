@@ -4,7 +4,9 @@
 package plan
 
 import (
+	"errors"
 	"slices"
+	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -47,6 +49,10 @@ type Step struct {
 	ID string `json:"id"`
 	// Reason is a phrase for people: "does not exist".
 	Reason string `json:"reason"`
+	// Makes says what is created, a phrase each: "m6i.large", "100 GB gp3".
+	Makes []string `json:"makes,omitempty"`
+	// Try is what to do about a refusal; it may be empty.
+	Try string `json:"try,omitempty"`
 	// Diff lists the attributes that are not as wanted.
 	Diff []resource.Drift `json:"diff,omitempty"`
 	// Needs lists the steps that must be done before this one.
@@ -79,6 +85,33 @@ func (p Plan) Count(v Verb) int {
 	}
 	return n
 }
+
+// Refusal is nil, or the error of a plan that is not applied because it refuses
+// something.
+func (p Plan) Refusal() error {
+	if p.Count(Refuse) == 0 {
+		return nil
+	}
+	e := &RefusedError{}
+	for _, s := range p.Steps {
+		if s.Verb == Refuse && s.Try != "" && !slices.Contains(e.Try, s.Try) {
+			e.Try = append(e.Try, s.Try)
+		}
+	}
+	return e
+}
+
+// ErrRefused is a plan that says that something must not be changed.
+var ErrRefused = errors.New("the plan refuses to change what differs")
+
+// RefusedError is ErrRefused with what to do instead.
+type RefusedError struct{ Try []string }
+
+func (*RefusedError) Error() string { return ErrRefused.Error() }
+func (*RefusedError) Unwrap() error { return ErrRefused }
+
+// Hint is what to do instead; it may be empty.
+func (e *RefusedError) Hint() string { return strings.Join(e.Try, "; ") }
 
 // Same reports whether q does the same to the same objects for the same
 // reasons. Under the lock, an operation goes on only with the plan that was

@@ -29,8 +29,14 @@ func (p Plan) Render(w io.Writer) error {
 	for _, s := range listed {
 		pad := strings.Repeat(" ", width-utf8.RuneCountInString(s.label()))
 		fmt.Fprintf(&b, "  %s %-7s  %s%s  %s\n", s.Verb.sign(), s.Verb, s.label(), pad, s.Reason)
+		for _, m := range s.Makes {
+			fmt.Fprintf(&b, "      %s\n", m)
+		}
 		for _, d := range s.Diff {
 			fmt.Fprintf(&b, "      %s: %s → %s\n", d.Path, orNone(d.Have), orNone(d.Want))
+		}
+		if s.Try != "" {
+			fmt.Fprintf(&b, "      try: %s\n", s.Try)
 		}
 	}
 	if _, err := io.WriteString(w, b.String()); err != nil {

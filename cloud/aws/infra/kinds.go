@@ -21,6 +21,7 @@ const (
 	KindAgent        = "agent"
 	KindSpotRequest  = "spot-request"
 	KindInstance     = "instance"
+	KindSpotRole     = "service-linked-role"
 	KindAssociation  = "address-association"
 	KindAttachment   = "volume-attachment"
 	kindPrefix       = "aws/"

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -27,6 +28,8 @@ type Volume struct {
 	SizeGiB int32
 	// Snapshot is what it is filled from, or empty for a blank one.
 	Snapshot string
+	// Elsewhere says what to do about one that is in another zone; nil says nothing.
+	Elsewhere func(zone string) string
 
 	learned
 	nonced
@@ -35,6 +38,7 @@ type Volume struct {
 var (
 	_ resource.Updater = (*Volume)(nil)
 	_ resource.Nonced  = (*Volume)(nil)
+	_ resource.Adviser = (*Volume)(nil)
 )
 
 // ID is "aws/volume/" and its name.
@@ -70,6 +74,22 @@ func (v *Volume) Find(ctx context.Context) (resource.Found, []resource.Drift, er
 		}
 	}
 	return found, drift, nil
+}
+
+// Advise says how the volume that is there can be had.
+func (v *Volume) Advise(drift []resource.Drift) string {
+	var out []string
+	for _, d := range drift {
+		switch {
+		case d.Path == "zone" && v.Elsewhere != nil:
+			out = append(out, v.Elsewhere(d.Have))
+		case d.Path == "size" && d.Replace:
+			out = append(out, "--data-volume-size "+strings.TrimSuffix(d.Have, " GiB")+" or more")
+		case d.Path == "snapshot":
+			out = append(out, "leave --data-snapshot out: the volume is not made again while it holds data")
+		}
+	}
+	return strings.Join(out, " and ")
 }
 
 // CreateOnce makes it. Amazon takes the nonce as its token.

@@ -18,7 +18,7 @@ const (
 // Unmade is the calls that only tests make, to prepare or to disturb. Nobody is
 // granted what they need.
 func Unmade() []string {
-	return []string{"ec2:DeleteTags", "ec2:RevokeSecurityGroupEgress", "iam:AttachRolePolicy", "iam:CreateServiceLinkedRole", "s3:ListObjectsV2"}
+	return []string{"ec2:DeleteTags", "ec2:RevokeSecurityGroupEgress", "iam:AttachRolePolicy", "s3:ListObjectsV2"}
 }
 
 // CalledBy says who makes a call: the caller, unless it is one that machines
@@ -67,7 +67,6 @@ func Extras() []Extra {
 		{"s3:ListBucketMultipartUploads", tasks, machines},
 		{"s3:ListMultipartUploadParts", tasks, machines},
 		{"logs:DescribeLogStreams", "other programs that carry logs to CloudWatch look before they write", machines},
-		{"iam:CreateServiceLinkedRole", "once, in an account that has never used spot machines; `det-deploy aws doctor` says when", []Who{ByCaller}},
 	}
 	for _, a := range sessions() {
 		out = append(out, Extra{a, "Session Manager's agent on the machine, which is the way in without SSH; `roles.session_manager: false` leaves it out", machines})

@@ -60,9 +60,13 @@ func (a Asker) Checks(r doctor.Report) error {
 	return r.Err()
 }
 
-// Up shows a plan and asks, unless nothing is to do.
+// Up shows a plan and asks, unless nothing is to do. A plan that refuses something is
+// not asked about: no answer would have it applied.
 func (a Asker) Up(ctx context.Context, p plan.Plan) (bool, error) {
 	if err := a.show(p); err != nil {
+		return false, err
+	}
+	if err := p.Refusal(); err != nil {
 		return false, err
 	}
 	if p.Empty() || a.Yes {

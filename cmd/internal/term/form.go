@@ -18,7 +18,7 @@ type Field struct {
 	// Default is taken for an empty answer; without one there must be an answer.
 	Default string
 	// Choices are what is known to be good. An answer may be another one, if Check
-	// takes it.
+	// takes it; where Check refuses what is a part of some, those are shown.
 	Choices []Choice
 	// Check judges an answer when it is given; it may ask others. Its error is
 	// shown, and the field asked again.
@@ -43,7 +43,7 @@ func (s *Streams) Fill(ctx context.Context, f Field) (string, error) {
 	if s.CanAsk() {
 		s.introduce(f)
 	}
-	text := f.Label
+	all, text := f.Choices, f.Label
 	if f.Default != "" {
 		text += " [" + f.Default + "]"
 	}
@@ -69,7 +69,23 @@ func (s *Streams) Fill(ctx context.Context, f Field) (string, error) {
 			return answer, nil
 		}
 		s.complain(err)
+		if f.Choices = having(all, answer); len(f.Choices) > 0 {
+			s.choices(f.Choices)
+		} else {
+			f.Choices = all
+		}
 	}
+}
+
+// having are the choices of which part is a part.
+func having(choices []Choice, part string) []Choice {
+	var out []Choice
+	for _, c := range choices {
+		if strings.Contains(strings.ToLower(c.Value), strings.ToLower(part)) {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 func (s *Streams) introduce(f Field) {
@@ -77,13 +93,18 @@ func (s *Streams) introduce(f Field) {
 	if f.Help != "" {
 		s.Notef("%s", f.Help)
 	}
+	s.choices(f.Choices)
+}
+
+// choices shows what may be chosen by its number.
+func (s *Streams) choices(all []Choice) {
 	width := 0
-	for _, c := range f.Choices[:min(len(f.Choices), shownChoices)] {
+	for _, c := range all[:min(len(all), shownChoices)] {
 		width = max(width, len(c.Value))
 	}
-	for i, c := range f.Choices {
+	for i, c := range all {
 		if i == shownChoices {
-			s.Notef("      and %d more", len(f.Choices)-i)
+			s.Notef("      and %d more; a part of a name lists those that have it", len(all)-i)
 			break
 		}
 		s.Notef("%s", strings.TrimRight(fmt.Sprintf("  %2d  %-*s  %s", i+1, width, c.Value, c.About), " "))

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,7 +22,7 @@ func machines() term.Field {
 		Label: "Instance type", Help: "What the machines of the compute pool are.", Flag: "--instance-type", Default: "g5.xlarge",
 		Choices: []term.Choice{{"g5.xlarge", "4 vCPU, 1 x A10G"}, {"p4d.24xlarge", "96 vCPU, 8 x A100"}, {"m6i.large", ""}},
 		Check: func(_ context.Context, answer string) error {
-			if answer == "x9.huge" {
+			if answer == "x9.huge" || strings.HasPrefix(answer, "24") || answer == "xlarge" {
 				return fmt.Errorf("there is no %s in us-west-2", answer)
 			}
 			return nil
@@ -35,6 +36,9 @@ func TestFill(t *testing.T) {
 		{"nothing is the default", "\n", "g5.xlarge"},
 		{"a number is a choice", "2\n", "p4d.24xlarge"},
 		{"a name is itself", "g4dn.metal\n", "g4dn.metal"},
+		{"a part of a name lists those that have it", "xlarge\n2\n", "p4d.24xlarge"},
+		{"numbers are those shown last", "24XL\n1\n", "p4d.24xlarge"},
+		{"a part of none leaves all", "xlarge\nx9.huge\n3\n", "m6i.large"},
 		{"what is refused is asked again", "x9.huge\n2\n", "p4d.24xlarge"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

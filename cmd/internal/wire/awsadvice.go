@@ -29,9 +29,6 @@ func AdviseAWS(ctx context.Context, region, profile string) (AWSAdvice, error) {
 	return AWSAdvice{facts.Facts{Clients: c}}, err
 }
 
-// Regions lists the regions that the account may use.
-func (a AWSAdvice) Regions(ctx context.Context) ([]string, error) { return a.facts.Regions(ctx) }
-
 // KeyPairs lists the region's key pairs.
 func (a AWSAdvice) KeyPairs(ctx context.Context) ([]string, error) { return a.facts.KeyPairs(ctx) }
 

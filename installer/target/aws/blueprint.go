@@ -142,6 +142,9 @@ func (b *blueprint) roles() {
 		b.add(r)
 		return r
 	}
+	if b.spot() {
+		b.add(&infra.SpotRole{In: b.cluster})
+	}
 	b.profile = &infra.Profile{In: b.cluster, Name: "master", Role: role("master", b.Spec.Roles.Master, policy.Master(b.Scope()))}
 	b.agent = &infra.Profile{In: b.cluster, Name: "agent", Role: role("agent", b.Spec.Roles.Agent, policy.Agent(b.Scope()))}
 	b.add(b.profile, b.agent)

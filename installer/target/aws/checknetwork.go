@@ -95,7 +95,11 @@ func (c *checks) existingNetwork(ctx context.Context) doctor.Result {
 		}
 	}
 	if v := c.Known.VolumeZone; v != "" && v != c.Known.Master.Zone {
-		wrong = append(wrong, fmt.Sprintf("the existing volume is in %s and the master's subnet in %s", v, c.Known.Master.Zone))
+		apart := fmt.Sprintf("the existing volume is in %s and the master's subnet in %s", v, c.Known.Master.Zone)
+		if len(wrong) == 0 {
+			return fail(apart, needed, c.moveMaster(v))
+		}
+		wrong = append(wrong, apart)
 	}
 	if len(wrong) > 0 {
 		return fail(strings.Join(wrong, "; "), needed, "choose others with --subnet and --master-subnet, add a route, or set --agent-public-ip=false for agents behind a NAT gateway")

@@ -157,18 +157,16 @@ func (v *verdict) result() doctor.Result {
 	return pass("%s", strings.Join(v.enough, "; "))
 }
 
-// spotRole is what lets EC2 act for the account on spot instances. EC2 makes it
-// when somebody asks who may; the master may not.
-const spotRole = "AWSServiceRoleForEC2Spot"
-
+// spot looks whether EC2 may act for the account on spot instances. Where it may not
+// yet, that is part of the plan.
 func (c *checks) spot(ctx context.Context) doctor.Result {
-	const needed = "the service-linked role " + spotRole
-	_, err := c.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(spotRole)})
-	switch {
-	case err == nil:
-		return pass("%s", spotRole)
-	case cloud.KindOf(err) == cloud.NotFound:
-		return fail("the account has never used spot instances", needed, "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com")
+	_, err := c.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(infra.SpotRoleName)})
+	switch cloud.KindOf(err) {
+	case "":
+		return pass("%s", infra.SpotRoleName)
+	case cloud.NotFound:
+		return pass("the account has never used spot instances; `up` makes the service-linked role %s", infra.SpotRoleName)
+	default:
+		return failed(err, "the service-linked role "+infra.SpotRoleName)
 	}
-	return failed(err, needed)
 }

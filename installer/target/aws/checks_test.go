@@ -67,7 +67,7 @@ func TestChecksSayWhatStandsInTheWay(t *testing.T) {
 		{"no program for the architecture", []string{"master-instance-type", "m6g.large"}, nil, func(s *stage) {
 			s.programs = aws.Programs{"amd64": s.programs["amd64"]}
 		}, "programs", doctor.Fail, "there is none for linux/arm64", "--binary arm64=PATH"},
-		{"never used spot", []string{"spot", "true"}, nil, nil, "spot", doctor.Fail, "never used spot", "create-service-linked-role"},
+		{"never used spot", []string{"spot", "true"}, nil, nil, "spot", doctor.Pass, "never used spot instances; `up` makes the service-linked role", ""},
 		{"agents without a way out", []string{"agent-public-ip", "false"}, nil, nil, "agents' way out", doctor.Fail, "no NAT gateway", "--vpc"},
 		{"addresses of another network", []string{"network-cidr", "172.31.0.0/16"}, nil, nil, "network", doctor.Unknown, "172.31.0.0/16", "--network-cidr"},
 		{"something may not be done", nil, func(w *awstest.World) { w.Deny("ec2:CreateVpc") }, nil, "permissions", doctor.Fail, "ec2:CreateVpc", "aws policy"},

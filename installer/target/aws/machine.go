@@ -142,7 +142,7 @@ func (b *blueprint) volume() infra.Ref {
 		return infra.Existing(v.ID)
 	}
 	own := &infra.Volume{
-		In: b.cluster, Name: "data", Zone: b.Known.Master.Zone, Snapshot: v.Snapshot,
+		In: b.cluster, Name: "data", Zone: b.Known.Master.Zone, Snapshot: v.Snapshot, Elsewhere: b.moveMaster,
 		SizeGiB: int32(v.Size), //nolint:gosec // a disk's size
 	}
 	b.add(own)

@@ -120,7 +120,7 @@ func chooseMasterZone(s spec.AWS, k Known) (string, error) {
 		if !slices.Contains(k.Used(), z) {
 			return "", &cloud.Error{
 				Kind: cloud.Invalid, Op: "place the master", Resource: z,
-				Fix: "name the zone with --zone too", Err: errors.New("the cluster's network has no subnet there"),
+				Fix: "--zone " + strings.Join(append(k.Used(), z), ","), Err: errors.New("the cluster's network has no subnet there"),
 			}
 		}
 		return z, nil
@@ -131,6 +131,22 @@ func chooseMasterZone(s spec.AWS, k Known) (string, error) {
 		}
 	}
 	return "", nowhere([]string{s.Master.InstanceType}, s.Region)
+}
+
+// moveMaster names the flags that put the master where its data is.
+func (t *Target) moveMaster(zone string) string {
+	switch {
+	case t.Spec.Network.Own() && slices.Contains(t.Known.Used(), zone):
+		return "--master-zone " + zone
+	case t.Spec.Network.Own():
+		return "--zone " + strings.Join(append(t.Known.Used(), zone), ",") + " --master-zone " + zone
+	}
+	for _, s := range slices.Sorted(maps.Keys(t.Known.Subnets)) {
+		if t.Known.Subnets[s] == zone {
+			return "--master-subnet " + s
+		}
+	}
+	return "--master-subnet with a subnet of the VPC in " + zone + ", where the data is"
 }
 
 func nowhere(types []string, region string) error {

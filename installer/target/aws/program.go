@@ -27,7 +27,10 @@ type program struct {
 	lore *lore
 }
 
-var _ resource.Resource = (*program)(nil)
+var (
+	_ resource.Telling   = (*program)(nil)
+	_ resource.Described = (*program)(nil)
+)
 
 // ID is "aws/program/" and the architecture.
 func (p *program) ID() string { return programID(p.arch) }
@@ -81,8 +84,18 @@ func (p *program) sum(ctx context.Context) (string, error) {
 	return mine.SHA256, nil
 }
 
+// Describe is its version.
+func (p *program) Describe() []string {
+	return []string{"det-deploy " + p.t.Version + " for linux/" + p.arch}
+}
+
 // Create uploads it.
 func (p *program) Create(ctx context.Context) error {
+	return p.CreateTelling(ctx, func(string) {})
+}
+
+// CreateTelling uploads it and tells how far that is.
+func (p *program) CreateTelling(ctx context.Context, tell func(string)) error {
 	sum, err := p.sum(ctx)
 	if err != nil {
 		return err
@@ -94,18 +107,22 @@ func (p *program) Create(ctx context.Context) error {
 			Err: fmt.Errorf("the cluster runs one with the hash %s, which is neither in its bucket nor here", short(sum)),
 		}
 	}
-	return p.t.upload(ctx, mine)
+	return p.t.upload(ctx, mine, tell)
 }
 
 // upload puts a program where machines look for it.
-func (t *Target) upload(ctx context.Context, p Program) error {
+func (t *Target) upload(ctx context.Context, p Program, tell func(string)) error {
 	f, err := t.Open(p.Path)
 	if err != nil {
 		return fmt.Errorf("read the program %s: %w", p.Path, err)
 	}
 	defer func() { _ = f.Close() }() // nothing was written
+	body, err := watchUpload(f, t.Now, tell)
+	if err != nil {
+		return fmt.Errorf("read the program %s: %w", p.Path, err)
+	}
 	_, err = t.Clients.S3.PutObject(ctx, &s3.PutObjectInput{
-		Bucket: &t.store.Name, Key: aws.String(manifest.BinaryKey(p.SHA256)), Body: f, ExpectedBucketOwner: &t.store.Account,
+		Bucket: &t.store.Name, Key: aws.String(manifest.BinaryKey(p.SHA256)), Body: body, ExpectedBucketOwner: &t.store.Account,
 	})
 	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/checksum"
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
 // Program is det-deploy for one architecture, as a file of this machine.
@@ -27,19 +28,22 @@ type Programs map[string]Program
 // the cluster's machines.
 func LoadPrograms(named []string, own string) (Programs, error) {
 	out := Programs{}
-	var errs []error
+	var wrong document.Errors
+	complain := func(format string, args ...any) {
+		wrong = append(wrong, document.Problem{File: "--binary", Text: fmt.Sprintf(format, args...)})
+	}
 	for _, n := range named {
 		arch, path, ok := strings.Cut(n, "=")
 		if !ok || arch != "amd64" && arch != "arm64" {
-			errs = append(errs, fmt.Errorf("--binary: must be amd64=PATH or arm64=PATH (is %q)", n))
+			complain("must be amd64=PATH or arm64=PATH (is %q)", n)
 			continue
 		}
 		p, have, err := load(path)
 		switch {
 		case err != nil:
-			errs = append(errs, fmt.Errorf("--binary: read %s: %w", path, err))
+			complain("read %s: %v", path, err)
 		case have != arch:
-			errs = append(errs, fmt.Errorf("--binary: %s is a program for %s and not for linux/%s", path, orUnknown(have), arch))
+			complain("%s is a program for %s and not for linux/%s", path, orUnknown(have), arch)
 		default:
 			out[arch] = p
 		}
@@ -50,7 +54,7 @@ func LoadPrograms(named []string, own string) (Programs, error) {
 			out[arch] = p
 		}
 	}
-	return out, errors.Join(errs...)
+	return out, wrong.Err()
 }
 
 // load hashes a program and reads off for which architecture it is; that is empty

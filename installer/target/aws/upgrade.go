@@ -43,7 +43,7 @@ func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, erro
 
 // Offer uploads the programs of r that are not there. All that the cluster's
 // machines need must be among them.
-func (t *Target) Offer(ctx context.Context, r record.Release) error {
+func (t *Target) Offer(ctx context.Context, r record.Release, tell func(string)) error {
 	archs, err := t.architectures()
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (t *Target) Offer(ctx context.Context, r record.Release) error {
 			missing = append(missing, arch)
 			continue
 		}
-		if err := t.upload(ctx, t.Programs[arch]); err != nil {
+		if err := t.upload(ctx, t.Programs[arch], tell); err != nil {
 			return err
 		}
 	}

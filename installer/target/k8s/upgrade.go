@@ -53,7 +53,7 @@ func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, erro
 
 // Offer has a pod of the cluster pull the new image and tell its version, while the
 // old master still serves: an image that cannot be had stops nobody.
-func (t *Target) Offer(ctx context.Context, r record.Release) error {
+func (t *Target) Offer(ctx context.Context, r record.Release, _ func(string)) error {
 	if err := t.givenClaim(ctx); err != nil {
 		return err
 	}

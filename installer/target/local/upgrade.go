@@ -35,7 +35,7 @@ func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, erro
 }
 
 // Offer copies this program beside the one that runs.
-func (t *Target) Offer(ctx context.Context, r record.Release) error {
+func (t *Target) Offer(ctx context.Context, r record.Release, _ func(string)) error {
 	p := t.program(r)
 	if f, _, err := p.Find(ctx); err != nil || f.Exists() {
 		return err

@@ -3,6 +3,7 @@ package aws
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -100,17 +101,19 @@ func (c *completion) where(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	regions, err := first.Regions(ctx)
+	regions, err := first.Regions(ctx, c.w.Profile)
 	if err != nil {
 		return err
 	}
-	slices.Sort(regions)
 	f := term.Field{
 		Label: "Region", Help: "Where the cluster runs. Neither --region nor AWS_REGION says so.", Flag: "--region",
-		Check: func(_ context.Context, r string) error { return wire.Has(regions, r, "region") },
-	}
-	for _, r := range regions {
-		f.Choices = append(f.Choices, term.Choice{Value: r})
+		Choices: regions,
+		Check: func(_ context.Context, r string) error {
+			if slices.ContainsFunc(regions, func(c term.Choice) bool { return c.Value == r }) {
+				return nil
+			}
+			return fmt.Errorf("there is no region %s", r)
+		},
 	}
 	if c.region, err = c.ask(ctx, f, "region"); err != nil {
 		return err

@@ -1,0 +1,140 @@
+package aws_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/installer/event"
+	"github.com/det-deploy/det-deploy/installer/plan"
+)
+
+// A first plan says what is made, not only what it is called.
+func TestAFirstPlanShowsTypesSizesAndRanges(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(inMemory(awstest.Options{}), "zone", "us-west-2a,us-west-2b", "master-zone", "us-west-2b", "key-pair", "lab", "ssh", "true", "data-volume-size", "150")
+		in, _, err := s.operator(t.Context())
+		must(t, err)
+		p, err := in.Plan(t.Context())
+		must(t, err)
+		var b strings.Builder
+		must(t, p.Render(&b))
+		for _, want := range []string{
+			"m6i.large, ami-", "root volume of ", "key pair lab", "150 GiB gp3, encrypted, in us-west-2b",
+			"      10.", "/19 in us-west-2a", "lets in TCP 8443 from 203.0.113.0/24: users to the master",
+			"lets in TCP 22 from 203.0.113.0/24: administrators to the machine", "lets in everything from aws/security-group/agents: agents to each other",
+			"lines are kept for ", "det-deploy-lab-data-",
+		} {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("the plan lacks %q:\n%s", want, b.String())
+			}
+		}
+	})
+}
+
+// Data that an earlier cluster left stays in its zone: what is refused says which flag
+// puts the master there, and with it the cluster comes up.
+func TestKeptDataInAnotherZoneNamesTheFlag(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		for _, tt := range []struct{ name, first, second, want string }{
+			{"us-west-2b", "us-west-2a,us-west-2b", "us-west-2a,us-west-2b", "--master-zone us-west-2b"},
+			{"us-west-2c", "us-west-2b,us-west-2c", "us-west-2a,us-west-2b", "--zone us-west-2a,us-west-2b,us-west-2c --master-zone us-west-2c"},
+		} {
+			c := inMemory(awstest.Options{})
+			s := newStage(c, "zone", tt.first, "master-zone", tt.name)
+			must(t, s.up(t.Context()))
+			_, err := s.down(t.Context(), false)
+			must(t, err)
+			s = newStage(c, "zone", tt.second)
+			err = s.up(t.Context())
+			if !errors.Is(err, plan.ErrRefused) || event.Hint(err) != tt.want {
+				t.Errorf("%s: got %v and the hint %q, want %q", tt.name, err, event.Hint(err), tt.want)
+			}
+			for flag := range strings.SplitSeq(strings.TrimPrefix(event.Hint(err), "--"), " --") {
+				name, value, _ := strings.Cut(flag, " ")
+				s.set(name, value)
+			}
+			must(t, s.up(t.Context()))
+			s.wantNothingToDo(t)
+		}
+	})
+}
+
+// An account that never used spot machines gets the role for them with the plan that
+// somebody agreed to, and keeps it.
+func TestTheSpotRoleIsMadeByThePlanAndStays(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		const id = "aws/service-linked-role/" + infra.SpotRoleName
+		c := inMemory(awstest.Options{})
+		s := newStage(c)
+		if got := s.plan(t); slices.Contains(got, "create "+id) {
+			t.Errorf("without spot pools: the plan has %s", id)
+		}
+		s.set("spot", "true")
+		if got := s.plan(t); !slices.Contains(got, "create "+id) {
+			t.Errorf("got %v, want the plan to make the role", got)
+		}
+		must(t, s.up(t.Context()))
+		s.wantNothingToDo(t)
+		before := c.world.Live()
+		receipt, err := s.down(t.Context(), true)
+		must(t, err)
+		_, err = c.clients(nil).IAM.GetRole(t.Context(), &iam.GetRoleInput{RoleName: sdk.String(infra.SpotRoleName)})
+		must(t, err)
+		for _, f := range slices.Concat(receipt.Removed, receipt.Kept, receipt.Left) {
+			if f.Kind == infra.KindSpotRole {
+				t.Errorf("the receipt mentions %s, which is the account's", f)
+			}
+		}
+		if len(before) == 0 {
+			t.Error("nothing was there to be taken down")
+		}
+	})
+}
+
+// slowProgram takes its time to be read, by a clock of its own.
+type slowProgram struct {
+	program
+
+	late *time.Duration
+}
+
+func (p slowProgram) Read(b []byte) (int, error) {
+	*p.late += 4 * time.Second
+	return p.program.Read(b[:min(len(b), 1_000_000)])
+}
+
+// Who watches a first `up` sees how far the upload is.
+func TestUpTellsHowFarAnUploadIs(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s := newStage(inMemory(awstest.Options{}))
+		in, target, err := s.operator(t.Context())
+		must(t, err)
+		late := new(time.Duration)
+		target.Now = func() time.Time { return time.Now().Add(*late) }
+		target.Open = func(string) (io.ReadSeekCloser, error) {
+			return slowProgram{program{bytes.NewReader(make([]byte, 3_000_000))}, late}, nil
+		}
+		var told []string
+		in.Emit = func(e event.Event) {
+			if e.Type == event.Progress && e.Subject == "aws/program/amd64" {
+				told = append(told, e.Message)
+			}
+		}
+		p, err := in.Plan(t.Context())
+		must(t, err)
+		must(t, in.Up(t.Context(), p))
+		if !slices.ContainsFunc(told, func(m string) bool { return strings.Contains(m, " of 3 MB are uploaded (") }) {
+			t.Errorf("got %q, want how far it is", told)
+		}
+	})
+}

@@ -1,0 +1,52 @@
+package aws
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// tellEvery is the least time between two words about an upload: a fast one, and the
+// SDK's reading of the file for its checksum, pass without any.
+const tellEvery = 3 * time.Second
+
+// upload is a file on its way; it tells how much of it has gone.
+type upload struct {
+	io.ReadSeeker
+
+	now       func() time.Time
+	tell      func(string)
+	size, pos int64
+	told      time.Time
+}
+
+// watchUpload watches the reading of f.
+func watchUpload(f io.ReadSeeker, now func() time.Time, tell func(string)) (*upload, error) {
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	return &upload{ReadSeeker: f, now: now, tell: tell, size: size, told: now()}, nil
+}
+
+// Read reads and tells.
+func (u *upload) Read(p []byte) (int, error) {
+	n, err := u.ReadSeeker.Read(p)
+	u.pos += int64(n)
+	if at := u.now(); n > 0 && at.Sub(u.told) >= tellEvery {
+		u.told = at
+		const mb = 1_000_000
+		u.tell(fmt.Sprintf("%d of %d MB are uploaded (%d %%)", u.pos/mb, u.size/mb, u.pos*100/max(u.size, 1)))
+	}
+	return n, err
+}
+
+// Seek goes elsewhere, as for a second attempt.
+func (u *upload) Seek(offset int64, whence int) (int64, error) {
+	n, err := u.ReadSeeker.Seek(offset, whence)
+	u.pos = n
+	return n, err
+}

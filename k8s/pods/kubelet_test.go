@@ -267,7 +267,7 @@ func (k *kubelets) play(ctx context.Context, pod *corev1.Pod) {
 		k.pods[pod.UID] = p
 	}
 	now := time.Now()
-	if now.Sub(p.started) < p.program.Late {
+	if now.Sub(p.started) < p.program.Late && pod.DeletionTimestamp == nil {
 		k.mu.Unlock()
 		return
 	}

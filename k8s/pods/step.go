@@ -178,10 +178,13 @@ func (r *RM) muster(w *watch, a *allocation, job *batchv1.Job, pods map[int]*cor
 	defer r.mu.Unlock()
 	now, all := time.Now(), len(a.containers)
 	g := gathering{opening: a.phase == Opening}
-	have, placed, trouble := 0, 0, ""
+	have, placed, ended, trouble := 0, 0, 0, ""
 	for rank := range all {
 		pod := pods[rank]
 		if pod == nil {
+			if succeeded(job, rank) {
+				ended++
+			}
 			continue
 		}
 		g.undo = message(g.undo, r.spoilt(w, pod))
@@ -196,17 +199,20 @@ func (r *RM) muster(w *watch, a *allocation, job *batchv1.Job, pods map[int]*cor
 			g.gated = append(g.gated, pod)
 		}
 	}
+	have += ended
 	g.whole = have == all
+	g.undo = message(g.undo, neverWhole(job, pods))
 	switch {
-	case g.undo != "" || g.whole:
+	case g.undo != "":
+	case a.phase == Gated && len(pods)+ended == all && len(g.gated) == 0:
+		r.transition(a, Opening, now) // an earlier master has opened it
+	case g.whole:
 	case job == nil && now.Sub(a.since) > 5*glance, job != nil && job.DeletionTimestamp != nil:
 		g.undo = "its Job was deleted by somebody else"
 	case job != nil && len(pods) < all:
 		trouble = message(w.refusal(job), trouble)
 	case g.opening && placed == all:
 		r.hold(a, waitsNodes, fmt.Sprintf("all its pods (%d) have a node; the nodes have taken %d of them", all, have))
-	case a.phase == Gated && len(pods) == all && len(g.gated) == 0:
-		r.transition(a, Opening, now) // an earlier master has opened it
 	}
 	if a.trouble != trouble {
 		a.trouble = trouble

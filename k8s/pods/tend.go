@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
@@ -117,7 +118,7 @@ func (r *RM) tendOne(ctx context.Context, w *watch, a *allocation, c *container,
 	now := time.Now()
 	var s sighting
 	if pod == nil {
-		s = r.vanished(a, c)
+		s = r.vanished(a, c, w.jobOf(a.Allocation, r.nameOf(a)))
 	} else {
 		s = observe(pod)
 		s.heed(w.warning(pod, now))
@@ -162,10 +163,16 @@ func (r *RM) tendOne(ctx context.Context, w *watch, a *allocation, c *container,
 	return 0
 }
 
-// vanished is what is seen of a pod that is no more.
-func (r *RM) vanished(a *allocation, c *container) sighting {
-	s := sighting{state: apiv1.Container_STATE_TERMINATED, exit: c.verdict, lost: c.verdict == nil}
-	if s.exit == nil {
+// vanished is what is seen of a pod that is no more; job is nil when that is gone, too.
+func (r *RM) vanished(a *allocation, c *container, job *batchv1.Job) sighting {
+	s := sighting{state: apiv1.Container_STATE_TERMINATED, exit: c.verdict}
+	switch {
+	case s.exit != nil:
+	case succeeded(job, c.rank):
+		s.started = true
+		s.exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_EXITED, Message: "its Job says that it ended well; its pod is gone, and what of its log was not read"}
+	default:
+		s.lost = true
 		s.exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_LOST, Message: "its pod is gone, and nobody saw how it ended"}
 	}
 	r.mu.Lock()

@@ -202,3 +202,47 @@ func TestTheLevelOfTheNamespaceFollowsWhatTasksGet(t *testing.T) {
 		}
 	}
 }
+
+// A master that is started again on a full node must end no task for its own sake.
+func TestTheClustersOwnPodsEvictNobody(t *testing.T) {
+	t.Parallel()
+	classes := 0
+	for _, kind := range kinds() {
+		var pods, names []string
+		for _, doc := range strings.Split(read(t, filepath.Join("testdata", kind+".golden")), "\n---\n") {
+			var o struct {
+				Kind             string
+				Metadata         struct{ Name string }
+				PreemptionPolicy string `yaml:"preemptionPolicy"`
+				Spec             struct {
+					Template struct {
+						Spec struct {
+							PriorityClassName string `yaml:"priorityClassName"`
+						}
+					}
+				}
+			}
+			if err := yaml.Unmarshal([]byte(doc), &o); err != nil {
+				t.Fatal(err)
+			}
+			if class := o.Spec.Template.Spec.PriorityClassName; class != "" {
+				pods = append(pods, class)
+			}
+			if o.Kind == "PriorityClass" {
+				names = append(names, o.Metadata.Name)
+				if o.PreemptionPolicy != "Never" {
+					t.Errorf("%s: class %s has preemptionPolicy %q, want Never", kind, o.Metadata.Name, o.PreemptionPolicy)
+				}
+			}
+		}
+		classes += len(names)
+		for _, class := range pods {
+			if len(names) > 0 && class != names[0] {
+				t.Errorf("%s: a pod has class %s, want %s", kind, class, names[0])
+			}
+		}
+	}
+	if classes < 3 {
+		t.Errorf("got %d classes, want those of three charts", classes)
+	}
+}

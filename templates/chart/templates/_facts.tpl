@@ -36,7 +36,7 @@
      names itself: what values name, where tasks are beside it. */}}
 {{- define "determined.protected" -}}
 {{- $names := list -}}
-{{- if and .Values.createNonNamespacedObjects (not .Values.master.priorityClassName) }}{{ $names = append $names (include "determined.wide" .) }}{{ end -}}
+{{- if and .Values.createNonNamespacedObjects (not .Values.master.priorityClassName) }}{{ $names = append $names (include "determined.priorityClass" .) }}{{ end -}}
 {{- if not (include "determined.tasksElsewhere" .) -}}
 {{- range list .Values.tlsSecret .Values.ingress.tlsSecret .Values.externalCaCertSecretName .Values.db.certResourceName .Values.db.existingClaim -}}
 {{- if . }}{{ $names = append $names . }}{{ end -}}

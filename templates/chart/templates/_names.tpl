@@ -12,6 +12,9 @@
 {{- define "determined.secrets" -}}determined-secrets-{{ .Release.Name }}{{- end -}}
 {{/* Objects of the whole cluster carry the namespace too: releases of one name meet there. */}}
 {{- define "determined.wide" -}}determined-{{ .Release.Namespace }}-{{ .Release.Name }}{{- end -}}
+{{/* Not that of versions before preemptionPolicy was said: it cannot be changed in a class
+     that is there. */}}
+{{- define "determined.priorityClass" -}}{{ include "determined.wide" . }}-system{{- end -}}
 
 {{- define "determined.image" -}}
 {{- $tag := .Values.image.tag | default .Values.detVersion | default .Chart.AppVersion -}}

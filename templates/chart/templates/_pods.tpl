@@ -4,7 +4,7 @@
 {{- if .Values.master.priorityClassName }}
 priorityClassName: {{ .Values.master.priorityClassName | quote }}
 {{- else if .Values.createNonNamespacedObjects }}
-priorityClassName: {{ include "determined.wide" . }}
+priorityClassName: {{ include "determined.priorityClass" . }}
 {{- end }}
 {{- end -}}
 

@@ -1,0 +1,106 @@
+package pods
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/det-deploy/det-deploy/k8s/podspec"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+func TestIndexesAsJobsWriteThem(t *testing.T) {
+	t.Parallel()
+	for list, ranks := range map[string][]int{"": nil, "0": {0}, "3": {3}, "0,2-4,7": {0, 2, 3, 4, 7}, "10-12": {10, 11, 12}, "x,1": {1}} {
+		want := map[int]bool{}
+		for _, rank := range ranks {
+			want[rank] = true
+		}
+		for rank := range 14 {
+			if got := hasIndex(list, rank); got != want[rank] {
+				t.Errorf("rank %d of %q: got %t", rank, list, got)
+			}
+		}
+	}
+}
+
+// What a returning master makes of a gang that it does not know to have run.
+func TestWhatIsLeftOfAGang(t *testing.T) {
+	t.Parallel()
+	ended := func(kind batchv1.JobConditionType, status batchv1.JobStatus) batchv1.JobStatus {
+		status.Conditions = []batchv1.JobCondition{{Type: kind, Status: corev1.ConditionTrue, Message: "so says the Job"}}
+		return status
+	}
+	taken := corev1.PodStatus{Phase: corev1.PodRunning, StartTime: new(metav1.Now())}
+	for name, c := range map[string]struct {
+		job  batchv1.JobStatus
+		pods map[int]corev1.PodStatus
+		// phase is where it is afterwards, and undo why it is taken back.
+		phase Phase
+		undo  string
+	}{
+		"all run, and it is opened":              {pods: map[int]corev1.PodStatus{0: taken, 1: taken}, phase: Opening},
+		"one is to be made":                      {pods: map[int]corev1.PodStatus{0: taken}, phase: Gated},
+		"one has failed and is gone":             {job: batchv1.JobStatus{FailedIndexes: new("1")}, pods: map[int]corev1.PodStatus{0: taken}, phase: Gated, undo: "the pod of rank 1 is gone"},
+		"both are gone":                          {job: ended(batchv1.JobFailed, batchv1.JobStatus{FailedIndexes: new("0,1")}), phase: Gated, undo: "makes no other: so says the Job"},
+		"its Job has failed for another reason":  {job: ended(batchv1.JobFailed, batchv1.JobStatus{}), pods: map[int]corev1.PodStatus{1: taken}, phase: Gated, undo: "rank 0 is gone"},
+		"both have ended well and are gone":      {job: ended(batchv1.JobComplete, batchv1.JobStatus{CompletedIndexes: "0,1"}), phase: Opening},
+		"one has ended well and the other runs":  {job: batchv1.JobStatus{CompletedIndexes: "0"}, pods: map[int]corev1.PodStatus{1: taken}, phase: Opening},
+		"one has ended well, and one has failed": {job: ended(batchv1.JobFailed, batchv1.JobStatus{CompletedIndexes: "0", FailedIndexes: new("1")}), phase: Gated, undo: "rank 1 is gone"},
+		"one has failed and is there":            {job: batchv1.JobStatus{FailedIndexes: new("1")}, pods: map[int]corev1.PodStatus{0: taken, 1: taken}, phase: Opening},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, w := still(t, shelf{})
+			if err := r.Submit(t.Context(), rm.Request{Allocation: "a.1", Job: "a", Slots: 16, Submitted: time.Now()}); err != nil {
+				t.Fatal(err)
+			}
+			a := r.allocations["a.1"]
+			a.phase, a.since, a.attempt = Gated, time.Now(), 1
+			job := &batchv1.Job{Spec: batchv1.JobSpec{Completions: new(int32(2))}, Status: c.job}
+			pods := map[int]*corev1.Pod{}
+			for rank, status := range c.pods {
+				pods[rank] = &corev1.Pod{Status: status, Spec: corev1.PodSpec{NodeName: "n1"}}
+			}
+			g := r.muster(w, a, job, pods)
+			if a.phase != c.phase || g.whole != (c.phase == Opening) {
+				t.Errorf("got phase %s, whole %t; want %s", a.phase, g.whole, c.phase)
+			}
+			if !strings.Contains(g.undo, c.undo) || c.undo == "" && g.undo != "" {
+				t.Errorf("got undone because %q, want %q", g.undo, c.undo)
+			}
+		})
+	}
+}
+
+// The code of a program whose pod is gone is known where its Job has counted it.
+func TestAPodThatIsGoneMayHaveEndedWell(t *testing.T) {
+	t.Parallel()
+	r, w := still(t, shelf{})
+	jobs := w.jobs[0].GetIndexer()
+	if err := w.jobs[0].AddIndexers(cache.Indexers{byAllocation: allocationOf}); err != nil {
+		t.Fatal(err)
+	}
+	job := &batchv1.Job{Status: batchv1.JobStatus{CompletedIndexes: "1"}}
+	job.Name, job.Namespace, job.Labels = podspec.JobName("a.1", 1), "former", map[string]string{AllocationLabel: "a.1"}
+	if err := jobs.Add(job); err != nil {
+		t.Fatal(err)
+	}
+	a := &allocation{Request: rm.Request{Allocation: "a.1"}, attempt: 1}
+	for rank, want := range []agentv1.Exit_Kind{agentv1.Exit_KIND_LOST, agentv1.Exit_KIND_EXITED} {
+		s := r.vanished(a, &container{rank: rank}, w.jobOf("a.1", r.nameOf(a)))
+		if s.exit.GetKind() != want || s.exit.GetCode() != 0 || s.lost != (want == agentv1.Exit_KIND_LOST) {
+			t.Errorf("rank %d: got %v, lost %t; want %s", rank, s.exit, s.lost, want)
+		}
+	}
+	refused := &agentv1.Exit{Kind: agentv1.Exit_KIND_NOT_STARTED}
+	if s := r.vanished(a, &container{rank: 1, verdict: refused}, job); s.exit != refused {
+		t.Errorf("got %v, want what was decided before", s.exit)
+	}
+}

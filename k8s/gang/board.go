@@ -121,7 +121,7 @@ func (b *board) placesOf(p *Pod) []int {
 	}
 	out := []int{}
 	for i := range b.nodes {
-		if n := &b.nodes[i]; n.Ready && !n.Unschedulable && !n.Disabled && p.allows(n) {
+		if n := &b.nodes[i]; n.place == p.place || n.place == "" && n.Ready && !n.Unschedulable && !n.Disabled && p.allows(n) {
 			out = append(out, i)
 		}
 	}

@@ -43,14 +43,21 @@ import (
 // asked.
 //
 // The scheduler of Kubernetes has the last word, and quotas and webhooks have a
-// say before. A gang of which some pods have a node and others have none, or that
+// say before. Where pods of others may not be seen, its refusals are learned from: what
+// it has refused is not tried again until something of ours has ended or a while has
+// passed (Lesson), and makes room for itself by preemption as if those pods were seen.
+// A gang of which some pods have a node and others have none, or that
 // Kubernetes refuses something, is undone as a whole after Options.Limit and pauses,
 // longer each time; one that it has not come to is given Options.ScaleLimit.
 func Decide(c Cluster, now time.Time) Decision {
+	if !c.Options.NodesKnown {
+		c = placesAsNodes(c)
+	}
 	p := &pass{
 		options: c.Options, now: now, board: newBoard(c), held: map[JobID]int{},
-		decision: Decision{Waiting: map[ID]Reason{}},
+		decision: Decision{Waiting: map[ID]Reason{}}, lessons: map[lessonKey]Lesson{},
 	}
+	p.recall(c.Lessons)
 	p.observe(c.Gangs)
 	for _, g := range p.queue {
 		reason := p.serve(g)
@@ -68,6 +75,7 @@ func Decide(c Cluster, now time.Time) Decision {
 		p.decision.Waiting[g.ID] = reason
 	}
 	slices.Sort(p.decision.Kill)
+	p.decision.Lessons = p.sortedLessons()
 	return p.decision
 }
 
@@ -90,6 +98,9 @@ type pass struct {
 	// that a gang of several is, or is the next.
 	stretched int
 	whole     bool
+
+	// lessons are what the scheduler's refusals say of nodes.
+	lessons map[lessonKey]Lesson
 
 	// waiting are the shapes that wait, by the priority of the first that does.
 	waiting []waiting
@@ -141,6 +152,9 @@ func (p *pass) observe(gangs []Gang) {
 	slices.SortFunc(binding, compare)
 	slices.SortFunc(p.running, func(a, b *victim) int { return compare(a.Gang, b.Gang) })
 	for _, g := range binding {
+		p.learn(g)
+	}
+	for _, g := range binding {
 		p.bind(g)
 	}
 }
@@ -167,8 +181,6 @@ func (p *pass) serve(g *Gang) Reason {
 		return backingOff(g)
 	case g.State == Queued && g.MaxSlots > 0 && p.held[g.Job]+g.Slots > g.MaxSlots:
 		return overJobLimit(g, p.held[g.Job])
-	case !p.options.NodesKnown:
-		return p.admit(g, nil, false)
 	}
 	s := p.board.shapeOf(g)
 	if g.State == Gated && g.Stretched {
@@ -248,6 +260,9 @@ func (p *pass) admit(g *Gang, shares []share, stretch bool) Reason {
 	o := Open{Gang: g.ID, Stretch: stretch}
 	for _, sh := range shares {
 		for range sh.pods {
+			if !p.options.NodesKnown {
+				break
+			}
 			o.Nodes = append(o.Nodes, p.board.nodes[sh.node].ID)
 		}
 	}

@@ -16,6 +16,8 @@ type Decision struct {
 	Kill []ID
 	// Waiting says of every gang that is not complete why.
 	Waiting map[ID]Reason
+	// Lessons are to be given to the next decision.
+	Lessons []Lesson
 	// Wake is when the decision changes without any further event. Zero means
 	// never.
 	Wake time.Time

@@ -10,7 +10,11 @@
 // all of them fit.
 package gang
 
-import "time"
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // The identities that must not be mixed up.
 type (
@@ -38,14 +42,17 @@ type Node struct {
 	Taints      []Taint
 	Allocatable Resources
 	// Used is what the pods that are bound to the node ask for, ours and
-	// others', those that have ended not counted.
-	Used Resources
+	// others', those that have ended not counted. Own is our own part of it.
+	Used, Own Resources
 	// Ready is the node's condition; Unschedulable is its cordon.
 	Ready         bool
 	Unschedulable bool
 	// Disabled is this cluster's own switch: nothing new is placed there,
 	// whether what runs may finish or not.
 	Disabled bool
+
+	// place is set on what stands in for nodes that are not known.
+	place string
 }
 
 // State is where a gang stands.
@@ -115,6 +122,10 @@ type Gang struct {
 	// Trouble is what Kubernetes last said about its Job or its pods: a quota
 	// that refuses them, why the scheduler finds no node.
 	Trouble string
+	// Refused is since when the scheduler has found no node for one of its pods, zero
+	// if it has not, and Lacks names the resources of which it found too little.
+	Refused time.Time
+	Lacks   []corev1.ResourceName
 }
 
 // Held is how many pods of a gang are bound to one node.
@@ -128,9 +139,16 @@ type Options struct {
 	// Preemption lets a gang that waits push out less important ones.
 	Preemption bool
 	// NodesKnown is false when nodes must not be listed. Then every gang is let
-	// go in its turn, and only Limit keeps half a gang from holding what others
-	// need.
+	// go in its turn, until the scheduler has refused one, and Limit keeps half a gang
+	// from holding what others need.
 	NodesKnown bool
+	// OthersKnown is false when the pods of other namespaces must not be listed, so that
+	// a node may have less left than it seems. Then what the scheduler refuses is learned
+	// from.
+	OthersKnown bool
+	// Settle is how long a refusal must last to be learned from, and Believe how long a
+	// lesson is believed at first. That doubles with each time, up to MaxBackOff.
+	Settle, Believe time.Duration
 	// Limit is how long a gang may hold nodes for a part of its pods, or be
 	// refused what it lacks. ScaleLimit is the same for one that nodes are added
 	// for, or that Kubernetes has not come to yet.
@@ -150,7 +168,10 @@ type Options struct {
 // DefaultOptions is what a cluster does before its configuration says anything.
 func DefaultOptions() Options {
 	return Options{
-		NodesKnown: true,
+		NodesKnown: true, OthersKnown: true,
+		// The scheduler tries a pod again up to ten seconds after something has changed,
+		// and a second after it the first times.
+		Settle: 5 * time.Second, Believe: time.Minute,
 		// The scheduler binds a pod within a second when it fits. Thirty are
 		// for admission webhooks and volumes that are made on the way.
 		Limit: 30 * time.Second,
@@ -168,4 +189,6 @@ type Cluster struct {
 	Options Options
 	Nodes   []Node
 	Gangs   []Gang
+	// Lessons are those of the last decision.
+	Lessons []Lesson
 }

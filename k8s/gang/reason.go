@@ -59,7 +59,7 @@ func (p *pass) forRoom(g *Gang, s *shape) Reason {
 	if s.at != p.board.taken {
 		s.current, s.at = p.board.best(s), p.board.taken
 	}
-	return Reason{ForRoom, needs(g) + "; " + s.current}
+	return Reason{ForRoom, needs(g) + "; " + s.current + p.taught(s)}
 }
 
 // best says what could be had now.

@@ -13,11 +13,12 @@ func (p *pass) bind(g *Gang) {
 		p.decision.Waiting[g.ID] = p.undo(g, p.unbound(g))
 		return
 	}
-	p.decision.Waiting[g.ID] = Reason{ForScheduler, p.unbound(g)}
-	p.hand(g.Pods-g.bound(), g.Since)
-	if !p.options.NodesKnown {
+	if p.invain(g) {
+		p.decision.Waiting[g.ID] = p.undoUntil(g, p.unbound(g), p.now)
 		return
 	}
+	p.decision.Waiting[g.ID] = Reason{ForScheduler, p.unbound(g)}
+	p.hand(g.Pods-g.bound(), g.Since)
 	s, left := p.board.shapeOf(g), g.Pods-g.bound()
 	if n := p.board.count(p.board.free, s, left, nil); n > 0 {
 		p.board.take(s, p.board.choose(p.board.free, s, n, nil))
@@ -56,9 +57,14 @@ func (p *pass) limitOf(g *Gang) (at time.Time, runs bool) {
 	return g.Since.Add(p.options.Limit), true
 }
 
-// undo takes a try back.
+// undo takes a try back, and has the gang pause.
 func (p *pass) undo(g *Gang, why string) Reason {
-	until := p.now.Add(p.options.pause(g.ID, g.Undone))
+	return p.undoUntil(g, why, p.now.Add(p.options.pause(g.ID, g.Undone)))
+}
+
+// undoUntil takes a try back. Where a lesson keeps the gang from being tried again it
+// need not pause, and can ask others to make room.
+func (p *pass) undoUntil(g *Gang, why string, until time.Time) Reason {
 	p.decision.Undo = append(p.decision.Undo, Undo{Gang: g.ID, Until: until, Reason: why})
 	p.board.give(g)
 	return Reason{ForBackOff, why + "; all of them are taken back"}
@@ -68,16 +74,20 @@ func (p *pass) undo(g *Gang, why string) Reason {
 // gang's is shorter by up to half, always by the same, so that gangs that were in
 // each other's way do not meet again.
 func (o Options) pause(id ID, undone int) time.Duration {
-	d := o.BackOff
-	for range min(undone, 30) {
-		if d *= 2; d >= o.MaxBackOff {
-			d = o.MaxBackOff
-			break
-		}
-	}
+	d := doubled(o.BackOff, undone, o.MaxBackOff)
 	h := fnv.New32a()
 	_, _ = fmt.Fprintf(h, "%s/%d", id, undone) // a hash takes everything
 	return d - d/2*time.Duration(h.Sum32()%1024)/1024
+}
+
+// doubled is a pause that has doubled so many times, and no longer than most.
+func doubled(d time.Duration, times int, most time.Duration) time.Duration {
+	for range min(times, 30) {
+		if d *= 2; d >= most {
+			break
+		}
+	}
+	return min(d, most)
 }
 
 // bound counts the pods that have a node.

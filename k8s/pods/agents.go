@@ -35,7 +35,7 @@ func (r *RM) agents() []*apiv1.Agent {
 			out = append(out, r.agentOf(n, pools, on[rm.AgentID(n.Name)]))
 		}
 	}
-	if r.watch.nodes == nil {
+	if r.watch.nodes.Load() == nil {
 		for id, parts := range on {
 			bare := &corev1.Node{}
 			bare.Name = string(id)
@@ -128,7 +128,7 @@ func brand(n *corev1.Node, t podspec.SlotType) string {
 // slots are filled in the order in which pods came.
 func (r *RM) agentOf(n *corev1.Node, pools []string, parts []part) *apiv1.Agent {
 	state := r.switches[rm.AgentID(n.Name)]
-	known := r.watch.nodes != nil
+	known := r.watch.nodes.Load() != nil
 	out := &apiv1.Agent{
 		Id: n.Name, RegisteredTime: timestamppb.New(n.CreationTimestamp.Time), Version: n.Status.NodeInfo.KubeletVersion,
 		Enabled: state == "" && !n.Spec.Unschedulable && (ready(n) || !known), Draining: state == rm.Drain || n.Spec.Unschedulable,

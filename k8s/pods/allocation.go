@@ -75,6 +75,8 @@ type allocation struct {
 	until          time.Time
 	// trouble is what Kubernetes last said of its Job or pods.
 	trouble string
+	// refused is since when the scheduler finds no node for one of its pods.
+	refused time.Time
 	// stretched says that it was let go although it does not fit, so that nodes are
 	// added for it.
 	stretched bool

@@ -61,8 +61,8 @@ func undone(why string) func(owned) bool {
 func TestWhatWentWhileTheMasterWasAway(t *testing.T) {
 	m := newMaster(t, nil)
 	newKubelets(t, m.c, "play-1", "play-2", "play-3", "play-4")
-	gone := m.submit(program{Late: time.Hour}, slots(8))
-	half := m.submit(program{Late: time.Hour}, slots(16))
+	gone := m.submit(program{Late: time.Hour, Forever: true}, slots(8))
+	half := m.submit(program{Late: time.Hour, Forever: true}, slots(16))
 	jobless := m.submit(program{Late: 5 * time.Second, Lines: 1}, slots(1))
 	ended := m.submit(program{Late: 5 * time.Second, Lines: 1}, slots(1))
 	for _, id := range []rm.AllocationID{gone, half, jobless, ended} {

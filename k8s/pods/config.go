@@ -91,6 +91,9 @@ type Limits struct {
 	// Lines is how long a node may say nothing when it is asked for the rest of an
 	// ended container's log.
 	Lines time.Duration
+	// Sight is how long it may take to notice that the account may see more or less of
+	// the cluster than before.
+	Sight time.Duration
 }
 
 // DefaultLimits suit clusters whose registries are near.
@@ -101,6 +104,7 @@ func DefaultLimits() Limits {
 		Volume: 15 * time.Minute,
 		Lost:   30 * time.Second,
 		Lines:  30 * time.Second,
+		Sight:  time.Minute,
 	}
 }
 

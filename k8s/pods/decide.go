@@ -48,7 +48,8 @@ func (r *RM) decide(asks askings, now time.Time) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	defer r.notePass()
-	d := gang.Decide(r.scene(asks), now)
+	d := gang.Decide(r.scene(asks, now), now)
+	r.lessons = d.Lessons
 	for _, c := range d.Create {
 		r.create(r.allocations[rm.AllocationID(c.Gang)], c, now)
 	}
@@ -109,21 +110,22 @@ func (r *RM) transition(a *allocation, to Phase, now time.Time) {
 }
 
 // scene is the cluster as the decision sees it.
-func (r *RM) scene(asks askings) gang.Cluster {
-	c := gang.Cluster{Options: r.cfg.Gang}
-	c.Options.NodesKnown = r.watch.nodes != nil
+func (r *RM) scene(asks askings, now time.Time) gang.Cluster {
+	c := gang.Cluster{Options: r.cfg.Gang, Lessons: r.lessons}
+	others := r.watch.others.Load()
+	c.Options.NodesKnown, c.Options.OthersKnown = r.watch.nodes.Load() != nil, others != nil && others.all
 	c.Nodes = r.nodes(asks)
 	// In a fixed order, so that a decision can be understood afterwards.
 	for _, id := range slices.Sorted(maps.Keys(r.allocations)) {
 		if a := r.allocations[id]; a.phase != Over && a.phase != Undoing && a.pod != nil {
-			c.Gangs = append(c.Gangs, r.gang(a))
+			c.Gangs = append(c.Gangs, r.gang(a, now))
 		}
 	}
 	return c
 }
 
 // gang is an allocation as the decision sees it.
-func (r *RM) gang(a *allocation) gang.Gang {
+func (r *RM) gang(a *allocation, now time.Time) gang.Gang {
 	g := gang.Gang{
 		ID: gang.ID(a.Allocation), Job: gang.JobID(a.Job), Pods: len(a.containers), Pod: a.pod, Slots: a.Slots, MaxSlots: a.MaxSlots,
 		Priority: a.priority, Position: a.job.position().UnixMicro(), Submitted: a.Submitted, Preemptible: a.Preemptible,
@@ -147,6 +149,7 @@ func (r *RM) gang(a *allocation) gang.Gang {
 	held, placed := make(map[gang.NodeID]int), 0
 	for _, pod := range r.watch.podsOf(a.Allocation, r.jobName(a)) {
 		g.Made++
+		g.Lacks = append(g.Lacks, gang.Lacking(unschedulable(pod))...)
 		if pod.Spec.NodeName != "" {
 			placed++
 		}
@@ -158,6 +161,8 @@ func (r *RM) gang(a *allocation) gang.Gang {
 			g.FirstBound = at
 		}
 	}
+	a.noteRefusal(len(g.Lacks) > 0, now)
+	g.Refused = a.refused
 	if a.phase == Opening && placed == g.Pods {
 		g.State, g.Preemptible = gang.Running, false // as soon as its nodes have taken notice
 	}
@@ -165,6 +170,17 @@ func (r *RM) gang(a *allocation) gang.Gang {
 		g.Held = append(g.Held, gang.Held{Node: node, Pods: held[node]})
 	}
 	return g
+}
+
+// noteRefusal notes since when the scheduler refuses a pod. The pod's own condition does
+// not say it: it has been unscheduled since it had its gate.
+func (a *allocation) noteRefusal(refused bool, now time.Time) {
+	switch {
+	case !refused:
+		a.refused = time.Time{}
+	case a.refused.IsZero():
+		a.refused = now
+	}
 }
 
 // grows reports whether nodes are added for an allocation's pool.
@@ -202,15 +218,21 @@ func (r *RM) nodes(asks askings) []gang.Node {
 	if len(all) == 0 {
 		return nil
 	}
-	used := make(map[string]gang.Resources, len(all))
+	used, own := make(map[string]gang.Resources, len(all)), make(map[string]gang.Resources, len(all))
+	add := func(to map[string]gang.Resources, pod *corev1.Pod) {
+		if to[pod.Spec.NodeName] == nil {
+			to[pod.Spec.NodeName] = make(gang.Resources)
+		}
+		to[pod.Spec.NodeName].Add(asks[pod.UID])
+	}
 	seen := make(map[types.UID]bool)
 	for _, pod := range r.watch.placed() {
 		seen[pod.UID] = true
 		asks.of(pod)
-		if used[pod.Spec.NodeName] == nil {
-			used[pod.Spec.NodeName] = make(gang.Resources)
+		add(used, pod)
+		if r.watch.ours(pod) {
+			add(own, pod)
 		}
-		used[pod.Spec.NodeName].Add(asks[pod.UID])
 	}
 	maps.DeleteFunc(asks, func(id types.UID, _ gang.Resources) bool { return !seen[id] })
 	out := make([]gang.Node, 0, len(all))
@@ -221,7 +243,7 @@ func (r *RM) nodes(asks askings) []gang.Node {
 		}
 		out = append(out, gang.Node{
 			ID: gang.NodeID(n.Name), Labels: n.Labels, Taints: n.Spec.Taints, Allocatable: gang.ResourcesOf(n.Status.Allocatable),
-			Used: taken, Ready: ready(n), Unschedulable: n.Spec.Unschedulable, Disabled: r.switches[rm.AgentID(n.Name)] != "",
+			Used: taken, Own: own[n.Name], Ready: ready(n), Unschedulable: n.Spec.Unschedulable, Disabled: r.switches[rm.AgentID(n.Name)] != "",
 		})
 	}
 	slices.SortFunc(out, func(a, b gang.Node) int { return compare(a.ID, b.ID) })

@@ -13,6 +13,9 @@ import (
 // remove deletes what was made for an attempt, and queues the allocation again, or
 // ends it, when nothing is left.
 func (r *RM) remove(ctx context.Context, w *watch, a *allocation) time.Duration {
+	if again := r.sayUndone(ctx, a); again > 0 {
+		return again
+	}
 	left, err := r.deleteJobs(ctx, w, a, metav1.DeletePropagationForeground)
 	if err != nil {
 		return r.again(ctx, "take pods back", a, err)
@@ -41,6 +44,17 @@ func (r *RM) remove(ctx context.Context, w *watch, a *allocation) time.Duration 
 	r.mu.Unlock()
 	r.move(a, Undoing, Queued)
 	return 0
+}
+
+// sayUndone tells the owner why a try is taken back, before another matter takes its place.
+func (r *RM) sayUndone(ctx context.Context, a *allocation) time.Duration {
+	r.mu.Lock()
+	undone := a.kind == waitsUndone && a.release == nil
+	r.mu.Unlock()
+	if !undone {
+		return 0
+	}
+	return r.explain(ctx, a)
 }
 
 // deleteJobs removes an allocation's Jobs, and with them all that they own. It

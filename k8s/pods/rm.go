@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/det-deploy/det-deploy/k8s/gang"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -54,6 +55,8 @@ type RM struct {
 	allocations map[rm.AllocationID]*allocation
 	jobs        map[rm.JobID]*job
 	gone        graves
+	// lessons are what the scheduler's refusals say of nodes.
+	lessons []gang.Lesson
 }
 
 var (
@@ -127,6 +130,7 @@ func (r *RM) Run(ctx context.Context) error {
 	g.Go(func() error { <-ctx.Done(); r.work.ShutDown(); return nil })
 	g.Go(func() error { return r.loop(ctx) })
 	g.Go(func() error { r.sweep(ctx); return nil })
+	g.Go(func() error { r.keepSight(ctx, w); return nil })
 	for range workers {
 		g.Go(func() error { r.serve(ctx); return nil })
 	}
@@ -158,14 +162,30 @@ func (r *RM) begin(ctx context.Context) (*watch, error) {
 
 // see opens the watches, for as long as it takes the API server to answer.
 func (r *RM) see(ctx context.Context) (*watch, error) {
-	pause := firstPause
-	for {
-		w, err := r.newWatch(ctx)
+	var w *watch
+	err := r.untilAnswered(ctx, func() (err error) { w, err = r.newWatch(ctx); return err })
+	if err != nil {
+		return nil, err
+	}
+	if err := w.start(ctx, r.news, r.unseen); err != nil {
+		return w, err
+	}
+	err = r.untilAnswered(ctx, func() error { _, err := r.openSight(ctx, w); return err })
+	if err == nil {
+		r.saySight(w)
+	}
+	return w, err
+}
+
+// untilAnswered repeats what the API server does not answer, until ctx ends.
+func (r *RM) untilAnswered(ctx context.Context, do func() error) error {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		err := do()
 		if err == nil {
-			return w, w.start(ctx, r.news, r.unseen)
+			return nil
 		}
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 		r.cfg.Log.Warn("the API server does not answer; trying again", "err", err)
 		r.blind(err)
@@ -173,10 +193,9 @@ func (r *RM) see(ctx context.Context) (*watch, error) {
 		select {
 		case <-ctx.Done():
 			t.Stop()
-			return nil, ctx.Err()
+			return ctx.Err()
 		case <-t.C:
 		}
-		pause = min(2*pause, lastPause)
 	}
 }
 

@@ -94,7 +94,7 @@ func (r *RM) isReleased(a *allocation) bool {
 }
 
 // patience is how long an allocation waits for a reason before it is worth a line
-// in its log: most wait for the blink of an eye.
+// in its log: most wait for the blink of an eye. A try that is undone is always worth one.
 const patience = time.Second
 
 // explain tells the owner of a matter that keeps an allocation waiting, once.
@@ -106,7 +106,7 @@ func (r *RM) explain(ctx context.Context, a *allocation) time.Duration {
 		return 0
 	}
 	now := time.Now()
-	if left := patience - now.Sub(since); left > 0 {
+	if left := patience - now.Sub(since); left > 0 && kind != waitsUndone {
 		return left
 	}
 	if err := r.cfg.Tasks.Waits(ctx, a.Allocation, rm.Wait{Kind: kind, Reason: reason, At: now, Next: next}); err != nil {

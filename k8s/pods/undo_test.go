@@ -1,6 +1,7 @@
 package pods
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,8 @@ func still(t *testing.T, docs shelf) (*RM, *watch) {
 
 // silent is an owner of tasks who takes everything.
 type silent struct{ rm.Tasks }
+
+func (silent) Waits(context.Context, rm.AllocationID, rm.Wait) error { return nil }
 
 // What Kubernetes says may come after a task was told that it waits.
 func TestALateRefusalIsTold(t *testing.T) {

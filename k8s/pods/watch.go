@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -41,9 +42,9 @@ type watch struct {
 	refusals caches
 	// warnings are the events in which nodes say what keeps a pod from starting.
 	warnings caches
-	// nodes and others are nil when the account may not see them.
-	nodes  cache.SharedIndexInformer
-	others cache.SharedIndexInformer
+	// nodes is nil when the account may not see them; others are the pods on nodes, in
+	// all namespaces or in that of tasks. Both change when its permissions do.
+	nodes, others atomic.Pointer[view]
 }
 
 // resync is how often everything is looked at without news. What is missed
@@ -62,7 +63,7 @@ func (r *RM) newWatch(ctx context.Context) (*watch, error) {
 			return nil, err
 		}
 	}
-	return w, r.watchNodes(ctx, w)
+	return w, nil
 }
 
 // formerNamespaces are those that the account may look into.
@@ -121,37 +122,6 @@ func (w *watch) events(c kubernetes.Interface, namespace, fields string) (cache.
 	return i, nil
 }
 
-// watchNodes adds what lies outside the namespace, as far as the account may see it.
-func (r *RM) watchNodes(ctx context.Context, w *watch) error {
-	c := r.cfg.Client
-	_, err := c.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
-	if denied(err) {
-		r.cfg.Log.Warn("the account may not list nodes: agents are not shown, and whether a task's pods fit is known only once they are tried; "+
-			"grant get, list and watch of nodes, and restart the master, to change that", "err", err)
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("list nodes: %w", err)
-	}
-	nodes := informers.NewSharedInformerFactoryWithOptions(c, resync, informers.WithTransform(strip))
-	w.nodes = nodes.Core().V1().Nodes().Informer()
-	w.factories = append(w.factories, nodes)
-	namespace := metav1.NamespaceAll
-	if _, err = c.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{Limit: 1}); denied(err) {
-		namespace = r.cfg.Namespace
-		r.cfg.Log.Info("the account may not list the pods of other namespaces: what they take of nodes is not counted", "namespace", namespace)
-	} else if err != nil {
-		return fmt.Errorf("list pods: %w", err)
-	}
-	others := informers.NewSharedInformerFactoryWithOptions(c, 0, informers.WithNamespace(namespace),
-		informers.WithTransform(stripOther), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
-			o.FieldSelector = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
-		}))
-	w.others = others.Core().V1().Pods().Informer()
-	w.factories = append(w.factories, others)
-	return nil
-}
-
 // denied tells what the account may not do from an account that is not accepted: that
 // may pass.
 func denied(err error) bool { return apierrors.IsForbidden(err) }
@@ -200,33 +170,20 @@ func objectOf(o any) ([]string, error) {
 	return nil, nil
 }
 
-// kinds are the watches by what they are of, those that there are.
+// kinds are the watches of the namespaces by what they are of.
 func (w *watch) kinds() map[string]caches {
-	out := map[string]caches{
+	return map[string]caches{
 		"pods": w.pods, "jobs": w.jobs, "events of jobs": w.refusals, "events of pods": w.warnings,
 	}
-	if w.nodes != nil {
-		out["nodes"] = caches{w.nodes}
-	}
-	if w.others != nil {
-		out["pods of others"] = caches{w.others}
-	}
-	return out
 }
 
 // start begins to watch and returns when all is known that there is, or ctx ends.
 // What changes from then on is told to tell, and what cannot be watched to fail.
-func (w *watch) start(ctx context.Context, tell func(any), fail func(what string) cache.WatchErrorHandlerWithContext) error {
-	on := cache.ResourceEventHandlerFuncs{
-		AddFunc: tell, DeleteFunc: tell, UpdateFunc: func(_, o any) { tell(o) },
-	}
+func (w *watch) start(ctx context.Context, tell func(any), fail failing) error {
 	for what, all := range w.kinds() {
 		for _, i := range all {
-			if _, err := i.AddEventHandler(on); err != nil {
-				return fmt.Errorf("watch %s: %w", what, err)
-			}
-			if err := i.SetWatchErrorHandlerWithContext(fail(what)); err != nil {
-				return fmt.Errorf("watch %s: %w", what, err)
+			if err := attach(what, i, tell, fail); err != nil {
+				return err
 			}
 		}
 	}
@@ -243,8 +200,27 @@ func (w *watch) start(ctx context.Context, tell func(any), fail func(what string
 	return nil
 }
 
+// failing makes what is told that something cannot be watched.
+type failing func(what string) cache.WatchErrorHandlerWithContext
+
+// attach has an informer tell what changes, and what it cannot watch.
+func attach(what string, i cache.SharedIndexInformer, tell func(any), fail failing) error {
+	on := cache.ResourceEventHandlerFuncs{
+		AddFunc: tell, DeleteFunc: tell, UpdateFunc: func(_, o any) { tell(o) },
+	}
+	if _, err := i.AddEventHandler(on); err != nil {
+		return fmt.Errorf("watch %s: %w", what, err)
+	}
+	if err := i.SetWatchErrorHandlerWithContext(fail(what)); err != nil {
+		return fmt.Errorf("watch %s: %w", what, err)
+	}
+	return nil
+}
+
 // stop waits until nothing is watched any more; the context of start has ended.
 func (w *watch) stop() {
+	w.nodes.Load().end()
+	w.others.Load().end()
 	for _, f := range w.factories {
 		f.Shutdown()
 	}
@@ -313,25 +289,22 @@ func (w *watch) allJobs() []*batchv1.Job {
 
 // node is nil for one that is not there, or may not be seen.
 func (w *watch) node(name string) *corev1.Node {
-	if w.nodes == nil {
+	nodes := w.nodes.Load()
+	if nodes == nil {
 		return nil
 	}
-	o, found, err := w.nodes.GetIndexer().GetByKey(name)
+	o, found, err := nodes.informer.GetIndexer().GetByKey(name)
 	if !found || err != nil {
 		return nil
 	}
-	n, _ := o.(*corev1.Node)
-	return n
+	return nodeOf(o)
 }
 
 // allNodes are the nodes, nil when they may not be seen.
 func (w *watch) allNodes() []*corev1.Node {
-	if w.nodes == nil {
-		return nil
-	}
 	var out []*corev1.Node
-	for _, o := range w.nodes.GetIndexer().List() {
-		if n, is := o.(*corev1.Node); is {
+	for _, o := range w.nodes.Load().list() {
+		if n := nodeOf(o); n != nil {
 			out = append(out, n)
 		}
 	}
@@ -348,10 +321,7 @@ func (w *watch) placed() []*corev1.Pod {
 			out = append(out, pod)
 		}
 	}
-	if w.others == nil {
-		return out
-	}
-	for _, o := range w.others.GetIndexer().List() {
+	for _, o := range w.others.Load().list() {
 		if pod, is := o.(*corev1.Pod); is && on(pod) && !w.ours(pod) {
 			out = append(out, pod)
 		}

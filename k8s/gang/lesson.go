@@ -1,0 +1,167 @@
+package gang
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Lesson is what a refusal of the scheduler says of a node whose other pods may not be
+// listed: how much of a resource this cluster's own pods can hold there.
+//
+// It is learned when a gang was let go, because there seemed to be room, and a pod of
+// it was not placed. Others come and go unseen, so it is believed for a while only,
+// twice as long each time that it turns out to be still true.
+type Lesson struct {
+	Node     NodeID
+	Resource corev1.ResourceName
+	// Most is the amount with which one more of the refused pods would have had room;
+	// ours hold less. Sure is what they held at that time, and can hold again.
+	Most, Sure int64
+	// At is when it was learned the last time, Until when it is no longer believed, and
+	// Times how often it was learned in a row.
+	At, Until time.Time
+	Times     int
+}
+
+// inForce reports whether a lesson is believed.
+func (l Lesson) inForce(now time.Time) bool { return l.Until.After(now) }
+
+// lessonKey is what a lesson is of.
+type lessonKey struct {
+	node     NodeID
+	resource corev1.ResourceName
+}
+
+// recall takes up the lessons that are not disproved, and forgets those that have not
+// been learned again for as long as they may be believed.
+func (p *pass) recall(lessons []Lesson) {
+	for _, l := range lessons {
+		if p.seesAll() || !l.Until.Add(p.options.MaxBackOff).After(p.now) {
+			continue
+		}
+		node, known := p.board.index[l.Node]
+		switch {
+		case !known && p.options.NodesKnown, known && p.board.nodes[node].Own[l.Resource] >= l.Most:
+			continue
+		case p.due(l.Until) && known:
+			p.board.limit(node, l)
+		}
+		p.lessons[lessonKey{l.Node, l.Resource}] = l
+	}
+}
+
+// seesAll reports whether all that is taken of nodes is known.
+func (p *pass) seesAll() bool { return p.options.NodesKnown && p.options.OthersKnown }
+
+// learn concludes from the scheduler's refusal of a gang's pod that no node on which it
+// seems to have room has any.
+func (p *pass) learn(g *Gang) {
+	if !p.refused(g) || g.Stretched {
+		return
+	}
+	s, name := p.board.shapeOf(g), g.lacking()
+	for _, node := range s.nodes {
+		if name == "" || p.board.room(p.board.free, s, node, 1) == 0 {
+			continue
+		}
+		n := &p.board.nodes[node]
+		key := lessonKey{n.ID, name}
+		l := p.lessons[key]
+		times := l.Times
+		if !l.inForce(p.now) {
+			times++
+		}
+		own := n.Own[name]
+		l = Lesson{
+			Node: n.ID, Resource: name, Most: own + g.Pod.requests[name], Sure: own,
+			At: p.now, Until: p.now.Add(doubled(p.options.Believe, times-1, p.options.MaxBackOff)), Times: times,
+		}
+		p.lessons[key] = l
+		p.due(l.Until)
+		p.board.limit(node, l)
+	}
+}
+
+// refused reports whether the scheduler has refused a pod of a gang for long enough to
+// be taken at its word: what has just ended it may hear of a moment later than we do.
+func (p *pass) refused(g *Gang) bool {
+	return !p.seesAll() && !g.Refused.IsZero() && !p.due(g.Refused.Add(p.options.Settle))
+}
+
+// invain reports whether a gang was refused, and its other pods have no room that is known.
+func (p *pass) invain(g *Gang) bool {
+	left := g.Pods - g.bound()
+	return p.refused(g) && !g.Stretched && g.lacking() != "" && p.board.count(p.board.free, p.board.shapeOf(g), left, nil) < left
+}
+
+// lacking is the resource of which the scheduler found too little, empty where it found
+// no fault with any that the pods ask for.
+func (g *Gang) lacking() corev1.ResourceName {
+	asked := Resources{}
+	for _, name := range g.Lacks {
+		if n := g.Pod.requests[name]; n > 0 {
+			asked[name] = n
+		}
+	}
+	if len(asked) == 0 {
+		return ""
+	}
+	return scarceOf(asked)
+}
+
+// insufficient is how the scheduler names a resource of which no node has enough left.
+var insufficient = regexp.MustCompile(`Insufficient (\S+?)[.,]?(?:\s|$)`)
+
+// Lacking reads the resources of which the scheduler found too little out of what it
+// says of a pod.
+func Lacking(message string) []corev1.ResourceName {
+	var out []corev1.ResourceName
+	for _, found := range insufficient.FindAllStringSubmatch(message, -1) {
+		out = append(out, corev1.ResourceName(found[1]))
+	}
+	if strings.Contains(message, "Too many pods") {
+		out = append(out, corev1.ResourcePods)
+	}
+	return out
+}
+
+// limit keeps what is free on a node within what others leave.
+func (b *board) limit(node int, l Lesson) {
+	column, asked := b.column[l.Resource]
+	if !asked {
+		return
+	}
+	at, own := node*b.width+column, b.nodes[node].Own[l.Resource]
+	b.free[at] = min(b.free[at], l.Most-1-own)
+	b.soon[at] = min(b.soon[at], b.free[at], l.Sure-own)
+	b.taken++
+}
+
+// taught says for how long the scheduler's word keeps a shape waiting.
+func (p *pass) taught(s *shape) string {
+	var next time.Time
+	for _, l := range p.lessons {
+		node, known := p.board.index[l.Node]
+		if _, asks := s.pod.requests[l.Resource]; known && asks && l.inForce(p.now) && slices.Contains(s.nodes, node) && (next.IsZero() || l.Until.Before(next)) {
+			next = l.Until
+		}
+	}
+	if next.IsZero() {
+		return ""
+	}
+	return fmt.Sprintf("; the scheduler has refused more, because others hold the rest, and is asked again at %s", next.UTC().Format("15:04:05 UTC"))
+}
+
+// sortedLessons are all that are to be kept, in a fixed order.
+func (p *pass) sortedLessons() []Lesson {
+	return slices.SortedFunc(maps.Values(p.lessons), func(a, b Lesson) int {
+		return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Resource, b.Resource))
+	})
+}

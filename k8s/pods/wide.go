@@ -1,0 +1,169 @@
+package pods
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+)
+
+// view is a watch that the account may lose, or be given, while the master runs.
+type view struct {
+	informer cache.SharedIndexInformer
+	factory  informers.SharedInformerFactory
+	stop     context.CancelFunc
+	// all says that pods of all namespaces are seen.
+	all bool
+}
+
+// end stops watching; nil is none.
+func (v *view) end() {
+	if v != nil {
+		v.stop()
+		v.factory.Shutdown()
+	}
+}
+
+// list is what is seen; nil sees nothing.
+func (v *view) list() []any {
+	if v == nil {
+		return nil
+	}
+	return v.informer.GetIndexer().List()
+}
+
+// firstList is how long the first list of a view may take; then the account is asked for
+// anew, which may have lost the permission in between.
+const firstList = 5 * time.Minute
+
+// sight is what the account may see of the cluster as a whole.
+type sight struct{ nodes, pods bool }
+
+// askSight asks the API server for what the account may see, by trying it.
+func (r *RM) askSight(ctx context.Context) (sight, error) {
+	c := r.cfg.Client.CoreV1()
+	_, err := c.Nodes().List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil && !denied(err) {
+		return sight{}, fmt.Errorf("list nodes: %w", err)
+	}
+	out := sight{nodes: err == nil}
+	_, err = c.Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil && !denied(err) {
+		return sight{}, fmt.Errorf("list pods: %w", err)
+	}
+	out.pods = err == nil
+	return out, nil
+}
+
+// openSight has the watches of the whole cluster be those that the account may have. It
+// returns whether that changed anything. One goroutine calls it.
+func (r *RM) openSight(ctx context.Context, w *watch) (bool, error) {
+	may, err := r.askSight(ctx)
+	if err != nil {
+		return false, err
+	}
+	nodes, others := w.nodes.Load(), w.others.Load()
+	changed := may.nodes != (nodes != nil) || others == nil || may.pods != others.all
+	if may.nodes && nodes == nil {
+		f := informers.NewSharedInformerFactoryWithOptions(r.cfg.Client, resync, informers.WithTransform(strip))
+		v, err := r.openView(ctx, "nodes", f, f.Core().V1().Nodes().Informer())
+		if err != nil {
+			return false, err
+		}
+		w.nodes.Store(v)
+	}
+	if others == nil || may.pods != others.all {
+		if err := r.openOthers(ctx, w, may.pods); err != nil {
+			return false, err
+		}
+	}
+	if !may.nodes && nodes != nil {
+		w.nodes.Store(nil)
+		nodes.end()
+	}
+	return changed, nil
+}
+
+// openOthers watches the pods on nodes, of all namespaces or of the tasks' own.
+func (r *RM) openOthers(ctx context.Context, w *watch, all bool) error {
+	namespace := r.cfg.Namespace
+	if all {
+		namespace = metav1.NamespaceAll
+	}
+	f := informers.NewSharedInformerFactoryWithOptions(r.cfg.Client, 0, informers.WithNamespace(namespace),
+		informers.WithTransform(stripOther), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+			o.FieldSelector = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
+		}))
+	v, err := r.openView(ctx, "pods of others", f, f.Core().V1().Pods().Informer())
+	if err != nil {
+		return err
+	}
+	v.all = all
+	w.others.Swap(v).end()
+	return nil
+}
+
+// openView begins to watch and returns when all is known that there is.
+func (r *RM) openView(ctx context.Context, what string, f informers.SharedInformerFactory, i cache.SharedIndexInformer) (*view, error) {
+	if err := attach(what, i, r.news, r.unseen); err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	v := &view{informer: i, factory: f, stop: stop}
+	f.Start(ctx.Done())
+	first, done := context.WithTimeout(ctx, firstList)
+	defer done()
+	for _, synced := range f.WaitForCacheSync(first.Done()) {
+		if !synced {
+			v.end()
+			return nil, fmt.Errorf("watch %s: %w", what, context.Cause(first))
+		}
+	}
+	return v, nil
+}
+
+// keepSight notices that the account may see more or less than before, until ctx ends.
+func (r *RM) keepSight(ctx context.Context, w *watch) {
+	tick := time.NewTicker(r.cfg.Limits.Sight)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		changed, err := r.openSight(ctx, w)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			r.cfg.Log.Debug("ask what the account may see", "err", err)
+		case changed:
+			r.saySight(w)
+			r.stir()
+		}
+	}
+}
+
+// saySight says in the log what is not seen, and what follows from that.
+func (r *RM) saySight(w *watch) {
+	nodes, others := w.nodes.Load() != nil, w.others.Load().all
+	switch {
+	case !nodes:
+		r.cfg.Log.Warn("the account may not list nodes: agents are not shown, and whether a task's pods fit is known only once they are tried; " +
+			"grant get, list and watch of nodes to change that")
+	case !others:
+		r.cfg.Log.Info("the account may not list the pods of other namespaces: what they take of nodes is learned from what the scheduler refuses; "+
+			"grant get, list and watch of pods (rbac.pods) to change that", "namespace", r.cfg.Namespace)
+	default:
+		r.cfg.Log.Info("all nodes and the pods on them are seen")
+	}
+}
+
+// nodeOf is what an informer of nodes holds.
+func nodeOf(o any) *corev1.Node {
+	n, _ := o.(*corev1.Node)
+	return n
+}

@@ -140,14 +140,15 @@ func TestCrashWithFewDescriptors(t *testing.T) {
 }
 
 // TestCrashInPartitions is the storm of TestCrash while the network swallows what
-// master and agent say, for longer than the master waits: what may be run again is,
-// on the other agent, and has no second copy.
+// master and agent say, or the agent is stopped, for longer than the master waits: what
+// may be run again is, on the other agent, and has no second copy.
 func TestCrashInPartitions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute; run without -short")
 	}
 	const wait = 4 * time.Second
 	var hole *swallower
+	var agent atomic.Pointer[os.Process]
 	storm{
 		cluster: clusterConfig{
 			Agent:  plainAgent,
@@ -161,14 +162,25 @@ func TestCrashInPartitions(t *testing.T) {
 		},
 		prepare: func(c *cluster) []string {
 			hole = newSwallower(t, strings.TrimPrefix(c.URL, "http://"))
+			c.Started = func(name string, pid int) {
+				if p, err := os.FindProcess(pid); err == nil && name == "agent-a" {
+					agent.Store(p)
+				}
+			}
 			return []string{"--master-port", strconv.Itoa(hole.port)}
 		},
 		beside: func(c *cluster) { c.StartAgent("b", "--artificial-slots", "2") },
 		fault: func(c *cluster, stop <-chan struct{}, random *rand.Rand) {
 			for pause(stop, time.Duration(1000+random.IntN(3000))*time.Millisecond) {
-				hole.black.Store(true)
+				cut, join := func() { hole.black.Store(true) }, func() { hole.black.Store(false) }
+				if random.IntN(2) == 0 {
+					// It may have been killed, and then nobody is stopped.
+					p := agent.Load()
+					cut, join = func() { _ = p.Signal(unix.SIGSTOP) }, func() { _ = p.Signal(unix.SIGCONT) }
+				}
+				cut()
 				again := c.watchCopies(stop, wait+5*time.Second, wait+8*time.Second)
-				hole.black.Store(false)
+				join()
 				if !again {
 					return
 				}

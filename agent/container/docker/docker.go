@@ -3,7 +3,7 @@
 //
 // The engine keeps what an agent must not lose: containers are found again by
 // their labels, exit codes by inspection, and output in the engine's own log
-// files, which are read from the start and counted.
+// files, which are read from the start and counted for as long as they are whole.
 package docker
 
 import (
@@ -44,6 +44,9 @@ type Options struct {
 	Network string
 	// Runtime is the engine's runtime for containers; empty is its own default.
 	Runtime string
+	// LogFile is when the engine begins the next file of a container's output, in
+	// bytes; 0 is what is usual.
+	LogFile int64
 }
 
 // Runtime runs containers. Make one with New.

@@ -55,6 +55,10 @@ func TestDocker(t *testing.T) {
 			Spec: script,
 		}.Run(t)
 	})
+	t.Run("a log that is rotated is read on, and does not fill the disk", func(t *testing.T) {
+		t.Parallel()
+		isRotated(t, connect(t, "rotated"))
+	})
 	t.Run("what a spec asks for is there", func(t *testing.T) {
 		t.Parallel()
 		hasWhatItAsksFor(t, connect(t, "asks"))
@@ -244,7 +248,7 @@ func frame(stream byte, text string) []byte {
 	return append(b, text...)
 }
 
-func demuxed(data []byte, from uint64) ([]string, error) {
+func demuxed(data []byte, from container.Position) ([]string, error) {
 	var got []string
 	d := demux{from: from, emit: func(lines []container.Line) error {
 		for _, l := range lines {
@@ -260,10 +264,10 @@ func demuxed(data []byte, from uint64) ([]string, error) {
 
 func TestFramesAreTakenApart(t *testing.T) {
 	t.Parallel()
-	data := slices.Concat(frame(1, "a\n"), frame(1, "long "), frame(2, "err\n"), frame(1, "line\n"), frame(2, "rest"))
+	data := slices.Concat(piece(1, 1, "a\n"), piece(1, 2, "long "), piece(2, 2, "err\n"), piece(1, 2, "line\n"), piece(2, 3, "rest"))
 	want := []string{"1 stdout a", "2 stderr err", "3 stdout long line", "4 stderr rest"}
 	for from := range want {
-		got, err := demuxed(data, uint64(from))
+		got, err := demuxed(data, container.Position{Lines: uint64(from)})
 		if err != nil || !slices.Equal(got, want[from:]) {
 			t.Errorf("from %d: got %q, %v, want %q", from, got, err, want[from:])
 		}
@@ -271,7 +275,7 @@ func TestFramesAreTakenApart(t *testing.T) {
 	for name, broken := range map[string][]byte{
 		"a frame cut short": data[:12], "an unknown stream": frame(3, "x"), "no time": {1, 0, 0, 0, 0, 0, 0, 1, 'x'},
 	} {
-		if _, err := demuxed(broken, 0); err == nil || errors.Is(err, container.ErrGone) {
+		if _, err := demuxed(broken, container.Position{}); err == nil || errors.Is(err, container.ErrGone) {
 			t.Errorf("%s: got %v, want an error", name, err)
 		}
 	}

@@ -23,13 +23,15 @@ const (
 	maxRun = 1000
 )
 
-// Logs reads the engine's log from its start and skips the lines before from:
-// the engine keeps pieces in the order in which they came, so the same lines
-// come out each time. A followed log may end a piece too early, and so what
-// is left after the container's end is read once more without following.
+// Logs reads the engine's log from its start and skips the lines before from: the engine
+// keeps pieces in the order in which they came, so the same lines come out each time. Of
+// a log that was rotated the start is gone, and the piece is looked for where the lines
+// ended. A followed log may end a piece too early, and so what is left after the
+// container's end is read once more without following.
 func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, emit func([]container.Line) error) error {
-	d := &demux{from: from.Lines, emit: emit}
-	if err := r.readLog(ctx, id, d, true); err != nil {
+	known := map[int64]bool{}
+	d, err := r.readOn(ctx, id, demux{from: from, emit: emit, known: known}, true)
+	if err != nil {
 		return err
 	}
 	// The stream also ends when the engine stops.
@@ -40,11 +42,41 @@ func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, 
 	if s.Phase == container.Running {
 		return fmt.Errorf("read the output of container %s: the engine ended it early", id)
 	}
-	rest := &demux{from: max(from.Lines, d.lines), emit: emit}
-	if err := r.readLog(ctx, id, rest, false); err != nil {
+	rest, err := r.readOn(ctx, id, demux{from: d.reached(), emit: emit, known: known}, false)
+	if err != nil {
 		return err
 	}
 	return rest.finish()
+}
+
+// readOn reads the log, and begins anew where it was when the log goes back.
+func (r *Runtime) readOn(ctx context.Context, id string, as demux, follow bool) (*demux, error) {
+	for {
+		d := as
+		err := r.readLog(ctx, id, &d, follow)
+		b, back := errors.AsType[*backError](err)
+		if !back {
+			return &d, err
+		}
+		as.known[b.at], as.from = true, d.reached()
+	}
+}
+
+// reached is where the next reading goes on.
+func (d *demux) reached() container.Position {
+	if d.next.Lines > d.from.Lines {
+		return d.next
+	}
+	return d.from
+}
+
+// backError is a piece that is no later than the one before it in its stream. Either clocks
+// were set, or the engine, which began another file, says all of that file again: then
+// reading anew from the last line gives what is next.
+type backError struct{ at int64 }
+
+func (e *backError) Error() string {
+	return "the engine goes back to " + time.Unix(0, e.at).UTC().Format(time.RFC3339Nano)
 }
 
 // readLog takes the whole log apart.
@@ -74,13 +106,21 @@ func (r *Runtime) readLog(ctx context.Context, id string, d *demux, follow bool)
 //	1  zero                         3
 //	4  length, big endian           4
 //	8  time, a space, a piece of a line or its end
+//
+// Positions count lines. For a log of which the start is gone they also hold when its
+// first piece was written, as bytes of stdout, and when the piece at whose end they are,
+// as bytes of stderr; in nanoseconds since 1970, and 0 from agents that knew neither.
 type demux struct {
-	from   uint64
+	from   container.Position
 	emit   func([]container.Line) error
-	lines  uint64
+	next   container.Position // after the last line that was cut
+	begun  bool
+	look   bool           // for the piece at which from is
+	known  map[int64]bool // the times of pieces to which the log went back
 	run    []container.Line
 	splits [2]container.Splitter
 	at     [2]time.Time
+	whole  [2]bool // the last piece ended its line
 }
 
 var streams = [2]string{container.Stdout, container.Stderr}
@@ -120,9 +160,58 @@ func (d *demux) take(stream int, frame []byte) error {
 	if !ok || err != nil {
 		return fmt.Errorf("piece of output without a time: %.40q", frame)
 	}
-	d.at[stream] = at
+	if !d.begun {
+		d.begin(at)
+	}
+	if d.goesBack(stream, at) && !d.known[at.UnixNano()] {
+		if err := d.flush(); err != nil {
+			return err
+		}
+		return &backError{at.UnixNano()}
+	}
+	d.at[stream], d.whole[stream] = at, bytes.HasSuffix(text, []byte{'\n'})
+	if d.look {
+		switch was := d.from.Stderr; {
+		case at.UnixNano() == was: // what comes after it is new
+			d.look = false
+			return nil
+		case at.UnixNano() < was+lookMost.Nanoseconds():
+			return nil
+		}
+		d.look = false // clocks are set
+	}
 	d.splits[stream].Write(text)
 	return d.cut(stream, false)
+}
+
+// goesBack says that a piece is no later than the one before it in its stream. Pieces of
+// one long line have the same time.
+func (d *demux) goesBack(stream int, at time.Time) bool {
+	return at.Before(d.at[stream]) || d.whole[stream] && at.Equal(d.at[stream])
+}
+
+// lookMost is how much later than the piece that is looked for one may be that comes
+// before it: two streams write at once.
+const lookMost = 10 * time.Second
+
+// begin sees the first piece, and whether it is the one that always was. If it is later
+// than what was emitted last, nobody has read what was between.
+func (d *demux) begin(at time.Time) {
+	d.begun = true
+	first := at.UnixNano()
+	if was := d.from.Stdout; was == 0 || was == first {
+		d.next.Stdout = first
+		return
+	}
+	d.next, d.look = d.from, first <= d.from.Stderr
+	if d.look {
+		return
+	}
+	d.next.Lines++
+	d.run = append(d.run, container.Line{
+		At: at, Stream: container.Stderr, Next: d.next,
+		Text: []byte("output was dropped here: the engine keeps so much, and it was not read in time"),
+	})
 }
 
 func (d *demux) cut(stream int, final bool) error {
@@ -131,13 +220,13 @@ func (d *demux) cut(stream int, final bool) error {
 		if !ok {
 			return nil
 		}
-		d.lines++
-		if d.lines <= d.from {
+		d.next.Lines++
+		d.next.Stderr = d.at[stream].UnixNano()
+		if d.next.Lines <= d.from.Lines {
 			continue
 		}
 		d.run = append(d.run, container.Line{
-			At: d.at[stream], Stream: streams[stream], Text: bytes.Clone(text),
-			Next: container.Position{Lines: d.lines},
+			At: d.at[stream], Stream: streams[stream], Text: bytes.Clone(text), Next: d.next,
 		})
 		if len(d.run) >= maxRun {
 			if err := d.flush(); err != nil {

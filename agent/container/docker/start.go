@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -87,6 +88,13 @@ func (r *Runtime) create(ctx context.Context, options client.ContainerCreateOpti
 	}
 }
 
+const (
+	// logFile is when the engine begins the next file of a container's output, in bytes,
+	// and logFiles how many it keeps.
+	logFile  = 1 << 30
+	logFiles = 4
+)
+
 func (r *Runtime) createOptions(s container.Spec) (client.ContainerCreateOptions, error) {
 	exposed, published, err := portsOf(s)
 	if err != nil {
@@ -109,12 +117,13 @@ func (r *Runtime) createOptions(s container.Spec) (client.ContainerCreateOptions
 		// A program that is root by its file's word, as sudo is, stays who started it.
 		SecurityOpt: []string{"no-new-privileges"},
 		Resources:   engine.Resources{Memory: s.Memory, MemorySwap: s.Memory},
-		// Local files that are never rotated away before they are read: a size
-		// of our own, because one from the engine's configuration would hold
-		// otherwise, and there is no word for none.
-		LogConfig: engine.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "1000t"}},
-		Init:      &r.init,
-		Runtime:   r.opts.Runtime,
+		// Local files, of which so many are kept that they are read before they go, and
+		// so few that a task which says too much does not fill the disk of all.
+		LogConfig: engine.LogConfig{Type: "json-file", Config: map[string]string{
+			"max-size": strconv.FormatInt(cmp.Or(r.opts.LogFile, logFile), 10), "max-file": strconv.Itoa(logFiles),
+		}},
+		Init:    &r.init,
+		Runtime: r.opts.Runtime,
 	}
 	if s.HostGateway != "" && ownNetwork(host.NetworkMode) {
 		host.ExtraHosts = []string{s.HostGateway + ":host-gateway"}

@@ -1,0 +1,125 @@
+package docker
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/moby/moby/client"
+
+	"github.com/det-deploy/det-deploy/agent/container"
+)
+
+var errEnough = errors.New("enough")
+
+// piece is a piece of output that was written at a time.
+func piece(stream byte, second int, text string) []byte {
+	text = time.Unix(int64(second), 0).UTC().Format(time.RFC3339Nano) + " " + text
+	b := binary.BigEndian.AppendUint32([]byte{stream, 0, 0, 0}, uint32(len(text)))
+	return append(b, text...)
+}
+
+func second(n int) int64 { return time.Unix(int64(n), 0).UnixNano() }
+
+// What is left of a log goes on where reading ended.
+func TestALogWithoutItsStartIsReadOn(t *testing.T) {
+	t.Parallel()
+	const dropped = "output was dropped here: the engine keeps so much, and it was not read in time"
+	whole := slices.Concat(piece(1, 100, "a\n"), piece(2, 101, "b\n"), piece(1, 102, "c\n"), piece(1, 103, "d\n"))
+	left := slices.Concat(piece(2, 101, "b\n"), piece(1, 102, "c\n"), piece(1, 103, "d\n"))
+	at := func(lines uint64, last int) container.Position {
+		return container.Position{Lines: lines, Stdout: second(100), Stderr: second(last)}
+	}
+	for _, tc := range []struct {
+		name string
+		log  []byte
+		from container.Position
+		want []string
+	}{
+		{"whole", whole, at(2, 101), []string{"3 stdout c", "4 stdout d"}},
+		{"whole, and read by an earlier version", whole, container.Position{Lines: 3}, []string{"4 stdout d"}},
+		{"rotated, from its first piece", left, at(2, 101), []string{"3 stdout c", "4 stdout d"}},
+		{"rotated, from a later one", left, at(3, 102), []string{"4 stdout d"}},
+		{"rotated, read to its end", left, at(4, 103), nil},
+		{"rotated, and more than was read is gone", left, at(1, 100), []string{"2 stderr " + dropped, "3 stderr b", "4 stdout c", "5 stdout d"}},
+		{
+			"rotated, and pieces of two streams are not in the order of their times",
+			slices.Concat(piece(2, 101, "x\n"), piece(1, 104, "y\n"), piece(2, 102, "z\n"), piece(1, 105, "last\n")), at(7, 104),
+			[]string{"8 stderr z", "9 stdout last"},
+		},
+		{"rotated, and its piece cannot be found", slices.Concat(piece(1, 101, "c\n"), piece(1, 200, "d\n")), at(3, 150), []string{"4 stdout d"}},
+	} {
+		got, err := demuxed(tc.log, tc.from)
+		if err != nil || !slices.Equal(got, tc.want) {
+			t.Errorf("%s: got %q, %v, want %q", tc.name, got, err, tc.want)
+		}
+	}
+}
+
+// isRotated has a container say much more than its log holds, not faster than it is read.
+func isRotated(t *testing.T, r *Runtime) {
+	const lines, size = 4000, 64 << 10
+	r.opts.LogFile = size
+	spec := script("rotated", fmt.Sprintf(`i=0; while [ $i -lt %d ]; do echo "out $i .............................................."; `+
+		`echo "err $i" >&2; i=$((i+1)); [ $((i %% 100)) = 0 ] && sleep 0.2; done; exit 0`, lines))
+	if err := r.Start(t.Context(), spec); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Remove(context.WithoutCancel(t.Context()), spec.ID) })
+	var all []container.Line
+	read := func(from container.Position, stop int) (got []container.Line) {
+		t.Helper()
+		err := r.Logs(t.Context(), spec.ID, from, func(run []container.Line) error {
+			got = append(got, run...)
+			if stop > 0 && len(got) >= stop {
+				return errEnough
+			}
+			return nil
+		})
+		if err != nil && stop == 0 {
+			t.Fatal(err)
+		}
+		return got
+	}
+	// The agent is restarted again and again while it reads.
+	from := container.Position{}
+	for range 6 {
+		got := read(from, 900)
+		all, from = append(all, got...), got[len(got)-1].Next
+	}
+	all = append(all, read(from, 0)...)
+	next := map[string]int{}
+	for i, l := range all {
+		var n int
+		if _, err := fmt.Sscanf(string(l.Text[4:]), "%d", &n); err != nil || n != next[l.Stream] || l.Next.Lines != uint64(i+1) {
+			t.Fatalf("line %d of %s: got %q and the count %d, want number %d", i, l.Stream, l.Text, l.Next.Lines, next[l.Stream])
+		}
+		next[l.Stream]++
+	}
+	if len(all) != 2*lines {
+		t.Errorf("got %d lines, want %d", len(all), 2*lines)
+	}
+	if again := read(all[2*lines-100].Next, 0); len(again) != 99 || string(again[0].Text) != string(all[2*lines-99].Text) {
+		t.Errorf("once more from the middle: got %d lines, want 99", len(again))
+	}
+	c, err := r.api.ContainerInspect(t.Context(), name(spec.ID), client.ContainerInspectOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob(c.Container.LogPath + "*") // the path is good
+	var sum int64
+	for _, f := range files {
+		if info, err := os.Stat(f); err == nil {
+			sum += info.Size()
+		}
+	}
+	if sum == 0 || sum > (logFiles+1)*size {
+		t.Errorf("got %d bytes in %d files, want at most %d files of %d", sum, len(files), logFiles, size)
+	}
+}

@@ -141,19 +141,26 @@ func (p *preparer) carryOut(ctx context.Context, client *http.Client, me self) e
 
 func (p *preparer) runScripts(ctx context.Context, o *agentv1.Preparation) error {
 	dir := p.cfg.Settings.DataDir
-	if err := p.runScript(ctx, script.Script{
-		Name: "startup_script", Text: o.GetStartupScript(), File: filepath.Join(dir, "startup-script"),
-	}); err != nil {
+	startup := startupScript(dir)
+	startup.Text = o.GetStartupScript()
+	if err := p.runScript(ctx, startup); err != nil {
 		return err
 	}
 	now, err := overlaid(p.cfg)
 	if err != nil {
 		return err
 	}
-	return p.runScript(ctx, script.Script{
-		Name: "container_startup_script", Text: o.GetContainerStartupScript(),
-		File: filepath.Join(dir, "container-startup-script"), Env: proxiesOf(now.Settings),
-	})
+	beside := containerStartupScript(dir)
+	beside.Text, beside.Env = o.GetContainerStartupScript(), proxiesOf(now.Settings)
+	return p.runScript(ctx, beside)
+}
+
+func startupScript(dataDir string) script.Script {
+	return script.Script{Name: "startup_script", File: filepath.Join(dataDir, "startup-script")}
+}
+
+func containerStartupScript(dataDir string) script.Script {
+	return script.Script{Name: "container_startup_script", File: filepath.Join(dataDir, "container-startup-script")}
 }
 
 func (p *preparer) runScript(ctx context.Context, s script.Script) error {

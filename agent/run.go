@@ -25,6 +25,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/guard"
 	"github.com/det-deploy/det-deploy/agent/lease"
 	"github.com/det-deploy/det-deploy/agent/link"
+	"github.com/det-deploy/det-deploy/agent/script"
 	"github.com/det-deploy/det-deploy/atomicfile"
 )
 
@@ -151,6 +152,9 @@ func (a *Agent) run(ctx context.Context, cfg Config) error {
 	}
 	if cfg.machine != nil {
 		a.spawn(func(ctx context.Context) { a.watch(ctx, cfg.machine) })
+		// What the pool's scripts have left in the background goes on writing.
+		a.spawn(func(ctx context.Context) { script.Bound(ctx, startupScript(cfg.Settings.DataDir)) })
+		a.spawn(func(ctx context.Context) { script.Bound(ctx, containerStartupScript(cfg.Settings.DataDir)) })
 	}
 	a.spawn(func(ctx context.Context) { a.watchLease(ctx, links.Lease) })
 	a.spawn(func(ctx context.Context) { a.keeper.Tend(ctx, cfg.Log, a.runsAgain) })

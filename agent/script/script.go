@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 	"unicode/utf8"
@@ -44,7 +45,7 @@ func Run(ctx context.Context, s Script) error {
 	if err := os.WriteFile(s.File, s.Text, 0o700); err != nil {
 		return fmt.Errorf("run %s: %w", s.Name, err)
 	}
-	out, err := os.OpenFile(s.Output(), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	out, err := os.OpenFile(s.Output(), os.O_CREATE|os.O_TRUNC|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("run %s: %w", s.Name, err)
 	}
@@ -56,10 +57,21 @@ func Run(ctx context.Context, s Script) error {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	c.WaitDelay = killPatience
-	if err := c.Run(); err != nil {
+	if err := runBounded(ctx, c, s); err != nil {
 		return fmt.Errorf("run %s: %w%s", s.Name, err, tail(s.Output()))
 	}
 	return nil
+}
+
+// runBounded runs the command while the output is kept short.
+func runBounded(ctx context.Context, c *exec.Cmd, s Script) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	beside.Go(func() { Bound(ctx, s) })
+	err := c.Run()
+	cancel()
+	beside.Wait()
+	return err
 }
 
 // interpreter is what runs the script: what its first line says, or a shell.
@@ -78,11 +90,15 @@ func interpreter(s Script) []string {
 
 // tail is the last lines of a file, for the end of an error.
 func tail(name string) string {
-	text, err := os.ReadFile(name)
+	f, err := os.Open(name)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	text, err := lastBytes(f, tailBytes)
 	if err != nil || len(bytes.TrimSpace(text)) == 0 {
 		return ""
 	}
-	text = text[max(0, len(text)-tailBytes):]
 	for len(text) > 0 && !utf8.RuneStart(text[0]) {
 		text = text[1:]
 	}

@@ -44,6 +44,50 @@ func TestAScriptThatFailsIsToldWithItsLastLines(t *testing.T) {
 	}
 }
 
+func TestTheOutputOfAScriptIsBounded(t *testing.T) {
+	t.Parallel()
+	const most = 64 << 20
+	s := script.Script{
+		Name: "startup_script", File: filepath.Join(t.TempDir(), "s"),
+		// In the background it goes on when the script has ended.
+		Text: []byte("yes 'so much' | head -c 150000000; sleep 1; (until [ -e $0.go ]; do sleep 0.1; done; yes 'and more' | head -c 150000000; sleep 1; echo; echo the end) & echo the last line; exit 7"),
+	}
+	err := script.Run(t.Context(), s)
+	if err == nil || !strings.HasSuffix(err.Error(), "\nthe last line") {
+		t.Errorf("got %.200v, want the last line", err)
+	}
+	size := func() int64 {
+		info, err := os.Stat(s.Output())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
+	}
+	if got := size(); got > most {
+		t.Errorf("got %d bytes, want at most %d", got, most)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); script.Bound(ctx, s) }()
+	if err := os.WriteFile(s.File+".go", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var text []byte
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); <-time.After(100 * time.Millisecond) {
+		if text, err = os.ReadFile(s.Output()); err != nil || strings.HasSuffix(string(text), "the end\n") && len(text) <= most {
+			break
+		}
+	}
+	cancel()
+	<-done
+	if err != nil || len(text) > most || !strings.HasSuffix(string(text), "the end\n") {
+		t.Errorf("got %d bytes and %v, want at most %d, and the end", len(text), err, most)
+	}
+	if !strings.Contains(string(text), "bytes of output were dropped here)\n") || strings.Contains(string(text), "\x00") {
+		t.Error("got a hole, want a line that says so")
+	}
+}
+
 func TestWhatAScriptLeavesInTheBackgroundIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	s := script.Script{Name: "s", Text: []byte("sleep 5 & echo started"), File: filepath.Join(t.TempDir(), "s")}

@@ -94,6 +94,9 @@ func (r *run) diff(objects []Object, rels []*release.Release, want Release) ([]C
 		}
 	}
 	for _, rel := range slices.Backward(rels) {
+		if !r.owner.owns(rel) {
+			continue
+		}
 		gone, err := r.obsolete(rel, wanted)
 		if err != nil {
 			return nil, err

@@ -149,5 +149,5 @@ func (r *run) settle(ctx context.Context, op string, rel *release.Release) (Info
 	if err := r.sweep(ctx, rels, rel); err != nil {
 		return Info{}, r.explain(op, rel.Name, err)
 	}
-	return infoOf(rel), nil
+	return r.infoOf(rel), nil
 }

@@ -26,19 +26,22 @@ type Config struct {
 	Kube *kube.Client
 	// Namespace is the releases'; empty means the client's.
 	Namespace string
+	// Owner is whose releases the client may change; nil is everybody's.
+	Owner *Owner
 	// Log gets Helm's own words at debug level. Nil is silence.
 	Log *slog.Logger
 }
 
 // Client works on the releases of one namespace.
 type Client struct {
-	kube *kube.Client
-	log  *slog.Logger
+	kube  *kube.Client
+	log   *slog.Logger
+	owner *Owner
 }
 
 // Open makes no call.
 func Open(c Config) *Client {
-	out := &Client{kube: c.Kube, log: c.Log}
+	out := &Client{kube: c.Kube, log: c.Log, owner: c.Owner}
 	if c.Namespace != "" {
 		out.kube = c.Kube.In(c.Namespace)
 	}
@@ -54,6 +57,7 @@ type run struct {
 	kube   *kube.Client
 	worker *worker
 	trail  *kube.Trail
+	owner  *Owner
 }
 
 // begin prepares an operation. Helm makes contexts of its own up, and goes on in
@@ -86,7 +90,7 @@ func (c *Client) begin(ctx context.Context) (*run, error) {
 			KubeClient:       w,
 			Log:              log,
 		},
-		kube: bound, worker: w, trail: trail,
+		kube: bound, worker: w, trail: trail, owner: c.owner,
 	}, nil
 }
 

@@ -93,6 +93,9 @@ func (o Object) key() string {
 	return group + "/" + o.Kind + "/" + o.Namespace + "/" + o.Name
 }
 
+// Same reports whether two renderings are of one object.
+func (o Object) Same(other Object) bool { return o.key() == other.key() }
+
 // String is how a person reads it: "Deployment determined-master-deployment-lab".
 func (o Object) String() string { return o.Kind + " " + o.Name }
 

@@ -31,6 +31,9 @@ func (c *Client) Repair(ctx context.Context, name string) (was Status, repaired 
 	if len(rels) == 0 {
 		return Absent, false, nil
 	}
+	if err := r.guard(rels); err != nil {
+		return "", false, err
+	}
 	last := rels[len(rels)-1]
 	was = Status(last.Info.Status)
 	switch {

@@ -52,10 +52,13 @@ type Info struct {
 	Notes string `json:"-"`
 	// Values are those that the user gave. They may hold secrets.
 	Values map[string]any `json:"-"`
+	// Foreign is true when it is not of the client's owner, and Alike when its chart is
+	// called as the owner's all the same.
+	Foreign, Alike bool `json:"-"`
 }
 
-func infoOf(rel *release.Release) Info {
-	out := Info{Name: rel.Name, Namespace: rel.Namespace, Revision: rel.Version, Values: rel.Config}
+func (r *run) infoOf(rel *release.Release) Info {
+	out := Info{Name: rel.Name, Namespace: rel.Namespace, Revision: rel.Version, Values: rel.Config, Foreign: !r.owner.owns(rel)}
 	if rel.Info != nil {
 		out.Status, out.Description, out.Notes = Status(rel.Info.Status), rel.Info.Description, rel.Info.Notes
 		out.Updated = rel.Info.LastDeployed.Time
@@ -64,6 +67,7 @@ func infoOf(rel *release.Release) Info {
 		m := rel.Chart.Metadata
 		out.Chart, out.Version, out.AppVersion = m.Name, m.Version, m.AppVersion
 	}
+	out.Alike = out.Foreign && out.Chart == r.owner.Chart
 	return out
 }
 
@@ -81,7 +85,7 @@ func (c *Client) Status(ctx context.Context, name string) (Info, error) {
 	if len(rels) == 0 {
 		return Info{Name: name, Namespace: r.kube.Namespace(), Status: Absent}, nil
 	}
-	return infoOf(rels[len(rels)-1]), nil
+	return r.infoOf(rels[len(rels)-1]), nil
 }
 
 // History is every revision that is remembered, the oldest first.
@@ -96,7 +100,7 @@ func (c *Client) History(ctx context.Context, name string) ([]Info, error) {
 	}
 	out := make([]Info, len(rels))
 	for i, rel := range rels {
-		out[i] = infoOf(rel)
+		out[i] = r.infoOf(rel)
 	}
 	return out, nil
 }
@@ -123,7 +127,7 @@ func (c *Client) Objects(ctx context.Context, name string) ([]Object, error) {
 func (c *Client) List(ctx context.Context, chart string, everywhere bool) ([]Info, error) {
 	from := c
 	if everywhere {
-		from = &Client{kube: c.kube.In(""), log: c.log}
+		from = &Client{kube: c.kube.In(""), log: c.log, owner: c.owner}
 	}
 	r, err := from.begin(ctx)
 	if err != nil {
@@ -135,7 +139,7 @@ func (c *Client) List(ctx context.Context, chart string, everywhere bool) ([]Inf
 	}
 	latest := make(map[string]Info)
 	for _, rel := range rels {
-		i := infoOf(rel)
+		i := r.infoOf(rel)
 		key := i.Namespace + "/" + i.Name
 		if i.Chart == chart && i.Revision > latest[key].Revision {
 			latest[key] = i

@@ -30,6 +30,9 @@ func (c *Client) Uninstall(ctx context.Context, name string) (kept []Object, err
 	if len(rels) == 0 {
 		return nil, nil
 	}
+	if err := r.guard(rels); err != nil {
+		return nil, err
+	}
 	last := rels[len(rels)-1]
 	if err := r.sweep(ctx, rels, last); err != nil {
 		return nil, r.explain("uninstall", name, err)
@@ -46,7 +49,7 @@ func (c *Client) Uninstall(ctx context.Context, name string) (kept []Object, err
 	return kept, nil
 }
 
-// sweep removes the objects of other revisions that are not objects of rel and
+// sweep removes the objects of other revisions of ours that are not objects of rel and
 // still carry the release's mark. An interrupted change leaves some, and Helm
 // goes on when it cannot delete one.
 func (r *run) sweep(ctx context.Context, rels []*release.Release, rel *release.Release) error {
@@ -56,7 +59,7 @@ func (r *run) sweep(ctx context.Context, rels []*release.Release, rel *release.R
 	}
 	var left helmkube.ResourceList
 	for _, other := range rels {
-		if other.Version == rel.Version {
+		if other.Version == rel.Version || !r.owner.owns(other) {
 			continue
 		}
 		objects, err := objectsOf(other)
@@ -93,6 +96,9 @@ func (r *run) kept(rels []*release.Release) ([]Object, error) {
 	var out []Object
 	seen := make(map[string]bool)
 	for _, rel := range rels {
+		if !r.owner.owns(rel) {
+			continue
+		}
 		objects, err := objectsOf(rel)
 		if err != nil {
 			return nil, err

@@ -48,6 +48,8 @@ type K8sRequest struct {
 	// Given is what the user says the cluster should be; nil when nothing is to be
 	// said, and the cluster is taken as it is.
 	Given *K8sValues
+	// Adopt takes the place of a release of Determined's chart, with its values.
+	Adopt bool
 	// Unread takes the cluster as it is, whether or not its values make sense.
 	Unread bool
 	// NoWait ends waiting early, and Limit late.
@@ -80,9 +82,6 @@ const (
 	secretsSetting = "secret-values"
 )
 
-// chartName is what the chart calls itself, in releases too.
-const chartName = "determined"
-
 // NewK8s puts together what works on a cluster. It changes nothing.
 func NewK8s(ctx context.Context, s *term.Streams, q K8sRequest) (*K8s, error) {
 	if q.At.Log != nil {
@@ -104,10 +103,13 @@ func NewK8s(ctx context.Context, s *term.Streams, q K8sRequest) (*K8s, error) {
 	if k.Record, _, k.Known, err = record.Read(ctx, store); err != nil {
 		return nil, err
 	}
-	if k.Helm, err = helm.Open(helm.Config{Kube: k.Kube, Log: q.At.Log}).Status(ctx, q.Cluster); err != nil {
+	if k.Helm, err = k8s.OpenReleases(k.Kube, "", q.At.Log).Status(ctx, q.Cluster); err != nil {
 		return nil, err
 	}
-	values, err := k.values(q.Given)
+	if err := k.owns(q.Adopt); err != nil {
+		return nil, err
+	}
+	values, err := k.values(q)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +119,7 @@ func NewK8s(ctx context.Context, s *term.Streams, q K8sRequest) (*K8s, error) {
 	k.Target.CreateNamespace, k.Target.Installed = q.CreateNamespace, k.Released()
 	if q.Given != nil {
 		if err := k.judge(); err != nil {
-			return nil, err
+			return nil, k.unadoptable(err, q.Adopt)
 		}
 	}
 	return k, k.install(ctx, s, q, store, gate)
@@ -157,15 +159,16 @@ func k8sTarget(q K8sRequest, c *kube.Client, values k8s.Values) (*k8s.Target, er
 	}
 	return &k8s.Target{
 		Cluster: q.Cluster, Namespace: c.Namespace(), Kube: c, API: api,
-		Helm:  helm.Open(helm.Config{Kube: c, Log: q.At.Log}),
+		Helm:  k8s.OpenReleases(c, "", q.At.Log),
 		Chart: templates.Chart(build.Read().Version), Values: values,
-		Unread: q.Unread, NoWait: q.NoWait, Limit: q.Limit, BackupClaim: q.BackupClaim, BackupBucket: q.BackupBucket,
+		Adopt: q.Adopt, Unread: q.Unread, NoWait: q.NoWait, Limit: q.Limit, BackupClaim: q.BackupClaim, BackupBucket: q.BackupBucket,
 	}, nil
 }
 
 // values are those that hold: what is given over what the release has, or, before
 // there is one, over what the record remembers of an interrupted install.
-func (k *K8s) values(given *K8sValues) (k8s.Values, error) {
+func (k *K8s) values(q K8sRequest) (k8s.Values, error) {
+	given := q.Given
 	base := k8s.Values(k.Helm.Values)
 	if !k.Released() {
 		base = nil
@@ -179,6 +182,9 @@ func (k *K8s) values(given *K8sValues) (k8s.Values, error) {
 	over, err := K8sGiven(*given)
 	if err != nil {
 		return nil, err
+	}
+	if q.Adopt {
+		return k8s.Adopted(k.Helm.Values, over)
 	}
 	if given.Reset {
 		base = nil

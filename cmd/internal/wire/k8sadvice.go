@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/det-deploy/det-deploy/installer/target/k8s"
 	"github.com/det-deploy/det-deploy/k8s/doctor"
 	"github.com/det-deploy/det-deploy/k8s/helm"
 	"github.com/det-deploy/det-deploy/k8s/kube"
@@ -38,7 +39,7 @@ func AdviseK8s(ctx context.Context, at K8sAt, cluster string) (K8sAdvice, error)
 		return K8sAdvice{}, err
 	}
 	a := K8sAdvice{Context: c.Context(), Namespace: c.Namespace(), SlotType: "gpu"}
-	info, err := helm.Open(helm.Config{Kube: c}).Status(ctx, cluster)
+	info, err := k8s.OpenReleases(c, "", nil).Status(ctx, cluster)
 	if err != nil {
 		return a, err
 	}

@@ -35,6 +35,8 @@ type K8sCluster struct {
 type K8sList struct {
 	Context  string       `json:"context"`
 	Clusters []K8sCluster `json:"clusters"`
+	// Foreign are releases of Determined's own chart; nil when there are none.
+	Foreign []K8sCluster `json:"foreign,omitempty"`
 	// Closed are the namespaces into which the caller may not look; nil when all could
 	// be seen.
 	Closed []string `json:"closed,omitempty"`
@@ -51,8 +53,7 @@ func ListK8s(ctx context.Context, at K8sAt) (K8sList, error) {
 		return K8sList{}, err
 	}
 	l := K8sList{Context: c.Context(), Clusters: []K8sCluster{}}
-	h := helm.Open(helm.Config{Kube: c, Log: at.Log})
-	all, err := h.List(ctx, chartName, at.Namespace == "")
+	all, err := k8s.OpenReleases(c, "", at.Log).List(ctx, k8s.ChartName, at.Namespace == "")
 	if at.Namespace == "" && cloud.KindOf(err) == cloud.Denied {
 		all, err = l.eachNamespace(ctx, c)
 	}
@@ -63,12 +64,19 @@ func ListK8s(ctx context.Context, at K8sAt) (K8sList, error) {
 		if i.Status == helm.Uninstalled {
 			continue
 		}
-		l.Clusters = append(l.Clusters, K8sCluster{i.Name, i.Namespace, i.AppVersion, string(i.Status), i.Updated.UTC()})
+		one := K8sCluster{i.Name, i.Namespace, i.AppVersion, string(i.Status), i.Updated.UTC()}
+		if i.Foreign {
+			l.Foreign = append(l.Foreign, one)
+			continue
+		}
+		l.Clusters = append(l.Clusters, one)
 	}
-	slices.SortFunc(l.Clusters, func(a, b K8sCluster) int {
-		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Namespace, b.Namespace))
-	})
+	slices.SortFunc(l.Clusters, K8sCluster.compare)
 	return l, nil
+}
+
+func (c K8sCluster) compare(o K8sCluster) int {
+	return cmp.Or(cmp.Compare(c.Cluster, o.Cluster), cmp.Compare(c.Namespace, o.Namespace))
 }
 
 // eachNamespace looks into one namespace after the other, for those who may not look
@@ -88,7 +96,7 @@ func (l *K8sList) eachNamespace(ctx context.Context, c *kube.Client) ([]helm.Inf
 	}
 	var out []helm.Info
 	for _, ns := range names {
-		found, err := helm.Open(helm.Config{Kube: c, Namespace: ns}).List(ctx, chartName, false)
+		found, err := k8s.OpenReleases(c, ns, nil).List(ctx, k8s.ChartName, false)
 		switch {
 		case cloud.KindOf(err) == cloud.Denied && !l.OnlyOwn:
 			l.Closed = append(l.Closed, ns)
@@ -103,13 +111,13 @@ func (l *K8sList) eachNamespace(ctx context.Context, c *kube.Client) ([]helm.Inf
 // Elsewhere lists the other namespaces that have a cluster of that id, as far as the
 // caller may look.
 func (k *K8s) Elsewhere(ctx context.Context) []string {
-	all, err := helm.Open(helm.Config{Kube: k.Kube}).List(ctx, chartName, true)
+	all, err := k8s.OpenReleases(k.Kube, "", nil).List(ctx, k8s.ChartName, true)
 	if err != nil {
 		return nil // it is advice, and nobody asked
 	}
 	var out []string
 	for _, i := range all {
-		if i.Name == k.Cluster && i.Namespace != k.Namespace() {
+		if i.Name == k.Cluster && i.Namespace != k.Namespace() && !i.Foreign {
 			out = append(out, i.Namespace)
 		}
 	}

@@ -33,6 +33,9 @@ func (t *Target) deployment(ctx context.Context) (*appsv1.Deployment, error) {
 	if err != nil {
 		return nil, t.refuse("get", "deployments", name, err)
 	}
+	if !t.marked(d) {
+		return nil, nil //nolint:nilnil // it is another chart's
+	}
 	return d, nil
 }
 

@@ -37,6 +37,10 @@ func (r *release) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 	if err != nil || r.Unread {
 		return found, nil, err
 	}
+	if found.Exists() && info.Foreign {
+		drift, err := r.adoption(ctx, info)
+		return found, drift, err
+	}
 	if !found.Exists() { // what makes no sense, or is in the way, is refused before anything is agreed to
 		_, err = r.differences(ctx)
 		return found, nil, err
@@ -45,10 +49,14 @@ func (r *release) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 	return found, drift, err
 }
 
-// look asks Helm, and nobody what the release should be.
+// look asks Helm, and nobody what the release should be. One of somebody else is
+// refused, unless it is Determined's and its place is to be taken.
 func (r *release) look(ctx context.Context) (helm.Info, resource.Found, error) {
 	info, err := r.Helm.Status(ctx, r.Cluster)
 	if err != nil || info.Status == helm.Absent || info.Status == helm.Uninstalled {
+		return info, resource.Found{}, err
+	}
+	if err := info.ForeignError(); err != nil && (!r.Adopt || !info.Alike || r.Unread) {
 		return info, resource.Found{}, err
 	}
 	return info, resource.Found{Kind: kindRelease, ID: r.Cluster, Name: r.Cluster}, nil
@@ -111,9 +119,16 @@ func (r *release) Create(ctx context.Context) error {
 	return err
 }
 
-// Update upgrades it.
+// Update upgrades it, or takes its place.
 func (r *release) Update(ctx context.Context, _ []resource.Drift) error {
-	_, err := r.Helm.Upgrade(ctx, r.wanted())
+	info, err := r.Helm.Status(ctx, r.Cluster)
+	if err != nil {
+		return err
+	}
+	if r.Adopt && info.Alike {
+		return r.adopt(ctx)
+	}
+	_, err = r.Helm.Upgrade(ctx, r.wanted())
 	return err
 }
 

@@ -14,7 +14,6 @@ import (
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/target/k8s"
-	"github.com/det-deploy/det-deploy/k8s/helm"
 	"github.com/det-deploy/det-deploy/k8s/kube"
 	"github.com/det-deploy/det-deploy/templates"
 	"github.com/det-deploy/det-deploy/test/kubetest"
@@ -37,6 +36,8 @@ type stage struct {
 	bucket, claim string
 	// as is the user who does it; empty is an administrator.
 	as string
+	// adopt takes the place of a release of Determined's.
+	adopt bool
 	// sink hears what happens; it may be nil.
 	sink event.Sink
 	// kubectl is the real one.
@@ -67,8 +68,8 @@ func (s *stage) installer(ctx context.Context) *installer.Installer {
 	}
 	target := &k8s.Target{
 		Cluster: "lab", Namespace: s.namespace, Kube: c, API: api,
-		Helm:  helm.Open(helm.Config{Kube: c}),
-		Chart: templates.Chart(s.version), Values: s.values, NoWait: true, BackupBucket: s.bucket, BackupClaim: s.claim, Glance: 50 * time.Millisecond,
+		Helm:  k8s.OpenReleases(c, "", nil),
+		Chart: templates.Chart(s.version), Values: s.values, Adopt: s.adopt, NoWait: true, BackupBucket: s.bucket, BackupClaim: s.claim, Glance: 50 * time.Millisecond,
 	}
 	want, err := target.Wants(ctx)
 	if err != nil {

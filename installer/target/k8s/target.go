@@ -26,6 +26,8 @@ type Target struct {
 	// Unread is true when the cluster is to go: only what is there counts, whether or
 	// not the values make sense.
 	Unread bool
+	// Adopt takes the place of a release of Determined's chart that has the name.
+	Adopt bool
 	// NoWait ends as soon as the release stands; Limit is how long it may take
 	// otherwise.
 	NoWait bool

@@ -34,7 +34,9 @@ changes what differs, repairs what is broken, continues what was interrupted, an
 does nothing else. Values are those of the chart, given as to Helm; what is left out
 keeps the value it had. On a terminal it asks for what cannot be inferred. Another
 version than the one that runs is for upgrade. Nodes pull the image of det-deploy from
-imageRegistry, where image push puts it.`,
+imageRegistry, where image push puts it. A release of the name that is not det-deploy's
+is left as it is; with --adopt-determined one of Determined's own chart makes room for
+the cluster, which begins with its values and without its data.`,
 		Example: `  det-deploy k8s install --cluster-id lab --set imageRegistry=registry.example.com/team,maxSlotsPerPod=8
   det-deploy k8s install --cluster-id lab -n ml --create-namespace -f values.yaml --yes
   det-deploy k8s install --cluster-id lab -f values.yaml --set slotType=cpu,slotResourceRequests.cpu=3,maxSlotsPerPod=1 --dry-run`,
@@ -66,7 +68,7 @@ func (o *installOptions) validate() error {
 	if o.Cluster == "" && o.CanAsk() && !o.Yes {
 		return nil // it is asked for
 	}
-	return o.Which.validate()
+	return o.wanted.validate()
 }
 
 func runInstall(ctx context.Context, o *installOptions) error {
@@ -84,6 +86,9 @@ func runInstall(ctx context.Context, o *installOptions) error {
 	}
 	p, err := k.Plan(ctx)
 	if err != nil {
+		return err
+	}
+	if err := o.warn(ctx, o.Streams, k); err != nil {
 		return err
 	}
 	if o.DryRun {
@@ -105,6 +110,19 @@ func (w *wanted) open(ctx context.Context, s *term.Streams, ask bool, q wire.K8s
 	if err := w.complete(ctx, s, &given, ask && s.CanAsk()); err != nil {
 		return nil, err
 	}
-	q.Cluster, q.At, q.CreateNamespace, q.Given = w.Cluster, w.at(s), w.CreateNamespace, &given
+	q.Cluster, q.At, q.CreateNamespace, q.Adopt, q.Given = w.Cluster, w.at(s), w.CreateNamespace, w.Adopt, &given
 	return wire.NewK8s(ctx, s, q)
+}
+
+// warn says what is lost by adopting a release.
+func (w *wanted) warn(ctx context.Context, s *term.Streams, k *wire.K8s) error {
+	lost, err := k.Losses(ctx)
+	if err != nil || len(lost) == 0 {
+		return err
+	}
+	s.Notef("Cluster %s takes the place of Determined's release, %s %s. What that means:", k.Cluster, k.Helm.Chart, k.Helm.Version)
+	for _, line := range lost {
+		s.Notef("  - %s", line)
+	}
+	return nil
 }

@@ -166,6 +166,15 @@ type wanted struct {
 	values
 
 	CreateNamespace bool
+	Adopt           bool
+}
+
+// validate holds what the flags say of a cluster against each other.
+func (w *wanted) validate() error {
+	if w.Adopt && w.Reset {
+		return usage.Errorf("--adopt-determined and --reset-values exclude each other: the first takes the old release's values; leave one out with --set KEY=null")
+	}
+	return w.Which.validate()
 }
 
 func (w *wanted) addFlags(f *pflag.FlagSet) {
@@ -173,4 +182,5 @@ func (w *wanted) addFlags(f *pflag.FlagSet) {
 	w.values.addFlags(f)
 	f.BoolVar(&w.Reset, "reset-values", false, "forget the values that the cluster has; what is not given is the chart's")
 	f.BoolVar(&w.CreateNamespace, "create-namespace", false, "make the namespace if it is not there")
+	f.BoolVar(&w.Adopt, "adopt-determined", false, "take the place of a release of Determined's own chart, with its values; its database stays and is not read")
 }

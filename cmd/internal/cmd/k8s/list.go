@@ -56,6 +56,9 @@ func runList(ctx context.Context, o *listOptions) error {
 	} else if len(l.Closed) > 0 {
 		o.Notef("You may not look into %s.", strings.Join(l.Closed, ", "))
 	}
+	for _, f := range l.Foreign {
+		o.Notef("Release %s in namespace %s is Determined's own, %s; det-deploy leaves it as it is.", f.Cluster, f.Namespace, f.Version)
+	}
 	if len(l.Clusters) == 0 {
 		o.Notef("There are no clusters there.")
 		return nil

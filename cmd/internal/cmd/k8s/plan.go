@@ -49,5 +49,8 @@ func runPlan(ctx context.Context, o *planOptions) error {
 	if err != nil {
 		return err
 	}
+	if err := o.warn(ctx, o.Streams, k); err != nil {
+		return err
+	}
 	return agree.Asker{Streams: o.Streams, Output: o.Output}.Plan(p)
 }

@@ -1,0 +1,123 @@
+package k8s
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/k8s/helm"
+)
+
+// adoption is what taking the place of a release of Determined's chart changes. It is
+// refused where what is wanted would get hold of what is to stay.
+func (r *release) adoption(ctx context.Context, info helm.Info) ([]resource.Drift, error) {
+	parts, err := r.Helm.Parts(ctx, r.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := r.rendered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := r.Helm.Diff(ctx, r.wanted())
+	if err != nil {
+		return nil, err
+	}
+	return adoptionOf(info, parts, wanted.Objects, changes, r.Cluster)
+}
+
+// adoptionOf is pure.
+func adoptionOf(info helm.Info, parts helm.Parts, wanted []helm.Object, changes []helm.Change, cluster string) ([]resource.Drift, error) {
+	out := []resource.Drift{{Path: "chart", Have: "Determined's " + info.Version, Want: "det-deploy's"}}
+	for _, o := range parts.Goes {
+		out = append(out, resource.Drift{Path: o.String(), Have: "Determined's", Want: "gone"})
+	}
+	var errs []error
+	for _, o := range parts.Stays {
+		out = append(out, resource.Drift{Path: o.String(), Have: "Determined's", Want: "as it is, and of no release"})
+		if slices.ContainsFunc(wanted, o.Same) {
+			errs = append(errs, takes(o))
+		}
+	}
+	for _, c := range changes {
+		if c.Verb == helm.Foreign {
+			errs = append(errs, inTheWay(c, cluster))
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+// takes is a value by which the new cluster would use what the old one has.
+func takes(o helm.Object) error {
+	return &cloud.Error{
+		Kind: cloud.Conflict, Op: "adopt", Resource: o.String(), Err: errors.New("it is Determined's, and the new cluster would use it too"),
+		Fix: "keep the new database apart: --set db.type=embedded, or another name with --set db.claimSuffix=SUFFIX",
+	}
+}
+
+// adopt makes the release in the place of Determined's.
+func (r *release) adopt(ctx context.Context) error {
+	if err := r.Helm.Retire(ctx, r.Cluster); err != nil {
+		return err
+	}
+	return r.Create(ctx)
+}
+
+// Losses says what is lost when the cluster takes the place of a release of
+// Determined's chart, and what stays, a sentence each.
+func (t *Target) Losses(ctx context.Context, info helm.Info) ([]string, error) {
+	out := []string{
+		"What Determined's database holds is not read: users, workspaces, experiments with their metrics, models, templates, logs and the lists of checkpoints. " +
+			"The new cluster begins with the users admin and determined.",
+		"Logins and access tokens end, and the master's Service is made anew: a load balancer may get another address.",
+	}
+	if info.Status == helm.Uninstalled {
+		return append(out, dropped(info.Values)...), nil // an earlier run has taken it away
+	}
+	parts, err := t.Helm.Parts(ctx, t.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range parts.Stays {
+		out = append(out, fmt.Sprintf("%s stays as it is, and no release has it any more.", o))
+	}
+	if host := Values(info.Values).Text("db.hostAddress"); host != "" {
+		out = append(out, "The database at "+host+" stays as it is.")
+	}
+	orphans, err := t.orphans(ctx, Values(info.Values).Text("resourceManager.defaultNamespace"))
+	if err != nil {
+		return nil, err
+	}
+	return append(append(out, orphans...), dropped(info.Values)...), nil
+}
+
+// orphans are the pods of Determined's tasks, which nobody ends when its master is gone.
+func (t *Target) orphans(ctx context.Context, further string) ([]string, error) {
+	var out []string
+	for _, ns := range slices.Compact([]string{t.Namespace, further}) {
+		if ns == "" {
+			continue
+		}
+		selector := taskLabel + ",!" + clusterLabel
+		list, err := t.API.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		if elsewhere(err, ns, t.Namespace) {
+			continue
+		}
+		if err != nil {
+			return nil, t.refuseIn(ns, "list", "pods", "", err)
+		}
+		alive := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool {
+			return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		})
+		if len(alive) > 0 {
+			out = append(out, fmt.Sprintf("%d pods of tasks in namespace %s go on without a master; `kubectl -n %s delete jobs,pods -l '%s'` ends them.", len(alive), ns, ns, selector))
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,84 @@
+package k8s
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// dropping are the values of a release of Determined's chart that would harm a cluster
+// of det-deploy, with the reason.
+func dropping() []struct{ path, why string } {
+	return []struct{ path, why string }{
+		{"detVersion", "it is a version of Determined's image"},
+		{"imageRegistry", "Determined's image is there"},
+		{"enterpriseEdition", "there is no such edition"},
+		{"defaultImages.postgreSQL", "the version is that of the old database"},
+		{"defaultImages.kubeScheduler", "it is too old"},
+		{"db", "the old database cannot be read; the new one is embedded, of the old one's size and class, unless --set db.type and so on say otherwise"},
+	}
+}
+
+// Adopted are the values of a cluster that takes the place of a release of Determined's
+// chart: those given to the release, without what is of no use, and given above them.
+// A value is left out by giving null.
+func Adopted(old, given Values) (Values, error) {
+	base := old
+	for _, d := range dropping() {
+		base = base.without(d.path)
+	}
+	db := map[string]any{}
+	if _, elsewhere := given.Get("db.hostAddress"); !elsewhere {
+		db["type"] = "embedded"
+	}
+	for _, key := range []string{"storageSize", "storageClassName"} {
+		if v, found := old.Get("db." + key); found && v != nil {
+			db[key] = v
+		}
+	}
+	base = Values{"db": db}.Over(base)
+	out := given.Over(base.each("", func(_ string, v any) (any, bool) { return v, v != nil }))
+	return out, sameDatabase(old, out)
+}
+
+// without is v without what stands at a path of one or two keys.
+func (v Values) without(path string) Values {
+	return v.each("", func(at string, value any) (any, bool) { return value, at != path && !under(at, path) })
+}
+
+// under reports whether a path leads into another.
+func under(path, other string) bool {
+	return len(path) > len(other) && path[:len(other)] == other && slices.Contains([]byte(".["), path[len(other)])
+}
+
+// dropped is a sentence for each value that is not carried over.
+func dropped(old Values) []string {
+	var out []string
+	for _, d := range dropping() {
+		if v, found := old.Get(d.path); found && v != nil {
+			out = append(out, fmt.Sprintf("The value %s is not carried over: %s.", d.path, d.why))
+		}
+	}
+	return out
+}
+
+// sameDatabase refuses to write into the database of Determined.
+func sameDatabase(old, now Values) error {
+	host := now.Text("db.hostAddress")
+	if host == "" || host != old.Text("db.hostAddress") || databaseName(now) != databaseName(old) {
+		return nil
+	}
+	return &cloud.Error{
+		Kind: cloud.Conflict, Op: "adopt", Resource: "database " + databaseName(now) + " at " + host, Err: errors.New("it is Determined's, and the new cluster would write into it"),
+		Fix: "name an empty one with --set db.name=NAME",
+	}
+}
+
+func databaseName(v Values) string {
+	if name := v.Text("db.name"); name != "" {
+		return name
+	}
+	return "determined" // as both charts have it
+}

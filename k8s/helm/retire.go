@@ -1,0 +1,128 @@
+package helm
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	helmkube "helm.sh/helm/v3/pkg/kube"
+	"helm.sh/helm/v3/pkg/release"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	cliresource "k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// Parts are the live objects of a release of somebody else, as Retire would treat
+// them. They are in the order in which they were made.
+type Parts struct {
+	// Goes is deleted. Stays holds data, or others may use it.
+	Goes, Stays []Object
+}
+
+// stays are the kinds that hold data, or of which others may make use who have
+// nothing to do with the release.
+func stays(o Object) bool {
+	return o.Keep || slices.Contains([]string{
+		"PersistentVolumeClaim", "PersistentVolume", "VolumeSnapshot", "VolumeSnapshotClass", "StorageClass",
+		"Namespace", "CustomResourceDefinition", "PriorityClass",
+	}, o.Kind)
+}
+
+// Parts takes a release of somebody else apart, and changes nothing.
+func (c *Client) Parts(ctx context.Context, name string) (Parts, error) {
+	r, rels, err := c.foreign(ctx, name)
+	if err != nil {
+		return Parts{}, err
+	}
+	p, _, err := r.parts(rels)
+	return p, r.explain("look at", name, err)
+}
+
+// Retire deletes what a release of somebody else consists of, so that another can
+// take its name. What stays is set free: it carries the release's marks no more, so
+// that no release of that name ever takes it for its own. What Helm has written down
+// stays too, as of a release that was uninstalled, with its values. It may be
+// repeated.
+func (c *Client) Retire(ctx context.Context, name string) error {
+	r, rels, err := c.foreign(ctx, name)
+	if err != nil {
+		return err
+	}
+	_, live, err := r.parts(rels)
+	if err != nil {
+		return r.explain("look at", name, err)
+	}
+	for _, info := range live.stays {
+		if err := setFree(info); err != nil {
+			return r.explain("set free what stays of", name, err)
+		}
+	}
+	//nolint:contextcheck // the worker carries the context of its operation
+	if _, errs := r.worker.DeleteWithPropagationPolicy(live.goes, metav1.DeletePropagationForeground); len(errs) > 0 {
+		return r.explain("retire", name, errs[0])
+	}
+	last := rels[len(rels)-1]
+	last.SetStatus(release.StatusUninstalled, "det-deploy took its place")
+	return r.explain("retire", name, r.config.Releases.Update(last))
+}
+
+// foreign begins an operation on a release of somebody else.
+func (c *Client) foreign(ctx context.Context, name string) (*run, []*release.Release, error) {
+	r, err := c.begin(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	rels, err := r.history(name)
+	if err != nil {
+		return nil, nil, r.explain("look at", name, err)
+	}
+	if absent(rels) {
+		return nil, nil, missing("retire", name)
+	}
+	if r.guard(rels) == nil {
+		return nil, nil, &cloud.Error{Kind: cloud.Conflict, Op: "helm:retire", Resource: "release " + name, Err: errNotForeign}
+	}
+	return r, rels, nil
+}
+
+// liveParts are Parts as they are on the server.
+type liveParts struct{ goes, stays helmkube.ResourceList }
+
+func (r *run) parts(rels []*release.Release) (Parts, liveParts, error) {
+	var p Parts
+	var live liveParts
+	seen := make(map[string]bool)
+	for _, rel := range slices.Backward(rels) {
+		objects, err := objectsOf(rel)
+		if err != nil {
+			return p, live, err
+		}
+		for _, o := range objects {
+			if o.Hook || seen[o.key()] {
+				continue
+			}
+			seen[o.key()] = true
+			info, found, err := r.live(o)
+			if err != nil {
+				return p, live, fmt.Errorf("look for %s: %w", o, err)
+			}
+			switch {
+			case !found || !ownedBy(info, rel.Name, rel.Namespace):
+			case stays(o) || keeps(info):
+				p.Stays, live.stays = append(p.Stays, o), append(live.stays, info)
+			default:
+				p.Goes, live.goes = append(p.Goes, o), append(live.goes, info)
+			}
+		}
+	}
+	return p, live, nil
+}
+
+// setFree takes a release's marks off an object.
+func setFree(info *cliresource.Info) error {
+	change := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null,%q:null},"labels":{"app.kubernetes.io/managed-by":null}}}`, ownerName, ownerNamespace)
+	_, err := cliresource.NewHelper(info.Client, info.Mapping).Patch(info.Namespace, info.Name, types.MergePatchType, change, nil)
+	return err
+}

@@ -2,6 +2,7 @@ package task_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
 )
 
 // robot is an agent at the other end of the link that starts what its start lets it.
@@ -196,4 +198,43 @@ func TestASickAgentFailsNoTask(t *testing.T) {
 		t.Errorf("%d of %d tasks failed, %d ran; the sick agent refused %d", failed, tasks, len(runs.times), refused)
 	}
 	t.Logf("the sick agent refused %d starts", refused)
+}
+
+// A task that no machine can start for days keeps a record of its last refusals only;
+// its log has every line once, and what is stored is what is in memory.
+func TestManyRefusalsKeepTheRecordSmall(t *testing.T) {
+	t.Parallel()
+	const refusals = 100
+	m := newMaster(t)
+	id := m.launch(`{"entrypoint":["true"],"description":"x"}`).GetCommand().GetId()
+	number := func(n int) rm.AllocationID { return rm.AllocationID(fmt.Sprintf("%s.%d", id, n)) }
+	for n := 1; n <= refusals; n++ {
+		m.ended(number(n), rm.CauseNotHere, fmt.Sprintf("disk %d is full", n))
+		if n == refusals/2 {
+			m.restart()
+		}
+	}
+	check := func(when string) {
+		t.Helper()
+		shown, err := m.tasks.Task(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := shown.GetTask().GetAllocations()
+		if len(all) > 22 || len(all) < 21 {
+			t.Errorf("%s: got %d allocations, want the last 20 refusals and the one that waits", when, len(all))
+		}
+		if newest := all[0].GetAllocationId(); newest != string(number(refusals+1)) {
+			t.Errorf("%s: got %s as the newest, want %s", when, newest, number(refusals+1))
+		}
+	}
+	check("after the last refusal")
+	m.restart()
+	check("after a restart")
+	text := strings.Join(m.lines(id), "\n")
+	for n := 1; n <= refusals; n++ {
+		if got := strings.Count(text, fmt.Sprintf("not started: disk %d is full\n", n)); got != 1 {
+			t.Errorf("refusal %d is %d times in the log, want once", n, got)
+		}
+	}
 }

@@ -129,7 +129,10 @@ func (t *Tasks) Ended(ctx context.Context, id rm.AllocationID, end rm.End) error
 	if err := t.cfg.Tokens.EndAllocation(ctx, string(id)); err != nil {
 		return fmt.Errorf("end allocation %s: %w", id, err)
 	}
-	if err := t.apply(ctx, e, func(s snapshot) (snapshot, error) { return finish(s, id, end) }); err != nil {
+	if err := t.apply(ctx, e, func(s snapshot) (snapshot, error) {
+		s, err := finish(s, id, end)
+		return forgetRefusals(s, e.said), err
+	}); err != nil {
 		return fmt.Errorf("end allocation %s: %w", id, err)
 	}
 	t.data.forget(id)

@@ -121,14 +121,9 @@ func (t *Tasks) refresh(ctx context.Context, e *entry) error {
 
 // save writes what differs, in one transaction.
 func (t *Tasks) save(ctx context.Context, before, after snapshot) error {
-	var changed []lifecycle.Allocation
-	for i, a := range after.allocations {
-		if i >= len(before.allocations) || !same(a, before.allocations[i]) {
-			changed = append(changed, a)
-		}
-	}
+	changed, gone := compare(before, after)
 	task := !same(before.task, after.task)
-	if !task && len(changed) == 0 {
+	if !task && len(changed)+len(gone) == 0 {
 		return nil
 	}
 	return t.cfg.Store.Write(ctx, func(tx *store.Tx) error {
@@ -142,8 +137,29 @@ func (t *Tasks) save(ctx context.Context, before, after snapshot) error {
 				return err
 			}
 		}
+		for _, id := range gone {
+			if err := docs().allocations.Delete(tx, string(id)); err != nil {
+				return err
+			}
+		}
 		return nil
 	})
+}
+
+// compare lists the allocations that are new or not as they were, and those that are
+// kept no longer.
+func compare(before, after snapshot) (changed []lifecycle.Allocation, gone []rm.AllocationID) {
+	for _, a := range after.allocations {
+		if was, found := before.allocation(a.ID); !found || !same(a, was) {
+			changed = append(changed, a)
+		}
+	}
+	for _, a := range before.allocations {
+		if _, found := after.allocation(a.ID); !found {
+			gone = append(gone, a.ID)
+		}
+	}
+	return changed, gone
 }
 
 func putTask(tx *store.Tx, task lifecycle.Task) error {

@@ -72,6 +72,9 @@ func plainProcesses(ctx context.Context, cfg Config) (closingRuntime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("task_users: %w", err)
 	}
+	if err := process.SweepLent(lentDir); err != nil { // it is another agent's, and only takes room
+		cfg.Log.Warn("files of tasks whose agent is gone are left", "err", err)
+	}
 	r, err := process.New(process.Options{
 		Dir: filepath.Join(s.DataDir, "processes"), HostIP: hostIP(ctx, s),
 		Accounts: process.Accounts{First: first, Last: last, Dir: taskUsersDir},

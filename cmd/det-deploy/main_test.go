@@ -11,11 +11,12 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/det-deploy/det-deploy/test/clustertest"
 	"github.com/det-deploy/det-deploy/test/port"
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"det-deploy": main})
+	testscript.Main(clustertest.Tests{M: m}, map[string]func(){"det-deploy": main})
 }
 
 // TestScripts runs the program as its users do, one script a subject.

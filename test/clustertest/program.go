@@ -10,6 +10,35 @@ import (
 	"sync"
 )
 
+// builds are the directories of programs that were built.
+var builds directories
+
+type directories struct {
+	mu   sync.Mutex // guards list
+	list []string
+}
+
+func (d *directories) add(dir string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.list = append(d.list, dir)
+}
+
+// Tests runs the tests of a package that builds programs, and removes these. It is for
+// TestMain.
+type Tests struct{ M interface{ Run() int } }
+
+// Run runs them and says what to exit with.
+func (t Tests) Run() int {
+	code := t.M.Run()
+	builds.mu.Lock()
+	defer builds.mu.Unlock()
+	for _, dir := range builds.list {
+		_ = os.RemoveAll(dir) // what is left of a temporary directory hurts nobody
+	}
+	return code
+}
+
 // Program builds det-deploy once for all tests of a binary.
 var Program = sync.OnceValues(func() (string, error) { return Build("") })
 
@@ -20,6 +49,7 @@ func Build(version string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	builds.add(dir)
 	path := filepath.Join(dir, "det-deploy")
 	const module = "github.com/det-deploy/det-deploy"
 	flags := "-s -w"

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/det-deploy/det-deploy/test/booter"
+	"github.com/det-deploy/det-deploy/test/clustertest"
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
@@ -27,20 +27,9 @@ const password = "Correct-Horse-7"
 const address = "https://" + booter.Gateway + ":8443"
 
 // binary builds det-deploy once for all tests of this package.
-var binary = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "det-deploy-bin-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "det-deploy")
-	cmd := exec.Command("go", "build", "-o", path, "../../cmd/det-deploy")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as make builds it, so that nothing is compiled again
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build: %w\n%s", err, out)
-	}
-	return path, nil
-})
+var binary = clustertest.Program
+
+func TestMain(m *testing.M) { os.Exit(clustertest.Tests{M: m}.Run()) }
 
 // cluster is a master in a lab whose emulated cloud boots real machines.
 type cluster struct {

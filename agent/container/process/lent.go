@@ -23,13 +23,13 @@ func (d dir) lend(below string, u *container.User) error {
 	}
 	at := filepath.Join(below, filepath.Base(string(d)))
 	// Whatever the agent's umask, others pass and do not look.
-	if err := errors.Join(os.MkdirAll(below, 0o711), os.Chmod(below, 0o711), os.RemoveAll(at)); err != nil {
+	if err := errors.Join(os.MkdirAll(below, 0o711), os.Chmod(below, 0o711), giveBack(at)); err != nil {
 		return err
 	}
 	if !reaches(below, *u) {
 		return fmt.Errorf("run as user %d, who can reach neither %s nor %s: make the parents of one passable", u.UID, d, below)
 	}
-	if err := os.Mkdir(at, 0o700); err != nil {
+	if err := errors.Join(d.noteLender(at), os.Mkdir(at, 0o700)); err != nil {
 		return err
 	}
 	return errors.Join(os.Lchown(at, u.UID, u.GID), os.Symlink(at, d.file("root")))

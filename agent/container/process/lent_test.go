@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,6 +9,71 @@ import (
 
 	"github.com/det-deploy/det-deploy/agent/container"
 )
+
+// An agent that is gone with its directory leaves nothing behind where the next one
+// starts; what another agent's task has stays, and so does what says nothing of itself.
+func TestWhatAGoneAgentLentIsSwept(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root can run a task as another user")
+	}
+	closed, below := t.TempDir(), filepath.Join(t.TempDir(), "lent")
+	for p := filepath.Dir(below); p != "/tmp" && p != "/"; p = filepath.Dir(p) {
+		if err := os.Chmod(p, 0o711); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(closed, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	lend := func(agent, id string) dir {
+		t.Helper()
+		d := dir(filepath.Join(closed, agent, "processes", id))
+		if err := errors.Join(os.MkdirAll(string(d), 0o711), d.lend(below, &container.User{UID: 4711, GID: 4711})); err != nil {
+			t.Fatal(err)
+		}
+		if at, found := d.lent(); !found || os.WriteFile(filepath.Join(at, "big"), make([]byte, 1<<10), 0o600) != nil {
+			t.Fatalf("nothing was lent to %s", id)
+		}
+		return d
+	}
+	lend("gone", "a")
+	lend("gone", "b")
+	lend("here", "c")
+	done := lend("here", "d")
+	if err := errors.Join(os.Mkdir(filepath.Join(below, "unknown"), 0o700), os.RemoveAll(filepath.Join(closed, "gone"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := SweepLent(below); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, below); got != "c c.lender d d.lender unknown" {
+		t.Errorf("after the sweep: got %s", got)
+	}
+	r, err := New(Options{Dir: filepath.Join(closed, "here", "processes"), Lent: below})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Remove(t.Context(), filepath.Base(string(done))); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, below); got != "c c.lender unknown" {
+		t.Errorf("after a task was removed: got %s", got)
+	}
+}
+
+func names(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, e := range entries {
+		out = append(out, e.Name())
+	}
+	return strings.Join(out, " ")
+}
 
 func TestNothingIsLentWhereTheUserCannotGo(t *testing.T) {
 	t.Parallel()

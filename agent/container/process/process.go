@@ -150,7 +150,7 @@ func (r *Runtime) Remove(ctx context.Context, id string) error {
 		}
 	}
 	if at, found := d.lent(); found {
-		err = os.RemoveAll(at)
+		err = giveBack(at)
 	}
 	if err := errors.Join(err, os.RemoveAll(string(d))); err != nil {
 		return fmt.Errorf("remove process %s: %w", id, err)

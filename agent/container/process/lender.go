@@ -1,0 +1,57 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// lenderSuffix ends the name of the link beside a lent directory that says which
+// process it belongs to. Only the agent's user writes there.
+const lenderSuffix = ".lender"
+
+// noteLender notes, before it is made, that what is lent at a path is d's.
+func (d dir) noteLender(at string) error {
+	if err := os.Remove(at + lenderSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return os.Symlink(string(d), at+lenderSuffix)
+}
+
+// giveBack removes what was lent to a task, and who says whose it was.
+func giveBack(at string) error {
+	return errors.Join(os.RemoveAll(at), os.RemoveAll(at+lenderSuffix))
+}
+
+// SweepLent removes from below what was lent by agents of this machine that are gone:
+// whatever belongs to a process of which there is no directory any more. What does not
+// say whose it is stays.
+func SweepLent(below string) error {
+	entries, err := os.ReadDir(below)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("look for files of tasks that are gone: %w", err)
+	}
+	var errs []error
+	for _, e := range entries {
+		id, isMark := strings.CutSuffix(e.Name(), lenderSuffix)
+		if !isMark {
+			continue
+		}
+		lender, err := os.Readlink(filepath.Join(below, e.Name()))
+		if err != nil || filepath.Base(lender) != id {
+			continue // not a mark of ours
+		}
+		if _, err := os.Lstat(lender); errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, giveBack(filepath.Join(below, id)))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("remove files of tasks that are gone: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,26 @@
+package clustertest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+type passes func() int
+
+func (p passes) Run() int { return p() }
+
+func TestWhatWasBuiltGoesWithTheTests(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "det-deploy-bin-1")
+	code := Tests{passes(func() int {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Error(err)
+		}
+		builds.add(dir)
+		return 7
+	})}.Run()
+	if _, err := os.Stat(dir); code != 7 || !os.IsNotExist(err) {
+		t.Errorf("got code %d, and %v for the directory; want 7 and none", code, err)
+	}
+}

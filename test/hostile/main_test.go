@@ -1,0 +1,10 @@
+package hostile_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/test/clustertest"
+)
+
+func TestMain(m *testing.M) { os.Exit(clustertest.Tests{M: m}.Run()) }

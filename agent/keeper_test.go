@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -14,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/agent/keeper"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
@@ -63,7 +66,12 @@ type kept struct {
 
 func newKept(t *testing.T, docker string, change ...func(*agentv1.Start)) *kept {
 	t.Helper()
-	k := &kept{t: t, peer: newPeer(t), dir: t.TempDir(), again: nap(1), only: nap(2)}
+	return newKeptIn(t, t.TempDir(), docker, change...)
+}
+
+func newKeptIn(t *testing.T, dir, docker string, change ...func(*agentv1.Start)) *kept {
+	t.Helper()
+	k := &kept{t: t, peer: newPeer(t), dir: dir, again: nap(1), only: nap(2)}
 	k.wait = keptWait
 	k.ids = [2]string{"again-" + filepath.Base(t.Name()), "only-" + filepath.Base(t.Name())}
 	v := victimSettings{Dir: k.data(), Docker: docker}
@@ -320,4 +328,37 @@ func TestAKeeperHasTheProgramOfItsAgent(t *testing.T) {
 	if err != nil || strings.Contains(string(environ), victimDir) {
 		t.Errorf("got %q, %v, want nothing of its agent's", environ, err)
 	}
+}
+
+// A full disk stops neither the lease of an agent that goes on, nor what its keeper does.
+func TestAKeeperNeedsNoRoomOnTheDisk(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	data := filepath.Join(dir, "data")
+	if err := os.Mkdir(data, 0o711); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", data, "tmpfs", 0, "size=8m,mode=0711"); err != nil {
+		t.Skipf("mounts a small disk; run as root: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(data, unix.MNT_DETACH) })
+	k := newKeptIn(t, dir, "")
+	ballast := filepath.Join(data, "ballast")
+	err := os.WriteFile(ballast, make([]byte, 9<<20), 0o600)
+	if !errors.Is(err, unix.ENOSPC) {
+		t.Fatalf("fill the disk: got %v", err)
+	}
+	for end := time.Now().Add(2 * keptWait); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
+		if err := wants(k.again, 1, k.only, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	began := time.Now()
+	goOn := k.victim.stop(t)
+	k.ends(began)
+	if err := os.Remove(ballast); err != nil {
+		t.Error(err)
+	}
+	goOn()
+	k.reports()
 }

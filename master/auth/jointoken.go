@@ -220,33 +220,11 @@ func stamp(at time.Time) *timestamppb.Timestamp {
 
 // sweepJoins forgets the tokens that have expired. The caller holds change.
 func (a *Auth) sweepJoins(ctx context.Context) error {
-	now := a.cfg.Now()
-	var over []string
-	a.mu.RLock()
-	for id, rec := range a.joins {
-		if !now.Before(rec.Expires) {
-			over = append(over, id)
-		}
-	}
-	a.mu.RUnlock()
-	if len(over) == 0 {
-		return nil
-	}
-	err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error {
-		for _, id := range over {
-			if err := joins().Delete(tx, id); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
+	over, err := deleteExpired(ctx, a.cfg.Store, joins(), a.cfg.Now())
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, id := range over {
-		delete(a.joins, id)
+	for _, d := range over {
+		delete(a.joins, d.ID)
 	}
-	return nil
+	return err
 }

@@ -191,23 +191,29 @@ func (a *Auth) Sweep(ctx context.Context) error {
 	if err := errors.Join(a.storeLastUses(ctx), a.sweepJoins(ctx)); err != nil {
 		return err
 	}
-	docs, err := sessions.Before(ctx, a.cfg.Store, a.cfg.Now())
-	if err != nil || len(docs) == 0 {
-		return err
+	over, err := deleteExpired(ctx, a.cfg.Store, sessions, a.cfg.Now())
+	for _, d := range over {
+		a.forgetHash(token.Hash(d.ID))
 	}
-	err = a.cfg.Store.Write(ctx, func(tx *store.Tx) error {
-		for _, d := range docs {
-			if err := sessions.Delete(tx, d.ID); err != nil {
+	return err
+}
+
+// deleteExpired deletes the documents whose time is past, and returns them.
+func deleteExpired[T any](ctx context.Context, s *store.Store, c store.Collection[T], now time.Time) ([]store.Doc[T], error) {
+	over, err := c.Before(ctx, s, now)
+	if err != nil || len(over) == 0 {
+		return nil, err
+	}
+	err = s.Write(ctx, func(tx *store.Tx) error {
+		for _, d := range over {
+			if err := c.Delete(tx, d.ID); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, d := range docs {
-		a.forgetHash(token.Hash(d.ID))
-	}
-	return nil
+	return over, nil
 }

@@ -60,23 +60,8 @@ whether it was done. For administrators.`,
 }
 
 func (o *auditOptions) validate() error {
-	_, err := o.since(time.Now())
+	_, err := usage.Since(o.Since, time.Now())
 	return err
-}
-
-// since reads a duration before now or a moment; it is zero when nothing is said.
-func (o *auditOptions) since(now time.Time) (time.Time, error) {
-	if o.Since == "" {
-		return time.Time{}, nil
-	}
-	if d, err := time.ParseDuration(o.Since); err == nil && d > 0 {
-		return now.Add(-d), nil
-	}
-	at, err := time.Parse(time.RFC3339, o.Since)
-	if err != nil {
-		return at, usage.Errorf("--since %q: must be a duration such as 10m, or a time such as 2006-01-02T15:04:05Z", o.Since)
-	}
-	return at, nil
 }
 
 func runAudit(ctx context.Context, o *auditOptions) error {
@@ -86,7 +71,7 @@ func runAudit(ctx context.Context, o *auditOptions) error {
 	}
 	defer master.Close()
 	q := client.AuditQuery{User: o.User, Action: o.Action, Follow: o.Follow}
-	if q.Since, err = o.since(time.Now()); err != nil {
+	if q.Since, err = usage.Since(o.Since, time.Now()); err != nil {
 		return err
 	}
 	for e, err := range master.Audit(ctx, q) {

@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -73,20 +74,9 @@ func units() map[string]string {
 	}
 }
 
-// since reads a duration before now or a moment; it is an hour before when nothing
-// is said, for a cluster's log of months is long.
+// since is an hour ago when nothing is said, for a cluster's log of months is long.
 func since(text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return now.Add(-time.Hour), nil
-	}
-	if d, err := time.ParseDuration(text); err == nil && d > 0 {
-		return now.Add(-d), nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return at, usage.Errorf("--since %q: must be a duration such as 10m, or a time such as 2006-01-02T15:04:05Z", text)
-	}
-	return at, nil
+	return usage.Since(cmp.Or(text, "1h"), now)
 }
 
 // line is the JSON form of one line of a log; each stands on a line of its own.

@@ -60,25 +60,10 @@ func (o *logsOptions) validate() error {
 	case o.Previous && o.Follow:
 		return usage.Errorf("--previous and --follow exclude each other: a container that has ended writes no more")
 	}
-	if _, err := since(o.Since, time.Now()); err != nil {
+	if _, err := usage.Since(o.Since, time.Now()); err != nil {
 		return err
 	}
 	return o.Which.validate()
-}
-
-// since reads a duration before now or a moment; it is zero when nothing is said.
-func since(text string, now time.Time) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if d, err := time.ParseDuration(text); err == nil && d > 0 {
-		return now.Add(-d), nil
-	}
-	at, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		return at, usage.Errorf("--since %q: must be a duration such as 10m, or a time such as 2006-01-02T15:04:05Z", text)
-	}
-	return at, nil
 }
 
 // line is the JSON form of one line; each stands on a line of its own.
@@ -97,7 +82,7 @@ func runLogs(ctx context.Context, o *logsOptions) error {
 	if o.Database {
 		q.Component = "database"
 	}
-	if q.Since, err = since(o.Since, time.Now()); err != nil {
+	if q.Since, err = usage.Since(o.Since, time.Now()); err != nil {
 		return err
 	}
 	return k.Target.Logs(ctx, q, o.show)

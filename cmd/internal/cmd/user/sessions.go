@@ -41,7 +41,20 @@ func (o *sessionsOptions) addFlags(c *cobra.Command) {
 	o.Output.AddFlag(c.Flags())
 }
 
-// whose is the user whose sessions are meant.
+// ask does something with the user whose sessions are meant.
+func (o *sessionsOptions) ask(ctx context.Context, do func(master *client.Client, u *apiv1.User) error) error {
+	master, err := o.Dial(o.Streams)
+	if err != nil {
+		return err
+	}
+	defer master.Close()
+	u, err := o.whose(ctx, master)
+	if err != nil {
+		return err
+	}
+	return do(master, u)
+}
+
 func (o *sessionsOptions) whose(ctx context.Context, master *client.Client) (*apiv1.User, error) {
 	if o.User == "" {
 		return master.Me(ctx)
@@ -65,19 +78,16 @@ use is shown to ten minutes.`,
 }
 
 func runSessionsList(ctx context.Context, o *sessionsOptions) error {
-	master, err := o.Dial(o.Streams)
-	if err != nil {
-		return err
-	}
-	defer master.Close()
-	u, err := o.whose(ctx, master)
-	if err != nil {
-		return err
-	}
-	list, err := master.Sessions(ctx, u.GetId())
-	if err != nil {
-		return err
-	}
+	return o.ask(ctx, func(master *client.Client, u *apiv1.User) error {
+		list, err := master.Sessions(ctx, u.GetId())
+		if err != nil {
+			return err
+		}
+		return o.printSessions(list)
+	})
+}
+
+func (o *sessionsOptions) printSessions(list []*apiv1.Session) error {
 	if o.Output == term.JSON {
 		return o.PrintMessage(&apiv1.GetSessionsResponse{Sessions: list})
 	}
@@ -122,25 +132,18 @@ with the word all, also the one that asks. Tasks go on.`,
 }
 
 func runSessionsEnd(ctx context.Context, o *sessionsOptions) error {
-	master, err := o.Dial(o.Streams)
-	if err != nil {
-		return err
-	}
-	defer master.Close()
-	u, err := o.whose(ctx, master)
-	if err != nil {
-		return err
-	}
-	n, err := master.EndSession(ctx, u.GetId(), o.Session)
-	if err != nil {
-		return err
-	}
-	if o.Output == term.JSON {
-		return o.PrintJSON(struct {
-			User  string `json:"user"`
-			Ended int32  `json:"ended"`
-		}{u.GetUsername(), n})
-	}
-	o.Notef("%d sessions of %s are ended.", n, u.GetUsername())
-	return nil
+	return o.ask(ctx, func(master *client.Client, u *apiv1.User) error {
+		n, err := master.EndSession(ctx, u.GetId(), o.Session)
+		if err != nil {
+			return err
+		}
+		if o.Output == term.JSON {
+			return o.PrintJSON(struct {
+				User  string `json:"user"`
+				Ended int32  `json:"ended"`
+			}{u.GetUsername(), n})
+		}
+		o.Notef("%d sessions of %s are ended.", n, u.GetUsername())
+		return nil
+	})
 }

@@ -2,6 +2,7 @@ package keeper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -52,9 +53,10 @@ type Child struct {
 func (c *Child) Ensure() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.Command) == 0 || c.pid != 0 {
+	if len(c.Command) == 0 || c.pid != 0 && !gone(c.pid) {
 		return nil
 	}
+	c.pid = 0
 	c.before = Holder(c.Config.DataDir)
 	pid, err := c.start()
 	if err != nil {
@@ -202,5 +204,5 @@ func (c *Child) reap() (ended bool) {
 // gone says that a child has ended, or is none of this process.
 func gone(pid int) bool {
 	got, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
-	return got == pid || err == unix.ECHILD //nolint:errorlint // a number of the system's
+	return got == pid || errors.Is(err, unix.ECHILD)
 }

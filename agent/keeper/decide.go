@@ -69,7 +69,9 @@ func decide(t lease.Term, s scene, now time.Duration) step {
 	for id, phase := range s.phases {
 		switch phase {
 		case container.Ended:
-			continue // it waits for its agent to report it
+			// An agent that is there has yet to note it, and would miss its keeper.
+			out.leave = out.leave && !s.agent
+			continue
 		case container.Absent, container.Created:
 			out.leave = out.leave && !s.agent && now >= due(t)+linger
 		case container.Running, "":

@@ -45,7 +45,8 @@ func TestWhatAKeeperEnds(t *testing.T) {
 		want   step
 	}{
 		{"nothing is left", nil, true, now, step{leave: true, at: rest}},
-		{"what has ended is its agent's", map[string]container.Phase{"a": container.Ended}, true, now, step{leave: true, at: rest}},
+		{"what has ended is its agent's", map[string]container.Phase{"a": container.Ended}, true, now, step{at: rest}},
+		{"what has ended waits for the next agent", map[string]container.Phase{"a": container.Ended}, false, now, step{leave: true, at: rest}},
 		{"what runs is ended", map[string]container.Phase{"a": container.Running}, false, now, step{silence: []string{"a"}, end: []string{"a"}, at: now + endLook}},
 		{"an engine does not tell", map[string]container.Phase{"a": ""}, true, now, step{silence: []string{"a"}, end: []string{"a"}, at: now + endLook}},
 		{"a stopped agent may start it", map[string]container.Phase{"a": container.Absent}, true, time.Hour, step{silence: []string{"a"}, at: time.Hour + restLook}},

@@ -1,5 +1,5 @@
-// Package keeper is the small process beside each agent that runs what its master
-// starts elsewhere when it does not hear of the agent. An agent ends such containers
+// Package keeper is the small process beside an agent that ends what its master starts
+// elsewhere, once it does not hear of the agent for too long. An agent that runs does that
 // itself; its keeper does when the agent is stopped, or was killed and is not started
 // again. It outlives its agent, and the next agent puts one of its own in its place.
 package keeper

@@ -48,6 +48,7 @@ type owned struct {
 	assigned []rm.Container
 	states   map[rm.ContainerID][]apiv1.Container_State
 	nodes    map[rm.ContainerID]rm.AgentID
+	hosts    map[rm.ContainerID]string
 	exits    map[rm.ContainerID]*agentv1.Exit
 	waits    []string
 	listens  bool
@@ -96,6 +97,9 @@ func (o *owner) Changed(_ context.Context, c rm.ContainerChange) error {
 	}
 	w.states[c.Container] = append(seen, c.State)
 	w.nodes[c.Container] = c.Agent
+	if c.Host != "" {
+		w.hosts[c.Container] = c.Host
+	}
 	if c.State == apiv1.Container_STATE_TERMINATED {
 		w.exits[c.Container] = c.Exit
 	}
@@ -299,7 +303,7 @@ func (m *master) submit(p program, edit func(*rm.Request)) rm.AllocationID {
 	m.owner.mu.Lock()
 	m.owner.tasks[q.Allocation] = &owned{
 		Request: q, states: make(map[rm.ContainerID][]apiv1.Container_State),
-		nodes: make(map[rm.ContainerID]rm.AgentID), exits: make(map[rm.ContainerID]*agentv1.Exit),
+		nodes: make(map[rm.ContainerID]rm.AgentID), hosts: make(map[rm.ContainerID]string), exits: make(map[rm.ContainerID]*agentv1.Exit),
 	}
 	m.owner.mu.Unlock()
 	if err := m.rm.Submit(m.t.Context(), q); err != nil {
@@ -322,7 +326,7 @@ func (m *master) told(id rm.AllocationID) owned {
 	for c, e := range m.owner.tasks[id].exits {
 		w.exits[c] = e
 	}
-	w.waits = slices.Clone(w.waits)
+	w.waits, w.hosts = slices.Clone(w.waits), maps.Clone(w.hosts)
 	return w
 }
 
@@ -380,7 +384,7 @@ func (m *master) awaitForgotten() {
 func (m *master) awaitNothing() {
 	m.t.Helper()
 	m.c.Await("nothing is left", func() error {
-		for _, kind := range []string{"jobs", "pods", "secrets"} {
+		for _, kind := range []string{"jobs", "pods", "secrets", "services"} {
 			out, err := m.c.Try("get", kind, "-n", m.namespace, "-l", "determined", "-o", "name")
 			if err != nil {
 				return err

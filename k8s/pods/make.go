@@ -139,12 +139,8 @@ func (r *RM) place(ctx context.Context, a *allocation, o podspec.Objects) time.D
 		r.mu.Unlock()
 		return time.Millisecond
 	}
-	for _, s := range o.Secrets {
-		podspec.Own(job, s)
-		_, err := r.cfg.Client.CoreV1().Secrets(r.cfg.Namespace).Create(ctx, s, metav1.CreateOptions{})
-		if err != nil && !apierrors.IsAlreadyExists(err) {
-			return r.unmade(ctx, a, fmt.Errorf("make secret %s: %w", s.Name, err))
-		}
+	if err := r.makeOwned(ctx, job, o); err != nil {
+		return r.unmade(ctx, a, err)
 	}
 	r.mu.Lock()
 	// The decision goes on with what the pods really are.
@@ -154,6 +150,27 @@ func (r *RM) place(ctx context.Context, a *allocation, o podspec.Objects) time.D
 	r.mu.Unlock()
 	r.move(a, Making, Gated)
 	return 0
+}
+
+// makeOwned makes what a Job owns, and its pods need.
+func (r *RM) makeOwned(ctx context.Context, job *batchv1.Job, o podspec.Objects) error {
+	core := r.cfg.Client.CoreV1()
+	for _, s := range o.Secrets {
+		podspec.Own(job, s)
+		_, err := core.Secrets(r.cfg.Namespace).Create(ctx, s, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("make secret %s: %w", s.Name, err)
+		}
+	}
+	if o.Service == nil {
+		return nil
+	}
+	podspec.Own(job, o.Service)
+	_, err := core.Services(r.cfg.Namespace).Create(ctx, o.Service, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("make service %s: %w", o.Service.Name, err)
+	}
+	return nil
 }
 
 func (r *RM) makeJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {

@@ -14,6 +14,10 @@ import (
 
 // onNode runs a resource manager over a real kubelet. A task's name is its script.
 func onNode(t *testing.T) *master {
+	return onNodeWith(t, func(*pods.Config) {})
+}
+
+func onNodeWith(t *testing.T, edit func(*pods.Config)) *master {
 	t.Helper()
 	c := kubetest.Start(t, kubetest.Options{Mode: kubetest.Node})
 	image, _ := c.Master("pods")
@@ -23,6 +27,7 @@ func onNode(t *testing.T) *master {
 		edit: func(c *pods.Config) {
 			c.Limits = pods.DefaultLimits()
 			c.Pools[0].Template.Image = "det-deploy:pods"
+			edit(c)
 		},
 	}
 	m.owner.program = func(q rm.Request) *agentv1.Spec {
@@ -43,6 +48,13 @@ func (m *master) text(id rm.AllocationID) []string {
 	m.owner.mu.Lock()
 	defer m.owner.mu.Unlock()
 	return m.owner.lines[string(m.owner.tasks[id].assigned[0].ID)]
+}
+
+// lines is all that is stored of one container's log.
+func (m *master) lines(id rm.ContainerID) []string {
+	m.owner.mu.Lock()
+	defer m.owner.mu.Unlock()
+	return m.owner.lines[string(id)]
 }
 
 func TestTasksOnARealNode(t *testing.T) {

@@ -36,13 +36,15 @@ type sighting struct {
 	// volume's time to pass.
 	hopeless, slow bool
 	addresses      []*apiv1.Address
+	// host is the pod's address, empty while it has none.
+	host string
 }
 
 // observe reads a pod. It is pure: what a pod's status means has a row in a table
 // test, and needs no cluster.
 func observe(pod *corev1.Pod) sighting {
 	main, init := status(pod.Status.ContainerStatuses, mainContainer), status(pod.Status.InitContainerStatuses, initContainer)
-	s := sighting{state: apiv1.Container_STATE_ASSIGNED, started: hasRun(main)}
+	s := sighting{state: apiv1.Container_STATE_ASSIGNED, started: hasRun(main), host: pod.Status.PodIP}
 	if pod.Spec.NodeName != "" {
 		s.state = apiv1.Container_STATE_PULLING
 	}

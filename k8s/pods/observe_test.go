@@ -64,7 +64,7 @@ func TestObserve(t *testing.T) {
 		"it runs and has an address": {
 			node: "n1", status: corev1.PodStatus{PodIP: "10.0.0.7", ContainerStatuses: []corev1.ContainerStatus{runs(mainContainer)}},
 			want: sighting{
-				state: apiv1.Container_STATE_RUNNING, started: true, addresses: []*apiv1.Address{
+				state: apiv1.Container_STATE_RUNNING, started: true, host: "10.0.0.7", addresses: []*apiv1.Address{
 					{ContainerIp: "10.0.0.7", ContainerPort: 8888, HostIp: "10.0.0.7", HostPort: 8888},
 				},
 			},

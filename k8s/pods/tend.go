@@ -218,10 +218,14 @@ func (r *RM) tell(ctx context.Context, a *allocation, c *container, s sighting) 
 	if s.state <= c.state {
 		return nil
 	}
-	err := r.cfg.Tasks.Changed(ctx, rm.ContainerChange{
+	change := rm.ContainerChange{
 		Allocation: a.Allocation, Container: c.id, Agent: c.node, Rank: c.rank,
 		State: s.state, Exit: s.exit, Addresses: s.addresses, At: time.Now(),
-	})
+	}
+	if s.state == apiv1.Container_STATE_RUNNING {
+		change.Host = s.host
+	}
+	err := r.cfg.Tasks.Changed(ctx, change)
 	if err != nil {
 		return err
 	}

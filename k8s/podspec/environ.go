@@ -76,7 +76,7 @@ func (b *builder) environment() error {
 	for _, e := range b.main.Env {
 		vars.put(e)
 	}
-	for _, e := range b.own() {
+	for _, e := range slices.Concat(b.own(), b.peers()) {
 		vars.put(e)
 	}
 	for i, e := range b.spec.GetEnvironment() {

@@ -35,13 +35,13 @@ func (b *builder) job() *batchv1.Job {
 	return j
 }
 
-// Own makes a Job the owner of a Secret, so that it goes when the Job goes. The Job does
-// not wait for it: for that, some servers want the right to update jobs/finalizers,
+// Own makes a Job the owner of another object, so that it goes when the Job goes. The Job
+// does not wait for it: for that, some servers want the right to update jobs/finalizers,
 // which the administrator of a namespace has not got and cannot give.
-func Own(j *batchv1.Job, s *corev1.Secret) {
-	s.OwnerReferences = []metav1.OwnerReference{{
+func Own(j *batchv1.Job, o metav1.Object) {
+	o.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job", Name: j.Name, UID: j.UID, Controller: new(true),
-	}}
+	}})
 }
 
 // OrderOf names the Secrets that were made for a task's pod.

@@ -111,6 +111,8 @@ type Objects struct {
 	Job *batchv1.Job
 	// Secrets hold the environment, the files and the sign-in to a registry.
 	Secrets []*corev1.Secret
+	// Service gives the pods of a gang their names; nil for a single pod.
+	Service *corev1.Service
 }
 
 // Refusal is what a task, or its pool, asks for and no pod can have. It is for
@@ -150,12 +152,15 @@ func Pods(r rm.Request, t Template) (pods, perPod int, err error) {
 // Draft is a pod of r as far as its place matters: what it asks for, and which
 // nodes it may be on. It is known before the task says what to run.
 func Draft(r rm.Request, t Template) (*corev1.PodSpec, error) {
-	_, perPod, err := Pods(r, t)
+	pods, perPod, err := Pods(r, t)
 	if err != nil {
 		return nil, err
 	}
 	p, err := userPod(r, t)
 	if err != nil {
+		return nil, err
+	}
+	if err := refuseSubdomain(p, pods); err != nil {
 		return nil, err
 	}
 	if err := judge(policy.Policy{Free: true}, r, t); err != nil {
@@ -201,7 +206,7 @@ func Build(r Request) (Objects, error) {
 	if err != nil {
 		return Objects{}, err
 	}
-	return Objects{Job: b.job(), Secrets: secrets}, nil
+	return Objects{Job: b.job(), Secrets: secrets, Service: b.service()}, nil
 }
 
 // builder makes one pod template, step by step.
@@ -224,7 +229,7 @@ func (b *builder) build() error {
 	b.files = newArchive(b.spec)
 	b.describe()
 	steps := []func() error{
-		b.placement, b.program, b.environment, b.security, b.network, b.devices, b.mounts, b.filesAndMaster,
+		b.placement, b.meet, b.program, b.environment, b.security, b.network, b.devices, b.mounts, b.filesAndMaster,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {

@@ -250,6 +250,14 @@ func render(t *testing.T, o podspec.Objects) string {
 		b.WriteString("---\n")
 		b.Write(text)
 	}
+	if o.Service != nil {
+		text, err := yaml.Marshal(o.Service)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.WriteString("---\n")
+		b.Write(text)
+	}
 	return b.String()
 }
 

@@ -76,7 +76,7 @@ func (r *RM) loseContainer(c *container, reason string) {
 func (r *RM) apply(ctx context.Context, c *container, change *agentv1.Change) time.Duration {
 	a := c.allocation
 	if r.isNews(c, change.GetState()) {
-		if err := r.cfg.Tasks.Changed(ctx, c.changed(change)); err != nil {
+		if err := r.cfg.Tasks.Changed(ctx, r.changed(c, change)); err != nil {
 			return r.again(ctx, "tell of container", a, err)
 		}
 		r.advance(c, change.GetState())
@@ -121,12 +121,18 @@ func (r *RM) advance(c *container, s apiv1.Container_State) {
 	r.stir()
 }
 
-func (c *container) changed(change *agentv1.Change) rm.ContainerChange {
-	return rm.ContainerChange{
+func (r *RM) changed(c *container, change *agentv1.Change) rm.ContainerChange {
+	out := rm.ContainerChange{
 		Allocation: c.allocation.Allocation, Container: c.id, Agent: c.agent, Rank: c.rank,
 		State: change.GetState(), Exit: change.GetExit(), Addresses: change.GetAddresses(),
 		At: agentv1.Instant(change.GetAtUs(), time.Now()),
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if agent := r.agents[c.agent]; agent != nil && out.State == apiv1.Container_STATE_RUNNING {
+		out.Host = agent.address
+	}
+	return out
 }
 
 // settle stores how far an allocation has come. When nothing is left of it, its

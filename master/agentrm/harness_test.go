@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,6 +35,8 @@ type owner struct {
 	// fail is asked before anything is accepted; nil accepts all.
 	fail func(event string) error
 	next map[rm.ContainerID]uint64
+	// hosts are those of containers that run, in the order in which they came.
+	hosts []string
 	// listens says that every program asks for the preemption signal.
 	listens bool
 	// files makes what is to be run large.
@@ -71,6 +74,11 @@ func (o *owner) Assigned(_ context.Context, a rm.Assignment) ([]*agentv1.Spec, e
 func (o *owner) Changed(_ context.Context, c rm.ContainerChange) error {
 	if _, err := json.Marshal(c.At); err != nil {
 		return err // it is stored in this form
+	}
+	if c.Host != "" {
+		o.mu.Lock()
+		o.hosts = append(o.hosts, c.Host)
+		o.mu.Unlock()
 	}
 	event := fmt.Sprintf("%s rank %d %s", c.Allocation, c.Rank, strings.TrimPrefix(c.State.String(), "STATE_"))
 	if c.Exit != nil {
@@ -136,6 +144,13 @@ func (o *owner) await(t testing.TB, text string) []string {
 			t.Fatalf("waited for %q and saw\n  %s", text, strings.Join(events, "\n  "))
 		}
 	}
+}
+
+// where is where containers run.
+func (o *owner) where() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.hosts)
 }
 
 func (o *owner) count(text string) int {

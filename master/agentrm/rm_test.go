@@ -65,6 +65,12 @@ func TestAGangHasOneContainerAnAgentWithRanks(t *testing.T) {
 	if diff := cmp.Diff([][]int32{first.GetDeviceIds(), second.GetDeviceIds()}, [][]int32{{0, 1}, {0, 1}}); diff != "" {
 		t.Errorf("devices, got - want +\n%s", diff)
 	}
+	a.reports(first, running)
+	b.reports(second, running)
+	c.await(t, "gang.1 rank 1 RUNNING")
+	if hosts := c.where(); len(hosts) != 2 || hosts[0] != c.Agents()[0].GetAddresses()[0] {
+		t.Errorf("got hosts %q, want the addresses of both machines", hosts)
+	}
 	a.reports(first, terminated, 0)
 	if n := c.count("ended"); n != 0 {
 		t.Error("the gang has ended with its first container")

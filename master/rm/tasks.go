@@ -68,7 +68,10 @@ type ContainerChange struct {
 	// Exit is set when State is TERMINATED.
 	Exit      *agentv1.Exit
 	Addresses []*apiv1.Address
-	At        time.Time
+	// Host is where the allocation's other containers find it: the address of its pod,
+	// or of its machine. It is empty before the container runs.
+	Host string
+	At   time.Time
 }
 
 // End is why nothing of an allocation is left.

@@ -42,6 +42,18 @@ func (s *Server) preemption(c *call) (*apiv1.AllocationPreemptionSignalResponse,
 	return &apiv1.AllocationPreemptionSignalResponse{Preempt: preempt}, err
 }
 
+// rendezvous waits until all containers of the allocation have started: a program asks
+// before it talks to those on the other machines.
+func (s *Server) rendezvous(c *call) (*apiv1.AllocationRendezvousInfoResponse, error) {
+	if err := s.lasting(c); err != nil {
+		return nil, err
+	}
+	ctx, cancel := s.patient(c)
+	defer cancel()
+	info, err := s.cfg.Tasks.Rendezvous(ctx, c.allocation, c.PathValue("resources"), longestPoll)
+	return &apiv1.AllocationRendezvousInfoResponse{RendezvousInfo: info}, err
+}
+
 func (s *Server) preempt(c *call) (*apiv1.AllocationPendingPreemptionSignalResponse, error) {
 	c.did(c.PathValue("allocation"), s.ownerOf(c, taskOf(c.PathValue("allocation"))))
 	return &apiv1.AllocationPendingPreemptionSignalResponse{}, s.cfg.Tasks.Preempt(c.Context(), c.user, c.PathValue("allocation"))

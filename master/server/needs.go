@@ -89,6 +89,9 @@ type Tasks interface {
 	// PreemptionSignal is true as soon as the allocation must stop, and false
 	// when timeout has passed first. It looks before it waits.
 	PreemptionSignal(ctx context.Context, allocation string, timeout time.Duration) (bool, error)
+	// Rendezvous is where the containers of an allocation are, for one of them. It waits
+	// until all have started; after timeout the error's code is Unavailable.
+	Rendezvous(ctx context.Context, allocation, container string, timeout time.Duration) (*apiv1.RendezvousInfo, error)
 	// AckPreemption says that the allocation has seen it and will stop.
 	AckPreemption(ctx context.Context, allocation string) error
 	// PostAcceleratorData keeps what a container sees.

@@ -121,6 +121,7 @@ func allocationRoutes() []route {
 		post("allocations/{allocation}/ready", allocation, plain((*Server).allocationReady)),
 		post("allocations/{allocation}/waiting", allocation, plain((*Server).allocationWaiting)),
 		post("allocations/{allocation}/acceleratorData", allocation, unary((*Server).accelerators)),
+		get("allocations/{allocation}/resources/{resources}/rendezvous", allocation, plain((*Server).rendezvous)),
 		get("allocations/{allocation}/signals/preemption", allocation, plain((*Server).preemption)),
 		audited("task.preempt", post("allocations/{allocation}/signals/pending_preemption", user, plain((*Server).preempt))),
 		post("allocations/{allocation}/signals/ack_preemption", allocation, plain((*Server).ackPreemption)),

@@ -246,6 +246,13 @@ func (c *cluster) PreemptionSignal(ctx context.Context, _ string, timeout time.D
 	}
 }
 
+func (c *cluster) Rendezvous(_ context.Context, _, container string, _ time.Duration) (*apiv1.RendezvousInfo, error) {
+	if container != "c1" {
+		return nil, status.Missing("resources", container)
+	}
+	return &apiv1.RendezvousInfo{Addresses: []string{"10.0.0.1"}, Rank: 1, Slots: []int32{8}}, nil
+}
+
 func (c *cluster) Preempt(_ context.Context, by *apiv1.User, allocation string) error {
 	if allocation != "t1.1" {
 		return status.Missing("allocation", allocation)

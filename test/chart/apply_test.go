@@ -171,6 +171,9 @@ func TestTheMasterMayDoWhatTasksNeedAndNoMore(t *testing.T) {
 		{elsewhere, "create", "secrets", true},
 		{elsewhere, "watch", "events", true},
 		{elsewhere, "get", "secrets", false},
+		{elsewhere, "create", "services", true}, // where gangs meet
+		{elsewhere, "delete", "services", false},
+		{namespace, "create", "services", false},
 		{elsewhere, "create", "pods/exec", false},
 		{namespace, "create", "batch.jobs", false},
 		{namespace, "create", "pods", false},

@@ -87,6 +87,14 @@ func (w *world) victims(ctx context.Context) {
 	var reply struct{ Command struct{ JobID string } }
 	w.must(ctx, "alice", call{method: "GET", path: "/api/v1/commands/" + id}, &reply)
 	w.name("job", reply.Command.JobID)
+	allocation, container := w.placeOf(ctx, id)
+	w.name("victim", allocation)
+	w.name("container", container)
+}
+
+// placeOf is a running task's allocation and the first of its containers.
+func (w *world) placeOf(ctx context.Context, id string) (allocation, container string) {
+	w.t.Helper()
 	var all struct {
 		Summaries map[string]struct {
 			TaskID    string
@@ -96,10 +104,11 @@ func (w *world) victims(ctx context.Context) {
 	w.must(ctx, "alice", call{method: "GET", path: "/api/v1/tasks"}, &all)
 	for allocation, s := range all.Summaries {
 		if s.TaskID == id && len(s.Resources) > 0 {
-			w.name("victim", allocation)
-			w.name("container", s.Resources[0].ContainerID)
+			return allocation, s.Resources[0].ContainerID
 		}
 	}
+	w.t.Fatalf("task %s has no container", id)
+	return "", ""
 }
 
 // talkers start tasks of several users, whose tokens are those of an attacker, and
@@ -112,6 +121,8 @@ func (w *world) talkers(ctx context.Context) {
 		w.name(by+"-task", id)
 	}
 	w.name("allocation", w.names["alice-allocation"])
+	_, container := w.placeOf(ctx, w.names["alice-task"])
+	w.name("resources", container)
 	id := w.talk(ctx, "mallory", "ended", talker)
 	if err := w.ended(ctx, "mallory", id); err != nil {
 		w.t.Fatal(err)

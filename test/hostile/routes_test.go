@@ -53,6 +53,7 @@ var requests = []request{
 	{id: "POST /api/v1/job-queues", by: "admin", body: `{"updates": [{"jobId": "{job}", "priority": 41}]}`},
 	{id: "POST /api/v1/task/logs", by: "alice", body: `{"logs": [{"taskId": "{task}", "log": "forged", "timestamp": "2026-01-01T00:00:00Z"}]}`},
 	{id: "GET /api/v1/allocations/{allocation}/signals/preemption", query: "?timeoutSeconds=0", by: "allocation"},
+	{id: "GET /api/v1/allocations/{allocation}/resources/{resources}/rendezvous", by: "allocation"},
 	{id: "POST /api/v1/allocations/{allocation}/acceleratorData", by: "allocation", body: `{}`},
 	{id: "POST /api/v1/allocations/{allocation}/ready", by: "allocation"},
 	{id: "POST /api/v1/allocations/{allocation}/waiting", by: "allocation"},

@@ -41,6 +41,11 @@ func (f front) PreemptionSignal(ctx context.Context, allocation string, timeout 
 	return f.Tasks.PreemptionSignal(ctx, itself(allocation), allocation, timeout)
 }
 
+// Rendezvous implements server.Tasks.
+func (f front) Rendezvous(ctx context.Context, allocation, container string, timeout time.Duration) (*apiv1.RendezvousInfo, error) {
+	return f.Tasks.Rendezvous(ctx, itself(allocation), allocation, container, timeout)
+}
+
 // AckPreemption implements server.Tasks.
 func (f front) AckPreemption(ctx context.Context, allocation string) error {
 	return f.Tasks.AckPreemption(ctx, itself(allocation), allocation)

@@ -2036,6 +2036,112 @@ func (x *AllocationPreemptionSignalResponse) GetPreempt() bool {
 	return false
 }
 
+// RendezvousInfo is where the containers of an allocation are, in the order of their
+// ranks, and which of them asks.
+type RendezvousInfo struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Addresses     []string               `protobuf:"bytes,1,rep,name=addresses,proto3" json:"addresses,omitempty"`
+	Rank          int32                  `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`
+	Slots         []int32                `protobuf:"varint,3,rep,packed,name=slots,proto3" json:"slots,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RendezvousInfo) Reset() {
+	*x = RendezvousInfo{}
+	mi := &file_master_api_v1_task_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RendezvousInfo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RendezvousInfo) ProtoMessage() {}
+
+func (x *RendezvousInfo) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_task_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RendezvousInfo.ProtoReflect.Descriptor instead.
+func (*RendezvousInfo) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *RendezvousInfo) GetAddresses() []string {
+	if x != nil {
+		return x.Addresses
+	}
+	return nil
+}
+
+func (x *RendezvousInfo) GetRank() int32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
+func (x *RendezvousInfo) GetSlots() []int32 {
+	if x != nil {
+		return x.Slots
+	}
+	return nil
+}
+
+type AllocationRendezvousInfoResponse struct {
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	RendezvousInfo *RendezvousInfo        `protobuf:"bytes,1,opt,name=rendezvous_info,json=rendezvousInfo,proto3" json:"rendezvous_info,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *AllocationRendezvousInfoResponse) Reset() {
+	*x = AllocationRendezvousInfoResponse{}
+	mi := &file_master_api_v1_task_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AllocationRendezvousInfoResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AllocationRendezvousInfoResponse) ProtoMessage() {}
+
+func (x *AllocationRendezvousInfoResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_master_api_v1_task_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AllocationRendezvousInfoResponse.ProtoReflect.Descriptor instead.
+func (*AllocationRendezvousInfoResponse) Descriptor() ([]byte, []int) {
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *AllocationRendezvousInfoResponse) GetRendezvousInfo() *RendezvousInfo {
+	if x != nil {
+		return x.RendezvousInfo
+	}
+	return nil
+}
+
 type AckAllocationPreemptionSignalResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2044,7 +2150,7 @@ type AckAllocationPreemptionSignalResponse struct {
 
 func (x *AckAllocationPreemptionSignalResponse) Reset() {
 	*x = AckAllocationPreemptionSignalResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[27]
+	mi := &file_master_api_v1_task_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2056,7 +2162,7 @@ func (x *AckAllocationPreemptionSignalResponse) String() string {
 func (*AckAllocationPreemptionSignalResponse) ProtoMessage() {}
 
 func (x *AckAllocationPreemptionSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[27]
+	mi := &file_master_api_v1_task_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2069,7 +2175,7 @@ func (x *AckAllocationPreemptionSignalResponse) ProtoReflect() protoreflect.Mess
 
 // Deprecated: Use AckAllocationPreemptionSignalResponse.ProtoReflect.Descriptor instead.
 func (*AckAllocationPreemptionSignalResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{27}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{29}
 }
 
 type AllocationPendingPreemptionSignalResponse struct {
@@ -2080,7 +2186,7 @@ type AllocationPendingPreemptionSignalResponse struct {
 
 func (x *AllocationPendingPreemptionSignalResponse) Reset() {
 	*x = AllocationPendingPreemptionSignalResponse{}
-	mi := &file_master_api_v1_task_proto_msgTypes[28]
+	mi := &file_master_api_v1_task_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2092,7 +2198,7 @@ func (x *AllocationPendingPreemptionSignalResponse) String() string {
 func (*AllocationPendingPreemptionSignalResponse) ProtoMessage() {}
 
 func (x *AllocationPendingPreemptionSignalResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[28]
+	mi := &file_master_api_v1_task_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2105,7 +2211,7 @@ func (x *AllocationPendingPreemptionSignalResponse) ProtoReflect() protoreflect.
 
 // Deprecated: Use AllocationPendingPreemptionSignalResponse.ProtoReflect.Descriptor instead.
 func (*AllocationPendingPreemptionSignalResponse) Descriptor() ([]byte, []int) {
-	return file_master_api_v1_task_proto_rawDescGZIP(), []int{28}
+	return file_master_api_v1_task_proto_rawDescGZIP(), []int{30}
 }
 
 type ResourcesSummary_Devices struct {
@@ -2117,7 +2223,7 @@ type ResourcesSummary_Devices struct {
 
 func (x *ResourcesSummary_Devices) Reset() {
 	*x = ResourcesSummary_Devices{}
-	mi := &file_master_api_v1_task_proto_msgTypes[29]
+	mi := &file_master_api_v1_task_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2129,7 +2235,7 @@ func (x *ResourcesSummary_Devices) String() string {
 func (*ResourcesSummary_Devices) ProtoMessage() {}
 
 func (x *ResourcesSummary_Devices) ProtoReflect() protoreflect.Message {
-	mi := &file_master_api_v1_task_proto_msgTypes[29]
+	mi := &file_master_api_v1_task_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2337,7 +2443,13 @@ const file_master_api_v1_task_proto_rawDesc = "" +
 	"\x17AllocationReadyResponse\"\x1b\n" +
 	"\x19AllocationWaitingResponse\">\n" +
 	"\"AllocationPreemptionSignalResponse\x12\x18\n" +
-	"\apreempt\x18\x01 \x01(\bR\apreempt\"'\n" +
+	"\apreempt\x18\x01 \x01(\bR\apreempt\"X\n" +
+	"\x0eRendezvousInfo\x12\x1c\n" +
+	"\taddresses\x18\x01 \x03(\tR\taddresses\x12\x12\n" +
+	"\x04rank\x18\x02 \x01(\x05R\x04rank\x12\x14\n" +
+	"\x05slots\x18\x03 \x03(\x05R\x05slots\"m\n" +
+	" AllocationRendezvousInfoResponse\x12I\n" +
+	"\x0frendezvous_info\x18\x01 \x01(\v2 .detdeploy.api.v1.RendezvousInfoR\x0erendezvousInfo\"'\n" +
 	"%AckAllocationPreemptionSignalResponse\"+\n" +
 	")AllocationPendingPreemptionSignalResponse*\xcd\x01\n" +
 	"\bTaskType\x12\x19\n" +
@@ -2366,7 +2478,7 @@ func file_master_api_v1_task_proto_rawDescGZIP() []byte {
 }
 
 var file_master_api_v1_task_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_master_api_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_master_api_v1_task_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_master_api_v1_task_proto_goTypes = []any{
 	(TaskType)(0),                                     // 0: detdeploy.api.v1.TaskType
 	(LaunchWarning)(0),                                // 1: detdeploy.api.v1.LaunchWarning
@@ -2399,59 +2511,62 @@ var file_master_api_v1_task_proto_goTypes = []any{
 	(*AllocationReadyResponse)(nil),                   // 28: detdeploy.api.v1.AllocationReadyResponse
 	(*AllocationWaitingResponse)(nil),                 // 29: detdeploy.api.v1.AllocationWaitingResponse
 	(*AllocationPreemptionSignalResponse)(nil),        // 30: detdeploy.api.v1.AllocationPreemptionSignalResponse
-	(*AckAllocationPreemptionSignalResponse)(nil),     // 31: detdeploy.api.v1.AckAllocationPreemptionSignalResponse
-	(*AllocationPendingPreemptionSignalResponse)(nil), // 32: detdeploy.api.v1.AllocationPendingPreemptionSignalResponse
-	(*ResourcesSummary_Devices)(nil),                  // 33: detdeploy.api.v1.ResourcesSummary.Devices
-	nil,                                               // 34: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
-	nil,                                               // 35: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
-	(*timestamppb.Timestamp)(nil),                     // 36: google.protobuf.Timestamp
-	(*Container)(nil),                                 // 37: detdeploy.api.v1.Container
-	(*structpb.Struct)(nil),                           // 38: google.protobuf.Struct
-	(*Pagination)(nil),                                // 39: detdeploy.api.v1.Pagination
-	(*Device)(nil),                                    // 40: detdeploy.api.v1.Device
+	(*RendezvousInfo)(nil),                            // 31: detdeploy.api.v1.RendezvousInfo
+	(*AllocationRendezvousInfoResponse)(nil),          // 32: detdeploy.api.v1.AllocationRendezvousInfoResponse
+	(*AckAllocationPreemptionSignalResponse)(nil),     // 33: detdeploy.api.v1.AckAllocationPreemptionSignalResponse
+	(*AllocationPendingPreemptionSignalResponse)(nil), // 34: detdeploy.api.v1.AllocationPendingPreemptionSignalResponse
+	(*ResourcesSummary_Devices)(nil),                  // 35: detdeploy.api.v1.ResourcesSummary.Devices
+	nil,                                               // 36: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
+	nil,                                               // 37: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
+	(*timestamppb.Timestamp)(nil),                     // 38: google.protobuf.Timestamp
+	(*Container)(nil),                                 // 39: detdeploy.api.v1.Container
+	(*structpb.Struct)(nil),                           // 40: google.protobuf.Struct
+	(*Pagination)(nil),                                // 41: detdeploy.api.v1.Pagination
+	(*Device)(nil),                                    // 42: detdeploy.api.v1.Device
 }
 var file_master_api_v1_task_proto_depIdxs = []int32{
 	0,  // 0: detdeploy.api.v1.Task.task_type:type_name -> detdeploy.api.v1.TaskType
 	5,  // 1: detdeploy.api.v1.Task.allocations:type_name -> detdeploy.api.v1.Allocation
-	36, // 2: detdeploy.api.v1.Task.start_time:type_name -> google.protobuf.Timestamp
-	36, // 3: detdeploy.api.v1.Task.end_time:type_name -> google.protobuf.Timestamp
+	38, // 2: detdeploy.api.v1.Task.start_time:type_name -> google.protobuf.Timestamp
+	38, // 3: detdeploy.api.v1.Task.end_time:type_name -> google.protobuf.Timestamp
 	2,  // 4: detdeploy.api.v1.Allocation.state:type_name -> detdeploy.api.v1.Task.State
-	36, // 5: detdeploy.api.v1.Allocation.start_time:type_name -> google.protobuf.Timestamp
-	36, // 6: detdeploy.api.v1.Allocation.end_time:type_name -> google.protobuf.Timestamp
+	38, // 5: detdeploy.api.v1.Allocation.start_time:type_name -> google.protobuf.Timestamp
+	38, // 6: detdeploy.api.v1.Allocation.end_time:type_name -> google.protobuf.Timestamp
 	4,  // 7: detdeploy.api.v1.GetTaskResponse.task:type_name -> detdeploy.api.v1.Task
 	8,  // 8: detdeploy.api.v1.ResourcesStarted.addresses:type_name -> detdeploy.api.v1.Address
 	3,  // 9: detdeploy.api.v1.ResourcesFailure.failure_type:type_name -> detdeploy.api.v1.ResourcesFailure.FailureType
 	10, // 10: detdeploy.api.v1.ResourcesStopped.failure:type_name -> detdeploy.api.v1.ResourcesFailure
-	34, // 11: detdeploy.api.v1.ResourcesSummary.agent_devices:type_name -> detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
+	36, // 11: detdeploy.api.v1.ResourcesSummary.agent_devices:type_name -> detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry
 	9,  // 12: detdeploy.api.v1.ResourcesSummary.started:type_name -> detdeploy.api.v1.ResourcesStarted
 	11, // 13: detdeploy.api.v1.ResourcesSummary.exited:type_name -> detdeploy.api.v1.ResourcesStopped
-	36, // 14: detdeploy.api.v1.AllocationSummary.registered_time:type_name -> google.protobuf.Timestamp
+	38, // 14: detdeploy.api.v1.AllocationSummary.registered_time:type_name -> google.protobuf.Timestamp
 	12, // 15: detdeploy.api.v1.AllocationSummary.resources:type_name -> detdeploy.api.v1.ResourcesSummary
 	7,  // 16: detdeploy.api.v1.AllocationSummary.proxy_ports:type_name -> detdeploy.api.v1.ProxyPortConfig
-	35, // 17: detdeploy.api.v1.GetTasksResponse.allocation_id_to_summary:type_name -> detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
+	37, // 17: detdeploy.api.v1.GetTasksResponse.allocation_id_to_summary:type_name -> detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry
 	2,  // 18: detdeploy.api.v1.Command.state:type_name -> detdeploy.api.v1.Task.State
-	36, // 19: detdeploy.api.v1.Command.start_time:type_name -> google.protobuf.Timestamp
-	37, // 20: detdeploy.api.v1.Command.container:type_name -> detdeploy.api.v1.Container
-	38, // 21: detdeploy.api.v1.LaunchCommandRequest.config:type_name -> google.protobuf.Struct
+	38, // 19: detdeploy.api.v1.Command.start_time:type_name -> google.protobuf.Timestamp
+	39, // 20: detdeploy.api.v1.Command.container:type_name -> detdeploy.api.v1.Container
+	40, // 21: detdeploy.api.v1.LaunchCommandRequest.config:type_name -> google.protobuf.Struct
 	15, // 22: detdeploy.api.v1.LaunchCommandRequest.files:type_name -> detdeploy.api.v1.File
 	16, // 23: detdeploy.api.v1.LaunchCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	38, // 24: detdeploy.api.v1.LaunchCommandResponse.config:type_name -> google.protobuf.Struct
+	40, // 24: detdeploy.api.v1.LaunchCommandResponse.config:type_name -> google.protobuf.Struct
 	1,  // 25: detdeploy.api.v1.LaunchCommandResponse.warnings:type_name -> detdeploy.api.v1.LaunchWarning
 	16, // 26: detdeploy.api.v1.GetCommandsResponse.commands:type_name -> detdeploy.api.v1.Command
-	39, // 27: detdeploy.api.v1.GetCommandsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
+	41, // 27: detdeploy.api.v1.GetCommandsResponse.pagination:type_name -> detdeploy.api.v1.Pagination
 	16, // 28: detdeploy.api.v1.GetCommandResponse.command:type_name -> detdeploy.api.v1.Command
-	38, // 29: detdeploy.api.v1.GetCommandResponse.config:type_name -> google.protobuf.Struct
+	40, // 29: detdeploy.api.v1.GetCommandResponse.config:type_name -> google.protobuf.Struct
 	16, // 30: detdeploy.api.v1.KillCommandResponse.command:type_name -> detdeploy.api.v1.Command
 	16, // 31: detdeploy.api.v1.SetCommandPriorityResponse.command:type_name -> detdeploy.api.v1.Command
 	25, // 32: detdeploy.api.v1.PostAllocationAcceleratorDataRequest.accelerator_data:type_name -> detdeploy.api.v1.AcceleratorData
-	40, // 33: detdeploy.api.v1.ResourcesSummary.Devices.devices:type_name -> detdeploy.api.v1.Device
-	33, // 34: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry.value:type_name -> detdeploy.api.v1.ResourcesSummary.Devices
-	13, // 35: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry.value:type_name -> detdeploy.api.v1.AllocationSummary
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	31, // 33: detdeploy.api.v1.AllocationRendezvousInfoResponse.rendezvous_info:type_name -> detdeploy.api.v1.RendezvousInfo
+	42, // 34: detdeploy.api.v1.ResourcesSummary.Devices.devices:type_name -> detdeploy.api.v1.Device
+	35, // 35: detdeploy.api.v1.ResourcesSummary.AgentDevicesEntry.value:type_name -> detdeploy.api.v1.ResourcesSummary.Devices
+	13, // 36: detdeploy.api.v1.GetTasksResponse.AllocationIdToSummaryEntry.value:type_name -> detdeploy.api.v1.AllocationSummary
+	37, // [37:37] is the sub-list for method output_type
+	37, // [37:37] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_master_api_v1_task_proto_init() }
@@ -2475,7 +2590,7 @@ func file_master_api_v1_task_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_master_api_v1_task_proto_rawDesc), len(file_master_api_v1_task_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   32,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

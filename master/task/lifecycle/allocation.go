@@ -84,6 +84,9 @@ func (a Allocation) Change(n rm.ContainerChange) Allocation {
 	if n.Agent != "" {
 		c.Agent = n.Agent // on Kubernetes it is chosen after the assignment
 	}
+	if n.Host != "" {
+		c.Host = n.Host
+	}
 	for _, ad := range n.Addresses {
 		c.Addresses = append(c.Addresses, Address{ad.GetContainerIp(), ad.GetContainerPort(), ad.GetHostIp(), ad.GetHostPort()})
 	}

@@ -117,6 +117,8 @@ type Container struct {
 	State     ContainerState `json:"state"`
 	Exit      *Exit          `json:"exit,omitempty"`
 	Addresses []Address      `json:"addresses,omitempty"`
+	// Host is where the other containers find it.
+	Host string `json:"host,omitempty"`
 }
 
 // Device is one slot of a container.

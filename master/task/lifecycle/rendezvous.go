@@ -1,0 +1,40 @@
+package lifecycle
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// Rendezvous is where the containers of an allocation find each other.
+type Rendezvous struct {
+	// Addresses and Slots are those of all containers, by rank.
+	Addresses []string
+	Slots     []int
+	// Rank is the asking container's.
+	Rank int
+}
+
+// Rendezvous is what one container of the allocation has to know of all of them. It is
+// complete when all have started. The error says why it will never be.
+func (a Allocation) Rendezvous(of rm.ContainerID) (r Rendezvous, complete bool, err error) {
+	all := slices.SortedFunc(slices.Values(a.Containers), func(x, y Container) int { return cmp.Compare(x.Rank, y.Rank) })
+	at := slices.IndexFunc(all, func(c Container) bool { return c.ID == of })
+	if at < 0 {
+		return r, false, fmt.Errorf("allocation %s has no container %s", a.ID, of)
+	}
+	r.Rank, complete = all[at].Rank, true
+	for _, c := range all {
+		if c.State == ContainerTerminated && c.Host == "" {
+			return r, false, fmt.Errorf("the container of rank %d has ended before all of allocation %s had started", c.Rank, a.ID)
+		}
+		complete = complete && c.Host != ""
+		r.Addresses, r.Slots = append(r.Addresses, c.Host), append(r.Slots, len(c.Devices))
+	}
+	if !complete && (a.Over() || a.Killed != nil) {
+		return r, false, fmt.Errorf("allocation %s is ended before all of its containers have started", a.ID)
+	}
+	return r, complete, nil
+}

@@ -1,0 +1,56 @@
+package lifecycle
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// runsAt is the news that a container runs at an address.
+func runsAt(rank int, host string) rm.ContainerChange {
+	return rm.ContainerChange{Allocation: "t.1", Container: id(rank), Rank: rank, State: apiv1.Container_STATE_RUNNING, Host: host, At: at(2)}
+}
+
+func TestContainersMeetWhenAllHaveStarted(t *testing.T) {
+	t.Parallel()
+	a := placed(3)
+	a.Containers[0], a.Containers[2] = a.Containers[2], a.Containers[0] // ranks are no order of the list
+	a.Containers[1].Devices = []Device{{}, {}}
+	for rank := range 3 {
+		if _, complete, err := a.Rendezvous(id(1)); complete || err != nil {
+			t.Errorf("with %d of 3 containers: got complete %t, %v", rank, complete, err)
+		}
+		a = a.Change(runsAt(rank, fmt.Sprintf("10.0.0.%d", rank)))
+	}
+	got, complete, err := a.Rendezvous(id(1))
+	want := Rendezvous{Addresses: []string{"10.0.0.0", "10.0.0.1", "10.0.0.2"}, Slots: []int{0, 2, 0}, Rank: 1}
+	if diff := cmp.Diff(got, want); diff != "" || !complete || err != nil {
+		t.Errorf("got complete %t, %v and -, want +:\n%s", complete, err, diff)
+	}
+	a = a.Change(rm.ContainerChange{Allocation: "t.1", Container: id(0), State: apiv1.Container_STATE_TERMINATED, Exit: exited(0), At: at(3)})
+	if got, complete, err = a.Rendezvous(id(2)); !complete || err != nil || got.Rank != 2 || got.Addresses[0] != "10.0.0.0" {
+		t.Errorf("got %+v, %t, %v for one that asks late, want the same addresses", got, complete, err)
+	}
+}
+
+func TestContainersThatWillNeverMeet(t *testing.T) {
+	t.Parallel()
+	half := placed(2).Change(runsAt(0, "10.0.0.1"))
+	ended := half.Change(rm.ContainerChange{Allocation: "t.1", Container: id(1), Rank: 1, State: apiv1.Container_STATE_TERMINATED, Exit: exited(1), At: at(3)})
+	for name, c := range map[string]struct {
+		a  Allocation
+		of rm.ContainerID
+	}{
+		"one has ended before it ran": {ended, id(0)},
+		"it is being killed":          {half.Kill("killed by ann", at(3)), id(0)},
+		"there is no such container":  {half, "c9"},
+	} {
+		if _, complete, err := c.a.Rendezvous(c.of); complete || err == nil {
+			t.Errorf("%s: got complete %t and %v, want an error", name, complete, err)
+		}
+	}
+}

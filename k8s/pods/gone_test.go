@@ -41,19 +41,23 @@ func TestWhatIsLeftOfAGang(t *testing.T) {
 	for name, c := range map[string]struct {
 		job  batchv1.JobStatus
 		pods map[int]corev1.PodStatus
+		// gated is how many more pods there are, behind their gates.
+		gated int
 		// phase is where it is afterwards, and undo why it is taken back.
 		phase Phase
 		undo  string
 	}{
-		"all run, and it is opened":              {pods: map[int]corev1.PodStatus{0: taken, 1: taken}, phase: Opening},
-		"one is to be made":                      {pods: map[int]corev1.PodStatus{0: taken}, phase: Gated},
-		"one has failed and is gone":             {job: batchv1.JobStatus{FailedIndexes: new("1")}, pods: map[int]corev1.PodStatus{0: taken}, phase: Gated, undo: "the pod of rank 1 is gone"},
-		"both are gone":                          {job: ended(batchv1.JobFailed, batchv1.JobStatus{FailedIndexes: new("0,1")}), phase: Gated, undo: "makes no other: so says the Job"},
-		"its Job has failed for another reason":  {job: ended(batchv1.JobFailed, batchv1.JobStatus{}), pods: map[int]corev1.PodStatus{1: taken}, phase: Gated, undo: "rank 0 is gone"},
-		"both have ended well and are gone":      {job: ended(batchv1.JobComplete, batchv1.JobStatus{CompletedIndexes: "0,1"}), phase: Opening},
-		"one has ended well and the other runs":  {job: batchv1.JobStatus{CompletedIndexes: "0"}, pods: map[int]corev1.PodStatus{1: taken}, phase: Opening},
-		"one has ended well, and one has failed": {job: ended(batchv1.JobFailed, batchv1.JobStatus{CompletedIndexes: "0", FailedIndexes: new("1")}), phase: Gated, undo: "rank 1 is gone"},
-		"one has failed and is there":            {job: batchv1.JobStatus{FailedIndexes: new("1")}, pods: map[int]corev1.PodStatus{0: taken, 1: taken}, phase: Opening},
+		"all run, and it is opened":               {pods: map[int]corev1.PodStatus{0: taken, 1: taken}, phase: Opening},
+		"both wait behind their gates":            {gated: 2, phase: Gated},
+		"one runs, and one waits behind its gate": {pods: map[int]corev1.PodStatus{0: taken}, gated: 1, phase: Opening},
+		"one is to be made":                       {pods: map[int]corev1.PodStatus{0: taken}, phase: Gated},
+		"one has failed and is gone":              {job: batchv1.JobStatus{FailedIndexes: new("1")}, pods: map[int]corev1.PodStatus{0: taken}, phase: Gated, undo: "the pod of rank 1 is gone"},
+		"both are gone":                           {job: ended(batchv1.JobFailed, batchv1.JobStatus{FailedIndexes: new("0,1")}), phase: Gated, undo: "makes no other: so says the Job"},
+		"its Job has failed for another reason":   {job: ended(batchv1.JobFailed, batchv1.JobStatus{}), pods: map[int]corev1.PodStatus{1: taken}, phase: Gated, undo: "rank 0 is gone"},
+		"both have ended well and are gone":       {job: ended(batchv1.JobComplete, batchv1.JobStatus{CompletedIndexes: "0,1"}), phase: Opening},
+		"one has ended well and the other runs":   {job: batchv1.JobStatus{CompletedIndexes: "0"}, pods: map[int]corev1.PodStatus{1: taken}, phase: Opening},
+		"one has ended well, and one has failed":  {job: ended(batchv1.JobFailed, batchv1.JobStatus{CompletedIndexes: "0", FailedIndexes: new("1")}), phase: Gated, undo: "rank 1 is gone"},
+		"one has failed and is there":             {job: batchv1.JobStatus{FailedIndexes: new("1")}, pods: map[int]corev1.PodStatus{0: taken, 1: taken}, phase: Opening},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,8 +72,12 @@ func TestWhatIsLeftOfAGang(t *testing.T) {
 			for rank, status := range c.pods {
 				pods[rank] = &corev1.Pod{Status: status, Spec: corev1.PodSpec{NodeName: "n1"}}
 			}
+			for range c.gated {
+				gated := &corev1.Pod{Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: podspec.Gate}}}}
+				pods[len(pods)] = gated
+			}
 			g := r.muster(w, a, job, pods)
-			if a.phase != c.phase || g.whole != (c.phase == Opening) {
+			if whole := c.phase == Opening && c.gated == 0; a.phase != c.phase || g.whole != whole {
 				t.Errorf("got phase %s, whole %t; want %s", a.phase, g.whole, c.phase)
 			}
 			if !strings.Contains(g.undo, c.undo) || c.undo == "" && g.undo != "" {

@@ -204,8 +204,8 @@ func (r *RM) muster(w *watch, a *allocation, job *batchv1.Job, pods map[int]*cor
 	g.undo = message(g.undo, neverWhole(job, pods))
 	switch {
 	case g.undo != "":
-	case a.phase == Gated && len(pods)+ended == all && len(g.gated) == 0:
-		r.transition(a, Opening, now) // an earlier master has opened it
+	case a.phase == Gated && len(pods)+ended == all && len(g.gated) < all:
+		r.transition(a, Opening, now) // an earlier master has begun to open it
 	case g.whole:
 	case job == nil && now.Sub(a.since) > 5*glance, job != nil && job.DeletionTimestamp != nil:
 		g.undo = "its Job was deleted by somebody else"

@@ -102,7 +102,12 @@ func TestWhatIsNotUpIsExplained(t *testing.T) {
 		{
 			"a Secret that is about to be made",
 			explain.Seen{Pods: []corev1.Pod{podWith(waits("CreateContainerConfigError", `secret "determined-secrets-lab" not found`))}},
-			time.Second, `secret "determined-secrets-lab" not found`, "CreateContainerConfigError", "make the Secret in namespace lab", false,
+			time.Hour, `secret "determined-secrets-lab" not found`, "CreateContainerConfigError", "the master's pod makes it", false,
+		},
+		{
+			"a Secret that nobody makes",
+			explain.Seen{Pods: []corev1.Pod{podWith(waits("CreateContainerConfigError", `secret "db" not found`))}},
+			time.Second, `secret "db" not found`, "CreateContainerConfigError", "make the Secret in namespace lab", false,
 		},
 		{
 			"a Secret that is not made",

@@ -127,6 +127,9 @@ func waiting(t Trouble, p corev1.Pod, c corev1.ContainerStatus, s Seen, age time
 		t.What, t.Lasting = fmt.Sprintf("container %s cannot be made: %s", c.Name, w.Message), age > configPatience
 		t.Event = cmp.Or(eventOf(s.Events, "Pod", p.Name, "Failed", "FailedMount"), w.Reason+": "+w.Message)
 		t.Fix = configFix(p, w.Message)
+		if madeByMaster(w.Message) {
+			t.Lasting, t.Fix = false, "the master's pod makes it with its first step: see what keeps that one"
+		}
 	case "CrashLoopBackOff":
 		if last := c.LastTerminationState.Terminated; last != nil {
 			return ended(t, p, c, last, s), true
@@ -183,6 +186,12 @@ func configFix(p corev1.Pod, message string) string {
 		kind = "Secret"
 	}
 	return fmt.Sprintf("make the %s in namespace %s with the key that is named, or correct the value that refers to it", kind, p.Namespace)
+}
+
+// madeByMaster reports the one Secret that the chart's own pods wait for: the database
+// is there before the master's image is pulled.
+func madeByMaster(message string) bool {
+	return strings.Contains(message, `secret "determined-secrets-`) && strings.Contains(message, "not found")
 }
 
 func mountFix(p corev1.Pod, event string) string {

@@ -3,6 +3,7 @@ package helm
 import (
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
@@ -19,6 +20,9 @@ type Release struct {
 	// Version and AppVersion replace the chart's where they are set: a chart that
 	// is part of the program has the program's.
 	Version, AppVersion string
+	// Without are files of the chart that are left out, because the caller does itself
+	// what they are for.
+	Without []string
 }
 
 // load reads the chart. It is read anew for each operation, because Helm changes
@@ -26,7 +30,7 @@ type Release struct {
 func (r Release) load() (*chart.Chart, error) {
 	var files []*loader.BufferedFile
 	err := fs.WalkDir(r.Chart, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil || d.IsDir() || slices.Contains(r.Without, path) {
 			return err
 		}
 		data, err := fs.ReadFile(r.Chart, path)

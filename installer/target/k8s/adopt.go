@@ -57,7 +57,7 @@ func adoptionOf(info helm.Info, parts helm.Parts, wanted []helm.Object, changes 
 func takes(o helm.Object) error {
 	return &cloud.Error{
 		Kind: cloud.Conflict, Op: "adopt", Resource: o.String(), Err: errors.New("it is Determined's, and the new cluster would use it too"),
-		Fix: "keep the new database apart: --set db.type=embedded, or another name with --set db.claimSuffix=SUFFIX",
+		Fix: "keep the new database apart: --set db.type=embedded, or an empty claim that you have made, with --set db.existingClaim=NAME",
 	}
 }
 

@@ -21,6 +21,9 @@ func (t *Target) differences(ctx context.Context) ([]resource.Drift, error) {
 	return driftOf(changes, t.Cluster)
 }
 
+// notThere is what a plan says of an object that does not exist.
+const notThere = "none"
+
 // driftOf is pure: what is to be changed, or why it cannot be.
 func driftOf(changes []helm.Change, cluster string) ([]resource.Drift, error) {
 	var out []resource.Drift
@@ -28,7 +31,7 @@ func driftOf(changes []helm.Change, cluster string) ([]resource.Drift, error) {
 	for _, c := range changes {
 		switch c.Verb {
 		case helm.Create:
-			out = append(out, resource.Drift{Path: c.Object.String(), Have: "none", Want: "is made"})
+			out = append(out, resource.Drift{Path: c.Object.String(), Have: notThere, Want: "is made"})
 		case helm.Delete:
 			if c.Object.Kind == claimKind {
 				errs = append(errs, inTheWay(c, cluster))

@@ -15,6 +15,12 @@ import (
 func TestTheWholeLifeOfACluster(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
+	first := text(s.plan(t.Context()))
+	for _, object := range []string{"Deployment determined-master-deployment-lab", "PersistentVolumeClaim determined-master-data-lab", "Service determined-master-service-lab", "PriorityClass ", "ClusterRole ", "Namespace " + s.namespace + "-lab-tasks"} {
+		if !strings.Contains(first, "\n      "+object) {
+			t.Errorf("the first plan does not say that it makes %s:\n%s", object, first)
+		}
+	}
 	must(t, s.up(t.Context()))
 	if p := s.plan(t.Context()); !p.Empty() {
 		t.Fatalf("after install: got a plan with something to do:\n%s", text(p))

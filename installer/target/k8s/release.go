@@ -14,11 +14,17 @@ import (
 )
 
 // release is the Helm release with all that it makes.
-type release struct{ *Target }
+type release struct {
+	*Target
+
+	// makes are the objects that Find has seen missing, where there is no release.
+	makes []string
+}
 
 var (
-	_ resource.Resource = (*release)(nil)
-	_ resource.Updater  = (*release)(nil)
+	_ resource.Resource  = (*release)(nil)
+	_ resource.Updater   = (*release)(nil)
+	_ resource.Described = (*release)(nil)
 )
 
 // ID names the release.
@@ -42,12 +48,22 @@ func (r *release) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 		return found, drift, err
 	}
 	if !found.Exists() { // what makes no sense, or is in the way, is refused before anything is agreed to
-		_, err = r.differences(ctx)
+		missing, err := r.differences(ctx)
+		r.makes = nil
+		for _, d := range missing {
+			if d.Have == notThere {
+				r.makes = append(r.makes, d.Path)
+			}
+		}
 		return found, nil, err
 	}
 	drift, err := r.drift(ctx, info)
 	return found, drift, err
 }
+
+// Describe implements resource.Described: a release is as many objects as its values
+// lead to.
+func (r *release) Describe() []string { return r.makes }
 
 // look asks Helm, and nobody what the release should be. One of somebody else is
 // refused, unless it is Determined's and its place is to be taken.

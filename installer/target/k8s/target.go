@@ -53,9 +53,13 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 	return []resource.Resource{t.release()}, nil
 }
 
-func (t *Target) release() *release { return &release{t} }
+func (t *Target) release() *release { return &release{Target: t} }
 
 // wanted is the release as Helm is told it.
 func (t *Target) wanted() helm.Release {
-	return helm.Release{Name: t.Cluster, Namespace: t.Namespace, Values: t.Values, Chart: t.Chart}
+	return helm.Release{Name: t.Cluster, Namespace: t.Namespace, Values: t.Values, Chart: t.Chart, Without: []string{imageCheck}}
 }
+
+// imageCheck is the chart's hook that tries the image before an upgrade, which Offer
+// does while the old master still serves.
+const imageCheck = "templates/check.yaml"

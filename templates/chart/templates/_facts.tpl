@@ -93,12 +93,11 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end -}}
 
-{{/* Makes the secrets that nobody gave, once; give (list $ directory keys…). With a
-     directory it leaves a copy there, for a volume cannot wait for a Secret that a
-     container of its own pod makes. */}}
+{{/* Makes the secrets that nobody gave, once; give (list $ directory keys…). It leaves a
+     copy in the directory, for a volume cannot wait for a Secret that a container of its
+     own pod makes. */}}
 {{- define "determined.secretsInit" -}}
 {{- $top := index . 0 -}}
-{{- $to := index . 1 -}}
 - name: init-secrets
   image: {{ include "determined.image" $top | quote }}
   imagePullPolicy: {{ $top.Values.image.pullPolicy }}
@@ -110,15 +109,11 @@ capabilities: {drop: [ALL]}
     {{- range slice . 2 }}
     - --key={{ . }}
     {{- end }}
-    {{- with $to }}
-    - --to={{ . }}
-    {{- end }}
+    - --to={{ index . 1 }}
   securityContext: {{- include "determined.containerSecurity" $top | nindent 4 }}
   {{- /* As its pod's main container: that costs the pod nothing, and is enough for quotas
          that want each container to say. */}}
-  resources: {{- include (ternary "determined.masterResources" "determined.dbResources" (ne $to "")) $top | nindent 4 }}
-  {{- with $to }}
+  resources: {{- include "determined.masterResources" $top | nindent 4 }}
   volumeMounts:
-    - {name: secrets, mountPath: {{ . }}}
-  {{- end }}
+    - {name: secrets, mountPath: {{ index . 1 }}}
 {{- end -}}

@@ -158,3 +158,23 @@ limits:
   hostPath: {path: {{ .Values.checkpointStorage.hostPath | default "/tmp/checkpoints" | quote }}, type: DirectoryOrCreate}
 {{- end }}
 {{- end -}}
+
+{{/* A pod that runs the master's image once, where the master would be. */}}
+{{- define "determined.imageCheck" -}}
+restartPolicy: Never
+automountServiceAccountToken: false
+enableServiceLinks: false
+{{- include "determined.placement" .Values.master }}
+{{- with .Values.imagePullSecretName }}
+imagePullSecrets: [{name: {{ . | quote }}}]
+{{- end }}
+securityContext: {{- include "determined.podSecurity" 65532 | nindent 2 }}
+containers:
+  - name: image
+    image: {{ include "determined.image" . | quote }}
+    imagePullPolicy: {{ .Values.image.pullPolicy }}
+    args: [version]
+    securityContext: {{- include "determined.containerSecurity" . | nindent 6 }}
+    {{- /* Little: the old master has its room until the end. */}}
+    resources: {{- include "determined.resources" (list "10m" "64Mi" .Values.masterCpuLimit .Values.masterMemLimit) | nindent 6 }}
+{{- end -}}

@@ -115,7 +115,7 @@ func (s *session) lock(ctx context.Context) error {
 		return errors.Join(err, s.unlock(context.WithoutCancel(ctx)))
 	}
 	if u := s.book.Record().Upgrade; u != nil && s.action == "up" {
-		return errors.Join(&UnderWayError{s.Cluster, u.To}, s.unlock(context.WithoutCancel(ctx)))
+		return errors.Join(&UnderWayError{Cluster: s.Cluster, To: u.To, Abandon: s.abandonable(Begun)}, s.unlock(context.WithoutCancel(ctx)))
 	}
 	s.shut = s.Gate.Open(lease.Check)
 	return nil

@@ -38,7 +38,7 @@ type Upgradable interface {
 	Runs(ctx context.Context) (record.Release, Mode, error)
 
 	// Offer brings the programs of a release to where the machines of the cluster
-	// find them, telling how far it is. Nothing uses them yet.
+	// find them, telling what it waits for. Nothing uses them yet.
 	Offer(ctx context.Context, r record.Release, tell func(string)) error
 
 	// Turn has the master's machine run r in a mode, and returns when it does: for
@@ -49,7 +49,7 @@ type Upgradable interface {
 
 	// Backup keeps the store, which nobody writes, for the day on which an upgrade
 	// turns out to have been wrong, and says where. Of is what its programs wrote.
-	Backup(ctx context.Context, of record.Release) (where string, err error)
+	Backup(ctx context.Context, of record.Release, tell func(string)) (where string, err error)
 
 	// Follow waits until the agents run r, or says that they will by themselves.
 	Follow(ctx context.Context, r record.Release, tell func(string)) error
@@ -111,24 +111,27 @@ type upgrade struct {
 // look settles what this upgrade leads from, and whether another one has to be
 // finished first.
 func (u *upgrade) look(ctx context.Context) error {
-	runs, mode, err := u.target.Runs(ctx)
+	sight, err := u.see(ctx, u.target, u.book.Record())
 	if err != nil {
 		return err
 	}
+	runs, mode, begun := sight.Runs, sight.Mode, sight.Upgrade
 	u.mode = mode
-	begun := u.book.Record().Upgrade
-	if begun != nil && begun.Committed && mode == Serve && begun.From.Same(runs) && !begun.To.Same(runs) {
-		begun.Committed = false // it was taken back before the new one was told to serve
+	at := StandingOf(sight)
+	if begun != nil && (at == Returned || at == Committed) {
+		begun.Committed = false // the new one was not told to serve, or was taken back
 	}
 	switch {
 	case begun != nil && begun.Committed && !begun.To.Same(u.To):
-		return &unfinishedError{begun.To}
+		return &unfinishedError{to: begun.To, abandon: u.abandonable(at)}
 	case begun != nil:
 		begun.To = u.To // another one may be tried from the same old one
 		u.Upgrade, u.changed = *begun, true
 		return nil
-	case runs.IsZero():
-		return &AbsentError{Cluster: u.Cluster}
+	case at == Missing:
+		return u.absent()
+	case at == Unproven, at == Ill:
+		return &StandingError{Cluster: u.Cluster, Platform: u.Platform, At: at, Act: ActUpgrade, Sight: sight}
 	}
 	u.From = runs
 	u.changed = !runs.Same(u.To) || mode != Serve
@@ -180,7 +183,7 @@ func (u *upgrade) backUp(ctx context.Context) error {
 	if !u.changed || u.Committed || u.From.IsZero() || u.Backup != "" && u.mode != Serve {
 		return nil
 	}
-	where, err := u.target.Backup(ctx, u.From)
+	where, err := u.target.Backup(ctx, u.From, u.telling("back up the store"))
 	if err != nil {
 		return err
 	}
@@ -208,10 +211,41 @@ func (u *upgrade) commit(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := u.target.Turn(ctx, u.To, Serve, u.telling("commit")); err != nil {
-		return &CommittedError{u.Upgrade, err}
+	err := u.target.Turn(ctx, u.To, Serve, u.telling("commit"))
+	if back, taken := errors.AsType[*TakenBackError](err); taken {
+		u.Committed = false
+		if err := u.book.Change(ctx, func(r *record.Record) { r.Upgrade = nil }); err != nil {
+			return errors.Join(back, err)
+		}
+		return back
+	}
+	if err != nil {
+		return &CommittedError{Upgrade: u.Upgrade, Err: err, abandon: u.abandonable(Stuck)}
 	}
 	return nil
+}
+
+func (in *Installer) absent() *AbsentError {
+	e := &AbsentError{Cluster: in.Cluster}
+	if _, able := in.Deployment.(Abandonable); able {
+		e.Command = in.command(ActInstall)
+	}
+	return e
+}
+
+// abandonable is the command that gives an upgrade up, where there is one.
+func (in *Installer) abandonable(at Standing) string {
+	if _, able := in.Deployment.(Abandonable); !able || at.Instead(ActAbandon) != ActAbandon {
+		return ""
+	}
+	return in.command(ActAbandon)
+}
+
+// command is what a user types.
+func (in *Installer) command(a Act) string { return command(in.Platform, in.Cluster, a) }
+
+func command(platform, cluster string, a Act) string {
+	return "det-deploy " + platform + " " + string(a) + " --cluster-id " + cluster
 }
 
 func (u *upgrade) follow(ctx context.Context) error {

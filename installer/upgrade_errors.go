@@ -1,29 +1,46 @@
 package installer
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
 // AbsentError is a cluster that has no master to work on.
-type AbsentError struct{ Cluster string }
+type AbsentError struct {
+	Cluster string
+	// Command makes one; empty is `up`.
+	Command string
+}
 
 func (e *AbsentError) Error() string { return fmt.Sprintf("cluster %s has no master", e.Cluster) }
 
 // Hint says how to get one.
-func (e *AbsentError) Hint() string { return "run `up` for it first" }
+func (e *AbsentError) Hint() string { return "run `" + cmp.Or(e.Command, "up") + "` for it first" }
 
 // unfinishedError is an upgrade that went past the point of no return and was not
 // finished.
-type unfinishedError struct{ to record.Release }
+type unfinishedError struct {
+	to record.Release
+	// abandon is the command that gives it up, or empty.
+	abandon string
+}
 
 func (e *unfinishedError) Error() string {
 	return fmt.Sprintf("the upgrade to %s was committed and is not finished", e.to)
 }
 
 func (e *unfinishedError) Hint() string {
-	return fmt.Sprintf("run upgrade with det-deploy %s first, then upgrade again", e.to)
+	return fmt.Sprintf("run upgrade with det-deploy %s first, then upgrade again", e.to) + orAbandon(e.abandon)
+}
+
+// orAbandon adds the command that gives an upgrade up.
+func orAbandon(command string) string {
+	if command == "" {
+		return ""
+	}
+	return "; or give it up with `" + command + "`"
 }
 
 // UnderWayError refuses to bring a cluster up in the middle of an upgrade: what is on
@@ -31,6 +48,8 @@ func (e *unfinishedError) Hint() string {
 type UnderWayError struct {
 	Cluster string
 	To      record.Release
+	// Abandon is the command that gives it up, or empty.
+	Abandon string
 }
 
 func (e *UnderWayError) Error() string {
@@ -39,7 +58,7 @@ func (e *UnderWayError) Error() string {
 
 // Hint says how to finish it.
 func (e *UnderWayError) Hint() string {
-	return "run `det-deploy upgrade --cluster-id " + e.Cluster + "` to finish it"
+	return "run `det-deploy upgrade --cluster-id " + e.Cluster + "` to finish it" + orAbandon(e.Abandon)
 }
 
 // CommittedError is a new master that does not serve although it could when it was
@@ -47,6 +66,8 @@ func (e *UnderWayError) Hint() string {
 type CommittedError struct {
 	Upgrade record.Upgrade
 	Err     error
+
+	abandon string
 }
 
 func (e *CommittedError) Error() string {
@@ -57,10 +78,11 @@ func (e *CommittedError) Unwrap() error { return e.Err }
 
 // Hint says how to go on.
 func (e *CommittedError) Hint() string {
+	again := "run the same command again; it goes on from here" + orAbandon(e.abandon)
 	if e.Upgrade.Backup == "" {
-		return "run the same command again; it goes on from here"
+		return again
 	}
-	return "run the same command again; it goes on from here. The store as it was before is in " + e.Upgrade.Backup
+	return again + ". The store as it was before is in " + e.Upgrade.Backup
 }
 
 // ReleaseError is a program that differs from the one that the cluster runs.
@@ -81,4 +103,51 @@ func (e *ReleaseError) Error() string {
 // Hint says what changes it.
 func (e *ReleaseError) Hint() string {
 	return fmt.Sprintf("run `%s` to bring the cluster to this one, or use det-deploy %s", e.Command, e.Runs.Version)
+}
+
+// TakenBackError is a new master that did not come to serve, after which the old one does
+// again.
+type TakenBackError struct{ Err error }
+
+func (e *TakenBackError) Error() string {
+	return fmt.Sprintf("%v; the release is back at what it was, and serves", e.Err)
+}
+
+func (e *TakenBackError) Unwrap() error { return e.Err }
+
+// StandingError refuses an act where another one leads on.
+type StandingError struct {
+	Cluster, Platform string
+	At                Standing
+	Act               Act
+	Sight             Sight
+}
+
+func (e *StandingError) Error() string {
+	switch e.At {
+	case Unproven:
+		return fmt.Sprintf("the master of cluster %s, det-deploy %s, has not answered yet, and nothing else has", e.Cluster, e.Sight.Runs)
+	case Ill:
+		return fmt.Sprintf("the master of cluster %s, det-deploy %s, has not answered; before it ran %s", e.Cluster, e.Sight.Runs, e.Sight.Former)
+	case Taken:
+		return fmt.Sprintf("the new master of cluster %s, det-deploy %s, has answered, and what it has written the old one cannot read", e.Cluster, e.Sight.Runs)
+	case Missing, Serving, Lost, Begun, Halted, Committed, Stuck, Returned:
+	}
+	return fmt.Sprintf("cluster %s is %s", e.Cluster, e.At)
+}
+
+// Hint names the act that leads on.
+func (e *StandingError) Hint() string {
+	next := e.At.Instead(e.Act)
+	hint := "run `" + command(e.Platform, e.Cluster, next) + "`"
+	switch next {
+	case ActInstall:
+		return hint + " with the values, or the version, that are right"
+	case ActUninstall:
+		return hint + ", or install again with the values, or the version, that are right"
+	case ActAbandon:
+		return hint + " to go back to it first"
+	case ActUpgrade:
+	}
+	return hint + " to finish the upgrade"
 }

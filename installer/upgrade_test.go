@@ -75,7 +75,7 @@ func (u upgradable) Turn(ctx context.Context, r record.Release, mode installer.M
 	return err
 }
 
-func (u upgradable) Backup(ctx context.Context, of record.Release) (string, error) {
+func (u upgradable) Backup(ctx context.Context, of record.Release, _ func(string)) (string, error) {
 	return "backup-1", u.act(ctx, "backup", func() { u.m.tell("kept as " + of.Version + " left it") })
 }
 

@@ -87,7 +87,7 @@ func TestWhatIsNotUpIsExplained(t *testing.T) {
 			"an image that is not there", explain.Seen{
 				Pods:   []corev1.Pod{podWith(waits("ImagePullBackOff", "Back-off"))},
 				Events: []corev1.Event{event("Pod", "master", "Failed", "not found"), event("Pod", "other", "Failed", "no")},
-			}, time.Second, "image registry.example/det-deploy:1 cannot be pulled", "Failed: not found", "imagePullSecretName", false,
+			}, time.Second, "image registry.example/det-deploy:1 cannot be pulled", "Failed: not found", "imagePullSecretName", true,
 		},
 		{
 			"an image that is not there for long",
@@ -145,6 +145,11 @@ func TestWhatIsNotUpIsExplained(t *testing.T) {
 			"a volume that cannot be mounted", explain.Seen{
 				Pods: []corev1.Pod{mounts}, Events: []corev1.Event{event("Pod", "master", "FailedMount", `secret "tls" not found`)},
 			}, 0, "containers cannot be made", `secret "tls" not found`, "make what is named", false,
+		},
+		{
+			"a volume that nobody makes", explain.Seen{
+				Pods: []corev1.Pod{mounts}, Events: []corev1.Event{event("Pod", "master", "FailedMount", `secret "tls" not found`)},
+			}, time.Hour, "containers cannot be made", `secret "tls" not found`, "make what is named", true,
 		},
 		{
 			"a probe that fails", explain.Seen{
@@ -219,6 +224,39 @@ func TestWhatIsNotUpIsExplained(t *testing.T) {
 				t.Error("got no log")
 			}
 		})
+	}
+}
+
+// The kubelet repeats that it failed; what the registry said stays.
+func TestTheRegistrysWordsAreKept(t *testing.T) {
+	t.Parallel()
+	at := func(message string, after time.Duration) corev1.Event {
+		e := event("Pod", "master", "Failed", message)
+		e.LastTimestamp = metav1.NewTime(made.Add(after))
+		return e
+	}
+	repeats := []corev1.Event{at("Error: ErrImagePull", time.Second), at("Error: ImagePullBackOff", 2*time.Second)}
+	for _, tc := range []struct {
+		name, words string
+		status      corev1.ContainerStatus
+		lasting     bool
+	}{
+		{"a tag that is not there", `Failed to pull image "a:9": rpc error: code = NotFound desc = a:9: not found`, waits("ImagePullBackOff", "Back-off"), true},
+		{"a registry that cannot be reached", `Failed to pull image "a:9": dial tcp: i/o timeout`, waits("ImagePullBackOff", "Back-off"), false},
+		{"words in the status only", "", waits("ErrImagePull", "manifest unknown"), true},
+	} {
+		events := repeats
+		if tc.words != "" {
+			events = append([]corev1.Event{at(tc.words, 0)}, repeats...)
+		}
+		v := explain.Judge(explain.Seen{Pods: []corev1.Pod{podWith(tc.status)}, Events: events}, made.Add(time.Second))
+		want := tc.words
+		if want == "" {
+			want = tc.status.State.Waiting.Message
+		}
+		if len(v.Troubles) != 1 || !strings.Contains(v.Troubles[0].Event, want) || v.Troubles[0].Lasting != tc.lasting {
+			t.Errorf("%s: got %+v, want %q, lasting %t", tc.name, v.Troubles, want, tc.lasting)
+		}
 	}
 }
 

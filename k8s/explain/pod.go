@@ -46,7 +46,10 @@ func pod(p corev1.Pod, s Seen, now time.Time) []Trouble {
 	}
 	if len(out) == 0 {
 		if e := eventOf(s.Events, "Pod", p.Name, "FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox"); e != "" && !started(p) {
-			out = append(out, Trouble{Object: name, What: "its containers cannot be made", Event: e, Fix: mountFix(p, e)})
+			out = append(out, Trouble{
+				Object: name, What: "its containers cannot be made", Event: e, Fix: mountFix(p, e),
+				Lasting: strings.Contains(e, "not found") && age > configPatience,
+			})
 		}
 	}
 	return out
@@ -120,8 +123,8 @@ func waiting(t Trouble, p corev1.Pod, c corev1.ContainerStatus, s Seen, age time
 		t.Event = cmp.Or(eventOf(s.Events, "Pod", p.Name, "InspectFailed", "Failed"), w.Reason+": "+w.Message)
 		t.Fix = "give the image as REGISTRY/NAME:TAG, with --set imageRegistry and the image's own values"
 	case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "RegistryUnavailable", "ImageInspectError":
-		t.What, t.Lasting = fmt.Sprintf("image %s cannot be pulled", imageOf(p, c)), w.Reason == "ErrImageNeverPull" || age > pullPatience
-		t.Event = cmp.Or(eventOf(s.Events, "Pod", p.Name, "Failed"), w.Reason+": "+w.Message)
+		t.What, t.Event = fmt.Sprintf("image %s cannot be pulled", imageOf(p, c)), pullWords(p, w, s.Events)
+		t.Lasting = w.Reason == "ErrImageNeverPull" || age > pullPatience || notThere(t.Event)
 		t.Fix = pullFix(p)
 	case "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PreCreateHookError", "PreStartHookError", "PostStartHookError":
 		t.What, t.Lasting = fmt.Sprintf("container %s cannot be made: %s", c.Name, w.Message), age > configPatience
@@ -140,6 +143,24 @@ func waiting(t Trouble, p corev1.Pod, c corev1.ContainerStatus, s Seen, age time
 		return Trouble{}, false // PodInitializing, ContainerCreating
 	}
 	return t, true
+}
+
+// pullWords is what the registry says about an image. The kubelet says so once a try, in
+// an event and in the container's status; in between it only counts how often it failed.
+func pullWords(p corev1.Pod, w *corev1.ContainerStateWaiting, events []corev1.Event) string {
+	var said []corev1.Event
+	for _, e := range events {
+		if e.Reason == "Failed" && !strings.HasPrefix(e.Message, "Error: ") {
+			said = append(said, e)
+		}
+	}
+	return cmp.Or(eventOf(said, "Pod", p.Name, "Failed"), w.Reason+": "+w.Message)
+}
+
+// notThere reports a registry that knows the name and not the image, or not the name. Its
+// words are all there is: the kubelet has one code for everything.
+func notThere(words string) bool {
+	return strings.Contains(words, "not found") || strings.Contains(words, "manifest unknown") || strings.Contains(words, "name unknown")
 }
 
 // ended is a container whose program ended badly.
@@ -175,9 +196,9 @@ func imageOf(p corev1.Pod, c corev1.ContainerStatus) string {
 
 func pullFix(p corev1.Pod) string {
 	if len(p.Spec.ImagePullSecrets) == 0 {
-		return "check imageRegistry and the version, which `det-deploy k8s image push` puts there; for a private registry make a Secret with `kubectl create secret docker-registry` and give its name with --set imagePullSecretName"
+		return "check the values imageRegistry, image.name and image.tag, under which `det-deploy k8s image push` puts it; for a private registry make a Secret with `kubectl create secret docker-registry` and give its name with --set imagePullSecretName"
 	}
-	return fmt.Sprintf("check imageRegistry and the version, and that Secret %s holds a login that the registry takes", p.Spec.ImagePullSecrets[0].Name)
+	return fmt.Sprintf("check the values imageRegistry, image.name and image.tag, and that Secret %s holds a login that the registry takes", p.Spec.ImagePullSecrets[0].Name)
 }
 
 func configFix(p corev1.Pod, message string) string {

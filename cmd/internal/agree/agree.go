@@ -105,6 +105,52 @@ func (a Asker) Upgrade(ctx context.Context, cluster string, from, to record.Rele
 	return a.ask(ctx, "Upgrade it?")
 }
 
+// Abandon says what giving an upgrade up would do and asks.
+func (a Asker) Abandon(ctx context.Context, cluster string, u installer.Abandoned) (bool, error) {
+	if a.Output == term.Text {
+		a.Notef("Cluster %s goes back %s. Its store stays as it is, and tasks go on.", cluster, back(u))
+	}
+	if a.Yes {
+		return true, nil
+	}
+	return a.ask(ctx, "Give the upgrade up?")
+}
+
+// back is "from det-deploy 1.1 to 1.0".
+func back(u installer.Abandoned) string {
+	if u.From.IsZero() {
+		return "to det-deploy " + u.To.String()
+	}
+	was, next := names(u.From, u.To)
+	return "from det-deploy " + was + " to " + next
+}
+
+// abandoned is the JSON form of what giving an upgrade up came to.
+type abandoned struct {
+	Schema  string `json:"schema"`
+	Cluster string `json:"cluster"`
+
+	installer.Abandoned
+
+	DryRun bool `json:"dry_run"`
+}
+
+// PrintAbandon prints what giving an upgrade up came to, or would.
+func (a Asker) PrintAbandon(cluster string, u installer.Abandoned, dryRun bool) error {
+	if a.Output == term.JSON {
+		return a.PrintJSON(abandoned{"det-deploy.abandon/v1", cluster, u, dryRun})
+	}
+	switch {
+	case !u.Changed:
+		a.Printf("Cluster %s runs det-deploy %s, and no upgrade is under way.", cluster, u.To)
+	case dryRun:
+		a.Printf("Cluster %s would go back %s.", cluster, back(u))
+	default:
+		a.Printf("Cluster %s runs det-deploy %s again.", cluster, u.To)
+	}
+	return nil
+}
+
 func (a Asker) show(p plan.Plan) error {
 	if a.Output == term.JSON {
 		return nil

@@ -116,7 +116,7 @@ func (t *Target) Turn(ctx context.Context, r record.Release, mode installer.Mode
 
 // Backup makes a snapshot of the data volume. An external database is its owner's
 // to back up.
-func (t *Target) Backup(ctx context.Context, of record.Release) (string, error) {
+func (t *Target) Backup(ctx context.Context, of record.Release, _ func(string)) (string, error) {
 	m, err := t.readManifest(ctx)
 	if err != nil {
 		return "", err

@@ -249,12 +249,15 @@ func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 	if err != nil {
 		return t.refuseIn(ns, "delete", remove.resource, name, err)
 	}
-	return t.await(ctx, goneLimit, f.String()+" to go", func(ctx context.Context) (bool, error) {
+	return t.await(ctx, goneLimit, f.String()+" to go", func(ctx context.Context) (string, error) {
 		err := remove.look(ctx, name)
 		if apierrors.IsNotFound(err) {
-			return true, nil
+			return "", nil
 		}
-		return false, t.refuseIn(ns, "get", remove.resource, name, err)
+		if err != nil {
+			return "", t.refuseIn(ns, "get", remove.resource, name, err)
+		}
+		return t.holds(ctx, f.Kind, ns, name)
 	})
 }
 

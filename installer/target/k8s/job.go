@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/det-deploy/det-deploy/k8s/explain"
 )
 
 // errand is a Job of ours that does one thing with the master's own program,
@@ -28,6 +30,9 @@ type errand struct {
 // errandTail is how many lines of an errand's log an error shows.
 const errandTail = 20
 
+// errandLag is how much longer than we wait Kubernetes lets an errand be.
+const errandLag = 2 * time.Minute
+
 // errandGrace is how long an errand that nobody removed is kept for people to look
 // at.
 const errandGrace int32 = 24 * 60 * 60
@@ -42,10 +47,15 @@ func (t *Target) do(ctx context.Context, e errand, from corev1.PodTemplateSpec, 
 	if _, err := t.API.BatchV1().Jobs(t.Namespace).Create(ctx, job, metav1.CreateOptions{}); err != nil {
 		return t.refuse("create", "jobs", job.Name, err)
 	}
-	if err := t.errandEnds(ctx, e, job.Name, tell); err != nil {
-		return err
+	err := t.errandEnds(ctx, e, job.Name, tell)
+	if err == nil {
+		return t.removeErrand(ctx, job.Name)
 	}
-	return t.removeErrand(ctx, job.Name)
+	if _, stuck := errors.AsType[*stuckError](err); stuck {
+		// Its pod would go on trying, and hold its disks.
+		return errors.Join(err, t.removeErrand(ctx, job.Name))
+	}
+	return err
 }
 
 // jobOf is pure: the Job in which an errand runs.
@@ -63,7 +73,8 @@ func (t *Target) jobOf(e errand, from corev1.PodTemplateSpec) *batchv1.Job {
 		}})
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: backupDir})
 	}
-	none, grace, limit := int32(0), errandGrace, int64(e.limit/time.Second)
+	// The Job ends after we have: its pod says what keeps it from running.
+	none, grace, limit := int32(0), errandGrace, int64((e.limit+errandLag)/time.Second)
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "determined-" + e.name + "-" + t.Cluster, Namespace: t.Namespace, Labels: marks},
 		Spec: batchv1.JobSpec{
@@ -93,10 +104,34 @@ func instead(c *corev1.Container, verb []string, more ...string) []string {
 	return slices.Concat(c.Args[:at], verb, c.Args[at+1:], more)
 }
 
-// errandEnds waits until a Job is over, telling what its pod waits for.
+// stuckError is an errand whose pod does not come to run, with what stands in its way.
+type stuckError struct {
+	program, job string
+	verdict      explain.Verdict
+	waited       time.Duration
+}
+
+func (e *stuckError) Error() string {
+	s := fmt.Sprintf("run `%s` in job %s: it has not ended after %s", e.program, e.job, e.waited.Round(time.Second))
+	for _, t := range e.verdict.Troubles {
+		s += "\n" + t.String()
+	}
+	return s
+}
+
+// Hint is how to mend the gravest trouble.
+func (e *stuckError) Hint() string {
+	const again = "run the same command again"
+	if len(e.verdict.Troubles) > 0 && e.verdict.Troubles[0].Fix != "" {
+		return e.verdict.Troubles[0].Fix + "; then " + again
+	}
+	return again
+}
+
+// errandEnds waits until a Job is over, telling what its pod waits for. It ends early
+// where the pod will not run.
 func (t *Target) errandEnds(ctx context.Context, e errand, name string, tell func(string)) error {
-	told := ""
-	deadline := time.Now().Add(e.limit + time.Minute)
+	w := t.wait(e.limit, tell)
 	for {
 		job, err := t.API.BatchV1().Jobs(t.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
@@ -107,12 +142,10 @@ func (t *Target) errandEnds(ctx context.Context, e errand, name string, tell fun
 			return nil
 		case done:
 			return fmt.Errorf("run `%s` in job %s: %s%s", program(e.args), name, why, t.lastWords(ctx, name))
-		case time.Now().After(deadline):
-			return fmt.Errorf("run `%s` in job %s: %w", program(e.args), name, errors.New("it does not end"))
 		}
-		if what := t.troubles(ctx, "job-name="+name); what != told && what != "" {
-			told = what
-			tell(what)
+		v := t.errandVerdict(ctx, name)
+		if w.over(v, time.Now()) {
+			return &stuckError{program(e.args), name, v, time.Since(w.begun)}
 		}
 		if err := t.pause(ctx); err != nil {
 			return err
@@ -137,6 +170,20 @@ func ended(job *batchv1.Job) (done bool, why string) {
 	return false, ""
 }
 
+// removeErrands removes what killed upgrades have left.
+func (t *Target) removeErrands(ctx context.Context) error {
+	list, err := t.API.BatchV1().Jobs(t.Namespace).List(ctx, metav1.ListOptions{LabelSelector: clusterLabel + "=" + t.Cluster + "," + component + "=" + componentUpgrade})
+	if err != nil {
+		return t.refuse("list", "jobs", "", err)
+	}
+	for _, j := range list.Items {
+		if err := t.removeErrand(ctx, j.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // removeErrand removes a Job with its pods and waits until they are gone: they may
 // hold the disk.
 func (t *Target) removeErrand(ctx context.Context, name string) error {
@@ -148,12 +195,15 @@ func (t *Target) removeErrand(ctx context.Context, name string) error {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return t.refuse("delete", "jobs", name, err)
 	}
-	return t.await(ctx, goneLimit, "job "+name+" to go", func(ctx context.Context) (bool, error) {
+	return t.await(ctx, goneLimit, "job "+name+" to go", func(ctx context.Context) (string, error) {
 		_, err := t.API.BatchV1().Jobs(t.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			return true, nil
+			return "", nil
 		}
-		return false, t.refuse("get", "jobs", name, err)
+		if err != nil {
+			return "", t.refuse("get", "jobs", name, err)
+		}
+		return t.podsLeft(ctx, t.Namespace, batchv1.JobNameLabel+"="+name, "it")
 	})
 }
 

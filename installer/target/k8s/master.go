@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -49,9 +48,8 @@ func (t *Target) stop(ctx context.Context) error {
 	if err := t.scale(ctx, d, 0); err != nil {
 		return err
 	}
-	return t.await(ctx, goneLimit, "the master's pod to go", func(ctx context.Context) (bool, error) {
-		left, err := t.pods(ctx, selectorOf(d))
-		return len(left) == 0, err
+	return t.await(ctx, goneLimit, "the master's pod to go", func(ctx context.Context) (string, error) {
+		return t.podsLeft(ctx, t.Namespace, selectorOf(d), "")
 	})
 }
 
@@ -73,18 +71,18 @@ func stopped(d *appsv1.Deployment) bool { return d.Spec.Replicas != nil && *d.Sp
 
 func selectorOf(d *appsv1.Deployment) string { return metav1.FormatLabelSelector(d.Spec.Selector) }
 
-// await asks regularly until the answer is yes, with a limit.
-func (t *Target) await(ctx context.Context, limit time.Duration, what string, ask func(context.Context) (bool, error)) error {
+// await asks regularly what is left of something, until nothing is, with a limit.
+func (t *Target) await(ctx context.Context, limit time.Duration, what string, ask func(context.Context) (left string, err error)) error {
 	deadline := time.Now().Add(limit)
 	for {
-		yes, err := ask(ctx)
+		left, err := ask(ctx)
 		switch {
 		case err != nil:
 			return err
-		case yes:
+		case left == "":
 			return nil
 		case time.Now().After(deadline):
-			return fmt.Errorf("wait for %s: it has not happened within %s", what, limit)
+			return &leftError{what, limit, left}
 		}
 		if err := t.pause(ctx); err != nil {
 			return err

@@ -58,7 +58,7 @@ func TestAnAdministratorOfOneNamespaceInstalls(t *testing.T) {
 	t.Parallel()
 	s := narrow(t)
 	s.values = k8s.Values{
-		"maxSlotsPerPod": 4, "useNodePortForMaster": true, "createNonNamespacedObjects": false,
+		"imageRegistry": "registry.example", "maxSlotsPerPod": 4, "useNodePortForMaster": true, "createNonNamespacedObjects": false,
 		"resourceManager": tree{"defaultNamespace": s.namespace},
 		"masterCpuLimit":  "500m", "masterMemLimit": "1Gi", "db": tree{"cpuLimit": "500m", "memLimit": "1Gi"},
 	}

@@ -49,7 +49,7 @@ func (t *Target) stands(ctx context.Context, tell func(string)) error {
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
-	w := waiting{begun: time.Now(), limit: limit, tell: tell}
+	w := t.wait(limit, tell)
 	for {
 		d, err := t.deployment(ctx)
 		if err != nil {
@@ -61,7 +61,7 @@ func (t *Target) stands(ctx context.Context, tell func(string)) error {
 		if available(d) {
 			return nil
 		}
-		v := t.verdict(ctx, t.own())
+		v := t.verdict(ctx, t.standing())
 		if w.over(v, time.Now()) {
 			return &notReadyError{t.Cluster, t.Namespace, v, time.Since(w.begun)}
 		}
@@ -73,12 +73,16 @@ func (t *Target) stands(ctx context.Context, tell func(string)) error {
 
 // waiting is how long something is already waited for.
 type waiting struct {
-	begun time.Time
-	limit time.Duration
-	tell  func(string)
-	said  string
+	begun           time.Time
+	limit, patience time.Duration
+	tell            func(string)
+	said            string
 	// grave is since when there has been something that does not pass by itself.
 	grave time.Time
+}
+
+func (t *Target) wait(limit time.Duration, tell func(string)) waiting {
+	return waiting{begun: time.Now(), limit: limit, patience: cmp.Or(t.Patience, patience), tell: tell}
 }
 
 // over tells what is new and reports whether waiting longer is of no use.
@@ -93,7 +97,7 @@ func (w *waiting) over(v explain.Verdict, now time.Time) bool {
 	case w.grave.IsZero():
 		w.grave = now
 	}
-	return now.Sub(w.begun) > w.limit || !w.grave.IsZero() && now.Sub(w.grave) > patience
+	return now.Sub(w.begun) > w.limit || !w.grave.IsZero() && now.Sub(w.grave) > w.patience
 }
 
 // available reports whether the master that is wanted now is there.

@@ -1,14 +1,13 @@
 package k8s
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/k8s/helm"
+	"github.com/det-deploy/det-deploy/installer"
 )
 
 // serve upgrades the release. A new master that never becomes ready has never served,
@@ -38,19 +37,6 @@ func (t *Target) serve(ctx context.Context, tell func(string)) error {
 	return t.takeBack(ctx, back, err, tell)
 }
 
-// before is the last revision that was deployed with another version than the one that
-// failed. An attempt at that may be the latest by now.
-func before(past []helm.Info, failed string) (revision int, found bool) {
-	for _, i := range slices.Backward(past) {
-		v := Values(i.Values)
-		version := cmp.Or(v.Text("image.tag"), v.Text("detVersion"), i.AppVersion)
-		if version != failed && (i.Status == helm.Deployed || i.Status == helm.Superseded) {
-			return i.Revision, true
-		}
-	}
-	return 0, false
-}
-
 // isRefusal reports a refusal that the same call would meet again.
 func isRefusal(err error) bool {
 	return slices.Contains([]cloud.Kind{cloud.Invalid, cloud.Denied, cloud.Quota, cloud.Conflict}, cloud.KindOf(err))
@@ -64,5 +50,5 @@ func (t *Target) takeBack(ctx context.Context, revision int, ill error, tell fun
 	if err := t.stands(ctx, tell); err != nil {
 		return errors.Join(ill, fmt.Errorf("the release is back at revision %d, whose master does not become ready either: %w", revision, err))
 	}
-	return fmt.Errorf("%w; the release is back at what it was, and serves", ill)
+	return &installer.TakenBackError{Err: ill}
 }

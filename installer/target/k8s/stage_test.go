@@ -34,6 +34,8 @@ type stage struct {
 	values  k8s.Values
 	// bucket and claim are where backups go; empty is the default.
 	bucket, claim string
+	// wait has what waits for the cluster do so.
+	wait bool
 	// as is the user who does it; empty is an administrator.
 	as string
 	// adopt takes the place of a release of Determined's.
@@ -69,7 +71,7 @@ func (s *stage) installer(ctx context.Context) *installer.Installer {
 	target := &k8s.Target{
 		Cluster: "lab", Namespace: s.namespace, Kube: c, API: api,
 		Helm:  k8s.OpenReleases(c, "", nil),
-		Chart: templates.Chart(s.version), Values: s.values, Adopt: s.adopt, NoWait: true, BackupBucket: s.bucket, BackupClaim: s.claim, Glance: 50 * time.Millisecond,
+		Chart: templates.Chart(s.version), Values: s.values, Adopt: s.adopt, NoWait: !s.wait, Patience: 500 * time.Millisecond, BackupBucket: s.bucket, BackupClaim: s.claim, Glance: 50 * time.Millisecond,
 	}
 	want, err := target.Wants(ctx)
 	if err != nil {

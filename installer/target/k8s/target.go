@@ -34,6 +34,9 @@ type Target struct {
 	Limit  time.Duration
 	// Glance is the pause between two looks at what is to change; zero is two seconds.
 	Glance time.Duration
+	// Patience is how long what does not pass by itself is waited for all the same; zero
+	// is a minute.
+	Patience time.Duration
 	// BackupClaim is an existing claim for backups, or empty for the cluster's own.
 	BackupClaim string
 	// BackupBucket is "s3://bucket/prefix" where backups go to a bucket instead.
@@ -44,8 +47,9 @@ type Target struct {
 }
 
 var (
-	_ installer.Deployment = (*Target)(nil)
-	_ installer.Upgradable = (*Target)(nil)
+	_ installer.Deployment  = (*Target)(nil)
+	_ installer.Upgradable  = (*Target)(nil)
+	_ installer.Abandonable = (*Target)(nil)
 )
 
 // Wanted is the release: all that a cluster consists of is in it.

@@ -2,8 +2,12 @@ package k8s
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/k8s/explain"
@@ -11,6 +15,12 @@ import (
 
 // own selects what belongs to the cluster itself and not to its tasks.
 func (t *Target) own() string { return clusterLabel + "=" + t.Cluster + ",!" + taskLabel }
+
+// standing leaves errands out: one that failed is kept for people to look at, and keeps
+// nothing from being up.
+func (t *Target) standing() string {
+	return t.own() + "," + component + "!=" + componentUpgrade
+}
 
 // verdict looks why something of ours is not up. Who may not look is told nothing.
 func (t *Target) verdict(ctx context.Context, selector string) explain.Verdict {
@@ -21,10 +31,25 @@ func (t *Target) verdict(ctx context.Context, selector string) explain.Verdict {
 	return explain.Judge(s, time.Now())
 }
 
+// errandVerdict looks why an errand is not done: its Job, its pods, and the claims that it
+// may wait for. Others that failed are kept beside it.
+func (t *Target) errandVerdict(ctx context.Context, job string) explain.Verdict {
+	selector := clusterLabel + "=" + t.Cluster + "," + component + " in (" + componentUpgrade + "," + componentBackup + ")"
+	s, err := explain.Look(ctx, explain.Of{Client: t.API, Namespace: t.Namespace, Selector: selector})
+	if err != nil {
+		return explain.Verdict{}
+	}
+	s.Jobs = slices.DeleteFunc(s.Jobs, func(j batchv1.Job) bool { return j.Name != job })
+	s.Pods = slices.DeleteFunc(s.Pods, func(p corev1.Pod) bool { return p.Labels[batchv1.JobNameLabel] != job })
+	v := explain.Judge(s, time.Now())
+	v.Progress = nil // that it is not done is nothing to tell
+	return v
+}
+
 // Ill says what of the cluster itself is not up and why, a sentence each, with the
 // last that a program said itself.
 func (t *Target) Ill(ctx context.Context) ([]string, error) {
-	s, err := explain.Look(ctx, explain.Of{Client: t.API, Namespace: t.Namespace, Selector: t.own()})
+	s, err := explain.Look(ctx, explain.Of{Client: t.API, Namespace: t.Namespace, Selector: t.standing()})
 	if err != nil {
 		return nil, err
 	}
@@ -64,15 +89,6 @@ func withLastWord(t explain.Trouble) string {
 
 // lasting reports whether something stands in the way that does not pass by itself.
 func lasting(v explain.Verdict) bool { return len(v.Troubles) > 0 && v.Troubles[0].Lasting }
-
-// troubles is what keeps a Job's pod from running, in a line.
-func (t *Target) troubles(ctx context.Context, selector string) string {
-	v := t.verdict(ctx, selector)
-	if len(v.Troubles) == 0 {
-		return ""
-	}
-	return short(v.Troubles[0])
-}
 
 // lastWords is the end of what a Job's pods wrote, and what else stood in their way.
 func (t *Target) lastWords(ctx context.Context, job string) string {

@@ -53,7 +53,7 @@ func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, erro
 
 // Offer has a pod of the cluster pull the new image and tell its version, while the
 // old master still serves: an image that cannot be had stops nobody.
-func (t *Target) Offer(ctx context.Context, r record.Release, _ func(string)) error {
+func (t *Target) Offer(ctx context.Context, r record.Release, tell func(string)) error {
 	if err := t.givenClaim(ctx); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (t *Target) Offer(ctx context.Context, r record.Release, _ func(string)) er
 	template.Spec.InitContainers, template.Spec.Volumes = nil, nil
 	c := masterIn(&template.Spec)
 	c.VolumeMounts = nil
-	return t.do(ctx, errand{name: pullErrand, args: []string{"version"}, limit: pullLimit}, template, func(string) {})
+	return t.do(ctx, errand{name: pullErrand, args: []string{"version"}, limit: pullLimit}, template, tell)
 }
 
 // Turn stops the master, tries the new one in a Job, or has one serve.
@@ -133,7 +133,7 @@ func (t *Target) serveAgain(ctx context.Context, tell func(string)) error {
 
 // Backup lets the program that wrote the store write it into a file on a claim of its
 // own, which outlives the cluster, or into a bucket.
-func (t *Target) Backup(ctx context.Context, of record.Release) (string, error) {
+func (t *Target) Backup(ctx context.Context, of record.Release, tell func(string)) (string, error) {
 	d, err := t.deployment(ctx)
 	if err != nil {
 		return "", err
@@ -145,14 +145,14 @@ func (t *Target) Backup(ctx context.Context, of record.Release) (string, error) 
 	if t.BackupBucket != "" {
 		url := t.BackupBucket + "/" + t.Cluster + "/" + file
 		args := instead(masterIn(&d.Spec.Template.Spec), []string{"backup"}, "--file="+url)
-		return url, t.do(ctx, errand{name: backupErrand, args: args, limit: backupLimit}, d.Spec.Template, func(string) {})
+		return url, t.do(ctx, errand{name: backupErrand, args: args, limit: backupLimit}, d.Spec.Template, tell)
 	}
 	claim, err := t.backupClaim(ctx)
 	if err != nil {
 		return "", err
 	}
 	args := instead(masterIn(&d.Spec.Template.Spec), []string{"backup"}, "--file="+backupDir+"/"+file)
-	err = t.do(ctx, errand{name: backupErrand, args: args, claim: claim, limit: backupLimit}, d.Spec.Template, func(string) {})
+	err = t.do(ctx, errand{name: backupErrand, args: args, claim: claim, limit: backupLimit}, d.Spec.Template, tell)
 	return "claim " + claim + ", file " + file, err
 }
 
@@ -211,21 +211,30 @@ func (t *Target) Follow(_ context.Context, _ record.Release, tell func(string)) 
 }
 
 // Fits refuses to work on a cluster that runs another release than the values lead
-// to, or that stands in the middle of an upgrade.
+// to, or that stands in the middle of an upgrade. A master that has never answered, as
+// that of an image that does not exist, is no release to upgrade from.
 func (t *Target) Fits(ctx context.Context, r record.Record) error {
 	if r.Upgrade != nil {
-		return &installer.UnderWayError{Cluster: t.Cluster, To: r.Upgrade.To}
+		return &installer.UnderWayError{Cluster: t.Cluster, To: r.Upgrade.To, Abandon: "det-deploy k8s upgrade --abandon --cluster-id " + t.Cluster}
 	}
-	runs, _, err := t.Runs(ctx)
+	runs, mode, err := t.Runs(ctx)
 	if err != nil || runs.IsZero() {
 		return err
 	}
 	want, err := t.Wants(ctx)
-	if err != nil {
+	if err != nil || runs.Same(want) {
 		return err
 	}
-	if !runs.Same(want) {
-		return &installer.ReleaseError{Cluster: t.Cluster, Runs: runs, Own: want, Command: "det-deploy k8s upgrade --cluster-id " + t.Cluster}
+	seen := installer.Sight{Runs: runs, Proven: !r.Ready.IsZero()}
+	if err := t.Seen(ctx, &seen); err != nil {
+		return err
 	}
-	return nil
+	seen.Mode = mode
+	switch at := installer.StandingOf(seen); {
+	case !seen.Proven:
+		return nil // what has never answered has nothing to lose
+	case at == installer.Ill:
+		return &installer.StandingError{Cluster: t.Cluster, Platform: "k8s", At: at, Act: installer.ActInstall, Sight: seen}
+	}
+	return &installer.ReleaseError{Cluster: t.Cluster, Runs: runs, Own: want, Command: "det-deploy k8s upgrade --cluster-id " + t.Cluster}
 }

@@ -30,6 +30,7 @@ func TestAnUpgradeKeepsABackupAndCanBeRepeated(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	must(t, s.up(t.Context()))
+	s.settled()
 	s.version = "1.1.0"
 	in := s.installer(t.Context())
 	var differs *installer.ReleaseError
@@ -61,6 +62,7 @@ func TestAnImageThatCannotBeHadStopsNobody(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	must(t, s.up(t.Context()))
+	s.settled()
 	s.version = "1.1.0"
 	quota := func(n string) string {
 		return fmt.Sprintf(`{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"full"},"spec":{"hard":{"count/jobs.batch":"%s"}}}`, n)
@@ -85,6 +87,7 @@ func TestAnUpgradeResumesWhenItEndsInAnyPhase(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	must(t, s.up(t.Context()))
+	s.settled()
 	for i, name := range []string{
 		"bring the programs", "write down the way back", "stop the master", "back up the store",
 		"try the new master on hold", "commit", "wait for the cluster", "let the agents follow",
@@ -108,6 +111,7 @@ func TestAnUpgradeThatIsRefusedIsTakenBack(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	must(t, s.up(t.Context()))
+	s.settled()
 	s.version = "1.1.0"
 	s.values = k8s.Values{"imageRegistry": "", "maxSlotsPerPod": 4, "db": tree{"type": "embedded", "storageSize": "1Gi"}, "useNodePortForMaster": true}
 	_, err := s.upgrade(t.Context())
@@ -130,6 +134,7 @@ func TestABackupMayGoToABucket(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	must(t, s.up(t.Context()))
+	s.settled()
 	s.version, s.bucket = "1.1.0", "s3://backups/clusters"
 	done, err := s.upgrade(t.Context())
 	must(t, err)
@@ -146,6 +151,7 @@ func TestAClaimForBackupsThatIsNotThereStopsNobody(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	must(t, s.up(t.Context()))
+	s.settled()
 	s.version, s.claim = "1.1.0", "none"
 	var told []string
 	s.sink = event.Serial(func(e event.Event) {

@@ -99,7 +99,7 @@ func (t *Target) unable(ctx context.Context) (ill string, final bool) {
 }
 
 // Backup lets the program that wrote the store write it into a file beside it.
-func (t *Target) Backup(ctx context.Context, of record.Release) (string, error) {
+func (t *Target) Backup(ctx context.Context, of record.Release, _ func(string)) (string, error) {
 	dir := filepath.Join(t.Place.data(), "backups")
 	if err := t.host().mkdir(ctx, dir); err != nil {
 		return "", err

@@ -188,7 +188,7 @@ func (o *StatusOptions) print(r statusResult, flags string) error {
 		o.Printf("It runs det-deploy %s; its release is %s, at revision %d.", r.Version, r.Release.Status, r.Release.Revision)
 	}
 	if r.Upgrade != nil {
-		o.Printf("An upgrade to %s is under way; `det-deploy k8s upgrade %s` continues it.", r.Upgrade.To, flags)
+		o.Printf("An upgrade to %s is under way; `det-deploy k8s upgrade %s` continues it, and with --abandon gives it up.", r.Upgrade.To, flags)
 	}
 	for _, w := range r.Wrong {
 		o.Printf("  %s", w)

@@ -26,6 +26,8 @@ type UpgradeOptions struct {
 
 	BackupTo   string
 	PauseTasks bool
+	// Abandon gives up an upgrade instead of making one.
+	Abandon bool
 	PauseLimit time.Duration
 	Timeout    time.Duration
 	DryRun     bool
@@ -47,10 +49,15 @@ is backed up onto a volume that outlives the cluster, and the new master is trie
 copy of it. Until it serves, whatever goes wrong puts the old one back, and a new
 master that does not become ready is rolled back; after an interruption the same
 command continues. Pods of tasks go on, and the new master takes them up again; with
---pause-tasks they are stopped first, if all can be run again, and are afterwards.`,
+--pause-tasks they are stopped first, if all can be run again, and are afterwards.
+
+--abandon gives up an upgrade that is under way or stuck, by whomever it was begun, and
+leads back to what ran before. A new master that has answered is not given up: what it
+has written the old one cannot read.`,
 		Example: `  det-deploy k8s upgrade --cluster-id lab
   det-deploy k8s upgrade --cluster-id lab --backup-to claim:my-backups --yes
-  det-deploy k8s upgrade --cluster-id lab --backup-to s3://backups/clusters --pause-tasks`,
+  det-deploy k8s upgrade --cluster-id lab --backup-to s3://backups/clusters --pause-tasks
+  det-deploy k8s upgrade --cluster-id lab --abandon`,
 		Args: usage.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.limited = c.Flags().Changed("pause-limit")
@@ -66,6 +73,7 @@ command continues. Pods of tasks go on, and the new master takes them up again; 
 	f.StringVar(&o.BackupTo, "backup-to", "", "claim:NAME of a volume for the backup, or s3://BUCKET/PREFIX (default a volume that is made for the cluster)")
 	f.BoolVar(&o.PauseTasks, "pause-tasks", false, "stop preemptible tasks first, and let them run again afterwards; with others it is refused")
 	f.DurationVar(&o.PauseLimit, "pause-limit", pauseLimit, "how long paused tasks may take to save themselves and stop before they are killed; for --pause-tasks")
+	f.BoolVar(&o.Abandon, "abandon", false, "give up an upgrade that is under way or stuck, and go back to what ran before")
 	f.DurationVar(&o.Timeout, "timeout", target.DefaultLimit, "how long the master may take to be ready")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
@@ -82,6 +90,9 @@ func (o *UpgradeOptions) validate() error {
 	}
 	if o.limited && !o.PauseTasks {
 		return usage.Errorf("--pause-limit: is of use with --pause-tasks only")
+	}
+	if o.Abandon && (o.said() || o.BackupTo != "" || o.PauseTasks) {
+		return usage.Errorf("--abandon: takes no values, no --backup-to and no --pause-tasks: it leads back to what was")
 	}
 	if err := agree.Flags(o.DryRun, o.Yes); err != nil {
 		return err
@@ -107,8 +118,11 @@ func (o *UpgradeOptions) backup() (claim, bucket string, err error) {
 	return "", "", usage.Errorf("--backup-to: must be claim:NAME or s3://BUCKET/PREFIX (is %q); from a claim it can be copied to any other bucket", o.BackupTo)
 }
 
-// RunUpgrade brings a cluster to this program.
+// RunUpgrade brings a cluster to this program, or gives such an upgrade up.
 func RunUpgrade(ctx context.Context, o *UpgradeOptions) error {
+	if o.Abandon {
+		return o.abandon(ctx)
+	}
 	ask := agree.Asker{Streams: o.Streams, Output: o.Output, Yes: o.Yes}
 	claim, bucket, err := o.backup()
 	if err != nil {

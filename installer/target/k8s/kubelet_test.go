@@ -1,0 +1,142 @@
+package k8s_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/det-deploy/det-deploy/installer/target/k8s"
+)
+
+// The tags of images that do not come to serve.
+const (
+	// missingTag is in no registry.
+	missingTag = "9.9.9"
+	// brokenTag runs errands, and ends as a master.
+	brokenTag = "6.6.6"
+)
+
+// notFound is what a registry says of missingTag.
+const notFound = `Failed to pull image "det-deploy:9.9.9": rpc error: code = NotFound desc = failed to resolve reference "det-deploy:9.9.9": not found`
+
+// playing has a node of the test's own run the stage's pods: everything but the machine is
+// real.
+func playing(s *stage) {
+	s.t.Helper()
+	node := "node-" + s.namespace
+	ctx := s.t.Context()
+	_, err := s.api.CoreV1().Nodes().Create(ctx, &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: node, Labels: map[string]string{"stage": s.namespace, corev1.LabelHostname: node}},
+	}, metav1.CreateOptions{})
+	must(s.t, err)
+	s.t.Cleanup(func() { s.kubectl("delete", "node", node, "--wait=false") })
+	s.values["master"] = tree{"nodeSelector": tree{"stage": s.namespace}, "tolerations": []any{tree{"operator": "Exists"}}}
+	var running sync.WaitGroup
+	s.t.Cleanup(running.Wait)
+	running.Go(func() {
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			s.heartbeat(ctx, node)
+			s.play(ctx)
+			select {
+			case <-ctx.Done():
+			case <-tick.C:
+			}
+		}
+	})
+}
+
+// heartbeat keeps the node ready and large.
+func (s *stage) heartbeat(ctx context.Context, name string) {
+	n, err := s.api.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	if err != nil || len(n.Status.Conditions) > 0 && time.Since(n.Status.Conditions[0].LastHeartbeatTime.Time) < 5*time.Second {
+		return
+	}
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "Test", LastHeartbeatTime: metav1.Now()}}
+	n.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("64"), "memory": resource.MustParse("256Gi"), "pods": resource.MustParse("100")}
+	n.Status.Capacity = n.Status.Allocatable
+	_, _ = s.api.CoreV1().Nodes().UpdateStatus(ctx, n, metav1.UpdateOptions{}) // the next beat tries again
+}
+
+// play does what a kubelet does to each pod, by the tag of its image.
+func (s *stage) play(ctx context.Context) {
+	list, err := s.api.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return
+	}
+	for _, p := range list.Items {
+		if p.Spec.NodeName != "node-"+s.namespace {
+			continue
+		}
+		if p.DeletionTimestamp != nil {
+			_ = s.api.CoreV1().Pods(s.namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}) // it is gone, or the next turn deletes it
+			continue
+		}
+		was := p.Status.DeepCopy()
+		s.run(ctx, &p)
+		if p.Status.Phase != was.Phase || len(was.ContainerStatuses) == 0 {
+			_, _ = s.api.CoreV1().Pods(s.namespace).UpdateStatus(ctx, &p, metav1.UpdateOptions{}) // the next turn tries again
+		}
+	}
+}
+
+func (s *stage) run(ctx context.Context, p *corev1.Pod) {
+	c := p.Spec.Containers[0]
+	errand := p.Labels["job-name"] != ""
+	status := corev1.ContainerStatus{Name: c.Name, Image: c.Image}
+	switch _, tag, _ := strings.Cut(c.Image, ":"); {
+	case tag == missingTag:
+		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "Back-off pulling image"}
+		p.Status.Phase = corev1.PodPending
+		s.say(ctx, p, notFound)
+	case errand:
+		status.State.Terminated = &corev1.ContainerStateTerminated{Reason: "Completed"}
+		p.Status.Phase = corev1.PodSucceeded
+	case tag == brokenTag:
+		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}
+		status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error"}
+		status.RestartCount = 5
+		p.Status.Phase = corev1.PodRunning
+	default:
+		status.Ready, status.State.Running = true, &corev1.ContainerStateRunning{StartedAt: metav1.Now()}
+		p.Status.Phase = corev1.PodRunning
+		for _, kind := range []corev1.PodConditionType{corev1.PodReady, corev1.ContainersReady} {
+			p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()})
+		}
+	}
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{status}
+}
+
+// say is an event about a pod, as a kubelet writes it.
+func (s *stage) say(ctx context.Context, p *corev1.Pod, words string) {
+	for i, message := range []string{words, "Error: ErrImagePull", "Error: ImagePullBackOff"} {
+		at := metav1.NewTime(time.Now().Add(time.Duration(i) * time.Second))
+		_, err := s.api.CoreV1().Events(s.namespace).Create(ctx, &corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Name: fmt.Sprintf("%s.%d", p.Name, i), Namespace: s.namespace},
+			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: s.namespace, Name: p.Name, UID: p.UID},
+			Reason:         "Failed", Type: corev1.EventTypeWarning, Message: message, FirstTimestamp: at, LastTimestamp: at, Count: 1,
+		}, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return // the next turn says it
+		}
+	}
+}
+
+// with are the stage's values and one more.
+func (s *stage) with(key string, value any) k8s.Values {
+	out := maps.Clone(s.values)
+	out[key] = value
+	return out
+}
+
+// tagged sets the tag of the master's image.
+func (s *stage) tagged(tag string) { s.values = s.with("image", tree{"tag": tag}) }

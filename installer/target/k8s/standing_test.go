@@ -1,0 +1,219 @@
+package k8s_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/target/k8s"
+	"github.com/det-deploy/det-deploy/k8s/helm"
+	"github.com/det-deploy/det-deploy/templates"
+)
+
+// master is the Deployment of every stage's master.
+const master = "determined-master-deployment-lab"
+
+// settled waits until the master is available.
+func (s *stage) settled() {
+	s.t.Helper()
+	s.kubectl("-n", s.namespace, "rollout", "status", "deployment/"+master, "--timeout=60s")
+}
+
+// helm upgrades the release as Helm's own command does, which asks no det-deploy.
+func (s *stage) helm(version string, values k8s.Values) {
+	s.t.Helper()
+	_, err := helm.Open(helm.Config{Kube: s.open(nil)}).Upgrade(s.t.Context(), helm.Release{Name: "lab", Namespace: s.namespace, Values: values, Chart: templates.Chart(version)})
+	must(s.t, err)
+}
+
+// halt stops the master and says nobody.
+func (s *stage) halt() {
+	s.t.Helper()
+	_, err := s.api.AppsV1().Deployments(s.namespace).Patch(s.t.Context(), master, types.MergePatchType, []byte(`{"spec":{"replicas":0}}`), metav1.PatchOptions{})
+	must(s.t, err)
+}
+
+// remember writes an upgrade down as a process does that was killed afterwards.
+func (s *stage) remember(committed bool) {
+	s.t.Helper()
+	s.record(func(r *record.Record) {
+		r.Upgrade = &record.Upgrade{From: record.Release{Version: "1.0.0"}, To: record.Release{Version: "1.1.0"}, Committed: committed}
+	})
+}
+
+// record changes the record as a process does that has the lease.
+func (s *stage) record(edit func(*record.Record)) {
+	s.t.Helper()
+	ctx, store := s.t.Context(), s.installer(s.t.Context()).Store
+	lease, err := record.Acquire(ctx, record.Request{Cluster: "lab", Store: store, Holder: record.Holder{Owner: "ann", Nonce: "x"}})
+	must(s.t, err)
+	book, err := record.Open(ctx, store, lease, record.Record{Cluster: "lab"})
+	must(s.t, err)
+	must(s.t, book.Change(ctx, edit))
+	must(s.t, lease.Release(ctx))
+}
+
+// stand brings the cluster to where an upgrade, or the first install, was left.
+func (s *stage) stand(at installer.Standing) {
+	s.t.Helper()
+	right := s.values
+	if at == installer.Unproven {
+		s.tagged(missingTag)
+	}
+	if at != installer.Missing {
+		must(s.t, s.up(s.t.Context()))
+	}
+	s.values = right
+	if at == installer.Missing || at == installer.Unproven {
+		return
+	}
+	s.settled()
+	s.record(func(r *record.Record) { r.Ready = time.Now() }) // as an install that has waited
+	switch at {
+	case installer.Ill:
+		s.helm("1.0.0", s.with("image", tree{"tag": missingTag}))
+	case installer.Lost:
+		s.halt()
+	case installer.Begun, installer.Returned:
+		s.remember(at == installer.Returned)
+	case installer.Halted, installer.Committed:
+		s.halt()
+		s.remember(at == installer.Committed)
+	case installer.Stuck:
+		s.helm("1.1.0", s.with("master", tree{"nodeSelector": tree{"stage": "none"}}))
+		s.remember(true)
+	case installer.Taken:
+		s.helm("1.1.0", s.values)
+		s.settled()
+		s.remember(true)
+	case installer.Missing, installer.Unproven, installer.Serving:
+	}
+}
+
+// at is where the cluster stands.
+func (s *stage) at() installer.Standing {
+	s.t.Helper()
+	in := s.installer(s.t.Context())
+	r, _, _, err := record.Read(s.t.Context(), in.Store)
+	must(s.t, err)
+	target := in.Deployment.(*k8s.Target)
+	runs, mode, err := target.Runs(s.t.Context())
+	must(s.t, err)
+	sight := installer.Sight{Upgrade: r.Upgrade, Runs: runs, Mode: mode, Proven: !r.Ready.IsZero()}
+	must(s.t, target.Seen(s.t.Context(), &sight))
+	return installer.StandingOf(sight)
+}
+
+// do is what a user types.
+func (s *stage) do(act installer.Act) error {
+	ctx := s.t.Context()
+	in := s.installer(ctx)
+	switch act {
+	case installer.ActInstall:
+		r, _, _, err := record.Read(ctx, in.Store)
+		if err == nil {
+			err = in.Deployment.(*k8s.Target).Fits(ctx, r)
+		}
+		if err != nil {
+			return err
+		}
+		return s.up(ctx)
+	case installer.ActUpgrade:
+		s.version = "1.1.0"
+		_, err := s.upgrade(ctx)
+		return err
+	case installer.ActAbandon:
+		_, err := in.Abandon(ctx)
+		return err
+	case installer.ActUninstall:
+	}
+	_, err := s.down(ctx, true)
+	return err
+}
+
+// Wherever a cluster stands, each act either works or names the one that does; and what
+// leads out leads to a cluster that serves, from which every act works again.
+func TestEveryStandingHasAWayOut(t *testing.T) {
+	t.Parallel()
+	acts := []installer.Act{installer.ActInstall, installer.ActUpgrade, installer.ActAbandon}
+	for _, at := range installer.Standings() {
+		tried := map[installer.Act]bool{}
+		for _, act := range acts {
+			lead := at.Instead(act)
+			if tried[lead] {
+				continue
+			}
+			refused := slices.DeleteFunc(slices.Clone(acts), func(a installer.Act) bool { return len(tried) > 0 || at.Instead(a) == a })
+			tried[lead] = true
+			t.Run(fmt.Sprintf("%s, %s", at, lead), func(t *testing.T) {
+				t.Parallel()
+				leadOut(t, at, refused, lead)
+			})
+		}
+	}
+}
+
+// leadOut brings a cluster to where it stands, and from there to where it serves.
+func leadOut(t *testing.T, at installer.Standing, refused []installer.Act, lead installer.Act) {
+	t.Helper()
+	s := newStage(t)
+	playing(s)
+	s.stand(at)
+	eventually(t, func() error {
+		if got := s.at(); got != at {
+			return fmt.Errorf("it is %s", got)
+		}
+		return nil
+	})
+	for _, act := range refused {
+		wantNamed(t, s.do(act), at.Instead(act))
+		s.version = "1.0.0"
+	}
+	if err := s.do(lead); err != nil {
+		t.Fatalf("%s: got %v, want that it works", lead, err)
+	}
+	if lead == installer.ActUninstall {
+		s.wantNothing()
+		return
+	}
+	s.settled()
+	if got := s.at(); got != installer.Serving {
+		t.Errorf("after %s it is %s, want it serving", lead, got)
+	}
+	must(t, s.do(installer.ActInstall))
+}
+
+// wantNamed fails unless an error's hint names the command of an act.
+func wantNamed(t *testing.T, err error, act installer.Act) {
+	t.Helper()
+	hinted, ok := errors.AsType[interface {
+		error
+		Hint() string
+	}](err)
+	if !ok || !strings.Contains(hinted.Hint(), string(act)) {
+		t.Fatalf("got %v, want a hint that names %s", err, act)
+	}
+}
+
+func eventually(t *testing.T, yes func() error) {
+	t.Helper()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); ; <-tick.C {
+		err := yes()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package k8s_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/event"
+)
+
+// registrysWords are what every wait for missingTag has to say.
+const registrysWords = `failed to resolve reference "det-deploy:9.9.9": not found`
+
+// hear keeps what is told, until it is asked for.
+func (s *stage) hear() func() string {
+	var mu sync.Mutex
+	var all strings.Builder
+	s.sink = event.Serial(func(e event.Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		all.WriteString(e.Message + "\n")
+	})
+	return func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		return all.String()
+	}
+}
+
+// An upgrade to an image that does not exist says so at once, in the registry's words,
+// ends early, and leaves nothing behind but a cluster that serves.
+func TestAnUpgradeToAnImageThatDoesNotExistSaysWhy(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	playing(s)
+	right := s.values
+	must(t, s.up(t.Context()))
+	s.settled()
+	s.tagged(missingTag)
+	told, begun := s.hear(), time.Now()
+	_, err := s.upgrade(t.Context())
+	took := time.Since(begun)
+	if err == nil || !strings.Contains(err.Error(), registrysWords) {
+		t.Fatalf("got %v, want the registry's words", err)
+	}
+	if !strings.Contains(told(), registrysWords) {
+		t.Errorf("got told %s, want the registry's words while it waits", told())
+	}
+	if took > 2*time.Minute {
+		t.Errorf("it took %s, want that a wait for nothing ends", took)
+	}
+	if jobs := s.kubectl("-n", s.namespace, "get", "jobs", "-o", "name"); strings.TrimSpace(jobs) != "" {
+		t.Errorf("got %s left", jobs)
+	}
+	s.values = right
+	must(t, s.do(installer.ActInstall))
+	must(t, s.do(installer.ActUpgrade))
+}
+
+// A first install with a wrong tag says so, and the right one is given to install.
+func TestAFirstInstallWithAWrongTagIsNoDeadEnd(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	playing(s)
+	right := s.values
+	s.tagged(missingTag)
+	s.wait = true
+	if err := s.do(installer.ActInstall); err == nil || !strings.Contains(err.Error(), registrysWords) {
+		t.Fatalf("got %v, want the registry's words", err)
+	}
+	s.wait, s.values = false, right
+	must(t, s.do(installer.ActInstall))
+	s.settled()
+	if got := s.at(); got != installer.Serving {
+		t.Errorf("got it %s, want it serving", got)
+	}
+}
+
+// After the way back of a master that does not come to serve, nothing is under way.
+func TestAWayBackLocksNothing(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	playing(s)
+	right := s.values
+	must(t, s.up(t.Context()))
+	s.settled()
+	s.tagged(brokenTag)
+	if _, err := s.upgrade(t.Context()); err == nil || !strings.Contains(err.Error(), "the release is back at what it was, and serves") || !strings.Contains(err.Error(), "ended with code 1") {
+		t.Fatalf("got %v, want why the new one did not serve, and that the old one does", err)
+	}
+	if got := s.at(); got != installer.Serving {
+		t.Errorf("got it %s, want it serving", got)
+	}
+	s.values = right
+	must(t, s.do(installer.ActInstall))
+}
+
+// What a quota or a Pod Security level refuses is told in the server's words, by an errand
+// too.
+func TestWhatIsRefusedToAnErrandIsTold(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	playing(s)
+	must(t, s.up(t.Context()))
+	s.settled()
+	s.apply(`{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"full"},"spec":{"hard":{"pods":"1"}}}`)
+	eventually(t, func() error {
+		_, err := s.api.CoreV1().ResourceQuotas(s.namespace).Get(t.Context(), "full", metav1.GetOptions{})
+		return err
+	})
+	if err := s.do(installer.ActUpgrade); err == nil || !strings.Contains(err.Error(), "exceeded quota: full") {
+		t.Errorf("got %v, want the server's words on the quota", err)
+	}
+	if got := s.at(); got != installer.Serving {
+		t.Errorf("got it %s, want the old master untouched", got)
+	}
+}

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -201,5 +202,13 @@ func TestSlotsOfInstances(t *testing.T) {
 	cpu := config.AWSProvider{CPUSlotsAllowed: true}
 	if slots, ok := cpu.Slots("m5.large"); slots != 1 || !ok {
 		t.Errorf("got %d slots, want 1 for CPUs", slots)
+	}
+}
+
+func TestAPoolWaitsForItsAgents(t *testing.T) {
+	t.Parallel()
+	_, _, err := config.Parse([]byte("resource_pools: [{pool_name: default, agent_reconnect_wait: 0s}]"), "master.yaml")
+	if err == nil || !strings.Contains(err.Error(), "resource_pools[0].agent_reconnect_wait: must be more than 0") {
+		t.Errorf("got %v: the file would be valid, and the master not start", err)
 	}
 }

@@ -19,11 +19,14 @@ func BenchmarkDecide(b *testing.B) {
 		used       int64
 		running    int
 		preemption bool
+		// hidden is what others hold of each node, which only the scheduler sees.
+		hidden int64
 	}{
-		{"an empty cluster", 0, 0, false},
-		{"a full cluster", 8, 1000, false},
-		{"a full cluster with preemption", 8, 1000, true},
-		{"a cluster with odd GPUs left", 5, 0, false},
+		{"an empty cluster", 0, 0, false, 0},
+		{"a full cluster", 8, 1000, false, 0},
+		{"a full cluster with preemption", 8, 1000, true, 0},
+		{"a cluster with odd GPUs left", 5, 0, false, 0},
+		{"a cluster that others fill", 0, 0, true, 8},
 	} {
 		b.Run(row.name, func(b *testing.B) {
 			c := Cluster{Options: DefaultOptions()}
@@ -32,6 +35,12 @@ func BenchmarkDecide(b *testing.B) {
 				n := gpus(NodeID(fmt.Sprintf("node-%d", i)), 8, row.used)
 				n.Labels["half"] = fmt.Sprint(i % 2)
 				c.Nodes = append(c.Nodes, n)
+				if row.hidden > 0 {
+					c.Options.OthersKnown = false
+					c.Lessons = append(c.Lessons, Lesson{
+						Node: n.ID, Resource: "nvidia.com/gpu", Most: 9 - row.hidden, At: epoch(), Until: epoch().Add(time.Minute), Times: 1,
+					})
+				}
 			}
 			for i := range 5000 {
 				g := Gang{

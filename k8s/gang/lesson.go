@@ -146,17 +146,28 @@ func (b *board) limit(node int, l Lesson) {
 
 // taught says for how long the scheduler's word keeps a shape waiting.
 func (p *pass) taught(s *shape) string {
-	var next time.Time
-	for _, l := range p.lessons {
-		node, known := p.board.index[l.Node]
-		if _, asks := s.pod.requests[l.Resource]; known && asks && l.inForce(p.now) && slices.Contains(s.nodes, node) && (next.IsZero() || l.Until.Before(next)) {
-			next = l.Until
-		}
-	}
+	next := p.nextAsked(s)
 	if next.IsZero() {
 		return ""
 	}
 	return fmt.Sprintf("; the scheduler has refused more, because others hold the rest, and is asked again at %s", next.UTC().Format("15:04:05 UTC"))
+}
+
+// nextAsked is when the first lesson ends that concerns a shape, zero for none.
+func (p *pass) nextAsked(s *shape) time.Time {
+	var next time.Time
+	if len(p.lessons) == 0 {
+		return next
+	}
+	for _, node := range s.nodes {
+		for name := range s.pod.requests {
+			l := p.lessons[lessonKey{p.board.nodes[node].ID, name}]
+			if l.inForce(p.now) && (next.IsZero() || l.Until.Before(next)) {
+				next = l.Until
+			}
+		}
+	}
+	return next
 }
 
 // sortedLessons are all that are to be kept, in a fixed order.

@@ -57,9 +57,9 @@ func overJobLimit(g *Gang, held int) Reason {
 
 func (p *pass) forRoom(g *Gang, s *shape) Reason {
 	if s.at != p.board.taken {
-		s.current, s.at = p.board.best(s), p.board.taken
+		s.current, s.at = p.board.best(s)+p.taught(s), p.board.taken
 	}
-	return Reason{ForRoom, needs(g) + "; " + s.current + p.taught(s)}
+	return Reason{ForRoom, needs(g) + "; " + s.current}
 }
 
 // best says what could be had now.

@@ -11,7 +11,7 @@ func (m Master) Warnings(given func(path string) bool) document.Errors {
 		w.Check(!given(row.path), row.path, "has no effect: %s", row.why)
 	}
 	w = append(w, m.poolWarnings(given)...)
-	w = append(w, m.mountWarnings()...)
+	w = append(w, GuardedMounts(m)...)
 	w.Check(!m.EnableCORS, "enable_cors", "lets any web site that a signed-in user visits call the API as that user")
 	if s := m.CheckpointStorage; s != nil && s.SharedFS != nil {
 		for _, key := range []string{"container_path", "tensorboard_path"} {

@@ -5,9 +5,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/policy"
 )
 
-// mountWarnings lists what is given to every task and what no task gets: every task it
+// GuardedMounts lists what is given to every task and what no task gets: every task it
 // is given to would be refused.
-func (m Master) mountWarnings() document.Errors {
+func GuardedMounts(m Master) document.Errors {
 	guarded := policy.Guarded()
 	if m.DataDir != "" {
 		guarded = append(guarded, m.DataDir)

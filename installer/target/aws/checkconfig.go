@@ -30,6 +30,9 @@ func (c *checks) configuration(context.Context) doctor.Result {
 	if len(wrong) > 0 {
 		return fail(strings.Join(wrong, "; "), needed, "correct master_yaml and agents.config in cluster.yaml, or the files of --master-config-file and --agent-config-file")
 	}
+	if given := config.GuardedMounts(read.Master); len(given) > 0 {
+		return unsure(given.Error(), needed, "take these mounts out of master_yaml in cluster.yaml, or of the file of --master-config-file: every task would be refused")
+	}
 	return pass("master.yaml and agent.yaml can be read")
 }
 

@@ -184,7 +184,7 @@ func (t *Target) overlaid(m config.Master) ([]byte, error) {
 		return nil, fmt.Errorf("write master.yaml: %w", err)
 	}
 	if raw := t.Spec.MasterYAML.JSON(); raw != nil {
-		if data, err = merge(data, raw); err != nil {
+		if data, err = document.Overlay(data, raw); err != nil {
 			return nil, fmt.Errorf("put master_yaml over master.yaml: %w", err)
 		}
 	}

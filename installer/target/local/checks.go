@@ -24,6 +24,9 @@ func (t *Target) Checks() []doctor.Check {
 		{Name: "port " + strconv.Itoa(t.Spec.Port), Look: t.checkPort},
 		{Name: "runtime", Look: t.checkRuntime},
 	}
+	if t.Spec.MasterConfig != "" {
+		checks = append(checks, doctor.Check{Name: "configuration", Look: t.checkConfiguration})
+	}
 	if t.Spec.DBURLFile != "" {
 		checks = append(checks, doctor.Check{Name: "database", Look: t.checkDatabase})
 	}

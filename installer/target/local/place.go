@@ -75,13 +75,14 @@ func (p Place) holds() string { return holdsData + ", in " + p.data() }
 // closed is what no task may mount: all but the checkpoints, which are the tasks'.
 func (p Place) closed() []string {
 	return []string{
-		p.path("control"), p.Password(), p.determinedPassword(), p.path("tls"), p.masterYAML(), p.path("data", "master"),
+		p.path("control"), p.Password(), p.determinedPassword(), p.path("tls"), p.masterYAML(), p.masterConfig(), p.path("data", "master"),
 		p.path("agents"), p.path("units"), p.path("run"), p.path("logs"),
 	}
 }
 
 func (p Place) data() string             { return p.path("data") }
 func (p Place) masterYAML() string       { return p.path("master.yaml") }
+func (p Place) masterConfig() string     { return p.path("master-config.yaml") }
 func (p Place) agent(name string) string { return p.path("agents", name) }
 
 // Processes is where the supervisor and the installer meet.

@@ -27,6 +27,9 @@ func (p Place) Recover() (map[string]string, error) {
 		PortSetting:    strconv.Itoa(m.ListenPort()),
 		TLSSetting:     strconv.FormatBool(m.Security.TLS.Enabled()),
 	}
+	if given, err := os.ReadFile(p.masterConfig()); err == nil {
+		out[ConfigSetting] = string(given)
+	}
 	if ref, ok := m.DB.URL.Ref(); ok {
 		out[DBSetting] = ref.Name
 	}

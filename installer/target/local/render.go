@@ -55,12 +55,17 @@ func masterYAML(s Spec, p Place, tasksAt string) ([]byte, error) {
 	var storage config.SharedFSStorage
 	storage.SetDefaults()
 	storage.HostPath = filepath.Join(p.data(), "checkpoints")
-	m.CheckpointStorage = &config.CheckpointStorage{SharedFS: &storage}
+	if !says(s.MasterConfig, "checkpoint_storage") { // whose keys depend on its type
+		m.CheckpointStorage = &config.CheckpointStorage{SharedFS: &storage}
+	}
 	out, err := document.Marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("write master.yaml: %w", err)
 	}
-	return out, nil
+	if s.MasterConfig == "" {
+		return out, nil
+	}
+	return overlaid(m, out, s.MasterConfig)
 }
 
 // ElasticPool is the pool whose agents the master starts when tasks wait.

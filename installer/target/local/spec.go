@@ -32,6 +32,8 @@ type Spec struct {
 	DBURLFile string
 	// TrustUsers lets every user of the cluster submit tasks, isolated or not.
 	TrustUsers bool
+	// MasterConfig is settings of master.yaml that go over the cluster's own.
+	MasterConfig string
 	// Isolated says that tasks are kept from this machine. It is no setting: the
 	// machine decides, see Target.Isolated.
 	Isolated bool
@@ -46,6 +48,8 @@ const (
 	TLSSetting     = "tls"
 	DBSetting      = "db-url-file"
 	TrustSetting   = "trust-users"
+	// ConfigSetting is a file's content, and its flag the file's name.
+	ConfigSetting = "master-config-file"
 )
 
 // DefaultCluster is the cluster that is meant when none is named.
@@ -61,6 +65,7 @@ func Defaults() map[string]string {
 		TLSSetting:     "false",
 		DBSetting:      "",
 		TrustSetting:   "false",
+		ConfigSetting:  "",
 	}
 }
 
@@ -81,6 +86,7 @@ func FromSettings(cluster string, settings map[string]string) (Spec, error) {
 	s := Spec{
 		Cluster: cluster, Port: number(PortSetting), Agents: number(AgentSetting),
 		Slots: number(SlotSetting), Elastic: number(ElasticSetting), DBURLFile: settings[DBSetting],
+		MasterConfig: settings[ConfigSetting],
 	}
 	s.TLS, s.TrustUsers = truth(TLSSetting), truth(TrustSetting)
 	if len(wrong) > 0 {

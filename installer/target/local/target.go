@@ -62,6 +62,9 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 	master := t.master()
 	master.needs = []string{data.ID(), password.ID(), config.ID(), boss.ID()}
 	out := []resource.Resource{data, password, logs, config, self, boss, master}
+	if s.MasterConfig != "" {
+		out = append(out, t.masterConfig())
+	}
 	if !p.onePassword() {
 		determined := t.determinedPassword()
 		password.needs = []string{determined.ID()}
@@ -89,6 +92,13 @@ func (t *Target) supervisor() *supervisor {
 
 func (t *Target) data() *directory {
 	return &directory{base{t.host(), kindData, "data", nil}, t.Place.data(), t.Place.holds(), "checkpoints"}
+}
+
+// masterConfig is the user's settings of master.yaml as they were given, from which a
+// lost record is written again.
+func (t *Target) masterConfig() *file {
+	say := func(context.Context) ([]byte, error) { return []byte(t.Spec.MasterConfig), nil }
+	return &file{base{t.host(), kindConfig, "master-config.yaml", nil}, t.Place.masterConfig(), false, say, ""}
 }
 
 func (t *Target) password() *file {
@@ -134,6 +144,7 @@ func (t *Target) Inventory(context.Context, string) ([]resource.Found, error) {
 	add(kindSecret, t.Place.path("tls"), "")
 	add(kindLogs, t.Place.path("logs"), "")
 	add(kindConfig, t.Place.masterYAML(), "")
+	add(kindConfig, t.Place.masterConfig(), "")
 	if t.Place.Processes().Exists() {
 		out = append(out, found(kindSupervisor, t.Place.path("run"), ""))
 	}

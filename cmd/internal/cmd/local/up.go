@@ -2,6 +2,8 @@ package local
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -37,6 +39,7 @@ that is left out keeps the value it had.`,
 		Example: `  det-deploy local up
   det-deploy local up --agents 2 --artificial-slots 4
   det-deploy local up --agents 0 --elastic 3
+  det-deploy local up --master-config-file policy.yaml
   det-deploy local up --cluster-id second --port 8081 --dry-run`,
 		Args: usage.Args(),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -56,6 +59,7 @@ that is left out keeps the value it had.`,
 	f.Bool(target.TLSSetting, false, "encrypt, with a certificate of the cluster's own")
 	f.String(target.DBSetting, "", "file with the URL of a PostgreSQL database; an embedded one when empty")
 	f.Bool(target.TrustSetting, false, "let every user of the cluster run tasks, also where tasks are not isolated from this machine")
+	f.String(target.ConfigSetting, "", "file with settings of master.yaml to put over the cluster's, such as task_policy and security")
 	f.BoolVar(&o.Foreground, "foreground", false, "stay, and stop the cluster on Ctrl-C")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
@@ -77,6 +81,13 @@ func given(f *pflag.FlagSet) map[string]string {
 func (o *upOptions) validate() error {
 	if err := agree.Flags(o.DryRun, o.Yes); err != nil {
 		return err
+	}
+	if file := o.Given[target.ConfigSetting]; file != "" {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return usage.Check(fmt.Errorf("read --%s: %w", target.ConfigSetting, err))
+		}
+		o.Given[target.ConfigSetting] = string(data)
 	}
 	if file := o.Given[target.DBSetting]; file != "" {
 		abs, err := filepath.Abs(file)

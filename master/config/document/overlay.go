@@ -1,22 +1,20 @@
-package aws
+package document
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// merge puts the mapping over, which is JSON, over the document base: mappings
-// are merged key by key, everything else takes the place of what was there.
-func merge(base, over []byte) ([]byte, error) {
+// Overlay puts the mapping over onto the mapping base, both YAML or JSON: mappings are
+// merged key by key, everything else takes the place of what was there.
+func Overlay(base, over []byte) ([]byte, error) {
 	var below, above map[string]any
 	if err := yaml.Unmarshal(base, &below); err != nil {
 		return nil, fmt.Errorf("read what is below: %w", err)
 	}
-	d := json.NewDecoder(bytes.NewReader(over))
-	if err := d.Decode(&above); err != nil {
+	if err := yaml.Unmarshal(over, &above); err != nil {
 		return nil, fmt.Errorf("read what goes over it: %w", err)
 	}
 	var b bytes.Buffer
@@ -39,14 +37,14 @@ func merged(below, above map[string]any) map[string]any {
 			below[k] = merged(under, m)
 			continue
 		}
-		below[k] = whole(v)
+		below[k] = wholeNumbers(v)
 	}
 	return below
 }
 
-// whole writes a number of JSON without a fraction as one, which YAML would
-// otherwise print as 1e+06.
-func whole(v any) any {
+// wholeNumbers writes a number without a fraction as one, which YAML would otherwise
+// print as 1e+06.
+func wholeNumbers(v any) any {
 	switch v := v.(type) {
 	case float64:
 		if v == float64(int64(v)) {
@@ -54,11 +52,11 @@ func whole(v any) any {
 		}
 	case []any:
 		for i := range v {
-			v[i] = whole(v[i])
+			v[i] = wholeNumbers(v[i])
 		}
 	case map[string]any:
 		for k := range v {
-			v[k] = whole(v[k])
+			v[k] = wholeNumbers(v[k])
 		}
 	}
 	return v

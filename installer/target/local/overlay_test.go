@@ -1,0 +1,101 @@
+package local
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/master/config"
+)
+
+// overlay is a cluster whose master reads over besides the cluster's own settings.
+func overlay(t *testing.T, over string, more ...string) (*Target, []byte, error) {
+	t.Helper()
+	settings := Defaults()
+	settings[ConfigSetting] = over
+	for i := 0; i < len(more); i += 2 {
+		settings[more[i]] = more[i+1]
+	}
+	s, err := FromSettings("lab", settings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := &Target{Spec: s, Place: Place(t.TempDir())}
+	data, err := masterYAML(s, target.Place, "")
+	return target, data, err
+}
+
+func TestTheUsersSettingsGoOverTheClustersOwn(t *testing.T) {
+	t.Parallel()
+	target, data, err := overlay(t, "task_policy: {capabilities: [SYS_PTRACE], max_memory: 1GB}\nsecurity: {visibility: private, audit: {retention_days: 7}}\n", ElasticSetting, "2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := config.LoadGenerated(data, "master.yaml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := read.Master
+	if len(m.TaskPolicy.Capabilities) != 1 || m.Security.Visibility != "private" || m.ListenPort() != 8080 || m.ClusterName != "lab" || !hasPool(m, ElasticPool) {
+		t.Errorf("got\n%s", data)
+	}
+	if r := target.checkConfiguration(t.Context()); r.Answer != doctor.Pass {
+		t.Errorf("got %+v, want that it can be read", r)
+	}
+}
+
+func TestWhatTheClusterGoesByStays(t *testing.T) {
+	t.Parallel()
+	for over, want := range map[string]string{
+		"port: 9000":           "--master-config-file: port: is the cluster's own",
+		"data_dir: /elsewhere": "data_dir: is the cluster's own",
+		"cluster_name: other":  "cluster_name: is the cluster's own",
+		"security: {initial_user_password: env:MINE}":                  "security.initial_user_password: is the cluster's own",
+		"security: {tls: {cert: a.pem, key: b.pem}}":                   "security.tls: is the cluster's own",
+		"db: {url: env:DB}":                                            "db.url: is the cluster's own",
+		"resource_pools: [{pool_name: mine}]":                          "names no pool (\"default\")",
+		"resource_pools: [{pool_name: default}, {pool_name: elastic}]": "resource_pools: is the cluster's own",
+		"portt: 1":                          "portt: unknown key",
+		"- a list":                          "put --master-config-file over master.yaml",
+		"security: {default_task: {id: 1}}": "unknown key",
+		"checkpoint_storage: {type: s3, bucket: b, access_key: a, secret_key: s3}": "file:/path or env:NAME",
+	} {
+		_, _, err := overlay(t, over)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", over, err, want)
+		}
+	}
+}
+
+// What is given to every task and no task gets is said before the cluster is up.
+func TestGuardedMountsAreSaidBeforeUp(t *testing.T) {
+	t.Parallel()
+	target, _, err := overlay(t, "task_container_defaults: {bind_mounts: [{host_path: /var/run/docker.sock, container_path: /d}]}\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := target.checkConfiguration(t.Context())
+	if r.Answer != doctor.Unknown || !strings.Contains(r.Found, "task_container_defaults.bind_mounts[0].host_path") {
+		t.Errorf("got %+v, want a word about the mount", r)
+	}
+}
+
+// A record that is lost is written again with the settings that were given.
+func TestTheUsersSettingsAreReadBack(t *testing.T) {
+	t.Parallel()
+	const over = "security: {visibility: private}\n"
+	target, data, err := overlay(t, over)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, content := range map[string][]byte{target.Place.masterYAML(): data, target.Place.masterConfig(): []byte(over)} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := target.Place.Recover()
+	if err != nil || got[ConfigSetting] != over {
+		t.Errorf("got %v and %v, want what was given", got, err)
+	}
+}

@@ -8,10 +8,7 @@ import (
 // GuardedMounts lists what is given to every task and what no task gets: every task it
 // is given to would be refused.
 func GuardedMounts(m Master) document.Errors {
-	guarded := policy.Guarded()
-	if m.DataDir != "" {
-		guarded = append(guarded, m.DataDir)
-	}
+	guarded := m.guarded()
 	var w document.Errors
 	m.TaskContainerDefaults.warnMounts(&w, "task_container_defaults", guarded)
 	for i, p := range m.ResourcePools {
@@ -19,10 +16,30 @@ func GuardedMounts(m Master) document.Errors {
 			p.TaskContainerDefaults.warnMounts(&w, document.Join(document.Index("resource_pools", i), "task_container_defaults"), guarded)
 		}
 	}
-	if s := m.CheckpointStorage; s != nil && s.SharedFS != nil {
-		warnMount(&w, "checkpoint_storage.host_path", s.SharedFS.HostPath, guarded)
-	}
+	m.warnStorage(&w, guarded)
 	return w
+}
+
+// GuardedMounts lists what is given to every task of one pool and no task gets.
+func (p Pool) GuardedMounts(m Master) document.Errors {
+	var w document.Errors
+	p.EffectiveTaskContainer(m.TaskContainerDefaults).warnMounts(&w, "task_container_defaults", m.guarded())
+	m.warnStorage(&w, m.guarded())
+	return w
+}
+
+// guarded is what no task gets of the machines of this cluster.
+func (m Master) guarded() []string {
+	if m.DataDir == "" {
+		return policy.Guarded()
+	}
+	return append(policy.Guarded(), m.DataDir)
+}
+
+func (m Master) warnStorage(w *document.Errors, guarded []string) {
+	if s := m.CheckpointStorage; s != nil && s.SharedFS != nil {
+		warnMount(w, "checkpoint_storage.host_path", s.SharedFS.HostPath, guarded)
+	}
 }
 
 func (t TaskContainerDefaults) warnMounts(w *document.Errors, at string, guarded []string) {

@@ -50,7 +50,7 @@ func (m *master) newPods(s site, st *store.Store, id server.Identity) (*pods.RM,
 	}
 	for _, p := range s.cfg.ResourcePools {
 		c.Pools = append(c.Pools, pods.Pool{
-			Name: p.Name, Description: p.Description, Autoscaled: p.Autoscaled, Template: s.poolTemplate(t, p), Policy: s.cfg.Policy(p).API(),
+			Name: p.Name, Description: p.Description, Autoscaled: p.Autoscaled, Template: s.poolTemplate(t, p), Policy: taskPolicy(s.cfg, p),
 		})
 	}
 	return pods.New(c)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/agentrm"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/config/document"
 	"github.com/det-deploy/det-deploy/master/pool"
@@ -19,11 +20,24 @@ func pools(cfg config.Master) []agentrm.Pool {
 			MaxAux:        p.MaxAuxContainersPerAgent,
 			ReconnectWait: time.Duration(p.AgentReconnectWait),
 			Scheduler:     scheduler(p.EffectiveScheduler(*cfg.ResourceManager.Agent)),
-			Policy:        cfg.Policy(p).API(),
+			Policy:        taskPolicy(cfg, p),
 			Metadata:      metadata(cfg.ResourceManager.Agent.Metadata),
 		})
 	}
 	return all
+}
+
+// taskPolicy is what tasks of a pool may do to their machines, and what the master's own
+// settings give them that no task gets.
+func taskPolicy(cfg config.Master, p config.Pool) *apiv1.TaskPolicy {
+	out := cfg.Policy(p).API()
+	if out == nil {
+		return nil
+	}
+	for _, w := range p.GuardedMounts(cfg) {
+		out.Warnings = append(out.Warnings, w.String())
+	}
+	return out
 }
 
 func scheduler(s config.PriorityScheduler) pool.Scheduler {

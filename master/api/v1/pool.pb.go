@@ -1302,8 +1302,11 @@ type TaskPolicy struct {
 	// images are the beginnings of the images that may run; none means all.
 	Images []string `protobuf:"bytes,9,rep,name=images,proto3" json:"images,omitempty"`
 	// max_shm_size and max_memory are in bytes; 0 is no limit.
-	MaxShmSize    int64 `protobuf:"varint,10,opt,name=max_shm_size,json=maxShmSize,proto3" json:"max_shm_size,omitempty"`
-	MaxMemory     int64 `protobuf:"varint,11,opt,name=max_memory,json=maxMemory,proto3" json:"max_memory,omitempty"`
+	MaxShmSize int64 `protobuf:"varint,10,opt,name=max_shm_size,json=maxShmSize,proto3" json:"max_shm_size,omitempty"`
+	MaxMemory  int64 `protobuf:"varint,11,opt,name=max_memory,json=maxMemory,proto3" json:"max_memory,omitempty"`
+	// warnings are what the master's settings give to every task of the pool and no task
+	// gets: each of its tasks is refused.
+	Warnings      []string `protobuf:"bytes,12,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1413,6 +1416,13 @@ func (x *TaskPolicy) GetMaxMemory() int64 {
 		return x.MaxMemory
 	}
 	return 0
+}
+
+func (x *TaskPolicy) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
 }
 
 type GetResourcePoolsResponse struct {
@@ -2281,7 +2291,7 @@ const file_master_api_v1_pool_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x12\n" +
 	"\x10_slots_per_agentB\x0e\n" +
-	"\f_accelerator\"\xcb\x03\n" +
+	"\f_accelerator\"\xe7\x03\n" +
 	"\n" +
 	"TaskPolicy\x12D\n" +
 	"\n" +
@@ -2300,7 +2310,8 @@ const file_master_api_v1_pool_proto_rawDesc = "" +
 	" \x01(\x03R\n" +
 	"maxShmSize\x12\x1d\n" +
 	"\n" +
-	"max_memory\x18\v \x01(\x03R\tmaxMemory\x1aS\n" +
+	"max_memory\x18\v \x01(\x03R\tmaxMemory\x12\x1a\n" +
+	"\bwarnings\x18\f \x03(\tR\bwarnings\x1aS\n" +
 	"\bHostPath\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x1b\n" +
 	"\tread_only\x18\x02 \x01(\bR\breadOnly\x12\x16\n" +

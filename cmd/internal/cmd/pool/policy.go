@@ -34,6 +34,9 @@ func policy(p *apiv1.TaskPolicy) [][2]string {
 		{"Most shm", amount(p.GetMaxShmSize())},
 		{"Most memory", amount(p.GetMaxMemory())},
 	}
+	for _, w := range p.GetWarnings() {
+		out = append(out, [2]string{"Warning", w})
+	}
 	for i := range out {
 		out[i][0] = "Policy: " + strings.ToLower(out[i][0])
 	}

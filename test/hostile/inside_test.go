@@ -33,6 +33,7 @@ const (
 	clusterFiles  = "keys, passwords and tokens of the master and the agent"
 	machineItself = "the machine under the task"
 	othersEnds    = "to end, stop or trace processes that are not the task's"
+	mastersPlace  = "to be taken for the master by those who connect to it"
 )
 
 // scripts are tried on every runtime.
@@ -105,7 +106,27 @@ var scripts = []script{
 	{name: "signals another task", wants: othersEnds, text: `for p in /proc/[0-9]*; do tr '\0' ' ' <$p/cmdline 2>/dev/null | grep -q '^sleep 86399 $' && kill -0 ${p#/proc/} && exit 0; done; exit 1`},
 	{name: "sees the agent's process", wants: othersEnds, text: `tr '\0' ' ' </proc/$AGENT_PID/cmdline | grep -q 'agent run'`},
 	{name: "sees the master's process", wants: othersEnds, text: `tr '\0' ' ' </proc/$MASTER_PID/cmdline | grep -q 'master run'`},
+	{name: "listens where the master does", wants: mastersPlace, text: listensWith("SO_REUSEADDR"), not: []where{docker, kubernetes}, powerless: true},
+	{name: "listens beside the master", wants: mastersPlace, text: listensWith("SO_REUSEPORT"), not: []where{docker, kubernetes}, powerless: true},
+	{name: "listens on the master's port of one address", wants: mastersPlace, text: listensAt("127.0.0.1", "SO_REUSEADDR"), not: []where{docker, kubernetes}, powerless: true},
+	{name: "finds a port on which the agent listens", wants: mastersPlace, text: `ss -Hltnp 2>/dev/null | grep -q "pid=$AGENT_PID,"`, not: []where{docker, kubernetes}},
+
 	{name: "changes how likely the agent is killed", wants: othersEnds, text: `v=$(cat /proc/$AGENT_PID/oom_score_adj) && (echo "$v" >/proc/$AGENT_PID/oom_score_adj)`},
+}
+
+// listensWith is a script that listens on the master's port at all addresses.
+func listensWith(option string) string { return listensAt("", option) }
+
+// listensAt is a script that listens on the master's port. Where it can listen on no port
+// at all it says so by succeeding: then it shows nothing.
+func listensAt(address, option string) string {
+	const listen = `python3 -c 'import socket, sys
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.%s, 1)
+s.bind(("%s", int(sys.argv[1])))
+s.listen()' `
+	try := fmt.Sprintf(listen, option, address)
+	return try + `0 || exit 0; ` + try + `"$MASTER_PORT"`
 }
 
 // driver runs every script that came with it and says which have got something.
@@ -223,6 +244,8 @@ func (w *world) outside(ctx context.Context) *report {
 func (w *world) look() {
 	c := w.cluster
 	w.env["CLUSTER_DIR"], w.env["MASTER_DIR"], w.env["AGENT_DIR"] = c.Dir, filepath.Join(c.Dir, "master"), filepath.Join(c.Dir, "agent-a")
+	_, port, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(w.url, "https://"), "http://"), ":")
+	w.env["MASTER_PORT"] = port
 	w.env["MASTER_PID"], w.env["AGENT_PID"] = fmt.Sprint(c.Master.Process.Pid), fmt.Sprint(c.Agents["a"].Process.Pid)
 	out, err := exec.CommandContext(w.t.Context(), "lsblk", "--json", "--output", "MAJ:MIN").Output()
 	var disks struct {

@@ -87,6 +87,12 @@ func TestWhatWasChangedByHandIsPutRight(t *testing.T) {
 			})
 			return err
 		}, "update aws/instance/master; metadata-tokens: optional → required"},
+		{"the master's metadata goes into containers", func(h byHand) error {
+			_, err := h.EC2.ModifyInstanceMetadataOptions(h.t.Context(), &ec2.ModifyInstanceMetadataOptionsInput{
+				InstanceId: aws.String(h.id(infra.KindInstance, "master")), HttpPutResponseHopLimit: aws.Int32(2),
+			})
+			return err
+		}, "update aws/instance/master; metadata-hops: 2 → 1"},
 		{"the master was put into another group", func(h byHand) error {
 			_, err := h.EC2.ModifyInstanceAttribute(h.t.Context(), &ec2.ModifyInstanceAttributeInput{
 				InstanceId: aws.String(h.id(infra.KindInstance, "master")), Groups: []string{h.id(infra.KindGroup, "agents")},

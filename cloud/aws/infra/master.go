@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -134,8 +135,25 @@ func (m *Master) changeable(live types.Instance) []resource.Drift {
 	if s := stateOf(live); s == types.InstanceStateNameStopped || s == types.InstanceStateNameStopping {
 		out = append(out, resource.Drift{Path: "state", Have: string(s), Want: string(types.InstanceStateNameRunning)})
 	}
-	if o := live.MetadataOptions; o != nil && o.HttpTokens != types.HttpTokensStateRequired {
+	return append(out, metadataDrift(live.MetadataOptions)...)
+}
+
+// metadataHops is how far an answer of the metadata service goes: to the machine and
+// not into a container on it. The master is a program of its machine, no task runs
+// there, and its role may do much.
+const metadataHops = 1
+
+// metadataDrift compares who gets at the machine's credentials.
+func metadataDrift(o *types.InstanceMetadataOptionsResponse) []resource.Drift {
+	var out []resource.Drift
+	if o == nil {
+		return nil
+	}
+	if o.HttpTokens != types.HttpTokensStateRequired {
 		out = append(out, resource.Drift{Path: "metadata-tokens", Have: string(o.HttpTokens), Want: string(types.HttpTokensStateRequired)})
+	}
+	if hops := aws.ToInt32(o.HttpPutResponseHopLimit); hops > metadataHops {
+		out = append(out, resource.Drift{Path: "metadata-hops", Have: strconv.Itoa(int(hops)), Want: strconv.Itoa(metadataHops)})
 	}
 	return out
 }
@@ -166,7 +184,7 @@ func (m *Master) request(nonce, root string) *ec2.RunInstancesInput {
 		UserData:              aws.String(base64.StdEncoding.EncodeToString(m.UserData)),
 		DisableApiTermination: aws.Bool(true),
 		MetadataOptions: &types.InstanceMetadataOptionsRequest{
-			HttpTokens: types.HttpTokensStateRequired, HttpPutResponseHopLimit: aws.Int32(2),
+			HttpTokens: types.HttpTokensStateRequired, HttpPutResponseHopLimit: aws.Int32(metadataHops),
 			HttpEndpoint: types.InstanceMetadataEndpointStateEnabled,
 		},
 		BlockDeviceMappings: []types.BlockDeviceMapping{{DeviceName: aws.String(root), Ebs: &types.EbsBlockDevice{

@@ -28,9 +28,9 @@ func (m *Master) Update(ctx context.Context, drift []resource.Drift) error {
 			_, err = m.In.Clients.EC2.ModifyInstanceAttribute(ctx, &ec2.ModifyInstanceAttributeInput{
 				InstanceId: aws.String(m.id), Groups: m.groups(),
 			})
-		case "metadata-tokens":
+		case "metadata-tokens", "metadata-hops":
 			_, err = m.In.Clients.EC2.ModifyInstanceMetadataOptions(ctx, &ec2.ModifyInstanceMetadataOptionsInput{
-				InstanceId: aws.String(m.id), HttpTokens: types.HttpTokensStateRequired, HttpPutResponseHopLimit: aws.Int32(2),
+				InstanceId: aws.String(m.id), HttpTokens: types.HttpTokensStateRequired, HttpPutResponseHopLimit: aws.Int32(metadataHops),
 			})
 		case "root-size":
 			err = m.growRoot(ctx)

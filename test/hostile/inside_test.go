@@ -109,7 +109,6 @@ var scripts = []script{
 	{name: "listens where the master does", wants: mastersPlace, text: listensWith("SO_REUSEADDR"), not: []where{docker, kubernetes}, powerless: true},
 	{name: "listens beside the master", wants: mastersPlace, text: listensWith("SO_REUSEPORT"), not: []where{docker, kubernetes}, powerless: true},
 	{name: "listens on the master's port of one address", wants: mastersPlace, text: listensAt("127.0.0.1", "SO_REUSEADDR"), not: []where{docker, kubernetes}, powerless: true},
-	{name: "finds a port on which the agent listens", wants: mastersPlace, text: `ss -Hltnp 2>/dev/null | grep -q "pid=$AGENT_PID,"`, not: []where{docker, kubernetes}},
 
 	{name: "changes how likely the agent is killed", wants: othersEnds, text: `v=$(cat /proc/$AGENT_PID/oom_score_adj) && (echo "$v" >/proc/$AGENT_PID/oom_score_adj)`},
 }

@@ -18,7 +18,7 @@ const walkIntro = `# The det client
 
 The ` + "`det`" + ` client of Determined 0.38.1 works with a cluster of det-deploy as it is: point ` + "`DET_MASTER`" + ` at the master. What is not built yet is answered with status 501 and the sentence of what it comes with. This page is written from the table that a test runs with the unmodified client against a live cluster (` + "`cmd/det-deploy/testdata/det/walk.txt`" + `).
 
-A followed log (` + "`det task logs -f`, `det command run`" + `) ends in good order when the master stops; ` + "`det task logs -f ID`" + ` takes it up again. When the master is killed without a chance to end it, the client says ` + "`ChunkedEncodingError`" + ` and exits with 1: the task runs on, and the same command reads on. ` + "`det-deploy task logs --follow` and `det-deploy task run`" + ` go on by themselves in both cases.
+A followed log (` + "`det task logs -f`, `det command run`" + `) ends in good order when the master stops; ` + "`det task logs -f ID`" + ` takes it up again. When the master is killed without a chance to end it, the client says ` + "`ChunkedEncodingError`" + ` and exits with 1: the task runs on, and the same command reads on. That stays so: an answer without chunks, ended by closing the connection, would be read as the end of the log, and the client would exit with 0 for a task that runs on; and a proxy in front of the master that ends the answers of a killed one would be one more program that can be killed, on the way of every request. ` + "`det-deploy task logs --follow` and `det-deploy task run`" + ` go on by themselves in both cases.
 
 | command | works | not built yet | needs Determined Enterprise, or is refused by the client |
 |---|---|---|---|

@@ -71,6 +71,9 @@ type K8s struct {
 	Kube *kube.Client
 	// Helm is what Helm has written down of its release.
 	Helm helm.Info
+	// Applied is true when there is no release, and a master all the same: the chart was
+	// applied without Helm.
+	Applied bool
 	// Record is what is remembered of the cluster, and Known true when anything is.
 	Record record.Record
 	Known  bool
@@ -117,6 +120,19 @@ func NewK8s(ctx context.Context, s *term.Streams, q K8sRequest) (*K8s, error) {
 		return nil, err
 	}
 	k.Target.CreateNamespace, k.Target.Installed = q.CreateNamespace, k.Released()
+	if !k.Released() {
+		if k.Applied, err = k.Target.Applied(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if k.Applied && q.Given != nil {
+		return nil, &appliedError{q.Cluster, k.Namespace()}
+	}
+	if q.Unread {
+		if store, err = k.recordOf(ctx, s, store); err != nil {
+			return nil, err
+		}
+	}
 	if q.Given != nil {
 		if err := k.judge(); err != nil {
 			return nil, k.unadoptable(err, q.Adopt)
@@ -263,10 +279,14 @@ func (k *K8s) install(ctx context.Context, s *term.Streams, q K8sRequest, store 
 
 // Exists reports whether anything of the cluster is there.
 func (k *K8s) Exists(ctx context.Context) (bool, error) {
-	if k.Known || k.Released() {
+	if k.Known || k.Released() || k.Applied {
 		return true, nil
 	}
 	found, err := k.Target.Inventory(ctx, k.Cluster)
+	if err != nil || len(found) > 0 {
+		return true, err
+	}
+	found, err = k.Target.Remains(ctx)
 	return len(found) > 0, err
 }
 

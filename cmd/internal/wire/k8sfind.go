@@ -26,7 +26,8 @@ type K8sCluster struct {
 	Namespace string `json:"namespace"`
 	// Version is the chart's appVersion, which is the det-deploy that it came from.
 	Version string `json:"version"`
-	// Status is the release's, in Helm's words.
+	// Status is the release's, in Helm's words; K8sApplied and K8sRemains where there is
+	// none.
 	Status  string    `json:"status"`
 	Updated time.Time `json:"updated"`
 }
@@ -71,9 +72,39 @@ func ListK8s(ctx context.Context, at K8sAt) (K8sList, error) {
 		}
 		l.Clusters = append(l.Clusters, one)
 	}
+	if err := l.unreleased(ctx, c, at.Namespace); err != nil {
+		return l, err
+	}
 	slices.SortFunc(l.Clusters, K8sCluster.compare)
 	return l, nil
 }
+
+// unreleased adds the clusters that no release tells of.
+func (l *K8sList) unreleased(ctx context.Context, c *kube.Client, namespace string) error {
+	all, err := k8s.Traces(ctx, c, namespace)
+	if err != nil {
+		return err
+	}
+	for _, t := range all {
+		known := func(o K8sCluster) bool { return o.Cluster == t.Cluster && o.Namespace == t.Namespace }
+		if slices.ContainsFunc(l.Clusters, known) {
+			continue
+		}
+		status := K8sRemains
+		if t.Master {
+			status = K8sApplied
+		}
+		l.Clusters = append(l.Clusters, K8sCluster{t.Cluster, t.Namespace, t.Version, status, t.Made})
+	}
+	return nil
+}
+
+// The statuses of clusters without a release: one whose chart was applied without Helm,
+// and one of which only parts are left.
+const (
+	K8sApplied = "applied"
+	K8sRemains = "remains"
+)
 
 func (c K8sCluster) compare(o K8sCluster) int {
 	return cmp.Or(cmp.Compare(c.Cluster, o.Cluster), cmp.Compare(c.Namespace, o.Namespace))

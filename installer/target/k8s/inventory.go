@@ -38,30 +38,55 @@ const (
 // Kinds has what others need first. Going the other way, the master stops before
 // anything of its tasks goes, and the disks go when nobody has them any more.
 func (t *Target) Kinds() []string {
-	return []string{kindTasks, kindClaim, kindSnapshot, kindSecret, kindRelease, kindErrand, kindToken, kindPod, kindJob, kindMaster}
+	return slices.Concat(
+		[]string{kindTasks, kindClaim, kindSnapshot, kindSecret}, kindsOfChart(),
+		[]string{kindRelease, kindErrand, kindToken, kindPod, kindJob, kindMaster},
+	)
 }
 
 // Inventory lists the release, what outlives it, and what the master has made for
-// tasks, in the cluster's namespace and in those in which its tasks may run.
+// tasks, in the cluster's namespace and in those in which its tasks may run. Where the
+// cluster is to go it lists what no release takes along, too, namespace or not.
 func (t *Target) Inventory(ctx context.Context, cluster string) ([]resource.Found, error) {
-	if there, err := t.namespaceExists(ctx, t.Namespace); err != nil || !there {
-		return nil, err
-	}
-	out, err := t.ofRelease(ctx)
+	there, err := t.namespaceExists(ctx, t.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := t.kept(ctx, cluster)
-	if err != nil {
-		return nil, err
+	var parts []func(context.Context) ([]resource.Found, error)
+	if there {
+		parts = append(parts, t.ofRelease, func(ctx context.Context) ([]resource.Found, error) { return t.kept(ctx, cluster) })
 	}
-	out = append(out, kept...)
-	made, err := t.madeForTasks(ctx)
-	if err != nil {
-		return nil, err
+	parts = append(parts, t.madeForTasks, func(ctx context.Context) ([]resource.Found, error) { return t.ofAllTasks(ctx, cluster, there) })
+	if t.Unread {
+		parts = append(parts, t.Remains)
 	}
-	out = append(out, made...)
-	for _, ns := range t.namespaces() {
+	var out []resource.Found
+	for _, list := range parts {
+		found, err := list(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
+	}
+	return out, nil
+}
+
+// ofAllTasks is what the master has made for tasks, everywhere. Home is false when the
+// cluster's own namespace is gone.
+func (t *Target) ofAllTasks(ctx context.Context, cluster string, home bool) ([]resource.Found, error) {
+	spaces := t.namespaces()
+	if t.Unread { // values may be lost, or never have been Helm's
+		bound, err := t.bound(ctx)
+		if err != nil {
+			return nil, err
+		}
+		spaces = append(spaces, slices.DeleteFunc(bound, func(ns string) bool { return slices.Contains(spaces, ns) })...)
+	}
+	var out []resource.Found
+	for _, ns := range spaces {
+		if ns == t.Namespace && !home {
+			continue
+		}
 		tasks, err := t.ofTasks(ctx, ns, cluster)
 		if err != nil {
 			return nil, err
@@ -144,7 +169,8 @@ func (t *Target) madeForTasks(ctx context.Context) ([]resource.Found, error) {
 	if err != nil {
 		return nil, t.refuseIn("", "get", "namespaces", name, err)
 	}
-	ours := ns.Annotations[releaseName] == t.Cluster && ns.Annotations[releaseNamespace] == t.Namespace
+	a := ns.Annotations
+	ours := a[releaseName] == t.Cluster && a[releaseNamespace] == t.Namespace || a[releaseName] == "" // applied without Helm
 	if !ours || ns.Labels[clusterLabel] != t.Cluster {
 		return nil, nil
 	}
@@ -282,9 +308,15 @@ func (t *Target) removers(ns string) map[string]remover {
 	all := t.API.CoreV1().Namespaces()
 	space := remover{"namespaces", all.Delete, func(ctx context.Context, n string) error { _, err := all.Get(ctx, n, metav1.GetOptions{}); return err }}
 	job := remover{"jobs", jobs.Delete, func(ctx context.Context, n string) error { _, err := jobs.Get(ctx, n, metav1.GetOptions{}); return err }}
-	return map[string]remover{
-		kindClaim: claim, kindSnapshot: t.snapshotRemover(ns), kindTasks: space, kindSecret: secret, kindToken: secret, kindPod: pod, kindJob: job, kindErrand: job,
+	out := map[string]remover{
+		kindClaim: claim, kindSnapshot: t.dynamicRemover(snapshotResource(), ns), kindTasks: space, kindSecret: secret, kindToken: secret, kindPod: pod, kindJob: job, kindErrand: job,
 	}
+	for _, k := range chartKinds() {
+		if k.kind != kindSecret {
+			out[k.kind] = t.chartRemover(k, ns)
+		}
+	}
+	return out
 }
 
 // namespaces are those in which the cluster's tasks may run: its own first.

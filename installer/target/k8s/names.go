@@ -28,6 +28,7 @@ const (
 	instance     = "app.kubernetes.io/instance"
 	component    = "app.kubernetes.io/component"
 	managedBy    = "app.kubernetes.io/managed-by"
+	versionLabel = "app.kubernetes.io/version"
 	// taskLabel is on what the master makes for tasks, with the allocation's id.
 	taskLabel = "determined"
 )

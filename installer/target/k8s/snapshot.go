@@ -37,16 +37,16 @@ func (t *Target) keptSnapshots(ctx context.Context, cluster string) ([]resource.
 	return out, nil
 }
 
-// snapshotRemover deletes snapshots.
-func (t *Target) snapshotRemover(ns string) remover {
-	return remover{"volumesnapshots", func(ctx context.Context, name string, o metav1.DeleteOptions) error {
-		api, err := t.Kube.Objects(snapshotResource(), ns)
+// dynamicRemover deletes objects whose types only the server knows.
+func (t *Target) dynamicRemover(of schema.GroupVersionResource, ns string) remover {
+	return remover{of.Resource, func(ctx context.Context, name string, o metav1.DeleteOptions) error {
+		api, err := t.Kube.Objects(of, ns)
 		if err != nil {
 			return err
 		}
 		return api.Delete(ctx, name, o)
 	}, func(ctx context.Context, name string) error {
-		api, err := t.Kube.Objects(snapshotResource(), ns)
+		api, err := t.Kube.Objects(of, ns)
 		if err != nil {
 			return err
 		}

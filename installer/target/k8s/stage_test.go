@@ -38,6 +38,8 @@ type stage struct {
 	wait bool
 	// as is the user who does it; empty is an administrator.
 	as string
+	// dir has the record when the namespace is gone.
+	dir string
 	// adopt takes the place of a release of Determined's.
 	adopt bool
 	// sink hears what happens; it may be nil.
@@ -117,6 +119,7 @@ func (s *stage) up(ctx context.Context) error {
 func (s *stage) down(ctx context.Context, deleteData bool) (installer.Receipt, error) {
 	in := s.installer(ctx)
 	in.Deployment.(*k8s.Target).Unread = true
+	recordAt(in, s.dir)
 	p, err := in.PlanDown(ctx, deleteData)
 	if err != nil {
 		return installer.Receipt{}, err

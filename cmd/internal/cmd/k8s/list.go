@@ -25,7 +25,8 @@ func newList(s *term.Streams, run func(context.Context, *listOptions) error) *co
 		Use:   "list",
 		Short: "List the clusters on a Kubernetes",
 		Long: `List the clusters on a Kubernetes: those of one namespace with --namespace, and else
-those of every namespace into which the caller may look.`,
+those of every namespace into which the caller may look. A cluster whose chart was
+applied without Helm is there as applied, and parts of one that is gone as remains.`,
 		Example: `  det-deploy k8s list
   det-deploy k8s list --context prod --output json`,
 		Args: usage.Args(),

@@ -70,7 +70,8 @@ type statusResult struct {
 	Tasks []target.Task `json:"tasks"`
 }
 
-// release is what Helm has written down.
+// release is what Helm has written down; its status is applied where the chart was
+// applied without Helm.
 type release struct {
 	Status   string    `json:"status"`
 	Revision int       `json:"revision"`
@@ -127,15 +128,15 @@ func (r *statusResult) judge(ctx context.Context, k *wire.K8s) error {
 	if !k.Known && k.Released() {
 		r.Wrong = append(r.Wrong, "there is no record of det-deploy's: the release was made by Helm itself, or the record is lost; install writes one")
 	}
-	if !k.Released() {
-		r.State = installer.Absent
-		if k.Known {
-			r.Wrong = append(r.Wrong, "there is no release: an install was interrupted")
+	switch {
+	case k.Applied:
+		r.State, r.Release.Status = installer.Running, wire.K8sApplied
+	case !k.Released():
+		return r.absent(ctx, k)
+	default:
+		if err := r.compare(ctx, k); err != nil {
+			return err
 		}
-		return nil
-	}
-	if err := r.compare(ctx, k); err != nil {
-		return err
 	}
 	ill, err := k.Target.Ill(ctx)
 	if err != nil {
@@ -146,6 +147,19 @@ func (r *statusResult) judge(ctx context.Context, k *wire.K8s) error {
 		r.State = installer.Degraded
 	}
 	return nil
+}
+
+// absent is what there is to say of a cluster without a release.
+func (r *statusResult) absent(ctx context.Context, k *wire.K8s) error {
+	r.State = installer.Absent
+	if k.Known {
+		r.Wrong = append(r.Wrong, "there is no release: an install was interrupted")
+	}
+	left, err := k.Target.Remains(ctx)
+	for _, f := range left {
+		r.Wrong = append(r.Wrong, f.String()+" is left of it; uninstall removes it")
+	}
+	return err
 }
 
 // compare holds the live objects against the chart of this program, which is a fair
@@ -184,7 +198,10 @@ func (o *StatusOptions) print(r statusResult, flags string) error {
 		at = " at " + r.URL
 	}
 	o.Printf("Cluster %s in namespace %s is %s%s.", r.Cluster, r.Namespace, r.State, at)
-	if r.Version != "" {
+	switch {
+	case r.Release.Status == wire.K8sApplied:
+		o.Printf("It runs det-deploy %s; its chart was applied without Helm, and whatever applied it changes it.", r.Version)
+	case r.Version != "":
 		o.Printf("It runs det-deploy %s; its release is %s, at revision %d.", r.Version, r.Release.Status, r.Release.Revision)
 	}
 	if r.Upgrade != nil {
@@ -203,7 +220,7 @@ func (o *StatusOptions) print(r statusResult, flags string) error {
 		}
 	}
 	o.printTasks(r.Tasks)
-	if len(r.Wrong) > 0 && r.Upgrade == nil {
+	if len(r.Wrong) > 0 && r.Upgrade == nil && r.Release.Status != wire.K8sApplied {
 		o.Notef("`det-deploy k8s install %s` brings it to what it should be.", flags)
 	}
 	return nil

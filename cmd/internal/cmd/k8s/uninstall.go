@@ -2,6 +2,7 @@ package k8s
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -34,7 +35,8 @@ tasks left go, then the release. It names what it deletes before, and ends with 
 receipt: removed, kept and why, left. The volumes of the database and of backups stay,
 with the Secret that opens them, unless --delete-data says otherwise; install finds
 them again. The namespace stays. It works on a half-made cluster, without its record,
-and twice.`,
+on one whose chart was applied without Helm, when the namespace is gone, and twice; a
+release that is not det-deploy's it leaves as it is.`,
 		Example: `  det-deploy k8s uninstall --cluster-id lab
   det-deploy k8s uninstall --cluster-id lab --delete-data --yes`,
 		Args: usage.Args(),
@@ -82,6 +84,9 @@ func RunUninstall(ctx context.Context, o *UninstallOptions) error {
 		}
 		return ask.Receipt(installer.KeptReceipt(p))
 	}
+	if err := o.warn(ctx, k); err != nil {
+		return err
+	}
 	if agreed, err := ask.Down(ctx, o.Cluster, p, o.DeleteData); err != nil || !agreed {
 		return err
 	}
@@ -93,4 +98,16 @@ func RunUninstall(ctx context.Context, o *UninstallOptions) error {
 		return err
 	}
 	return ask.Receipt(receipt)
+}
+
+// warn says what makes the receipt less than the whole truth, or not last.
+func (o *UninstallOptions) warn(ctx context.Context, k *wire.K8s) error {
+	if k.Applied {
+		o.Notef("The chart was applied without Helm: whatever applied it may apply it again.")
+	}
+	unseen, err := k.Target.Unseen(ctx)
+	if len(unseen) > 0 {
+		o.Notef("You may not list %s: what is left of these is not counted.", strings.Join(unseen, ", "))
+	}
+	return err
 }

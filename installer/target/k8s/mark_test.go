@@ -1,0 +1,269 @@
+package k8s_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/target/k8s"
+	"github.com/det-deploy/det-deploy/k8s/helm"
+	"github.com/det-deploy/det-deploy/templates"
+)
+
+// clusterWide lists what is there of the whole cluster of Kubernetes for the stage's
+// namespace.
+func (s *stage) clusterWide() []string {
+	s.t.Helper()
+	var out []string
+	for name := range strings.FieldsSeq(s.kubectl("get", "clusterroles,clusterrolebindings,priorityclasses,namespaces", "-l", "det-deploy.dev/cluster", "-o", "name")) {
+		if strings.Contains(name, s.namespace+"-") {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// withoutHelm applies the chart as a GitOps tool does: rendered, and sent by kubectl.
+func (s *stage) withoutHelm() {
+	s.t.Helper()
+	out, err := helm.Render(helm.Release{Name: "lab", Namespace: s.namespace, Values: s.values, Chart: templates.Chart(s.version)}, helm.NoServer())
+	must(s.t, err)
+	file := filepath.Join(s.t.TempDir(), "rendered.yaml")
+	must(s.t, os.WriteFile(file, []byte(out.Manifest()), 0o600))
+	s.kubectl("apply", "-f", file)
+}
+
+// A namespace that somebody deleted takes the release and the record along, and leaves
+// what is of the whole cluster and the namespace of tasks.
+func TestWhatADeletedNamespaceLeavesIsRemoved(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	must(t, s.up(t.Context()))
+	s.taskPod(s.namespace + "-lab-tasks")
+	before := s.clusterWide()
+	if len(before) != 4 {
+		t.Fatalf("got %q, want a role, its binding, a priority and the namespace of tasks", before)
+	}
+	s.deleteNamespace()
+	target := s.installer(t.Context()).Deployment.(*k8s.Target)
+	if left, err := target.Remains(t.Context()); err != nil || len(left) < 3 {
+		t.Errorf("got %v and %v, want what is left", left, err)
+	}
+	s.wantTraced(k8s.Trace{Cluster: "lab", Namespace: s.namespace})
+	s.dir = filepath.Join(t.TempDir(), "record")
+	r, err := s.down(t.Context(), false)
+	must(t, err)
+	got := fmt.Sprint(r.Removed)
+	for _, want := range []string{"priority-class determined-" + s.namespace + "-lab-system", "cluster-role determined-", "cluster-role-binding determined-", "task-namespace " + s.namespace + "-lab-tasks", "task-pod"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got no %q removed in %s", want, got)
+		}
+	}
+	if after := s.clusterWide(); len(after) > 0 {
+		t.Errorf("got %q left, want nothing", after)
+	}
+	if _, err := os.Stat(s.dir); !os.IsNotExist(err) {
+		t.Errorf("got %v, want no record left on this machine", err)
+	}
+	if r, err = s.down(t.Context(), true); err != nil || len(r.Removed) > 0 {
+		t.Errorf("again: got %v and %v, want nothing to do", r, err)
+	}
+}
+
+// A chart that was applied without Helm is shown, changed by nobody but whoever applied
+// it, and removed whole, but for its data.
+func TestAChartAppliedWithoutHelmIsRemovedWhole(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.values["defaultScheduler"] = "coscheduler"
+	s.withoutHelm()
+	other := s.neighbour()
+	s.taskPod(s.namespace + "-lab-tasks")
+	target := s.installer(t.Context()).Deployment.(*k8s.Target)
+	if applied, err := target.Applied(t.Context()); err != nil || !applied {
+		t.Errorf("got applied %t and %v", applied, err)
+	}
+	s.wantTraced(k8s.Trace{Cluster: "lab", Namespace: s.namespace, Version: "1.0.0", Master: true})
+	r, err := s.down(t.Context(), false)
+	must(t, err)
+	if got := fmt.Sprint(r.Kept); len(r.Kept) != 1 || !strings.Contains(got, "claim determined-master-data-lab") {
+		t.Errorf("got %s kept, want the claim", got)
+	}
+	for _, want := range []string{"deployment determined-master-deployment-lab", "deployment determined-coscheduler-lab", "service determined-master-service-lab", "secret determined-master-config-lab", "config-map ", "role-binding ", "service-account ", "priority-class ", "task-namespace "} {
+		if got := fmt.Sprint(r.Removed); !strings.Contains(got, want) {
+			t.Errorf("got no %q removed in %s", want, got)
+		}
+	}
+	if after := s.clusterWide(); len(after) > 0 {
+		t.Errorf("got %q left, want nothing", after)
+	}
+	if _, err := s.api.AppsV1().Deployments(s.namespace).Get(t.Context(), other, metav1.GetOptions{}); err != nil {
+		t.Errorf("a neighbour's deployment: %v", err)
+	}
+	r, err = s.down(t.Context(), true)
+	must(t, err)
+	if len(r.Removed) != 1 {
+		t.Errorf("with the data: got %v removed, want the claim", r.Removed)
+	}
+	s.wantNothing()
+}
+
+// What is in a namespace of tasks that somebody else made goes too, and the namespace
+// stays.
+func TestRolesInANamespaceOfTasksGo(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	jobs := s.namespace + "-jobs"
+	s.kubectl("create", "namespace", jobs)
+	t.Cleanup(func() { s.kubectl("delete", "namespace", jobs, "--wait=false") })
+	s.values["resourceManager"] = tree{"defaultNamespace": jobs}
+	s.withoutHelm()
+	s.taskPod(jobs)
+	s.values = k8s.Values{"imageRegistry": "", "maxSlotsPerPod": 4} // nobody remembers them
+	r, err := s.down(t.Context(), false)
+	must(t, err)
+	if left := s.kubectl("-n", jobs, "get", "roles,rolebindings,serviceaccounts,pods", "-l", "det-deploy.dev/cluster", "-o", "name"); strings.TrimSpace(left) != "" {
+		t.Errorf("got %s left after %v", left, r)
+	}
+	s.kubectl("get", "namespace", jobs)
+}
+
+// A release of the same name in another namespace loses nothing.
+func TestTheSameNameElsewhereIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	one, other := newStage(t), newStage(t)
+	must(t, other.up(t.Context()))
+	one.withoutHelm()
+	before := other.clusterWide()
+	_, err := one.down(t.Context(), true)
+	must(t, err)
+	if after := other.clusterWide(); len(after) != len(before) || len(after) == 0 {
+		t.Errorf("got %q, want %q", after, before)
+	}
+	if p := other.plan(t.Context()); !p.Empty() {
+		t.Errorf("got plan\n%s", text(p))
+	}
+}
+
+// What somebody took out of a release is still removed, and counted.
+func TestWhatLostItsReleaseIsCounted(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	must(t, s.up(t.Context()))
+	s.kubectl("-n", s.namespace, "delete", "secret", "-l", "owner=helm")
+	r, err := s.down(t.Context(), true)
+	must(t, err)
+	if got := fmt.Sprint(r.Removed); !strings.Contains(got, "deployment determined-master-deployment-lab") {
+		t.Errorf("got %s", got)
+	}
+	s.wantNothing()
+	if after := s.clusterWide(); len(after) > 0 {
+		t.Errorf("got %q left, want nothing", after)
+	}
+}
+
+// Whatever phase ends a run, the same command finishes what was applied without Helm.
+func TestRemovingWhatWasAppliedResumes(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.withoutHelm()
+	for _, name := range phases() {
+		s.cutting(name, func(ctx context.Context) error { _, err := s.down(ctx, true); return err })
+	}
+	_, err := s.down(t.Context(), true)
+	must(t, err)
+	s.wantNothing()
+}
+
+// Every kind that the chart renders is looked for when it is to go.
+func TestTheInventoryKnowsEveryKindOfTheChart(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{"Namespace": true, "PersistentVolumeClaim": true, "VolumeSnapshot": true}
+	for _, k := range (&k8s.Target{}).Kinds() {
+		known[k] = true
+	}
+	words := map[string]string{
+		"PriorityClass": "priority-class", "ClusterRole": "cluster-role", "ClusterRoleBinding": "cluster-role-binding", "ServiceAccount": "service-account",
+		"Role": "role", "RoleBinding": "role-binding", "Secret": "secret", "ConfigMap": "config-map", "NetworkPolicy": "network-policy",
+		"Service": "service", "Ingress": "ingress", "Route": "route", "Deployment": "deployment",
+	}
+	for _, more := range []k8s.Values{
+		{"db": tree{"type": "postgres", "snapshotSuffix": "one"}, "defaultScheduler": "coscheduler", "networkPolicy": tree{"enabled": true}, "ingress": tree{"enabled": true, "host": "lab.example.com"}},
+		{"openshiftRoute": tree{"enabled": true, "host": "lab.example.com"}},
+	} {
+		values := more.Over(k8s.Values{"imageRegistry": "", "maxSlotsPerPod": 4})
+		out, err := helm.Render(helm.Release{Name: "lab", Namespace: "ml", Values: values, Chart: templates.Chart("1.0.0")}, helm.NoServer())
+		must(t, err)
+		for _, o := range out.Objects {
+			if !known[o.Kind] && !known[words[o.Kind]] {
+				t.Errorf("%s: the inventory knows no such kind", o)
+			}
+		}
+	}
+}
+
+// taskPod makes a pod as the master makes those of tasks.
+func (s *stage) taskPod(ns string) {
+	s.t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "task", Labels: map[string]string{"determined": "task-1", "det-deploy.dev/cluster": "lab"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	}
+	_, err := s.api.CoreV1().Pods(ns).Create(s.t.Context(), pod, metav1.CreateOptions{})
+	must(s.t, err)
+}
+
+// neighbour makes a deployment of another cluster beside, and returns its name.
+func (s *stage) neighbour() string {
+	s.t.Helper()
+	labels := map[string]string{"app": "theirs", "det-deploy.dev/cluster": "other"}
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "determined-master-deployment-other", Labels: labels}, Spec: appsv1.DeploymentSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "theirs"}},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "c", Image: "i", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m")}},
+		}}}},
+	}}
+	_, err := s.api.AppsV1().Deployments(s.namespace).Create(s.t.Context(), d, metav1.CreateOptions{})
+	must(s.t, err)
+	return d.Name
+}
+
+func (s *stage) deleteNamespace() {
+	s.t.Helper()
+	s.kubectl("delete", "namespace", s.namespace, "--timeout=120s")
+}
+
+// wantTraced fails unless the cluster is found by its objects.
+func (s *stage) wantTraced(want k8s.Trace) {
+	s.t.Helper()
+	all, err := k8s.Traces(s.t.Context(), s.open(nil), "")
+	must(s.t, err)
+	for _, t := range all {
+		if t.Namespace == want.Namespace && t.Cluster == want.Cluster {
+			if want.Version != "" && t.Version != want.Version || t.Master != want.Master {
+				s.t.Errorf("got %+v, want %+v", t, want)
+			}
+			return
+		}
+	}
+	s.t.Errorf("got %+v, want %+v among them", all, want)
+}
+
+// recordAt is where the record of a cluster is whose namespace is gone.
+func recordAt(in *installer.Installer, dir string) {
+	if dir != "" {
+		in.Store = record.Dir{Path: dir}
+		in.Holder = record.Holder{Owner: "test", Host: "here", Nonce: rand.Text()}
+	}
+}

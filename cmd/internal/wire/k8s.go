@@ -77,6 +77,9 @@ type K8s struct {
 	// Record is what is remembered of the cluster, and Known true when anything is.
 	Record record.Record
 	Known  bool
+	// OtherEffects is a sentence for each given value that means something else than in
+	// Determined's chart.
+	OtherEffects []string
 }
 
 // The names of what the record keeps of a cluster on Kubernetes.
@@ -199,6 +202,7 @@ func (k *K8s) values(q K8sRequest) (k8s.Values, error) {
 	if err != nil {
 		return nil, err
 	}
+	k.OtherEffects = k8s.OtherEffects(over)
 	if q.Adopt {
 		return k8s.Adopted(k.Helm.Values, over)
 	}

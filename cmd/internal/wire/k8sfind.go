@@ -156,21 +156,21 @@ func (k *K8s) Elsewhere(ctx context.Context) []string {
 }
 
 // RenderK8s is the chart as objects, as `helm template` would print them: for a server
-// of that version, "1.31", or for none in particular.
-func RenderK8s(cluster, namespace, kubeVersion string, v K8sValues) (helm.Rendered, error) {
+// of that version, "1.31", or for none in particular. It also returns a sentence for each
+// value that means something else than in Determined's chart.
+func RenderK8s(cluster, namespace, kubeVersion string, v K8sValues) (out helm.Rendered, effects []string, err error) {
 	server := helm.NoServer()
 	if kubeVersion != "" {
 		server.KubeVersion = kubeVersion
 	}
 	values, err := K8sGiven(v)
 	if err != nil {
-		return helm.Rendered{}, err
+		return out, nil, err
 	}
-	out, err := helm.Render(helm.Release{Name: cluster, Namespace: namespace, Values: values, Chart: K8sChart()}, server)
-	if err != nil {
-		return helm.Rendered{}, err
+	if out, err = helm.Render(helm.Release{Name: cluster, Namespace: namespace, Values: values, Chart: K8sChart()}, server); err != nil {
+		return out, nil, err
 	}
-	return out, masterTakes(out, cluster)
+	return out, k8s.OtherEffects(values), masterTakes(out, cluster)
 }
 
 // K8sChart is the chart of this program.

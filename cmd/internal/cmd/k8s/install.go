@@ -111,7 +111,18 @@ func (w *wanted) open(ctx context.Context, s *term.Streams, ask bool, q wire.K8s
 		return nil, err
 	}
 	q.Cluster, q.At, q.CreateNamespace, q.Adopt, q.Given = w.Cluster, w.at(s), w.CreateNamespace, w.Adopt, &given
-	return wire.NewK8s(ctx, s, q)
+	k, err := wire.NewK8s(ctx, s, q)
+	if err == nil {
+		noteEffects(s, k.OtherEffects)
+	}
+	return k, err
+}
+
+// noteEffects tells who brings values of Determined's chart what they do here.
+func noteEffects(s *term.Streams, effects []string) {
+	for _, line := range effects {
+		s.Notef("%s", line)
+	}
 }
 
 // warn says what is lost by adopting a release.

@@ -77,10 +77,11 @@ func runTemplate(_ context.Context, o *templateOptions) error {
 	if o.Export != "" {
 		return o.export()
 	}
-	out, err := wire.RenderK8s(o.Cluster, cmp.Or(o.Namespace, o.Getenv("DET_K8S_NAMESPACE"), "default"), o.KubeVersion, o.given(o.Streams))
+	out, effects, err := wire.RenderK8s(o.Cluster, cmp.Or(o.Namespace, o.Getenv("DET_K8S_NAMESPACE"), "default"), o.KubeVersion, o.given(o.Streams))
 	if err != nil {
 		return err
 	}
+	noteEffects(o.Streams, effects)
 	if _, err := o.Out.Write([]byte(out.Manifest())); err != nil {
 		return fmt.Errorf("print the objects: %w", err)
 	}

@@ -1,0 +1,67 @@
+package k8s
+
+import (
+	"regexp"
+	"strconv"
+)
+
+// effect is a value of the chart of Determined 0.38.1 that does something else here.
+type effect struct {
+	path, says string
+	// when says for which values it does; nil is for all that are given.
+	when func(value any) bool
+}
+
+// oldestPostgres is the first major version of PostgreSQL that the master can use.
+const oldestPostgres = 13
+
+func effects() []effect {
+	const unbuilt = "has no effect yet: what it is for is not built"
+	return []effect{
+		{"detVersion", "is the tag of det-deploy's image, and not a version of Determined", nil},
+		{"defaultImages.postgreSQL", "is too old: the master needs PostgreSQL " + strconv.Itoa(oldestPostgres) + " or newer; leave it out for the chart's own", oldPostgres},
+		{"defaultImages.kubeScheduler", "is used with defaultScheduler coscheduler only, and one from k8s.gcr.io is too old for it; leave it out for the chart's own", frozen},
+		{"createNonNamespacedObjects", "as false also means that no namespace is made for tasks", isFalse},
+		{"telemetry.enabled", "has no effect: nothing is reported to anybody", isTrue},
+		{"tensorboardTimeout", unbuilt, nil},
+		{"notebookTimeout", unbuilt, nil},
+		{"taskContainerDefaults.logPolicies", unbuilt, nil},
+		{"taskContainerDefaults.checkpointGcPodSpec", unbuilt, nil},
+		{"checkpointStorage.type", "is shown to clients and has no other effect yet: experiments are not built", nil},
+		{"security.token", "has no effect: how long sessions last is the master's own", nil},
+		{"retentionPolicy.schedule", "has no effect: old logs are looked for every ten minutes", nil},
+		{"defaultScheduler", "as preemption is the master's own: it asks tasks to stop, and Kubernetes' scheduler stays as it is", func(v any) bool { return v == "preemption" }},
+		{"db.snapshotSuffix", "takes the snapshot in the release's namespace, with the class db.snapshotClassName or the cluster's own", nil},
+	}
+}
+
+// OtherEffects is a sentence for each value that means something else than it does in
+// the chart of Determined 0.38.1, where its users may take it for the same.
+func OtherEffects(v Values) []string {
+	var out []string
+	for _, e := range effects() {
+		value, found := v.Get(e.path)
+		if found && value != nil && value != "" && (e.when == nil || e.when(value)) {
+			out = append(out, "The value "+e.path+" "+e.says+".")
+		}
+	}
+	return out
+}
+
+func oldPostgres(value any) bool {
+	text, _ := value.(string)
+	m := regexp.MustCompile(`(?:^|/)postgres:(\d+)`).FindStringSubmatch(text)
+	if m == nil {
+		return false
+	}
+	major, err := strconv.Atoi(m[1])
+	return err == nil && major < oldestPostgres
+}
+
+func frozen(value any) bool {
+	text, _ := value.(string)
+	return regexp.MustCompile(`^k8s\.gcr\.io/`).MatchString(text)
+}
+
+func isTrue(value any) bool  { return value == true }
+func isFalse(value any) bool { return value == false }

@@ -1,0 +1,102 @@
+package k8s_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/det-deploy/det-deploy/installer/target/k8s"
+	"github.com/det-deploy/det-deploy/k8s/helm"
+	"github.com/det-deploy/det-deploy/templates"
+)
+
+// sameThere are the values of the chart of Determined 0.38.1, or the beginnings of
+// their paths, that do here what they do there.
+func sameThere() []string {
+	return []string{
+		"imageRegistry", "defaultImages.cpuImage", "defaultImages.gpuImage", "defaultImages.rocmImage", "imagePullSecretName", "logLevel", "logColor",
+		"masterPort", "externalCaCertSecretName", "useNodePortForMaster", "loadBalancerSourceRanges", "masterService.annotations", "openshiftRoute.",
+		"tlsSecret", "security.defaultTask.", "security.authz.type", "db.", "checkpointStorage.", "maxSlotsPerPod", "slotType", "slotResourceRequests.cpu",
+		"masterCpu", "masterMem", "taskContainerDefaults.", "observability.enable_prometheus", "clusterName", "initialUserPassword", "defaultPassword",
+		"logging.type", "resourcePools", "defaultAuxResourcePool", "defaultComputeResourcePool", "determinedMaster", "retentionPolicy.logRetentionDays",
+		"resourceManager.",
+	}
+}
+
+// elsewhere are values of that chart that mean something else here, and notHere those
+// that are refused; each as a value that somebody has.
+func elsewhere() map[string]any {
+	return map[string]any{
+		"detVersion": "0.38.1", "defaultImages.postgreSQL": "postgres:10.14", "defaultImages.kubeScheduler": "k8s.gcr.io/scheduler-plugins/kube-scheduler:v0.18.9",
+		"createNonNamespacedObjects": false, "telemetry.enabled": true, "tensorboardTimeout": 300, "notebookTimeout": 600,
+		"taskContainerDefaults.logPolicies": []any{}, "taskContainerDefaults.checkpointGcPodSpec": tree{}, "checkpointStorage.type": "shared_fs",
+		"security.token": tree{}, "retentionPolicy.schedule": "24h", "defaultScheduler": "preemption", "db.snapshotSuffix": "monday",
+	}
+}
+
+func notHere() map[string]any {
+	return map[string]any{
+		"enterpriseEdition": true, "oidc": tree{"enabled": true}, "scim": tree{"enabled": true}, "saml": tree{"enabled": true},
+		"additional_resource_managers": []any{tree{}},
+	}
+}
+
+// at is a value at a path, as a document of its own.
+func at(path string, value any) k8s.Values {
+	keys := strings.Split(path, ".")
+	for i := len(keys) - 1; i > 0; i-- {
+		value = tree{keys[i]: value}
+	}
+	return k8s.Values{keys[0]: value}
+}
+
+// Whoever brings a values file of Determined is told of each key what it does here, if
+// that is something else.
+func TestEveryValueOfDeterminedIsTheSameOrToldOrRefused(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../../../test/chart/testdata/upstream.values.yaml")
+	must(t, err)
+	var file k8s.Values
+	must(t, yaml.Unmarshal(raw, &file))
+	told, refused := elsewhere(), notHere()
+	for _, path := range leaves("", file) {
+		_, isTold := told[path]
+		top, _, _ := strings.Cut(path, ".")
+		_, isRefused := refused[top]
+		isSame := slices.ContainsFunc(sameThere(), func(p string) bool { return path == p || strings.HasPrefix(path, p) })
+		if !isTold && !isRefused && !isSame {
+			t.Errorf("%s is not known: say whether it does here what it does there", path)
+		}
+	}
+	for path, value := range told {
+		if got := k8s.OtherEffects(at(path, value)); len(got) != 1 || !strings.Contains(got[0], path) {
+			t.Errorf("%s: got %q, want a sentence", path, got)
+		}
+	}
+	for key, value := range refused {
+		r := helm.Release{Name: "lab", Namespace: "ml", Chart: templates.Chart("v1"), Values: k8s.Values{"imageRegistry": "", "maxSlotsPerPod": 1, key: value}}
+		if _, err := helm.Render(r, helm.NoServer()); err == nil {
+			t.Errorf("%s: got it taken, want it refused", key)
+		}
+	}
+	if got := k8s.OtherEffects(k8s.Values{"maxSlotsPerPod": 1, "defaultImages": tree{"postgreSQL": "postgres:16"}, "telemetry": tree{"enabled": false}}); len(got) != 0 {
+		t.Errorf("got %q, want nothing of values that are the same", got)
+	}
+}
+
+// leaves are the paths of a document's values.
+func leaves(under string, v map[string]any) []string {
+	var out []string
+	for key, value := range v {
+		path := strings.TrimPrefix(under+"."+key, ".")
+		if below, is := value.(map[string]any); is && len(below) > 0 {
+			out = append(out, leaves(path, below)...)
+			continue
+		}
+		out = append(out, path)
+	}
+	return out
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,7 +42,7 @@ func adoptionOf(info helm.Info, parts helm.Parts, wanted []helm.Object, changes 
 	var errs []error
 	for _, o := range parts.Stays {
 		out = append(out, resource.Drift{Path: o.String(), Have: "Determined's", Want: "as it is, and of no release"})
-		if slices.ContainsFunc(wanted, o.Same) {
+		if slices.ContainsFunc(wanted, func(w helm.Object) bool { return w.Same(o) || mounts(w, o) }) {
 			errs = append(errs, takes(o))
 		}
 	}
@@ -59,6 +60,12 @@ func takes(o helm.Object) error {
 		Kind: cloud.Conflict, Op: "adopt", Resource: o.String(), Err: errors.New("it is Determined's, and the new cluster would use it too"),
 		Fix: "keep the new database apart: --set db.type=embedded, or an empty claim that you have made, with --set db.existingClaim=NAME",
 	}
+}
+
+// mounts reports whether pods of a rendered object would have a claim.
+func mounts(o, claim helm.Object) bool {
+	name := regexp.MustCompile(`claimName: *"?` + regexp.QuoteMeta(claim.Name) + `["\s},]`)
+	return claim.Kind == "PersistentVolumeClaim" && name.MatchString(o.YAML+"\n")
 }
 
 // adopt makes the release in the place of Determined's.

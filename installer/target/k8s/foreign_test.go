@@ -238,10 +238,12 @@ func (s *stage) wantAdopted() {
 func TestAdoptingNeverTakesTheDatabase(t *testing.T) {
 	t.Parallel()
 	s := adopting(t)
-	s.values["db"] = tree{"type": "postgres"}
-	err := s.up(t.Context())
-	if cloud.KindOf(err) != cloud.Conflict || !strings.Contains(err.Error(), "determined-db-pvc-lab") {
-		t.Errorf("got %v, want a refusal that names the claim", err)
+	for _, db := range []tree{{"type": "postgres"}, {"type": "postgres", "claimSuffix": "lab"}} {
+		s.values["db"] = db
+		err := s.up(t.Context())
+		if cloud.KindOf(err) != cloud.Conflict || !strings.Contains(err.Error(), "determined-db-pvc-lab") {
+			t.Errorf("%v: got %v, want a refusal that names the claim", db, err)
+		}
 	}
 	s.wantTheirs(1)
 	before := k8s.Values{"db": tree{"hostAddress": "db.example.com"}}

@@ -196,7 +196,7 @@ func TestTheInventoryKnowsEveryKindOfTheChart(t *testing.T) {
 	words := map[string]string{
 		"PriorityClass": "priority-class", "ClusterRole": "cluster-role", "ClusterRoleBinding": "cluster-role-binding", "ServiceAccount": "service-account",
 		"Role": "role", "RoleBinding": "role-binding", "Secret": "secret", "ConfigMap": "config-map", "NetworkPolicy": "network-policy",
-		"Service": "service", "Ingress": "ingress", "Route": "route", "Deployment": "deployment",
+		"Service": "service", "Ingress": "ingress", "Route": "route", "Deployment": "deployment", "Job": "job",
 	}
 	for _, more := range []k8s.Values{
 		{"db": tree{"type": "postgres", "snapshotSuffix": "one"}, "defaultScheduler": "coscheduler", "networkPolicy": tree{"enabled": true}, "ingress": tree{"enabled": true, "host": "lab.example.com"}},

@@ -38,6 +38,8 @@ const (
 	componentRecord  = "record"
 	componentUpgrade = "upgrade"
 	componentBackup  = "backup"
+	// componentCheck is the chart's Job that tries an image before an upgrade by Helm.
+	componentCheck = "check"
 )
 
 // taskNamespaceOf is the namespace of tasks that the chart makes where the values name

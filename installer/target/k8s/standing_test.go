@@ -27,10 +27,10 @@ func (s *stage) settled() {
 	s.kubectl("-n", s.namespace, "rollout", "status", "deployment/"+master, "--timeout=60s")
 }
 
-// helm upgrades the release as Helm's own command does, which asks no det-deploy.
+// helm upgrades the release as `helm upgrade --no-hooks` does, which asks no det-deploy.
 func (s *stage) helm(version string, values k8s.Values) {
 	s.t.Helper()
-	_, err := helm.Open(helm.Config{Kube: s.open(nil)}).Upgrade(s.t.Context(), helm.Release{Name: "lab", Namespace: s.namespace, Values: values, Chart: templates.Chart(version)})
+	_, err := helm.Open(helm.Config{Kube: s.open(nil)}).Upgrade(s.t.Context(), helm.Release{Name: "lab", Namespace: s.namespace, Values: values, Chart: templates.Chart(version), Without: []string{"templates/check.yaml"}})
 	must(s.t, err)
 }
 

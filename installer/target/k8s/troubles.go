@@ -16,10 +16,10 @@ import (
 // own selects what belongs to the cluster itself and not to its tasks.
 func (t *Target) own() string { return clusterLabel + "=" + t.Cluster + ",!" + taskLabel }
 
-// standing leaves errands out: one that failed is kept for people to look at, and keeps
-// nothing from being up.
+// standing leaves errands out, the chart's own too: one that failed is kept for people to
+// look at, and keeps nothing from being up.
 func (t *Target) standing() string {
-	return t.own() + "," + component + "!=" + componentUpgrade
+	return t.own() + "," + component + " notin (" + componentUpgrade + "," + componentCheck + ")"
 }
 
 // verdict looks why something of ours is not up. Who may not look is told nothing.

@@ -3,6 +3,8 @@ package k8s
 import (
 	"testing"
 
+	selecting "k8s.io/apimachinery/pkg/labels"
+
 	"github.com/det-deploy/det-deploy/k8s/explain"
 )
 
@@ -21,5 +23,20 @@ func TestATroubleInALine(t *testing.T) {
 	}
 	if got, want := withLastWord(explain.Trouble{Object: "pod a", What: "waits"}), "pod a: waits"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// An errand that failed is kept for a day, and must not make a cluster look ill, or end the
+// wait for its master.
+func TestErrandsKeepNothingFromBeingUp(t *testing.T) {
+	t.Parallel()
+	standing, err := selecting.Parse((&Target{Cluster: "lab"}).standing())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part, want := range map[string]bool{"master": true, "database": true, "coscheduler": true, componentUpgrade: false, componentCheck: false} {
+		if got := standing.Matches(selecting.Set{clusterLabel: "lab", component: part}); got != want {
+			t.Errorf("%s: got %t, want %t", part, got, want)
+		}
 	}
 }

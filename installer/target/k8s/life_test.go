@@ -161,7 +161,7 @@ func (s *stage) wantNothing() {
 	roles, err := s.api.RbacV1().ClusterRoles().List(ctx, o)
 	must(s.t, err)
 	for _, x := range roles.Items {
-		if strings.Contains(x.Name, s.namespace) {
+		if strings.Contains(x.Name, "-"+s.namespace+"-") {
 			see("cluster role", x.ObjectMeta)
 		}
 	}

@@ -5,7 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // lenderSuffix ends the name of the link beside a lent directory that says which
@@ -36,6 +40,10 @@ func SweepLent(below string) error {
 	if err != nil {
 		return fmt.Errorf("look for files of tasks that are gone: %w", err)
 	}
+	booted, err := bootTime()
+	if err != nil {
+		return fmt.Errorf("look for files of tasks that are gone: %w", err)
+	}
 	var errs []error
 	for _, e := range entries {
 		id, isMark := strings.CutSuffix(e.Name(), lenderSuffix)
@@ -46,7 +54,7 @@ func SweepLent(below string) error {
 		if err != nil || filepath.Base(lender) != id {
 			continue // not a mark of ours
 		}
-		if _, err := os.Lstat(lender); errors.Is(err, os.ErrNotExist) {
+		if info, err := e.Info(); err == nil && dir(lender).isGone(info.ModTime(), booted) {
 			errs = append(errs, giveBack(filepath.Join(below, id)))
 		}
 	}
@@ -54,4 +62,26 @@ func SweepLent(below string) error {
 		return fmt.Errorf("remove files of tasks that are gone: %w", err)
 	}
 	return nil
+}
+
+// isGone says that nobody uses what d has borrowed since a time. Where not even the
+// directory of all processes is there, the agent may only live where this one cannot
+// look, on a volume or in a mount namespace of its own; its tasks end with the machine.
+func (d dir) isGone(since, booted time.Time) bool {
+	if _, err := os.Lstat(string(d)); !errors.Is(err, os.ErrNotExist) {
+		return false
+	}
+	if _, err := os.Lstat(filepath.Dir(string(d))); err != nil && !since.Before(booted) {
+		return false
+	}
+	return !slices.ContainsFunc(processTable(), func(p proc) bool { return marked(p.pid, d.mark()) })
+}
+
+// bootTime is when this machine started, by its clock of now.
+func bootTime() (time.Time, error) {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return time.Time{}, fmt.Errorf("ask when this machine started: %w", err)
+	}
+	return time.Now().Add(-time.Duration(info.Uptime) * time.Second), nil
 }

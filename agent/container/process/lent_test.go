@@ -3,15 +3,19 @@ package process
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// An agent that is gone with its directory leaves nothing behind where the next one
-// starts; what another agent's task has stays, and so does what says nothing of itself.
+// An agent that is gone leaves nothing behind where the next one starts; what another
+// agent's task has stays, also where its agent's directory cannot be seen, and so does
+// what says nothing of itself.
 func TestWhatAGoneAgentLentIsSwept(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -37,17 +41,29 @@ func TestWhatAGoneAgentLentIsSwept(t *testing.T) {
 		}
 		return d
 	}
-	lend("gone", "a")
-	lend("gone", "b")
+	gone, busy := lend("gone", "a"), lend("gone", "b")
 	lend("here", "c")
 	done := lend("here", "d")
-	if err := errors.Join(os.Mkdir(filepath.Join(below, "unknown"), 0o700), os.RemoveAll(filepath.Join(closed, "gone"))); err != nil {
+	lend("unseen", "e")
+	lend("unseen", "f")
+	work := exec.CommandContext(t.Context(), "sleep", "600")
+	work.Env = []string{strings.TrimSuffix(string(busy.mark()), "\x00")}
+	if err := work.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = work.Process.Kill(), work.Wait() })
+	beforeBoot := []unix.Timespec{{Sec: 1}, {Sec: 1}}
+	if err := errors.Join(
+		os.Mkdir(filepath.Join(below, "unknown"), 0o700),
+		os.RemoveAll(string(gone)), os.RemoveAll(string(busy)), os.RemoveAll(filepath.Join(closed, "unseen")),
+		unix.UtimesNanoAt(unix.AT_FDCWD, filepath.Join(below, "f.lender"), beforeBoot, unix.AT_SYMLINK_NOFOLLOW),
+	); err != nil {
 		t.Fatal(err)
 	}
 	if err := SweepLent(below); err != nil {
 		t.Fatal(err)
 	}
-	if got := names(t, below); got != "c c.lender d d.lender unknown" {
+	if got := names(t, below); got != "b b.lender c c.lender d d.lender e e.lender unknown" {
 		t.Errorf("after the sweep: got %s", got)
 	}
 	r, err := New(Options{Dir: filepath.Join(closed, "here", "processes"), Lent: below})
@@ -57,7 +73,7 @@ func TestWhatAGoneAgentLentIsSwept(t *testing.T) {
 	if err := r.Remove(t.Context(), filepath.Base(string(done))); err != nil {
 		t.Fatal(err)
 	}
-	if got := names(t, below); got != "c c.lender unknown" {
+	if got := names(t, below); got != "b b.lender c c.lender e e.lender unknown" {
 		t.Errorf("after a task was removed: got %s", got)
 	}
 }

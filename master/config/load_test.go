@@ -226,22 +226,35 @@ func FuzzParse(f *testing.F) {
 
 func TestAllThatIsWrongIsSaidAtOnce(t *testing.T) {
 	t.Parallel()
-	_, _, err := config.Parse([]byte("port: 99999\nresource_pols: []\nlog: {level: loud}\n"), "master.yaml")
-	want := []string{
-		"master.yaml:1: port: must be between 0 and 65535 (is 99999)",
-		"master.yaml:2: resource_pols: unknown key (did you mean resource_pools?)",
-		"master.yaml:3: log.level: must be one of ",
-	}
-	if err == nil {
-		t.Fatal("no complaint")
-	}
-	got := strings.Split(err.Error(), "\n")
-	if len(got) != len(want) {
-		t.Fatalf("got %d complaints, want %d:\n%v", len(got), len(want), err)
-	}
-	for i, line := range got {
-		if !strings.HasPrefix(line, want[i]) {
-			t.Errorf("got %s, want %s", line, want[i])
+	for _, tt := range []struct {
+		yaml string
+		want []string // how each complaint begins
+	}{
+		{"port: 99999\nresource_pols: []\nlog: {level: loud}\n", []string{
+			"master.yaml:1: port: must be between 0 and 65535 (is 99999)",
+			"master.yaml:2: resource_pols: unknown key (did you mean resource_pools?)",
+			"master.yaml:3: log.level: must be one of ",
+		}},
+		{"port: 99999\nresource_pools: [{pool_name: default, provider: {type: asw, max_instances: 3}}]\n", []string{
+			"master.yaml:1: port: must be", "master.yaml:2: resource_pools[0].provider.type: must be one of ",
+		}},
+		{"resource_pools: [{pool_nam: default}]\n", []string{"master.yaml:1: resource_pools[0].pool_nam: unknown key (did you mean pool_name?)"}},
+		{"resource_pools: [{pool_name: 5}]\n", []string{"master.yaml:1: resource_pools[0].pool_name: must be text"}},
+	} {
+		_, _, err := config.Parse([]byte(tt.yaml), "master.yaml")
+		if err == nil {
+			t.Errorf("%s: no complaint", tt.yaml)
+			continue
+		}
+		got := strings.Split(err.Error(), "\n")
+		if len(got) != len(tt.want) {
+			t.Errorf("%s: got %d complaints, want %d:\n%v", tt.yaml, len(got), len(tt.want), err)
+			continue
+		}
+		for i, line := range got {
+			if !strings.HasPrefix(line, tt.want[i]) {
+				t.Errorf("got %s, want %s", line, tt.want[i])
+			}
 		}
 	}
 }

@@ -56,7 +56,6 @@ func (p Pool) Validate(path string) document.Errors {
 	e.Check(p.Name != "", at("pool_name"), "is required")
 	e.Check(document.IsPrintableName(p.Name), at("pool_name"), "must %s (is %q)", document.NameRule, p.Name)
 	e.Check(p.MaxAuxContainersPerAgent >= 0, at("max_aux_containers_per_agent"), "must be at least 0 (is %d)", p.MaxAuxContainersPerAgent)
-	e.Check(p.AgentReconnectWait > 0, at("agent_reconnect_wait"), "must be more than 0 (is %v)", p.AgentReconnectWait)
 	if p.Scheduler != nil {
 		e = append(e, p.Scheduler.Validate(at("scheduler"))...)
 	}

@@ -211,4 +211,8 @@ func TestAPoolWaitsForItsAgents(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "resource_pools[0].agent_reconnect_wait: must be more than 0") {
 		t.Errorf("got %v: the file would be valid, and the master not start", err)
 	}
+	_, _, err = config.Parse([]byte("resource_manager: {type: kubernetes, max_slots_per_pod: 1}\nresource_pools: [{pool_name: default, agent_reconnect_wait: 0s}]"), "master.yaml")
+	if err != nil {
+		t.Errorf("got %v, want that pods have no agents to wait for", err)
+	}
 }

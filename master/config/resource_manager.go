@@ -132,6 +132,8 @@ func checkPools(path string, pools []Pool, rm ResourceManager, seen map[string]s
 	for i, p := range pools {
 		at := document.Index(path, i)
 		e = append(e, p.Validate(at)...)
+		// Pods have no agents to wait for; whatever is said is warned of.
+		e.Check(p.AgentReconnectWait > 0 || rm.Kubernetes != nil, document.Join(at, "agent_reconnect_wait"), "must be more than 0 (is %v)", p.AgentReconnectWait)
 		if first, twice := seen[p.Name]; twice && p.Name != "" {
 			e.Add(document.Join(at, "pool_name"), "must be unique (%q is also %s)", p.Name, first)
 		}
@@ -144,6 +146,9 @@ func checkPools(path string, pools []Pool, rm ResourceManager, seen map[string]s
 	parent := "resource_manager"
 	if n := len(path) - len("resource_pools"); n > 0 {
 		parent = path[:n] + parent
+	}
+	if slices.Contains(names, "") { // one whose name is missing may be the one that is named
+		return e
 	}
 	d := rm.Pools()
 	e.Check(slices.Contains(names, d.Aux), document.Join(parent, "default_aux_resource_pool"), "names no pool (%q)", d.Aux)

@@ -61,7 +61,7 @@ func untouched(m, over config.Master) error {
 	own(over.Security.TLS.Cert == m.Security.TLS.Cert && over.Security.TLS.Key == m.Security.TLS.Key, "security.tls")
 	own(over.Security.TrustUsers == m.Security.TrustUsers, "security.trust_users")
 	own(sameSecret(over.Security.InitialUserPassword, m.Security.InitialUserPassword), "security.initial_user_password")
-	own(sameSecret(over.DB.URL, m.DB.URL), "db.url")
+	own(over.DB.Kind() == m.DB.Kind() && over.DB.Host == "" && sameSecret(over.DB.URL, m.DB.URL), "db")
 	own(over.ResourceManager.Agent != nil, "resource_manager")
 	own(hasPool(over, agentPool), "resource_pools")
 	own(hasPool(over, ElasticPool) == hasPool(m, ElasticPool), "resource_pools")

@@ -21,7 +21,7 @@ func (d *Document) Blame(unread, rules Errors) Errors {
 
 func excused(rule Problem, unread Errors) bool {
 	for _, u := range unread {
-		if related(rule.Path, u.Path) || u.Meant != "" && related(rule.Path, u.Meant) || mentions(rule.Text, u) {
+		if related(rule.Path, u.Path) || u.Unread != "" && related(rule.Path, u.Unread) || mentions(rule.Text, u) {
 			return true
 		}
 	}
@@ -43,7 +43,7 @@ func within(path, outer string) bool {
 // "must be at most max_instances" does.
 func mentions(text string, u Problem) bool {
 	words := strings.FieldsFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
-	for _, path := range []string{u.Path, u.Meant} {
+	for _, path := range []string{u.Path, u.Unread} {
 		if slices.Contains(words, lastKey(path)) {
 			return true
 		}

@@ -167,7 +167,7 @@ func (d *decoder) unknown(key *yaml.Node, path string, known []string) {
 		hint = "known here: " + strings.Join(known, ", ")
 	}
 	d.complain(key, Join(path, key.Value), "unknown key", hint)
-	d.problems[len(d.problems)-1].Meant = meant
+	d.problems[len(d.problems)-1].Unread = meant
 }
 
 func (d *decoder) list(n *yaml.Node, path string, v reflect.Value) {

@@ -21,8 +21,9 @@ type Problem struct {
 	Text string `json:"text"`
 	// Hint is what to write instead; it may be empty.
 	Hint string `json:"hint,omitempty"`
-	// Meant is the path of the setting that an unknown key was probably to be.
-	Meant string `json:"-"`
+	// Unread is the path of what else was not read: what an unknown key was probably to
+	// be, or all of what has no valid type.
+	Unread string `json:"-"`
 }
 
 // String reads as "master.yaml:4: resource_pools[0].pool_name: is required".

@@ -18,6 +18,7 @@ func (d *decoder) union(n *yaml.Node, path string, u Union) {
 	variants := u.Variants()
 	chosen, rest, ok := d.choose(n, path, variants)
 	if !ok {
+		d.problems[len(d.problems)-1].Unread = path // nothing in it was read
 		return
 	}
 	for i, v := range variants {

@@ -88,7 +88,7 @@ func inValues(problems document.Errors, name string) document.Errors {
 func asInFile(problems document.Errors) document.Errors {
 	for i := range problems {
 		problems[i].Path = strings.TrimPrefix(problems[i].Path, "values.")
-		problems[i].Meant = strings.TrimPrefix(problems[i].Meant, "values.")
+		problems[i].Unread = strings.TrimPrefix(problems[i].Unread, "values.")
 	}
 	return problems
 }

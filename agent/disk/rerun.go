@@ -6,13 +6,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
+	"github.com/det-deploy/det-deploy/atomicfile"
 )
 
 // Reruns lists the containers of a data_dir that were ordered to be run again elsewhere
 // when the master does not hear of this agent, and that have not ended. It changes
-// nothing, and passes over what it cannot read: an agent may be writing it.
+// nothing, and passes over what is no order, or none any more: an agent may be removing
+// it. The error is of those that cannot be read, which may be such containers; the
+// others are listed all the same.
 func Reruns(dataDir string) ([]Entry, error) {
 	dir := filepath.Join(dataDir, "containers")
 	names, err := os.ReadDir(dir)
@@ -23,9 +27,13 @@ func Reruns(dataDir string) ([]Entry, error) {
 		return nil, fmt.Errorf("list containers on disk: %w", err)
 	}
 	var out []Entry
+	var errs []error
 	for _, n := range names {
 		e := Entry{dir: filepath.Join(dir, n.Name())}
 		order, err := e.Start()
+		if err != nil && !isNoOrder(err) {
+			errs = append(errs, fmt.Errorf("container %s: %w", e.ID(), err))
+		}
 		if err != nil || !order.GetRerun() {
 			continue
 		}
@@ -33,7 +41,13 @@ func Reruns(dataDir string) ([]Entry, error) {
 			out = append(out, e)
 		}
 	}
-	return out, nil
+	return out, errors.Join(errs...)
+}
+
+// isNoOrder tells what will not become an order by reading it again.
+func isNoOrder(err error) bool {
+	_, damaged := errors.AsType[*atomicfile.DamagedError](err)
+	return damaged || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
 // Silence notes that the container is ended because the master does not answer, for

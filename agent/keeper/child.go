@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,8 +25,6 @@ const (
 	idleMost = time.Minute
 	// againMost is the longest pause before a keeper is started that cannot be.
 	againMost = time.Minute
-	// logMost is when a keeper's log begins anew, in bytes.
-	logMost = 64 << 10
 )
 
 // LeaseFD is the descriptor of the lease in a keeper.
@@ -68,7 +65,7 @@ func (c *Child) Ensure() error {
 
 // start runs this very program, wherever its file is now, in a session of its own.
 func (c *Child) start() (pid int, err error) {
-	log := openLog(filepath.Join(c.Config.DataDir, "keeper.log"))
+	log := openLog(logFile(c.Config.DataDir))
 	if log != nil {
 		defer func() { _ = log.Close() }() // the child has its own
 	}
@@ -97,11 +94,8 @@ func (c *Child) start() (pid int, err error) {
 // openLog is nil where there is no room for one. What the keeper says must not go where
 // the agent's words go: whoever reads these waits until the last writer is gone.
 func openLog(name string) *os.File {
-	flag := os.O_CREATE | os.O_WRONLY | os.O_APPEND
-	if info, err := os.Stat(name); err == nil && info.Size() > logMost {
-		flag |= os.O_TRUNC
-	}
-	f, err := os.OpenFile(name, flag, 0o600)
+	beginLog(name)
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil
 	}

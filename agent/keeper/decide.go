@@ -13,12 +13,12 @@ const (
 	// the lease and five seconds at most.
 	graceMost = time.Second
 	gracePart = 10
-	// idleLook is how often a keeper looks that knows of no lease.
-	idleLook = time.Minute
-	// endLook is how often it looks whether what it ended is gone, and restLook how
-	// often whether something has started all the same.
-	endLook  = time.Second
-	restLook = 10 * time.Second
+	// lookMost is the longest that a keeper sleeps: an agent may learn meanwhile that its
+	// lease is shorter than it was, and nobody wakes its keeper.
+	lookMost = 5 * time.Second
+	// endLook is when it looks for the first time whether what it ended is gone; it
+	// looks ever less often.
+	endLook = time.Second
 	// linger is how long after the end of the lease something may start that an agent
 	// which is gone had asked its engine for.
 	linger = time.Minute
@@ -36,15 +36,14 @@ type scene struct {
 	phases map[string]container.Phase
 	// agent says that an agent has the data_dir, running or stopped.
 	agent bool
+	// looks counts those before this one since the lease was over.
+	looks int
 }
 
 // step is what a keeper does next.
 type step struct {
 	// look says that the lease is over, and that only a scene tells what to do.
 	look bool
-	// silence has the containers that are noted as ended for the master's silence, so
-	// that no agent starts them any more, and end those of them that are killed.
-	silence, end []string
 	// leave says that there is nothing left to do for this keeper.
 	leave bool
 	// at is when to decide again, since the machine started.
@@ -53,32 +52,42 @@ type step struct {
 
 // wait decides without a scene.
 func wait(t lease.Term, now time.Duration) step {
-	switch at := due(t); {
-	case !t.Known():
-		return step{at: now + idleLook}
-	case now < at:
-		return step{at: at}
-	default:
+	if t.Known() && now >= due(t) {
 		return step{look: true}
 	}
+	at := now + lookMost
+	if t.Known() {
+		at = min(at, due(t))
+	}
+	return step{at: at}
 }
 
-// decide says what to do once a lease is over.
+// deed is what is done to a container once a lease is over.
+type deed struct {
+	// silence notes that it is ended for the master's silence, so that no agent starts
+	// it any more, and end kills it.
+	silence, end bool
+}
+
+// judge says what to do to a container in a phase.
+func judge(phase container.Phase) deed {
+	return deed{silence: phase != container.Ended, end: phase == container.Running || phase == ""}
+}
+
+// decide says how a keeper goes on that has seen the containers of a lease that is over,
+// and has done to them what there was to do.
 func decide(t lease.Term, s scene, now time.Duration) step {
-	out := step{at: now + restLook, leave: true}
-	for id, phase := range s.phases {
+	out := step{at: now + lookMost, leave: true}
+	for _, phase := range s.phases {
 		switch phase {
 		case container.Ended:
 			// An agent that is there has yet to note it, and would miss its keeper.
 			out.leave = out.leave && !s.agent
-			continue
 		case container.Absent, container.Created:
 			out.leave = out.leave && !s.agent && now >= due(t)+linger
 		case container.Running, "":
-			out.end = append(out.end, id)
-			out.leave, out.at = false, now+endLook
+			out.leave, out.at = false, now+min(endLook<<min(s.looks, 10), lookMost)
 		}
-		out.silence = append(out.silence, id)
 	}
 	return out
 }

@@ -12,12 +12,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/det-deploy/det-deploy/agent/container"
 	"github.com/det-deploy/det-deploy/agent/disk"
 	"github.com/det-deploy/det-deploy/agent/lease"
 )
@@ -35,7 +33,7 @@ type Config struct {
 	Log   *slog.Logger
 }
 
-// askPatience bounds what is asked of a runtime at once.
+// askPatience bounds each single thing that is asked of a runtime.
 const askPatience = 10 * time.Second
 
 // smallHeap is how much of what it has in use a keeper's heap may grow, in percent:
@@ -47,8 +45,11 @@ type keeper struct {
 	cfg   Config
 	lease *lease.Reader
 	timer *timer
-	// told is the last error that was said, so that it is said once.
-	told string
+	says  says
+	// patience is askPatience.
+	patience time.Duration
+	// looks counts those one after another that found something to end.
+	looks int
 }
 
 // Run keeps the lease of an agent until nothing is left to do, or ctx ends.
@@ -67,7 +68,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("keep data_dir %s: %w", cfg.DataDir, err)
 	}
 	defer func() { _ = held.Close() }()
-	k := &keeper{cfg: cfg, lease: r, timer: t}
+	k := &keeper{cfg: cfg, lease: r, timer: t, says: says{log: cfg.Log}, patience: askPatience}
 	cfg.Log.Info("keeping the lease of an agent", "data_dir", cfg.DataDir)
 	debug.SetGCPercent(smallHeap)
 	debug.FreeOSMemory()
@@ -85,76 +86,47 @@ func Run(ctx context.Context, cfg Config) error {
 
 // act does what there is to do now.
 func (k *keeper) act(ctx context.Context) step {
+	beginLog(logFile(k.cfg.DataDir))
+	term, s := k.wait()
+	if !s.look {
+		k.rest()
+		return s
+	}
+	began := lease.Now()
+	r := openRuntimes(ctx, k.cfg, k.patience)
+	defer r.close()
+	entries, err := disk.Reruns(k.cfg.DataDir)
+	if err = errors.Join(err, r.err); err != nil {
+		// What can be seen is ended all the same.
+		k.says.warn("cannot see all of what is to be ended, trying again", "err", err)
+	}
+	seen := scene{phases: k.endAll(ctx, r, entries), agent: agentHolds(k.cfg.DataDir), looks: k.looks}
+	if _, s := k.wait(); !s.look {
+		k.rest()
+		return s
+	}
+	s = decide(term, seen, began)
+	s.leave = s.leave && err == nil
+	s.at += lease.Now() - began
+	k.looks++
+	return s
+}
+
+// wait reads the lease, and says whether it is over; one that cannot be read is not.
+func (k *keeper) wait() (lease.Term, step) {
 	now := lease.Now()
 	term, err := k.lease.Term()
 	if err != nil {
-		k.warn("cannot read the lease, trying again", err)
-		return step{at: now + endLook}
+		k.says.warn("cannot read the lease, trying again", "err", err)
+		return term, step{at: now + endLook}
 	}
-	s := wait(term, now)
-	if !s.look {
-		return s
-	}
-	ctx, cancel := context.WithTimeout(ctx, askPatience)
-	defer cancel()
-	r := openRuntimes(ctx, k.cfg)
-	defer r.close()
-	entries, err := disk.Reruns(k.cfg.DataDir)
-	if err == nil {
-		err = r.err
-	}
-	if err != nil {
-		k.warn("cannot see all of what is to be ended, trying again", err)
-		// What can be seen is ended all the same.
-	}
-	seen := k.look(ctx, r, entries)
-	s = decide(term, seen, now)
-	s.leave = s.leave && err == nil
-	k.end(ctx, r, s, entries)
-	return s
+	return term, wait(term, now)
 }
 
-// look asks the runtimes.
-func (k *keeper) look(ctx context.Context, r *runtimes, entries []disk.Entry) scene {
-	s := scene{phases: map[string]container.Phase{}, agent: agentHolds(k.cfg.DataDir)}
-	for _, e := range entries {
-		phase, err := r.phase(ctx, e.ID())
-		if err != nil {
-			k.warn("cannot look at a container, trying again", err)
-		}
-		s.phases[e.ID()] = phase
-	}
-	return s
-}
-
-// end carries a step out, all containers at once: each may take seconds to die.
-func (k *keeper) end(ctx context.Context, r *runtimes, s step, entries []disk.Entry) {
-	byID := map[string]disk.Entry{}
-	for _, e := range entries {
-		byID[e.ID()] = e
-	}
-	for _, id := range s.silence {
-		if err := byID[id].Silence(); err != nil {
-			k.warn("a container's end will look like its own", err) // it must end all the same
-		}
-	}
-	errs := make([]error, len(s.end))
-	var all sync.WaitGroup
-	for i, id := range s.end {
-		k.cfg.Log.Warn("no answer from the master; ending what it starts elsewhere", "container", id)
-		all.Go(func() { errs[i] = r.kill(ctx, id) })
-	}
-	all.Wait()
-	if err := errors.Join(errs...); err != nil {
-		k.warn("cannot end a container, trying again", err)
-	}
-}
-
-func (k *keeper) warn(text string, err error) {
-	if said := text + err.Error(); said != k.told {
-		k.told = said
-		k.cfg.Log.Warn(text, "err", err)
-	}
+// rest begins anew with what was counted and said while a lease was over.
+func (k *keeper) rest() {
+	k.looks = 0
+	k.says.forget()
 }
 
 // agentHolds says whether an agent has the data_dir. Shared, and for a moment: agents

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
+	"time"
 
 	"github.com/det-deploy/det-deploy/agent/container"
 	"github.com/det-deploy/det-deploy/agent/container/docker"
@@ -15,26 +17,38 @@ import (
 // another runtime before.
 type runtimes struct {
 	processes *process.Runtime // nil where there never was a process
-	docker    *docker.Runtime  // nil where there is none, or it does not answer
-	// err is why one cannot be asked.
+	// engine is nil where there is none. It is asked when a container may be its: one
+	// that does not answer holds up no process.
+	engine func() (*docker.Runtime, error)
+	docker *docker.Runtime // nil where it was not asked, or does not answer
+	// err is why processes cannot be asked.
 	err error
 }
 
-// openRuntimes connects for as long as something is to be ended, and no longer.
-func openRuntimes(ctx context.Context, cfg Config) *runtimes {
+// openRuntimes connects for as long as something is to be ended, and no longer. An
+// engine has so long to say that it is there.
+func openRuntimes(ctx context.Context, cfg Config, patience time.Duration) *runtimes {
 	r := &runtimes{}
 	dir := filepath.Join(cfg.DataDir, "processes")
 	if _, err := os.Stat(dir); err == nil {
 		r.processes, r.err = process.New(process.Options{Dir: dir})
 	}
 	if cfg.Docker {
-		d, err := docker.New(ctx, docker.Options{Host: cfg.DockerHost})
-		if err != nil {
-			r.err = fmt.Errorf("reach the engine of the agent's containers: %w", err)
-		}
-		r.docker = d
+		r.engine = sync.OnceValues(func() (*docker.Runtime, error) { return r.reach(ctx, cfg, patience) })
 	}
 	return r
+}
+
+// reach connects to the engine for all containers, whichever is looked at first.
+func (r *runtimes) reach(ctx context.Context, cfg Config, patience time.Duration) (*docker.Runtime, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	d, err := docker.Reach(ctx, docker.Options{Host: cfg.DockerHost})
+	if err != nil {
+		return nil, fmt.Errorf("reach the engine of the agent's containers: %w", err)
+	}
+	r.docker = d
+	return d, nil
 }
 
 func (r *runtimes) close() {
@@ -44,7 +58,7 @@ func (r *runtimes) close() {
 }
 
 // of is the runtime that has a container: what no directory of a process stands for
-// is an engine's.
+// is an engine's. It is nil where that cannot be reached.
 func (r *runtimes) of(ctx context.Context, id string) (container.Runtime, container.Phase, error) {
 	if r.processes != nil {
 		s, err := r.processes.Inspect(ctx, id)
@@ -52,27 +66,13 @@ func (r *runtimes) of(ctx context.Context, id string) (container.Runtime, contai
 			return r.processes, s.Phase, err
 		}
 	}
-	if r.docker != nil {
-		s, err := r.docker.Inspect(ctx, id)
-		return r.docker, s.Phase, err
+	if r.engine == nil {
+		return nil, container.Absent, r.err
 	}
-	return nil, container.Absent, r.err
-}
-
-// phase is "" for a container of which nothing can be learned.
-func (r *runtimes) phase(ctx context.Context, id string) (container.Phase, error) {
-	_, phase, err := r.of(ctx, id)
+	d, err := r.engine()
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
-	return phase, nil
-}
-
-// kill ends a container; one that has none any more is not an error.
-func (r *runtimes) kill(ctx context.Context, id string) error {
-	in, _, err := r.of(ctx, id)
-	if in == nil {
-		return err
-	}
-	return in.Signal(ctx, id, container.Kill)
+	s, err := d.Inspect(ctx, id)
+	return d, s.Phase, err
 }

@@ -75,8 +75,9 @@ func (l *link) once(ctx context.Context) (welcomed bool, err error) {
 		return false, err
 	}
 	wait := time.Duration(w.GetReconnectWaitUs()) * time.Microsecond
-	l.cfg.Lease.Learn(wait)
+	// In this order: a wait that has become shorter is none of the last answer.
 	l.cfg.Lease.Answered(asked)
+	l.cfg.Lease.Learn(wait)
 	defer func() { _ = c.ws.CloseNow() }()
 	if err := l.keepCredential(w.GetCredential()); err != nil {
 		return false, err

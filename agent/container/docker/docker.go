@@ -67,6 +67,25 @@ const firstTimeout = 10 * time.Second
 
 // New connects to an engine; the error says why it does not answer.
 func New(ctx context.Context, o Options) (*Runtime, error) {
+	ctx, cancel := context.WithTimeout(ctx, firstTimeout)
+	defer cancel()
+	r, err := Reach(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	info, err := r.api.Info(ctx, client.InfoOptions{})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("ask the docker engine about itself: %w", err), r.Close())
+	}
+	// The engine's word for a program that is not there; empty is one that
+	// does not tell its commit.
+	r.init, r.root = info.Info.InitCommit.ID != "N/A", info.Info.DockerRootDir
+	return r, nil
+}
+
+// Reach is New for looking at containers and ending them: it asks the engine nothing
+// but whether it is there.
+func Reach(ctx context.Context, o Options) (*Runtime, error) {
 	opts := []client.Opt{client.FromEnv}
 	if o.Host != "" {
 		opts = []client.Opt{client.WithHost(o.Host)}
@@ -75,18 +94,10 @@ func New(ctx context.Context, o Options) (*Runtime, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the docker engine: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, firstTimeout)
-	defer cancel()
 	if _, err := api.Ping(ctx, client.PingOptions{NegotiateAPIVersion: true}); err != nil {
 		return nil, errors.Join(fmt.Errorf("ask the docker engine for its version: %w", err), api.Close())
 	}
-	info, err := api.Info(ctx, client.InfoOptions{})
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("ask the docker engine about itself: %w", err), api.Close())
-	}
-	// The engine's word for a program that is not there; empty is one that
-	// does not tell its commit.
-	return &Runtime{opts: o, api: api, init: info.Info.InitCommit.ID != "N/A", root: info.Info.DockerRootDir}, nil
+	return &Runtime{opts: o, api: api}, nil
 }
 
 // Close lets go of the engine; containers go on.

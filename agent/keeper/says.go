@@ -1,0 +1,59 @@
+package keeper
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+const (
+	// logMost is when a keeper's log begins anew, in bytes.
+	logMost = 64 << 10
+	// saidMost is how many warnings are known again.
+	saidMost = 1000
+)
+
+// says is a log that has each warning once until it forgets.
+type says struct {
+	log *slog.Logger
+
+	mu   sync.Mutex // guards said
+	said map[string]bool
+}
+
+func (s *says) warn(text string, args ...any) {
+	if s.first(fmt.Sprint(text, args)) {
+		s.log.Warn(text, args...)
+	}
+}
+
+func (s *says) first(words string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.said[words] {
+		return false
+	}
+	if s.said == nil || len(s.said) >= saidMost {
+		s.said = map[string]bool{}
+	}
+	s.said[words] = true
+	return true
+}
+
+func (s *says) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.said = nil
+}
+
+// logFile is where the keeper of a data_dir leaves its words.
+func logFile(dir string) string { return filepath.Join(dir, "keeper.log") }
+
+// beginLog empties a log that has become too long; whoever writes it appends.
+func beginLog(name string) {
+	if info, err := os.Stat(name); err == nil && info.Size() > logMost {
+		_ = os.Truncate(name, 0) // it is tried again
+	}
+}

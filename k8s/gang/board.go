@@ -20,6 +20,9 @@ type board struct {
 	size   []int64
 	free   []int64
 	soon   []int64
+	// refused is the least that one pod asks for to be kept by a lesson from what stands
+	// in for nodes that are not known; nil where they are.
+	refused []int64
 
 	shapes map[string]*shape
 	places map[string][]int
@@ -172,6 +175,9 @@ func scarceOf(r Resources) corev1.ResourceName {
 func (b *board) room(of []int64, s *shape, node, most int) int {
 	row := of[node*b.width : (node+1)*b.width]
 	for _, n := range s.needs {
+		if b.refused != nil && n.amount < b.refused[node*b.width+n.column] {
+			continue // of smaller pods nothing was said
+		}
 		if row[n.column] < n.amount {
 			return 0
 		}

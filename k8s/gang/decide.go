@@ -46,6 +46,9 @@ import (
 // say before. Where pods of others may not be seen, its refusals are learned from: what
 // it has refused is not tried again until something of ours has ended or a while has
 // passed (Lesson), and makes room for itself by preemption as if those pods were seen.
+// Where nodes are not known, a refusal is the word on pods that ask for as much and no
+// more: smaller ones start, nobody is held up, victims are such of which each pod is as
+// large as what is asked for, and a try that was undone is followed by a pause.
 // A gang of which some pods have a node and others have none, or that
 // Kubernetes refuses something, is undone as a whole after Options.Limit and pauses,
 // longer each time; one that it has not come to is given Options.ScaleLimit.
@@ -56,6 +59,9 @@ func Decide(c Cluster, now time.Time) Decision {
 	p := &pass{
 		options: c.Options, now: now, board: newBoard(c), held: map[JobID]int{},
 		decision: Decision{Waiting: map[ID]Reason{}}, lessons: map[lessonKey]Lesson{},
+	}
+	if !c.Options.NodesKnown {
+		p.board.refused = make([]int64, len(p.board.size))
 	}
 	p.recall(c.Lessons)
 	p.observe(c.Gangs)
@@ -303,8 +309,12 @@ func (p *pass) promise(s *shape, g *Gang, closed []bool) bool {
 	return true
 }
 
-// hold keeps lower priorities from the nodes that a waiting gang could use.
+// hold keeps lower priorities from the nodes that a waiting gang could use. Where nodes
+// are not known it keeps them from nothing: whether it could use any is not known either.
 func (p *pass) hold(g *Gang) {
+	if !p.options.NodesKnown {
+		return
+	}
 	s := p.board.shapeOf(g)
 	if !slices.ContainsFunc(p.waiting, func(w waiting) bool { return w.shape == s }) {
 		p.waiting = append(p.waiting, waiting{s, g.Priority})

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,8 +45,10 @@ func (p *pass) recall(lessons []Lesson) {
 			continue
 		}
 		node, known := p.board.index[l.Node]
+		// Where nodes are not known, ours hold more as soon as smaller pods find room.
+		disproved := !known || p.board.nodes[node].Own[l.Resource] >= l.Most
 		switch {
-		case !known && p.options.NodesKnown, known && p.board.nodes[node].Own[l.Resource] >= l.Most:
+		case disproved && p.options.NodesKnown:
 			continue
 		case p.due(l.Until) && known:
 			p.board.limit(node, l)
@@ -116,21 +116,8 @@ func (g *Gang) lacking() corev1.ResourceName {
 	return scarceOf(asked)
 }
 
-// insufficient is how the scheduler names a resource of which no node has enough left.
-var insufficient = regexp.MustCompile(`Insufficient (\S+?)[.,]?(?:\s|$)`)
-
-// Lacking reads the resources of which the scheduler found too little out of what it
-// says of a pod.
-func Lacking(message string) []corev1.ResourceName {
-	var out []corev1.ResourceName
-	for _, found := range insufficient.FindAllStringSubmatch(message, -1) {
-		out = append(out, corev1.ResourceName(found[1]))
-	}
-	if strings.Contains(message, "Too many pods") {
-		out = append(out, corev1.ResourcePods)
-	}
-	return out
-}
+// refused is what one of the refused pods asked for.
+func (l Lesson) refused() int64 { return l.Most - l.Sure }
 
 // limit keeps what is free on a node within what others leave.
 func (b *board) limit(node int, l Lesson) {
@@ -139,8 +126,14 @@ func (b *board) limit(node int, l Lesson) {
 		return
 	}
 	at, own := node*b.width+column, b.nodes[node].Own[l.Resource]
+	if b.refused != nil {
+		b.refused[at] = l.refused()
+	}
 	b.free[at] = min(b.free[at], l.Most-1-own)
 	b.soon[at] = min(b.soon[at], b.free[at], l.Sure-own)
+	if b.refused != nil {
+		b.soon[at] = max(b.soon[at], 0) // what smaller pods hold by now is not where victims are
+	}
 	b.taken++
 }
 
@@ -149,6 +142,9 @@ func (p *pass) taught(s *shape) string {
 	next := p.nextAsked(s)
 	if next.IsZero() {
 		return ""
+	}
+	if !p.options.NodesKnown {
+		return fmt.Sprintf("; the scheduler has refused as much, and is asked again at %s", next.UTC().Format("15:04:05 UTC"))
 	}
 	return fmt.Sprintf("; the scheduler has refused more, because others hold the rest, and is asked again at %s", next.UTC().Format("15:04:05 UTC"))
 }
@@ -160,8 +156,11 @@ func (p *pass) nextAsked(s *shape) time.Time {
 		return next
 	}
 	for _, node := range s.nodes {
-		for name := range s.pod.requests {
+		for name, amount := range s.pod.requests {
 			l := p.lessons[lessonKey{p.board.nodes[node].ID, name}]
+			if smaller := !p.options.NodesKnown && amount < l.refused(); smaller {
+				continue
+			}
 			if l.inForce(p.now) && (next.IsZero() || l.Until.Before(next)) {
 				next = l.Until
 			}

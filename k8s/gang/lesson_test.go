@@ -78,6 +78,14 @@ func TestWhatARefusalTeaches(t *testing.T) {
 			}(),
 			nil, nil, false,
 		},
+		"a node may have been refused for another reason": {
+			shared(), []Node{gpus("a", 8, 0), gpus("b", 8, 0)}, func() Gang {
+				g := trialled(t, "g", 1, 8, 6*time.Second)
+				g.Lacks = Lacking("0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) had volume node affinity conflict.")
+				return g
+			}(),
+			nil, nil, false,
+		},
 		"nodes are being added for it": {
 			shared(), []Node{gpus("a", 8, 0)}, func() Gang { g := trialled(t, "g", 1, 8, 6*time.Second); g.Stretched = true; return g }(),
 			nil, nil, false,
@@ -139,12 +147,16 @@ func TestPreemptionByLearnedRoom(t *testing.T) {
 			}
 			high := &c.Gangs[1]
 			high.State, high.Refused, high.Lacks, high.NotBefore, c.Lessons = Queued, time.Time{}, nil, d.Undo[0].Until, d.Lessons
-			d = Decide(c, epoch())
+			if pauses := high.NotBefore.After(epoch()); pauses == known {
+				t.Errorf("got a pause: %t, want one only where nodes are not known", pauses)
+			}
+			now := high.NotBefore
+			d = Decide(c, now)
 			if diff := cmp.Diff(d.Preempt, []Preempt{{Gang: "low", For: "high"}}); diff != "" {
 				t.Fatalf("got -, want +:\n%s\n%v", diff, d.Waiting)
 			}
 			c.Gangs, c.Nodes[1].Used, c.Nodes[1].Own, c.Lessons = c.Gangs[1:], Resources{}, nil, d.Lessons
-			if d = Decide(c, epoch().Add(time.Second)); len(d.Create) != 1 {
+			if d = Decide(c, now.Add(time.Second)); len(d.Create) != 1 {
 				t.Errorf("got %v when the other has ended, want high made", d.Waiting)
 			}
 		})
@@ -177,22 +189,6 @@ func TestALessonIsNoMoreThanWasSaid(t *testing.T) {
 	}
 }
 
-func TestWhatTheSchedulerSaysItLacks(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string][]corev1.ResourceName{
-		"0/3 nodes are available: 1 Insufficient cpu, 2 Insufficient nvidia.com/gpu. preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod.": {"cpu", "nvidia.com/gpu"},
-		"0/1 nodes are available: 1 Insufficient memory.":                                         {"memory"},
-		"0/1 nodes are available: 1 Too many pods.":                                               {"pods"},
-		"0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.":           nil,
-		"0/2 nodes are available: 1 Insufficient ephemeral-storage, 1 node(s) were unschedulable": {"ephemeral-storage"},
-		"": nil,
-	} {
-		if got := Lacking(text); !slices.Equal(got, want) {
-			t.Errorf("%q: got %v, want %v", text, got, want)
-		}
-	}
-}
-
 // neighbours is a cluster of which others hold a part that only its scheduler sees.
 type neighbours struct {
 	Cluster
@@ -204,6 +200,8 @@ type neighbours struct {
 	undoing map[ID]bool
 	// life is how long a gang runs.
 	life time.Duration
+	// preempted are all that had to make room, and for whom.
+	preempted []Preempt
 }
 
 // free is what the scheduler sees to be free on a node.
@@ -274,6 +272,7 @@ func (n *neighbours) second() {
 	}
 	for _, p := range d.Preempt {
 		g := find(p.Gang)
+		n.preempted = append(n.preempted, p)
 		n.release(g, Queued) // it is run again
 		g.NotBefore = n.now.Add(time.Hour)
 	}

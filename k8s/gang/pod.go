@@ -82,6 +82,16 @@ func PodOf(spec *corev1.PodSpec) (*Pod, error) {
 // Requests is what one pod asks for.
 func (p *Pod) Requests() Resources { return maps.Clone(p.requests) }
 
+// covers reports whether the room of one such pod is enough for one of another kind.
+func (p *Pod) covers(o *Pod) bool {
+	for name, amount := range o.requests {
+		if p.requests[name] < amount {
+			return false
+		}
+	}
+	return true
+}
+
 // text is the requests in a fixed order, for people and for comparing.
 func (p *Pod) text() string {
 	var b strings.Builder

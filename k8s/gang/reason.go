@@ -57,9 +57,17 @@ func overJobLimit(g *Gang, held int) Reason {
 
 func (p *pass) forRoom(g *Gang, s *shape) Reason {
 	if s.at != p.board.taken {
-		s.current, s.at = p.board.best(s)+p.taught(s), p.board.taken
+		s.current, s.at = p.current(s)+p.taught(s), p.board.taken
 	}
 	return Reason{ForRoom, needs(g) + "; " + s.current}
+}
+
+// current says what could be had now, as far as that is known.
+func (p *pass) current(s *shape) string {
+	if !p.options.NodesKnown {
+		return "no room for them is known"
+	}
+	return p.board.best(s)
 }
 
 // best says what could be had now.

@@ -14,7 +14,7 @@ func (p *pass) bind(g *Gang) {
 		return
 	}
 	if p.invain(g) {
-		p.decision.Waiting[g.ID] = p.undoUntil(g, p.unbound(g), p.now)
+		p.decision.Waiting[g.ID] = p.undoRefused(g)
 		return
 	}
 	p.decision.Waiting[g.ID] = Reason{ForScheduler, p.unbound(g)}
@@ -62,8 +62,17 @@ func (p *pass) undo(g *Gang, why string) Reason {
 	return p.undoUntil(g, why, p.now.Add(p.options.pause(g.ID, g.Undone)))
 }
 
-// undoUntil takes a try back. Where a lesson keeps the gang from being tried again it
-// need not pause, and can ask others to make room.
+// undoRefused takes back a try that the scheduler has refused. Where nodes are known a
+// lesson of each keeps the gang from being tried again: it need not pause, and can ask
+// others to make room.
+func (p *pass) undoRefused(g *Gang) Reason {
+	if !p.options.NodesKnown {
+		return p.undo(g, p.unbound(g))
+	}
+	return p.undoUntil(g, p.unbound(g), p.now)
+}
+
+// undoUntil takes a try back.
 func (p *pass) undoUntil(g *Gang, why string, until time.Time) Reason {
 	p.decision.Undo = append(p.decision.Undo, Undo{Gang: g.ID, Until: until, Reason: why})
 	p.board.give(g)

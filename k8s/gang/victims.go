@@ -40,7 +40,7 @@ func (p *pass) collect(g *Gang, s *shape, closed []bool) []*victim {
 		if t.fits() {
 			break
 		}
-		if v.asked || v.Priority >= g.Priority || !t.helps(v) {
+		if v.asked || v.Priority >= g.Priority || !t.helps(v) || !p.options.NodesKnown && !v.Pod.covers(g.Pod) {
 			continue
 		}
 		t.change(v, +1)

@@ -147,9 +147,10 @@ func (r *RM) gang(a *allocation, now time.Time) gang.Gang {
 		}
 	}
 	held, placed := make(map[gang.NodeID]int), 0
+	var said []string
 	for _, pod := range r.watch.podsOf(a.Allocation, r.jobName(a)) {
 		g.Made++
-		g.Lacks = append(g.Lacks, gang.Lacking(unschedulable(pod))...)
+		said = append(said, unschedulable(pod))
 		if pod.Spec.NodeName != "" {
 			placed++
 		}
@@ -161,6 +162,7 @@ func (r *RM) gang(a *allocation, now time.Time) gang.Gang {
 			g.FirstBound = at
 		}
 	}
+	g.Lacks = gang.Lacking(said...)
 	a.noteRefusal(len(g.Lacks) > 0, now)
 	g.Refused = a.refused
 	if a.phase == Opening && placed == g.Pods {

@@ -24,17 +24,32 @@ func (o *UpgradeOptions) abandon(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.DryRun || !would.Changed {
-		return ask.PrintAbandon(o.Cluster, would, o.DryRun)
+	return o.giveUp(ctx, ask, would, abandonment{do: k.Abandon, unpause: func(ctx context.Context) error { return o.unpause(ctx, k) }})
+}
+
+// abandonment gives an upgrade up, and lets those tasks start that it has paused.
+type abandonment struct {
+	do      func(context.Context) (installer.Abandoned, error)
+	unpause func(context.Context) error
+}
+
+// giveUp does what is still to be done: a run before may have come to its end but for the
+// tasks.
+func (o *UpgradeOptions) giveUp(ctx context.Context, ask agree.Asker, would installer.Abandoned, a abandonment) error {
+	if o.DryRun {
+		return ask.PrintAbandon(o.Cluster, would, true)
 	}
-	if agreed, err := ask.Abandon(ctx, o.Cluster, would); err != nil || !agreed {
-		return err
+	done := would
+	if would.Changed {
+		agreed, err := ask.Abandon(ctx, o.Cluster, would)
+		if err != nil || !agreed {
+			return err
+		}
+		if done, err = a.do(ctx); err != nil {
+			return err
+		}
 	}
-	done, err := k.Abandon(ctx)
-	if err != nil {
-		return err
-	}
-	if err := o.unpause(ctx, k); err != nil {
+	if err := a.unpause(ctx); err != nil {
 		return err
 	}
 	return ask.PrintAbandon(o.Cluster, done, false)

@@ -180,7 +180,7 @@ func (e *keptError) Unwrap() error { return e.err }
 
 // Hint says what does it.
 func (e *keptError) Hint() string {
-	return "when the master answers run `det-deploy k8s upgrade` again, or `det-deploy agent enable " + strings.Join(e.nodes, " ") + "`"
+	return "when the master answers run the same command again, or `det-deploy agent enable " + strings.Join(e.nodes, " ") + "`"
 }
 
 // unreachedError is a master that cannot be asked to pause its tasks.

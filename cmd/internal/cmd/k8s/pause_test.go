@@ -10,6 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/agree"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/record/recordtest"
 	"github.com/det-deploy/det-deploy/master/api/client"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -163,5 +166,25 @@ func TestAKilledPauseIsTakenBackByTheNextRun(t *testing.T) {
 	}
 	if d := cmp.Diff(n.state, map[string]string{"a": "on", "b": "on"}); d != "" {
 		t.Errorf("got -, want +:\n%s", d)
+	}
+}
+
+// A run that gave the upgrade up and could not reach the master leaves the tasks to the
+// next one, which finds nothing else to do.
+func TestGivingUpAgainLetsTasksStart(t *testing.T) {
+	t.Parallel()
+	n := &nodes{state: map[string]string{"a": "on"}}
+	store := &recordtest.Memory{}
+	p := n.pausing(t, store)
+	if err := p.pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s, _, _ := term.Test("", false)
+	for _, dry := range []bool{true, false} {
+		o := &UpgradeOptions{Streams: s, DryRun: dry, Yes: true}
+		err := o.giveUp(t.Context(), agree.Asker{Streams: s}, installer.Abandoned{}, abandonment{unpause: p.resume})
+		if on := n.state["a"] == "on"; err != nil || on == dry {
+			t.Errorf("dry run %t: got node %s and %v, want it on when it is none", dry, n.state["a"], err)
+		}
 	}
 }

@@ -27,7 +27,7 @@ type UpgradeOptions struct {
 	BackupTo   string
 	PauseTasks bool
 	// Abandon gives up an upgrade instead of making one.
-	Abandon bool
+	Abandon    bool
 	PauseLimit time.Duration
 	Timeout    time.Duration
 	DryRun     bool

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/agent/keeper"
+	"github.com/det-deploy/det-deploy/agent/lease"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/test/dockertest"
@@ -44,8 +45,10 @@ func beKeeper(args []string) int {
 }
 
 const (
-	// keptWait is the reconnect wait of the agents below.
-	keptWait = 4 * time.Second
+	// keptWait is the reconnect wait of the agents below while their tasks have to live,
+	// also on a busy machine, and deadWait once these may end.
+	keptWait = 20 * time.Second
+	deadWait = 4 * time.Second
 	// keptMost is how long after the end of the wait a program may be seen on a busy
 	// machine; the master allows five seconds.
 	keptMost = 30 * time.Second
@@ -139,9 +142,45 @@ func (k *kept) ends(began time.Time) {
 	k.t.Helper()
 	k.eventually("what is run again elsewhere is gone", func() error { return wants(k.again, 0, k.only, 1) })
 	took := time.Since(began)
-	k.t.Logf("gone %s after its agent; the wait is %s", took, keptWait)
-	if took > keptWait+keptMost {
-		k.t.Errorf("it was gone after %s, want %s at most", took, keptWait+keptMost)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.t.Logf("gone %s after its agent; the wait is %s", took, k.wait)
+	if took > k.wait+keptMost {
+		k.t.Errorf("it was gone after %s, want %s at most", took, k.wait+keptMost)
+	}
+}
+
+// shorten has the agent come again and learn a wait after which its task may end soon.
+func (k *kept) shorten() {
+	k.t.Helper()
+	k.mu.Lock()
+	k.wait, k.hellos = deadWait, nil
+	k.mu.Unlock()
+	k.disconnect()
+	f, err := os.Open(lease.File(k.data()))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	k.eventually("the agent learns the shorter wait", func() error {
+		r, err := lease.NewReader(f, k.data())
+		if err != nil {
+			return err
+		}
+		if term, err := r.Term(); err != nil || term.Length != deadWait {
+			return fmt.Errorf("it knows %+v (%v)", term, err) //nolint:errorlint // it may be nil
+		}
+		return nil
+	})
+}
+
+// live watches both tasks for longer than the wait.
+func (k *kept) live() {
+	k.t.Helper()
+	for end := time.Now().Add(keptWait + deadWait); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
+		if err := wants(k.again, 1, k.only, 1); err != nil {
+			k.t.Fatal(err)
+		}
 	}
 }
 
@@ -203,6 +242,7 @@ func (v *victim) stopped() error {
 
 func stoppedAgent(t *testing.T, k *kept) {
 	t.Helper()
+	k.shorten()
 	began := time.Now()
 	goOn := k.victim.stop(t)
 	k.ends(began)
@@ -220,6 +260,7 @@ func stoppedAgent(t *testing.T, k *kept) {
 
 func killedAgent(t *testing.T, k *kept) {
 	t.Helper()
+	k.shorten()
 	began := time.Now()
 	k.victim.kill()
 	k.ends(began)
@@ -271,14 +312,7 @@ func TestTheNextAgentHasAKeeperOfItsOwn(t *testing.T) {
 	k.victim.end()
 	k.victim = startVictim(t, k.dir)
 	k.keeper(first)
-	for end := time.Now().Add(2 * keptWait); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
-		if err := wants(k.again, 1, k.only, 1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	k.mu.Lock()
-	k.hellos = k.hellos[:1]
-	k.mu.Unlock()
+	k.live()
 	stoppedAgent(t, k)
 }
 
@@ -348,11 +382,7 @@ func TestAKeeperNeedsNoRoomOnTheDisk(t *testing.T) {
 	if !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("fill the disk: got %v", err)
 	}
-	for end := time.Now().Add(2 * keptWait); time.Now().Before(end); <-time.After(50 * time.Millisecond) {
-		if err := wants(k.again, 1, k.only, 1); err != nil {
-			t.Fatal(err)
-		}
-	}
+	k.live()
 	began := time.Now()
 	goOn := k.victim.stop(t)
 	k.ends(began)

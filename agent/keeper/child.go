@@ -23,6 +23,9 @@ const (
 	// idleMost is how long a keeper stays that has nothing to keep: starting one costs
 	// more than leaving it between two tasks.
 	idleMost = time.Minute
+	// holdPatience is how long one that was started may take to become the keeper before
+	// its agent says so.
+	holdPatience = 3 * time.Second
 	// againMost is the longest pause before a keeper is started that cannot be.
 	againMost = time.Minute
 )
@@ -42,11 +45,12 @@ type Child struct {
 	// pid is the keeper's; 0 is none.
 	pid int
 	// before is the keeper of an earlier program in this very process, which has to
-	// take in its end; 0 is none.
+	// take in its end; 0 is none. found says that it was looked for.
 	before int
+	found  bool
 }
 
-// Ensure starts the keeper unless it runs.
+// Ensure starts the keeper unless it runs, and waits until it is one.
 func (c *Child) Ensure() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,13 +58,40 @@ func (c *Child) Ensure() error {
 		return nil
 	}
 	c.pid = 0
-	c.before = Holder(c.Config.DataDir)
+	c.findBefore()
+	said := logSize(c.Config.DataDir)
 	pid, err := c.start()
 	if err != nil {
 		return fmt.Errorf("start the agent's keeper: %w", err)
 	}
 	c.pid = pid
-	return nil
+	return c.awaitHold(said)
+}
+
+// awaitHold waits until the child is the keeper; what it says in the log begins at said.
+func (c *Child) awaitHold(said int64) error {
+	for end := time.Now().Add(holdPatience); time.Now().Before(end); <-time.After(endPause) {
+		if Holder(c.Config.DataDir) == c.pid {
+			return nil
+		}
+		if gone(c.pid) {
+			c.pid = 0
+			return fmt.Errorf("the agent's keeper ended at once: %s", lastWords(c.Config.DataDir, said))
+		}
+	}
+	return fmt.Errorf("the agent's keeper has not begun within %s: %s", holdPatience, lastWords(c.Config.DataDir, said))
+}
+
+// findBefore looks once for the keeper of an earlier program in this process: only the
+// first program that looks can be the one that has none of its own yet.
+func (c *Child) findBefore() {
+	if c.found {
+		return
+	}
+	c.found = true
+	if pid := Holder(c.Config.DataDir); pid != 0 && !gone(pid) {
+		c.before = pid
+	}
 }
 
 // start runs this very program, wherever its file is now, in a session of its own.
@@ -117,6 +148,9 @@ func environ(all []string) []string {
 // Tend starts the keeper when it is needed and gone, and ends it when it was not needed
 // for a while, until ctx ends.
 func (c *Child) Tend(ctx context.Context, log *slog.Logger, needed func() bool) {
+	c.mu.Lock()
+	c.findBefore()
+	c.mu.Unlock()
 	var b backoff
 	var idle time.Time
 	for now := time.Now(); ; {

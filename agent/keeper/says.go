@@ -1,6 +1,7 @@
 package keeper
 
 import (
+	"bytes"
 	"fmt"
 	"log/slog"
 	"os"
@@ -56,4 +57,27 @@ func beginLog(name string) {
 	if info, err := os.Stat(name); err == nil && info.Size() > logMost {
 		_ = os.Truncate(name, 0) // it is tried again
 	}
+}
+
+// logSize is where what a keeper says next begins in its log.
+func logSize(dir string) int64 {
+	beginLog(logFile(dir))
+	info, err := os.Stat(logFile(dir))
+	if err != nil {
+		return 0 // there is none yet
+	}
+	return info.Size()
+}
+
+// lastWords is the last line of a log after its first bytes.
+func lastWords(dir string, after int64) string {
+	text, err := os.ReadFile(logFile(dir))
+	if err != nil {
+		return "it has no log: " + err.Error()
+	}
+	text = bytes.TrimSpace(text[min(after, int64(len(text))):])
+	if len(text) == 0 {
+		return "it said nothing in " + logFile(dir)
+	}
+	return string(text[bytes.LastIndexByte(text, '\n')+1:])
 }

@@ -185,9 +185,20 @@ func superseded(p corev1.Pod, s Seen) bool {
 	return false
 }
 
-// eventOf is the latest event of one of reasons about an object, or empty. No
+// eventOf is what the latest event of one of reasons about an object says, or empty. No
 // reasons means any warning.
 func eventOf(events []corev1.Event, kind, name string, reasons ...string) string {
+	e := latest(events, kind, name, reasons...)
+	if e == nil {
+		return ""
+	}
+	return words(e)
+}
+
+func words(e *corev1.Event) string { return e.Reason + ": " + strings.TrimSpace(e.Message) }
+
+// latest is that event, or nil.
+func latest(events []corev1.Event, kind, name string, reasons ...string) *corev1.Event {
 	var best *corev1.Event
 	for i := range events {
 		e := &events[i]
@@ -204,10 +215,7 @@ func eventOf(events []corev1.Event, kind, name string, reasons ...string) string
 			best = e
 		}
 	}
-	if best == nil {
-		return ""
-	}
-	return best.Reason + ": " + strings.TrimSpace(best.Message)
+	return best
 }
 
 // when is the last time that an event was seen; there are two ways to write it

@@ -49,6 +49,13 @@ func event(kind, name, reason, message string) corev1.Event {
 	}
 }
 
+// later is an event about the master's pod after those of event.
+func later(reason string) corev1.Event {
+	e := event("Pod", "master", reason, "")
+	e.LastTimestamp = metav1.NewTime(made.Add(2 * time.Second))
+	return e
+}
+
 func unschedulable() corev1.Pod {
 	p := podWith()
 	p.Status.Conditions = []corev1.PodCondition{{
@@ -69,6 +76,8 @@ func TestWhatIsNotUpIsExplained(t *testing.T) {
 	gated := unschedulable()
 	gated.Status.Conditions[0].Reason = corev1.PodReasonSchedulingGated
 	mounts := podWith(waits("ContainerCreating", ""))
+	placed := podWith(waits("ContainerCreating", ""))
+	placed.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(made.Add(100 * time.Second))}}
 	unready := corev1.ContainerStatus{Name: "main", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
 	using := podWith()
 	using.Spec.NodeName = "n1"
@@ -149,7 +158,27 @@ func TestWhatIsNotUpIsExplained(t *testing.T) {
 		{
 			"a volume that nobody makes", explain.Seen{
 				Pods: []corev1.Pod{mounts}, Events: []corev1.Event{event("Pod", "master", "FailedMount", `secret "tls" not found`)},
-			}, time.Hour, "containers cannot be made", `secret "tls" not found`, "make what is named", true,
+			}, 2 * time.Minute, "containers cannot be made", `secret "tls" not found`, "make what is named", true,
+		},
+		{
+			"a volume that failed long ago", explain.Seen{
+				Pods: []corev1.Pod{mounts}, Events: []corev1.Event{event("Pod", "master", "FailedMount", `secret "tls" not found`)},
+			}, time.Hour, "containers cannot be made", `secret "tls" not found`, "make what is named", false,
+		},
+		{
+			"a long pull after a volume that failed", explain.Seen{Pods: []corev1.Pod{mounts}, Events: []corev1.Event{
+				event("Pod", "master", "FailedMount", `driver name ebs.csi.aws.com not found in the list of registered CSI drivers`), later("Pulling"),
+			}}, 2 * time.Minute, "", "", "", false,
+		},
+		{
+			"a volume that fails after another was attached", explain.Seen{Pods: []corev1.Pod{mounts}, Events: []corev1.Event{
+				event("Pod", "master", "SuccessfulAttachVolume", ""), event("Pod", "master", "FailedMount", `secret "tls" not found`),
+			}}, 2 * time.Minute, "containers cannot be made", `secret "tls" not found`, "make what is named", true,
+		},
+		{
+			"a node that has just come", explain.Seen{Pods: []corev1.Pod{placed}, Events: []corev1.Event{
+				event("Pod", "master", "FailedMount", `driver name ebs.csi.aws.com not found in the list of registered CSI drivers`),
+			}}, 2 * time.Minute, "containers cannot be made", "driver name", "make what is named", false,
 		},
 		{
 			"a probe that fails", explain.Seen{

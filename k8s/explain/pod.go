@@ -17,6 +17,9 @@ const (
 	// configPatience is how long a Secret may be missing: another pod's first step
 	// may be about to make it.
 	configPatience = time.Minute
+	// mountRepeats is within what a mount that fails is tried again, and said again: the
+	// kubelet's longest pause is two minutes and two seconds.
+	mountRepeats = 150 * time.Second
 	// crashes is how often a container may end before it is taken for one that
 	// always does: a first start may come before its database.
 	crashes = 4
@@ -44,13 +47,8 @@ func pod(p corev1.Pod, s Seen, now time.Time) []Trouble {
 			out = append(out, t)
 		}
 	}
-	if len(out) == 0 {
-		if e := eventOf(s.Events, "Pod", p.Name, "FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox"); e != "" && !started(p) {
-			out = append(out, Trouble{
-				Object: name, What: "its containers cannot be made", Event: e, Fix: mountFix(p, e),
-				Lasting: strings.Contains(e, "not found") && age > configPatience,
-			})
-		}
+	if t, bad := unmounted(p, s, now); bad && len(out) == 0 {
+		out = append(out, t)
 	}
 	return out
 }
@@ -76,6 +74,37 @@ func unscheduled(p corev1.Pod, s Seen, age time.Duration) (Trouble, bool) {
 		}, true
 	}
 	return Trouble{}, false
+}
+
+// unmounted gives what keeps a node from making a pod's containers. Events stay for an hour
+// after what they tell of: one that the pod has got over is none, and one that is not
+// repeated is nothing to give up for.
+func unmounted(p corev1.Pod, s Seen, now time.Time) (Trouble, bool) {
+	e := latest(s.Events, "Pod", p.Name, "FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox")
+	if e == nil || started(p) || overcome(e, p, s) {
+		return Trouble{}, false
+	}
+	repeated := now.Sub(when(e)) <= mountRepeats && now.Sub(placed(p)) > configPatience
+	return Trouble{
+		Object: "pod " + p.Name, What: "its containers cannot be made", Event: words(e), Fix: mountFix(p, words(e)),
+		Lasting: strings.Contains(e.Message, "not found") && repeated,
+	}, true
+}
+
+// overcome reports that a pod got further after an event.
+func overcome(e *corev1.Event, p corev1.Pod, s Seen) bool {
+	further := latest(s.Events, "Pod", p.Name, "SuccessfulAttachVolume", "Pulling", "Pulled", "Created", "Started")
+	return further != nil && when(further).After(when(e))
+}
+
+// placed is since when a pod has its node, or since when it is there.
+func placed(p corev1.Pod) time.Time {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return p.CreationTimestamp.Time
 }
 
 // scheduleFix reads the scheduler's sentence. It has no codes; what is not known

@@ -19,7 +19,7 @@ func looksElse() []string {
 // named gives a text to every value that the chart hands to Kubernetes.
 func named(text string) []map[string]any {
 	ref := map[string]any{"name": text, "key": text}
-	texts := map[string]any{"a": text, "b": true, "c": 1e6}
+	texts := map[string]any{"a": text, "b": true, "c": 1e6, "gone": nil}
 	common := func() map[string]any {
 		return map[string]any{
 			"maxSlotsPerPod": 1, "imagePullSecretName": text, "externalCaCertSecretName": text, "tlsSecret": text,
@@ -52,6 +52,9 @@ func TestTextsStayTexts(t *testing.T) {
 				t.Fatalf("%s: %v", text, err)
 			}
 			for _, file := range slices.Sorted(maps.Keys(files)) {
+				if strings.Contains(files[file], `"gone": "null"`) {
+					t.Errorf("%s: got a text of what is null in\n%s", file, files[file])
+				}
 				if strings.HasSuffix(file, ".yaml") {
 					wantTyped(t, text+" in "+file, files[file])
 				}

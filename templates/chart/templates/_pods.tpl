@@ -9,10 +9,13 @@ priorityClassName: {{ include "determined.priorityClass" . }}
 {{- end -}}
 
 {{/* A mapping whose values Kubernetes wants as texts: labels, annotations, selectors.
-     helm --set makes a number or a truth of some, and YAML of on and 1e3. */}}
+     helm --set makes a number or a truth of some, and YAML of on and 1e3. A key with null
+     is one that is taken away. */}}
 {{- define "determined.texts" -}}
 {{- range $key, $value := . }}
+{{- if not (kindIs "invalid" $value) }}
 {{ $key | quote }}: {{ if kindIs "string" $value }}{{ $value | quote }}{{ else }}{{ toJson $value | quote }}{{ end }}
+{{- end }}
 {{- end }}
 {{- end -}}
 

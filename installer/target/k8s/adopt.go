@@ -68,8 +68,11 @@ func mounts(o, claim helm.Object) bool {
 	return claim.Kind == "PersistentVolumeClaim" && name.MatchString(o.YAML+"\n")
 }
 
-// adopt makes the release in the place of Determined's.
+// adopt makes the release in the place of Determined's, once its image has been tried.
 func (r *release) adopt(ctx context.Context) error {
+	if err := r.tryImage(ctx, func(string) {}); err != nil {
+		return err
+	}
 	if err := r.Helm.Retire(ctx, r.Cluster); err != nil {
 		return err
 	}

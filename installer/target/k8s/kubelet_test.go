@@ -22,10 +22,14 @@ const (
 	missingTag = "9.9.9"
 	// brokenTag runs errands, and ends as a master.
 	brokenTag = "6.6.6"
+	// missingName is of no image.
+	missingName = "typo"
 )
 
-// notFound is what a registry says of missingTag.
-const notFound = `Failed to pull image "det-deploy:9.9.9": rpc error: code = NotFound desc = failed to resolve reference "det-deploy:9.9.9": not found`
+// notFound is what a registry says of an image that it does not have.
+func notFound(image string) string {
+	return fmt.Sprintf(`Failed to pull image %[1]q: rpc error: code = NotFound desc = failed to resolve reference %[1]q: not found`, image)
+}
 
 // playing has a node of the test's own run the stage's pods: everything but the machine is
 // real.
@@ -93,11 +97,11 @@ func (s *stage) run(ctx context.Context, p *corev1.Pod) {
 	c := p.Spec.Containers[0]
 	errand := p.Labels["job-name"] != ""
 	status := corev1.ContainerStatus{Name: c.Name, Image: c.Image}
-	switch _, tag, _ := strings.Cut(c.Image, ":"); {
-	case tag == missingTag:
+	switch name, tag, _ := strings.Cut(c.Image, ":"); {
+	case tag == missingTag, name == missingName:
 		status.State.Waiting = &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "Back-off pulling image"}
 		p.Status.Phase = corev1.PodPending
-		s.say(ctx, p, notFound)
+		s.say(ctx, p, notFound(c.Image))
 	case errand:
 		status.State.Terminated = &corev1.ContainerStateTerminated{Reason: "Completed"}
 		p.Status.Phase = corev1.PodSucceeded

@@ -136,13 +136,16 @@ func (r *release) Create(ctx context.Context) error {
 }
 
 // Update upgrades it, or takes its place.
-func (r *release) Update(ctx context.Context, _ []resource.Drift) error {
+func (r *release) Update(ctx context.Context, drift []resource.Drift) error {
 	info, err := r.Helm.Status(ctx, r.Cluster)
 	if err != nil {
 		return err
 	}
 	if r.Adopt && info.Alike {
 		return r.adopt(ctx)
+	}
+	if err := r.tryFirst(ctx, drift); err != nil {
+		return err
 	}
 	_, err = r.Helm.Upgrade(ctx, r.wanted())
 	return err

@@ -63,7 +63,3 @@ func (t *Target) release() *release { return &release{Target: t} }
 func (t *Target) wanted() helm.Release {
 	return helm.Release{Name: t.Cluster, Namespace: t.Namespace, Values: t.Values, Chart: t.Chart, Without: []string{imageCheck}}
 }
-
-// imageCheck is the chart's hook that tries the image before an upgrade, which Offer
-// does while the old master still serves.
-const imageCheck = "templates/check.yaml"

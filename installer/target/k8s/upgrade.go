@@ -52,20 +52,19 @@ func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, erro
 }
 
 // Offer has a pod of the cluster pull the new image and tell its version, while the
-// old master still serves: an image that cannot be had stops nobody.
+// old master still serves: an image that cannot be had stops nobody. Values that would
+// cost the cluster its data, or that no object can be brought to, are refused here too.
 func (t *Target) Offer(ctx context.Context, r record.Release, tell func(string)) error {
 	if err := t.givenClaim(ctx); err != nil {
 		return err
 	}
-	d, err := t.next(ctx, r)
-	if err != nil {
+	if _, err := t.next(ctx, r); err != nil {
 		return err
 	}
-	template := d.Spec.Template
-	template.Spec.InitContainers, template.Spec.Volumes = nil, nil
-	c := masterIn(&template.Spec)
-	c.VolumeMounts = nil
-	return t.do(ctx, errand{name: pullErrand, args: []string{"version"}, limit: pullLimit}, template, tell)
+	if _, err := t.differences(ctx); err != nil {
+		return err
+	}
+	return t.tryImage(ctx, tell)
 }
 
 // Turn stops the master, tries the new one in a Job, or has one serve.

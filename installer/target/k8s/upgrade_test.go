@@ -113,7 +113,9 @@ func TestAnUpgradeThatIsRefusedIsTakenBack(t *testing.T) {
 	must(t, s.up(t.Context()))
 	s.settled()
 	s.version = "1.1.0"
-	s.values = k8s.Values{"imageRegistry": "", "maxSlotsPerPod": 4, "db": tree{"type": "embedded", "storageSize": "1Gi"}, "useNodePortForMaster": true}
+	s.apply(`{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"routes"},"spec":{"hard":{"count/ingresses.networking.k8s.io":"0"}}}`)
+	right := s.values
+	s.values = s.with("ingress", tree{"enabled": true, "host": "lab.example"})
 	_, err := s.upgrade(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "the release is back at what it was, and serves") {
 		t.Fatalf("got %v, want that the release is back", err)
@@ -123,9 +125,40 @@ func TestAnUpgradeThatIsRefusedIsTakenBack(t *testing.T) {
 	if *d.Spec.Replicas != 1 || !strings.HasSuffix(d.Spec.Template.Spec.Containers[0].Image, ":1.0.0") {
 		t.Errorf("got %d masters of %s, want the old one", *d.Spec.Replicas, d.Spec.Template.Spec.Containers[0].Image)
 	}
-	s.values = k8s.Values{"imageRegistry": "", "maxSlotsPerPod": 4, "db": tree{"type": "embedded"}, "useNodePortForMaster": true}
+	s.values = right
 	if done, err := s.upgrade(t.Context()); err != nil || done.To.Version != "1.1.0" {
-		t.Errorf("with the size that it has: got %+v and %v", done, err)
+		t.Errorf("without the ingress: got %+v and %v", done, err)
+	}
+}
+
+// Values with which Helm would delete the claim with the cluster's data, or which the server
+// would refuse, stop nobody.
+func TestAnUpgradeKeepsTheClaimThatHasTheData(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.values["db"] = tree{"type": "embedded", "keepOnUninstall": false}
+	right := s.values
+	must(t, s.up(t.Context()))
+	s.settled()
+	s.version = "1.1.0"
+	for want, db := range map[string]tree{
+		"the values do not lead to it any more": {"type": "embedded", "keepOnUninstall": false, "existingClaim": "other"},
+		"Forbidden":                             {"type": "embedded", "keepOnUninstall": false, "storageSize": "1Gi"},
+	} {
+		s.values = s.with("db", db)
+		if _, err := s.upgrade(t.Context()); cloud.KindOf(err) != cloud.Conflict || !strings.Contains(err.Error(), want) {
+			t.Errorf("with db %v: got %v, want it refused with %q", db, err, want)
+		}
+	}
+	d, err := s.api.AppsV1().Deployments(s.namespace).Get(t.Context(), master, metav1.GetOptions{})
+	must(t, err)
+	if d.Generation != 1 {
+		t.Errorf("got generation %d of the master, want that nothing touched it", d.Generation)
+	}
+	s.kubectl("-n", s.namespace, "get", "pvc", "determined-master-data-lab")
+	s.values = right
+	if _, err := s.upgrade(t.Context()); err != nil {
+		t.Errorf("with the values that it has: got %v", err)
 	}
 }
 

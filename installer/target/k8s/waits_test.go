@@ -61,6 +61,26 @@ func TestAnUpgradeToAnImageThatDoesNotExistSaysWhy(t *testing.T) {
 	must(t, s.do(installer.ActUpgrade))
 }
 
+// Install changes a master that serves only where the new image can be had.
+func TestInstallStopsNobodyForAnImageThatDoesNotExist(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	playing(s)
+	right := s.values
+	s.values = s.with("image", tree{"tag": "1.0.0"})
+	must(t, s.up(t.Context()))
+	s.settled()
+	s.values = s.with("image", tree{"tag": "1.0.0", "name": missingName})
+	if err := s.up(t.Context()); err == nil || !strings.Contains(err.Error(), `"typo:1.0.0": not found`) {
+		t.Fatalf("got %v, want the registry's words", err)
+	}
+	if got := s.at(); got != installer.Serving {
+		t.Errorf("got it %s, want it serving", got)
+	}
+	s.values = right
+	must(t, s.up(t.Context()))
+}
+
 // A first install with a wrong tag says so, and the right one is given to install.
 func TestAFirstInstallWithAWrongTagIsNoDeadEnd(t *testing.T) {
 	t.Parallel()

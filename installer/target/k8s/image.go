@@ -1,0 +1,76 @@
+package k8s
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/k8s/helm"
+)
+
+// imageCheck is the chart's hook that tries the image before an upgrade by Helm. It is
+// left out of the release: tryImage runs the same pod, says what it waits for, and leaves
+// no failed revision behind.
+const imageCheck = "templates/check.yaml"
+
+// tryImage runs the image once where the master would be. The master goes on meanwhile.
+func (t *Target) tryImage(ctx context.Context, tell func(string)) error {
+	pod, err := t.trialPod(ctx)
+	if err != nil {
+		return err
+	}
+	return t.do(ctx, errand{name: pullErrand, args: []string{"version"}, limit: pullLimit}, pod, tell)
+}
+
+// trialPod is the pod of the chart's own check.
+func (t *Target) trialPod(ctx context.Context) (corev1.PodTemplateSpec, error) {
+	caps, err := t.Helm.Capabilities(ctx)
+	if err != nil {
+		return corev1.PodTemplateSpec{}, err
+	}
+	want := t.wanted()
+	want.Without = nil
+	out, err := helm.Render(want, caps)
+	if err != nil {
+		return corev1.PodTemplateSpec{}, err
+	}
+	for _, o := range out.Objects {
+		if !o.Hook || o.Kind != "Job" || path.Base(o.Source) != path.Base(imageCheck) {
+			continue
+		}
+		var job batchv1.Job
+		if err := yaml.Unmarshal([]byte(o.YAML), &job); err != nil {
+			return corev1.PodTemplateSpec{}, fmt.Errorf("read the chart's %s: %w", o, err)
+		}
+		return job.Spec.Template, nil
+	}
+	return corev1.PodTemplateSpec{}, errors.New("read the chart: it has no Job in " + imageCheck)
+}
+
+// tryFirst runs the image before a change of the master, which is stopped before the new one
+// starts: where the image cannot be had, the master goes on. One that does not serve has
+// nothing to lose.
+func (r *release) tryFirst(ctx context.Context, drift []resource.Drift) error {
+	if !slices.ContainsFunc(drift, func(d resource.Drift) bool { return concernsMaster(d, r.Cluster) }) {
+		return nil
+	}
+	d, err := r.deployment(ctx)
+	if err != nil || d == nil || stopped(d) || !available(d) {
+		return err
+	}
+	return r.tryImage(ctx, func(string) {})
+}
+
+// concernsMaster reports drift of the master's Deployment.
+func concernsMaster(d resource.Drift, cluster string) bool {
+	o := helm.Object{Kind: "Deployment", Name: masterPrefix + cluster}
+	return strings.HasPrefix(d.Path, o.String()+" ")
+}

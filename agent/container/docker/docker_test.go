@@ -249,14 +249,24 @@ func frame(stream byte, text string) []byte {
 }
 
 func demuxed(data []byte, from container.Position) ([]string, error) {
-	var got []string
-	d := demux{from: from, emit: func(lines []container.Line) error {
+	return readFrames(data, from, nil)
+}
+
+// readFrames reads a log to its end. All lines go into all too, if there is one.
+func readFrames(data []byte, from container.Position, all *[]container.Line) (got []string, err error) {
+	emit := func(lines []container.Line) error {
+		if all != nil {
+			*all = append(*all, lines...)
+		}
 		for _, l := range lines {
 			got = append(got, fmt.Sprintf("%d %s %s", l.Next.Lines, l.Stream, l.Text))
 		}
 		return nil
-	}}
-	if err := d.copy(bufio.NewReader(bytes.NewReader(data))); err != nil {
+	}
+	d, err := readOn(demux{from: from, emit: emit, known: map[int64]bool{}}, false, func(d *demux, _ bool) error {
+		return d.copy(bufio.NewReader(bytes.NewReader(data)))
+	})
+	if err != nil {
 		return got, err
 	}
 	return got, d.finish()

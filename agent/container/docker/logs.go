@@ -30,7 +30,8 @@ const (
 // container's end is read once more without following.
 func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, emit func([]container.Line) error) error {
 	known := map[int64]bool{}
-	d, err := r.readOn(ctx, id, demux{from: from, emit: emit, known: known}, true)
+	read := func(d *demux, follow bool) error { return r.readLog(ctx, id, d, follow) }
+	d, err := readOn(demux{from: from, emit: emit, known: known}, true, read)
 	if err != nil {
 		return err
 	}
@@ -42,24 +43,45 @@ func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, 
 	if s.Phase == container.Running {
 		return fmt.Errorf("read the output of container %s: the engine ended it early", id)
 	}
-	rest, err := r.readOn(ctx, id, demux{from: d.reached(), emit: emit, known: known}, false)
+	rest, err := readOn(demux{from: d.reached(), emit: emit, known: known}, false, read)
 	if err != nil {
 		return err
 	}
 	return rest.finish()
 }
 
-// readOn reads the log, and begins anew where it was when the log goes back.
-func (r *Runtime) readOn(ctx context.Context, id string, as demux, follow bool) (*demux, error) {
+// readOn reads the log, and begins anew where it was when the log goes back, or when its
+// start is gone and it has to be known whether the piece at which reading ended is there.
+func readOn(as demux, follow bool, read func(d *demux, follow bool) error) (*demux, error) {
 	for {
 		d := as
-		err := r.readLog(ctx, id, &d, follow)
-		b, back := errors.AsType[*backError](err)
-		if !back {
+		err := read(&d, follow)
+		if b, back := errors.AsType[*backError](err); back {
+			as.known[b.at], as.from, as.sought = true, d.reached(), sought{}
+			continue
+		}
+		if !errors.Is(err, errStartGone) {
 			return &d, err
 		}
-		as.known[b.at], as.from = true, d.reached()
+		s := demux{seeks: true, from: as.from}
+		err = read(&s, false)
+		if err != nil && !errors.Is(err, errFound) {
+			return &s, err
+		}
+		as.sought = sought{first: s.sought.first, found: err != nil}
 	}
+}
+
+var (
+	errStartGone = errors.New("the start of the output is gone")
+	errFound     = errors.New("found")
+)
+
+// sought says whether the piece at whose end a reading begins was in the log, whose first
+// piece was written at a time then.
+type sought struct {
+	first int64
+	found bool
 }
 
 // reached is where the next reading goes on.
@@ -108,14 +130,20 @@ func (r *Runtime) readLog(ctx context.Context, id string, d *demux, follow bool)
 //	8  time, a space, a piece of a line or its end
 //
 // Positions count lines. For a log of which the start is gone they also hold when its
-// first piece was written, as bytes of stdout, and when the piece at whose end they are,
-// as bytes of stderr; in nanoseconds since 1970, and 0 from agents that knew neither.
+// first piece was written and how many lines were cut from longer ones since the last
+// newline, as bytes of stdout: see pack; and when the piece with that newline was, as
+// bytes of stderr, in nanoseconds since 1970. They are 0 from agents that knew neither.
 type demux struct {
 	from   container.Position
 	emit   func([]container.Line) error
 	next   container.Position // after the last line that was cut
 	begun  bool
+	seeks  bool // only whether the piece at which from is can be found
+	sought sought
 	look   bool           // for the piece at which from is
+	skip   int            // lines without a newline that were emitted after it
+	first  int64          // microseconds: when the log's first piece was written
+	inside int            // lines since the last that ended in a newline
 	known  map[int64]bool // the times of pieces to which the log went back
 	run    []container.Line
 	splits [2]container.Splitter
@@ -160,8 +188,14 @@ func (d *demux) take(stream int, frame []byte) error {
 	if !ok || err != nil {
 		return fmt.Errorf("piece of output without a time: %.40q", frame)
 	}
+	ends := bytes.HasSuffix(text, []byte{'\n'})
+	if d.seeks {
+		return d.seek(at.UnixNano(), ends)
+	}
 	if !d.begun {
-		d.begin(at)
+		if err := d.begin(at); err != nil {
+			return err
+		}
 	}
 	if d.goesBack(stream, at) && !d.known[at.UnixNano()] {
 		if err := d.flush(); err != nil {
@@ -169,19 +203,21 @@ func (d *demux) take(stream int, frame []byte) error {
 		}
 		return &backError{at.UnixNano()}
 	}
-	d.at[stream], d.whole[stream] = at, bytes.HasSuffix(text, []byte{'\n'})
-	if d.look {
-		switch was := d.from.Stderr; {
-		case at.UnixNano() == was: // what comes after it is new
-			d.look = false
-			return nil
-		case at.UnixNano() < was+lookMost.Nanoseconds():
-			return nil
-		}
-		d.look = false // clocks are set
-	}
+	d.at[stream], d.whole[stream] = at, ends
 	d.splits[stream].Write(text)
 	return d.cut(stream, false)
+}
+
+// seek ends at the piece at which from is. Pieces of one long line have the same time, and
+// only the last of them ends it.
+func (d *demux) seek(at int64, ends bool) error {
+	if !d.begun {
+		d.begun, d.sought.first = true, at
+	}
+	if ends && at == d.from.Stderr {
+		return errFound
+	}
+	return nil
 }
 
 // goesBack says that a piece is no later than the one before it in its stream. Pieces of
@@ -190,39 +226,58 @@ func (d *demux) goesBack(stream int, at time.Time) bool {
 	return at.Before(d.at[stream]) || d.whole[stream] && at.Equal(d.at[stream])
 }
 
-// lookMost is how much later than the piece that is looked for one may be that comes
-// before it: two streams write at once.
-const lookMost = 10 * time.Second
-
-// begin sees the first piece, and whether it is the one that always was. If it is later
-// than what was emitted last, nobody has read what was between.
-func (d *demux) begin(at time.Time) {
-	d.begun = true
-	first := at.UnixNano()
-	if was := d.from.Stdout; was == 0 || was == first {
-		d.next.Stdout = first
-		return
+// begin sees the first piece, and whether it is the one that always was. If it is not, and
+// the piece at which from is has gone too, nobody has read what was between. Times do not
+// tell: clocks are set, and a long line has the time of its first piece.
+func (d *demux) begin(at time.Time) error {
+	was, inside := unpack(d.from.Stdout)
+	d.begun, d.first = true, at.UnixMicro()
+	if was == 0 || was == d.first {
+		return nil
 	}
-	d.next, d.look = d.from, first <= d.from.Stderr
-	if d.look {
-		return
+	if d.sought.first != at.UnixNano() {
+		return errStartGone
+	}
+	d.first, d.next = was, d.from
+	if d.sought.found {
+		d.look, d.skip = true, inside
+		return nil
 	}
 	d.next.Lines++
 	d.run = append(d.run, container.Line{
 		At: at, Stream: container.Stderr, Next: d.next,
 		Text: []byte("output was dropped here: the engine keeps so much, and it was not read in time"),
 	})
+	return nil
+}
+
+// insideBits are those of a position that count lines without a newline. Of a line that
+// is longer than so many, some is emitted again once the start of the log is gone.
+const insideBits = 12
+
+// pack makes one number of a time in microseconds since 1970 and a count. Without a count
+// it is the time in nanoseconds.
+func pack(first int64, inside int) int64 {
+	if inside == 0 {
+		return first * 1000
+	}
+	return -(first<<insideBits | int64(min(inside, 1<<insideBits-1)))
+}
+
+func unpack(n int64) (first int64, inside int) {
+	if n >= 0 {
+		return n / 1000, 0
+	}
+	return -n >> insideBits, int(-n & (1<<insideBits - 1))
 }
 
 func (d *demux) cut(stream int, final bool) error {
 	for {
-		text, _, ok := d.splits[stream].Next(final)
+		text, n, ok := d.splits[stream].Next(final)
 		if !ok {
 			return nil
 		}
-		d.next.Lines++
-		d.next.Stderr = d.at[stream].UnixNano()
-		if d.next.Lines <= d.from.Lines {
+		if !d.isNew(d.at[stream].UnixNano(), n > len(text)) {
 			continue
 		}
 		d.run = append(d.run, container.Line{
@@ -234,6 +289,25 @@ func (d *demux) cut(stream int, final bool) error {
 			}
 		}
 	}
+}
+
+// isNew counts a line whose last piece was written at a time, if it was not emitted yet.
+func (d *demux) isNew(at int64, ends bool) bool {
+	if d.look {
+		d.look = !ends || at != d.from.Stderr // what comes after it is new
+		return false
+	}
+	d.inside++
+	if ends {
+		d.next.Stderr, d.inside, d.skip = at, 0, 0
+	}
+	if d.skip > 0 {
+		d.skip--
+		return false
+	}
+	d.next.Lines++
+	d.next.Stdout = pack(d.first, d.inside)
+	return d.next.Lines > d.from.Lines
 }
 
 // finish emits the last lines, which have no newline.

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,7 +55,24 @@ func TestALogWithoutItsStartIsReadOn(t *testing.T) {
 			slices.Concat(piece(2, 101, "x\n"), piece(1, 104, "y\n"), piece(2, 102, "z\n"), piece(1, 105, "last\n")), at(7, 104),
 			[]string{"8 stderr z", "9 stdout last"},
 		},
-		{"rotated, and its piece cannot be found", slices.Concat(piece(1, 101, "c\n"), piece(1, 200, "d\n")), at(3, 150), []string{"4 stdout d"}},
+		{
+			"rotated, and its piece cannot be found", slices.Concat(piece(1, 101, "c\n"), piece(1, 200, "d\n")), at(3, 150),
+			[]string{"4 stderr " + dropped, "5 stdout c", "6 stdout d"},
+		},
+		{
+			"rotated, and the clock was set back before its piece", slices.Concat(piece(1, 501, "c\n"), piece(2, 101, "d\n"), piece(2, 102, "e\n")),
+			at(4, 101), []string{"5 stderr e"},
+		},
+		{
+			"rotated, at the end of a line of three pieces",
+			slices.Concat(piece(2, 101, "b\n"), piece(1, 102, "1"), piece(1, 102, "2"), piece(1, 102, "3\n"), piece(1, 103, "d\n")), at(3, 102),
+			[]string{"4 stdout d"},
+		},
+		{
+			"rotated, at the end of a line between two pieces of another",
+			slices.Concat(piece(1, 101, "1"), piece(2, 102, "b\n"), piece(1, 101, "2\n")), at(3, 102),
+			[]string{"4 stdout 12"},
+		},
 	} {
 		got, err := demuxed(tc.log, tc.from)
 		if err != nil || !slices.Equal(got, tc.want) {
@@ -62,28 +81,77 @@ func TestALogWithoutItsStartIsReadOn(t *testing.T) {
 	}
 }
 
-// isRotated has a container say much more than its log holds, not faster than it is read.
+// A line that is too long is cut, and reading goes on from each of the places, also when
+// the start of the log is gone.
+func TestALongLineIsReadOnFromWhereItWasCut(t *testing.T) {
+	t.Parallel()
+	const pieces = 20
+	long := slices.Concat(piece(1, 101, "a\n"), piece(2, 102, "b\n"))
+	for i := range pieces {
+		long = slices.Concat(long, piece(2, 103, strings.Repeat(string(rune('a'+i)), 16<<10)))
+		if i == pieces/2 { // much later
+			long = slices.Concat(long, piece(1, 900, "c\n"))
+		}
+	}
+	for name, end := range map[string][]byte{
+		"to its end": slices.Concat(piece(2, 103, "\n"), piece(1, 901, "d\n"), piece(2, 902, "e\n")), "without an end": nil,
+	} {
+		whole := slices.Concat(piece(1, 100, "gone\n"), long, end)
+		var all []container.Line
+		lines, err := readFrames(whole, container.Position{}, &all)
+		if err != nil || len(lines) < 8 {
+			t.Fatalf("%s: got %d lines and %v, want the long one cut", name, len(lines), err)
+		}
+		for i := 1; i < len(all); i++ { // its first line is gone, and was read
+			for rest, data := range map[string][]byte{"whole": whole, "rotated": slices.Concat(long, end)} {
+				got, err := readFrames(data, all[i].Next, nil)
+				if err != nil || !slices.Equal(got, lines[i+1:]) {
+					t.Errorf("%s, %s, after line %d: got %.80q and %v, want %.80q", name, rest, i+1, got, err, lines[i+1:])
+				}
+			}
+		}
+	}
+}
+
+// isRotated has a container say much more than its log holds. It says little until what
+// it said before was read, and not nothing: an engine may miss that a file was rotated
+// until the next line.
 func isRotated(t *testing.T, r *Runtime) {
-	const lines, size = 4000, 64 << 10
+	const lines, size, step = 4000, 64 << 10, 250
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
 	r.opts.LogFile = size
 	spec := script("rotated", fmt.Sprintf(`i=0; while [ $i -lt %d ]; do echo "out $i .............................................."; `+
-		`echo "err $i" >&2; i=$((i+1)); [ $((i %% 100)) = 0 ] && sleep 0.2; done; exit 0`, lines))
-	if err := r.Start(t.Context(), spec); err != nil {
+		`echo "err $i" >&2; i=$((i+1)); [ -e /read/$((i/%d)) ] || sleep 0.2; done; exit 0`, lines, step))
+	told := t.TempDir()
+	spec.Mounts = []container.Mount{{HostPath: told, ContainerPath: "/read", ReadOnly: true}}
+	if err := r.Start(ctx, spec); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.Remove(context.WithoutCancel(t.Context()), spec.ID) })
+	tell := func(lines int) error {
+		return os.WriteFile(filepath.Join(told, strconv.Itoa(lines/(2*step)+1)), nil, 0o600)
+	}
+	if err := errors.Join(tell(-2*step), tell(0)); err != nil {
+		t.Fatal(err)
+	}
 	var all []container.Line
 	read := func(from container.Position, stop int) (got []container.Line) {
 		t.Helper()
-		err := r.Logs(t.Context(), spec.ID, from, func(run []container.Line) error {
-			got = append(got, run...)
+		err := r.Logs(ctx, spec.ID, from, func(run []container.Line) error {
+			for _, l := range run {
+				got = append(got, l)
+				if err := tell(len(all) + len(got)); err != nil {
+					return err
+				}
+			}
 			if stop > 0 && len(got) >= stop {
 				return errEnough
 			}
 			return nil
 		})
-		if err != nil && stop == 0 {
-			t.Fatal(err)
+		if err != nil && !errors.Is(err, errEnough) || len(got) == 0 {
+			t.Fatalf("got %d lines and %v", len(got), err)
 		}
 		return got
 	}
@@ -111,6 +179,9 @@ func isRotated(t *testing.T, r *Runtime) {
 	c, err := r.api.ContainerInspect(t.Context(), name(spec.ID), client.ContainerInspectOptions{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got := c.Container.HostConfig.LogConfig.Config["compress"]; got != "false" {
+		t.Errorf("compress: got %q, want false whatever the engine's own file says", got)
 	}
 	files, _ := filepath.Glob(c.Container.LogPath + "*") // the path is good
 	var sum int64

@@ -121,6 +121,9 @@ func (r *Runtime) createOptions(s container.Spec) (client.ContainerCreateOptions
 		// so few that a task which says too much does not fill the disk of all.
 		LogConfig: engine.LogConfig{Type: "json-file", Config: map[string]string{
 			"max-size": strconv.FormatInt(cmp.Or(r.opts.LogFile, logFile), 10), "max-file": strconv.Itoa(logFiles),
+			// What is not said here may be in the engine's own file. Output is read from
+			// its start each time, and would be unpacked each time.
+			"compress": "false",
 		}},
 		Init:    &r.init,
 		Runtime: r.opts.Runtime,

@@ -68,6 +68,12 @@ func (r *RM) openSight(ctx context.Context, w *watch) (bool, error) {
 	}
 	nodes, others := w.nodes.Load(), w.others.Load()
 	changed := may.nodes != (nodes != nil) || others == nil || may.pods != others.all
+	if !may.nodes && nodes != nil {
+		// Before anything is opened, which can take minutes: what is listed no longer changes.
+		w.nodes.Store(nil)
+		nodes.end()
+		r.stir()
+	}
 	if may.nodes && nodes == nil {
 		f := informers.NewSharedInformerFactoryWithOptions(r.cfg.Client, resync, informers.WithTransform(strip))
 		v, err := r.openView(ctx, "nodes", f, f.Core().V1().Nodes().Informer())
@@ -80,10 +86,6 @@ func (r *RM) openSight(ctx context.Context, w *watch) (bool, error) {
 		if err := r.openOthers(ctx, w, may.pods); err != nil {
 			return false, err
 		}
-	}
-	if !may.nodes && nodes != nil {
-		w.nodes.Store(nil)
-		nodes.end()
 	}
 	return changed, nil
 }

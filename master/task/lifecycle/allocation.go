@@ -71,12 +71,15 @@ func sameContainers(have []Container, want []rm.Container) bool {
 }
 
 // Change notes a container's new state. News that is late or repeated changes
-// nothing.
+// nothing, unless it says for the first time where the container runs.
 func (a Allocation) Change(n rm.ContainerChange) Allocation {
 	i := slices.IndexFunc(a.Containers, func(c Container) bool { return c.ID == n.Container })
 	to, known := containerState(n.State)
-	if i < 0 || !known || a.Over() || !a.Containers[i].State.before(to) {
+	if i < 0 || !known || a.Over() {
 		return a
+	}
+	if !a.Containers[i].State.before(to) {
+		return a.locate(i, to, n.Host)
 	}
 	a.Containers = slices.Clone(a.Containers)
 	c := &a.Containers[i]
@@ -94,6 +97,17 @@ func (a Allocation) Change(n rm.ContainerChange) Allocation {
 		a.exited(c, n)
 	}
 	a.progress(n.At)
+	return a
+}
+
+// locate notes where a container runs that was told to run without it, as by a master of
+// an earlier version.
+func (a Allocation) locate(i int, to ContainerState, host string) Allocation {
+	if c := a.Containers[i]; host == "" || c.Host != "" || c.State != ContainerRunning || to != ContainerRunning {
+		return a
+	}
+	a.Containers = slices.Clone(a.Containers)
+	a.Containers[i].Host = host
 	return a
 }
 

@@ -54,3 +54,21 @@ func TestContainersThatWillNeverMeet(t *testing.T) {
 		}
 	}
 }
+
+// A master before this one noted no hosts; its successor is told again what runs.
+func TestContainersThatRanBeforeMeetToo(t *testing.T) {
+	t.Parallel()
+	a := placed(2).Change(runsAt(0, "")).Change(runsAt(1, ""))
+	if _, complete, err := a.Rendezvous(id(0)); complete || err != nil {
+		t.Errorf("without hosts: got complete %t, %v", complete, err)
+	}
+	before := a
+	a = a.Change(runsAt(0, "10.0.0.1")).Change(runsAt(1, "10.0.0.2")).Change(runsAt(1, "10.0.0.9"))
+	got, complete, err := a.Rendezvous(id(0))
+	if diff := cmp.Diff(got.Addresses, []string{"10.0.0.1", "10.0.0.2"}); diff != "" || !complete || err != nil {
+		t.Errorf("got complete %t, %v and -, want +:\n%s", complete, err, diff)
+	}
+	if before.Containers[0].Host != "" {
+		t.Error("the allocation before was changed too")
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"time"
 
@@ -110,12 +111,14 @@ func (l *link) connect(ctx context.Context) (*Conn, *agentv1.Welcome, error) {
 	defer cancel()
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: l.cfg.TLS}
 	defer transport.CloseIdleConnections()
+	var local net.Addr
 	//nolint:bodyclose // the library closes the body, or replaces it by one in memory
-	ws, _, err := websocket.Dial(dctx, l.cfg.URL, &websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}})
+	ws, _, err := websocket.Dial(tracing(dctx, &local), l.cfg.URL, &websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}})
 	if err != nil {
 		return nil, nil, fmt.Errorf("connect: %w", err)
 	}
 	ws.SetReadLimit(maxMessage)
+	hello.Address = addressOf(dctx, local)
 	c := &Conn{ws: ws}
 	w, err := c.introduce(dctx, hello)
 	if err != nil {

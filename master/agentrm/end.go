@@ -130,7 +130,7 @@ func (r *RM) changed(c *container, change *agentv1.Change) rm.ContainerChange {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if agent := r.agents[c.agent]; agent != nil && out.State == apiv1.Container_STATE_RUNNING {
-		out.Host = agent.address
+		out.Host = r.hostOn(agent, c.allocation)
 	}
 	return out
 }

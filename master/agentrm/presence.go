@@ -40,6 +40,7 @@ type agent struct {
 	pool     string
 	version  string
 	address  string
+	own      string // its address by its own account
 	devices  []*apiv1.Device
 	presence Presence
 	// since is when the presence began; registered when the agent first joined.

@@ -188,7 +188,7 @@ func (r *RM) takeIn(l *link, h *agentv1.Hello, who arrival) error {
 	if err != nil {
 		return err
 	}
-	a.address, l.agent = l.address, a.id
+	a.address, a.own, l.agent = l.address, ownAddress(h.GetAddress()), a.id
 	a.version, a.devices, a.pool = h.GetVersion(), sorted(h.GetDevices()), who.Pool
 	r.setSickness(a, sicknessOf(h.GetHealth()))
 	known := r.reconcile(a, h, who.next)

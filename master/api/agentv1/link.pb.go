@@ -592,7 +592,11 @@ type Hello struct {
 	// looked for devices; it wants to be told how to set its machine up.
 	Preparing bool `protobuf:"varint,12,opt,name=preparing,proto3" json:"preparing,omitempty"`
 	// health is missing for an agent that can start containers.
-	Health        *Health `protobuf:"bytes,13,opt,name=health,proto3" json:"health,omitempty"`
+	Health *Health `protobuf:"bytes,13,opt,name=health,proto3" json:"health,omitempty"`
+	// address is the IP of the agent's machine by its own account, which counts where
+	// the master sees loopback or one address for several machines. It is empty where
+	// the machine has none but loopback.
+	Address       string `protobuf:"bytes,14,opt,name=address,proto3" json:"address,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -716,6 +720,13 @@ func (x *Hello) GetHealth() *Health {
 		return x.Health
 	}
 	return nil
+}
+
+func (x *Hello) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
 }
 
 // Health says whether the agent can start containers. It is repeated in every
@@ -2521,7 +2532,7 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\x03ack\x18\x05 \x01(\v2\x17.detdeploy.agent.v1.AckH\x00R\x03ack\x125\n" +
 	"\alog_ack\x18\x06 \x01(\v2\x1a.detdeploy.agent.v1.LogAckH\x00R\x06logAck\x12:\n" +
 	"\bshutdown\x18\a \x01(\v2\x1c.detdeploy.agent.v1.ShutdownH\x00R\bshutdownB\x06\n" +
-	"\x04body\"\xcf\x03\n" +
+	"\x04body\"\xe9\x03\n" +
 	"\x05Hello\x12\x1a\n" +
 	"\bprotocol\x18\x01 \x01(\rR\bprotocol\x12\x19\n" +
 	"\bagent_id\x18\x02 \x01(\tR\aagentId\x12\x18\n" +
@@ -2542,7 +2553,8 @@ const file_master_api_agentv1_link_proto_rawDesc = "" +
 	"\n" +
 	"proof_kind\x18\v \x01(\tR\tproofKind\x12\x1c\n" +
 	"\tpreparing\x18\f \x01(\bR\tpreparing\x122\n" +
-	"\x06health\x18\r \x01(\v2\x1a.detdeploy.agent.v1.HealthR\x06health\"\xe9\x01\n" +
+	"\x06health\x18\r \x01(\v2\x1a.detdeploy.agent.v1.HealthR\x06health\x12\x18\n" +
+	"\aaddress\x18\x0e \x01(\tR\aaddress\"\xe9\x01\n" +
 	"\x06Health\x123\n" +
 	"\x04lack\x18\x01 \x01(\x0e2\x1f.detdeploy.agent.v1.Health.LackR\x04lack\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x19\n" +

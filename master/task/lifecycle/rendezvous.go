@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -36,5 +37,34 @@ func (a Allocation) Rendezvous(of rm.ContainerID) (r Rendezvous, complete bool, 
 	if !complete && (a.Over() || a.Killed != nil) {
 		return r, false, fmt.Errorf("allocation %s is ended before all of its containers have started", a.ID)
 	}
-	return r, complete, nil
+	if complete {
+		err = unreachable(all)
+	}
+	return r, complete && err == nil, err
+}
+
+// unreachable says why containers on several agents cannot find each other, nil if they
+// can.
+func unreachable(all []Container) error {
+	first := map[string]Container{}
+	several := slices.ContainsFunc(all, func(c Container) bool { return c.Agent != all[0].Agent })
+	for _, c := range all {
+		other, known := first[c.Host]
+		switch {
+		case several && isLoopback(c.Host):
+			return fmt.Errorf("agent %s is known by its loopback address %s only, at which other machines do not find the container of rank %d; "+
+				"have it reach the master by an address of its network", c.Agent, c.Host, c.Rank)
+		case !known:
+			first[c.Host] = c
+		case other.Agent != c.Agent:
+			return fmt.Errorf("agents %s and %s are both known by the address %s, at which the containers of rank %d and %d cannot both be found; "+
+				"have each reach the master from an address of its own", other.Agent, c.Agent, c.Host, other.Rank, c.Rank)
+		}
+	}
+	return nil
+}
+
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
 }

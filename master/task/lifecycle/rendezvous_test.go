@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -70,5 +71,32 @@ func TestContainersThatRanBeforeMeetToo(t *testing.T) {
 	}
 	if before.Containers[0].Host != "" {
 		t.Error("the allocation before was changed too")
+	}
+}
+
+// Containers on several agents are not sent to themselves, nor two to one place.
+func TestContainersThatCannotBeFound(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		agents [2]rm.AgentID
+		hosts  [2]string
+		want   string
+	}{
+		"one is on the master's machine": {[2]rm.AgentID{"a", "b"}, [2]string{"10.0.0.1", "127.0.0.1"}, "agent b is known by its loopback address"},
+		"both are":                       {[2]rm.AgentID{"a", "b"}, [2]string{"::1", "::1"}, "agent a is known by its loopback address"},
+		"both are behind one address":    {[2]rm.AgentID{"a", "b"}, [2]string{"10.0.0.1", "10.0.0.1"}, "agents a and b are both known by the address 10.0.0.1"},
+		"both are on one agent":          {[2]rm.AgentID{"a", "a"}, [2]string{"127.0.0.1", "127.0.0.1"}, ""},
+		"each has its own":               {[2]rm.AgentID{"a", "b"}, [2]string{"10.0.0.1", "10.0.0.2"}, ""},
+	} {
+		a := placed(2)
+		for rank := range 2 {
+			n := runsAt(rank, c.hosts[rank])
+			n.Agent = c.agents[rank]
+			a = a.Change(n)
+		}
+		_, complete, err := a.Rendezvous(id(0))
+		if said := fmt.Sprint(err); complete != (c.want == "") || c.want == "" && err != nil || !strings.Contains(said, c.want) {
+			t.Errorf("%s: got complete %t, %v, want %q", name, complete, err, c.want)
+		}
 	}
 }

@@ -1,0 +1,64 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/coder/websocket"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+)
+
+func TestWhereOthersFindThisMachine(t *testing.T) {
+	t.Parallel()
+	if got := addressOf(t.Context(), &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 4}); got != "10.0.0.7" {
+		t.Errorf("got %q, want the address of the connection to the master", got)
+	}
+	got := addressOf(t.Context(), &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 4})
+	if ip := net.ParseIP(got); got != "" && (ip == nil || ip.IsLoopback()) {
+		t.Errorf("got %q beside a master on the same machine, want none or one that is no loopback", got)
+	}
+}
+
+type silent struct{}
+
+func (silent) Hello() *agentv1.Hello { return &agentv1.Hello{} }
+
+func (silent) Serve(context.Context, *Conn, *agentv1.Welcome) error { return nil }
+
+// A hello says it, beside a master on the same machine that of the machine's network.
+func TestAHelloSaysWhereThisMachineIs(t *testing.T) {
+	t.Parallel()
+	heard := make(chan string, 1)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		ws, err := websocket.Accept(w, q, nil)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, data, err := ws.Read(q.Context())
+		var m agentv1.AgentMessage
+		if err := errors.Join(err, proto.Unmarshal(data, &m), ws.CloseNow()); err != nil {
+			t.Error(err)
+		}
+		heard <- m.GetHello().GetAddress()
+	}))
+	t.Cleanup(s.Close)
+	l := &link{cfg: Config{
+		URL: strings.Replace(s.URL, "http", "ws", 1), CredentialFile: filepath.Join(t.TempDir(), "none"), Log: slog.New(slog.DiscardHandler),
+	}, peer: silent{}}
+	if _, _, err := l.connect(t.Context()); err == nil {
+		t.Error("got a welcome from a master that hangs up")
+	}
+	if got, want := <-heard, addressOf(t.Context(), nil); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

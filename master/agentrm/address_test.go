@@ -1,0 +1,60 @@
+package agentrm
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// Agents that the master knows by one address, or by loopback, are found where they say.
+func TestAGangIsFoundWhereItsAgentsSay(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	says := func(address string) func(*agentv1.Hello) {
+		return func(h *agentv1.Hello) { h.Address = address }
+	}
+	a, _ := c.join("a", 2, says("10.0.0.1"))
+	b, _ := c.join("b", 2, says("10.0.0.2"))
+	c.submit("gang", 4)
+	a.reports(a.started(), running)
+	c.await(t, "gang.1 rank 0 RUNNING")
+	b.reports(b.started(), running)
+	c.await(t, "gang.1 rank 1 RUNNING")
+	if diff := cmp.Diff(c.where(), []string{"10.0.0.1", "10.0.0.2"}); diff != "" {
+		t.Errorf("hosts: got -, want +:\n%s", diff)
+	}
+}
+
+func TestWhatAnAgentSaysOfItsAddressIsNotTakenForGranted(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		"10.0.0.1": "10.0.0.1", "fd00::1": "fd00::1", "": "", "127.0.0.1": "", "0.0.0.0": "", "fe80::1": "", "fe80::1%eth0": "",
+		"224.0.0.1": "", "host.example": "", "10.0.0.1:80": "",
+	} {
+		if got := ownAddress(said); got != want {
+			t.Errorf("%q: got %q, want %q", said, got, want)
+		}
+	}
+}
+
+// Where the master sees an address of each, that is the one that leads there.
+func TestAnAddressThatTheMasterSeesComesFirst(t *testing.T) {
+	t.Parallel()
+	of := &allocation{containers: []*container{{agent: "a"}, {agent: "b"}}}
+	for name, c := range map[string]struct{ address, other, own, want string }{
+		"each has its own": {"10.0.0.1", "10.0.0.2", "172.17.0.2", "10.0.0.1"},
+		"they share one":   {"10.0.0.1", "10.0.0.1", "172.17.0.2", "172.17.0.2"},
+		"it is loopback":   {"127.0.0.1", "10.0.0.2", "10.0.0.9", "10.0.0.9"},
+		"it says nothing":  {"127.0.0.1", "10.0.0.2", "", "127.0.0.1"},
+	} {
+		a := &agent{id: "a", address: c.address, own: c.own}
+		r := &RM{}
+		r.agents = map[rm.AgentID]*agent{"a": a, "b": {id: "b", address: c.other}}
+		if got := r.hostOn(a, of); got != c.want {
+			t.Errorf("%s: got %q, want %q", name, got, c.want)
+		}
+	}
+}

@@ -255,6 +255,18 @@ func TestAdoptingNeverTakesTheDatabase(t *testing.T) {
 	}
 }
 
+// Their master goes on where the image of ours cannot be had.
+func TestAdoptingTriesTheImageFirst(t *testing.T) {
+	t.Parallel()
+	s := adopting(t)
+	playing(s)
+	s.values["imageRegistry"], s.values["image"] = "", tree{"name": missingName}
+	if err := s.up(t.Context()); err == nil || !strings.Contains(err.Error(), `"typo:1.0.0": not found`) {
+		t.Errorf("got %v, want the registry's words", err)
+	}
+	s.wantTheirs(1)
+}
+
 // What is lost is said before: the pods of tasks, the values, and what stays.
 func TestLossesAreSaidBefore(t *testing.T) {
 	t.Parallel()

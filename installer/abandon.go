@@ -33,7 +33,7 @@ func (in *Installer) PlanAbandon(ctx context.Context) (Abandoned, error) {
 	if err != nil {
 		return Abandoned{}, err
 	}
-	s, err := in.see(ctx, target, r)
+	s, err := See(ctx, target, r)
 	if err != nil {
 		return Abandoned{}, err
 	}
@@ -54,7 +54,7 @@ func (in *Installer) Abandon(ctx context.Context) (Abandoned, error) {
 		ctx, in.Emit,
 		phase.Phase{Name: "lock the cluster", Do: s.lock, Undo: s.unlock},
 		phase.Phase{Name: "look where it stands", Do: func(ctx context.Context) (err error) {
-			seen, err := in.see(ctx, target, s.book.Record())
+			seen, err := See(ctx, target, s.book.Record())
 			if err == nil {
 				done, err = in.abandoning(seen)
 			}
@@ -107,5 +107,5 @@ func (s *session) goBack(ctx context.Context, target Abandonable, a Abandoned) e
 		}
 		return fmt.Errorf("%w\nthe store as %s left it is in %s", err, a.To, a.Backup)
 	}
-	return s.book.Change(ctx, func(r *record.Record) { r.Release, r.Upgrade = a.To, nil })
+	return s.book.Change(ctx, func(r *record.Record) { r.Release, r.Answered, r.Upgrade = a.To, a.To, nil })
 }

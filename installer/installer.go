@@ -159,7 +159,7 @@ func (s *session) ready(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.book.Change(ctx, func(r *record.Record) { r.Ready = time.Now().UTC() })
+	return s.book.Change(ctx, func(r *record.Record) { r.Ready, r.Answered = time.Now().UTC(), s.Release })
 }
 
 // changedError is ErrPlanChanged with what there is to do now.

@@ -158,24 +158,29 @@ type Abandonable interface {
 	Upgradable
 
 	// Seen looks whether the master has answered, and what ran before it: it fills in
-	// Answered and Former, and Proven where it knows more than the record.
+	// Former, and Answered and Proven where it knows more than the record.
 	Seen(ctx context.Context, s *Sight) error
 
 	// Return has the master run a release that ran before, as it did then, and returns
 	// when it answers. It may be repeated.
 	Return(ctx context.Context, r record.Release, tell func(string)) error
+
+	// Finish has the master run what is wanted, which has answered before, and returns
+	// when it does again. Unlike Turn it never goes back to what ran before: the store
+	// is not that one's any more. It may be repeated.
+	Finish(ctx context.Context, tell func(string)) error
 }
 
-// see puts together what there is to see. Where the platform does not tell, what runs is
+// See puts together what there is to see. Where the platform does not tell, what runs is
 // taken to have answered.
-func (in *Installer) see(ctx context.Context, target Upgradable, r record.Record) (Sight, error) {
+func See(ctx context.Context, target Upgradable, r record.Record) (Sight, error) {
 	runs, mode, err := target.Runs(ctx)
 	s := Sight{Upgrade: r.Upgrade, Runs: runs, Mode: mode, Answered: true, Proven: true}
 	if err != nil || runs.IsZero() {
 		return s, err
 	}
 	if a, able := target.(Abandonable); able {
-		s.Answered, s.Proven = false, !r.Ready.IsZero()
+		s.Answered, s.Proven = r.HasAnswered(runs), !r.Ready.IsZero()
 		err = a.Seen(ctx, &s)
 	}
 	return s, err

@@ -1,6 +1,8 @@
 package installer_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -57,4 +59,70 @@ func TestNoStandingIsADeadEnd(t *testing.T) {
 			t.Errorf("%s: an upgrade cannot be given up", s)
 		}
 	}
+}
+
+// remembering is a deployment that remembers what ran before, and of which nobody can see
+// whether its master has answered.
+type remembering struct{ upgradable }
+
+var _ installer.Abandonable = remembering{}
+
+func (remembering) Seen(_ context.Context, s *installer.Sight) error {
+	s.Former = oldRelease
+	return nil
+}
+
+func (r remembering) Return(ctx context.Context, to record.Release, tell func(string)) error {
+	return r.Turn(ctx, to, installer.Serve, tell)
+}
+
+func (r remembering) Finish(ctx context.Context, _ func(string)) error {
+	return r.act(ctx, "finish", func() { r.m.tell("it is finished") })
+}
+
+// unfollowed is one whose upgrades end after the commit.
+type unfollowed struct{ remembering }
+
+func (unfollowed) Follow(context.Context, record.Release, func(string)) error {
+	return errors.New("the line is cut")
+}
+
+// That a new master has answered is written down, and from there nothing leads back,
+// whatever is seen of it later.
+func TestAnAnswerIsRemembered(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		s, m := running(t)
+		operator := func(wrap func(remembering) installer.Deployment) *installer.Installer {
+			in := s.operator("ann")
+			in.Deployment = wrap(remembering{upgradable{in.Deployment.(deployment), m}})
+			return in
+		}
+		plain := func(r remembering) installer.Deployment { return r }
+		wantAt := func(want installer.Standing) {
+			t.Helper()
+			in := operator(plain)
+			seen, err := installer.See(t.Context(), in.Deployment.(installer.Upgradable), s.record(t))
+			if got := installer.StandingOf(seen); err != nil || got != want {
+				t.Errorf("got it %s and %v, want it %s", got, err, want)
+			}
+		}
+		s.remember(t, func(r *record.Record) { r.Release, r.Answered = oldRelease, record.Release{} }) // as an older program left it
+		wantAt(installer.Serving)
+		if _, err := operator(func(r remembering) installer.Deployment { return unfollowed{r} }).Upgrade(t.Context(), newRelease); err == nil {
+			t.Fatal("got no error of an upgrade that was interrupted")
+		}
+		wantAt(installer.Taken)
+		if _, err := operator(plain).Abandon(t.Context()); err == nil {
+			t.Error("it was given up after its master had answered")
+		}
+		if _, err := operator(plain).Upgrade(t.Context(), newRelease); err != nil {
+			t.Errorf("the same command again: got %v", err)
+		}
+		if want := append(slices.Clone(smooth), "it is finished"); !slices.Equal(m.story, want) {
+			t.Errorf("got %q, want %q: the master that answers is not told to go back", m.story, want)
+		}
+		wantAt(installer.Serving)
+		m.release = record.Release{Version: "v3"} // somebody else's upgrade
+		wantAt(installer.Ill)
+	})
 }

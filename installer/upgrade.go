@@ -111,7 +111,7 @@ type upgrade struct {
 // look settles what this upgrade leads from, and whether another one has to be
 // finished first.
 func (u *upgrade) look(ctx context.Context) error {
-	sight, err := u.see(ctx, u.target, u.book.Record())
+	sight, err := See(ctx, u.target, u.book.Record())
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,10 @@ func (u *upgrade) look(ctx context.Context) error {
 	u.mode = mode
 	at := StandingOf(sight)
 	if begun != nil && (at == Returned || at == Committed) {
-		begun.Committed = false // the new one was not told to serve, or was taken back
+		begun.Committed, begun.Answered = false, false // the new one was not told to serve, or was taken back
+	}
+	if begun != nil && at == Taken {
+		begun.Answered = true
 	}
 	switch {
 	case begun != nil && begun.Committed && !begun.To.Same(u.To):
@@ -204,14 +207,13 @@ func (u *upgrade) commit(ctx context.Context) error {
 	if !u.changed {
 		return nil
 	}
-	if !u.Committed {
-		u.Committed = true
-		if err := u.save(ctx); err != nil {
-			u.Committed = false // it has not been told to serve: there is a way back
-			return err
-		}
+	was := u.Committed
+	u.Committed = true
+	if err := u.save(ctx); err != nil {
+		u.Committed = was // unless it was before, it has not been told to serve: there is a way back
+		return err
 	}
-	err := u.target.Turn(ctx, u.To, Serve, u.telling("commit"))
+	err := u.serve(ctx)
 	if back, taken := errors.AsType[*TakenBackError](err); taken {
 		u.Committed = false
 		if err := u.book.Change(ctx, func(r *record.Record) { r.Upgrade = nil }); err != nil {
@@ -220,9 +222,27 @@ func (u *upgrade) commit(ctx context.Context) error {
 		return back
 	}
 	if err != nil {
-		return &CommittedError{Upgrade: u.Upgrade, Err: err, abandon: u.abandonable(Stuck)}
+		return &CommittedError{Upgrade: u.Upgrade, Err: err, abandon: u.abandonable(u.left(ctx))}
 	}
-	return nil
+	u.Answered = true
+	return u.save(ctx)
+}
+
+// serve has the new master serve, and does not go back once it has answered.
+func (u *upgrade) serve(ctx context.Context) error {
+	if target, able := u.target.(Abandonable); able && u.Answered {
+		return target.Finish(ctx, u.telling("commit"))
+	}
+	return u.target.Turn(ctx, u.To, Serve, u.telling("commit"))
+}
+
+// left is where a commit that failed has left the cluster, as far as can be seen.
+func (u *upgrade) left(ctx context.Context) Standing {
+	s, err := See(ctx, u.target, u.book.Record())
+	if err != nil {
+		return Stuck
+	}
+	return StandingOf(s)
 }
 
 func (in *Installer) absent() *AbsentError {
@@ -252,7 +272,12 @@ func (u *upgrade) follow(ctx context.Context) error {
 	if err := u.target.Follow(ctx, u.To, u.telling("let the agents follow")); err != nil {
 		return err
 	}
-	return u.book.Change(ctx, func(r *record.Record) { r.Release, r.Upgrade = u.To, nil })
+	return u.book.Change(ctx, func(r *record.Record) {
+		if u.Answered {
+			r.Answered = u.To
+		}
+		r.Release, r.Upgrade = u.To, nil
+	})
 }
 
 func (u *upgrade) save(ctx context.Context) error {

@@ -139,7 +139,7 @@ func (r Record) clone() Record {
 	if r.Intents == nil {
 		r.Intents = make(map[string]Intent)
 	}
-	r.Release, r.Upgrade = r.Release.clone(), r.Upgrade.clone()
+	r.Release, r.Answered, r.Upgrade = r.Release.clone(), r.Answered.clone(), r.Upgrade.clone()
 	return r
 }
 

@@ -34,6 +34,21 @@ type Record struct {
 	Upgrade *Upgrade `json:"upgrade,omitempty"`
 	// Ready is when `up` last saw the whole cluster answer; it is zero before.
 	Ready time.Time `json:"ready,omitzero"`
+	// Answered is the release that was last seen to answer. It is zero before, and in a
+	// record that an older program wrote.
+	Answered Release `json:"answered,omitzero"`
+}
+
+// HasAnswered reports whether a release is known to have answered since the cluster was
+// last told to run it.
+func (r Record) HasAnswered(runs Release) bool {
+	switch {
+	case r.Upgrade != nil:
+		return r.Upgrade.Answered && r.Upgrade.To.Same(runs)
+	case r.Answered.IsZero():
+		return !r.Ready.IsZero() && r.Release.Same(runs)
+	}
+	return r.Answered.Same(runs)
 }
 
 // Intent is a creation that was written down before it was asked for.

@@ -46,6 +46,8 @@ type Upgrade struct {
 	// Committed is true from the moment at which To may have begun to serve. There
 	// is no way back from there.
 	Committed bool `json:"committed,omitempty"`
+	// Answered is true when To has answered: the store is its own from there.
+	Answered bool `json:"answered,omitempty"`
 }
 
 func (u *Upgrade) clone() *Upgrade {

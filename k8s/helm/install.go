@@ -102,13 +102,17 @@ func (r *run) upgrade(ctx context.Context, want Release, rels []*release.Release
 	return r.settle(ctx, "upgrade", rel)
 }
 
-// Rollback brings a release back to an earlier revision, as a new one.
+// Rollback brings a release back to an earlier revision, as a new one. A revision of
+// somebody else in the history of a release of ours is refused.
 func (c *Client) Rollback(ctx context.Context, name string, revision int) (Info, error) {
 	if _, _, err := c.Repair(ctx, name); err != nil {
 		return Info{}, err
 	}
 	r, err := c.begin(ctx)
 	if err != nil {
+		return Info{}, err
+	}
+	if err := r.guardRevision(name, revision); err != nil {
 		return Info{}, err
 	}
 	back := action.NewRollback(r.config)

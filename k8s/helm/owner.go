@@ -56,6 +56,10 @@ func (i Info) ForeignError() error {
 	if !i.Foreign || i.Status == Uninstalled {
 		return nil
 	}
+	return i.refusal()
+}
+
+func (i Info) refusal() error {
 	e := &ForeignError{Info: i, alike: i.Alike}
 	return &cloud.Error{Kind: cloud.Conflict, Op: "helm:own", Resource: "release " + i.Name, Fix: e.fix(), Err: e}
 }
@@ -82,6 +86,20 @@ func (r *run) guard(rels []*release.Release) error {
 		return nil
 	}
 	return r.infoOf(rels[len(rels)-1]).ForeignError()
+}
+
+// guardRevision refuses to go back to a revision that is somebody else's.
+func (r *run) guardRevision(name string, revision int) error {
+	rels, err := r.history(name)
+	if err != nil {
+		return r.explain("look at", name, err)
+	}
+	for _, rel := range rels {
+		if rel.Version == revision && !r.owner.owns(rel) {
+			return r.infoOf(rel).refusal()
+		}
+	}
+	return nil
 }
 
 // errNotForeign is a release of ours where one of somebody else was expected.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/target/k8s"
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
@@ -200,6 +201,29 @@ func TestAdoptingResumesWhenItEndsInAnyPhase(t *testing.T) {
 	}
 	must(t, s.theirRetired())
 	must(t, s.up(t.Context()))
+	s.wantAdopted()
+}
+
+// Revisions of Determined's stay in the history, and no way back leads to them.
+func TestNoWayBackLeadsToDetermined(t *testing.T) {
+	t.Parallel()
+	s := adopting(t)
+	_, err := s.theirHelm().Upgrade(t.Context(), helm.Release{Name: "lab", Namespace: s.namespace, Values: old(), Chart: theirs("determined")})
+	must(t, err)
+	must(t, s.up(t.Context()))
+	s.adopt = false
+	if _, err := k8s.OpenReleases(s.open(nil), "", nil).Rollback(t.Context(), "lab", 1); cloud.KindOf(err) != cloud.Conflict || !strings.Contains(err.Error(), "Determined's own") {
+		t.Errorf("back to Determined's revision: got %v, want a refusal that says whose it is", err)
+	}
+	s.wantAdopted()
+	target := s.installer(t.Context()).Deployment.(*k8s.Target)
+	seen, err := installer.See(t.Context(), target, record.Record{})
+	if err != nil || !seen.Former.IsZero() {
+		t.Errorf("got former %s and %v, want none", seen.Former, err)
+	}
+	if err := target.Return(t.Context(), record.Release{Version: "0.38.1"}, func(string) {}); err == nil || !strings.Contains(err.Error(), "remembers no revision") {
+		t.Errorf("return to it: got %v, want that there is none", err)
+	}
 	s.wantAdopted()
 }
 

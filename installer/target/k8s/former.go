@@ -27,50 +27,53 @@ func (t *Target) Seen(ctx context.Context, s *installer.Sight) error {
 	if err != nil || d == nil {
 		return err
 	}
-	now, err := t.newest(ctx, d)
-	if err != nil {
-		return err
-	}
-	s.Answered = answered(d, now)
-	s.Proven = s.Proven || s.Answered || since(d.Status, d.CreationTimestamp.Time)
 	past, err := t.Helm.History(ctx, t.Cluster)
 	if err != nil {
 		return err
 	}
+	sets, err := t.replicaSets(ctx, d)
+	if err != nil {
+		return err
+	}
+	s.Answered = s.Answered || answered(d, sets, begun(past, s.Runs.Version))
+	s.Proven = s.Proven || s.Answered || since(d.Status, d.CreationTimestamp.Time)
 	if revision, found := before(past, s.Runs.Version); found {
 		s.Former = record.Release{Version: versionIn(past, revision)}
 	}
 	return nil
 }
 
-// newest is the ReplicaSet of what a Deployment wants now, or nil.
-func (t *Target) newest(ctx context.Context, d *appsv1.Deployment) (*appsv1.ReplicaSet, error) {
-	const revision = "deployment.kubernetes.io/revision"
+// replicaSets are those of a Deployment that run the version that it wants now.
+func (t *Target) replicaSets(ctx context.Context, d *appsv1.Deployment) ([]appsv1.ReplicaSet, error) {
 	list, err := t.API.AppsV1().ReplicaSets(t.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selectorOf(d)})
 	if err != nil {
 		return nil, t.refuse("list", "replicasets", "", err)
 	}
-	for _, rs := range list.Items {
-		if rs.Annotations[revision] == d.Annotations[revision] && metav1.IsControlledBy(&rs, d) {
-			return &rs, nil
-		}
-	}
-	return nil, nil //nolint:nilnil // none is made yet
+	version := versionOfImage(masterIn(&d.Spec.Template.Spec).Image)
+	return slices.DeleteFunc(list.Items, func(rs appsv1.ReplicaSet) bool {
+		return !metav1.IsControlledBy(&rs, d) || versionOfImage(masterIn(&rs.Spec.Template.Spec).Image) != version
+	}), nil
 }
 
-// answered is pure: whether the master that a Deployment wants has ever been available.
-// One that is told not to run says nothing about it, and did run before.
-func answered(d *appsv1.Deployment, now *appsv1.ReplicaSet) bool {
+// answered is pure: whether a master of the version that a Deployment wants, which it
+// wants since begun, has been available. Sets are those of the version: several where
+// other values have changed, and older than begun where one is used again. A Deployment
+// that is told not to run says nothing about it, and did run before.
+func answered(d *appsv1.Deployment, sets []appsv1.ReplicaSet, begun time.Time) bool {
 	switch {
 	case stopped(d):
 		return true
-	case now == nil:
+	case len(sets) == 0:
 		return false
-	case now.Status.AvailableReplicas > 0:
+	case slices.ContainsFunc(sets, func(rs appsv1.ReplicaSet) bool { return rs.Status.AvailableReplicas > 0 }):
 		return true
 	}
+	first := slices.MinFunc(sets, func(a, b appsv1.ReplicaSet) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	if made := first.CreationTimestamp.Time; made.After(begun) {
+		begun = made
+	}
 	unavailable, noted := availability(d.Status)
-	return noted && unavailable.Status == corev1.ConditionFalse && unavailable.LastTransitionTime.After(now.CreationTimestamp.Add(startLag))
+	return noted && unavailable.Status == corev1.ConditionFalse && unavailable.LastTransitionTime.After(begun.Add(startLag))
 }
 
 // since is pure: whether anything of a Deployment was available after it was made.
@@ -131,6 +134,19 @@ func versionOfRevision(i helm.Info) string {
 	return cmp.Or(v.Text("image.tag"), v.Text("detVersion"), i.AppVersion)
 }
 
+// begun is pure: when the first of those latest revisions was made that all have a
+// version. It is zero where the latest has another.
+func begun(past []helm.Info, version string) time.Time {
+	var at time.Time
+	for _, i := range slices.Backward(past) {
+		if i.Foreign || versionOfRevision(i) != version {
+			break
+		}
+		at = i.Updated
+	}
+	return at
+}
+
 func versionIn(past []helm.Info, revision int) string {
 	for _, i := range past {
 		if i.Revision == revision {
@@ -151,9 +167,10 @@ func before(past []helm.Info, failed string) (revision int, found bool) {
 	return latest(past, func(v string) bool { return v != failed })
 }
 
+// latest is the last revision of ours that was deployed and fits.
 func latest(past []helm.Info, fits func(version string) bool) (revision int, found bool) {
 	for _, i := range slices.Backward(past) {
-		if fits(versionOfRevision(i)) && (i.Status == helm.Deployed || i.Status == helm.Superseded) {
+		if !i.Foreign && fits(versionOfRevision(i)) && (i.Status == helm.Deployed || i.Status == helm.Superseded) {
 			return i.Revision, true
 		}
 	}

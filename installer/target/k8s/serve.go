@@ -8,6 +8,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/record"
 )
 
 // serve upgrades the release. A new master that never becomes ready has never served,
@@ -23,18 +24,38 @@ func (t *Target) serve(ctx context.Context, tell func(string)) error {
 	if err != nil {
 		return err
 	}
-	tell("the release is upgraded")
-	if _, err = t.Helm.Upgrade(ctx, t.wanted()); err == nil {
-		err = t.stands(ctx, tell)
-	}
+	err = t.Finish(ctx, tell)
 	if err == nil || ctx.Err() != nil || !isNotReady(err) && !isRefusal(err) {
 		return err
+	}
+	if answered, unseen := t.hasAnswered(ctx, want); answered || unseen != nil {
+		return errors.Join(err, unseen) // it may have written what the old one cannot read
 	}
 	back, found := before(past, want.Version)
 	if !found {
 		return fmt.Errorf("%w; no earlier revision of the release is remembered to go back to", err)
 	}
 	return t.takeBack(ctx, back, err, tell)
+}
+
+// Finish upgrades the release to what is wanted, and waits for its master.
+func (t *Target) Finish(ctx context.Context, tell func(string)) error {
+	tell("the release is upgraded")
+	if _, err := t.Helm.Upgrade(ctx, t.wanted()); err != nil {
+		return err
+	}
+	return t.stands(ctx, tell)
+}
+
+// hasAnswered reports whether a master of a release is told to run and has been available.
+func (t *Target) hasAnswered(ctx context.Context, r record.Release) (bool, error) {
+	runs, mode, err := t.Runs(ctx)
+	if err != nil || !runs.Same(r) || mode != installer.Serve {
+		return false, err
+	}
+	seen := installer.Sight{Runs: runs, Mode: mode}
+	err = t.Seen(ctx, &seen)
+	return seen.Answered, err
 }
 
 // isRefusal reports a refusal that the same call would meet again.

@@ -88,7 +88,7 @@ func (s *stage) stand(at installer.Standing) {
 		s.halt()
 		s.remember(at == installer.Committed)
 	case installer.Stuck:
-		s.helm("1.1.0", s.with("master", tree{"nodeSelector": tree{"stage": "none"}}))
+		s.helm("1.1.0", s.nowhere())
 		s.remember(true)
 	case installer.Taken:
 		s.helm("1.1.0", s.values)
@@ -104,11 +104,8 @@ func (s *stage) at() installer.Standing {
 	in := s.installer(s.t.Context())
 	r, _, _, err := record.Read(s.t.Context(), in.Store)
 	must(s.t, err)
-	target := in.Deployment.(*k8s.Target)
-	runs, mode, err := target.Runs(s.t.Context())
+	sight, err := installer.See(s.t.Context(), in.Deployment.(*k8s.Target), r)
 	must(s.t, err)
-	sight := installer.Sight{Upgrade: r.Upgrade, Runs: runs, Mode: mode, Proven: !r.Ready.IsZero()}
-	must(s.t, target.Seen(s.t.Context(), &sight))
 	return installer.StandingOf(sight)
 }
 
@@ -189,6 +186,50 @@ func leadOut(t *testing.T, at installer.Standing, refused []installer.Act, lead 
 		t.Errorf("after %s it is %s, want it serving", lead, got)
 	}
 	must(t, s.do(installer.ActInstall))
+}
+
+// nowhere are values by which the master's pod finds no node.
+func (s *stage) nowhere() k8s.Values {
+	return s.with("master", tree{"nodeSelector": tree{"stage": "none"}})
+}
+
+// Other values at the same version, or a restart, make no other release of it: what has
+// answered has, and nothing leads back to what ran before.
+func TestOtherValuesAreNoOtherRelease(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	playing(s)
+	right := s.values
+	must(t, s.up(t.Context()))
+	s.settled()
+	s.helm("1.1.0", right)
+	s.settled()
+	s.version = "1.1.0"
+	s.record(func(r *record.Record) { r.Ready, r.Answered = time.Now(), record.Release{Version: "1.1.0"} })
+	s.values = s.nowhere()
+	must(t, s.up(t.Context()))
+	s.unsettled()
+	if got := s.at(); got != installer.Serving {
+		t.Fatalf("with values that are wrong: got it %s, want it serving", got)
+	}
+	if would, err := s.installer(t.Context()).PlanAbandon(t.Context()); err != nil || would.Changed {
+		t.Errorf("abandon: got %+v and %v, want nothing to give up", would, err)
+	}
+	s.values = right
+	must(t, s.do(installer.ActInstall))
+	s.settled()
+}
+
+// unsettled waits until the master that is wanted is not available.
+func (s *stage) unsettled() {
+	s.t.Helper()
+	eventually(s.t, func() error {
+		d, err := s.api.AppsV1().Deployments(s.namespace).Get(s.t.Context(), master, metav1.GetOptions{})
+		if err == nil && (d.Status.ObservedGeneration < d.Generation || d.Status.AvailableReplicas > 0 || d.Status.UpdatedReplicas == 0) {
+			err = fmt.Errorf("it is %+v", d.Status)
+		}
+		return err
+	})
 }
 
 // wantNamed fails unless an error's hint names the command of an act.

@@ -216,7 +216,7 @@ func (t *Target) Fits(ctx context.Context, r record.Record) error {
 	if r.Upgrade != nil {
 		return &installer.UnderWayError{Cluster: t.Cluster, To: r.Upgrade.To, Abandon: "det-deploy k8s upgrade --abandon --cluster-id " + t.Cluster}
 	}
-	runs, mode, err := t.Runs(ctx)
+	runs, _, err := t.Runs(ctx)
 	if err != nil || runs.IsZero() {
 		return err
 	}
@@ -224,11 +224,10 @@ func (t *Target) Fits(ctx context.Context, r record.Record) error {
 	if err != nil || runs.Same(want) {
 		return err
 	}
-	seen := installer.Sight{Runs: runs, Proven: !r.Ready.IsZero()}
-	if err := t.Seen(ctx, &seen); err != nil {
+	seen, err := installer.See(ctx, t, r)
+	if err != nil {
 		return err
 	}
-	seen.Mode = mode
 	switch at := installer.StandingOf(seen); {
 	case !seen.Proven:
 		return nil // what has never answered has nothing to lose

@@ -1,6 +1,7 @@
 package k8s_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -230,6 +231,39 @@ func (s *stage) unsettled() {
 		}
 		return err
 	})
+}
+
+// A new master that has answered is not taken back: neither by a later run
+// while no node has room, nor by giving the upgrade up.
+func TestWhatHasAnsweredIsNotTakenBack(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	playing(s)
+	must(t, s.up(t.Context()))
+	s.settled()
+	s.version = "1.1.0"
+	s.cutting("wait for the cluster", func(ctx context.Context) error { _, err := s.upgrade(ctx); return err })
+	right := s.values
+	s.helm("1.1.0", s.nowhere())
+	s.unsettled()
+	if got := s.at(); got != installer.Taken {
+		t.Fatalf("got it %s, want it taken", got)
+	}
+	s.values = s.nowhere()
+	target := s.installer(t.Context()).Deployment.(*k8s.Target)
+	target.Limit = time.Second
+	if err := target.Finish(t.Context(), func(string) {}); err == nil {
+		t.Error("got no error of a master that does not become ready")
+	}
+	if runs, _, err := target.Runs(t.Context()); err != nil || runs.Version != "1.1.0" {
+		t.Errorf("got %s and %v, want the new master where it is", runs, err)
+	}
+	wantNamed(t, s.do(installer.ActAbandon), installer.ActUpgrade)
+	s.values = right
+	must(t, s.do(installer.ActUpgrade))
+	if got := s.at(); got != installer.Serving {
+		t.Errorf("got it %s, want it serving", got)
+	}
 }
 
 // wantNamed fails unless an error's hint names the command of an act.

@@ -28,8 +28,10 @@ func (t *Target) serve(ctx context.Context, tell func(string)) error {
 	if err == nil || ctx.Err() != nil || !isNotReady(err) && !isRefusal(err) {
 		return err
 	}
-	if answered, unseen := t.hasAnswered(ctx, want); answered || unseen != nil {
-		return errors.Join(err, unseen) // it may have written what the old one cannot read
+	if isNotReady(err) { // a refusal comes at once, before a master can have served
+		if answered, unseen := t.hasAnswered(ctx, want); answered || unseen != nil {
+			return errors.Join(err, unseen) // it may have written what the old one cannot read
+		}
 	}
 	back, found := before(past, want.Version)
 	if !found {

@@ -31,6 +31,8 @@ type Authority struct {
 // names, host names and addresses, and always for localhost.
 func OpenAuthority(dir string, names []string, now func() time.Time) (*Authority, error) {
 	a := &Authority{dir: dir, now: now, names: append(slices.Clone(names), "localhost", "127.0.0.1", "::1")}
+	slices.Sort(a.names)
+	a.names = slices.Compact(a.names)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("keep certificates: %w", err)
 	}

@@ -14,6 +14,12 @@ import (
 func TestTheLifeOfACluster(t *testing.T) {
 	p := newPerson(t)
 	one, two := p.build("v1.0.0"), p.build("v1.1.0")
+	made := p.does(one, "DET_MASTER=http://", append([]string{"k8s", "install", "--yes", "--cluster-id", "lab"}, values()...)...)
+	away := p.timesAbsence(made)
+	p.does(two, "v1.1.0", "k8s", "upgrade", "--yes", "--cluster-id", "lab")
+	t.Logf("upgrade of an empty store: no master answered for %s (promise 15 s, otherwise idle)", away())
+	p.does(two, "", "k8s", "uninstall", "--yes", "--delete-data", "--cluster-id", "lab")
+
 	p.does(one, "DET_MASTER=http://", append([]string{"k8s", "install", "--yes", "--cluster-id", "lab"}, values()...)...)
 	p.does(one, "v1.0.0", "k8s", "status", "--cluster-id", "lab")
 	p.does(one, "nothing to do", "k8s", "plan", "--cluster-id", "lab")

@@ -49,7 +49,7 @@ func (t *Target) do(ctx context.Context, e errand, from corev1.PodTemplateSpec, 
 	}
 	err := t.errandEnds(ctx, e, job.Name, tell)
 	if err == nil {
-		return t.removeErrand(ctx, job.Name)
+		return t.deleteErrand(ctx, job.Name, metav1.DeletePropagationBackground) // what has ended holds no disk
 	}
 	if _, stuck := errors.AsType[*stuckError](err); stuck {
 		// Its pod would go on trying, and hold its disks.
@@ -190,10 +190,8 @@ func (t *Target) removeErrand(ctx context.Context, name string) error {
 	if _, err := t.API.BatchV1().Jobs(t.Namespace).Get(ctx, name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 		return nil
 	}
-	foreground := metav1.DeletePropagationForeground
-	err := t.API.BatchV1().Jobs(t.Namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &foreground})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return t.refuse("delete", "jobs", name, err)
+	if err := t.deleteErrand(ctx, name, metav1.DeletePropagationForeground); err != nil {
+		return err
 	}
 	return t.await(ctx, goneLimit, "job "+name+" to go", func(ctx context.Context) (string, error) {
 		_, err := t.API.BatchV1().Jobs(t.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -205,6 +203,14 @@ func (t *Target) removeErrand(ctx context.Context, name string) error {
 		}
 		return t.podsLeft(ctx, t.Namespace, batchv1.JobNameLabel+"="+name, "it")
 	})
+}
+
+func (t *Target) deleteErrand(ctx context.Context, name string, how metav1.DeletionPropagation) error {
+	err := t.API.BatchV1().Jobs(t.Namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &how})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return t.refuse("delete", "jobs", name, err)
+	}
+	return nil
 }
 
 // program is an errand's command line without its paths.

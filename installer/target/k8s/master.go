@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// glance is the pause between two looks at an object that is to change.
-	glance = 2 * time.Second
+	// glance is the pause between two looks at an object that is to change. An upgrade
+	// waits for some ten of them while nobody serves.
+	glance = 500 * time.Millisecond
 	// goneLimit is how long pods may take to go: a master has a minute to stop, its
 	// node another one to tell.
 	goneLimit = 3 * time.Minute

@@ -1,0 +1,49 @@
+package k8s_test
+
+import (
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// masterAddress is where `k8s install` says that the master is.
+var masterAddress = regexp.MustCompile(`DET_MASTER=(http://\S+)`)
+
+// timesAbsence asks the master that an installation has told of whether it is ready,
+// all the time, until the answer is called: the longest time without a yes.
+func (p *person) timesAbsence(installed string) func() time.Duration {
+	p.t.Helper()
+	found := masterAddress.FindStringSubmatch(installed)
+	if found == nil {
+		p.t.Fatalf("no address of the master in %q", installed)
+	}
+	url := strings.TrimRight(found[1], "/") + "/health/ready"
+	stop, longest := make(chan struct{}), make(chan time.Duration)
+	go func() {
+		client := &http.Client{Timeout: time.Second}
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		var most time.Duration
+		for last := time.Now(); ; {
+			select {
+			case <-stop:
+				longest <- most
+				return
+			case <-tick.C:
+			}
+			answer, err := client.Get(url) //nolint:noctx // the client has a limit
+			if err != nil {
+				continue
+			}
+			_ = answer.Body.Close()
+			if answer.StatusCode == http.StatusOK {
+				most, last = max(most, time.Since(last)), time.Now()
+			}
+		}
+	}()
+	return func() time.Duration {
+		close(stop)
+		return (<-longest).Round(100 * time.Millisecond)
+	}
+}

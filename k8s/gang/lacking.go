@@ -37,8 +37,9 @@ func Lacking(messages ...string) []corev1.ResourceName {
 	return slices.Compact(out)
 }
 
-// reasons are the parts of what the scheduler says of a pod, such as "0/3 nodes are
-// available: 1 Insufficient cpu, 2 Too many pods. preemption: 0/3 nodes are available: ...".
+// reasons are the parts of the first sentence of what the scheduler says of a pod, such as
+// "0/3 nodes are available: 1 Insufficient cpu, 2 Too many pods. no new claims to
+// deallocate, preemption: 0/3 nodes are available: ...".
 func reasons(message string) []string {
 	if message == "" {
 		return nil
@@ -47,6 +48,6 @@ func reasons(message string) []string {
 	if !found {
 		text = message
 	}
-	text, _, _ = strings.Cut(text, " preemption: ")
+	text, _, _ = strings.Cut(text, ". ")
 	return strings.Split(strings.TrimSuffix(strings.TrimSpace(text), "."), ", ")
 }

@@ -11,7 +11,9 @@ func TestWhatTheSchedulerSaysItLacks(t *testing.T) {
 	t.Parallel()
 	gpu := []corev1.ResourceName{"nvidia.com/gpu"}
 	for text, want := range map[string][]corev1.ResourceName{
-		"0/3 nodes are available: 1 Insufficient cpu, 2 Insufficient nvidia.com/gpu. preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod.": {"cpu", "nvidia.com/gpu"},
+		// Kubernetes 1.36.
+		"0/3 nodes are available: 1 node(s) were unschedulable, 2 Insufficient nvidia.com/gpu. no new claims to deallocate, preemption: 0/3 nodes are available: 1 Preemption is not helpful for scheduling, 2 No preemption victims found for incoming pod.": {"nvidia.com/gpu"},
+		"0/3 nodes are available: 1 Insufficient cpu, 2 Insufficient nvidia.com/gpu. preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod.":                                                                                    {"cpu", "nvidia.com/gpu"},
 		"0/1 nodes are available: 1 Insufficient memory.":                                                                                     {"memory"},
 		"0/1 nodes are available: 1 Too many pods.":                                                                                           {"pods"},
 		"0/2 nodes are available: 2 node(s) didn't match Pod's node affinity/selector.":                                                       nil,

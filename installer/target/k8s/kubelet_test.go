@@ -39,6 +39,8 @@ func playing(s *stage) {
 	ctx := s.t.Context()
 	_, err := s.api.CoreV1().Nodes().Create(ctx, &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: node, Labels: map[string]string{"stage": s.namespace, corev1.LabelHostname: node}},
+		// It plays the pods of one stage: those of others must not come here.
+		Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "stage", Value: s.namespace, Effect: corev1.TaintEffectNoSchedule}}},
 	}, metav1.CreateOptions{})
 	must(s.t, err)
 	s.t.Cleanup(func() { s.kubectl("delete", "node", node, "--wait=false") })

@@ -207,8 +207,7 @@ func TestOtherValuesAreNoOtherRelease(t *testing.T) {
 	s.settled()
 	s.version = "1.1.0"
 	s.record(func(r *record.Record) { r.Ready, r.Answered = time.Now(), record.Release{Version: "1.1.0"} })
-	s.values = s.nowhere()
-	must(t, s.up(t.Context()))
+	s.helm("1.1.0", s.nowhere())
 	s.unsettled()
 	if got := s.at(); got != installer.Serving {
 		t.Fatalf("with values that are wrong: got it %s, want it serving", got)

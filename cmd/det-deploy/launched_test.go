@@ -143,6 +143,11 @@ func (c *cluster) endMachines() {
 			}
 		}
 	}
+	// What a machine ran as its last may write for a moment yet.
+	dir := filepath.Join(c.Dir, "master", "machines")
+	for end := time.Now().Add(30 * time.Second); os.RemoveAll(dir) != nil && time.Now().Before(end); {
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 // TestOnlyLaunchedMachinesJoin has others try: one that was never launched, one

@@ -107,6 +107,16 @@ func TestAccountsMayMakeTheirSecretsAndReadNoOther(t *testing.T) {
 	c.Kubectl("apply", "--server-side", "--filename="+put(t, "gpu", namespace))
 	accounts := []string{"determined-master-lab", "determined-db-lab"}
 	got := make([]map[string][]byte, len(accounts))
+	for _, account := range accounts {
+		api := as(t, c, namespace, account)
+		c.Await("the role of "+account+" is in effect", func() error {
+			_, err := api.CoreV1().Secrets(namespace).Get(t.Context(), "determined-secrets-lab", metav1.GetOptions{})
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			return err
+		})
+	}
 	var both sync.WaitGroup
 	for i, account := range accounts {
 		api := as(t, c, namespace, account)

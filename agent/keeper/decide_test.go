@@ -71,7 +71,9 @@ func TestWhenAKeeperLooksAgainAndLeaves(t *testing.T) {
 		{"an engine may start it yet", map[string]container.Phase{"a": container.Created}, false, 0, now, step{at: rest}},
 		{"and does not any more", map[string]container.Phase{"a": container.Created}, false, 0, now + linger, step{leave: true, at: now + linger + lookMost}},
 		{
-			"one runs and another does not", map[string]container.Phase{"a": container.Absent, "b": container.Running, "c": container.Ended}, false, 0, time.Hour,
+			"one runs and another does not",
+			map[string]container.Phase{"a": container.Absent, "b": container.Running, "c": container.Ended},
+			false, 0, time.Hour,
 			step{at: time.Hour + endLook},
 		},
 	} {

@@ -60,7 +60,7 @@ func (e *engine) dead() []string {
 
 func (e *engine) serve(t *testing.T) (host string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "engine") // the name of a socket must be short
+	dir, err := os.MkdirTemp("", "engine") //nolint:usetesting // the name of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}

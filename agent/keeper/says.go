@@ -26,7 +26,7 @@ type says struct {
 
 func (s *says) warn(text string, args ...any) {
 	if s.first(fmt.Sprint(text, args)) {
-		s.log.Warn(text, args...)
+		s.log.Warn(text, args...) //nolint:sloglint // its callers give constants
 	}
 }
 

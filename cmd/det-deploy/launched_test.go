@@ -146,7 +146,7 @@ func (c *cluster) endMachines() {
 	// What a machine ran as its last may write for a moment yet.
 	dir := filepath.Join(c.Dir, "master", "machines")
 	for end := time.Now().Add(30 * time.Second); os.RemoveAll(dir) != nil && time.Now().Before(end); {
-		time.Sleep(100 * time.Millisecond)
+		<-time.After(100 * time.Millisecond)
 	}
 }
 

@@ -24,6 +24,8 @@ func shared(edit ...func(*Options)) Options {
 
 // trialled is a gang that was let go, and of which the scheduler has placed some pods
 // and refused the others a while ago.
+//
+//nolint:revive // the words of a table's row
 func trialled(t testing.TB, id ID, n int, each int64, ago time.Duration, bound ...Held) Gang {
 	g := Gang{
 		ID: id, Job: JobID(id), Pods: n, Pod: pod(t, gpuSpec(each)), Priority: 80, State: Binding, Made: n, Held: bound,
@@ -57,12 +59,18 @@ func TestWhatARefusalTeaches(t *testing.T) {
 		undone  bool
 	}{
 		"nothing fits where room seemed to be": {
-			shared(), []Node{gpus("a", 8, 0), ours(gpus("b", 8, 8), 8)}, trialled(t, "g", 1, 8, 6*time.Second), nil,
-			[]Lesson{lesson("a", 8, 0, 1, time.Minute)}, true,
+			shared(),
+			[]Node{gpus("a", 8, 0), ours(gpus("b", 8, 8), 8)},
+			trialled(t, "g", 1, 8, 6*time.Second), nil,
+			[]Lesson{lesson("a", 8, 0, 1, time.Minute)},
+			true,
 		},
 		"of two pods one has found room": {
-			shared(), []Node{ours(gpus("a", 8, 8), 8), gpus("b", 8, 0)}, trialled(t, "g", 2, 8, 6*time.Second, Held{"a", 1}), nil,
-			[]Lesson{lesson("b", 8, 0, 1, time.Minute)}, true,
+			shared(),
+			[]Node{ours(gpus("a", 8, 8), 8), gpus("b", 8, 0)},
+			trialled(t, "g", 2, 8, 6*time.Second, Held{"a", 1}), nil,
+			[]Lesson{lesson("b", 8, 0, 1, time.Minute)},
+			true,
 		},
 		"the scheduler may not have heard yet": {
 			shared(), []Node{gpus("a", 8, 0)}, trialled(t, "g", 1, 8, 4*time.Second), nil, nil, false,
@@ -71,7 +79,9 @@ func TestWhatARefusalTeaches(t *testing.T) {
 			DefaultOptions(), []Node{gpus("a", 8, 0)}, trialled(t, "g", 1, 8, 6*time.Second), nil, nil, false,
 		},
 		"it was refused for another reason": {
-			shared(), []Node{gpus("a", 8, 0)}, func() Gang {
+			shared(),
+			[]Node{gpus("a", 8, 0)},
+			func() Gang {
 				g := trialled(t, "g", 1, 8, 6*time.Second)
 				g.Lacks = []corev1.ResourceName{"cpu"}
 				return g
@@ -79,7 +89,9 @@ func TestWhatARefusalTeaches(t *testing.T) {
 			nil, nil, false,
 		},
 		"a node may have been refused for another reason": {
-			shared(), []Node{gpus("a", 8, 0), gpus("b", 8, 0)}, func() Gang {
+			shared(),
+			[]Node{gpus("a", 8, 0), gpus("b", 8, 0)},
+			func() Gang {
 				g := trialled(t, "g", 1, 8, 6*time.Second)
 				g.Lacks = Lacking("0/2 nodes are available: 1 Insufficient nvidia.com/gpu, 1 node(s) had volume node affinity conflict.")
 				return g
@@ -87,31 +99,54 @@ func TestWhatARefusalTeaches(t *testing.T) {
 			nil, nil, false,
 		},
 		"nodes are being added for it": {
-			shared(), []Node{gpus("a", 8, 0)}, func() Gang { g := trialled(t, "g", 1, 8, 6*time.Second); g.Stretched = true; return g }(),
+			shared(),
+			[]Node{gpus("a", 8, 0)},
+			func() Gang { g := trialled(t, "g", 1, 8, 6*time.Second); g.Stretched = true; return g }(),
 			nil, nil, false,
 		},
 		"it is as it was": {
-			shared(), []Node{gpus("a", 8, 0)}, trialled(t, "g", 1, 8, 6*time.Second), []Lesson{before(lesson("a", 8, 0, 1, time.Minute), time.Minute)},
-			[]Lesson{lesson("a", 8, 0, 2, 2*time.Minute)}, true,
+			shared(),
+			[]Node{gpus("a", 8, 0)},
+			trialled(t, "g", 1, 8, 6*time.Second),
+			[]Lesson{before(lesson("a", 8, 0, 1, time.Minute), time.Minute)},
+			[]Lesson{lesson("a", 8, 0, 2, 2*time.Minute)},
+			true,
 		},
 		"it is as it has been for long": {
-			shared(), []Node{gpus("a", 8, 0)}, trialled(t, "g", 1, 8, 6*time.Second), []Lesson{before(lesson("a", 8, 0, 9, 5*time.Minute), 5*time.Minute)},
-			[]Lesson{lesson("a", 8, 0, 10, 5*time.Minute)}, true,
+			shared(),
+			[]Node{gpus("a", 8, 0)},
+			trialled(t, "g", 1, 8, 6*time.Second),
+			[]Lesson{before(lesson("a", 8, 0, 9, 5*time.Minute), 5*time.Minute)},
+			[]Lesson{lesson("a", 8, 0, 10, 5*time.Minute)},
+			true,
 		},
 		"less is left than was thought": {
-			shared(), []Node{gpus("a", 8, 0)}, trialled(t, "g", 1, 2, 6*time.Second), []Lesson{before(lesson("a", 8, 0, 3, time.Minute), 5*time.Second)},
-			[]Lesson{lesson("a", 2, 0, 3, 4*time.Minute)}, true,
+			shared(),
+			[]Node{gpus("a", 8, 0)},
+			trialled(t, "g", 1, 2, 6*time.Second),
+			[]Lesson{before(lesson("a", 8, 0, 3, time.Minute), 5*time.Second)},
+			[]Lesson{lesson("a", 2, 0, 3, 4*time.Minute)},
+			true,
 		},
 		"more was placed than was thought": {
-			shared(), []Node{ours(gpus("a", 8, 8), 8)}, Gang{ID: "g", Pods: 1, Pod: pod(t, gpuSpec(1)), State: Queued}, []Lesson{lesson("a", 8, 0, 3, time.Minute)},
+			shared(),
+			[]Node{ours(gpus("a", 8, 8), 8)},
+			Gang{ID: "g", Pods: 1, Pod: pod(t, gpuSpec(1)), State: Queued},
+			[]Lesson{lesson("a", 8, 0, 3, time.Minute)},
 			nil, false,
 		},
 		"it was long ago": {
-			shared(), []Node{gpus("a", 8, 0)}, Gang{ID: "g", Pods: 1, Pod: pod(t, gpuSpec(1)), State: Queued}, []Lesson{before(lesson("a", 8, 0, 3, time.Minute), 6*time.Minute)},
+			shared(),
+			[]Node{gpus("a", 8, 0)},
+			Gang{ID: "g", Pods: 1, Pod: pod(t, gpuSpec(1)), State: Queued},
+			[]Lesson{before(lesson("a", 8, 0, 3, time.Minute), 6*time.Minute)},
 			nil, false,
 		},
 		"its node is gone": {
-			shared(), []Node{gpus("b", 8, 0)}, Gang{ID: "g", Pods: 1, Pod: pod(t, gpuSpec(1)), State: Queued}, []Lesson{lesson("a", 8, 0, 3, time.Minute)},
+			shared(),
+			[]Node{gpus("b", 8, 0)},
+			Gang{ID: "g", Pods: 1, Pod: pod(t, gpuSpec(1)), State: Queued},
+			[]Lesson{lesson("a", 8, 0, 3, time.Minute)},
 			nil, false,
 		},
 	} {

@@ -51,7 +51,7 @@ type ForeignError struct {
 	alike bool
 }
 
-// Foreign is i as an error, or nil when it is ours or gone.
+// ForeignError is i as an error, or nil when it is ours or gone.
 func (i Info) ForeignError() error {
 	if !i.Foreign || i.Status == Uninstalled {
 		return nil

@@ -3,7 +3,6 @@ package registry
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -111,7 +110,7 @@ func (r Registry) tag(s *Source) (name.Tag, error) {
 
 // options are how the registry is spoken to: as who the user is to Docker or Podman.
 func (r Registry) options(ctx context.Context) []remote.Option {
-	var transport http.RoundTripper = remote.DefaultTransport
+	transport := remote.DefaultTransport
 	if !r.PlainHTTP {
 		transport = tlsOnly{transport}
 	}

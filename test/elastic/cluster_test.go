@@ -29,7 +29,7 @@ const address = "https://" + booter.Gateway + ":8443"
 // binary builds det-deploy once for all tests of this package.
 var binary = clustertest.Program
 
-func TestMain(m *testing.M) { os.Exit(clustertest.Tests{M: m}.Run()) }
+func TestMain(m *testing.M) { os.Exit(clustertest.Tests{M: m}.Run()) } //nolint:forbidigo // it is the main of the tests
 
 // cluster is a master in a lab whose emulated cloud boots real machines.
 type cluster struct {

@@ -7,4 +7,4 @@ import (
 	"github.com/det-deploy/det-deploy/test/clustertest"
 )
 
-func TestMain(m *testing.M) { os.Exit(clustertest.Tests{M: m}.Run()) }
+func TestMain(m *testing.M) { os.Exit(clustertest.Tests{M: m}.Run()) } //nolint:forbidigo // it is the main of the tests

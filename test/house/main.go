@@ -5,6 +5,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 )
@@ -23,17 +24,18 @@ func main() {
 	c, err := count(root)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "house:", err)
-		os.Exit(1)
+		os.Exit(1) //nolint:forbidigo // only main exits, and this is main
 	}
-	c.print()
+	c.print(os.Stdout)
 }
 
-func (c census) print() {
-	fmt.Printf("product lines                 %d in %d files, median %d\n", sum(c.files), len(c.files), median(c.files))
-	fmt.Printf("functions                     %d, median %d lines\n", len(c.functions), median(c.functions))
-	fmt.Printf("  with a name of one word     %d %%\n", 100*c.oneWord/max(1, len(c.functions)))
+func (c census) print(out io.Writer) {
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) } // a terminal that is gone reads no figures
+	line("product lines                 %d in %d files, median %d", sum(c.files), len(c.files), median(c.files))
+	line("functions                     %d, median %d lines", len(c.functions), median(c.functions))
+	line("  with a name of one word     %d %%", 100*c.oneWord/max(1, len(c.functions)))
 	crowded := above(c.packages, manyFiles)
-	fmt.Printf("packages above %d files       %d: %s\n", manyFiles, len(crowded), strings.Join(crowded, ", "))
+	line("packages above %d files       %d: %s", manyFiles, len(crowded), strings.Join(crowded, ", "))
 	large := above(c.methods, manyMethods)
-	fmt.Printf("types above %d methods        %d: %s\n", manyMethods, len(large), strings.Join(large, ", "))
+	line("types above %d methods        %d: %s", manyMethods, len(large), strings.Join(large, ", "))
 }

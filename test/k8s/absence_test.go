@@ -25,20 +25,24 @@ func (p *person) timesAbsence(installed string) func() time.Duration {
 		tick := time.NewTicker(100 * time.Millisecond)
 		defer tick.Stop()
 		var most time.Duration
-		for last := time.Now(); ; {
+		over := false
+		for last := time.Now(); ; <-tick.C {
+			answer, err := client.Get(url)
+			if err == nil {
+				_ = answer.Body.Close()
+			}
+			if err == nil && answer.StatusCode == http.StatusOK {
+				most, last = max(most, time.Since(last)), time.Now()
+			}
 			select {
 			case <-stop:
-				longest <- most
+				over = true
+			default:
+			}
+			// The last absence ends with an answer, too.
+			if over && (time.Since(last) < time.Second || time.Since(last) > time.Minute) {
+				longest <- max(most, time.Since(last))
 				return
-			case <-tick.C:
-			}
-			answer, err := client.Get(url)
-			if err != nil {
-				continue
-			}
-			_ = answer.Body.Close()
-			if answer.StatusCode == http.StatusOK {
-				most, last = max(most, time.Since(last)), time.Now()
 			}
 		}
 	}()

@@ -44,9 +44,6 @@ type Options struct {
 	Network string
 	// Runtime is the engine's runtime for containers; empty is its own default.
 	Runtime string
-	// LogFile is when the engine begins the next file of a container's output, in
-	// bytes; 0 is what is usual.
-	LogFile int64
 }
 
 // Runtime runs containers. Make one with New.

@@ -1,24 +1,14 @@
 package docker
 
 import (
-	"context"
 	"encoding/binary"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/moby/moby/client"
-
 	"github.com/det-deploy/det-deploy/agent/container"
 )
-
-var errEnough = errors.New("enough")
 
 // piece is a piece of output that was written at a time.
 func piece(stream byte, second int, text string) []byte {
@@ -111,90 +101,5 @@ func TestALongLineIsReadOnFromWhereItWasCut(t *testing.T) {
 				}
 			}
 		}
-	}
-}
-
-// isRotated has a container say much more than its log holds. It says little until what
-// it said before was read, and not nothing: an engine may miss that a file was rotated
-// until the next line.
-func isRotated(t *testing.T, r *Runtime) {
-	const lines, size, step = 4000, 64 << 10, 250
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	r.opts.LogFile = size
-	spec := script("rotated", fmt.Sprintf(`i=0; while [ $i -lt %d ]; do echo "out $i .............................................."; `+
-		`echo "err $i" >&2; i=$((i+1)); [ -e /read/$((i/%d)) ] || sleep 0.2; done; exit 0`, lines, step))
-	told := t.TempDir()
-	spec.Mounts = []container.Mount{{HostPath: told, ContainerPath: "/read", ReadOnly: true}}
-	if err := r.Start(ctx, spec); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = r.Remove(context.WithoutCancel(t.Context()), spec.ID) })
-	tell := func(lines int) error {
-		return os.WriteFile(filepath.Join(told, strconv.Itoa(lines/(2*step)+1)), nil, 0o600)
-	}
-	if err := errors.Join(tell(-2*step), tell(0)); err != nil {
-		t.Fatal(err)
-	}
-	var all []container.Line
-	read := func(from container.Position, stop int) (got []container.Line) {
-		t.Helper()
-		err := r.Logs(ctx, spec.ID, from, func(run []container.Line) error {
-			for _, l := range run {
-				got = append(got, l)
-				if err := tell(len(all) + len(got)); err != nil {
-					return err
-				}
-			}
-			if stop > 0 && len(got) >= stop {
-				return errEnough
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, errEnough) || len(got) == 0 {
-			t.Fatalf("got %d lines and %v", len(got), err)
-		}
-		return got
-	}
-	// The agent is restarted again and again while it reads.
-	from := container.Position{}
-	for range 6 {
-		got := read(from, 900)
-		all, from = append(all, got...), got[len(got)-1].Next
-	}
-	all = append(all, read(from, 0)...)
-	next, lost := map[string]int{}, 0
-	for i, l := range all {
-		var n int
-		if _, err := fmt.Sscanf(string(l.Text[4:]), "%d", &n); err != nil || n < next[l.Stream] || l.Next.Lines != uint64(i+1) {
-			t.Fatalf("line %d of %s: got %q and the count %d, want number %d", i, l.Stream, l.Text, l.Next.Lines, next[l.Stream])
-		}
-		lost += n - next[l.Stream]
-		next[l.Stream] = n + 1
-	}
-	// A busy engine passes over lines itself, up to a file of them, when it begins others.
-	if lost += 2*lines - next["stdout"] - next["stderr"]; lost > lines {
-		t.Errorf("lost %d of %d lines", lost, 2*lines)
-	}
-	t.Logf("the engine passed over %d of %d lines", lost, 2*lines)
-	if again := read(all[len(all)-100].Next, 0); len(again) != 99 || string(again[0].Text) != string(all[len(all)-99].Text) {
-		t.Errorf("once more from the middle: got %d lines, want 99", len(again))
-	}
-	c, err := r.api.ContainerInspect(t.Context(), name(spec.ID), client.ContainerInspectOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := c.Container.HostConfig.LogConfig.Config["compress"]; got != "false" {
-		t.Errorf("compress: got %q, want false whatever the engine's own file says", got)
-	}
-	files, _ := filepath.Glob(c.Container.LogPath + "*") // the path is good
-	var sum int64
-	for _, f := range files {
-		if info, err := os.Stat(f); err == nil {
-			sum += info.Size()
-		}
-	}
-	if sum == 0 || sum > (logFiles+1)*size {
-		t.Errorf("got %d bytes in %d files, want at most %d files of %d", sum, len(files), logFiles, size)
 	}
 }

@@ -1,7 +1,6 @@
 package docker
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -88,13 +87,6 @@ func (r *Runtime) create(ctx context.Context, options client.ContainerCreateOpti
 	}
 }
 
-const (
-	// logFile is when the engine begins the next file of a container's output, in bytes,
-	// and logFiles how many it keeps.
-	logFile  = 1 << 30
-	logFiles = 4
-)
-
 func (r *Runtime) createOptions(s container.Spec) (client.ContainerCreateOptions, error) {
 	exposed, published, err := portsOf(s)
 	if err != nil {
@@ -117,16 +109,11 @@ func (r *Runtime) createOptions(s container.Spec) (client.ContainerCreateOptions
 		// A program that is root by its file's word, as sudo is, stays who started it.
 		SecurityOpt: []string{"no-new-privileges"},
 		Resources:   engine.Resources{Memory: s.Memory, MemorySwap: s.Memory},
-		// Local files, of which so many are kept that they are read before they go, and
-		// so few that a task which says too much does not fill the disk of all.
-		LogConfig: engine.LogConfig{Type: "json-file", Config: map[string]string{
-			"max-size": strconv.FormatInt(cmp.Or(r.opts.LogFile, logFile), 10), "max-file": strconv.Itoa(logFiles),
-			// What is not said here may be in the engine's own file. Output is read from
-			// its start each time, and would be unpacked each time.
-			"compress": "false",
-		}},
-		Init:    &r.init,
-		Runtime: r.opts.Runtime,
+		// One local file as long as the container: an engine that begins another while the
+		// output is followed may pass over lines, or send some again (Docker 20.10).
+		LogConfig: engine.LogConfig{Type: "json-file", Config: map[string]string{"max-size": "1000t"}},
+		Init:      &r.init,
+		Runtime:   r.opts.Runtime,
 	}
 	if s.HostGateway != "" && ownNetwork(host.NetworkMode) {
 		host.ExtraHosts = []string{s.HostGateway + ":host-gateway"}

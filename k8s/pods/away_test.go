@@ -60,15 +60,16 @@ func undone(why string) func(owned) bool {
 // Pods that went while the master was away, before it knew that they run.
 func TestWhatWentWhileTheMasterWasAway(t *testing.T) {
 	m := newMaster(t, nil)
-	newKubelets(t, m.c, "play-1", "play-2", "play-3", "play-4")
+	nodes := newKubelets(t, m.c, "play-1", "play-2", "play-3", "play-4")
 	gone := m.submit(program{Late: time.Hour, Forever: true}, slots(8))
 	half := m.submit(program{Late: time.Hour, Forever: true}, slots(16))
-	jobless := m.submit(program{Late: 5 * time.Second, Lines: 1}, slots(1))
-	ended := m.submit(program{Late: 5 * time.Second, Lines: 1}, slots(1))
+	jobless := m.submit(program{Held: true, Lines: 1}, slots(1))
+	ended := m.submit(program{Held: true, Lines: 1}, slots(1))
 	for _, id := range []rm.AllocationID{gone, half, jobless, ended} {
 		m.await(id, "its nodes have its pods", placed)
 	}
 	m.stop()
+	nodes.begin()
 	m.deletePod(gone)
 	m.deletePod(half)
 	m.c.Kubectl("delete", "job", "-n", m.namespace, "-l", "determined="+string(jobless))
@@ -100,10 +101,11 @@ func TestWhatWentWhileTheMasterWasAway(t *testing.T) {
 // own pod must not keep it from being seen to run.
 func TestWhatBeganToRunWhileTheMasterWasAway(t *testing.T) {
 	m := newMaster(t, nil)
-	newKubelets(t, m.c, "play-1")
-	id := m.submit(program{Late: 5 * time.Second, Forever: true}, slots(8))
+	nodes := newKubelets(t, m.c, "play-1")
+	id := m.submit(program{Held: true, Forever: true}, slots(8))
 	m.await(id, "its node has its pod", placed)
 	m.stop()
+	nodes.begin()
 	m.awaitJob(id, "its pod runs", func(s batchv1.JobStatus) bool { return s.Ready != nil && s.Active == 1 })
 	m.c.Await("its pod runs", func() error {
 		if pod := m.pods(id)[0]; pod.Status.Phase != "Running" {

@@ -37,6 +37,8 @@ type program struct {
 	Stuck string `json:"stuck"`
 	// Late is how long a node does not notice that it has the pod.
 	Late time.Duration `json:"late"`
+	// Held is a node that notices nothing before the test lets pods begin.
+	Held bool `json:"held"`
 	// Deaf is a node that does not notice that a pod is to end.
 	Deaf bool `json:"deaf"`
 }
@@ -58,8 +60,16 @@ type kubelets struct {
 	client kubernetes.Interface
 	port   int
 
-	mu   sync.Mutex // guards what follows
-	pods map[types.UID]*played
+	mu    sync.Mutex // guards what follows
+	pods  map[types.UID]*played
+	begun bool
+}
+
+// begin lets pods begin that are held.
+func (k *kubelets) begin() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.begun = true
 }
 
 // played is a pod in play.
@@ -267,7 +277,8 @@ func (k *kubelets) play(ctx context.Context, pod *corev1.Pod) {
 		k.pods[pod.UID] = p
 	}
 	now := time.Now()
-	if now.Sub(p.started) < p.program.Late && pod.DeletionTimestamp == nil {
+	unseen := now.Sub(p.started) < p.program.Late || p.program.Held && !k.begun
+	if unseen && pod.DeletionTimestamp == nil {
 		k.mu.Unlock()
 		return
 	}

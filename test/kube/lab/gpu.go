@@ -21,10 +21,9 @@ import (
 // NVIDIA_VISIBLE_DEVICES which it was given. Counting, scheduling and exclusive
 // assignment are the kubelet's own and real.
 func (l *Lab) ServeGPUs(ctx context.Context, count int) error {
-	err := l.await(ctx, wait{what: "the kubelet", limit: time.Minute}, func() error {
-		_, err := os.Stat(plugin.KubeletSocket)
-		return err
-	})
+	// A kubelet sweeps the place of plugins before it listens there; the socket of
+	// one that has gone may lie there until then.
+	err := l.await(ctx, wait{what: "the kubelet", limit: time.Minute}, func() error { return answers(ctx, plugin.KubeletSocket) })
 	if err != nil {
 		return err
 	}
@@ -47,6 +46,15 @@ func (l *Lab) ServeGPUs(ctx context.Context, count int) error {
 	}
 	<-ctx.Done()
 	return nil
+}
+
+// answers reports whether somebody listens on a socket.
+func answers(ctx context.Context, socket string) error {
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
 }
 
 func register(ctx context.Context, endpoint string) (err error) {

@@ -1,5 +1,6 @@
 """What a test may do that no client of Amazon's can: POST /world/<what>, JSON in and out."""
 
+import datetime
 import json
 
 from moto.core.utils import utcnow
@@ -46,9 +47,9 @@ def console(body):
 
 
 def interrupt(body):
-    """Takes a spot machine back: a notice now, the end after so many seconds."""
+    """Takes a spot machine back: a notice now, of the end after so many seconds."""
     instance = find(body)
-    instance.notice = {"action": "terminate", "time": spot.stamp(utcnow())}
+    instance.notice = {"action": "terminate", "time": spot.stamp(utcnow() + datetime.timedelta(seconds=body.get("after", 0)))}
     clock.later(body["account"], body.get("after", 0),
                 lambda: machines.end(instance, "Server.SpotInstanceTermination", "Spot instance termination"))
 

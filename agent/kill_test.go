@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/agent/config"
+	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
-	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
 // victimDir makes this test program an agent, with the settings that are in

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // The kinds of slots an agent can offer. SlotGPU is an older name of SlotCUDA.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/agent/config"
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 func TestParseReportsEachBrokenRule(t *testing.T) {

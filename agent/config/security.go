@@ -1,6 +1,6 @@
 package config
 
-import "github.com/det-deploy/det-deploy/master/config/document"
+import "github.com/det-deploy/det-deploy/document"
 
 // Security is how the connection to the master is protected.
 type Security struct {

@@ -3,7 +3,7 @@ package spec
 import (
 	"strings"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // FileSetting is the name under which the file itself is remembered; the other

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer/spec"
-	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
 var update = flag.Bool("update", false, "rewrite the reference page")

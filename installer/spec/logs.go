@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // AWSLogs is where all machines send what they log.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // AWSMaster is the machine that the master runs on.

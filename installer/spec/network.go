@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // AWSNetwork is where a cluster's machines are connected, and who may reach

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 var errNoMapping = errors.New("must be a mapping of keys to values")

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config"
-	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
 // AWSPool is machines that the master launches when tasks wait and removes when

@@ -1,8 +1,8 @@
 package spec
 
 import (
+	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config"
-	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
 // Security is who may do what, and what that may cost, as in master.yaml.

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/master/config"
-	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
 // elsewhere is what of the security of master.yaml is no key of cluster.yaml's

@@ -3,8 +3,8 @@ package agentrm
 import (
 	"context"
 
+	"github.com/det-deploy/det-deploy/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
-	"github.com/det-deploy/det-deploy/master/api/excerpt"
 )
 
 // prepare tells a launched machine how to set itself up, and stays with it until

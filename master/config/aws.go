@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // AWSProvider launches EC2 instances.

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // Bytes is a number of bytes, which may be written with a unit: "4g", "512MiB".

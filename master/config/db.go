@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // The databases a master can keep its state in.

@@ -3,7 +3,7 @@ package config
 import (
 	"strconv"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // DBPort is a port that older files write as text.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // GCPProvider launches Compute Engine instances.

@@ -1,6 +1,6 @@
 package config
 
-import "github.com/det-deploy/det-deploy/master/config/document"
+import "github.com/det-deploy/det-deploy/document"
 
 // Images is the image of a task by the device it runs on. Empty means the one
 // that the client or the task asks for.

@@ -1,6 +1,6 @@
 package config
 
-import "github.com/det-deploy/det-deploy/master/config/document"
+import "github.com/det-deploy/det-deploy/document"
 
 // PreemptionScheduler is the default_scheduler that lets jobs of higher priority stop
 // preemptible ones of lower priority.

@@ -3,7 +3,7 @@ package config
 import (
 	"net/netip"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // Limits is what strangers and users may cost. Zero means no limit. Administrators

@@ -3,7 +3,7 @@ package config
 import (
 	"errors"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // LocalProvider launches agents as processes of this machine.

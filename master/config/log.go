@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // Log is what the master logs about itself.

@@ -3,7 +3,7 @@ package config
 import (
 	"regexp"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // LogPolicy is what to do when a line of a task's log matches.

@@ -2,7 +2,7 @@ package config
 
 import (
 	"github.com/det-deploy/det-deploy/cloud/secret"
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // Logging is where task logs are stored.

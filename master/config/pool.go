@@ -3,7 +3,7 @@ package config
 import (
 	"time"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // Pool is a group of equal agents.

@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // Provider launches agents when tasks wait and removes them when idle.

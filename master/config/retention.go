@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // RetentionPolicy is when task logs are deleted.

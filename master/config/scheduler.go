@@ -1,6 +1,6 @@
 package config
 
-import "github.com/det-deploy/det-deploy/master/config/document"
+import "github.com/det-deploy/det-deploy/document"
 
 // The fitting policies.
 const (

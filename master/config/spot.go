@@ -1,7 +1,7 @@
 package config
 
 import (
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // Spot is whether spot instances are used: true, false, or an object, which

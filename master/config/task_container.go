@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // TaskContainerDefaults is what each task container gets unless its own

@@ -3,7 +3,7 @@ package config
 import (
 	"fmt"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // translator turns the forms of older releases into today's before anything is

@@ -3,7 +3,7 @@ package config
 import (
 	"slices"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // Unbuilt lists every setting of m that is valid and whose feature does not exist

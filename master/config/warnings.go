@@ -1,6 +1,6 @@
 package config
 
-import "github.com/det-deploy/det-deploy/master/config/document"
+import "github.com/det-deploy/det-deploy/document"
 
 // Warnings lists the settings that are accepted and do not do what their author
 // may expect. given reports whether the author wrote a setting, so that nobody

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // warnings lists the settings of a provider that change nothing as the others

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/det-deploy/det-deploy/master/api/excerpt"
+	"github.com/det-deploy/det-deploy/excerpt"
 )
 
 // Binaries are the programs that a master hands out, so that a machine which is to

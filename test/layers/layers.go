@@ -18,6 +18,8 @@ func Shared() []Row {
 		{"pki", nil, "every platform makes certificates for its masters"},
 		{"checksum", nil, "programs and files are told by their content in every role"},
 		{"delay", nil, "waiting for a time or an end is needed everywhere"},
+		{"excerpt", nil, "whoever repeats what was sent bounds it"},
+		{"document", nil, "cluster.yaml, master.yaml, agent.yaml and task files are read by one decoder"},
 	}
 }
 
@@ -43,14 +45,14 @@ func commands() []Row {
 		{"cmd/internal/build", nobody, "what a binary is called depends on nothing"},
 		{"cmd/internal/usage", nobody, "everybody may refuse a command line"},
 		{"cmd/internal/exit", []string{"cmd/internal/usage", "cloud", "installer/record"}, "it reads kinds of errors and nothing else"},
-		{"cmd/internal/term", []string{"cmd/internal/usage", "master/config/document", "installer/event"}, "it draws what it is given"},
-		{"cmd/internal/config", []string{"cloud/secret", "master/config/document"}, "it knows flags and variables, not what they configure"},
+		{"cmd/internal/term", []string{"cmd/internal/usage", "installer/event"}, "it draws what it is given"},
+		{"cmd/internal/config", []string{"cloud/secret"}, "it knows flags and variables, not what they configure"},
 		{"cmd/internal/agree", []string{"cmd/internal/term", "cmd/internal/usage", "installer/..."}, "it shows what is about to be done and asks, whatever the platform"},
-		{"cmd/internal/verdict", []string{"cmd/internal/term", "cmd/internal/usage", "master/config/document"}, "it tells what a document came to"},
+		{"cmd/internal/verdict", []string{"cmd/internal/term", "cmd/internal/usage"}, "it tells what a document came to"},
 		{"cmd/internal/contexts", []string{"cmd/internal/term", "master/api/client"}, "it remembers masters and dials them"},
 		{"cmd/internal/unit", []string{"cmd/internal/term"}, "it installs a unit, whatever the role"},
 		{"cmd/internal/wire", []string{"cmd/internal/build", "cmd/internal/term", "installer/...", "master/...", "agent/...", "host/...", "cloud/...", "k8s/...", "templates"}, "it is the one place that knows what stands behind the interfaces"},
-		{"cmd/internal/cmd", []string{"cmd/internal/cmd/*", "cmd/internal/cluster/...", "cmd/internal/term", "cmd/internal/usage", "master/config/document"}, "it assembles the tree"},
+		{"cmd/internal/cmd", []string{"cmd/internal/cmd/*", "cmd/internal/cluster/...", "cmd/internal/term", "cmd/internal/usage"}, "it assembles the tree"},
 		{"cmd/internal/cluster", []string{"cmd/internal/agree", "cmd/internal/build", "cmd/internal/config", "cmd/internal/contexts", "cmd/internal/exit", "cmd/internal/term", "cmd/internal/usage", "cmd/internal/wire", "installer/...", "master/api/...", "cloud", "cloud/resource"}, "it has the verbs of clusters, for every platform; it names no platform"},
 		{"cmd/internal/cluster/*", []string{"cmd/internal/cluster", "cmd/internal/agree", "cmd/internal/build", "cmd/internal/config", "cmd/internal/contexts", "cmd/internal/exit", "cmd/internal/term", "cmd/internal/usage", "cmd/internal/wire", "installer/...", "master/api/...", "cloud", "cloud/resource", "master/config/...", "agent/config", "templates"}, "a platform of the verbs of clusters; it talks to wire and to the installer, never to a cloud or another platform"},
 		{"cmd/internal/cmd/*", []string{"cmd/internal/agree", "cmd/internal/build", "cmd/internal/config", "cmd/internal/contexts", "cmd/internal/exit", "cmd/internal/term", "cmd/internal/unit", "cmd/internal/usage", "cmd/internal/verdict", "cmd/internal/wire", "installer/...", "master/api/...", "master/config/...", "agent/config", "cloud", "cloud/resource", "templates"}, "a command talks to wire, to the installer or to a master; it never reaches into a role or a cloud"},
@@ -74,7 +76,7 @@ func install() []Row {
 		{"cloud/local", []string{"cloud", "cloud/resource", "cloud/local/process", "cloud/machine"}, "a platform knows only the vocabulary, and what its machines say to prove themselves"},
 		{"cloud/aws/...", []string{"cloud", "cloud/resource", "cloud/secret", "cloud/aws/..."}, "a platform knows only the vocabulary and itself"},
 		{"cloud/gcp/...", []string{"cloud", "cloud/resource", "cloud/secret", "cloud/gcp/..."}, "a platform knows only the vocabulary and itself"},
-		{"k8s/...", []string{"cloud", "cloud/resource", "k8s/...", "master/policy", "master/rm", "master/api/...", "master/config/document", "templates"}, "Kubernetes is a platform and a resource manager"},
+		{"k8s/...", []string{"cloud", "cloud/resource", "k8s/...", "master/policy", "master/rm", "master/api/...", "templates"}, "Kubernetes is a platform and a resource manager"},
 		{"installer/event", []string{"cloud"}, noSDK},
 		{"installer/phase", []string{"installer/event"}, noSDK},
 		{"installer/plan", engine, noSDK},
@@ -102,19 +104,17 @@ func target(name string) []string {
 }
 
 func master() []Row {
-	leaves := []string{"master/api/v1", "master/api/agentv1", "master/api/status", "master/api/excerpt", "master/config/...", "master/policy", "master/rm", "master/token", "cloud", "cloud/secret", "templates"}
+	leaves := []string{"master/api/v1", "master/api/agentv1", "master/api/status", "master/config/...", "master/policy", "master/rm", "master/token", "cloud", "cloud/secret", "templates"}
 	with := func(more ...string) []string { return append(append([]string{}, leaves...), more...) }
 	leaf := "it is a leaf, so that both ends of a connection may import it"
 	return []Row{
 		{"master/api/v1", nil, leaf},
-		{"master/api/excerpt", nil, leaf},
-		{"master/api/status", []string{"master/api/excerpt"}, leaf},
+		{"master/api/status", nil, leaf},
 		{"master/api/agentv1", []string{"master/api/v1"}, leaf},
 		{"master/api/client", []string{"master/api/v1", "master/api/status"}, leaf},
 		{"master/policy", []string{"master/api/v1", "master/api/agentv1"}, "what a task may do to its machine is a pure function; master, agents and Kubernetes ask it"},
-		{"master/config", []string{"master/config/document", "master/policy", "cloud/secret"}, "master.yaml is a leaf: the installer writes what the master reads"},
-		{"master/config/document", []string{"master/api/excerpt"}, "the decoder knows no document"},
-		{"master/config/helm", []string{"master/config", "master/config/document", "cloud/secret"}, "the chart's values are a master.yaml under other names"},
+		{"master/config", []string{"master/policy", "cloud/secret"}, "master.yaml is a leaf: the installer writes what the master reads"},
+		{"master/config/helm", []string{"master/config", "cloud/secret"}, "the chart's values are a master.yaml under other names"},
 		{"master/rm", []string{"master/api/v1", "master/api/agentv1"}, "tasks ask without knowing whom"},
 		{"master/token", nil, "both ends of the link check papers with it"},
 		{"master/pool", nil, "who runs where is a pure function"},
@@ -137,10 +137,10 @@ func master() []Row {
 }
 
 func agent() []Row {
-	may := []string{"master/api/v1", "master/api/agentv1", "master/policy", "master/token", "master/config/document", "agent/config", "agent/*", "agent/container/*", "cloud/machine"}
+	may := []string{"master/api/v1", "master/api/agentv1", "master/policy", "master/token", "agent/config", "agent/*", "agent/container/*", "cloud/machine"}
 	cloudless := "an agent is told by its master what to run and knows nothing else of it"
 	return []Row{
-		{"agent/config", []string{"master/config/document"}, "agent.yaml is a leaf: the installer and the master write what the agent reads"},
+		{"agent/config", nil, "agent.yaml is a leaf: the installer and the master write what the agent reads"},
 		{"agent/lifecycle", []string{"master/api/v1", "master/api/agentv1"}, "a state machine is drawn, tabled and pure"},
 		{"agent/container", nil, "a runtime is defined by who uses it"},
 		{"agent/container/*", []string{"agent/container"}, "a runtime knows only the contract"},

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/viper"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // Declare adds the flag of each override to flags. The defaults are those of the

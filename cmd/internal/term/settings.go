@@ -1,6 +1,6 @@
 package term
 
-import "github.com/det-deploy/det-deploy/master/config/document"
+import "github.com/det-deploy/det-deploy/document"
 
 // PrintSettings prints every setting of a document with where it came from.
 func (s *Streams) PrintSettings(settings []document.Setting) error {

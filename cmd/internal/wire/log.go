@@ -6,7 +6,7 @@ import (
 
 	"github.com/lmittmann/tint"
 
-	"github.com/det-deploy/det-deploy/master/api/excerpt"
+	"github.com/det-deploy/det-deploy/excerpt"
 )
 
 // levels are the names of Determined 0.38.1 on slog's scale; trace and fatal

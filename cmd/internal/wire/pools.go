@@ -3,10 +3,10 @@ package wire
 import (
 	"time"
 
+	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/agentrm"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config"
-	"github.com/det-deploy/det-deploy/master/config/document"
 	"github.com/det-deploy/det-deploy/master/pool"
 )
 

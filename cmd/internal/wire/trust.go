@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/server"
 )
 

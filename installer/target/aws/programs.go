@@ -11,7 +11,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/checksum"
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // Program is det-deploy for one architecture, as a file of this machine.

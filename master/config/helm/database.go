@@ -4,8 +4,8 @@ import (
 	"strconv"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config"
-	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
 // DB is where the master keeps its state.

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config"
-	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
 // Document is what the chart hands over.

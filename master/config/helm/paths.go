@@ -3,7 +3,7 @@ package helm
 import (
 	"strings"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // names is how values call what master.yaml calls otherwise; the longest beginning

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config"
-	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
 // noValue is what of the security of master.yaml is no value of the chart, and why.

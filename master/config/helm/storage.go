@@ -2,8 +2,8 @@ package helm
 
 import (
 	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config"
-	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
 // Storage is where experiments store checkpoints; the keys of every type stand

@@ -1,8 +1,8 @@
 package helm
 
 import (
+	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config"
-	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
 // Values is every value of the chart. What concerns Kubernetes alone is kept raw:

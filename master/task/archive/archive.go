@@ -11,7 +11,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/det-deploy/det-deploy/master/api/excerpt"
+	"github.com/det-deploy/det-deploy/excerpt"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 

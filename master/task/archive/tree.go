@@ -6,7 +6,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/master/api/excerpt"
+	"github.com/det-deploy/det-deploy/excerpt"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 

@@ -7,9 +7,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/det-deploy/det-deploy/master/api/excerpt"
+	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/excerpt"
 	"github.com/det-deploy/det-deploy/master/config"
-	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
 // DecodeError is a configuration that cannot be used, with all its mistakes.

@@ -3,9 +3,9 @@ package spec
 import (
 	"github.com/distribution/reference"
 
-	"github.com/det-deploy/det-deploy/master/api/excerpt"
+	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/excerpt"
 	"github.com/det-deploy/det-deploy/master/config"
-	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
 // checkImages refuses what no engine takes for the name of an image. What is no name

@@ -4,8 +4,8 @@ import (
 	"path"
 	"slices"
 
+	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/master/config"
-	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
 // DefaultImage is what runs when neither the task nor the cluster names an image.

@@ -7,7 +7,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // Show is the whole configuration in the form that Determined 0.38.1 answers with,

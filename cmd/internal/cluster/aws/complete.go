@@ -12,8 +12,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer/spec"
-	"github.com/det-deploy/det-deploy/master/config/document"
 )
 
 // completion asks a person for what a new cluster needs and nobody has said.

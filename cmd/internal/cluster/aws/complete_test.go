@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 // The line that is shown can be typed as it is.

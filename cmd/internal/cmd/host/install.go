@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/unit"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 type installOptions struct {

@@ -8,7 +8,7 @@ import (
 
 	agentconfig "github.com/det-deploy/det-deploy/agent/config"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 func TestTheAgentReadsWhatItIsGiven(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/master/api/excerpt"
+	"github.com/det-deploy/det-deploy/excerpt"
 )
 
 // Problem is one complaint about one place of a document.

@@ -3,7 +3,7 @@ package document_test
 import (
 	"testing"
 
-	"github.com/det-deploy/det-deploy/master/config/document"
+	"github.com/det-deploy/det-deploy/document"
 )
 
 func TestOverlay(t *testing.T) {

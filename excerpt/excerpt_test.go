@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/det-deploy/det-deploy/master/api/excerpt"
+	"github.com/det-deploy/det-deploy/excerpt"
 )
 
 func TestAnExcerptIsShortPrintableAndSaysHowMuchThereWas(t *testing.T) {

@@ -51,7 +51,7 @@ func commands() []Row {
 		{"cmd/internal/verdict", []string{"cmd/internal/term", "cmd/internal/usage"}, "it tells what a document came to"},
 		{"cmd/internal/contexts", []string{"cmd/internal/term", "master/api/client"}, "it remembers masters and dials them"},
 		{"cmd/internal/unit", []string{"cmd/internal/term"}, "it installs a unit, whatever the role"},
-		{"cmd/internal/wire", []string{"cmd/internal/build", "cmd/internal/term", "installer/...", "master/...", "agent/...", "host/...", "cloud/...", "k8s/...", "templates"}, "it is the one place that knows what stands behind the interfaces"},
+		{"cmd/internal/wire", []string{"cmd/internal/build", "cmd/internal/term", "installer/...", "master/...", "agent/...", "cloud/...", "k8s/...", "templates"}, "it is the one place that knows what stands behind the interfaces"},
 		{"cmd/internal/cmd", []string{"cmd/internal/cmd/*", "cmd/internal/cluster/...", "cmd/internal/term", "cmd/internal/usage"}, "it assembles the tree"},
 		{"cmd/internal/cluster", []string{"cmd/internal/agree", "cmd/internal/build", "cmd/internal/config", "cmd/internal/contexts", "cmd/internal/exit", "cmd/internal/term", "cmd/internal/usage", "cmd/internal/wire", "installer/...", "master/api/...", "cloud", "cloud/resource"}, "it has the verbs of clusters, for every platform; it names no platform"},
 		{"cmd/internal/cluster/*", []string{"cmd/internal/cluster", "cmd/internal/agree", "cmd/internal/build", "cmd/internal/config", "cmd/internal/contexts", "cmd/internal/exit", "cmd/internal/term", "cmd/internal/usage", "cmd/internal/wire", "installer/...", "master/api/...", "cloud", "cloud/resource", "master/config/...", "agent/config", "templates"}, "a platform of the verbs of clusters; it talks to wire and to the installer, never to a cloud or another platform"},
@@ -99,7 +99,7 @@ func target(name string) []string {
 	return []string{
 		"installer", "installer/doctor", "installer/event", "installer/plan", "installer/record", "installer/spec",
 		"installer/target/" + name + "/...", "cloud", "cloud/resource", "cloud/secret", "cloud/" + name + "/...",
-		"master/config/...", "master/api/...", "agent/config", "host/manifest", "templates",
+		"master/config/...", "master/api/...", "agent/config", "cloud/host/manifest", "templates",
 	}
 }
 
@@ -150,9 +150,9 @@ func agent() []Row {
 
 func host() []Row {
 	return []Row{
-		{"host/disk", nil, "putting files onto a machine knows none"},
-		{"host/manifest", nil, "the installer writes what a machine reads: it is a leaf"},
-		{"host/...", []string{"cloud", "cloud/secret", "cloud/aws/...", "host/*", "cloud/machine", "templates"}, "what a machine needs of its cloud, so that agent and master need nothing of it"},
+		{"cloud/host/disk", nil, "putting files onto a machine knows none"},
+		{"cloud/host/manifest", nil, "the installer writes what a machine reads: it is a leaf"},
+		{"cloud/host/...", []string{"cloud", "cloud/secret", "cloud/aws/...", "cloud/host/*", "cloud/machine", "templates"}, "what a machine needs of its cloud, so that agent and master need nothing of it"},
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/aws/attest"
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
+	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/machine"
-	"github.com/det-deploy/det-deploy/host/manifest"
 	"github.com/det-deploy/det-deploy/templates"
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )

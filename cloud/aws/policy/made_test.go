@@ -30,7 +30,7 @@ func TestEveryCallIsMadeSomewhere(t *testing.T) {
 func program(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	for _, top := range []string{"cloud/aws", "host", "installer", "cmd"} {
+	for _, top := range []string{"cloud/aws", "cloud/host", "installer", "cmd"} {
 		err := filepath.WalkDir(filepath.Join("..", "..", "..", top), func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err

@@ -7,11 +7,11 @@ import (
 	"os"
 	"os/exec"
 
+	"github.com/det-deploy/det-deploy/cloud/host"
+	"github.com/det-deploy/det-deploy/cloud/host/manifest"
+	"github.com/det-deploy/det-deploy/cloud/host/setup"
+	"github.com/det-deploy/det-deploy/cloud/host/volume"
 	"github.com/det-deploy/det-deploy/cloud/machine"
-	"github.com/det-deploy/det-deploy/host"
-	"github.com/det-deploy/det-deploy/host/manifest"
-	"github.com/det-deploy/det-deploy/host/setup"
-	"github.com/det-deploy/det-deploy/host/volume"
 )
 
 // Host is what a machine of a cluster in the cloud is told at its first boot.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/det-deploy/det-deploy/host/manifest"
+	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/det-deploy/det-deploy/host/manifest"
+	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 )
 
 // Heard is what the master's machine last said that is not as it should be, and

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/det-deploy/det-deploy/host/manifest"
+	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 )
 
 func TestWhatAMachineIsHeardToSay(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/host/manifest"
+	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 )
 
 // lore is what several resources of one plan read from the control bucket: the

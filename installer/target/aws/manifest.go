@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/resource"
-	"github.com/det-deploy/det-deploy/host/manifest"
 )
 
 // secretsFile lists which version of each secret the master goes by: another one

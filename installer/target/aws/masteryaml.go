@@ -6,9 +6,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/document"
-	"github.com/det-deploy/det-deploy/host/manifest"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/master/config"
 )

@@ -1,0 +1,235 @@
+package follow
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/checksum"
+	"github.com/det-deploy/det-deploy/cloud/host/disk"
+	"github.com/det-deploy/det-deploy/cloud/host/manifest"
+)
+
+// Where things stand on the machine.
+const (
+	home = "/var/lib/det-deploy"
+	// binDir keeps every program that may still be wanted, by hash.
+	binDir = home + "/bin"
+	// fileDir keeps the files likewise.
+	fileDir   = home + "/files"
+	stateFile = home + "/follow.json"
+	// Current is what the units run: a link into binDir.
+	Current = home + "/current"
+	// Environment is read by the master's unit.
+	Environment = home + "/master.env"
+	// Hold is what a master is started with that is not to serve yet.
+	Hold = "DET_DEPLOY_MASTER_ARGS=--on-hold\n"
+)
+
+// do carries an act out. Nothing that runs is touched before everything that
+// takes its place is here and verified.
+func (f *Follower) do(ctx context.Context, act Act) error {
+	switch act {
+	case Keep:
+		return nil
+	case Start:
+		return f.Units.Restart(ctx, Unit)
+	case Stop:
+		return f.Units.Stop(ctx, Unit)
+	case Adopt:
+		f.state.Applied = f.state.Wanted
+		f.tell(*f.state.Applied)
+		return f.save()
+	case Back:
+		f.state.Rejected = f.state.Applied.Generation
+		f.state.Why = fmt.Sprintf("the configuration of generation %d was not well within %s: %s; that of generation %d is back",
+			f.state.Applied.Generation, Patience, orNothing(f.sick), f.state.Good.Generation)
+		return f.apply(ctx, f.state.Good)
+	case Apply:
+		f.state.Rejected, f.state.Why = 0, ""
+		return f.apply(ctx, f.state.Wanted)
+	}
+	panic("follow: unknown act " + string(act))
+}
+
+func (f *Follower) apply(ctx context.Context, m *manifest.Manifest) error {
+	if err := f.fetchAll(ctx, m); err != nil {
+		return err
+	}
+	f.Log.Info("changing what the master runs", "version", m.Version, "generation", m.Generation, "phase", m.Phase)
+	if m.Phase == manifest.Stop {
+		if err := f.Units.Stop(ctx, Unit); err != nil {
+			return err
+		}
+	}
+	if err := f.place(m); err != nil {
+		return err
+	}
+	if m.Phase != manifest.Stop {
+		if err := f.Units.Restart(ctx, Unit); err != nil {
+			return err
+		}
+	}
+	f.state.Applied, f.state.Started = m, f.Now()
+	f.tell(*m)
+	return f.save()
+}
+
+func (f *Follower) fetchAll(ctx context.Context, m *manifest.Manifest) error {
+	for _, b := range m.Binaries {
+		if err := f.fetch(ctx, b, f.binary(b), 0o755); err != nil {
+			return err
+		}
+	}
+	for _, file := range m.Files {
+		if err := f.fetch(ctx, file, f.kept(file), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetch brings an object here, unless it is here and whole.
+func (f *Follower) fetch(ctx context.Context, file manifest.File, to string, mode fs.FileMode) error {
+	if have, err := checksum.File(to); err == nil && have == file.SHA256 {
+		return nil
+	}
+	return disk.Replace(to, mode, func(w io.Writer) error {
+		sum := sha256.New()
+		if err := f.Bucket.Fetch(ctx, file.Key, io.MultiWriter(w, sum)); err != nil {
+			return fmt.Errorf("fetch %s: %w", file.Key, err)
+		}
+		if have := hex.EncodeToString(sum.Sum(nil)); have != file.SHA256 {
+			return fmt.Errorf("fetch %s: its sha256 is %s, the manifest says %s", file.Key, have, file.SHA256)
+		}
+		return nil
+	})
+}
+
+// place puts what was fetched where it is used.
+func (f *Follower) place(m *manifest.Manifest) error {
+	for path, file := range m.Files {
+		if err := f.copy(file, f.path(path)); err != nil {
+			return err
+		}
+	}
+	if f.state.Applied != nil {
+		for path := range f.state.Applied.Files {
+			if _, still := m.Files[path]; still {
+				continue
+			}
+			if err := os.Remove(f.path(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("remove what is no longer wanted: %w", err)
+			}
+		}
+	}
+	env := ""
+	if m.Phase == manifest.Hold {
+		env = Hold
+	}
+	if err := disk.Replace(f.path(Environment), 0o644, func(w io.Writer) error {
+		_, err := io.WriteString(w, env)
+		return err
+	}); err != nil {
+		return err
+	}
+	for arch, b := range m.Binaries {
+		if err := disk.Link(f.binary(b), filepath.Join(f.path(manifest.BinariesDir), "linux-"+arch)); err != nil {
+			return err
+		}
+	}
+	return disk.Link(filepath.Dir(f.binary(m.Binaries[f.Arch])), f.path(Current))
+}
+
+func (f *Follower) copy(file manifest.File, to string) error {
+	info, err := os.Stat(to)
+	if have, err2 := checksum.File(to); err == nil && err2 == nil && have == file.SHA256 && info.Mode().Perm() == file.Mode.Perm() {
+		return nil
+	}
+	data, err := os.ReadFile(f.kept(file))
+	if err != nil {
+		return fmt.Errorf("write %s: %w", to, err)
+	}
+	return disk.Replace(to, file.Mode.Perm(), func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// prune removes the programs and files that nothing leads back to.
+func (f *Follower) prune() error {
+	keep := map[string]bool{}
+	for _, m := range []*manifest.Manifest{f.state.Wanted, f.state.Applied, f.state.Good} {
+		for _, b := range m.Binaries {
+			keep[b.SHA256] = true
+		}
+		for _, file := range m.Files {
+			keep[file.SHA256] = true
+		}
+	}
+	errs := f.unlink()
+	for _, dir := range []string{binDir, fileDir} {
+		entries, err := os.ReadDir(f.path(dir))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		for _, e := range entries {
+			path := filepath.Join(f.path(dir), e.Name())
+			if keep[e.Name()] || filepath.Dir(f.Self) == path {
+				continue
+			}
+			errs = append(errs, os.RemoveAll(path))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// unlink hands out no program of an architecture that is no longer wanted.
+func (f *Follower) unlink() (errs []error) {
+	entries, err := os.ReadDir(f.path(manifest.BinariesDir))
+	if err != nil {
+		return []error{err}
+	}
+	for _, e := range entries {
+		if _, still := f.state.Applied.Binaries[strings.TrimPrefix(e.Name(), "linux-")]; !still {
+			errs = append(errs, os.Remove(filepath.Join(f.path(manifest.BinariesDir), e.Name())))
+		}
+	}
+	return errs
+}
+
+func (f *Follower) save() error {
+	data, err := json.MarshalIndent(f.state, "", "  ")
+	if err != nil {
+		return fmt.Errorf("remember what this machine is to run: %w", err)
+	}
+	return disk.Replace(f.path(stateFile), 0o600, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+func (f *Follower) path(p string) string { return filepath.Join(f.Root, p) }
+
+func (f *Follower) binary(b manifest.File) string {
+	return filepath.Join(f.path(binDir), b.SHA256, "det-deploy")
+}
+
+func (f *Follower) kept(file manifest.File) string {
+	return filepath.Join(f.path(fileDir), file.SHA256)
+}
+
+func orNothing(why string) string {
+	if why == "" {
+		return "it does not run"
+	}
+	return why
+}

@@ -1,0 +1,47 @@
+package follow
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud/host/manifest"
+)
+
+// report writes the status when it says something new, and now and then.
+func (f *Follower) report(ctx context.Context, seen Seen, now time.Time) {
+	s := f.status(seen, now)
+	if s.Same(f.said) && now.Sub(f.saidAt) < manifest.StatusEvery {
+		return
+	}
+	s.At = now.UTC()
+	data, err := json.MarshalIndent(s, "", "  ")
+	if err == nil {
+		err = f.Bucket.Put(ctx, manifest.StatusKey, append(data, '\n'))
+	}
+	if err != nil {
+		if f.saidAt.IsZero() || !s.Same(f.said) {
+			f.Log.Warn("cannot say how the master is", "key", manifest.StatusKey, "err", err)
+		}
+		return
+	}
+	f.said, f.saidAt = s, now
+}
+
+// status is what this machine runs and why that is not what is wanted.
+func (f *Follower) status(seen Seen, now time.Time) manifest.Status {
+	s := manifest.Status{Schema: manifest.StatusSchema, Instance: f.Instance, Error: f.trouble}
+	if f.state.Wanted != nil {
+		s.Generation = f.state.Wanted.Generation
+	}
+	if a := f.state.Applied; a != nil {
+		s.Version, s.Phase, s.ConfigSHA256 = a.Version, a.Phase, a.Files[manifest.ConfigFile].SHA256
+		s.Ready = seen.Well && a.Phase != manifest.Stop
+		s.Error = cmp.Or(s.Error, f.state.Why)
+		if a.Phase != manifest.Stop && !seen.Well && !f.starting(now) {
+			s.Error = cmp.Or(s.Error, orNothing(f.sick))
+		}
+	}
+	return s
+}

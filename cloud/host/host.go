@@ -1,0 +1,205 @@
+// Package host is what a cluster's machine needs of its cloud: what it is to run,
+// where its logs and its use are reported, which machine it is and when it will
+// be taken back. Master and agent know nothing of it.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/aws/attest"
+	"github.com/det-deploy/det-deploy/cloud/host/follow"
+	"github.com/det-deploy/det-deploy/cloud/host/imds"
+	"github.com/det-deploy/det-deploy/cloud/host/journal"
+	"github.com/det-deploy/det-deploy/cloud/host/manifest"
+	"github.com/det-deploy/det-deploy/cloud/host/metrics"
+	"github.com/det-deploy/det-deploy/cloud/host/notice"
+	"github.com/det-deploy/det-deploy/cloud/host/socket"
+	"github.com/det-deploy/det-deploy/cloud/machine"
+)
+
+// Role is what a machine is for.
+type Role string
+
+// The roles.
+const (
+	Master Role = "master"
+	Agent  Role = "agent"
+)
+
+// cursorFile remembers how far the journal was carried.
+const cursorFile = "/var/lib/det-deploy/journal.cursor"
+
+// Config is what a machine is told at its first boot.
+type Config struct {
+	Role    Role
+	Cluster string
+	// Region is asked of the machine's metadata when it is empty.
+	Region string
+	// Bucket is the control bucket, for a master.
+	Bucket string
+	// Endpoint takes the place of Amazon's addresses, Metadata of the metadata
+	// service's. Both are empty outside of tests and closed networks.
+	Endpoint, Metadata string
+	// Logs is the CloudWatch group and Metrics whether the machine's use is
+	// reported, for an agent. A master's manifest says them.
+	Logs    string
+	Metrics bool
+	Log     *slog.Logger
+}
+
+// Run does all of it until ctx is done, or until it should be started anew: as
+// another version or with other settings.
+func Run(ctx context.Context, c Config) error {
+	meta := imds.New(c.Metadata)
+	id, err := meta.Identity(ctx)
+	if err != nil {
+		return fmt.Errorf("find out which machine this is: %w", err)
+	}
+	if c.Region == "" {
+		c.Region = id.Region
+	}
+	clients, err := api.Open(ctx, api.Options{Region: c.Region, Endpoint: c.Endpoint, Log: c.Log})
+	if err != nil {
+		return err
+	}
+	h := &host{Config: c, id: id, meta: meta, clients: clients}
+	h.Log.Info("this machine serves its cluster", "role", c.Role, "cluster", c.Cluster, "instance_id", id.Instance, "region", c.Region)
+	ctx, h.again = context.WithCancel(ctx)
+	defer h.again()
+	g, ctx := errgroup.WithContext(ctx)
+	if c.Role == Master {
+		f, err := h.follower()
+		if err != nil {
+			return err
+		}
+		g.Go(func() error {
+			defer h.again() // without its master a machine has no reason to go on
+			return f.Run(ctx)
+		})
+	}
+	g.Go(func() error { return h.watchSelf(ctx) })
+	err = h.answer(ctx, g)
+	if err == nil {
+		err = h.report(ctx, g)
+	}
+	if err != nil {
+		h.again()
+	}
+	return errors.Join(err, g.Wait())
+}
+
+// host is a machine at work.
+type host struct {
+	Config
+
+	id      imds.Identity
+	meta    *imds.Client
+	clients api.Clients
+	// again ends everything, so that it is started anew.
+	again context.CancelFunc
+	// settled is whether Logs and Metrics are those that this run goes by.
+	settled bool
+}
+
+// follower makes the master follow its manifest.
+func (h *host) follower() (*follow.Follower, error) {
+	self, err := os.Executable()
+	if err == nil {
+		self, err = filepath.EvalSymlinks(self)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find this program's file: %w", err)
+	}
+	f, err := follow.New(follow.Config{
+		Cluster: h.Cluster, Instance: h.id.Instance, Arch: runtime.GOARCH, Self: self,
+		Bucket: Bucket{h.Bucket, h.clients.S3}, Units: Systemd{}, Tell: h.settle, Log: h.Log, Now: time.Now,
+		Well: func(ctx context.Context, m manifest.Health) error { return follow.Well(ctx, "", m) },
+	})
+	h.settled = true
+	return f, err
+}
+
+// settle takes what a manifest says of logs and metrics. Once they are in use,
+// others mean to start anew.
+func (h *host) settle(m manifest.Manifest) (anew bool) {
+	if h.settled {
+		return m.Logs != h.Logs || m.Metrics != h.Metrics
+	}
+	h.Logs, h.Metrics = m.Logs, m.Metrics
+	return false
+}
+
+// watchSelf ends this run when the program's file was replaced, as an agent does
+// that follows its master's version.
+func (h *host) watchSelf(ctx context.Context) error {
+	tick := time.NewTicker(time.Minute)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if path, err := os.Readlink("/proc/self/exe"); err == nil && strings.HasSuffix(path, " (deleted)") {
+			h.Log.Info("the program was replaced, starting the new one")
+			h.again()
+			return nil
+		}
+	}
+}
+
+// answer tells an agent who this machine is and when it will be taken back.
+func (h *host) answer(ctx context.Context, g *errgroup.Group) error {
+	watch := notice.New(h.meta, h.Log, time.Now)
+	g.Go(func() error { return watch.Run(ctx) })
+	if h.Role != Agent {
+		return nil
+	}
+	l, err := socket.Listen(ctx, machine.Socket)
+	if err != nil {
+		return err
+	}
+	role := ec2rolecreds.New(func(o *ec2rolecreds.Options) { o.Client = h.meta.SDK() })
+	signer := attest.Machine{Credentials: aws.NewCredentialsCache(role), Region: h.Region, Endpoint: h.Endpoint, Now: time.Now}
+	s := &socket.Server{Notices: watch, Log: h.Log, Prove: func(ctx context.Context, cluster string) (machine.Proof, error) {
+		p, err := signer.Sign(ctx, cluster)
+		return machine.Proof{Kind: p.Kind, Data: p.Data, Instance: h.id.Instance}, err
+	}}
+	g.Go(func() error { return s.Serve(ctx, l) })
+	return nil
+}
+
+// report carries the journal and the machine's use to where they are wanted.
+func (h *host) report(ctx context.Context, g *errgroup.Group) error {
+	if h.Logs != "" {
+		s, err := journal.New(journal.Config{
+			Instance: h.id.Instance, Sink: &journal.Group{Name: h.Logs, Logs: h.clients.Logs},
+			Open: journal.Open, CursorFile: cursorFile, Log: h.Log,
+		})
+		if err != nil {
+			return err
+		}
+		g.Go(func() error { return s.Run(ctx) })
+	}
+	if h.Metrics {
+		r := &metrics.Reporter{
+			Instance: h.id.Instance, Metrics: h.clients.Metrics,
+			Disks: []string{"/", manifest.DataDir}, Log: h.Log,
+		}
+		g.Go(func() error { return r.Run(ctx) })
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package setup_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/det-deploy/det-deploy/cloud/host/setup"
+)
+
+// on is a machine below a directory of the test's.
+func on(t *testing.T, m setup.Machine, root string, calls *[]string) setup.Machine {
+	t.Helper()
+	m.Root = root
+	m.Self = filepath.Join(t.TempDir(), "det-deploy")
+	if err := os.WriteFile(m.Self, []byte("program"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	m.Systemctl = func(_ context.Context, args ...string) error {
+		*calls = append(*calls, strings.Join(args, " "))
+		return nil
+	}
+	return m
+}
+
+func run(t *testing.T, m setup.Machine) (whats []string) {
+	t.Helper()
+	steps, err := m.Plan()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range steps {
+		whats = append(whats, s.What)
+		if err := s.Do(t.Context()); err != nil {
+			t.Fatalf("%s: %v", s.What, err)
+		}
+	}
+	return whats
+}
+
+func master(t *testing.T) setup.Machine {
+	t.Helper()
+	m, err := setup.Master{RunArgs: []string{"--role", "master"}, Region: "us-west-2", Endpoint: "http://e", Volume: "vol-1", Device: "/dev/sdf"}.Machine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestAMastersMachine(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	var calls []string
+	m := on(t, master(t), root, &calls)
+	run(t, m)
+	if d := cmp.Diff(calls, []string{"daemon-reload", "enable det-deploy-host.service", "restart --no-block det-deploy-host.service"}); d != "" {
+		t.Errorf("got -, want + (the host starts the master):\n%s", d)
+	}
+	if got, err := os.ReadFile(filepath.Join(root, setup.Program)); err != nil || string(got) != "program" {
+		t.Errorf("got %q, %v; want this program", got, err)
+	}
+	unit, err := os.ReadFile(filepath.Join(root, "/etc/systemd/system/det-deploy-data.service"))
+	if want := "ExecStart=/usr/local/bin/det-deploy host mount --volume vol-1 --at /var/lib/determined --device /dev/sdf\n"; err != nil || !strings.Contains(string(unit), want) {
+		t.Errorf("got %s, %v; want %s", unit, err, want)
+	}
+	unit, err = os.ReadFile(filepath.Join(root, "/etc/systemd/system/det-deploy-master.service"))
+	if want := "Environment=AWS_REGION=us-west-2\nEnvironment=AWS_ENDPOINT_URL=http://e\n"; err != nil || !strings.Contains(string(unit), want) {
+		t.Errorf("got %s, %v; want %s, where the master finds its secrets", unit, err, want)
+	}
+	calls = nil
+	if d := cmp.Diff(run(t, m), []string{"enable and start det-deploy-host.service"}); d != "" {
+		t.Errorf("the second time: got -, want +:\n%s", d)
+	}
+}
+
+func TestALaterVersionStaysCurrent(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	var calls []string
+	run(t, on(t, master(t), root, &calls))
+	later := filepath.Join(root, "/var/lib/det-deploy/bin/later")
+	current := filepath.Join(root, "/var/lib/det-deploy/current")
+	if err := os.Remove(current); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(later, current); err != nil {
+		t.Fatal(err)
+	}
+	run(t, on(t, master(t), root, &calls)) // the machine's first program once more
+	if got, err := os.Readlink(current); err != nil || got != later {
+		t.Errorf("got %s, %v; want that it is not taken back", got, err)
+	}
+}
+
+func TestAnAgentsMachine(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	var calls []string
+	m, err := setup.Agent{RunArgs: []string{"--role", "agent"}, ConfigFile: "/etc/determined/agent.yaml", Config: []byte("a: 1\n"), DataDir: "/var/lib/a"}.Machine()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, on(t, m, root, &calls))
+	if d := cmp.Diff(calls, []string{
+		"daemon-reload", "enable det-deploy-host.service", "restart --no-block det-deploy-host.service",
+		"enable det-deploy-agent.service", "restart --no-block det-deploy-agent.service",
+	}); d != "" {
+		t.Errorf("got -, want +:\n%s", d)
+	}
+	info, err := os.Stat(filepath.Join(root, "/etc/determined/agent.yaml"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("got %v, %v; want it for root only", info, err)
+	}
+}

@@ -60,7 +60,8 @@ func undone(why string) func(owned) bool {
 // Pods that went while the master was away, before it knew that they run.
 func TestWhatWentWhileTheMasterWasAway(t *testing.T) {
 	m := newMaster(t, nil)
-	nodes := newKubelets(t, m.c, "play-1", "play-2", "play-3", "play-4")
+	// The scheduler may spread the two small ones.
+	nodes := newKubelets(t, m.c, "play-1", "play-2", "play-3", "play-4", "play-5")
 	gone := m.submit(program{Late: time.Hour, Forever: true}, slots(8))
 	half := m.submit(program{Late: time.Hour, Forever: true}, slots(16))
 	jobless := m.submit(program{Held: true, Lines: 1}, slots(1))

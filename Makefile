@@ -1,5 +1,5 @@
 # The same targets at home and in CI. Nothing here is longer than three
-# lines; longer things are Go programs or scripts under test/ and bench/.
+# lines; longer things are Go programs or scripts under test/.
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 GO ?= go
@@ -77,7 +77,7 @@ setup: ## install what the tests need: Docker Engine, PostgreSQL, cloud-init, Ku
 
 .PHONY: bench
 bench: build ## measure the promises; prints one line each
-	./bench/run.sh
+	./test/bench/run.sh
 
 .PHONY: faults
 faults: ## what test takes a sample of: every call on AWS fails in every way, 200 tasks outlive crashes, partitions and full disks; hours

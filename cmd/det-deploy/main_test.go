@@ -32,7 +32,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("NO_COLOR", "1")
 			env.Setenv("GORACE", os.Getenv("GORACE"))
-			examples, err := filepath.Abs("../../examples")
+			examples, err := filepath.Abs("../../docs/examples")
 			if err != nil {
 				return err
 			}

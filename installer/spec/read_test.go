@@ -195,7 +195,7 @@ func TestClusterNames(t *testing.T) {
 
 func TestTheExampleIsValid(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("../../examples/cluster-aws.yaml")
+	data, err := os.ReadFile("../../docs/examples/cluster-aws.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 
 func TestExamplesAreRead(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../../examples/*master*.yaml")
+	files, err := filepath.Glob("../../docs/examples/*master*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("got examples %v, %v", files, err)
 	}
@@ -59,7 +59,7 @@ func TestANamedFileMustExist(t *testing.T) {
 
 func TestErrorsNameTheFlag(t *testing.T) {
 	t.Parallel()
-	_, _, err := config.Load([]string{"../../examples/master.yaml"}, []document.Given{{Path: "port", Value: "70000", Source: "--port"}})
+	_, _, err := config.Load([]string{"../../docs/examples/master.yaml"}, []document.Given{{Path: "port", Value: "70000", Source: "--port"}})
 	if want := "--port: port: must be between 0 and 65535 (is 70000)"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -199,7 +199,7 @@ func TestWrittenConfigurationReadsTheSame(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(everything))
-	for _, file := range []string{"../../examples/pedl-master.yaml", "../../examples/master.yaml"} {
+	for _, file := range []string{"../../docs/examples/pedl-master.yaml", "../../docs/examples/master.yaml"} {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			f.Fatal(err)

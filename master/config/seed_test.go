@@ -13,7 +13,7 @@ import (
 // The block an old cluster has, with its values filled in, is one pool on AWS.
 func TestProvisionerBlockBecomesOnePool(t *testing.T) {
 	t.Parallel()
-	data, err := os.ReadFile("../../examples/pedl-master.yaml")
+	data, err := os.ReadFile("../../docs/examples/pedl-master.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ var handed = regexp.MustCompile(`values.yaml: "([^"]+)"`)
 // bring their file as it is, and so does everybody else.
 func TestAMasterReadsWhatTheChartHandsOver(t *testing.T) {
 	t.Parallel()
-	documents := []string{"../../examples/values-k8s.yaml"}
+	documents := []string{"../../docs/examples/values-k8s.yaml"}
 	for _, kind := range append(kinds(), "upstream") {
 		documents = append(documents, "testdata/"+kind+".values.yaml")
 	}

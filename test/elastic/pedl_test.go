@@ -33,7 +33,7 @@ const oldStartup = `|
 func TestAnOldClustersFileStartsAndScales(t *testing.T) {
 	t.Parallel()
 	c := prepare(t)
-	block, err := os.ReadFile("../../examples/pedl-master.yaml")
+	block, err := os.ReadFile("../../docs/examples/pedl-master.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 const (
 	// swollen is how much more memory a request may cost the master for good.
 	swollen = 200 << 20
-	// recovery is how long it may take to give memory back. bench/flood measures it
+	// recovery is how long it may take to give memory back. test/bench/flood measures it
 	// on a quiet machine; here others keep the master from its turn.
 	recovery = 3 * time.Minute
 	// stuck is how long the master may take to answer others after a bomb. On two

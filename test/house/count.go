@@ -49,7 +49,7 @@ func count(root string) (census, error) {
 // isLeftOut says which directories are not the product.
 func isLeftOut(rel string) bool {
 	name := filepath.Base(rel)
-	return rel != "." && strings.HasPrefix(name, ".") || rel == "test" || rel == "bench" || name == "testdata" || strings.HasSuffix(name, "test")
+	return rel != "." && strings.HasPrefix(name, ".") || rel == "test" || name == "testdata" || strings.HasSuffix(name, "test")
 }
 
 func (c *census) addFile(path, pkg string) error {

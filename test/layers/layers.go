@@ -59,7 +59,6 @@ func commands() []Row {
 		{"cmd/internal/cli", []string{"cmd/internal/cmd", "cmd/internal/exit", "cmd/internal/term", "installer/event"}, "it turns signals and errors into an exit code"},
 		{"templates", nobody, "what is written onto machines is data"},
 		{"test/...", []string{"..."}, "tests may see everything"},
-		{"bench/...", []string{"..."}, "measurements may see everything"},
 	}
 }
 
@@ -197,7 +196,7 @@ type Home struct {
 
 // Homes are the libraries that stay where they belong.
 func Homes() []Home {
-	tests := []string{"test/...", "bench/..."}
+	tests := []string{"test/..."}
 	return []Home{
 		{"k8s.io/client-go/", append([]string{"k8s/..."}, tests...), "a move of client-go touches the packages that speak to Kubernetes, and nothing that uses them"},
 		{"helm.sh/", []string{"k8s/helm"}, "Helm has an end of support; replacing it touches one package"},

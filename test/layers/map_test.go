@@ -48,7 +48,7 @@ func drawMap(all map[string]listed) string {
 	wings := map[string][]string{}
 	for pkg, p := range all {
 		top, _, nested := strings.Cut(pkg, "/")
-		if top == "test" || top == "bench" || len(p.GoFiles) == 0 {
+		if top == "test" || len(p.GoFiles) == 0 {
 			continue
 		}
 		if !nested && !slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(o string) bool { return strings.HasPrefix(o, pkg+"/") }) {

@@ -52,7 +52,7 @@ func awsSite(t *testing.T, yaml string) (site, config.AWSProvider) {
 // needs.
 func TestAnOldClustersBlockIsAFleet(t *testing.T) {
 	t.Parallel()
-	yaml, err := os.ReadFile("../../../examples/pedl-master.yaml")
+	yaml, err := os.ReadFile("../../../docs/examples/pedl-master.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // How long `up` takes from nothing when each call takes 200 ms and the machines
-// take no time at all, in calls that wait for each other. bench/run.sh shows what
+// take no time at all, in calls that wait for each other. test/bench/run.sh shows what
 // is logged here.
 func TestHowManyCallsUpWaitsFor(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Measures the promises that have a number and prints one line each. Nothing
+# here fails when a figure is bad: it is for reading, side by side, in one run.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+bin=bin/det-deploy
+
+echo "== the binary"
+printf '%-46s %s\n' "size" "$(du -m "$bin" | cut -f1) MB"
+start=$(date +%s%N)
+for _ in $(seq 20); do "$bin" version >/dev/null; done
+printf '%-46s %s ms\n' "version, mean of 20" "$((($(date +%s%N) - start) / 20000000))"
+
+echo "== parts"
+go test -run '^$' -bench . -benchtime 1s \
+	./master/pool ./master/store ./master/log ./master/auth ./master/server ./master/agentrm ./master/task ./master/elastic ./master/launcher 2>/dev/null |
+	grep -E '^Benchmark|^pkg' || true
+
+echo "== a cluster on this machine (process runtime, embedded database)"
+go run ./test/bench/cluster -bin "$bin"
+
+echo "== a master that is flooded (memory of its own above rest: most, and what is left)"
+go run ./test/bench/flood -bin "$bin"
+
+echo "== up on AWS, from nothing, when every call takes 200 ms and machines take no time"
+./test/bench/up
+
+echo "== machines that come and go (agents as processes of this machine)"
+go run ./test/bench/elastic -bin "$bin"
+
+echo "== gangs of pods on 100 nodes that are not there (test/kube in api mode)"
+export KUBE_LAB_ID=63
+trap './test/kube/kube.sh down' EXIT
+config=$(./test/kube/kube.sh up --mode api --fake-nodes 100 --fake-gpus 8 2>/dev/null)
+go run ./test/bench/kube -kubeconfig "${config#*=}" -gangs 125

@@ -14,14 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/api"
-	"github.com/det-deploy/det-deploy/cloud/aws/attest"
 	"github.com/det-deploy/det-deploy/cloud/host/follow"
-	"github.com/det-deploy/det-deploy/cloud/host/imds"
 	"github.com/det-deploy/det-deploy/cloud/host/journal"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/host/metrics"
@@ -46,14 +41,11 @@ const cursorFile = "/var/lib/det-deploy/journal.cursor"
 type Config struct {
 	Role    Role
 	Cluster string
-	// Region is asked of the machine's metadata when it is empty.
-	Region string
+	// Cloud is the one that the machine runs in.
+	Cloud Cloud
 	// Bucket is the control bucket, for a master.
 	Bucket string
-	// Endpoint takes the place of Amazon's addresses, Metadata of the metadata
-	// service's. Both are empty outside of tests and closed networks.
-	Endpoint, Metadata string
-	// Logs is the CloudWatch group and Metrics whether the machine's use is
+	// Logs is where the cloud keeps the machine's logs and Metrics whether the machine's use is
 	// reported, for an agent. A master's manifest says them.
 	Logs    string
 	Metrics bool
@@ -63,20 +55,8 @@ type Config struct {
 // Run does all of it until ctx is done, or until it should be started anew: as
 // another version or with other settings.
 func Run(ctx context.Context, c Config) error {
-	meta := imds.New(c.Metadata)
-	id, err := meta.Identity(ctx)
-	if err != nil {
-		return fmt.Errorf("find out which machine this is: %w", err)
-	}
-	if c.Region == "" {
-		c.Region = id.Region
-	}
-	clients, err := api.Open(ctx, api.Options{Region: c.Region, Endpoint: c.Endpoint, Log: c.Log})
-	if err != nil {
-		return err
-	}
-	h := &host{Config: c, id: id, meta: meta, clients: clients}
-	h.Log.Info("this machine serves its cluster", "role", c.Role, "cluster", c.Cluster, "instance_id", id.Instance, "region", c.Region)
+	h := &host{Config: c, id: c.Cloud.Identity()}
+	h.Log.Info("this machine serves its cluster", "role", c.Role, "cluster", c.Cluster, "instance_id", h.id.Instance, "region", h.id.Region)
 	ctx, h.again = context.WithCancel(ctx)
 	defer h.again()
 	g, ctx := errgroup.WithContext(ctx)
@@ -91,7 +71,7 @@ func Run(ctx context.Context, c Config) error {
 		})
 	}
 	g.Go(func() error { return h.watchSelf(ctx) })
-	err = h.answer(ctx, g)
+	err := h.answer(ctx, g)
 	if err == nil {
 		err = h.report(ctx, g)
 	}
@@ -105,9 +85,7 @@ func Run(ctx context.Context, c Config) error {
 type host struct {
 	Config
 
-	id      imds.Identity
-	meta    *imds.Client
-	clients api.Clients
+	id Identity
 	// again ends everything, so that it is started anew.
 	again context.CancelFunc
 	// settled is whether Logs and Metrics are those that this run goes by.
@@ -125,7 +103,7 @@ func (h *host) follower() (*follow.Follower, error) {
 	}
 	f, err := follow.New(follow.Config{
 		Cluster: h.Cluster, Instance: h.id.Instance, Arch: runtime.GOARCH, Self: self,
-		Bucket: Bucket{h.Bucket, h.clients.S3}, Units: Systemd{}, Tell: h.settle, Log: h.Log, Now: time.Now,
+		Bucket: h.Cloud.Bucket(h.Bucket), Units: Systemd{}, Tell: h.settle, Log: h.Log, Now: time.Now,
 		Well: func(ctx context.Context, m manifest.Health) error { return follow.Well(ctx, "", m) },
 	})
 	h.settled = true
@@ -163,7 +141,7 @@ func (h *host) watchSelf(ctx context.Context) error {
 
 // answer tells an agent who this machine is and when it will be taken back.
 func (h *host) answer(ctx context.Context, g *errgroup.Group) error {
-	watch := notice.New(h.meta, h.Log, time.Now)
+	watch := notice.New(h.Cloud.Notices, h.Log, time.Now)
 	g.Go(func() error { return watch.Run(ctx) })
 	if h.Role != Agent {
 		return nil
@@ -172,12 +150,7 @@ func (h *host) answer(ctx context.Context, g *errgroup.Group) error {
 	if err != nil {
 		return err
 	}
-	role := ec2rolecreds.New(func(o *ec2rolecreds.Options) { o.Client = h.meta.SDK() })
-	signer := attest.Machine{Credentials: aws.NewCredentialsCache(role), Region: h.Region, Endpoint: h.Endpoint, Now: time.Now}
-	s := &socket.Server{Notices: watch, Log: h.Log, Prove: func(ctx context.Context, cluster string) (machine.Proof, error) {
-		p, err := signer.Sign(ctx, cluster)
-		return machine.Proof{Kind: p.Kind, Data: p.Data, Instance: h.id.Instance}, err
-	}}
+	s := &socket.Server{Notices: watch, Log: h.Log, Prove: h.Cloud.Prover()}
 	g.Go(func() error { return s.Serve(ctx, l) })
 	return nil
 }
@@ -186,7 +159,7 @@ func (h *host) answer(ctx context.Context, g *errgroup.Group) error {
 func (h *host) report(ctx context.Context, g *errgroup.Group) error {
 	if h.Logs != "" {
 		s, err := journal.New(journal.Config{
-			Instance: h.id.Instance, Sink: &journal.Group{Name: h.Logs, Logs: h.clients.Logs},
+			Instance: h.id.Instance, Sink: h.Cloud.Logs(h.Logs),
 			Open: journal.Open, CursorFile: cursorFile, Log: h.Log,
 		})
 		if err != nil {
@@ -196,8 +169,7 @@ func (h *host) report(ctx context.Context, g *errgroup.Group) error {
 	}
 	if h.Metrics {
 		r := &metrics.Reporter{
-			Instance: h.id.Instance, Metrics: h.clients.Metrics,
-			Disks: []string{"/", manifest.DataDir}, Log: h.Log,
+			Sink: h.Cloud.Points(), Disks: []string{"/", manifest.DataDir}, Log: h.Log,
 		}
 		g.Go(func() error { return r.Run(ctx) })
 	}

@@ -73,6 +73,7 @@ func install() []Row {
 		{"cloud/cloudtest", []string{"cloud", "cloud/resource"}, "a contract knows what it is a contract of"},
 		{"cloud/local/process", nil, "who a process is depends on nothing"},
 		{"cloud/local", []string{"cloud", "cloud/resource", "cloud/local/process", "cloud/machine"}, "a platform knows only the vocabulary, and what its machines say to prove themselves"},
+		{"cloud/aws/machine", []string{"cloud", "cloud/secret", "cloud/machine", "cloud/host", "cloud/host/*", "cloud/aws/..."}, "it is the cloud of a machine's services"},
 		{"cloud/aws/...", []string{"cloud", "cloud/resource", "cloud/secret", "cloud/aws/..."}, "a platform knows only the vocabulary and itself"},
 		{"cloud/gcp/...", []string{"cloud", "cloud/resource", "cloud/secret", "cloud/gcp/..."}, "a platform knows only the vocabulary and itself"},
 		{"k8s/...", []string{"cloud", "cloud/resource", "k8s/...", "master/policy", "master/rm", "master/api/...", "templates"}, "Kubernetes is a platform and a resource manager"},
@@ -151,7 +152,7 @@ func host() []Row {
 	return []Row{
 		{"cloud/host/disk", nil, "putting files onto a machine knows none"},
 		{"cloud/host/manifest", nil, "the installer writes what a machine reads: it is a leaf"},
-		{"cloud/host/...", []string{"cloud", "cloud/secret", "cloud/aws/...", "cloud/host/*", "cloud/machine", "templates"}, "what a machine needs of its cloud, so that agent and master need nothing of it"},
+		{"cloud/host/...", []string{"cloud", "cloud/secret", "cloud/host/*", "cloud/machine", "templates"}, "a machine's services ask any cloud through an interface"},
 	}
 }
 
@@ -171,6 +172,7 @@ func Bans() []Ban {
 	engine := "the engine's tests must not wait for an SDK to be built, nor its users for one to be asked"
 	return []Ban{
 		{"agent/...", cloudSDKs, "an agent is told by its master what to run; one that asks a cloud cannot be tested, or moved, without it"},
+		{"cloud/host/...", cloudSDKs, "a machine's services ask any cloud through an interface, and know none"},
 		{"agent/...", databases, "an agent keeps files; its master keeps the database"},
 		{"agent/...", terminals, "an agent speaks log/slog"},
 		{"master/...", terminals, "a master speaks log/slog"},

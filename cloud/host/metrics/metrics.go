@@ -12,21 +12,15 @@ import (
 	"os"
 	"os/exec"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
-	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
-
-	"github.com/det-deploy/det-deploy/cloud/aws/api"
 )
 
 // Namespace is where metrics go, the one that Determined's own images use.
 const Namespace = "Determined"
 
-// Every is how often it is reported: what CloudWatch keeps as one point.
+// Every is how often it is reported: what clouds keep as one point.
 const Every = time.Minute
 
-// The metrics, all in percent. Each has the dimension InstanceId.
+// The metrics, all in percent. Each is of one machine.
 const (
 	CPU    = "CPUUtilization"
 	Memory = "MemoryUtilization"
@@ -45,10 +39,15 @@ type Point struct {
 	Percent float64
 }
 
+// Sink is where points are kept.
+type Sink interface {
+	// Send writes the points of one moment. What is refused is not sent again.
+	Send(ctx context.Context, points []Point, at time.Time) error
+}
+
 // Reporter reports one machine.
 type Reporter struct {
-	Instance string
-	Metrics  api.Metrics
+	Sink Sink
 	// Disks is the directories whose file systems are reported.
 	Disks []string
 	Log   *slog.Logger
@@ -126,18 +125,7 @@ func (r *Reporter) tell(err error) {
 // send reports points. A report that is refused is lost: the next is a minute
 // away.
 func (r *Reporter) send(ctx context.Context, points []Point, now time.Time) {
-	in := &cloudwatch.PutMetricDataInput{Namespace: aws.String(Namespace)}
-	for _, p := range points {
-		d := types.MetricDatum{
-			MetricName: aws.String(p.Metric), Value: aws.Float64(p.Percent), Unit: types.StandardUnitPercent, Timestamp: aws.Time(now),
-			Dimensions: []types.Dimension{{Name: aws.String("InstanceId"), Value: aws.String(r.Instance)}},
-		}
-		for name, value := range p.Of {
-			d.Dimensions = append(d.Dimensions, types.Dimension{Name: aws.String(name), Value: aws.String(value)})
-		}
-		in.MetricData = append(in.MetricData, d)
-	}
-	_, err := r.Metrics.PutMetricData(ctx, in)
+	err := r.Sink.Send(ctx, points, now)
 	switch {
 	case ctx.Err() != nil:
 	case err != nil && !r.refused:

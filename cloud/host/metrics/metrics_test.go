@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -49,23 +48,23 @@ func TestGPUs(t *testing.T) {
 	}
 }
 
-// cloud takes reports, or refuses them.
-type cloud struct {
-	reports []*cloudwatch.PutMetricDataInput
+// recorder takes reports, or refuses them.
+type recorder struct {
+	reports [][]Point
 	err     error
 }
 
-func (c *cloud) PutMetricData(_ context.Context, in *cloudwatch.PutMetricDataInput, _ ...func(*cloudwatch.Options)) (*cloudwatch.PutMetricDataOutput, error) {
-	c.reports = append(c.reports, in)
-	return nil, c.err
+func (r *recorder) Send(_ context.Context, points []Point, _ time.Time) error {
+	r.reports = append(r.reports, points)
+	return r.err
 }
 
 func TestAReportEachMinute(t *testing.T) {
 	t.Setenv("PATH", "") // no nvidia-smi, and so not parallel
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		c := &cloud{err: errors.New("cloudwatch:PutMetricData: not authorized")}
-		r := &Reporter{Instance: "i-1", Metrics: c, Disks: []string{"/", "/nowhere"}, Log: slog.New(slog.NewTextHandler(&log, nil))}
+		c := &recorder{err: errors.New("cloudwatch:PutMetricData: not authorized")}
+		r := &Reporter{Sink: c, Disks: []string{"/", "/nowhere"}, Log: slog.New(slog.NewTextHandler(&log, nil))}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*Every+time.Second)
 		defer cancel()
 		if err := r.Run(ctx); err != nil {
@@ -75,23 +74,20 @@ func TestAReportEachMinute(t *testing.T) {
 			t.Errorf("got %d reports, log %q; want 10, and that one refusal is told once", len(c.reports), log.String())
 		}
 		got := map[string]bool{}
-		for _, in := range c.reports {
-			if *in.Namespace != "Determined" {
-				t.Errorf("got namespace %s", *in.Namespace)
-			}
-			for _, d := range in.MetricData {
-				key := *d.MetricName
-				for _, dim := range d.Dimensions {
-					key += " " + *dim.Name + "=" + *dim.Value
+		for _, points := range c.reports {
+			for _, p := range points {
+				key := p.Metric
+				for name, value := range p.Of {
+					key += " " + name + "=" + value
 				}
 				got[key] = true
-				if *d.Value < 0 || *d.Value > 100 {
-					t.Errorf("%s: got %v, want percent", key, *d.Value)
+				if p.Percent < 0 || p.Percent > 100 {
+					t.Errorf("%s: got %v, want percent", key, p.Percent)
 				}
 			}
 		}
-		delete(got, "CPUUtilization InstanceId=i-1") // the bubble's minute may be no time at all
-		if d := cmp.Diff(got, map[string]bool{"MemoryUtilization InstanceId=i-1": true, "DiskUtilization InstanceId=i-1 Path=/": true}); d != "" {
+		delete(got, "CPUUtilization") // the bubble's minute may be no time at all
+		if d := cmp.Diff(got, map[string]bool{"MemoryUtilization": true, "DiskUtilization Path=/": true}); d != "" {
 			t.Errorf("got -, want +:\n%s", d)
 		}
 	})

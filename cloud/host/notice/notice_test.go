@@ -3,6 +3,7 @@ package notice_test
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,30 +15,29 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
-// told is what a machine is told, by path.
+// told is the notices that are out.
 type told struct {
-	mu    sync.Mutex
-	paths map[string]string
+	mu      sync.Mutex // guards notices
+	notices []machine.Notice
 }
 
-func (d *told) Get(_ context.Context, path string) (string, bool, error) {
+func (d *told) read(context.Context) ([]machine.Notice, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	text, found := d.paths[path]
-	return text, found, nil
+	return slices.Clone(d.notices), nil
 }
 
-func (d *told) tell(path, text string) {
+func (d *told) tell(n machine.Notice) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.paths[path] = text
+	d.notices = append(d.notices, n)
 }
 
 func TestEachNoticeIsToldOnceAndInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := &told{paths: map[string]string{}}
-		w := notice.New(d, slog.New(slog.DiscardHandler), time.Now)
+		d := &told{}
+		w := notice.New(d.read, slog.New(slog.DiscardHandler), time.Now)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- w.Run(ctx) }()
@@ -47,17 +47,18 @@ func TestEachNoticeIsToldOnceAndInOrder(t *testing.T) {
 		}
 		stop()
 		start := time.Now()
-		d.tell("events/recommendations/rebalance", `{"noticeTime":"2030-01-02T03:04:05Z"}`)
+		all := []machine.Notice{
+			{Kind: machine.Rebalance, At: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), Reason: "spot rebalance recommendation"},
+			{Kind: machine.Interruption, At: time.Date(2030, 1, 2, 3, 9, 5, 0, time.UTC), Reason: "spot interruption: terminate"},
+		}
+		d.tell(all[0])
 		first, _ := w.Next(ctx, 0)
 		if took := time.Since(start); took > notice.Every {
 			t.Errorf("got it after %s, want at the next look", took)
 		}
-		d.tell("spot/instance-action", `{"action":"terminate","time":"2030-01-02T03:09:05Z"}`)
+		d.tell(all[1])
 		second, _ := w.Next(ctx, first.N)
-		for i, want := range []machine.Notice{
-			{Kind: machine.Rebalance, At: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), Reason: "spot rebalance recommendation"},
-			{Kind: machine.Interruption, At: time.Date(2030, 1, 2, 3, 9, 5, 0, time.UTC), Reason: "spot interruption: terminate"},
-		} {
+		for i, want := range all {
 			got := []machine.Notice{first, second}[i]
 			want.N = got.N
 			if d := cmp.Diff(got, want); d != "" {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 
+	aws "github.com/det-deploy/det-deploy/cloud/aws/machine"
 	"github.com/det-deploy/det-deploy/cloud/host"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/host/setup"
@@ -26,9 +27,13 @@ type Host struct {
 // RunHost does a machine's part until ctx ends or it is to be started anew,
 // writing its own log to out.
 func RunHost(ctx context.Context, h Host, out io.Writer, terminal bool) error {
+	log := hostLog(out, terminal)
+	c, err := aws.Open(ctx, aws.Config{Region: h.Region, Endpoint: h.Endpoint, Log: log})
+	if err != nil {
+		return err
+	}
 	return host.Run(ctx, host.Config{
-		Role: host.Role(h.Role), Cluster: h.Cluster, Region: h.Region, Bucket: h.Bucket, Endpoint: h.Endpoint,
-		Logs: h.Logs, Metrics: h.Metrics, Log: hostLog(out, terminal),
+		Role: host.Role(h.Role), Cluster: h.Cluster, Cloud: c, Bucket: h.Bucket, Logs: h.Logs, Metrics: h.Metrics, Log: log,
 	})
 }
 

@@ -1,4 +1,4 @@
-package imds_test
+package machine_test
 
 import (
 	"net/http"
@@ -8,11 +8,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/det-deploy/det-deploy/cloud/host/imds"
+	"github.com/det-deploy/det-deploy/cloud/aws/machine"
+	"github.com/det-deploy/det-deploy/cloud/host"
 )
 
 // metadata answers as Amazon does: only with a token.
-func metadata(t *testing.T, paths map[string]string) *imds.Client {
+func metadata(t *testing.T, paths map[string]string) *machine.Metadata {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPut && r.URL.Path == "/latest/api/token" {
@@ -31,14 +32,14 @@ func metadata(t *testing.T, paths map[string]string) *imds.Client {
 		}
 	}))
 	t.Cleanup(srv.Close)
-	return imds.New(srv.URL)
+	return machine.NewMetadata(srv.URL)
 }
 
 func TestMetadata(t *testing.T) {
 	t.Parallel()
 	c := metadata(t, map[string]string{"instance-id": "i-1", "placement/region": "us-west-2"})
 	id, err := c.Identity(t.Context())
-	if d := cmp.Diff(id, imds.Identity{Instance: "i-1", Region: "us-west-2"}); err != nil || d != "" {
+	if d := cmp.Diff(id, host.Identity{Instance: "i-1", Region: "us-west-2"}); err != nil || d != "" {
 		t.Errorf("got %v, -; want +:\n%s", err, d)
 	}
 	if _, found, err := c.Get(t.Context(), "spot/instance-action"); found || err != nil {

@@ -1,4 +1,4 @@
-package journal
+package machine
 
 import (
 	"context"
@@ -11,11 +11,12 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/host/journal"
 )
 
-// Group is a group of CloudWatch logs. The group itself is made beforehand: a
+// LogGroup is a group of CloudWatch logs. The group itself is made beforehand: a
 // machine may write into it and no more.
-type Group struct {
+type LogGroup struct {
 	Name string
 	Logs api.Logs
 
@@ -23,11 +24,11 @@ type Group struct {
 	made map[string]bool
 }
 
-var _ Sink = (*Group)(nil)
+var _ journal.Sink = (*LogGroup)(nil)
 
 // Put appends events to a stream.
-func (g *Group) Put(ctx context.Context, stream string, events []Event) error {
-	if err := g.make(ctx, stream); err != nil {
+func (g *LogGroup) Put(ctx context.Context, stream string, events []journal.Event) error {
+	if err := g.makeStream(ctx, stream); err != nil {
 		return err
 	}
 	in := &cloudwatchlogs.PutLogEventsInput{LogGroupName: &g.Name, LogStreamName: &stream}
@@ -36,15 +37,15 @@ func (g *Group) Put(ctx context.Context, stream string, events []Event) error {
 	}
 	if _, err := g.Logs.PutLogEvents(ctx, in); err != nil {
 		if cloud.KindOf(err) == cloud.NotFound { // somebody removed it
-			g.forget(stream)
+			g.forgetStream(stream)
 		}
 		return fmt.Errorf("write to %s of log group %s: %w", stream, g.Name, err)
 	}
 	return nil
 }
 
-// make makes a stream once.
-func (g *Group) make(ctx context.Context, stream string) error {
+// makeStream makes a stream once.
+func (g *LogGroup) makeStream(ctx context.Context, stream string) error {
 	g.mu.Lock()
 	made := g.made[stream]
 	g.mu.Unlock()
@@ -64,7 +65,7 @@ func (g *Group) make(ctx context.Context, stream string) error {
 	return nil
 }
 
-func (g *Group) forget(stream string) {
+func (g *LogGroup) forgetStream(stream string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.made, stream)

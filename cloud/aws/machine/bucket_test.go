@@ -1,4 +1,4 @@
-package host_test
+package machine_test
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
-	"github.com/det-deploy/det-deploy/cloud/host"
+	"github.com/det-deploy/det-deploy/cloud/aws/machine"
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
@@ -22,7 +22,7 @@ func TestTheControlBucket(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	b := host.Bucket{Name: "control", S3: clients.S3}
+	b := machine.Bucket{Name: "control", S3: clients.S3}
 	if _, _, err := b.Changed(t.Context(), "manifest.json", ""); cloud.KindOf(err) != cloud.NotFound {
 		t.Errorf("got %v, want that there is none", err)
 	}

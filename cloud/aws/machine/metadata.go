@@ -1,6 +1,4 @@
-// Package imds reads what Amazon tells a machine about itself, in the version
-// that asks for a token first (IMDSv2) and in no other.
-package imds
+package machine
 
 import (
 	"context"
@@ -13,14 +11,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/det-deploy/det-deploy/cloud/host"
 )
 
-// Client asks this machine's metadata service.
-type Client struct{ sdk *imds.Client }
+// Metadata is what Amazon tells a machine about itself, in the version that asks
+// for a token first (IMDSv2) and in no other.
+type Metadata struct{ sdk *imds.Client }
 
-// New returns a client. Endpoint is Amazon's own when it is empty.
-func New(endpoint string) *Client {
-	return &Client{imds.New(imds.Options{
+// NewMetadata returns a client. Endpoint is Amazon's own when it is empty.
+func NewMetadata(endpoint string) *Metadata {
+	return &Metadata{imds.New(imds.Options{
 		Endpoint: endpoint, EnableFallback: aws.FalseTernary,
 		// Who asks asks again: a question that waits for minutes is of no use.
 		Retryer: retry.NewStandard(func(o *retry.StandardOptions) { o.MaxAttempts = 3 }),
@@ -28,8 +29,8 @@ func New(endpoint string) *Client {
 }
 
 // Get returns what stands at a path below meta-data, and whether anything does.
-func (c *Client) Get(ctx context.Context, path string) (text string, found bool, err error) {
-	out, err := c.sdk.GetMetadata(ctx, &imds.GetMetadataInput{Path: path})
+func (m *Metadata) Get(ctx context.Context, path string) (text string, found bool, err error) {
+	out, err := m.sdk.GetMetadata(ctx, &imds.GetMetadataInput{Path: path})
 	if e, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && e.HTTPStatusCode() == http.StatusNotFound {
 		return "", false, nil
 	}
@@ -44,27 +45,18 @@ func (c *Client) Get(ctx context.Context, path string) (text string, found bool,
 	return string(data), true, nil
 }
 
-// Identity is which machine this is.
-type Identity struct {
-	Instance string
-	Region   string
-}
-
 // Identity asks which machine this is.
-func (c *Client) Identity(ctx context.Context) (Identity, error) {
-	id := Identity{}
+func (m *Metadata) Identity(ctx context.Context) (host.Identity, error) {
+	id := host.Identity{}
 	for path, into := range map[string]*string{"instance-id": &id.Instance, "placement/region": &id.Region} {
-		text, found, err := c.Get(ctx, path)
+		text, found, err := m.Get(ctx, path)
 		if err != nil {
-			return Identity{}, err
+			return host.Identity{}, err
 		}
 		if !found || text == "" {
-			return Identity{}, fmt.Errorf("ask this machine's metadata for %s: there is none", path)
+			return host.Identity{}, fmt.Errorf("ask this machine's metadata for %s: there is none", path)
 		}
 		*into = text
 	}
 	return id, nil
 }
-
-// SDK is the SDK's own client, for what takes one.
-func (c *Client) SDK() *imds.Client { return c.sdk }

@@ -1,0 +1,88 @@
+// Package machine is what a machine of a cluster on Amazon's has of its cloud: who
+// it is, the control bucket, the proof of which machine it is, word of its end,
+// and where its logs and its use are reported.
+package machine
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials/ec2rolecreds"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/aws/attest"
+	"github.com/det-deploy/det-deploy/cloud/host"
+	"github.com/det-deploy/det-deploy/cloud/host/follow"
+	"github.com/det-deploy/det-deploy/cloud/host/journal"
+	"github.com/det-deploy/det-deploy/cloud/host/metrics"
+	"github.com/det-deploy/det-deploy/cloud/machine"
+)
+
+// Config is what is known of a machine before it is asked.
+type Config struct {
+	// Region is asked of the machine's metadata when it is empty.
+	Region string
+	// Endpoint takes the place of Amazon's addresses. It is empty outside of tests
+	// and closed networks.
+	Endpoint string
+	Log      *slog.Logger
+}
+
+// Cloud is Amazon, as the machine sees it.
+type Cloud struct {
+	id       host.Identity
+	endpoint string
+	metadata *Metadata
+	clients  api.Clients
+}
+
+var _ host.Cloud = (*Cloud)(nil)
+
+// Open finds out which machine this is.
+func Open(ctx context.Context, c Config) (*Cloud, error) {
+	m := NewMetadata("")
+	id, err := m.Identity(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("find out which machine this is: %w", err)
+	}
+	if c.Region != "" {
+		id.Region = c.Region
+	}
+	clients, err := api.Open(ctx, api.Options{Region: id.Region, Endpoint: c.Endpoint, Log: c.Log})
+	if err != nil {
+		return nil, err
+	}
+	return &Cloud{id: id, endpoint: c.Endpoint, metadata: m, clients: clients}, nil
+}
+
+// Identity implements host.Cloud.
+func (c *Cloud) Identity() host.Identity { return c.id }
+
+// Bucket implements host.Cloud.
+func (c *Cloud) Bucket(name string) follow.Bucket { return Bucket{Name: name, S3: c.clients.S3} }
+
+// Prover implements host.Cloud: it signs a request to STS with the machine's role.
+func (c *Cloud) Prover() host.Prover {
+	role := ec2rolecreds.New(func(o *ec2rolecreds.Options) { o.Client = c.metadata.sdk })
+	signer := attest.Machine{Credentials: aws.NewCredentialsCache(role), Region: c.id.Region, Endpoint: c.endpoint, Now: time.Now}
+	return func(ctx context.Context, cluster string) (machine.Proof, error) {
+		p, err := signer.Sign(ctx, cluster)
+		return machine.Proof{Kind: p.Kind, Data: p.Data, Instance: c.id.Instance}, err
+	}
+}
+
+// Notices implements host.Cloud.
+func (c *Cloud) Notices(ctx context.Context) ([]machine.Notice, error) {
+	return ReadNotices(ctx, c.metadata)
+}
+
+// Logs implements host.Cloud.
+func (c *Cloud) Logs(name string) journal.Sink { return &LogGroup{Name: name, Logs: c.clients.Logs} }
+
+// Points implements host.Cloud.
+func (c *Cloud) Points() metrics.Sink {
+	return Points{Instance: c.id.Instance, Metrics: c.clients.Metrics}
+}

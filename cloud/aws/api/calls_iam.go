@@ -1,28 +1,30 @@
 package api
 
-func iamCalls() []Call {
-	return []Call{
-		looks("iam:GetRole"),
-		looks("iam:ListRoles"),
-		looks("iam:GetRolePolicy"),
-		looks("iam:ListRolePolicies"),
-		looks("iam:ListAttachedRolePolicies"),
-		looks("iam:GetInstanceProfile"),
-		looks("iam:ListInstanceProfiles"),
-		looks("iam:SimulatePrincipalPolicy"),
-		alters("iam:CreateRole", "iam:CreateRole", "iam:TagRole"),
-		alters("iam:UpdateAssumeRolePolicy"),
-		alters("iam:TagRole"),
-		alters("iam:PutRolePolicy"),
-		alters("iam:DeleteRolePolicy"),
-		alters("iam:AttachRolePolicy"),
-		alters("iam:DetachRolePolicy"),
-		alters("iam:DeleteRole"),
-		alters("iam:CreateInstanceProfile", "iam:CreateInstanceProfile", "iam:TagInstanceProfile"),
+import "github.com/det-deploy/det-deploy/cloud/edge"
+
+func iamCalls() edge.Calls {
+	return edge.Calls{
+		edge.Reads("iam:GetRole"),
+		edge.Reads("iam:ListRoles"),
+		edge.Reads("iam:GetRolePolicy"),
+		edge.Reads("iam:ListRolePolicies"),
+		edge.Reads("iam:ListAttachedRolePolicies"),
+		edge.Reads("iam:GetInstanceProfile"),
+		edge.Reads("iam:ListInstanceProfiles"),
+		edge.Reads("iam:SimulatePrincipalPolicy"),
+		edge.Writes("iam:CreateRole", "iam:CreateRole", "iam:TagRole"),
+		edge.Writes("iam:UpdateAssumeRolePolicy"),
+		edge.Writes("iam:TagRole"),
+		edge.Writes("iam:PutRolePolicy"),
+		edge.Writes("iam:DeleteRolePolicy"),
+		edge.Writes("iam:AttachRolePolicy"),
+		edge.Writes("iam:DetachRolePolicy"),
+		edge.Writes("iam:DeleteRole"),
+		edge.Writes("iam:CreateInstanceProfile", "iam:CreateInstanceProfile", "iam:TagInstanceProfile"),
 		// A profile hands its role on to machines.
-		alters("iam:AddRoleToInstanceProfile", "iam:AddRoleToInstanceProfile", "iam:PassRole"),
-		alters("iam:RemoveRoleFromInstanceProfile"),
-		alters("iam:DeleteInstanceProfile"),
-		alters("iam:CreateServiceLinkedRole"),
+		edge.Writes("iam:AddRoleToInstanceProfile", "iam:AddRoleToInstanceProfile", "iam:PassRole"),
+		edge.Writes("iam:RemoveRoleFromInstanceProfile"),
+		edge.Writes("iam:DeleteInstanceProfile"),
+		edge.Writes("iam:CreateServiceLinkedRole"),
 	}
 }

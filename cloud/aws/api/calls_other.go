@@ -1,39 +1,41 @@
 package api
 
-func secretsCalls() []Call {
-	return []Call{
-		looks("secretsmanager:DescribeSecret"),
-		looks("secretsmanager:ListSecrets"),
-		looks("secretsmanager:GetSecretValue"),
-		alters("secretsmanager:CreateSecret", "secretsmanager:CreateSecret", "secretsmanager:TagResource"),
-		alters("secretsmanager:PutSecretValue"),
-		alters("secretsmanager:DeleteSecret"),
-		alters("secretsmanager:RestoreSecret"),
-		alters("secretsmanager:TagResource"),
+import "github.com/det-deploy/det-deploy/cloud/edge"
+
+func secretsCalls() edge.Calls {
+	return edge.Calls{
+		edge.Reads("secretsmanager:DescribeSecret"),
+		edge.Reads("secretsmanager:ListSecrets"),
+		edge.Reads("secretsmanager:GetSecretValue"),
+		edge.Writes("secretsmanager:CreateSecret", "secretsmanager:CreateSecret", "secretsmanager:TagResource"),
+		edge.Writes("secretsmanager:PutSecretValue"),
+		edge.Writes("secretsmanager:DeleteSecret"),
+		edge.Writes("secretsmanager:RestoreSecret"),
+		edge.Writes("secretsmanager:TagResource"),
 	}
 }
 
-func logsCalls() []Call {
-	return []Call{
-		looks("logs:DescribeLogGroups"),
-		looks("logs:ListTagsForResource"),
-		looks("logs:FilterLogEvents"),
-		alters("logs:CreateLogGroup", "logs:CreateLogGroup", "logs:TagResource"),
-		alters("logs:PutRetentionPolicy"),
-		alters("logs:DeleteRetentionPolicy"),
-		alters("logs:TagResource"),
-		alters("logs:DeleteLogGroup"),
-		alters("logs:CreateLogStream"),
-		alters("logs:PutLogEvents"),
+func logsCalls() edge.Calls {
+	return edge.Calls{
+		edge.Reads("logs:DescribeLogGroups"),
+		edge.Reads("logs:ListTagsForResource"),
+		edge.Reads("logs:FilterLogEvents"),
+		edge.Writes("logs:CreateLogGroup", "logs:CreateLogGroup", "logs:TagResource"),
+		edge.Writes("logs:PutRetentionPolicy"),
+		edge.Writes("logs:DeleteRetentionPolicy"),
+		edge.Writes("logs:TagResource"),
+		edge.Writes("logs:DeleteLogGroup"),
+		edge.Writes("logs:CreateLogStream"),
+		edge.Writes("logs:PutLogEvents"),
 	}
 }
 
-func otherCalls() []Call {
-	return []Call{
+func otherCalls() edge.Calls {
+	return edge.Calls{
 		// Everybody may ask who they are.
 		{Op: "sts:GetCallerIdentity"},
-		looks("ssm:GetParameter"),
-		looks("servicequotas:GetServiceQuota"),
-		alters("cloudwatch:PutMetricData"),
+		edge.Reads("ssm:GetParameter"),
+		edge.Reads("servicequotas:GetServiceQuota"),
+		edge.Writes("cloudwatch:PutMetricData"),
 	}
 }

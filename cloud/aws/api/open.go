@@ -78,16 +78,14 @@ func httpClient() *awshttp.BuildableClient {
 // New builds clients on a configuration of the caller's own. Region, Profile and
 // Endpoint of the options do not count: they are the configuration's.
 func New(cfg aws.Config, o Options) Clients {
-	e := edge{gate: o.Gate, log: o.Log, calls: make(map[string]Call)}
-	for _, c := range Calls() {
-		e.calls[c.Op] = c
-	}
-	if e.log == nil {
-		e.log = slog.New(slog.DiscardHandler)
+	table := Table()
+	i := interceptor{gate: o.Gate, log: o.Log, calls: table.Calls.Index(), table: table}
+	if i.log == nil {
+		i.log = slog.New(slog.DiscardHandler)
 	}
 	cfg = cfg.Copy()
 	cfg.Logger = logging.Nop{} // what is worth a line has one at the edge
-	cfg.APIOptions = append(slices.Clone(cfg.APIOptions), e.add)
+	cfg.APIOptions = append(slices.Clone(cfg.APIOptions), i.add)
 	if cfg.Credentials != nil {
 		cfg.Credentials = purse{cfg.Credentials}
 	}

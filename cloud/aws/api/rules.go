@@ -4,18 +4,19 @@ import (
 	"slices"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
 // rules is every code of Amazon's that has a meaning of its own. Adding one is
 // one line.
-func rules() []rule {
-	return slices.Concat(permission(), scarcity(), pace(), condition(), mistake())
+func rules() edge.Rules {
+	return edge.Rules{Exact: slices.Concat(denials(), shortages(), delays(), conflicts(), mistakes()), Families: families()}
 }
 
-// permission: the caller may not, or is not who it says.
-func permission() []rule {
-	denied := func(code, fix string) rule { return rule{code: code, kind: cloud.Denied, fix: fix} }
-	return []rule{
+// denials: the caller may not, or is not who it says.
+func denials() []edge.Rule {
+	denied := func(code, fix string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.Denied, Fix: fix} }
+	return []edge.Rule{
 		denied("UnauthorizedOperation", fixPolicy),
 		denied("AccessDenied", fixPolicy),
 		denied("AccessDeniedException", fixPolicy),
@@ -49,11 +50,11 @@ func permission() []rule {
 	}
 }
 
-// scarcity: the account, or Amazon, has no more.
-func scarcity() []rule {
-	quota := func(code string) rule { return rule{code: code, kind: cloud.Quota, fix: fixQuota} }
-	none := func(code, fix string) rule { return rule{code: code, kind: cloud.NoCapacity, fix: fix} }
-	return []rule{
+// shortages: the account, or Amazon, has no more.
+func shortages() []edge.Rule {
+	quota := func(code string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.Quota, Fix: fixQuota} }
+	none := func(code, fix string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.NoCapacity, Fix: fix} }
+	return []edge.Rule{
 		quota("VcpuLimitExceeded"),
 		quota("InstanceLimitExceeded"),
 		quota("MaxSpotInstanceCountExceeded"),
@@ -81,11 +82,11 @@ func scarcity() []rule {
 	}
 }
 
-// pace: too early, or out of order.
-func pace() []rule {
-	limited := func(code string) rule { return rule{code: code, kind: cloud.RateLimited} }
-	broken := func(code string) rule { return rule{code: code, kind: cloud.Unavailable} }
-	return []rule{
+// delays: too early, or out of order.
+func delays() []edge.Rule {
+	limited := func(code string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.RateLimited} }
+	broken := func(code string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.Unavailable} }
+	return []edge.Rule{
 		limited("RequestLimitExceeded"),
 		limited("RequestThrottled"),
 		limited("TooManyRequestsException"),
@@ -108,11 +109,11 @@ func pace() []rule {
 	}
 }
 
-// condition: the object is not there, or not as the call expects.
-func condition() []rule {
-	gone := func(code string) rule { return rule{code: code, kind: cloud.NotFound} }
-	conflict := func(code string) rule { return rule{code: code, kind: cloud.Conflict} }
-	return []rule{
+// conflicts: the object is not there, or not as the call expects.
+func conflicts() []edge.Rule {
+	gone := func(code string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.NotFound} }
+	conflict := func(code string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.Conflict} }
+	return []edge.Rule{
 		gone("NotFound"), // a HEAD of S3's has no body
 		gone("NoSuchEntity"),
 		gone("ResourceNotFoundException"),
@@ -121,8 +122,8 @@ func condition() []rule {
 		gone("Gateway.NotAttached"),
 		// EC2 has no code of its own for a profile that it does not know, or not
 		// yet: it takes seconds until a new one is known everywhere.
-		{"InvalidParameterValue", "iamInstanceProfile", cloud.NotFound, ""},
-		{"InvalidParameterValue", "Invalid IAM Instance Profile", cloud.NotFound, ""},
+		{Code: "InvalidParameterValue", Contains: "iamInstanceProfile", Kind: cloud.NotFound},
+		{Code: "InvalidParameterValue", Contains: "Invalid IAM Instance Profile", Kind: cloud.NotFound},
 		conflict("DependencyViolation"),
 		conflict("DeleteConflict"),
 		conflict("EntityTemporarilyUnmodifiable"),
@@ -137,7 +138,7 @@ func condition() []rule {
 		conflict("OperationNotPermitted"), // termination protection
 		conflict("IdempotentParameterMismatch"),
 		conflict("BucketAlreadyOwnedByYou"),
-		{"BucketAlreadyExists", "", cloud.Conflict, "choose another --cluster-id: bucket names are shared by all accounts"},
+		{Code: "BucketAlreadyExists", Kind: cloud.Conflict, Fix: "choose another --cluster-id: bucket names are shared by all accounts"},
 		conflict("BucketNotEmpty"),
 		conflict("OperationAborted"),
 		conflict("OperationAbortedException"),
@@ -150,17 +151,17 @@ func condition() []rule {
 		conflict("InvalidSubnet.Conflict"),
 		conflict("InvalidInstanceID"), // a machine that is not running yet
 		// A secret that is on its way out can only be restored or finished off.
-		{"InvalidRequestException", "scheduled for deletion", cloud.Conflict, ""},
-		{"InvalidRequestException", "marked for deletion", cloud.Conflict, ""},
-		{"InvalidRequestException", "marked deleted", cloud.Conflict, ""},
-		{"InvalidInput", "has been taken in this account", cloud.Conflict, ""},
+		{Code: "InvalidRequestException", Contains: "scheduled for deletion", Kind: cloud.Conflict},
+		{Code: "InvalidRequestException", Contains: "marked for deletion", Kind: cloud.Conflict},
+		{Code: "InvalidRequestException", Contains: "marked deleted", Kind: cloud.Conflict},
+		{Code: "InvalidInput", Contains: "has been taken in this account", Kind: cloud.Conflict},
 	}
 }
 
-// mistake: the request will stay wrong. Most are families.
-func mistake() []rule {
-	wrong := func(code, fix string) rule { return rule{code: code, kind: cloud.Invalid, fix: fix} }
-	return []rule{
+// mistakes: the request will stay wrong. Most are families.
+func mistakes() []edge.Rule {
+	wrong := func(code, fix string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.Invalid, Fix: fix} }
+	return []edge.Rule{
 		wrong("PermanentRedirect", fixRegion),
 		wrong("MovedPermanently", fixRegion),
 		wrong("AuthorizationHeaderMalformed", fixRegion),

@@ -39,7 +39,7 @@ type callKey struct{}
 func (s *site) remember(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
 	c := &call{op: operation(ctx), in: in.Parameters}
 	if row, found := s.calls[c.op]; found {
-		c.changes, c.actions = row.Changes && !asksOnly(c.in), row.Actions
+		c.changes, c.actions = row.Changes && !asksOnly(c.in), row.Permissions
 	}
 	return next.HandleInitialize(middleware.WithStackValue(ctx, callKey{}, c), in)
 }

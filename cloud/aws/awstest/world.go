@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/edge"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
@@ -76,8 +77,8 @@ type World struct {
 	granted Granted // nil for everything
 	diskKey string  // empty for Amazon's own
 
-	acts  map[string]act      // what it can do; does not change
-	calls map[string]api.Call // what package api knows of it; does not change
+	acts  map[string]act       // what it can do; does not change
+	calls map[string]edge.Call // what package api knows of it; does not change
 }
 
 // site is one region of a world.
@@ -100,10 +101,7 @@ func New(o Options) *World {
 	if o.Page == 0 {
 		o.Page = 3
 	}
-	w := &World{opt: o, sites: make(map[string]*site), acts: acts(), calls: make(map[string]api.Call)}
-	for _, c := range api.Calls() {
-		w.calls[c.Op] = c
-	}
+	w := &World{opt: o, sites: make(map[string]*site), acts: acts(), calls: api.Calls().Index()}
 	w.iam = newIAM(w)
 	w.s3 = newS3(w)
 	w.site(o.Region)

@@ -51,8 +51,8 @@ func granted(who policy.Who, op string) bool {
 	for _, d := range policy.For(who, policy.Scope{}) {
 		have = append(have, d.Document.Actions()...)
 	}
-	c, _ := api.Find(op) // op comes from the same list
-	return !slices.ContainsFunc(c.Actions, func(a string) bool { return !slices.Contains(have, a) })
+	c, _ := api.Calls().Find(op) // op comes from the same list
+	return !slices.ContainsFunc(c.Permissions, func(a string) bool { return !slices.Contains(have, a) })
 }
 
 // as is the clients of a role that has one caller's documents and nothing else.

@@ -60,8 +60,8 @@ func pageText() string {
 			who = append(who, string(w))
 		}
 		actions := "none"
-		if len(c.Actions) > 0 {
-			actions = "`" + strings.Join(c.Actions, "`, `") + "`"
+		if len(c.Permissions) > 0 {
+			actions = "`" + strings.Join(c.Permissions, "`, `") + "`"
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", c.Op, actions, strings.Join(who, ", "))
 	}

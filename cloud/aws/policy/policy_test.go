@@ -13,6 +13,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
+	"github.com/det-deploy/det-deploy/cloud/edge/edgetest"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -32,40 +33,42 @@ var given = policy.Scope{
 // not called, but for the extras and their reasons.
 func TestDocumentsGrantWhatIsCalledAndNoMore(t *testing.T) {
 	t.Parallel()
+	var callers []string
 	for _, who := range policy.Everybody() {
-		t.Run(string(who), func(t *testing.T) {
-			t.Parallel()
-			var want []string
-			for _, c := range api.Calls() {
-				if slices.Contains(policy.CalledBy(c.Op), who) {
-					want = append(want, c.Actions...)
-				}
-			}
-			for _, e := range policy.Extras() {
-				if slices.Contains(e.To, who) {
-					want = append(want, e.Action)
-				}
-			}
-			var got []string
-			for _, d := range policy.For(who, lab) {
-				got = append(got, d.Document.Actions()...)
-			}
-			slices.Sort(got)
-			slices.Sort(want)
-			if d := cmp.Diff(slices.Compact(got), slices.Compact(want)); d != "" {
-				t.Errorf("granted -, called +:\n%s", d)
-			}
-		})
+		callers = append(callers, string(who))
 	}
+	edgetest.Grants{
+		Calls: api.Calls(), Callers: callers, Unmade: policy.Unmade(), Extras: extrasOf, Granted: actionsOf,
+		CalledBy: func(op string) []string {
+			var out []string
+			for _, who := range policy.CalledBy(op) {
+				out = append(out, string(who))
+			}
+			return out
+		},
+	}.Check(t)
 }
 
-func TestNobodyIsMeantByACallThatDoesNotExist(t *testing.T) {
-	t.Parallel()
-	for _, c := range api.Calls() {
-		if nobody := len(policy.CalledBy(c.Op)) == 0; nobody != slices.Contains(policy.Unmade(), c.Op) {
-			t.Errorf("%s: got nobody who makes it: %t", c.Op, nobody)
+func extrasOf(caller string) []string {
+	var out []string
+	for _, e := range policy.Extras() {
+		if slices.Contains(e.To, policy.Who(caller)) {
+			out = append(out, e.Action)
 		}
 	}
+	return out
+}
+
+func actionsOf(caller string) []string {
+	var out []string
+	for _, d := range policy.For(policy.Who(caller), lab) {
+		out = append(out, d.Document.Actions()...)
+	}
+	return out
+}
+
+func TestEveryExtraHasAReasonAndAReceiver(t *testing.T) {
+	t.Parallel()
 	for _, e := range policy.Extras() {
 		if e.Why == "" || len(e.To) == 0 {
 			t.Errorf("%s: got %+v, want a reason and a receiver", e.Action, e)

@@ -12,34 +12,36 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go/middleware"
 
+	"github.com/det-deploy/det-deploy/cloud/edge"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// edge stands between a call and the SDK:
+// interceptor stands between a call and the SDK:
 //
 //	caller ─▶ whole: log, translate ─▶ SDK: retries ─▶ attempt: gate, retry rule ─▶ SDK: sign, send
 //
 // The gate is asked at each attempt, because a lease may be lost while an
 // earlier one waits for its turn.
-type edge struct {
+type interceptor struct {
 	gate  *resource.Gate
 	log   *slog.Logger
-	calls map[string]Call
+	calls map[string]edge.Call
+	table edge.Table
 }
 
-func (e edge) add(s *middleware.Stack) error {
+func (i interceptor) add(s *middleware.Stack) error {
 	// Before: it sees what the SDK itself finds wrong with a request, too.
-	if err := s.Initialize.Add(middleware.InitializeMiddlewareFunc("det-deploy-whole", e.whole), middleware.Before); err != nil {
+	if err := s.Initialize.Add(middleware.InitializeMiddlewareFunc("det-deploy-whole", i.whole), middleware.Before); err != nil {
 		return err
 	}
-	return s.Finalize.Insert(middleware.FinalizeMiddlewareFunc("det-deploy-attempt", e.attempt), (*retry.Attempt)(nil).ID(), middleware.After)
+	return s.Finalize.Insert(middleware.FinalizeMiddlewareFunc("det-deploy-attempt", i.attempt), (*retry.Attempt)(nil).ID(), middleware.After)
 }
 
 // dry is the key under which an attempt learns that the call only asks whether
 // it would be allowed.
 type dry struct{}
 
-func (e edge) whole(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, md middleware.Metadata, err error) {
+func (i interceptor) whole(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, md middleware.Metadata, err error) {
 	op := opOf(ctx)
 	if err := ctx.Err(); err != nil {
 		return out, md, &notSentError{op, err}
@@ -47,37 +49,37 @@ func (e edge) whole(ctx context.Context, in middleware.InitializeInput, next mid
 	ctx = middleware.WithStackValue(ctx, dry{}, asksOnly(in.Parameters))
 	began := time.Now()
 	out, md, err = next.HandleInitialize(ctx, in)
-	err = translate(op, e.changes(ctx, op), err)
-	e.trace(ctx, op, md, time.Since(began), err)
+	err = translate(i.table, op, i.changes(ctx, op), err)
+	i.trace(ctx, op, md, time.Since(began), err)
 	return out, md, err
 }
 
-func (e edge) trace(ctx context.Context, op string, md middleware.Metadata, took time.Duration, err error) {
+func (i interceptor) trace(ctx context.Context, op string, md middleware.Metadata, took time.Duration, err error) {
 	attempts := 1
 	if results, ok := retry.GetAttemptResults(md); ok {
 		attempts = len(results.Results)
 	}
 	refusal := ""
 	if err != nil && Allowed(err) != nil {
-		refusal = codeOf(err)
+		refusal = edge.CodeOf(err)
 	}
-	e.log.DebugContext(ctx, "aws call", "call", op, "took", took, "attempts", attempts, "refusal", refusal)
+	i.log.DebugContext(ctx, "aws call", "call", op, "took", took, "attempts", attempts, "refusal", refusal)
 }
 
 // attempt stops what may not be done, and forbids the SDK to repeat what may have
 // been done.
-func (e edge) attempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
+func (i interceptor) attempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
 	op := opOf(ctx)
-	if !e.changes(ctx, op) {
+	if !i.changes(ctx, op) {
 		return next.HandleFinalize(ctx, in)
 	}
-	if e.gate != nil {
-		if err := e.gate.Pass(ctx, op); err != nil {
+	if i.gate != nil {
+		if err := i.gate.Pass(ctx, op); err != nil {
 			return out, md, &shutError{err}
 		}
 	}
 	out, md, err = next.HandleFinalize(ctx, in)
-	if err != nil && !kindOf(true, err).Transient() {
+	if err != nil && !i.table.KindOf(true, answerOf(err)).Transient() {
 		err = &finalError{err}
 	}
 	return out, md, err
@@ -85,11 +87,11 @@ func (e edge) attempt(ctx context.Context, in middleware.FinalizeInput, next mid
 
 // changes reports whether a call may change something. One that is in no table
 // is taken to.
-func (e edge) changes(ctx context.Context, op string) bool {
+func (i interceptor) changes(ctx context.Context, op string) bool {
 	if asks, _ := middleware.GetStackValue(ctx, dry{}).(bool); asks {
 		return false
 	}
-	c, found := e.calls[op]
+	c, found := i.calls[op]
 	return !found || c.Changes
 }
 

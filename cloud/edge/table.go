@@ -1,0 +1,120 @@
+package edge
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// Table is what is known of a platform's calls and codes.
+type Table struct {
+	Calls Calls
+	Rules Rules
+	// FixDenied is the hint for a refused permission that no rule has one for.
+	FixDenied string
+	// FixCredentials is the hint where there are no credentials.
+	FixCredentials string
+}
+
+// Fixes lists every hint, so that a test can compare the commands and flags they
+// name with those that exist.
+func (t Table) Fixes() []string {
+	out := []string{t.FixDenied, t.FixCredentials}
+	for _, fix := range t.Rules.fixes() {
+		if fix != "" {
+			out = append(out, fix)
+		}
+	}
+	return out
+}
+
+// Refuse turns an answer to a call into our own words. Changing says whether the
+// call may have changed something.
+func (t Table) Refuse(op string, changing bool, a Answer) *cloud.Error {
+	kind := t.KindOf(changing, a)
+	return &cloud.Error{Kind: kind, Op: op, Fix: t.fixOf(op, kind, a), Err: a.refusal()}
+}
+
+// RefuseItem is what a call that answers item by item said about one of them: the
+// call as a whole succeeded.
+func (t Table) RefuseItem(op, item string, a Answer) *cloud.Error {
+	kind := cloud.Unknown
+	if r, ok := t.Rules.Find(a.Code, a.Message); ok {
+		kind = r.Kind
+	}
+	return &cloud.Error{Kind: kind, Op: op, Resource: item, Fix: t.fixOf(op, kind, a), Err: a.refusal()}
+}
+
+// KindOf is the kind of refusal that an answer is.
+//
+//	answered by the service       the rules; out of order and changing: ambiguous
+//	answered with something else  by the HTTP status
+//	never connected               unavailable: nothing was sent
+//	sent, no answer               ambiguous when changing, else unavailable
+func (t Table) KindOf(changing bool, a Answer) cloud.Kind {
+	kind, answered := t.verdict(a)
+	switch {
+	case answered && kind == cloud.Unavailable && changing:
+		return cloud.Ambiguous
+	case answered:
+		return kind
+	case a.Transport == Unauthenticated:
+		return cloud.Denied
+	case a.Transport == Malformed:
+		return cloud.Invalid
+	case a.Transport == Unconnected:
+		return cloud.Unavailable
+	case changing:
+		return cloud.Ambiguous
+	case a.Transport == Lost:
+		return cloud.Unavailable
+	}
+	return cloud.Unknown
+}
+
+// verdict is what the service said. Answered is false when it said nothing.
+func (t Table) verdict(a Answer) (kind cloud.Kind, answered bool) {
+	if a.Code != "" {
+		if r, ok := t.Rules.Find(a.Code, a.Message); ok {
+			return r.Kind, true
+		}
+		if a.Status == 0 {
+			return cloud.Unknown, true
+		}
+	}
+	return kindOfStatus(a.Status)
+}
+
+func kindOfStatus(status int) (kind cloud.Kind, answered bool) {
+	switch {
+	case status >= http.StatusInternalServerError:
+		return cloud.Unavailable, true
+	case status == http.StatusTooManyRequests:
+		return cloud.RateLimited, true
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return cloud.Denied, true
+	case status == http.StatusNotFound:
+		return cloud.NotFound, true
+	case status == http.StatusConflict || status == http.StatusPreconditionFailed:
+		return cloud.Conflict, true
+	case status >= http.StatusBadRequest:
+		return cloud.Invalid, true
+	}
+	return cloud.Unknown, false
+}
+
+func (t Table) fixOf(op string, kind cloud.Kind, a Answer) string {
+	if a.Transport == Unauthenticated {
+		return t.FixCredentials
+	}
+	fix := ""
+	if a.Code != "" {
+		r, _ := t.Rules.Find(a.Code, a.Message) // no rule: no fix
+		fix = r.Fix
+	}
+	if fix == "" && kind == cloud.Denied {
+		fix = t.FixDenied
+	}
+	return strings.ReplaceAll(fix, "{permissions}", t.Calls.describePermissions(op))
+}

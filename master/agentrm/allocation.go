@@ -8,6 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/pool"
+	"github.com/det-deploy/det-deploy/master/queue"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -36,13 +37,10 @@ var phases = map[Phase][]Phase{
 
 // allocation is one request, waiting or served. RM.mu guards it.
 type allocation struct {
-	rm.Request
-	phase Phase
-	// pool and priority are those in force, job what it shares with others.
-	pool     string
-	priority int
-	job      *job
-	waiting  pool.Reason
+	// Entry is its place in the queue, with the pool and the priority in force.
+	*queue.Entry
+	phase   Phase
+	waiting pool.Reason
 	// explained is the kind of matter that its owner was last told of.
 	explained string
 	placedAt  time.Time
@@ -82,21 +80,21 @@ type container struct {
 	givenUp bool
 }
 
-// job is what the allocations of one job share.
-type job struct {
-	jobDoc
-	id          rm.JobID
-	position    pool.Position
-	allocations map[rm.AllocationID]*allocation
-}
-
 // transition moves an allocation. It refuses what the table lacks.
 func (a *allocation) transition(to Phase) error {
 	if !slices.Contains(phases[a.phase], to) {
 		return fmt.Errorf("move allocation %s from %s to %s: there is no such step", a.Allocation, a.phase, to)
 	}
-	a.phase = to
+	a.setPhase(to)
 	return nil
+}
+
+// setPhase tells the queue, too: what is placed holds its slots until it has ended.
+func (a *allocation) setPhase(p Phase) {
+	a.phase = p
+	if p != Queued {
+		a.Stage = queue.Running
+	}
 }
 
 // lane is where the work for an allocation is done in order.
@@ -118,12 +116,9 @@ func (c *container) ended() bool { return c.state == apiv1.Container_STATE_TERMI
 // scheduled is the allocation as the scheduler sees it.
 func (a *allocation) scheduled() pool.Allocation {
 	out := pool.Allocation{
-		ID: pool.AllocationID(a.Allocation), Job: pool.JobID(a.Job), Slots: a.Slots, Priority: a.priority,
-		Position: a.job.position, Submitted: a.Submitted, Preemptible: a.Preemptible, SingleNode: a.SingleNode,
-		MaxSlots: a.MaxSlots, State: pool.Pending,
-	}
-	if a.job.MaxSlots != nil {
-		out.MaxSlots = *a.job.MaxSlots
+		ID: pool.AllocationID(a.Allocation), Job: pool.JobID(a.Job), Slots: a.Slots, Priority: a.Priority,
+		Position: positionOf(a.Entry), Submitted: a.Submitted, Preemptible: a.Preemptible, SingleNode: a.SingleNode,
+		MaxSlots: a.SlotLimit(), State: pool.Pending,
 	}
 	for _, id := range a.ExcludedAgents {
 		out.Exclude = append(out.Exclude, pool.AgentID(id))
@@ -153,7 +148,7 @@ func (a *allocation) scheduled() pool.Allocation {
 
 // describe is the allocation as its owner sees it.
 func (a *allocation) describe() rm.Allocation {
-	out := rm.Allocation{Request: a.Request, Pool: a.pool, Priority: a.priority}
+	out := rm.Allocation{Request: a.Request, Pool: a.Pool, Priority: a.Priority}
 	if a.phase == Queued {
 		out.Waiting = string(a.waiting)
 		if out.Waiting == "" {

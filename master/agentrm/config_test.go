@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/det-deploy/det-deploy/master/queue"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/store/storetest"
 )
@@ -56,7 +57,7 @@ func TestStateMachinesRefuseWhatTheirTablesLack(t *testing.T) {
 	}
 	for from, allowed := range phases {
 		for to := range phases {
-			a := &allocation{phase: from}
+			a := &allocation{Entry: &queue.Entry{}, phase: from}
 			err := a.transition(to)
 			if ok := slices.Contains(allowed, to); (err == nil) != ok || (a.phase == to) != (ok || from == to) {
 				t.Errorf("allocation from %s to %s: got %v and %s", from, to, err, a.phase)
@@ -85,20 +86,5 @@ func TestChangesOfJobsLongGoneAreForgotten(t *testing.T) {
 	c.submit("new", 1)
 	if got, _ := c.Allocation("new.1"); got.Priority != 2 {
 		t.Errorf("got priority %d, want the 2 it was given before the restart", got.Priority)
-	}
-}
-
-func TestPastForgetsTheOldest(t *testing.T) {
-	t.Parallel()
-	var p past
-	p.add("first")
-	for range 3 {
-		p.add("second")
-	}
-	for i := range pastLimit - 1 {
-		p.add(allocationID(i))
-	}
-	if p.known["first"] || !p.known["second"] || len(p.known) != pastLimit {
-		t.Errorf("got first %v, second %v of %d", p.known["first"], p.known["second"], len(p.known))
 	}
 }

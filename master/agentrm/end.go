@@ -176,13 +176,9 @@ func (r *RM) forget(a *allocation) {
 		r.cfg.Log.Error("end allocation", "allocation", a.Allocation, "err", err)
 	}
 	delete(r.allocations, a.Allocation)
-	r.past.add(a.Allocation)
+	r.queue.End(a.Allocation)
 	for _, c := range a.containers {
 		delete(r.containers, c.id)
-	}
-	delete(a.job.allocations, a.Allocation)
-	if len(a.job.allocations) == 0 && a.job.jobDoc == (jobDoc{}) {
-		delete(r.jobs, a.Job)
 	}
 	r.stir()
 }

@@ -50,7 +50,7 @@ func (r *RM) launch(ctx context.Context, a *allocation) time.Duration {
 func (r *RM) assignment(a *allocation) rm.Assignment {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := rm.Assignment{Allocation: a.Allocation, Pool: a.pool, At: a.placedAt}
+	out := rm.Assignment{Allocation: a.Allocation, Pool: a.Pool, At: a.placedAt}
 	for _, c := range a.containers {
 		out.Containers = append(out.Containers, c.describe())
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
-	"github.com/det-deploy/det-deploy/master/pool"
+	"github.com/det-deploy/det-deploy/master/queue"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
 )
@@ -49,11 +49,11 @@ type deviceDoc struct {
 
 // jobDoc is what was changed for a job; zero values were not.
 type jobDoc struct {
-	Priority int           `json:"priority,omitempty"`
-	Weight   *float64      `json:"weight,omitempty"`
-	MaxSlots *int          `json:"max_slots,omitempty"`
-	Pool     string        `json:"pool,omitempty"`
-	Position pool.Position `json:"position,omitempty"`
+	Priority int            `json:"priority,omitempty"`
+	Weight   *float64       `json:"weight,omitempty"`
+	MaxSlots *int           `json:"max_slots,omitempty"`
+	Pool     string         `json:"pool,omitempty"`
+	MovedTo  queue.Position `json:"position,omitempty"`
 }
 
 type allocationDoc struct {
@@ -165,10 +165,7 @@ func (r *RM) restoreJobs(ctx context.Context) error {
 			old = append(old, d.ID)
 			continue
 		}
-		id := rm.JobID(d.ID)
-		r.jobs[id] = &job{
-			jobDoc: d.Value, id: id, position: d.Value.Position, allocations: make(map[rm.AllocationID]*allocation),
-		}
+		r.queue.Restore(rm.JobID(d.ID), queue.Settings(d.Value))
 	}
 	r.mu.Unlock()
 	if len(old) == 0 {
@@ -191,7 +188,8 @@ func (r *RM) restoreAllocation(d allocationDoc) {
 	if err != nil {
 		a = r.addOrphan(d, err)
 	}
-	a.phase, a.pool, a.placedAt = Placed, d.Pool, d.PlacedAt
+	a.setPhase(Placed)
+	a.Pool, a.placedAt = d.Pool, d.PlacedAt
 	if a.release == nil {
 		a.release = d.Release
 	}
@@ -216,8 +214,7 @@ func (r *RM) restoreAllocation(d allocationDoc) {
 
 func (r *RM) addOrphan(d allocationDoc, err error) *allocation {
 	a := &allocation{
-		Request: d.Request, priority: d.Priority,
-		job:     &job{id: d.Request.Job, allocations: make(map[rm.AllocationID]*allocation)},
+		Entry:   r.queue.Adopt(d.Request, d.Pool, d.Priority),
 		release: &release{Cause: rm.CauseRefused, Reason: err.Error(), Kill: true},
 	}
 	r.allocations[a.Allocation] = a
@@ -235,7 +232,7 @@ func (r *RM) lostAgent(id rm.AgentID, pool string) *agent {
 }
 
 func (a *allocation) doc() allocationDoc {
-	d := allocationDoc{Request: a.Request, Pool: a.pool, Priority: a.priority, PlacedAt: a.placedAt}
+	d := allocationDoc{Request: a.Request, Pool: a.Pool, Priority: a.Priority, PlacedAt: a.placedAt}
 	if a.release != nil {
 		copied := *a.release
 		d.Release = &copied

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/det-deploy/det-deploy/master/queue"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -43,8 +44,8 @@ type RM struct {
 	retired     map[rm.AgentID]bool // whether or not they are connected
 	allocations map[rm.AllocationID]*allocation
 	containers  map[rm.ContainerID]*container
-	jobs        map[rm.JobID]*job
-	past        past
+	// queue has the jobs of all allocations.
+	queue *queue.Queue
 	// arriving are agents that are being let in.
 	arriving map[rm.AgentID]bool
 	// preparing are the links of machines that set themselves up.
@@ -64,7 +65,7 @@ func New(c Config) (*RM, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &RM{
+	r := &RM{
 		cfg: c, records: records{c.Store}, lanes: newLanes(), wake: make(chan struct{}, 1), passed: make(chan struct{}),
 		unwelcomed:  newUnwelcomed(c.Limits),
 		agents:      make(map[rm.AgentID]*agent),
@@ -72,10 +73,11 @@ func New(c Config) (*RM, error) {
 		retired:     make(map[rm.AgentID]bool),
 		allocations: make(map[rm.AllocationID]*allocation),
 		containers:  make(map[rm.ContainerID]*container),
-		jobs:        make(map[rm.JobID]*job),
 		arriving:    make(map[rm.AgentID]bool),
 		preparing:   make(map[*link]bool),
-	}, nil
+	}
+	r.queue = r.newQueue()
+	return r, nil
 }
 
 // Run places tasks until ctx ends. It returns when every link is closed and

@@ -101,16 +101,17 @@ func (r *RM) scene(p Pool, now time.Time) pool.Pool {
 			scene.Room = append(scene.Room, pool.Shape{Slots: len(a.devices), Count: 1})
 		}
 	}
-	scene.Allocations = r.scheduled(p, now, func(a *allocation) bool { return !a.held(now) })
+	scene.Allocations = r.scheduled(p, now)
 	return scene
 }
 
-// scheduled are the allocations of a pool as the scheduler sees them.
-func (r *RM) scheduled(p Pool, now time.Time, which func(*allocation) bool) []pool.Allocation {
+// scheduled are the allocations of a pool that may be placed now, as the scheduler sees
+// them.
+func (r *RM) scheduled(p Pool, now time.Time) []pool.Allocation {
 	var out []pool.Allocation
 	elsewhere := r.elsewhere(p)
 	for _, a := range r.allocations {
-		if a.pool != p.Name || a.phase == Over || !which(a) {
+		if a.Pool != p.Name || a.phase == Over || a.held(now) {
 			continue
 		}
 		s := a.scheduled()

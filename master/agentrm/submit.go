@@ -2,11 +2,9 @@ package agentrm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/det-deploy/det-deploy/excerpt"
 	"github.com/det-deploy/det-deploy/master/pool"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
@@ -16,14 +14,7 @@ import (
 func (r *RM) Validate(q rm.Request) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p, err := r.poolOf(q)
-	if err != nil {
-		return err
-	}
-	if err := check(q); err != nil {
-		return err
-	}
-	return r.fits(p, q)
+	return r.queue.Validate(q)
 }
 
 // Remarks implements rm.Remarks: agents make no pods.
@@ -34,43 +25,9 @@ func (r *RM) Remarks(q rm.Request) []string {
 	return []string{"environment.pod_spec has no effect: this cluster runs its tasks on agents, not in pods"}
 }
 
-// check says what is wrong with a request whatever the pool.
-func check(q rm.Request) error {
-	var errs []error
-	if q.Allocation == "" || q.Job == "" {
-		errs = append(errs, errors.New("an allocation and a job must be named"))
-	}
-	if q.Slots < 0 {
-		errs = append(errs, fmt.Errorf("slots: must not be negative (%d)", q.Slots))
-	}
-	if q.Priority != 0 {
-		if err := checkPriority(q.Priority); err != nil {
-			errs = append(errs, fmt.Errorf("priority: %w", err))
-		}
-	}
-	if q.MaxSlots < 0 {
-		errs = append(errs, fmt.Errorf("max_slots: must not be negative (%d)", q.MaxSlots))
-	}
-	return errors.Join(errs...)
-}
-
-func (r *RM) poolOf(q rm.Request) (Pool, error) {
-	name := q.Pool
-	switch {
-	case name != "":
-	case q.Slots == 0:
-		name = r.cfg.DefaultAux
-	default:
-		name = r.cfg.DefaultCompute
-	}
-	p, found := r.cfg.pool(name)
-	if !found {
-		return p, fmt.Errorf("%w: %q; there are %q", rm.ErrUnknownPool, excerpt.Of(name), r.cfg.poolNames())
-	}
-	return p, nil
-}
-
-func (r *RM) fits(p Pool, q rm.Request) error {
+// fits says why a request could never run in a pool.
+func (r *RM) fits(name string, q rm.Request) error {
+	p, _ := r.cfg.pool(name)
 	c := pool.Capacity{MaxAux: p.MaxAux, Shapes: r.cfg.Room(p.Name)}
 	agents, most := 0, 0
 	for _, a := range r.agents {
@@ -108,11 +65,8 @@ func (r *RM) fits(p Pool, q rm.Request) error {
 func (r *RM) Submit(_ context.Context, q rm.Request) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.allocations[q.Allocation] != nil || r.past.known[q.Allocation] {
+	if r.queue.Known(q.Allocation) {
 		return nil
-	}
-	if err := check(q); err != nil {
-		return fmt.Errorf("submit allocation %s: %w", q.Allocation, err)
 	}
 	if _, err := r.add(q); err != nil {
 		return fmt.Errorf("submit allocation %s: %w", q.Allocation, err)
@@ -123,29 +77,11 @@ func (r *RM) Submit(_ context.Context, q rm.Request) error {
 
 // add makes an allocation known, under what was changed for its job.
 func (r *RM) add(q rm.Request) (*allocation, error) {
-	j := r.jobs[q.Job]
-	if j == nil {
-		j = &job{id: q.Job, allocations: make(map[rm.AllocationID]*allocation)}
-	}
-	if j.position == 0 { // a restored job that was never moved has none either
-		j.position = pool.PositionAt(q.Submitted)
-	}
-	if _, found := r.cfg.pool(j.Pool); found {
-		q.Pool = j.Pool
-	}
-	p, err := r.poolOf(q)
+	e, err := r.queue.Add(q)
 	if err != nil {
 		return nil, err
 	}
-	a := &allocation{Request: q, phase: Queued, pool: p.Name, priority: q.Priority, job: j}
-	if j.Priority != 0 {
-		a.priority = j.Priority
-	}
-	if a.priority == 0 {
-		a.priority = p.Scheduler.DefaultPriority
-	}
-	r.jobs[q.Job] = j
-	j.allocations[q.Allocation] = a
+	a := &allocation{Entry: e, phase: Queued}
 	r.allocations[q.Allocation] = a
 	return a, nil
 }
@@ -205,10 +141,10 @@ func (r *RM) Allocation(id rm.AllocationID) (rm.Allocation, bool) {
 	}
 	out := a.describe()
 	if out.Waiting != "" {
-		if sick := r.describeSick(a.pool); sick != "" {
+		if sick := r.describeSick(a.Pool); sick != "" {
 			out.Waiting += "; " + sick
 		}
-		if more := r.cfg.Waits(a.pool, id); more != "" {
+		if more := r.cfg.Waits(a.Pool, id); more != "" {
 			out.Waiting += "; " + more
 		}
 	}

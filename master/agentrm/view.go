@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -103,7 +102,7 @@ func (r *RM) describePool(p Pool) *apiv1.ResourcePool {
 	}
 	for _, a := range r.allocations {
 		switch {
-		case a.pool != p.Name:
+		case a.Pool != p.Name:
 		case a.phase == Queued:
 			out.Stats.QueuedCount++
 		default:
@@ -147,38 +146,10 @@ func (r *RM) Queue(name string) []*apiv1.Job {
 	var out []*apiv1.Job
 	for _, p := range r.cfg.Pools {
 		if name == "" || name == p.Name {
-			for _, j := range pool.Queue(r.scheduled(p, time.Now(), func(*allocation) bool { return true })) {
-				out = append(out, r.describeJob(p, j))
+			for _, l := range r.queue.List(p.Name) {
+				out = append(out, l.API())
 			}
 		}
 	}
-	return out
-}
-
-func (r *RM) describeJob(p Pool, j pool.Job) *apiv1.Job {
-	priority := int32(j.Priority) //nolint:gosec // 1 to 99
-	out := &apiv1.Job{
-		JobId: string(j.ID), EntityId: string(j.ID), ResourcePool: p.Name, Priority: &priority,
-		RequestedSlots: int32(j.Requested), AllocatedSlots: int32(j.Allocated), //nolint:gosec // slots of one pool
-		IsPreemptible: j.Preemptible, SubmissionTime: timestamppb.New(j.Submitted),
-		Summary: &apiv1.JobSummary{State: apiv1.Job_STATE_QUEUED, JobsAhead: int32(j.Ahead)}, //nolint:gosec // jobs of one pool
-	}
-	weight := 1.0
-	for _, a := range r.jobs[rm.JobID(j.ID)].allocations {
-		if a.phase == Placed {
-			out.Summary.State = apiv1.Job_STATE_SCHEDULED
-		}
-		out.Name, out.Username, out.UserId, out.Type, out.EntityId = a.Name, a.Username, a.UserID, a.JobType, string(a.Task)
-		if a.Weight != 0 {
-			weight = a.Weight
-		}
-	}
-	if w := r.jobs[rm.JobID(j.ID)].Weight; w != nil {
-		weight = *w
-	}
-	if out.GetSummary().GetState() == apiv1.Job_STATE_SCHEDULED && j.Backfilled {
-		out.Summary.State = apiv1.Job_STATE_SCHEDULED_BACKFILLED
-	}
-	out.Weight = &weight
 	return out
 }

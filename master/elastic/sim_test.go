@@ -130,7 +130,7 @@ func (s *sim) submit() {
 	id := pool.AllocationID(fmt.Sprintf("t%03d", s.count))
 	s.tasks[id] = &task{
 		Allocation: pool.Allocation{
-			ID: id, Job: pool.JobID(fmt.Sprintf("j%d", s.count%7)), Priority: 42, Position: pool.PositionAt(s.now),
+			ID: id, Job: pool.JobID(fmt.Sprintf("j%d", s.count%7)), Priority: 42, Position: pool.Position(s.now.UnixNano()),
 			Slots:      rapid.SampledFrom([]int{0, 0, 1, 2, 4, 8, 16}).Draw(s.t, "slots"),
 			SingleNode: rapid.Bool().Draw(s.t, "single"), Submitted: s.now, State: pool.Pending,
 		},

@@ -28,7 +28,7 @@ func task(id AllocationID, slots int, change ...func(*Allocation)) Allocation {
 	at := noon.Add(time.Duration(n) * time.Second)
 	a := Allocation{
 		ID: id, Job: JobID(id), Slots: slots, Priority: DefaultPriority,
-		Position: PositionAt(at), Submitted: at, State: Pending,
+		Position: Position(at.UnixNano()), Submitted: at, State: Pending,
 	}
 	for _, f := range change {
 		f(&a)

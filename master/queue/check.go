@@ -1,0 +1,89 @@
+package queue
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// The range of a job's priority. Which end is served first is in Rules.
+const (
+	MinPriority = 1
+	MaxPriority = 99
+)
+
+// CheckRequest says what is wrong with a request whatever the pool.
+func CheckRequest(r rm.Request) error {
+	var errs []error
+	if r.Allocation == "" || r.Job == "" {
+		errs = append(errs, errors.New("an allocation and a job must be named"))
+	}
+	if r.Slots < 0 {
+		errs = append(errs, fmt.Errorf("slots: must not be negative (%d)", r.Slots))
+	}
+	if r.Priority != 0 {
+		errs = append(errs, CheckPriority(r.Priority))
+	}
+	if r.MaxSlots < 0 {
+		errs = append(errs, fmt.Errorf("max_slots: must not be negative (%d)", r.MaxSlots))
+	}
+	return errors.Join(errs...)
+}
+
+// CheckPriority says whether a priority is out of range.
+func CheckPriority(n int) error {
+	if n < MinPriority || n > MaxPriority {
+		return fmt.Errorf("priority: must be %d to %d (%d)", MinPriority, MaxPriority, n)
+	}
+	return nil
+}
+
+// Validate says why a request could never run.
+func (q *Queue) Validate(r rm.Request) error {
+	p, err := q.PoolOf(r)
+	if err != nil {
+		return err
+	}
+	if err := CheckRequest(r); err != nil {
+		return err
+	}
+	return q.rules.Fits(p.Name, r)
+}
+
+// PoolOf is the pool that a request names, or the default one for its slots. The error
+// is ErrUnknownPool.
+func (q *Queue) PoolOf(r rm.Request) (Pool, error) {
+	switch {
+	case r.Pool != "":
+		return q.poolNamed(r.Pool)
+	case r.Slots == 0:
+		return q.poolNamed(q.rules.DefaultAux)
+	}
+	return q.poolNamed(q.rules.DefaultCompute)
+}
+
+func (q *Queue) poolNamed(name string) (Pool, error) {
+	for _, p := range q.rules.Pools {
+		if p.Name == name {
+			return p, nil
+		}
+	}
+	return Pool{}, fmt.Errorf("%w: %q; there are %q", rm.ErrUnknownPool, excerpt.Of(name), q.poolNames())
+}
+
+func (q *Queue) hasPool(name string) bool {
+	_, err := q.poolNamed(name)
+	return err == nil
+}
+
+func (q *Queue) poolNames() []string {
+	names := make([]string, 0, len(q.rules.Pools))
+	for _, p := range q.rules.Pools {
+		names = append(names, p.Name)
+	}
+	slices.Sort(names)
+	return names
+}

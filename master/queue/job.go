@@ -1,0 +1,92 @@
+package queue
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// Settings is what was changed for a job; zero values were not. They hold for its later
+// allocations, too.
+type Settings struct {
+	Priority int
+	Weight   *float64
+	// MaxSlots of 0 takes the request's limit away.
+	MaxSlots *int
+	Pool     string
+	// MovedTo replaces the time of submission in the order of the queue.
+	MovedTo Position
+}
+
+// Changed reports whether anything was.
+func (s Settings) Changed() bool { return s != Settings{} }
+
+// Job is what its allocations share.
+type Job struct {
+	ID       rm.JobID
+	Settings Settings
+	entries  map[rm.AllocationID]*Entry
+	// first is the position of the allocation that was submitted first; 0 without any.
+	first Position
+}
+
+func newJob(id rm.JobID) *Job { return &Job{ID: id, entries: make(map[rm.AllocationID]*Entry)} }
+
+// Empty reports whether the job has no allocations: only what was changed for it is known.
+func (j *Job) Empty() bool { return len(j.entries) == 0 }
+
+// Pool is the one that its first allocation is in.
+func (j *Job) Pool() string {
+	if e := j.head(); e != nil {
+		return e.Pool
+	}
+	return j.Settings.Pool
+}
+
+// Priority is that of its first allocation.
+func (j *Job) Priority() int {
+	if e := j.head(); e != nil {
+		return e.Priority
+	}
+	return j.Settings.Priority
+}
+
+// Position is where the job stands among those of its priority.
+func (j *Job) Position() Position {
+	if j.Settings.MovedTo != 0 {
+		return j.Settings.MovedTo
+	}
+	return j.first
+}
+
+// head is the allocation that was submitted first, nil if there is none.
+func (j *Job) head() *Entry {
+	var head *Entry
+	for _, e := range j.entries {
+		if head == nil || compareSubmissions(e, head) < 0 {
+			head = e
+		}
+	}
+	return head
+}
+
+func (j *Job) sortedEntries() []*Entry {
+	out := make([]*Entry, 0, len(j.entries))
+	for _, e := range j.entries {
+		out = append(out, e)
+	}
+	slices.SortFunc(out, compareSubmissions)
+	return out
+}
+
+func compareSubmissions(a, b *Entry) int {
+	return cmp.Or(a.Submitted.Compare(b.Submitted), cmp.Compare(a.Allocation, b.Allocation))
+}
+
+func (j *Job) setPriority(priority int) {
+	j.Settings.Priority = priority
+	for _, e := range j.entries {
+		e.Priority = priority
+	}
+}

@@ -1,0 +1,128 @@
+package queue
+
+import (
+	"cmp"
+	"slices"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// Line is one job of a pool's queue.
+type Line struct {
+	// Entries are the job's allocations in the pool, in order of submission.
+	Entries []*Entry
+	// Running says that any of them does; Backfilled that it does although one ahead
+	// of it waits.
+	Running    bool
+	Backfilled bool
+	// Ahead counts the jobs of the pool that are served before this one.
+	Ahead int
+}
+
+// List returns the jobs of a pool in the order in which they are served. A job stands
+// where its first allocation stands.
+func (q *Queue) List(pool string) []Line {
+	at := make(map[*Job]int)
+	var out []Line
+	waiting := false
+	for _, e := range q.inOrder(pool) {
+		i, known := at[e.Parent]
+		if !known {
+			i = len(out)
+			at[e.Parent] = i
+			out = append(out, Line{Ahead: i})
+		}
+		l := &out[i]
+		l.Entries = append(l.Entries, e)
+		if e.Stage != Running {
+			waiting = true
+			continue
+		}
+		l.Running = true
+		l.Backfilled = l.Backfilled || waiting
+	}
+	return out
+}
+
+// inOrder lists the allocations of a pool as they are served.
+func (q *Queue) inOrder(pool string) []*Entry {
+	var out []*Entry
+	for _, e := range q.entries {
+		if e.Pool == pool {
+			out = append(out, e)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Entry) int {
+		return cmp.Or(
+			q.comparePriorities(a.Priority, b.Priority),
+			cmp.Compare(a.Parent.Position(), b.Parent.Position()),
+			compareSubmissions(a, b),
+		)
+	})
+	return out
+}
+
+func (q *Queue) comparePriorities(a, b int) int {
+	if q.rules.HighFirst {
+		return cmp.Compare(b, a)
+	}
+	return cmp.Compare(a, b)
+}
+
+// level lists the jobs of one pool and priority in order, without one of them.
+func (q *Queue) level(pool string, priority int, without *Job) []*Job {
+	var out []*Job
+	for _, j := range q.jobs {
+		if j != without && !j.Empty() && j.Pool() == pool && j.Priority() == priority {
+			out = append(out, j)
+		}
+	}
+	slices.SortFunc(out, func(a, b *Job) int {
+		return cmp.Or(cmp.Compare(a.Position(), b.Position()), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// API is the job as clients see it.
+func (l Line) API() *apiv1.Job {
+	head := l.Entries[0]
+	priority, weight := int32(head.Priority), l.weight() //nolint:gosec // 1 to 99
+	out := &apiv1.Job{
+		JobId: string(head.Job), EntityId: string(head.Task), Type: head.JobType, Name: head.Name,
+		Username: head.Username, UserId: head.UserID,
+		ResourcePool: head.Pool, Priority: &priority, Weight: &weight, SubmissionTime: timestamppb.New(head.Submitted),
+		Summary: &apiv1.JobSummary{State: l.state(), JobsAhead: int32(l.Ahead)}, //nolint:gosec // jobs of one pool
+	}
+	for _, e := range l.Entries {
+		out.IsPreemptible = out.IsPreemptible || e.Preemptible
+		out.RequestedSlots += int32(e.Slots) //nolint:gosec // slots of one pool
+		if e.Stage == Running {
+			out.AllocatedSlots += int32(e.Slots) //nolint:gosec // slots of one pool
+		}
+	}
+	return out
+}
+
+func (l Line) state() apiv1.Job_State {
+	switch {
+	case l.Backfilled:
+		return apiv1.Job_STATE_SCHEDULED_BACKFILLED
+	case l.Running:
+		return apiv1.Job_STATE_SCHEDULED
+	}
+	return apiv1.Job_STATE_QUEUED
+}
+
+// weight is what the job was changed to, or what it was submitted with.
+func (l Line) weight() float64 {
+	head := l.Entries[0]
+	switch {
+	case head.Parent.Settings.Weight != nil:
+		return *head.Parent.Settings.Weight
+	case head.Weight != 0:
+		return head.Weight
+	}
+	return 1
+}

@@ -23,6 +23,19 @@ func (p *Provider) Variants() []document.Variant {
 	}
 }
 
+// Type is the name of the provider that is set, "aws", or empty.
+func (p Provider) Type() string {
+	switch {
+	case p.AWS != nil:
+		return "aws"
+	case p.GCP != nil:
+		return "gcp"
+	case p.Local != nil:
+		return "local"
+	}
+	return ""
+}
+
 // Elastic is what all providers have in common.
 type Elastic struct {
 	MasterURL               string             `yaml:"master_url" doc:"Address agents use, scheme://host:port; host may be local-ipv4, public-ipv4, local-hostname, public-hostname on AWS and internal-ip, external-ip on GCP; the master's own address when empty"`

@@ -120,6 +120,7 @@ func master() []Row {
 		{"master/rm", []string{"master/api/v1", "master/api/agentv1"}, "tasks ask without knowing whom"},
 		{"master/queue", []string{"master/rm", "master/api/v1"}, "which job is served before which is the same for all resource managers, and pure"},
 		{"master/token", nil, "both ends of the link check papers with it"},
+		{"master", []string{"master/...", "agent/config", "cloud", "cloud/secret"}, "it assembles a master; what needs the SDK of a platform is given to it"},
 		{"master/pool", nil, "who runs where is a pure function"},
 		{"master/elastic", []string{"cloud"}, "how many machines there should be is a pure function"},
 		{"master/store", nil, "it keeps bytes under keys and knows no meaning"},

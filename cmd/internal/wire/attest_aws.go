@@ -2,13 +2,13 @@ package wire
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/attest"
 	"github.com/det-deploy/det-deploy/cloud/aws/fleet"
+	"github.com/det-deploy/det-deploy/master"
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
@@ -16,7 +16,7 @@ import (
 // their roles when the first one comes, so that a master starts while Amazon is
 // out of order.
 type awsAttestor struct {
-	site  site
+	env   master.Env
 	pools []config.AWSProvider
 
 	// mu guards verifier, nil until the roles are known.
@@ -27,13 +27,13 @@ type awsAttestor struct {
 var _ cloud.Attestor = (*awsAttestor)(nil)
 
 // newAWSAttestor refuses pools whose machines could prove nothing.
-func newAWSAttestor(s site, pools []config.AWSProvider) (*awsAttestor, error) {
+func newAWSAttestor(env master.Env, pools []config.AWSProvider) (*awsAttestor, error) {
 	for _, p := range pools {
 		if err := attest.CheckProfile(p.IAMInstanceProfileARN); err != nil {
 			return nil, err
 		}
 	}
-	return &awsAttestor{site: s, pools: pools}, nil
+	return &awsAttestor{env: env, pools: pools}, nil
 }
 
 // Attest implements cloud.Attestor.
@@ -57,11 +57,11 @@ func (a *awsAttestor) ready(ctx context.Context) (*attest.Verifier, error) {
 	}
 	v := &attest.Verifier{Endpoint: awsEndpoint(), Now: time.Now}
 	for _, p := range a.pools {
-		clients, err := a.site.awsClients(ctx, home, p)
+		clients, err := openAWSClients(ctx, a.env.Log, home, p)
 		if err != nil {
 			return nil, err
 		}
-		role, err := attest.RoleOf(ctx, clients.IAM, p.IAMInstanceProfileARN, a.log())
+		role, err := attest.RoleOf(ctx, clients.IAM, p.IAMInstanceProfileARN, a.env.Log)
 		if err != nil {
 			return nil, &cloud.Error{Kind: cloud.Unavailable, Op: "find the role of agents' machines", Err: err}
 		}
@@ -70,5 +70,3 @@ func (a *awsAttestor) ready(ctx context.Context) (*attest.Verifier, error) {
 	a.verifier = v
 	return v, nil
 }
-
-func (a *awsAttestor) log() *slog.Logger { return a.site.log }

@@ -3,49 +3,70 @@ package wire
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"strings"
 
+	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/aws/attest"
 	"github.com/det-deploy/det-deploy/cloud/aws/fleet"
+	"github.com/det-deploy/det-deploy/master"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/templates"
 )
 
-// awsMachines are EC2 instances.
-func (s site) awsMachines(ctx context.Context, pool config.Pool) (machines, error) {
+// awsProvider launches EC2 instances.
+type awsProvider struct{}
+
+var _ master.Provider = awsProvider{}
+
+// Attestor implements master.Provider.
+func (awsProvider) Attestor(env master.Env, pools []config.Pool) (string, cloud.Attestor, error) {
+	var providers []config.AWSProvider
+	for _, p := range pools {
+		providers = append(providers, *p.Provider.AWS)
+	}
+	a, err := newAWSAttestor(env, providers)
+	return attest.Kind, a, err
+}
+
+// Machines implements master.Provider.
+func (awsProvider) Machines(ctx context.Context, env master.Env, pool config.Pool) (master.Machines, error) {
 	p := *pool.Provider.AWS
 	home, err := fleet.Here(ctx)
 	if err != nil {
-		return machines{}, err
+		return master.Machines{}, err
 	}
-	clients, err := s.awsClients(ctx, home, p)
+	clients, err := openAWSClients(ctx, env.Log, home, p)
 	if err != nil {
-		return machines{}, err
+		return master.Machines{}, err
 	}
-	c, err := s.awsFleet(ctx, home, p)
+	c, err := awsFleet(ctx, env, home, p)
 	if err != nil {
-		return machines{}, err
+		return master.Machines{}, err
 	}
 	c.Pool = pool.Name
 	f, err := fleet.New(clients.EC2, c)
 	if err != nil {
-		return machines{}, err
+		return master.Machines{}, err
 	}
 	slots, _ := p.Slots(p.Types()[0]) // an unknown type was refused with the configuration
-	return machines{
-		instances: f, slots: slots,
-		offers: fleet.Offers(p.Types(), c.Subnets, p.Spot.Enabled, p.Spot.FallbackToOnDemand),
+	return master.Machines{
+		Instances: f, Slots: slots,
+		Describe: func(out *apiv1.ResourcePool) { describeAWS(p, out) },
+		Offers:   fleet.Offers(p.Types(), c.Subnets, p.Spot.Enabled, p.Spot.FallbackToOnDemand),
 	}, nil
 }
 
-func (s site) awsClients(ctx context.Context, home fleet.Home, p config.AWSProvider) (api.Clients, error) {
+func openAWSClients(ctx context.Context, log *slog.Logger, home fleet.Home, p config.AWSProvider) (api.Clients, error) {
 	region, err := awsRegion(ctx, home, p)
 	if err != nil {
 		return api.Clients{}, err
 	}
-	return api.Open(ctx, api.Options{Region: region, Log: s.log})
+	return api.Open(ctx, api.Options{Region: region, Log: log})
 }
 
 // awsRegion is the provider's, then the one of the machine that the master runs on,
@@ -66,24 +87,24 @@ func awsRegion(ctx context.Context, home fleet.Home, p config.AWSProvider) (stri
 }
 
 // awsFleet is everything about a pool's machines but the pool's name.
-func (s site) awsFleet(ctx context.Context, home fleet.Home, p config.AWSProvider) (fleet.Config, error) {
+func awsFleet(ctx context.Context, env master.Env, home fleet.Home, p config.AWSProvider) (fleet.Config, error) {
 	scheme := "http"
-	if s.cfg.Security.TLS.Enabled() {
+	if env.Config.Security.TLS.Enabled() {
 		scheme = "https"
 	}
-	address, err := home.Address(ctx, p.MasterURL, scheme, s.cfg.ListenPort())
+	address, err := home.Address(ctx, p.MasterURL, scheme, env.Config.ListenPort())
 	if err != nil {
 		return fleet.Config{}, err
 	}
-	data, err := s.awsUserData(address, p)
+	data, err := awsUserData(env, address, p)
 	if err != nil {
 		return fleet.Config{}, err
 	}
 	c := fleet.Config{
-		Cluster: s.clusterID, Tag: fleet.Tag{Key: p.TagKey, Value: p.TagValue}, Name: p.InstanceName, MasterURL: address,
+		Cluster: env.ClusterID, Tag: fleet.Tag{Key: p.TagKey, Value: p.TagValue}, Name: p.InstanceName, MasterURL: address,
 		Image: p.ImageID, RootDevice: p.RootDeviceName, RootGB: p.RootVolumeSize, Subnets: p.Subnets, Group: p.NetworkInterface.SecurityGroupID,
 		PublicIP: p.NetworkInterface.PublicIP, Key: p.SSHKeyName, ProfileARN: p.IAMInstanceProfileARN,
-		Spot: p.Spot.Enabled, MaxPrice: p.SpotMaxPrice, UserData: data, Log: s.log,
+		Spot: p.Spot.Enabled, MaxPrice: p.SpotMaxPrice, UserData: data, Log: env.Log,
 	}
 	if p.Spot.MaxPrice != "" {
 		c.MaxPrice = p.Spot.MaxPrice
@@ -105,24 +126,24 @@ func (s site) awsFleet(ctx context.Context, home fleet.Home, p config.AWSProvide
 
 // awsUserData is what a machine boots from: where its master is, whom to trust,
 // and which program to run.
-func (s site) awsUserData(address string, p config.AWSProvider) ([]byte, error) {
+func awsUserData(env master.Env, address string, p config.AWSProvider) ([]byte, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("provider.master_url: %w", err)
 	}
 	b := templates.AgentBoot{
-		Cluster: s.clusterID, Master: address, SHA256: map[string]string{}, Logs: p.LogGroup, Metrics: reports(p),
+		Cluster: env.ClusterID, Master: address, SHA256: map[string]string{}, Logs: p.LogGroup, Metrics: reports(p),
 		Endpoint: awsEndpoint(), Runtime: agentRuntime(p.AgentConfigFileContents),
 	}
 	if u.Scheme == "https" {
-		if b.CA, b.Name, err = trust(s.certificate, u.Hostname()); err != nil {
+		if b.CA, b.Name, err = trust(env.Certificate, u.Hostname()); err != nil {
 			return nil, err
 		}
 		if p.MasterCertName != "" {
 			b.Name = p.MasterCertName
 		}
 	}
-	for platform, sum := range s.programs {
+	for platform, sum := range env.Programs {
 		if arch, linux := strings.CutPrefix(platform, "linux-"); linux {
 			b.SHA256[arch] = sum
 		}

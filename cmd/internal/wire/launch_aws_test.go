@@ -16,6 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/attest"
 	"github.com/det-deploy/det-deploy/cloud/aws/fleet"
+	"github.com/det-deploy/det-deploy/master"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/server"
 )
@@ -33,7 +34,7 @@ func (elsewhere) GetMetadata(context.Context, *imds.GetMetadataInput, ...func(*i
 	return nil, errElsewhere
 }
 
-func awsSite(t *testing.T, yaml string) (site, config.AWSProvider) {
+func awsEnv(t *testing.T, yaml string) (master.Env, config.AWSProvider) {
 	t.Helper()
 	m, _, err := config.Parse([]byte(yaml), "master.yaml")
 	if err != nil {
@@ -42,9 +43,9 @@ func awsSite(t *testing.T, yaml string) (site, config.AWSProvider) {
 	if left := config.Unbuilt(m); len(left) > 0 {
 		t.Fatal(left)
 	}
-	return site{
-		cfg: m, clusterID: "cluster-1", log: slog.New(slog.DiscardHandler),
-		programs: map[string]string{"linux-amd64": strings.Repeat("a", 64), "darwin-arm64": strings.Repeat("b", 64)},
+	return master.Env{
+		Config: m, ClusterID: "cluster-1", Log: slog.New(slog.DiscardHandler),
+		Programs: map[string]string{"linux-amd64": strings.Repeat("a", 64), "darwin-arm64": strings.Repeat("b", 64)},
 	}, *m.ResourcePools[0].Provider.AWS
 }
 
@@ -56,15 +57,15 @@ func TestAnOldClustersBlockIsAFleet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, p := awsSite(t, string(yaml))
-	got, err := s.awsFleet(t.Context(), fleet.At(elsewhere{}), p)
+	s, p := awsEnv(t, string(yaml))
+	got, err := awsFleet(t.Context(), s, fleet.At(elsewhere{}), p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := fleet.Config{
 		Cluster: "cluster-1", Tag: fleet.Tag{Key: "det", Value: "lab"}, Name: "determined-ai-agent", MasterURL: "http://10.0.0.1:8080",
 		Image: "ami-0f4677bfc3161edc8", RootGB: 200, Subnets: []string{"subnet-1"}, Group: "sg-1", PublicIP: true, Key: "key",
-		ProfileARN: "arn:aws:iam::123456789012:instance-profile/determined-agent", Log: s.log,
+		ProfileARN: "arn:aws:iam::123456789012:instance-profile/determined-agent", Log: s.Log,
 	}
 	if diff := cmp.Diff(got, want, cmpopts.IgnoreFields(fleet.Config{}, "UserData", "Log")); diff != "" {
 		t.Errorf("(-got +want):\n%s", diff)
@@ -77,7 +78,7 @@ func TestAnOldClustersBlockIsAFleet(t *testing.T) {
 	if _, err := fleet.New(nil, withPool(got)); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.attestors(); err != nil {
+	if _, _, err := (awsProvider{}).Attestor(s, s.Config.ResourcePools); err != nil {
 		t.Error(err)
 	}
 }
@@ -111,9 +112,9 @@ func TestMachinesArePinnedToTheMastersAuthority(t *testing.T) {
 		t.Fatal(err)
 	}
 	for address, name := range map[string]string{"https://10.0.0.1:8443": "", "https://52.1.1.1:8443": "localhost"} {
-		s, p := awsSite(t, strings.NewReplacer("MASTER", address, "TAG", fleet.TagAgents).Replace(onAWS))
-		s.certificate = source
-		got, err := s.awsFleet(t.Context(), fleet.At(elsewhere{}), p)
+		s, p := awsEnv(t, strings.NewReplacer("MASTER", address, "TAG", fleet.TagAgents).Replace(onAWS))
+		s.Certificate = source
+		got, err := awsFleet(t.Context(), s, fleet.At(elsewhere{}), p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,8 +133,8 @@ func TestMachinesArePinnedToTheMastersAuthority(t *testing.T) {
 
 func TestWhatAMachineWouldNeedIsNamed(t *testing.T) {
 	t.Parallel()
-	s, p := awsSite(t, strings.NewReplacer("MASTER", "http://local-ipv4:8080", "TAG", "k", "security: {tls: auto}\n", "").Replace(onAWS))
-	_, err := s.awsFleet(t.Context(), fleet.At(elsewhere{}), p)
+	s, p := awsEnv(t, strings.NewReplacer("MASTER", "http://local-ipv4:8080", "TAG", "k", "security: {tls: auto}\n", "").Replace(onAWS))
+	_, err := awsFleet(t.Context(), s, fleet.At(elsewhere{}), p)
 	if cloud.KindOf(err) != cloud.Invalid || !errors.Is(err, errElsewhere) {
 		t.Errorf("got %v", err)
 	}
@@ -141,8 +142,8 @@ func TestWhatAMachineWouldNeedIsNamed(t *testing.T) {
 	if _, err := newAWSAttestor(s, []config.AWSProvider{p}); cloud.KindOf(err) != cloud.Invalid {
 		t.Errorf("got %v", err)
 	}
-	all, err := s.attestors()
-	if _, found := all[attest.Kind]; !found || err != nil {
-		t.Errorf("got %v, %v", all, err)
+	kind, a, err := awsProvider{}.Attestor(s, s.Config.ResourcePools)
+	if kind != attest.Kind || a == nil || err != nil {
+		t.Errorf("got %s %v, %v", kind, a, err)
 	}
 }

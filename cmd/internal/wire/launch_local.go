@@ -6,7 +6,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/url"
 	"os"
@@ -19,6 +18,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/local"
 	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/master"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
@@ -34,37 +35,55 @@ func localRoot(cfg config.Master) (string, error) {
 	return dir, nil
 }
 
-// localMachines are processes of this machine.
-func (s site) localMachines(_ context.Context, p config.Pool) (machines, error) {
-	root, err := localRoot(s.cfg)
+// localProvider launches machines that are processes of this one.
+type localProvider struct{}
+
+var (
+	_ master.Provider    = localProvider{}
+	_ master.OrphanEnder = localProvider{}
+)
+
+// Attestor implements master.Provider.
+func (localProvider) Attestor(env master.Env, _ []config.Pool) (string, cloud.Attestor, error) {
+	root, err := localRoot(env.Config)
+	return local.ProofKind, local.Attestor{Root: root}, err
+}
+
+// Machines implements master.Provider.
+func (localProvider) Machines(_ context.Context, env master.Env, p config.Pool) (master.Machines, error) {
+	root, err := localRoot(env.Config)
 	if err != nil {
-		return machines{}, err
+		return master.Machines{}, err
 	}
 	program, err := os.Executable()
 	if err != nil {
-		return machines{}, fmt.Errorf("find this program: %w", err)
+		return master.Machines{}, fmt.Errorf("find this program: %w", err)
 	}
-	at, err := s.localMaster(p.Provider.Local.Elastic)
+	at, err := localMaster(env, p.Provider.Local.Elastic)
 	if err != nil {
-		return machines{}, err
+		return master.Machines{}, err
 	}
-	return machines{
-		instances: local.Open(local.Config{
-			Root: root, Pool: p.Name, Program: program, Log: s.log,
+	slots := p.Provider.Local.ArtificialSlots
+	return master.Machines{
+		Instances: local.Open(local.Config{
+			Root: root, Pool: p.Name, Program: program, Log: env.Log,
 			StartDelay: time.Duration(p.Provider.Local.StartDelay), FailureRate: p.Provider.Local.FailureRate,
-			Agent: func(m local.Place) ([]byte, error) { return s.localAgent(at, m) },
+			Agent: func(m local.Place) ([]byte, error) { return localAgent(env, at, m) },
 		}),
-		offers: []cloud.Offer{local.Offer()}, slots: p.Provider.Local.ArtificialSlots,
+		Offers: []cloud.Offer{local.Offer()}, Slots: slots,
+		Describe: func(out *apiv1.ResourcePool) {
+			out.Location, out.SlotType = "this machine", slotType(out, slots, apiv1.Device_TYPE_CPU)
+		},
 	}, nil
 }
 
 // localAgent is the agent.yaml of a machine: how it finds and proves itself to its
 // master, who tells it the rest.
-func (s site) localAgent(at agentconfig.Agent, m local.Place) ([]byte, error) {
+func localAgent(env master.Env, at agentconfig.Agent, m local.Place) ([]byte, error) {
 	at.DataDir, at.MachineSecretFile = m.Data(), m.Secret()
-	at.ClusterID = s.clusterID
+	at.ClusterID = env.ClusterID
 	// Its master keeps users, keys and passwords on the same machine.
-	dir, err := filepath.Abs(s.cfg.DataDir)
+	dir, err := filepath.Abs(env.Config.DataDir)
 	if err != nil {
 		return nil, err
 	}
@@ -73,13 +92,13 @@ func (s site) localAgent(at agentconfig.Agent, m local.Place) ([]byte, error) {
 }
 
 // localMaster is an agent that knows where its master is, and whom to trust.
-func (s site) localMaster(e config.Elastic) (agentconfig.Agent, error) {
+func localMaster(env master.Env, e config.Elastic) (agentconfig.Agent, error) {
 	a := agentconfig.DefaultAgent()
-	a.MasterHost, a.MasterPort = "127.0.0.1", s.cfg.ListenPort()
-	if ip := net.ParseIP(s.cfg.BindIP); ip != nil && !ip.IsUnspecified() {
-		a.MasterHost = s.cfg.BindIP
+	a.MasterHost, a.MasterPort = "127.0.0.1", env.Config.ListenPort()
+	if ip := net.ParseIP(env.Config.BindIP); ip != nil && !ip.IsUnspecified() {
+		a.MasterHost = env.Config.BindIP
 	}
-	a.Security.TLS.Enabled = s.cfg.Security.TLS.Enabled()
+	a.Security.TLS.Enabled = env.Config.Security.TLS.Enabled()
 	if e.MasterURL != "" {
 		u, err := url.Parse(e.MasterURL)
 		if err != nil {
@@ -95,16 +114,16 @@ func (s site) localMaster(e config.Elastic) (agentconfig.Agent, error) {
 	if !a.Security.TLS.Enabled {
 		return a, nil
 	}
-	return s.localTrust(a, e.MasterCertName)
+	return localTrust(env, a, e.MasterCertName)
 }
 
 // localTrust pins what the master shows: the authority that it keeps itself, or
 // its very certificate, under a name that is in it.
-func (s site) localTrust(a agentconfig.Agent, name string) (agentconfig.Agent, error) {
-	t := s.cfg.Security.TLS
+func localTrust(env master.Env, a agentconfig.Agent, name string) (agentconfig.Agent, error) {
+	t := env.Config.Security.TLS
 	a.Security.TLS.MasterCertName = name
 	if t.Mode == config.TLSAuto {
-		file, err := filepath.Abs(filepath.Join(s.cfg.DataDir, "tls", "ca.crt"))
+		file, err := filepath.Abs(filepath.Join(env.Config.DataDir, "tls", "ca.crt"))
 		a.Security.TLS.MasterCert = file
 		return a, err
 	}
@@ -141,16 +160,9 @@ func leafOf(file string) (*x509.Certificate, error) {
 	return leaf, nil
 }
 
-// localAttestor checks the proofs of processes of this machine.
-func localAttestor(cfg config.Master) (cloud.Attestor, error) {
-	root, err := localRoot(cfg)
-	return local.Attestor{Root: root}, err
-}
-
-// endStrays ends machines of pools that the configuration no longer has, or whose
-// provider is another by now: nobody else looks after them.
-func endStrays(ctx context.Context, cfg config.Master, ended func(pool string, id cloud.InstanceID) error, log *slog.Logger) error {
-	root, err := localRoot(cfg)
+// EndOrphans implements master.OrphanEnder.
+func (localProvider) EndOrphans(ctx context.Context, env master.Env, ended func(pool string, id cloud.InstanceID) error) error {
+	root, err := localRoot(env.Config)
 	if err != nil {
 		return err
 	}
@@ -165,10 +177,10 @@ func endStrays(ctx context.Context, cfg config.Master, ended func(pool string, i
 	var errs []error
 	for _, m := range found {
 		wanted := func(p config.Pool) bool { return p.Name == m.Pool() && p.Provider != nil && p.Provider.Local != nil }
-		if slices.ContainsFunc(cfg.ResourcePools, wanted) {
+		if slices.ContainsFunc(env.Config.ResourcePools, wanted) {
 			continue
 		}
-		log.Info("ending a machine of a pool that is no more", "pool", m.Pool(), "instance_id", m.ID())
+		env.Log.Info("ending a machine of a removed pool", "pool", m.Pool(), "instance_id", m.ID())
 		if err := local.End(ctx, m, program); err != nil {
 			errs = append(errs, err)
 			continue

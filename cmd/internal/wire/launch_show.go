@@ -5,25 +5,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
-// describe shows clients what is configured of a pool's machines. Scripts may hold
-// secrets and are shown to administrators only, with the master's configuration.
-func describe(p config.Provider, more func(*apiv1.ResourcePool)) func(*apiv1.ResourcePool) {
-	return func(out *apiv1.ResourcePool) {
-		e := p.Elastic()
-		out.MasterUrl, out.MasterCertName = e.MasterURL, e.MasterCertName
-		out.AgentDockerNetwork, out.AgentDockerRuntime, out.AgentDockerImage = e.AgentDockerNetwork, e.AgentDockerRuntime, e.AgentDockerImage
-		switch {
-		case p.AWS != nil:
-			describeAWS(*p.AWS, out)
-		case p.Local != nil:
-			out.Location, out.SlotType = "this machine", slotType(out, p.Local.ArtificialSlots, apiv1.Device_TYPE_CPU)
-		}
-		if more != nil {
-			more(out)
-		}
-	}
-}
-
+// describeAWS shows clients what is configured of EC2 instances.
 func describeAWS(p config.AWSProvider, out *apiv1.ResourcePool) {
 	out.Type = apiv1.ResourcePoolType_RESOURCE_POOL_TYPE_AWS
 	out.Location, out.ImageId = p.Region, p.ImageID

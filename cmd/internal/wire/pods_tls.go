@@ -13,12 +13,12 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
-// authority is what tasks know the master's certificate by, as PEM: the authority
+// masterAuthority is what tasks know the master's certificate by, as PEM: the authority
 // beside it, or the certificate itself when nobody else has signed it. Without
 // either it is signed by one that everybody knows.
-func (s site) authority() ([]byte, error) {
-	t := s.cfg.Security.TLS
-	dir := filepath.Join(s.cfg.DataDir, "tls")
+func masterAuthority(cfg config.Master) ([]byte, error) {
+	t := cfg.Security.TLS
+	dir := filepath.Join(cfg.DataDir, "tls")
 	if t.Mode != config.TLSAuto && t.Cert != "" {
 		dir = filepath.Dir(t.Cert)
 	}
@@ -45,11 +45,11 @@ func (s site) authority() ([]byte, error) {
 	}
 }
 
-// certName is the name by which tasks know the master when they reach it by its
+// masterCertName is the name by which tasks know the master when they reach it by its
 // Service, for which a certificate made for users is not: one that it does have. It is
 // empty when the certificate is for host, or is not the master's own to show.
-func (s site) certName(host string) (string, error) {
-	t := s.cfg.Security.TLS
+func masterCertName(cfg config.Master, host string) (string, error) {
+	t := cfg.Security.TLS
 	if t.Mode == config.TLSAuto || t.Cert == "" {
 		return "", nil
 	}

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/det-deploy/det-deploy/master"
 	"github.com/det-deploy/det-deploy/master/config"
-	"github.com/det-deploy/det-deploy/master/server"
 )
 
 // servedAs writes a certificate for some names that is signed by itself.
@@ -51,15 +51,15 @@ func TestTasksKnowTheMasterByANameOfItsCertificate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var s site
-			s.cfg.Security.TLS.Cert = servedAs(t, c.names...)
+			var env master.Env
+			env.Config.Security.TLS.Cert = servedAs(t, c.names...)
 			k := config.KubernetesRM{
 				MasterImage: "x", MasterScheme: "https", MasterServiceName: service, MasterHost: service + ".ns.svc.cluster.local", MasterPort: 1,
 			}
 			if c.host != "" {
 				k.MasterHost = c.host
 			}
-			tmpl, err := s.podTemplate(k, server.Identity{})
+			tmpl, err := podTemplate(env, k)
 			if err != nil {
 				t.Fatal(err)
 			}

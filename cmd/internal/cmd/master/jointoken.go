@@ -3,7 +3,6 @@ package master
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -70,7 +69,7 @@ func runJoinToken(ctx context.Context, o *joinTokenOptions) error {
 	if err != nil {
 		return err
 	}
-	token, j, err := wire.JoinToken(ctx, l.Master, wire.NewJoin{Pool: o.Pool, Life: o.Life, Uses: o.Uses}, slog.New(slog.DiscardHandler))
+	token, j, err := wire.JoinToken(ctx, l.Master, wire.NewJoin{Pool: o.Pool, Life: o.Life, Uses: o.Uses})
 	if err != nil {
 		return err
 	}

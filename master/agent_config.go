@@ -1,0 +1,141 @@
+package master
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	agentconfig "github.com/det-deploy/det-deploy/agent/config"
+	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	"github.com/det-deploy/det-deploy/master/config"
+)
+
+// launchedConfig is what agents get whose machines are launched for one pool.
+type launchedConfig struct {
+	// yaml is an agent.yaml in JSON, which is YAML too.
+	yaml        []byte
+	preparation *agentv1.Preparation
+}
+
+// launchedConfigs are those of all pools with a provider. The error is a setting that
+// no agent accepts.
+func launchedConfigs(cfg config.Master, log *slog.Logger) (map[string]launchedConfig, error) {
+	all := make(map[string]launchedConfig)
+	for _, p := range cfg.ResourcePools {
+		if p.Provider == nil {
+			continue
+		}
+		yaml, err := agentYAML(*p.Provider, log.With("pool", p.Name))
+		if err != nil {
+			return nil, fmt.Errorf("resource pool %q: provider.agent_config_file_contents: %w", p.Name, err)
+		}
+		e := p.Provider.Elastic()
+		all[p.Name] = launchedConfig{yaml, &agentv1.Preparation{
+			StartupScript:          []byte(e.StartupScript.Reveal()),
+			ContainerStartupScript: []byte(e.ContainerStartupScript.Reveal()),
+		}}
+	}
+	return all, nil
+}
+
+// LaunchProblems lists what of the agents' configuration in cfg no agent would
+// take.
+func LaunchProblems(cfg config.Master) document.Errors {
+	var e document.Errors
+	for i, p := range cfg.ResourcePools {
+		if p.Provider == nil {
+			continue
+		}
+		if _, err := agentYAML(*p.Provider, slog.New(slog.DiscardHandler)); err != nil {
+			e.Add(document.Join(document.Index("resource_pools", i), "provider.agent_config_file_contents"), "is nothing that an agent would take: %v", err)
+		}
+	}
+	return e
+}
+
+// agentYAML is what the provider says of its agents, under what its user wrote for
+// them.
+func agentYAML(p config.Provider, log *slog.Logger) ([]byte, error) {
+	e := p.Elastic()
+	doc := map[string]any{}
+	if raw := e.AgentConfigFileContents.JSON(); len(raw) > 0 {
+		dec := json.NewDecoder(bytes.NewReader(raw))
+		dec.UseNumber()
+		if err := dec.Decode(&doc); err != nil {
+			return nil, fmt.Errorf("read it: %w", err)
+		}
+	}
+	for key := range doc {
+		if slices.Contains(agentconfig.Own(), key) {
+			log.Warn("a setting of agent_config_file_contents has no effect: a launched agent knows it from its master", "setting", key)
+			delete(doc, key)
+		}
+	}
+	for key, value := range agentDefaults(p) {
+		if _, given := doc[key]; !given {
+			doc[key] = value
+		}
+	}
+	yaml, err := json.Marshal(doc)
+	if err != nil {
+		return nil, err
+	}
+	return yaml, checkAgent(yaml)
+}
+
+// agentDefaults are the provider's settings of its agents. How often an agent
+// tries to reach its master matters where its machine does something when it gives
+// up; elsewhere it tries for ever, because an upgrade of the master may take longer
+// than any number of attempts.
+func agentDefaults(p config.Provider) map[string]any {
+	e := p.Elastic()
+	out := map[string]any{
+		"docker_network": e.AgentDockerNetwork, "docker_runtime": e.AgentDockerRuntime,
+		"agent_reconnect_attempts": 0, "agent_reconnect_backoff": e.AgentReconnectBackoff.String(),
+	}
+	if e.ActsWhenLost() {
+		out["agent_reconnect_attempts"] = e.AgentReconnectAttempts
+	}
+	switch {
+	case p.Local != nil && p.Local.ArtificialSlots > 0:
+		out["artificial_slots"] = p.Local.ArtificialSlots
+	case p.Local != nil:
+		out["slot_type"] = agentconfig.SlotNone
+	case p.AWS != nil:
+		out["slot_type"] = awsSlotType(*p.AWS)
+	}
+	return out
+}
+
+// awsSlotType says what to look for, so that a machine whose driver is broken does
+// not join with its processor instead of its GPUs.
+func awsSlotType(p config.AWSProvider) string {
+	kind := p.Types()[0]
+	gpus, known := config.AWSSlots(kind)
+	slots, _ := p.Slots(kind)
+	switch {
+	case known && gpus > 0:
+		return agentconfig.SlotCUDA
+	case slots == 0:
+		return agentconfig.SlotNone
+	case known:
+		return agentconfig.SlotCPU
+	default:
+		return agentconfig.SlotAuto
+	}
+}
+
+// checkAgent says what no agent would take.
+func checkAgent(yaml []byte) error {
+	a, _, err := agentconfig.ParseSent(yaml, "agent_config_file_contents")
+	if err != nil {
+		return err
+	}
+	if left := agentconfig.Unbuilt(a); len(left) > 0 {
+		return fmt.Errorf("%s: %s", left[0].Path, left[0].Text)
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/det-deploy/det-deploy/master/agentrm"
+	"github.com/det-deploy/det-deploy/master/audit"
+	"github.com/det-deploy/det-deploy/master/auth"
+	"github.com/det-deploy/det-deploy/master/config"
+	mlog "github.com/det-deploy/det-deploy/master/log"
+	"github.com/det-deploy/det-deploy/master/server"
+	"github.com/det-deploy/det-deploy/master/task"
+)
+
+// openAccounts opens users, sessions and agents' credentials, and the audit log.
+func (m *Master) openAccounts(ctx context.Context) error {
+	cfg := m.parts.Config.Security
+	admin, determined, err := firstPasswords(ctx, cfg, m.parts.Secrets)
+	if err != nil {
+		return err
+	}
+	attestors, err := newAttestors(m.env, m.parts.Providers)
+	if err != nil {
+		return err
+	}
+	m.auth, err = auth.Open(ctx, auth.Config{
+		Store: m.store, InitialPassword: admin, DeterminedPassword: determined, Attestors: attestors,
+		AllowBlankPassword: cfg.AllowBlankPassword, MostSessions: cfg.Limits.SessionsPerUser, Log: m.log,
+	})
+	if err != nil {
+		return err
+	}
+	m.audit, err = audit.Open(ctx, audit.Config{Store: m.store, Keep: cfg.Audit.Keep(), Log: m.log})
+	return err
+}
+
+// openTasks opens the tasks and their logs.
+func (m *Master) openTasks(ctx context.Context) error {
+	cfg := m.parts.Config
+	resolved, err := withRegistries(ctx, cfg, m.parts.Secrets)
+	if err != nil {
+		return err
+	}
+	m.logs = mlog.New(ctx, m.store)
+	m.logs.LimitTask(int64(cfg.Security.Limits.LogPerTask))
+	m.tasks, err = task.Open(ctx, task.Config{
+		Store: m.store, Logs: m.logs, Tokens: m.auth, Log: m.log,
+		Defaults: taskDefaults(resolved), Policy: taskPolicies(resolved), DefaultUser: cfg.Security.DefaultTask, LaunchError: cfg.LaunchError,
+		AdministratorsOnly: !cfg.Security.TrustUsers,
+		Limits:             taskLimits(cfg.Security.Limits),
+	})
+	return err
+}
+
+// openLaunchers makes what launches the machines of pools with a provider.
+func (m *Master) openLaunchers(ctx context.Context) (err error) {
+	if m.launchers, err = newLaunchers(ctx, m.env, m.parts.Providers, m.store); err != nil {
+		return err
+	}
+	if err := m.metrics.Register(m.launchers.Metrics()); err != nil {
+		return fmt.Errorf("register the metrics of machines: %w", err)
+	}
+	return nil
+}
+
+// openResourceManager makes the resource manager that the settings name.
+func (m *Master) openResourceManager(context.Context) error {
+	if m.parts.Config.ResourceManager.Kubernetes != nil {
+		return m.openKubernetes()
+	}
+	c, err := m.agentConfig()
+	if err != nil {
+		return err
+	}
+	if m.agents, err = agentrm.New(c); err != nil {
+		return err
+	}
+	m.launchers.Attach(m.agents)
+	m.rm = m.agents
+	return nil
+}
+
+// restore reads what an earlier master has stored of machines and of what runs.
+func (m *Master) restore(ctx context.Context) error {
+	return errors.Join(m.launchers.Restore(ctx), m.rm.Restore(ctx))
+}
+
+// configureServer makes the admissions and the settings of the HTTP server, which
+// need all the other parts.
+func (m *Master) configureServer(context.Context) error {
+	m.admissions = admissions{Auth: m.auth, launchers: m.launchers}
+	if m.agents != nil {
+		m.admissions.expel = m.agents.Expel
+	}
+	m.server = m.serverConfig()
+	return nil
+}
+
+// serverConfig is how the HTTP server reaches the parts.
+func (m *Master) serverConfig() server.Config {
+	cfg := m.parts.Config
+	c := server.Config{
+		Identity: m.identity, Certificate: m.certificate, Accounts: m.auth, Admissions: m.admissions,
+		Tasks: taskAPI{m.tasks}, Logs: taskAPI{m.tasks}, Queue: m.rm, Machines: m.rm, Launches: m.launchers,
+		MasterLog: m.ring, Binaries: m.binaries, Settings: cfg.Printable, FeatureSwitches: cfg.FeatureSwitches,
+		Health: m.checkLease, Readiness: server.NewReadiness(m.log, m.readinessChecks()...), Log: m.log, Metrics: m.metrics,
+		Audit:       auditAPI{m.audit},
+		PrivateLogs: cfg.Security.Visibility == config.VisibilityPrivate, CORS: cfg.EnableCORS, HideMetrics: !cfg.Observability.EnablePrometheus,
+		TrustedProxies: cfg.Security.Proxies.Prefixes(), Limits: serverLimits(cfg.Security.Limits),
+		SpoolDir: cfg.DataDir,
+	}
+	if m.agents != nil {
+		c.Agents = m.agents
+	}
+	return c
+}
+
+// readinessChecks are what this master needs to be ready.
+func (m *Master) readinessChecks() []server.Check {
+	return []server.Check{
+		{Name: "lease", Failure: "another master has taken over", Ask: m.checkLease},
+		{Name: "store", Failure: "it cannot be written; see the master's log", Ask: m.store.Probe},
+		{Name: "resource_manager", Failure: "it does not place tasks; see the master's log", Ask: m.rm.Ready},
+	}
+}
+
+// checkLease is an error when another master has taken over the store.
+func (m *Master) checkLease(context.Context) error { return m.lease.Err() }

@@ -1,0 +1,90 @@
+package master
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/audit"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// settingsRecord is what the master was last started with: a digest for each setting.
+type settingsRecord struct {
+	Digests map[string]string `json:"digests"`
+}
+
+var settings = store.Collection[settingsRecord]{Kind: "audit_settings"}
+
+// recordStart records that the master starts, and which settings are others than the
+// last time. Secrets are masked before they are compared, so that a new one that
+// replaces another is not noticed; the value of no setting is recorded.
+func (m *Master) recordStart(ctx context.Context) error {
+	b, err := json.Marshal(m.parts.Config.Printable())
+	if err != nil {
+		return fmt.Errorf("record the configuration: %w", err)
+	}
+	var tree any
+	if err := json.Unmarshal(b, &tree); err != nil {
+		return fmt.Errorf("record the configuration: %w", err)
+	}
+	now := map[string]string{}
+	digestSettings(now, "", tree)
+	was, found, err := settings.Get(ctx, m.store, "current")
+	if err != nil {
+		return fmt.Errorf("record the configuration: %w", err)
+	}
+	e := &apiv1.AuditEntry{Action: "master.start", Outcome: audit.Done, Target: "configuration " + short(b)}
+	switch changed := differing(was.Value.Digests, now); {
+	case !found:
+		e.Details = "first start"
+	case len(changed) > 0:
+		e.Action, e.Details = "configuration.change", strings.Join(changed, " ")
+	}
+	m.audit.Record(ctx, e)
+	err = m.store.Write(ctx, func(tx *store.Tx) error {
+		return settings.Put(tx, "current", "", e.GetTime().AsTime(), settingsRecord{Digests: now})
+	})
+	if err != nil {
+		return fmt.Errorf("record the configuration: %w", err)
+	}
+	return nil
+}
+
+func short(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:8])
+}
+
+// digestSettings gives each leaf of a document its digest; lists are leaves.
+func digestSettings(out map[string]string, path string, v any) {
+	if m, ok := v.(map[string]any); ok {
+		for key, value := range m {
+			digestSettings(out, strings.TrimPrefix(path+"."+key, "."), value)
+		}
+		return
+	}
+	b, _ := json.Marshal(v) // it came out of JSON
+	out[path] = short(b)
+}
+
+func differing(was, now map[string]string) []string {
+	var out []string
+	for path, digest := range now {
+		if was[path] != digest {
+			out = append(out, path)
+		}
+	}
+	for path := range was {
+		if _, found := now[path]; !found {
+			out = append(out, path)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,77 @@
+package master
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/elastic"
+	"github.com/det-deploy/det-deploy/master/launcher"
+	"github.com/det-deploy/det-deploy/master/store"
+)
+
+// newLaunchers builds what launches the machines of every pool with a provider.
+func newLaunchers(ctx context.Context, env Env, providers map[string]Provider, st *store.Store) (*launcher.Launchers, error) {
+	c := launcher.Config{Store: st, Log: env.Log}
+	for _, p := range env.Config.ResourcePools {
+		if p.Provider == nil {
+			continue
+		}
+		m, err := newMachines(ctx, env, providers, p)
+		if err != nil {
+			return nil, fmt.Errorf("launch machines for resource pool %q: %w", p.Name, err)
+		}
+		c.Pools = append(c.Pools, launcher.Pool{
+			Name: p.Name, Instances: m.Instances, Offers: m.Offers, Limits: launchLimits(p.Provider.Elastic()),
+			Shape:       elastic.Shape{Slots: m.Slots, Aux: p.MaxAuxContainersPerAgent},
+			KeepWaiting: !env.Config.LaunchError,
+			Describe:    describeMachines(*p.Provider, m.Describe),
+		})
+	}
+	return launcher.New(c)
+}
+
+// newMachines asks the provider that a pool names.
+func newMachines(ctx context.Context, env Env, providers map[string]Provider, p config.Pool) (Machines, error) {
+	provider, ok := providers[p.Provider.Type()]
+	if !ok {
+		return Machines{}, fmt.Errorf("its provider cannot launch machines yet")
+	}
+	return provider.Machines(ctx, env, p)
+}
+
+// newAttestors check what launched machines show, by the kind of the proof. A master
+// accepts only the kinds of the providers that its pools have.
+func newAttestors(env Env, providers map[string]Provider) (map[string]cloud.Attestor, error) {
+	pools := map[string][]config.Pool{}
+	for _, p := range env.Config.ResourcePools {
+		if p.Provider != nil {
+			pools[p.Provider.Type()] = append(pools[p.Provider.Type()], p)
+		}
+	}
+	all := make(map[string]cloud.Attestor)
+	var errs []error
+	for name, of := range pools {
+		if provider, ok := providers[name]; ok {
+			kind, a, err := provider.Attestor(env, of)
+			all[kind] = a
+			errs = append(errs, err)
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+func launchLimits(e config.Elastic) elastic.Limits {
+	l := elastic.Limits{
+		Min: e.MinInstances, Max: e.MaxInstances,
+		MaxIdle: time.Duration(e.MaxIdleAgentPeriod), MaxStarting: time.Duration(e.MaxAgentStartingPeriod),
+		ErrorRetries: e.LaunchErrorRetries,
+	}
+	if t := e.LaunchErrorTimeout; t != nil {
+		l.ErrorTimeout = time.Duration(*t)
+	}
+	return l
+}

@@ -1,0 +1,57 @@
+package master
+
+import (
+	"time"
+
+	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/master/agentrm"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/pool"
+)
+
+// agentPools are the pools of master.yaml as agentrm has them.
+func agentPools(cfg config.Master) []agentrm.Pool {
+	all := make([]agentrm.Pool, 0, len(cfg.ResourcePools))
+	for _, p := range cfg.ResourcePools {
+		all = append(all, agentrm.Pool{
+			Name:          p.Name,
+			Description:   p.Description,
+			MaxAux:        p.MaxAuxContainersPerAgent,
+			ReconnectWait: time.Duration(p.AgentReconnectWait),
+			Scheduler:     schedulerOf(p.EffectiveScheduler(*cfg.ResourceManager.Agent)),
+			Policy:        taskPolicy(cfg, p),
+			Metadata:      metadataOf(cfg.ResourceManager.Agent.Metadata),
+		})
+	}
+	return all
+}
+
+// taskPolicy is what tasks of a pool may do to their machines, and what the master's own
+// settings give them that no task gets.
+func taskPolicy(cfg config.Master, p config.Pool) *apiv1.TaskPolicy {
+	out := cfg.Policy(p).API()
+	if out == nil {
+		return nil
+	}
+	for _, w := range p.GuardedMounts(cfg) {
+		out.Warnings = append(out.Warnings, w.String())
+	}
+	return out
+}
+
+func schedulerOf(s config.PriorityScheduler) pool.Scheduler {
+	fitting := pool.Best
+	if s.Policy == config.FitWorst {
+		fitting = pool.Worst
+	}
+	return pool.Scheduler{Preemption: s.Preemption, Fitting: fitting, DefaultPriority: s.DefaultPriority}
+}
+
+func metadataOf(given map[string]document.Raw) map[string]string {
+	m := make(map[string]string, len(given))
+	for key, raw := range given {
+		m[key] = string(raw.JSON())
+	}
+	return m
+}

@@ -1,0 +1,30 @@
+package master
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/master/config"
+)
+
+// A pool says what the master's own settings give to its tasks and none gets.
+func TestAPoolSaysWhatNoTaskGets(t *testing.T) {
+	t.Parallel()
+	read, err := config.LoadGenerated([]byte(`
+task_container_defaults: {bind_mounts: [{host_path: /var/run/docker.sock, container_path: /d}]}
+resource_pools:
+  - pool_name: default
+  - pool_name: own
+    task_container_defaults: {bind_mounts: [{host_path: /srv/data, container_path: /d}]}
+`), "master.yaml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int{1, 0} {
+		p := read.Master.ResourcePools[i]
+		got := taskPolicy(read.Master, p).GetWarnings()
+		if len(got) != want || want > 0 && !strings.Contains(got[0], "every task with this mount is refused") {
+			t.Errorf("pool %s: got %q, want %d", p.Name, got, want)
+		}
+	}
+}

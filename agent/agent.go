@@ -121,7 +121,7 @@ func (a *Agent) removeBeside(ctx context.Context) (stop func()) {
 	go func() {
 		defer close(done)
 		if err := a.removeOrphans(ctx); err != nil && ctx.Err() == nil {
-			a.cfg.Log.Warn("cannot look for containers of nobody", "err", err)
+			a.cfg.Log.Warn("cannot list orphaned containers", "err", err)
 			a.startFailed(err)
 		}
 	}()
@@ -207,7 +207,7 @@ func (a *Agent) removeOrphans(ctx context.Context) error {
 			}
 			continue
 		}
-		a.cfg.Log.Info("removing a container of nobody", "container", id)
+		a.cfg.Log.Info("removing orphaned container", "container", id)
 		if err := a.runtime.Remove(ctx, id); err != nil {
 			return err
 		}

@@ -67,7 +67,7 @@ func follow(ctx context.Context, cfg Config, client *http.Client, w *agentv1.Wel
 		return ctx.Err()
 	}
 	if err != nil {
-		log.Warn("cannot follow the master's version; going on with this one", "err", err)
+		log.Warn("cannot follow the master's version; continuing with this one", "err", err)
 		return nil
 	}
 	log.Info("following the master's version", "program", cfg.Program)

@@ -35,7 +35,7 @@ func (a *Agent) watch(ctx context.Context, m Machine) {
 			_ = pause(ctx, noticePause) // an ended context ends the loop
 		case found:
 			told, after = "", n.N
-			a.cfg.Log.Warn("this machine may be taken back", "kind", string(n.Kind), "at", n.At, "reason", n.Reason)
+			a.cfg.Log.Warn("this machine may be interrupted", "kind", string(n.Kind), "at", n.At, "reason", n.Reason)
 			a.passOn(n)
 			if n.Kind == machine.Interruption {
 				a.spawn(func(ctx context.Context) { a.callLast(ctx, n.At) })

@@ -66,7 +66,7 @@ func Run(ctx context.Context, cfg Config) error {
 		if err := runOnce(ctx, now); !errors.Is(err, errReconfigured) {
 			return switchOff(ctx, now, err)
 		}
-		cfg.Log.Info("starting anew with the master's configuration")
+		cfg.Log.Info("restarting with the master's configuration")
 	}
 }
 

@@ -112,7 +112,7 @@ func trusted(cfg Config, r closingRuntime) error {
 		return nil
 	}
 	if cfg.Settings.TrustUsers {
-		cfg.Log.Warn("tasks are not isolated: whoever may submit tasks may do whatever this agent's user may", "because", p.Isolation())
+		cfg.Log.Warn("tasks are not isolated: users who may submit tasks can do whatever this agent's user can", "because", p.Isolation())
 		return nil
 	}
 	return &untrustedError{p.Isolation()}
@@ -122,7 +122,7 @@ func trusted(cfg Config, r closingRuntime) error {
 type untrustedError struct{ why error }
 
 func (e *untrustedError) Error() string {
-	return "tasks would run as plain processes that are not isolated, and whoever may submit them could do whatever this agent's user may: " + e.why.Error()
+	return "tasks would run as plain processes that are not isolated, and users who may submit them could do whatever this agent's user can: " + e.why.Error()
 }
 
 // Hint says what to do.

@@ -325,7 +325,7 @@ func change(o *agentv1.Start, state lifecycle.State, at int64, exit *lifecycle.E
 }
 
 // errHome ends a session whose agent was sent home.
-var errHome = errors.New("the agent was sent home")
+var errHome = errors.New("the agent was asked to shut down")
 
 // awaitShutdown ends the containers when the master says so, and then the
 // session.

@@ -15,7 +15,7 @@ func WriteReference(w io.Writer, title string, entries []Entry, overrides []Over
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n", title)
-	b.WriteString("Generated from the types that read the file. `[]` stands for any entry of a list, `<name>` for any\n" +
+	b.WriteString("Generated from the types that read the file. `[]` is any entry of a list, `<name>` any\n" +
 		"key of a mapping, and `(aws)` for keys that only this type has. A flag wins over its variable, the\n" +
 		"variable over the file.\n\n")
 	b.WriteString("| key | value | default | meaning | flag, variable |\n|---|---|---|---|---|\n")

@@ -78,7 +78,7 @@ func (e *CommittedError) Unwrap() error { return e.Err }
 
 // Hint says how to go on.
 func (e *CommittedError) Hint() string {
-	again := "run the same command again; it goes on from here" + orAbandon(e.abandon)
+	again := "run the same command again; it continues from here" + orAbandon(e.abandon)
 	if e.Upgrade.Backup == "" {
 		return again
 	}

@@ -67,6 +67,6 @@ func (g gate) admit(ctx context.Context, p agentrm.JoinProof, launched bool) (au
 	case p.Proof.Kind != "":
 		return g.auth.AdmitMachine(ctx, string(p.Agent), p.Proof, g.launches)
 	default:
-		return auth.Admission{}, &auth.UnwantedError{Agent: string(p.Agent), Reason: "that is a machine which was launched, and no join token stands for one"}
+		return auth.Admission{}, &auth.UnwantedError{Agent: string(p.Agent), Reason: "a launched machine has this ID, and join tokens are for static agents"}
 	}
 }

@@ -33,8 +33,8 @@ type Agent struct {
 	ArtificialSlots int    `yaml:"artificial_slots" doc:"Slots that are not there, for trying things out; wins over slot_type"`
 
 	ContainerRuntime            string `yaml:"container_runtime" doc:"docker, process, or auto: docker when its daemon answers, process otherwise"`
-	TaskUsers                   string `yaml:"task_users" doc:"Unix users that nobody has, FIRST-LAST: with container_runtime process and an agent that is root, each task runs as one of them, isolated from the machine and from other tasks; empty isolates none"`
-	TrustUsers                  bool   `yaml:"trust_users" doc:"Run plain processes also where they cannot be isolated: whoever may submit tasks may then do whatever this agent's user may"`
+	TaskUsers                   string `yaml:"task_users" doc:"Unused Unix user IDs, FIRST-LAST: with container_runtime process and an agent that is root, each task runs as one of them, isolated from the machine and from other tasks; empty disables the isolation"`
+	TrustUsers                  bool   `yaml:"trust_users" doc:"Run plain processes even where they cannot be isolated: users who may submit tasks can then do whatever this agent's user can"`
 	DockerNetwork               string `yaml:"docker_network" doc:"Docker network of tasks that name none, made when it is missing; host, or docker's own when empty or default"`
 	DockerRuntime               string `yaml:"docker_runtime" doc:"Docker runtime of tasks; the daemon's own when empty or runc"`
 	ContainerAutoRemoveDisabled bool   `yaml:"container_auto_remove_disabled" doc:"Keep the containers of finished tasks, for debugging"`

@@ -56,7 +56,7 @@ type keeper struct {
 func Run(ctx context.Context, cfg Config) error {
 	r, err := lease.NewReader(cfg.Lease, cfg.DataDir)
 	if err != nil {
-		return fmt.Errorf("%w; an agent starts its keeper, and nobody else", err)
+		return fmt.Errorf("%w; only an agent starts its keeper", err)
 	}
 	t, err := newTimer()
 	if err != nil {
@@ -75,7 +75,7 @@ func Run(ctx context.Context, cfg Config) error {
 	for {
 		s := k.act(ctx)
 		if s.leave {
-			cfg.Log.Info("the lease is over, and nothing is left that is run again elsewhere")
+			cfg.Log.Info("the lease has ended, and no task is left that is run again elsewhere")
 			return nil
 		}
 		if err := k.timer.wait(ctx, s.at); err != nil {

@@ -23,7 +23,7 @@ var _ cloud.Attestor = Attestor{}
 // Attest implements cloud.Attestor.
 func (a Attestor) Attest(_ context.Context, audience string, proof cloud.Proof) (cloud.Attested, error) {
 	if proof.Kind != ProofKind {
-		return cloud.Attested{}, denied(errors.New("a proof of kind " + proof.Kind + " is none of this machine's processes"))
+		return cloud.Attested{}, denied(errors.New("a proof of kind " + proof.Kind + " is not a process of this machine"))
 	}
 	id, err := machine.Claimed(proof.Data)
 	if err != nil {

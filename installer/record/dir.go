@@ -95,7 +95,7 @@ func (d Dir) expect(ctx context.Context, key, was string) error {
 		return err
 	}
 	if o.Version != was {
-		return &cloud.Error{Kind: cloud.Conflict, Op: "write", Resource: filepath.Join(d.Path, key), Err: errors.New("somebody else wrote it first")}
+		return &cloud.Error{Kind: cloud.Conflict, Op: "write", Resource: filepath.Join(d.Path, key), Err: errors.New("another process wrote it first")}
 	}
 	return nil
 }

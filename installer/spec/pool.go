@@ -20,7 +20,7 @@ type AWSPool struct {
 	MinAgents     int      `yaml:"min_agents" doc:"Machines that are always kept"`
 	MaxAgents     int      `yaml:"max_agents" doc:"Most machines at a time"`
 
-	Spot               bool   `yaml:"spot" doc:"Use spot instances, which are cheaper and may be taken back"`
+	Spot               bool   `yaml:"spot" doc:"Use spot instances, which are cheaper and may be interrupted"`
 	MaxPrice           string `yaml:"max_price" doc:"Most dollars an hour for a spot instance; the on-demand price when empty"`
 	FallbackToOnDemand bool   `yaml:"fallback_to_on_demand" doc:"Use on-demand instances when there are no spot instances"`
 
@@ -90,7 +90,7 @@ func (a AWS) validatePools(path string) document.Errors {
 	e.Check(a.AuxPool.MaxAuxTasks > 0, document.Join(path, "aux_pool.max_aux_tasks"), "must be more than 0 (is %d)", a.AuxPool.MaxAuxTasks)
 	for _, name := range a.PoolNames() {
 		e.Check(poolName.MatchString(name), document.Join(at, name), "must be called by up to 63 letters, digits, dashes and underscores")
-		e.Check(name != AuxPool, document.Join(at, name), "is always there; its settings stand in aux_pool")
+		e.Check(name != AuxPool, document.Join(at, name), "always exists; its settings are in aux_pool")
 		e = append(e, a.validatePool(document.Join(at, name), a.Pools[name])...)
 	}
 	_, ok := a.Pools[a.DefaultPool]
@@ -107,7 +107,7 @@ func (a AWS) validatePool(path string, p AWSPool) document.Errors {
 	}
 	for i, z := range p.Zones {
 		known := len(a.Network.Zones) == 0 || slices.Contains(a.Network.Zones, z)
-		e.Check(known, document.Index(document.Join(path, "zones"), i), "is none of network.zones (is %q)", z)
+		e.Check(known, document.Index(document.Join(path, "zones"), i), "must be one of network.zones (is %q)", z)
 	}
 	return e
 }

@@ -220,7 +220,7 @@ func (w Wanted) mayGrant(ctx context.Context) Result {
 			fix += fmt.Sprintf("; without the right to %s of the whole cluster install with --set rbac.%s=false", resource, resource)
 		}
 	}
-	return refused(denied, "everything that the master's roles hold, because nobody can give away what they have not got", fix)
+	return refused(denied, "everything that the master's roles hold, because a role can only be granted by who holds its permissions", fix)
 }
 
 // escalations is what stands in for the permissions themselves.

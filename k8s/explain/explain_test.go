@@ -106,7 +106,7 @@ func TestWhatIsNotUpIsExplained(t *testing.T) {
 		{
 			"an image name that is none",
 			explain.Seen{Pods: []corev1.Pod{podWith(waits("InvalidImageName", "x"))}},
-			0, "image name that is none", "InvalidImageName", "REGISTRY/NAME:TAG", true,
+			0, "invalid image name", "InvalidImageName", "REGISTRY/NAME:TAG", true,
 		},
 		{
 			"a Secret that is about to be made",

@@ -148,7 +148,7 @@ func waiting(t Trouble, p corev1.Pod, c corev1.ContainerStatus, s Seen, age time
 	w := c.State.Waiting
 	switch w.Reason {
 	case "InvalidImageName":
-		t.What, t.Lasting = fmt.Sprintf("container %s has an image name that is none: %s", c.Name, c.Image), true
+		t.What, t.Lasting = fmt.Sprintf("container %s has an invalid image name: %s", c.Name, c.Image), true
 		t.Event = cmp.Or(eventOf(s.Events, "Pod", p.Name, "InspectFailed", "Failed"), w.Reason+": "+w.Message)
 		t.Fix = "give the image as REGISTRY/NAME:TAG, with --set imageRegistry and the image's own values"
 	case "ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "RegistryUnavailable", "ImageInspectError":

@@ -32,7 +32,7 @@ func because(text, trouble string) string {
 // incomplete says how many pods of a gated gang there are.
 func (p *pass) incomplete(g *Gang) string {
 	if g.Made >= g.Pods {
-		return because(fmt.Sprintf("its pods (%d) exist, but there is no more room for them", g.Pods), g.Trouble)
+		return because(fmt.Sprintf("its pods (%d) exist, but there is no room left for them", g.Pods), g.Trouble)
 	}
 	return because(fmt.Sprintf("%d of its %s exist", g.Made, pods(g.Pods)), g.Trouble)
 }
@@ -47,7 +47,7 @@ func (p *pass) unbound(g *Gang) string {
 }
 
 func backingOff(g *Gang) Reason {
-	return Reason{ForBackOff, because(fmt.Sprintf("pauses until %s after %d tries that were taken back",
+	return Reason{ForBackOff, because(fmt.Sprintf("pauses until %s after %d failed tries",
 		g.NotBefore.UTC().Format("15:04:05 UTC"), g.Undone), g.Trouble)}
 }
 

@@ -132,7 +132,7 @@ func TestReasons(t *testing.T) {
 		{"a gang that is too large", Gang{Pods: 4}, "needs 4 pods of 8 nvidia.com/gpu; the cluster could hold 3 if nothing else ran on it"},
 		{"a job's limit", Gang{Pods: 1, Slots: 8, MaxSlots: 4}, "needs 8 slots; its job has 0 of max_slots 4"},
 		{"a quota", Gang{Pods: 2, State: Gated, Since: epoch(), Made: 1, Trouble: "exceeded quota: gpus"}, "needs 2 pods of 8 nvidia.com/gpu; 1 fit now; 1 of its 2 pods exist: exceeded quota: gpus"},
-		{"a pause", Gang{Pods: 1, Undone: 2, NotBefore: epoch().Add(time.Second)}, "pauses until 12:00:01 UTC after 2 tries that were taken back"},
+		{"a pause", Gang{Pods: 1, Undone: 2, NotBefore: epoch().Add(time.Second)}, "pauses until 12:00:01 UTC after 2 failed tries"},
 		{"nodes that are all excluded", Gang{Pods: 1, Exclude: []NodeID{"a", "b", "c"}}, "needs 1 pod of 8 nvidia.com/gpu; none of the 3 nodes is ready, enabled and allowed by its selectors and tolerations"},
 		{"one node's worth", Gang{Pods: 1, Exclude: []NodeID{"a"}}, "needs 1 pod of 8 nvidia.com/gpu; none fits now, and the most that a node has left is 7 nvidia.com/gpu"},
 	} {

@@ -114,7 +114,7 @@ func (s *source) once(ctx context.Context, into *os.Root) error {
 	resp, err := s.client.Do(req)
 	if err != nil {
 		if _, is := errors.AsType[*tls.CertificateVerificationError](err); is {
-			return final{fmt.Errorf("the master is not who this pod was told to trust: %w", err)}
+			return final{fmt.Errorf("the master's certificate is not the one that this pod trusts: %w", err)}
 		}
 		return err
 	}

@@ -221,8 +221,8 @@ func TestTrust(t *testing.T) {
 	}{
 		{"the authority it was given", Order{}, ca, ""},
 		{"the name in the certificate", Order{CertName: "example.com"}, ca, ""},
-		{"another name", Order{CertName: "other.test"}, ca, "not who this pod was told to trust"},
-		{"nobody it knows", Order{}, nil, "not who this pod was told to trust"},
+		{"another name", Order{CertName: "other.test"}, ca, "not the one that this pod trusts"},
+		{"nobody it knows", Order{}, nil, "not the one that this pod trusts"},
 		{"anybody, as it was told", Order{NoVerify: true}, nil, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

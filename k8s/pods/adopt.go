@@ -59,7 +59,7 @@ func (r *RM) adopt() {
 func (r *RM) fit(a *allocation, job *batchv1.Job) {
 	switch {
 	case job == nil && len(a.containers) == 0:
-		r.kill(a, rm.CauseAgentLost, "its Job is gone, and nobody saw how its pods ended")
+		r.kill(a, rm.CauseAgentLost, "its Job is gone, and how its pods ended was not observed")
 	case job == nil:
 	default:
 		if n := podsOf(job); n != len(a.containers) {
@@ -188,7 +188,7 @@ func (r *RM) forgetOrphans(ctx context.Context) {
 	r.mu.Unlock()
 	for _, key := range keys {
 		if err := r.records.drop(ctx, key); err != nil && ctx.Err() == nil {
-			r.cfg.Log.Warn("forget what is over", "err", err)
+			r.cfg.Log.Warn("clean up finished allocations", "err", err)
 			return
 		}
 	}

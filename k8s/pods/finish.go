@@ -55,7 +55,7 @@ func (r *RM) clean(ctx context.Context, w *watch, a *allocation) time.Duration {
 	}
 	for _, key := range slices.Backward(keys) {
 		if err := r.records.drop(ctx, key); err != nil {
-			return r.again(ctx, "forget what is over", a, err)
+			return r.again(ctx, "clean up finished allocations", a, err)
 		}
 	}
 	r.mu.Lock()

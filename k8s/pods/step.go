@@ -208,7 +208,7 @@ func (r *RM) muster(w *watch, a *allocation, job *batchv1.Job, pods map[int]*cor
 		r.transition(a, Opening, now) // an earlier master has begun to open it
 	case g.whole:
 	case job == nil && now.Sub(a.since) > 5*glance, job != nil && job.DeletionTimestamp != nil:
-		g.undo = "its Job was deleted by somebody else"
+		g.undo = "its Job was deleted by another client"
 	case job != nil && len(pods) < all:
 		trouble = message(w.refusal(job), trouble)
 	case g.opening && placed == all:

@@ -173,7 +173,7 @@ func (r *RM) vanished(a *allocation, c *container, job *batchv1.Job) sighting {
 		s.exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_EXITED, Message: "its Job says that it ended well; its pod is gone, and what of its log was not read"}
 	default:
 		s.lost = true
-		s.exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_LOST, Message: "its pod is gone, and nobody saw how it ended"}
+		s.exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_LOST, Message: "its pod is gone, and how it ended was not observed"}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,7 +187,7 @@ func (r *RM) vanished(a *allocation, c *container, job *batchv1.Job) sighting {
 func (r *RM) notice(c *container, pod *corev1.Pod) {
 	if pod.DeletionTimestamp != nil && c.ending.IsZero() && !c.foreign {
 		c.foreign = true
-		r.cfg.Log.Info("pod is being deleted by somebody else", "pod", pod.Name, "node", pod.Spec.NodeName)
+		r.cfg.Log.Info("pod is being deleted by another client", "pod", pod.Name, "node", pod.Spec.NodeName)
 	}
 }
 
@@ -205,7 +205,7 @@ func (r *RM) judge(a *allocation, c *container, s *sighting, now time.Time) {
 		if c.foreign && !ours && !s.lost && s.exit.GetCode() != 0 {
 			s.lost = true
 			s.exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_LOST, Message: fmt.Sprintf(
-				"pod %s was deleted by somebody else, or its node %s was drained", c.pod, c.node,
+				"pod %s was deleted by another client, or its node %s was drained", c.pod, c.node,
 			)}
 		}
 		return

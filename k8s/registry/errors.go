@@ -51,7 +51,7 @@ func (r Registry) refuse(op, image string, err error) error {
 	case plain || errors.Is(err, http.ErrSchemeMismatch):
 		e.Kind, e.Fix = cloud.Invalid, "give the registry a certificate, or allow plain HTTP with --plain-http, and to each node in its container runtime's configuration"
 	case answered && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden):
-		e.Kind, e.Fix = cloud.Denied, fmt.Sprintf("log in with `docker login %s` or `podman login %s` as somebody who may push there; some registries want the repository to be made first", r.host(), r.host())
+		e.Kind, e.Fix = cloud.Denied, fmt.Sprintf("log in with `docker login %s` or `podman login %s` with an account that may push there; some registries require the repository to exist", r.host(), r.host())
 	case answered && answer.StatusCode == http.StatusNotFound:
 		e.Kind, e.Fix = cloud.NotFound, "check --registry; some registries want the project or repository to be made first"
 	case !answered:

@@ -127,7 +127,7 @@ func TestAMachineThatIsTakenBackIsEmptiedInTime(t *testing.T) {
 		t.Errorf("grace: got %v, want a little less than the %v that are left", grace, left)
 	}
 	a.reports(s, terminated, 143)
-	c.await(t, "t.1 ended: agent_lost: machine i-1 is taken back by its cloud at "+at.UTC().Format(time.RFC3339)+" (spot)")
+	c.await(t, "t.1 ended: agent_lost: machine i-1 will be interrupted by its cloud at "+at.UTC().Format(time.RFC3339)+" (spot)")
 	if n := <-told; n.Kind != Interruption || len(told) != 0 {
 		t.Errorf("second: got %+v and %d more, want the interruption once", n, len(told))
 	}

@@ -34,7 +34,7 @@ const farewell = 10 * time.Second
 
 // because is a notice as the reason of what ends through it.
 func (n Notice) because(id rm.AgentID) string {
-	text := "machine " + string(id) + " is taken back by its cloud at " + n.At.UTC().Format(time.RFC3339)
+	text := "machine " + string(id) + " will be interrupted by its cloud at " + n.At.UTC().Format(time.RFC3339)
 	if n.Reason != "" {
 		text += " (" + n.Reason + ")"
 	}
@@ -57,7 +57,7 @@ func (r *RM) takeNotice(l *link, m *agentv1.Notice) {
 	if a.notice != nil && (*a.notice == n || a.notice.Kind == Interruption && n.Kind == Rebalance) {
 		return
 	}
-	r.cfg.Log.Info("machine may be taken back", "agent_id", a.id, "pool", a.pool, "kind", n.Kind, "at", n.At, "reason", n.Reason)
+	r.cfg.Log.Info("instance may be interrupted", "agent_id", a.id, "pool", a.pool, "kind", n.Kind, "at", n.At, "reason", n.Reason)
 	a.notice = &n
 	if n.Kind == Interruption {
 		r.evacuate(a, n, time.Now())

@@ -33,7 +33,7 @@ func (r *RM) prepare(ctx context.Context, l *link, h *agentv1.Hello) error {
 	defer r.leave(l)
 	l.agent = who.Agent // for the log; nothing is sent to it by this name
 	l.admitted(ctx)
-	r.cfg.Log.Info("machine is let in", "agent_id", who.Agent, "pool", who.Pool, "address", l.address, "version", excerpt.Of(h.GetVersion()))
+	r.cfg.Log.Info("agent admitted", "agent_id", who.Agent, "pool", who.Pool, "address", l.address, "version", excerpt.Of(h.GetVersion()))
 	err = l.writeOne(ctx, &agentv1.MasterMessage{Body: &agentv1.MasterMessage_Welcome{Welcome: w}})
 	if err != nil {
 		return err

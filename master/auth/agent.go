@@ -91,7 +91,7 @@ func (a *Auth) Admit(in Arrival) (Admission, error) {
 	}
 	if in.JoinToken == "" {
 		return Admission{}, status.New(status.Unauthenticated,
-			"agent '%s' is not let in: it shows neither a credential nor a join token; give it a join token", in.Agent)
+			"agent '%s' is not admitted: it shows neither a credential nor a join token; give it a join token", in.Agent)
 	}
 	return a.admitNew(in)
 }
@@ -104,18 +104,18 @@ func (a *Auth) admitNew(in Arrival) (Admission, error) {
 	}
 	if rec, found := a.agent(in.Agent); found && rec.Instance != "" {
 		return Admission{}, status.New(status.PermissionDenied,
-			"agent '%s' is not let in: that is a machine which was launched, and no join token stands for one", in.Agent)
+			"agent '%s' is not admitted: a launched machine has this ID, and join tokens are for static agents", in.Agent)
 	}
 	if in.Pool != "" && in.Pool != j.Pool {
 		return Admission{}, status.New(status.PermissionDenied,
-			"agent '%s' is not let in: its join token is for the resource pool '%s', not '%s'", in.Agent, j.Pool, in.Pool)
+			"agent '%s' is not admitted: its join token is for the resource pool '%s', not '%s'", in.Agent, j.Pool, in.Pool)
 	}
 	g := grant{Credential: token.Credential{Agent: in.Agent, Pool: j.Pool, Instance: in.Instance}, join: &j}
 	return a.admission(g)
 }
 
 func notLetIn(agent string, err error) error {
-	return status.New(status.Unauthenticated, "agent '%s' is not let in: %v; give it a new join token", agent, err)
+	return status.New(status.Unauthenticated, "agent '%s' is not admitted: %v; give it a new join token", agent, err)
 }
 
 func (a *Auth) admitKnown(in Arrival) (Admission, error) {
@@ -132,7 +132,7 @@ func (a *Auth) admitKnown(in Arrival) (Admission, error) {
 	}
 	if c.Agent != in.Agent || (in.Pool != "" && in.Pool != c.Pool) || (c.Instance != "" && in.Instance != c.Instance) {
 		return Admission{}, status.New(status.PermissionDenied,
-			"agent '%s' is not let in: its credential is for agent '%s' of resource pool '%s'", in.Agent, c.Agent, c.Pool)
+			"agent '%s' is not admitted: its credential is for agent '%s' of resource pool '%s'", in.Agent, c.Agent, c.Pool)
 	}
 	return a.admission(grant{Credential: c, shown: c.ID})
 }

@@ -67,7 +67,7 @@ type Auth struct {
 // ErrNoPassword is the refusal to make a cluster that anybody could log in to.
 var ErrNoPassword = errors.New("an empty store needs a first password: " +
 	"set security.initial_user_password (8 characters or more with upper case, lower case and a digit), " +
-	"or start with --allow-blank-password where nobody else can reach the master")
+	"or start with --allow-blank-password where no other machine can reach the master")
 
 // Open reads everything from the store, and fills an empty one with the users
 // "admin" and "determined" and a first signing key. The store must be leased.

@@ -74,10 +74,10 @@ func (a *Auth) judgeJoin(g grant, rec agentRecord) error {
 	switch {
 	case !j.Revoked.IsZero():
 		return status.New(status.Unauthenticated,
-			"agent '%s' is not let in: its join token %s has been revoked; give it a new join token", g.Agent, g.join.ID)
+			"agent '%s' is not admitted: its join token %s has been revoked; give it a new join token", g.Agent, g.join.ID)
 	case j.Uses > 0 && j.Used >= j.Uses && !rec.repeats(*g.join, a.cfg.Now()):
 		return status.New(status.Unauthenticated,
-			"agent '%s' is not let in: its join token %s was for %d machines, and as many have joined; give it a new join token",
+			"agent '%s' is not admitted: its join token %s was for %d machines, and as many have joined; give it a new join token",
 			g.Agent, g.join.ID, j.Uses)
 	}
 	return nil

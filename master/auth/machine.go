@@ -38,14 +38,14 @@ type UnwantedError struct {
 
 // Error says who and why.
 func (e *UnwantedError) Error() string {
-	return fmt.Sprintf("machine '%s' is not let in: %s", e.Agent, e.Reason)
+	return fmt.Sprintf("machine '%s' is not admitted: %s", e.Agent, e.Reason)
 }
 
 // ErrNotLaunched is the refusal of a machine that is not in the ledger of
 // launches, where it may still appear: a machine may be faster than the answer to
 // the call that made it.
 var ErrNotLaunched = status.New(status.FailedPrecondition,
-	"this machine is not let in: the master has not launched it, or does not know so yet")
+	"this machine is not admitted: the master has not launched it, or does not know so yet")
 
 // proofLife is how long the proof that was shown is remembered, so that it opens
 // the door once: longer than any is good. Amazon's are for 15 minutes.

@@ -11,7 +11,7 @@ import (
 type Limits struct {
 	BodyBytes        ByteLimit `yaml:"body_bytes" doc:"Bytes of request bodies of up to 1 MiB that are in memory at a time, in all; what does not fit waits and is then answered with 503"`
 	SpooledBytes     ByteLimit `yaml:"spooled_bytes" doc:"Bytes of larger request bodies, as those with the files of tasks, that are in data_dir at a time, in all; what does not fit waits and is then answered with 503"`
-	ConnectionsInAll int       `yaml:"anonymous_connections" doc:"Open connections over which nobody has logged in yet, in all"`
+	ConnectionsInAll int       `yaml:"anonymous_connections" doc:"Open connections without a login, in total"`
 	ConnectionsEach  int       `yaml:"anonymous_connections_per_address" doc:"Such connections from one address"`
 	AgentsInAll      int       `yaml:"unadmitted_agents" doc:"Connections of agents that are not admitted yet, in all"`
 	AgentsEach       int       `yaml:"unadmitted_agents_per_address" doc:"Such connections from one address"`
@@ -96,7 +96,7 @@ func (ByteLimit) DocumentShape() string { return "bytes, or text such as 4g; 0 f
 
 // Proxies are the balancers and proxies in front of the master.
 type Proxies struct {
-	Trusted []string `yaml:"trusted" doc:"Networks such as 10.0.0.0/8 whose X-Forwarded-For tells the true address of a client; nobody's is believed when empty"`
+	Trusted []string `yaml:"trusted" doc:"Networks such as 10.0.0.0/8 whose X-Forwarded-For is trusted for the address of a client; empty trusts none"`
 }
 
 // Prefixes is the trusted networks.

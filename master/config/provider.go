@@ -105,7 +105,7 @@ func (p Elastic) Validate(path string) document.Errors {
 		e.Check(ok, at("master_url"), "must be http:// or https:// with a host and no path (is %q)", p.MasterURL)
 		e.Check(!ok || u.Path == "", at("master_url"), "must not have a path (is %q)", p.MasterURL)
 		plain := !ok || u.User == nil && u.RawQuery == "" && u.Fragment == "" && !u.ForceQuery
-		e.Check(plain, at("master_url"), "must be scheme, host and port and nothing else: every machine of the pool, and whoever may list them, reads it")
+		e.Check(plain, at("master_url"), "must be scheme, host and port and nothing else: every machine of the pool, and every user who may list them, reads it")
 	}
 	e.Check(p.MaxIdleAgentPeriod > 0, at("max_idle_agent_period"), "must be more than 0 (is %v)", p.MaxIdleAgentPeriod)
 	e.Check(p.MaxAgentStartingPeriod > 0, at("max_agent_starting_period"), "must be more than 0 (is %v)", p.MaxAgentStartingPeriod)

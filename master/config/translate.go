@@ -152,7 +152,7 @@ func (t *translator) oldResources(root document.Map) {
 	for _, old := range []string{"scheduler", "provisioner"} {
 		for _, now := range []string{"resource_manager", "resource_pools"} {
 			if root.Has(old) && root.Has(now) {
-				t.refuse(root.Line(old), old, fmt.Sprintf("is an old form and cannot stand beside %s (line %d)", now, root.Line(now)), "keep "+now)
+				t.refuse(root.Line(old), old, fmt.Sprintf("is an old form and cannot be combined with %s (line %d)", now, root.Line(now)), "keep "+now)
 			}
 		}
 	}

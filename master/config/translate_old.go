@@ -80,7 +80,7 @@ func (t *translator) oldProvisioner(root document.Map) {
 		t.refuse(line, "provisioner.provider", "is required: aws or gcp", "")
 		return
 	case old.Has("type"):
-		t.refuse(old.Line("type"), "provisioner.type", "cannot stand beside provisioner.provider, which is its old name", "remove one")
+		t.refuse(old.Line("type"), "provisioner.type", "cannot be combined with provisioner.provider, its old name", "remove one")
 		return
 	}
 	provider.Put("type", typ)

@@ -86,8 +86,8 @@ func TestOldFormsReadAsNewOnes(t *testing.T) {
 func TestOldFormsThatCannotBeMeant(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, yaml, want string }{
-		{"old beside new", "resource_pools: []\nprovisioner: {provider: aws}", "master.yaml:2: provisioner: is an old form and cannot stand beside resource_pools (line 1)"},
-		{"an old scheduler beside a new manager", "scheduler: {}\nresource_manager: {}", "scheduler: is an old form and cannot stand beside resource_manager"},
+		{"old beside new", "resource_pools: []\nprovisioner: {provider: aws}", "master.yaml:2: provisioner: is an old form and cannot be combined with resource_pools (line 1)"},
+		{"an old scheduler beside a new manager", "scheduler: {}\nresource_manager: {}", "scheduler: is an old form and cannot be combined with resource_manager"},
 		{"old and new key", "resource_pools: [{pool_name: default, max_cpu_containers_per_agent: 7, max_aux_containers_per_agent: 3}]", "is the old name of max_aux_containers_per_agent, which is also given"},
 		{"a provisioner without provider", "provisioner: {region: x}", "provisioner.provider: is required"},
 		{"a provisioner that is a text", "provisioner: x", "provisioner: must be a mapping"},

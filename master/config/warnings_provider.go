@@ -15,7 +15,7 @@ func (p Provider) warnings(path string, given func(path string) bool) document.E
 	e, at := p.Elastic(), func(key string) string { return document.Join(path, key) }
 	w.Check(e.AgentDockerImage == "", at("agent_docker_image"), "has no effect: an agent is a program of the master's own version that runs on its machine without a container")
 	w.Check(e.AgentFluentImage == "", at("agent_fluent_image"), "has no effect: agents ship logs themselves")
-	w.Check(e.MasterCertName == "" || !strings.HasPrefix(e.MasterURL, "http://"), at("master_cert_name"), "has no effect: master_url is http, where nobody shows a certificate")
+	w.Check(e.MasterCertName == "" || !strings.HasPrefix(e.MasterURL, "http://"), at("master_cert_name"), "has no effect: master_url is http, which uses no certificate")
 	w.Check(e.LaunchErrorRetries == 0 || e.LaunchErrorTimeout != nil && *e.LaunchErrorTimeout > 0, at("launch_error_retries"), "has no effect without launch_error_timeout")
 	usual := e.AgentReconnectAttempts == DefaultElastic().AgentReconnectAttempts
 	w.Check(usual || e.ActsWhenLost(), at("agent_reconnect_attempts"),

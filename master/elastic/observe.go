@@ -194,7 +194,7 @@ func (f *Fleet) blame(m *Machine, from State, i cloud.Instance, now time.Time) {
 // takeBack leaves alone the offer of a machine that its platform takes back. It
 // is no launch error: nothing was asked for.
 func (f *Fleet) takeBack(m *Machine, now time.Time) {
-	f.coolOff(m.Offer, Refusal{Kind: cloud.NoCapacity, Text: fmt.Sprintf("machine %s (%s) is taken back: %s", m.ID, m.Offer.Type, m.Reason)}, now)
+	f.coolOff(m.Offer, Refusal{Kind: cloud.NoCapacity, Text: fmt.Sprintf("machine %s (%s) is interrupted: %s", m.ID, m.Offer.Type, m.Reason)}, now)
 }
 
 func taken(i cloud.Instance) string {

@@ -123,7 +123,7 @@ func (l *Launchers) complain(ctx context.Context) error {
 	}
 	for pool, ids := range left {
 		l.cfg.Log.Warn("machines were launched for a resource pool that launches none any more; "+
-			"they are not let in and switch themselves off, but nobody looks whether they are gone: "+
+			"they are not admitted and shut down by themselves, but no one checks that they are gone: "+
 			"configure the provider again until they are, or terminate them yourself", "pool", pool, "instance_ids", ids)
 	}
 	return nil

@@ -60,7 +60,7 @@ func (a *Authority) openCA() error {
 			return fmt.Errorf("make the cluster's certificate authority: %w", err)
 		}
 	}
-	fix := fmt.Sprintf("put ca.crt and ca.key back from a copy of %s, or, where there is none, move that directory away: "+
+	fix := fmt.Sprintf("restore ca.crt and ca.key from a copy of %s, or, without a copy, move that directory away: "+
 		"the master then makes a new authority, whose ca.crt every agent and client has to be given", a.dir)
 	cert, key, err := readParts(a.path("ca.crt"), a.path("ca.key"), fix)
 	if err != nil {

@@ -75,7 +75,7 @@ func TestDamageOfTheAuthorityIsNamed(t *testing.T) {
 			harm(t, filepath.Join(dir, tt.file), tt.how)
 			_, err = OpenAuthority(dir, nil, now)
 			d, ok := errors.AsType[*atomicfile.DamagedError](err)
-			if !ok || d.Path != filepath.Join(dir, tt.file) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "put ca.crt and ca.key back") {
+			if !ok || d.Path != filepath.Join(dir, tt.file) || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "restore ca.crt and ca.key") {
 				t.Errorf("got %v, want %s: %s", err, tt.file, tt.want)
 			}
 			if after, err := os.ReadFile(filepath.Join(dir, "master.crt")); err != nil || string(after) != string(before) {

@@ -39,7 +39,7 @@ func (a Accounts) check() error {
 			return err
 		}
 		if line != "" {
-			return fmt.Errorf("users %d to %d are not free: %s has %q; set task_users to a range of users that nobody has", a.First, a.Last, f.path, line)
+			return fmt.Errorf("users %d to %d are not free: %s has %q; set task_users to a range of unused user IDs", a.First, a.Last, f.path, line)
 		}
 	}
 	return nil

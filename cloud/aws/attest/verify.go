@@ -110,7 +110,7 @@ func (v Verifier) ask(ctx context.Context, s signature) (arn string, err error) 
 		ARN     string   `xml:"GetCallerIdentityResult>Arn"`
 	}
 	if err := xml.Unmarshal(text, &told); err != nil || told.ARN == "" {
-		return "", denied(errors.New("the answer names nobody"))
+		return "", denied(errors.New("the answer names no caller"))
 	}
 	return told.ARN, nil
 }

@@ -66,7 +66,7 @@ func (e *WaitError) Error() string {
 func (e *WaitError) Unwrap() error { return e.Err }
 
 // Hint says that nothing is lost.
-func (e *WaitError) Hint() string { return "run the same command again; it goes on waiting" }
+func (e *WaitError) Hint() string { return "run the same command again; it continues to wait" }
 
 // await asks until done says so, fails, or the limit has passed.
 func (c *Cluster) await(ctx context.Context, subject string, l limit, done func() (bool, error)) error {

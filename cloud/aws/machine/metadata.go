@@ -54,7 +54,7 @@ func (m *Metadata) Identity(ctx context.Context) (host.Identity, error) {
 			return host.Identity{}, err
 		}
 		if !found || text == "" {
-			return host.Identity{}, fmt.Errorf("ask this machine's metadata for %s: there is none", path)
+			return host.Identity{}, fmt.Errorf("ask this machine's metadata for %s: it does not exist", path)
 		}
 		*into = text
 	}

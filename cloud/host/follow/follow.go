@@ -120,7 +120,7 @@ func (f *Follower) Run(ctx context.Context) error {
 			return nil
 		}
 		if f.anew {
-			f.Log.Info("what this program goes by has changed, starting it anew")
+			f.Log.Info("what this program was started with has changed, restarting it")
 			return nil
 		}
 		select {
@@ -260,7 +260,7 @@ func (f *Follower) note(err error) {
 	case err != nil:
 		f.Log.Warn("the master's machine is not as wanted", "err", err)
 	default:
-		f.Log.Info("the trouble is over")
+		f.Log.Info("recovered")
 	}
 }
 

@@ -180,7 +180,7 @@ func (s *Shipper) persist(ctx context.Context) {
 			return
 		}
 		if !s.refused && ctx.Err() == nil {
-			s.Log.Warn("the journal cannot be carried, trying on", "err", err)
+			s.Log.Warn("the journal cannot be carried; retrying", "err", err)
 			s.refused = true
 		}
 		_ = delay.For(ctx, wait) // the loop looks at ctx

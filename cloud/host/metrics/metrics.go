@@ -129,7 +129,7 @@ func (r *Reporter) send(ctx context.Context, points []Point, now time.Time) {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil && !r.refused:
-		r.Log.Warn("the use of this machine cannot be reported, trying on", "err", err)
+		r.Log.Warn("the use of this machine cannot be reported; retrying", "err", err)
 	case err == nil && r.refused:
 		r.Log.Info("the use of this machine is reported again")
 	}

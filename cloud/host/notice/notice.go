@@ -99,5 +99,5 @@ func (w *Watch) add(n machine.Notice) {
 	w.notices = append(w.notices, n)
 	close(w.changed)
 	w.changed = make(chan struct{})
-	w.log.Warn("this machine will be taken back", "kind", n.Kind, "at", n.At, "reason", n.Reason)
+	w.log.Warn("this machine will be interrupted", "kind", n.Kind, "at", n.At, "reason", n.Reason)
 }

@@ -34,7 +34,7 @@ type options struct {
 }
 
 func (o *options) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.Cluster, "cluster-id", "", "cluster that is meant")
+	f.StringVar(&o.Cluster, "cluster-id", "", "cluster ID")
 	f.StringVar(&o.Platform, "platform", "", "where it runs, aws, k8s or local (default where it is known to)")
 	f.String("region", "", "AWS region (default where the cluster is)")
 	f.String("profile", "", "profile of the AWS configuration to use")

@@ -23,6 +23,6 @@ func NewDown(s *term.Streams) *cobra.Command {
 	f := c.Flags()
 	o.addFlags(f)
 	o.addConsent(f)
-	f.Bool("delete-data", false, "remove the data too; it cannot be brought back")
+	f.Bool("delete-data", false, "also delete data (irreversible)")
 	return c
 }

@@ -25,8 +25,8 @@ func newList(s *term.Streams, run func(context.Context, *listOptions) error) *co
 		Use:   "list",
 		Short: "List the clusters that are known on this machine",
 		Long: `List the clusters that run on this machine and those that were brought up from
-it. What there is in an AWS account, det-deploy aws list --all-regions tells, and what
-on a Kubernetes, det-deploy k8s list.`,
+it. For an AWS account see det-deploy aws list --all-regions, and for clusters
+on Kubernetes, det-deploy k8s list.`,
 		Example: "  det-deploy list",
 		Args:    usage.Args(),
 		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },

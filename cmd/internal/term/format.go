@@ -37,7 +37,7 @@ func (f *Format) Type() string { return "text|json" }
 // AddFlag defines --output, with the same words for every command.
 func (f *Format) AddFlag(fs *pflag.FlagSet) {
 	*f = Text
-	fs.VarP(f, "output", "o", "form of the answer")
+	fs.VarP(f, "output", "o", "output format")
 }
 
 // PrintJSON writes v to Out as indented JSON with a final newline.

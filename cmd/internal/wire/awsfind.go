@@ -157,7 +157,7 @@ func (c *AWSCluster) read(ctx context.Context, profile, account string) error {
 		c.Note = strings.TrimSpace(err.Error())
 		return nil // one that cannot be read hides no other
 	case !found:
-		c.Note = "the record is lost; `det-deploy aws adopt --cluster-id " + c.Cluster + "` makes it anew"
+		c.Note = "the record is lost; `det-deploy aws adopt --cluster-id " + c.Cluster + "` recreates it"
 	case r.Upgrade != nil:
 		c.Note = "an upgrade to " + r.Upgrade.To.String() + " is under way"
 	case r.Ready.IsZero():

@@ -160,7 +160,7 @@ func (b Bucket) Delete(ctx context.Context, key, was string) error {
 	case err != nil:
 		return err
 	case aws.ToString(head.ETag) != was:
-		return &cloud.Error{Kind: cloud.Conflict, Op: "s3:DeleteObject", Resource: key, Err: errors.New("somebody else has written it")}
+		return &cloud.Error{Kind: cloud.Conflict, Op: "s3:DeleteObject", Resource: key, Err: errors.New("another process has written it")}
 	}
 	_, err = b.S3.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key, IfMatch: &was, ExpectedBucketOwner: &b.Account})
 	if cloud.KindOf(err) == cloud.NotFound {

@@ -244,7 +244,7 @@ func (c *checks) closed(g ec2types.SecurityGroup) []string {
 	var out []string
 	id := aws.ToString(g.GroupId)
 	if id == c.Spec.Network.MasterSecurityGroup && !lets(g.IpPermissions, masterPort, masterPort) {
-		out = append(out, fmt.Sprintf("%s lets nobody in on port %d", id, masterPort))
+		out = append(out, fmt.Sprintf("%s admits no address on port %d", id, masterPort))
 	}
 	if id == c.Spec.Network.AgentSecurityGroup && !lets(g.IpPermissions, 1024, 65535) {
 		out = append(out, id+" does not let the master and agents in on ports 1024 to 65535")

@@ -181,7 +181,7 @@ func (c *checks) names(ctx context.Context) doctor.Result {
 	_, err := c.store.Get(ctx, "record.json")
 	switch cloud.KindOf(err) {
 	case cloud.Denied:
-		return fail("bucket "+c.store.Name+" cannot be read; it may be somebody else's", needed, fix+", or ask its owner")
+		return fail("bucket "+c.store.Name+" cannot be read; it may belong to another account", needed, fix+", or ask its owner")
 	case "":
 		return pass("bucket %s is this cluster's", c.store.Name)
 	case cloud.NotFound:

@@ -150,7 +150,7 @@ func TestTheirNetworkIsCheckedAgainstThePorts(t *testing.T) {
 	}
 	closed := group(t, c.clients(nil).EC2, s.settings["vpc"], "closed", 443)
 	s.set("master-security-group", closed)
-	if r := check(t, s)["security groups"]; r.Answer != doctor.Fail || !strings.Contains(r.Found, "lets nobody in on port 8443") {
+	if r := check(t, s)["security groups"]; r.Answer != doctor.Fail || !strings.Contains(r.Found, "admits no address on port 8443") {
 		t.Errorf("got %+v, want that the port is closed", r)
 	}
 }

@@ -138,7 +138,7 @@ func (e *unreachableError) Unwrap() error { return e.err }
 
 // Hint names what most likely stands between.
 func (e *unreachableError) Hint() string {
-	return "add this machine's address to those that are let in (--inbound-cidr takes the whole list), or run the command from one that is"
+	return "add this machine's address to the admitted ones (--inbound-cidr takes the whole list), or run the command from a machine that is admitted"
 }
 
 // verify runs a small task in the pool of tasks without slots. A password that was

@@ -85,7 +85,7 @@ func (t *Target) Losses(ctx context.Context, info helm.Info) ([]string, error) {
 	out := []string{
 		"What Determined's database holds is not read: users, workspaces, experiments with their metrics, models, templates, logs and the lists of checkpoints. " +
 			"The new cluster begins with the users admin and determined.",
-		"Logins and access tokens end, and the master's Service is made anew: a load balancer may get another address.",
+		"Logins and access tokens end, and the master's Service is recreated: a load balancer may get another address.",
 	}
 	if info.Status == helm.Uninstalled {
 		return append(out, dropped(info.Values)...), nil // an earlier run has taken it away

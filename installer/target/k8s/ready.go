@@ -179,7 +179,7 @@ func (t *Target) answers(ctx context.Context, tell func(string)) error {
 		a, err := t.Ask(ctx)
 		switch {
 		case err == nil && a.OnHold:
-			return errors.New("ask the master: it is on hold and serves nobody")
+			return errors.New("ask the master: it is on hold and serves no client")
 		case err == nil:
 			return t.ours(a)
 		case ctx.Err() != nil:

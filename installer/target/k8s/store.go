@@ -124,7 +124,7 @@ func (s Store) change(ctx context.Context, key, was string, edit func(*corev1.Se
 			break
 		}
 		if objectIn(have, key).Version != was {
-			return &cloud.Error{Kind: cloud.Conflict, Op: "write", Resource: s.resource() + "/" + key, Err: errors.New("somebody else wrote it first")}
+			return &cloud.Error{Kind: cloud.Conflict, Op: "write", Resource: s.resource() + "/" + key, Err: errors.New("another process wrote it first")}
 		}
 		edit(have)
 		if _, err = s.Secrets.Update(ctx, have, metav1.UpdateOptions{FieldManager: managerOf(key)}); !apierrors.IsConflict(err) {

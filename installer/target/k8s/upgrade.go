@@ -196,7 +196,7 @@ func (t *Target) givenClaim(ctx context.Context) error {
 	if apierrors.IsNotFound(err) {
 		return &cloud.Error{
 			Kind: cloud.NotFound, Op: "find the claim for backups", Resource: t.BackupClaim,
-			Err: errors.New("there is none of that name in namespace " + t.Namespace),
+			Err: errors.New("it does not exist in namespace " + t.Namespace),
 			Fix: "make it, name another with --backup-to claim:NAME, or leave --backup-to out",
 		}
 	}

@@ -120,7 +120,7 @@ func (c Config) idle() []string {
 		"without = it is what the container has under that name already")
 	add(holdsMore(c.PBS), "pbs", "this cluster does not run PBS")
 	add(holdsMore(c.Slurm), "slurm", "this cluster does not run Slurm")
-	add(c.Resources.Weight != 1, "resources.weight", "the scheduler goes by priority")
+	add(c.Resources.Weight != 1, "resources.weight", "the scheduler uses priority")
 	return out
 }
 

@@ -27,9 +27,9 @@ func newAdopt(s *term.Streams, run func(context.Context, *adoptOptions) error) *
 	o := &adoptOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "adopt",
-		Short: "Write a lost record of a cluster on AWS anew",
-		Long: `Write the record of a cluster on AWS anew, when its own is lost: from the copy of
-its settings in its control bucket, or else from what its live objects say. Nothing
+		Short: "Rebuild the lost record of a cluster on AWS",
+		Long: `Rebuild the record of a cluster on AWS when its own is lost: from the copy of
+its settings in its control bucket, or else from its live objects. Nothing
 else is changed; up then brings the cluster to what the record says.`,
 		Example: "  det-deploy aws adopt --cluster-id lab",
 		Args:    usage.Args(),

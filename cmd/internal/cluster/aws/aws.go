@@ -52,7 +52,7 @@ func (w *Which) addFlags(f *pflag.FlagSet) {
 
 // addFlagsButRegion is for commands whose --region is a setting of the cluster.
 func (w *Which) addFlagsButRegion(f *pflag.FlagSet) {
-	f.StringVar(&w.Cluster, "cluster-id", "", "cluster that is meant")
+	f.StringVar(&w.Cluster, "cluster-id", "", "cluster ID")
 	f.StringVar(&w.Profile, "profile", "", "profile of the AWS configuration to use")
 	f.BoolVarP(&w.Verbose, "verbose", "v", false, "show every call to AWS")
 }

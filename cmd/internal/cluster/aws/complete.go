@@ -131,7 +131,7 @@ func (c *completion) inbound(ctx context.Context, ask bool) error {
 	own, err := wire.OwnAddress(ctx, c.Streams)
 	if err == nil {
 		c.add(path, "--inbound-cidr", own)
-		c.Notef("Only this machine's address, %s, will reach the master; --inbound-cidr lets others in.", own)
+		c.Notef("Only this machine's address, %s, can reach the master; --inbound-cidr admits others.", own)
 		return nil
 	}
 	if !ask {
@@ -270,7 +270,7 @@ func (c *completion) echo() {
 		return
 	}
 	c.Notef("")
-	c.Notef("The same without questions:")
+	c.Notef("Equivalent command:")
 	c.Notef("")
 	c.Notef("  %s", c.w.line(c.given.Flags))
 	c.Notef("")

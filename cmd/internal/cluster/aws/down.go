@@ -45,7 +45,7 @@ cluster, without its record, and twice.`,
 	}
 	f := c.Flags()
 	o.addFlags(f)
-	f.BoolVar(&o.DeleteData, "delete-data", false, "remove the data too; it cannot be brought back")
+	f.BoolVar(&o.DeleteData, "delete-data", false, "also delete data (irreversible)")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
 	o.Output.AddFlag(f)

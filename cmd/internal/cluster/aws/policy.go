@@ -54,7 +54,7 @@ bucket, volume, log group or secret is then used and never changed.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Scope.Cluster, "cluster-id", "", "cluster that is meant")
+	f.StringVar(&o.Scope.Cluster, "cluster-id", "", "cluster ID")
 	f.StringVar(&o.Scope.Region, "region", "", "limit it to this region")
 	f.StringVar(&o.Scope.Account, "account", "", "limit it to this account")
 	f.StringVar(&o.Scope.MasterRole, "master-role", "", "existing IAM role of the master")

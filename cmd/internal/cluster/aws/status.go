@@ -109,7 +109,7 @@ func (o *StatusOptions) look(ctx context.Context, a *wire.AWS) (statusResult, er
 		r.wrong("the record is lost, so it is not known what the cluster should be", "`det-deploy aws adopt --cluster-id "+o.Cluster+"` reads its settings back.")
 	case a.Unread != nil:
 		r.wrong("the record cannot be read: "+a.Unread.Error(),
-			"Use det-deploy "+r.Version+", which wrote it, or say anew what is wrong in it with `det-deploy aws up --cluster-id "+o.Cluster+"`.")
+			"Use det-deploy "+r.Version+", which wrote it, or correct what is wrong in it with `det-deploy aws up --cluster-id "+o.Cluster+"`.")
 	default:
 		r.differs(p)
 	}

@@ -46,8 +46,8 @@ cluster.yaml, which also has what has no flag, such as further pools.`,
 	}
 	f := c.Flags()
 	o.addFlags(f)
-	f.BoolVar(&o.NoWait, "no-wait", false, "end as soon as every resource stands")
-	f.BoolVar(&o.NoVerify, "no-verify", false, "run no task to try the cluster")
+	f.BoolVar(&o.NoWait, "no-wait", false, "do not wait for the master")
+	f.BoolVar(&o.NoVerify, "no-verify", false, "skip the test task")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
 	o.Output.AddFlag(f)

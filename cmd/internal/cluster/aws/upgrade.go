@@ -46,7 +46,7 @@ interruption the same command continues. Agents follow without losing tasks.`,
 	f := c.Flags()
 	o.addFlags(f)
 	f.StringArrayVar(&o.Binaries, "binary", nil, "det-deploy for another architecture, as amd64=PATH or arm64=PATH")
-	f.BoolVar(&o.NoVerify, "no-verify", false, "run no task to try the cluster")
+	f.BoolVar(&o.NoVerify, "no-verify", false, "skip the test task")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
 	o.Output.AddFlag(f)

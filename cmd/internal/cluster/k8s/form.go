@@ -222,7 +222,7 @@ func (c *completion) echo() {
 		line += " --set " + v
 	}
 	c.Notef("")
-	c.Notef("The same without questions:")
+	c.Notef("Equivalent command:")
 	c.Notef("")
 	c.Notef("  %s", line)
 	if hidden || len(c.given.SetString)+len(c.given.SetFile)+len(c.given.SetJSON) > 0 {

@@ -44,9 +44,9 @@ func newImagePush(s *term.Streams, run func(context.Context, *imagePushOptions) 
 		Use:   "push FILE...",
 		Short: "Push the image that make image wrote into a registry",
 		Long: `Push the image that make image wrote into a registry, and say how a cluster is installed
-from there. Files of several architectures become one image from which each node takes
-its own. What the registry has already is not sent again, and a name that stands for
-another image there is given to this one only when you agree.
+from there. Files of several architectures become one image from which each node pulls
+its own. Layers that the registry has are not sent again, and a name that is taken by
+another image there is moved to this one only when you agree.
 
 It logs in as docker and podman do: with ~/.docker/config.json, its credential helpers,
 or Podman's auth.json. Without TLS it speaks to this machine only, or with --plain-http.`,
@@ -63,7 +63,7 @@ or Podman's auth.json. Without TLS it speaks to this machine only, or with --pla
 	}
 	f := c.Flags()
 	f.StringVar(&o.Registry, "registry", "", "registry, and the path below it, to push to: what imageRegistry of the chart is to be")
-	f.BoolVar(&o.PlainHTTP, "plain-http", false, "speak to the registry without TLS; whoever is on the way can read the login")
+	f.BoolVar(&o.PlainHTTP, "plain-http", false, "use the registry without TLS; others on the network can read the login")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
 	o.Output.AddFlag(f)

@@ -25,8 +25,8 @@ func newInitSecrets(s *term.Streams, run func(context.Context, *initSecretsOptio
 	o := &initSecretsOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "init-secrets",
-		Short: "Make the passwords of a cluster that nobody gave",
-		Long: `Make the passwords of a cluster that nobody gave, once, in one Secret that belongs
+		Short: "Generate missing passwords",
+		Long: `Generate the passwords of a cluster that were not given, once, in one Secret that belongs
 to no Helm release. The chart runs it before the master and before the database.
 What is there already is never changed, and of two that run at the same time one
 makes the passwords and both use them. --key NAME=OTHER makes NAME, but where OTHER is
@@ -45,7 +45,7 @@ cannot limit to a name, and to get and update this one, which it can.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Cluster, "cluster-id", "", "cluster that is meant")
+	f.StringVar(&o.Cluster, "cluster-id", "", "cluster ID")
 	f.StringVar(&o.Secret, "secret", "", "name of the Secret (default determined-secrets-<cluster-id>)")
 	f.StringArrayVar(&o.Keys, "key", nil, "entry that there must be, or NAME=OTHER for one that is a copy of OTHER where that is there already; may be repeated")
 	f.StringVar(&o.To, "to", "", "directory to write the entries into as well, one file each")

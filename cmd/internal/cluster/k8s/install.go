@@ -50,7 +50,7 @@ the cluster, which begins with its values and without its data.`,
 	}
 	f := c.Flags()
 	o.addFlags(f)
-	f.BoolVar(&o.NoWait, "no-wait", false, "end as soon as every object stands")
+	f.BoolVar(&o.NoWait, "no-wait", false, "do not wait for the master")
 	f.DurationVar(&o.Timeout, "timeout", target.DefaultLimit, "how long the master may take to be ready")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")

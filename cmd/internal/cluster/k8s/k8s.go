@@ -73,7 +73,7 @@ type Which struct {
 }
 
 func (w *Which) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&w.Cluster, "cluster-id", "", "cluster that is meant")
+	f.StringVar(&w.Cluster, "cluster-id", "", "cluster ID")
 	w.Where.addFlags(f)
 }
 

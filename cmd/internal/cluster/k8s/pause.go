@@ -195,4 +195,4 @@ func (e *unreachedError) Hint() string {
 	return "run `" + e.forward + "` beside, or leave --pause-tasks out"
 }
 
-var errNotLoggedIn = errors.New("pause tasks: the first password was changed, and nobody is logged in; run `det-deploy login admin` first")
+var errNotLoggedIn = errors.New("pause tasks: the first password was changed, and no user is logged in; run `det-deploy login admin` first")

@@ -34,7 +34,7 @@ func newTemplate(s *term.Streams, run func(context.Context, *templateOptions) er
 		Short: "Print the objects of a cluster on Kubernetes, or write its chart",
 		Long: `Print the objects that install would make, as helm template does: nothing is asked of
 any Kubernetes, and the same values give the same text. Values that the chart or its
-master would refuse are told instead, so it is a check of a values file too. With
+master would refuse are reported, so it also checks a values file. With
 --export it writes the chart itself into a new folder, for helm install NAME FOLDER or
 a GitOps tool. Secrets that stand in the values stand in what is printed.`,
 		Example: `  det-deploy k8s template --cluster-id lab --set imageRegistry=registry.example.com/team,maxSlotsPerPod=8
@@ -49,7 +49,7 @@ a GitOps tool. Secrets that stand in the values stand in what is printed.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Cluster, "cluster-id", "", "cluster that is meant")
+	f.StringVar(&o.Cluster, "cluster-id", "", "cluster ID")
 	f.StringVarP(&o.Namespace, "namespace", "n", "", "namespace of the cluster (DET_K8S_NAMESPACE)")
 	o.addFlags(f)
 	f.StringVar(&o.KubeVersion, "kube-version", "", "version of the Kubernetes that it is for, as in 1.31 (default one that has all that the chart asks for)")

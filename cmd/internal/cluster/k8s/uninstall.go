@@ -49,7 +49,7 @@ release that is not det-deploy's it leaves as it is.`,
 	}
 	f := c.Flags()
 	o.addFlags(f)
-	f.BoolVar(&o.DeleteData, "delete-data", false, "remove the data too; it cannot be brought back")
+	f.BoolVar(&o.DeleteData, "delete-data", false, "also delete data (irreversible)")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
 	o.Output.AddFlag(f)

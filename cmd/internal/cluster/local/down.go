@@ -41,7 +41,7 @@ that opens it, unless --delete-data says otherwise; up finds it again.`,
 	}
 	f := c.Flags()
 	o.addFlag(f)
-	f.BoolVar(&o.DeleteData, "delete-data", false, "remove the data too; it cannot be brought back")
+	f.BoolVar(&o.DeleteData, "delete-data", false, "also delete data (irreversible)")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
 	o.Output.AddFlag(f)

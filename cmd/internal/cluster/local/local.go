@@ -39,7 +39,7 @@ type which struct {
 }
 
 func (w *which) addFlag(f *pflag.FlagSet) {
-	f.StringVar(&w.Cluster, "cluster-id", target.DefaultCluster, "cluster that is meant")
+	f.StringVar(&w.Cluster, "cluster-id", target.DefaultCluster, "cluster ID")
 }
 
 func (w *which) validate() error {

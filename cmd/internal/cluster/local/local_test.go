@@ -21,7 +21,7 @@ func TestUpEndsWithWhoOwnsTheMachine(t *testing.T) {
 		o := &upOptions{Streams: s, which: which{Cluster: "lab"}}
 		o.sayWhoOwnsTheMachine("det-deploy does not run as root", trusted)
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-		if !strings.HasPrefix(lines[0], "WARNING: whoever may submit tasks to this cluster owns this machine") {
+		if !strings.HasPrefix(lines[0], "WARNING: users who may submit tasks to this cluster can do whatever you can") {
 			t.Errorf("got %q first", lines[0])
 		}
 		flag := "`det-deploy local up --cluster-id lab --trust-users`"

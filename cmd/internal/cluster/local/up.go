@@ -201,7 +201,7 @@ func (o *upOptions) finish(ctx context.Context, l *wire.Local) error {
 // sayWhoOwnsTheMachine is the last thing that is said where tasks are not isolated.
 func (o *upOptions) sayWhoOwnsTheMachine(why string, trusted bool) {
 	o.Printf("")
-	o.Printf("WARNING: whoever may submit tasks to this cluster owns this machine, as far as you do:")
+	o.Printf("WARNING: users who may submit tasks to this cluster can do whatever you can on this machine:")
 	o.Printf("tasks run as your own user, beside your files and the passwords and keys of the cluster,")
 	o.Printf("because %s.", why)
 	if trusted {

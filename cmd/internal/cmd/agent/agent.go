@@ -87,7 +87,7 @@ func (w *which) validate() error {
 	case w.All && len(w.IDs) > 0:
 		return usage.Errorf("--all and names of agents exclude each other")
 	case !w.All && len(w.IDs) == 0:
-		return usage.Errorf("AGENT is missing; --all stands for all of them")
+		return usage.Errorf("AGENT is missing; --all selects every agent")
 	case w.Slot != "" && len(w.IDs) != 1:
 		return usage.Errorf("--slot needs exactly one AGENT")
 	}

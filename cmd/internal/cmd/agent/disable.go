@@ -48,7 +48,7 @@ func runDisable(ctx context.Context, o *disableOptions) error {
 	defer master.Close()
 	state := "disabled"
 	if o.Drain {
-		state = "draining: what runs there goes on to its end"
+		state = "draining: what runs there continues to its end"
 	}
 	var done changed
 	err = o.each(ctx, master, func(id string) error {

@@ -170,7 +170,7 @@ func newRevokeToken(s *term.Streams, run func(context.Context, *revokeTokenOptio
 		Use:   "revoke TOKEN…",
 		Short: "Revoke join tokens",
 		Long: `Revoke join tokens, named by their ids or by their whole text: one that
-"det-deploy master join-token" printed and nobody has used is known by its text
+"det-deploy master join-token" printed and no agent has used is known by its text
 only. Agents that have joined stay; "det-deploy agent revoke" ends them.`,
 		Example: "  det-deploy agent join-token revoke 4QJ7ZK2M5W3X6Y7A",
 		Args:    usage.Args("TOKEN…"),

@@ -23,7 +23,7 @@ const (
 func New(s *term.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "host",
-		Short:   "Do what a machine of a cluster in the cloud needs of its cloud",
+		Short:   "Node services (internal)",
 		Example: "  det-deploy host run --role agent --cluster-id lab",
 	}
 	c.AddCommand(newInstall(s, runInstall), newMount(s, runMount), newRun(s, runRun))
@@ -35,7 +35,7 @@ type settings struct{ wire.Host }
 
 func (o *settings) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Role, "role", "", "what this machine is for: master or agent")
-	f.StringVar(&o.Cluster, "cluster-id", "", "cluster that is meant")
+	f.StringVar(&o.Cluster, "cluster-id", "", "cluster ID")
 	f.StringVar(&o.Region, "region", "", "AWS region")
 	f.StringVar(&o.Bucket, "control-bucket", "", "control bucket of the cluster, for a master")
 	f.StringVar(&o.Endpoint, "aws-endpoint", "", "address in place of Amazon's, for closed networks and tests")

@@ -38,7 +38,7 @@ func newLogin(s *term.Streams, run func(context.Context, *loginOptions) error) *
 
 A master whose certificate no authority of this machine has signed is trusted
 only when --fingerprint or --ca-file says so, or when you have compared the
-fingerprint that is shown. It stands in the master's log and in the output of
+fingerprint that is shown. It is in the master's log and in the output of
 "det-deploy local up".`,
 		Example: `  det-deploy login admin
   det-deploy login ada --master https://det.example.com:8443 --name lab

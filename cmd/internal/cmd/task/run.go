@@ -49,7 +49,7 @@ func newRun(s *term.Streams, run func(context.Context, *runOptions) error) *cobr
 
 It ends with the program's own exit code, or with 125 when not the program but
 det-deploy or the cluster went wrong. Ctrl-C asks whether to kill the task, and
-kills it where nobody can be asked. One argument is a shell command line, several
+kills it where there is no terminal to ask on. One argument is a shell command line, several
 are a program and its arguments.`,
 		Example: `  det-deploy task run -- python train.py --epochs 3
   det-deploy task run --slots 8 --pool gpu --context . -- 'make data && make train'

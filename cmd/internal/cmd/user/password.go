@@ -55,9 +55,9 @@ func newPassword(s *term.Streams, run func(context.Context, *passwordOptions) er
 	o := &passwordOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "change-password [USER]",
-		Short: "Change your password, or as an admin somebody's",
-		Long: `Change your password, or as an admin somebody's. Whoever changes their own is
-asked for the old one as well. With --password-stdin the old one is not read: log
+		Short: "Change your password, or as an admin another user's",
+		Long: `Change your password, or as an admin another user's. To change your own you are
+asked for the old one, too. With --password-stdin the old one is not read: log
 in again first, and change it within ten minutes.
 
 It ends the logins of the user, and the tokens of their tools inside tasks.`,

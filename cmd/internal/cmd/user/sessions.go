@@ -66,7 +66,7 @@ func newSessionsList(s *term.Streams, run func(context.Context, *sessionsOptions
 	o := &sessionsOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "List your logins, or as an admin somebody's",
+		Short: "List your logins, or as an admin another user's",
 		Long: `List your logins and the tokens of your tools inside tasks, newest first. The last
 use is shown to ten minutes.`,
 		Example: "  det-deploy user sessions list\n  det-deploy user sessions list --user ada",

@@ -123,7 +123,7 @@ func names(dir string) ([]string, error) {
 func (d Dir) Forget(name string) error { return remove(d.status(name)) }
 
 func read[T any](path string) (v T, found bool, err error) {
-	err = atomicfile.ReadJSON(path, "run `det-deploy local up` again, which writes it anew", &v)
+	err = atomicfile.ReadJSON(path, "run `det-deploy local up` again, which rewrites it", &v)
 	if errors.Is(err, fs.ErrNotExist) {
 		return v, false, nil
 	}

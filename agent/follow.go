@@ -18,6 +18,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/checksum"
+	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
@@ -160,7 +161,7 @@ func try(ctx context.Context, program string) error {
 		if err == nil {
 			return nil
 		}
-		if !errors.Is(err, syscall.ETXTBSY) || pause(ctx, retryPause) != nil {
+		if !errors.Is(err, syscall.ETXTBSY) || delay.For(ctx, retryPause) != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 	"github.com/det-deploy/det-deploy/agent/health"
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 const (
@@ -101,7 +102,7 @@ func (u *unit) inspect(ctx context.Context) (container.Status, error) {
 		}
 		u.failed(err)
 		u.log.Warn("cannot inspect container, trying again", "err", err)
-		if err := pause(ctx, retryPause); err != nil {
+		if err := delay.For(ctx, retryPause); err != nil {
 			return s, err
 		}
 	}
@@ -233,7 +234,7 @@ func (u *unit) wait(ctx context.Context) lifecycle.Exit {
 			return lifecycle.Exit{Kind: lifecycle.Lost, Message: err.Error()}
 		}
 		u.log.Warn("cannot wait for container, trying again", "err", err)
-		if pause(ctx, retryPause) != nil {
+		if delay.For(ctx, retryPause) != nil {
 			return lifecycle.Exit{}
 		}
 	}
@@ -321,7 +322,7 @@ func (u *unit) cleanUp(ctx context.Context) error {
 			return u.entry.Remove()
 		}
 		u.log.Warn("cannot remove container, trying again", "err", err)
-		if pause(ctx, retryPause) != nil {
+		if delay.For(ctx, retryPause) != nil {
 			return err
 		}
 	}
@@ -339,15 +340,4 @@ func join(a, b string) string {
 		return b
 	}
 	return a + "; " + b
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

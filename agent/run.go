@@ -17,7 +17,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/gofrs/flock"
 
 	"github.com/det-deploy/det-deploy/agent/config"
 	"github.com/det-deploy/det-deploy/agent/detect"
@@ -305,26 +305,17 @@ const lockPatience = 2 * time.Second
 
 // lock keeps a second agent off the same directory.
 func lock(ctx context.Context, name string) (unlock func(), err error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
+	l := flock.New(name, flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return func() { _ = f.Close() }, nil
-		}
-		if errors.Is(err, unix.EWOULDBLOCK) && pause(ctx, 20*time.Millisecond) == nil {
-			continue
-		}
-		_ = f.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			err = errors.New("another agent runs there; stop it, or give this one a data_dir of its own")
-		}
-		return nil, err
+	held, err := l.TryLockContext(ctx, 20*time.Millisecond)
+	if held {
+		return func() { _ = l.Close() }, nil
 	}
+	if errors.Is(err, ctx.Err()) {
+		err = errors.New("another agent runs there; stop it, or give this one a data_dir of its own")
+	}
+	return nil, errors.Join(err, l.Close())
 }
 
 // overlayFile keeps what the master sent.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
 	"github.com/det-deploy/det-deploy/agent/link"
+	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -341,7 +342,7 @@ func (s *session) awaitShutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownPatience)
 	defer cancel()
 	for len(s.agent.all()) > 0 {
-		if pause(ctx, 50*time.Millisecond) != nil {
+		if delay.For(ctx, 50*time.Millisecond) != nil {
 			s.agent.cfg.Log.Warn("containers are left behind", "containers", len(s.agent.all()))
 			break
 		}
@@ -357,7 +358,7 @@ func (a *Agent) endAll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, shutdownPatience)
 	defer cancel()
 	for a.living() > 0 {
-		if pause(ctx, 50*time.Millisecond) != nil {
+		if delay.For(ctx, 50*time.Millisecond) != nil {
 			a.cfg.Log.Warn("containers are left behind", "containers", a.living())
 			return
 		}

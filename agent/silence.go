@@ -10,6 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/keeper"
 	"github.com/det-deploy/det-deploy/agent/lease"
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 // leaseLook is how often the lease is looked at. It is what the end of a container may
@@ -19,7 +20,7 @@ const leaseLook = 250 * time.Millisecond
 // watchLease ends what the master starts elsewhere, once it has not answered for so
 // long that it does, and what this agent's keeper was ending meanwhile.
 func (a *Agent) watchLease(ctx context.Context, held *lease.Lease) {
-	for pause(ctx, leaseLook) == nil {
+	for delay.For(ctx, leaseLook) == nil {
 		wait, over := held.Over()
 		for _, u := range a.all() {
 			switch {

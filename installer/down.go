@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/installer/phase"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
@@ -136,10 +137,8 @@ func poll(ctx context.Context, limit time.Duration, ask func() (bool, error)) er
 		if yes || err != nil || time.Now().After(deadline) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Second):
+		if err := delay.For(ctx, time.Second); err != nil {
+			return err
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/agent/lease"
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 const (
@@ -170,14 +171,11 @@ func (c *Child) Tend(ctx context.Context, log *slog.Logger, needed func() bool) 
 			idle = now
 			c.dismiss(ctx, log, needed)
 		}
-		t := time.NewTimer(tendPause)
-		select {
-		case <-ctx.Done():
-			t.Stop()
+		if delay.For(ctx, tendPause) != nil {
 			c.dismiss(context.WithoutCancel(ctx), log, needed)
 			return
-		case now = <-t.C:
 		}
+		now = time.Now()
 	}
 }
 

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 // A keeper holds a lock of the kind of which the system tells the owner's process id,
@@ -95,12 +97,8 @@ func endHolder(ctx context.Context, f *os.File) error {
 		if err := kill(f, pid); err != nil {
 			return fmt.Errorf("kill process %d: %w", pid, err)
 		}
-		t := time.NewTimer(endPause)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return fmt.Errorf("process %d holds it and does not end: %w", pid, ctx.Err())
-		case <-t.C:
+		if err := delay.For(ctx, endPause); err != nil {
+			return fmt.Errorf("process %d holds it and does not end: %w", pid, err)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/gofrs/flock"
 
 	"github.com/det-deploy/det-deploy/agent/disk"
 	"github.com/det-deploy/det-deploy/agent/lease"
@@ -132,10 +132,8 @@ func (k *keeper) rest() {
 // agentHolds says whether an agent has the data_dir. Shared, and for a moment: agents
 // try again.
 func agentHolds(dir string) bool {
-	f, err := os.Open(filepath.Join(dir, "lock"))
-	if err != nil {
-		return false
-	}
-	defer func() { _ = f.Close() }()
-	return errors.Is(unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB), unix.EWOULDBLOCK)
+	l := flock.New(filepath.Join(dir, "lock"), flock.SetFlag(os.O_RDONLY))
+	defer func() { _ = l.Close() }()
+	free, err := l.TryRLock()
+	return err == nil && !free
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/agent/lease"
+	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
@@ -130,7 +131,7 @@ func Run(ctx context.Context, cfg Config, p Peer) error {
 		if cfg.Attempts > 0 && failed > cfg.Attempts {
 			return l.giveUp(ctx, failed)
 		}
-		pause(ctx, delay(cfg, failed))
+		_ = delay.For(ctx, backoff(cfg, failed)) // an ended context ends the loop
 	}
 }
 
@@ -183,23 +184,14 @@ func (l *link) giveUp(ctx context.Context, failed int) error {
 	return errors.Join(err, RunHook(ctx, "on_connection_lost", l.cfg.OnLost, l.cfg.Log))
 }
 
-// delay is the configured one where attempts are counted, so that attempts ×
+// backoff is the configured one where attempts are counted, so that attempts ×
 // backoff is the time that the user meant. Where they are not, it grows to
 // it, because most masters are back within a second. It varies by a fifth to
 // keep a thousand agents from calling at the same moment.
-func delay(cfg Config, failed int) time.Duration {
+func backoff(cfg Config, failed int) time.Duration {
 	d := cfg.Backoff
 	if cfg.Attempts == 0 {
 		d = min(d, 200*time.Millisecond<<min(failed-1, 10))
 	}
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }

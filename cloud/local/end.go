@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 const (
@@ -85,10 +86,8 @@ func End(ctx context.Context, place Place, program string) error {
 		if !p.hasData(place.ID()) {
 			return os.RemoveAll(string(place))
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("end machine %s: what its tasks left is still there; see %s: %w", place.ID(), place.log(), ctx.Err())
-		case <-time.After(glance):
+		if err := delay.For(ctx, glance); err != nil {
+			return fmt.Errorf("end machine %s: what its tasks left is still there; see %s: %w", place.ID(), place.log(), err)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/installer/plan"
 )
 
@@ -174,10 +175,8 @@ func (r *run) lookFor(ctx context.Context, res resource.Resource, n resource.Non
 		if time.Now().After(deadline) {
 			return false, nil
 		}
-		select {
-		case <-ctx.Done():
-			return false, ctx.Err()
-		case <-time.After(glance):
+		if err := delay.For(ctx, glance); err != nil {
+			return false, err
 		}
 	}
 }

@@ -18,6 +18,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 // source is where a task's context directory is.
@@ -90,15 +92,11 @@ func (s *source) fetch(ctx context.Context, into *os.Root) error {
 			last = err
 			s.log.Warn("cannot fetch the context directory yet, trying again", "master", s.order.Master, "err", err)
 		}
-		wait := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			wait.Stop()
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) && last != nil {
+		if err := delay.For(ctx, pause); err != nil {
+			if errors.Is(err, context.DeadlineExceeded) && last != nil {
 				return fmt.Errorf("the master at %s could not be asked for %v: %w", s.order.Master, s.patience, last)
 			}
-			return ctx.Err()
-		case <-wait.C:
+			return err
 		}
 		pause = min(pause*2, lastPause)
 	}

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/k8s/gang"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
@@ -189,12 +190,8 @@ func (r *RM) untilAnswered(ctx context.Context, do func() error) error {
 		}
 		r.cfg.Log.Warn("the API server does not answer; trying again", "err", err)
 		r.blind(err)
-		t := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return ctx.Err()
-		case <-t.C:
+		if err := delay.For(ctx, pause); err != nil {
+			return err
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 const (
@@ -230,12 +232,10 @@ func (w *writer) resolve(ctx context.Context, cause error) error {
 			return w.explain(ctx, cause)
 		}
 		w.discard()
-		select {
-		case <-ctx.Done():
+		if delay.For(ctx, resolvePause) != nil {
 			// Whatever became of it, its number must not be taken for the next one's.
 			w.seq++
 			return fmt.Errorf("%w: %w", ErrOutcomeUnknown, cause)
-		case <-time.After(resolvePause):
 		}
 	}
 }

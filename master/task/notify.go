@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -26,10 +27,8 @@ func (t *Tasks) Assigned(ctx context.Context, as rm.Assignment) ([]*agentv1.Spec
 		}
 		// An error would end the allocation, which the state of the database must not.
 		t.cfg.Log.Warn("cannot store a placement; trying again", "allocation_id", as.Allocation, "err", err)
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(storePause):
+		if err := delay.For(ctx, storePause); err != nil {
+			return nil, err
 		}
 	}
 }

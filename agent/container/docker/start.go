@@ -15,6 +15,7 @@ import (
 	"github.com/moby/moby/client"
 
 	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 // Start creates the container, copies its files into it, and starts it. It may
@@ -77,12 +78,8 @@ func (r *Runtime) create(ctx context.Context, options client.ContainerCreateOpti
 		case !cerrdefs.IsConflict(err):
 			return "", fmt.Errorf("create the container: %w", err)
 		}
-		again := time.NewTimer(createPause)
-		select {
-		case <-ctx.Done():
-			again.Stop()
-			return "", fmt.Errorf("create the container: %w", ctx.Err())
-		case <-again.C:
+		if err := delay.For(ctx, createPause); err != nil {
+			return "", fmt.Errorf("create the container: %w", err)
 		}
 	}
 }

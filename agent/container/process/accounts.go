@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"github.com/gofrs/flock"
 )
 
 // Accounts is a range of Unix users that nobody else has: a task runs as one of
@@ -146,18 +146,9 @@ func (a Accounts) lock() (unlock func(), err error) {
 	if err := os.MkdirAll(a.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(a.Dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
+	l := flock.New(filepath.Join(a.Dir, "lock"), flock.SetPermissions(0o600))
+	if err := l.Lock(); err != nil {
+		return nil, errors.Join(err, l.Close())
 	}
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
-		return func() { _ = f.Close() }, nil // which gives the lock back
-	}
+	return func() { _ = l.Close() }, nil
 }

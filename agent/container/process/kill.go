@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/agent/container"
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 const (
@@ -50,7 +51,7 @@ func (r *Runtime) terminate(ctx context.Context, id string, pid int) error {
 		if err != nil || !alive {
 			return err
 		}
-		if err := pause(ctx); err != nil {
+		if err := delay.For(ctx, killInterval); err != nil {
 			return err
 		}
 	}
@@ -98,7 +99,7 @@ func (r *Runtime) awaitPID(ctx context.Context, id string) (int, error) {
 		if found {
 			return pid, nil
 		}
-		if err := pause(ctx); err != nil {
+		if err := delay.For(ctx, killInterval); err != nil {
 			return 0, err
 		}
 	}
@@ -133,7 +134,7 @@ func (r *Runtime) kill(ctx context.Context, id string, pid int) error {
 		if time.Now().After(deadline) {
 			_ = unix.Kill(-pid, unix.SIGKILL)
 		}
-		if err := pause(ctx); err != nil {
+		if err := delay.For(ctx, killInterval); err != nil {
 			return err
 		}
 	}
@@ -174,7 +175,7 @@ func awaitNobody(ctx context.Context, uid int) error {
 		if !left {
 			return nil
 		}
-		if err := pause(ctx); err != nil {
+		if err := delay.For(ctx, killInterval); err != nil {
 			return err
 		}
 	}
@@ -303,16 +304,4 @@ func parseStat(pid int, stat string) (proc, bool) {
 	parent, err1 := strconv.Atoi(fields[1])
 	session, err2 := strconv.Atoi(fields[3])
 	return proc{pid: pid, parent: parent, session: session}, err1 == nil && err2 == nil
-}
-
-// pause waits until it is worth looking for processes again.
-func pause(ctx context.Context) error {
-	t := time.NewTimer(killInterval)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 
+	"al.essio.dev/pkg/shellescape"
 	"golang.org/x/sys/unix"
 )
 
@@ -33,21 +34,18 @@ func programText(env []string, dir string, argv []string) string {
 			others = append(others, e)
 			continue
 		}
-		b.WriteString("export " + key + "=" + quote(value) + "\n")
+		b.WriteString("export " + key + "=" + shellescape.Quote(value) + "\n")
 	}
-	b.WriteString("cd -- " + quote(dir) + " || exit 126\nexec")
+	b.WriteString("cd -- " + shellescape.Quote(dir) + " || exit 126\nexec")
 	if len(others) > 0 {
 		argv = append(append([]string{"env", "--"}, others...), argv...)
 	}
 	for _, a := range argv {
-		b.WriteString(" " + quote(a))
+		b.WriteString(" " + shellescape.Quote(a))
 	}
 	b.WriteString(" 4<&-\n")
 	return b.String()
 }
-
-// quote makes one word of any text.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // settable says whether every shell takes this for the name of a variable that may
 // be set.

@@ -4,12 +4,13 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"time"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 type stack = middleware.Stack
@@ -64,13 +65,7 @@ func (s *site) travel(ctx context.Context) error {
 	if d == 0 {
 		return ctx.Err()
 	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
-	return ctx.Err()
+	return delay.For(ctx, d)
 }
 
 // clock is what an answer says of the world's time, as the SDK reads it off a

@@ -16,6 +16,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/atomicfile"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 // Unit is the master's unit.
@@ -123,10 +124,8 @@ func (f *Follower) Run(ctx context.Context) error {
 			f.Log.Info("what this program was started with has changed, restarting it")
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if delay.For(ctx, next) != nil {
 			return nil
-		case <-time.After(next):
 		}
 	}
 }

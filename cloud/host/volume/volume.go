@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 // Patience is how long a volume may take to be attached: the installer attaches
@@ -84,10 +86,8 @@ func (v Volume) wait(ctx context.Context) (disk string, err error) {
 			v.Log.Info("waiting for the data volume to be attached", "volume", v.ID)
 			said = true
 		}
-		select {
-		case <-ctx.Done():
+		if delay.For(ctx, time.Second) != nil {
 			return "", fmt.Errorf("find volume %s: no disk carries its id after %s: is it attached to this machine?", v.ID, Patience)
-		case <-time.After(time.Second):
 		}
 	}
 }

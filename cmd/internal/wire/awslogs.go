@@ -12,6 +12,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 // AWSLogLine is one line that a machine of a cluster wrote.
@@ -56,10 +57,8 @@ func (a *AWS) Logs(ctx context.Context, q AWSLogQuery, each func(AWSLogLine)) er
 		if !q.Follow {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
+		if delay.For(ctx, followPause) != nil {
 			return nil // stopping is how following ends
-		case <-time.After(followPause):
 		}
 	}
 }

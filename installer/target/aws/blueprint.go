@@ -2,6 +2,7 @@ package aws
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -84,11 +85,9 @@ const parts = 8
 
 // part is the i-th of these equal parts of a range.
 func part(p netip.Prefix, i int) netip.Prefix {
-	a := p.Masked().Addr().As4()
-	step := uint32(1) << (32 - p.Bits() - 3)
-	n := uint32(a[0])<<24 | uint32(a[1])<<16 | uint32(a[2])<<8 | uint32(a[3])
-	n += uint32(i) * step
-	return netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)}), p.Bits()+3)
+	a, bits := p.Masked().Addr().As4(), p.Bits()+3
+	binary.BigEndian.PutUint32(a[:], binary.BigEndian.Uint32(a[:])+uint32(i)<<(32-bits))
+	return netip.PrefixFrom(netip.AddrFrom4(a), bits)
 }
 
 // groups is the security groups with the ports that Determined needs, or the

@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"al.essio.dev/pkg/shellescape"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
@@ -304,19 +305,5 @@ func (w *wanted) line(flags []document.Given) string {
 			args = append(args, f.Source, f.Value)
 		}
 	}
-	for i, a := range args {
-		args[i] = quoted(a)
-	}
-	return strings.Join(args, " ")
-}
-
-// plain is what no shell takes for anything else.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_./:=,@+-]+$`)
-
-// quoted is an argument as a shell reads it back.
-func quoted(arg string) string {
-	if plain.MatchString(arg) {
-		return arg
-	}
-	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+	return shellescape.QuoteCommand(args)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/delay"
 	target "github.com/det-deploy/det-deploy/installer/target/local"
 )
 
@@ -67,10 +68,8 @@ func runLogs(ctx context.Context, o *logsOptions) error {
 		if err := o.show(place, at); err != nil || !o.Follow {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if delay.For(ctx, glance) != nil {
 			return nil // stopping is how following ends
-		case <-time.After(glance):
 		}
 	}
 }

@@ -118,6 +118,7 @@ func master() []Row {
 		{"master/config", []string{"master/policy", "cloud/secret"}, "master.yaml is a leaf: the installer writes what the master reads"},
 		{"master/config/helm", []string{"master/config", "cloud/secret"}, "the chart's values are a master.yaml under other names"},
 		{"master/rm", []string{"master/api/v1", "master/api/agentv1"}, "tasks ask without knowing whom"},
+		{"master/rm/rmtest", []string{"master/rm", "master/api/v1", "master/api/agentv1"}, "a contract knows what it is a contract of"},
 		{"master/queue", []string{"master/rm", "master/api/v1"}, "which job is served before which is the same for all resource managers, and pure"},
 		{"master/token", nil, "both ends of the link check papers with it"},
 		{"master", []string{"master/...", "agent/config", "cloud", "cloud/secret"}, "it assembles a master; what needs the SDK of a platform is given to it"},

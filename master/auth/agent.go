@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
@@ -31,11 +32,24 @@ type agentRecord struct {
 	Join string `json:"join,omitempty"`
 }
 
+// admissions are the agents that have joined and those that were revoked.
+type admissions struct {
+	*shared
+
+	signingKeys *signingKeys
+	joinTokens  *joinTokens
+
+	mu     sync.RWMutex
+	agents map[string]agentRecord
+	// revoked are the tombstones of agents.
+	revoked map[string]revokedRecord
+}
+
 func agents() store.Collection[agentRecord] {
 	return store.Collection[agentRecord]{Kind: "agent_credential"}
 }
 
-func (a *Auth) loadAgents(ctx context.Context) error {
+func (a *admissions) loadAgents(ctx context.Context) error {
 	docs, err := agents().All(ctx, a.cfg.Store)
 	for _, d := range docs {
 		a.agents[d.ID] = d.Value
@@ -43,7 +57,7 @@ func (a *Auth) loadAgents(ctx context.Context) error {
 	return err
 }
 
-func (a *Auth) agent(id string) (agentRecord, bool) {
+func (a *admissions) agent(id string) (agentRecord, bool) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	rec, found := a.agents[id]
@@ -79,7 +93,7 @@ var ErrRevoked = errors.New("this agent's credential has been revoked")
 // Admit checks the credential or join token of a machine. The errors are of the code
 // Unauthenticated, or PermissionDenied when the proof is good but not for this agent
 // or pool, or the agent has been revoked.
-func (a *Auth) Admit(in Arrival) (Admission, error) {
+func (a *admissions) Admit(in Arrival) (Admission, error) {
 	if in.Agent == "" {
 		return Admission{}, status.New(status.InvalidArgument, "an agent needs an id")
 	}
@@ -97,8 +111,8 @@ func (a *Auth) Admit(in Arrival) (Admission, error) {
 }
 
 // admitNew checks a join token.
-func (a *Auth) admitNew(in Arrival) (Admission, error) {
-	j, err := a.keys().ReadJoin(in.JoinToken, a.cluster, a.cfg.Now())
+func (a *admissions) admitNew(in Arrival) (Admission, error) {
+	j, err := a.signingKeys.current().ReadJoin(in.JoinToken, a.cluster, a.cfg.Now())
 	if err != nil {
 		return Admission{}, notLetIn(in.Agent, err)
 	}
@@ -111,15 +125,15 @@ func (a *Auth) admitNew(in Arrival) (Admission, error) {
 			"agent '%s' is not admitted: its join token is for the resource pool '%s', not '%s'", in.Agent, j.Pool, in.Pool)
 	}
 	g := grant{Credential: token.Credential{Agent: in.Agent, Pool: j.Pool, Instance: in.Instance}, join: &j}
-	return a.admission(g)
+	return a.newAdmission(g)
 }
 
 func notLetIn(agent string, err error) error {
 	return status.New(status.Unauthenticated, "agent '%s' is not admitted: %v; give it a new join token", agent, err)
 }
 
-func (a *Auth) admitKnown(in Arrival) (Admission, error) {
-	c, err := a.keys().ReadCredential(in.Credential, a.cluster)
+func (a *admissions) admitKnown(in Arrival) (Admission, error) {
+	c, err := a.signingKeys.current().ReadCredential(in.Credential, a.cluster)
 	if err != nil {
 		return Admission{}, notLetIn(in.Agent, err)
 	}
@@ -134,7 +148,7 @@ func (a *Auth) admitKnown(in Arrival) (Admission, error) {
 		return Admission{}, status.New(status.PermissionDenied,
 			"agent '%s' is not admitted: its credential is for agent '%s' of resource pool '%s'", in.Agent, c.Agent, c.Pool)
 	}
-	return a.admission(grant{Credential: c, shown: c.ID})
+	return a.newAdmission(grant{Credential: c, shown: c.ID})
 }
 
 func (r agentRecord) knows(credential string) bool {
@@ -150,16 +164,16 @@ type grant struct {
 	proof string // what cloud.Attested calls Once
 }
 
-// admission judges a grant, and again when it is accepted.
-func (a *Auth) admission(g grant) (Admission, error) {
-	if err := a.judge(g); err != nil {
+// newAdmission judges a grant, and again when it is accepted.
+func (a *admissions) newAdmission(g grant) (Admission, error) {
+	if err := a.check(g); err != nil {
 		return Admission{}, err
 	}
-	return Admission{Pool: g.Pool, accept: func(ctx context.Context) (token.Text, error) { return a.accept(ctx, g) }}, nil
+	return Admission{Pool: g.Pool, accept: func(ctx context.Context) (token.Text, error) { return a.acceptGrant(ctx, g) }}, nil
 }
 
-// judge says what speaks against a grant whose signature is good.
-func (a *Auth) judge(g grant) error {
+// check says what speaks against a grant whose signature is good.
+func (a *admissions) check(g grant) error {
 	if err := a.checkRevoked(g.Agent); err != nil {
 		return err
 	}
@@ -172,30 +186,30 @@ func (a *Auth) judge(g grant) error {
 	case g.shown != "" && !rec.knows(g.shown):
 		return notLetIn(g.Agent, ErrRevoked)
 	case g.proof != "":
-		return a.judgeProof(g, rec, found)
+		return a.checkProof(g, rec, found)
 	case g.join != nil:
-		return a.judgeJoin(g, rec)
+		return a.joinTokens.checkJoin(g, rec)
 	}
 	return nil
 }
 
-// accept carries a grant out.
-func (a *Auth) accept(ctx context.Context, g grant) (token.Text, error) {
+// acceptGrant carries a grant out.
+func (a *admissions) acceptGrant(ctx context.Context, g grant) (token.Text, error) {
 	a.change.Lock()
 	defer a.change.Unlock()
-	if err := a.judge(g); err != nil {
+	if err := a.check(g); err != nil {
 		return "", err
 	}
 	rec, _ := a.agent(g.Agent)
-	if g.shown != "" && g.shown == rec.Credential && rec.Key == a.keys()[0].ID {
+	if g.shown != "" && g.shown == rec.Credential && rec.Key == a.signingKeys.current()[0].ID {
 		return "", a.noteShown(ctx, g.Agent, rec)
 	}
-	return a.issue(ctx, g, rec)
+	return a.issueCredential(ctx, g, rec)
 }
 
 // noteShown notes that an agent has its credential: the one before it is void, and a
 // launched machine needs no proof any more. The caller holds change.
-func (a *Auth) noteShown(ctx context.Context, id string, rec agentRecord) error {
+func (a *admissions) noteShown(ctx context.Context, id string, rec agentRecord) error {
 	if rec.Previous == "" && (rec.Shown || rec.Instance == "") {
 		return nil
 	}
@@ -203,10 +217,10 @@ func (a *Auth) noteShown(ctx context.Context, id string, rec agentRecord) error 
 	return a.putAgent(ctx, id, rec, nil)
 }
 
-// issue signs a new credential and leaves the one before it good until this one is
+// issueCredential signs a new credential and leaves the one before it good until this one is
 // shown. The caller holds change.
-func (a *Auth) issue(ctx context.Context, g grant, before agentRecord) (token.Text, error) {
-	ring, now := a.keys(), a.cfg.Now()
+func (a *admissions) issueCredential(ctx context.Context, g grant, before agentRecord) (token.Text, error) {
+	ring, now := a.signingKeys.current(), a.cfg.Now()
 	g.Cluster, g.Issued = a.cluster, now
 	text, c, err := ring.SignCredential(g.Credential)
 	if err != nil {
@@ -222,7 +236,7 @@ func (a *Auth) issue(ctx context.Context, g grant, before agentRecord) (token.Te
 	}
 	var use *joinRecord
 	if g.join != nil {
-		use = a.useOf(g, before)
+		use = a.joinTokens.countUse(g, before)
 		rec.Join = g.join.ID
 	}
 	return text, a.putAgent(ctx, g.Agent, rec, use)
@@ -230,7 +244,7 @@ func (a *Auth) issue(ctx context.Context, g grant, before agentRecord) (token.Te
 
 // putAgent stores an agent, and the join token with which it came. The caller holds
 // change.
-func (a *Auth) putAgent(ctx context.Context, id string, rec agentRecord, use *joinRecord) error {
+func (a *admissions) putAgent(ctx context.Context, id string, rec agentRecord, use *joinRecord) error {
 	err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		if use != nil {
 			if err := putJoin(tx, rec.Join, *use); err != nil {
@@ -246,7 +260,7 @@ func (a *Auth) putAgent(ctx context.Context, id string, rec agentRecord, use *jo
 	defer a.mu.Unlock()
 	a.agents[id] = rec
 	if use != nil {
-		a.joins[rec.Join] = *use
+		a.joinTokens.keep(rec.Join, *use)
 	}
 	return nil
 }

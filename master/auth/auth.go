@@ -40,28 +40,47 @@ type Config struct {
 	Log *slog.Logger
 }
 
-// Auth is safe for concurrent use.
+// Auth is safe for concurrent use. Each of its parts keeps its own records.
 type Auth struct {
+	*shared
+	*accounts
+	*tokens
+	*admissions
+	*joinTokens
+	*signingKeys
+
+	users *userTable
+}
+
+// shared is what all parts have in common.
+type shared struct {
 	cfg     Config
 	cluster string
-	logins  *gate
 
 	// change is held by whoever changes something, from the look at what there is
 	// until memory agrees with the store again. Readers never wait for it.
 	change sync.Mutex
+}
 
-	// mu guards what follows; it is held for moments only.
-	mu       sync.RWMutex
-	users    map[int32]*account
-	byName   map[string]int32
-	sessions map[token.Hash]liveSession
-	owned    map[string]map[token.Hash]bool // by session owner
-	ring     token.Ring
-	agents   map[string]agentRecord
-	// revoked are the tombstones of agents, joins the join tokens by their ids.
-	revoked  map[string]revokedRecord
-	joins    map[string]joinRecord
-	nextUser int32
+// newAuth connects the parts, which are empty.
+func newAuth(cfg Config) *Auth {
+	s := &shared{cfg: cfg, cluster: cfg.Store.Meta().ClusterID}
+	users := &userTable{users: map[int32]*account{}, byName: map[string]int32{}, nextUser: 1}
+	passwords := &passwords{shared: s, users: users, logins: newGate()}
+	tokens := &tokens{
+		shared: s, users: users, passwords: passwords,
+		sessions: map[token.Hash]liveSession{}, owned: map[string]map[token.Hash]bool{},
+	}
+	keys := &signingKeys{shared: s}
+	joins := &joinTokens{shared: s, signingKeys: keys, joins: map[string]joinRecord{}}
+	return &Auth{
+		shared: s, users: users, tokens: tokens, signingKeys: keys, joinTokens: joins,
+		accounts: &accounts{shared: s, users: users, passwords: passwords, tokens: tokens},
+		admissions: &admissions{
+			shared: s, signingKeys: keys, joinTokens: joins,
+			agents: map[string]agentRecord{}, revoked: map[string]revokedRecord{},
+		},
+	}
 }
 
 // ErrNoPassword is the refusal to make a cluster that anybody could log in to.
@@ -78,13 +97,11 @@ func Open(ctx context.Context, cfg Config) (*Auth, error) {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	a := &Auth{
-		cfg: cfg, cluster: cfg.Store.Meta().ClusterID, logins: newGate(),
-		users: map[int32]*account{}, byName: map[string]int32{},
-		sessions: map[token.Hash]liveSession{}, owned: map[string]map[token.Hash]bool{},
-		agents: map[string]agentRecord{}, revoked: map[string]revokedRecord{}, joins: map[string]joinRecord{}, nextUser: 1,
-	}
-	for _, load := range []func(context.Context) error{a.loadUsers, a.loadSessions, a.loadKeys, a.loadAgents, a.loadRevoked, a.loadJoins} {
+	a := newAuth(cfg)
+	for _, load := range []func(context.Context) error{
+		func(ctx context.Context) error { return a.users.load(ctx, cfg.Store) },
+		a.tokens.load, a.signingKeys.load, a.loadAgents, a.loadRevoked, a.joinTokens.load,
+	} {
 		if err := load(ctx); err != nil {
 			return nil, fmt.Errorf("read who may use the cluster: %w", err)
 		}
@@ -95,23 +112,21 @@ func Open(ctx context.Context, cfg Config) (*Auth, error) {
 	return a, nil
 }
 
-// seed fills an empty store in one write.
+// seed fills an empty store.
 func (a *Auth) seed(ctx context.Context) error {
-	now := a.cfg.Now()
-	if len(a.ring) == 0 {
-		ring := token.Ring{}.Rotate(token.NewKey(now))
-		if err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error { return putRing(tx, ring) }); err != nil {
+	if len(a.current()) == 0 {
+		if err := a.RotateKeys(ctx); err != nil {
 			return err
 		}
-		a.ring = ring
 	}
-	if len(a.users) > 0 {
+	if len(a.users.users) > 0 {
 		return nil
 	}
 	admin, determined, err := a.cfg.initialHashes()
 	if err != nil {
 		return err
 	}
+	now := a.cfg.Now()
 	seeds := []userRecord{
 		{ID: 1, Username: "admin", Admin: true, Active: true, Hash: admin, Modified: now},
 		{ID: 2, Username: "determined", Active: true, Hash: determined, Modified: now},
@@ -128,13 +143,24 @@ func (a *Auth) seed(ctx context.Context) error {
 		return err
 	}
 	for _, u := range seeds {
-		a.keep(u)
+		a.users.keepUser(u)
 	}
 	a.cfg.Log.Info("created the users admin and determined", "blank_password", admin == blank, "one_password", admin == determined)
 	if admin == determined && admin != blank {
 		a.cfg.Log.Warn("admin and determined have one first password: change one, and give new clusters security.initial_determined_password")
 	}
 	return nil
+}
+
+// Sweep deletes the sessions and join tokens that have expired, and stores when the
+// other sessions were last used. Nothing but space depends on it.
+func (a *Auth) Sweep(ctx context.Context) error {
+	a.change.Lock()
+	defer a.change.Unlock()
+	if err := errors.Join(a.storeLastUses(ctx), a.joinTokens.sweep(ctx)); err != nil {
+		return err
+	}
+	return a.tokens.sweep(ctx)
 }
 
 // initialHashes are those of the first passwords of admin and determined.

@@ -127,7 +127,7 @@ func (g *gate) count(v visitor, every time.Duration, burst int, now time.Time) {
 	l.AllowN(now, 1)
 }
 
-// forget drops those who may try at will again, and a tenth of the others when that
+// forgetMachine drops those who may try at will again, and a tenth of the others when that
 // makes no room: an attacker with that many addresses is not stopped by counting them.
 func (g *gate) forget(now time.Time) {
 	for v, l := range g.wrong {

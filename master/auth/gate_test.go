@@ -19,7 +19,7 @@ func TestALongNameIsWrongAtOnceAndNotRemembered(t *testing.T) {
 	}
 	_, err := w.login(t.Context(), "admin", strings.Repeat("x", 1<<20))
 	wantCode(t, err, status.Unauthenticated)
-	if n := len(w.logins.wrong); n != 0 {
+	if n := len(w.accounts.passwords.logins.wrong); n != 0 {
 		t.Errorf("got %d remembered, want none", n)
 	}
 }
@@ -29,15 +29,15 @@ func TestARightPasswordPassesWhileTheNameIsGuessedAtFromElsewhere(t *testing.T) 
 	w := newWorld(t)
 	now := w.cfg.Now()
 	for i := range 4 * widelyAtOnce {
-		w.logins.failed(visitor{"admin", fmt.Sprintf("10.0.0.%d", i%40)}, now)
+		w.accounts.passwords.logins.failed(visitor{"admin", fmt.Sprintf("10.0.0.%d", i%40)}, now)
 	}
-	if !w.logins.blocked(visitor{"admin", "10.0.0.1"}, now) {
+	if !w.accounts.passwords.logins.blocked(visitor{"admin", "10.0.0.1"}, now) {
 		t.Error("a guesser is not blocked")
 	}
 	fresh := visitor{"admin", "192.0.2.1"}
-	w.logins.failed(fresh, now)
-	w.logins.failed(fresh, now)
-	if !w.logins.blocked(fresh, now) {
+	w.accounts.passwords.logins.failed(fresh, now)
+	w.accounts.passwords.logins.failed(fresh, now)
+	if !w.accounts.passwords.logins.blocked(fresh, now) {
 		t.Error("a third guess from a new address is heard while the name is guessed at")
 	}
 	w.must(t, "admin", first)
@@ -48,9 +48,9 @@ func TestAnAddressThatGuessesAtManyIsSlowedDown(t *testing.T) {
 	w := newWorld(t)
 	now := w.cfg.Now()
 	for i := range widelyAtOnce {
-		w.logins.failed(visitor{fmt.Sprintf("user-%d", i/2), "10.0.0.1"}, now)
+		w.accounts.passwords.logins.failed(visitor{fmt.Sprintf("user-%d", i/2), "10.0.0.1"}, now)
 	}
-	if !w.logins.blocked(visitor{"user-1", "10.0.0.1"}, now) || w.logins.blocked(visitor{"user-1", "10.0.0.2"}, now) {
+	if !w.accounts.passwords.logins.blocked(visitor{"user-1", "10.0.0.1"}, now) || w.accounts.passwords.logins.blocked(visitor{"user-1", "10.0.0.2"}, now) {
 		t.Error("want the address blocked, and no other")
 	}
 }

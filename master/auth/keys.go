@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/store"
@@ -21,6 +22,14 @@ type ringRecord struct {
 
 var rings = store.Collection[ringRecord]{Kind: "signing_keys"}
 
+// signingKeys are those that sign what agents show.
+type signingKeys struct {
+	*shared
+
+	mu   sync.RWMutex
+	ring token.Ring
+}
+
 func putRing(tx *store.Tx, r token.Ring) error {
 	var rec ringRecord
 	for _, k := range r {
@@ -29,31 +38,31 @@ func putRing(tx *store.Tx, r token.Ring) error {
 	return rings.Put(tx, "current", "", r[0].Created, rec)
 }
 
-func (a *Auth) loadKeys(ctx context.Context) error {
-	doc, _, err := rings.Get(ctx, a.cfg.Store, "current")
-	for _, k := range doc.Value.Keys {
-		a.ring = append(a.ring, token.Key(k))
+func (k *signingKeys) load(ctx context.Context) error {
+	doc, _, err := rings.Get(ctx, k.cfg.Store, "current")
+	for _, rec := range doc.Value.Keys {
+		k.ring = append(k.ring, token.Key(rec))
 	}
 	return err
 }
 
-func (a *Auth) keys() token.Ring {
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	return a.ring
+func (k *signingKeys) current() token.Ring {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.ring
 }
 
 // RotateKeys makes a new signing key. What was signed by the one before stays good
 // until the next rotation; agents that connect meanwhile get a new credential.
-func (a *Auth) RotateKeys(ctx context.Context) error {
-	a.change.Lock()
-	defer a.change.Unlock()
-	ring := a.keys().Rotate(token.NewKey(a.cfg.Now()))
-	if err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error { return putRing(tx, ring) }); err != nil {
+func (k *signingKeys) RotateKeys(ctx context.Context) error {
+	k.change.Lock()
+	defer k.change.Unlock()
+	ring := k.current().Rotate(token.NewKey(k.cfg.Now()))
+	if err := k.cfg.Store.Write(ctx, func(tx *store.Tx) error { return putRing(tx, ring) }); err != nil {
 		return err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.ring = ring
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ring = ring
 	return nil
 }

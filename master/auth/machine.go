@@ -53,7 +53,7 @@ const proofLife = 20 * time.Minute
 
 // IsMachine says whether an agent's id is that of a launched machine, for which
 // neither a join token nor anybody's word is enough.
-func (a *Auth) IsMachine(agent string, l Launches) bool {
+func (a *admissions) IsMachine(agent string, l Launches) bool {
 	if rec, found := a.agent(agent); found && rec.Instance != "" {
 		return true
 	}
@@ -66,7 +66,7 @@ func (a *Auth) IsMachine(agent string, l Launches) bool {
 // machine has shown the credential that it got for one. The error is an
 // *UnwantedError, a *RevokedError, ErrNotLaunched, or says why nothing could be
 // checked.
-func (a *Auth) AdmitMachine(ctx context.Context, agent string, proof cloud.Proof, l Launches) (Admission, error) {
+func (a *admissions) AdmitMachine(ctx context.Context, agent string, proof cloud.Proof, l Launches) (Admission, error) {
 	attestor := a.cfg.Attestors[proof.Kind]
 	if attestor == nil {
 		return Admission{}, &UnwantedError{agent, fmt.Sprintf("this master does not take proofs of the form %q", excerpt.Of(proof.Kind))}
@@ -84,13 +84,13 @@ func (a *Auth) AdmitMachine(ctx context.Context, agent string, proof cloud.Proof
 	if !launched {
 		return Admission{}, ErrNotLaunched // nothing was opened: the same proof may come again
 	}
-	return a.admission(grant{
+	return a.newAdmission(grant{
 		Credential: token.Credential{Agent: agent, Pool: pool, Instance: agent}, proof: proven.Once,
 	})
 }
 
 // AdmitKnownMachine checks the credential of a launched machine that joined before.
-func (a *Auth) AdmitKnownMachine(agent string, credential token.Text, l Launches) (Admission, error) {
+func (a *admissions) AdmitKnownMachine(agent string, credential token.Text, l Launches) (Admission, error) {
 	adm, err := a.admitKnown(Arrival{Agent: agent, Instance: agent, Credential: credential})
 	if err != nil {
 		return Admission{}, err
@@ -125,7 +125,7 @@ func (r agentRecord) recent(now time.Time) []usedProof {
 	return slices.DeleteFunc(slices.Clone(r.Proofs), func(p usedProof) bool { return now.Sub(p.At) > proofLife })
 }
 
-func (a *Auth) judgeProof(g grant, rec agentRecord, found bool) error {
+func (a *admissions) checkProof(g grant, rec agentRecord, found bool) error {
 	used := rec.recent(a.cfg.Now())
 	switch {
 	case slices.ContainsFunc(used, func(p usedProof) bool { return p.ID == g.proof }):

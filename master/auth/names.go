@@ -18,7 +18,7 @@ const (
 )
 
 // checkName refuses a name that is none or somebody else's.
-func (a *Auth) checkName(name string, id int32) error {
+func (a *accounts) checkName(name string, id int32) error {
 	if name == "" || len(name) > nameLimit || strings.ContainsFunc(name, func(r rune) bool {
 		return unicode.IsSpace(r) || r == '/'
 	}) {
@@ -32,11 +32,11 @@ func (a *Auth) checkName(name string, id int32) error {
 		return status.New(status.InvalidArgument,
 			"username: must have letters of one alphabet (%q mixes %s)", name, strings.Join(scripts, " and "))
 	}
-	if u, found := a.named(name); found && u.ID != id {
+	if u, found := a.users.findNamed(name); found && u.ID != id {
 		return status.New(status.AlreadyExists, "user '%s' already exists; choose another name", name)
 	}
 	look := document.FoldName(name)
-	if u, found := a.other(id, func(u *account) bool { return u.look == look }); found {
+	if u, found := a.users.findOther(id, func(u *account) bool { return u.look == look }); found {
 		return status.New(status.AlreadyExists, "username: '%s' looks like user '%s'; choose another name", name, u.Username)
 	}
 	return nil
@@ -53,18 +53,18 @@ func checkDisplayName(name string) error {
 
 // checkShownName refuses what a user may not be shown as: another user's name, whoever
 // asks for it. Administrators may give two people the same display name.
-func (a *Auth) checkShownName(by *apiv1.User, name string, id int32) error {
+func (a *accounts) checkShownName(by *apiv1.User, name string, id int32) error {
 	look := foldShown(name)
 	if look == "" {
 		return nil
 	}
-	if u, found := a.other(id, func(u *account) bool { return u.look == look }); found {
+	if u, found := a.users.findOther(id, func(u *account) bool { return u.look == look }); found {
 		return status.New(status.AlreadyExists, "displayName: '%s' looks like user '%s'; choose another", name, u.Username)
 	}
 	if by.GetAdmin() {
 		return nil
 	}
-	if u, found := a.other(id, func(u *account) bool { return u.shownLook == look }); found {
+	if u, found := a.users.findOther(id, func(u *account) bool { return u.shownLook == look }); found {
 		return status.New(status.AlreadyExists,
 			"displayName: '%s' looks like that of user '%s'; choose another, or ask an administrator to set it", name, u.Username)
 	}
@@ -75,16 +75,4 @@ func (a *Auth) checkShownName(by *apiv1.User, name string, id int32) error {
 // blanks, which at the ends of a name are not seen.
 func foldShown(name string) string {
 	return document.FoldName(strings.Join(strings.Fields(name), " "))
-}
-
-// other is a user, but for one, of whom a condition is true.
-func (a *Auth) other(id int32, is func(*account) bool) (*account, bool) {
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	for _, u := range a.users {
-		if u.ID != id && is(u) {
-			return u, true
-		}
-	}
-	return nil, false
 }

@@ -15,15 +15,15 @@ const provenFor = 10 * time.Minute
 
 // provePassword refuses a change of one's own password by somebody who has only
 // found a token: the old password is sent along, or the login has just shown it.
-func (a *Auth) provePassword(ctx context.Context, by *apiv1.User, text string, id int32, p *apiv1.PatchUser) error {
-	u, found := a.account(id)
+func (a *accounts) provePassword(ctx context.Context, by *apiv1.User, text string, id int32, p *apiv1.PatchUser) error {
+	u, found := a.users.find(id)
 	changes := p.Password != nil || p.Remote != nil
 	if !changes || by.GetId() != id || !found || u.Hash == blank || u.Hash == locked {
 		return nil
 	}
 	if p.CurrentPassword != nil {
 		// Counted as a login is, apart from those of any address.
-		_, err := a.verify(ctx, &apiv1.LoginRequest{
+		_, err := a.passwords.verify(ctx, &apiv1.LoginRequest{
 			Username: u.Username, Password: p.GetCurrentPassword(), IsHashed: p.GetIsHashed(),
 		}, "change of the password")
 		if status.Of(err) == status.Unauthenticated {
@@ -31,7 +31,7 @@ func (a *Auth) provePassword(ctx context.Context, by *apiv1.User, text string, i
 		}
 		return err
 	}
-	s, _, found := a.session(text)
+	s, _, found := a.tokens.findSession(text)
 	if found && s.Allocation == "" && a.cfg.Now().Sub(s.created()) < provenFor {
 		return nil
 	}

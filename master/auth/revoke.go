@@ -28,7 +28,7 @@ func revocations() store.Collection[revokedRecord] {
 	return store.Collection[revokedRecord]{Kind: "agent_revoked"}
 }
 
-func (a *Auth) loadRevoked(ctx context.Context) error {
+func (a *admissions) loadRevoked(ctx context.Context) error {
 	docs, err := revocations().All(ctx, a.cfg.Store)
 	for _, d := range docs {
 		a.revoked[d.ID] = d.Value
@@ -54,7 +54,7 @@ func (e *RevokedError) Unwrap() error {
 }
 
 // checkRevoked is nil or a *RevokedError.
-func (a *Auth) checkRevoked(agent string) error {
+func (a *admissions) checkRevoked(agent string) error {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	if rec, found := a.revoked[agent]; found {
@@ -66,7 +66,7 @@ func (a *Auth) checkRevoked(agent string) error {
 // Revoke withdraws the credential of an agent and keeps it from joining again by
 // whatever it may bring. One that is not known is not an error: a machine that is
 // about to join may be refused beforehand.
-func (a *Auth) Revoke(ctx context.Context, agent, by string, l Launches) error {
+func (a *admissions) Revoke(ctx context.Context, agent, by string, l Launches) error {
 	if agent == "" {
 		return status.New(status.InvalidArgument, "an agent needs an id")
 	}
@@ -91,7 +91,7 @@ func (a *Auth) Revoke(ctx context.Context, agent, by string, l Launches) error {
 
 // Readmit takes Revoke back: the agent may join again, with a join token or a proof
 // of its identity. One that is not revoked is not an error.
-func (a *Auth) Readmit(ctx context.Context, agent string) error {
+func (a *admissions) Readmit(ctx context.Context, agent string) error {
 	a.change.Lock()
 	defer a.change.Unlock()
 	if err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error { return revocations().Delete(tx, agent) }); err != nil {
@@ -104,7 +104,7 @@ func (a *Auth) Readmit(ctx context.Context, agent string) error {
 }
 
 // Revoked lists the agents that are revoked, by id.
-func (a *Auth) Revoked() []*apiv1.RevokedAgent {
+func (a *admissions) Revoked() []*apiv1.RevokedAgent {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	out := make([]*apiv1.RevokedAgent, 0, len(a.revoked))
@@ -117,7 +117,7 @@ func (a *Auth) Revoked() []*apiv1.RevokedAgent {
 
 // ForgetMachines forgets the credentials of machines that are over, and that they
 // were revoked: an id comes once, and none is let in that was not launched.
-func (a *Auth) ForgetMachines(ctx context.Context, l Launches) error {
+func (a *admissions) ForgetMachines(ctx context.Context, l Launches) error {
 	var over []string
 	a.mu.RLock()
 	for id, rec := range a.agents {
@@ -132,14 +132,14 @@ func (a *Auth) ForgetMachines(ctx context.Context, l Launches) error {
 	}
 	a.mu.RUnlock()
 	for _, id := range over {
-		if err := a.forget(ctx, id); err != nil {
+		if err := a.forgetMachine(ctx, id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *Auth) forget(ctx context.Context, agent string) error {
+func (a *admissions) forgetMachine(ctx context.Context, agent string) error {
 	a.change.Lock()
 	defer a.change.Unlock()
 	err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error {

@@ -3,7 +3,6 @@ package auth
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -27,13 +26,13 @@ func sessionName(h token.Hash) string { return string(h[:16]) }
 // Sessions lists the logins of a user and the tokens of the user's tools inside
 // tasks, newest first; by may ask for their own, administrators for everybody's.
 // Text is the token that asks.
-func (a *Auth) Sessions(by *apiv1.User, text string, id int32) ([]*apiv1.Session, error) {
-	if err := a.mayEnd(by, id); err != nil {
+func (t *tokens) Sessions(by *apiv1.User, text string, id int32) ([]*apiv1.Session, error) {
+	if err := t.mayEnd(by, id); err != nil {
 		return nil, err
 	}
 	asks := token.HashOf(token.Text(text))
 	list := []*apiv1.Session{}
-	for h, s := range a.sessionsOf(id) {
+	for h, s := range t.sessionsOf(id) {
 		m := s.show(h)
 		m.Current = h == asks
 		list = append(list, m)
@@ -46,14 +45,14 @@ func (a *Auth) Sessions(by *apiv1.User, text string, id int32) ([]*apiv1.Session
 
 // EndSession ends one of them by its name, or all for the name "all", and says how
 // many there were. The error has the codes PermissionDenied and NotFound.
-func (a *Auth) EndSession(ctx context.Context, by *apiv1.User, id int32, name string) (int, error) {
-	if err := a.mayEnd(by, id); err != nil {
+func (t *tokens) EndSession(ctx context.Context, by *apiv1.User, id int32, name string) (int, error) {
+	if err := t.mayEnd(by, id); err != nil {
 		return 0, err
 	}
-	a.change.Lock()
-	defer a.change.Unlock()
+	t.change.Lock()
+	defer t.change.Unlock()
 	var ended []token.Hash
-	for h := range a.sessionsOf(id) {
+	for h := range t.sessionsOf(id) {
 		if name == "all" || name == sessionName(h) {
 			ended = append(ended, h)
 		}
@@ -61,14 +60,14 @@ func (a *Auth) EndSession(ctx context.Context, by *apiv1.User, id int32, name st
 	if len(ended) == 0 && name != "all" {
 		return 0, status.Missing("session", name)
 	}
-	return len(ended), a.dropSessions(ctx, ended)
+	return len(ended), t.dropSessions(ctx, ended)
 }
 
-func (a *Auth) mayEnd(by *apiv1.User, id int32) error {
+func (t *tokens) mayEnd(by *apiv1.User, id int32) error {
 	if by.GetId() != id && !by.GetAdmin() {
 		return status.New(status.PermissionDenied, "only administrators may look at the sessions of others")
 	}
-	if _, found := a.account(id); !found {
+	if _, found := t.users.find(id); !found {
 		return status.Missing("user", strconv.Itoa(int(id)))
 	}
 	return nil
@@ -76,12 +75,12 @@ func (a *Auth) mayEnd(by *apiv1.User, id int32) error {
 
 // sessionsOf is every token that acts as the user, without those of the tasks
 // themselves.
-func (a *Auth) sessionsOf(id int32) map[token.Hash]liveSession {
-	now := a.cfg.Now()
-	a.mu.RLock()
-	defer a.mu.RUnlock()
+func (t *tokens) sessionsOf(id int32) map[token.Hash]liveSession {
+	now := t.cfg.Now()
+	t.mu.RLock()
+	defer t.mu.RUnlock()
 	out := map[token.Hash]liveSession{}
-	for h, s := range a.sessions {
+	for h, s := range t.sessions {
 		if s.User == id && s.Kind == token.User && !s.expired(now) {
 			out[h] = s
 		}
@@ -90,24 +89,24 @@ func (a *Auth) sessionsOf(id int32) map[token.Hash]liveSession {
 }
 
 // dropUserTokens ends everything that acts as the user.
-func (a *Auth) dropUserTokens(ctx context.Context, id int32) error {
+func (t *tokens) dropUserTokens(ctx context.Context, id int32) error {
 	var all []token.Hash
-	for h := range a.sessionsOf(id) {
+	for h := range t.sessionsOf(id) {
 		all = append(all, h)
 	}
-	return a.dropSessions(ctx, all)
+	return t.dropSessions(ctx, all)
 }
 
 // dropSessions is called with change held.
-func (a *Auth) dropSessions(ctx context.Context, all []token.Hash) error {
+func (t *tokens) dropSessions(ctx context.Context, all []token.Hash) error {
 	if len(all) == 0 {
 		return nil
 	}
 	// Memory first: a token must not outlive the answer that it is gone.
 	for _, h := range all {
-		a.forgetHash(h)
+		t.forgetHash(h)
 	}
-	return a.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+	return t.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		for _, h := range all {
 			if err := sessions.Delete(tx, string(h)); err != nil {
 				return err
@@ -149,20 +148,20 @@ func (s liveSession) lastUse() time.Time {
 
 // storeLastUses is called with change held, so that what it writes has not been
 // ended meanwhile. A task's end does not wait for change; it is looked for again.
-func (a *Auth) storeLastUses(ctx context.Context) error {
+func (t *tokens) storeLastUses(ctx context.Context) error {
 	stale := map[token.Hash]session{}
-	a.mu.RLock()
-	for h, s := range a.sessions {
+	t.mu.RLock()
+	for h, s := range t.sessions {
 		if at := s.lastUse(); s.Allocation == "" && at.After(s.Used) {
 			s.Used = at
 			stale[h] = s.session
 		}
 	}
-	a.mu.RUnlock()
+	t.mu.RUnlock()
 	if len(stale) == 0 {
 		return nil
 	}
-	err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+	err := t.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		for h, s := range stale {
 			if err := sessions.Put(tx, string(h), s.owner(), s.Expires, s); err != nil {
 				return err
@@ -173,27 +172,21 @@ func (a *Auth) storeLastUses(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for h, s := range stale {
-		if l, found := a.sessions[h]; found {
-			a.sessions[h] = liveSession{session: s, used: l.used}
+		if l, found := t.sessions[h]; found {
+			t.sessions[h] = liveSession{session: s, used: l.used}
 		}
 	}
 	return nil
 }
 
-// Sweep deletes the logins that have expired, and notes when the others were used. It is called now and then; nothing
-// but space depends on it.
-func (a *Auth) Sweep(ctx context.Context) error {
-	a.change.Lock()
-	defer a.change.Unlock()
-	if err := errors.Join(a.storeLastUses(ctx), a.sweepJoins(ctx)); err != nil {
-		return err
-	}
-	over, err := deleteExpired(ctx, a.cfg.Store, sessions, a.cfg.Now())
-	for _, d := range over {
-		a.forgetHash(token.Hash(d.ID))
+// sweep deletes the sessions that have expired. The caller holds change.
+func (t *tokens) sweep(ctx context.Context) error {
+	expired, err := deleteExpired(ctx, t.cfg.Store, sessions, t.cfg.Now())
+	for _, d := range expired {
+		t.forgetHash(token.Hash(d.ID))
 	}
 	return err
 }

@@ -1,14 +1,12 @@
 package auth
 
 import (
-	"context"
 	"strconv"
 	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/det-deploy/det-deploy/document"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/store"
 )
@@ -37,7 +35,7 @@ type unixGroup struct {
 
 var users = store.Collection[userRecord]{Kind: "user"}
 
-// account is a user in memory, with the message that is shown of it. Neither is
+// find is a user in memory, with the message that is shown of it. Neither is
 // changed once it is in the map; a change puts another one there.
 type account struct {
 	userRecord
@@ -50,31 +48,6 @@ type account struct {
 
 func putUser(tx *store.Tx, u userRecord) error {
 	return users.Put(tx, strconv.Itoa(int(u.ID)), "", u.Modified, u)
-}
-
-func (a *Auth) loadUsers(ctx context.Context) error {
-	docs, err := users.All(ctx, a.cfg.Store)
-	for _, d := range docs {
-		a.keep(d.Value)
-	}
-	return err
-}
-
-// keep makes memory agree with what has been stored.
-func (a *Auth) keep(u userRecord) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if old, found := a.users[u.ID]; found {
-		delete(a.byName, old.Username)
-	}
-	inTask := u.show()
-	inTask.Admin = false
-	a.users[u.ID] = &account{
-		userRecord: u, shown: u.show(), inTask: inTask,
-		look: document.FoldName(u.Username), shownLook: foldShown(u.DisplayName),
-	}
-	a.byName[u.Username] = u.ID
-	a.nextUser = max(a.nextUser, u.ID+1)
 }
 
 func (u userRecord) show() *apiv1.User {
@@ -92,20 +65,6 @@ func (u userRecord) show() *apiv1.User {
 		}
 	}
 	return m
-}
-
-func (a *Auth) account(id int32) (*account, bool) {
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	u, found := a.users[id]
-	return u, found
-}
-
-func (a *Auth) named(username string) (*account, bool) {
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	u, found := a.users[a.byName[plain(username)]]
-	return u, found
 }
 
 // plain is the one spelling of a username: Determined 0.38.1 keeps lower case.

@@ -1,10 +1,7 @@
 package auth
 
 import (
-	"cmp"
 	"context"
-	"maps"
-	"slices"
 	"strconv"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
@@ -12,21 +9,21 @@ import (
 	"github.com/det-deploy/det-deploy/master/store"
 )
 
-// Users lists all users by id. The messages must not be changed.
-func (a *Auth) Users() []*apiv1.User {
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	list := make([]*apiv1.User, 0, len(a.users))
-	for u := range maps.Values(a.users) {
-		list = append(list, u.shown)
-	}
-	slices.SortFunc(list, func(x, y *apiv1.User) int { return cmp.Compare(x.GetId(), y.GetId()) })
-	return list
+// accounts are the users of the cluster.
+type accounts struct {
+	*shared
+
+	users     *userTable
+	passwords *passwords
+	tokens    *tokens
 }
 
+// Users lists all users by id. The messages must not be changed.
+func (a *accounts) Users() []*apiv1.User { return a.users.list() }
+
 // User is the user with that id. The message must not be changed.
-func (a *Auth) User(id int32) (*apiv1.User, error) {
-	u, found := a.account(id)
+func (a *accounts) User(id int32) (*apiv1.User, error) {
+	u, found := a.users.find(id)
 	if !found {
 		return nil, status.Missing("user", strconv.Itoa(int(id)))
 	}
@@ -34,14 +31,14 @@ func (a *Auth) User(id int32) (*apiv1.User, error) {
 }
 
 // Administrator reports whether a user is one, and active.
-func (a *Auth) Administrator(id int32) bool {
+func (a *accounts) Administrator(id int32) bool {
 	u, err := a.User(id)
 	return err == nil && u.GetAdmin() && u.GetActive()
 }
 
 // UserNamed is the user with that name, in any case. The message must not be changed.
-func (a *Auth) UserNamed(username string) (*apiv1.User, error) {
-	u, found := a.named(username)
+func (a *accounts) UserNamed(username string) (*apiv1.User, error) {
+	u, found := a.users.findNamed(username)
 	if !found {
 		return nil, status.Missing("user", username)
 	}
@@ -49,7 +46,7 @@ func (a *Auth) UserNamed(username string) (*apiv1.User, error) {
 }
 
 // CreateUser makes a user; only administrators may.
-func (a *Auth) CreateUser(ctx context.Context, by *apiv1.User, r *apiv1.PostUserRequest) (*apiv1.User, error) {
+func (a *accounts) CreateUser(ctx context.Context, by *apiv1.User, r *apiv1.PostUserRequest) (*apiv1.User, error) {
 	if !by.GetAdmin() {
 		return nil, status.New(status.PermissionDenied, "only administrators may create users")
 	}
@@ -62,7 +59,7 @@ func (a *Auth) CreateUser(ctx context.Context, by *apiv1.User, r *apiv1.PostUser
 	if u.Group, err = readGroup(in.GetAgentUserGroup()); err != nil {
 		return nil, err
 	}
-	if u.Hash, err = a.newHash(ctx, r.GetPassword(), r.GetIsHashed(), u.Remote); err != nil {
+	if u.Hash, err = a.passwords.newHash(ctx, r.GetPassword(), r.GetIsHashed(), u.Remote); err != nil {
 		return nil, err
 	}
 	if err := checkDisplayName(u.DisplayName); err != nil {
@@ -76,14 +73,14 @@ func (a *Auth) CreateUser(ctx context.Context, by *apiv1.User, r *apiv1.PostUser
 	if err := a.checkShownName(by, u.DisplayName, 0); err != nil {
 		return nil, err
 	}
-	u.ID, u.Modified = a.nextUser, a.cfg.Now()
-	return a.write(ctx, u)
+	u.ID, u.Modified = a.users.nextUser, a.cfg.Now()
+	return a.writeUser(ctx, u)
 }
 
 // PatchUser changes what p names. Administrators may change everything, others
 // their own display name and password. Text is the token that asks: whoever changes
 // their own password has shown the old one.
-func (a *Auth) PatchUser(ctx context.Context, by *apiv1.User, text string, id int32, p *apiv1.PatchUser) (*apiv1.User, error) {
+func (a *accounts) PatchUser(ctx context.Context, by *apiv1.User, text string, id int32, p *apiv1.PatchUser) (*apiv1.User, error) {
 	if !by.GetAdmin() {
 		if by.GetId() != id {
 			return nil, status.New(status.PermissionDenied, "only administrators may change other users")
@@ -102,12 +99,12 @@ func (a *Auth) PatchUser(ctx context.Context, by *apiv1.User, text string, id in
 	}
 	a.change.Lock()
 	defer a.change.Unlock()
-	old, found := a.account(id)
+	old, found := a.users.find(id)
 	if !found {
 		return nil, status.Missing("user", strconv.Itoa(int(id)))
 	}
 	u := old.userRecord
-	if err := a.patch(&u, p); err != nil {
+	if err := a.applyPatch(&u, p); err != nil {
 		return nil, err
 	}
 	if u.DisplayName != old.DisplayName {
@@ -118,20 +115,20 @@ func (a *Auth) PatchUser(ctx context.Context, by *apiv1.User, text string, id in
 	if hash != nil {
 		u.Hash = *hash
 	}
-	if old.Admin && old.Active && (!u.Admin || !u.Active) && !a.otherAdmin(id) {
+	if old.Admin && old.Active && (!u.Admin || !u.Active) && !a.users.hasOtherAdmin(id) {
 		return nil, status.New(status.FailedPrecondition,
 			"'%s' is the last active administrator; make another user one first", old.Username)
 	}
 	u.Modified = a.cfg.Now()
 	if hash != nil || !u.Active {
-		if err := a.dropUserTokens(ctx, id); err != nil {
+		if err := a.tokens.dropUserTokens(ctx, id); err != nil {
 			return nil, err
 		}
 	}
-	return a.write(ctx, u)
+	return a.writeUser(ctx, u)
 }
 
-func (a *Auth) patch(u *userRecord, p *apiv1.PatchUser) (err error) {
+func (a *accounts) applyPatch(u *userRecord, p *apiv1.PatchUser) (err error) {
 	if p.Username != nil {
 		u.Username = plain(p.GetUsername())
 		if err := a.checkName(u.Username, u.ID); err != nil {
@@ -159,63 +156,24 @@ func (a *Auth) patch(u *userRecord, p *apiv1.PatchUser) (err error) {
 	return err
 }
 
-func (a *Auth) patchedHash(ctx context.Context, id int32, p *apiv1.PatchUser) (*string, error) {
+func (a *accounts) patchedHash(ctx context.Context, id int32, p *apiv1.PatchUser) (*string, error) {
 	remote := p.GetRemote()
-	if u, found := a.account(id); found && p.Remote == nil {
+	if u, found := a.users.find(id); found && p.Remote == nil {
 		remote = u.Remote
 	}
 	if p.Password == nil && !p.GetRemote() {
 		return nil, nil //nolint:nilnil // no change of the password is an answer of its own
 	}
-	hash, err := a.newHash(ctx, p.GetPassword(), p.GetIsHashed(), remote)
+	hash, err := a.passwords.newHash(ctx, p.GetPassword(), p.GetIsHashed(), remote)
 	return &hash, err
 }
 
-// newHash is what to store for a password that a client sent.
-func (a *Auth) newHash(ctx context.Context, sent string, hashed, remote bool) (string, error) {
-	if remote {
-		if sent != "" {
-			return "", status.New(status.InvalidArgument, "a remote user has no password here; leave it out")
-		}
-		return locked, nil
-	}
-	if sent == "" {
-		if !a.cfg.AllowBlankPassword {
-			return "", status.New(status.InvalidArgument, "password: must not be empty")
-		}
-		return blank, nil
-	}
-	if !hashed {
-		if err := Password(sent).check(); err != nil {
-			return "", err
-		}
-		sent = clientHash(sent)
-	}
-	leave, err := a.logins.enter(ctx, "") // who changes a password has logged in
-	if err != nil {
-		return "", err
-	}
-	defer leave()
-	return derive(sent), nil
-}
-
-func (a *Auth) write(ctx context.Context, u userRecord) (*apiv1.User, error) {
+func (a *accounts) writeUser(ctx context.Context, u userRecord) (*apiv1.User, error) {
 	if err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error { return putUser(tx, u) }); err != nil {
 		return nil, err
 	}
-	a.keep(u)
+	a.users.keepUser(u)
 	return a.User(u.ID)
-}
-
-func (a *Auth) otherAdmin(id int32) bool {
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	for other, u := range a.users {
-		if other != id && u.Admin && u.Active && u.Hash != locked {
-			return true
-		}
-	}
-	return false
 }
 
 // readGroup reads a Unix account: all four parts, or none to take it away.

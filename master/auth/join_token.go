@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -32,6 +33,16 @@ type joinRecord struct {
 	RevokedBy string    `json:"revoked_by,omitempty"`
 }
 
+// joinTokens are the tokens by which machines join a pool.
+type joinTokens struct {
+	*shared
+
+	signingKeys *signingKeys
+
+	mu    sync.RWMutex
+	joins map[string]joinRecord // by id
+}
+
 func joins() store.Collection[joinRecord] {
 	return store.Collection[joinRecord]{Kind: "join_token"}
 }
@@ -40,20 +51,20 @@ func putJoin(tx *store.Tx, id string, rec joinRecord) error {
 	return joins().Put(tx, id, rec.Pool, rec.Expires, rec)
 }
 
-func (a *Auth) loadJoins(ctx context.Context) error {
-	docs, err := joins().All(ctx, a.cfg.Store)
+func (t *joinTokens) load(ctx context.Context) error {
+	docs, err := joins().All(ctx, t.cfg.Store)
 	for _, d := range docs {
-		a.joins[d.ID] = d.Value
+		t.joins[d.ID] = d.Value
 	}
 	return err
 }
 
-// joinOf is what is known of a token; of one that is seen for the first time it is
+// findOrRead is what is known of a token; of one that is seen for the first time it is
 // what the token itself says.
-func (a *Auth) joinOf(j token.Join) joinRecord {
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	if rec, found := a.joins[j.ID]; found {
+func (t *joinTokens) findOrRead(j token.Join) joinRecord {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if rec, found := t.joins[j.ID]; found {
 		return rec
 	}
 	return joinRecord{Pool: j.Pool, Expires: j.Expires, Uses: j.Uses}
@@ -69,13 +80,13 @@ func (r agentRecord) repeats(j token.Join, now time.Time) bool {
 	return r.Join == j.ID && now.Sub(r.Issued) < joinAgain
 }
 
-func (a *Auth) judgeJoin(g grant, rec agentRecord) error {
-	j := a.joinOf(*g.join)
+func (t *joinTokens) checkJoin(g grant, rec agentRecord) error {
+	j := t.findOrRead(*g.join)
 	switch {
 	case !j.Revoked.IsZero():
 		return status.New(status.Unauthenticated,
 			"agent '%s' is not admitted: its join token %s has been revoked; give it a new join token", g.Agent, g.join.ID)
-	case j.Uses > 0 && j.Used >= j.Uses && !rec.repeats(*g.join, a.cfg.Now()):
+	case j.Uses > 0 && j.Used >= j.Uses && !rec.repeats(*g.join, t.cfg.Now()):
 		return status.New(status.Unauthenticated,
 			"agent '%s' is not admitted: its join token %s was for %d machines, and as many have joined; give it a new join token",
 			g.Agent, g.join.ID, j.Uses)
@@ -83,9 +94,9 @@ func (a *Auth) judgeJoin(g grant, rec agentRecord) error {
 	return nil
 }
 
-// useOf counts the machine in.
-func (a *Auth) useOf(g grant, before agentRecord) *joinRecord {
-	rec, now := a.joinOf(*g.join), a.cfg.Now()
+// countUse counts the machine in.
+func (t *joinTokens) countUse(g grant, before agentRecord) *joinRecord {
+	rec, now := t.findOrRead(*g.join), t.cfg.Now()
 	if !before.repeats(*g.join, now) {
 		rec.Used++
 	}
@@ -118,45 +129,49 @@ func (n NewJoin) validate() error {
 
 // SignJoinToken makes a token without storing anything, for who reads the store
 // beside its master. The master counts it all the same.
-func (a *Auth) SignJoinToken(n NewJoin) (token.Text, token.Join, error) {
+func (t *joinTokens) SignJoinToken(n NewJoin) (token.Text, token.Join, error) {
 	if err := n.validate(); err != nil {
 		return "", token.Join{}, err
 	}
-	return a.keys().SignJoin(token.Join{
-		Cluster: a.cluster, Pool: n.Pool, Uses: n.Uses, Expires: a.cfg.Now().Add(n.Life),
+	return t.signingKeys.current().SignJoin(token.Join{
+		Cluster: t.cluster, Pool: n.Pool, Uses: n.Uses, Expires: t.cfg.Now().Add(n.Life),
 	})
 }
 
 // CreateJoinToken makes a token that is listed from now on.
-func (a *Auth) CreateJoinToken(ctx context.Context, n NewJoin) (token.Text, *apiv1.JoinToken, error) {
-	text, j, err := a.SignJoinToken(n)
+func (t *joinTokens) CreateJoinToken(ctx context.Context, n NewJoin) (token.Text, *apiv1.JoinToken, error) {
+	text, j, err := t.SignJoinToken(n)
 	if err != nil {
 		return "", nil, err
 	}
-	a.change.Lock()
-	defer a.change.Unlock()
-	rec := joinRecord{Pool: j.Pool, Expires: j.Expires, Uses: j.Uses, Created: a.cfg.Now(), By: n.By}
-	return text, rec.api(j.ID), a.putJoin(ctx, j.ID, rec)
+	t.change.Lock()
+	defer t.change.Unlock()
+	rec := joinRecord{Pool: j.Pool, Expires: j.Expires, Uses: j.Uses, Created: t.cfg.Now(), By: n.By}
+	return text, rec.api(j.ID), t.putRecord(ctx, j.ID, rec)
 }
 
-// putJoin stores a token's record. The caller holds change.
-func (a *Auth) putJoin(ctx context.Context, id string, rec joinRecord) error {
-	if err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error { return putJoin(tx, id, rec) }); err != nil {
+// putRecord stores a token's record. The caller holds change.
+func (t *joinTokens) putRecord(ctx context.Context, id string, rec joinRecord) error {
+	if err := t.cfg.Store.Write(ctx, func(tx *store.Tx) error { return putJoin(tx, id, rec) }); err != nil {
 		return err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.joins[id] = rec
+	t.keep(id, rec)
 	return nil
 }
 
+func (t *joinTokens) keep(id string, rec joinRecord) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.joins[id] = rec
+}
+
 // JoinTokens lists the tokens that have not expired, oldest first.
-func (a *Auth) JoinTokens() []*apiv1.JoinToken {
-	a.mu.RLock()
-	defer a.mu.RUnlock()
-	now := a.cfg.Now()
-	out := make([]*apiv1.JoinToken, 0, len(a.joins))
-	for id, rec := range a.joins {
+func (t *joinTokens) JoinTokens() []*apiv1.JoinToken {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	now := t.cfg.Now()
+	out := make([]*apiv1.JoinToken, 0, len(t.joins))
+	for id, rec := range t.joins {
 		if now.Before(rec.Expires) {
 			out = append(out, rec.api(id))
 		}
@@ -170,30 +185,30 @@ func (a *Auth) JoinTokens() []*apiv1.JoinToken {
 // RevokeJoinToken ends a token, named by its id or by its whole text: one that was
 // made beside the master and never used is known by its text only. Agents that have
 // joined with it stay. The errors have the codes NotFound and InvalidArgument.
-func (a *Auth) RevokeJoinToken(ctx context.Context, name, by string) (*apiv1.JoinToken, error) {
-	a.change.Lock()
-	defer a.change.Unlock()
-	id, rec, err := a.findJoin(name)
+func (t *joinTokens) RevokeJoinToken(ctx context.Context, name, by string) (*apiv1.JoinToken, error) {
+	t.change.Lock()
+	defer t.change.Unlock()
+	id, rec, err := t.findJoin(name)
 	if err != nil {
 		return nil, err
 	}
 	if rec.Revoked.IsZero() {
-		rec.Revoked, rec.RevokedBy = a.cfg.Now(), by
+		rec.Revoked, rec.RevokedBy = t.cfg.Now(), by
 	}
-	return rec.api(id), a.putJoin(ctx, id, rec)
+	return rec.api(id), t.putRecord(ctx, id, rec)
 }
 
-func (a *Auth) findJoin(name string) (id string, rec joinRecord, err error) {
-	a.mu.RLock()
-	rec, found := a.joins[name]
-	a.mu.RUnlock()
+func (t *joinTokens) findJoin(name string) (id string, rec joinRecord, err error) {
+	t.mu.RLock()
+	rec, found := t.joins[name]
+	t.mu.RUnlock()
 	if found {
 		return name, rec, nil
 	}
-	j, err := a.keys().ReadJoin(token.Text(name), a.cluster, a.cfg.Now())
+	j, err := t.signingKeys.current().ReadJoin(token.Text(name), t.cluster, t.cfg.Now())
 	switch {
 	case err == nil:
-		return j.ID, a.joinOf(j), nil
+		return j.ID, t.findOrRead(j), nil
 	case token.LooksLikeJoin(token.Text(name)):
 		return "", rec, status.New(status.InvalidArgument, "revoke the join token: %v; it is of no use already", err)
 	}
@@ -218,13 +233,13 @@ func stamp(at time.Time) *timestamppb.Timestamp {
 	return timestamppb.New(at)
 }
 
-// sweepJoins forgets the tokens that have expired. The caller holds change.
-func (a *Auth) sweepJoins(ctx context.Context) error {
-	over, err := deleteExpired(ctx, a.cfg.Store, joins(), a.cfg.Now())
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// sweep forgets the tokens that have expired. The caller holds change.
+func (t *joinTokens) sweep(ctx context.Context) error {
+	over, err := deleteExpired(ctx, t.cfg.Store, joins(), t.cfg.Now())
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for _, d := range over {
-		delete(a.joins, d.ID)
+		delete(t.joins, d.ID)
 	}
 	return err
 }

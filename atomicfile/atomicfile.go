@@ -1,4 +1,4 @@
-// Package atomicfile puts files in place so that nobody ever finds half of one:
+// Package atomicfile puts files in place so that no reader ever finds half of one:
 // whoever reads, and whoever starts after a power cut, finds the old or the new.
 // Everybody may import it.
 package atomicfile

@@ -105,7 +105,7 @@ func judgeBalancer(services []corev1.Service, nodes []corev1.Node) Result {
 		}
 	}
 	return Result{
-		Answer: Unknown, Found: "no Service has an address from a load balancer", Needed: "somebody who gives addresses",
+		Answer: Unknown, Found: "no Service has an address from a load balancer", Needed: "an address provider",
 		Fix: "--set useNodePortForMaster=true if there is none; the Service has a node port in any case",
 	}
 }

@@ -76,7 +76,7 @@ func (p *pass) undoRefused(g *Gang) Reason {
 func (p *pass) undoUntil(g *Gang, why string, until time.Time) Reason {
 	p.decision.Undo = append(p.decision.Undo, Undo{Gang: g.ID, Until: until, Reason: why})
 	p.board.give(g)
-	return Reason{ForBackOff, why + "; all of them are taken back"}
+	return Reason{ForBackOff, why + "; all of them are deleted"}
 }
 
 // pause is how long a gang waits after so many undone tries: it doubles, and each

@@ -22,7 +22,7 @@ func newMeters() *meters {
 			Name: "det_deploy_pod_log_gaps_total", Help: "Places in logs of pods where lines may be missing; each is said in the task's log.",
 		}),
 		undone: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "det_deploy_pod_gangs_undone_total", Help: "Jobs that were taken back because not all of their pods could be made or placed in time.",
+			Name: "det_deploy_pod_gangs_undone_total", Help: "Jobs that were deleted because not all of their pods could be made or placed in time.",
 		}),
 		decide: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "det_deploy_pod_decide_seconds", Help: "How long one pass over the queues takes.",

@@ -20,7 +20,7 @@ func (s *Server) allow(c *call, need access) error {
 		return nil
 	case user, login, admin, allocation, either:
 	default: // a row that says nothing lets nobody in
-		return status.New(status.PermissionDenied, "nobody may do this")
+		return status.New(status.PermissionDenied, "no user may do this")
 	}
 	text, fromCookie := userToken(c.Request)
 	if text != "" && need != allocation {

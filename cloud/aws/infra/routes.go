@@ -67,7 +67,7 @@ func (r *Routes) Find(ctx context.Context) (resource.Found, []resource.Drift, er
 	users := associations(s.live)
 	for _, sub := range r.Subnets {
 		if _, ok := users[sub.Identity()]; !ok {
-			drift = append(drift, resource.Drift{Path: subnetPath + name(sub) + "]", Want: "goes by it"})
+			drift = append(drift, resource.Drift{Path: subnetPath + name(sub) + "]", Want: "uses it"})
 		}
 	}
 	return found, drift, nil

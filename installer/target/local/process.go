@@ -143,7 +143,7 @@ func (p *process) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 // damaged is drift for a file that can be written anew, and err for all else.
 func damaged(drift []resource.Drift, err error) ([]resource.Drift, error) {
 	if d, ok := errors.AsType[*atomicfile.DamagedError](err); ok {
-		return append(drift, resource.Drift{Path: d.Path, Have: d.Err.Error(), Want: "written anew"}), nil
+		return append(drift, resource.Drift{Path: d.Path, Have: d.Err.Error(), Want: "rewritten"}), nil
 	}
 	return drift, err
 }

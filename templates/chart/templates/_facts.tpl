@@ -93,7 +93,7 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end -}}
 
-{{/* Makes the secrets that nobody gave, once; give (list $ directory keys…). It leaves a
+{{/* Makes the secrets that were not given, once; give (list $ directory keys…). It leaves a
      copy in the directory, for a volume cannot wait for a Secret that a container of its
      own pod makes. */}}
 {{- define "determined.secretsInit" -}}

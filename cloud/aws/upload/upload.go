@@ -4,7 +4,6 @@
 package upload
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/det-deploy/det-deploy/cloud"
@@ -24,7 +23,8 @@ import (
 )
 
 const (
-	// partSize is what is held in memory; S3 takes 10,000 parts, so 160 GB in all.
+	// partSize is what is sent at once; three are held in memory. S3 takes 10,000 parts,
+	// so 160 GB in all.
 	partSize = 16 << 20
 	// abortLimit bounds giving up what was begun.
 	abortLimit = 30 * time.Second
@@ -73,74 +73,14 @@ func Open(ctx context.Context, s Server) (*s3.Client, error) {
 	}), nil
 }
 
-// API is what uploading asks of S3.
-type API interface {
-	CreateMultipartUpload(ctx context.Context, in *s3.CreateMultipartUploadInput, o ...func(*s3.Options)) (*s3.CreateMultipartUploadOutput, error)
-	UploadPart(ctx context.Context, in *s3.UploadPartInput, o ...func(*s3.Options)) (*s3.UploadPartOutput, error)
-	CompleteMultipartUpload(ctx context.Context, in *s3.CompleteMultipartUploadInput, o ...func(*s3.Options)) (*s3.CompleteMultipartUploadOutput, error)
-	AbortMultipartUpload(ctx context.Context, in *s3.AbortMultipartUploadInput, o ...func(*s3.Options)) (*s3.AbortMultipartUploadOutput, error)
-}
-
-var _ API = (*s3.Client)(nil)
-
 // Put writes an object from a stream, whole or not at all.
-func Put(ctx context.Context, api API, bucket, name string, from io.Reader) error {
-	begun, err := api.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &bucket, Key: &name})
-	if err != nil {
-		return refused(bucket, name, err)
-	}
-	u := upload{api: api, bucket: &bucket, name: &name, id: begun.UploadId}
-	if err := u.copy(ctx, from); err != nil {
-		return errors.Join(refused(bucket, name, err), u.abort(ctx))
-	}
-	return nil
-}
-
-// upload is one under way.
-type upload struct {
-	api              API
-	bucket, name, id *string
-	parts            []types.CompletedPart
-}
-
-func (u *upload) copy(ctx context.Context, from io.Reader) error {
-	buffer := make([]byte, partSize)
-	for n := int32(1); ; n++ {
-		size, err := io.ReadFull(from, buffer)
-		last := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-		if err != nil && !last {
-			return err
-		}
-		if size > 0 || n == 1 { // an empty object has one empty part
-			if err := u.part(ctx, n, buffer[:size]); err != nil {
-				return err
-			}
-		}
-		if last {
-			break
-		}
-	}
-	_, err := u.api.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
-		Bucket: u.bucket, Key: u.name, UploadId: u.id, MultipartUpload: &types.CompletedMultipartUpload{Parts: u.parts},
+func Put(ctx context.Context, api *s3.Client, bucket, name string, from io.Reader) error {
+	m := transfermanager.New(api, func(o *transfermanager.Options) {
+		o.PartSizeBytes, o.MultipartUploadThreshold = partSize, partSize
+		o.Concurrency, o.FailTimeout = 1, abortLimit
 	})
-	return err
-}
-
-func (u *upload) part(ctx context.Context, n int32, data []byte) error {
-	out, err := u.api.UploadPart(ctx, &s3.UploadPartInput{Bucket: u.bucket, Key: u.name, UploadId: u.id, PartNumber: &n, Body: bytes.NewReader(data)})
-	if err != nil {
-		return err
-	}
-	u.parts = append(u.parts, types.CompletedPart{ETag: out.ETag, PartNumber: aws.Int32(n), ChecksumCRC32: out.ChecksumCRC32})
-	return nil
-}
-
-func (u *upload) abort(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortLimit)
-	defer cancel()
-	_, err := u.api.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: u.bucket, Key: u.name, UploadId: u.id})
-	if err != nil {
-		return fmt.Errorf("give up the upload that was begun: %w", err)
+	if _, err := m.UploadObject(ctx, &transfermanager.UploadObjectInput{Bucket: &bucket, Key: &name, Body: from}); err != nil {
+		return refused(bucket, name, err)
 	}
 	return nil
 }

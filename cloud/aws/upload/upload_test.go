@@ -2,13 +2,13 @@ package upload_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
@@ -65,12 +65,24 @@ func TestObjectsAreWrittenWholeOrNotAtAll(t *testing.T) {
 		}
 	}
 
-	torn := io.MultiReader(strings.NewReader("begin"), iotest.ErrReader(errors.New("the store is gone")))
-	if err := upload.Put(t.Context(), c, bucket, "torn", torn); err == nil || !strings.Contains(err.Error(), "the store is gone") {
-		t.Errorf("a source that fails: got %v", err)
+	for name, cause := range map[string]error{"torn": errors.New("the store is gone"), "short": io.ErrUnexpectedEOF} {
+		for _, before := range []int{5, 17 << 20, 33 << 20} {
+			torn := io.MultiReader(bytes.NewReader(make([]byte, before)), iotest.ErrReader(cause))
+			if err := upload.Put(t.Context(), c, bucket, name, torn); !errors.Is(err, cause) {
+				t.Errorf("a source that fails after %d bytes: got %v, want %v", before, err, cause)
+			}
+			if _, err := c.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &bucket, Key: &name}); err == nil {
+				t.Errorf("a source that fails after %d bytes: got an object, want none", before)
+			}
+		}
 	}
-	if _, err := c.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &bucket, Key: aws.String("torn")}); err == nil {
-		t.Error("a source that fails: got an object, want none")
+	stopped, stop := context.WithCancel(t.Context())
+	source := io.MultiReader(bytes.NewReader(make([]byte, 33<<20)), readerFunc(func([]byte) (int, error) {
+		stop()
+		return 0, stopped.Err()
+	}))
+	if err := upload.Put(stopped, c, bucket, "stopped", source); !errors.Is(err, context.Canceled) {
+		t.Errorf("an upload that is stopped: got %v", err)
 	}
 	left, err := c.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &bucket})
 	if err != nil || len(left.Uploads) > 0 {
@@ -80,3 +92,7 @@ func TestObjectsAreWrittenWholeOrNotAtAll(t *testing.T) {
 		t.Errorf("a bucket that is not there: got %v", err)
 	}
 }
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

@@ -25,67 +25,76 @@ func (f Filter) matches(t lifecycle.Task) bool {
 }
 
 // Commands lists commands, oldest first; ended ones for as long as they are listed.
-func (t *Tasks) Commands(f Filter) []*apiv1.Command {
+func (v *views) Commands(f Filter) []*apiv1.Command {
 	out := []*apiv1.Command{}
-	for _, e := range t.reg.all() {
+	for _, e := range v.reg.all() {
 		if s := e.now(); s.task.Kind == lifecycle.Command && f.matches(s.task) {
-			out = append(out, t.showCommand(s))
+			out = append(out, v.showCommand(s))
 		}
 	}
 	return out
 }
 
 // Command describes one. The error has the code NotFound.
-func (t *Tasks) Command(id string) (*apiv1.GetCommandResponse, error) {
-	e, err := t.command(id)
+func (v *views) Command(id string) (*apiv1.GetCommandResponse, error) {
+	e, err := v.findCommand(id)
 	if err != nil {
 		return nil, err
 	}
 	s := e.now()
-	cfg, err := t.shownConfig(s)
+	cfg, err := v.shownConfig(s)
 	if err != nil {
 		return nil, err
 	}
-	return &apiv1.GetCommandResponse{Command: t.showCommand(s), Config: cfg}, nil
+	return &apiv1.GetCommandResponse{Command: v.showCommand(s), Config: cfg}, nil
 }
 
-func (t *Tasks) command(id string) (*entry, error) {
-	e, found := t.reg.find(rm.TaskID(id))
+func (v *views) findCommand(id string) (*entry, error) {
+	e, found := v.reg.find(rm.TaskID(id))
 	if !found || e.now().task.Kind != lifecycle.Command {
 		return nil, status.Missing("command", id)
 	}
 	return e, nil
 }
 
+// owners is what users do to tasks that there are.
+type owners struct {
+	*shared
+
+	records *records
+	views   *views
+	runs    *runs
+}
+
 // Kill ends a command; one that has ended already stays as it is. The wish is stored
 // before it is acted on, so a restart carries it out. The errors have the codes
 // NotFound and PermissionDenied.
-func (t *Tasks) Kill(ctx context.Context, by *apiv1.User, id string) (*apiv1.KillCommandResponse, error) {
-	e, err := t.command(id)
+func (o *owners) Kill(ctx context.Context, by *apiv1.User, id string) (*apiv1.KillCommandResponse, error) {
+	e, err := o.views.findCommand(id)
 	if err != nil {
 		return nil, err
 	}
 	if err := allowed(by, e.now().task, "kill"); err != nil {
 		return nil, err
 	}
-	now := t.cfg.Now()
-	err = t.apply(ctx, e, func(s snapshot) (snapshot, error) {
+	now := o.cfg.Now()
+	err = o.records.applyChange(ctx, e, func(s snapshot) (snapshot, error) {
 		return s.with(s.current().Kill("killed by user "+by.GetUsername(), now)), nil
 	})
 	if err == nil {
-		err = t.enforce(ctx, t.reg.manager(), e)
+		err = o.runs.killDoomed(ctx, o.reg.manager(), e)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &apiv1.KillCommandResponse{Command: t.showCommand(e.now())}, nil
+	return &apiv1.KillCommandResponse{Command: o.views.showCommand(e.now())}, nil
 }
 
 // Preempt asks an allocation to save itself and stop, as the scheduler does when it
 // wants the slots back: the task is run again from there. The errors have the codes
 // NotFound, PermissionDenied, and FailedPrecondition for a task that would not be.
-func (t *Tasks) Preempt(ctx context.Context, by *apiv1.User, id string) error {
-	e, _, found := t.reg.findAllocation(rm.AllocationID(id))
+func (o *owners) Preempt(ctx context.Context, by *apiv1.User, id string) error {
+	e, _, found := o.reg.findAllocation(rm.AllocationID(id))
 	if !found {
 		return status.Missing("allocation", id)
 	}
@@ -96,7 +105,7 @@ func (t *Tasks) Preempt(ctx context.Context, by *apiv1.User, id string) error {
 	if !task.Preemptible {
 		return status.New(status.FailedPrecondition, "task %s is not preemptible, so it would not be run again; kill it instead", task.ID)
 	}
-	return t.reg.manager().Preempt(ctx, rm.AllocationID(id), "preempted by user "+by.GetUsername())
+	return o.reg.manager().Preempt(ctx, rm.AllocationID(id), "preempted by user "+by.GetUsername())
 }
 
 // allowed lets owners and administrators change a task; everybody may look.
@@ -109,16 +118,16 @@ func allowed(by *apiv1.User, task lifecycle.Task, verb string) error {
 
 // SetPriority changes when a command is served. The errors have the codes NotFound,
 // PermissionDenied and InvalidArgument.
-func (t *Tasks) SetPriority(ctx context.Context, by *apiv1.User, req *apiv1.SetCommandPriorityRequest) (*apiv1.SetCommandPriorityResponse, error) {
-	e, err := t.command(req.GetCommandId())
+func (o *owners) SetPriority(ctx context.Context, by *apiv1.User, req *apiv1.SetCommandPriorityRequest) (*apiv1.SetCommandPriorityResponse, error) {
+	e, err := o.views.findCommand(req.GetCommandId())
 	if err != nil {
 		return nil, err
 	}
 	priority := int(req.GetPriority())
-	if err := t.ChangeJob(ctx, by, rm.JobID(req.GetCommandId()), rm.Change{Priority: &priority}); err != nil {
+	if err := o.ChangeJob(ctx, by, rm.JobID(req.GetCommandId()), rm.Change{Priority: &priority}); err != nil {
 		return nil, err
 	}
-	return &apiv1.SetCommandPriorityResponse{Command: t.showCommand(e.now())}, nil
+	return &apiv1.SetCommandPriorityResponse{Command: o.views.showCommand(e.now())}, nil
 }
 
 // The priorities that a job may have, as in Determined 0.38.1.
@@ -130,12 +139,12 @@ const (
 // ChangeJob alters a job in its queue and remembers the change for the task's later
 // allocations and for a restart. The errors have the codes NotFound,
 // PermissionDenied, InvalidArgument and FailedPrecondition for a task that has ended.
-func (t *Tasks) ChangeJob(ctx context.Context, by *apiv1.User, id rm.JobID, c rm.Change) error {
-	e, found := t.reg.find(rm.TaskID(id))
+func (o *owners) ChangeJob(ctx context.Context, by *apiv1.User, id rm.JobID, c rm.Change) error {
+	e, found := o.reg.find(rm.TaskID(id))
 	if !found {
 		return status.Missing("job", string(id))
 	}
-	s, manager := e.now(), t.reg.manager()
+	s, manager := e.now(), o.reg.manager()
 	if err := allowed(by, s.task, "change"); err != nil {
 		return err
 	}
@@ -154,7 +163,7 @@ func (t *Tasks) ChangeJob(ctx context.Context, by *apiv1.User, id rm.JobID, c rm
 	case err != nil:
 		return status.New(status.InvalidArgument, "%v", err)
 	}
-	return t.apply(ctx, e, func(s snapshot) (snapshot, error) {
+	return o.records.applyChange(ctx, e, func(s snapshot) (snapshot, error) {
 		set(&s.task.Priority, c.Priority)
 		set(&s.task.Weight, c.Weight)
 		set(&s.task.MaxSlots, c.MaxSlots)

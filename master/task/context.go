@@ -54,9 +54,12 @@ func (p *parts) flush() error {
 	return err
 }
 
-// pack stores the files that come with a task, and says how many bytes they take. They
+// contexts are the files that came with tasks.
+type contexts struct{ *shared }
+
+// storeFiles stores the files that come with a task, and says how many bytes they take. They
 // are no task's before the task is stored as well: see dropStrayParts.
-func (t *Tasks) pack(ctx context.Context, task *lifecycle.Task, files []*apiv1.File, contents archive.Contents) (int64, error) {
+func (c *contexts) storeFiles(ctx context.Context, task *lifecycle.Task, files []*apiv1.File, contents archive.Contents) (int64, error) {
 	if len(files) == 0 {
 		return 0, nil
 	}
@@ -64,11 +67,11 @@ func (t *Tasks) pack(ctx context.Context, task *lifecycle.Task, files []*apiv1.F
 		contents = archive.Held(files)
 	}
 	// An earlier attempt under this id may have ended in the middle.
-	if err := t.dropParts(ctx, task.ID); err != nil {
+	if err := c.dropParts(ctx, task.ID); err != nil {
 		return 0, err
 	}
 	p := &parts{put: func(n int, b []byte) error {
-		return t.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+		return c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 			return docs().parts.Put(tx, partID(task.ID, n), string(task.ID), task.Submitted, b)
 		})
 	}}
@@ -90,8 +93,8 @@ func refusedFiles(err error) error {
 }
 
 // dropParts removes the files of a task, unless the task is stored.
-func (t *Tasks) dropParts(ctx context.Context, id rm.TaskID) error {
-	return t.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+func (c *contexts) dropParts(ctx context.Context, id rm.TaskID) error {
+	return c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		_, stored, err := docs().tasks.Get(ctx, tx, string(id))
 		if err == nil && !stored {
 			_, err = docs().parts.DeleteByParent(tx, string(id))
@@ -102,40 +105,40 @@ func (t *Tasks) dropParts(ctx context.Context, id rm.TaskID) error {
 
 // dropStrayParts removes those of tasks that were never stored, because the master
 // ended in the middle.
-func (t *Tasks) dropStrayParts(ctx context.Context) error {
-	parents, err := docs().parts.Parents(ctx, t.cfg.Store)
+func (c *contexts) dropStrayParts(ctx context.Context) error {
+	parents, err := docs().parts.Parents(ctx, c.cfg.Store)
 	if err != nil {
 		return err
 	}
 	for _, id := range parents {
-		if err := t.dropStray(ctx, rm.TaskID(id)); err != nil {
+		if err := c.dropStrayOf(ctx, rm.TaskID(id)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// dropStray makes whoever submits under this id meanwhile wait.
-func (t *Tasks) dropStray(ctx context.Context, id rm.TaskID) error {
-	e, fresh := t.reg.reserve(id)
+// dropStrayOf makes whoever submits under this id meanwhile wait.
+func (c *contexts) dropStrayOf(ctx context.Context, id rm.TaskID) error {
+	e, fresh := c.reg.reserve(id)
 	if !fresh {
 		return nil
 	}
 	defer e.change.Unlock()
-	defer t.reg.drop(id)
+	defer c.reg.drop(id)
 	e.gone = true
-	return t.dropParts(ctx, id)
+	return c.dropParts(ctx, id)
 }
 
 // ContextDirectory is the archive of the files that came with a task in parts, and its
 // size in bytes, 0 for none. The error has the code NotFound.
-func (t *Tasks) ContextDirectory(ctx context.Context, id string) (size int64, all iter.Seq2[[]byte, error], err error) {
-	e, found := t.reg.find(rm.TaskID(id))
+func (c *contexts) ContextDirectory(ctx context.Context, id string) (size int64, all iter.Seq2[[]byte, error], err error) {
+	e, found := c.reg.find(rm.TaskID(id))
 	if !found {
 		return 0, nil, status.Missing("task", id)
 	}
 	// Earlier versions kept it in one document.
-	d, whole, err := docs().contexts.Get(ctx, t.cfg.Store, id)
+	d, whole, err := docs().contexts.Get(ctx, c.cfg.Store, id)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -143,14 +146,14 @@ func (t *Tasks) ContextDirectory(ctx context.Context, id string) (size int64, al
 		return int64(len(d.Value)), func(yield func([]byte, error) bool) { yield(d.Value, nil) }, nil
 	}
 	size = e.now().task.ContextBytes
-	return size, t.readParts(ctx, rm.TaskID(id), size), nil
+	return size, c.readParts(ctx, rm.TaskID(id), size), nil
 }
 
-func (t *Tasks) readParts(ctx context.Context, id rm.TaskID, size int64) iter.Seq2[[]byte, error] {
+func (c *contexts) readParts(ctx context.Context, id rm.TaskID, size int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		read := int64(0)
 		for n := 0; read < size; n++ {
-			d, found, err := docs().parts.Get(ctx, t.cfg.Store, partID(id, n))
+			d, found, err := docs().parts.Get(ctx, c.cfg.Store, partID(id, n))
 			if err == nil && !found {
 				err = fmt.Errorf("read the files of task %s: %d of %d bytes are there: %w", id, read, size, io.ErrUnexpectedEOF)
 			}

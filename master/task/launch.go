@@ -22,6 +22,17 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
+// launches makes tasks of what users submit.
+type launches struct {
+	*shared
+
+	records  *records
+	contexts *contexts
+	views    *views
+	policies *policies
+	runs     *runs
+}
+
 // Launch accepts a command of user. The answer is given once the command is stored,
 // and a stored command is run whatever happens to this process. With a request id, a
 // repeated submission of the same user answers with the command of the first. Contents,
@@ -30,39 +41,39 @@ import (
 // The errors have the codes InvalidArgument, NotFound for a template,
 // PermissionDenied for a user who may not run anything here, and Unavailable while
 // nothing can run yet.
-func (t *Tasks) Launch(ctx context.Context, user *apiv1.User, req *apiv1.LaunchCommandRequest,
+func (l *launches) Launch(ctx context.Context, user *apiv1.User, req *apiv1.LaunchCommandRequest,
 	contents func(file int) (io.Reader, int64),
 ) (*apiv1.LaunchCommandResponse, error) {
-	if t.cfg.AdministratorsOnly && !user.GetAdmin() {
+	if l.cfg.AdministratorsOnly && !user.GetAdmin() {
 		return nil, status.New(status.PermissionDenied, "only administrators may run tasks in this cluster, "+
 			"because tasks are not isolated from its machine; to let everybody: `det-deploy local up --trust-users`, or security.trust_users in master.yaml")
 	}
-	manager := t.reg.manager()
+	manager := l.reg.manager()
 	if manager == nil {
 		return nil, status.New(status.Unavailable, "the master is starting; try again in a moment")
 	}
 	id := taskID(user, req.GetRequestId())
-	e, fresh := t.reg.reserve(id)
+	e, fresh := l.reg.reserve(id)
 	for !fresh {
 		// Somebody is making it, or has made it.
-		if r, err := t.launched(e); r != nil || err != nil {
+		if r, err := l.awaitLaunched(e); r != nil || err != nil {
 			return r, err
 		}
-		e, fresh = t.reg.reserve(id)
+		e, fresh = l.reg.reserve(id)
 	}
-	err := t.create(ctx, manager, e, draft{id: id, user: user, req: req, contents: contents})
+	err := l.createTask(ctx, manager, e, draft{id: id, user: user, req: req, contents: contents})
 	if err != nil {
 		e.gone = true
-		t.reg.drop(id)
+		l.reg.drop(id)
 		e.change.Unlock()
 		return nil, err
 	}
 	e.change.Unlock()
-	if err := t.hand(ctx, manager, e); err != nil {
+	if err := l.runs.submit(ctx, manager, e); err != nil {
 		// It is stored and will be run: the next start, if nothing sooner, hands it over.
-		t.cfg.Log.Warn("cannot hand a new task to the resource manager", "task_id", id, "err", err)
+		l.cfg.Log.Warn("cannot hand a new task to the resource manager", "task_id", id, "err", err)
 	}
-	return t.launchReply(e.now())
+	return l.views.launchReply(e.now())
 }
 
 // requests is the namespace of the task ids that are made from request ids.
@@ -78,15 +89,15 @@ func taskID(user *apiv1.User, request string) rm.TaskID {
 	return rm.TaskID(uuid.NewSHA1(space, fmt.Appendf(nil, "%d/%s", user.GetId(), request)).String())
 }
 
-// launched waits for whoever makes the task and answers with it; neither answer nor
+// awaitLaunched waits for whoever makes the task and answers with it; neither answer nor
 // error means that it was not made.
-func (t *Tasks) launched(e *entry) (*apiv1.LaunchCommandResponse, error) {
+func (l *launches) awaitLaunched(e *entry) (*apiv1.LaunchCommandResponse, error) {
 	e.change.Lock()
 	defer e.change.Unlock()
 	if e.gone {
 		return nil, nil //nolint:nilnil // see above
 	}
-	return t.launchReply(e.now())
+	return l.views.launchReply(e.now())
 }
 
 // draft is a task that has not been accepted.
@@ -98,58 +109,58 @@ type draft struct {
 	contents archive.Contents
 }
 
-// create checks and stores a new task. The caller holds e.change.
-func (t *Tasks) create(ctx context.Context, manager rm.ResourceManager, e *entry, d draft) error {
-	if err := t.reg.usage.allows(t.cfg.Limits, d.user.GetId(), 0); err != nil {
+// createTask checks and stores a new task. The caller holds e.change.
+func (l *launches) createTask(ctx context.Context, manager rm.ResourceManager, e *entry, d draft) error {
+	if err := l.reg.usage.allows(l.cfg.Limits, d.user.GetId(), 0); err != nil {
 		return err
 	}
-	task, err := t.draw(manager, d)
+	task, err := l.makeTask(manager, d)
 	if err != nil {
 		return err
 	}
 	task.HasContext = len(d.req.GetFiles()) > 0
 	task.HasHook = archive.Has(d.req.GetFiles(), spec.HookFile)
 	first := lifecycle.First(task, task.Submitted)
-	request := t.request(task, first)
-	if err := refused(manager.Validate(request), request.SingleNode || t.cfg.LaunchError, &task); err != nil {
+	request := l.policies.requestOf(task, first)
+	if err := refused(manager.Validate(request), request.SingleNode || l.cfg.LaunchError, &task); err != nil {
 		return err
 	}
 	if m, ok := manager.(rm.Remarks); ok {
-		task.Warnings = append(task.Warnings, m.Remarks(t.request(task, first))...)
+		task.Warnings = append(task.Warnings, m.Remarks(l.policies.requestOf(task, first))...)
 		first = lifecycle.First(task, task.Submitted) // whose first lines they are
 	}
-	if err := t.keep(ctx, &task, first, d); err != nil {
+	if err := l.storeTask(ctx, &task, first, d); err != nil {
 		return err
 	}
 	e.publish(snapshot{task: task, allocations: []lifecycle.Allocation{first}})
 	// The line is stored with the task; should the log not take it now, the next
 	// change or the next start copies it.
-	if err := t.speak(ctx, e); err != nil {
-		t.cfg.Log.Warn("cannot write the first line of a task", "task_id", task.ID, "err", err)
+	if err := l.records.copyLines(ctx, e); err != nil {
+		l.cfg.Log.Warn("cannot write the first line of a task", "task_id", task.ID, "err", err)
 	}
 	return nil
 }
 
-// keep stores a new task with its files. What of them is stored goes again when the
+// storeTask stores a new task with its files. What of them is stored goes again when the
 // task is not.
-func (t *Tasks) keep(ctx context.Context, task *lifecycle.Task, first lifecycle.Allocation, d draft) error {
+func (l *launches) storeTask(ctx context.Context, task *lifecycle.Task, first lifecycle.Allocation, d draft) error {
 	var err error
-	task.ContextBytes, err = t.pack(ctx, task, d.req.GetFiles(), d.contents)
+	task.ContextBytes, err = l.contexts.storeFiles(ctx, task, d.req.GetFiles(), d.contents)
 	if err == nil {
-		err = t.reg.usage.allows(t.cfg.Limits, d.user.GetId(), task.ContextBytes)
+		err = l.reg.usage.allows(l.cfg.Limits, d.user.GetId(), task.ContextBytes)
 	}
 	if err == nil {
-		err = t.cfg.Store.Write(ctx, func(tx *store.Tx) error { return errors.Join(putTask(tx, *task), putAllocation(tx, first)) })
+		err = l.cfg.Store.Write(ctx, func(tx *store.Tx) error { return errors.Join(putTask(tx, *task), putAllocation(tx, first)) })
 	}
 	if errors.Is(err, store.ErrOutcomeUnknown) {
-		err = t.lookAgain(ctx, task.ID, err)
+		err = l.checkStored(ctx, task.ID, err)
 	}
 	// A task whose outcome is unknown keeps them: it may be there after a restart.
 	if err == nil || !task.HasContext || errors.Is(err, store.ErrOutcomeUnknown) {
 		return launchError(err)
 	}
-	if drop := t.dropParts(context.WithoutCancel(ctx), task.ID); drop != nil {
-		t.cfg.Log.Warn("cannot remove the files of a task that was not stored; the next sweep does", "task_id", task.ID, "err", drop)
+	if drop := l.contexts.dropParts(context.WithoutCancel(ctx), task.ID); drop != nil {
+		l.cfg.Log.Warn("cannot remove the files of a task that was not stored; the next sweep does", "task_id", task.ID, "err", drop)
 	}
 	return launchError(err)
 }
@@ -162,9 +173,9 @@ func launchError(err error) error {
 	return fmt.Errorf("launch command: %w", err)
 }
 
-// lookAgain says whether a task whose write has an unknown outcome is there.
-func (t *Tasks) lookAgain(ctx context.Context, id rm.TaskID, cause error) error {
-	_, found, err := docs().tasks.Get(ctx, t.cfg.Store, string(id))
+// checkStored says whether a task whose write has an unknown outcome is there.
+func (l *launches) checkStored(ctx context.Context, id rm.TaskID, cause error) error {
+	_, found, err := docs().tasks.Get(ctx, l.cfg.Store, string(id))
 	if err != nil || !found {
 		return errors.Join(cause, err)
 	}
@@ -184,8 +195,8 @@ func refused(err error, final bool, task *lifecycle.Task) error {
 	return status.New(status.InvalidArgument, "%v", err)
 }
 
-// draw makes the task out of what was sent.
-func (t *Tasks) draw(manager rm.ResourceManager, d draft) (lifecycle.Task, error) {
+// makeTask makes the task out of what was sent.
+func (l *launches) makeTask(manager rm.ResourceManager, d draft) (lifecycle.Task, error) {
 	var task lifecycle.Task
 	if name := d.req.GetTemplateName(); name != "" {
 		return task, status.New(status.NotFound,
@@ -202,14 +213,14 @@ func (t *Tasks) draw(manager rm.ResourceManager, d draft) (lifecycle.Task, error
 	if err != nil {
 		return task, err
 	}
-	defaults, allowed := t.cfg.Defaults(pool), t.policyOf(d.user.GetId(), pool)
+	defaults, allowed := l.cfg.Defaults(pool), l.policies.policyOf(d.user.GetId(), pool)
 	defaults.ShmSize = least(defaults.ShmSize, allowed.MaxShm)
 	cfg, warnings, err := spec.Complete(d.req.GetConfig(), defaults)
 	if err != nil {
 		return task, status.New(status.InvalidArgument, "%v", err)
 	}
 	cfg.Resources.ResourcePool = pool
-	if err := policy.Check(allowed, spec.Asks(asked, cfg, t.unixUser(d.user))); err != nil {
+	if err := policy.Check(allowed, spec.Asks(asked, cfg, l.policies.unixUser(d.user))); err != nil {
 		return task, status.New(status.PermissionDenied, "%v", err)
 	}
 	if cfg.Description == "" {
@@ -226,7 +237,7 @@ func (t *Tasks) draw(manager rm.ResourceManager, d draft) (lifecycle.Task, error
 	r := cfg.Resources
 	task = lifecycle.Task{
 		ID: d.id, Kind: lifecycle.Command, Name: cfg.Description, UserID: d.user.GetId(), Username: d.user.GetUsername(),
-		Unix: t.unixUser(d.user), Workspace: max(d.req.GetWorkspaceId(), 1), Submitted: t.cfg.Now().UTC(),
+		Unix: l.policies.unixUser(d.user), Workspace: max(d.req.GetWorkspaceId(), 1), Submitted: l.cfg.Now().UTC(),
 		Pool: pool, Slots: *r.Slots, Weight: r.Weight, Preemptible: r.Preemptible,
 		PreemptionTimeout: timeoutOf(defaults), Config: stored, Warnings: warnings,
 		PodSpec: cfg.Environment.PodSpec.JSON(),
@@ -261,10 +272,10 @@ func choosePool(pools []*apiv1.ResourcePool, r spec.Resources) (string, error) {
 }
 
 // unixUser is the account that a user's tasks run as.
-func (t *Tasks) unixUser(u *apiv1.User) config.AgentUser {
+func (p *policies) unixUser(u *apiv1.User) config.AgentUser {
 	g := u.GetAgentUserGroup()
 	if g == nil || g.AgentUid == nil {
-		return t.cfg.DefaultUser
+		return p.cfg.DefaultUser
 	}
 	return config.AgentUser{
 		User: g.GetAgentUser(), UID: int(g.GetAgentUid()), Group: g.GetAgentGroup(), GID: int(g.GetAgentGid()),

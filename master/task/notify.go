@@ -14,19 +14,27 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
+// runs takes tasks to the resource manager and stores what it reports of them.
+type runs struct {
+	*shared
+
+	records  *records
+	policies *policies
+}
+
 // Assigned implements rm.Tasks.
-func (t *Tasks) Assigned(ctx context.Context, as rm.Assignment) ([]*agentv1.Spec, error) {
-	e, _, found := t.reg.findAllocation(as.Allocation)
+func (run *runs) Assigned(ctx context.Context, as rm.Assignment) ([]*agentv1.Spec, error) {
+	e, _, found := run.reg.findAllocation(as.Allocation)
 	if !found {
 		return nil, fmt.Errorf("assign allocation %s: it is not known", as.Allocation)
 	}
 	for {
-		specs, err := t.assign(ctx, e, as)
+		specs, err := run.storeAssignment(ctx, e, as)
 		if !passing(err) {
 			return specs, err
 		}
 		// An error would end the allocation, which the state of the database must not.
-		t.cfg.Log.Warn("cannot store a placement; trying again", "allocation_id", as.Allocation, "err", err)
+		run.cfg.Log.Warn("cannot store a placement; trying again", "allocation_id", as.Allocation, "err", err)
 		if err := delay.For(ctx, storePause); err != nil {
 			return nil, err
 		}
@@ -41,8 +49,8 @@ func passing(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrOutcomeUnknown) || errors.Is(err, store.ErrFull)
 }
 
-func (t *Tasks) assign(ctx context.Context, e *entry, as rm.Assignment) ([]*agentv1.Spec, error) {
-	err := t.apply(ctx, e, func(s snapshot) (snapshot, error) {
+func (run *runs) storeAssignment(ctx context.Context, e *entry, as rm.Assignment) ([]*agentv1.Spec, error) {
+	err := run.records.applyChange(ctx, e, func(s snapshot) (snapshot, error) {
 		a, _ := s.allocation(as.Allocation)
 		next, err := a.Assign(as)
 		if err != nil {
@@ -53,41 +61,41 @@ func (t *Tasks) assign(ctx context.Context, e *entry, as rm.Assignment) ([]*agen
 	if err != nil {
 		return nil, err
 	}
-	return t.specs(ctx, e.now().task, as)
+	return run.buildSpecs(ctx, e.now().task, as)
 }
 
-// specs builds what to run. Its tokens are made anew each time, because only their
+// buildSpecs builds what to run. Its tokens are made anew each time, because only their
 // hashes are kept.
-func (t *Tasks) specs(ctx context.Context, task lifecycle.Task, as rm.Assignment) ([]*agentv1.Spec, error) {
+func (run *runs) buildSpecs(ctx context.Context, task lifecycle.Task, as rm.Assignment) ([]*agentv1.Spec, error) {
 	cfg, err := spec.Load(task.Config)
 	if err != nil {
 		return nil, fmt.Errorf("assign allocation %s: %w", as.Allocation, err)
 	}
-	own, user, err := t.cfg.Tokens.TaskTokens(ctx, task.UserID, string(as.Allocation))
+	own, user, err := run.cfg.Tokens.TaskTokens(ctx, task.UserID, string(as.Allocation))
 	if err != nil {
 		return nil, fmt.Errorf("assign allocation %s: %w", as.Allocation, err)
 	}
 	return spec.Build(spec.Run{
-		Config: cfg, Defaults: t.cfg.Defaults(as.Pool), Task: task.ID, Allocation: as.Allocation,
+		Config: cfg, Defaults: run.cfg.Defaults(as.Pool), Task: task.ID, Allocation: as.Allocation,
 		Type: string(task.Kind), Username: task.Username, User: task.Unix,
 		Session: own, UserToken: user, HasContext: task.HasContext, HasHook: task.HasHook,
-		Policy: t.policyOf(task.UserID, as.Pool),
+		Policy: run.policies.policyOf(task.UserID, as.Pool),
 	}, as.Containers), nil
 }
 
 // Changed implements rm.Tasks.
-func (t *Tasks) Changed(ctx context.Context, c rm.ContainerChange) error {
-	e, err := t.alter(ctx, c.Allocation, func(a lifecycle.Allocation) lifecycle.Allocation { return a.Change(c) })
+func (run *runs) Changed(ctx context.Context, c rm.ContainerChange) error {
+	e, err := run.records.changeAllocation(ctx, c.Allocation, func(a lifecycle.Allocation) lifecycle.Allocation { return a.Change(c) })
 	if err != nil || e == nil {
 		return err
 	}
-	return t.enforce(ctx, t.reg.manager(), e)
+	return run.killDoomed(ctx, run.reg.manager(), e)
 }
 
 // Preempted implements rm.Tasks.
-func (t *Tasks) Preempted(ctx context.Context, id rm.AllocationID, reason string, deadline time.Time) (listens bool, err error) {
-	now := t.cfg.Now()
-	_, err = t.alter(ctx, id, func(a lifecycle.Allocation) lifecycle.Allocation {
+func (run *runs) Preempted(ctx context.Context, id rm.AllocationID, reason string, deadline time.Time) (listens bool, err error) {
+	now := run.cfg.Now()
+	_, err = run.records.changeAllocation(ctx, id, func(a lifecycle.Allocation) lifecycle.Allocation {
 		listens = a.Listens
 		return a.Preempt(reason, now, deadline)
 	})
@@ -95,18 +103,18 @@ func (t *Tasks) Preempted(ctx context.Context, id rm.AllocationID, reason string
 }
 
 // Waits implements rm.Tasks.
-func (t *Tasks) Waits(ctx context.Context, id rm.AllocationID, w rm.Wait) error {
-	_, err := t.alter(ctx, id, func(a lifecycle.Allocation) lifecycle.Allocation { return a.Wait(w) })
+func (run *runs) Waits(ctx context.Context, id rm.AllocationID, w rm.Wait) error {
+	_, err := run.records.changeAllocation(ctx, id, func(a lifecycle.Allocation) lifecycle.Allocation { return a.Wait(w) })
 	return err
 }
 
-// alter changes one allocation. One that is not known is nobody's any more: nil.
-func (t *Tasks) alter(ctx context.Context, id rm.AllocationID, change func(lifecycle.Allocation) lifecycle.Allocation) (*entry, error) {
-	e, _, found := t.reg.findAllocation(id)
+// changeAllocation changes one allocation. One that is not known is nobody's any more: nil.
+func (rec *records) changeAllocation(ctx context.Context, id rm.AllocationID, change func(lifecycle.Allocation) lifecycle.Allocation) (*entry, error) {
+	e, _, found := rec.reg.findAllocation(id)
 	if !found {
 		return nil, nil //nolint:nilnil // see above
 	}
-	return e, t.apply(ctx, e, func(s snapshot) (snapshot, error) {
+	return e, rec.applyChange(ctx, e, func(s snapshot) (snapshot, error) {
 		a, found := s.allocation(id)
 		if !found {
 			return s, nil
@@ -117,29 +125,29 @@ func (t *Tasks) alter(ctx context.Context, id rm.AllocationID, change func(lifec
 
 // Ended implements rm.Tasks. The allocation's tokens go first: should we be
 // interrupted behind that, the resource manager says it again.
-func (t *Tasks) Ended(ctx context.Context, id rm.AllocationID, end rm.End) error {
-	e, _, found := t.reg.findAllocation(id)
+func (run *runs) Ended(ctx context.Context, id rm.AllocationID, end rm.End) error {
+	e, _, found := run.reg.findAllocation(id)
 	if !found {
 		return nil
 	}
 	if end.At.IsZero() {
-		end.At = t.cfg.Now()
+		end.At = run.cfg.Now()
 	}
-	if err := t.cfg.Tokens.EndAllocation(ctx, string(id)); err != nil {
+	if err := run.cfg.Tokens.EndAllocation(ctx, string(id)); err != nil {
 		return fmt.Errorf("end allocation %s: %w", id, err)
 	}
-	if err := t.apply(ctx, e, func(s snapshot) (snapshot, error) {
+	if err := run.records.applyChange(ctx, e, func(s snapshot) (snapshot, error) {
 		s, err := finish(s, id, end)
 		return forgetRefusals(s, e.said), err
 	}); err != nil {
 		return fmt.Errorf("end allocation %s: %w", id, err)
 	}
-	t.data.forget(id)
-	s, r := e.now(), t.reg.manager()
+	run.data.forget(id)
+	s, r := e.now(), run.reg.manager()
 	if s.over() || r == nil {
 		return nil
 	}
-	return t.hand(ctx, r, e)
+	return run.submit(ctx, r, e)
 }
 
 // finish ends an allocation, and the task with it unless it is run again.

@@ -7,19 +7,22 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
+// policies are the rules for the tasks of a user.
+type policies struct{ *shared }
+
 // policyOf is what a user's tasks may do in a pool, as things stand now: who is no
 // administrator any more has tasks that are none's.
-func (t *Tasks) policyOf(userID int32, pool string) policy.Policy {
-	if t.cfg.Tokens.Administrator(userID) {
+func (p *policies) policyOf(userID int32, pool string) policy.Policy {
+	if p.cfg.Tokens.Administrator(userID) {
 		return policy.Policy{Free: true}
 	}
-	return t.cfg.Policy(pool)
+	return p.cfg.Policy(pool)
 }
 
-// request is what is asked of whoever runs tasks, with the policy in force.
-func (t *Tasks) request(task lifecycle.Task, a lifecycle.Allocation) rm.Request {
+// requestOf is what is asked of whoever runs tasks, with the policy in force.
+func (p *policies) requestOf(task lifecycle.Task, a lifecycle.Allocation) rm.Request {
 	r := task.Request(a)
-	r.Policy = t.policyOf(task.UserID, task.Pool).API()
+	r.Policy = p.policyOf(task.UserID, task.Pool).API()
 	return r
 }
 

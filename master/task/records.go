@@ -37,13 +37,16 @@ func docs() collections {
 	}
 }
 
-// load fills the registry.
-func (t *Tasks) load(ctx context.Context) error {
-	tasks, err := docs().tasks.All(ctx, t.cfg.Store)
+// records are the tasks in the store, with which memory agrees.
+type records struct{ *shared }
+
+// loadAll fills the registry.
+func (rec *records) loadAll(ctx context.Context) error {
+	tasks, err := docs().tasks.All(ctx, rec.cfg.Store)
 	if err != nil {
 		return err
 	}
-	all, err := docs().allocations.All(ctx, t.cfg.Store)
+	all, err := docs().allocations.All(ctx, rec.cfg.Store)
 	if err != nil {
 		return err
 	}
@@ -56,12 +59,12 @@ func (t *Tasks) load(ctx context.Context) error {
 		if len(list) == 0 {
 			return fmt.Errorf("task %s has no allocation in the store; restore a backup", d.ID)
 		}
-		e := newEntry(t.reg.usage)
+		e := newEntry(rec.reg.usage)
 		e.publish(snapshot{task: d.Value, allocations: byNumber(list)})
 		if e.now().over() {
 			close(e.ended)
 		}
-		t.reg.put(d.Value.ID, e)
+		rec.reg.put(d.Value.ID, e)
 	}
 	return nil
 }
@@ -74,12 +77,12 @@ func byNumber(list []lifecycle.Allocation) []lifecycle.Allocation {
 // edit changes a snapshot; an error leaves everything as it was.
 type edit func(snapshot) (snapshot, error)
 
-// apply makes a change durable, shows it, and copies the master's new lines into the
+// applyChange makes a change durable, shows it, and copies the master's new lines into the
 // log. It may be repeated: what is there already is not written again.
-func (t *Tasks) apply(ctx context.Context, e *entry, change edit) error {
+func (rec *records) applyChange(ctx context.Context, e *entry, change edit) error {
 	e.change.Lock()
 	defer e.change.Unlock()
-	if err := t.refresh(ctx, e); err != nil {
+	if err := rec.reload(ctx, e); err != nil {
 		return err
 	}
 	before := e.now()
@@ -87,25 +90,25 @@ func (t *Tasks) apply(ctx context.Context, e *entry, change edit) error {
 	if err != nil {
 		return err
 	}
-	if err := t.save(ctx, before, after); err != nil {
+	if err := rec.saveChange(ctx, before, after); err != nil {
 		e.stale = errors.Is(err, store.ErrOutcomeUnknown)
 		return err
 	}
 	e.publish(after)
-	return t.speak(ctx, e)
+	return rec.copyLines(ctx, e)
 }
 
-// refresh reads a task again whose last write may or may not have been done.
-func (t *Tasks) refresh(ctx context.Context, e *entry) error {
+// reload reads a task again whose last write may or may not have been done.
+func (rec *records) reload(ctx context.Context, e *entry) error {
 	if !e.stale {
 		return nil
 	}
 	id := e.now().task.ID
-	d, found, err := docs().tasks.Get(ctx, t.cfg.Store, string(id))
+	d, found, err := docs().tasks.Get(ctx, rec.cfg.Store, string(id))
 	if err != nil || !found {
 		return errors.Join(err, fmt.Errorf("read task %s again", id))
 	}
-	list, err := docs().allocations.ByParent(ctx, t.cfg.Store, string(id))
+	list, err := docs().allocations.ByParent(ctx, rec.cfg.Store, string(id))
 	if err != nil {
 		return err
 	}
@@ -119,14 +122,14 @@ func (t *Tasks) refresh(ctx context.Context, e *entry) error {
 	return nil
 }
 
-// save writes what differs, in one transaction.
-func (t *Tasks) save(ctx context.Context, before, after snapshot) error {
+// saveChange writes what differs, in one transaction.
+func (rec *records) saveChange(ctx context.Context, before, after snapshot) error {
 	changed, gone := compare(before, after)
 	task := !same(before.task, after.task)
 	if !task && len(changed)+len(gone) == 0 {
 		return nil
 	}
-	return t.cfg.Store.Write(ctx, func(tx *store.Tx) error {
+	return rec.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		if task {
 			if err := putTask(tx, after.task); err != nil {
 				return err
@@ -177,19 +180,19 @@ func same[T any](a, b T) bool {
 	return errX == nil && errY == nil && string(x) == string(y)
 }
 
-// flush copies the lines that an interrupted change may have left behind.
-func (t *Tasks) flush(ctx context.Context, e *entry) error {
+// flushLines copies the lines that an interrupted change may have left behind.
+func (rec *records) flushLines(ctx context.Context, e *entry) error {
 	e.change.Lock()
 	defer e.change.Unlock()
-	return t.speak(ctx, e)
+	return rec.copyLines(ctx, e)
 }
 
 // masterSource is how the master's lines are marked in a log.
 const masterSource = "master"
 
-// speak copies the master's lines into the log. They are numbered, so those that
+// copyLines copies the master's lines into the log. They are numbered, so those that
 // are there already are passed over.
-func (t *Tasks) speak(ctx context.Context, e *entry) error {
+func (rec *records) copyLines(ctx context.Context, e *entry) error {
 	s := e.now()
 	for _, a := range s.allocations {
 		end := a.FirstLine + int64(len(a.Lines))
@@ -203,7 +206,7 @@ func (t *Tasks) speak(ctx context.Context, e *entry) error {
 				At: l.At, Level: log.Level(l.Level), Text: l.Text, Source: masterSource, Stdtype: "stdout",
 			})
 		}
-		next, err := t.cfg.Logs.Append(ctx, b)
+		next, err := rec.cfg.Logs.Append(ctx, b)
 		if err != nil {
 			return fmt.Errorf("log of task %s: %w", a.Task, err)
 		}

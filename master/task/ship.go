@@ -28,13 +28,13 @@ func (c Caller) may(task rm.TaskID, owner int32) bool {
 
 // Ship keeps lines that a program inside a task sends itself. All are of one task.
 // The errors have the codes InvalidArgument, NotFound and PermissionDenied.
-func (t *Tasks) Ship(ctx context.Context, c Caller, req *apiv1.PostTaskLogsRequest) error {
+func (w *logWriter) Ship(ctx context.Context, c Caller, req *apiv1.PostTaskLogsRequest) error {
 	lines := req.GetLogs()
 	if len(lines) == 0 {
 		return status.New(status.InvalidArgument, "logs: must have at least one line")
 	}
 	task := lines[0].GetTaskId()
-	e, found := t.reg.find(rm.TaskID(task))
+	e, found := w.reg.find(rm.TaskID(task))
 	if !found {
 		return status.Missing("task", task)
 	}
@@ -59,7 +59,7 @@ func (t *Tasks) Ship(ctx context.Context, c Caller, req *apiv1.PostTaskLogsReque
 		batches = addLine(batches, l, line)
 	}
 	for _, b := range batches {
-		if err := t.cfg.Logs.AppendUnsequenced(ctx, b); err != nil {
+		if err := w.cfg.Logs.AppendUnsequenced(ctx, b); err != nil {
 			return err
 		}
 	}

@@ -14,34 +14,37 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/spec"
 )
 
+// views are tasks as clients know them.
+type views struct{ *shared }
+
 func timeoutOf(d config.TaskContainerDefaults) time.Duration {
 	return time.Duration(d.PreemptionTimeout)
 }
 
 func asGap(err error) (*log.GapError, bool) { return errors.AsType[*log.GapError](err) }
 
-func (t *Tasks) launchReply(s snapshot) (*apiv1.LaunchCommandResponse, error) {
-	cfg, err := t.shownConfig(s)
+func (v *views) launchReply(s snapshot) (*apiv1.LaunchCommandResponse, error) {
+	cfg, err := v.shownConfig(s)
 	if err != nil {
 		return nil, err
 	}
-	r := &apiv1.LaunchCommandResponse{Command: t.showCommand(s), Config: cfg}
+	r := &apiv1.LaunchCommandResponse{Command: v.showCommand(s), Config: cfg}
 	if s.task.Exceeds {
 		r.Warnings = []apiv1.LaunchWarning{apiv1.LaunchWarning_LAUNCH_WARNING_CURRENT_SLOTS_EXCEEDED}
 	}
 	return r, nil
 }
 
-func (t *Tasks) shownConfig(s snapshot) (*structpb.Struct, error) {
+func (v *views) shownConfig(s snapshot) (*structpb.Struct, error) {
 	cfg, err := spec.Load(s.task.Config)
 	if err != nil {
 		return nil, err
 	}
-	return spec.Show(cfg, t.priority(s))
+	return spec.Show(cfg, v.effectivePriority(s))
 }
 
 // showCommand is a command as clients know it.
-func (t *Tasks) showCommand(s snapshot) *apiv1.Command {
+func (v *views) showCommand(s snapshot) *apiv1.Command {
 	task, a := s.task, s.current()
 	c := &apiv1.Command{
 		Id: string(task.ID), Description: task.Name, State: a.State.API(), StartTime: stamp(task.Submitted),
@@ -55,15 +58,15 @@ func (t *Tasks) showCommand(s snapshot) *apiv1.Command {
 	if a.End != nil {
 		c.ExitStatus, c.ExitCode = a.End.Status, a.End.Code
 	}
-	if why := t.waiting(s); why != "" {
+	if why := v.waitReason(s); why != "" {
 		c.Reason = &why
 	}
 	return c
 }
 
-// waiting says why a task does not run yet.
-func (t *Tasks) waiting(s snapshot) string {
-	a, r := s.current(), t.reg.manager()
+// waitReason says why a task does not run yet.
+func (v *views) waitReason(s snapshot) string {
+	a, r := s.current(), v.reg.manager()
 	if !a.Starts() || r == nil {
 		return ""
 	}
@@ -79,9 +82,9 @@ func showDevices(c lifecycle.Container) []*apiv1.Device {
 	return out
 }
 
-func (t *Tasks) showTask(s snapshot) *apiv1.Task {
+func (v *views) showTask(s snapshot) *apiv1.Task {
 	config := string(s.task.Config)
-	if shown, err := t.shownConfig(s); err == nil {
+	if shown, err := v.shownConfig(s); err == nil {
 		if text, err := shown.MarshalJSON(); err == nil {
 			config = string(text)
 		}
@@ -119,23 +122,23 @@ func showAllocation(task lifecycle.Task, a lifecycle.Allocation) *apiv1.Allocati
 }
 
 // Summaries lists the allocations that have not ended.
-func (t *Tasks) Summaries() map[string]*apiv1.AllocationSummary {
+func (v *views) Summaries() map[string]*apiv1.AllocationSummary {
 	out := map[string]*apiv1.AllocationSummary{}
-	for _, e := range t.reg.all() {
+	for _, e := range v.reg.all() {
 		if s := e.now(); !s.over() {
-			out[string(s.current().ID)] = t.summary(s)
+			out[string(s.current().ID)] = v.summarize(s)
 		}
 	}
 	return out
 }
 
-func (t *Tasks) summary(s snapshot) *apiv1.AllocationSummary {
+func (v *views) summarize(s snapshot) *apiv1.AllocationSummary {
 	a := s.current()
 	out := &apiv1.AllocationSummary{
 		TaskId: string(s.task.ID), AllocationId: string(a.ID), Name: s.task.Name, RegisteredTime: stamp(a.Created),
 		ResourcePool: s.task.Pool, SlotsNeeded: int32(s.task.Slots), SchedulerType: "priority", ProxyPorts: proxyPorts(s.task),
 	}
-	if priority := int32(t.priority(s)); priority != 0 {
+	if priority := int32(v.effectivePriority(s)); priority != 0 {
 		out.Priority = &priority
 	}
 	for _, c := range a.Containers {
@@ -144,10 +147,10 @@ func (t *Tasks) summary(s snapshot) *apiv1.AllocationSummary {
 	return out
 }
 
-// priority is the one that counts: the resource manager's while it has the task, then
+// effectivePriority is the one that counts: the resource manager's while it has the task, then
 // what was asked for, then the pool's. It is 0 where nothing is known of it.
-func (t *Tasks) priority(s snapshot) int {
-	r := t.reg.manager()
+func (v *views) effectivePriority(s snapshot) int {
+	r := v.reg.manager()
 	if r == nil {
 		return s.task.Priority
 	}

@@ -12,10 +12,17 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// own finds an allocation on behalf of c. The errors have the codes NotFound and
+// programs is what the processes of a task ask and report.
+type programs struct {
+	*shared
+
+	records *records
+}
+
+// findOwn finds an allocation on behalf of c. The errors have the codes NotFound and
 // PermissionDenied.
-func (t *Tasks) own(c Caller, id string) (*entry, error) {
-	e, _, found := t.reg.findAllocation(rm.AllocationID(id))
+func (p *programs) findOwn(c Caller, id string) (*entry, error) {
+	e, _, found := p.reg.findAllocation(rm.AllocationID(id))
 	if !found {
 		return nil, status.Missing("allocation", id)
 	}
@@ -28,13 +35,13 @@ func (t *Tasks) own(c Caller, id string) (*entry, error) {
 // PreemptionSignal says whether the allocation is to save itself and stop. It waits
 // for that for at most timeout, and answers at once when it is so already or when
 // the allocation has ended.
-func (t *Tasks) PreemptionSignal(ctx context.Context, c Caller, id string, timeout time.Duration) (bool, error) {
-	e, err := t.own(c, id)
+func (p *programs) PreemptionSignal(ctx context.Context, c Caller, id string, timeout time.Duration) (bool, error) {
+	e, err := p.findOwn(c, id)
 	if err != nil {
 		return false, err
 	}
-	if _, a, _ := t.reg.findAllocation(rm.AllocationID(id)); !a.Listens {
-		if err := t.report(ctx, c, id, lifecycle.Allocation.Listen); err != nil {
+	if _, a, _ := p.reg.findAllocation(rm.AllocationID(id)); !a.Listens {
+		if err := p.reportState(ctx, c, id, lifecycle.Allocation.Listen); err != nil {
 			return false, err
 		}
 	}
@@ -57,45 +64,47 @@ func (t *Tasks) PreemptionSignal(ctx context.Context, c Caller, id string, timeo
 }
 
 // AckPreemption notes that the program has seen the signal and will stop.
-func (t *Tasks) AckPreemption(ctx context.Context, c Caller, id string) error {
-	return t.report(ctx, c, id, lifecycle.Allocation.Acknowledge)
+func (p *programs) AckPreemption(ctx context.Context, c Caller, id string) error {
+	return p.reportState(ctx, c, id, lifecycle.Allocation.Acknowledge)
 }
 
 // Ready notes that the program serves.
-func (t *Tasks) Ready(ctx context.Context, c Caller, id string) error {
-	now := t.cfg.Now()
-	return t.report(ctx, c, id, func(a lifecycle.Allocation) lifecycle.Allocation { return a.Report(true, now) })
+func (p *programs) Ready(ctx context.Context, c Caller, id string) error {
+	now := p.cfg.Now()
+	return p.reportState(ctx, c, id, func(a lifecycle.Allocation) lifecycle.Allocation { return a.Report(true, now) })
 }
 
 // Waiting notes that the program has nothing to serve yet.
-func (t *Tasks) Waiting(ctx context.Context, c Caller, id string) error {
-	now := t.cfg.Now()
-	return t.report(ctx, c, id, func(a lifecycle.Allocation) lifecycle.Allocation { return a.Report(false, now) })
+func (p *programs) Waiting(ctx context.Context, c Caller, id string) error {
+	now := p.cfg.Now()
+	return p.reportState(ctx, c, id, func(a lifecycle.Allocation) lifecycle.Allocation { return a.Report(false, now) })
 }
 
-func (t *Tasks) report(ctx context.Context, c Caller, id string, change func(lifecycle.Allocation) lifecycle.Allocation) error {
-	if _, err := t.own(c, id); err != nil {
+func (p *programs) reportState(ctx context.Context, c Caller, id string, change func(lifecycle.Allocation) lifecycle.Allocation) error {
+	if _, err := p.findOwn(c, id); err != nil {
 		return err
 	}
-	_, err := t.alter(ctx, rm.AllocationID(id), change)
+	_, err := p.records.changeAllocation(ctx, rm.AllocationID(id), change)
 	return err
 }
 
 // PostAcceleratorData remembers, while the allocation runs, what a container says of
 // the accelerators it sees.
-func (t *Tasks) PostAcceleratorData(c Caller, req *apiv1.PostAllocationAcceleratorDataRequest) error {
-	if _, err := t.own(c, req.GetAllocationId()); err != nil {
+func (p *programs) PostAcceleratorData(c Caller, req *apiv1.PostAllocationAcceleratorDataRequest) error {
+	if _, err := p.findOwn(c, req.GetAllocationId()); err != nil {
 		return err
 	}
 	if d := req.GetAcceleratorData(); d.GetAllocationId() != "" && d.GetAllocationId() != req.GetAllocationId() {
 		return status.New(status.InvalidArgument, "acceleratorData.allocationId: must be %q (is %q)", req.GetAllocationId(), excerpt.Of(d.GetAllocationId()))
 	}
-	t.data.put(rm.AllocationID(req.GetAllocationId()), req.GetAcceleratorData())
+	p.data.put(rm.AllocationID(req.GetAllocationId()), req.GetAcceleratorData())
 	return nil
 }
 
 // AcceleratorData is what the containers of a running allocation have said.
-func (t *Tasks) AcceleratorData(id rm.AllocationID) []*apiv1.AcceleratorData { return t.data.get(id) }
+func (p *programs) AcceleratorData(id rm.AllocationID) []*apiv1.AcceleratorData {
+	return p.data.get(id)
+}
 
 // mostContainers bounds what one allocation can make the master remember.
 const mostContainers = 1024

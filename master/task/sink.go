@@ -14,10 +14,13 @@ import (
 // containerSource is how lines that a container printed are marked in a log.
 const containerSource = "task"
 
+// logWriter writes what containers and programs print into the logs of their tasks.
+type logWriter struct{ *shared }
+
 // AppendLogs implements rm.Logs.
-func (t *Tasks) AppendLogs(ctx context.Context, agent rm.AgentID, l *agentv1.Logs) (uint64, error) {
+func (w *logWriter) AppendLogs(ctx context.Context, agent rm.AgentID, l *agentv1.Logs) (uint64, error) {
 	all := l.GetFirstSeq() + uint64(len(l.GetLines()))
-	_, a, found := t.reg.findAllocation(rm.AllocationID(l.GetAllocationId()))
+	_, a, found := w.reg.findAllocation(rm.AllocationID(l.GetAllocationId()))
 	if !found || all > math.MaxInt64 {
 		return all, nil
 	}
@@ -26,13 +29,13 @@ func (t *Tasks) AppendLogs(ctx context.Context, agent rm.AgentID, l *agentv1.Log
 		Rank: rankOf(a, rm.ContainerID(l.GetContainerId())), FirstSeq: int64(l.GetFirstSeq()),
 		Lines: make([]log.Line, len(l.GetLines())),
 	}
-	now := t.cfg.Now()
+	now := w.cfg.Now()
 	for i, line := range l.GetLines() {
 		b.Lines[i] = log.Line{
 			At: agentv1.Instant(line.GetAtUs(), now), Stdtype: line.GetStdtype(), Source: containerSource, Text: string(line.GetText()),
 		}
 	}
-	next, err := t.cfg.Logs.Append(ctx, b)
+	next, err := w.cfg.Logs.Append(ctx, b)
 	if gap, is := asGap(err); is {
 		// The agent is told what is missing and sends from there.
 		return uint64(gap.Want), nil
@@ -44,12 +47,12 @@ func (t *Tasks) AppendLogs(ctx context.Context, agent rm.AgentID, l *agentv1.Log
 }
 
 // NextSeq implements rm.Logs. An append of nothing asks the log.
-func (t *Tasks) NextSeq(ctx context.Context, id rm.AllocationID, container rm.ContainerID) (uint64, error) {
-	_, a, found := t.reg.findAllocation(id)
+func (w *logWriter) NextSeq(ctx context.Context, id rm.AllocationID, container rm.ContainerID) (uint64, error) {
+	_, a, found := w.reg.findAllocation(id)
 	if !found {
 		return 0, nil
 	}
-	next, err := t.cfg.Logs.Append(ctx, log.Batch{Task: string(a.Task), Allocation: string(id), Container: string(container)})
+	next, err := w.cfg.Logs.Append(ctx, log.Batch{Task: string(a.Task), Allocation: string(id), Container: string(container)})
 	if err != nil {
 		return 0, fmt.Errorf("log of task %s: %w", a.Task, err)
 	}

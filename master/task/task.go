@@ -67,11 +67,42 @@ type Config struct {
 // DefaultListed is how long an ended task stays listed in Determined 0.38.1.
 const DefaultListed = 24 * time.Hour
 
-// Tasks is safe for concurrent use.
+// Tasks is safe for concurrent use. Each of its parts does one thing with the tasks
+// that all of them share.
 type Tasks struct {
+	*launches
+	*contexts
+	*runs
+	*programs
+	*logWriter
+	*views
+	*owners
+	*collector
+}
+
+// shared is what all parts have: the tasks in memory, and what is around them.
+type shared struct {
 	cfg  Config
 	reg  *registry
 	data *accelerators
+}
+
+// newTasks connects the parts. There are no tasks yet.
+func newTasks(cfg Config) (*Tasks, *records) {
+	s := &shared{cfg: cfg, reg: newRegistry(), data: newAccelerators()}
+	records, policies := &records{s}, &policies{s}
+	contexts, views := &contexts{s}, &views{s}
+	runs := &runs{shared: s, records: records, policies: policies}
+	return &Tasks{
+		launches:  &launches{shared: s, records: records, contexts: contexts, views: views, policies: policies, runs: runs},
+		contexts:  contexts,
+		runs:      runs,
+		programs:  &programs{shared: s, records: records},
+		logWriter: &logWriter{s},
+		views:     views,
+		owners:    &owners{shared: s, records: records, views: views, runs: runs},
+		collector: &collector{shared: s, records: records, contexts: contexts},
+	}, records
 }
 
 var (
@@ -97,8 +128,8 @@ func Open(ctx context.Context, cfg Config) (*Tasks, error) {
 	if cfg.Listed == 0 {
 		cfg.Listed = DefaultListed
 	}
-	t := &Tasks{cfg: cfg, reg: newRegistry(), data: newAccelerators()}
-	if err := t.load(ctx); err != nil {
+	t, records := newTasks(cfg)
+	if err := records.loadAll(ctx); err != nil {
 		return nil, fmt.Errorf("open tasks: %w", err)
 	}
 	return t, nil
@@ -106,29 +137,29 @@ func Open(ctx context.Context, cfg Config) (*Tasks, error) {
 
 // Attach gives the resource manager every task that has not ended, and from then on
 // every new one. It is called once, when r knows what it knew before a restart.
-func (t *Tasks) Attach(ctx context.Context, r rm.ResourceManager) error {
-	for _, e := range t.reg.all() {
+func (run *runs) Attach(ctx context.Context, r rm.ResourceManager) error {
+	for _, e := range run.reg.all() {
 		s := e.now()
 		// What was placed and has ended is told again by the resource manager when
 		// its last line may be missing; what was never placed only we know.
 		if s.over() && len(s.current().Containers) > 0 {
 			continue
 		}
-		if err := t.flush(ctx, e); err != nil {
+		if err := run.records.flushLines(ctx, e); err != nil {
 			return fmt.Errorf("attach the resource manager: %w", err)
 		}
 		if s.over() {
 			continue
 		}
-		if err := t.hand(ctx, r, e); err != nil {
+		if err := run.submit(ctx, r, e); err != nil {
 			return fmt.Errorf("attach the resource manager: %w", err)
 		}
 	}
-	t.reg.attach(r)
+	run.reg.attach(r)
 	// What was launched or killed while we were at it has not been handed over.
-	for _, e := range t.reg.all() {
+	for _, e := range run.reg.all() {
 		if s := e.now(); !s.over() {
-			if err := t.hand(ctx, r, e); err != nil {
+			if err := run.submit(ctx, r, e); err != nil {
 				return fmt.Errorf("attach the resource manager: %w", err)
 			}
 		}
@@ -136,30 +167,30 @@ func (t *Tasks) Attach(ctx context.Context, r rm.ResourceManager) error {
 	return nil
 }
 
-// hand submits the current allocation, which may be known already, and kills it
+// submit submits the current allocation, which may be known already, and kills it
 // when that was asked for. A refusal ends the task.
-func (t *Tasks) hand(ctx context.Context, r rm.ResourceManager, e *entry) error {
+func (run *runs) submit(ctx context.Context, r rm.ResourceManager, e *entry) error {
 	s := e.now()
 	a := s.current()
 	if reason, doomed := a.Doomed(); doomed && len(a.Containers) == 0 {
 		// It may be known from before the restart, or not.
 		if _, known := r.Allocation(a.ID); !known {
-			return t.Ended(ctx, a.ID, rm.End{Cause: rm.CauseKilled, Reason: reason, At: t.cfg.Now()})
+			return run.Ended(ctx, a.ID, rm.End{Cause: rm.CauseKilled, Reason: reason, At: run.cfg.Now()})
 		}
 	}
-	if err := r.Submit(ctx, t.request(s.task, a)); err != nil {
+	if err := r.Submit(ctx, run.policies.requestOf(s.task, a)); err != nil {
 		if ctx.Err() != nil {
 			return err
 		}
-		t.cfg.Log.Warn("task is refused by the resource manager", "task_id", s.task.ID, "err", err)
-		return t.Ended(ctx, a.ID, rm.End{Cause: rm.CauseRefused, Reason: err.Error(), At: t.cfg.Now()})
+		run.cfg.Log.Warn("task is refused by the resource manager", "task_id", s.task.ID, "err", err)
+		return run.Ended(ctx, a.ID, rm.End{Cause: rm.CauseRefused, Reason: err.Error(), At: run.cfg.Now()})
 	}
-	return t.enforce(ctx, r, e)
+	return run.killDoomed(ctx, r, e)
 }
 
-// enforce kills what must end. It looks at what is, not at what has changed, so it
+// killDoomed kills what must end. It looks at what is, not at what has changed, so it
 // may be called at any time.
-func (t *Tasks) enforce(ctx context.Context, r rm.ResourceManager, e *entry) error {
+func (run *runs) killDoomed(ctx context.Context, r rm.ResourceManager, e *entry) error {
 	a := e.now().current()
 	reason, doomed := a.Doomed()
 	if !doomed || r == nil {

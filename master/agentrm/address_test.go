@@ -51,7 +51,7 @@ func TestAnAddressThatTheMasterSeesComesFirst(t *testing.T) {
 		"it says nothing":  {"127.0.0.1", "10.0.0.2", "", "127.0.0.1"},
 	} {
 		a := &agent{id: "a", address: c.address, own: c.own}
-		r := &RM{}
+		r := &state{}
 		r.agents = map[rm.AgentID]*agent{"a": a, "b": {id: "b", address: c.other}}
 		if got := r.hostOn(a, of); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)

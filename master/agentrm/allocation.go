@@ -107,10 +107,6 @@ func (a *allocation) ended() bool {
 
 func (a *allocation) killed() bool { return a.release != nil && a.release.Kill }
 
-// has notes that the agent has the container. What it runs need not be sent
-// again, and is let go of: it may hold many megabytes of files.
-func (c *container) has() { c.received, c.spec = true, nil }
-
 func (c *container) ended() bool { return c.state == apiv1.Container_STATE_TERMINATED }
 
 // scheduled is the allocation as the scheduler sees it.
@@ -180,4 +176,13 @@ func (c *container) api() *apiv1.Container {
 		Parent: string(c.allocation.Allocation), Id: string(c.id), State: c.state,
 		Devices: slices.Clone(c.devices),
 	}
+}
+
+func (c *container) uses(slot int) bool {
+	for _, d := range c.devices {
+		if int(d.GetId()) == slot {
+			return true
+		}
+	}
+	return false
 }

@@ -106,16 +106,16 @@ func (c *cluster) converseAs(first []byte, messages ...[]byte) {
 	c.t.Helper()
 	ctx, cancel := context.WithCancelCause(c.t.Context())
 	defer cancel(nil)
-	l := newLink("192.0.2.1", nil, c.cfg.Limits, cancel)
+	l := newLink("192.0.2.1", nil, c.RM.state.cfg.Limits, cancel)
 	h := addressed(first, c.started()).GetHello()
 	if h == nil {
 		h = greeting("a", 2)
 	}
-	if err := c.welcome(ctx, l, h); err != nil {
+	if err := c.connections.admitAgent(ctx, l, h); err != nil {
 		c.answered(err)
 		return
 	}
-	defer c.part(l)
+	defer c.roster.disconnectAgent(l)
 	if len(first) == 0 {
 		c.until("what waits is started", func() bool { return c.started() != "" })
 	}
@@ -124,7 +124,7 @@ func (c *cluster) converseAs(first []byte, messages ...[]byte) {
 		if m == nil {
 			continue
 		}
-		if err := c.take(ctx, l, m); err != nil {
+		if err := c.connections.inbox.handleMessage(ctx, l, m); err != nil {
 			c.answered(err)
 			break
 		}
@@ -147,9 +147,9 @@ func (c *cluster) answered(err error) {
 
 // started is the container that was started, if any.
 func (c *cluster) started() rm.ContainerID {
-	c.RM.mu.Lock()
-	defer c.RM.mu.Unlock()
-	for id := range c.containers {
+	c.RM.state.mu.Lock()
+	defer c.RM.state.mu.Unlock()
+	for id := range c.RM.state.containers {
 		return id
 	}
 	return ""
@@ -158,10 +158,10 @@ func (c *cluster) started() rm.ContainerID {
 // kept checks that the master has not more agents and containers.
 func (c *cluster) kept(agents, containers int) {
 	c.t.Helper()
-	c.RM.mu.Lock()
-	defer c.RM.mu.Unlock()
-	if len(c.agents) > agents || len(c.containers) > containers || len(c.arriving) > 0 {
+	c.RM.state.mu.Lock()
+	defer c.RM.state.mu.Unlock()
+	if len(c.RM.state.agents) > agents || len(c.RM.state.containers) > containers || len(c.roster.arriving) > 0 {
 		c.t.Errorf("got %d agents, %d containers and %d arriving, want at most %d, %d and none",
-			len(c.agents), len(c.containers), len(c.arriving), agents, containers)
+			len(c.RM.state.agents), len(c.RM.state.containers), len(c.roster.arriving), agents, containers)
 	}
 }

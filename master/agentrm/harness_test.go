@@ -211,7 +211,7 @@ func (c *cluster) start() {
 	c.RM, c.done = r, make(chan error, 1)
 	go func() { c.done <- r.Run(ctx) }()
 	c.server = httptest.NewServer(r)
-	c.until("it is running", func() bool { r.mu.Lock(); defer r.mu.Unlock(); return r.running })
+	c.until("it is running", func() bool { return r.state.isRunning() })
 }
 
 func (c *cluster) stop() {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,7 +11,6 @@ import (
 	"github.com/coder/websocket"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/det-deploy/det-deploy/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
@@ -192,136 +189,4 @@ func readMessage(ctx context.Context, conn *websocket.Conn) (*agentv1.AgentMessa
 		return nil, refuseForGoodf("the agent sends what is no message of this link")
 	}
 	return m, nil
-}
-
-// ServeHTTP is the place where agents connect.
-func (r *RM) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if !r.open() {
-		http.Error(w, "the master is not ready for agents; try again", http.StatusServiceUnavailable)
-		return
-	}
-	defer r.links.Done()
-	address := hostOf(req)
-	leave, err := r.unwelcomed.enter(address)
-	if err != nil {
-		w.Header().Set("Retry-After", "1")
-		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
-	}
-	defer leave()
-	conn, err := websocket.Accept(w, req, nil)
-	if err != nil {
-		r.cfg.Log.Debug("refuse upgrade", "address", req.RemoteAddr, "err", err)
-		return
-	}
-	defer func() { _ = conn.CloseNow() }() // it is closed in good order where there is an order
-	conn.SetReadLimit(r.cfg.Limits.Introduction)
-	ctx, cancel := context.WithCancelCause(req.Context())
-	defer cancel(nil)
-	l := newLink(address, conn, r.cfg.Limits, cancel)
-	l.admitted = func(ctx context.Context) { leave(); r.cfg.Admitted(ctx) }
-	err = r.converse(ctx, l)
-	r.cfg.Log.Info("agent is disconnected", "agent_id", l.agent, "address", l.address, "err", err)
-}
-
-func hostOf(req *http.Request) string {
-	host, _, err := net.SplitHostPort(req.RemoteAddr)
-	if err != nil {
-		return req.RemoteAddr
-	}
-	return host
-}
-
-// open counts a caller in, if the door is open.
-func (r *RM) open() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.running {
-		r.links.Add(1)
-	}
-	return r.running
-}
-
-// converse is one link from hello to the end.
-func (r *RM) converse(ctx context.Context, l *link) error {
-	hello, err := r.hello(ctx, l.conn)
-	switch {
-	case err != nil:
-	case hello.GetPreparing():
-		err = r.prepare(ctx, l, hello)
-		r.refusal(ctx, l, err)
-		return err
-	default:
-		err = r.welcome(ctx, l, hello)
-	}
-	if err != nil {
-		r.refusal(ctx, l, err)
-		return err
-	}
-	defer r.part(l)
-	l.welcomed(ctx)
-	r.cfg.Log.Info("agent is connected", "agent_id", l.agent, "address", l.address, "version", excerpt.Of(hello.GetVersion()))
-	var wg sync.WaitGroup
-	for _, f := range []func(context.Context) error{l.write, l.ping, r.awaitExpulsion(l)} {
-		wg.Go(func() {
-			if err := f(ctx); err != nil {
-				l.cancel(err)
-			}
-		})
-	}
-	err = l.read(ctx, func(ctx context.Context, m *agentv1.AgentMessage) error { return r.take(ctx, l, m) })
-	if cause := context.Cause(ctx); cause != nil {
-		err = cause
-	}
-	r.refusal(ctx, l, err) // before the writer stops, which may cut the connection
-	l.cancel(err)
-	wg.Wait()
-	return err
-}
-
-// awaitExpulsion tells an agent that is revoked, while its link still stands.
-func (r *RM) awaitExpulsion(l *link) func(context.Context) error {
-	return func(ctx context.Context) error {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case why := <-l.expelled:
-			r.refusal(ctx, l, why)
-			return errors.New(why.Reason)
-		}
-	}
-}
-
-// hello waits for the agent's introduction.
-func (r *RM) hello(ctx context.Context, conn *websocket.Conn) (*agentv1.Hello, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.cfg.Limits.Hello)
-	defer cancel()
-	m, err := readMessage(ctx, conn)
-	if err != nil {
-		return nil, err
-	}
-	if m.GetHello() == nil {
-		return nil, refuseForGoodf("the first message of an agent must be its hello")
-	}
-	return m.GetHello(), nil
-}
-
-// refusal tells an agent why it is not wanted, if that is what err is.
-func (r *RM) refusal(ctx context.Context, l *link, err error) {
-	var refused *Refused
-	if !errors.As(err, &refused) {
-		return
-	}
-	r.cfg.Log.Warn("agent is refused", "agent_id", l.agent, "address", l.address, "err", refused)
-	m := &agentv1.MasterMessage{Body: &agentv1.MasterMessage_Refusal{Refusal: &agentv1.Refusal{
-		Reason: refused.Reason, Final: refused.Final, Rejoin: refused.Rejoin, Unwanted: refused.Unwanted,
-		Revoked: refused.Revoked,
-	}}}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.cfg.Limits.Hello)
-	defer cancel()
-	if err := l.writeOne(ctx, m); err != nil {
-		r.cfg.Log.Debug("tell of refusal", "address", l.address, "err", err)
-		return
-	}
-	_ = l.conn.Close(websocket.StatusPolicyViolation, "refused") // the agent has been told; how it leaves is its affair
 }

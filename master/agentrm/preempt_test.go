@@ -28,9 +28,9 @@ func TestAKillBeforeTheStartWasReceivedEndsAfterARestart(t *testing.T) {
 	}
 	c.restart()
 	c.until("the launch is refused", func() bool {
-		c.RM.mu.Lock()
-		defer c.RM.mu.Unlock()
-		return c.allocations["t.1"].launched
+		c.RM.state.mu.Lock()
+		defer c.RM.state.mu.Unlock()
+		return c.RM.state.allocations["t.1"].launched
 	})
 	c.join("a", 1)
 	c.await(t, "t.1 ended: killed: killed by ann")

@@ -3,9 +3,19 @@
 // who waits, asks master/pool what should happen, and sees to it that it does,
 // through broken links, lost machines and its own restarts.
 //
-// State is owned by one mutex. Whatever waits for a disk, a link or the owner of
-// the tasks does so outside it, in order within an allocation and side by side
-// across allocations.
+// RM only passes on. Its parts, each of which uses those below it:
+//
+//	connections   links from the first byte to the last: who may connect, the hello
+//	inbox         what agents say after that
+//	scheduler     passes over all pools: asks master/pool and carries out
+//	roster        agents: they connect, are lost, drained, sick, switched, removed
+//	runner        allocations: placed ones are stored, started, signalled and ended
+//	records       what outlives the master
+//	state         what is known now: agents, allocations, containers, jobs
+//
+// Whatever is known has one mutex, state.mu. A part holds it for what it decides, and
+// never while it waits for a disk, a link or the owner of the tasks: that is done in
+// lanes, in order within an allocation and side by side across allocations.
 package agentrm
 
 import (
@@ -13,48 +23,28 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/det-deploy/det-deploy/master/queue"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
-
-var _ rm.Remarks = (*RM)(nil)
 
 // RM is the resource manager for agents. Make one with New, start it with Run,
 // and serve it at /agents, where agents connect.
 type RM struct {
-	cfg     Config
-	records records
-	lanes   *lanes
-	wake    chan struct{}
-	links   sync.WaitGroup
-	// unwelcomed are the connections that have not been admitted.
-	unwelcomed *unwelcomed
-
-	// mu guards everything below.
-	mu          sync.Mutex
-	running     bool
-	passed      chan struct{} // closed at the end of the pass that is to come
-	agents      map[rm.AgentID]*agent
-	switches    map[rm.AgentID]agentDoc
-	retired     map[rm.AgentID]bool // whether or not they are connected
-	allocations map[rm.AllocationID]*allocation
-	containers  map[rm.ContainerID]*container
-	// queue has the jobs of all allocations.
-	queue *queue.Queue
-	// arriving are agents that are being let in.
-	arriving map[rm.AgentID]bool
-	// preparing are the links of machines that set themselves up.
-	preparing map[*link]bool
+	state       *state
+	records     *records
+	runner      *runner
+	roster      *roster
+	scheduler   *scheduler
+	connections *connections
 }
 
 var (
 	_ rm.ResourceManager = (*RM)(nil)
 	_ rm.Machines        = (*RM)(nil)
+	_ rm.Remarks         = (*RM)(nil)
 	_ http.Handler       = (*RM)(nil)
 )
 
@@ -65,35 +55,33 @@ func New(c Config) (*RM, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	r := &RM{
-		cfg: c, records: records{c.Store}, lanes: newLanes(), wake: make(chan struct{}, 1), passed: make(chan struct{}),
-		unwelcomed:  newUnwelcomed(c.Limits),
-		agents:      make(map[rm.AgentID]*agent),
-		switches:    make(map[rm.AgentID]agentDoc),
-		retired:     make(map[rm.AgentID]bool),
-		allocations: make(map[rm.AllocationID]*allocation),
-		containers:  make(map[rm.ContainerID]*container),
-		arriving:    make(map[rm.AgentID]bool),
-		preparing:   make(map[*link]bool),
-	}
-	r.queue = r.newQueue()
-	return r, nil
+	s := newState(c)
+	d := &records{state: s, store: c.Store}
+	run := &runner{state: s, records: d}
+	ros := &roster{state: s, records: d, runner: run, arriving: make(map[rm.AgentID]bool)}
+	return &RM{
+		state: s, records: d, runner: run, roster: ros,
+		scheduler:   &scheduler{state: s, runner: run, roster: ros, passed: make(chan struct{})},
+		connections: newConnections(s, ros, &inbox{state: s, records: d, runner: run, roster: ros}),
+	}, nil
 }
+
+// Restore reads what an earlier master has stored. It is called once, before Run.
+func (r *RM) Restore(ctx context.Context) error { return r.records.restore(ctx) }
 
 // Run places tasks until ctx ends. It returns when every link is closed and
 // nothing is under way any more; containers go on, and a later Run finds them.
 // Restore must have been called, and the owner of the tasks must be ready to
 // be told of changes.
 func (r *RM) Run(ctx context.Context) error {
-	if err := r.begin(); err != nil {
+	if err := r.begin(time.Now()); err != nil {
 		return err
 	}
-	defer r.links.Wait()
-	defer r.hangUp()
+	defer r.end()
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return r.loop(ctx) })
+	g.Go(func() error { return r.scheduler.run(ctx) })
 	for range laneWorkers {
-		g.Go(func() error { r.lanes.work(ctx); return nil })
+		g.Go(func() error { r.state.lanes.work(ctx); return nil })
 	}
 	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("run agent pools: %w", err)
@@ -101,56 +89,28 @@ func (r *RM) Run(ctx context.Context) error {
 	return nil
 }
 
-// begin opens the door for agents and takes up what was left unfinished.
-func (r *RM) begin() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.running {
+// begin continues what was left unfinished, and lets agents connect.
+func (r *RM) begin(now time.Time) error {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	if r.state.running {
 		return errors.New("run agent pools: they are running already")
 	}
-	r.running = true
-	now := time.Now()
-	for _, a := range r.agents {
-		a.since = now // agents are given the whole wait, however long the restart took
-	}
-	for _, a := range r.allocations {
-		if a.phase == Placed {
-			r.takeUp(a)
-		}
-	}
+	r.state.running = true
+	r.roster.resume(now)
+	r.runner.resume()
 	return nil
 }
 
-// takeUp continues an allocation that an earlier master has placed.
-func (r *RM) takeUp(a *allocation) {
-	if a.ended() {
-		r.lanes.post(a.lane(), func(ctx context.Context) time.Duration { return r.settle(ctx, a) })
-		return
-	}
-	r.lanes.post(a.lane(), func(ctx context.Context) time.Duration { return r.launch(ctx, a) })
-	if a.release != nil && !a.release.Kill {
-		r.lanes.post(a.lane(), func(ctx context.Context) time.Duration { return r.tellOfPreemption(ctx, a) })
-	}
+// end drops all links and waits until they are closed.
+func (r *RM) end() {
+	r.roster.stop("the master stops")
+	r.connections.stop("the master stops")
 }
 
-func (r *RM) hangUp() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.running = false
-	for l := range r.preparing {
-		l.drop("the master stops")
-	}
-	for _, a := range r.agents {
-		if a.link != nil {
-			a.link.drop("the master stops")
-		}
-	}
-}
+// ServeHTTP is the place where agents connect.
+func (r *RM) ServeHTTP(w http.ResponseWriter, req *http.Request) { r.connections.ServeHTTP(w, req) }
 
-// stir makes the loop look again.
-func (r *RM) stir() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
-}
+// Ready returns nil once a pass over all pools was made after it was asked, which a
+// loop that is stuck never does; ctx bounds the wait.
+func (r *RM) Ready(ctx context.Context) error { return r.scheduler.awaitPass(ctx) }

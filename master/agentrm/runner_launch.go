@@ -10,29 +10,46 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
+// runner brings placed allocations to their end. It decides under state.mu, and stores,
+// tells and sends in the allocation's lane, over and over until that has worked: any of
+// it may be repeated by a restarted master.
+type runner struct {
+	*state
+	records *records
+}
+
+// resume continues what an earlier master has placed. The caller holds mu.
+func (r *runner) resume() {
+	for _, a := range r.allocations {
+		if a.phase == Placed {
+			r.resumeAllocation(a)
+		}
+	}
+}
+
 // retryAfter is how long a store, or an owner of tasks, that did not take
 // something is left alone.
 const retryAfter = 500 * time.Millisecond
 
-// again says in the log that something is tried again, and when.
-func (r *RM) again(ctx context.Context, what string, a *allocation, err error) time.Duration {
+// logRetry says in the log that something is tried again, and when.
+func (r *runner) logRetry(ctx context.Context, what string, a *allocation, err error) time.Duration {
 	if ctx.Err() == nil {
 		r.cfg.Log.Warn("try again", "what", what, "allocation", a.Allocation, "err", err)
 	}
 	return retryAfter
 }
 
-// launch stores where an allocation was placed, asks its owner what to run, and
+// launchAllocation stores where an allocation was placed, asks its owner what to run, and
 // sends it off, in this order: an agent is never asked to start what a
 // restarted master would not know.
-func (r *RM) launch(ctx context.Context, a *allocation) time.Duration {
-	if r.isKilled(a) && !r.mayRun(a) {
-		return r.settle(ctx, a)
+func (r *runner) launchAllocation(ctx context.Context, a *allocation) time.Duration {
+	if r.isKilled(a) && !r.dropUnlessSent(a) {
+		return r.settleAllocation(ctx, a)
 	}
-	if err := r.save(ctx, a); err != nil {
-		return r.again(ctx, "store placement", a, err)
+	if err := r.records.saveAllocation(ctx, a); err != nil {
+		return r.logRetry(ctx, "store placement", a, err)
 	}
-	specs, err := r.cfg.Tasks.Assigned(ctx, r.assignment(a))
+	specs, err := r.cfg.Tasks.Assigned(ctx, r.assignmentOf(a))
 	if ctx.Err() != nil {
 		return retryAfter
 	}
@@ -40,14 +57,14 @@ func (r *RM) launch(ctx context.Context, a *allocation) time.Duration {
 		err = fmt.Errorf("allocation %s has %d containers and %d of them are described", a.Allocation, len(a.containers), len(specs))
 	}
 	if err == nil {
-		r.start(a, specs)
+		r.startContainers(a, specs)
 		return 0
 	}
-	r.refuse(a, err)
-	return r.settle(ctx, a)
+	r.refuseAllocation(a, err)
+	return r.settleAllocation(ctx, a)
 }
 
-func (r *RM) assignment(a *allocation) rm.Assignment {
+func (r *runner) assignmentOf(a *allocation) rm.Assignment {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	out := rm.Assignment{Allocation: a.Allocation, Pool: a.Pool, At: a.placedAt}
@@ -57,8 +74,8 @@ func (r *RM) assignment(a *allocation) rm.Assignment {
 	return out
 }
 
-// refuse ends an allocation that its owner does not want run.
-func (r *RM) refuse(a *allocation, err error) {
+// refuseAllocation ends an allocation that its owner does not want run.
+func (r *runner) refuseAllocation(a *allocation, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if a.release == nil {
@@ -71,13 +88,13 @@ func (r *RM) refuse(a *allocation, err error) {
 			r.signalKill(c) // an earlier master had it started
 			continue
 		}
-		r.drop(c)
+		r.dropContainer(c)
 	}
 }
 
-// start sends the containers to their agents; those that are not connected get
+// startContainers sends the containers to their agents; those that are not connected get
 // theirs when they are.
-func (r *RM) start(a *allocation, specs []*agentv1.Spec) {
+func (r *runner) startContainers(a *allocation, specs []*agentv1.Spec) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a.launched = true
@@ -91,13 +108,13 @@ func (r *RM) start(a *allocation, specs []*agentv1.Spec) {
 
 // sendStart asks the agent for a container that it does not have. One that is to
 // be killed is not started at all.
-func (r *RM) sendStart(c *container) {
+func (r *runner) sendStart(c *container) {
 	if c.ended() || c.received || c.spec == nil || c.givenUp {
 		return
 	}
 	agent := r.agents[c.agent]
 	if c.allocation.killed() && !c.sent {
-		r.giveUp(c, "it was killed before it started")
+		r.giveUpContainer(c, "it was killed before it started")
 		return
 	}
 	if agent == nil || agent.link == nil {
@@ -120,13 +137,13 @@ func (r *RM) sendStart(c *container) {
 
 // signalKill tells the agent to kill a container, or settles the end of one that
 // no agent was told of.
-func (r *RM) signalKill(c *container) {
+func (r *runner) signalKill(c *container) {
 	if c.ended() || c.givenUp {
 		return
 	}
 	if !c.sent && !c.received {
 		if c.allocation.launched {
-			r.giveUp(c, "it was killed before it started")
+			r.giveUpContainer(c, "it was killed before it started")
 		}
 		return // launch is under way and looks
 	}
@@ -136,7 +153,7 @@ func (r *RM) signalKill(c *container) {
 }
 
 // signalTerminate has the agent send SIGTERM, and SIGKILL at the deadline.
-func (r *RM) signalTerminate(c *container) {
+func (r *runner) signalTerminate(c *container) {
 	release := c.allocation.release
 	if c.ended() || c.givenUp || (!c.sent && !c.received) || !release.terminate || release.Kill {
 		return
@@ -146,8 +163,8 @@ func (r *RM) signalTerminate(c *container) {
 	}}})
 }
 
-// mayRun reports whether an agent may have been told of any container.
-func (r *RM) mayRun(a *allocation) bool {
+// dropUnlessSent reports whether an agent may have been told of any container.
+func (r *runner) dropUnlessSent(a *allocation) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range a.containers {
@@ -156,27 +173,27 @@ func (r *RM) mayRun(a *allocation) bool {
 		}
 	}
 	for _, c := range a.containers {
-		r.drop(c)
+		r.dropContainer(c)
 	}
 	return false
 }
 
-// drop ends a container that its owner and its agent have not been told of.
-func (r *RM) drop(c *container) {
+// dropContainer ends a container that its owner and its agent have not been told of.
+func (r *runner) dropContainer(c *container) {
 	c.givenUp, c.state = true, apiv1.Container_STATE_TERMINATED
 	if agent := r.agents[c.agent]; agent != nil {
 		delete(agent.containers, c.id)
 	}
 }
 
-func (r *RM) isKilled(a *allocation) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return a.killed()
-}
-
-func (r *RM) isOver(a *allocation) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return a.phase == Over
+// resumeAllocation continues an allocation that an earlier master has placed.
+func (r *runner) resumeAllocation(a *allocation) {
+	if a.ended() {
+		r.lanes.post(a.lane(), func(ctx context.Context) time.Duration { return r.settleAllocation(ctx, a) })
+		return
+	}
+	r.lanes.post(a.lane(), func(ctx context.Context) time.Duration { return r.launchAllocation(ctx, a) })
+	if a.release != nil && !a.release.Kill {
+		r.lanes.post(a.lane(), func(ctx context.Context) time.Duration { return r.reportPreemption(ctx, a) })
+	}
 }

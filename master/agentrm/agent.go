@@ -3,11 +3,47 @@ package agentrm
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
+
+// has notes that the agent has the container. What it runs need not be sent
+// again, and is let go of: it may hold many megabytes of files.
+func (c *container) has() { c.received, c.spec = true, nil }
+
+// NoticeKind is what a machine's platform announces.
+type NoticeKind string
+
+// The kinds of notices.
+const (
+	// Interruption is a machine that will be gone at the notice's time.
+	Interruption NoticeKind = "interruption"
+	// Rebalance is a machine that is likelier to be taken back than others.
+	Rebalance NoticeKind = "rebalance"
+)
+
+// Notice is a platform's word that it may take a machine back.
+type Notice struct {
+	Kind NoticeKind
+	// At is when: of an interruption when the machine will be gone.
+	At time.Time
+	// Reason is the platform's words.
+	Reason string
+}
+
+// because is a notice as the reason of what ends through it.
+func (n Notice) because(id rm.AgentID) string {
+	text := "machine " + string(id) + " will be interrupted by its cloud at " + n.At.UTC().Format(time.RFC3339)
+	if n.Reason != "" {
+		text += " (" + n.Reason + ")"
+	}
+	return text
+}
 
 // Presence is what the master knows of an agent's whereabouts.
 //
@@ -96,5 +132,62 @@ func sameDevices(a, b []*apiv1.Device) bool {
 func (a *agent) send(m message) {
 	if a != nil && a.link != nil {
 		a.link.send(m)
+	}
+}
+
+func (a *agent) device(slot int) *apiv1.Device {
+	for _, d := range a.devices {
+		if int(d.GetId()) == slot {
+			return d
+		}
+	}
+	return &apiv1.Device{Id: int32(slot)} //nolint:gosec // slots come from device ids, which are int32
+}
+
+// Sickness is what keeps an agent from starting containers. It keeps what it runs and
+// gets nothing new until the agent says that it is well. It is not stored: the agent
+// says it in every hello.
+type Sickness struct {
+	// Lack is what its machine has run out of: one word of few.
+	Lack string
+	// Reason is the agent's word for it.
+	Reason string
+	Since  time.Time
+}
+
+// sicknessOf is nil for an agent that is well.
+func sicknessOf(h *agentv1.Health) *Sickness {
+	if h.GetLack() == agentv1.Health_LACK_UNSPECIFIED {
+		return nil
+	}
+	return &Sickness{
+		Lack: lackOf(h.GetLack()), Reason: excerpt.Of(h.GetReason()), Since: agentv1.Instant(h.GetSinceUs(), time.Now()),
+	}
+}
+
+// lackOf is a lack as people and metrics name it; later agents may know more of them.
+func lackOf(l agentv1.Health_Lack) string {
+	if _, known := agentv1.Health_Lack_name[int32(l)]; !known {
+		return "other"
+	}
+	return strings.ToLower(strings.TrimPrefix(l.String(), "LACK_"))
+}
+
+func (a *agent) has(slot int) bool {
+	return slices.ContainsFunc(a.devices, func(d *apiv1.Device) bool { return int(d.GetId()) == slot })
+}
+
+// slot is the switch of one device.
+func (a *agent) slot(id int) rm.Switch {
+	if s, set := a.slots[id]; set {
+		return s
+	}
+	return rm.Enable
+}
+
+func newAgent(id rm.AgentID, now time.Time) *agent {
+	return &agent{
+		id: id, presence: Connected, since: now, registered: now, state: rm.Enable,
+		slots: make(map[int]rm.Switch), containers: make(map[rm.ContainerID]*container),
 	}
 }

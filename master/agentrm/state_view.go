@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -13,12 +14,66 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Agents implements rm.Machines.
-func (r *RM) Agents() []*apiv1.Agent {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := make([]*apiv1.Agent, 0, len(r.agents))
-	for _, a := range r.agents {
+func (s *Sickness) api() *apiv1.AgentSickness {
+	if s == nil {
+		return nil
+	}
+	return &apiv1.AgentSickness{Lack: s.Lack, Reason: s.Reason, Since: timestamppb.New(s.Since)}
+}
+
+// mostNamed is how many sick agents a task's reason names.
+const mostNamed = 3
+
+// describeSick says for a task that waits which agents of its pool are sick; empty for
+// none.
+func (s *state) describeSick(name string) string {
+	var sick []*agent
+	for _, a := range s.agents {
+		if a.pool == name && a.sick != nil && a.presence == Connected {
+			sick = append(sick, a)
+		}
+	}
+	if len(sick) == 0 {
+		return ""
+	}
+	slices.SortFunc(sick, func(x, y *agent) int { return cmp.Compare(x.id, y.id) })
+	var names []string
+	for _, a := range sick[:min(mostNamed, len(sick))] {
+		names = append(names, fmt.Sprintf("%s (%s: %s)", a.id, a.sick.Lack, a.sick.Reason))
+	}
+	text := "agents that cannot start containers now: " + strings.Join(names, ", ")
+	if more := len(sick) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// describeAllocation implements rm.ResourceManager.
+func (s *state) describeAllocation(id rm.AllocationID) (rm.Allocation, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.allocations[id]
+	if a == nil {
+		return rm.Allocation{}, false
+	}
+	out := a.describe()
+	if out.Waiting != "" {
+		if sick := s.describeSick(a.Pool); sick != "" {
+			out.Waiting += "; " + sick
+		}
+		if more := s.cfg.Waits(a.Pool, id); more != "" {
+			out.Waiting += "; " + more
+		}
+	}
+	return out, true
+}
+
+// listAgents implements rm.Machines.
+func (s *state) listAgents() []*apiv1.Agent {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]*apiv1.Agent, 0, len(s.agents))
+	for _, a := range s.agents {
 		out = append(out, a.api())
 	}
 	slices.SortFunc(out, func(a, b *apiv1.Agent) int { return cmp.Compare(a.GetId(), b.GetId()) })
@@ -65,27 +120,27 @@ func (a *agent) api() *apiv1.Agent {
 	return out
 }
 
-// Pools implements rm.ResourceManager. Details of a cloud are added by who
+// listPools implements rm.ResourceManager. Details of a cloud are added by who
 // launches the machines.
-func (r *RM) Pools() []*apiv1.ResourcePool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := make([]*apiv1.ResourcePool, 0, len(r.cfg.Pools))
-	for _, p := range r.cfg.Pools {
-		out = append(out, r.describePool(p))
+func (s *state) listPools() []*apiv1.ResourcePool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]*apiv1.ResourcePool, 0, len(s.cfg.Pools))
+	for _, p := range s.cfg.Pools {
+		out = append(out, s.describePool(p))
 	}
 	slices.SortFunc(out, func(a, b *apiv1.ResourcePool) int { return cmp.Compare(a.GetName(), b.GetName()) })
 	return out
 }
 
-func (r *RM) describePool(p Pool) *apiv1.ResourcePool {
+func (s *state) describePool(p Pool) *apiv1.ResourcePool {
 	out := &apiv1.ResourcePool{
 		Name: p.Name, Description: p.Description, Type: apiv1.ResourcePoolType_RESOURCE_POOL_TYPE_STATIC,
-		DefaultComputePool: p.Name == r.cfg.DefaultCompute, DefaultAuxPool: p.Name == r.cfg.DefaultAux,
+		DefaultComputePool: p.Name == s.cfg.DefaultCompute, DefaultAuxPool: p.Name == s.cfg.DefaultAux,
 		AuxContainerCapacityPerAgent: int32(p.MaxAux), //nolint:gosec // a configured limit of containers
 		SchedulerType:                apiv1.SchedulerType_SCHEDULER_TYPE_PRIORITY,
 		SchedulerFittingPolicy:       apiv1.FittingPolicy_FITTING_POLICY_BEST,
-		ClusterName:                  r.cfg.ClusterName, ResourceManagerMetadata: p.Metadata,
+		ClusterName:                  s.cfg.ClusterName, ResourceManagerMetadata: p.Metadata,
 		Location: "on-prem", ImageId: "N/A", InstanceType: "N/A", // what Determined 0.38.1 shows for static pools
 		Details: &apiv1.ResourcePoolDetail{PriorityScheduler: &apiv1.ResourcePoolPrioritySchedulerDetail{
 			Preemption: p.Scheduler.Preemption, DefaultPriority: int32(p.Scheduler.DefaultPriority), //nolint:gosec // 1 to 99
@@ -95,12 +150,12 @@ func (r *RM) describePool(p Pool) *apiv1.ResourcePool {
 	if p.Scheduler.Fitting == pool.Worst {
 		out.SchedulerFittingPolicy = apiv1.FittingPolicy_FITTING_POLICY_WORST
 	}
-	for _, a := range r.agents {
+	for _, a := range s.agents {
 		if a.pool == p.Name {
 			countAgent(out, a)
 		}
 	}
-	for _, a := range r.allocations {
+	for _, a := range s.allocations {
 		switch {
 		case a.Pool != p.Name:
 		case a.phase == Queued:
@@ -109,7 +164,7 @@ func (r *RM) describePool(p Pool) *apiv1.ResourcePool {
 			out.Stats.ScheduledCount++
 		}
 	}
-	r.cfg.Describe(out)
+	s.cfg.Describe(out)
 	return out
 }
 
@@ -139,14 +194,14 @@ func countAgent(out *apiv1.ResourcePool, a *agent) {
 	out.SlotsPerAgent = &most
 }
 
-// Queue implements rm.ResourceManager.
-func (r *RM) Queue(name string) []*apiv1.Job {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// listQueue implements rm.ResourceManager.
+func (s *state) listQueue(name string) []*apiv1.Job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var out []*apiv1.Job
-	for _, p := range r.cfg.Pools {
+	for _, p := range s.cfg.Pools {
 		if name == "" || name == p.Name {
-			for _, l := range r.queue.List(p.Name) {
+			for _, l := range s.queue.List(p.Name) {
 				out = append(out, l.API())
 			}
 		}

@@ -1,0 +1,141 @@
+package agentrm
+
+import (
+	"context"
+	"errors"
+	"regexp"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/token"
+)
+
+// admitAgent checks an agent's hello and takes it in. The error is a *Refused with
+// a sentence for the agent.
+func (c *connections) admitAgent(ctx context.Context, l *link, h *agentv1.Hello) error {
+	if err := c.checkHello(h); err != nil {
+		return err
+	}
+	who, err := c.askGate(ctx, h, l.address)
+	if err != nil {
+		return err
+	}
+	next, err := c.nextLogLines(ctx, h)
+	if err != nil {
+		c.cfg.Log.Warn("read log positions", "agent_id", h.GetAgentId(), "err", err)
+		return refusef("the master cannot read its store; try again")
+	}
+	// Who is connected is looked at before anything is given out: a second machine
+	// of the name must not cost the first one its credential.
+	if err := c.roster.reservePlace(l, h, who); err != nil {
+		return err
+	}
+	credential, err := c.acceptAgent(ctx, who)
+	if err == nil {
+		err = c.roster.connectAgent(l, h, arrival{Identity: who, credential: credential, next: next})
+	}
+	c.roster.freePlace(who.Agent)
+	if err != nil {
+		return err
+	}
+	if err := c.records.saveAgent(ctx, who.Agent); err != nil {
+		c.roster.disconnectAgent(l)
+		c.cfg.Log.Warn("store agent", "agent_id", who.Agent, "err", err)
+		return refusef("the master cannot write its store; try again")
+	}
+	c.state.wakeScheduler()
+	return nil
+}
+
+// agentIDs are what fits into a URL, a label and a log line.
+var agentIDs = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,254}$`)
+
+func (c *connections) checkHello(h *agentv1.Hello) error {
+	if p := h.GetProtocol(); p < agentv1.OldestProtocol || p > agentv1.Protocol {
+		return refuseForGoodf("the agent speaks version %d of the link and this master versions %d to %d; install an agent of the master's version (%s)",
+			p, agentv1.OldestProtocol, agentv1.Protocol, c.cfg.Version)
+	}
+	if !agentIDs.MatchString(h.GetAgentId()) {
+		return refuseForGoodf("agent id %q: must be 1 to 255 letters, digits and . _ : -, and start with a letter or digit", excerpt.Of(h.GetAgentId()))
+	}
+	if n := len(h.GetDevices()); n > c.cfg.Limits.Slots {
+		return refuseForGoodf("agent %s reports %d devices; at most %d are believed", h.GetAgentId(), n, c.cfg.Limits.Slots)
+	}
+	ids, uuids := make(map[int32]bool), make(map[string]bool)
+	for _, d := range h.GetDevices() {
+		if d.GetId() < 0 || ids[d.GetId()] || (d.GetUuid() != "" && uuids[d.GetUuid()]) {
+			return refuseForGoodf("agent %s reports device %d (%s) twice, or with a negative id", h.GetAgentId(), d.GetId(), excerpt.Of(d.GetUuid()))
+		}
+		ids[d.GetId()], uuids[d.GetUuid()] = true, true
+	}
+	return nil
+}
+
+// askGate asks the gate, and settles the pool.
+func (c *connections) askGate(ctx context.Context, h *agentv1.Hello, address string) (Identity, error) {
+	id := rm.AgentID(h.GetAgentId())
+	who, err := c.cfg.Gate.Admit(ctx, JoinProof{
+		Agent: id, Pool: h.GetResourcePool(), Hostname: h.GetHostname(), Address: address,
+		Credential: token.Text(h.GetCredential()), JoinToken: token.Text(h.GetJoinToken()),
+		Proof: cloud.Proof{Kind: h.GetProofKind(), Data: h.GetProof()},
+	})
+	if err != nil {
+		return who, c.refusalOf(id, err)
+	}
+	switch {
+	case who.Agent != id:
+		return who, refuseForGoodf("the credential belongs to agent %s, not to %s", who.Agent, id)
+	case !who.Launched && who.Pool != "" && h.GetResourcePool() != "" && who.Pool != h.GetResourcePool():
+		return who, refuseForGoodf("agent %s is admitted to resource pool %q and asks for %q", id, who.Pool, excerpt.Of(h.GetResourcePool()))
+	}
+	if who.Pool == "" {
+		who.Pool = h.GetResourcePool()
+	}
+	if who.Pool == "" {
+		who.Pool = c.cfg.DefaultCompute
+	}
+	if _, found := c.cfg.pool(who.Pool); !found {
+		return who, refuseForGoodf("there is no resource pool %q; there are %q", excerpt.Of(who.Pool), c.cfg.poolNames())
+	}
+	return who, nil
+}
+
+// refusalOf is what an agent is told of an error of the gate.
+func (c *connections) refusalOf(id rm.AgentID, err error) error {
+	if refused, ok := errors.AsType[*Refused](err); ok {
+		return refused
+	}
+	c.cfg.Log.Warn("admit agent", "agent_id", id, "err", err)
+	return refusef("the master cannot check the agent's credential; try again")
+}
+
+// acceptAgent lets in an agent that has its place.
+func (c *connections) acceptAgent(ctx context.Context, who Identity) (token.Text, error) {
+	if who.Accept == nil {
+		return "", nil
+	}
+	credential, err := who.Accept(ctx)
+	if err != nil {
+		return "", c.refusalOf(who.Agent, err)
+	}
+	return credential, nil
+}
+
+// nextLogLines looks up which log lines of the reported containers are stored.
+func (c *connections) nextLogLines(ctx context.Context, h *agentv1.Hello) (map[rm.ContainerID]uint64, error) {
+	next := make(map[rm.ContainerID]uint64)
+	for _, report := range h.GetContainers() {
+		known := c.state.findContainer(rm.ContainerID(report.GetContainerId()))
+		if known == nil {
+			continue
+		}
+		seq, err := c.cfg.Logs.NextSeq(ctx, known.allocation.Allocation, known.id)
+		if err != nil {
+			return nil, err
+		}
+		next[known.id] = seq
+	}
+	return next, nil
+}

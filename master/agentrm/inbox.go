@@ -1,0 +1,182 @@
+package agentrm
+
+import (
+	"context"
+	"time"
+
+	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// inbox is told everything that agents say after their hello. It takes state.mu for what
+// it looks up; what it stores is done in lanes, and acknowledged by whoever stores it.
+type inbox struct {
+	*state
+	records *records
+	runner  *runner
+	roster  *roster
+}
+
+func ackOf(change *agentv1.Change) message {
+	return &agentv1.MasterMessage{Body: &agentv1.MasterMessage_Ack{Ack: &agentv1.Ack{
+		ContainerId: change.GetContainerId(), State: change.GetState(),
+	}}}
+}
+
+// handleMessage is told everything an agent says after its hello. An error ends the link.
+func (in *inbox) handleMessage(ctx context.Context, l *link, m *agentv1.AgentMessage) error {
+	switch body := m.GetBody().(type) {
+	case *agentv1.AgentMessage_Received:
+		return in.handleReceived(l, body.Received)
+	case *agentv1.AgentMessage_Change:
+		return in.handleChange(ctx, l, body.Change)
+	case *agentv1.AgentMessage_Logs:
+		return in.handleLogs(ctx, l, body.Logs)
+	case *agentv1.AgentMessage_Notice:
+		in.roster.handleNotice(l, body.Notice)
+		return nil
+	case *agentv1.AgentMessage_Health:
+		in.roster.handleHealth(l, body.Health)
+		return nil
+	case *agentv1.AgentMessage_Hello:
+		return refuseForGoodf("agent %s says hello twice", l.agent)
+	default:
+		return nil // a message of a later version, which this master need not know
+	}
+}
+
+// findReported finds a container that the agent may speak of. Nil without an error is
+// one that the master knows nothing of any more.
+func (in *inbox) findReported(l *link, container, allocation string) (*container, error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	c := in.containers[rm.ContainerID(container)]
+	if c == nil {
+		return nil, nil //nolint:nilnil // see above
+	}
+	if c.agent != l.agent {
+		return nil, refuseForGoodf("agent %s speaks of container %s, which is not its own", l.agent, excerpt.Of(container))
+	}
+	if allocation != "" && allocation != string(c.allocation.Allocation) {
+		return nil, refuseForGoodf("agent %s takes container %s for one of allocation %s", l.agent, excerpt.Of(container), excerpt.Of(allocation))
+	}
+	return c, nil
+}
+
+// handleReceived notes that a start is on the agent's disk: from now on, an agent
+// that comes back without the container has lost it.
+func (in *inbox) handleReceived(l *link, m *agentv1.Received) error {
+	c, err := in.findReported(l, m.GetContainerId(), "")
+	if err != nil || c == nil {
+		return err
+	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if c.received {
+		return nil
+	}
+	c.has()
+	in.lanes.post(c.allocation.lane(), func(ctx context.Context) time.Duration {
+		if in.isOver(c.allocation) {
+			return 0
+		}
+		if err := in.records.saveAllocation(ctx, c.allocation); err != nil {
+			return in.runner.logRetry(ctx, "store allocation", c.allocation, err)
+		}
+		return 0
+	})
+	return nil
+}
+
+func (in *inbox) handleChange(ctx context.Context, l *link, m *agentv1.Change) error {
+	c, err := in.findReported(l, m.GetContainerId(), m.GetAllocationId())
+	if err != nil {
+		return err
+	}
+	if _, known := apiv1.Container_State_name[int32(m.GetState())]; !known || m.GetState() == apiv1.Container_STATE_UNSPECIFIED {
+		return refuseForGoodf("agent %s reports state %d of container %s, which there is not", l.agent, m.GetState(), excerpt.Of(m.GetContainerId()))
+	}
+	if c == nil {
+		l.send(ackOf(m))
+		return nil
+	}
+	if m.GetExit().GetSilent() {
+		in.handleSilence(c, m.GetExit().GetMessage())
+	}
+	if m.GetExit().GetNotHere() {
+		in.handleNotHere(c, m.GetExit().GetMessage())
+	}
+	return in.postMessage(ctx, l, c.allocation.lane(), func(ctx context.Context) time.Duration {
+		return in.runner.applyChange(ctx, c, m)
+	})
+}
+
+// handleSilence ends the whole allocation of a container that its agent ended because
+// it had no answer: as if the agent had been given up, only that it came back before.
+func (in *inbox) handleSilence(c *container, reason string) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if c.ended() || c.givenUp {
+		return
+	}
+	in.runner.killAllocation(c.allocation, rm.CauseAgentLost, "agent "+string(c.agent)+": "+excerpt.Of(reason))
+}
+
+// postMessage posts work for one message of an agent, and waits while too many of its
+// messages are not stored yet: that is how a slow store slows its writers.
+func (in *inbox) postMessage(ctx context.Context, l *link, lane string, w work) error {
+	select {
+	case l.unanswered <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	in.lanes.post(lane, func(ctx context.Context) time.Duration {
+		again := w(ctx)
+		if again == 0 {
+			<-l.unanswered
+		}
+		return again
+	})
+	return nil
+}
+
+func (in *inbox) handleLogs(ctx context.Context, l *link, m *agentv1.Logs) error {
+	c, err := in.findReported(l, m.GetContainerId(), m.GetAllocationId())
+	if err != nil {
+		return err
+	}
+	if c == nil {
+		l.send(logAck(m.GetContainerId(), m.GetFirstSeq()+uint64(len(m.GetLines()))))
+		return nil
+	}
+	m.AllocationId = string(c.allocation.Allocation)
+	// Lines have a lane of their own, so that they do not hold up states. An
+	// agent sends a container's end only when its lines are acknowledged.
+	return in.postMessage(ctx, l, "logs:"+string(c.id), func(ctx context.Context) time.Duration {
+		next, err := in.cfg.Logs.AppendLogs(ctx, l.agent, m)
+		if err != nil {
+			return in.runner.logRetry(ctx, "store log lines", c.allocation, err)
+		}
+		l.send(logAck(m.GetContainerId(), next))
+		return 0
+	})
+}
+
+func logAck(container string, next uint64) message {
+	return &agentv1.MasterMessage{Body: &agentv1.MasterMessage_LogAck{LogAck: &agentv1.LogAck{
+		ContainerId: container, NextSeq: next,
+	}}}
+}
+
+// handleNotHere ends the whole allocation of a container that its agent could not start
+// for what its machine lacks: its owner has it queued again.
+func (in *inbox) handleNotHere(c *container, reason string) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if c.ended() || c.givenUp {
+		return
+	}
+	in.runner.killAllocation(c.allocation, rm.CauseNotHere, "agent "+string(c.agent)+": "+excerpt.Of(reason))
+}

@@ -1,0 +1,189 @@
+package agentrm
+
+import (
+	"slices"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/token"
+)
+
+// roster keeps the agents: they connect and disconnect, are lost and given up, drained,
+// sick, switched off and removed. It works under state.mu.
+type roster struct {
+	*state
+	records *records
+	runner  *runner
+
+	// arriving are agents that are being let in: state.mu guards them.
+	arriving map[rm.AgentID]bool
+}
+
+// resume gives agents the whole wait, however long the restart took. The caller holds mu.
+func (r *roster) resume(now time.Time) {
+	for _, a := range r.agents {
+		a.since = now
+	}
+}
+
+// reservePlace keeps the place of an agent that is about to come in.
+func (r *roster) reservePlace(l *link, h *agentv1.Hello, who Identity) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.checkArrival(h, who); err != nil {
+		return err
+	}
+	if r.arriving[who.Agent] {
+		return refusef("agent %s is connecting from another place at this moment; an agent id must be used once", who.Agent)
+	}
+	r.arriving[who.Agent] = true
+	l.agent = who.Agent // for the log
+	return nil
+}
+
+func (r *roster) freePlace(id rm.AgentID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.arriving, id)
+}
+
+// arrival is an agent that comes in.
+type arrival struct {
+	Identity
+	credential token.Text
+	next       map[rm.ContainerID]uint64 // which log line of each container comes next
+}
+
+// connectAgent makes the agent connected and queues all that it has to hear.
+func (r *roster) connectAgent(l *link, h *agentv1.Hello, who arrival) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.arriving[who.Agent] {
+		return refusef("agent %s was revoked while it connected; try again", who.Agent)
+	}
+	a, err := r.addAgent(h, who.Identity)
+	if err != nil {
+		return err
+	}
+	a.address, a.own, l.agent = l.address, ownAddress(h.GetAddress()), a.id
+	a.version, a.devices, a.pool = h.GetVersion(), sorted(h.GetDevices()), who.Pool
+	r.setSickness(a, sicknessOf(h.GetHealth()))
+	known := r.reconcileContainers(a, h, who.next)
+	w := r.newWelcome(who.Identity, who.credential)
+	w.Containers = known
+	l.send(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Welcome{Welcome: w}})
+	a.link = l // from here on it is sent things; the welcome goes first
+	for _, c := range a.containers {
+		r.remindAgent(c)
+	}
+	return nil
+}
+
+func (r *roster) newWelcome(who Identity, credential token.Text) *agentv1.Welcome {
+	p, _ := r.cfg.pool(who.Pool)
+	return &agentv1.Welcome{
+		ClusterId: r.cfg.ClusterID, MasterId: r.cfg.MasterID, ClusterName: r.cfg.ClusterName, Version: r.cfg.Version,
+		Credential: string(credential), AgentConfig: r.cfg.AgentConfig(who),
+		ReconnectWaitUs: p.ReconnectWait.Microseconds(), Programs: r.cfg.Programs,
+	}
+}
+
+func sorted(devices []*apiv1.Device) []*apiv1.Device {
+	return slices.SortedFunc(slices.Values(devices), func(a, b *apiv1.Device) int { return int(a.GetId()) - int(b.GetId()) })
+}
+
+// checkArrival says what keeps an agent from coming in now.
+func (r *roster) checkArrival(h *agentv1.Hello, who Identity) error {
+	a := r.agents[who.Agent]
+	switch {
+	case !r.running:
+		return refusef("the master stops; try again")
+	case a == nil:
+		return nil
+	case a.link != nil:
+		a.link.try()
+		return refusef("agent %s is already connected from %s; an agent id must be used once", a.id, a.address)
+	case len(a.containers) > 0 && !sameDevices(a.devices, sorted(h.GetDevices())):
+		return refusef("agent %s reports other devices than those its containers were started with; bring them back, or wait until the containers are given up", a.id)
+	case len(a.containers) > 0 && a.pool != who.Pool:
+		return refusef("agent %s has containers of resource pool %q and now belongs to %q; wait until they are given up", a.id, a.pool, who.Pool)
+	}
+	return nil
+}
+
+// addAgent finds or makes the agent, unless it must not come in.
+func (r *roster) addAgent(h *agentv1.Hello, who Identity) (*agent, error) {
+	if err := r.checkArrival(h, who); err != nil {
+		return nil, err
+	}
+	now, a := time.Now(), r.agents[who.Agent]
+	if a == nil {
+		a = newAgent(who.Agent, now)
+		a.retired = r.retired[who.Agent]
+		a.restore(r.switches[who.Agent])
+		delete(r.switches, who.Agent)
+		r.agents[a.id] = a
+		return a, nil
+	}
+	if err := a.transition(Connected, now); err != nil {
+		return nil, refusef("%s", err)
+	}
+	return a, nil
+}
+
+// reconcileContainers compares what the agent has with what it should have, and says
+// which of its containers go on.
+func (r *roster) reconcileContainers(a *agent, h *agentv1.Hello, next map[rm.ContainerID]uint64) []*agentv1.Known {
+	var known []*agentv1.Known
+	reported := make(map[rm.ContainerID]bool)
+	for _, report := range h.GetContainers() {
+		id := rm.ContainerID(report.GetContainerId())
+		c := r.containers[id]
+		if c == nil || c.agent != a.id || c.givenUp {
+			continue
+		}
+		reported[id] = true
+		c.has()
+		known = append(known, &agentv1.Known{ContainerId: string(id), LogNextSeq: next[id], Acked: c.stored})
+	}
+	for id, c := range a.containers {
+		if !reported[id] && c.received {
+			r.runner.loseContainer(c, "agent "+string(a.id)+" came back without the container")
+		}
+	}
+	return known
+}
+
+// remindAgent says again what the agent may have missed.
+func (r *roster) remindAgent(c *container) {
+	switch {
+	case c.givenUp:
+	case c.received && c.allocation.killed():
+		r.runner.signalKill(c)
+	case c.received && c.allocation.release != nil:
+		r.runner.signalTerminate(c)
+	case c.received:
+	case c.allocation.killed():
+		c.sent = false // the link that may have carried the start is gone, and the start with it
+		r.runner.signalKill(c)
+	default:
+		r.runner.sendStart(c)
+	}
+}
+
+// disconnectAgent notes that an agent's link is gone.
+func (r *roster) disconnectAgent(l *link) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := r.agents[l.agent]
+	if a == nil || a.link != l {
+		return
+	}
+	a.link = nil
+	if err := a.transition(Lost, time.Now()); err != nil {
+		r.cfg.Log.Error("lose agent", "agent_id", a.id, "err", err)
+	}
+	r.wakeScheduler()
+}

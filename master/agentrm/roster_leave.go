@@ -1,0 +1,163 @@
+package agentrm
+
+import (
+	"context"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// giveUpAgent fails what runs on a lost agent, and forgets it.
+func (r *roster) giveUpAgent(a *agent, reason string, now time.Time) {
+	if err := a.transition(Gone, now); err != nil {
+		r.cfg.Log.Error("give up agent", "agent_id", a.id, "err", err)
+		return
+	}
+	if len(a.containers) == 0 {
+		r.cfg.Log.Info("agent has left", "agent_id", a.id, "pool", a.pool, "reason", reason)
+	} else {
+		r.cfg.Log.Warn("agent is gone", "agent_id", a.id, "pool", a.pool, "reason", reason, "containers", len(a.containers))
+	}
+	delete(r.agents, a.id)
+	for _, c := range a.containers {
+		r.runner.loseContainer(c, reason)
+	}
+	doc := a.doc()
+	if doc.switched() {
+		r.switches[a.id] = doc
+		return
+	}
+	r.lanes.post("agent:"+string(a.id), func(ctx context.Context) time.Duration {
+		if r.hasAgent(a.id) {
+			return 0
+		}
+		if err := r.records.dropAgent(ctx, a.id); err != nil && ctx.Err() == nil {
+			r.cfg.Log.Warn("forget agent", "agent_id", a.id, "err", err)
+			return retryAfter
+		}
+		return 0
+	})
+}
+
+// lose gives up an agent at once, for someone who knows that its machine is
+// out of reach. One that is not known is not an error.
+func (r *roster) lose(id rm.AgentID, reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a := r.agents[id]; a != nil {
+		r.loseAgent(a, reason)
+	}
+}
+
+// expel is lose for an agent that must not come back.
+func (r *roster) expel(id rm.AgentID, reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.arriving, id) // it was let in before this, and is not connected yet
+	a := r.agents[id]
+	if a == nil {
+		return
+	}
+	if a.link != nil {
+		a.link.expel(reason)
+		a.link = nil
+	}
+	r.loseAgent(a, reason)
+}
+
+func (r *roster) loseAgent(a *agent, reason string) {
+	now := time.Now()
+	if a.link != nil {
+		a.link.drop(reason)
+		a.link = nil
+	}
+	if a.presence == Connected {
+		if err := a.transition(Lost, now); err != nil {
+			r.cfg.Log.Error("lose agent", "agent_id", a.id, "err", err)
+		}
+	}
+	r.giveUpAgent(a, reason, now)
+	r.wakeScheduler()
+}
+
+// remove is lose for a machine that is gone for good.
+func (r *roster) remove(id rm.AgentID, reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.retired, id)
+	if a := r.agents[id]; a != nil {
+		a.state = rm.Enable
+		clear(a.slots)
+		if a.link != nil {
+			a.send(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Shutdown{Shutdown: &agentv1.Shutdown{Reason: reason}}})
+			a.link = nil // it hangs up, or its machine does
+		}
+		r.loseAgent(a, reason)
+		return
+	}
+	if _, kept := r.switches[id]; kept {
+		delete(r.switches, id)
+		r.lanes.post("agent:"+string(id), func(ctx context.Context) time.Duration {
+			if err := r.records.dropAgent(ctx, id); err != nil && ctx.Err() == nil {
+				return retryAfter
+			}
+			return 0
+		})
+	}
+}
+
+// retire keeps an agent from getting anything new, and says how many containers it has.
+func (r *roster) retire(id rm.AgentID) (containers int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := r.agents[id]
+	if !r.retired[id] {
+		r.retired[id] = true
+		r.wakeScheduler()
+	}
+	if a == nil {
+		return 0
+	}
+	a.retired = true
+	return len(a.containers)
+}
+
+// unretire takes retire back.
+func (r *roster) unretire(id rm.AgentID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.retired, id)
+	if a := r.agents[id]; a != nil {
+		a.retired = false
+	}
+	r.wakeScheduler()
+}
+
+// stop drops the links of all agents, and lets none connect again.
+func (r *roster) stop(reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.running = false
+	for _, a := range r.agents {
+		if a.link != nil {
+			a.link.drop(reason)
+		}
+	}
+}
+
+// expireAgents gives up agents that have been lost for too long.
+func (r *roster) expireAgents(now time.Time) (next time.Time) {
+	for _, a := range r.agents {
+		if a.presence != Lost {
+			continue
+		}
+		p, _ := r.cfg.pool(a.pool)
+		if until := a.since.Add(p.patience()); until.After(now) {
+			next = earlier(next, until)
+			continue
+		}
+		r.giveUpAgent(a, a.vanished(), now)
+	}
+	return next
+}

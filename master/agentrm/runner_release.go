@@ -1,0 +1,127 @@
+package agentrm
+
+import (
+	"context"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// explain tells the owners of waiting allocations, once for each kind of matter, what
+// keeps machines from being launched for them.
+func (r *runner) explain(ids []rm.AllocationID, w rm.Wait) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, id := range ids {
+		a := r.allocations[id]
+		if a == nil || a.phase != Queued || a.explained == w.Kind {
+			continue
+		}
+		a.explained = w.Kind
+		r.lanes.post(a.lane(), func(ctx context.Context) time.Duration {
+			if err := r.cfg.Tasks.Waits(ctx, id, w); err != nil {
+				return r.logRetry(ctx, "tell why it waits", a, err)
+			}
+			return 0
+		})
+	}
+}
+
+// refuseWaiting ends an allocation that still waits and will not be served.
+func (r *runner) refuseWaiting(id rm.AllocationID, reason string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a := r.allocations[id]; a != nil && a.phase == Queued {
+		r.endAllocation(a, rm.CauseRefused, reason)
+	}
+}
+
+// preemptAllocation asks an allocation to save itself and stop.
+func (r *runner) preemptAllocation(a *allocation, reason string, now time.Time) {
+	r.releaseAllocation(a, release{Cause: rm.CausePreempted, Reason: reason, By: now.Add(a.PreemptionTimeout)})
+}
+
+// releaseAllocation asks a placed allocation to save itself and stop in time. One that was
+// asked before may only be given less time.
+func (r *runner) releaseAllocation(a *allocation, why release) {
+	switch {
+	case a.release == nil:
+		a.release = &why
+	case a.release.Kill || !why.By.Before(a.release.By):
+		return
+	default:
+		sooner := *a.release // an earlier one may be on its way to the store
+		sooner.By = why.By
+		a.release = &sooner
+	}
+	r.lanes.post(a.lane(), func(ctx context.Context) time.Duration { return r.reportPreemption(ctx, a) })
+	r.wakeScheduler()
+}
+
+// reportPreemption stores the wish, tells the owner, and sends SIGTERM to a
+// program that does not listen for its owner's signal. It may be repeated.
+func (r *runner) reportPreemption(ctx context.Context, a *allocation) time.Duration {
+	if r.isOver(a) {
+		return 0
+	}
+	if err := r.records.saveAllocation(ctx, a); err != nil {
+		return r.logRetry(ctx, "store allocation", a, err)
+	}
+	r.mu.Lock()
+	why := *a.release
+	r.mu.Unlock()
+	listens, err := r.cfg.Tasks.Preempted(ctx, a.Allocation, why.Reason, why.By)
+	if err != nil {
+		return r.logRetry(ctx, "tell of preemption", a, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a.release.terminate = !listens; !listens {
+		for _, c := range a.containers {
+			r.signalTerminate(c)
+		}
+	}
+	return 0
+}
+
+// killAllocation ends a placed allocation. The first cause stays.
+func (r *runner) killAllocation(a *allocation, cause rm.Cause, reason string) {
+	if a.phase != Placed || a.killed() {
+		return
+	}
+	if a.release == nil {
+		a.release = &release{Cause: cause, Reason: reason}
+	}
+	a.release.Kill = true
+	for _, c := range a.containers {
+		r.signalKill(c)
+	}
+	r.lanes.post(a.lane(), func(ctx context.Context) time.Duration {
+		if r.isOver(a) {
+			return 0
+		}
+		if err := r.records.saveAllocation(ctx, a); err != nil {
+			return r.logRetry(ctx, "store allocation", a, err)
+		}
+		return 0
+	})
+}
+
+// endAllocation ends an allocation wherever it is.
+func (r *runner) endAllocation(a *allocation, cause rm.Cause, reason string) {
+	if a.phase == Placed {
+		r.killAllocation(a, cause, reason)
+		return
+	}
+	if a.phase != Queued || a.release != nil {
+		return
+	}
+	// It is moved to Placed without containers, so that no pass places it while
+	// its owner is told; settle then finds that nothing is left of it.
+	a.release = &release{Cause: cause, Reason: reason, Kill: true}
+	if err := a.transition(Placed); err != nil {
+		r.cfg.Log.Error("stop allocation", "allocation", a.Allocation, "err", err)
+		return
+	}
+	r.lanes.post(a.lane(), func(ctx context.Context) time.Duration { return r.settleAllocation(ctx, a) })
+}

@@ -1,0 +1,133 @@
+package agentrm
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/pool"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// scheduler makes passes over all pools: it asks master/pool what should happen and has
+// runner do it. A pass holds state.mu from beginning to end.
+type scheduler struct {
+	*state
+	runner *runner
+	roster *roster
+
+	// passed is closed at the end of the pass that is to come. state.mu guards it.
+	passed chan struct{}
+}
+
+// awaitPass returns nil once a pass over all pools was made after it was asked, which a
+// loop that is stuck never does; ctx bounds the wait.
+func (s *scheduler) awaitPass(ctx context.Context) error {
+	s.mu.Lock()
+	running, passed := s.running, s.passed
+	s.mu.Unlock()
+	if !running {
+		return errors.New("the pools of agents are not run")
+	}
+	s.wakeScheduler()
+	select {
+	case <-passed:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// finishPass tells who waits in awaitPass of the pass that ends here; the caller holds mu.
+func (s *scheduler) finishPass() {
+	close(s.passed)
+	s.passed = make(chan struct{})
+}
+
+// run looks whenever something has changed or a time has come, until ctx ends.
+func (s *scheduler) run(ctx context.Context) error {
+	for {
+		began := time.Now()
+		next := s.runPass(began)
+		// A pass over a long queue takes milliseconds; resting as long as it
+		// took leaves half of a processor to those who fill the queue.
+		rest := time.NewTimer(time.Since(began))
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-rest.C:
+		}
+		var due <-chan time.Time
+		if !next.IsZero() {
+			due = time.After(time.Until(next))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.wake:
+		case <-due:
+		}
+	}
+}
+
+// runPass is one pass over all pools. It returns when to look again at the latest;
+// zero is never.
+func (s *scheduler) runPass(now time.Time) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := s.roster.expireAgents(now)
+	for _, a := range s.allocations {
+		next = earlier(next, a.changesAt(now))
+	}
+	for _, p := range s.cfg.Pools {
+		scene := s.snapshotPool(p, now)
+		d := pool.Decide(scene, now)
+		s.carryOut(p, d, now)
+		s.cfg.Decided(p.Name, scene, d)
+		next = earlier(next, d.Wake)
+	}
+	s.finishPass()
+	return next
+}
+
+func (s *scheduler) carryOut(p Pool, d pool.Decision, now time.Time) {
+	for _, start := range d.Start {
+		s.placeAllocation(s.allocations[rm.AllocationID(start.Allocation)], start.Placement, now)
+	}
+	for _, v := range d.Preempt {
+		a := s.allocations[rm.AllocationID(v.Allocation)]
+		s.runner.preemptAllocation(a, "preempted for "+string(v.For)+", which goes first in pool "+p.Name, now)
+	}
+	for _, id := range d.Kill {
+		s.runner.killAllocation(s.allocations[rm.AllocationID(id)], rm.CausePreempted, "it did not stop in time after it was preempted")
+	}
+	for _, w := range d.Waiting {
+		s.allocations[rm.AllocationID(w.Allocation)].waiting = w.Reason
+	}
+}
+
+// placeAllocation gives a queued allocation its containers, one on each agent.
+func (s *scheduler) placeAllocation(a *allocation, placement []pool.Share, now time.Time) {
+	if err := a.transition(Placed); err != nil {
+		s.cfg.Log.Error("place allocation", "allocation", a.Allocation, "err", err)
+		return
+	}
+	a.waiting, a.placedAt = "", now
+	for rank, share := range placement {
+		agent := s.agents[rm.AgentID(share.Agent)]
+		c := &container{
+			id: rm.ContainerID(uuid.NewString()), allocation: a, agent: agent.id, rank: rank,
+			state: apiv1.Container_STATE_ASSIGNED,
+		}
+		for _, slot := range share.Slots {
+			c.devices = append(c.devices, agent.device(slot))
+		}
+		a.containers = append(a.containers, c)
+		agent.containers[c.id] = c
+		s.containers[c.id] = c
+	}
+	s.lanes.post(a.lane(), func(ctx context.Context) time.Duration { return s.runner.launchAllocation(ctx, a) })
+}

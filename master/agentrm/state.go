@@ -1,0 +1,186 @@
+package agentrm
+
+import (
+	"fmt"
+	"net/netip"
+	"sync"
+
+	"github.com/det-deploy/det-deploy/master/pool"
+	"github.com/det-deploy/det-deploy/master/queue"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// state is what is known now. Every part has it.
+type state struct {
+	cfg   Config
+	lanes *lanes
+	// wake makes the scheduler look again.
+	wake chan struct{}
+
+	// mu guards everything below, and the agents, allocations, containers and jobs
+	// themselves. Methods that do not lock it are called while it is held, unless they
+	// say otherwise; nobody waits for anything meanwhile.
+	mu          sync.Mutex
+	running     bool
+	agents      map[rm.AgentID]*agent
+	allocations map[rm.AllocationID]*allocation
+	containers  map[rm.ContainerID]*container
+	// queue has the jobs of all allocations.
+	queue *queue.Queue
+	// switches are those of agents that are not known otherwise.
+	switches map[rm.AgentID]agentDoc
+	// retired are the agents whose machines are to go, whether or not they are connected.
+	retired map[rm.AgentID]bool
+}
+
+func newState(c Config) *state {
+	s := &state{
+		cfg: c, lanes: newLanes(), wake: make(chan struct{}, 1),
+		agents:      make(map[rm.AgentID]*agent),
+		allocations: make(map[rm.AllocationID]*allocation),
+		containers:  make(map[rm.ContainerID]*container),
+		switches:    make(map[rm.AgentID]agentDoc),
+		retired:     make(map[rm.AgentID]bool),
+	}
+	s.queue = s.newQueue()
+	return s
+}
+
+func (s *state) isRunning() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running
+}
+
+// hostOn is where the containers of an allocation on other agents find one on a. That is
+// where its link comes from, unless that is loopback or another agent's address too, as
+// behind a balancer or NAT: then it is what the agent says itself, if it says anything.
+func (s *state) hostOn(a *agent, of *allocation) string {
+	if a.own == "" || !isLoopback(a.address) && !s.sharesAddress(a, of) {
+		return a.address
+	}
+	return a.own
+}
+
+func (s *state) sharesAddress(a *agent, of *allocation) bool {
+	for _, c := range of.containers {
+		if other := s.agents[c.agent]; c.agent != a.id && other != nil && other.address == a.address {
+			return true
+		}
+	}
+	return false
+}
+
+// ownAddress is what an agent says of itself, empty for what leads to no one machine.
+func ownAddress(said string) string {
+	ip, err := netip.ParseAddr(said)
+	if err != nil || ip.Zone() != "" || !ip.IsGlobalUnicast() {
+		return ""
+	}
+	return ip.String()
+}
+
+func isLoopback(address string) bool {
+	ip, err := netip.ParseAddr(address)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// newQueue keeps the jobs of the configured pools.
+func (s *state) newQueue() *queue.Queue {
+	rules := queue.Rules{
+		DefaultAux: s.cfg.DefaultAux, DefaultCompute: s.cfg.DefaultCompute,
+		CheckWeight: checkWeight, Fits: s.checkFits,
+	}
+	for _, p := range s.cfg.Pools {
+		rules.Pools = append(rules.Pools, queue.Pool{Name: p.Name, DefaultPriority: p.Scheduler.DefaultPriority})
+	}
+	return queue.New(rules)
+}
+
+func checkWeight(w float64) error {
+	if !(w > 0) {
+		return fmt.Errorf("weight: must be positive (%v)", w)
+	}
+	return nil
+}
+
+// positionOf is an allocation's place as the scheduler knows it.
+func positionOf(e *queue.Entry) pool.Position { return pool.Position(e.Parent.Position()) }
+
+func (s *state) hasAgent(id rm.AgentID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.agents[id] != nil
+}
+
+func (s *state) isKilled(a *allocation) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return a.killed()
+}
+
+func (s *state) isOver(a *allocation) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return a.phase == Over
+}
+
+// wakeScheduler makes it look again. It may be called without mu.
+func (s *state) wakeScheduler() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// checkFits says why a request could never run in a pool.
+func (s *state) checkFits(name string, q rm.Request) error {
+	p, _ := s.cfg.pool(name)
+	c := pool.Capacity{MaxAux: p.MaxAux, Shapes: s.cfg.Room(p.Name)}
+	agents, most := 0, 0
+	for _, a := range s.agents {
+		if a.pool != p.Name {
+			continue
+		}
+		agents++
+		most = max(most, len(a.devices))
+		c.Shapes = append(c.Shapes, pool.Shape{Slots: len(a.devices), Count: 1})
+	}
+	machine, launches := s.cfg.Machine(p.Name)
+	if launches && q.SingleNode {
+		// Whatever the pool has just now, such a machine may come.
+		c.Shapes = append(c.Shapes, pool.Shape{Slots: machine, Count: 1})
+	}
+	if pool.Fits(c, q.Slots, q.SingleNode) {
+		return nil
+	}
+	u := &rm.Unfulfillable{Pool: p.Name, Slots: q.Slots}
+	switch {
+	case q.Slots == 0:
+		u.Reason = "it runs no zero-slot tasks (max_aux_containers_per_agent is 0)"
+	case agents == 0 && !launches:
+		u.Reason = "it has no agents, and may not launch any that would do"
+	case q.SingleNode:
+		u.Reason = fmt.Sprintf("it runs on one machine, and the largest has %d slots", max(most, machine))
+	default:
+		u.Reason = fmt.Sprintf("it has %d agents with at most %d slots each, over which they must be split equally", agents, max(most, machine))
+	}
+	return u
+}
+
+// addAllocation makes an allocation known, under what was changed for its job.
+func (s *state) addAllocation(q rm.Request) (*allocation, error) {
+	e, err := s.queue.Add(q)
+	if err != nil {
+		return nil, err
+	}
+	a := &allocation{Entry: e, phase: Queued}
+	s.allocations[q.Allocation] = a
+	return a, nil
+}
+
+func (s *state) findContainer(id rm.ContainerID) *container {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.containers[id]
+}

@@ -1,0 +1,124 @@
+package agentrm
+
+import (
+	"slices"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/pool"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
+		return b
+	}
+	return a
+}
+
+// maxMargin is how much longer than an agent the master waits: an agent that has had
+// no answer for the wait ends what is run again elsewhere, which takes a moment.
+const maxMargin = 5 * time.Second
+
+// patience is how long the containers of a lost agent are kept.
+func (p Pool) patience() time.Duration { return p.ReconnectWait + min(maxMargin, p.ReconnectWait/2) }
+
+// snapshotPool is a pool as the scheduler sees it. What is not to be placed yet is not in it.
+func (s *state) snapshotPool(p Pool, now time.Time) pool.Pool {
+	scene := pool.Pool{Scheduler: p.Scheduler, MaxAux: p.MaxAux, Room: s.cfg.Room(p.Name)}
+	for _, a := range s.agents {
+		if a.pool != p.Name {
+			continue
+		}
+		scene.Agents = append(scene.Agents, a.scheduled())
+		if a.presence == Lost && a.state == rm.Enable && a.notice == nil && a.sick == nil {
+			// It counts as a machine to come, so that a broken link of seconds
+			// does not let lower priorities pass.
+			scene.Room = append(scene.Room, pool.Shape{Slots: len(a.devices), Count: 1})
+		}
+	}
+	scene.Allocations = s.scheduledAllocations(p, now)
+	return scene
+}
+
+// scheduledAllocations are the allocations of a pool that may be placed now, as the scheduler sees
+// them.
+func (s *state) scheduledAllocations(p Pool, now time.Time) []pool.Allocation {
+	var out []pool.Allocation
+	elsewhere := s.fitsElsewhere(p)
+	for _, a := range s.allocations {
+		if a.Pool != p.Name || a.phase == Over || a.held(now) {
+			continue
+		}
+		s := a.scheduled()
+		if now.Before(a.avoidsUntil()) && elsewhere(a) {
+			for _, id := range a.Avoid {
+				s.Exclude = append(s.Exclude, pool.AgentID(id))
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// scheduled is the agent as the scheduler sees it.
+func (a *agent) scheduled() pool.Agent {
+	out := pool.Agent{
+		ID: pool.AgentID(a.id), Enabled: a.presence == Connected && a.state != rm.Disable,
+		Draining: a.leaves(), Lost: a.presence == Lost, Slots: make([]pool.Slot, 0, len(a.devices)),
+	}
+	for _, d := range a.devices {
+		state := a.slot(int(d.GetId()))
+		out.Slots = append(out.Slots, pool.Slot{
+			ID: int(d.GetId()), Enabled: state != rm.Disable, Draining: state == rm.Drain,
+		})
+	}
+	return out
+}
+
+// held reports whether a waiting allocation is not to be placed yet.
+func (a *allocation) held(now time.Time) bool { return a.phase == Queued && a.NotBefore.After(now) }
+
+// avoidFor is how long a task avoids the agents that could not start it, from when it may
+// be placed again: by then one that is not known to be sick is as good as another.
+const avoidFor = time.Minute
+
+// avoidsUntil is when the allocation takes any agent again.
+func (a *allocation) avoidsUntil() time.Time {
+	if len(a.Avoid) == 0 {
+		return time.Time{}
+	}
+	return a.NotBefore.Add(avoidFor)
+}
+
+// changesAt is when time alone changes where a waiting allocation may be placed; zero is
+// never.
+func (a *allocation) changesAt(now time.Time) time.Time {
+	switch {
+	case a.held(now):
+		return a.NotBefore
+	case a.phase == Queued && now.Before(a.avoidsUntil()):
+		return a.avoidsUntil()
+	}
+	return time.Time{}
+}
+
+// fitsElsewhere answers whether an allocation fits on the agents of a pool that take tasks
+// now, without those that could not start it. Agents that others occupy count: for a
+// while it waits for them.
+func (s *state) fitsElsewhere(p Pool) func(*allocation) bool {
+	var takers []*agent
+	for _, a := range s.agents {
+		if a.pool == p.Name && a.presence == Connected && a.state == rm.Enable && !a.leaves() {
+			takers = append(takers, a)
+		}
+	}
+	return func(q *allocation) bool {
+		c := pool.Capacity{MaxAux: p.MaxAux}
+		for _, a := range takers {
+			if !slices.Contains(q.Avoid, a.id) {
+				c.Shapes = append(c.Shapes, pool.Shape{Slots: len(a.devices), Count: 1})
+			}
+		}
+		return pool.Fits(c, q.Slots, q.SingleNode)
+	}
+}

@@ -45,8 +45,6 @@ type Lease struct {
 	file   *os.File // nil for one that is not kept
 	shared *os.File // nil where the system has no such memory
 
-	writing sync.Mutex // one writes at a time; a disk may hold it up
-
 	mu   sync.Mutex // guards what follows
 	term Term
 }
@@ -66,6 +64,8 @@ func Open(name string) (*Lease, error) {
 	if fd, err := unix.MemfdCreate("det-deploy-lease", unix.MFD_CLOEXEC); err == nil {
 		l.shared = os.NewFile(uintptr(fd), "lease")
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.save()
 	return l, nil
 }
@@ -101,14 +101,9 @@ func read(f *os.File, boot string) (Term, error) {
 
 // save writes the lease where it was, which needs no room on a full disk. One that
 // could not be written to the disk is that of before, and ends sooner for an agent
-// that is started again; the keeper's is in memory. The lease can be read meanwhile.
+// that is started again; the keeper's is in memory. The caller holds mu.
 func (l *Lease) save() {
-	l.writing.Lock()
-	defer l.writing.Unlock()
-	l.mu.Lock()
-	term := l.term
-	l.mu.Unlock()
-	record := fmt.Appendf(nil, recordFormat, l.boot, int64(term.Length), int64(term.From))
+	record := fmt.Appendf(nil, recordFormat, l.boot, int64(l.term.Length), int64(l.term.From))
 	for _, f := range []*os.File{l.shared, l.file} {
 		if f != nil {
 			_, _ = f.WriteAt(record, 0)
@@ -151,8 +146,8 @@ func (l *Lease) Learn(length time.Duration) {
 		return
 	}
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.term.Length = length
-	l.mu.Unlock()
 	l.save()
 }
 
@@ -162,8 +157,8 @@ func (l *Lease) Answered(asked time.Duration) {
 		return
 	}
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.term.From = max(l.term.From, asked)
-	l.mu.Unlock()
 	l.save()
 }
 

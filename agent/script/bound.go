@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"syscall"
 	"time"
 )
 
@@ -35,10 +34,11 @@ func Bound(ctx context.Context, s Script) {
 	_ = cut(s.Output()) // what was written last
 }
 
-// cut drops all but the end of a file that has grown too long.
+// cut drops all but the end of a file that has grown too long. Whoever writes to it
+// appends.
 func cut(name string) error {
 	info, err := os.Stat(name)
-	if err != nil || usedBytes(info) <= outputMost {
+	if err != nil || info.Size() <= outputMost {
 		return err
 	}
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND, 0)
@@ -53,22 +53,12 @@ func cut(name string) error {
 	if _, rest, found := bytes.Cut(end, []byte{'\n'}); found {
 		end = rest
 	}
-	kept := append(fmt.Appendf(nil, "(some %d bytes of output were dropped here)\n", usedBytes(info)-int64(len(end))), end...)
+	kept := append(fmt.Appendf(nil, "(some %d bytes of output were dropped here)\n", info.Size()-int64(len(end))), end...)
 	if err := f.Truncate(0); err != nil { // first: the disk may be full
 		return err
 	}
 	_, err = f.Write(kept)
 	return err
-}
-
-// usedBytes is how much of the disk a file takes. A program that does not append goes on
-// where it was after a cut, behind a hole that takes nothing.
-func usedBytes(info os.FileInfo) int64 {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return info.Size()
-	}
-	return min(info.Size(), st.Blocks*512)
 }
 
 // cutTries is how often the end is read until nothing was written meanwhile; who writes

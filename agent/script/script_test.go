@@ -1,9 +1,7 @@
 package script_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,36 +85,6 @@ func TestTheOutputOfAScriptIsBounded(t *testing.T) {
 	}
 	if !strings.Contains(string(text), "bytes of output were dropped here)\n") || strings.Contains(string(text), "\x00") {
 		t.Error("got a hole, want a line that says so")
-	}
-}
-
-// A program that does not append goes on behind a hole, which takes no room.
-func TestAHoleInTheOutputOfAScriptIsNotMeasured(t *testing.T) {
-	t.Parallel()
-	ended, end := context.WithCancel(t.Context())
-	end() // it is looked at once
-	for name, tc := range map[string]struct{ hole, data, most int64 }{
-		"a hole":         {100 << 20, 1 << 20, 101 << 20},
-		"data":           {0, 65 << 20, 2 << 20},
-		"data in a hole": {100 << 20, 65 << 20, 2 << 20},
-	} {
-		s := script.Script{Name: "s", File: filepath.Join(t.TempDir(), "s")}
-		f, err := os.Create(s.Output())
-		if err == nil {
-			_, err = f.WriteAt(bytes.Repeat([]byte("line\n"), int(tc.data)/5), tc.hole)
-			err = errors.Join(err, f.Close())
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		script.Bound(ended, s)
-		text, err := os.ReadFile(s.Output())
-		if err != nil || int64(len(text)) > tc.most || tc.most > 100<<20 && int64(len(text)) < tc.hole {
-			t.Errorf("%s: got %d bytes and %v", name, len(text), err)
-		}
-		if tc.most < 100<<20 && bytes.IndexByte(text, 0) >= 0 {
-			t.Errorf("%s: got a hole, want what was written last", name)
-		}
 	}
 }
 

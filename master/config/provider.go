@@ -68,15 +68,23 @@ func DefaultElastic() Elastic {
 	}
 }
 
-// Elastic is the common part of whichever provider is set.
-func (p Provider) Elastic() Elastic {
+// Common is the common part of whichever provider is set, or nil.
+func (p *Provider) Common() *Elastic {
 	switch {
 	case p.AWS != nil:
-		return p.AWS.Elastic
+		return &p.AWS.Elastic
 	case p.GCP != nil:
-		return p.GCP.Elastic
+		return &p.GCP.Elastic
 	case p.Local != nil:
-		return p.Local.Elastic
+		return &p.Local.Elastic
+	}
+	return nil
+}
+
+// Elastic is the common part of whichever provider is set.
+func (p Provider) Elastic() Elastic {
+	if e := p.Common(); e != nil {
+		return *e
 	}
 	return Elastic{}
 }

@@ -87,6 +87,7 @@ func install() []Row {
 		{"installer/record", engine, noSDK},
 		{"installer/record/*", append(engine, "installer/record"), noSDK},
 		{"installer/spec", []string{"master/config/...", "agent/config", "cloud", "cloud/secret"}, "cluster.yaml is a document"},
+		{"installer/hosted", []string{"installer", "installer/doctor", "installer/record", "installer/spec", "cloud", "cloud/resource", "cloud/secret", "cloud/host/manifest", "master/config/...", "master/api/...", "agent/config"}, "what is the same for clusters in every cloud names no cloud"},
 		{"installer/target/local/*", []string{"cloud/local/process"}, "it supervises processes, whatever they are"},
 		{"installer/target/local", target("local"), "a target turns what is wanted into resources of its own platform"},
 		{"installer/target/aws", target("aws"), "a target turns what is wanted into resources of its own platform"},
@@ -100,7 +101,7 @@ func install() []Row {
 func target(name string) []string {
 	return []string{
 		"installer", "installer/doctor", "installer/event", "installer/plan", "installer/record", "installer/spec",
-		"installer/target/" + name + "/...", "cloud", "cloud/resource", "cloud/secret", "cloud/" + name + "/...",
+		"installer/hosted", "installer/target/" + name + "/...", "cloud", "cloud/resource", "cloud/secret", "cloud/" + name + "/...",
 		"master/config/...", "master/api/...", "agent/config", "cloud/host/manifest", "templates",
 	}
 }

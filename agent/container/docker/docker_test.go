@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/moby/moby/client"
 
@@ -245,22 +244,25 @@ func frame(stream byte, text string) []byte {
 	return append(b, text...)
 }
 
-// piece is a piece of output that was written at a time.
-func piece(stream byte, second int, text string) []byte {
-	text = time.Unix(int64(second), 0).UTC().Format(time.RFC3339Nano) + " " + text
-	b := binary.BigEndian.AppendUint32([]byte{stream, 0, 0, 0}, uint32(len(text)))
-	return append(b, text...)
+func demuxed(data []byte, from container.Position) ([]string, error) {
+	return readFrames(data, from, nil)
 }
 
-// readFrames reads a log to its end.
-func readFrames(data []byte, from uint64) (got []string, err error) {
-	d := &demux{from: from, emit: func(lines []container.Line) error {
+// readFrames reads a log to its end. All lines go into all too, if there is one.
+func readFrames(data []byte, from container.Position, all *[]container.Line) (got []string, err error) {
+	emit := func(lines []container.Line) error {
+		if all != nil {
+			*all = append(*all, lines...)
+		}
 		for _, l := range lines {
 			got = append(got, fmt.Sprintf("%d %s %s", l.Next.Lines, l.Stream, l.Text))
 		}
 		return nil
-	}}
-	if err := d.copy(bufio.NewReader(bytes.NewReader(data))); err != nil {
+	}
+	d, err := readOn(demux{from: from, emit: emit, known: map[int64]bool{}}, false, func(d *demux, _ bool) error {
+		return d.copy(bufio.NewReader(bytes.NewReader(data)))
+	})
+	if err != nil {
 		return got, err
 	}
 	return got, d.finish()
@@ -271,7 +273,7 @@ func TestFramesAreTakenApart(t *testing.T) {
 	data := slices.Concat(piece(1, 1, "a\n"), piece(1, 2, "long "), piece(2, 2, "err\n"), piece(1, 2, "line\n"), piece(2, 3, "rest"))
 	want := []string{"1 stdout a", "2 stderr err", "3 stdout long line", "4 stderr rest"}
 	for from := range want {
-		got, err := readFrames(data, uint64(from))
+		got, err := demuxed(data, container.Position{Lines: uint64(from)})
 		if err != nil || !slices.Equal(got, want[from:]) {
 			t.Errorf("from %d: got %q, %v, want %q", from, got, err, want[from:])
 		}
@@ -279,7 +281,7 @@ func TestFramesAreTakenApart(t *testing.T) {
 	for name, broken := range map[string][]byte{
 		"a frame cut short": data[:12], "an unknown stream": frame(3, "x"), "no time": {1, 0, 0, 0, 0, 0, 0, 1, 'x'},
 	} {
-		if _, err := readFrames(broken, 0); err == nil || errors.Is(err, container.ErrGone) {
+		if _, err := demuxed(broken, container.Position{}); err == nil || errors.Is(err, container.ErrGone) {
 			t.Errorf("%s: got %v, want an error", name, err)
 		}
 	}
@@ -322,32 +324,5 @@ func isBounded(t *testing.T, r *Runtime) {
 	}
 	if err := r.Remove(t.Context(), spec.ID); err != nil {
 		t.Error(err)
-	}
-}
-
-// A line that is too long is cut, and reading goes on from each of the places.
-func TestALongLineIsReadOnFromWhereItWasCut(t *testing.T) {
-	t.Parallel()
-	log := slices.Concat(piece(1, 100, "a\n"), piece(2, 101, "b\n"))
-	for i := range 20 {
-		log = slices.Concat(log, piece(2, 102, strings.Repeat(string(rune('a'+i)), 16<<10)))
-		if i == 10 { // much later
-			log = slices.Concat(log, piece(1, 900, "c\n"))
-		}
-	}
-	for name, end := range map[string][]byte{
-		"to its end": slices.Concat(piece(2, 102, "\n"), piece(1, 901, "d\n"), piece(2, 902, "e\n")), "without an end": nil,
-	} {
-		whole := slices.Concat(log, end)
-		lines, err := readFrames(whole, 0)
-		if err != nil || len(lines) < 8 {
-			t.Fatalf("%s: got %d lines and %v, want the long one cut", name, len(lines), err)
-		}
-		for i := range lines {
-			got, err := readFrames(whole, uint64(i+1))
-			if err != nil || !slices.Equal(got, lines[i+1:]) {
-				t.Errorf("%s, after line %d: got %.80q and %v, want %.80q", name, i+1, got, err, lines[i+1:])
-			}
-		}
 	}
 }

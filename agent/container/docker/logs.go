@@ -2,8 +2,13 @@ package docker
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
+	"time"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/moby/moby/client"
@@ -11,13 +16,23 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// Logs reads the engine's log from its start and skips the lines before from:
-// the engine keeps pieces in the order in which they came, so the same lines
-// come out each time. A followed log may end a piece too early, and so what
-// is left after the container's end is read once more without following.
+const (
+	// maxFrame bounds a frame in bytes; the engine writes pieces of 16 KiB.
+	maxFrame = 4 << 20
+	// maxRun is how many lines are emitted at once.
+	maxRun = 1000
+)
+
+// Logs reads the engine's log from its start and skips the lines before from: the engine
+// keeps pieces in the order in which they came, so the same lines come out each time. Of
+// a log that was rotated the start is gone, and the piece is looked for where the lines
+// ended. A followed log may end a piece too early, and so what is left after the
+// container's end is read once more without following.
 func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, emit func([]container.Line) error) error {
-	d := &demux{from: from.Lines, emit: emit}
-	if err := r.readLog(ctx, id, d, true); err != nil {
+	known := map[int64]bool{}
+	read := func(d *demux, follow bool) error { return r.readLog(ctx, id, d, follow) }
+	d, err := readOn(demux{from: from, emit: emit, known: known}, true, read)
+	if err != nil {
 		return err
 	}
 	// The stream also ends when the engine stops.
@@ -28,11 +43,62 @@ func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, 
 	if s.Phase == container.Running {
 		return fmt.Errorf("read the output of container %s: the engine ended it early", id)
 	}
-	rest := &demux{from: max(from.Lines, d.lines), emit: emit}
-	if err := r.readLog(ctx, id, rest, false); err != nil {
+	rest, err := readOn(demux{from: d.reached(), emit: emit, known: known}, false, read)
+	if err != nil {
 		return err
 	}
 	return rest.finish()
+}
+
+// readOn reads the log, and begins anew where it was when the log goes back, or when its
+// start is gone and it has to be known whether the piece at which reading ended is there.
+func readOn(as demux, follow bool, read func(d *demux, follow bool) error) (*demux, error) {
+	for {
+		d := as
+		err := read(&d, follow)
+		if b, back := errors.AsType[*backError](err); back {
+			as.known[b.at], as.from, as.sought = true, d.reached(), sought{}
+			continue
+		}
+		if !errors.Is(err, errStartGone) {
+			return &d, err
+		}
+		s := demux{seeks: true, from: as.from}
+		err = read(&s, false)
+		if err != nil && !errors.Is(err, errFound) {
+			return &s, err
+		}
+		as.sought = sought{first: s.sought.first, found: err != nil}
+	}
+}
+
+var (
+	errStartGone = errors.New("the start of the output is gone")
+	errFound     = errors.New("found")
+)
+
+// sought says whether the piece at whose end a reading begins was in the log, whose first
+// piece was written at a time then.
+type sought struct {
+	first int64
+	found bool
+}
+
+// reached is where the next reading goes on.
+func (d *demux) reached() container.Position {
+	if d.next.Lines > d.from.Lines {
+		return d.next
+	}
+	return d.from
+}
+
+// backError is a piece that is no later than the one before it in its stream. Either clocks
+// were set, or the engine, which began another file, says all of that file again: then
+// reading anew from the last line gives what is next.
+type backError struct{ at int64 }
+
+func (e *backError) Error() string {
+	return "the engine goes back to " + time.Unix(0, e.at).UTC().Format(time.RFC3339Nano)
 }
 
 // readLog takes the whole log apart.
@@ -54,4 +120,211 @@ func (r *Runtime) readLog(ctx context.Context, id string, d *demux, follow bool)
 		return fmt.Errorf("read the output of container %s: %w", id, err)
 	}
 	return nil
+}
+
+// demux takes frames apart:
+//
+//	0  stream: 1 stdout, 2 stderr   1
+//	1  zero                         3
+//	4  length, big endian           4
+//	8  time, a space, a piece of a line or its end
+//
+// Positions count lines. For a log of which the start is gone they also hold when its
+// first piece was written and how many lines were cut from longer ones since the last
+// newline, as bytes of stdout: see pack; and when the piece with that newline was, as
+// bytes of stderr, in nanoseconds since 1970. They are 0 from agents that knew neither.
+type demux struct {
+	from   container.Position
+	emit   func([]container.Line) error
+	next   container.Position // after the last line that was cut
+	begun  bool
+	seeks  bool // only whether the piece at which from is can be found
+	sought sought
+	look   bool           // for the piece at which from is
+	skip   int            // lines without a newline that were emitted after it
+	first  int64          // microseconds: when the log's first piece was written
+	inside int            // lines since the last that ended in a newline
+	known  map[int64]bool // the times of pieces to which the log went back
+	run    []container.Line
+	splits [2]container.Splitter
+	at     [2]time.Time
+	whole  [2]bool // the last piece ended its line
+}
+
+var streams = [2]string{container.Stdout, container.Stderr}
+
+func (d *demux) copy(r *bufio.Reader) error {
+	var header [8]byte
+	for {
+		if r.Buffered() == 0 {
+			if err := d.flush(); err != nil {
+				return err
+			}
+		}
+		if _, err := io.ReadFull(r, header[:]); err != nil {
+			if errors.Is(err, io.EOF) {
+				return d.flush()
+			}
+			return err
+		}
+		size := binary.BigEndian.Uint32(header[4:])
+		if header[0] < 1 || header[0] > 2 || size > maxFrame {
+			return fmt.Errorf("frame of stream %d with %d bytes is not the engine's", header[0], size)
+		}
+		frame := make([]byte, size)
+		if _, err := io.ReadFull(r, frame); err != nil {
+			return err
+		}
+		if err := d.take(int(header[0]-1), frame); err != nil {
+			return err
+		}
+	}
+}
+
+// take adds one frame to its stream.
+func (d *demux) take(stream int, frame []byte) error {
+	stamp, text, ok := bytes.Cut(frame, []byte{' '})
+	at, err := time.Parse(time.RFC3339Nano, string(stamp))
+	if !ok || err != nil {
+		return fmt.Errorf("piece of output without a time: %.40q", frame)
+	}
+	ends := bytes.HasSuffix(text, []byte{'\n'})
+	if d.seeks {
+		return d.seek(at.UnixNano(), ends)
+	}
+	if !d.begun {
+		if err := d.begin(at); err != nil {
+			return err
+		}
+	}
+	if d.goesBack(stream, at) && !d.known[at.UnixNano()] {
+		if err := d.flush(); err != nil {
+			return err
+		}
+		return &backError{at.UnixNano()}
+	}
+	d.at[stream], d.whole[stream] = at, ends
+	d.splits[stream].Write(text)
+	return d.cut(stream, false)
+}
+
+// seek ends at the piece at which from is. Pieces of one long line have the same time, and
+// only the last of them ends it.
+func (d *demux) seek(at int64, ends bool) error {
+	if !d.begun {
+		d.begun, d.sought.first = true, at
+	}
+	if ends && at == d.from.Stderr {
+		return errFound
+	}
+	return nil
+}
+
+// goesBack says that a piece is no later than the one before it in its stream. Pieces of
+// one long line have the same time.
+func (d *demux) goesBack(stream int, at time.Time) bool {
+	return at.Before(d.at[stream]) || d.whole[stream] && at.Equal(d.at[stream])
+}
+
+// begin sees the first piece, and whether it is the one that always was. If it is not, and
+// the piece at which from is has gone too, nobody has read what was between. Times do not
+// tell: clocks are set, and a long line has the time of its first piece.
+func (d *demux) begin(at time.Time) error {
+	was, inside := unpack(d.from.Stdout)
+	d.begun, d.first = true, at.UnixMicro()
+	if was == 0 || was == d.first {
+		return nil
+	}
+	if d.sought.first != at.UnixNano() {
+		return errStartGone
+	}
+	d.first, d.next = was, d.from
+	if d.sought.found {
+		d.look, d.skip = true, inside
+		return nil
+	}
+	d.next.Lines++
+	d.run = append(d.run, container.Line{
+		At: at, Stream: container.Stderr, Next: d.next,
+		Text: []byte("output was dropped here: the engine keeps so much, and it was not read in time"),
+	})
+	return nil
+}
+
+// insideBits are those of a position that count lines without a newline. Of a line that
+// is longer than so many, some is emitted again once the start of the log is gone.
+const insideBits = 12
+
+// pack makes one number of a time in microseconds since 1970 and a count. Without a count
+// it is the time in nanoseconds.
+func pack(first int64, inside int) int64 {
+	if inside == 0 {
+		return first * 1000
+	}
+	return -(first<<insideBits | int64(min(inside, 1<<insideBits-1)))
+}
+
+func unpack(n int64) (first int64, inside int) {
+	if n >= 0 {
+		return n / 1000, 0
+	}
+	return -n >> insideBits, int(-n & (1<<insideBits - 1))
+}
+
+func (d *demux) cut(stream int, final bool) error {
+	for {
+		text, n, ok := d.splits[stream].Next(final)
+		if !ok {
+			return nil
+		}
+		if !d.isNew(d.at[stream].UnixNano(), n > len(text)) {
+			continue
+		}
+		d.run = append(d.run, container.Line{
+			At: d.at[stream], Stream: streams[stream], Text: bytes.Clone(text), Next: d.next,
+		})
+		if len(d.run) >= maxRun {
+			if err := d.flush(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// isNew counts a line whose last piece was written at a time, if it was not emitted yet.
+func (d *demux) isNew(at int64, ends bool) bool {
+	if d.look {
+		d.look = !ends || at != d.from.Stderr // what comes after it is new
+		return false
+	}
+	d.inside++
+	if ends {
+		d.next.Stderr, d.inside, d.skip = at, 0, 0
+	}
+	if d.skip > 0 {
+		d.skip--
+		return false
+	}
+	d.next.Lines++
+	d.next.Stdout = pack(d.first, d.inside)
+	return d.next.Lines > d.from.Lines
+}
+
+// finish emits the last lines, which have no newline.
+func (d *demux) finish() error {
+	for stream := range streams {
+		if err := d.cut(stream, true); err != nil {
+			return err
+		}
+	}
+	return d.flush()
+}
+
+func (d *demux) flush() error {
+	if len(d.run) == 0 {
+		return nil
+	}
+	run := d.run
+	d.run = nil
+	return d.emit(run)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/event"
+	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
@@ -71,12 +72,12 @@ func NewAWS(ctx context.Context, s *term.Streams, q AWSRequest) (*AWS, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Free, c.Log = a.free, q.Log
+	c.Free, c.Options.Log = a.free, q.Log
 	if c.Clients, err = api.Open(ctx, api.Options{Region: a.free.Region, Profile: q.Profile, Gate: gate, Log: q.Log}); err != nil {
 		return nil, err
 	}
 	c.S3Endpoint = s.Getenv("AWS_ENDPOINT_URL")
-	if c.Programs, err = programs(q); err != nil {
+	if c.Options.Programs, err = programs(q); err != nil {
 		return nil, err
 	}
 	if a.Target, err = aws.Open(ctx, c); err != nil {
@@ -107,11 +108,13 @@ func openAWS(ctx context.Context, q AWSRequest) (a *AWS, account string, err err
 // config is the target's, as far as it follows from what is said and remembered.
 func (a *AWS) config(q AWSRequest) (aws.Config, error) {
 	c := aws.Config{
-		Spec:     spec.AWS{Cluster: q.Cluster, Region: a.free.Region},
-		Settings: a.Record.Settings,
-		Version:  build.Read().Version,
-		Secrets:  secret.Resolver{Sources: map[secret.Scheme]secret.Source{secret.AWS: aws.SecretSource{Secrets: a.free.Secrets}}},
-		NoWait:   q.NoWait, NoVerify: q.NoVerify,
+		Spec: spec.AWS{Cluster: q.Cluster, Region: a.free.Region},
+		Options: hosted.Options{
+			Settings: a.Record.Settings,
+			Version:  build.Read().Version,
+			Secrets:  secret.Resolver{Sources: map[secret.Scheme]secret.Source{secret.AWS: aws.SecretSource{Secrets: a.free.Secrets}}},
+			NoWait:   q.NoWait, NoVerify: q.NoVerify,
+		},
 	}
 	var err error
 	if c.Known, err = aws.ReadKnown(a.Record.Settings); err != nil {
@@ -123,8 +126,8 @@ func (a *AWS) config(q AWSRequest) (aws.Config, error) {
 			return c, err
 		}
 	}
-	delete(settings, aws.KnownSetting)
-	c.Settings = settings
+	delete(settings, hosted.KnownSetting)
+	c.Options.Settings = settings
 	if q.Given == nil && !a.Known {
 		c.Unread = true
 		return c, nil // nothing is known but its id, which is enough to take it down
@@ -149,7 +152,7 @@ func (a *AWS) config(q AWSRequest) (aws.Config, error) {
 	return c, nil
 }
 
-func programs(q AWSRequest) (aws.Programs, error) {
+func programs(q AWSRequest) (hosted.Programs, error) {
 	if !q.Bring {
 		return nil, nil
 	}
@@ -157,7 +160,7 @@ func programs(q AWSRequest) (aws.Programs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	return aws.LoadPrograms(q.Binaries, self)
+	return hosted.LoadPrograms(q.Binaries, self)
 }
 
 func (a *AWS) install(s *term.Streams, q AWSRequest, gate *resource.Gate) error {
@@ -194,7 +197,7 @@ func (a *AWS) Exists(ctx context.Context) (bool, error) {
 // Lost says what can be read back of a cluster that runs and has no record; it is
 // nil when there is none. What an earlier cluster of the id has left to be found
 // again is no such cluster.
-func (a *AWS) Lost(ctx context.Context) (*aws.Recovered, error) {
+func (a *AWS) Lost(ctx context.Context) (*hosted.Recovered, error) {
 	if a.Known {
 		return nil, nil //nolint:nilnil // nothing is lost
 	}
@@ -206,7 +209,7 @@ func (a *AWS) Lost(ctx context.Context) (*aws.Recovered, error) {
 }
 
 // Adopted is the cluster with what was read back as its settings.
-func (a *AWS) Adopted(ctx context.Context, r *aws.Recovered) error {
+func (a *AWS) Adopted(ctx context.Context, r *hosted.Recovered) error {
 	if _, _, err := spec.ReadAWS(a.Cluster, r.Settings); err != nil && r.Whole {
 		return err
 	}

@@ -3,6 +3,7 @@ package wire
 import (
 	"testing"
 
+	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
 )
@@ -13,7 +14,7 @@ func TestWhatCannotBeReadWantsNothing(t *testing.T) {
 	t.Parallel()
 	a := &AWS{Known: true, Record: record.Record{Settings: map[string]string{
 		"region": "us-west-2", "cluster.yaml": "from_the_future: true\n",
-		aws.KnownSetting: `{"types":{"m6i.large":{"vcpu":2,"architectures":["amd64"]}}}`,
+		hosted.KnownSetting: `{"types":{"m6i.large":{"vcpu":2,"architectures":["amd64"]}}}`,
 	}}}
 	c, err := a.config(AWSRequest{Cluster: "lab"})
 	if err != nil || a.Unread == nil || !c.Unread {

@@ -10,6 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
@@ -107,7 +108,7 @@ func (b *blueprint) groups() {
 		b.add(agents)
 	}
 	if master != nil {
-		b.add(&infra.Rules{In: b.cluster, Name: "master", Group: master, Ingress: infra.MasterRules(masterPort, b.inbound(), b.agents, n.SSH)})
+		b.add(&infra.Rules{In: b.cluster, Name: "master", Group: master, Ingress: infra.MasterRules(hosted.MasterPort, b.inbound(), b.agents, n.SSH)})
 	}
 	if agents != nil {
 		rules := infra.AgentRules(b.master, b.agents)
@@ -169,6 +170,3 @@ func (t *Target) dataBucket() string {
 func (t *Target) logGroup() string {
 	return cmp.Or(t.Spec.Logs.Group, infra.LogGroupName(t.Spec.Cluster))
 }
-
-// certName is the name in the master's certificate.
-func (t *Target) certName() string { return cmp.Or(t.Spec.TLS.Name, internalName(t.Spec.Cluster)) }

@@ -18,6 +18,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
 	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
 // simulated is how many actions are asked about at once.
@@ -31,21 +32,21 @@ func (c *checks) permissions(ctx context.Context) doctor.Result {
 	needed, fix := "the actions that "+command+" prints", "attach the output of "+command+" to your user or role"
 	for _, try := range []func(context.Context) error{c.tryVPC, c.tryAddress} {
 		if err := api.Allowed(try(ctx)); cloud.KindOf(err) == cloud.Denied {
-			return fail(err.Error(), needed, fix)
+			return hosted.Fail(err.Error(), needed, fix)
 		}
 	}
 	if c.Caller.Root() {
-		return pass("the account's root user may do everything")
+		return hosted.Pass("the account's root user may do everything")
 	}
 	documents := policy.Caller(c.Scope())
 	denied, err := c.simulate(ctx, c.facts.Principal(ctx, c.Caller), documents)
 	switch {
 	case err != nil:
-		return unsure("they cannot be simulated: "+err.Error(), needed, "go on: a call that is not allowed names its action and changes nothing else")
+		return hosted.Unsure("they cannot be simulated: "+err.Error(), needed, "go on: a call that is not allowed names its action and changes nothing else")
 	case len(denied) > 0:
-		return fail("not allowed: "+strings.Join(denied, ", "), needed, fix)
+		return hosted.Fail("not allowed: "+strings.Join(denied, ", "), needed, fix)
 	}
-	return pass("%d actions are allowed", len(actionsOf(documents)))
+	return hosted.Pass("%d actions are allowed", len(actionsOf(documents)))
 }
 
 // broughtRoles is a check for each role that the user brings: what the machines
@@ -74,14 +75,14 @@ func (c *checks) roleMay(ctx context.Context, who policy.Who, role string) docto
 	denied, err := c.simulate(ctx, c.Known.Roles[role], documents)
 	switch {
 	case err != nil:
-		return unsure("they cannot be simulated: "+err.Error(), needed, "compare the role's policies with that output")
+		return hosted.Unsure("they cannot be simulated: "+err.Error(), needed, "compare the role's policies with that output")
 	case len(denied) > 0 && !slices.ContainsFunc(denied, func(a string) bool { return !slices.Contains(policy.Optional(), a) }):
-		return unsure(role+" may not "+strings.Join(denied, ", ")+"; the machines do without", needed, "see docs/reference/aws-permissions.md for what is missed without them")
+		return hosted.Unsure(role+" may not "+strings.Join(denied, ", ")+"; the machines do without", needed, "see docs/reference/aws-permissions.md for what is missed without them")
 	case len(denied) > 0:
 		fix := fmt.Sprintf("attach the output of %s to the role, or leave --%s-role out", command, who)
-		return fail(role+" may not "+strings.Join(denied, ", "), needed, fix)
+		return hosted.Fail(role+" may not "+strings.Join(denied, ", "), needed, fix)
 	}
-	return pass("%d actions are allowed", len(actionsOf(documents)))
+	return hosted.Pass("%d actions are allowed", len(actionsOf(documents)))
 }
 
 // scopeFlags are the flags of `aws policy` for what the user brings. Of a role they
@@ -194,11 +195,11 @@ func mayBe(d types.PolicyEvaluationDecisionType, missing []string) bool {
 // needs.
 func (c *checks) groups(ctx context.Context) doctor.Result {
 	n := c.Spec.Network
-	needed := fmt.Sprintf("groups of %s: agents reach the master on %d, the master and agents reach agents on all ports", n.VPC, masterPort)
+	needed := fmt.Sprintf("groups of %s: agents reach the master on %d, the master and agents reach agents on all ports", n.VPC, hosted.MasterPort)
 	ids := slices.DeleteFunc([]string{n.MasterSecurityGroup, n.AgentSecurityGroup}, func(s string) bool { return s == "" })
 	out, err := c.Clients.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: ids})
 	if err != nil {
-		return failed(err, needed)
+		return hosted.Failed(err, needed)
 	}
 	var wrong, odd []string
 	for _, g := range out.SecurityGroups {
@@ -211,12 +212,12 @@ func (c *checks) groups(ctx context.Context) doctor.Result {
 		}
 	}
 	if len(wrong) > 0 {
-		return fail(strings.Join(wrong, "; "), needed, "open the ports, or leave the groups to the cluster: --master-security-group and --agent-security-group empty")
+		return hosted.Fail(strings.Join(wrong, "; "), needed, "open the ports, or leave the groups to the cluster: --master-security-group and --agent-security-group empty")
 	}
 	if len(odd) > 0 {
-		return unsure(strings.Join(odd, "; "), "an existing group that lets in who is to reach the master", "open the port there: an existing group is not changed")
+		return hosted.Unsure(strings.Join(odd, "; "), "an existing group that lets in who is to reach the master", "open the port there: an existing group is not changed")
 	}
-	return pass("%s", strings.Join(ids, ", "))
+	return hosted.Pass("%s", strings.Join(ids, ", "))
 }
 
 // shut lists the ranges that are to reach the master and that its existing group
@@ -229,10 +230,10 @@ func (c *checks) shut(g ec2types.SecurityGroup) []string {
 			return err == nil && have.Bits() <= want.Bits() && have.Contains(want.Addr())
 		}
 		open := func(p ec2types.IpPermission) bool {
-			return lets([]ec2types.IpPermission{p}, masterPort, masterPort) && (len(p.PrefixListIds) > 0 || slices.ContainsFunc(p.IpRanges, named))
+			return lets([]ec2types.IpPermission{p}, hosted.MasterPort, hosted.MasterPort) && (len(p.PrefixListIds) > 0 || slices.ContainsFunc(p.IpRanges, named))
 		}
 		if !slices.ContainsFunc(g.IpPermissions, open) {
-			out = append(out, fmt.Sprintf("%s does not let %s in on port %d", aws.ToString(g.GroupId), want, masterPort))
+			out = append(out, fmt.Sprintf("%s does not let %s in on port %d", aws.ToString(g.GroupId), want, hosted.MasterPort))
 		}
 	}
 	return out
@@ -243,8 +244,8 @@ func (c *checks) shut(g ec2types.SecurityGroup) []string {
 func (c *checks) closed(g ec2types.SecurityGroup) []string {
 	var out []string
 	id := aws.ToString(g.GroupId)
-	if id == c.Spec.Network.MasterSecurityGroup && !lets(g.IpPermissions, masterPort, masterPort) {
-		out = append(out, fmt.Sprintf("%s admits no address on port %d", id, masterPort))
+	if id == c.Spec.Network.MasterSecurityGroup && !lets(g.IpPermissions, hosted.MasterPort, hosted.MasterPort) {
+		out = append(out, fmt.Sprintf("%s admits no address on port %d", id, hosted.MasterPort))
 	}
 	if id == c.Spec.Network.AgentSecurityGroup && !lets(g.IpPermissions, 1024, 65535) {
 		out = append(out, id+" does not let the master and agents in on ports 1024 to 65535")

@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -17,6 +18,7 @@ import (
 	sm "github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
 	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
@@ -33,14 +35,14 @@ func (c *checks) images(ctx context.Context) doctor.Result {
 	add := func(image string, u use) { uses[image] = append(uses[image], u) }
 	add(c.masterImage(), use{"the master", []string{c.Spec.Master.InstanceType}, c.Spec.Master.RootVolume, "--master-image or --master-root-volume-size"})
 	for name, p := range c.Spec.AllPools() {
-		add(c.agentImage(p), use{"pool " + name, p.InstanceTypes, pick(p.RootVolume, c.Spec.Agents.RootVolume), "--agent-image or --agent-root-volume-size"})
+		add(c.agentImage(p), use{"pool " + name, p.InstanceTypes, cmp.Or(p.RootVolume, c.Spec.Agents.RootVolume), "--agent-image or --agent-root-volume-size"})
 	}
 	var wrong, names []string
 	fix := ""
 	for _, id := range slices.Sorted(maps.Keys(uses)) {
 		image, err := c.facts.Image(ctx, id)
 		if err != nil {
-			return failed(err, needed)
+			return hosted.Failed(err, needed)
 		}
 		names = append(names, fmt.Sprintf("%s (%s)", id, image.Name))
 		for _, u := range uses[id] {
@@ -58,9 +60,9 @@ func (c *checks) images(ctx context.Context) doctor.Result {
 	}
 	if len(wrong) > 0 {
 		slices.Sort(wrong)
-		return fail(strings.Join(slices.Compact(wrong), "; "), needed, "choose another with "+fix)
+		return hosted.Fail(strings.Join(slices.Compact(wrong), "; "), needed, "choose another with "+fix)
 	}
-	return pass("%s", strings.Join(names, ", "))
+	return hosted.Pass("%s", strings.Join(names, ", "))
 }
 
 // brought is a check for each thing that the user brings.
@@ -72,13 +74,13 @@ func (c *checks) brought() []doctor.Check {
 		}
 		out = append(out, doctor.Check{Name: name, Look: func(ctx context.Context) doctor.Result {
 			if err := look(ctx); err != nil {
-				r := failed(err, "that it exists and may be used")
+				r := hosted.Failed(err, "that it exists and may be used")
 				if r.Fix == "" {
 					r.Fix = fix
 				}
 				return r
 			}
-			return pass("exists")
+			return hosted.Pass("exists")
 		}})
 	}
 	s := c.Spec
@@ -100,16 +102,13 @@ func (c *checks) brought() []doctor.Check {
 		})
 	}
 	out = append(out, c.broughtRoles()...)
-	for _, name := range c.foreignSecrets() {
+	for _, name := range c.ForeignSecrets() {
 		add("secret "+name, "store it in Secrets Manager in "+s.Region, true, func(ctx context.Context) error {
 			_, err := c.Clients.Secrets.DescribeSecret(ctx, &sm.DescribeSecretInput{SecretId: &name})
 			return err
 		})
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.given)) {
-		out = append(out, doctor.Check{Name: "secret " + name, Look: func(ctx context.Context) doctor.Result { return c.ownSecret(ctx, name) }})
-	}
-	return out
+	return append(out, c.SecretChecks()...)
 }
 
 // volumeFree looks whether a volume may be attached to the master's machine: it is
@@ -176,23 +175,6 @@ func (c *checks) machinesTake(ctx context.Context, role string) error {
 		return unfit("iam:GetRole", role, "its trust policy does not let ec2.amazonaws.com take it", "let EC2 take it in the role's trust policy")
 	}
 	return nil
-}
-
-// ownSecret passes when a secret can be read here, or was stored before.
-func (c *checks) ownSecret(ctx context.Context, name string) doctor.Result {
-	const needed = "a secret that can be read here, or that an earlier run has stored"
-	here := c.given[name]
-	if here.err == nil {
-		return pass("can be read here")
-	}
-	found, _, err := c.kept(name).Find(ctx)
-	if err != nil {
-		return failed(err, needed)
-	}
-	if !found.Exists() {
-		return fail(here.err.Error(), needed, "run the command where the secret is, or refer to one in Secrets Manager with aws-sm:NAME")
-	}
-	return pass("is stored")
 }
 
 func (c *checks) logGroupExists(ctx context.Context) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
 	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
@@ -40,11 +41,11 @@ func (c *checks) drivers(ctx context.Context) doctor.Result {
 		if len(fixes) > 0 {
 			fix = "choose another --instance-type, such as " + strings.Join(fixes, " or ") + ", or bring an image with a driver with --agent-image"
 		}
-		return c.failNew(ctx, strings.Join(append(wrong, odd...), "; "), needed, fix)
+		return c.FailNew(ctx, strings.Join(append(wrong, odd...), "; "), needed, fix)
 	case len(odd) > 0:
-		return unsure(strings.Join(odd, "; "), needed, "try one machine, or bring an image with a driver with --agent-image")
+		return hosted.Unsure(strings.Join(odd, "; "), needed, "try one machine, or bring an image with a driver with --agent-image")
 	}
-	return pass("every pool's image runs its GPUs")
+	return hosted.Pass("every pool's image runs its GPUs")
 }
 
 // fact is what is known of a type, as Amazon was asked for it.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
 	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
 // network looks at where the cluster is to be connected.
@@ -29,14 +30,14 @@ func (c *checks) ownNetwork(ctx context.Context) doctor.Result {
 	const needed = "addresses that no other network of the account has"
 	want, err := netip.ParsePrefix(c.Spec.Network.CIDR)
 	if err != nil {
-		return failed(err, needed)
+		return hosted.Failed(err, needed)
 	}
 	var same []string
 	p := ec2.NewDescribeVpcsPaginator(c.Clients.EC2, &ec2.DescribeVpcsInput{})
 	for p.HasMorePages() {
 		page, err := p.NextPage(ctx)
 		if err != nil {
-			return failed(err, needed)
+			return hosted.Failed(err, needed)
 		}
 		for _, v := range page.Vpcs {
 			have, err := netip.ParsePrefix(aws.ToString(v.CidrBlock))
@@ -46,15 +47,15 @@ func (c *checks) ownNetwork(ctx context.Context) doctor.Result {
 		}
 	}
 	if len(same) > 0 {
-		return unsure(strings.Join(same, ", "), needed, "choose others with --network-cidr if the two are ever to be connected")
+		return hosted.Unsure(strings.Join(same, ", "), needed, "choose others with --network-cidr if the two are ever to be connected")
 	}
-	return pass("%s in %s", want, strings.Join(c.Known.Used(), ", "))
+	return hosted.Pass("%s in %s", want, strings.Join(c.Known.Used(), ", "))
 }
 
 // agentsWayOut is about an own VPC whose agents have no public addresses: the
 // cluster makes no NAT gateway, and does not touch one that its owner has added.
 func (c *checks) agentsWayOut(ctx context.Context) doctor.Result {
-	return c.failNew(ctx, "agents have no public addresses, and the cluster's own VPC gets no NAT gateway",
+	return c.FailNew(ctx, "agents have no public addresses, and the cluster's own VPC gets no NAT gateway",
 		"a way to the internet for agents, who fetch images and talk to AWS",
 		"leave --agent-public-ip true, or name a VPC that has a NAT gateway with --vpc and --subnet; one that you have added to the cluster's own VPC by hand will do")
 }
@@ -72,11 +73,11 @@ func (c *checks) existingNetwork(ctx context.Context) doctor.Result {
 	names := existingSubnets(c.Spec)
 	out, err := c.Clients.EC2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: names})
 	if err != nil {
-		return failed(err, needed)
+		return hosted.Failed(err, needed)
 	}
 	tables, err := c.tables(ctx)
 	if err != nil {
-		return failed(err, needed)
+		return hosted.Failed(err, needed)
 	}
 	var wrong []string
 	for _, s := range out.Subnets {
@@ -97,14 +98,14 @@ func (c *checks) existingNetwork(ctx context.Context) doctor.Result {
 	if v := c.Known.VolumeZone; v != "" && v != c.Known.Master.Zone {
 		apart := fmt.Sprintf("the existing volume is in %s and the master's subnet in %s", v, c.Known.Master.Zone)
 		if len(wrong) == 0 {
-			return fail(apart, needed, c.moveMaster(v))
+			return hosted.Fail(apart, needed, c.moveMaster(v))
 		}
 		wrong = append(wrong, apart)
 	}
 	if len(wrong) > 0 {
-		return fail(strings.Join(wrong, "; "), needed, "choose others with --subnet and --master-subnet, add a route, or set --agent-public-ip=false for agents behind a NAT gateway")
+		return hosted.Fail(strings.Join(wrong, "; "), needed, "choose others with --subnet and --master-subnet, add a route, or set --agent-public-ip=false for agents behind a NAT gateway")
 	}
-	return pass("%s in %s", strings.Join(names, ", "), c.Spec.Network.VPC)
+	return hosted.Pass("%s in %s", strings.Join(names, ", "), c.Spec.Network.VPC)
 }
 
 func (c *checks) tables(ctx context.Context) ([]types.RouteTable, error) {

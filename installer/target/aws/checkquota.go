@@ -14,6 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
 	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
 // demand is how much of a quota a cluster takes: least is the master and one
@@ -53,7 +54,7 @@ func (t *Target) demands() map[string]demand {
 func (c *checks) quotas(ctx context.Context) doctor.Result {
 	running, err := c.facts.Running(ctx)
 	if err != nil {
-		return failed(err, "to know how much of its quotas the account uses")
+		return hosted.Failed(err, "to know how much of its quotas the account uses")
 	}
 	var v verdict
 	all := c.demands()
@@ -150,11 +151,11 @@ func (v *verdict) result() doctor.Result {
 	const needed = "quotas for the master and what the pools may launch"
 	switch {
 	case len(v.short) > 0:
-		return fail(strings.Join(v.short, "; "), needed, v.fix)
+		return hosted.Fail(strings.Join(v.short, "; "), needed, v.fix)
 	case len(v.tight)+len(v.unknown) > 0:
-		return unsure(strings.Join(append(v.tight, v.unknown...), "; "), needed, v.fix)
+		return hosted.Unsure(strings.Join(append(v.tight, v.unknown...), "; "), needed, v.fix)
 	}
-	return pass("%s", strings.Join(v.enough, "; "))
+	return hosted.Pass("%s", strings.Join(v.enough, "; "))
 }
 
 // spot looks whether EC2 may act for the account on spot instances. Where it may not
@@ -163,10 +164,10 @@ func (c *checks) spot(ctx context.Context) doctor.Result {
 	_, err := c.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(infra.SpotRoleName)})
 	switch cloud.KindOf(err) {
 	case "":
-		return pass("%s", infra.SpotRoleName)
+		return hosted.Pass("%s", infra.SpotRoleName)
 	case cloud.NotFound:
-		return pass("the account has never used spot instances; `up` makes the service-linked role %s", infra.SpotRoleName)
+		return hosted.Pass("the account has never used spot instances; `up` makes the service-linked role %s", infra.SpotRoleName)
 	default:
-		return failed(err, "the service-linked role "+infra.SpotRoleName)
+		return hosted.Failed(err, "the service-linked role "+infra.SpotRoleName)
 	}
 }

@@ -2,11 +2,9 @@ package aws
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
@@ -15,6 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
 	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
@@ -25,17 +24,18 @@ func (t *Target) Checks() []doctor.Check {
 		{Name: "identity", Look: c.identity},
 		{Name: "clock", Look: c.clock},
 		{Name: "permissions", Look: c.permissions},
-		{Name: "programs", Look: c.programs},
-		{Name: "version", Look: c.version},
+	}
+	out = append(out, t.Cluster.Checks()...)
+	out = append(out, []doctor.Check{
 		{Name: "names", Look: c.names},
-		{Name: "configuration", Look: c.configuration},
+		{Name: "configuration", Look: func(context.Context) doctor.Result { return c.CheckConfiguration(c.imagined()) }},
 		{Name: "instance types", Look: c.types},
 		{Name: "images", Look: c.images},
 		{Name: "GPU drivers", Look: c.drivers},
 		{Name: "disk encryption", Look: c.diskKey},
 		{Name: "quotas", Look: c.quotas},
 		{Name: "network", Look: c.network},
-	}
+	}...)
 	if t.Spec.Network.Own() && !t.Spec.Network.PublicIP {
 		out = append(out, doctor.Check{Name: "agents' way out", Look: c.agentsWayOut})
 	}
@@ -58,115 +58,24 @@ type checks struct {
 	facts facts.Facts
 }
 
-// stands reports whether the cluster is there, or may be. A rule that is younger
-// than a cluster must not stop who works on it: it warns there.
-func (c *checks) stands(ctx context.Context) bool {
-	runs, _, err := c.Runs(ctx)
-	return err != nil || !runs.IsZero()
-}
-
-// failNew is fail for a cluster that is to be made, and unsure for one that stands.
-func (c *checks) failNew(ctx context.Context, found, needed, fix string) doctor.Result {
-	if c.stands(ctx) {
-		return unsure(found, needed, fix)
-	}
-	return fail(found, needed, fix)
-}
-
-func pass(found string, args ...any) doctor.Result {
-	return doctor.Result{Answer: doctor.Pass, Found: fmt.Sprintf(found, args...)}
-}
-
-// fail and unsure say what was found, what is needed, and what to do.
-func fail(found, needed, fix string) doctor.Result {
-	return doctor.Result{Answer: doctor.Fail, Found: found, Needed: needed, Fix: fix}
-}
-
-func unsure(found, needed, fix string) doctor.Result {
-	return doctor.Result{Answer: doctor.Unknown, Found: found, Needed: needed, Fix: fix}
-}
-
-// failed is a question that was not answered. That somebody may not ask is no
-// reason to stop them: the call that matters will tell.
-func failed(err error, needed string) doctor.Result {
-	fix := ""
-	if h, ok := errors.AsType[interface {
-		error
-		Hint() string
-	}](err); ok {
-		fix = h.Hint()
-	}
-	switch cloud.KindOf(err) {
-	case cloud.NotFound, cloud.Invalid:
-		return fail(err.Error(), needed, fix)
-	case cloud.Denied, cloud.Unknown, cloud.Unavailable, cloud.RateLimited, cloud.Ambiguous, cloud.Conflict, cloud.Quota, cloud.NoCapacity:
-	}
-	return unsure(err.Error(), needed, fix)
-}
-
 func (c *checks) identity(context.Context) doctor.Result {
 	if c.Caller.Partition != "aws" {
-		return fail(c.Caller.ARN, "an account of the commercial partition", "use another account; other partitions are not built yet")
+		return hosted.Fail(c.Caller.ARN, "an account of the commercial partition", "use another account; other partitions are not built yet")
 	}
-	return pass("%s in account %s", c.Caller.ARN, c.Caller.Account)
+	return hosted.Pass("%s in account %s", c.Caller.ARN, c.Caller.Account)
 }
-
-// skewLimit is when Amazon begins to refuse signatures.
-const skewLimit = 5 * time.Minute
 
 func (c *checks) clock(ctx context.Context) doctor.Result {
 	const needed = "a clock that is right to 5 minutes: Amazon refuses what is signed at another time"
 	out, err := c.Clients.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
-		return failed(err, needed)
+		return hosted.Failed(err, needed)
 	}
 	theirs, ok := middleware.GetServerTime(out.ResultMetadata)
 	if !ok {
-		return unsure("Amazon's answer has no time", needed, "")
+		return hosted.Unsure("Amazon's answer has no time", needed, "")
 	}
-	skew := c.Now().Sub(theirs).Round(time.Second)
-	if skew.Abs() > skewLimit {
-		return fail(fmt.Sprintf("this machine's clock is %s off", skew), needed, "set the clock, for example with `timedatectl set-ntp true`")
-	}
-	return pass("%s off Amazon's", skew)
-}
-
-func (c *checks) programs(ctx context.Context) doctor.Result {
-	archs, err := c.architectures()
-	if err != nil {
-		return failed(err, "one architecture a pool")
-	}
-	needed := "det-deploy for linux/" + strings.Join(archs, " and linux/")
-	missing, err := c.needed(ctx)
-	if err != nil {
-		return failed(err, needed)
-	}
-	if len(missing) > 0 {
-		e := errMissing(missing)
-		r := failed(e, needed)
-		r.Found = "there is none for linux/" + strings.Join(missing, " and linux/")
-		return r
-	}
-	return pass("for linux/%s", strings.Join(archs, " and linux/"))
-}
-
-func (c *checks) version(ctx context.Context) doctor.Result {
-	const needed = "the version that the cluster runs"
-	runs, mode, err := c.Runs(ctx)
-	if err != nil {
-		return failed(err, needed)
-	}
-	if err := Newer(runs, c.Release(), c.Spec.Cluster); err != nil {
-		hint, _ := errors.AsType[*versionError](err)
-		return fail(err.Error(), needed, hint.Hint())
-	}
-	switch {
-	case runs.Version == "":
-		return pass("%s, and the cluster is new", c.Version)
-	case mode == "hold":
-		return fail("an upgrade to "+runs.Version+" is under way", "a cluster that serves", "det-deploy upgrade --cluster-id "+c.Spec.Cluster)
-	}
-	return pass("%s, as the cluster", c.Version)
+	return c.CheckClock(theirs, "Amazon", needed)
 }
 
 func (c *checks) names(ctx context.Context) doctor.Result {
@@ -175,19 +84,19 @@ func (c *checks) names(ctx context.Context) doctor.Result {
 	// S3's limit; IAM's for roles is 64.
 	for _, name := range []string{ControlBucket(c.Spec.Cluster, c.Caller.Account), infra.DataBucket(c.Spec.Cluster, c.Caller.Account)} {
 		if len(name) > 63 {
-			return fail(fmt.Sprintf("bucket %s has %d characters, S3 takes 63", name, len(name)), needed, fix)
+			return hosted.Fail(fmt.Sprintf("bucket %s has %d characters, S3 takes 63", name, len(name)), needed, fix)
 		}
 	}
 	_, err := c.store.Get(ctx, "record.json")
 	switch cloud.KindOf(err) {
 	case cloud.Denied:
-		return fail("bucket "+c.store.Name+" cannot be read; it may belong to another account", needed, fix+", or ask its owner")
+		return hosted.Fail("bucket "+c.store.Name+" cannot be read; it may belong to another account", needed, fix+", or ask its owner")
 	case "":
-		return pass("bucket %s is this cluster's", c.store.Name)
+		return hosted.Pass("bucket %s is this cluster's", c.store.Name)
 	case cloud.NotFound:
-		return pass("bucket %s", c.store.Name)
+		return hosted.Pass("bucket %s", c.store.Name)
 	default:
-		return failed(err, needed)
+		return hosted.Failed(err, needed)
 	}
 }
 
@@ -205,7 +114,7 @@ func (c *checks) types(ctx context.Context) doctor.Result {
 	}
 	if m := c.Known.Types[c.Spec.Master.InstanceType].Memory; m > 0 && m < masterMemory {
 		small := fmt.Sprintf("%s has %d MB of memory, and a master needs %d", c.Spec.Master.InstanceType, m, masterMemory)
-		if c.stands(ctx) {
+		if c.Exists(ctx) {
 			odd = append(odd, small)
 		} else {
 			wrong = append(wrong, small)
@@ -220,11 +129,11 @@ func (c *checks) types(ctx context.Context) doctor.Result {
 	const needed = "instance types that are offered where the machines are to be, with the same slots within a pool"
 	switch {
 	case len(wrong) > 0:
-		return fail(strings.Join(wrong, "; "), needed, "choose others with --instance-type, --aux-instance-type or --master-instance-type, or other zones with --zone")
+		return hosted.Fail(strings.Join(wrong, "; "), needed, "choose others with --instance-type, --aux-instance-type or --master-instance-type, or other zones with --zone")
 	case len(odd) > 0:
-		return unsure(strings.Join(odd, "; "), needed, "")
+		return hosted.Unsure(strings.Join(odd, "; "), needed, "")
 	}
-	return pass("%s", strings.Join(AllTypes(c.Spec), ", "))
+	return hosted.Pass("%s", strings.Join(AllTypes(c.Spec), ", "))
 }
 
 func (c *checks) poolTypes(name string, p spec.AWSPool) (wrong, odd []string) {
@@ -252,16 +161,16 @@ func (c *checks) keyPair(ctx context.Context) doctor.Result {
 	const needed = "a key pair of this region"
 	names, err := c.facts.KeyPairs(ctx)
 	if err != nil {
-		return failed(err, needed)
+		return hosted.Failed(err, needed)
 	}
 	if !slices.Contains(names, c.Spec.KeyPair) {
 		fix := "choose one with --key-pair: " + strings.Join(names, ", ")
 		if len(names) == 0 {
 			fix = "make one with `aws ec2 create-key-pair`, or leave --key-pair out"
 		}
-		return fail(fmt.Sprintf("there is no key pair %q in %s", c.Spec.KeyPair, c.Spec.Region), needed, fix)
+		return hosted.Fail(fmt.Sprintf("there is no key pair %q in %s", c.Spec.KeyPair, c.Spec.Region), needed, fix)
 	}
-	return pass("%s", c.Spec.KeyPair)
+	return hosted.Pass("%s", c.Spec.KeyPair)
 }
 
 func (t *Target) spot() bool {

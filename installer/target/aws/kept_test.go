@@ -17,6 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
@@ -106,7 +107,7 @@ func (s *stage) unread(t *testing.T) *installer.Installer {
 	gate := new(resource.Gate)
 	free := s.clients(nil)
 	target, err := aws.Open(t.Context(), aws.Config{
-		Spec: spec.AWS{Cluster: "lab", Region: "us-west-2"}, Unread: true, Clients: s.clients(gate), Free: free, Pause: s.machine(free),
+		Spec: spec.AWS{Cluster: "lab", Region: "us-west-2"}, Unread: true, Clients: s.clients(gate), Free: free, Options: hosted.Options{Pause: s.machine(free)},
 	})
 	must(t, err)
 	return &installer.Installer{
@@ -162,7 +163,7 @@ func (s *stage) password(t *testing.T) string {
 func (s *stage) forgotten(t *testing.T) *installer.Installer {
 	t.Helper()
 	free := s.clients(nil)
-	target, err := aws.Open(t.Context(), aws.Config{Spec: spec.AWS{Cluster: "lab", Region: "us-west-2"}, Clients: free, Free: free, Pause: s.pause})
+	target, err := aws.Open(t.Context(), aws.Config{Spec: spec.AWS{Cluster: "lab", Region: "us-west-2"}, Clients: free, Free: free, Options: hosted.Options{Pause: s.pause}})
 	must(t, err)
 	return &installer.Installer{Cluster: "lab", Platform: "aws", Deployment: target, Store: target.Store()}
 }

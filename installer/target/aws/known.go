@@ -2,7 +2,6 @@ package aws
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,11 +12,9 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
+	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
-
-// KnownSetting is the name under which Known is remembered.
-const KnownSetting = "resolved"
 
 // Known is what was asked of Amazon once and then kept, so that a new image or
 // zone of Amazon's changes no cluster, and a cluster can be taken down without
@@ -75,30 +72,10 @@ type MasterPlace struct {
 }
 
 // ReadKnown reads what Remember wrote.
-func ReadKnown(settings map[string]string) (Known, error) {
-	var k Known
-	if settings[KnownSetting] == "" {
-		return k, nil
-	}
-	if err := json.Unmarshal([]byte(settings[KnownSetting]), &k); err != nil {
-		return Known{}, fmt.Errorf("read what is known of the cluster: %w", err)
-	}
-	return k, nil
-}
+func ReadKnown(settings map[string]string) (Known, error) { return hosted.ReadKnown[Known](settings) }
 
 // Remember is the settings with what is known, for the record.
-func (t *Target) Remember() (map[string]string, error) {
-	data, err := json.Marshal(t.Known)
-	if err != nil {
-		return nil, fmt.Errorf("write what is known of the cluster: %w", err)
-	}
-	out := maps.Clone(t.Settings)
-	if out == nil {
-		out = make(map[string]string, 1)
-	}
-	out[KnownSetting] = string(data)
-	return out, nil
-}
+func (t *Target) Remember() (map[string]string, error) { return hosted.Remember(t.Settings, t.Known) }
 
 // Look asks Amazon for everything that the spec mentions and that is not known
 // yet. It changes nothing.
@@ -244,4 +221,10 @@ func existingSubnets(s spec.AWS) []string {
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// passwords looks whether `up` makes a password of determined.
+func (l *looking) passwords(ctx context.Context) (err error) {
+	l.known.DeterminedPassword, err = l.WantsDeterminedPassword(ctx)
+	return err
 }

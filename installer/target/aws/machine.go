@@ -9,6 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/templates"
 )
 
@@ -38,14 +39,15 @@ func (m *bootMachine) CreateOnce(ctx context.Context, nonce string) error {
 // machine is the master's, with its disk, its address, its secrets and what it
 // runs.
 func (b *blueprint) machine() error {
-	lore := &lore{t: b.Target}
-	programs, err := b.programs(lore)
+	settings, _ := b.Remember() // it was read from JSON, or is written as such
+	address := &infra.Address{In: b.cluster, Name: "master"}
+	c, err := b.Configure(hosted.Drawn{Settings: settings, Address: address, Needs: b.mentioned(), Live: b.live})
 	if err != nil {
 		return err
 	}
-	address := &infra.Address{In: b.cluster, Name: "master"}
+	b.add(c.Programs...)
 	b.add(address)
-	b.configure(address, programs, lore)
+	b.add(c.Rest...)
 
 	volume := b.volume()
 	m := b.Spec.Master
@@ -58,7 +60,7 @@ func (b *blueprint) machine() error {
 		ReplaceImage: m.Image != "", Architecture: facts.Spelled(arch),
 		Subnet: b.masterPlace(), Groups: []infra.Ref{b.master}, Profile: b.profile, KeyPair: b.Spec.KeyPair,
 		PublicIP: true, RootGiB: int32(m.RootVolume), //nolint:gosec // a disk's size
-		After: programs,
+		After: c.ProgramIDs(),
 	}}
 	// An address leads nowhere before there is a gateway; it replaces no machine,
 	// for it goes only with its network.
@@ -67,7 +69,7 @@ func (b *blueprint) machine() error {
 			host.After = append(host.After, id)
 		}
 	}
-	host.boot = func(ctx context.Context) ([]byte, error) { return b.boot(ctx, volume, lore) }
+	host.boot = func(ctx context.Context) ([]byte, error) { return b.boot(ctx, volume, c) }
 	b.add(
 		host,
 		&infra.Attachment{In: b.cluster, Name: "data", Volume: volume, Instance: host},
@@ -76,63 +78,15 @@ func (b *blueprint) machine() error {
 	return nil
 }
 
-// programs is det-deploy for every architecture of the cluster's machines. It
-// returns their IDs.
-func (b *blueprint) programs(lore *lore) ([]string, error) {
-	archs, err := b.architectures()
-	if err != nil {
-		return nil, err
-	}
+// mentioned is the IDs of what master.yaml mentions.
+func (b *blueprint) mentioned() []string {
 	var ids []string
-	for _, arch := range archs {
-		p := &program{t: b.Target, arch: arch, lore: lore}
-		ids = append(ids, p.ID())
-		b.add(p)
-	}
-	return ids, nil
-}
-
-// configure is what the master runs with: secrets, certificates and the manifest.
-func (b *blueprint) configure(address *infra.Address, programs []string, lore *lore) {
-	c := &configuration{t: b.Target, lore: lore, needs: slices.Clone(programs)}
-	c.settings, _ = b.Remember() // it was read from JSON, or is written as such
-	for _, s := range b.ownSecrets() {
-		c.secrets = append(c.secrets, s)
-		b.add(s)
-	}
-	if !b.Spec.TLS.Own() {
-		ca := b.authoritySecret()
-		kept := &watched{Secret: &infra.Secret{In: b.cluster, Name: tlsSecret, Generate: errNoLeaf}}
-		c.leaf = &leaf{watched: kept, t: b.Target, ca: ca, address: address}
-		c.secrets = append(c.secrets, kept)
-		b.add(ca, c.leaf)
-		c.needs = append(c.needs, c.leaf.ID(), ca.ID())
-	}
-	for _, s := range c.secrets {
-		c.needs = append(c.needs, s.ID())
-	}
 	for _, ref := range append(slices.Collect(maps.Values(b.subnets)), b.agents, b.agent) {
 		if ref.ID() != "" {
-			c.needs = append(c.needs, ref.ID())
+			ids = append(ids, ref.ID())
 		}
 	}
-	slices.Sort(c.needs)
-	c.needs = slices.Compact(c.needs)
-	c.live = b.live
-	b.add(c)
-}
-
-// live is what Amazon calls the things that master.yaml mentions.
-func (b *blueprint) live() (live, bool) {
-	l := live{
-		Subnets: make(map[string]string), AgentGroup: b.agents.Identity(), Profile: b.agent.ARN(), Bucket: b.dataBucket(),
-	}
-	complete := l.AgentGroup != "" && l.Profile != ""
-	for name, ref := range b.subnets {
-		l.Subnets[name] = ref.Identity()
-		complete = complete && ref.Identity() != ""
-	}
-	return l, complete
+	return ids
 }
 
 // volume is the data volume: an existing one, or one of the cluster's own.
@@ -158,16 +112,10 @@ func (b *blueprint) masterPlace() infra.Ref {
 }
 
 // boot is the user data of the master's machine.
-func (b *blueprint) boot(ctx context.Context, volume infra.Ref, lore *lore) ([]byte, error) {
-	sums := map[string]string{}
-	archs, err := b.architectures()
+func (b *blueprint) boot(ctx context.Context, volume infra.Ref, c hosted.Configuration) ([]byte, error) {
+	sums, err := b.ProgramSums(ctx, c)
 	if err != nil {
 		return nil, err
-	}
-	for _, arch := range archs {
-		if sums[arch], err = (&program{t: b.Target, arch: arch, lore: lore}).sum(ctx); err != nil {
-			return nil, err
-		}
 	}
 	data, err := templates.MasterBoot{
 		Cluster: b.Spec.Cluster, Region: b.Spec.Region, Bucket: b.store.Name, SHA256: sums,

@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -224,8 +225,8 @@ func (k Known) architecture(types ...string) (string, error) {
 	return common[0], nil
 }
 
-// architectures lists those for which programs are needed.
-func (t *Target) architectures() ([]string, error) {
+// Architectures lists those for which programs are needed.
+func (t *Target) Architectures() ([]string, error) {
 	need := map[string]bool{}
 	master, err := t.Known.architecture(t.Spec.Master.InstanceType)
 	errs := []error{err}
@@ -325,7 +326,7 @@ func (t *Target) masterImage() string {
 func (t *Target) agentImage(p spec.AWSPool) string { return t.Known.agentImage(t.Spec, p) }
 
 func (k Known) agentImage(s spec.AWS, p spec.AWSPool) string {
-	if image := pickText(p.Image, s.Agents.Image); image != "" {
+	if image := cmp.Or(p.Image, s.Agents.Image); image != "" {
 		return image
 	}
 	arch, err := k.architecture(p.InstanceTypes...)

@@ -20,7 +20,7 @@ func (t *Target) Scope() policy.Scope {
 		Partition: t.Caller.Partition, Account: t.Caller.Account, Region: s.Region, Cluster: s.Cluster,
 		DataBucket: s.Storage.Bucket, LogGroup: s.Logs.Group,
 		MasterRole: t.Known.Roles[s.Roles.Master], AgentRole: t.Known.Roles[s.Roles.Agent],
-		NoSessions: !s.Roles.SessionManager, Volume: s.Master.Volume.ID, Secrets: t.foreignSecrets(), Keys: t.Known.diskKeys(),
+		NoSessions: !s.Roles.SessionManager, Volume: s.Master.Volume.ID, Secrets: t.ForeignSecrets(), Keys: t.Known.diskKeys(),
 	}
 }
 

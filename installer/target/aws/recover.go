@@ -2,7 +2,6 @@ package aws
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -14,43 +13,26 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/installer/hosted"
 )
-
-// Recovered is what could be read back of a cluster whose record is lost.
-type Recovered struct {
-	// Settings is what the record would say.
-	Settings map[string]string
-	// Whole is true when they are a copy, and false when they were read off live
-	// objects: those do not tell of pools, nor of anything that only configuration
-	// has.
-	Whole bool
-}
 
 // Recover reads a cluster's settings back: from the copy in the control bucket, or
 // else off its live objects. Settings are nil when there is no cluster. It changes
 // nothing.
-func (t *Target) Recover(ctx context.Context) (Recovered, error) {
-	o, err := t.store.Get(ctx, settingsKey)
-	switch {
-	case err == nil:
-		r := Recovered{Whole: true}
-		if err := json.Unmarshal(o.Data, &r.Settings); err != nil {
-			return Recovered{}, fmt.Errorf("read the copy of the cluster's settings: %w", err)
-		}
-		return r, nil
-	case cloud.KindOf(err) != cloud.NotFound:
-		return Recovered{}, fmt.Errorf("read the copy of the cluster's settings: %w", err)
+func (t *Target) Recover(ctx context.Context) (hosted.Recovered, error) {
+	r, found, err := t.ReadCopy(ctx)
+	if err != nil || found {
+		return r, err
 	}
 	s := &sightings{t: t, settings: map[string]string{}, known: Known{}}
 	for _, look := range []func(context.Context) error{s.instance, s.network, s.subnets, s.groups, s.volume} {
 		if err := look(ctx); err != nil {
-			return Recovered{}, fmt.Errorf("read the cluster's settings off its objects: %w", err)
+			return hosted.Recovered{}, fmt.Errorf("read the cluster's settings off its objects: %w", err)
 		}
 	}
 	if !s.any {
-		return Recovered{}, nil
+		return hosted.Recovered{}, nil
 	}
 	return s.recovered()
 }
@@ -66,14 +48,10 @@ type sightings struct {
 	vpc, subnet string
 }
 
-func (s *sightings) recovered() (Recovered, error) {
+func (s *sightings) recovered() (hosted.Recovered, error) {
 	s.settings["region"] = s.t.Clients.Region
-	data, err := json.Marshal(s.known)
-	if err != nil {
-		return Recovered{}, fmt.Errorf("write what is known of the cluster: %w", err)
-	}
-	s.settings[KnownSetting] = string(data)
-	return Recovered{Settings: s.settings}, nil
+	settings, err := hosted.Remember(s.settings, s.known)
+	return hosted.Recovered{Settings: settings}, err
 }
 
 // mine is the filter for what carries the cluster's mark.
@@ -212,7 +190,7 @@ func (s *sightings) inbound(ps []types.IpPermission) {
 	for _, p := range ps {
 		for _, r := range p.IpRanges {
 			switch aws.ToInt32(p.FromPort) {
-			case masterPort:
+			case hosted.MasterPort:
 				ranges = append(ranges, aws.ToString(r.CidrIp))
 			case 22:
 				s.settings["ssh"] = "true"

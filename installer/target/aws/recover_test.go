@@ -10,6 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
@@ -47,7 +48,7 @@ func TestALostBucketIsReadBackFromLiveObjects(t *testing.T) {
 		must(t, err)
 		got, err := target.Recover(t.Context())
 		must(t, err)
-		delete(got.Settings, aws.KnownSetting)
+		delete(got.Settings, hosted.KnownSetting)
 		want := map[string]string{
 			"region": "us-west-2", "inbound-cidr": "198.51.100.0/24,203.0.113.0/24", "data-volume-size": "150",
 			"tag": "team=ml", "network-cidr": "10.9.0.0/16", "master-instance-type": "m6i.large",
@@ -86,7 +87,7 @@ func TestDownWithoutASpec(t *testing.T) {
 func downByID(ctx context.Context, s *stage, clients func(*resource.Gate) api.Clients) error {
 	gate := new(resource.Gate)
 	target, err := aws.Open(ctx, aws.Config{
-		Spec: spec.AWS{Cluster: "lab", Region: "us-west-2"}, Clients: clients(gate), Free: clients(nil), Pause: s.machine(clients(nil)),
+		Spec: spec.AWS{Cluster: "lab", Region: "us-west-2"}, Clients: clients(gate), Free: clients(nil), Options: hosted.Options{Pause: s.machine(clients(nil))},
 	})
 	if err != nil {
 		return err

@@ -22,6 +22,7 @@ import (
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/apply"
+	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
@@ -38,7 +39,7 @@ type cloudy struct {
 	world   *awstest.World
 	account string
 	// programs are the hashes of det-deploy.
-	programs aws.Programs
+	programs hosted.Programs
 	version  string
 	settle   time.Duration
 }
@@ -49,8 +50,8 @@ func inMemory(o awstest.Options) *cloudy {
 }
 
 // programs are det-deploy for both architectures, of some build.
-func programs(build string) aws.Programs {
-	return aws.Programs{
+func programs(build string) hosted.Programs {
+	return hosted.Programs{
 		"amd64": {Path: build + "/amd64", SHA256: strings.Repeat("a", 63) + fmt.Sprint(len(build)%10)},
 		"arm64": {Path: build + "/arm64", SHA256: strings.Repeat("b", 63) + fmt.Sprint(len(build)%10)},
 	}
@@ -113,13 +114,15 @@ func (s *stage) target(ctx context.Context, gate *resource.Gate) (*aws.Target, e
 		return nil, err
 	}
 	t, err := aws.Open(ctx, aws.Config{
-		Spec: a, Settings: settings, Known: known, Clients: s.clients(gate), Free: free,
-		Version: s.version, Programs: s.programs, Secrets: secret.Resolver{LookupEnv: variables},
-		Ask: func(aws.Endpoint) (aws.Master, error) { return answering{s}, nil },
-		Open: func(path string) (io.ReadSeekCloser, error) {
-			return program{bytes.NewReader([]byte(path))}, nil
+		Spec: a, Known: known, Clients: s.clients(gate), Free: free,
+		Options: hosted.Options{
+			Settings: settings, Version: s.version, Programs: s.programs, Secrets: secret.Resolver{LookupEnv: variables},
+			Ask: func(hosted.Endpoint) (hosted.Master, error) { return answering{s}, nil },
+			Open: func(path string) (io.ReadSeekCloser, error) {
+				return program{bytes.NewReader([]byte(path))}, nil
+			},
+			Pause: s.machine(free),
 		},
-		Pause: s.machine(free),
 	})
 	if err != nil {
 		return nil, err
@@ -189,7 +192,7 @@ type answering struct{ s *stage }
 
 func (answering) Cluster(context.Context) (string, error)             { return "lab", nil }
 func (answering) Login(context.Context, string, string) (bool, error) { return true, nil }
-func (a answering) Try(context.Context, aws.Trial) error              { a.s.tried++; return nil }
+func (a answering) Try(context.Context, hosted.Trial) error           { a.s.tried++; return nil }
 func (answering) Close()                                              {}
 
 // operator is a new process.

@@ -5,9 +5,6 @@ package aws
 
 import (
 	"context"
-	"io"
-	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,8 +15,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cloud/secret"
-	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
@@ -31,49 +28,33 @@ type Config struct {
 	// Unread is true when Spec is not what the cluster was to be, because that is not
 	// remembered or cannot be read.
 	Unread bool
-	// Settings is what is remembered of the cluster, without what is known.
-	Settings map[string]string
 	// Known is what was asked of Amazon before and is kept.
 	Known Known
 	// Clients ask the engine's gate before they change something; Free ask none,
 	// and serve the control bucket, on which the lease is.
 	Clients, Free api.Clients
-	// Version is that of this program, and Programs are its files.
-	Version  string
-	Programs Programs
-	// Secrets reads the secrets of this machine that the spec refers to.
-	Secrets secret.Resolver
 	// S3Endpoint takes the place of Amazon's address for S3 on the master's machine:
 	// that of a private endpoint or of an emulator.
 	S3Endpoint string
-	// NoWait leaves Ready as soon as every resource stands; NoVerify as soon as the
-	// master answers.
-	NoWait, NoVerify bool
-	// Ask talks to the master; nil dials it.
-	Ask func(Endpoint) (Master, error)
-	// Open opens a program; nil opens the file.
-	Open func(path string) (io.ReadSeekCloser, error)
-	// Now is the time and Pause waits; nil is the clock's.
-	Now   func() time.Time
-	Pause func(ctx context.Context, d time.Duration) error
-	Log   *slog.Logger
+	// Options is what a person wants of this run.
+	Options hosted.Options
 }
 
 // Target is one cluster on AWS.
 type Target struct {
 	Config
+	*hosted.Cluster
 
 	// Caller is who works on the cluster.
 	Caller facts.Caller
 
 	cluster *infra.Cluster
 	store   Bucket
-	given   map[string]given
 	// leaving is set once the control bucket's policy is left to go with the bucket.
 	leaving atomic.Bool
 }
 
-var _ installer.Deployment = (*Target)(nil)
+var _ installer.Upgradable = (*Target)(nil)
 
 // Open asks who the caller is, and returns the cluster in their account. It
 // changes nothing.
@@ -83,26 +64,46 @@ func Open(ctx context.Context, c Config) (*Target, error) {
 	if t.Caller, err = (facts.Facts{Clients: c.Free}).Caller(ctx); err != nil {
 		return nil, err
 	}
-	if t.Now == nil {
-		t.Now = time.Now
-	}
-	if t.Pause == nil {
-		t.Pause = delay.For
-	}
-	if t.Open == nil {
-		t.Open = func(path string) (io.ReadSeekCloser, error) { return os.Open(path) }
-	}
-	if t.Ask == nil {
-		t.Ask = dial
-	}
 	id := c.Spec.Cluster
 	t.cluster = &infra.Cluster{
 		ID: id, Account: t.Caller.Account, Tags: c.Spec.Tags, Outside: outside(c.Spec), Unread: c.Unread, Clients: c.Clients,
-		Pause: c.Pause, Log: c.Log,
+		Pause: c.Options.Pause, Log: c.Options.Log,
 	}
 	t.store = ControlStore(c.Free, id, t.Caller.Account)
-	t.read(ctx)
+	t.Cluster = hosted.New(ctx, hosted.Cluster{
+		Options: c.Options, Common: commonOf(c.Spec), Parts: t.parts(),
+		MakesDeterminedPassword: func() bool { return t.Known.DeterminedPassword },
+	})
 	return t, nil
+}
+
+// parts is what is asked of Amazon.
+func (t *Target) parts() hosted.Parts {
+	return hosted.Parts{
+		Words: hosted.Words{
+			Noun: "aws", Scheme: secret.AWS, Vault: "Secrets Manager", MasterHost: "local-ipv4", Inbound: "--inbound-cidr",
+		},
+		Objects: objects{t.store, t.Clients.S3}, Vault: vault{t.cluster}, Machines: t,
+		Disk:    dataDisk{t.cluster, t.Spec.Master.Volume.ID},
+		Address: func() hosted.Address { return &infra.Address{In: t.cluster, Name: "master"} },
+		Logs:    t.logGroup(),
+	}
+}
+
+// commonOf is what the cluster has in common with those in other clouds.
+func commonOf(s spec.AWS) hosted.Common {
+	a := s.Agents
+	return hosted.Common{
+		Cluster: s.Cluster, TLS: s.TLS, Database: s.Database,
+		InitialPassword: s.InitialPassword, DeterminedPassword: s.DeterminedPassword,
+		Metrics: s.Metrics, EnableCORS: s.EnableCORS, Security: s.Security, Scheduler: s.Scheduler, DefaultPool: s.DefaultPool,
+		Tasks: s.Tasks, TaskPolicy: s.TaskPolicy, MasterYAML: s.MasterYAML, TrialLimit: time.Duration(s.AuxPool.StartingPeriod),
+		Agents: hosted.Agents{
+			ContainerStartupScript: a.ContainerStartupScript, DockerNetwork: a.DockerNetwork, DockerRuntime: a.DockerRuntime,
+			ReconnectAttempts: a.ReconnectAttempts, ReconnectBackoff: a.ReconnectBackoff,
+			ShutDownOnConnectionLoss: a.ShutDownOnConnectionLoss, Config: a.Config,
+		},
+	}
 }
 
 // outside is what the cluster's passwords open that is the user's own, and so
@@ -132,7 +133,7 @@ func (t *Target) Store() Bucket { return t.store }
 // Kinds has what others need first. A master is stopped before anything else
 // goes.
 func (t *Target) Kinds() []string {
-	return slices.Concat([]string{kindProgram, kindBucketPolicy}, t.cluster.Kinds(), []string{kindManifest})
+	return slices.Concat([]string{hosted.KindProgram, kindBucketPolicy}, t.cluster.Kinds(), []string{hosted.KindManifest})
 }
 
 // Inventory lists everything that carries the cluster's mark, but for the control
@@ -145,7 +146,7 @@ func (t *Target) Inventory(ctx context.Context, cluster string) ([]resource.Foun
 	all = slices.DeleteFunc(all, func(f resource.Found) bool {
 		return f.Kind == infra.KindBucket && f.ID == t.store.Name
 	})
-	f, _, err := (&configuration{t: t, lore: &lore{t: t}}).Find(ctx)
+	f, err := t.FindManifest(ctx)
 	if f.Exists() {
 		all = append(all, f)
 	}
@@ -155,10 +156,10 @@ func (t *Target) Inventory(ctx context.Context, cluster string) ([]resource.Foun
 // Remove deletes one object of the inventory.
 func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 	switch f.Kind {
-	case kindManifest:
-		return t.halt(ctx)
-	case kindProgram:
-		return t.erase(ctx, f.ID)
+	case hosted.KindManifest:
+		return t.Halt(ctx)
+	case hosted.KindProgram:
+		return t.Objects.Erase(ctx, f.ID)
 	case kindBucketPolicy:
 		return (&controlPolicy{t: t}).Delete(ctx)
 	default:

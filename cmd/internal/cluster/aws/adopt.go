@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
-	target "github.com/det-deploy/det-deploy/installer/target/aws"
+	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
 type adoptOptions struct {
@@ -82,7 +82,7 @@ func runAdopt(ctx context.Context, o *adoptOptions) error {
 		return &absentError{o.Cluster, a.Region()}
 	}
 	shown := maps.Clone(lost.Settings)
-	delete(shown, target.KnownSetting)
+	delete(shown, hosted.KnownSetting)
 	r := adopted{"det-deploy.aws-adopt/v1", o.Cluster, shown, lost.Whole, o.DryRun}
 	if o.DryRun {
 		return o.print(r)

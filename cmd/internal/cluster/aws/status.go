@@ -174,12 +174,12 @@ func (r *statusResult) ask(ctx context.Context, t *aws.Target, machine string) e
 		return err
 	}
 	r.URL = e.URL
-	said, err := t.Heard(ctx)
+	problem, err := t.Problem(ctx)
 	if err != nil {
 		return err
 	}
-	if said != "" {
-		r.wrong(said, r.logs(machine))
+	if problem != "" {
+		r.wrong(problem, r.logs(machine))
 	}
 	if err := answers(ctx, client.Config{URL: e.URL, CA: e.CA, ServerName: e.Name, RetryFor: -1}); err != nil {
 		r.wrong("the master does not answer from here: "+err.Error(),

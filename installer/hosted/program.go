@@ -1,12 +1,10 @@
-package aws
+package hosted
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
@@ -15,16 +13,16 @@ import (
 
 // The kinds that the control bucket holds.
 const (
-	kindProgram  = "program"
-	kindManifest = "manifest"
+	KindProgram  = "program"
+	KindManifest = "manifest"
 )
 
 // program is det-deploy for one architecture in the control bucket, by its hash.
 // The one that the cluster runs already stays: only an upgrade brings another.
 type program struct {
-	t    *Target
-	arch string
-	lore *lore
+	c        *Cluster
+	arch     string
+	manifest *manifestCache
 }
 
 var (
@@ -32,13 +30,11 @@ var (
 	_ resource.Described = (*program)(nil)
 )
 
-// ID is "aws/program/" and the architecture.
-func (p *program) ID() string { return programID(p.arch) }
+// ID is "<cloud>/program/" and the architecture.
+func (p *program) ID() string { return p.c.resourceID(KindProgram, p.arch) }
 
-func programID(arch string) string { return "aws/" + kindProgram + "/" + arch }
-
-// Kind is kindProgram.
-func (*program) Kind() string { return kindProgram }
+// Kind is KindProgram.
+func (*program) Kind() string { return KindProgram }
 
 // Needs nothing.
 func (*program) Needs() []string { return nil }
@@ -46,11 +42,11 @@ func (*program) Needs() []string { return nil }
 // Find looks whether it is there. A cluster that runs none yet, looked at by who
 // brings none, has none: it can be shown and taken down all the same.
 func (p *program) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
-	m, err := p.lore.manifest(ctx)
+	m, err := p.manifest.get(ctx)
 	if err != nil {
 		return resource.Found{}, nil, err
 	}
-	if m.Binaries[p.arch].SHA256 == "" && p.t.Programs == nil {
+	if m.Binaries[p.arch].SHA256 == "" && p.c.Programs == nil {
 		return resource.Found{}, nil, nil
 	}
 	sum, err := p.sum(ctx)
@@ -58,26 +54,26 @@ func (p *program) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 		return resource.Found{}, nil, err
 	}
 	key := manifest.BinaryKey(sum)
-	_, err = p.t.Clients.S3.HeadObject(ctx, p.t.head(key))
-	if cloud.KindOf(err) == cloud.NotFound {
-		return resource.Found{}, nil, nil
-	}
+	exists, err := p.c.Objects.Has(ctx, key)
 	if err != nil {
 		return resource.Found{}, nil, fmt.Errorf("look for the program for %s: %w", p.arch, err)
 	}
-	return resource.Found{Kind: kindProgram, ID: key, Name: p.arch}, nil, nil
+	if !exists {
+		return resource.Found{}, nil, nil
+	}
+	return resource.Found{Kind: KindProgram, ID: key, Name: p.arch}, nil, nil
 }
 
 // sum is the hash of the program that the cluster runs, or is to run.
 func (p *program) sum(ctx context.Context) (string, error) {
-	m, err := p.lore.manifest(ctx)
+	m, err := p.manifest.get(ctx)
 	if err != nil {
 		return "", err
 	}
 	if f, ok := m.Binaries[p.arch]; ok {
 		return f.SHA256, nil
 	}
-	mine, ok := p.t.Programs[p.arch]
+	mine, ok := p.c.Programs[p.arch]
 	if !ok {
 		return "", errMissing([]string{p.arch})
 	}
@@ -86,7 +82,7 @@ func (p *program) sum(ctx context.Context) (string, error) {
 
 // Describe is its version.
 func (p *program) Describe() []string {
-	return []string{"det-deploy " + p.t.Version + " for linux/" + p.arch}
+	return []string{"det-deploy " + p.c.Version + " for linux/" + p.arch}
 }
 
 // Create uploads it.
@@ -100,38 +96,40 @@ func (p *program) CreateTelling(ctx context.Context, tell func(string)) error {
 	if err != nil {
 		return err
 	}
-	mine := p.t.Programs[p.arch]
+	mine := p.c.Programs[p.arch]
 	if mine.SHA256 != sum {
 		return &cloud.Error{
 			Kind: cloud.NotFound, Op: "upload", Resource: p.ID(), Fix: "name the program that the cluster runs with --binary " + p.arch + "=PATH",
-			Err: fmt.Errorf("the cluster runs one with the hash %s, which is neither in its bucket nor here", short(sum)),
+			Err: fmt.Errorf("the cluster runs one with the hash %s, which is neither in its bucket nor here", shortHash(sum)),
 		}
 	}
-	return p.t.upload(ctx, mine, tell)
+	return p.c.uploadProgram(ctx, mine, tell)
 }
 
-// upload puts a program where machines look for it.
-func (t *Target) upload(ctx context.Context, p Program, tell func(string)) error {
-	f, err := t.Open(p.Path)
+// uploadProgram puts a program where machines look for it.
+func (c *Cluster) uploadProgram(ctx context.Context, p Program, tell func(string)) error {
+	f, err := c.Open(p.Path)
 	if err != nil {
 		return fmt.Errorf("read the program %s: %w", p.Path, err)
 	}
 	defer func() { _ = f.Close() }() // nothing was written
-	body, err := watchUpload(f, t.Now, tell)
+	body, err := watchUpload(f, c.Now, tell)
 	if err != nil {
 		return fmt.Errorf("read the program %s: %w", p.Path, err)
 	}
-	_, err = t.Clients.S3.PutObject(ctx, &s3.PutObjectInput{
-		Bucket: &t.store.Name, Key: aws.String(manifest.BinaryKey(p.SHA256)), Body: body, ExpectedBucketOwner: &t.store.Account,
-	})
-	return err
+	return c.Objects.Upload(ctx, manifest.BinaryKey(p.SHA256), body)
 }
 
 // Delete leaves it: it goes with the bucket.
 func (*program) Delete(context.Context) error { return nil }
 
-func (t *Target) head(key string) *s3.HeadObjectInput {
-	return &s3.HeadObjectInput{Bucket: &t.store.Name, Key: &key, ExpectedBucketOwner: &t.store.Account}
-}
+func shortHash(sum string) string { return strings.ToLower(sum)[:min(len(sum), 12)] }
 
-func short(sum string) string { return strings.ToLower(sum)[:min(len(sum), 12)] }
+// errMissing refuses a cluster for whose machines there is no program.
+func errMissing(archs []string) error {
+	return &cloud.Error{
+		Kind: cloud.Invalid, Op: "find det-deploy for " + strings.Join(archs, ", "),
+		Fix: "name one of the same version with --binary " + archs[0] + "=PATH, or choose instance types of another architecture",
+		Err: errors.New("the cluster's machines run it, and this program is not for them"),
+	}
+}

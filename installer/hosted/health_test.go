@@ -1,4 +1,4 @@
-package aws
+package hosted
 
 import (
 	"testing"
@@ -26,7 +26,7 @@ func TestWhatAMachineIsHeardToSay(t *testing.T) {
 	} {
 		s := well
 		tc.edit(&s)
-		if got := heard(s, m, noon); got != tc.want {
+		if got := describeHealth(s, m, noon); got != tc.want {
 			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
 		}
 	}

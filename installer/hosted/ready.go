@@ -1,4 +1,4 @@
-package aws
+package hosted
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/spec"
@@ -30,8 +29,8 @@ const answerLimit = 2 * time.Minute
 
 // Endpoint looks where the master answers. It is a refusal of kind NotFound while
 // the cluster has no address.
-func (t *Target) Endpoint(ctx context.Context) (Endpoint, error) {
-	address := &infra.Address{In: t.cluster, Name: "master"}
+func (c *Cluster) Endpoint(ctx context.Context) (Endpoint, error) {
+	address := c.Address()
 	var e Endpoint
 	var trustErr error // counts less than that there is no address
 	g, both := errgroup.WithContext(ctx)
@@ -40,7 +39,7 @@ func (t *Target) Endpoint(ctx context.Context) (Endpoint, error) {
 		return err
 	})
 	g.Go(func() error {
-		e, trustErr = t.trust(both)
+		e, trustErr = c.trust(both)
 		return nil
 	})
 	if err := g.Wait(); err != nil {
@@ -48,30 +47,30 @@ func (t *Target) Endpoint(ctx context.Context) (Endpoint, error) {
 	}
 	if address.PublicIP() == "" {
 		return Endpoint{}, &cloud.Error{
-			Kind: cloud.NotFound, Op: "find the master's address", Fix: "run `det-deploy aws up` to finish the cluster",
+			Kind: cloud.NotFound, Op: "find the master's address", Fix: "run `det-deploy " + c.Words.Noun + " up` to finish the cluster",
 			Err: errors.New("the cluster has none"),
 		}
 	}
-	e.URL = fmt.Sprintf("https://%s:%d", address.PublicIP(), masterPort)
+	e.URL = fmt.Sprintf("https://%s:%d", address.PublicIP(), MasterPort)
 	return e, trustErr
 }
 
 // trust is what to trust where the master answers.
-func (t *Target) trust(ctx context.Context) (Endpoint, error) {
-	if t.Spec.TLS.Own() {
-		return Endpoint{CA: t.ownCA(), Name: t.Spec.TLS.Name}, nil
+func (c *Cluster) trust(ctx context.Context) (Endpoint, error) {
+	if c.Common.TLS.Own() {
+		return Endpoint{CA: c.ownCA(), Name: c.Common.TLS.Name}, nil
 	}
-	ca, err := (&leaf{ca: t.authoritySecret()}).authority(ctx)
+	ca, err := (&leaf{ca: c.authoritySecret()}).authority(ctx)
 	return Endpoint{CA: ca}, err
 }
 
 // Ready waits until the master runs what it was told, answers over TLS as this
 // cluster's, and has had a task run.
-func (t *Target) Ready(ctx context.Context, tell func(string)) error {
-	if t.NoWait {
+func (c *Cluster) Ready(ctx context.Context, tell func(string)) error {
+	if c.NoWait {
 		return installer.ErrNotAwaited
 	}
-	m, err := t.readManifest(ctx)
+	m, err := c.readManifest(ctx)
 	if err != nil {
 		return err
 	}
@@ -79,45 +78,45 @@ func (t *Target) Ready(ctx context.Context, tell func(string)) error {
 		return errors.New("wait for the master: its machine is told to run nothing")
 	}
 	if m.Phase == manifest.Serve {
-		if err := t.reached(ctx, m, turnLimit, tell); err != nil {
+		if err := c.waitUntilRuns(ctx, m, runLimit, tell); err != nil {
 			return err
 		}
 	}
-	master, err := t.answer(ctx, tell)
+	master, err := c.waitUntilAnswers(ctx, tell)
 	if err != nil {
 		return err
 	}
 	defer master.Close()
-	if t.NoVerify {
+	if c.NoVerify {
 		return nil
 	}
-	return t.verify(ctx, master, tell)
+	return c.runTrial(ctx, master, tell)
 }
 
-// answer waits until the master answers, and is this cluster's.
-func (t *Target) answer(ctx context.Context, tell func(string)) (Master, error) {
-	e, err := t.Endpoint(ctx)
+// waitUntilAnswers waits until the master answers, and is this cluster's.
+func (c *Cluster) waitUntilAnswers(ctx context.Context, tell func(string)) (Master, error) {
+	e, err := c.Endpoint(ctx)
 	if err != nil {
 		return nil, err
 	}
-	master, err := t.Ask(e)
+	master, err := c.Ask(e)
 	if err != nil {
 		return nil, err
 	}
-	for waited := time.Duration(0); ; waited += glance {
+	for waited := time.Duration(0); ; waited += lookEvery {
 		name, err := master.Cluster(ctx)
 		switch {
-		case err == nil && name == t.Spec.Cluster:
+		case err == nil && name == c.Common.Cluster:
 			return master, nil
 		case err == nil:
 			master.Close()
-			return nil, fmt.Errorf("ask the master at %s: it is the master of cluster %q and not of %q", e.URL, name, t.Spec.Cluster)
+			return nil, fmt.Errorf("ask the master at %s: it is the master of cluster %q and not of %q", e.URL, name, c.Common.Cluster)
 		case waited >= answerLimit:
 			master.Close()
-			return nil, &unreachableError{e.URL, err}
+			return nil, &unreachableError{e.URL, c.Words.Inbound, err}
 		}
 		tell("the master's machine is well; waiting for " + e.URL)
-		if err := t.Pause(ctx, glance); err != nil {
+		if err := c.Pause(ctx, lookEvery); err != nil {
 			master.Close()
 			return nil, err
 		}
@@ -126,8 +125,9 @@ func (t *Target) answer(ctx context.Context, tell func(string)) (Master, error) 
 
 // unreachableError is a master that is well and does not answer from here.
 type unreachableError struct {
-	url string
-	err error
+	url     string
+	inbound string
+	err     error
 }
 
 func (e *unreachableError) Error() string {
@@ -138,13 +138,13 @@ func (e *unreachableError) Unwrap() error { return e.err }
 
 // Hint names what most likely stands between.
 func (e *unreachableError) Hint() string {
-	return "add this machine's address to the admitted ones (--inbound-cidr takes the whole list), or run the command from a machine that is admitted"
+	return "add this machine's address to the admitted ones (" + e.inbound + " takes the whole list), or run the command from a machine that is admitted"
 }
 
-// verify runs a small task in the pool of tasks without slots. A password that was
+// runTrial runs a small task in the pool of tasks without slots. A password that was
 // changed since is not known here: then there is nobody to run it as.
-func (t *Target) verify(ctx context.Context, master Master, tell func(string)) error {
-	password, err := t.firstPassword(ctx)
+func (c *Cluster) runTrial(ctx context.Context, master Master, tell func(string)) error {
+	password, err := c.firstPassword(ctx)
 	if err != nil {
 		return err
 	}
@@ -158,6 +158,6 @@ func (t *Target) verify(ctx context.Context, master Master, tell func(string)) e
 	}
 	tell("running a task in pool " + spec.AuxPool)
 	// A machine for it has to start, and may have to wait for another.
-	limit := time.Duration(t.Spec.AuxPool.StartingPeriod) + 10*time.Minute
-	return master.Try(ctx, Trial{Pool: spec.AuxPool, Limit: limit, Pause: t.Pause, Tell: tell})
+	limit := c.Common.TrialLimit + 10*time.Minute
+	return master.Try(ctx, Trial{Noun: c.Words.Noun, Pool: spec.AuxPool, Limit: limit, Pause: c.Pause, Tell: tell})
 }

@@ -1,4 +1,4 @@
-package aws
+package hosted
 
 import (
 	"context"
@@ -26,6 +26,8 @@ type Master interface {
 
 // Trial is a task that tries a cluster.
 type Trial struct {
+	// Noun is the command of the cluster's cloud.
+	Noun  string
 	Pool  string
 	Limit time.Duration
 	Pause func(context.Context, time.Duration) error
@@ -97,41 +99,42 @@ func (r *remote) Try(ctx context.Context, t Trial) error {
 	if err != nil {
 		return err
 	}
-	id, told := launched.GetCommand().GetId(), ""
-	for waited := time.Duration(0); ; waited += glance {
+	id, last := launched.GetCommand().GetId(), ""
+	for waited := time.Duration(0); ; waited += lookEvery {
 		c, err := r.c.Command(ctx, id)
 		if err != nil {
 			return err
 		}
 		command := c.GetCommand()
 		if command.GetState() == apiv1.Task_STATE_TERMINATED {
-			return outcome(command)
+			return trialResult(t.Noun, command)
 		}
 		why := command.GetReason()
 		if waited >= t.Limit {
 			_, err := r.c.Kill(ctx, id)
-			return errors.Join(&trialError{id: id, limit: t.Limit, why: why}, err)
+			return errors.Join(&trialError{noun: t.Noun, id: id, limit: t.Limit, why: why}, err)
 		}
-		if why != told && why != "" {
+		if why != last && why != "" {
 			t.Tell("the task waits: " + why)
-			told = why
+			last = why
 		}
-		if err := t.Pause(ctx, glance); err != nil {
+		if err := t.Pause(ctx, lookEvery); err != nil {
 			_, killed := r.c.Kill(context.WithoutCancel(ctx), id)
 			return errors.Join(err, killed)
 		}
 	}
 }
 
-func outcome(c *apiv1.Command) error {
+func trialResult(noun string, c *apiv1.Command) error {
 	if c.ExitCode != nil && c.GetExitCode() == 0 {
 		return nil
 	}
-	return &trialError{id: c.GetId(), why: c.GetExitStatus()}
+	return &trialError{noun: noun, id: c.GetId(), why: c.GetExitStatus()}
 }
 
 // trialError is a cluster whose master answers and that runs no task.
 type trialError struct {
+	noun  string
 	id    string
 	limit time.Duration
 	why   string
@@ -146,5 +149,5 @@ func (e *trialError) Error() string {
 
 // Hint says where more is to be learned.
 func (e *trialError) Hint() string {
-	return "the master answers: see why with `det-deploy task logs " + e.id + "` and `det-deploy aws logs`, or run up with --no-verify"
+	return "the master answers: see why with `det-deploy task logs " + e.id + "` and `det-deploy " + e.noun + " logs`, or run up with --no-verify"
 }

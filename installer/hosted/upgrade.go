@@ -1,4 +1,4 @@
-package aws
+package hosted
 
 import (
 	"context"
@@ -8,29 +8,25 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-var _ installer.Upgradable = (*Target)(nil)
-
 const platform = "linux-"
 
 // Release is what this program would bring.
-func (t *Target) Release() record.Release {
-	r := record.Release{Version: t.Version, Programs: map[string]string{}}
-	for arch, sum := range t.Programs.sums() {
+func (c *Cluster) Release() record.Release {
+	r := record.Release{Version: c.Version, Programs: map[string]string{}}
+	for arch, sum := range c.Programs.sums() {
 		r.Programs[platform+arch] = sum
 	}
 	return r
 }
 
 // Runs says what the machine is told to run.
-func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, error) {
-	m, err := t.readManifest(ctx)
+func (c *Cluster) Runs(ctx context.Context) (record.Release, installer.Mode, error) {
+	m, err := c.readManifest(ctx)
 	if err != nil || m.Schema == "" {
 		return record.Release{}, "", err
 	}
@@ -43,8 +39,8 @@ func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, erro
 
 // Offer uploads the programs of r that are not there. All that the cluster's
 // machines need must be among them.
-func (t *Target) Offer(ctx context.Context, r record.Release, tell func(string)) error {
-	archs, err := t.architectures()
+func (c *Cluster) Offer(ctx context.Context, r record.Release, tell func(string)) error {
+	archs, err := c.Machines.Architectures()
 	if err != nil {
 		return err
 	}
@@ -55,18 +51,18 @@ func (t *Target) Offer(ctx context.Context, r record.Release, tell func(string))
 			missing = append(missing, arch)
 			continue
 		}
-		_, err := t.Clients.S3.HeadObject(ctx, t.head(manifest.BinaryKey(sum)))
-		if err == nil {
-			continue
-		}
-		if cloud.KindOf(err) != cloud.NotFound {
+		exists, err := c.Objects.Has(ctx, manifest.BinaryKey(sum))
+		if err != nil {
 			return err
 		}
-		if t.Programs[arch].SHA256 != sum {
+		if exists {
+			continue
+		}
+		if c.Programs[arch].SHA256 != sum {
 			missing = append(missing, arch)
 			continue
 		}
-		if err := t.upload(ctx, t.Programs[arch], tell); err != nil {
+		if err := c.uploadProgram(ctx, c.Programs[arch], tell); err != nil {
 			return err
 		}
 	}
@@ -77,8 +73,8 @@ func (t *Target) Offer(ctx context.Context, r record.Release, tell func(string))
 }
 
 // Turn has the machine run r in a mode.
-func (t *Target) Turn(ctx context.Context, r record.Release, mode installer.Mode, tell func(string)) error {
-	have, status, err := t.told(ctx)
+func (c *Cluster) Turn(ctx context.Context, r record.Release, mode installer.Mode, tell func(string)) error {
+	have, status, err := c.readBoth(ctx)
 	if err != nil {
 		return err
 	}
@@ -93,20 +89,20 @@ func (t *Target) Turn(ctx context.Context, r record.Release, mode installer.Mode
 		want.Binaries[strings.TrimPrefix(name, platform)] = manifest.File{Key: manifest.BinaryKey(sum), SHA256: sum, Mode: 0o755}
 	}
 	if want.Phase != have.Phase || want.Version != have.Version || !maps.Equal(want.Binaries, have.Binaries) {
-		if err := t.writeManifest(ctx, want, status); err != nil {
+		if err := c.writeManifest(ctx, want, status); err != nil {
 			return err
 		}
 	}
-	if want, err = t.readManifest(ctx); err != nil {
+	if want, err = c.readManifest(ctx); err != nil {
 		return err
 	}
-	if err := t.reached(ctx, want, turnLimit, tell); err != nil {
+	if err := c.waitUntilRuns(ctx, want, runLimit, tell); err != nil {
 		return err
 	}
 	if mode != installer.Serve {
 		return nil
 	}
-	master, err := t.answer(ctx, tell)
+	master, err := c.waitUntilAnswers(ctx, tell)
 	if err != nil {
 		return err
 	}
@@ -114,61 +110,26 @@ func (t *Target) Turn(ctx context.Context, r record.Release, mode installer.Mode
 	return nil
 }
 
-// Backup makes a snapshot of the data volume. An external database is its owner's
-// to back up.
-func (t *Target) Backup(ctx context.Context, of record.Release, _ func(string)) (string, error) {
-	m, err := t.readManifest(ctx)
+// Backup copies the data disk. An external database is its owner's to back up.
+func (c *Cluster) Backup(ctx context.Context, of record.Release, _ func(string)) (string, error) {
+	m, err := c.readManifest(ctx)
 	if err != nil {
 		return "", err
-	}
-	volume := infra.Ref(infra.Existing(t.Spec.Master.Volume.ID))
-	if t.Spec.Master.Volume.ID == "" {
-		own := &infra.Volume{In: t.cluster, Name: "data"}
-		found, _, err := own.Find(ctx)
-		if err != nil {
-			return "", err
-		}
-		if !found.Exists() {
-			return "", fmt.Errorf("back up what %s wrote: there is no data volume", of)
-		}
-		volume = own
 	}
 	// One backup a stop: repeating the command finds it again.
-	s := &infra.Snapshot{In: t.cluster, Name: fmt.Sprintf("before-generation-%d", m.Generation+1), Volume: volume}
-	found, _, err := s.Find(ctx)
-	if err == nil && !found.Exists() {
-		err = t.snapshot(ctx, s)
-	}
+	where, err := c.Disk.Keep(ctx, fmt.Sprintf("before-generation-%d", m.Generation+1))
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("back up what %s wrote: %w", of, err)
 	}
-	where := "snapshot " + s.Identity()
-	if !t.Spec.Database.URL.IsZero() {
+	if !c.Common.Database.URL.IsZero() {
 		where += ", without the external database"
 	}
 	return where, nil
 }
 
-// snapshot begins one, exactly once: its name is its nonce.
-func (t *Target) snapshot(ctx context.Context, s *infra.Snapshot) error {
-	err := s.CreateOnce(ctx, s.Name)
-	if cloud.KindOf(err) != cloud.Ambiguous {
-		return err
-	}
-	made, lookErr := s.Made(ctx, s.Name)
-	if lookErr != nil {
-		return lookErr
-	}
-	if len(made) == 0 {
-		return err
-	}
-	_, _, err = s.Find(ctx)
-	return err
-}
-
 // Follow returns at once: agents ask their master for its program when it answers
 // with another version, and go over to it without losing a task.
-func (t *Target) Follow(_ context.Context, r record.Release, tell func(string)) error {
+func (c *Cluster) Follow(_ context.Context, r record.Release, tell func(string)) error {
 	tell("agents go over to " + r.String() + " by themselves, without losing tasks")
 	return nil
 }
@@ -193,14 +154,14 @@ func (e *versionError) Hint() string {
 	return "det-deploy upgrade --cluster-id " + e.cluster + ", or use the det-deploy that the cluster runs"
 }
 
-// needed reports, before anything is created, which programs are neither here nor
+// missingPrograms reports, before anything is created, which programs are neither here nor
 // in the cluster's bucket.
-func (t *Target) needed(ctx context.Context) ([]string, error) {
-	archs, err := t.architectures()
+func (c *Cluster) missingPrograms(ctx context.Context) ([]string, error) {
+	archs, err := c.Machines.Architectures()
 	if err != nil {
 		return nil, err
 	}
-	m, err := t.readManifest(ctx)
+	m, err := c.readManifest(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -208,5 +169,5 @@ func (t *Target) needed(ctx context.Context) ([]string, error) {
 	for _, arch := range slices.Collect(maps.Keys(m.Binaries)) {
 		have[arch] = m.Binaries[arch].SHA256
 	}
-	return t.Programs.missing(archs, have), nil
+	return c.Programs.missing(archs, have), nil
 }

@@ -1,12 +1,14 @@
-package aws
+package hosted
 
 import (
+	"cmp"
 	"context"
+	"encoding/pem"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/pki"
@@ -18,9 +20,11 @@ import (
 type leaf struct {
 	*watched
 
-	t       *Target
-	ca      *infra.Secret
-	address *infra.Address
+	c       *Cluster
+	ca      StoredSecret
+	address Address
+	// signed is true once the value was made.
+	signed bool
 
 	mu   sync.Mutex // guards cert
 	cert []byte     // the CA's certificate, once read
@@ -35,11 +39,11 @@ func errNoLeaf() (secret.Value, error) {
 
 // authoritySecret is the cluster's CA. Its key signs the master's certificates and
 // is read by nobody else.
-func (t *Target) authoritySecret() *infra.Secret {
-	return &infra.Secret{In: t.cluster, Name: caSecret, Generate: func() (secret.Value, error) {
-		ca, err := pki.NewAuthority("det-deploy CA of cluster "+t.Spec.Cluster, t.Now())
+func (c *Cluster) authoritySecret() StoredSecret {
+	return c.Vault.Secret(Secret{Name: caSecret, Generate: func() (secret.Value, error) {
+		ca, err := pki.NewAuthority("det-deploy CA of cluster "+c.Common.Cluster, c.Now())
 		return secret.Literal(string(ca.Text())), err
-	}}
+	}})
 }
 
 // Needs the CA and the address that it is for.
@@ -78,11 +82,11 @@ func (l *leaf) stale(ctx context.Context) (string, error) {
 	if l.address.PublicIP() == "" {
 		return "the master's address is gone", nil
 	}
-	return staleLeaf(split(have), split(ca), l.hosts(), l.t.Now()), nil
+	return staleLeaf(openPair(have), openPair(ca), l.hosts(), l.c.Now()), nil
 }
 
 func (l *leaf) hosts() []string {
-	return []string{internalName(l.t.Spec.Cluster), l.address.PublicIP()}
+	return []string{internalName(l.c.Common.Cluster), l.address.PublicIP()}
 }
 
 // Create signs one and stores it.
@@ -104,7 +108,7 @@ func (l *leaf) Update(ctx context.Context, drift []resource.Drift) error {
 
 // sign makes the value once, so that a call that is repeated stores the same.
 func (l *leaf) sign(ctx context.Context) error {
-	if !l.Given.IsZero() {
+	if l.signed {
 		return nil
 	}
 	if l.address.PublicIP() == "" {
@@ -114,19 +118,20 @@ func (l *leaf) sign(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	signer, hosts := split(ca), l.hosts()
-	p, err := signer.NewLeaf(hosts[0], hosts, l.t.Now())
+	signer, hosts := openPair(ca), l.hosts()
+	p, err := signer.NewLeaf(hosts[0], hosts, l.c.Now())
 	if err != nil {
 		return err
 	}
 	l.mu.Lock()
 	l.cert = signer.Certificate
 	l.mu.Unlock()
-	l.Given = secret.Literal(string(p.Text()))
+	l.Give(secret.Literal(string(p.Text())))
+	l.signed = true
 	return nil
 }
 
-func split(text secret.Value) pki.Pair { return pki.Split([]byte(text.Reveal())) }
+func openPair(text secret.Value) pki.Pair { return pki.Split([]byte(text.Reveal())) }
 
 // authority is the CA's certificate.
 func (l *leaf) authority(ctx context.Context) ([]byte, error) {
@@ -139,6 +144,37 @@ func (l *leaf) authority(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.cert = split(ca).Certificate
+	l.cert = openPair(ca).Certificate
 	return l.cert, nil
 }
+
+// internalName is what a cluster's certificate is for besides its address. It
+// resolves nowhere: agents reach the master by its address and expect this name.
+func internalName(cluster string) string { return "master." + cluster + ".det-deploy.internal" }
+
+// staleLeaf says why a leaf has to be made anew, or nothing.
+func staleLeaf(leaf, ca pki.Pair, hosts []string, now time.Time) string {
+	cert, _, err := leaf.Open()
+	if err != nil {
+		return "unreadable"
+	}
+	return pki.Stale(cert, ca.Certificate, hosts, now)
+}
+
+// ownCA is what agents and clients trust where the certificate is the user's.
+func (c *Cluster) ownCA() []byte {
+	if c.Common.TLS.CA != "" {
+		return []byte(c.Common.TLS.CA)
+	}
+	var last []byte
+	for rest := []byte(c.Common.TLS.Certificate); ; {
+		var b *pem.Block
+		if b, rest = pem.Decode(rest); b == nil {
+			return last
+		}
+		last = pem.EncodeToMemory(b)
+	}
+}
+
+// certName is the name in the master's certificate.
+func (c *Cluster) certName() string { return cmp.Or(c.Common.TLS.Name, internalName(c.Common.Cluster)) }

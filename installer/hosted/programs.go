@@ -1,8 +1,7 @@
-package aws
+package hosted
 
 import (
 	"debug/elf"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/det-deploy/det-deploy/checksum"
-	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/document"
 )
 
@@ -38,7 +36,7 @@ func LoadPrograms(named []string, own string) (Programs, error) {
 			complain("must be amd64=PATH or arm64=PATH (is %q)", n)
 			continue
 		}
-		p, have, err := load(path)
+		p, have, err := loadProgram(path)
 		switch {
 		case err != nil:
 			complain("read %s: %v", path, err)
@@ -49,7 +47,7 @@ func LoadPrograms(named []string, own string) (Programs, error) {
 		}
 	}
 	if own != "" {
-		p, arch, err := load(own)
+		p, arch, err := loadProgram(own)
 		if _, named := out[arch]; err == nil && arch != "" && !named {
 			out[arch] = p
 		}
@@ -57,9 +55,9 @@ func LoadPrograms(named []string, own string) (Programs, error) {
 	return out, wrong.Err()
 }
 
-// load hashes a program and reads off for which architecture it is; that is empty
+// loadProgram hashes a program and reads off for which architecture it is; that is empty
 // when it is no Linux program.
-func load(path string) (Program, string, error) {
+func loadProgram(path string) (Program, string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return Program{}, "", err
@@ -69,10 +67,10 @@ func load(path string) (Program, string, error) {
 	if err != nil {
 		return Program{}, "", err
 	}
-	return Program{path, sum}, architecture(f), nil
+	return Program{path, sum}, readArchitecture(f), nil
 }
 
-func architecture(f *os.File) string {
+func readArchitecture(f *os.File) string {
 	e, err := elf.NewFile(f)
 	if err != nil {
 		return ""
@@ -102,15 +100,6 @@ func (p Programs) missing(needed []string, have map[string]string) []string {
 		}
 	}
 	return out
-}
-
-// errMissing refuses a cluster for whose machines there is no program.
-func errMissing(archs []string) error {
-	return &cloud.Error{
-		Kind: cloud.Invalid, Op: "find det-deploy for " + strings.Join(archs, ", "),
-		Fix: "name one of the same version with --binary " + archs[0] + "=PATH, or choose instance types of another architecture",
-		Err: errors.New("the cluster's machines run it, and this program is not for them"),
-	}
 }
 
 // sums is the programs' hashes by architecture.

@@ -1,4 +1,4 @@
-package aws
+package hosted
 
 import (
 	"context"
@@ -8,18 +8,18 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 )
 
-// Heard is what the master's machine last said that is not as it should be, and
+// Problem is what the master's machine last said that is not as it should be, and
 // nothing when it runs what it is told and is well.
-func (t *Target) Heard(ctx context.Context) (string, error) {
-	m, s, err := t.told(ctx)
+func (c *Cluster) Problem(ctx context.Context) (string, error) {
+	m, s, err := c.readBoth(ctx)
 	if err != nil || m.Schema == "" || m.Phase == manifest.Stop {
 		return "", err
 	}
-	return heard(s, m, t.Now()), nil
+	return describeHealth(s, m, c.Now()), nil
 }
 
-// heard is pure. A machine that is silent for long may have been well before.
-func heard(s manifest.Status, m manifest.Manifest, now time.Time) string {
+// describeHealth is pure. A machine that is silent for long may have been well before.
+func describeHealth(s manifest.Status, m manifest.Manifest, now time.Time) string {
 	silence := now.Sub(s.At).Round(time.Minute)
 	switch {
 	case s.Schema == "":
@@ -29,5 +29,5 @@ func heard(s manifest.Status, m manifest.Manifest, now time.Time) string {
 	case s.Reached(m):
 		return ""
 	}
-	return says(s, m)
+	return describeStatus(s, m)
 }

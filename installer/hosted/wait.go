@@ -1,4 +1,4 @@
-package aws
+package hosted
 
 import (
 	"context"
@@ -14,70 +14,70 @@ const (
 	// away under it: a machine looks every 30 s what it is to run, and its master
 	// has a minute.
 	haltLimit = 3 * time.Minute
-	// turnLimit is how long a machine may take to run what it is told: to look,
+	// runLimit is how long a machine may take to run what it is told: to look,
 	// fetch the program, and for a first boot to start at all.
-	turnLimit = 15 * time.Minute
-	// glance is the pause between two looks at what the machine says.
-	glance = 5 * time.Second
+	runLimit = 15 * time.Minute
+	// lookEvery is the pause between two looks at what the machine says.
+	lookEvery = 5 * time.Second
 )
 
-// halt tells the machine to stop its master, so that it launches nothing more and
+// Halt tells the machine to stop its master, so that it launches nothing more and
 // closes its database, and waits until it has. A machine that does not answer is
 // not waited for long: it goes anyway.
-func (t *Target) halt(ctx context.Context) error {
-	m, status, err := t.told(ctx)
+func (c *Cluster) Halt(ctx context.Context) error {
+	m, status, err := c.readBoth(ctx)
 	if err != nil || m.Schema == "" {
 		return err
 	}
 	if m.Phase != manifest.Stop {
 		m.Phase, m.Fallback = manifest.Stop, false
-		if err := t.writeManifest(ctx, m, status); err != nil {
+		if err := c.writeManifest(ctx, m, status); err != nil {
 			return err
 		}
 	}
-	if status.Schema == "" || t.Now().Sub(status.At) > 2*manifest.StatusEvery {
+	if status.Schema == "" || c.Now().Sub(status.At) > 2*manifest.StatusEvery {
 		return nil // nobody is there to stop anything
 	}
-	if m, err = t.readManifest(ctx); err != nil {
+	if m, err = c.readManifest(ctx); err != nil {
 		return err
 	}
-	err = t.reached(ctx, m, haltLimit, nil)
+	err = c.waitUntilRuns(ctx, m, haltLimit, nil)
 	if _, late := errors.AsType[*lateError](err); late {
 		return nil
 	}
 	return err
 }
 
-// reached waits until the machine says that it runs what m wants.
-func (t *Target) reached(ctx context.Context, m manifest.Manifest, limit time.Duration, tell func(string)) error {
-	told := ""
-	for waited := time.Duration(0); ; waited += glance {
-		s, err := t.readStatus(ctx)
+// waitUntilRuns waits until the machine says that it runs what m wants.
+func (c *Cluster) waitUntilRuns(ctx context.Context, m manifest.Manifest, limit time.Duration, tell func(string)) error {
+	last := ""
+	for waited := time.Duration(0); ; waited += lookEvery {
+		s, err := c.readStatus(ctx)
 		if err != nil {
 			return err
 		}
 		if s.Reached(m) {
 			return nil
 		}
-		what := says(s, m)
+		what := describeStatus(s, m)
 		if s.Generation >= m.Generation && s.Error != "" && m.Phase == manifest.Hold {
 			return errors.New("the master's machine says: " + s.Error)
 		}
 		if waited >= limit {
-			return &lateError{what, limit}
+			return &lateError{c.Words.Noun, what, limit}
 		}
-		if tell != nil && what != told {
+		if tell != nil && what != last {
 			tell(what)
-			told = what
+			last = what
 		}
-		if err := t.Pause(ctx, glance); err != nil {
+		if err := c.Pause(ctx, lookEvery); err != nil {
 			return err
 		}
 	}
 }
 
-// says is what a machine's status means for who waits.
-func says(s manifest.Status, m manifest.Manifest) string {
+// describeStatus is what a machine's status means for who waits.
+func describeStatus(s manifest.Status, m manifest.Manifest) string {
 	switch {
 	case s.Schema == "":
 		return "the master's machine starts"
@@ -92,6 +92,7 @@ func says(s manifest.Status, m manifest.Manifest) string {
 
 // lateError is a machine that does not come to run what it is told.
 type lateError struct {
+	noun  string
 	last  string
 	limit time.Duration
 }
@@ -102,5 +103,5 @@ func (e *lateError) Error() string {
 
 // Hint says where more is to be learned.
 func (e *lateError) Hint() string {
-	return "look at its logs with `det-deploy aws logs`, or while it boots at its console, which `det-deploy aws status` names, and run the same command again"
+	return "look at its logs with `det-deploy " + e.noun + " logs`, or while it boots at its console, which `det-deploy " + e.noun + " status` names, and run the same command again"
 }

@@ -1,0 +1,59 @@
+package hosted
+
+import (
+	"strings"
+
+	agentconfig "github.com/det-deploy/det-deploy/agent/config"
+	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/master/config"
+)
+
+// CheckConfiguration reads what the master and the agents will run with as they will,
+// before there is a machine on which they would refuse to start. Imagined stands for
+// what the cloud has not named yet.
+func (c *Cluster) CheckConfiguration(imagined Live, err error) doctor.Result {
+	const needed = "settings with which the master and its agents start"
+	var data []byte
+	if err == nil {
+		data, err = c.masterYAML(imagined)
+	}
+	if err != nil {
+		return Fail(err.Error(), needed, "correct master_yaml in cluster.yaml, or the file of --master-config-file")
+	}
+	read, err := config.LoadGenerated(data, "master.yaml", nil)
+	if err != nil {
+		return Failed(err, needed)
+	}
+	var wrong []string
+	for _, p := range config.Unbuilt(read.Master) {
+		wrong = append(wrong, p.String())
+	}
+	wrong = append(wrong, c.checkAgentSettings()...)
+	if len(wrong) > 0 {
+		return Fail(strings.Join(wrong, "; "), needed, "correct master_yaml and agents.config in cluster.yaml, or the files of --master-config-file and --agent-config-file")
+	}
+	if given := config.GuardedMounts(read.Master); len(given) > 0 {
+		return Unsure(given.Error(), needed, "take these mounts out of master_yaml in cluster.yaml, or of the file of --master-config-file: every task would be refused")
+	}
+	return Pass("master.yaml and agent.yaml can be read")
+}
+
+// checkAgentSettings lists what is wrong with agents.config.
+func (c *Cluster) checkAgentSettings() []string {
+	raw := c.Common.Agents.Config.JSON()
+	if raw == nil {
+		return nil
+	}
+	var wrong []string
+	a, own, err := agentconfig.ParseSent(raw, "agents.config")
+	for _, key := range own {
+		wrong = append(wrong, "agents.config."+key+": has no effect: an agent that was launched knows it from its master")
+	}
+	if err != nil {
+		return append(wrong, err.Error())
+	}
+	for _, p := range agentconfig.Unbuilt(a) {
+		wrong = append(wrong, "agents.config: "+p.String())
+	}
+	return wrong
+}

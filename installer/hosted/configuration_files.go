@@ -1,0 +1,122 @@
+package hosted
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/host/manifest"
+)
+
+// want is the manifest as it should be, with the content of its files. Ready is
+// false while something that they mention is not there.
+func (f *configuration) want(ctx context.Context, have manifest.Manifest) (m manifest.Manifest, content map[string][]byte, ready bool, err error) {
+	l, ready, err := f.live()
+	if err != nil || !ready {
+		return m, nil, false, err
+	}
+	if content, ready, err = f.files(ctx, l); err != nil || !ready {
+		return m, nil, ready, err
+	}
+	m = manifest.Manifest{
+		Schema: manifest.Schema, Cluster: f.c.Common.Cluster, Generation: have.Generation, Version: f.c.Version,
+		Phase: manifest.Serve, Files: map[string]manifest.File{}, Binaries: maps.Clone(have.Binaries),
+		Health: manifest.Health{URL: fmt.Sprintf("https://127.0.0.1:%d/health", MasterPort), CA: caFile, Name: f.c.certName()},
+		Logs:   f.c.Logs, Metrics: f.c.Common.Metrics, Fallback: true,
+	}
+	if have.Version != "" {
+		m.Version = have.Version
+	}
+	if m.Binaries == nil {
+		m.Binaries = map[string]manifest.File{}
+	}
+	archs, err := f.c.Machines.Architectures()
+	if err != nil {
+		return m, nil, false, err
+	}
+	for _, arch := range archs {
+		if p, ok := f.c.Programs[arch]; ok && m.Binaries[arch].SHA256 == "" {
+			m.Binaries[arch] = manifest.File{Key: manifest.BinaryKey(p.SHA256), SHA256: p.SHA256, Mode: 0o755}
+		}
+	}
+	for name, data := range content {
+		sum := sha256.Sum256(data)
+		text := hex.EncodeToString(sum[:])
+		m.Files[name] = manifest.File{Key: manifest.FileKey(text), SHA256: text, Mode: 0o644}
+	}
+	return m, content, true, nil
+}
+
+// files is what stands on the master's machine. None of it is secret.
+func (f *configuration) files(ctx context.Context, l Live) (map[string][]byte, bool, error) {
+	config, err := f.c.masterYAML(l)
+	if err != nil {
+		return nil, false, err
+	}
+	out := map[string][]byte{manifest.ConfigFile: config}
+	versions, authority, err := f.signed(ctx)
+	if err != nil || versions == nil {
+		return nil, false, err
+	}
+	if out[secretsFile], err = json.Marshal(versions); err != nil {
+		return nil, false, err
+	}
+	if f.leaf == nil {
+		out[certFile] = []byte(f.c.Common.TLS.Certificate)
+		out[caFile] = f.c.ownCA()
+		return out, true, nil
+	}
+	out[caFile] = authority
+	return out, authority != nil, nil
+}
+
+// signed asks side by side for the versions of the secrets and, where the cluster
+// signs for its master by itself, for the certificate that does. What is not there is
+// nil.
+func (f *configuration) signed(ctx context.Context) (versions map[string]string, authority []byte, err error) {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		versions, err = f.versions(ctx)
+		return err
+	})
+	if f.leaf != nil {
+		g.Go(func() (err error) {
+			authority, err = f.leaf.authority(ctx)
+			if cloud.KindOf(err) == cloud.NotFound {
+				return nil
+			}
+			return err
+		})
+	}
+	return versions, authority, g.Wait()
+}
+
+// versions is what the cloud calls the value of each secret, or nil while one has
+// none.
+func (f *configuration) versions(ctx context.Context) (map[string]string, error) {
+	all := make([]string, len(f.secrets))
+	g, ctx := errgroup.WithContext(ctx)
+	for i, s := range f.secrets {
+		g.Go(func() (err error) {
+			all[i], err = s.version(ctx)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	out := make(map[string]string, len(all))
+	for i, version := range all {
+		if version == "" {
+			return nil, nil //nolint:nilnil // none is an answer
+		}
+		out[f.secrets[i].name] = version
+	}
+	return out, nil
+}

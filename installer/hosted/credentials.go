@@ -1,0 +1,85 @@
+package hosted
+
+import (
+	"context"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/secret"
+)
+
+// firstUser is who a new cluster has as its administrator.
+const firstUser = "admin"
+
+// Credentials is how to log in the first time.
+type Credentials struct {
+	URL  string
+	CA   []byte
+	User string
+	// Password is the first one; whoever changed it since knows the new one.
+	Password secret.Value
+}
+
+// Credentials reads the first password of the administrator, and where to use it.
+func (c *Cluster) Credentials(ctx context.Context) (Credentials, error) {
+	e, err := c.Endpoint(ctx)
+	if err != nil {
+		return Credentials{}, err
+	}
+	password, err := c.firstPassword(ctx)
+	return Credentials{e.URL, e.CA, firstUser, password}, err
+}
+
+func (c *Cluster) firstPassword(ctx context.Context) (secret.Value, error) {
+	return c.readSecret(ctx, c.Common.InitialPassword, passwordSecret)
+}
+
+// DeterminedPassword reads the first password of the user determined, which is that of
+// the administrator where there is only one.
+func (c *Cluster) DeterminedPassword(ctx context.Context) (secret.Value, error) {
+	if c.Common.DeterminedPassword.IsZero() && !c.Common.InitialPassword.IsZero() {
+		return c.firstPassword(ctx)
+	}
+	p, err := c.readSecret(ctx, c.Common.DeterminedPassword, determinedSecret)
+	if cloud.KindOf(err) == cloud.NotFound {
+		return c.firstPassword(ctx) // a version before this one made one for both
+	}
+	return p, err
+}
+
+// readSecret reads the secret that v refers to: where the user keeps it, or where `up`
+// has put it.
+func (c *Cluster) readSecret(ctx context.Context, v secret.Value, name string) (secret.Value, error) {
+	if ref, ok := v.Ref(); ok && ref.Scheme == c.Words.Scheme {
+		return c.Vault.ReadForeign(ctx, ref)
+	}
+	return c.Vault.Secret(Secret{Name: name}).Read(ctx)
+}
+
+// hasDeterminedPassword reports whether determined has a first password of its own.
+func (c *Cluster) hasDeterminedPassword() bool {
+	return !c.Common.DeterminedPassword.IsZero() || c.makesDeterminedPassword()
+}
+
+// WantsDeterminedPassword reports whether `up` makes a password of determined:
+// nobody gave one for admin, which is that of both, and the cluster is of no version
+// that made one for both. This one stores that of determined first.
+func (c *Cluster) WantsDeterminedPassword(ctx context.Context) (bool, error) {
+	if !c.Common.InitialPassword.IsZero() || !c.Common.DeterminedPassword.IsZero() {
+		return false, nil
+	}
+	one, err := c.hasSecret(ctx, passwordSecret)
+	if err != nil {
+		return false, err
+	}
+	two, err := c.hasSecret(ctx, determinedSecret)
+	return two || !one, err
+}
+
+func (c *Cluster) hasSecret(ctx context.Context, name string) (bool, error) {
+	version, err := c.Vault.Secret(Secret{Name: name}).Version(ctx)
+	return version != "", err
+}
+
+func (c *Cluster) makesDeterminedPassword() bool {
+	return c.MakesDeterminedPassword != nil && c.MakesDeterminedPassword()
+}

@@ -1,0 +1,137 @@
+// Package hosted is a cluster whose master's machine follows a manifest in a
+// control bucket, whatever cloud it is in: what the machine is to run, with which
+// secrets and certificates, how it is waited for, upgraded and stopped, and what
+// has to hold before. It asks its cloud through small interfaces.
+package hosted
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/installer/record"
+)
+
+// Options is what a person wants of this run of the program.
+type Options struct {
+	// Settings is what is remembered of the cluster, without what is known.
+	Settings map[string]string
+	// Version is that of this program, and Programs are its files.
+	Version  string
+	Programs Programs
+	// Secrets reads the secrets of this machine that the settings refer to.
+	Secrets secret.Resolver
+	// NoWait leaves Ready as soon as every resource exists; NoVerify as soon as the
+	// master answers.
+	NoWait, NoVerify bool
+	// Ask talks to the master; nil dials it.
+	Ask func(Endpoint) (Master, error)
+	// Open opens a program; nil opens the file.
+	Open func(path string) (io.ReadSeekCloser, error)
+	// Now is the time and Pause waits; nil is the clock's.
+	Now   func() time.Time
+	Pause func(ctx context.Context, d time.Duration) error
+	Log   *slog.Logger
+}
+
+func (o *Options) setDefaults() {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Pause == nil {
+		o.Pause = delay.For
+	}
+	if o.Open == nil {
+		o.Open = func(path string) (io.ReadSeekCloser, error) { return os.Open(path) }
+	}
+	if o.Ask == nil {
+		o.Ask = dial
+	}
+}
+
+// Words is how a cloud is spoken of.
+type Words struct {
+	// Noun begins the IDs of resources, and is the command: "aws".
+	Noun string
+	// Scheme is that of references to the cloud's own store of secrets, which is
+	// called Vault.
+	Scheme secret.Scheme
+	Vault  string
+	// MasterHost is how agents' configuration names the master's address inside of
+	// the network.
+	MasterHost string
+	// Inbound names the flag that lists who may reach the master.
+	Inbound string
+}
+
+// Objects is the control bucket. Writes go through the engine's gate, but for
+// those of record.Store, which the lease is made of.
+type Objects interface {
+	record.Store
+	// Has reports whether an object exists.
+	Has(ctx context.Context, key string) (bool, error)
+	// Upload writes one object, whatever was there before.
+	Upload(ctx context.Context, key string, body io.ReadSeeker) error
+	// Erase removes one object. It may be repeated.
+	Erase(ctx context.Context, key string) error
+}
+
+// Address is the master's fixed address.
+type Address interface {
+	resource.Resource
+	// PublicIP is empty until Find or Create has learned it.
+	PublicIP() string
+}
+
+// Machines is what is known of the cluster's machines.
+type Machines interface {
+	// Architectures lists those for which programs are needed: "amd64", "arm64".
+	Architectures() ([]string, error)
+}
+
+// Disk is the disk with the master's data.
+type Disk interface {
+	// Keep makes a copy under a name, once, and says where.
+	Keep(ctx context.Context, name string) (where string, err error)
+}
+
+// Parts is what a cluster asks of its cloud.
+type Parts struct {
+	Words    Words
+	Objects  Objects
+	Vault    Vault
+	Machines Machines
+	Disk     Disk
+	// Address returns the master's address, not yet looked for.
+	Address func() Address
+	// Logs is where machines log to.
+	Logs string
+}
+
+// Cluster is one hosted cluster.
+type Cluster struct {
+	Options
+	Parts
+
+	// Common is what the cluster should be.
+	Common Common
+	// MakesDeterminedPassword says that determined has a password that nobody gave.
+	MakesDeterminedPassword func() bool
+
+	given map[string]given
+}
+
+// New returns a cluster, having read the secrets of this machine that it refers
+// to. It asks the cloud nothing.
+func New(ctx context.Context, c Cluster) *Cluster {
+	c.setDefaults()
+	c.readGiven(ctx)
+	return &c
+}
+
+func (c *Cluster) resourceID(kind, name string) string { return c.Words.Noun + "/" + kind + "/" + name }

@@ -1,0 +1,41 @@
+package hosted
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/cloud/host/manifest"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// compareManifests lists what differs, in words that show no content.
+func compareManifests(have, want manifest.Manifest) []resource.Drift {
+	var out []resource.Drift
+	add := func(path, a, b string) {
+		if a != b {
+			out = append(out, resource.Drift{Path: path, Have: a, Want: b})
+		}
+	}
+	names := slices.Collect(maps.Keys(have.Files))
+	names = slices.AppendSeq(names, maps.Keys(want.Files))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		add(name, orAbsent(shortHash(have.Files[name].SHA256)), orAbsent(shortHash(want.Files[name].SHA256)))
+	}
+	for _, arch := range slices.Sorted(maps.Keys(want.Binaries)) {
+		add("program."+arch, orAbsent(shortHash(have.Binaries[arch].SHA256)), shortHash(want.Binaries[arch].SHA256))
+	}
+	add("phase", string(have.Phase), string(want.Phase))
+	add("logs", orAbsent(have.Logs), orAbsent(want.Logs))
+	add("metrics", fmt.Sprint(have.Metrics), fmt.Sprint(want.Metrics))
+	add("health", fmt.Sprint(have.Health), fmt.Sprint(want.Health))
+	return out
+}
+
+func orAbsent(s string) string {
+	if s == "" {
+		return "absent"
+	}
+	return s
+}

@@ -1,0 +1,111 @@
+package aws
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/installer/hosted"
+	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/master/config"
+)
+
+// agentTag marks the machines that the master launches, besides the tag that
+// everything of the cluster has.
+const agentTag = "det-deploy-agents"
+
+// named is what master.yaml says of things that Amazon names.
+type named struct {
+	// subnets is by the name that the spec uses: a zone, or the subnet itself.
+	subnets             map[string]string
+	agentGroup, profile string
+}
+
+// live is what Amazon calls the things that master.yaml mentions.
+func (b *blueprint) live() (hosted.Live, bool, error) {
+	n := named{subnets: make(map[string]string), agentGroup: b.agents.Identity(), profile: b.agent.ARN()}
+	complete := n.agentGroup != "" && n.profile != ""
+	for name, ref := range b.subnets {
+		n.subnets[name] = ref.Identity()
+		complete = complete && ref.Identity() != ""
+	}
+	if !complete {
+		return hosted.Live{}, false, nil
+	}
+	l, err := b.liveOf(n)
+	return l, true, err
+}
+
+// imagined stands for what Amazon has not named yet.
+func (t *Target) imagined() (hosted.Live, error) {
+	n := named{
+		subnets: make(map[string]string), agentGroup: "sg-00000000000000000",
+		profile: "arn:aws:iam::" + t.Caller.Account + ":instance-profile/imagined",
+	}
+	for _, name := range slices.Concat(t.Known.Used(), existingSubnets(t.Spec)) {
+		n.subnets[name] = "subnet-00000000000000000"
+	}
+	return t.liveOf(n)
+}
+
+func (t *Target) liveOf(n named) (hosted.Live, error) {
+	s := t.Spec.Storage
+	l := hosted.Live{Storage: config.CheckpointStorage{S3: &config.S3Storage{Saved: s.Saved, Bucket: t.dataBucket(), Prefix: s.Prefix}}}
+	pools := t.Spec.AllPools()
+	for _, name := range slices.Sorted(maps.Keys(pools)) {
+		pool, err := t.pool(name, pools[name], n)
+		if err != nil {
+			return hosted.Live{}, err
+		}
+		l.Pools = append(l.Pools, pool)
+	}
+	return l, nil
+}
+
+// common is what a pool has in common with those of other clouds.
+func (t *Target) common(p spec.AWSPool) hosted.Pool {
+	return hosted.Pool{
+		Description: p.Description, MaxAuxTasks: p.MaxAuxTasks, TaskPolicy: p.TaskPolicy,
+		StartupScript: cmp.Or(p.StartupScript, t.Spec.Agents.StartupScript),
+		IdlePeriod:    p.IdlePeriod, StartingPeriod: p.StartingPeriod, MinAgents: p.MinAgents, MaxAgents: p.MaxAgents,
+		LaunchErrorTimeout: p.LaunchErrorTimeout, LaunchErrorRetries: p.LaunchErrorRetries,
+	}
+}
+
+func (t *Target) pool(name string, p spec.AWSPool, n named) (config.Pool, error) {
+	common := t.common(p)
+	out := t.NewPool(name, common)
+	aws := &config.AWSProvider{}
+	aws.SetDefaults()
+	elastic, err := t.NewElastic(common)
+	if err != nil {
+		return config.Pool{}, err
+	}
+	aws.Elastic = elastic
+	aws.Region = t.Spec.Region
+	aws.RootVolumeSize = cmp.Or(p.RootVolume, t.Spec.Agents.RootVolume)
+	aws.ImageID = t.agentImage(p)
+	aws.RootDeviceName = t.Known.Roots[aws.ImageID]
+	aws.TagKey, aws.TagValue = agentTag, t.Spec.Cluster
+	aws.InstanceName = "det-" + t.Spec.Cluster + "-agent"
+	aws.SSHKeyName = t.Spec.KeyPair
+	aws.NetworkInterface = config.AWSNetwork{PublicIP: t.Spec.Network.PublicIP, SecurityGroupID: n.agentGroup}
+	for _, s := range t.places(p) {
+		aws.Subnets = append(aws.Subnets, n.subnets[s])
+	}
+	aws.IAMInstanceProfileARN = n.profile
+	aws.InstanceType, aws.InstanceTypes = p.InstanceTypes[0], nil
+	if len(p.InstanceTypes) > 1 {
+		aws.InstanceTypes = p.InstanceTypes
+	}
+	slots := t.slots(p)
+	aws.InstanceSlots = &slots
+	aws.CPUSlotsAllowed = p.CPUSlots
+	aws.Spot = config.Spot{Enabled: p.Spot, FallbackToOnDemand: p.FallbackToOnDemand, MaxPrice: p.MaxPrice}
+	aws.LogGroup, aws.Metrics = t.logGroup(), &t.Spec.Metrics
+	for _, key := range slices.Sorted(maps.Keys(t.Spec.Tags)) {
+		aws.CustomTags = append(aws.CustomTags, config.Tag{Key: key, Value: t.Spec.Tags[key]})
+	}
+	out.Provider = &config.Provider{AWS: aws}
+	return out, nil
+}

@@ -15,12 +15,12 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// room is what may still join: a task that fits only with it waits.
-func (p *Launcher) room() []pool.Shape {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n := p.pool.Limits.Max
-	for _, m := range p.fleet.Machines {
+// listRoom is what may still join: a task that fits only with it waits.
+func (s *state) listRoom() []pool.Shape {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := s.pool.Limits.Max
+	for _, m := range s.fleet.Machines {
 		if m.State == elastic.Joined {
 			n--
 		}
@@ -28,34 +28,34 @@ func (p *Launcher) room() []pool.Shape {
 	if n <= 0 {
 		return nil
 	}
-	return []pool.Shape{{Slots: p.pool.Shape.Slots, Count: n}}
+	return []pool.Shape{{Slots: s.pool.Shape.Slots, Count: n}}
 }
 
-// machine is a copy of one that is not gone.
-func (p *Launcher) machine(id cloud.InstanceID) (elastic.Machine, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	m := p.fleet.Machines[id]
+// findMachine is a copy of one that is not gone.
+func (s *state) findMachine(id cloud.InstanceID) (elastic.Machine, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.fleet.Machines[id]
 	if m == nil {
 		return elastic.Machine{}, false
 	}
 	return *m, true
 }
 
-// waits is why an allocation does not get its machines.
-func (p *Launcher) waits(id rm.AllocationID) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	fate, known := p.fates[string(id)]
+// explainWait is why an allocation does not get its machines.
+func (s *state) explainWait(id rm.AllocationID) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fate, known := s.fates[string(id)]
 	if !known {
 		return ""
 	}
-	now, standing := time.Now(), p.decision.Standing
-	text := elastic.Explain(fate, p.decision, p.pool.Limits)
+	now, standing := time.Now(), s.decision.Standing
+	text := elastic.Explain(fate, s.decision, s.pool.Limits)
 	held := false
 	if fate == elastic.Coming {
 		// What it waits for may be a call whose answer was lost.
-		if standing, held = p.fleet.Held(now); held {
+		if standing, held = s.fleet.Held(now); held {
 			text = standing.Words()
 		}
 	}
@@ -67,33 +67,33 @@ func (p *Launcher) waits(id rm.AllocationID) string {
 	return text
 }
 
-// describe adds to a pool what is configured and known of its machines.
-func (p *Launcher) describe(out *apiv1.ResourcePool) {
-	if p.pool.Describe != nil {
-		p.pool.Describe(out)
+// describePool adds to a pool what is configured and known of its machines.
+func (s *state) describePool(out *apiv1.ResourcePool) {
+	if s.pool.Describe != nil {
+		s.pool.Describe(out)
 	}
-	l := p.pool.Limits
+	l := s.pool.Limits
 	out.MinAgents, out.MaxAgents = int32(l.Min), int32(l.Max) //nolint:gosec // configured numbers of machines
 	out.MaxIdleAgentPeriod, out.MaxAgentStartingPeriod = float32(l.MaxIdle.Seconds()), float32(l.MaxStarting.Seconds())
 	if out.GetSlotsPerAgent() == 0 {
-		n := int32(p.pool.Shape.Slots) //nolint:gosec // devices of one machine
+		n := int32(s.pool.Shape.Slots) //nolint:gosec // devices of one machine
 		out.SlotsPerAgent = &n
 	}
-	out.InstanceType = p.pool.Offers[0].Type
-	out.Preemptible = slices.ContainsFunc(p.pool.Offers, func(o cloud.Offer) bool { return o.Price == cloud.Spot })
-	out.Machines = p.count()
+	out.InstanceType = s.pool.Offers[0].Type
+	out.Preemptible = slices.ContainsFunc(s.pool.Offers, func(o cloud.Offer) bool { return o.Price == cloud.Spot })
+	out.Machines = s.countMachines()
 }
 
-// count is the pool's machines by what they do, and what stands in their way.
-func (p *Launcher) count() *apiv1.PoolMachines {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	out := &apiv1.PoolMachines{Demand: int32(p.decision.Demand)} //nolint:gosec // bounded by the limits
-	for _, l := range p.fleet.Launches {
+// countMachines is the pool's machines by what they do, and what stands in their way.
+func (s *state) countMachines() *apiv1.PoolMachines {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := &apiv1.PoolMachines{Demand: int32(s.decision.Demand)} //nolint:gosec // bounded by the limits
+	for _, l := range s.fleet.Launches {
 		out.Launching += int32(l.Count) //nolint:gosec // bounded by the limits
 	}
-	for _, m := range p.fleet.Machines {
-		if p.fleet.Launches[m.Token] != nil {
+	for _, m := range s.fleet.Machines {
+		if s.fleet.Launches[m.Token] != nil {
 			out.Launching--
 		}
 		switch m.State {
@@ -113,14 +113,14 @@ func (p *Launcher) count() *apiv1.PoolMachines {
 		case elastic.Gone:
 		}
 	}
-	for _, r := range p.fleet.Standing(time.Now()) {
+	for _, r := range s.fleet.Standing(time.Now()) {
 		out.Refusals = append(out.Refusals, &apiv1.LaunchRefusal{
 			Kind: string(r.Kind), InstanceType: r.Offer.Type, Zone: r.Offer.Zone, Price: string(r.Offer.Price),
 			Reason: r.Words(), NextTry: timestamppb.New(r.Until),
 		})
 	}
-	for _, what := range slices.Sorted(maps.Keys(p.problems)) {
-		out.Problems = append(out.Problems, fmt.Sprintf("%s: %s", what, p.problems[what]))
+	for _, what := range slices.Sorted(maps.Keys(s.problems)) {
+		out.Problems = append(out.Problems, fmt.Sprintf("%s: %s", what, s.problems[what]))
 	}
 	return out
 }

@@ -33,25 +33,25 @@ func (l *Launchers) History(ctx context.Context, pool string) ([]*apiv1.Machine,
 	var out []*apiv1.Machine
 	for _, d := range ended {
 		if pool == "" || d.Parent == pool {
-			m := shown(d.Parent, d.Value.Machine)
+			m := apiMachine(d.Parent, d.Value.Machine)
 			m.State, m.EndTime = string(elastic.Gone), timestamppb.New(d.Value.Ended)
 			out = append(out, m)
 		}
 	}
-	left, err := l.left(ctx)
+	left, err := l.listLeft(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the machines of resource pool %q: %w", pool, err)
 	}
 	for _, d := range left {
 		if pool == "" || d.Parent == pool {
-			m := shown(d.Parent, d.Value)
+			m := apiMachine(d.Parent, d.Value)
 			m.Cause, m.Reason = string(elastic.CausePoolGone), "its pool launches no machines any more; only its platform knows whether it is still there"
 			out = append(out, m)
 		}
 	}
 	for _, name := range l.names() {
 		if pool == "" || name == pool {
-			out = append(out, l.pools[name].machines()...)
+			out = append(out, l.pools[name].listMachines()...)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b *apiv1.Machine) int {
@@ -60,9 +60,9 @@ func (l *Launchers) History(ctx context.Context, pool string) ([]*apiv1.Machine,
 	return out, nil
 }
 
-// left lists the machines that nobody keeps any more, because their pool is gone
+// listLeft lists the machines that nobody keeps any more, because their pool is gone
 // from the configuration, or its provider.
-func (l *Launchers) left(ctx context.Context) ([]store.Doc[elastic.Machine], error) {
+func (l *Launchers) listLeft(ctx context.Context) ([]store.Doc[elastic.Machine], error) {
 	all, err := machineDocs().All(ctx, l.cfg.Store)
 	return slices.DeleteFunc(all, func(d store.Doc[elastic.Machine]) bool { return l.pools[d.Parent] != nil }), err
 }
@@ -87,17 +87,17 @@ func (l *Launchers) Ended(ctx context.Context, pool string, id cloud.InstanceID,
 	})
 }
 
-func (p *Launcher) machines() []*apiv1.Machine {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	out := make([]*apiv1.Machine, 0, len(p.fleet.Machines))
-	for _, m := range p.fleet.Machines {
-		out = append(out, shown(p.pool.Name, *m))
+func (s *state) listMachines() []*apiv1.Machine {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]*apiv1.Machine, 0, len(s.fleet.Machines))
+	for _, m := range s.fleet.Machines {
+		out = append(out, apiMachine(s.pool.Name, *m))
 	}
 	return out
 }
 
-func shown(pool string, m elastic.Machine) *apiv1.Machine {
+func apiMachine(pool string, m elastic.Machine) *apiv1.Machine {
 	out := &apiv1.Machine{
 		Id: string(m.ID), ResourcePool: pool, State: string(m.State),
 		InstanceType: m.Offer.Type, Zone: cmp.Or(m.Zone, m.Offer.Zone), Price: string(m.Offer.Price),
@@ -112,8 +112,8 @@ func shown(pool string, m elastic.Machine) *apiv1.Machine {
 	return out
 }
 
-// prune forgets what is too old to be shown, until ctx ends.
-func (l *Launchers) prune(ctx context.Context) {
+// pruneHistory forgets what is too old to be shown, until ctx ends.
+func (l *Launchers) pruneHistory(ctx context.Context) {
 	tick := time.NewTicker(pruneEvery)
 	defer tick.Stop()
 	for {
@@ -133,7 +133,7 @@ func (l *Launchers) pruneBefore(ctx context.Context, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	left, err := l.left(ctx)
+	left, err := l.listLeft(ctx)
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,7 @@ package launcher
 
 import (
 	"context"
-	"log/slog"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
@@ -13,95 +11,69 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Launcher keeps the machines of one pool. What is known belongs to the
-// goroutine of run; it changes it under mu, under which others read.
+// Launcher keeps the machines of one pool: it looks, decides, writes down and acts. Its
+// parts are the state, the inbox of what others tell it, and the platform.
 type Launcher struct {
-	cfg    Config
-	pool   Pool
-	agents Agents
-	log    *slog.Logger
-	meters meters
+	*state
+	inbox    *inbox
+	platform *platform
+	agents   Agents
 
-	wake    chan struct{}
-	answers chan func(now time.Time)
-	calls   sync.WaitGroup
+	wake chan struct{}
 
 	// Only run looks at these.
-	dirt      dirt
-	written   map[string]bool // launches that the store knows
-	calling   map[string]bool
-	retry     map[string]retry
-	ending    map[cloud.InstanceID]bool // Terminate, or a look at the console, is under way
-	examined  map[cloud.InstanceID]bool
-	endAfter  time.Time // no Terminate before it
-	endFails  int
-	listed    time.Time
-	listing   bool
-	listFails int
-	swept     time.Time
 	explained map[string]cloud.Kind
-	since     time.Time // when the news came that this turn is about
-	farewells []elastic.Machine
-	leaves    map[cloud.InstanceID]string // may be taken back, and why
-
-	mu       sync.Mutex // guards what follows
-	fleet    *elastic.Fleet
-	seen     *view
-	news     time.Time             // when something was first seen waiting that run has not looked at
-	waiting  bool                  // something waits in it
-	posts    []func(now time.Time) // to be done in the next turn
-	decision elastic.Decision
-	fates    map[string]elastic.Fate
-	problems map[string]string
-}
-
-// retry is a launch whose answer was not an answer.
-type retry struct {
-	at      time.Time
-	unknown int  // answers of no known kind, in a row
-	doubt   bool // an earlier call may have given machines
+	leaving   map[cloud.InstanceID]string // may be interrupted, and why
 }
 
 func newLauncher(cfg Config, p Pool) *Launcher {
+	s := newState(cfg, p)
 	return &Launcher{
-		cfg: cfg, pool: p, log: cfg.Log.With("pool", p.Name), meters: newMeters(p.Name),
-		wake: make(chan struct{}, 1), answers: make(chan func(time.Time)),
-		dirt: newDirt(), written: make(map[string]bool), calling: make(map[string]bool), retry: make(map[string]retry),
-		ending: make(map[cloud.InstanceID]bool), examined: make(map[cloud.InstanceID]bool), explained: make(map[string]cloud.Kind),
-		leaves:   make(map[cloud.InstanceID]string),
-		fleet:    elastic.New(p.Limits, p.Offers, p.Shape),
-		problems: make(map[string]string),
+		state: s, inbox: &inbox{}, platform: newPlatform(s), wake: make(chan struct{}, 1),
+		explained: make(map[string]cloud.Kind), leaving: make(map[cloud.InstanceID]string),
 	}
 }
 
-// decided takes the newest view and wakes run. It is called by the scheduler.
-func (p *Launcher) decided(scene pool.Pool, d pool.Decision) {
-	p.mu.Lock()
-	p.seen = &view{scene: scene, decision: d}
-	p.waiting = len(d.Waiting) > 0
-	if p.waiting && p.news.IsZero() {
-		p.news = time.Now()
+// restore reads what an earlier launcher has written. Whether it has sent the launches of
+// which no answer is known, nobody knows.
+func (l *Launcher) restore(ctx context.Context) error {
+	if err := l.state.restore(ctx); err != nil {
+		return err
 	}
-	p.mu.Unlock()
-	p.stir()
+	for token := range l.fleet.Launches {
+		l.platform.retries[token] = retry{doubt: true}
+	}
+	return nil
 }
 
-func (p *Launcher) stir() {
+// observe takes the newest view and wakes run. It is called by the scheduler.
+func (l *Launcher) observe(p pool.Pool, d pool.Decision) {
+	l.inbox.putView(&view{pool: p, decision: d}, time.Now())
+	l.wakeUp()
+}
+
+// post has run do something in its next turn.
+func (l *Launcher) post(do func(now time.Time)) {
+	l.inbox.putPost(do)
+	l.wakeUp()
+}
+
+func (l *Launcher) wakeUp() {
 	select {
-	case p.wake <- struct{}{}:
+	case l.wake <- struct{}{}:
 	default:
 	}
 }
 
-// calm is how long news may wait that nobody waits for: an agent became idle, a
+// idleDelay is how long a view may wait in which no task waits: an agent became idle, a
 // machine has joined.
-const calm = time.Second
+const idleDelay = time.Second
 
 // run looks, decides and acts until ctx ends. Calls that are under way then are
 // cut off; the ledger knows of them.
-func (p *Launcher) run(ctx context.Context) error {
-	defer p.calls.Wait()
-	p.takeUp()
+func (l *Launcher) run(ctx context.Context) error {
+	defer l.platform.running.Wait()
+	l.retireRestored()
 	due := time.Now()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -109,86 +81,82 @@ func (p *Launcher) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case answer := <-p.answers:
+		case answer := <-l.platform.answers:
 			answer(time.Now())
-			p.sayFarewell()
+			l.notifyRemoved()
 			due = time.Now()
-		case <-p.wake:
-			if at := time.Now().Add(p.patience()); at.Before(due) {
+		case <-l.wake:
+			if at := time.Now().Add(l.turnDelay()); at.Before(due) {
 				due = at
 			}
 		case <-timer.C:
-			due = p.turn(ctx)
+			due = l.runTurn(ctx)
 		}
 		timer.Reset(time.Until(due))
 	}
 }
 
-// takeUp says again what an earlier launcher has said of machines that must go.
-func (p *Launcher) takeUp() {
-	for id, m := range p.fleet.Machines {
+// retireRestored says again what an earlier launcher has said of machines that must go.
+func (l *Launcher) retireRestored() {
+	for id, m := range l.fleet.Machines {
 		if m.State == elastic.Draining || m.State == elastic.Terminating {
-			p.agents.Retire(rm.AgentID(id))
+			l.agents.Retire(rm.AgentID(id))
 		}
 	}
 }
 
-// sayFarewell tells the scheduler of machines that are gone, or as good as gone.
-func (p *Launcher) sayFarewell() {
-	list := slices.Clone(p.farewells)
-	p.farewells = nil
+// notifyRemoved tells the scheduler of machines that are gone, or as good as gone.
+func (l *Launcher) notifyRemoved() {
+	list := slices.Clone(l.removed)
+	l.removed = nil
 	for _, m := range list {
 		words := "is gone"
 		if m.Cause.Planned() {
 			words = "was removed"
 		}
-		p.agents.Remove(rm.AgentID(m.ID), "machine "+string(m.ID)+" "+words+": "+m.Reason)
+		l.agents.Remove(rm.AgentID(m.ID), "machine "+string(m.ID)+" "+words+": "+m.Reason)
 	}
 }
 
-// patience is how long the news at hand may wait for more.
-func (p *Launcher) patience() time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.waiting || len(p.fates) > 0 {
-		return p.cfg.Batch
+// turnDelay is how long the news at hand may wait for more.
+func (l *Launcher) turnDelay() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.inbox.tasksWait() || len(l.fates) > 0 {
+		return l.cfg.Batch
 	}
-	return calm
+	return idleDelay
 }
 
 // again is when to look again at the latest, whatever there is to wait for.
 const again = time.Hour
 
-// turn is one look at everything. It returns when to look again.
-func (p *Launcher) turn(ctx context.Context) time.Time {
+// runTurn is one look at everything. It returns when to look again.
+func (l *Launcher) runTurn(ctx context.Context) time.Time {
 	now := time.Now()
-	p.mu.Lock()
-	if full := p.news.Add(p.cfg.Batch); !p.news.IsZero() && full.After(now) {
-		p.mu.Unlock()
+	if full := l.inbox.completeAt(l.cfg.Batch); full.After(now) {
 		return full // more of the same submission may come
 	}
-	posts := p.posts
-	p.posts = nil
-	p.mu.Unlock()
-	p.since = time.Time{}
+	posts := l.inbox.takePosts()
 	for _, post := range posts {
 		post(now)
 	}
-	d, looked := p.look(now)
-	if looked {
-		p.explain(d, now)
-		p.prepare(d, now)
+	d, since, decided := l.decide(now)
+	if decided {
+		l.explainWaits(d, now)
+		l.enterDecision(d, now)
 	}
 	next := earlier(now.Add(again), d.Wake)
-	if err := p.flush(ctx); err != nil {
-		p.problem("ledger", err)
+	if err := l.ledger.save(ctx, l.fleet); err != nil {
+		l.setProblem("ledger", err)
 		return earlier(next, now.Add(time.Second))
 	}
-	p.problem("ledger", nil)
-	next = earlier(next, p.callLaunches(ctx, now))
-	next = earlier(next, p.callTerminate(ctx, now))
-	next = earlier(next, p.callList(ctx, now))
-	p.callSweep(ctx, now)
+	l.setProblem("ledger", nil)
+	l.platform.forgetGone()
+	next = earlier(next, l.platform.callLaunches(ctx, since, now))
+	next = earlier(next, l.platform.callTerminate(ctx, now))
+	next = earlier(next, l.platform.callList(ctx, now))
+	l.platform.callSweep(ctx, now)
 	return next
 }
 
@@ -200,87 +168,26 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// look takes in the newest view and decides. Before the first one nothing can
-// be decided. The scheduler may come by at any time, so mu is held only for what
-// others read.
-func (p *Launcher) look(now time.Time) (d elastic.Decision, looked bool) {
-	p.mu.Lock()
-	seen := p.seen
-	p.since, p.news = p.news, time.Time{}
-	p.mu.Unlock()
+// decide takes in the newest view and decides. Before the first one nothing can be
+// decided. Since is when the first of the tasks came that wait in it. The scheduler may
+// come by at any time, so mu is held only for what others read.
+func (l *Launcher) decide(now time.Time) (d elastic.Decision, since time.Time, decided bool) {
+	seen, since := l.inbox.takeView()
 	if seen == nil {
-		return d, false
+		return d, since, false
 	}
 	agents, gangs := seen.translate()
-	p.mu.Lock()
-	p.note(p.fleet.Observe(agents, gangs, now))
-	p.mu.Unlock()
-	p.evacuate(now)
-	d = elastic.Decide(p.fleet, now)
+	l.mu.Lock()
+	l.recordChanges(l.fleet.Observe(agents, gangs, now))
+	l.mu.Unlock()
+	l.drainLeaving(now)
+	d = elastic.Decide(l.fleet, now)
 	fates := make(map[string]elastic.Fate, len(gangs))
 	for i, g := range gangs {
 		fates[g.ID] = d.Fates[i]
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.decision, p.fates = d, fates
-	return d, true
-}
-
-// note writes down what machines did. The caller holds mu.
-func (p *Launcher) note(changes []elastic.Change) {
-	for _, c := range changes {
-		m := c.Machine
-		p.dirt.machines[m.ID] = true
-		args := []any{"instance_id", m.ID, "type", m.Offer.Type, "zone", m.Offer.Zone, "price", m.Offer.Price}
-		switch m.State {
-		case elastic.Starting:
-			p.log.Info("machine is starting", args...)
-		case elastic.Joined:
-			if c.From == elastic.Starting {
-				p.meters.boot.Observe(m.Joined.Sub(m.Launched).Seconds())
-				p.log.Info("machine has joined", append(args, "took", m.Joined.Sub(m.Launched))...)
-			}
-		case elastic.Lost:
-			p.log.Warn("agent of a machine is gone", args...)
-		case elastic.Draining:
-			p.log.Info("machine is to go when it is empty", append(args, "reason", m.Reason)...)
-		case elastic.Terminating:
-			p.log.Info("machine is terminated", append(args, "reason", m.Reason)...)
-		case elastic.Gone:
-			p.gone(m, args)
-		}
-	}
-}
-
-// gone writes the history of a machine that has ended.
-func (p *Launcher) gone(m elastic.Machine, args []any) {
-	ended := m.Accepted
-	if ended.IsZero() {
-		ended = m.Since
-	}
-	p.dirt.ended[m.ID] = endedDoc{Machine: m, Ended: ended}
-	p.farewells = append(p.farewells, m)
-	delete(p.ending, m.ID)
-	delete(p.examined, m.ID)
-	if m.Cause.Planned() {
-		p.log.Info("machine is gone", append(args, "reason", m.Reason)...)
-	} else {
-		p.log.Warn("machine is gone", append(args, "reason", m.Reason)...)
-	}
-}
-
-// problem notes what goes wrong beside launching; nil takes it away.
-func (p *Launcher) problem(what string, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err == nil {
-		delete(p.problems, what)
-		return
-	}
-	text := err.Error()
-	if p.problems[what] != text {
-		p.log.Warn("cannot keep machines as they should be", "err", err)
-	}
-	p.problems[what] = text
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.decision, l.fates = d, fates
+	return d, since, true
 }

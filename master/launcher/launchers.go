@@ -9,7 +9,7 @@
 // for a cloud.
 //
 //	agentrm ──Decided──▶ wake ─┐                    ┌─▶ Launch, Terminate, List
-//	calls ────answers──────────┼─▶ look ▶ decide ▶ write ┤
+//	calls ────answers──────────┼─▶ decide ▶ write down ┤
 //	clock ─────────────────────┘                    └─▶ Retire, Remove, Explain ──▶ agentrm
 package launcher
 
@@ -108,12 +108,12 @@ func (l *Launchers) Restore(ctx context.Context) error {
 			return fmt.Errorf("restore machines of resource pool %q: %w", p.pool.Name, err)
 		}
 	}
-	return l.complain(ctx)
+	return l.warnLeft(ctx)
 }
 
-// complain says which machines nobody keeps any more.
-func (l *Launchers) complain(ctx context.Context) error {
-	all, err := l.left(ctx)
+// warnLeft says which machines nobody keeps any more.
+func (l *Launchers) warnLeft(ctx context.Context) error {
+	all, err := l.listLeft(ctx)
 	if err != nil {
 		return fmt.Errorf("restore machines: %w", err)
 	}
@@ -143,7 +143,7 @@ func (l *Launchers) Run(ctx context.Context) error {
 	for _, p := range l.pools {
 		g.Go(func() error { return p.run(ctx) })
 	}
-	g.Go(func() error { l.prune(ctx); return nil })
+	g.Go(func() error { l.pruneHistory(ctx); return nil })
 	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("keep machines: %w", err)
 	}
@@ -156,7 +156,7 @@ func (l *Launchers) Room(name string) []pool.Shape {
 	if p == nil {
 		return nil
 	}
-	return p.room()
+	return p.listRoom()
 }
 
 // Machine is for agentrm.Config: how many slots each machine of a pool has. A pool
@@ -172,14 +172,14 @@ func (l *Launchers) Machine(name string) (slots int, found bool) {
 // Decided is for agentrm.Config: it wakes the pool's launcher.
 func (l *Launchers) Decided(name string, scene pool.Pool, d pool.Decision) {
 	if p := l.pools[name]; p != nil {
-		p.decided(scene, d)
+		p.observe(scene, d)
 	}
 }
 
 // Waits is for agentrm.Config: why an allocation does not get its machines.
 func (l *Launchers) Waits(name string, id rm.AllocationID) string {
 	if p := l.pools[name]; p != nil {
-		return p.waits(id)
+		return p.explainWait(id)
 	}
 	return ""
 }
@@ -187,14 +187,14 @@ func (l *Launchers) Waits(name string, id rm.AllocationID) string {
 // Describe is for agentrm.Config: what is known of a pool's machines.
 func (l *Launchers) Describe(out *apiv1.ResourcePool) {
 	if p := l.pools[out.GetName()]; p != nil {
-		p.describe(out)
+		p.describePool(out)
 	}
 }
 
 // Launched says for which pool a machine was launched that is to go on.
 func (l *Launchers) Launched(id cloud.InstanceID) (pool string, ok bool) {
 	for name, p := range l.pools {
-		if m, found := p.machine(id); found {
+		if m, found := p.findMachine(id); found {
 			return name, m.State != elastic.Terminating
 		}
 	}
@@ -204,8 +204,8 @@ func (l *Launchers) Launched(id cloud.InstanceID) (pool string, ok bool) {
 // Joined says that a machine's agent was let in. The next view shows it.
 func (l *Launchers) Joined(id cloud.InstanceID) {
 	for _, p := range l.pools {
-		if _, found := p.machine(id); found {
-			p.stir()
+		if _, found := p.findMachine(id); found {
+			p.wakeUp()
 		}
 	}
 }
@@ -213,31 +213,28 @@ func (l *Launchers) Joined(id cloud.InstanceID) {
 // Leaving says that a machine will be, or may be, taken back. It goes when it is
 // empty, if it is still there.
 func (l *Launchers) Leaving(id cloud.InstanceID, reason string) {
-	l.post(id, func(p *Launcher, _ time.Time) { p.leaves[id] = reason })
+	l.post(id, func(p *Launcher, _ time.Time) { p.leaving[id] = reason })
 }
 
 // Unprepared says that a machine could not be set up. It is terminated, and
 // more of its kind are launched ever more slowly.
 func (l *Launchers) Unprepared(id cloud.InstanceID, reason string) {
-	l.post(id, func(p *Launcher, now time.Time) { p.unprepared(id, reason, now) })
+	l.post(id, func(p *Launcher, now time.Time) { p.endUnprepared(id, reason, now) })
 }
 
 // Revoked says that a machine is not to be an agent any more. It is terminated,
 // whatever runs there.
 func (l *Launchers) Revoked(id cloud.InstanceID, reason string) {
-	l.post(id, func(p *Launcher, now time.Time) { p.revoked(id, reason, now) })
+	l.post(id, func(p *Launcher, now time.Time) { p.endRevoked(id, reason, now) })
 }
 
 // post has a pool's launcher do something in its next turn.
 func (l *Launchers) post(id cloud.InstanceID, what func(p *Launcher, now time.Time)) {
 	for _, p := range l.pools {
-		if _, found := p.machine(id); !found {
+		if _, found := p.findMachine(id); !found {
 			continue
 		}
-		p.mu.Lock()
-		p.posts = append(p.posts, func(now time.Time) { what(p, now) })
-		p.mu.Unlock()
-		p.stir()
+		p.post(func(now time.Time) { what(p, now) })
 	}
 }
 

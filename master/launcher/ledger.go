@@ -31,68 +31,80 @@ type endedDoc struct {
 	Ended time.Time `json:"ended"`
 }
 
-// dirt is what memory knows and the store does not.
-type dirt struct {
+// ledger is what a pool's launcher has written down. Only run looks at it.
+type ledger struct {
+	store   *store.Store
+	pool    string
+	written map[string]bool // launches that the store knows
+	unsaved unsaved
+}
+
+func newLedger(s *store.Store, pool string) *ledger {
+	return &ledger{store: s, pool: pool, written: make(map[string]bool), unsaved: newUnsaved()}
+}
+
+// unsaved is what memory knows and the store does not.
+type unsaved struct {
 	launches map[string]bool
 	machines map[cloud.InstanceID]bool
 	ended    map[cloud.InstanceID]endedDoc
 }
 
-func newDirt() dirt {
-	return dirt{
+func newUnsaved() unsaved {
+	return unsaved{
 		launches: make(map[string]bool), machines: make(map[cloud.InstanceID]bool),
 		ended: make(map[cloud.InstanceID]endedDoc),
 	}
 }
 
-func (d dirt) clean() bool { return len(d.launches)+len(d.machines)+len(d.ended) == 0 }
+func (u unsaved) isEmpty() bool { return len(u.launches)+len(u.machines)+len(u.ended) == 0 }
 
 // storeWait bounds one write; a store that is out of reach must not keep the
 // loop from stopping.
 const storeWait = 10 * time.Second
 
-// flush writes down what has changed, in one transaction. Nothing is asked of
+// save writes down what has changed, in one transaction. Nothing is asked of
 // the platform before it is written.
-func (p *Launcher) flush(ctx context.Context) error {
-	if p.dirt.clean() {
+func (d *ledger) save(ctx context.Context, f *elastic.Fleet) error {
+	if d.unsaved.isEmpty() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeWait)
 	defer cancel()
-	if err := p.cfg.Store.Write(ctx, p.entries()); err != nil {
+	if err := d.store.Write(ctx, d.collectWrites(f)); err != nil {
 		return fmt.Errorf("write the launch ledger: %w", err)
 	}
-	for token := range p.dirt.launches {
-		if p.fleet.Launches[token] != nil {
-			p.written[token] = true
+	for token := range d.unsaved.launches {
+		if f.Launches[token] != nil {
+			d.written[token] = true
 		}
 	}
-	p.dirt = newDirt()
+	d.unsaved = newUnsaved()
 	return nil
 }
 
-// entries is what is to be written, as values: a write that is given up on may
+// collectWrites is what is to be written, as values: a write that is given up on may
 // still be carried out.
-func (p *Launcher) entries() func(tx *store.Tx) error {
+func (d *ledger) collectWrites(f *elastic.Fleet) func(tx *store.Tx) error {
 	var all []func(tx *store.Tx) error
-	name := p.pool.Name
-	for token := range p.dirt.launches {
-		if l := p.fleet.Launches[token]; l != nil {
+	name := d.pool
+	for token := range d.unsaved.launches {
+		if l := f.Launches[token]; l != nil {
 			doc := *l
 			all = append(all, func(tx *store.Tx) error { return launchDocs().Put(tx, token, name, doc.At, doc) })
 		} else {
 			all = append(all, func(tx *store.Tx) error { return launchDocs().Delete(tx, token) })
 		}
 	}
-	for id := range p.dirt.machines {
-		if m := p.fleet.Machines[id]; m != nil {
+	for id := range d.unsaved.machines {
+		if m := f.Machines[id]; m != nil {
 			doc := *m
 			all = append(all, func(tx *store.Tx) error { return machineDocs().Put(tx, key(name, id), name, doc.Launched, doc) })
 		} else {
 			all = append(all, func(tx *store.Tx) error { return machineDocs().Delete(tx, key(name, id)) })
 		}
 	}
-	for id, doc := range p.dirt.ended {
+	for id, doc := range d.unsaved.ended {
 		all = append(all, func(tx *store.Tx) error { return endedDocs().Put(tx, key(name, id), name, doc.Ended, doc) })
 	}
 	return func(tx *store.Tx) error {
@@ -109,35 +121,34 @@ func (p *Launcher) entries() func(tx *store.Tx) error {
 func key(pool string, id cloud.InstanceID) string { return pool + "/" + string(id) }
 
 // restore reads what an earlier launcher of the pool has written.
-func (p *Launcher) restore(ctx context.Context) error {
-	launches, err := launchDocs().ByParent(ctx, p.cfg.Store, p.pool.Name)
+func (s *state) restore(ctx context.Context) error {
+	launches, err := launchDocs().ByParent(ctx, s.cfg.Store, s.pool.Name)
 	if err != nil {
 		return err
 	}
-	machines, err := machineDocs().ByParent(ctx, p.cfg.Store, p.pool.Name)
+	machines, err := machineDocs().ByParent(ctx, s.cfg.Store, s.pool.Name)
 	if err != nil {
 		return err
 	}
-	ended, err := endedDocs().After(ctx, p.cfg.Store, time.Now().Add(-elastic.Memory))
+	ended, err := endedDocs().After(ctx, s.cfg.Store, time.Now().Add(-elastic.Memory))
 	if err != nil {
 		return err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, d := range launches {
 		l := d.Value
-		p.fleet.Launches[l.Token], p.written[l.Token] = &l, true
-		p.retry[l.Token] = retry{doubt: true}
+		s.fleet.Launches[l.Token], s.ledger.written[l.Token] = &l, true
 	}
 	for _, d := range machines {
 		m := d.Value
-		p.fleet.Machines[m.ID] = &m
+		s.fleet.Machines[m.ID] = &m
 	}
 	for _, d := range ended {
-		if d.Parent == p.pool.Name {
-			p.fleet.Gone[d.Value.ID] = d.Value.Ended
+		if d.Parent == s.pool.Name {
+			s.fleet.Gone[d.Value.ID] = d.Value.Ended
 		}
 	}
-	p.fleet.Resume(time.Now())
+	s.fleet.Resume(time.Now())
 	return nil
 }

@@ -84,7 +84,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 		for _, c := range p.meters.all() {
 			c.Collect(ch)
 		}
-		m := p.count()
+		m := p.countMachines()
 		set(g.demand, m.GetDemand(), name)
 		for state, n := range states(m) {
 			set(g.machines, n, name, state)

@@ -8,7 +8,7 @@ import (
 
 // view is a pool as its scheduler left it.
 type view struct {
-	scene    pool.Pool
+	pool     pool.Pool
 	decision pool.Decision
 }
 
@@ -22,14 +22,14 @@ type use struct {
 
 // translate says in the words of master/elastic what a pool has and what waits.
 func (v view) translate() ([]elastic.Agent, []elastic.Gang) {
-	all := make(map[pool.AllocationID]*pool.Allocation, len(v.scene.Allocations))
-	for i := range v.scene.Allocations {
-		all[v.scene.Allocations[i].ID] = &v.scene.Allocations[i]
+	all := make(map[pool.AllocationID]*pool.Allocation, len(v.pool.Allocations))
+	for i := range v.pool.Allocations {
+		all[v.pool.Allocations[i].ID] = &v.pool.Allocations[i]
 	}
 	u := v.uses(all)
-	agents := make([]elastic.Agent, 0, len(v.scene.Agents))
-	for _, a := range v.scene.Agents {
-		agents = append(agents, u.agent(a, v.scene.MaxAux))
+	agents := make([]elastic.Agent, 0, len(v.pool.Agents))
+	for _, a := range v.pool.Agents {
+		agents = append(agents, u.agent(a, v.pool.MaxAux))
 	}
 	gangs := make([]elastic.Gang, 0, len(v.decision.Waiting))
 	for _, w := range v.decision.Waiting {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
@@ -21,11 +22,73 @@ const (
 	sweepEvery = 24 * time.Hour
 )
 
-// call does something on the platform beside the loop, which gets the answer.
+// platform is the calls to a pool's platform: which are under way, and which are to be
+// made again when. Only run looks at it; calls run beside and hand their answers to run.
+type platform struct {
+	*state
+	answers chan func(now time.Time)
+	running sync.WaitGroup
+
+	// Launches by token: those under way, and those whose answer was not an answer.
+	calling map[string]bool
+	retries map[string]retry
+	// Machines whose end, or the look at whose console, is under way, and those whose
+	// console was looked at.
+	ending   map[cloud.InstanceID]bool
+	examined map[cloud.InstanceID]bool
+	endings  backOff
+
+	listing bool
+	listed  time.Time
+	lists   backOff
+	swept   time.Time
+}
+
+func newPlatform(s *state) *platform {
+	return &platform{
+		state: s, answers: make(chan func(time.Time)), calling: make(map[string]bool), retries: make(map[string]retry),
+		ending: make(map[cloud.InstanceID]bool), examined: make(map[cloud.InstanceID]bool),
+	}
+}
+
+// retry is a launch whose answer was not an answer.
+type retry struct {
+	at      time.Time
+	unknown int  // answers of no known kind, in a row
+	doubt   bool // an earlier call may have given machines
+}
+
+// backOff leaves a call alone that fails: ever longer.
+type backOff struct {
+	fails int
+	until time.Time // zero without failures
+}
+
+func (b *backOff) fail(now time.Time) {
+	b.until = now.Add(pause(b.fails))
+	b.fails++
+}
+
+func (b *backOff) reset() { *b = backOff{} }
+
+// pause is how long a call is left alone that has failed that often before.
+func pause(fails int) time.Duration {
+	return min(time.Second<<min(fails, 10), 5*time.Minute)
+}
+
+// forgetGone drops what is known of calls for machines and launches that are no more.
+func (p *platform) forgetGone() {
+	gone := func(id cloud.InstanceID, _ bool) bool { return p.fleet.Machines[id] == nil }
+	maps.DeleteFunc(p.ending, gone)
+	maps.DeleteFunc(p.examined, gone)
+	maps.DeleteFunc(p.retries, func(token string, _ retry) bool { return p.fleet.Launches[token] == nil })
+}
+
+// startCall does something on the platform beside the loop, which gets the answer.
 // An answer that comes when the loop has stopped is not needed: the ledger has
 // what it is about.
-func (p *Launcher) call(ctx context.Context, do func(ctx context.Context) (answer func(now time.Time))) {
-	p.calls.Go(func() {
+func (p *platform) startCall(ctx context.Context, do func(ctx context.Context) (answer func(now time.Time))) {
+	p.running.Go(func() {
 		limited, cancel := context.WithTimeout(ctx, callWait)
 		defer cancel()
 		answer := do(limited)
@@ -37,29 +100,29 @@ func (p *Launcher) call(ctx context.Context, do func(ctx context.Context) (answe
 }
 
 // callLaunches sends every launch that is written down and not answered.
-func (p *Launcher) callLaunches(ctx context.Context, now time.Time) (next time.Time) {
+func (p *platform) callLaunches(ctx context.Context, since, now time.Time) (next time.Time) {
 	for _, token := range slices.Sorted(maps.Keys(p.fleet.Launches)) {
-		if p.calling[token] || !p.written[token] || !p.fleet.Launches[token].Repeatable(now) {
+		if p.calling[token] || !p.ledger.written[token] || !p.fleet.Launches[token].Repeatable(now) {
 			continue
 		}
-		r, again := p.retry[token]
+		r, again := p.retries[token]
 		if r.at.After(now) {
 			next = soonest(next, r.at)
 			continue
 		}
 		l := *p.fleet.Launches[token]
 		p.calling[token] = true
-		if !again && !p.since.IsZero() {
-			p.meters.wait.Observe(time.Since(p.since).Seconds())
+		if !again && !since.IsZero() {
+			p.meters.wait.Observe(time.Since(since).Seconds())
 		}
 		p.meters.calls.WithLabelValues("launch").Inc()
 		p.log.Info("launching machines", "type", l.Offer.Type, "zone", l.Offer.Zone, "price", l.Offer.Price, "count", l.Count)
-		p.call(ctx, func(ctx context.Context) func(time.Time) {
+		p.startCall(ctx, func(ctx context.Context) func(time.Time) {
 			list, err := p.pool.Instances.Launch(ctx, cloud.Launch{Token: l.Token, Offer: l.Offer, Count: l.Count})
 			if err == nil && len(list) == 0 {
 				err = &cloud.Error{Kind: cloud.NoCapacity, Err: errors.New("no machine was granted")}
 			}
-			return func(now time.Time) { p.launched(l, list, err, now) }
+			return func(now time.Time) { p.handleLaunch(l, list, err, now) }
 		})
 	}
 	return next
@@ -73,13 +136,13 @@ func soonest(a, b time.Time) time.Time {
 	return earlier(a, b)
 }
 
-// launched takes in the answer to a launch.
-func (p *Launcher) launched(l elastic.Launch, list []cloud.Instance, err error, now time.Time) {
+// handleLaunch takes in the answer to a launch.
+func (p *platform) handleLaunch(l elastic.Launch, list []cloud.Instance, err error, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.calling, l.Token)
 	if err == nil {
-		p.note(p.fleet.Granted(l.Token, list, now))
+		p.recordChanges(p.fleet.Granted(l.Token, list, now))
 		p.fleet.Grant(l.Offer)
 		p.closeLaunch(l.Token)
 		return
@@ -88,7 +151,7 @@ func (p *Launcher) launched(l elastic.Launch, list []cloud.Instance, err error, 
 	r := p.fleet.Refuse(l.Offer, elastic.Refusal{Kind: kind, Text: err.Error(), Fix: fix(err)}, now)
 	p.meters.refusals.WithLabelValues(string(kind)).Inc()
 	p.log.Warn("machines are refused", "kind", kind, "type", l.Offer.Type, "zone", l.Offer.Zone, "price", l.Offer.Price, "retry_in", r.Until.Sub(now), "err", err)
-	again := p.retry[l.Token]
+	again := p.retries[l.Token]
 	if kind == cloud.Unknown {
 		again.unknown++
 	}
@@ -96,10 +159,10 @@ func (p *Launcher) launched(l elastic.Launch, list []cloud.Instance, err error, 
 	switch after(kind, again) {
 	case resend:
 		again.at = r.Until
-		p.retry[l.Token] = again
+		p.retries[l.Token] = again
 	case settle:
 		p.fleet.Settle(l.Token, now)
-		p.dirt.launches[l.Token] = true
+		p.ledger.unsaved.launches[l.Token] = true
 	case closed:
 		p.closeLaunch(l.Token)
 	}
@@ -160,14 +223,14 @@ func fix(err error) string {
 }
 
 // callTerminate ends every machine that is to end, all in one call.
-func (p *Launcher) callTerminate(ctx context.Context, now time.Time) (next time.Time) {
+func (p *platform) callTerminate(ctx context.Context, now time.Time) (next time.Time) {
 	var ids []cloud.InstanceID
 	for _, id := range slices.Sorted(maps.Keys(p.fleet.Machines)) {
 		m := p.fleet.Machines[id]
-		if m.State != elastic.Terminating || !m.Accepted.IsZero() || p.ending[id] || p.dirt.machines[id] {
+		if m.State != elastic.Terminating || !m.Accepted.IsZero() || p.ending[id] || p.ledger.unsaved.machines[id] {
 			continue
 		}
-		if p.examine(ctx, *m) {
+		if p.readConsole(ctx, *m) {
 			continue
 		}
 		ids = append(ids, id)
@@ -175,95 +238,89 @@ func (p *Launcher) callTerminate(ctx context.Context, now time.Time) (next time.
 	if len(ids) == 0 {
 		return next
 	}
-	if p.endAfter.After(now) {
-		return p.endAfter
+	if p.endings.until.After(now) {
+		return p.endings.until
 	}
 	for _, id := range ids {
 		p.ending[id] = true
 	}
 	p.meters.calls.WithLabelValues("terminate").Inc()
-	p.call(ctx, func(ctx context.Context) func(time.Time) {
+	p.startCall(ctx, func(ctx context.Context) func(time.Time) {
 		err := p.pool.Instances.Terminate(ctx, ids)
-		return func(now time.Time) { p.terminated(ids, err, now) }
+		return func(now time.Time) { p.handleTermination(ids, err, now) }
 	})
 	return next
 }
 
-// terminated takes in the answer to a termination.
-func (p *Launcher) terminated(ids []cloud.InstanceID, err error, now time.Time) {
+// handleTermination takes in the answer to a termination.
+func (p *platform) handleTermination(ids []cloud.InstanceID, err error, now time.Time) {
 	for _, id := range ids {
 		delete(p.ending, id)
 	}
-	p.problem("terminate", err)
+	p.setProblem("terminate", err)
 	if err != nil {
-		p.endAfter = now.Add(pause(p.endFails))
-		p.endFails++
+		p.endings.fail(now)
 		return
 	}
-	p.endFails, p.endAfter = 0, time.Time{}
+	p.endings.reset()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, id := range ids {
 		if m := p.fleet.Machines[id]; m != nil {
 			m.Accepted = now
-			p.dirt.machines[id] = true
-			p.farewells = append(p.farewells, *m)
+			p.ledger.unsaved.machines[id] = true
+			p.removed = append(p.removed, *m)
 		}
 	}
 }
 
-// pause is how long a call is left alone that has failed that often before.
-func pause(fails int) time.Duration {
-	return min(time.Second<<min(fails, 10), 5*time.Minute)
-}
-
 // callList asks what there is, as seldom as can be.
-func (p *Launcher) callList(ctx context.Context, now time.Time) (next time.Time) {
+func (p *platform) callList(ctx context.Context, now time.Time) (next time.Time) {
 	if p.listing {
 		return next
 	}
 	next = p.fleet.NextList(p.listed, now)
-	if p.listFails > 0 {
-		next = p.listed.Add(pause(p.listFails))
+	if p.lists.fails > 0 {
+		next = p.listed.Add(pause(p.lists.fails))
 	}
 	if next.After(now) {
 		return next
 	}
 	p.listing = true
 	p.meters.calls.WithLabelValues("list").Inc()
-	p.call(ctx, func(ctx context.Context) func(time.Time) {
+	p.startCall(ctx, func(ctx context.Context) func(time.Time) {
 		list, err := p.pool.Instances.List(ctx)
-		return func(answered time.Time) { p.saw(list, err, now, answered) }
+		return func(answered time.Time) { p.handleList(list, err, now, answered) }
 	})
 	return time.Time{}
 }
 
-// saw takes in a list.
-func (p *Launcher) saw(list []cloud.Instance, err error, asked, now time.Time) {
+// handleList takes in a list.
+func (p *platform) handleList(list []cloud.Instance, err error, asked, now time.Time) {
 	p.listing, p.listed = false, now
-	p.problem("list", err)
+	p.setProblem("list", err)
 	if err != nil {
-		p.listFails++
+		p.lists.fail(now)
 		return
 	}
-	p.listFails = 0
+	p.lists.reset()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.note(p.fleet.See(list, asked, now))
+	p.recordChanges(p.fleet.See(list, asked, now))
 }
 
 // callSweep removes what a platform may have left over beside machines.
-func (p *Launcher) callSweep(ctx context.Context, now time.Time) {
+func (p *platform) callSweep(ctx context.Context, now time.Time) {
 	s, can := p.pool.Instances.(cloud.Sweeper)
 	if !can || (!p.swept.IsZero() && now.Sub(p.swept) < sweepEvery) {
 		return
 	}
 	p.swept = now
 	p.meters.calls.WithLabelValues("sweep").Inc()
-	p.call(ctx, func(ctx context.Context) func(time.Time) {
+	p.startCall(ctx, func(ctx context.Context) func(time.Time) {
 		removed, err := s.Sweep(ctx)
 		return func(time.Time) {
-			p.problem("sweep", err)
+			p.setProblem("sweep", err)
 			if len(removed) > 0 {
 				p.log.Info("left-overs are removed", "removed", removed)
 			}

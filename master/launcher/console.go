@@ -20,25 +20,25 @@ const (
 	reasonLength = 400
 )
 
-// examine reads the last boot lines of a machine that never joined, once, before
+// readConsole reads the last boot lines of a machine that never joined, once, before
 // it is terminated. It reports whether the machine has to wait for that.
-func (p *Launcher) examine(ctx context.Context, m elastic.Machine) bool {
+func (p *platform) readConsole(ctx context.Context, m elastic.Machine) bool {
 	c, can := p.pool.Instances.(cloud.Console)
 	if !can || m.Cause != elastic.CauseNoJoin || p.examined[m.ID] {
 		return false
 	}
 	p.examined[m.ID], p.ending[m.ID] = true, true
 	p.meters.calls.WithLabelValues("console").Inc()
-	p.call(ctx, func(ctx context.Context) func(time.Time) {
+	p.startCall(ctx, func(ctx context.Context) func(time.Time) {
 		ctx, cancel := context.WithTimeout(ctx, consoleWait)
 		defer cancel()
 		text, err := c.Console(ctx, m.ID)
-		return func(time.Time) { p.examinedAs(m.ID, text, err) }
+		return func(time.Time) { p.handleConsole(m.ID, text, err) }
 	})
 	return true
 }
 
-func (p *Launcher) examinedAs(id cloud.InstanceID, text string, err error) {
+func (p *platform) handleConsole(id cloud.InstanceID, text string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.ending, id)
@@ -51,7 +51,7 @@ func (p *Launcher) examinedAs(id cloud.InstanceID, text string, err error) {
 	}
 	if m := p.fleet.Machines[id]; m != nil {
 		m.Reason += "; " + diagnosis(lines, err)
-		p.dirt.machines[id] = true
+		p.ledger.unsaved.machines[id] = true
 	}
 }
 

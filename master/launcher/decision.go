@@ -1,0 +1,171 @@
+package launcher
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/master/elastic"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// enterDecision turns a decision into entries of the ledger. Nothing has left this
+// process when it returns but words to the scheduler.
+func (l *Launcher) enterDecision(d elastic.Decision, now time.Time) {
+	for _, id := range d.Keep {
+		l.moveMachine(id, elastic.Joined, elastic.Why{}, now)
+		l.agents.Unretire(rm.AgentID(id))
+	}
+	for _, g := range d.Drain {
+		if l.agents.Retire(rm.AgentID(g.ID)) > 0 && g.Why.Cause == elastic.CauseIdle {
+			// It has got work since it was last seen idle.
+			l.agents.Unretire(rm.AgentID(g.ID))
+			continue
+		}
+		l.moveMachine(g.ID, elastic.Draining, g.Why, now)
+		l.wakeUp()
+	}
+	for _, g := range d.Terminate {
+		l.endMachine(g, now)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, ask := range d.Launch {
+		launch := &elastic.Launch{Token: uuid.NewString(), Offer: ask.Offer, Count: ask.Count, At: now}
+		l.fleet.Launches[launch.Token] = launch
+		l.ledger.unsaved.launches[launch.Token] = true
+	}
+	for _, token := range d.Forget {
+		if !l.platform.calling[token] {
+			l.log.Warn("launch was never answered, and cannot be sent again", "token", token)
+			l.closeLaunch(token)
+		}
+	}
+}
+
+// endMachine puts a machine on its way out. One that has work after all, whatever was
+// seen, stays until it is empty, unless it is dead.
+func (l *Launcher) endMachine(g elastic.Going, now time.Time) {
+	busy := l.agents.Retire(rm.AgentID(g.ID)) > 0
+	m, known := l.findMachine(g.ID)
+	if !known {
+		return
+	}
+	if busy && (g.Why.Cause.Planned() || m.State == elastic.Draining) {
+		if m.State == elastic.Starting {
+			l.agents.Unretire(rm.AgentID(g.ID)) // it has joined just now
+		}
+		return
+	}
+	if l.moveMachine(g.ID, elastic.Terminating, g.Why, now) && g.Why.Cause == elastic.CauseNoJoin {
+		l.refuseOffer(m, g.Why.Reason, now)
+	}
+}
+
+// refuseOffer holds against a machine's offer that it was no good.
+func (s *state) refuseOffer(m elastic.Machine, reason string, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fleet.Refuse(m.Offer, elastic.Refusal{
+		Kind: cloud.Invalid, Broken: true, Text: "machine " + string(m.ID) + " (" + m.Offer.Type + "): " + reason,
+		Fix: "see `det-deploy pool history`",
+	}, now)
+}
+
+// drainLeaving empties machines that may be taken back. The word of it may come
+// before the machine is seen to have joined, and while it is draining for a reason
+// that is taken back; its agent gets nothing new from then on, so it must go. Nor
+// does the agent of a machine that is on its way out.
+func (l *Launcher) drainLeaving(now time.Time) {
+	for _, id := range slices.Sorted(maps.Keys(l.leaving)) {
+		m, known := l.findMachine(id)
+		switch {
+		case !known || m.State == elastic.Terminating:
+			delete(l.leaving, id)
+		case m.State == elastic.Joined:
+			l.agents.Retire(rm.AgentID(id))
+			l.moveMachine(id, elastic.Draining, elastic.Why{Cause: elastic.CauseTaken, Reason: l.leaving[id]}, now)
+		}
+	}
+	for id, m := range l.fleet.Machines {
+		if m.State == elastic.Terminating && m.Accepted.IsZero() {
+			l.agents.Retire(rm.AgentID(id)) // a list may have been the first to say so
+		}
+	}
+}
+
+// endUnprepared ends a machine that could not be set up.
+func (l *Launcher) endUnprepared(id cloud.InstanceID, reason string, now time.Time) {
+	m, known := l.findMachine(id)
+	if !known || m.State == elastic.Terminating {
+		return
+	}
+	l.agents.Retire(rm.AgentID(id))
+	if l.moveMachine(id, elastic.Terminating, elastic.Why{Cause: elastic.CauseUnprepared, Reason: "it could not be set up: " + reason}, now) {
+		l.refuseOffer(m, "it could not be set up: "+reason, now)
+	}
+}
+
+// endRevoked ends a machine that an administrator has revoked.
+func (l *Launcher) endRevoked(id cloud.InstanceID, reason string, now time.Time) {
+	m, known := l.findMachine(id)
+	if !known || m.State == elastic.Terminating {
+		return
+	}
+	l.agents.Retire(rm.AgentID(id))
+	l.moveMachine(id, elastic.Terminating, elastic.Why{Cause: elastic.CauseRevoked, Reason: reason}, now)
+}
+
+// moveMachine carries a machine over, and reports whether that was possible.
+func (s *state) moveMachine(id cloud.InstanceID, to elastic.State, why elastic.Why, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.fleet.Machines[id]
+	if m == nil {
+		return false
+	}
+	from := m.State
+	if err := s.fleet.Move(id, to, why, now); err != nil {
+		s.log.Error("move machine", "instance_id", id, "err", err)
+		return false
+	}
+	s.recordChanges([]elastic.Change{{Machine: *m, From: from}})
+	return true
+}
+
+// closeLaunch forgets a call for machines. The caller holds mu.
+func (s *state) closeLaunch(token string) {
+	delete(s.fleet.Launches, token)
+	delete(s.ledger.written, token)
+	s.ledger.unsaved.launches[token] = true
+}
+
+// explainWaits tells tasks why their machines are not launched, and gives up those
+// that a launch error fails.
+func (l *Launcher) explainWaits(d elastic.Decision, now time.Time) {
+	told, ids := make(map[string]cloud.Kind), []rm.AllocationID(nil)
+	kind := d.Standing.Kind
+	for i, g := range l.fleet.Waiting {
+		if kind == "" || d.Fates[i] != elastic.Wanted {
+			continue
+		}
+		if told[g.ID] = kind; l.explained[g.ID] != kind {
+			ids = append(ids, rm.AllocationID(g.ID))
+		}
+	}
+	l.explained = told
+	if len(ids) > 0 {
+		l.agents.Explain(ids, rm.Wait{Kind: string(kind), Reason: d.Standing.Words(), At: now, Next: d.Standing.Until})
+	}
+	if l.pool.KeepWaiting || len(d.Fail) == 0 {
+		return
+	}
+	l.log.Warn("tasks are failed for a launch error", "tasks", len(d.Fail), "err", d.Standing.Words())
+	shown, _ := l.fleet.Shown(now)
+	for _, id := range d.Fail {
+		l.agents.Refuse(rm.AllocationID(id), "launch error: "+shown.Words())
+	}
+}

@@ -1,0 +1,93 @@
+package launcher
+
+import (
+	"log/slog"
+	"sync"
+
+	"github.com/det-deploy/det-deploy/master/elastic"
+)
+
+// state is what is known of a pool's machines. The goroutine of run owns it: it reads it
+// as it likes and changes it under mu, under which others read.
+type state struct {
+	cfg    Config
+	pool   Pool
+	log    *slog.Logger
+	meters meters
+
+	// Only run looks at these: what is to be written down, and the machines that are
+	// gone, or as good as gone, of which the scheduler was not told yet.
+	ledger  *ledger
+	removed []elastic.Machine
+
+	mu       sync.Mutex // guards what follows
+	fleet    *elastic.Fleet
+	decision elastic.Decision
+	fates    map[string]elastic.Fate
+	problems map[string]string
+}
+
+func newState(cfg Config, p Pool) *state {
+	return &state{
+		cfg: cfg, pool: p, log: cfg.Log.With("pool", p.Name), meters: newMeters(p.Name),
+		ledger:   newLedger(cfg.Store, p.Name),
+		fleet:    elastic.New(p.Limits, p.Offers, p.Shape),
+		problems: make(map[string]string),
+	}
+}
+
+// recordChanges writes down what machines did. The caller holds mu.
+func (s *state) recordChanges(changes []elastic.Change) {
+	for _, c := range changes {
+		m := c.Machine
+		s.ledger.unsaved.machines[m.ID] = true
+		args := []any{"instance_id", m.ID, "type", m.Offer.Type, "zone", m.Offer.Zone, "price", m.Offer.Price}
+		switch m.State {
+		case elastic.Starting:
+			s.log.Info("machine is starting", args...)
+		case elastic.Joined:
+			if c.From == elastic.Starting {
+				s.meters.boot.Observe(m.Joined.Sub(m.Launched).Seconds())
+				s.log.Info("machine has joined", append(args, "took", m.Joined.Sub(m.Launched))...)
+			}
+		case elastic.Lost:
+			s.log.Warn("agent of a machine is gone", args...)
+		case elastic.Draining:
+			s.log.Info("machine is to go when it is empty", append(args, "reason", m.Reason)...)
+		case elastic.Terminating:
+			s.log.Info("machine is terminated", append(args, "reason", m.Reason)...)
+		case elastic.Gone:
+			s.recordEnd(m, args)
+		}
+	}
+}
+
+// recordEnd writes the history of a machine that has ended.
+func (s *state) recordEnd(m elastic.Machine, args []any) {
+	ended := m.Accepted
+	if ended.IsZero() {
+		ended = m.Since
+	}
+	s.ledger.unsaved.ended[m.ID] = endedDoc{Machine: m, Ended: ended}
+	s.removed = append(s.removed, m)
+	if m.Cause.Planned() {
+		s.log.Info("machine is gone", append(args, "reason", m.Reason)...)
+	} else {
+		s.log.Warn("machine is gone", append(args, "reason", m.Reason)...)
+	}
+}
+
+// setProblem notes what goes wrong beside launching; nil takes it away.
+func (s *state) setProblem(what string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		delete(s.problems, what)
+		return
+	}
+	text := err.Error()
+	if s.problems[what] != text {
+		s.log.Warn("cannot keep machines as they should be", "err", err)
+	}
+	s.problems[what] = text
+}

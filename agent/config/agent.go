@@ -30,7 +30,7 @@ type Agent struct {
 
 	SlotType        string `yaml:"slot_type" doc:"auto, cuda (or gpu), rocm, cpu or none"`
 	VisibleGPUs     string `yaml:"visible_gpus" doc:"GPUs to use, by number or id, separated by commas; ROCR_VISIBLE_DEVICES, then CUDA_VISIBLE_DEVICES when empty"`
-	ArtificialSlots int    `yaml:"artificial_slots" doc:"Slots that are not there, for trying things out; wins over slot_type"`
+	ArtificialSlots int    `yaml:"artificial_slots" doc:"Number of fake slots, for testing; overrides slot_type"`
 
 	ContainerRuntime            string `yaml:"container_runtime" doc:"docker, process, or auto: docker when its daemon answers, process otherwise"`
 	TaskUsers                   string `yaml:"task_users" doc:"Unused Unix user IDs, FIRST-LAST: with container_runtime process and an agent that is root, each task runs as one of them, isolated from the machine and from other tasks; empty disables the isolation"`
@@ -57,7 +57,7 @@ type Agent struct {
 	AgentReconnectAttempts int              `yaml:"agent_reconnect_attempts" doc:"How often the agent tries to reconnect before it gives up; 0 for ever"`
 	AgentReconnectBackoff  document.Seconds `yaml:"agent_reconnect_backoff" doc:"Pause between these attempts"`
 
-	AutoUpdate bool `yaml:"auto_update" doc:"Run the program that the master hands out, when it is another; always so on machines that a master launched"`
+	AutoUpdate bool `yaml:"auto_update" doc:"Update to the master's version; always on for machines that a master launched"`
 
 	Hooks  Hooks         `yaml:"hooks" doc:"Commands run on events"`
 	Fluent *document.Raw `yaml:"fluent" doc:"No effect: agents ship logs themselves"`

@@ -211,7 +211,7 @@ func TestOnlyLaunchedMachinesJoin(t *testing.T) {
 	c.Write("token", token)
 	out, code := c.Try("agent", "run", "--master-host", "127.0.0.1", "--master-port", c.URL[strings.LastIndex(c.URL, ":")+1:],
 		"--agent-id", id, "--resource-pool", "burst", "--data-dir", filepath.Join(c.Dir, "thief"), "--join-token-file", filepath.Join(c.Dir, "token"))
-	if code != 6 || !strings.Contains(out, "no join token stands for one") {
+	if code != 6 || !strings.Contains(out, "join tokens are for static agents") {
 		t.Errorf("a thief: got exit code %d and %s, want 6", code, out)
 	}
 	if got := c.Run("task", "run", "--slots", "2", "--", "echo $DET_AGENT_ID"); !strings.Contains(got, id) {

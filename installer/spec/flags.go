@@ -71,19 +71,19 @@ func networkFlags() []AWSFlag {
 	return []AWSFlag{
 		text("region", "region", "AWS region"),
 		text("key-pair", "key_pair", "EC2 key pair for SSH to the cluster's machines"),
-		text("tag", "tags", "further tags of everything, as key=value,key=value"),
-		text("inbound-cidr", "network.inbound_cidrs", "who may reach the master, as address ranges"),
-		truth("ssh", "network.ssh", "let the same ranges reach the machines over SSH"),
-		truth("agent-public-ip", "network.public_ip", "give agents public addresses"),
-		text("network-cidr", "network.cidr", "addresses of the cluster's own VPC"),
-		text("zone", "network.zones", "zones of the own VPC's subnets"),
+		text("tag", "tags", "additional tags for all resources, as key=value,key=value"),
+		text("inbound-cidr", "network.inbound_cidrs", "address ranges that may reach the master"),
+		truth("ssh", "network.ssh", "allow SSH from the same address ranges"),
+		truth("agent-public-ip", "network.public_ip", "assign public addresses to agents"),
+		text("network-cidr", "network.cidr", "address range of the managed VPC"),
+		text("zone", "network.zones", "availability zones of the managed VPC"),
 		text("vpc", "network.vpc", "existing VPC to use"),
 		text("subnet", "network.subnets", "subnets of the existing VPC, in order of preference"),
 		text("master-security-group", "network.master_security_group", "existing security group of the master"),
 		text("agent-security-group", "network.agent_security_group", "existing security group of agents"),
 		text("master-role", "roles.master", "existing IAM role of the master"),
 		text("agent-role", "roles.agent", "existing IAM role of agents"),
-		truth("session-manager", "roles.session_manager", "let machines be reached by AWS Session Manager"),
+		truth("session-manager", "roles.session_manager", "allow AWS Session Manager"),
 	}
 }
 
@@ -92,47 +92,47 @@ func masterFlags() []AWSFlag {
 		text("master-instance-type", "master.instance_type", "instance type of the master"),
 		text("master-image", "master.image", "AMI of the master"),
 		text("master-subnet", "master.subnet", "subnet of an existing VPC for the master"),
-		text("master-zone", "master.zone", "zone of an own VPC for the master"),
-		text("master-root-volume-size", "master.root_volume_size", "GB of the master's root volume"),
-		text("data-volume-size", "master.volume.size", "GB of the master's data volume"),
+		text("master-zone", "master.zone", "availability zone of the master in a managed VPC"),
+		text("master-root-volume-size", "master.root_volume_size", "size of the master's root volume in GB"),
+		text("data-volume-size", "master.volume.size", "size of the master's data volume in GB"),
 		text("data-volume", "master.volume.id", "existing volume for the master's data"),
-		text("data-snapshot", "master.volume.snapshot", "snapshot to make the data volume from"),
+		text("data-snapshot", "master.volume.snapshot", "snapshot for the data volume"),
 		content("tls-cert-file", "tls.certificate", "file with the master's own certificate and its chain"),
 		refer("tls-key", "tls.key", "reference to the certificate's key"),
 		content("tls-ca-file", "tls.ca", "file with the certificate that agents and clients trust"),
 		text("tls-name", "tls.name", "name in the certificate"),
 		refer("db-url", "database.url", "reference to the URL of an external PostgreSQL database"),
-		refer("initial-password", "initial_password", "reference to the first password of admin, and of determined where that has none of its own"),
-		refer("initial-determined-password", "initial_determined_password", "reference to the first password of determined"),
+		refer("initial-password", "initial_password", "reference to the initial password of admin, and of determined unless set"),
+		refer("initial-determined-password", "initial_determined_password", "reference to the initial password of determined"),
 	}
 }
 
 func poolFlags() []AWSFlag {
 	return []AWSFlag{
 		text("instance-type", anyPool+"instance_types", "instance types of the compute pool, in order of preference"),
-		text("min-agents", anyPool+"min_agents", "machines of the compute pool that are always kept"),
-		text("max-agents", anyPool+"max_agents", "most machines of the compute pool"),
+		text("min-agents", anyPool+"min_agents", "minimum number of agents in the compute pool"),
+		text("max-agents", anyPool+"max_agents", "maximum number of agents in the compute pool"),
 		truth("spot", anyPool+"spot", "use spot instances in the compute pool"),
-		text("spot-max-price", anyPool+"max_price", "most dollars an hour for a spot instance"),
-		truth("spot-fallback", anyPool+"fallback_to_on_demand", "use on-demand instances when there are no spot instances"),
-		text("idle-period", anyPool+"idle_period", "how long a machine of the compute pool may be idle"),
-		text("starting-period", anyPool+"starting_period", "how long a machine of the compute pool may take to join"),
-		text("slots", anyPool+"slots", "slots of a machine of the compute pool"),
-		truth("cpu-slots", anyPool+"cpu_slots", "give a machine without GPUs one slot"),
+		text("spot-max-price", anyPool+"max_price", "maximum spot price in dollars per hour"),
+		truth("spot-fallback", anyPool+"fallback_to_on_demand", "fall back to on-demand instances without spot capacity"),
+		text("idle-period", anyPool+"idle_period", "idle time after which an agent of the compute pool is terminated"),
+		text("starting-period", anyPool+"starting_period", "time in which a machine of the compute pool must join"),
+		text("slots", anyPool+"slots", "slots per agent of the compute pool"),
+		truth("cpu-slots", anyPool+"cpu_slots", "one slot for machines without GPUs"),
 		text("aux-instance-type", "aux_pool.instance_types", "instance types of the pool for tasks without slots"),
-		text("aux-min-agents", "aux_pool.min_agents", "machines of that pool that are always kept"),
-		text("aux-max-agents", "aux_pool.max_agents", "most machines of that pool"),
-		text("aux-max-tasks", "aux_pool.max_aux_tasks", "tasks that one machine of that pool may run"),
-		truth("aux-spot", "aux_pool.spot", "use spot instances in that pool"),
-		text("aux-idle-period", "aux_pool.idle_period", "how long a machine of that pool may be idle"),
-		text("default-pool", "default_pool", "pool of tasks with slots that name none"),
+		text("aux-min-agents", "aux_pool.min_agents", "minimum number of agents in the auxiliary pool"),
+		text("aux-max-agents", "aux_pool.max_agents", "maximum number of agents in the auxiliary pool"),
+		text("aux-max-tasks", "aux_pool.max_aux_tasks", "maximum tasks per agent of the auxiliary pool"),
+		truth("aux-spot", "aux_pool.spot", "use spot instances in the auxiliary pool"),
+		text("aux-idle-period", "aux_pool.idle_period", "idle time after which an agent of the auxiliary pool is terminated"),
+		text("default-pool", "default_pool", "default pool of tasks with slots"),
 	}
 }
 
 func agentFlags() []AWSFlag {
 	return []AWSFlag{
 		text("agent-image", "agents.image", "AMI of agents"),
-		text("agent-root-volume-size", "agents.root_volume_size", "GB of agents' root volumes"),
+		text("agent-root-volume-size", "agents.root_volume_size", "size of agents' root volumes in GB"),
 		content("startup-script-file", "agents.startup_script", "file with a script that runs on a machine before its agent starts"),
 		content("container-startup-script-file", "agents.container_startup_script", "file with a script that runs in the agent's container"),
 		text("agent-reconnect-attempts", "agents.reconnect_attempts", "how often an agent tries to reconnect"),
@@ -154,19 +154,19 @@ func taskFlags() []AWSFlag {
 		text("notebook-timeout", "tasks.notebook_timeout", "how long a notebook may be idle"),
 		text("scheduler-type", "scheduler.type", "priority, fair_share or round_robin"),
 		truth("preemption", "scheduler.preemption", "stop tasks of lower priority for those of higher"),
-		text("fitting-policy", "scheduler.fitting_policy", "best or worst"),
+		text("fitting-policy", "scheduler.fitting_policy", "fitting policy: best or worst"),
 	}
 }
 
 func otherFlags() []AWSFlag {
 	return []AWSFlag{
 		text("data-bucket", "storage.bucket", "existing bucket for checkpoints"),
-		text("data-prefix", "storage.prefix", "beginning of each checkpoint's name in the bucket"),
+		text("data-prefix", "storage.prefix", "prefix of checkpoints in the bucket"),
 		text("log-group", "logs.group", "CloudWatch log group"),
 		text("log-retention-days", "logs.retention_days", "days after which logs are deleted; 0 for never"),
 		truth("keep-log-group", "logs.keep_on_down", "keep the log group when the cluster is removed"),
-		truth("metrics", "metrics", "send metrics of all machines to CloudWatch"),
-		truth("enable-cors", "enable_cors", "let browsers on other sites call the API"),
-		content("master-config-file", "master_yaml", "file with settings of master.yaml to put over the cluster's"),
+		truth("metrics", "metrics", "send the metrics of all machines to CloudWatch"),
+		truth("enable-cors", "enable_cors", "allow cross-origin requests (CORS)"),
+		content("master-config-file", "master_yaml", "file with master.yaml settings that override the cluster's"),
 	}
 }

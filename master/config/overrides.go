@@ -22,9 +22,9 @@ func Overrides() []document.Override {
 		{Path: "db.ssl_mode", Usage: "disable, allow, prefer, require, verify-ca or verify-full"},
 		{Path: "db.ssl_root_cert", Usage: "CA file for the database's certificate"},
 		{Path: "security.default_task.user", Usage: "Unix user of tasks whose owner has none"},
-		{Path: "security.default_task.uid", Usage: "number of that user"},
+		{Path: "security.default_task.uid", Usage: "user ID"},
 		{Path: "security.default_task.group", Usage: "Unix group of tasks whose owner has none"},
-		{Path: "security.default_task.gid", Usage: "number of that group"},
+		{Path: "security.default_task.gid", Usage: "group ID"},
 		{Path: "security.tls.cert", Usage: "certificate file with its full chain"},
 		{Path: "security.tls.key", Usage: "private key file"},
 		{Path: "security.initial_user_password", Usage: "password of admin in a new database, or a reference to it", Reference: true},
@@ -39,8 +39,8 @@ func Overrides() []document.Override {
 		{Path: "telemetry.otel_enabled", Usage: "send traces", Bool: true},
 		{Path: "telemetry.otel_endpoint", Usage: "collector of the traces"},
 		{Path: "observability.enable_prometheus", Usage: "serve metrics for Prometheus", Bool: true},
-		{Path: "enable_cors", Usage: "let browsers on other sites call the API", Bool: true},
-		{Path: "launch_error", Usage: "fail tasks whose machines cannot be launched, instead of warning", Bool: true},
+		{Path: "enable_cors", Usage: "allow cross-origin requests (CORS)", Bool: true},
+		{Path: "launch_error", Usage: "fail tasks whose machines cannot be launched", Bool: true},
 	}
 	for i := range rows {
 		rows[i].Env = document.EnvName(rows[i].Path)

@@ -35,7 +35,7 @@ type options struct {
 
 func (o *options) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Cluster, "cluster-id", "", "cluster ID")
-	f.StringVar(&o.Platform, "platform", "", "where it runs, aws, k8s or local (default where it is known to)")
+	f.StringVar(&o.Platform, "platform", "", "platform: aws, k8s or local (default from the known clusters)")
 	f.String("region", "", "AWS region (default where the cluster is)")
 	f.String("profile", "", "profile of the AWS configuration to use")
 	f.String("kubeconfig", "", "kubeconfig file to use (default KUBECONFIG, then ~/.kube/config)")
@@ -46,7 +46,7 @@ func (o *options) addFlags(f *pflag.FlagSet) {
 
 func (o *options) addConsent(f *pflag.FlagSet) {
 	f.Bool("dry-run", false, "print the plan and stop")
-	f.BoolP("yes", "y", false, "do not ask")
+	f.BoolP("yes", "y", false, "skip the confirmation")
 }
 
 // run is what a verb does once it is known what is asked: find, and pass on.

@@ -12,7 +12,7 @@ func NewStatus(s *term.Streams) *cobra.Command {
 	o := &options{Streams: s, verb: "status"}
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Show how a cluster is",
+		Short: "Show cluster status",
 		Example: `  det-deploy status --cluster-id lab
   det-deploy status --cluster-id lab --output json`,
 		Args: usage.Args(),

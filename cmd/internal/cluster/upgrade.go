@@ -12,7 +12,7 @@ func NewUpgrade(s *term.Streams) *cobra.Command {
 	o := &options{Streams: s, verb: "upgrade"}
 	c := &cobra.Command{
 		Use:   "upgrade",
-		Short: "Bring a cluster to this det-deploy",
+		Short: "Upgrade a cluster to this version",
 		Long: `Bring a cluster to the det-deploy that is typed, with a way back until the new
 master serves. What that means where it runs, the platform's own command says:
 det-deploy aws upgrade, det-deploy k8s upgrade, det-deploy local upgrade.`,

@@ -30,7 +30,7 @@ func New(s *term.Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "det-deploy",
 		Short: "Install, operate and run deep-learning clusters",
-		Long: `det-deploy installs a deep-learning cluster on AWS, GCP, Kubernetes or this
+		Long: `det-deploy installs a deep-learning cluster on AWS, Kubernetes or this
 machine, operates it, and is the cluster: its master and its agents.`,
 		Example: `  det-deploy local up
   det-deploy login admin

@@ -25,7 +25,7 @@ const reference = "../../../docs/reference"
 func TestCommandReferenceIsFresh(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	b.WriteString("# Commands\n\nGenerated from the commands themselves; `make golden` writes it anew.\n")
+	b.WriteString("# Commands\n\nGenerated from the commands themselves; `make golden` rewrites it.\n")
 	for _, c := range tree(t) {
 		page(&b, c)
 	}
@@ -93,7 +93,7 @@ func dedent(example string) string {
 func TestExitCodeReferenceIsFresh(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
-	b.WriteString("# Exit codes\n\nGenerated from `cmd/internal/exit`; `make golden` writes it anew.\n\n| code | `kind` in JSON | meaning |\n|--:|---|---|\n")
+	b.WriteString("# Exit codes\n\nGenerated from `cmd/internal/exit`; `make golden` rewrites it.\n\n| code | `kind` in JSON | meaning |\n|--:|---|---|\n")
 	codes := exit.Rules()
 	for code := exit.Done; code <= exit.NotTheTask; code++ {
 		for _, r := range codes {
@@ -152,6 +152,6 @@ func compare(t *testing.T, path, got string) {
 		t.Fatalf("read the page (go test -update writes it): %v", err)
 	}
 	if d := cmp.Diff(got, string(want)); d != "" {
-		t.Errorf("%s is stale: got -, want + (make golden writes it anew):\n%s", path, d)
+		t.Errorf("%s is stale: got -, want + (make golden rewrites it):\n%s", path, d)
 	}
 }

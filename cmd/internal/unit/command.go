@@ -19,7 +19,7 @@ type Options struct {
 func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.Print, "print", false, "print the unit and stop")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
-	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
 }
 
 // Install shows what is to be done, asks, and does it.

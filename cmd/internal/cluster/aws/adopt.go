@@ -43,7 +43,7 @@ else is changed; up then brings the cluster to what the record says.`,
 	f := c.Flags()
 	o.addFlags(f)
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
-	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
 	o.Output.AddFlag(f)
 	return c
 }

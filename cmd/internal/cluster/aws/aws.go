@@ -110,7 +110,7 @@ type wanted struct {
 
 func (w *wanted) addFlags(f *pflag.FlagSet) {
 	w.addFlagsButRegion(f)
-	f.StringVar(&w.File, "config-file", "", "cluster.yaml that says what the cluster should be")
+	f.StringVar(&w.File, "config-file", "", "cluster.yaml of the cluster")
 	f.StringArrayVar(&w.Binaries, "binary", nil, "det-deploy for another architecture, as amd64=PATH or arm64=PATH")
 	given.Declare(f, spec.AWSOverrides())
 	w.flags = f

@@ -33,7 +33,7 @@ func TestTheLineSaysTheSame(t *testing.T) {
 	if err := c.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	want := "det-deploy aws up --cluster-id lab --profile work --binary arm64=./dd --tag 'team=ann'\\''s lab' --db-url env:DB_URL" +
+	want := "det-deploy aws up --cluster-id lab --profile work --binary arm64=./dd --tag 'team=ann'\"'\"'s lab' --db-url env:DB_URL" +
 		" --spot=true --slots '' --startup-script-file " + script + " --metrics=false --max-agents 3"
 	if got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)

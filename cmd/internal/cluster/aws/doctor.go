@@ -21,7 +21,7 @@ func newDoctor(s *term.Streams, run func(context.Context, *doctorOptions) error)
 	o := &doctorOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check what a cluster on AWS needs",
+		Short: "Check the prerequisites of a cluster on AWS",
 		Long: `Check what up with the same flags needs: who the caller is and what they may do,
 quotas, instance types, images, names, networks, the clock. Each check says pass,
 fail or unknown, what was found, what is needed, and what to do. Nothing is

@@ -47,7 +47,7 @@ cluster, without its record, and twice.`,
 	o.addFlags(f)
 	f.BoolVar(&o.DeleteData, "delete-data", false, "also delete data (irreversible)")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
-	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
 	o.Output.AddFlag(f)
 	return c
 }

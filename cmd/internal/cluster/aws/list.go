@@ -23,7 +23,7 @@ func newList(s *term.Streams, run func(context.Context, *listOptions) error) *co
 	o := &listOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "List the clusters of an AWS account",
+		Short: "List clusters of an AWS account",
 		Example: `  det-deploy aws list
   det-deploy aws list --all-regions --output json`,
 		Args: usage.Args(),
@@ -37,7 +37,7 @@ func newList(s *term.Streams, run func(context.Context, *listOptions) error) *co
 	f := c.Flags()
 	f.StringVar(&o.Region, "region", "", "AWS region (default the environment's)")
 	f.StringVar(&o.Profile, "profile", "", "profile of the AWS configuration to use")
-	f.BoolVar(&o.AllRegions, "all-regions", false, "list those of every region")
+	f.BoolVar(&o.AllRegions, "all-regions", false, "list clusters of all regions")
 	o.Output.AddFlag(f)
 	return c
 }

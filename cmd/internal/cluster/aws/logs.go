@@ -31,8 +31,8 @@ func newLogs(s *term.Streams, run func(context.Context, *logsOptions) error) *co
 	o := &logsOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "logs [master|agent|host|data|journal]",
-		Short: "Show what the machines of a cluster on AWS say",
-		Long: `Show what the machines of a cluster on AWS say, as their journals were carried to
+		Short: "Show the logs of a cluster on AWS",
+		Long: `Show the logs of a cluster on AWS, as their journals were carried to
 CloudWatch: the master's log, the agents', what puts a machine in place (host), its
 data volume, the rest of its journal, or everything, oldest first. Tasks have logs
 of their own: det-deploy task logs.`,
@@ -49,9 +49,9 @@ of their own: det-deploy task logs.`,
 	}
 	f := c.Flags()
 	o.addFlags(f)
-	f.StringVar(&o.Instance, "instance", "", "only this machine")
-	f.StringVar(&o.Since, "since", "", "only lines since then: a duration such as 10m, or a time such as 2006-01-02T15:04:05Z (default 1h)")
-	f.BoolVarP(&o.Follow, "follow", "f", false, "go on with what comes, until interrupted")
+	f.StringVar(&o.Instance, "instance", "", "show only this machine")
+	f.StringVar(&o.Since, "since", "", "show lines since a duration such as 10m, or a time such as 2006-01-02T15:04:05Z (default 1h)")
+	f.BoolVarP(&o.Follow, "follow", "f", false, "follow new lines until interrupted")
 	o.Output.AddFlag(f)
 	return c
 }

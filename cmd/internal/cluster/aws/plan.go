@@ -22,7 +22,7 @@ func newPlan(s *term.Streams, run func(context.Context, *planOptions) error) *co
 	o := &planOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "plan",
-		Short: "Show what up would do to a cluster on AWS",
+		Short: "Show the plan of up for a cluster on AWS",
 		Long: `Show what up with the same flags would create, change, replace and delete, each
 with its reason. Nothing is asked, checked or changed.`,
 		Example: "  det-deploy aws plan --cluster-id lab --max-agents 10",

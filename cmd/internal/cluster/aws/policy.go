@@ -26,7 +26,7 @@ func newPolicy(s *term.Streams, run func(context.Context, *policyOptions) error)
 	o := &policyOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "policy [caller|caller-machines|caller-roles-and-data|master|agent]",
-		Short: "Print what has to be allowed on AWS",
+		Short: "Print the IAM policies that det-deploy needs",
 		Long: `Print the IAM policies that have to be attached: to the caller, who installs and
 removes clusters, or to roles of one's own for the master and the agents. Whatever
 is not said, such as the cluster, is left open in them. Nothing is asked of AWS.
@@ -63,8 +63,8 @@ bucket, volume, log group or secret is then used and never changed.`,
 	f.StringVar(&o.Scope.Volume, "data-volume", "", "existing volume for the master's data")
 	f.StringVar(&o.Scope.LogGroup, "log-group", "", "CloudWatch log group")
 	f.StringSliceVar(&o.Scope.Secrets, "existing-secret", nil, "existing secret of Secrets Manager that the configuration refers to")
-	f.StringSliceVar(&o.Scope.Keys, "kms-key", nil, "ARN of a KMS key of one's own that disks are encrypted with")
-	f.BoolVar(&o.Sessions, "session-manager", true, "let machines be reached by AWS Session Manager")
+	f.StringSliceVar(&o.Scope.Keys, "kms-key", nil, "ARN of a customer-managed KMS key for disks")
+	f.BoolVar(&o.Sessions, "session-manager", true, "allow AWS Session Manager")
 	return c
 }
 

@@ -30,7 +30,7 @@ func newStatus(s *term.Streams, run func(context.Context, *StatusOptions) error)
 	o := &StatusOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Show how a cluster on AWS is",
+		Short: "Show the status of a cluster on AWS",
 		Example: `  det-deploy aws status --cluster-id lab
   det-deploy aws status --cluster-id lab --output json`,
 		Args: usage.Args(),

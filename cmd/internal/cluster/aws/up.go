@@ -27,7 +27,7 @@ func newUp(s *term.Streams, run func(context.Context, *upOptions) error) *cobra.
 	o := &upOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "up",
-		Short: "Create a cluster on AWS, or bring it to what is asked for",
+		Short: "Create or update a cluster on AWS",
 		Long: `Create a cluster on AWS, or bring one to what is asked for: up again changes what
 differs, repairs what is broken, continues what was interrupted, and does nothing
 else. What is left out keeps the value it had. On a terminal it asks for what
@@ -49,7 +49,7 @@ cluster.yaml, which also has what has no flag, such as further pools.`,
 	f.BoolVar(&o.NoWait, "no-wait", false, "do not wait for the master")
 	f.BoolVar(&o.NoVerify, "no-verify", false, "skip the test task")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
-	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
 	o.Output.AddFlag(f)
 	return c
 }

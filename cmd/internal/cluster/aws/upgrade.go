@@ -28,7 +28,7 @@ func newUpgrade(s *term.Streams, run func(context.Context, *UpgradeOptions) erro
 	o := &UpgradeOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "upgrade",
-		Short: "Bring a cluster on AWS to this det-deploy",
+		Short: "Upgrade a cluster on AWS to this version",
 		Long: `Bring a cluster on AWS to the det-deploy that is typed. The master stops, its
 disk is kept as a snapshot, and the new master is tried on a copy of the store.
 Until it serves, whatever goes wrong puts the old one back; after an
@@ -48,7 +48,7 @@ interruption the same command continues. Agents follow without losing tasks.`,
 	f.StringArrayVar(&o.Binaries, "binary", nil, "det-deploy for another architecture, as amd64=PATH or arm64=PATH")
 	f.BoolVar(&o.NoVerify, "no-verify", false, "skip the test task")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
-	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
 	o.Output.AddFlag(f)
 	return c
 }

@@ -21,7 +21,7 @@ func newDoctor(s *term.Streams, run func(context.Context, *doctorOptions) error)
 	o := &doctorOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check what a cluster on Kubernetes needs",
+		Short: "Check the prerequisites of a cluster on Kubernetes",
 		Long: `Check what install with the same flags needs: that the server is reached and is new
 enough, what the caller may do, storage, GPUs and what maxSlotsPerPod should be,
 taints, Secrets that are named, load balancers, quotas. Each check says pass, fail or

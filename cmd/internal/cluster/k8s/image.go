@@ -18,7 +18,7 @@ import (
 func newImage(s *term.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "image",
-		Short: "Bring the image of det-deploy to where nodes can pull it",
+		Short: "Manage the image of det-deploy",
 		Long: `The master of a cluster on Kubernetes runs in an image of det-deploy. None is published:
 make image writes it into a file, and push puts it into your registry.`,
 		Example: "  det-deploy k8s image push dist/det-deploy-1.0.0-linux-amd64.tar --registry registry.example.com/team",
@@ -62,10 +62,10 @@ or Podman's auth.json. Without TLS it speaks to this machine only, or with --pla
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Registry, "registry", "", "registry, and the path below it, to push to: what imageRegistry of the chart is to be")
+	f.StringVar(&o.Registry, "registry", "", "registry and path to push to, the chart's imageRegistry")
 	f.BoolVar(&o.PlainHTTP, "plain-http", false, "use the registry without TLS; others on the network can read the login")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
-	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
 	o.Output.AddFlag(f)
 	return c
 }

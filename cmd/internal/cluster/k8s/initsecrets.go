@@ -24,8 +24,9 @@ type initSecretsOptions struct {
 func newInitSecrets(s *term.Streams, run func(context.Context, *initSecretsOptions) error) *cobra.Command {
 	o := &initSecretsOptions{Streams: s}
 	c := &cobra.Command{
-		Use:   "init-secrets",
-		Short: "Generate missing passwords",
+		Use:    "init-secrets",
+		Hidden: true,
+		Short:  "Generate missing passwords",
 		Long: `Generate the passwords of a cluster that were not given, once, in one Secret that belongs
 to no Helm release. The chart runs it before the master and before the database.
 What is there already is never changed, and of two that run at the same time one
@@ -47,7 +48,7 @@ cannot limit to a name, and to get and update this one, which it can.`,
 	f := c.Flags()
 	f.StringVar(&o.Cluster, "cluster-id", "", "cluster ID")
 	f.StringVar(&o.Secret, "secret", "", "name of the Secret (default determined-secrets-<cluster-id>)")
-	f.StringArrayVar(&o.Keys, "key", nil, "entry that there must be, or NAME=OTHER for one that is a copy of OTHER where that is there already; may be repeated")
+	f.StringArrayVar(&o.Keys, "key", nil, "required key, or NAME=OTHER to copy OTHER where it exists; repeatable")
 	f.StringVar(&o.To, "to", "", "directory to write the entries into as well, one file each")
 	f.StringVarP(&o.Namespace, "namespace", "n", "", "namespace of the Secret; the pod's own, or the kubeconfig's")
 	return c

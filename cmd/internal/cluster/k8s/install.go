@@ -28,7 +28,7 @@ func newInstall(s *term.Streams, run func(context.Context, *installOptions) erro
 	o := &installOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "install",
-		Short: "Create a cluster on Kubernetes, or bring it to what is asked for",
+		Short: "Create or update a cluster on Kubernetes",
 		Long: `Create a cluster on Kubernetes, or bring one to what is asked for: install again
 changes what differs, repairs what is broken, continues what was interrupted, and
 does nothing else. Values are those of the chart, given as to Helm; what is left out
@@ -51,9 +51,9 @@ the cluster, which begins with its values and without its data.`,
 	f := c.Flags()
 	o.addFlags(f)
 	f.BoolVar(&o.NoWait, "no-wait", false, "do not wait for the master")
-	f.DurationVar(&o.Timeout, "timeout", target.DefaultLimit, "how long the master may take to be ready")
+	f.DurationVar(&o.Timeout, "timeout", target.DefaultLimit, "time limit for the master to become ready")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
-	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
 	o.Output.AddFlag(f)
 	return c
 }

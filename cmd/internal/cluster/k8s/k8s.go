@@ -139,11 +139,11 @@ type values struct {
 }
 
 func (v *values) addFlags(f *pflag.FlagSet) {
-	f.StringArrayVarP(&v.Files, "values", "f", nil, "YAML file with values, - for standard input; may be repeated (DET_K8S_VALUES)")
-	f.StringArrayVar(&v.Set, "set", nil, "values, as in db.type=embedded,masterPort=8080; may be repeated")
-	f.StringArrayVar(&v.SetString, "set-string", nil, "values that are texts whatever they look like")
-	f.StringArrayVar(&v.SetFile, "set-file", nil, "values that are the contents of files, as in db.password=FILE")
-	f.StringArrayVar(&v.SetJSON, "set-json", nil, "values in JSON, as in resourcePools=[…]")
+	f.StringArrayVarP(&v.Files, "values", "f", nil, "YAML file with values, - for standard input; repeatable (DET_K8S_VALUES)")
+	f.StringArrayVar(&v.Set, "set", nil, "set values, as in db.type=embedded,masterPort=8080; repeatable")
+	f.StringArrayVar(&v.SetString, "set-string", nil, "set STRING values")
+	f.StringArrayVar(&v.SetFile, "set-file", nil, "set values from files, as in db.password=FILE")
+	f.StringArrayVar(&v.SetJSON, "set-json", nil, "set JSON values, as in resourcePools=[…]")
 }
 
 // given is what the user says, with the variable below the flags.
@@ -180,7 +180,7 @@ func (w *wanted) validate() error {
 func (w *wanted) addFlags(f *pflag.FlagSet) {
 	w.Which.addFlags(f)
 	w.values.addFlags(f)
-	f.BoolVar(&w.Reset, "reset-values", false, "forget the values that the cluster has; what is not given is the chart's")
-	f.BoolVar(&w.CreateNamespace, "create-namespace", false, "make the namespace if it is not there")
-	f.BoolVar(&w.Adopt, "adopt-determined", false, "take the place of a release of Determined's own chart, with its values; its database stays and is not read")
+	f.BoolVar(&w.Reset, "reset-values", false, "reset all values that are not given to the chart's defaults")
+	f.BoolVar(&w.CreateNamespace, "create-namespace", false, "create the namespace if it does not exist")
+	f.BoolVar(&w.Adopt, "adopt-determined", false, "replace a release of Determined's own chart, keeping its values; its database stays and is not read")
 }

@@ -23,8 +23,8 @@ func newList(s *term.Streams, run func(context.Context, *listOptions) error) *co
 	o := &listOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "List the clusters on a Kubernetes",
-		Long: `List the clusters on a Kubernetes: those of one namespace with --namespace, and else
+		Short: "List clusters on Kubernetes",
+		Long: `List clusters on Kubernetes: those of one namespace with --namespace, and else
 those of every namespace into which the caller may look. A cluster whose chart was
 applied without Helm is there as applied, and parts of one that is gone as remains.`,
 		Example: `  det-deploy k8s list

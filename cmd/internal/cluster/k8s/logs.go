@@ -28,8 +28,8 @@ func newLogs(s *term.Streams, run func(context.Context, *logsOptions) error) *co
 	o := &logsOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "logs",
-		Short: "Show what the master of a cluster on Kubernetes writes",
-		Long: `Show what the master of a cluster on Kubernetes writes, or its database, read from
+		Short: "Show the master's logs of a cluster on Kubernetes",
+		Long: `Show the master's logs of a cluster on Kubernetes, or its database, read from
 their pods: also when the master does not answer. The log of a task is in
 det-deploy task logs.`,
 		Example: `  det-deploy k8s logs --cluster-id lab --follow
@@ -44,11 +44,11 @@ det-deploy task logs.`,
 	}
 	f := c.Flags()
 	o.addFlags(f)
-	f.BoolVar(&o.Database, "database", false, "show what the database writes instead")
-	f.BoolVarP(&o.Follow, "follow", "f", false, "go on with what comes, until interrupted")
-	f.BoolVar(&o.Previous, "previous", false, "show what was written before the last restart")
-	f.IntVar(&o.Tail, "tail", 0, "only the last lines, so many (default all)")
-	f.StringVar(&o.Since, "since", "", "only lines since then: a duration such as 10m, or a time such as 2006-01-02T15:04:05Z")
+	f.BoolVar(&o.Database, "database", false, "show the database's log instead")
+	f.BoolVarP(&o.Follow, "follow", "f", false, "follow new lines until interrupted")
+	f.BoolVar(&o.Previous, "previous", false, "show the log before the last restart")
+	f.IntVar(&o.Tail, "tail", 0, "number of last lines to show (default all)")
+	f.StringVar(&o.Since, "since", "", "show lines since a duration such as 10m, or a time such as 2006-01-02T15:04:05Z")
 	o.Output.AddFlag(f)
 	return c
 }

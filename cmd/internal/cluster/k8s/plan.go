@@ -22,7 +22,7 @@ func newPlan(s *term.Streams, run func(context.Context, *planOptions) error) *co
 	o := &planOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "plan",
-		Short: "Show what install would do to a cluster on Kubernetes",
+		Short: "Show the plan of install for a cluster on Kubernetes",
 		Long: `Show what install with the same flags would create, change and delete: every live
 object is compared with the rendered one, and the server itself says what a change
 would come to. What is in a Secret is not shown. Nothing is asked, checked or changed.`,

@@ -29,8 +29,8 @@ func newStatus(s *term.Streams, run func(context.Context, *StatusOptions) error)
 	o := &StatusOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Show how a cluster on Kubernetes is",
-		Long: `Show how a cluster on Kubernetes is: its release, whether every object is as it should
+		Short: "Show the status of a cluster on Kubernetes",
+		Long: `Show the status of a cluster on Kubernetes: its release, whether every object is as it should
 be, its pods, where its master answers, and the pods of tasks.`,
 		Example: `  det-deploy k8s status --cluster-id lab
   det-deploy k8s status --cluster-id lab --output json`,

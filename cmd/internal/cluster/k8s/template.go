@@ -53,7 +53,7 @@ a GitOps tool. Secrets that stand in the values stand in what is printed.`,
 	f.StringVarP(&o.Namespace, "namespace", "n", "", "namespace of the cluster (DET_K8S_NAMESPACE)")
 	o.addFlags(f)
 	f.StringVar(&o.KubeVersion, "kube-version", "", "version of the Kubernetes that it is for, as in 1.31 (default one that has all that the chart asks for)")
-	f.StringVar(&o.Export, "export", "", "folder to write the chart to; it must not exist, or be empty")
+	f.StringVar(&o.Export, "export", "", "new or empty directory for the chart")
 	return c
 }
 

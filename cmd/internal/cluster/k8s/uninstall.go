@@ -51,7 +51,7 @@ release that is not det-deploy's it leaves as it is.`,
 	o.addFlags(f)
 	f.BoolVar(&o.DeleteData, "delete-data", false, "also delete data (irreversible)")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
-	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
 	o.Output.AddFlag(f)
 	return c
 }

@@ -42,7 +42,7 @@ func newUpgrade(s *term.Streams, run func(context.Context, *UpgradeOptions) erro
 	o := &UpgradeOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "upgrade",
-		Short: "Bring a cluster on Kubernetes to this det-deploy",
+		Short: "Upgrade a cluster on Kubernetes to this version",
 		Long: `Bring a cluster on Kubernetes to the det-deploy that is typed, or to the image that
 --set image.tag names. The new image is pulled first; then the master stops, its store
 is backed up onto a volume that outlives the cluster, and the new master is tried on a
@@ -71,12 +71,12 @@ has written the old one cannot read.`,
 	o.Which.addFlags(f)
 	o.values.addFlags(f)
 	f.StringVar(&o.BackupTo, "backup-to", "", "claim:NAME of a volume for the backup, or s3://BUCKET/PREFIX (default a volume that is made for the cluster)")
-	f.BoolVar(&o.PauseTasks, "pause-tasks", false, "stop preemptible tasks first, and let them run again afterwards; with others it is refused")
-	f.DurationVar(&o.PauseLimit, "pause-limit", pauseLimit, "how long paused tasks may take to save themselves and stop before they are killed; for --pause-tasks")
-	f.BoolVar(&o.Abandon, "abandon", false, "give up an upgrade that is under way or stuck, and go back to what ran before")
-	f.DurationVar(&o.Timeout, "timeout", target.DefaultLimit, "how long the master may take to be ready")
+	f.BoolVar(&o.PauseTasks, "pause-tasks", false, "stop preemptible tasks first and resume them afterwards; refused while others run")
+	f.DurationVar(&o.PauseLimit, "pause-limit", pauseLimit, "grace period of paused tasks before they are killed, for --pause-tasks")
+	f.BoolVar(&o.Abandon, "abandon", false, "abandon an upgrade in progress and return to the former version")
+	f.DurationVar(&o.Timeout, "timeout", target.DefaultLimit, "time limit for the master to become ready")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
-	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
 	o.Output.AddFlag(f)
 	return c
 }

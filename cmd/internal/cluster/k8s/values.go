@@ -25,7 +25,7 @@ func newValues(s *term.Streams, run func(context.Context, *valuesOptions) error)
 	o := &valuesOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "values",
-		Short: "Show the values of a cluster on Kubernetes, or those there are",
+		Short: "Show the values of a cluster on Kubernetes, or of the chart",
 		Long: `Show the values of a cluster on Kubernetes: those that were given over the chart's
 own. Secrets are not shown. With --default it shows the chart's values.yaml, which
 explains each, and with --schema the rules that they keep; neither asks any cluster.`,

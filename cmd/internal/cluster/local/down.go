@@ -43,7 +43,7 @@ that opens it, unless --delete-data says otherwise; up finds it again.`,
 	o.addFlag(f)
 	f.BoolVar(&o.DeleteData, "delete-data", false, "also delete data (irreversible)")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
-	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
 	o.Output.AddFlag(f)
 	return c
 }

@@ -36,7 +36,7 @@ func newLogs(s *term.Streams, run func(context.Context, *logsOptions) error) *co
 	o := &logsOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "logs [PROCESS]",
-		Short: "Show what the processes of a cluster on this machine say",
+		Short: "Show the logs of a cluster on this machine",
 		Example: `  det-deploy local logs
   det-deploy local logs master --follow`,
 		Args: cobra.MaximumNArgs(1),
@@ -49,7 +49,7 @@ func newLogs(s *term.Streams, run func(context.Context, *logsOptions) error) *co
 		},
 	}
 	o.addFlag(c.Flags())
-	c.Flags().BoolVarP(&o.Follow, "follow", "f", false, "go on with what comes, until interrupted")
+	c.Flags().BoolVarP(&o.Follow, "follow", "f", false, "follow new lines until interrupted")
 	return c
 }
 

@@ -25,7 +25,7 @@ func newStatus(s *term.Streams, run func(context.Context, *statusOptions) error)
 	o := &statusOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Show how a cluster on this machine is",
+		Short: "Show the status of a cluster on this machine",
 		Example: `  det-deploy local status
   det-deploy local status --output json`,
 		Args: usage.Args(),

@@ -24,7 +24,7 @@ func newSupervise(s *term.Streams, run func(context.Context, *superviseOptions) 
 	o := &superviseOptions{Streams: s}
 	c := &cobra.Command{
 		Use:     "supervise",
-		Short:   "Keep the processes of a local cluster running",
+		Short:   "Supervise the processes of a local cluster (internal)",
 		Example: "  det-deploy local supervise --directory ~/.local/state/det-deploy/local",
 		Hidden:  true,
 		Args:    usage.Args(),

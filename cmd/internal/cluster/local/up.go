@@ -32,7 +32,7 @@ func newUp(s *term.Streams, run func(context.Context, *upOptions) error) *cobra.
 	o := &upOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "up",
-		Short: "Create a cluster on this machine, or bring it to what is asked for",
+		Short: "Create or update a cluster on this machine",
 		Long: `Create a cluster on this machine, or bring one to what is asked for: up again
 changes what differs, repairs what is broken, and does nothing else. A setting
 that is left out keeps the value it had.`,
@@ -53,16 +53,16 @@ that is left out keeps the value it had.`,
 	f := c.Flags()
 	o.addFlag(f)
 	f.Int(target.PortSetting, 8080, "port of the master")
-	f.Int(target.AgentSetting, 1, "how many agents")
-	f.Int(target.SlotSetting, 0, "slots of each agent that are not there, for trying things out; 0 for real ones")
-	f.Int(target.ElasticSetting, 0, "how many more agents the master may start in the pool elastic when tasks wait there")
-	f.Bool(target.TLSSetting, false, "encrypt, with a certificate of the cluster's own")
+	f.Int(target.AgentSetting, 1, "number of agents")
+	f.Int(target.SlotSetting, 0, "fake slots per agent, for testing; 0 for real ones")
+	f.Int(target.ElasticSetting, 0, "maximum number of agents that the master starts in the pool elastic when tasks wait")
+	f.Bool(target.TLSSetting, false, "use TLS with the cluster's own certificate")
 	f.String(target.DBSetting, "", "file with the URL of a PostgreSQL database; an embedded one when empty")
-	f.Bool(target.TrustSetting, false, "let every user of the cluster run tasks, also where tasks are not isolated from this machine")
-	f.String(target.ConfigSetting, "", "file with settings of master.yaml to put over the cluster's, such as task_policy and security")
-	f.BoolVar(&o.Foreground, "foreground", false, "stay, and stop the cluster on Ctrl-C")
+	f.Bool(target.TrustSetting, false, "allow tasks of all users even where tasks are not isolated from this machine")
+	f.String(target.ConfigSetting, "", "file with master.yaml settings that override the cluster's, such as task_policy and security")
+	f.BoolVar(&o.Foreground, "foreground", false, "run in the foreground; Ctrl-C stops the cluster")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
-	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
 	o.Output.AddFlag(f)
 	return c
 }

@@ -25,7 +25,7 @@ func newUpgrade(s *term.Streams, run func(context.Context, *upgradeOptions) erro
 	o := &upgradeOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "upgrade",
-		Short: "Bring a cluster on this machine to this det-deploy",
+		Short: "Upgrade a cluster on this machine to this version",
 		Long: `Bring a cluster on this machine to the det-deploy that is typed. The master
 stops, its store is backed up, and the new master is tried on a copy of it.
 Until it serves, whatever goes wrong puts the old one back; after an
@@ -43,7 +43,7 @@ interruption the same command continues. Tasks go on.`,
 	f := c.Flags()
 	o.addFlag(f)
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
-	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
 	o.Output.AddFlag(f)
 	return c
 }

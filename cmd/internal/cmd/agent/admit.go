@@ -23,7 +23,7 @@ func newAdmit(s *term.Streams, run func(context.Context, *admitOptions) error) *
 	o := &admitOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "admit AGENT…",
-		Short: "Let revoked agents join again",
+		Short: "Restore revoked agents",
 		Long: `Let agents join again that "det-deploy agent revoke" keeps out. Their old
 credentials stay void: an agent needs a join token, or a proof of its identity
 if the master launched its machine. "det-deploy agent list --revoked" lists them.`,

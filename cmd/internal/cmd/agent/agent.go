@@ -23,7 +23,7 @@ import (
 func New(s *term.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "agent",
-		Short:   "Look after the machines that run tasks",
+		Short:   "Manage agents",
 		Example: "  det-deploy agent list\n  det-deploy agent disable i-0abc --drain",
 	}
 	c.AddCommand(newList(s, runList), newEnable(s, runEnable), newDisable(s, runDisable), newRevoke(s, runRevoke),
@@ -36,7 +36,7 @@ func New(s *term.Streams) *cobra.Command {
 func newConfig(s *term.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "config",
-		Short:   "Check the configuration of an agent",
+		Short:   "Validate an agent's configuration",
 		Example: "  det-deploy agent config validate agent.yaml",
 	}
 	c.AddCommand(newValidate(s, runValidate))
@@ -60,7 +60,7 @@ type changed struct {
 
 func (w *which) addFlags(f *pflag.FlagSet) {
 	f.BoolVarP(&w.All, "all", "a", false, "all agents")
-	f.StringVar(&w.Slot, "slot", "", "only this slot of the agent")
+	f.StringVar(&w.Slot, "slot", "", "change only this slot")
 	w.Output.AddFlag(f)
 }
 

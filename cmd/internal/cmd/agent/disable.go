@@ -22,7 +22,7 @@ func newDisable(s *term.Streams, run func(context.Context, *disableOptions) erro
 	o := &disableOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "disable [AGENT…]",
-		Short: "Keep tasks from starting on agents",
+		Short: "Disable agents, or drain them",
 		Long: `Keep tasks from starting on agents. Tasks that run there are killed, or, with
 --drain, go on to their end.`,
 		Example: "  det-deploy agent disable i-0abc --drain\n  det-deploy agent disable i-0abc --slot 3\n  det-deploy agent disable --all --drain",
@@ -35,7 +35,7 @@ func newDisable(s *term.Streams, run func(context.Context, *disableOptions) erro
 		},
 	}
 	o.addFlags(c.Flags())
-	c.Flags().BoolVar(&o.Drain, "drain", false, "let running tasks go on to their end")
+	c.Flags().BoolVar(&o.Drain, "drain", false, "let running tasks finish")
 	o.AddFlag(c.Flags())
 	return c
 }

@@ -20,7 +20,7 @@ func newEnable(s *term.Streams, run func(context.Context, *enableOptions) error)
 	o := &enableOptions{Streams: s}
 	c := &cobra.Command{
 		Use:     "enable [AGENT…]",
-		Short:   "Let tasks start on agents again",
+		Short:   "Enable agents",
 		Example: "  det-deploy agent enable i-0abc\n  det-deploy agent enable i-0abc --slot 3\n  det-deploy agent enable --all",
 		RunE: func(c *cobra.Command, args []string) error {
 			o.IDs = args

@@ -23,15 +23,15 @@ func newInstall(s *term.Streams, run func(context.Context, *installOptions) erro
 	o := &installOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "install",
-		Short: "Make this machine an agent, now and after every boot",
-		Long: `Make this machine an agent, now and after every boot: check its configuration,
+		Short: "Install an agent as a service of this machine",
+		Long: `Install an agent as a service of this machine: check its configuration,
 copy this program to ` + unit.Binary + `, write a systemd unit, enable and start
 it. Run again after a change of the program, it restarts the agent.`,
 		Example: "  det-deploy agent install --dry-run\n  det-deploy agent install --yes",
 		Args:    usage.Args(),
 		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
-	c.Flags().StringVar(&o.ConfigFile, "config-file", config.DefaultAgent().ConfigFile, "configuration that the agent is to read")
+	c.Flags().StringVar(&o.ConfigFile, "config-file", config.DefaultAgent().ConfigFile, "agent.yaml of the agent")
 	o.AddFlags(c.Flags())
 	return c
 }

@@ -20,7 +20,7 @@ import (
 func newJoinToken(s *term.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "join-token",
-		Short:   "Manage the tokens with which machines join",
+		Short:   "Manage join tokens",
 		Example: "  det-deploy agent join-token create --pool default --uses 1\n  det-deploy agent join-token list",
 	}
 	c.AddCommand(newCreateToken(s, runCreateToken), newListTokens(s, runListTokens), newRevokeToken(s, runRevokeToken))
@@ -56,8 +56,8 @@ join_token_file.`,
 		},
 	}
 	c.Flags().StringVar(&o.Pool, "pool", "default", "resource pool to join")
-	c.Flags().DurationVar(&o.Life, "valid-for", 24*time.Hour, "how long machines may join with it")
-	c.Flags().IntVar(&o.Uses, "uses", 0, "number of machines that may join with it; 0 is any number")
+	c.Flags().DurationVar(&o.Life, "valid-for", 24*time.Hour, "lifetime of the token")
+	c.Flags().IntVar(&o.Uses, "uses", 0, "maximum number of machines that may join with it; 0 is unlimited")
 	o.AddFlag(c.Flags())
 	o.Output.AddFlag(c.Flags())
 	return c

@@ -23,8 +23,8 @@ func newKeep(s *term.Streams, run func(context.Context, *keepOptions) error) *co
 	o := &keepOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "keep",
-		Short: "End what the master runs again elsewhere when the agent cannot",
-		Long: `End what the master runs again elsewhere when the agent cannot. An agent that
+		Short: "End tasks that are rerun elsewhere when the agent cannot (internal)",
+		Long: `End tasks that are rerun elsewhere when the agent cannot (internal). An agent that
 runs preemptible tasks starts this beside itself; it is of no use to people.`,
 		Example: "  det-deploy agent keep --data-dir /var/lib/determined-agent",
 		Hidden:  true,
@@ -38,8 +38,8 @@ runs preemptible tasks starts this beside itself; it is of no use to people.`,
 	}
 	f := c.Flags()
 	f.StringVar(&o.DataDir, "data-dir", "", "directory of the agent")
-	f.BoolVar(&o.Docker, "docker", false, "the agent runs tasks in containers of a Docker engine")
-	f.StringVar(&o.DockerHost, "docker-host", "", "address of the engine, if it is not the usual one")
+	f.BoolVar(&o.Docker, "docker", false, "require a Docker engine")
+	f.StringVar(&o.DockerHost, "docker-host", "", "address of the Docker engine (default its usual socket)")
 	return c
 }
 

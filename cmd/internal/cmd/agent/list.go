@@ -41,8 +41,8 @@ func newList(s *term.Streams, run func(context.Context, *listOptions) error) *co
 			return run(c.Context(), o)
 		},
 	}
-	c.Flags().BoolVar(&o.BySlot, "by-slot", false, "a line for each slot")
-	c.Flags().BoolVar(&o.Revoked, "revoked", false, "the agents that are revoked and may not join")
+	c.Flags().BoolVar(&o.BySlot, "by-slot", false, "one line per slot")
+	c.Flags().BoolVar(&o.Revoked, "revoked", false, "list revoked agents")
 	o.AddFlag(c.Flags())
 	o.Output.AddFlag(c.Flags())
 	return c

@@ -27,8 +27,8 @@ func newRevoke(s *term.Streams, run func(context.Context, *revokeOptions) error)
 	o := &revokeOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "revoke AGENT…",
-		Short: "End agents and keep them from joining again",
-		Long: `End agents and keep them from joining again. The connection of an agent is cut
+		Short: "Revoke agents' credentials",
+		Long: `Revoke agents' credentials. The connection of an agent is cut
 at once, its tasks are ended or queued again, and its credential is void. A
 machine that the master launched is terminated. No join token and no proof of
 identity lets the agent in again until "det-deploy agent admit" takes this back.`,
@@ -39,7 +39,7 @@ identity lets the agent in again until "det-deploy agent admit" takes this back.
 			return run(c.Context(), o)
 		},
 	}
-	c.Flags().BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+	c.Flags().BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
 	o.AddFlag(c.Flags())
 	o.Output.AddFlag(c.Flags())
 	return c

@@ -12,8 +12,8 @@ import (
 
 func newValidate(s *term.Streams, run func(context.Context, *verdict.Options) error) *cobra.Command {
 	return verdict.Command(&cobra.Command{
-		Short: "Check an agent.yaml and list every complaint",
-		Long: `Check an agent.yaml and list every complaint at once: what is wrong, what is
+		Short: "Validate an agent.yaml",
+		Long: `Validate an agent.yaml at once: what is wrong, what is
 accepted but has no effect, and what is right but not built yet. Only the first
 and the last keep an agent from starting.`,
 		Example: "  det-deploy agent config validate /etc/determined/agent.yaml",

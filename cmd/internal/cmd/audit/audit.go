@@ -34,7 +34,7 @@ func newAudit(s *term.Streams, run func(context.Context, *auditOptions) error) *
 	o := &auditOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "audit",
-		Short: "Show who did what to a cluster",
+		Short: "Show the audit log",
 		Long: `Show the cluster's audit log, oldest entry first: logins, users, passwords, keys,
 agents, kills, priorities and configuration, with who, from where, when, and
 whether it was done. For administrators.`,
@@ -50,10 +50,10 @@ whether it was done. For administrators.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.User, "user", "", "only what this user did")
-	f.StringVar(&o.Action, "action", "", "only this action; with a dot at the end, as user., all that begin so")
-	f.StringVar(&o.Since, "since", "", "only lines since then: a duration such as 10m, or a time such as 2006-01-02T15:04:05Z")
-	f.BoolVarP(&o.Follow, "follow", "f", false, "go on until interrupted")
+	f.StringVar(&o.User, "user", "", "show only actions of this user")
+	f.StringVar(&o.Action, "action", "", "show only this action; user. shows all that begin so")
+	f.StringVar(&o.Since, "since", "", "show lines since a duration such as 10m, or a time such as 2006-01-02T15:04:05Z")
+	f.BoolVarP(&o.Follow, "follow", "f", false, "follow new lines until interrupted")
 	o.AddFlag(f)
 	o.Output.AddFlag(f)
 	return c

@@ -20,7 +20,7 @@ func newList(s *term.Streams, run func(context.Context, *listOptions) error) *co
 	o := &listOptions{Streams: s}
 	c := &cobra.Command{
 		Use:     "list",
-		Short:   "List the clusters that are known here",
+		Short:   "List the known clusters",
 		Example: "  det-deploy context list",
 		Args:    usage.Args(),
 		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },

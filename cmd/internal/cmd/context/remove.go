@@ -21,8 +21,8 @@ func newRemove(s *term.Streams, run func(context.Context, *removeOptions) error)
 	o := &removeOptions{Streams: s}
 	c := &cobra.Command{
 		Use:     "remove NAME",
-		Short:   "Forget a cluster and the session with it",
-		Long:    "Forget a cluster and the session with it. The cluster itself is not touched.",
+		Short:   "Remove a cluster's context and its session",
+		Long:    "Remove a cluster's context and its session. The cluster itself is not touched.",
 		Example: "  det-deploy context remove lab",
 		Args:    usage.Args("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -21,7 +21,7 @@ func newShow(s *term.Streams, run func(context.Context, *showOptions) error) *co
 	o := &showOptions{Streams: s}
 	c := &cobra.Command{
 		Use:     "show",
-		Short:   "Show which master a command would talk to, and as whom",
+		Short:   "Print the current context and user",
 		Example: "  det-deploy context show\n  det-deploy context show --master lab --output json",
 		Args:    usage.Args(),
 		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },

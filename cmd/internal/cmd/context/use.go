@@ -21,7 +21,7 @@ func newUse(s *term.Streams, run func(context.Context, *useOptions) error) *cobr
 	o := &useOptions{Streams: s}
 	c := &cobra.Command{
 		Use:     "use NAME",
-		Short:   "Make commands talk to a cluster from now on",
+		Short:   "Set the current context",
 		Example: "  det-deploy context use lab",
 		Args:    usage.Args("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -23,6 +23,7 @@ const (
 func New(s *term.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "host",
+		Hidden:  true,
 		Short:   "Node services (internal)",
 		Example: "  det-deploy host run --role agent --cluster-id lab",
 	}
@@ -34,13 +35,13 @@ func New(s *term.Streams) *cobra.Command {
 type settings struct{ wire.Host }
 
 func (o *settings) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.Role, "role", "", "what this machine is for: master or agent")
+	f.StringVar(&o.Role, "role", "", "role of this machine: master or agent")
 	f.StringVar(&o.Cluster, "cluster-id", "", "cluster ID")
 	f.StringVar(&o.Region, "region", "", "AWS region")
 	f.StringVar(&o.Bucket, "control-bucket", "", "control bucket of the cluster, for a master")
-	f.StringVar(&o.Endpoint, "aws-endpoint", "", "address in place of Amazon's, for closed networks and tests")
+	f.StringVar(&o.Endpoint, "aws-endpoint", "", "endpoint that replaces Amazon's, for closed networks and tests")
 	f.StringVar(&o.Logs, "journal-group", "", "CloudWatch group for the journal, for an agent; a master's manifest names it")
-	f.BoolVar(&o.Metrics, "report-use", false, "report the machine's use to CloudWatch, for an agent; a master's manifest says so")
+	f.BoolVar(&o.Metrics, "report-use", false, "send the machine's metrics to CloudWatch, for an agent; a master's manifest says so")
 }
 
 func (o *settings) validate() error {

@@ -36,8 +36,8 @@ func newInstall(s *term.Streams, run func(context.Context, *installOptions) erro
 	o := &installOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "install",
-		Short: "Make this machine a part of a cluster in the cloud",
-		Long: `Make this machine a part of a cluster in the cloud, now and after every boot:
+		Short: "Set up this machine for a cluster in the cloud",
+		Long: `Set up this machine for a cluster in the cloud, now and after every boot:
 keep this program, write the units, enable and start them. It is what a machine's
 user data runs at the first boot. Run again it changes nothing. Without a volume
 the root disk holds a master's data.`,
@@ -56,11 +56,11 @@ the root disk holds a master's data.`,
 	f.StringVar(&o.Volume, "volume", "", "data volume of a master: vol-…")
 	f.StringVar(&o.Device, "device", "", "name that the volume is attached under, for types whose disks do not carry their volume's id")
 	f.StringVar(&o.Master, "master-url", "", "address of the master, for an agent: https://10.0.0.5:8443")
-	f.StringVar(&o.MasterCA, "master-ca", "", "file with the certificates to trust for the master")
+	f.StringVar(&o.MasterCA, "master-ca", "", "CA file for the master's certificate")
 	f.StringVar(&o.MasterName, "master-name", "", "name in the master's certificate, when it is not the address's host")
 	f.StringVar(&o.Runtime, "runtime", agentconfig.RuntimeDocker, "docker, process, or auto, until the master says another")
 	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
-	f.BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+	f.BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
 	return c
 }
 

@@ -19,8 +19,8 @@ func newRun(s *term.Streams, run func(context.Context, *runOptions) error) *cobr
 	o := &runOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "run",
-		Short: "Do a machine's part in the foreground",
-		Long: `Do a machine's part in the foreground until it is interrupted. A master's
+		Short: "Run the node services in the foreground",
+		Long: `Run the node services in the foreground until it is interrupted. A master's
 machine follows the manifest in the cluster's control bucket: it fetches program
 and configuration, starts, holds or stops the master, and says how it is. An
 agent's machine proves its identity for the agent and tells it when Amazon is

@@ -15,7 +15,7 @@ import (
 func New(s *term.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "job",
-		Short:   "Look at the queue and change its order",
+		Short:   "Manage the job queue",
 		Example: "  det-deploy job list\n  det-deploy job update 7c2e --priority 10",
 	}
 	c.AddCommand(newList(s, runList), newUpdate(s, runUpdate))

@@ -32,7 +32,7 @@ func newList(s *term.Streams, run func(context.Context, *listOptions) error) *co
 		Args:    usage.Args(),
 		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
-	c.Flags().StringVar(&o.Pool, "pool", "", "only the queue of this resource pool")
+	c.Flags().StringVar(&o.Pool, "pool", "", "show only this resource pool")
 	o.AddFlag(c.Flags())
 	o.Output.AddFlag(c.Flags())
 	return c

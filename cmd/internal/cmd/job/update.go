@@ -46,9 +46,9 @@ func newUpdate(s *term.Streams, run func(context.Context, *updateOptions) error)
 	}
 	c.Flags().IntVar(&o.Priority, "priority", 0, "priority from 1 to 99; on agents 1 is served first, on Kubernetes 99")
 	c.Flags().StringVar(&o.Pool, "pool", "", "resource pool to move the job to")
-	c.Flags().StringVar(&o.AheadOf, "ahead-of", "", "job to be served before")
-	c.Flags().StringVar(&o.BehindOf, "behind-of", "", "job to be served after")
-	c.Flags().Int32Var(&o.MaxSlots, "max-slots", 0, "most slots that the job may have at once; 0 takes the limit away")
+	c.Flags().StringVar(&o.AheadOf, "ahead-of", "", "job to move ahead of")
+	c.Flags().StringVar(&o.BehindOf, "behind-of", "", "job to move behind")
+	c.Flags().Int32Var(&o.MaxSlots, "max-slots", 0, "maximum slots of the job; 0 is unlimited")
 	o.AddFlag(c.Flags())
 	o.Output.AddFlag(c.Flags())
 	return c

@@ -54,7 +54,7 @@ fingerprint that is shown. It is in the master's log and in the output of
 	}
 	o.AddFlag(c.Flags())
 	c.Flags().StringVar(&o.Name, "name", "", "name of the context (default the master's cluster name or host)")
-	c.Flags().StringVar(&o.CAFile, "ca-file", "", "file with the authority that signs the master's certificate")
+	c.Flags().StringVar(&o.CAFile, "ca-file", "", "CA file that signs the master's certificate")
 	c.Flags().StringVar(&o.Fingerprint, "fingerprint", "", "SHA-256 of the master's certificate")
 	c.Flags().BoolVar(&o.PasswordStdin, "password-stdin", false, "read the password from standard input")
 	o.Output.AddFlag(c.Flags())

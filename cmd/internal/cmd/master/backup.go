@@ -25,8 +25,8 @@ func newBackup(s *term.Streams, run func(context.Context, *backupOptions) error)
 	o := &backupOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "backup",
-		Short: "Write the master's whole state into one file",
-		Long: `Write the master's whole state into one file: users, tasks, their logs, the
+		Short: "Back up the master's state into one file",
+		Long: `Back up the master's state into one file: users, tasks, their logs, the
 cluster's identity and its keys. The master may be running. The file is as
 secret as the database is, and readable by its owner only. A file s3://BUCKET/NAME is
 an object: it is written with the keys and at the server of checkpoint_storage where

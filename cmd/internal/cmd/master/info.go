@@ -21,7 +21,7 @@ func newInfo(s *term.Streams, run func(context.Context, *infoOptions) error) *co
 	o := &infoOptions{Streams: s}
 	c := &cobra.Command{
 		Use:     "info",
-		Short:   "Say which master this is and which version it runs",
+		Short:   "Print a master's name and version",
 		Example: "  det-deploy master info --output json",
 		Args:    usage.Args(),
 		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },

@@ -23,15 +23,15 @@ func newInstall(s *term.Streams, run func(context.Context, *installOptions) erro
 	o := &installOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "install",
-		Short: "Make this machine a master, now and after every boot",
-		Long: `Make this machine a master, now and after every boot: check its configuration,
+		Short: "Install a master as a service of this machine",
+		Long: `Install a master as a service of this machine: check its configuration,
 copy this program to ` + unit.Binary + `, write a systemd unit, enable and start
 it. Run again after a change of the program, it restarts the master.`,
 		Example: "  det-deploy master install --dry-run\n  det-deploy master install --yes",
 		Args:    usage.Args(),
 		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
-	c.Flags().StringVar(&o.ConfigFile, "config-file", config.DefaultMaster().ConfigFile, "configuration that the master is to read")
+	c.Flags().StringVar(&o.ConfigFile, "config-file", config.DefaultMaster().ConfigFile, "master.yaml of the master")
 	o.AddFlags(c.Flags())
 	return c
 }

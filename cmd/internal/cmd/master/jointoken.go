@@ -48,8 +48,8 @@ at once.`,
 	}
 	o.addFlags(c.Flags())
 	c.Flags().StringVar(&o.Pool, "pool", "default", "resource pool to join")
-	c.Flags().DurationVar(&o.Life, "valid-for", 24*time.Hour, "how long machines may join with it")
-	c.Flags().IntVar(&o.Uses, "uses", 0, "number of machines that may join with it; 0 is any number")
+	c.Flags().DurationVar(&o.Life, "valid-for", 24*time.Hour, "lifetime of the token")
+	c.Flags().IntVar(&o.Uses, "uses", 0, "maximum number of machines that may join with it; 0 is unlimited")
 	o.Output.AddFlag(c.Flags())
 	return c
 }

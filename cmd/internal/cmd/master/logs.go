@@ -37,8 +37,8 @@ func newLogs(s *term.Streams, run func(context.Context, *logsOptions) error) *co
 			return run(c.Context(), o)
 		},
 	}
-	c.Flags().BoolVarP(&o.Follow, "follow", "f", false, "go on until interrupted")
-	c.Flags().IntVar(&o.Tail, "tail", 0, "only the last lines, so many (default all)")
+	c.Flags().BoolVarP(&o.Follow, "follow", "f", false, "follow new lines until interrupted")
+	c.Flags().IntVar(&o.Tail, "tail", 0, "number of last lines to show (default all)")
 	o.AddFlag(c.Flags())
 	o.Output.AddFlag(c.Flags())
 	return c

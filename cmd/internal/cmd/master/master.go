@@ -12,7 +12,7 @@ import (
 func New(s *term.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "master",
-		Short:   "Look at a master, or be one",
+		Short:   "Run or inspect a master",
 		Example: "  det-deploy master info\n  det-deploy master logs --follow",
 	}
 	c.AddCommand(newInfo(s, runInfo), newLogs(s, runLogs), newConfig(s),
@@ -25,7 +25,7 @@ func New(s *term.Streams) *cobra.Command {
 func newConfig(s *term.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "config",
-		Short:   "Look at the configuration of a master, or check one",
+		Short:   "Show or validate a master's configuration",
 		Example: "  det-deploy master config show\n  det-deploy master config validate master.yaml",
 	}
 	c.AddCommand(newShow(s, runShow), newValidate(s, runValidate))

@@ -20,8 +20,9 @@ type rehearseOptions struct {
 func newRehearse(s *term.Streams, run func(context.Context, *rehearseOptions) error) *cobra.Command {
 	o := &rehearseOptions{Streams: s}
 	c := &cobra.Command{
-		Use:   "rehearse",
-		Short: "Try on a copy of the store whether this program could serve it",
+		Use:    "rehearse",
+		Hidden: true,
+		Short:  "Test on a copy of the store whether this version can serve it",
 		Long: `Try on a copy of a master's store whether this program could serve it, and end: it
 brings the copy up to date and puts a master together on it that does nothing. The
 store itself is only read. That is how an upgrade on Kubernetes finds out while the

@@ -21,7 +21,7 @@ func newRestore(s *term.Streams, run func(context.Context, *restoreOptions) erro
 	o := &restoreOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "restore",
-		Short: "Read a backup into an empty store",
+		Short: "Restore a backup into an empty store",
 		Long: `Read a backup into the store that master.yaml names. The store must be empty: a
 restore never overwrites, so it asks nothing. A damaged or truncated file is
 refused, and then nothing of it is kept.`,

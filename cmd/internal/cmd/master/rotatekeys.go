@@ -22,8 +22,8 @@ func newRotateKeys(s *term.Streams, run func(context.Context, *rotateKeysOptions
 	o := &rotateKeysOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "rotate-keys",
-		Short: "Make a new key for join tokens and agents' credentials",
-		Long: `Make a new key for join tokens and agents' credentials. What the key before it
+		Short: "Rotate the key of join tokens and agents' credentials",
+		Long: `Rotate the key of join tokens and agents' credentials. What the key before it
 has signed stays good until the next rotation, and agents that connect meanwhile
 get a new credential: rotate, let every agent connect, and rotate again to end
 whatever was signed before.`,
@@ -31,7 +31,7 @@ whatever was signed before.`,
 		Args:    usage.Args(),
 		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
-	c.Flags().BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
+	c.Flags().BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
 	o.AddFlag(c.Flags())
 	o.Output.AddFlag(c.Flags())
 	return c

@@ -41,7 +41,7 @@ out while the way back is still open; started without the flag it serves.`,
 	}
 	o.addFlags(c.Flags())
 	c.Flags().BoolVar(&o.ShowConfig, "show-config", false, "print every setting with its source and stop")
-	c.Flags().BoolVar(&o.OnHold, "on-hold", false, "try the store on a copy and accept nothing")
+	c.Flags().BoolVar(&o.OnHold, "on-hold", false, "test the store on a copy and serve nothing")
 	return c
 }
 

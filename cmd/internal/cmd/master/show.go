@@ -24,8 +24,8 @@ func newShow(s *term.Streams, run func(context.Context, *showOptions) error) *co
 	o := &showOptions{Streams: s}
 	c := &cobra.Command{
 		Use:     "show",
-		Short:   "Show the configuration that a master runs under, without its secrets",
-		Long:    "Show the configuration that a master runs under, without its secrets. Only an admin may look.",
+		Short:   "Show a master's configuration, without secrets",
+		Long:    "Show a master's configuration, without secrets. Only an admin may look.",
 		Example: "  det-deploy master config show",
 		Args:    usage.Args(),
 		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },

@@ -12,8 +12,8 @@ import (
 
 func newValidate(s *term.Streams, run func(context.Context, *verdict.Options) error) *cobra.Command {
 	return verdict.Command(&cobra.Command{
-		Short: "Check a master.yaml and list every complaint",
-		Long: `Check a master.yaml and list every complaint at once: what is wrong, what is
+		Short: "Validate a master.yaml",
+		Long: `Validate a master.yaml at once: what is wrong, what is
 accepted but has no effect, and what is right but not built yet. Only the first
 and the last keep a master from starting.`,
 		Example: "  det-deploy master config validate /etc/determined/master.yaml",

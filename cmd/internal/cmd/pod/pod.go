@@ -16,7 +16,8 @@ import (
 func New(s *term.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "pod",
-		Short:   "Do what a task's pod needs inside of it",
+		Hidden:  true,
+		Short:   "Pod helpers (internal)",
 		Example: "  det-deploy pod init --order /run/determined-order --files /run/determined-files",
 	}
 	c.AddCommand(newInit(s, runInit))
@@ -32,8 +33,8 @@ func newInit(s *term.Streams, run func(context.Context, *initOptions) error) *co
 	o := &initOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "init",
-		Short: "Put the files of a task where its container finds them",
-		Long: `Put the files of a task where its container finds them. This is the program
+		Short: "Put a task's files into its volume",
+		Long: `Put a task's files into its volume. This is the program
 of the init container of a task's pod: it unpacks the files that are in the pod's
 Secret into the pod's volume, and fetches the files that the user sent along from
 the master, waiting while the master is away. It runs as the task's own user.`,

@@ -15,7 +15,7 @@ import (
 func New(s *term.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "pool",
-		Short:   "Look at the resource pools of a cluster",
+		Short:   "Show resource pools",
 		Example: "  det-deploy pool list\n  det-deploy pool describe gpu\n  det-deploy pool history gpu",
 	}
 	c.AddCommand(newList(s, runList), newDescribe(s, runDescribe), newHistory(s, runHistory))

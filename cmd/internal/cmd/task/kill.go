@@ -24,7 +24,7 @@ func newKill(s *term.Streams, run func(context.Context, *killOptions) error) *co
 	o := &killOptions{Streams: s}
 	c := &cobra.Command{
 		Use:     "kill TASK…",
-		Short:   "End tasks at once",
+		Short:   "Kill tasks",
 		Long:    "End tasks at once. One that has ended already stays as it is.",
 		Example: "  det-deploy task kill 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a",
 		Args:    usage.Args("TASK…"),

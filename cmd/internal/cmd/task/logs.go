@@ -28,8 +28,8 @@ func newLogs(s *term.Streams, run func(context.Context, *logsOptions) error) *co
 	o := &logsOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "logs TASK",
-		Short: "Show what a task printed",
-		Long: `Show what a task printed. With --output json each line is one object, of the form
+		Short: "Show a task's logs",
+		Long: `Show a task's logs. With --output json each line is one object, of the form
 that the API has.`,
 		Example: `  det-deploy task logs 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a --tail 50
   det-deploy task logs --follow 5d1f6f2e-0f7e-4d8e-9d3b-0c3c1d1c2b3a
@@ -44,15 +44,15 @@ that the API has.`,
 		},
 	}
 	f := c.Flags()
-	f.BoolVarP(&o.Follow, "follow", "f", false, "go on until the task has ended")
-	f.IntVar(&o.Tail, "tail", 0, "only the last lines, so many (default all)")
-	f.IntVar(&o.Head, "head", 0, "only the first lines, so many (default all)")
-	f.StringVar(&o.Since, "since", "", "only lines since then: a duration such as 10m, or a time such as 2006-01-02T15:04:05Z")
-	f.StringSliceVar(&o.Agents, "agent", nil, "only lines from these agents")
-	f.StringSliceVar(&o.Containers, "container", nil, "only lines from these containers")
-	f.StringSliceVar(&o.Ranks, "rank", nil, "only lines of these ranks of a distributed task")
-	f.StringSliceVar(&o.Sources, "source", nil, "only lines from these sources, such as agent or task")
-	f.StringSliceVar(&o.Stdtypes, "stream", nil, "only lines from these streams, stdout or stderr")
+	f.BoolVarP(&o.Follow, "follow", "f", false, "follow the log until the task has ended")
+	f.IntVar(&o.Tail, "tail", 0, "number of last lines to show (default all)")
+	f.IntVar(&o.Head, "head", 0, "number of first lines to show (default all)")
+	f.StringVar(&o.Since, "since", "", "show lines since a duration such as 10m, or a time such as 2006-01-02T15:04:05Z")
+	f.StringSliceVar(&o.Agents, "agent", nil, "show only lines from these agents")
+	f.StringSliceVar(&o.Containers, "container", nil, "show only lines from these containers")
+	f.StringSliceVar(&o.Ranks, "rank", nil, "show only lines of these ranks")
+	f.StringSliceVar(&o.Sources, "source", nil, "show only lines from these sources, such as agent or task")
+	f.StringSliceVar(&o.Stdtypes, "stream", nil, "show only lines from these streams: stdout or stderr")
 	o.AddFlag(f)
 	o.Output.AddFlag(f)
 	return c

@@ -16,7 +16,7 @@ import (
 func New(s *term.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "task",
-		Short:   "Run programs on a cluster and look after them",
+		Short:   "Run and manage tasks",
 		Example: "  det-deploy task run --slots 1 -- nvidia-smi\n  det-deploy task list",
 	}
 	c.AddCommand(newRun(s, runRun), newList(s, runList), newLogs(s, runLogs), newDescribe(s, runDescribe), newKill(s, runKill))

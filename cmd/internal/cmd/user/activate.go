@@ -24,7 +24,7 @@ func newActivate(s *term.Streams, run func(context.Context, *activateOptions) er
 	o := &activateOptions{Streams: s, Active: true}
 	c := &cobra.Command{
 		Use:     "activate USER",
-		Short:   "Let a user log in again",
+		Short:   "Activate a user",
 		Example: "  det-deploy user activate ada",
 		Args:    usage.Args("USER"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -41,7 +41,7 @@ func newDeactivate(s *term.Streams, run func(context.Context, *activateOptions) 
 	o := &activateOptions{Streams: s}
 	c := &cobra.Command{
 		Use:     "deactivate USER",
-		Short:   "Keep a user from logging in, and end their sessions",
+		Short:   "Deactivate a user and end their sessions",
 		Example: "  det-deploy user deactivate ada",
 		Args:    usage.Args("USER"),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -34,8 +34,8 @@ func newCreate(s *term.Streams, run func(context.Context, *createOptions) error)
 			return run(c.Context(), o)
 		},
 	}
-	c.Flags().BoolVar(&o.Admin, "admin", false, "may look after the cluster and its users")
-	c.Flags().StringVar(&o.DisplayName, "display-name", "", "name to show in place of USER")
+	c.Flags().BoolVar(&o.Admin, "admin", false, "administrator rights")
+	c.Flags().StringVar(&o.DisplayName, "display-name", "", "display name")
 	o.addFlag(c)
 	o.AddFlag(c.Flags())
 	o.Output.AddFlag(c.Flags())

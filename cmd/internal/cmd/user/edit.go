@@ -47,12 +47,12 @@ func newEdit(s *term.Streams, run func(context.Context, *editOptions) error) *co
 	}
 	f := c.Flags()
 	f.StringVar(&o.Rename, "rename", "", "new name of the user")
-	f.StringVar(&o.DisplayName, "display-name", "", "name to show in place of USER")
-	f.BoolVar(&o.Admin, "admin", false, "may look after the cluster and its users")
-	f.StringVar(&o.AgentUser, "agent-user", "", "Unix user of their tasks")
-	f.Int32Var(&o.AgentUID, "agent-uid", 0, "number of that user")
-	f.StringVar(&o.AgentGroup, "agent-group", "", "Unix group of their tasks")
-	f.Int32Var(&o.AgentGID, "agent-gid", 0, "number of that group")
+	f.StringVar(&o.DisplayName, "display-name", "", "display name")
+	f.BoolVar(&o.Admin, "admin", false, "administrator rights")
+	f.StringVar(&o.AgentUser, "agent-user", "", "Unix user of the user's tasks")
+	f.Int32Var(&o.AgentUID, "agent-uid", 0, "user ID")
+	f.StringVar(&o.AgentGroup, "agent-group", "", "Unix group of the user's tasks")
+	f.Int32Var(&o.AgentGID, "agent-gid", 0, "group ID")
 	o.AddFlag(f)
 	o.Output.AddFlag(f)
 	return c

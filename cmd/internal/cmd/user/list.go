@@ -29,7 +29,7 @@ func newList(s *term.Streams, run func(context.Context, *listOptions) error) *co
 		Args:    usage.Args(),
 		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
 	}
-	c.Flags().BoolVarP(&o.All, "all", "a", false, "also those that are not active")
+	c.Flags().BoolVarP(&o.All, "all", "a", false, "include inactive users")
 	o.AddFlag(c.Flags())
 	o.Output.AddFlag(c.Flags())
 	return c

@@ -19,7 +19,7 @@ import (
 func newSessions(s *term.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "sessions",
-		Short:   "Look at logins and end them",
+		Short:   "Manage logins",
 		Example: "  det-deploy user sessions list\n  det-deploy user sessions end all",
 	}
 	c.AddCommand(newSessionsList(s, runSessionsList), newSessionsEnd(s, runSessionsEnd))
@@ -36,7 +36,7 @@ type sessionsOptions struct {
 }
 
 func (o *sessionsOptions) addFlags(c *cobra.Command) {
-	c.Flags().StringVar(&o.User, "user", "", "whose they are; admins only (default: yourself)")
+	c.Flags().StringVar(&o.User, "user", "", "user who owns them; admins only (default: yourself)")
 	o.AddFlag(c.Flags())
 	o.Output.AddFlag(c.Flags())
 }
@@ -117,7 +117,7 @@ func newSessionsEnd(s *term.Streams, run func(context.Context, *sessionsOptions)
 	o := &sessionsOptions{Streams: s}
 	c := &cobra.Command{
 		Use:   "end SESSION",
-		Short: "End a login, or all of a user",
+		Short: "Revoke logins of a user",
 		Long: `End one of your logins or the token of your tools inside a task, or all of them
 with the word all, also the one that asks. Tasks go on.`,
 		Example: "  det-deploy user sessions end 0f3a9c2b7d51e846\n  det-deploy user sessions end all --user ada",

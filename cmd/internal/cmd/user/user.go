@@ -15,7 +15,7 @@ import (
 func New(s *term.Streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "user",
-		Short:   "Look after the accounts of a cluster",
+		Short:   "Manage users",
 		Example: "  det-deploy user list\n  det-deploy user create ada --admin",
 	}
 	c.AddCommand(newList(s, runList), newWhoami(s, runWhoami), newCreate(s, runCreate), newEdit(s, runEdit),

@@ -21,7 +21,7 @@ func newWhoami(s *term.Streams, run func(context.Context, *whoamiOptions) error)
 	o := &whoamiOptions{Streams: s}
 	c := &cobra.Command{
 		Use:     "whoami",
-		Short:   "Say as whom you are logged in",
+		Short:   "Print the logged-in user",
 		Example: "  det-deploy user whoami",
 		Args:    usage.Args(),
 		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },

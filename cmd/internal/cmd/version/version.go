@@ -25,7 +25,7 @@ func newVersion(s *term.Streams, run func(context.Context, *options) error) *cob
 	o := &options{Streams: s}
 	c := &cobra.Command{
 		Use:   "version",
-		Short: "Say which version this is and what it was built from",
+		Short: "Print the version",
 		Example: `  det-deploy version
   det-deploy version --output json`,
 		Args: usage.Args(),

@@ -67,8 +67,8 @@ type Agent struct {
 
 	// mu guards what follows.
 	mu      sync.Mutex
-	host    host
-	units   map[string]*unit
+	host    Host
+	units   map[string]*Task
 	session *session
 	// health is whether the machine can start containers; unwell wakes who looks.
 	health health.State
@@ -84,12 +84,12 @@ type Agent struct {
 // Hello says what the agent has and knows.
 func (a *Agent) Hello() *agentv1.Hello {
 	h := &agentv1.Hello{
-		AgentId: a.host.agentID, Version: a.cfg.Version, ResourcePool: a.cfg.Settings.ResourcePool,
+		AgentId: a.host.AgentID, Version: a.cfg.Version, ResourcePool: a.cfg.Settings.ResourcePool,
 		Hostname: a.hostname, Devices: a.devices, Health: a.healthNow(),
 	}
 	for _, u := range a.all() {
 		h.Containers = append(h.Containers, &agentv1.Report{
-			ContainerId: u.id(), AllocationId: u.order.GetAllocationId(), State: u.view().state.State.Proto(),
+			ContainerId: u.ID(), AllocationId: u.Order.GetAllocationId(), State: u.View().State.State.Proto(),
 		})
 	}
 	return h
@@ -136,7 +136,7 @@ func (a *Agent) greet(w *agentv1.Welcome, s *session) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.host.clusterID, a.host.masterID = w.GetClusterId(), w.GetMasterId()
+	a.host.ClusterID, a.host.MasterID = w.GetClusterId(), w.GetMasterId()
 	a.session = s
 	s.announceHealth(healthOf(a.health))
 	if a.notice != nil {
@@ -145,14 +145,14 @@ func (a *Agent) greet(w *agentv1.Welcome, s *session) {
 	for id, u := range a.units {
 		k := known[id]
 		if k == nil {
-			u.log.Info("the master does not know the container; removing it")
-			u.drop()
+			u.Log.Info("the master does not know the container; removing it")
+			u.Forget()
 			continue
 		}
-		u.ackLogs(k.GetLogNextSeq())
-		u.remember(k.GetAcked())
-		if k.GetAcked() == apiv1.Container_STATE_TERMINATED && u.view().state.State == lifecycle.Terminated {
-			u.drop()
+		u.AckLogs(k.GetLogNextSeq())
+		u.SetAcked(k.GetAcked())
+		if k.GetAcked() == apiv1.Container_STATE_TERMINATED && u.View().State.State == lifecycle.Terminated {
+			u.Forget()
 			continue
 		}
 		s.touch(id)
@@ -189,7 +189,7 @@ func (a *Agent) follow(w *agentv1.Welcome) {
 // whose disk was lost.
 func (a *Agent) removeOrphans(ctx context.Context) error {
 	a.mu.Lock()
-	cluster := a.host.clusterID
+	cluster := a.host.ClusterID
 	a.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, cleanPatience)
 	defer cancel()
@@ -247,26 +247,26 @@ func (a *Agent) adopt(entry disk.Entry, o *agentv1.Start, asked bool) error {
 		return err
 	}
 	id := o.GetContainerId()
-	u := &unit{
-		order: o, entry: entry, journal: j, runtime: a.runtime, state: state, asked: asked,
+	u := &Task{
+		Order: o, entry: entry, Journal: j, runtime: a.runtime, state: state, asked: asked,
 		failed: a.startFailed, started: a.startWorked, keeper: a.keeper.Ensure,
 		host: a.awaitHost, fetch: a.fetchContext, unsent: unsentBytes, keep: a.keeps(), guard: a.guard,
-		log:    a.cfg.Log.With("container", id, "allocation", o.GetAllocationId()),
+		Log:    a.cfg.Log.With("container", id, "allocation", o.GetAllocationId()),
 		forget: make(chan struct{}), poke: make(chan struct{}, 1),
 	}
 	u.changed = func() { a.touch(id) }
-	u.trim() // an earlier agent may not have come to it
+	u.trimOrder() // an earlier agent may not have come to it
 	a.units[id] = u
 	a.spawn(func(ctx context.Context) {
-		err := u.live(ctx)
+		err := u.Live(ctx)
 		if cerr := j.Close(); cerr != nil {
-			u.log.Warn("cannot close the log journal", "err", cerr)
+			u.Log.Warn("cannot close the log journal", "err", cerr)
 		}
 		if ctx.Err() != nil {
 			return
 		}
 		if err != nil {
-			u.log.Error("cannot remove container; remove it by hand", "err", err)
+			u.Log.Error("cannot remove container; remove it by hand", "err", err)
 		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -304,16 +304,16 @@ func (a *Agent) touch(id string) {
 	}
 }
 
-func (a *Agent) unit(id string) *unit {
+func (a *Agent) unit(id string) *Task {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.units[id]
 }
 
-func (a *Agent) all() []*unit {
+func (a *Agent) all() []*Task {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	out := make([]*unit, 0, len(a.units))
+	out := make([]*Task, 0, len(a.units))
 	for _, u := range a.units {
 		out = append(out, u)
 	}
@@ -322,14 +322,14 @@ func (a *Agent) all() []*unit {
 
 // keeps says whether ended containers stay for people to look at.
 func (a *Agent) keeps() bool {
-	return a.cfg.Settings.ContainerAutoRemoveDisabled && a.host.docker
+	return a.cfg.Settings.ContainerAutoRemoveDisabled && a.host.Docker
 }
 
 // awaitHost waits for the first welcome: until then nobody knows the cluster.
-func (a *Agent) awaitHost(ctx context.Context) (host, error) {
+func (a *Agent) awaitHost(ctx context.Context) (Host, error) {
 	select {
 	case <-ctx.Done():
-		return host{}, ctx.Err()
+		return Host{}, ctx.Err()
 	case <-a.welcomed:
 	}
 	a.mu.Lock()
@@ -337,7 +337,7 @@ func (a *Agent) awaitHost(ctx context.Context) (host, error) {
 	return a.host, nil
 }
 
-func (a *Agent) fetchContext(ctx context.Context, o *agentv1.Start, _ host) ([]container.File, error) {
+func (a *Agent) fetchContext(ctx context.Context, o *agentv1.Start, _ Host) ([]container.File, error) {
 	dir := o.GetSpec().GetWorkDir()
 	if dir == "" {
 		return nil, fmt.Errorf("the order has files for a work_dir and names none")

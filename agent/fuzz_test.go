@@ -39,7 +39,7 @@ func FuzzTake(f *testing.F) {
 			t.Fatal(err)
 		}
 		a := &Agent{
-			cfg: Config{Log: slog.New(slog.DiscardHandler)}, disk: d, units: map[string]*unit{},
+			cfg: Config{Log: slog.New(slog.DiscardHandler)}, disk: d, units: map[string]*Task{},
 			welcomed: make(chan struct{}), spawn: func(func(context.Context)) {},
 		}
 		if err := a.add(&agentv1.Start{ContainerId: "known", AllocationId: "a"}); err != nil {
@@ -49,10 +49,10 @@ func FuzzTake(f *testing.F) {
 		s.take(m)
 		s.take(m)
 		for _, u := range a.all() {
-			if v := u.view(); v.acked > v.lines {
-				t.Errorf("%d of %d lines are acknowledged", v.acked, v.lines)
+			if v := u.View(); v.Acked > v.Lines {
+				t.Errorf("%d of %d lines are acknowledged", v.Acked, v.Lines)
 			}
-			_ = u.journal.Close()
+			_ = u.Journal.Close()
 		}
 		s.collect()
 	})

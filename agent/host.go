@@ -12,34 +12,34 @@ import (
 // hostGateway is what a container with a network of its own calls its host.
 const hostGateway = "host.docker.internal"
 
-// host is what tasks are told about where they run. It is a value: a new
+// Host is what tasks are told about where they run. It is a value: a new
 // welcome makes a new one.
-type host struct {
-	agentID   string
-	clusterID string
-	masterID  string
-	slots     []*apiv1.Device
+type Host struct {
+	AgentID   string
+	ClusterID string
+	MasterID  string
+	Slots     []*apiv1.Device
 
-	// scheme, masterHost and masterPort are the master as tasks reach it.
-	scheme     string
-	masterHost string
-	masterPort int
-	// masterCert is the CA to trust, as PEM; noVerify trusts anyone.
-	masterCert     []byte
-	masterCertName string
-	noVerify       bool
-	// proxies are KEY=VALUE.
-	proxies []string
-	// docker says that tasks may have a network of their own, and network which
+	// Scheme, masterHost and masterPort are the master as tasks reach it.
+	Scheme     string
+	MasterHost string
+	MasterPort int
+	// MasterCert is the CA to trust, as PEM; noVerify trusts anyone.
+	MasterCert     []byte
+	MasterCertName string
+	NoVerify       bool
+	// Proxies are KEY=VALUE.
+	Proxies []string
+	// Docker says that tasks may have a network of their own, and network which
 	// that is for those that name none; empty is the engine's.
-	docker  bool
-	network string
+	Docker  bool
+	Network string
 }
 
-func (h host) hasDevice(id int32) bool { return h.device(id) != nil }
+func (h Host) hasDevice(id int32) bool { return h.device(id) != nil }
 
-func (h host) device(id int32) *apiv1.Device {
-	for _, d := range h.slots {
+func (h Host) device(id int32) *apiv1.Device {
+	for _, d := range h.Slots {
 		if d.GetId() == id {
 			return d
 		}
@@ -47,7 +47,7 @@ func (h host) device(id int32) *apiv1.Device {
 	return nil
 }
 
-func (h host) devices(ids []int32) []*apiv1.Device {
+func (h Host) devices(ids []int32) []*apiv1.Device {
 	var out []*apiv1.Device
 	for _, id := range ids {
 		if d := h.device(id); d != nil {
@@ -59,8 +59,8 @@ func (h host) devices(ids []int32) []*apiv1.Device {
 
 // gatewayName is empty where the host's own address will do, and where the master has
 // a name of its own.
-func (h host) gatewayName() string {
-	if h.docker && (isLoopback(h.masterHost) || h.masterHost == hostGateway) {
+func (h Host) gatewayName() string {
+	if h.Docker && (isLoopback(h.MasterHost) || h.MasterHost == hostGateway) {
 		return hostGateway
 	}
 	return ""
@@ -68,42 +68,42 @@ func (h host) gatewayName() string {
 
 // networkOf is the network of a task: the agent's where the order names none of its
 // own.
-func (h host) networkOf(s *agentv1.Spec) string {
-	if mode := s.GetNetworkMode(); ownNetwork(mode) != "" || h.network == "" || !h.docker {
+func (h Host) networkOf(s *agentv1.Spec) string {
+	if mode := s.GetNetworkMode(); ownNetwork(mode) != "" || h.Network == "" || !h.Docker {
 		return mode
 	}
-	return h.network
+	return h.Network
 }
 
 // environ is the agent's part of a task's environment. The master's part
 // comes after it and wins.
-func (h host) environ(o *agentv1.Start, devices []*apiv1.Device) []string {
-	master := h.masterHost
+func (h Host) environ(o *agentv1.Start, devices []*apiv1.Device) []string {
+	master := h.MasterHost
 	if mode := h.networkOf(o.GetSpec()); h.gatewayName() != "" && mode != "host" {
 		master = h.gatewayName()
 	}
-	port := strconv.Itoa(h.masterPort)
-	env := append([]string{}, h.proxies...)
+	port := strconv.Itoa(h.MasterPort)
+	env := append([]string{}, h.Proxies...)
 	env = append(env,
-		"DET_MASTER="+h.scheme+"://"+net.JoinHostPort(master, port),
+		"DET_MASTER="+h.Scheme+"://"+net.JoinHostPort(master, port),
 		"DET_MASTER_ADDR="+master,
 		"DET_MASTER_HOST="+master,
 		"DET_MASTER_PORT="+port,
-		"DET_CLUSTER_ID="+h.clusterID,
-		"DET_MASTER_ID="+h.masterID,
-		"DET_AGENT_ID="+h.agentID,
+		"DET_CLUSTER_ID="+h.ClusterID,
+		"DET_MASTER_ID="+h.MasterID,
+		"DET_AGENT_ID="+h.AgentID,
 		"DET_CONTAINER_ID="+o.GetContainerId(),
 		"DET_SLOT_IDS="+slotIDs(o.GetDeviceIds()),
-		"DET_USE_TLS="+strconv.FormatBool(h.scheme == "https"),
+		"DET_USE_TLS="+strconv.FormatBool(h.Scheme == "https"),
 	)
 	switch {
-	case h.noVerify:
+	case h.NoVerify:
 		env = append(env, "DET_MASTER_CERT_FILE=noverify")
-	case len(h.masterCert) > 0:
+	case len(h.MasterCert) > 0:
 		env = append(env, "DET_MASTER_CERT_FILE="+certPath)
 	}
-	if h.masterCertName != "" {
-		env = append(env, "DET_MASTER_CERT_NAME="+h.masterCertName)
+	if h.MasterCertName != "" {
+		env = append(env, "DET_MASTER_CERT_NAME="+h.MasterCertName)
 	}
 	return append(env, h.visibility(devices)...)
 }
@@ -111,9 +111,9 @@ func (h host) environ(o *agentv1.Start, devices []*apiv1.Device) []string {
 // visibility hides the GPUs that are not the task's. UUIDs hold on both sides
 // of a container's wall, where indices are counted anew; AMD's are passed
 // through all together, so there it is indices.
-func (h host) visibility(mine []*apiv1.Device) []string {
+func (h Host) visibility(mine []*apiv1.Device) []string {
 	var t apiv1.Device_Type
-	for _, d := range h.slots {
+	for _, d := range h.Slots {
 		if d.GetType() != apiv1.Device_TYPE_CPU {
 			t = d.GetType()
 		}

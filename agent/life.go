@@ -25,10 +25,10 @@ const (
 // errUnwanted ends a start.
 var errUnwanted = errors.New("it was ended before it had started")
 
-// live is the unit's life. It returns nil when the unit is to be forgotten
+// Live is the unit's life. It returns nil when the unit is to be forgotten
 // and everything of it is gone, or the context's error, which leaves the
 // container as it is for the next agent.
-func (u *unit) live(ctx context.Context) error {
+func (u *Task) Live(ctx context.Context) error {
 	life, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -48,8 +48,8 @@ func (u *unit) live(ctx context.Context) error {
 }
 
 // run brings the container to its end.
-func (u *unit) run(ctx context.Context) {
-	if u.view().state.State == lifecycle.Terminated {
+func (u *Task) run(ctx context.Context) {
+	if u.View().State.State == lifecycle.Terminated {
 		return
 	}
 	exit, err := u.toTheEnd(ctx)
@@ -66,13 +66,13 @@ func (u *unit) run(ctx context.Context) {
 
 // toTheEnd starts or finds the container and stays with it. The error is why
 // it never ran.
-func (u *unit) toTheEnd(ctx context.Context) (lifecycle.Exit, error) {
+func (u *Task) toTheEnd(ctx context.Context) (lifecycle.Exit, error) {
 	status, err := u.inspect(ctx)
 	if err != nil {
 		return lifecycle.Exit{}, err
 	}
 	if status.Phase == container.Absent || status.Phase == container.Created {
-		status, err = u.begin(ctx)
+		status, err = u.startOnce(ctx)
 		if errors.Is(err, container.ErrGone) {
 			return lifecycle.Exit{Kind: lifecycle.Lost, Message: err.Error()}, nil
 		}
@@ -81,7 +81,7 @@ func (u *unit) toTheEnd(ctx context.Context) (lifecycle.Exit, error) {
 		}
 	}
 	u.advance(lifecycle.Running, nil, status.Addresses)
-	return u.attend(ctx), nil
+	return u.watchContainer(ctx), nil
 }
 
 // notStarted is the end of a container that never ran.
@@ -94,23 +94,23 @@ func notStarted(err error) lifecycle.Exit {
 
 // inspect asks until the runtime answers: a daemon that restarts is no reason
 // to give a container up. One that was never asked to start it need not be waited for.
-func (u *unit) inspect(ctx context.Context) (container.Status, error) {
+func (u *Task) inspect(ctx context.Context) (container.Status, error) {
 	for {
-		s, err := u.runtime.Inspect(ctx, u.id())
+		s, err := u.runtime.Inspect(ctx, u.ID())
 		if err == nil || ctx.Err() != nil || !u.mayHaveStarted() && health.LackOf(err) != "" {
 			return s, err
 		}
 		u.failed(err)
-		u.log.Warn("cannot inspect container, trying again", "err", err)
+		u.Log.Warn("cannot inspect container, trying again", "err", err)
 		if err := delay.For(ctx, retryPause); err != nil {
 			return s, err
 		}
 	}
 }
 
-// begin starts the container, unless it is unwanted by then. The error is
+// startOnce starts the container, unless it is unwanted by then. The error is
 // ErrGone for one that ran before and is no longer there.
-func (u *unit) begin(ctx context.Context) (container.Status, error) {
+func (u *Task) startOnce(ctx context.Context) (container.Status, error) {
 	h, err := u.host(ctx)
 	if err != nil {
 		return container.Status{}, err
@@ -144,64 +144,64 @@ func (u *unit) begin(ctx context.Context) (container.Status, error) {
 }
 
 // orUnwanted is why a start failed: what was asked for goes first.
-func (u *unit) orUnwanted(err error) error {
+func (u *Task) orUnwanted(err error) error {
 	if u.unwanted() {
 		return errUnwanted
 	}
 	return err
 }
 
-func (u *unit) start(ctx context.Context, h host) error {
+func (u *Task) start(ctx context.Context, h Host) error {
 	if u.unwanted() {
 		return errUnwanted
 	}
-	if reason := refuseOrder(u.order, h); reason != "" {
+	if reason := refuseOrder(u.Order, h); reason != "" {
 		return errors.New(reason)
 	}
-	if _, err := u.guard.Resolve(u.order.GetSpec()); err != nil {
+	if _, err := u.guard.Resolve(u.Order.GetSpec()); err != nil {
 		return err
 	}
 	u.advance(lifecycle.Pulling, nil, nil)
-	spec := specOf(u.order, h)
+	spec := specOf(u.Order, h)
 	if err := spec.Validate(); err != nil {
 		return err
 	}
-	if u.order.GetSpec().GetContext() {
-		files, err := u.fetch(ctx, u.order, h)
+	if u.Order.GetSpec().GetContext() {
+		files, err := u.fetch(ctx, u.Order, h)
 		if err != nil {
 			return fmt.Errorf("fetch the context directory: %w", err)
 		}
 		spec.Files = append(spec.Files, files...)
 	}
-	if err := u.runtime.Prepare(ctx, spec, u.note); err != nil {
+	if err := u.runtime.Prepare(ctx, spec, u.logNote); err != nil {
 		return err
 	}
 	// While the image was pulled a path may have come to lead elsewhere.
-	real, err := u.guard.Resolve(u.order.GetSpec())
+	real, err := u.guard.Resolve(u.Order.GetSpec())
 	if err != nil {
 		return err
 	}
 	spec.Mounts, spec.Devices = mountsOf(real.GetMounts()), devicesOf(real.GetDevices())
-	if err := u.secure(); err != nil {
+	if err := u.ensureKeeper(); err != nil {
 		return err
 	}
 	u.advance(lifecycle.Starting, nil, nil)
-	u.asking()
+	u.setAsked()
 	return u.runtime.Start(ctx, spec)
 }
 
-// note puts a sentence of the agent's into the container's log.
-func (u *unit) note(text string) {
-	if err := u.journal.Note(time.Now(), text); err != nil {
-		u.log.Warn("cannot write to the container's log", "err", err, "text", text)
+// logNote puts a sentence of the agent's into the container's log.
+func (u *Task) logNote(text string) {
+	if err := u.Journal.Note(time.Now(), text); err != nil {
+		u.Log.Warn("cannot write to the container's log", "err", err, "text", text)
 		return
 	}
 	u.changed()
 }
 
-// attend reads the output of a running container, ends it when asked to, and
+// watchContainer reads the output of a running container, ends it when asked to, and
 // waits for both its end and that of its output.
-func (u *unit) attend(ctx context.Context) lifecycle.Exit {
+func (u *Task) watchContainer(ctx context.Context) lifecycle.Exit {
 	actx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan struct{})
@@ -210,7 +210,7 @@ func (u *unit) attend(ctx context.Context) lifecycle.Exit {
 	go func() { logs <- u.copyLogs(actx, ended) }()
 	go func() {
 		defer close(enforced)
-		u.enforce(actx, ended)
+		u.enforceEnd(actx, ended)
 	}()
 	exit := u.wait(ctx)
 	close(ended)
@@ -222,9 +222,9 @@ func (u *unit) attend(ctx context.Context) lifecycle.Exit {
 }
 
 // wait asks until the runtime knows how the container ended.
-func (u *unit) wait(ctx context.Context) lifecycle.Exit {
+func (u *Task) wait(ctx context.Context) lifecycle.Exit {
 	for {
-		code, err := u.runtime.Wait(ctx, u.id())
+		code, err := u.runtime.Wait(ctx, u.ID())
 		switch {
 		case ctx.Err() != nil:
 			return lifecycle.Exit{}
@@ -233,7 +233,7 @@ func (u *unit) wait(ctx context.Context) lifecycle.Exit {
 		case errors.Is(err, container.ErrGone):
 			return lifecycle.Exit{Kind: lifecycle.Lost, Message: err.Error()}
 		}
-		u.log.Warn("cannot wait for container, trying again", "err", err)
+		u.Log.Warn("cannot wait for container, trying again", "err", err)
 		if delay.For(ctx, retryPause) != nil {
 			return lifecycle.Exit{}
 		}
@@ -241,11 +241,11 @@ func (u *unit) wait(ctx context.Context) lifecycle.Exit {
 }
 
 // copyLogs copies the output to the journal, from where the journal ends.
-func (u *unit) copyLogs(ctx context.Context, ended <-chan struct{}) error {
+func (u *Task) copyLogs(ctx context.Context, ended <-chan struct{}) error {
 	var patience <-chan time.Time
-	keep := &backlog{journal: u.journal, most: u.unsent}
+	keep := &backlog{journal: u.Journal, most: u.unsent}
 	for {
-		err := u.runtime.Logs(ctx, u.id(), u.journal.Position(), func(lines []container.Line) error {
+		err := u.runtime.Logs(ctx, u.ID(), u.Journal.Position(), func(lines []container.Line) error {
 			if err := keep.append(lines); err != nil {
 				return err
 			}
@@ -258,7 +258,7 @@ func (u *unit) copyLogs(ctx context.Context, ended <-chan struct{}) error {
 		if err == nil || ctx.Err() != nil || errors.Is(err, container.ErrGone) {
 			return err
 		}
-		u.log.Warn("cannot copy the output of container, trying again", "err", err)
+		u.Log.Warn("cannot copy the output of container, trying again", "err", err)
 		timer := time.NewTimer(retryPause)
 		select {
 		case <-patience:
@@ -272,8 +272,8 @@ func (u *unit) copyLogs(ctx context.Context, ended <-chan struct{}) error {
 	}
 }
 
-// enforce carries out the wish that the container end.
-func (u *unit) enforce(ctx context.Context, ended <-chan struct{}) {
+// enforceEnd carries out the wish that the container end.
+func (u *Task) enforceEnd(ctx context.Context, ended <-chan struct{}) {
 	asked := false
 	for {
 		u.mu.Lock()
@@ -303,36 +303,36 @@ func (u *unit) enforce(ctx context.Context, ended <-chan struct{}) {
 }
 
 // signal sends one, and returns when to try again if that failed.
-func (u *unit) signal(ctx context.Context, s container.Signal) <-chan time.Time {
-	u.log.Info("ending container", "signal", string(s))
-	if err := u.runtime.Signal(ctx, u.id(), s); err != nil && ctx.Err() == nil {
-		u.log.Warn("cannot signal container, trying again", "err", err)
+func (u *Task) signal(ctx context.Context, s container.Signal) <-chan time.Time {
+	u.Log.Info("ending container", "signal", string(s))
+	if err := u.runtime.Signal(ctx, u.ID(), s); err != nil && ctx.Err() == nil {
+		u.Log.Warn("cannot signal container, trying again", "err", err)
 		return time.After(retryPause)
 	}
 	return nil
 }
 
 // cleanUp removes the container and what is on disk of it.
-func (u *unit) cleanUp(ctx context.Context) error {
+func (u *Task) cleanUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanPatience)
 	defer cancel()
 	for {
-		err := u.remove(ctx)
+		err := u.removeContainer(ctx)
 		if err == nil {
 			return u.entry.Remove()
 		}
-		u.log.Warn("cannot remove container, trying again", "err", err)
+		u.Log.Warn("cannot remove container, trying again", "err", err)
 		if delay.For(ctx, retryPause) != nil {
 			return err
 		}
 	}
 }
 
-func (u *unit) remove(ctx context.Context) error {
+func (u *Task) removeContainer(ctx context.Context) error {
 	if !u.keep {
-		return u.runtime.Remove(ctx, u.id())
+		return u.runtime.Remove(ctx, u.ID())
 	}
-	return u.runtime.Signal(ctx, u.id(), container.Kill)
+	return u.runtime.Signal(ctx, u.ID(), container.Kill)
 }
 
 func join(a, b string) string {

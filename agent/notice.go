@@ -66,7 +66,7 @@ func (a *Agent) callLast(ctx context.Context, at time.Time) {
 		return
 	}
 	for _, u := range a.all() {
-		u.ask(true, lastGrace)
+		u.RequestEnd(true, lastGrace)
 	}
 }
 

@@ -27,12 +27,12 @@ const (
 const runHook = `s=/bin/sh; [ -x /bin/bash ] && s=/bin/bash; h=$1; shift; exec "$s" -c 'set -e; . "$0"; set +e; exec "$@"' "$h" "$@"`
 
 // specOf turns an order into what a runtime runs.
-func specOf(o *agentv1.Start, h host) container.Spec {
+func specOf(o *agentv1.Start, h Host) container.Spec {
 	s := o.GetSpec()
 	devices := h.devices(o.GetDeviceIds())
 	spec := container.Spec{
 		ID: o.GetContainerId(), Allocation: o.GetAllocationId(),
-		Agent: h.agentID, Cluster: h.clusterID,
+		Agent: h.AgentID, Cluster: h.ClusterID,
 		Type: s.GetTaskType(), Description: s.GetDescription(),
 		Image: s.GetImage(), ForcePull: s.GetForcePullImage(), Auth: authOf(s.GetRegistryAuth()),
 		Command: s.GetEntrypoint(), Env: append(h.environ(o, devices), s.GetEnvironment()...),
@@ -50,8 +50,8 @@ func specOf(o *agentv1.Start, h host) container.Spec {
 		spec.User = &container.User{UID: int(u.GetUid()), GID: int(u.GetGid())}
 	}
 	spec.Files = append(spec.Files, infoFile(spec))
-	if len(h.masterCert) > 0 {
-		spec.Files = append(spec.Files, container.File{Path: certPath, Content: h.masterCert, Mode: 0o644})
+	if len(h.MasterCert) > 0 {
+		spec.Files = append(spec.Files, container.File{Path: certPath, Content: h.MasterCert, Mode: 0o644})
 	}
 	if hook := s.GetStartupHook(); hook != "" {
 		spec.Files = append(spec.Files, container.File{Path: hookPath, Content: []byte(hook), Mode: 0o755})
@@ -130,7 +130,7 @@ func gpusOf(devices []*apiv1.Device) (uuids []string, v container.Vendor) {
 }
 
 // refuseOrder finds what an order asks for that no agent can do.
-func refuseOrder(o *agentv1.Start, h host) string {
+func refuseOrder(o *agentv1.Start, h Host) string {
 	for _, id := range o.GetDeviceIds() {
 		if !h.hasDevice(id) {
 			return "this agent has no slot " + itoa(id)

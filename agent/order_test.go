@@ -14,10 +14,10 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-func testHost(t apiv1.Device_Type) host {
-	return host{
-		agentID: "me", clusterID: "c", masterID: "m", scheme: "http", masterHost: "10.0.0.1", masterPort: 8080,
-		slots: []*apiv1.Device{{Id: 0, Uuid: "GPU-a", Type: t}, {Id: 1, Uuid: "GPU-b", Type: t}},
+func testHost(t apiv1.Device_Type) Host {
+	return Host{
+		AgentID: "me", ClusterID: "c", MasterID: "m", Scheme: "http", MasterHost: "10.0.0.1", MasterPort: 8080,
+		Slots: []*apiv1.Device{{Id: 0, Uuid: "GPU-a", Type: t}, {Id: 1, Uuid: "GPU-b", Type: t}},
 	}
 }
 
@@ -25,7 +25,7 @@ func TestEnvironment(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name   string
-		host   func(*host)
+		host   func(*Host)
 		kind   apiv1.Device_Type
 		ids    []int32
 		mode   string
@@ -43,15 +43,15 @@ func TestEnvironment(t *testing.T) {
 		{name: "no GPU is none", kind: apiv1.Device_TYPE_CUDA, want: []string{"CUDA_VISIBLE_DEVICES=", "NVIDIA_VISIBLE_DEVICES=void"}},
 		{name: "AMD by index", kind: apiv1.Device_TYPE_ROCM, ids: []int32{1}, want: []string{"ROCR_VISIBLE_DEVICES=1"}},
 		{
-			name: "TLS with a CA", host: func(h *host) { h.scheme, h.masterCert, h.masterCertName = "https", []byte("pem"), "det" },
+			name: "TLS with a CA", host: func(h *Host) { h.Scheme, h.MasterCert, h.MasterCertName = "https", []byte("pem"), "det" },
 			want: []string{"DET_MASTER=https://10.0.0.1:8080", "DET_USE_TLS=true", "DET_MASTER_CERT_FILE=" + certPath, "DET_MASTER_CERT_NAME=det"},
 		},
-		{name: "TLS without checks", host: func(h *host) { h.scheme, h.noVerify = "https", true }, want: []string{"DET_MASTER_CERT_FILE=noverify"}},
-		{name: "proxies", host: func(h *host) { h.proxies = []string{"NO_PROXY=x"} }, want: []string{"NO_PROXY=x"}},
-		{name: "loopback from a network of its own", host: func(h *host) { h.docker, h.masterHost = true, "localhost" }, want: []string{"DET_MASTER=http://host.docker.internal:8080"}},
-		{name: "loopback on the host's network", host: func(h *host) { h.docker, h.masterHost = true, "127.0.0.1" }, mode: "host", want: []string{"DET_MASTER=http://127.0.0.1:8080"}},
-		{name: "the host by its name", host: func(h *host) { h.docker, h.masterHost = true, "host.docker.internal" }, want: []string{"DET_MASTER=http://host.docker.internal:8080"}},
-		{name: "loopback of a plain process", host: func(h *host) { h.masterHost = "::1" }, want: []string{"DET_MASTER=http://[::1]:8080"}},
+		{name: "TLS without checks", host: func(h *Host) { h.Scheme, h.NoVerify = "https", true }, want: []string{"DET_MASTER_CERT_FILE=noverify"}},
+		{name: "proxies", host: func(h *Host) { h.Proxies = []string{"NO_PROXY=x"} }, want: []string{"NO_PROXY=x"}},
+		{name: "loopback from a network of its own", host: func(h *Host) { h.Docker, h.MasterHost = true, "localhost" }, want: []string{"DET_MASTER=http://host.docker.internal:8080"}},
+		{name: "loopback on the host's network", host: func(h *Host) { h.Docker, h.MasterHost = true, "127.0.0.1" }, mode: "host", want: []string{"DET_MASTER=http://127.0.0.1:8080"}},
+		{name: "the host by its name", host: func(h *Host) { h.Docker, h.MasterHost = true, "host.docker.internal" }, want: []string{"DET_MASTER=http://host.docker.internal:8080"}},
+		{name: "loopback of a plain process", host: func(h *Host) { h.MasterHost = "::1" }, want: []string{"DET_MASTER=http://[::1]:8080"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -125,7 +125,7 @@ func TestTheNetworkIsTheTasksOrElseTheAgents(t *testing.T) {
 		{"none", "pedl", true, "none"},
 		{"bridge", "pedl", false, "bridge"},
 	} {
-		h := host{docker: c.docker, network: ownNetwork(c.own)}
+		h := Host{Docker: c.docker, Network: ownNetwork(c.own)}
 		if got := h.networkOf(&agentv1.Spec{NetworkMode: c.ordered}); got != c.want {
 			t.Errorf("ordered %q, the agent's %q, docker %v: got %q, want %q", c.ordered, c.own, c.docker, got, c.want)
 		}

@@ -190,8 +190,8 @@ func build(ctx context.Context, cfg Config) (*Agent, error) {
 	}
 	a := &Agent{
 		cfg: cfg, devices: found.Devices, hostname: hostname,
-		welcomed: make(chan struct{}), swapped: make(chan struct{}), unwell: make(chan struct{}, 1), units: map[string]*unit{},
-		host: host{agentID: id, slots: found.Devices},
+		welcomed: make(chan struct{}), swapped: make(chan struct{}), unwell: make(chan struct{}, 1), units: map[string]*Task{},
+		host: Host{AgentID: id, Slots: found.Devices},
 	}
 	if a.disk, err = disk.Open(s.DataDir); err != nil {
 		return nil, err
@@ -203,9 +203,9 @@ func build(ctx context.Context, cfg Config) (*Agent, error) {
 		return nil, errors.Join(fmt.Errorf("start agent: %w", err), a.runtime.Close())
 	}
 	_, isPlain := a.runtime.(plain)
-	a.host.docker = !isPlain
+	a.host.Docker = !isPlain
 	a.guard = guardOf(cfg)
-	cfg.Log.Info("agent is ready", "agent_id", id, "slots", len(found.Devices), "docker", a.host.docker)
+	cfg.Log.Info("agent is ready", "agent_id", id, "slots", len(found.Devices), "docker", a.host.Docker)
 	return a, nil
 }
 
@@ -230,23 +230,23 @@ func guardOf(cfg Config) guard.Guard {
 // describe fills in what tasks are told of the master.
 func (a *Agent) describe(s config.Agent) error {
 	h := &a.host
-	h.scheme = s.Scheme()
-	h.masterHost, h.masterPort = s.ContainerMasterHost, s.ContainerMasterPort
-	if h.masterHost == "" {
-		h.masterHost = s.MasterHost
+	h.Scheme = s.Scheme()
+	h.MasterHost, h.MasterPort = s.ContainerMasterHost, s.ContainerMasterPort
+	if h.MasterHost == "" {
+		h.MasterHost = s.MasterHost
 	}
-	if h.masterPort == 0 {
-		h.masterPort = s.Port()
+	if h.MasterPort == 0 {
+		h.MasterPort = s.Port()
 	}
-	h.masterCertName, h.noVerify = s.Security.TLS.MasterCertName, s.Security.TLS.SkipVerify
+	h.MasterCertName, h.NoVerify = s.Security.TLS.MasterCertName, s.Security.TLS.SkipVerify
 	if file := s.Security.TLS.MasterCert; file != "" {
 		cert, err := os.ReadFile(file)
 		if err != nil {
 			return fmt.Errorf("read security.tls.master_cert: %w", err)
 		}
-		h.masterCert = cert
+		h.MasterCert = cert
 	}
-	h.proxies, h.network = proxiesOf(s), ownNetwork(s.DockerNetwork)
+	h.Proxies, h.Network = proxiesOf(s), ownNetwork(s.DockerNetwork)
 	return nil
 }
 

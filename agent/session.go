@@ -123,8 +123,8 @@ func (s *session) take(m *agentv1.MasterMessage) {
 		s.takeAck(b.Ack)
 	case *agentv1.MasterMessage_LogAck:
 		if u := s.agent.unit(b.LogAck.GetContainerId()); u != nil {
-			u.ackLogs(b.LogAck.GetNextSeq())
-			s.touch(u.id())
+			u.AckLogs(b.LogAck.GetNextSeq())
+			s.touch(u.ID())
 		}
 	case *agentv1.MasterMessage_Shutdown:
 		s.agent.cfg.Log.Info("the master sends this agent home", "reason", b.Shutdown.GetReason())
@@ -171,13 +171,13 @@ func (s *session) takeSignal(sig *agentv1.Signal) {
 	}
 	switch sig.GetKind() {
 	case agentv1.Signal_KIND_KILL:
-		u.ask(false, 0)
+		u.RequestEnd(false, 0)
 	case agentv1.Signal_KIND_TERMINATE:
 		grace := time.Duration(sig.GetGraceUs()) * time.Microsecond
 		if grace <= 0 {
 			grace = -1
 		}
-		u.ask(true, grace)
+		u.RequestEnd(true, grace)
 	default:
 		s.agent.cfg.Log.Warn("the master sends a signal that this version does not know", "container", sig.GetContainerId(), "signal", sig.GetKind().String())
 	}
@@ -187,8 +187,8 @@ func (s *session) takeSignal(sig *agentv1.Signal) {
 // acknowledgement here: the welcome of the next connection names the last.
 func (s *session) takeAck(a *agentv1.Ack) {
 	u := s.agent.unit(a.GetContainerId())
-	if u != nil && a.GetState() == apiv1.Container_STATE_TERMINATED && u.view().state.State == lifecycle.Terminated {
-		u.drop()
+	if u != nil && a.GetState() == apiv1.Container_STATE_TERMINATED && u.View().State.State == lifecycle.Terminated {
+		u.Forget()
 	}
 }
 
@@ -251,11 +251,11 @@ func (s *session) speak(ctx context.Context, id string) error {
 		c = &cursor{}
 		s.cursors[id] = c
 	}
-	v := u.view()
-	if v.forgotten {
+	v := u.View()
+	if v.Forgotten {
 		return nil
 	}
-	if state := v.state.State; state != lifecycle.Terminated && c.sent < state.Proto() {
+	if state := v.State.State; state != lifecycle.Terminated && c.sent < state.Proto() {
 		if err := s.conn.Send(ctx, changeOf(u, v)); err != nil {
 			return err
 		}
@@ -264,49 +264,49 @@ func (s *session) speak(ctx context.Context, id string) error {
 	if err := s.speakLines(ctx, u, c, v); err != nil {
 		return err
 	}
-	complete := v.acked >= v.lines || v.unread != ""
-	if v.state.State == lifecycle.Terminated && complete && c.sent < apiv1.Container_STATE_TERMINATED {
+	complete := v.Acked >= v.Lines || v.Unread != ""
+	if v.State.State == lifecycle.Terminated && complete && c.sent < apiv1.Container_STATE_TERMINATED {
 		c.sent = apiv1.Container_STATE_TERMINATED
 		return s.conn.Send(ctx, changeOf(u, v))
 	}
 	return nil
 }
 
-func (s *session) speakLines(ctx context.Context, u *unit, c *cursor, v view) error {
-	if c.lines >= v.lines || c.lines >= v.acked+window || v.unread != "" {
+func (s *session) speakLines(ctx context.Context, u *Task, c *cursor, v View) error {
+	if c.lines >= v.Lines || c.lines >= v.Acked+window || v.Unread != "" {
 		return nil
 	}
-	lines, err := u.journal.Read(c.lines, batchSize)
+	lines, err := u.Journal.Read(c.lines, batchSize)
 	if err != nil {
-		u.log.Error("cannot read log lines back", "err", err)
-		u.cannotRead(fmt.Sprintf("log lines from %d on could not be read back: %v", c.lines, err))
-		s.touch(u.id())
+		u.Log.Error("cannot read log lines back", "err", err)
+		u.SetUnread(fmt.Sprintf("log lines from %d on could not be read back: %v", c.lines, err))
+		s.touch(u.ID())
 		return nil // the end of the container tells of it
 	}
 	m := &agentv1.Logs{
-		ContainerId: u.id(), AllocationId: u.order.GetAllocationId(), FirstSeq: c.lines,
+		ContainerId: u.ID(), AllocationId: u.Order.GetAllocationId(), FirstSeq: c.lines,
 		Lines: make([]*agentv1.Line, len(lines)),
 	}
 	for i, l := range lines {
 		m.Lines[i] = &agentv1.Line{AtUs: l.At.UnixMicro(), Stdtype: l.Stream, Text: l.Text}
 	}
 	c.lines += uint64(len(lines))
-	if c.lines < v.lines {
-		s.touch(u.id())
+	if c.lines < v.Lines {
+		s.touch(u.ID())
 	}
 	return s.conn.Send(ctx, &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Logs{Logs: m}})
 }
 
 // changeOf is the unit's state as a message.
-func changeOf(u *unit, v view) *agentv1.AgentMessage {
-	exit := v.state.Exit
-	if exit != nil && v.unread != "" {
+func changeOf(u *Task, v View) *agentv1.AgentMessage {
+	exit := v.State.Exit
+	if exit != nil && v.Unread != "" {
 		with := *exit
-		with.Message = join(with.Message, v.unread)
+		with.Message = join(with.Message, v.Unread)
 		exit = &with
 	}
-	m := change(u.order, v.state.State, v.state.AtMicros, exit)
-	for _, a := range v.addresses {
+	m := change(u.Order, v.State.State, v.State.AtMicros, exit)
+	for _, a := range v.Addresses {
 		m.GetChange().Addresses = append(m.GetChange().GetAddresses(), &apiv1.Address{
 			ContainerIp: a.ContainerIP, ContainerPort: int32(a.ContainerPort),
 			HostIp: a.HostIP, HostPort: int32(a.HostPort),
@@ -337,7 +337,7 @@ func (s *session) awaitShutdown(ctx context.Context) error {
 	case <-s.shutdown:
 	}
 	for _, u := range s.agent.all() {
-		u.ask(true, shutdownGrace)
+		u.RequestEnd(true, shutdownGrace)
 	}
 	ctx, cancel := context.WithTimeout(ctx, shutdownPatience)
 	defer cancel()
@@ -353,7 +353,7 @@ func (s *session) awaitShutdown(ctx context.Context) error {
 // endAll kills what runs, for a master that starts it elsewhere.
 func (a *Agent) endAll(ctx context.Context) {
 	for _, u := range a.all() {
-		u.ask(false, 0)
+		u.RequestEnd(false, 0)
 	}
 	ctx, cancel := context.WithTimeout(ctx, shutdownPatience)
 	defer cancel()
@@ -369,7 +369,7 @@ func (a *Agent) endAll(ctx context.Context) {
 func (a *Agent) living() int {
 	n := 0
 	for _, u := range a.all() {
-		if u.view().state.State != lifecycle.Terminated {
+		if u.View().State.State != lifecycle.Terminated {
 			n++
 		}
 	}

@@ -25,9 +25,9 @@ func (a *Agent) watchLease(ctx context.Context, held *lease.Lease) {
 		for _, u := range a.all() {
 			switch {
 			case over:
-				u.silence("no answer from the master for " + wait.String())
-			case u.keptOut():
-				u.silence("the keeper was at it while this agent did not run")
+				u.Silence("no answer from the master for " + wait.String())
+			case u.KeptOut():
+				u.Silence("the keeper was at it while this agent did not run")
 			}
 		}
 	}
@@ -49,33 +49,33 @@ func (a *Agent) newKeeper(held *lease.Lease) (*keeper.Child, error) {
 
 // runsAgain says whether something here may be run again elsewhere.
 func (a *Agent) runsAgain() bool {
-	return slices.ContainsFunc(a.all(), func(u *unit) bool {
-		return u.order.GetRerun() && u.view().state.State != lifecycle.Terminated
+	return slices.ContainsFunc(a.all(), func(u *Task) bool {
+		return u.Order.GetRerun() && u.View().State.State != lifecycle.Terminated
 	})
 }
 
-// secure comes before the start of a container that may be run again elsewhere: from
+// ensureKeeper comes before the start of a container that may be run again elsewhere: from
 // then on it ends in time, whatever becomes of this agent.
-func (u *unit) secure() error {
-	if !u.order.GetRerun() {
+func (u *Task) ensureKeeper() error {
+	if !u.Order.GetRerun() {
 		return nil
 	}
 	if err := u.keeper(); err != nil {
-		u.log.Warn("the container outlives a stop of this agent until a keeper can be started", "err", err)
+		u.Log.Warn("the container outlives a stop of this agent until a keeper can be started", "err", err)
 	}
-	if u.keptOut() {
-		u.silence("the keeper was at it while this agent did not run")
+	if u.KeptOut() {
+		u.Silence("the keeper was at it while this agent did not run")
 		return errUnwanted
 	}
 	return nil
 }
 
-// keptOut says that this agent's keeper ends the container, or has kept it from starting.
-func (u *unit) keptOut() bool { return u.order.GetRerun() && u.entry.Silenced() }
+// KeptOut says that this agent's keeper ends the container, or has kept it from starting.
+func (u *Task) KeptOut() bool { return u.Order.GetRerun() && u.entry.Silenced() }
 
-// silence kills a container that may be run again elsewhere.
-func (u *unit) silence(why string) {
-	if !u.order.GetRerun() {
+// Silence kills a container that may be run again elsewhere.
+func (u *Task) Silence(why string) {
+	if !u.Order.GetRerun() {
 		return
 	}
 	u.mu.Lock()
@@ -83,17 +83,17 @@ func (u *unit) silence(why string) {
 	u.state.Silent = u.state.Silent || first
 	u.mu.Unlock()
 	if first {
-		u.log.Warn("ending what the master starts elsewhere", "because", why)
-		u.ask(false, 0)
+		u.Log.Warn("ending what the master starts elsewhere", "because", why)
+		u.RequestEnd(false, 0)
 	}
 }
 
 // silenced replaces the end of a container that silence has killed: the code is not the
 // program's own.
-func (u *unit) silenced(exit lifecycle.Exit) lifecycle.Exit {
+func (u *Task) silenced(exit lifecycle.Exit) lifecycle.Exit {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if !u.state.Silent && !u.keptOut() || exit.Kind == lifecycle.Exited && exit.Code != killedCode {
+	if !u.state.Silent && !u.KeptOut() || exit.Kind == lifecycle.Exited && exit.Code != killedCode {
 		return exit
 	}
 	return lifecycle.Exit{Kind: lifecycle.Lost, Silent: true, Message: "it had no answer from the master for the reconnect wait, and ended what is run again elsewhere"}

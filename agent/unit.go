@@ -15,18 +15,18 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// unit is one container of this agent, from the order on disk until the
+// Task is one container of this agent, from the order on disk until the
 // master has heard its end. One goroutine lives its life; the session reads
 // its state.
-type unit struct {
-	order   *agentv1.Start
+type Task struct {
+	Order   *agentv1.Start
 	entry   disk.Entry
-	journal *journal.Journal
+	Journal *journal.Journal
 	runtime container.Runtime
 	// host waits for the first welcome and gives what tasks are told.
-	host func(context.Context) (host, error)
+	host func(context.Context) (Host, error)
 	// fetch gets the task's context directory.
-	fetch func(context.Context, *agentv1.Start, host) ([]container.File, error)
+	fetch func(context.Context, *agentv1.Start, Host) ([]container.File, error)
 	// changed is called after every change that the master should hear of.
 	changed func()
 	// guard keeps the task from what would give it the machine.
@@ -40,7 +40,7 @@ type unit struct {
 	keeper func() error
 	// keep leaves an ended container for people to look at.
 	keep bool
-	log  *slog.Logger
+	Log  *slog.Logger
 
 	// forget ends the unit, and poke tells of a wish to end the container.
 	forget chan struct{}
@@ -59,30 +59,30 @@ type unit struct {
 	giveUp    context.CancelFunc // ends a start that is no longer wanted
 }
 
-func (u *unit) id() string { return u.order.GetContainerId() }
+func (u *Task) ID() string { return u.Order.GetContainerId() }
 
-// view is what a session sees of a unit.
-type view struct {
-	state     disk.State
-	addresses []container.Address
-	lines     uint64
-	acked     uint64
-	unread    string
-	forgotten bool
+// View is what a session sees of a unit.
+type View struct {
+	State     disk.State
+	Addresses []container.Address
+	Lines     uint64
+	Acked     uint64
+	Unread    string
+	Forgotten bool
 }
 
-func (u *unit) view() view {
+func (u *Task) View() View {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return view{
-		state: u.state, addresses: u.addresses, lines: u.journal.Next(), acked: u.acked, unread: u.unread,
-		forgotten: u.forgotten,
+	return View{
+		State: u.state, Addresses: u.addresses, Lines: u.Journal.Next(), Acked: u.acked, Unread: u.unread,
+		Forgotten: u.forgotten,
 	}
 }
 
 // advance moves to a later state, on disk first. A state that the unit is in
 // already is no step; an agent that was killed while it pulled pulls again.
-func (u *unit) advance(to lifecycle.State, exit *lifecycle.Exit, addresses []container.Address) {
+func (u *Task) advance(to lifecycle.State, exit *lifecycle.Exit, addresses []container.Address) {
 	u.mu.Lock()
 	s := u.state
 	next, err := s.State.To(to)
@@ -93,47 +93,47 @@ func (u *unit) advance(to lifecycle.State, exit *lifecycle.Exit, addresses []con
 		// On the way to Running there is nothing to remember: a restarted
 		// agent begins again, and writing is most of what a short task costs.
 		if to != lifecycle.Pulling && to != lifecycle.Starting {
-			u.save()
+			u.saveState()
 		}
 	}
 	u.mu.Unlock()
 	if err != nil {
-		u.log.Debug("no step", "err", err)
+		u.Log.Debug("no step", "err", err)
 		return
 	}
-	u.log.Info("container has changed", "state", string(to))
+	u.Log.Info("container has changed", "state", string(to))
 	u.changed()
 }
 
-// save writes the state down; the caller holds mu, so that the disk sees the
+// saveState writes the state down; the caller holds mu, so that the disk sees the
 // states in their order. Where that fails the unit goes on in memory: a
 // full disk is no reason to lose a running task, and a restarted agent learns
 // the rest from the runtime.
-func (u *unit) save() {
+func (u *Task) saveState() {
 	if err := u.entry.SetState(u.state); err != nil {
-		u.log.Error("cannot write state; a restarted agent may not know it", "err", err)
+		u.Log.Error("cannot write state; a restarted agent may not know it", "err", err)
 		return
 	}
-	u.trim()
+	u.trimOrder()
 }
 
-// trim takes out of the order on disk what only a start needs, tokens and passwords
+// trimOrder takes out of the order on disk what only a start needs, tokens and passwords
 // among it, once the container is not going to be started again. The caller holds mu,
 // or is the only one who knows the unit.
-func (u *unit) trim() {
+func (u *Task) trimOrder() {
 	if u.trimmed || u.state.State != lifecycle.Running && u.state.State != lifecycle.Terminated {
 		return
 	}
-	if err := u.entry.Trim(u.order); err != nil {
-		u.log.Warn("cannot take the tokens out of the order on disk", "err", err)
+	if err := u.entry.Trim(u.Order); err != nil {
+		u.Log.Warn("cannot take the tokens out of the order on disk", "err", err)
 		return
 	}
 	u.trimmed = true
 }
 
-// ask is the master's wish that the container end: politely, and by force
+// RequestEnd is the master's wish that the container end: politely, and by force
 // after grace, where -1 is never.
-func (u *unit) ask(politely bool, grace time.Duration) {
+func (u *Task) RequestEnd(politely bool, grace time.Duration) {
 	u.mu.Lock()
 	if u.state.State == lifecycle.Terminated {
 		u.mu.Unlock()
@@ -146,7 +146,7 @@ func (u *unit) ask(politely bool, grace time.Duration) {
 			u.state.KillAtMicros = at
 		}
 	}
-	u.save()
+	u.saveState()
 	giveUp := u.giveUp
 	u.mu.Unlock()
 	if giveUp != nil {
@@ -156,28 +156,28 @@ func (u *unit) ask(politely bool, grace time.Duration) {
 }
 
 // unwanted says that an end was asked for, or that the master does not know it.
-func (u *unit) unwanted() bool {
+func (u *Task) unwanted() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.state.Terminate || u.state.KillAtMicros != 0 || u.forgotten
 }
 
 // mayHaveStarted says that only the runtime knows whether the container runs.
-func (u *unit) mayHaveStarted() bool {
+func (u *Task) mayHaveStarted() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.asked
 }
 
-// asking notes that the runtime is asked now.
-func (u *unit) asking() {
+// setAsked notes that the runtime is asked now.
+func (u *Task) setAsked() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.asked = true
 }
 
-// drop forgets the unit, running or not.
-func (u *unit) drop() {
+// Forget forgets the unit, running or not.
+func (u *Task) Forget() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !u.forgotten {
@@ -186,33 +186,33 @@ func (u *unit) drop() {
 	}
 }
 
-// ackLogs says that the master has the lines before next.
-func (u *unit) ackLogs(next uint64) {
+// AckLogs says that the master has the lines before next.
+func (u *Task) AckLogs(next uint64) {
 	u.mu.Lock()
-	u.acked = max(u.acked, min(next, u.journal.Next()))
+	u.acked = max(u.acked, min(next, u.Journal.Next()))
 	acked := u.acked
 	u.mu.Unlock()
 	// Without the lock: a disk may take long, and sessions ask how the unit is.
-	if err := u.journal.Release(acked); err != nil {
-		u.log.Warn("cannot give back the room of log lines that the master has", "err", err)
+	if err := u.Journal.Release(acked); err != nil {
+		u.Log.Warn("cannot give back the room of log lines that the master has", "err", err)
 	}
 }
 
-// remember takes the last state that the master has stored: a container that
+// SetAcked takes the last state that the master has stored: a container that
 // ran is not started again, even if this disk does not know.
-func (u *unit) remember(acked apiv1.Container_State) {
+func (u *Task) SetAcked(acked apiv1.Container_State) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.ran = u.ran || acked >= apiv1.Container_STATE_RUNNING
 }
 
-func (u *unit) hasRun() bool {
+func (u *Task) hasRun() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.ran || u.state.State == lifecycle.Running
 }
 
-func (u *unit) cannotRead(why string) {
+func (u *Task) SetUnread(why string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.unread = why

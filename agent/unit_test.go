@@ -27,21 +27,21 @@ func TestRoomOfLinesIsGivenBackWithoutTheUnitsLock(t *testing.T) {
 	if err := errors.Join(j.Append(lines), j.Close()); err != nil {
 		t.Fatal(err)
 	}
-	u := &unit{journal: j}
+	u := &Task{Journal: j}
 	told := &lockSeer{unit: u}
-	u.log = slog.New(told)
-	u.ackLogs(j.Next())
+	u.Log = slog.New(told)
+	u.AckLogs(j.Next())
 	if told.lines != 1 || told.locked {
 		t.Errorf("got %d lines in the log, and the unit locked: %v", told.lines, told.locked)
 	}
-	if got := u.view().acked; got != j.Next() {
+	if got := u.View().Acked; got != j.Next() {
 		t.Errorf("got %d lines acknowledged, want all", got)
 	}
 }
 
 // lockSeer is a log that looks whether the unit is locked.
 type lockSeer struct {
-	unit   *unit
+	unit   *Task
 	lines  int
 	locked bool
 }

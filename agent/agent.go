@@ -11,16 +11,16 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/det-deploy/det-deploy/agent/config"
 	"github.com/det-deploy/det-deploy/agent/container"
-	"github.com/det-deploy/det-deploy/agent/contextdir"
 	"github.com/det-deploy/det-deploy/agent/disk"
-	"github.com/det-deploy/det-deploy/agent/guard"
 	"github.com/det-deploy/det-deploy/agent/health"
 	"github.com/det-deploy/det-deploy/agent/keeper"
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
 	"github.com/det-deploy/det-deploy/agent/link"
+	"github.com/det-deploy/det-deploy/agent/task"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -54,7 +54,7 @@ type Agent struct {
 	cfg      Config
 	disk     disk.Disk
 	runtime  closingRuntime
-	guard    guard.Guard
+	guard    task.Guard
 	devices  []*apiv1.Device
 	hostname string
 	client   *http.Client
@@ -67,8 +67,8 @@ type Agent struct {
 
 	// mu guards what follows.
 	mu      sync.Mutex
-	host    Host
-	units   map[string]*Task
+	host    task.Host
+	units   map[string]*task.Task
 	session *session
 	// health is whether the machine can start containers; unwell wakes who looks.
 	health health.State
@@ -185,13 +185,16 @@ func (a *Agent) follow(w *agentv1.Welcome) {
 	})
 }
 
+// orphanPatience bounds one look for orphans.
+const orphanPatience = time.Minute
+
 // removeOrphans removes containers that no order speaks of: those of an agent
 // whose disk was lost.
 func (a *Agent) removeOrphans(ctx context.Context) error {
 	a.mu.Lock()
 	cluster := a.host.ClusterID
 	a.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, cleanPatience)
+	ctx, cancel := context.WithTimeout(ctx, orphanPatience)
 	defer cancel()
 	ids, err := a.runtime.List(ctx, cluster)
 	if err != nil {
@@ -238,28 +241,20 @@ func (a *Agent) add(o *agentv1.Start) error {
 // adopt brings a unit to life, which an earlier agent may have started; the caller
 // holds mu.
 func (a *Agent) adopt(entry disk.Entry, o *agentv1.Start, asked bool) error {
-	state, err := entry.State()
+	u, err := task.Open(task.Config{
+		Runtime: a.runtime, Guard: a.guard, Host: a.awaitHost, Client: a.client,
+		Master:  a.cfg.Settings.Scheme() + "://" + masterAddress(a.cfg.Settings),
+		Changed: a.touch, Failed: a.startFailed, Started: a.startWorked, Keeper: a.keeper.Ensure,
+		Keep: a.keeps(), Log: a.cfg.Log,
+	}, entry, o, asked)
 	if err != nil {
 		return err
 	}
-	j, err := entry.Journal()
-	if err != nil {
-		return err
-	}
-	id := o.GetContainerId()
-	u := &Task{
-		Order: o, entry: entry, Journal: j, runtime: a.runtime, state: state, asked: asked,
-		failed: a.startFailed, started: a.startWorked, keeper: a.keeper.Ensure,
-		host: a.awaitHost, fetch: a.fetchContext, unsent: unsentBytes, keep: a.keeps(), guard: a.guard,
-		Log:    a.cfg.Log.With("container", id, "allocation", o.GetAllocationId()),
-		forget: make(chan struct{}), poke: make(chan struct{}, 1),
-	}
-	u.changed = func() { a.touch(id) }
-	u.trimOrder() // an earlier agent may not have come to it
+	id := u.ID()
 	a.units[id] = u
 	a.spawn(func(ctx context.Context) {
 		err := u.Live(ctx)
-		if cerr := j.Close(); cerr != nil {
+		if cerr := u.Journal.Close(); cerr != nil {
 			u.Log.Warn("cannot close the log journal", "err", cerr)
 		}
 		if ctx.Err() != nil {
@@ -304,16 +299,16 @@ func (a *Agent) touch(id string) {
 	}
 }
 
-func (a *Agent) unit(id string) *Task {
+func (a *Agent) unit(id string) *task.Task {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.units[id]
 }
 
-func (a *Agent) all() []*Task {
+func (a *Agent) all() []*task.Task {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	out := make([]*Task, 0, len(a.units))
+	out := make([]*task.Task, 0, len(a.units))
 	for _, u := range a.units {
 		out = append(out, u)
 	}
@@ -326,24 +321,13 @@ func (a *Agent) keeps() bool {
 }
 
 // awaitHost waits for the first welcome: until then nobody knows the cluster.
-func (a *Agent) awaitHost(ctx context.Context) (Host, error) {
+func (a *Agent) awaitHost(ctx context.Context) (task.Host, error) {
 	select {
 	case <-ctx.Done():
-		return Host{}, ctx.Err()
+		return task.Host{}, ctx.Err()
 	case <-a.welcomed:
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.host, nil
-}
-
-func (a *Agent) fetchContext(ctx context.Context, o *agentv1.Start, _ Host) ([]container.File, error) {
-	dir := o.GetSpec().GetWorkDir()
-	if dir == "" {
-		return nil, fmt.Errorf("the order has files for a work_dir and names none")
-	}
-	return contextdir.Fetch(ctx, contextdir.Source{
-		Client: a.client, Master: a.cfg.Settings.Scheme() + "://" + masterAddress(a.cfg.Settings),
-		Task: o.GetTaskId(), Token: o.GetSpec().GetSessionToken(),
-	}, dir)
 }

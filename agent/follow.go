@@ -22,6 +22,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
+// retryPause is between two tries of what was refused.
+const retryPause = time.Second
+
 const (
 	// followTimeout bounds the transfer of a program of some 100 MB.
 	followTimeout = 10 * time.Minute

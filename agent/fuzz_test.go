@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/det-deploy/det-deploy/agent/disk"
+	"github.com/det-deploy/det-deploy/agent/task"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
@@ -39,7 +40,7 @@ func FuzzTake(f *testing.F) {
 			t.Fatal(err)
 		}
 		a := &Agent{
-			cfg: Config{Log: slog.New(slog.DiscardHandler)}, disk: d, units: map[string]*Task{},
+			cfg: Config{Log: slog.New(slog.DiscardHandler)}, disk: d, units: map[string]*task.Task{},
 			welcomed: make(chan struct{}), spawn: func(func(context.Context)) {},
 		}
 		if err := a.add(&agentv1.Start{ContainerId: "known", AllocationId: "a"}); err != nil {

@@ -22,10 +22,10 @@ import (
 	"github.com/det-deploy/det-deploy/agent/config"
 	"github.com/det-deploy/det-deploy/agent/detect"
 	"github.com/det-deploy/det-deploy/agent/disk"
-	"github.com/det-deploy/det-deploy/agent/guard"
 	"github.com/det-deploy/det-deploy/agent/lease"
 	"github.com/det-deploy/det-deploy/agent/link"
 	"github.com/det-deploy/det-deploy/agent/script"
+	"github.com/det-deploy/det-deploy/agent/task"
 	"github.com/det-deploy/det-deploy/atomicfile"
 )
 
@@ -190,8 +190,8 @@ func build(ctx context.Context, cfg Config) (*Agent, error) {
 	}
 	a := &Agent{
 		cfg: cfg, devices: found.Devices, hostname: hostname,
-		welcomed: make(chan struct{}), swapped: make(chan struct{}), unwell: make(chan struct{}, 1), units: map[string]*Task{},
-		host: Host{AgentID: id, Slots: found.Devices},
+		welcomed: make(chan struct{}), swapped: make(chan struct{}), unwell: make(chan struct{}, 1), units: map[string]*task.Task{},
+		host: task.Host{AgentID: id, Slots: found.Devices},
 	}
 	if a.disk, err = disk.Open(s.DataDir); err != nil {
 		return nil, err
@@ -210,7 +210,7 @@ func build(ctx context.Context, cfg Config) (*Agent, error) {
 }
 
 // guardOf keeps tasks from what this agent has, and from the engine it asks.
-func guardOf(cfg Config) guard.Guard {
+func guardOf(cfg Config) task.Guard {
 	s := cfg.Settings
 	engine := cfg.DockerHost
 	if engine == "" {
@@ -224,7 +224,7 @@ func guardOf(cfg Config) guard.Guard {
 		s.DataDir, s.ConfigFile, s.JoinTokenFile, s.MachineSocket, s.MachineSecretFile, socket,
 		s.Security.TLS.ClientKey, s.TLSKey,
 	}
-	return guard.New(append(own, s.ProtectedPaths...)...)
+	return task.NewGuard(append(own, s.ProtectedPaths...)...)
 }
 
 // describe fills in what tasks are told of the master.
@@ -246,7 +246,7 @@ func (a *Agent) describe(s config.Agent) error {
 		}
 		h.MasterCert = cert
 	}
-	h.Proxies, h.Network = proxiesOf(s), ownNetwork(s.DockerNetwork)
+	h.Proxies, h.Network = proxiesOf(s), task.OwnNetwork(s.DockerNetwork)
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 	"github.com/det-deploy/det-deploy/agent/container/docker"
 	"github.com/det-deploy/det-deploy/agent/container/process"
+	"github.com/det-deploy/det-deploy/agent/task"
 )
 
 // closingRuntime is a runtime that holds a connection.
@@ -27,7 +28,7 @@ func chooseRuntime(ctx context.Context, cfg Config, agentID string) (closingRunt
 	}
 	d, err := docker.New(ctx, docker.Options{
 		Host: cfg.DockerHost, Agent: agentID, HostIP: hostIP(ctx, cfg.Settings),
-		Network: ownNetwork(cfg.Settings.DockerNetwork), Runtime: ownRuntime(cfg.Settings.DockerRuntime),
+		Network: task.OwnNetwork(cfg.Settings.DockerNetwork), Runtime: ownRuntime(cfg.Settings.DockerRuntime),
 	})
 	switch {
 	case err == nil:
@@ -41,14 +42,6 @@ func chooseRuntime(ctx context.Context, cfg Config, agentID string) (closingRunt
 		cfg.Log.Info("no docker engine answers; tasks run as plain processes", "err", err)
 		return plainProcesses(ctx, cfg)
 	}
-}
-
-// ownNetwork is empty where the engine's own will do.
-func ownNetwork(name string) string {
-	if name == "default" || name == "bridge" {
-		return ""
-	}
-	return name
 }
 
 // ownRuntime is empty where the engine's own will do. runc is what nearly every

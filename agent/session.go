@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
 	"github.com/det-deploy/det-deploy/agent/link"
+	"github.com/det-deploy/det-deploy/agent/task"
 	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -159,7 +161,7 @@ func (s *session) takeStart(o *agentv1.Start) {
 
 // refuse ends a container that is never started; the caller holds mu.
 func (s *session) refuse(o *agentv1.Start, why error) {
-	exit := notStarted(why)
+	exit := task.NotStarted(why)
 	s.direct = append(s.direct, change(o, lifecycle.Terminated, time.Now().UnixMicro(), &exit))
 	wake(s.more)
 }
@@ -272,7 +274,7 @@ func (s *session) speak(ctx context.Context, id string) error {
 	return nil
 }
 
-func (s *session) speakLines(ctx context.Context, u *Task, c *cursor, v View) error {
+func (s *session) speakLines(ctx context.Context, u *task.Task, c *cursor, v task.View) error {
 	if c.lines >= v.Lines || c.lines >= v.Acked+window || v.Unread != "" {
 		return nil
 	}
@@ -298,11 +300,11 @@ func (s *session) speakLines(ctx context.Context, u *Task, c *cursor, v View) er
 }
 
 // changeOf is the unit's state as a message.
-func changeOf(u *Task, v View) *agentv1.AgentMessage {
+func changeOf(u *task.Task, v task.View) *agentv1.AgentMessage {
 	exit := v.State.Exit
 	if exit != nil && v.Unread != "" {
 		with := *exit
-		with.Message = join(with.Message, v.Unread)
+		with.Message = strings.TrimPrefix(with.Message+"; "+v.Unread, "; ")
 		exit = &with
 	}
 	m := change(u.Order, v.State.State, v.State.AtMicros, exit)
@@ -374,4 +376,11 @@ func (a *Agent) living() int {
 		}
 	}
 	return n
+}
+
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/agent/keeper"
 	"github.com/det-deploy/det-deploy/agent/lease"
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
+	"github.com/det-deploy/det-deploy/agent/task"
 	"github.com/det-deploy/det-deploy/delay"
 )
 
@@ -49,55 +50,7 @@ func (a *Agent) newKeeper(held *lease.Lease) (*keeper.Child, error) {
 
 // runsAgain says whether something here may be run again elsewhere.
 func (a *Agent) runsAgain() bool {
-	return slices.ContainsFunc(a.all(), func(u *Task) bool {
+	return slices.ContainsFunc(a.all(), func(u *task.Task) bool {
 		return u.Order.GetRerun() && u.View().State.State != lifecycle.Terminated
 	})
 }
-
-// ensureKeeper comes before the start of a container that may be run again elsewhere: from
-// then on it ends in time, whatever becomes of this agent.
-func (u *Task) ensureKeeper() error {
-	if !u.Order.GetRerun() {
-		return nil
-	}
-	if err := u.keeper(); err != nil {
-		u.Log.Warn("the container outlives a stop of this agent until a keeper can be started", "err", err)
-	}
-	if u.KeptOut() {
-		u.Silence("the keeper was at it while this agent did not run")
-		return errUnwanted
-	}
-	return nil
-}
-
-// KeptOut says that this agent's keeper ends the container, or has kept it from starting.
-func (u *Task) KeptOut() bool { return u.Order.GetRerun() && u.entry.Silenced() }
-
-// Silence kills a container that may be run again elsewhere.
-func (u *Task) Silence(why string) {
-	if !u.Order.GetRerun() {
-		return
-	}
-	u.mu.Lock()
-	first := !u.state.Silent && u.state.State != lifecycle.Terminated
-	u.state.Silent = u.state.Silent || first
-	u.mu.Unlock()
-	if first {
-		u.Log.Warn("ending what the master starts elsewhere", "because", why)
-		u.RequestEnd(false, 0)
-	}
-}
-
-// silenced replaces the end of a container that silence has killed: the code is not the
-// program's own.
-func (u *Task) silenced(exit lifecycle.Exit) lifecycle.Exit {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if !u.state.Silent && !u.KeptOut() || exit.Kind == lifecycle.Exited && exit.Code != killedCode {
-		return exit
-	}
-	return lifecycle.Exit{Kind: lifecycle.Lost, Silent: true, Message: "it had no answer from the master for the reconnect wait, and ended what is run again elsewhere"}
-}
-
-// killedCode is the code of a program that SIGKILL ended, as shells give it.
-const killedCode = 128 + 9

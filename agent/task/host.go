@@ -1,4 +1,4 @@
-package agent
+package task
 
 import (
 	"net"
@@ -69,7 +69,7 @@ func (h Host) gatewayName() string {
 // networkOf is the network of a task: the agent's where the order names none of its
 // own.
 func (h Host) networkOf(s *agentv1.Spec) string {
-	if mode := s.GetNetworkMode(); ownNetwork(mode) != "" || h.Network == "" || !h.Docker {
+	if mode := s.GetNetworkMode(); OwnNetwork(mode) != "" || h.Network == "" || !h.Docker {
 		return mode
 	}
 	return h.Network
@@ -151,4 +151,12 @@ func itoa(n int32) string { return strconv.Itoa(int(n)) }
 func isLoopback(name string) bool {
 	ip := net.ParseIP(name)
 	return name == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// OwnNetwork is empty where the engine's own will do.
+func OwnNetwork(name string) string {
+	if name == "default" || name == "bridge" {
+		return ""
+	}
+	return name
 }

@@ -1,6 +1,4 @@
-// Package contextdir fetches the files that a user sent along with a task,
-// and refuses those that would leave the task's work directory.
-package contextdir
+package task
 
 import (
 	"archive/tar"
@@ -23,13 +21,13 @@ import (
 // send more than 95 MB of files; ours leave room and keep a broken archive
 // from filling the agent's memory.
 const (
-	MaxPacked  = 256 << 20
-	MaxBytes   = 512 << 20
-	MaxEntries = 200_000
+	maxPacked         = 256 << 20
+	maxContextBytes   = 512 << 20
+	maxContextEntries = 200_000
 )
 
-// Source is where a task's files are.
-type Source struct {
+// contextSource is where a task's files are.
+type contextSource struct {
 	Client *http.Client
 	// Master is the master's URL, without a path.
 	Master string
@@ -38,8 +36,8 @@ type Source struct {
 	Token string
 }
 
-// Fetch asks the master for the files of a task, and places them below dir.
-func Fetch(ctx context.Context, s Source, dir string) ([]container.File, error) {
+// fetchContext asks the master for the files of a task, and places them below dir.
+func fetchContext(ctx context.Context, s contextSource, dir string) ([]container.File, error) {
 	address := s.Master + "/api/v1/tasks/" + url.PathEscape(s.Task) + "/context_directory"
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -51,15 +49,15 @@ func Fetch(ctx context.Context, s Source, dir string) ([]container.File, error) 
 		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxPacked+1))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPacked+1))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", address, err)
 	}
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("get %s: %s: %.200s", address, resp.Status, body)
 	}
-	if len(body) > MaxPacked {
-		return nil, fmt.Errorf("get %s: the answer is larger than %d bytes", address, MaxPacked)
+	if len(body) > maxPacked {
+		return nil, fmt.Errorf("get %s: the answer is larger than %d bytes", address, maxPacked)
 	}
 	var answer struct {
 		B64Tgz string `json:"b64Tgz"`
@@ -70,18 +68,18 @@ func Fetch(ctx context.Context, s Source, dir string) ([]container.File, error) 
 	if answer.B64Tgz == "" {
 		return nil, nil
 	}
-	return Unpack(base64.NewDecoder(base64.StdEncoding, strings.NewReader(answer.B64Tgz)), dir)
+	return unpackContext(base64.NewDecoder(base64.StdEncoding, strings.NewReader(answer.B64Tgz)), dir)
 }
 
-// Unpack reads a gzipped tar archive into files below dir.
-func Unpack(r io.Reader, dir string) ([]container.File, error) {
+// unpackContext reads a gzipped tar archive into files below dir.
+func unpackContext(r io.Reader, dir string) ([]container.File, error) {
 	z, err := gzip.NewReader(r)
 	if err != nil {
 		return nil, fmt.Errorf("unpack context directory: %w", err)
 	}
 	archive := tar.NewReader(z)
 	var out []container.File
-	left := int64(MaxBytes)
+	left := int64(maxContextBytes)
 	for {
 		h, err := archive.Next()
 		if errors.Is(err, io.EOF) {
@@ -90,11 +88,11 @@ func Unpack(r io.Reader, dir string) ([]container.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("unpack context directory: %w", err)
 		}
-		if len(out) >= MaxEntries || h.Size > left {
-			return nil, fmt.Errorf("unpack context directory: more than %d files or %d bytes", MaxEntries, MaxBytes)
+		if len(out) >= maxContextEntries || h.Size > left {
+			return nil, fmt.Errorf("unpack context directory: more than %d files or %d bytes", maxContextEntries, maxContextBytes)
 		}
 		left -= h.Size
-		f, skip, err := entry(h, archive, dir)
+		f, skip, err := readEntry(h, archive, dir)
 		if err != nil {
 			return nil, fmt.Errorf("unpack context directory: %q: %w", h.Name, err)
 		}
@@ -104,9 +102,9 @@ func Unpack(r io.Reader, dir string) ([]container.File, error) {
 	}
 }
 
-func entry(h *tar.Header, r io.Reader, dir string) (f container.File, skip bool, err error) {
+func readEntry(h *tar.Header, r io.Reader, dir string) (f container.File, skip bool, err error) {
 	name := path.Clean(h.Name)
-	if !local(name) {
+	if !isLocalPath(name) {
 		return f, false, errors.New("the path leads out of the work directory")
 	}
 	f = container.File{
@@ -121,7 +119,7 @@ func entry(h *tar.Header, r io.Reader, dir string) (f container.File, skip bool,
 		f.Content, err = io.ReadAll(r)
 		return f, false, err
 	case tar.TypeSymlink:
-		if path.IsAbs(h.Linkname) || !local(path.Join(path.Dir(name), h.Linkname)) {
+		if path.IsAbs(h.Linkname) || !isLocalPath(path.Join(path.Dir(name), h.Linkname)) {
 			return f, false, fmt.Errorf("the link to %q leads out of the work directory", h.Linkname)
 		}
 		f.Link = h.Linkname
@@ -133,7 +131,17 @@ func entry(h *tar.Header, r io.Reader, dir string) (f container.File, skip bool,
 	}
 }
 
-// local says whether a clean path stays below where it starts.
-func local(name string) bool {
+// isLocalPath says whether a clean path stays below where it starts.
+func isLocalPath(name string) bool {
 	return name != ".." && !path.IsAbs(name) && !strings.HasPrefix(name, "../")
+}
+
+func (u *Task) fetchFiles(ctx context.Context) ([]container.File, error) {
+	dir := u.Order.GetSpec().GetWorkDir()
+	if dir == "" {
+		return nil, errors.New("the order has files for a work_dir and names none")
+	}
+	return fetchContext(ctx, contextSource{
+		Client: u.cfg.Client, Master: u.cfg.Master, Task: u.Order.GetTaskId(), Token: u.Order.GetSpec().GetSessionToken(),
+	}, dir)
 }

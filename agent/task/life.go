@@ -1,4 +1,4 @@
-package agent
+package task
 
 import (
 	"context"
@@ -25,7 +25,7 @@ const (
 // errUnwanted ends a start.
 var errUnwanted = errors.New("it was ended before it had started")
 
-// Live is the unit's life. It returns nil when the unit is to be forgotten
+// Live runs the task. It returns nil when the unit is to be forgotten
 // and everything of it is gone, or the context's error, which leaves the
 // container as it is for the next agent.
 func (u *Task) Live(ctx context.Context) error {
@@ -57,8 +57,8 @@ func (u *Task) run(ctx context.Context) {
 		return
 	}
 	if err != nil {
-		u.failed(err)
-		exit = notStarted(err)
+		u.cfg.Failed(err)
+		exit = NotStarted(err)
 	}
 	exit = u.silenced(exit)
 	u.advance(lifecycle.Terminated, &exit, nil)
@@ -84,8 +84,8 @@ func (u *Task) toTheEnd(ctx context.Context) (lifecycle.Exit, error) {
 	return u.watchContainer(ctx), nil
 }
 
-// notStarted is the end of a container that never ran.
-func notStarted(err error) lifecycle.Exit {
+// NotStarted is the end of a container that never ran.
+func NotStarted(err error) lifecycle.Exit {
 	if health.LackOf(err) != "" {
 		return lifecycle.Exit{Kind: lifecycle.NotStarted, Message: health.Explain(err), NotHere: true}
 	}
@@ -96,11 +96,11 @@ func notStarted(err error) lifecycle.Exit {
 // to give a container up. One that was never asked to start it need not be waited for.
 func (u *Task) inspect(ctx context.Context) (container.Status, error) {
 	for {
-		s, err := u.runtime.Inspect(ctx, u.ID())
+		s, err := u.cfg.Runtime.Inspect(ctx, u.ID())
 		if err == nil || ctx.Err() != nil || !u.mayHaveStarted() && health.LackOf(err) != "" {
 			return s, err
 		}
-		u.failed(err)
+		u.cfg.Failed(err)
 		u.Log.Warn("cannot inspect container, trying again", "err", err)
 		if err := delay.For(ctx, retryPause); err != nil {
 			return s, err
@@ -111,7 +111,7 @@ func (u *Task) inspect(ctx context.Context) (container.Status, error) {
 // startOnce starts the container, unless it is unwanted by then. The error is
 // ErrGone for one that ran before and is no longer there.
 func (u *Task) startOnce(ctx context.Context) (container.Status, error) {
-	h, err := u.host(ctx)
+	h, err := u.cfg.Host(ctx)
 	if err != nil {
 		return container.Status{}, err
 	}
@@ -128,10 +128,10 @@ func (u *Task) startOnce(ctx context.Context) (container.Status, error) {
 	u.giveUp = nil
 	u.mu.Unlock()
 	if err == nil {
-		u.started()
+		u.cfg.Started()
 		return u.inspect(ctx)
 	}
-	u.failed(err) // now: what follows may wait for the runtime
+	u.cfg.Failed(err) // now: what follows may wait for the runtime
 	if _, certain := errors.AsType[*container.NeverRanError](err); certain || !u.mayHaveStarted() {
 		return container.Status{}, u.orUnwanted(err)
 	}
@@ -158,7 +158,7 @@ func (u *Task) start(ctx context.Context, h Host) error {
 	if reason := refuseOrder(u.Order, h); reason != "" {
 		return errors.New(reason)
 	}
-	if _, err := u.guard.Resolve(u.Order.GetSpec()); err != nil {
+	if _, err := u.cfg.Guard.Resolve(u.Order.GetSpec()); err != nil {
 		return err
 	}
 	u.advance(lifecycle.Pulling, nil, nil)
@@ -167,17 +167,17 @@ func (u *Task) start(ctx context.Context, h Host) error {
 		return err
 	}
 	if u.Order.GetSpec().GetContext() {
-		files, err := u.fetch(ctx, u.Order, h)
+		files, err := u.fetchFiles(ctx)
 		if err != nil {
 			return fmt.Errorf("fetch the context directory: %w", err)
 		}
 		spec.Files = append(spec.Files, files...)
 	}
-	if err := u.runtime.Prepare(ctx, spec, u.logNote); err != nil {
+	if err := u.cfg.Runtime.Prepare(ctx, spec, u.logNote); err != nil {
 		return err
 	}
 	// While the image was pulled a path may have come to lead elsewhere.
-	real, err := u.guard.Resolve(u.Order.GetSpec())
+	real, err := u.cfg.Guard.Resolve(u.Order.GetSpec())
 	if err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ func (u *Task) start(ctx context.Context, h Host) error {
 	}
 	u.advance(lifecycle.Starting, nil, nil)
 	u.setAsked()
-	return u.runtime.Start(ctx, spec)
+	return u.cfg.Runtime.Start(ctx, spec)
 }
 
 // logNote puts a sentence of the agent's into the container's log.
@@ -196,7 +196,7 @@ func (u *Task) logNote(text string) {
 		u.Log.Warn("cannot write to the container's log", "err", err, "text", text)
 		return
 	}
-	u.changed()
+	u.cfg.Changed(u.ID())
 }
 
 // watchContainer reads the output of a running container, ends it when asked to, and
@@ -224,7 +224,7 @@ func (u *Task) watchContainer(ctx context.Context) lifecycle.Exit {
 // wait asks until the runtime knows how the container ended.
 func (u *Task) wait(ctx context.Context) lifecycle.Exit {
 	for {
-		code, err := u.runtime.Wait(ctx, u.ID())
+		code, err := u.cfg.Runtime.Wait(ctx, u.ID())
 		switch {
 		case ctx.Err() != nil:
 			return lifecycle.Exit{}
@@ -243,13 +243,13 @@ func (u *Task) wait(ctx context.Context) lifecycle.Exit {
 // copyLogs copies the output to the journal, from where the journal ends.
 func (u *Task) copyLogs(ctx context.Context, ended <-chan struct{}) error {
 	var patience <-chan time.Time
-	keep := &backlog{journal: u.Journal, most: u.unsent}
+	keep := &backlog{journal: u.Journal, most: unsentBytes}
 	for {
-		err := u.runtime.Logs(ctx, u.ID(), u.Journal.Position(), func(lines []container.Line) error {
+		err := u.cfg.Runtime.Logs(ctx, u.ID(), u.Journal.Position(), func(lines []container.Line) error {
 			if err := keep.append(lines); err != nil {
 				return err
 			}
-			u.changed()
+			u.cfg.Changed(u.ID())
 			return nil
 		})
 		if said := keep.say(); err == nil {
@@ -305,7 +305,7 @@ func (u *Task) enforceEnd(ctx context.Context, ended <-chan struct{}) {
 // signal sends one, and returns when to try again if that failed.
 func (u *Task) signal(ctx context.Context, s container.Signal) <-chan time.Time {
 	u.Log.Info("ending container", "signal", string(s))
-	if err := u.runtime.Signal(ctx, u.ID(), s); err != nil && ctx.Err() == nil {
+	if err := u.cfg.Runtime.Signal(ctx, u.ID(), s); err != nil && ctx.Err() == nil {
 		u.Log.Warn("cannot signal container, trying again", "err", err)
 		return time.After(retryPause)
 	}
@@ -329,10 +329,10 @@ func (u *Task) cleanUp(ctx context.Context) error {
 }
 
 func (u *Task) removeContainer(ctx context.Context) error {
-	if !u.keep {
-		return u.runtime.Remove(ctx, u.ID())
+	if !u.cfg.Keep {
+		return u.cfg.Runtime.Remove(ctx, u.ID())
 	}
-	return u.runtime.Signal(ctx, u.ID(), container.Kill)
+	return u.cfg.Runtime.Signal(ctx, u.ID(), container.Kill)
 }
 
 func join(a, b string) string {

@@ -1,6 +1,4 @@
-// Package guard looks at the machine before a container is made: where the paths that
-// it asks for lead, and whether they reach what no task may have.
-package guard
+package task
 
 import (
 	"errors"
@@ -16,15 +14,16 @@ import (
 	"github.com/det-deploy/det-deploy/master/policy"
 )
 
-// Guard knows what of this machine no task may have, besides policy.Guarded.
+// Guard looks at the machine before a container is made: where the paths that it asks
+// for lead, and whether they reach what no task may have. It knows what of this machine no task may have, besides policy.Guarded.
 type Guard struct {
 	own []string
 	// table is where the kernel lists the mounts; empty is its usual place.
 	table string
 }
 
-// New guards the paths that are the agent's own. Empty ones are none.
-func New(own ...string) Guard {
+// NewGuard guards the paths that are the agent's own. Empty ones are none.
+func NewGuard(own ...string) Guard {
 	var g Guard
 	for _, p := range own {
 		if abs, err := filepath.Abs(p); err == nil && p != "" {

@@ -1,4 +1,4 @@
-package guard
+package task
 
 import (
 	"net"
@@ -49,7 +49,7 @@ func (m machine) link(t *testing.T, to, name string) string {
 	return at
 }
 
-func (m machine) guard() Guard { return New(m.agent, m.socket, "") }
+func (m machine) guard() Guard { return NewGuard(m.agent, m.socket, "") }
 
 // order mounts one path under a policy that allows the data.
 func (m machine) order(path string) *agentv1.Spec {

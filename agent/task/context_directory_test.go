@@ -1,4 +1,4 @@
-package contextdir
+package task
 
 import (
 	"archive/tar"
@@ -55,7 +55,7 @@ func link(name, to string) part {
 
 func TestUnpack(t *testing.T) {
 	t.Parallel()
-	got, err := Unpack(bytes.NewReader(pack(t,
+	got, err := unpackContext(bytes.NewReader(pack(t,
 		part{tar.Header{Name: "./", Typeflag: tar.TypeDir, Mode: 0o755}, ""},
 		part{tar.Header{Name: "sub/", Typeflag: tar.TypeDir, Mode: 0o755}, ""},
 		file("./sub/model.py", "print()\n"), link("sub/again.py", "model.py"), link("up", "sub/../sub"),
@@ -85,7 +85,7 @@ func TestWhatLeadsOutIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got, err := Unpack(bytes.NewReader(pack(t, p)), "/w"); err == nil {
+			if got, err := unpackContext(bytes.NewReader(pack(t, p)), "/w"); err == nil {
 				t.Errorf("got %v, want it refused", got)
 			}
 		})
@@ -108,14 +108,14 @@ func TestFetch(t *testing.T) {
 		}
 	}))
 	defer s.Close()
-	got, err := Fetch(t.Context(), Source{s.Client(), s.URL, "full", "secret"}, "/w")
+	got, err := fetchContext(t.Context(), contextSource{s.Client(), s.URL, "full", "secret"}, "/w")
 	if err != nil || len(got) != 1 || got[0].Path != "/w/a" || string(got[0].Content) != "b" {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if got, err := Fetch(t.Context(), Source{s.Client(), s.URL, "empty", "secret"}, "/w"); err != nil || len(got) != 0 {
+	if got, err := fetchContext(t.Context(), contextSource{s.Client(), s.URL, "empty", "secret"}, "/w"); err != nil || len(got) != 0 {
 		t.Errorf("got %v, %v, want nothing", got, err)
 	}
-	if _, err := Fetch(t.Context(), Source{s.Client(), s.URL, "full", "wrong"}, "/w"); err == nil || !strings.Contains(err.Error(), "401") {
+	if _, err := fetchContext(t.Context(), contextSource{s.Client(), s.URL, "full", "wrong"}, "/w"); err == nil || !strings.Contains(err.Error(), "401") {
 		t.Errorf("got %v, want 401", err)
 	}
 }
@@ -124,7 +124,7 @@ func FuzzUnpack(f *testing.F) {
 	f.Add(pack(f, file("a", "b"), link("c", "a")))
 	f.Add([]byte("no archive"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		files, err := Unpack(bytes.NewReader(data), "/w")
+		files, err := unpackContext(bytes.NewReader(data), "/w")
 		for _, file := range files {
 			if err == nil && !strings.HasPrefix(file.Path, "/w/") {
 				t.Errorf("%q leads out", file.Path)

@@ -1,48 +1,55 @@
-package agent
+// Package task runs one container of a task for an agent: from the order on disk, over
+// its files and what the machine refuses it, to the end that the master has heard of.
+package task
 
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
 	"github.com/det-deploy/det-deploy/agent/container"
 	"github.com/det-deploy/det-deploy/agent/disk"
-	"github.com/det-deploy/det-deploy/agent/guard"
 	"github.com/det-deploy/det-deploy/agent/journal"
 	"github.com/det-deploy/det-deploy/agent/lifecycle"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
+// Config is what tasks need of their agent.
+type Config struct {
+	Runtime container.Runtime
+	// Guard keeps tasks from what would give them the machine.
+	Guard Guard
+	// Host waits for the first welcome and returns what tasks are told.
+	Host func(context.Context) (Host, error)
+	// Client asks the master, whose URL has no path, for the files of a task.
+	Client *http.Client
+	Master string
+	// Changed is called with a container's id after every change that the master
+	// should hear of.
+	Changed func(id string)
+	// Failed is told why a container did not start, and Started that one did.
+	Failed  func(error)
+	Started func()
+	// Keeper makes sure that this agent's keeper runs.
+	Keeper func() error
+	// Keep leaves ended containers for people to look at.
+	Keep bool
+	Log  *slog.Logger
+}
+
 // Task is one container of this agent, from the order on disk until the
-// master has heard its end. One goroutine lives its life; the session reads
-// its state.
+// master has heard its end. One goroutine runs it; sessions read its state.
 type Task struct {
 	Order   *agentv1.Start
-	entry   disk.Entry
 	Journal *journal.Journal
-	runtime container.Runtime
-	// host waits for the first welcome and gives what tasks are told.
-	host func(context.Context) (Host, error)
-	// fetch gets the task's context directory.
-	fetch func(context.Context, *agentv1.Start, Host) ([]container.File, error)
-	// changed is called after every change that the master should hear of.
-	changed func()
-	// guard keeps the task from what would give it the machine.
-	guard guard.Guard
-	// unsent is the most bytes of lines that the master does not have yet.
-	unsent int64
-	// failed is told why a container did not start, and started that one did.
-	failed  func(error)
-	started func()
-	// keeper makes sure that this agent's keeper is there.
-	keeper func() error
-	// keep leaves an ended container for people to look at.
-	keep bool
-	Log  *slog.Logger
+	Log     *slog.Logger
+	cfg     Config
+	entry   disk.Entry
 
-	// forget ends the unit, and poke tells of a wish to end the container.
+	// forget ends the task, and poke tells of a wish to end the container.
 	forget chan struct{}
 	poke   chan struct{}
 
@@ -59,6 +66,27 @@ type Task struct {
 	giveUp    context.CancelFunc // ends a start that is no longer wanted
 }
 
+// Open makes the task of an order on disk. Asked says that an earlier agent may have
+// started its container.
+func Open(cfg Config, entry disk.Entry, o *agentv1.Start, asked bool) (*Task, error) {
+	state, err := entry.State()
+	if err != nil {
+		return nil, err
+	}
+	j, err := entry.Journal()
+	if err != nil {
+		return nil, err
+	}
+	u := &Task{
+		Order: o, Journal: j, cfg: cfg, entry: entry, state: state, asked: asked,
+		Log:    cfg.Log.With("container", o.GetContainerId(), "allocation", o.GetAllocationId()),
+		forget: make(chan struct{}), poke: make(chan struct{}, 1),
+	}
+	u.trimOrder() // an earlier agent may not have come to it
+	return u, nil
+}
+
+// ID is the container's.
 func (u *Task) ID() string { return u.Order.GetContainerId() }
 
 // View is what a session sees of a unit.
@@ -102,7 +130,7 @@ func (u *Task) advance(to lifecycle.State, exit *lifecycle.Exit, addresses []con
 		return
 	}
 	u.Log.Info("container has changed", "state", string(to))
-	u.changed()
+	u.cfg.Changed(u.ID())
 }
 
 // saveState writes the state down; the caller holds mu, so that the disk sees the
@@ -152,7 +180,10 @@ func (u *Task) RequestEnd(politely bool, grace time.Duration) {
 	if giveUp != nil {
 		giveUp()
 	}
-	wake(u.poke)
+	select {
+	case u.poke <- struct{}{}:
+	default:
+	}
 }
 
 // unwanted says that an end was asked for, or that the master does not know it.
@@ -216,11 +247,4 @@ func (u *Task) SetUnread(why string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.unread = why
-}
-
-func wake(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }

@@ -1,6 +1,14 @@
 package pods
 
 import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/det-deploy/det-deploy/k8s/pods/nodes"
+	"github.com/det-deploy/det-deploy/k8s/pods/observe"
+	"github.com/det-deploy/det-deploy/k8s/pods/records"
+
 	"cmp"
 	"fmt"
 	"slices"
@@ -17,29 +25,39 @@ import (
 // Agents implements rm.Machines: an agent is a node on which pods of some pool may
 // run. Without permission to see nodes, those are shown that pods are on.
 func (r *RM) Agents() []*apiv1.Agent {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.agents()
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	return r.agents.list()
 }
 
-// agents lists the nodes by name. RM.mu is held.
-func (r *RM) agents() []*apiv1.Agent {
-	if r.watch == nil {
+// agents shows nodes as agents, and switches them off.
+type agents struct {
+	cfg     Config
+	state   *state
+	records records.Store
+	// placements are where the pods of each pool may be, those without slots and those
+	// with some.
+	placements map[string][]nodes.Placement
+}
+
+// list returns the nodes by name. state.mu is held.
+func (g *agents) list() []*apiv1.Agent {
+	if g.state.watch == nil {
 		return nil
 	}
-	on := r.byNode()
+	on := g.byNode()
 	var out []*apiv1.Agent
-	for _, n := range r.watch.allNodes() {
-		pools := r.poolsOf(n)
+	for _, n := range g.state.watch.Nodes() {
+		pools := g.poolsOf(n)
 		if len(pools) > 0 || len(on[rm.AgentID(n.Name)]) > 0 {
-			out = append(out, r.agentOf(n, pools, on[rm.AgentID(n.Name)]))
+			out = append(out, g.agentOf(n, pools, on[rm.AgentID(n.Name)]))
 		}
 	}
-	if r.watch.nodes.Load() == nil {
+	if !g.state.watch.NodesKnown() {
 		for id, parts := range on {
 			bare := &corev1.Node{}
 			bare.Name = string(id)
-			out = append(out, r.agentOf(bare, poolsIn(parts), parts))
+			out = append(out, g.agentOf(bare, poolsIn(parts), parts))
 		}
 	}
 	slices.SortFunc(out, func(a, b *apiv1.Agent) int { return cmp.Compare(a.GetId(), b.GetId()) })
@@ -47,7 +65,7 @@ func (r *RM) agents() []*apiv1.Agent {
 }
 
 // poolsIn names the pools of what runs on a node.
-func poolsIn(parts []part) []string {
+func poolsIn(parts []placedContainer) []string {
 	var out []string
 	for _, p := range parts {
 		out = append(out, p.of.pool)
@@ -56,42 +74,31 @@ func poolsIn(parts []part) []string {
 	return slices.Compact(out)
 }
 
-// part is a container with the allocation it is of.
-type part struct {
+// placedContainer is a container with the allocation it is of.
+type placedContainer struct {
 	*container
 	of *allocation
 }
 
 // byNode lists what runs on each node, in a fixed order.
-func (r *RM) byNode() map[rm.AgentID][]part {
-	out := make(map[rm.AgentID][]part)
-	for _, a := range r.allocations {
+func (g *agents) byNode() map[rm.AgentID][]placedContainer {
+	out := make(map[rm.AgentID][]placedContainer)
+	for _, a := range g.state.allocations {
 		if a.phase != Running {
 			continue
 		}
 		for _, c := range a.containers {
 			if c.node != "" && !c.ended() {
-				out[c.node] = append(out[c.node], part{c, a})
+				out[c.node] = append(out[c.node], placedContainer{c, a})
 			}
 		}
 	}
 	for _, parts := range out {
-		slices.SortFunc(parts, func(a, b part) int {
+		slices.SortFunc(parts, func(a, b placedContainer) int {
 			return cmp.Or(a.of.decided.Compare(b.of.decided), cmp.Compare(a.id, b.id))
 		})
 	}
 	return out
-}
-
-// slots is how many slots a node has.
-func (r *RM) slots(n *corev1.Node) int {
-	t := r.cfg.slots()
-	if t.SlotType == podspec.CPU {
-		q := n.Status.Allocatable[corev1.ResourceCPU]
-		return int(float64(q.MilliValue()) / (1000 * t.SlotCPU))
-	}
-	q := n.Status.Allocatable[t.SlotType.Resource()]
-	return int(q.Value())
 }
 
 // slots is what a slot is, which all pools have in common.
@@ -102,36 +109,14 @@ func (c Config) slots() podspec.Template {
 	return c.Pools[0].Template
 }
 
-func deviceType(t podspec.SlotType) apiv1.Device_Type {
-	switch t {
-	case podspec.ROCm:
-		return apiv1.Device_TYPE_ROCM
-	case podspec.CPU:
-		return apiv1.Device_TYPE_CPU
-	case podspec.CUDA:
-	}
-	return apiv1.Device_TYPE_CUDA
-}
-
-// brand is what a node says of its devices: the labels of NVIDIA's and AMD's feature
-// discovery.
-func brand(n *corev1.Node, t podspec.SlotType) string {
-	for _, key := range []string{"nvidia.com/gpu.product", "amd.com/gpu.product-name"} {
-		if v := n.Labels[key]; v != "" {
-			return v
-		}
-	}
-	return string(t)
-}
-
 // agentOf is a node as clients see it. Which device a pod has only its node knows;
 // slots are filled in the order in which pods came.
-func (r *RM) agentOf(n *corev1.Node, pools []string, parts []part) *apiv1.Agent {
-	state := r.switches[rm.AgentID(n.Name)]
-	known := r.watch.nodes.Load() != nil
+func (g *agents) agentOf(n *corev1.Node, pools []string, parts []placedContainer) *apiv1.Agent {
+	state := g.state.switches[rm.AgentID(n.Name)]
+	known := g.state.watch.NodesKnown()
 	out := &apiv1.Agent{
 		Id: n.Name, RegisteredTime: timestamppb.New(n.CreationTimestamp.Time), Version: n.Status.NodeInfo.KubeletVersion,
-		Enabled: state == "" && !n.Spec.Unschedulable && (ready(n) || !known), Draining: state == rm.Drain || n.Spec.Unschedulable,
+		Enabled: state == "" && !n.Spec.Unschedulable && (observe.NodeReady(n) || !known), Draining: state == rm.Drain || n.Spec.Unschedulable,
 		ResourcePools: pools, Slots: make(map[string]*apiv1.Slot), Containers: make(map[string]*apiv1.Container),
 		SlotStats: &apiv1.SlotStats{
 			TypeStats: make(map[string]*apiv1.DeviceStats), BrandStats: make(map[string]*apiv1.DeviceStats),
@@ -142,7 +127,7 @@ func (r *RM) agentOf(n *corev1.Node, pools []string, parts []part) *apiv1.Agent 
 			out.Addresses = append(out.Addresses, a.Address)
 		}
 	}
-	kind := r.cfg.slots().SlotType
+	kind := g.cfg.slots().SlotType
 	var holders []*apiv1.Container
 	for _, p := range parts {
 		shown := p.api(p.of.Allocation)
@@ -151,9 +136,9 @@ func (r *RM) agentOf(n *corev1.Node, pools []string, parts []part) *apiv1.Agent 
 			holders = append(holders, shown)
 		}
 	}
-	for i := range max(r.slots(n), len(holders)) {
+	for i := range max(nodes.CountSlots(n, g.cfg.slots()), len(holders)) {
 		d := &apiv1.Device{
-			Id: int32(i), Brand: brand(n, kind), Type: deviceType(kind), //nolint:gosec // slots of a node
+			Id: int32(i), Brand: nodes.Brand(n, kind), Type: nodes.DeviceType(kind), //nolint:gosec // slots of a node
 			Uuid: fmt.Sprintf("%s/%d", n.Name, i),
 		}
 		s := &apiv1.Slot{Id: strconv.Itoa(i), Device: d, Enabled: out.GetEnabled(), Draining: out.GetDraining()}
@@ -161,6 +146,101 @@ func (r *RM) agentOf(n *corev1.Node, pools []string, parts []part) *apiv1.Agent 
 			s.Container = holders[i]
 		}
 		rm.AddSlot(out, fmt.Sprintf("%03d", i), s)
+	}
+	return out
+}
+
+// ErrNoSlotSwitch refuses what Kubernetes cannot do: it hands out the devices of a
+// node by itself.
+var ErrNoSlotSwitch = errors.New("single slots cannot be switched on Kubernetes, where a node hands out its own devices; " +
+	"disable the whole agent, or cordon the node")
+
+// SetAgent implements rm.Machines. The switch is stored before it is answered, and
+// outlives the node's and the master's restarts. The node itself is not touched:
+// what else uses it goes on.
+func (r *RM) SetAgent(ctx context.Context, id rm.AgentID, s rm.Switch) (*apiv1.Agent, error) {
+	agent, err := r.agents.set(ctx, id, s)
+	if err != nil {
+		return nil, fmt.Errorf("switch agent %s: %w", id, err)
+	}
+	return agent, nil
+}
+
+func (g *agents) set(ctx context.Context, id rm.AgentID, s rm.Switch) (*apiv1.Agent, error) {
+	switch s {
+	case rm.Enable, rm.Disable, rm.Drain:
+	default:
+		return nil, fmt.Errorf("must be %s, %s or %s (%q)", rm.Enable, rm.Disable, rm.Drain, s)
+	}
+	if _, found := g.find(id); !found {
+		return nil, rm.ErrUnknownAgent
+	}
+	var err error
+	if s == rm.Enable {
+		err = g.records.Delete(ctx, records.NodeKey+string(id))
+	} else {
+		err = g.records.Put(ctx, records.NodeKey+string(id), records.Node{State: s})
+	}
+	if err != nil {
+		return nil, err
+	}
+	g.applySwitch(id, s)
+	agent, found := g.find(id)
+	if !found {
+		return nil, rm.ErrUnknownAgent
+	}
+	return agent, nil
+}
+
+// applySwitch carries a switch out. What is not all on nodes yet looks for others.
+func (g *agents) applySwitch(id rm.AgentID, s rm.Switch) {
+	g.state.mu.Lock()
+	defer g.state.mu.Unlock()
+	defer g.state.wakeScheduler()
+	if s == rm.Enable {
+		delete(g.state.switches, id)
+		return
+	}
+	g.state.switches[id] = s
+	for _, a := range g.state.allocations {
+		switch a.phase {
+		case Making, Gated, Opening:
+			g.state.undo(a, fmt.Sprintf("agent %s was switched off, which its pods do not know", id), time.Time{})
+		case Running:
+			if s == rm.Disable && a.runsOn(id) {
+				g.state.kill(a, rm.CauseAgentLost, fmt.Sprintf("agent %s was disabled", id))
+			}
+		case Queued, Undoing, Over:
+		}
+	}
+}
+
+// SetSlot implements rm.Machines. It refuses with ErrNoSlotSwitch.
+func (r *RM) SetSlot(_ context.Context, id rm.AgentID, slot int, _ rm.Switch) (*apiv1.Slot, error) {
+	if _, found := r.agents.find(id); !found {
+		return nil, fmt.Errorf("switch slot %d of agent %s: %w", slot, id, rm.ErrUnknownAgent)
+	}
+	return nil, fmt.Errorf("switch slot %d of agent %s: %w", slot, id, ErrNoSlotSwitch)
+}
+
+func (g *agents) find(id rm.AgentID) (*apiv1.Agent, bool) {
+	g.state.mu.Lock()
+	defer g.state.mu.Unlock()
+	for _, a := range g.list() {
+		if a.GetId() == string(id) {
+			return a, true
+		}
+	}
+	return nil, false
+}
+
+// poolsOf names the pools whose pods may run on a node.
+func (g *agents) poolsOf(n *corev1.Node) []string {
+	var out []string
+	for _, p := range g.cfg.Pools {
+		if slices.ContainsFunc(g.placements[p.Name], func(p nodes.Placement) bool { return p.Admits(n) }) {
+			out = append(out, p.Name)
+		}
 	}
 	return out
 }

@@ -1,6 +1,13 @@
 package pods
 
 import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/det-deploy/det-deploy/k8s/pods/logs"
+	"github.com/det-deploy/det-deploy/k8s/pods/nodes"
+	"github.com/det-deploy/det-deploy/k8s/pods/records"
+	"github.com/det-deploy/det-deploy/k8s/podspec"
+
 	"fmt"
 	"slices"
 	"time"
@@ -53,7 +60,7 @@ var phases = map[Phase][]Phase{
 	Over:    {},
 }
 
-// allocation is one request, waiting or served. RM.mu guards it.
+// allocation is one request, waiting or served. state.mu guards it.
 type allocation struct {
 	rm.Request
 	phase Phase
@@ -67,8 +74,8 @@ type allocation struct {
 	waiting string
 	// kind and told are the matter that keeps it waiting, and the one that its
 	// owner was last told of.
-	kind, told string
-	kindSince  time.Time
+	waitKind, reported string
+	waitSince          time.Time
 	// attempt numbers the Jobs made for it, from 1; tries counts those undone in a
 	// row, and until is when it may be tried again.
 	attempt, tries int
@@ -84,7 +91,7 @@ type allocation struct {
 	hints []gang.NodeID
 
 	containers []*container
-	release    *release
+	release    *records.Release
 	// decided is when it was decided to run it.
 	decided time.Time
 	// pod is what each of its pods asks of a node.
@@ -96,23 +103,15 @@ type allocation struct {
 	// signal but SIGTERM. orderless says that its Secrets were deleted, and forced when
 	// the API server was last told to forget a pod whose node does not answer, and
 	// jobless that its Job was deleted for that.
-	noted            bool
-	stored           *release
+	recorded         bool
+	stored           *records.Release
 	asked, terminate bool
-	orderless        bool
+	secretsGone      bool
 	forced           map[types.UID]time.Time
-	jobless          bool
+	jobGone          bool
 }
 
-// release is why an allocation has to go.
-type release struct {
-	Cause  rm.Cause  `json:"cause"`
-	Reason string    `json:"reason"`
-	By     time.Time `json:"by,omitzero"` // when it is killed, if it is not already
-	Kill   bool      `json:"kill,omitempty"`
-}
-
-// container is one pod's part of an allocation. RM.mu guards it.
+// container is one pod's part of an allocation. state.mu guards it.
 type container struct {
 	id   rm.ContainerID
 	rank int
@@ -126,16 +125,16 @@ type container struct {
 
 	// What follows belongs to the worker that looks at the allocation.
 
-	// verdict is an end that was decided before its pod has ended.
-	verdict *agentv1.Exit
+	// decidedExit is an end that was decided before its pod has ended.
+	decidedExit *agentv1.Exit
 	// stuck is when it was first seen to be kept from starting, and trouble by what,
 	// in words for the owner.
 	stuck   time.Time
 	trouble string
-	// foreign says that somebody else had its pod deleted.
-	foreign bool
+	// deletedByOther says that somebody else had its pod deleted.
+	deletedByOther bool
 	// lines is its log on the way to the owner.
-	lines *lines
+	lines *logs.Follower
 	// ending is the latest moment at which its pod must be gone, as the cluster
 	// was told; zero if it was not told to end.
 	ending time.Time
@@ -143,7 +142,7 @@ type container struct {
 
 // job is what the allocations of one job share.
 type job struct {
-	jobDoc
+	records.Job
 	id          rm.JobID
 	allocations map[rm.AllocationID]*allocation
 }
@@ -166,8 +165,8 @@ func (a *allocation) ended() bool {
 
 func (c *container) ended() bool { return c.state == apiv1.Container_STATE_TERMINATED }
 
-// waits reports whether the allocation is not all on nodes yet.
-func (a *allocation) waits() bool {
+// isWaiting reports whether the allocation is not all on nodes yet.
+func (a *allocation) isWaiting() bool {
 	return a.phase != Running && a.phase != Over
 }
 
@@ -175,7 +174,7 @@ func (a *allocation) waits() bool {
 func (a *allocation) describe() rm.Allocation {
 	out := rm.Allocation{Request: a.Request, Pool: a.pool, Priority: a.priority}
 	out.Waiting = a.waiting
-	if a.waits() && a.waiting == "" {
+	if a.isWaiting() && a.waiting == "" {
 		out.Waiting = "not looked at yet"
 	}
 	if a.release != nil && !a.release.Kill {
@@ -195,3 +194,48 @@ func (c *container) describe() rm.Container {
 func (c *container) api(parent rm.AllocationID) *apiv1.Container {
 	return &apiv1.Container{Parent: string(parent), Id: string(c.id), State: c.state, Devices: slices.Clone(c.devices)}
 }
+
+// addContainers gives an allocation its containers, of so many slots each.
+func (a *allocation) addContainers(pods, slots int, kind podspec.SlotType) {
+	a.containers = nil
+	for rank := range pods {
+		c := &container{id: podspec.ContainerID(a.Allocation, rank), rank: rank, state: apiv1.Container_STATE_ASSIGNED}
+		for i := range slots {
+			c.devices = append(c.devices, &apiv1.Device{
+				Id: int32(i), Type: nodes.DeviceType(kind), Brand: string(kind), //nolint:gosec // slots of one pod
+			})
+		}
+		a.containers = append(a.containers, c)
+	}
+}
+
+// noteRefusal notes since when the scheduler refuses a pod. The pod's own condition does
+// not say it: it has been unscheduled since it had its gate.
+func (a *allocation) noteRefusal(refused bool, now time.Time) {
+	switch {
+	case !refused:
+		a.refused = time.Time{}
+	case a.refused.IsZero():
+		a.refused = now
+	}
+}
+
+// setPod notes where a container's pod is.
+func (c *container) setPod(pod *corev1.Pod) {
+	if pod != nil {
+		c.node, c.pod, c.namespace = rm.AgentID(pod.Spec.NodeName), pod.Name, pod.Namespace
+	}
+}
+
+// runsOn reports whether a part of the allocation that has not ended is on a node.
+func (a *allocation) runsOn(id rm.AgentID) bool {
+	for _, c := range a.containers {
+		if c.node == id && !c.ended() {
+			return true
+		}
+	}
+	return false
+}
+
+// jobName is the name of the Job of the current attempt.
+func (a *allocation) jobName() string { return podspec.JobName(a.Allocation, a.attempt) }

@@ -1,6 +1,10 @@
 package pods
 
 import (
+	"github.com/det-deploy/det-deploy/k8s/pods/nodes"
+	"github.com/det-deploy/det-deploy/k8s/pods/observe"
+	"github.com/det-deploy/det-deploy/k8s/pods/records"
+
 	"context"
 	"errors"
 	"fmt"
@@ -38,7 +42,7 @@ type Config struct {
 	// Tasks and Logs are told what happens.
 	Tasks  rm.Tasks
 	Logs   rm.Logs
-	Memory Memory
+	Memory records.Memory
 	// LastLine is the time of a container's last stored line, zero when there is
 	// none. It may be nil; it is asked when a node has rotated a log while no master
 	// was there.
@@ -108,6 +112,14 @@ func DefaultLimits() Limits {
 	}
 }
 
+// startOf is how long a container may be kept from starting.
+func (l Limits) startOf(s observe.Container) time.Duration {
+	if s.Slow {
+		return l.Volume
+	}
+	return l.Start
+}
+
 func (c Config) withDefaults() Config {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -161,4 +173,77 @@ func (c Config) poolNames() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// shape works out how many pods an allocation has and what each asks for. The error
+// says that there can be none. state.mu is held.
+func (c Config) shape(a *allocation) error {
+	p, err := c.poolOf(a.Request)
+	if err != nil {
+		return err
+	}
+	pods, slots, err := p.split(a.Request)
+	if err != nil {
+		return err
+	}
+	draft, err := podspec.Draft(a.Request, p.Template)
+	if err != nil {
+		return fmt.Errorf("resource pool %q: %w", p.Name, err)
+	}
+	s, err := gang.PodOf(draft)
+	if err != nil {
+		return fmt.Errorf("resource pool %q: %w", p.Name, err)
+	}
+	a.pool, a.pod = p.Name, s
+	a.addContainers(pods, slots, p.Template.SlotType)
+	return nil
+}
+
+// split says how many pods a request gets and how many slots each has. The error has
+// the words of an rm.Unfulfillable and is none: no node that may come changes it, so
+// that there is nothing to wait for.
+func (p Pool) split(q rm.Request) (pods, slots int, err error) {
+	pods, slots, err = gang.Split(q.Slots, p.Template.MaxSlotsPerPod, q.SingleNode)
+	if err != nil {
+		u := rm.Unfulfillable{Pool: p.Name, Slots: q.Slots, Reason: err.Error()}
+		return 0, 0, errors.New(u.Error())
+	}
+	return pods, slots, nil
+}
+
+func (c Config) poolOf(q rm.Request) (Pool, error) {
+	name := q.Pool
+	switch {
+	case name != "":
+	case q.Slots == 0:
+		name = c.DefaultAux
+	default:
+		name = c.DefaultCompute
+	}
+	p, found := c.pool(name)
+	if !found {
+		return p, fmt.Errorf("%w: %q; there are %q", rm.ErrUnknownPool, name, c.poolNames())
+	}
+	return p, nil
+}
+
+// isAutoscaled reports whether nodes are added for an allocation's pool.
+func (c Config) isAutoscaled(a *allocation) bool {
+	p, _ := c.pool(a.pool)
+	return p.Autoscaled
+}
+
+// placements are those of every pool: of tasks without slots, and with some.
+func (c Config) placements() (map[string][]nodes.Placement, error) {
+	out := make(map[string][]nodes.Placement, len(c.Pools))
+	for _, p := range c.Pools {
+		for _, slots := range []int{0, min(1, p.Template.MaxSlotsPerPod)} {
+			spec, err := podspec.Draft(rm.Request{Slots: slots}, p.Template)
+			if err != nil {
+				return nil, fmt.Errorf("resource pool %q: %w", p.Name, err)
+			}
+			out[p.Name] = append(out[p.Name], nodes.PlacementOf(spec))
+		}
+	}
+	return out, nil
 }

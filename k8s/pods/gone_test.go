@@ -8,27 +8,11 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
-
-func TestIndexesAsJobsWriteThem(t *testing.T) {
-	t.Parallel()
-	for list, ranks := range map[string][]int{"": nil, "0": {0}, "3": {3}, "0,2-4,7": {0, 2, 3, 4, 7}, "10-12": {10, 11, 12}, "x,1": {1}} {
-		want := map[int]bool{}
-		for _, rank := range ranks {
-			want[rank] = true
-		}
-		for rank := range 14 {
-			if got := hasIndex(list, rank); got != want[rank] {
-				t.Errorf("rank %d of %q: got %t", rank, list, got)
-			}
-		}
-	}
-}
 
 // What a returning master makes of a gang that it does not know to have run.
 func TestWhatIsLeftOfAGang(t *testing.T) {
@@ -65,7 +49,7 @@ func TestWhatIsLeftOfAGang(t *testing.T) {
 			if err := r.Submit(t.Context(), rm.Request{Allocation: "a.1", Job: "a", Slots: 16, Submitted: time.Now()}); err != nil {
 				t.Fatal(err)
 			}
-			a := r.allocations["a.1"]
+			a := r.state.allocations["a.1"]
 			a.phase, a.since, a.attempt = Gated, time.Now(), 1
 			job := &batchv1.Job{Spec: batchv1.JobSpec{Completions: new(int32(2))}, Status: c.job}
 			pods := map[int]*corev1.Pod{}
@@ -76,7 +60,7 @@ func TestWhatIsLeftOfAGang(t *testing.T) {
 				gated := &corev1.Pod{Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: podspec.Gate}}}}
 				pods[len(pods)] = gated
 			}
-			g := r.muster(w, a, job, pods)
+			g := r.worker.starter.countPods(w, a, job, pods)
 			if whole := c.phase == Opening && c.gated == 0; a.phase != c.phase || g.whole != whole {
 				t.Errorf("got phase %s, whole %t; want %s", a.phase, g.whole, c.phase)
 			}
@@ -90,25 +74,18 @@ func TestWhatIsLeftOfAGang(t *testing.T) {
 // The code of a program whose pod is gone is known where its Job has counted it.
 func TestAPodThatIsGoneMayHaveEndedWell(t *testing.T) {
 	t.Parallel()
-	r, w := still(t, shelf{})
-	jobs := w.jobs[0].GetIndexer()
-	if err := w.jobs[0].AddIndexers(cache.Indexers{byAllocation: allocationOf}); err != nil {
-		t.Fatal(err)
-	}
+	r, _ := still(t, shelf{})
 	job := &batchv1.Job{Status: batchv1.JobStatus{CompletedIndexes: "1"}}
-	job.Name, job.Namespace, job.Labels = podspec.JobName("a.1", 1), "former", map[string]string{AllocationLabel: "a.1"}
-	if err := jobs.Add(job); err != nil {
-		t.Fatal(err)
-	}
+	job.Name, job.Namespace = podspec.JobName("a.1", 1), "former"
 	a := &allocation{Request: rm.Request{Allocation: "a.1"}, attempt: 1}
 	for rank, want := range []agentv1.Exit_Kind{agentv1.Exit_KIND_LOST, agentv1.Exit_KIND_EXITED} {
-		s := r.vanished(a, &container{rank: rank}, w.jobOf("a.1", r.nameOf(a)))
-		if s.exit.GetKind() != want || s.exit.GetCode() != 0 || s.lost != (want == agentv1.Exit_KIND_LOST) {
-			t.Errorf("rank %d: got %v, lost %t; want %s", rank, s.exit, s.lost, want)
+		s := r.runner.observeMissing(a, &container{rank: rank}, job)
+		if s.Exit.GetKind() != want || s.Exit.GetCode() != 0 || s.Lost != (want == agentv1.Exit_KIND_LOST) {
+			t.Errorf("rank %d: got %v, lost %t; want %s", rank, s.Exit, s.Lost, want)
 		}
 	}
 	refused := &agentv1.Exit{Kind: agentv1.Exit_KIND_NOT_STARTED}
-	if s := r.vanished(a, &container{rank: 1, verdict: refused}, job); s.exit != refused {
-		t.Errorf("got %v, want what was decided before", s.exit)
+	if s := r.runner.observeMissing(a, &container{rank: 1, decidedExit: refused}, job); s.Exit != refused {
+		t.Errorf("got %v, want what was decided before", s.Exit)
 	}
 }

@@ -1,6 +1,13 @@
 package pods
 
 import (
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/det-deploy/det-deploy/k8s/pods/logs"
+
 	"context"
 	"errors"
 	"fmt"
@@ -10,27 +17,27 @@ import (
 )
 
 const (
-	// askTime is how long the API server may take to answer a question that is asked
+	// apiTimeout is how long the API server may take to answer a question that is asked
 	// for Ready only.
-	askTime = 1500 * time.Millisecond
-	// silence is how long the API server may not have answered: it is upgraded and
+	apiTimeout = 1500 * time.Millisecond
+	// apiSilence is how long the API server may not have answered: it is upgraded and
 	// restarted, and what runs goes on meanwhile.
-	silence = 30 * time.Second
+	apiSilence = 30 * time.Second
 )
 
 // Ready returns nil once all that there is was seen, the API server has answered
 // lately, and a pass over the queues was made after it was asked.
 func (r *RM) Ready(ctx context.Context) error {
-	r.mu.Lock()
-	seen, unknown, passed := r.watch != nil, r.unknown, r.passed
-	r.mu.Unlock()
+	r.state.mu.Lock()
+	seen, unknown, passed := r.state.watch != nil, r.state.unknown, r.scheduler.passed
+	r.state.mu.Unlock()
 	if !seen {
 		return fmt.Errorf("what runs in Kubernetes is not known yet: %s", orNothingYet(unknown))
 	}
-	if err := r.askAPI(ctx, time.Now()); err != nil {
+	if err := r.api.check(ctx, time.Now()); err != nil {
 		return err
 	}
-	r.stir()
+	r.state.wakeScheduler()
 	select {
 	case <-passed:
 		return nil
@@ -46,29 +53,79 @@ func orNothingYet(why string) string {
 	return why
 }
 
-// nobody is a name that no pod of tasks has. From its memory the API server sends all
+// noPod selects a name that no pod of tasks has. From its memory the API server sends all
 // that a selector finds, whatever the limit.
-const nobody = "metadata.name=det-deploy-ready"
+const noPod = "metadata.name=det-deploy-ready"
 
-// askAPI has the API server look into its memory, and send nothing. Ready is asked by
+// apiHealth knows when the API server last answered Ready.
+type apiHealth struct {
+	client    kubernetes.Interface
+	namespace string
+	// answered is in nanoseconds since 1970.
+	answered atomic.Int64
+}
+
+// check has the API server look into its memory, and send nothing. Ready is asked by
 // one at a time.
-func (r *RM) askAPI(ctx context.Context, now time.Time) error {
-	asked, cancel := context.WithTimeout(ctx, askTime)
+func (h *apiHealth) check(ctx context.Context, now time.Time) error {
+	asked, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
-	_, err := r.cfg.Client.CoreV1().Pods(r.cfg.Namespace).List(asked, metav1.ListOptions{FieldSelector: nobody, ResourceVersion: "0"})
+	_, err := h.client.CoreV1().Pods(h.namespace).List(asked, metav1.ListOptions{FieldSelector: noPod, ResourceVersion: "0"})
 	if err == nil {
-		r.answered.Store(now.UnixNano())
+		h.answered.Store(now.UnixNano())
 		return nil
 	}
-	since := now.Sub(time.Unix(0, r.answered.Load()))
-	if r.answered.Load() != 0 && since < silence {
+	since := now.Sub(time.Unix(0, h.answered.Load()))
+	if h.answered.Load() != 0 && since < apiSilence {
 		return nil
 	}
-	return errors.Join(fmt.Errorf("the API server has not answered for %s", silence), err)
+	return errors.Join(fmt.Errorf("the API server has not answered for %s", apiSilence), err)
 }
 
-// notePass tells who waits in Ready of the pass that ends here; the caller holds mu.
-func (r *RM) notePass() {
-	close(r.passed)
-	r.passed = make(chan struct{})
+// metrics count what the resource manager does.
+type metrics struct {
+	logs         *logs.Metrics
+	undone       prometheus.Counter
+	decide, gang prometheus.Histogram
 }
+
+func newMetrics() *metrics {
+	return &metrics{
+		logs: logs.NewMetrics(),
+		undone: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "det_deploy_pod_gangs_undone_total", Help: "Jobs that were deleted because not all of their pods could be made or placed in time.",
+		}),
+		decide: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "det_deploy_pod_decide_seconds", Help: "How long one pass over the queues takes.",
+			Buckets: []float64{.0001, .001, .005, .01, .025, .05, .1, .25, .5, 1},
+		}),
+		gang: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "det_deploy_pod_gang_seconds", Help: "From the decision to run an allocation until nodes have taken all of its pods.",
+			Buckets: []float64{.1, .25, .5, 1, 2, 5, 10, 30, 60},
+		}),
+	}
+}
+
+func (m *metrics) all() []prometheus.Collector {
+	return append(m.logs.Collectors(), m.undone, m.decide, m.gang)
+}
+
+// collectors is several as one.
+type collectors []prometheus.Collector
+
+// Describe implements prometheus.Collector.
+func (c collectors) Describe(ch chan<- *prometheus.Desc) {
+	for _, one := range c {
+		one.Describe(ch)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c collectors) Collect(ch chan<- prometheus.Metric) {
+	for _, one := range c {
+		one.Collect(ch)
+	}
+}
+
+// Metrics is what a registry collects of the resource manager.
+func (r *RM) Metrics() prometheus.Collector { return collectors(r.state.metrics.all()) }

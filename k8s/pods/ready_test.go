@@ -27,7 +27,7 @@ func TestAnAPIServerMayBeSilentForAWhile(t *testing.T) {
 	}{
 		{0, errors.New("refused"), false, "it never answered"},
 		{time.Second, nil, true, "it answers"},
-		{silence, errors.New("refused"), true, "it is silent for less than the time"},
+		{apiSilence, errors.New("refused"), true, "it is silent for less than the time"},
 		{time.Second, errors.New("refused"), false, "it is silent for the time"},
 		{time.Second, nil, true, "it is back"},
 	} {
@@ -35,7 +35,7 @@ func TestAnAPIServerMayBeSilentForAWhile(t *testing.T) {
 		if step.name == "it is silent for less than the time" {
 			at = at.Add(-time.Second)
 		}
-		if err := r.askAPI(t.Context(), at); (err == nil) != step.ready {
+		if err := r.api.check(t.Context(), at); (err == nil) != step.ready {
 			t.Errorf("%s: got %v", step.name, err)
 		}
 	}
@@ -44,11 +44,11 @@ func TestAnAPIServerMayBeSilentForAWhile(t *testing.T) {
 func TestReadinessListsNoPods(t *testing.T) {
 	t.Parallel()
 	r, _ := still(t, shelf{})
-	if err := r.askAPI(t.Context(), time.Now()); err != nil {
+	if err := r.api.check(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	asked := r.cfg.Client.(*fake.Clientset).Actions()
-	if len(asked) != 1 || asked[0].(clienttesting.ListAction).GetListRestrictions().Fields.String() != nobody {
+	if len(asked) != 1 || asked[0].(clienttesting.ListAction).GetListRestrictions().Fields.String() != noPod {
 		t.Errorf("got %v, want one list of the pods that have the name of none", asked)
 	}
 }
@@ -56,20 +56,20 @@ func TestReadinessListsNoPods(t *testing.T) {
 func TestReadyNeedsWatchesAndAPass(t *testing.T) {
 	t.Parallel()
 	r, w := still(t, shelf{})
-	r.watch, r.unknown = nil, "pods is forbidden"
+	r.state.watch, r.state.unknown = nil, "pods is forbidden"
 	if err := r.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "pods is forbidden") {
 		t.Errorf("without watches: got %v", err)
 	}
-	r.watch = w
+	r.state.watch = w
 	answer := make(chan error, 1)
 	go func() { answer <- r.Ready(t.Context()) }()
-	<-r.wake // it asks for a pass
+	<-r.state.wake // it asks for a pass
 	select {
 	case err := <-answer:
 		t.Errorf("before the pass: got %v", err)
 	default:
 	}
-	r.decide(make(askings), time.Now())
+	r.scheduler.decide(time.Now())
 	if err := <-answer; err != nil {
 		t.Errorf("after the pass: got %v", err)
 	}

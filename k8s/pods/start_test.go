@@ -4,96 +4,38 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/tools/cache"
+	"github.com/det-deploy/det-deploy/k8s/pods/observe"
 )
-
-func TestWhatANodeSaysOfAPodThatDoesNotStart(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
-	warned := func(ago time.Duration, reason, text string) *corev1.Event {
-		e := &corev1.Event{Reason: reason, Message: text, LastTimestamp: metav1.NewTime(now.Add(-ago))}
-		e.Name, e.Namespace, e.InvolvedObject.UID = reason, "tasks", "u1"
-		return e
-	}
-	mount := warned(time.Minute, "FailedMount", `secret "data" not found`)
-	another := warned(time.Second, "FailedMount", "another pod's")
-	another.Name, another.InvolvedObject.UID = "another", "u2"
-	for name, c := range map[string]struct {
-		node   string
-		status corev1.PodStatus
-		events []*corev1.Event
-		want   string
-	}{
-		"nothing":                 {node: "n1"},
-		"a volume is not there":   {node: "n1", events: []*corev1.Event{mount, another}, want: `FailedMount: secret "data" not found`},
-		"the newest counts":       {node: "n1", events: []*corev1.Event{mount, warned(0, "FailedCreatePodSandBox", "no address")}, want: "FailedCreatePodSandBox: no address"},
-		"it was said long ago":    {node: "n1", events: []*corev1.Event{warned(warningHolds+1, "FailedMount", "late")}},
-		"the pod has no node yet": {events: []*corev1.Event{mount}},
-		"the volume is there by now": {node: "n1", events: []*corev1.Event{mount}, status: corev1.PodStatus{
-			Conditions: []corev1.PodCondition{{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionTrue}},
-		}},
-		"an image is pulled already": {node: "n1", events: []*corev1.Event{mount}, status: corev1.PodStatus{
-			InitContainerStatuses: []corev1.ContainerStatus{runs(initContainer)},
-		}},
-		"its status says more": {node: "n1", events: []*corev1.Event{mount}, want: "ImagePullBackOff: denied", status: corev1.PodStatus{
-			InitContainerStatuses: []corev1.ContainerStatus{waitsFor(initContainer, "ImagePullBackOff", "denied")},
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := &watch{warnings: caches{informers.NewSharedInformerFactory(fake.NewClientset(), 0).Core().V1().Events().Informer()}}
-			if err := w.warnings[0].AddIndexers(cache.Indexers{byObject: objectOf}); err != nil {
-				t.Fatal(err)
-			}
-			for _, e := range c.events {
-				if err := w.warnings[0].GetIndexer().Add(e); err != nil {
-					t.Fatal(err)
-				}
-			}
-			pod := &corev1.Pod{Status: c.status}
-			pod.UID, pod.Spec.NodeName = "u1", c.node
-			s := observe(pod)
-			s.heed(w.warning(pod, now))
-			if s.stuck != c.want {
-				t.Errorf("got %q, want %q", s.stuck, c.want)
-			}
-		})
-	}
-}
 
 func TestHowLongAContainerMayBeKeptFromStarting(t *testing.T) {
 	t.Parallel()
 	l := DefaultLimits()
-	pull := sighting{stuck: "ImagePullBackOff: denied"}
-	mount := sighting{stuck: "FailedMount: not found", slow: true}
+	pull := observe.Container{Stuck: "ImagePullBackOff: denied"}
+	mount := observe.Container{Stuck: "FailedMount: not found", Slow: true}
 	for name, c := range map[string]struct {
-		seen        sighting
+		seen        observe.Container
 		after       time.Duration
 		told, ended bool
 	}{
 		"an image is told at once":             {seen: pull, told: true},
 		"an image is waited for":               {seen: pull, after: l.Start - 1, told: true},
 		"an image does not come":               {seen: pull, after: l.Start, told: true, ended: true},
-		"an image that can never come":         {seen: sighting{stuck: "InvalidImageName", hopeless: true}, told: true, ended: true},
-		"a volume that is late is not told":    {seen: mount, after: slowWorth - 1},
-		"a volume that is later is":            {seen: mount, after: slowWorth, told: true},
+		"an image that can never come":         {seen: observe.Container{Stuck: "InvalidImageName", Hopeless: true}, told: true, ended: true},
+		"a volume that is late is not told":    {seen: mount, after: observe.SlowReportAfter - 1},
+		"a volume that is later is":            {seen: mount, after: observe.SlowReportAfter, told: true},
 		"a volume is waited for longer":        {seen: mount, after: l.Volume - 1, told: true},
 		"a volume does not come":               {seen: mount, after: l.Volume, told: true, ended: true},
-		"what has passed is not told any more": {seen: sighting{}, after: l.Volume},
+		"what has passed is not told any more": {seen: observe.Container{}, after: l.Volume},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := &RM{cfg: Config{Limits: l}}
+			r := &runner{cfg: Config{Limits: l}, state: newState(Config{})}
 			now, one := time.Now(), &container{pod: "p", node: "n1"}
 			if c.after > 0 {
-				r.judge(&allocation{}, one, &sighting{stuck: c.seen.stuck, slow: true}, now)
+				r.diagnose(&allocation{}, one, &observe.Container{Stuck: c.seen.Stuck, Slow: true}, now)
 			}
-			r.judge(&allocation{}, one, &c.seen, now.Add(c.after))
-			if told, ended := one.trouble != "", one.verdict != nil; told != c.told || ended != c.ended {
+			r.diagnose(&allocation{}, one, &c.seen, now.Add(c.after))
+			if told, ended := one.trouble != "", one.decidedExit != nil; told != c.told || ended != c.ended {
 				t.Errorf("got told %t (%s), ended %t; want %t, %t", told, one.trouble, ended, c.told, c.ended)
 			}
 		})

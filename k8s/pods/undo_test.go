@@ -1,41 +1,56 @@
 package pods
 
 import (
+	"github.com/det-deploy/det-deploy/k8s/pods/observe"
+
+	"github.com/det-deploy/det-deploy/k8s/pods/records"
+	"github.com/det-deploy/det-deploy/k8s/pods/watch"
+
 	"context"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
 // still is a resource manager that nobody runs: a test takes its steps one by one.
-func still(t *testing.T, docs shelf) (*RM, *watch) {
+func still(t *testing.T, docs shelf) (*RM, *watch.Watch) {
 	t.Helper()
 	client := fake.NewClientset()
 	r, err := New(Config{
-		Client: client, Cluster: "lab", Namespace: "tasks", Tasks: silent{}, Logs: &book{}, Memory: docs,
+		Client: client, Cluster: "lab", Namespace: "tasks", Tasks: silent{}, Logs: noLogs{}, Memory: docs,
 		Pools:      []Pool{{Name: "default", Template: podspec.Template{SlotType: podspec.CUDA, MaxSlotsPerPod: 8}}},
 		DefaultAux: "default", DefaultCompute: "default",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := informers.NewSharedInformerFactory(client, 0)
-	w := &watch{pods: caches{f.Core().V1().Pods().Informer()}, jobs: caches{f.Batch().V1().Jobs().Informer()}, refusals: caches{f.Core().V1().Events().Informer()}}
-	if err := w.pods[0].AddIndexers(cache.Indexers{byAllocation: allocationOf}); err != nil {
+	w, err := watch.Open(t.Context(), watch.Config{
+		Log: r.cfg.Log, Client: client, Cluster: "lab", Namespace: "tasks", OnChange: func(rm.AllocationID) {}, OnError: func(error) {},
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	r.watch = w
+	client.ClearActions()
+	r.state.watch = w
 	return r, w
 }
+
+// shelf is a memory of one process.
+type shelf map[string][]byte
+
+func (s shelf) Put(_ context.Context, key string, doc []byte) error { s[key] = doc; return nil }
+func (s shelf) Delete(_ context.Context, key string) error          { delete(s, key); return nil }
+func (s shelf) All(context.Context) (map[string][]byte, error)      { return s, nil }
+
+// noLogs is never asked for anything.
+type noLogs struct{ rm.Logs }
 
 // silent is an owner of tasks who takes everything.
 type silent struct{ rm.Tasks }
@@ -49,14 +64,14 @@ func TestALateRefusalIsTold(t *testing.T) {
 	if err := r.Submit(t.Context(), rm.Request{Allocation: "a.1", Job: "a", Slots: 16, Submitted: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
-	a := r.allocations["a.1"]
+	a := r.state.allocations["a.1"]
 	a.phase, a.since = Gated, time.Now()
-	r.decide(make(askings), time.Now())
-	a.told = a.kind
+	r.scheduler.decide(time.Now())
+	a.reported = a.waitKind
 	a.trouble = "exceeded quota"
-	r.decide(make(askings), time.Now())
-	if a.kind == a.told || !strings.Contains(a.waiting, "exceeded quota") {
-		t.Errorf("got kind %q, told %q, waiting %q; want another kind, and the quota", a.kind, a.told, a.waiting)
+	r.scheduler.decide(time.Now())
+	if a.waitKind == a.reported || !strings.Contains(a.waiting, "exceeded quota") {
+		t.Errorf("got kind %q, told %q, waiting %q; want another kind, and the quota", a.waitKind, a.reported, a.waiting)
 	}
 }
 
@@ -65,11 +80,11 @@ func TestAKilledProgramHasTheTimeOfItsPodSpec(t *testing.T) {
 	t.Parallel()
 	r, _ := still(t, shelf{})
 	client := fake.NewClientset()
-	r.cfg.Client = client
+	r.runner.terminator.objects.Client = client
 	pod := &corev1.Pod{}
 	pod.Name, pod.Namespace, pod.Spec.TerminationGracePeriodSeconds = "p", "tasks", new(int64(40))
-	a := &allocation{release: &release{Kill: true}}
-	r.usher(t.Context(), a, &container{}, pod, sighting{})
+	a := &allocation{release: &records.Release{Kill: true}}
+	r.runner.terminator.terminatePod(t.Context(), a, &container{}, pod, observe.Container{})
 	for _, call := range client.Actions() {
 		if d, is := call.(clienttesting.DeleteAction); is {
 			if got := d.GetDeleteOptions().GracePeriodSeconds; got == nil || *got != 40 {
@@ -90,14 +105,14 @@ func TestAGangUndoneAsItWasWholeIsNotTakenForOneThatRan(t *testing.T) {
 	if err := r.Submit(t.Context(), rm.Request{Allocation: "a.1", Job: "a", Slots: 16, Submitted: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
-	a := r.allocations["a.1"]
+	a := r.state.allocations["a.1"]
 	a.phase = Opening
-	r.undo(a, "not all of its pods got a node", time.Now())
-	r.begun(t.Context(), a, map[int]*corev1.Pod{})
+	r.state.undo(a, "not all of its pods got a node", time.Now())
+	r.worker.starter.markRunning(t.Context(), a, map[int]*corev1.Pod{})
 	if a.phase != Undoing || len(docs) != 1 {
 		t.Fatalf("got phase %s and documents %v, want %s and one that says that it runs", a.phase, docs, Undoing)
 	}
-	r.remove(t.Context(), w, a)
+	r.cleaner.removeAttempt(t.Context(), w, a)
 	if a.phase != Queued || len(docs) != 0 {
 		t.Errorf("got phase %s and documents %v, want %s and none", a.phase, docs, Queued)
 	}

@@ -1,0 +1,181 @@
+package pods
+
+import (
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/det-deploy/det-deploy/k8s/pods/objects"
+	"github.com/det-deploy/det-deploy/k8s/pods/observe"
+	"github.com/det-deploy/det-deploy/k8s/pods/records"
+	"github.com/det-deploy/det-deploy/k8s/pods/watch"
+	"github.com/det-deploy/det-deploy/master/rm"
+
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// cleaner removes what attempts leave in Kubernetes and in the store.
+type cleaner struct {
+	cfg        Config
+	state      *state
+	objects    objects.API
+	records    records.Store
+	reporter   *reporter
+	terminator *terminator
+}
+
+// removeAttempt deletes what was made for an attempt, and queues the allocation again, or
+// ends it, when nothing is left.
+func (r *cleaner) removeAttempt(ctx context.Context, w *watch.Watch, a *allocation) time.Duration {
+	if again := r.reporter.reportUndone(ctx, a); again > 0 {
+		return again
+	}
+	left, err := r.objects.DeleteJobs(ctx, r.state.currentJobName(a), w.JobsOf(a.Allocation), metav1.DeletePropagationForeground)
+	if err != nil {
+		return r.reporter.retryLater(ctx, "take pods back", a, err)
+	}
+	pods := w.AllPodsOf(a.Allocation)
+	if left+len(pods) > 0 {
+		r.terminator.forceDeleteOverdue(ctx, a, pods)
+		return glance
+	}
+	if a.recorded {
+		// It was undone just as it was whole. A restarted master would take one that
+		// ran and has no Job for lost.
+		if err := r.records.Delete(ctx, records.AllocationKey+string(a.Allocation)); err != nil {
+			return r.reporter.retryLater(ctx, "forget that it ran", a, err)
+		}
+		a.recorded = false
+	}
+	if r.state.isReleased(a) {
+		return r.reporter.reportEnd(ctx, a)
+	}
+	a.forced = nil
+	r.state.mu.Lock()
+	for _, c := range a.containers {
+		c.node, c.pod = "", ""
+	}
+	r.state.mu.Unlock()
+	r.state.changePhase(a, Undoing, Queued)
+	return 0
+}
+
+// cleanUp removes what an ended allocation leaves behind. A master that is interrupted
+// here finds that its owner does not know it any more, and removes the rest.
+func (r *cleaner) cleanUp(ctx context.Context, w *watch.Watch, a *allocation) time.Duration {
+	if a.attempt > 0 && !r.cfg.Leave {
+		if _, err := r.objects.DeleteJobs(ctx, r.state.currentJobName(a), w.JobsOf(a.Allocation), metav1.DeletePropagationBackground); err != nil {
+			return r.reporter.retryLater(ctx, "remove what is left", a, err)
+		}
+	}
+	keys := []string{records.AllocationKey + string(a.Allocation)}
+	for _, c := range a.containers {
+		if c.lines != nil {
+			keys = append(keys, records.LogKey+string(c.id))
+		}
+	}
+	if a.attempt == 0 {
+		keys = nil // it never ran
+	}
+	for _, key := range slices.Backward(keys) {
+		if err := r.records.Delete(ctx, key); err != nil {
+			return r.reporter.retryLater(ctx, "clean up finished allocations", a, err)
+		}
+	}
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	delete(r.state.allocations, a.Allocation)
+	return 0
+}
+
+// sweepEvery is how often orphans are looked for.
+const sweepEvery = 30 * time.Second
+
+// sweep removes orphaned Jobs and documents until ctx ends: what a master that was killed
+// had created for an allocation that has ended since, or what a call has created whose
+// answer was lost.
+func (r *cleaner) sweep(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		r.removeOrphans(ctx)
+		r.forgetOrphans(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// removeOrphans deletes Jobs of this cluster that no allocation has.
+func (r *cleaner) removeOrphans(ctx context.Context) {
+	for _, job := range r.orphans() {
+		err := r.objects.DeleteJob(ctx, job)
+		switch {
+		case err == nil:
+			r.cfg.Log.Info("removed orphaned job", "job", job.Name, "allocation", job.Labels[AllocationLabel])
+		case ctx.Err() == nil:
+			r.cfg.Log.Warn("remove orphaned job", "job", job.Name, "err", err)
+		}
+	}
+}
+
+// orphans are the Jobs that no allocation has.
+func (r *cleaner) orphans() []*batchv1.Job {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	var out []*batchv1.Job
+	for _, job := range r.state.watch.AllJobs() {
+		// The server's filter is not all that stands between this and somebody
+		// else's Job.
+		if job.DeletionTimestamp != nil || job.Labels[ClusterLabel] != r.cfg.Cluster || r.cfg.Leave && observe.JobFinished(job) {
+			continue
+		}
+		a := r.state.allocations[rm.AllocationID(job.Labels[AllocationLabel])]
+		if a == nil || a.attempt != observe.Attempt(job) && a.phase != Undoing {
+			out = append(out, job)
+		}
+	}
+	return out
+}
+
+// forgetOrphans deletes documents whose allocation has ended, or whose time has.
+func (r *cleaner) forgetOrphans(ctx context.Context) {
+	r.state.mu.Lock()
+	var keys []string
+	for id := range r.state.saved.Allocations {
+		if r.state.allocations[id] == nil {
+			keys = append(keys, records.AllocationKey+string(id))
+		}
+	}
+	alive := make(map[rm.ContainerID]bool)
+	for _, a := range r.state.allocations {
+		for _, c := range a.containers {
+			alive[c.id] = true
+		}
+	}
+	for id := range r.state.saved.Marks {
+		if !alive[id] {
+			keys = append(keys, records.LogKey+string(id))
+			delete(r.state.saved.Marks, id)
+		}
+	}
+	for id, doc := range r.state.saved.Jobs {
+		if j := r.state.jobs[id]; j == nil || len(j.allocations) == 0 && time.Since(doc.At) > records.JobLifetime {
+			keys = append(keys, records.JobKey+string(id))
+			delete(r.state.jobs, id)
+		}
+	}
+	r.state.saved.Allocations, r.state.saved.Jobs = nil, nil
+	r.state.mu.Unlock()
+	for _, key := range keys {
+		if err := r.records.Delete(ctx, key); err != nil && ctx.Err() == nil {
+			r.cfg.Log.Warn("clean up finished allocations", "err", err)
+			return
+		}
+	}
+}

@@ -1,0 +1,253 @@
+// Package logs carries the logs of pods from their nodes to the master's store: each
+// line once, in order.
+package logs
+
+import (
+	"github.com/det-deploy/det-deploy/k8s/podspec"
+
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typed "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+const (
+	// firstPause and lastPause bound the wait before a node is asked again.
+	firstPause = 100 * time.Millisecond
+	lastPause  = 5 * time.Second
+	// closing is how long the stream of a container that has ended may stay open: a
+	// kubelet ends it within a second, and what is left is then read by itself.
+	closing = 2 * time.Second
+)
+
+// Config says whose log is followed, and where it goes.
+type Config struct {
+	Log     *slog.Logger
+	Pods    typed.PodInterface
+	Store   rm.Logs
+	Metrics *Metrics
+	// SaveMark stores the place in the log, for the next master.
+	SaveMark func(context.Context, Mark) error
+
+	Allocation rm.AllocationID
+	Container  rm.ContainerID
+	Node       rm.AgentID
+	// Pod is the name of the container's pod.
+	Pod string
+	// Patience is how long a node may be silent when it is asked for the end of the
+	// log of a container that has ended.
+	Patience time.Duration
+	// Mark is the place that an earlier master has stored, zero for none.
+	Mark Mark
+	// LastLine is the time of a container's last stored line, zero when there is none.
+	// It may be nil; it is called when a node has rotated a log while no master ran.
+	LastLine func(ctx context.Context, id rm.AllocationID, c rm.ContainerID) (time.Time, error)
+}
+
+// Follower carries one container's log from its node to the store: in order, each
+// line once, until the container has ended and its last line is stored. It outlives
+// interruptions of the API server and restarts of the master, for it knows its
+// place in the log.
+type Follower struct {
+	cfg Config
+
+	// mark is the place behind the last line that was stored; marked says that it was
+	// found in the store, where it may lie behind the lines by markEvery.
+	mark   Mark
+	marked bool
+	saved  time.Time
+	// next is the number of the line that the store takes next, as it last said. It
+	// is beyond the mark's where a part of a long line is stored.
+	next uint64
+
+	// ended is closed when the container has ended, gone when its pod no longer exists,
+	// and done when the log is complete.
+	ended, gone, done   chan struct{}
+	endedOnce, goneOnce sync.Once
+}
+
+// New returns a follower; run Follow or StoreInitTail in a goroutine of its own.
+func New(c Config) *Follower {
+	return &Follower{
+		cfg: c, mark: c.Mark, marked: c.Mark.Seq > 0,
+		ended: make(chan struct{}), gone: make(chan struct{}), done: make(chan struct{}),
+	}
+}
+
+// ContainerEnded says that the container prints no more.
+func (l *Follower) ContainerEnded() { l.endedOnce.Do(func() { close(l.ended) }) }
+
+// PodGone says that the pod is no more: whatever stream is still open has no end.
+func (l *Follower) PodGone() {
+	l.ContainerEnded()
+	l.goneOnce.Do(func() { close(l.gone) })
+}
+
+// Complete reports whether nothing is left to be stored. No lines are.
+func (l *Follower) Complete() bool { return l == nil || closed(l.done) }
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Follow follows the log. It returns when the log is whole or ctx ends.
+func (l *Follower) Follow(ctx context.Context) {
+	l.cfg.Metrics.streams.Inc()
+	defer l.cfg.Metrics.streams.Dec()
+	pause := firstPause
+	var silent time.Time // when a node has not said enough for too long
+	last, read := false, false
+	for ctx.Err() == nil {
+		if closed(l.ended) && !last {
+			last, pause, silent = true, firstPause, time.Now().Add(l.cfg.Patience)
+		}
+		before := l.mark.Seq
+		err := l.readOnce(ctx, !last)
+		if l.mark.Seq > before {
+			pause, silent = firstPause, time.Now().Add(l.cfg.Patience)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil && last, read && apierrors.IsNotFound(err):
+			l.complete(ctx, "")
+			return
+		case apierrors.IsNotFound(err):
+			l.complete(ctx, fmt.Sprintf("the end of this log is missing: pod %s is gone", l.cfg.Pod))
+			return
+		case last && time.Now().After(silent):
+			l.complete(ctx, fmt.Sprintf("the end of this log is missing: %v", err))
+			return
+		}
+		read = err == nil
+		if !l.pauseFor(ctx, pause, last) {
+			return
+		}
+		pause = min(2*pause, lastPause)
+	}
+}
+
+// pauseFor waits before the next pass, for less when the container ends or its pod goes.
+func (l *Follower) pauseFor(ctx context.Context, pause time.Duration, last bool) bool {
+	ended := l.ended
+	if last {
+		ended = l.gone
+		if closed(ended) {
+			ended = nil
+		}
+	}
+	t := time.NewTimer(pause)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-ended:
+	case <-t.C:
+	}
+	return true
+}
+
+// readOnce reads what there is behind the mark, and with follow what comes, until the
+// node has no more to say, or should have said it.
+func (l *Follower) readOnce(ctx context.Context, follow bool) error {
+	o := &corev1.PodLogOptions{Container: podspec.MainContainer, Timestamps: true, Follow: follow}
+	if since := l.mark.since(); !since.IsZero() {
+		o.SinceTime = &metav1.Time{Time: since}
+	}
+	// The stream ends with the pass, also when the store refuses its lines.
+	asked, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer cancel()
+	heard := make(chan struct{}, 1)
+	watching.Go(func() {
+		l.awaitStreamEnd(asked, follow, heard)
+		cancel()
+	})
+	stream, err := l.cfg.Pods.GetLogs(l.cfg.Pod, o).Stream(asked)
+	if err != nil {
+		return fmt.Errorf("read log of pod %s: %w", l.cfg.Pod, err)
+	}
+	defer stream.Close() //nolint:errcheck // nothing is written to it
+	return l.storeLines(ctx, activityReader{stream, heard}, !follow)
+}
+
+// awaitStreamEnd returns when a stream has no reason to be open any more: its pod is gone,
+// its container has ended and it does not, or the rest of a log is asked for and the
+// node says nothing. Not every node ends its streams.
+func (l *Follower) awaitStreamEnd(ctx context.Context, follow bool, heard <-chan struct{}) {
+	limit, gone := l.cfg.Patience, l.gone
+	if follow {
+		limit, heard, gone = closing, nil, nil
+		select {
+		case <-ctx.Done():
+			return
+		case <-l.ended:
+		}
+	}
+	for {
+		t := time.NewTimer(limit)
+		select {
+		case <-heard:
+		case <-gone:
+			limit, gone = closing, nil
+		case <-ctx.Done():
+			t.Stop()
+			return
+		case <-t.C:
+			return
+		}
+		t.Stop()
+	}
+}
+
+// activityReader is a stream that says when it is read from, and when something came.
+type activityReader struct {
+	io.Reader
+	heard chan<- struct{}
+}
+
+func (s activityReader) Read(p []byte) (int, error) {
+	s.signal()
+	defer s.signal()
+	return s.Reader.Read(p)
+}
+
+func (s activityReader) signal() {
+	select {
+	case s.heard <- struct{}{}:
+	default:
+	}
+}
+
+// complete stores a last word, if there is one, and says that the log is whole.
+func (l *Follower) complete(ctx context.Context, word string) {
+	if word != "" {
+		l.cfg.Metrics.gaps.Inc()
+		l.cfg.Log.Warn("log is not whole", "allocation", l.cfg.Allocation, "pod", l.cfg.Pod, "why", word)
+		// A part of a line that was cut off may be stored behind the mark.
+		b := l.batch()
+		if next, err := l.cfg.Store.NextSeq(ctx, l.cfg.Allocation, l.cfg.Container); err == nil {
+			b.skipTo(next)
+		}
+		b.addOwn(word, time.Now())
+		if !l.storeBatch(ctx, b) {
+			return
+		}
+	}
+	close(l.done)
+}

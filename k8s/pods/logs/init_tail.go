@@ -1,0 +1,54 @@
+package logs
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// tailLines and tailBytes are how much is shown of what a container has said that
+// was to prepare a task.
+const (
+	tailLines = 20
+	tailBytes = 64 << 10
+)
+
+// StoreInitTail stores the last lines of the container that was to prepare a task, as the first
+// of the task's log: the program that would have written it has not run.
+func (l *Follower) StoreInitTail(ctx context.Context, name string) {
+	text, err := l.fetchTail(ctx, name)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		l.complete(ctx, fmt.Sprintf("why the task could not be prepared is not known: %v", err))
+		return
+	}
+	b := l.batch()
+	for line := range bytes.Lines(text) {
+		b.addOwn(string(bytes.TrimRight(line, "\r\n")), time.Now())
+	}
+	if len(b.lines) > 0 && !l.storeBatch(ctx, b) {
+		return
+	}
+	l.complete(ctx, "")
+}
+
+// fetchTail asks the node until it answers, for as long as the patience lasts.
+func (l *Follower) fetchTail(ctx context.Context, name string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.cfg.Patience)
+	defer cancel()
+	o := &corev1.PodLogOptions{Container: name, TailLines: new(int64(tailLines)), LimitBytes: new(int64(tailBytes))}
+	pause := firstPause
+	for {
+		text, err := l.cfg.Pods.GetLogs(l.cfg.Pod, o).DoRaw(ctx)
+		if err == nil || apierrors.IsNotFound(err) || !l.pauseFor(ctx, pause, true) {
+			return text, err
+		}
+		pause = min(2*pause, lastPause)
+	}
+}

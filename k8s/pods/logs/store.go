@@ -1,0 +1,227 @@
+package logs
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+)
+
+const (
+	// longestLine is where a line is cut in two; Determined's agent does the same. No
+	// more than that of a line is held here, however long a program makes it.
+	longestLine = 64 << 10
+	// readBytes is what is read at a time. Each stream has such a buffer, and there
+	// are thousands of streams.
+	readBytes = 16 << 10
+	// batchLines and batchBytes bound what is stored at a time.
+	batchLines = 2000
+	batchBytes = 1 << 20
+	// markEvery is how often the place in a log is stored while lines come. It
+	// matters only when a node rotates the log while no master is there.
+	markEvery = time.Second
+)
+
+// batch is lines on their way to the store, the number of the first, and the mark
+// behind those that are whole.
+type batch struct {
+	lines []*agentv1.Line
+	bytes int
+	first uint64
+	mark  Mark
+}
+
+// batch begins behind the mark.
+func (l *Follower) batch() *batch { return &batch{first: l.mark.Seq, mark: l.mark} }
+
+// skipTo leaves out numbers that are taken. Nothing may be in the batch.
+func (b *batch) skipTo(next uint64) {
+	if b.mark.Seq < next {
+		b.first, b.mark.Seq = next, next
+	}
+}
+
+// addOwn puts in a line of our own.
+func (b *batch) addOwn(text string, at time.Time) {
+	b.lines = append(b.lines, &agentv1.Line{AtUs: at.UnixMicro(), Stdtype: "stderr", Text: []byte(text)})
+	b.mark.Seq++
+}
+
+// addPiece puts in a piece of a line.
+func (b *batch) addPiece(text []byte, at time.Time) {
+	if at.IsZero() {
+		at = time.Now()
+	}
+	b.lines = append(b.lines, &agentv1.Line{AtUs: at.UnixMicro(), Stdtype: "stdout", Text: bytes.Clone(text)})
+	b.bytes += len(text)
+}
+
+func (b *batch) full() bool { return len(b.lines) >= batchLines || b.bytes >= batchBytes }
+
+// partialLine is the line that is being read.
+type partialLine struct {
+	begun, stored bool
+	at            time.Time
+	// rest is what is not in a batch yet; pieces counts those that are.
+	rest   []byte
+	pieces int
+}
+
+// storeLines stores the lines of a stream. Of a final one the last line may lack its end.
+//
+// A line that is longer than longestLine is stored piece by piece, before its end is
+// known. The mark moves only behind a whole line: what is read anew has the same
+// pieces under the same numbers, which the store passes over.
+func (l *Follower) storeLines(ctx context.Context, stream io.Reader, final bool) error {
+	in := bufio.NewReaderSize(stream, readBytes)
+	place := resumePoint{mark: l.mark}
+	if err := l.findStoreEnd(ctx, &place); err != nil {
+		return err
+	}
+	b, now := l.batch(), partialLine{}
+	for {
+		raw, err := in.ReadSlice('\n')
+		more := errors.Is(err, bufio.ErrBufferFull)
+		if len(raw) > 0 {
+			l.addText(b, &place, &now, bytes.TrimSuffix(raw, []byte("\n")))
+		}
+		if now.begun && (err == nil || errors.Is(err, io.EOF) && final) {
+			now.finish(b)
+			now = partialLine{rest: now.rest[:0]}
+		}
+		if len(b.lines) > 0 && (err != nil && !more || b.full() || in.Buffered() == 0) {
+			next := b.first + uint64(len(b.lines))
+			if !l.storeBatch(ctx, b) {
+				return ctx.Err()
+			}
+			b = &batch{first: next, mark: l.mark}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil && !more:
+			return fmt.Errorf("read log of pod %s: %w", l.cfg.Pod, err)
+		}
+	}
+}
+
+// addText takes up a part of the node's current line. What is stored already is passed
+// over.
+func (l *Follower) addText(b *batch, place *resumePoint, now *partialLine, text []byte) {
+	if !now.begun {
+		now.begun = true
+		now.at, text = splitLine(text)
+		var missing bool
+		if now.stored, missing = place.find(now.at); !now.stored && place.rotated {
+			b.skipTo(place.next)
+		}
+		if missing {
+			l.reportGap(b, now.at)
+		}
+	}
+	if now.stored {
+		return
+	}
+	now.rest = append(now.rest, text...)
+	for len(now.rest) > longestLine {
+		b.addPiece(now.rest[:longestLine], now.at)
+		now.pieces++
+		now.rest = append(now.rest[:0], now.rest[longestLine:]...)
+	}
+}
+
+// finish puts the last piece of a line into the batch, and its mark behind it.
+func (now *partialLine) finish(b *batch) {
+	if now.stored {
+		return
+	}
+	b.addPiece(now.rest, now.at)
+	b.mark = b.mark.advance(now.at, now.pieces+1)
+}
+
+// reportGap says that lines are missing.
+func (l *Follower) reportGap(b *batch, at time.Time) {
+	l.cfg.Metrics.gaps.Inc()
+	l.cfg.Log.Warn("node rotated a log before it was read", "allocation", l.cfg.Allocation, "pod", l.cfg.Pod, "node", l.cfg.Node,
+		"from", b.mark.Last, "to", at)
+	b.addOwn(fmt.Sprintf(
+		"lines between %s and %s may be missing here: node %s rotated the log before they were read",
+		b.mark.Last.Format(time.RFC3339Nano), at.Format(time.RFC3339Nano), l.cfg.Node,
+	), at)
+}
+
+// findStoreEnd looks how far the store is beyond the mark: one that an earlier master
+// left, or one before a long line. Only a log that was rotated since cannot be
+// numbered by reading on from the mark.
+func (l *Follower) findStoreEnd(ctx context.Context, place *resumePoint) error {
+	if !l.marked && l.next <= l.mark.Seq {
+		return nil
+	}
+	next, err := l.cfg.Store.NextSeq(ctx, l.cfg.Allocation, l.cfg.Container)
+	if err != nil {
+		return fmt.Errorf("find the end of the log of container %s: %w", l.cfg.Container, err)
+	}
+	place.next = next
+	if l.cfg.LastLine != nil && next > l.mark.Seq {
+		if place.last, err = l.cfg.LastLine(ctx, l.cfg.Allocation, l.cfg.Container); err != nil {
+			return fmt.Errorf("find the end of the log of container %s: %w", l.cfg.Container, err)
+		}
+	}
+	return nil
+}
+
+// storeBatch stores a batch, however long that takes. It reports false when ctx has
+// ended.
+func (l *Follower) storeBatch(ctx context.Context, b *batch) bool {
+	pause := firstPause
+	for {
+		err := l.appendBatch(ctx, b)
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		l.cfg.Log.Warn("try again", "what", "store log lines", "allocation", l.cfg.Allocation, "err", err)
+		if !l.pauseFor(ctx, pause, true) {
+			return false
+		}
+		pause = min(2*pause, lastPause)
+	}
+	l.cfg.Metrics.lines.Add(float64(len(b.lines)))
+	l.mark, l.marked = b.mark, false
+	return l.saveMark(ctx)
+}
+
+func (l *Follower) appendBatch(ctx context.Context, b *batch) error {
+	next, err := l.cfg.Store.AppendLogs(ctx, l.cfg.Node, &agentv1.Logs{
+		ContainerId: string(l.cfg.Container), AllocationId: string(l.cfg.Allocation), FirstSeq: b.first, Lines: b.lines,
+	})
+	if err != nil {
+		return err
+	}
+	if next < b.first {
+		return fmt.Errorf("the log of container %s ends at line %d, before line %d", l.cfg.Container, next, b.first)
+	}
+	l.next = max(next, b.first+uint64(len(b.lines)))
+	return nil
+}
+
+// saveMark stores the place now and then.
+func (l *Follower) saveMark(ctx context.Context) bool {
+	now := time.Now()
+	if now.Sub(l.saved) < markEvery {
+		return true
+	}
+	l.saved = now
+	if err := l.cfg.SaveMark(ctx, l.mark); err != nil && ctx.Err() == nil {
+		// It is for the case that a log is rotated while no master is there.
+		l.cfg.Log.Warn("store place in a log", "allocation", l.cfg.Allocation, "err", err)
+	}
+	return ctx.Err() == nil
+}

@@ -1,0 +1,41 @@
+package nodes
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/det-deploy/det-deploy/k8s/podspec"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// CountSlots is how many slots a node has, as the template of its pools defines a slot.
+func CountSlots(n *corev1.Node, t podspec.Template) int {
+	if t.SlotType == podspec.CPU {
+		q := n.Status.Allocatable[corev1.ResourceCPU]
+		return int(float64(q.MilliValue()) / (1000 * t.SlotCPU))
+	}
+	q := n.Status.Allocatable[t.SlotType.Resource()]
+	return int(q.Value())
+}
+
+// DeviceType is the type of a slot as clients see it.
+func DeviceType(t podspec.SlotType) apiv1.Device_Type {
+	switch t {
+	case podspec.ROCm:
+		return apiv1.Device_TYPE_ROCM
+	case podspec.CPU:
+		return apiv1.Device_TYPE_CPU
+	case podspec.CUDA:
+	}
+	return apiv1.Device_TYPE_CUDA
+}
+
+// Brand is what a node says of its devices: the labels of NVIDIA's and AMD's feature
+// discovery.
+func Brand(n *corev1.Node, t podspec.SlotType) string {
+	for _, key := range []string{"nvidia.com/gpu.product", "amd.com/gpu.product-name"} {
+		if v := n.Labels[key]; v != "" {
+			return v
+		}
+	}
+	return string(t)
+}

@@ -1,0 +1,146 @@
+// Package objects creates and deletes what a task has in Kubernetes. Each call may be
+// repeated: what exists, or is gone, already is no error.
+package objects
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/det-deploy/det-deploy/k8s/gang"
+	"github.com/det-deploy/det-deploy/k8s/podspec"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// API is where the objects of tasks are. Namespace is the one in which they are created;
+// what an earlier version created elsewhere is deleted where it is.
+type API struct {
+	Client    kubernetes.Interface
+	Namespace string
+}
+
+// OpenPods takes the gates away from an allocation's pods, side by side. hints are nodes
+// with room, by rank.
+func (c API) OpenPods(ctx context.Context, id rm.AllocationID, pods []*corev1.Pod, hints []gang.NodeID) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(16)
+	for _, pod := range pods {
+		g.Go(func() error { return c.openPod(ctx, id, pod, hints) })
+	}
+	return g.Wait()
+}
+
+// openPod takes one pod's gate away, and tells the scheduler where there is room.
+func (c API) openPod(ctx context.Context, id rm.AllocationID, pod *corev1.Pod, hints []gang.NodeID) error {
+	node := gang.NodeID("")
+	if rank, ok := podspec.RankOf(pod); ok && rank < len(hints) {
+		node = hints[rank]
+	}
+	patch, err := podspec.OpenPatch(pod, id, node)
+	if err != nil {
+		return err
+	}
+	_, err = c.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		return fmt.Errorf("open pod %s: %w", pod.Name, err)
+	}
+	return nil
+}
+
+// CreateOwned creates what a Job owns, and its pods need.
+func (c API) CreateOwned(ctx context.Context, job *batchv1.Job, o podspec.Objects) error {
+	core := c.Client.CoreV1()
+	for _, s := range o.Secrets {
+		podspec.Own(job, s)
+		_, err := core.Secrets(c.Namespace).Create(ctx, s, metav1.CreateOptions{})
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("make secret %s: %w", s.Name, err)
+		}
+	}
+	if o.Service == nil {
+		return nil
+	}
+	podspec.Own(job, o.Service)
+	_, err := core.Services(c.Namespace).Create(ctx, o.Service, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("make service %s: %w", o.Service.Name, err)
+	}
+	return nil
+}
+
+// CreateJob creates a Job, or returns the one of that name.
+func (c API) CreateJob(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
+	jobs := c.Client.BatchV1().Jobs(c.Namespace)
+	made, err := jobs.Create(ctx, job, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		made, err = jobs.Get(ctx, job.Name, metav1.GetOptions{})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make job %s: %w", job.Name, err)
+	}
+	return made, nil
+}
+
+// DeleteJobs removes an allocation's Jobs, and with them all that they own. It
+// returns how many there still are. That of the current attempt may be so new that
+// it is not among those known; the API server is not asked for a list, which it
+// would pick out of all Jobs there are.
+func (c API) DeleteJobs(ctx context.Context, current string, known []*batchv1.Job, how metav1.DeletionPropagation) (left int, err error) {
+	type key struct{ namespace, name string }
+	all := map[key]metav1.DeleteOptions{{c.Namespace, current}: {PropagationPolicy: &how}}
+	for _, job := range known {
+		at := key{job.Namespace, job.Name}
+		o := metav1.DeleteOptions{PropagationPolicy: &how, Preconditions: metav1.NewUIDPreconditions(string(job.UID))}
+		if all[at] = o; job.DeletionTimestamp != nil {
+			left++
+			delete(all, at)
+		}
+	}
+	for at, o := range all {
+		err := c.Client.BatchV1().Jobs(at.namespace).Delete(ctx, at.name, o)
+		switch {
+		case err == nil:
+			left++
+		case !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
+			return left, fmt.Errorf("delete job %s: %w", at.name, err)
+		}
+	}
+	return left, nil
+}
+
+// DeletePod has a pod end within the grace period.
+func (c API) DeletePod(ctx context.Context, pod *corev1.Pod, grace time.Duration) error {
+	seconds := int64(grace.Round(time.Second) / time.Second)
+	return c.ignoreGone(c.Client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{
+		GracePeriodSeconds: &seconds, Preconditions: metav1.NewUIDPreconditions(string(pod.UID)),
+	}))
+}
+
+// DeleteJob removes one Job, and afterwards all that it owns.
+func (c API) DeleteJob(ctx context.Context, job *batchv1.Job) error {
+	how := metav1.DeletePropagationBackground
+	return c.ignoreGone(c.Client.BatchV1().Jobs(job.Namespace).Delete(ctx, job.Name, metav1.DeleteOptions{
+		PropagationPolicy: &how, Preconditions: metav1.NewUIDPreconditions(string(job.UID)),
+	}))
+}
+
+// DeleteSecret removes a Secret of the namespace of tasks.
+func (c API) DeleteSecret(ctx context.Context, name string) error {
+	return c.ignoreGone(c.Client.CoreV1().Secrets(c.Namespace).Delete(ctx, name, metav1.DeleteOptions{}))
+}
+
+// ignoreGone takes an object that is gone, or that another has replaced, for deleted.
+func (API) ignoreGone(err error) error {
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,88 @@
+package observe
+
+import (
+	"github.com/det-deploy/det-deploy/k8s/podspec"
+
+	"fmt"
+	"strconv"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Completed reports whether a Job has seen the pod of a rank end well. It counts a pod
+// before it lets it be deleted, so that this holds when the pod is gone.
+func Completed(job *batchv1.Job, rank int) bool {
+	return job != nil && hasIndex(job.Status.CompletedIndexes, rank)
+}
+
+// NeverComplete says why the pods that a Job lacks will never come: no rank is tried twice
+// within one Job. It is empty for a Job that may still make them.
+func NeverComplete(job *batchv1.Job, pods map[int]*corev1.Pod) string {
+	if job == nil {
+		return ""
+	}
+	for rank := range PodCount(job) {
+		if pods[rank] == nil && !Completed(job, rank) && (JobFinished(job) || hasFailed(job, rank)) {
+			return fmt.Sprintf("the pod of rank %d is gone, and its Job %s makes no other%s", rank, job.Name, failureSuffix(job))
+		}
+	}
+	return ""
+}
+
+func hasFailed(job *batchv1.Job, rank int) bool {
+	return job.Status.FailedIndexes != nil && hasIndex(*job.Status.FailedIndexes, rank)
+}
+
+// failureSuffix is what a Job says of its own end.
+func failureSuffix(job *batchv1.Job) string {
+	for _, c := range job.Status.Conditions {
+		if c.Type == batchv1.JobFailed && c.Status == corev1.ConditionTrue {
+			return ": " + FirstText(c.Message, c.Reason, "it has failed")
+		}
+	}
+	return ""
+}
+
+// hasIndex reports whether a rank is in a list as Jobs write it: 0,2-5,7.
+func hasIndex(list string, rank int) bool {
+	for part := range strings.SplitSeq(list, ",") {
+		low, high, isRange := strings.Cut(part, "-")
+		if !isRange {
+			high = low
+		}
+		first, err := strconv.Atoi(low)
+		last, err2 := strconv.Atoi(high)
+		if err == nil && err2 == nil && first <= rank && rank <= last {
+			return true
+		}
+	}
+	return false
+}
+
+// PodCount is how many pods a Job has, at least one.
+func PodCount(job *batchv1.Job) int {
+	if n := job.Spec.Completions; n != nil && *n > 0 {
+		return int(*n)
+	}
+	return 1
+}
+
+// Attempt is the number of a Job among those of its allocation.
+func Attempt(job *batchv1.Job) int {
+	n, err := strconv.Atoi(job.Labels[podspec.LabelAttempt])
+	if err != nil {
+		return 1
+	}
+	return n
+}
+
+func JobFinished(job *batchv1.Job) bool {
+	for _, c := range job.Status.Conditions {
+		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == "True" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,128 @@
+package pods
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/det-deploy/det-deploy/k8s/pods/observe"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// reporter tells the owner of tasks what happens to them.
+type reporter struct {
+	cfg   Config
+	state *state
+}
+
+// retryLater says in the log that something is tried again, and when.
+func (r *reporter) retryLater(ctx context.Context, what string, a *allocation, err error) time.Duration {
+	if ctx.Err() == nil {
+		r.cfg.Log.Warn("try again", "what", what, "allocation", a.Allocation, "err", err)
+	}
+	return retryAfter
+}
+
+// patience is how long an allocation waits for a reason before it is worth a line
+// in its log: most wait for the blink of an eye. A try that is undone is always worth one.
+const patience = time.Second
+
+// reportWaiting tells the owner of a matter that keeps an allocation waiting, once.
+func (r *reporter) reportWaiting(ctx context.Context, a *allocation) time.Duration {
+	r.state.mu.Lock()
+	kind, reason, next, told, since := a.waitKind, a.waiting, a.until, a.reported, a.waitSince
+	r.state.mu.Unlock()
+	if kind == "" || kind == told {
+		return 0
+	}
+	now := time.Now()
+	if left := patience - now.Sub(since); left > 0 && kind != waitsUndone {
+		return left
+	}
+	if err := r.cfg.Tasks.Waits(ctx, a.Allocation, rm.Wait{Kind: kind, Reason: reason, At: now, Next: next}); err != nil {
+		return r.retryLater(ctx, "say why it waits", a, err)
+	}
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	a.reported = kind
+	return 0
+}
+
+// reportState tells the owner of a state that it does not know.
+func (r *reporter) reportState(ctx context.Context, a *allocation, c *container, s observe.Container) error {
+	if s.State <= c.state {
+		return nil
+	}
+	change := rm.ContainerChange{
+		Allocation: a.Allocation, Container: c.id, Agent: c.node, Rank: c.rank,
+		State: s.State, Exit: s.Exit, Addresses: s.Addresses, At: time.Now(),
+	}
+	if s.State == apiv1.Container_STATE_RUNNING {
+		change.Host = s.Host
+	}
+	err := r.cfg.Tasks.Changed(ctx, change)
+	if err != nil {
+		return err
+	}
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	c.state = s.State
+	return nil
+}
+
+// reportTrouble tells the owner what keeps a container of a running allocation from
+// starting, and takes that back when it has started.
+func (r *reporter) reportTrouble(ctx context.Context, a *allocation) time.Duration {
+	r.state.mu.Lock()
+	trouble := ""
+	for _, c := range a.containers {
+		if !c.ended() && a.release == nil {
+			trouble = cmp.Or(trouble, c.trouble)
+		}
+	}
+	if trouble != "" {
+		r.state.setWaiting(a, waitsStart, trouble)
+	} else {
+		a.waiting, a.waitKind, a.reported = "", "", ""
+	}
+	r.state.mu.Unlock()
+	return r.reportWaiting(ctx, a)
+}
+
+// reportEnd tells the owner that nothing is left.
+func (r *reporter) reportEnd(ctx context.Context, a *allocation) time.Duration {
+	r.state.mu.Lock()
+	end := rm.End{Cause: rm.CauseExited, Reason: "all containers have ended", At: time.Now()}
+	if a.release != nil {
+		end.Cause, end.Reason = a.release.Cause, a.release.Reason
+	}
+	r.state.mu.Unlock()
+	if err := r.cfg.Tasks.Ended(ctx, a.Allocation, end); err != nil {
+		return r.retryLater(ctx, "tell of end", a, err)
+	}
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	if err := a.transition(Over, end.At); err != nil {
+		r.cfg.Log.Error("end allocation", "allocation", a.Allocation, "err", err)
+	}
+	r.state.ended.add(a.Allocation)
+	delete(a.job.allocations, a.Allocation)
+	if len(a.job.allocations) == 0 && !a.job.Changed() {
+		delete(r.state.jobs, a.Job)
+	}
+	r.state.enqueue(a.Allocation)
+	r.state.wakeScheduler()
+	return 0
+}
+
+// reportUndone tells the owner why a try is taken back, before another matter takes its place.
+func (r *reporter) reportUndone(ctx context.Context, a *allocation) time.Duration {
+	r.state.mu.Lock()
+	undone := a.waitKind == waitsUndone && a.release == nil
+	r.state.mu.Unlock()
+	if !undone {
+		return 0
+	}
+	return r.reportWaiting(ctx, a)
+}

@@ -1,0 +1,285 @@
+package pods
+
+import (
+	"sync"
+
+	"github.com/det-deploy/det-deploy/k8s/pods/logs"
+	"github.com/det-deploy/det-deploy/k8s/pods/objects"
+	"github.com/det-deploy/det-deploy/k8s/pods/observe"
+	"github.com/det-deploy/det-deploy/k8s/pods/records"
+	"github.com/det-deploy/det-deploy/k8s/pods/watch"
+	"github.com/det-deploy/det-deploy/k8s/podspec"
+
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// runner follows the pods of running allocations, and their logs.
+type runner struct {
+	cfg        Config
+	state      *state
+	objects    objects.API
+	records    records.Store
+	reporter   *reporter
+	terminator *terminator
+	// followers are the logs that are being read.
+	followers sync.WaitGroup
+}
+
+// reconcileRunning follows the pods of a running allocation to their ends.
+func (r *runner) reconcileRunning(ctx context.Context, w *watch.Watch, a *allocation) time.Duration {
+	if again := r.applyRelease(ctx, a); again > 0 {
+		return again
+	}
+	next := time.Duration(0)
+	pods := w.PodsOf(a.Allocation, r.state.currentJobName(a))
+	for _, c := range a.containers {
+		if c.ended() { // only this worker moves it
+			continue
+		}
+		again := r.reconcilePod(ctx, w, a, c, pods[c.rank])
+		next = sooner(next, again)
+	}
+	next = sooner(next, r.deleteSecrets(ctx, a, pods))
+	next = sooner(next, r.terminator.deleteJobOfForced(ctx, w, a))
+	next = sooner(next, r.reporter.reportTrouble(ctx, a))
+	if a.ended() {
+		return r.reporter.reportEnd(ctx, a)
+	}
+	return sooner(next, r.timeUntilKill(a))
+}
+
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// timeUntilKill is when a preempted allocation has to be killed.
+func (r *runner) timeUntilKill(a *allocation) time.Duration {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	if a.release == nil || a.release.Kill {
+		return 0
+	}
+	return max(time.Until(a.release.By), time.Millisecond)
+}
+
+// applyRelease stores that an allocation has to go, tells its owner, and sees to it that
+// it does not outstay its time.
+func (r *runner) applyRelease(ctx context.Context, a *allocation) time.Duration {
+	r.state.mu.Lock()
+	why, stored := a.release, a.stored
+	if why != nil && !why.Kill && !time.Now().Before(why.By) {
+		r.state.kill(a, why.Cause, why.Reason)
+		why = a.release
+	}
+	r.state.mu.Unlock()
+	if why == nil {
+		return 0
+	}
+	if why != stored {
+		doc := records.Allocation{Attempt: a.attempt, Release: why}
+		if err := r.records.Put(ctx, records.AllocationKey+string(a.Allocation), doc); err != nil {
+			return r.reporter.retryLater(ctx, "store that it has to go", a, err)
+		}
+		a.stored = why
+	}
+	if why.Kill || a.asked {
+		return 0
+	}
+	listens, err := r.cfg.Tasks.Preempted(ctx, a.Allocation, why.Reason, why.By)
+	if err != nil {
+		return r.reporter.retryLater(ctx, "tell of preemption", a, err)
+	}
+	a.asked, a.terminate = true, !listens
+	return 0
+}
+
+// reconcilePod follows one pod.
+func (r *runner) reconcilePod(ctx context.Context, w *watch.Watch, a *allocation, c *container, pod *corev1.Pod) time.Duration {
+	now := time.Now()
+	var s observe.Container
+	if pod == nil {
+		s = r.observeMissing(a, c, w.JobOf(a.Allocation, r.state.currentJobName(a)))
+	} else {
+		s = observe.Pod(pod)
+		s.AddWarning(w.Warning(pod, now))
+		r.state.mu.Lock()
+		c.setPod(pod)
+		r.state.mu.Unlock()
+		r.noteForeignDeletion(c, pod)
+		r.diagnose(a, c, &s, now)
+	}
+	r.followLog(ctx, a, c, s)
+	if s.State != apiv1.Container_STATE_TERMINATED {
+		if err := r.reporter.reportState(ctx, a, c, s); err != nil {
+			return r.reporter.retryLater(ctx, "tell of container", a, err)
+		}
+		return r.terminator.terminatePod(ctx, a, c, pod, s)
+	}
+	switch {
+	case c.lines != nil && pod == nil:
+		c.lines.PodGone()
+	case c.lines != nil:
+		c.lines.ContainerEnded()
+	}
+	if !c.lines.Complete() {
+		return 0 // it says so when it is
+	}
+	if s.Lost {
+		r.state.mu.Lock()
+		r.state.kill(a, rm.CauseAgentLost, s.Exit.GetMessage())
+		r.state.mu.Unlock()
+	}
+	if s.Started && c.state < apiv1.Container_STATE_RUNNING {
+		ran := s
+		ran.State, ran.Exit = apiv1.Container_STATE_RUNNING, nil
+		if err := r.reporter.reportState(ctx, a, c, ran); err != nil {
+			return r.reporter.retryLater(ctx, "tell of container", a, err)
+		}
+	}
+	if err := r.reporter.reportState(ctx, a, c, s); err != nil {
+		return r.reporter.retryLater(ctx, "tell of container", a, err)
+	}
+	r.state.wakeScheduler()
+	return 0
+}
+
+// observeMissing is what is seen of a pod that is no more; job is nil when that is gone, too.
+func (r *runner) observeMissing(a *allocation, c *container, job *batchv1.Job) observe.Container {
+	s := observe.Container{State: apiv1.Container_STATE_TERMINATED, Exit: c.decidedExit}
+	switch {
+	case s.Exit != nil:
+	case observe.Completed(job, c.rank):
+		s.Started = true
+		s.Exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_EXITED, Message: "its Job says that it ended well; its pod is gone, and what of its log was not read"}
+	default:
+		s.Lost = true
+		s.Exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_LOST, Message: "its pod is gone, and how it ended was not observed"}
+	}
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	if a.release != nil {
+		s.Lost = false // it was to go
+	}
+	return s
+}
+
+// noteForeignDeletion remembers that somebody else had a pod deleted.
+func (r *runner) noteForeignDeletion(c *container, pod *corev1.Pod) {
+	if pod.DeletionTimestamp != nil && c.ending.IsZero() && !c.deletedByOther {
+		c.deletedByOther = true
+		r.cfg.Log.Info("pod is being deleted by another client", "pod", pod.Name, "node", pod.Spec.NodeName)
+	}
+}
+
+// diagnose decides the end of what does not end by itself, and who is to blame.
+func (r *runner) diagnose(a *allocation, c *container, s *observe.Container, now time.Time) {
+	c.trouble = ""
+	if s.State == apiv1.Container_STATE_TERMINATED {
+		r.state.mu.Lock()
+		ours := a.release != nil
+		r.state.mu.Unlock()
+		if c.decidedExit != nil {
+			// A kubelet may take a container for ended that never was, when its pod goes.
+			s.Exit, s.Lost, s.Started, s.FailedInit = c.decidedExit, false, false, ""
+		}
+		if c.deletedByOther && !ours && !s.Lost && s.Exit.GetCode() != 0 {
+			s.Lost = true
+			s.Exit = &agentv1.Exit{Kind: agentv1.Exit_KIND_LOST, Message: fmt.Sprintf(
+				"pod %s was deleted by another client, or its node %s was drained", c.pod, c.node,
+			)}
+		}
+		return
+	}
+	r.limitStart(c, *s, now)
+}
+
+// followLog begins to read a container's log once there may be one.
+func (r *runner) followLog(ctx context.Context, a *allocation, c *container, s observe.Container) {
+	if c.lines != nil || !s.Started && s.FailedInit == "" || c.pod == "" {
+		return
+	}
+	r.state.mu.Lock()
+	from := r.state.saved.Marks[c.id]
+	delete(r.state.saved.Marks, c.id)
+	r.state.mu.Unlock()
+	c.lines = logs.New(logs.Config{
+		Log: r.cfg.Log, Pods: r.cfg.Client.CoreV1().Pods(c.namespace), Store: r.cfg.Logs, Metrics: r.state.metrics.logs,
+		SaveMark: func(ctx context.Context, m logs.Mark) error {
+			return r.records.Put(ctx, records.LogKey+string(c.id), m)
+		},
+		Allocation: a.Allocation, Container: c.id, Node: c.node, Pod: c.pod,
+		Patience: r.cfg.Limits.Lines, Mark: from, LastLine: r.cfg.LastLine,
+	})
+	l := c.lines
+	r.followers.Go(func() {
+		if s.FailedInit != "" {
+			l.StoreInitTail(ctx, s.FailedInit)
+		} else {
+			l.Follow(ctx)
+		}
+		r.state.enqueue(a.Allocation)
+	})
+}
+
+// waitsStart is the kind of the matter that a node cannot start a pod.
+const waitsStart = "start"
+
+// limitStart notes what keeps a container from starting, and decides its end when that
+// lasts.
+func (r *runner) limitStart(c *container, s observe.Container, now time.Time) {
+	if s.Stuck == "" {
+		c.stuck = time.Time{}
+		return
+	}
+	if c.stuck.IsZero() {
+		c.stuck = now
+	}
+	if now.Sub(c.stuck) >= s.ReportAfter() {
+		c.trouble = fmt.Sprintf("pod %s on node %s does not start: %s", c.pod, c.node, s.Stuck)
+	}
+	if c.decidedExit == nil && (s.Hopeless || now.Sub(c.stuck) >= r.cfg.Limits.startOf(s)) {
+		c.decidedExit = &agentv1.Exit{Kind: agentv1.Exit_KIND_NOT_STARTED, Message: s.Stuck}
+	}
+}
+
+// deleteSecrets deletes the Secrets of a gang whose containers have all started: they
+// hold the environment and the tokens of the task, nobody reads them again, and whoever
+// may read Secrets of the namespace could. Pods that an earlier version made in another
+// namespace keep theirs, where the master may delete none.
+func (r *runner) deleteSecrets(ctx context.Context, a *allocation, pods map[int]*corev1.Pod) time.Duration {
+	if a.secretsGone || len(pods) < len(a.containers) {
+		return 0
+	}
+	names := map[string]bool{}
+	for _, pod := range pods {
+		if pod.Namespace != r.cfg.Namespace {
+			a.secretsGone = true
+			return 0
+		}
+		if !observe.AllStarted(pod) {
+			return 0
+		}
+		for _, name := range podspec.OrderOf(pod) {
+			names[name] = true
+		}
+	}
+	for name := range names {
+		if err := r.objects.DeleteSecret(ctx, name); err != nil {
+			return r.reporter.retryLater(ctx, "delete the secrets of a task that has started", a, err)
+		}
+	}
+	a.secretsGone = true
+	return 0
+}

@@ -1,0 +1,193 @@
+package pods
+
+import (
+	"github.com/det-deploy/det-deploy/k8s/pods/nodes"
+	"github.com/det-deploy/det-deploy/k8s/pods/observe"
+
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/det-deploy/det-deploy/k8s/gang"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// scheduler decides what runs: one goroutine, on what the watches have cached.
+type scheduler struct {
+	state    *state
+	options  gang.Options
+	requests nodes.Requests
+	// lessons are what the scheduler's refusals say of nodes.
+	lessons []gang.Lesson
+	// passed is closed at the end of the pass that is to come; state.mu guards it.
+	passed chan struct{}
+}
+
+func newScheduler(s *state) *scheduler {
+	return &scheduler{state: s, options: s.cfg.Gang, requests: make(nodes.Requests), passed: make(chan struct{})}
+}
+
+// run looks whenever something has changed or a time has come, until ctx ends.
+func (s *scheduler) run(ctx context.Context) error {
+	for {
+		began := time.Now()
+		next := s.decide(began)
+		took := time.Since(began)
+		s.state.metrics.decide.Observe(took.Seconds())
+		// Resting as long as a pass took leaves half of a processor to the others.
+		rest := time.NewTimer(took)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-rest.C:
+		}
+		var due <-chan time.Time
+		if !next.IsZero() {
+			due = time.After(time.Until(next))
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.state.wake:
+		case <-due:
+		}
+	}
+}
+
+// decide is one pass over all queues. It returns when to look again at the latest;
+// zero is never.
+func (s *scheduler) decide(now time.Time) time.Time {
+	s.state.mu.Lock()
+	defer s.state.mu.Unlock()
+	defer s.notePass()
+	d := gang.Decide(s.snapshot(now), now)
+	s.lessons = d.Lessons
+	for _, c := range d.Create {
+		s.createGang(s.state.allocations[rm.AllocationID(c.Gang)], c, now)
+	}
+	for _, o := range d.Open {
+		s.openGang(s.state.allocations[rm.AllocationID(o.Gang)], o, now)
+	}
+	for _, u := range d.Undo {
+		if a := s.state.allocations[rm.AllocationID(u.Gang)]; a != nil {
+			s.state.undo(a, u.Reason, u.Until)
+		}
+	}
+	for _, p := range d.Preempt {
+		if a := s.state.allocations[rm.AllocationID(p.Gang)]; a != nil {
+			s.state.preempt(a, fmt.Sprintf("preempted for %s, whose priority is higher", p.For), now)
+		}
+	}
+	for _, id := range d.Kill {
+		if a := s.state.allocations[rm.AllocationID(id)]; a != nil {
+			s.state.kill(a, rm.CausePreempted, "it did not stop in time after it was preempted")
+		}
+	}
+	for id, why := range d.Waiting {
+		if a := s.state.allocations[rm.AllocationID(id)]; a != nil && a.isWaiting() {
+			kind := string(why.Kind)
+			if a.trouble != "" {
+				kind += ", refused" // what Kubernetes says may come late, and is worth a line of its own
+			}
+			s.state.setWaiting(a, kind, why.Text)
+		}
+	}
+	return d.Wake
+}
+
+func (s *scheduler) createGang(a *allocation, c gang.Create, now time.Time) {
+	if a == nil || a.phase != Queued || a.release != nil {
+		return
+	}
+	s.state.setPhase(a, Making, now)
+	a.attempt++
+	a.decided, a.stretched = now, c.Stretch
+	s.state.enqueue(a.Allocation)
+}
+
+func (s *scheduler) openGang(a *allocation, o gang.Open, now time.Time) {
+	if a == nil || a.phase != Gated || a.release != nil {
+		return
+	}
+	s.state.setPhase(a, Opening, now)
+	a.stretched, a.hints = o.Stretch, o.Nodes
+	s.state.enqueue(a.Allocation)
+}
+
+// snapshot is the cluster as the decision sees it.
+func (s *scheduler) snapshot(now time.Time) gang.Cluster {
+	c := gang.Cluster{Options: s.options, Lessons: s.lessons}
+	w := s.state.watch
+	c.Options.NodesKnown, c.Options.OthersKnown = w.NodesKnown(), w.OthersKnown()
+	c.Nodes = s.requests.Describe(w, func(id rm.AgentID) bool { return s.state.switches[id] != "" })
+	// In a fixed order, so that a decision can be understood afterwards.
+	for _, id := range slices.Sorted(maps.Keys(s.state.allocations)) {
+		if a := s.state.allocations[id]; a.phase != Over && a.phase != Undoing && a.pod != nil {
+			c.Gangs = append(c.Gangs, s.describeGang(a, now))
+		}
+	}
+	return c
+}
+
+// describeGang is an allocation as the decision sees it.
+func (s *scheduler) describeGang(a *allocation, now time.Time) gang.Gang {
+	g := gang.Gang{
+		ID: gang.ID(a.Allocation), Job: gang.JobID(a.Job), Pods: len(a.containers), Pod: a.pod, Slots: a.Slots, MaxSlots: a.MaxSlots,
+		Priority: a.priority, Position: a.job.position().UnixMicro(), Submitted: a.Submitted, Preemptible: a.Preemptible,
+		Autoscaled: s.state.cfg.isAutoscaled(a), State: states[a.phase], Since: a.since, Stretched: a.stretched, Undone: a.tries, NotBefore: a.until, Trouble: a.trouble,
+	}
+	if a.job.MaxSlots != nil {
+		g.MaxSlots = *a.job.MaxSlots
+	}
+	for _, id := range a.ExcludedAgents {
+		g.Exclude = append(g.Exclude, gang.NodeID(id))
+	}
+	if a.phase == Queued {
+		return g
+	}
+	if a.phase == Running && a.release != nil {
+		g.State = gang.Releasing
+		if !a.release.Kill {
+			g.Deadline = a.release.By
+		}
+	}
+	held, placed := make(map[gang.NodeID]int), 0
+	var said []string
+	for _, pod := range s.state.watch.PodsOf(a.Allocation, a.jobName()) {
+		g.Made++
+		said = append(said, observe.Unschedulable(pod))
+		if pod.Spec.NodeName != "" {
+			placed++
+		}
+		if pod.Spec.NodeName == "" || observe.Finished(pod) {
+			continue
+		}
+		held[gang.NodeID(pod.Spec.NodeName)]++
+		if at := observe.BoundAt(pod); g.FirstBound.IsZero() || at.Before(g.FirstBound) {
+			g.FirstBound = at
+		}
+	}
+	g.Lacks = gang.Lacking(said...)
+	a.noteRefusal(len(g.Lacks) > 0, now)
+	g.Refused = a.refused
+	if a.phase == Opening && placed == g.Pods {
+		g.State, g.Preemptible = gang.Running, false // as soon as its nodes have taken notice
+	}
+	for _, node := range slices.Sorted(maps.Keys(held)) {
+		g.Held = append(g.Held, gang.Held{Node: node, Pods: held[node]})
+	}
+	return g
+}
+
+// states are the phases in the words of the decision.
+var states = map[Phase]gang.State{
+	Queued: gang.Queued, Making: gang.Gated, Gated: gang.Gated, Opening: gang.Binding, Running: gang.Running,
+}
+
+// notePass tells who waits in Ready of the pass that ends here; the caller holds mu.
+func (s *scheduler) notePass() {
+	close(s.passed)
+	s.passed = make(chan struct{})
+}

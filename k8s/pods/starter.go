@@ -1,0 +1,261 @@
+package pods
+
+import (
+	"cmp"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/det-deploy/det-deploy/k8s/pods/objects"
+	"github.com/det-deploy/det-deploy/k8s/pods/observe"
+	"github.com/det-deploy/det-deploy/k8s/pods/records"
+	"github.com/det-deploy/det-deploy/k8s/pods/watch"
+
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/det-deploy/det-deploy/k8s/gang"
+	"github.com/det-deploy/det-deploy/k8s/podspec"
+	"github.com/det-deploy/det-deploy/master/api/agentv1"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// starter brings an allocation from the decision to run it to all of its pods on nodes.
+type starter struct {
+	cfg      Config
+	state    *state
+	objects  objects.API
+	records  records.Store
+	reporter *reporter
+}
+
+// createObjects creates the Job and Secret of an attempt, whichever of them there already are.
+func (s *starter) createObjects(ctx context.Context, a *allocation) time.Duration {
+	if s.state.isReleased(a) {
+		s.state.giveUp(a, "it was ended before it ran")
+		return 0
+	}
+	specs, err := s.cfg.Tasks.Assigned(ctx, s.assignment(a))
+	if ctx.Err() != nil {
+		return retryAfter
+	}
+	if err == nil && len(specs) != len(a.containers) {
+		err = fmt.Errorf("allocation %s has %d containers and %d of them are described", a.Allocation, len(a.containers), len(specs))
+	}
+	if err != nil {
+		s.state.refuse(a, err)
+		return 0
+	}
+	order := s.podRequest(a, specs)
+	if s.cfg.Logins != nil {
+		if order.Template.Logins, err = s.cfg.Logins(); err != nil {
+			return s.reporter.retryLater(ctx, "read the pull Secret", a, err)
+		}
+	}
+	built, err := podspec.Build(order)
+	if err != nil {
+		s.state.refuse(a, err)
+		return 0
+	}
+	return s.sendObjects(ctx, a, built)
+}
+
+func (s *starter) assignment(a *allocation) rm.Assignment {
+	s.state.mu.Lock()
+	defer s.state.mu.Unlock()
+	out := rm.Assignment{Allocation: a.Allocation, Pool: a.pool, At: a.decided}
+	for _, c := range a.containers {
+		out.Containers = append(out.Containers, c.describe())
+	}
+	return out
+}
+
+// podRequest is an attempt as its objects are made from. state.mu is not held.
+func (s *starter) podRequest(a *allocation, specs []*agentv1.Spec) podspec.Request {
+	s.state.mu.Lock()
+	defer s.state.mu.Unlock()
+	p, _ := s.cfg.pool(a.pool)
+	o := podspec.Request{Request: a.Request, Template: p.Template, Attempt: a.attempt, Specs: specs}
+	o.Pool, o.Priority = a.pool, a.priority
+	o.ExcludedAgents = slices.AppendSeq(slices.Clone(a.ExcludedAgents), maps.Keys(s.state.switches))
+	slices.Sort(o.ExcludedAgents)
+	o.ExcludedAgents = slices.Compact(o.ExcludedAgents)
+	return o
+}
+
+// sendObjects sends the objects to the API server. Repeating it changes nothing.
+func (s *starter) sendObjects(ctx context.Context, a *allocation, o podspec.Objects) time.Duration {
+	job, err := s.objects.CreateJob(ctx, o.Job)
+	switch {
+	case err != nil:
+		return s.handleCreateError(ctx, a, err)
+	case job.DeletionTimestamp != nil:
+		// That of an attempt before a restart, on its way out.
+		s.state.mu.Lock()
+		a.attempt++
+		s.state.mu.Unlock()
+		return time.Millisecond
+	}
+	if err := s.objects.CreateOwned(ctx, job, o); err != nil {
+		return s.handleCreateError(ctx, a, err)
+	}
+	s.state.mu.Lock()
+	// The decision goes on with what the pods really are.
+	if pod, err := gang.PodOf(&job.Spec.Template.Spec); err == nil {
+		a.pod = pod
+	}
+	s.state.mu.Unlock()
+	s.state.changePhase(a, Making, Gated)
+	return 0
+}
+
+// handleCreateError judges why an object could not be made: what the API server will never
+// take ends the allocation, what it may take later is tried again.
+func (s *starter) handleCreateError(ctx context.Context, a *allocation, err error) time.Duration {
+	switch {
+	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err):
+		s.state.refuse(a, err)
+		return 0
+	case apierrors.IsForbidden(err):
+		// A quota, an admission webhook, or a missing permission.
+		s.state.giveUp(a, err.Error())
+		return 0
+	}
+	return s.reporter.retryLater(ctx, "make objects", a, err)
+}
+
+// gatherPods waits until a gang's pods are all there, lets the scheduler see them, and
+// waits until nodes have taken them all.
+func (s *starter) gatherPods(ctx context.Context, w *watch.Watch, a *allocation) time.Duration {
+	if s.state.isReleased(a) {
+		s.state.giveUp(a, "it was ended before it ran")
+		return 0
+	}
+	name := s.state.currentJobName(a)
+	job, pods := w.Job(s.cfg.Namespace, name), w.PodsOf(a.Allocation, name)
+	g := s.countPods(w, a, job, pods)
+	if g.undo != "" {
+		s.state.giveUp(a, g.undo)
+		return 0
+	}
+	if len(g.gated) > 0 && g.opening {
+		if err := s.objects.OpenPods(ctx, a.Allocation, g.gated, s.hints(a)); err != nil {
+			return s.reporter.retryLater(ctx, "let the scheduler see pods", a, err)
+		}
+		return glance
+	}
+	if g.whole {
+		return s.markRunning(ctx, a, pods)
+	}
+	if again := s.reporter.reportWaiting(ctx, a); again > 0 {
+		return again
+	}
+	return glance
+}
+
+// hints are nodes with room for each of an allocation's pods.
+func (s *starter) hints(a *allocation) []gang.NodeID {
+	s.state.mu.Lock()
+	defer s.state.mu.Unlock()
+	return a.hints
+}
+
+// gathering is how far a gang's pods have come.
+type gathering struct {
+	gated   []*corev1.Pod
+	opening bool
+	whole   bool
+	undo    string
+}
+
+// countPods looks at a gang's pods, and notes what Kubernetes says of them.
+func (s *starter) countPods(w *watch.Watch, a *allocation, job *batchv1.Job, pods map[int]*corev1.Pod) gathering {
+	s.state.mu.Lock()
+	defer s.state.mu.Unlock()
+	now, all := time.Now(), len(a.containers)
+	g := gathering{opening: a.phase == Opening}
+	have, placed, ended, trouble := 0, 0, 0, ""
+	for rank := range all {
+		pod := pods[rank]
+		if pod == nil {
+			if observe.Completed(job, rank) {
+				ended++
+			}
+			continue
+		}
+		g.undo = cmp.Or(g.undo, s.invalidReason(w, pod))
+		trouble = cmp.Or(trouble, observe.Unschedulable(pod))
+		if observe.Accepted(pod) {
+			have++
+		}
+		if pod.Spec.NodeName != "" {
+			placed++
+		}
+		if podspec.Gated(pod) {
+			g.gated = append(g.gated, pod)
+		}
+	}
+	have += ended
+	g.whole = have == all
+	g.undo = cmp.Or(g.undo, observe.NeverComplete(job, pods))
+	switch {
+	case g.undo != "":
+	case a.phase == Gated && len(pods)+ended == all && len(g.gated) < all:
+		s.state.setPhase(a, Opening, now) // an earlier master has begun to open it
+	case g.whole:
+	case job == nil && now.Sub(a.since) > 5*glance, job != nil && job.DeletionTimestamp != nil:
+		g.undo = "its Job was deleted by another client"
+	case job != nil && len(pods) < all:
+		trouble = cmp.Or(w.CreateError(job), trouble)
+	case g.opening && placed == all:
+		s.state.setWaiting(a, waitsNodes, fmt.Sprintf("all its pods (%d) have a node; the nodes have taken %d of them", all, have))
+	}
+	if a.trouble != trouble {
+		a.trouble = trouble
+		s.state.wakeScheduler()
+	}
+	return g
+}
+
+// invalidReason says why a pod can never be part of a whole gang.
+func (s *starter) invalidReason(w *watch.Watch, pod *corev1.Pod) string {
+	node := w.Node(pod.Spec.NodeName)
+	switch {
+	case pod.DeletionTimestamp != nil:
+		return fmt.Sprintf("pod %s was deleted before all of them ran", pod.Name)
+	case observe.Rejection(pod) != "":
+		return observe.Rejection(pod)
+	case s.state.switches[rm.AgentID(pod.Spec.NodeName)] != "":
+		return fmt.Sprintf("agent %s, where pod %s was placed, is switched off", pod.Spec.NodeName, pod.Name)
+	case node != nil && !observe.NodeReady(node) && !observe.Accepted(pod):
+		return fmt.Sprintf("agent %s has been given pod %s and is not ready", pod.Spec.NodeName, pod.Name)
+	}
+	return ""
+}
+
+// markRunning notes that nodes have taken all pods of a gang. That is stored before the
+// owner is told of anything that runs: from then on the allocation is never tried
+// again.
+func (s *starter) markRunning(ctx context.Context, a *allocation, pods map[int]*corev1.Pod) time.Duration {
+	doc := records.Allocation{Attempt: a.attempt}
+	if err := s.records.Put(ctx, records.AllocationKey+string(a.Allocation), doc); err != nil {
+		return s.reporter.retryLater(ctx, "store that it runs", a, err)
+	}
+	a.recorded = true
+	s.state.mu.Lock()
+	for _, c := range a.containers {
+		c.setPod(pods[c.rank])
+	}
+	s.state.metrics.gang.Observe(time.Since(a.decided).Seconds())
+	a.waiting, a.waitKind, a.reported, a.tries = "", "", "", 0
+	s.state.mu.Unlock()
+	if !s.state.changePhase(a, Opening, Running) {
+		return glance
+	}
+	return 0
+}

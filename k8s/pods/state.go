@@ -1,0 +1,246 @@
+package pods
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/det-deploy/det-deploy/k8s/pods/records"
+	"github.com/det-deploy/det-deploy/k8s/pods/watch"
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// state is what is known of all allocations. Every part of the resource manager reads
+// and changes it; what changes wakes the scheduler, a worker, or both.
+type state struct {
+	cfg     Config
+	metrics *metrics
+	wake    chan struct{}
+	// work holds the allocations that a worker should look at.
+	work workqueue.TypedDelayingInterface[rm.AllocationID]
+
+	// mu guards everything below, and the allocations themselves.
+	mu sync.Mutex
+	// watch is nil until all is known that there is, and unknown why it is not.
+	watch       *watch.Watch
+	unknown     string
+	saved       records.Saved
+	switches    map[rm.AgentID]rm.Switch
+	allocations map[rm.AllocationID]*allocation
+	jobs        map[rm.JobID]*job
+	ended       endedAllocations
+}
+
+func newState(c Config) *state {
+	return &state{
+		cfg: c, metrics: newMetrics(), wake: make(chan struct{}, 1),
+		work:        workqueue.NewTypedDelayingQueue[rm.AllocationID](),
+		switches:    make(map[rm.AgentID]rm.Switch),
+		allocations: make(map[rm.AllocationID]*allocation),
+		jobs:        make(map[rm.JobID]*job),
+	}
+}
+
+// onChange is called after each change in Kubernetes.
+func (s *state) onChange(id rm.AllocationID) {
+	s.enqueue(id)
+	s.wakeScheduler()
+}
+
+// setUnknown notes why the cluster is not known yet.
+func (s *state) setUnknown(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unknown = fmt.Sprintf("the master does not know yet what is in Kubernetes: %v", err)
+}
+
+// enqueue has a worker look at an allocation.
+func (s *state) enqueue(id rm.AllocationID) {
+	if id != "" {
+		s.work.Add(id)
+	}
+}
+
+// wakeScheduler makes the loop look again.
+func (s *state) wakeScheduler() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// changePhase transitions an allocation from one phase, unless somebody was quicker; then
+// a worker looks again.
+func (s *state) changePhase(a *allocation, from, to Phase) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.enqueue(a.Allocation)
+	defer s.wakeScheduler()
+	if a.phase != from {
+		return false
+	}
+	if err := a.transition(to, time.Now()); err != nil {
+		s.cfg.Log.Error("move allocation", "allocation", a.Allocation, "err", err)
+		return false
+	}
+	return true
+}
+
+func (s *state) isReleased(a *allocation) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return a.release != nil
+}
+
+// setWaiting notes what keeps an allocation waiting. mu is held.
+func (s *state) setWaiting(a *allocation, kind, reason string) {
+	a.waiting = reason
+	if a.waitKind == kind {
+		return
+	}
+	a.waitKind, a.waitSince = kind, time.Now()
+	s.enqueue(a.Allocation)
+}
+
+// The kinds of matters beside those of k8s/gang: an attempt was undone, and nodes
+// have not taken the pods that the scheduler gave them.
+const (
+	waitsUndone = "undone"
+	waitsNodes  = "nodes"
+)
+
+// undo has an allocation's objects removed; it is tried again when until has come.
+// mu is held.
+func (s *state) undo(a *allocation, why string, until time.Time) {
+	now := time.Now()
+	if err := a.transition(Undoing, now); err != nil {
+		return // it is undone already, or runs
+	}
+	a.trouble, a.until = "", until
+	if !until.IsZero() && a.release == nil {
+		s.metrics.undone.Inc()
+		a.tries++
+		s.cfg.Log.Info("take pods back", "allocation", a.Allocation, "why", why, "tries", a.tries, "until", until)
+	}
+	if a.release == nil {
+		s.setWaiting(a, waitsUndone, why)
+	}
+	s.enqueue(a.Allocation)
+	s.wakeScheduler()
+}
+
+// currentJobName is the name of the Job of the allocation's current attempt.
+func (s *state) currentJobName(a *allocation) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return a.jobName()
+}
+
+// refuse ends an allocation that cannot be run.
+func (s *state) refuse(a *allocation, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kill(a, rm.CauseRefused, err.Error())
+	s.undo(a, err.Error(), time.Time{})
+}
+
+// giveUp undoes an attempt, which is made again when its pause is over.
+func (s *state) giveUp(a *allocation, why string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.cfg.Gang
+	s.undo(a, why, time.Now().Add(min(o.BackOff<<min(a.tries, 16), o.MaxBackOff)))
+}
+
+// add makes an allocation known, under what was changed for its job.
+func (s *state) add(q rm.Request) error {
+	j := s.jobs[q.Job]
+	if j == nil {
+		j = &job{id: q.Job, allocations: make(map[rm.AllocationID]*allocation)}
+	}
+	if _, exists := s.cfg.pool(j.Pool); exists {
+		q.Pool = j.Pool
+	}
+	a := &allocation{Request: q, phase: Queued, since: time.Now(), priority: q.Priority, job: j}
+	if err := s.cfg.shape(a); err != nil {
+		if _, ran := s.saved.Allocations[q.Allocation]; !ran {
+			return err
+		}
+		// What runs goes on, whatever was set since; it gets its shape from its Job.
+		s.cfg.Log.Warn("what runs could not be run again", "allocation", q.Allocation, "err", err)
+		a.pool = q.Pool
+	}
+	if j.Priority != 0 {
+		a.priority = j.Priority
+	}
+	if a.priority == 0 {
+		a.priority = defaultPriority
+	}
+	s.jobs[q.Job] = j
+	j.allocations[q.Allocation] = a
+	s.allocations[q.Allocation] = a
+	return nil
+}
+
+// preempt asks a running allocation to save itself and stop. One that was asked
+// before keeps the time that it was given.
+func (s *state) preempt(a *allocation, reason string, now time.Time) {
+	switch {
+	case a.phase != Running:
+		s.kill(a, rm.CausePreempted, reason)
+	case a.release == nil:
+		a.release = &records.Release{Cause: rm.CausePreempted, Reason: reason, By: now.Add(a.PreemptionTimeout)}
+		s.enqueue(a.Allocation)
+		s.wakeScheduler()
+	}
+}
+
+// kill ends an allocation wherever it is. The first cause stays.
+func (s *state) kill(a *allocation, cause rm.Cause, reason string) {
+	if a.phase == Over || a.killed() {
+		return
+	}
+	if a.release == nil {
+		a.release = &records.Release{Cause: cause, Reason: reason}
+	}
+	harder := *a.release // the earlier one may be on its way to the store
+	harder.Kill = true
+	a.release = &harder
+	s.enqueue(a.Allocation)
+	s.wakeScheduler()
+}
+
+// setPhase moves an allocation whose phase was looked at. mu is held.
+func (s *state) setPhase(a *allocation, to Phase, now time.Time) {
+	if err := a.transition(to, now); err != nil {
+		s.cfg.Log.Error("move allocation", "allocation", a.Allocation, "err", err)
+	}
+}
+
+// endedLimit is how many ended allocations are remembered: more than a cluster
+// ends in the minutes that a late submission could take.
+const endedLimit = 1 << 16
+
+// endedAllocations remembers the allocations that ended last: one that its owner submits again
+// before it has taken in its end must not run a second time.
+type endedAllocations struct {
+	known map[rm.AllocationID]bool
+	order []rm.AllocationID
+}
+
+func (g *endedAllocations) add(id rm.AllocationID) {
+	if g.known == nil {
+		g.known = make(map[rm.AllocationID]bool)
+	}
+	if g.known[id] {
+		return
+	}
+	if len(g.order) >= endedLimit {
+		delete(g.known, g.order[0])
+		g.order = g.order[1:]
+	}
+	g.known[id] = true
+	g.order = append(g.order, id)
+}

@@ -1,0 +1,36 @@
+package watch
+
+import "k8s.io/client-go/tools/cache"
+
+// caches are what is known of objects of one kind, one for each namespace.
+type caches []cache.SharedIndexInformer
+
+// byIndex lists the objects that an index has under a key. The index was made with
+// the informer.
+func (c caches) byIndex(index, key string) []any {
+	var out []any
+	for _, i := range c {
+		if found, err := i.GetIndexer().ByIndex(index, key); err == nil {
+			out = append(out, found...)
+		}
+	}
+	return out
+}
+
+// get finds an object by namespace/name.
+func (c caches) get(key string) (any, bool) {
+	for _, i := range c {
+		if o, found, err := i.GetIndexer().GetByKey(key); found && err == nil {
+			return o, true
+		}
+	}
+	return nil, false
+}
+
+func (c caches) list() []any {
+	var out []any
+	for _, i := range c {
+		out = append(out, i.GetIndexer().List()...)
+	}
+	return out
+}

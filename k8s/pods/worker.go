@@ -1,0 +1,80 @@
+package pods
+
+import (
+	"context"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/rm"
+)
+
+// retryAfter is how long an API server, a store, or an owner of tasks that did not
+// take something is left alone. glance is how soon something is looked at again
+// whose news may be on its way.
+const (
+	retryAfter = 500 * time.Millisecond
+	glance     = time.Second
+)
+
+// worker takes allocations from the work queue.
+type worker struct {
+	state    *state
+	reporter *reporter
+	starter  *starter
+	runner   *runner
+	cleaner  *cleaner
+}
+
+// reconcile does what an allocation's phase asks for. It returns when to look again
+// without news, 0 for never. One worker at a time does it for one allocation; it may
+// be interrupted anywhere and is repeated at will.
+func (k *worker) reconcile(ctx context.Context, id rm.AllocationID) time.Duration {
+	k.state.mu.Lock()
+	a, w := k.state.allocations[id], k.state.watch
+	if a == nil || w == nil {
+		k.state.mu.Unlock()
+		return 0
+	}
+	phase := a.phase
+	k.state.mu.Unlock()
+	switch phase {
+	case Queued:
+		return k.reconcileQueued(ctx, a)
+	case Making:
+		return k.starter.createObjects(ctx, a)
+	case Gated, Opening:
+		return k.starter.gatherPods(ctx, w, a)
+	case Running:
+		return k.runner.reconcileRunning(ctx, w, a)
+	case Undoing:
+		return k.cleaner.removeAttempt(ctx, w, a)
+	case Over:
+		return k.cleaner.cleanUp(ctx, w, a)
+	}
+	return 0
+}
+
+// reconcileQueued tells the owner why the allocation waits, and ends one that has to go.
+func (k *worker) reconcileQueued(ctx context.Context, a *allocation) time.Duration {
+	if k.state.isReleased(a) {
+		return k.reporter.reportEnd(ctx, a)
+	}
+	return k.reporter.reportWaiting(ctx, a)
+}
+
+// workers is how many allocations are looked at side by side. Most of their time is
+// spent waiting for the API server.
+const workers = 32
+
+// run looks at allocations until there is no more work.
+func (k *worker) run(ctx context.Context) {
+	for {
+		id, over := k.state.work.Get()
+		if over {
+			return
+		}
+		if again := k.reconcile(ctx, id); again > 0 && ctx.Err() == nil {
+			k.state.work.AddAfter(id, again)
+		}
+		k.state.work.Done(id)
+	}
+}

@@ -68,7 +68,7 @@ func (g *agents) list() []*apiv1.Agent {
 func poolsIn(parts []placedContainer) []string {
 	var out []string
 	for _, p := range parts {
-		out = append(out, p.of.pool)
+		out = append(out, p.of.Pool)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)

@@ -1,6 +1,8 @@
 package pods
 
 import (
+	"github.com/det-deploy/det-deploy/master/queue"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/det-deploy/det-deploy/k8s/pods/logs"
@@ -62,15 +64,10 @@ var phases = map[Phase][]Phase{
 
 // allocation is one request, waiting or served. state.mu guards it.
 type allocation struct {
-	rm.Request
+	*queue.Entry
 	phase Phase
 	// since is when the phase began.
-	since time.Time
-	// pool and priority are those in force, job what it shares with others.
-	pool     string
-	priority int
-	job      *job
-
+	since   time.Time
 	waiting string
 	// kind and told are the matter that keeps it waiting, and the one that its
 	// owner was last told of.
@@ -140,11 +137,16 @@ type container struct {
 	ending time.Time
 }
 
-// job is what the allocations of one job share.
-type job struct {
-	records.Job
-	id          rm.JobID
-	allocations map[rm.AllocationID]*allocation
+// stageOf is what a phase is to the queue.
+func stageOf(p Phase) queue.Stage {
+	switch p {
+	case Queued:
+		return queue.Waiting
+	case Running:
+		return queue.Running
+	case Making, Gated, Opening, Undoing, Over:
+	}
+	return queue.Starting
 }
 
 // transition moves an allocation. It refuses what the table lacks.
@@ -153,6 +155,7 @@ func (a *allocation) transition(to Phase, now time.Time) error {
 		return fmt.Errorf("move allocation %s from %s to %s: there is no such step", a.Allocation, a.phase, to)
 	}
 	a.phase, a.since = to, now
+	a.Stage = stageOf(to)
 	return nil
 }
 
@@ -172,7 +175,7 @@ func (a *allocation) isWaiting() bool {
 
 // describe is the allocation as its owner sees it.
 func (a *allocation) describe() rm.Allocation {
-	out := rm.Allocation{Request: a.Request, Pool: a.pool, Priority: a.priority}
+	out := rm.Allocation{Request: a.Request, Pool: a.Pool, Priority: a.Priority}
 	out.Waiting = a.waiting
 	if a.isWaiting() && a.waiting == "" {
 		out.Waiting = "not looked at yet"

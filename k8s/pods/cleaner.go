@@ -165,9 +165,10 @@ func (r *cleaner) forgetOrphans(ctx context.Context) {
 		}
 	}
 	for id, doc := range r.state.saved.Jobs {
-		if j := r.state.jobs[id]; j == nil || len(j.allocations) == 0 && time.Since(doc.At) > records.JobLifetime {
+		job, found := r.state.queue.Job(id)
+		if !found || job.Empty() && time.Since(doc.At) > records.JobLifetime {
 			keys = append(keys, records.JobKey+string(id))
-			delete(r.state.jobs, id)
+			r.state.queue.Forget(id)
 		}
 	}
 	r.state.saved.Allocations, r.state.saved.Jobs = nil, nil

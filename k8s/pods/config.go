@@ -178,9 +178,9 @@ func (c Config) poolNames() []string {
 // shape works out how many pods an allocation has and what each asks for. The error
 // says that there can be none. state.mu is held.
 func (c Config) shape(a *allocation) error {
-	p, err := c.poolOf(a.Request)
-	if err != nil {
-		return err
+	p, found := c.pool(a.Pool)
+	if !found {
+		return fmt.Errorf("%w: %q; there are %q", rm.ErrUnknownPool, a.Pool, c.poolNames())
 	}
 	pods, slots, err := p.split(a.Request)
 	if err != nil {
@@ -194,7 +194,7 @@ func (c Config) shape(a *allocation) error {
 	if err != nil {
 		return fmt.Errorf("resource pool %q: %w", p.Name, err)
 	}
-	a.pool, a.pod = p.Name, s
+	a.pod = s
 	a.addContainers(pods, slots, p.Template.SlotType)
 	return nil
 }
@@ -211,25 +211,9 @@ func (p Pool) split(q rm.Request) (pods, slots int, err error) {
 	return pods, slots, nil
 }
 
-func (c Config) poolOf(q rm.Request) (Pool, error) {
-	name := q.Pool
-	switch {
-	case name != "":
-	case q.Slots == 0:
-		name = c.DefaultAux
-	default:
-		name = c.DefaultCompute
-	}
-	p, found := c.pool(name)
-	if !found {
-		return p, fmt.Errorf("%w: %q; there are %q", rm.ErrUnknownPool, name, c.poolNames())
-	}
-	return p, nil
-}
-
 // isAutoscaled reports whether nodes are added for an allocation's pool.
 func (c Config) isAutoscaled(a *allocation) bool {
-	p, _ := c.pool(a.pool)
+	p, _ := c.pool(a.Pool)
 	return p.Autoscaled
 }
 

@@ -1,6 +1,8 @@
 package pods
 
 import (
+	"github.com/det-deploy/det-deploy/master/queue"
+
 	"strings"
 	"testing"
 	"time"
@@ -77,7 +79,7 @@ func TestAPodThatIsGoneMayHaveEndedWell(t *testing.T) {
 	r, _ := still(t, shelf{})
 	job := &batchv1.Job{Status: batchv1.JobStatus{CompletedIndexes: "1"}}
 	job.Name, job.Namespace = podspec.JobName("a.1", 1), "former"
-	a := &allocation{Request: rm.Request{Allocation: "a.1"}, attempt: 1}
+	a := &allocation{Entry: &queue.Entry{Request: rm.Request{Allocation: "a.1"}}, attempt: 1}
 	for rank, want := range []agentv1.Exit_Kind{agentv1.Exit_KIND_LOST, agentv1.Exit_KIND_EXITED} {
 		s := r.runner.observeMissing(a, &container{rank: rank}, job)
 		if s.Exit.GetKind() != want || s.Exit.GetCode() != 0 || s.Lost != (want == agentv1.Exit_KIND_LOST) {

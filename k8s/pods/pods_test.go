@@ -180,7 +180,7 @@ func TestAPodThatSomebodyDeletes(t *testing.T) {
 	m.await(id, "two pods run", runs(2))
 	m.c.Kubectl("delete", "pod", "-n", m.namespace, "--wait=false", m.pods(id)[0].Name)
 	w := m.await(id, "all of it has ended", over)
-	if w.end.Cause != rm.CauseAgentLost || !strings.Contains(w.end.Reason, "deleted by somebody else") {
+	if w.end.Cause != rm.CauseAgentLost || !strings.Contains(w.end.Reason, "deleted by another client") {
 		t.Errorf("got %+v, want the agent lost", w.end)
 	}
 	m.awaitNothing()

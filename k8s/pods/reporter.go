@@ -106,11 +106,7 @@ func (r *reporter) reportEnd(ctx context.Context, a *allocation) time.Duration {
 	if err := a.transition(Over, end.At); err != nil {
 		r.cfg.Log.Error("end allocation", "allocation", a.Allocation, "err", err)
 	}
-	r.state.ended.add(a.Allocation)
-	delete(a.job.allocations, a.Allocation)
-	if len(a.job.allocations) == 0 && !a.job.Changed() {
-		delete(r.state.jobs, a.Job)
-	}
+	r.state.queue.End(a.Allocation)
 	r.state.enqueue(a.Allocation)
 	r.state.wakeScheduler()
 	return 0

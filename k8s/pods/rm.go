@@ -45,7 +45,6 @@ type RM struct {
 	runner    *runner
 	cleaner   *cleaner
 	agents    *agents
-	queue     *queue
 	api       *apiHealth
 }
 
@@ -75,7 +74,6 @@ func New(c Config) (*RM, error) {
 	start := &starter{cfg: c, state: s, objects: api, records: r.records, reporter: report}
 	r.worker = &worker{state: s, reporter: report, starter: start, runner: r.runner, cleaner: r.cleaner}
 	r.agents = &agents{cfg: c, state: s, records: r.records, placements: placements}
-	r.queue = &queue{cfg: c, state: s}
 	return r, nil
 }
 
@@ -94,7 +92,7 @@ func (r *RM) Restore(ctx context.Context) error {
 	}
 	for id, doc := range p.Jobs {
 		if time.Since(doc.At) < records.JobLifetime {
-			r.state.jobs[id] = &job{Job: doc, id: id, allocations: make(map[rm.AllocationID]*allocation)}
+			r.state.queue.Restore(id, settingsOf(doc))
 		}
 	}
 	return nil

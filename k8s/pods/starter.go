@@ -68,7 +68,7 @@ func (s *starter) createObjects(ctx context.Context, a *allocation) time.Duratio
 func (s *starter) assignment(a *allocation) rm.Assignment {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
-	out := rm.Assignment{Allocation: a.Allocation, Pool: a.pool, At: a.decided}
+	out := rm.Assignment{Allocation: a.Allocation, Pool: a.Pool, At: a.decided}
 	for _, c := range a.containers {
 		out.Containers = append(out.Containers, c.describe())
 	}
@@ -79,9 +79,9 @@ func (s *starter) assignment(a *allocation) rm.Assignment {
 func (s *starter) podRequest(a *allocation, specs []*agentv1.Spec) podspec.Request {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
-	p, _ := s.cfg.pool(a.pool)
+	p, _ := s.cfg.pool(a.Pool)
 	o := podspec.Request{Request: a.Request, Template: p.Template, Attempt: a.attempt, Specs: specs}
-	o.Pool, o.Priority = a.pool, a.priority
+	o.Pool, o.Priority = a.Pool, a.Priority
 	o.ExcludedAgents = slices.AppendSeq(slices.Clone(a.ExcludedAgents), maps.Keys(s.state.switches))
 	slices.Sort(o.ExcludedAgents)
 	o.ExcludedAgents = slices.Compact(o.ExcludedAgents)

@@ -1,6 +1,11 @@
 package pods
 
 import (
+	"cmp"
+
+	"github.com/det-deploy/det-deploy/k8s/gang"
+	"github.com/det-deploy/det-deploy/master/queue"
+
 	"fmt"
 	"sync"
 	"time"
@@ -29,8 +34,7 @@ type state struct {
 	saved       records.Saved
 	switches    map[rm.AgentID]rm.Switch
 	allocations map[rm.AllocationID]*allocation
-	jobs        map[rm.JobID]*job
-	ended       endedAllocations
+	queue       *queue.Queue
 }
 
 func newState(c Config) *state {
@@ -39,7 +43,7 @@ func newState(c Config) *state {
 		work:        workqueue.NewTypedDelayingQueue[rm.AllocationID](),
 		switches:    make(map[rm.AgentID]rm.Switch),
 		allocations: make(map[rm.AllocationID]*allocation),
-		jobs:        make(map[rm.JobID]*job),
+		queue:       newQueue(c),
 	}
 }
 
@@ -154,34 +158,38 @@ func (s *state) giveUp(a *allocation, why string) {
 	s.undo(a, why, time.Now().Add(min(o.BackOff<<min(a.tries, 16), o.MaxBackOff)))
 }
 
-// add makes an allocation known, under what was changed for its job.
+// add makes an allocation known, under what was changed for its job. mu is held.
 func (s *state) add(q rm.Request) error {
-	j := s.jobs[q.Job]
-	if j == nil {
-		j = &job{id: q.Job, allocations: make(map[rm.AllocationID]*allocation)}
+	_, ran := s.saved.Allocations[q.Allocation]
+	e, err := s.queue.Add(q)
+	if err != nil && ran {
+		e = s.queue.Adopt(q, q.Pool, s.priorityOf(q))
+	} else if err != nil {
+		return err
 	}
-	if _, exists := s.cfg.pool(j.Pool); exists {
-		q.Pool = j.Pool
+	a := &allocation{Entry: e, phase: Queued, since: time.Now()}
+	if shapeErr := s.cfg.shape(a); shapeErr != nil {
+		err = cmp.Or(err, shapeErr)
 	}
-	a := &allocation{Request: q, phase: Queued, since: time.Now(), priority: q.Priority, job: j}
-	if err := s.cfg.shape(a); err != nil {
-		if _, ran := s.saved.Allocations[q.Allocation]; !ran {
-			return err
-		}
+	if err != nil && !ran {
+		s.queue.Withdraw(q.Allocation)
+		return err
+	}
+	if err != nil {
 		// What runs goes on, whatever was set since; it gets its shape from its Job.
 		s.cfg.Log.Warn("what runs could not be run again", "allocation", q.Allocation, "err", err)
-		a.pool = q.Pool
 	}
-	if j.Priority != 0 {
-		a.priority = j.Priority
-	}
-	if a.priority == 0 {
-		a.priority = defaultPriority
-	}
-	s.jobs[q.Job] = j
-	j.allocations[q.Allocation] = a
 	s.allocations[q.Allocation] = a
 	return nil
+}
+
+// priorityOf is that of a request whose pool is gone.
+func (s *state) priorityOf(q rm.Request) int {
+	changed := 0
+	if j, found := s.queue.Job(q.Job); found {
+		changed = j.Settings.Priority
+	}
+	return cmp.Or(changed, q.Priority, gang.DefaultPriority)
 }
 
 // preempt asks a running allocation to save itself and stop. One that was asked
@@ -217,30 +225,4 @@ func (s *state) setPhase(a *allocation, to Phase, now time.Time) {
 	if err := a.transition(to, now); err != nil {
 		s.cfg.Log.Error("move allocation", "allocation", a.Allocation, "err", err)
 	}
-}
-
-// endedLimit is how many ended allocations are remembered: more than a cluster
-// ends in the minutes that a late submission could take.
-const endedLimit = 1 << 16
-
-// endedAllocations remembers the allocations that ended last: one that its owner submits again
-// before it has taken in its end must not run a second time.
-type endedAllocations struct {
-	known map[rm.AllocationID]bool
-	order []rm.AllocationID
-}
-
-func (g *endedAllocations) add(id rm.AllocationID) {
-	if g.known == nil {
-		g.known = make(map[rm.AllocationID]bool)
-	}
-	if g.known[id] {
-		return
-	}
-	if len(g.order) >= endedLimit {
-		delete(g.known, g.order[0])
-		g.order = g.order[1:]
-	}
-	g.known[id] = true
-	g.order = append(g.order, id)
 }

@@ -2,64 +2,27 @@ package pods
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/det-deploy/det-deploy/k8s/gang"
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/rm"
-)
-
-// The priorities of jobs. As in Determined 0.38.1 the higher one goes first here,
-// the opposite of pools of agents.
-const (
-	lowestPriority  = gang.LowestPriority
-	highestPriority = gang.HighestPriority
-	defaultPriority = gang.DefaultPriority
 )
 
 // Validate implements rm.ResourceManager. Whether there are nodes that large is not
 // asked: an autoscaler may add them.
 func (r *RM) Validate(q rm.Request) error {
-	p, err := r.cfg.poolOf(q)
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	if err := r.state.queue.Validate(q); err != nil {
+		return err
+	}
+	p, err := r.state.queue.PoolOf(q)
 	if err != nil {
 		return err
 	}
-	if err := check(q); err != nil {
-		return err
-	}
-	if _, _, err := p.split(q); err != nil {
-		return err
-	}
-	return podspec.Validate(q, p.Template)
-}
-
-// check says what is wrong with a request whatever the pool.
-func check(q rm.Request) error {
-	var errs []error
-	if q.Allocation == "" || q.Job == "" {
-		errs = append(errs, errors.New("an allocation and a job must be named"))
-	}
-	if q.Slots < 0 {
-		errs = append(errs, fmt.Errorf("slots: must not be negative (%d)", q.Slots))
-	}
-	if q.Priority != 0 {
-		if err := checkPriority(q.Priority); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	if q.MaxSlots < 0 {
-		errs = append(errs, fmt.Errorf("max_slots: must not be negative (%d)", q.MaxSlots))
-	}
-	return errors.Join(errs...)
-}
-
-func checkPriority(n int) error {
-	if n < lowestPriority || n > highestPriority {
-		return fmt.Errorf("priority: must be %d to %d (%d)", lowestPriority, highestPriority, n)
-	}
-	return nil
+	pool, _ := r.cfg.pool(p.Name)
+	return podspec.Validate(q, pool.Template)
 }
 
 // Submit implements rm.ResourceManager. Allocation ids are used once: one that
@@ -67,11 +30,8 @@ func checkPriority(n int) error {
 func (r *RM) Submit(_ context.Context, q rm.Request) error {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
-	if r.state.allocations[q.Allocation] != nil || r.state.ended.known[q.Allocation] {
+	if r.state.queue.Known(q.Allocation) {
 		return nil
-	}
-	if err := check(q); err != nil {
-		return fmt.Errorf("submit allocation %s: %w", q.Allocation, err)
 	}
 	if err := r.state.add(q); err != nil {
 		return fmt.Errorf("submit allocation %s: %w", q.Allocation, err)

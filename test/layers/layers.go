@@ -78,7 +78,7 @@ func install() []Row {
 		{"cloud/aws/machine", []string{"cloud", "cloud/secret", "cloud/machine", "cloud/host", "cloud/host/*", "cloud/aws/..."}, "it is the cloud of a machine's services"},
 		{"cloud/aws/...", []string{"cloud", "cloud/edge/...", "cloud/resource", "cloud/secret", "cloud/aws/..."}, "a platform knows only the vocabulary and itself"},
 		{"cloud/gcp/...", []string{"cloud", "cloud/edge/...", "cloud/resource", "cloud/secret", "cloud/gcp/..."}, "a platform knows only the vocabulary and itself"},
-		{"k8s/...", []string{"cloud", "cloud/resource", "k8s/...", "master/policy", "master/rm", "master/queue", "master/api/...", "templates"}, "Kubernetes is a platform and a resource manager"},
+		{"k8s/...", []string{"cloud", "cloud/resource", "k8s/...", "delay", "master/policy", "master/rm", "master/queue", "master/api/...", "templates"}, "Kubernetes is a platform and a resource manager"},
 		{"installer/event", []string{"cloud"}, noSDK},
 		{"installer/phase", []string{"installer/event"}, noSDK},
 		{"installer/plan", engine, noSDK},

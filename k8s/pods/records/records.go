@@ -49,11 +49,6 @@ type Job struct {
 	At time.Time `json:"at,omitzero"`
 }
 
-// Changed reports whether anything was.
-func (d Job) Changed() bool {
-	return d.Priority != 0 || d.MaxSlots != nil || d.Pool != "" || !d.Position.IsZero()
-}
-
 // JobLifetime is how long a change to a job outlives its last use.
 const JobLifetime = 30 * 24 * time.Hour
 

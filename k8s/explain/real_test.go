@@ -1,11 +1,9 @@
 package explain_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -29,8 +27,8 @@ spec:
         - {name: main, image: "registry.example/det-deploy:1", resources: {limits: LIMITS}}
 `
 
-// apply makes the Deployment with limits, and gives what to wait for.
-func apply(t *testing.T, limits string, before ...string) explain.Wait {
+// apply creates the Deployment with limits, and says what to look at.
+func apply(t *testing.T, limits string, before ...string) explain.Of {
 	t.Helper()
 	c, ns := cluster.Namespace(t)
 	for _, text := range append(before, strings.ReplaceAll(deployment, "LIMITS", limits)) {
@@ -40,53 +38,54 @@ func apply(t *testing.T, limits string, before ...string) explain.Wait {
 		}
 		c.Kubectl("apply", "-n", ns, "-f", file)
 	}
-	return explain.Wait{Of: explain.Of{Client: c.Client(), Namespace: ns, Selector: "app=lab"}, Limit: time.Minute}
+	return explain.Of{Client: c.Client(), Namespace: ns, Selector: "app=lab"}
 }
 
-func TestProgressIsToldUntilEverythingIsUp(t *testing.T) {
-	t.Parallel()
-	w := apply(t, "{cpu: 10m}")
-	var mu sync.Mutex
-	var said []string
-	w.Say = func(l string) {
-		mu.Lock()
-		defer mu.Unlock()
-		said = append(said, l)
-	}
-	if err := explain.UntilUp(t.Context(), w); err != nil {
-		t.Fatal(err)
-	}
-	for _, l := range said {
-		if !strings.HasPrefix(l, "deployment master: 0 of 1") {
-			t.Errorf("got %q", l)
+// awaitVerdict looks until the verdict is the one that is waited for.
+func awaitVerdict(t *testing.T, of explain.Of, what string, is func(explain.Verdict) bool) explain.Verdict {
+	t.Helper()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(time.Minute); ; <-tick.C {
+		seen, err := explain.Look(t.Context(), of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := explain.Judge(seen, time.Now())
+		if is(v) {
+			return v
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("got %+v, want %s", v, what)
 		}
 	}
 }
 
+func TestProgressIsToldUntilEverythingIsUp(t *testing.T) {
+	t.Parallel()
+	awaitVerdict(t, apply(t, "{cpu: 10m}"), "that it is up", func(v explain.Verdict) bool {
+		for _, line := range v.Progress {
+			if !strings.HasPrefix(line, "deployment master: 0 of 1") {
+				t.Errorf("got %q", line)
+			}
+		}
+		return v.Ready
+	})
+}
+
 func TestAPodThatFitsNowhereIsNamedWithTheSchedulersWord(t *testing.T) {
 	t.Parallel()
-	w := apply(t, "{nvidia.com/gpu: 3}")
-	w.Limit = 5 * time.Second
-	err := explain.UntilUp(t.Context(), w)
-	e, ok := errors.AsType[*explain.NotUpError](err)
-	if !ok || !e.GaveUp || len(e.Troubles) != 1 {
-		t.Fatalf("got %v, want a trouble", err)
-	}
-	if got := e.Troubles[0]; !strings.Contains(got.Event, "Insufficient nvidia.com/gpu") || !strings.Contains(e.Hint(), "maxSlotsPerPod") {
-		t.Errorf("got %+v", got)
+	v := awaitVerdict(t, apply(t, "{nvidia.com/gpu: 3}"), "a trouble", func(v explain.Verdict) bool { return len(v.Troubles) > 0 })
+	if got := v.Troubles[0]; len(v.Troubles) != 1 || !strings.Contains(got.Event, "Insufficient nvidia.com/gpu") || !strings.Contains(got.Fix, "maxSlotsPerPod") {
+		t.Errorf("got %+v", v.Troubles)
 	}
 }
 
-func TestAFullQuotaIsNamedAndNotWaitedFor(t *testing.T) {
+func TestAFullQuotaIsNamedAndDoesNotPass(t *testing.T) {
 	t.Parallel()
-	w := apply(t, "{cpu: 10m}", "{apiVersion: v1, kind: ResourceQuota, metadata: {name: q}, spec: {hard: {pods: '0'}}}")
-	began := time.Now()
-	err := explain.UntilUp(t.Context(), w)
-	e, ok := errors.AsType[*explain.NotUpError](err)
-	if !ok || e.GaveUp || time.Since(began) >= w.Limit {
-		t.Fatalf("got %v, want that it is not waited for", err)
-	}
-	if !strings.Contains(err.Error(), "exceeded quota: q") || !strings.Contains(e.Hint(), "kubectl describe quota") {
-		t.Errorf("got %v", err)
+	of := apply(t, "{cpu: 10m}", "{apiVersion: v1, kind: ResourceQuota, metadata: {name: q}, spec: {hard: {pods: '0'}}}")
+	v := awaitVerdict(t, of, "a lasting trouble", func(v explain.Verdict) bool { return len(v.Troubles) > 0 && v.Troubles[0].Lasting })
+	if got := v.Troubles[0]; !strings.Contains(got.String(), "exceeded quota: q") || !strings.Contains(got.Fix, "kubectl describe quota") {
+		t.Errorf("got %+v", got)
 	}
 }

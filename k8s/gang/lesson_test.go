@@ -239,6 +239,26 @@ type neighbours struct {
 	preempted []Preempt
 }
 
+// drawNodes adds nodes of so many GPUs, of which others hold one of the given numbers.
+func (n *neighbours) drawNodes(t *rapid.T, gpusEach int64, hidden ...int64) {
+	for i := range rapid.IntRange(1, 3).Draw(t, "nodes") {
+		node := gpus(NodeID(fmt.Sprintf("n%d", i)), gpusEach, 0)
+		node.Used, node.Own = Resources{}, Resources{}
+		n.hidden[node.ID] = rapid.SampledFrom(hidden).Draw(t, "hidden")
+		n.Nodes = append(n.Nodes, node)
+	}
+}
+
+// drawGang adds a queued gang whose pods ask for one of the given numbers of GPUs.
+func (n *neighbours) drawGang(t *rapid.T, i int, shapes map[int64]*Pod, each ...int64) *Gang {
+	id := ID(fmt.Sprintf("g%d", i))
+	n.Gangs = append(n.Gangs, Gang{
+		ID: id, Job: JobID(id), Pods: rapid.IntRange(1, 2).Draw(t, "pods"), State: Queued, Submitted: epoch().Add(time.Duration(i)),
+		Pod: shapes[rapid.SampledFrom(each).Draw(t, "each")],
+	})
+	return &n.Gangs[len(n.Gangs)-1]
+}
+
 // free is what the scheduler sees to be free on a node.
 func (n *neighbours) free(i int) int64 {
 	node := n.Nodes[i]
@@ -333,18 +353,9 @@ func TestALifeBesideOthers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := &neighbours{hidden: map[NodeID]int64{}, now: epoch(), ran: map[ID]bool{}, undoing: map[ID]bool{}, life: 20 * time.Second}
 		n.Options = shared(func(o *Options) { o.NodesKnown = rapid.Bool().Draw(t, "nodes known") })
-		for i := range rapid.IntRange(1, 3).Draw(t, "nodes") {
-			node := gpus(NodeID(fmt.Sprintf("n%d", i)), 8, 0)
-			node.Used, node.Own = Resources{}, Resources{}
-			n.hidden[node.ID] = int64(rapid.SampledFrom([]int{0, 3, 8}).Draw(t, "hidden"))
-			n.Nodes = append(n.Nodes, node)
-		}
+		n.drawNodes(t, 8, 0, 3, 8)
 		for i := range rapid.IntRange(1, 5).Draw(t, "gangs") {
-			id := ID(fmt.Sprintf("g%d", i))
-			n.Gangs = append(n.Gangs, Gang{
-				ID: id, Job: JobID(id), Pods: rapid.IntRange(1, 2).Draw(t, "pods"), State: Queued, Submitted: epoch().Add(time.Duration(i)),
-				Pod: shapes[rapid.SampledFrom([]int64{1, 2, 4, 8}).Draw(t, "each")], Priority: 50,
-			})
+			n.drawGang(t, i, shapes, 1, 2, 4, 8).Priority = 50
 		}
 		for range 15 * 60 {
 			n.second()

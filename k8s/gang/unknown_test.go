@@ -1,7 +1,6 @@
 package gang
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -117,20 +116,11 @@ func TestALifeBesideWhatCanNeverRun(t *testing.T) {
 		n := &neighbours{hidden: map[NodeID]int64{}, now: epoch(), ran: map[ID]bool{}, undoing: map[ID]bool{}, life: 3 * time.Minute}
 		n.Options = unseen()
 		n.Options.Preemption = rapid.Bool().Draw(t, "preemption")
-		for i := range rapid.IntRange(1, 3).Draw(t, "nodes") {
-			node := gpus(NodeID(fmt.Sprintf("n%d", i)), 4, 0)
-			node.Used, node.Own = Resources{}, Resources{}
-			n.hidden[node.ID] = int64(rapid.SampledFrom([]int{0, 0, 2}).Draw(t, "hidden"))
-			n.Nodes = append(n.Nodes, node)
-		}
+		n.drawNodes(t, 4, 0, 0, 2)
 		for i := range rapid.IntRange(2, 8).Draw(t, "gangs") {
-			id := ID(fmt.Sprintf("g%d", i))
-			n.Gangs = append(n.Gangs, Gang{
-				ID: id, Job: JobID(id), Pods: rapid.IntRange(1, 2).Draw(t, "pods"), State: Queued, Submitted: epoch().Add(time.Duration(i)),
-				Pod:         shapes[rapid.SampledFrom([]int64{1, 2, 4, 8, 16}).Draw(t, "each")],
-				Priority:    rapid.SampledFrom([]int{20, 50, 80}).Draw(t, "priority"),
-				Preemptible: rapid.Bool().Draw(t, "preemptible"),
-			})
+			g := n.drawGang(t, i, shapes, 1, 2, 4, 8, 16)
+			g.Priority = rapid.SampledFrom([]int{20, 50, 80}).Draw(t, "priority")
+			g.Preemptible = rapid.Bool().Draw(t, "preemptible")
 		}
 		for range 60 * 60 {
 			n.second()

@@ -143,7 +143,10 @@ func (t *Target) errandEnds(ctx context.Context, e errand, name string, tell fun
 		case done:
 			return fmt.Errorf("run `%s` in job %s: %s%s", program(e.args), name, why, t.lastWords(ctx, name))
 		}
-		v := t.errandVerdict(ctx, name)
+		v, succeeded := t.errandVerdict(ctx, name)
+		if succeeded {
+			return nil // its Job says so a second or two later, and nobody serves meanwhile
+		}
 		if w.over(v, time.Now()) {
 			return &stuckError{program(e.args), name, v, time.Since(w.begun)}
 		}

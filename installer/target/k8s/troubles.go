@@ -32,18 +32,19 @@ func (t *Target) verdict(ctx context.Context, selector string) explain.Verdict {
 }
 
 // errandVerdict looks why an errand is not done: its Job, its pods, and the claims that it
-// may wait for. Others that failed are kept beside it.
-func (t *Target) errandVerdict(ctx context.Context, job string) explain.Verdict {
+// may wait for. Others that failed are kept beside it. succeeded is true when its pod has
+// ended well.
+func (t *Target) errandVerdict(ctx context.Context, job string) (v explain.Verdict, succeeded bool) {
 	selector := clusterLabel + "=" + t.Cluster + "," + component + " in (" + componentUpgrade + "," + componentBackup + ")"
 	s, err := explain.Look(ctx, explain.Of{Client: t.API, Namespace: t.Namespace, Selector: selector})
 	if err != nil {
-		return explain.Verdict{}
+		return explain.Verdict{}, false
 	}
 	s.Jobs = slices.DeleteFunc(s.Jobs, func(j batchv1.Job) bool { return j.Name != job })
 	s.Pods = slices.DeleteFunc(s.Pods, func(p corev1.Pod) bool { return p.Labels[batchv1.JobNameLabel] != job })
-	v := explain.Judge(s, time.Now())
+	v = explain.Judge(s, time.Now())
 	v.Progress = nil // that it is not done is nothing to tell
-	return v
+	return v, slices.ContainsFunc(s.Pods, func(p corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
 }
 
 // Ill says what of the cluster itself is not up and why, a sentence each, with the

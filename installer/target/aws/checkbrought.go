@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -24,64 +22,29 @@ import (
 
 // images looks whether each image exists, runs on its types and fits its disk.
 func (c *checks) images(ctx context.Context) doctor.Result {
-	const needed = "images for the machines' architectures that fit their disks"
-	type use struct {
-		who   string
-		types []string
-		disk  int
-		flag  string
-	}
-	uses := map[string][]use{}
-	add := func(image string, u use) { uses[image] = append(uses[image], u) }
-	add(c.masterImage(), use{"the master", []string{c.Spec.Master.InstanceType}, c.Spec.Master.RootVolume, "--master-image or --master-root-volume-size"})
+	uses := map[string][]hosted.ImageUse{}
+	add := func(image string, u hosted.ImageUse) { uses[image] = append(uses[image], u) }
+	m := c.Spec.Master
+	add(c.masterImage(), hosted.ImageUse{Who: "the master", Types: []string{m.InstanceType}, Disk: m.RootVolume, Flags: "--master-image or --master-root-volume-size"})
 	for name, p := range c.Spec.AllPools() {
-		add(c.agentImage(p), use{"pool " + name, p.InstanceTypes, cmp.Or(p.RootVolume, c.Spec.Agents.RootVolume), "--agent-image or --agent-root-volume-size"})
+		add(c.agentImage(p), hosted.ImageUse{
+			Who: "pool " + name, Types: p.InstanceTypes, Disk: cmp.Or(p.RootVolume, c.Spec.Agents.RootVolume),
+			Flags: "--agent-image or --agent-root-volume-size",
+		})
 	}
-	var wrong, names []string
-	fix := ""
-	for _, id := range slices.Sorted(maps.Keys(uses)) {
-		image, err := c.facts.Image(ctx, id)
-		if err != nil {
-			return hosted.Failed(err, needed)
-		}
-		names = append(names, fmt.Sprintf("%s (%s)", id, image.Name))
-		for _, u := range uses[id] {
-			for _, t := range u.types {
-				if !slices.Contains(c.Known.Types[t].Architectures, image.Architecture) {
-					wrong = append(wrong, fmt.Sprintf("%s is for %s and %s of %s is not", id, image.Architecture, t, u.who))
-					fix = u.flag
-				}
-			}
-			if image.RootSize > u.disk {
-				wrong = append(wrong, fmt.Sprintf("%s needs %d GB and %s has %d", id, image.RootSize, u.who, u.disk))
-				fix = u.flag
-			}
-		}
-	}
-	if len(wrong) > 0 {
-		slices.Sort(wrong)
-		return hosted.Fail(strings.Join(slices.Compact(wrong), "; "), needed, "choose another with "+fix)
-	}
-	return hosted.Pass("%s", strings.Join(names, ", "))
+	return hosted.CheckImages(ctx, uses, c.Known.Types, func(ctx context.Context, id string) (hosted.Image, error) {
+		i, err := c.facts.Image(ctx, id)
+		return hosted.Image{Name: i.Name, Architecture: i.Architecture, RootSize: i.RootSize}, err
+	})
 }
 
 // brought is a check for each thing that the user brings.
 func (c *checks) brought() []doctor.Check {
 	var out []doctor.Check
 	add := func(name, fix string, given bool, look func(ctx context.Context) error) {
-		if !given {
-			return
+		if given {
+			out = append(out, hosted.CheckExists(name, fix, look))
 		}
-		out = append(out, doctor.Check{Name: name, Look: func(ctx context.Context) doctor.Result {
-			if err := look(ctx); err != nil {
-				r := hosted.Failed(err, "that it exists and may be used")
-				if r.Fix == "" {
-					r.Fix = fix
-				}
-				return r
-			}
-			return hosted.Pass("exists")
-		}})
 	}
 	s := c.Spec
 	add("data bucket "+s.Storage.Bucket, "choose another with --data-bucket", s.Storage.Bucket != "", func(ctx context.Context) error {

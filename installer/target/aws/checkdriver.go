@@ -24,7 +24,7 @@ func (c *checks) drivers(ctx context.Context) doctor.Result {
 			continue
 		}
 		for _, it := range p.InstanceTypes {
-			switch fit, why := facts.AgentStock().Fit(c.Known.Types[it].fact(it)); fit {
+			switch fit, why := facts.AgentStock().Fit(factOf(it, c.Known.Types[it])); fit {
 			case facts.FitsNot:
 				wrong = append(wrong, fmt.Sprintf("pool %s: %s", name, why))
 				fixes = append(fixes, c.fitting(ctx, p, c.Known.Types[it].GPUs))
@@ -48,8 +48,8 @@ func (c *checks) drivers(ctx context.Context) doctor.Result {
 	return hosted.Pass("every pool's image runs its GPUs")
 }
 
-// fact is what is known of a type, as Amazon was asked for it.
-func (t Type) fact(name string) facts.Type {
+// factOf is what is known of a type, as Amazon was asked for it.
+func factOf(name string, t hosted.MachineType) facts.Type {
 	return facts.Type{Name: name, VCPU: t.VCPU, GPUs: t.GPUs, GPU: t.GPU, Maker: t.Maker, Memory: t.Memory, Architectures: t.Architectures}
 }
 

@@ -2,10 +2,8 @@ package aws
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
@@ -17,11 +15,11 @@ import (
 	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
-// demand is how much of a quota a cluster takes: least is the master and one
-// machine a pool, most is everything that its pools may launch.
+// demand is what a cluster takes of a quota.
 type demand struct {
-	quota       facts.Quota
-	least, most int
+	hosted.Demand
+
+	quota facts.Quota
 }
 
 // demands is pure: what a cluster asks of each quota of vCPUs. A pool counts by
@@ -33,14 +31,11 @@ func (t *Target) demands() map[string]demand {
 		if !ok {
 			return
 		}
-		vcpu := t.Known.Types[instanceType].VCPU
-		d := out[q.Code]
-		d.quota, d.least, d.most = q, d.least+vcpu*least, d.most+vcpu*most
-		out[q.Code] = d
+		out[q.Code] = demand{out[q.Code].Add(t.Known.Types[instanceType].VCPU, least, most), q}
 	}
 	add(t.Spec.Master.InstanceType, false, 1, 1)
 	for _, p := range t.Spec.AllPools() {
-		largest := slices.MaxFunc(p.InstanceTypes, func(a, b string) int { return t.Known.Types[a].VCPU - t.Known.Types[b].VCPU })
+		largest := t.Known.Types.Largest(p.InstanceTypes)
 		least := max(p.MinAgents, 1)
 		add(largest, p.Spot, least, p.MaxAgents)
 		if p.Spot && p.FallbackToOnDemand {
@@ -56,24 +51,24 @@ func (c *checks) quotas(ctx context.Context) doctor.Result {
 	if err != nil {
 		return hosted.Failed(err, "to know how much of its quotas the account uses")
 	}
-	var v verdict
+	var v hosted.Quotas
 	all := c.demands()
 	for _, code := range slices.Sorted(maps.Keys(all)) {
 		d := all[code]
 		limit, err := c.facts.Limit(ctx, d.quota)
 		if err != nil {
-			v.unknown = append(v.unknown, err.Error())
+			v.Unknown(err)
 			continue
 		}
 		used, err := c.used(ctx, running, d.quota)
 		if err != nil {
-			v.unknown = append(v.unknown, err.Error())
+			v.Unknown(err)
 			continue
 		}
-		v.weigh(d, limit-used, c.Spec.Region)
+		v.Weigh(d.quota.What, d.Demand, limit-used, d.quota.Console(c.Spec.Region))
 	}
 	c.rooms(ctx, &v)
-	return v.result()
+	return v.Result()
 }
 
 // used counts the vCPUs of other machines than the cluster's own.
@@ -96,11 +91,11 @@ func (c *checks) used(ctx context.Context, running []facts.Machine, q facts.Quot
 }
 
 // rooms asks for what the cluster takes one of, unless it has it already.
-func (c *checks) rooms(ctx context.Context, v *verdict) {
+func (c *checks) rooms(ctx context.Context, v *hosted.Quotas) {
 	one := func(has func(context.Context) (bool, error), room func(context.Context) (facts.Room, error)) {
 		have, err := has(ctx)
 		if err != nil {
-			v.unknown = append(v.unknown, err.Error())
+			v.Unknown(err)
 			return
 		}
 		if have {
@@ -108,10 +103,10 @@ func (c *checks) rooms(ctx context.Context, v *verdict) {
 		}
 		r, err := room(ctx)
 		if err != nil {
-			v.unknown = append(v.unknown, err.Error())
+			v.Unknown(err)
 			return
 		}
-		v.weigh(demand{r.Quota, 1, 1}, r.Free(), c.Spec.Region)
+		v.Weigh(r.Quota.What, hosted.Demand{Least: 1, Most: 1}, r.Free(), r.Quota.Console(c.Spec.Region))
 	}
 	one(func(ctx context.Context) (bool, error) {
 		f, _, err := (&infra.Address{In: c.cluster, Name: "master"}).Find(ctx)
@@ -123,39 +118,6 @@ func (c *checks) rooms(ctx context.Context, v *verdict) {
 			return f.Exists(), err
 		}, c.facts.VPCs)
 	}
-}
-
-// verdict is what came of comparing quotas.
-type verdict struct {
-	short, tight, enough, unknown []string
-	fix                           string
-}
-
-func (v *verdict) weigh(d demand, free int, region string) {
-	found := fmt.Sprintf("%s: %d left, %d needed", d.quota.What, max(free, 0), d.most)
-	switch {
-	case free >= d.most:
-		v.enough = append(v.enough, found)
-		return
-	case free >= d.least:
-		v.tight = append(v.tight, found+" with all machines")
-	default:
-		v.short = append(v.short, found)
-	}
-	if v.fix == "" {
-		v.fix = "ask for more at " + d.quota.Console(region) + ", or choose fewer or smaller machines"
-	}
-}
-
-func (v *verdict) result() doctor.Result {
-	const needed = "quotas for the master and what the pools may launch"
-	switch {
-	case len(v.short) > 0:
-		return hosted.Fail(strings.Join(v.short, "; "), needed, v.fix)
-	case len(v.tight)+len(v.unknown) > 0:
-		return hosted.Unsure(strings.Join(append(v.tight, v.unknown...), "; "), needed, v.fix)
-	}
-	return hosted.Pass("%s", strings.Join(v.enough, "; "))
 }
 
 // spot looks whether EC2 may act for the account on spot instances. Where it may not

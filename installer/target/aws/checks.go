@@ -14,7 +14,6 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/hosted"
-	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
 // Checks lists what has to hold before anything is changed.
@@ -100,61 +99,15 @@ func (c *checks) names(ctx context.Context) doctor.Result {
 	}
 }
 
-// masterMemory is the least MiB with which a master and its database run.
-const masterMemory = 4096
-
 // types compares what is wanted with what is offered where.
 func (c *checks) types(ctx context.Context) doctor.Result {
-	var wrong, odd []string
-	zone := c.Known.Master.Zone
-	if t := c.Known.Types[c.Spec.Master.InstanceType]; !slices.Contains(t.Zones, zone) {
-		wrong = append(wrong, fmt.Sprintf("%s is not offered in %s, where the master is to be", c.Spec.Master.InstanceType, zone))
-	} else if t.VCPU < 2 {
-		odd = append(odd, fmt.Sprintf("%s has %d vCPU", c.Spec.Master.InstanceType, t.VCPU))
-	}
-	if m := c.Known.Types[c.Spec.Master.InstanceType].Memory; m > 0 && m < masterMemory {
-		small := fmt.Sprintf("%s has %d MB of memory, and a master needs %d", c.Spec.Master.InstanceType, m, masterMemory)
-		if c.Exists(ctx) {
-			odd = append(odd, small)
-		} else {
-			wrong = append(wrong, small)
-		}
+	w := hosted.WantedMachines{
+		Types: c.Known.Types, Master: c.Spec.Master.InstanceType, MasterZone: c.Known.Master.Zone, Pools: map[string]hosted.WantedPool{},
 	}
 	for name, p := range c.Spec.AllPools() {
-		w, o := c.poolTypes(name, p)
-		wrong, odd = append(wrong, w...), append(odd, o...)
+		w.Pools[name] = hosted.WantedPool{Types: p.InstanceTypes, Zones: c.poolZones(p), Slots: c.slots(p), Given: p.Slots != nil, CPUSlots: p.CPUSlots}
 	}
-	slices.Sort(wrong)
-	slices.Sort(odd)
-	const needed = "instance types that are offered where the machines are to be, with the same slots within a pool"
-	switch {
-	case len(wrong) > 0:
-		return hosted.Fail(strings.Join(wrong, "; "), needed, "choose others with --instance-type, --aux-instance-type or --master-instance-type, or other zones with --zone")
-	case len(odd) > 0:
-		return hosted.Unsure(strings.Join(odd, "; "), needed, "")
-	}
-	return hosted.Pass("%s", strings.Join(AllTypes(c.Spec), ", "))
-}
-
-func (c *checks) poolTypes(name string, p spec.AWSPool) (wrong, odd []string) {
-	slots := c.slots(p)
-	for _, it := range p.InstanceTypes {
-		t, known := c.Known.Types[it]
-		if !known {
-			wrong = append(wrong, fmt.Sprintf("pool %s: there is no type %s", name, it))
-			continue
-		}
-		if !slices.ContainsFunc(c.poolZones(p), func(z string) bool { return slices.Contains(t.Zones, z) }) {
-			wrong = append(wrong, fmt.Sprintf("pool %s: %s is offered in none of its zones", name, it))
-		}
-		if p.Slots == nil && t.GPUs != slots {
-			wrong = append(wrong, fmt.Sprintf("pool %s: %s has %d GPUs, %s has %d", name, it, t.GPUs, p.InstanceTypes[0], slots))
-		}
-	}
-	if name != spec.AuxPool && slots == 0 && !p.CPUSlots {
-		odd = append(odd, fmt.Sprintf("pool %s: %s has no GPU, so tasks with slots do not run there; --cpu-slots gives it one", name, p.InstanceTypes[0]))
-	}
-	return wrong, odd
+	return c.CheckTypes(ctx, w)
 }
 
 func (c *checks) keyPair(ctx context.Context) doctor.Result {

@@ -27,7 +27,7 @@ type Known struct {
 	// Retired is those of Zones that are not used any more.
 	Retired []string `json:"retired,omitempty"`
 	// Types is what is known of instance types.
-	Types map[string]Type `json:"types,omitempty"`
+	Types hosted.MachineTypes `json:"types,omitempty"`
 	// Images is the stock images by whom they are for: "master/amd64".
 	Images map[string]string `json:"images,omitempty"`
 	// Roots is what images of agents call their root disk, by image.
@@ -50,20 +50,6 @@ type Known struct {
 // Used lists the zones in which the own VPC is to have subnets.
 func (k Known) Used() []string {
 	return slices.DeleteFunc(slices.Clone(k.Zones), func(z string) bool { return z == "" || slices.Contains(k.Retired, z) })
-}
-
-// Type is what is known of an instance type.
-type Type struct {
-	VCPU  int    `json:"vcpu"`
-	GPUs  int    `json:"gpus,omitempty"`
-	GPU   string `json:"gpu,omitempty"`
-	Maker string `json:"gpu_maker,omitempty"`
-	// Memory is in MiB. It is 0 in what an older det-deploy has written, which is
-	// asked for again.
-	Memory        int      `json:"memory,omitempty"`
-	Architectures []string `json:"architectures"`
-	// Zones is where it was offered.
-	Zones []string `json:"zones,omitempty"`
 }
 
 // MasterPlace is where the master's machine stands.
@@ -113,6 +99,15 @@ func AllTypes(s spec.AWS) []string {
 	return slices.Compact(out)
 }
 
+// poolTypes lists the instance types of each pool.
+func poolTypes(s spec.AWS) map[string][]string {
+	out := make(map[string][]string)
+	for name, p := range s.AllPools() {
+		out[name] = p.InstanceTypes
+	}
+	return out
+}
+
 func (l *looking) types(ctx context.Context) error {
 	var ask []string
 	for _, name := range AllTypes(l.Spec) {
@@ -132,7 +127,7 @@ func (l *looking) types(ctx context.Context) error {
 		return err
 	}
 	if l.known.Types == nil {
-		l.known.Types = make(map[string]Type)
+		l.known.Types = make(hosted.MachineTypes)
 	}
 	var errs []error
 	for _, name := range ask {
@@ -148,8 +143,8 @@ func (l *looking) types(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func typeOf(t facts.Type, zones []string) Type {
-	return Type{
+func typeOf(t facts.Type, zones []string) hosted.MachineType {
+	return hosted.MachineType{
 		VCPU: t.VCPU, GPUs: t.Slots(), GPU: t.GPU, Maker: t.Maker, Memory: t.Memory, Architectures: t.Architectures, Zones: zones,
 	}
 }

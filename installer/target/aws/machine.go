@@ -51,7 +51,7 @@ func (b *blueprint) machine() error {
 
 	volume := b.volume()
 	m := b.Spec.Master
-	arch, err := b.Known.architecture(m.InstanceType)
+	arch, err := b.Known.Types.Architecture(m.InstanceType)
 	if err != nil {
 		return err
 	}

@@ -1,16 +1,13 @@
 package aws
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/facts"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
@@ -46,7 +43,7 @@ func chooseZones(s spec.AWS, k Known, all []string) (zones, retired []string, er
 	}
 	wanted := s.Network.Zones
 	if auto {
-		wanted = offering(s, k, all)
+		wanted = k.Types.ChooseZones(all, s.Master.InstanceType, poolTypes(s), mostZones)
 	}
 	if len(wanted) == 0 {
 		return nil, nil, nowhere(AllTypes(s), s.Region)
@@ -83,31 +80,6 @@ func placed(zones []string, z string, wanted []string) []string {
 		zones[i] = z
 	}
 	return zones
-}
-
-// offering lists the zones that offer a type of each pool and the master's, and
-// where there are none, those that offer any of them.
-func offering(s spec.AWS, k Known, all []string) []string {
-	var every, some []string
-	for _, z := range all {
-		pools, served := s.AllPools(), 0
-		for _, p := range pools {
-			if slices.ContainsFunc(p.InstanceTypes, func(t string) bool { return slices.Contains(k.Types[t].Zones, z) }) {
-				served++
-			}
-		}
-		master := slices.Contains(k.Types[s.Master.InstanceType].Zones, z)
-		if served == len(pools) && master {
-			every = append(every, z)
-		}
-		if served > 0 || master {
-			some = append(some, z)
-		}
-	}
-	if len(every) == 0 {
-		every = some
-	}
-	return every[:min(len(every), mostZones)]
 }
 
 // chooseMasterZone is pure: the zone that the spec names, that of an existing
@@ -186,8 +158,7 @@ func (t *Target) places(p spec.AWSPool) []string {
 		if !t.Spec.Network.Own() {
 			zone = t.Known.Subnets[c]
 		}
-		offered := slices.ContainsFunc(p.InstanceTypes, func(name string) bool { return slices.Contains(t.Known.Types[name].Zones, zone) })
-		if offered {
+		if t.Known.Types.OfferedIn(zone, p.InstanceTypes) {
 			out = append(out, c)
 		}
 	}
@@ -205,133 +176,7 @@ func (t *Target) slots(p spec.AWSPool) int {
 	return t.Known.Types[p.InstanceTypes[0]].GPUs
 }
 
-// architecture is that of instance types, which must have one in common.
-func (k Known) architecture(types ...string) (string, error) {
-	var common []string
-	for i, name := range types {
-		archs := k.Types[name].Architectures
-		if i == 0 {
-			common = slices.Clone(archs)
-			continue
-		}
-		common = slices.DeleteFunc(common, func(a string) bool { return !slices.Contains(archs, a) })
-	}
-	if len(common) == 0 {
-		return "", &cloud.Error{
-			Kind: cloud.Invalid, Op: "choose an image", Resource: strings.Join(types, ", "),
-			Fix: "put them into pools of their own", Err: errors.New("no image runs on all of them"),
-		}
-	}
-	return common[0], nil
-}
-
 // Architectures lists those for which programs are needed.
 func (t *Target) Architectures() ([]string, error) {
-	need := map[string]bool{}
-	master, err := t.Known.architecture(t.Spec.Master.InstanceType)
-	errs := []error{err}
-	need[master] = true
-	for _, name := range slices.Sorted(maps.Keys(t.Spec.AllPools())) {
-		arch, err := t.Known.architecture(t.Spec.AllPools()[name].InstanceTypes...)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("pool %s: %w", name, err))
-		}
-		need[arch] = true
-	}
-	return slices.Sorted(maps.Keys(need)), errors.Join(errs...)
-}
-
-// The keys of stock images.
-const (
-	masterStock = "master/"
-	agentStock  = "agent/"
-)
-
-// images asks for the stock images that are needed and not known.
-func (l *looking) images(ctx context.Context) error {
-	for key, stock := range l.wantedStock() {
-		if l.known.Images[key] != "" {
-			continue
-		}
-		_, arch, _ := strings.Cut(key, "/")
-		image, err := l.facts.Newest(ctx, stock, arch)
-		if err != nil {
-			return err
-		}
-		if l.known.Images == nil {
-			l.known.Images = make(map[string]string)
-		}
-		l.known.Images[key] = image.ID
-	}
-	return nil
-}
-
-// roots asks what agents' images call their root disk. The master, which may not
-// look at images, launches machines by it. An image that cannot be looked at is for
-// the checks to tell of.
-func (l *looking) roots(ctx context.Context) error {
-	roots := map[string]string{}
-	for _, p := range l.Spec.AllPools() {
-		id := l.known.agentImage(l.Spec, p)
-		if id == "" || roots[id] != "" {
-			continue
-		}
-		if roots[id] = l.known.Roots[id]; roots[id] != "" {
-			continue
-		}
-		image, err := l.facts.Image(ctx, id)
-		switch cloud.KindOf(err) {
-		case "":
-			roots[id] = image.RootDevice
-		case cloud.NotFound, cloud.Invalid, cloud.Denied:
-			delete(roots, id)
-		default:
-			return err
-		}
-	}
-	l.known.Roots = roots
-	return nil
-}
-
-func (l *looking) wantedStock() map[string]facts.Stock {
-	out := map[string]facts.Stock{}
-	if l.Spec.Master.Image == "" {
-		if arch, err := l.known.architecture(l.Spec.Master.InstanceType); err == nil {
-			out[masterStock+arch] = facts.MasterStock()
-		}
-	}
-	for _, p := range l.Spec.AllPools() {
-		if p.Image != "" || l.Spec.Agents.Image != "" {
-			continue
-		}
-		if arch, err := l.known.architecture(p.InstanceTypes...); err == nil {
-			out[agentStock+arch] = facts.AgentStock()
-		}
-	}
-	return out
-}
-
-// masterImage and agentImage are the images to boot from.
-func (t *Target) masterImage() string {
-	if t.Spec.Master.Image != "" {
-		return t.Spec.Master.Image
-	}
-	arch, err := t.Known.architecture(t.Spec.Master.InstanceType)
-	if err != nil {
-		return ""
-	}
-	return t.Known.Images[masterStock+arch]
-}
-
-func (t *Target) agentImage(p spec.AWSPool) string { return t.Known.agentImage(t.Spec, p) }
-
-func (k Known) agentImage(s spec.AWS, p spec.AWSPool) string {
-	if image := cmp.Or(p.Image, s.Agents.Image); image != "" {
-		return image
-	}
-	arch, err := k.architecture(p.InstanceTypes...)
-	if err != nil {
-		return ""
-	}
-	return k.Images[agentStock+arch]
+	return t.Known.Types.Architectures(t.Spec.Master.InstanceType, poolTypes(t.Spec))
 }

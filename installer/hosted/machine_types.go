@@ -1,0 +1,100 @@
+package hosted
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cloud"
+)
+
+// MachineType is what is known of a type of machine.
+type MachineType struct {
+	VCPU  int    `json:"vcpu"`
+	GPUs  int    `json:"gpus,omitempty"`
+	GPU   string `json:"gpu,omitempty"`
+	Maker string `json:"gpu_maker,omitempty"`
+	// Memory is in MiB. It is 0 in what an older det-deploy has written, which is
+	// asked for again.
+	Memory        int      `json:"memory,omitempty"`
+	Architectures []string `json:"architectures"`
+	// Zones is where it was offered.
+	Zones []string `json:"zones,omitempty"`
+}
+
+// MachineTypes is what is known of types of machines, by name.
+type MachineTypes map[string]MachineType
+
+// Architecture is that of types, which must have one in common.
+func (m MachineTypes) Architecture(types ...string) (string, error) {
+	var common []string
+	for i, name := range types {
+		archs := m[name].Architectures
+		if i == 0 {
+			common = slices.Clone(archs)
+			continue
+		}
+		common = slices.DeleteFunc(common, func(a string) bool { return !slices.Contains(archs, a) })
+	}
+	if len(common) == 0 {
+		return "", &cloud.Error{
+			Kind: cloud.Invalid, Op: "choose an image", Resource: strings.Join(types, ", "),
+			Fix: "put them into pools of their own", Err: errors.New("no image runs on all of them"),
+		}
+	}
+	return common[0], nil
+}
+
+// Architectures lists those of a master and of pools, whose types are given by the
+// pool's name.
+func (m MachineTypes) Architectures(master string, pools map[string][]string) ([]string, error) {
+	need := map[string]bool{}
+	arch, err := m.Architecture(master)
+	errs := []error{err}
+	need[arch] = true
+	for _, name := range slices.Sorted(maps.Keys(pools)) {
+		arch, err := m.Architecture(pools[name]...)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("pool %s: %w", name, err))
+		}
+		need[arch] = true
+	}
+	return slices.Sorted(maps.Keys(need)), errors.Join(errs...)
+}
+
+// OfferedIn reports whether a zone offers any of the types.
+func (m MachineTypes) OfferedIn(zone string, types []string) bool {
+	return slices.ContainsFunc(types, func(t string) bool { return slices.Contains(m[t].Zones, zone) })
+}
+
+// Largest is the type with the most vCPUs.
+func (m MachineTypes) Largest(types []string) string {
+	return slices.MaxFunc(types, func(a, b string) int { return m[a].VCPU - m[b].VCPU })
+}
+
+// ChooseZones lists the zones that offer a type of each pool and the master's, and
+// where there are none, those that offer any of them; at most so many.
+func (m MachineTypes) ChooseZones(all []string, master string, pools map[string][]string, most int) []string {
+	var every, some []string
+	for _, z := range all {
+		served := 0
+		for _, types := range pools {
+			if m.OfferedIn(z, types) {
+				served++
+			}
+		}
+		here := m.OfferedIn(z, []string{master})
+		if served == len(pools) && here {
+			every = append(every, z)
+		}
+		if served > 0 || here {
+			some = append(some, z)
+		}
+	}
+	if len(every) == 0 {
+		every = some
+	}
+	return every[:min(len(every), most)]
+}

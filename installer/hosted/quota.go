@@ -1,0 +1,56 @@
+package hosted
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/installer/doctor"
+)
+
+// Demand is how much of a quota a cluster takes: least is the master and one
+// machine a pool, most is everything that its pools may launch.
+type Demand struct{ Least, Most int }
+
+// Add counts machines of so many units each.
+func (d Demand) Add(units, least, most int) Demand {
+	return Demand{d.Least + units*least, d.Most + units*most}
+}
+
+// Quotas weighs what a cluster takes against what is left of an account's quotas.
+type Quotas struct {
+	short, tight, enough, unknown []string
+	fix                           string
+}
+
+// Unknown notes a quota that could not be asked for.
+func (q *Quotas) Unknown(err error) { q.unknown = append(q.unknown, err.Error()) }
+
+// Weigh compares a demand with what is left of a quota, of which more is to be had
+// at console.
+func (q *Quotas) Weigh(what string, d Demand, free int, console string) {
+	found := fmt.Sprintf("%s: %d left, %d needed", what, max(free, 0), d.Most)
+	switch {
+	case free >= d.Most:
+		q.enough = append(q.enough, found)
+		return
+	case free >= d.Least:
+		q.tight = append(q.tight, found+" with all machines")
+	default:
+		q.short = append(q.short, found)
+	}
+	if q.fix == "" {
+		q.fix = "ask for more at " + console + ", or choose fewer or smaller machines"
+	}
+}
+
+// Result is what came of it.
+func (q *Quotas) Result() doctor.Result {
+	const needed = "quotas for the master and what the pools may launch"
+	switch {
+	case len(q.short) > 0:
+		return Fail(strings.Join(q.short, "; "), needed, q.fix)
+	case len(q.tight)+len(q.unknown) > 0:
+		return Unsure(strings.Join(append(q.tight, q.unknown...), "; "), needed, q.fix)
+	}
+	return Pass("%s", strings.Join(q.enough, "; "))
+}

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/det-deploy/det-deploy/master/agentrm/workqueue"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -94,7 +95,7 @@ func FuzzTake(f *testing.F) {
 		p, _ := c.join("b", 0)
 		defer p.hangUp()
 		// The workers of the cluster may have been started only after the count before.
-		if now := runtime.NumGoroutine(); now > before+laneWorkers+50 {
+		if now := runtime.NumGoroutine(); now > before+workqueue.Workers+50 {
 			t.Errorf("%d goroutines of %d before", now, before)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/excerpt"
+	"github.com/det-deploy/det-deploy/master/agentrm/workqueue"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -78,7 +79,7 @@ func (in *inbox) handleReceived(l *link, m *agentv1.Received) error {
 		return nil
 	}
 	c.has()
-	in.lanes.post(c.allocation.lane(), func(ctx context.Context) time.Duration {
+	in.work.Add(c.allocation.lane(), func(ctx context.Context) time.Duration {
 		if in.isOver(c.allocation) {
 			return 0
 		}
@@ -126,13 +127,13 @@ func (in *inbox) handleSilence(c *container, reason string) {
 
 // postMessage posts work for one message of an agent, and waits while too many of its
 // messages are not stored yet: that is how a slow store slows its writers.
-func (in *inbox) postMessage(ctx context.Context, l *link, lane string, w work) error {
+func (in *inbox) postMessage(ctx context.Context, l *link, lane string, w workqueue.Work) error {
 	select {
 	case l.unanswered <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	in.lanes.post(lane, func(ctx context.Context) time.Duration {
+	in.work.Add(lane, func(ctx context.Context) time.Duration {
 		again := w(ctx)
 		if again == 0 {
 			<-l.unanswered

@@ -27,6 +27,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/det-deploy/det-deploy/master/agentrm/workqueue"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
@@ -80,8 +81,8 @@ func (r *RM) Run(ctx context.Context) error {
 	defer r.end()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return r.scheduler.run(ctx) })
-	for range laneWorkers {
-		g.Go(func() error { r.state.lanes.work(ctx); return nil })
+	for range workqueue.Workers {
+		g.Go(func() error { r.state.work.Run(ctx); return nil })
 	}
 	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("run agent pools: %w", err)

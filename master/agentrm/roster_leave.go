@@ -28,7 +28,7 @@ func (r *roster) giveUpAgent(a *agent, reason string, now time.Time) {
 		r.switches[a.id] = doc
 		return
 	}
-	r.lanes.post("agent:"+string(a.id), func(ctx context.Context) time.Duration {
+	r.work.Add("agent:"+string(a.id), func(ctx context.Context) time.Duration {
 		if r.hasAgent(a.id) {
 			return 0
 		}
@@ -98,7 +98,7 @@ func (r *roster) remove(id rm.AgentID, reason string) {
 	}
 	if _, kept := r.switches[id]; kept {
 		delete(r.switches, id)
-		r.lanes.post("agent:"+string(id), func(ctx context.Context) time.Duration {
+		r.work.Add("agent:"+string(id), func(ctx context.Context) time.Duration {
 			if err := r.records.dropAgent(ctx, id); err != nil && ctx.Err() == nil {
 				return retryAfter
 			}

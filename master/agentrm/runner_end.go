@@ -23,7 +23,7 @@ func (r *runner) giveUpContainer(c *container, reason string) {
 		ContainerId: string(c.id), State: apiv1.Container_STATE_TERMINATED, AtUs: time.Now().UnixMicro(),
 		Exit: &agentv1.Exit{Kind: kind, Message: reason},
 	}
-	r.lanes.post(c.allocation.lane(), func(ctx context.Context) time.Duration { return r.applyChange(ctx, c, change) })
+	r.work.Add(c.allocation.lane(), func(ctx context.Context) time.Duration { return r.applyChange(ctx, c, change) })
 }
 
 // loseContainer ends a container that is nowhere any more, and with it the

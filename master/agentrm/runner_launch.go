@@ -189,11 +189,11 @@ func (r *runner) dropContainer(c *container) {
 // resumeAllocation continues an allocation that an earlier master has placed.
 func (r *runner) resumeAllocation(a *allocation) {
 	if a.ended() {
-		r.lanes.post(a.lane(), func(ctx context.Context) time.Duration { return r.settleAllocation(ctx, a) })
+		r.work.Add(a.lane(), func(ctx context.Context) time.Duration { return r.settleAllocation(ctx, a) })
 		return
 	}
-	r.lanes.post(a.lane(), func(ctx context.Context) time.Duration { return r.launchAllocation(ctx, a) })
+	r.work.Add(a.lane(), func(ctx context.Context) time.Duration { return r.launchAllocation(ctx, a) })
 	if a.release != nil && !a.release.Kill {
-		r.lanes.post(a.lane(), func(ctx context.Context) time.Duration { return r.reportPreemption(ctx, a) })
+		r.work.Add(a.lane(), func(ctx context.Context) time.Duration { return r.reportPreemption(ctx, a) })
 	}
 }

@@ -18,7 +18,7 @@ func (r *runner) explain(ids []rm.AllocationID, w rm.Wait) {
 			continue
 		}
 		a.explained = w.Kind
-		r.lanes.post(a.lane(), func(ctx context.Context) time.Duration {
+		r.work.Add(a.lane(), func(ctx context.Context) time.Duration {
 			if err := r.cfg.Tasks.Waits(ctx, id, w); err != nil {
 				return r.logRetry(ctx, "tell why it waits", a, err)
 			}
@@ -54,7 +54,7 @@ func (r *runner) releaseAllocation(a *allocation, why release) {
 		sooner.By = why.By
 		a.release = &sooner
 	}
-	r.lanes.post(a.lane(), func(ctx context.Context) time.Duration { return r.reportPreemption(ctx, a) })
+	r.work.Add(a.lane(), func(ctx context.Context) time.Duration { return r.reportPreemption(ctx, a) })
 	r.wakeScheduler()
 }
 
@@ -96,7 +96,7 @@ func (r *runner) killAllocation(a *allocation, cause rm.Cause, reason string) {
 	for _, c := range a.containers {
 		r.signalKill(c)
 	}
-	r.lanes.post(a.lane(), func(ctx context.Context) time.Duration {
+	r.work.Add(a.lane(), func(ctx context.Context) time.Duration {
 		if r.isOver(a) {
 			return 0
 		}
@@ -123,5 +123,5 @@ func (r *runner) endAllocation(a *allocation, cause rm.Cause, reason string) {
 		r.cfg.Log.Error("stop allocation", "allocation", a.Allocation, "err", err)
 		return
 	}
-	r.lanes.post(a.lane(), func(ctx context.Context) time.Duration { return r.settleAllocation(ctx, a) })
+	r.work.Add(a.lane(), func(ctx context.Context) time.Duration { return r.settleAllocation(ctx, a) })
 }

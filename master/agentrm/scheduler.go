@@ -129,5 +129,5 @@ func (s *scheduler) placeAllocation(a *allocation, placement []pool.Share, now t
 		agent.containers[c.id] = c
 		s.containers[c.id] = c
 	}
-	s.lanes.post(a.lane(), func(ctx context.Context) time.Duration { return s.runner.launchAllocation(ctx, a) })
+	s.work.Add(a.lane(), func(ctx context.Context) time.Duration { return s.runner.launchAllocation(ctx, a) })
 }

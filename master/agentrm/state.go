@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"sync"
 
+	"github.com/det-deploy/det-deploy/master/agentrm/workqueue"
 	"github.com/det-deploy/det-deploy/master/pool"
 	"github.com/det-deploy/det-deploy/master/queue"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -12,8 +13,8 @@ import (
 
 // state is what is known now. Every part has it.
 type state struct {
-	cfg   Config
-	lanes *lanes
+	cfg  Config
+	work *workqueue.Queue
 	// wake makes the scheduler look again.
 	wake chan struct{}
 
@@ -35,7 +36,7 @@ type state struct {
 
 func newState(c Config) *state {
 	s := &state{
-		cfg: c, lanes: newLanes(), wake: make(chan struct{}, 1),
+		cfg: c, work: workqueue.New(), wake: make(chan struct{}, 1),
 		agents:      make(map[rm.AgentID]*agent),
 		allocations: make(map[rm.AllocationID]*allocation),
 		containers:  make(map[rm.ContainerID]*container),

@@ -8,9 +8,9 @@
 // run beside it and report back, so that neither scheduler nor loop ever waits
 // for a cloud.
 //
-//	agentrm ──Decided──▶ wake ─┐                    ┌─▶ Launch, Terminate, List
-//	calls ────answers──────────┼─▶ decide ▶ write down ┤
-//	clock ─────────────────────┘                    └─▶ Retire, Remove, Explain ──▶ agentrm
+//	agentrm ──Decided──▶ wake ─┐                        ┌─▶ Launch, Terminate, List
+//	calls ────answers──────────┼─▶ decide ▶ write down ─┤
+//	clock ─────────────────────┘                        └─▶ Retire, Remove, Explain ──▶ agentrm
 package launcher
 
 import (

@@ -136,7 +136,8 @@ func master() []Row {
 		{"master/task/lifecycle", leaves, "a state machine is drawn, tabled and pure"},
 		{"master/task", with("master/store", "master/log", "master/task/*"), "tasks know the resource manager's interface only"},
 		{"master/launcher", with("master/store", "master/pool", "master/elastic"), "it carries out what master/elastic decides, on whatever launches machines"},
-		{"master/agentrm", with("master/store", "master/pool", "master/elastic", "master/queue"), "it runs allocations and does not know what a task is"},
+		{"master/agentrm/workqueue", nil, "it knows no work"},
+		{"master/agentrm", with("master/store", "master/pool", "master/elastic", "master/queue", "master/agentrm/workqueue"), "it runs allocations and does not know what a task is"},
 		{"master/server/body", nil, "it takes a body apart and knows no call"},
 		{"master/server", with("master/store", "master/auth", "master/log", "master/task", "master/server/body"), "it speaks HTTP and decides nothing"},
 	}

@@ -1,4 +1,4 @@
-package agentrm
+package workqueue
 
 import (
 	"context"
@@ -15,15 +15,15 @@ import (
 
 func allocationID(n int) rm.AllocationID { return rm.AllocationID(fmt.Sprint(n, ".1")) }
 
-// lanesFor runs two workers until the test has posted and all is done.
-func lanesFor(t *testing.T, post func(*lanes)) {
+// withQueue runs two workers until the test has posted and all is done.
+func withQueue(t *testing.T, post func(*Queue)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		l := newLanes()
+		l := New()
 		var wg sync.WaitGroup
 		for range 2 {
-			wg.Go(func() { l.work(ctx) })
+			wg.Go(func() { l.Run(ctx) })
 		}
 		post(l)
 		time.Sleep(time.Minute) //nolint:forbidigo // of the bubble's clock: it passes at once when all wait
@@ -41,9 +41,9 @@ func TestLanes(t *testing.T) {
 		t.Parallel()
 		var got []int
 		tries := 0
-		lanesFor(t, func(l *lanes) {
+		withQueue(t, func(l *Queue) {
 			for i := range 4 {
-				l.post("lane", func(context.Context) time.Duration {
+				l.Add("lane", func(context.Context) time.Duration {
 					if i == 1 {
 						if tries++; tries < 3 {
 							return time.Second
@@ -62,17 +62,17 @@ func TestLanes(t *testing.T) {
 		t.Parallel()
 		var mu sync.Mutex
 		var done []string
-		lanesFor(t, func(l *lanes) {
+		withQueue(t, func(l *Queue) {
 			for i := range 8 {
 				tries := 0
-				l.post(fmt.Sprint("stuck ", i), func(context.Context) time.Duration {
+				l.Add(fmt.Sprint("stuck ", i), func(context.Context) time.Duration {
 					if tries++; tries < 5 {
 						return time.Second
 					}
 					return 0
 				})
 			}
-			l.post("free", func(context.Context) time.Duration {
+			l.Add("free", func(context.Context) time.Duration {
 				mu.Lock()
 				defer mu.Unlock()
 				done = append(done, "free")

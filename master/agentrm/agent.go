@@ -12,9 +12,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// has notes that the agent has the container. What it runs need not be sent
+// markReceived notes that the agent has the container. What it runs need not be sent
 // again, and is let go of: it may hold many megabytes of files.
-func (c *container) has() { c.received, c.spec = true, nil }
+func (c *container) markReceived() { c.received, c.spec = true, nil }
 
 // NoticeKind is what a machine's platform announces.
 type NoticeKind string
@@ -36,8 +36,8 @@ type Notice struct {
 	Reason string
 }
 
-// because is a notice as the reason of what ends through it.
-func (n Notice) because(id rm.AgentID) string {
+// reasonFor is a notice as the reason of what ends through it.
+func (n Notice) reasonFor(id rm.AgentID) string {
 	text := "machine " + string(id) + " will be interrupted by its cloud at " + n.At.UTC().Format(time.RFC3339)
 	if n.Reason != "" {
 		text += " (" + n.Reason + ")"
@@ -97,15 +97,15 @@ type agent struct {
 	containers map[rm.ContainerID]*container
 }
 
-// leaves reports whether the agent gets nothing new, although it is there.
-func (a *agent) leaves() bool {
+// takesNothing reports whether the agent gets nothing new, although it is there.
+func (a *agent) takesNothing() bool {
 	return a.state == rm.Drain || a.retired || a.notice != nil || a.sick != nil
 }
 
-// vanished is why an agent did not come back.
-func (a *agent) vanished() string {
+// lostReason is why an agent did not come back.
+func (a *agent) lostReason() string {
 	if a.notice != nil && a.notice.Kind == Interruption {
-		return a.notice.because(a.id)
+		return a.notice.reasonFor(a.id)
 	}
 	return "agent " + string(a.id) + " was lost: it did not come back in time"
 }
@@ -127,15 +127,15 @@ func sameDevices(a, b []*apiv1.Device) bool {
 	})
 }
 
-// send passes m on to the agent, if it is connected. What is lost here is said
+// sendMessage passes m on to the agent, if it is connected. What is lost here is said
 // again when it comes back.
-func (a *agent) send(m message) {
+func (a *agent) sendMessage(m message) {
 	if a != nil && a.link != nil {
-		a.link.send(m)
+		a.link.sendMessage(m)
 	}
 }
 
-func (a *agent) device(slot int) *apiv1.Device {
+func (a *agent) findDevice(slot int) *apiv1.Device {
 	for _, d := range a.devices {
 		if int(d.GetId()) == slot {
 			return d
@@ -161,24 +161,24 @@ func sicknessOf(h *agentv1.Health) *Sickness {
 		return nil
 	}
 	return &Sickness{
-		Lack: lackOf(h.GetLack()), Reason: excerpt.Of(h.GetReason()), Since: agentv1.Instant(h.GetSinceUs(), time.Now()),
+		Lack: lackName(h.GetLack()), Reason: excerpt.Of(h.GetReason()), Since: agentv1.Instant(h.GetSinceUs(), time.Now()),
 	}
 }
 
-// lackOf is a lack as people and metrics name it; later agents may know more of them.
-func lackOf(l agentv1.Health_Lack) string {
+// lackName is a lack as people and metrics name it; later agents may know more of them.
+func lackName(l agentv1.Health_Lack) string {
 	if _, known := agentv1.Health_Lack_name[int32(l)]; !known {
 		return "other"
 	}
 	return strings.ToLower(strings.TrimPrefix(l.String(), "LACK_"))
 }
 
-func (a *agent) has(slot int) bool {
+func (a *agent) hasSlot(slot int) bool {
 	return slices.ContainsFunc(a.devices, func(d *apiv1.Device) bool { return int(d.GetId()) == slot })
 }
 
-// slot is the switch of one device.
-func (a *agent) slot(id int) rm.Switch {
+// slotSwitch is the switch of one device.
+func (a *agent) slotSwitch(id int) rm.Switch {
 	if s, set := a.slots[id]; set {
 		return s
 	}

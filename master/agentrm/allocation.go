@@ -97,20 +97,20 @@ func (a *allocation) setPhase(p Phase) {
 	}
 }
 
-// lane is where the work for an allocation is done in order.
-func (a *allocation) lane() string { return string(a.Allocation) }
+// laneName is where the work for an allocation is done in order.
+func (a *allocation) laneName() string { return string(a.Allocation) }
 
-// ended reports whether all its containers have.
-func (a *allocation) ended() bool {
-	return !slices.ContainsFunc(a.containers, func(c *container) bool { return !c.ended() })
+// hasEnded reports whether all its containers have.
+func (a *allocation) hasEnded() bool {
+	return !slices.ContainsFunc(a.containers, func(c *container) bool { return !c.hasEnded() })
 }
 
-func (a *allocation) killed() bool { return a.release != nil && a.release.Kill }
+func (a *allocation) isKilled() bool { return a.release != nil && a.release.Kill }
 
-func (c *container) ended() bool { return c.state == apiv1.Container_STATE_TERMINATED }
+func (c *container) hasEnded() bool { return c.state == apiv1.Container_STATE_TERMINATED }
 
-// scheduled is the allocation as the scheduler sees it.
-func (a *allocation) scheduled() pool.Allocation {
+// forScheduler is the allocation as the scheduler sees it.
+func (a *allocation) forScheduler() pool.Allocation {
 	out := pool.Allocation{
 		ID: pool.AllocationID(a.Allocation), Job: pool.JobID(a.Job), Slots: a.Slots, Priority: a.Priority,
 		Position: positionOf(a.Entry), Submitted: a.Submitted, Preemptible: a.Preemptible, SingleNode: a.SingleNode,
@@ -130,7 +130,7 @@ func (a *allocation) scheduled() pool.Allocation {
 		}
 	}
 	for _, c := range a.containers {
-		if c.ended() {
+		if c.hasEnded() {
 			continue
 		}
 		share := pool.Share{Agent: pool.AgentID(c.agent)}
@@ -150,7 +150,7 @@ func (a *allocation) describe() rm.Allocation {
 		if out.Waiting == "" {
 			out.Waiting = "not looked at yet"
 		}
-		if a.held(time.Now()) {
+		if a.isHeld(time.Now()) {
 			out.Waiting = "it is tried again at " + a.NotBefore.UTC().Format(time.RFC3339)
 		}
 		if a.Delayed != "" {
@@ -170,15 +170,15 @@ func (c *container) describe() rm.Container {
 	return rm.Container{ID: c.id, Agent: c.agent, Devices: slices.Clone(c.devices), Rank: c.rank, State: c.state}
 }
 
-// api is the container as clients see it.
-func (c *container) api() *apiv1.Container {
+// toAPI is the container as clients see it.
+func (c *container) toAPI() *apiv1.Container {
 	return &apiv1.Container{
 		Parent: string(c.allocation.Allocation), Id: string(c.id), State: c.state,
 		Devices: slices.Clone(c.devices),
 	}
 }
 
-func (c *container) uses(slot int) bool {
+func (c *container) usesSlot(slot int) bool {
 	for _, d := range c.devices {
 		if int(d.GetId()) == slot {
 			return true

@@ -208,7 +208,7 @@ func (c Config) validate() error {
 		}
 	}
 	for key, name := range map[string]string{"default_aux_resource_pool": c.DefaultAux, "default_compute_resource_pool": c.DefaultCompute} {
-		if _, found := c.pool(name); !found {
+		if _, found := c.findPool(name); !found {
 			errs = append(errs, fmt.Errorf("%s: must be one of the resource pools (%q)", key, name))
 		}
 	}
@@ -242,8 +242,8 @@ func checkPriority(n int) error {
 	return nil
 }
 
-// pool finds a pool by name.
-func (c Config) pool(name string) (Pool, bool) {
+// findPool finds a pool by name.
+func (c Config) findPool(name string) (Pool, bool) {
 	at := slices.IndexFunc(c.Pools, func(p Pool) bool { return p.Name == name })
 	if at < 0 {
 		return Pool{}, false

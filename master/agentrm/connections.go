@@ -23,7 +23,7 @@ type connections struct {
 	roster  *roster
 	inbox   *inbox
 	// unwelcomed counts those that have not been admitted.
-	unwelcomed *unwelcomed
+	unwelcomed *admissions
 	// open counts all.
 	open sync.WaitGroup
 
@@ -37,12 +37,12 @@ type connections struct {
 func newConnections(s *state, ros *roster, in *inbox) *connections {
 	return &connections{
 		cfg: s.cfg, state: s, records: ros.records, roster: ros, inbox: in,
-		unwelcomed: newUnwelcomed(s.cfg.Limits), preparing: make(map[*link]bool),
+		unwelcomed: newAdmissions(s.cfg.Limits), preparing: make(map[*link]bool),
 	}
 }
 
-// stop drops what is left, and returns when every link is closed.
-func (c *connections) stop(reason string) {
+// closeAll drops what is left, and returns when every link is closed.
+func (c *connections) closeAll(reason string) {
 	c.mu.Lock()
 	c.stopped = true
 	for l := range c.preparing {
@@ -99,7 +99,7 @@ func (c *connections) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	defer c.open.Done()
-	address := hostOf(req)
+	address := remoteHost(req)
 	leave, err := c.unwelcomed.enter(address)
 	if err != nil {
 		w.Header().Set("Retry-After", "1")
@@ -122,7 +122,7 @@ func (c *connections) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	c.cfg.Log.Info("agent is disconnected", "agent_id", l.agent, "address", l.address, "err", err)
 }
 
-func hostOf(req *http.Request) string {
+func remoteHost(req *http.Request) string {
 	host, _, err := net.SplitHostPort(req.RemoteAddr)
 	if err != nil {
 		return req.RemoteAddr
@@ -147,10 +147,10 @@ func (c *connections) converse(ctx context.Context, l *link) error {
 		return err
 	}
 	defer c.roster.disconnectAgent(l)
-	l.welcomed(ctx)
+	l.raiseLimits(ctx)
 	c.cfg.Log.Info("agent is connected", "agent_id", l.agent, "address", l.address, "version", excerpt.Of(hello.GetVersion()))
 	var wg sync.WaitGroup
-	for _, f := range []func(context.Context) error{l.write, l.ping, c.awaitExpulsion(l)} {
+	for _, f := range []func(context.Context) error{l.write, l.ping, c.awaitRevocation(l)} {
 		wg.Go(func() {
 			if err := f(ctx); err != nil {
 				l.cancel(err)
@@ -167,13 +167,13 @@ func (c *connections) converse(ctx context.Context, l *link) error {
 	return err
 }
 
-// awaitExpulsion tells an agent that is revoked, while its link still stands.
-func (c *connections) awaitExpulsion(l *link) func(context.Context) error {
+// awaitRevocation tells an agent that is revoked, while its link still stands.
+func (c *connections) awaitRevocation(l *link) func(context.Context) error {
 	return func(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case why := <-l.expelled:
+		case why := <-l.revoked:
 			c.sendRefusal(ctx, l, why)
 			return errors.New(why.Reason)
 		}
@@ -189,7 +189,7 @@ func (c *connections) readHello(ctx context.Context, conn *websocket.Conn) (*age
 		return nil, err
 	}
 	if m.GetHello() == nil {
-		return nil, refuseForGoodf("the first message of an agent must be its hello")
+		return nil, refuseFinal("the first message of an agent must be its hello")
 	}
 	return m.GetHello(), nil
 }
@@ -226,7 +226,7 @@ func (c *connections) prepareMachine(ctx context.Context, l *link, h *agentv1.He
 		return err
 	}
 	if !who.Launched {
-		return refuseForGoodf("agent %s is not on a machine that the master launched, and sets itself up", who.Agent)
+		return refuseFinal("agent %s is not on a machine that the master launched, and sets itself up", who.Agent)
 	}
 	credential, err := c.acceptAgent(ctx, who)
 	if err != nil {
@@ -236,7 +236,7 @@ func (c *connections) prepareMachine(ctx context.Context, l *link, h *agentv1.He
 	w.Preparation = c.cfg.Prepare(who.Pool)
 	l.agent = who.Agent // for the log and for expel; nothing is sent to it by this name
 	if !c.addPreparing(l) {
-		return refusef("the master stops; try again")
+		return refuseRetry("the master stops; try again")
 	}
 	defer c.removePreparing(l)
 	l.admitted(ctx)

@@ -62,12 +62,12 @@ type Refused struct {
 // Error is the sentence that the agent is told.
 func (r *Refused) Error() string { return r.Reason }
 
-// refusef makes a refusal that is worth another try.
-func refusef(format string, args ...any) *Refused {
+// refuseRetry makes a refusal that is worth another try.
+func refuseRetry(format string, args ...any) *Refused {
 	return &Refused{Reason: excerpt.Format(format, args...)}
 }
 
-// refuseForGoodf makes one that is not.
-func refuseForGoodf(format string, args ...any) *Refused {
+// refuseFinal makes one that is not.
+func refuseFinal(format string, args ...any) *Refused {
 	return &Refused{Reason: excerpt.Format(format, args...), Final: true}
 }

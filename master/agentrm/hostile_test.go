@@ -205,7 +205,7 @@ func TestPeersThatStallAreDropped(t *testing.T) {
 			}
 		})
 		for range 3 {
-			l.send(&agentv1.MasterMessage{})
+			l.sendMessage(&agentv1.MasterMessage{})
 		}
 		if len(l.queue) != 2 {
 			t.Errorf("got %d messages waiting, want 2", len(l.queue))

@@ -42,7 +42,7 @@ func (in *inbox) handleMessage(ctx context.Context, l *link, m *agentv1.AgentMes
 		in.roster.handleHealth(l, body.Health)
 		return nil
 	case *agentv1.AgentMessage_Hello:
-		return refuseForGoodf("agent %s says hello twice", l.agent)
+		return refuseFinal("agent %s says hello twice", l.agent)
 	default:
 		return nil // a message of a later version, which this master need not know
 	}
@@ -58,10 +58,10 @@ func (in *inbox) findReported(l *link, container, allocation string) (*container
 		return nil, nil //nolint:nilnil // see above
 	}
 	if c.agent != l.agent {
-		return nil, refuseForGoodf("agent %s speaks of container %s, which is not its own", l.agent, excerpt.Of(container))
+		return nil, refuseFinal("agent %s speaks of container %s, which is not its own", l.agent, excerpt.Of(container))
 	}
 	if allocation != "" && allocation != string(c.allocation.Allocation) {
-		return nil, refuseForGoodf("agent %s takes container %s for one of allocation %s", l.agent, excerpt.Of(container), excerpt.Of(allocation))
+		return nil, refuseFinal("agent %s takes container %s for one of allocation %s", l.agent, excerpt.Of(container), excerpt.Of(allocation))
 	}
 	return c, nil
 }
@@ -78,8 +78,8 @@ func (in *inbox) handleReceived(l *link, m *agentv1.Received) error {
 	if c.received {
 		return nil
 	}
-	c.has()
-	in.work.Add(c.allocation.lane(), func(ctx context.Context) time.Duration {
+	c.markReceived()
+	in.work.Add(c.allocation.laneName(), func(ctx context.Context) time.Duration {
 		if in.isOver(c.allocation) {
 			return 0
 		}
@@ -97,10 +97,10 @@ func (in *inbox) handleChange(ctx context.Context, l *link, m *agentv1.Change) e
 		return err
 	}
 	if _, known := apiv1.Container_State_name[int32(m.GetState())]; !known || m.GetState() == apiv1.Container_STATE_UNSPECIFIED {
-		return refuseForGoodf("agent %s reports state %d of container %s, which there is not", l.agent, m.GetState(), excerpt.Of(m.GetContainerId()))
+		return refuseFinal("agent %s reports state %d of container %s, which there is not", l.agent, m.GetState(), excerpt.Of(m.GetContainerId()))
 	}
 	if c == nil {
-		l.send(ackOf(m))
+		l.sendMessage(ackOf(m))
 		return nil
 	}
 	if m.GetExit().GetSilent() {
@@ -109,7 +109,7 @@ func (in *inbox) handleChange(ctx context.Context, l *link, m *agentv1.Change) e
 	if m.GetExit().GetNotHere() {
 		in.handleNotHere(c, m.GetExit().GetMessage())
 	}
-	return in.postMessage(ctx, l, c.allocation.lane(), func(ctx context.Context) time.Duration {
+	return in.postMessage(ctx, l, c.allocation.laneName(), func(ctx context.Context) time.Duration {
 		return in.runner.applyChange(ctx, c, m)
 	})
 }
@@ -119,7 +119,7 @@ func (in *inbox) handleChange(ctx context.Context, l *link, m *agentv1.Change) e
 func (in *inbox) handleSilence(c *container, reason string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if c.ended() || c.givenUp {
+	if c.hasEnded() || c.givenUp {
 		return
 	}
 	in.runner.killAllocation(c.allocation, rm.CauseAgentLost, "agent "+string(c.agent)+": "+excerpt.Of(reason))
@@ -149,7 +149,7 @@ func (in *inbox) handleLogs(ctx context.Context, l *link, m *agentv1.Logs) error
 		return err
 	}
 	if c == nil {
-		l.send(logAck(m.GetContainerId(), m.GetFirstSeq()+uint64(len(m.GetLines()))))
+		l.sendMessage(logAck(m.GetContainerId(), m.GetFirstSeq()+uint64(len(m.GetLines()))))
 		return nil
 	}
 	m.AllocationId = string(c.allocation.Allocation)
@@ -160,7 +160,7 @@ func (in *inbox) handleLogs(ctx context.Context, l *link, m *agentv1.Logs) error
 		if err != nil {
 			return in.runner.logRetry(ctx, "store log lines", c.allocation, err)
 		}
-		l.send(logAck(m.GetContainerId(), next))
+		l.sendMessage(logAck(m.GetContainerId(), next))
 		return 0
 	})
 }
@@ -176,7 +176,7 @@ func logAck(container string, next uint64) message {
 func (in *inbox) handleNotHere(c *container, reason string) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if c.ended() || c.givenUp {
+	if c.hasEnded() || c.givenUp {
 		return
 	}
 	in.runner.killAllocation(c.allocation, rm.CauseNotHere, "agent "+string(c.agent)+": "+excerpt.Of(reason))

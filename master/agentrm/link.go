@@ -25,15 +25,15 @@ type link struct {
 	limits  Limits
 	cancel  context.CancelCauseFunc
 	more    chan struct{}
-	poke    chan struct{}
+	pingNow chan struct{}
 	writing atomic.Bool
 	// admitted makes room for the next one who waits to be.
 	admitted func(ctx context.Context)
 	// unanswered holds a token for every message that is being stored.
 	unanswered chan struct{}
-	// expelled gets the reason for which the agent must go.
-	expelled chan *Refused
-	deaf     atomic.Bool // nothing that the agent says counts any more
+	// revoked gets the reason for which the agent must go.
+	revoked chan *Refused
+	ignored atomic.Bool // nothing that the agent says counts any more
 
 	// mu guards queue.
 	mu    sync.Mutex
@@ -43,22 +43,22 @@ type link struct {
 func newLink(address string, conn *websocket.Conn, limits Limits, cancel context.CancelCauseFunc) *link {
 	return &link{
 		address: address, conn: conn, limits: limits, cancel: cancel,
-		more: make(chan struct{}, 1), poke: make(chan struct{}, 1),
-		unanswered: make(chan struct{}, limits.Unanswered), expelled: make(chan *Refused, 1),
+		more: make(chan struct{}, 1), pingNow: make(chan struct{}, 1),
+		unanswered: make(chan struct{}, limits.Unanswered), revoked: make(chan *Refused, 1),
 	}
 }
 
-// welcomed lets an admitted agent send as much as it needs.
-func (l *link) welcomed(ctx context.Context) {
+// raiseLimits lets an admitted agent send as much as it needs.
+func (l *link) raiseLimits(ctx context.Context) {
 	l.conn.SetReadLimit(l.limits.Message)
 	l.admitted(ctx)
 }
 
 var errSlow = errors.New("it reads too slowly")
 
-// send queues m. It never waits: an agent that lets the queue grow is dropped,
+// sendMessage queues m. It never waits: an agent that lets the queue grow is dropped,
 // and hears everything again when it comes back.
-func (l *link) send(m message) {
+func (l *link) sendMessage(m message) {
 	l.mu.Lock()
 	full := len(l.queue) >= l.limits.Queue
 	if !full {
@@ -78,19 +78,19 @@ func (l *link) send(m message) {
 // drop ends the link.
 func (l *link) drop(reason string) { l.cancel(errors.New(reason)) }
 
-// expel has the agent told that it is revoked, and then ends the link.
-func (l *link) expel(reason string) {
-	l.deaf.Store(true)
+// revoke has the agent told that it is revoked, and then ends the link.
+func (l *link) revoke(reason string) {
+	l.ignored.Store(true)
 	select {
-	case l.expelled <- &Refused{Reason: reason, Final: true, Revoked: true}:
+	case l.revoked <- &Refused{Reason: reason, Final: true, Revoked: true}:
 	default: // it is on its way out
 	}
 }
 
-// try pings soon, for someone who thinks that the link is dead.
-func (l *link) try() {
+// pingSoon pings soon, for someone who thinks that the link is dead.
+func (l *link) pingSoon() {
 	select {
-	case l.poke <- struct{}{}:
+	case l.pingNow <- struct{}{}:
 	default:
 	}
 }
@@ -143,7 +143,7 @@ func (l *link) ping(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-tick.C:
-		case <-l.poke:
+		case <-l.pingNow:
 		}
 		if l.writing.Load() {
 			continue // a ping would wait behind the message, which has its own limit
@@ -167,7 +167,7 @@ func (l *link) read(ctx context.Context, take func(context.Context, *agentv1.Age
 		if err != nil {
 			return err
 		}
-		if l.deaf.Load() {
+		if l.ignored.Load() {
 			continue
 		}
 		if err := take(ctx, m); err != nil {
@@ -182,11 +182,11 @@ func readMessage(ctx context.Context, conn *websocket.Conn) (*agentv1.AgentMessa
 		return nil, fmt.Errorf("read from agent: %w", err)
 	}
 	if kind != websocket.MessageBinary {
-		return nil, refuseForGoodf("the agent sends text; this master speaks binary protobuf")
+		return nil, refuseFinal("the agent sends text; this master speaks binary protobuf")
 	}
 	m := &agentv1.AgentMessage{}
 	if err := proto.Unmarshal(b, m); err != nil {
-		return nil, refuseForGoodf("the agent sends what is no message of this link")
+		return nil, refuseFinal("the agent sends what is no message of this link")
 	}
 	return m, nil
 }

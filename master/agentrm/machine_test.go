@@ -123,7 +123,7 @@ func TestAMachineThatIsTakenBackIsEmptiedInTime(t *testing.T) {
 	a.say(notice(agentv1.Notice_KIND_INTERRUPTION, at))
 	a.say(notice(agentv1.Notice_KIND_INTERRUPTION, at)) // it is said in every connection
 	grace := time.Duration(a.signalled(s, agentv1.Signal_KIND_TERMINATE).GetGraceUs()) * time.Microsecond
-	if left := 2*time.Minute - farewell; grace > left || grace < left-20*time.Second {
+	if left := 2*time.Minute - shutdownMargin; grace > left || grace < left-20*time.Second {
 		t.Errorf("grace: got %v, want a little less than the %v that are left", grace, left)
 	}
 	a.reports(s, terminated, 143)

@@ -103,7 +103,7 @@ func (r *records) dropAllocation(ctx context.Context, id rm.AllocationID) error 
 // saveAllocation stores a placed allocation as it is now.
 func (r *records) saveAllocation(ctx context.Context, a *allocation) error {
 	r.mu.Lock()
-	doc := a.doc()
+	doc := a.toDoc()
 	r.mu.Unlock()
 	return r.putAllocation(ctx, a.Allocation, doc)
 }
@@ -114,13 +114,13 @@ func (r *records) saveAgent(ctx context.Context, id rm.AgentID) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if a := r.agents[id]; a != nil {
-			return a.doc()
+			return a.toDoc()
 		}
 		return r.switches[id]
 	})
 }
 
-func (a *allocation) doc() allocationDoc {
+func (a *allocation) toDoc() allocationDoc {
 	d := allocationDoc{Request: a.Request, Pool: a.Pool, Priority: a.Priority, PlacedAt: a.placedAt}
 	if a.release != nil {
 		copied := *a.release
@@ -134,15 +134,15 @@ func (a *allocation) doc() allocationDoc {
 	return d
 }
 
-func (a *agent) doc() agentDoc {
+func (a *agent) toDoc() agentDoc {
 	return agentDoc{
 		Pool: a.pool, Version: a.version, Address: a.address, Devices: docsOf(a.devices),
 		Registered: a.registered, State: a.state, Slots: maps.Clone(a.slots),
 	}
 }
 
-// switched reports whether an operator's switch would be lost with the record.
-func (d agentDoc) switched() bool {
+// isSwitched reports whether an operator's switch would be lost with the record.
+func (d agentDoc) isSwitched() bool {
 	off := func(s rm.Switch) bool { return s != rm.Enable }
 	return off(d.State) || slices.ContainsFunc(slices.Collect(maps.Values(d.Slots)), off)
 }

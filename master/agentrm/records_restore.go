@@ -15,8 +15,8 @@ import (
 // jobMemory is how long a change to a job outlives its last use.
 const jobMemory = 30 * 24 * time.Hour
 
-// restore reads what an earlier master has stored. It is called once, before Run.
-func (r *records) restore(ctx context.Context) error {
+// restoreAll reads what an earlier master has stored. It is called once, before Run.
+func (r *records) restoreAll(ctx context.Context) error {
 	if err := r.restoreJobs(ctx); err != nil {
 		return fmt.Errorf("restore jobs of agent pools: %w", err)
 	}
@@ -31,12 +31,12 @@ func (r *records) restore(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, d := range agents {
-		if _, found := r.cfg.pool(d.Value.Pool); !found {
+		if _, found := r.cfg.findPool(d.Value.Pool); !found {
 			r.switches[rm.AgentID(d.ID)] = d.Value
 			continue
 		}
 		a := newAgent(rm.AgentID(d.ID), time.Now())
-		a.restore(d.Value)
+		a.restoreFrom(d.Value)
 		a.presence, a.retired = Lost, r.retired[a.id]
 		r.agents[a.id] = a
 	}
@@ -95,7 +95,7 @@ func (r *records) restoreAllocation(d allocationDoc) {
 		c.stored = c.state
 		a.containers = append(a.containers, c)
 		r.containers[c.id] = c
-		if c.ended() {
+		if c.hasEnded() {
 			continue
 		}
 		if r.agents[c.agent] == nil {
@@ -118,14 +118,14 @@ func (r *records) addOrphan(d allocationDoc, err error) *allocation {
 // are given up when it does not appear.
 func (r *records) addLostAgent(id rm.AgentID, pool string) *agent {
 	a := newAgent(id, time.Now())
-	a.restore(r.switches[id])
+	a.restoreFrom(r.switches[id])
 	delete(r.switches, id)
 	a.presence, a.pool, a.retired = Lost, pool, r.retired[id]
 	return a
 }
 
-// restore takes over what is stored of an agent; an empty record changes nothing.
-func (a *agent) restore(d agentDoc) {
+// restoreFrom takes over what is stored of an agent; an empty record changes nothing.
+func (a *agent) restoreFrom(d agentDoc) {
 	if d.State == "" {
 		return
 	}

@@ -68,7 +68,7 @@ func New(c Config) (*RM, error) {
 }
 
 // Restore reads what an earlier master has stored. It is called once, before Run.
-func (r *RM) Restore(ctx context.Context) error { return r.records.restore(ctx) }
+func (r *RM) Restore(ctx context.Context) error { return r.records.restoreAll(ctx) }
 
 // Run places tasks until ctx ends. It returns when every link is closed and
 // nothing is under way any more; containers go on, and a later Run finds them.
@@ -98,15 +98,15 @@ func (r *RM) begin(now time.Time) error {
 		return errors.New("run agent pools: they are running already")
 	}
 	r.state.running = true
-	r.roster.resume(now)
-	r.runner.resume()
+	r.roster.resumeAgents(now)
+	r.runner.resumeAllocations()
 	return nil
 }
 
 // end drops all links and waits until they are closed.
 func (r *RM) end() {
-	r.roster.stop("the master stops")
-	r.connections.stop("the master stops")
+	r.roster.dropLinks("the master stops")
+	r.connections.closeAll("the master stops")
 }
 
 // ServeHTTP is the place where agents connect.
@@ -114,4 +114,4 @@ func (r *RM) ServeHTTP(w http.ResponseWriter, req *http.Request) { r.connections
 
 // Ready returns nil once a pass over all pools was made after it was asked, which a
 // loop that is stuck never does; ctx bounds the wait.
-func (r *RM) Ready(ctx context.Context) error { return r.scheduler.awaitPass(ctx) }
+func (r *RM) Ready(ctx context.Context) error { return r.scheduler.waitForPass(ctx) }

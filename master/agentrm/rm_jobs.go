@@ -103,7 +103,7 @@ func (r *RM) changeJob(id rm.JobID, c rm.Change, now time.Time) (map[rm.JobID]jo
 // Explain tells the owners of waiting allocations what keeps machines from
 // being launched for them. It is told once for each kind of matter; allocations
 // that do not wait any more are passed over.
-func (r *RM) Explain(ids []rm.AllocationID, w rm.Wait) { r.runner.explain(ids, w) }
+func (r *RM) Explain(ids []rm.AllocationID, w rm.Wait) { r.runner.explainWaits(ids, w) }
 
 // Refuse ends an allocation that still waits and will not be served.
 func (r *RM) Refuse(id rm.AllocationID, reason string) { r.runner.refuseWaiting(id, reason) }

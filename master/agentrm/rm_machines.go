@@ -23,24 +23,24 @@ func (r *RM) SetSlot(ctx context.Context, id rm.AgentID, slot int, s rm.Switch) 
 
 // Lose gives up an agent at once, for someone who knows that its machine is
 // out of reach. One that is not known is not an error.
-func (r *RM) Lose(id rm.AgentID, reason string) { r.roster.lose(id, reason) }
+func (r *RM) Lose(id rm.AgentID, reason string) { r.roster.loseByID(id, reason) }
 
 // Expel is Lose for an agent that must not come back: it is told so, and its link is
 // cut whether or not it reads that.
 func (r *RM) Expel(id rm.AgentID, reason string) {
 	r.connections.dropPreparing(id, reason)
-	r.roster.expel(id, reason)
+	r.roster.expelAgent(id, reason)
 }
 
 // Remove is Lose for a machine that is gone for good, as launched machines are:
 // nothing is kept for its return. An agent that is still there is told that this
 // was intended, and shuts down without a complaint.
-func (r *RM) Remove(id rm.AgentID, reason string) { r.roster.remove(id, reason) }
+func (r *RM) Remove(id rm.AgentID, reason string) { r.roster.removeAgent(id, reason) }
 
 // Retire keeps an agent from getting anything new, because its machine is to
 // go, and says how many containers it has. It is no operator's switch: it is not
 // stored, and holds whether or not the agent is connected.
-func (r *RM) Retire(id rm.AgentID) (containers int) { return r.roster.retire(id) }
+func (r *RM) Retire(id rm.AgentID) (containers int) { return r.roster.retireAgent(id) }
 
 // Unretire takes Retire back.
-func (r *RM) Unretire(id rm.AgentID) { r.roster.unretire(id) }
+func (r *RM) Unretire(id rm.AgentID) { r.roster.unretireAgent(id) }

@@ -8,9 +8,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// farewell is what is left before a machine goes when its tasks must have ended,
+// shutdownMargin is what is left before a machine goes when its tasks must have ended,
 // so that their last lines and their ends still reach the master.
-const farewell = 10 * time.Second
+const shutdownMargin = 10 * time.Second
 
 // handleNotice drains an agent whose machine may go. It gets nothing new; when the
 // machine will go, what runs there is asked to save itself and stop in time.
@@ -41,10 +41,10 @@ func (r *roster) handleNotice(l *link, m *agentv1.Notice) {
 func (r *roster) evacuateAgent(a *agent, n Notice, now time.Time) {
 	for _, c := range a.containers {
 		by := now.Add(c.allocation.PreemptionTimeout)
-		if last := n.At.Add(-farewell); last.Before(by) {
+		if last := n.At.Add(-shutdownMargin); last.Before(by) {
 			by = last
 		}
-		r.runner.releaseAllocation(c.allocation, release{Cause: rm.CauseAgentLost, Reason: n.because(a.id), By: later(by, now)})
+		r.runner.releaseAllocation(c.allocation, release{Cause: rm.CauseAgentLost, Reason: n.reasonFor(a.id), By: latest(by, now)})
 	}
 }
 
@@ -72,7 +72,7 @@ func (r *roster) setSickness(a *agent, now *Sickness) {
 	}
 }
 
-func later(a, b time.Time) time.Time {
+func latest(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b
 	}

@@ -21,8 +21,8 @@ type roster struct {
 	arriving map[rm.AgentID]bool
 }
 
-// resume gives agents the whole wait, however long the restart took. The caller holds mu.
-func (r *roster) resume(now time.Time) {
+// resumeAgents gives agents the whole wait, however long the restart took. The caller holds mu.
+func (r *roster) resumeAgents(now time.Time) {
 	for _, a := range r.agents {
 		a.since = now
 	}
@@ -36,7 +36,7 @@ func (r *roster) reservePlace(l *link, h *agentv1.Hello, who Identity) error {
 		return err
 	}
 	if r.arriving[who.Agent] {
-		return refusef("agent %s is connecting from another place at this moment; an agent id must be used once", who.Agent)
+		return refuseRetry("agent %s is connecting from another place at this moment; an agent id must be used once", who.Agent)
 	}
 	r.arriving[who.Agent] = true
 	l.agent = who.Agent // for the log
@@ -61,19 +61,19 @@ func (r *roster) connectAgent(l *link, h *agentv1.Hello, who arrival) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.arriving[who.Agent] {
-		return refusef("agent %s was revoked while it connected; try again", who.Agent)
+		return refuseRetry("agent %s was revoked while it connected; try again", who.Agent)
 	}
 	a, err := r.addAgent(h, who.Identity)
 	if err != nil {
 		return err
 	}
 	a.address, a.own, l.agent = l.address, ownAddress(h.GetAddress()), a.id
-	a.version, a.devices, a.pool = h.GetVersion(), sorted(h.GetDevices()), who.Pool
+	a.version, a.devices, a.pool = h.GetVersion(), sortDevices(h.GetDevices()), who.Pool
 	r.setSickness(a, sicknessOf(h.GetHealth()))
 	known := r.reconcileContainers(a, h, who.next)
 	w := r.newWelcome(who.Identity, who.credential)
 	w.Containers = known
-	l.send(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Welcome{Welcome: w}})
+	l.sendMessage(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Welcome{Welcome: w}})
 	a.link = l // from here on it is sent things; the welcome goes first
 	for _, c := range a.containers {
 		r.remindAgent(c)
@@ -82,7 +82,7 @@ func (r *roster) connectAgent(l *link, h *agentv1.Hello, who arrival) error {
 }
 
 func (r *roster) newWelcome(who Identity, credential token.Text) *agentv1.Welcome {
-	p, _ := r.cfg.pool(who.Pool)
+	p, _ := r.cfg.findPool(who.Pool)
 	return &agentv1.Welcome{
 		ClusterId: r.cfg.ClusterID, MasterId: r.cfg.MasterID, ClusterName: r.cfg.ClusterName, Version: r.cfg.Version,
 		Credential: string(credential), AgentConfig: r.cfg.AgentConfig(who),
@@ -90,7 +90,7 @@ func (r *roster) newWelcome(who Identity, credential token.Text) *agentv1.Welcom
 	}
 }
 
-func sorted(devices []*apiv1.Device) []*apiv1.Device {
+func sortDevices(devices []*apiv1.Device) []*apiv1.Device {
 	return slices.SortedFunc(slices.Values(devices), func(a, b *apiv1.Device) int { return int(a.GetId()) - int(b.GetId()) })
 }
 
@@ -99,16 +99,16 @@ func (r *roster) checkArrival(h *agentv1.Hello, who Identity) error {
 	a := r.agents[who.Agent]
 	switch {
 	case !r.running:
-		return refusef("the master stops; try again")
+		return refuseRetry("the master stops; try again")
 	case a == nil:
 		return nil
 	case a.link != nil:
-		a.link.try()
-		return refusef("agent %s is already connected from %s; an agent id must be used once", a.id, a.address)
-	case len(a.containers) > 0 && !sameDevices(a.devices, sorted(h.GetDevices())):
-		return refusef("agent %s reports other devices than those its containers were started with; bring them back, or wait until the containers are given up", a.id)
+		a.link.pingSoon()
+		return refuseRetry("agent %s is already connected from %s; an agent id must be used once", a.id, a.address)
+	case len(a.containers) > 0 && !sameDevices(a.devices, sortDevices(h.GetDevices())):
+		return refuseRetry("agent %s reports other devices than those its containers were started with; bring them back, or wait until the containers are given up", a.id)
 	case len(a.containers) > 0 && a.pool != who.Pool:
-		return refusef("agent %s has containers of resource pool %q and now belongs to %q; wait until they are given up", a.id, a.pool, who.Pool)
+		return refuseRetry("agent %s has containers of resource pool %q and now belongs to %q; wait until they are given up", a.id, a.pool, who.Pool)
 	}
 	return nil
 }
@@ -122,13 +122,13 @@ func (r *roster) addAgent(h *agentv1.Hello, who Identity) (*agent, error) {
 	if a == nil {
 		a = newAgent(who.Agent, now)
 		a.retired = r.retired[who.Agent]
-		a.restore(r.switches[who.Agent])
+		a.restoreFrom(r.switches[who.Agent])
 		delete(r.switches, who.Agent)
 		r.agents[a.id] = a
 		return a, nil
 	}
 	if err := a.transition(Connected, now); err != nil {
-		return nil, refusef("%s", err)
+		return nil, refuseRetry("%s", err)
 	}
 	return a, nil
 }
@@ -145,7 +145,7 @@ func (r *roster) reconcileContainers(a *agent, h *agentv1.Hello, next map[rm.Con
 			continue
 		}
 		reported[id] = true
-		c.has()
+		c.markReceived()
 		known = append(known, &agentv1.Known{ContainerId: string(id), LogNextSeq: next[id], Acked: c.stored})
 	}
 	for id, c := range a.containers {
@@ -160,12 +160,12 @@ func (r *roster) reconcileContainers(a *agent, h *agentv1.Hello, next map[rm.Con
 func (r *roster) remindAgent(c *container) {
 	switch {
 	case c.givenUp:
-	case c.received && c.allocation.killed():
+	case c.received && c.allocation.isKilled():
 		r.runner.signalKill(c)
 	case c.received && c.allocation.release != nil:
 		r.runner.signalTerminate(c)
 	case c.received:
-	case c.allocation.killed():
+	case c.allocation.isKilled():
 		c.sent = false // the link that may have carried the start is gone, and the start with it
 		r.runner.signalKill(c)
 	default:

@@ -23,8 +23,8 @@ func (r *roster) giveUpAgent(a *agent, reason string, now time.Time) {
 	for _, c := range a.containers {
 		r.runner.loseContainer(c, reason)
 	}
-	doc := a.doc()
-	if doc.switched() {
+	doc := a.toDoc()
+	if doc.isSwitched() {
 		r.switches[a.id] = doc
 		return
 	}
@@ -40,9 +40,9 @@ func (r *roster) giveUpAgent(a *agent, reason string, now time.Time) {
 	})
 }
 
-// lose gives up an agent at once, for someone who knows that its machine is
+// loseByID gives up an agent at once, for someone who knows that its machine is
 // out of reach. One that is not known is not an error.
-func (r *roster) lose(id rm.AgentID, reason string) {
+func (r *roster) loseByID(id rm.AgentID, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if a := r.agents[id]; a != nil {
@@ -50,8 +50,8 @@ func (r *roster) lose(id rm.AgentID, reason string) {
 	}
 }
 
-// expel is lose for an agent that must not come back.
-func (r *roster) expel(id rm.AgentID, reason string) {
+// expelAgent is lose for an agent that must not come back.
+func (r *roster) expelAgent(id rm.AgentID, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.arriving, id) // it was let in before this, and is not connected yet
@@ -60,7 +60,7 @@ func (r *roster) expel(id rm.AgentID, reason string) {
 		return
 	}
 	if a.link != nil {
-		a.link.expel(reason)
+		a.link.revoke(reason)
 		a.link = nil
 	}
 	r.loseAgent(a, reason)
@@ -81,8 +81,8 @@ func (r *roster) loseAgent(a *agent, reason string) {
 	r.wakeScheduler()
 }
 
-// remove is lose for a machine that is gone for good.
-func (r *roster) remove(id rm.AgentID, reason string) {
+// removeAgent is lose for a machine that is gone for good.
+func (r *roster) removeAgent(id rm.AgentID, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.retired, id)
@@ -90,7 +90,7 @@ func (r *roster) remove(id rm.AgentID, reason string) {
 		a.state = rm.Enable
 		clear(a.slots)
 		if a.link != nil {
-			a.send(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Shutdown{Shutdown: &agentv1.Shutdown{Reason: reason}}})
+			a.sendMessage(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Shutdown{Shutdown: &agentv1.Shutdown{Reason: reason}}})
 			a.link = nil // it hangs up, or its machine does
 		}
 		r.loseAgent(a, reason)
@@ -107,8 +107,8 @@ func (r *roster) remove(id rm.AgentID, reason string) {
 	}
 }
 
-// retire keeps an agent from getting anything new, and says how many containers it has.
-func (r *roster) retire(id rm.AgentID) (containers int) {
+// retireAgent keeps an agent from getting anything new, and says how many containers it has.
+func (r *roster) retireAgent(id rm.AgentID) (containers int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a := r.agents[id]
@@ -123,8 +123,8 @@ func (r *roster) retire(id rm.AgentID) (containers int) {
 	return len(a.containers)
 }
 
-// unretire takes retire back.
-func (r *roster) unretire(id rm.AgentID) {
+// unretireAgent takes retire back.
+func (r *roster) unretireAgent(id rm.AgentID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.retired, id)
@@ -134,8 +134,8 @@ func (r *roster) unretire(id rm.AgentID) {
 	r.wakeScheduler()
 }
 
-// stop drops the links of all agents, and lets none connect again.
-func (r *roster) stop(reason string) {
+// dropLinks drops the links of all agents, and lets none connect again.
+func (r *roster) dropLinks(reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.running = false
@@ -152,12 +152,12 @@ func (r *roster) expireAgents(now time.Time) (next time.Time) {
 		if a.presence != Lost {
 			continue
 		}
-		p, _ := r.cfg.pool(a.pool)
-		if until := a.since.Add(p.patience()); until.After(now) {
-			next = earlier(next, until)
+		p, _ := r.cfg.findPool(a.pool)
+		if until := a.since.Add(p.lostWait()); until.After(now) {
+			next = earliest(next, until)
 			continue
 		}
-		r.giveUpAgent(a, a.vanished(), now)
+		r.giveUpAgent(a, a.lostReason(), now)
 	}
 	return next
 }

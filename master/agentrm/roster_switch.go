@@ -29,16 +29,16 @@ func (r *roster) switchAgent(ctx context.Context, id rm.AgentID, s rm.Switch) (*
 			r.runner.killAllocation(c.allocation, rm.CauseAgentLost, fmt.Sprintf("agent %s was disabled", id))
 		}
 	}
-	return a.api(), nil
+	return a.toAPI(), nil
 }
 
 // switchSlot is switchAgent for one device.
 func (r *roster) switchSlot(ctx context.Context, id rm.AgentID, slot int, s rm.Switch) (*apiv1.Slot, error) {
 	err := r.storeSwitch(ctx, id, s, func(a *agent) (undo func(), err error) {
-		if !a.has(slot) {
+		if !a.hasSlot(slot) {
 			return nil, rm.ErrUnknownSlot
 		}
-		before := a.slot(slot)
+		before := a.slotSwitch(slot)
 		a.slots[slot] = s
 		return func() { a.slots[slot] = before }, nil
 	})
@@ -48,15 +48,15 @@ func (r *roster) switchSlot(ctx context.Context, id rm.AgentID, slot int, s rm.S
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a := r.agents[id]
-	if a == nil || !a.has(slot) {
+	if a == nil || !a.hasSlot(slot) {
 		return nil, fmt.Errorf("switch slot %d of agent %s: %w", slot, id, rm.ErrUnknownSlot)
 	}
 	for _, c := range a.containers {
-		if a.slot(slot) == rm.Disable && c.uses(slot) {
+		if a.slotSwitch(slot) == rm.Disable && c.usesSlot(slot) {
 			r.runner.killAllocation(c.allocation, rm.CauseAgentLost, fmt.Sprintf("slot %d of agent %s was disabled", slot, id))
 		}
 	}
-	return a.api().GetSlots()[slotKey(a.device(slot))], nil
+	return a.toAPI().GetSlots()[slotKey(a.findDevice(slot))], nil
 }
 
 // storeSwitch turns a switch, stores it, and turns it back if that was refused.

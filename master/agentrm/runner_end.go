@@ -11,7 +11,7 @@ import (
 
 // giveUpContainer settles the end of a container without its agent.
 func (r *runner) giveUpContainer(c *container, reason string) {
-	if c.ended() || c.givenUp {
+	if c.hasEnded() || c.givenUp {
 		return
 	}
 	c.givenUp = true
@@ -23,7 +23,7 @@ func (r *runner) giveUpContainer(c *container, reason string) {
 		ContainerId: string(c.id), State: apiv1.Container_STATE_TERMINATED, AtUs: time.Now().UnixMicro(),
 		Exit: &agentv1.Exit{Kind: kind, Message: reason},
 	}
-	r.work.Add(c.allocation.lane(), func(ctx context.Context) time.Duration { return r.applyChange(ctx, c, change) })
+	r.work.Add(c.allocation.laneName(), func(ctx context.Context) time.Duration { return r.applyChange(ctx, c, change) })
 }
 
 // loseContainer ends a container that is nowhere any more, and with it the
@@ -51,7 +51,7 @@ func (r *runner) applyChange(ctx context.Context, c *container, change *agentv1.
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c.stored = max(c.stored, change.GetState())
-	r.agents[c.agent].send(ackOf(change))
+	r.agents[c.agent].sendMessage(ackOf(change))
 	return 0
 }
 
@@ -67,8 +67,8 @@ func (r *runner) advanceState(c *container, s apiv1.Container_State) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c.state = s
-	c.has()
-	if !c.ended() {
+	c.markReceived()
+	if !c.hasEnded() {
 		return
 	}
 	if agent := r.agents[c.agent]; agent != nil {
@@ -121,7 +121,7 @@ func (r *runner) outcomeOf(a *allocation) (end rm.End, ended, over bool) {
 	if a.release != nil {
 		end.Cause, end.Reason = a.release.Cause, a.release.Reason
 	}
-	return end, a.ended(), a.phase == Over
+	return end, a.hasEnded(), a.phase == Over
 }
 
 // forgetAllocation removes what nobody will speak of again.

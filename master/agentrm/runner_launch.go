@@ -18,8 +18,8 @@ type runner struct {
 	records *records
 }
 
-// resume continues what an earlier master has placed. The caller holds mu.
-func (r *runner) resume() {
+// resumeAllocations continues what an earlier master has placed. The caller holds mu.
+func (r *runner) resumeAllocations() {
 	for _, a := range r.allocations {
 		if a.phase == Placed {
 			r.resumeAllocation(a)
@@ -109,11 +109,11 @@ func (r *runner) startContainers(a *allocation, specs []*agentv1.Spec) {
 // sendStart asks the agent for a container that it does not have. One that is to
 // be killed is not started at all.
 func (r *runner) sendStart(c *container) {
-	if c.ended() || c.received || c.spec == nil || c.givenUp {
+	if c.hasEnded() || c.received || c.spec == nil || c.givenUp {
 		return
 	}
 	agent := r.agents[c.agent]
-	if c.allocation.killed() && !c.sent {
+	if c.allocation.isKilled() && !c.sent {
 		r.giveUpContainer(c, "it was killed before it started")
 		return
 	}
@@ -125,7 +125,7 @@ func (r *runner) sendStart(c *container) {
 	for _, d := range c.devices {
 		ids = append(ids, d.GetId())
 	}
-	agent.send(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Start{Start: &agentv1.Start{
+	agent.sendMessage(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Start{Start: &agentv1.Start{
 		ContainerId: string(c.id), AllocationId: string(c.allocation.Allocation), TaskId: string(c.allocation.Task),
 		Spec: c.spec, DeviceIds: ids, Rank: int32(c.rank), //nolint:gosec // ranks are below the number of agents
 		Rerun: c.allocation.Preemptible,
@@ -138,7 +138,7 @@ func (r *runner) sendStart(c *container) {
 // signalKill tells the agent to kill a container, or settles the end of one that
 // no agent was told of.
 func (r *runner) signalKill(c *container) {
-	if c.ended() || c.givenUp {
+	if c.hasEnded() || c.givenUp {
 		return
 	}
 	if !c.sent && !c.received {
@@ -147,7 +147,7 @@ func (r *runner) signalKill(c *container) {
 		}
 		return // launch is under way and looks
 	}
-	r.agents[c.agent].send(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Signal{Signal: &agentv1.Signal{
+	r.agents[c.agent].sendMessage(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Signal{Signal: &agentv1.Signal{
 		ContainerId: string(c.id), Kind: agentv1.Signal_KIND_KILL,
 	}}})
 }
@@ -155,10 +155,10 @@ func (r *runner) signalKill(c *container) {
 // signalTerminate has the agent send SIGTERM, and SIGKILL at the deadline.
 func (r *runner) signalTerminate(c *container) {
 	release := c.allocation.release
-	if c.ended() || c.givenUp || (!c.sent && !c.received) || !release.terminate || release.Kill {
+	if c.hasEnded() || c.givenUp || (!c.sent && !c.received) || !release.terminate || release.Kill {
 		return
 	}
-	r.agents[c.agent].send(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Signal{Signal: &agentv1.Signal{
+	r.agents[c.agent].sendMessage(&agentv1.MasterMessage{Body: &agentv1.MasterMessage_Signal{Signal: &agentv1.Signal{
 		ContainerId: string(c.id), Kind: agentv1.Signal_KIND_TERMINATE, GraceUs: max(1, time.Until(release.By).Microseconds()),
 	}}})
 }
@@ -188,12 +188,12 @@ func (r *runner) dropContainer(c *container) {
 
 // resumeAllocation continues an allocation that an earlier master has placed.
 func (r *runner) resumeAllocation(a *allocation) {
-	if a.ended() {
-		r.work.Add(a.lane(), func(ctx context.Context) time.Duration { return r.settleAllocation(ctx, a) })
+	if a.hasEnded() {
+		r.work.Add(a.laneName(), func(ctx context.Context) time.Duration { return r.settleAllocation(ctx, a) })
 		return
 	}
-	r.work.Add(a.lane(), func(ctx context.Context) time.Duration { return r.launchAllocation(ctx, a) })
+	r.work.Add(a.laneName(), func(ctx context.Context) time.Duration { return r.launchAllocation(ctx, a) })
 	if a.release != nil && !a.release.Kill {
-		r.work.Add(a.lane(), func(ctx context.Context) time.Duration { return r.reportPreemption(ctx, a) })
+		r.work.Add(a.laneName(), func(ctx context.Context) time.Duration { return r.reportPreemption(ctx, a) })
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// explain tells the owners of waiting allocations, once for each kind of matter, what
+// explainWaits tells the owners of waiting allocations, once for each kind of matter, what
 // keeps machines from being launched for them.
-func (r *runner) explain(ids []rm.AllocationID, w rm.Wait) {
+func (r *runner) explainWaits(ids []rm.AllocationID, w rm.Wait) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, id := range ids {
@@ -18,7 +18,7 @@ func (r *runner) explain(ids []rm.AllocationID, w rm.Wait) {
 			continue
 		}
 		a.explained = w.Kind
-		r.work.Add(a.lane(), func(ctx context.Context) time.Duration {
+		r.work.Add(a.laneName(), func(ctx context.Context) time.Duration {
 			if err := r.cfg.Tasks.Waits(ctx, id, w); err != nil {
 				return r.logRetry(ctx, "tell why it waits", a, err)
 			}
@@ -54,7 +54,7 @@ func (r *runner) releaseAllocation(a *allocation, why release) {
 		sooner.By = why.By
 		a.release = &sooner
 	}
-	r.work.Add(a.lane(), func(ctx context.Context) time.Duration { return r.reportPreemption(ctx, a) })
+	r.work.Add(a.laneName(), func(ctx context.Context) time.Duration { return r.reportPreemption(ctx, a) })
 	r.wakeScheduler()
 }
 
@@ -86,7 +86,7 @@ func (r *runner) reportPreemption(ctx context.Context, a *allocation) time.Durat
 
 // killAllocation ends a placed allocation. The first cause stays.
 func (r *runner) killAllocation(a *allocation, cause rm.Cause, reason string) {
-	if a.phase != Placed || a.killed() {
+	if a.phase != Placed || a.isKilled() {
 		return
 	}
 	if a.release == nil {
@@ -96,7 +96,7 @@ func (r *runner) killAllocation(a *allocation, cause rm.Cause, reason string) {
 	for _, c := range a.containers {
 		r.signalKill(c)
 	}
-	r.work.Add(a.lane(), func(ctx context.Context) time.Duration {
+	r.work.Add(a.laneName(), func(ctx context.Context) time.Duration {
 		if r.isOver(a) {
 			return 0
 		}
@@ -123,5 +123,5 @@ func (r *runner) endAllocation(a *allocation, cause rm.Cause, reason string) {
 		r.cfg.Log.Error("stop allocation", "allocation", a.Allocation, "err", err)
 		return
 	}
-	r.work.Add(a.lane(), func(ctx context.Context) time.Duration { return r.settleAllocation(ctx, a) })
+	r.work.Add(a.laneName(), func(ctx context.Context) time.Duration { return r.settleAllocation(ctx, a) })
 }

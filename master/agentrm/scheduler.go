@@ -23,9 +23,9 @@ type scheduler struct {
 	passed chan struct{}
 }
 
-// awaitPass returns nil once a pass over all pools was made after it was asked, which a
+// waitForPass returns nil once a pass over all pools was made after it was asked, which a
 // loop that is stuck never does; ctx bounds the wait.
-func (s *scheduler) awaitPass(ctx context.Context) error {
+func (s *scheduler) waitForPass(ctx context.Context) error {
 	s.mu.Lock()
 	running, passed := s.running, s.passed
 	s.mu.Unlock()
@@ -80,14 +80,14 @@ func (s *scheduler) runPass(now time.Time) time.Time {
 	defer s.mu.Unlock()
 	next := s.roster.expireAgents(now)
 	for _, a := range s.allocations {
-		next = earlier(next, a.changesAt(now))
+		next = earliest(next, a.changesAt(now))
 	}
 	for _, p := range s.cfg.Pools {
 		scene := s.snapshotPool(p, now)
 		d := pool.Decide(scene, now)
 		s.carryOut(p, d, now)
 		s.cfg.Decided(p.Name, scene, d)
-		next = earlier(next, d.Wake)
+		next = earliest(next, d.Wake)
 	}
 	s.finishPass()
 	return next
@@ -123,11 +123,11 @@ func (s *scheduler) placeAllocation(a *allocation, placement []pool.Share, now t
 			state: apiv1.Container_STATE_ASSIGNED,
 		}
 		for _, slot := range share.Slots {
-			c.devices = append(c.devices, agent.device(slot))
+			c.devices = append(c.devices, agent.findDevice(slot))
 		}
 		a.containers = append(a.containers, c)
 		agent.containers[c.id] = c
 		s.containers[c.id] = c
 	}
-	s.work.Add(a.lane(), func(ctx context.Context) time.Duration { return s.runner.launchAllocation(ctx, a) })
+	s.work.Add(a.laneName(), func(ctx context.Context) time.Duration { return s.runner.launchAllocation(ctx, a) })
 }

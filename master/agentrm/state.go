@@ -117,7 +117,7 @@ func (s *state) hasAgent(id rm.AgentID) bool {
 func (s *state) isKilled(a *allocation) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return a.killed()
+	return a.isKilled()
 }
 
 func (s *state) isOver(a *allocation) bool {
@@ -136,7 +136,7 @@ func (s *state) wakeScheduler() {
 
 // checkFits says why a request could never run in a pool.
 func (s *state) checkFits(name string, q rm.Request) error {
-	p, _ := s.cfg.pool(name)
+	p, _ := s.cfg.findPool(name)
 	c := pool.Capacity{MaxAux: p.MaxAux, Shapes: s.cfg.Room(p.Name)}
 	agents, most := 0, 0
 	for _, a := range s.agents {

@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-func earlier(a, b time.Time) time.Time {
+func earliest(a, b time.Time) time.Time {
 	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
 		return b
 	}
@@ -19,8 +19,8 @@ func earlier(a, b time.Time) time.Time {
 // no answer for the wait ends what is run again elsewhere, which takes a moment.
 const maxMargin = 5 * time.Second
 
-// patience is how long the containers of a lost agent are kept.
-func (p Pool) patience() time.Duration { return p.ReconnectWait + min(maxMargin, p.ReconnectWait/2) }
+// lostWait is how long the containers of a lost agent are kept.
+func (p Pool) lostWait() time.Duration { return p.ReconnectWait + min(maxMargin, p.ReconnectWait/2) }
 
 // snapshotPool is a pool as the scheduler sees it. What is not to be placed yet is not in it.
 func (s *state) snapshotPool(p Pool, now time.Time) pool.Pool {
@@ -29,7 +29,7 @@ func (s *state) snapshotPool(p Pool, now time.Time) pool.Pool {
 		if a.pool != p.Name {
 			continue
 		}
-		scene.Agents = append(scene.Agents, a.scheduled())
+		scene.Agents = append(scene.Agents, a.forScheduler())
 		if a.presence == Lost && a.state == rm.Enable && a.notice == nil && a.sick == nil {
 			// It counts as a machine to come, so that a broken link of seconds
 			// does not let lower priorities pass.
@@ -46,10 +46,10 @@ func (s *state) scheduledAllocations(p Pool, now time.Time) []pool.Allocation {
 	var out []pool.Allocation
 	elsewhere := s.fitsElsewhere(p)
 	for _, a := range s.allocations {
-		if a.Pool != p.Name || a.phase == Over || a.held(now) {
+		if a.Pool != p.Name || a.phase == Over || a.isHeld(now) {
 			continue
 		}
-		s := a.scheduled()
+		s := a.forScheduler()
 		if now.Before(a.avoidsUntil()) && elsewhere(a) {
 			for _, id := range a.Avoid {
 				s.Exclude = append(s.Exclude, pool.AgentID(id))
@@ -60,14 +60,14 @@ func (s *state) scheduledAllocations(p Pool, now time.Time) []pool.Allocation {
 	return out
 }
 
-// scheduled is the agent as the scheduler sees it.
-func (a *agent) scheduled() pool.Agent {
+// forScheduler is the agent as the scheduler sees it.
+func (a *agent) forScheduler() pool.Agent {
 	out := pool.Agent{
 		ID: pool.AgentID(a.id), Enabled: a.presence == Connected && a.state != rm.Disable,
-		Draining: a.leaves(), Lost: a.presence == Lost, Slots: make([]pool.Slot, 0, len(a.devices)),
+		Draining: a.takesNothing(), Lost: a.presence == Lost, Slots: make([]pool.Slot, 0, len(a.devices)),
 	}
 	for _, d := range a.devices {
-		state := a.slot(int(d.GetId()))
+		state := a.slotSwitch(int(d.GetId()))
 		out.Slots = append(out.Slots, pool.Slot{
 			ID: int(d.GetId()), Enabled: state != rm.Disable, Draining: state == rm.Drain,
 		})
@@ -75,8 +75,8 @@ func (a *agent) scheduled() pool.Agent {
 	return out
 }
 
-// held reports whether a waiting allocation is not to be placed yet.
-func (a *allocation) held(now time.Time) bool { return a.phase == Queued && a.NotBefore.After(now) }
+// isHeld reports whether a waiting allocation is not to be placed yet.
+func (a *allocation) isHeld(now time.Time) bool { return a.phase == Queued && a.NotBefore.After(now) }
 
 // avoidFor is how long a task avoids the agents that could not start it, from when it may
 // be placed again: by then one that is not known to be sick is as good as another.
@@ -94,7 +94,7 @@ func (a *allocation) avoidsUntil() time.Time {
 // never.
 func (a *allocation) changesAt(now time.Time) time.Time {
 	switch {
-	case a.held(now):
+	case a.isHeld(now):
 		return a.NotBefore
 	case a.phase == Queued && now.Before(a.avoidsUntil()):
 		return a.avoidsUntil()
@@ -108,7 +108,7 @@ func (a *allocation) changesAt(now time.Time) time.Time {
 func (s *state) fitsElsewhere(p Pool) func(*allocation) bool {
 	var takers []*agent
 	for _, a := range s.agents {
-		if a.pool == p.Name && a.presence == Connected && a.state == rm.Enable && !a.leaves() {
+		if a.pool == p.Name && a.presence == Connected && a.state == rm.Enable && !a.takesNothing() {
 			takers = append(takers, a)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-func (s *Sickness) api() *apiv1.AgentSickness {
+func (s *Sickness) toAPI() *apiv1.AgentSickness {
 	if s == nil {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (s *state) listAgents() []*apiv1.Agent {
 	defer s.mu.Unlock()
 	out := make([]*apiv1.Agent, 0, len(s.agents))
 	for _, a := range s.agents {
-		out = append(out, a.api())
+		out = append(out, a.toAPI())
 	}
 	slices.SortFunc(out, func(a, b *apiv1.Agent) int { return cmp.Compare(a.GetId(), b.GetId()) })
 	return out
@@ -83,14 +83,14 @@ func (s *state) listAgents() []*apiv1.Agent {
 // slotKey pads a slot's id, because clients print slots in the order of keys.
 func slotKey(d *apiv1.Device) string { return fmt.Sprintf("%03d", d.GetId()) }
 
-// api is the agent as clients see it. One that is lost looks disabled and
+// toAPI is the agent as clients see it. One that is lost looks disabled and
 // draining, as it does in Determined 0.38.1: it keeps what it runs and gets
 // nothing new. So does one that is sick.
-func (a *agent) api() *apiv1.Agent {
+func (a *agent) toAPI() *apiv1.Agent {
 	out := &apiv1.Agent{
 		Id: string(a.id), RegisteredTime: timestamppb.New(a.registered), Version: apiv1.Release, DetDeployVersion: a.version,
-		Enabled: a.presence == Connected && a.state == rm.Enable && a.notice == nil && a.sick == nil, Draining: a.presence == Lost || a.leaves(),
-		ResourcePools: []string{a.pool}, Sick: a.sick.api(),
+		Enabled: a.presence == Connected && a.state == rm.Enable && a.notice == nil && a.sick == nil, Draining: a.presence == Lost || a.takesNothing(),
+		ResourcePools: []string{a.pool}, Sick: a.sick.toAPI(),
 		Slots:      make(map[string]*apiv1.Slot, len(a.devices)),
 		Containers: make(map[string]*apiv1.Container, len(a.containers)),
 		SlotStats: &apiv1.SlotStats{
@@ -102,14 +102,14 @@ func (a *agent) api() *apiv1.Agent {
 	}
 	occupied := make(map[int32]*apiv1.Container)
 	for id, c := range a.containers {
-		shown := c.api()
+		shown := c.toAPI()
 		out.Containers[string(id)] = shown
 		for _, d := range c.devices {
 			occupied[d.GetId()] = shown
 		}
 	}
 	for _, d := range a.devices {
-		state := a.slot(int(d.GetId()))
+		state := a.slotSwitch(int(d.GetId()))
 		s := &apiv1.Slot{
 			Id: strconv.Itoa(int(d.GetId())), Device: d, Container: occupied[d.GetId()],
 			Enabled:  state == rm.Enable && out.GetEnabled(),
@@ -171,7 +171,7 @@ func (s *state) describePool(p Pool) *apiv1.ResourcePool {
 // countAgent adds an agent to its pool's numbers. Slots that are switched off
 // are neither available nor used.
 func countAgent(out *apiv1.ResourcePool, a *agent) {
-	shown := a.api()
+	shown := a.toAPI()
 	out.NumAgents++
 	if shown.GetEnabled() {
 		out.AuxContainerCapacity += out.GetAuxContainerCapacityPerAgent()

@@ -66,16 +66,16 @@ type Going struct {
 // the first offer that no refusal stands against.
 func Decide(f *Fleet, now time.Time) Decision {
 	d := Decision{}
-	present := f.present()
+	present := f.countPresent()
 	// stay is how many there are when all that must go has gone.
 	stay := present - d.remove(f, present, now)
-	need := f.assess(max(f.Limits.Max-present, 0))
+	need := f.assessDemand(max(f.Limits.Max-present, 0))
 	d.Fates, d.Demand = need.fates, need.machines
 	stay -= d.surplus(f, stay-f.Limits.Max)
 	d.idle(f, need.used, stay-f.Limits.Min, now)
 	// A machine that replaces one waits until that one's end is accepted, so
 	// that there are never more than Max.
-	d.launch(f, min(max(need.machines, f.Limits.Min-stay), f.Limits.Max-present), now)
+	d.addLaunch(f, min(max(need.machines, f.Limits.Min-stay), f.Limits.Max-present), now)
 	d.fail(f, now)
 	d.forget(f, now)
 	return d
@@ -97,7 +97,7 @@ func (d *Decision) due(since time.Time, period time.Duration, now time.Time) boo
 
 // remove finds what goes whatever the demand, and counts what is on its way out.
 func (d *Decision) remove(f *Fleet, present int, now time.Time) (leaving int) {
-	for _, id := range f.ids() {
+	for _, id := range f.sortedIDs() {
 		m := f.Machines[id]
 		switch m.State {
 		case Terminating:
@@ -184,7 +184,7 @@ func (d *Decision) idle(f *Fleet, used map[cloud.InstanceID]bool, spare int, now
 	list := f.candidates(d, func(m *Machine) bool { return m.State == Joined && !m.idle.IsZero() && !used[m.ID] })
 	cold, warm := make([]*Machine, 0, len(list)), make([]*Machine, 0, len(list))
 	for _, m := range list {
-		if f.useless(m, slices.Contains(d.Fates, AtMax)) {
+		if f.isUseless(m, slices.Contains(d.Fates, AtMax)) {
 			cold = append(cold, m)
 		} else {
 			warm = append(warm, m)
@@ -208,7 +208,7 @@ func (f *Fleet) candidates(d *Decision, may func(*Machine) bool) []*Machine {
 		going[g.ID] = true
 	}
 	var out []*Machine
-	for _, id := range f.ids() {
+	for _, id := range f.sortedIDs() {
 		m := f.Machines[id]
 		if m.State != Terminating && m.State != Draining && !going[id] && may(m) {
 			out = append(out, m)
@@ -220,8 +220,8 @@ func (f *Fleet) candidates(d *Decision, may func(*Machine) bool) []*Machine {
 	return out
 }
 
-// launch asks for what is needed, from the first offer that may be asked.
-func (d *Decision) launch(f *Fleet, count int, now time.Time) {
+// addLaunch asks for what is needed, from the first offer that may be asked.
+func (d *Decision) addLaunch(f *Fleet, count int, now time.Time) {
 	if count <= 0 {
 		return
 	}
@@ -230,7 +230,7 @@ func (d *Decision) launch(f *Fleet, count int, now time.Time) {
 		d.wake(r.Until, now)
 		return
 	}
-	o, standing, ok := f.choose(now)
+	o, standing, ok := f.chooseOffer(now)
 	if !ok {
 		d.Standing = standing
 		d.wake(standing.Until, now)

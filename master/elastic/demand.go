@@ -35,7 +35,7 @@ type demand struct {
 	fates []Fate
 }
 
-// assess packs what waits onto what is free, then onto what is on its way, then
+// assessDemand packs what waits onto what is free, then onto what is on its way, then
 // onto machines to be launched, at most room of them. A gang is packed as the
 // scheduler places it: on one machine or in equal shares on as few as possible,
 // and whole or not at all. One that cannot be whole takes nothing, so that no
@@ -43,7 +43,7 @@ type demand struct {
 //
 // Zero-slot tasks take no slots; they come on top, onto the places that all
 // these machines have.
-func (f *Fleet) assess(room int) demand {
+func (f *Fleet) assessDemand(room int) demand {
 	y := f.newYard(room)
 	d := demand{used: make(map[cloud.InstanceID]bool), fates: make([]Fate, len(f.Waiting))}
 	jobs := make(map[string]int)
@@ -94,8 +94,8 @@ type yard struct {
 
 func (f *Fleet) newYard(room int) *yard {
 	y := &yard{shape: f.Shape, room: room, byAgnt: make(map[cloud.InstanceID]int, len(f.Agents))}
-	coming := f.launching()
-	for _, id := range f.ids() {
+	coming := f.countLaunching()
+	for _, id := range f.sortedIDs() {
 		// Its agent has never been there; once it was, the agent speaks for it.
 		if f.Machines[id].State == Starting && f.byID[id] == nil {
 			coming++

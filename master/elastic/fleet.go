@@ -146,10 +146,10 @@ type Gang struct {
 	JobRoom int
 }
 
-// present counts the machines that cost money and those that were asked for: all
+// countPresent counts the machines that cost money and those that were asked for: all
 // but those whose end the platform has accepted.
-func (f *Fleet) present() int {
-	n := f.launching()
+func (f *Fleet) countPresent() int {
+	n := f.countLaunching()
 	for _, m := range f.Machines {
 		if m.State != Terminating || m.Accepted.IsZero() {
 			n++
@@ -158,8 +158,8 @@ func (f *Fleet) present() int {
 	return n
 }
 
-// launching counts the machines that were asked for and are not known by name.
-func (f *Fleet) launching() int {
+// countLaunching counts the machines that were asked for and are not known by name.
+func (f *Fleet) countLaunching() int {
 	if len(f.Launches) == 0 {
 		return 0
 	}
@@ -174,9 +174,9 @@ func (f *Fleet) launching() int {
 	return n
 }
 
-// useless reports whether nothing could run on an idle machine or, where it keeps
+// isUseless reports whether nothing could run on an idle machine or, where it keeps
 // a whole one from a gang that waits, less than on a new one.
-func (f *Fleet) useless(m *Machine, stands bool) bool {
+func (f *Fleet) isUseless(m *Machine, stands bool) bool {
 	a := f.byID[m.ID]
 	if f.Shape.Slots == 0 {
 		return a.Aux == 0 && f.Shape.Aux > 0
@@ -184,8 +184,8 @@ func (f *Fleet) useless(m *Machine, stands bool) bool {
 	return a.Free == 0 || stands && a.Free < f.Shape.Slots
 }
 
-// agents takes in the agents of the pool.
-func (f *Fleet) agents(list []Agent) {
+// setAgents takes in the agents of the pool.
+func (f *Fleet) setAgents(list []Agent) {
 	f.Agents, f.byID = list, make(map[cloud.InstanceID]*Agent, len(list))
 	for i := range list {
 		f.byID[list[i].ID] = &list[i]
@@ -232,9 +232,9 @@ func sooner(a, b time.Time) time.Time {
 	return a
 }
 
-// ids is the machines in a fixed order. Sorting a thousand names costs more than
+// sortedIDs is the machines in a fixed order. Sorting a thousand names costs more than
 // all that is decided about them, so the order is kept while it is right.
-func (f *Fleet) ids() []cloud.InstanceID {
+func (f *Fleet) sortedIDs() []cloud.InstanceID {
 	right := len(f.order) == len(f.Machines)
 	for i := 0; right && i < len(f.order); i++ {
 		right = f.Machines[f.order[i]] != nil

@@ -94,8 +94,8 @@ const (
 // Planned reports whether it was the pool's own wish.
 func (c Cause) Planned() bool { return c == CauseIdle || c == CauseSurplus }
 
-// transition moves a machine. It refuses what the table lacks.
-func (m *Machine) transition(to State, now time.Time) error {
+// moveTo moves a machine. It refuses what the table lacks.
+func (m *Machine) moveTo(to State, now time.Time) error {
 	if !slices.Contains(states[m.State], to) {
 		return fmt.Errorf("move machine %s from %s to %s: there is no such step", m.ID, m.State, to)
 	}
@@ -110,7 +110,7 @@ func (f *Fleet) Move(id cloud.InstanceID, to State, why Why, now time.Time) erro
 	if m == nil {
 		return fmt.Errorf("move machine %s to %s: it is not known", id, to)
 	}
-	if err := m.transition(to, now); err != nil {
+	if err := m.moveTo(to, now); err != nil {
 		return err
 	}
 	m.Cause, m.Reason = why.Cause, why.Reason

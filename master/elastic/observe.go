@@ -17,10 +17,10 @@ type Change struct {
 
 // Observe takes in the pool as its scheduler sees it.
 func (f *Fleet) Observe(agents []Agent, waiting []Gang, now time.Time) []Change {
-	f.agents(agents)
+	f.setAgents(agents)
 	f.Waiting = waiting
 	var out []Change
-	for _, id := range f.ids() {
+	for _, id := range f.sortedIDs() {
 		m := f.Machines[id]
 		from := m.State
 		m.observe(f.byID[id], now)
@@ -39,7 +39,7 @@ func (f *Fleet) Observe(agents []Agent, waiting []Gang, now time.Time) []Change 
 // more slowly, for a driver that is missing will not come by itself.
 func (f *Fleet) proved(m *Machine, a *Agent, now time.Time) {
 	if a.Slots >= f.Shape.Slots {
-		f.Refusals.join(m.Offer)
+		f.Refusals.clearFor(m.Offer)
 		return
 	}
 	f.Refuse(m.Offer, Refusal{
@@ -70,7 +70,7 @@ func (m *Machine) observe(a *Agent, now time.Time) {
 
 // must makes a step that the table has.
 func (m *Machine) must(to State, now time.Time) {
-	if err := m.transition(to, now); err != nil {
+	if err := m.moveTo(to, now); err != nil {
 		panic(err) // the table and the switch above disagree: ours to keep
 	}
 }
@@ -126,7 +126,7 @@ func (f *Fleet) See(list []cloud.Instance, asked, now time.Time) []Change {
 			f.blame(m, from, i, now)
 		}
 	}
-	for _, id := range f.ids() {
+	for _, id := range f.sortedIDs() {
 		m := f.Machines[id]
 		if listed[id] {
 			m.missing = time.Time{}

@@ -106,7 +106,7 @@ func (f *Fleet) coolOff(o cloud.Offer, r Refusal, now time.Time) (stands Refusal
 		wait = min(wait, max(t/2, b.first))
 	}
 	r.Until = now.Add(wait)
-	s.put(b.scope, r)
+	s.record(b.scope, r)
 	return r, true
 }
 
@@ -127,8 +127,8 @@ func (f *Fleet) Grant(o cloud.Offer) {
 	}
 }
 
-// join notes that a machine of an offer has joined and is what was paid for.
-func (s *Refusals) join(o cloud.Offer) {
+// clearFor notes that a machine of an offer has joined and is what was paid for.
+func (s *Refusals) clearFor(o cloud.Offer) {
 	delete(s.offers, o)
 	delete(s.prices, o.Price)
 	s.pool = Refusal{}
@@ -148,7 +148,7 @@ func (s *Refusals) at(w scope, o cloud.Offer) Refusal {
 	return s.pool
 }
 
-func (s *Refusals) put(w scope, r Refusal) {
+func (s *Refusals) record(w scope, r Refusal) {
 	switch w {
 	case offerScope:
 		if s.offers == nil {
@@ -177,9 +177,9 @@ func (s *Refusals) against(o cloud.Offer, now time.Time) Refusal {
 	return worst
 }
 
-// choose is the first offer that nothing stands against. Without one it is the
+// chooseOffer is the first offer that nothing stands against. Without one it is the
 // refusal that ends first.
-func (f *Fleet) choose(now time.Time) (o cloud.Offer, in Refusal, ok bool) {
+func (f *Fleet) chooseOffer(now time.Time) (o cloud.Offer, in Refusal, ok bool) {
 	for _, o := range f.Offers {
 		r := f.Refusals.against(o, now)
 		if r.Until.IsZero() {
@@ -193,7 +193,7 @@ func (f *Fleet) choose(now time.Time) (o cloud.Offer, in Refusal, ok bool) {
 }
 
 func (f *Fleet) available(now time.Time) bool {
-	_, _, ok := f.choose(now)
+	_, _, ok := f.chooseOffer(now)
 	return ok
 }
 

@@ -47,7 +47,7 @@ func (p *platform) handleConsole(id cloud.InstanceID, text string, err error) {
 	case err != nil:
 		p.log.Warn("machine never joined, and its boot log cannot be read", "instance_id", id, "err", err)
 	default:
-		p.log.Warn("machine never joined", "instance_id", id, "last_lines", strings.Join(tail(lines, consoleLines), "\n"))
+		p.log.Warn("machine never joined", "instance_id", id, "last_lines", strings.Join(lastLines(lines, consoleLines), "\n"))
 	}
 	if m := p.fleet.Machines[id]; m != nil {
 		m.Reason += "; " + diagnosis(lines, err)
@@ -60,7 +60,7 @@ func diagnosis(lines []string, err error) string {
 	if err != nil {
 		return fmt.Sprintf("its boot log cannot be read: %v", err)
 	}
-	text := strings.Join(tail(lines, reasonLines), " / ")
+	text := strings.Join(lastLines(lines, reasonLines), " / ")
 	if text == "" {
 		return "it wrote nothing while it booted"
 	}
@@ -70,4 +70,4 @@ func diagnosis(lines []string, err error) string {
 	return "its last lines: " + text
 }
 
-func tail(lines []string, n int) []string { return lines[max(len(lines)-n, 0):] }
+func lastLines(lines []string, n int) []string { return lines[max(len(lines)-n, 0):] }

@@ -41,7 +41,7 @@ func (l *Launcher) enterDecision(d elastic.Decision, now time.Time) {
 	for _, token := range d.Forget {
 		if !l.platform.calling[token] {
 			l.log.Warn("launch was never answered, and cannot be sent again", "token", token)
-			l.closeLaunch(token)
+			l.forgetLaunch(token)
 		}
 	}
 }
@@ -136,8 +136,8 @@ func (s *state) moveMachine(id cloud.InstanceID, to elastic.State, why elastic.W
 	return true
 }
 
-// closeLaunch forgets a call for machines. The caller holds mu.
-func (s *state) closeLaunch(token string) {
+// forgetLaunch forgets a call for machines. The caller holds mu.
+func (s *state) forgetLaunch(token string) {
 	delete(s.fleet.Launches, token)
 	delete(s.ledger.written, token)
 	s.ledger.unsaved.launches[token] = true

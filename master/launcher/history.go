@@ -73,7 +73,7 @@ func (l *Launchers) Ended(ctx context.Context, pool string, id cloud.InstanceID,
 	if l.pools[pool] != nil {
 		return fmt.Errorf("write the end of machine %s: resource pool %q keeps it itself", id, pool)
 	}
-	doc, found, err := machineDocs().Get(ctx, l.cfg.Store, key(pool, id))
+	doc, found, err := machineDocs().Get(ctx, l.cfg.Store, machineKey(pool, id))
 	if err != nil || !found {
 		return err
 	}

@@ -146,22 +146,22 @@ func (l *Launcher) runTurn(ctx context.Context) time.Time {
 		l.explainWaits(d, now)
 		l.enterDecision(d, now)
 	}
-	next := earlier(now.Add(again), d.Wake)
+	next := earliest(now.Add(again), d.Wake)
 	if err := l.ledger.save(ctx, l.fleet); err != nil {
 		l.setProblem("ledger", err)
-		return earlier(next, now.Add(time.Second))
+		return earliest(next, now.Add(time.Second))
 	}
 	l.setProblem("ledger", nil)
 	l.platform.forgetGone()
-	next = earlier(next, l.platform.callLaunches(ctx, since, now))
-	next = earlier(next, l.platform.callTerminate(ctx, now))
-	next = earlier(next, l.platform.callList(ctx, now))
+	next = earliest(next, l.platform.callLaunches(ctx, since, now))
+	next = earliest(next, l.platform.callTerminate(ctx, now))
+	next = earliest(next, l.platform.callList(ctx, now))
 	l.platform.callSweep(ctx, now)
 	return next
 }
 
-// earlier is the first of two times of which the second may be none.
-func earlier(a, b time.Time) time.Time {
+// earliest is the first of two times of which the second may be none.
+func earliest(a, b time.Time) time.Time {
 	if !b.IsZero() && b.Before(a) {
 		return b
 	}
@@ -176,7 +176,7 @@ func (l *Launcher) decide(now time.Time) (d elastic.Decision, since time.Time, d
 	if seen == nil {
 		return d, since, false
 	}
-	agents, gangs := seen.translate()
+	agents, gangs := seen.toElastic()
 	l.mu.Lock()
 	l.recordChanges(l.fleet.Observe(agents, gangs, now))
 	l.mu.Unlock()

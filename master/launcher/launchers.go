@@ -213,23 +213,23 @@ func (l *Launchers) Joined(id cloud.InstanceID) {
 // Leaving says that a machine will be, or may be, taken back. It goes when it is
 // empty, if it is still there.
 func (l *Launchers) Leaving(id cloud.InstanceID, reason string) {
-	l.post(id, func(p *Launcher, _ time.Time) { p.leaving[id] = reason })
+	l.postTo(id, func(p *Launcher, _ time.Time) { p.leaving[id] = reason })
 }
 
 // Unprepared says that a machine could not be set up. It is terminated, and
 // more of its kind are launched ever more slowly.
 func (l *Launchers) Unprepared(id cloud.InstanceID, reason string) {
-	l.post(id, func(p *Launcher, now time.Time) { p.endUnprepared(id, reason, now) })
+	l.postTo(id, func(p *Launcher, now time.Time) { p.endUnprepared(id, reason, now) })
 }
 
 // Revoked says that a machine is not to be an agent any more. It is terminated,
 // whatever runs there.
 func (l *Launchers) Revoked(id cloud.InstanceID, reason string) {
-	l.post(id, func(p *Launcher, now time.Time) { p.endRevoked(id, reason, now) })
+	l.postTo(id, func(p *Launcher, now time.Time) { p.endRevoked(id, reason, now) })
 }
 
-// post has a pool's launcher do something in its next turn.
-func (l *Launchers) post(id cloud.InstanceID, what func(p *Launcher, now time.Time)) {
+// postTo has a pool's launcher do something in its next turn.
+func (l *Launchers) postTo(id cloud.InstanceID, what func(p *Launcher, now time.Time)) {
 	for _, p := range l.pools {
 		if _, found := p.findMachine(id); !found {
 			continue

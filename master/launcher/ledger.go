@@ -99,13 +99,13 @@ func (d *ledger) collectWrites(f *elastic.Fleet) func(tx *store.Tx) error {
 	for id := range d.unsaved.machines {
 		if m := f.Machines[id]; m != nil {
 			doc := *m
-			all = append(all, func(tx *store.Tx) error { return machineDocs().Put(tx, key(name, id), name, doc.Launched, doc) })
+			all = append(all, func(tx *store.Tx) error { return machineDocs().Put(tx, machineKey(name, id), name, doc.Launched, doc) })
 		} else {
-			all = append(all, func(tx *store.Tx) error { return machineDocs().Delete(tx, key(name, id)) })
+			all = append(all, func(tx *store.Tx) error { return machineDocs().Delete(tx, machineKey(name, id)) })
 		}
 	}
 	for id, doc := range d.unsaved.ended {
-		all = append(all, func(tx *store.Tx) error { return endedDocs().Put(tx, key(name, id), name, doc.Ended, doc) })
+		all = append(all, func(tx *store.Tx) error { return endedDocs().Put(tx, machineKey(name, id), name, doc.Ended, doc) })
 	}
 	return func(tx *store.Tx) error {
 		for _, put := range all {
@@ -117,8 +117,8 @@ func (d *ledger) collectWrites(f *elastic.Fleet) func(tx *store.Tx) error {
 	}
 }
 
-// key is a machine's name in the store: platforms name theirs alone.
-func key(pool string, id cloud.InstanceID) string { return pool + "/" + string(id) }
+// machineKey is a machine's name in the store: platforms name theirs alone.
+func machineKey(pool string, id cloud.InstanceID) string { return pool + "/" + string(id) }
 
 // restore reads what an earlier launcher of the pool has written.
 func (s *state) restore(ctx context.Context) error {

@@ -15,9 +15,9 @@ import (
 const (
 	// callWait bounds one call to a platform; SDKs give up sooner.
 	callWait = 2 * time.Minute
-	// unknowns is how often a launch is sent again whose refusal nobody has
+	// maxUnknown is how often a launch is sent again whose refusal nobody has
 	// classified. An answer that was lost is asked for without end.
-	unknowns = 3
+	maxUnknown = 3
 	// sweepEvery is how often left-overs other than machines are looked for.
 	sweepEvery = 24 * time.Hour
 )
@@ -65,14 +65,14 @@ type backOff struct {
 }
 
 func (b *backOff) fail(now time.Time) {
-	b.until = now.Add(pause(b.fails))
+	b.until = now.Add(backOffAfter(b.fails))
 	b.fails++
 }
 
 func (b *backOff) reset() { *b = backOff{} }
 
-// pause is how long a call is left alone that has failed that often before.
-func pause(fails int) time.Duration {
+// backOffAfter is how long a call is left alone that has failed that often before.
+func backOffAfter(fails int) time.Duration {
 	return min(time.Second<<min(fails, 10), 5*time.Minute)
 }
 
@@ -133,7 +133,7 @@ func soonest(a, b time.Time) time.Time {
 	if a.IsZero() {
 		return b
 	}
-	return earlier(a, b)
+	return earliest(a, b)
 }
 
 // handleLaunch takes in the answer to a launch.
@@ -144,11 +144,11 @@ func (p *platform) handleLaunch(l elastic.Launch, list []cloud.Instance, err err
 	if err == nil {
 		p.recordChanges(p.fleet.Granted(l.Token, list, now))
 		p.fleet.Grant(l.Offer)
-		p.closeLaunch(l.Token)
+		p.forgetLaunch(l.Token)
 		return
 	}
 	kind := kindOf(err)
-	r := p.fleet.Refuse(l.Offer, elastic.Refusal{Kind: kind, Text: err.Error(), Fix: fix(err)}, now)
+	r := p.fleet.Refuse(l.Offer, elastic.Refusal{Kind: kind, Text: err.Error(), Fix: fixOf(err)}, now)
 	p.meters.refusals.WithLabelValues(string(kind)).Inc()
 	p.log.Warn("machines are refused", "kind", kind, "type", l.Offer.Type, "zone", l.Offer.Zone, "price", l.Offer.Price, "retry_in", r.Until.Sub(now), "err", err)
 	again := p.retries[l.Token]
@@ -156,7 +156,7 @@ func (p *platform) handleLaunch(l elastic.Launch, list []cloud.Instance, err err
 		again.unknown++
 	}
 	again.doubt = again.doubt || kind == cloud.Ambiguous
-	switch after(kind, again) {
+	switch actionAfter(kind, again) {
 	case resend:
 		again.at = r.Until
 		p.retries[l.Token] = again
@@ -164,29 +164,29 @@ func (p *platform) handleLaunch(l elastic.Launch, list []cloud.Instance, err err
 		p.fleet.Settle(l.Token, now)
 		p.ledger.unsaved.launches[l.Token] = true
 	case closed:
-		p.closeLaunch(l.Token)
+		p.forgetLaunch(l.Token)
 	}
 }
 
-// fate is what becomes of a launch that was refused.
-type fate string
+// launchAction is what becomes of a launch that was refused.
+type launchAction string
 
 const (
-	resend fate = "resend" // under its token
-	settle fate = "settle" // what it gave, if anything, is listed soon
-	closed fate = "closed" // it gave nothing
+	resend launchAction = "resend" // under its token
+	settle launchAction = "settle" // what it gave, if anything, is listed soon
+	closed launchAction = "closed" // it gave nothing
 )
 
-// after says what becomes of a launch. A refusal is about one call. Where an
+// actionAfter says what becomes of a launch. A refusal is about one call. Where an
 // earlier call with the same token may have given machines, only the platform's
 // word on the launch itself ends it; what keeps the question from being answered
 // does not.
-func after(k cloud.Kind, r retry) fate {
+func actionAfter(k cloud.Kind, r retry) launchAction {
 	switch k {
 	case cloud.Ambiguous:
 		return resend
 	case cloud.Unknown:
-		if r.unknown <= unknowns {
+		if r.unknown <= maxUnknown {
 			return resend
 		}
 	case cloud.RateLimited, cloud.Unavailable, cloud.Denied:
@@ -214,8 +214,8 @@ func kindOf(err error) cloud.Kind {
 	return cloud.KindOf(err)
 }
 
-// fix is what a refusal's author can do about it.
-func fix(err error) string {
+// fixOf is what a refusal's author can do about it.
+func fixOf(err error) string {
 	if e, ok := errors.AsType[*cloud.Error](err); ok {
 		return e.Fix
 	}
@@ -281,7 +281,7 @@ func (p *platform) callList(ctx context.Context, now time.Time) (next time.Time)
 	}
 	next = p.fleet.NextList(p.listed, now)
 	if p.lists.fails > 0 {
-		next = p.listed.Add(pause(p.lists.fails))
+		next = p.listed.Add(backOffAfter(p.lists.fails))
 	}
 	if next.After(now) {
 		return next

@@ -20,8 +20,8 @@ type use struct {
 	jobs  map[pool.JobID]int
 }
 
-// translate says in the words of master/elastic what a pool has and what waits.
-func (v view) translate() ([]elastic.Agent, []elastic.Gang) {
+// toElastic says in the words of master/elastic what a pool has and what waits.
+func (v view) toElastic() ([]elastic.Agent, []elastic.Gang) {
 	all := make(map[pool.AllocationID]*pool.Allocation, len(v.pool.Allocations))
 	for i := range v.pool.Allocations {
 		all[v.pool.Allocations[i].ID] = &v.pool.Allocations[i]

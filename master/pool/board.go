@@ -32,8 +32,8 @@ func (b *board) insert(agent, units int) {
 	b.counts.add(units, 1)
 }
 
-// change gives an agent units, or takes some away.
-func (b *board) change(agent, by int) {
+// changeFree gives an agent units, or takes some away.
+func (b *board) changeFree(agent, by int) {
 	if by == 0 {
 		return
 	}
@@ -53,21 +53,21 @@ type request struct {
 	exclude []int
 }
 
-// splits returns over how few agents r can be split, or 0.
-func (b *board) splits(r request) int {
+// fewestAgents returns over how few agents r can be split, or 0.
+func (b *board) fewestAgents(r request) int {
 	less := make([]int, 0, len(r.exclude))
 	for _, agent := range r.exclude {
 		less = append(less, b.units[agent])
 	}
-	return b.counts.splits(r.units, r.single, less)
+	return b.counts.fewestMachines(r.units, r.single, less)
 }
 
-// choose picks the agents that serve r, all with the same share: the fewest
+// chooseAgents picks the agents that serve r, all with the same share: the fewest
 // possible, and among them by the fitting. A task on several machines prefers
 // idle ones, where nothing else slows the slowest of its containers; a task on
 // one machine prefers those in use, so that idle machines stay whole.
-func (b *board) choose(r request, fitting Fitting, idle func(agent int) bool) []int {
-	m := b.splits(r)
+func (b *board) chooseAgents(r request, fitting Fitting, idle func(agent int) bool) []int {
+	m := b.fewestAgents(r)
 	if m == 0 {
 		return nil
 	}

@@ -25,7 +25,7 @@ func Fits(c Capacity, slots int, singleNode bool) bool {
 	for _, s := range c.Shapes {
 		h.add(s.Slots, s.Count)
 	}
-	return h.splits(slots, singleNode, nil) > 0
+	return h.fewestMachines(slots, singleNode, nil) > 0
 }
 
 // histogram counts machines by the number of units each can give.
@@ -41,12 +41,12 @@ func (h *histogram) add(units, count int) {
 	(*h)[units] += count
 }
 
-// splits returns over how few machines n units can be split in equal shares, or
+// fewestMachines returns over how few machines n units can be split in equal shares, or
 // 0 if they cannot. Less lists the units of machines that must not be counted.
 //
 // The answer never turns from yes to no when machines gain units; pruning
 // victims and remembering failed requests both rest on that.
-func (h histogram) splits(n int, single bool, less []int) int {
+func (h histogram) fewestMachines(n int, single bool, less []int) int {
 	most := 0
 	for _, count := range h {
 		most += count

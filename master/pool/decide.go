@@ -97,20 +97,20 @@ func (p *pass) serve(d *Decision, a *Allocation, blocked int, held map[JobID]int
 	if a.Priority > blocked && (!p.scheduler.Preemption || !a.Preemptible) {
 		return ForPriority
 	}
-	r := p.request(a)
-	if placement, fits := p.start(r); fits {
+	r := p.placeRequest(a)
+	if placement, fits := p.startOne(r); fits {
 		held[a.Job] += a.Slots
 		d.Start = append(d.Start, Start{Allocation: a.ID, Placement: placement})
 		return ""
 	}
-	if p.promise(r) {
+	if p.promiseSlots(r) {
 		held[a.Job] += a.Slots
 		return ForRelease
 	}
-	for _, victim := range p.victims(a, r) {
+	for _, victim := range p.findVictims(a, r) {
 		d.Preempt = append(d.Preempt, Preempt{Allocation: victim, For: a.ID})
 	}
-	if p.promise(r) {
+	if p.promiseSlots(r) {
 		held[a.Job] += a.Slots
 		return ForRelease
 	}

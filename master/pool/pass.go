@@ -161,7 +161,7 @@ func (p *pass) remove(a *Allocation) []gain {
 	return gains
 }
 
-func (p *pass) request(a *Allocation) request {
+func (p *pass) placeRequest(a *Allocation) request {
 	r := request{units: a.Slots, single: a.SingleNode}
 	if p.kind == auxiliary {
 		r = request{units: 1, single: true}
@@ -181,15 +181,15 @@ func (p *pass) find(b *board, r request, failed map[shape]bool) []int {
 		return nil
 	}
 	idle := func(agent int) bool { return b.units[agent] == p.sizes[agent] }
-	agents := b.choose(r, p.scheduler.Fitting, idle)
+	agents := b.chooseAgents(r, p.scheduler.Fitting, idle)
 	if agents == nil && len(r.exclude) == 0 {
 		failed[key] = true
 	}
 	return agents
 }
 
-// start takes free room for r.
-func (p *pass) start(r request) ([]Share, bool) {
+// startOne takes free room for r.
+func (p *pass) startOne(r request) ([]Share, bool) {
 	agents := p.find(p.free, r, p.noFree)
 	if agents == nil {
 		return nil, false
@@ -201,14 +201,14 @@ func (p *pass) start(r request) ([]Share, bool) {
 			placement[i].Slots = slices.Clone(p.slots[agent][:units])
 			p.slots[agent] = p.slots[agent][units:]
 		}
-		p.free.change(agent, -units)
-		p.soon.change(agent, -units)
+		p.free.changeFree(agent, -units)
+		p.soon.changeFree(agent, -units)
 	}
 	return placement, true
 }
 
-// promise holds room for r that is partly still being released.
-func (p *pass) promise(r request) bool {
+// promiseSlots holds room for r that is partly still being released.
+func (p *pass) promiseSlots(r request) bool {
 	agents := p.find(p.soon, r, p.noSoon)
 	for _, agent := range agents {
 		units := r.units / len(agents)
@@ -216,8 +216,8 @@ func (p *pass) promise(r request) bool {
 		if p.kind == slotted {
 			p.slots[agent] = p.slots[agent][now:]
 		}
-		p.free.change(agent, -now)
-		p.soon.change(agent, -units)
+		p.free.changeFree(agent, -now)
+		p.soon.changeFree(agent, -units)
 	}
 	return agents != nil
 }
@@ -228,5 +228,5 @@ func (p *pass) couldFit(r request) bool {
 	for _, agent := range r.exclude {
 		less = append(less, p.sizes[agent])
 	}
-	return p.capacity.splits(r.units, r.single, less) > 0
+	return p.capacity.fewestMachines(r.units, r.single, less) > 0
 }

@@ -2,9 +2,9 @@ package pool
 
 import "slices"
 
-// victims asks running allocations to make room for a, and counts what they
+// findVictims asks running allocations to make room for a, and counts what they
 // hold as released. It asks nobody if all that may be asked are not enough.
-func (p *pass) victims(a *Allocation, r request) []AllocationID {
+func (p *pass) findVictims(a *Allocation, r request) []AllocationID {
 	key := shape{units: r.units, single: r.single}
 	if !p.scheduler.Preemption || p.noVictims[key] {
 		return nil
@@ -18,7 +18,7 @@ func (p *pass) victims(a *Allocation, r request) []AllocationID {
 		h.asked = true
 		ids = append(ids, h.ID)
 		for _, g := range h.gains {
-			p.soon.change(g.agent, g.units)
+			p.soon.changeFree(g.agent, g.units)
 		}
 	}
 	if len(chosen) > 0 {
@@ -88,5 +88,5 @@ func (t *trial) fits() bool {
 	for _, agent := range t.request.exclude {
 		less = append(less, t.units[agent])
 	}
-	return t.counts.splits(t.request.units, t.request.single, less) > 0
+	return t.counts.fewestMachines(t.request.units, t.request.single, less) > 0
 }

@@ -138,14 +138,14 @@ func (q *Queue) moveBeside(j *Job, c rm.Change, now time.Time) []*Job {
 	}
 	other := q.jobs[*anchor]
 	j.setPriority(other.Priority())
-	jobs := q.level(other.Pool(), other.Priority(), j)
+	jobs := q.jobsAt(other.Pool(), other.Priority(), j)
 	at := slices.Index(jobs, other) + behind
 	if position, found := positionBefore(jobs, at); found {
 		j.Settings.MovedTo = position
 		return []*Job{j}
 	}
 	jobs = slices.Insert(jobs, at, j)
-	for i, position := range respace(len(jobs), PositionAt(now)) {
+	for i, position := range spreadPositions(len(jobs), PositionAt(now)) {
 		jobs[i].Settings.MovedTo = position
 	}
 	return jobs

@@ -71,8 +71,8 @@ func (q *Queue) comparePriorities(a, b int) int {
 	return cmp.Compare(a, b)
 }
 
-// level lists the jobs of one pool and priority in order, without one of them.
-func (q *Queue) level(pool string, priority int, without *Job) []*Job {
+// jobsAt lists the jobs of one pool and priority in order, without one of them.
+func (q *Queue) jobsAt(pool string, priority int, without *Job) []*Job {
 	var out []*Job
 	for _, j := range q.jobs {
 		if j != without && !j.Empty() && j.Pool() == pool && j.Priority() == priority {

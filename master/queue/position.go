@@ -26,9 +26,9 @@ func between(a, b Position) (Position, bool) {
 	return mid, a < mid && mid < b
 }
 
-// respace returns n positions in order that end at last, each a millisecond apart, for a
+// spreadPositions returns n positions in order that end at last, each a millisecond apart, for a
 // queue in which moves have used up the room between neighbours.
-func respace(n int, last Position) []Position {
+func spreadPositions(n int, last Position) []Position {
 	out := make([]Position, n)
 	for i := range out {
 		out[i] = last - Position(n-1-i)*Position(time.Millisecond)

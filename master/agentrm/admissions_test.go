@@ -33,7 +33,7 @@ func TestConnectionsThatAreNotAdmittedAreFew(t *testing.T) {
 
 func TestAllAddressesTogetherAreFewToo(t *testing.T) {
 	t.Parallel()
-	u := newUnwelcomed(Limits{Unwelcomed: 3, UnwelcomedEach: 2})
+	u := newAdmissions(Limits{Unwelcomed: 3, UnwelcomedEach: 2})
 	enter := func(address string, want bool) func() {
 		t.Helper()
 		leave, err := u.enter(address)

@@ -8,10 +8,10 @@ import (
 // errCrowded is the answer to a connection that may not wait for its introduction.
 var errCrowded = errors.New("too many connections of agents that are not admitted yet; try again in a second")
 
-// unwelcomed counts the connections that have not been admitted, in all and by
+// admissions counts the connections that have not been admitted, in all and by
 // address. Those that have been are not counted: a thousand agents behind one address
 // pass through here one after the other.
-type unwelcomed struct {
+type admissions struct {
 	most, each int
 
 	mu   sync.Mutex // guards what follows
@@ -19,13 +19,13 @@ type unwelcomed struct {
 	from map[string]int
 }
 
-func newUnwelcomed(l Limits) *unwelcomed {
-	return &unwelcomed{most: l.Unwelcomed, each: l.UnwelcomedEach, from: map[string]int{}}
+func newAdmissions(l Limits) *admissions {
+	return &admissions{most: l.Unwelcomed, each: l.UnwelcomedEach, from: map[string]int{}}
 }
 
 // enter counts a connection in. The caller leaves when it is admitted or gone, and
 // may do so twice.
-func (u *unwelcomed) enter(address string) (leave func(), err error) {
+func (u *admissions) enter(address string) (leave func(), err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.most > 0 && u.all >= u.most || u.each > 0 && u.from[address] >= u.each {
@@ -36,7 +36,7 @@ func (u *unwelcomed) enter(address string) (leave func(), err error) {
 	return sync.OnceFunc(func() { u.leave(address) }), nil
 }
 
-func (u *unwelcomed) leave(address string) {
+func (u *admissions) leave(address string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.all--

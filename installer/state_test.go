@@ -23,7 +23,7 @@ func TestStateOf(t *testing.T) {
 		{"some of it", []plan.Step{{Verb: plan.Keep, Found: net}, {Verb: plan.Create}}, Degraded},
 		{"without a record", []plan.Step{{Verb: plan.Delete, Found: net}}, Degraded},
 	} {
-		if got := stateOf(plan.Plan{Steps: tc.steps}); got != tc.want {
+		if got := StateOf(plan.Plan{Steps: tc.steps}); got != tc.want {
 			t.Errorf("%s: got %s, want %s", tc.name, got, tc.want)
 		}
 	}

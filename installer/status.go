@@ -31,12 +31,12 @@ func (in *Installer) Status(ctx context.Context) (State, plan.Plan, error) {
 	if err != nil {
 		return "", plan.Plan{}, err
 	}
-	return stateOf(p), p, nil
+	return StateOf(p), p, nil
 }
 
-// stateOf is pure: what was kept on purpose does not make a cluster exist, nor does
+// StateOf is the state of a cluster by what up would do. What was kept on purpose does not make a cluster exist, nor does
 // what it shares with others.
-func stateOf(p plan.Plan) State {
+func StateOf(p plan.Plan) State {
 	exists := slices.ContainsFunc(p.Steps, func(s plan.Step) bool { return s.Found.Exists() && s.Found.Retain == "" && !s.Found.Shared })
 	switch {
 	case !exists:

@@ -1,28 +1,95 @@
 package cluster
 
 import (
-	"github.com/spf13/cobra"
+	"context"
+
+	"github.com/spf13/pflag"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/installer"
 )
 
-// NewDown returns `det-deploy down`.
-func NewDown(s *term.Streams) *cobra.Command {
-	o := &options{Streams: s, verb: "down"}
-	c := &cobra.Command{
-		Use:   "down",
-		Short: "Remove a cluster",
-		Long: `Remove a cluster, wherever it runs. Its data stays, with what opens it, unless
---delete-data says otherwise.`,
-		Example: `  det-deploy down --cluster-id lab
-  det-deploy down --cluster-id lab --delete-data --yes`,
-		Args: usage.Args(),
-		RunE: func(c *cobra.Command, _ []string) error { return o.run(c) },
+// downOptions is `down`, which Kubernetes calls uninstall.
+type downOptions struct {
+	*term.Streams
+	Selection
+	Consent
+
+	DeleteData bool
+	Output     term.Format
+}
+
+func downHelp() Help {
+	return Help{
+		Short: "Remove a cluster from {on}",
+		Long: `Remove a cluster from {on}: its master stops launching, its machines go, then
+everything else that carries its mark. It names what it deletes before, and ends
+with a receipt: removed, kept and why, left. Data stays, with what opens it,
+unless --delete-data says otherwise; up finds it again. It works on a half-made
+cluster, without its record, and twice.`,
+		Example: `  det-deploy {name} down --cluster-id lab
+  det-deploy {name} down --cluster-id lab --delete-data --yes`,
 	}
-	f := c.Flags()
-	o.addFlags(f)
-	o.addConsent(f)
-	f.Bool("delete-data", false, "also delete data (irreversible)")
-	return c
+}
+
+func newDown(s *term.Streams, p Platform) *downOptions {
+	return &downOptions{Streams: s, Selection: p.Select(s)}
+}
+
+func (o *downOptions) addFlags(f *pflag.FlagSet) {
+	o.AddFlags(Down, f)
+	o.AddConsent(f)
+	f.BoolVar(&o.DeleteData, "delete-data", false, "also delete data (irreversible)")
+	o.Output.AddFlag(f)
+}
+
+func (o *downOptions) validate([]string) error {
+	if err := o.CheckConsent(); err != nil {
+		return err
+	}
+	return o.Validate(Request{Verb: Down, Yes: o.Yes})
+}
+
+func (o *downOptions) run(ctx context.Context) error {
+	ask := prompt{Streams: o.Streams, Output: o.Output, Yes: o.Yes}
+	c, err := o.Open(ctx, Request{Verb: Down, Yes: o.Yes, Sink: ask.sink()})
+	if err != nil {
+		return err
+	}
+	p, err := c.PlanDown(ctx, o.DeleteData)
+	if err != nil {
+		return err
+	}
+	if o.DryRun {
+		return ask.printPlan(p)
+	}
+	if _, recorded := c.Recorded(); p.Empty() && !recorded {
+		for _, line := range c.Absent(ctx) {
+			o.Notef("%s", line)
+		}
+		return o.receipt(ask, c, installer.KeptReceipt(p))
+	}
+	if err := c.Warn(ctx, Down); err != nil {
+		return err
+	}
+	if agreed, err := ask.confirmDown(ctx, c.ID(), p, o.DeleteData); err != nil || !agreed {
+		return err
+	}
+	receipt, err := c.Down(ctx, p, o.DeleteData)
+	if err != nil {
+		return err
+	}
+	if err := c.Forget(ctx); err != nil {
+		return err
+	}
+	return o.receipt(ask, c, receipt)
+}
+
+// receipt prints what became of the cluster, and how to remove what was kept.
+func (o *downOptions) receipt(ask prompt, c Cluster, r installer.Receipt) error {
+	if err := ask.printReceipt(r); err != nil || len(r.Kept) == 0 || c.Kept() == "" {
+		return err
+	}
+	o.Notef("%s", c.Kept())
+	return nil
 }

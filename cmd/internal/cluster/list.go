@@ -2,36 +2,102 @@ package cluster
 
 import (
 	"context"
-	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
+// listOptions is `list` of one platform: what is there, whoever made it.
 type listOptions struct {
 	*term.Streams
+	Selection
 
 	Output term.Format
 }
 
-// NewList returns `det-deploy list`.
-func NewList(s *term.Streams) *cobra.Command { return newList(s, runList) }
+func listHelp() Help {
+	return Help{
+		Short: "List clusters on {on}",
+		Example: `  det-deploy {name} list
+  det-deploy {name} list --output json`,
+	}
+}
 
-func newList(s *term.Streams, run func(context.Context, *listOptions) error) *cobra.Command {
-	o := &listOptions{Streams: s}
+func newList(s *term.Streams, p Platform) *listOptions {
+	return &listOptions{Streams: s, Selection: p.Select(s)}
+}
+
+func (o *listOptions) addFlags(f *pflag.FlagSet) {
+	o.AddFlags(List, f)
+	o.Output.AddFlag(f)
+}
+
+func (o *listOptions) validate([]string) error { return o.Validate(Request{Verb: List}) }
+
+// lister is a platform that can be asked for its clusters.
+type lister interface {
+	List(ctx context.Context) (Listing, error)
+}
+
+// Listing is the clusters of a platform.
+type Listing struct {
+	// JSON is the JSON form of the answer.
+	JSON any
+	// Notes say what could not be listed, and None that there are no clusters.
+	Notes []string
+	None  string
+	Table *term.Table
+}
+
+func (o *listOptions) run(ctx context.Context) error {
+	p, ok := o.Selection.(lister)
+	if !ok {
+		panic("a platform with the verb list cannot be listed")
+	}
+	l, err := p.List(ctx)
+	if err != nil {
+		return err
+	}
+	return l.print(o.Streams, o.Output)
+}
+
+func (l Listing) print(s *term.Streams, f term.Format) error {
+	if f == term.JSON {
+		return s.PrintJSON(l.JSON)
+	}
+	for _, note := range l.Notes {
+		s.Notef("%s", note)
+	}
+	if l.Table.Len() == 0 {
+		s.Notef("%s", l.None)
+		return nil
+	}
+	return s.PrintTable(l.Table)
+}
+
+// NewList returns `det-deploy list`: the clusters of all platforms that are known here.
+func NewList(s *term.Streams, all ...Platform) *cobra.Command {
+	var output term.Format
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "List the clusters that are known on this machine",
+		Short: "List clusters known on this machine",
 		Long: `List the clusters that run on this machine and those that were brought up from
 it. For an AWS account see det-deploy aws list --all-regions, and for clusters
 on Kubernetes, det-deploy k8s list.`,
 		Example: "  det-deploy list",
 		Args:    usage.Args(),
-		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+		RunE: func(*cobra.Command, []string) error {
+			clusters, err := remembered(s, all)
+			if err != nil {
+				return err
+			}
+			return listing(clusters).print(s, output)
+		},
 	}
-	o.Output.AddFlag(c.Flags())
+	output.AddFlag(c.Flags())
 	return c
 }
 
@@ -41,29 +107,14 @@ type listed struct {
 	Clusters []known `json:"clusters"`
 }
 
-func runList(_ context.Context, o *listOptions) error {
-	all, err := remembered(o.Streams)
-	if err != nil {
-		return err
+func listing(all []known) Listing {
+	l := Listing{
+		JSON:  listed{"det-deploy.list/v1", all},
+		None:  "No cluster is known on this machine. `det-deploy aws list --all-regions` lists those of an AWS account, `det-deploy k8s list` those on Kubernetes.",
+		Table: term.NewTable("cluster", "platform", "where", "master"),
 	}
-	if o.Output == term.JSON {
-		return o.PrintJSON(listed{"det-deploy.list/v1", all})
-	}
-	if len(all) == 0 {
-		o.Notef("No cluster is known on this machine. `det-deploy aws list --all-regions` tells what an AWS account has, `det-deploy k8s list` what a Kubernetes.")
-		return nil
-	}
-	t := term.NewTable("cluster", "platform", "where", "master")
 	for _, k := range all {
-		t.Row(k.Cluster, k.Platform, k.where(), k.URL)
+		l.Table.Row(k.Cluster, k.Platform, k.where(), k.URL)
 	}
-	return o.PrintTable(t)
-}
-
-// where is the region, or the place on Kubernetes.
-func (k known) where() string {
-	if k.Platform == onK8s {
-		return strings.Trim(k.Context+"/"+k.Namespace, "/")
-	}
-	return k.Region
+	return l
 }

@@ -1,26 +1,111 @@
 package cluster
 
 import (
-	"github.com/spf13/cobra"
+	"context"
+
+	"github.com/spf13/pflag"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/installer"
 )
 
-// NewUpgrade returns `det-deploy upgrade`.
-func NewUpgrade(s *term.Streams) *cobra.Command {
-	o := &options{Streams: s, verb: "upgrade"}
-	c := &cobra.Command{
-		Use:   "upgrade",
-		Short: "Upgrade a cluster to this version",
-		Long: `Bring a cluster to the det-deploy that is typed, with a way back until the new
-master serves. What that means where it runs, the platform's own command says:
-det-deploy aws upgrade, det-deploy k8s upgrade, det-deploy local upgrade.`,
-		Example: "  det-deploy upgrade --cluster-id lab",
-		Args:    usage.Args(),
-		RunE:    func(c *cobra.Command, _ []string) error { return o.run(c) },
+type upgradeOptions struct {
+	*term.Streams
+	Selection
+	Consent
+
+	Output term.Format
+}
+
+func upgradeHelp() Help {
+	return Help{
+		Short: "Upgrade a cluster on {on} to this version",
+		Long: `Upgrade a cluster on {on} to this version of det-deploy. The master stops, its
+disk is kept as a snapshot, and the new master is tried on a copy of the store.
+Until it serves, whatever goes wrong puts the old one back; after an
+interruption the same command continues. Agents follow without losing tasks.`,
 	}
-	o.addFlags(c.Flags())
-	o.addConsent(c.Flags())
-	return c
+}
+
+func newUpgrade(s *term.Streams, p Platform) *upgradeOptions {
+	return &upgradeOptions{Streams: s, Selection: p.Select(s)}
+}
+
+func (o *upgradeOptions) addFlags(f *pflag.FlagSet) {
+	o.AddFlags(Upgrade, f)
+	o.AddConsent(f)
+	o.Output.AddFlag(f)
+}
+
+func (o *upgradeOptions) validate([]string) error {
+	if err := o.CheckConsent(); err != nil {
+		return err
+	}
+	return o.Validate(Request{Verb: Upgrade, Yes: o.Yes})
+}
+
+func (o *upgradeOptions) run(ctx context.Context) error {
+	ask := prompt{Streams: o.Streams, Output: o.Output, Yes: o.Yes}
+	c, err := o.Open(ctx, Request{Verb: Upgrade, Yes: o.Yes, Sink: ask.sink()})
+	if err != nil {
+		return err
+	}
+	if a, ok := c.(abandonable); ok && a.Abandons() {
+		return o.abandon(ctx, ask, a)
+	}
+	runs, to, err := c.Releases(ctx)
+	if err != nil {
+		return err
+	}
+	record, _ := c.Recorded()
+	would := installer.Upgraded{From: runs, To: to, Changed: record.Upgrade != nil || !runs.Same(to)}
+	if o.DryRun {
+		return ask.printUpgrade(c.ID(), would, true)
+	}
+	if would.Changed {
+		if agreed, err := ask.confirmUpgrade(ctx, c.ID(), runs, to); err != nil || !agreed {
+			return err
+		}
+	}
+	done, err := c.Upgrade(ctx, to)
+	if err != nil {
+		return err
+	}
+	return ask.printUpgrade(c.ID(), done, false)
+}
+
+// abandonable is a cluster of which an upgrade can be given up.
+type abandonable interface {
+	ID() string
+	// Abandons reports whether that was asked for.
+	Abandons() bool
+	PlanAbandon(ctx context.Context) (installer.Abandoned, error)
+	Abandon(ctx context.Context) (installer.Abandoned, error)
+	// Unpause lets those tasks start that the upgrade has paused.
+	Unpause(ctx context.Context) error
+}
+
+// abandon does what is still to be done: a run before may have ended before its tasks
+// were let start.
+func (o *upgradeOptions) abandon(ctx context.Context, ask prompt, c abandonable) error {
+	done, err := c.PlanAbandon(ctx)
+	if err != nil {
+		return err
+	}
+	if o.DryRun {
+		return ask.printAbandon(c.ID(), done, true)
+	}
+	if done.Changed {
+		agreed, err := ask.confirmAbandon(ctx, c.ID(), done)
+		if err != nil || !agreed {
+			return err
+		}
+		if done, err = c.Abandon(ctx); err != nil {
+			return err
+		}
+	}
+	if err := c.Unpause(ctx); err != nil {
+		return err
+	}
+	return ask.printAbandon(c.ID(), done, false)
 }

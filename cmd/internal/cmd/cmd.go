@@ -38,11 +38,12 @@ machine, operates it, and is the cluster: its master and its agents.`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
+	platforms := []cluster.Platform{aws.Platform{}, k8s.Platform{}, local.Platform{}}
 	add(root, "use", "Using a cluster:",
 		login.New(s), login.NewLogout(s), context.New(s), task.New(s), job.New(s), pool.New(s), user.New(s), audit.New(s))
 	add(root, "run", "Running a cluster:", master.New(s), agent.New(s), host.New(s), pod.New(s))
 	add(root, "install", "Installing a cluster:", aws.New(s), k8s.New(s), local.New(s),
-		cluster.NewList(s), cluster.NewStatus(s), cluster.NewUpgrade(s), cluster.NewDown(s))
+		cluster.NewList(s, platforms...), cluster.NewStatus(s, platforms...), cluster.NewUpgrade(s, platforms...), cluster.NewDown(s, platforms...))
 	root.AddCommand(version.New(s))
 	root.SetIn(s.In)
 	root.SetOut(s.Out)

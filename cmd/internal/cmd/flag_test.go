@@ -66,6 +66,8 @@ func TestAWrongValueOfAFlagIsAWrongCommandLine(t *testing.T) {
 		"k8s template --cluster-id lab --set-json x={":                "--set-json number 1 cannot be read",
 		"aws plan --cluster-id lab --region nowhere":                  "--region: must be an AWS region",
 		"aws status --cluster-id lab --region nowhere":                "--region: must be an AWS region",
+		"local up --dry-run --yes":                                    "--dry-run and --yes exclude each other",
+		"k8s uninstall --cluster-id lab --dry-run --yes":              "--dry-run and --yes exclude each other",
 		"aws policy --region nowhere":                                 "--region: must be an AWS region",
 		"aws list --region nowhere":                                   "--region: must be an AWS region",
 		"aws plan --cluster-id lab --region us-west-2 --db-url p://x": "--db-url: must not be the secret itself",

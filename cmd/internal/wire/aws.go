@@ -44,17 +44,15 @@ type AWSRequest struct {
 
 // AWS is a cluster on AWS, with what works on it.
 type AWS struct {
-	*installer.Installer
+	Opened
 
 	Target *aws.Target
-	// Record is what is remembered of the cluster, and Known true when anything is.
-	Record record.Record
-	Known  bool
 	// Unread says why the settings that are remembered cannot be read. The cluster
 	// can be taken down all the same.
 	Unread error
 
-	free api.Clients
+	free      api.Clients
+	recovered *hosted.Recovered
 }
 
 // NewAWS puts together what works on a cluster. It changes nothing.
@@ -194,10 +192,10 @@ func (a *AWS) Exists(ctx context.Context) (bool, error) {
 	return len(found) > 0, err
 }
 
-// Lost says what can be read back of a cluster that runs and has no record; it is
-// nil when there is none. What an earlier cluster of the id has left to be found
-// again is no such cluster.
-func (a *AWS) Lost(ctx context.Context) (*hosted.Recovered, error) {
+// lost is what can be read back of a cluster that runs and has no record; it is nil
+// when there is none. What an earlier cluster of the ID has left to be found again is
+// no such cluster.
+func (a *AWS) lost(ctx context.Context) (*hosted.Recovered, error) {
 	if a.Known {
 		return nil, nil //nolint:nilnil // nothing is lost
 	}
@@ -208,18 +206,66 @@ func (a *AWS) Lost(ctx context.Context) (*hosted.Recovered, error) {
 	return &r, nil
 }
 
-// Adopted is the cluster with what was read back as its settings.
-func (a *AWS) Adopted(ctx context.Context, r *hosted.Recovered) error {
-	if _, _, err := spec.ReadAWS(a.Cluster, r.Settings); err != nil && r.Whole {
+// Lost reports whether the cluster runs and has lost its record.
+func (a *AWS) Lost(ctx context.Context) (bool, error) {
+	r, err := a.lost(ctx)
+	return r != nil, err
+}
+
+// Recover reads back the settings of a cluster that has lost its record, for Adopt. They
+// are nil when no such cluster runs. Whole is false when they were read off live objects.
+func (a *AWS) Recover(ctx context.Context) (settings map[string]string, whole bool, err error) {
+	r, err := a.lost(ctx)
+	if err != nil || r == nil {
+		return nil, false, err
+	}
+	a.recovered = r
+	settings = maps.Clone(r.Settings)
+	delete(settings, hosted.KnownSetting)
+	return settings, r.Whole, nil
+}
+
+// Adopt writes the record that Recover has read.
+func (a *AWS) Adopt(ctx context.Context) error {
+	if _, _, err := spec.ReadAWS(a.Cluster, a.recovered.Settings); err != nil && a.recovered.Whole {
 		return err
 	}
 	runs, _, err := a.Target.Runs(ctx)
 	if err != nil {
 		return err
 	}
-	a.Settings, a.Release = r.Settings, runs
-	return nil
+	a.Settings, a.Release = a.recovered.Settings, runs
+	return a.Installer.Adopt(ctx)
 }
 
-// Region is where the cluster is.
-func (a *AWS) Region() string { return a.free.Region }
+// Place is the region in which the cluster is.
+func (a *AWS) Place() string { return a.free.Region }
+
+// UnreadError says why the settings that are remembered cannot be read, if they cannot.
+func (a *AWS) UnreadError() error { return a.Unread }
+
+// Endpoint is where the master answers.
+func (a *AWS) Endpoint(ctx context.Context) (Endpoint, error) {
+	e, err := a.Target.Endpoint(ctx)
+	return Endpoint{e.URL, e.CA, e.Name}, err
+}
+
+// MasterTrouble is what the master's machine reports to be wrong; empty when nothing is.
+func (a *AWS) MasterTrouble(ctx context.Context) (string, error) { return a.Target.Problem(ctx) }
+
+// Admin is the account of the administrator that the cluster was created with.
+func (a *AWS) Admin(ctx context.Context) (Account, error) {
+	c, err := a.Target.Credentials(ctx)
+	return Account{c.URL, c.User, c.Password}, err
+}
+
+// DeterminedPassword is the first password of the user determined.
+func (a *AWS) DeterminedPassword(ctx context.Context) (secret.Value, error) {
+	return a.Target.DeterminedPassword(ctx)
+}
+
+// Releases are the release that the cluster runs and that of this program.
+func (a *AWS) Releases(ctx context.Context) (runs, to record.Release, err error) {
+	runs, _, err = a.Target.Runs(ctx)
+	return runs, a.Target.Release(), err
+}

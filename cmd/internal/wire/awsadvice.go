@@ -94,8 +94,8 @@ func KnowsAWS(ctx context.Context, s *term.Streams, q AWSRequest) (known, lost b
 	if err != nil {
 		return false, false, err
 	}
-	r, err := a.Lost(ctx)
-	return a.Known, r != nil, err
+	lost, err = a.Lost(ctx)
+	return a.Known, lost, err
 }
 
 const (

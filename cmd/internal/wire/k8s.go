@@ -64,7 +64,7 @@ type K8sRequest struct {
 
 // K8s is a cluster on Kubernetes, with what works on it.
 type K8s struct {
-	*installer.Installer
+	Opened
 
 	Target *k8s.Target
 	// Kube is a client that may look and not change.
@@ -74,9 +74,6 @@ type K8s struct {
 	// Applied is true when there is no release, and a master all the same: the chart was
 	// applied without Helm.
 	Applied bool
-	// Record is what is remembered of the cluster, and Known true when anything is.
-	Record record.Record
-	Known  bool
 	// OtherEffects is a sentence for each given value that means something else than in
 	// Determined's chart.
 	OtherEffects []string

@@ -21,12 +21,9 @@ const dockerSocket = "/var/run/docker.sock"
 
 // Local is a cluster on this machine, with what works on it.
 type Local struct {
-	*installer.Installer
+	Opened
 
 	Target *local.Target
-	// Record is what is remembered of the cluster, and Known true when anything is.
-	Record record.Record
-	Known  bool
 	// Recovered is true when its record is lost and its settings were read back.
 	Recovered bool
 }
@@ -89,12 +86,15 @@ func NewLocal(ctx context.Context, s *term.Streams, cluster string, given map[st
 		return nil, err
 	}
 	return &Local{
-		Installer: &installer.Installer{
-			Cluster: cluster, Platform: "local", Settings: maps.Clone(settings), Release: target.Release,
-			Deployment: target, Store: place.Store(), Gate: target.Gate,
-			Holder: holder, Dead: local.Dead, Emit: sink,
+		Opened: Opened{
+			Installer: &installer.Installer{
+				Cluster: cluster, Platform: "local", Settings: maps.Clone(settings), Release: target.Release,
+				Deployment: target, Store: place.Store(), Gate: target.Gate,
+				Holder: holder, Dead: local.Dead, Emit: sink,
+			},
+			Record: r, Known: known,
 		},
-		Target: target, Record: r, Known: known, Recovered: recovered,
+		Target: target, Recovered: recovered,
 	}, nil
 }
 

@@ -1,21 +1,33 @@
 package aws
 
 import (
-	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	"github.com/det-deploy/det-deploy/document"
 )
+
+// selectUp is what up reads from its flags.
+func selectUp(t *testing.T, s *term.Streams, args []string) *wanted {
+	t.Helper()
+	w := &wanted{Streams: s}
+	f := pflag.NewFlagSet("up", pflag.ContinueOnError)
+	w.AddFlags(cluster.Up, f)
+	if err := f.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
 
 func TestUpReadsWhatTheClusterShouldBe(t *testing.T) {
 	t.Parallel()
@@ -36,30 +48,21 @@ func TestUpReadsWhatTheClusterShouldBe(t *testing.T) {
 		{"a file gives the id", "lab", []string{"--config-file", file}, nil, ""},
 		{"a flag's file is read", "lab", []string{"--config-file", file, "--tls-cert-file", cert}, []document.Given{{Path: "tls.certificate", Value: "CERTIFICATE", Source: "--tls-cert-file"}}, ""},
 		{"a file that is not there", "", []string{"--config-file", filepath.Join(dir, "none")}, nil, "read --config-file: open " + filepath.Join(dir, "none") + ": no such file or directory"},
-		{"a dry run asks nothing", "", []string{"--dry-run", "--yes"}, nil, "--dry-run and --yes exclude each other: a dry run asks nothing"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			s, _, _ := term.Test("", false)
-			var cluster string
-			var got []document.Given
-			c := newUp(s, func(_ context.Context, o *upOptions) error {
-				g, err := o.read()
-				cluster, got = o.Cluster, g.Flags
-				return err
-			})
-			c.SetArgs(tc.args)
-			c.SilenceErrors, c.SilenceUsage = true, true
-			c.SetOut(io.Discard)
-			err := c.ExecuteContext(t.Context())
+			w := selectUp(t, s, tc.args)
+			g, err := w.read()
+			id, got := w.Cluster, g.Flags
 			if tc.fail != "" {
 				if _, ok := errors.AsType[*usage.Error](err); !ok || err.Error() != tc.fail {
 					t.Errorf("got %v, want the usage error %q", err, tc.fail)
 				}
 				return
 			}
-			if d := cmp.Diff(got, tc.want); err != nil || cluster != tc.cluster || d != "" {
-				t.Errorf("got %v, cluster %q, want %q; got -, want +:\n%s", err, cluster, tc.cluster, d)
+			if d := cmp.Diff(got, tc.want); err != nil || id != tc.cluster || d != "" {
+				t.Errorf("got %v, cluster %q, want %q; got -, want +:\n%s", err, id, tc.cluster, d)
 			}
 		})
 	}
@@ -95,7 +98,7 @@ func TestALineOfALogSaysWhoWroteIt(t *testing.T) {
 		{"", term.JSON, `{"schema":"det-deploy.aws-log/v1","time":"2026-01-02T12:00:00Z","instance":"i-1","unit":"det-deploy-master","message":"hello"}` + "\n"},
 	} {
 		s, out, _ := term.Test("", false)
-		(&logsOptions{Streams: s, Part: tc.part, Output: tc.output}).show(l)
+		(&logQuery{Part: tc.part, Output: tc.output}).show(s, l)
 		if out.String() != tc.want {
 			t.Errorf("got %q, want %q", out, tc.want)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"al.essio.dev/pkg/shellescape"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster/hosted"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	"github.com/det-deploy/det-deploy/document"
@@ -71,7 +72,7 @@ func (w *wanted) known(ctx context.Context, s *term.Streams, g spec.Given) (bool
 	q.Given = &g
 	known, lost, err := wire.KnowsAWS(ctx, s, q)
 	if lost {
-		err = errors.Join(err, &lostError{w.Cluster})
+		err = errors.Join(err, &hosted.LostError{Platform: Platform{}.Name(), Cluster: w.Cluster})
 	}
 	return known, err
 }
@@ -79,7 +80,9 @@ func (w *wanted) known(ctx context.Context, s *term.Streams, g spec.Given) (bool
 func (c *completion) cluster(ctx context.Context) error {
 	id, err := c.Fill(ctx, term.Field{
 		Label: "Cluster id", Help: "The cluster's name: it is all that is needed to find it again.", Flag: "--cluster-id",
-		Check: func(_ context.Context, id string) error { return (&Which{Cluster: id}).validate() },
+		Check: func(_ context.Context, id string) error {
+			return (&wanted{Flags: hosted.Flags{Cluster: id}}).validate()
+		},
 	})
 	c.w.Cluster, c.asked = id, true
 	return err
@@ -299,8 +302,8 @@ func (w *wanted) line(flags []document.Given) string {
 		case !strings.HasPrefix(f.Source, "--"):
 		case flag.Bool:
 			args = append(args, f.Source+"="+f.Value)
-		case flag.FromFile && w.flags != nil: // what is given is what was in it
-			args = append(args, f.Source, w.flags.Lookup(flag.Flag).Value.String())
+		case flag.FromFile && w.Set != nil: // what is given is what was in it
+			args = append(args, f.Source, w.Set.Lookup(flag.Flag).Value.String())
 		default:
 			args = append(args, f.Source, f.Value)
 		}

@@ -1,8 +1,6 @@
 package aws
 
 import (
-	"context"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -19,20 +17,15 @@ func TestTheLineSaysTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, _, _ := term.Test("", false)
-	var got string
-	c := newUp(s, func(_ context.Context, o *upOptions) error {
-		g, err := o.read()
-		got = o.line(append(g.Flags, document.Given{Path: "pools.*.max_agents", Value: "3", Source: "--max-agents"}))
-		return err
-	})
-	c.SetArgs([]string{
+	w := selectUp(t, s, []string{
 		"--cluster-id", "lab", "--profile", "work", "--binary", "arm64=./dd", "--spot", "--metrics=false", "--tag", "team=ann's lab",
 		"--db-url", "env:DB_URL", "--startup-script-file", script, "--slots", "",
 	})
-	c.SetOut(io.Discard)
-	if err := c.ExecuteContext(t.Context()); err != nil {
+	g, err := w.read()
+	if err != nil {
 		t.Fatal(err)
 	}
+	got := w.line(append(g.Flags, document.Given{Path: "pools.*.max_agents", Value: "3", Source: "--max-agents"}))
 	want := "det-deploy aws up --cluster-id lab --profile work --binary arm64=./dd --tag 'team=ann'\"'\"'s lab' --db-url env:DB_URL" +
 		" --spot=true --slots '' --startup-script-file " + script + " --metrics=false --max-agents 3"
 	if got != want {

@@ -7,10 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
-	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
 type policyOptions struct {
@@ -54,7 +54,7 @@ bucket, volume, log group or secret is then used and never changed.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Scope.Cluster, "cluster-id", "", "cluster ID")
+	cluster.AddID(f, &o.Scope.Cluster, "")
 	f.StringVar(&o.Scope.Region, "region", "", "limit it to this region")
 	f.StringVar(&o.Scope.Account, "account", "", "limit it to this account")
 	f.StringVar(&o.Scope.MasterRole, "master-role", "", "existing IAM role of the master")
@@ -77,8 +77,10 @@ func (o *policyOptions) validate() error {
 			return usage.Errorf("--kms-key: must be the ARN of a key, as in arn:aws:kms:us-west-2:123456789012:key/… (is %q)", k)
 		}
 	}
-	if o.Scope.Cluster != "" && !spec.ValidCluster(o.Scope.Cluster) {
-		return usage.Errorf("--cluster-id: must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", o.Scope.Cluster)
+	if o.Scope.Cluster != "" {
+		if err := cluster.CheckID(o.Scope.Cluster); err != nil {
+			return err
+		}
 	}
 	return checkRegion(o.Scope.Region)
 }

@@ -3,13 +3,13 @@ package k8s
 import (
 	"context"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	target "github.com/det-deploy/det-deploy/installer/target/k8s"
 )
 
-// installResult is the JSON form of the answer.
-type installResult struct {
+// started is the JSON form of what install came to.
+type started struct {
 	Schema    string `json:"schema"`
 	Cluster   string `json:"cluster"`
 	Namespace string `json:"namespace"`
@@ -23,67 +23,76 @@ type installResult struct {
 	// LoggedIn is false when the master was not waited for, is not reached from here,
 	// or when the first password was changed.
 	LoggedIn bool `json:"logged_in"`
+
+	c *opened
+	e target.Endpoint
 }
 
-// finish remembers the cluster and says how to use it.
-func (o *installOptions) finish(ctx context.Context, k *wire.K8s) error {
-	e, err := k.Target.Endpoint(ctx)
+// Finish makes the cluster the current context, with a session when the master answers
+// from here, and says how to use it.
+func (c *opened) Finish(ctx context.Context) (cluster.Answer, error) {
+	e, err := c.Target.Endpoint(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r := installResult{
-		Schema: "det-deploy.k8s-install/v1", Cluster: k.Cluster, Namespace: k.Namespace(), Context: k.Kube.Context(),
-		URL: e.URL, Service: e.Service, Forward: kubectl(e.Forward(k.Namespace()), o.Where), User: "admin",
+	k, err := c.context(e)
+	if err != nil {
+		return nil, err
 	}
-	if r.LoggedIn, err = remember(ctx, o.Streams, k, e, !o.NoWait); err != nil {
-		return err
+	if !c.w.NoWait && e.URL != "" && cluster.Reach(ctx, k) == nil {
+		if k, err = c.logIn(ctx, k); err != nil {
+			return nil, err
+		}
 	}
-	if o.Output == term.JSON {
-		return o.PrintJSON(r)
+	r := &started{
+		Schema: "det-deploy.k8s-install/v1", Cluster: c.ID(), Namespace: c.Namespace(), Context: c.Kube.Context(),
+		URL: e.URL, Service: e.Service, Forward: c.w.kubectl(e.Forward(c.Namespace())), User: "admin",
+		LoggedIn: k.Token != "", c: c, e: e,
 	}
-	o.sayHow(r, e, o.flags(k))
+	return r, cluster.Remember(ctx, c.w.Streams, k)
+}
+
+// Print says how to use the cluster.
+func (r *started) Print(s *term.Streams) error {
+	state, flags := "is up", r.c.flagLine()
+	if r.c.w.NoWait {
+		state = "exists, and its master will answer"
+	}
+	if r.URL == "" {
+		s.Printf("Cluster %s in namespace %s %s.", r.Cluster, r.Namespace, state)
+		r.printForward(s)
+	} else {
+		s.Printf("Cluster %s in namespace %s %s at %s.", r.Cluster, r.Namespace, state, r.URL)
+		s.Printf("")
+		s.Printf("  export DET_MASTER=%s", r.URL)
+	}
+	s.Printf("")
+	if r.LoggedIn {
+		s.Printf("You are logged in as %s; `det-deploy k8s credentials %s` shows the password. Next:", r.User, flags)
+		s.Printf("")
+		s.Printf("  det-deploy task run -- echo hello")
+		return nil
+	}
+	s.Printf("`det-deploy k8s credentials %s` shows the first password of %s. Next:", flags, r.User)
+	s.Printf("")
+	if r.c.w.NoWait {
+		s.Printf("  det-deploy k8s status %s", flags)
+		return nil
+	}
+	s.Printf("  det-deploy login %s", r.User)
 	return nil
 }
 
-func (o *installOptions) sayHow(r installResult, e target.Endpoint, flags string) {
-	state := "is up"
-	if o.NoWait {
-		state = "stands, and its master will answer"
-	}
-	if e.URL == "" {
-		o.Printf("Cluster %s in namespace %s %s.", r.Cluster, r.Namespace, state)
-		o.sayWithout(e, r.Namespace, r.Forward)
+// printForward says how to reach a master that has no address outside of Kubernetes.
+func (r *started) printForward(s *term.Streams) {
+	if r.e.Kind == "LoadBalancer" {
+		s.Printf("Its load balancer has no address yet; `%s` shows when it has.",
+			r.c.w.kubectl("kubectl -n "+r.Namespace+" get service "+r.e.Service+" --watch"))
+		s.Printf("Until then, and where there are no load balancers, this brings it here:")
 	} else {
-		o.Printf("Cluster %s in namespace %s %s at %s.", r.Cluster, r.Namespace, state, e.URL)
-		o.Printf("")
-		o.Printf("  export DET_MASTER=%s", e.URL)
+		s.Printf("It has no address outside of Kubernetes. This brings it here:")
 	}
-	o.Printf("")
-	if r.LoggedIn {
-		o.Printf("You are logged in as %s; `det-deploy k8s credentials %s` shows the password. Next:", r.User, flags)
-		o.Printf("")
-		o.Printf("  det-deploy task run -- echo hello")
-		return
-	}
-	o.Printf("`det-deploy k8s credentials %s` shows the first password of %s. Next:", flags, r.User)
-	o.Printf("")
-	if o.NoWait {
-		o.Printf("  det-deploy k8s status %s", flags)
-		return
-	}
-	o.Printf("  det-deploy login %s", r.User)
-}
-
-// sayWithout is how to reach a master that has no address outside of Kubernetes.
-func (o *installOptions) sayWithout(e target.Endpoint, namespace, forward string) {
-	if e.Kind == "LoadBalancer" {
-		o.Printf("Its load balancer has no address yet; `%s` shows when it has.",
-			kubectl("kubectl -n "+namespace+" get service "+e.Service+" --watch", o.Where))
-		o.Printf("Until then, and where there are no load balancers, this brings it here:")
-	} else {
-		o.Printf("It has no address outside of Kubernetes. This brings it here:")
-	}
-	o.Printf("")
-	o.Printf("  %s", forward)
-	o.Printf("  export DET_MASTER=%s", e.Forwarded())
+	s.Printf("")
+	s.Printf("  %s", r.Forward)
+	s.Printf("  export DET_MASTER=%s", r.e.Forwarded())
 }

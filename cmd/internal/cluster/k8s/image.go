@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/agree"
 	"github.com/det-deploy/det-deploy/cmd/internal/build"
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
@@ -29,12 +29,11 @@ make image writes it into a file, and push puts it into your registry.`,
 
 type imagePushOptions struct {
 	*term.Streams
+	cluster.Consent
 
 	Files     []string
 	Registry  string
 	PlainHTTP bool
-	DryRun    bool
-	Yes       bool
 	Output    term.Format
 }
 
@@ -64,14 +63,13 @@ or Podman's auth.json. Without TLS it speaks to this machine only, or with --pla
 	f := c.Flags()
 	f.StringVar(&o.Registry, "registry", "", "registry and path to push to, the chart's imageRegistry")
 	f.BoolVar(&o.PlainHTTP, "plain-http", false, "use the registry without TLS; others on the network can read the login")
-	f.BoolVar(&o.DryRun, "dry-run", false, "print the plan and stop")
-	f.BoolVarP(&o.Yes, "yes", "y", false, "skip the confirmation")
+	o.AddConsent(f)
 	o.Output.AddFlag(f)
 	return c
 }
 
 func (o *imagePushOptions) validate() error {
-	if err := agree.Flags(o.DryRun, o.Yes); err != nil {
+	if err := o.CheckConsent(); err != nil {
 		return err
 	}
 	switch {

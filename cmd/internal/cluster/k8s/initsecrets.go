@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
@@ -46,7 +47,7 @@ cannot limit to a name, and to get and update this one, which it can.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Cluster, "cluster-id", "", "cluster ID")
+	cluster.AddID(f, &o.Cluster, "")
 	f.StringVar(&o.Secret, "secret", "", "name of the Secret (default determined-secrets-<cluster-id>)")
 	f.StringArrayVar(&o.Keys, "key", nil, "required key, or NAME=OTHER to copy OTHER where it exists; repeatable")
 	f.StringVar(&o.To, "to", "", "directory to write the entries into as well, one file each")

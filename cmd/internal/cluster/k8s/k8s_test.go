@@ -27,7 +27,7 @@ func TestAnUpgradeDoesNotSwallowValues(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, _, notes := term.Test("", false)
-			o := &UpgradeOptions{Streams: s, values: values{tc.given}}
+			o := &wanted{Streams: s, values: values{tc.given}}
 			err := o.onlyValues(tc.plan, record.Release{Version: "1.0.0"}, "--cluster-id lab")
 			if (err != nil) != tc.fails || !strings.Contains(notes.String(), tc.notes) {
 				t.Errorf("got %v and %q, want failure %t and %q", err, notes, tc.fails, tc.notes)

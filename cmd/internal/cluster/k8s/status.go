@@ -5,50 +5,17 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cmd/internal/exit"
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/record"
 	target "github.com/det-deploy/det-deploy/installer/target/k8s"
 )
 
-// StatusOptions is what `k8s status` is asked.
-type StatusOptions struct {
-	*term.Streams
-	Which
-
-	Output term.Format
-}
-
-func newStatus(s *term.Streams, run func(context.Context, *StatusOptions) error) *cobra.Command {
-	o := &StatusOptions{Streams: s}
-	c := &cobra.Command{
-		Use:   "status",
-		Short: "Show the status of a cluster on Kubernetes",
-		Long: `Show the status of a cluster on Kubernetes: its release, whether every object is as it should
-be, its pods, where its master answers, and the pods of tasks.`,
-		Example: `  det-deploy k8s status --cluster-id lab
-  det-deploy k8s status --cluster-id lab --output json`,
-		Args: usage.Args(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.validate(); err != nil {
-				return err
-			}
-			return run(c.Context(), o)
-		},
-	}
-	o.addFlags(c.Flags())
-	o.Output.AddFlag(c.Flags())
-	return c
-}
-
-// statusResult is the JSON form of the answer.
-type statusResult struct {
+// status is the JSON form of the answer.
+type status struct {
 	Schema    string `json:"schema"`
 	Cluster   string `json:"cluster"`
 	Namespace string `json:"namespace"`
@@ -68,6 +35,8 @@ type statusResult struct {
 	Wrong []string      `json:"wrong"`
 	Pods  []target.Pod  `json:"pods"`
 	Tasks []target.Task `json:"tasks"`
+
+	flags string
 }
 
 // release is what Helm has written down; its status is applied where the chart was
@@ -79,29 +48,20 @@ type release struct {
 	Updated  time.Time `json:"updated,omitzero"`
 }
 
-// RunStatus shows how a cluster is.
-func RunStatus(ctx context.Context, o *StatusOptions) error {
-	k, err := o.open(ctx, o.Streams)
-	if err != nil {
-		return err
-	}
-	r, err := look(ctx, k)
-	if err != nil {
-		return err
-	}
-	if err := o.print(r, o.flags(k)); err != nil {
-		return err
-	}
-	return exit.Unless(r.State == installer.Running)
+// Inspect looks at the cluster's release, objects, pods and tasks.
+func (c *opened) Inspect(ctx context.Context) (cluster.Answer, installer.State, error) {
+	r, err := inspect(ctx, c.K8s)
+	r.flags = c.flagLine()
+	return &r, r.State, err
 }
 
-func look(ctx context.Context, k *wire.K8s) (statusResult, error) {
-	r := statusResult{
-		Schema: "det-deploy.k8s-status/v1", Cluster: k.Cluster, Namespace: k.Namespace(), Context: k.Kube.Context(),
+func inspect(ctx context.Context, k *wire.K8s) (status, error) {
+	r := status{
+		Schema: "det-deploy.k8s-status/v1", Cluster: k.ID(), Namespace: k.Namespace(), Context: k.Kube.Context(),
 		Upgrade: k.Record.Upgrade, Wrong: []string{},
 		Release: release{string(k.Helm.Status), k.Helm.Revision, k.Helm.Version, k.Helm.Updated.UTC()},
 	}
-	if err := r.judge(ctx, k); err != nil {
+	if err := r.diagnose(ctx, k); err != nil {
 		return r, err
 	}
 	runs, _, err := k.Target.Runs(ctx)
@@ -123,8 +83,8 @@ func look(ctx context.Context, k *wire.K8s) (statusResult, error) {
 	return r, err
 }
 
-// judge compares the cluster with what it should be.
-func (r *statusResult) judge(ctx context.Context, k *wire.K8s) error {
+// diagnose compares the cluster with what it should be.
+func (r *status) diagnose(ctx context.Context, k *wire.K8s) error {
 	if !k.Known && k.Released() {
 		r.Wrong = append(r.Wrong, "there is no record of det-deploy's: the release was made by Helm itself, or the record is lost; install writes one")
 	}
@@ -132,7 +92,7 @@ func (r *statusResult) judge(ctx context.Context, k *wire.K8s) error {
 	case k.Applied:
 		r.State, r.Release.Status = installer.Running, wire.K8sApplied
 	case !k.Released():
-		return r.absent(ctx, k)
+		return r.addAbsent(ctx, k)
 	default:
 		if err := r.compare(ctx, k); err != nil {
 			return err
@@ -149,8 +109,8 @@ func (r *statusResult) judge(ctx context.Context, k *wire.K8s) error {
 	return nil
 }
 
-// absent is what there is to say of a cluster without a release.
-func (r *statusResult) absent(ctx context.Context, k *wire.K8s) error {
+// addAbsent says what there is of a cluster without a release.
+func (r *status) addAbsent(ctx context.Context, k *wire.K8s) error {
 	r.State = installer.Absent
 	if k.Known {
 		r.Wrong = append(r.Wrong, "there is no release: an install was interrupted")
@@ -164,7 +124,7 @@ func (r *statusResult) absent(ctx context.Context, k *wire.K8s) error {
 
 // compare holds the live objects against the chart of this program, which is a fair
 // measure only for a cluster that this program would leave at its version.
-func (r *statusResult) compare(ctx context.Context, k *wire.K8s) error {
+func (r *status) compare(ctx context.Context, k *wire.K8s) error {
 	r.State = installer.Running
 	if fits := k.Target.Fits(ctx, k.Record); fits != nil {
 		return nil //nolint:nilerr // another version's chart looks different, which is nothing wrong
@@ -189,45 +149,43 @@ func (r *statusResult) compare(ctx context.Context, k *wire.K8s) error {
 	return nil
 }
 
-func (o *StatusOptions) print(r statusResult, flags string) error {
-	if o.Output == term.JSON {
-		return o.PrintJSON(r)
-	}
+// Print says it in words.
+func (r *status) Print(s *term.Streams) error {
 	at := ""
 	if r.URL != "" {
 		at = " at " + r.URL
 	}
-	o.Printf("Cluster %s in namespace %s is %s%s.", r.Cluster, r.Namespace, r.State, at)
+	s.Printf("Cluster %s in namespace %s is %s%s.", r.Cluster, r.Namespace, r.State, at)
 	switch {
 	case r.Release.Status == wire.K8sApplied:
-		o.Printf("It runs det-deploy %s; its chart was applied without Helm, and whatever applied it changes it.", r.Version)
+		s.Printf("It runs det-deploy %s; its chart was applied without Helm, and whatever applied it changes it.", r.Version)
 	case r.Version != "":
-		o.Printf("It runs det-deploy %s; its release is %s, at revision %d.", r.Version, r.Release.Status, r.Release.Revision)
+		s.Printf("It runs det-deploy %s; its release is %s, at revision %d.", r.Version, r.Release.Status, r.Release.Revision)
 	}
 	if r.Upgrade != nil {
-		o.Printf("An upgrade to %s is under way; `det-deploy k8s upgrade %s` continues it, and with --abandon gives it up.", r.Upgrade.To, flags)
+		s.Printf("An upgrade to %s is under way; `det-deploy k8s upgrade %s` continues it, and with --abandon gives it up.", r.Upgrade.To, r.flags)
 	}
 	for _, w := range r.Wrong {
-		o.Printf("  %s", w)
+		s.Printf("  %s", w)
 	}
 	if len(r.Pods) > 0 {
 		t := term.NewTable("pod", "component", "state", "ready", "restarts", "node", "age")
 		for _, p := range r.Pods {
 			t.Row(p.Name, p.Component, p.State, p.Ready, p.Restarts, p.Node, time.Since(p.Since).Round(time.Second).String())
 		}
-		if err := o.PrintTable(t); err != nil {
+		if err := s.PrintTable(t); err != nil {
 			return err
 		}
 	}
-	o.printTasks(r.Tasks)
+	printTasks(s, r.Tasks)
 	if len(r.Wrong) > 0 && r.Upgrade == nil && r.Release.Status != wire.K8sApplied {
-		o.Notef("`det-deploy k8s install %s` brings it to what it should be.", flags)
+		s.Notef("`det-deploy k8s install %s` brings it to what it should be.", r.flags)
 	}
 	return nil
 }
 
 // printTasks counts the pods of tasks by what they do.
-func (o *StatusOptions) printTasks(tasks []target.Task) {
+func printTasks(s *term.Streams, tasks []target.Task) {
 	count := map[string]int{}
 	var states []string
 	for _, t := range tasks {
@@ -236,15 +194,15 @@ func (o *StatusOptions) printTasks(tasks []target.Task) {
 		}
 	}
 	if len(tasks) == 0 {
-		o.Printf("No pods of tasks.")
+		s.Printf("No pods of tasks.")
 		return
 	}
 	line := fmt.Sprintf("%d pods of tasks:", len(tasks))
-	for i, s := range states {
+	for i, state := range states {
 		if i > 0 {
 			line += ","
 		}
-		line += fmt.Sprintf(" %d %s", count[s], s)
+		line += fmt.Sprintf(" %d %s", count[state], state)
 	}
-	o.Printf("%s.", line)
+	s.Printf("%s.", line)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
@@ -49,7 +50,7 @@ a GitOps tool. Secrets that stand in the values stand in what is printed.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Cluster, "cluster-id", "", "cluster ID")
+	cluster.AddID(f, &o.Cluster, "")
 	f.StringVarP(&o.Namespace, "namespace", "n", "", "namespace of the cluster (DET_K8S_NAMESPACE)")
 	o.addFlags(f)
 	f.StringVar(&o.KubeVersion, "kube-version", "", "version of the Kubernetes that it is for, as in 1.31 (default one that has all that the chart asks for)")

@@ -83,7 +83,7 @@ func runValues(ctx context.Context, o *valuesOptions) error {
 		o.Printf("%s", text)
 		return nil
 	}
-	k, err := o.open(ctx, o.Streams)
+	k, err := openExisting(ctx, o.Streams, &o.Which)
 	if err != nil {
 		return err
 	}

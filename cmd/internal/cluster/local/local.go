@@ -1,18 +1,18 @@
-// Package local is the commands for a cluster on this machine.
+// Package local is what clusters on this machine have of their own for commands.
 package local
 
 import (
-	"context"
-	"fmt"
-
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
-	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
-	target "github.com/det-deploy/det-deploy/installer/target/local"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
+
+// Platform is this machine.
+type Platform struct{}
+
+var _ cluster.Platform = Platform{}
 
 // New returns `det-deploy local`.
 func New(s *term.Streams) *cobra.Command {
@@ -26,56 +26,69 @@ $XDG_STATE_HOME/det-deploy (~/.local/state/det-deploy).`,
   det-deploy local status
   det-deploy local down`,
 	}
-	c.AddCommand(
-		newUp(s, runUp), newStatus(s, runStatus), newLogs(s, runLogs),
-		newCredentials(s, runCredentials), newUpgrade(s, runUpgrade), newDown(s, runDown), newSupervise(s, runSupervise),
-	)
+	c.AddCommand(cluster.Commands(s, Platform{})...)
+	c.AddCommand(newSupervise(s, runSupervise))
 	return c
 }
 
-// which is the cluster that a command is about.
-type which struct {
-	Cluster string
-}
+// Name is what commands call it.
+func (Platform) Name() string { return "local" }
 
-func (w *which) addFlag(f *pflag.FlagSet) {
-	f.StringVar(&w.Cluster, "cluster-id", target.DefaultCluster, "cluster ID")
-}
+// About is empty: where a cluster of this machine is need not be asked.
+func (Platform) About() string { return "" }
 
-func (w *which) validate() error {
-	if !target.ValidCluster(w.Cluster) {
-		return usage.Errorf("--cluster-id: must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", w.Cluster)
-	}
-	return nil
-}
+// Location is empty: this machine is one place.
+func (Platform) Location() []string { return nil }
 
-// absentError is a cluster that is not there.
-type absentError struct{ cluster string }
+// Select returns the cluster of one command.
+func (Platform) Select(s *term.Streams) cluster.Selection { return &selection{Streams: s} }
 
-func (e *absentError) Error() string {
-	return fmt.Sprintf("cluster %s does not exist on this machine", e.cluster)
-}
-func (e *absentError) Hint() string { return "det-deploy local up --cluster-id " + e.cluster }
+// Clusters lists the clusters of this machine.
+func (Platform) Clusters(s *term.Streams) ([]string, error) { return wire.LocalClusters(s) }
 
-// contextFile is where this user's masters are remembered.
-func contextFile(s *term.Streams) (contexts.File, error) { return contexts.Default(s.Getenv) }
-
-// contextName is the name of a cluster's context: its id, which no other local
-// cluster has.
-func contextName(cluster string) string { return cluster }
-
-// forgetContext drops the context of a cluster that is gone.
-func forgetContext(ctx context.Context, s *term.Streams, cluster string) error {
-	f, err := contextFile(s)
-	if err != nil {
-		return err
-	}
-	b, err := f.Load()
-	if err != nil {
-		return err
-	}
-	if c, ok := b.Get(contextName(cluster)); !ok || c.Name == "" {
-		return nil
-	}
-	return f.Forget(ctx, contextName(cluster))
+// Help is what the verbs do on this machine.
+func (Platform) Help(v cluster.Verb) (cluster.Help, bool) {
+	h, found := map[cluster.Verb]cluster.Help{
+		cluster.Up: {
+			Long: `Create a cluster on this machine, or bring one to what is asked for: up again
+changes what differs, repairs what is broken, and does nothing else. A setting
+that is left out keeps the value it had.`,
+			Example: `  det-deploy local up
+  det-deploy local up --agents 2 --artificial-slots 4
+  det-deploy local up --agents 0 --elastic 3
+  det-deploy local up --master-config-file policy.yaml
+  det-deploy local up --cluster-id second --port 8081 --dry-run`,
+		},
+		cluster.Status: {Example: `  det-deploy local status
+  det-deploy local status --output json`},
+		cluster.Logs: {
+			Use: "logs [PROCESS]", Short: "Show the logs of a cluster on this machine",
+			Example: `  det-deploy local logs
+  det-deploy local logs master --follow`,
+			Args: cobra.MaximumNArgs(1),
+		},
+		cluster.Credentials: {
+			Long: `Show the address and the passwords of admin and determined with which a cluster on
+this machine was created. A password that was changed since is not known here.`,
+			Example: `  det-deploy local credentials
+  det-deploy local credentials --output json`,
+		},
+		cluster.Upgrade: {
+			Long: `Upgrade a cluster on this machine to this version of det-deploy. The master
+stops, its store is backed up, and the new master is tried on a copy of it.
+Until it serves, whatever goes wrong puts the old one back; after an
+interruption the same command continues. Tasks go on.`,
+			Example: `  det-deploy local upgrade
+  det-deploy local upgrade --dry-run`,
+		},
+		cluster.Down: {
+			Short: "Stop a cluster on this machine and remove it",
+			Long: `Stop a cluster on this machine and remove it. Its data stays, with the password
+that opens it, unless --delete-data says otherwise; up finds it again.`,
+			Example: `  det-deploy local down
+  det-deploy local down --delete-data --yes`,
+		},
+	}[v]
+	h.On = "this machine"
+	return h, found
 }

@@ -1,14 +1,14 @@
 package local
 
 import (
-	"context"
 	"errors"
-	"io"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
@@ -18,8 +18,7 @@ func TestUpEndsWithWhoOwnsTheMachine(t *testing.T) {
 	t.Parallel()
 	for _, trusted := range []bool{false, true} {
 		s, out, _ := term.Test("", false)
-		o := &upOptions{Streams: s, which: which{Cluster: "lab"}}
-		o.sayWhoOwnsTheMachine("det-deploy does not run as root", trusted)
+		(&started{Cluster: "lab", TrustUsers: trusted, exposed: "det-deploy does not run as root"}).warnExposed(s)
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		if !strings.HasPrefix(lines[0], "WARNING: users who may submit tasks to this cluster can do whatever you can") {
 			t.Errorf("got %q first", lines[0])
@@ -45,21 +44,18 @@ func TestUpReadsItsFlags(t *testing.T) {
 		{"nothing is given", nil, map[string]string{}, ""},
 		{"only what is named counts as given", []string{"--port", "8080", "--tls"}, map[string]string{"port": "8080", "tls": "true"}, ""},
 		{"a file's path becomes absolute", []string{"--db-url-file", "/a/../b"}, map[string]string{"db-url-file": "/b"}, ""},
-		{"a dry run asks nothing", []string{"--dry-run", "--yes"}, nil, "--dry-run and --yes exclude each other: a dry run asks nothing"},
 		{"an id that no path may have", []string{"--cluster-id", "../x"}, nil, `--cluster-id: must be up to 31 lower-case letters, digits and inner dashes, a letter first (is "../x")`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			s, _, _ := term.Test("", false)
-			var got map[string]string
-			c := newUp(s, func(_ context.Context, o *upOptions) error {
-				got = o.Given
-				return nil
-			})
-			c.SetArgs(tc.args)
-			c.SilenceErrors, c.SilenceUsage = true, true
-			c.SetOut(io.Discard)
-			err := c.ExecuteContext(t.Context())
+			o := &selection{Streams: s}
+			f := pflag.NewFlagSet("up", pflag.ContinueOnError)
+			o.AddFlags(cluster.Up, f)
+			if err := f.Parse(tc.args); err != nil {
+				t.Fatal(err)
+			}
+			err := o.Validate(cluster.Request{Verb: cluster.Up})
 			if tc.fail != "" {
 				if _, ok := errors.AsType[*usage.Error](err); !ok || err.Error() != tc.fail {
 					t.Errorf("got %v, want the usage error %q", err, tc.fail)
@@ -69,7 +65,7 @@ func TestUpReadsItsFlags(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(got, tc.want); d != "" {
+			if d := cmp.Diff(o.Given, tc.want); d != "" {
 				t.Errorf("got -, want +:\n%s", d)
 			}
 		})

@@ -10,56 +10,25 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	"github.com/det-deploy/det-deploy/delay"
 	target "github.com/det-deploy/det-deploy/installer/target/local"
 )
 
-// glance is how often a followed log is looked at: short against a person's
-// patience, long against what a look costs.
-const glance = 200 * time.Millisecond
+// followInterval is how often a followed log is read: short against a person's
+// patience, long against what a read costs.
+const followInterval = 200 * time.Millisecond
 
-type logsOptions struct {
-	*term.Streams
-	which
-
-	// Process is whose log is meant; all when empty.
-	Process string
-	Follow  bool
-}
-
-func newLogs(s *term.Streams, run func(context.Context, *logsOptions) error) *cobra.Command {
-	o := &logsOptions{Streams: s}
-	c := &cobra.Command{
-		Use:   "logs [PROCESS]",
-		Short: "Show the logs of a cluster on this machine",
-		Example: `  det-deploy local logs
-  det-deploy local logs master --follow`,
-		Args: cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			o.Process = strings.Join(args, "")
-			if err := o.validate(); err != nil {
-				return err
-			}
-			return run(c.Context(), o)
-		},
-	}
-	o.addFlag(c.Flags())
-	c.Flags().BoolVarP(&o.Follow, "follow", "f", false, "follow new lines until interrupted")
-	return c
-}
-
-func runLogs(ctx context.Context, o *logsOptions) error {
+// Logs shows the logs of the cluster's processes.
+func (o *selection) Logs(ctx context.Context, _ cluster.Request) error {
 	place, err := wire.LocalPlace(o.Streams, o.Cluster)
 	if err != nil {
 		return err
 	}
 	if all, err := place.Logs(); err != nil || len(all) == 0 {
-		return orAbsent(err, o.Cluster)
+		return errorOrAbsent(err, o.Cluster)
 	} else if o.Process != "" && !slices.Contains(all, o.Process) {
 		return usage.Errorf("cluster %s has no process %s; it has %s", o.Cluster, o.Process, strings.Join(all, ", "))
 	}
@@ -68,13 +37,13 @@ func runLogs(ctx context.Context, o *logsOptions) error {
 		if err := o.show(place, at); err != nil || !o.Follow {
 			return err
 		}
-		if delay.For(ctx, glance) != nil {
+		if delay.For(ctx, followInterval) != nil {
 			return nil // stopping is how following ends
 		}
 	}
 }
 
-func orAbsent(err error, cluster string) error {
+func errorOrAbsent(err error, cluster string) error {
 	if err != nil {
 		return err
 	}
@@ -82,7 +51,7 @@ func orAbsent(err error, cluster string) error {
 }
 
 // show writes the whole lines that each log has beyond where it was read to.
-func (o *logsOptions) show(place target.Place, at map[string]int64) error {
+func (o *selection) show(place target.Place, at map[string]int64) error {
 	names, err := place.Logs()
 	if err != nil {
 		return err
@@ -91,14 +60,14 @@ func (o *logsOptions) show(place target.Place, at map[string]int64) error {
 		if o.Process != "" && name != o.Process {
 			continue
 		}
-		if err := o.more(place.Log(name), name, at); err != nil {
+		if err := o.showNew(place.Log(name), name, at); err != nil {
 			return fmt.Errorf("read the log of %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func (o *logsOptions) more(path, name string, at map[string]int64) error {
+func (o *selection) showNew(path, name string, at map[string]int64) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err

@@ -12,8 +12,9 @@ import (
 
 // remember makes the cluster the current context and logs in, unless an older
 // session is still good. It reports whether there is a session.
-func (o *upOptions) remember(ctx context.Context, t *target.Target) (bool, error) {
-	f, err := contextFile(o.Streams)
+func (c *opened) remember(ctx context.Context) (bool, error) {
+	t := c.Target
+	f, err := contexts.Default(c.Getenv)
 	if err != nil {
 		return false, err
 	}
@@ -25,29 +26,30 @@ func (o *upOptions) remember(ctx context.Context, t *target.Target) (bool, error
 		}
 		ca = string(data)
 	}
-	user, token, err := session(ctx, f, t)
+	user, token, err := goodSession(ctx, f, t)
 	if err != nil {
 		return false, err
 	}
 	err = f.Change(ctx, func(b *contexts.Book) error {
-		c, _ := b.Get(contextName(t.Spec.Cluster))
-		c.Name, c.Master, c.CA = contextName(t.Spec.Cluster), t.Spec.URL(), ca
-		c.User, c.Token = user, token
-		b.Put(c)
-		b.Current = c.Name
+		k, _ := b.Get(t.Spec.Cluster)
+		k.Name, k.Master, k.CA = t.Spec.Cluster, t.Spec.URL(), ca
+		k.Platform, k.Region, k.KubeContext, k.Namespace = "", "", "", "" // of another cluster that had this id
+		k.User, k.Token = user, token
+		b.Put(k)
+		b.Current = k.Name
 		return nil
 	})
 	return token != "", err
 }
 
-// session returns the one that is remembered while it is good, whoever's it is,
+// goodSession returns the one that is remembered while it is good, whoever's it is,
 // and else a new one of admin. There is none when admin's password was changed.
-func session(ctx context.Context, f contexts.File, t *target.Target) (user string, token contexts.Token, err error) {
+func goodSession(ctx context.Context, f contexts.File, t *target.Target) (user string, token contexts.Token, err error) {
 	b, err := f.Load()
 	if err != nil {
 		return "", "", err
 	}
-	old, _ := b.Get(contextName(t.Spec.Cluster))
+	old, _ := b.Get(t.Spec.Cluster)
 	if old.Token != "" && t.Accepts(ctx, string(old.Token)) {
 		return old.User, old.Token, nil
 	}

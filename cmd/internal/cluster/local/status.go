@@ -4,94 +4,43 @@ import (
 	"context"
 	"time"
 
-	"github.com/spf13/cobra"
-
-	"github.com/det-deploy/det-deploy/cmd/internal/exit"
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/cmd/internal/usage"
-	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	"github.com/det-deploy/det-deploy/installer"
 	target "github.com/det-deploy/det-deploy/installer/target/local"
 )
 
-type statusOptions struct {
-	*term.Streams
-	which
-
-	Output term.Format
-}
-
-func newStatus(s *term.Streams, run func(context.Context, *statusOptions) error) *cobra.Command {
-	o := &statusOptions{Streams: s}
-	c := &cobra.Command{
-		Use:   "status",
-		Short: "Show the status of a cluster on this machine",
-		Example: `  det-deploy local status
-  det-deploy local status --output json`,
-		Args: usage.Args(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.validate(); err != nil {
-				return err
-			}
-			return run(c.Context(), o)
-		},
-	}
-	o.addFlag(c.Flags())
-	o.Output.AddFlag(c.Flags())
-	return c
-}
-
-// statusResult is the JSON form of the answer.
-type statusResult struct {
-	Schema  string `json:"schema"`
-	Cluster string `json:"cluster"`
-	URL     string `json:"url"`
-	// State is running, degraded when something is not as it should be, or
-	// absent when only its data is there.
-	State installer.State `json:"state"`
+// status is the JSON form of how a cluster is.
+type status struct {
+	Schema  string          `json:"schema"`
+	Cluster string          `json:"cluster"`
+	URL     string          `json:"url"`
+	State   installer.State `json:"state"`
 	// Wrong lists what is not as it should be, a sentence each.
 	Wrong     []string         `json:"wrong"`
 	Processes []target.Process `json:"processes"`
+
+	try string
 }
 
-func runStatus(ctx context.Context, o *statusOptions) error {
-	l, err := wire.NewLocal(ctx, o.Streams, o.Cluster, nil, nil)
+// Inspect looks at the cluster's resources and processes.
+func (c *opened) Inspect(ctx context.Context) (cluster.Answer, installer.State, error) {
+	p, err := c.Plan(ctx)
 	if err != nil {
-		return err
+		return nil, "", err
 	}
-	if !l.Known && !l.Recovered {
-		return &absentError{o.Cluster}
-	}
-	state, p, err := l.Status(ctx)
-	if err != nil {
-		return err
-	}
-	r := statusResult{Schema: "det-deploy.local-status/v1", Cluster: o.Cluster, URL: l.Target.Spec.URL(), State: state, Wrong: []string{}}
-	for _, s := range p.Steps {
-		if s.Verb.Changes() {
-			text := s.ID + " " + s.Reason
-			for _, d := range s.Diff {
-				text += "; " + d.Path + ": " + d.Have
-			}
-			r.Wrong = append(r.Wrong, text)
-		}
-	}
-	if r.Processes, err = l.Target.Processes(); err != nil {
-		return err
-	}
-	if err := o.print(r); err != nil {
-		return err
-	}
-	return exit.Unless(r.State == installer.Running)
+	h := installer.Health{State: installer.StateOf(p), Wrong: []string{}}
+	h.AddSteps(p, "`det-deploy local up"+flag(c.ID())+"` brings it to what it should be.")
+	r := &status{Schema: "det-deploy.local-status/v1", Cluster: c.ID(), URL: c.Target.Spec.URL(), State: h.State, Wrong: h.Wrong, try: h.Try}
+	r.Processes, err = c.Target.Processes()
+	return r, h.State, err
 }
 
-func (o *statusOptions) print(r statusResult) error {
-	if o.Output == term.JSON {
-		return o.PrintJSON(r)
-	}
-	o.Printf("Cluster %s is %s at %s.", r.Cluster, r.State, r.URL)
+// Print says it in words.
+func (r *status) Print(s *term.Streams) error {
+	s.Printf("Cluster %s is %s at %s.", r.Cluster, r.State, r.URL)
 	for _, w := range r.Wrong {
-		o.Printf("  %s", w)
+		s.Printf("  %s", w)
 	}
 	t := term.NewTable("process", "pid", "running for", "restarts")
 	for _, p := range r.Processes {
@@ -101,11 +50,11 @@ func (o *statusOptions) print(r statusResult) error {
 		}
 		t.Row(p.Name, p.PID, since, p.Restarts)
 	}
-	if err := o.PrintTable(t); err != nil {
+	if err := s.PrintTable(t); err != nil {
 		return err
 	}
-	if len(r.Wrong) > 0 {
-		o.Notef("`det-deploy local up%s` brings it to what it should be.", o.flag())
+	if r.try != "" {
+		s.Notef("%s", r.try)
 	}
 	return nil
 }

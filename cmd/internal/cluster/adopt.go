@@ -1,0 +1,123 @@
+package cluster
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+)
+
+type adoptOptions struct {
+	*term.Streams
+	Selection
+	Consent
+
+	platform Platform
+	Output   term.Format
+}
+
+func adoptHelp() Help {
+	return Help{
+		Short: "Rebuild the lost record of a cluster on {on}",
+		Long: `Rebuild the record of a cluster on {on} when its own is lost: from the copy of
+its settings in its control bucket, or else from its live objects. Nothing
+else is changed; up then brings the cluster to what the record says.`,
+		Example: "  det-deploy {name} adopt --cluster-id lab",
+	}
+}
+
+func newAdopt(s *term.Streams, p Platform) *adoptOptions {
+	return &adoptOptions{Streams: s, Selection: p.Select(s), platform: p}
+}
+
+func (o *adoptOptions) addFlags(f *pflag.FlagSet) {
+	o.AddFlags(Adopt, f)
+	o.AddConsent(f)
+	o.Output.AddFlag(f)
+}
+
+func (o *adoptOptions) validate([]string) error {
+	if err := o.CheckConsent(); err != nil {
+		return err
+	}
+	return o.Validate(Request{Verb: Adopt, Yes: o.Yes})
+}
+
+// adoptable is a cluster whose record can be read back from what is there.
+type adoptable interface {
+	// Recover reads the settings back. Whole is false when they were read off live
+	// objects, which do not tell all.
+	Recover(ctx context.Context) (settings map[string]string, whole bool, err error)
+	// Adopt writes the record that Recover read.
+	Adopt(ctx context.Context) error
+}
+
+// adopted is the JSON form of the answer.
+type adopted struct {
+	Schema   string            `json:"schema"`
+	Cluster  string            `json:"cluster"`
+	Settings map[string]string `json:"settings"`
+	Whole    bool              `json:"whole"`
+	DryRun   bool              `json:"dry_run"`
+}
+
+func (o *adoptOptions) run(ctx context.Context) error {
+	c, err := o.Open(ctx, Request{Verb: Adopt, Yes: o.Yes})
+	if err != nil {
+		return err
+	}
+	if _, recorded := c.Recorded(); recorded {
+		return usage.Errorf("cluster %s has a record; there is nothing to adopt", c.ID())
+	}
+	lost, ok := c.(adoptable)
+	if !ok {
+		panic("a platform with the verb adopt has clusters that cannot be adopted")
+	}
+	r := adopted{Schema: schema(o.platform, Adopt), Cluster: c.ID(), DryRun: o.DryRun}
+	if r.Settings, r.Whole, err = lost.Recover(ctx); err != nil {
+		return err
+	}
+	if o.DryRun {
+		return printAnswer(o.Streams, o.Output, r)
+	}
+	if agreed, err := o.confirm(ctx, r); err != nil || !agreed {
+		return err
+	}
+	if err := lost.Adopt(ctx); err != nil {
+		return err
+	}
+	o.Notef("The record is written. `det-deploy %s plan --cluster-id %s` shows how the cluster differs from it.", o.platform.Name(), c.ID())
+	if o.Output == term.JSON {
+		return o.PrintJSON(r)
+	}
+	return nil
+}
+
+// confirm shows the record and asks.
+func (o *adoptOptions) confirm(ctx context.Context, r adopted) (bool, error) {
+	if o.Output == term.Text {
+		if err := r.Print(o.Streams); err != nil {
+			return false, err
+		}
+	}
+	return o.Agreed(ctx, o.Yes, "Write this record?")
+}
+
+// Print writes one setting a line.
+func (r adopted) Print(s *term.Streams) error {
+	t := term.NewTable("setting", "value")
+	for _, name := range slices.Sorted(maps.Keys(r.Settings)) {
+		t.Row(name, r.Settings[name])
+	}
+	if err := s.PrintTable(t); err != nil {
+		return err
+	}
+	if !r.Whole {
+		s.Notef("Live objects do not tell of pools or of what only configuration has: give it again with the next `up`.")
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+package aws
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster/hosted"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/installer/plan"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// wanted is the cluster that a command is about, and what its flags say of it.
+type wanted struct {
+	*term.Streams
+	hosted.Flags
+
+	Region, Profile string
+	AllRegions      bool
+	logQuery
+}
+
+// AddFlags declares the flags of a verb.
+func (w *wanted) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
+	f.StringVar(&w.Profile, "profile", "", "profile of the AWS configuration to use")
+	if v == cluster.List {
+		f.StringVar(&w.Region, "region", "", "AWS region (default the environment's)")
+		f.BoolVar(&w.AllRegions, "all-regions", false, "list clusters of all regions")
+		return
+	}
+	w.Flags.AddFlags(v, f, spec.AWSOverrides())
+	f.BoolVarP(&w.Verbose, "verbose", "v", false, "show every call to AWS")
+	if !w.Describes(v) { // there it is a setting of the cluster
+		f.StringVar(&w.Region, "region", "", "AWS region (default where the cluster is)")
+	}
+	if v == cluster.Logs {
+		w.logQuery.addFlags(f)
+	}
+}
+
+// Validate checks the flags before anything is tried.
+func (w *wanted) Validate(r cluster.Request) error {
+	switch {
+	case w.Describes(r.Verb):
+		return nil // what is missing is asked for
+	case r.Verb == cluster.List && w.AllRegions && w.Region != "":
+		return usage.Errorf("--all-regions and --region exclude each other")
+	case r.Verb == cluster.List:
+		return checkRegion(w.Region)
+	case r.Verb == cluster.Logs:
+		if err := w.logQuery.read(r.Args); err != nil {
+			return err
+		}
+	}
+	return w.validate()
+}
+
+func (w *wanted) validate() error {
+	if w.Cluster == "" {
+		return usage.Errorf("--cluster-id is missing: `det-deploy aws list --all-regions` shows what there is")
+	}
+	if err := cluster.CheckID(w.Cluster); err != nil {
+		return err
+	}
+	return checkRegion(w.Region)
+}
+
+// checkRegion refuses what no region is called, before it becomes part of a host's name.
+func checkRegion(region string) error {
+	if region == "" || spec.ValidRegion(region) {
+		return nil
+	}
+	return usage.Errorf("--region: must be an AWS region such as us-west-2 (is %q)", region)
+}
+
+// read collects what the user said.
+func (w *wanted) read() (spec.Given, error) {
+	if err := checkRegion(w.Set.Lookup("region").Value.String()); err != nil {
+		return spec.Given{}, err
+	}
+	return w.Read()
+}
+
+// request asks wire for the cluster as it is remembered.
+func (w *wanted) request(s *term.Streams) wire.AWSRequest {
+	q := wire.AWSRequest{Cluster: w.Cluster, Region: w.Region, Profile: w.Profile}
+	if w.Verbose {
+		q.Log = slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	return q
+}
+
+// Open prepares the cluster: as the user wants it for a verb that describes it, and else
+// as it is remembered.
+func (w *wanted) Open(ctx context.Context, r cluster.Request) (cluster.Cluster, error) {
+	c, _, err := w.open(ctx, r)
+	return c, err
+}
+
+func (w *wanted) open(ctx context.Context, r cluster.Request) (*hosted.Cluster, *wire.AWS, error) {
+	var given *spec.Given
+	if w.Describes(r.Verb) {
+		g, err := w.read()
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := w.complete(ctx, w.Streams, &g, r.Verb == cluster.Up && !r.Yes); err != nil {
+			return nil, nil, err
+		}
+		given = &g
+	}
+	q := w.request(w.Streams)
+	q.Given, q.Binaries, q.Bring = given, w.Binaries, given != nil || r.Verb == cluster.Upgrade
+	q.NoWait, q.NoVerify, q.Sink = w.NoWait, w.NoVerify, r.Sink
+	a, err := wire.NewAWS(ctx, w.Streams, q)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &hosted.Cluster{Cloud: a, Streams: w.Streams, Platform: Platform{}.Name(), Awaited: !w.NoWait, Console: consoleIn(a.Place())}
+	return c, a, c.Need(ctx, r.Verb)
+}
+
+// consoleIn is the command that shows the console of the master's machine.
+func consoleIn(region string) func(plan.Plan) string {
+	return func(p plan.Plan) string {
+		for _, s := range p.Steps {
+			if s.Found.Kind == "instance" && s.Found.Name == "master" {
+				return "aws ec2 get-console-output --latest --output text --region " + region + " --instance-id " + s.Found.ID
+			}
+		}
+		return ""
+	}
+}

@@ -1,0 +1,218 @@
+package cluster
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/event"
+	"github.com/det-deploy/det-deploy/installer/plan"
+	"github.com/det-deploy/det-deploy/installer/record"
+)
+
+// prompt is a command that shows a person what is about to be done to a cluster and asks
+// whether it should be. Where nobody can be asked, the error names the flag that
+// answers.
+type prompt struct {
+	*term.Streams
+
+	Output term.Format
+	Yes    bool
+}
+
+// sink returns where the events of an operation go: lines for people, JSON for
+// programs, both on stderr.
+func (a prompt) sink() event.Sink {
+	if a.Output == term.JSON {
+		return event.JSON(a.Err)
+	}
+	return a.Progress()
+}
+
+// printPlan prints a plan as the answer.
+func (a prompt) printPlan(p plan.Plan) error {
+	if a.Output == term.JSON {
+		return a.PrintJSON(p)
+	}
+	return p.Render(a.Out)
+}
+
+// printChecks shows what was looked at and refuses when something does not hold.
+func (a prompt) printChecks(r doctor.Report) error {
+	if a.Output == term.Text {
+		if err := r.Render(a.Err); err != nil {
+			return err
+		}
+	}
+	return r.Err()
+}
+
+// confirmUp shows a plan and asks, unless nothing is to do. A plan that refuses something is
+// not asked about: no answer would have it applied.
+func (a prompt) confirmUp(ctx context.Context, p plan.Plan) (bool, error) {
+	if err := a.showPlan(p); err != nil {
+		return false, err
+	}
+	if err := p.Refusal(); err != nil {
+		return false, err
+	}
+	if p.Empty() || a.Yes {
+		return true, nil
+	}
+	return a.confirm(ctx, "Apply this plan?")
+}
+
+// confirmDown shows the plan and asks: for the id where data goes, for a yes elsewhere.
+func (a prompt) confirmDown(ctx context.Context, cluster string, p plan.Plan, deleteData bool) (agreed bool, err error) {
+	if err := a.showPlan(p); err != nil {
+		return false, err
+	}
+	if a.Yes {
+		return true, nil
+	}
+	if !deleteData {
+		return a.confirm(ctx, "Take cluster "+cluster+" down?")
+	}
+	q := term.Question{Text: "This removes the data of cluster " + cluster + " for good.", Flag: "--yes"}
+	agreed, err = a.ConfirmTyped(ctx, q, cluster)
+	return a.answered(agreed, err)
+}
+
+// confirmUpgrade says what would change and asks.
+func (a prompt) confirmUpgrade(ctx context.Context, cluster string, from, to record.Release) (bool, error) {
+	if a.Output == term.Text {
+		was, next := releaseNames(from, to)
+		a.Notef("Cluster %s runs det-deploy %s; this is %s.", cluster, was, next)
+		a.Notef("The master stops, its store is kept, and the new one is tried on a copy of it first.")
+		a.Notef("Tasks go on; until the new master serves, the old one can come back.")
+	}
+	if a.Yes {
+		return true, nil
+	}
+	return a.confirm(ctx, "Upgrade it?")
+}
+
+// confirmAbandon says what giving an upgrade up would do and asks.
+func (a prompt) confirmAbandon(ctx context.Context, cluster string, u installer.Abandoned) (bool, error) {
+	if a.Output == term.Text {
+		a.Notef("Cluster %s goes back %s. Its store stays as it is, and tasks go on.", cluster, wayBack(u))
+	}
+	if a.Yes {
+		return true, nil
+	}
+	return a.confirm(ctx, "Give the upgrade up?")
+}
+
+// wayBack is "from det-deploy 1.1 to 1.0".
+func wayBack(u installer.Abandoned) string {
+	if u.From.IsZero() {
+		return "to det-deploy " + u.To.String()
+	}
+	was, next := releaseNames(u.From, u.To)
+	return "from det-deploy " + was + " to " + next
+}
+
+// abandoned is the JSON form of what giving an upgrade up came to.
+type abandoned struct {
+	Schema  string `json:"schema"`
+	Cluster string `json:"cluster"`
+
+	installer.Abandoned
+
+	DryRun bool `json:"dry_run"`
+}
+
+// printAbandon prints what giving an upgrade up came to, or would.
+func (a prompt) printAbandon(cluster string, u installer.Abandoned, dryRun bool) error {
+	if a.Output == term.JSON {
+		return a.PrintJSON(abandoned{"det-deploy.abandon/v1", cluster, u, dryRun})
+	}
+	switch {
+	case !u.Changed:
+		a.Printf("Cluster %s runs det-deploy %s, and no upgrade is under way.", cluster, u.To)
+	case dryRun:
+		a.Printf("Cluster %s would go back %s.", cluster, wayBack(u))
+	default:
+		a.Printf("Cluster %s runs det-deploy %s again.", cluster, u.To)
+	}
+	return nil
+}
+
+func (a prompt) showPlan(p plan.Plan) error {
+	if a.Output == term.JSON {
+		return nil
+	}
+	return p.Render(a.Err)
+}
+
+func (a prompt) confirm(ctx context.Context, text string) (bool, error) {
+	agreed, err := a.Confirm(ctx, term.Question{Text: text, Flag: "--yes"})
+	return a.answered(agreed, err)
+}
+
+func (a prompt) answered(agreed bool, err error) (bool, error) {
+	if err == nil && !agreed {
+		a.Notef("Nothing was changed.")
+	}
+	return agreed, err
+}
+
+// upgraded is the JSON form of what an upgrade came to.
+type upgraded struct {
+	Schema  string `json:"schema"`
+	Cluster string `json:"cluster"`
+
+	installer.Upgraded
+
+	DryRun bool `json:"dry_run"`
+}
+
+// releaseNames are two releases so that they can be told apart: builds of one version by
+// the start of a program's hash.
+func releaseNames(a, b record.Release) (string, string) {
+	if a.Version != b.Version || a.Same(b) {
+		return a.String(), b.String()
+	}
+	return buildName(a, b), buildName(b, a)
+}
+
+// buildName names r by the program in which it differs from o.
+func buildName(r, o record.Release) string {
+	for _, platform := range slices.Sorted(maps.Keys(r.Programs)) {
+		if sum := r.Programs[platform]; sum != o.Programs[platform] {
+			return r.Version + " (" + sum[:min(8, len(sum))] + ")"
+		}
+	}
+	return r.String()
+}
+
+// printReceipt prints what became of a cluster that was taken down.
+func (a prompt) printReceipt(r installer.Receipt) error {
+	if a.Output == term.JSON {
+		return a.PrintJSON(r)
+	}
+	return r.Render(a.Out)
+}
+
+// printUpgrade prints what an upgrade came to, or would.
+func (a prompt) printUpgrade(cluster string, u installer.Upgraded, dryRun bool) error {
+	if a.Output == term.JSON {
+		return a.PrintJSON(upgraded{"det-deploy.upgrade/v1", cluster, u, dryRun})
+	}
+	was, next := releaseNames(u.From, u.To)
+	switch {
+	case !u.Changed:
+		a.Printf("Cluster %s runs det-deploy %s already.", cluster, u.To)
+	case dryRun:
+		a.Printf("Cluster %s would be upgraded from det-deploy %s to %s.", cluster, was, next)
+	default:
+		a.Printf("Cluster %s runs det-deploy %s now; before it was %s.", cluster, next, was)
+		if u.Backup != "" {
+			a.Printf("The store as it was before is kept in %s.", u.Backup)
+		}
+	}
+	return nil
+}

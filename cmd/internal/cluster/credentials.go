@@ -1,0 +1,76 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+)
+
+type credentialsOptions struct {
+	*term.Streams
+	Selection
+
+	platform Platform
+	Output   term.Format
+}
+
+func credentialsHelp() Help {
+	return Help{
+		Short: "Show the first passwords of a cluster on {on}",
+		Long: `Show the address and the passwords of admin and determined with which a cluster on
+{on} was created, read from where the account keeps secrets. A password that was
+changed since is not known there.`,
+		Example: `  det-deploy {name} credentials --cluster-id lab
+  det-deploy {name} credentials --cluster-id lab --output json`,
+	}
+}
+
+func newCredentials(s *term.Streams, p Platform) *credentialsOptions {
+	return &credentialsOptions{Streams: s, Selection: p.Select(s), platform: p}
+}
+
+func (o *credentialsOptions) addFlags(f *pflag.FlagSet) {
+	o.AddFlags(Credentials, f)
+	o.Output.AddFlag(f)
+}
+
+func (o *credentialsOptions) validate([]string) error { return o.Validate(Request{Verb: Credentials}) }
+
+// Access is the JSON form of the answer. It is the one answer that shows a secret: that
+// is what was asked for.
+type Access struct {
+	Schema string `json:"schema"`
+	URL    string `json:"url"`
+	// Forward is the command that makes a master without a URL reachable.
+	Forward  string `json:"forward,omitempty"`
+	User     string `json:"user"`
+	Password string `json:"password"`
+	// DeterminedPassword is that of the user determined.
+	DeterminedPassword string `json:"determined_password"`
+	// Reached is how the master is reached where it has no URL, in words.
+	Reached string `json:"-"`
+}
+
+func (o *credentialsOptions) run(ctx context.Context) error {
+	c, err := o.Open(ctx, Request{Verb: Credentials})
+	if err != nil {
+		return err
+	}
+	r, err := c.Credentials(ctx)
+	if err != nil {
+		return err
+	}
+	r.Schema = schema(o.platform, Credentials)
+	return printAnswer(o.Streams, o.Output, r)
+}
+
+// Print writes one pair a line.
+func (a Access) Print(s *term.Streams) error {
+	return s.PrintPairs(
+		[2]string{"URL", cmp.Or(a.URL, a.Reached)}, [2]string{"user", a.User}, [2]string{"password", a.Password},
+		[2]string{"password of determined", a.DeterminedPassword},
+	)
+}

@@ -1,0 +1,255 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+)
+
+// NewStatus returns `det-deploy status`.
+func NewStatus(s *term.Streams, all ...Platform) *cobra.Command {
+	return anywhere(s, Status, all, Help{
+		Use: "status", Short: "Show cluster status",
+		Example: `  det-deploy status --cluster-id lab
+  det-deploy status --cluster-id lab --output json`,
+	})
+}
+
+// NewUpgrade returns `det-deploy upgrade`.
+func NewUpgrade(s *term.Streams, all ...Platform) *cobra.Command {
+	return anywhere(s, Upgrade, all, Help{
+		Use: "upgrade", Short: "Upgrade a cluster to this version",
+		Long: `Upgrade a cluster to this version of det-deploy, with a way back until the new
+master serves. The help of each platform's own command says what that means there:
+det-deploy aws upgrade, det-deploy k8s upgrade, det-deploy local upgrade.`,
+		Example: "  det-deploy upgrade --cluster-id lab",
+	})
+}
+
+// NewDown returns `det-deploy down`.
+func NewDown(s *term.Streams, all ...Platform) *cobra.Command {
+	return anywhere(s, Down, all, Help{
+		Use: "down", Short: "Remove a cluster",
+		Long: `Remove a cluster, wherever it runs. Its data stays, with what opens it, unless
+--delete-data says otherwise.`,
+		Example: `  det-deploy down --cluster-id lab
+  det-deploy down --cluster-id lab --delete-data --yes`,
+	})
+}
+
+// anywhere is a verb of a cluster of which the platform is found.
+func anywhere(s *term.Streams, v Verb, all []Platform, h Help) *cobra.Command {
+	f := &finder{Streams: s, verb: v, platforms: all}
+	c := &cobra.Command{
+		Use: h.Use, Short: h.Short, Long: h.Long, Example: h.Example, Args: usage.Args(),
+		RunE: func(c *cobra.Command, _ []string) error { return f.run(c) },
+	}
+	f.addFlags(c.Flags())
+	return c
+}
+
+// finder runs a verb on the platform on which the cluster is.
+type finder struct {
+	*term.Streams
+
+	Cluster  string
+	Platform string
+
+	verb      Verb
+	platforms []Platform
+}
+
+// addFlags declares the flags that every platform has, and those that say where a
+// cluster is.
+func (o *finder) addFlags(f *pflag.FlagSet) {
+	names := strings.Join(names(o.platforms), ", ")
+	if i := strings.LastIndex(names, ", "); i > 0 {
+		names = names[:i] + " or" + names[i+1:]
+	}
+	AddID(f, &o.Cluster, "")
+	f.StringVar(&o.Platform, "platform", "", "platform: "+names+" (default from the known clusters)")
+	count := map[string]int{}
+	for _, p := range o.platforms {
+		_, own := o.on(p)
+		own.VisitAll(func(g *pflag.Flag) {
+			count[g.Name]++
+			if f.Lookup(g.Name) == nil && (count[g.Name] == len(o.platforms) || slices.Contains(p.Location(), g.Name)) {
+				f.AddFlag(g)
+			}
+		})
+	}
+}
+
+// on returns the verb for a platform, with its flags.
+func (o *finder) on(p Platform) (options, *pflag.FlagSet) {
+	v := verbs()[o.verb].make(o.Streams, p)
+	f := pflag.NewFlagSet(p.Name(), pflag.ContinueOnError)
+	v.addFlags(f)
+	return v, f
+}
+
+func names(all []Platform) []string {
+	out := make([]string, len(all))
+	for i, p := range all {
+		out[i] = p.Name()
+	}
+	return out
+}
+
+// run finds the cluster, and does there what the verb does.
+func (o *finder) run(c *cobra.Command) error {
+	if o.Cluster == "" {
+		return usage.Errorf("--cluster-id is missing: `det-deploy list` shows what is known here")
+	}
+	if o.Platform != "" {
+		if err := o.checkPlatform(o.Platform); err != nil {
+			return err
+		}
+	}
+	k, err := o.find(c.Context())
+	if err != nil {
+		return err
+	}
+	p := o.platforms[slices.Index(names(o.platforms), k.Platform)]
+	v, f := o.on(p)
+	h, _ := p.Help(o.verb)
+	if err := giveFlags(c.Flags(), f, k, cmp.Or(h.Use, string(o.verb))); err != nil {
+		return err
+	}
+	if err := v.validate(nil); err != nil {
+		return err
+	}
+	return v.run(c.Context())
+}
+
+// giveFlags sets the flags of the platform's verb: to what is known of the cluster, and
+// over that to what was given.
+func giveFlags(given, to *pflag.FlagSet, k known, verb string) error {
+	for name, value := range map[string]string{"cluster-id": k.Cluster, "region": k.Region, "context": k.Context, "namespace": k.Namespace} {
+		if value == "" || to.Lookup(name) == nil {
+			continue
+		}
+		if err := to.Set(name, value); err != nil {
+			return usage.Check(err)
+		}
+	}
+	var err error
+	given.Visit(func(f *pflag.Flag) {
+		switch {
+		case err != nil || f.Name == "cluster-id" || f.Name == "platform":
+		case to.Lookup(f.Name) == nil:
+			err = usage.Errorf("--%s means nothing to `det-deploy %s %s`", f.Name, k.Platform, verb)
+		default:
+			err = usage.Check(to.Set(f.Name, f.Value.String()))
+		}
+	})
+	return err
+}
+
+// find looks in the directory of local clusters and among the masters that are
+// remembered, and asks where that does not tell.
+func (o *finder) find(ctx context.Context) (known, error) {
+	all, err := remembered(o.Streams, o.platforms)
+	if err != nil {
+		return known{}, err
+	}
+	all = slices.DeleteFunc(all, func(k known) bool {
+		return k.Cluster != o.Cluster || o.Platform != "" && k.Platform != o.Platform
+	})
+	switch {
+	case len(all) == 1:
+		return all[0], nil
+	case len(all) > 1:
+		return known{}, usage.Errorf("cluster %s is known on several platforms: say which with --platform", o.Cluster)
+	case o.Platform != "":
+		return known{Cluster: o.Cluster, Platform: o.Platform}, nil
+	}
+	field := term.Field{
+		Label: "Platform", Help: "Cluster " + o.Cluster + " is not known on this machine. Where does it run?", Flag: "--platform",
+		Check: func(_ context.Context, answer string) error { return o.checkPlatform(answer) },
+	}
+	for _, p := range o.platforms {
+		if p.About() != "" {
+			field.Choices = append(field.Choices, term.Choice{Value: p.Name(), About: p.About()})
+		}
+	}
+	where, err := o.Fill(ctx, field)
+	return known{Cluster: o.Cluster, Platform: where}, err
+}
+
+// checkPlatform refuses the name of no platform.
+func (o *finder) checkPlatform(name string) error {
+	all := names(o.platforms)
+	if slices.Contains(all, name) {
+		return nil
+	}
+	last := len(all) - 1
+	return usage.Errorf("--platform: must be %s or %s (is %q)", strings.Join(all[:last], ", "), all[last], name)
+}
+
+// known is a cluster that this machine knows of.
+type known struct {
+	Cluster  string `json:"cluster"`
+	Platform string `json:"platform"`
+	Region   string `json:"region,omitempty"`
+	// Context and Namespace are where on Kubernetes it runs.
+	Context   string `json:"context,omitempty"`
+	Namespace string `json:"namespace,omitempty"`
+	// URL is where its master answered when it was last brought up from here.
+	URL string `json:"url,omitempty"`
+}
+
+// where is the region, or the place on Kubernetes.
+func (k known) where() string {
+	if k.Context+k.Namespace != "" {
+		return strings.Trim(k.Context+"/"+k.Namespace, "/")
+	}
+	return k.Region
+}
+
+// here is a platform whose clusters are on this machine.
+type here interface {
+	Clusters(s *term.Streams) ([]string, error)
+}
+
+// remembered lists the clusters of which this machine knows: first those that run on it.
+func remembered(s *term.Streams, platforms []Platform) ([]known, error) {
+	f, err := contexts.Default(s.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	book, err := f.Load()
+	if err != nil {
+		return nil, err
+	}
+	all, elsewhere := []known{}, []string{} // a list in JSON, and not null
+	for _, p := range platforms {
+		local, ok := p.(here)
+		if !ok {
+			elsewhere = append(elsewhere, p.Name())
+			continue
+		}
+		ids, err := local.Clusters(s)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			c, _ := book.Get(id)
+			all = append(all, known{Cluster: id, Platform: p.Name(), URL: c.Master})
+		}
+	}
+	for _, c := range book.Contexts {
+		if slices.Contains(elsewhere, c.Platform) {
+			all = append(all, known{c.Name, c.Platform, c.Region, c.KubeContext, c.Namespace, c.Master})
+		}
+	}
+	return all, nil
+}

@@ -1,0 +1,90 @@
+package hosted
+
+import (
+	"context"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+)
+
+// started is the JSON form of what up came to.
+type started struct {
+	Schema  string `json:"schema"`
+	Cluster string `json:"cluster"`
+	Region  string `json:"region"`
+	URL     string `json:"url"`
+	User    string `json:"user"`
+	// LoggedIn is false when the cluster was not waited for, or when the first
+	// password was changed.
+	LoggedIn bool `json:"logged_in"`
+
+	c *Cluster
+	// ca is the file that holds what signs the master's certificate.
+	ca string
+}
+
+// Finish makes the cluster the current context, with a session when the master answers,
+// and says how to use it.
+func (c *Cluster) Finish(ctx context.Context) (cluster.Answer, error) {
+	e, err := c.Endpoint(ctx)
+	if err != nil {
+		return nil, err
+	}
+	k, err := cluster.Remembered(c.Streams, c.ID())
+	if err != nil {
+		return nil, err
+	}
+	if k.Master != e.URL {
+		k.Token = "" // of another cluster that had this id
+	}
+	k.Name, k.Master, k.CA, k.ServerName = c.ID(), e.URL, string(e.CA), e.Name
+	k.Platform, k.Region = c.Platform, c.Place()
+	if c.Awaited {
+		if k, err = c.logIn(ctx, k); err != nil {
+			return nil, err
+		}
+	}
+	r := &started{
+		Schema: "det-deploy." + c.Platform + "-up/v1", Cluster: c.ID(), Region: c.Place(), URL: e.URL, User: "admin",
+		LoggedIn: c.Awaited && k.Token != "", c: c,
+	}
+	if r.ca, err = cluster.WriteCA(c.Streams, c.ID(), e.CA); err != nil {
+		return nil, err
+	}
+	return r, cluster.Remember(ctx, c.Streams, k)
+}
+
+func (c *Cluster) logIn(ctx context.Context, k contexts.Context) (contexts.Context, error) {
+	return cluster.LogIn(ctx, k, func(ctx context.Context) (user, password string, found bool, err error) {
+		a, err := c.Admin(ctx)
+		return a.User, a.Password.Reveal(), err == nil, err
+	})
+}
+
+// Print says how to use the cluster.
+func (r *started) Print(s *term.Streams) error {
+	state := "is up at"
+	if !r.c.Awaited {
+		state = "exists, and its master will answer at"
+	}
+	s.Printf("Cluster %s in %s %s %s.", r.Cluster, r.Region, state, r.URL)
+	s.Printf("")
+	s.Printf("  export DET_MASTER=%s", r.URL)
+	s.Printf("  export DET_MASTER_CERT_FILE=%s", r.ca)
+	s.Printf("")
+	next := "det-deploy task run -- echo hello"
+	switch {
+	case r.LoggedIn:
+		s.Printf("You are logged in as %s; `%s` shows the password. Next:", r.User, r.c.command(cluster.Credentials))
+	case !r.c.Awaited:
+		next = r.c.command(cluster.Status)
+		s.Printf("`%s` shows the password of %s. Next:", r.c.command(cluster.Credentials), r.User)
+	default:
+		next = "det-deploy login " + r.User
+		s.Printf("The password of %s was changed, so you are not logged in. Next:", r.User)
+	}
+	s.Printf("")
+	s.Printf("  %s", next)
+	return nil
+}

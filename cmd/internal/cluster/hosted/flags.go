@@ -1,0 +1,76 @@
+package hosted
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
+	given "github.com/det-deploy/det-deploy/cmd/internal/config"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// Flags are those that every cloud has.
+type Flags struct {
+	// Cluster is the cluster's ID, and File the cluster.yaml that describes it.
+	Cluster, File string
+	// Binaries are programs for other architectures, as arch=path.
+	Binaries []string
+	// NoWait and NoVerify end waiting early.
+	NoWait, NoVerify bool
+	Verbose          bool
+	// Set is the flags as they were declared.
+	Set *pflag.FlagSet
+
+	table []document.Override
+}
+
+// AddFlags declares the flags of a verb; table is the settings that have a flag.
+func (w *Flags) AddFlags(v cluster.Verb, f *pflag.FlagSet, table []document.Override) {
+	w.Set, w.table = f, table
+	cluster.AddID(f, &w.Cluster, "")
+	describes := w.Describes(v)
+	if describes {
+		f.StringVar(&w.File, "config-file", "", "cluster.yaml of the cluster")
+		given.Declare(f, table)
+	}
+	if describes || v == cluster.Upgrade {
+		f.StringArrayVar(&w.Binaries, "binary", nil, "det-deploy for another architecture, as amd64=PATH or arm64=PATH")
+	}
+	if v == cluster.Up {
+		f.BoolVar(&w.NoWait, "no-wait", false, "do not wait for the master")
+	}
+	if v == cluster.Up || v == cluster.Upgrade {
+		f.BoolVar(&w.NoVerify, "no-verify", false, "skip the test task")
+	}
+}
+
+// Describes reports whether the flags of a verb describe a cluster.
+func (w *Flags) Describes(v cluster.Verb) bool {
+	return v == cluster.Up || v == cluster.Plan || v == cluster.Doctor
+}
+
+// Read collects what the flags, the environment and the file say of the cluster.
+func (w *Flags) Read() (spec.Given, error) {
+	flags, err := given.Given(w.Set, w.table)
+	if err != nil {
+		return spec.Given{}, err
+	}
+	if flags, err = spec.Contents(flags, os.ReadFile); err != nil {
+		return spec.Given{}, usage.Check(err)
+	}
+	g := spec.Given{Flags: flags, FileName: w.File}
+	if w.File == "" {
+		return g, nil
+	}
+	if g.File, err = os.ReadFile(w.File); err != nil {
+		return g, usage.Check(fmt.Errorf("read --config-file: %w", err))
+	}
+	if w.Cluster == "" {
+		w.Cluster, err = spec.ClusterOf(g.File, w.File)
+	}
+	return g, err
+}

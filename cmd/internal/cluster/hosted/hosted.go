@@ -1,0 +1,145 @@
+// Package hosted is what clusters in a cloud have in common for commands: the master is
+// on a machine of its own there, and the cluster is described by flags and a
+// cluster.yaml.
+package hosted
+
+import (
+	"context"
+
+	"github.com/det-deploy/det-deploy/cloud/secret"
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/plan"
+	"github.com/det-deploy/det-deploy/installer/record"
+)
+
+// Cloud is a cluster as its cloud opens it.
+type Cloud interface {
+	cluster.Operations
+
+	// Place is the region in which the cluster is.
+	Place() string
+	// Exists reports whether anything of the cluster is there, with or without a record.
+	Exists(ctx context.Context) (bool, error)
+	// Lost reports whether the cluster runs and has lost its record.
+	Lost(ctx context.Context) (bool, error)
+	// Recover reads the lost settings back, and Adopt writes them.
+	Recover(ctx context.Context) (settings map[string]string, whole bool, err error)
+	Adopt(ctx context.Context) error
+	// UnreadError says why the settings that are remembered cannot be read, if they cannot.
+	UnreadError() error
+	// Endpoint is where the master answers.
+	Endpoint(ctx context.Context) (wire.Endpoint, error)
+	// MasterTrouble is what the master's machine reports to be wrong; empty when nothing is.
+	MasterTrouble(ctx context.Context) (string, error)
+	// Admin and DeterminedPassword are what the cluster was created with.
+	Admin(ctx context.Context) (wire.Account, error)
+	DeterminedPassword(ctx context.Context) (secret.Value, error)
+	Releases(ctx context.Context) (runs, to record.Release, err error)
+}
+
+// Cluster is a cluster in a cloud.
+type Cluster struct {
+	Cloud
+	*term.Streams
+
+	// Platform is the cloud's name: "aws".
+	Platform string
+	// Awaited is true when up waits for the master.
+	Awaited bool
+	// Console is the command that shows what the machine of the master in a plan writes
+	// while it boots; empty when there is no such machine.
+	Console func(plan.Plan) string
+}
+
+var _ cluster.Cluster = (*Cluster)(nil)
+
+// command is a command line that is about the cluster: "det-deploy aws up --cluster-id
+// lab".
+func (c *Cluster) command(v cluster.Verb) string {
+	return "det-deploy " + c.Platform + " " + string(v) + " --cluster-id " + c.ID()
+}
+
+// Need refuses a verb that needs more of a cluster than there is.
+func (c *Cluster) Need(ctx context.Context, v cluster.Verb) error {
+	_, recorded := c.Recorded()
+	switch v {
+	case cluster.Status, cluster.Logs:
+		if found, err := c.Exists(ctx); err != nil || found {
+			return err
+		}
+		return c.absent()
+	case cluster.Credentials, cluster.Upgrade:
+		if recorded {
+			return nil
+		}
+		if lost, err := c.Lost(ctx); err != nil {
+			return err
+		} else if lost {
+			return &LostError{c.Platform, c.ID()}
+		}
+		return c.absent()
+	case cluster.Up, cluster.Plan, cluster.Doctor, cluster.List, cluster.Down, cluster.Adopt:
+	}
+	return nil
+}
+
+// Fits refuses to bring up a cluster of which an upgrade is under way.
+func (c *Cluster) Fits(context.Context) error {
+	if r, _ := c.Recorded(); r.Upgrade != nil {
+		return &installer.UnderWayError{Cluster: c.ID(), To: r.Upgrade.To}
+	}
+	return nil
+}
+
+// Warn has nothing to add to a plan.
+func (c *Cluster) Warn(context.Context, cluster.Verb) error { return nil }
+
+// Recover reads back the settings of a cluster that has lost its record.
+func (c *Cluster) Recover(ctx context.Context) (settings map[string]string, whole bool, err error) {
+	settings, whole, err = c.Cloud.Recover(ctx)
+	if err == nil && settings == nil {
+		err = c.absent()
+	}
+	return settings, whole, err
+}
+
+// Releases are what an upgrade is from and to.
+func (c *Cluster) Releases(ctx context.Context) (runs, to record.Release, err error) {
+	if err := c.UnreadError(); err != nil {
+		return runs, to, err
+	}
+	runs, to, err = c.Cloud.Releases(ctx)
+	if err == nil && runs.IsZero() {
+		err = &installer.AbsentError{Cluster: c.ID()}
+	}
+	return runs, to, err
+}
+
+// Credentials are the passwords that the cluster was created with.
+func (c *Cluster) Credentials(ctx context.Context) (cluster.Access, error) {
+	admin, err := c.Admin(ctx)
+	if err != nil {
+		return cluster.Access{}, err
+	}
+	determined, err := c.DeterminedPassword(ctx)
+	return cluster.Access{URL: admin.URL, User: admin.User, Password: admin.Password.Reveal(), DeterminedPassword: determined.Reveal()}, err
+}
+
+// Absent says that there is nothing to remove.
+func (c *Cluster) Absent(context.Context) []string {
+	return []string{"There is no cluster " + c.ID() + " in " + c.Place() + "."}
+}
+
+// Kept says how to remove the data that was kept.
+func (c *Cluster) Kept() string {
+	return "`" + c.command(cluster.Down) + " --region " + c.Place() + " --delete-data` removes what was kept."
+}
+
+// Forget removes the context of a cluster that is gone.
+func (c *Cluster) Forget(ctx context.Context) error {
+	return cluster.Forget(ctx, c.Streams, c.ID(), func(k contexts.Context) bool { return k.Platform == c.Platform })
+}

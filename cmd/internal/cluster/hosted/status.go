@@ -1,0 +1,131 @@
+package hosted
+
+import (
+	"context"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/plan"
+	"github.com/det-deploy/det-deploy/installer/record"
+)
+
+// status is the JSON form of how a cluster is.
+type status struct {
+	Schema  string          `json:"schema"`
+	Cluster string          `json:"cluster"`
+	Region  string          `json:"region"`
+	URL     string          `json:"url"`
+	Version string          `json:"version"`
+	State   installer.State `json:"state"`
+	// Upgrade is one under way, or null.
+	Upgrade *record.Upgrade `json:"upgrade"`
+	// Wrong lists what is not as it should be, a sentence each.
+	Wrong []string `json:"wrong"`
+	// Resources is how many resources the cluster has.
+	Resources int `json:"resources"`
+	// Try is what to do about what is wrong.
+	Try string `json:"try,omitempty"`
+
+	c *Cluster
+}
+
+// Inspect looks at the cluster's resources, at what the master's machine reports, and
+// whether the master answers from here.
+func (c *Cluster) Inspect(ctx context.Context) (cluster.Answer, installer.State, error) {
+	p, err := c.Plan(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	h := c.compare(p)
+	url, err := c.askMaster(ctx, p, &h)
+	if err != nil {
+		return nil, "", err
+	}
+	r, _ := c.Recorded()
+	s := &status{
+		Schema: "det-deploy." + c.Platform + "-status/v1", Cluster: c.ID(), Region: c.Place(), URL: url,
+		Version: r.Release.Version, State: h.State, Upgrade: r.Upgrade, Wrong: append([]string{}, h.Wrong...), Try: h.Try, c: c,
+	}
+	for _, step := range p.Steps {
+		if step.Found.Exists() {
+			s.Resources++
+		}
+	}
+	return s, h.State, nil
+}
+
+// compare holds what there is against the record, if there is one that can be read.
+func (c *Cluster) compare(p plan.Plan) installer.Health {
+	h := installer.Health{State: installer.StateOf(p)}
+	r, recorded := c.Recorded()
+	switch unread := c.UnreadError(); {
+	case !recorded && h.State == installer.Absent:
+		h.Try = "What was kept is found again by `" + c.command(cluster.Up) + "`, and removed by `" + c.command(cluster.Down) + " --delete-data`."
+	case !recorded:
+		h.Add("the record is lost, so it is not known what the cluster should be", "`"+c.command(cluster.Adopt)+"` reads its settings back.")
+	case unread != nil:
+		h.Add("the record cannot be read: "+unread.Error(),
+			"Use det-deploy "+r.Release.Version+", which wrote it, or correct what is wrong in it with `"+c.command(cluster.Up)+"`.")
+	default:
+		h.AddSteps(p, "`"+c.command(cluster.Up)+"` brings it to what it should be.")
+	}
+	return h
+}
+
+// askMaster asks the master's machine and the master, and returns the master's URL.
+func (c *Cluster) askMaster(ctx context.Context, p plan.Plan, h *installer.Health) (url string, err error) {
+	e, err := c.Endpoint(ctx)
+	if cloud.KindOf(err) == cloud.NotFound {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	trouble, err := c.MasterTrouble(ctx)
+	if err != nil {
+		return "", err
+	}
+	if trouble != "" {
+		h.Add(trouble, c.logsHint(p))
+	}
+	if err := cluster.Reach(ctx, contexts.Context{Master: e.URL, CA: string(e.CA), ServerName: e.Name}); err != nil {
+		h.Add("the master does not answer from here: "+err.Error(),
+			"The master's machine reports no problem: allow this machine with --inbound-cidr, or ask from one that is allowed.")
+	}
+	return e.URL, nil
+}
+
+// logsHint says where to see what the master's machine does. Before it has sent any logs
+// only its console shows that.
+func (c *Cluster) logsHint(p plan.Plan) string {
+	text := "`" + c.command(cluster.Logs) + "` shows what it does"
+	if console := c.Console(p); console != "" {
+		text += "; while it boots, `" + console + "` does"
+	}
+	return text + "."
+}
+
+// Print says it in words.
+func (r *status) Print(s *term.Streams) error {
+	at := ""
+	if r.URL != "" {
+		at = " at " + r.URL
+	}
+	s.Printf("Cluster %s in %s is %s%s.", r.Cluster, r.Region, r.State, at)
+	if r.Version != "" {
+		s.Printf("It runs det-deploy %s and consists of %d resources.", r.Version, r.Resources)
+	}
+	if r.Upgrade != nil {
+		s.Printf("An upgrade to %s is under way; `%s` continues it.", r.Upgrade.To, r.c.command(cluster.Upgrade))
+	}
+	for _, w := range r.Wrong {
+		s.Printf("  %s", w)
+	}
+	if r.Try != "" {
+		s.Notef("%s", r.Try)
+	}
+	return nil
+}

@@ -1,0 +1,168 @@
+package k8s
+
+import (
+	"cmp"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/installer"
+	target "github.com/det-deploy/det-deploy/installer/target/k8s"
+)
+
+// Where says which Kubernetes is meant.
+type Where struct {
+	Kubeconfig string
+	Context    string
+	Namespace  string
+	Verbose    bool
+}
+
+func (w *Where) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&w.Kubeconfig, "kubeconfig", "", "kubeconfig file to use (default KUBECONFIG, then ~/.kube/config)")
+	f.StringVar(&w.Context, "context", "", "context of the kubeconfig to use (DET_K8S_CONTEXT)")
+	f.StringVarP(&w.Namespace, "namespace", "n", "", "namespace of the cluster (DET_K8S_NAMESPACE)")
+	f.BoolVarP(&w.Verbose, "verbose", "v", false, "show every call to Kubernetes")
+}
+
+func (w *Where) at(s *term.Streams) wire.K8sAt {
+	at := wire.K8sAt{
+		Kubeconfig: w.Kubeconfig,
+		Context:    cmp.Or(w.Context, s.Getenv("DET_K8S_CONTEXT")),
+		Namespace:  cmp.Or(w.Namespace, s.Getenv("DET_K8S_NAMESPACE")),
+	}
+	if w.Verbose {
+		at.Log = slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
+	return at
+}
+
+// Which is the cluster that a command is about.
+type Which struct {
+	Where
+
+	Cluster string
+}
+
+func (w *Which) addFlags(f *pflag.FlagSet) {
+	cluster.AddID(f, &w.Cluster, "")
+	w.Where.addFlags(f)
+}
+
+func (w *Which) validate() error {
+	if w.Cluster == "" {
+		return usage.Errorf("--cluster-id is missing: `det-deploy k8s list` shows what there is")
+	}
+	return cluster.CheckID(w.Cluster)
+}
+
+// flags are what a further command needs to mean the same cluster.
+func (w *Which) flags(k *wire.K8s) string {
+	line := "--cluster-id " + w.Cluster + " --namespace " + k.Namespace()
+	if w.Context != "" {
+		line += " --context " + w.Context
+	}
+	if w.Kubeconfig != "" {
+		line += " --kubeconfig " + w.Kubeconfig
+	}
+	return line
+}
+
+// kubectl gives a kubectl command the flags that lead to the same Kubernetes.
+func (w *Where) kubectl(line string) string {
+	more := ""
+	if w.Kubeconfig != "" {
+		more += " --kubeconfig " + w.Kubeconfig
+	}
+	if w.Context != "" {
+		more += " --context " + w.Context
+	}
+	return strings.Replace(line, "kubectl", "kubectl"+more, 1)
+}
+
+// values are what the flags of a command say of the chart's values.
+type values struct {
+	wire.K8sValues
+}
+
+func (v *values) addFlags(f *pflag.FlagSet) {
+	f.StringArrayVarP(&v.Files, "values", "f", nil, "YAML file with values, - for standard input; repeatable (DET_K8S_VALUES)")
+	f.StringArrayVar(&v.Set, "set", nil, "set values, as in db.type=embedded,masterPort=8080; repeatable")
+	f.StringArrayVar(&v.SetString, "set-string", nil, "set STRING values")
+	f.StringArrayVar(&v.SetFile, "set-file", nil, "set values from files, as in db.password=FILE")
+	f.StringArrayVar(&v.SetJSON, "set-json", nil, "set JSON values, as in resourcePools=[…]")
+}
+
+// given is what the user says, with the variable below the flags.
+func (v *values) given(s *term.Streams) wire.K8sValues {
+	out := v.K8sValues
+	if file := s.Getenv("DET_K8S_VALUES"); file != "" && len(out.Files) == 0 {
+		out.Files = strings.Split(file, ",")
+	}
+	return out
+}
+
+// said reports whether any value is given.
+func (v *values) said() bool {
+	return v.Reset || len(v.Files)+len(v.Set)+len(v.SetString)+len(v.SetFile)+len(v.SetJSON) > 0
+}
+
+// upgrading is the flags of upgrade.
+type upgrading struct {
+	BackupTo   string
+	PauseTasks bool
+	// Abandon gives up an upgrade instead of making one.
+	Abandon    bool
+	PauseLimit time.Duration
+	// BackupClaim or BackupBucket is where BackupTo leads.
+	BackupClaim, BackupBucket string
+}
+
+func (u *upgrading) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&u.BackupTo, "backup-to", "", "claim:NAME of a volume for the backup, or s3://BUCKET/PREFIX (default a volume that is made for the cluster)")
+	f.BoolVar(&u.PauseTasks, "pause-tasks", false, "stop preemptible tasks first and resume them afterwards; refused while others run")
+	f.DurationVar(&u.PauseLimit, "pause-limit", installer.DefaultPauseLimit, "grace period of paused tasks before they are killed, for --pause-tasks")
+	f.BoolVar(&u.Abandon, "abandon", false, "abandon an upgrade in progress and return to the former version")
+}
+
+// validate checks the flags; limited is true when --pause-limit was given, and valued when
+// values were.
+func (u *upgrading) validate(limited, valued bool) (err error) {
+	if u.PauseLimit < 0 {
+		return usage.Errorf("--pause-limit: must be 0 or more (is %s)", u.PauseLimit)
+	}
+	if limited && !u.PauseTasks {
+		return usage.Errorf("--pause-limit: is of use with --pause-tasks only")
+	}
+	if u.Abandon && (valued || u.BackupTo != "" || u.PauseTasks) {
+		return usage.Errorf("--abandon: takes no values, no --backup-to and no --pause-tasks: it leads back to what was")
+	}
+	u.BackupClaim, u.BackupBucket, err = backupAt(u.BackupTo)
+	return err
+}
+
+// backupAt is where --backup-to leads: a claim or a bucket.
+func backupAt(to string) (claim, bucket string, err error) {
+	kind, rest, _ := strings.Cut(to, ":")
+	path := strings.Trim(rest, "/")
+	switch {
+	case to == "":
+		return "", "", nil
+	case kind == "claim" && rest != "":
+		return rest, "", nil
+	case kind == "s3" && strings.HasPrefix(rest, "//") && path != "":
+		return "", "s3://" + path, nil
+	}
+	return "", "", usage.Errorf("--backup-to: must be claim:NAME or s3://BUCKET/PREFIX (is %q); from a claim it can be copied to any other bucket", to)
+}
+
+// addTimeout declares --timeout.
+func addTimeout(f *pflag.FlagSet, limit *time.Duration) {
+	f.DurationVar(limit, "timeout", target.DefaultLimit, "time limit for the master to become ready")
+}

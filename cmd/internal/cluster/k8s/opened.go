@@ -1,0 +1,90 @@
+package k8s
+
+import (
+	"context"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+)
+
+// opened is a cluster on Kubernetes.
+type opened struct {
+	*wire.K8s
+
+	w *wanted
+	// differs is true when an upgrade would change the release.
+	differs bool
+}
+
+var _ cluster.Cluster = (*opened)(nil)
+
+// flagLine are the flags with which a further command means the same cluster.
+func (c *opened) flagLine() string { return c.w.Which.flags(c.K8s) }
+
+// Fits refuses to bring up a cluster that runs another release.
+func (c *opened) Fits(ctx context.Context) error { return c.Target.Fits(ctx, c.Record) }
+
+// Warn notes what is lost by adopting a release, and what makes the receipt of an
+// uninstall less than the whole truth, or not last.
+func (c *opened) Warn(ctx context.Context, v cluster.Verb) error {
+	if v == cluster.Down {
+		return c.warnDown(ctx)
+	}
+	lost, err := c.Losses(ctx)
+	if err != nil || len(lost) == 0 {
+		return err
+	}
+	c.w.Notef("Cluster %s takes the place of Determined's release, %s %s. What that means:", c.ID(), c.Helm.Chart, c.Helm.Version)
+	for _, line := range lost {
+		c.w.Notef("  - %s", line)
+	}
+	return nil
+}
+
+func (c *opened) warnDown(ctx context.Context) error {
+	if c.Applied {
+		c.w.Notef("The chart was applied without Helm: whatever applied it may apply it again.")
+	}
+	unseen, err := c.Target.Unseen(ctx)
+	if len(unseen) > 0 {
+		c.w.Notef("You may not list %s: what is left of these is not counted.", strings.Join(unseen, ", "))
+	}
+	return err
+}
+
+// Credentials are the passwords that the cluster was created with.
+func (c *opened) Credentials(ctx context.Context) (cluster.Access, error) {
+	admin, err := c.Target.Credentials(ctx)
+	if err != nil {
+		return cluster.Access{}, err
+	}
+	determined, err := c.Target.DeterminedPassword(ctx)
+	if err != nil {
+		return cluster.Access{}, err
+	}
+	e, err := c.Target.Endpoint(ctx)
+	a := cluster.Access{URL: e.URL, Forward: c.w.kubectl(e.Forward(c.Namespace())), User: admin.User, Password: admin.Password.Reveal(), DeterminedPassword: determined.Reveal()}
+	a.Reached = e.Forwarded() + " while this runs: " + a.Forward
+	return a, err
+}
+
+// Absent says that there is nothing to remove, and where a cluster of the ID is.
+func (c *opened) Absent(ctx context.Context) []string {
+	out := []string{"There is no cluster " + c.ID() + " in namespace " + c.Namespace() + "."}
+	for _, ns := range c.Elsewhere(ctx) {
+		out = append(out, "There is one in namespace "+ns+": name it with --namespace.")
+	}
+	return out
+}
+
+// Kept says nothing: the receipt names what was kept.
+func (c *opened) Kept() string { return "" }
+
+// Forget removes the context of a cluster that is gone.
+func (c *opened) Forget(ctx context.Context) error {
+	return cluster.Forget(ctx, c.w.Streams, c.ID(), func(k contexts.Context) bool {
+		return k.Platform == Platform{}.Name() && k.Namespace == c.Namespace()
+	})
+}

@@ -1,0 +1,173 @@
+package k8s
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+)
+
+// wanted is the cluster that a command is about, and what its flags say of it.
+type wanted struct {
+	*term.Streams
+	Which
+	values
+	upgrading
+	logQuery
+
+	CreateNamespace bool
+	Adopt           bool
+	NoWait          bool
+	Timeout         time.Duration
+
+	flags *pflag.FlagSet
+}
+
+// AddFlags declares the flags of a verb.
+func (w *wanted) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
+	w.flags = f
+	if v == cluster.List {
+		w.Where.addFlags(f)
+		return
+	}
+	w.Which.addFlags(f)
+	switch v {
+	case cluster.Up, cluster.Plan, cluster.Doctor:
+		w.values.addFlags(f)
+		f.BoolVar(&w.Reset, "reset-values", false, "reset all values that are not given to the chart's defaults")
+		f.BoolVar(&w.CreateNamespace, "create-namespace", false, "create the namespace if it does not exist")
+		f.BoolVar(&w.Adopt, "adopt-determined", false, "replace a release of Determined's own chart, keeping its values; its database stays and is not read")
+		if v == cluster.Up {
+			f.BoolVar(&w.NoWait, "no-wait", false, "do not wait for the master")
+			addTimeout(f, &w.Timeout)
+		}
+	case cluster.Upgrade:
+		w.values.addFlags(f)
+		w.upgrading.addFlags(f)
+		addTimeout(f, &w.Timeout)
+	case cluster.Logs:
+		w.logQuery.addFlags(f)
+	case cluster.Status, cluster.List, cluster.Credentials, cluster.Down, cluster.Adopt:
+	}
+}
+
+// describes reports whether the flags of a verb describe a cluster.
+func describes(v cluster.Verb) bool {
+	return v == cluster.Up || v == cluster.Plan || v == cluster.Doctor
+}
+
+// Validate checks the flags before anything is tried.
+func (w *wanted) Validate(r cluster.Request) error {
+	if (r.Verb == cluster.Up || r.Verb == cluster.Upgrade) && w.Timeout <= 0 {
+		return usage.Errorf("--timeout: must be more than 0 (is %s)", w.Timeout)
+	}
+	switch r.Verb {
+	case cluster.List:
+		return nil
+	case cluster.Logs:
+		if err := w.logQuery.validate(); err != nil {
+			return err
+		}
+	case cluster.Upgrade:
+		if err := w.upgrading.validate(w.flags.Changed("pause-limit"), w.said()); err != nil {
+			return err
+		}
+	case cluster.Up:
+		if w.Cluster == "" && w.CanAsk() && !r.Yes {
+			return nil // it is asked for
+		}
+	case cluster.Plan, cluster.Doctor, cluster.Status, cluster.Credentials, cluster.Down, cluster.Adopt:
+	}
+	return w.validate()
+}
+
+// validate holds what the flags say of a cluster against each other.
+func (w *wanted) validate() error {
+	if w.Adopt && w.Reset {
+		return usage.Errorf("--adopt-determined and --reset-values exclude each other: the first takes the old release's values; leave one out with --set KEY=null")
+	}
+	return w.Which.validate()
+}
+
+// Open prepares the cluster: as the user wants it for a verb that describes it, and else
+// as it is.
+func (w *wanted) Open(ctx context.Context, r cluster.Request) (cluster.Cluster, error) {
+	q := wire.K8sRequest{NoWait: w.NoWait, Limit: w.Timeout, BackupClaim: w.BackupClaim, BackupBucket: w.BackupBucket, Sink: r.Sink}
+	q.Unread = r.Verb == cluster.Down || r.Verb == cluster.Upgrade && w.Abandon
+	if describes(r.Verb) || r.Verb == cluster.Upgrade && !w.Abandon {
+		given := w.given(w.Streams)
+		q.Given = &given
+	}
+	if describes(r.Verb) {
+		if err := w.complete(ctx, w.Streams, q.Given, r.Verb == cluster.Up && !r.Yes && w.CanAsk()); err != nil {
+			return nil, err
+		}
+		q.CreateNamespace, q.Adopt = w.CreateNamespace, w.Adopt
+	}
+	q.Cluster, q.At = w.Cluster, w.at(w.Streams)
+	k, err := wire.NewK8s(ctx, w.Streams, q)
+	if err != nil {
+		return nil, err
+	}
+	if describes(r.Verb) {
+		noteEffects(w.Streams, k.OtherEffects)
+	}
+	c := &opened{K8s: k, w: w}
+	if r.Verb == cluster.Status || r.Verb == cluster.Credentials || r.Verb == cluster.Logs {
+		return c, c.need(ctx)
+	}
+	return c, nil
+}
+
+// openExisting prepares a cluster as it is; one that is not there is an error.
+func openExisting(ctx context.Context, s *term.Streams, w *Which) (*wire.K8s, error) {
+	k, err := wire.NewK8s(ctx, s, wire.K8sRequest{Cluster: w.Cluster, At: w.at(s)})
+	if err != nil {
+		return nil, err
+	}
+	return k, (&opened{K8s: k}).need(ctx)
+}
+
+// noteEffects tells who brings values of Determined's chart what they do here.
+func noteEffects(s *term.Streams, effects []string) {
+	for _, line := range effects {
+		s.Notef("%s", line)
+	}
+}
+
+// need refuses a cluster of which nothing is there.
+func (c *opened) need(ctx context.Context) error {
+	if found, err := c.Exists(ctx); err != nil || found {
+		return err
+	}
+	return c.absent(ctx)
+}
+
+// absentError is a cluster that is not there.
+type absentError struct {
+	cluster, namespace string
+	elsewhere          []string
+}
+
+func (c *opened) absent(ctx context.Context) error {
+	return &absentError{c.ID(), c.Namespace(), c.Elsewhere(ctx)}
+}
+
+func (e *absentError) Error() string {
+	return fmt.Sprintf("there is no cluster %s in namespace %s", e.cluster, e.namespace)
+}
+
+// Hint says where it is, or what makes one.
+func (e *absentError) Hint() string {
+	if len(e.elsewhere) > 0 {
+		return "there is one in namespace " + strings.Join(e.elsewhere, ", ") + ": name it with --namespace"
+	}
+	return "`det-deploy k8s list` shows what there is; `det-deploy k8s install --cluster-id " + e.cluster + "` makes it"
+}

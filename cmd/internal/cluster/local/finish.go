@@ -1,0 +1,98 @@
+package local
+
+import (
+	"context"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+)
+
+// started is the JSON form of what up came to.
+type started struct {
+	Schema  string `json:"schema"`
+	Cluster string `json:"cluster"`
+	URL     string `json:"url"`
+	User    string `json:"user"`
+	// PasswordFile is where the password is: the answer itself has no secret.
+	PasswordFile string `json:"password_file"`
+	// DeterminedPasswordFile is where that of the user determined is.
+	DeterminedPasswordFile string `json:"determined_password_file"`
+	Runtime                string `json:"runtime"`
+	// Isolated says whether tasks are kept from this machine, TrustUsers whether
+	// everybody may submit them all the same.
+	Isolated   bool `json:"isolated"`
+	TrustUsers bool `json:"trust_users"`
+
+	// ca is the file that holds what signs the master's certificate, or empty.
+	ca       string
+	loggedIn bool
+	// exposed says why tasks are not isolated.
+	exposed string
+}
+
+// Finish makes the cluster the current context, and says how to use it.
+func (c *opened) Finish(ctx context.Context) (cluster.Answer, error) {
+	spec, place := c.Target.Spec, c.Target.Place
+	loggedIn, err := c.remember(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &started{
+		Schema: "det-deploy.local-up/v1", Cluster: spec.Cluster, URL: spec.URL(), User: "admin",
+		PasswordFile: place.Password(), DeterminedPasswordFile: place.DeterminedPassword(),
+		Runtime: c.Target.Runtime(ctx), Isolated: spec.Isolated, TrustUsers: spec.TrustUsers, loggedIn: loggedIn,
+	}
+	if spec.TLS {
+		r.ca = place.CA()
+	}
+	r.exposed, _ = c.Target.Isolated(ctx)
+	return r, nil
+}
+
+// Print says how to use the cluster.
+func (r *started) Print(s *term.Streams) error {
+	s.Printf("Cluster %s is up at %s; tasks run as %s.", r.Cluster, r.URL, r.tasksAs())
+	s.Printf("")
+	s.Printf("  export DET_MASTER=%s", r.URL)
+	if r.ca != "" {
+		s.Printf("  export DET_MASTER_CERT_FILE=%s", r.ca)
+	}
+	s.Printf("")
+	next := "task run -- echo hello"
+	if r.loggedIn {
+		s.Printf("You are logged in as %s; `det-deploy local credentials%s` shows the passwords. Next:", r.User, flag(r.Cluster))
+	} else {
+		next = "login " + r.User
+		s.Printf("The password of %s was changed, so you are not logged in. Next:", r.User)
+	}
+	s.Printf("")
+	s.Printf("  det-deploy %s", next)
+	if !r.Isolated {
+		r.warnExposed(s)
+	}
+	return nil
+}
+
+// warnExposed is printed last where tasks are not isolated.
+func (r *started) warnExposed(s *term.Streams) {
+	s.Printf("")
+	s.Printf("WARNING: users who may submit tasks to this cluster can do whatever you can on this machine:")
+	s.Printf("tasks run as your own user, beside your files and the passwords and keys of the cluster,")
+	s.Printf("because %s.", r.exposed)
+	if r.TrustUsers {
+		s.Printf("Every user of the cluster may submit tasks; `det-deploy local up%s --trust-users=false` takes that back.", flag(r.Cluster))
+		return
+	}
+	s.Printf("So only administrators may; `det-deploy local up%s --trust-users` lets every user of the cluster.", flag(r.Cluster))
+}
+
+func (r *started) tasksAs() string {
+	switch {
+	case r.Runtime == "docker":
+		return "Docker containers"
+	case r.Isolated:
+		return "plain processes, each as a Unix user of its own, for no Docker daemon answers"
+	default:
+		return "plain processes, for no Docker daemon answers"
+	}
+}

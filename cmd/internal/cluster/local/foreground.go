@@ -1,0 +1,56 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
+)
+
+// upInForeground supervises the cluster in this process until it is interrupted; its data
+// stays for the next up. It plans again, now that the supervisor runs, and applies.
+func (c *opened) upInForeground(ctx context.Context) error {
+	d := c.Target.Place.Processes()
+	if _, alive := d.Holder(); alive {
+		return usage.Errorf("--foreground: cluster %s runs in the background; stop it with `det-deploy local down%s`, or leave the flag out", c.ID(), flag(c.ID()))
+	}
+	ctx, c.stop = context.WithCancel(ctx)
+	stopped := make(chan error, 1)
+	c.stopped = stopped
+	go func() {
+		stopped <- supervise.Run(ctx, supervise.Config{Dir: d, Program: c.Target.Program, Log: slog.New(slog.NewTextHandler(c.Err, nil))})
+	}()
+	if err := c.upSupervised(ctx); err != nil {
+		c.stop()
+		return errors.Join(err, <-c.stopped)
+	}
+	return nil
+}
+
+func (c *opened) upSupervised(ctx context.Context) error {
+	if !c.Target.Supervised(ctx) {
+		return errors.New("start the supervisor: it does not come up")
+	}
+	p, err := c.Plan(ctx)
+	if err != nil {
+		return err
+	}
+	return c.Local.Up(ctx, p)
+}
+
+// Stay waits for the end of a supervisor in this process. It stops it when err says that
+// bringing the cluster up has failed.
+func (c *opened) Stay(err error) error {
+	if c.stop == nil {
+		return err
+	}
+	defer c.stop()
+	if err != nil {
+		c.stop()
+		return errors.Join(err, <-c.stopped)
+	}
+	c.Notef("Ctrl-C stops the cluster.")
+	return <-c.stopped
+}

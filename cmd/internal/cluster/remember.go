@@ -1,0 +1,122 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/det-deploy/det-deploy/atomicfile"
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/master/api/client"
+)
+
+// Remembered returns the context with a cluster's ID; it is empty when there is none.
+func Remembered(s *term.Streams, cluster string) (contexts.Context, error) {
+	f, err := contexts.Default(s.Getenv)
+	if err != nil {
+		return contexts.Context{}, err
+	}
+	b, err := f.Load()
+	if err != nil {
+		return contexts.Context{}, err
+	}
+	c, _ := b.Get(cluster)
+	return c, nil
+}
+
+// Remember makes c the current context.
+func Remember(ctx context.Context, s *term.Streams, c contexts.Context) error {
+	f, err := contexts.Default(s.Getenv)
+	if err != nil {
+		return err
+	}
+	return f.Save(ctx, c)
+}
+
+// Forget removes the context of a cluster that is gone, if it matches.
+func Forget(ctx context.Context, s *term.Streams, cluster string, matches func(contexts.Context) bool) error {
+	f, err := contexts.Default(s.Getenv)
+	if err != nil {
+		return err
+	}
+	c, err := Remembered(s, cluster)
+	if err != nil || c.Name == "" || !matches(c) {
+		return err
+	}
+	_ = os.Remove(caFile(f, cluster)) // it signs nothing any more
+	return f.Forget(ctx, cluster)
+}
+
+// WriteCA keeps what signs the master's certificate in a file, for programs that take no
+// context, and returns its path.
+func WriteCA(s *term.Streams, cluster string, ca []byte) (string, error) {
+	f, err := contexts.Default(s.Getenv)
+	if err != nil {
+		return "", err
+	}
+	path := caFile(f, cluster)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", fmt.Errorf("keep the cluster's certificate: %w", err)
+	}
+	if err := atomicfile.Write(path, ca, 0o600); err != nil {
+		return "", fmt.Errorf("keep the cluster's certificate: %w", err)
+	}
+	return path, nil
+}
+
+func caFile(f contexts.File, cluster string) string {
+	return filepath.Join(filepath.Dir(f.Path), "ca", cluster+".pem")
+}
+
+// First is the account that a cluster was created with; found is false when somebody
+// else keeps its password.
+type First func(ctx context.Context) (user, password string, found bool, err error)
+
+// LogIn keeps a session that is still good, and else begins one with the first password.
+// There is none when that was changed.
+func LogIn(ctx context.Context, c contexts.Context, first First) (contexts.Context, error) {
+	master, err := c.Client()
+	if err != nil {
+		return c, err
+	}
+	defer master.Close()
+	if c.Token != "" {
+		if _, err := master.Me(ctx); err == nil {
+			return c, nil
+		}
+	}
+	c.Token, c.User = "", ""
+	user, password, found, err := first(ctx)
+	if err != nil || !found {
+		return c, err
+	}
+	reply, err := master.Login(ctx, user, password)
+	if refused, ok := errors.AsType[*client.Error](err); ok && refused.Denied() {
+		return c, nil
+	}
+	if err != nil {
+		return c, fmt.Errorf("log in as %s: %w", user, err)
+	}
+	c.User, c.Token = user, contexts.Token(reply.GetToken())
+	return c, nil
+}
+
+// answerLimit is how long a master may take to say who it is.
+const answerLimit = 5 * time.Second
+
+// Reach asks a master who it is, once.
+func Reach(ctx context.Context, c contexts.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	master, err := client.New(client.Config{URL: c.Master, CA: []byte(c.CA), ServerName: c.ServerName, RetryFor: -1})
+	if err != nil {
+		return err
+	}
+	defer master.Close()
+	_, err = master.Master(ctx)
+	return err
+}

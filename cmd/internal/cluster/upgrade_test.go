@@ -1,0 +1,39 @@
+package cluster
+
+import (
+	"context"
+	"testing"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/installer"
+)
+
+// given is a cluster of which no upgrade is under way, with tasks that are paused.
+type given struct{ paused bool }
+
+func (*given) ID() string     { return "lab" }
+func (*given) Abandons() bool { return true }
+
+func (*given) PlanAbandon(context.Context) (installer.Abandoned, error) {
+	return installer.Abandoned{}, nil
+}
+
+func (*given) Abandon(context.Context) (installer.Abandoned, error) {
+	panic("an upgrade was given up that was not under way")
+}
+
+func (g *given) Unpause(context.Context) error { g.paused = false; return nil }
+
+// A run that gave the upgrade up and could not reach the master leaves the tasks to the
+// next one, which finds nothing else to do.
+func TestGivingUpAgainLetsTasksStart(t *testing.T) {
+	t.Parallel()
+	s, _, _ := term.Test("", false)
+	for _, dry := range []bool{true, false} {
+		g := &given{paused: true}
+		o := &upgradeOptions{Streams: s, Consent: Consent{DryRun: dry, Yes: true}}
+		if err := o.abandon(t.Context(), prompt{Streams: s}, g); err != nil || g.paused != dry {
+			t.Errorf("dry run %t: got paused %t and %v, want it so in a dry run alone", dry, g.paused, err)
+		}
+	}
+}

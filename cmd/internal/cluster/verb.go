@@ -1,0 +1,153 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// Verb is what a command does to a cluster.
+type Verb string
+
+// The verbs.
+const (
+	Up          Verb = "up"
+	Plan        Verb = "plan"
+	Doctor      Verb = "doctor"
+	Status      Verb = "status"
+	List        Verb = "list"
+	Logs        Verb = "logs"
+	Credentials Verb = "credentials"
+	Upgrade     Verb = "upgrade"
+	Down        Verb = "down"
+	Adopt       Verb = "adopt"
+)
+
+// Help is the text of a command. What is empty is the verb's own text, in which
+// {on} stands for On and {name} for the platform's name.
+type Help struct {
+	// On is where the clusters run: "AWS", "this machine".
+	On          string
+	Use         string
+	Aliases     []string
+	Short, Long string
+	Example     string
+	Args        cobra.PositionalArgs
+}
+
+// options is what a verb reads from its flags, and what it does.
+type options interface {
+	addFlags(f *pflag.FlagSet)
+	validate(args []string) error
+	run(ctx context.Context) error
+}
+
+// verb is one verb, for every platform.
+type verb struct {
+	help Help
+	make func(s *term.Streams, p Platform) options
+}
+
+// verbs is every verb, by its name.
+func verbs() map[Verb]verb {
+	return map[Verb]verb{
+		Up:          {upHelp(), func(s *term.Streams, p Platform) options { return newUp(s, p) }},
+		Plan:        {planHelp(), func(s *term.Streams, p Platform) options { return newPlan(s, p) }},
+		Doctor:      {doctorHelp(), func(s *term.Streams, p Platform) options { return newDoctor(s, p) }},
+		Status:      {statusHelp(), func(s *term.Streams, p Platform) options { return newStatus(s, p) }},
+		List:        {listHelp(), func(s *term.Streams, p Platform) options { return newList(s, p) }},
+		Logs:        {logsHelp(), func(s *term.Streams, p Platform) options { return newLogs(s, p) }},
+		Credentials: {credentialsHelp(), func(s *term.Streams, p Platform) options { return newCredentials(s, p) }},
+		Upgrade:     {upgradeHelp(), func(s *term.Streams, p Platform) options { return newUpgrade(s, p) }},
+		Down:        {downHelp(), func(s *term.Streams, p Platform) options { return newDown(s, p) }},
+		Adopt:       {adoptHelp(), func(s *term.Streams, p Platform) options { return newAdopt(s, p) }},
+	}
+}
+
+// Commands returns the commands of the verbs that a platform has.
+func Commands(s *term.Streams, p Platform) []*cobra.Command {
+	var out []*cobra.Command
+	for name, v := range verbs() {
+		if own, found := p.Help(name); found {
+			out = append(out, command(own.over(v.help, name, p.Name()), v.make(s, p)))
+		}
+	}
+	return out
+}
+
+// command makes a command of options.
+func command(h Help, o options) *cobra.Command {
+	c := &cobra.Command{
+		Use: h.Use, Aliases: h.Aliases, Short: h.Short, Long: h.Long, Example: h.Example, Args: h.Args,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := o.validate(args); err != nil {
+				return err
+			}
+			return o.run(c.Context())
+		},
+	}
+	o.addFlags(c.Flags())
+	return c
+}
+
+// over completes the platform's text of a verb with the verb's own.
+func (h Help) over(base Help, name Verb, platform string) Help {
+	fill := strings.NewReplacer("{on}", h.On, "{name}", platform, "{NAME}", strings.ToUpper(platform))
+	for _, at := range []struct{ own, base *string }{
+		{&h.Use, &base.Use}, {&h.Short, &base.Short}, {&h.Long, &base.Long}, {&h.Example, &base.Example},
+	} {
+		if *at.own == "" {
+			*at.own = fill.Replace(*at.base)
+		}
+	}
+	if h.Use == "" {
+		h.Use = string(name)
+	}
+	if h.Args == nil {
+		h.Args = usage.Args()
+	}
+	return h
+}
+
+// Consent is the flags of every verb that changes a cluster.
+type Consent struct {
+	DryRun bool
+	Yes    bool
+}
+
+// AddConsent declares them.
+func (c *Consent) AddConsent(f *pflag.FlagSet) {
+	f.BoolVar(&c.DryRun, "dry-run", false, "print the plan and stop")
+	f.BoolVarP(&c.Yes, "yes", "y", false, "skip the confirmation")
+}
+
+// CheckConsent refuses --yes beside --dry-run.
+func (c *Consent) CheckConsent() error {
+	if c.DryRun && c.Yes {
+		return usage.Errorf("--dry-run and --yes exclude each other: a dry run asks nothing")
+	}
+	return nil
+}
+
+// schema names the JSON form of an answer: "det-deploy.aws-list/v1".
+func schema(p Platform, v Verb) string { return fmt.Sprintf("det-deploy.%s-%s/v1", p.Name(), v) }
+
+// CheckID refuses what no cluster is called.
+func CheckID(id string) error {
+	if spec.ValidCluster(id) {
+		return nil
+	}
+	return usage.Errorf("--cluster-id: must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", id)
+}
+
+// AddID declares --cluster-id.
+func AddID(f *pflag.FlagSet, id *string, preset string) {
+	f.StringVar(id, "cluster-id", preset, "cluster ID")
+}

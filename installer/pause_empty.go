@@ -1,0 +1,79 @@
+package installer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/det-deploy/det-deploy/master/api/client"
+)
+
+const (
+	// DefaultPauseLimit is how long tasks have to stop, when nothing else is said: enough for
+	// a program to write a checkpoint, and what one that heeds no signal keeps the
+	// upgrade waiting.
+	DefaultPauseLimit = 2 * time.Minute
+	// killLimit is how long killed pods may take to go: they have some 15 s to end,
+	// and a node that is slow to tell a while.
+	killLimit = 5 * time.Minute
+)
+
+// emptyNodes returns when no pod of a task is left on the nodes:
+//
+//	preempt what runs ─▶ wait p.Limit ─▶ switch the nodes off, which kills ─▶ wait killLimit ─▶ give up
+func (p Pause) emptyNodes(ctx context.Context, ids []string) error {
+	if err := p.preemptTasks(ctx); err != nil {
+		return err
+	}
+	left, err := p.waitForPods(ctx, p.Limit)
+	if err != nil || left == 0 {
+		return err
+	}
+	p.Notef("%d pods of tasks have not stopped in %s; they are killed, and are run again all the same.", left, p.Limit)
+	if err := p.disableNodes(ctx, ids, false); err != nil {
+		return err
+	}
+	left, err = p.waitForPods(ctx, killLimit)
+	if err != nil || left == 0 {
+		return err
+	}
+	return fmt.Errorf("%d pods of tasks are still there after %s; `kubectl get pods -l determined` shows them", left, killLimit)
+}
+
+// preemptTasks asks everything that runs to save itself and stop.
+func (p Pause) preemptTasks(ctx context.Context) error {
+	all, err := p.Master.Tasks(ctx)
+	if err != nil {
+		return err
+	}
+	for id, a := range all {
+		if len(a.GetResources()) == 0 {
+			continue // it waits
+		}
+		if err := p.Master.Preempt(ctx, id); err != nil && client.KindOf(err) != client.NotFound {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitForPods waits until no pod of a task is left, or limit has passed, and returns how many
+// are.
+func (p Pause) waitForPods(ctx context.Context, limit time.Duration) (left int, err error) {
+	end := time.NewTimer(limit)
+	defer end.Stop()
+	tick := time.NewTicker(p.Every)
+	defer tick.Stop()
+	for {
+		if left, err = p.Left(ctx); err != nil || left == 0 {
+			return left, err
+		}
+		select {
+		case <-ctx.Done():
+			return left, ctx.Err()
+		case <-end.C:
+			return left, nil
+		case <-tick.C:
+		}
+	}
+}

@@ -72,12 +72,13 @@ func install() []Row {
 		{"cloud/secret", []string{"cloud"}, "references to secrets are a leaf"},
 		{"cloud/edge", []string{"cloud"}, "which kind of refusal an answer is depends on no platform"},
 		{"cloud/edge/edgetest", []string{"cloud/edge"}, "the tests of a table know what a table is"},
+		{"cloud/infra", []string{"cloud", "cloud/resource", "delay"}, "what the resources of every platform have in common names none"},
 		{"cloud/cloudtest", []string{"cloud", "cloud/resource"}, "a contract knows what it is a contract of"},
 		{"cloud/local/process", nil, "who a process is depends on nothing"},
 		{"cloud/local", []string{"cloud", "cloud/resource", "cloud/local/process", "cloud/machine"}, "a platform knows only the vocabulary, and what its machines say to prove themselves"},
 		{"cloud/aws/machine", []string{"cloud", "cloud/secret", "cloud/machine", "cloud/host", "cloud/host/*", "cloud/aws/..."}, "it is the cloud of a machine's services"},
-		{"cloud/aws/...", []string{"cloud", "cloud/edge/...", "cloud/resource", "cloud/secret", "cloud/aws/..."}, "a platform knows only the vocabulary and itself"},
-		{"cloud/gcp/...", []string{"cloud", "cloud/edge/...", "cloud/resource", "cloud/secret", "cloud/gcp/..."}, "a platform knows only the vocabulary and itself"},
+		{"cloud/aws/...", []string{"cloud", "cloud/edge/...", "cloud/infra", "cloud/resource", "cloud/secret", "cloud/aws/..."}, "a platform knows only the vocabulary and itself"},
+		{"cloud/gcp/...", []string{"cloud", "cloud/edge/...", "cloud/infra", "cloud/resource", "cloud/secret", "cloud/gcp/..."}, "a platform knows only the vocabulary and itself"},
 		{"k8s/...", []string{"cloud", "cloud/resource", "k8s/...", "delay", "master/policy", "master/rm", "master/queue", "master/api/...", "templates"}, "Kubernetes is a platform and a resource manager"},
 		{"installer/event", []string{"cloud"}, noSDK},
 		{"installer/phase", []string{"installer/event"}, noSDK},
@@ -101,7 +102,7 @@ func install() []Row {
 func target(name string) []string {
 	return []string{
 		"installer", "installer/doctor", "installer/event", "installer/plan", "installer/record", "installer/spec",
-		"installer/hosted", "installer/target/" + name + "/...", "cloud", "cloud/resource", "cloud/secret", "cloud/" + name + "/...",
+		"installer/hosted", "installer/target/" + name + "/...", "cloud", "cloud/infra", "cloud/resource", "cloud/secret", "cloud/" + name + "/...",
 		"master/config/...", "master/api/...", "agent/config", "cloud/host/manifest", "templates",
 	}
 }

@@ -10,7 +10,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/compute"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/identity"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
@@ -38,15 +41,15 @@ func (h byHand) bring() brought {
 	}
 }
 
-func (b brought) cluster(c *infra.Cluster) []resource.Resource {
-	profile := &infra.Profile{In: c, Name: "master", Role: b.role}
-	master := &infra.Master{
+func (b brought) cluster(c *owner.Cluster) []resource.Resource {
+	profile := &identity.Profile{In: c, Name: "master", Role: b.role}
+	master := &compute.Master{
 		In: c, Name: "master", Image: awstest.ImageAMD64, Type: "m6i.large", Subnet: b.subnet, Groups: []infra.Ref{b.group},
 		Profile: profile, PublicIP: true, RootGiB: 30,
 	}
 	return []resource.Resource{
-		profile, master,
-		&infra.Attachment{In: c, Name: "data", Volume: b.volume, Instance: master},
+		profile, infra.Nonced(master),
+		&compute.Attachment{In: c, Name: "data", Volume: b.volume, Instance: master},
 	}
 }
 

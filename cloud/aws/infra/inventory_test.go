@@ -18,18 +18,20 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra"
-	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/compute"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
+	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
 // launch starts machines as a master of a cluster does.
 func (h byHand) launch(cluster string, n int32, spot bool) []string {
 	h.t.Helper()
-	tags := []types.Tag{{Key: aws.String(infra.ClusterTag), Value: aws.String(cluster)}, {Key: aws.String(infra.PoolTag), Value: aws.String("gpu")}}
+	tags := []types.Tag{{Key: aws.String(owner.ClusterTag), Value: aws.String(cluster)}, {Key: aws.String(owner.PoolTag), Value: aws.String("gpu")}}
 	in := &ec2.RunInstancesInput{
 		ImageId: aws.String(awstest.ImageAMD64), InstanceType: "m6i.large", MinCount: aws.Int32(n), MaxCount: aws.Int32(n),
 		NetworkInterfaces: []types.InstanceNetworkInterfaceSpecification{{
-			DeviceIndex: aws.Int32(0), SubnetId: aws.String(h.id(infra.KindSubnet, "b")), Groups: []string{h.id(infra.KindGroup, "agents")},
+			DeviceIndex: aws.Int32(0), SubnetId: aws.String(h.id(owner.KindSubnet, "b")), Groups: []string{h.id(owner.KindGroup, "agents")},
 		}},
 		TagSpecifications: []types.TagSpecification{
 			{ResourceType: types.ResourceTypeInstance, Tags: tags},
@@ -84,8 +86,7 @@ func TestAnotherClustersMachinesAreNotListed(t *testing.T) {
 		must(t, m.up(t.Context()))
 		h := byHand{m.clients(nil), t, m}
 		theirs := h.launch("labor", 2, true)
-		fs, err := m.cluster(nil).Inventory(t.Context(), "lab")
-		must(t, err)
+		fs := m.inventory(t)
 		for _, f := range fs {
 			if slices.Contains(theirs, f.ID) || f.Launched {
 				t.Errorf("%s is listed and belongs to another cluster", f)
@@ -101,7 +102,7 @@ func TestAnInterfaceThatHangsGoesWithTheNetwork(t *testing.T) {
 		must(t, m.up(t.Context()))
 		m.settleDown()
 		h := byHand{m.clients(nil), t, m}
-		m.world.GiveInterface(h.id(infra.KindSubnet, "a"), map[string]string{infra.ClusterTag: "lab"}, h.id(infra.KindGroup, "agents"))
+		m.world.GiveInterface(h.id(owner.KindSubnet, "a"), map[string]string{owner.ClusterTag: "lab"}, h.id(owner.KindGroup, "agents"))
 		m.settleDown()
 		must(t, m.downAll(t.Context()))
 		if d := cmp.Diff(m.world.Live(), before); d != "" {
@@ -117,7 +118,7 @@ func TestWhoeverHoldsASubnetIsNamed(t *testing.T) {
 		m := inMemory(awstest.Options{})
 		must(t, m.up(t.Context()))
 		h := byHand{m.clients(nil), t, m}
-		eni := m.world.GiveInterface(h.id(infra.KindSubnet, "a"), map[string]string{"team": "storage"})
+		eni := m.world.GiveInterface(h.id(owner.KindSubnet, "a"), map[string]string{"team": "storage"})
 		_, err := m.down(t.Context(), true)
 		if err == nil || !strings.Contains(err.Error(), eni) {
 			t.Fatalf("got %v, want an error that names %s", err, eni)
@@ -229,10 +230,10 @@ func TestAVolumeOfAnotherMachineIsNotTakenAway(t *testing.T) {
 		must(t, err)
 		_, err = h.EC2.AttachVolume(t.Context(), &ec2.AttachVolumeInput{VolumeId: volume.VolumeId, InstanceId: &other, Device: aws.String("/dev/sdf")})
 		must(t, err)
-		master := &infra.Master{In: m.cluster(nil), Name: "master", Subnet: infra.Existing(h.id(infra.KindSubnet, "a")), Profile: infra.Existing("")}
-		_, _, err = master.Find(t.Context())
+		master := &compute.Master{In: m.cluster(nil), Name: "master", Subnet: infra.Existing(h.id(owner.KindSubnet, "a")), Profile: infra.Existing("")}
+		_, _, err = infra.Nonced(master).Find(t.Context())
 		must(t, err)
-		a := &infra.Attachment{In: m.cluster(nil), Name: "theirs", Volume: infra.Existing(*volume.VolumeId), Instance: master}
+		a := &compute.Attachment{In: m.cluster(nil), Name: "theirs", Volume: infra.Existing(*volume.VolumeId), Instance: master}
 		found, _, err := a.Find(t.Context())
 		must(t, err)
 		if found.Exists() {
@@ -250,7 +251,7 @@ func TestSnapshotsOutliveDown(t *testing.T) {
 		must(t, m.up(t.Context()))
 		m.settleDown()
 		h := byHand{m.clients(nil), t, m}
-		s := &infra.Snapshot{In: m.cluster(nil), Name: "before-2", Volume: infra.Existing(h.id(infra.KindVolume, "data"))}
+		s := infra.Nonced(&storage.Snapshot{In: m.cluster(nil), Name: "before-2", Volume: infra.Existing(h.id(owner.KindVolume, "data"))})
 		must(t, s.CreateOnce(t.Context(), "nonce"))
 		m.settleDown()
 		made, err := s.Made(t.Context(), "nonce")
@@ -269,5 +270,3 @@ func TestSnapshotsOutliveDown(t *testing.T) {
 		must(t, m.downAll(t.Context()))
 	})
 }
-
-var _ resource.Target = (*infra.Cluster)(nil)

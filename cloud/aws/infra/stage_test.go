@@ -10,6 +10,12 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/compute"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/identity"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/network"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
+	shared "github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/installer"
@@ -44,12 +50,12 @@ func modest() wish {
 }
 
 // blueprint is a cluster with one resource of each kind.
-func blueprint(c *infra.Cluster, w wish, image string) []resource.Resource {
+func blueprint(c *owner.Cluster, w wish, image string) []resource.Resource {
 	c.Tags = w.tags
-	vpc := &infra.VPC{In: c, Name: "main", CIDR: netip.MustParsePrefix(w.cidr)}
-	gateway := &infra.Gateway{In: c, Name: "main", VPC: vpc}
-	var subnets []*infra.Subnet
-	var refs []infra.Ref
+	vpc := &network.VPC{In: c, Name: "main", CIDR: netip.MustParsePrefix(w.cidr)}
+	gateway := &network.Gateway{In: c, Name: "main", VPC: vpc}
+	var subnets []*network.Subnet
+	var refs []shared.Ref
 	for i, zone := range []string{"a", "b"} {
 		cidr := netip.PrefixFrom(vpc.CIDR.Addr().Next(), 24).Masked()
 		for range i + 1 {
@@ -57,38 +63,39 @@ func blueprint(c *infra.Cluster, w wish, image string) []resource.Resource {
 			b[2]++
 			cidr = netip.PrefixFrom(netip.AddrFrom4(b), 24)
 		}
-		s := &infra.Subnet{In: c, Name: zone, VPC: vpc, Zone: c.Clients.Region + zone, CIDR: cidr}
+		s := &network.Subnet{In: c, Name: zone, VPC: vpc, Zone: c.Clients.Region + zone, CIDR: cidr}
 		subnets, refs = append(subnets, s), append(refs, s)
 	}
-	routes := &infra.Routes{In: c, Name: "public", VPC: vpc, Gateway: gateway, Subnets: refs}
-	endpoint := &infra.Endpoint{In: c, Name: "s3", VPC: vpc, Routes: routes}
-	gMaster := &infra.Group{In: c, Name: "master", VPC: vpc}
-	gAgents := &infra.Group{In: c, Name: "agents", VPC: vpc}
-	rMaster := &infra.Rules{In: c, Name: "master", Group: gMaster, Ingress: infra.MasterRules(8443, []netip.Prefix{netip.MustParsePrefix(w.inbound)}, gAgents, w.ssh)}
-	rAgents := &infra.Rules{In: c, Name: "agents", Group: gAgents, Ingress: infra.AgentRules(gMaster, gAgents)}
+	routes := &network.Routes{In: c, Name: "public", VPC: vpc, Gateway: gateway, Subnets: refs}
+	endpoint := &network.Endpoint{In: c, Name: "s3", VPC: vpc, Routes: routes}
+	gMaster := &network.Group{In: c, Name: "master", VPC: vpc}
+	gAgents := &network.Group{In: c, Name: "agents", VPC: vpc}
+	rMaster := &network.Rules{In: c, Name: "master", Group: gMaster, Ingress: network.MasterRules(8443, []netip.Prefix{netip.MustParsePrefix(w.inbound)}, gAgents, w.ssh)}
+	rAgents := &network.Rules{In: c, Name: "agents", Group: gAgents, Ingress: network.AgentRules(gMaster, gAgents)}
 	document := fmt.Sprintf(`{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Action":%q,"Resource":"*"}]}`, w.policy)
-	roleMaster := &infra.Role{In: c, Name: "master", Policies: map[string]string{"master": document}}
-	roleAgent := &infra.Role{In: c, Name: "agent", Policies: map[string]string{"agent": document}}
-	profileMaster := &infra.Profile{In: c, Name: "master", Role: roleMaster}
-	profileAgent := &infra.Profile{In: c, Name: "agent", Role: roleAgent}
-	address := &infra.Address{In: c, Name: "master"}
-	volume := &infra.Volume{In: c, Name: "data", Zone: subnets[0].Zone, SizeGiB: w.volumeGiB}
-	master := &infra.Master{
-		In: c, Name: "master", Image: image, Type: w.machine, Subnet: subnets[0], Groups: []infra.Ref{gMaster},
-		Profile: profileMaster, PublicIP: true, RootGiB: w.rootGiB, UserData: []byte("#!/bin/sh\n"),
+	roleMaster := &identity.Role{In: c, Name: "master", Policies: map[string]string{"master": document}}
+	roleAgent := &identity.Role{In: c, Name: "agent", Policies: map[string]string{"agent": document}}
+	profileMaster := &identity.Profile{In: c, Name: "master", Role: roleMaster}
+	profileAgent := &identity.Profile{In: c, Name: "agent", Role: roleAgent}
+	address := &network.Address{In: c, Name: "master"}
+	volume := &storage.Volume{In: c, Name: "data", Zone: subnets[0].Zone, SizeGiB: w.volumeGiB}
+	master := &compute.Master{
+		In: c, Name: "master", Image: image, Type: w.machine, Subnet: subnets[0], Groups: []shared.Ref{gMaster},
+		Profile: profileMaster, PublicIP: true, RootGiB: w.rootGiB, UserData: func(context.Context) ([]byte, error) { return []byte("#!/bin/sh\n"), nil },
 		After: []string{routes.ID(), rMaster.ID()},
 	}
-	password := &infra.Secret{In: c, Name: "admin-password", OpensData: true, Generate: func() (secret.Value, error) { return secret.Literal("swordfish"), nil }}
+	password := &storage.Secret{In: c, Name: "admin-password", OpensData: true, Generate: func() (secret.Value, error) { return secret.Literal("swordfish"), nil }}
 	out := []resource.Resource{
-		vpc, gateway, subnets[0], subnets[1], routes, endpoint, gMaster, gAgents, rMaster, rAgents,
-		roleMaster, roleAgent, profileMaster, profileAgent, address, volume, master, password,
-		&infra.Bucket{In: c, Versioning: w.versioning},
-		&infra.LogGroup{In: c, Days: w.days, Retain: w.keepLogs},
-		&infra.Attachment{In: c, Name: "data", Volume: volume, Instance: master},
-		&infra.Association{In: c, Name: "master", Address: address, Instance: master},
+		shared.Nonced(vpc), shared.Nonced(gateway), shared.Nonced(subnets[0]), shared.Nonced(subnets[1]),
+		shared.Nonced(routes), shared.Nonced(endpoint), shared.Nonced(gMaster), shared.Nonced(gAgents), rMaster, rAgents,
+		roleMaster, roleAgent, profileMaster, profileAgent, shared.Nonced(address), shared.Nonced(volume), shared.Nonced(master), password,
+		&storage.Bucket{In: c, Versioning: w.versioning},
+		&storage.LogGroup{In: c, Days: w.days, Retain: w.keepLogs},
+		&compute.Attachment{In: c, Name: "data", Volume: volume, Instance: master},
+		&network.Association{In: c, Name: "master", Address: address, Instance: master},
 	}
 	if w.given != "" {
-		out = append(out, &infra.Secret{In: c, Name: "db-url", Given: secret.Literal(w.given)})
+		out = append(out, &storage.Secret{In: c, Name: "db-url", Given: secret.Literal(w.given)})
 	}
 	return out
 }
@@ -103,14 +110,14 @@ type stage struct {
 	settle  time.Duration
 	wish    wish
 	// draw takes the place of the blueprint.
-	draw func(*infra.Cluster) []resource.Resource
+	draw func(*owner.Cluster) []resource.Resource
 	dead func(record.Holder) bool
 }
 
 // deployment is a cluster on that account with nothing to check and nobody to
 // wait for.
 type deployment struct {
-	*infra.Cluster
+	infra.Target
 	s *stage
 }
 
@@ -123,15 +130,23 @@ func (d deployment) Wanted() ([]resource.Resource, error) {
 func (deployment) Checks() []doctor.Check                    { return nil }
 func (deployment) Ready(context.Context, func(string)) error { return nil }
 
-func (s *stage) cluster(gate *resource.Gate) *infra.Cluster {
-	return &infra.Cluster{ID: "lab", Account: s.account, Clients: s.clients(gate), Pause: s.pause}
+func (s *stage) cluster(gate *resource.Gate) *owner.Cluster {
+	return &owner.Cluster{ID: "lab", Account: s.account, Clients: s.clients(gate), Pause: s.pause}
+}
+
+// inventory lists what is there of a cluster.
+func (s *stage) inventory(t *testing.T) []resource.Found {
+	t.Helper()
+	fs, err := infra.Target{Cluster: s.cluster(nil)}.Inventory(t.Context(), "lab")
+	must(t, err)
+	return fs
 }
 
 // operator is a new process.
 func (s *stage) operator() *installer.Installer {
 	gate := new(resource.Gate)
 	return &installer.Installer{
-		Cluster: "lab", Platform: "aws", Deployment: deployment{s.cluster(gate), s}, Store: s.store, Gate: gate,
+		Cluster: "lab", Platform: "aws", Deployment: deployment{infra.Target{Cluster: s.cluster(gate)}, s}, Store: s.store, Gate: gate,
 		Holder: record.Holder{Owner: "ann", Host: "h", Nonce: "ann"}, Dead: s.dead,
 		Apply: apply.Config{Settle: s.settle},
 	}
@@ -184,8 +199,7 @@ func (s *stage) wantNothingToDo(t *testing.T) {
 // live lists the inventory as "kind/name", sorted.
 func (s *stage) live(t *testing.T) []string {
 	t.Helper()
-	fs, err := s.cluster(nil).Inventory(t.Context(), "lab")
-	must(t, err)
+	fs := s.inventory(t)
 	resource.Sort(fs)
 	out := []string{}
 	for _, f := range fs {

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
@@ -43,7 +43,7 @@ func RegionOf(ctx context.Context, q AWSRequest) (string, error) {
 		return "", err
 	}
 	// Of a cluster that was taken down its data may be there.
-	for _, name := range []string{aws.ControlBucket(q.Cluster, who.Account), infra.DataBucket(q.Cluster, who.Account)} {
+	for _, name := range []string{aws.ControlBucket(q.Cluster, who.Account), storage.DataBucket(q.Cluster, who.Account)} {
 		where, err := bucketRegion(ctx, home, name)
 		if err == nil || cloud.KindOf(err) != cloud.NotFound {
 			return where, err

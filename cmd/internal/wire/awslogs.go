@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs/types"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/delay"
 )
 
@@ -48,7 +48,7 @@ func (a *AWS) Logs(ctx context.Context, q AWSLogQuery, each func(AWSLogLine)) er
 	f := &following{a: a, query: q, seen: make(map[string]time.Time)}
 	group := a.Target.Spec.Logs.Group
 	if group == "" {
-		group = infra.LogGroupName(a.Cluster)
+		group = storage.LogGroupName(a.Cluster)
 	}
 	for {
 		if err := f.read(ctx, group, each); err != nil {

@@ -7,8 +7,11 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/identity"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/network"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
+	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/spec"
@@ -26,8 +29,8 @@ type blueprint struct {
 	subnets map[string]infra.Ref
 	agents  infra.Ref
 	master  infra.Ref
-	agent   *infra.Profile
-	profile *infra.Profile
+	agent   *identity.Profile
+	profile *identity.Profile
 }
 
 // Wanted lists everything that the cluster consists of, made new. Without a spec,
@@ -62,22 +65,22 @@ func (b *blueprint) network() error {
 	if err != nil {
 		return fmt.Errorf("read network.cidr: %w", err)
 	}
-	vpc := &infra.VPC{In: b.cluster, Name: "main", CIDR: cidr}
-	gateway := &infra.Gateway{In: b.cluster, Name: "main", VPC: vpc}
+	vpc := &network.VPC{In: b.cluster, Name: "main", CIDR: cidr}
+	gateway := &network.Gateway{In: b.cluster, Name: "main", VPC: vpc}
 	b.vpc, b.gateway = vpc, gateway.ID()
-	b.add(vpc, gateway)
-	routes := &infra.Routes{In: b.cluster, Name: "main", VPC: vpc, Gateway: gateway}
+	b.add(infra.Nonced(vpc), infra.Nonced(gateway))
+	routes := &network.Routes{In: b.cluster, Name: "main", VPC: vpc, Gateway: gateway}
 	used := b.Known.Used()
 	for i, zone := range b.Known.Zones {
 		if !slices.Contains(used, zone) {
 			continue
 		}
-		s := &infra.Subnet{In: b.cluster, Name: zone, VPC: vpc, Zone: zone, CIDR: part(cidr, i)}
+		s := &network.Subnet{In: b.cluster, Name: zone, VPC: vpc, Zone: zone, CIDR: part(cidr, i)}
 		b.subnets[zone] = s
 		routes.Subnets = append(routes.Subnets, s)
-		b.add(s)
+		b.add(infra.Nonced(s))
 	}
-	b.add(routes, &infra.Endpoint{In: b.cluster, Name: "s3", VPC: vpc, Routes: routes})
+	b.add(infra.Nonced(routes), infra.Nonced(&network.Endpoint{In: b.cluster, Name: "s3", VPC: vpc, Routes: routes}))
 	return nil
 }
 
@@ -96,28 +99,28 @@ func part(p netip.Prefix, i int) netip.Prefix {
 func (b *blueprint) groups() {
 	n := b.Spec.Network
 	b.master, b.agents = infra.Existing(n.MasterSecurityGroup), infra.Existing(n.AgentSecurityGroup)
-	var master, agents *infra.Group
+	var master, agents *network.Group
 	if n.MasterSecurityGroup == "" {
-		master = &infra.Group{In: b.cluster, Name: "master", VPC: b.vpc}
+		master = &network.Group{In: b.cluster, Name: "master", VPC: b.vpc}
 		b.master = master
-		b.add(master)
+		b.add(infra.Nonced(master))
 	}
 	if n.AgentSecurityGroup == "" {
-		agents = &infra.Group{In: b.cluster, Name: "agents", VPC: b.vpc}
+		agents = &network.Group{In: b.cluster, Name: "agents", VPC: b.vpc}
 		b.agents = agents
-		b.add(agents)
+		b.add(infra.Nonced(agents))
 	}
 	if master != nil {
-		b.add(&infra.Rules{In: b.cluster, Name: "master", Group: master, Ingress: infra.MasterRules(hosted.MasterPort, b.inbound(), b.agents, n.SSH)})
+		b.add(&network.Rules{In: b.cluster, Name: "master", Group: master, Ingress: network.MasterRules(hosted.MasterPort, b.inbound(), b.agents, n.SSH)})
 	}
 	if agents != nil {
-		rules := infra.AgentRules(b.master, b.agents)
+		rules := network.AgentRules(b.master, b.agents)
 		if n.SSH {
 			for _, from := range b.inbound() {
-				rules = append(rules, infra.Rule{Port: 22, From: from, Why: "administrators to agents"})
+				rules = append(rules, network.Rule{Port: 22, From: from, Why: "administrators to agents"})
 			}
 		}
-		b.add(&infra.Rules{In: b.cluster, Name: "agents", Group: agents, Ingress: rules})
+		b.add(&network.Rules{In: b.cluster, Name: "agents", Group: agents, Ingress: rules})
 	}
 }
 
@@ -138,15 +141,15 @@ func (b *blueprint) roles() {
 		if existing != "" {
 			return infra.Existing(spec.RoleName(existing))
 		}
-		r := &infra.Role{In: b.cluster, Name: name, Policies: map[string]string{"det-deploy": document.Compact()}}
+		r := &identity.Role{In: b.cluster, Name: name, Policies: map[string]string{"det-deploy": document.Compact()}}
 		b.add(r)
 		return r
 	}
 	if b.spot() {
-		b.add(&infra.SpotRole{In: b.cluster})
+		b.add(&identity.SpotRole{In: b.cluster})
 	}
-	b.profile = &infra.Profile{In: b.cluster, Name: "master", Role: role("master", b.Spec.Roles.Master, policy.Master(b.Scope()))}
-	b.agent = &infra.Profile{In: b.cluster, Name: "agent", Role: role("agent", b.Spec.Roles.Agent, policy.Agent(b.Scope()))}
+	b.profile = &identity.Profile{In: b.cluster, Name: "master", Role: role("master", b.Spec.Roles.Master, policy.Master(b.Scope()))}
+	b.agent = &identity.Profile{In: b.cluster, Name: "agent", Role: role("agent", b.Spec.Roles.Agent, policy.Agent(b.Scope()))}
 	b.add(b.profile, b.agent)
 }
 
@@ -154,19 +157,19 @@ func (b *blueprint) roles() {
 func (b *blueprint) data() {
 	b.add(&controlPolicy{t: b.Target})
 	if b.Spec.Storage.Bucket == "" {
-		b.add(&infra.Bucket{In: b.cluster})
+		b.add(&storage.Bucket{In: b.cluster})
 	}
 	if b.Spec.Logs.Group == "" {
-		b.add(&infra.LogGroup{In: b.cluster, Days: int32(b.Spec.Logs.RetentionDays), Retain: b.Spec.Logs.KeepOnDown}) //nolint:gosec // one of CloudWatch's numbers
+		b.add(&storage.LogGroup{In: b.cluster, Days: int32(b.Spec.Logs.RetentionDays), Retain: b.Spec.Logs.KeepOnDown}) //nolint:gosec // one of CloudWatch's numbers
 	}
 }
 
 // dataBucket is where checkpoints go.
 func (t *Target) dataBucket() string {
-	return cmp.Or(t.Spec.Storage.Bucket, infra.DataBucket(t.Spec.Cluster, t.Caller.Account))
+	return cmp.Or(t.Spec.Storage.Bucket, storage.DataBucket(t.Spec.Cluster, t.Caller.Account))
 }
 
 // logGroup is where machines log to.
 func (t *Target) logGroup() string {
-	return cmp.Or(t.Spec.Logs.Group, infra.LogGroupName(t.Spec.Cluster))
+	return cmp.Or(t.Spec.Logs.Group, storage.LogGroupName(t.Spec.Cluster))
 }

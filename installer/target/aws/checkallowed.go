@@ -15,7 +15,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/aws/policy"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/hosted"
@@ -133,7 +133,7 @@ func (c *checks) tryAddress(ctx context.Context) error {
 // marked is the cluster's mark, without which the policies allow nothing to be
 // made.
 func (c *checks) marked(kind ec2types.ResourceType) []ec2types.TagSpecification {
-	mark := ec2types.Tag{Key: aws.String(infra.ClusterTag), Value: aws.String(c.Spec.Cluster)}
+	mark := ec2types.Tag{Key: aws.String(owner.ClusterTag), Value: aws.String(c.Spec.Cluster)}
 	return []ec2types.TagSpecification{{ResourceType: kind, Tags: []ec2types.Tag{mark}}}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 )
@@ -62,7 +62,7 @@ func (c *checks) agentsWayOut(ctx context.Context) doctor.Result {
 
 func (c *checks) mine(tags []types.Tag) bool {
 	return slices.ContainsFunc(tags, func(t types.Tag) bool {
-		return aws.ToString(t.Key) == infra.ClusterTag && aws.ToString(t.Value) == c.Spec.Cluster
+		return aws.ToString(t.Key) == owner.ClusterTag && aws.ToString(t.Value) == c.Spec.Cluster
 	})
 }
 

@@ -10,7 +10,9 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/identity"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/network"
+	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 )
@@ -109,12 +111,12 @@ func (c *checks) rooms(ctx context.Context, v *hosted.Quotas) {
 		v.Weigh(r.Quota.What, hosted.Demand{Least: 1, Most: 1}, r.Free(), r.Quota.Console(c.Spec.Region))
 	}
 	one(func(ctx context.Context) (bool, error) {
-		f, _, err := (&infra.Address{In: c.cluster, Name: "master"}).Find(ctx)
+		f, _, err := infra.Nonced(&network.Address{In: c.cluster, Name: "master"}).Find(ctx)
 		return f.Exists(), err
 	}, c.facts.Addresses)
 	if c.Spec.Network.Own() {
 		one(func(ctx context.Context) (bool, error) {
-			f, _, err := (&infra.VPC{In: c.cluster, Name: "main"}).Find(ctx)
+			f, _, err := infra.Nonced(&network.VPC{In: c.cluster, Name: "main"}).Find(ctx)
 			return f.Exists(), err
 		}, c.facts.VPCs)
 	}
@@ -123,13 +125,13 @@ func (c *checks) rooms(ctx context.Context, v *hosted.Quotas) {
 // spot looks whether EC2 may act for the account on spot instances. Where it may not
 // yet, that is part of the plan.
 func (c *checks) spot(ctx context.Context) doctor.Result {
-	_, err := c.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(infra.SpotRoleName)})
+	_, err := c.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(identity.SpotRoleName)})
 	switch cloud.KindOf(err) {
 	case "":
-		return hosted.Pass("%s", infra.SpotRoleName)
+		return hosted.Pass("%s", identity.SpotRoleName)
 	case cloud.NotFound:
-		return hosted.Pass("the account has never used spot instances; `up` makes the service-linked role %s", infra.SpotRoleName)
+		return hosted.Pass("the account has never used spot instances; `up` makes the service-linked role %s", identity.SpotRoleName)
 	default:
-		return hosted.Failed(err, "the service-linked role "+infra.SpotRoleName)
+		return hosted.Failed(err, "the service-linked role "+identity.SpotRoleName)
 	}
 }

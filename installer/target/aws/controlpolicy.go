@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
@@ -40,7 +40,7 @@ func (p *controlPolicy) Find(ctx context.Context) (resource.Found, []resource.Dr
 	if !whole {
 		drift = append(drift, resource.Drift{Path: "plain-http", Have: "allowed", Want: "refused"})
 	}
-	tags, err := p.t.cluster.BucketTagDrift(ctx, p.t.store.Name)
+	tags, err := storage.BucketTagDrift(ctx, p.t.cluster, p.t.store.Name)
 	if err != nil {
 		return resource.Found{}, nil, fmt.Errorf("look at the tags of bucket %s: %w", p.t.store.Name, err)
 	}
@@ -52,7 +52,7 @@ func (p *controlPolicy) Create(ctx context.Context) error {
 	if err := p.statement().Put(ctx); err != nil {
 		return err
 	}
-	return p.t.cluster.TagBucket(ctx, p.t.store.Name)
+	return storage.TagBucket(ctx, p.t.cluster, p.t.store.Name)
 }
 
 // Update puts both as they should be.
@@ -65,6 +65,6 @@ func (p *controlPolicy) Delete(context.Context) error {
 	return nil
 }
 
-func (p *controlPolicy) statement() infra.TLSOnly {
-	return infra.TLSOnly{S3: p.t.Clients.S3, Bucket: p.t.store.Name}
+func (p *controlPolicy) statement() storage.TLSOnly {
+	return storage.TLSOnly{S3: p.t.Clients.S3, Bucket: p.t.store.Name}
 }

@@ -6,7 +6,8 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/master/config"
@@ -77,8 +78,8 @@ func (s *stage) wantOwnEntry(t *testing.T) {
 func TestAClusterWithOnePasswordKeepsIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
-		old := &infra.Secret{
-			In: &infra.Cluster{ID: "lab", Clients: s.clients(nil)}, Name: "admin-password", OpensData: true,
+		old := &storage.Secret{
+			In: &owner.Cluster{ID: "lab", Clients: s.clients(nil)}, Name: "admin-password", OpensData: true,
 			Generate: func() (secret.Value, error) { return secret.Literal("dD1-OLD"), nil },
 		}
 		must(t, old.Create(t.Context()))

@@ -4,14 +4,18 @@ import (
 	"context"
 	"errors"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
+	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
 // dataDisk is the data volume: the user's, or else the cluster's own.
 type dataDisk struct {
-	cluster *infra.Cluster
+	cluster *owner.Cluster
 	// existing is the user's.
 	existing string
 }
@@ -22,7 +26,7 @@ var _ hosted.Disk = dataDisk{}
 func (d dataDisk) Keep(ctx context.Context, name string) (string, error) {
 	volume := infra.Ref(infra.Existing(d.existing))
 	if d.existing == "" {
-		own := &infra.Volume{In: d.cluster, Name: "data"}
+		own := infra.Nonced(&storage.Volume{In: d.cluster, Name: "data"})
 		found, _, err := own.Find(ctx)
 		if err != nil {
 			return "", err
@@ -32,21 +36,21 @@ func (d dataDisk) Keep(ctx context.Context, name string) (string, error) {
 		}
 		volume = own
 	}
-	s := &infra.Snapshot{In: d.cluster, Name: name, Volume: volume}
+	s := infra.Nonced(&storage.Snapshot{In: d.cluster, Name: name, Volume: volume})
 	found, _, err := s.Find(ctx)
 	if err == nil && !found.Exists() {
-		err = createSnapshot(ctx, s)
+		err = createSnapshot(ctx, s, name)
 	}
 	return "snapshot " + s.Identity(), err
 }
 
 // createSnapshot begins one, exactly once: its name is its nonce.
-func createSnapshot(ctx context.Context, s *infra.Snapshot) error {
-	err := s.CreateOnce(ctx, s.Name)
+func createSnapshot(ctx context.Context, s *infra.NoncedObject[types.Snapshot], name string) error {
+	err := s.CreateOnce(ctx, name)
 	if cloud.KindOf(err) != cloud.Ambiguous {
 		return err
 	}
-	made, lookErr := s.Made(ctx, s.Name)
+	made, lookErr := s.Made(ctx, name)
 	if lookErr != nil {
 		return lookErr
 	}

@@ -14,7 +14,8 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/hosted"
@@ -80,7 +81,7 @@ func TestAPasswordThatMayOpenTheUsersDataStays(t *testing.T) {
 		must(t, s.up(t.Context()))
 		password := s.password(t)
 		_, err := s.clients(nil).Secrets.TagResource(t.Context(), &sm.TagResourceInput{
-			SecretId: sdk.String(infra.SecretName("lab", "admin-password")), Tags: []smtypes.Tag{{Key: sdk.String(infra.OpensTag), Value: sdk.String("")}},
+			SecretId: sdk.String(storage.SecretName("lab", "admin-password")), Tags: []smtypes.Tag{{Key: sdk.String(owner.OpensTag), Value: sdk.String("")}},
 		})
 		must(t, err)
 		in := s.unread(t)
@@ -151,7 +152,7 @@ func wantKept(t *testing.T, kept []resource.Found, name, what string) {
 // password is the administrator's, or "" if it is gone.
 func (s *stage) password(t *testing.T) string {
 	t.Helper()
-	out, err := s.clients(nil).Secrets.GetSecretValue(t.Context(), &sm.GetSecretValueInput{SecretId: sdk.String(infra.SecretName("lab", "admin-password"))})
+	out, err := s.clients(nil).Secrets.GetSecretValue(t.Context(), &sm.GetSecretValueInput{SecretId: sdk.String(storage.SecretName("lab", "admin-password"))})
 	if cloud.KindOf(err) == cloud.NotFound {
 		return ""
 	}

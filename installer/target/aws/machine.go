@@ -6,41 +6,40 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra"
-	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/compute"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/network"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
+	"github.com/det-deploy/det-deploy/cloud/infra"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/templates"
 )
 
-// bootMachine is the master's machine. What it is told at its first boot names the
-// data volume, and so is known only when that is there.
-type bootMachine struct {
-	*infra.Master
+// masterAddress is the address that stays when the master's machine changes.
+type masterAddress struct {
+	*infra.NoncedObject[types.Address]
 
-	boot func(ctx context.Context) ([]byte, error)
+	address *network.Address
 }
 
-var (
-	_ resource.Updater = (*bootMachine)(nil)
-	_ resource.Nonced  = (*bootMachine)(nil)
-)
+var _ hosted.Address = masterAddress{}
 
-// CreateOnce starts it.
-func (m *bootMachine) CreateOnce(ctx context.Context, nonce string) error {
-	data, err := m.boot(ctx)
-	if err != nil {
-		return err
-	}
-	m.UserData = data
-	return m.Master.CreateOnce(ctx, nonce)
+func newMasterAddress(c *owner.Cluster) masterAddress {
+	a := &network.Address{In: c, Name: "master"}
+	return masterAddress{infra.Nonced(a), a}
 }
+
+// PublicIP implements hosted.Address.
+func (a masterAddress) PublicIP() string { return a.address.PublicIP() }
 
 // machine is the master's, with its disk, its address, its secrets and what it
 // runs.
 func (b *blueprint) machine() error {
 	settings, _ := b.Remember() // it was read from JSON, or is written as such
-	address := &infra.Address{In: b.cluster, Name: "master"}
+	address := newMasterAddress(b.cluster)
 	c, err := b.Configure(hosted.Drawn{Settings: settings, Address: address, Needs: b.mentioned(), Live: b.live})
 	if err != nil {
 		return err
@@ -55,13 +54,15 @@ func (b *blueprint) machine() error {
 	if err != nil {
 		return err
 	}
-	host := &bootMachine{Master: &infra.Master{
+	host := &compute.Master{
 		In: b.cluster, Name: "master", Image: b.masterImage(), Type: m.InstanceType,
 		ReplaceImage: m.Image != "", Architecture: facts.Spelled(arch),
 		Subnet: b.masterPlace(), Groups: []infra.Ref{b.master}, Profile: b.profile, KeyPair: b.Spec.KeyPair,
 		PublicIP: true, RootGiB: int32(m.RootVolume), //nolint:gosec // a disk's size
 		After: c.ProgramIDs(),
-	}}
+		// It names the data volume, and so is known only when that exists.
+		UserData: func(ctx context.Context) ([]byte, error) { return b.boot(ctx, volume, c) },
+	}
 	// An address leads nowhere before there is a gateway; it replaces no machine,
 	// for it goes only with its network.
 	for _, id := range []string{volume.ID(), b.gateway} {
@@ -69,11 +70,10 @@ func (b *blueprint) machine() error {
 			host.After = append(host.After, id)
 		}
 	}
-	host.boot = func(ctx context.Context) ([]byte, error) { return b.boot(ctx, volume, c) }
 	b.add(
-		host,
-		&infra.Attachment{In: b.cluster, Name: "data", Volume: volume, Instance: host},
-		&infra.Association{In: b.cluster, Name: "master", Address: address, Instance: host},
+		infra.Nonced(host),
+		&compute.Attachment{In: b.cluster, Name: "data", Volume: volume, Instance: host},
+		&network.Association{In: b.cluster, Name: "master", Address: address, Instance: host},
 	)
 	return nil
 }
@@ -95,11 +95,11 @@ func (b *blueprint) volume() infra.Ref {
 	if v.ID != "" {
 		return infra.Existing(v.ID)
 	}
-	own := &infra.Volume{
+	own := &storage.Volume{
 		In: b.cluster, Name: "data", Zone: b.Known.Master.Zone, Snapshot: v.Snapshot, Elsewhere: b.moveMaster,
 		SizeGiB: int32(v.Size), //nolint:gosec // a disk's size
 	}
-	b.add(own)
+	b.add(infra.Nonced(own))
 	return own
 }
 
@@ -119,7 +119,7 @@ func (b *blueprint) boot(ctx context.Context, volume infra.Ref, c hosted.Configu
 	}
 	data, err := templates.MasterBoot{
 		Cluster: b.Spec.Cluster, Region: b.Spec.Region, Bucket: b.store.Name, SHA256: sums,
-		Endpoint: b.S3Endpoint, Volume: volume.Identity(), Device: infra.DataDevice,
+		Endpoint: b.S3Endpoint, Volume: volume.Identity(), Device: compute.DataDevice,
 	}.Render()
 	if err != nil {
 		return nil, fmt.Errorf("write the master's user data: %w", err)

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
@@ -56,7 +56,7 @@ func (s *sightings) recovered() (hosted.Recovered, error) {
 
 // mine is the filter for what carries the cluster's mark.
 func (s *sightings) mine() []types.Filter {
-	return []types.Filter{{Name: aws.String("tag:" + infra.ClusterTag), Values: []string{s.t.Spec.Cluster}}}
+	return []types.Filter{{Name: aws.String("tag:" + owner.ClusterTag), Values: []string{s.t.Spec.Cluster}}}
 }
 
 // instance reads the master's machine.
@@ -79,7 +79,7 @@ func (s *sightings) instance(ctx context.Context) error {
 func (s *sightings) master(i types.Instance) {
 	tags := tagsOf(i.Tags)
 	ended := i.State != nil && (i.State.Name == types.InstanceStateNameTerminated || i.State.Name == types.InstanceStateNameShuttingDown)
-	if tags[infra.ResourceTag] != "master" || ended {
+	if tags[owner.ResourceTag] != "master" || ended {
 		return
 	}
 	s.any = true
@@ -93,7 +93,7 @@ func (s *sightings) master(i types.Instance) {
 	s.vpc, s.subnet = aws.ToString(i.VpcId), aws.ToString(i.SubnetId)
 	var more []string
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
-		if !strings.HasPrefix(k, "det-deploy-") && k != infra.NameTag && !strings.HasPrefix(k, "aws:") {
+		if !strings.HasPrefix(k, "det-deploy-") && k != owner.NameTag && !strings.HasPrefix(k, "aws:") {
 			more = append(more, k+"="+tags[k])
 		}
 	}
@@ -109,7 +109,7 @@ func (s *sightings) network(ctx context.Context) error {
 		return err
 	}
 	for _, v := range out.Vpcs {
-		if tagsOf(v.Tags)[infra.ClusterTag] == s.t.Spec.Cluster {
+		if tagsOf(v.Tags)[owner.ClusterTag] == s.t.Spec.Cluster {
 			s.any = true
 			s.settings["network-cidr"] = aws.ToString(v.CidrBlock)
 			return nil
@@ -176,7 +176,7 @@ func (s *sightings) groups(ctx context.Context) error {
 			return err
 		}
 		for _, g := range page.SecurityGroups {
-			if tagsOf(g.Tags)[infra.ResourceTag] == "master" {
+			if tagsOf(g.Tags)[owner.ResourceTag] == "master" {
 				s.any = true
 				s.inbound(g.IpPermissions)
 			}
@@ -212,7 +212,7 @@ func (s *sightings) volume(ctx context.Context) error {
 			return err
 		}
 		for _, v := range page.Volumes {
-			if tagsOf(v.Tags)[infra.ResourceTag] != "data" {
+			if tagsOf(v.Tags)[owner.ResourceTag] != "data" {
 				continue
 			}
 			s.any = true

@@ -11,23 +11,24 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
 // vault is Secrets Manager.
-type vault struct{ cluster *infra.Cluster }
+type vault struct{ cluster *owner.Cluster }
 
 var _ hosted.Vault = vault{}
 
 // Secret implements hosted.Vault.
 func (v vault) Secret(s hosted.Secret) hosted.StoredSecret {
-	return storedSecret{&infra.Secret{In: v.cluster, Name: s.Name, Given: s.Given, Generate: s.Generate, OpensData: s.OpensData}}
+	return storedSecret{&storage.Secret{In: v.cluster, Name: s.Name, Given: s.Given, Generate: s.Generate, OpensData: s.OpensData}}
 }
 
 // FullName implements hosted.Vault.
-func (v vault) FullName(name string) string { return infra.SecretName(v.cluster.ID, name) }
+func (v vault) FullName(name string) string { return storage.SecretName(v.cluster.ID, name) }
 
 // ReadForeign implements hosted.Vault.
 func (v vault) ReadForeign(ctx context.Context, ref secret.Ref) (secret.Value, error) {
@@ -35,7 +36,7 @@ func (v vault) ReadForeign(ctx context.Context, ref secret.Ref) (secret.Value, e
 }
 
 // storedSecret is a secret of the cluster's own.
-type storedSecret struct{ *infra.Secret }
+type storedSecret struct{ *storage.Secret }
 
 var _ hosted.StoredSecret = storedSecret{}
 
@@ -44,7 +45,7 @@ func (s storedSecret) Give(v secret.Value) { s.Given = v }
 
 // Version implements hosted.StoredSecret.
 func (s storedSecret) Version(ctx context.Context) (string, error) {
-	out, err := s.In.Clients.Secrets.DescribeSecret(ctx, &sm.DescribeSecretInput{SecretId: aws.String(infra.SecretName(s.In.ID, s.Name))})
+	out, err := s.In.Clients.Secrets.DescribeSecret(ctx, &sm.DescribeSecretInput{SecretId: aws.String(storage.SecretName(s.In.ID, s.Name))})
 	if cloud.KindOf(err) == cloud.NotFound {
 		return "", nil
 	}

@@ -13,7 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
-	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/identity"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
 	"github.com/det-deploy/det-deploy/installer/event"
 	"github.com/det-deploy/det-deploy/installer/plan"
 )
@@ -73,7 +74,7 @@ func TestKeptDataInAnotherZoneNamesTheFlag(t *testing.T) {
 // somebody agreed to, and keeps it.
 func TestTheSpotRoleIsMadeByThePlanAndStays(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		const id = "aws/service-linked-role/" + infra.SpotRoleName
+		const id = "aws/service-linked-role/" + identity.SpotRoleName
 		c := inMemory(awstest.Options{})
 		s := newStage(c)
 		if got := s.plan(t); slices.Contains(got, "create "+id) {
@@ -88,10 +89,10 @@ func TestTheSpotRoleIsMadeByThePlanAndStays(t *testing.T) {
 		before := c.world.Live()
 		receipt, err := s.down(t.Context(), true)
 		must(t, err)
-		_, err = c.clients(nil).IAM.GetRole(t.Context(), &iam.GetRoleInput{RoleName: sdk.String(infra.SpotRoleName)})
+		_, err = c.clients(nil).IAM.GetRole(t.Context(), &iam.GetRoleInput{RoleName: sdk.String(identity.SpotRoleName)})
 		must(t, err)
 		for _, f := range slices.Concat(receipt.Removed, receipt.Kept, receipt.Left) {
-			if f.Kind == infra.KindSpotRole {
+			if f.Kind == owner.KindSpotRole {
 				t.Errorf("the receipt mentions %s, which is the account's", f)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/installer"
@@ -48,7 +49,7 @@ type Target struct {
 	// Caller is who works on the cluster.
 	Caller facts.Caller
 
-	cluster *infra.Cluster
+	cluster *owner.Cluster
 	store   Bucket
 	// leaving is set once the control bucket's policy is left to go with the bucket.
 	leaving atomic.Bool
@@ -65,7 +66,7 @@ func Open(ctx context.Context, c Config) (*Target, error) {
 		return nil, err
 	}
 	id := c.Spec.Cluster
-	t.cluster = &infra.Cluster{
+	t.cluster = &owner.Cluster{
 		ID: id, Account: t.Caller.Account, Tags: c.Spec.Tags, Outside: outside(c.Spec), Unread: c.Unread, Clients: c.Clients,
 		Pause: c.Options.Pause, Log: c.Options.Log,
 	}
@@ -85,7 +86,7 @@ func (t *Target) parts() hosted.Parts {
 		},
 		Objects: objects{t.store, t.Clients.S3}, Vault: vault{t.cluster}, Machines: t,
 		Disk:    dataDisk{t.cluster, t.Spec.Master.Volume.ID},
-		Address: func() hosted.Address { return &infra.Address{In: t.cluster, Name: "master"} },
+		Address: func() hosted.Address { return newMasterAddress(t.cluster) },
 		Logs:    t.logGroup(),
 	}
 }
@@ -123,28 +124,31 @@ func outside(s spec.AWS) string {
 func ControlStore(c api.Clients, cluster, account string) Bucket {
 	return Bucket{
 		S3: c.S3, Name: ControlBucket(cluster, account), Region: c.Region, Account: account,
-		Tags: map[string]string{infra.ClusterTag: cluster},
+		Tags: map[string]string{owner.ClusterTag: cluster},
 	}
 }
 
 // Store is where the record is kept.
 func (t *Target) Store() Bucket { return t.store }
 
+// owned is everything of the cluster's that package infra knows.
+func (t *Target) owned() infra.Target { return infra.Target{Cluster: t.cluster} }
+
 // Kinds has what others need first. A master is stopped before anything else
 // goes.
 func (t *Target) Kinds() []string {
-	return slices.Concat([]string{hosted.KindProgram, kindBucketPolicy}, t.cluster.Kinds(), []string{hosted.KindManifest})
+	return slices.Concat([]string{hosted.KindProgram, kindBucketPolicy}, t.owned().Kinds(), []string{hosted.KindManifest})
 }
 
 // Inventory lists everything that carries the cluster's mark, but for the control
 // bucket, which goes with the record.
 func (t *Target) Inventory(ctx context.Context, cluster string) ([]resource.Found, error) {
-	all, err := t.cluster.Inventory(ctx, cluster)
+	all, err := t.owned().Inventory(ctx, cluster)
 	if err != nil {
 		return nil, err
 	}
 	all = slices.DeleteFunc(all, func(f resource.Found) bool {
-		return f.Kind == infra.KindBucket && f.ID == t.store.Name
+		return f.Kind == owner.KindBucket && f.ID == t.store.Name
 	})
 	f, err := t.FindManifest(ctx)
 	if f.Exists() {
@@ -163,6 +167,6 @@ func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 	case kindBucketPolicy:
 		return (&controlPolicy{t: t}).Delete(ctx)
 	default:
-		return t.cluster.Remove(ctx, f)
+		return t.owned().Remove(ctx, f)
 	}
 }

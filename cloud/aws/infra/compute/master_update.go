@@ -1,0 +1,106 @@
+package compute
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// change changes groups and the size of its disk while it runs, and its
+// type between a stop and a start.
+func (m *Master) change(ctx context.Context, drift []resource.Drift) error {
+	restart := false
+	for _, d := range drift {
+		var err error
+		switch d.Path {
+		case "groups":
+			_, err = m.In.Clients.EC2.ModifyInstanceAttribute(ctx, &ec2.ModifyInstanceAttributeInput{
+				InstanceId: aws.String(m.Identity()), Groups: m.groups(),
+			})
+		case "metadata-tokens", "metadata-hops":
+			_, err = m.In.Clients.EC2.ModifyInstanceMetadataOptions(ctx, &ec2.ModifyInstanceMetadataOptionsInput{
+				InstanceId: aws.String(m.Identity()), HttpTokens: types.HttpTokensStateRequired, HttpPutResponseHopLimit: aws.Int32(metadataHops),
+			})
+		case "root-size":
+			err = m.growRoot(ctx)
+		case "type":
+			restart, err = true, m.retype(ctx)
+		case "state":
+			restart = true
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !restart {
+		return nil
+	}
+	return m.restart(ctx)
+}
+
+// retype stops the machine and gives it another type.
+func (m *Master) retype(ctx context.Context) error {
+	if err := stopMachine(ctx, m.In, m.Identity()); err != nil {
+		return err
+	}
+	_, err := m.In.Clients.EC2.ModifyInstanceAttribute(ctx, &ec2.ModifyInstanceAttributeInput{
+		InstanceId: aws.String(m.Identity()), InstanceType: &types.AttributeValue{Value: aws.String(m.Type)},
+	})
+	return err
+}
+
+// restart starts a machine that is stopped or about to be.
+func (m *Master) restart(ctx context.Context) error {
+	live, err := AwaitMachine(ctx, m.In, m.Identity(), toStop, types.InstanceStateNameStopped, types.InstanceStateNameRunning, types.InstanceStateNamePending)
+	if err != nil || stateOf(live) != types.InstanceStateNameStopped {
+		return err
+	}
+	return startMachine(ctx, m.In, m.Identity())
+}
+
+// diskDrift compares the size of its own disk, which only grows: the system on
+// it takes the room at its next boot.
+func (m *Master) diskDrift(ctx context.Context, live types.Instance) ([]resource.Drift, error) {
+	id := rootVolume(live)
+	if id == "" {
+		return nil, nil
+	}
+	var v types.Volume
+	err := m.In.Waiter().LookUpListed(ctx, id, func() (err error) {
+		v, err = storage.DescribeVolume(ctx, m.In, id)
+		return err
+	})
+	if err != nil {
+		return nil, infra.IgnoreMissing(err)
+	}
+	if have := aws.ToInt32(v.Size); have < m.RootGiB {
+		return []resource.Drift{{Path: "root-size", Have: storage.GiB(have), Want: storage.GiB(m.RootGiB)}}, nil
+	}
+	return nil, nil
+}
+
+func (m *Master) growRoot(ctx context.Context) error {
+	live, err := describeMachine(ctx, m.In, m.Identity())
+	if err != nil {
+		return err
+	}
+	_, err = m.In.Clients.EC2.ModifyVolume(ctx, &ec2.ModifyVolumeInput{
+		VolumeId: aws.String(rootVolume(live)), Size: aws.Int32(m.RootGiB),
+	})
+	return err
+}
+
+func rootVolume(i types.Instance) string {
+	for _, b := range i.BlockDeviceMappings {
+		if aws.ToString(b.DeviceName) == aws.ToString(i.RootDeviceName) && b.Ebs != nil {
+			return aws.ToString(b.Ebs.VolumeId)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,169 @@
+package identity
+
+import (
+	"context"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Profile hands a role to machines. Its identity is its name.
+type Profile struct {
+	In *owner.Cluster
+	// Name is whom it is for: "master".
+	Name string
+	// Role's identity is the role's name; it may be an existing one.
+	Role infra.Ref
+
+	infra.Learned
+	arn string
+}
+
+var _ resource.Updater = (*Profile)(nil)
+
+// ARN names it in the master's configuration; it is empty before it was found or
+// made.
+func (p *Profile) ARN() string { return p.arn }
+
+// ID is "aws/instance-profile/" and its name.
+func (p *Profile) ID() string { return owner.ResourceID(owner.KindProfile, p.Name) }
+
+// Kind is KindProfile.
+func (*Profile) Kind() string { return owner.KindProfile }
+
+// Needs its role.
+func (p *Profile) Needs() []string { return infra.NeedsOf(p.Role) }
+
+func (p *Profile) profileName() string { return RoleName(p.In.ID, p.Name) }
+
+// Find looks at it and at whose role it hands out.
+func (p *Profile) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
+	live, err := describeProfile(ctx, p.In, p.profileName())
+	if err != nil {
+		return resource.Found{}, nil, infra.IgnoreMissing(err)
+	}
+	if have := aws.ToString(live.Path); have != RolePath(p.In.ID) {
+		return resource.Found{}, nil, infra.Foreign("iam:GetInstanceProfile", "instance profile "+p.profileName(), "its path is "+have)
+	}
+	p.Learn(aws.ToString(live.InstanceProfileName))
+	p.arn = aws.ToString(live.Arn)
+	var drift []resource.Drift
+	if have := roleOf(live); have == "" || have != p.Role.Identity() {
+		drift = append(drift, resource.Drift{Path: "role", Have: have, Want: infra.NameOf(p.Role)})
+	}
+	return resource.Found{Kind: owner.KindProfile, ID: p.Identity(), Name: p.Name}, drift, nil
+}
+
+// Create makes it and has it hand out the role.
+func (p *Profile) Create(ctx context.Context) error {
+	out, err := p.In.Clients.IAM.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{
+		InstanceProfileName: aws.String(p.profileName()), Path: aws.String(RolePath(p.In.ID)),
+		Tags: iamTags(p.In.Marks(p.Name, "")),
+	})
+	if cloud.KindOf(err) == cloud.Conflict {
+		return p.In.Waiter().Adopt(ctx, p)
+	}
+	if err != nil {
+		return err
+	}
+	p.Learn(p.profileName())
+	p.arn = aws.ToString(out.InstanceProfile.Arn)
+	return p.add(ctx)
+}
+
+// Update has it hand out the wanted role.
+func (p *Profile) Update(ctx context.Context, drift []resource.Drift) error {
+	for _, d := range drift {
+		if d.Have != "" {
+			if err := emptyProfile(ctx, p.In, p.Identity(), d.Have); err != nil {
+				return err
+			}
+		}
+		if err := p.add(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Profile) add(ctx context.Context) error {
+	err := p.In.Waiter().RetryUntilKnown(ctx, p.ID(), func() error {
+		_, err := p.In.Clients.IAM.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{
+			InstanceProfileName: aws.String(p.Identity()), RoleName: aws.String(p.Role.Identity()),
+		})
+		return err
+	})
+	// A profile has room for one role: when it has this one, that is Amazon's
+	// refusal as well.
+	if kind := cloud.KindOf(err); kind == cloud.Conflict || kind == cloud.Quota {
+		if live, findErr := describeProfile(ctx, p.In, p.Identity()); findErr == nil && roleOf(live) == p.Role.Identity() {
+			return nil
+		}
+	}
+	return err
+}
+
+// Delete empties and removes it.
+func (p *Profile) Delete(ctx context.Context) error { return DeleteProfile(ctx, p.In, p.Identity()) }
+
+func DeleteProfile(ctx context.Context, c *owner.Cluster, name string) error {
+	return c.Waiter().RetryWhileInUse(ctx, name, func() error {
+		live, err := describeProfile(ctx, c, name)
+		if err != nil {
+			return err
+		}
+		if role := roleOf(live); role != "" {
+			if err := emptyProfile(ctx, c, name, role); err != nil {
+				return err
+			}
+		}
+		_, err = c.Clients.IAM.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{InstanceProfileName: aws.String(name)})
+		return err
+	})
+}
+
+func emptyProfile(ctx context.Context, c *owner.Cluster, name, role string) error {
+	_, err := c.Clients.IAM.RemoveRoleFromInstanceProfile(ctx, &iam.RemoveRoleFromInstanceProfileInput{
+		InstanceProfileName: aws.String(name), RoleName: aws.String(role),
+	})
+	return infra.IgnoreMissing(err)
+}
+
+func describeProfile(ctx context.Context, c *owner.Cluster, name string) (*types.InstanceProfile, error) {
+	out, err := c.Clients.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
+	if err != nil {
+		return nil, err
+	}
+	return out.InstanceProfile, nil
+}
+
+func roleOf(p *types.InstanceProfile) string {
+	for _, r := range p.Roles {
+		return aws.ToString(r.RoleName)
+	}
+	return ""
+}
+
+// ListProfiles lists what is under the cluster's path. IAM lists no tags.
+func ListProfiles(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
+	p := iam.NewListInstanceProfilesPaginator(c.Clients.IAM, &iam.ListInstanceProfilesInput{PathPrefix: aws.String(RolePath(c.ID))})
+	all, err := owner.Pages(ctx, p, func(o *iam.ListInstanceProfilesOutput) []types.InstanceProfile { return o.InstanceProfiles })
+	var out []resource.Found
+	for _, live := range all {
+		if aws.ToString(live.Path) == RolePath(c.ID) {
+			n := aws.ToString(live.InstanceProfileName)
+			out = append(out, resource.Found{Kind: owner.KindProfile, ID: n, Name: shortName(c, n)})
+		}
+	}
+	return out, err
+}
+
+// shortName is what a role or profile is for.
+func shortName(c *owner.Cluster, n string) string { return strings.TrimPrefix(n, RoleName(c.ID, "")) }

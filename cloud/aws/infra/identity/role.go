@@ -1,0 +1,199 @@
+// Package identity is what a cluster's machines may do: roles, and the profiles that
+// hand them on.
+package identity
+
+import (
+	"context"
+	"maps"
+	"net/url"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// trustMachines lets machines take a role.
+const trustMachines = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`
+
+// Role is what a machine may do. Its name is unique in the account, and its path
+// tells whose it is.
+type Role struct {
+	In *owner.Cluster
+	// Name is whom it is for: "master".
+	Name string
+	// Policies are its documents, by name. Others that are written into it are taken
+	// away; managed ones that somebody attached stay until it goes.
+	Policies map[string]string
+
+	infra.Learned
+	arn string
+}
+
+var _ resource.Updater = (*Role)(nil)
+
+// RoleName is how the role of a cluster's master or agents is called.
+func RoleName(cluster, name string) string { return "det-deploy-" + cluster + "-" + name }
+
+// RolePath is the path under which a cluster's roles and profiles are.
+func RolePath(cluster string) string { return owner.PathStart + cluster + "/" }
+
+// ARN names it in policies; it is empty before it was found or made.
+func (r *Role) ARN() string { return r.arn }
+
+// ID is "aws/role/" and its name.
+func (r *Role) ID() string { return owner.ResourceID(owner.KindRole, r.Name) }
+
+// Kind is KindRole.
+func (*Role) Kind() string { return owner.KindRole }
+
+// Needs nothing.
+func (*Role) Needs() []string { return nil }
+
+func (r *Role) roleName() string { return RoleName(r.In.ID, r.Name) }
+
+// Find looks at it and at its policies.
+func (r *Role) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
+	live, err := describeRole(ctx, r.In, r.roleName())
+	if err != nil {
+		return resource.Found{}, nil, infra.IgnoreMissing(err)
+	}
+	if have := aws.ToString(live.Path); have != RolePath(r.In.ID) {
+		return resource.Found{}, nil, infra.Foreign("iam:GetRole", "role "+r.roleName(), "its path is "+have)
+	}
+	r.Learn(aws.ToString(live.RoleName))
+	r.arn = aws.ToString(live.Arn)
+	tags := owner.TagMap(live.Tags, func(t types.Tag) (k, v *string) { return t.Key, t.Value })
+	drift := infra.MarkDrift(tags, r.In.Marks(r.Name, ""))
+	if !sameDocument(unescape(aws.ToString(live.AssumeRolePolicyDocument)), trustMachines) {
+		drift = append(drift, resource.Drift{Path: "trust", Have: "others", Want: "machines"})
+	}
+	policies, err := r.policyDrift(ctx)
+	if err != nil {
+		return resource.Found{}, nil, infra.IgnoreMissing(err)
+	}
+	return resource.Found{Kind: owner.KindRole, ID: r.Identity(), Name: r.Name}, append(drift, policies...), nil
+}
+
+// Create makes it, and gives it its policies.
+func (r *Role) Create(ctx context.Context) error {
+	in := &iam.CreateRoleInput{
+		RoleName: aws.String(r.roleName()), Path: aws.String(RolePath(r.In.ID)),
+		AssumeRolePolicyDocument: aws.String(trustMachines),
+		Description:              aws.String("det-deploy cluster " + r.In.ID + ": " + r.Name),
+		Tags:                     iamTags(r.In.Marks(r.Name, "")),
+	}
+	out, err := r.In.Clients.IAM.CreateRole(ctx, in)
+	switch {
+	case cloud.KindOf(err) == cloud.Conflict:
+		return r.In.Waiter().Adopt(ctx, r)
+	case err != nil:
+		return err
+	}
+	r.Learn(r.roleName())
+	r.arn = aws.ToString(out.Role.Arn)
+	for _, n := range slices.Sorted(maps.Keys(r.Policies)) {
+		if err := r.put(ctx, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Update changes tags, trust and policies.
+func (r *Role) Update(ctx context.Context, drift []resource.Drift) error {
+	if tags := infra.WantedMarks(drift); len(tags) > 0 {
+		_, err := r.In.Clients.IAM.TagRole(ctx, &iam.TagRoleInput{RoleName: aws.String(r.Identity()), Tags: iamTags(tags)})
+		if err != nil {
+			return err
+		}
+	}
+	for _, d := range drift {
+		if d.Path != "trust" {
+			continue
+		}
+		_, err := r.In.Clients.IAM.UpdateAssumeRolePolicy(ctx, &iam.UpdateAssumeRolePolicyInput{
+			RoleName: aws.String(r.Identity()), PolicyDocument: aws.String(trustMachines),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return r.updatePolicies(ctx, drift)
+}
+
+// Delete takes its policies away and removes it.
+func (r *Role) Delete(ctx context.Context) error { return DeleteRole(ctx, r.In, r.Identity()) }
+
+func DeleteRole(ctx context.Context, c *owner.Cluster, name string) error {
+	return c.Waiter().RetryWhileInUse(ctx, name, func() error {
+		if err := stripRole(ctx, c, name); err != nil {
+			return err
+		}
+		_, err := c.Clients.IAM.DeleteRole(ctx, &iam.DeleteRoleInput{RoleName: aws.String(name)})
+		return err
+	})
+}
+
+// stripRole takes away what a role must not have when it is removed.
+func stripRole(ctx context.Context, c *owner.Cluster, name string) error {
+	inline, err := listInlinePolicies(ctx, c, name)
+	if err != nil {
+		return err
+	}
+	for _, p := range inline {
+		_, err := c.Clients.IAM.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: aws.String(name), PolicyName: aws.String(p)})
+		if infra.IgnoreMissing(err) != nil {
+			return err
+		}
+	}
+	managed, err := listManagedPolicies(ctx, c, name)
+	if err != nil {
+		return err
+	}
+	for _, p := range managed {
+		_, err := c.Clients.IAM.DetachRolePolicy(ctx, &iam.DetachRolePolicyInput{RoleName: aws.String(name), PolicyArn: aws.String(p)})
+		if infra.IgnoreMissing(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func describeRole(ctx context.Context, c *owner.Cluster, name string) (*types.Role, error) {
+	out, err := c.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name)})
+	if err != nil {
+		return nil, err
+	}
+	return out.Role, nil
+}
+
+// ListRoles lists what is under the cluster's path. IAM lists no tags.
+func ListRoles(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
+	p := iam.NewListRolesPaginator(c.Clients.IAM, &iam.ListRolesInput{PathPrefix: aws.String(RolePath(c.ID))})
+	all, err := owner.Pages(ctx, p, func(o *iam.ListRolesOutput) []types.Role { return o.Roles })
+	var out []resource.Found
+	for _, r := range all {
+		if aws.ToString(r.Path) == RolePath(c.ID) {
+			out = append(out, resource.Found{Kind: owner.KindRole, ID: aws.ToString(r.RoleName), Name: shortName(c, aws.ToString(r.RoleName))})
+		}
+	}
+	return out, err
+}
+
+func iamTags(tags map[string]string) []types.Tag {
+	return owner.TagList(tags, func(k, v *string) types.Tag { return types.Tag{Key: k, Value: v} })
+}
+
+// unescape reads a document as IAM returns it.
+func unescape(document string) string {
+	if plain, err := url.QueryUnescape(document); err == nil {
+		return plain
+	}
+	return document
+}

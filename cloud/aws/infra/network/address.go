@@ -1,0 +1,94 @@
+package network
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Address is a public address that stays when the machine behind it changes.
+type Address struct {
+	In   *owner.Cluster
+	Name string
+
+	infra.Learned
+	public string
+}
+
+// PublicIP is the address itself ("203.0.113.7"), or empty before it was found or
+// made.
+func (a *Address) PublicIP() string { return a.public }
+
+// ID is "aws/address/" and its name.
+func (a *Address) ID() string { return owner.ResourceID(owner.KindAddress, a.Name) }
+
+// Define says what is wanted.
+func (a *Address) Define() infra.Definition[types.Address] {
+	d := owner.Define(a.In, Addresses(a.In), a.Name, &a.Learned)
+	d.Create = a.create
+	d.Compare = func(_ context.Context, live types.Address) ([]resource.Drift, error) {
+		a.public = aws.ToString(live.PublicIp)
+		return nil, nil
+	}
+	return d
+}
+
+func (a *Address) create(ctx context.Context, nonce string) error {
+	out, err := a.In.Clients.EC2.AllocateAddress(ctx, &ec2.AllocateAddressInput{
+		Domain:            types.DomainTypeVpc,
+		TagSpecifications: owner.TagSpec(types.ResourceTypeElasticIp, a.In.Marks(a.Name, nonce)),
+	})
+	if err != nil {
+		return err
+	}
+	a.Learn(aws.ToString(out.AllocationId))
+	a.public = aws.ToString(out.PublicIp)
+	return nil
+}
+
+// Addresses are those of a cluster. Amazon lists them in one page.
+func Addresses(c *owner.Cluster) infra.Kind[types.Address] {
+	k := owner.Kind(owner.KindAddress, func(ctx context.Context, filters []types.Filter) ([]types.Address, error) {
+		out, err := c.Clients.EC2.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{Filters: filters})
+		if err != nil {
+			return nil, err
+		}
+		return out.Addresses, nil
+	}, func(a types.Address) infra.Observed {
+		return infra.Observed{Identity: aws.ToString(a.AllocationId), Marks: owner.EC2TagMap(a.Tags), Used: aws.ToString(a.AssociationId) != ""}
+	})
+	k.Delete = func(ctx context.Context, id string) error { return releaseAddress(ctx, c, id) }
+	return k
+}
+
+func releaseAddress(ctx context.Context, c *owner.Cluster, id string) error {
+	live, err := describeAddress(ctx, c, id)
+	if err != nil {
+		return infra.IgnoreMissing(err)
+	}
+	if err := disassociate(ctx, c, aws.ToString(live.AssociationId)); err != nil {
+		return err
+	}
+	return c.Waiter().RetryWhileInUse(ctx, id, func() error {
+		_, err := c.Clients.EC2.ReleaseAddress(ctx, &ec2.ReleaseAddressInput{AllocationId: aws.String(id)})
+		return err
+	})
+}
+
+// describeAddress looks at one address.
+func describeAddress(ctx context.Context, c *owner.Cluster, id string) (types.Address, error) {
+	out, err := c.Clients.EC2.DescribeAddresses(ctx, &ec2.DescribeAddressesInput{AllocationIds: []string{id}})
+	if err != nil {
+		return types.Address{}, err
+	}
+	if len(out.Addresses) == 0 {
+		return types.Address{}, infra.Missing("ec2:DescribeAddresses", id)
+	}
+	return out.Addresses[0], nil
+}

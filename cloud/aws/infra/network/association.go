@@ -1,0 +1,110 @@
+package network
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/compute"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Association has an address lead to a machine.
+type Association struct {
+	In *owner.Cluster
+	// Name is the address's.
+	Name     string
+	Address  infra.Ref
+	Instance infra.Ref
+
+	infra.Learned
+}
+
+var _ resource.Updater = (*Association)(nil)
+
+// ID is "aws/address-association/" and its name.
+func (a *Association) ID() string { return owner.ResourceID(owner.KindAssociation, a.Name) }
+
+// Kind is KindAssociation.
+func (*Association) Kind() string { return owner.KindAssociation }
+
+// Needs the address and the machine.
+func (a *Association) Needs() []string { return infra.NeedsOf(a.Address, a.Instance) }
+
+// Find looks where the address leads.
+func (a *Association) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
+	if a.Address.Identity() == "" || a.Instance.Identity() == "" {
+		return resource.Found{}, nil, nil
+	}
+	var live types.Address
+	err := a.In.Waiter().LookUpListed(ctx, a.ID(), func() (err error) {
+		live, err = describeAddress(ctx, a.In, a.Address.Identity())
+		return err
+	})
+	if cloud.KindOf(err) == cloud.NotFound {
+		return resource.Found{}, nil, nil
+	}
+	if err != nil || aws.ToString(live.AssociationId) == "" {
+		return resource.Found{}, nil, err
+	}
+	a.Learn(aws.ToString(live.AllocationId))
+	var drift []resource.Drift
+	if have := aws.ToString(live.InstanceId); have != a.Instance.Identity() {
+		drift = append(drift, resource.Drift{Path: "instance", Have: have, Want: a.Instance.Identity()})
+	}
+	return resource.Found{Kind: owner.KindAssociation, ID: a.Identity(), Name: a.Name}, drift, nil
+}
+
+// Create has the address lead to the machine, once that runs.
+func (a *Association) Create(ctx context.Context) error {
+	a.Learn(a.Address.Identity())
+	if _, err := compute.AwaitMachine(ctx, a.In, a.Instance.Identity(), compute.ToStart, types.InstanceStateNameRunning, types.InstanceStateNameStopped); err != nil {
+		return err
+	}
+	return a.In.Waiter().RetryUntilKnown(ctx, a.ID(), func() error {
+		_, err := a.In.Clients.EC2.AssociateAddress(ctx, &ec2.AssociateAddressInput{
+			AllocationId: aws.String(a.Identity()), InstanceId: aws.String(a.Instance.Identity()), AllowReassociation: aws.Bool(true),
+		})
+		return err
+	})
+}
+
+// Update has it lead to another machine.
+func (a *Association) Update(ctx context.Context, _ []resource.Drift) error { return a.Create(ctx) }
+
+// Delete has the address lead nowhere.
+func (a *Association) Delete(ctx context.Context) error { return Disassociate(ctx, a.In, a.Identity()) }
+
+// Disassociate takes the address, which has one association at most.
+func Disassociate(ctx context.Context, c *owner.Cluster, address string) error {
+	live, err := describeAddress(ctx, c, address)
+	if err != nil {
+		return infra.IgnoreMissing(err)
+	}
+	return disassociate(ctx, c, aws.ToString(live.AssociationId))
+}
+
+func disassociate(ctx context.Context, c *owner.Cluster, association string) error {
+	if association == "" {
+		return nil
+	}
+	_, err := c.Clients.EC2.DisassociateAddress(ctx, &ec2.DisassociateAddressInput{AssociationId: aws.String(association)})
+	return infra.IgnoreMissing(err)
+}
+
+// ListAssociations lists our addresses that lead somewhere.
+func ListAssociations(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
+	all, err := Addresses(c).All(ctx, c.Owned())
+	var out []resource.Found
+	for _, a := range all {
+		if a.Used {
+			out = append(out, resource.Found{Kind: owner.KindAssociation, ID: a.Identity, Name: a.Marks[owner.ResourceTag]})
+		}
+	}
+	return out, err
+}

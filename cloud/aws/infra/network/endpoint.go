@@ -1,0 +1,99 @@
+package network
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Endpoint lets a network reach S3 without leaving Amazon, and without paying
+// for it.
+type Endpoint struct {
+	In     *owner.Cluster
+	Name   string
+	VPC    infra.Ref
+	Routes infra.Ref
+
+	infra.Learned
+}
+
+// ID is "aws/vpc-endpoint/" and its name.
+func (e *Endpoint) ID() string { return owner.ResourceID(owner.KindEndpoint, e.Name) }
+
+// Define says what is wanted.
+func (e *Endpoint) Define() infra.Definition[types.VpcEndpoint] {
+	d := owner.Define(e.In, Endpoints(e.In), e.Name, &e.Learned, e.VPC, e.Routes)
+	d.Needed = []infra.Ref{e.Routes}
+	d.Create, d.Compare = e.create, e.compare
+	return d
+}
+
+func (e *Endpoint) compare(_ context.Context, live types.VpcEndpoint) ([]resource.Drift, error) {
+	if slices.Contains(live.RouteTableIds, e.Routes.Identity()) {
+		return nil, nil
+	}
+	return []resource.Drift{infra.Fixed("route-table", "", e.Routes.Identity())}, nil
+}
+
+// create makes it.
+func (e *Endpoint) create(ctx context.Context, nonce string) error {
+	return e.In.Waiter().RetryUntilKnown(ctx, e.ID(), func() error {
+		out, err := e.In.Clients.EC2.CreateVpcEndpoint(ctx, &ec2.CreateVpcEndpointInput{
+			VpcId: aws.String(e.VPC.Identity()), RouteTableIds: []string{e.Routes.Identity()},
+			VpcEndpointType:   types.VpcEndpointTypeGateway,
+			ServiceName:       aws.String("com.amazonaws." + e.In.Clients.Region + ".s3"),
+			ClientToken:       aws.String(nonce),
+			TagSpecifications: owner.TagSpec(types.ResourceTypeVpcEndpoint, e.In.Marks(e.Name, nonce)),
+		})
+		if err == nil {
+			e.Learn(aws.ToString(out.VpcEndpoint.VpcEndpointId))
+		}
+		return err
+	})
+}
+
+func deleteEndpoint(ctx context.Context, c *owner.Cluster, id string) error {
+	return c.Waiter().RetryWhileInUse(ctx, id, func() error {
+		out, err := c.Clients.EC2.DeleteVpcEndpoints(ctx, &ec2.DeleteVpcEndpointsInput{VpcEndpointIds: []string{id}})
+		if err != nil {
+			return err
+		}
+		return refuseUnsuccessful("ec2:DeleteVpcEndpoints", out.Unsuccessful)
+	})
+}
+
+// Endpoints are those of a cluster.
+func Endpoints(c *owner.Cluster) infra.Kind[types.VpcEndpoint] {
+	k := owner.Kind(owner.KindEndpoint, func(ctx context.Context, filters []types.Filter) ([]types.VpcEndpoint, error) {
+		p := ec2.NewDescribeVpcEndpointsPaginator(c.Clients.EC2, &ec2.DescribeVpcEndpointsInput{Filters: filters})
+		return owner.Pages(ctx, p, func(o *ec2.DescribeVpcEndpointsOutput) []types.VpcEndpoint { return o.VpcEndpoints })
+	}, func(e types.VpcEndpoint) infra.Observed {
+		s := infra.Observed{Identity: aws.ToString(e.VpcEndpointId), Marks: owner.EC2TagMap(e.Tags), Created: aws.ToTime(e.CreationTimestamp)}
+		for _, end := range []types.State{types.StateDeleting, types.StateDeleted, types.StateExpired, types.StateRejected, types.StateFailed} {
+			// Amazon documents "Deleted" and answers "deleted".
+			s.Deleting = s.Deleting || strings.EqualFold(string(e.State), string(end))
+		}
+		return s
+	})
+	k.Delete = func(ctx context.Context, id string) error { return deleteEndpoint(ctx, c, id) }
+	return k
+}
+
+// refuseUnsuccessful is what a call that answers item by item refused.
+func refuseUnsuccessful(op string, items []types.UnsuccessfulItem) error {
+	for _, i := range items {
+		if i.Error != nil {
+			return api.Refusal(op, aws.ToString(i.ResourceId), aws.ToString(i.Error.Code), aws.ToString(i.Error.Message))
+		}
+	}
+	return nil
+}

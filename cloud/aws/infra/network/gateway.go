@@ -1,0 +1,136 @@
+package network
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Gateway connects a network to the internet.
+type Gateway struct {
+	In   *owner.Cluster
+	Name string
+	VPC  infra.Ref
+
+	infra.Learned
+}
+
+// ID is "aws/internet-gateway/" and its name.
+func (g *Gateway) ID() string { return owner.ResourceID(owner.KindGateway, g.Name) }
+
+// Define says what is wanted.
+func (g *Gateway) Define() infra.Definition[types.InternetGateway] {
+	d := owner.Define(g.In, Gateways(g.In), g.Name, &g.Learned, g.VPC)
+	d.Needed = []infra.Ref{g.VPC}
+	d.Create, d.Compare, d.Change = g.create, g.compare, g.change
+	return d
+}
+
+// compare looks which network it is attached to.
+func (g *Gateway) compare(_ context.Context, live types.InternetGateway) ([]resource.Drift, error) {
+	return infra.Differences(infra.Changeable("vpc", attachedTo(live), g.VPC.Identity())), nil
+}
+
+// create makes it and attaches it.
+func (g *Gateway) create(ctx context.Context, nonce string) error {
+	out, err := g.In.Clients.EC2.CreateInternetGateway(ctx, &ec2.CreateInternetGatewayInput{
+		TagSpecifications: owner.TagSpec(types.ResourceTypeInternetGateway, g.In.Marks(g.Name, nonce)),
+	})
+	if err != nil {
+		return err
+	}
+	g.Learn(aws.ToString(out.InternetGateway.InternetGatewayId))
+	return resource.Partial(g.attach(ctx))
+}
+
+// change attaches it where it should be.
+func (g *Gateway) change(ctx context.Context, drift []resource.Drift) error {
+	for _, d := range drift {
+		if d.Path != "vpc" {
+			continue
+		}
+		if err := detachGateway(ctx, g.In, g.Identity(), d.Have); err != nil {
+			return err
+		}
+		return g.attach(ctx)
+	}
+	return nil
+}
+
+func (g *Gateway) attach(ctx context.Context) error {
+	err := g.In.Waiter().RetryUntilKnown(ctx, g.ID(), func() error {
+		_, err := g.In.Clients.EC2.AttachInternetGateway(ctx, &ec2.AttachInternetGatewayInput{
+			InternetGatewayId: aws.String(g.Identity()), VpcId: aws.String(g.VPC.Identity()),
+		})
+		return err
+	})
+	if cloud.KindOf(err) != cloud.Conflict {
+		return err
+	}
+	// It is attached: to this network when an earlier reply was lost.
+	_, drift, findErr := infra.Nonced(g).Find(ctx)
+	for _, d := range drift {
+		if d.Path == "vpc" {
+			return err
+		}
+	}
+	return findErr
+}
+
+func deleteGateway(ctx context.Context, c *owner.Cluster, id string) error {
+	return c.Waiter().RetryWhileInUse(ctx, id, func() error {
+		all, err := Gateways(c).All(ctx, c.Owned())
+		if err != nil {
+			return err
+		}
+		for _, s := range all {
+			if s.Identity != id {
+				continue
+			}
+			if err := detachGateway(ctx, c, id, attachedTo(s.Object)); err != nil {
+				return err
+			}
+		}
+		_, err = c.Clients.EC2.DeleteInternetGateway(ctx, &ec2.DeleteInternetGatewayInput{InternetGatewayId: aws.String(id)})
+		return err
+	})
+}
+
+// detachGateway is refused while there are public addresses in vpc.
+func detachGateway(ctx context.Context, c *owner.Cluster, id, vpc string) error {
+	if vpc == "" {
+		return nil
+	}
+	_, err := c.Clients.EC2.DetachInternetGateway(ctx, &ec2.DetachInternetGatewayInput{
+		InternetGatewayId: aws.String(id), VpcId: aws.String(vpc),
+	})
+	return infra.IgnoreMissing(err)
+}
+
+func attachedTo(g types.InternetGateway) string {
+	for _, a := range g.Attachments {
+		if a.State != types.AttachmentStatusDetached {
+			return aws.ToString(a.VpcId)
+		}
+	}
+	return ""
+}
+
+// Gateways are those of a cluster. One is detached before it goes.
+func Gateways(c *owner.Cluster) infra.Kind[types.InternetGateway] {
+	k := owner.Kind(owner.KindGateway, func(ctx context.Context, filters []types.Filter) ([]types.InternetGateway, error) {
+		p := ec2.NewDescribeInternetGatewaysPaginator(c.Clients.EC2, &ec2.DescribeInternetGatewaysInput{Filters: filters})
+		return owner.Pages(ctx, p, func(o *ec2.DescribeInternetGatewaysOutput) []types.InternetGateway { return o.InternetGateways })
+	}, func(g types.InternetGateway) infra.Observed {
+		return infra.Observed{Identity: aws.ToString(g.InternetGatewayId), Marks: owner.EC2TagMap(g.Tags), Used: attachedTo(g) != ""}
+	})
+	k.Delete = func(ctx context.Context, id string) error { return deleteGateway(ctx, c, id) }
+	return k
+}

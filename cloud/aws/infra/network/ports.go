@@ -1,0 +1,163 @@
+package network
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/det-deploy/det-deploy/cloud/infra"
+)
+
+const (
+	tcp        = "tcp"
+	everything = "-1" // EC2's word for all protocols
+	sshPort    = 22
+)
+
+// Rule lets something in: from one range of addresses, or from one group.
+type Rule struct {
+	// Port is a TCP port; 0 is everything, whatever the protocol.
+	Port int32
+	// From is a range of addresses; the zero value means Group.
+	From  netip.Prefix
+	Group infra.Ref
+	// Why is shown in the console.
+	Why string
+}
+
+// MasterRules is what a master needs let in: its port from users and agents, and
+// SSH from users when there is a key pair to log in with.
+func MasterRules(port int32, inbound []netip.Prefix, agents infra.Ref, ssh bool) []Rule {
+	out := []Rule{{Port: port, Group: agents, Why: "agents and tasks to the master"}}
+	for _, from := range inbound {
+		out = append(out, Rule{Port: port, From: from, Why: "users to the master"})
+		if ssh {
+			out = append(out, Rule{Port: sshPort, From: from, Why: "administrators to the machine"})
+		}
+	}
+	return out
+}
+
+// AgentRules is what an agent needs let in: everything from the master, which
+// passes notebooks, shells and TensorBoards on, and everything from other
+// agents, which train together on ports that are not known before.
+func AgentRules(master, agents infra.Ref) []Rule {
+	return []Rule{
+		{Group: master, Why: "the master to tasks"},
+		{Group: agents, Why: "agents to each other"},
+	}
+}
+
+// source is where r lets things in from.
+func (r Rule) source() string {
+	if r.From.IsValid() {
+		return r.From.Masked().String()
+	}
+	return r.Group.Identity()
+}
+
+// key is how r reads in a plan, the same for two rules that open the same:
+// "8443 from 10.0.0.0/8".
+func (r Rule) key() string {
+	port := "all"
+	if r.Port != 0 {
+		port = strconv.Itoa(int(r.Port))
+	}
+	return port + " from " + r.source()
+}
+
+// describe is a rule for people, before the groups that it names are there.
+func (r Rule) describe() string {
+	port := "everything"
+	if r.Port != 0 {
+		port = "TCP " + strconv.Itoa(int(r.Port))
+	}
+	if r.From.IsValid() {
+		return port + " from " + r.From.Masked().String()
+	}
+	if id := r.Group.ID(); id != "" {
+		return port + " from " + id
+	}
+	return port + " from " + r.Group.Identity()
+}
+
+// permission is r in EC2's form.
+func (r Rule) permission() types.IpPermission {
+	p := types.IpPermission{IpProtocol: aws.String(everything)}
+	if r.Port != 0 {
+		p.IpProtocol, p.FromPort, p.ToPort = aws.String(tcp), aws.Int32(r.Port), aws.Int32(r.Port)
+	}
+	switch {
+	case !r.From.IsValid():
+		p.UserIdGroupPairs = []types.UserIdGroupPair{{GroupId: aws.String(r.Group.Identity()), Description: aws.String(r.Why)}}
+	case r.From.Addr().Is4():
+		p.IpRanges = []types.IpRange{{CidrIp: aws.String(r.source()), Description: aws.String(r.Why)}}
+	default:
+		p.Ipv6Ranges = []types.Ipv6Range{{CidrIpv6: aws.String(r.source()), Description: aws.String(r.Why)}}
+	}
+	return p
+}
+
+// split takes permissions apart, one source each, by the key of what they open.
+func split(ps []types.IpPermission) map[string]types.IpPermission {
+	out := make(map[string]types.IpPermission)
+	for _, p := range ps {
+		one := types.IpPermission{IpProtocol: p.IpProtocol, FromPort: p.FromPort, ToPort: p.ToPort}
+		for _, r := range p.IpRanges {
+			one := one
+			one.IpRanges = []types.IpRange{r}
+			out[opens(p)+" from "+aws.ToString(r.CidrIp)] = one
+		}
+		for _, r := range p.Ipv6Ranges {
+			one := one
+			one.Ipv6Ranges = []types.Ipv6Range{r}
+			out[opens(p)+" from "+aws.ToString(r.CidrIpv6)] = one
+		}
+		for _, r := range p.PrefixListIds {
+			one := one
+			one.PrefixListIds = []types.PrefixListId{r}
+			out[opens(p)+" from "+aws.ToString(r.PrefixListId)] = one
+		}
+		for _, r := range p.UserIdGroupPairs {
+			one := one
+			one.UserIdGroupPairs = []types.UserIdGroupPair{r}
+			out[opens(p)+" from "+aws.ToString(r.GroupId)] = one
+		}
+	}
+	return out
+}
+
+// opens is what p lets in, without from where: "all", "8443", "udp 53",
+// "1024-65535".
+func opens(p types.IpPermission) string {
+	proto := aws.ToString(p.IpProtocol)
+	if proto == everything {
+		return "all"
+	}
+	ports := strconv.Itoa(int(aws.ToInt32(p.FromPort)))
+	if aws.ToInt32(p.FromPort) != aws.ToInt32(p.ToPort) {
+		ports += "-" + strconv.Itoa(int(aws.ToInt32(p.ToPort)))
+	}
+	if proto == tcp {
+		return ports
+	}
+	return proto + " " + ports
+}
+
+// sortKeys orders rules for people: by port, then by source.
+func sortKeys(keys []string) []string {
+	slices.SortFunc(keys, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(before(a)), len(before(b))), cmp.Compare(a, b))
+	})
+	return keys
+}
+
+func before(key string) string {
+	s, _, _ := strings.Cut(key, " from ")
+	return s
+}

@@ -1,0 +1,220 @@
+package network
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+const (
+	everywhere = "0.0.0.0/0"
+	routePath  = "route[" + everywhere + "]"
+	subnetPath = "subnet["
+)
+
+// Routes is a route table with a way to the internet, and the subnets that go
+// by it.
+type Routes struct {
+	In      *owner.Cluster
+	Name    string
+	VPC     infra.Ref
+	Gateway infra.Ref
+	Subnets []infra.Ref
+
+	infra.Learned
+}
+
+// ID is "aws/route-table/" and its name.
+func (r *Routes) ID() string { return owner.ResourceID(owner.KindRoutes, r.Name) }
+
+// Define says what is wanted.
+func (r *Routes) Define() infra.Definition[types.RouteTable] {
+	d := owner.Define(r.In, RouteTables(r.In), r.Name, &r.Learned, append([]infra.Ref{r.VPC, r.Gateway}, r.Subnets...)...)
+	d.Needed = []infra.Ref{r.VPC}
+	d.Create, d.Compare, d.Change = r.create, r.compare, r.change
+	return d
+}
+
+// compare looks at its way to the internet and at the subnets that use it.
+func (r *Routes) compare(_ context.Context, live types.RouteTable) ([]resource.Drift, error) {
+	var drift []resource.Drift
+	if have := defaultRoute(live); have != r.Gateway.Identity() || have == "" {
+		drift = append(drift, infra.Changeable(routePath, have, infra.NameOf(r.Gateway)))
+	}
+	users := associations(live)
+	for _, sub := range r.Subnets {
+		if _, ok := users[sub.Identity()]; !ok {
+			drift = append(drift, infra.Changeable(subnetPath+infra.NameOf(sub)+"]", "", "uses it"))
+		}
+	}
+	return drift, nil
+}
+
+// create makes it with its routes and associations.
+func (r *Routes) create(ctx context.Context, nonce string) error {
+	err := r.In.Waiter().RetryUntilKnown(ctx, r.ID(), func() error {
+		out, err := r.In.Clients.EC2.CreateRouteTable(ctx, &ec2.CreateRouteTableInput{
+			VpcId:             aws.String(r.VPC.Identity()),
+			TagSpecifications: owner.TagSpec(types.ResourceTypeRouteTable, r.In.Marks(r.Name, nonce)),
+		})
+		if err == nil {
+			r.Learn(aws.ToString(out.RouteTable.RouteTableId))
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	calls := []func() error{func() error { return r.routeOut(ctx, "") }}
+	for _, sub := range r.Subnets {
+		calls = append(calls, func() error { return r.associate(ctx, sub.Identity()) })
+	}
+	return resource.Partial(infra.SideBySide(calls...)) // the master's machine waits for them
+}
+
+// change changes routes and associations.
+func (r *Routes) change(ctx context.Context, drift []resource.Drift) error {
+	for _, d := range drift {
+		if d.Path == routePath {
+			if err := r.routeOut(ctx, d.Have); err != nil {
+				return err
+			}
+		}
+		if !strings.HasPrefix(d.Path, subnetPath) {
+			continue
+		}
+		// What was named by resource when the plan was made has an identity now.
+		at := slices.IndexFunc(r.Subnets, func(s infra.Ref) bool {
+			return d.Path == subnetPath+s.Identity()+"]" || d.Path == subnetPath+s.ID()+"]"
+		})
+		if at < 0 {
+			continue
+		}
+		if err := r.associate(ctx, r.Subnets[at].Identity()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// routeOut makes everything that is not local go through the gateway. Have is where
+// it goes now, if anywhere: a gateway that is gone leaves a hole behind.
+func (r *Routes) routeOut(ctx context.Context, have string) error {
+	return r.In.Waiter().RetryUntilKnown(ctx, r.ID(), func() error {
+		if have != "" {
+			_, err := r.In.Clients.EC2.ReplaceRoute(ctx, &ec2.ReplaceRouteInput{
+				RouteTableId: aws.String(r.Identity()), GatewayId: aws.String(r.Gateway.Identity()), DestinationCidrBlock: aws.String(everywhere),
+			})
+			return err
+		}
+		_, err := r.In.Clients.EC2.CreateRoute(ctx, &ec2.CreateRouteInput{
+			RouteTableId: aws.String(r.Identity()), GatewayId: aws.String(r.Gateway.Identity()), DestinationCidrBlock: aws.String(everywhere),
+		})
+		return r.acceptConflict(ctx, err, func(t types.RouteTable) bool { return defaultRoute(t) == r.Gateway.Identity() })
+	})
+}
+
+func (r *Routes) associate(ctx context.Context, subnet string) error {
+	return r.In.Waiter().RetryUntilKnown(ctx, r.ID(), func() error {
+		_, err := r.In.Clients.EC2.AssociateRouteTable(ctx, &ec2.AssociateRouteTableInput{
+			RouteTableId: aws.String(r.Identity()), SubnetId: aws.String(subnet),
+		})
+		return r.acceptConflict(ctx, err, func(t types.RouteTable) bool { return associations(t)[subnet] != "" })
+	})
+}
+
+// acceptConflict takes "it is so already" for success when it is so.
+func (r *Routes) acceptConflict(ctx context.Context, err error, so func(types.RouteTable) bool) error {
+	if cloud.KindOf(err) != cloud.Conflict {
+		return err
+	}
+	all, findErr := RouteTables(r.In).All(ctx, r.In.Resource(r.Name))
+	if findErr == nil && len(all) > 0 && so(all[0].Object) {
+		return nil
+	}
+	return err
+}
+
+// deleteRouteTable leaves its subnets to the network's own table.
+func deleteRouteTable(ctx context.Context, c *owner.Cluster, id string) error {
+	return c.Waiter().RetryWhileInUse(ctx, id, func() error {
+		all, err := RouteTables(c).All(ctx, c.Owned())
+		if err != nil {
+			return err
+		}
+		for _, s := range all {
+			if s.Identity != id {
+				continue
+			}
+			if err := disassociateSubnets(ctx, c, s.Object); err != nil {
+				return err
+			}
+		}
+		_, err = c.Clients.EC2.DeleteRouteTable(ctx, &ec2.DeleteRouteTableInput{RouteTableId: aws.String(id)})
+		return err
+	})
+}
+
+func disassociateSubnets(ctx context.Context, c *owner.Cluster, t types.RouteTable) error {
+	for _, a := range associations(t) {
+		_, err := c.Clients.EC2.DisassociateRouteTable(ctx, &ec2.DisassociateRouteTableInput{AssociationId: aws.String(a)})
+		if infra.IgnoreMissing(err) != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// defaultRoute is where what is not local goes: an internet gateway, a NAT gateway, or
+// whatever else stands there.
+func defaultRoute(t types.RouteTable) string {
+	for _, r := range t.Routes {
+		if aws.ToString(r.DestinationCidrBlock) != everywhere {
+			continue
+		}
+		for _, via := range []*string{r.GatewayId, r.NatGatewayId, r.TransitGatewayId, r.NetworkInterfaceId, r.VpcPeeringConnectionId, r.InstanceId} {
+			if aws.ToString(via) != "" {
+				return aws.ToString(via)
+			}
+		}
+	}
+	return ""
+}
+
+// associations maps subnets to the associations by which they go by t.
+func associations(t types.RouteTable) map[string]string {
+	out := make(map[string]string)
+	for _, a := range t.Associations {
+		if aws.ToString(a.SubnetId) != "" && !isLeaving(a) {
+			out[aws.ToString(a.SubnetId)] = aws.ToString(a.RouteTableAssociationId)
+		}
+	}
+	return out
+}
+
+func isLeaving(a types.RouteTableAssociation) bool {
+	return a.AssociationState != nil &&
+		(a.AssociationState.State == types.RouteTableAssociationStateCodeDisassociated ||
+			a.AssociationState.State == types.RouteTableAssociationStateCodeDisassociating)
+}
+
+// RouteTables are those of a cluster.
+func RouteTables(c *owner.Cluster) infra.Kind[types.RouteTable] {
+	k := owner.Kind(owner.KindRoutes, func(ctx context.Context, filters []types.Filter) ([]types.RouteTable, error) {
+		p := ec2.NewDescribeRouteTablesPaginator(c.Clients.EC2, &ec2.DescribeRouteTablesInput{Filters: filters})
+		return owner.Pages(ctx, p, func(o *ec2.DescribeRouteTablesOutput) []types.RouteTable { return o.RouteTables })
+	}, func(t types.RouteTable) infra.Observed {
+		return infra.Observed{Identity: aws.ToString(t.RouteTableId), Marks: owner.EC2TagMap(t.Tags), Used: len(associations(t)) > 0}
+	})
+	k.Delete = func(ctx context.Context, id string) error { return deleteRouteTable(ctx, c, id) }
+	return k
+}

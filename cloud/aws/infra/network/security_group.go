@@ -1,0 +1,82 @@
+package network
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Group is a security group, without its rules: two groups may mention each
+// other, so rules come when both are there.
+type Group struct {
+	In *owner.Cluster
+	// Name is whom it protects: "master".
+	Name string
+	VPC  infra.Ref
+
+	infra.Learned
+}
+
+// ID is "aws/security-group/" and its name.
+func (g *Group) ID() string { return owner.ResourceID(owner.KindGroup, g.Name) }
+
+// Define says what is wanted.
+func (g *Group) Define() infra.Definition[types.SecurityGroup] {
+	d := owner.Define(g.In, Groups(g.In), g.Name, &g.Learned, g.VPC)
+	d.Needed = []infra.Ref{g.VPC}
+	d.Create = g.create
+	d.Compare = func(_ context.Context, live types.SecurityGroup) ([]resource.Drift, error) {
+		return infra.Differences(infra.Fixed("vpc", aws.ToString(live.VpcId), g.VPC.Identity())), nil
+	}
+	return d
+}
+
+// create makes it. Amazon lets everything out of a new group and nothing in.
+func (g *Group) create(ctx context.Context, nonce string) error {
+	err := g.In.Waiter().RetryUntilKnown(ctx, g.ID(), func() error {
+		out, err := g.In.Clients.EC2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
+			GroupName: aws.String(g.In.DisplayName(g.Name)), VpcId: aws.String(g.VPC.Identity()),
+			Description:       aws.String("det-deploy cluster " + g.In.ID + ": " + g.Name),
+			TagSpecifications: owner.TagSpec(types.ResourceTypeSecurityGroup, g.In.Marks(g.Name, nonce)),
+		})
+		if err == nil {
+			g.Learn(aws.ToString(out.GroupId))
+		}
+		return err
+	})
+	if cloud.KindOf(err) != cloud.Conflict {
+		return err
+	}
+	// Its name is taken: by ourselves, when the list did not show it yet.
+	found, _, findErr := infra.Nonced(g).Find(ctx)
+	if findErr == nil && found.Exists() {
+		return nil
+	}
+	return err
+}
+
+func deleteGroup(ctx context.Context, c *owner.Cluster, id string) error {
+	return nameUsers(ctx, c, "group-id", id, c.Waiter().RetryWhileInUse(ctx, id, func() error {
+		_, err := c.Clients.EC2.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: aws.String(id)})
+		return err
+	}))
+}
+
+// Groups are those of a cluster. One goes once the machines in it are gone.
+func Groups(c *owner.Cluster) infra.Kind[types.SecurityGroup] {
+	k := owner.Kind(owner.KindGroup, func(ctx context.Context, filters []types.Filter) ([]types.SecurityGroup, error) {
+		p := ec2.NewDescribeSecurityGroupsPaginator(c.Clients.EC2, &ec2.DescribeSecurityGroupsInput{Filters: filters})
+		return owner.Pages(ctx, p, func(o *ec2.DescribeSecurityGroupsOutput) []types.SecurityGroup { return o.SecurityGroups })
+	}, func(g types.SecurityGroup) infra.Observed {
+		return infra.Observed{Identity: aws.ToString(g.GroupId), Marks: owner.EC2TagMap(g.Tags), Used: len(g.IpPermissions) > 0}
+	})
+	k.Delete = func(ctx context.Context, id string) error { return deleteGroup(ctx, c, id) }
+	return k
+}

@@ -1,0 +1,79 @@
+package network
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Subnet is the part of a network that lies in one zone.
+type Subnet struct {
+	In *owner.Cluster
+	// Name tells it from the cluster's others; the zone will do.
+	Name string
+	VPC  infra.Ref
+	// Zone is an availability zone: "us-west-2a".
+	Zone string
+	// CIDR is its range of addresses, within the network's.
+	CIDR netip.Prefix
+
+	infra.Learned
+}
+
+// ID is "aws/subnet/" and its name.
+func (s *Subnet) ID() string { return owner.ResourceID(owner.KindSubnet, s.Name) }
+
+// Define says what is wanted.
+func (s *Subnet) Define() infra.Definition[types.Subnet] {
+	d := owner.Define(s.In, Subnets(s.In), s.Name, &s.Learned, s.VPC)
+	d.Needed = []infra.Ref{s.VPC}
+	d.Create = s.create
+	d.Compare = s.compare
+	d.Describe = func() []string { return []string{s.CIDR.String() + " in " + s.Zone} }
+	return d
+}
+
+func (s *Subnet) compare(_ context.Context, live types.Subnet) ([]resource.Drift, error) {
+	return infra.Differences(
+		infra.Fixed("vpc", aws.ToString(live.VpcId), s.VPC.Identity()),
+		infra.Fixed("zone", aws.ToString(live.AvailabilityZone), s.Zone),
+		infra.Fixed("cidr", aws.ToString(live.CidrBlock), s.CIDR.String()),
+	), nil
+}
+
+func (s *Subnet) create(ctx context.Context, nonce string) error {
+	return s.In.Waiter().RetryUntilKnown(ctx, s.ID(), func() error {
+		out, err := s.In.Clients.EC2.CreateSubnet(ctx, &ec2.CreateSubnetInput{
+			VpcId: aws.String(s.VPC.Identity()), AvailabilityZone: aws.String(s.Zone), CidrBlock: aws.String(s.CIDR.String()),
+			TagSpecifications: owner.TagSpec(types.ResourceTypeSubnet, s.In.Marks(s.Name, nonce)),
+		})
+		if err == nil {
+			s.Learn(aws.ToString(out.Subnet.SubnetId))
+		}
+		return err
+	})
+}
+
+// Subnets are those of a cluster. One goes once the machines in it are gone.
+func Subnets(c *owner.Cluster) infra.Kind[types.Subnet] {
+	k := owner.Kind(owner.KindSubnet, func(ctx context.Context, filters []types.Filter) ([]types.Subnet, error) {
+		p := ec2.NewDescribeSubnetsPaginator(c.Clients.EC2, &ec2.DescribeSubnetsInput{Filters: filters})
+		return owner.Pages(ctx, p, func(o *ec2.DescribeSubnetsOutput) []types.Subnet { return o.Subnets })
+	}, func(s types.Subnet) infra.Observed {
+		return infra.Observed{Identity: aws.ToString(s.SubnetId), Marks: owner.EC2TagMap(s.Tags)}
+	})
+	k.Delete = func(ctx context.Context, id string) error {
+		return nameUsers(ctx, c, "subnet-id", id, c.Waiter().RetryWhileInUse(ctx, id, func() error {
+			_, err := c.Clients.EC2.DeleteSubnet(ctx, &ec2.DeleteSubnetInput{SubnetId: aws.String(id)})
+			return err
+		}))
+	}
+	return k
+}

@@ -1,0 +1,65 @@
+package owner
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Found is how the inventory lists an object.
+func (c *Cluster) Found(kind string, o infra.Observed) resource.Found {
+	return resource.Found{
+		Kind: kind, ID: o.Identity, Name: cmp.Or(o.Marks[ResourceTag], o.Marks[NameTag]),
+		Retain:   c.retain(kind, o.Marks),
+		Launched: kind == KindAgent || kind == KindSpotRequest,
+		Nonce:    o.Marks[NonceTag],
+	}
+}
+
+// retain says why an object outlives `down`. A volume that is not one of the
+// cluster's resources is some machine's own disk, and a secret whose tag was
+// lost rather stays than goes.
+func (c *Cluster) retain(kind string, tags map[string]string) string {
+	switch {
+	case kind == KindBucket:
+		return retainData
+	case kind == KindSnapshot:
+		return retainBackup
+	case kind == KindVolume && tags[ResourceTag] != "":
+		return retainVolume
+	case kind == KindSecret && tags[RetainTag] != RetainNo:
+		return opensWhat(cmp.Or(tags[OpensTag], c.Outside))
+	case kind == KindLogGroup && tags[RetainTag] == RetainYes:
+		return retainLogs
+	}
+	return ""
+}
+
+// opensWhat says what a secret is kept for: data of the user's own, or the cluster's.
+func opensWhat(outside string) string {
+	if outside == "" {
+		return retainOpensData
+	}
+	return "opens " + outside + ", which stays"
+}
+
+// ReleaseSecrets lets go of secrets that open nothing any more: they live as long
+// as the data of the cluster's own. Those that open data of the user's stay, and
+// those of which that is not known.
+func (c *Cluster) ReleaseSecrets(fs []resource.Found) []resource.Found {
+	if slices.ContainsFunc(fs, func(f resource.Found) bool { return f.Retain != "" && f.Kind != KindSecret && f.Kind != KindLogGroup }) {
+		return fs
+	}
+	why := ""
+	if c.Unread {
+		why = retainMayOpen
+	}
+	for i, f := range fs {
+		if f.Kind == KindSecret && f.Retain == retainOpensData {
+			fs[i].Retain = why
+		}
+	}
+	return fs
+}

@@ -1,0 +1,37 @@
+package owner
+
+// The kinds of things that a cluster consists of, as the inventory lists them.
+const (
+	KindLogGroup    = "log-group"
+	KindSecret      = "secret"
+	KindBucket      = "bucket"
+	KindSnapshot    = "snapshot"
+	KindVolume      = "volume"
+	KindRole        = "role"
+	KindProfile     = "instance-profile"
+	KindVPC         = "vpc"
+	KindGateway     = "internet-gateway"
+	KindSubnet      = "subnet"
+	KindGroup       = "security-group"
+	KindRoutes      = "route-table"
+	KindEndpoint    = "vpc-endpoint"
+	KindRules       = "security-rules"
+	KindAddress     = "address"
+	KindInterface   = "network-interface"
+	KindAgent       = "agent"
+	KindSpotRequest = "spot-request"
+	KindInstance    = "instance"
+	KindSpotRole    = "service-linked-role"
+	KindAssociation = "address-association"
+	KindAttachment  = "volume-attachment"
+	kindPrefix      = "aws/"
+	retainData      = "holds the checkpoints"
+	retainVolume    = "holds the database"
+	retainBackup    = "holds a backup of the database"
+	retainOpensData = "opens data that is kept"
+	retainMayOpen   = "may open data of yours: what the cluster was to be cannot be read"
+	retainLogs      = "the logs are to be kept"
+)
+
+// ResourceID is how a resource of a cluster is called in plans.
+func ResourceID(kind, name string) string { return kindPrefix + kind + "/" + name }

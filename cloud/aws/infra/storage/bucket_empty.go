@@ -1,0 +1,83 @@
+package storage
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+)
+
+// deleteBucket empties a bucket and removes it, and begins again when something
+// was written meanwhile.
+func DeleteBucket(ctx context.Context, c *owner.Cluster, n string) error {
+	return c.Waiter().RetryWhileInUse(ctx, "bucket "+n, func() error {
+		if err := EmptyBucket(ctx, c, n); err != nil {
+			return err
+		}
+		_, err := c.Clients.S3.DeleteBucket(ctx, &s3.DeleteBucketInput{Bucket: aws.String(n)})
+		return err
+	})
+}
+
+// EmptyBucket removes all objects of a bucket, every version and delete marker
+// of them, and the parts of uploads that were never finished. A bucket that is
+// not there is refused with NotFound.
+func EmptyBucket(ctx context.Context, c *owner.Cluster, n string) error {
+	uploads := s3.NewListMultipartUploadsPaginator(c.Clients.S3, &s3.ListMultipartUploadsInput{Bucket: aws.String(n)})
+	unfinished, err := owner.Pages(ctx, uploads, func(o *s3.ListMultipartUploadsOutput) []types.MultipartUpload { return o.Uploads })
+	if err != nil {
+		return err
+	}
+	for _, u := range unfinished {
+		_, err := c.Clients.S3.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: aws.String(n), Key: u.Key, UploadId: u.UploadId})
+		if infra.IgnoreMissing(err) != nil {
+			return err
+		}
+	}
+	// Deleting while listing: each page is listed from where the last one ended,
+	// and a page is at most the 1,000 keys that one deletion takes.
+	versions := s3.NewListObjectVersionsPaginator(c.Clients.S3, &s3.ListObjectVersionsInput{Bucket: aws.String(n)})
+	for versions.HasMorePages() {
+		page, err := versions.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		if err := deleteObjects(ctx, c, n, identities(page)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func identities(page *s3.ListObjectVersionsOutput) []types.ObjectIdentifier {
+	var out []types.ObjectIdentifier
+	for _, v := range page.Versions {
+		out = append(out, types.ObjectIdentifier{Key: v.Key, VersionId: v.VersionId})
+	}
+	for _, m := range page.DeleteMarkers {
+		out = append(out, types.ObjectIdentifier{Key: m.Key, VersionId: m.VersionId})
+	}
+	return out
+}
+
+func deleteObjects(ctx context.Context, c *owner.Cluster, n string, ids []types.ObjectIdentifier) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	out, err := c.Clients.S3.DeleteObjects(ctx, &s3.DeleteObjectsInput{
+		Bucket: aws.String(n), Delete: &types.Delete{Objects: ids, Quiet: aws.Bool(true)},
+	})
+	if err != nil {
+		return err
+	}
+	for _, e := range out.Errors {
+		return api.Refusal("s3:DeleteObjects", aws.ToString(e.Key), aws.ToString(e.Code), aws.ToString(e.Message))
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package storage
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs/types"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// LogGroup is where machines send their logs. Its name follows from the
+// cluster's; a group with another name is the user's, and not one of these.
+type LogGroup struct {
+	In *owner.Cluster
+	// Days is how long lines are kept, one of CloudWatch's numbers (1, 3, 5, 7,
+	// 14, 30 …); 0 is forever.
+	Days int32
+	// Retain keeps it when the cluster goes.
+	Retain bool
+
+	infra.Learned
+}
+
+var _ resource.Updater = (*LogGroup)(nil)
+
+// LogGroupName is the log group of a cluster.
+func LogGroupName(cluster string) string { return owner.PathStart + cluster }
+
+// ID is "aws/log-group/main".
+func (*LogGroup) ID() string { return owner.ResourceID(owner.KindLogGroup, "main") }
+
+// Kind is KindLogGroup.
+func (*LogGroup) Kind() string { return owner.KindLogGroup }
+
+// Needs nothing.
+func (*LogGroup) Needs() []string { return nil }
+
+// Describe is how long lines are kept.
+func (l *LogGroup) Describe() []string {
+	kept := "for ever"
+	if l.Days > 0 {
+		kept = fmt.Sprintf("for %d days", l.Days)
+	}
+	return []string{LogGroupName(l.In.ID) + ", lines are kept " + kept}
+}
+
+func (l *LogGroup) tags() map[string]string {
+	out := l.In.Marks("logs", "")
+	out[owner.RetainTag] = owner.RetainNo
+	if l.Retain {
+		out[owner.RetainTag] = owner.RetainYes
+	}
+	return out
+}
+
+// Find looks at it.
+func (l *LogGroup) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
+	live, tags, err := describeLogGroup(ctx, l.In)
+	if err != nil {
+		return resource.Found{}, nil, infra.IgnoreMissing(err)
+	}
+	l.Learn(LogGroupName(l.In.ID))
+	drift := infra.MarkDrift(tags, l.tags())
+	if have := aws.ToInt32(live.RetentionInDays); have != l.Days {
+		drift = append(drift, resource.Drift{Path: "retention", Have: days(have), Want: days(l.Days)})
+	}
+	return foundLogGroup(l.In, tags), drift, nil
+}
+
+// Create makes it.
+func (l *LogGroup) Create(ctx context.Context) error {
+	l.Learn(LogGroupName(l.In.ID))
+	_, err := l.In.Clients.Logs.CreateLogGroup(ctx, &cloudwatchlogs.CreateLogGroupInput{
+		LogGroupName: aws.String(l.Identity()), Tags: l.tags(),
+	})
+	if cloud.KindOf(err) == cloud.Conflict {
+		return l.In.Waiter().Adopt(ctx, l)
+	}
+	if err != nil || l.Days == 0 {
+		return err
+	}
+	return l.keepFor(ctx)
+}
+
+// Update changes tags and how long lines are kept.
+func (l *LogGroup) Update(ctx context.Context, drift []resource.Drift) error {
+	if tags := infra.WantedMarks(drift); len(tags) > 0 {
+		live, _, err := describeLogGroup(ctx, l.In)
+		if err != nil {
+			return err
+		}
+		_, err = l.In.Clients.Logs.TagResource(ctx, &cloudwatchlogs.TagResourceInput{ResourceArn: aws.String(logARN(live)), Tags: tags})
+		if err != nil {
+			return err
+		}
+	}
+	for _, d := range drift {
+		if d.Path == "retention" {
+			return l.keepFor(ctx)
+		}
+	}
+	return nil
+}
+
+func (l *LogGroup) keepFor(ctx context.Context) error {
+	return l.In.Waiter().RetryUntilKnown(ctx, l.ID(), func() error {
+		if l.Days == 0 {
+			_, err := l.In.Clients.Logs.DeleteRetentionPolicy(ctx, &cloudwatchlogs.DeleteRetentionPolicyInput{LogGroupName: aws.String(l.Identity())})
+			return err
+		}
+		_, err := l.In.Clients.Logs.PutRetentionPolicy(ctx, &cloudwatchlogs.PutRetentionPolicyInput{
+			LogGroupName: aws.String(l.Identity()), RetentionInDays: aws.Int32(l.Days),
+		})
+		return err
+	})
+}
+
+// Delete removes it with what is in it.
+func (l *LogGroup) Delete(ctx context.Context) error { return DeleteLogGroup(ctx, l.In, l.Identity()) }
+
+func DeleteLogGroup(ctx context.Context, c *owner.Cluster, name string) error {
+	_, err := c.Clients.Logs.DeleteLogGroup(ctx, &cloudwatchlogs.DeleteLogGroupInput{LogGroupName: aws.String(name)})
+	return infra.IgnoreMissing(err)
+}
+
+// logGroup looks at the cluster's log group and its tags.
+func describeLogGroup(ctx context.Context, c *owner.Cluster) (types.LogGroup, map[string]string, error) {
+	name := LogGroupName(c.ID)
+	p := cloudwatchlogs.NewDescribeLogGroupsPaginator(c.Clients.Logs, &cloudwatchlogs.DescribeLogGroupsInput{LogGroupNamePrefix: aws.String(name)})
+	all, err := owner.Pages(ctx, p, func(o *cloudwatchlogs.DescribeLogGroupsOutput) []types.LogGroup { return o.LogGroups })
+	if err != nil {
+		return types.LogGroup{}, nil, err
+	}
+	for _, g := range all {
+		if aws.ToString(g.LogGroupName) != name {
+			continue
+		}
+		out, err := c.Clients.Logs.ListTagsForResource(ctx, &cloudwatchlogs.ListTagsForResourceInput{ResourceArn: aws.String(logARN(g))})
+		if err != nil {
+			return g, nil, err
+		}
+		if whose := out.Tags[owner.ClusterTag]; whose != c.ID && len(out.Tags) > 0 {
+			return g, nil, infra.Foreign("logs:DescribeLogGroups", "log group "+name, "it does not carry the tag "+owner.ClusterTag)
+		}
+		return g, out.Tags, nil
+	}
+	return types.LogGroup{}, nil, infra.Missing("logs:DescribeLogGroups", name)
+}
+
+func foundLogGroup(c *owner.Cluster, tags map[string]string) resource.Found {
+	f := c.Found(owner.KindLogGroup, infra.Observed{Identity: LogGroupName(c.ID), Marks: tags})
+	f.Name = f.ID
+	return f
+}
+
+// ListLogGroups lists the log group of a cluster.
+func ListLogGroups(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
+	_, tags, err := describeLogGroup(ctx, c)
+	if err != nil {
+		return nil, infra.IgnoreMissing(err)
+	}
+	return []resource.Found{foundLogGroup(c, tags)}, nil
+}
+
+// logARN is the form of a log group's ARN that tags are asked by: without the
+// star that stands for its streams.
+func logARN(g types.LogGroup) string { return strings.TrimSuffix(aws.ToString(g.Arn), ":*") }
+
+func days(n int32) string {
+	if n == 0 {
+		return "forever"
+	}
+	return strconv.Itoa(int(n)) + " days"
+}

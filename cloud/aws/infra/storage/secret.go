@@ -1,0 +1,223 @@
+package storage
+
+import (
+	"context"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	sm "github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/cloud/secret"
+)
+
+// valuePath is where drift tells that a given value is not the stored one. What
+// either is, it never says.
+const valuePath = "value"
+
+// Secret is kept in Secrets Manager, and nowhere else.
+type Secret struct {
+	In *owner.Cluster
+	// Name tells it from others: "admin-password". It is stored as
+	// det-deploy/<cluster>/<name>.
+	Name string
+	// Given is the user's value. A stored one that differs is replaced.
+	Given secret.Value
+	// Generate makes the value where none is given. It is asked once: a stored
+	// value stays.
+	Generate func() (secret.Value, error)
+	// OpensData keeps it as long as the data that it opens.
+	OpensData bool
+
+	infra.Learned
+}
+
+var _ resource.Updater = (*Secret)(nil)
+
+// SecretName is how a secret of a cluster is stored.
+func SecretName(cluster, name string) string { return secretPrefix(cluster) + name }
+
+func secretPrefix(cluster string) string { return "det-deploy/" + cluster + "/" }
+
+// ID is "aws/secret/" and its name.
+func (s *Secret) ID() string { return owner.ResourceID(owner.KindSecret, s.Name) }
+
+// Kind is KindSecret.
+func (*Secret) Kind() string { return owner.KindSecret }
+
+// Needs nothing.
+func (*Secret) Needs() []string { return nil }
+
+func (s *Secret) stored() string { return SecretName(s.In.ID, s.Name) }
+
+// tags are all but the digest of a given value, which is new each time.
+func (s *Secret) tags() map[string]string {
+	out := s.In.Marks(s.Name, "")
+	out[owner.RetainTag] = owner.RetainNo
+	if s.OpensData {
+		out[owner.RetainTag] = owner.RetainYes
+		if s.In.Outside != "" {
+			out[owner.OpensTag] = s.In.Outside
+		}
+	}
+	return out
+}
+
+// Find looks at it, and not at its value. One that is scheduled for deletion is
+// taken for gone: Create brings it back.
+func (s *Secret) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
+	live, err := describeSecret(ctx, s.In, s.stored())
+	if err != nil || live.DeletedDate != nil {
+		return resource.Found{}, nil, infra.IgnoreMissing(err)
+	}
+	tags, err := ownSecretTags(s.In, live.Name, live.Tags)
+	if err != nil {
+		return resource.Found{}, nil, err
+	}
+	s.Learn(s.stored())
+	return s.In.Found(owner.KindSecret, infra.Observed{Identity: s.Identity(), Marks: tags}), s.drift(tags), nil
+}
+
+func (s *Secret) drift(tags map[string]string) []resource.Drift {
+	out := infra.MarkDrift(tags, s.tags())
+	if !s.Given.IsZero() && !infra.DigestMatches(tags[owner.DigestTag], s.stored(), s.Given.Reveal()) {
+		out = append(out, resource.Drift{Path: valuePath, Have: "another one", Want: "the given one"})
+	}
+	return out
+}
+
+// Create stores it, or brings it back with the value that it had.
+func (s *Secret) Create(ctx context.Context) error {
+	live, err := describeSecret(ctx, s.In, s.stored())
+	switch {
+	case cloud.KindOf(err) == cloud.NotFound:
+		return s.store(ctx)
+	case err != nil:
+		return err
+	}
+	s.Learn(s.stored())
+	if live.DeletedDate != nil {
+		if _, err := s.In.Clients.Secrets.RestoreSecret(ctx, &sm.RestoreSecretInput{SecretId: aws.String(s.Identity())}); err != nil {
+			return err
+		}
+	}
+	tags, err := ownSecretTags(s.In, live.Name, live.Tags)
+	if err != nil {
+		return err
+	}
+	return s.Update(ctx, s.drift(tags))
+}
+
+func (s *Secret) store(ctx context.Context) error {
+	value, tags, err := s.value()
+	if err != nil {
+		return err
+	}
+	// A secret that was removed a moment ago still stands in the way.
+	err = s.In.Waiter().RetryOn(ctx, s.ID(), infra.ToAppear, cloud.Conflict, func() error {
+		_, err := s.In.Clients.Secrets.CreateSecret(ctx, &sm.CreateSecretInput{
+			Name: aws.String(s.stored()), SecretString: aws.String(value.Reveal()),
+			Description: aws.String("det-deploy cluster " + s.In.ID + ": " + s.Name), Tags: smTags(tags),
+		})
+		if cloud.KindOf(err) == cloud.Conflict {
+			if found, _, findErr := s.Find(ctx); findErr != nil || found.Exists() {
+				return findErr // stored by an earlier call whose reply was lost
+			}
+		}
+		return err
+	})
+	if err == nil {
+		s.Learn(s.stored())
+	}
+	return err
+}
+
+func (s *Secret) value() (secret.Value, map[string]string, error) {
+	tags := s.tags()
+	if s.Given.IsZero() {
+		v, err := s.Generate()
+		return v, tags, err
+	}
+	tags[owner.DigestTag] = infra.Digest(s.stored(), s.Given.Reveal())
+	return s.Given, tags, nil
+}
+
+// Update changes tags and stores the given value. The digest goes last: without
+// it the value is stored again.
+func (s *Secret) Update(ctx context.Context, drift []resource.Drift) error {
+	tags := infra.WantedMarks(drift)
+	for _, d := range drift {
+		if d.Path != valuePath {
+			continue
+		}
+		tags[owner.DigestTag] = infra.Digest(s.stored(), s.Given.Reveal())
+		_, err := s.In.Clients.Secrets.PutSecretValue(ctx, &sm.PutSecretValueInput{
+			SecretId: aws.String(s.Identity()), SecretString: aws.String(s.Given.Reveal()),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(tags) == 0 {
+		return nil
+	}
+	_, err := s.In.Clients.Secrets.TagResource(ctx, &sm.TagResourceInput{SecretId: aws.String(s.Identity()), Tags: smTags(tags)})
+	return err
+}
+
+// Delete removes it for good, so that its name is free.
+func (s *Secret) Delete(ctx context.Context) error { return DeleteSecret(ctx, s.In, s.Identity()) }
+
+func DeleteSecret(ctx context.Context, c *owner.Cluster, stored string) error {
+	_, err := c.Clients.Secrets.DeleteSecret(ctx, &sm.DeleteSecretInput{
+		SecretId: aws.String(stored), ForceDeleteWithoutRecovery: aws.Bool(true),
+	})
+	return infra.IgnoreMissing(err)
+}
+
+// Read returns the stored value. It is for whoever needs it while acting; plans
+// have no use for it.
+func (s *Secret) Read(ctx context.Context) (secret.Value, error) {
+	out, err := s.In.Clients.Secrets.GetSecretValue(ctx, &sm.GetSecretValueInput{SecretId: aws.String(s.stored())})
+	if err != nil {
+		return secret.Value{}, err
+	}
+	return secret.Literal(aws.ToString(out.SecretString)), nil
+}
+
+func describeSecret(ctx context.Context, c *owner.Cluster, stored string) (*sm.DescribeSecretOutput, error) {
+	return c.Clients.Secrets.DescribeSecret(ctx, &sm.DescribeSecretInput{SecretId: aws.String(stored)})
+}
+
+// ownSecretTags refuses a secret that is not the cluster's.
+func ownSecretTags(c *owner.Cluster, stored *string, tags []types.Tag) (map[string]string, error) {
+	have := owner.TagMap(tags, func(t types.Tag) (k, v *string) { return t.Key, t.Value })
+	if have[owner.ClusterTag] != c.ID {
+		return nil, infra.Foreign("secretsmanager:DescribeSecret", "secret "+aws.ToString(stored), "it does not carry the tag "+owner.ClusterTag)
+	}
+	return have, nil
+}
+
+// ListSecrets lists what is under the cluster's prefix and carries its tag.
+func ListSecrets(ctx context.Context, c *owner.Cluster) ([]resource.Found, error) {
+	p := sm.NewListSecretsPaginator(c.Clients.Secrets, &sm.ListSecretsInput{
+		Filters: []types.Filter{{Key: types.FilterNameStringTypeName, Values: []string{secretPrefix(c.ID)}}},
+	})
+	all, err := owner.Pages(ctx, p, func(o *sm.ListSecretsOutput) []types.SecretListEntry { return o.SecretList })
+	var out []resource.Found
+	for _, s := range all {
+		tags := owner.TagMap(s.Tags, func(t types.Tag) (k, v *string) { return t.Key, t.Value })
+		if strings.HasPrefix(aws.ToString(s.Name), secretPrefix(c.ID)) && tags[owner.ClusterTag] == c.ID && s.DeletedDate == nil {
+			out = append(out, c.Found(owner.KindSecret, infra.Observed{Identity: aws.ToString(s.Name), Marks: tags}))
+		}
+	}
+	return out, err
+}
+
+func smTags(tags map[string]string) []types.Tag {
+	return owner.TagList(tags, func(k, v *string) types.Tag { return types.Tag{Key: k, Value: v} })
+}

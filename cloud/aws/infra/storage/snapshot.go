@@ -1,0 +1,66 @@
+package storage
+
+import (
+	"context"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+)
+
+// Snapshot is a copy of a volume as it was at one moment. It outlives `down`.
+type Snapshot struct {
+	In *owner.Cluster
+	// Name tells it from others: "before-0.39.0".
+	Name   string
+	Volume infra.Ref
+
+	infra.Learned
+}
+
+// ID is "aws/snapshot/" and its name.
+func (s *Snapshot) ID() string { return owner.ResourceID(owner.KindSnapshot, s.Name) }
+
+// Define says what is wanted.
+func (s *Snapshot) Define() infra.Definition[types.Snapshot] {
+	d := owner.Define(s.In, Snapshots(s.In), s.Name, &s.Learned, s.Volume)
+	d.Create = s.create
+	return d
+}
+
+// create begins it. What it holds is settled at once, though Amazon copies
+// for a while.
+func (s *Snapshot) create(ctx context.Context, nonce string) error {
+	return s.In.Waiter().RetryUntilKnown(ctx, s.ID(), func() error {
+		out, err := s.In.Clients.EC2.CreateSnapshot(ctx, &ec2.CreateSnapshotInput{
+			VolumeId: aws.String(s.Volume.Identity()), Description: aws.String(s.In.DisplayName(s.Name)),
+			TagSpecifications: owner.TagSpec(types.ResourceTypeSnapshot, s.In.Marks(s.Name, nonce)),
+		})
+		if err == nil {
+			s.Learn(aws.ToString(out.SnapshotId))
+		}
+		return err
+	})
+}
+
+func deleteSnapshot(ctx context.Context, c *owner.Cluster, id string) error {
+	return c.Waiter().RetryWhileInUse(ctx, id, func() error {
+		_, err := c.Clients.EC2.DeleteSnapshot(ctx, &ec2.DeleteSnapshotInput{SnapshotId: aws.String(id)})
+		return err
+	})
+}
+
+// Snapshots are those of a cluster.
+func Snapshots(c *owner.Cluster) infra.Kind[types.Snapshot] {
+	k := owner.Kind(owner.KindSnapshot, func(ctx context.Context, filters []types.Filter) ([]types.Snapshot, error) {
+		p := ec2.NewDescribeSnapshotsPaginator(c.Clients.EC2, &ec2.DescribeSnapshotsInput{Filters: filters, OwnerIds: []string{"self"}})
+		return owner.Pages(ctx, p, func(o *ec2.DescribeSnapshotsOutput) []types.Snapshot { return o.Snapshots })
+	}, func(s types.Snapshot) infra.Observed {
+		return infra.Observed{Identity: aws.ToString(s.SnapshotId), Marks: owner.EC2TagMap(s.Tags), Created: aws.ToTime(s.StartTime), Deleting: s.State == types.SnapshotStateError}
+	})
+	k.Delete = func(ctx context.Context, id string) error { return deleteSnapshot(ctx, c, id) }
+	return k
+}

@@ -1,0 +1,162 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/infra"
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// MinVolumeGiB is the least size of a master's data volume: 100 GB is what
+// Determined asks of a master's disk.
+const MinVolumeGiB = 100
+
+// Volume is an encrypted gp3 disk that outlives machines and `down`.
+type Volume struct {
+	In   *owner.Cluster
+	Name string
+	// Zone is that of the machine it is for.
+	Zone string
+	// SizeGiB is its size, which only grows.
+	SizeGiB int32
+	// Snapshot is what it is filled from, or empty for a blank one.
+	Snapshot string
+	// Elsewhere says what to do about one that is in another zone; nil says nothing.
+	Elsewhere func(zone string) string
+
+	infra.Learned
+}
+
+// ID is "aws/volume/" and its name.
+func (v *Volume) ID() string { return owner.ResourceID(owner.KindVolume, v.Name) }
+
+// Define says what is wanted.
+func (v *Volume) Define() infra.Definition[types.Volume] {
+	d := owner.Define(v.In, Volumes(v.In), v.Name, &v.Learned)
+	d.Create, d.Compare, d.Change = v.create, v.compare, v.change
+	d.Describe, d.Advise = v.describe, v.advise
+	return d
+}
+
+// describe is its size, type and zone.
+func (v *Volume) describe() []string {
+	text := fmt.Sprintf("%s gp3, encrypted, in %s", GiB(v.SizeGiB), v.Zone)
+	if v.Snapshot != "" {
+		text += ", from " + v.Snapshot
+	}
+	return []string{text}
+}
+
+// compare looks at a volume. What cannot be changed in place is refused by the plan,
+// because a volume is retained.
+func (v *Volume) compare(_ context.Context, live types.Volume) ([]resource.Drift, error) {
+	size := infra.Changeable("size", GiB(aws.ToInt32(live.Size)), GiB(v.SizeGiB))
+	size.Replace = aws.ToInt32(live.Size) > v.SizeGiB
+	return infra.Differences(
+		size,
+		infra.Changeable("type", string(live.VolumeType), string(types.VolumeTypeGp3)),
+		infra.Fixed("encrypted", strconv.FormatBool(aws.ToBool(live.Encrypted)), "true"),
+		infra.Fixed("zone", aws.ToString(live.AvailabilityZone), v.Zone),
+		infra.Fixed("snapshot", aws.ToString(live.SnapshotId), cmp.Or(v.Snapshot, aws.ToString(live.SnapshotId))),
+	), nil
+}
+
+// advise says how the volume that is there can be had.
+func (v *Volume) advise(drift []resource.Drift) string {
+	var out []string
+	for _, d := range drift {
+		switch {
+		case d.Path == "zone" && v.Elsewhere != nil:
+			out = append(out, v.Elsewhere(d.Have))
+		case d.Path == "size" && d.Replace:
+			out = append(out, "--data-volume-size "+strings.TrimSuffix(d.Have, " GiB")+" or more")
+		case d.Path == "snapshot":
+			out = append(out, "leave --data-snapshot out: the volume is not made again while it holds data")
+		}
+	}
+	return strings.Join(out, " and ")
+}
+
+// create makes it. Amazon takes the nonce as its token.
+func (v *Volume) create(ctx context.Context, nonce string) error {
+	in := &ec2.CreateVolumeInput{
+		AvailabilityZone: aws.String(v.Zone), Size: aws.Int32(v.SizeGiB), VolumeType: types.VolumeTypeGp3,
+		Encrypted: aws.Bool(true), ClientToken: aws.String(nonce),
+		TagSpecifications: owner.TagSpec(types.ResourceTypeVolume, v.In.Marks(v.Name, nonce)),
+	}
+	if v.Snapshot != "" {
+		in.SnapshotId = aws.String(v.Snapshot)
+	}
+	out, err := v.In.Clients.EC2.CreateVolume(ctx, in)
+	if err != nil {
+		return err
+	}
+	v.Learn(aws.ToString(out.VolumeId))
+	return nil
+}
+
+// change lets it grow while it is in use. The file system on it grows when the machine notices. Amazon allows one change in
+// six hours.
+func (v *Volume) change(ctx context.Context, _ []resource.Drift) error {
+	_, err := v.In.Clients.EC2.ModifyVolume(ctx, &ec2.ModifyVolumeInput{
+		VolumeId: aws.String(v.Identity()), Size: aws.Int32(v.SizeGiB), VolumeType: types.VolumeTypeGp3,
+	})
+	if cloud.KindOf(err) != cloud.Conflict {
+		return err
+	}
+	// A change is under way: perhaps this one, whose reply was lost.
+	_, left, findErr := infra.Nonced(v).Find(ctx)
+	if findErr == nil && len(left) == 0 {
+		return nil
+	}
+	return err
+}
+
+func deleteVolume(ctx context.Context, c *owner.Cluster, id string) error {
+	return c.Waiter().RetryWhileInUse(ctx, id, func() error {
+		_, err := c.Clients.EC2.DeleteVolume(ctx, &ec2.DeleteVolumeInput{VolumeId: aws.String(id)})
+		return err
+	})
+}
+
+// DescribeVolume looks at one volume, whoever's.
+func DescribeVolume(ctx context.Context, c *owner.Cluster, id string) (types.Volume, error) {
+	out, err := c.Clients.EC2.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{VolumeIds: []string{id}})
+	if err != nil {
+		return types.Volume{}, err
+	}
+	if len(out.Volumes) == 0 {
+		return types.Volume{}, infra.Missing("ec2:DescribeVolumes", id)
+	}
+	return out.Volumes[0], nil
+}
+
+// Volumes are those of a cluster, without disks that are part of a machine.
+func Volumes(c *owner.Cluster) infra.Kind[types.Volume] {
+	k := owner.Kind(owner.KindVolume, func(ctx context.Context, filters []types.Filter) ([]types.Volume, error) {
+		p := ec2.NewDescribeVolumesPaginator(c.Clients.EC2, &ec2.DescribeVolumesInput{Filters: filters})
+		return owner.Pages(ctx, p, func(o *ec2.DescribeVolumesOutput) []types.Volume { return o.Volumes })
+	}, func(v types.Volume) infra.Observed {
+		s := infra.Observed{Identity: aws.ToString(v.VolumeId), Marks: owner.EC2TagMap(v.Tags), Created: aws.ToTime(v.CreateTime), Used: len(v.Attachments) > 0}
+		s.Deleting = v.State == types.VolumeStateDeleting || v.State == types.VolumeStateDeleted
+		// A machine's own disk goes with it. One that does not is listed when it
+		// is on its own.
+		s.Deleting = s.Deleting || s.Used && s.Marks[owner.ResourceTag] == ""
+		return s
+	})
+	k.Delete = func(ctx context.Context, id string) error { return deleteVolume(ctx, c, id) }
+	return k
+}
+
+// GiB is a size for people.
+func GiB(n int32) string { return strconv.Itoa(int(n)) + " GiB" }

@@ -8,9 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 
+	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/master/config"
 )
 
 // room is the free disk space below which a cluster is refused: the database and
@@ -19,21 +22,25 @@ const room = 512 << 20
 
 // Checks lists what has to hold on this machine.
 func (t *Target) Checks() []doctor.Check {
-	checks := []doctor.Check{
-		{Name: "directory", Look: t.checkDirectory},
-		{Name: "port " + strconv.Itoa(t.Spec.Port), Look: t.checkPort},
-		{Name: "runtime", Look: t.checkRuntime},
+	c := checks{t}
+	out := []doctor.Check{
+		{Name: "directory", Look: c.checkDirectory},
+		{Name: "port " + strconv.Itoa(t.Spec.Port), Look: c.checkPort},
+		{Name: "runtime", Look: c.checkRuntime},
 	}
 	if t.Spec.MasterConfig != "" {
-		checks = append(checks, doctor.Check{Name: "configuration", Look: t.checkConfiguration})
+		out = append(out, doctor.Check{Name: "configuration", Look: c.checkConfiguration})
 	}
 	if t.Spec.DBURLFile != "" {
-		checks = append(checks, doctor.Check{Name: "database", Look: t.checkDatabase})
+		out = append(out, doctor.Check{Name: "database", Look: c.checkDatabase})
 	}
-	return checks
+	return out
 }
 
-func (t *Target) checkDirectory(context.Context) doctor.Result {
+// checks looks at this machine before anything is made.
+type checks struct{ *Target }
+
+func (t checks) checkDirectory(context.Context) doctor.Result {
 	r := doctor.Result{Answer: doctor.Pass, Needed: "a writable directory with 512 MB free", Fix: "set XDG_STATE_HOME to another directory"}
 	dir := string(t.Place)
 	for !exists(dir) && filepath.Dir(dir) != dir {
@@ -53,9 +60,9 @@ func (t *Target) checkDirectory(context.Context) doctor.Result {
 }
 
 // checkPort passes when the port is free, or when this cluster's master has it.
-func (t *Target) checkPort(ctx context.Context) doctor.Result {
+func (t checks) checkPort(ctx context.Context) doctor.Result {
 	r := doctor.Result{Answer: doctor.Pass, Found: "free", Needed: "a free port", Fix: "choose another one with --port"}
-	if st, seen, err := t.Place.Processes().Status("master"); err == nil && seen && st.Alive() && t.ill(ctx) == "" {
+	if st, seen, err := t.Place.Processes().Status("master"); err == nil && seen && st.Alive() && t.Master().problem(ctx) == "" {
 		r.Found = "used by this cluster"
 		return r
 	}
@@ -78,12 +85,12 @@ func (t *Target) checkPort(ctx context.Context) doctor.Result {
 }
 
 // ours reports whether a master of this cluster is alive, in whatever state.
-func (t *Target) ours() bool {
+func (t checks) ours() bool {
 	st, seen, err := t.Place.Processes().Status("master")
 	return err == nil && seen && st.Alive()
 }
 
-func (t *Target) checkRuntime(ctx context.Context) doctor.Result {
+func (t checks) checkRuntime(ctx context.Context) doctor.Result {
 	if t.Runtime(ctx) == "docker" {
 		return doctor.Result{Answer: doctor.Pass, Found: "Docker answers; tasks run in containers"}
 	}
@@ -99,10 +106,41 @@ func (t *Target) checkRuntime(ctx context.Context) doctor.Result {
 	return r
 }
 
-func (t *Target) checkDatabase(context.Context) doctor.Result {
+func (t checks) checkDatabase(context.Context) doctor.Result {
 	r := doctor.Result{Answer: doctor.Pass, Found: t.Spec.DBURLFile, Needed: "a readable file with a PostgreSQL URL", Fix: "name another file with --db-url-file"}
 	if _, err := os.ReadFile(t.Spec.DBURLFile); err != nil {
 		r.Answer, r.Found = doctor.Fail, err.Error()
 	}
 	return r
+}
+
+// checkConfiguration reads what the master will run with as it will.
+func (t checks) checkConfiguration(context.Context) doctor.Result {
+	r := doctor.Result{Answer: doctor.Pass, Found: "master.yaml can be read", Needed: "settings with which the master starts", Fix: "correct the file of --" + ConfigSetting}
+	data, err := masterYAML(t.Spec, t.Place, t.TasksAt)
+	if err != nil {
+		r.Answer, r.Found = doctor.Fail, err.Error()
+		return r
+	}
+	read, err := config.LoadGenerated(data, "master.yaml", nil)
+	if err != nil {
+		r.Answer, r.Found = doctor.Fail, err.Error()
+		return r
+	}
+	if unbuilt := config.Unbuilt(read.Master); len(unbuilt) > 0 {
+		r.Answer, r.Found = doctor.Fail, lines(unbuilt)
+		return r
+	}
+	if given := config.GuardedMounts(read.Master); len(given) > 0 {
+		r.Answer, r.Found = doctor.Unknown, lines(given)
+	}
+	return r
+}
+
+func lines(problems []document.Problem) string {
+	out := make([]string, len(problems))
+	for i, p := range problems {
+		out[i] = p.String()
+	}
+	return strings.Join(out, "; ")
 }

@@ -72,6 +72,21 @@ func (s *supervisor) Create(ctx context.Context) error {
 
 func (s *supervisor) Update(ctx context.Context, _ []resource.Drift) error { return s.Create(ctx) }
 
+// replace has a supervisor of the new program take over what the old one
+// supervises: killed, it leaves everything running.
+func (s *supervisor) replace(ctx context.Context) error {
+	d := s.place.Processes()
+	if id, alive := d.Holder(); alive {
+		if err := s.h.signal(ctx, id, syscall.SIGKILL); err != nil {
+			return err
+		}
+		if !until(ctx, stopLimit, func() bool { return !id.Alive() }) {
+			return refuse("stop", "the supervisor", errors.New("it does not end, even when killed"))
+		}
+	}
+	return s.Create(ctx)
+}
+
 func (s *supervisor) Delete(ctx context.Context) error {
 	d := s.place.Processes()
 	if id, alive := d.Holder(); alive {

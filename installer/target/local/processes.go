@@ -2,7 +2,10 @@ package local
 
 import (
 	"context"
+	"path/filepath"
 
+	"github.com/det-deploy/det-deploy/cloud/local"
+	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/target/local/supervise"
 )
 
@@ -35,4 +38,34 @@ func (t *Target) Processes() ([]Process, error) {
 // Supervised waits, with a limit, until the cluster has a supervisor.
 func (t *Target) Supervised(ctx context.Context) bool {
 	return until(ctx, startLimit, func() bool { _, alive := t.Place.Processes().Holder(); return alive })
+}
+
+// machines is where the master puts the machines that it launches: processes of
+// this one.
+func (p Place) machines() string { return filepath.Join(p.data(), "master", "machines") }
+
+// launchedBy lists the machines that the cluster's master has launched. They are
+// its own affair, and go with it.
+func launchedBy(p Place) ([]resource.Found, error) {
+	places, err := local.Found(p.machines())
+	if err != nil {
+		return nil, refuse("list", "machines", err)
+	}
+	var out []resource.Found
+	for _, m := range places {
+		id, err := filepath.Rel(string(p), string(m))
+		if err != nil {
+			return nil, refuse("list", "machines", err)
+		}
+		out = append(out, resource.Found{Kind: kindMachine, ID: id, Name: string(m.ID()), Launched: true})
+	}
+	return out, nil
+}
+
+// endMachine ends a machine whose master has stopped, with all that runs on it.
+func endMachine(ctx context.Context, h host, p Place, id string) error {
+	if err := h.gate.Pass(ctx, "end machine "+filepath.Base(id)); err != nil {
+		return err
+	}
+	return local.End(ctx, local.Place(p.path(id)), h.self())
 }

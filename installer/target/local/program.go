@@ -40,6 +40,9 @@ type program struct {
 
 func (p Place) program(sum string) string { return p.path("bin", sum, "det-deploy") }
 
+// programOf is the file of a release's program.
+func (p Place) programOf(r record.Release) string { return p.program(r.Programs[platform]) }
+
 func (g *program) Find(context.Context) (resource.Found, []resource.Drift, error) {
 	if !exists(g.place.program(g.sum)) {
 		return resource.Found{}, nil, nil

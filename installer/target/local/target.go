@@ -35,9 +35,7 @@ var _ resource.Target = (*Target)(nil)
 
 // host changes the machine with the cluster's own copy of the program, or with this
 // one where that is not there, or lost.
-func (t *Target) host() host { return host{t.Gate, t.copyOf(t.Release), t.Program, t.Env} }
-
-func (t *Target) copyOf(r record.Release) string { return t.Place.program(r.Programs[platform]) }
+func (t *Target) host() host { return host{t.Gate, t.Place.programOf(t.Release), t.Program, t.Env} }
 
 func (t *Target) program(r record.Release) *program {
 	sum := r.Programs[platform]
@@ -112,8 +110,8 @@ func (t *Target) determinedPassword() *file {
 func (t *Target) master() *process {
 	return &process{
 		base: base{t.host(), kindMaster, "master", nil}, place: t.Place, unit: "master",
-		program: t.copyOf(t.Release), args: []string{"master", "run", "--config-file", t.Place.masterYAML()},
-		config: masterConfig(t.Spec, t.Place, t.TasksAt), unhealthy: t.ill,
+		program: t.Place.programOf(t.Release), args: []string{"master", "run", "--config-file", t.Place.masterYAML()},
+		config: masterConfig(t.Spec, t.Place, t.TasksAt), unhealthy: t.Master().problem,
 	}
 }
 
@@ -124,7 +122,7 @@ func (t *Target) agentFiles(name string) *agentFiles {
 func (t *Target) agent(name string) *process {
 	return &process{
 		base: base{t.host(), kindAgent, name, nil}, place: t.Place, unit: "agent-" + name,
-		program: t.copyOf(t.Release), args: []string{"agent", "run", "--config-file", t.Place.agentYAML(name)},
+		program: t.Place.programOf(t.Release), args: []string{"agent", "run", "--config-file", t.Place.agentYAML(name)},
 		config: agentConfig(t.Spec, t.Place, name, t.TasksAt),
 	}
 }
@@ -189,7 +187,7 @@ func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 	case kindAgent:
 		return t.agent(strings.TrimPrefix(f.ID, "agent-")).Delete(ctx)
 	case kindMachine:
-		return t.endMachine(ctx, f.ID)
+		return endMachine(ctx, t.host(), t.Place, f.ID)
 	case kindAgentFiles:
 		return (&agentFiles{base: base{h: t.host(), name: filepath.Base(f.ID)}, place: t.Place}).Delete(ctx)
 	default:

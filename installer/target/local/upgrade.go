@@ -2,14 +2,10 @@ package local
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/det-deploy/det-deploy/installer"
@@ -46,7 +42,7 @@ func (t *Target) Offer(ctx context.Context, r record.Release, _ func(string)) er
 // Turn starts or stops the master's process.
 func (t *Target) Turn(ctx context.Context, r record.Release, m installer.Mode, tell func(string)) error {
 	p := t.master()
-	p.program = t.copyOf(r)
+	p.program = t.Place.programOf(r)
 	switch m {
 	case installer.Stop:
 		tell("waiting until nothing writes the store")
@@ -58,7 +54,7 @@ func (t *Target) Turn(ctx context.Context, r record.Release, m installer.Mode, t
 			return err
 		}
 		return p.startAnd(ctx, func(ctx context.Context, generation string) string {
-			return p.becomes(ctx, generation, tryLimit, t.unable)
+			return p.becomes(ctx, generation, tryLimit, t.Master().holdProblem)
 		})
 	case installer.Serve:
 		tell("the master begins to serve")
@@ -73,31 +69,6 @@ func (t *Target) Turn(ctx context.Context, r record.Release, m installer.Mode, t
 // of some 50 GB from a slow disk.
 const tryLimit = 15 * time.Minute
 
-// unable asks a master on hold whether it could serve, which is final once it has
-// tried.
-func (t *Target) unable(ctx context.Context) (ill string, final bool) {
-	var info struct {
-		OnHold    bool `json:"on_hold"`
-		Rehearsal struct {
-			Done  bool   `json:"done"`
-			Error string `json:"error"`
-		} `json:"rehearsal"`
-	}
-	b, err := t.ask(ctx, http.MethodGet, "/info", "", nil)
-	if err == nil {
-		err = json.Unmarshal(b, &info)
-	}
-	switch {
-	case err != nil:
-		return err.Error(), false
-	case !info.OnHold:
-		return "a master answers that is not on hold", false
-	case !info.Rehearsal.Done:
-		return "it still tries the store on a copy", false
-	}
-	return info.Rehearsal.Error, true
-}
-
 // Backup lets the program that wrote the store write it into a file beside it.
 func (t *Target) Backup(ctx context.Context, of record.Release, _ func(string)) (string, error) {
 	dir := filepath.Join(t.Place.data(), "backups")
@@ -110,7 +81,7 @@ func (t *Target) Backup(ctx context.Context, of record.Release, _ func(string)) 
 		return "", err
 	}
 	h := t.host()
-	h.program = t.copyOf(of)
+	h.program = t.Place.programOf(of)
 	_, err := h.run(ctx, "master", "backup", "--config-file", t.Place.masterYAML(), "--file", path)
 	return path, err
 }
@@ -135,45 +106,13 @@ func (t *Target) Follow(ctx context.Context, r record.Release, tell func(string)
 			return err
 		}
 	}
-	if err := t.superviseAnew(ctx); err != nil {
+	if err := t.supervisor().replace(ctx); err != nil {
 		return err
 	}
 	if err := t.Ready(ctx, tell); err != nil {
 		return err
 	}
-	return t.forgetOthers(ctx, r)
-}
-
-// superviseAnew has a supervisor of the new program take over what the old one
-// supervises: killed, it leaves everything running.
-func (t *Target) superviseAnew(ctx context.Context) error {
-	d := t.Place.Processes()
-	if id, alive := d.Holder(); alive {
-		if err := t.host().signal(ctx, id, syscall.SIGKILL); err != nil {
-			return err
-		}
-		if !until(ctx, stopLimit, func() bool { return !id.Alive() }) {
-			return refuse("stop", "the supervisor", errors.New("it does not end, even when killed"))
-		}
-	}
-	return t.supervisor().Create(ctx)
-}
-
-// forgetOthers removes the programs that nothing runs any more.
-func (t *Target) forgetOthers(ctx context.Context, r record.Release) error {
-	sums, err := t.Place.programs()
-	if err != nil {
-		return err
-	}
-	for _, sum := range sums {
-		if sum == r.Programs[platform] {
-			continue
-		}
-		if err := t.host().remove(ctx, filepath.Dir(t.Place.program(sum))); err != nil {
-			return err
-		}
-	}
-	return nil
+	return forgetOthers(ctx, t.host(), t.Place, r)
 }
 
 // Fits refuses to work on a cluster that runs another release than this program, or
@@ -188,6 +127,23 @@ func (t *Target) Fits(r record.Record) error {
 	}
 	if !t.Release.Same(t.Own) {
 		return &installer.ReleaseError{Cluster: t.Spec.Cluster, Runs: t.Release, Own: t.Own, Command: command}
+	}
+	return nil
+}
+
+// forgetOthers removes the programs that nothing runs any more.
+func forgetOthers(ctx context.Context, h host, p Place, r record.Release) error {
+	sums, err := p.programs()
+	if err != nil {
+		return err
+	}
+	for _, sum := range sums {
+		if sum == r.Programs[platform] {
+			continue
+		}
+		if err := h.remove(ctx, filepath.Dir(p.program(sum))); err != nil {
+			return err
+		}
 	}
 	return nil
 }

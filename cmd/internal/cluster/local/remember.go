@@ -50,10 +50,10 @@ func goodSession(ctx context.Context, f contexts.File, t *target.Target) (user s
 		return "", "", err
 	}
 	old, _ := b.Get(t.Spec.Cluster)
-	if old.Token != "" && t.Accepts(ctx, string(old.Token)) {
+	if old.Token != "" && t.Master().Accepts(ctx, string(old.Token)) {
 		return old.User, old.Token, nil
 	}
-	text, err := t.Login(ctx)
+	text, err := t.Master().Login(ctx)
 	if errors.Is(err, target.ErrForbidden) {
 		return "", "", nil
 	}

@@ -9,9 +9,12 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	agentconfig "github.com/det-deploy/det-deploy/agent/config"
 )
@@ -31,7 +34,7 @@ var errNoPage = errors.New("there is none")
 
 // Runtime is what runs tasks: "docker" when a daemon answers, else "process".
 func (t *Target) Runtime(ctx context.Context) string {
-	if _, err := t.askEngine(ctx, "/_ping", nil); err != nil {
+	if _, err := dockerSocket(t.Docker).ask(ctx, "/_ping", nil); err != nil {
 		return "process"
 	}
 	return "docker"
@@ -45,7 +48,7 @@ func (t *Target) TasksReach(ctx context.Context) (string, error) {
 	if t.Runtime(ctx) != "docker" {
 		return "", nil
 	}
-	e, err := t.inspectEngine(ctx)
+	e, err := dockerSocket(t.Docker).inspect(ctx)
 	if err == nil {
 		return e.reach(machineAddresses(ctx)), nil
 	}
@@ -55,20 +58,23 @@ func (t *Target) TasksReach(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("learn where containers reach this machine: %w; try again when the Docker daemon at %s answers, or restart it", err, t.Docker)
 }
 
-// inspectEngine asks a daemon for the network of its containers. It may have none.
-func (t *Target) inspectEngine(ctx context.Context) (engine, error) {
+// dockerSocket is where a Docker daemon is asked.
+type dockerSocket string
+
+// inspect asks a daemon for the network of its containers. It may have none.
+func (d dockerSocket) inspect(ctx context.Context) (engine, error) {
 	var e engine
 	var network struct {
 		IPAM struct{ Config []struct{ Gateway string } }
 	}
-	if _, err := t.askEngine(ctx, "/networks/bridge", &network); err != nil && !errors.Is(err, errNoPage) {
+	if _, err := d.ask(ctx, "/networks/bridge", &network); err != nil && !errors.Is(err, errNoPage) {
 		return e, err
 	}
 	for _, c := range network.IPAM.Config {
 		e.gateways = append(e.gateways, net.ParseIP(c.Gateway))
 	}
 	var info struct{ SecurityOptions []string }
-	header, err := t.askEngine(ctx, "/info", &info)
+	header, err := d.ask(ctx, "/info", &info)
 	if err != nil {
 		return e, err
 	}
@@ -142,8 +148,8 @@ func machineAddresses(ctx context.Context) []net.IP {
 	return out
 }
 
-// askEngine reads one page of the daemon's API into answer, unless that is nil.
-func (t *Target) askEngine(ctx context.Context, page string, answer any) (http.Header, error) {
+// ask reads one page of the daemon's API into answer, unless that is nil.
+func (d dockerSocket) ask(ctx context.Context, page string, answer any) (http.Header, error) {
 	patience := enginePatience
 	if answer == nil {
 		patience = pingPatience
@@ -153,7 +159,7 @@ func (t *Target) askEngine(ctx context.Context, page string, answer any) (http.H
 	client := http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", t.Docker)
+			return new(net.Dialer).DialContext(ctx, "unix", string(d))
 		},
 	}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://docker"+page, nil)
@@ -178,4 +184,27 @@ func (t *Target) askEngine(ctx context.Context, page string, answer any) (http.H
 		return nil, fmt.Errorf("read %s of the Docker daemon: %w", page, err)
 	}
 	return resp.Header, nil
+}
+
+// Isolated says whether tasks are kept from this machine and from each other: by
+// Docker, or by an agent that is root and may make namespaces. Why says what is
+// missing.
+func (t *Target) Isolated(ctx context.Context) (why string, isolated bool) {
+	if t.Runtime(ctx) == "docker" {
+		return "", true
+	}
+	if os.Geteuid() != 0 {
+		return "no Docker daemon answers and det-deploy does not run as root", false
+	}
+	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var caps [2]unix.CapUserData // for the header's version, there are two
+	if err := unix.Capget(&hdr, &caps[0]); err != nil || caps[0].Effective&(1<<unix.CAP_SYS_ADMIN) == 0 {
+		return "no Docker daemon answers and this machine lets root make no namespaces", false
+	}
+	for _, tool := range []string{"mount", "setpriv"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return fmt.Sprintf("no Docker daemon answers and there is no %s", tool), false
+		}
+	}
+	return "", true
 }

@@ -40,7 +40,7 @@ func TestTheUsersSettingsGoOverTheClustersOwn(t *testing.T) {
 	if len(m.TaskPolicy.Capabilities) != 1 || m.Security.Visibility != "private" || m.ListenPort() != 8080 || m.ClusterName != "lab" || !hasPool(m, ElasticPool) {
 		t.Errorf("got\n%s", data)
 	}
-	if r := target.checkConfiguration(t.Context()); r.Answer != doctor.Pass {
+	if r := (checks{target}).checkConfiguration(t.Context()); r.Answer != doctor.Pass {
 		t.Errorf("got %+v, want that it can be read", r)
 	}
 }
@@ -76,7 +76,7 @@ func TestGuardedMountsAreSaidBeforeUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := target.checkConfiguration(t.Context())
+	r := (checks{target}).checkConfiguration(t.Context())
 	if r.Answer != doctor.Unknown || !strings.Contains(r.Found, "task_container_defaults.bind_mounts[0].host_path") {
 		t.Errorf("got %+v, want a word about the mount", r)
 	}

@@ -1,0 +1,184 @@
+package local
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+// askLimit is how long one question to the master of this machine may take.
+const askLimit = 5 * time.Second
+
+// ErrForbidden is a password or a session that the master does not accept.
+var ErrForbidden = errors.New("the master refuses the password of admin")
+
+// MasterClient asks the master of a cluster on this machine.
+type MasterClient struct {
+	spec  Spec
+	place Place
+}
+
+// Master asks the cluster's master.
+func (t *Target) Master() MasterClient { return MasterClient{t.Spec, t.Place} }
+
+// problem asks the master how it is: it must answer, and be this cluster's.
+func (c MasterClient) problem(ctx context.Context) string {
+	if _, err := c.ask(ctx, http.MethodGet, "/healthz", "", nil); err != nil {
+		return err.Error()
+	}
+	var info struct {
+		Name string `json:"cluster_name"`
+	}
+	b, err := c.ask(ctx, http.MethodGet, "/info", "", nil)
+	if err == nil {
+		err = json.Unmarshal(b, &info)
+	}
+	switch {
+	case err != nil:
+		return err.Error()
+	case info.Name != c.spec.Cluster:
+		return fmt.Sprintf("on port %d cluster %q answers", c.spec.Port, info.Name)
+	}
+	return ""
+}
+
+// holdProblem asks a master on hold whether it could serve, which is final once it has
+// tried.
+func (c MasterClient) holdProblem(ctx context.Context) (problem string, final bool) {
+	var info struct {
+		OnHold    bool `json:"on_hold"`
+		Rehearsal struct {
+			Done  bool   `json:"done"`
+			Error string `json:"error"`
+		} `json:"rehearsal"`
+	}
+	b, err := c.ask(ctx, http.MethodGet, "/info", "", nil)
+	if err == nil {
+		err = json.Unmarshal(b, &info)
+	}
+	switch {
+	case err != nil:
+		return err.Error(), false
+	case !info.OnHold:
+		return "a master answers that is not on hold", false
+	case !info.Rehearsal.Done:
+		return "it still tries the store on a copy", false
+	}
+	return info.Rehearsal.Error, true
+}
+
+// Login begins a session of admin with the password that was generated, and
+// returns its token. It returns ErrForbidden when that was changed since.
+func (c MasterClient) Login(ctx context.Context) (session string, err error) {
+	password, err := os.ReadFile(c.place.Password())
+	if err != nil {
+		return "", err
+	}
+	body, err := json.Marshal(map[string]string{"username": "admin", "password": strings.TrimSpace(string(password))})
+	if err != nil {
+		return "", err
+	}
+	b, err := c.ask(ctx, http.MethodPost, "/api/v1/auth/login", "", body)
+	if err != nil {
+		return "", err
+	}
+	var reply struct {
+		Token string `json:"token"`
+	}
+	return reply.Token, errors.Join(json.Unmarshal(b, &reply), nil)
+}
+
+// countAgents counts the agents of this cluster's own that the master knows.
+func (c MasterClient) countAgents(ctx context.Context, session string) (int, error) {
+	b, err := c.ask(ctx, http.MethodGet, "/api/v1/agents", session, nil)
+	if err != nil {
+		return 0, err
+	}
+	var reply struct {
+		Agents []struct {
+			ID string `json:"id"`
+		} `json:"agents"`
+	}
+	if err := json.Unmarshal(b, &reply); err != nil {
+		return 0, err
+	}
+	n := 0
+	for _, a := range reply.Agents {
+		if strings.HasPrefix(a.ID, c.spec.Cluster+"-") {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// Accepts reports whether a session is still good.
+func (c MasterClient) Accepts(ctx context.Context, session string) bool {
+	_, err := c.ask(ctx, http.MethodGet, "/api/v1/me", session, nil)
+	return err == nil
+}
+
+func (c MasterClient) ask(ctx context.Context, method, path, session string, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, c.spec.URL()+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	if session != "" {
+		req.Header.Set("Authorization", "Bearer "+session)
+	}
+	client, err := c.newHTTPClient()
+	if err != nil {
+		return nil, err
+	}
+	defer client.CloseIdleConnections()
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }() // read to its end below
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, 8<<20))
+	switch {
+	case err != nil:
+		return nil, err
+	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
+		return nil, ErrForbidden
+	case resp.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("%s %s answers %s%s", method, path, resp.Status, reason(answer))
+	}
+	return answer, nil
+}
+
+// newHTTPClient trusts the cluster's own CA, and no proxy comes between this machine and
+// itself.
+func (c MasterClient) newHTTPClient() (*http.Client, error) {
+	transport := &http.Transport{DisableKeepAlives: true}
+	if c.spec.TLS {
+		ca, err := os.ReadFile(c.place.CA())
+		if err != nil {
+			return nil, err
+		}
+		pool := x509.NewCertPool()
+		pool.AppendCertsFromPEM(ca)
+		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
+	}
+	return &http.Client{Transport: transport}, nil
+}
+
+// reason is what an answer gives as the reason, behind a colon.
+func reason(answer []byte) string {
+	var a struct{ Reason string }
+	if json.Unmarshal(answer, &a) != nil || a.Reason == "" {
+		return ""
+	}
+	return ": " + a.Reason
+}

@@ -70,7 +70,7 @@ func environment(ts *testscript.TestScript) []string {
 	var out []string
 	for _, name := range []string{
 		"PATH", "HOME", "XDG_CONFIG_HOME", "AWS_ENDPOINT_URL", "AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
-		"AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_EC2_METADATA_DISABLED",
+		"DET_DEPLOY_ACCESSIBLE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_EC2_METADATA_DISABLED",
 	} {
 		out = append(out, name+"="+ts.Getenv(name))
 	}

@@ -175,7 +175,7 @@ type Ban struct {
 // Bans is what must never be reached.
 func Bans() []Ban {
 	cloudSDKs := []string{"github.com/aws/", "cloud.google.com/", "google.golang.org/api/", "helm.sh/", "k8s.io/", "sigs.k8s.io/"}
-	terminals := []string{"github.com/pterm/", "github.com/charmbracelet/", "github.com/spf13/viper"}
+	terminals := []string{"charm.land/", "github.com/charmbracelet/", "github.com/spf13/viper"}
 	databases := []string{"modernc.org/", "github.com/jackc/", "database/sql"}
 	engine := "the engine's tests must not wait for an SDK to be built, nor its users for one to be asked"
 	return []Ban{
@@ -209,6 +209,9 @@ func Homes() []Home {
 	tests := []string{"test/..."}
 	return []Home{
 		{"k8s.io/client-go/", append([]string{"k8s/..."}, tests...), "a move of client-go touches the packages that speak to Kubernetes, and nothing that uses them"},
+		{"charm.land/huh/", []string{"cmd/internal/term"}, "forms are asked in one place, which also has the lines for who cannot see them"},
+		{"charm.land/", []string{"cmd/internal/term", "cmd/internal/cmd/top"}, "what is drawn is drawn by term; top is a model that term runs, and a wrapper around it would be bubbletea's API again"},
+		{"github.com/charmbracelet/", []string{"cmd/internal/term"}, "widths and sequences are term's"},
 		{"helm.sh/", []string{"k8s/helm"}, "Helm has an end of support; replacing it touches one package"},
 		{"github.com/google/go-containerregistry/", append([]string{"k8s/registry"}, tests...), "images are read, written and pushed in one place"},
 	}

@@ -45,6 +45,7 @@ machine, operates it, and is the cluster: its master and its agents.`,
 	add(root, "install", "Installing a cluster:", aws.New(s), k8s.New(s), local.New(s),
 		cluster.NewList(s, platforms...), cluster.NewStatus(s, platforms...), cluster.NewUpgrade(s, platforms...), cluster.NewDown(s, platforms...))
 	root.AddCommand(version.New(s))
+	s.AddAccessibleFlag(root.PersistentFlags())
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)

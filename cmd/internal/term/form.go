@@ -2,10 +2,30 @@ package term
 
 import (
 	"context"
-	"fmt"
-	"strconv"
-	"strings"
+	"errors"
 )
+
+// Form is questions that follow each other.
+type Form struct {
+	// Title says what the answers are for: "Create a cluster on AWS".
+	Title string
+	Pages []Page
+	// Summary says what the answers so far come to, a line each. It is called after each
+	// answer and must not wait. It may be nil.
+	Summary func(Answers) []string
+	// Lines asks line by line, where something else writes on the screen too.
+	Lines bool
+}
+
+// Page is one question of a form.
+type Page struct {
+	// Key names its answer.
+	Key string
+	// Field returns what is asked after the answers before it, or nil where nothing is to
+	// be asked. It may take its time, is called again after a step back, and never twice at
+	// a time.
+	Field func(ctx context.Context, before Answers) (*Field, error)
+}
 
 // Field is one thing that a person is asked.
 type Field struct {
@@ -30,98 +50,42 @@ type Choice struct {
 	Value, About string
 }
 
-// shownChoices is how many choices fit above the question without scrolling it off
-// a small screen.
-const shownChoices = 15
+// Answers are what was answered, in the order of the questions.
+type Answers []Answer
 
-// Fill asks for a field until an answer is good. Without a terminal it is a usage
-// error that names the flag.
-//
-// It writes line by line and asks the terminal nothing: it works over the slowest
-// connection, in a screen reader, and leaves what was answered on the screen.
+// Answer is what was answered to one page.
+type Answer struct {
+	// Key is the page's, Label and Flag the field's.
+	Key, Label, Flag string
+	Value            string
+}
+
+// Get returns the answer to a page, and whether the page was answered.
+func (a Answers) Get(key string) (string, bool) {
+	for _, one := range a {
+		if one.Key == key {
+			return one.Value, true
+		}
+	}
+	return "", false
+}
+
+// FillForm asks for all pages of a form. On a terminal that can be drawn on, the form is
+// drawn, and a person can go back; elsewhere it is lines. Without a terminal it is a usage
+// error that names the flag of the first question.
+func (s *Streams) FillForm(ctx context.Context, f Form) (Answers, error) {
+	if s.canDraw() && !f.Lines {
+		return s.drawForm(ctx, f)
+	}
+	return s.fillLines(ctx, f)
+}
+
+// Fill asks for one field.
 func (s *Streams) Fill(ctx context.Context, f Field) (string, error) {
-	if s.CanAsk() {
-		s.introduce(f)
-	}
-	all, text := f.Choices, f.Label
-	if f.Default != "" {
-		text += " [" + f.Default + "]"
-	}
-	for {
-		if !s.CanAsk() {
-			text = f.Label
-		}
-		answer, err := s.ask(ctx, Question{Text: text, Flag: f.Flag}, ": ")
-		if err != nil {
-			return "", err
-		}
-		if answer = f.pick(answer); answer == "" {
-			s.complain(fmt.Errorf("an answer is needed"))
-			continue
-		}
-		if f.Check != nil {
-			err = f.Check(ctx, answer)
-		}
-		switch {
-		case ctx.Err() != nil:
-			return "", ctx.Err()
-		case err == nil:
-			return answer, nil
-		}
-		s.complain(err)
-		if f.Choices = having(all, answer); len(f.Choices) > 0 {
-			s.choices(f.Choices)
-		} else {
-			f.Choices = all
-		}
-	}
+	one := Page{Key: f.Label, Field: func(context.Context, Answers) (*Field, error) { return &f, nil }}
+	answers, err := s.FillForm(ctx, Form{Pages: []Page{one}})
+	answer, _ := answers.Get(f.Label)
+	return answer, err
 }
 
-// having are the choices of which part is a part.
-func having(choices []Choice, part string) []Choice {
-	var out []Choice
-	for _, c := range choices {
-		if strings.Contains(strings.ToLower(c.Value), strings.ToLower(part)) {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
-func (s *Streams) introduce(f Field) {
-	s.Notef("")
-	if f.Help != "" {
-		s.Notef("%s", f.Help)
-	}
-	s.choices(f.Choices)
-}
-
-// choices shows what may be chosen by its number.
-func (s *Streams) choices(all []Choice) {
-	width := 0
-	for _, c := range all[:min(len(all), shownChoices)] {
-		width = max(width, len(c.Value))
-	}
-	for i, c := range all {
-		if i == shownChoices {
-			s.Notef("      and %d more; a part of a name lists those that have it", len(all)-i)
-			break
-		}
-		s.Notef("%s", strings.TrimRight(fmt.Sprintf("  %2d  %-*s  %s", i+1, width, c.Value, c.About), " "))
-	}
-}
-
-// pick reads an answer: nothing is the default, a number that is shown a choice.
-func (f Field) pick(answer string) string {
-	if answer == "" {
-		return f.Default
-	}
-	if n, err := strconv.Atoi(answer); err == nil && n >= 1 && n <= min(len(f.Choices), shownChoices) {
-		return f.Choices[n-1].Value
-	}
-	return answer
-}
-
-func (s *Streams) complain(err error) {
-	s.Notef("  %s", strings.ReplaceAll(err.Error(), "\n", "\n  "))
-}
+var errNoAnswer = errors.New("an answer is needed")

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/pterm/pterm"
-
 	"github.com/det-deploy/det-deploy/installer/event"
 )
 
@@ -58,12 +56,12 @@ func (p *progress) end(name string) {
 // repeats it.
 func (p *progress) ended(e event.Event, name string) string {
 	word := "done  "
-	paint := func(t string) string { return pterm.Green(t) }
+	style := Green
 	if e.Type == event.Failed {
-		word, paint = "failed", func(t string) string { return pterm.Red(t) }
+		word, style = "failed", Red
 	}
 	if p.s.colourErr() {
-		word = paint(word)
+		word = style.Paint(word)
 	}
 	count := ""
 	if e.Total > 0 {

@@ -7,8 +7,10 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 )
 
@@ -25,7 +27,11 @@ type Streams struct {
 	outTerminal bool
 	errTerminal bool
 	noColour    bool
-	getenv      func(string) string
+	// dumb is a terminal whose cursor cannot be moved.
+	dumb bool
+	// accessible is what --accessible says: nothing is drawn, for screen readers.
+	accessible bool
+	getenv     func(string) string
 }
 
 // System returns the streams of this process.
@@ -38,7 +44,8 @@ func System() *Streams {
 		outTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		errTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 		// See https://no-color.org: present and not empty.
-		noColour: os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb",
+		noColour: os.Getenv("NO_COLOR") != "" || isDumb(os.Getenv("TERM")),
+		dumb:     isDumb(os.Getenv("TERM")),
 		getenv:   os.Getenv,
 	}
 }
@@ -64,6 +71,34 @@ func (s *Streams) OutTerminal() bool { return s.outTerminal }
 
 // ErrTerminal reports whether the conversation goes to a person's screen.
 func (s *Streams) ErrTerminal() bool { return s.errTerminal }
+
+// canMove reports whether what was said to a person may be written over: on a terminal
+// that can, for who sees it.
+func (s *Streams) canMove() bool { return s.errTerminal && !s.dumb && !s.isAccessible() }
+
+// canDraw reports whether questions may be drawn, and not only written line by line.
+func (s *Streams) canDraw() bool {
+	_, keyboard := s.In.(*os.File)
+	return s.CanAsk() && s.canMove() && !s.noColour && keyboard
+}
+
+// accessibleVariable does what --accessible does.
+const accessibleVariable = "DET_DEPLOY_ACCESSIBLE"
+
+func (s *Streams) isAccessible() bool {
+	if s.accessible {
+		return true
+	}
+	on, err := strconv.ParseBool(s.getenv(accessibleVariable))
+	return on || err != nil && s.getenv(accessibleVariable) != ""
+}
+
+// AddAccessibleFlag defines --accessible, for all commands.
+func (s *Streams) AddAccessibleFlag(fs *pflag.FlagSet) {
+	fs.BoolVar(&s.accessible, "accessible", false, "plain lines for screen readers: draw nothing (default $"+accessibleVariable+")")
+}
+
+func isDumb(terminal string) bool { return terminal == "" || terminal == "dumb" }
 
 // Getenv returns an environment variable; in tests there is none.
 func (s *Streams) Getenv(key string) string { return s.getenv(key) }

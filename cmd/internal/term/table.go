@@ -5,8 +5,6 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/pterm/pterm"
 )
 
 // columnGap is the space between two columns of a table.
@@ -63,7 +61,7 @@ func (s *Streams) PrintTable(t *Table) error {
 	var b strings.Builder
 	head := t.line(t.heads, widths)
 	if s.colourOut() {
-		head = pterm.Bold.Sprint(head)
+		head = Bold.Paint(head)
 	}
 	b.WriteString(head + "\n")
 	for _, row := range t.rows {

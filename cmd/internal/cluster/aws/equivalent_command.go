@@ -1,0 +1,50 @@
+package aws
+
+import (
+	"strings"
+
+	"al.essio.dev/pkg/shellescape"
+
+	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+// echo shows the command line that says the same.
+func (c *completion) echo() {
+	c.Notef("")
+	c.Notef("Equivalent command:")
+	c.Notef("")
+	c.Notef("  %s", c.w.line(c.given.Flags))
+	c.Notef("")
+}
+
+// line is a command line that gives flags, of which a secret's says only where it
+// is. What was given by variable is given by it again.
+func (w *wanted) line(flags []document.Given) string {
+	args := []string{"det-deploy", "aws", "up", "--cluster-id", w.Cluster}
+	if w.Profile != "" {
+		args = append(args, "--profile", w.Profile)
+	}
+	if w.File != "" {
+		args = append(args, "--config-file", w.File)
+	}
+	for _, b := range w.Binaries {
+		args = append(args, "--binary", b)
+	}
+	about := map[string]spec.AWSFlag{}
+	for _, f := range spec.AWSFlags() {
+		about[f.Path] = f
+	}
+	for _, f := range flags {
+		switch flag := about[f.Path]; {
+		case !strings.HasPrefix(f.Source, "--"):
+		case flag.Bool:
+			args = append(args, f.Source+"="+f.Value)
+		case flag.FromFile && w.Set != nil: // what is given is what was in it
+			args = append(args, f.Source, w.Set.Lookup(flag.Flag).Value.String())
+		default:
+			args = append(args, f.Source, f.Value)
+		}
+	}
+	return shellescape.QuoteCommand(args)
+}

@@ -1,0 +1,167 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/wire"
+	"github.com/det-deploy/det-deploy/installer/spec"
+)
+
+func (c *completion) askCluster(context.Context, term.Answers) (*term.Field, error) {
+	if c.w.Cluster != "" {
+		return nil, nil
+	}
+	return &term.Field{
+		Label: "Cluster ID", Help: "The cluster's name: it is all that is needed to find it again.", Flag: "--cluster-id",
+		Check: func(_ context.Context, id string) error {
+			named := *c.w
+			named.Cluster = id
+			return named.validate()
+		},
+	}, nil
+}
+
+// askRegion asks where nothing says the region.
+func (c *completion) askRegion(ctx context.Context, a term.Answers) (*term.Field, error) {
+	if c.regionOf(ctx, a) != "" {
+		return nil, nil
+	}
+	first, err := wire.AdviseAWS(ctx, "", c.w.Profile)
+	if err != nil {
+		return nil, err
+	}
+	regions, err := first.Regions(ctx, c.w.Profile)
+	if err != nil {
+		return nil, err
+	}
+	return &term.Field{
+		Label: "Region", Help: "Where the cluster runs. Neither --region nor AWS_REGION says so.", Flag: "--region",
+		Choices: regions,
+		Check: func(_ context.Context, r string) error {
+			if slices.ContainsFunc(regions, func(c term.Choice) bool { return c.Value == r }) {
+				return nil
+			}
+			return fmt.Errorf("there is no region %s", r)
+		},
+	}, nil
+}
+
+// askInbound asks who may reach the master, where this machine's address could not be
+// learned.
+func (c *completion) askInbound(context.Context, term.Answers) (*term.Field, error) {
+	if _, said := c.said(pageInbound); said || c.address != "" {
+		return nil, nil
+	}
+	return &term.Field{
+		Label: "Who may reach the master", Flag: inboundFlag,
+		Help:  "An address range, as in 203.0.113.7/32; 0.0.0.0/0 is everybody. This machine's own address could not be learned.",
+		Check: func(_ context.Context, r string) error { return checkRanges(r) },
+	}, nil
+}
+
+func checkRanges(ranges string) error {
+	for one := range strings.SplitSeq(ranges, ",") {
+		if p, err := netip.ParsePrefix(strings.TrimSpace(one)); err != nil || !p.Addr().Is4() {
+			return errors.New("must be an IPv4 address range, as in 203.0.113.7/32")
+		}
+	}
+	return nil
+}
+
+func (c *completion) askType(ctx context.Context, _ term.Answers) (*term.Field, error) {
+	if _, said := c.said(pageType); said || c.pools() {
+		return nil, nil
+	}
+	_, existing := c.said("agents.image")
+	advice := c.settled.advice
+	choices, err := advice.GPUTypes(ctx, !existing)
+	if err != nil {
+		return nil, err
+	}
+	return &term.Field{
+		Label: "Instance type", Help: "What the machines of the compute pool are; they are launched when tasks wait.",
+		Flag: "--instance-type", Default: spec.DefaultAWSPool().InstanceTypes[0], Choices: choices,
+		Check: func(ctx context.Context, name string) error { return advice.Offered(ctx, name, !existing) },
+	}, nil
+}
+
+// instanceType is the one of the compute pool's machines, as far as it is known.
+func (c *completion) instanceType(a term.Answers) string {
+	if answer, ok := a.Get(pageType); ok {
+		return answer
+	}
+	if types, said := c.said(pageType); said {
+		first, _, _ := strings.Cut(types, ",")
+		return first
+	}
+	return spec.DefaultAWSPool().InstanceTypes[0]
+}
+
+func (c *completion) askAgents(_ context.Context, a term.Answers) (*term.Field, error) {
+	if _, said := c.said(pageAgents); said || c.pools() {
+		return nil, nil
+	}
+	kind, advice := c.instanceType(a), c.settled.advice
+	return &term.Field{
+		Label: "Maximum number of agents", Help: "How many machines of the compute pool may run at a time.", Flag: "--max-agents",
+		Default: strconv.Itoa(spec.DefaultAWSPool().MaxAgents),
+		Check: func(ctx context.Context, text string) error {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 1 {
+				return errors.New("must be a number, 1 or more")
+			}
+			return advice.Room(ctx, kind, n)
+		},
+	}, nil
+}
+
+func (c *completion) askKeyPair(ctx context.Context, _ term.Answers) (*term.Field, error) {
+	if _, said := c.said(pageKeyPair); said {
+		return nil, nil
+	}
+	names, err := c.settled.advice.KeyPairs(ctx)
+	if err != nil || len(names) == 0 {
+		return nil, err
+	}
+	f := &term.Field{
+		Label: "Key pair", Help: "For SSH to the machines; the cluster needs none.", Flag: "--key-pair", Default: noKeyPair,
+		Choices: []term.Choice{{Value: noKeyPair, About: "nobody logs in to the machines"}},
+		Check: func(_ context.Context, name string) error {
+			return wire.Has(append(slices.Clone(names), noKeyPair), name, "key pair")
+		},
+	}
+	for _, n := range names {
+		f.Choices = append(f.Choices, term.Choice{Value: n})
+	}
+	return f, nil
+}
+
+// summary says what the answers come to. Nothing is asked of AWS for it.
+func (c *completion) summary(a term.Answers) []string {
+	var out []string
+	if id := c.clusterID(a); id != "" {
+		line := "Cluster " + id
+		if region, ok := a.Get(pageRegion); ok {
+			line += " in " + region
+		}
+		out = append(out, line)
+	}
+	if ranges, ok := a.Get(pageInbound); ok {
+		out = append(out, "Its master is reached from "+ranges)
+	}
+	if _, ok := a.Get(pageType); !ok {
+		return out
+	}
+	line := "Its agents are " + c.instanceType(a)
+	if n, ok := a.Get(pageAgents); ok {
+		line += ", from 0 to " + n + " as tasks need them"
+	}
+	return append(out, line)
+}

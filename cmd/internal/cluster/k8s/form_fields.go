@@ -1,0 +1,174 @@
+package k8s
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+)
+
+func (c *completion) askCluster(context.Context, term.Answers) (*term.Field, error) {
+	if c.w.Cluster != "" {
+		return nil, nil
+	}
+	return &term.Field{
+		Label: "Cluster ID", Help: "The cluster's name, and its release's: it and the namespace are all that is needed to find it again.",
+		Flag: "--cluster-id",
+		Check: func(_ context.Context, id string) error {
+			named := *c.w
+			named.Cluster = id
+			return named.validate()
+		},
+	}, nil
+}
+
+// askContext asks which Kubernetes is meant, where there are several and the current one
+// does not have the cluster.
+func (c *completion) askContext(ctx context.Context, a term.Answers) (*term.Field, error) {
+	_ = c.advise(ctx, a) // another context may be reached
+	all, current, err := c.contexts()
+	if all == nil {
+		return nil, err
+	}
+	f := contextField(all, current)
+	return &f, nil
+}
+
+func contextField(all []string, current string) term.Field {
+	f := term.Field{
+		Label: "Context", Flag: "--context", Default: current, Help: "Which Kubernetes of the kubeconfig is to have the cluster?",
+		Check: func(_ context.Context, a string) error { return oneOf(a, all...) },
+	}
+	for _, name := range all {
+		about := ""
+		if name == current {
+			about = "the current one"
+		}
+		f.Choices = append(f.Choices, term.Choice{Value: name, About: about})
+	}
+	return f
+}
+
+// askNamespace asks where the kubeconfig does not say more than "default".
+func (c *completion) askNamespace(ctx context.Context, a term.Answers) (*term.Field, error) {
+	if err := c.advise(ctx, a); err != nil {
+		return nil, err
+	}
+	if c.advice.Known || c.w.at(c.Streams).Namespace != "" || c.advice.Namespace != "default" {
+		return nil, nil
+	}
+	return &term.Field{
+		Label: "Namespace", Flag: "--namespace", Default: c.advice.Namespace,
+		Help: "Where in the Kubernetes of context " + c.advice.Context + " the cluster goes. One that does not exist is created.",
+	}, nil
+}
+
+// askRegistry has no default: nobody knows where a user's images are.
+func (c *completion) askRegistry(context.Context, term.Answers) (*term.Field, error) {
+	return &term.Field{
+		Label: "Image registry", Flag: "--set imageRegistry=…",
+		Help: "The registry, and the path below it, from which nodes pull the image of det-deploy. `det-deploy k8s image push` puts it there.",
+		Check: func(_ context.Context, a string) error {
+			if a == "" || strings.ContainsAny(a, " ,=") {
+				return errors.New("must be as in registry.example.com/team")
+			}
+			return nil
+		},
+	}, nil
+}
+
+// askSlotType asks where no node has GPUs.
+func (c *completion) askSlotType(context.Context, term.Answers) (*term.Field, error) {
+	if c.advice.GPUs > 0 {
+		return nil, nil
+	}
+	return &term.Field{
+		Label: "Slots", Flag: "--set slotType=…", Default: "cpu",
+		Help:    fmt.Sprintf("None of %d nodes has GPUs. What is a slot of a task to be?", c.advice.Nodes),
+		Choices: []term.Choice{{Value: "cpu", About: "some CPUs of a node"}, {Value: "gpu", About: "a GPU, of nodes that are added later"}, {Value: "rocm", About: "the same, of AMD"}},
+		Check:   func(_ context.Context, a string) error { return oneOf(a, "cpu", "gpu", "rocm") },
+	}, nil
+}
+
+// askCPUs asks how large a slot of CPUs is.
+func (c *completion) askCPUs(_ context.Context, a term.Answers) (*term.Field, error) {
+	if answer, _ := a.Get(pageSlotType); answer != "cpu" {
+		return nil, nil
+	}
+	return &term.Field{
+		Label: "CPUs of a slot", Flag: "--set slotResourceRequests.cpu=…", Default: strconv.Itoa(max(c.advice.CPUs, 1)),
+		Help:  "Somewhat less than a node has: the system takes its share.",
+		Check: func(_ context.Context, a string) error { return number(a) },
+	}, nil
+}
+
+// askSlots proposes what divides all nodes.
+func (c *completion) askSlots(_ context.Context, a term.Answers) (*term.Field, error) {
+	f := &term.Field{
+		Label: "Slots per pod", Flag: "--set maxSlotsPerPod=…",
+		Help:  "The slots of one node, or the greatest common divisor of all nodes' when they differ: a larger task gets several pods.",
+		Check: func(_ context.Context, a string) error { return number(a) },
+	}
+	switch answer, _ := a.Get(pageSlotType); {
+	case answer == "cpu":
+		f.Default = "1" // a slot takes all that is free of a node
+	case c.advice.GPUs > 0:
+		f.Default = strconv.Itoa(c.advice.GPUs)
+	}
+	return f, nil
+}
+
+// summary says what the answers come to. Nothing is asked of Kubernetes for it.
+func (c *completion) summary(a term.Answers) []string {
+	var out []string
+	if id := c.clusterID(a); id != "" {
+		line := "Release " + id
+		if ns, ok := a.Get(pageNamespace); ok {
+			line += " in namespace " + ns
+		}
+		if at := c.place(a).Context; at != "" {
+			line += " of context " + at
+		}
+		out = append(out, line)
+	}
+	if registry, ok := a.Get(pageRegistry); ok {
+		out = append(out, "Image from "+registry)
+	}
+	return append(out, summarizeSlots(a)...)
+}
+
+func summarizeSlots(a term.Answers) []string {
+	var parts []string
+	if kind, ok := a.Get(pageSlotType); ok {
+		parts = append(parts, "a slot is a "+strings.ToUpper(kind))
+	}
+	if cpus, ok := a.Get(pageCPUs); ok {
+		parts = []string{"a slot has " + cpus + " CPUs"}
+	}
+	if slots, ok := a.Get(pageSlots); ok {
+		parts = append(parts, "a pod has at most "+slots+" of them")
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return []string{"Slots: " + strings.Join(parts, ", ")}
+}
+
+func oneOf(answer string, good ...string) error {
+	for _, g := range good {
+		if answer == g {
+			return nil
+		}
+	}
+	return errors.New("must be one of " + strings.Join(good, ", "))
+}
+
+func number(answer string) error {
+	if n, err := strconv.Atoi(answer); err != nil || n < 1 {
+		return errors.New("must be a number, 1 or more")
+	}
+	return nil
+}

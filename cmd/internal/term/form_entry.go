@@ -1,0 +1,151 @@
+package term
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"charm.land/huh/v2"
+)
+
+// entry is the field that is asked: a line to type in and, below it, the choices that have
+// what is typed.
+type entry struct {
+	field Field
+	typed string
+	input *huh.Input
+	// list is nil where there is nothing to choose from; shown is what it has.
+	list  *huh.Select[string]
+	shown []Choice
+	// listed is the choice that the list points at.
+	listed string
+}
+
+// formLines is the most of a form that is not choices.
+const formLines = 14
+
+// newEntry returns a field to be answered; prior is what was answered before a step back.
+func newEntry(f Field, prior string) *entry {
+	e := &entry{field: f, listed: f.Default}
+	if prior != "" {
+		e.listed = prior
+		if !e.hasChoice(prior) {
+			e.typed = prior
+		}
+	}
+	e.input = huh.NewInput().Prompt("> ").Value(&e.typed)
+	if f.Default != "" && len(f.Choices) == 0 {
+		e.input.Placeholder(f.Default)
+	}
+	e.input.WithTheme(plainTheme()).WithKeyMap(huh.NewDefaultKeyMap())
+	return e
+}
+
+func (e *entry) hasChoice(value string) bool {
+	for _, c := range e.field.Choices {
+		if c.Value == value {
+			return true
+		}
+	}
+	return false
+}
+
+// plainTheme is huh's without borders and with the colours that a terminal has.
+func plainTheme() huh.Theme {
+	return huh.ThemeFunc(func(dark bool) *huh.Styles {
+		t := huh.ThemeBase(dark)
+		t.Focused.Base = t.Focused.Base.UnsetBorderStyle().UnsetBorderLeft().UnsetPaddingLeft()
+		t.Focused.SelectedOption = t.Focused.SelectedOption.Bold(true)
+		return t
+	})
+}
+
+// resize fits the field to a screen. The choices take what the rest leaves.
+func (e *entry) resize(width, height int) {
+	e.input.WithWidth(width)
+	e.narrow(width, height)
+}
+
+// narrow shows the choices that have what is typed, and points at the one pointed at before
+// or the first.
+func (e *entry) narrow(width, height int) {
+	e.shown = e.field.Choices
+	if e.typed != "" && !e.hasChoice(e.typed) {
+		e.shown = having(e.field.Choices, strings.TrimSpace(e.typed))
+	}
+	e.list = nil
+	if len(e.shown) == 0 {
+		return
+	}
+	e.point()
+	e.list = huh.NewSelect[string]().Value(&e.listed).Options(options(e.shown, width)...)
+	e.list.WithTheme(plainTheme()).WithKeyMap(huh.NewDefaultKeyMap()).WithWidth(width)
+	e.list.Height(min(len(e.shown), max(height-formLines, 3)))
+	e.list.Focus()
+}
+
+// point keeps what is pointed at among what is shown; what is typed whole comes first.
+func (e *entry) point() {
+	if e.hasChoice(e.typed) {
+		e.listed = e.typed
+	}
+	for _, c := range e.shown {
+		if c.Value == e.listed {
+			return
+		}
+	}
+	e.listed = e.shown[0].Value
+}
+
+// options are choices as huh has them, one line each.
+func options(choices []Choice, width int) []huh.Option[string] {
+	longest := 0
+	for _, c := range choices {
+		longest = max(longest, len(c.Value))
+	}
+	out := make([]huh.Option[string], len(choices))
+	for i, c := range choices {
+		line := strings.TrimRight(fmt.Sprintf("%-*s  %s", longest, c.Value, c.About), " ")
+		out[i] = huh.NewOption(cutLine(oneLine(line), width-2), c.Value)
+	}
+	return out
+}
+
+// answer is what Enter gives: what the list points at, else what is typed, else the default.
+func (e *entry) answer() string {
+	switch typed := strings.TrimSpace(e.typed); {
+	case e.list != nil:
+		return e.listed
+	case typed != "":
+		return typed
+	default:
+		return e.field.Default
+	}
+}
+
+// update gives a key, or whatever else huh takes, to the line or the list.
+func (e *entry) update(msg tea.Msg, width, height int) tea.Cmd {
+	if k, ok := msg.(tea.KeyPressMsg); ok && isListKey(k.String()) {
+		if e.list == nil {
+			return nil
+		}
+		_, cmd := e.list.Update(msg)
+		return cmd
+	}
+	before := e.typed
+	_, cmd := e.input.Update(msg)
+	if e.typed != before {
+		e.narrow(width, height)
+	}
+	return cmd
+}
+
+// isListKey reports the keys that move in the list; all others are typed.
+func isListKey(key string) bool { return key == "up" || key == "down" }
+
+func (e *entry) view() string {
+	if e.list == nil {
+		return e.input.View()
+	}
+	return e.input.View() + "\n" + e.list.View()
+}

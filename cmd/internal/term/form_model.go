@@ -1,0 +1,269 @@
+package term
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// formModel is a form that is drawn. Its state follows from the messages it was given:
+//
+//	loading ──fieldMsg──▶ asking ──enter──▶ asking, submitted ──checkedMsg: good──▶ loading the next page ──…──▶ ended
+//	   ▲                    │                       │                                    │ its field is an error
+//	   └──────── esc ───────┘ ◀───── refused ───────┘                                    └──▶ ended
+//
+// Ctrl-C ends it from everywhere. What waits is a command: load and check.
+type formModel struct {
+	form Form
+	load func(turn, page int, before Answers) tea.Cmd
+	// check asks whether an answer is good, after a while in which more may be typed.
+	check func(turn int, f Field, answer string, after time.Duration) tea.Cmd
+
+	width, height int
+	// turn counts what was asked for, so that late answers to other questions are dropped.
+	turn int
+	page int
+	// first is the question to begin with.
+	first *Field
+	// entry is the question that is asked; nil while it is loaded.
+	entry   *entry
+	answers Answers
+	asked   []int // the pages of answers
+	// prior is the answer that a step back has taken away.
+	prior string
+
+	checked   verdict
+	submitted bool
+	ended     bool
+	err       error
+}
+
+// verdict is what is known of an answer.
+type verdict struct {
+	answer string
+	known  bool
+	err    error
+}
+
+// fieldMsg is a page's question; field is nil where there is none.
+type fieldMsg struct {
+	turn  int
+	field *Field
+	err   error
+}
+
+// checkedMsg is what a check said of an answer.
+type checkedMsg struct {
+	turn   int
+	answer string
+	err    error
+}
+
+// typingPause is how long nothing is typed before an answer is checked: a check may ask a
+// cloud.
+const typingPause = 300 * time.Millisecond
+
+// drawForm asks for the pages of a form on a screen.
+func (s *Streams) drawForm(ctx context.Context, f Form) (Answers, error) {
+	first, field, err := firstField(ctx, f)
+	if err != nil || field == nil {
+		return nil, err
+	}
+	m := &formModel{form: f, page: first, first: field, width: 80, height: 24, load: loadField(ctx, f), check: checkAnswer(ctx)}
+	if _, err := s.draw(ctx, s.Err, m); err != nil {
+		return nil, err
+	}
+	return m.answers, m.err
+}
+
+// firstField finds the first question; a form without one is not drawn.
+func firstField(ctx context.Context, f Form) (int, *Field, error) {
+	for i, p := range f.Pages {
+		if field, err := p.Field(ctx, nil); field != nil || err != nil {
+			return i, field, err
+		}
+	}
+	return 0, nil, nil
+}
+
+func loadField(ctx context.Context, f Form) func(turn, page int, before Answers) tea.Cmd {
+	var mu sync.Mutex // guards the pages: what was loaded before a step back may still be under way
+	return func(turn, page int, before Answers) tea.Cmd {
+		return func() tea.Msg {
+			mu.Lock()
+			defer mu.Unlock()
+			field, err := f.Pages[page].Field(ctx, before)
+			return fieldMsg{turn, field, err}
+		}
+	}
+}
+
+func checkAnswer(ctx context.Context) func(int, Field, string, time.Duration) tea.Cmd {
+	return func(turn int, f Field, answer string, after time.Duration) tea.Cmd {
+		return tea.Tick(after, func(time.Time) tea.Msg {
+			return dueMsg{turn, answer, func() tea.Msg {
+				return checkedMsg{turn, answer, f.Check(ctx, answer)}
+			}}
+		})
+	}
+}
+
+// dueMsg is a check whose time has come.
+type dueMsg struct {
+	turn   int
+	answer string
+	check  tea.Cmd
+}
+
+// Init asks the first question.
+func (m *formModel) Init() tea.Cmd { return m.takeField(fieldMsg{turn: m.turn, field: m.first}) }
+
+// loadPage asks for the question of the page, or ends after the last.
+func (m *formModel) loadPage() tea.Cmd {
+	m.entry, m.checked, m.submitted = nil, verdict{}, false
+	m.turn++
+	if m.page >= len(m.form.Pages) {
+		m.ended = true
+		return tea.Quit
+	}
+	return m.load(m.turn, m.page, slices.Clone(m.answers))
+}
+
+// Update is the form after a message.
+func (m *formModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+		if m.entry != nil {
+			m.entry.resize(m.width, m.height)
+		}
+		return m, nil
+	case fieldMsg:
+		return m, m.takeField(msg)
+	case dueMsg:
+		if msg.turn == m.turn && m.entry != nil && msg.answer == m.entry.answer() {
+			return m, msg.check
+		}
+		return m, nil
+	case checkedMsg:
+		return m, m.takeVerdict(msg)
+	case tea.KeyPressMsg:
+		switch msg.String() {
+		case "ctrl+c":
+			return m, m.interrupt()
+		case "esc", "shift+tab":
+			return m, m.goBack()
+		case "enter", "tab":
+			return m, m.submit()
+		}
+	}
+	return m, m.updateEntry(msg)
+}
+
+// takeField begins to ask what was loaded, or goes on where nothing is to be asked.
+func (m *formModel) takeField(msg fieldMsg) tea.Cmd {
+	switch {
+	case msg.turn != m.turn:
+		return nil
+	case msg.err != nil:
+		m.err, m.ended = msg.err, true
+		return tea.Quit
+	case msg.field == nil:
+		m.page++
+		return m.loadPage()
+	}
+	m.entry = newEntry(*msg.field, m.prior)
+	m.prior = ""
+	m.entry.resize(m.width, m.height)
+	return tea.Batch(m.entry.input.Focus(), m.checkLater(0))
+}
+
+// updateEntry lets the question take a message, and checks what it is answered with then.
+func (m *formModel) updateEntry(msg tea.Msg) tea.Cmd {
+	if m.entry == nil {
+		return nil
+	}
+	before := m.entry.answer()
+	cmd := m.entry.update(msg, m.width, m.height)
+	if m.entry.answer() == before {
+		return cmd
+	}
+	m.checked, m.submitted = verdict{}, false
+	return tea.Batch(cmd, m.checkLater(typingPause))
+}
+
+// checkLater checks the answer after a while; what is nothing, or needs no check, is not.
+func (m *formModel) checkLater(after time.Duration) tea.Cmd {
+	answer := m.entry.answer()
+	if answer == "" {
+		return nil
+	}
+	if m.entry.field.Check == nil {
+		m.checked = verdict{answer: answer, known: true}
+		return nil
+	}
+	return m.check(m.turn, m.entry.field, answer, after)
+}
+
+func (m *formModel) takeVerdict(msg checkedMsg) tea.Cmd {
+	if msg.turn != m.turn || m.entry == nil || msg.answer != m.entry.answer() {
+		return nil
+	}
+	m.checked = verdict{msg.answer, true, msg.err}
+	if !m.submitted {
+		return nil
+	}
+	m.submitted = false
+	return m.accept()
+}
+
+// submit takes the answer when it is known to be good, or as soon as it is.
+func (m *formModel) submit() tea.Cmd {
+	if m.entry == nil {
+		return nil
+	}
+	if answer := m.entry.answer(); answer == "" {
+		m.checked = verdict{known: true, err: errNoAnswer}
+		return nil
+	}
+	if m.checked.known {
+		return m.accept()
+	}
+	m.submitted = true
+	return m.checkLater(0)
+}
+
+// accept keeps an answer that is good and goes on.
+func (m *formModel) accept() tea.Cmd {
+	if m.checked.err != nil {
+		return nil
+	}
+	f := m.entry.field
+	m.answers = append(m.answers, Answer{m.form.Pages[m.page].Key, f.Label, f.Flag, m.checked.answer})
+	m.asked = append(m.asked, m.page)
+	m.page++
+	return m.loadPage()
+}
+
+// goBack takes the last answer away and asks for it again.
+func (m *formModel) goBack() tea.Cmd {
+	last := len(m.asked) - 1
+	if last < 0 {
+		return nil
+	}
+	m.page, m.prior = m.asked[last], m.answers[last].Value
+	m.asked, m.answers = m.asked[:last], m.answers[:last]
+	return m.loadPage()
+}
+
+func (m *formModel) interrupt() tea.Cmd {
+	m.ended, m.err = true, context.Canceled
+	if m.entry != nil {
+		m.err = fmt.Errorf("read the answer to %q: %w", m.entry.field.Label, context.Canceled)
+	}
+	return tea.Quit
+}

@@ -70,7 +70,7 @@ var presences = map[Presence][]Presence{
 	Gone:      {},
 }
 
-// agent is one machine. RM.mu guards it.
+// agent is one machine. state.mu guards it.
 type agent struct {
 	id       rm.AgentID
 	pool     string

@@ -35,7 +35,7 @@ var phases = map[Phase][]Phase{
 	Over:   {},
 }
 
-// allocation is one request, waiting or served. RM.mu guards it.
+// allocation is one request, waiting or served. state.mu guards it.
 type allocation struct {
 	// Entry is its place in the queue, with the pool and the priority in force.
 	*queue.Entry
@@ -51,7 +51,10 @@ type allocation struct {
 	launched bool
 }
 
-// release is why an allocation has to go.
+// release is why an allocation has to go. Its cause never changes.
+//
+//	none ──is asked to stop──▶ stops by itself until By ──By has passed, or Kill──▶ Kill
+//	  └──────────────is killed, refused, or its agent is lost──────────────────────▲
 type release struct {
 	Cause  rm.Cause  `json:"cause"`
 	Reason string    `json:"reason"`
@@ -61,7 +64,13 @@ type release struct {
 	terminate bool
 }
 
-// container is one part of a placed allocation. RM.mu guards it.
+// container is one part of a placed allocation. state.mu guards it. Its state is that of
+// the API and only goes forward. Beside it goes the order to start it:
+//
+//	spec is known ──link takes the start──▶ sent ──agent has it on disk──▶ received
+//	      │ ▲                                │
+//	      │ └──link is gone, and it is killed┘
+//	      └──is killed, or its agent is lost──▶ givenUp (from sent and received, too)
 type container struct {
 	id         rm.ContainerID
 	allocation *allocation

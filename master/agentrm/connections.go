@@ -109,7 +109,7 @@ func (c *connections) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	defer leave()
 	conn, err := websocket.Accept(w, req, nil)
 	if err != nil {
-		c.cfg.Log.Debug("refuse upgrade", "address", req.RemoteAddr, "err", err)
+		c.cfg.Log.Debug("cannot upgrade connection to WebSocket", "address", req.RemoteAddr, "err", err)
 		return
 	}
 	defer func() { _ = conn.CloseNow() }() // it is closed in good order where there is an order
@@ -119,7 +119,7 @@ func (c *connections) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	l := newLink(address, conn, c.cfg.Limits, cancel)
 	l.admitted = func(ctx context.Context) { leave(); c.cfg.Admitted(ctx) }
 	err = c.converse(ctx, l)
-	c.cfg.Log.Info("agent is disconnected", "agent_id", l.agent, "address", l.address, "err", err)
+	c.cfg.Log.Info("agent disconnected", "agent_id", l.agent, "address", l.address, "err", err)
 }
 
 func remoteHost(req *http.Request) string {
@@ -148,7 +148,7 @@ func (c *connections) converse(ctx context.Context, l *link) error {
 	}
 	defer c.roster.disconnectAgent(l)
 	l.raiseLimits(ctx)
-	c.cfg.Log.Info("agent is connected", "agent_id", l.agent, "address", l.address, "version", excerpt.Of(hello.GetVersion()))
+	c.cfg.Log.Info("agent connected", "agent_id", l.agent, "address", l.address, "version", excerpt.Of(hello.GetVersion()))
 	var wg sync.WaitGroup
 	for _, f := range []func(context.Context) error{l.write, l.ping, c.awaitRevocation(l)} {
 		wg.Go(func() {
@@ -200,7 +200,7 @@ func (c *connections) sendRefusal(ctx context.Context, l *link, err error) {
 	if !errors.As(err, &refused) {
 		return
 	}
-	c.cfg.Log.Warn("agent is refused", "agent_id", l.agent, "address", l.address, "err", refused)
+	c.cfg.Log.Warn("agent refused", "agent_id", l.agent, "address", l.address, "err", refused)
 	m := &agentv1.MasterMessage{Body: &agentv1.MasterMessage_Refusal{Refusal: &agentv1.Refusal{
 		Reason: refused.Reason, Final: refused.Final, Rejoin: refused.Rejoin, Unwanted: refused.Unwanted,
 		Revoked: refused.Revoked,
@@ -208,7 +208,7 @@ func (c *connections) sendRefusal(ctx context.Context, l *link, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.cfg.Limits.Hello)
 	defer cancel()
 	if err := l.writeOne(ctx, m); err != nil {
-		c.cfg.Log.Debug("tell of refusal", "address", l.address, "err", err)
+		c.cfg.Log.Debug("cannot send refusal", "address", l.address, "err", err)
 		return
 	}
 	_ = l.conn.Close(websocket.StatusPolicyViolation, "refused") // the agent has been told; how it leaves is its affair

@@ -24,7 +24,7 @@ func (c *connections) admitAgent(ctx context.Context, l *link, h *agentv1.Hello)
 	}
 	next, err := c.nextLogLines(ctx, h)
 	if err != nil {
-		c.cfg.Log.Warn("read log positions", "agent_id", h.GetAgentId(), "err", err)
+		c.cfg.Log.Warn("cannot read log positions", "agent_id", h.GetAgentId(), "err", err)
 		return refuseRetry("the master cannot read its store; try again")
 	}
 	// Who is connected is looked at before anything is given out: a second machine
@@ -42,7 +42,7 @@ func (c *connections) admitAgent(ctx context.Context, l *link, h *agentv1.Hello)
 	}
 	if err := c.records.saveAgent(ctx, who.Agent); err != nil {
 		c.roster.disconnectAgent(l)
-		c.cfg.Log.Warn("store agent", "agent_id", who.Agent, "err", err)
+		c.cfg.Log.Warn("cannot store agent", "agent_id", who.Agent, "err", err)
 		return refuseRetry("the master cannot write its store; try again")
 	}
 	c.state.wakeScheduler()
@@ -107,7 +107,7 @@ func (c *connections) refusalOf(id rm.AgentID, err error) error {
 	if refused, ok := errors.AsType[*Refused](err); ok {
 		return refused
 	}
-	c.cfg.Log.Warn("admit agent", "agent_id", id, "err", err)
+	c.cfg.Log.Warn("cannot check agent credential", "agent_id", id, "err", err)
 	return refuseRetry("the master cannot check the agent's credential; try again")
 }
 

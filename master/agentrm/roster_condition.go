@@ -66,7 +66,7 @@ func (r *roster) setSickness(a *agent, now *Sickness) {
 	a.sick = now
 	switch {
 	case now != nil && (was == nil || was.Lack != now.Lack):
-		r.cfg.Log.Warn("agent cannot start containers; it gets no tasks", "agent_id", a.id, "pool", a.pool, "lack", now.Lack, "reason", now.Reason)
+		r.cfg.Log.Warn("agent cannot start containers; scheduling no tasks on it", "agent_id", a.id, "pool", a.pool, "lack", now.Lack, "reason", now.Reason)
 	case now == nil && was != nil:
 		r.cfg.Log.Info("agent can start containers again", "agent_id", a.id, "pool", a.pool, "was", was.Lack)
 	}

@@ -183,7 +183,7 @@ func (r *roster) disconnectAgent(l *link) {
 	}
 	a.link = nil
 	if err := a.transition(Lost, time.Now()); err != nil {
-		r.cfg.Log.Error("lose agent", "agent_id", a.id, "err", err)
+		r.cfg.Log.Error("cannot mark agent lost", "agent_id", a.id, "err", err)
 	}
 	r.wakeScheduler()
 }

@@ -11,13 +11,13 @@ import (
 // giveUpAgent fails what runs on a lost agent, and forgets it.
 func (r *roster) giveUpAgent(a *agent, reason string, now time.Time) {
 	if err := a.transition(Gone, now); err != nil {
-		r.cfg.Log.Error("give up agent", "agent_id", a.id, "err", err)
+		r.cfg.Log.Error("cannot remove agent", "agent_id", a.id, "err", err)
 		return
 	}
 	if len(a.containers) == 0 {
-		r.cfg.Log.Info("agent has left", "agent_id", a.id, "pool", a.pool, "reason", reason)
+		r.cfg.Log.Info("agent removed", "agent_id", a.id, "pool", a.pool, "reason", reason)
 	} else {
-		r.cfg.Log.Warn("agent is gone", "agent_id", a.id, "pool", a.pool, "reason", reason, "containers", len(a.containers))
+		r.cfg.Log.Warn("agent lost; ending its containers", "agent_id", a.id, "pool", a.pool, "reason", reason, "containers", len(a.containers))
 	}
 	delete(r.agents, a.id)
 	for _, c := range a.containers {
@@ -33,7 +33,7 @@ func (r *roster) giveUpAgent(a *agent, reason string, now time.Time) {
 			return 0
 		}
 		if err := r.records.dropAgent(ctx, a.id); err != nil && ctx.Err() == nil {
-			r.cfg.Log.Warn("forget agent", "agent_id", a.id, "err", err)
+			r.cfg.Log.Warn("cannot delete agent record; retrying", "agent_id", a.id, "err", err)
 			return retryAfter
 		}
 		return 0
@@ -74,7 +74,7 @@ func (r *roster) loseAgent(a *agent, reason string) {
 	}
 	if a.presence == Connected {
 		if err := a.transition(Lost, now); err != nil {
-			r.cfg.Log.Error("lose agent", "agent_id", a.id, "err", err)
+			r.cfg.Log.Error("cannot mark agent lost", "agent_id", a.id, "err", err)
 		}
 	}
 	r.giveUpAgent(a, reason, now)

@@ -129,7 +129,7 @@ func (r *runner) forgetAllocation(a *allocation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err := a.transition(Over); err != nil {
-		r.cfg.Log.Error("end allocation", "allocation", a.Allocation, "err", err)
+		r.cfg.Log.Error("cannot end allocation", "allocation", a.Allocation, "err", err)
 	}
 	delete(r.allocations, a.Allocation)
 	r.queue.End(a.Allocation)

@@ -34,7 +34,7 @@ const retryAfter = 500 * time.Millisecond
 // logRetry says in the log that something is tried again, and when.
 func (r *runner) logRetry(ctx context.Context, what string, a *allocation, err error) time.Duration {
 	if ctx.Err() == nil {
-		r.cfg.Log.Warn("try again", "what", what, "allocation", a.Allocation, "err", err)
+		r.cfg.Log.Warn("retrying", "what", what, "allocation", a.Allocation, "err", err)
 	}
 	return retryAfter
 }

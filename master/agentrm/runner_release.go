@@ -120,7 +120,7 @@ func (r *runner) endAllocation(a *allocation, cause rm.Cause, reason string) {
 	// its owner is told; settle then finds that nothing is left of it.
 	a.release = &release{Cause: cause, Reason: reason, Kill: true}
 	if err := a.transition(Placed); err != nil {
-		r.cfg.Log.Error("stop allocation", "allocation", a.Allocation, "err", err)
+		r.cfg.Log.Error("cannot end allocation", "allocation", a.Allocation, "err", err)
 		return
 	}
 	r.work.Add(a.laneName(), func(ctx context.Context) time.Duration { return r.settleAllocation(ctx, a) })

@@ -83,10 +83,10 @@ func (s *scheduler) runPass(now time.Time) time.Time {
 		next = earliest(next, a.changesAt(now))
 	}
 	for _, p := range s.cfg.Pools {
-		scene := s.snapshotPool(p, now)
-		d := pool.Decide(scene, now)
+		snapshot := s.snapshotPool(p, now)
+		d := pool.Decide(snapshot, now)
 		s.carryOut(p, d, now)
-		s.cfg.Decided(p.Name, scene, d)
+		s.cfg.Decided(p.Name, snapshot, d)
 		next = earliest(next, d.Wake)
 	}
 	s.finishPass()
@@ -112,7 +112,7 @@ func (s *scheduler) carryOut(p Pool, d pool.Decision, now time.Time) {
 // placeAllocation gives a queued allocation its containers, one on each agent.
 func (s *scheduler) placeAllocation(a *allocation, placement []pool.Share, now time.Time) {
 	if err := a.transition(Placed); err != nil {
-		s.cfg.Log.Error("place allocation", "allocation", a.Allocation, "err", err)
+		s.cfg.Log.Error("cannot place allocation", "allocation", a.Allocation, "err", err)
 		return
 	}
 	a.waiting, a.placedAt = "", now

@@ -24,24 +24,24 @@ func (p Pool) lostWait() time.Duration { return p.ReconnectWait + min(maxMargin,
 
 // snapshotPool is a pool as the scheduler sees it. What is not to be placed yet is not in it.
 func (s *state) snapshotPool(p Pool, now time.Time) pool.Pool {
-	scene := pool.Pool{Scheduler: p.Scheduler, MaxAux: p.MaxAux, Room: s.cfg.Room(p.Name)}
+	snapshot := pool.Pool{Scheduler: p.Scheduler, MaxAux: p.MaxAux, Room: s.cfg.Room(p.Name)}
 	for _, a := range s.agents {
 		if a.pool != p.Name {
 			continue
 		}
-		scene.Agents = append(scene.Agents, a.forScheduler())
+		snapshot.Agents = append(snapshot.Agents, a.forScheduler())
 		if a.presence == Lost && a.state == rm.Enable && a.notice == nil && a.sick == nil {
 			// It counts as a machine to come, so that a broken link of seconds
 			// does not let lower priorities pass.
-			scene.Room = append(scene.Room, pool.Shape{Slots: len(a.devices), Count: 1})
+			snapshot.Room = append(snapshot.Room, pool.Shape{Slots: len(a.devices), Count: 1})
 		}
 	}
-	scene.Allocations = s.scheduledAllocations(p, now)
-	return scene
+	snapshot.Allocations = s.scheduledAllocations(p, now)
+	return snapshot
 }
 
-// scheduledAllocations are the allocations of a pool that may be placed now, as the scheduler sees
-// them.
+// scheduledAllocations are the allocations of a pool that may be placed now, as the
+// scheduler sees them.
 func (s *state) scheduledAllocations(p Pool, now time.Time) []pool.Allocation {
 	var out []pool.Allocation
 	elsewhere := s.fitsElsewhere(p)
@@ -49,13 +49,13 @@ func (s *state) scheduledAllocations(p Pool, now time.Time) []pool.Allocation {
 		if a.Pool != p.Name || a.phase == Over || a.isHeld(now) {
 			continue
 		}
-		s := a.forScheduler()
+		one := a.forScheduler()
 		if now.Before(a.avoidsUntil()) && elsewhere(a) {
 			for _, id := range a.Avoid {
-				s.Exclude = append(s.Exclude, pool.AgentID(id))
+				one.Exclude = append(one.Exclude, pool.AgentID(id))
 			}
 		}
-		out = append(out, s)
+		out = append(out, one)
 	}
 	return out
 }

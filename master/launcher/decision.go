@@ -40,7 +40,7 @@ func (l *Launcher) enterDecision(d elastic.Decision, now time.Time) {
 	}
 	for _, token := range d.Forget {
 		if !l.platform.calling[token] {
-			l.log.Warn("launch was never answered, and cannot be sent again", "token", token)
+			l.log.Warn("giving up on a launch that was never answered", "token", token)
 			l.forgetLaunch(token)
 		}
 	}
@@ -129,7 +129,7 @@ func (s *state) moveMachine(id cloud.InstanceID, to elastic.State, why elastic.W
 	}
 	from := m.State
 	if err := s.fleet.Move(id, to, why, now); err != nil {
-		s.log.Error("move machine", "instance_id", id, "err", err)
+		s.log.Error("cannot change machine state", "instance_id", id, "err", err)
 		return false
 	}
 	s.recordChanges([]elastic.Change{{Machine: *m, From: from}})
@@ -163,7 +163,7 @@ func (l *Launcher) explainWaits(d elastic.Decision, now time.Time) {
 	if l.pool.KeepWaiting || len(d.Fail) == 0 {
 		return
 	}
-	l.log.Warn("tasks are failed for a launch error", "tasks", len(d.Fail), "err", d.Standing.Words())
+	l.log.Warn("failing tasks because of a launch error", "tasks", len(d.Fail), "err", d.Standing.Words())
 	shown, _ := l.fleet.Shown(now)
 	for _, id := range d.Fail {
 		l.agents.Refuse(rm.AllocationID(id), "launch error: "+shown.Words())

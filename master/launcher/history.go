@@ -118,7 +118,7 @@ func (l *Launchers) pruneHistory(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		if err := l.pruneBefore(ctx, time.Now().Add(-historyLife)); err != nil && ctx.Err() == nil {
-			l.cfg.Log.Warn("forget old machines", "err", err)
+			l.cfg.Log.Warn("cannot delete old machine records", "err", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -170,9 +170,9 @@ func (l *Launchers) Machine(name string) (slots int, found bool) {
 }
 
 // Decided is for agentrm.Config: it wakes the pool's launcher.
-func (l *Launchers) Decided(name string, scene pool.Pool, d pool.Decision) {
-	if p := l.pools[name]; p != nil {
-		p.observe(scene, d)
+func (l *Launchers) Decided(name string, p pool.Pool, d pool.Decision) {
+	if of := l.pools[name]; of != nil {
+		of.observe(p, d)
 	}
 }
 

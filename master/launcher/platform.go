@@ -150,7 +150,7 @@ func (p *platform) handleLaunch(l elastic.Launch, list []cloud.Instance, err err
 	kind := kindOf(err)
 	r := p.fleet.Refuse(l.Offer, elastic.Refusal{Kind: kind, Text: err.Error(), Fix: fixOf(err)}, now)
 	p.meters.refusals.WithLabelValues(string(kind)).Inc()
-	p.log.Warn("machines are refused", "kind", kind, "type", l.Offer.Type, "zone", l.Offer.Zone, "price", l.Offer.Price, "retry_in", r.Until.Sub(now), "err", err)
+	p.log.Warn("launch refused", "kind", kind, "type", l.Offer.Type, "zone", l.Offer.Zone, "price", l.Offer.Price, "retry_in", r.Until.Sub(now), "err", err)
 	again := p.retries[l.Token]
 	if kind == cloud.Unknown {
 		again.unknown++
@@ -322,7 +322,7 @@ func (p *platform) callSweep(ctx context.Context, now time.Time) {
 		return func(time.Time) {
 			p.setProblem("sweep", err)
 			if len(removed) > 0 {
-				p.log.Info("left-overs are removed", "removed", removed)
+				p.log.Info("removed leftover resources", "removed", removed)
 			}
 		}
 	})

@@ -44,18 +44,18 @@ func (s *state) recordChanges(changes []elastic.Change) {
 		args := []any{"instance_id", m.ID, "type", m.Offer.Type, "zone", m.Offer.Zone, "price", m.Offer.Price}
 		switch m.State {
 		case elastic.Starting:
-			s.log.Info("machine is starting", args...)
+			s.log.Info("machine starting", args...)
 		case elastic.Joined:
 			if c.From == elastic.Starting {
 				s.meters.boot.Observe(m.Joined.Sub(m.Launched).Seconds())
-				s.log.Info("machine has joined", append(args, "took", m.Joined.Sub(m.Launched))...)
+				s.log.Info("machine joined", append(args, "took", m.Joined.Sub(m.Launched))...)
 			}
 		case elastic.Lost:
-			s.log.Warn("agent of a machine is gone", args...)
+			s.log.Warn("machine's agent lost", args...)
 		case elastic.Draining:
-			s.log.Info("machine is to go when it is empty", append(args, "reason", m.Reason)...)
+			s.log.Info("draining machine", append(args, "reason", m.Reason)...)
 		case elastic.Terminating:
-			s.log.Info("machine is terminated", append(args, "reason", m.Reason)...)
+			s.log.Info("terminating machine", append(args, "reason", m.Reason)...)
 		case elastic.Gone:
 			s.recordEnd(m, args)
 		}
@@ -71,9 +71,9 @@ func (s *state) recordEnd(m elastic.Machine, args []any) {
 	s.ledger.unsaved.ended[m.ID] = endedDoc{Machine: m, Ended: ended}
 	s.removed = append(s.removed, m)
 	if m.Cause.Planned() {
-		s.log.Info("machine is gone", append(args, "reason", m.Reason)...)
+		s.log.Info("machine terminated", append(args, "reason", m.Reason)...)
 	} else {
-		s.log.Warn("machine is gone", append(args, "reason", m.Reason)...)
+		s.log.Warn("machine terminated", append(args, "reason", m.Reason)...)
 	}
 }
 
@@ -87,7 +87,7 @@ func (s *state) setProblem(what string, err error) {
 	}
 	text := err.Error()
 	if s.problems[what] != text {
-		s.log.Warn("cannot keep machines as they should be", "err", err)
+		s.log.Warn("cannot reconcile machines", "err", err)
 	}
 	s.problems[what] = text
 }

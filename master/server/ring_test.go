@@ -12,7 +12,7 @@ func TestARecordOfTheRingIsSmallWhateverWasLogged(t *testing.T) {
 	t.Parallel()
 	r := NewRing(10, slog.DiscardHandler)
 	log := slog.New(r)
-	log.Warn("agent is refused", "err", errors.New(strings.Repeat("ä", 4<<20)))
+	log.Warn("agent refused", "err", errors.New(strings.Repeat("ä", 4<<20)))
 	log.Warn("long", "k", strings.Repeat("x", 1<<20))
 	log.Warn("short", "k", "v")
 	entries, _ := r.from(0)

@@ -54,7 +54,7 @@ max_instances: 2
 		return nil
 	})
 	c.eventually("the machine that was not launched is refused", 3*time.Minute, func() error {
-		return c.logged("agent is refused", "the master has not launched it")
+		return c.logged("agent refused", "the master has not launched it")
 	})
 
 	out := c.static(mine)

@@ -15,7 +15,6 @@ import (
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/server"
 	"github.com/det-deploy/det-deploy/master/store"
-	"github.com/det-deploy/det-deploy/master/task"
 )
 
 // holdDir is where a master on hold keeps its copy of the store, below the data
@@ -126,7 +125,7 @@ func (d *deps) assembleOn(ctx context.Context, s *store.Store) (tasks int, err e
 		return 0, err
 	}
 	m.closeLogs()
-	return len(m.tasks.Commands(task.Filter{})), nil
+	return len(m.tasks.Commands()), nil
 }
 
 // removeRehearsal removes the copy, also one that a killed master left behind.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -14,41 +15,82 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-func (s *Server) master(*call) (*apiv1.GetMasterResponse, error) {
-	id := s.cfg.Identity
+// clusterCalls is what the master says of itself and its cluster.
+type clusterCalls struct{ *shared }
+
+func (k *clusterCalls) routes() []route {
+	list := []route{
+		get("master", open, plain(k.master)),
+		get("master/telemetry", open, plain(k.telemetry)),
+		get("master/config", admin, plain(k.masterConfig)),
+		get("workspaces", user, plain(k.workspaces)),
+		get("workspaces/{workspace}", user, plain(k.workspace)),
+	}
+	if k.cfg.MasterLog != nil {
+		list = append(list, get("master/logs", admin, stream(k.shared, k.masterLogs)))
+	}
+	return list
+}
+
+// masterLogs answers GET master/logs: offset counts from the start, or from the end
+// when negative. With afterId it goes on behind that record instead.
+func (k *clusterCalls) masterLogs(ctx context.Context, c *call, send func(*apiv1.MasterLogsResponse) error) error {
+	offset, limit, follow := c.number("offset"), c.number("limit"), c.is("follow")
+	if limit < 0 {
+		c.wrong("limit", "0 or more")
+	}
+	if c.text("afterId") != "" {
+		// A number that is not given out yet is of a master before this one; all is new.
+		if offset = int(c.behind("afterId")); offset > k.cfg.MasterLog.end() {
+			offset = 0
+		}
+	}
+	if c.bad != nil {
+		return c.bad
+	}
+	if follow && limit > 0 {
+		return status.New(status.InvalidArgument, "follow and limit exclude each other")
+	}
+	return k.cfg.MasterLog.read(ctx, ringQuery{offset: offset, limit: limit, follow: follow}, func(e *apiv1.LogEntry) error {
+		return send(&apiv1.MasterLogsResponse{LogEntry: e})
+	})
+}
+
+func (k *clusterCalls) master(*call) (*apiv1.GetMasterResponse, error) {
+	id := k.cfg.Identity
 	return &apiv1.GetMasterResponse{
 		Version: Version, MasterId: id.MasterID, ClusterId: id.ClusterID, ClusterName: id.ClusterName,
-		FeatureSwitches: s.cfg.FeatureSwitches, UserManagementEnabled: true, StrictJobQueueControl: s.cfg.StrictQueue,
+		FeatureSwitches: k.cfg.FeatureSwitches, UserManagementEnabled: true, StrictJobQueueControl: k.cfg.StrictQueue,
 		Branding: "det-deploy " + id.Version,
 	}, nil
 }
 
 // info answers GET /info, which every client asks first.
-func (s *Server) info(w http.ResponseWriter, _ *http.Request) {
-	id := s.cfg.Identity
+func (k *clusterCalls) info(w http.ResponseWriter, _ *http.Request) {
+	id := k.cfg.Identity
 	answer := map[string]any{
 		"cluster_id": id.ClusterID, "cluster_name": id.ClusterName, "master_id": id.MasterID,
 		"version": Version, "det_deploy_version": id.Version, "program_sha256": id.Program,
-		"telemetry": map[string]bool{"enabled": false}, "on_hold": s.cfg.Rehearsal != nil,
+		"telemetry": map[string]bool{"enabled": false}, "on_hold": k.cfg.Rehearsal != nil,
 	}
-	if s.cfg.Rehearsal != nil {
-		answer["rehearsal"] = s.cfg.Rehearsal()
+	if k.cfg.Rehearsal != nil {
+		answer["rehearsal"] = k.cfg.Rehearsal()
 	}
 	b, _ := json.Marshal(answer) // strings and numbers always can be
 	writeJSON(w, http.StatusOK, b)
 }
 
 // telemetry is off, always: nothing is reported to anybody.
-func (s *Server) telemetry(*call) (*apiv1.GetTelemetryResponse, error) {
+func (k *clusterCalls) telemetry(*call) (*apiv1.GetTelemetryResponse, error) {
 	return &apiv1.GetTelemetryResponse{}, nil
 }
 
-func (s *Server) masterConfig(*call) (*apiv1.GetMasterConfigResponse, error) {
-	if s.cfg.Settings == nil {
+func (k *clusterCalls) masterConfig(*call) (*apiv1.GetMasterConfigResponse, error) {
+	if k.cfg.Settings == nil {
 		return nil, status.New(status.Unimplemented, "this master does not show its configuration")
 	}
 	// Through JSON, because a Struct takes neither our integers nor our slices.
-	b, err := json.Marshal(map[string]any{"config": s.cfg.Settings()})
+	b, err := json.Marshal(map[string]any{"config": k.cfg.Settings()})
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +105,7 @@ func uncategorized() *apiv1.Workspace {
 	}
 }
 
-func (s *Server) workspaces(c *call) (*apiv1.GetWorkspacesResponse, error) {
+func (k *clusterCalls) workspaces(c *call) (*apiv1.GetWorkspacesResponse, error) {
 	w := uncategorized()
 	list := []*apiv1.Workspace{w}
 	if name := c.text("nameCaseSensitive"); name != "" && name != w.GetName() {
@@ -88,7 +130,7 @@ func (s *Server) workspaces(c *call) (*apiv1.GetWorkspacesResponse, error) {
 	return &apiv1.GetWorkspacesResponse{Workspaces: part, Pagination: p}, c.bad
 }
 
-func (s *Server) workspace(c *call) (*apiv1.GetWorkspaceResponse, error) {
+func (k *clusterCalls) workspace(c *call) (*apiv1.GetWorkspaceResponse, error) {
 	if id, err := strconv.Atoi(c.PathValue("workspace")); err != nil || id != 1 {
 		return nil, status.Missing("workspace", c.PathValue("workspace"))
 	}

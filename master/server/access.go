@@ -13,8 +13,11 @@ const cookieName = "auth"
 // taskHeader carries the token of an allocation.
 const taskHeader = "Grpc-Metadata-X-Allocation-Token"
 
-// allow finds out who calls and whether they may.
-func (s *Server) allow(c *call, need access) error {
+// guard decides who may call, refuses the others, and records what was done.
+type guard struct{ *shared }
+
+// identify finds out who calls and whether they may.
+func (g *guard) identify(c *call, need access) error {
 	switch need {
 	case open:
 		return nil
@@ -24,7 +27,7 @@ func (s *Server) allow(c *call, need access) error {
 	}
 	text, fromCookie := userToken(c.Request)
 	if text != "" && need != allocation {
-		return s.allowUser(c, text, need, fromCookie)
+		return g.identifyUser(c, text, need, fromCookie)
 	}
 	task, found := bearer(c.Header.Get(taskHeader))
 	switch {
@@ -33,7 +36,7 @@ func (s *Server) allow(c *call, need access) error {
 	case !found:
 		return status.New(status.Unauthenticated, "a token is needed; log in first")
 	}
-	u, id, err := s.cfg.Accounts.AllocationOf(task)
+	u, id, err := g.cfg.Accounts.AllocationOf(task)
 	if err != nil {
 		return err
 	}
@@ -47,12 +50,12 @@ func (s *Server) allow(c *call, need access) error {
 	return nil
 }
 
-func (s *Server) allowUser(c *call, text string, need access, fromCookie bool) error {
-	u, inTask, err := s.cfg.Accounts.UserOf(text)
+func (g *guard) identifyUser(c *call, text string, need access, fromCookie bool) error {
+	u, inTask, err := g.cfg.Accounts.UserOf(text)
 	if err != nil {
 		return err
 	}
-	if fromCookie && !s.cfg.CORS {
+	if fromCookie && !g.cfg.CORS {
 		// A browser sends its cookie for any site's form; only ours may use it.
 		if err := http.NewCrossOriginProtection().Check(c.Request); err != nil {
 			return status.New(status.PermissionDenied, "requests from other sites are refused")

@@ -14,33 +14,52 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-func (s *Server) login(c *call, in *apiv1.LoginRequest) (*apiv1.LoginResponse, error) {
+// accountCalls is users and their sessions.
+type accountCalls struct{ *shared }
+
+func (a *accountCalls) routes() []route {
+	return []route{
+		audited("login", sized(post("auth/login", open, unary(a.login)), loginLimit)),
+		audited("logout", post("auth/logout", user, plain(a.logout))),
+		get("me", either, plain(a.me)),
+		get("auth/user", either, plain(a.me)),
+		get("users", login, plain(a.users)),
+		audited("user.create", post("users", admin, unary(a.createUser))),
+		get("users/{user}", login, plain(a.userByID)),
+		get("users/{username}/by-username", login, plain(a.userByName)),
+		get("users/{user}/sessions", login, plain(a.sessions)),
+		audited("session.end", post("users/{user}/sessions/{session}/end", login, plain(a.endSession))),
+		audited("user.change", route{method: http.MethodPatch, path: "users/{user}", access: login, endpoint: unary(a.patchUser)}),
+	}
+}
+
+func (a *accountCalls) login(c *call, in *apiv1.LoginRequest) (*apiv1.LoginResponse, error) {
 	addr, _, err := net.SplitHostPort(c.RemoteAddr)
 	if err != nil {
 		addr = c.RemoteAddr
 	}
-	c.did(s.knownUser(in.GetUsername()))
-	text, u, err := s.cfg.Accounts.Login(c.Context(), in, addr)
+	c.did(a.findUser(in.GetUsername()))
+	text, u, err := a.cfg.Accounts.Login(c.Context(), in, addr)
 	if err != nil {
 		return nil, err
 	}
 	c.user = u
-	s.setCookie(c, string(text), 0)
+	a.setCookie(c, string(text), 0)
 	return &apiv1.LoginResponse{Token: string(text), User: u}, nil
 }
 
-func (s *Server) logout(c *call) (*apiv1.LogoutResponse, error) {
-	if err := s.cfg.Accounts.Logout(c.Context(), c.token); err != nil {
+func (a *accountCalls) logout(c *call) (*apiv1.LogoutResponse, error) {
+	if err := a.cfg.Accounts.Logout(c.Context(), c.token); err != nil {
 		return nil, err
 	}
-	s.setCookie(c, "", -1)
+	a.setCookie(c, "", -1)
 	return &apiv1.LogoutResponse{}, nil
 }
 
-func (s *Server) setCookie(c *call, text string, age int) {
+func (a *accountCalls) setCookie(c *call, text string, age int) {
 	cookie := &http.Cookie{
 		Name: cookieName, Value: text, Path: "/", MaxAge: age,
-		HttpOnly: true, Secure: s.cfg.Certificate != nil, SameSite: http.SameSiteLaxMode,
+		HttpOnly: true, Secure: a.cfg.Certificate != nil, SameSite: http.SameSiteLaxMode,
 	}
 	if age < 0 {
 		cookie.Expires = time.Unix(0, 0)
@@ -48,7 +67,7 @@ func (s *Server) setCookie(c *call, text string, age int) {
 	http.SetCookie(c.w, cookie)
 }
 
-func (s *Server) me(c *call) (*apiv1.CurrentUserResponse, error) {
+func (a *accountCalls) me(c *call) (*apiv1.CurrentUserResponse, error) {
 	return &apiv1.CurrentUserResponse{User: c.user}, nil
 }
 
@@ -79,9 +98,9 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-func (s *Server) users(c *call) (*apiv1.GetUsersResponse, error) {
+func (a *accountCalls) users(c *call) (*apiv1.GetUsersResponse, error) {
 	active, isAdmin, name := c.flag("active"), c.flag("admin"), strings.ToLower(c.text("name"))
-	list := slices.DeleteFunc(s.cfg.Accounts.Users(), func(u *apiv1.User) bool {
+	list := slices.DeleteFunc(a.cfg.Accounts.Users(), func(u *apiv1.User) bool {
 		return (active != nil && u.GetActive() != *active) || (isAdmin != nil && u.GetAdmin() != *isAdmin) ||
 			(name != "" && !strings.Contains(u.GetUsername(), name) && !strings.Contains(strings.ToLower(u.GetDisplayName()), name))
 	})
@@ -90,8 +109,8 @@ func (s *Server) users(c *call) (*apiv1.GetUsersResponse, error) {
 	return &apiv1.GetUsersResponse{Users: part, Pagination: p}, c.bad
 }
 
-func (s *Server) createUser(c *call, in *apiv1.PostUserRequest) (*apiv1.PostUserResponse, error) {
-	u, err := s.cfg.Accounts.CreateUser(c.Context(), c.user, in)
+func (a *accountCalls) createUser(c *call, in *apiv1.PostUserRequest) (*apiv1.PostUserResponse, error) {
+	u, err := a.cfg.Accounts.CreateUser(c.Context(), c.user, in)
 	c.did(u.GetUsername(), fmt.Sprintf("admin=%v active=%v remote=%v", u.GetAdmin(), u.GetActive(), u.GetRemote()))
 	return &apiv1.PostUserResponse{User: u}, err
 }
@@ -104,46 +123,46 @@ func (c *call) userID() (int32, error) {
 	return int32(id), nil
 }
 
-func (s *Server) userByID(c *call) (*apiv1.GetUserResponse, error) {
+func (a *accountCalls) userByID(c *call) (*apiv1.GetUserResponse, error) {
 	id, err := c.userID()
 	if err != nil {
 		return nil, err
 	}
-	u, err := s.cfg.Accounts.User(id)
+	u, err := a.cfg.Accounts.User(id)
 	return &apiv1.GetUserResponse{User: u}, err
 }
 
-func (s *Server) userByName(c *call) (*apiv1.GetUserResponse, error) {
-	u, err := s.cfg.Accounts.UserNamed(c.PathValue("username"))
+func (a *accountCalls) userByName(c *call) (*apiv1.GetUserResponse, error) {
+	u, err := a.cfg.Accounts.UserNamed(c.PathValue("username"))
 	return &apiv1.GetUserResponse{User: u}, err
 }
 
-func (s *Server) patchUser(c *call, in *apiv1.PatchUser) (*apiv1.PatchUserResponse, error) {
+func (a *accountCalls) patchUser(c *call, in *apiv1.PatchUser) (*apiv1.PatchUserResponse, error) {
 	id, err := c.userID()
 	if err != nil {
 		return nil, err
 	}
-	c.did(s.userTarget(id), changes(in)...)
-	u, err := s.cfg.Accounts.PatchUser(c.Context(), c.user, c.token, id, in)
+	c.did(a.userTarget(id), changes(in)...)
+	u, err := a.cfg.Accounts.PatchUser(c.Context(), c.user, c.token, id, in)
 	return &apiv1.PatchUserResponse{User: u}, err
 }
 
 // sessions and endSession are ours.
-func (s *Server) sessions(c *call) (*apiv1.GetSessionsResponse, error) {
+func (a *accountCalls) sessions(c *call) (*apiv1.GetSessionsResponse, error) {
 	id, err := c.userID()
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.cfg.Accounts.Sessions(c.user, c.token, id)
+	list, err := a.cfg.Accounts.Sessions(c.user, c.token, id)
 	return &apiv1.GetSessionsResponse{Sessions: list}, err
 }
 
-func (s *Server) endSession(c *call) (*apiv1.EndSessionResponse, error) {
+func (a *accountCalls) endSession(c *call) (*apiv1.EndSessionResponse, error) {
 	id, err := c.userID()
 	if err != nil {
 		return nil, err
 	}
-	c.did(s.userTarget(id), c.PathValue("session"))
-	n, err := s.cfg.Accounts.EndSession(c.Context(), c.user, id, c.PathValue("session"))
+	c.did(a.userTarget(id), c.PathValue("session"))
+	n, err := a.cfg.Accounts.EndSession(c.Context(), c.user, id, c.PathValue("session"))
 	return &apiv1.EndSessionResponse{Ended: int32(n)}, err
 }

@@ -51,8 +51,8 @@ func (c *call) did(target string, details ...string) {
 
 // record writes down the call, once: before the answer, so that what is acknowledged
 // is recorded.
-func (s *Server) record(ctx context.Context, c *call, err error) {
-	if s.cfg.Audit == nil || c.deed.action == "" || c.deed.recorded {
+func (g *guard) record(ctx context.Context, c *call, err error) {
+	if g.cfg.Audit == nil || c.deed.action == "" || c.deed.recorded {
 		return
 	}
 	c.deed.recorded = true
@@ -73,7 +73,7 @@ func (s *Server) record(ctx context.Context, c *call, err error) {
 			e.Outcome = "failed"
 		}
 	}
-	s.cfg.Audit.RecordEntry(ctx, e)
+	g.cfg.Audit.RecordEntry(ctx, e)
 }
 
 // named is what the path of a call names, for one that was refused at the door.
@@ -94,20 +94,30 @@ func addressOf(r *http.Request) string {
 	return host
 }
 
+// auditCalls reads the audit log.
+type auditCalls struct{ *shared }
+
+func (a *auditCalls) routes() []route {
+	if a.cfg.Audit == nil {
+		return nil
+	}
+	return []route{get("audit", admin, stream(a.shared, a.auditLog))}
+}
+
 // auditLog answers GET audit.
-func auditLog(ctx context.Context, s *Server, c *call, send func(*apiv1.AuditResponse) error) error {
+func (a *auditCalls) auditLog(ctx context.Context, c *call, send func(*apiv1.AuditResponse) error) error {
 	q := AuditQuery{
 		User: c.text("user"), Action: c.text("action"), Since: c.time("since"), After: c.text("afterId"), Follow: c.is("follow"),
 	}
 	if c.bad != nil {
 		return c.bad
 	}
-	return s.cfg.Audit.ReadEntries(ctx, q, func(e *apiv1.AuditEntry) error { return send(&apiv1.AuditResponse{Entry: e}) })
+	return a.cfg.Audit.ReadEntries(ctx, q, func(e *apiv1.AuditEntry) error { return send(&apiv1.AuditResponse{Entry: e}) })
 }
 
-// knownUser is a username as it is recorded of somebody who is not logged in: a name
+// findUser is a username as it is recorded of somebody who is not logged in: a name
 // that nobody has may be a password in the wrong field.
-func (s *Server) knownUser(name string) string {
+func (s *shared) findUser(name string) string {
 	u, err := s.cfg.Accounts.UserNamed(name)
 	if err != nil {
 		return "unknown user"
@@ -116,7 +126,7 @@ func (s *Server) knownUser(name string) string {
 }
 
 // userTarget is the name of the user with an id.
-func (s *Server) userTarget(id int32) string {
+func (s *shared) userTarget(id int32) string {
 	if u, err := s.cfg.Accounts.User(id); err == nil {
 		return u.GetUsername()
 	}
@@ -173,7 +183,7 @@ func jobChanges(in *apiv1.UpdateJobQueueRequest) []string {
 }
 
 // ownerOf is whose task something is done to, for the record.
-func (s *Server) ownerOf(c *call, task string) string {
+func (s *shared) ownerOf(c *call, task string) string {
 	owner, err := s.cfg.Tasks.Owner(c.Context(), task)
 	switch {
 	case status.Of(err) == status.NotFound:

@@ -68,15 +68,15 @@ var (
 )
 
 // unary is a call with a body and one answer.
-func unary[T any, In message[T], O any, Out message[O]](do func(*Server, *call, In) (Out, error)) endpoint {
+func unary[T any, In message[T], O any, Out message[O]](do func(*call, In) (Out, error)) endpoint {
 	return endpoint{
 		in: In(new(T)).ProtoReflect().Descriptor(), out: Out(new(O)).ProtoReflect().Descriptor(),
-		serve: func(s *Server, c *call) error {
+		serve: func(c *call) error {
 			in := In(new(T))
 			if err := c.read(in); err != nil {
 				return err
 			}
-			out, err := do(s, c, in)
+			out, err := do(c, in)
 			if err != nil {
 				return err
 			}
@@ -87,11 +87,11 @@ func unary[T any, In message[T], O any, Out message[O]](do func(*Server, *call, 
 }
 
 // plain is a call whose body says nothing.
-func plain[O any, Out message[O]](do func(*Server, *call) (Out, error)) endpoint {
+func plain[O any, Out message[O]](do func(*call) (Out, error)) endpoint {
 	return endpoint{
 		out: Out(new(O)).ProtoReflect().Descriptor(),
-		serve: func(s *Server, c *call) error {
-			out, err := do(s, c)
+		serve: func(c *call) error {
+			out, err := do(c)
 			if err != nil {
 				return err
 			}
@@ -271,9 +271,9 @@ func writeJSON(w http.ResponseWriter, code int, b []byte) {
 	_, _ = w.Write(b) // a client that has left is told nothing
 }
 
-// patient is a context for streams and long polls: it ends with the request and
+// whileServing is a context for streams and long polls: it ends with the request and
 // when the server stops.
-func (s *Server) patient(c *call) (context.Context, context.CancelFunc) {
+func (s *shared) whileServing(c *call) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(c.Context())
 	go func() {
 		select {

@@ -12,20 +12,20 @@ import (
 )
 
 // taskContext answers with the files of a task, part by part.
-func taskContext() endpoint {
+func taskContext(t *taskCalls) endpoint {
 	return endpoint{
 		out:   new(apiv1.GetTaskContextDirectoryResponse).ProtoReflect().Descriptor(),
-		serve: (*Server).sendContext,
+		serve: t.sendContext,
 	}
 }
 
 // sendContext writes {"b64Tgz":"..."}.
-func (s *Server) sendContext(c *call) error {
+func (t *taskCalls) sendContext(c *call) error {
 	task := c.PathValue("task")
-	if err := s.ownFiles(c, task); err != nil {
+	if err := t.checkFilesReader(c, task); err != nil {
 		return err
 	}
-	size, parts, err := s.cfg.Tasks.ContextDirectory(c.Context(), task)
+	size, parts, err := t.cfg.Tasks.ContextDirectory(c.Context(), task)
 	if err != nil {
 		return err
 	}
@@ -35,7 +35,7 @@ func (s *Server) sendContext(c *call) error {
 			return err
 		}
 		if err != nil {
-			s.note(c, err)
+			t.note(c, err)
 			return nil // the client sees that it is not whole
 		}
 		if out.write(part) != nil {

@@ -14,12 +14,15 @@ type healthAnswer struct {
 	NotReady map[string]string `json:"not_ready,omitempty"`
 }
 
+// healthCalls is whether this master works.
+type healthCalls struct{ *shared }
+
 // health answers whether this master can do what it is asked: /health, /healthz
 // and /health/ready.
-func (s *Server) health(w http.ResponseWriter, r *http.Request) {
-	answer := s.life(r)
+func (h *healthCalls) health(w http.ResponseWriter, r *http.Request) {
+	answer := h.checkHealth(r)
 	if answer.Status == "up" {
-		if reasons := s.cfg.Readiness.NotReady(); len(reasons) > 0 {
+		if reasons := h.cfg.Readiness.NotReady(); len(reasons) > 0 {
 			answer = healthAnswer{Status: "unavailable", Reason: sentence(reasons), NotReady: reasons}
 		}
 	}
@@ -28,11 +31,11 @@ func (s *Server) health(w http.ResponseWriter, r *http.Request) {
 
 // live answers whether this process is to go on: it is not ended because its
 // database is away.
-func (s *Server) live(w http.ResponseWriter, r *http.Request) { writeHealth(w, s.life(r)) }
+func (h *healthCalls) live(w http.ResponseWriter, r *http.Request) { writeHealth(w, h.checkHealth(r)) }
 
-func (s *Server) life(r *http.Request) healthAnswer {
-	if s.cfg.Health != nil {
-		if err := s.cfg.Health(r.Context()); err != nil {
+func (h *healthCalls) checkHealth(r *http.Request) healthAnswer {
+	if h.cfg.Health != nil {
+		if err := h.cfg.Health(r.Context()); err != nil {
 			return healthAnswer{Status: "down", Reason: err.Error()}
 		}
 	}

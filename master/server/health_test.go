@@ -30,7 +30,7 @@ func TestHealthTellsReadinessAndLivenessApart(t *testing.T) {
 			}
 			return *err
 		}})
-		s := &Server{cfg: Config{Readiness: ready}}
+		s := &Server{shared: &shared{cfg: Config{Readiness: ready}}}
 		want := func(path string, code int, text string) {
 			t.Helper()
 			rec := serve(t, s, path)
@@ -75,7 +75,7 @@ func TestHealthTellsReadinessAndLivenessApart(t *testing.T) {
 
 func TestAMasterThatLostItsLeaseIsDown(t *testing.T) {
 	t.Parallel()
-	s := &Server{cfg: Config{Health: func(context.Context) error { return errors.New("taken over") }}}
+	s := &Server{shared: &shared{cfg: Config{Health: func(context.Context) error { return errors.New("taken over") }}}}
 	for _, path := range []string{"/health", "/health/live", "/health/ready"} {
 		if rec := serve(t, s, path); rec.Code != http.StatusServiceUnavailable || !strings.Contains(rec.Body.String(), `"status":"down"`) {
 			t.Errorf("%s: got %d %s", path, rec.Code, rec.Body)
@@ -84,13 +84,14 @@ func TestAMasterThatLostItsLeaseIsDown(t *testing.T) {
 }
 
 func serve(t *testing.T, s *Server, path string) *httptest.ResponseRecorder {
+	h := &healthCalls{s.shared}
 	t.Helper()
 	rec := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, http.NoBody)
 	if strings.HasSuffix(path, "/live") {
-		s.live(rec, r)
+		h.live(rec, r)
 	} else {
-		s.health(rec, r)
+		h.health(rec, r)
 	}
 	return rec
 }

@@ -44,8 +44,8 @@ func (r Rehearsal) health() (code int, answer map[string]string) {
 // does nothing else yet.
 func (s *Server) holdFront() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /info", s.info)
-	mux.HandleFunc(livePath, s.live)
+	mux.HandleFunc("GET /info", (&clusterCalls{s.shared}).info)
+	mux.HandleFunc(livePath, (&healthCalls{s.shared}).live)
 	for _, path := range readyPaths() {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
 			code, answer := s.cfg.Rehearsal().health()
@@ -61,11 +61,11 @@ func (s *Server) holdFront() http.Handler {
 			Branding: "det-deploy " + id.Version + " (on hold)",
 		})
 		if err != nil {
-			s.refuse(c, err, false)
+			s.guard.refuse(c, err, false)
 		}
 	})
 	mux.HandleFunc(prefix, func(w http.ResponseWriter, r *http.Request) {
-		s.refuse(&call{Request: r, w: w}, status.New(status.Unavailable, onHold), false)
+		s.guard.refuse(&call{Request: r, w: w}, status.New(status.Unavailable, onHold), false)
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		plainError(w, http.StatusServiceUnavailable, onHold)

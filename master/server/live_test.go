@@ -73,8 +73,8 @@ func TestStreamsArriveLineByLine(t *testing.T) {
 	}
 	next(`{"result":{"id":"0"`)
 	next(`{"result":{"id":"1"`)
-	w.cluster.follow <- "later\n"
-	next(`"message":"later\n"`)
+	w.cluster.follow <- "later"
+	next(`later\n"`)
 	close(w.cluster.follow)
 	next(`{"error":{"grpc_code":13,"http_code":500,"message":"the disk is on fire","http_status":"Internal Server Error"}}`)
 	if lines.Scan() {

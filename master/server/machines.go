@@ -12,6 +12,25 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
+// machineCalls is agents and their slots.
+type machineCalls struct{ *shared }
+
+func (m *machineCalls) routes() []route {
+	if m.cfg.Machines == nil {
+		return nil
+	}
+	return []route{
+		get("agents", user, plain(m.agents)),
+		get("agents/{agent}", user, plain(m.agent)),
+		audited("agent.enable", post("agents/{agent}/enable", admin, plain(m.enableAgent))),
+		audited("agent.disable", post("agents/{agent}/disable", admin, unary(m.disableAgent))),
+		get("agents/{agent}/slots", user, plain(m.slots)),
+		get("agents/{agent}/slots/{slot}", user, plain(m.slot)),
+		audited("slot.enable", post("agents/{agent}/slots/{slot}/enable", admin, plain(m.enableSlot))),
+		audited("slot.disable", post("agents/{agent}/slots/{slot}/disable", admin, unary(m.disableSlot))),
+	}
+}
+
 func byAgentID(a, b *apiv1.Agent) int { return strings.Compare(a.GetId(), b.GetId()) }
 
 var agentOrder = map[string]func(a, b *apiv1.Agent) int{
@@ -22,8 +41,8 @@ var agentOrder = map[string]func(a, b *apiv1.Agent) int{
 	},
 }
 
-func (s *Server) agents(c *call) (*apiv1.GetAgentsResponse, error) {
-	list := slices.Clone(s.cfg.Machines.Agents())
+func (m *machineCalls) agents(c *call) (*apiv1.GetAgentsResponse, error) {
+	list := slices.Clone(m.cfg.Machines.Agents())
 	sortList(c, list, agentOrder)
 	part, p := page(c, list)
 	noSlots, noContainers := c.is("excludeSlots"), c.is("excludeContainers")
@@ -42,8 +61,8 @@ func (s *Server) agents(c *call) (*apiv1.GetAgentsResponse, error) {
 	return &apiv1.GetAgentsResponse{Agents: part, Pagination: p}, c.bad
 }
 
-func (s *Server) findAgent(id string) (*apiv1.Agent, error) {
-	for _, a := range s.cfg.Machines.Agents() {
+func (m *machineCalls) findAgent(id string) (*apiv1.Agent, error) {
+	for _, a := range m.cfg.Machines.Agents() {
 		if a.GetId() == id {
 			return a, nil
 		}
@@ -51,21 +70,21 @@ func (s *Server) findAgent(id string) (*apiv1.Agent, error) {
 	return nil, status.Missing("agent", id)
 }
 
-func (s *Server) agent(c *call) (*apiv1.GetAgentResponse, error) {
-	a, err := s.findAgent(c.PathValue("agent"))
+func (m *machineCalls) agent(c *call) (*apiv1.GetAgentResponse, error) {
+	a, err := m.findAgent(c.PathValue("agent"))
 	return &apiv1.GetAgentResponse{Agent: a}, err
 }
 
-func (s *Server) setAgent(c *call, to rm.Switch) (*apiv1.Agent, error) {
+func (m *machineCalls) switchAgent(c *call, to rm.Switch) (*apiv1.Agent, error) {
 	c.did(c.PathValue("agent"), string(to))
-	if _, err := s.findAgent(c.PathValue("agent")); err != nil {
+	if _, err := m.findAgent(c.PathValue("agent")); err != nil {
 		return nil, err
 	}
-	return s.cfg.Machines.SetAgent(c.Context(), rm.AgentID(c.PathValue("agent")), to)
+	return m.cfg.Machines.SetAgent(c.Context(), rm.AgentID(c.PathValue("agent")), to)
 }
 
-func (s *Server) enableAgent(c *call) (*apiv1.EnableAgentResponse, error) {
-	a, err := s.setAgent(c, rm.Enable)
+func (m *machineCalls) enableAgent(c *call) (*apiv1.EnableAgentResponse, error) {
+	a, err := m.switchAgent(c, rm.Enable)
 	return &apiv1.EnableAgentResponse{Agent: a}, err
 }
 
@@ -76,13 +95,13 @@ func off(drain bool) rm.Switch {
 	return rm.Disable
 }
 
-func (s *Server) disableAgent(c *call, in *apiv1.DisableAgentRequest) (*apiv1.DisableAgentResponse, error) {
-	a, err := s.setAgent(c, off(in.GetDrain()))
+func (m *machineCalls) disableAgent(c *call, in *apiv1.DisableAgentRequest) (*apiv1.DisableAgentResponse, error) {
+	a, err := m.switchAgent(c, off(in.GetDrain()))
 	return &apiv1.DisableAgentResponse{Agent: a}, err
 }
 
-func (s *Server) slots(c *call) (*apiv1.GetSlotsResponse, error) {
-	a, err := s.findAgent(c.PathValue("agent"))
+func (m *machineCalls) slots(c *call) (*apiv1.GetSlotsResponse, error) {
+	a, err := m.findAgent(c.PathValue("agent"))
 	if err != nil {
 		return nil, err
 	}
@@ -103,8 +122,8 @@ func slotNumber(id string) int {
 	return n
 }
 
-func (s *Server) findSlot(c *call) (*apiv1.Slot, int, error) {
-	a, err := s.findAgent(c.PathValue("agent"))
+func (m *machineCalls) findSlot(c *call) (*apiv1.Slot, int, error) {
+	a, err := m.findAgent(c.PathValue("agent"))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -117,26 +136,26 @@ func (s *Server) findSlot(c *call) (*apiv1.Slot, int, error) {
 	return nil, 0, status.Missing("slot", c.PathValue("slot"))
 }
 
-func (s *Server) slot(c *call) (*apiv1.GetSlotResponse, error) {
-	slot, _, err := s.findSlot(c)
+func (m *machineCalls) slot(c *call) (*apiv1.GetSlotResponse, error) {
+	slot, _, err := m.findSlot(c)
 	return &apiv1.GetSlotResponse{Slot: slot}, err
 }
 
-func (s *Server) setSlot(c *call, to rm.Switch) (*apiv1.Slot, error) {
+func (m *machineCalls) switchSlot(c *call, to rm.Switch) (*apiv1.Slot, error) {
 	c.did(c.PathValue("agent")+"/"+c.PathValue("slot"), string(to))
-	_, n, err := s.findSlot(c)
+	_, n, err := m.findSlot(c)
 	if err != nil {
 		return nil, err
 	}
-	return s.cfg.Machines.SetSlot(c.Context(), rm.AgentID(c.PathValue("agent")), n, to)
+	return m.cfg.Machines.SetSlot(c.Context(), rm.AgentID(c.PathValue("agent")), n, to)
 }
 
-func (s *Server) enableSlot(c *call) (*apiv1.EnableSlotResponse, error) {
-	slot, err := s.setSlot(c, rm.Enable)
+func (m *machineCalls) enableSlot(c *call) (*apiv1.EnableSlotResponse, error) {
+	slot, err := m.switchSlot(c, rm.Enable)
 	return &apiv1.EnableSlotResponse{Slot: slot}, err
 }
 
-func (s *Server) disableSlot(c *call, in *apiv1.DisableSlotRequest) (*apiv1.DisableSlotResponse, error) {
-	slot, err := s.setSlot(c, off(in.GetDrain()))
+func (m *machineCalls) disableSlot(c *call, in *apiv1.DisableSlotRequest) (*apiv1.DisableSlotResponse, error) {
+	slot, err := m.switchSlot(c, off(in.GetDrain()))
 	return &apiv1.DisableSlotResponse{Slot: slot}, err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/token"
 )
@@ -95,42 +96,17 @@ type Tasks interface {
 	// AckPreemption says that the allocation has seen it and will stop.
 	AckPreemption(ctx context.Context, allocation string) error
 	// PostAcceleratorData keeps what a container sees.
-	PostAcceleratorData(allocation string, r *apiv1.PostAllocationAcceleratorDataRequest) error
-}
-
-// LogQuery says which lines of a task are wanted. Empty filters let all through.
-type LogQuery struct {
-	Task string
-	// Limit is the most lines, 0 for all. With Descending they are the last ones,
-	// newest first.
-	Limit      int
-	Descending bool
-	// Follow goes on until the task has ended and its last line was sent.
-	Follow bool
-
-	AllocationIDs []string
-	AgentIDs      []string
-	ContainerIDs  []string
-	RankIDs       []int32
-	Sources       []string
-	Stdtypes      []string
-	Levels        []apiv1.LogLevel
-	Before        time.Time
-	After         time.Time
-	// From is the number of the first line to look at.
-	From int64
+	PostAcceleratorData(r *apiv1.PostAllocationAcceleratorDataRequest) error
 }
 
 // TaskLogs is what tasks write.
 type TaskLogs interface {
-	// ShipTaskLogs stores lines that a task sends itself, all of one task. They
-	// come from the allocation, or from a user when that is empty.
-	ShipTaskLogs(ctx context.Context, by *apiv1.User, allocation string, r *apiv1.PostTaskLogsRequest) error
-	// TaskLogs calls send for each line that q asks for, in its order.
-	TaskLogs(ctx context.Context, q LogQuery, send func(*apiv1.TaskLogsResponse) error) error
-	// TaskLogFields sends what the filters of a task may be; with follow again, all of
-	// it, whenever there is more, until the task has ended.
-	TaskLogFields(ctx context.Context, task string, follow bool, send func(*apiv1.TaskLogsFieldsResponse) error) error
+	// Ship stores lines of one task that by may write: the owner, also where the lines
+	// come from the task itself.
+	Ship(ctx context.Context, by *apiv1.User, r *apiv1.PostTaskLogsRequest) error
+	// Log reads the lines that f asks for, in its order; with follow until the task has
+	// ended and its last line was read.
+	Log(ctx context.Context, f log.Filter, follow bool) (iter.Seq2[log.Entry, error], error)
 }
 
 // Queue is who is served when; rm.ResourceManager has these methods.

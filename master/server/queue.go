@@ -9,18 +9,39 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-func (s *Server) pools(c *call) (*apiv1.GetResourcePoolsResponse, error) {
-	part, p := page(c, s.cfg.Queue.Pools())
+// queueCalls is resource pools and the jobs that wait in them.
+type queueCalls struct{ *shared }
+
+func (q *queueCalls) routes() []route {
+	if q.cfg.Queue == nil {
+		return nil
+	}
+	list := []route{
+		get("resource-pools", user, plain(q.pools)),
+		get("job-queues-v2", user, plain(q.jobs)),
+		get("job-queues/stats", user, plain(q.queueStats)),
+	}
+	if q.cfg.Launches != nil {
+		list = append(list, get("resource-pools/{pool}/machines", user, plain(q.poolMachines)))
+	}
+	if q.cfg.Tasks != nil {
+		list = append(list, audited("job.change", post("job-queues", user, unary(q.updateQueue))))
+	}
+	return list
+}
+
+func (q *queueCalls) pools(c *call) (*apiv1.GetResourcePoolsResponse, error) {
+	part, p := page(c, q.cfg.Queue.Pools())
 	return &apiv1.GetResourcePoolsResponse{ResourcePools: part, Pagination: p}, c.bad
 }
 
 // poolMachines lists the machines that were launched for a pool, newest first,
 // also for one that is gone.
-func (s *Server) poolMachines(c *call) (*apiv1.GetMachinesResponse, error) {
+func (q *queueCalls) poolMachines(c *call) (*apiv1.GetMachinesResponse, error) {
 	name := c.PathValue("pool")
-	all, err := s.cfg.Launches.History(c.Context(), name)
+	all, err := q.cfg.Launches.History(c.Context(), name)
 	if err == nil && len(all) == 0 {
-		err = s.knownPool(name)
+		err = q.knownPool(name)
 	}
 	if err != nil {
 		return nil, err
@@ -29,8 +50,8 @@ func (s *Server) poolMachines(c *call) (*apiv1.GetMachinesResponse, error) {
 	return &apiv1.GetMachinesResponse{Machines: part, Pagination: p}, c.bad
 }
 
-func (s *Server) knownPool(name string) error {
-	for _, p := range s.cfg.Queue.Pools() {
+func (q *queueCalls) knownPool(name string) error {
+	for _, p := range q.cfg.Queue.Pools() {
 		if p.GetName() == name {
 			return nil
 		}
@@ -38,15 +59,15 @@ func (s *Server) knownPool(name string) error {
 	return status.Missing("resource pool", name)
 }
 
-func (s *Server) jobs(c *call) (*apiv1.GetJobsV2Response, error) {
+func (q *queueCalls) jobs(c *call) (*apiv1.GetJobsV2Response, error) {
 	pool := c.text("resourcePool")
 	if pool != "" {
-		if err := s.knownPool(pool); err != nil {
+		if err := q.knownPool(pool); err != nil {
 			return nil, err
 		}
 	}
 	states := c.all("states")
-	list := slices.DeleteFunc(slices.Clone(s.cfg.Queue.Queue(pool)), func(j *apiv1.Job) bool {
+	list := slices.DeleteFunc(slices.Clone(q.cfg.Queue.Queue(pool)), func(j *apiv1.Job) bool {
 		return len(states) > 0 && !slices.Contains(states, j.GetSummary().GetState().String())
 	})
 	if c.descending() {
@@ -60,10 +81,10 @@ func (s *Server) jobs(c *call) (*apiv1.GetJobsV2Response, error) {
 	return out, c.bad
 }
 
-func (s *Server) queueStats(c *call) (*apiv1.GetJobQueueStatsResponse, error) {
+func (q *queueCalls) queueStats(c *call) (*apiv1.GetJobQueueStatsResponse, error) {
 	wanted := c.all("resourcePools")
 	out := &apiv1.GetJobQueueStatsResponse{}
-	for _, p := range s.cfg.Queue.Pools() {
+	for _, p := range q.cfg.Queue.Pools() {
 		if len(wanted) > 0 && !slices.Contains(wanted, p.GetName()) {
 			continue
 		}
@@ -78,9 +99,9 @@ func (s *Server) queueStats(c *call) (*apiv1.GetJobQueueStatsResponse, error) {
 
 // updateQueue changes jobs one after the other. Those before a refused one stay
 // changed, and the answer says which was refused.
-func (s *Server) updateQueue(c *call, in *apiv1.UpdateJobQueueRequest) (*apiv1.UpdateJobQueueResponse, error) {
+func (q *queueCalls) updateQueue(c *call, in *apiv1.UpdateJobQueueRequest) (*apiv1.UpdateJobQueueResponse, error) {
 	c.did("", jobChanges(in)...)
-	if s.cfg.StrictQueue && !c.user.GetAdmin() {
+	if q.cfg.StrictQueue && !c.user.GetAdmin() {
 		return nil, status.New(status.PermissionDenied, "only administrators may change the queue of this cluster")
 	}
 	for _, u := range in.GetUpdates() {
@@ -88,7 +109,7 @@ func (s *Server) updateQueue(c *call, in *apiv1.UpdateJobQueueRequest) (*apiv1.U
 		if err != nil {
 			return nil, err
 		}
-		if err := s.cfg.Tasks.ChangeJob(c.Context(), c.user, rm.JobID(u.GetJobId()), change); err != nil {
+		if err := q.cfg.Tasks.ChangeJob(c.Context(), c.user, rm.JobID(u.GetJobId()), change); err != nil {
 			return nil, err
 		}
 	}

@@ -61,7 +61,7 @@ func TestReadinessFollowsTheDatabase(t *testing.T) {
 			ended := make(chan struct{})
 			go func() { ready.Run(ctx); close(ended) }()
 			t.Cleanup(func() { cancel(); <-ended })
-			s := &Server{cfg: Config{Readiness: ready}}
+			s := &Server{shared: &shared{cfg: Config{Readiness: ready}}}
 			awaitHealth(t, s, http.StatusOK, `"status":"up"`)
 			away(st)
 			awaitHealth(t, s, http.StatusServiceUnavailable, `"not_ready":{"store":"it cannot be written"}`)

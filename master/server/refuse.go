@@ -75,8 +75,8 @@ type apiError struct {
 }
 
 // refuse answers with err in the form of the API.
-func (s *Server) refuse(c *call, err error, streams bool) {
-	s.note(c, err)
+func (g *guard) refuse(c *call, err error, streams bool) {
+	g.note(c, err)
 	if wait, found := retryAfter[httpOf(err)]; found {
 		c.w.Header().Set("Retry-After", wait)
 	}
@@ -96,7 +96,7 @@ func (s *Server) refuse(c *call, err error, streams bool) {
 var retryAfter = map[int]string{http.StatusServiceUnavailable: "5", http.StatusTooManyRequests: "6"}
 
 // note logs what the client cannot do anything about.
-func (s *Server) note(c *call, err error) {
+func (s *shared) note(c *call, err error) {
 	if codeOf(err).HTTP() == http.StatusInternalServerError {
 		s.cfg.Log.Error("a request ended in an error that is not the client's",
 			"method", excerpt.Of(c.Method), "path", excerpt.Of(c.URL.Path), "err", err)

@@ -60,7 +60,7 @@ type endpoint struct {
 	in, out protoreflect.MessageDescriptor
 	// streams says that out is a line, and that there may be many.
 	streams bool
-	serve   func(s *Server, c *call) error
+	serve   func(c *call) error
 }
 
 const prefix = "/api/v1/"
@@ -69,14 +69,15 @@ const prefix = "/api/v1/"
 func (s *Server) front() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range s.routes() {
-		mux.Handle(r.method+" "+prefix+r.path, s.guarded(r))
+		mux.Handle(r.method+" "+prefix+r.path, s.guard.guarded(r))
 	}
 	mux.HandleFunc(prefix, s.notBuilt)
-	mux.HandleFunc("GET /info", s.info)
+	health := &healthCalls{s.shared}
+	mux.HandleFunc("GET /info", (&clusterCalls{s.shared}).info)
 	for _, path := range readyPaths() {
-		mux.HandleFunc(path, s.health)
+		mux.HandleFunc(path, health.health)
 	}
-	mux.HandleFunc(livePath, s.live)
+	mux.HandleFunc(livePath, health.live)
 	if !s.cfg.HideMetrics {
 		for _, path := range []string{"GET /metrics", "GET /debug/prom/metrics"} {
 			mux.Handle(path, s.meter.page(s.cfg.Metrics))
@@ -128,27 +129,27 @@ func tolerant(next http.Handler) http.Handler {
 }
 
 // guarded lets through who may call, and bounds what they may send.
-func (s *Server) guarded(r route) http.Handler {
+func (g *guard) guarded(r route) http.Handler {
 	limit := r.limit
 	if limit == 0 {
 		limit = small
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		c := &call{Request: req, w: w, limit: limit, room: s.room}
+		c := &call{Request: req, w: w, limit: limit, room: g.room}
 		c.deed.action = r.action
-		c.answered = func(ctx context.Context) { s.record(ctx, c, nil) }
+		c.answered = func(ctx context.Context) { g.record(ctx, c, nil) }
 		defer c.end()
-		err := s.allow(c, r.access)
+		err := g.identify(c, r.access)
 		if err == nil && r.access != open {
 			MarkKnown(req.Context())
 		}
 		if err == nil {
-			err = r.serve(s, c)
+			err = r.serve(c)
 		}
 		if err != nil {
 			c.end()
-			s.record(req.Context(), c, err)
-			s.refuse(c, err, r.streams)
+			g.record(req.Context(), c, err)
+			g.refuse(c, err, r.streams)
 		}
 	})
 }

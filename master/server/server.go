@@ -96,16 +96,22 @@ type Config struct {
 
 // Server answers requests. Its zero value is not useful.
 type Server struct {
-	cfg     Config
-	handler http.Handler
-	meter   *meter
+	*shared
+
+	guard       *guard
+	handler     http.Handler
+	meter       *meter
+	connections *connections
+}
+
+// shared is what all calls share.
+type shared struct {
+	cfg Config
 	// stopping ends the streams and the long polls, which would otherwise hold
 	// up a graceful stop for ever.
 	stopping chan struct{}
-	// What all calls share.
-	room        *room
-	streams     *waits
-	connections *connections
+	room     *room
+	streams  *waits
 }
 
 // Limits is what strangers and users may cost; zero is no limit.
@@ -134,11 +140,11 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Metrics == nil {
 		cfg.Metrics = prometheus.NewRegistry()
 	}
-	s := &Server{
+	sh := &shared{
 		cfg: cfg, stopping: make(chan struct{}),
 		room: newRoom(cfg.Limits, cfg.SpoolDir), streams: newWaits(cfg.Limits.Streams),
-		connections: newConnections(cfg.Limits, cfg.TrustedProxies),
 	}
+	s := &Server{shared: sh, guard: &guard{sh}, connections: newConnections(cfg.Limits, cfg.TrustedProxies)}
 	if cfg.Rehearsal != nil {
 		s.handler = s.holdFront()
 		return s, nil

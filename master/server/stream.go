@@ -9,17 +9,17 @@ import (
 )
 
 // stream is a call that answers with lines until it ends.
-func stream[O any, Out message[O]](do func(ctx context.Context, s *Server, c *call, send func(Out) error) error) endpoint {
+func stream[O any, Out message[O]](s *shared, do func(ctx context.Context, c *call, send func(Out) error) error) endpoint {
 	return endpoint{
 		out: Out(new(O)).ProtoReflect().Descriptor(), streams: true,
-		serve: func(s *Server, c *call) error {
-			if err := s.lasting(c); err != nil {
+		serve: func(c *call) error {
+			if err := s.countStream(c); err != nil {
 				return err
 			}
-			ctx, cancel := s.patient(c)
+			ctx, cancel := s.whileServing(c)
 			defer cancel()
 			l := &lines{w: c.w, rc: http.NewResponseController(c.w)}
-			err := do(ctx, s, c, func(m Out) error { return l.send(m) })
+			err := do(ctx, c, func(m Out) error { return l.send(m) })
 			switch {
 			case ctx.Err() != nil: // the client has left, or we are going to
 				l.start()
@@ -36,8 +36,8 @@ func stream[O any, Out message[O]](do func(ctx context.Context, s *Server, c *ca
 	}
 }
 
-// lasting counts a call that lasts.
-func (s *Server) lasting(c *call) error {
+// countStream counts a call that lasts.
+func (s *shared) countStream(c *call) error {
 	leave, err := s.streams.enter(c.owner())
 	if err == nil {
 		c.hold(leave)

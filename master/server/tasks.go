@@ -9,11 +9,30 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-func (s *Server) launch(c *call, in *apiv1.LaunchCommandRequest) (*apiv1.LaunchCommandResponse, error) {
+// taskCalls is what users run.
+type taskCalls struct{ *shared }
+
+func (t *taskCalls) routes() []route {
+	if t.cfg.Tasks == nil {
+		return nil
+	}
+	return []route{
+		sized(post("commands", user, unary(t.launch)), large),
+		get("commands", user, plain(t.commands)),
+		get("commands/{command}", user, plain(t.command)),
+		audited("task.kill", post("commands/{command}/kill", user, plain(t.killCommand))),
+		audited("task.priority", post("commands/{command}/set_priority", user, unary(t.setCommandPriority))),
+		get("tasks", user, plain(t.tasks)),
+		get("tasks/{task}", user, plain(t.task)),
+		get("tasks/{task}/context_directory", either, taskContext(t)),
+	}
+}
+
+func (t *taskCalls) launch(c *call, in *apiv1.LaunchCommandRequest) (*apiv1.LaunchCommandResponse, error) {
 	if id := in.GetWorkspaceId(); id != 0 && id != 1 {
 		return nil, status.New(status.NotFound, "workspace '%d' not found", id)
 	}
-	return s.cfg.Tasks.Launch(c.Context(), c.user, in, c.contents)
+	return t.cfg.Tasks.Launch(c.Context(), c.user, in, c.contents)
 }
 
 func byStart(a, b *apiv1.Command) int {
@@ -30,9 +49,9 @@ var commandOrder = map[string]func(a, b *apiv1.Command) int{
 	"SORT_BY_RESOURCE_POOL": func(a, b *apiv1.Command) int { return strings.Compare(a.GetResourcePool(), b.GetResourcePool()) },
 }
 
-func (s *Server) commands(c *call) (*apiv1.GetCommandsResponse, error) {
+func (t *taskCalls) commands(c *call) (*apiv1.GetCommandsResponse, error) {
 	names, ids, workspace := c.all("users"), c.numbers("userIds"), int32(c.number("workspaceId"))
-	list := slices.DeleteFunc(slices.Clone(s.cfg.Tasks.Commands()), func(m *apiv1.Command) bool {
+	list := slices.DeleteFunc(slices.Clone(t.cfg.Tasks.Commands()), func(m *apiv1.Command) bool {
 		byName, byID := slices.Contains(names, m.GetUsername()), slices.Contains(ids, m.GetUserId())
 		return (len(names)+len(ids) > 0 && !byName && !byID) || (workspace != 0 && m.GetWorkspaceId() != workspace)
 	})
@@ -41,37 +60,34 @@ func (s *Server) commands(c *call) (*apiv1.GetCommandsResponse, error) {
 	return &apiv1.GetCommandsResponse{Commands: part, Pagination: p}, c.bad
 }
 
-func (s *Server) command(c *call) (*apiv1.GetCommandResponse, error) {
-	out, err := s.cfg.Tasks.Command(c.PathValue("command"))
+func (t *taskCalls) command(c *call) (*apiv1.GetCommandResponse, error) {
+	out, err := t.cfg.Tasks.Command(c.PathValue("command"))
 	if err != nil {
 		return nil, err
 	}
 	return c.commandFor(out), nil
 }
 
-func (s *Server) killCommand(c *call) (*apiv1.KillCommandResponse, error) {
-	c.did(c.PathValue("command"), s.ownerOf(c, c.PathValue("command")))
-	return s.cfg.Tasks.Kill(c.Context(), c.user, c.PathValue("command"))
+func (t *taskCalls) killCommand(c *call) (*apiv1.KillCommandResponse, error) {
+	c.did(c.PathValue("command"), t.ownerOf(c, c.PathValue("command")))
+	return t.cfg.Tasks.Kill(c.Context(), c.user, c.PathValue("command"))
 }
 
-func (s *Server) setCommandPriority(c *call, in *apiv1.SetCommandPriorityRequest) (*apiv1.SetCommandPriorityResponse, error) {
+func (t *taskCalls) setCommandPriority(c *call, in *apiv1.SetCommandPriorityRequest) (*apiv1.SetCommandPriorityResponse, error) {
 	p := int(in.GetPriority())
-	c.did(c.PathValue("command"), s.ownerOf(c, c.PathValue("command")), fmt.Sprintf("priority=%d", p))
-	if p < 1 || p > 99 {
-		return nil, status.New(status.InvalidArgument, "priority: must be between 1 and 99 (%d)", p)
-	}
+	c.did(c.PathValue("command"), t.ownerOf(c, c.PathValue("command")), fmt.Sprintf("priority=%d", p))
 	in.CommandId = c.PathValue("command")
-	return s.cfg.Tasks.SetPriority(c.Context(), c.user, in)
+	return t.cfg.Tasks.SetPriority(c.Context(), c.user, in)
 }
 
-func (s *Server) tasks(*call) (*apiv1.GetTasksResponse, error) {
-	return &apiv1.GetTasksResponse{AllocationIdToSummary: s.cfg.Tasks.Summaries()}, nil
+func (t *taskCalls) tasks(*call) (*apiv1.GetTasksResponse, error) {
+	return &apiv1.GetTasksResponse{AllocationIdToSummary: t.cfg.Tasks.Summaries()}, nil
 }
 
-func (s *Server) task(c *call) (*apiv1.GetTaskResponse, error) {
-	out, err := s.cfg.Tasks.Task(c.Context(), c.PathValue("task"))
+func (t *taskCalls) task(c *call) (*apiv1.GetTaskResponse, error) {
+	out, err := t.cfg.Tasks.Task(c.Context(), c.PathValue("task"))
 	if err != nil {
 		return nil, err
 	}
-	return s.taskFor(c, out)
+	return t.taskFor(c, out)
 }

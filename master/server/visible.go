@@ -20,11 +20,11 @@ func (c *call) owns(owner int32) bool {
 	return c.user.GetAdmin() || c.user.GetId() == owner
 }
 
-// readsLog refuses a log that is not for the caller. What a token inside a task
+// checkLogReader refuses a log that is not for the caller. What a token inside a task
 // reaches is what its user has started, whatever the cluster shows to people.
-func (s *Server) readsLog(ctx context.Context, c *call, task string) error {
-	owner, err := s.cfg.Tasks.Owner(ctx, task)
-	if err != nil || c.owns(owner) || (!s.cfg.PrivateLogs && c.inTask == "") {
+func (l *logCalls) checkLogReader(ctx context.Context, c *call, task string) error {
+	owner, err := l.cfg.Tasks.Owner(ctx, task)
+	if err != nil || c.owns(owner) || (!l.cfg.PrivateLogs && c.inTask == "") {
 		return err
 	}
 	return status.New(status.PermissionDenied, "the log of task %s is for its owner and administrators", task)
@@ -54,8 +54,8 @@ func shownToAll(cfg *structpb.Struct) *structpb.Struct {
 }
 
 // taskFor is a task as the caller may see it. The message belongs to others.
-func (s *Server) taskFor(c *call, in *apiv1.GetTaskResponse) (*apiv1.GetTaskResponse, error) {
-	owner, err := s.cfg.Tasks.Owner(c.Context(), in.GetTask().GetTaskId())
+func (t *taskCalls) taskFor(c *call, in *apiv1.GetTaskResponse) (*apiv1.GetTaskResponse, error) {
+	owner, err := t.cfg.Tasks.Owner(c.Context(), in.GetTask().GetTaskId())
 	if err != nil || c.owns(owner) {
 		return in, err
 	}
@@ -64,12 +64,12 @@ func (s *Server) taskFor(c *call, in *apiv1.GetTaskResponse) (*apiv1.GetTaskResp
 	return out, nil
 }
 
-// ownFiles refuses the files of somebody else's task.
-func (s *Server) ownFiles(c *call, task string) error {
+// checkFilesReader refuses the files of somebody else's task.
+func (t *taskCalls) checkFilesReader(c *call, task string) error {
 	if c.allocation != "" {
 		return c.ownTask(task)
 	}
-	owner, err := s.cfg.Tasks.Owner(c.Context(), task)
+	owner, err := t.cfg.Tasks.Owner(c.Context(), task)
 	if err != nil || c.owns(owner) {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/auth"
+	"github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store/storetest"
 )
@@ -265,42 +266,39 @@ func (c *cluster) Preempt(_ context.Context, by *apiv1.User, allocation string) 
 
 func (c *cluster) AckPreemption(context.Context, string) error { return nil }
 
-func (c *cluster) PostAcceleratorData(string, *apiv1.PostAllocationAcceleratorDataRequest) error {
+func (c *cluster) PostAcceleratorData(*apiv1.PostAllocationAcceleratorDataRequest) error {
 	return nil
 }
 
-func (c *cluster) ShipTaskLogs(context.Context, *apiv1.User, string, *apiv1.PostTaskLogsRequest) error {
-	return nil
-}
+func (c *cluster) Ship(context.Context, *apiv1.User, *apiv1.PostTaskLogsRequest) error { return nil }
 
-func (c *cluster) TaskLogs(ctx context.Context, q LogQuery, send func(*apiv1.TaskLogsResponse) error) error {
-	for i := q.From; i < 2; i++ {
-		if err := send(&apiv1.TaskLogsResponse{Id: fmt.Sprint(i), TaskId: q.Task, Message: "line\n", Log: "line\n"}); err != nil {
-			return err
-		}
-	}
-	for q.Follow {
-		select {
-		case line, open := <-c.follow:
-			if !open {
-				return status.New(status.Internal, "the disk is on fire")
+func (c *cluster) Log(ctx context.Context, f log.Filter, follow bool) (iter.Seq2[log.Entry, error], error) {
+	return func(yield func(log.Entry, error) bool) {
+		for i := f.From; i < 2; i++ {
+			if !yield(log.Entry{ID: i, Task: f.Task, Line: log.Line{At: start, Text: "line"}, Agent: "a"}, nil) {
+				return
 			}
-			if err := send(&apiv1.TaskLogsResponse{Message: line}); err != nil {
-				return err
-			}
-		case <-ctx.Done():
-			return ctx.Err()
 		}
-	}
-	return nil
-}
-
-func (c *cluster) TaskLogFields(_ context.Context, _ string, follow bool, send func(*apiv1.TaskLogsFieldsResponse) error) error {
-	err := send(&apiv1.TaskLogsFieldsResponse{AgentIds: []string{"a"}})
-	if follow && err == nil {
-		err = send(&apiv1.TaskLogsFieldsResponse{AgentIds: []string{"a", "b"}})
-	}
-	return err
+		if follow && f.From > 0 { // behind what was read before
+			yield(log.Entry{ID: f.From, Task: f.Task, Agent: "b"}, nil)
+			return
+		}
+		for follow {
+			select {
+			case line, open := <-c.follow:
+				if !open {
+					yield(log.Entry{}, status.New(status.Internal, "the disk is on fire"))
+					return
+				}
+				if !yield(log.Entry{Line: log.Line{Text: line}}, nil) {
+					return
+				}
+			case <-ctx.Done():
+				yield(log.Entry{}, ctx.Err())
+				return
+			}
+		}
+	}, nil
 }
 
 func (c *cluster) Queue(string) []*apiv1.Job {

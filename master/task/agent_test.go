@@ -15,7 +15,6 @@ import (
 	"github.com/det-deploy/det-deploy/master/agentrm"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
-	"github.com/det-deploy/det-deploy/master/task"
 )
 
 // openGate lets every agent in.
@@ -169,7 +168,7 @@ func TestACommandRunsOnAnAgentThroughARestartOfTheMaster(t *testing.T) {
 	if c := m.command(id); c.GetExitStatus() != "allocation exited successfully" {
 		t.Errorf("got %v, want success", c)
 	}
-	if n := len(m.tasks.Commands(task.Filter{})); n != 1 {
+	if n := len(m.tasks.Commands()); n != 1 {
 		t.Errorf("got %d commands, want 1", n)
 	}
 	_ = a.conn.CloseNow() // before the master, which would wait for its farewell

@@ -3,7 +3,6 @@ package task
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -11,24 +10,11 @@ import (
 	"github.com/det-deploy/det-deploy/master/task/lifecycle"
 )
 
-// Filter selects commands; zero fields select all.
-type Filter struct {
-	UserIDs   []int32
-	Usernames []string
-	Workspace int32
-}
-
-func (f Filter) matches(t lifecycle.Task) bool {
-	owner := len(f.UserIDs)+len(f.Usernames) == 0 ||
-		slices.Contains(f.UserIDs, t.UserID) || slices.Contains(f.Usernames, t.Username)
-	return owner && (f.Workspace == 0 || f.Workspace == t.Workspace)
-}
-
 // Commands lists commands, oldest first; ended ones for as long as they are listed.
-func (v *views) Commands(f Filter) []*apiv1.Command {
+func (v *views) Commands() []*apiv1.Command {
 	out := []*apiv1.Command{}
 	for _, e := range v.reg.all() {
-		if s := e.now(); s.task.Kind == lifecycle.Command && f.matches(s.task) {
+		if s := e.now(); s.task.Kind == lifecycle.Command {
 			out = append(out, v.showCommand(s))
 		}
 	}

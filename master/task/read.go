@@ -58,12 +58,9 @@ func (v *views) Done(id string) (<-chan struct{}, error) {
 }
 
 // Log reads a task's log; with follow it goes on until the task has ended and its
-// last line was read. The errors before the first line have the codes NotFound and
-// InvalidArgument.
+// last line was read, which a limit or an order from its end exclude. The error before
+// the first line has the code NotFound.
 func (v *views) Log(ctx context.Context, f log.Filter, follow bool) (iter.Seq2[log.Entry, error], error) {
-	if follow && (f.Limit != 0 || f.Order == log.Newest) {
-		return nil, status.New(status.InvalidArgument, "a log can be followed, or read in part or from its end, but not both")
-	}
 	e, found := v.reg.find(rm.TaskID(f.Task))
 	if !found {
 		_, past, err := docs().past.Get(ctx, v.cfg.Store, f.Task)

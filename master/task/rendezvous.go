@@ -15,8 +15,8 @@ import (
 // Rendezvous answers a container where the others of its allocation are. It waits until
 // all of them have started, for at most timeout; then the error has the code
 // Unavailable, after which clients ask again.
-func (p *programs) Rendezvous(ctx context.Context, c Caller, id, container string, timeout time.Duration) (*apiv1.RendezvousInfo, error) {
-	e, err := p.findOwn(c, id)
+func (p *programs) Rendezvous(ctx context.Context, id, container string, timeout time.Duration) (*apiv1.RendezvousInfo, error) {
+	e, _, err := p.findAllocation(id)
 	if err != nil {
 		return nil, err
 	}

@@ -10,45 +10,23 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Caller is who calls on behalf of a task: its own processes, whose token names
-// their allocation, or a user.
-type Caller struct {
-	User *apiv1.User
-	// Allocation is empty for a user.
-	Allocation rm.AllocationID
-}
-
-// may lets an allocation speak for its own task, and users for theirs.
-func (c Caller) may(task rm.TaskID, owner int32) bool {
-	if c.Allocation != "" {
-		return taskOf(c.Allocation) == task
-	}
-	return c.User.GetAdmin() || c.User.GetId() == owner
-}
-
-// Ship keeps lines that a program inside a task sends itself. All are of one task.
-// The errors have the codes InvalidArgument, NotFound and PermissionDenied.
-func (w *logWriter) Ship(ctx context.Context, c Caller, req *apiv1.PostTaskLogsRequest) error {
+// Ship keeps lines that a program inside a task sends itself, all of one task. By is the owner, also where the task's own token came with them. The errors
+// have the codes InvalidArgument, NotFound and PermissionDenied.
+func (w *logWriter) Ship(ctx context.Context, by *apiv1.User, req *apiv1.PostTaskLogsRequest) error {
 	lines := req.GetLogs()
 	if len(lines) == 0 {
-		return status.New(status.InvalidArgument, "logs: must have at least one line")
+		return nil
 	}
 	task := lines[0].GetTaskId()
 	e, found := w.reg.find(rm.TaskID(task))
 	if !found {
 		return status.Missing("task", task)
 	}
-	if !c.may(rm.TaskID(task), e.now().task.UserID) {
-		return status.New(status.PermissionDenied, "this token may not write to the log of task %s", task)
+	if err := allowed(by, e.now().task, "write to the log of"); err != nil {
+		return err
 	}
 	var batches []log.Batch
 	for i, l := range lines {
-		if l.Id != nil {
-			return status.New(status.InvalidArgument, "logs[%d].id: must not be set; the master numbers lines", i)
-		}
-		if l.GetTaskId() != task {
-			return status.New(status.InvalidArgument, "logs[%d].task_id: all lines of one call must be of one task (%q and %q)", i, excerpt.Of(l.GetTaskId()), task)
-		}
 		if a := rm.AllocationID(l.GetAllocationId()); a != "" && taskOf(a) != rm.TaskID(task) {
 			return status.New(status.InvalidArgument, "logs[%d].allocation_id: %q is not of task %q", i, excerpt.Of(a), task)
 		}

@@ -19,29 +19,25 @@ type programs struct {
 	records *records
 }
 
-// findOwn finds an allocation on behalf of c. The errors have the codes NotFound and
-// PermissionDenied.
-func (p *programs) findOwn(c Caller, id string) (*entry, error) {
-	e, _, found := p.reg.findAllocation(rm.AllocationID(id))
+// findAllocation finds an allocation. The error has the code NotFound.
+func (p *programs) findAllocation(id string) (*entry, lifecycle.Allocation, error) {
+	e, a, found := p.reg.findAllocation(rm.AllocationID(id))
 	if !found {
-		return nil, status.Missing("allocation", id)
+		return nil, a, status.Missing("allocation", id)
 	}
-	if !c.may(taskOf(rm.AllocationID(id)), e.now().task.UserID) {
-		return nil, status.New(status.PermissionDenied, "this token may not speak for allocation %s", id)
-	}
-	return e, nil
+	return e, a, nil
 }
 
 // PreemptionSignal says whether the allocation is to save itself and stop. It waits
 // for that for at most timeout, and answers at once when it is so already or when
 // the allocation has ended.
-func (p *programs) PreemptionSignal(ctx context.Context, c Caller, id string, timeout time.Duration) (bool, error) {
-	e, err := p.findOwn(c, id)
+func (p *programs) PreemptionSignal(ctx context.Context, id string, timeout time.Duration) (bool, error) {
+	e, a, err := p.findAllocation(id)
 	if err != nil {
 		return false, err
 	}
-	if _, a, _ := p.reg.findAllocation(rm.AllocationID(id)); !a.Listens {
-		if err := p.reportState(ctx, c, id, lifecycle.Allocation.Listen); err != nil {
+	if !a.Listens {
+		if err := p.reportState(ctx, id, lifecycle.Allocation.Listen); err != nil {
 			return false, err
 		}
 	}
@@ -64,24 +60,24 @@ func (p *programs) PreemptionSignal(ctx context.Context, c Caller, id string, ti
 }
 
 // AckPreemption notes that the program has seen the signal and will stop.
-func (p *programs) AckPreemption(ctx context.Context, c Caller, id string) error {
-	return p.reportState(ctx, c, id, lifecycle.Allocation.Acknowledge)
+func (p *programs) AckPreemption(ctx context.Context, id string) error {
+	return p.reportState(ctx, id, lifecycle.Allocation.Acknowledge)
 }
 
 // Ready notes that the program serves.
-func (p *programs) Ready(ctx context.Context, c Caller, id string) error {
+func (p *programs) Ready(ctx context.Context, id string) error {
 	now := p.cfg.Now()
-	return p.reportState(ctx, c, id, func(a lifecycle.Allocation) lifecycle.Allocation { return a.Report(true, now) })
+	return p.reportState(ctx, id, func(a lifecycle.Allocation) lifecycle.Allocation { return a.Report(true, now) })
 }
 
 // Waiting notes that the program has nothing to serve yet.
-func (p *programs) Waiting(ctx context.Context, c Caller, id string) error {
+func (p *programs) Waiting(ctx context.Context, id string) error {
 	now := p.cfg.Now()
-	return p.reportState(ctx, c, id, func(a lifecycle.Allocation) lifecycle.Allocation { return a.Report(false, now) })
+	return p.reportState(ctx, id, func(a lifecycle.Allocation) lifecycle.Allocation { return a.Report(false, now) })
 }
 
-func (p *programs) reportState(ctx context.Context, c Caller, id string, change func(lifecycle.Allocation) lifecycle.Allocation) error {
-	if _, err := p.findOwn(c, id); err != nil {
+func (p *programs) reportState(ctx context.Context, id string, change func(lifecycle.Allocation) lifecycle.Allocation) error {
+	if _, _, err := p.findAllocation(id); err != nil {
 		return err
 	}
 	_, err := p.records.changeAllocation(ctx, rm.AllocationID(id), change)
@@ -90,8 +86,8 @@ func (p *programs) reportState(ctx context.Context, c Caller, id string, change 
 
 // PostAcceleratorData remembers, while the allocation runs, what a container says of
 // the accelerators it sees.
-func (p *programs) PostAcceleratorData(c Caller, req *apiv1.PostAllocationAcceleratorDataRequest) error {
-	if _, err := p.findOwn(c, req.GetAllocationId()); err != nil {
+func (p *programs) PostAcceleratorData(req *apiv1.PostAllocationAcceleratorDataRequest) error {
+	if _, _, err := p.findAllocation(req.GetAllocationId()); err != nil {
 		return err
 	}
 	if d := req.GetAcceleratorData(); d.GetAllocationId() != "" && d.GetAllocationId() != req.GetAllocationId() {

@@ -168,7 +168,7 @@ func TestARepeatedSubmissionIsTheFirst(t *testing.T) {
 	if err != nil || other.GetCommand().GetId() == want {
 		t.Errorf("another user's request: got %v and %v, want a command of its own", other, err)
 	}
-	if n := len(m.tasks.Commands(task.Filter{UserIDs: []int32{7}})); n != 1 {
+	if n := len(m.tasks.Commands()); n != 1 {
 		t.Errorf("got %d commands of ann, want 1", n)
 	}
 }
@@ -200,7 +200,7 @@ func TestLaunchRefuses(t *testing.T) {
 			if status.Of(err) != tt.code || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %v that says %q", err, tt.code, tt.want)
 			}
-			if n := len(m.tasks.Commands(task.Filter{})); n != 0 {
+			if n := len(m.tasks.Commands()); n != 0 {
 				t.Errorf("got %d commands, want none", n)
 			}
 		})
@@ -416,7 +416,7 @@ func TestAPreemptibleCommandIsRunAgain(t *testing.T) {
 	m.changed(a, 0, running, nil)
 	got := make(chan bool, 1)
 	go func() {
-		preempt, err := m.tasks.PreemptionSignal(t.Context(), task.Caller{Allocation: a}, string(a), time.Minute)
+		preempt, err := m.tasks.PreemptionSignal(t.Context(), string(a), time.Minute)
 		if err != nil {
 			t.Error(err)
 		}
@@ -531,26 +531,23 @@ func TestContainersAndShippersWriteIntoOneLog(t *testing.T) {
 		t.Errorf("an unknown allocation: got %d and %v, want its lines acknowledged", next, err)
 	}
 	level := "ERROR"
-	ship := func(c task.Caller, logs ...*apiv1.TaskLog) error {
-		return m.tasks.Ship(t.Context(), c, &apiv1.PostTaskLogsRequest{Logs: logs})
+	ship := func(by *apiv1.User, logs ...*apiv1.TaskLog) error {
+		return m.tasks.Ship(t.Context(), by, &apiv1.PostTaskLogsRequest{Logs: logs})
 	}
-	inside := task.Caller{Allocation: a, User: ann()}
-	if err := ship(inside, &apiv1.TaskLog{TaskId: id, Log: "three\n", Level: &level}); err != nil {
+	if err := ship(ann(), &apiv1.TaskLog{TaskId: id, Log: "three\n", Level: &level}); err != nil {
 		t.Error(err)
 	}
-	number, other := int32(1), "other.1"
+	other, loud := "other.1", "LOUD"
 	for name, err := range map[string]error{
-		"nothing":              ship(inside),
-		"a number":             ship(inside, &apiv1.TaskLog{TaskId: id, Id: &number}),
-		"two tasks":            ship(inside, &apiv1.TaskLog{TaskId: id}, &apiv1.TaskLog{TaskId: "x"}),
-		"another's allocation": ship(inside, &apiv1.TaskLog{TaskId: id, AllocationId: &other}),
+		"another's allocation": ship(ann(), &apiv1.TaskLog{TaskId: id, AllocationId: &other}),
+		"no level":             ship(ann(), &apiv1.TaskLog{TaskId: id, Level: &loud}),
 	} {
 		if status.Of(err) != status.InvalidArgument {
 			t.Errorf("%s: got %v, want InvalidArgument", name, err)
 		}
 	}
-	if err := ship(task.Caller{Allocation: "other.1", User: ann()}, &apiv1.TaskLog{TaskId: id}); status.Of(err) != status.PermissionDenied {
-		t.Errorf("another task's token: got %v, want PermissionDenied", err)
+	if err := ship(bob(), &apiv1.TaskLog{TaskId: id}); status.Of(err) != status.PermissionDenied {
+		t.Errorf("another user: got %v, want PermissionDenied", err)
 	}
 	got := m.lines(id)
 	if d := cmp.Diff(got[len(got)-3:], []string{" one", " two", "ERROR three"}); d != "" {

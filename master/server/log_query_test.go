@@ -1,33 +1,31 @@
-package master
+package server
 
 import (
+	"net/http/httptest"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/log"
-	"github.com/det-deploy/det-deploy/master/server"
 )
 
 // What a client asks for and is not passed on would be ignored in silence.
 func TestEveryPartOfALogQueryIsPassedOn(t *testing.T) {
 	t.Parallel()
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "/?limit=3&orderBy=ORDER_BY_DESC&allocationIds=t.1&agentIds=a&containerIds=c&rankIds=-1&rankIds=2"+
+		"&sources=task&stdtypes=stderr&levels=LOG_LEVEL_ERROR&timestampBefore=2026-01-02T13:00:00Z&timestampAfter=2026-01-02T12:00:00Z&afterId=6", nil)
+	r.SetPathValue("task", "t")
+	c := &call{Request: r}
+	got := c.logFilter()
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	got := filterOf(server.LogQuery{
-		Task: "t", Limit: 3, Descending: true,
-		AllocationIDs: []string{"t.1"}, AgentIDs: []string{"a"}, ContainerIDs: []string{"c"}, RankIDs: []int32{-1, 2},
-		Sources: []string{"task"}, Stdtypes: []string{"stderr"}, Levels: []apiv1.LogLevel{apiv1.LogLevel_LOG_LEVEL_ERROR},
-		Before: noon.Add(time.Hour), After: noon, From: 7,
-	})
 	want := log.Filter{
 		Task: "t", Limit: 3, Order: log.Newest,
 		Allocations: []string{"t.1"}, Agents: []string{"a"}, Containers: []string{"c"}, Ranks: []int{-1, 2},
 		Sources: []string{"task"}, Stdtypes: []string{"stderr"}, Levels: []log.Level{log.Error},
 		Before: noon.Add(time.Hour), After: noon, From: 7,
 	}
-	if d := cmp.Diff(got, want); d != "" {
-		t.Errorf("got -, want +:\n%s", d)
+	if d := cmp.Diff(got, want); d != "" || c.bad != nil {
+		t.Errorf("got -, want + (%v):\n%s", c.bad, d)
 	}
 }

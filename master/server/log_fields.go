@@ -1,4 +1,4 @@
-package master
+package server
 
 import (
 	"context"
@@ -8,10 +8,11 @@ import (
 	"github.com/det-deploy/det-deploy/master/log"
 )
 
-// TaskLogFields implements server.TaskLogs.
-func (f taskAPI) TaskLogFields(ctx context.Context, id string, follow bool, send func(*apiv1.TaskLogsFieldsResponse) error) error {
+// sendFields sends what the filters of a task may be; with follow again, all of it,
+// whenever there is more, until the task has ended.
+func (l *logCalls) sendFields(ctx context.Context, id string, follow bool, send func(*apiv1.TaskLogsFieldsResponse) error) error {
 	fields := &logFields{}
-	for e, err := range f.entries(ctx, log.Filter{Task: id}, false) {
+	for e, err := range l.entries(ctx, log.Filter{Task: id}, false) {
 		if err != nil {
 			return err
 		}
@@ -20,7 +21,7 @@ func (f taskAPI) TaskLogFields(ctx context.Context, id string, follow bool, send
 	if err := send(fields.response()); err != nil || !follow {
 		return err
 	}
-	for e, err := range f.entries(ctx, log.Filter{Task: id, From: fields.next}, true) {
+	for e, err := range l.entries(ctx, log.Filter{Task: id, From: fields.next}, true) {
 		if err != nil {
 			return err
 		}
@@ -32,15 +33,6 @@ func (f taskAPI) TaskLogFields(ctx context.Context, id string, follow bool, send
 		}
 	}
 	return nil
-}
-
-// entries is Log with the refusal as the only item.
-func (f taskAPI) entries(ctx context.Context, q log.Filter, follow bool) func(func(log.Entry, error) bool) {
-	entries, err := f.Log(ctx, q, follow)
-	if err != nil {
-		return func(yield func(log.Entry, error) bool) { yield(log.Entry{}, err) }
-	}
-	return entries
 }
 
 // logFields is what the lines of a log may be filtered by, in the order in which it

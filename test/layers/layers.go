@@ -91,6 +91,7 @@ func install() []Row {
 		{"installer/hosted", []string{"installer", "installer/doctor", "installer/record", "installer/spec", "cloud", "cloud/resource", "cloud/secret", "cloud/host/manifest", "master/config/...", "master/api/...", "agent/config"}, "what is the same for clusters in every cloud names no cloud"},
 		{"installer/target/local/*", []string{"cloud/local/process"}, "it supervises processes, whatever they are"},
 		{"installer/target/local", target("local"), "a target turns what is wanted into resources of its own platform"},
+		{"installer/target/aws/control", []string{"cloud", "cloud/resource", "cloud/aws/...", "installer/record", "installer/hosted"}, "the control bucket is made before the lease, and knows no cluster.yaml"},
 		{"installer/target/aws", target("aws"), "a target turns what is wanted into resources of its own platform"},
 		{"installer/target/gcp", target("gcp"), "a target turns what is wanted into resources of its own platform"},
 		{"installer/target/k8s", append(target("k8s"), "k8s/helm", "k8s/kube", "k8s/doctor", "k8s/explain"), "a target turns what is wanted into resources of its own platform"},

@@ -20,6 +20,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
+	"github.com/det-deploy/det-deploy/installer/target/aws/control"
 	"github.com/det-deploy/det-deploy/installer/target/local"
 )
 
@@ -62,7 +63,7 @@ func NewAWS(ctx context.Context, s *term.Streams, q AWSRequest) (*AWS, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.Record, _, a.Known, err = record.Read(ctx, aws.ControlStore(a.free, q.Cluster, account))
+	a.Record, _, a.Known, err = record.Read(ctx, control.Open(a.free, q.Cluster, account))
 	if err != nil {
 		return nil, err
 	}

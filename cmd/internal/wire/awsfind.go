@@ -16,7 +16,7 @@ import (
 	"github.com/det-deploy/det-deploy/document"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
-	"github.com/det-deploy/det-deploy/installer/target/aws"
+	"github.com/det-deploy/det-deploy/installer/target/aws/control"
 )
 
 // homeRegion answers what has no region: who the caller is, which buckets there
@@ -43,7 +43,7 @@ func RegionOf(ctx context.Context, q AWSRequest) (string, error) {
 		return "", err
 	}
 	// Of a cluster that was taken down its data may be there.
-	for _, name := range []string{aws.ControlBucket(q.Cluster, who.Account), storage.DataBucket(q.Cluster, who.Account)} {
+	for _, name := range []string{control.Name(q.Cluster, who.Account), storage.DataBucket(q.Cluster, who.Account)} {
 		where, err := bucketRegion(ctx, home, name)
 		if err == nil || cloud.KindOf(err) != cloud.NotFound {
 			return where, err
@@ -123,7 +123,7 @@ func ListAWS(ctx context.Context, region, profile string) ([]AWSCluster, error) 
 	}
 	out := []AWSCluster{}
 	for _, name := range names {
-		id, ours := aws.ClusterOfBucket(name, who.Account)
+		id, ours := control.ClusterOf(name, who.Account)
 		if !ours {
 			continue
 		}
@@ -151,7 +151,7 @@ func (c *AWSCluster) read(ctx context.Context, profile, account string) error {
 	if err != nil {
 		return err
 	}
-	r, _, found, err := record.Read(ctx, aws.ControlStore(clients, c.Cluster, account))
+	r, _, found, err := record.Read(ctx, control.Open(clients, c.Cluster, account))
 	switch {
 	case err != nil:
 		c.Note = strings.TrimSpace(err.Error())

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
-	"github.com/det-deploy/det-deploy/installer/target/aws"
+	"github.com/det-deploy/det-deploy/installer/target/aws/control"
 )
 
 const (
@@ -85,7 +85,7 @@ func (a AWSAdvice) addClusters(ctx context.Context, uses map[string]regionUse) {
 		return
 	}
 	for _, name := range names {
-		id, ours := aws.ClusterOfBucket(name, who.Account)
+		id, ours := control.ClusterOf(name, who.Account)
 		if !ours {
 			continue
 		}

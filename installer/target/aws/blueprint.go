@@ -155,7 +155,7 @@ func (b *blueprint) roles() {
 
 // data is where checkpoints and logs go.
 func (b *blueprint) data() {
-	b.add(&controlPolicy{t: b.Target})
+	b.add(b.controlPolicy())
 	if b.Spec.Storage.Bucket == "" {
 		b.add(&storage.Bucket{In: b.cluster})
 	}

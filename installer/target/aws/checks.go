@@ -14,6 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/storage"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/hosted"
+	"github.com/det-deploy/det-deploy/installer/target/aws/control"
 )
 
 // Checks lists what has to hold before anything is changed.
@@ -81,7 +82,7 @@ func (c *checks) names(ctx context.Context) doctor.Result {
 	const needed = "names within what S3 and IAM take"
 	fix := "choose another --cluster-id"
 	// S3's limit; IAM's for roles is 64.
-	for _, name := range []string{ControlBucket(c.Spec.Cluster, c.Caller.Account), storage.DataBucket(c.Spec.Cluster, c.Caller.Account)} {
+	for _, name := range []string{control.Name(c.Spec.Cluster, c.Caller.Account), storage.DataBucket(c.Spec.Cluster, c.Caller.Account)} {
 		if len(name) > 63 {
 			return hosted.Fail(fmt.Sprintf("bucket %s has %d characters, S3 takes 63", name, len(name)), needed, fix)
 		}

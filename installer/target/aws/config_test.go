@@ -13,6 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
+	"github.com/det-deploy/det-deploy/installer/target/aws/control"
 	"github.com/det-deploy/det-deploy/master/config"
 )
 
@@ -21,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 // onMaster is a file of the master's machine.
 func (s *stage) onMaster(t *testing.T, path string) []byte {
 	t.Helper()
-	store := aws.ControlStore(s.clients(nil), "lab", s.account)
+	store := control.Open(s.clients(nil), "lab", s.account)
 	o, err := store.Get(t.Context(), manifest.Key)
 	must(t, err)
 	m, err := manifest.Parse(o.Data)

@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/record/recordtest"
-	"github.com/det-deploy/det-deploy/installer/target/aws"
+	"github.com/det-deploy/det-deploy/installer/target/aws/control"
 )
 
 // bubble runs a test with a clock of its own.
@@ -20,6 +20,6 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 func TestTheControlBucketIsAStore(t *testing.T) {
 	t.Parallel()
 	recordtest.Suite(t, func(*testing.T) record.Store {
-		return aws.ControlStore(awstest.New(awstest.Options{}).Clients(nil), "lab", awstest.Account)
+		return control.Open(awstest.New(awstest.Options{}).Clients(nil), "lab", awstest.Account)
 	})
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/record/recordtest"
-	"github.com/det-deploy/det-deploy/installer/target/aws"
+	"github.com/det-deploy/det-deploy/installer/target/aws/control"
 	motest "github.com/det-deploy/det-deploy/test/moto"
 )
 
@@ -35,7 +35,7 @@ func TestTheControlBucketIsAStoreOverHTTP(t *testing.T) {
 	t.Parallel()
 	recordtest.Suite(t, func(t *testing.T) record.Store {
 		c := overHTTP(t)
-		return aws.ControlStore(c.clients(nil), "lab", c.account)
+		return control.Open(c.clients(nil), "lab", c.account)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
+	"github.com/det-deploy/det-deploy/installer/target/aws/control"
 )
 
 // A zone that is taken out leaves the others, and what stands in them, where they
@@ -37,7 +38,7 @@ func TestPlacesOfZonesAreReadBack(t *testing.T) {
 		must(t, s.up(t.Context()))
 		s.set("zone", "us-west-2b,us-west-2c")
 		must(t, s.up(t.Context()))
-		must(t, aws.ControlStore(s.clients(nil), "lab", awstest.Account).Destroy(t.Context()))
+		must(t, control.Open(s.clients(nil), "lab", awstest.Account).Destroy(t.Context()))
 		target, err := aws.Open(t.Context(), aws.Config{Spec: spec.AWS{Cluster: "lab", Region: "us-west-2"}, Clients: s.clients(nil), Free: s.clients(nil)})
 		must(t, err)
 		r, err := target.Recover(t.Context())

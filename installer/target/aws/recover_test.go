@@ -14,6 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
+	"github.com/det-deploy/det-deploy/installer/target/aws/control"
 )
 
 func TestALostRecordIsReadBackFromItsCopy(t *testing.T) {
@@ -22,7 +23,7 @@ func TestALostRecordIsReadBackFromItsCopy(t *testing.T) {
 		must(t, s.up(t.Context()))
 		want, err := s.recorded(t.Context(), s.clients(nil))
 		must(t, err)
-		store := aws.ControlStore(s.clients(nil), "lab", awstest.Account)
+		store := control.Open(s.clients(nil), "lab", awstest.Account)
 		_, version, _, err := record.Read(t.Context(), store)
 		must(t, err)
 		must(t, store.Delete(t.Context(), record.Key, version))
@@ -42,7 +43,7 @@ func TestALostBucketIsReadBackFromLiveObjects(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "inbound-cidr", "198.51.100.0/24,203.0.113.0/24", "data-volume-size", "150", "tag", "team=ml", "network-cidr", "10.9.0.0/16")
 		must(t, s.up(t.Context()))
-		store := aws.ControlStore(s.clients(nil), "lab", awstest.Account)
+		store := control.Open(s.clients(nil), "lab", awstest.Account)
 		must(t, store.Destroy(t.Context()))
 		target, err := aws.Open(t.Context(), aws.Config{Spec: spec.AWS{Cluster: "lab", Region: "us-west-2"}, Clients: s.clients(nil), Free: s.clients(nil)})
 		must(t, err)

@@ -27,6 +27,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/installer/spec"
 	"github.com/det-deploy/det-deploy/installer/target/aws"
+	"github.com/det-deploy/det-deploy/installer/target/aws/control"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -141,7 +142,7 @@ func (s *stage) given(flags []document.Given) spec.Given {
 func variables(name string) (string, bool) { return "secret of " + name, true }
 
 func (s *stage) recorded(ctx context.Context, free api.Clients) (map[string]string, error) {
-	r, _, _, err := record.Read(ctx, aws.ControlStore(free, "lab", s.account))
+	r, _, _, err := record.Read(ctx, control.Open(free, "lab", s.account))
 	return r.Settings, err
 }
 
@@ -161,7 +162,7 @@ func (s *stage) act(ctx context.Context, free api.Clients) error {
 	if s.silent {
 		return nil
 	}
-	store := aws.ControlStore(free, "lab", s.account)
+	store := control.Open(free, "lab", s.account)
 	o, err := store.Get(ctx, manifest.Key)
 	if err != nil {
 		return nil //nolint:nilerr // there is nothing to do

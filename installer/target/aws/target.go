@@ -19,6 +19,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/spec"
+	"github.com/det-deploy/det-deploy/installer/target/aws/control"
 )
 
 // Config is what a Target is made of. Spec, Clients and Free are required.
@@ -50,7 +51,7 @@ type Target struct {
 	Caller facts.Caller
 
 	cluster *owner.Cluster
-	store   Bucket
+	store   control.Bucket
 	// leaving is set once the control bucket's policy is left to go with the bucket.
 	leaving atomic.Bool
 }
@@ -70,7 +71,7 @@ func Open(ctx context.Context, c Config) (*Target, error) {
 		ID: id, Account: t.Caller.Account, Tags: c.Spec.Tags, Outside: outside(c.Spec), Unread: c.Unread, Clients: c.Clients,
 		Pause: c.Options.Pause, Log: c.Options.Log,
 	}
-	t.store = ControlStore(c.Free, id, t.Caller.Account)
+	t.store = control.Open(c.Free, id, t.Caller.Account)
 	t.Cluster = hosted.New(ctx, hosted.Cluster{
 		Options: c.Options, Common: commonOf(c.Spec), Parts: t.parts(),
 		MakesDeterminedPassword: func() bool { return t.Known.DeterminedPassword },
@@ -84,7 +85,7 @@ func (t *Target) parts() hosted.Parts {
 		Words: hosted.Words{
 			Noun: "aws", Scheme: secret.AWS, Vault: "Secrets Manager", MasterHost: "local-ipv4", Inbound: "--inbound-cidr",
 		},
-		Objects: objects{t.store, t.Clients.S3}, Vault: vault{t.cluster}, Machines: t,
+		Objects: control.Objects{Bucket: t.store, Gated: t.Clients.S3}, Vault: vault{t.cluster}, Machines: t,
 		Disk:    dataDisk{t.cluster, t.Spec.Master.Volume.ID},
 		Address: func() hosted.Address { return newMasterAddress(t.cluster) },
 		Logs:    t.logGroup(),
@@ -120,16 +121,13 @@ func outside(s spec.AWS) string {
 	return strings.Join(out, " and ")
 }
 
-// ControlStore is where the record of a cluster is kept.
-func ControlStore(c api.Clients, cluster, account string) Bucket {
-	return Bucket{
-		S3: c.S3, Name: ControlBucket(cluster, account), Region: c.Region, Account: account,
-		Tags: map[string]string{owner.ClusterTag: cluster},
-	}
+// controlPolicy is the control bucket's policy and tags.
+func (t *Target) controlPolicy() *control.Policy {
+	return &control.Policy{Bucket: t.store.Name, In: t.cluster, Leaving: &t.leaving}
 }
 
 // Store is where the record is kept.
-func (t *Target) Store() Bucket { return t.store }
+func (t *Target) Store() control.Bucket { return t.store }
 
 // owned is everything of the cluster's that package infra knows.
 func (t *Target) owned() infra.Target { return infra.Target{Cluster: t.cluster} }
@@ -137,7 +135,7 @@ func (t *Target) owned() infra.Target { return infra.Target{Cluster: t.cluster} 
 // Kinds has what others need first. A master is stopped before anything else
 // goes.
 func (t *Target) Kinds() []string {
-	return slices.Concat([]string{hosted.KindProgram, kindBucketPolicy}, t.owned().Kinds(), []string{hosted.KindManifest})
+	return slices.Concat([]string{hosted.KindProgram, control.KindPolicy}, t.owned().Kinds(), []string{hosted.KindManifest})
 }
 
 // Inventory lists everything that carries the cluster's mark, but for the control
@@ -164,8 +162,8 @@ func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 		return t.Halt(ctx)
 	case hosted.KindProgram:
 		return t.Objects.Erase(ctx, f.ID)
-	case kindBucketPolicy:
-		return (&controlPolicy{t: t}).Delete(ctx)
+	case control.KindPolicy:
+		return t.controlPolicy().Delete(ctx)
 	default:
 		return t.owned().Remove(ctx, f)
 	}

@@ -1,4 +1,6 @@
-package aws
+// Package control is the control bucket of a cluster on S3: its record and lease,
+// and the programs and files that its machines run.
+package control
 
 import (
 	"bytes"
@@ -17,11 +19,11 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// Bucket is a cluster's control bucket: its record and lease, the programs and
-// files that its machines run. Tasks have no access to it. It comes before the
+// Bucket is a cluster's control bucket. Tasks have no access to it. It comes before the
 // lease, and so its clients ask no gate.
 type Bucket struct {
 	S3     api.S3
@@ -36,14 +38,22 @@ type Bucket struct {
 
 var _ record.Store = Bucket{}
 
-// ControlBucket is the name of a cluster's control bucket.
-func ControlBucket(cluster, account string) string { return "det-deploy-" + cluster + "-" + account }
+// Name is the name of a cluster's control bucket.
+func Name(cluster, account string) string { return "det-deploy-" + cluster + "-" + account }
 
-// ClusterOfBucket is the cluster whose control bucket has that name.
-func ClusterOfBucket(name, account string) (string, bool) {
+// ClusterOf is the cluster whose control bucket has that name.
+func ClusterOf(name, account string) (string, bool) {
 	rest, ok := strings.CutPrefix(name, "det-deploy-")
 	id, mine := strings.CutSuffix(rest, "-"+account)
 	return id, ok && mine && id != "" && !strings.HasSuffix(id, "-data")
+}
+
+// Open returns the control bucket of a cluster, whether it exists or not.
+func Open(c api.Clients, cluster, account string) Bucket {
+	return Bucket{
+		S3: c.S3, Name: Name(cluster, account), Region: c.Region, Account: account,
+		Tags: map[string]string{owner.ClusterTag: cluster},
+	}
 }
 
 // Make makes the bucket, private and encrypted. It may be repeated, and finishes

@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
-	"github.com/det-deploy/det-deploy/installer/target/aws"
+	"github.com/det-deploy/det-deploy/installer/target/aws/control"
 )
 
 // theirs is a statement that the bucket's owner has put there.
@@ -27,7 +27,7 @@ func TestTheControlBucketRefusesPlainHTTP(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
 		must(t, s.up(t.Context()))
 		b := s.clients(nil).S3
-		name := sdk.String(aws.ControlBucket("lab", s.account))
+		name := sdk.String(control.Name("lab", s.account))
 		for _, before := range []struct{ name, policy string }{
 			{"another's only", `{"Version":"2012-10-17","Statement":` + theirs + `}`},
 			{"ours without its condition", `{"Version":"2012-10-17","Statement":[{"Sid":"DetDeployTLSOnly","Effect":"Deny"},` + theirs + `]}`},
@@ -62,7 +62,7 @@ func TestTheControlBucketCarriesTheUsersTags(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}), "tag", "team=ml")
 		must(t, s.up(t.Context()))
 		s.wantNothingToDo(t)
-		b, name := s.clients(nil).S3, sdk.String(aws.ControlBucket("lab", s.account))
+		b, name := s.clients(nil).S3, sdk.String(control.Name("lab", s.account))
 		wantTags(t, b, name, "det-deploy-cluster=lab", "team=ml")
 		_, err := b.PutBucketTagging(t.Context(), &s3.PutBucketTaggingInput{Bucket: name, Tagging: &types.Tagging{TagSet: []types.Tag{
 			{Key: sdk.String("det-deploy-cluster"), Value: sdk.String("lab")}, {Key: sdk.String("theirs"), Value: sdk.String("yes")},

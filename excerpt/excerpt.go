@@ -42,16 +42,6 @@ func Of[T ~string](text T) string {
 	return shown
 }
 
-// All is Of for the first few of a list.
-func All[T ~string](list []T) []string {
-	const most = 16
-	out := make([]string, 0, min(len(list), most))
-	for _, text := range list[:min(len(list), most)] {
-		out = append(out, Of(text))
-	}
-	return out
-}
-
 // cut is the first n characters of s. It looks at those alone.
 func cut(s string, n int) string {
 	for i := range s {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,15 +23,6 @@ type Of struct {
 	Namespace string
 	// Selector is a label selector, "app.kubernetes.io/instance=lab,!determined".
 	Selector string
-}
-
-// Explain gives what keeps the objects from being up, the gravest first.
-func Explain(ctx context.Context, of Of) ([]Trouble, error) {
-	s, err := Look(ctx, of)
-	if err != nil {
-		return nil, err
-	}
-	return Judge(s, time.Now()).Troubles, nil
 }
 
 // Look lists the objects and what the cluster says about them. What may not be

@@ -35,9 +35,6 @@ type Plan struct {
 // Done reports whether the registry has it already.
 func (p Plan) Done() bool { return p.Was == p.Digest }
 
-// Pinned is the image by its digest.
-func (p Plan) Pinned() string { return p.Image + "@" + p.Digest }
-
 // Plan looks at what the registry has under the name, and changes nothing.
 func (r Registry) Plan(ctx context.Context, s *Source) (Plan, error) {
 	tag, err := r.tag(s)

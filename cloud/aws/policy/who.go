@@ -1,7 +1,5 @@
 package policy
 
-import "slices"
-
 // Who is a caller of Amazon's.
 type Who string
 
@@ -15,65 +13,6 @@ const (
 	ByAgent Who = "agent"
 )
 
-// Unmade is the calls that only tests make, to prepare or to disturb. Nobody is
-// granted what they need.
-func Unmade() []string {
-	return []string{"ec2:DeleteTags", "ec2:RevokeSecurityGroupEgress", "iam:AttachRolePolicy", "s3:ListObjectsV2"}
-}
-
-// CalledBy says who makes a call: the caller, unless it is one that machines
-// make, or nobody but tests.
-func CalledBy(op string) []Who {
-	if slices.Contains(Unmade(), op) {
-		return nil
-	}
-	machines := map[string][]Who{
-		"ec2:GetConsoleOutput":             {ByMaster},
-		"ec2:RunInstances":                 {ByCaller, ByMaster},
-		"ec2:TerminateInstances":           {ByCaller, ByMaster},
-		"ec2:DescribeInstances":            {ByCaller, ByMaster},
-		"ec2:DescribeSpotInstanceRequests": {ByCaller, ByMaster},
-		"ec2:CancelSpotInstanceRequests":   {ByCaller, ByMaster},
-		"s3:HeadBucket":                    {ByCaller, ByMaster, ByAgent},
-		"s3:GetObject":                     {ByCaller, ByMaster, ByAgent},
-		"s3:HeadObject":                    {ByCaller, ByMaster, ByAgent},
-		"s3:PutObject":                     {ByCaller, ByMaster, ByAgent},
-		"secretsmanager:GetSecretValue":    {ByCaller, ByMaster},
-		"logs:CreateLogStream":             {ByMaster, ByAgent},
-		"logs:PutLogEvents":                {ByMaster, ByAgent},
-		"cloudwatch:PutMetricData":         {ByMaster, ByAgent},
-		"sts:GetCallerIdentity":            {ByCaller, ByMaster, ByAgent},
-	}
-	if who, found := machines[op]; found {
-		return who
-	}
-	return []Who{ByCaller}
-}
-
-// Extra is an action that no call of ours needs, and why it is granted.
-type Extra struct {
-	Action, Why string
-	To          []Who
-}
-
-// Extras lists them.
-func Extras() []Extra {
-	tasks := "tasks keep their checkpoints with a library of their own, as their machine"
-	machines := []Who{ByMaster, ByAgent}
-	out := []Extra{
-		{"s3:GetBucketLocation", tasks, machines},
-		{"s3:DeleteObject", tasks, machines},
-		{"s3:AbortMultipartUpload", tasks, machines},
-		{"s3:ListBucketMultipartUploads", tasks, machines},
-		{"s3:ListMultipartUploadParts", tasks, machines},
-		{"logs:DescribeLogStreams", "other programs that carry logs to CloudWatch look before they write", machines},
-	}
-	for _, a := range sessions() {
-		out = append(out, Extra{a, "Session Manager's agent on the machine, which is the way in without SSH; `roles.session_manager: false` leaves it out", machines})
-	}
-	return out
-}
-
 // For is the documents of one caller, each of which may be attached.
 func For(who Who, s Scope) []Named {
 	switch who {
@@ -85,6 +24,3 @@ func For(who Who, s Scope) []Named {
 	}
 	return Caller(s)
 }
-
-// Everybody lists who calls.
-func Everybody() []Who { return slices.Clone([]Who{ByCaller, ByMaster, ByAgent}) }

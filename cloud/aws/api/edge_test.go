@@ -21,6 +21,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
@@ -170,6 +172,15 @@ func TestWhatWasNeverSentIsNotAmbiguous(t *testing.T) {
 	_, err = api.New(broke, api.Options{}).EC2.CreateVpc(t.Context(), &ec2.CreateVpcInput{})
 	if got, want := fmt.Sprint(cloud.KindOf(err), " ", err), "denied ec2:CreateVpc: no credentials: the session has ended"; got != want {
 		t.Errorf("no credentials: got %q, want %q", got, want)
+	}
+	broke.Credentials = aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+		denied := &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusForbidden}}}
+		return aws.Credentials{}, fmt.Errorf("no EC2 IMDS role found, %w", &smithy.OperationError{ServiceID: "ec2imds", OperationName: "GetMetadata", Err: denied})
+	})
+	_, err = api.New(broke, api.Options{}).EC2.CreateVpc(t.Context(), &ec2.CreateVpcInput{})
+	want := "denied ec2:CreateVpc: no credentials: there are none in the environment, in the AWS configuration files or from a role of this machine"
+	if got := fmt.Sprint(cloud.KindOf(err), " ", err); got != want {
+		t.Errorf("no source has credentials: got %q, want %q", got, want)
 	}
 	_, err = api.New(config(url), api.Options{}).EC2.CreateSubnet(t.Context(), &ec2.CreateSubnetInput{})
 	if got := cloud.KindOf(err); got != cloud.Invalid {

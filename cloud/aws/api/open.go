@@ -46,7 +46,7 @@ type Options struct {
 // Open builds the clients of one region. It looks for credentials only when the
 // first call is made, and makes none itself.
 func Open(ctx context.Context, o Options) (Clients, error) {
-	load := []func(*config.LoadOptions) error{config.WithAppID("det-deploy"), config.WithHTTPClient(httpClient())}
+	load := []func(*config.LoadOptions) error{config.WithAppID("det-deploy"), config.WithHTTPClient(httpClient()), config.WithLogger(logging.Nop{})}
 	if o.Region != "" {
 		load = append(load, config.WithRegion(o.Region))
 	}
@@ -87,7 +87,7 @@ func New(cfg aws.Config, o Options) Clients {
 	cfg.Logger = logging.Nop{} // what is worth a line has one at the edge
 	cfg.APIOptions = append(slices.Clone(cfg.APIOptions), i.add)
 	if cfg.Credentials != nil {
-		cfg.Credentials = purse{cfg.Credentials}
+		cfg.Credentials = checkedCredentials{cfg.Credentials}
 	}
 	// Buckets become host names only at Amazon; elsewhere no such name resolves.
 	private := cfg.BaseEndpoint != nil
@@ -113,20 +113,3 @@ func unusable(err error) error {
 	}
 	return &cloud.Error{Kind: cloud.Invalid, Op: "aws", Fix: fix, Err: fmt.Errorf("read the AWS configuration: %w", err)}
 }
-
-// purse marks the error of credentials that cannot be had, so that it is told
-// from what a service answers.
-type purse struct{ aws.CredentialsProvider }
-
-func (p purse) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	c, err := p.CredentialsProvider.Retrieve(ctx)
-	if err != nil {
-		return c, &purseError{err}
-	}
-	return c, nil
-}
-
-type purseError struct{ err error }
-
-func (e *purseError) Error() string { return "no credentials: " + e.err.Error() }
-func (e *purseError) Unwrap() error { return e.err }

@@ -58,7 +58,7 @@ func statusOf(err error) int {
 
 // transportOf says what became of a request, by the errors of the SDK's layers.
 func transportOf(err error) edge.Transport {
-	if _, ok := errors.AsType[*purseError](err); ok {
+	if _, ok := errors.AsType[*credentialsError](err); ok {
 		return edge.Unauthenticated
 	}
 	if _, ok := errors.AsType[smithy.InvalidParamsError](err); ok {
@@ -87,7 +87,7 @@ func trimLayers(err error) error {
 	if e, ok := errors.AsType[*smithyhttp.RequestSendError](err); ok {
 		return e.Err
 	}
-	if e, ok := errors.AsType[*purseError](err); ok {
+	if e, ok := errors.AsType[*credentialsError](err); ok {
 		return e
 	}
 	if e, ok := errors.AsType[*finalError](err); ok {

@@ -20,7 +20,7 @@ type AuditQuery struct {
 }
 
 // Audit reads the audit log, oldest entry first. Only an admin may ask.
-func (c *Client) Audit(ctx context.Context, q AuditQuery) iter.Seq2[*apiv1.AuditResponse, error] {
+func (l logs) Audit(ctx context.Context, q AuditQuery) iter.Seq2[*apiv1.AuditResponse, error] {
 	query := url.Values{"follow": {strconv.FormatBool(q.Follow)}}
 	if q.User != "" {
 		query.Set("user", q.User)
@@ -32,7 +32,7 @@ func (c *Client) Audit(ctx context.Context, q AuditQuery) iter.Seq2[*apiv1.Audit
 		query.Set("since", q.Since.UTC().Format(time.RFC3339Nano))
 	}
 	s := &stream[*apiv1.AuditResponse]{
-		client: c,
+		client: l.transport,
 		call:   call{op: "read the audit log", method: http.MethodGet, path: "/api/v1/audit", query: query},
 		fresh:  func() *apiv1.AuditResponse { return &apiv1.AuditResponse{} },
 		id:     func(m *apiv1.AuditResponse) string { return m.GetEntry().GetId() },

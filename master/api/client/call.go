@@ -38,30 +38,30 @@ const (
 
 // do sends k, again while the master is out of reach or starting, and decodes
 // the reply.
-func (c *Client) do(ctx context.Context, k call) error {
-	body, err := c.retrying(ctx, k)
+func (t *transport) do(ctx context.Context, k call) error {
+	body, err := t.sendWithRetries(ctx, k)
 	if err != nil {
 		return err
 	}
 	defer body.Close() //nolint:errcheck // it is read to its end below
 	raw, err := io.ReadAll(body)
 	if err != nil {
-		return c.unreached(k.op, err)
+		return t.unreached(k.op, err)
 	}
 	if k.out == nil {
 		return nil
 	}
 	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(raw, k.out); err != nil {
-		return &Error{Kind: Internal, Op: k.op, Master: c.URL(), Err: fmt.Errorf("read the reply of %s: %w", c.URL(), err)}
+		return &Error{Kind: Internal, Op: k.op, Master: t.URL(), Err: fmt.Errorf("read the reply of %s: %w", t.URL(), err)}
 	}
 	return nil
 }
 
-// retrying sends k until it is answered, and returns the body of the reply.
-func (c *Client) retrying(ctx context.Context, k call) (io.ReadCloser, error) {
-	deadline := time.Now().Add(c.retryFor)
+// sendWithRetries sends k until it is answered, and returns the body of the reply.
+func (t *transport) sendWithRetries(ctx context.Context, k call) (io.ReadCloser, error) {
+	deadline := time.Now().Add(t.retryFor)
 	for wait := firstWait; ; wait = min(2*wait, lastWait) {
-		body, err := c.send(ctx, k)
+		body, err := t.send(ctx, k)
 		if err == nil || ctx.Err() != nil || !again(k, err) || time.Now().Add(wait).After(deadline) {
 			return body, err
 		}
@@ -82,26 +82,26 @@ func again(k call, err error) bool {
 }
 
 // send sends k once.
-func (c *Client) send(ctx context.Context, k call) (io.ReadCloser, error) {
-	req, err := c.request(ctx, k)
+func (t *transport) send(ctx context.Context, k call) (io.ReadCloser, error) {
+	req, err := t.request(ctx, k)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", k.op, err)
 	}
-	resp, err := c.http.Do(req)
+	resp, err := t.http.Do(req)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%s: %w", k.op, ctx.Err())
 		}
-		return nil, c.unreached(k.op, cause(err))
+		return nil, t.unreached(k.op, cause(err))
 	}
 	if resp.StatusCode != http.StatusOK {
 		defer resp.Body.Close() //nolint:errcheck // the refusal is what counts
-		return nil, c.refused(k, resp)
+		return nil, t.refused(k, resp)
 	}
 	return resp.Body, nil
 }
 
-func (c *Client) request(ctx context.Context, k call) (*http.Request, error) {
+func (t *transport) request(ctx context.Context, k call) (*http.Request, error) {
 	var body io.Reader
 	if k.in != nil {
 		raw, err := protojson.Marshal(k.in)
@@ -110,7 +110,7 @@ func (c *Client) request(ctx context.Context, k call) (*http.Request, error) {
 		}
 		body = bytes.NewReader(raw)
 	}
-	u := c.base.JoinPath(k.path)
+	u := t.base.JoinPath(k.path)
 	u.RawQuery = k.query.Encode()
 	req, err := http.NewRequestWithContext(ctx, k.method, u.String(), body)
 	if err != nil {
@@ -119,8 +119,8 @@ func (c *Client) request(ctx context.Context, k call) (*http.Request, error) {
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if c.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.token)
+	if t.token != "" {
+		req.Header.Set("Authorization", "Bearer "+t.token)
 	}
 	return req, nil
 }

@@ -43,6 +43,17 @@ const DefaultRetryFor = 10 * time.Second
 
 // Client talks to one master. It may be used by several goroutines.
 type Client struct {
+	*transport
+	sessions
+	users
+	tasks
+	machines
+	queue
+	logs
+}
+
+// transport sends calls to one master and reads the answers.
+type transport struct {
 	base     *url.URL
 	token    string
 	retryFor time.Duration
@@ -63,7 +74,7 @@ func New(cfg Config) (*Client, error) {
 	if cfg.RetryFor == 0 {
 		cfg.RetryFor = DefaultRetryFor
 	}
-	return &Client{
+	t := &transport{
 		base:     base,
 		token:    cfg.Token,
 		retryFor: cfg.RetryFor,
@@ -75,14 +86,15 @@ func New(cfg Config) (*Client, error) {
 			ResponseHeaderTimeout: time.Minute, // a launch with a large context has to be stored first
 			ForceAttemptHTTP2:     true,
 		}},
-	}, nil
+	}
+	return &Client{transport: t, sessions: sessions{t}, users: users{t}, tasks: tasks{t}, machines: machines{t}, queue: queue{t}, logs: logs{t}}, nil
 }
 
 // URL is the master's base address.
-func (c *Client) URL() string { return c.base.String() }
+func (t *transport) URL() string { return t.base.String() }
 
 // Close lets go of idle connections.
-func (c *Client) Close() { c.http.CloseIdleConnections() }
+func (t *transport) Close() { t.http.CloseIdleConnections() }
 
 // ParseURL reads the address of a master. A host or host:port alone means http
 // and port 8080, as the det client has it.

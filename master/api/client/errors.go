@@ -119,8 +119,8 @@ func KindOf(err error) Kind {
 
 // refused reads a reply that is not 200. The master's own errors and those of a
 // proxy before it have different forms.
-func (c *Client) refused(k call, r *http.Response) *Error {
-	e := &Error{Kind: kinds[r.StatusCode], Op: k.op, Master: c.URL(), See: k.see()}
+func (t *transport) refused(k call, r *http.Response) *Error {
+	e := &Error{Kind: kinds[r.StatusCode], Op: k.op, Master: t.URL(), See: k.see()}
 	if e.Kind == "" {
 		e.Kind = Internal
 	}
@@ -130,7 +130,7 @@ func (c *Client) refused(k call, r *http.Response) *Error {
 	}
 	e.Message = message(raw)
 	if e.Message == "" {
-		e.Message = "master " + c.URL() + " answers " + r.Status
+		e.Message = "master " + t.URL() + " answers " + r.Status
 	}
 	return e
 }
@@ -171,8 +171,8 @@ func message(raw []byte) string {
 }
 
 // unreached explains why no reply came.
-func (c *Client) unreached(op string, err error) *Error {
-	e := &Error{Kind: Unavailable, Op: op, Master: c.URL(), Err: err}
+func (t *transport) unreached(op string, err error) *Error {
+	e := &Error{Kind: Unavailable, Op: op, Master: t.URL(), Err: err}
 	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
 	_, name := errors.AsType[x509.HostnameError](err)
 	_, invalid := errors.AsType[x509.CertificateInvalidError](err)

@@ -24,21 +24,24 @@ type LogQuery struct {
 	Since, Until time.Time
 }
 
+// logs are the logs of tasks, of the master and of who did what.
+type logs struct{ *transport }
+
 // Logs reads the log of a task, oldest line first. A followed log whose
 // connection drops is taken up again at the next line. The second value is set
 // once, at the end, when the log could not be read to its end.
-func (c *Client) Logs(ctx context.Context, task string, q LogQuery) iter.Seq2[*apiv1.TaskLogsResponse, error] {
+func (l logs) Logs(ctx context.Context, task string, q LogQuery) iter.Seq2[*apiv1.TaskLogsResponse, error] {
 	k := call{
 		op: "read the log of task " + task, method: http.MethodGet,
 		path:  "/api/v1/tasks/" + url.PathEscape(task) + "/logs",
 		query: q.values(),
 	}
 	s := &stream[*apiv1.TaskLogsResponse]{
-		client: c, call: k,
+		client: l.transport, call: k,
 		fresh: func() *apiv1.TaskLogsResponse { return &apiv1.TaskLogsResponse{} },
 		id:    (*apiv1.TaskLogsResponse).GetId,
 		ended: func(ctx context.Context) (bool, error) {
-			t, err := c.Task(ctx, task)
+			t, err := tasks{l.transport}.Task(ctx, task)
 			return t.GetTask().GetEndTime() != nil, err
 		},
 	}
@@ -50,14 +53,14 @@ func (c *Client) Logs(ctx context.Context, task string, q LogQuery) iter.Seq2[*a
 }
 
 // MasterLogs reads the master's own log, all of it or the last lines.
-func (c *Client) MasterLogs(ctx context.Context, follow bool, tail int) iter.Seq2[*apiv1.MasterLogsResponse, error] {
+func (l logs) MasterLogs(ctx context.Context, follow bool, tail int) iter.Seq2[*apiv1.MasterLogsResponse, error] {
 	query := url.Values{"follow": {strconv.FormatBool(follow)}}
 	if tail > 0 {
 		query.Set("offset", strconv.Itoa(-tail))
 	}
 	k := call{op: "read the master's log", method: http.MethodGet, path: "/api/v1/master/logs", query: query}
 	s := &stream[*apiv1.MasterLogsResponse]{
-		client: c, call: k,
+		client: l.transport, call: k,
 		fresh: func() *apiv1.MasterLogsResponse { return &apiv1.MasterLogsResponse{} },
 		id:    func(m *apiv1.MasterLogsResponse) string { return strconv.Itoa(int(m.GetLogEntry().GetId())) },
 	}

@@ -8,25 +8,28 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
+// machines are agents and what lets them join.
+type machines struct{ *transport }
+
 // Agents lists the agents.
-func (c *Client) Agents(ctx context.Context) ([]*apiv1.Agent, error) {
+func (m machines) Agents(ctx context.Context) ([]*apiv1.Agent, error) {
 	out := &apiv1.GetAgentsResponse{}
-	err := c.do(ctx, call{op: "list agents", method: http.MethodGet, path: "/api/v1/agents", out: out})
+	err := m.do(ctx, call{op: "list agents", method: http.MethodGet, path: "/api/v1/agents", out: out})
 	return out.GetAgents(), err
 }
 
 // EnableAgent lets tasks start on an agent again.
-func (c *Client) EnableAgent(ctx context.Context, id string) (*apiv1.Agent, error) {
+func (m machines) EnableAgent(ctx context.Context, id string) (*apiv1.Agent, error) {
 	out := &apiv1.EnableAgentResponse{}
-	err := c.do(ctx, call{op: "enable agent " + id, method: http.MethodPost, path: agentPath(id, "/enable"), out: out})
+	err := m.do(ctx, call{op: "enable agent " + id, method: http.MethodPost, path: agentPath(id, "/enable"), out: out})
 	return out.GetAgent(), err
 }
 
 // DisableAgent keeps tasks from starting on an agent. With drain those that run
 // there may end by themselves; without, they are killed.
-func (c *Client) DisableAgent(ctx context.Context, id string, drain bool) (*apiv1.Agent, error) {
+func (m machines) DisableAgent(ctx context.Context, id string, drain bool) (*apiv1.Agent, error) {
 	out := &apiv1.DisableAgentResponse{}
-	err := c.do(ctx, call{
+	err := m.do(ctx, call{
 		op: "disable agent " + id, method: http.MethodPost, path: agentPath(id, "/disable"),
 		in: &apiv1.DisableAgentRequest{AgentId: id, Drain: drain}, out: out,
 	})
@@ -34,9 +37,9 @@ func (c *Client) DisableAgent(ctx context.Context, id string, drain bool) (*apiv
 }
 
 // EnableSlot lets tasks use a slot of an agent again.
-func (c *Client) EnableSlot(ctx context.Context, agent, slot string) (*apiv1.Slot, error) {
+func (m machines) EnableSlot(ctx context.Context, agent, slot string) (*apiv1.Slot, error) {
 	out := &apiv1.EnableSlotResponse{}
-	err := c.do(ctx, call{
+	err := m.do(ctx, call{
 		op: "enable slot " + slot + " of agent " + agent, method: http.MethodPost,
 		path: agentPath(agent, "/slots/"+url.PathEscape(slot)+"/enable"), out: out,
 	})
@@ -44,9 +47,9 @@ func (c *Client) EnableSlot(ctx context.Context, agent, slot string) (*apiv1.Slo
 }
 
 // DisableSlot keeps tasks from using a slot of an agent.
-func (c *Client) DisableSlot(ctx context.Context, agent, slot string, drain bool) (*apiv1.Slot, error) {
+func (m machines) DisableSlot(ctx context.Context, agent, slot string, drain bool) (*apiv1.Slot, error) {
 	out := &apiv1.DisableSlotResponse{}
-	err := c.do(ctx, call{
+	err := m.do(ctx, call{
 		op: "disable slot " + slot + " of agent " + agent, method: http.MethodPost,
 		path: agentPath(agent, "/slots/"+url.PathEscape(slot)+"/disable"),
 		in:   &apiv1.DisableSlotRequest{AgentId: agent, SlotId: slot, Drain: drain}, out: out,
@@ -56,41 +59,41 @@ func (c *Client) DisableSlot(ctx context.Context, agent, slot string, drain bool
 
 // RevokeAgent ends an agent and keeps it from joining again. One that is not known is
 // not an error.
-func (c *Client) RevokeAgent(ctx context.Context, id string) error {
-	return c.do(ctx, call{op: "revoke agent " + id, method: http.MethodPost, path: agentPath(id, "/revoke")})
+func (m machines) RevokeAgent(ctx context.Context, id string) error {
+	return m.do(ctx, call{op: "revoke agent " + id, method: http.MethodPost, path: agentPath(id, "/revoke")})
 }
 
 // AdmitAgent lets an agent join again that was revoked. One that was not is not an
 // error.
-func (c *Client) AdmitAgent(ctx context.Context, id string) error {
-	return c.do(ctx, call{op: "admit agent " + id, method: http.MethodPost, path: agentPath(id, "/admit")})
+func (m machines) AdmitAgent(ctx context.Context, id string) error {
+	return m.do(ctx, call{op: "admit agent " + id, method: http.MethodPost, path: agentPath(id, "/admit")})
 }
 
 // RevokedAgents lists the agents that may not join.
-func (c *Client) RevokedAgents(ctx context.Context) ([]*apiv1.RevokedAgent, error) {
+func (m machines) RevokedAgents(ctx context.Context) ([]*apiv1.RevokedAgent, error) {
 	out := &apiv1.GetRevokedAgentsResponse{}
-	err := c.do(ctx, call{op: "list revoked agents", method: http.MethodGet, path: "/api/v1/revoked-agents", out: out})
+	err := m.do(ctx, call{op: "list revoked agents", method: http.MethodGet, path: "/api/v1/revoked-agents", out: out})
 	return out.GetAgents(), err
 }
 
 // CreateJoinToken makes a token with which machines join a pool.
-func (c *Client) CreateJoinToken(ctx context.Context, in *apiv1.CreateJoinTokenRequest) (*apiv1.CreateJoinTokenResponse, error) {
+func (m machines) CreateJoinToken(ctx context.Context, in *apiv1.CreateJoinTokenRequest) (*apiv1.CreateJoinTokenResponse, error) {
 	out := &apiv1.CreateJoinTokenResponse{}
-	err := c.do(ctx, call{op: "create join token", method: http.MethodPost, path: "/api/v1/join-tokens", in: in, out: out, once: true})
+	err := m.do(ctx, call{op: "create join token", method: http.MethodPost, path: "/api/v1/join-tokens", in: in, out: out, once: true})
 	return out, err
 }
 
 // JoinTokens lists the join tokens that have not expired.
-func (c *Client) JoinTokens(ctx context.Context) ([]*apiv1.JoinToken, error) {
+func (m machines) JoinTokens(ctx context.Context) ([]*apiv1.JoinToken, error) {
 	out := &apiv1.GetJoinTokensResponse{}
-	err := c.do(ctx, call{op: "list join tokens", method: http.MethodGet, path: "/api/v1/join-tokens", out: out})
+	err := m.do(ctx, call{op: "list join tokens", method: http.MethodGet, path: "/api/v1/join-tokens", out: out})
 	return out.GetJoinTokens(), err
 }
 
 // RevokeJoinToken ends a join token, named by its id or its whole text.
-func (c *Client) RevokeJoinToken(ctx context.Context, name string) (*apiv1.JoinToken, error) {
+func (m machines) RevokeJoinToken(ctx context.Context, name string) (*apiv1.JoinToken, error) {
 	out := &apiv1.RevokeJoinTokenResponse{}
-	err := c.do(ctx, call{
+	err := m.do(ctx, call{
 		op: "revoke join token", method: http.MethodPost, path: "/api/v1/join-tokens/revoke",
 		in: &apiv1.RevokeJoinTokenRequest{Token: name}, out: out,
 	})
@@ -98,28 +101,31 @@ func (c *Client) RevokeJoinToken(ctx context.Context, name string) (*apiv1.JoinT
 }
 
 // RotateKeys makes a new key for join tokens and agents' credentials.
-func (c *Client) RotateKeys(ctx context.Context) error {
-	return c.do(ctx, call{op: "rotate the keys of agents", method: http.MethodPost, path: "/api/v1/master/rotate-keys", once: true})
+func (m machines) RotateKeys(ctx context.Context) error {
+	return m.do(ctx, call{op: "rotate the keys of agents", method: http.MethodPost, path: "/api/v1/master/rotate-keys", once: true})
 }
 
 func agentPath(id, rest string) string { return "/api/v1/agents/" + url.PathEscape(id) + rest }
 
+// queue is the resource pools and what waits in them.
+type queue struct{ *transport }
+
 // Pools lists the resource pools.
-func (c *Client) Pools(ctx context.Context) ([]*apiv1.ResourcePool, error) {
+func (q queue) Pools(ctx context.Context) ([]*apiv1.ResourcePool, error) {
 	out := &apiv1.GetResourcePoolsResponse{}
-	err := c.do(ctx, call{op: "list resource pools", method: http.MethodGet, path: "/api/v1/resource-pools", out: out})
+	err := q.do(ctx, call{op: "list resource pools", method: http.MethodGet, path: "/api/v1/resource-pools", out: out})
 	return out.GetResourcePools(), err
 }
 
 // Jobs lists the queue of a pool, or of all when pool is empty, first in line
 // first.
-func (c *Client) Jobs(ctx context.Context, pool string) ([]*apiv1.Job, error) {
+func (q queue) Jobs(ctx context.Context, pool string) ([]*apiv1.Job, error) {
 	query := url.Values{"orderBy": {"ORDER_BY_ASC"}}
 	if pool != "" {
 		query.Set("resourcePool", pool)
 	}
 	out := &apiv1.GetJobsV2Response{}
-	err := c.do(ctx, call{op: "list jobs", method: http.MethodGet, path: "/api/v1/job-queues-v2", query: query, out: out})
+	err := q.do(ctx, call{op: "list jobs", method: http.MethodGet, path: "/api/v1/job-queues-v2", query: query, out: out})
 	jobs := make([]*apiv1.Job, 0, len(out.GetJobs()))
 	for _, j := range out.GetJobs() {
 		if j.GetFull() != nil {
@@ -130,8 +136,8 @@ func (c *Client) Jobs(ctx context.Context, pool string) ([]*apiv1.Job, error) {
 }
 
 // UpdateJob changes one job's place in the queue.
-func (c *Client) UpdateJob(ctx context.Context, change *apiv1.QueueControl) error {
-	return c.do(ctx, call{
+func (q queue) UpdateJob(ctx context.Context, change *apiv1.QueueControl) error {
+	return q.do(ctx, call{
 		op: "update job " + change.GetJobId(), method: http.MethodPost, path: "/api/v1/job-queues",
 		in:  &apiv1.UpdateJobQueueRequest{Updates: []*apiv1.QueueControl{change}},
 		out: &apiv1.UpdateJobQueueResponse{},
@@ -140,9 +146,9 @@ func (c *Client) UpdateJob(ctx context.Context, change *apiv1.QueueControl) erro
 
 // PoolMachines lists the machines that were launched for a resource pool, also
 // those that are gone, newest first.
-func (c *Client) PoolMachines(ctx context.Context, pool string) ([]*apiv1.Machine, error) {
+func (q queue) PoolMachines(ctx context.Context, pool string) ([]*apiv1.Machine, error) {
 	out := &apiv1.GetMachinesResponse{}
-	err := c.do(ctx, call{
+	err := q.do(ctx, call{
 		op: "list machines of resource pool " + pool, method: http.MethodGet,
 		path: "/api/v1/resource-pools/" + url.PathEscape(pool) + "/machines", out: out,
 	})

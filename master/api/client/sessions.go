@@ -7,10 +7,13 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
+// sessions is who calls, and whom.
+type sessions struct{ *transport }
+
 // Login returns a session's token for a user and password.
-func (c *Client) Login(ctx context.Context, username, password string) (*apiv1.LoginResponse, error) {
+func (s sessions) Login(ctx context.Context, username, password string) (*apiv1.LoginResponse, error) {
 	out := &apiv1.LoginResponse{}
-	return out, c.do(ctx, call{
+	return out, s.do(ctx, call{
 		op: "log in as " + username, method: http.MethodPost, path: "/api/v1/auth/login",
 		in:  &apiv1.LoginRequest{Username: username, Password: HashPassword(password), IsHashed: true},
 		out: out,
@@ -18,26 +21,26 @@ func (c *Client) Login(ctx context.Context, username, password string) (*apiv1.L
 }
 
 // Logout ends the session of the client's token.
-func (c *Client) Logout(ctx context.Context) error {
-	return c.do(ctx, call{op: "log out", method: http.MethodPost, path: "/api/v1/auth/logout"})
+func (s sessions) Logout(ctx context.Context) error {
+	return s.do(ctx, call{op: "log out", method: http.MethodPost, path: "/api/v1/auth/logout"})
 }
 
 // Me returns the user of the client's token.
-func (c *Client) Me(ctx context.Context) (*apiv1.User, error) {
+func (s sessions) Me(ctx context.Context) (*apiv1.User, error) {
 	out := &apiv1.CurrentUserResponse{}
-	err := c.do(ctx, call{op: "ask who I am", method: http.MethodGet, path: "/api/v1/me", out: out})
+	err := s.do(ctx, call{op: "ask who I am", method: http.MethodGet, path: "/api/v1/me", out: out})
 	return out.GetUser(), err
 }
 
 // Master returns what the master says of itself. It needs no token.
-func (c *Client) Master(ctx context.Context) (*apiv1.GetMasterResponse, error) {
+func (s sessions) Master(ctx context.Context) (*apiv1.GetMasterResponse, error) {
 	out := &apiv1.GetMasterResponse{}
-	return out, c.do(ctx, call{op: "ask for the master's version", method: http.MethodGet, path: "/api/v1/master", out: out})
+	return out, s.do(ctx, call{op: "ask for the master's version", method: http.MethodGet, path: "/api/v1/master", out: out})
 }
 
 // MasterConfig returns the master's own configuration with its secrets masked.
 // Only an admin may ask.
-func (c *Client) MasterConfig(ctx context.Context) (*apiv1.GetMasterConfigResponse, error) {
+func (s sessions) MasterConfig(ctx context.Context) (*apiv1.GetMasterConfigResponse, error) {
 	out := &apiv1.GetMasterConfigResponse{}
-	return out, c.do(ctx, call{op: "read the master's configuration", method: http.MethodGet, path: "/api/v1/master/config", out: out})
+	return out, s.do(ctx, call{op: "read the master's configuration", method: http.MethodGet, path: "/api/v1/master/config", out: out})
 }

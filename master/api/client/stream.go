@@ -26,7 +26,7 @@ import (
 //	1 2 3 4 ╳   reconnect   1 2 3 4 5 6     the first line again: skip to 4
 //	1 2 3 4 ╳   reconnect           5 6     another line: it is the next
 type stream[T proto.Message] struct {
-	client *Client
+	client *transport
 	call   call
 	// fresh returns an empty message, id the identity of a read one.
 	fresh func() T
@@ -59,7 +59,7 @@ func (s *stream[T]) lines(ctx context.Context, follow bool) iter.Seq2[T, error] 
 				return
 			}
 			// The pause keeps a master that closes at once from being asked in a
-			// circle; what waits for one to come up is in retrying.
+			// circle; what waits for one to come up is in sendWithRetries.
 			if err := delay.For(ctx, firstWait); err != nil {
 				yield(zero, err)
 				return
@@ -135,7 +135,7 @@ func (s *stream[T]) open(ctx context.Context) (io.ReadCloser, error) {
 	if s.last != "" {
 		s.call.query.Set("afterId", s.last)
 	}
-	body, err := s.client.retrying(ctx, s.call)
+	body, err := s.client.sendWithRetries(ctx, s.call)
 	s.opened = s.opened || err == nil
 	return body, err
 }

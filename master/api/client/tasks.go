@@ -8,20 +8,23 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
+// tasks are what users run.
+type tasks struct{ *transport }
+
 // Launch submits a command. A request with a request_id may be sent any number
 // of times and launches one command; without one, a lost reply is an error.
-func (c *Client) Launch(ctx context.Context, in *apiv1.LaunchCommandRequest) (*apiv1.LaunchCommandResponse, error) {
+func (t tasks) Launch(ctx context.Context, in *apiv1.LaunchCommandRequest) (*apiv1.LaunchCommandResponse, error) {
 	out := &apiv1.LaunchCommandResponse{}
-	return out, c.do(ctx, call{
+	return out, t.do(ctx, call{
 		op: "launch command", method: http.MethodPost, path: "/api/v1/commands",
 		in: in, out: out, once: in.GetRequestId() == "",
 	})
 }
 
 // Commands lists the commands of the users named, or of everybody.
-func (c *Client) Commands(ctx context.Context, users ...string) ([]*apiv1.Command, error) {
+func (t tasks) Commands(ctx context.Context, users ...string) ([]*apiv1.Command, error) {
 	out := &apiv1.GetCommandsResponse{}
-	err := c.do(ctx, call{
+	err := t.do(ctx, call{
 		op: "list tasks", method: http.MethodGet, path: "/api/v1/commands",
 		query: url.Values{"users": users}, out: out,
 	})
@@ -29,35 +32,35 @@ func (c *Client) Commands(ctx context.Context, users ...string) ([]*apiv1.Comman
 }
 
 // Command returns one command with the configuration it runs under.
-func (c *Client) Command(ctx context.Context, id string) (*apiv1.GetCommandResponse, error) {
+func (t tasks) Command(ctx context.Context, id string) (*apiv1.GetCommandResponse, error) {
 	out := &apiv1.GetCommandResponse{}
-	return out, c.do(ctx, call{op: "look at task " + id, method: http.MethodGet, path: "/api/v1/commands/" + url.PathEscape(id), out: out})
+	return out, t.do(ctx, call{op: "look at task " + id, method: http.MethodGet, path: "/api/v1/commands/" + url.PathEscape(id), out: out})
 }
 
 // Kill ends a command. One that has ended already is left as it is.
-func (c *Client) Kill(ctx context.Context, id string) (*apiv1.Command, error) {
+func (t tasks) Kill(ctx context.Context, id string) (*apiv1.Command, error) {
 	out := &apiv1.KillCommandResponse{}
-	err := c.do(ctx, call{op: "kill task " + id, method: http.MethodPost, path: "/api/v1/commands/" + url.PathEscape(id) + "/kill", out: out})
+	err := t.do(ctx, call{op: "kill task " + id, method: http.MethodPost, path: "/api/v1/commands/" + url.PathEscape(id) + "/kill", out: out})
 	return out.GetCommand(), err
 }
 
 // Preempt asks a running allocation to save itself and stop, to be run again later.
-func (c *Client) Preempt(ctx context.Context, allocation string) error {
-	return c.do(ctx, call{
+func (t tasks) Preempt(ctx context.Context, allocation string) error {
+	return t.do(ctx, call{
 		op: "preempt allocation " + allocation, method: http.MethodPost,
 		path: "/api/v1/allocations/" + url.PathEscape(allocation) + "/signals/pending_preemption",
 	})
 }
 
 // Task returns a task with its allocations and, while it waits, why.
-func (c *Client) Task(ctx context.Context, id string) (*apiv1.GetTaskResponse, error) {
+func (t tasks) Task(ctx context.Context, id string) (*apiv1.GetTaskResponse, error) {
 	out := &apiv1.GetTaskResponse{}
-	return out, c.do(ctx, call{op: "look at task " + id, method: http.MethodGet, path: "/api/v1/tasks/" + url.PathEscape(id), out: out})
+	return out, t.do(ctx, call{op: "look at task " + id, method: http.MethodGet, path: "/api/v1/tasks/" + url.PathEscape(id), out: out})
 }
 
 // Tasks returns the allocations that wait or run, by allocation.
-func (c *Client) Tasks(ctx context.Context) (map[string]*apiv1.AllocationSummary, error) {
+func (t tasks) Tasks(ctx context.Context) (map[string]*apiv1.AllocationSummary, error) {
 	out := &apiv1.GetTasksResponse{}
-	err := c.do(ctx, call{op: "list allocations", method: http.MethodGet, path: "/api/v1/tasks", out: out})
+	err := t.do(ctx, call{op: "list allocations", method: http.MethodGet, path: "/api/v1/tasks", out: out})
 	return out.GetAllocationIdToSummary(), err
 }

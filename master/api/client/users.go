@@ -9,8 +9,11 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
+// users are the users and what acts as them.
+type users struct{ *transport }
+
 // Users lists the active users, or all.
-func (c *Client) Users(ctx context.Context, all bool) ([]*apiv1.User, error) {
+func (c users) Users(ctx context.Context, all bool) ([]*apiv1.User, error) {
 	query := url.Values{}
 	if !all {
 		query.Set("active", "true")
@@ -21,7 +24,7 @@ func (c *Client) Users(ctx context.Context, all bool) ([]*apiv1.User, error) {
 }
 
 // User returns the user with a name.
-func (c *Client) User(ctx context.Context, name string) (*apiv1.User, error) {
+func (c users) User(ctx context.Context, name string) (*apiv1.User, error) {
 	out := &apiv1.GetUserResponse{}
 	err := c.do(ctx, call{
 		op: "look at user " + name, method: http.MethodGet,
@@ -32,7 +35,7 @@ func (c *Client) User(ctx context.Context, name string) (*apiv1.User, error) {
 
 // CreateUser makes a user with a password, which may be empty for one who logs
 // in elsewhere.
-func (c *Client) CreateUser(ctx context.Context, u *apiv1.User, password string) (*apiv1.User, error) {
+func (c users) CreateUser(ctx context.Context, u *apiv1.User, password string) (*apiv1.User, error) {
 	out := &apiv1.PostUserResponse{}
 	err := c.do(ctx, call{
 		op: "create user " + u.GetUsername(), method: http.MethodPost, path: "/api/v1/users",
@@ -43,7 +46,7 @@ func (c *Client) CreateUser(ctx context.Context, u *apiv1.User, password string)
 }
 
 // PatchUser changes what change names of the user with the id.
-func (c *Client) PatchUser(ctx context.Context, id int32, change *apiv1.PatchUser) (*apiv1.User, error) {
+func (c users) PatchUser(ctx context.Context, id int32, change *apiv1.PatchUser) (*apiv1.User, error) {
 	out := &apiv1.PatchUserResponse{}
 	n := strconv.Itoa(int(id))
 	err := c.do(ctx, call{op: "change user " + n, method: http.MethodPatch, path: "/api/v1/users/" + n, in: change, out: out})
@@ -51,7 +54,7 @@ func (c *Client) PatchUser(ctx context.Context, id int32, change *apiv1.PatchUse
 }
 
 // Sessions lists what acts as the user with the id, newest first.
-func (c *Client) Sessions(ctx context.Context, id int32) ([]*apiv1.Session, error) {
+func (c users) Sessions(ctx context.Context, id int32) ([]*apiv1.Session, error) {
 	out := &apiv1.GetSessionsResponse{}
 	n := strconv.Itoa(int(id))
 	err := c.do(ctx, call{op: "list the sessions of user " + n, method: http.MethodGet, path: "/api/v1/users/" + n + "/sessions", out: out})
@@ -60,7 +63,7 @@ func (c *Client) Sessions(ctx context.Context, id int32) ([]*apiv1.Session, erro
 
 // EndSession ends a session of the user with the id, or all for "all", and says how
 // many were ended.
-func (c *Client) EndSession(ctx context.Context, id int32, session string) (int32, error) {
+func (c users) EndSession(ctx context.Context, id int32, session string) (int32, error) {
 	out := &apiv1.EndSessionResponse{}
 	n := strconv.Itoa(int(id))
 	err := c.do(ctx, call{

@@ -6,37 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/fleet"
 )
-
-func TestOffersAreOrdered(t *testing.T) {
-	t.Parallel()
-	two := []string{"a", "b"}
-	for name, tc := range map[string]struct {
-		subnets        []string
-		spot, fallback bool
-		want           string
-	}{
-		"by type, then by subnet":                  {[]string{"s1", "s2"}, false, false, "a s1 on-demand, a s2 on-demand, b s1 on-demand, b s2 on-demand"},
-		"without subnets the default one is meant": {nil, true, false, "a  spot, b  spot"},
-		"all spot before any on-demand":            {[]string{"s1"}, true, true, "a s1 spot, b s1 spot, a s1 on-demand, b s1 on-demand"},
-		"a fallback without spot says nothing":     {nil, false, true, "a  on-demand, b  on-demand"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var got []string
-			for _, o := range fleet.Offers(two, tc.subnets, tc.spot, tc.fallback) {
-				got = append(got, fmt.Sprintf("%s %s %s", o.Type, o.Zone, o.Price))
-			}
-			if diff := cmp.Diff(strings.Join(got, ", "), tc.want); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
 
 func TestWhatAmazonWouldRefuseIsRefusedFirst(t *testing.T) {
 	t.Parallel()

@@ -4,16 +4,12 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/det-deploy/det-deploy/cloud"
 )
-
-// consoleLines is how much of a boot is shown: what went wrong stands at the end.
-const consoleLines = 100
 
 // Console implements cloud.Console. Types on Nitro tell what they wrote up to now;
 // of others EC2 keeps what they posted last, a few minutes after a boot.
@@ -31,6 +27,5 @@ func (f *Fleet) Console(ctx context.Context, id cloud.InstanceID) (string, error
 	if err != nil {
 		return "", fmt.Errorf("read the console of %s: %w", id, err)
 	}
-	lines := strings.Split(strings.TrimRight(string(text), "\r\n"), "\n")
-	return strings.Join(lines[max(0, len(lines)-consoleLines):], "\n"), nil
+	return cloud.TailConsole(string(text)), nil
 }

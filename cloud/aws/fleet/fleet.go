@@ -163,28 +163,3 @@ func (c Config) tags() []Tag {
 	}
 	return append(slices.DeleteFunc(tags, func(t Tag) bool { return t.Key == "" }), c.Tags...)
 }
-
-// Offers is the order in which a pool tries to get a machine: what is cheaper
-// first, then by type, then by subnet. Without spot there is on-demand only;
-// with it, on-demand is tried last if fallback says so.
-func Offers(types, subnets []string, spot, fallback bool) []cloud.Offer {
-	var prices []cloud.Price
-	if spot {
-		prices = append(prices, cloud.Spot)
-	}
-	if !spot || fallback {
-		prices = append(prices, cloud.OnDemand)
-	}
-	if len(subnets) == 0 {
-		subnets = []string{""}
-	}
-	var out []cloud.Offer
-	for _, price := range prices {
-		for _, kind := range types {
-			for _, subnet := range subnets {
-				out = append(out, cloud.Offer{Type: kind, Zone: subnet, Price: price})
-			}
-		}
-	}
-	return out
-}

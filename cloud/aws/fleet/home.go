@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
-	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -67,35 +64,15 @@ func (h Home) TagValue(ctx context.Context) string {
 	return id
 }
 
-// aliases are the host names that stand for an address of the master's machine.
+// aliases are the host names that stand for an address of the master's machine, its
+// own in its network first.
 func aliases() []string {
 	return []string{"local-ipv4", "public-ipv4", "local-hostname", "public-hostname"}
 }
 
-// Address is a master's URL as agents reach it: of one that was given, the host
-// may be an alias; without one it is the machine's own address in its network,
-// by the scheme and port that the master listens on.
+// Address is a master's URL as agents reach it.
 func (h Home) Address(ctx context.Context, given, scheme string, port int) (string, error) {
-	if given == "" {
-		host, err := h.ask(ctx, "local-ipv4")
-		if err != nil {
-			return "", unknown("address", "set provider.master_url", err)
-		}
-		return fmt.Sprintf("%s://%s", scheme, net.JoinHostPort(host, fmt.Sprint(port))), nil
-	}
-	u, err := url.Parse(given)
-	if err != nil || !slices.Contains(aliases(), u.Hostname()) {
-		return given, err
-	}
-	host, err := h.ask(ctx, u.Hostname())
-	if err != nil {
-		return "", unknown(u.Hostname(), "write the address itself into provider.master_url", err)
-	}
-	if p := u.Port(); p != "" {
-		host = net.JoinHostPort(host, p)
-	}
-	u.Host = host
-	return u.String(), nil
+	return cloud.MasterURL{Given: given, Scheme: scheme, Port: port, Aliases: aliases(), LookUp: h.ask, Unknown: unknown}.Resolve(ctx)
 }
 
 func (h Home) ask(ctx context.Context, what string) (string, error) {

@@ -3,8 +3,6 @@ package fleet
 import (
 	"context"
 	"encoding/base64"
-	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -21,7 +19,7 @@ const tokenLimit = 64
 // means that the pool is configured otherwise than it was then; what it made, if
 // anything, is listed with the token.
 func (f *Fleet) Launch(ctx context.Context, l cloud.Launch) ([]cloud.Instance, error) {
-	if err := sensible(l); err != nil {
+	if err := l.Check(tokenLimit); err != nil {
 		return nil, &cloud.Error{Kind: cloud.Invalid, Op: "ec2:RunInstances", Err: err}
 	}
 	root, err := f.rootDevice(ctx)
@@ -39,20 +37,6 @@ func (f *Fleet) Launch(ctx context.Context, l cloud.Launch) ([]cloud.Instance, e
 		granted = append(granted, m)
 	}
 	return granted, nil
-}
-
-func sensible(l cloud.Launch) error {
-	switch {
-	case l.Token == "" || len(l.Token) > tokenLimit:
-		return fmt.Errorf("a launch needs a token of at most %d characters (is %q)", tokenLimit, l.Token)
-	case l.Count < 1:
-		return fmt.Errorf("a launch needs a count of at least 1 (is %d)", l.Count)
-	case l.Offer.Type == "":
-		return errors.New("a launch needs an instance type")
-	case l.Offer.Price != cloud.OnDemand && l.Offer.Price != cloud.Spot:
-		return fmt.Errorf("a launch is on-demand or spot (is %q)", l.Offer.Price)
-	}
-	return nil
 }
 
 // request is the one call: everything that marks and protects a machine is said

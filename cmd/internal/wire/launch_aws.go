@@ -57,7 +57,7 @@ func (awsProvider) Machines(ctx context.Context, env master.Env, pool config.Poo
 	return master.Machines{
 		Instances: f, Slots: slots,
 		Describe: func(out *apiv1.ResourcePool) { describeAWS(p, out) },
-		Offers:   fleet.Offers(p.Types(), c.Subnets, p.Spot.Enabled, p.Spot.FallbackToOnDemand),
+		Offers:   cloud.OrderOffers(p.Types(), c.Subnets, p.Spot.Enabled, p.Spot.FallbackToOnDemand),
 	}, nil
 }
 

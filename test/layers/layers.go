@@ -88,6 +88,7 @@ func install() []Row {
 		{"installer/record", engine, noSDK},
 		{"installer/record/*", append(engine, "installer/record"), noSDK},
 		{"installer/spec", []string{"master/config/...", "agent/config", "cloud", "cloud/secret"}, "cluster.yaml is a document"},
+		{"installer/installertest", nil, "what it tries says how it is driven"},
 		{"installer/hosted", []string{"installer", "installer/doctor", "installer/record", "installer/spec", "cloud", "cloud/resource", "cloud/secret", "cloud/host/manifest", "master/config/...", "master/api/...", "agent/config"}, "what is the same for clusters in every cloud names no cloud"},
 		{"installer/target/local/*", []string{"cloud/local/process"}, "it supervises processes, whatever they are"},
 		{"installer/target/local", target("local"), "a target turns what is wanted into resources of its own platform"},

@@ -3,45 +3,49 @@ package aws_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
 	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/installertest"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// flow is a command, and what has to be there before it.
-type flow struct {
-	name string
-	// before and run are what a user types.
-	before, run func(*stage, context.Context) error
-	// gone is true when nothing is wanted afterwards.
-	gone bool
+// life is a stage as the suite of all clouds sees it.
+type life struct {
+	*stage
+
+	change []string
 }
 
-func flows(l layout) []flow {
-	update := func(s *stage, ctx context.Context) error {
-		s.set(l.change...)
-		return s.up(ctx)
-	}
-	down := func(s *stage, ctx context.Context) error {
-		_, err := s.down(ctx, true)
-		return err
-	}
-	upgrade := func(s *stage, ctx context.Context) error {
-		s.version, s.programs = "v1.1.0", programs("another")
-		return s.upgrade(ctx)
-	}
-	return []flow{
-		{"upgrade", (*stage).up, upgrade, false},
-		{"up", func(*stage, context.Context) error { return nil }, (*stage).up, false},
-		{"update", (*stage).up, update, false},
-		{"down", (*stage).up, down, true},
-	}
+func (l life) World() installertest.World { return l.world }
+
+func (l life) Up(ctx context.Context) error { return l.up(ctx) }
+
+func (l life) Update(ctx context.Context) error {
+	l.set(l.change...)
+	return l.up(ctx)
+}
+
+func (l life) Upgrade(ctx context.Context) error {
+	l.version, l.programs = "v1.1.0", programs("another")
+	return l.upgrade(ctx)
+}
+
+func (l life) Down(ctx context.Context) error {
+	_, err := l.down(ctx, true)
+	return err
+}
+
+func (l life) Resume() { l.resume() }
+
+func (l life) WantWhole(t *testing.T) {
+	t.Helper()
+	l.wantNothingToDo(t)
+	l.wantVersion(t)
+	l.wantTwoPasswords(t)
 }
 
 // resume lets the next process go on at once, without waiting for the lease of the
@@ -51,39 +55,33 @@ func (s *stage) resume() {
 	s.dead = func(record.Holder) bool { return true }
 }
 
-// calls counts the calls of a flow in a world without faults.
-func calls(t *testing.T, l layout, f flow) (all, changes int) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		s, _ := l.prepared(t, inMemory(awstest.Options{}))
-		must(t, f.before(s, t.Context()))
-		all, changes = s.world.Calls(), s.world.Changes()
-		must(t, f.run(s, t.Context()))
-		all, changes = s.world.Calls()-all, s.world.Changes()-changes
-	})
-	return all, changes
-}
-
-// Whatever call fails, and however, the same command finishes: nothing is missing,
-// nothing is there twice, and down leaves nothing.
-func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
-	t.Parallel()
+func suite() installertest.Suite {
+	s := installertest.Suite{
+		Kill:   func(w installertest.World, n int) { w.(*awstest.World).FailChange(n, awstest.KillAfter) },
+		Killed: awstest.ErrInjected, Stride: stride(),
+	}
 	for _, l := range layouts() {
 		if testing.Short() && l.name != layouts()[0].name {
 			continue
 		}
-		for _, f := range flows(l) {
-			all, _ := calls(t, l, f)
-			t.Logf("%s: %s: %d calls", l.name, f.name, all)
-			for _, fault := range awstest.Faults() {
-				for n := first(fault, l, f); n <= all; n += stride() {
-					t.Run(fmt.Sprintf("%s: %s: %s at call %d", l.name, f.name, fault, n), func(t *testing.T) {
-						bubble(t, func(t *testing.T) { fails(t, l, f, fault, n) })
-					})
-				}
+		on := func(o awstest.Options) func(t *testing.T) installertest.Stage {
+			return func(t *testing.T) installertest.Stage {
+				t.Helper()
+				made, _ := l.prepared(t, inMemory(o))
+				return life{made, l.change}
 			}
 		}
+		s.Layouts = append(s.Layouts, installertest.Layout{
+			Name: l.name, New: on(awstest.Options{}),
+			Slow: on(awstest.Options{Lag: 3 * time.Second, Linger: 20 * time.Second, Boot: 10 * time.Second, Shutdown: 30 * time.Second}),
+		})
 	}
+	for _, f := range awstest.Faults() {
+		s.Faults = append(s.Faults, installertest.Fault{
+			Name: string(f), At: func(w installertest.World, n int) { w.(*awstest.World).FailAt(n, f) },
+		})
+	}
+	return s
 }
 
 // stride is how many calls lie between two that fail. A sample is another one at
@@ -95,52 +93,13 @@ func stride() int {
 	return awstest.Stride(101)
 }
 
-func first(fault awstest.Fault, l layout, f flow) int {
-	return 1 + (len(fault)*31+len(l.name)*7+len(f.name)*13)%stride()
-}
-
-func fails(t *testing.T, l layout, f flow, fault awstest.Fault, n int) {
-	s, before := l.prepared(t, inMemory(awstest.Options{}))
-	must(t, f.before(s, t.Context()))
-	s.world.FailAt(s.world.Calls()+n, fault)
-	first := f.run(s, t.Context())
-	s.resume()
-	if err := f.run(s, t.Context()); err != nil {
-		t.Fatalf("the same command again: %v (the first time: %v)", err, first)
-	}
-	if !f.gone {
-		s.wantNothingToDo(t)
-		s.wantVersion(t)
-		s.wantTwoPasswords(t)
-	}
-	if _, err := s.down(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
-	s.wantLeft(t, before...)
-}
+// Whatever call fails, and however, the same command finishes: nothing is missing,
+// nothing is there twice, and down leaves nothing.
+func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) { suite().ResumeAfterFaults(t) }
 
 // An up that was killed anywhere is taken down at once, without another up and
 // while the lists still lag.
-func TestDownTakesAHalfMadeCluster(t *testing.T) {
-	t.Parallel()
-	l := layouts()[0]
-	_, changes := calls(t, l, flows(l)[0])
-	for n := 1; n <= changes; n += min(stride(), 5) {
-		t.Run(fmt.Sprintf("killed after change %d", n), func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				s := newStage(inMemory(awstest.Options{Lag: 3 * time.Second, Linger: 20 * time.Second, Boot: 10 * time.Second, Shutdown: 30 * time.Second}))
-				s.world.FailChange(n, awstest.KillAfter)
-				if err := s.up(t.Context()); !errors.Is(err, awstest.ErrInjected) {
-					t.Fatalf("got %v, want the injected failure", err)
-				}
-				s.resume()
-				_, err := s.down(t.Context(), true)
-				must(t, err)
-				s.wantLeft(t)
-			})
-		})
-	}
-}
+func TestDownTakesAHalfMadeCluster(t *testing.T) { suite().TakeDownHalfMade(t) }
 
 // Looking needs no programs: what is not there yet is shown as missing.
 func TestAHalfMadeClusterIsShown(t *testing.T) {

@@ -1,0 +1,180 @@
+// Package installertest tries the life of a cluster in any cloud: whichever call
+// fails, and however, the same command finishes, nothing is missing or there twice,
+// and down leaves nothing.
+package installertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+)
+
+// World is a cloud in memory that fails where it is told to.
+type World interface {
+	// Calls and Changes count what was asked of it, and what of that changed it.
+	Calls() int
+	Changes() int
+	// Revive lets calls through again after a process was killed.
+	Revive()
+	// Live lists everything that is there.
+	Live() []string
+}
+
+// Stage is a cluster that somebody works on. Each command is a new process.
+type Stage interface {
+	World() World
+	Up(ctx context.Context) error
+	// Update changes what was asked for, and Upgrade the version, and apply it.
+	Update(ctx context.Context) error
+	Upgrade(ctx context.Context) error
+	// Down takes the cluster down with its data.
+	Down(ctx context.Context) error
+	// Resume lets the next process go on at once, without waiting for the lease of
+	// the one that was killed: that is when lists lag most.
+	Resume()
+	// WantWhole complains of a cluster that is not as the last command wants it.
+	WantWhole(t *testing.T)
+}
+
+// Layout is one way in which a cluster may lie in an account.
+type Layout struct {
+	Name string
+	// New makes what the user brings in a cloud without faults.
+	New func(t *testing.T) Stage
+	// Slow makes it in a cloud whose lists lag and whose machines take their time.
+	Slow func(t *testing.T) Stage
+}
+
+// Fault is one way in which a call fails.
+type Fault struct {
+	Name string
+	// At has call number n of a world fail so.
+	At func(w World, n int)
+}
+
+// Suite tries layouts.
+type Suite struct {
+	Layouts []Layout
+	Faults  []Fault
+	// Kill has the process end after change number n of a world, and Killed is what
+	// its command then returns.
+	Kill   func(w World, n int)
+	Killed error
+	// Stride is how many calls lie between two that fail; 1 is every call.
+	Stride int
+}
+
+// flow is a command, and what has to be there before it.
+type flow struct {
+	name        string
+	before, run func(Stage, context.Context) error
+	// gone is true when nothing is wanted afterwards.
+	gone bool
+}
+
+func flows() []flow {
+	return []flow{
+		{"upgrade", Stage.Up, Stage.Upgrade, false},
+		{"up", func(Stage, context.Context) error { return nil }, Stage.Up, false},
+		{"update", Stage.Up, Stage.Update, false},
+		{"down", Stage.Up, Stage.Down, true},
+	}
+}
+
+// ResumeAfterFaults fails each call of each flow in each way, or a sample of them:
+// the same command then finishes.
+func (s Suite) ResumeAfterFaults(t *testing.T) {
+	t.Parallel()
+	for _, l := range s.Layouts {
+		for _, f := range flows() {
+			all, _ := f.count(t, l)
+			t.Logf("%s: %s: %d calls", l.Name, f.name, all)
+			for _, fault := range s.Faults {
+				for n := s.first(fault, l, f); n <= all; n += s.Stride {
+					t.Run(fmt.Sprintf("%s: %s: %s at call %d", l.Name, f.name, fault.Name, n), func(t *testing.T) {
+						t.Parallel()
+						synctest.Test(t, func(t *testing.T) { f.fail(t, l, fault, n) })
+					})
+				}
+			}
+		}
+	}
+}
+
+// first is another call for each fault and flow, so that a sample is not of the
+// same calls.
+func (s Suite) first(fault Fault, l Layout, f flow) int {
+	return 1 + (len(fault.Name)*31+len(l.Name)*7+len(f.name)*13)%s.Stride
+}
+
+// count counts the calls of a flow in a world without faults.
+func (f flow) count(t *testing.T, l Layout) (all, changes int) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := l.New(t)
+		must(t, f.before(s, t.Context()))
+		all, changes = s.World().Calls(), s.World().Changes()
+		must(t, f.run(s, t.Context()))
+		all, changes = s.World().Calls()-all, s.World().Changes()-changes
+	})
+	return all, changes
+}
+
+func (f flow) fail(t *testing.T, l Layout, fault Fault, n int) {
+	s := l.New(t)
+	before := s.World().Live()
+	must(t, f.before(s, t.Context()))
+	fault.At(s.World(), s.World().Calls()+n)
+	first := f.run(s, t.Context())
+	s.Resume()
+	if err := f.run(s, t.Context()); err != nil {
+		t.Fatalf("the same command again: %v (the first time: %v)", err, first)
+	}
+	if !f.gone {
+		s.WantWhole(t)
+	}
+	must(t, s.Down(t.Context()))
+	wantLeft(t, s, before)
+}
+
+// TakeDownHalfMade kills up after each change, or a sample of them, and takes the
+// cluster down at once, without another up and while the lists still lag.
+func (s Suite) TakeDownHalfMade(t *testing.T) {
+	t.Parallel()
+	l := s.Layouts[0]
+	_, changes := flow{"up", func(Stage, context.Context) error { return nil }, Stage.Up, false}.count(t, l)
+	for n := 1; n <= changes; n += min(s.Stride, 5) {
+		t.Run(fmt.Sprintf("killed after change %d", n), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				stage := l.Slow(t)
+				before := stage.World().Live()
+				s.Kill(stage.World(), n)
+				if err := stage.Up(t.Context()); !errors.Is(err, s.Killed) {
+					t.Fatalf("got %v, want the injected failure", err)
+				}
+				stage.Resume()
+				must(t, stage.Down(t.Context()))
+				wantLeft(t, stage, before)
+			})
+		})
+	}
+}
+
+func wantLeft(t *testing.T, s Stage, want []string) {
+	t.Helper()
+	got := s.World().Live()
+	if !slices.Equal(got, want) && len(got)+len(want) > 0 {
+		t.Errorf("got left %v, want %v", got, want)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

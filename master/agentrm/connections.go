@@ -29,7 +29,7 @@ type connections struct {
 
 	// mu guards what follows. It is never held together with state.mu.
 	mu      sync.Mutex
-	stopped bool
+	serving bool
 	// preparing are the links of machines that set themselves up.
 	preparing map[*link]bool
 }
@@ -41,10 +41,17 @@ func newConnections(s *state, ros *roster, in *inbox) *connections {
 	}
 }
 
+// start lets agents connect.
+func (c *connections) start() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.serving = true
+}
+
 // closeAll drops what is left, and returns when every link is closed.
 func (c *connections) closeAll(reason string) {
 	c.mu.Lock()
-	c.stopped = true
+	c.serving = false
 	for l := range c.preparing {
 		l.drop(reason)
 	}
@@ -54,25 +61,22 @@ func (c *connections) closeAll(reason string) {
 
 // add counts a connection, unless the master does not serve agents.
 func (c *connections) add() bool {
-	if !c.state.isRunning() {
-		return false
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.stopped {
+	if c.serving {
 		c.open.Add(1)
 	}
-	return !c.stopped
+	return c.serving
 }
 
 // addPreparing has a link dropped when the master stops.
 func (c *connections) addPreparing(l *link) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.stopped {
+	if c.serving {
 		c.preparing[l] = true
 	}
-	return !c.stopped
+	return c.serving
 }
 
 func (c *connections) removePreparing(l *link) {

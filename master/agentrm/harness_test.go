@@ -211,7 +211,13 @@ func (c *cluster) start() {
 	c.RM, c.done = r, make(chan error, 1)
 	go func() { c.done <- r.Run(ctx) }()
 	c.server = httptest.NewServer(r)
-	c.until("it is running", func() bool { return r.state.isRunning() })
+	c.until("agents may connect", r.servesAgents)
+}
+
+func (r *RM) servesAgents() bool {
+	r.connections.mu.Lock()
+	defer r.connections.mu.Unlock()
+	return r.connections.serving
 }
 
 func (c *cluster) stop() {

@@ -1,6 +1,7 @@
 package agentrm
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -298,4 +299,21 @@ func TestRestart(t *testing.T) {
 			t.Errorf("got %v, want it draining with slot 1 disabled", a)
 		}
 	})
+}
+
+func TestTheSameResourceManagerMayRunAgain(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.join("a", 1)
+	c.cancel()
+	if err := <-c.done; err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	c.cancel = cancel
+	go func() { c.done <- c.Run(ctx) }()
+	c.until("agents may connect", c.servesAgents)
+	a, _ := c.join("a", 1)
+	c.submit("t", 1)
+	a.started()
 }

@@ -79,6 +79,7 @@ func (r *RM) Run(ctx context.Context) error {
 		return err
 	}
 	defer r.end()
+	r.connections.start()
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return r.scheduler.run(ctx) })
 	for range workqueue.Workers {

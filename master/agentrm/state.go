@@ -47,12 +47,6 @@ func newState(c Config) *state {
 	return s
 }
 
-func (s *state) isRunning() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.running
-}
-
 // hostOn is where the containers of an allocation on other agents find one on a. That is
 // where its link comes from, unless that is loopback or another agent's address too, as
 // behind a balancer or NAT: then it is what the agent says itself, if it says anything.

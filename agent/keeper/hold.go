@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/process"
 )
 
 // A keeper holds a lock of the kind of which the system tells the owner's process id,
@@ -95,7 +96,7 @@ func endHolder(ctx context.Context, f *os.File) error {
 			return err
 		}
 		if err := kill(f, pid); err != nil {
-			return fmt.Errorf("kill process %d: %w", pid, err)
+			return err
 		}
 		if err := delay.For(ctx, endPause); err != nil {
 			return fmt.Errorf("process %d holds it and does not end: %w", pid, err)
@@ -103,23 +104,10 @@ func endHolder(ctx context.Context, f *os.File) error {
 	}
 }
 
-// kill kills the process if it still is the holder once it is held by a descriptor:
-// then its id is no other's.
+// kill kills the process if it still is the holder.
 func kill(f *os.File, pid int) error {
-	fd, err := unix.PidfdOpen(pid, 0)
-	if err == nil {
-		defer func() { _ = unix.Close(fd) }()
-	}
-	if still, herr := holder(f); herr != nil || still != pid {
-		return herr
-	}
-	if err != nil { // no such process, or no such call in this kernel
-		err = unix.Kill(pid, unix.SIGKILL)
-	} else {
-		err = unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0)
-	}
-	if errors.Is(err, unix.ESRCH) {
-		return nil
-	}
-	return err
+	return process.SignalIf(pid, unix.SIGKILL, func() (bool, error) {
+		now, err := holder(f)
+		return now == pid, err
+	})
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud"
-	"github.com/det-deploy/det-deploy/cloud/local/process"
 	"github.com/det-deploy/det-deploy/cloud/machine"
+	"github.com/det-deploy/det-deploy/process"
 )
 
 // Place is the directory of one machine.

@@ -3,7 +3,7 @@
 // to. It knows nothing of what the processes do.
 package supervise
 
-import "github.com/det-deploy/det-deploy/cloud/local/process"
+import "github.com/det-deploy/det-deploy/process"
 
 // Identity tells one process from all others that ever had its number.
 type Identity = process.Identity

@@ -43,11 +43,25 @@ func (id Identity) Alive() bool {
 // Signal sends sig to the very process, and never to another one that got its
 // number. That it is gone is not an error.
 func (id Identity) Signal(sig syscall.Signal) error {
-	if !id.Alive() {
+	if id.PID <= 0 {
 		return nil
 	}
-	if err := syscall.Kill(id.PID, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fmt.Errorf("signal process %d: %w", id.PID, err)
+	return SignalIf(id.PID, sig, func() (bool, error) { return id.Alive(), nil })
+}
+
+// SignalIf signals a process that meant still recognises once it is held: then its
+// number is no other's. That it is gone is not an error.
+func SignalIf(pid int, sig syscall.Signal, meant func() (bool, error)) error {
+	p, err := os.FindProcess(pid) // holds it by a descriptor where the system has such
+	if err != nil {
+		return fmt.Errorf("find process %d: %w", pid, err)
+	}
+	defer func() { _ = p.Release() }()
+	if ok, err := meant(); err != nil || !ok {
+		return err
+	}
+	if err := p.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("signal process %d: %w", pid, err)
 	}
 	return nil
 }

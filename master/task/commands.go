@@ -35,10 +35,14 @@ func (v *views) Command(id string) (*apiv1.GetCommandResponse, error) {
 	return &apiv1.GetCommandResponse{Command: v.showCommand(s), Config: cfg}, nil
 }
 
-func (v *views) findCommand(id string) (*entry, error) {
+// findCommand finds a listed command. The error has the code NotFound.
+func (v *views) findCommand(id string) (*entry, error) { return v.findKind(lifecycle.Command, id) }
+
+// findKind finds a listed task of one kind. The error has the code NotFound.
+func (v *views) findKind(k lifecycle.Kind, id string) (*entry, error) {
 	e, found := v.reg.find(rm.TaskID(id))
-	if !found || e.now().task.Kind != lifecycle.Command {
-		return nil, status.Missing("command", id)
+	if !found || e.now().task.Kind != k {
+		return nil, status.Missing(kindOf(k).noun, id)
 	}
 	return e, nil
 }

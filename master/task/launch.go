@@ -61,7 +61,7 @@ func (l *launches) Launch(ctx context.Context, user *apiv1.User, req *apiv1.Laun
 		}
 		e, fresh = l.reg.reserve(id)
 	}
-	err := l.createTask(ctx, manager, e, draft{id: id, user: user, req: req, contents: contents})
+	err := l.createTask(ctx, manager, e, draft{id: id, kind: lifecycle.Command, user: user, req: req, contents: contents})
 	if err != nil {
 		e.gone = true
 		l.reg.drop(id)
@@ -103,6 +103,7 @@ func (l *launches) awaitLaunched(e *entry) (*apiv1.LaunchCommandResponse, error)
 // draft is a task that has not been accepted.
 type draft struct {
 	id   rm.TaskID
+	kind lifecycle.Kind
 	user *apiv1.User
 	req  *apiv1.LaunchCommandRequest
 	// contents are those of the files; nil where the files have them.
@@ -202,8 +203,9 @@ func (l *launches) makeTask(manager rm.ResourceManager, d draft) (lifecycle.Task
 		return task, status.New(status.NotFound,
 			"template '%s' not found: this version has no templates; put its settings into the configuration", excerpt.Of(name))
 	}
-	if len(d.req.GetData()) > 0 {
-		return task, status.New(status.InvalidArgument, "data: commands take none; send files instead")
+	k := kindOf(d.kind)
+	if len(d.req.GetData()) > 0 && !k.takesData {
+		return task, status.New(status.InvalidArgument, "data: %ss take none; send files instead", k.noun)
 	}
 	asked, err := spec.Decode(d.req.GetConfig())
 	if err != nil {
@@ -228,7 +230,7 @@ func (l *launches) makeTask(manager rm.ResourceManager, d draft) (lifecycle.Task
 		if err != nil {
 			return task, fmt.Errorf("name task %s: %w", d.id, err)
 		}
-		cfg.Description = "Command (" + petname.Of(id) + ")"
+		cfg.Description = k.title + " (" + petname.Of(id) + ")"
 	}
 	stored, err := spec.Store(cfg)
 	if err != nil {
@@ -236,7 +238,7 @@ func (l *launches) makeTask(manager rm.ResourceManager, d draft) (lifecycle.Task
 	}
 	r := cfg.Resources
 	task = lifecycle.Task{
-		ID: d.id, Kind: lifecycle.Command, Name: cfg.Description, UserID: d.user.GetId(), Username: d.user.GetUsername(),
+		ID: d.id, Kind: d.kind, Name: cfg.Description, UserID: d.user.GetId(), Username: d.user.GetUsername(),
 		Unix: l.policies.unixUser(d.user), Workspace: max(d.req.GetWorkspaceId(), 1), Submitted: l.cfg.Now().UTC(),
 		Pool: pool, Slots: *r.Slots, Weight: r.Weight, Preemptible: r.Preemptible,
 		PreemptionTimeout: timeoutOf(defaults), Config: stored, Warnings: warnings,

@@ -156,7 +156,7 @@ func finish(s snapshot, id rm.AllocationID, end rm.End) (snapshot, error) {
 	if !found || a.Over() {
 		return s, nil
 	}
-	done, err := a.Finish(end, s.task.Preemptible)
+	done, err := a.Finish(end, kindOf(s.task.Kind).rerun(s.task))
 	if err != nil {
 		return s, err
 	}

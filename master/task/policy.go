@@ -21,7 +21,8 @@ func (p *policies) policyOf(userID int32, pool string) policy.Policy {
 
 // requestOf is what is asked of whoever runs tasks, with the policy in force.
 func (p *policies) requestOf(task lifecycle.Task, a lifecycle.Allocation) rm.Request {
-	r := task.Request(a)
+	r, k := task.Request(a), kindOf(task.Kind)
+	r.Job, r.JobType, r.SingleNode = k.job(task), k.jobType, k.singleNode
 	r.Policy = p.policyOf(task.UserID, task.Pool).API()
 	return r
 }

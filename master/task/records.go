@@ -55,6 +55,9 @@ func (rec *records) loadAll(ctx context.Context) error {
 		of[d.Value.Task] = append(of[d.Value.Task], d.Value)
 	}
 	for _, d := range tasks {
+		if kindOf(d.Value.Kind).noun == "" {
+			return fmt.Errorf("task %s is of kind %q, which this version does not know; run the version that stored it", d.ID, d.Value.Kind)
+		}
 		list := of[d.Value.ID]
 		if len(list) == 0 {
 			return fmt.Errorf("task %s has no allocation in the store; restore a backup", d.ID)

@@ -49,7 +49,7 @@ func (v *views) showCommand(s snapshot) *apiv1.Command {
 	c := &apiv1.Command{
 		Id: string(task.ID), Description: task.Name, State: a.State.API(), StartTime: stamp(task.Submitted),
 		DisplayName: task.Username, UserId: task.UserID, Username: task.Username, ResourcePool: task.Pool,
-		JobId: string(task.Job()), WorkspaceId: task.Workspace,
+		JobId: string(kindOf(task.Kind).job(task)), WorkspaceId: task.Workspace,
 	}
 	if len(a.Containers) > 0 {
 		first := a.Containers[0]
@@ -90,7 +90,7 @@ func (v *views) showTask(s snapshot) *apiv1.Task {
 		}
 	}
 	out := &apiv1.Task{
-		TaskId: string(s.task.ID), TaskType: apiv1.TaskType(apiv1.TaskType_value["TASK_TYPE_"+string(s.task.Kind)]),
+		TaskId: string(s.task.ID), TaskType: kindOf(s.task.Kind).taskType,
 		StartTime: stamp(s.task.Submitted), Config: &config,
 	}
 	if s.over() {
@@ -176,7 +176,7 @@ func proxyPorts(task lifecycle.Task) []*apiv1.ProxyPortConfig {
 		return nil // it could be read when it was accepted
 	}
 	var out []*apiv1.ProxyPortConfig
-	for _, p := range cfg.Environment.ProxyPorts {
+	for _, p := range kindOf(task.Kind).proxyPorts(cfg) {
 		out = append(out, &apiv1.ProxyPortConfig{
 			ServiceId: string(task.ID), Port: int32(p.Port), ProxyTcp: p.TCP, Unauthenticated: p.Unauthenticated,
 		})

@@ -14,7 +14,7 @@ import (
 // Kind is what kind of task it is, as programs read it in DET_TASK_TYPE.
 type Kind string
 
-// Command runs one program to its end. Other kinds come beside it.
+// Command runs one program to its end.
 const Command Kind = "COMMAND"
 
 // Task is what is kept of a task apart from its allocations. It changes rarely.
@@ -52,17 +52,13 @@ type Task struct {
 	Exceeds bool `json:"exceeds,omitempty"`
 }
 
-// Job is the job that the queue orders: a command is its own.
-func (t Task) Job() rm.JobID { return rm.JobID(t.ID) }
-
-// Request is what is asked of whoever runs tasks. A command is one program: on two
-// machines it would run twice.
+// Request is what is asked of whoever runs tasks, without what its kind adds.
 func (t Task) Request(a Allocation) rm.Request {
 	return rm.Request{
-		Allocation: a.ID, Task: t.ID, Job: t.Job(), JobType: apiv1.Job_TYPE_COMMAND, Name: t.Name,
+		Allocation: a.ID, Task: t.ID, Name: t.Name,
 		Username: t.Username, UserID: t.UserID, Workspace: rm.Uncategorized, Pool: t.Pool, Slots: t.Slots, Priority: t.Priority, Weight: t.Weight,
 		MaxSlots: t.MaxSlots, Preemptible: t.Preemptible, PreemptionTimeout: t.PreemptionTimeout, Submitted: t.Submitted,
-		PodSpec: t.PodSpec, SingleNode: t.Kind == Command,
+		PodSpec:   t.PodSpec,
 		NotBefore: a.NotBefore, Delayed: a.Delayed, Avoid: a.Avoid,
 	}
 }

@@ -1,0 +1,33 @@
+package task
+
+import (
+	"testing"
+
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/rm"
+	"github.com/det-deploy/det-deploy/master/task/lifecycle"
+)
+
+// Every row is whole: what is missing of one would be found by whoever runs such a task.
+func TestEveryKindOfTaskIsWhole(t *testing.T) {
+	t.Parallel()
+	for _, name := range []lifecycle.Kind{lifecycle.Command} {
+		k := kindOf(name)
+		if k.noun == "" || k.title == "" || k.job == nil || k.proxyPorts == nil || k.rerun == nil {
+			t.Errorf("%s: got %+v, want every function and name set", name, k)
+		}
+		if k.taskType != apiv1.TaskType(apiv1.TaskType_value["TASK_TYPE_"+string(name)]) || k.jobType == apiv1.Job_TYPE_UNSPECIFIED {
+			t.Errorf("%s: clients know it as %s and %s", name, k.taskType, k.jobType)
+		}
+	}
+	p := &policies{&shared{cfg: Config{Tokens: noTokens{}}}}
+	r := p.requestOf(lifecycle.Task{ID: "t", Kind: lifecycle.Command}, lifecycle.Allocation{ID: "t.1"})
+	if r.Job != rm.JobID("t") || r.JobType != apiv1.Job_TYPE_COMMAND || !r.SingleNode {
+		t.Errorf("got a request of job %q, %s and one machine %t, want those of a command", r.Job, r.JobType, r.SingleNode)
+	}
+}
+
+// noTokens is asked for administrators only.
+type noTokens struct{ Tokens }
+
+func (noTokens) Administrator(int32) bool { return true }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/test/kubetest"
 )
 
@@ -61,8 +63,27 @@ type kubelets struct {
 	port   int
 
 	mu    sync.Mutex // guards what follows
+	names []string
 	pods  map[types.UID]*played
 	begun bool
+	// deaf are allocations whose programs ignore SIGTERM, and finished those that end,
+	// with their exit codes.
+	deaf     map[string]bool
+	finished map[string]int32
+}
+
+// ignoreTerm has the programs of an allocation ignore SIGTERM.
+func (k *kubelets) ignoreTerm(id rm.AllocationID) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.deaf[string(id)] = true
+}
+
+// finish ends the programs of an allocation, those to come, too.
+func (k *kubelets) finish(id rm.AllocationID, code int32) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.finished[string(id)] = code
 }
 
 // begin lets pods begin that are held.
@@ -99,10 +120,10 @@ func (p *played) at(i int) time.Time {
 // newKubelets adds nodes to a cluster, which play pods until the test ends.
 func newKubelets(t *testing.T, c *kubetest.Cluster, names ...string) *kubelets {
 	t.Helper()
-	k := &kubelets{client: c.Client(), pods: make(map[types.UID]*played)}
+	k := &kubelets{client: c.Client(), pods: make(map[types.UID]*played), deaf: make(map[string]bool), finished: make(map[string]int32)}
 	k.serve(t, filepath.Join(filepath.Dir(c.Kubeconfig), "pki"))
 	for _, name := range names {
-		k.addNode(t, name)
+		k.addNode(t, name, "8", "")
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	f := informers.NewSharedInformerFactory(k.client, 0)
@@ -120,7 +141,7 @@ func newKubelets(t *testing.T, c *kubetest.Cluster, names ...string) *kubelets {
 		for ctx.Err() == nil {
 			if time.Since(beat) > 10*time.Second {
 				beat = time.Now()
-				for _, name := range names {
+				for _, name := range k.allNames() {
 					k.renew(ctx, name)
 				}
 			}
@@ -205,14 +226,24 @@ func (k *kubelets) find(name string) (*played, int) {
 	return nil, 0
 }
 
-func (k *kubelets) addNode(t *testing.T, name string) {
+func (k *kubelets) allNames() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.names)
+}
+
+// addNode adds a node with so many GPUs, and a label of that name that holds the pool.
+func (k *kubelets) addNode(t *testing.T, name, gpus, pool string) {
 	t.Helper()
+	k.mu.Lock()
+	k.names = append(k.names, name)
+	k.mu.Unlock()
 	has := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("64"), corev1.ResourceMemory: resource.MustParse("256Gi"),
-		corev1.ResourcePods: resource.MustParse("110"), "nvidia.com/gpu": resource.MustParse("8"),
+		corev1.ResourcePods: resource.MustParse("110"), "nvidia.com/gpu": resource.MustParse(gpus),
 	}
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
-		"kubernetes.io/hostname": name, "nvidia.com/gpu.product": "PLAY-GPU",
+		"kubernetes.io/hostname": name, "nvidia.com/gpu.product": "PLAY-GPU", "pool": pool,
 	}}}
 	made, err := k.client.CoreV1().Nodes().Create(t.Context(), n, metav1.CreateOptions{})
 	if err != nil {
@@ -283,7 +314,11 @@ func (k *kubelets) play(ctx context.Context, pod *corev1.Pod) {
 		return
 	}
 	done := p.program.Stuck == "" && !p.program.Forever && !now.Before(p.at(p.program.Lines))
-	killed := pod.DeletionTimestamp != nil && !p.program.Deaf
+	code, finished := k.finished[pod.Labels["determined"]]
+	if finished {
+		done, p.program.Exit = true, code
+	}
+	killed := pod.DeletionTimestamp != nil && !p.program.Deaf && (!k.deaf[pod.Labels["determined"]] || now.After(pod.DeletionTimestamp.Time))
 	if p.ended.IsZero() && (done || killed) {
 		p.ended = now
 	}

@@ -11,11 +11,11 @@ import (
 
 // Checks lists what has to hold before anything is changed.
 func (t *Target) Checks() []doctor.Check {
-	out, err := helm.Render(t.wanted(), helm.NoServer())
+	out, err := helm.Render(t.release().wanted(), helm.NoServer())
 	if err != nil {
 		return []doctor.Check{broken(err)}
 	}
-	asked, err := t.asked(out.Objects)
+	asked, err := t.release().asked(out.Objects)
 	if err != nil {
 		return []doctor.Check{broken(err)}
 	}
@@ -40,9 +40,9 @@ func broken(err error) doctor.Check {
 }
 
 // asked is what the checks depend on.
-func (t *Target) asked(objects []helm.Object) (preflight.Wanted, error) {
-	w := preflight.Wanted{Client: t.API, Namespace: t.Namespace, CreateNamespace: t.CreateNamespace, Installed: t.Installed, Objects: objects}
-	values, err := helm.AllValues(t.wanted())
+func (r *release) asked(objects []helm.Object) (preflight.Wanted, error) {
+	w := preflight.Wanted{Client: r.API, Namespace: r.Namespace, CreateNamespace: r.CreateNamespace, Installed: r.Installed, Objects: objects}
+	values, err := helm.AllValues(r.wanted())
 	if err != nil {
 		return w, err
 	}

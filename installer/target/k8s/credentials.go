@@ -28,11 +28,11 @@ const (
 // Credentials reads the first password of admin: from the Secret in which it was made,
 // from the one that the values name, or from the values.
 func (t *Target) Credentials(ctx context.Context) (Credentials, error) {
-	p, found, err := t.givenPassword(ctx, "initialUserPasswordExistingSecret", "initialUserPassword", "defaultPassword")
+	p, found, err := t.access().givenPassword(ctx, "initialUserPasswordExistingSecret", "initialUserPassword", "defaultPassword")
 	if err != nil || found {
 		return Credentials{"admin", p}, err
 	}
-	s, err := t.passwords(ctx, secretsPrefix+t.Cluster)
+	s, err := t.access().readPasswords(ctx, secretsPrefix+t.Cluster)
 	if err != nil {
 		return Credentials{}, err
 	}
@@ -43,14 +43,14 @@ func (t *Target) Credentials(ctx context.Context) (Credentials, error) {
 // DeterminedPassword reads the first password of the user determined. It is that of
 // admin where nobody gave another, and in clusters of versions that made one for both.
 func (t *Target) DeterminedPassword(ctx context.Context) (secret.Value, error) {
-	p, found, err := t.givenPassword(ctx, "initialDeterminedPasswordExistingSecret", "initialDeterminedPassword")
+	p, found, err := t.access().givenPassword(ctx, "initialDeterminedPasswordExistingSecret", "initialDeterminedPassword")
 	if err != nil || found {
 		return p, err
 	}
-	if p, found, err = t.givenPassword(ctx, "initialUserPasswordExistingSecret", "initialUserPassword", "defaultPassword"); err != nil || found {
+	if p, found, err = t.access().givenPassword(ctx, "initialUserPasswordExistingSecret", "initialUserPassword", "defaultPassword"); err != nil || found {
 		return p, err
 	}
-	s, err := t.passwords(ctx, secretsPrefix+t.Cluster)
+	s, err := t.access().readPasswords(ctx, secretsPrefix+t.Cluster)
 	if err != nil {
 		return secret.Value{}, err
 	}
@@ -62,26 +62,26 @@ func (t *Target) DeterminedPassword(ctx context.Context) (secret.Value, error) {
 
 // givenPassword is one that the values give: in one of texts, or in the Secret that
 // the value at elsewhere names.
-func (t *Target) givenPassword(ctx context.Context, elsewhere string, texts ...string) (p secret.Value, found bool, err error) {
+func (t access) givenPassword(ctx context.Context, elsewhere string, texts ...string) (p secret.Value, found bool, err error) {
 	for _, path := range texts {
-		if p := t.Values.Text(path); p != "" {
+		if p := t.values.Text(path); p != "" {
 			return secret.Literal(p), true, nil
 		}
 	}
-	name := t.Values.Text(elsewhere + ".name")
+	name := t.values.Text(elsewhere + ".name")
 	if name == "" {
 		return secret.Value{}, false, nil
 	}
-	s, err := t.passwords(ctx, name)
+	s, err := t.readPasswords(ctx, name)
 	if err != nil {
 		return secret.Value{}, false, err
 	}
-	p, err = entry(s, t.Values.Text(elsewhere+".key"))
+	p, err = entry(s, t.values.Text(elsewhere+".key"))
 	return p, err == nil, err
 }
 
-// passwords reads a Secret with first passwords.
-func (t *Target) passwords(ctx context.Context, name string) (*corev1.Secret, error) {
+// readPasswords reads a Secret with first passwords.
+func (t access) readPasswords(ctx context.Context, name string) (*corev1.Secret, error) {
 	s, err := t.API.CoreV1().Secrets(t.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, &cloud.Error{

@@ -13,12 +13,12 @@ import (
 // differences compares every live object of the release with the rendered one, a line
 // an attribute. What cannot be brought to what is wanted is an error: all of it at
 // once.
-func (t *Target) differences(ctx context.Context) ([]resource.Drift, error) {
-	changes, err := t.Helm.Diff(ctx, t.wanted())
+func (r *release) differences(ctx context.Context) ([]resource.Drift, error) {
+	changes, err := r.Helm.Diff(ctx, r.wanted())
 	if err != nil {
 		return nil, err
 	}
-	return driftOf(changes, t.Cluster)
+	return driftOf(changes, r.Cluster)
 }
 
 // notThere is what a plan says of an object that does not exist.

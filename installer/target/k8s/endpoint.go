@@ -13,6 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// access is how a master is reached and opened.
+type access struct {
+	waiter
+	values Values
+}
+
 // Endpoint is where a cluster's master answers those outside of Kubernetes, and what
 // to trust there.
 type Endpoint struct {
@@ -51,7 +57,9 @@ func (e Endpoint) scheme() string {
 
 // Endpoint looks where the master answers. It is a refusal of kind NotFound while
 // there is no Service.
-func (t *Target) Endpoint(ctx context.Context) (Endpoint, error) {
+func (t *Target) Endpoint(ctx context.Context) (Endpoint, error) { return t.access().endpoint(ctx) }
+
+func (t access) endpoint(ctx context.Context) (Endpoint, error) {
 	s, err := t.API.CoreV1().Services(t.Namespace).Get(ctx, servicePrefix+t.Cluster, metav1.GetOptions{})
 	if err != nil {
 		return Endpoint{}, t.refuse("get", "services", servicePrefix+t.Cluster, err)
@@ -60,22 +68,22 @@ func (t *Target) Endpoint(ctx context.Context) (Endpoint, error) {
 	if len(s.Spec.Ports) > 0 {
 		e.Port = s.Spec.Ports[0].Port
 	}
-	if name := t.Values.Text("tlsSecret"); name != "" {
+	if name := t.values.Text("tlsSecret"); name != "" {
 		e.TLS, e.CA = true, t.authority(ctx, name)
 	}
 	switch {
-	case t.Values.Text("ingress.host") != "" && t.Values.True("ingress.enabled"):
+	case t.values.Text("ingress.host") != "" && t.values.True("ingress.enabled"):
 		e.Kind = "Ingress"
-		e.URL = scheme(t.Values.Text("ingress.tlsSecret") != "" || t.Values.True("ingress.passthrough")) + "://" + t.Values.Text("ingress.host")
-	case t.Values.Text("openshiftRoute.host") != "" && t.Values.True("openshiftRoute.enabled"):
+		e.URL = scheme(t.values.Text("ingress.tlsSecret") != "" || t.values.True("ingress.passthrough")) + "://" + t.values.Text("ingress.host")
+	case t.values.Text("openshiftRoute.host") != "" && t.values.True("openshiftRoute.enabled"):
 		e.Kind = "Route"
-		e.URL = scheme(t.Values.Text("openshiftRoute.termination") != "") + "://" + t.Values.Text("openshiftRoute.host")
+		e.URL = scheme(t.values.Text("openshiftRoute.termination") != "") + "://" + t.values.Text("openshiftRoute.host")
 	case s.Spec.Type == corev1.ServiceTypeLoadBalancer:
 		if host := balancer(s); host != "" {
 			e.URL = e.at(host, e.Port)
 		}
 	case s.Spec.Type == corev1.ServiceTypeNodePort && len(s.Spec.Ports) > 0:
-		if host := t.node(ctx); host != "" {
+		if host := t.nodeAddress(ctx); host != "" {
 			e.URL = e.at(host, s.Spec.Ports[0].NodePort)
 		}
 	}
@@ -101,9 +109,9 @@ func balancer(s *corev1.Service) string {
 	return ""
 }
 
-// node is an address of a node that is ready, the outer one where it has one. It is
+// nodeAddress is an address of a node that is ready, the outer one where it has one. It is
 // empty where nodes may not be listed.
-func (t *Target) node(ctx context.Context) string {
+func (t access) nodeAddress(ctx context.Context) string {
 	nodes, err := t.API.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return ""
@@ -134,7 +142,7 @@ func ready(n corev1.Node) bool {
 
 // authority is what signs the master's certificate as its Secret tells; nothing where
 // that cannot be read, and the system's authorities have to do.
-func (t *Target) authority(ctx context.Context, name string) []byte {
+func (t access) authority(ctx context.Context, name string) []byte {
 	s, err := t.API.CoreV1().Secrets(t.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil

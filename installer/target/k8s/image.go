@@ -22,21 +22,21 @@ import (
 const imageCheck = "templates/check.yaml"
 
 // tryImage runs the image once where the master would be. The master goes on meanwhile.
-func (t *Target) tryImage(ctx context.Context, tell func(string)) error {
+func (t upgrade) tryImage(ctx context.Context, tell func(string)) error {
 	pod, err := t.trialPod(ctx)
 	if err != nil {
 		return err
 	}
-	return t.do(ctx, errand{name: pullErrand, args: []string{"version"}, limit: pullLimit}, pod, tell)
+	return t.errands().run(ctx, errand{name: pullErrand, args: []string{"version"}, limit: pullLimit}, pod, tell)
 }
 
 // trialPod is the pod of the chart's own check.
-func (t *Target) trialPod(ctx context.Context) (corev1.PodTemplateSpec, error) {
+func (t upgrade) trialPod(ctx context.Context) (corev1.PodTemplateSpec, error) {
 	caps, err := t.Helm.Capabilities(ctx)
 	if err != nil {
 		return corev1.PodTemplateSpec{}, err
 	}
-	want := t.wanted()
+	want := t.release().wanted()
 	want.Without = nil
 	out, err := helm.Render(want, caps)
 	if err != nil {
@@ -62,11 +62,11 @@ func (r *release) tryFirst(ctx context.Context, drift []resource.Drift) error {
 	if !slices.ContainsFunc(drift, func(d resource.Drift) bool { return concernsMaster(d, r.Cluster) }) {
 		return nil
 	}
-	d, err := r.deployment(ctx)
+	d, err := r.place().deployment(ctx)
 	if err != nil || d == nil || stopped(d) || !available(d) {
 		return err
 	}
-	return r.tryImage(ctx, func(string) {})
+	return r.upgrade().tryImage(ctx, func(string) {})
 }
 
 // concernsMaster reports drift of the master's Deployment.

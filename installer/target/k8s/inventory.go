@@ -2,11 +2,8 @@ package k8s
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -35,6 +32,16 @@ const (
 	holdsClaims = "holds volume claims of users"
 )
 
+// inventory lists and removes what a cluster consists of.
+type inventory struct {
+	waiter
+	release *release
+	// spaces are the namespaces in which the cluster's tasks may run, its own first.
+	spaces []string
+	// unread is Target.Unread.
+	unread bool
+}
+
 // Kinds has what others need first. Going the other way, the master stops before
 // anything of its tasks goes, and the disks go when nobody has them any more.
 func (t *Target) Kinds() []string {
@@ -48,15 +55,16 @@ func (t *Target) Kinds() []string {
 // tasks, in the cluster's namespace and in those in which its tasks may run. Where the
 // cluster is to go it lists what no release takes along, too, namespace or not.
 func (t *Target) Inventory(ctx context.Context, cluster string) ([]resource.Found, error) {
-	there, err := t.namespaceExists(ctx, t.Namespace)
+	there, err := t.place().namespaceExists(ctx, t.Namespace)
 	if err != nil {
 		return nil, err
 	}
+	in := t.inventory()
 	var parts []func(context.Context) ([]resource.Found, error)
 	if there {
-		parts = append(parts, t.ofRelease, func(ctx context.Context) ([]resource.Found, error) { return t.kept(ctx, cluster) })
+		parts = append(parts, in.listRelease, func(ctx context.Context) ([]resource.Found, error) { return in.listKept(ctx, cluster) })
 	}
-	parts = append(parts, t.madeForTasks, func(ctx context.Context) ([]resource.Found, error) { return t.ofAllTasks(ctx, cluster, there) })
+	parts = append(parts, in.listTaskNamespace, func(ctx context.Context) ([]resource.Found, error) { return in.listAllTasks(ctx, cluster, there) })
 	if t.Unread {
 		parts = append(parts, t.Remains)
 	}
@@ -71,12 +79,12 @@ func (t *Target) Inventory(ctx context.Context, cluster string) ([]resource.Foun
 	return out, nil
 }
 
-// ofAllTasks is what the master has made for tasks, everywhere. Home is false when the
+// listAllTasks is what the master has made for tasks, everywhere. Home is false when the
 // cluster's own namespace is gone.
-func (t *Target) ofAllTasks(ctx context.Context, cluster string, home bool) ([]resource.Found, error) {
-	spaces := t.namespaces()
-	if t.Unread { // values may be lost, or never have been Helm's
-		bound, err := t.bound(ctx)
+func (t inventory) listAllTasks(ctx context.Context, cluster string, home bool) ([]resource.Found, error) {
+	spaces := slices.Clone(t.spaces)
+	if t.unread { // values may be lost, or never have been Helm's
+		bound, err := t.boundNamespaces(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +95,7 @@ func (t *Target) ofAllTasks(ctx context.Context, cluster string, home bool) ([]r
 		if ns == t.Namespace && !home {
 			continue
 		}
-		tasks, err := t.ofTasks(ctx, ns, cluster)
+		tasks, err := t.listTasks(ctx, ns, cluster)
 		if err != nil {
 			return nil, err
 		}
@@ -96,17 +104,17 @@ func (t *Target) ofAllTasks(ctx context.Context, cluster string, home bool) ([]r
 	return out, nil
 }
 
-// ofRelease is the release and its running master.
-func (t *Target) ofRelease(ctx context.Context) ([]resource.Found, error) {
+// listRelease is the release and its running master.
+func (t inventory) listRelease(ctx context.Context) ([]resource.Found, error) {
 	var out []resource.Found
-	_, have, err := t.release().look(ctx)
+	_, have, err := t.release.look(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if have.Exists() {
 		out = append(out, have)
 	}
-	if !t.Unread {
+	if !t.unread {
 		return out, nil
 	}
 	// It goes with the release; but before that, it has to stop.
@@ -117,8 +125,8 @@ func (t *Target) ofRelease(ctx context.Context) ([]resource.Found, error) {
 	return out, err
 }
 
-// kept is what outlives the release, and the errands that a killed run left.
-func (t *Target) kept(ctx context.Context, cluster string) ([]resource.Found, error) {
+// listKept is what outlives the release, and the errands that a killed run left.
+func (t inventory) listKept(ctx context.Context, cluster string) ([]resource.Found, error) {
 	o := metav1.ListOptions{LabelSelector: clusterLabel + "=" + cluster}
 	var out []resource.Found
 	claims, err := t.API.CoreV1().PersistentVolumeClaims(t.Namespace).List(ctx, o)
@@ -132,7 +140,7 @@ func (t *Target) kept(ctx context.Context, cluster string) ([]resource.Found, er
 		}
 		out = t.add(out, kindClaim, &c.ObjectMeta, why)
 	}
-	snapshots, err := t.keptSnapshots(ctx, cluster)
+	snapshots, err := t.listSnapshots(ctx, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -158,9 +166,9 @@ func (t *Target) kept(ctx context.Context, cluster string) ([]resource.Found, er
 	return out, nil
 }
 
-// madeForTasks is the namespace of tasks, where the release made it. Claims in it are
+// listTaskNamespace is the namespace of tasks, where the release made it. Claims in it are
 // its users': with them it stays.
-func (t *Target) madeForTasks(ctx context.Context) ([]resource.Found, error) {
+func (t inventory) listTaskNamespace(ctx context.Context) ([]resource.Found, error) {
 	name := taskNamespaceOf(t.Namespace, t.Cluster)
 	ns, err := t.API.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
@@ -186,8 +194,8 @@ func (t *Target) madeForTasks(ctx context.Context) ([]resource.Found, error) {
 	return []resource.Found{f}, nil
 }
 
-// ofTasks is what the master has made for tasks in a namespace.
-func (t *Target) ofTasks(ctx context.Context, ns, cluster string) ([]resource.Found, error) {
+// listTasks is what the master has made for tasks in a namespace.
+func (t inventory) listTasks(ctx context.Context, ns, cluster string) ([]resource.Found, error) {
 	o := metav1.ListOptions{LabelSelector: clusterLabel + "=" + cluster + "," + taskLabel}
 	var out []resource.Found
 	add := func(kind string, m *metav1.ObjectMeta) {
@@ -235,88 +243,11 @@ func elsewhere(err error, ns, home string) bool {
 }
 
 // add lists an object if it really carries the cluster's mark.
-func (t *Target) add(fs []resource.Found, kind string, m *metav1.ObjectMeta, retain string) []resource.Found {
+func (t inventory) add(fs []resource.Found, kind string, m *metav1.ObjectMeta, retain string) []resource.Found {
 	if m.Labels[clusterLabel] != t.Cluster {
 		return fs
 	}
-	return append(fs, resource.Found{Kind: kind, ID: t.id(m.Namespace, m.Name), Name: t.id(m.Namespace, m.Name), Retain: retain})
-}
-
-// id is an object's identity within its kind: the namespace is said where it is not
-// the cluster's.
-func (t *Target) id(ns, name string) string {
-	if ns == t.Namespace {
-		return name
-	}
-	return ns + "/" + name
-}
-
-// Remove removes by kind and identity.
-func (t *Target) Remove(ctx context.Context, f resource.Found) error {
-	ns, name, other := strings.Cut(f.ID, "/")
-	if !other {
-		ns, name = t.Namespace, f.ID
-	}
-	if f.Kind == kindMaster {
-		return t.stop(ctx)
-	}
-	if f.Kind == kindRelease {
-		return t.release().Delete(ctx)
-	}
-	remove, found := t.removers(ns)[f.Kind]
-	if !found {
-		return fmt.Errorf("remove %s: nothing is known of such objects", f)
-	}
-	foreground := metav1.DeletePropagationForeground
-	err := remove.delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &foreground})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
-		return t.refuseIn(ns, "delete", remove.resource, name, err)
-	}
-	return t.await(ctx, goneLimit, f.String()+" to go", func(ctx context.Context) (string, error) {
-		err := remove.look(ctx, name)
-		if apierrors.IsNotFound(err) {
-			return "", nil
-		}
-		if err != nil {
-			return "", t.refuseIn(ns, "get", remove.resource, name, err)
-		}
-		return t.holds(ctx, f.Kind, ns, name)
-	})
-}
-
-// remover deletes objects of one kind and looks whether they are gone.
-type remover struct {
-	resource string
-	delete   func(context.Context, string, metav1.DeleteOptions) error
-	look     func(context.Context, string) error
-}
-
-func (t *Target) removers(ns string) map[string]remover {
-	claims, secrets, pods, jobs := t.API.CoreV1().PersistentVolumeClaims(ns), t.API.CoreV1().Secrets(ns), t.API.CoreV1().Pods(ns), t.API.BatchV1().Jobs(ns)
-	claim := remover{"persistentvolumeclaims", claims.Delete, func(ctx context.Context, n string) error {
-		_, err := claims.Get(ctx, n, metav1.GetOptions{})
-		return err
-	}}
-	secret := remover{"secrets", secrets.Delete, func(ctx context.Context, n string) error {
-		_, err := secrets.Get(ctx, n, metav1.GetOptions{})
-		return err
-	}}
-	pod := remover{"pods", pods.Delete, func(ctx context.Context, n string) error { _, err := pods.Get(ctx, n, metav1.GetOptions{}); return err }}
-	all := t.API.CoreV1().Namespaces()
-	space := remover{"namespaces", all.Delete, func(ctx context.Context, n string) error { _, err := all.Get(ctx, n, metav1.GetOptions{}); return err }}
-	job := remover{"jobs", jobs.Delete, func(ctx context.Context, n string) error { _, err := jobs.Get(ctx, n, metav1.GetOptions{}); return err }}
-	out := map[string]remover{
-		kindClaim: claim, kindSnapshot: t.dynamicRemover(snapshotResource(), ns), kindTasks: space, kindSecret: secret, kindToken: secret, kindPod: pod, kindJob: job, kindErrand: job,
-	}
-	for _, k := range chartKinds() {
-		if k.kind != kindSecret {
-			out[k.kind] = t.chartRemover(k, ns)
-		}
-	}
-	return out
+	return append(fs, resource.Found{Kind: kind, ID: t.idIn(m.Namespace, m.Name), Name: t.idIn(m.Namespace, m.Name), Retain: retain})
 }
 
 // namespaces are those in which the cluster's tasks may run: its own first.
@@ -339,26 +270,4 @@ func (t *Target) namespaces() []string {
 		}
 	}
 	return out
-}
-
-// namespaceExists looks for a namespace. Who may not look is told that it is there:
-// the next call knows better.
-func (t *Target) namespaceExists(ctx context.Context, ns string) (bool, error) {
-	_, err := t.API.CoreV1().Namespaces().Get(ctx, ns, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return false, nil
-	case err == nil || apierrors.IsForbidden(err):
-		return true, nil
-	default:
-		return false, t.refuseIn("", "get", "namespaces", ns, err)
-	}
-}
-
-func (t *Target) pods(ctx context.Context, selector string) ([]corev1.Pod, error) {
-	list, err := t.API.CoreV1().Pods(t.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
-	if err != nil {
-		return nil, t.refuse("list", "pods", "", err)
-	}
-	return list.Items, nil
 }

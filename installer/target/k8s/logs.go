@@ -43,7 +43,7 @@ const longestLine = 1 << 20
 func (t *Target) Logs(ctx context.Context, q LogQuery, show func(LogLine)) error {
 	seen := map[string]time.Time{}
 	for {
-		pods, err := t.pods(ctx, t.own()+","+component+"="+q.Component)
+		pods, err := t.place().listPods(ctx, t.place().ownSelector()+","+component+"="+q.Component)
 		if err != nil {
 			return err
 		}
@@ -54,21 +54,21 @@ func (t *Target) Logs(ctx context.Context, q LogQuery, show func(LogLine)) error
 			}
 		}
 		for _, p := range pods {
-			if err := t.logOf(ctx, p, q, seen, show); err != nil {
+			if err := t.place().readLog(ctx, p, q, seen, show); err != nil {
 				return err
 			}
 		}
 		if !q.Follow {
 			return nil
 		}
-		if err := t.pause(ctx); err != nil {
+		if err := t.waiter().pause(ctx); err != nil {
 			return nil //nolint:nilerr // who follows ends it
 		}
 	}
 }
 
-// logOf gives the lines of one pod that were not seen before.
-func (t *Target) logOf(ctx context.Context, p corev1.Pod, q LogQuery, seen map[string]time.Time, show func(LogLine)) error {
+// readLog gives the lines of one pod that were not seen before.
+func (t place) readLog(ctx context.Context, p corev1.Pod, q LogQuery, seen map[string]time.Time, show func(LogLine)) error {
 	if p.Status.Phase == corev1.PodPending {
 		return nil // nothing has been written
 	}

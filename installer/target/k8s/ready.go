@@ -3,15 +3,9 @@ package k8s
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
-	"strconv"
-	"strings"
 	"time"
-
-	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/k8s/explain"
@@ -37,77 +31,10 @@ func (t *Target) Ready(ctx context.Context, tell func(string)) error {
 	if t.NoWait {
 		return installer.ErrNotAwaited
 	}
-	if err := t.stands(ctx, tell); err != nil {
+	if err := t.awaitMaster(ctx, tell); err != nil {
 		return err
 	}
-	return t.answers(ctx, tell)
-}
-
-// stands waits until the master's Deployment is available.
-func (t *Target) stands(ctx context.Context, tell func(string)) error {
-	limit := t.Limit
-	if limit <= 0 {
-		limit = DefaultLimit
-	}
-	w := t.wait(limit, tell)
-	for {
-		d, err := t.deployment(ctx)
-		if err != nil {
-			return err
-		}
-		if d == nil {
-			return &installer.AbsentError{Cluster: t.Cluster}
-		}
-		if available(d) {
-			return nil
-		}
-		v := t.verdict(ctx, t.standing())
-		if w.over(v, time.Now()) {
-			return &notReadyError{t.Cluster, t.Namespace, v, time.Since(w.begun)}
-		}
-		if err := t.pause(ctx); err != nil {
-			return err
-		}
-	}
-}
-
-// waiting is how long something is already waited for.
-type waiting struct {
-	begun           time.Time
-	limit, patience time.Duration
-	tell            func(string)
-	said            string
-	// grave is since when there has been something that does not pass by itself.
-	grave time.Time
-}
-
-func (t *Target) wait(limit time.Duration, tell func(string)) waiting {
-	return waiting{begun: time.Now(), limit: limit, patience: cmp.Or(t.Patience, patience), tell: tell}
-}
-
-// over tells what is new and reports whether waiting longer is of no use.
-func (w *waiting) over(v explain.Verdict, now time.Time) bool {
-	if what := told(v); what != w.said && what != "" {
-		w.said = what
-		w.tell(what)
-	}
-	switch {
-	case !lasting(v):
-		w.grave = time.Time{}
-	case w.grave.IsZero():
-		w.grave = now
-	}
-	return now.Sub(w.begun) > w.limit || !w.grave.IsZero() && now.Sub(w.grave) > w.patience
-}
-
-// available reports whether the master that is wanted now is there.
-func available(d *appsv1.Deployment) bool {
-	wanted := int32(1)
-	if d.Spec.Replicas != nil {
-		wanted = *d.Spec.Replicas
-	}
-	s := d.Status
-	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == wanted && s.Replicas == wanted && s.AvailableReplicas == wanted
+	return t.access().awaitAnswer(ctx, tell)
 }
 
 // notReadyError is a master that does not come up, with what stands in its way.
@@ -141,75 +68,12 @@ func isNotReady(err error) bool {
 	return ok
 }
 
-// About is what a master says of itself.
-type About struct {
-	ClusterID   string `json:"cluster_id"`
-	ClusterName string `json:"cluster_name"`
-	Version     string `json:"det_deploy_version"`
-	OnHold      bool   `json:"on_hold"`
-}
-
-// Ask asks the master who it is, through the API server: its own address may not be
-// reachable from here, or not be there yet.
-func (t *Target) Ask(ctx context.Context) (About, error) {
-	e, err := t.Endpoint(ctx)
+// awaitMaster waits until the master is up, and records its version on the claims that it
+// uses.
+func (t *Target) awaitMaster(ctx context.Context, tell func(string)) error {
+	d, err := t.waiter().awaitAvailable(ctx, tell)
 	if err != nil {
-		return About{}, err
+		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, askLimit)
-	defer cancel()
-	raw, err := t.API.CoreV1().Services(t.Namespace).ProxyGet(e.scheme(), e.Service, strconv.Itoa(int(e.Port)), "info", nil).DoRaw(ctx)
-	if err != nil {
-		return About{}, t.refuse("get", "services/proxy", e.Service, err)
-	}
-	var a About
-	if err := json.Unmarshal(raw, &a); err != nil {
-		return About{}, fmt.Errorf("ask the master who it is: %w", err)
-	}
-	return a, nil
-}
-
-// answers waits until the master answers. Where nobody may ask through the API
-// server, or its network lets nobody by, the pod's own probes have to do: they asked
-// the same.
-func (t *Target) answers(ctx context.Context, tell func(string)) error {
-	tell("the master's pod is ready; asking the master who it is")
-	deadline := time.Now().Add(answerLimit)
-	for {
-		a, err := t.Ask(ctx)
-		switch {
-		case err == nil && a.OnHold:
-			return errors.New("ask the master: it is on hold and serves no client")
-		case err == nil:
-			return t.ours(a)
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case time.Now().After(deadline) || t.closed(err):
-			tell("its probes say that it answers; through the API server it cannot be asked: " + firstLine(err.Error()))
-			return nil
-		}
-		if err := t.pause(ctx); err != nil {
-			return err
-		}
-	}
-}
-
-// ours refuses the master of another cluster, as far as names tell.
-func (t *Target) ours(a About) error {
-	want := t.Values.Text("clusterName")
-	if want == "" || a.ClusterName == want {
-		return nil
-	}
-	return fmt.Errorf("ask the master: it is the master of cluster %q and not of %q", a.ClusterName, want)
-}
-
-// closed reports a refusal that waiting does not change.
-func (t *Target) closed(err error) bool {
-	var status interface{ Status() int }
-	return isDenied(err) || errors.As(err, &status) && status.Status() == http.StatusMethodNotAllowed
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
+	return t.claims().recordVersion(ctx, versionOfImage(masterIn(&d.Spec.Template.Spec).Image))
 }

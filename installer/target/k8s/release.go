@@ -90,17 +90,17 @@ func (r *release) drift(ctx context.Context, info helm.Info) ([]resource.Drift, 
 }
 
 // rendered is the chart as it should be on this server.
-func (t *Target) rendered(ctx context.Context) (helm.Rendered, error) {
-	caps, err := t.Helm.Capabilities(ctx)
+func (r *release) rendered(ctx context.Context) (helm.Rendered, error) {
+	caps, err := r.Helm.Capabilities(ctx)
 	if err != nil {
 		return helm.Rendered{}, err
 	}
-	return helm.Render(t.wanted(), caps)
+	return helm.Render(r.wanted(), caps)
 }
 
 // Wants is the release that the values lead to: the tag of the master's image.
 func (t *Target) Wants(ctx context.Context) (record.Release, error) {
-	out, err := t.rendered(ctx)
+	out, err := t.release().rendered(ctx)
 	if err != nil {
 		return record.Release{}, err
 	}

@@ -16,9 +16,9 @@ func snapshotResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "snapshot.storage.k8s.io", Version: "v1", Resource: "volumesnapshots"}
 }
 
-// keptSnapshots are those of the cluster's data. Where Kubernetes knows none, or does
+// listSnapshots are those of the cluster's data. Where Kubernetes knows none, or does
 // not let us look, there are none that we could remove.
-func (t *Target) keptSnapshots(ctx context.Context, cluster string) ([]resource.Found, error) {
+func (t inventory) listSnapshots(ctx context.Context, cluster string) ([]resource.Found, error) {
 	api, err := t.Kube.Objects(snapshotResource(), t.Namespace)
 	if err != nil {
 		return nil, err
@@ -35,22 +35,4 @@ func (t *Target) keptSnapshots(ctx context.Context, cluster string) ([]resource.
 		out = t.add(out, kindSnapshot, &metav1.ObjectMeta{Namespace: s.GetNamespace(), Name: s.GetName(), Labels: s.GetLabels()}, holdsBackup)
 	}
 	return out, nil
-}
-
-// dynamicRemover deletes objects whose types only the server knows.
-func (t *Target) dynamicRemover(of schema.GroupVersionResource, ns string) remover {
-	return remover{of.Resource, func(ctx context.Context, name string, o metav1.DeleteOptions) error {
-		api, err := t.Kube.Objects(of, ns)
-		if err != nil {
-			return err
-		}
-		return api.Delete(ctx, name, o)
-	}, func(ctx context.Context, name string) error {
-		api, err := t.Kube.Objects(of, ns)
-		if err != nil {
-			return err
-		}
-		_, err = api.Get(ctx, name, metav1.GetOptions{})
-		return err
-	}}
 }

@@ -1,6 +1,7 @@
 package k8s
 
 import (
+	"cmp"
 	"io/fs"
 	"time"
 
@@ -60,6 +61,26 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 func (t *Target) release() *release { return &release{Target: t} }
 
 // wanted is the release as Helm is told it.
-func (t *Target) wanted() helm.Release {
-	return helm.Release{Name: t.Cluster, Namespace: t.Namespace, Values: t.Values, Chart: t.Chart, Without: []string{imageCheck}}
+func (r *release) wanted() helm.Release {
+	return helm.Release{Name: r.Cluster, Namespace: r.Namespace, Values: r.Values, Chart: r.Chart, Without: []string{imageCheck}}
 }
+
+// The parts of a target: each has what it needs of it.
+
+func (t *Target) waiter() waiter {
+	return waiter{place: t.place(), glance: cmp.Or(t.Glance, glance), patience: cmp.Or(t.Patience, patience), limit: cmp.Or(t.Limit, DefaultLimit)}
+}
+
+func (t *Target) errands() errands { return errands{t.waiter()} }
+
+func (t *Target) inventory() inventory {
+	return inventory{waiter: t.waiter(), release: t.release(), spaces: t.namespaces(), unread: t.Unread}
+}
+
+func (t *Target) claims() claims {
+	return claims{place: t.place(), values: t.Values, given: t.BackupClaim}
+}
+
+func (t *Target) access() access { return access{waiter: t.waiter(), values: t.Values} }
+
+func (t *Target) upgrade() upgrade { return upgrade{t} }

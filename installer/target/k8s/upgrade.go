@@ -2,17 +2,11 @@ package k8s
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/record"
 )
@@ -40,7 +34,7 @@ const (
 
 // Runs reads it off the master's Deployment.
 func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, error) {
-	d, err := t.deployment(ctx)
+	d, err := t.place().deployment(ctx)
 	if err != nil || d == nil {
 		return record.Release{}, installer.Stop, err
 	}
@@ -55,16 +49,16 @@ func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, erro
 // old master still serves: an image that cannot be had stops nobody. Values that would
 // cost the cluster its data, or that no object can be brought to, are refused here too.
 func (t *Target) Offer(ctx context.Context, r record.Release, tell func(string)) error {
-	if err := t.givenClaim(ctx); err != nil {
+	if err := t.claims().checkGiven(ctx); err != nil {
 		return err
 	}
-	if _, err := t.next(ctx, r); err != nil {
+	if _, err := t.upgrade().nextDeployment(ctx, r); err != nil {
 		return err
 	}
-	if _, err := t.differences(ctx); err != nil {
+	if _, err := t.release().differences(ctx); err != nil {
 		return err
 	}
-	return t.tryImage(ctx, tell)
+	return t.upgrade().tryImage(ctx, tell)
 }
 
 // Turn stops the master, tries the new one in a Job, or has one serve.
@@ -72,10 +66,10 @@ func (t *Target) Turn(ctx context.Context, r record.Release, m installer.Mode, t
 	switch m {
 	case installer.Stop:
 		tell("waiting until the master's pod is gone; pods of tasks go on")
-		return t.stop(ctx)
+		return t.waiter().stopMaster(ctx)
 	case installer.Hold:
 		tell("the new master tries the store on a copy")
-		return t.try(ctx, r, tell)
+		return t.upgrade().rehearse(ctx, r, tell)
 	case installer.Serve:
 	}
 	want, err := t.Wants(ctx)
@@ -83,24 +77,24 @@ func (t *Target) Turn(ctx context.Context, r record.Release, m installer.Mode, t
 		return err
 	}
 	if r.Same(want) {
-		return t.serve(ctx, tell)
+		return t.upgrade().serveNew(ctx, tell)
 	}
-	return t.serveAgain(ctx, tell)
+	return t.upgrade().restartOld(ctx, tell)
 }
 
-// try runs the new program on a copy of the store to its end.
-func (t *Target) try(ctx context.Context, r record.Release, tell func(string)) error {
-	d, err := t.next(ctx, r)
+// rehearse runs the new program on a copy of the store to its end.
+func (t upgrade) rehearse(ctx context.Context, r record.Release, tell func(string)) error {
+	d, err := t.nextDeployment(ctx, r)
 	if err != nil {
 		return err
 	}
 	args := instead(masterIn(&d.Spec.Template.Spec), []string{"rehearse"})
-	return t.do(ctx, errand{name: tryErrand, args: args, limit: tryLimit}, d.Spec.Template, tell)
+	return t.errands().run(ctx, errand{name: tryErrand, args: args, limit: tryLimit}, d.Spec.Template, tell)
 }
 
-// next is the master's Deployment as the new chart has it.
-func (t *Target) next(ctx context.Context, r record.Release) (*appsv1.Deployment, error) {
-	out, err := t.rendered(ctx)
+// nextDeployment is the master's Deployment as the new chart has it.
+func (t upgrade) nextDeployment(ctx context.Context, r record.Release) (*appsv1.Deployment, error) {
+	out, err := t.release().rendered(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -114,26 +108,26 @@ func (t *Target) next(ctx context.Context, r record.Release) (*appsv1.Deployment
 	return d, nil
 }
 
-// serveAgain starts the old master: nothing of the release has been changed.
-func (t *Target) serveAgain(ctx context.Context, tell func(string)) error {
+// restartOld starts the old master: nothing of the release has been changed.
+func (t upgrade) restartOld(ctx context.Context, tell func(string)) error {
 	tell("the old master starts again")
-	d, err := t.deployment(ctx)
+	d, err := t.place().deployment(ctx)
 	if err != nil {
 		return err
 	}
 	if d == nil {
 		return &installer.AbsentError{Cluster: t.Cluster}
 	}
-	if err := t.scale(ctx, d, 1); err != nil {
+	if err := t.place().scale(ctx, d, 1); err != nil {
 		return err
 	}
-	return t.stands(ctx, tell)
+	return t.awaitMaster(ctx, tell)
 }
 
 // Backup lets the program that wrote the store write it into a file on a claim of its
 // own, which outlives the cluster, or into a bucket.
 func (t *Target) Backup(ctx context.Context, of record.Release, tell func(string)) (string, error) {
-	d, err := t.deployment(ctx)
+	d, err := t.place().deployment(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -144,63 +138,15 @@ func (t *Target) Backup(ctx context.Context, of record.Release, tell func(string
 	if t.BackupBucket != "" {
 		url := t.BackupBucket + "/" + t.Cluster + "/" + file
 		args := instead(masterIn(&d.Spec.Template.Spec), []string{"backup"}, "--file="+url)
-		return url, t.do(ctx, errand{name: backupErrand, args: args, limit: backupLimit}, d.Spec.Template, tell)
+		return url, t.errands().run(ctx, errand{name: backupErrand, args: args, limit: backupLimit}, d.Spec.Template, tell)
 	}
-	claim, err := t.backupClaim(ctx)
+	claim, err := t.claims().ensureBackup(ctx)
 	if err != nil {
 		return "", err
 	}
 	args := instead(masterIn(&d.Spec.Template.Spec), []string{"backup"}, "--file="+backupDir+"/"+file)
-	err = t.do(ctx, errand{name: backupErrand, args: args, claim: claim, limit: backupLimit}, d.Spec.Template, tell)
+	err = t.errands().run(ctx, errand{name: backupErrand, args: args, claim: claim, limit: backupLimit}, d.Spec.Template, tell)
 	return "claim " + claim + ", file " + file, err
-}
-
-// backupClaim makes the claim for backups, unless one is given or there.
-func (t *Target) backupClaim(ctx context.Context) (string, error) {
-	claims := t.API.CoreV1().PersistentVolumeClaims(t.Namespace)
-	if t.BackupClaim != "" {
-		return t.BackupClaim, t.givenClaim(ctx)
-	}
-	name := backupPrefix + t.Cluster
-	size := t.Values.Text("db.storageSize")
-	if size == "" {
-		size = backupSize
-	}
-	q, err := resource.ParseQuantity(size)
-	if err != nil {
-		return "", fmt.Errorf("make the claim for backups: db.storageSize %q: %w", size, err)
-	}
-	claim := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: t.Namespace, Labels: labels(t.Cluster, componentBackup)},
-		Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: q}},
-		},
-	}
-	if class := t.Values.Text("db.storageClassName"); class != "" {
-		claim.Spec.StorageClassName = &class
-	}
-	_, err = claims.Create(ctx, claim, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		return name, nil
-	}
-	return name, t.refuse("create", "persistentvolumeclaims", name, err)
-}
-
-// givenClaim looks for the claim that the user named for backups.
-func (t *Target) givenClaim(ctx context.Context) error {
-	if t.BackupClaim == "" {
-		return nil
-	}
-	_, err := t.API.CoreV1().PersistentVolumeClaims(t.Namespace).Get(ctx, t.BackupClaim, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return &cloud.Error{
-			Kind: cloud.NotFound, Op: "find the claim for backups", Resource: t.BackupClaim,
-			Err: errors.New("it does not exist in namespace " + t.Namespace),
-			Fix: "make it, name another with --backup-to claim:NAME, or leave --backup-to out",
-		}
-	}
-	return t.refuse("get", "persistentvolumeclaims", t.BackupClaim, err)
 }
 
 // Follow has nothing to do: tasks are pods, which know their master by its Service.
@@ -217,12 +163,15 @@ func (t *Target) Fits(ctx context.Context, r record.Record) error {
 		return &installer.UnderWayError{Cluster: t.Cluster, To: r.Upgrade.To, Abandon: "det-deploy k8s upgrade --abandon --cluster-id " + t.Cluster}
 	}
 	runs, _, err := t.Runs(ctx)
-	if err != nil || runs.IsZero() {
+	if err != nil {
 		return err
 	}
 	want, err := t.Wants(ctx)
 	if err != nil || runs.Same(want) {
 		return err
+	}
+	if runs.IsZero() {
+		return t.claims().checkVersion(ctx, want.Version)
 	}
 	seen, err := installer.See(ctx, t, r)
 	if err != nil {

@@ -196,3 +196,32 @@ func TestAClaimForBackupsThatIsNotThereStopsNobody(t *testing.T) {
 		t.Errorf("got %v after %q, want it told before the master stops", err, told)
 	}
 }
+
+// Data that a version has left is migrated by an upgrade, which writes a backup first, and
+// by no install.
+func TestAnInstallOfAnotherVersionLeavesTheDataAlone(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	playing(s)
+	must(t, s.up(t.Context()))
+	s.wait = true
+	must(t, s.up(t.Context()))
+	must(t, s.installer(t.Context()).Deployment.Ready(t.Context(), func(string) {}))
+	s.wait = false
+	_, err := s.down(t.Context(), false)
+	must(t, err)
+	s.version = "1.1.0"
+	err = s.do(installer.ActInstall)
+	wantNamed(t, err, installer.ActUpgrade)
+	if !strings.Contains(err.Error(), "1.0.0") {
+		t.Errorf("got %v, want the version that left the data", err)
+	}
+	s.version = "1.0.0"
+	must(t, s.do(installer.ActInstall))
+	s.settled()
+	must(t, s.do(installer.ActUpgrade))
+	must(t, s.installer(t.Context()).Deployment.(*k8s.Target).Fits(t.Context(), record.Record{}))
+	_, err = s.down(t.Context(), false)
+	must(t, err)
+	must(t, s.do(installer.ActInstall)) // what the upgrade has left is its version's
+}

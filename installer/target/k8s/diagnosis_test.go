@@ -30,7 +30,7 @@ func TestATroubleInALine(t *testing.T) {
 // wait for its master.
 func TestErrandsKeepNothingFromBeingUp(t *testing.T) {
 	t.Parallel()
-	standing, err := selecting.Parse((&Target{Cluster: "lab"}).standing())
+	standing, err := selecting.Parse(place{Cluster: "lab"}.standingSelector())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,6 @@ package k8s
 import (
 	"log/slog"
 
-	appsv1 "k8s.io/api/apps/v1"
-
 	"github.com/det-deploy/det-deploy/k8s/helm"
 	"github.com/det-deploy/det-deploy/k8s/kube"
 )
@@ -17,10 +15,4 @@ const ChartName = "determined"
 // others. An empty namespace is c's.
 func OpenReleases(c *kube.Client, namespace string, log *slog.Logger) *helm.Client {
 	return helm.Open(helm.Config{Kube: c, Namespace: namespace, Log: log, Owner: &helm.Owner{Chart: ChartName, Mark: clusterLabel}})
-}
-
-// marked reports whether a master is one of this cluster's: another chart may give its
-// own the same name.
-func (t *Target) marked(d *appsv1.Deployment) bool {
-	return d.Labels[clusterLabel] == t.Cluster || d.Spec.Template.Labels[clusterLabel] == t.Cluster
 }

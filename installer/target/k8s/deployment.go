@@ -1,7 +1,6 @@
 package k8s
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -10,8 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/det-deploy/det-deploy/delay"
 )
 
 const (
@@ -24,7 +21,7 @@ const (
 )
 
 // deployment returns the master's Deployment, or nil where there is none.
-func (t *Target) deployment(ctx context.Context) (*appsv1.Deployment, error) {
+func (t place) deployment(ctx context.Context) (*appsv1.Deployment, error) {
 	name := masterPrefix + t.Cluster
 	d, err := t.API.AppsV1().Deployments(t.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -33,15 +30,15 @@ func (t *Target) deployment(ctx context.Context) (*appsv1.Deployment, error) {
 	if err != nil {
 		return nil, t.refuse("get", "deployments", name, err)
 	}
-	if !t.marked(d) {
+	if !t.isOurs(d) {
 		return nil, nil //nolint:nilnil // it is another chart's
 	}
 	return d, nil
 }
 
-// stop takes the master away and waits until none of its pods is left: nothing
+// stopMaster takes the master away and waits until none of its pods is left: nothing
 // writes the store then, and nobody makes pods for tasks.
-func (t *Target) stop(ctx context.Context) error {
+func (t waiter) stopMaster(ctx context.Context) error {
 	d, err := t.deployment(ctx)
 	if err != nil || d == nil {
 		return err
@@ -49,13 +46,13 @@ func (t *Target) stop(ctx context.Context) error {
 	if err := t.scale(ctx, d, 0); err != nil {
 		return err
 	}
-	return t.await(ctx, goneLimit, "the master's pod to go", func(ctx context.Context) (string, error) {
-		return t.podsLeft(ctx, t.Namespace, selectorOf(d), "")
+	return t.awaitGone(ctx, goneLimit, "the master's pod to go", func(ctx context.Context) (string, error) {
+		return t.describePodsLeft(ctx, t.Namespace, selectorOf(d), "")
 	})
 }
 
 // scale says how many masters there are to be: one or none.
-func (t *Target) scale(ctx context.Context, d *appsv1.Deployment, n int32) error {
+func (t place) scale(ctx context.Context, d *appsv1.Deployment, n int32) error {
 	if d.Spec.Replicas != nil && *d.Spec.Replicas == n {
 		return nil
 	}
@@ -71,27 +68,3 @@ func (t *Target) scale(ctx context.Context, d *appsv1.Deployment, n int32) error
 func stopped(d *appsv1.Deployment) bool { return d.Spec.Replicas != nil && *d.Spec.Replicas == 0 }
 
 func selectorOf(d *appsv1.Deployment) string { return metav1.FormatLabelSelector(d.Spec.Selector) }
-
-// await asks regularly what is left of something, until nothing is, with a limit.
-func (t *Target) await(ctx context.Context, limit time.Duration, what string, ask func(context.Context) (left string, err error)) error {
-	deadline := time.Now().Add(limit)
-	for {
-		left, err := ask(ctx)
-		switch {
-		case err != nil:
-			return err
-		case left == "":
-			return nil
-		case time.Now().After(deadline):
-			return &leftError{what, limit, left}
-		}
-		if err := t.pause(ctx); err != nil {
-			return err
-		}
-	}
-}
-
-// pause is what lies between two looks.
-func (t *Target) pause(ctx context.Context) error {
-	return delay.For(ctx, cmp.Or(t.Glance, glance))
-}

@@ -13,17 +13,8 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/explain"
 )
 
-// own selects what belongs to the cluster itself and not to its tasks.
-func (t *Target) own() string { return clusterLabel + "=" + t.Cluster + ",!" + taskLabel }
-
-// standing leaves errands out, the chart's own too: one that failed is kept for people to
-// look at, and keeps nothing from being up.
-func (t *Target) standing() string {
-	return t.own() + "," + component + " notin (" + componentUpgrade + "," + componentCheck + ")"
-}
-
-// verdict looks why something of ours is not up. Who may not look is told nothing.
-func (t *Target) verdict(ctx context.Context, selector string) explain.Verdict {
+// diagnose looks why something of ours is not up. Who may not look is told nothing.
+func (t place) diagnose(ctx context.Context, selector string) explain.Verdict {
 	s, err := explain.Look(ctx, explain.Of{Client: t.API, Namespace: t.Namespace, Selector: selector})
 	if err != nil {
 		return explain.Verdict{}
@@ -31,10 +22,10 @@ func (t *Target) verdict(ctx context.Context, selector string) explain.Verdict {
 	return explain.Judge(s, time.Now())
 }
 
-// errandVerdict looks why an errand is not done: its Job, its pods, and the claims that it
+// diagnoseErrand looks why an errand is not done: its Job, its pods, and the claims that it
 // may wait for. Others that failed are kept beside it. succeeded is true when its pod has
 // ended well.
-func (t *Target) errandVerdict(ctx context.Context, job string) (v explain.Verdict, succeeded bool) {
+func (t place) diagnoseErrand(ctx context.Context, job string) (v explain.Verdict, succeeded bool) {
 	selector := clusterLabel + "=" + t.Cluster + "," + component + " in (" + componentUpgrade + "," + componentBackup + ")"
 	s, err := explain.Look(ctx, explain.Of{Client: t.API, Namespace: t.Namespace, Selector: selector})
 	if err != nil {
@@ -50,7 +41,7 @@ func (t *Target) errandVerdict(ctx context.Context, job string) (v explain.Verdi
 // Ill says what of the cluster itself is not up and why, a sentence each, with the
 // last that a program said itself.
 func (t *Target) Ill(ctx context.Context) ([]string, error) {
-	s, err := explain.Look(ctx, explain.Of{Client: t.API, Namespace: t.Namespace, Selector: t.standing()})
+	s, err := explain.Look(ctx, explain.Of{Client: t.API, Namespace: t.Namespace, Selector: t.place().standingSelector()})
 	if err != nil {
 		return nil, err
 	}
@@ -92,20 +83,20 @@ func withLastWord(t explain.Trouble) string {
 func lasting(v explain.Verdict) bool { return len(v.Troubles) > 0 && v.Troubles[0].Lasting }
 
 // lastWords is the end of what a Job's pods wrote, and what else stood in their way.
-func (t *Target) lastWords(ctx context.Context, job string) string {
+func (t place) lastWords(ctx context.Context, job string) string {
 	var b strings.Builder
-	for _, one := range t.verdict(ctx, "job-name="+job).Troubles {
+	for _, one := range t.diagnose(ctx, "job-name="+job).Troubles {
 		b.WriteString("\n" + one.String())
 	}
 	if b.Len() > 0 {
 		return b.String()
 	}
-	pods, err := t.pods(ctx, "job-name="+job)
+	pods, err := t.listPods(ctx, "job-name="+job)
 	if err != nil || len(pods) == 0 {
 		return ""
 	}
 	tail := LogQuery{Tail: errandTail}
-	_ = t.logOf(ctx, pods[0], tail, nil, func(l LogLine) { b.WriteString("\n  log: " + l.Text) }) // what there is has to do
+	_ = t.readLog(ctx, pods[0], tail, nil, func(l LogLine) { b.WriteString("\n  log: " + l.Text) }) // what there is has to do
 	return b.String()
 }
 

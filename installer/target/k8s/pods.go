@@ -35,7 +35,7 @@ type Task struct {
 
 // Pods lists the pods of the cluster itself.
 func (t *Target) Pods(ctx context.Context) ([]Pod, error) {
-	all, err := t.pods(ctx, t.own())
+	all, err := t.place().listPods(ctx, t.place().ownSelector())
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (t *Target) Tasks(ctx context.Context) ([]Task, error) {
 			continue
 		}
 		if err != nil {
-			return nil, t.refuseIn(ns, "list", "pods", "", err)
+			return nil, t.place().refuseIn(ns, "list", "pods", "", err)
 		}
 		for _, p := range list.Items {
 			if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {

@@ -27,6 +27,9 @@ type errand struct {
 	limit time.Duration
 }
 
+// errands runs Jobs of ours in the cluster's namespace.
+type errands struct{ waiter }
+
 // errandTail is how many lines of an errand's log an error shows.
 const errandTail = 20
 
@@ -37,29 +40,29 @@ const errandLag = 2 * time.Minute
 // at.
 const errandGrace int32 = 24 * 60 * 60
 
-// do runs an errand in a pod as from describes the master's, and waits for its end.
+// run runs an errand in a pod as from describes the master's, and waits for its end.
 // One that was left behind by a killed run is made anew.
-func (t *Target) do(ctx context.Context, e errand, from corev1.PodTemplateSpec, tell func(string)) error {
+func (t errands) run(ctx context.Context, e errand, from corev1.PodTemplateSpec, tell func(string)) error {
 	job := t.jobOf(e, from)
-	if err := t.removeErrand(ctx, job.Name); err != nil {
+	if err := t.remove(ctx, job.Name); err != nil {
 		return err
 	}
 	if _, err := t.API.BatchV1().Jobs(t.Namespace).Create(ctx, job, metav1.CreateOptions{}); err != nil {
 		return t.refuse("create", "jobs", job.Name, err)
 	}
-	err := t.errandEnds(ctx, e, job.Name, tell)
+	err := t.awaitEnd(ctx, e, job.Name, tell)
 	if err == nil {
-		return t.deleteErrand(ctx, job.Name, metav1.DeletePropagationBackground) // what has ended holds no disk
+		return t.delete(ctx, job.Name, metav1.DeletePropagationBackground) // what has ended holds no disk
 	}
 	if _, stuck := errors.AsType[*stuckError](err); stuck {
 		// Its pod would go on trying, and hold its disks.
-		return errors.Join(err, t.removeErrand(ctx, job.Name))
+		return errors.Join(err, t.remove(ctx, job.Name))
 	}
 	return err
 }
 
 // jobOf is pure: the Job in which an errand runs.
-func (t *Target) jobOf(e errand, from corev1.PodTemplateSpec) *batchv1.Job {
+func (t errands) jobOf(e errand, from corev1.PodTemplateSpec) *batchv1.Job {
 	marks := labels(t.Cluster, componentUpgrade)
 	spec := *from.Spec.DeepCopy()
 	spec.RestartPolicy = corev1.RestartPolicyNever
@@ -128,10 +131,10 @@ func (e *stuckError) Hint() string {
 	return again
 }
 
-// errandEnds waits until a Job is over, telling what its pod waits for. It ends early
+// awaitEnd waits until a Job is over, telling what its pod waits for. It ends early
 // where the pod will not run.
-func (t *Target) errandEnds(ctx context.Context, e errand, name string, tell func(string)) error {
-	w := t.wait(e.limit, tell)
+func (t errands) awaitEnd(ctx context.Context, e errand, name string, tell func(string)) error {
+	w := t.startWaiting(e.limit, tell)
 	for {
 		job, err := t.API.BatchV1().Jobs(t.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
@@ -143,7 +146,7 @@ func (t *Target) errandEnds(ctx context.Context, e errand, name string, tell fun
 		case done:
 			return fmt.Errorf("run `%s` in job %s: %s%s", program(e.args), name, why, t.lastWords(ctx, name))
 		}
-		v, succeeded := t.errandVerdict(ctx, name)
+		v, succeeded := t.diagnoseErrand(ctx, name)
 		if succeeded {
 			return nil // its Job says so a second or two later, and nobody serves meanwhile
 		}
@@ -173,30 +176,30 @@ func ended(job *batchv1.Job) (done bool, why string) {
 	return false, ""
 }
 
-// removeErrands removes what killed upgrades have left.
-func (t *Target) removeErrands(ctx context.Context) error {
+// removeAll removes what killed upgrades have left.
+func (t errands) removeAll(ctx context.Context) error {
 	list, err := t.API.BatchV1().Jobs(t.Namespace).List(ctx, metav1.ListOptions{LabelSelector: clusterLabel + "=" + t.Cluster + "," + component + "=" + componentUpgrade})
 	if err != nil {
 		return t.refuse("list", "jobs", "", err)
 	}
 	for _, j := range list.Items {
-		if err := t.removeErrand(ctx, j.Name); err != nil {
+		if err := t.remove(ctx, j.Name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// removeErrand removes a Job with its pods and waits until they are gone: they may
+// remove removes a Job with its pods and waits until they are gone: they may
 // hold the disk.
-func (t *Target) removeErrand(ctx context.Context, name string) error {
+func (t errands) remove(ctx context.Context, name string) error {
 	if _, err := t.API.BatchV1().Jobs(t.Namespace).Get(ctx, name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err := t.deleteErrand(ctx, name, metav1.DeletePropagationForeground); err != nil {
+	if err := t.delete(ctx, name, metav1.DeletePropagationForeground); err != nil {
 		return err
 	}
-	return t.await(ctx, goneLimit, "job "+name+" to go", func(ctx context.Context) (string, error) {
+	return t.awaitGone(ctx, goneLimit, "job "+name+" to go", func(ctx context.Context) (string, error) {
 		_, err := t.API.BatchV1().Jobs(t.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			return "", nil
@@ -204,11 +207,11 @@ func (t *Target) removeErrand(ctx context.Context, name string) error {
 		if err != nil {
 			return "", t.refuse("get", "jobs", name, err)
 		}
-		return t.podsLeft(ctx, t.Namespace, batchv1.JobNameLabel+"="+name, "it")
+		return t.describePodsLeft(ctx, t.Namespace, batchv1.JobNameLabel+"="+name, "it")
 	})
 }
 
-func (t *Target) deleteErrand(ctx context.Context, name string, how metav1.DeletionPropagation) error {
+func (t errands) delete(ctx context.Context, name string, how metav1.DeletionPropagation) error {
 	err := t.API.BatchV1().Jobs(t.Namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &how})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return t.refuse("delete", "jobs", name, err)

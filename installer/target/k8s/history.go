@@ -23,7 +23,7 @@ const startLag = 30 * time.Second
 // Seen reads off the Deployment whether its master has answered, and off Helm's history
 // what ran before.
 func (t *Target) Seen(ctx context.Context, s *installer.Sight) error {
-	d, err := t.deployment(ctx)
+	d, err := t.place().deployment(ctx)
 	if err != nil || d == nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (t *Target) Seen(ctx context.Context, s *installer.Sight) error {
 	if err != nil {
 		return err
 	}
-	sets, err := t.replicaSets(ctx, d)
+	sets, err := t.place().replicaSets(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (t *Target) Seen(ctx context.Context, s *installer.Sight) error {
 }
 
 // replicaSets are those of a Deployment that run the version that it wants now.
-func (t *Target) replicaSets(ctx context.Context, d *appsv1.Deployment) ([]appsv1.ReplicaSet, error) {
+func (t place) replicaSets(ctx context.Context, d *appsv1.Deployment) ([]appsv1.ReplicaSet, error) {
 	list, err := t.API.AppsV1().ReplicaSets(t.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selectorOf(d)})
 	if err != nil {
 		return nil, t.refuse("list", "replicasets", "", err)
@@ -97,11 +97,11 @@ func (t *Target) Return(ctx context.Context, r record.Release, tell func(string)
 	if err != nil {
 		return err
 	}
-	if err := t.removeErrands(ctx); err != nil {
+	if err := t.errands().removeAll(ctx); err != nil {
 		return err
 	}
 	if runs.Same(r) {
-		return t.serveAgain(ctx, tell)
+		return t.upgrade().restartOld(ctx, tell)
 	}
 	past, err := t.Helm.History(ctx, t.Cluster)
 	if err != nil {
@@ -115,17 +115,17 @@ func (t *Target) Return(ctx context.Context, r record.Release, tell func(string)
 	if _, err := t.Helm.Rollback(ctx, t.Cluster, revision); err != nil {
 		return fmt.Errorf("go back to revision %d: %w", revision, err)
 	}
-	d, err := t.deployment(ctx)
+	d, err := t.place().deployment(ctx)
 	if err != nil {
 		return err
 	}
 	if d == nil {
 		return &installer.AbsentError{Cluster: t.Cluster}
 	}
-	if err := t.scale(ctx, d, 1); err != nil { // Helm keeps what det-deploy has scaled
+	if err := t.place().scale(ctx, d, 1); err != nil { // Helm keeps what det-deploy has scaled
 		return err
 	}
-	return t.stands(ctx, tell)
+	return t.awaitMaster(ctx, tell)
 }
 
 // versionOfRevision is what a revision's values have the master's image be.

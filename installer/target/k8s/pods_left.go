@@ -27,9 +27,9 @@ func (*leftError) Hint() string {
 	return "see `kubectl describe` for what holds it; a pod of a node that is gone goes with `kubectl delete pod --force`; then run the same command again"
 }
 
-// podsLeft says which pods are still there. Without any it is what is said of their owner,
+// describePodsLeft says which pods are still there. Without any it is what is said of their owner,
 // or nothing.
-func (t *Target) podsLeft(ctx context.Context, ns, selector, owner string) (string, error) {
+func (t place) describePodsLeft(ctx context.Context, ns, selector, owner string) (string, error) {
 	list, err := t.API.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return "", t.refuseIn(ns, "list", "pods", "", err)
@@ -59,12 +59,12 @@ func sayLeft(pods []corev1.Pod, owner string, now time.Time) string {
 	return strings.Join(out, "; ")
 }
 
-// holds says what keeps an object of the inventory from going: a Job's pods, or those that
+// describeHolders says what keeps an object of the inventory from going: a Job's pods, or those that
 // use a claim.
-func (t *Target) holds(ctx context.Context, kind, ns, name string) (string, error) {
+func (t place) describeHolders(ctx context.Context, kind, ns, name string) (string, error) {
 	switch kind {
 	case kindJob, kindErrand:
-		return t.podsLeft(ctx, ns, batchv1.JobNameLabel+"="+name, "it")
+		return t.describePodsLeft(ctx, ns, batchv1.JobNameLabel+"="+name, "it")
 	case kindClaim:
 		list, err := t.API.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{})
 		if err != nil {

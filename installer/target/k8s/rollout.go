@@ -11,11 +11,14 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// serve upgrades the release. A new master that never becomes ready has never served,
+// upgrade is a target in the middle of an upgrade.
+type upgrade struct{ *Target }
+
+// serveNew upgrades the release. A new master that never becomes ready has never served,
 // and one whose objects were refused neither, so the release goes back to what it was;
 // a store that the new one has already changed the old one refuses, and the backup is
 // there.
-func (t *Target) serve(ctx context.Context, tell func(string)) error {
+func (t upgrade) serveNew(ctx context.Context, tell func(string)) error {
 	past, err := t.Helm.History(ctx, t.Cluster)
 	if err != nil {
 		return err
@@ -37,20 +40,20 @@ func (t *Target) serve(ctx context.Context, tell func(string)) error {
 	if !found {
 		return fmt.Errorf("%w; no earlier revision of the release is remembered to go back to", err)
 	}
-	return t.takeBack(ctx, back, err, tell)
+	return t.rollBack(ctx, back, err, tell)
 }
 
 // Finish upgrades the release to what is wanted, and waits for its master.
 func (t *Target) Finish(ctx context.Context, tell func(string)) error {
 	tell("the release is upgraded")
-	if _, err := t.Helm.Upgrade(ctx, t.wanted()); err != nil {
+	if _, err := t.Helm.Upgrade(ctx, t.release().wanted()); err != nil {
 		return err
 	}
-	return t.stands(ctx, tell)
+	return t.awaitMaster(ctx, tell)
 }
 
 // hasAnswered reports whether a master of a release is told to run and has been available.
-func (t *Target) hasAnswered(ctx context.Context, r record.Release) (bool, error) {
+func (t upgrade) hasAnswered(ctx context.Context, r record.Release) (bool, error) {
 	runs, mode, err := t.Runs(ctx)
 	if err != nil || !runs.Same(r) || mode != installer.Serve {
 		return false, err
@@ -65,12 +68,12 @@ func isRefusal(err error) bool {
 	return slices.Contains([]cloud.Kind{cloud.Invalid, cloud.Denied, cloud.Quota, cloud.Conflict}, cloud.KindOf(err))
 }
 
-func (t *Target) takeBack(ctx context.Context, revision int, ill error, tell func(string)) error {
+func (t upgrade) rollBack(ctx context.Context, revision int, ill error, tell func(string)) error {
 	tell("the new master does not become ready; the release goes back")
 	if _, err := t.Helm.Rollback(ctx, t.Cluster, revision); err != nil {
 		return errors.Join(ill, fmt.Errorf("go back to revision %d: %w", revision, err))
 	}
-	if err := t.stands(ctx, tell); err != nil {
+	if err := t.awaitMaster(ctx, tell); err != nil {
 		return errors.Join(ill, fmt.Errorf("the release is back at revision %d, whose master does not become ready either: %w", revision, err))
 	}
 	return &installer.TakenBackError{Err: ill}

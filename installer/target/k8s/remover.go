@@ -1,0 +1,107 @@
+package k8s
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/det-deploy/det-deploy/cloud/resource"
+)
+
+// Remove removes by kind and identity.
+func (t *Target) Remove(ctx context.Context, f resource.Found) error {
+	ns, name, other := strings.Cut(f.ID, "/")
+	if !other {
+		ns, name = t.Namespace, f.ID
+	}
+	if f.Kind == kindMaster {
+		return t.waiter().stopMaster(ctx)
+	}
+	if f.Kind == kindRelease {
+		return t.release().Delete(ctx)
+	}
+	remove, found := t.inventory().removers(ns)[f.Kind]
+	if !found {
+		return fmt.Errorf("remove %s: nothing is known of such objects", f)
+	}
+	foreground := metav1.DeletePropagationForeground
+	err := remove.delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &foreground})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return t.place().refuseIn(ns, "delete", remove.resource, name, err)
+	}
+	return t.waiter().awaitGone(ctx, goneLimit, f.String()+" to go", func(ctx context.Context) (string, error) {
+		err := remove.look(ctx, name)
+		if apierrors.IsNotFound(err) {
+			return "", nil
+		}
+		if err != nil {
+			return "", t.place().refuseIn(ns, "get", remove.resource, name, err)
+		}
+		return t.place().describeHolders(ctx, f.Kind, ns, name)
+	})
+}
+
+// remover deletes objects of one kind and looks whether they are gone.
+type remover struct {
+	resource string
+	delete   func(context.Context, string, metav1.DeleteOptions) error
+	look     func(context.Context, string) error
+}
+
+func (t inventory) removers(ns string) map[string]remover {
+	claims, secrets, pods, jobs := t.API.CoreV1().PersistentVolumeClaims(ns), t.API.CoreV1().Secrets(ns), t.API.CoreV1().Pods(ns), t.API.BatchV1().Jobs(ns)
+	claim := remover{"persistentvolumeclaims", claims.Delete, func(ctx context.Context, n string) error {
+		_, err := claims.Get(ctx, n, metav1.GetOptions{})
+		return err
+	}}
+	secret := remover{"secrets", secrets.Delete, func(ctx context.Context, n string) error {
+		_, err := secrets.Get(ctx, n, metav1.GetOptions{})
+		return err
+	}}
+	pod := remover{"pods", pods.Delete, func(ctx context.Context, n string) error { _, err := pods.Get(ctx, n, metav1.GetOptions{}); return err }}
+	all := t.API.CoreV1().Namespaces()
+	space := remover{"namespaces", all.Delete, func(ctx context.Context, n string) error { _, err := all.Get(ctx, n, metav1.GetOptions{}); return err }}
+	job := remover{"jobs", jobs.Delete, func(ctx context.Context, n string) error { _, err := jobs.Get(ctx, n, metav1.GetOptions{}); return err }}
+	out := map[string]remover{
+		kindClaim: claim, kindSnapshot: t.dynamicRemover(snapshotResource(), ns), kindTasks: space, kindSecret: secret, kindToken: secret, kindPod: pod, kindJob: job, kindErrand: job,
+	}
+	for _, k := range chartKinds() {
+		if k.kind != kindSecret {
+			out[k.kind] = t.chartRemover(k, ns)
+		}
+	}
+	return out
+}
+
+// chartRemover deletes objects of a kind of the chart.
+func (t inventory) chartRemover(k chartKind, ns string) remover {
+	if k.wide {
+		ns = ""
+	}
+	return t.dynamicRemover(k.of, ns)
+}
+
+// dynamicRemover deletes objects whose types only the server knows.
+func (t inventory) dynamicRemover(of schema.GroupVersionResource, ns string) remover {
+	return remover{of.Resource, func(ctx context.Context, name string, o metav1.DeleteOptions) error {
+		api, err := t.Kube.Objects(of, ns)
+		if err != nil {
+			return err
+		}
+		return api.Delete(ctx, name, o)
+	}, func(ctx context.Context, name string) error {
+		api, err := t.Kube.Objects(of, ns)
+		if err != nil {
+			return err
+		}
+		_, err = api.Get(ctx, name, metav1.GetOptions{})
+		return err
+	}}
+}

@@ -1,0 +1,107 @@
+package k8s
+
+import (
+	"context"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/k8s/explain"
+)
+
+// waiter looks again and again at what is to change.
+type waiter struct {
+	place
+	// glance is the pause between two looks, patience how long what does not pass by
+	// itself is waited for all the same, and limit how long a master may take to come up.
+	glance, patience, limit time.Duration
+}
+
+// awaitGone asks regularly what is left of something, until nothing is, with a limit.
+func (t waiter) awaitGone(ctx context.Context, limit time.Duration, what string, ask func(context.Context) (left string, err error)) error {
+	deadline := time.Now().Add(limit)
+	for {
+		left, err := ask(ctx)
+		switch {
+		case err != nil:
+			return err
+		case left == "":
+			return nil
+		case time.Now().After(deadline):
+			return &leftError{what, limit, left}
+		}
+		if err := t.pause(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// pause is what lies between two looks.
+func (t waiter) pause(ctx context.Context) error {
+	return delay.For(ctx, t.glance)
+}
+
+// awaitAvailable waits until the master's Deployment is available.
+func (t waiter) awaitAvailable(ctx context.Context, tell func(string)) (*appsv1.Deployment, error) {
+	w := t.startWaiting(t.limit, tell)
+	for {
+		d, err := t.deployment(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if d == nil {
+			return nil, &installer.AbsentError{Cluster: t.Cluster}
+		}
+		if available(d) {
+			return d, nil
+		}
+		v := t.diagnose(ctx, t.standingSelector())
+		if w.over(v, time.Now()) {
+			return nil, &notReadyError{t.Cluster, t.Namespace, v, time.Since(w.begun)}
+		}
+		if err := t.pause(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// waiting is how long something is already waited for.
+type waiting struct {
+	begun           time.Time
+	limit, patience time.Duration
+	tell            func(string)
+	said            string
+	// grave is since when there has been something that does not pass by itself.
+	grave time.Time
+}
+
+func (t waiter) startWaiting(limit time.Duration, tell func(string)) waiting {
+	return waiting{begun: time.Now(), limit: limit, patience: t.patience, tell: tell}
+}
+
+// over tells what is new and reports whether waiting longer is of no use.
+func (w *waiting) over(v explain.Verdict, now time.Time) bool {
+	if what := told(v); what != w.said && what != "" {
+		w.said = what
+		w.tell(what)
+	}
+	switch {
+	case !lasting(v):
+		w.grave = time.Time{}
+	case w.grave.IsZero():
+		w.grave = now
+	}
+	return now.Sub(w.begun) > w.limit || !w.grave.IsZero() && now.Sub(w.grave) > w.patience
+}
+
+// available reports whether the master that is wanted now is there.
+func available(d *appsv1.Deployment) bool {
+	wanted := int32(1)
+	if d.Spec.Replicas != nil {
+		wanted = *d.Spec.Replicas
+	}
+	s := d.Status
+	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == wanted && s.Replicas == wanted && s.AvailableReplicas == wanted
+}

@@ -297,11 +297,11 @@ func (w Wanted) mayWatch(ctx context.Context) Result {
 		{verb: "list", resource: "events", namespace: w.Namespace},
 		{verb: "get", resource: "pods/log", namespace: w.Namespace},
 	}
-	return w.ask(ctx, needs, "to tell what happens, and to remove what tasks leave")
+	return w.askAccess(ctx, needs, "to tell what happens, and to remove what tasks leave")
 }
 
-// ask looks for permissions without which the release is made all the same.
-func (w Wanted) ask(ctx context.Context, needs []need, why string) Result {
+// askAccess looks for permissions without which the release is made all the same.
+func (w Wanted) askAccess(ctx context.Context, needs []need, why string) Result {
 	denied, err := w.denied(ctx, needs)
 	if err != nil {
 		return unseen(kube.Call{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, err)

@@ -88,25 +88,25 @@ type Slots struct {
 // would ask.
 func Checks(w Wanted) []Check {
 	out := []Check{
-		{"API server", w.reachable},
-		{"Kubernetes version", w.version},
-		{"namespace " + w.Namespace, w.namespace},
+		{"API server", w.checkReachable},
+		{"Kubernetes version", w.checkVersion},
+		{"namespace " + w.Namespace, w.checkNamespace},
 		{"permission to install", w.mayInstall},
 		{"permission to give the master its roles", w.mayGrant},
 		{"permission to see what happens", w.mayWatch},
 		{"Pod Security of namespace " + w.Namespace, w.podSecurity},
-		{"quota of namespace " + w.Namespace, w.quota},
+		{"quota of namespace " + w.Namespace, w.checkQuota},
 	}
 	if len(claims(w.Objects)) > 0 {
-		out = append(out, Check{"storage class", w.storage})
+		out = append(out, Check{"storage class", w.checkStorage})
 	}
 	if w.Slots.Resource != "" {
-		out = append(out, Check{"GPUs", w.gpus}, Check{"taints of GPU nodes", w.taints})
+		out = append(out, Check{"GPUs", w.checkGPUs}, Check{"taints of GPU nodes", w.checkTaints})
 	}
 	if w.TaskNamespace != "" {
 		out = append(out, Check{"namespace " + w.TaskNamespace + " of tasks", w.taskNamespace})
 	} else {
-		out = append(out, Check{"tasks apart from the master", w.together})
+		out = append(out, Check{"tasks apart from the master", w.checkCoscheduler})
 	}
 	if w.TaskNamespace != "" {
 		out = append(out, Check{"permission to tend tasks", w.mayTend})
@@ -125,7 +125,7 @@ func Checks(w Wanted) []Check {
 		out = append(out, Check{"TLS secret " + w.TLSSecret, w.tlsSecret})
 	}
 	if has(w.Objects, loadBalancer) {
-		out = append(out, Check{"load balancer", w.balancer})
+		out = append(out, Check{"load balancer", w.checkBalancer})
 	}
 	if w.Coscheduler {
 		out = append(out, Check{"coscheduler", w.coscheduler})
@@ -134,7 +134,7 @@ func Checks(w Wanted) []Check {
 		out = append(out, Check{"network policies", networkPolicies})
 	}
 	if w.DatabaseHost != "" {
-		out = append(out, Check{"database " + w.DatabaseHost, w.database})
+		out = append(out, Check{"database " + w.DatabaseHost, w.checkDatabase})
 	}
 	return out
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/kube"
 )
 
-func (w Wanted) gpus(ctx context.Context) Result {
+func (w Wanted) checkGPUs(ctx context.Context) Result {
 	nodes, err := w.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return unseen(kube.Call{Verb: "list", Resource: "nodes"}, err)
@@ -40,7 +40,7 @@ func judgeGPUs(nodes []corev1.Node, s Slots) Result {
 			Fix: "install the device plugin or GPU operator if the nodes have GPUs; nothing is to do if nodes are added when they are needed",
 		}
 	}
-	found := describe(counts, s.Resource)
+	found := describeNeeds(counts, s.Resource)
 	fix := fmt.Sprintf("--set maxSlotsPerPod=%d, the greatest common divisor of what the nodes have", divisor)
 	switch {
 	case s.MaxPerPod > largest:
@@ -61,8 +61,8 @@ func gcd(a, b int) int {
 	return a
 }
 
-// describe is "2 nodes with 8, 1 with 4 nvidia.com/gpu".
-func describe(counts map[int]int, resource corev1.ResourceName) string {
+// describeNeeds is "2 nodes with 8, 1 with 4 nvidia.com/gpu".
+func describeNeeds(counts map[int]int, resource corev1.ResourceName) string {
 	sizes := slices.Sorted(maps.Keys(counts))
 	slices.Reverse(sizes)
 	parts := make([]string, len(sizes))
@@ -79,7 +79,7 @@ func describe(counts map[int]int, resource corev1.ResourceName) string {
 	return strings.Join(parts, ", ") + " " + string(resource)
 }
 
-func (w Wanted) taints(ctx context.Context) Result {
+func (w Wanted) checkTaints(ctx context.Context) Result {
 	nodes, err := w.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return unseen(kube.Call{Verb: "list", Resource: "nodes"}, err)

@@ -17,7 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/kube"
 )
 
-func (w Wanted) quota(ctx context.Context) Result {
+func (w Wanted) checkQuota(ctx context.Context) Result {
 	quotas, limits, unknown := w.limitsOf(ctx, w.Namespace)
 	if unknown != nil {
 		return *unknown

@@ -136,9 +136,9 @@ func TestANamespaceThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	w, _ := as(t, "")
 	w.Namespace = "none"
-	expect(t, w.namespace(t.Context()), Fail, "--create-namespace")
+	expect(t, w.checkNamespace(t.Context()), Fail, "--create-namespace")
 	w.CreateNamespace = true
-	expect(t, w.namespace(t.Context()), Pass, "will be made")
+	expect(t, w.checkNamespace(t.Context()), Pass, "will be made")
 	w.Coscheduler = true
 	expect(t, w.coscheduler(t.Context()), Fail, "PodGroup")
 }

@@ -26,7 +26,7 @@ func (w Wanted) serverVersion(ctx context.Context) (*version.Info, error) {
 	return discovery.ToDiscoveryInterfaceWithContext(w.Client.Discovery()).ServerVersionWithContext(ctx)
 }
 
-func (w Wanted) reachable(ctx context.Context) Result {
+func (w Wanted) checkReachable(ctx context.Context) Result {
 	v, err := w.serverVersion(ctx)
 	if err == nil {
 		return pass("it answers, as Kubernetes %s", v.GitVersion)
@@ -39,7 +39,7 @@ func (w Wanted) reachable(ctx context.Context) Result {
 	return r
 }
 
-func (w Wanted) version(ctx context.Context) Result {
+func (w Wanted) checkVersion(ctx context.Context) Result {
 	v, err := w.serverVersion(ctx)
 	if err != nil {
 		return unseen(kube.Call{Verb: "get", Resource: "version"}, err)
@@ -59,7 +59,7 @@ func judgeVersion(v *version.Info) Result {
 	return pass("%s", v.GitVersion)
 }
 
-func (w Wanted) namespace(ctx context.Context) Result {
+func (w Wanted) checkNamespace(ctx context.Context) Result {
 	ns, err := w.Client.CoreV1().Namespaces().Get(ctx, w.Namespace, metav1.GetOptions{})
 	switch {
 	case err == nil && ns.Status.Phase == corev1.NamespaceTerminating:
@@ -95,7 +95,7 @@ func (w Wanted) taskNamespace(ctx context.Context) Result {
 	}
 	other := w
 	other.Namespace, other.CreateNamespace = w.TaskNamespace, false
-	r := other.namespace(ctx)
+	r := other.checkNamespace(ctx)
 	if r.Answer == Fail && r.Fix != "" {
 		r.Fix = "make it with `kubectl create namespace " + w.TaskNamespace + "`, or name another with resourceManager.defaultNamespace"
 	}
@@ -129,8 +129,8 @@ func (w Wanted) madeNamespace(ctx context.Context) Result {
 	return pass("it does not exist and will be made")
 }
 
-// together warns of tasks that run beside the master.
-func (w Wanted) together(context.Context) Result {
+// checkCoscheduler warns of tasks that run beside the master.
+func (w Wanted) checkCoscheduler(context.Context) Result {
 	return Result{
 		Answer: Unknown, Found: "tasks run in namespace " + w.Namespace + ", as resourceManager.defaultNamespace says: only the master's checks of pod specs keep them from its Secrets and volumes",
 		Needed: "a namespace of their own", Fix: "leave resourceManager.defaultNamespace out, or name another namespace",
@@ -205,7 +205,7 @@ func networkPolicies(context.Context) Result {
 	}
 }
 
-func (w Wanted) database(context.Context) Result {
+func (w Wanted) checkDatabase(context.Context) Result {
 	return Result{
 		Answer: Unknown, Found: "whether pods reach it can be seen only from within the cluster",
 		Needed: "PostgreSQL 13 or newer that answers at db.hostAddress", Fix: "`det-deploy k8s status` shows what the master says about it after the start",

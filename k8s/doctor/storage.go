@@ -27,7 +27,7 @@ func claims(objects []helm.Object) []corev1.PersistentVolumeClaim {
 	return out
 }
 
-func (w Wanted) storage(ctx context.Context) Result {
+func (w Wanted) checkStorage(ctx context.Context) Result {
 	list, err := w.Client.StorageV1().StorageClasses().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return unseen(kube.Call{Verb: "list", Group: "storage.k8s.io", Resource: "storageclasses"}, err)
@@ -78,7 +78,7 @@ func loadBalancer(o helm.Object) bool {
 	return o.Kind == "Service" && yaml.Unmarshal([]byte(o.YAML), &s) == nil && s.Spec.Type == corev1.ServiceTypeLoadBalancer
 }
 
-func (w Wanted) balancer(ctx context.Context) Result {
+func (w Wanted) checkBalancer(ctx context.Context) Result {
 	services, err := w.Client.CoreV1().Services("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		services = &corev1.ServiceList{} // whoever may not see all of them may still see nodes

@@ -112,5 +112,5 @@ func (w Wanted) mayTend(ctx context.Context) Result {
 		}
 	}
 	needs = append(needs, need{verb: "list", resource: "events", namespace: w.TaskNamespace})
-	return w.ask(ctx, needs, "to count tasks, and to remove what they leave")
+	return w.askAccess(ctx, needs, "to count tasks, and to remove what they leave")
 }

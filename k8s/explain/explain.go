@@ -81,22 +81,22 @@ type Verdict struct {
 func Judge(s Seen, now time.Time) Verdict {
 	var v Verdict
 	for _, d := range s.Deployments {
-		v.deployment(d)
+		v.addDeployment(d)
 	}
 	for _, j := range s.Jobs {
-		v.job(j, s.Events)
+		v.addJob(j, s.Events)
 	}
 	for _, rs := range s.ReplicaSets {
-		v.makes(rs, s.Events)
+		v.addReplicaSet(rs, s.Events)
 	}
 	for _, p := range s.Pods {
-		if superseded(p, s) {
+		if isSuperseded(p, s) {
 			continue
 		}
-		v.Troubles = append(v.Troubles, pod(p, s, now)...)
+		v.Troubles = append(v.Troubles, explainPod(p, s, now)...)
 	}
 	for _, c := range s.Claims {
-		if t, bad := claim(c, s); bad {
+		if t, bad := explainClaim(c, s); bad {
 			v.Troubles = append(v.Troubles, t)
 		}
 	}
@@ -106,21 +106,21 @@ func Judge(s Seen, now time.Time) Verdict {
 		}
 	}
 	slices.SortStableFunc(v.Troubles, func(a, b Trouble) int {
-		return cmp.Or(weight(b)-weight(a), strings.Compare(a.Object, b.Object), strings.Compare(a.What, b.What))
+		return cmp.Or(orderOf(b)-orderOf(a), strings.Compare(a.Object, b.Object), strings.Compare(a.What, b.What))
 	})
 	v.Ready = len(v.Progress) == 0
 	return v
 }
 
-// weight puts what does not pass by itself first.
-func weight(t Trouble) int {
+// orderOf puts what does not pass by itself first.
+func orderOf(t Trouble) int {
 	if t.Lasting {
 		return 1
 	}
 	return 0
 }
 
-func (v *Verdict) deployment(d appsv1.Deployment) {
+func (v *Verdict) addDeployment(d appsv1.Deployment) {
 	want := int32(1)
 	if d.Spec.Replicas != nil {
 		want = *d.Spec.Replicas
@@ -132,7 +132,7 @@ func (v *Verdict) deployment(d appsv1.Deployment) {
 	v.Progress = append(v.Progress, fmt.Sprintf("deployment %s: %d of %d ready", d.Name, min(st.ReadyReplicas, st.UpdatedReplicas), want))
 }
 
-func (v *Verdict) job(j batchv1.Job, events []corev1.Event) {
+func (v *Verdict) addJob(j batchv1.Job, events []corev1.Event) {
 	for _, c := range j.Status.Conditions {
 		if c.Status != corev1.ConditionTrue {
 			continue
@@ -156,8 +156,8 @@ func (v *Verdict) job(j batchv1.Job, events []corev1.Event) {
 	}
 }
 
-// makes looks for a ReplicaSet that wants pods and is not let make them.
-func (v *Verdict) makes(rs appsv1.ReplicaSet, events []corev1.Event) {
+// addReplicaSet looks for a ReplicaSet that wants pods and is not let make them.
+func (v *Verdict) addReplicaSet(rs appsv1.ReplicaSet, events []corev1.Event) {
 	if rs.Spec.Replicas == nil || rs.Status.Replicas >= *rs.Spec.Replicas {
 		return
 	}
@@ -166,9 +166,9 @@ func (v *Verdict) makes(rs appsv1.ReplicaSet, events []corev1.Event) {
 	}
 }
 
-// superseded reports whether a pod is on its way out, or belongs to an earlier
+// isSuperseded reports whether a pod is on its way out, or belongs to an earlier
 // revision of its Deployment: it does not matter to what is wanted now.
-func superseded(p corev1.Pod, s Seen) bool {
+func isSuperseded(p corev1.Pod, s Seen) bool {
 	if p.DeletionTimestamp != nil {
 		return true
 	}
@@ -188,17 +188,17 @@ func superseded(p corev1.Pod, s Seen) bool {
 // eventOf is what the latest event of one of reasons about an object says, or empty. No
 // reasons means any warning.
 func eventOf(events []corev1.Event, kind, name string, reasons ...string) string {
-	e := latest(events, kind, name, reasons...)
+	e := latestEvent(events, kind, name, reasons...)
 	if e == nil {
 		return ""
 	}
-	return words(e)
+	return eventText(e)
 }
 
-func words(e *corev1.Event) string { return e.Reason + ": " + strings.TrimSpace(e.Message) }
+func eventText(e *corev1.Event) string { return e.Reason + ": " + strings.TrimSpace(e.Message) }
 
-// latest is that event, or nil.
-func latest(events []corev1.Event, kind, name string, reasons ...string) *corev1.Event {
+// latestEvent is that event, or nil.
+func latestEvent(events []corev1.Event, kind, name string, reasons ...string) *corev1.Event {
 	var best *corev1.Event
 	for i := range events {
 		e := &events[i]
@@ -211,16 +211,16 @@ func latest(events []corev1.Event, kind, name string, reasons ...string) *corev1
 		if len(reasons) > 0 && !slices.Contains(reasons, e.Reason) {
 			continue
 		}
-		if best == nil || !when(e).Before(when(best)) {
+		if best == nil || !eventTime(e).Before(eventTime(best)) {
 			best = e
 		}
 	}
 	return best
 }
 
-// when is the last time that an event was seen; there are two ways to write it
+// eventTime is the last time that an event was seen; there are two ways to write it
 // down.
-func when(e *corev1.Event) time.Time {
+func eventTime(e *corev1.Event) time.Time {
 	switch {
 	case e.Series != nil:
 		return e.Series.LastObservedTime.Time

@@ -81,11 +81,11 @@ func Look(ctx context.Context, of Of) (Seen, error) {
 			return Seen{}, kube.Translate(kube.Call{Verb: "list", Group: list.group, Resource: list.resource, Namespace: of.Namespace}, err)
 		}
 	}
-	return s, background(ctx, of, &s)
+	return s, readBackground(ctx, of, &s)
 }
 
-// background adds what explains the objects.
-func background(ctx context.Context, of Of, s *Seen) error {
+// readBackground adds what explains the objects.
+func readBackground(ctx context.Context, of Of, s *Seen) error {
 	events, err := of.Client.CoreV1().Events(of.Namespace).List(ctx, metav1.ListOptions{})
 	switch {
 	case err == nil:
@@ -93,7 +93,7 @@ func background(ctx context.Context, of Of, s *Seen) error {
 	case !apierrors.IsForbidden(err):
 		return kube.Translate(kube.Call{Verb: "list", Resource: "events", Namespace: of.Namespace}, err)
 	}
-	if err := classes(ctx, of, s); err != nil {
+	if err := readClasses(ctx, of, s); err != nil {
 		return err
 	}
 	s.Logs = make(map[string][]string)
@@ -102,7 +102,7 @@ func background(ctx context.Context, of Of, s *Seen) error {
 			if c.Ready || p.Status.Phase == corev1.PodSucceeded {
 				continue
 			}
-			if lines := tail(ctx, of, p.Name, c); len(lines) > 0 {
+			if lines := readTail(ctx, of, p.Name, c); len(lines) > 0 {
 				s.Logs[p.Name+"/"+c.Name] = lines
 			}
 		}
@@ -110,7 +110,7 @@ func background(ctx context.Context, of Of, s *Seen) error {
 	return ctx.Err()
 }
 
-func classes(ctx context.Context, of Of, s *Seen) error {
+func readClasses(ctx context.Context, of Of, s *Seen) error {
 	if len(s.Claims) == 0 {
 		return nil
 	}
@@ -131,9 +131,9 @@ func classes(ctx context.Context, of Of, s *Seen) error {
 	return nil
 }
 
-// tail is the end of what a container wrote: in the run that ended last. One that
+// readTail is the end of what a container wrote: in the run that ended last. One that
 // cannot be read is left out, as the trouble is told without it too.
-func tail(ctx context.Context, of Of, pod string, c corev1.ContainerStatus) []string {
+func readTail(ctx context.Context, of Of, pod string, c corev1.ContainerStatus) []string {
 	previous := c.State.Waiting != nil
 	if previous && c.LastTerminationState.Terminated == nil {
 		return nil

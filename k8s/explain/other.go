@@ -34,9 +34,9 @@ func refusedPods(object, namespace, kind, name string, events []corev1.Event) (T
 	return t, true
 }
 
-// claim gives what keeps a volume from being there. One that waits for its first
+// explainClaim gives what keeps a volume from being there. One that waits for its first
 // pod is as it should be.
-func claim(c corev1.PersistentVolumeClaim, s Seen) (Trouble, bool) {
+func explainClaim(c corev1.PersistentVolumeClaim, s Seen) (Trouble, bool) {
 	t := Trouble{Object: "persistentvolumeclaim " + c.Name}
 	switch c.Status.Phase {
 	case corev1.ClaimBound:

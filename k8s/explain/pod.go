@@ -28,8 +28,8 @@ const (
 	unschedulablePatience = 5 * time.Minute
 )
 
-// pod gives what keeps a pod from being ready.
-func pod(p corev1.Pod, s Seen, now time.Time) []Trouble {
+// explainPod gives what keeps a pod from being ready.
+func explainPod(p corev1.Pod, s Seen, now time.Time) []Trouble {
 	if p.Status.Phase == corev1.PodSucceeded {
 		return nil
 	}
@@ -38,22 +38,22 @@ func pod(p corev1.Pod, s Seen, now time.Time) []Trouble {
 	if p.Status.Phase == corev1.PodFailed && len(p.Status.ContainerStatuses) == 0 {
 		return []Trouble{{Object: name, What: "it was ended: " + cmp.Or(p.Status.Message, p.Status.Reason), Fix: describe(p)}}
 	}
-	if t, bad := unscheduled(p, s, age); bad {
+	if t, bad := explainUnscheduled(p, s, age); bad {
 		return []Trouble{t}
 	}
 	var out []Trouble
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
-		if t, bad := container(p, c, s, age); bad {
+		if t, bad := explainContainer(p, c, s, age); bad {
 			out = append(out, t)
 		}
 	}
-	if t, bad := unmounted(p, s, now); bad && len(out) == 0 {
+	if t, bad := explainUnmounted(p, s, now); bad && len(out) == 0 {
 		out = append(out, t)
 	}
 	return out
 }
 
-func started(p corev1.Pod) bool {
+func hasStarted(p corev1.Pod) bool {
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
 		if c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil {
 			return true
@@ -62,7 +62,7 @@ func started(p corev1.Pod) bool {
 	return false
 }
 
-func unscheduled(p corev1.Pod, s Seen, age time.Duration) (Trouble, bool) {
+func explainUnscheduled(p corev1.Pod, s Seen, age time.Duration) (Trouble, bool) {
 	for _, c := range p.Status.Conditions {
 		if c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse || c.Reason == corev1.PodReasonSchedulingGated {
 			continue
@@ -76,25 +76,25 @@ func unscheduled(p corev1.Pod, s Seen, age time.Duration) (Trouble, bool) {
 	return Trouble{}, false
 }
 
-// unmounted gives what keeps a node from making a pod's containers. Events stay for an hour
+// explainUnmounted gives what keeps a node from making a pod's containers. Events stay for an hour
 // after what they tell of: one that the pod has got over is none, and one that is not
 // repeated is nothing to give up for.
-func unmounted(p corev1.Pod, s Seen, now time.Time) (Trouble, bool) {
-	e := latest(s.Events, "Pod", p.Name, "FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox")
-	if e == nil || started(p) || overcome(e, p, s) {
+func explainUnmounted(p corev1.Pod, s Seen, now time.Time) (Trouble, bool) {
+	e := latestEvent(s.Events, "Pod", p.Name, "FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox")
+	if e == nil || hasStarted(p) || overcome(e, p, s) {
 		return Trouble{}, false
 	}
-	repeated := now.Sub(when(e)) <= mountRepeats && now.Sub(placed(p)) > configPatience
+	repeated := now.Sub(eventTime(e)) <= mountRepeats && now.Sub(placed(p)) > configPatience
 	return Trouble{
-		Object: "pod " + p.Name, What: "its containers cannot be made", Event: words(e), Fix: mountFix(p, words(e)),
+		Object: "pod " + p.Name, What: "its containers cannot be made", Event: eventText(e), Fix: mountFix(p, eventText(e)),
 		Lasting: strings.Contains(e.Message, "not found") && repeated,
 	}, true
 }
 
 // overcome reports that a pod got further after an event.
 func overcome(e *corev1.Event, p corev1.Pod, s Seen) bool {
-	further := latest(s.Events, "Pod", p.Name, "SuccessfulAttachVolume", "Pulling", "Pulled", "Created", "Started")
-	return further != nil && when(further).After(when(e))
+	further := latestEvent(s.Events, "Pod", p.Name, "SuccessfulAttachVolume", "Pulling", "Pulled", "Created", "Started")
+	return further != nil && eventTime(further).After(eventTime(e))
 }
 
 // placed is since when a pod has its node, or since when it is there.
@@ -123,11 +123,11 @@ func scheduleFix(event string) string {
 	return "see `kubectl describe nodes` for what each node has and refuses"
 }
 
-// container gives what keeps a container from running.
-func container(p corev1.Pod, c corev1.ContainerStatus, s Seen, age time.Duration) (Trouble, bool) {
+// explainContainer gives what keeps a container from running.
+func explainContainer(p corev1.Pod, c corev1.ContainerStatus, s Seen, age time.Duration) (Trouble, bool) {
 	t := Trouble{Object: "pod " + p.Name}
 	if w := c.State.Waiting; w != nil {
-		return waiting(t, p, c, s, age)
+		return explainWaiting(t, p, c, s, age)
 	}
 	if r := c.State.Running; r != nil && !c.Ready {
 		e := eventOf(s.Events, "Pod", p.Name, "Unhealthy")
@@ -135,16 +135,16 @@ func container(p corev1.Pod, c corev1.ContainerStatus, s Seen, age time.Duration
 			return Trouble{}, false // it is starting
 		}
 		t.What, t.Event, t.LogTail = fmt.Sprintf("container %s runs and does not answer its probe", c.Name), e, s.Logs[p.Name+"/"+c.Name]
-		t.Fix = "see what it does with `" + logs(p, c.Name, false) + "`"
+		t.Fix = "see what it does with `" + readLogs(p, c.Name, false) + "`"
 		return t, true
 	}
 	if e := c.State.Terminated; e != nil && e.ExitCode != 0 {
-		return ended(t, p, c, e, s), true
+		return explainEnd(t, p, c, e, s), true
 	}
 	return Trouble{}, false
 }
 
-func waiting(t Trouble, p corev1.Pod, c corev1.ContainerStatus, s Seen, age time.Duration) (Trouble, bool) {
+func explainWaiting(t Trouble, p corev1.Pod, c corev1.ContainerStatus, s Seen, age time.Duration) (Trouble, bool) {
 	w := c.State.Waiting
 	switch w.Reason {
 	case "InvalidImageName":
@@ -164,10 +164,10 @@ func waiting(t Trouble, p corev1.Pod, c corev1.ContainerStatus, s Seen, age time
 		}
 	case "CrashLoopBackOff":
 		if last := c.LastTerminationState.Terminated; last != nil {
-			return ended(t, p, c, last, s), true
+			return explainEnd(t, p, c, last, s), true
 		}
 		t.What, t.Event = fmt.Sprintf("container %s ends again and again", c.Name), w.Message
-		t.Fix = "see why with `" + logs(p, c.Name, true) + "`"
+		t.Fix = "see why with `" + readLogs(p, c.Name, true) + "`"
 	default:
 		return Trouble{}, false // PodInitializing, ContainerCreating
 	}
@@ -192,10 +192,10 @@ func notThere(words string) bool {
 	return strings.Contains(words, "not found") || strings.Contains(words, "manifest unknown") || strings.Contains(words, "name unknown")
 }
 
-// ended is a container whose program ended badly.
-func ended(t Trouble, p corev1.Pod, c corev1.ContainerStatus, e *corev1.ContainerStateTerminated, s Seen) Trouble {
+// explainEnd is a container whose program ended badly.
+func explainEnd(t Trouble, p corev1.Pod, c corev1.ContainerStatus, e *corev1.ContainerStateTerminated, s Seen) Trouble {
 	t.What = fmt.Sprintf("container %s ended with code %d", c.Name, e.ExitCode)
-	t.Fix = "see more with `" + logs(p, c.Name, c.State.Terminated == nil) + "`"
+	t.Fix = "see more with `" + readLogs(p, c.Name, c.State.Terminated == nil) + "`"
 	switch e.Reason {
 	case "OOMKilled":
 		t.What = fmt.Sprintf("container %s was killed for want of memory", c.Name)
@@ -255,7 +255,7 @@ func describe(p corev1.Pod) string {
 	return "see `kubectl describe pod -n " + p.Namespace + " " + p.Name + "`"
 }
 
-func logs(p corev1.Pod, container string, previous bool) string {
+func readLogs(p corev1.Pod, container string, previous bool) string {
 	s := "kubectl logs -n " + p.Namespace + " " + p.Name + " -c " + container
 	if previous {
 		s += " --previous"

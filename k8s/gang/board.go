@@ -206,10 +206,10 @@ func (b *board) holds(s *shape, n int) bool { return b.count(b.size, s, n, nil) 
 // share is a number of pods on a node.
 type share struct{ node, pods int }
 
-// choose picks nodes for n pods. One pod goes where the least is left of what is
+// chooseNodes picks nodes for n pods. One pod goes where the least is left of what is
 // scarce, so that whole nodes stay free for gangs. Several go to as few nodes as
 // take them.
-func (b *board) choose(of []int64, s *shape, n int, closed []bool) []share {
+func (b *board) chooseNodes(of []int64, s *shape, n int, closed []bool) []share {
 	var found []share
 	total, best := 0, -1
 	for _, node := range s.nodes {
@@ -249,8 +249,8 @@ func (b *board) choose(of []int64, s *shape, n int, closed []bool) []share {
 	return found
 }
 
-// take uses room that is free now.
-func (b *board) take(s *shape, shares []share) {
+// takeRoom uses room that is free now.
+func (b *board) takeRoom(s *shape, shares []share) {
 	b.taken++
 	for _, sh := range shares {
 		for _, n := range s.needs {
@@ -274,8 +274,8 @@ func (b *board) promise(s *shape, shares []share) {
 	}
 }
 
-// give adds what a gang holds to what will be free soon.
-func (b *board) give(g *Gang) {
+// giveBack adds what a gang holds to what will be free soon.
+func (b *board) giveBack(g *Gang) {
 	b.given++
 	for _, h := range g.Held {
 		node, known := b.index[h.Node]

@@ -63,16 +63,16 @@ func Decide(c Cluster, now time.Time) Decision {
 	if !c.Options.NodesKnown {
 		p.board.refused = make([]int64, len(p.board.size))
 	}
-	p.recall(c.Lessons)
-	p.observe(c.Gangs)
+	p.recallLessons(c.Lessons)
+	p.observeGangs(c.Gangs)
 	for _, g := range p.queue {
-		reason := p.serve(g)
+		reason := p.serveGang(g)
 		if reason.Kind == "" {
 			continue
 		}
 		switch reason.Kind {
 		case ForRoom, ForRelease, ForPriority:
-			p.hold(g)
+			p.holdGang(g)
 		case ForCapacity, ForJobLimit, ForBackOff, ForPods, ForScheduler:
 		}
 		if g.State == Gated && reason.Kind != ForPods && reason.Kind != ForScheduler && reason.Kind != ForBackOff {
@@ -127,15 +127,15 @@ func compare(a, b *Gang) int {
 	)
 }
 
-// observe sorts the gangs by what they are, and gives those that bind their room.
-func (p *pass) observe(gangs []Gang) {
+// observeGangs sorts the gangs by what they are, and gives those that bind their room.
+func (p *pass) observeGangs(gangs []Gang) {
 	var binding []*Gang
 	for i := range gangs {
 		g := &gangs[i]
 		if g.State != Queued {
 			p.held[g.Job] += g.Slots
 			if g.Stretched && (g.State == Gated || g.State == Binding) {
-				p.stretch(g)
+				p.stretchGang(g)
 			}
 		}
 		switch g.State {
@@ -148,7 +148,7 @@ func (p *pass) observe(gangs []Gang) {
 				p.running = append(p.running, &victim{Gang: g})
 			}
 		case Releasing:
-			p.board.give(g)
+			p.board.giveBack(g)
 			if !p.due(g.Deadline) && !g.Deadline.IsZero() {
 				p.decision.Kill = append(p.decision.Kill, g.ID)
 			}
@@ -158,10 +158,10 @@ func (p *pass) observe(gangs []Gang) {
 	slices.SortFunc(binding, compare)
 	slices.SortFunc(p.running, func(a, b *victim) int { return compare(a.Gang, b.Gang) })
 	for _, g := range binding {
-		p.learn(g)
+		p.learnLesson(g)
 	}
 	for _, g := range binding {
-		p.bind(g)
+		p.bindGang(g)
 	}
 }
 
@@ -176,13 +176,13 @@ func (p *pass) due(at time.Time) bool {
 	return true
 }
 
-// serve gives a gang its turn: it is let through, undone, promised room, or told
+// serveGang gives a gang its turn: it is let through, undone, promised room, or told
 // why it waits.
-func (p *pass) serve(g *Gang) Reason {
+func (p *pass) serveGang(g *Gang) Reason {
 	limit, _ := p.limitOf(g) // gates always have one
 	switch {
 	case g.State == Gated && !p.due(limit):
-		return p.undo(g, p.incomplete(g))
+		return p.undoGang(g, p.incomplete(g))
 	case g.State == Queued && p.due(g.NotBefore):
 		return backingOff(g)
 	case g.State == Queued && g.MaxSlots > 0 && p.held[g.Job]+g.Slots > g.MaxSlots:
@@ -190,16 +190,16 @@ func (p *pass) serve(g *Gang) Reason {
 	}
 	s := p.board.shapeOf(g)
 	if g.State == Gated && g.Stretched {
-		return p.admit(g, p.find(s, g.Pods, nil), true)
+		return p.admitGang(g, p.findRoom(s, g.Pods, nil), true)
 	}
 	closed := p.closedTo(g, s)
-	if shares := p.find(s, g.Pods, closed); shares != nil {
-		return p.admit(g, shares, false)
+	if shares := p.findRoom(s, g.Pods, closed); shares != nil {
+		return p.admitGang(g, shares, false)
 	}
-	if p.promise(s, g, closed) {
+	if p.promiseRoom(s, g, closed) {
 		return p.forRelease(g)
 	}
-	if p.preempt(g, s, closed) && p.promise(s, g, closed) {
+	if p.preemptVictims(g, s, closed) && p.promiseRoom(s, g, closed) {
 		return p.forRelease(g)
 	}
 	return p.without(g, s, closed)
@@ -207,11 +207,11 @@ func (p *pass) serve(g *Gang) Reason {
 
 // without says why there is no room for a gang, or lets it go without.
 func (p *pass) without(g *Gang, s *shape, closed []bool) Reason {
-	if closed != nil && p.find(s, g.Pods, nil) != nil {
+	if closed != nil && p.findRoom(s, g.Pods, nil) != nil {
 		return p.forPriority(g, s)
 	}
 	if p.grows(g) {
-		return p.admit(g, nil, true)
+		return p.admitGang(g, nil, true)
 	}
 	if !p.board.holds(s, g.Pods) {
 		return p.forCapacity(g, s)
@@ -234,11 +234,11 @@ func (p *pass) grows(g *Gang) bool {
 		p.whole = p.whole || g.Pods > 1 // it is the next, and those behind it wait
 		return false
 	}
-	p.stretch(g)
+	p.stretchGang(g)
 	return true
 }
 
-func (p *pass) stretch(g *Gang) {
+func (p *pass) stretchGang(g *Gang) {
 	if g.Pods > 1 {
 		p.whole = true
 		return
@@ -246,10 +246,10 @@ func (p *pass) stretch(g *Gang) {
 	p.stretched++
 }
 
-// admit lets a gang through to its next state.
-func (p *pass) admit(g *Gang, shares []share, stretch bool) Reason {
+// admitGang lets a gang through to its next state.
+func (p *pass) admitGang(g *Gang, shares []share, stretch bool) Reason {
 	if shares != nil {
-		p.board.take(p.board.shapeOf(g), shares)
+		p.board.takeRoom(p.board.shapeOf(g), shares)
 	}
 	switch {
 	case g.State == Queued:
@@ -262,7 +262,7 @@ func (p *pass) admit(g *Gang, shares []share, stretch bool) Reason {
 		p.due(p.next)
 		return Reason{ForScheduler, fmt.Sprintf("%s made; the scheduler has %s to place before them", were(g.Pods), pods(p.unplaced))}
 	}
-	p.hand(g.Pods, p.now)
+	p.handOver(g.Pods, p.now)
 	o := Open{Gang: g.ID, Stretch: stretch}
 	for _, sh := range shares {
 		for range sh.pods {
@@ -276,8 +276,8 @@ func (p *pass) admit(g *Gang, shares []share, stretch bool) Reason {
 	return Reason{ForScheduler, fmt.Sprintf("%s made and handed to the scheduler", were(g.Pods))}
 }
 
-// find looks for free room, unless it is known that there is not enough.
-func (p *pass) find(s *shape, n int, closed []bool) []share {
+// findRoom looks for free room, unless it is known that there is not enough.
+func (p *pass) findRoom(s *shape, n int, closed []bool) []share {
 	known := &s.unblocked
 	if closed != nil {
 		known = &s.blocked
@@ -285,20 +285,20 @@ func (p *pass) find(s *shape, n int, closed []bool) []share {
 	if known.known && n > known.most {
 		return nil
 	}
-	shares := p.board.choose(p.board.free, s, n, closed)
+	shares := p.board.chooseNodes(p.board.free, s, n, closed)
 	if shares == nil {
 		*known = bound{known: true, most: p.board.count(p.board.free, s, n, closed)}
 	}
 	return shares
 }
 
-// promise holds room for g that is partly still being released.
-func (p *pass) promise(s *shape, g *Gang, closed []bool) bool {
+// promiseRoom holds room for g that is partly still being released.
+func (p *pass) promiseRoom(s *shape, g *Gang, closed []bool) bool {
 	k := &s.soonMost
 	if k.known && k.given == p.board.given && g.Pods > k.most {
 		return false
 	}
-	shares := p.board.choose(p.board.soon, s, g.Pods, closed)
+	shares := p.board.chooseNodes(p.board.soon, s, g.Pods, closed)
 	if shares == nil {
 		if closed == nil {
 			*k = bound{known: true, given: p.board.given, most: p.board.count(p.board.soon, s, g.Pods, nil)}
@@ -309,9 +309,9 @@ func (p *pass) promise(s *shape, g *Gang, closed []bool) bool {
 	return true
 }
 
-// hold keeps lower priorities from the nodes that a waiting gang could use. Where nodes
+// holdGang keeps lower priorities from the nodes that a waiting gang could use. Where nodes
 // are not known it keeps them from nothing: whether it could use any is not known either.
-func (p *pass) hold(g *Gang) {
+func (p *pass) holdGang(g *Gang) {
 	if !p.options.NodesKnown {
 		return
 	}

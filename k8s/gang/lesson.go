@@ -37,9 +37,9 @@ type lessonKey struct {
 	resource corev1.ResourceName
 }
 
-// recall takes up the lessons that are not disproved, and forgets those that have not
+// recallLessons takes up the lessons that are not disproved, and forgets those that have not
 // been learned again for as long as they may be believed.
-func (p *pass) recall(lessons []Lesson) {
+func (p *pass) recallLessons(lessons []Lesson) {
 	for _, l := range lessons {
 		if p.seesAll() || !l.Until.Add(p.options.MaxBackOff).After(p.now) {
 			continue
@@ -60,9 +60,9 @@ func (p *pass) recall(lessons []Lesson) {
 // seesAll reports whether all that is taken of nodes is known.
 func (p *pass) seesAll() bool { return p.options.NodesKnown && p.options.OthersKnown }
 
-// learn concludes from the scheduler's refusal of a gang's pod that no node on which it
+// learnLesson concludes from the scheduler's refusal of a gang's pod that no node on which it
 // seems to have room has any.
-func (p *pass) learn(g *Gang) {
+func (p *pass) learnLesson(g *Gang) {
 	if !p.refused(g) || g.Stretched {
 		return
 	}

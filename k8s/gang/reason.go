@@ -37,8 +37,8 @@ func (p *pass) incomplete(g *Gang) string {
 	return because(fmt.Sprintf("%d of its %s exist", g.Made, pods(g.Pods)), g.Trouble)
 }
 
-// unbound says how many pods of a gang the scheduler has placed.
-func (p *pass) unbound(g *Gang) string {
+// countUnbound says how many pods of a gang the scheduler has placed.
+func (p *pass) countUnbound(g *Gang) string {
 	text := fmt.Sprintf("the scheduler has found a node for %d of its %s", g.bound(), pods(g.Pods))
 	if g.Stretched {
 		text += ", and nodes may be added for it"

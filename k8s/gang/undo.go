@@ -6,28 +6,28 @@ import (
 	"time"
 )
 
-// bind gives a gang that was let go the room of its pods that have no node yet,
+// bindGang gives a gang that was let go the room of its pods that have no node yet,
 // or takes the try back when it has lasted too long.
-func (p *pass) bind(g *Gang) {
+func (p *pass) bindGang(g *Gang) {
 	if limit, runs := p.limitOf(g); runs && !p.due(limit) {
-		p.decision.Waiting[g.ID] = p.undo(g, p.unbound(g))
+		p.decision.Waiting[g.ID] = p.undoGang(g, p.countUnbound(g))
 		return
 	}
 	if p.invain(g) {
 		p.decision.Waiting[g.ID] = p.undoRefused(g)
 		return
 	}
-	p.decision.Waiting[g.ID] = Reason{ForScheduler, p.unbound(g)}
-	p.hand(g.Pods-g.bound(), g.Since)
+	p.decision.Waiting[g.ID] = Reason{ForScheduler, p.countUnbound(g)}
+	p.handOver(g.Pods-g.bound(), g.Since)
 	s, left := p.board.shapeOf(g), g.Pods-g.bound()
 	if n := p.board.count(p.board.free, s, left, nil); n > 0 {
-		p.board.take(s, p.board.choose(p.board.free, s, n, nil))
+		p.board.takeRoom(s, p.board.chooseNodes(p.board.free, s, n, nil))
 	}
 }
 
-// hand counts pods that the scheduler has, as long as it can be expected to place
+// handOver counts pods that the scheduler has, as long as it can be expected to place
 // them.
-func (p *pass) hand(n int, since time.Time) {
+func (p *pass) handOver(n int, since time.Time) {
 	until := since.Add(p.options.Limit)
 	if !until.After(p.now) {
 		return
@@ -57,8 +57,8 @@ func (p *pass) limitOf(g *Gang) (at time.Time, runs bool) {
 	return g.Since.Add(p.options.Limit), true
 }
 
-// undo takes a try back, and has the gang pause.
-func (p *pass) undo(g *Gang, why string) Reason {
+// undoGang takes a try back, and has the gang pause.
+func (p *pass) undoGang(g *Gang, why string) Reason {
 	return p.undoUntil(g, why, p.now.Add(p.options.pause(g.ID, g.Undone)))
 }
 
@@ -67,15 +67,15 @@ func (p *pass) undo(g *Gang, why string) Reason {
 // others to make room.
 func (p *pass) undoRefused(g *Gang) Reason {
 	if !p.options.NodesKnown {
-		return p.undo(g, p.unbound(g))
+		return p.undoGang(g, p.countUnbound(g))
 	}
-	return p.undoUntil(g, p.unbound(g), p.now)
+	return p.undoUntil(g, p.countUnbound(g), p.now)
 }
 
 // undoUntil takes a try back.
 func (p *pass) undoUntil(g *Gang, why string, until time.Time) Reason {
 	p.decision.Undo = append(p.decision.Undo, Undo{Gang: g.ID, Until: until, Reason: why})
-	p.board.give(g)
+	p.board.giveBack(g)
 	return Reason{ForBackOff, why + "; all of them are deleted"}
 }
 

@@ -8,14 +8,14 @@ type victim struct {
 	asked bool
 }
 
-// preempt asks running gangs to make room for g, and counts what they hold as
+// preemptVictims asks running gangs to make room for g, and counts what they hold as
 // released. It asks nobody, and reports false, if all that may be asked are not
 // enough.
-func (p *pass) preempt(g *Gang, s *shape, closed []bool) bool {
+func (p *pass) preemptVictims(g *Gang, s *shape, closed []bool) bool {
 	if !p.options.Preemption || s.noVictims > 0 && g.Pods >= s.noVictims {
 		return false
 	}
-	chosen := p.collect(g, s, closed)
+	chosen := p.collectVictims(g, s, closed)
 	if chosen == nil {
 		if closed == nil {
 			s.noVictims = g.Pods
@@ -24,16 +24,16 @@ func (p *pass) preempt(g *Gang, s *shape, closed []bool) bool {
 	}
 	for _, v := range chosen {
 		v.asked = true
-		p.board.give(v.Gang)
+		p.board.giveBack(v.Gang)
 		p.decision.Preempt = append(p.decision.Preempt, Preempt{Gang: v.ID, For: g.ID})
 	}
 	return true
 }
 
-// collect tries victims from the least important until g fits, then spares those
+// collectVictims tries victims from the least important until g fits, then spares those
 // that turned out not to be needed, the most important first. It is nil if g does
 // not fit with all of them.
-func (p *pass) collect(g *Gang, s *shape, closed []bool) []*victim {
+func (p *pass) collectVictims(g *Gang, s *shape, closed []bool) []*victim {
 	t := newTrial(p.board, s, g.Pods, closed)
 	var tried []*victim
 	for _, v := range slices.Backward(p.running) {

@@ -25,9 +25,9 @@ type Release struct {
 	Without []string
 }
 
-// load reads the chart. It is read anew for each operation, because Helm changes
+// loadChart reads the chart. It is read anew for each operation, because Helm changes
 // what it is given.
-func (r Release) load() (*chart.Chart, error) {
+func (r Release) loadChart() (*chart.Chart, error) {
 	var files []*loader.BufferedFile
 	err := fs.WalkDir(r.Chart, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || slices.Contains(r.Without, path) {

@@ -58,22 +58,22 @@ func (c *Client) Diff(ctx context.Context, want Release) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.begin(ctx)
+	r, err := c.beginRun(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rels, err := r.history(want.Name)
+	rels, err := r.readHistory(want.Name)
 	if err != nil {
-		return nil, r.explain("compare", want.Name, err)
+		return nil, r.explainError("compare", want.Name, err)
 	}
-	changes, err := r.diff(rendered.Objects, rels, want)
+	changes, err := r.diffObjects(rendered.Objects, rels, want)
 	if err != nil {
-		return nil, r.explain("compare", want.Name, err)
+		return nil, r.explainError("compare", want.Name, err)
 	}
 	return changes, nil
 }
 
-func (r *run) diff(objects []Object, rels []*release.Release, want Release) ([]Change, error) {
+func (r *run) diffObjects(objects []Object, rels []*release.Release, want Release) ([]Change, error) {
 	var out []Change
 	before, err := originals(rels)
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *run) diff(objects []Object, rels []*release.Release, want Release) ([]C
 			continue
 		}
 		wanted[o.key()] = true
-		change, same, err := r.compare(o, before[o.key()], want)
+		change, same, err := r.compareObject(o, before[o.key()], want)
 		if err != nil {
 			return nil, fmt.Errorf("compare %s: %w", o, err)
 		}
@@ -97,7 +97,7 @@ func (r *run) diff(objects []Object, rels []*release.Release, want Release) ([]C
 		if !r.owner.owns(rel) {
 			continue
 		}
-		gone, err := r.obsolete(rel, wanted)
+		gone, err := r.findObsolete(rel, wanted)
 		if err != nil {
 			return nil, err
 		}
@@ -122,9 +122,9 @@ func originals(rels []*release.Release) (map[string]Object, error) {
 	return out, nil
 }
 
-// obsolete are the live objects of a revision that are not wanted, and marks them
+// findObsolete are the live objects of a revision that are not wanted, and marks them
 // as dealt with.
-func (r *run) obsolete(rel *release.Release, wanted map[string]bool) ([]Change, error) {
+func (r *run) findObsolete(rel *release.Release, wanted map[string]bool) ([]Change, error) {
 	objects, err := objectsOf(rel)
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (r *run) obsolete(rel *release.Release, wanted map[string]bool) ([]Change, 
 			continue
 		}
 		wanted[o.key()] = true
-		info, live, err := r.live(o)
+		info, live, err := r.readLive(o)
 		if err != nil {
 			return nil, fmt.Errorf("look for %s: %w", o, err)
 		}
@@ -146,10 +146,10 @@ func (r *run) obsolete(rel *release.Release, wanted map[string]bool) ([]Change, 
 	return out, nil
 }
 
-// compare holds one object against what is live. Original is what the last
+// compareObject holds one object against what is live. Original is what the last
 // revision wanted, or zero.
-func (r *run) compare(o, original Object, want Release) (change Change, same bool, err error) {
-	live, found, err := r.live(o)
+func (r *run) compareObject(o, original Object, want Release) (change Change, same bool, err error) {
+	live, found, err := r.readLive(o)
 	if err != nil {
 		return Change{}, false, err
 	}
@@ -163,7 +163,7 @@ func (r *run) compare(o, original Object, want Release) (change Change, same boo
 	if err != nil {
 		return Change{}, false, err
 	}
-	text, kind, err := r.patch(o, original, live)
+	text, kind, err := r.patchObject(o, original, live)
 	if err != nil || string(text) == "{}" {
 		return Change{}, err == nil, err
 	}
@@ -183,9 +183,9 @@ func (r *run) compare(o, original Object, want Release) (change Change, same boo
 	return Change{Verb: Update, Object: o, Drift: d}, len(d) == 0, nil
 }
 
-// patch is what Helm would send: the way from what the last revision wanted to
+// patchObject is what Helm would send: the way from what the last revision wanted to
 // what is wanted now, on what is live.
-func (r *run) patch(o, original Object, live *cliresource.Info) ([]byte, types.PatchType, error) {
+func (r *run) patchObject(o, original Object, live *cliresource.Info) ([]byte, types.PatchType, error) {
 	after, err := r.marked(o, live)
 	if err != nil {
 		return nil, "", err

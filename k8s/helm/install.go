@@ -21,37 +21,37 @@ const hookLimit = 5 * time.Minute
 //
 // A cancelled context ends it between two calls; the next command takes it up.
 func (c *Client) Install(ctx context.Context, want Release) (Info, error) {
-	return c.converge(ctx, want, true)
+	return c.convergeRelease(ctx, want, true)
 }
 
 // Upgrade brings a release to what is wanted, as Install does, and refuses with
 // the kind NotFound when there is none.
 func (c *Client) Upgrade(ctx context.Context, want Release) (Info, error) {
-	return c.converge(ctx, want, false)
+	return c.convergeRelease(ctx, want, false)
 }
 
-func (c *Client) converge(ctx context.Context, want Release, create bool) (Info, error) {
+func (c *Client) convergeRelease(ctx context.Context, want Release, create bool) (Info, error) {
 	if err := CheckValues(want); err != nil {
 		return Info{}, err
 	}
 	if _, _, err := c.Repair(ctx, want.Name); err != nil {
 		return Info{}, err
 	}
-	r, err := c.begin(ctx)
+	r, err := c.beginRun(ctx)
 	if err != nil {
 		return Info{}, err
 	}
-	rels, err := r.history(want.Name)
+	rels, err := r.readHistory(want.Name)
 	if err != nil {
-		return Info{}, r.explain("look at", want.Name, err)
+		return Info{}, r.explainError("look at", want.Name, err)
 	}
 	if absent(rels) {
 		if !create {
 			return Info{}, missing("upgrade", want.Name)
 		}
-		return r.install(ctx, want)
+		return r.installRelease(ctx, want)
 	}
-	return r.upgrade(ctx, want, rels)
+	return r.upgradeRelease(ctx, want, rels)
 }
 
 func absent(rels []*release.Release) bool {
@@ -66,8 +66,8 @@ func missing(op, name string) error {
 	}
 }
 
-func (r *run) install(ctx context.Context, want Release) (Info, error) {
-	chart, err := want.load()
+func (r *run) installRelease(ctx context.Context, want Release) (Info, error) {
+	chart, err := want.loadChart()
 	if err != nil {
 		return Info{}, err
 	}
@@ -78,13 +78,13 @@ func (r *run) install(ctx context.Context, want Release) (Info, error) {
 	in.Timeout = hookLimit
 	rel, err := in.RunWithContext(context.WithoutCancel(ctx), chart, want.values())
 	if err != nil {
-		return Info{}, r.explain("install", want.Name, err)
+		return Info{}, r.explainError("install", want.Name, err)
 	}
-	return r.settle(ctx, "install", rel)
+	return r.settleRelease(ctx, "install", rel)
 }
 
-func (r *run) upgrade(ctx context.Context, want Release, rels []*release.Release) (Info, error) {
-	chart, err := want.load()
+func (r *run) upgradeRelease(ctx context.Context, want Release, rels []*release.Release) (Info, error) {
+	chart, err := want.loadChart()
 	if err != nil {
 		return Info{}, err
 	}
@@ -97,9 +97,9 @@ func (r *run) upgrade(ctx context.Context, want Release, rels []*release.Release
 	up.Timeout = hookLimit
 	rel, err := up.RunWithContext(context.WithoutCancel(ctx), want.Name, chart, want.values())
 	if err != nil {
-		return Info{}, r.explain("upgrade", want.Name, err)
+		return Info{}, r.explainError("upgrade", want.Name, err)
 	}
-	return r.settle(ctx, "upgrade", rel)
+	return r.settleRelease(ctx, "upgrade", rel)
 }
 
 // Rollback brings a release back to an earlier revision, as a new one. A revision of
@@ -108,7 +108,7 @@ func (c *Client) Rollback(ctx context.Context, name string, revision int) (Info,
 	if _, _, err := c.Repair(ctx, name); err != nil {
 		return Info{}, err
 	}
-	r, err := c.begin(ctx)
+	r, err := c.beginRun(ctx)
 	if err != nil {
 		return Info{}, err
 	}
@@ -118,24 +118,24 @@ func (c *Client) Rollback(ctx context.Context, name string, revision int) (Info,
 	back := action.NewRollback(r.config)
 	back.Version, back.Timeout, back.MaxHistory = revision, hookLimit, historyKept
 	if err := back.Run(name); err != nil {
-		return Info{}, r.explain("roll back", name, err)
+		return Info{}, r.explainError("roll back", name, err)
 	}
-	rels, err := r.history(name)
+	rels, err := r.readHistory(name)
 	if err != nil {
-		return Info{}, r.explain("look at", name, err)
+		return Info{}, r.explainError("look at", name, err)
 	}
 	if len(rels) == 0 {
 		return Info{}, missing("roll back", name)
 	}
-	return r.settle(ctx, "roll back", rels[len(rels)-1])
+	return r.settleRelease(ctx, "roll back", rels[len(rels)-1])
 }
 
-// settle makes sure that what was done is written down, which Helm leaves at a
+// settleRelease makes sure that what was done is written down, which Helm leaves at a
 // line in its log, and that nothing of earlier revisions is left over.
-func (r *run) settle(ctx context.Context, op string, rel *release.Release) (Info, error) {
-	rels, err := r.history(rel.Name)
+func (r *run) settleRelease(ctx context.Context, op string, rel *release.Release) (Info, error) {
+	rels, err := r.readHistory(rel.Name)
 	if err != nil {
-		return Info{}, r.explain(op, rel.Name, err)
+		return Info{}, r.explainError(op, rel.Name, err)
 	}
 	for _, stored := range rels {
 		switch {
@@ -147,11 +147,11 @@ func (r *run) settle(ctx context.Context, op string, rel *release.Release) (Info
 			err = r.config.Releases.Update(stored)
 		}
 		if err != nil {
-			return Info{}, r.explain(op, rel.Name, err)
+			return Info{}, r.explainError(op, rel.Name, err)
 		}
 	}
-	if err := r.sweep(ctx, rels, rel); err != nil {
-		return Info{}, r.explain(op, rel.Name, err)
+	if err := r.sweepObjects(ctx, rels, rel); err != nil {
+		return Info{}, r.explainError(op, rel.Name, err)
 	}
 	return r.infoOf(rel), nil
 }

@@ -60,10 +60,10 @@ type run struct {
 	owner  *Owner
 }
 
-// begin prepares an operation. Helm makes contexts of its own up, and goes on in
+// beginRun prepares an operation. Helm makes contexts of its own up, and goes on in
 // the background when it is told to stop; so its calls are tied to ctx below it,
 // in the transport, and it is always waited for.
-func (c *Client) begin(ctx context.Context) (*run, error) {
+func (c *Client) beginRun(ctx context.Context) (*run, error) {
 	bound, trail := c.kube.Within(ctx)
 	getter, err := bound.Getter()
 	if err != nil {
@@ -98,9 +98,9 @@ func (c *Client) begin(ctx context.Context) (*run, error) {
 // Helm's own command.
 const historyKept = 10
 
-// explain finds the refusal behind what Helm says. Helm turns some errors into
+// explainError finds the refusal behind what Helm says. Helm turns some errors into
 // text and drops others, but all of them went by the transport.
-func (r *run) explain(op, name string, err error) error {
+func (r *run) explainError(op, name string, err error) error {
 	if err == nil {
 		return nil
 	}

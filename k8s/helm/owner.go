@@ -80,8 +80,8 @@ func (e *ForeignError) fix() string {
 	return "choose another --cluster-id or --namespace; `helm list` shows whose release it is"
 }
 
-// guard refuses to touch what is somebody else's.
-func (r *run) guard(rels []*release.Release) error {
+// guardObjects refuses to touch what is somebody else's.
+func (r *run) guardObjects(rels []*release.Release) error {
 	if len(rels) == 0 {
 		return nil
 	}
@@ -90,9 +90,9 @@ func (r *run) guard(rels []*release.Release) error {
 
 // guardRevision refuses to go back to a revision that is somebody else's.
 func (r *run) guardRevision(name string, revision int) error {
-	rels, err := r.history(name)
+	rels, err := r.readHistory(name)
 	if err != nil {
-		return r.explain("look at", name, err)
+		return r.explainError("look at", name, err)
 	}
 	for _, rel := range rels {
 		if rel.Version == revision && !r.owner.owns(rel) {

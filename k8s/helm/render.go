@@ -30,7 +30,7 @@ func NoServer() Capabilities { return Capabilities{KubeVersion: "v1.36.0"} }
 
 // Capabilities asks the server.
 func (c *Client) Capabilities(ctx context.Context) (Capabilities, error) {
-	r, err := c.begin(ctx)
+	r, err := c.beginRun(ctx)
 	if err != nil {
 		return Capabilities{}, err
 	}
@@ -105,7 +105,7 @@ func Render(r Release, caps Capabilities) (Rendered, error) {
 	if err := CheckValues(r); err != nil {
 		return Rendered{}, err
 	}
-	c, err := r.load()
+	c, err := r.loadChart()
 	if err != nil {
 		return Rendered{}, err
 	}
@@ -138,7 +138,7 @@ func objectsOf(rel *release.Release) ([]Object, error) {
 	slices.SortFunc(keys, func(a, b string) int { return partNumber(a) - partNumber(b) })
 	var out []Object
 	for _, k := range keys {
-		o, found, err := parse(parts[k], rel.Namespace)
+		o, found, err := parseObjects(parts[k], rel.Namespace)
 		if err != nil {
 			return nil, err
 		}
@@ -147,7 +147,7 @@ func objectsOf(rel *release.Release) ([]Object, error) {
 		}
 	}
 	for _, h := range rel.Hooks {
-		o, found, err := parse(h.Manifest, rel.Namespace)
+		o, found, err := parseObjects(h.Manifest, rel.Namespace)
 		if err != nil {
 			return nil, err
 		}
@@ -168,7 +168,7 @@ func partNumber(key string) int {
 	return n
 }
 
-func parse(text, namespace string) (Object, bool, error) {
+func parseObjects(text, namespace string) (Object, bool, error) {
 	var head struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`

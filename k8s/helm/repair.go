@@ -20,18 +20,18 @@ import (
 // uninstalling. Whether the other client is dead is the caller's to know: it
 // holds the cluster's lease.
 func (c *Client) Repair(ctx context.Context, name string) (was Status, repaired bool, err error) {
-	r, err := c.begin(ctx)
+	r, err := c.beginRun(ctx)
 	if err != nil {
 		return "", false, err
 	}
-	rels, err := r.history(name)
+	rels, err := r.readHistory(name)
 	if err != nil {
-		return "", false, r.explain("look at", name, err)
+		return "", false, r.explainError("look at", name, err)
 	}
 	if len(rels) == 0 {
 		return Absent, false, nil
 	}
-	if err := r.guard(rels); err != nil {
+	if err := r.guardObjects(rels); err != nil {
 		return "", false, err
 	}
 	last := rels[len(rels)-1]
@@ -40,7 +40,7 @@ func (c *Client) Repair(ctx context.Context, name string) (was Status, repaired 
 	case was.Pending():
 		last.SetStatus(release.StatusFailed, "interrupted: "+string(was))
 		if err := r.config.Releases.Update(last); err != nil {
-			return was, false, r.explain("repair", name, err)
+			return was, false, r.explainError("repair", name, err)
 		}
 		return was, true, nil
 	case was == Uninstalling:

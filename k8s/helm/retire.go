@@ -32,12 +32,12 @@ func stays(o Object) bool {
 
 // Parts takes a release of somebody else apart, and changes nothing.
 func (c *Client) Parts(ctx context.Context, name string) (Parts, error) {
-	r, rels, err := c.foreign(ctx, name)
+	r, rels, err := c.readForeign(ctx, name)
 	if err != nil {
 		return Parts{}, err
 	}
-	p, _, err := r.parts(rels)
-	return p, r.explain("look at", name, err)
+	p, _, err := r.splitParts(rels)
+	return p, r.explainError("look at", name, err)
 }
 
 // Retire deletes what a release of somebody else consists of, so that another can
@@ -46,42 +46,42 @@ func (c *Client) Parts(ctx context.Context, name string) (Parts, error) {
 // stays too, as of a release that was uninstalled, with its values. It may be
 // repeated.
 func (c *Client) Retire(ctx context.Context, name string) error {
-	r, rels, err := c.foreign(ctx, name)
+	r, rels, err := c.readForeign(ctx, name)
 	if err != nil {
 		return err
 	}
-	_, live, err := r.parts(rels)
+	_, live, err := r.splitParts(rels)
 	if err != nil {
-		return r.explain("look at", name, err)
+		return r.explainError("look at", name, err)
 	}
 	for _, info := range live.stays {
 		if err := setFree(info); err != nil {
-			return r.explain("set free what stays of", name, err)
+			return r.explainError("set free what stays of", name, err)
 		}
 	}
 	//nolint:contextcheck // the worker carries the context of its operation
 	if _, errs := r.worker.DeleteWithPropagationPolicy(live.goes, metav1.DeletePropagationForeground); len(errs) > 0 {
-		return r.explain("retire", name, errs[0])
+		return r.explainError("retire", name, errs[0])
 	}
 	last := rels[len(rels)-1]
 	last.SetStatus(release.StatusUninstalled, "det-deploy took its place")
-	return r.explain("retire", name, r.config.Releases.Update(last))
+	return r.explainError("retire", name, r.config.Releases.Update(last))
 }
 
-// foreign begins an operation on a release of somebody else.
-func (c *Client) foreign(ctx context.Context, name string) (*run, []*release.Release, error) {
-	r, err := c.begin(ctx)
+// readForeign begins an operation on a release of somebody else.
+func (c *Client) readForeign(ctx context.Context, name string) (*run, []*release.Release, error) {
+	r, err := c.beginRun(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	rels, err := r.history(name)
+	rels, err := r.readHistory(name)
 	if err != nil {
-		return nil, nil, r.explain("look at", name, err)
+		return nil, nil, r.explainError("look at", name, err)
 	}
 	if absent(rels) {
 		return nil, nil, missing("retire", name)
 	}
-	if r.guard(rels) == nil {
+	if r.guardObjects(rels) == nil {
 		return nil, nil, &cloud.Error{Kind: cloud.Conflict, Op: "helm:retire", Resource: "release " + name, Err: errNotForeign}
 	}
 	return r, rels, nil
@@ -90,7 +90,7 @@ func (c *Client) foreign(ctx context.Context, name string) (*run, []*release.Rel
 // liveParts are Parts as they are on the server.
 type liveParts struct{ goes, stays helmkube.ResourceList }
 
-func (r *run) parts(rels []*release.Release) (Parts, liveParts, error) {
+func (r *run) splitParts(rels []*release.Release) (Parts, liveParts, error) {
 	var p Parts
 	var live liveParts
 	seen := make(map[string]bool)
@@ -104,7 +104,7 @@ func (r *run) parts(rels []*release.Release) (Parts, liveParts, error) {
 				continue
 			}
 			seen[o.key()] = true
-			info, found, err := r.live(o)
+			info, found, err := r.readLive(o)
 			if err != nil {
 				return p, live, fmt.Errorf("look for %s: %w", o, err)
 			}

@@ -42,14 +42,14 @@ const schemaURL = "file:///values.schema.json"
 // the chart's schema. What it returns is a ValuesError, or an unreadable chart. A
 // subschema that carries a $comment speaks for itself: that is the sentence.
 func CheckValues(r Release) error {
-	c, err := r.load()
+	c, err := r.loadChart()
 	if err != nil {
 		return err
 	}
 	if c.Schema == nil {
 		return nil
 	}
-	values, err := merged(c, r.values())
+	values, err := mergeValues(c, r.values())
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func CheckValues(r Release) error {
 
 // AllValues are a release's values with the chart's own beneath them.
 func AllValues(r Release) (map[string]any, error) {
-	c, err := r.load()
+	c, err := r.loadChart()
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +88,8 @@ func AllValues(r Release) (map[string]any, error) {
 	return all, nil
 }
 
-// merged is what the templates will see, in the types that the schema knows.
-func merged(c *chart.Chart, values map[string]any) (any, error) {
+// mergeValues is what the templates will see, in the types that the schema knows.
+func mergeValues(c *chart.Chart, values map[string]any) (any, error) {
 	all, err := chartutil.CoalesceValues(c, values)
 	if err != nil {
 		return nil, fmt.Errorf("merge the values: %w", err)

@@ -74,13 +74,13 @@ func (r *run) infoOf(rel *release.Release) Info {
 // Status is the latest revision of a release. A release that is not there has the
 // status Absent, and is no error.
 func (c *Client) Status(ctx context.Context, name string) (Info, error) {
-	r, err := c.begin(ctx)
+	r, err := c.beginRun(ctx)
 	if err != nil {
 		return Info{}, err
 	}
-	rels, err := r.history(name)
+	rels, err := r.readHistory(name)
 	if err != nil {
-		return Info{}, r.explain("look at", name, err)
+		return Info{}, r.explainError("look at", name, err)
 	}
 	if len(rels) == 0 {
 		return Info{Name: name, Namespace: r.kube.Namespace(), Status: Absent}, nil
@@ -90,13 +90,13 @@ func (c *Client) Status(ctx context.Context, name string) (Info, error) {
 
 // History is every revision that is remembered, the oldest first.
 func (c *Client) History(ctx context.Context, name string) ([]Info, error) {
-	r, err := c.begin(ctx)
+	r, err := c.beginRun(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rels, err := r.history(name)
+	rels, err := r.readHistory(name)
 	if err != nil {
-		return nil, r.explain("look at", name, err)
+		return nil, r.explainError("look at", name, err)
 	}
 	out := make([]Info, len(rels))
 	for i, rel := range rels {
@@ -108,13 +108,13 @@ func (c *Client) History(ctx context.Context, name string) ([]Info, error) {
 // Objects are those of the revision that was deployed last, whether or not they
 // are still there.
 func (c *Client) Objects(ctx context.Context, name string) ([]Object, error) {
-	r, err := c.begin(ctx)
+	r, err := c.beginRun(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rels, err := r.history(name)
+	rels, err := r.readHistory(name)
 	if err != nil {
-		return nil, r.explain("look at", name, err)
+		return nil, r.explainError("look at", name, err)
 	}
 	if len(rels) == 0 {
 		return nil, nil
@@ -129,13 +129,13 @@ func (c *Client) List(ctx context.Context, chart string, everywhere bool) ([]Inf
 	if everywhere {
 		from = &Client{kube: c.kube.In(""), log: c.log, owner: c.owner}
 	}
-	r, err := from.begin(ctx)
+	r, err := from.beginRun(ctx)
 	if err != nil {
 		return nil, err
 	}
 	rels, err := r.config.Releases.ListReleases()
 	if err != nil {
-		return nil, r.explain("list", "of chart "+chart, err)
+		return nil, r.explainError("list", "of chart "+chart, err)
 	}
 	latest := make(map[string]Info)
 	for _, rel := range rels {
@@ -153,8 +153,8 @@ func (c *Client) List(ctx context.Context, chart string, everywhere bool) ([]Inf
 	return out, nil
 }
 
-// history is every revision, the oldest first; none is no error.
-func (r *run) history(name string) ([]*release.Release, error) {
+// readHistory is every revision, the oldest first; none is no error.
+func (r *run) readHistory(name string) ([]*release.Release, error) {
 	rels, err := r.config.Releases.History(name)
 	if errors.Is(err, driver.ErrReleaseNotFound) {
 		return nil, nil

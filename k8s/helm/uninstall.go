@@ -19,40 +19,40 @@ import (
 // be kept and that are still there. A release that is not there is no error, so
 // it may be repeated.
 func (c *Client) Uninstall(ctx context.Context, name string) (kept []Object, err error) {
-	r, err := c.begin(ctx)
+	r, err := c.beginRun(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rels, err := r.history(name)
+	rels, err := r.readHistory(name)
 	if err != nil {
-		return nil, r.explain("look at", name, err)
+		return nil, r.explainError("look at", name, err)
 	}
 	if len(rels) == 0 {
 		return nil, nil
 	}
-	if err := r.guard(rels); err != nil {
+	if err := r.guardObjects(rels); err != nil {
 		return nil, err
 	}
 	last := rels[len(rels)-1]
-	if err := r.sweep(ctx, rels, last); err != nil {
-		return nil, r.explain("uninstall", name, err)
+	if err := r.sweepObjects(ctx, rels, last); err != nil {
+		return nil, r.explainError("uninstall", name, err)
 	}
 	un := action.NewUninstall(r.config)
 	un.DeletionPropagation, un.Timeout = "foreground", hookLimit
 	if _, err := un.Run(name); err != nil {
-		return nil, r.explain("uninstall", name, err)
+		return nil, r.explainError("uninstall", name, err)
 	}
 	kept, err = r.kept(rels)
 	if err != nil {
-		return nil, r.explain("uninstall", name, err)
+		return nil, r.explainError("uninstall", name, err)
 	}
 	return kept, nil
 }
 
-// sweep removes the objects of other revisions of ours that are not objects of rel and
+// sweepObjects removes the objects of other revisions of ours that are not objects of rel and
 // still carry the release's mark. An interrupted change leaves some, and Helm
 // goes on when it cannot delete one.
-func (r *run) sweep(ctx context.Context, rels []*release.Release, rel *release.Release) error {
+func (r *run) sweepObjects(ctx context.Context, rels []*release.Release, rel *release.Release) error {
 	wanted, err := keysOf(rel)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (r *run) sweep(ctx context.Context, rels []*release.Release, rel *release.R
 				continue
 			}
 			wanted[o.key()] = true // once is enough
-			info, live, err := r.live(o)
+			info, live, err := r.readLive(o)
 			if err != nil {
 				return err
 			}
@@ -108,7 +108,7 @@ func (r *run) kept(rels []*release.Release) ([]Object, error) {
 				continue
 			}
 			seen[o.key()] = true
-			_, live, err := r.live(o)
+			_, live, err := r.readLive(o)
 			if err != nil {
 				return nil, err
 			}
@@ -120,9 +120,9 @@ func (r *run) kept(rels []*release.Release) ([]Object, error) {
 	return out, nil
 }
 
-// live looks for an object. One of a kind that the server does not know is not
+// readLive looks for an object. One of a kind that the server does not know is not
 // there.
-func (r *run) live(o Object) (*resource.Info, bool, error) {
+func (r *run) readLive(o Object) (*resource.Info, bool, error) {
 	infos, err := r.worker.Build(bytes.NewBufferString(o.YAML), false)
 	if meta.IsNoMatchError(err) {
 		return nil, false, nil

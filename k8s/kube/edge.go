@@ -34,7 +34,7 @@ type edge struct {
 	until context.Context
 }
 
-func (e edge) wrap(next http.RoundTripper) http.RoundTripper {
+func (e edge) wrapTransport(next http.RoundTripper) http.RoundTripper {
 	return &roundTripper{edge: e, next: next}
 }
 
@@ -52,15 +52,15 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	changing := changes(req, call)
 	ctx, cancel := t.bound(req, call)
 	began := time.Now()
-	resp, err := t.send(req.WithContext(ctx), call, changing)
+	resp, err := t.sendOnce(req.WithContext(ctx), call, changing)
 	if err == nil && resp.StatusCode >= http.StatusBadRequest {
-		err = t.refused(resp, call, changing)
-		t.trace(ctx, call, began, err)
+		err = t.refuseCall(resp, call, changing)
+		t.traceCall(ctx, call, began, err)
 		t.trail.add(err)
 		cancel()
 		return resp, nil
 	}
-	t.trace(ctx, call, began, err)
+	t.traceCall(ctx, call, began, err)
 	if err != nil {
 		cancel()
 		t.trail.add(translate(call, changing, err))
@@ -92,8 +92,8 @@ func limited(ctx context.Context, outer context.CancelFunc) (context.Context, co
 	return ctx, func() { cancel(); outer() }
 }
 
-// send asks the gate, sends, and repeats what only looks.
-func (t *roundTripper) send(req *http.Request, call Call, changing bool) (*http.Response, error) {
+// sendOnce asks the gate, sends, and repeats what only looks.
+func (t *roundTripper) sendOnce(req *http.Request, call Call, changing bool) (*http.Response, error) {
 	if changing {
 		if t.gate != nil {
 			if err := t.gate.Pass(req.Context(), call.String()); err != nil {
@@ -108,7 +108,7 @@ func (t *roundTripper) send(req *http.Request, call Call, changing bool) (*http.
 		if !again(req, resp, err) || followed(req, call) {
 			return resp, err
 		}
-		drain(resp)
+		drainBody(resp)
 		if delay.For(req.Context(), pause) != nil {
 			return nil, req.Context().Err()
 		}
@@ -147,8 +147,8 @@ func onlyAfter429(resp *http.Response, err error) (*http.Response, error) {
 	return resp, err
 }
 
-// refused reads a refusal and puts its body back for the client.
-func (t *roundTripper) refused(resp *http.Response, call Call, changing bool) error {
+// refuseCall reads a refusal and puts its body back for the client.
+func (t *roundTripper) refuseCall(resp *http.Response, call Call, changing bool) error {
 	const most = 1 << 20 // a refusal is a sentence; some proxies send a page
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, most))
 	_ = resp.Body.Close() // all that is wanted of it has been read
@@ -159,7 +159,7 @@ func (t *roundTripper) refused(resp *http.Response, call Call, changing bool) er
 	return translate(call, changing, statusError(resp, call, raw))
 }
 
-func (t *roundTripper) trace(ctx context.Context, call Call, began time.Time, err error) {
+func (t *roundTripper) traceCall(ctx context.Context, call Call, began time.Time, err error) {
 	kind := cloud.Kind("")
 	if err != nil {
 		kind = cloud.KindOf(err)
@@ -167,7 +167,7 @@ func (t *roundTripper) trace(ctx context.Context, call Call, began time.Time, er
 	t.log.DebugContext(ctx, "kubernetes call", "call", call.String(), "resource", call.Object(), "took", time.Since(began), "refusal", string(kind))
 }
 
-func drain(resp *http.Response) {
+func drainBody(resp *http.Response) {
 	if resp == nil {
 		return
 	}

@@ -198,7 +198,7 @@ func (c *Client) Server() string { return c.config.Host }
 // client made of it is gated, logged and repeated by rule.
 func (c *Client) Config() *rest.Config {
 	cfg := rest.CopyConfig(c.config)
-	cfg.Wrap(c.edge.wrap)
+	cfg.Wrap(c.edge.wrapTransport)
 	return cfg
 }
 

@@ -73,15 +73,15 @@ type final struct{ error }
 
 func (f final) Unwrap() error { return f.error }
 
-// fetch asks until it has the whole directory. A try that was cut short leaves
+// fetchFiles asks until it has the whole directory. A try that was cut short leaves
 // files, which the next writes anew.
-func (s *source) fetch(ctx context.Context, into *os.Root) error {
+func (s *source) fetchFiles(ctx context.Context, into *os.Root) error {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	pause := firstPause
 	var last error
 	for {
-		err := s.once(ctx, into)
+		err := s.fetchOnce(ctx, into)
 		if err == nil {
 			return nil
 		}
@@ -102,7 +102,7 @@ func (s *source) fetch(ctx context.Context, into *os.Root) error {
 	}
 }
 
-func (s *source) once(ctx context.Context, into *os.Root) error {
+func (s *source) fetchOnce(ctx context.Context, into *os.Root) error {
 	address := s.order.Master + "/api/v1/tasks/" + url.PathEscape(s.order.Task) + "/context_directory"
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *source) once(ctx context.Context, into *os.Root) error {
 	}
 	defer func() { _ = work.Close() }() // nothing is written through it itself
 	u := unpacker{root: work, uid: s.order.UID, gid: s.order.GID}
-	return u.unpack(packed)
+	return u.unpackArchive(packed)
 }
 
 // workDir is the directory of the volume that the user's files go into, as a root of

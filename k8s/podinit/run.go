@@ -45,7 +45,7 @@ func Run(ctx context.Context, c Config) error {
 	if err := unpackFiles(filepath.Join(c.OrderDir, keyFiles), into, order); err != nil {
 		return fmt.Errorf("put the files of the task in place: %w", err)
 	}
-	if err := inform(into, c.Environ); err != nil {
+	if err := reportExit(into, c.Environ); err != nil {
 		return fmt.Errorf("tell the task where it runs: %w", err)
 	}
 	if order.Context == "" {
@@ -56,7 +56,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	defer s.client.CloseIdleConnections()
-	if err := s.fetch(ctx, into); err != nil {
+	if err := s.fetchFiles(ctx, into); err != nil {
 		return fmt.Errorf("fetch the context directory of task %s: %w", order.Task, err)
 	}
 	return nil
@@ -65,9 +65,9 @@ func Run(ctx context.Context, c Config) error {
 // infoFile is agentv1.ClusterInfoPath in the volume.
 const infoFile = "run/info/cluster.json"
 
-// inform writes the file from which programs learn where they run. It holds the task's
+// reportExit writes the file from which programs learn where they run. It holds the task's
 // token; this program runs as the task's user.
-func inform(into *os.Root, environ []string) error {
+func reportExit(into *os.Root, environ []string) error {
 	if err := into.MkdirAll(path.Dir(infoFile), 0o755); err != nil {
 		return err
 	}
@@ -87,5 +87,5 @@ func unpackFiles(name string, into *os.Root, o Order) error {
 	}
 	defer func() { _ = f.Close() }() // it was only read
 	u := unpacker{root: into, uid: o.UID, gid: o.GID}
-	return u.unpack(f)
+	return u.unpackArchive(f)
 }

@@ -34,7 +34,7 @@ type entry struct {
 	*tar.Header
 }
 
-func (u *unpacker) unpack(r io.Reader) error {
+func (u *unpacker) unpackArchive(r io.Reader) error {
 	z, err := gzip.NewReader(r)
 	if err != nil {
 		return broken(err)
@@ -44,7 +44,7 @@ func (u *unpacker) unpack(r io.Reader) error {
 	for {
 		h, err := archive.Next()
 		if errors.Is(err, io.EOF) {
-			return u.finish()
+			return u.finishDirectories()
 		}
 		if err != nil {
 			return broken(err)
@@ -53,7 +53,7 @@ func (u *unpacker) unpack(r io.Reader) error {
 			return final{fmt.Errorf("more than %d files or %d bytes", maxEntries, maxBytes)}
 		}
 		left -= h.Size
-		if err := u.put(h, archive); err != nil {
+		if err := u.putEntry(h, archive); err != nil {
 			return fmt.Errorf("%q: %w", h.Name, settled(err))
 		}
 	}
@@ -79,7 +79,7 @@ func broken(err error) error {
 	return fmt.Errorf("read the archive: %w", err)
 }
 
-func (u *unpacker) put(h *tar.Header, r io.Reader) error {
+func (u *unpacker) putEntry(h *tar.Header, r io.Reader) error {
 	if h.Typeflag == tar.TypeXGlobalHeader {
 		return nil
 	}
@@ -95,14 +95,14 @@ func (u *unpacker) put(h *tar.Header, r io.Reader) error {
 	}
 	switch h.Typeflag {
 	case tar.TypeDir:
-		return u.directory(entry{clean, h})
+		return u.makeDirectory(entry{clean, h})
 	case tar.TypeReg:
-		return u.file(entry{clean, h}, r)
+		return u.writeFile(entry{clean, h}, r)
 	case tar.TypeSymlink:
 		if path.IsAbs(h.Linkname) || !local(path.Join(path.Dir(clean), h.Linkname)) {
 			return final{fmt.Errorf("the link to %q leads out of the work directory", h.Linkname)}
 		}
-		return u.link(entry{clean, h})
+		return u.makeLink(entry{clean, h})
 	}
 	return final{fmt.Errorf("an entry of type %q; only files, directories and symbolic links are allowed", h.Typeflag)}
 }
@@ -112,7 +112,7 @@ func local(name string) bool {
 	return name != ".." && !path.IsAbs(name) && !strings.HasPrefix(name, "../")
 }
 
-func (u *unpacker) directory(e entry) error {
+func (u *unpacker) makeDirectory(e entry) error {
 	if old, err := u.root.Lstat(e.name); err == nil && !old.IsDir() {
 		if err := u.root.Remove(e.name); err != nil {
 			return err
@@ -126,8 +126,8 @@ func (u *unpacker) directory(e entry) error {
 	return u.root.Chmod(e.name, 0o700)
 }
 
-func (u *unpacker) file(e entry, r io.Reader) error {
-	if err := u.clear(e.name); err != nil {
+func (u *unpacker) writeFile(e entry, r io.Reader) error {
+	if err := u.clearPath(e.name); err != nil {
 		return err
 	}
 	f, err := u.root.OpenFile(e.name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
@@ -143,18 +143,18 @@ func (u *unpacker) file(e entry, r io.Reader) error {
 	return u.finishOne(e)
 }
 
-func (u *unpacker) link(e entry) error {
-	if err := u.clear(e.name); err != nil {
+func (u *unpacker) makeLink(e entry) error {
+	if err := u.clearPath(e.name); err != nil {
 		return err
 	}
 	if err := u.root.Symlink(e.Linkname, e.name); err != nil {
 		return err
 	}
-	return u.own(e)
+	return u.setOwner(e)
 }
 
-// clear takes away what an earlier try has left.
-func (u *unpacker) clear(name string) error {
+// clearPath takes away what an earlier try has left.
+func (u *unpacker) clearPath(name string) error {
 	err := u.root.Remove(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -162,8 +162,8 @@ func (u *unpacker) clear(name string) error {
 	return err
 }
 
-// finish gives the directories their modes, the innermost first.
-func (u *unpacker) finish() error {
+// finishDirectories gives the directories their modes, the innermost first.
+func (u *unpacker) finishDirectories() error {
 	for i := len(u.late) - 1; i >= 0; i-- {
 		if err := u.finishOne(u.late[i]); err != nil {
 			return fmt.Errorf("%q: %w", u.late[i].Name, err)
@@ -173,7 +173,7 @@ func (u *unpacker) finish() error {
 }
 
 func (u *unpacker) finishOne(e entry) error {
-	if err := u.own(e); err != nil {
+	if err := u.setOwner(e); err != nil {
 		return err
 	}
 	if err := u.root.Chmod(e.name, fs.FileMode(e.Mode).Perm()); err != nil {
@@ -185,9 +185,9 @@ func (u *unpacker) finishOne(e entry) error {
 	return u.root.Chtimes(e.name, e.ModTime, e.ModTime)
 }
 
-// own gives a file its owner. Only root can: for anybody else all files are the
+// setOwner gives a file its owner. Only root can: for anybody else all files are the
 // task's account's, which this program runs as.
-func (u *unpacker) own(e entry) error {
+func (u *unpacker) setOwner(e entry) error {
 	if os.Geteuid() != 0 || u.uid != 0 {
 		return nil
 	}

@@ -27,7 +27,7 @@ import (
 func (r *RM) Agents() []*apiv1.Agent {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
-	return r.agents.list()
+	return r.agents.listAgents()
 }
 
 // agents shows nodes as agents, and switches them off.
@@ -40,8 +40,8 @@ type agents struct {
 	placements map[string][]nodes.Placement
 }
 
-// list returns the nodes by name. state.mu is held.
-func (g *agents) list() []*apiv1.Agent {
+// listAgents returns the nodes by name. state.mu is held.
+func (g *agents) listAgents() []*apiv1.Agent {
 	if g.state.watch == nil {
 		return nil
 	}
@@ -101,8 +101,8 @@ func (g *agents) byNode() map[rm.AgentID][]placedContainer {
 	return out
 }
 
-// slots is what a slot is, which all pools have in common.
-func (c Config) slots() podspec.Template {
+// slotTemplate is what a slot is, which all pools have in common.
+func (c Config) slotTemplate() podspec.Template {
 	if len(c.Pools) == 0 {
 		return podspec.Template{}
 	}
@@ -127,16 +127,16 @@ func (g *agents) agentOf(n *corev1.Node, pools []string, parts []placedContainer
 			out.Addresses = append(out.Addresses, a.Address)
 		}
 	}
-	kind := g.cfg.slots().SlotType
+	kind := g.cfg.slotTemplate().SlotType
 	var holders []*apiv1.Container
 	for _, p := range parts {
-		shown := p.api(p.of.Allocation)
+		shown := p.asAPI(p.of.Allocation)
 		out.Containers[string(p.id)] = shown
 		for range p.devices {
 			holders = append(holders, shown)
 		}
 	}
-	for i := range max(nodes.CountSlots(n, g.cfg.slots()), len(holders)) {
+	for i := range max(nodes.CountSlots(n, g.cfg.slotTemplate()), len(holders)) {
 		d := &apiv1.Device{
 			Id: int32(i), Brand: nodes.Brand(n, kind), Type: nodes.DeviceType(kind), //nolint:gosec // slots of a node
 			Uuid: fmt.Sprintf("%s/%d", n.Name, i),
@@ -159,20 +159,20 @@ var ErrNoSlotSwitch = errors.New("single slots cannot be switched on Kubernetes,
 // outlives the node's and the master's restarts. The node itself is not touched:
 // what else uses it goes on.
 func (r *RM) SetAgent(ctx context.Context, id rm.AgentID, s rm.Switch) (*apiv1.Agent, error) {
-	agent, err := r.agents.set(ctx, id, s)
+	agent, err := r.agents.setAgent(ctx, id, s)
 	if err != nil {
 		return nil, fmt.Errorf("switch agent %s: %w", id, err)
 	}
 	return agent, nil
 }
 
-func (g *agents) set(ctx context.Context, id rm.AgentID, s rm.Switch) (*apiv1.Agent, error) {
+func (g *agents) setAgent(ctx context.Context, id rm.AgentID, s rm.Switch) (*apiv1.Agent, error) {
 	switch s {
 	case rm.Enable, rm.Disable, rm.Drain:
 	default:
 		return nil, fmt.Errorf("must be %s, %s or %s (%q)", rm.Enable, rm.Disable, rm.Drain, s)
 	}
-	if _, found := g.find(id); !found {
+	if _, found := g.findAgent(id); !found {
 		return nil, rm.ErrUnknownAgent
 	}
 	var err error
@@ -185,7 +185,7 @@ func (g *agents) set(ctx context.Context, id rm.AgentID, s rm.Switch) (*apiv1.Ag
 		return nil, err
 	}
 	g.applySwitch(id, s)
-	agent, found := g.find(id)
+	agent, found := g.findAgent(id)
 	if !found {
 		return nil, rm.ErrUnknownAgent
 	}
@@ -205,10 +205,10 @@ func (g *agents) applySwitch(id rm.AgentID, s rm.Switch) {
 	for _, a := range g.state.allocations {
 		switch a.phase {
 		case Making, Gated, Opening:
-			g.state.undo(a, fmt.Sprintf("agent %s was switched off, which its pods do not know", id), time.Time{})
+			g.state.undoAttempt(a, fmt.Sprintf("agent %s was switched off, which its pods do not know", id), time.Time{})
 		case Running:
 			if s == rm.Disable && a.runsOn(id) {
-				g.state.kill(a, rm.CauseAgentLost, fmt.Sprintf("agent %s was disabled", id))
+				g.state.killAllocation(a, rm.CauseAgentLost, fmt.Sprintf("agent %s was disabled", id))
 			}
 		case Queued, Undoing, Over:
 		}
@@ -217,16 +217,16 @@ func (g *agents) applySwitch(id rm.AgentID, s rm.Switch) {
 
 // SetSlot implements rm.Machines. It refuses with ErrNoSlotSwitch.
 func (r *RM) SetSlot(_ context.Context, id rm.AgentID, slot int, _ rm.Switch) (*apiv1.Slot, error) {
-	if _, found := r.agents.find(id); !found {
+	if _, found := r.agents.findAgent(id); !found {
 		return nil, fmt.Errorf("switch slot %d of agent %s: %w", slot, id, rm.ErrUnknownAgent)
 	}
 	return nil, fmt.Errorf("switch slot %d of agent %s: %w", slot, id, ErrNoSlotSwitch)
 }
 
-func (g *agents) find(id rm.AgentID) (*apiv1.Agent, bool) {
+func (g *agents) findAgent(id rm.AgentID) (*apiv1.Agent, bool) {
 	g.state.mu.Lock()
 	defer g.state.mu.Unlock()
-	for _, a := range g.list() {
+	for _, a := range g.listAgents() {
 		if a.GetId() == string(id) {
 			return a, true
 		}

@@ -173,8 +173,8 @@ func (a *allocation) isWaiting() bool {
 	return a.phase != Running && a.phase != Over
 }
 
-// describe is the allocation as its owner sees it.
-func (a *allocation) describe() rm.Allocation {
+// describeAllocation is the allocation as its owner sees it.
+func (a *allocation) describeAllocation() rm.Allocation {
 	out := rm.Allocation{Request: a.Request, Pool: a.Pool, Priority: a.Priority}
 	out.Waiting = a.waiting
 	if a.isWaiting() && a.waiting == "" {
@@ -184,17 +184,17 @@ func (a *allocation) describe() rm.Allocation {
 		out.PreemptBy = a.release.By
 	}
 	for _, c := range a.containers {
-		out.Containers = append(out.Containers, c.describe())
+		out.Containers = append(out.Containers, c.describeContainer())
 	}
 	return out
 }
 
-func (c *container) describe() rm.Container {
+func (c *container) describeContainer() rm.Container {
 	return rm.Container{ID: c.id, Agent: c.node, Devices: slices.Clone(c.devices), Rank: c.rank, State: c.state}
 }
 
-// api is the container as clients see it.
-func (c *container) api(parent rm.AllocationID) *apiv1.Container {
+// asAPI is the container as clients see it.
+func (c *container) asAPI(parent rm.AllocationID) *apiv1.Container {
 	return &apiv1.Container{Parent: string(parent), Id: string(c.id), State: c.state, Devices: slices.Clone(c.devices)}
 }
 

@@ -113,7 +113,7 @@ func (r *cleaner) sweep(ctx context.Context) {
 
 // removeOrphans deletes Jobs of this cluster that no allocation has.
 func (r *cleaner) removeOrphans(ctx context.Context) {
-	for _, job := range r.orphans() {
+	for _, job := range r.findOrphans() {
 		err := r.objects.DeleteJob(ctx, job)
 		switch {
 		case err == nil:
@@ -124,8 +124,8 @@ func (r *cleaner) removeOrphans(ctx context.Context) {
 	}
 }
 
-// orphans are the Jobs that no allocation has.
-func (r *cleaner) orphans() []*batchv1.Job {
+// findOrphans are the Jobs that no allocation has.
+func (r *cleaner) findOrphans() []*batchv1.Job {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	var out []*batchv1.Job

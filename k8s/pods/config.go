@@ -150,15 +150,15 @@ func (c Config) validate() error {
 		}
 	}
 	for _, name := range []string{c.DefaultAux, c.DefaultCompute} {
-		if _, found := c.pool(name); !found {
+		if _, found := c.findPool(name); !found {
 			errs = append(errs, fmt.Errorf("configure pods: there is no default resource pool %q; there are %q", name, c.poolNames()))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// pool finds a pool by name.
-func (c Config) pool(name string) (Pool, bool) {
+// findPool finds a pool by name.
+func (c Config) findPool(name string) (Pool, bool) {
 	at := slices.IndexFunc(c.Pools, func(p Pool) bool { return p.Name == name })
 	if at < 0 {
 		return Pool{}, false
@@ -175,14 +175,14 @@ func (c Config) poolNames() []string {
 	return names
 }
 
-// shape works out how many pods an allocation has and what each asks for. The error
+// shapeAllocation works out how many pods an allocation has and what each asks for. The error
 // says that there can be none. state.mu is held.
-func (c Config) shape(a *allocation) error {
-	p, found := c.pool(a.Pool)
+func (c Config) shapeAllocation(a *allocation) error {
+	p, found := c.findPool(a.Pool)
 	if !found {
 		return fmt.Errorf("%w: %q; there are %q", rm.ErrUnknownPool, a.Pool, c.poolNames())
 	}
-	pods, slots, err := p.split(a.Request)
+	pods, slots, err := p.splitRequest(a.Request)
 	if err != nil {
 		return err
 	}
@@ -199,10 +199,10 @@ func (c Config) shape(a *allocation) error {
 	return nil
 }
 
-// split says how many pods a request gets and how many slots each has. The error has
+// splitRequest says how many pods a request gets and how many slots each has. The error has
 // the words of an rm.Unfulfillable and is none: no node that may come changes it, so
 // that there is nothing to wait for.
-func (p Pool) split(q rm.Request) (pods, slots int, err error) {
+func (p Pool) splitRequest(q rm.Request) (pods, slots int, err error) {
 	pods, slots, err = gang.Split(q.Slots, p.Template.MaxSlotsPerPod, q.SingleNode)
 	if err != nil {
 		u := rm.Unfulfillable{Pool: p.Name, Slots: q.Slots, Reason: err.Error()}
@@ -213,7 +213,7 @@ func (p Pool) split(q rm.Request) (pods, slots int, err error) {
 
 // isAutoscaled reports whether nodes are added for an allocation's pool.
 func (c Config) isAutoscaled(a *allocation) bool {
-	p, _ := c.pool(a.Pool)
+	p, _ := c.findPool(a.Pool)
 	return p.Autoscaled
 }
 

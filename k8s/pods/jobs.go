@@ -21,8 +21,8 @@ func newQueue(c Config) *queue.Queue {
 			return fmt.Errorf("weight: has no meaning on Kubernetes (%v); change the priority, of which the higher one goes first", weight)
 		},
 		Fits: func(pool string, q rm.Request) error {
-			p, _ := c.pool(pool)
-			_, _, err := p.split(q)
+			p, _ := c.findPool(pool)
+			_, _, err := p.splitRequest(q)
 			return err
 		},
 	}
@@ -58,12 +58,12 @@ func (s *state) changeJob(id rm.JobID, c rm.Change, now time.Time) (map[rm.JobID
 		return nil, err
 	}
 	for _, e := range changed.Moved {
-		if err := s.cfg.shape(s.allocations[e.Allocation]); err != nil {
+		if err := s.cfg.shapeAllocation(s.allocations[e.Allocation]); err != nil {
 			return nil, err
 		}
 	}
 	for _, e := range changed.Preempt {
-		s.preempt(s.allocations[e.Allocation], fmt.Sprintf("the job was moved to resource pool %q", *c.Pool), now)
+		s.preemptAllocation(s.allocations[e.Allocation], fmt.Sprintf("the job was moved to resource pool %q", *c.Pool), now)
 	}
 	docs := make(map[rm.JobID]records.Job, len(changed.Jobs))
 	for _, j := range changed.Jobs {

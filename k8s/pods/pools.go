@@ -16,7 +16,7 @@ import (
 func (r *RM) Pools() []*apiv1.ResourcePool {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
-	agents := r.agents.list()
+	agents := r.agents.listAgents()
 	out := make([]*apiv1.ResourcePool, 0, len(r.cfg.Pools))
 	for _, p := range r.cfg.Pools {
 		out = append(out, r.describePool(p, agents))
@@ -31,7 +31,7 @@ func (r *RM) describePool(p Pool, agents []*apiv1.Agent) *apiv1.ResourcePool {
 		Name: p.Name, Description: p.Description, Type: apiv1.ResourcePoolType_RESOURCE_POOL_TYPE_K8S,
 		DefaultComputePool: p.Name == r.cfg.DefaultCompute, DefaultAuxPool: p.Name == r.cfg.DefaultAux,
 		SchedulerType: apiv1.SchedulerType_SCHEDULER_TYPE_KUBERNETES, SchedulerFittingPolicy: apiv1.FittingPolicy_FITTING_POLICY_KUBERNETES,
-		SlotType: nodes.DeviceType(r.cfg.slots().SlotType), SlotsPerAgent: &most,
+		SlotType: nodes.DeviceType(r.cfg.slotTemplate().SlotType), SlotsPerAgent: &most,
 		ClusterName: r.cfg.ClusterName, ResourceManagerMetadata: r.cfg.Metadata,
 		Location: "kubernetes", ImageId: "N/A", InstanceType: "kubernetes",
 		Details: &apiv1.ResourcePoolDetail{PriorityScheduler: &apiv1.ResourcePoolPrioritySchedulerDetail{

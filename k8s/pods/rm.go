@@ -159,7 +159,7 @@ func (r *RM) Validate(q rm.Request) error {
 	if err != nil {
 		return err
 	}
-	pool, _ := r.cfg.pool(p.Name)
+	pool, _ := r.cfg.findPool(p.Name)
 	return podspec.Validate(q, pool.Template)
 }
 
@@ -171,7 +171,7 @@ func (r *RM) Submit(_ context.Context, q rm.Request) error {
 	if r.state.queue.Known(q.Allocation) {
 		return nil
 	}
-	if err := r.state.add(q); err != nil {
+	if err := r.state.addAllocation(q); err != nil {
 		return fmt.Errorf("submit allocation %s: %w", q.Allocation, err)
 	}
 	r.state.wakeScheduler()
@@ -183,7 +183,7 @@ func (r *RM) Kill(_ context.Context, id rm.AllocationID, reason string) error {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	if a := r.state.allocations[id]; a != nil {
-		r.state.kill(a, rm.CauseKilled, reason)
+		r.state.killAllocation(a, rm.CauseKilled, reason)
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (r *RM) Preempt(_ context.Context, id rm.AllocationID, reason string) error
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	if a := r.state.allocations[id]; a != nil {
-		r.state.preempt(a, reason, time.Now())
+		r.state.preemptAllocation(a, reason, time.Now())
 	}
 	return nil
 }
@@ -207,7 +207,7 @@ func (r *RM) Allocation(id rm.AllocationID) (rm.Allocation, bool) {
 	if a == nil {
 		return rm.Allocation{}, false
 	}
-	out := a.describe()
+	out := a.describeAllocation()
 	if r.state.watch == nil && r.state.unknown != "" {
 		out.Waiting = r.state.unknown
 	}

@@ -46,18 +46,18 @@ func (r *runner) reconcileRunning(ctx context.Context, w *watch.Watch, a *alloca
 			continue
 		}
 		again := r.reconcilePod(ctx, w, a, c, pods[c.rank])
-		next = sooner(next, again)
+		next = soonerOf(next, again)
 	}
-	next = sooner(next, r.deleteSecrets(ctx, a, pods))
-	next = sooner(next, r.terminator.deleteJobOfForced(ctx, w, a))
-	next = sooner(next, r.reporter.reportTrouble(ctx, a))
+	next = soonerOf(next, r.deleteSecrets(ctx, a, pods))
+	next = soonerOf(next, r.terminator.deleteJobOfForced(ctx, w, a))
+	next = soonerOf(next, r.reporter.reportTrouble(ctx, a))
 	if a.ended() {
 		return r.reporter.reportEnd(ctx, a)
 	}
-	return sooner(next, r.timeUntilKill(a))
+	return soonerOf(next, r.timeUntilKill(a))
 }
 
-func sooner(a, b time.Duration) time.Duration {
+func soonerOf(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b
 	}
@@ -80,7 +80,7 @@ func (r *runner) applyRelease(ctx context.Context, a *allocation) time.Duration 
 	r.state.mu.Lock()
 	why, stored := a.release, a.stored
 	if why != nil && !why.Kill && !time.Now().Before(why.By) {
-		r.state.kill(a, why.Cause, why.Reason)
+		r.state.killAllocation(a, why.Cause, why.Reason)
 		why = a.release
 	}
 	r.state.mu.Unlock()
@@ -138,7 +138,7 @@ func (r *runner) reconcilePod(ctx context.Context, w *watch.Watch, a *allocation
 	}
 	if s.Lost {
 		r.state.mu.Lock()
-		r.state.kill(a, rm.CauseAgentLost, s.Exit.GetMessage())
+		r.state.killAllocation(a, rm.CauseAgentLost, s.Exit.GetMessage())
 		r.state.mu.Unlock()
 	}
 	if s.Started && c.state < apiv1.Container_STATE_RUNNING {

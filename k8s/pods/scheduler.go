@@ -62,7 +62,7 @@ func (s *scheduler) decide(now time.Time) time.Time {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
 	defer s.notePass()
-	d := gang.Decide(s.snapshot(now), now)
+	d := gang.Decide(s.snapshotCluster(now), now)
 	s.lessons = d.Lessons
 	for _, c := range d.Create {
 		s.createGang(s.state.allocations[rm.AllocationID(c.Gang)], c, now)
@@ -72,17 +72,17 @@ func (s *scheduler) decide(now time.Time) time.Time {
 	}
 	for _, u := range d.Undo {
 		if a := s.state.allocations[rm.AllocationID(u.Gang)]; a != nil {
-			s.state.undo(a, u.Reason, u.Until)
+			s.state.undoAttempt(a, u.Reason, u.Until)
 		}
 	}
 	for _, p := range d.Preempt {
 		if a := s.state.allocations[rm.AllocationID(p.Gang)]; a != nil {
-			s.state.preempt(a, fmt.Sprintf("preempted for %s, whose priority is higher", p.For), now)
+			s.state.preemptAllocation(a, fmt.Sprintf("preempted for %s, whose priority is higher", p.For), now)
 		}
 	}
 	for _, id := range d.Kill {
 		if a := s.state.allocations[rm.AllocationID(id)]; a != nil {
-			s.state.kill(a, rm.CausePreempted, "it did not stop in time after it was preempted")
+			s.state.killAllocation(a, rm.CausePreempted, "it did not stop in time after it was preempted")
 		}
 	}
 	for id, why := range d.Waiting {
@@ -116,8 +116,8 @@ func (s *scheduler) openGang(a *allocation, o gang.Open, now time.Time) {
 	s.state.enqueue(a.Allocation)
 }
 
-// snapshot is the cluster as the decision sees it.
-func (s *scheduler) snapshot(now time.Time) gang.Cluster {
+// snapshotCluster is the cluster as the decision sees it.
+func (s *scheduler) snapshotCluster(now time.Time) gang.Cluster {
 	c := gang.Cluster{Options: s.options, Lessons: s.lessons}
 	w := s.state.watch
 	c.Options.NodesKnown, c.Options.OthersKnown = w.NodesKnown(), w.OthersKnown()

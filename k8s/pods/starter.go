@@ -48,7 +48,7 @@ func (s *starter) createObjects(ctx context.Context, a *allocation) time.Duratio
 		err = fmt.Errorf("allocation %s has %d containers and %d of them are described", a.Allocation, len(a.containers), len(specs))
 	}
 	if err != nil {
-		s.state.refuse(a, err)
+		s.state.refuseAllocation(a, err)
 		return 0
 	}
 	order := s.podRequest(a, specs)
@@ -59,7 +59,7 @@ func (s *starter) createObjects(ctx context.Context, a *allocation) time.Duratio
 	}
 	built, err := podspec.Build(order)
 	if err != nil {
-		s.state.refuse(a, err)
+		s.state.refuseAllocation(a, err)
 		return 0
 	}
 	return s.sendObjects(ctx, a, built)
@@ -70,7 +70,7 @@ func (s *starter) assignment(a *allocation) rm.Assignment {
 	defer s.state.mu.Unlock()
 	out := rm.Assignment{Allocation: a.Allocation, Pool: a.Pool, At: a.decided}
 	for _, c := range a.containers {
-		out.Containers = append(out.Containers, c.describe())
+		out.Containers = append(out.Containers, c.describeContainer())
 	}
 	return out
 }
@@ -79,7 +79,7 @@ func (s *starter) assignment(a *allocation) rm.Assignment {
 func (s *starter) podRequest(a *allocation, specs []*agentv1.Spec) podspec.Request {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
-	p, _ := s.cfg.pool(a.Pool)
+	p, _ := s.cfg.findPool(a.Pool)
 	o := podspec.Request{Request: a.Request, Template: p.Template, Attempt: a.attempt, Specs: specs}
 	o.Pool, o.Priority = a.Pool, a.Priority
 	o.ExcludedAgents = slices.AppendSeq(slices.Clone(a.ExcludedAgents), maps.Keys(s.state.switches))
@@ -119,7 +119,7 @@ func (s *starter) sendObjects(ctx context.Context, a *allocation, o podspec.Obje
 func (s *starter) handleCreateError(ctx context.Context, a *allocation, err error) time.Duration {
 	switch {
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err):
-		s.state.refuse(a, err)
+		s.state.refuseAllocation(a, err)
 		return 0
 	case apierrors.IsForbidden(err):
 		// A quota, an admission webhook, or a missing permission.

@@ -119,9 +119,9 @@ const (
 	waitsNodes  = "nodes"
 )
 
-// undo has an allocation's objects removed; it is tried again when until has come.
+// undoAttempt has an allocation's objects removed; it is tried again when until has come.
 // mu is held.
-func (s *state) undo(a *allocation, why string, until time.Time) {
+func (s *state) undoAttempt(a *allocation, why string, until time.Time) {
 	now := time.Now()
 	if err := a.transition(Undoing, now); err != nil {
 		return // it is undone already, or runs
@@ -146,12 +146,12 @@ func (s *state) currentJobName(a *allocation) string {
 	return a.jobName()
 }
 
-// refuse ends an allocation that cannot be run.
-func (s *state) refuse(a *allocation, err error) {
+// refuseAllocation ends an allocation that cannot be run.
+func (s *state) refuseAllocation(a *allocation, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.kill(a, rm.CauseRefused, err.Error())
-	s.undo(a, err.Error(), time.Time{})
+	s.killAllocation(a, rm.CauseRefused, err.Error())
+	s.undoAttempt(a, err.Error(), time.Time{})
 }
 
 // giveUp undoes an attempt, which is made again when its pause is over.
@@ -159,11 +159,11 @@ func (s *state) giveUp(a *allocation, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.cfg.Gang
-	s.undo(a, why, time.Now().Add(min(o.BackOff<<min(a.tries, 16), o.MaxBackOff)))
+	s.undoAttempt(a, why, time.Now().Add(min(o.BackOff<<min(a.tries, 16), o.MaxBackOff)))
 }
 
-// add makes an allocation known, under what was changed for its job. mu is held.
-func (s *state) add(q rm.Request) error {
+// addAllocation makes an allocation known, under what was changed for its job. mu is held.
+func (s *state) addAllocation(q rm.Request) error {
 	_, ran := s.saved.Allocations[q.Allocation]
 	e, err := s.queue.Add(q)
 	if err != nil && ran {
@@ -172,7 +172,7 @@ func (s *state) add(q rm.Request) error {
 		return err
 	}
 	a := &allocation{Entry: e, phase: Queued, since: time.Now()}
-	if shapeErr := s.cfg.shape(a); shapeErr != nil {
+	if shapeErr := s.cfg.shapeAllocation(a); shapeErr != nil {
 		err = cmp.Or(err, shapeErr)
 	}
 	if err != nil && !ran {
@@ -196,12 +196,12 @@ func (s *state) priorityOf(q rm.Request) int {
 	return cmp.Or(changed, q.Priority, gang.DefaultPriority)
 }
 
-// preempt asks a running allocation to save itself and stop. One that was asked
+// preemptAllocation asks a running allocation to save itself and stop. One that was asked
 // before keeps the time that it was given.
-func (s *state) preempt(a *allocation, reason string, now time.Time) {
+func (s *state) preemptAllocation(a *allocation, reason string, now time.Time) {
 	switch {
 	case a.phase != Running:
-		s.kill(a, rm.CausePreempted, reason)
+		s.killAllocation(a, rm.CausePreempted, reason)
 	case a.release == nil:
 		a.release = &records.Release{Cause: rm.CausePreempted, Reason: reason, By: now.Add(a.PreemptionTimeout)}
 		s.enqueue(a.Allocation)
@@ -209,8 +209,8 @@ func (s *state) preempt(a *allocation, reason string, now time.Time) {
 	}
 }
 
-// kill ends an allocation wherever it is. The first cause stays.
-func (s *state) kill(a *allocation, cause rm.Cause, reason string) {
+// killAllocation ends an allocation wherever it is. The first cause stays.
+func (s *state) killAllocation(a *allocation, cause rm.Cause, reason string) {
 	if a.phase == Over || a.killed() {
 		return
 	}
@@ -258,9 +258,9 @@ func (s *state) restoreAllocations() {
 			s.setPhase(a, Making, now)
 			switch {
 			case observe.PodCount(job) != len(a.containers):
-				s.undo(a, "max_slots_per_pod was changed", now)
+				s.undoAttempt(a, "max_slots_per_pod was changed", now)
 			case job.Namespace != s.cfg.Namespace:
-				s.undo(a, "tasks start in namespace "+s.cfg.Namespace+" now", now)
+				s.undoAttempt(a, "tasks start in namespace "+s.cfg.Namespace+" now", now)
 			}
 		case job != nil:
 			a.attempt = observe.Attempt(job)
@@ -275,11 +275,11 @@ func (s *state) restoreAllocations() {
 func (s *state) fitToJob(a *allocation, job *batchv1.Job) {
 	switch {
 	case job == nil && len(a.containers) == 0:
-		s.kill(a, rm.CauseAgentLost, "its Job is gone, and how its pods ended was not observed")
+		s.killAllocation(a, rm.CauseAgentLost, "its Job is gone, and how its pods ended was not observed")
 	case job == nil:
 	default:
 		if n := observe.PodCount(job); n != len(a.containers) {
-			a.addContainers(n, a.Slots/n, s.cfg.slots().SlotType)
+			a.addContainers(n, a.Slots/n, s.cfg.slotTemplate().SlotType)
 		}
 		if pod, err := gang.PodOf(&job.Spec.Template.Spec); err == nil {
 			a.pod = pod

@@ -33,7 +33,7 @@ func (t *terminator) terminatePod(ctx context.Context, a *allocation, c *contain
 	switch {
 	case observe.Overdue(pod, t.cfg.Limits.Lost, now):
 		t.state.mu.Lock()
-		t.state.kill(a, rm.CauseAgentLost, fmt.Sprintf("pod %s was to end, and its node %s does not answer", pod.Name, pod.Spec.NodeName))
+		t.state.killAllocation(a, rm.CauseAgentLost, fmt.Sprintf("pod %s was to end, and its node %s does not answer", pod.Name, pod.Spec.NodeName))
 		t.state.mu.Unlock()
 		t.forceDelete(ctx, a, pod, now)
 		return glance

@@ -107,7 +107,7 @@ func TestAGangUndoneAsItWasWholeIsNotTakenForOneThatRan(t *testing.T) {
 	}
 	a := r.state.allocations["a.1"]
 	a.phase = Opening
-	r.state.undo(a, "not all of its pods got a node", time.Now())
+	r.state.undoAttempt(a, "not all of its pods got a node", time.Now())
 	r.worker.starter.markRunning(t.Context(), a, map[int]*corev1.Pod{})
 	if a.phase != Undoing || len(docs) != 1 {
 		t.Fatalf("got phase %s and documents %v, want %s and one that says that it runs", a.phase, docs, Undoing)

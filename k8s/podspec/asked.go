@@ -11,16 +11,16 @@ import (
 	"github.com/det-deploy/det-deploy/master/policy"
 )
 
-// asked is what a pod spec asks of its node, in the words of the task policy.
-func asked(p *corev1.Pod) policy.Asked {
+// requestedResources is what a pod spec asks of its node, in the words of the task policy.
+func requestedResources(p *corev1.Pod) policy.Asked {
 	a := &asking{spec: &p.Spec}
-	a.pod()
-	a.annotations(p.Annotations)
+	a.addPod()
+	a.addAnnotations(p.Annotations)
 	for i := range p.Spec.Volumes {
-		a.volume(&p.Spec.Volumes[i])
+		a.addVolume(&p.Spec.Volumes[i])
 	}
 	for _, c := range containersOf(&p.Spec) {
-		a.container(c)
+		a.addContainer(c)
 	}
 	return a.Asked
 }
@@ -49,8 +49,8 @@ type asking struct {
 	spec *corev1.PodSpec
 }
 
-// note adds a field that asks for something that is allowed or not.
-func note(list *[]string, set bool, field string) {
+// noteValue adds a field that asks for something that is allowed or not.
+func noteValue(list *[]string, set bool, field string) {
 	if set {
 		*list = append(*list, field)
 	}
@@ -60,24 +60,24 @@ func note(list *[]string, set bool, field string) {
 // stops every other pod of a node; nobody else can make a class of such a name.
 const systemPriority = "system-"
 
-func (a *asking) pod() {
+func (a *asking) addPod() {
 	s := a.spec
-	note(&a.HostNetwork, s.HostNetwork, "spec.hostNetwork")
-	note(&a.HostPID, s.HostPID, "spec.hostPID")
-	note(&a.HostIPC, s.HostIPC, "spec.hostIPC")
+	noteValue(&a.HostNetwork, s.HostNetwork, "spec.hostNetwork")
+	noteValue(&a.HostPID, s.HostPID, "spec.hostPID")
+	noteValue(&a.HostIPC, s.HostIPC, "spec.hostIPC")
 	if strings.HasPrefix(s.PriorityClassName, systemPriority) {
 		a.Priorities = append(a.Priorities, policy.Text{Field: "spec.priorityClassName", Value: s.PriorityClassName})
 	}
-	note(&a.Tokens, isTrue(s.AutomountServiceAccountToken), "spec.automountServiceAccountToken")
+	noteValue(&a.Tokens, isTrue(s.AutomountServiceAccountToken), "spec.automountServiceAccountToken")
 	c := s.SecurityContext
 	if c == nil {
 		return
 	}
 	const at = "spec.securityContext"
 	for _, sysctl := range c.Sysctls {
-		note(&a.Privileged, !slices.Contains(safeSysctls(), sysctl.Name), at+".sysctls["+sysctl.Name+"]")
+		noteValue(&a.Privileged, !slices.Contains(safeSysctls(), sysctl.Name), at+".sysctls["+sysctl.Name+"]")
 	}
-	a.confinement(at, c.SELinuxOptions, c.SeccompProfile, c.AppArmorProfile, c.WindowsOptions)
+	a.addConfinement(at, c.SELinuxOptions, c.SeccompProfile, c.AppArmorProfile, c.WindowsOptions)
 }
 
 // safeSysctls are those that the Pod Security level baseline lets every pod set.
@@ -90,40 +90,40 @@ func safeSysctls() []string {
 	}
 }
 
-// confinement takes whatever lifts what confines every container for a privileged
+// addConfinement takes whatever lifts what confines every container for a privileged
 // one, as the Pod Security level baseline does.
-func (a *asking) confinement(at string, se *corev1.SELinuxOptions, sec *corev1.SeccompProfile, armor *corev1.AppArmorProfile, win *corev1.WindowsSecurityContextOptions) {
+func (a *asking) addConfinement(at string, se *corev1.SELinuxOptions, sec *corev1.SeccompProfile, armor *corev1.AppArmorProfile, win *corev1.WindowsSecurityContextOptions) {
 	if se != nil {
 		ordinary := []string{"", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"}
-		note(&a.Privileged, se.User != "" || se.Role != "" || !slices.Contains(ordinary, se.Type), at+".seLinuxOptions")
+		noteValue(&a.Privileged, se.User != "" || se.Role != "" || !slices.Contains(ordinary, se.Type), at+".seLinuxOptions")
 	}
-	note(&a.Privileged, sec != nil && sec.Type == corev1.SeccompProfileTypeUnconfined, at+".seccompProfile")
-	note(&a.Privileged, armor != nil && armor.Type == corev1.AppArmorProfileTypeUnconfined, at+".appArmorProfile")
-	note(&a.Privileged, win != nil && isTrue(win.HostProcess), at+".windowsOptions.hostProcess")
+	noteValue(&a.Privileged, sec != nil && sec.Type == corev1.SeccompProfileTypeUnconfined, at+".seccompProfile")
+	noteValue(&a.Privileged, armor != nil && armor.Type == corev1.AppArmorProfileTypeUnconfined, at+".appArmorProfile")
+	noteValue(&a.Privileged, win != nil && isTrue(win.HostProcess), at+".windowsOptions.hostProcess")
 }
 
-func (a *asking) annotations(all map[string]string) {
+func (a *asking) addAnnotations(all map[string]string) {
 	for key, value := range all {
 		unconfined := strings.HasPrefix(key, corev1.DeprecatedAppArmorBetaContainerAnnotationKeyPrefix) && value == corev1.DeprecatedAppArmorBetaProfileNameUnconfined
-		note(&a.Privileged, unconfined, "metadata.annotations["+key+"]")
+		noteValue(&a.Privileged, unconfined, "metadata.annotations["+key+"]")
 	}
 	slices.Sort(a.Privileged)
 }
 
-func (a *asking) volume(v *corev1.Volume) {
+func (a *asking) addVolume(v *corev1.Volume) {
 	at := "spec.volumes[" + v.Name + "]"
 	switch {
 	case v.HostPath != nil:
 		a.hostPath(at+".hostPath.path", v)
 	case v.GitRepo != nil:
 		// The kubelet runs git on the node, with hooks out of the repository.
-		note(&a.Privileged, true, at+".gitRepo")
+		noteValue(&a.Privileged, true, at+".gitRepo")
 	case v.FlexVolume != nil:
-		note(&a.Privileged, true, at+".flexVolume") // a program of the node runs as root
+		noteValue(&a.Privileged, true, at+".flexVolume") // a program of the node runs as root
 	case v.Image != nil:
 		a.Images = append(a.Images, policy.Text{Field: at + ".image.reference", Value: v.Image.Reference})
 	case v.Projected != nil:
-		note(&a.Tokens, slices.ContainsFunc(v.Projected.Sources, isToken), at+".projected.sources.serviceAccountToken")
+		noteValue(&a.Tokens, slices.ContainsFunc(v.Projected.Sources, isToken), at+".projected.sources.serviceAccountToken")
 	case v.EmptyDir != nil && v.EmptyDir.Medium == corev1.StorageMediumMemory:
 		most := int64(math.MaxInt64)
 		if v.EmptyDir.SizeLimit != nil {
@@ -152,27 +152,27 @@ func (a *asking) hostPath(field string, v *corev1.Volume) {
 	a.Mounts = append(a.Mounts, m)
 }
 
-func (a *asking) container(c listed) {
+func (a *asking) addContainer(c listed) {
 	if c.Image != "" {
 		a.Images = append(a.Images, policy.Text{Field: c.field + ".image", Value: c.Image})
 	}
 	for _, p := range c.Ports {
-		note(&a.HostNetwork, p.HostPort != 0 || p.HostIP != "", fmt.Sprintf("%s.ports[%d].hostPort", c.field, p.ContainerPort))
+		noteValue(&a.HostNetwork, p.HostPort != 0 || p.HostIP != "", fmt.Sprintf("%s.ports[%d].hostPort", c.field, p.ContainerPort))
 	}
-	a.calls(c)
+	a.addSysctls(c)
 	if limit, set := c.Resources.Limits[corev1.ResourceMemory]; set {
 		a.Memory = append(a.Memory, policy.Amount{Field: c.field + ".resources.limits[memory]", Bytes: limit.Value()})
 	}
-	a.user(c)
+	a.addUser(c)
 	s := c.SecurityContext
 	if s == nil {
 		return
 	}
 	at := c.field + ".securityContext"
-	note(&a.Privileged, isTrue(s.Privileged), at+".privileged")
-	note(&a.Privileged, isTrue(s.AllowPrivilegeEscalation), at+".allowPrivilegeEscalation")
-	note(&a.Privileged, s.ProcMount != nil && *s.ProcMount == corev1.UnmaskedProcMount, at+".procMount")
-	a.confinement(at, s.SELinuxOptions, s.SeccompProfile, s.AppArmorProfile, s.WindowsOptions)
+	noteValue(&a.Privileged, isTrue(s.Privileged), at+".privileged")
+	noteValue(&a.Privileged, isTrue(s.AllowPrivilegeEscalation), at+".allowPrivilegeEscalation")
+	noteValue(&a.Privileged, s.ProcMount != nil && *s.ProcMount == corev1.UnmaskedProcMount, at+".procMount")
+	a.addConfinement(at, s.SELinuxOptions, s.SeccompProfile, s.AppArmorProfile, s.WindowsOptions)
 	if s.Capabilities != nil {
 		for _, name := range s.Capabilities.Add {
 			a.Capabilities = append(a.Capabilities, policy.Text{Field: at + ".capabilities.add[" + string(name) + "]", Value: string(name)})
@@ -180,9 +180,9 @@ func (a *asking) container(c listed) {
 	}
 }
 
-// user notes the account of a container beside the task's own, which may be its
+// addUser notes the account of a container beside the task's own, which may be its
 // image's and so root. That of the task's container is its owner's.
-func (a *asking) user(c listed) {
+func (a *asking) addUser(c listed) {
 	if c.Name == MainContainer {
 		return
 	}
@@ -201,12 +201,12 @@ func (a *asking) user(c listed) {
 	}
 }
 
-// calls notes probes and hooks of which the kubelet, from the node's network, calls
+// addSysctls notes probes and hooks of which the kubelet, from the node's network, calls
 // somebody else than the pod.
-func (a *asking) calls(c listed) {
+func (a *asking) addSysctls(c listed) {
 	hook := func(field string, h *corev1.LifecycleHandler) {
 		if h != nil {
-			note(&a.HostNetwork, callsAway(h.HTTPGet, h.TCPSocket), c.field+".lifecycle."+field)
+			noteValue(&a.HostNetwork, callsAway(h.HTTPGet, h.TCPSocket), c.field+".lifecycle."+field)
 		}
 	}
 	if c.Lifecycle != nil {
@@ -218,7 +218,7 @@ func (a *asking) calls(c listed) {
 		of    *corev1.Probe
 	}{{"livenessProbe", c.LivenessProbe}, {"readinessProbe", c.ReadinessProbe}, {"startupProbe", c.StartupProbe}} {
 		if probe.of != nil {
-			note(&a.HostNetwork, callsAway(probe.of.HTTPGet, probe.of.TCPSocket), c.field+"."+probe.field)
+			noteValue(&a.HostNetwork, callsAway(probe.of.HTTPGet, probe.of.TCPSocket), c.field+"."+probe.field)
 		}
 	}
 }

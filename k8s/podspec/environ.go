@@ -65,32 +65,32 @@ func literal(s string) string {
 	return strings.ReplaceAll(s, "$", "$$")
 }
 
-// environment gives the variables: the pod spec's, then those that an agent would
+// setEnvironment gives the variables: the pod spec's, then those that an agent would
 // give, then the task's; of a repeated name the last counts. All of the task's are
 // in its Secret, because nobody knows which of them are secrets.
-func (b *builder) environment() error {
+func (b *builder) setEnvironment() error {
 	vars := variables{at: map[string]int{}}
-	vars.put(corev1.EnvVar{Name: indexVariable, ValueFrom: &corev1.EnvVarSource{
+	vars.setVariable(corev1.EnvVar{Name: indexVariable, ValueFrom: &corev1.EnvVarSource{
 		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.labels['" + LabelIndex + "']"},
 	}})
 	for _, e := range b.main.Env {
-		vars.put(e)
+		vars.setVariable(e)
 	}
-	for _, e := range slices.Concat(b.own(), b.peers()) {
-		vars.put(e)
+	for _, e := range slices.Concat(b.addOwnVariables(), b.setPeers()) {
+		vars.setVariable(e)
 	}
 	for i, e := range b.spec.GetEnvironment() {
 		name, value, ok := strings.Cut(e, "=")
 		if !ok || name == "" || strings.ContainsRune(e, 0) {
-			return refuse("environment.environment_variables", "%q must be NAME=value: a name alone takes its value from an agent, and a pod has none", name)
+			return refuseField("environment.environment_variables", "%q must be NAME=value: a name alone takes its value from an agent, and a pod has none", name)
 		}
 		if value == containerExpression(b.request.Allocation) {
-			vars.put(corev1.EnvVar{Name: name, Value: value})
+			vars.setVariable(corev1.EnvVar{Name: name, Value: value})
 			continue
 		}
 		key := secretKey(name, i)
 		b.data[key] = []byte(value)
-		vars.put(corev1.EnvVar{Name: name, ValueFrom: b.fromSecret(key)})
+		vars.setVariable(corev1.EnvVar{Name: name, ValueFrom: b.fromSecret(key)})
 	}
 	b.main.Env = vars.list
 	b.dropUnused()
@@ -133,9 +133,9 @@ type variables struct {
 	at   map[string]int
 }
 
-// put replaces an earlier variable where it stands, or appends. The index comes
+// setVariable replaces an earlier variable where it stands, or appends. The index comes
 // first and stays there, for others refer to it.
-func (v *variables) put(e corev1.EnvVar) {
+func (v *variables) setVariable(e corev1.EnvVar) {
 	if i, found := v.at[e.Name]; found {
 		v.list[i] = e
 		return
@@ -144,8 +144,8 @@ func (v *variables) put(e corev1.EnvVar) {
 	v.list = append(v.list, e)
 }
 
-// own is what an agent would say of itself and of the master.
-func (b *builder) own() []corev1.EnvVar {
+// addOwnVariables is what an agent would say of itself and of the master.
+func (b *builder) addOwnVariables() []corev1.EnvVar {
 	t := b.request.Template
 	m := t.Master
 	plain := func(name, value string) corev1.EnvVar { return corev1.EnvVar{Name: name, Value: literal(value)} }

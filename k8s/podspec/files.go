@@ -56,12 +56,12 @@ func newArchive(s *agentv1.Spec) *archive {
 	return a
 }
 
-func (a *archive) add(name string, content []byte, mode uint32) {
+func (a *archive) addFile(name string, content []byte, mode uint32) {
 	a.files = append(a.files, &apiv1.File{Path: name, Type: tarFile, Content: content, Mode: mode})
 }
 
-// place finds the part of the volume that a path belongs to.
-func (a *archive) place(name string) (string, bool) {
+// placeFile finds the part of the volume that a path belongs to.
+func (a *archive) placeFile(name string) (string, bool) {
 	for _, r := range a.roots {
 		if under(name, r.at) {
 			return path.Join(r.sub, strings.TrimPrefix(name, r.at)), true
@@ -70,24 +70,24 @@ func (a *archive) place(name string) (string, bool) {
 	return "", false
 }
 
-// settle gives the files that are elsewhere places of their own.
-func (a *archive) settle() error {
+// settlePaths gives the files that are elsewhere places of their own.
+func (a *archive) settlePaths() error {
 	for _, kind := range []int32{tarDir, tarFile, tarSymlink} {
 		for _, f := range a.files {
 			t, name := typeOf(f), path.Clean(f.GetPath())
 			if t != tarFile && t != tarDir && t != tarSymlink {
-				return refuse("files", "%s: only files, directories and symbolic links can be put into a container", name)
+				return refuseField("files", "%s: only files, directories and symbolic links can be put into a container", name)
 			}
-			if _, placed := a.place(name); placed || t != kind {
+			if _, placed := a.placeFile(name); placed || t != kind {
 				continue
 			}
 			switch {
 			case !path.IsAbs(name):
-				return refuse("files", "%s: the path must be absolute", name)
+				return refuseField("files", "%s: the path must be absolute", name)
 			case t == tarSymlink:
-				return refuse("files", "%s: a pod gets symbolic links only under %s and the work directory", name, runDir)
+				return refuseField("files", "%s: a pod gets symbolic links only under %s and the work directory", name, runDir)
 			case t == tarDir && strings.Count(name, "/") < 2:
-				return refuse("files", "%s: would hide what the image has there", name)
+				return refuseField("files", "%s: would hide what the image has there", name)
 			}
 			a.roots = append(a.roots, root{name, fmt.Sprintf("files/%d", len(a.roots))})
 		}
@@ -106,9 +106,9 @@ func under(p, dir string) bool {
 	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// pack writes the archive. The directories above a file belong to the task's
+// packFiles writes the archive. The directories above a file belong to the task's
 // account where they are the task's, as an agent makes them.
-func (a *archive) pack() ([]byte, error) {
+func (a *archive) packFiles() ([]byte, error) {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
 	w := tar.NewWriter(z)
@@ -126,12 +126,12 @@ func (a *archive) pack() ([]byte, error) {
 		return w.WriteHeader(&tar.Header{Name: dir + "/", Typeflag: tar.TypeDir, Mode: 0o755, Uid: uid, Gid: gid})
 	}
 	for _, f := range a.files {
-		if name, _ := a.place(path.Clean(f.GetPath())); typeOf(f) == tarDir {
+		if name, _ := a.placeFile(path.Clean(f.GetPath())); typeOf(f) == tarDir {
 			done[name] = true // said with its own owner and mode, if later
 		}
 	}
 	for _, f := range a.files {
-		name, _ := a.place(path.Clean(f.GetPath()))
+		name, _ := a.placeFile(path.Clean(f.GetPath()))
 		if err := parents(path.Dir(name)); err != nil {
 			return nil, err
 		}
@@ -155,7 +155,7 @@ func (a *archive) pack() ([]byte, error) {
 
 // workDir is where in the volume the program starts, empty for elsewhere.
 func (a *archive) workDir() string {
-	dir, _ := a.place(path.Clean(a.spec.GetWorkDir()))
+	dir, _ := a.placeFile(path.Clean(a.spec.GetWorkDir()))
 	return dir
 }
 
@@ -185,26 +185,26 @@ func write(w *tar.Writer, f *apiv1.File, name string) error {
 func (b *builder) filesAndMaster() error {
 	m := b.request.Template.Master
 	if m.Scheme == "https" && len(m.CA) > 0 && !m.NoVerify {
-		b.files.add(certPath, m.CA, 0o644)
+		b.files.addFile(certPath, m.CA, 0o644)
 	}
 	if hook := b.spec.GetStartupHook(); hook != "" {
-		b.files.add(hookPath, []byte(hook), 0o755)
+		b.files.addFile(hookPath, []byte(hook), 0o755)
 	}
-	if err := b.files.settle(); err != nil {
+	if err := b.files.settlePaths(); err != nil {
 		return err
 	}
-	packed, err := b.files.pack()
+	packed, err := b.files.packFiles()
 	if err != nil {
 		return fmt.Errorf("pack the files of %s: %w", b.request.Allocation, err)
 	}
-	uid, gid := b.account()
+	uid, gid := b.setAccount()
 	order := podinit.Order{
 		Allocation: string(b.request.Allocation), Task: string(b.request.Task),
 		Master: m.url(), CertName: m.CertName, NoVerify: m.NoVerify, UID: int(uid), GID: int(gid),
 	}
 	if b.spec.GetContext() {
 		if order.Context = b.files.workDir(); order.Context == "" || path.Clean(b.spec.GetWorkDir()) == "/" {
-			return refuse("work_dir", "files cannot be put into %s, which would hide what the image has there", b.spec.GetWorkDir())
+			return refuseField("work_dir", "files cannot be put into %s, which would hide what the image has there", b.spec.GetWorkDir())
 		}
 	}
 	keys, err := order.Keys(packed, m.CA, b.spec.GetSessionToken())
@@ -220,7 +220,7 @@ func (b *builder) filesAndMaster() error {
 }
 
 func (b *builder) mountFiles() {
-	b.volume(volumeFiles, corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})
+	b.addVolume(volumeFiles, corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})
 	for _, r := range b.files.roots {
 		b.main.VolumeMounts = append(b.main.VolumeMounts, corev1.VolumeMount{Name: volumeFiles, MountPath: r.at, SubPath: r.sub})
 	}
@@ -236,8 +236,8 @@ func (b *builder) initContainer(keys map[string][]byte) corev1.Container {
 		items = append(items, corev1.KeyToPath{Key: k, Path: k})
 	}
 	slices.SortFunc(items, func(x, y corev1.KeyToPath) int { return strings.Compare(x.Key, y.Key) })
-	b.volume(volumeOrder, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: b.name(), Items: items}})
-	uid, gid := b.account()
+	b.addVolume(volumeOrder, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: b.name(), Items: items}})
+	uid, gid := b.setAccount()
 	security := &corev1.SecurityContext{
 		RunAsUser: &uid, RunAsGroup: &gid, RunAsNonRoot: new(uid != 0), AllowPrivilegeEscalation: new(false),
 		ReadOnlyRootFilesystem: new(true), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},

@@ -8,10 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// foreign lists what a pod spec uses that belongs to the cluster or to another task,
+// foreignContainers lists what a pod spec uses that belongs to the cluster or to another task,
 // as sentences. Nobody may, an administrator included: with the passwords of the
 // master and its database, or with another task's token, a task is somebody else.
-func foreign(s *corev1.PodSpec, t Template) []string {
+func foreignContainers(s *corev1.PodSpec, t Template) []string {
 	var out []string
 	for _, r := range references(s) {
 		if why := t.owner(r); why != "" {

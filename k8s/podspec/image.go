@@ -13,8 +13,8 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-// images says which image is run, and how it is got.
-func (b *builder) images() {
+// setImages says which image is run, and how it is got.
+func (b *builder) setImages() {
 	b.main.Image = b.spec.GetImage()
 	b.main.ImagePullPolicy = corev1.PullIfNotPresent
 	if b.spec.GetForcePullImage() {
@@ -71,7 +71,7 @@ func (b *builder) pullSecret() (*corev1.Secret, error) {
 // ownLogin is the sign-in that a task's configuration gives, and to which registry.
 func (b *builder) ownLogin(a *agentv1.RegistryAuth) (server string, own json.RawMessage, err error) {
 	if a.GetIdentityToken() != "" || a.GetRegistryToken() != "" {
-		return "", nil, refuse("environment.registry_auth", "identitytoken and registrytoken are not for pods: the kubelet signs in with username and password, or auth")
+		return "", nil, refuseField("environment.registry_auth", "identitytoken and registrytoken are not for pods: the kubelet signs in with username and password, or auth")
 	}
 	own, err = json.Marshal(login(a))
 	return cmp.Or(a.GetServerAddress(), registryOf(b.spec.GetImage())), own, err

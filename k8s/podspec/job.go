@@ -12,10 +12,10 @@ import (
 // still come back for logs and exit codes.
 const leftover = 24 * 60 * 60
 
-// job makes the pods of all ranks. A rank that fails is not run again and ends no
+// buildJob makes the pods of all ranks. A rank that fails is not run again and ends no
 // other: the resource manager decides what becomes of them, when it has their
 // exit codes and logs.
-func (b *builder) job() *batchv1.Job {
+func (b *builder) buildJob() *batchv1.Job {
 	n := int32(b.pods)
 	j := &batchv1.Job{
 		TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
@@ -60,7 +60,7 @@ func OrderOf(pod *corev1.Pod) []string {
 	return out
 }
 
-func (b *builder) secrets() ([]*corev1.Secret, error) {
+func (b *builder) buildSecrets() ([]*corev1.Secret, error) {
 	s := &corev1.Secret{Type: corev1.SecretTypeOpaque, Data: b.data, Immutable: new(true)}
 	s.ObjectMeta = b.meta(b.name())
 	out := []*corev1.Secret{s}

@@ -17,17 +17,17 @@ import (
 // Determined 0.38.1.
 const grace = 15
 
-// security says who the program runs as, and what it may.
-func (b *builder) security() error {
+// setSecurity says who the program runs as, and what it may.
+func (b *builder) setSecurity() error {
 	c := b.main.SecurityContext
 	if c == nil {
 		c = &corev1.SecurityContext{}
 		b.main.SecurityContext = c
 	}
-	uid, gid := b.account()
+	uid, gid := b.setAccount()
 	c.RunAsUser, c.RunAsGroup = &uid, &gid
 	if uid == 0 && (isTrue(c.RunAsNonRoot) || b.pod.Spec.SecurityContext != nil && isTrue(b.pod.Spec.SecurityContext.RunAsNonRoot)) {
-		return refuse("environment.pod_spec", "securityContext.runAsNonRoot: the task's user runs as root; link an account to it with `det user link-with-agent-user`, or set security.default_task in the master's configuration")
+		return refuseField("environment.pod_spec", "securityContext.runAsNonRoot: the task's user runs as root; link an account to it with `det user link-with-agent-user`, or set security.default_task in the master's configuration")
 	}
 	add, drop := capabilities(b.spec.GetAddCapabilities()), capabilities(b.spec.GetDropCapabilities())
 	if len(add)+len(drop) > 0 {
@@ -38,7 +38,7 @@ func (b *builder) security() error {
 		c.Capabilities.Drop = union(c.Capabilities.Drop, drop)
 	}
 	if uid != 0 {
-		restrict(b.pod.Spec.SecurityContext, c)
+		restrictContainer(b.pod.Spec.SecurityContext, c)
 	}
 	s := &b.pod.Spec
 	s.RestartPolicy = corev1.RestartPolicyNever
@@ -62,9 +62,9 @@ func (b *builder) security() error {
 	return nil
 }
 
-// restrict has a container that is not root's satisfy the Pod Security level restricted,
+// restrictContainer has a container that is not root's satisfy the Pod Security level restricted,
 // as far as its pod spec says nothing else. Such a program has no capabilities anyway.
-func restrict(pod *corev1.PodSecurityContext, c *corev1.SecurityContext) {
+func restrictContainer(pod *corev1.PodSecurityContext, c *corev1.SecurityContext) {
 	if isTrue(c.Privileged) {
 		return
 	}
@@ -82,9 +82,9 @@ func restrict(pod *corev1.PodSecurityContext, c *corev1.SecurityContext) {
 	}
 }
 
-// confine keeps programs with the set-user-ID bit from gaining rights, in every
+// confinePod keeps programs with the set-user-ID bit from gaining rights, in every
 // container that may not have them all anyway.
-func confine(s *corev1.PodSpec) {
+func confinePod(s *corev1.PodSpec) {
 	for _, c := range containersOf(s) {
 		if c.SecurityContext == nil {
 			c.SecurityContext = &corev1.SecurityContext{}
@@ -105,16 +105,16 @@ func administersSystem(c *corev1.Capabilities) bool {
 	})
 }
 
-func (b *builder) account() (uid, gid int64) {
+func (b *builder) setAccount() (uid, gid int64) {
 	u := b.spec.GetUser()
 	return int64(u.GetUid()), int64(u.GetGid())
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// privileged reports whether the pod spec gives the container all that its node
+// setPrivileged reports whether the pod spec gives the container all that its node
 // has.
-func (b *builder) privileged() bool {
+func (b *builder) setPrivileged() bool {
 	return b.main.SecurityContext != nil && isTrue(b.main.SecurityContext.Privileged)
 }
 
@@ -137,15 +137,15 @@ func union(a, b []corev1.Capability) []corev1.Capability {
 	return a
 }
 
-// network knows a pod's own network and its node's.
-func (b *builder) network() error {
+// setNetwork knows a pod's own network and its node's.
+func (b *builder) setNetwork() error {
 	s := &b.pod.Spec
 	switch mode := b.spec.GetNetworkMode(); mode {
 	case "", "bridge", "default":
 	case "host":
 		s.HostNetwork = true
 	default:
-		return refuse("task_container_defaults.network_mode", "is %q; a pod has the cluster's network (bridge) or its node's (host)", mode)
+		return refuseField("task_container_defaults.network_mode", "is %q; a pod has the cluster's network (bridge) or its node's (host)", mode)
 	}
 	if s.HostNetwork && s.DNSPolicy == "" {
 		// Otherwise a pod on its node's network asks the node's name servers, who
@@ -154,7 +154,7 @@ func (b *builder) network() error {
 	}
 	for _, p := range b.spec.GetPorts() {
 		if p.GetPort() < 1 || p.GetPort() > 65535 {
-			return refuse("environment.ports", "port %d must be between 1 and 65535", p.GetPort())
+			return refuseField("environment.ports", "port %d must be between 1 and 65535", p.GetPort())
 		}
 		if slices.ContainsFunc(b.main.Ports, func(o corev1.ContainerPort) bool { return o.ContainerPort == p.GetPort() }) {
 			continue
@@ -171,12 +171,12 @@ func (b *builder) network() error {
 	return nil
 }
 
-// devices are those of the node. The kubelet lets a container open one only if it
+// setDevices are those of the node. The kubelet lets a container open one only if it
 // may open all of them.
-func (b *builder) devices() error {
+func (b *builder) setDevices() error {
 	for i, d := range b.spec.GetDevices() {
-		if !b.privileged() {
-			return refuse("resources.devices", "%s: a pod gets a device of its node from a device plugin, which its pod spec asks for under resources.limits, "+
+		if !b.setPrivileged() {
+			return refuseField("resources.devices", "%s: a pod gets a device of its node from a device plugin, which its pod spec asks for under resources.limits, "+
 				"or if it is privileged (spec.containers[%s].securityContext.privileged)", d.GetHostPath(), MainContainer)
 		}
 		to := d.GetContainerPath()
@@ -184,31 +184,31 @@ func (b *builder) devices() error {
 			to = d.GetHostPath()
 		}
 		name := fmt.Sprintf("determined-device-%d", i)
-		b.volume(name, corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: d.GetHostPath()}})
+		b.addVolume(name, corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: d.GetHostPath()}})
 		b.main.VolumeMounts = append(b.main.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: to})
 	}
 	return nil
 }
 
-// mounts shows directories of the node, and shared memory.
-func (b *builder) mounts() error {
+// addMounts shows directories of the node, and shared memory.
+func (b *builder) addMounts() error {
 	for i, m := range b.spec.GetMounts() {
 		to := path.Clean(m.GetContainerPath())
 		if to == runDir || hasMount(b.main, to) {
-			return refuse("bind_mounts", "%s: something else is mounted there", to)
+			return refuseField("bind_mounts", "%s: something else is mounted there", to)
 		}
 		propagation, err := b.propagation(m.GetPropagation(), to)
 		if err != nil {
 			return err
 		}
 		name := fmt.Sprintf("determined-mount-%d", i)
-		b.volume(name, corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: m.GetHostPath()}})
+		b.addVolume(name, corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: m.GetHostPath()}})
 		b.main.VolumeMounts = append(b.main.VolumeMounts, corev1.VolumeMount{
 			Name: name, MountPath: to, ReadOnly: m.GetReadOnly(), MountPropagation: propagation,
 		})
 	}
 	if size := b.spec.GetShmSize(); size > 0 && !hasMount(b.main, "/dev/shm") {
-		b.volume("determined-shm", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
+		b.addVolume("determined-shm", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
 			Medium: corev1.StorageMediumMemory, SizeLimit: resource.NewQuantity(size, resource.BinarySI),
 		}})
 		b.main.VolumeMounts = append(b.main.VolumeMounts, corev1.VolumeMount{Name: "determined-shm", MountPath: "/dev/shm"})
@@ -228,15 +228,15 @@ func (b *builder) propagation(word, at string) (*corev1.MountPropagationMode, er
 		mode = corev1.MountPropagationHostToContainer
 	case "rshared":
 		mode = corev1.MountPropagationBidirectional
-		if !b.privileged() {
-			return nil, refuse("bind_mounts", "%s: propagation rshared needs a privileged pod (spec.containers[%s].securityContext.privileged)", at, MainContainer)
+		if !b.setPrivileged() {
+			return nil, refuseField("bind_mounts", "%s: propagation rshared needs a privileged pod (spec.containers[%s].securityContext.privileged)", at, MainContainer)
 		}
 	default:
-		return nil, refuse("bind_mounts", "%s: propagation is %q; pods know rprivate, rslave and rshared", at, word)
+		return nil, refuseField("bind_mounts", "%s: propagation is %q; pods know rprivate, rslave and rshared", at, word)
 	}
 	return &mode, nil
 }
 
-func (b *builder) volume(name string, source corev1.VolumeSource) {
+func (b *builder) addVolume(name string, source corev1.VolumeSource) {
 	b.pod.Spec.Volumes = append(b.pod.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: source})
 }

@@ -29,7 +29,7 @@ func userPod(r rm.Request, t Template) (*corev1.Pod, error) {
 		}
 		next, err := strategicpatch.StrategicMergePatch(merged, layer.json, corev1.Pod{})
 		if err != nil {
-			return nil, refuse(layer.field, "it cannot be laid over what comes before it: %v", err)
+			return nil, refuseField(layer.field, "it cannot be laid over what comes before it: %v", err)
 		}
 		merged = next
 	}
@@ -69,7 +69,7 @@ func readPod(field string, data []byte) (*corev1.Pod, error) {
 	var pod corev1.Pod
 	strict, err := kjson.UnmarshalStrict(data, &pod)
 	if err := errors.Join(append(strict, err)...); err != nil {
-		return nil, refuse(field, "is not a Pod of Kubernetes (apiVersion, kind, metadata, spec): %v", err)
+		return nil, refuseField(field, "is not a Pod of Kubernetes (apiVersion, kind, metadata, spec): %v", err)
 	}
 	return &pod, nil
 }
@@ -83,8 +83,8 @@ func CheckPod(field string, data []byte, t Template) error {
 		return err
 	}
 	var all []error
-	for _, f := range append(reserved(pod, t), foreign(&pod.Spec, t)...) {
-		all = append(all, refuse(field, "%s", f))
+	for _, f := range append(reserved(pod, t), foreignContainers(&pod.Spec, t)...) {
+		all = append(all, refuseField(field, "%s", f))
 	}
 	return errors.Join(all...)
 }

@@ -130,8 +130,8 @@ func LabelValue(s string) string {
 	return strings.Trim(s, "-_.")
 }
 
-// describe puts our names on the pod.
-func (b *builder) describe() {
+// setAnnotations puts our names on the pod.
+func (b *builder) setAnnotations() {
 	b.pod.Labels = withAll(b.pod.Labels, b.labels())
 	b.pod.Annotations = withAll(b.pod.Annotations, b.annotations())
 	if b.request.Template.Scheduler == Coscheduler && b.request.Slots > 0 {

@@ -126,7 +126,7 @@ type Refusal struct {
 // Error is one sentence.
 func (r *Refusal) Error() string { return r.Field + ": " + r.Why }
 
-func refuse(field, format string, args ...any) error {
+func refuseField(field, format string, args ...any) error {
 	return &Refusal{Field: field, Why: fmt.Sprintf(format, args...)}
 }
 
@@ -137,14 +137,14 @@ func Validate(r rm.Request, t Template) error {
 	if _, err := Draft(r, t); err != nil {
 		return err
 	}
-	return judge(policy.FromAPI(r.Policy), r, t)
+	return checkPolicy(policy.FromAPI(r.Policy), r, t)
 }
 
 // Pods is how many pods a request has, and how many slots each.
 func Pods(r rm.Request, t Template) (pods, perPod int, err error) {
 	pods, perPod, err = gang.Split(r.Slots, t.MaxSlotsPerPod, r.SingleNode)
 	if err != nil {
-		err = refuse("resources.slots", "%s", err)
+		err = refuseField("resources.slots", "%s", err)
 	}
 	return pods, perPod, err
 }
@@ -163,14 +163,14 @@ func Draft(r rm.Request, t Template) (*corev1.PodSpec, error) {
 	if err := refuseSubdomain(p, pods); err != nil {
 		return nil, err
 	}
-	if err := judge(policy.Policy{Free: true}, r, t); err != nil {
+	if err := checkPolicy(policy.Policy{Free: true}, r, t); err != nil {
 		return nil, err
 	}
 	main := mainContainer(p)
 	if err := giveSlots(&p.Spec, main, t, perPod); err != nil {
 		return nil, err
 	}
-	exclude(&p.Spec, r.ExcludedAgents)
+	excludeNodes(&p.Spec, r.ExcludedAgents)
 	return &p.Spec, nil
 }
 
@@ -190,7 +190,7 @@ func Build(r Request) (Objects, error) {
 	// What was submitted is judged again: the master may be another since, and so the
 	// cluster's configuration.
 	rules := policy.FromAPI(spec.GetPolicy())
-	if err := errors.Join(judgeSpec(rules, spec), judge(rules, r.Request, r.Template)); err != nil {
+	if err := errors.Join(judgeSpec(rules, spec), checkPolicy(rules, r.Request, r.Template)); err != nil {
 		return Objects{}, err
 	}
 	p, err := userPod(r.Request, r.Template)
@@ -199,14 +199,14 @@ func Build(r Request) (Objects, error) {
 	}
 	limitMemory(&p.Spec, rules.MaxMemory)
 	b := &builder{request: r, spec: spec, pods: pods, slots: perPod, pod: p, main: mainContainer(p)}
-	if err := b.build(); err != nil {
+	if err := b.buildObjects(); err != nil {
 		return Objects{}, err
 	}
-	secrets, err := b.secrets()
+	secrets, err := b.buildSecrets()
 	if err != nil {
 		return Objects{}, err
 	}
-	return Objects{Job: b.job(), Secrets: secrets, Service: b.service()}, nil
+	return Objects{Job: b.buildJob(), Secrets: secrets, Service: b.buildService()}, nil
 }
 
 // builder makes one pod template, step by step.
@@ -224,22 +224,22 @@ type builder struct {
 	data  map[string][]byte
 }
 
-func (b *builder) build() error {
+func (b *builder) buildObjects() error {
 	b.data = map[string][]byte{}
 	b.files = newArchive(b.spec)
-	b.describe()
+	b.setAnnotations()
 	steps := []func() error{
-		b.placement, b.meet, b.program, b.environment, b.security, b.network, b.devices, b.mounts, b.filesAndMaster,
+		b.setPlacement, b.setSubdomain, b.setProgram, b.setEnvironment, b.setSecurity, b.setNetwork, b.setDevices, b.addMounts, b.filesAndMaster,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
 		}
 	}
-	b.images()
-	confine(&b.pod.Spec)
+	b.setImages()
+	confinePod(&b.pod.Spec)
 	if n := size(b.data); n > maxSecret {
-		return refuse("files", "the environment and the files of the task's container take %d bytes, and a Secret holds %d; "+
+		return refuseField("files", "the environment and the files of the task's container take %d bytes, and a Secret holds %d; "+
 			"files of the context directory have no part in this", n, maxSecret)
 	}
 	return nil
@@ -256,17 +256,17 @@ func size(data map[string][]byte) int {
 	return n
 }
 
-// placement says what the pod asks for and where it may be.
-func (b *builder) placement() error {
+// setPlacement says what the pod asks for and where it may be.
+func (b *builder) setPlacement() error {
 	if err := giveSlots(&b.pod.Spec, b.main, b.request.Template, b.slots); err != nil {
 		return err
 	}
-	exclude(&b.pod.Spec, b.request.ExcludedAgents)
+	excludeNodes(&b.pod.Spec, b.request.ExcludedAgents)
 	return nil
 }
 
-// program says what is run.
-func (b *builder) program() error {
+// setProgram says what is run.
+func (b *builder) setProgram() error {
 	command := b.spec.GetEntrypoint()
 	if hook := b.spec.GetStartupHook(); hook != "" {
 		if len(command) == 0 {

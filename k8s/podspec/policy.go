@@ -11,10 +11,10 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// judge says what of a request's pod spec its policy does not allow. What the pool's
+// checkPolicy says what of a request's pod spec its policy does not allow. What the pool's
 // own pod spec asks for is the cluster's doing, and held only against what nobody may
 // have.
-func judge(p policy.Policy, r rm.Request, t Template) error {
+func checkPolicy(p policy.Policy, r rm.Request, t Template) error {
 	merged, err := userPod(r, t)
 	if err != nil {
 		return err
@@ -25,10 +25,10 @@ func judge(p policy.Policy, r rm.Request, t Template) error {
 	if err != nil {
 		return err
 	}
-	given := asked(pool)
+	given := requestedResources(pool)
 	return errors.Join(
 		violations(field, policy.Judge(policy.Policy{Free: true}, given)),
-		violations(taskField, policy.Judge(p, minus(asked(merged), given))),
+		violations(taskField, policy.Judge(p, minus(requestedResources(merged), given))),
 	)
 }
 
@@ -40,7 +40,7 @@ func judgeSpec(p policy.Policy, s *agentv1.Spec) error {
 		if v.Allow != "" {
 			why += "; to allow it, an administrator sets " + v.Allow
 		}
-		all = append(all, refuse(v.Field, "%s", why))
+		all = append(all, refuseField(v.Field, "%s", why))
 	}
 	return errors.Join(all...)
 }
@@ -48,7 +48,7 @@ func judgeSpec(p policy.Policy, s *agentv1.Spec) error {
 func violations(field string, list []policy.Violation) error {
 	var all []error
 	for _, v := range list {
-		all = append(all, refuse(field, "%s", v))
+		all = append(all, refuseField(field, "%s", v))
 	}
 	return errors.Join(all...)
 }

@@ -16,9 +16,9 @@ const (
 	addrsVariable = "DET_CONTAINER_ADDRS"
 )
 
-// meet has the pods of a gang find each other: a Job gives each a host name, and under a
+// setSubdomain has the pods of a gang find each other: a Job gives each a host name, and under a
 // subdomain with a Service of its name that is one that DNS knows.
-func (b *builder) meet() error {
+func (b *builder) setSubdomain() error {
 	if b.pods > 1 {
 		b.pod.Spec.Subdomain = b.name()
 	}
@@ -28,14 +28,14 @@ func (b *builder) meet() error {
 // refuseSubdomain keeps a gang's subdomain free for the Service under which it meets.
 func refuseSubdomain(p *corev1.Pod, pods int) error {
 	if pods > 1 && p.Spec.Subdomain != "" {
-		return refuse("environment.pod_spec: spec.subdomain", "must not be set for a task of several pods: they find each other under one of their own")
+		return refuseField("environment.pod_spec: spec.subdomain", "must not be set for a task of several pods: they find each other under one of their own")
 	}
 	return nil
 }
 
-// peers are the variables of a gang's pods that say who the others are. The addresses
+// setPeers are the variables of a gang's pods that say who the others are. The addresses
 // are in the Secret, which all pods share: each pod's spec would have all of them.
-func (b *builder) peers() []corev1.EnvVar {
+func (b *builder) setPeers() []corev1.EnvVar {
 	if b.pods == 1 {
 		return nil
 	}
@@ -57,9 +57,9 @@ func Addresses(job, namespace string, pods int) []string {
 	return out
 }
 
-// service is the headless Service of a gang, nil for a single pod. It has no port and no
+// buildService is the headless Service of a gang, nil for a single pod. It has no port and no
 // address: all that it does is to give pods their names.
-func (b *builder) service() *corev1.Service {
+func (b *builder) buildService() *corev1.Service {
 	if b.pods == 1 {
 		return nil
 	}

@@ -36,13 +36,13 @@ func reserved(p *corev1.Pod, t Template) []string {
 		add(c.RunAsGroup != nil, "spec.securityContext.runAsGroup", "must not be set: tasks run as the account that is linked to their user")
 	}
 	for _, v := range s.Volumes {
-		add(ours(v.Name), "spec.volumes["+v.Name+"]", "must have another name: those that begin with determined- are the cluster's")
+		add(isOwnVolume(v.Name), "spec.volumes["+v.Name+"]", "must have another name: those that begin with determined- are the cluster's")
 	}
 	out = append(out, reservedContainers(s, t)...)
 	return out
 }
 
-func ours(name string) bool { return strings.HasPrefix(name, "determined-") }
+func isOwnVolume(name string) bool { return strings.HasPrefix(name, "determined-") }
 
 func reservedMeta(p *corev1.Pod) []string {
 	var out []string
@@ -99,7 +99,7 @@ func reservedContainers(s *corev1.PodSpec, t Template) []string {
 	var out []string
 	for _, c := range containersOf(s) {
 		for _, m := range c.VolumeMounts {
-			if ours(m.Name) {
+			if isOwnVolume(m.Name) {
 				out = append(out, c.field+".volumeMounts["+m.Name+"] must not be set: volumes that begin with determined- are the cluster's")
 			}
 		}
@@ -108,12 +108,12 @@ func reservedContainers(s *corev1.PodSpec, t Template) []string {
 		c := &s.Containers[i]
 		if c.Name == MainContainer {
 			out = append(out, reservedMain(c, t)...)
-		} else if ours(c.Name) {
+		} else if isOwnVolume(c.Name) {
 			out = append(out, "spec.containers["+c.Name+"] must have another name: those that begin with determined- are the cluster's")
 		}
 	}
 	for i := range s.InitContainers {
-		if c := &s.InitContainers[i]; ours(c.Name) {
+		if c := &s.InitContainers[i]; isOwnVolume(c.Name) {
 			out = append(out, "spec.initContainers["+c.Name+"] must have another name: those that begin with determined- are the cluster's")
 		}
 	}

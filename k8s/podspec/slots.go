@@ -22,7 +22,7 @@ func giveSlots(s *corev1.PodSpec, main *corev1.Container, t Template, slots int)
 	r := &main.Resources
 	for _, list := range []*corev1.ResourceList{&r.Limits, &r.Requests} {
 		if _, set := (*list)[name]; set {
-			return refuse("environment.pod_spec", "spec.containers[%s].resources says %s, which a task with slots gets from resources.slots", MainContainer, name)
+			return refuseField("environment.pod_spec", "spec.containers[%s].resources says %s, which a task with slots gets from resources.slots", MainContainer, name)
 		}
 		if *list == nil {
 			*list = corev1.ResourceList{}
@@ -30,23 +30,23 @@ func giveSlots(s *corev1.PodSpec, main *corev1.Container, t Template, slots int)
 		(*list)[name] = q
 	}
 	if t.SlotType.GPU() {
-		tolerate(s, string(name))
+		addTolerations(s, string(name))
 	}
 	return nil
 }
 
-// tolerate lets pods that ask for a device onto the nodes that are kept for such
+// addTolerations lets pods that ask for a device onto the nodes that are kept for such
 // pods: by custom these have a taint with the name of the resource.
-func tolerate(s *corev1.PodSpec, key string) {
+func addTolerations(s *corev1.PodSpec, key string) {
 	t := corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists}
 	if !slices.ContainsFunc(s.Tolerations, func(o corev1.Toleration) bool { return o == t }) {
 		s.Tolerations = append(s.Tolerations, t)
 	}
 }
 
-// exclude keeps a pod from nodes. Terms of a node affinity are alternatives, so
+// excludeNodes keeps a pod from nodes. Terms of a node affinity are alternatives, so
 // each of them has to say so.
-func exclude(s *corev1.PodSpec, agents []rm.AgentID) {
+func excludeNodes(s *corev1.PodSpec, agents []rm.AgentID) {
 	if len(agents) == 0 {
 		return
 	}

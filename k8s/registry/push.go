@@ -37,7 +37,7 @@ func (p Plan) Done() bool { return p.Was == p.Digest }
 
 // Plan looks at what the registry has under the name, and changes nothing.
 func (r Registry) Plan(ctx context.Context, s *Source) (Plan, error) {
-	tag, err := r.tag(s)
+	tag, err := r.parseTag(s)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -45,7 +45,7 @@ func (r Registry) Plan(ctx context.Context, s *Source) (Plan, error) {
 	if err != nil {
 		return Plan{}, fmt.Errorf("read the image: %w", err)
 	}
-	p := Plan{Image: r.image(s), Digest: digest.String()}
+	p := Plan{Image: r.readImage(s), Digest: digest.String()}
 	there, err := remote.Head(tag, r.options(ctx)...)
 	if isAbsent(err) {
 		return p, nil
@@ -60,7 +60,7 @@ func (r Registry) Plan(ctx context.Context, s *Source) (Plan, error) {
 // Push sends what the registry lacks and gives it the name. Tell, which may be nil,
 // is told how many bytes are there, and of how many.
 func (r Registry) Push(ctx context.Context, s *Source, tell func(done, total int64)) error {
-	tag, err := r.tag(s)
+	tag, err := r.parseTag(s)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (r Registry) Push(ctx context.Context, s *Source, tell func(done, total int
 	err = write(tag, s, append(r.options(ctx), remote.WithProgress(updates)))
 	<-told
 	if err != nil {
-		return r.refuse("push", r.image(s), err)
+		return r.refuse("push", r.readImage(s), err)
 	}
 	return nil
 }
@@ -88,17 +88,17 @@ func write(tag name.Tag, s *Source, o []remote.Option) error {
 	return remote.WriteIndex(tag, s.index(), o...)
 }
 
-// image is the name as nodes are told it.
-func (r Registry) image(s *Source) string {
+// readImage is the name as nodes are told it.
+func (r Registry) readImage(s *Source) string {
 	return strings.TrimSuffix(r.At, "/") + "/" + s.Name + ":" + s.Tag
 }
 
-func (r Registry) tag(s *Source) (name.Tag, error) {
+func (r Registry) parseTag(s *Source) (name.Tag, error) {
 	var options []name.Option
 	if r.PlainHTTP {
 		options = append(options, name.Insecure)
 	}
-	tag, err := name.NewTag(r.image(s), options...)
+	tag, err := name.NewTag(r.readImage(s), options...)
 	if err != nil {
 		return tag, fmt.Errorf("name the image: %w", err)
 	}

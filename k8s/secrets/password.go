@@ -21,7 +21,7 @@ const (
 // letter, a lower-case letter and a digit are in it.
 func Password() (string, error) {
 	for {
-		text, err := random(upper+lower+digit, length)
+		text, err := randomPassword(upper+lower+digit, length)
 		if err != nil {
 			return "", err
 		}
@@ -31,7 +31,7 @@ func Password() (string, error) {
 	}
 }
 
-func random(alphabet string, n int) (string, error) {
+func randomPassword(alphabet string, n int) (string, error) {
 	out := make([]byte, n)
 	for i := range out {
 		at, err := rand.Int(rand.Reader, big.NewInt(int64(len(alphabet))))

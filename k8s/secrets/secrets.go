@@ -61,7 +61,7 @@ func (w Wanted) once(ctx context.Context, api typed.SecretInterface) (*corev1.Se
 	there, err := api.Get(ctx, w.Name, metav1.GetOptions{})
 	if is(err, cloud.NotFound) {
 		made := w.empty()
-		if err := w.fill(made); err != nil {
+		if err := w.fillMissing(made); err != nil {
 			return nil, err
 		}
 		return api.Create(ctx, made, metav1.CreateOptions{})
@@ -69,12 +69,12 @@ func (w Wanted) once(ctx context.Context, api typed.SecretInterface) (*corev1.Se
 	if err != nil {
 		return nil, err
 	}
-	if len(w.missing(there)) == 0 {
+	if len(w.missingKeys(there)) == 0 {
 		return there, nil
 	}
 	// The update names the version that was looked at, and is refused when there
 	// is another by now.
-	if err := w.fill(there); err != nil {
+	if err := w.fillMissing(there); err != nil {
 		return nil, err
 	}
 	return api.Update(ctx, there, metav1.UpdateOptions{})
@@ -98,17 +98,17 @@ func (w Wanted) empty() *corev1.Secret {
 	}
 }
 
-func (w Wanted) missing(s *corev1.Secret) []string {
+func (w Wanted) missingKeys(s *corev1.Secret) []string {
 	return slices.DeleteFunc(slices.Clone(w.Keys), func(key string) bool { return len(s.Data[key]) > 0 })
 }
 
-func (w Wanted) fill(s *corev1.Secret) error {
+func (w Wanted) fillMissing(s *corev1.Secret) error {
 	before := s.Data
 	s.Data = maps.Clone(before)
 	if s.Data == nil {
 		s.Data = map[string][]byte{}
 	}
-	for _, key := range w.missing(s) {
+	for _, key := range w.missingKeys(s) {
 		if former := before[w.Copies[key]]; len(former) > 0 {
 			s.Data[key] = former
 			continue

@@ -15,18 +15,18 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
-// adoption is what taking the place of a release of Determined's chart changes. It is
+// adoptionDrift is what taking the place of a release of Determined's chart changes. It is
 // refused where what is wanted would get hold of what is to stay.
-func (r *release) adoption(ctx context.Context, info helm.Info) ([]resource.Drift, error) {
+func (r *release) adoptionDrift(ctx context.Context, info helm.Info) ([]resource.Drift, error) {
 	parts, err := r.Helm.Parts(ctx, r.Cluster)
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := r.rendered(ctx)
+	wanted, err := r.renderChart(ctx)
 	if err != nil {
 		return nil, err
 	}
-	changes, err := r.Helm.Diff(ctx, r.wanted())
+	changes, err := r.Helm.Diff(ctx, r.helmRelease())
 	if err != nil {
 		return nil, err
 	}
@@ -42,8 +42,8 @@ func adoptionOf(info helm.Info, parts helm.Parts, wanted []helm.Object, changes 
 	var errs []error
 	for _, o := range parts.Stays {
 		out = append(out, resource.Drift{Path: o.String(), Have: "Determined's", Want: "as it is, and of no release"})
-		if slices.ContainsFunc(wanted, func(w helm.Object) bool { return w.Same(o) || mounts(w, o) }) {
-			errs = append(errs, takes(o))
+		if slices.ContainsFunc(wanted, func(w helm.Object) bool { return w.Same(o) || mountsClaim(w, o) }) {
+			errs = append(errs, refuseTaken(o))
 		}
 	}
 	for _, c := range changes {
@@ -54,22 +54,22 @@ func adoptionOf(info helm.Info, parts helm.Parts, wanted []helm.Object, changes 
 	return out, errors.Join(errs...)
 }
 
-// takes is a value by which the new cluster would use what the old one has.
-func takes(o helm.Object) error {
+// refuseTaken is a value by which the new cluster would use what the old one has.
+func refuseTaken(o helm.Object) error {
 	return &cloud.Error{
 		Kind: cloud.Conflict, Op: "adopt", Resource: o.String(), Err: errors.New("it is Determined's, and the new cluster would use it too"),
 		Fix: "keep the new database apart: --set db.type=embedded, or an empty claim that you have made, with --set db.existingClaim=NAME",
 	}
 }
 
-// mounts reports whether pods of a rendered object would have a claim.
-func mounts(o, claim helm.Object) bool {
+// mountsClaim reports whether pods of a rendered object would have a claim.
+func mountsClaim(o, claim helm.Object) bool {
 	name := regexp.MustCompile(`claimName: *"?` + regexp.QuoteMeta(claim.Name) + `["\s},]`)
 	return claim.Kind == "PersistentVolumeClaim" && name.MatchString(o.YAML+"\n")
 }
 
-// adopt makes the release in the place of Determined's, once its image has been tried.
-func (r *release) adopt(ctx context.Context) error {
+// takeOver makes the release in the place of Determined's, once its image has been tried.
+func (r *release) takeOver(ctx context.Context) error {
 	if err := r.upgrade().tryImage(ctx, func(string) {}); err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (t *Target) Losses(ctx context.Context, info helm.Info) ([]string, error) {
 		"Logins and access tokens end, and the master's Service is recreated: a load balancer may get another address.",
 	}
 	if info.Status == helm.Uninstalled {
-		return append(out, dropped(info.Values)...), nil // an earlier run has taken it away
+		return append(out, droppedNotes(info.Values)...), nil // an earlier run has taken it away
 	}
 	parts, err := t.Helm.Parts(ctx, t.Cluster)
 	if err != nil {
@@ -100,15 +100,15 @@ func (t *Target) Losses(ctx context.Context, info helm.Info) ([]string, error) {
 	if host := Values(info.Values).Text("db.hostAddress"); host != "" {
 		out = append(out, "The database at "+host+" stays as it is.")
 	}
-	orphans, err := t.orphans(ctx, Values(info.Values).Text("resourceManager.defaultNamespace"))
+	orphans, err := t.listOrphans(ctx, Values(info.Values).Text("resourceManager.defaultNamespace"))
 	if err != nil {
 		return nil, err
 	}
-	return append(append(out, orphans...), dropped(info.Values)...), nil
+	return append(append(out, orphans...), droppedNotes(info.Values)...), nil
 }
 
-// orphans are the pods of Determined's tasks, which nobody ends when its master is gone.
-func (t *Target) orphans(ctx context.Context, further string) ([]string, error) {
+// listOrphans are the pods of Determined's tasks, which nobody ends when its master is gone.
+func (t *Target) listOrphans(ctx context.Context, further string) ([]string, error) {
 	var out []string
 	for _, ns := range slices.Compact([]string{t.Namespace, further}) {
 		if ns == "" {
@@ -116,7 +116,7 @@ func (t *Target) orphans(ctx context.Context, further string) ([]string, error) 
 		}
 		selector := taskLabel + ",!" + clusterLabel
 		list, err := t.API.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{LabelSelector: selector})
-		if elsewhere(err, ns, t.Namespace) {
+		if isClosedElsewhere(err, ns, t.Namespace) {
 			continue
 		}
 		if err != nil {

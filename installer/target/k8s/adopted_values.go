@@ -8,9 +8,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// dropping are the values of a release of Determined's chart that would harm a cluster
+// droppedPaths are the values of a release of Determined's chart that would harm a cluster
 // of det-deploy, with the reason.
-func dropping() []struct{ path, why string } {
+func droppedPaths() []struct{ path, why string } {
 	return []struct{ path, why string }{
 		{"detVersion", "it is a version of Determined's image"},
 		{"imageRegistry", "Determined's image is there"},
@@ -26,7 +26,7 @@ func dropping() []struct{ path, why string } {
 // A value is left out by giving null.
 func Adopted(old, given Values) (Values, error) {
 	base := old
-	for _, d := range dropping() {
+	for _, d := range droppedPaths() {
 		base = base.without(d.path)
 	}
 	db := map[string]any{}
@@ -53,10 +53,10 @@ func under(path, other string) bool {
 	return len(path) > len(other) && path[:len(other)] == other && slices.Contains([]byte(".["), path[len(other)])
 }
 
-// dropped is a sentence for each value that is not carried over.
-func dropped(old Values) []string {
+// droppedNotes is a sentence for each value that is not carried over.
+func droppedNotes(old Values) []string {
 	var out []string
-	for _, d := range dropping() {
+	for _, d := range droppedPaths() {
 		if v, found := old.Get(d.path); found && v != nil {
 			out = append(out, fmt.Sprintf("The value %s is not carried over: %s.", d.path, d.why))
 		}

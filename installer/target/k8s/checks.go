@@ -11,13 +11,13 @@ import (
 
 // Checks lists what has to hold before anything is changed.
 func (t *Target) Checks() []doctor.Check {
-	out, err := helm.Render(t.release().wanted(), helm.NoServer())
+	out, err := helm.Render(t.release().helmRelease(), helm.NoServer())
 	if err != nil {
-		return []doctor.Check{broken(err)}
+		return []doctor.Check{brokenCheck(err)}
 	}
-	asked, err := t.release().asked(out.Objects)
+	asked, err := t.release().preflightWanted(out.Objects)
 	if err != nil {
-		return []doctor.Check{broken(err)}
+		return []doctor.Check{brokenCheck(err)}
 	}
 	var checks []doctor.Check
 	for _, c := range preflight.Checks(asked) {
@@ -29,8 +29,8 @@ func (t *Target) Checks() []doctor.Check {
 	return checks
 }
 
-// broken is the check of values that cannot be read.
-func broken(err error) doctor.Check {
+// brokenCheck is the check of values that cannot be read.
+func brokenCheck(err error) doctor.Check {
 	return doctor.Check{Name: "values", Look: func(context.Context) doctor.Result {
 		return doctor.Result{
 			Answer: doctor.Fail, Found: strings.ReplaceAll(err.Error(), "\n", "; "), Needed: "values that the chart takes",
@@ -39,10 +39,10 @@ func broken(err error) doctor.Check {
 	}}
 }
 
-// asked is what the checks depend on.
-func (r *release) asked(objects []helm.Object) (preflight.Wanted, error) {
+// preflightWanted is what the checks depend on.
+func (r *release) preflightWanted(objects []helm.Object) (preflight.Wanted, error) {
 	w := preflight.Wanted{Client: r.API, Namespace: r.Namespace, CreateNamespace: r.CreateNamespace, Installed: r.Installed, Objects: objects}
-	values, err := helm.AllValues(r.wanted())
+	values, err := helm.AllValues(r.helmRelease())
 	if err != nil {
 		return w, err
 	}

@@ -36,7 +36,7 @@ func (t *Target) Credentials(ctx context.Context) (Credentials, error) {
 	if err != nil {
 		return Credentials{}, err
 	}
-	p, err = entry(s, adminKey)
+	p, err = readEntry(s, adminKey)
 	return Credentials{"admin", p}, err
 }
 
@@ -55,9 +55,9 @@ func (t *Target) DeterminedPassword(ctx context.Context) (secret.Value, error) {
 		return secret.Value{}, err
 	}
 	if _, own := s.Data[determinedKey]; !own {
-		return entry(s, adminKey)
+		return readEntry(s, adminKey)
 	}
-	return entry(s, determinedKey)
+	return readEntry(s, determinedKey)
 }
 
 // givenPassword is one that the values give: in one of texts, or in the Secret that
@@ -76,7 +76,7 @@ func (t access) givenPassword(ctx context.Context, elsewhere string, texts ...st
 	if err != nil {
 		return secret.Value{}, false, err
 	}
-	p, err = entry(s, t.values.Text(elsewhere+".key"))
+	p, err = readEntry(s, t.values.Text(elsewhere+".key"))
 	return p, err == nil, err
 }
 
@@ -96,7 +96,7 @@ func (t access) readPasswords(ctx context.Context, name string) (*corev1.Secret,
 	return s, nil
 }
 
-func entry(s *corev1.Secret, key string) (secret.Value, error) {
+func readEntry(s *corev1.Secret, key string) (secret.Value, error) {
 	text, found := s.Data[key]
 	if !found {
 		return secret.Value{}, fmt.Errorf("read the first password: secret %s has no key %s", s.Name, key)

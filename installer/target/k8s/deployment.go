@@ -64,7 +64,7 @@ func (t place) scale(ctx context.Context, d *appsv1.Deployment, n int32) error {
 	return t.refuse("patch", "deployments", d.Name, err)
 }
 
-// stopped reports whether the master is told not to run.
-func stopped(d *appsv1.Deployment) bool { return d.Spec.Replicas != nil && *d.Spec.Replicas == 0 }
+// isStopped reports whether the master is told not to run.
+func isStopped(d *appsv1.Deployment) bool { return d.Spec.Replicas != nil && *d.Spec.Replicas == 0 }
 
 func selectorOf(d *appsv1.Deployment) string { return metav1.FormatLabelSelector(d.Spec.Selector) }

@@ -54,16 +54,16 @@ func (t *Target) Ill(ctx context.Context) ([]string, error) {
 }
 
 // tell is what there is to say while waiting: what is not up, and the gravest reason.
-func told(v explain.Verdict) string {
+func progressLine(v explain.Verdict) string {
 	parts := v.Progress
 	if len(v.Troubles) > 0 {
-		parts = append(parts, short(v.Troubles[0]))
+		parts = append(parts, troubleLine(v.Troubles[0]))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// short is a trouble in a line.
-func short(t explain.Trouble) string {
+// troubleLine is a trouble in a line.
+func troubleLine(t explain.Trouble) string {
 	s := t.Object + ": " + t.What
 	if t.Event != "" {
 		s += " (" + strings.ReplaceAll(t.Event, "\n", " ") + ")"
@@ -74,13 +74,13 @@ func short(t explain.Trouble) string {
 // withLastWord is a trouble in a line, with the last that its program wrote.
 func withLastWord(t explain.Trouble) string {
 	if n := len(t.LogTail); n > 0 {
-		return short(t) + "; it said last: " + t.LogTail[n-1]
+		return troubleLine(t) + "; it said last: " + t.LogTail[n-1]
 	}
-	return short(t)
+	return troubleLine(t)
 }
 
-// lasting reports whether something stands in the way that does not pass by itself.
-func lasting(v explain.Verdict) bool { return len(v.Troubles) > 0 && v.Troubles[0].Lasting }
+// isLasting reports whether something stands in the way that does not pass by itself.
+func isLasting(v explain.Verdict) bool { return len(v.Troubles) > 0 && v.Troubles[0].Lasting }
 
 // lastWords is the end of what a Job's pods wrote, and what else stood in their way.
 func (t place) lastWords(ctx context.Context, job string) string {

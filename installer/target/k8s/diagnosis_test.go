@@ -15,7 +15,7 @@ func TestATroubleInALine(t *testing.T) {
 		LogTail: []string{"first", "the database does not answer"},
 	}
 	const want = "pod a: container b runs and does not answer its probe (Unhealthy: no answer)"
-	if got := short(trouble); got != want {
+	if got := troubleLine(trouble); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got, want := withLastWord(trouble), want+"; it said last: the database does not answer"; got != want {

@@ -10,11 +10,11 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
-// differences compares every live object of the release with the rendered one, a line
+// compareObjects compares every live object of the release with the rendered one, a line
 // an attribute. What cannot be brought to what is wanted is an error: all of it at
 // once.
-func (r *release) differences(ctx context.Context) ([]resource.Drift, error) {
-	changes, err := r.Helm.Diff(ctx, r.wanted())
+func (r *release) compareObjects(ctx context.Context) ([]resource.Drift, error) {
+	changes, err := r.Helm.Diff(ctx, r.helmRelease())
 	if err != nil {
 		return nil, err
 	}

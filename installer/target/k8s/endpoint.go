@@ -74,12 +74,12 @@ func (t access) endpoint(ctx context.Context) (Endpoint, error) {
 	switch {
 	case t.values.Text("ingress.host") != "" && t.values.True("ingress.enabled"):
 		e.Kind = "Ingress"
-		e.URL = scheme(t.values.Text("ingress.tlsSecret") != "" || t.values.True("ingress.passthrough")) + "://" + t.values.Text("ingress.host")
+		e.URL = schemeOf(t.values.Text("ingress.tlsSecret") != "" || t.values.True("ingress.passthrough")) + "://" + t.values.Text("ingress.host")
 	case t.values.Text("openshiftRoute.host") != "" && t.values.True("openshiftRoute.enabled"):
 		e.Kind = "Route"
-		e.URL = scheme(t.values.Text("openshiftRoute.termination") != "") + "://" + t.values.Text("openshiftRoute.host")
+		e.URL = schemeOf(t.values.Text("openshiftRoute.termination") != "") + "://" + t.values.Text("openshiftRoute.host")
 	case s.Spec.Type == corev1.ServiceTypeLoadBalancer:
-		if host := balancer(s); host != "" {
+		if host := balancerAddress(s); host != "" {
 			e.URL = e.at(host, e.Port)
 		}
 	case s.Spec.Type == corev1.ServiceTypeNodePort && len(s.Spec.Ports) > 0:
@@ -90,14 +90,14 @@ func (t access) endpoint(ctx context.Context) (Endpoint, error) {
 	return e, nil
 }
 
-func scheme(secure bool) string { return Endpoint{TLS: secure}.scheme() }
+func schemeOf(secure bool) string { return Endpoint{TLS: secure}.scheme() }
 
 func (e Endpoint) at(host string, port int32) string {
 	return e.scheme() + "://" + net.JoinHostPort(host, strconv.Itoa(int(port)))
 }
 
-// balancer is the address that a load balancer gave, or empty while it has none.
-func balancer(s *corev1.Service) string {
+// balancerAddress is the address that a load balancer gave, or empty while it has none.
+func balancerAddress(s *corev1.Service) string {
 	for _, in := range s.Status.LoadBalancer.Ingress {
 		if in.Hostname != "" {
 			return in.Hostname
@@ -120,7 +120,7 @@ func (t access) nodeAddress(ctx context.Context) string {
 	for _, n := range nodes.Items {
 		for _, a := range n.Status.Addresses {
 			switch {
-			case !ready(n):
+			case !isReady(n):
 			case a.Type == corev1.NodeExternalIP:
 				return a.Address
 			case a.Type == corev1.NodeInternalIP && inner == "":
@@ -131,7 +131,7 @@ func (t access) nodeAddress(ctx context.Context) string {
 	return inner
 }
 
-func ready(n corev1.Node) bool {
+func isReady(n corev1.Node) bool {
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady {
 			return c.Status == corev1.ConditionTrue

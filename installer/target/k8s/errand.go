@@ -15,9 +15,9 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/explain"
 )
 
-// errand is a Job of ours that does one thing with the master's own program,
+// errandSpec is a Job of ours that does one thing with the master's own program,
 // configuration and disks, while the master does not run.
-type errand struct {
+type errandSpec struct {
 	// name tells the errands of a cluster apart.
 	name string
 	// args are the program's.
@@ -42,7 +42,7 @@ const errandGrace int32 = 24 * 60 * 60
 
 // run runs an errand in a pod as from describes the master's, and waits for its end.
 // One that was left behind by a killed run is made anew.
-func (t errands) run(ctx context.Context, e errand, from corev1.PodTemplateSpec, tell func(string)) error {
+func (t errands) run(ctx context.Context, e errandSpec, from corev1.PodTemplateSpec, tell func(string)) error {
 	job := t.jobOf(e, from)
 	if err := t.remove(ctx, job.Name); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (t errands) run(ctx context.Context, e errand, from corev1.PodTemplateSpec,
 }
 
 // jobOf is pure: the Job in which an errand runs.
-func (t errands) jobOf(e errand, from corev1.PodTemplateSpec) *batchv1.Job {
+func (t errands) jobOf(e errandSpec, from corev1.PodTemplateSpec) *batchv1.Job {
 	marks := labels(t.Cluster, componentUpgrade)
 	spec := *from.Spec.DeepCopy()
 	spec.RestartPolicy = corev1.RestartPolicyNever
@@ -97,9 +97,9 @@ func masterIn(s *corev1.PodSpec) *corev1.Container {
 	return &s.Containers[0]
 }
 
-// instead returns the master's arguments with another verb in the place of `run`,
+// replaceVerb returns the master's arguments with another verb in the place of `run`,
 // and more behind them.
-func instead(c *corev1.Container, verb []string, more ...string) []string {
+func replaceVerb(c *corev1.Container, verb []string, more ...string) []string {
 	at := slices.Index(c.Args, "run")
 	if at < 0 {
 		return append(append([]string{"master"}, verb...), more...)
@@ -133,25 +133,25 @@ func (e *stuckError) Hint() string {
 
 // awaitEnd waits until a Job is over, telling what its pod waits for. It ends early
 // where the pod will not run.
-func (t errands) awaitEnd(ctx context.Context, e errand, name string, tell func(string)) error {
+func (t errands) awaitEnd(ctx context.Context, e errandSpec, name string, tell func(string)) error {
 	w := t.startWaiting(e.limit, tell)
 	for {
 		job, err := t.API.BatchV1().Jobs(t.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return t.refuse("get", "jobs", name, err)
 		}
-		switch done, why := ended(job); {
+		switch done, why := jobEnd(job); {
 		case done && why == "":
 			return nil
 		case done:
-			return fmt.Errorf("run `%s` in job %s: %s%s", program(e.args), name, why, t.lastWords(ctx, name))
+			return fmt.Errorf("run `%s` in job %s: %s%s", programOf(e.args), name, why, t.lastWords(ctx, name))
 		}
 		v, succeeded := t.diagnoseErrand(ctx, name)
 		if succeeded {
 			return nil // its Job says so a second or two later, and nobody serves meanwhile
 		}
-		if w.over(v, time.Now()) {
-			return &stuckError{program(e.args), name, v, time.Since(w.begun)}
+		if w.isOver(v, time.Now()) {
+			return &stuckError{programOf(e.args), name, v, time.Since(w.begun)}
 		}
 		if err := t.pause(ctx); err != nil {
 			return err
@@ -159,8 +159,8 @@ func (t errands) awaitEnd(ctx context.Context, e errand, name string, tell func(
 	}
 }
 
-// ended says whether a Job is over, and why it failed if it did.
-func ended(job *batchv1.Job) (done bool, why string) {
+// jobEnd says whether a Job is over, and why it failed if it did.
+func jobEnd(job *batchv1.Job) (done bool, why string) {
 	for _, c := range job.Status.Conditions {
 		if c.Status != corev1.ConditionTrue {
 			continue
@@ -219,8 +219,8 @@ func (t errands) delete(ctx context.Context, name string, how metav1.DeletionPro
 	return nil
 }
 
-// program is an errand's command line without its paths.
-func program(args []string) string {
+// programOf is an errand's command line without its paths.
+func programOf(args []string) string {
 	out := "det-deploy"
 	for _, a := range args[:min(2, len(args))] {
 		out += " " + a

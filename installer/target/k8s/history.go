@@ -35,9 +35,9 @@ func (t *Target) Seen(ctx context.Context, s *installer.Sight) error {
 	if err != nil {
 		return err
 	}
-	s.Answered = s.Answered || answered(d, sets, begun(past, s.Runs.Version))
-	s.Proven = s.Proven || s.Answered || since(d.Status, d.CreationTimestamp.Time)
-	if revision, found := before(past, s.Runs.Version); found {
+	s.Answered = s.Answered || hasAnsweredSince(d, sets, begunAt(past, s.Runs.Version))
+	s.Proven = s.Proven || s.Answered || availableSince(d.Status, d.CreationTimestamp.Time)
+	if revision, found := revisionBefore(past, s.Runs.Version); found {
 		s.Former = record.Release{Version: versionIn(past, revision)}
 	}
 	return nil
@@ -55,13 +55,13 @@ func (t place) replicaSets(ctx context.Context, d *appsv1.Deployment) ([]appsv1.
 	}), nil
 }
 
-// answered is pure: whether a master of the version that a Deployment wants, which it
+// hasAnsweredSince is pure: whether a master of the version that a Deployment wants, which it
 // wants since begun, has been available. Sets are those of the version: several where
 // other values have changed, and older than begun where one is used again. A Deployment
 // that is told not to run says nothing about it, and did run before.
-func answered(d *appsv1.Deployment, sets []appsv1.ReplicaSet, begun time.Time) bool {
+func hasAnsweredSince(d *appsv1.Deployment, sets []appsv1.ReplicaSet, begun time.Time) bool {
 	switch {
-	case stopped(d):
+	case isStopped(d):
 		return true
 	case len(sets) == 0:
 		return false
@@ -72,17 +72,17 @@ func answered(d *appsv1.Deployment, sets []appsv1.ReplicaSet, begun time.Time) b
 	if made := first.CreationTimestamp.Time; made.After(begun) {
 		begun = made
 	}
-	unavailable, noted := availability(d.Status)
+	unavailable, noted := availableCondition(d.Status)
 	return noted && unavailable.Status == corev1.ConditionFalse && unavailable.LastTransitionTime.After(begun.Add(startLag))
 }
 
-// since is pure: whether anything of a Deployment was available after it was made.
-func since(s appsv1.DeploymentStatus, made time.Time) bool {
-	c, noted := availability(s)
+// availableSince is pure: whether anything of a Deployment was available after it was made.
+func availableSince(s appsv1.DeploymentStatus, made time.Time) bool {
+	c, noted := availableCondition(s)
 	return noted && (c.Status == corev1.ConditionTrue || c.LastTransitionTime.After(made.Add(startLag)))
 }
 
-func availability(s appsv1.DeploymentStatus) (appsv1.DeploymentCondition, bool) {
+func availableCondition(s appsv1.DeploymentStatus) (appsv1.DeploymentCondition, bool) {
 	i := slices.IndexFunc(s.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == appsv1.DeploymentAvailable })
 	if i < 0 {
 		return appsv1.DeploymentCondition{}, false
@@ -107,7 +107,7 @@ func (t *Target) Return(ctx context.Context, r record.Release, tell func(string)
 	if err != nil {
 		return err
 	}
-	revision, found := last(past, r.Version)
+	revision, found := lastRevision(past, r.Version)
 	if !found {
 		return fmt.Errorf("go back to %s: Helm remembers no revision of release %s with it", r, t.Cluster)
 	}
@@ -134,9 +134,9 @@ func versionOfRevision(i helm.Info) string {
 	return cmp.Or(v.Text("image.tag"), v.Text("detVersion"), i.AppVersion)
 }
 
-// begun is pure: when the first of those latest revisions was made that all have a
+// begunAt is pure: when the first of those latest revisions was made that all have a
 // version. It is zero where the latest has another.
-func begun(past []helm.Info, version string) time.Time {
+func begunAt(past []helm.Info, version string) time.Time {
 	var at time.Time
 	for _, i := range slices.Backward(past) {
 		if i.Foreign || versionOfRevision(i) != version {
@@ -156,19 +156,19 @@ func versionIn(past []helm.Info, revision int) string {
 	return ""
 }
 
-// last is the latest revision of a version that was deployed.
-func last(past []helm.Info, version string) (revision int, found bool) {
-	return latest(past, func(v string) bool { return v == version })
+// lastRevision is the latest revision of a version that was deployed.
+func lastRevision(past []helm.Info, version string) (revision int, found bool) {
+	return latestRevision(past, func(v string) bool { return v == version })
 }
 
-// before is the last revision that was deployed with another version than the one that
+// revisionBefore is the last revision that was deployed with another version than the one that
 // failed. An attempt at that may be the latest by now.
-func before(past []helm.Info, failed string) (revision int, found bool) {
-	return latest(past, func(v string) bool { return v != failed })
+func revisionBefore(past []helm.Info, failed string) (revision int, found bool) {
+	return latestRevision(past, func(v string) bool { return v != failed })
 }
 
-// latest is the last revision of ours that was deployed and fits.
-func latest(past []helm.Info, fits func(version string) bool) (revision int, found bool) {
+// latestRevision is the last revision of ours that was deployed and fits.
+func latestRevision(past []helm.Info, fits func(version string) bool) (revision int, found bool) {
 	for _, i := range slices.Backward(past) {
 		if !i.Foreign && fits(versionOfRevision(i)) && (i.Status == helm.Deployed || i.Status == helm.Superseded) {
 			return i.Revision, true

@@ -107,7 +107,7 @@ func (t inventory) listAllTasks(ctx context.Context, cluster string, home bool) 
 // listRelease is the release and its running master.
 func (t inventory) listRelease(ctx context.Context) ([]resource.Found, error) {
 	var out []resource.Found
-	_, have, err := t.release.look(ctx)
+	_, have, err := t.release.lookUp(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (t inventory) listRelease(ctx context.Context) ([]resource.Found, error) {
 	}
 	// It goes with the release; but before that, it has to stop.
 	d, err := t.deployment(ctx)
-	if err == nil && d != nil && !stopped(d) {
+	if err == nil && d != nil && !isStopped(d) {
 		out = append(out, resource.Found{Kind: kindMaster, ID: d.Name, Name: d.Name})
 	}
 	return out, err
@@ -206,7 +206,7 @@ func (t inventory) listTasks(ctx context.Context, ns, cluster string) ([]resourc
 		}
 	}
 	jobs, err := t.API.BatchV1().Jobs(ns).List(ctx, o)
-	if elsewhere(err, ns, t.Namespace) {
+	if isClosedElsewhere(err, ns, t.Namespace) {
 		return nil, nil
 	}
 	if err != nil {
@@ -236,9 +236,9 @@ func (t inventory) listTasks(ctx context.Context, ns, cluster string) ([]resourc
 	return out, nil
 }
 
-// elsewhere reports a further namespace that is gone or closed to us: what is in it
+// isClosedElsewhere reports a further namespace that is gone or closed to us: what is in it
 // cannot be told, and the cluster's own namespace does not depend on it.
-func elsewhere(err error, ns, home string) bool {
+func isClosedElsewhere(err error, ns, home string) bool {
 	return ns != home && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err))
 }
 

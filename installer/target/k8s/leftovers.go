@@ -16,7 +16,7 @@ import (
 // Remains lists what the chart has made and no release of Helm's takes along: what was
 // applied without Helm, and what is left where the release or its namespace is gone.
 func (t *Target) Remains(ctx context.Context) ([]resource.Found, error) {
-	_, release, err := t.release().look(ctx)
+	_, release, err := t.release().lookUp(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (t *Target) Unseen(ctx context.Context) ([]string, error) {
 // Applied reports whether the cluster's master is there and was made by no release of
 // Helm's: by kubectl, or by a tool that renders charts.
 func (t *Target) Applied(ctx context.Context) (bool, error) {
-	_, release, err := t.release().look(ctx)
+	_, release, err := t.release().lookUp(ctx)
 	if err != nil || release.Exists() {
 		return false, err
 	}

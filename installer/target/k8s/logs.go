@@ -72,7 +72,7 @@ func (t place) readLog(ctx context.Context, p corev1.Pod, q LogQuery, seen map[s
 	if p.Status.Phase == corev1.PodPending {
 		return nil // nothing has been written
 	}
-	o := &corev1.PodLogOptions{Container: logged(p), Timestamps: true, Follow: q.Follow, Previous: q.Previous}
+	o := &corev1.PodLogOptions{Container: logContainer(p), Timestamps: true, Follow: q.Follow, Previous: q.Previous}
 	last, again := seen[p.Name]
 	switch {
 	case again:
@@ -111,9 +111,9 @@ func (t place) readLog(ctx context.Context, p corev1.Pod, q LogQuery, seen map[s
 	return nil
 }
 
-// logged is the container whose log is meant: the first one, which is what the pod is
+// logContainer is the container whose log is meant: the first one, which is what the pod is
 // for.
-func logged(p corev1.Pod) string {
+func logContainer(p corev1.Pod) string {
 	if len(p.Spec.Containers) == 0 {
 		return ""
 	}

@@ -82,7 +82,7 @@ func (t *Target) Tasks(ctx context.Context) ([]Task, error) {
 	out := []Task{}
 	for _, ns := range t.namespaces() {
 		list, err := t.API.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{LabelSelector: clusterLabel + "=" + t.Cluster + "," + taskLabel})
-		if elsewhere(err, ns, t.Namespace) {
+		if isClosedElsewhere(err, ns, t.Namespace) {
 			continue
 		}
 		if err != nil {

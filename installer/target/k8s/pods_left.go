@@ -70,13 +70,13 @@ func (t place) describeHolders(ctx context.Context, kind, ns, name string) (stri
 		if err != nil {
 			return "", t.refuseIn(ns, "list", "pods", "", err)
 		}
-		return sayLeft(using(list.Items, name), "it", time.Now()), nil
+		return sayLeft(podsUsing(list.Items, name), "it", time.Now()), nil
 	}
 	return "it is still there", nil
 }
 
-// using is pure: the pods that mount a claim.
-func using(pods []corev1.Pod, claim string) []corev1.Pod {
+// podsUsing is pure: the pods that mount a claim.
+func podsUsing(pods []corev1.Pod, claim string) []corev1.Pod {
 	var out []corev1.Pod
 	for _, p := range pods {
 		for _, v := range p.Spec.Volumes {

@@ -39,16 +39,16 @@ func (r *release) Needs() []string { return nil }
 // Find looks at the release and, where it is known what it should be, compares every
 // live object with the rendered one.
 func (r *release) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
-	info, found, err := r.look(ctx)
+	info, found, err := r.lookUp(ctx)
 	if err != nil || r.Unread {
 		return found, nil, err
 	}
 	if found.Exists() && info.Foreign {
-		drift, err := r.adoption(ctx, info)
+		drift, err := r.adoptionDrift(ctx, info)
 		return found, drift, err
 	}
 	if !found.Exists() { // what makes no sense, or is in the way, is refused before anything is agreed to
-		missing, err := r.differences(ctx)
+		missing, err := r.compareObjects(ctx)
 		r.makes = nil
 		for _, d := range missing {
 			if d.Have == notThere {
@@ -57,7 +57,7 @@ func (r *release) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 		}
 		return found, nil, err
 	}
-	drift, err := r.drift(ctx, info)
+	drift, err := r.listDrift(ctx, info)
 	return found, drift, err
 }
 
@@ -65,9 +65,9 @@ func (r *release) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 // lead to.
 func (r *release) Describe() []string { return r.makes }
 
-// look asks Helm, and nobody what the release should be. One of somebody else is
+// lookUp asks Helm, and nobody what the release should be. One of somebody else is
 // refused, unless it is Determined's and its place is to be taken.
-func (r *release) look(ctx context.Context) (helm.Info, resource.Found, error) {
+func (r *release) lookUp(ctx context.Context) (helm.Info, resource.Found, error) {
 	info, err := r.Helm.Status(ctx, r.Cluster)
 	if err != nil || info.Status == helm.Absent || info.Status == helm.Uninstalled {
 		return info, resource.Found{}, err
@@ -78,29 +78,29 @@ func (r *release) look(ctx context.Context) (helm.Info, resource.Found, error) {
 	return info, resource.Found{Kind: kindRelease, ID: r.Cluster, Name: r.Cluster}, nil
 }
 
-// drift is what is not as it should be: the release's own state first, then each
+// listDrift is what is not as it should be: the release's own state first, then each
 // object's differences.
-func (r *release) drift(ctx context.Context, info helm.Info) ([]resource.Drift, error) {
+func (r *release) listDrift(ctx context.Context, info helm.Info) ([]resource.Drift, error) {
 	var out []resource.Drift
 	if info.Status != helm.Deployed {
 		out = append(out, resource.Drift{Path: "status", Have: string(info.Status), Want: string(helm.Deployed)})
 	}
-	objects, err := r.differences(ctx)
+	objects, err := r.compareObjects(ctx)
 	return append(out, objects...), err
 }
 
-// rendered is the chart as it should be on this server.
-func (r *release) rendered(ctx context.Context) (helm.Rendered, error) {
+// renderChart is the chart as it should be on this server.
+func (r *release) renderChart(ctx context.Context) (helm.Rendered, error) {
 	caps, err := r.Helm.Capabilities(ctx)
 	if err != nil {
 		return helm.Rendered{}, err
 	}
-	return helm.Render(r.wanted(), caps)
+	return helm.Render(r.helmRelease(), caps)
 }
 
 // Wants is the release that the values lead to: the tag of the master's image.
 func (t *Target) Wants(ctx context.Context) (record.Release, error) {
-	out, err := t.release().rendered(ctx)
+	out, err := t.release().renderChart(ctx)
 	if err != nil {
 		return record.Release{}, err
 	}
@@ -131,7 +131,7 @@ func masterOf(r helm.Rendered, cluster string) (*appsv1.Deployment, error) {
 
 // Create installs the release.
 func (r *release) Create(ctx context.Context) error {
-	_, err := r.Helm.Install(ctx, r.wanted())
+	_, err := r.Helm.Install(ctx, r.helmRelease())
 	return err
 }
 
@@ -142,12 +142,12 @@ func (r *release) Update(ctx context.Context, drift []resource.Drift) error {
 		return err
 	}
 	if r.Adopt && info.Alike {
-		return r.adopt(ctx)
+		return r.takeOver(ctx)
 	}
 	if err := r.tryFirst(ctx, drift); err != nil {
 		return err
 	}
-	_, err = r.Helm.Upgrade(ctx, r.wanted())
+	_, err = r.Helm.Upgrade(ctx, r.helmRelease())
 	return err
 }
 

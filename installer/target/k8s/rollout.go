@@ -36,7 +36,7 @@ func (t upgrade) serveNew(ctx context.Context, tell func(string)) error {
 			return errors.Join(err, unseen) // it may have written what the old one cannot read
 		}
 	}
-	back, found := before(past, want.Version)
+	back, found := revisionBefore(past, want.Version)
 	if !found {
 		return fmt.Errorf("%w; no earlier revision of the release is remembered to go back to", err)
 	}
@@ -46,7 +46,7 @@ func (t upgrade) serveNew(ctx context.Context, tell func(string)) error {
 // Finish upgrades the release to what is wanted, and waits for its master.
 func (t *Target) Finish(ctx context.Context, tell func(string)) error {
 	tell("the release is upgraded")
-	if _, err := t.Helm.Upgrade(ctx, t.release().wanted()); err != nil {
+	if _, err := t.Helm.Upgrade(ctx, t.release().helmRelease()); err != nil {
 		return err
 	}
 	return t.awaitMaster(ctx, tell)

@@ -29,7 +29,7 @@ func TestARolledBackReleaseGoesPastAttemptsAtTheSameVersion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got, found := before(tc.past, "1.1.0"); got != tc.want || found != tc.found {
+			if got, found := revisionBefore(tc.past, "1.1.0"); got != tc.want || found != tc.found {
 				t.Errorf("got revision %d, found %t; want %d, %t", got, found, tc.want, tc.found)
 			}
 		})
@@ -64,7 +64,7 @@ func TestAMasterHasAnsweredSinceItWasTold(t *testing.T) {
 			for _, made := range tc.made {
 				sets = append(sets, appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(at(made))}})
 			}
-			if got := answered(d, sets, begun(past, "1.1.0")); got != tc.want {
+			if got := hasAnsweredSince(d, sets, begunAt(past, "1.1.0")); got != tc.want {
 				t.Errorf("got %t, want %t", got, tc.want)
 			}
 		})

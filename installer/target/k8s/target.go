@@ -60,8 +60,8 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 
 func (t *Target) release() *release { return &release{Target: t} }
 
-// wanted is the release as Helm is told it.
-func (r *release) wanted() helm.Release {
+// helmRelease is the release as Helm is told it.
+func (r *release) helmRelease() helm.Release {
 	return helm.Release{Name: r.Cluster, Namespace: r.Namespace, Values: r.Values, Chart: r.Chart, Without: []string{imageCheck}}
 }
 

@@ -36,7 +36,7 @@ func Traces(ctx context.Context, c *kube.Client, namespace string) ([]Trace, err
 		{schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1", Resource: "priorityclasses"}, "", false},
 		{schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "", false},
 	} {
-		list, err := carrying(ctx, c, at.of, at.ns, at.master)
+		list, err := clustersIn(ctx, c, at.of, at.ns, at.master)
 		if err != nil {
 			return nil, err
 		}
@@ -53,8 +53,8 @@ func Traces(ctx context.Context, c *kube.Client, namespace string) ([]Trace, err
 	return out, nil
 }
 
-// carrying lists the objects of a kind with the mark of some cluster.
-func carrying(ctx context.Context, c *kube.Client, of schema.GroupVersionResource, ns string, master bool) ([]unstructured.Unstructured, error) {
+// clustersIn lists the objects of a kind with the mark of some cluster.
+func clustersIn(ctx context.Context, c *kube.Client, of schema.GroupVersionResource, ns string, master bool) ([]unstructured.Unstructured, error) {
 	selector := clusterLabel
 	if master {
 		selector += "," + component + "=master"
@@ -66,7 +66,7 @@ func carrying(ctx context.Context, c *kube.Client, of schema.GroupVersionResourc
 	list, err := api.List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if apierrors.IsForbidden(err) {
 		if master && ns == "" {
-			return carrying(ctx, c, of, c.Namespace(), master)
+			return clustersIn(ctx, c, of, c.Namespace(), master)
 		}
 		return nil, nil
 	}

@@ -39,7 +39,7 @@ func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, erro
 		return record.Release{}, installer.Stop, err
 	}
 	r := record.Release{Version: versionOfImage(masterIn(&d.Spec.Template.Spec).Image)}
-	if stopped(d) {
+	if isStopped(d) {
 		return r, installer.Stop, nil
 	}
 	return r, installer.Serve, nil
@@ -55,7 +55,7 @@ func (t *Target) Offer(ctx context.Context, r record.Release, tell func(string))
 	if _, err := t.upgrade().nextDeployment(ctx, r); err != nil {
 		return err
 	}
-	if _, err := t.release().differences(ctx); err != nil {
+	if _, err := t.release().compareObjects(ctx); err != nil {
 		return err
 	}
 	return t.upgrade().tryImage(ctx, tell)
@@ -88,13 +88,13 @@ func (t upgrade) rehearse(ctx context.Context, r record.Release, tell func(strin
 	if err != nil {
 		return err
 	}
-	args := instead(masterIn(&d.Spec.Template.Spec), []string{"rehearse"})
-	return t.errands().run(ctx, errand{name: tryErrand, args: args, limit: tryLimit}, d.Spec.Template, tell)
+	args := replaceVerb(masterIn(&d.Spec.Template.Spec), []string{"rehearse"})
+	return t.errands().run(ctx, errandSpec{name: tryErrand, args: args, limit: tryLimit}, d.Spec.Template, tell)
 }
 
 // nextDeployment is the master's Deployment as the new chart has it.
 func (t upgrade) nextDeployment(ctx context.Context, r record.Release) (*appsv1.Deployment, error) {
-	out, err := t.release().rendered(ctx)
+	out, err := t.release().renderChart(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -137,15 +137,15 @@ func (t *Target) Backup(ctx context.Context, of record.Release, tell func(string
 	file := fmt.Sprintf("%s-%s.backup", of.Version, time.Now().UTC().Format("20060102T150405Z"))
 	if t.BackupBucket != "" {
 		url := t.BackupBucket + "/" + t.Cluster + "/" + file
-		args := instead(masterIn(&d.Spec.Template.Spec), []string{"backup"}, "--file="+url)
-		return url, t.errands().run(ctx, errand{name: backupErrand, args: args, limit: backupLimit}, d.Spec.Template, tell)
+		args := replaceVerb(masterIn(&d.Spec.Template.Spec), []string{"backup"}, "--file="+url)
+		return url, t.errands().run(ctx, errandSpec{name: backupErrand, args: args, limit: backupLimit}, d.Spec.Template, tell)
 	}
 	claim, err := t.claims().ensureBackup(ctx)
 	if err != nil {
 		return "", err
 	}
-	args := instead(masterIn(&d.Spec.Template.Spec), []string{"backup"}, "--file="+backupDir+"/"+file)
-	err = t.errands().run(ctx, errand{name: backupErrand, args: args, claim: claim, limit: backupLimit}, d.Spec.Template, tell)
+	args := replaceVerb(masterIn(&d.Spec.Template.Spec), []string{"backup"}, "--file="+backupDir+"/"+file)
+	err = t.errands().run(ctx, errandSpec{name: backupErrand, args: args, claim: claim, limit: backupLimit}, d.Spec.Template, tell)
 	return "claim " + claim + ", file " + file, err
 }
 

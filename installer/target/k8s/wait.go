@@ -54,11 +54,11 @@ func (t waiter) awaitAvailable(ctx context.Context, tell func(string)) (*appsv1.
 		if d == nil {
 			return nil, &installer.AbsentError{Cluster: t.Cluster}
 		}
-		if available(d) {
+		if isAvailable(d) {
 			return d, nil
 		}
 		v := t.diagnose(ctx, t.standingSelector())
-		if w.over(v, time.Now()) {
+		if w.isOver(v, time.Now()) {
 			return nil, &notReadyError{t.Cluster, t.Namespace, v, time.Since(w.begun)}
 		}
 		if err := t.pause(ctx); err != nil {
@@ -67,8 +67,8 @@ func (t waiter) awaitAvailable(ctx context.Context, tell func(string)) (*appsv1.
 	}
 }
 
-// waiting is how long something is already waited for.
-type waiting struct {
+// progress is how long something is already waited for.
+type progress struct {
 	begun           time.Time
 	limit, patience time.Duration
 	tell            func(string)
@@ -77,18 +77,18 @@ type waiting struct {
 	grave time.Time
 }
 
-func (t waiter) startWaiting(limit time.Duration, tell func(string)) waiting {
-	return waiting{begun: time.Now(), limit: limit, patience: t.patience, tell: tell}
+func (t waiter) startWaiting(limit time.Duration, tell func(string)) progress {
+	return progress{begun: time.Now(), limit: limit, patience: t.patience, tell: tell}
 }
 
-// over tells what is new and reports whether waiting longer is of no use.
-func (w *waiting) over(v explain.Verdict, now time.Time) bool {
-	if what := told(v); what != w.said && what != "" {
+// isOver tells what is new and reports whether waiting longer is of no use.
+func (w *progress) isOver(v explain.Verdict, now time.Time) bool {
+	if what := progressLine(v); what != w.said && what != "" {
 		w.said = what
 		w.tell(what)
 	}
 	switch {
-	case !lasting(v):
+	case !isLasting(v):
 		w.grave = time.Time{}
 	case w.grave.IsZero():
 		w.grave = now
@@ -96,8 +96,8 @@ func (w *waiting) over(v explain.Verdict, now time.Time) bool {
 	return now.Sub(w.begun) > w.limit || !w.grave.IsZero() && now.Sub(w.grave) > w.patience
 }
 
-// available reports whether the master that is wanted now is there.
-func available(d *appsv1.Deployment) bool {
+// isAvailable reports whether the master that is wanted now is there.
+func isAvailable(d *appsv1.Deployment) bool {
 	wanted := int32(1)
 	if d.Spec.Replicas != nil {
 		wanted = *d.Spec.Replicas

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -145,6 +146,14 @@ func CheckID(id string) error {
 		return nil
 	}
 	return usage.Errorf("--cluster-id: must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", id)
+}
+
+// CallLog shows every call to a platform on stderr; it is nil unless verbose.
+func CallLog(s *term.Streams, verbose bool) *slog.Logger {
+	if !verbose {
+		return nil
+	}
+	return slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
 // AddID declares --cluster-id.

@@ -94,8 +94,8 @@ func bucketRegion(ctx context.Context, home api.Clients, name string) (string, e
 	}
 }
 
-// AWSCluster is a cluster of the account, as its control bucket tells.
-type AWSCluster struct {
+// HostedCluster is a cluster of the account, as its control bucket tells.
+type HostedCluster struct {
 	Cluster string `json:"cluster"`
 	Region  string `json:"region"`
 	// Version is the det-deploy that it runs; empty while it is being made.
@@ -108,7 +108,7 @@ type AWSCluster struct {
 
 // ListAWS lists the clusters of the caller's account: those of one region, or of
 // all when it is empty.
-func ListAWS(ctx context.Context, region, profile string) ([]AWSCluster, error) {
+func ListAWS(ctx context.Context, region, profile string) ([]HostedCluster, error) {
 	home, err := api.Open(ctx, api.Options{Region: homeRegion, Profile: profile})
 	if err != nil {
 		return nil, err
@@ -121,13 +121,13 @@ func ListAWS(ctx context.Context, region, profile string) ([]AWSCluster, error) 
 	if err != nil {
 		return nil, err
 	}
-	out := []AWSCluster{}
+	out := []HostedCluster{}
 	for _, name := range names {
 		id, ours := control.ClusterOf(name, who.Account)
 		if !ours {
 			continue
 		}
-		c := AWSCluster{Cluster: id}
+		c := HostedCluster{Cluster: id}
 		if c.Region, err = bucketRegion(ctx, home, name); cloud.KindOf(err) == cloud.NotFound {
 			continue // it went meanwhile
 		} else if err != nil {
@@ -141,12 +141,12 @@ func ListAWS(ctx context.Context, region, profile string) ([]AWSCluster, error) 
 		}
 		out = append(out, c)
 	}
-	slices.SortFunc(out, func(a, b AWSCluster) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	slices.SortFunc(out, func(a, b HostedCluster) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	return out, nil
 }
 
 // read fills in what the record says.
-func (c *AWSCluster) read(ctx context.Context, profile, account string) error {
+func (c *HostedCluster) read(ctx context.Context, profile, account string) error {
 	clients, err := api.Open(ctx, api.Options{Region: c.Region, Profile: profile})
 	if err != nil {
 		return err

@@ -15,8 +15,8 @@ import (
 	"github.com/det-deploy/det-deploy/delay"
 )
 
-// AWSLogLine is one line that a machine of a cluster wrote.
-type AWSLogLine struct {
+// MachineLog is one line that a machine of a cluster wrote.
+type MachineLog struct {
 	Time time.Time `json:"time"`
 	// Instance is the machine, and Unit what of it wrote.
 	Instance string `json:"instance"`
@@ -24,8 +24,8 @@ type AWSLogLine struct {
 	Message  string `json:"message"`
 }
 
-// AWSLogQuery chooses lines of a cluster's machines.
-type AWSLogQuery struct {
+// MachineLogQuery chooses lines of a cluster's machines.
+type MachineLogQuery struct {
 	// Unit is the end of a stream's name: "det-deploy-master"; all when empty.
 	Unit string
 	// Instance is one machine; all when empty.
@@ -44,7 +44,7 @@ const late = 30 * time.Second
 
 // Logs gives each the lines that q chooses, oldest first. With Follow it goes on
 // until ctx ends.
-func (a *AWS) Logs(ctx context.Context, q AWSLogQuery, each func(AWSLogLine)) error {
+func (a *AWS) Logs(ctx context.Context, q MachineLogQuery, each func(MachineLog)) error {
 	f := &following{a: a, query: q, seen: make(map[string]time.Time)}
 	group := a.Target.Spec.Logs.Group
 	if group == "" {
@@ -66,13 +66,13 @@ func (a *AWS) Logs(ctx context.Context, q AWSLogQuery, each func(AWSLogLine)) er
 // following is a log under way: a line is shown once, also when it turns up late.
 type following struct {
 	a     *AWS
-	query AWSLogQuery
+	query MachineLogQuery
 	// seen holds the ids of the lines shown that may still be listed again.
 	seen   map[string]time.Time
 	newest time.Time
 }
 
-func (f *following) read(ctx context.Context, group string, each func(AWSLogLine)) error {
+func (f *following) read(ctx context.Context, group string, each func(MachineLog)) error {
 	since := f.query.Since
 	if from := f.newest.Add(-late); from.After(since) {
 		since = from
@@ -108,7 +108,7 @@ func (f *following) read(ctx context.Context, group string, each func(AWSLogLine
 	return nil
 }
 
-func (f *following) show(e types.FilteredLogEvent, each func(AWSLogLine)) {
+func (f *following) show(e types.FilteredLogEvent, each func(MachineLog)) {
 	instance, unit, _ := strings.Cut(aws.ToString(e.LogStreamName), "/")
 	if f.query.Unit != "" && unit != f.query.Unit {
 		return
@@ -121,7 +121,7 @@ func (f *following) show(e types.FilteredLogEvent, each func(AWSLogLine)) {
 	if at.After(f.newest) {
 		f.newest = at
 	}
-	each(AWSLogLine{Time: at, Instance: instance, Unit: unit, Message: strings.TrimRight(aws.ToString(e.Message), "\n")})
+	each(MachineLog{Time: at, Instance: instance, Unit: unit, Message: strings.TrimRight(aws.ToString(e.Message), "\n")})
 }
 
 // noLogsError is a cluster whose machines have written nothing yet.

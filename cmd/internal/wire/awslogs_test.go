@@ -19,8 +19,8 @@ func TestALineOfALogIsShownOnce(t *testing.T) {
 			Timestamp: aws.Int64(noon.Add(after).UnixMilli()), Message: aws.String("line " + id + "\n"),
 		}
 	}
-	f := &following{query: AWSLogQuery{Unit: "det-deploy-master"}, seen: map[string]time.Time{}}
-	var got []AWSLogLine
+	f := &following{query: MachineLogQuery{Unit: "det-deploy-master"}, seen: map[string]time.Time{}}
+	var got []MachineLog
 	for _, e := range []types.FilteredLogEvent{
 		event("1", "i-1/det-deploy-master", 0),
 		event("2", "i-1/det-deploy-host", time.Second), // another unit's
@@ -28,12 +28,12 @@ func TestALineOfALogIsShownOnce(t *testing.T) {
 		event("4", "i-1/det-deploy-master", 3*time.Second),
 		event("3", "i-1/det-deploy-master", 2*time.Second), // late
 	} {
-		f.show(e, func(l AWSLogLine) { got = append(got, l) })
+		f.show(e, func(l MachineLog) { got = append(got, l) })
 	}
-	line := func(id string, after time.Duration) AWSLogLine {
-		return AWSLogLine{Time: noon.Add(after), Instance: "i-1", Unit: "det-deploy-master", Message: "line " + id}
+	line := func(id string, after time.Duration) MachineLog {
+		return MachineLog{Time: noon.Add(after), Instance: "i-1", Unit: "det-deploy-master", Message: "line " + id}
 	}
-	want := []AWSLogLine{line("1", 0), line("4", 3*time.Second), line("3", 2*time.Second)}
+	want := []MachineLog{line("1", 0), line("4", 3*time.Second), line("3", 2*time.Second)}
 	if d := cmp.Diff(got, want); d != "" {
 		t.Errorf("got -, want +:\n%s", d)
 	}

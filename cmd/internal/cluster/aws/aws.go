@@ -5,13 +5,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster/hosted"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
+// name is what commands and contexts call AWS.
+const name = "aws"
+
 // Platform is AWS.
 type Platform struct{}
-
-var _ cluster.Platform = Platform{}
 
 // New returns `det-deploy aws`.
 func New(s *term.Streams) *cobra.Command {
@@ -32,7 +34,7 @@ line finds them.`,
 }
 
 // Name is what contexts say of where these clusters are.
-func (Platform) Name() string { return "aws" }
+func (Platform) Name() string { return name }
 
 // About describes AWS beside other platforms.
 func (Platform) About() string { return "Amazon's cloud" }
@@ -54,7 +56,7 @@ func (Platform) Help(v cluster.Verb) (cluster.Help, bool) {
   det-deploy aws doctor --cluster-id lab --output json`},
 		cluster.List: {Short: "List clusters of an AWS account", Example: `  det-deploy aws list
   det-deploy aws list --all-regions --output json`},
-		cluster.Logs: logsHelp(),
+		cluster.Logs: hosted.LogsHelp(name, "AWS", "CloudWatch"),
 		cluster.Upgrade: {Example: `  det-deploy aws upgrade --cluster-id lab
   det-deploy aws upgrade --cluster-id lab --binary arm64=./det-deploy-arm64 --yes`},
 	}[v]

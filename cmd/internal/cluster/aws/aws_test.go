@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
@@ -13,7 +12,6 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
-	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	"github.com/det-deploy/det-deploy/document"
 )
 
@@ -65,42 +63,5 @@ func TestUpReadsWhatTheClusterShouldBe(t *testing.T) {
 				t.Errorf("got %v, cluster %q, want %q; got -, want +:\n%s", err, id, tc.cluster, d)
 			}
 		})
-	}
-}
-
-func TestSince(t *testing.T) {
-	t.Parallel()
-	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	for text, want := range map[string]time.Time{
-		"": noon.Add(-time.Hour), "10m": noon.Add(-10 * time.Minute), "2026-01-01T00:00:00Z": time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-	} {
-		if got, err := since(text, noon); err != nil || !got.Equal(want) {
-			t.Errorf("%q: got %s and %v, want %s", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"yesterday", "-1h"} {
-		if _, err := since(text, noon); err == nil {
-			t.Errorf("%q: got no error, want one", text)
-		}
-	}
-}
-
-func TestALineOfALogSaysWhoWroteIt(t *testing.T) {
-	t.Parallel()
-	l := wire.AWSLogLine{Time: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), Instance: "i-1", Unit: "det-deploy-master", Message: "hello"}
-	for _, tc := range []struct {
-		part   string
-		output term.Format
-		want   string
-	}{
-		{"", term.Text, "2026-01-02T12:00:00Z i-1/master | hello\n"},
-		{"master", term.Text, "2026-01-02T12:00:00Z i-1 | hello\n"},
-		{"", term.JSON, `{"schema":"det-deploy.aws-log/v1","time":"2026-01-02T12:00:00Z","instance":"i-1","unit":"det-deploy-master","message":"hello"}` + "\n"},
-	} {
-		s, out, _ := term.Test("", false)
-		(&logQuery{Part: tc.part, Output: tc.output}).show(s, l)
-		if out.String() != tc.want {
-			t.Errorf("got %q, want %q", out, tc.want)
-		}
 	}
 }

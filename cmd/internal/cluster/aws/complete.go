@@ -85,7 +85,7 @@ func (w *wanted) known(ctx context.Context, s *term.Streams, cluster string, g s
 	q.Cluster, q.Given = cluster, &g
 	known, lost, err := wire.KnowsAWS(ctx, s, q)
 	if lost {
-		err = errors.Join(err, &hosted.LostError{Platform: Platform{}.Name(), Cluster: cluster})
+		err = errors.Join(err, &hosted.LostError{Platform: name, Cluster: cluster})
 	}
 	return known, err
 }

@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -43,10 +44,7 @@ bucket, volume, log group or secret is then used and never changed.`,
   det-deploy aws policy master --cluster-id lab --account 123456789012 --region us-west-2`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			o.For = "caller"
-			if len(args) > 0 {
-				o.For = args[0]
-			}
+			o.For = cmp.Or(strings.Join(args, ""), "caller")
 			if err := o.validate(); err != nil {
 				return err
 			}

@@ -2,7 +2,6 @@ package aws
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/spf13/pflag"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
-	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
@@ -22,7 +20,7 @@ type wanted struct {
 
 	Region, Profile string
 	AllRegions      bool
-	logQuery
+	hosted.LogQuery
 }
 
 // AddFlags declares the flags of a verb.
@@ -39,7 +37,7 @@ func (w *wanted) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 		f.StringVar(&w.Region, "region", "", "AWS region (default where the cluster is)")
 	}
 	if v == cluster.Logs {
-		w.logQuery.addFlags(f)
+		w.AddLogFlags(f)
 	}
 }
 
@@ -53,7 +51,7 @@ func (w *wanted) Validate(r cluster.Request) error {
 	case r.Verb == cluster.List:
 		return checkRegion(w.Region)
 	case r.Verb == cluster.Logs:
-		if err := w.logQuery.read(r.Args); err != nil {
+		if err := w.ReadLogArgs(r.Args); err != nil {
 			return err
 		}
 	}
@@ -61,10 +59,7 @@ func (w *wanted) Validate(r cluster.Request) error {
 }
 
 func (w *wanted) validate() error {
-	if w.Cluster == "" {
-		return usage.Errorf("--cluster-id is missing: `det-deploy aws list --all-regions` shows what there is")
-	}
-	if err := cluster.CheckID(w.Cluster); err != nil {
+	if err := w.CheckID(name); err != nil {
 		return err
 	}
 	return checkRegion(w.Region)
@@ -88,11 +83,7 @@ func (w *wanted) read() (spec.Given, error) {
 
 // request asks wire for the cluster as it is remembered.
 func (w *wanted) request(s *term.Streams) wire.AWSRequest {
-	q := wire.AWSRequest{Cluster: w.Cluster, Region: w.Region, Profile: w.Profile}
-	if w.Verbose {
-		q.Log = slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	}
-	return q
+	return wire.AWSRequest{Cluster: w.Cluster, Region: w.Region, Profile: w.Profile, Log: cluster.CallLog(s, w.Verbose)}
 }
 
 // Open prepares the cluster: as the user wants it for a verb that describes it, and else
@@ -121,18 +112,35 @@ func (w *wanted) open(ctx context.Context, r cluster.Request) (*hosted.Cluster, 
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &hosted.Cluster{Cloud: a, Streams: w.Streams, Platform: Platform{}.Name(), Awaited: !w.NoWait, Console: consoleIn(a.Place())}
+	c := &hosted.Cluster{Cloud: a, Streams: w.Streams, Platform: name, Awaited: !w.NoWait, Console: consoleIn(a.Place())}
 	return c, a, c.Need(ctx, r.Verb)
 }
 
-// consoleIn is the command that shows the console of the master's machine.
-func consoleIn(region string) func(plan.Plan) string {
-	return func(p plan.Plan) string {
-		for _, s := range p.Steps {
-			if s.Found.Kind == "instance" && s.Found.Name == "master" {
-				return "aws ec2 get-console-output --latest --output text --region " + region + " --instance-id " + s.Found.ID
-			}
+// List lists the clusters of the account.
+func (w *wanted) List(ctx context.Context) (cluster.Listing, error) {
+	region := w.Region
+	if region == "" && !w.AllRegions {
+		var err error
+		if region, err = wire.DefaultRegion(ctx, w.Profile); err != nil {
+			return cluster.Listing{}, err
 		}
-		return ""
+	}
+	all, err := wire.ListAWS(ctx, region, w.Profile)
+	return hosted.List(name, region, all), err
+}
+
+// Logs shows what the machines write.
+func (w *wanted) Logs(ctx context.Context, r cluster.Request) error {
+	_, a, err := w.open(ctx, r)
+	if err != nil {
+		return err
+	}
+	return a.Logs(ctx, w.Query, func(l wire.MachineLog) { w.PrintLog(w.Streams, name, l) })
+}
+
+// consoleIn is the command that shows the console of a machine.
+func consoleIn(region string) func(id string) string {
+	return func(id string) string {
+		return "aws ec2 get-console-output --latest --output text --region " + region + " --instance-id " + id
 	}
 }

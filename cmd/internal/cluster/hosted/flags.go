@@ -53,6 +53,14 @@ func (w *Flags) Describes(v cluster.Verb) bool {
 	return v == cluster.Up || v == cluster.Plan || v == cluster.Doctor
 }
 
+// CheckID refuses a cluster's ID that is missing, or that no cluster has.
+func (w *Flags) CheckID(platform string) error {
+	if w.Cluster == "" {
+		return usage.Errorf("--cluster-id is missing: `det-deploy %s list --all-regions` shows what there is", platform)
+	}
+	return cluster.CheckID(w.Cluster)
+}
+
 // Read collects what the flags, the environment and the file say of the cluster.
 func (w *Flags) Read() (spec.Given, error) {
 	flags, err := given.Given(w.Set, w.table)

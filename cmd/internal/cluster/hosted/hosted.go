@@ -12,7 +12,6 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	"github.com/det-deploy/det-deploy/installer"
-	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
@@ -50,9 +49,8 @@ type Cluster struct {
 	Platform string
 	// Awaited is true when up waits for the master.
 	Awaited bool
-	// Console is the command that shows what the machine of the master in a plan writes
-	// while it boots; empty when there is no such machine.
-	Console func(plan.Plan) string
+	// Console is the command that shows what a machine writes while it boots.
+	Console func(id string) string
 }
 
 var _ cluster.Cluster = (*Cluster)(nil)

@@ -102,10 +102,20 @@ func (c *Cluster) askMaster(ctx context.Context, p plan.Plan, h *installer.Healt
 // only its console shows that.
 func (c *Cluster) logsHint(p plan.Plan) string {
 	text := "`" + c.command(cluster.Logs) + "` shows what it does"
-	if console := c.Console(p); console != "" {
-		text += "; while it boots, `" + console + "` does"
+	if id := masterIn(p); id != "" {
+		text += "; while it boots, `" + c.Console(id) + "` does"
 	}
 	return text + "."
+}
+
+// masterIn is the id of the master's machine, or "" while there is none.
+func masterIn(p plan.Plan) string {
+	for _, s := range p.Steps {
+		if s.Found.Kind == "instance" && s.Found.Name == "master" {
+			return s.Found.ID
+		}
+	}
+	return ""
 }
 
 // Print says it in words.

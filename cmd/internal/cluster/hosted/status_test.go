@@ -3,6 +3,7 @@ package hosted
 import (
 	"testing"
 
+	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/plan"
@@ -10,13 +11,20 @@ import (
 
 func TestStatusNamesTheMachine(t *testing.T) {
 	t.Parallel()
-	a := &wire.AWS{Opened: wire.Opened{Installer: &installer.Installer{Cluster: "lab"}}}
-	for console, want := range map[string]string{
-		"console i-1": "`det-deploy aws logs --cluster-id lab` shows what it does; while it boots, `console i-1` does.",
-		"":            "`det-deploy aws logs --cluster-id lab` shows what it does.",
+	c := &Cluster{
+		Cloud: &wire.AWS{Opened: wire.Opened{Installer: &installer.Installer{Cluster: "lab"}}}, Platform: "aws",
+		Console: func(id string) string { return "console " + id },
+	}
+	machines := []plan.Step{
+		{Found: resource.Found{Kind: "vpc", ID: "vpc-1", Name: "master"}},
+		{Found: resource.Found{Kind: "instance", ID: "i-2", Name: "agent"}},
+		{Found: resource.Found{Kind: "instance", ID: "i-1", Name: "master"}},
+	}
+	for want, p := range map[string]plan.Plan{
+		"`det-deploy aws logs --cluster-id lab` shows what it does; while it boots, `console i-1` does.": {Steps: machines},
+		"`det-deploy aws logs --cluster-id lab` shows what it does.":                                     {Steps: machines[:2]},
 	} {
-		c := &Cluster{Cloud: a, Platform: "aws", Console: func(plan.Plan) string { return console }}
-		if got := c.logsHint(plan.Plan{}); got != want {
+		if got := c.logsHint(p); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -2,7 +2,6 @@ package k8s
 
 import (
 	"cmp"
-	"log/slog"
 	"strings"
 	"time"
 
@@ -32,15 +31,12 @@ func (w *Where) addFlags(f *pflag.FlagSet) {
 }
 
 func (w *Where) at(s *term.Streams) wire.K8sAt {
-	at := wire.K8sAt{
+	return wire.K8sAt{
 		Kubeconfig: w.Kubeconfig,
 		Context:    cmp.Or(w.Context, s.Getenv("DET_K8S_CONTEXT")),
 		Namespace:  cmp.Or(w.Namespace, s.Getenv("DET_K8S_NAMESPACE")),
+		Log:        cluster.CallLog(s, w.Verbose),
 	}
-	if w.Verbose {
-		at.Log = slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	}
-	return at
 }
 
 // Which is the cluster that a command is about.

@@ -1,8 +1,7 @@
-package aws
+package hosted
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -16,36 +15,39 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
-func logsHelp() cluster.Help {
+// LogsHelp is the text of logs; logs is what keeps them: "CloudWatch".
+func LogsHelp(platform, on, logs string) cluster.Help {
 	return cluster.Help{
 		Use: "logs [master|agent|host|data|journal]",
-		Long: `Show the logs of a cluster on AWS, as their journals were carried to
-CloudWatch: the master's log, the agents', what puts a machine in place (host), its
+		Long: `Show the logs of a cluster on ` + on + `, as their journals were carried to
+` + logs + `: the master's log, the agents', what puts a machine in place (host), its
 data volume, the rest of its journal, or everything, oldest first. Tasks have logs
 of their own: det-deploy task logs.`,
-		Example: `  det-deploy aws logs --cluster-id lab master --follow
-  det-deploy aws logs --cluster-id lab agent --since 1h --instance i-0ab1c2`,
+		Example: "  det-deploy " + platform + " logs --cluster-id lab master --follow\n" +
+			"  det-deploy " + platform + " logs --cluster-id lab agent --since 1h --instance i-0ab1c2",
 		Args: cobra.MaximumNArgs(1),
 	}
 }
 
-// logQuery is which lines are meant.
-type logQuery struct {
+// LogQuery is which lines are meant.
+type LogQuery struct {
 	// Part is what wrote: "master", "agent", "journal"; all when empty.
 	Part   string
 	Since  string
-	Query  wire.AWSLogQuery
+	Query  wire.MachineLogQuery
 	Output term.Format
 }
 
-func (q *logQuery) addFlags(f *pflag.FlagSet) {
+// AddLogFlags declares the flags of logs.
+func (q *LogQuery) AddLogFlags(f *pflag.FlagSet) {
 	f.StringVar(&q.Query.Instance, "instance", "", "show only this machine")
 	f.StringVar(&q.Since, "since", "", "show lines since a duration such as 10m, or a time such as 2006-01-02T15:04:05Z (default 1h)")
 	cluster.AddFollow(f, &q.Query.Follow)
 	q.Output.AddFlag(f)
 }
 
-func (q *logQuery) read(args []string) (err error) {
+// ReadLogArgs reads the arguments and --since.
+func (q *LogQuery) ReadLogArgs(args []string) (err error) {
 	var found bool
 	q.Part = strings.Join(args, "")
 	if q.Query.Unit, found = units()[q.Part]; !found {
@@ -72,23 +74,15 @@ func since(text string, now time.Time) (time.Time, error) {
 type line struct {
 	Schema string `json:"schema"`
 
-	wire.AWSLogLine
+	wire.MachineLog
 }
 
-// Logs shows what the machines write.
-func (w *wanted) Logs(ctx context.Context, r cluster.Request) error {
-	_, a, err := w.open(ctx, r)
-	if err != nil {
-		return err
-	}
-	return a.Logs(ctx, w.Query, func(l wire.AWSLogLine) { w.show(w.Streams, l) })
-}
-
-func (q *logQuery) show(s *term.Streams, l wire.AWSLogLine) {
+// PrintLog writes a line of a log.
+func (q *LogQuery) PrintLog(s *term.Streams, platform string, l wire.MachineLog) {
 	who := l.Instance
 	if q.Part == "" {
 		who = fmt.Sprintf("%s/%s", l.Instance, strings.TrimPrefix(l.Unit, "det-deploy-"))
 	}
 	text := fmt.Sprintf("%s %s | %s", l.Time.Format("2006-01-02T15:04:05Z"), who, l.Message)
-	cluster.PrintLine(s, q.Output, line{"det-deploy.aws-log/v1", l}, text)
+	cluster.PrintLine(s, q.Output, line{"det-deploy." + platform + "-log/v1", l}, text)
 }

@@ -3,6 +3,7 @@ package aws
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	sm "github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 
+	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/hosted"
 	"github.com/det-deploy/det-deploy/installer/spec"
@@ -154,4 +156,14 @@ func (c *checks) logGroupExists(ctx context.Context) error {
 		}
 	}
 	return notThere("logs:DescribeLogGroups", c.Spec.Logs.Group)
+}
+
+// notThere is something that does not exist and should.
+func notThere(op, what string) error {
+	return &cloud.Error{Kind: cloud.NotFound, Op: op, Resource: what, Err: errors.New("it does not exist")}
+}
+
+// unfit is something that exists and cannot be used, and what to do.
+func unfit(op, what, why, fix string) error {
+	return &cloud.Error{Kind: cloud.Invalid, Op: op, Resource: what, Fix: fix, Err: errors.New(why)}
 }

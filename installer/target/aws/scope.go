@@ -3,7 +3,6 @@ package aws
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -44,14 +43,4 @@ func (l *looking) roles(ctx context.Context) error {
 	}
 	l.known.Roles = roles
 	return nil
-}
-
-// actionsOf is every action of documents, once.
-func actionsOf(documents []policy.Named) []string {
-	var out []string
-	for _, d := range documents {
-		out = append(out, d.Document.Actions()...)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/det-deploy/det-deploy/cloud/aws/facts"
 	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/hosted"
@@ -75,7 +76,7 @@ func (c *checks) existingNetwork(ctx context.Context) doctor.Result {
 	if err != nil {
 		return hosted.Failed(err, needed)
 	}
-	tables, err := c.tables(ctx)
+	tables, err := c.facts.RouteTables(ctx, c.Spec.Network.VPC)
 	if err != nil {
 		return hosted.Failed(err, needed)
 	}
@@ -86,7 +87,7 @@ func (c *checks) existingNetwork(ctx context.Context) doctor.Result {
 			wrong = append(wrong, fmt.Sprintf("%s is in %s", id, vpc))
 			continue
 		}
-		gateway := wayOut(tables, id)
+		gateway := facts.DefaultRoute(tables, id)
 		public := id == c.masterSubnet() || c.Spec.Network.PublicIP
 		switch {
 		case gateway == "":
@@ -106,57 +107,4 @@ func (c *checks) existingNetwork(ctx context.Context) doctor.Result {
 		return hosted.Fail(strings.Join(wrong, "; "), needed, "choose others with --subnet and --master-subnet, add a route, or set --agent-public-ip=false for agents behind a NAT gateway")
 	}
 	return hosted.Pass("%s in %s", strings.Join(names, ", "), c.Spec.Network.VPC)
-}
-
-func (c *checks) tables(ctx context.Context) ([]types.RouteTable, error) {
-	var out []types.RouteTable
-	p := ec2.NewDescribeRouteTablesPaginator(c.Clients.EC2, &ec2.DescribeRouteTablesInput{
-		Filters: []types.Filter{{Name: aws.String("vpc-id"), Values: []string{c.Spec.Network.VPC}}},
-	})
-	for p.HasMorePages() {
-		page, err := p.NextPage(ctx)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, page.RouteTables...)
-	}
-	return out, nil
-}
-
-// wayOut is where a subnet's traffic to the internet goes, by the table that is
-// its own or else the network's main one.
-func wayOut(tables []types.RouteTable, subnet string) string {
-	main, own := "", ""
-	for _, t := range tables {
-		gateway := ""
-		for _, r := range t.Routes {
-			if aws.ToString(r.DestinationCidrBlock) == "0.0.0.0/0" && r.State != types.RouteStateBlackhole {
-				gateway = first(r.GatewayId, r.NatGatewayId, r.TransitGatewayId, r.NetworkInterfaceId, r.InstanceId)
-			}
-		}
-		for _, a := range t.Associations {
-			if aws.ToBool(a.Main) {
-				main = gateway
-			}
-			if aws.ToString(a.SubnetId) == subnet {
-				own = gateway
-				if own == "" {
-					return ""
-				}
-			}
-		}
-	}
-	if own != "" {
-		return own
-	}
-	return main
-}
-
-func first(ids ...*string) string {
-	for _, id := range ids {
-		if aws.ToString(id) != "" {
-			return *id
-		}
-	}
-	return ""
 }

@@ -1,0 +1,76 @@
+package facts
+
+import (
+	"context"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// RouteTables lists those of a VPC.
+func (f Facts) RouteTables(ctx context.Context, vpc string) ([]types.RouteTable, error) {
+	var out []types.RouteTable
+	p := ec2.NewDescribeRouteTablesPaginator(f.Clients.EC2, &ec2.DescribeRouteTablesInput{
+		Filters: []types.Filter{{Name: aws.String("vpc-id"), Values: []string{vpc}}},
+	})
+	for p.HasMorePages() {
+		page, err := p.NextPage(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, page.RouteTables...)
+	}
+	return out, nil
+}
+
+// DefaultRoute is where a subnet's traffic to the internet goes, by the table that is
+// its own or else the network's main one.
+func DefaultRoute(tables []types.RouteTable, subnet string) string {
+	main, own := "", ""
+	for _, t := range tables {
+		gateway := ""
+		for _, r := range t.Routes {
+			if aws.ToString(r.DestinationCidrBlock) == "0.0.0.0/0" && r.State != types.RouteStateBlackhole {
+				gateway = first(r.GatewayId, r.NatGatewayId, r.TransitGatewayId, r.NetworkInterfaceId, r.InstanceId)
+			}
+		}
+		for _, a := range t.Associations {
+			if aws.ToBool(a.Main) {
+				main = gateway
+			}
+			if aws.ToString(a.SubnetId) == subnet {
+				own = gateway
+				if own == "" {
+					return ""
+				}
+			}
+		}
+	}
+	if own != "" {
+		return own
+	}
+	return main
+}
+
+func first(ids ...*string) string {
+	for _, id := range ids {
+		if aws.ToString(id) != "" {
+			return *id
+		}
+	}
+	return ""
+}
+
+// Admits reports whether rules of a group admit anybody to the TCP ports of a range.
+func Admits(ps []types.IpPermission, from, to int32) bool {
+	return slices.ContainsFunc(ps, func(p types.IpPermission) bool {
+		if len(p.IpRanges)+len(p.PrefixListIds)+len(p.UserIdGroupPairs) == 0 {
+			return false // for nobody, or for IPv6, which the machines do not have
+		}
+		all := aws.ToString(p.IpProtocol) == "-1"
+		tcp := aws.ToString(p.IpProtocol) == "tcp" || aws.ToString(p.IpProtocol) == "6"
+		return all || tcp && aws.ToInt32(p.FromPort) <= from && aws.ToInt32(p.ToPort) >= to
+	})
+}

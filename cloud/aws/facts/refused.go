@@ -1,0 +1,70 @@
+package facts
+
+import (
+	"context"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/policy"
+)
+
+// simulated is how many actions are asked about at once.
+const simulated = 50
+
+// Refused lists the actions of documents that a simulation does not allow a
+// principal: neither everywhere, nor on what
+// `det-deploy aws policy` limits them to.
+func (f Facts) Refused(ctx context.Context, principal string, documents []policy.Named) ([]string, error) {
+	denied, err := f.refusedOn(ctx, principal, policy.Actions(documents), nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range documents {
+		for _, s := range d.Document.Statement {
+			ask := slices.DeleteFunc(slices.Clone(s.Action), func(a string) bool { return !slices.Contains(denied, a) })
+			if len(ask) == 0 || slices.Contains(s.Resource, "*") || s.Effect != "Allow" {
+				continue
+			}
+			still, err := f.refusedOn(ctx, principal, ask, s.Resource)
+			if err != nil {
+				return nil, err
+			}
+			denied = slices.DeleteFunc(denied, func(a string) bool { return slices.Contains(ask, a) && !slices.Contains(still, a) })
+		}
+	}
+	return denied, nil
+}
+
+// refusedOn lists those of actions that a simulation allows a principal on none of
+// resources; without any it is asked about all resources at once.
+func (f Facts) refusedOn(ctx context.Context, principal string, actions, resources []string) ([]string, error) {
+	allowed := map[string]bool{}
+	for some := range slices.Chunk(actions, simulated) {
+		p := iam.NewSimulatePrincipalPolicyPaginator(f.Clients.IAM, &iam.SimulatePrincipalPolicyInput{
+			PolicySourceArn: aws.String(principal), ActionNames: some, ResourceArns: resources,
+		})
+		for p.HasMorePages() {
+			page, err := p.NextPage(ctx)
+			if err != nil {
+				return nil, err
+			}
+			for _, r := range page.EvaluationResults {
+				action := aws.ToString(r.EvalActionName)
+				allowed[action] = allowed[action] || mayBe(r.EvalDecision, r.MissingContextValues)
+				for _, one := range r.ResourceSpecificResults {
+					allowed[action] = allowed[action] || mayBe(one.EvalResourceDecision, one.MissingContextValues)
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(actions), func(a string) bool { return allowed[a] }), nil
+}
+
+// mayBe reports that an action is allowed, or that it depends on conditions, which
+// a simulation does not see.
+func mayBe(d types.PolicyEvaluationDecisionType, missing []string) bool {
+	return d == types.PolicyEvaluationDecisionTypeAllowed || len(missing) > 0
+}

@@ -1,0 +1,13 @@
+package policy
+
+import "slices"
+
+// Actions is every action of documents, once.
+func Actions(documents []Named) []string {
+	var out []string
+	for _, d := range documents {
+		out = append(out, d.Document.Actions()...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}

@@ -1,0 +1,132 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/aws/infra/owner"
+	"github.com/det-deploy/det-deploy/cloud/aws/policy"
+	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/hosted"
+)
+
+// permissions asks whether the caller may do what the installer does: by a dry run
+// of what matters most, which tells the whole truth, and by a simulation of
+// everything else, which does not see what the organisation forbids.
+func (c *checks) permissions(ctx context.Context) doctor.Result {
+	command := "`det-deploy aws policy" + c.scopeFlags() + "`"
+	needed, fix := "the actions that "+command+" prints", "attach the output of "+command+" to your user or role"
+	for _, try := range []func(context.Context) error{c.tryVPC, c.tryAddress} {
+		if err := api.Allowed(try(ctx)); cloud.KindOf(err) == cloud.Denied {
+			return hosted.Fail(err.Error(), needed, fix)
+		}
+	}
+	if c.Caller.Root() {
+		return hosted.Pass("the account's root user may do everything")
+	}
+	documents := policy.Caller(c.Scope())
+	denied, err := c.facts.Refused(ctx, c.facts.Principal(ctx, c.Caller), documents)
+	switch {
+	case err != nil:
+		return hosted.Unsure("they cannot be simulated: "+err.Error(), needed, "go on: a call that is not allowed names its action and changes nothing else")
+	case len(denied) > 0:
+		return hosted.Fail("not allowed: "+strings.Join(denied, ", "), needed, fix)
+	}
+	return hosted.Pass("%d actions are allowed", len(policy.Actions(documents)))
+}
+
+// broughtRoles is a check for each role that the user brings: what the machines
+// need must be allowed to it, for nothing of it is changed.
+func (c *checks) broughtRoles() []doctor.Check {
+	var out []doctor.Check
+	for _, r := range []struct {
+		who  policy.Who
+		role string
+	}{{policy.ByMaster, c.Spec.Roles.Master}, {policy.ByAgent, c.Spec.Roles.Agent}} {
+		if r.role == "" {
+			continue
+		}
+		out = append(out, doctor.Check{
+			Name: string(r.who) + "'s permissions", Look: func(ctx context.Context) doctor.Result { return c.roleMay(ctx, r.who, r.role) },
+		})
+	}
+	return out
+}
+
+// roleMay simulates what a machine does with its role.
+func (c *checks) roleMay(ctx context.Context, who policy.Who, role string) doctor.Result {
+	command := fmt.Sprintf("`det-deploy aws policy %s --cluster-id %s%s`", who, c.Spec.Cluster, c.scopeFlags())
+	needed := "the actions that " + command + " prints"
+	documents := policy.For(who, c.Scope())
+	denied, err := c.facts.Refused(ctx, c.Known.Roles[role], documents)
+	switch {
+	case err != nil:
+		return hosted.Unsure("they cannot be simulated: "+err.Error(), needed, "compare the role's policies with that output")
+	case len(denied) > 0 && !slices.ContainsFunc(denied, func(a string) bool { return !slices.Contains(policy.Optional(), a) }):
+		return hosted.Unsure(role+" may not "+strings.Join(denied, ", ")+"; the machines do without", needed, "see docs/reference/aws-permissions.md for what is missed without them")
+	case len(denied) > 0:
+		fix := fmt.Sprintf("attach the output of %s to the role, or leave --%s-role out", command, who)
+		return hosted.Fail(role+" may not "+strings.Join(denied, ", "), needed, fix)
+	}
+	return hosted.Pass("%d actions are allowed", len(policy.Actions(documents)))
+}
+
+// scopeFlags are the flags of `aws policy` for what the user brings. Of a role they
+// say the ARN, for its name does not tell the path.
+func (c *checks) scopeFlags() string {
+	s := c.Scope()
+	var b strings.Builder
+	for _, f := range []struct{ flag, value string }{
+		{"master-role", s.MasterRole},
+		{"agent-role", s.AgentRole},
+		{"data-bucket", s.DataBucket},
+		{"data-volume", s.Volume},
+		{"log-group", s.LogGroup},
+		{"existing-secret", strings.Join(s.Secrets, ",")},
+		{"kms-key", strings.Join(s.Keys, ",")},
+	} {
+		if f.value != "" {
+			b.WriteString(" --" + f.flag + " " + f.value)
+		}
+	}
+	if s.NoSessions {
+		b.WriteString(" --session-manager=false")
+	}
+	return b.String()
+}
+
+func (c *checks) tryVPC(ctx context.Context) error {
+	if !c.Spec.Network.Own() {
+		_, err := c.Clients.EC2.CreateVolume(ctx, &ec2.CreateVolumeInput{
+			DryRun: aws.Bool(true), AvailabilityZone: aws.String(c.Known.Master.Zone), Size: aws.Int32(1),
+			TagSpecifications: c.marked(ec2types.ResourceTypeVolume),
+		})
+		return err
+	}
+	_, err := c.Clients.EC2.CreateVpc(ctx, &ec2.CreateVpcInput{
+		DryRun: aws.Bool(true), CidrBlock: aws.String(c.Spec.Network.CIDR), TagSpecifications: c.marked(ec2types.ResourceTypeVpc),
+	})
+	return err
+}
+
+func (c *checks) tryAddress(ctx context.Context) error {
+	_, err := c.Clients.EC2.AllocateAddress(ctx, &ec2.AllocateAddressInput{
+		DryRun: aws.Bool(true), Domain: ec2types.DomainTypeVpc, TagSpecifications: c.marked(ec2types.ResourceTypeElasticIp),
+	})
+	return err
+}
+
+// marked is the cluster's mark, without which the policies allow nothing to be
+// made.
+func (c *checks) marked(kind ec2types.ResourceType) []ec2types.TagSpecification {
+	mark := ec2types.Tag{Key: aws.String(owner.ClusterTag), Value: aws.String(c.Spec.Cluster)}
+	return []ec2types.TagSpecification{{ResourceType: kind, Tags: []ec2types.Tag{mark}}}
+}

@@ -1,0 +1,82 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/det-deploy/det-deploy/cloud/aws/facts"
+	"github.com/det-deploy/det-deploy/installer/doctor"
+	"github.com/det-deploy/det-deploy/installer/hosted"
+)
+
+// groups compares the user's security groups with the ports that the cluster
+// needs.
+func (c *checks) groups(ctx context.Context) doctor.Result {
+	n := c.Spec.Network
+	needed := fmt.Sprintf("groups of %s: agents reach the master on %d, the master and agents reach agents on all ports", n.VPC, hosted.MasterPort)
+	ids := slices.DeleteFunc([]string{n.MasterSecurityGroup, n.AgentSecurityGroup}, func(s string) bool { return s == "" })
+	out, err := c.Clients.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: ids})
+	if err != nil {
+		return hosted.Failed(err, needed)
+	}
+	var wrong, odd []string
+	for _, g := range out.SecurityGroups {
+		if aws.ToString(g.VpcId) != n.VPC {
+			wrong = append(wrong, fmt.Sprintf("%s is in %s", aws.ToString(g.GroupId), aws.ToString(g.VpcId)))
+		}
+		wrong = append(wrong, c.closed(g)...)
+		if aws.ToString(g.GroupId) == n.MasterSecurityGroup {
+			odd = append(odd, c.shut(g)...)
+		}
+	}
+	if len(wrong) > 0 {
+		return hosted.Fail(strings.Join(wrong, "; "), needed, "open the ports, or leave the groups to the cluster: --master-security-group and --agent-security-group empty")
+	}
+	if len(odd) > 0 {
+		return hosted.Unsure(strings.Join(odd, "; "), "an existing group that lets in who is to reach the master", "open the port there: an existing group is not changed")
+	}
+	return hosted.Pass("%s", strings.Join(ids, ", "))
+}
+
+// shut lists the ranges that are to reach the master and that its existing group
+// does not name.
+func (c *checks) shut(g ec2types.SecurityGroup) []string {
+	var out []string
+	for _, want := range c.inbound() {
+		named := func(r ec2types.IpRange) bool {
+			have, err := netip.ParsePrefix(aws.ToString(r.CidrIp))
+			return err == nil && have.Bits() <= want.Bits() && have.Contains(want.Addr())
+		}
+		open := func(p ec2types.IpPermission) bool {
+			return facts.Admits([]ec2types.IpPermission{p}, hosted.MasterPort, hosted.MasterPort) && (len(p.PrefixListIds) > 0 || slices.ContainsFunc(p.IpRanges, named))
+		}
+		if !slices.ContainsFunc(g.IpPermissions, open) {
+			out = append(out, fmt.Sprintf("%s does not let %s in on port %d", aws.ToString(g.GroupId), want, hosted.MasterPort))
+		}
+	}
+	return out
+}
+
+// closed lists what a group does not let in or out. Whether a range of addresses
+// has the agents in it is for their owner to know: any source counts.
+func (c *checks) closed(g ec2types.SecurityGroup) []string {
+	var out []string
+	id := aws.ToString(g.GroupId)
+	if id == c.Spec.Network.MasterSecurityGroup && !facts.Admits(g.IpPermissions, hosted.MasterPort, hosted.MasterPort) {
+		out = append(out, fmt.Sprintf("%s admits no address on port %d", id, hosted.MasterPort))
+	}
+	if id == c.Spec.Network.AgentSecurityGroup && !facts.Admits(g.IpPermissions, 1024, 65535) {
+		out = append(out, id+" does not let the master and agents in on ports 1024 to 65535")
+	}
+	if !facts.Admits(g.IpPermissionsEgress, 443, 443) {
+		out = append(out, id+" lets nothing out to the internet")
+	}
+	return out
+}

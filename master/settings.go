@@ -7,7 +7,10 @@ import (
 	"github.com/det-deploy/det-deploy/master/agentrm"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/config"
+	"github.com/det-deploy/det-deploy/master/policy"
 	"github.com/det-deploy/det-deploy/master/pool"
+	"github.com/det-deploy/det-deploy/master/server"
+	"github.com/det-deploy/det-deploy/master/task"
 )
 
 // agentPools are the pools of master.yaml as agentrm has them.
@@ -54,4 +57,52 @@ func metadataOf(given map[string]document.Raw) map[string]string {
 		m[key] = string(raw.JSON())
 	}
 	return m
+}
+
+// serverLimits is what calls may cost.
+func serverLimits(l config.Limits) server.Limits {
+	return server.Limits{
+		Bodies: int64(l.BodyBytes), Spooled: int64(l.SpooledBytes), Streams: l.StreamsPerUser,
+		Connections: l.ConnectionsInAll, ConnectionsEach: l.ConnectionsEach,
+	}
+}
+
+// linkLimits is what connections of agents may cost.
+func linkLimits(l config.Limits) agentrm.Limits {
+	out := agentrm.DefaultLimits()
+	out.Unwelcomed, out.UnwelcomedEach = l.AgentsInAll, l.AgentsEach
+	return out
+}
+
+// taskLimits is what one user's tasks may take.
+func taskLimits(l config.Limits) task.Limits {
+	return task.Limits{Tasks: l.TasksPerUser, Contexts: int64(l.ContextsPerUser)}
+}
+
+// taskPolicies is what tasks of each pool may do.
+func taskPolicies(cfg config.Master) func(pool string) policy.Policy {
+	all := make(map[string]policy.Policy, len(cfg.ResourcePools))
+	for _, p := range cfg.ResourcePools {
+		all[p.Name] = cfg.Policy(p)
+	}
+	return func(pool string) policy.Policy {
+		if p, found := all[pool]; found {
+			return p
+		}
+		return cfg.Policy(config.Pool{})
+	}
+}
+
+// taskDefaults is what containers of each pool get.
+func taskDefaults(cfg config.Master) func(pool string) config.TaskContainerDefaults {
+	all := make(map[string]config.TaskContainerDefaults, len(cfg.ResourcePools))
+	for _, p := range cfg.ResourcePools {
+		all[p.Name] = p.EffectiveTaskContainer(cfg.TaskContainerDefaults)
+	}
+	return func(pool string) config.TaskContainerDefaults {
+		if d, found := all[pool]; found {
+			return d
+		}
+		return cfg.TaskContainerDefaults
+	}
 }

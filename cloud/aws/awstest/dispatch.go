@@ -10,6 +10,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/delay"
 )
 
@@ -32,7 +33,7 @@ type call struct {
 	changes  bool
 	actions  []string
 	attempts int
-	fault    Fault
+	fault    faults.Fault
 }
 
 type callKey struct{}
@@ -84,13 +85,15 @@ func (s *site) clock(ctx context.Context) (middleware.Metadata, error) {
 func (s *site) do(c *call) (out any, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.faults.dead {
-		return nil, ErrKilled
+	if s.schedule.Dead {
+		return nil, faults.ErrKilled
 	}
 	if c.attempts++; c.attempts == 1 {
-		c.fault = s.faults.next(c)
+		c.fault = s.schedule.Next(c.op, c.changes)
 	}
-	defer func() { s.journal = append(s.journal, Entry{Op: c.op, Changes: c.changes, Code: codeOf(err)}) }()
+	defer func() {
+		s.schedule.Journal = append(s.schedule.Journal, faults.Entry{Op: c.op, Changes: c.changes, Code: codeOf(err)})
+	}()
 	if err := s.before(c); err != nil {
 		return nil, err
 	}

@@ -1,33 +1,29 @@
 package awstest
 
-import "slices"
+import (
+	"slices"
 
-// Entry is one attempt of a call.
-type Entry struct {
-	Op      string
-	Changes bool
-	// Code is what it was refused with, "" when it was not.
-	Code string
-}
+	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
+)
 
 // Journal is every attempt that reached the world, in order. A gate's refusals
 // do not.
-func (w *World) Journal() []Entry {
+func (w *World) Journal() []faults.Entry {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.journal)
+	return slices.Clone(w.schedule.Journal)
 }
 
 // Calls is how many calls were made, retries not counted.
 func (w *World) Calls() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.faults.calls
+	return w.schedule.Calls
 }
 
 // Changes is how many of them were to change something.
 func (w *World) Changes() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.faults.changes
+	return w.schedule.Changes
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 )
 
 // refusal is what a service says no with.
@@ -31,7 +33,7 @@ func refuse(status int, code, message string) error {
 
 // injected is a refusal that a test asked for.
 func injected(status int, code, message string) error {
-	return wire(&refusal{code, message, status, ErrInjected})
+	return wire(&refusal{code, message, status, faults.ErrInjected})
 }
 
 func wire(r *refusal) error {

@@ -20,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
+	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/cloud/edge"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
@@ -63,19 +64,18 @@ type Options struct {
 type World struct {
 	opt Options
 
-	mu      sync.Mutex // guards everything below
-	ahead   time.Duration
-	serial  int
-	changed int // counts changes, so that a list can be stale by one
-	back    int // how many changes the list of the call in hand is behind
-	sites   map[string]*site
-	iam     iamState
-	s3      s3State
-	faults  faults
-	journal []Entry
-	denied  []string
-	granted Granted // nil for everything
-	diskKey string  // empty for Amazon's own
+	mu       sync.Mutex // guards everything below
+	ahead    time.Duration
+	serial   int
+	changed  int // counts changes, so that a list can be stale by one
+	back     int // how many changes the list of the call in hand is behind
+	sites    map[string]*site
+	iam      iamState
+	s3       s3State
+	schedule faults.Schedule
+	denied   []string
+	granted  Granted // nil for everything
+	diskKey  string  // empty for Amazon's own
 
 	acts  map[string]act       // what it can do; does not change
 	calls map[string]edge.Call // what package api knows of it; does not change

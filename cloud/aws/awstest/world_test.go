@@ -17,6 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
@@ -85,20 +86,20 @@ func network(ctx context.Context, c api.Clients) (string, error) {
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
-		fault awstest.Fault
+		fault faults.Fault
 		kind  cloud.Kind
 		made  int
 		tries int
 	}{
-		{awstest.Refuse, cloud.Invalid, 0, 1},
-		{awstest.Throttle, cloud.RateLimited, 0, 3},
-		{awstest.ThrottleOnce, "", 1, 2},
-		{awstest.Break, cloud.Ambiguous, 0, 1},
-		{awstest.LoseRequest, cloud.Ambiguous, 0, 1},
-		{awstest.LoseReply, cloud.Ambiguous, 1, 1},
-		{awstest.KillBefore, cloud.Ambiguous, 0, 1},
-		{awstest.KillAfter, cloud.Ambiguous, 1, 1},
-		{awstest.Stale, "", 1, 1},
+		{faults.Refuse, cloud.Invalid, 0, 1},
+		{faults.Throttle, cloud.RateLimited, 0, 3},
+		{faults.ThrottleOnce, "", 1, 2},
+		{faults.Break, cloud.Ambiguous, 0, 1},
+		{faults.LoseRequest, cloud.Ambiguous, 0, 1},
+		{faults.LoseReply, cloud.Ambiguous, 1, 1},
+		{faults.KillBefore, cloud.Ambiguous, 0, 1},
+		{faults.KillAfter, cloud.Ambiguous, 1, 1},
+		{faults.Stale, "", 1, 1},
 	} {
 		t.Run(string(tc.fault), func(t *testing.T) {
 			t.Parallel()
@@ -106,7 +107,7 @@ func TestFaults(t *testing.T) {
 			w.FailAt(1, tc.fault)
 			_, err := network(t.Context(), w.Clients(nil))
 			wantKind(t, err, tc.kind)
-			if err != nil && !errors.Is(err, awstest.ErrInjected) {
+			if err != nil && !errors.Is(err, faults.ErrInjected) {
 				t.Errorf("got %v, want that it was injected", err)
 			}
 			if got := len(w.Live()); got != tc.made {
@@ -123,14 +124,14 @@ func TestTheDeadMakeNoCalls(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{})
 	c := w.Clients(nil)
-	w.FailChange(1, awstest.KillAfter)
+	w.FailChange(1, faults.KillAfter)
 	_, err := network(t.Context(), c)
-	if !errors.Is(err, awstest.ErrKilled) {
-		t.Errorf("got %v, want %v", err, awstest.ErrKilled)
+	if !errors.Is(err, faults.ErrKilled) {
+		t.Errorf("got %v, want %v", err, faults.ErrKilled)
 	}
 	_, err = c.EC2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
-	if !errors.Is(err, awstest.ErrKilled) {
-		t.Errorf("afterwards: got %v, want %v", err, awstest.ErrKilled)
+	if !errors.Is(err, faults.ErrKilled) {
+		t.Errorf("afterwards: got %v, want %v", err, faults.ErrKilled)
 	}
 	w.Revive()
 	_, err = network(t.Context(), c)
@@ -143,7 +144,7 @@ func TestTheDeadMakeNoCalls(t *testing.T) {
 func TestFaultsByOperation(t *testing.T) {
 	t.Parallel()
 	w := awstest.New(awstest.Options{})
-	w.FailOp("ec2:CreateVpc", "", awstest.Refuse)
+	w.FailOp("ec2:CreateVpc", "", faults.Refuse)
 	for i, want := range []cloud.Kind{"", cloud.Invalid, ""} {
 		_, err := network(t.Context(), w.Clients(nil))
 		if got := cloud.KindOf(err); got != want {
@@ -193,7 +194,7 @@ func TestAStaleListIsBehindByOneChange(t *testing.T) {
 	for range 2 {
 		get[string](t)(network(t.Context(), c))
 	}
-	w.FailAt(3, awstest.Stale)
+	w.FailAt(3, faults.Stale)
 	for _, want := range []int{1, 2} {
 		if got := len(get[*ec2.DescribeVpcsOutput](t)(c.EC2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})).Vpcs); got != want {
 			t.Errorf("got %d, want %d", got, want)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/apply"
 )
@@ -64,9 +65,9 @@ func TestResumesAfterAnyFaultAtEveryCall(t *testing.T) {
 		all, changes := f.calls(t)
 		t.Logf("%s: %d calls, %d of them change something", f.name, all, changes)
 		for name, world := range worlds() {
-			for _, fault := range awstest.Faults() {
+			for _, fault := range faults.All() {
 				n := changes
-				if fault == awstest.Stale {
+				if fault == faults.Stale {
 					n = all
 				}
 				for i := 1; i <= n; i++ {
@@ -88,15 +89,15 @@ func skipped(k int) bool {
 	if testing.Short() {
 		usual = 61
 	}
-	return k%awstest.Stride(usual) != 0
+	return k%faults.Stride(usual) != 0
 }
 
-func (f flow) resumes(t *testing.T, world awstest.Options, i int, fault awstest.Fault) {
+func (f flow) resumes(t *testing.T, world awstest.Options, i int, fault faults.Fault) {
 	m := inMemory(world)
 	before := m.world.Live()
 	must(t, f.prepare(m, t.Context()))
 	m.settleDown()
-	if fault == awstest.Stale {
+	if fault == faults.Stale {
 		m.world.FailAt(m.world.Calls()+i, fault)
 	} else {
 		m.world.FailChange(m.world.Changes()+i, fault)
@@ -111,7 +112,7 @@ func (f flow) resumes(t *testing.T, world awstest.Options, i int, fault awstest.
 			t.Errorf("inventory: got -, want +:\n%s", d)
 		}
 	}
-	if first != nil && fault != awstest.Stale && !injected(first) {
+	if first != nil && fault != faults.Stale && !injected(first) {
 		t.Errorf("first run: got %v, want the injected failure", first)
 	}
 	must(t, m.downAll(t.Context()))
@@ -136,7 +137,7 @@ func (m *memory) patiently(ctx context.Context, run func(*memory, context.Contex
 // many at once.
 func injected(err error) bool {
 	_, applied := errors.AsType[*apply.Error](err)
-	return applied || errors.Is(err, awstest.ErrInjected)
+	return applied || errors.Is(err, faults.ErrInjected)
 }
 
 // An up that was killed anywhere is taken down at once, without another up and
@@ -144,7 +145,7 @@ func injected(err error) bool {
 func TestDownTakesAHalfMadeCluster(t *testing.T) {
 	t.Parallel()
 	_, changes := flows()[0].calls(t)
-	for _, fault := range []awstest.Fault{awstest.KillBefore, awstest.KillAfter} {
+	for _, fault := range []faults.Fault{faults.KillBefore, faults.KillAfter} {
 		for i := 1; i <= changes; i++ {
 			if skipped(i) {
 				continue

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/installer"
 	"github.com/det-deploy/det-deploy/installer/installertest"
 	"github.com/det-deploy/det-deploy/installer/plan"
@@ -57,8 +58,8 @@ func (s *stage) resume() {
 
 func suite() installertest.Suite {
 	s := installertest.Suite{
-		Kill:   func(w installertest.World, n int) { w.(*awstest.World).FailChange(n, awstest.KillAfter) },
-		Killed: awstest.ErrInjected, Stride: stride(),
+		Kill:   func(w installertest.World, n int) { w.(*awstest.World).FailChange(n, faults.KillAfter) },
+		Killed: faults.ErrInjected, Stride: stride(),
 	}
 	for _, l := range layouts() {
 		if testing.Short() && l.name != layouts()[0].name {
@@ -76,7 +77,7 @@ func suite() installertest.Suite {
 			Slow: on(awstest.Options{Lag: 3 * time.Second, Linger: 20 * time.Second, Boot: 10 * time.Second, Shutdown: 30 * time.Second}),
 		})
 	}
-	for _, f := range awstest.Faults() {
+	for _, f := range faults.All() {
 		s.Faults = append(s.Faults, installertest.Fault{
 			Name: string(f), At: func(w installertest.World, n int) { w.(*awstest.World).FailAt(n, f) },
 		})
@@ -88,9 +89,9 @@ func suite() installertest.Suite {
 // each fault and flow.
 func stride() int {
 	if testing.Short() {
-		return awstest.Stride(499)
+		return faults.Stride(499)
 	}
-	return awstest.Stride(101)
+	return faults.Stride(101)
 }
 
 // Whatever call fails, and however, the same command finishes: nothing is missing,
@@ -105,8 +106,8 @@ func TestDownTakesAHalfMadeCluster(t *testing.T) { suite().TakeDownHalfMade(t) }
 func TestAHalfMadeClusterIsShown(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(inMemory(awstest.Options{}))
-		s.world.FailChange(12, awstest.KillAfter) // behind the record and six of what is made side by side
-		if err := s.up(t.Context()); !errors.Is(err, awstest.ErrInjected) {
+		s.world.FailChange(12, faults.KillAfter) // behind the record and six of what is made side by side
+		if err := s.up(t.Context()); !errors.Is(err, faults.ErrInjected) {
 			t.Fatalf("got %v, want the injected failure", err)
 		}
 		s.resume()

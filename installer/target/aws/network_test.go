@@ -7,7 +7,7 @@ import (
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
-	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/installer/record"
 	"github.com/det-deploy/det-deploy/test/faultproxy"
@@ -19,7 +19,7 @@ import (
 // times with `make faults`.
 func TestALifeOverABadNetwork(t *testing.T) {
 	t.Parallel()
-	wanted := 40 / min(awstest.Stride(2), 2)
+	wanted := 40 / min(faults.Stride(2), 2)
 	c := overHTTP(t)
 	a := motest.Open(t)
 	p := faultproxy.Start(t, a.Endpoint, 0)

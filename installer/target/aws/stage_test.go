@@ -16,6 +16,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/awstest"
+	"github.com/det-deploy/det-deploy/cloud/cloudtest/faults"
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 	"github.com/det-deploy/det-deploy/cloud/resource"
 	"github.com/det-deploy/det-deploy/cloud/secret"
@@ -151,7 +152,7 @@ func (s *stage) recorded(ctx context.Context, free api.Clients) (map[string]stri
 func (s *stage) machine(free api.Clients) func(context.Context, time.Duration) error {
 	return func(ctx context.Context, d time.Duration) error {
 		// Over a bad network the machine tries again at the next glance.
-		if err := s.act(ctx, free); err != nil && s.world != nil && !errors.Is(err, awstest.ErrInjected) {
+		if err := s.act(ctx, free); err != nil && s.world != nil && !errors.Is(err, faults.ErrInjected) {
 			return err
 		}
 		return s.pause(ctx, d)

@@ -1,5 +1,4 @@
-// Package wire turns configuration into running parts. It is the one place that
-// knows which database, which resource manager and which container runtime
-// stand behind the interfaces, so it imports nearly everything and nearly
-// nobody may import it: only the commands do.
+// Package wire gives the roles what needs the SDK of a platform: clouds, Kubernetes,
+// secrets and uploads. It imports nearly everything, and only the commands may import
+// it; what a role is made of otherwise is the role's own.
 package wire

@@ -39,7 +39,7 @@ func errNoLeaf() (secret.Value, error) {
 
 // authoritySecret is the cluster's CA. Its key signs the master's certificates and
 // is read by nobody else.
-func (c *Cluster) authoritySecret() StoredSecret {
+func (c *secrets) authoritySecret() StoredSecret {
 	return c.Vault.Secret(Secret{Name: caSecret, Generate: func() (secret.Value, error) {
 		ca, err := pki.NewAuthority("det-deploy CA of cluster "+c.Common.Cluster, c.Now())
 		return secret.Literal(string(ca.Text())), err

@@ -29,13 +29,13 @@ func (c *Cluster) Credentials(ctx context.Context) (Credentials, error) {
 	return Credentials{e.URL, e.CA, firstUser, password}, err
 }
 
-func (c *Cluster) firstPassword(ctx context.Context) (secret.Value, error) {
+func (c *secrets) firstPassword(ctx context.Context) (secret.Value, error) {
 	return c.readSecret(ctx, c.Common.InitialPassword, passwordSecret)
 }
 
 // DeterminedPassword reads the first password of the user determined, which is that of
 // the administrator where there is only one.
-func (c *Cluster) DeterminedPassword(ctx context.Context) (secret.Value, error) {
+func (c *secrets) DeterminedPassword(ctx context.Context) (secret.Value, error) {
 	if c.Common.DeterminedPassword.IsZero() && !c.Common.InitialPassword.IsZero() {
 		return c.firstPassword(ctx)
 	}
@@ -48,7 +48,7 @@ func (c *Cluster) DeterminedPassword(ctx context.Context) (secret.Value, error) 
 
 // readSecret reads the secret that v refers to: where the user keeps it, or where `up`
 // has put it.
-func (c *Cluster) readSecret(ctx context.Context, v secret.Value, name string) (secret.Value, error) {
+func (c *secrets) readSecret(ctx context.Context, v secret.Value, name string) (secret.Value, error) {
 	if ref, ok := v.Ref(); ok && ref.Scheme == c.Words.Scheme {
 		return c.Vault.ReadForeign(ctx, ref)
 	}
@@ -56,14 +56,14 @@ func (c *Cluster) readSecret(ctx context.Context, v secret.Value, name string) (
 }
 
 // hasDeterminedPassword reports whether determined has a first password of its own.
-func (c *Cluster) hasDeterminedPassword() bool {
+func (c *secrets) hasDeterminedPassword() bool {
 	return !c.Common.DeterminedPassword.IsZero() || c.makesDeterminedPassword()
 }
 
 // WantsDeterminedPassword reports whether `up` makes a password of determined:
 // nobody gave one for admin, which is that of both, and the cluster is of no version
 // that made one for both. This one stores that of determined first.
-func (c *Cluster) WantsDeterminedPassword(ctx context.Context) (bool, error) {
+func (c *secrets) WantsDeterminedPassword(ctx context.Context) (bool, error) {
 	if !c.Common.InitialPassword.IsZero() || !c.Common.DeterminedPassword.IsZero() {
 		return false, nil
 	}
@@ -75,11 +75,11 @@ func (c *Cluster) WantsDeterminedPassword(ctx context.Context) (bool, error) {
 	return two || !one, err
 }
 
-func (c *Cluster) hasSecret(ctx context.Context, name string) (bool, error) {
+func (c *secrets) hasSecret(ctx context.Context, name string) (bool, error) {
 	version, err := c.Vault.Secret(Secret{Name: name}).Version(ctx)
 	return version != "", err
 }
 
-func (c *Cluster) makesDeterminedPassword() bool {
+func (c *secrets) makesDeterminedPassword() bool {
 	return c.MakesDeterminedPassword != nil && c.MakesDeterminedPassword()
 }

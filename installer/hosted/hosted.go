@@ -113,8 +113,8 @@ type Parts struct {
 	Logs string
 }
 
-// Cluster is one hosted cluster.
-type Cluster struct {
+// Setup is what a cluster is made of.
+type Setup struct {
 	Options
 	Parts
 
@@ -122,16 +122,33 @@ type Cluster struct {
 	Common Common
 	// MakesDeterminedPassword says that determined has a password that nobody gave.
 	MakesDeterminedPassword func() bool
+}
 
+// Cluster is one hosted cluster.
+type Cluster struct {
+	*Setup
+	manifests
+	secrets
+}
+
+// manifests is what the master's machine is told, and what it answers.
+type manifests struct{ *Setup }
+
+// secrets is what the cluster keeps in its cloud's store.
+type secrets struct {
+	*Setup
+
+	// given are those of this machine.
 	given map[string]given
 }
 
 // New returns a cluster, having read the secrets of this machine that it refers
 // to. It asks the cloud nothing.
-func New(ctx context.Context, c Cluster) *Cluster {
-	c.setDefaults()
+func New(ctx context.Context, s Setup) *Cluster {
+	s.setDefaults()
+	c := &Cluster{Setup: &s, manifests: manifests{&s}, secrets: secrets{Setup: &s}}
 	c.readGiven(ctx)
-	return &c
+	return c
 }
 
 func (c *Cluster) resourceID(kind, name string) string { return c.Words.Noun + "/" + kind + "/" + name }

@@ -28,7 +28,7 @@ func (l *manifestCache) get(ctx context.Context) (manifest.Manifest, error) {
 }
 
 // readManifest reads the manifest as it is now; it is zero when there is none.
-func (c *Cluster) readManifest(ctx context.Context) (manifest.Manifest, error) {
+func (c *manifests) readManifest(ctx context.Context) (manifest.Manifest, error) {
 	o, err := c.Objects.Get(ctx, manifest.Key)
 	if cloud.KindOf(err) == cloud.NotFound {
 		return manifest.Manifest{}, nil
@@ -40,7 +40,7 @@ func (c *Cluster) readManifest(ctx context.Context) (manifest.Manifest, error) {
 }
 
 // readStatus reads what the machine says; it is zero when it said nothing.
-func (c *Cluster) readStatus(ctx context.Context) (manifest.Status, error) {
+func (c *manifests) readStatus(ctx context.Context) (manifest.Status, error) {
 	o, err := c.Objects.Get(ctx, manifest.StatusKey)
 	if cloud.KindOf(err) == cloud.NotFound {
 		return manifest.Status{}, nil
@@ -52,7 +52,7 @@ func (c *Cluster) readStatus(ctx context.Context) (manifest.Status, error) {
 }
 
 // readBoth reads side by side what the machine is told, and what it says.
-func (c *Cluster) readBoth(ctx context.Context) (m manifest.Manifest, s manifest.Status, err error) {
+func (c *manifests) readBoth(ctx context.Context) (m manifest.Manifest, s manifest.Status, err error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
 		m, err = c.readManifest(ctx)
@@ -66,7 +66,7 @@ func (c *Cluster) readBoth(ctx context.Context) (m manifest.Manifest, s manifest
 }
 
 // writeManifest writes m as the generation after the last that its machine has seen.
-func (c *Cluster) writeManifest(ctx context.Context, m manifest.Manifest, status manifest.Status) error {
+func (c *manifests) writeManifest(ctx context.Context, m manifest.Manifest, status manifest.Status) error {
 	m.Generation = max(m.Generation, status.Generation) + 1
 	data, err := m.Encode()
 	if err != nil {
@@ -76,6 +76,6 @@ func (c *Cluster) writeManifest(ctx context.Context, m manifest.Manifest, status
 }
 
 // put writes one object of the control bucket, if the gate lets it.
-func (c *Cluster) put(ctx context.Context, key string, data []byte) error {
+func (c *manifests) put(ctx context.Context, key string, data []byte) error {
 	return c.Objects.Upload(ctx, key, bytes.NewReader(data))
 }

@@ -67,7 +67,7 @@ type watched struct {
 	after []string
 }
 
-func (c *Cluster) watch(s Secret) *watched {
+func (c *secrets) watch(s Secret) *watched {
 	return &watched{StoredSecret: c.Vault.Secret(s), name: s.Name}
 }
 
@@ -107,13 +107,13 @@ func (w *watched) version(ctx context.Context) (string, error) {
 }
 
 // reference is a secret of the cluster's own, as configuration refers to it.
-func (c *Cluster) reference(name string) string {
+func (c *secrets) reference(name string) string {
 	return secret.Ref{Scheme: c.Words.Scheme, Name: c.Vault.FullName(name)}.String()
 }
 
 // refer is where the master finds a secret that the user referred to: where they
 // keep it, or where `up` puts it.
-func (c *Cluster) refer(v secret.Value, name string) string {
+func (c *secrets) refer(v secret.Value, name string) string {
 	if ref, ok := v.Ref(); ok && ref.Scheme == c.Words.Scheme {
 		return ref.String()
 	}
@@ -122,7 +122,7 @@ func (c *Cluster) refer(v secret.Value, name string) string {
 
 // isForeign reports whether the user keeps a secret in the cloud's store by
 // themselves.
-func (c *Cluster) isForeign(v secret.Value) bool {
+func (c *secrets) isForeign(v secret.Value) bool {
 	ref, ok := v.Ref()
 	return ok && ref.Scheme == c.Words.Scheme
 }
@@ -130,7 +130,7 @@ func (c *Cluster) isForeign(v secret.Value) bool {
 // keptSecret is a secret that the user refers to as a file or variable of this machine.
 // It is read now and stored; on a machine that does not have it, the stored one
 // stays.
-func (c *Cluster) keptSecret(name string) *watched {
+func (c *secrets) keptSecret(name string) *watched {
 	here := c.given[name]
 	return c.watch(Secret{
 		Name: name, OpensData: opensData(name), Given: here.value,
@@ -147,7 +147,7 @@ type given struct {
 }
 
 // readGiven reads the secrets of this machine that the spec refers to.
-func (c *Cluster) readGiven(ctx context.Context) {
+func (c *secrets) readGiven(ctx context.Context) {
 	c.given = make(map[string]given)
 	for name, v := range c.referred() {
 		if v.IsZero() || c.isForeign(v) {
@@ -163,7 +163,7 @@ func (c *Cluster) readGiven(ctx context.Context) {
 
 // referred is every secret that the spec may refer to, by the name under which
 // the cluster keeps it.
-func (c *Cluster) referred() map[string]secret.Value {
+func (c *secrets) referred() map[string]secret.Value {
 	s := c.Common
 	return map[string]secret.Value{
 		passwordSecret: s.InitialPassword, determinedSecret: s.DeterminedPassword, databaseSecret: s.Database.URL,
@@ -176,7 +176,7 @@ func newPassword() (secret.Value, error) { return secret.Literal("dD1-" + rand.T
 
 // ownSecrets lists the secrets that the cluster keeps and the master reads, but for
 // a certificate of the cluster's own CA.
-func (c *Cluster) ownSecrets() []*watched {
+func (c *secrets) ownSecrets() []*watched {
 	var out []*watched
 	if c.Common.InitialPassword.IsZero() {
 		out = append(out, c.generatedSecret(passwordSecret))
@@ -193,7 +193,7 @@ func (c *Cluster) ownSecrets() []*watched {
 }
 
 // generatedSecret is a password that nobody gave.
-func (c *Cluster) generatedSecret(name string) *watched {
+func (c *secrets) generatedSecret(name string) *watched {
 	return c.watch(Secret{Name: name, OpensData: true, Generate: newPassword})
 }
 
@@ -204,7 +204,7 @@ func opensData(name string) bool {
 
 // ForeignSecrets lists the secrets in the cloud's store that are the user's and that
 // the master reads.
-func (c *Cluster) ForeignSecrets() []string {
+func (c *secrets) ForeignSecrets() []string {
 	var out []string
 	for _, v := range c.referred() {
 		if ref, ok := v.Ref(); ok && ref.Scheme == c.Words.Scheme {

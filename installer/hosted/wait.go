@@ -24,7 +24,7 @@ const (
 // Halt tells the machine to stop its master, so that it launches nothing more and
 // closes its database, and waits until it has. A machine that does not answer is
 // not waited for long: it goes anyway.
-func (c *Cluster) Halt(ctx context.Context) error {
+func (c *manifests) Halt(ctx context.Context) error {
 	m, status, err := c.readBoth(ctx)
 	if err != nil || m.Schema == "" {
 		return err
@@ -49,7 +49,7 @@ func (c *Cluster) Halt(ctx context.Context) error {
 }
 
 // waitUntilRuns waits until the machine says that it runs what m wants.
-func (c *Cluster) waitUntilRuns(ctx context.Context, m manifest.Manifest, limit time.Duration, tell func(string)) error {
+func (c *manifests) waitUntilRuns(ctx context.Context, m manifest.Manifest, limit time.Duration, tell func(string)) error {
 	last := ""
 	for waited := time.Duration(0); ; waited += lookEvery {
 		s, err := c.readStatus(ctx)

@@ -72,7 +72,7 @@ func Open(ctx context.Context, c Config) (*Target, error) {
 		Pause: c.Options.Pause, Log: c.Options.Log,
 	}
 	t.store = control.Open(c.Free, id, t.Caller.Account)
-	t.Cluster = hosted.New(ctx, hosted.Cluster{
+	t.Cluster = hosted.New(ctx, hosted.Setup{
 		Options: c.Options, Common: commonOf(c.Spec), Parts: t.parts(),
 		MakesDeterminedPassword: func() bool { return t.Known.DeterminedPassword },
 	})

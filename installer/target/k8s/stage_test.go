@@ -3,6 +3,7 @@ package k8s_test
 import (
 	"context"
 	"crypto/rand"
+	"flag"
 	"os"
 	"path/filepath"
 	"testing"
@@ -21,7 +22,15 @@ import (
 
 var shared = kubetest.Share(kubetest.Options{FakeNodes: 2, FakeGPUs: 4})
 
-func TestMain(m *testing.M) { shared.Main(m) }
+// The tests wait for the API server and hardly compute: more of them wait side by side
+// than there are processors.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	shared.Main(m)
+}
 
 // stage is a cluster on a real API server, whose pods do not really run.
 type stage struct {

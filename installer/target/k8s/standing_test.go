@@ -22,10 +22,22 @@ import (
 // master is the Deployment of every stage's master.
 const master = "determined-master-deployment-lab"
 
+// newInstalled is a stage whose cluster is installed and serves, prepared by before.
+func newInstalled(t *testing.T, before ...func(*stage)) *stage {
+	t.Helper()
+	s := newStage(t)
+	for _, do := range before {
+		do(s)
+	}
+	must(t, s.up(t.Context()))
+	s.settled()
+	return s
+}
+
 // settled waits until the master is available.
 func (s *stage) settled() {
 	s.t.Helper()
-	s.kubectl("-n", s.namespace, "rollout", "status", "deployment/"+master, "--timeout=60s")
+	s.kubectl("-n", s.namespace, "rollout", "status", "deployment/"+master, "--timeout=180s")
 }
 
 // helm upgrades the release as `helm upgrade --no-hooks` does, which asks no det-deploy.
@@ -236,10 +248,7 @@ func (s *stage) unsettled() {
 // while no node has room, nor by giving the upgrade up.
 func TestWhatHasAnsweredIsNotTakenBack(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	playing(s)
-	must(t, s.up(t.Context()))
-	s.settled()
+	s := newInstalled(t, playing)
 	s.version = "1.1.0"
 	s.cutting("wait for the cluster", func(ctx context.Context) error { _, err := s.upgrade(ctx); return err })
 	right := s.values
@@ -281,7 +290,7 @@ func eventually(t *testing.T, yes func() error) {
 	t.Helper()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(time.Minute); ; <-tick.C {
+	for end := time.Now().Add(3 * time.Minute); ; <-tick.C {
 		err := yes()
 		if err == nil {
 			return

@@ -28,9 +28,7 @@ func (s *stage) upgrade(ctx context.Context) (installer.Upgraded, error) {
 
 func TestAnUpgradeKeepsABackupAndCanBeRepeated(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	must(t, s.up(t.Context()))
-	s.settled()
+	s := newInstalled(t)
 	s.version = "1.1.0"
 	in := s.installer(t.Context())
 	var differs *installer.ReleaseError
@@ -60,9 +58,7 @@ func TestAnUpgradeKeepsABackupAndCanBeRepeated(t *testing.T) {
 
 func TestAnImageThatCannotBeHadStopsNobody(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	must(t, s.up(t.Context()))
-	s.settled()
+	s := newInstalled(t)
 	s.version = "1.1.0"
 	quota := func(n string) string {
 		return fmt.Sprintf(`{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"full"},"spec":{"hard":{"count/jobs.batch":"%s"}}}`, n)
@@ -85,9 +81,7 @@ func TestAnImageThatCannotBeHadStopsNobody(t *testing.T) {
 // An upgrade that ends in any phase is finished by the same command.
 func TestAnUpgradeResumesWhenItEndsInAnyPhase(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	must(t, s.up(t.Context()))
-	s.settled()
+	s := newInstalled(t)
 	for i, name := range []string{
 		"bring the programs", "write down the way back", "stop the master", "back up the store",
 		"try the new master on hold", "commit", "wait for the cluster", "let the agents follow",
@@ -109,9 +103,7 @@ func TestAnUpgradeResumesWhenItEndsInAnyPhase(t *testing.T) {
 // A new master that the server refuses leaves the old one, and says so.
 func TestAnUpgradeThatIsRefusedIsTakenBack(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	must(t, s.up(t.Context()))
-	s.settled()
+	s := newInstalled(t)
 	s.version = "1.1.0"
 	s.apply(`{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"routes"},"spec":{"hard":{"count/ingresses.networking.k8s.io":"0"}}}`)
 	right := s.values
@@ -165,9 +157,7 @@ func TestAnUpgradeKeepsTheClaimThatHasTheData(t *testing.T) {
 // A backup into a bucket needs no volume, and its pod none either.
 func TestABackupMayGoToABucket(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	must(t, s.up(t.Context()))
-	s.settled()
+	s := newInstalled(t)
 	s.version, s.bucket = "1.1.0", "s3://backups/clusters"
 	done, err := s.upgrade(t.Context())
 	must(t, err)
@@ -182,9 +172,7 @@ func TestABackupMayGoToABucket(t *testing.T) {
 // A claim that is not there is told while the old master serves.
 func TestAClaimForBackupsThatIsNotThereStopsNobody(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	must(t, s.up(t.Context()))
-	s.settled()
+	s := newInstalled(t)
 	s.version, s.claim = "1.1.0", "none"
 	var told []string
 	s.sink = event.Serial(func(e event.Event) {

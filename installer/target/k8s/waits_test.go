@@ -123,10 +123,7 @@ func TestAWayBackLocksNothing(t *testing.T) {
 // too.
 func TestWhatIsRefusedToAnErrandIsTold(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
-	playing(s)
-	must(t, s.up(t.Context()))
-	s.settled()
+	s := newInstalled(t, playing)
 	s.apply(`{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"full"},"spec":{"hard":{"pods":"1"}}}`)
 	eventually(t, func() error {
 		_, err := s.api.CoreV1().ResourceQuotas(s.namespace).Get(t.Context(), "full", metav1.GetOptions{})

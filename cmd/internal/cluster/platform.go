@@ -1,6 +1,6 @@
 // Package cluster is the commands for a cluster wherever it runs. Each verb is
 // written once and mounted for every platform (`det-deploy aws up`) and, where it
-// only needs a cluster's ID, at the top level (`det-deploy down`).
+// only needs a cluster's ID, at the top level (`det-deploy down`). docs/adr/0041 says why.
 package cluster
 
 import (

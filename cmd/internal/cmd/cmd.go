@@ -19,6 +19,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/pod"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/pool"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/task"
+	"github.com/det-deploy/det-deploy/cmd/internal/cmd/top"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/user"
 	"github.com/det-deploy/det-deploy/cmd/internal/cmd/version"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
@@ -40,7 +41,7 @@ machine, operates it, and is the cluster: its master and its agents.`,
 	}
 	platforms := []cluster.Platform{aws.Platform{}, k8s.Platform{}, local.Platform{}}
 	add(root, "use", "Using a cluster:",
-		login.New(s), login.NewLogout(s), context.New(s), task.New(s), job.New(s), pool.New(s), user.New(s), audit.New(s))
+		login.New(s), login.NewLogout(s), context.New(s), task.New(s), job.New(s), pool.New(s), top.New(s), user.New(s), audit.New(s))
 	add(root, "run", "Running a cluster:", master.New(s), agent.New(s), host.New(s), pod.New(s))
 	add(root, "install", "Installing a cluster:", aws.New(s), k8s.New(s), local.New(s),
 		cluster.NewList(s, platforms...), cluster.NewStatus(s, platforms...), cluster.NewUpgrade(s, platforms...), cluster.NewDown(s, platforms...))

@@ -27,14 +27,14 @@ func (s *Streams) draw(ctx context.Context, out io.Writer, m tea.Model) (tea.Mod
 // before. It is a usage error where there is no screen, or none that may be drawn on;
 // instead is what to use then.
 func (s *Streams) DrawScreen(ctx context.Context, m tea.Model, instead string) (tea.Model, error) {
-	if err := s.screenMissing(instead); err != nil {
+	if err := s.CheckScreen(instead); err != nil {
 		return m, err
 	}
 	return s.draw(ctx, s.Out, m)
 }
 
-// screenMissing is nil where a screen can be drawn on.
-func (s *Streams) screenMissing(instead string) error {
+// CheckScreen is nil where a screen can be drawn on.
+func (s *Streams) CheckScreen(instead string) error {
 	switch {
 	case !s.inTerminal || !s.outTerminal:
 		return usage.Errorf("this draws a screen and there is no terminal: use %s", instead)

@@ -25,6 +25,11 @@ func (s *Streams) PrintForeign(head, text string) error {
 	return nil
 }
 
+// Harmless is a line of another program as a screen may show it, without colours.
+func Harmless(line string) string {
+	return strings.ReplaceAll(tame(strings.TrimSuffix(lastWritten(line), "\n"), false), "\t", "    ")
+}
+
 // lastWritten is what a line shows that goes back to its beginning.
 func lastWritten(line string) string {
 	text, ended := strings.CutSuffix(line, "\n")

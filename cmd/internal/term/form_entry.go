@@ -22,7 +22,7 @@ type entry struct {
 }
 
 // formLines is the most of a form that is not choices.
-const formLines = 14
+const formLines = 17
 
 // newEntry returns a field to be answered; prior is what was answered before a step back.
 func newEntry(f Field, prior string) *entry {
@@ -106,7 +106,7 @@ func options(choices []Choice, width int) []huh.Option[string] {
 	out := make([]huh.Option[string], len(choices))
 	for i, c := range choices {
 		line := strings.TrimRight(fmt.Sprintf("%-*s  %s", longest, c.Value, c.About), " ")
-		out[i] = huh.NewOption(cutLine(oneLine(line), width-2), c.Value)
+		out[i] = huh.NewOption(CutLine(oneLine(line), width-2), c.Value)
 	}
 	return out
 }

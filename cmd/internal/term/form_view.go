@@ -28,10 +28,10 @@ func (m *formModel) View() tea.View {
 	return tea.NewView(b.String())
 }
 
-func (m *formModel) cut(line string) string { return cutLine(line, m.width) }
+func (m *formModel) cut(line string) string { return CutLine(line, m.width) }
 
-// cutLine is a line that fits; what is too much ends in an ellipsis.
-func cutLine(line string, width int) string { return ansi.Truncate(line, max(width, 1), "…") }
+// CutLine is a line that fits; what is too much ends in an ellipsis.
+func CutLine(line string, width int) string { return ansi.Truncate(line, max(width, 1), "…") }
 
 func (m *formModel) writeAnswers(b *strings.Builder) {
 	width := 0

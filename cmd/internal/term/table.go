@@ -50,24 +50,28 @@ func (t *Table) Row(cells ...any) {
 // Len is the number of rows.
 func (t *Table) Len() int { return len(t.rows) }
 
-// PrintTable writes t as the answer.
-func (s *Streams) PrintTable(t *Table) error {
+// Lines are the headings and the rows as they are printed, without colours.
+func (t *Table) Lines() (head string, rows []string) {
 	widths := make([]int, len(t.heads))
 	for _, row := range append([][]string{t.heads}, t.rows...) {
 		for i, c := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(c))
 		}
 	}
-	var b strings.Builder
-	head := t.line(t.heads, widths)
+	for _, row := range t.rows {
+		rows = append(rows, t.line(row, widths))
+	}
+	return t.line(t.heads, widths), rows
+}
+
+// PrintTable writes t as the answer.
+func (s *Streams) PrintTable(t *Table) error {
+	head, rows := t.Lines()
 	if s.colourOut() {
 		head = Bold.Paint(head)
 	}
-	b.WriteString(head + "\n")
-	for _, row := range t.rows {
-		b.WriteString(t.line(row, widths) + "\n")
-	}
-	if _, err := io.WriteString(s.Out, b.String()); err != nil {
+	text := strings.Join(append([]string{head}, rows...), "\n") + "\n"
+	if _, err := io.WriteString(s.Out, text); err != nil {
 		return fmt.Errorf("print the table: %w", err)
 	}
 	return nil

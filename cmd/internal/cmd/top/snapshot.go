@@ -1,0 +1,187 @@
+package top
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/master/api/client"
+	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+)
+
+// snapshot is what a cluster was at a time.
+type snapshot struct {
+	at       time.Time
+	machines []machine
+	tasks    []task
+	// problems are why pools get no machines, a line each.
+	problems []string
+}
+
+// machine is an agent, or one that is on its way to be one.
+type machine struct {
+	id, pool, state string
+	used, slots     int
+	// instance is its type and price what is known of what an hour costs; both are empty for
+	// machines that the master did not launch.
+	instance, price string
+	since           time.Time
+}
+
+// task is what runs or waits, in the order of the queue.
+type task struct {
+	id, name, user, pool, state string
+	held, asked                 int32
+	submitted                   time.Time
+	// reason is why it waits.
+	reason string
+}
+
+// answers are what the master says, as its API has it.
+type answers struct {
+	agents   []*apiv1.Agent
+	pools    []*apiv1.ResourcePool
+	launched []*apiv1.Machine
+	jobs     []*apiv1.Job
+	commands []*apiv1.Command
+}
+
+// look asks the master for everything.
+func look(ctx context.Context, master *client.Client) (snapshot, error) {
+	var a answers
+	var err error
+	if a.agents, err = master.Agents(ctx); err != nil {
+		return snapshot{}, err
+	}
+	if a.pools, err = master.Pools(ctx); err != nil {
+		return snapshot{}, err
+	}
+	for _, p := range a.pools {
+		if p.GetMachines() == nil {
+			continue // nothing is launched for it
+		}
+		machines, err := master.PoolMachines(ctx, p.GetName())
+		if err != nil {
+			return snapshot{}, err
+		}
+		a.launched = append(a.launched, machines...)
+	}
+	if a.jobs, err = master.Jobs(ctx, ""); err != nil {
+		return snapshot{}, err
+	}
+	if a.commands, err = master.Commands(ctx); err != nil {
+		return snapshot{}, err
+	}
+	return arrange(a, time.Now()), nil
+}
+
+// readLog reads the end of a task's log.
+func readLog(ctx context.Context, master *client.Client, task string) ([]string, error) {
+	var lines []string
+	for line, err := range master.Logs(ctx, task, client.LogQuery{Tail: logLines}) {
+		if err != nil {
+			return nil, err
+		}
+		for one := range strings.Lines(line.GetLog()) {
+			lines = append(lines, term.Harmless(one))
+		}
+	}
+	return lines, nil
+}
+
+// arrange puts together what the master says at a time.
+func arrange(a answers, now time.Time) snapshot {
+	s := snapshot{at: now, machines: arrangeMachines(a), tasks: arrangeTasks(a)}
+	for _, p := range a.pools {
+		for _, r := range p.GetMachines().GetRefusals() {
+			s.problems = append(s.problems, fmt.Sprintf("pool %s: %s", p.GetName(), r.GetReason()))
+		}
+		for _, text := range p.GetMachines().GetProblems() {
+			s.problems = append(s.problems, fmt.Sprintf("pool %s: %s", p.GetName(), text))
+		}
+	}
+	return s
+}
+
+func arrangeMachines(a answers) []machine {
+	launched := map[string]*apiv1.Machine{}
+	for _, m := range a.launched {
+		if m.GetState() != "gone" {
+			launched[m.GetId()] = m
+		}
+	}
+	var out []machine
+	for _, g := range a.agents {
+		row := machine{id: g.GetId(), pool: strings.Join(g.GetResourcePools(), ","), state: agentState(g), since: g.GetRegisteredTime().AsTime()}
+		for _, s := range g.GetSlots() {
+			row.slots++
+			if s.GetContainer() != nil {
+				row.used++
+			}
+		}
+		if m := launched[row.id]; m != nil {
+			row.instance, row.price = m.GetInstanceType(), priceOf(m, a.pools)
+			delete(launched, row.id)
+		}
+		out = append(out, row)
+	}
+	for _, m := range launched {
+		out = append(out, machine{
+			id: m.GetId(), pool: m.GetResourcePool(), state: m.GetState(), instance: m.GetInstanceType(),
+			price: priceOf(m, a.pools), since: m.GetLaunchTime().AsTime(),
+		})
+	}
+	slices.SortFunc(out, func(x, y machine) int { return cmp.Or(cmp.Compare(x.pool, y.pool), cmp.Compare(x.id, y.id)) })
+	return out
+}
+
+func agentState(a *apiv1.Agent) string {
+	switch {
+	case a.GetSick() != nil:
+		return "sick (" + a.GetSick().GetLack() + ")"
+	case a.GetDraining():
+		return "draining"
+	case !a.GetEnabled():
+		return "disabled"
+	default:
+		return "enabled"
+	}
+}
+
+// priceOf says how a machine is paid for, and for a spot machine the most that its pool
+// pays for an hour. What Amazon asks for others is not known to the master.
+func priceOf(m *apiv1.Machine, pools []*apiv1.ResourcePool) string {
+	for _, p := range pools {
+		most := p.GetDetails().GetAws().GetSpotMaxPrice()
+		if p.GetName() == m.GetResourcePool() && m.GetPrice() == "spot" && most != "" {
+			return "spot, at most $" + most
+		}
+	}
+	return m.GetPrice()
+}
+
+func arrangeTasks(a answers) []task {
+	byJob := map[string]*apiv1.Command{}
+	for _, c := range a.commands {
+		byJob[c.GetJobId()] = c
+	}
+	var out []task
+	for _, j := range a.jobs {
+		row := task{
+			id: j.GetEntityId(), name: j.GetName(), user: j.GetUsername(), pool: j.GetResourcePool(),
+			state: word(j.GetSummary().GetState().String()), held: j.GetAllocatedSlots(), asked: j.GetRequestedSlots(),
+			submitted: j.GetSubmissionTime().AsTime(),
+		}
+		if c := byJob[j.GetJobId()]; c != nil {
+			row.id, row.state, row.reason = c.GetId(), word(c.GetState().String()), c.GetReason()
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+func word(state string) string { return strings.ToLower(strings.TrimPrefix(state, "STATE_")) }

@@ -1,0 +1,88 @@
+// Package top is the command that shows a cluster live: its machines, its queue and the log
+// of one task. The model is pure: what is looked up, and what time it is, comes as a message.
+package top
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
+	"github.com/det-deploy/det-deploy/master/api/client"
+)
+
+const (
+	// refreshInterval is the time between an answer of the master and the next look.
+	refreshInterval = 2 * time.Second
+	// logLines is how much of the selected task's log is read.
+	logLines = 200
+	// instead is what to use where nothing can be drawn.
+	instead = "`det-deploy agent list`, `pool list`, `job list` or `task logs`, each with --output json"
+)
+
+type topOptions struct {
+	*term.Streams
+	contexts.Target
+}
+
+// New returns `det-deploy top`.
+func New(s *term.Streams) *cobra.Command { return newTop(s, runTop) }
+
+func newTop(s *term.Streams, run func(context.Context, *topOptions) error) *cobra.Command {
+	o := &topOptions{Streams: s}
+	c := &cobra.Command{
+		Use:   "top",
+		Short: "Watch machines, queue and logs of a cluster",
+		Long: `Watch a cluster on the whole screen: its machines and their slots, the tasks that run and
+wait with the reason of each wait, and the log of the selected task. The keys are listed at
+the bottom. It needs a terminal; scripts use the lists with --output json.`,
+		Example: "  det-deploy top\n  det-deploy top --master lab",
+		Args:    usage.Args(),
+		RunE:    func(c *cobra.Command, _ []string) error { return run(c.Context(), o) },
+	}
+	o.AddFlag(c.Flags())
+	return c
+}
+
+func runTop(ctx context.Context, o *topOptions) error {
+	if err := o.CheckScreen(instead); err != nil {
+		return err
+	}
+	where, _, err := o.Resolve(o.Streams)
+	if err != nil {
+		return err
+	}
+	master, err := where.Client() // it says nothing on the screen while the master is away
+	if err != nil {
+		return err
+	}
+	defer master.Close()
+	first, err := look(ctx, master)
+	if err != nil {
+		return err
+	}
+	_, err = o.DrawScreen(ctx, newModel(first, commands(ctx, master)), instead)
+	return err
+}
+
+// commands are the model's ways to the master.
+func commands(ctx context.Context, master *client.Client) ways {
+	return ways{
+		url: master.URL(),
+		look: func() tea.Msg {
+			s, err := look(ctx, master)
+			return lookedMsg{s, err}
+		},
+		wait: func() tea.Cmd { return tea.Tick(refreshInterval, func(time.Time) tea.Msg { return dueMsg{} }) },
+		readLog: func(task string) tea.Cmd {
+			return func() tea.Msg {
+				lines, err := readLog(ctx, master, task)
+				return logMsg{task, lines, err}
+			}
+		},
+	}
+}

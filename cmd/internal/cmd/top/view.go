@@ -1,0 +1,170 @@
+package top
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/det-deploy/det-deploy/cmd/internal/term"
+)
+
+// View is the screen: a line of counts, the machines, the queue, the log of the selected task,
+// and the keys. Each table gets at most a third of it; the log has the rest.
+func (m *model) View() tea.View {
+	top := []string{term.Bold.Paint(m.title()), m.counts()}
+	if m.away != nil {
+		top = append(top, term.Red.Paint("as of "+m.snapshot.at.Format(time.TimeOnly)+": "+term.Harmless(m.away.Error())))
+	}
+	for _, p := range m.snapshot.problems {
+		top = append(top, term.Red.Paint(term.Harmless(p)))
+	}
+	room := m.height - 1 // the keys
+	lines := append(top, m.body(room-len(top))...)
+	lines = fit(lines, room)
+	lines = append(lines, term.Faint.Paint(m.keys()))
+	for i := range lines {
+		lines[i] = term.CutLine(lines[i], m.width)
+	}
+	v := tea.NewView(strings.Join(lines, "\n"))
+	v.AltScreen = true
+	return v
+}
+
+// body fills as many lines as there is room for.
+func (m *model) body(room int) []string {
+	if m.wholeLog {
+		return m.logPart(room)
+	}
+	third := max(room/3, 4)
+	machines := m.table("MACHINES", onMachines, m.machineTable(), m.machine, third)
+	tasks := m.table("QUEUE", onTasks, m.taskTable(), m.task, third)
+	lines := append(machines, tasks...)
+	return append(lines, m.logPart(room-len(lines))...)
+}
+
+// fit cuts or fills up to as many lines as there is room for.
+func fit(lines []string, room int) []string {
+	room = max(room, 0)
+	for len(lines) < room {
+		lines = append(lines, "")
+	}
+	return lines[:room]
+}
+
+func (m *model) title() string { return "det-deploy top  " + m.url }
+
+func (m *model) counts() string {
+	used, slots, running, waiting := 0, 0, 0, 0
+	for _, one := range m.snapshot.machines {
+		used, slots = used+one.used, slots+one.slots
+	}
+	for _, one := range m.snapshot.tasks {
+		if one.state == "queued" {
+			waiting++
+		} else {
+			running++
+		}
+	}
+	return fmt.Sprintf("%d machines · %d of %d slots used · %d tasks running, %d waiting · %s",
+		len(m.snapshot.machines), used, slots, running, waiting, m.snapshot.at.Format(time.TimeOnly))
+}
+
+func (m *model) machineTable() *term.Table {
+	t := term.NewTable("MACHINE", "POOL", "STATE", "SLOTS", "TYPE", "COST/H", "FOR")
+	for _, one := range m.snapshot.machines {
+		slots := ""
+		if one.slots > 0 {
+			slots = fmt.Sprintf("%d/%d", one.used, one.slots)
+		}
+		t.Row(one.id, one.pool, one.state, slots, one.instance, one.price, m.since(one.since))
+	}
+	return t
+}
+
+func (m *model) taskTable() *term.Table {
+	t := term.NewTable("TASK", "NAME", "USER", "POOL", "STATE", "SLOTS", "FOR", "WAITS BECAUSE")
+	for _, one := range m.snapshot.tasks {
+		t.Row(one.id[:min(8, len(one.id))], term.CutLine(term.Harmless(one.name), 20), one.user, one.pool, one.state,
+			fmt.Sprintf("%d/%d", one.held, one.asked), m.since(one.submitted), one.reason)
+	}
+	return t
+}
+
+// since is how long something was so when the snapshot was taken.
+func (m *model) since(t time.Time) string {
+	d := m.snapshot.at.Sub(t)
+	switch {
+	case t.Unix() <= 0 || d < 0:
+		return ""
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	default:
+		return fmt.Sprintf("%dd", int(d.Hours())/24)
+	}
+}
+
+// table is a blank line, the title and the rows around the selected one, in as many lines as
+// there is room for.
+func (m *model) table(title string, of focus, t *term.Table, selected string, room int) []string {
+	head, rows := t.Lines()
+	at := slices.Index(m.ids(of), selected)
+	from, to := window(at, len(rows), room-3)
+	lines := []string{"", term.Bold.Paint(title) + hidden(from, len(rows)-to), "  " + term.Faint.Paint(head)}
+	for i := from; i < to; i++ {
+		line := "  " + rows[i]
+		if i == at {
+			line = "> " + rows[i]
+			if m.focus == of {
+				line = term.Reversed.Paint(term.CutLine(line, m.width))
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// window is the rows to show of n, so that the selected one is among them.
+func window(selected, n, room int) (from, to int) {
+	room = max(room, 1)
+	from = max(0, min(selected-room/2, n-room))
+	return from, min(n, from+room)
+}
+
+// hidden says how many rows are above and below those that are shown.
+func hidden(above, below int) string {
+	if above+below == 0 {
+		return ""
+	}
+	return fmt.Sprintf("  %d more above, %d below", above, below)
+}
+
+// logPart is the end of the selected task's log.
+func (m *model) logPart(room int) []string {
+	if m.task == "" || room < 3 {
+		return nil
+	}
+	lines := []string{"", term.Bold.Paint("LOG") + "  " + m.task}
+	if m.logErr != nil {
+		return append(lines, term.Red.Paint("  "+term.Harmless(m.logErr.Error())))
+	}
+	for _, line := range m.log[max(0, len(m.log)-room+2):] {
+		lines = append(lines, "  "+line)
+	}
+	return lines
+}
+
+// keys names the keys that do something.
+func (m *model) keys() string {
+	if m.wholeLog {
+		return "↑/↓ other task · esc back · q quit"
+	}
+	other := map[focus]string{onTasks: "machines", onMachines: "queue"}[m.focus]
+	return "↑/↓ select · tab " + other + " · enter whole log · q quit"
+}

@@ -142,7 +142,6 @@ func (run *runs) Ended(ctx context.Context, id rm.AllocationID, end rm.End) erro
 	}); err != nil {
 		return fmt.Errorf("end allocation %s: %w", id, err)
 	}
-	run.data.forget(id)
 	s, r := e.now(), run.reg.manager()
 	if s.over() || r == nil {
 		return nil

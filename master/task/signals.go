@@ -3,7 +3,6 @@ package task
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/det-deploy/det-deploy/excerpt"
@@ -85,8 +84,8 @@ func (p *programs) reportState(ctx context.Context, id string, change func(lifec
 	return err
 }
 
-// PostAcceleratorData remembers, while the allocation runs, what a container says of
-// the accelerators it sees.
+// PostAcceleratorData accepts what a container says of the accelerators it sees. Nothing
+// asks for it, so it is not kept.
 func (p *programs) PostAcceleratorData(req *apiv1.PostAllocationAcceleratorDataRequest) error {
 	if _, _, err := p.findAllocation(req.GetAllocationId()); err != nil {
 		return err
@@ -94,53 +93,7 @@ func (p *programs) PostAcceleratorData(req *apiv1.PostAllocationAcceleratorDataR
 	if d := req.GetAcceleratorData(); d.GetAllocationId() != "" && d.GetAllocationId() != req.GetAllocationId() {
 		return status.New(status.InvalidArgument, "acceleratorData.allocationId: must be %q (is %q)", req.GetAllocationId(), excerpt.Of(d.GetAllocationId()))
 	}
-	p.data.put(rm.AllocationID(req.GetAllocationId()), req.GetAcceleratorData())
 	return nil
-}
-
-// AcceleratorData is what the containers of a running allocation have said.
-func (p *programs) AcceleratorData(id rm.AllocationID) []*apiv1.AcceleratorData {
-	return p.data.get(id)
-}
-
-// mostContainers bounds what one allocation can make the master remember.
-const mostContainers = 1024
-
-// accelerators is told again by every container that starts, so it is not stored.
-type accelerators struct {
-	mu sync.Mutex // guards of
-	of map[rm.AllocationID]map[string]*apiv1.AcceleratorData
-}
-
-func newAccelerators() *accelerators {
-	return &accelerators{of: map[rm.AllocationID]map[string]*apiv1.AcceleratorData{}}
-}
-
-func (a *accelerators) put(id rm.AllocationID, d *apiv1.AcceleratorData) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.of[id] == nil {
-		a.of[id] = map[string]*apiv1.AcceleratorData{}
-	}
-	if len(a.of[id]) < mostContainers {
-		a.of[id][d.GetContainerId()] = d
-	}
-}
-
-func (a *accelerators) get(id rm.AllocationID) []*apiv1.AcceleratorData {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	var out []*apiv1.AcceleratorData
-	for _, d := range a.of[id] {
-		out = append(out, d)
-	}
-	return out
-}
-
-func (a *accelerators) forget(id rm.AllocationID) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.of, id)
 }
 
 // Rendezvous answers a container where the others of its allocation are. It waits until

@@ -82,14 +82,13 @@ type Tasks struct {
 
 // shared is what all parts have: the tasks in memory, and what is around them.
 type shared struct {
-	cfg  Config
-	reg  *registry
-	data *accelerators
+	cfg Config
+	reg *registry
 }
 
 // newTasks connects the parts. There are no tasks yet.
 func newTasks(cfg Config) (*Tasks, *records) {
-	s := &shared{cfg: cfg, reg: newRegistry(), data: newAccelerators()}
+	s := &shared{cfg: cfg, reg: newRegistry()}
 	records, policies := &records{s}, &policies{s}
 	contexts, views := &contexts{s}, &views{s}
 	runs := &runs{shared: s, records: records, policies: policies}

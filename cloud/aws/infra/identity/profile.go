@@ -113,6 +113,7 @@ func (p *Profile) add(ctx context.Context) error {
 // Delete empties and removes it.
 func (p *Profile) Delete(ctx context.Context) error { return DeleteProfile(ctx, p.In, p.Identity()) }
 
+// DeleteProfile empties and removes a profile.
 func DeleteProfile(ctx context.Context, c *owner.Cluster, name string) error {
 	return c.Waiter().RetryWhileInUse(ctx, name, func() error {
 		live, err := describeProfile(ctx, c, name)

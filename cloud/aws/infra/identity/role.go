@@ -130,6 +130,7 @@ func (r *Role) Update(ctx context.Context, drift []resource.Drift) error {
 // Delete takes its policies away and removes it.
 func (r *Role) Delete(ctx context.Context) error { return DeleteRole(ctx, r.In, r.Identity()) }
 
+// DeleteRole takes the policies of a role away and removes it.
 func DeleteRole(ctx context.Context, c *owner.Cluster, name string) error {
 	return c.Waiter().RetryWhileInUse(ctx, name, func() error {
 		if err := stripRole(ctx, c, name); err != nil {

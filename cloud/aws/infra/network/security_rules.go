@@ -196,6 +196,7 @@ func (r *Rules) letOut(ctx context.Context) error {
 // Delete closes everything, so that groups that mention each other can go.
 func (r *Rules) Delete(ctx context.Context) error { return CloseRules(ctx, r.In, r.Identity()) }
 
+// CloseRules closes everything that a group lets in, so that groups that mention each other can go.
 func CloseRules(ctx context.Context, c *owner.Cluster, id string) error {
 	live, err := describeGroup(ctx, c, id)
 	if err != nil {
@@ -223,7 +224,7 @@ func revokeIngress(ctx context.Context, c *owner.Cluster, id string, ps []types.
 	return nil
 }
 
-// group looks at one security group, whoever's.
+// describeGroup looks at one security group, whoever's.
 func describeGroup(ctx context.Context, c *owner.Cluster, id string) (types.SecurityGroup, error) {
 	out, err := c.Clients.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: []string{id}})
 	if err != nil {

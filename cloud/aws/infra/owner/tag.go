@@ -80,7 +80,7 @@ func EC2TagMap(tags []types.Tag) map[string]string {
 	return TagMap(tags, func(t types.Tag) (k, v *string) { return t.Key, t.Value })
 }
 
-// TagSpec Marks what an EC2 call creates.
+// TagSpec marks what an EC2 call creates.
 func TagSpec(kind types.ResourceType, tags map[string]string) []types.TagSpecification {
 	return []types.TagSpecification{{ResourceType: kind, Tags: ec2Tags(tags)}}
 }

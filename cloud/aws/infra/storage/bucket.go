@@ -111,7 +111,7 @@ func (b *Bucket) claim(ctx context.Context, in *s3.CreateBucketInput) error {
 // Delete removes it with all that is in it.
 func (b *Bucket) Delete(ctx context.Context) error { return DeleteBucket(ctx, b.In, b.Identity()) }
 
-// dataBucket looks at the cluster's data bucket. One without any tag is ours,
+// describeDataBucket looks at the cluster's data bucket. One without any tag is ours,
 // made by a run that was interrupted before it came to the tags.
 func describeDataBucket(ctx context.Context, c *owner.Cluster) (resource.Found, map[string]string, error) {
 	n := DataBucket(c.ID, c.Account)

@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 
-// deleteBucket empties a bucket and removes it, and begins again when something
+// DeleteBucket empties a bucket and removes it, and begins again when something
 // was written meanwhile.
 func DeleteBucket(ctx context.Context, c *owner.Cluster, n string) error {
 	return c.Waiter().RetryWhileInUse(ctx, "bucket "+n, func() error {

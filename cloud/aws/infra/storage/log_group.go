@@ -126,12 +126,13 @@ func (l *LogGroup) keepFor(ctx context.Context) error {
 // Delete removes it with what is in it.
 func (l *LogGroup) Delete(ctx context.Context) error { return DeleteLogGroup(ctx, l.In, l.Identity()) }
 
+// DeleteLogGroup removes the log group with what is in it.
 func DeleteLogGroup(ctx context.Context, c *owner.Cluster, name string) error {
 	_, err := c.Clients.Logs.DeleteLogGroup(ctx, &cloudwatchlogs.DeleteLogGroupInput{LogGroupName: aws.String(name)})
 	return infra.IgnoreMissing(err)
 }
 
-// logGroup looks at the cluster's log group and its tags.
+// describeLogGroup looks at the cluster's log group and its tags.
 func describeLogGroup(ctx context.Context, c *owner.Cluster) (types.LogGroup, map[string]string, error) {
 	name := LogGroupName(c.ID)
 	p := cloudwatchlogs.NewDescribeLogGroupsPaginator(c.Clients.Logs, &cloudwatchlogs.DescribeLogGroupsInput{LogGroupNamePrefix: aws.String(name)})

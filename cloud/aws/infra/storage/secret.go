@@ -172,6 +172,7 @@ func (s *Secret) Update(ctx context.Context, drift []resource.Drift) error {
 // Delete removes it for good, so that its name is free.
 func (s *Secret) Delete(ctx context.Context) error { return DeleteSecret(ctx, s.In, s.Identity()) }
 
+// DeleteSecret removes a secret for good, so that its name is free.
 func DeleteSecret(ctx context.Context, c *owner.Cluster, stored string) error {
 	_, err := c.Clients.Secrets.DeleteSecret(ctx, &sm.DeleteSecretInput{
 		SecretId: aws.String(stored), ForceDeleteWithoutRecovery: aws.Bool(true),

@@ -1,0 +1,87 @@
+package term
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+)
+
+// asked returns a form that asks for a name and a place.
+func asked() *formModel {
+	m := &formModel{width: 80, height: 24, form: Form{Pages: []Page{{Key: "name"}, {Key: "place"}}}}
+	m.load = func(turn, page int, _ Answers) tea.Cmd {
+		return func() tea.Msg {
+			return fieldMsg{turn: turn, field: &Field{Label: m.form.Pages[page].Key, Check: refuseBad}}
+		}
+	}
+	m.check = func(turn int, f Field, answer string, _ time.Duration) tea.Cmd {
+		return func() tea.Msg { return checkedMsg{turn, answer, f.Check(context.Background(), answer)} } //nolint:forbidigo // it waits for nothing
+	}
+	m.first = &Field{Label: "name", Check: refuseBad}
+	m.Init()
+	return m
+}
+
+var errBad = errors.New("is bad")
+
+func refuseBad(_ context.Context, answer string) error {
+	if answer == "bad" {
+		return errBad
+	}
+	return nil
+}
+
+// enter types an answer, and lets check and load answer.
+func enter(m *formModel, answer string) {
+	for _, r := range answer {
+		m.Update(tea.KeyPressMsg{Code: r, Text: string(r)})
+	}
+	for cmd := m.submit(); cmd != nil; {
+		msg := cmd()
+		if _, ended := msg.(tea.QuitMsg); ended {
+			return
+		}
+		_, cmd = m.Update(msg)
+		if _, next := msg.(fieldMsg); next {
+			return
+		}
+	}
+}
+
+func TestAFormKeepsWhatIsGoodAndGoesBack(t *testing.T) {
+	t.Parallel()
+	m := asked()
+	enter(m, "bad")
+	if !errors.Is(m.checked.err, errBad) || len(m.answers) != 0 {
+		t.Fatalf("got %v and %v, want the refusal and no answer", m.checked.err, m.answers)
+	}
+	enter(m, "ly") // "badly" is good
+	if got, _ := m.answers.Get("name"); got != "badly" || m.entry.field.Label != "place" {
+		t.Fatalf("got %v, want the answer and the next question", m.answers)
+	}
+	m.Update(m.goBack()())
+	if len(m.answers) != 0 || m.entry.answer() != "badly" {
+		t.Errorf("got %v and %q, want the first question with its old answer", m.answers, m.entry.answer())
+	}
+	m.Update(checkedMsg{turn: m.turn - 1, answer: "badly", err: errBad})
+	if m.checked.err != nil {
+		t.Error("got what was said of another question")
+	}
+	enter(m, "")
+	enter(m, "here")
+	if got, _ := m.answers.Get("place"); got != "here" || !m.ended || m.err != nil {
+		t.Errorf("got %v, ended %t, %v; want both answers and the end", m.answers, m.ended, m.err)
+	}
+}
+
+func TestCtrlCEndsAFormAsAnInterruption(t *testing.T) {
+	t.Parallel()
+	m := asked()
+	m.Update(tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl})
+	if !m.ended || !errors.Is(m.err, context.Canceled) {
+		t.Errorf("got %v, want %v", m.err, context.Canceled)
+	}
+}

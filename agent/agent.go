@@ -68,7 +68,7 @@ type Agent struct {
 	// mu guards what follows.
 	mu      sync.Mutex
 	host    task.Host
-	units   map[string]*task.Task
+	tasks   map[string]*task.Task
 	session *session
 	// health is whether the machine can start containers; unwell wakes who looks.
 	health health.State
@@ -87,7 +87,7 @@ func (a *Agent) Hello() *agentv1.Hello {
 		AgentId: a.host.AgentID, Version: a.cfg.Version, ResourcePool: a.cfg.Settings.ResourcePool,
 		Hostname: a.hostname, Devices: a.devices, Health: a.healthNow(),
 	}
-	for _, u := range a.all() {
+	for _, u := range a.listTasks() {
 		h.Containers = append(h.Containers, &agentv1.Report{
 			ContainerId: u.ID(), AllocationId: u.Order.GetAllocationId(), State: u.View().State.State.Proto(),
 		})
@@ -102,15 +102,15 @@ func (a *Agent) Serve(ctx context.Context, c *link.Conn, w *agentv1.Welcome) err
 		return err
 	}
 	s := newSession(a, c, w)
-	a.greet(w, s)
-	a.follow(w)
+	a.takeWelcome(w, s)
+	a.startFollowing(w)
 	defer func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.session = nil
 	}()
 	defer a.removeBeside(ctx)()
-	return s.run(ctx)
+	return s.runSession(ctx)
 }
 
 // removeBeside removes orphans beside the session, which an engine that hangs must not
@@ -128,8 +128,8 @@ func (a *Agent) removeBeside(ctx context.Context) (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// greet takes over what a welcome says.
-func (a *Agent) greet(w *agentv1.Welcome, s *session) {
+// takeWelcome takes over what a welcome says.
+func (a *Agent) takeWelcome(w *agentv1.Welcome, s *session) {
 	known := map[string]*agentv1.Known{}
 	for _, k := range w.GetContainers() {
 		known[k.GetContainerId()] = k
@@ -140,9 +140,9 @@ func (a *Agent) greet(w *agentv1.Welcome, s *session) {
 	a.session = s
 	s.announceHealth(healthOf(a.health))
 	if a.notice != nil {
-		s.announce(a.notice)
+		s.announceNotice(a.notice)
 	}
-	for id, u := range a.units {
+	for id, u := range a.tasks {
 		k := known[id]
 		if k == nil {
 			u.Log.Info("the master does not know the container; removing it")
@@ -155,7 +155,7 @@ func (a *Agent) greet(w *agentv1.Welcome, s *session) {
 			u.Forget()
 			continue
 		}
-		s.touch(id)
+		s.touchContainer(id)
 	}
 	select {
 	case <-a.welcomed:
@@ -164,9 +164,9 @@ func (a *Agent) greet(w *agentv1.Welcome, s *session) {
 	}
 }
 
-// follow fetches the master's program, once at a time. The session ends when it is
+// startFollowing fetches the master's program, once at a time. The session ends when it is
 // there.
-func (a *Agent) follow(w *agentv1.Welcome) {
+func (a *Agent) startFollowing(w *agentv1.Welcome) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.following {
@@ -174,7 +174,7 @@ func (a *Agent) follow(w *agentv1.Welcome) {
 	}
 	a.following = true
 	a.spawn(func(ctx context.Context) {
-		err := follow(ctx, a.cfg, a.client, w)
+		err := followMaster(ctx, a.cfg, a.client, w)
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if _, ok := errors.AsType[*SupersededError](err); ok {
@@ -201,10 +201,10 @@ func (a *Agent) removeOrphans(ctx context.Context) error {
 		return err
 	}
 	for _, id := range ids {
-		if a.unit(id) != nil {
+		if a.taskOf(id) != nil {
 			continue
 		}
-		if a.keeps() {
+		if a.keepsContainers() {
 			if err := a.runtime.Signal(ctx, id, container.Kill); err != nil {
 				return err
 			}
@@ -218,11 +218,11 @@ func (a *Agent) removeOrphans(ctx context.Context) error {
 	return nil
 }
 
-// add makes a unit of an order, unless there is one.
-func (a *Agent) add(o *agentv1.Start) error {
+// addTask makes a unit of an order, unless there is one.
+func (a *Agent) addTask(o *agentv1.Start) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.units[o.GetContainerId()] != nil {
+	if a.tasks[o.GetContainerId()] != nil {
 		return nil
 	}
 	if err := a.health.Err(); err != nil {
@@ -230,7 +230,7 @@ func (a *Agent) add(o *agentv1.Start) error {
 	}
 	entry, added, err := a.disk.Add(o)
 	if err == nil {
-		err = a.adopt(entry, o, !added)
+		err = a.adoptTask(entry, o, !added)
 	}
 	if err != nil {
 		return errors.Join(err, entry.Discard())
@@ -238,20 +238,20 @@ func (a *Agent) add(o *agentv1.Start) error {
 	return nil
 }
 
-// adopt brings a unit to life, which an earlier agent may have started; the caller
+// adoptTask brings a unit to life, which an earlier agent may have started; the caller
 // holds mu.
-func (a *Agent) adopt(entry disk.Entry, o *agentv1.Start, asked bool) error {
+func (a *Agent) adoptTask(entry disk.Entry, o *agentv1.Start, asked bool) error {
 	u, err := task.Open(task.Config{
 		Runtime: a.runtime, Guard: a.guard, Host: a.awaitHost, Client: a.client,
 		Master:  a.cfg.Settings.Scheme() + "://" + masterAddress(a.cfg.Settings),
-		Changed: a.touch, Failed: a.startFailed, Started: a.startWorked, Keeper: a.keeper.Ensure,
-		Keep: a.keeps(), Log: a.cfg.Log,
+		Changed: a.touchTask, Failed: a.startFailed, Started: a.startWorked, Keeper: a.keeper.Ensure,
+		Keep: a.keepsContainers(), Log: a.cfg.Log,
 	}, entry, o, asked)
 	if err != nil {
 		return err
 	}
 	id := u.ID()
-	a.units[id] = u
+	a.tasks[id] = u
 	a.spawn(func(ctx context.Context) {
 		err := u.Live(ctx)
 		if cerr := u.Journal.Close(); cerr != nil {
@@ -265,13 +265,13 @@ func (a *Agent) adopt(entry disk.Entry, o *agentv1.Start, asked bool) error {
 		}
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		delete(a.units, id)
+		delete(a.tasks, id)
 	})
 	return nil
 }
 
-// restore brings what is on disk to life.
-func (a *Agent) restore() error {
+// restoreTasks brings what is on disk to life.
+func (a *Agent) restoreTasks() error {
 	entries, err := a.disk.Entries()
 	if err != nil {
 		return err
@@ -281,7 +281,7 @@ func (a *Agent) restore() error {
 	for _, e := range entries {
 		o, err := e.Start()
 		if err == nil {
-			err = a.adopt(e, o, true)
+			err = a.adoptTask(e, o, true)
 		}
 		if err != nil {
 			return fmt.Errorf("restore container %s: %w", e.ID(), err)
@@ -290,33 +290,33 @@ func (a *Agent) restore() error {
 	return nil
 }
 
-func (a *Agent) touch(id string) {
+func (a *Agent) touchTask(id string) {
 	a.mu.Lock()
 	s := a.session
 	a.mu.Unlock()
 	if s != nil {
-		s.touch(id)
+		s.touchContainer(id)
 	}
 }
 
-func (a *Agent) unit(id string) *task.Task {
+func (a *Agent) taskOf(id string) *task.Task {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.units[id]
+	return a.tasks[id]
 }
 
-func (a *Agent) all() []*task.Task {
+func (a *Agent) listTasks() []*task.Task {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	out := make([]*task.Task, 0, len(a.units))
-	for _, u := range a.units {
+	out := make([]*task.Task, 0, len(a.tasks))
+	for _, u := range a.tasks {
 		out = append(out, u)
 	}
 	return out
 }
 
-// keeps says whether ended containers stay for people to look at.
-func (a *Agent) keeps() bool {
+// keepsContainers says whether ended containers stay for people to look at.
+func (a *Agent) keepsContainers() bool {
 	return a.cfg.Settings.ContainerAutoRemoveDisabled && a.host.Docker
 }
 

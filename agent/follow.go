@@ -48,11 +48,11 @@ type followed struct {
 	At []time.Time `json:"at"`
 }
 
-// follow replaces this agent's program by the one that the master hands out for
+// followMaster replaces this agent's program by the one that the master hands out for
 // machines like this one, if the master's version is another. The error is a
 // *SupersededError when that is done; that it cannot be done is no reason to stop,
 // and is said in the log.
-func follow(ctx context.Context, cfg Config, client *http.Client, w *agentv1.Welcome) error {
+func followMaster(ctx context.Context, cfg Config, client *http.Client, w *agentv1.Welcome) error {
 	platform := "linux-" + runtime.GOARCH
 	wanted := w.GetPrograms()[platform]
 	if !cfg.follows() || wanted == "" || w.GetVersion() == cfg.Version {

@@ -120,7 +120,7 @@ func TestWhoFollows(t *testing.T) {
 		t.Error("with auto_update: got that it does not follow")
 	}
 	w := &agentv1.Welcome{Version: "test", Programs: map[string]string{"linux-" + runtime.GOARCH: "other"}}
-	if err := follow(t.Context(), static, nil, w); err != nil {
+	if err := followMaster(t.Context(), static, nil, w); err != nil {
 		t.Errorf("the same version: got %v, want nothing done", err)
 	}
 }

@@ -40,21 +40,21 @@ func FuzzTake(f *testing.F) {
 			t.Fatal(err)
 		}
 		a := &Agent{
-			cfg: Config{Log: slog.New(slog.DiscardHandler)}, disk: d, units: map[string]*task.Task{},
+			cfg: Config{Log: slog.New(slog.DiscardHandler)}, disk: d, tasks: map[string]*task.Task{},
 			welcomed: make(chan struct{}), spawn: func(func(context.Context)) {},
 		}
-		if err := a.add(&agentv1.Start{ContainerId: "known", AllocationId: "a"}); err != nil {
+		if err := a.addTask(&agentv1.Start{ContainerId: "known", AllocationId: "a"}); err != nil {
 			t.Fatal(err)
 		}
 		s := newSession(a, nil, &agentv1.Welcome{})
-		s.take(m)
-		s.take(m)
-		for _, u := range a.all() {
+		s.takeMessage(m)
+		s.takeMessage(m)
+		for _, u := range a.listTasks() {
 			if v := u.View(); v.Acked > v.Lines {
 				t.Errorf("%d of %d lines are acknowledged", v.Acked, v.Lines)
 			}
 			_ = u.Journal.Close()
 		}
-		s.collect()
+		s.collectPending()
 	})
 }

@@ -17,7 +17,7 @@ func (a *Agent) startFailed(err error) {
 		return
 	}
 	if a.setHealth(err, func(s health.State) health.State { return s.Failed(l, health.Cause(l, err), time.Now()) }) {
-		wake(a.unwell)
+		wakeWaiter(a.unwell)
 	}
 }
 
@@ -122,5 +122,5 @@ func (s *session) announceHealth(h *agentv1.Health) {
 	s.mu.Lock()
 	s.direct = append(s.direct, &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Health{Health: h}})
 	s.mu.Unlock()
-	wake(s.more)
+	wakeWaiter(s.more)
 }

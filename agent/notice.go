@@ -19,8 +19,8 @@ const (
 	lastGrace = 15 * time.Second
 )
 
-// watch passes on what the machine announces until ctx ends.
-func (a *Agent) watch(ctx context.Context, m Machine) {
+// watchMachine passes on what the machine announces until ctx ends.
+func (a *Agent) watchMachine(ctx context.Context, m Machine) {
 	var after int64
 	told := ""
 	for ctx.Err() == nil {
@@ -56,7 +56,7 @@ func (a *Agent) passOn(n machine.Notice) {
 	s := a.session
 	a.mu.Unlock()
 	if s != nil {
-		s.announce(m)
+		s.announceNotice(m)
 	}
 }
 
@@ -65,15 +65,15 @@ func (a *Agent) callLast(ctx context.Context, at time.Time) {
 	if delay.For(ctx, time.Until(at.Add(-lastCall))) != nil {
 		return
 	}
-	for _, u := range a.all() {
+	for _, u := range a.listTasks() {
 		u.RequestEnd(true, lastGrace)
 	}
 }
 
-// announce has the writer say a notice.
-func (s *session) announce(n *agentv1.Notice) {
+// announceNotice has the writer say a notice.
+func (s *session) announceNotice(n *agentv1.Notice) {
 	s.mu.Lock()
 	s.direct = append(s.direct, &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Notice{Notice: n}})
 	s.mu.Unlock()
-	wake(s.more)
+	wakeWaiter(s.more)
 }

@@ -24,14 +24,14 @@ func TestAHungEngineHoldsNoSessionUp(t *testing.T) {
 	p := newPeer(t)
 	cfg := Config{Settings: settings(t, p), Version: "test", Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	ctx, cancel := context.WithCancel(t.Context())
-	a, err := build(ctx, cfg)
+	a, err := newAgent(ctx, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	h := hung{closingRuntime: a.runtime, asked: make(chan struct{}), until: make(chan struct{})}
 	a.runtime = h
 	ended := make(chan error, 1)
-	go func() { ended <- a.run(ctx, cfg) }()
+	go func() { ended <- a.runLink(ctx, cfg) }()
 	t.Cleanup(func() {
 		close(h.until)
 		cancel()

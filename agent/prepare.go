@@ -30,9 +30,9 @@ type preparer struct {
 
 var _ link.Peer = (*preparer)(nil)
 
-// setUp returns when the machine may be an agent, or never, when it could not be
+// setUpMachine returns when the machine may be an agent, or never, when it could not be
 // set up: then it says so for as long as it is left running.
-func setUp(ctx context.Context, cfg Config, me self) error {
+func setUpMachine(ctx context.Context, cfg Config, me self) error {
 	if me.Prepared {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (p *preparer) carryOut(ctx context.Context, client *http.Client, me self) e
 	if me.Failure != "" {
 		return errors.New(me.Failure)
 	}
-	if err := follow(ctx, p.cfg, client, w); err != nil {
+	if err := followMaster(ctx, p.cfg, client, w); err != nil {
 		return err
 	}
 	err := p.runScripts(ctx, w.GetPreparation())
@@ -146,7 +146,7 @@ func (p *preparer) runScripts(ctx context.Context, o *agentv1.Preparation) error
 	if err := p.runScript(ctx, startup); err != nil {
 		return err
 	}
-	now, err := overlaid(p.cfg)
+	now, err := withOverlay(p.cfg)
 	if err != nil {
 		return err
 	}

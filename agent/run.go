@@ -48,7 +48,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return fmt.Errorf("make data_dir: %w", err)
 	}
-	unlock, err := lock(ctx, filepath.Join(dir, "lock"))
+	unlock, err := lockDir(ctx, filepath.Join(dir, "lock"))
 	if err != nil {
 		return fmt.Errorf("start agent in data_dir %s: %w", dir, err)
 	}
@@ -59,7 +59,7 @@ func Run(ctx context.Context, cfg Config) error {
 		}
 	}
 	for {
-		now, err := overlaid(cfg)
+		now, err := withOverlay(cfg)
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func Run(ctx context.Context, cfg Config) error {
 
 // becomeAgent finds out which machine this is and sets it up.
 func becomeAgent(ctx context.Context, cfg Config) (Config, error) {
-	me, err := identify(ctx, cfg.machine, cfg.Settings, cfg.Log)
+	me, err := identifyMachine(ctx, cfg.machine, cfg.Settings, cfg.Log)
 	if ctx.Err() != nil {
 		return cfg, nil //nolint:nilerr // to be stopped is no failure
 	}
@@ -80,7 +80,7 @@ func becomeAgent(ctx context.Context, cfg Config) (Config, error) {
 		return cfg, err
 	}
 	cfg.Settings.AgentID = me.Instance
-	return cfg, setUp(ctx, cfg, me)
+	return cfg, setUpMachine(ctx, cfg, me)
 }
 
 // switchOff runs hooks.on_join_refused when the machine is none of the master's.
@@ -115,22 +115,22 @@ func linkOf(cfg Config) (link.Config, *http.Client, error) {
 
 // runOnce is an agent with one configuration.
 func runOnce(ctx context.Context, cfg Config) error {
-	a, err := build(ctx, cfg)
+	a, err := newAgent(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	return a.run(ctx, cfg)
+	return a.runLink(ctx, cfg)
 }
 
-// run has an agent that was built serve its master, and closes its runtime.
-func (a *Agent) run(ctx context.Context, cfg Config) error {
+// runLink has an agent that was built serve its master, and closes its runtime.
+func (a *Agent) runLink(ctx context.Context, cfg Config) error {
 	defer func() { _ = a.runtime.Close() }()
 	links, client, err := linkOf(cfg)
 	if err != nil {
 		return err
 	}
 	defer client.CloseIdleConnections()
-	if err := a.describe(cfg.Settings); err != nil {
+	if err := a.describeMaster(cfg.Settings); err != nil {
 		return err
 	}
 	a.client = client
@@ -147,11 +147,11 @@ func (a *Agent) run(ctx context.Context, cfg Config) error {
 	defer units.Wait()
 	defer cancel()
 	a.spawn = func(f func(context.Context)) { units.Go(func() { f(ctx) }) }
-	if err := a.restore(); err != nil {
+	if err := a.restoreTasks(); err != nil {
 		return err
 	}
 	if cfg.machine != nil {
-		a.spawn(func(ctx context.Context) { a.watch(ctx, cfg.machine) })
+		a.spawn(func(ctx context.Context) { a.watchMachine(ctx, cfg.machine) })
 		// What the pool's scripts have left in the background goes on writing.
 		a.spawn(func(ctx context.Context) { script.Bound(ctx, startupScript(cfg.Settings.DataDir)) })
 		a.spawn(func(ctx context.Context) { script.Bound(ctx, containerStartupScript(cfg.Settings.DataDir)) })
@@ -166,8 +166,8 @@ func (a *Agent) run(ctx context.Context, cfg Config) error {
 	return err
 }
 
-// build looks at the machine.
-func build(ctx context.Context, cfg Config) (*Agent, error) {
+// newAgent looks at the machine.
+func newAgent(ctx context.Context, cfg Config) (*Agent, error) {
 	s := cfg.Settings
 	hostname, err := os.Hostname()
 	if err != nil {
@@ -190,7 +190,7 @@ func build(ctx context.Context, cfg Config) (*Agent, error) {
 	}
 	a := &Agent{
 		cfg: cfg, devices: found.Devices, hostname: hostname,
-		welcomed: make(chan struct{}), swapped: make(chan struct{}), unwell: make(chan struct{}, 1), units: map[string]*task.Task{},
+		welcomed: make(chan struct{}), swapped: make(chan struct{}), unwell: make(chan struct{}, 1), tasks: map[string]*task.Task{},
 		host: task.Host{AgentID: id, Slots: found.Devices},
 	}
 	if a.disk, err = disk.Open(s.DataDir); err != nil {
@@ -199,7 +199,7 @@ func build(ctx context.Context, cfg Config) (*Agent, error) {
 	if a.runtime, err = chooseRuntime(ctx, cfg, id); err != nil {
 		return nil, err
 	}
-	if err := trusted(cfg, a.runtime); err != nil {
+	if err := checkTrust(cfg, a.runtime); err != nil {
 		return nil, errors.Join(fmt.Errorf("start agent: %w", err), a.runtime.Close())
 	}
 	_, isPlain := a.runtime.(plain)
@@ -227,8 +227,8 @@ func guardOf(cfg Config) task.Guard {
 	return task.NewGuard(append(own, s.ProtectedPaths...)...)
 }
 
-// describe fills in what tasks are told of the master.
-func (a *Agent) describe(s config.Agent) error {
+// describeMaster fills in what tasks are told of the master.
+func (a *Agent) describeMaster(s config.Agent) error {
 	h := &a.host
 	h.Scheme = s.Scheme()
 	h.MasterHost, h.MasterPort = s.ContainerMasterHost, s.ContainerMasterPort
@@ -303,8 +303,8 @@ func visibleGPUs(s config.Agent) string {
 // one: for a moment it holds what its parent held.
 const lockPatience = 2 * time.Second
 
-// lock keeps a second agent off the same directory.
-func lock(ctx context.Context, name string) (unlock func(), err error) {
+// lockDir keeps a second agent off the same directory.
+func lockDir(ctx context.Context, name string) (unlock func(), err error) {
 	l := flock.New(name, flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
@@ -321,8 +321,8 @@ func lock(ctx context.Context, name string) (unlock func(), err error) {
 // overlayFile keeps what the master sent.
 func overlayFile(s config.Agent) string { return filepath.Join(s.DataDir, "agent.yaml") }
 
-// overlaid puts the master's configuration over the agent's own.
-func overlaid(cfg Config) (Config, error) {
+// withOverlay puts the master's configuration over the agent's own.
+func withOverlay(cfg Config) (Config, error) {
 	document, err := os.ReadFile(overlayFile(cfg.Settings))
 	if errors.Is(err, fs.ErrNotExist) || cfg.Overlay == nil {
 		return cfg, nil

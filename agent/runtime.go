@@ -97,9 +97,9 @@ func hiddenFromTasks() []string {
 	}
 }
 
-// trusted refuses to run tasks that nothing keeps from this agent and from each
+// checkTrust refuses to run tasks that nothing keeps from this agent and from each
 // other, unless whoever set it up said so.
-func trusted(cfg Config, r closingRuntime) error {
+func checkTrust(cfg Config, r closingRuntime) error {
 	p, plain := r.(plain)
 	if !plain || p.Isolation() == nil {
 		return nil

@@ -53,9 +53,9 @@ type self struct {
 	Failure  string `json:"failure,omitempty"`
 }
 
-// identify asks the machine which one it is until it answers. A disk that was
+// identifyMachine asks the machine which one it is until it answers. A disk that was
 // another machine's is cleared of what that one was told.
-func identify(ctx context.Context, m Machine, s config.Agent, log *slog.Logger) (self, error) {
+func identifyMachine(ctx context.Context, m Machine, s config.Agent, log *slog.Logger) (self, error) {
 	proof, err := askProof(ctx, m, s, log)
 	if err != nil {
 		return self{}, err

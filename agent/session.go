@@ -43,11 +43,11 @@ type session struct {
 	shutdown chan struct{}
 
 	// mu guards what follows.
-	mu     sync.Mutex
-	work   map[string]bool // containers to look at
-	owed   map[string]bool // orders to confirm
-	direct []*agentv1.AgentMessage
-	more   chan struct{}
+	mu          sync.Mutex
+	work        map[string]bool // containers to look at
+	unconfirmed map[string]bool // orders to confirm
+	direct      []*agentv1.AgentMessage
+	more        chan struct{}
 }
 
 // cursor is how far the writer is with one container.
@@ -59,7 +59,7 @@ type cursor struct {
 func newSession(a *Agent, c *link.Conn, w *agentv1.Welcome) *session {
 	s := &session{
 		agent: a, conn: c, cursors: map[string]*cursor{}, shutdown: make(chan struct{}),
-		work: map[string]bool{}, owed: map[string]bool{}, more: make(chan struct{}, 1),
+		work: map[string]bool{}, unconfirmed: map[string]bool{}, more: make(chan struct{}, 1),
 	}
 	for _, k := range w.GetContainers() {
 		s.cursors[k.GetContainerId()] = &cursor{sent: k.GetAcked(), lines: k.GetLogNextSeq()}
@@ -67,9 +67,9 @@ func newSession(a *Agent, c *link.Conn, w *agentv1.Welcome) *session {
 	return s
 }
 
-// run speaks until the connection breaks or the master sends the agent home,
+// runSession speaks until the connection breaks or the master sends the agent home,
 // which gives nil.
-func (s *session) run(ctx context.Context) error {
+func (s *session) runSession(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var home error
@@ -89,18 +89,18 @@ func (s *session) run(ctx context.Context) error {
 		}
 	})
 	err := g.Wait()
-	if errors.Is(home, errHome) {
+	if errors.Is(home, errShutdown) {
 		return nil
 	}
 	return err
 }
 
-// touch has the writer look at a container.
-func (s *session) touch(id string) {
+// touchContainer has the writer look at a container.
+func (s *session) touchContainer(id string) {
 	s.mu.Lock()
 	s.work[id] = true
 	s.mu.Unlock()
-	wake(s.more)
+	wakeWaiter(s.more)
 }
 
 func (s *session) read(ctx context.Context) error {
@@ -109,13 +109,13 @@ func (s *session) read(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.take(m)
+		s.takeMessage(m)
 	}
 }
 
-// take acts on one message. Any may come twice, late, or for a container that
+// takeMessage acts on one message. Any may come twice, late, or for a container that
 // is long gone.
-func (s *session) take(m *agentv1.MasterMessage) {
+func (s *session) takeMessage(m *agentv1.MasterMessage) {
 	switch b := m.GetBody().(type) {
 	case *agentv1.MasterMessage_Start:
 		s.takeStart(b.Start)
@@ -124,9 +124,9 @@ func (s *session) take(m *agentv1.MasterMessage) {
 	case *agentv1.MasterMessage_Ack:
 		s.takeAck(b.Ack)
 	case *agentv1.MasterMessage_LogAck:
-		if u := s.agent.unit(b.LogAck.GetContainerId()); u != nil {
+		if u := s.agent.taskOf(b.LogAck.GetContainerId()); u != nil {
 			u.AckLogs(b.LogAck.GetNextSeq())
-			s.touch(u.ID())
+			s.touchContainer(u.ID())
 		}
 	case *agentv1.MasterMessage_Shutdown:
 		s.agent.cfg.Log.Info("the master sends this agent home", "reason", b.Shutdown.GetReason())
@@ -144,7 +144,7 @@ func (s *session) take(m *agentv1.MasterMessage) {
 // cannot be kept is a container that never starts.
 func (s *session) takeStart(o *agentv1.Start) {
 	id := o.GetContainerId()
-	err := s.agent.add(o)
+	err := s.agent.addTask(o)
 	if err != nil {
 		s.agent.startFailed(err)
 	}
@@ -155,19 +155,19 @@ func (s *session) takeStart(o *agentv1.Start) {
 		s.refuse(o, err)
 		return
 	}
-	s.owed[id], s.work[id] = true, true
-	wake(s.more)
+	s.unconfirmed[id], s.work[id] = true, true
+	wakeWaiter(s.more)
 }
 
 // refuse ends a container that is never started; the caller holds mu.
 func (s *session) refuse(o *agentv1.Start, why error) {
 	exit := task.NotStarted(why)
-	s.direct = append(s.direct, change(o, lifecycle.Terminated, time.Now().UnixMicro(), &exit))
-	wake(s.more)
+	s.direct = append(s.direct, changeMessage(o, lifecycle.Terminated, time.Now().UnixMicro(), &exit))
+	wakeWaiter(s.more)
 }
 
 func (s *session) takeSignal(sig *agentv1.Signal) {
-	u := s.agent.unit(sig.GetContainerId())
+	u := s.agent.taskOf(sig.GetContainerId())
 	if u == nil {
 		return
 	}
@@ -188,7 +188,7 @@ func (s *session) takeSignal(sig *agentv1.Signal) {
 // takeAck forgets a container whose end is stored. States before it need no
 // acknowledgement here: the welcome of the next connection names the last.
 func (s *session) takeAck(a *agentv1.Ack) {
-	u := s.agent.unit(a.GetContainerId())
+	u := s.agent.taskOf(a.GetContainerId())
 	if u != nil && a.GetState() == apiv1.Container_STATE_TERMINATED && u.View().State.State == lifecycle.Terminated {
 		u.Forget()
 	}
@@ -210,7 +210,7 @@ func (s *session) write(ctx context.Context) error {
 
 func (s *session) writeAll(ctx context.Context) error {
 	for {
-		direct, ids := s.collect()
+		direct, ids := s.collectPending()
 		if len(direct)+len(ids) == 0 {
 			return nil
 		}
@@ -220,30 +220,30 @@ func (s *session) writeAll(ctx context.Context) error {
 			}
 		}
 		for _, id := range ids {
-			if err := s.speak(ctx, id); err != nil {
+			if err := s.sendContainer(ctx, id); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (s *session) collect() (direct []*agentv1.AgentMessage, ids []string) {
+func (s *session) collectPending() (direct []*agentv1.AgentMessage, ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	direct, s.direct = s.direct, nil
-	for id := range s.owed {
+	for id := range s.unconfirmed {
 		direct = append(direct, &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Received{Received: &agentv1.Received{ContainerId: id}}})
 	}
-	clear(s.owed)
+	clear(s.unconfirmed)
 	ids = slices.Collect(maps.Keys(s.work))
 	clear(s.work)
 	return direct, ids
 }
 
-// speak says the state of one container and some of its lines; where more is
+// sendContainer says the state of one container and some of its lines; where more is
 // to be said it comes round again.
-func (s *session) speak(ctx context.Context, id string) error {
-	u := s.agent.unit(id)
+func (s *session) sendContainer(ctx context.Context, id string) error {
+	u := s.agent.taskOf(id)
 	if u == nil {
 		delete(s.cursors, id)
 		return nil
@@ -263,7 +263,7 @@ func (s *session) speak(ctx context.Context, id string) error {
 		}
 		c.sent = state.Proto()
 	}
-	if err := s.speakLines(ctx, u, c, v); err != nil {
+	if err := s.sendLines(ctx, u, c, v); err != nil {
 		return err
 	}
 	complete := v.Acked >= v.Lines || v.Unread != ""
@@ -274,7 +274,7 @@ func (s *session) speak(ctx context.Context, id string) error {
 	return nil
 }
 
-func (s *session) speakLines(ctx context.Context, u *task.Task, c *cursor, v task.View) error {
+func (s *session) sendLines(ctx context.Context, u *task.Task, c *cursor, v task.View) error {
 	if c.lines >= v.Lines || c.lines >= v.Acked+window || v.Unread != "" {
 		return nil
 	}
@@ -282,7 +282,7 @@ func (s *session) speakLines(ctx context.Context, u *task.Task, c *cursor, v tas
 	if err != nil {
 		u.Log.Error("cannot read log lines back", "err", err)
 		u.SetUnread(fmt.Sprintf("log lines from %d on could not be read back: %v", c.lines, err))
-		s.touch(u.ID())
+		s.touchContainer(u.ID())
 		return nil // the end of the container tells of it
 	}
 	m := &agentv1.Logs{
@@ -294,7 +294,7 @@ func (s *session) speakLines(ctx context.Context, u *task.Task, c *cursor, v tas
 	}
 	c.lines += uint64(len(lines))
 	if c.lines < v.Lines {
-		s.touch(u.ID())
+		s.touchContainer(u.ID())
 	}
 	return s.conn.Send(ctx, &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Logs{Logs: m}})
 }
@@ -307,7 +307,7 @@ func changeOf(u *task.Task, v task.View) *agentv1.AgentMessage {
 		with.Message = strings.TrimPrefix(with.Message+"; "+v.Unread, "; ")
 		exit = &with
 	}
-	m := change(u.Order, v.State.State, v.State.AtMicros, exit)
+	m := changeMessage(u.Order, v.State.State, v.State.AtMicros, exit)
 	for _, a := range v.Addresses {
 		m.GetChange().Addresses = append(m.GetChange().GetAddresses(), &apiv1.Address{
 			ContainerIp: a.ContainerIP, ContainerPort: int32(a.ContainerPort),
@@ -317,7 +317,7 @@ func changeOf(u *task.Task, v task.View) *agentv1.AgentMessage {
 	return m
 }
 
-func change(o *agentv1.Start, state lifecycle.State, at int64, exit *lifecycle.Exit) *agentv1.AgentMessage {
+func changeMessage(o *agentv1.Start, state lifecycle.State, at int64, exit *lifecycle.Exit) *agentv1.AgentMessage {
 	c := &agentv1.Change{
 		ContainerId: o.GetContainerId(), AllocationId: o.GetAllocationId(), State: state.Proto(), AtUs: at,
 	}
@@ -327,8 +327,8 @@ func change(o *agentv1.Start, state lifecycle.State, at int64, exit *lifecycle.E
 	return &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Change{Change: c}}
 }
 
-// errHome ends a session whose agent was sent home.
-var errHome = errors.New("the agent was asked to shut down")
+// errShutdown ends a session whose agent was sent home.
+var errShutdown = errors.New("the agent was asked to shut down")
 
 // awaitShutdown ends the containers when the master says so, and then the
 // session.
@@ -338,39 +338,39 @@ func (s *session) awaitShutdown(ctx context.Context) error {
 		return nil
 	case <-s.shutdown:
 	}
-	for _, u := range s.agent.all() {
+	for _, u := range s.agent.listTasks() {
 		u.RequestEnd(true, shutdownGrace)
 	}
 	ctx, cancel := context.WithTimeout(ctx, shutdownPatience)
 	defer cancel()
-	for len(s.agent.all()) > 0 {
+	for len(s.agent.listTasks()) > 0 {
 		if delay.For(ctx, 50*time.Millisecond) != nil {
-			s.agent.cfg.Log.Warn("containers are left behind", "containers", len(s.agent.all()))
+			s.agent.cfg.Log.Warn("containers are left behind", "containers", len(s.agent.listTasks()))
 			break
 		}
 	}
-	return errHome
+	return errShutdown
 }
 
 // endAll kills what runs, for a master that starts it elsewhere.
 func (a *Agent) endAll(ctx context.Context) {
-	for _, u := range a.all() {
+	for _, u := range a.listTasks() {
 		u.RequestEnd(false, 0)
 	}
 	ctx, cancel := context.WithTimeout(ctx, shutdownPatience)
 	defer cancel()
-	for a.living() > 0 {
+	for a.countLiving() > 0 {
 		if delay.For(ctx, 50*time.Millisecond) != nil {
-			a.cfg.Log.Warn("containers are left behind", "containers", a.living())
+			a.cfg.Log.Warn("containers are left behind", "containers", a.countLiving())
 			return
 		}
 	}
 }
 
-// living counts the containers that have not ended.
-func (a *Agent) living() int {
+// countLiving counts the containers that have not ended.
+func (a *Agent) countLiving() int {
 	n := 0
-	for _, u := range a.all() {
+	for _, u := range a.listTasks() {
 		if u.View().State.State != lifecycle.Terminated {
 			n++
 		}
@@ -378,7 +378,7 @@ func (a *Agent) living() int {
 	return n
 }
 
-func wake(c chan struct{}) {
+func wakeWaiter(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:

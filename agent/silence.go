@@ -23,7 +23,7 @@ const leaseLook = 250 * time.Millisecond
 func (a *Agent) watchLease(ctx context.Context, held *lease.Lease) {
 	for delay.For(ctx, leaseLook) == nil {
 		wait, over := held.Over()
-		for _, u := range a.all() {
+		for _, u := range a.listTasks() {
 			switch {
 			case over:
 				u.Silence("no answer from the master for " + wait.String())
@@ -50,7 +50,7 @@ func (a *Agent) newKeeper(held *lease.Lease) (*keeper.Child, error) {
 
 // runsAgain says whether something here may be run again elsewhere.
 func (a *Agent) runsAgain() bool {
-	return slices.ContainsFunc(a.all(), func(u *task.Task) bool {
+	return slices.ContainsFunc(a.listTasks(), func(u *task.Task) bool {
 		return u.Order.GetRerun() && u.View().State.State != lifecycle.Terminated
 	})
 }

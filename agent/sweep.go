@@ -20,7 +20,7 @@ func Sweep(ctx context.Context, cfg Config) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	unlock, err := lock(ctx, filepath.Join(dir, "lock"))
+	unlock, err := lockDir(ctx, filepath.Join(dir, "lock"))
 	if err != nil {
 		return fmt.Errorf("sweep data_dir %s: %w", dir, err)
 	}

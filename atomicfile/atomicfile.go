@@ -66,7 +66,7 @@ func Create(path string, mode fs.FileMode) (*Pending, error) {
 func create(on system, path string, mode fs.FileMode) (*Pending, error) {
 	f, err := on.createTemp(filepath.Dir(path), temporary(path)+"*")
 	if err != nil {
-		return nil, named(path, err)
+		return nil, temporaryName(path, err)
 	}
 	return &Pending{on: on, file: f, path: path, mode: mode}, nil
 }
@@ -77,7 +77,7 @@ func (p *Pending) Name() string { return p.file.Name() }
 // Write implements io.Writer.
 func (p *Pending) Write(b []byte) (int, error) {
 	n, err := p.file.Write(b)
-	return n, named(p.path, err)
+	return n, temporaryName(p.path, err)
 }
 
 // Finish ends the writing: the medium has the content, and Name may be run or read.
@@ -90,7 +90,7 @@ func (p *Pending) Finish() error {
 	if err == nil && !p.unsynced {
 		err = p.file.Sync()
 	}
-	return named(p.path, errors.Join(err, p.file.Close()))
+	return temporaryName(p.path, errors.Join(err, p.file.Close()))
 }
 
 // Commit puts the file in its place, and returns when the medium has its name too.
@@ -99,13 +99,13 @@ func (p *Pending) Commit() error {
 		return err
 	}
 	if err := p.on.rename(p.Name(), p.path); err != nil {
-		return named(p.path, err)
+		return temporaryName(p.path, err)
 	}
 	p.file = nil
 	if p.unsynced {
 		return nil
 	}
-	return named(p.path, p.on.syncDir(filepath.Dir(p.path)))
+	return temporaryName(p.path, p.on.syncDir(filepath.Dir(p.path)))
 }
 
 // Discard removes what Commit has not put in place.
@@ -129,8 +129,8 @@ func (p *Pending) fillAndCommit(fill func(io.Writer) error) error {
 	return p.Commit()
 }
 
-// named says which file could not be written: the temporary name means nothing to people.
-func named(path string, err error) error {
+// temporaryName says which file could not be written: the temporary name means nothing to people.
+func temporaryName(path string, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -86,13 +86,13 @@ func removeStale(dir, prefix string, before time.Time) {
 func Link(to, path string) error {
 	tmp := filepath.Join(filepath.Dir(path), temporary(path)+"link")
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return named(path, err)
+		return temporaryName(path, err)
 	}
 	if err := os.Symlink(to, tmp); err != nil {
-		return named(path, err)
+		return temporaryName(path, err)
 	}
 	if err := (machine{}).rename(tmp, path); err != nil {
-		return named(path, err)
+		return temporaryName(path, err)
 	}
-	return named(path, machine{}.syncDir(filepath.Dir(path)))
+	return temporaryName(path, machine{}.syncDir(filepath.Dir(path)))
 }

@@ -12,14 +12,14 @@ import (
 func (d *Document) Blame(unread, rules Errors) Errors {
 	all := append(Errors{}, unread...)
 	for _, rule := range rules {
-		if !excused(rule, unread) {
+		if !isExcused(rule, unread) {
 			all = append(all, rule)
 		}
 	}
 	return d.Locate(all)
 }
 
-func excused(rule Problem, unread Errors) bool {
+func isExcused(rule Problem, unread Errors) bool {
 	for _, u := range unread {
 		if related(rule.Path, u.Path) || u.Unread != "" && related(rule.Path, u.Unread) || mentions(rule.Text, u) {
 			return true

@@ -35,7 +35,7 @@ type Union interface{ Variants() []Variant }
 // All complaints are returned, none for nil.
 func (d *Document) Decode(into any) Errors {
 	dec := &decoder{doc: d}
-	dec.value(d.root, "", reflect.ValueOf(into).Elem())
+	dec.decodeValue(d.root, "", reflect.ValueOf(into).Elem())
 	dec.problems.Sort()
 	return dec.problems
 }
@@ -45,7 +45,7 @@ type decoder struct {
 	problems Errors
 }
 
-func (d *decoder) complain(n *yaml.Node, path, text, hint string) {
+func (d *decoder) addProblem(n *yaml.Node, path, text, hint string) {
 	p := Problem{File: d.doc.name, Line: n.Line, Path: path, Text: text, Hint: hint}
 	if source := d.doc.sources[n]; source != "" {
 		p.File, p.Line = source, 0
@@ -53,8 +53,8 @@ func (d *decoder) complain(n *yaml.Node, path, text, hint string) {
 	d.problems = append(d.problems, p)
 }
 
-func (d *decoder) value(n *yaml.Node, path string, v reflect.Value) {
-	d.note(n, path)
+func (d *decoder) decodeValue(n *yaml.Node, path string, v reflect.Value) {
+	d.notePath(n, path)
 	if v.Kind() == reflect.Pointer {
 		d.pointer(n, path, v)
 		return
@@ -67,27 +67,27 @@ func (d *decoder) value(n *yaml.Node, path string, v reflect.Value) {
 		x.UnmarshalDocument(Value{node: n, path: path, dec: d})
 		return
 	case Union:
-		d.union(n, path, x)
+		d.decodeUnion(n, path, x)
 		return
 	case encoding.TextUnmarshaler:
-		d.text(n, path, x)
+		d.decodeText(n, path, x)
 		return
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		if d.want(n, path, yaml.MappingNode, "a mapping of keys to values") {
-			d.fields(n, path, v)
+		if d.expectKind(n, path, yaml.MappingNode, "a mapping of keys to values") {
+			d.decodeFields(n, path, v)
 		}
 	case reflect.Slice:
 		d.list(n, path, v)
 	case reflect.Map:
-		d.mapping(n, path, v)
+		d.decodeMapping(n, path, v)
 	default:
-		d.scalar(n, path, v)
+		d.decodeScalar(n, path, v)
 	}
 }
 
-func (d *decoder) note(n *yaml.Node, path string) {
+func (d *decoder) notePath(n *yaml.Node, path string) {
 	d.doc.lines[path] = n.Line
 	if source := d.doc.sources[n]; source != "" {
 		d.doc.paths[path] = source
@@ -96,9 +96,9 @@ func (d *decoder) note(n *yaml.Node, path string) {
 	}
 }
 
-func (d *decoder) want(n *yaml.Node, path string, kind yaml.Kind, what string) bool {
+func (d *decoder) expectKind(n *yaml.Node, path string, kind yaml.Kind, what string) bool {
 	if n.Kind != kind {
-		d.complain(n, path, "must be "+what+", is "+describe(n), "")
+		d.addProblem(n, path, "must be "+what+", is "+describeNode(n), "")
 	}
 	return n.Kind == kind
 }
@@ -109,13 +109,13 @@ func (d *decoder) pointer(n *yaml.Node, path string, v reflect.Value) {
 		return
 	}
 	if v.IsNil() {
-		v.Set(fresh(v.Type().Elem()))
+		v.Set(newValue(v.Type().Elem()))
 	}
-	d.value(n, path, v.Elem())
+	d.decodeValue(n, path, v.Elem())
 }
 
-// fresh is a pointer to a new value with its defaults.
-func fresh(t reflect.Type) reflect.Value {
+// newValue is a pointer to a new value with its defaults.
+func newValue(t reflect.Type) reflect.Value {
 	p := reflect.New(t)
 	if x, ok := p.Interface().(Defaulter); ok {
 		x.SetDefaults()
@@ -123,36 +123,36 @@ func fresh(t reflect.Type) reflect.Value {
 	return p
 }
 
-// fields decodes a mapping into a struct and complains about keys it lacks.
-func (d *decoder) fields(n *yaml.Node, path string, v reflect.Value) {
+// decodeFields decodes a mapping into a struct and complains about keys it lacks.
+func (d *decoder) decodeFields(n *yaml.Node, path string, v reflect.Value) {
 	known := fieldsOf(v)
 	seen := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
-		if !d.key(key, path, seen) {
+		if !d.decodeKey(key, path, seen) {
 			continue
 		}
-		f, ok := known.find(key.Value)
+		f, ok := known.findField(key.Value)
 		if !ok {
-			d.unknown(key, path, known.names())
+			d.unknown(key, path, known.fieldNames())
 			continue
 		}
 		at := Join(path, key.Value)
-		d.value(value, at, f)
+		d.decodeValue(value, at, f)
 		if d.doc.sources[value] == "" {
 			d.doc.lines[at] = key.Line
 		}
 	}
 }
 
-// key refuses keys that are not text or that were already given.
-func (d *decoder) key(key *yaml.Node, path string, seen map[string]int) bool {
+// decodeKey refuses keys that are not text or that were already given.
+func (d *decoder) decodeKey(key *yaml.Node, path string, seen map[string]int) bool {
 	if key.Kind != yaml.ScalarNode || key.Tag == "!!null" {
-		d.complain(key, path, "has a key that is "+describe(key)+"; keys must be text", "")
+		d.addProblem(key, path, "has a key that is "+describeNode(key)+"; keys must be text", "")
 		return false
 	}
 	if line, twice := seen[key.Value]; twice {
-		d.complain(key, Join(path, key.Value), fmt.Sprintf("is given twice, first in line %d", line), "")
+		d.addProblem(key, Join(path, key.Value), fmt.Sprintf("is given twice, first in line %d", line), "")
 		return false
 	}
 	seen[key.Value] = key.Line
@@ -161,12 +161,12 @@ func (d *decoder) key(key *yaml.Node, path string, seen map[string]int) bool {
 
 func (d *decoder) unknown(key *yaml.Node, path string, known []string) {
 	hint, meant := "", ""
-	if k := nearest(key.Value, known); k != "" {
+	if k := nearestName(key.Value, known); k != "" {
 		hint, meant = "did you mean "+k+"?", Join(path, k)
 	} else if len(known) > 0 && len(known) <= 12 {
 		hint = "known here: " + strings.Join(known, ", ")
 	}
-	d.complain(key, Join(path, key.Value), "unknown key", hint)
+	d.addProblem(key, Join(path, key.Value), "unknown key", hint)
 	d.problems[len(d.problems)-1].Unread = meant
 }
 
@@ -174,33 +174,33 @@ func (d *decoder) list(n *yaml.Node, path string, v reflect.Value) {
 	if d.doc.sources[n] != "" && n.Kind == yaml.ScalarNode {
 		n = d.doc.splitOverride(n)
 	}
-	if !d.want(n, path, yaml.SequenceNode, "a list") {
+	if !d.expectKind(n, path, yaml.SequenceNode, "a list") {
 		return
 	}
 	out := reflect.MakeSlice(v.Type(), 0, len(n.Content))
 	for i, child := range n.Content {
-		e := fresh(v.Type().Elem()).Elem()
+		e := newValue(v.Type().Elem()).Elem()
 		at := Index(path, i)
 		if isNull(child) {
-			d.complain(child, at, "is empty", "remove it or give it a value")
+			d.addProblem(child, at, "is empty", "remove it or give it a value")
 		} else {
-			d.value(child, at, e)
+			d.decodeValue(child, at, e)
 		}
 		out = reflect.Append(out, e)
 	}
 	v.Set(out)
 }
 
-func (d *decoder) mapping(n *yaml.Node, path string, v reflect.Value) {
-	if !d.want(n, path, yaml.MappingNode, "a mapping of keys to values") {
+func (d *decoder) decodeMapping(n *yaml.Node, path string, v reflect.Value) {
+	if !d.expectKind(n, path, yaml.MappingNode, "a mapping of keys to values") {
 		return
 	}
 	out := reflect.MakeMap(v.Type())
 	seen := map[string]int{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
-		if key := n.Content[i]; d.key(key, path, seen) {
-			e := fresh(v.Type().Elem()).Elem()
-			d.value(n.Content[i+1], Join(path, key.Value), e)
+		if key := n.Content[i]; d.decodeKey(key, path, seen) {
+			e := newValue(v.Type().Elem()).Elem()
+			d.decodeValue(n.Content[i+1], Join(path, key.Value), e)
 			out.SetMapIndex(reflect.ValueOf(key.Value).Convert(v.Type().Key()), e)
 		}
 	}

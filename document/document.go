@@ -62,7 +62,7 @@ func Parse(data []byte, name string) (*Document, error) {
 		return d, nil
 	}
 	e := expander{left: maxNodes}
-	root := e.expand(first.Content[0], 0)
+	root := e.expandNode(first.Content[0], 0)
 	if e.problem != nil {
 		return nil, d.refuse(e.problem.Line, e.problem.Text)
 	}
@@ -71,7 +71,7 @@ func Parse(data []byte, name string) (*Document, error) {
 		d.root = root
 	case isNull(root):
 	default:
-		return nil, d.refuse(root.Line, "must be a mapping of keys to values, is "+describe(root))
+		return nil, d.refuse(root.Line, "must be a mapping of keys to values, is "+describeNode(root))
 	}
 	return d, nil
 }

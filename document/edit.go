@@ -144,7 +144,7 @@ func (d *Document) Set(path, value, source string) *Problem {
 			m.Put(key, child)
 		}
 		if m, ok = child.Map(); !ok {
-			return &Problem{File: source, Path: path, Text: fmt.Sprintf("cannot be set: %s is %s in %s", key, describe(child.node), d.name)}
+			return &Problem{File: source, Path: path, Text: fmt.Sprintf("cannot be set: %s is %s in %s", key, describeNode(child.node), d.name)}
 		}
 	}
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}

@@ -20,7 +20,7 @@ type Marshaler interface{ MarshalDocument() any }
 func Show(v any) map[string]any {
 	out := map[string]any{}
 	e := encoder{secret: Concealed.Conceal}
-	if err := e.value(reflect.ValueOf(v), reflect.Value{}, "").Decode(&out); err != nil {
+	if err := e.encodeValue(reflect.ValueOf(v), reflect.Value{}, "").Decode(&out); err != nil {
 		panic(err) // the tree is of our own making
 	}
 	return out
@@ -65,7 +65,7 @@ func Settings(v any) []Setting {
 			out = append(out, Setting{Path: path, Value: n.Value})
 		}
 	}
-	walk(e.value(reflect.ValueOf(v), reflect.Value{}, ""), "")
+	walk(e.encodeValue(reflect.ValueOf(v), reflect.Value{}, ""), "")
 	return out
 }
 
@@ -77,7 +77,7 @@ type encoder struct {
 }
 
 func (e *encoder) yaml(v any) ([]byte, error) {
-	n := e.value(reflect.ValueOf(v), fresh(reflect.Indirect(reflect.ValueOf(v)).Type()).Elem(), "")
+	n := e.encodeValue(reflect.ValueOf(v), newValue(reflect.Indirect(reflect.ValueOf(v)).Type()).Elem(), "")
 	if err := e.problems.Err(); err != nil {
 		return nil, err
 	}
@@ -90,8 +90,8 @@ func (e *encoder) yaml(v any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// value writes v; base is what a reader would have without it, or invalid.
-func (e *encoder) value(v, base reflect.Value, path string) *yaml.Node {
+// encodeValue writes v; base is what a reader would have without it, or invalid.
+func (e *encoder) encodeValue(v, base reflect.Value, path string) *yaml.Node {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {
 			return null()
@@ -113,47 +113,47 @@ func (e *encoder) value(v, base reflect.Value, path string) *yaml.Node {
 	case Concealed:
 		return e.concealed(x, path)
 	case *json.Number:
-		return number(*x)
+		return formatNumber(*x)
 	case Marshaler:
-		return e.value(reflect.ValueOf(x.MarshalDocument()), reflect.Value{}, path)
+		return e.encodeValue(reflect.ValueOf(x.MarshalDocument()), reflect.Value{}, path)
 	case Union:
-		return e.union(x, path)
+		return e.encodeUnion(x, path)
 	case encoding.TextMarshaler:
 		s, err := x.MarshalText()
 		if err != nil {
 			e.problems.Add(path, "cannot be written: %v", err)
 		}
-		return scalar(string(s))
+		return scalarNode(string(s))
 	}
 	switch v.Kind() {
 	case reflect.Struct:
 		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-		e.fields(n, v, base, path)
+		e.encodeFields(n, v, base, path)
 		return n
 	case reflect.Slice:
 		n := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 		for i := range v.Len() {
-			n.Content = append(n.Content, e.value(v.Index(i), fresh(v.Type().Elem()).Elem(), Index(path, i)))
+			n.Content = append(n.Content, e.encodeValue(v.Index(i), newValue(v.Type().Elem()).Elem(), Index(path, i)))
 		}
 		return n
 	case reflect.Map:
-		return e.mapping(v, path)
+		return e.encodeMapping(v, path)
 	default:
-		return scalar(v.Interface())
+		return scalarNode(v.Interface())
 	}
 }
 
 func (e *encoder) concealed(x Concealed, path string) *yaml.Node {
 	if x.IsZero() {
-		return scalar("")
+		return scalarNode("")
 	}
 	if e.refuse && x.Conceal() == Masked {
 		e.problems.Add(path, "is a secret and not a reference to one, so it is not written")
 	}
-	return scalar(e.secret(x))
+	return scalarNode(e.secret(x))
 }
 
-func (e *encoder) fields(n *yaml.Node, v, base reflect.Value, path string) {
+func (e *encoder) encodeFields(n *yaml.Node, v, base reflect.Value, path string) {
 	var defaults fields
 	if base.IsValid() {
 		defaults = fieldsOf(base)
@@ -167,27 +167,27 @@ func (e *encoder) fields(n *yaml.Node, v, base reflect.Value, path string) {
 			continue
 		}
 		if d.IsValid() && d.Kind() == reflect.Pointer && d.IsNil() {
-			d = fresh(d.Type().Elem())
+			d = newValue(d.Type().Elem())
 		}
-		put(n, f.key, e.value(f.value, d, Join(path, f.key)))
+		put(n, f.key, e.encodeValue(f.value, d, Join(path, f.key)))
 	}
 }
 
-func (e *encoder) union(u Union, path string) *yaml.Node {
+func (e *encoder) encodeUnion(u Union, path string) *yaml.Node {
 	for _, v := range u.Variants() {
 		field := reflect.ValueOf(v.Field).Elem()
 		if field.IsNil() {
 			continue
 		}
 		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-		put(n, typeKey, scalar(v.Type))
-		e.fields(n, field.Elem(), fresh(field.Type().Elem()).Elem(), path)
+		put(n, typeKey, scalarNode(v.Type))
+		e.encodeFields(n, field.Elem(), newValue(field.Type().Elem()).Elem(), path)
 		return n
 	}
 	return null()
 }
 
-func (e *encoder) mapping(v reflect.Value, path string) *yaml.Node {
+func (e *encoder) encodeMapping(v reflect.Value, path string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	keys := v.MapKeys()
 	slices.SortFunc(keys, func(a, b reflect.Value) int {
@@ -197,19 +197,19 @@ func (e *encoder) mapping(v reflect.Value, path string) *yaml.Node {
 		return 1
 	})
 	for _, k := range keys {
-		put(n, k.String(), e.value(v.MapIndex(k), reflect.Value{}, Join(path, k.String())))
+		put(n, k.String(), e.encodeValue(v.MapIndex(k), reflect.Value{}, Join(path, k.String())))
 	}
 	return n
 }
 
 func put(n *yaml.Node, key string, value *yaml.Node) {
-	n.Content = append(n.Content, scalar(key), value)
+	n.Content = append(n.Content, scalarNode(key), value)
 }
 
 func null() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"} }
 
-// number keeps a number of a raw part as it was written.
-func number(n json.Number) *yaml.Node {
+// formatNumber keeps a number of a raw part as it was written.
+func formatNumber(n json.Number) *yaml.Node {
 	tag := "!!float"
 	if _, err := n.Int64(); err == nil {
 		tag = "!!int"
@@ -217,11 +217,11 @@ func number(n json.Number) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: n.String()}
 }
 
-func scalar(v any) *yaml.Node {
+func scalarNode(v any) *yaml.Node {
 	if number, ok := v.(json.Number); ok { // of a raw part; Encode would quote it
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: number.String()}
 	}
-	if n := simple(v); n != nil {
+	if n := isSimple(v); n != nil {
 		return n
 	}
 	n := &yaml.Node{}

@@ -15,7 +15,7 @@ type expander struct {
 	problem *Problem
 }
 
-func (e *expander) expand(n *yaml.Node, depth int) *yaml.Node {
+func (e *expander) expandNode(n *yaml.Node, depth int) *yaml.Node {
 	e.left--
 	switch {
 	case e.problem != nil:
@@ -28,21 +28,21 @@ func (e *expander) expand(n *yaml.Node, depth int) *yaml.Node {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Line: n.Line}
 	}
 	if n.Kind == yaml.AliasNode {
-		return e.expand(n.Alias, depth+1)
+		return e.expandNode(n.Alias, depth+1)
 	}
 	c := &yaml.Node{Kind: n.Kind, Tag: n.ShortTag(), Value: n.Value, Style: n.Style, Line: n.Line, Column: n.Column}
 	if n.Kind == yaml.MappingNode {
-		e.mapping(c, n, depth)
+		e.expandMapping(c, n, depth)
 		return c
 	}
 	for _, child := range n.Content {
-		c.Content = append(c.Content, e.expand(child, depth+1))
+		c.Content = append(c.Content, e.expandNode(child, depth+1))
 	}
 	return c
 }
 
-// mapping copies n's keys, then those of its merge keys that n does not have.
-func (e *expander) mapping(c, n *yaml.Node, depth int) {
+// expandMapping copies n's keys, then those of its merge keys that n does not have.
+func (e *expander) expandMapping(c, n *yaml.Node, depth int) {
 	var merged []*yaml.Node
 	own := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -52,13 +52,13 @@ func (e *expander) mapping(c, n *yaml.Node, depth int) {
 			continue
 		}
 		own[key.Value] = true
-		c.Content = append(c.Content, e.expand(key, depth+1), e.expand(value, depth+1))
+		c.Content = append(c.Content, e.expandNode(key, depth+1), e.expandNode(value, depth+1))
 	}
 	for _, m := range merged {
-		source := e.expand(m, depth+1)
+		source := e.expandNode(m, depth+1)
 		for _, from := range listed(source) {
 			if from.Kind != yaml.MappingNode && e.problem == nil {
-				e.problem = &Problem{Line: m.Line, Text: "<<: can only merge mappings, not " + describe(from)}
+				e.problem = &Problem{Line: m.Line, Text: "<<: can only merge mappings, not " + describeNode(from)}
 			}
 			for i := 0; from.Kind == yaml.MappingNode && i+1 < len(from.Content); i += 2 {
 				if key := from.Content[i]; !own[key.Value] {
@@ -79,8 +79,8 @@ func listed(n *yaml.Node) []*yaml.Node {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
-// describe names what stands in the document, in words.
-func describe(n *yaml.Node) string {
+// describeNode names what stands in the document, in words.
+func describeNode(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
 		return "a mapping"

@@ -34,7 +34,7 @@ func fieldsOf(v reflect.Value) fields {
 	return out
 }
 
-func (fs fields) find(key string) (reflect.Value, bool) {
+func (fs fields) findField(key string) (reflect.Value, bool) {
 	for _, f := range fs {
 		if f.key == key {
 			return f.value, true
@@ -43,7 +43,7 @@ func (fs fields) find(key string) (reflect.Value, bool) {
 	return reflect.Value{}, false
 }
 
-func (fs fields) names() []string {
+func (fs fields) fieldNames() []string {
 	out := make([]string, len(fs))
 	for i, f := range fs {
 		out[i] = f.key

@@ -2,8 +2,8 @@ package document
 
 import "strings"
 
-// nearest returns the known key that key was probably meant to be, or "".
-func nearest(key string, known []string) string {
+// nearestName returns the known key that key was probably meant to be, or "".
+func nearestName(key string, known []string) string {
 	best, bestAt := "", max(2, len(key)/3)+1
 	for _, k := range known {
 		if d := Distance(fold(key), fold(k)); d < bestAt {

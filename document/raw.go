@@ -77,7 +77,7 @@ func (v Value) plain(n *yaml.Node, path string) (any, bool) {
 		out, seen, ok := map[string]any{}, map[string]int{}, true
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key := n.Content[i]
-			if !v.dec.key(key, path, seen) {
+			if !v.dec.decodeKey(key, path, seen) {
 				ok = false
 				continue
 			}
@@ -101,20 +101,20 @@ func (v Value) plainScalar(n *yaml.Node, path string) (any, bool) {
 	case "!!null":
 		return nil, true
 	case "!!bool":
-		b, ok := truth(n.Value)
+		b, ok := parseBool(n.Value)
 		return b, ok
 	case "!!int":
 		if i, err := strconv.ParseInt(n.Value, 0, 64); err == nil {
 			return i, true
 		}
-		f, ok := v.dec.number(n, path)
+		f, ok := v.dec.decodeNumber(n, path)
 		return f, ok
 	case "!!float":
-		f, ok := v.dec.number(n, path)
+		f, ok := v.dec.decodeNumber(n, path)
 		return f, ok
 	case "!!str", "!!timestamp":
 		return n.Value, true
 	}
-	v.dec.complain(n, path, "is "+describe(n)+", which has no place in configuration", "")
+	v.dec.addProblem(n, path, "is "+describeNode(n)+", which has no place in configuration", "")
 	return nil, false
 }

@@ -27,7 +27,7 @@ func Reference(v any) []Entry {
 	p := reflect.New(reflect.TypeOf(v))
 	p.Elem().Set(reflect.ValueOf(v))
 	r := reference{}
-	r.fields(p.Elem(), "")
+	r.addFields(p.Elem(), "")
 	return r.entries
 }
 
@@ -36,7 +36,7 @@ type reference struct {
 	open    []reflect.Type
 }
 
-func (r *reference) fields(v reflect.Value, path string) {
+func (r *reference) addFields(v reflect.Value, path string) {
 	if slices.Contains(r.open, v.Type()) { // a type that contains itself is described once
 		return
 	}
@@ -59,14 +59,14 @@ func (r *reference) inside(v reflect.Value, path string) {
 		for _, variant := range u.Variants() {
 			field := reflect.ValueOf(variant.Field).Elem()
 			if field.IsNil() {
-				field = fresh(field.Type().Elem())
+				field = newValue(field.Type().Elem())
 			}
-			r.fields(field.Elem(), path+"("+variant.Type+")")
+			r.addFields(field.Elem(), path+"("+variant.Type+")")
 		}
 		return
 	}
 	if v.Kind() == reflect.Struct {
-		r.fields(v, path)
+		r.addFields(v, path)
 	}
 }
 
@@ -74,7 +74,7 @@ func (r *reference) inside(v reflect.Value, path string) {
 func shape(v reflect.Value) (kind string, inner reflect.Value, suffix string) {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
-			v = fresh(v.Type().Elem())
+			v = newValue(v.Type().Elem())
 		}
 		return shape(v.Elem())
 	}
@@ -96,10 +96,10 @@ func shape(v reflect.Value) (kind string, inner reflect.Value, suffix string) {
 	case reflect.Struct:
 		return "mapping", v, ""
 	case reflect.Slice:
-		k, in, s := shape(fresh(v.Type().Elem()).Elem())
+		k, in, s := shape(newValue(v.Type().Elem()).Elem())
 		return "list of " + k, in, "[]" + s
 	case reflect.Map:
-		k, in, s := shape(fresh(v.Type().Elem()).Elem())
+		k, in, s := shape(newValue(v.Type().Elem()).Elem())
 		return "map of " + k, in, ".<name>" + s
 	case reflect.Bool:
 		return "true or false", reflect.Value{}, ""
@@ -116,7 +116,7 @@ func shownDefault(v reflect.Value, kind string) string {
 		return ""
 	}
 	e := encoder{secret: Concealed.Conceal}
-	n := e.value(v, reflect.Value{}, "")
+	n := e.encodeValue(v, reflect.Value{}, "")
 	if n.Kind == yaml.ScalarNode && n.Tag != "!!null" {
 		return n.Value
 	}

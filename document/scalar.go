@@ -10,30 +10,30 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// scalar decodes text, truth values and numbers. A value that came from a flag or
+// decodeScalar decodes text, truth values and numbers. A value that came from a flag or
 // variable is text whatever it looks like; one in a file has the type YAML gives it.
-func (d *decoder) scalar(n *yaml.Node, path string, v reflect.Value) {
+func (d *decoder) decodeScalar(n *yaml.Node, path string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
 		if s, ok := d.str(n, path); ok {
 			v.SetString(s)
 		}
 	case reflect.Bool:
-		b, ok := truth(n.Value)
+		b, ok := parseBool(n.Value)
 		if n.Kind != yaml.ScalarNode || !ok || n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
-			d.complain(n, path, "must be true or false, is "+describe(n), "")
+			d.addProblem(n, path, "must be true or false, is "+describeNode(n), "")
 			return
 		}
 		v.SetBool(b)
 	case reflect.Int, reflect.Int64:
 		i, ok := d.whole(n, path)
 		if ok && v.OverflowInt(i) {
-			d.complain(n, path, "is too large: "+n.Value, "")
+			d.addProblem(n, path, "is too large: "+n.Value, "")
 		} else if ok {
 			v.SetInt(i)
 		}
 	case reflect.Float64:
-		f, ok := d.number(n, path)
+		f, ok := d.decodeNumber(n, path)
 		if ok {
 			v.SetFloat(f)
 		}
@@ -50,12 +50,12 @@ func (d *decoder) str(n *yaml.Node, path string) (string, bool) {
 	if n.Kind == yaml.ScalarNode {
 		hint = fmt.Sprintf("put it in quotes: %q", n.Value)
 	}
-	d.complain(n, path, "must be text, is "+describe(n), hint)
+	d.addProblem(n, path, "must be text, is "+describeNode(n), hint)
 	return "", false
 }
 
-// truth reads the spellings of YAML 1.1, which the files of older clusters use.
-func truth(s string) (value, ok bool) {
+// parseBool reads the spellings of YAML 1.1, which the files of older clusters use.
+func parseBool(s string) (value, ok bool) {
 	switch strings.ToLower(s) {
 	case "true", "yes", "on", "y":
 		return true, true
@@ -71,17 +71,17 @@ func (d *decoder) whole(n *yaml.Node, path string) (int64, bool) {
 			return i, true
 		}
 	}
-	d.complain(n, path, "must be a whole number, is "+d.shown(n), "")
+	d.addProblem(n, path, "must be a whole number, is "+d.shown(n), "")
 	return 0, false
 }
 
-func (d *decoder) number(n *yaml.Node, path string) (float64, bool) {
+func (d *decoder) decodeNumber(n *yaml.Node, path string) (float64, bool) {
 	if n.Kind == yaml.ScalarNode && (n.Tag == "!!int" || n.Tag == "!!float" || d.doc.sources[n] != "") {
 		if f, err := strconv.ParseFloat(n.Value, 64); err == nil && f == f && f-f == 0 {
 			return f, true
 		}
 	}
-	d.complain(n, path, "must be a number, is "+d.shown(n), "")
+	d.addProblem(n, path, "must be a number, is "+d.shown(n), "")
 	return 0, false
 }
 
@@ -90,17 +90,17 @@ func (d *decoder) shown(n *yaml.Node) string {
 	if d.doc.sources[n] != "" {
 		return strconv.Quote(n.Value)
 	}
-	return describe(n)
+	return describeNode(n)
 }
 
-// text decodes through a type's own reading of a string. Its error is shown, so
+// decodeText decodes through a type's own reading of a string. Its error is shown, so
 // it must not contain a secret.
-func (d *decoder) text(n *yaml.Node, path string, into encoding.TextUnmarshaler) {
+func (d *decoder) decodeText(n *yaml.Node, path string, into encoding.TextUnmarshaler) {
 	s, ok := d.str(n, path)
 	if !ok {
 		return
 	}
 	if err := into.UnmarshalText([]byte(s)); err != nil {
-		d.complain(n, path, err.Error(), "")
+		d.addProblem(n, path, err.Error(), "")
 	}
 }

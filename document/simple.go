@@ -7,10 +7,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// simple is what Encode makes of scalars that need no quotes, without its detour
+// isSimple is what Encode makes of scalars that need no quotes, without its detour
 // over a parser: encoding a configuration was a sixth of what the master did for
 // a short task. Nil leaves the value to Encode.
-func simple(v any) *yaml.Node {
+func isSimple(v any) *yaml.Node {
 	switch v := v.(type) {
 	case bool:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v)}

@@ -11,8 +11,8 @@ import (
 // typeKey chooses the shape of a union.
 const typeKey = "type"
 
-func (d *decoder) union(n *yaml.Node, path string, u Union) {
-	if !d.want(n, path, yaml.MappingNode, "a mapping with the key type") {
+func (d *decoder) decodeUnion(n *yaml.Node, path string, u Union) {
+	if !d.expectKind(n, path, yaml.MappingNode, "a mapping with the key type") {
 		return
 	}
 	variants := u.Variants()
@@ -27,10 +27,10 @@ func (d *decoder) union(n *yaml.Node, path string, u Union) {
 		case i != chosen:
 			field.SetZero()
 		case field.IsNil():
-			field.Set(fresh(field.Type().Elem()))
+			field.Set(newValue(field.Type().Elem()))
 		}
 	}
-	d.fields(rest, path, reflect.ValueOf(variants[chosen].Field).Elem().Elem())
+	d.decodeFields(rest, path, reflect.ValueOf(variants[chosen].Field).Elem().Elem())
 }
 
 // choose finds the variant that the type key names, and the mapping without it.
@@ -50,7 +50,7 @@ func (d *decoder) choose(n *yaml.Node, path string, variants []Variant) (int, *y
 		set := value != nil && value.Kind == yaml.ScalarNode && !isNull(value)
 		if (set && value.Value == v.Type) || (value == nil && v.Default) {
 			if key != nil {
-				d.note(value, Join(path, typeKey))
+				d.notePath(value, Join(path, typeKey))
 			}
 			return i, rest, true
 		}
@@ -58,15 +58,15 @@ func (d *decoder) choose(n *yaml.Node, path string, variants []Variant) (int, *y
 	at, oneOf := Join(path, typeKey), "one of "+strings.Join(names, ", ")
 	switch {
 	case value == nil:
-		d.complain(n, at, "is required: "+oneOf, "")
+		d.addProblem(n, at, "is required: "+oneOf, "")
 	case value.Kind != yaml.ScalarNode || isNull(value):
-		d.complain(value, at, "must be "+oneOf+"; is "+describe(value), "")
+		d.addProblem(value, at, "must be "+oneOf+"; is "+describeNode(value), "")
 	default:
 		hint := ""
-		if k := nearest(value.Value, names); k != "" {
+		if k := nearestName(value.Value, names); k != "" {
 			hint = "did you mean " + k + "?"
 		}
-		d.complain(value, at, fmt.Sprintf("must be %s (is %q)", oneOf, value.Value), hint)
+		d.addProblem(value, at, fmt.Sprintf("must be %s (is %q)", oneOf, value.Value), hint)
 	}
 	return 0, nil, false
 }

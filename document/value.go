@@ -29,7 +29,7 @@ func (v Value) IsNumber() bool { return v.node.Tag == "!!int" || v.node.Tag == "
 
 // IsBool reports whether the value is written as a truth value.
 func (v Value) IsBool() bool {
-	_, ok := truth(v.node.Value)
+	_, ok := parseBool(v.node.Value)
 	return v.IsText() && ok && v.node.Style == 0
 }
 
@@ -43,7 +43,7 @@ func (v Value) Path() string { return v.path }
 // must pass a pointer to another type, or it would be called again.
 func (v Value) Decode(into any) bool {
 	before := len(v.dec.problems)
-	v.dec.value(v.node, v.path, reflect.ValueOf(into).Elem())
+	v.dec.decodeValue(v.node, v.path, reflect.ValueOf(into).Elem())
 	return len(v.dec.problems) == before
 }
 
@@ -59,7 +59,7 @@ func (v Value) Items() []Value {
 }
 
 // Complain reports that the value breaks a rule; hint may be empty.
-func (v Value) Complain(text, hint string) { v.dec.complain(v.node, v.path, text, hint) }
+func (v Value) Complain(text, hint string) { v.dec.addProblem(v.node, v.path, text, hint) }
 
 // HasOnly reports whether a mapping has no key but those of keys, and at least one.
 func (v Value) HasOnly(keys ...string) bool {

@@ -9,9 +9,9 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// cpu is one slot for all cores: a task on a machine without GPUs has the
+// detectCPU is one slot for all cores: a task on a machine without GPUs has the
 // whole machine.
-func cpu(o Options) []*apiv1.Device {
+func detectCPU(o Options) []*apiv1.Device {
 	return []*apiv1.Device{{
 		Brand: fmt.Sprintf("%s x %d cores", orUnknown(o.CPUModel), max(o.Cores, 1)),
 		Uuid:  derivedUUID(o.AgentID, "cpu"),
@@ -19,8 +19,8 @@ func cpu(o Options) []*apiv1.Device {
 	}}
 }
 
-// artificial makes n slots that stand for nothing, for tests and load.
-func artificial(agentID string, n int) []*apiv1.Device {
+// artificialSlots makes n slots that stand for nothing, for tests and load.
+func artificialSlots(agentID string, n int) []*apiv1.Device {
 	out := make([]*apiv1.Device, n)
 	for i := range out {
 		out[i] = &apiv1.Device{

@@ -26,10 +26,10 @@ var (
 	migLine = regexp.MustCompile(`^\s+MIG (\S+)\s+Device\s+(\d+): \(UUID: (MIG-[^)]+)\)\s*$`)
 )
 
-// cuda asks nvidia-smi for the GPUs, and for the instances of those that MIG
+// detectCUDA asks nvidia-smi for the GPUs, and for the instances of those that MIG
 // has split.
-func cuda(ctx context.Context, o Options) ([]*apiv1.Device, error) {
-	out, err := run(ctx, o.Run, "nvidia-smi", "--query-gpu=index,name,uuid", "--format=csv,noheader")
+func detectCUDA(ctx context.Context, o Options) ([]*apiv1.Device, error) {
+	out, err := runTool(ctx, o.Run, "nvidia-smi", "--query-gpu=index,name,uuid", "--format=csv,noheader")
 	if err != nil {
 		return nil, err
 	}
@@ -37,14 +37,14 @@ func cuda(ctx context.Context, o Options) ([]*apiv1.Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read nvidia-smi --query-gpu: %w", err)
 	}
-	out, err = run(ctx, o.Run, "nvidia-smi", "-L")
+	out, err = runTool(ctx, o.Run, "nvidia-smi", "-L")
 	if err != nil {
 		return nil, err
 	}
 	if err := addParts(cards, out); err != nil {
 		return nil, fmt.Errorf("read nvidia-smi -L: %w", err)
 	}
-	if cards, err = visible(cards, o.VisibleGPUs); err != nil {
+	if cards, err = visibleOnly(cards, o.VisibleGPUs); err != nil {
 		return nil, err
 	}
 	return cudaDevices(cards)
@@ -116,12 +116,12 @@ func cudaDevices(cards []card) ([]*apiv1.Device, error) {
 		split = true
 		slots = append(slots, c.parts...)
 	}
-	return devices(slots, apiv1.Device_TYPE_CUDA, split)
+	return newDevices(slots, apiv1.Device_TYPE_CUDA, split)
 }
 
-// devices are what a master is told. It refuses an agent whose ids or UUIDs do not
+// newDevices are what a master is told. It refuses an agent whose ids or UUIDs do not
 // tell its devices apart, so that a tool that says such things is not believed.
-func devices(slots []card, t apiv1.Device_Type, renumber bool) ([]*apiv1.Device, error) {
+func newDevices(slots []card, t apiv1.Device_Type, renumber bool) ([]*apiv1.Device, error) {
 	out := make([]*apiv1.Device, len(slots))
 	ids, uuids := map[int]bool{}, map[string]bool{}
 	for i, s := range slots {

@@ -71,18 +71,18 @@ type Found struct {
 // an explicit slot type whatever goes wrong is.
 func Devices(ctx context.Context, o Options) (Found, error) {
 	if o.ArtificialSlots > 0 {
-		return Found{Devices: artificial(o.AgentID, o.ArtificialSlots)}, nil
+		return Found{Devices: artificialSlots(o.AgentID, o.ArtificialSlots)}, nil
 	}
 	switch o.SlotType {
 	case None:
 		return Found{}, nil
 	case CPU:
-		return Found{Devices: cpu(o)}, nil
+		return Found{Devices: detectCPU(o)}, nil
 	case CUDA:
-		d, err := cuda(ctx, o)
+		d, err := detectCUDA(ctx, o)
 		return insist(d, err, CUDA)
 	case ROCm:
-		d, err := rocm(ctx, o)
+		d, err := detectROCm(ctx, o)
 		return insist(d, err, ROCm)
 	case GPU:
 		f := gpus(ctx, o)
@@ -93,7 +93,7 @@ func Devices(ctx context.Context, o Options) (Found, error) {
 	case Auto, "":
 		f := gpus(ctx, o)
 		if len(f.Devices) == 0 {
-			f.Devices = cpu(o)
+			f.Devices = detectCPU(o)
 		}
 		return f, nil
 	default:
@@ -114,7 +114,7 @@ func insist(d []*apiv1.Device, err error, t SlotType) (Found, error) {
 // gpus tries the vendors in turn and keeps what went wrong.
 func gpus(ctx context.Context, o Options) Found {
 	var f Found
-	for _, look := range []func(context.Context, Options) ([]*apiv1.Device, error){cuda, rocm} {
+	for _, look := range []func(context.Context, Options) ([]*apiv1.Device, error){detectCUDA, detectROCm} {
 		d, err := look(ctx, o)
 		if err != nil && !errors.Is(err, ErrNoTool) {
 			f.Problems = append(f.Problems, err)

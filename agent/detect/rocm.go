@@ -14,9 +14,9 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// rocm asks rocm-smi for the AMD GPUs.
-func rocm(ctx context.Context, o Options) ([]*apiv1.Device, error) {
-	out, err := run(ctx, o.Run, "rocm-smi", "--showproductname", "--showuniqueid", "--json")
+// detectROCm asks rocm-smi for the AMD GPUs.
+func detectROCm(ctx context.Context, o Options) ([]*apiv1.Device, error) {
+	out, err := runTool(ctx, o.Run, "rocm-smi", "--showproductname", "--showuniqueid", "--json")
 	if err != nil {
 		return nil, err
 	}
@@ -24,10 +24,10 @@ func rocm(ctx context.Context, o Options) ([]*apiv1.Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read rocm-smi --json: %w", err)
 	}
-	if cards, err = visible(cards, o.VisibleGPUs); err != nil {
+	if cards, err = visibleOnly(cards, o.VisibleGPUs); err != nil {
 		return nil, err
 	}
-	return devices(cards, apiv1.Device_TYPE_ROCM, false)
+	return newDevices(cards, apiv1.Device_TYPE_ROCM, false)
 }
 
 func parseROCm(out []byte) ([]card, error) {

@@ -48,8 +48,8 @@ func Processor() (model string, cores int) {
 	return model, runtime.NumCPU()
 }
 
-// run calls a tool and turns a bad end into an error with the tool's words.
-func run(ctx context.Context, r Runner, name string, args ...string) ([]byte, error) {
+// runTool calls a tool and turns a bad end into an error with the tool's words.
+func runTool(ctx context.Context, r Runner, name string, args ...string) ([]byte, error) {
 	line := strings.Join(append([]string{name}, args...), " ")
 	out, err := r(ctx, name, args...)
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// visible keeps the cards that the list names by index, by UUID or by the
+// visibleOnly keeps the cards that the list names by index, by UUID or by the
 // beginning of one, in the order of the machine. A name that fits nothing is
 // an error: a GPU that fell off the bus should not pass for a wish.
-func visible(cards []card, list string) ([]card, error) {
+func visibleOnly(cards []card, list string) ([]card, error) {
 	if strings.TrimSpace(list) == "" {
 		return cards, nil
 	}

@@ -72,7 +72,7 @@ func (d Disk) Add(s *agentv1.Start) (e Entry, added bool, err error) {
 	if err := os.Mkdir(e.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return e, false, fmt.Errorf("write order for container %s: %w", id, err)
 	}
-	if _, err := os.Stat(e.file("start")); err == nil {
+	if _, err := os.Stat(e.filePath("start")); err == nil {
 		return e, false, nil
 	}
 	data, err := proto.Marshal(s)
@@ -108,11 +108,11 @@ func (d Disk) Entries() ([]Entry, error) {
 }
 
 func (e Entry) cutShort() bool {
-	start, err := os.Stat(e.file("start"))
+	start, err := os.Stat(e.filePath("start"))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && start.Size() == 0 {
 		return true
 	}
-	state, err := os.Stat(e.file("state"))
+	state, err := os.Stat(e.filePath("state"))
 	return err == nil && state.Size() == 0
 }
 
@@ -126,13 +126,13 @@ func (e Entry) ID() string { return filepath.Base(e.dir) }
 
 // Start reads the order.
 func (e Entry) Start() (*agentv1.Start, error) {
-	data, err := os.ReadFile(e.file("start"))
+	data, err := os.ReadFile(e.filePath("start"))
 	if err != nil {
 		return nil, fmt.Errorf("read order: %w", err)
 	}
 	var s agentv1.Start
 	if err := proto.Unmarshal(data, &s); err != nil {
-		return nil, &atomicfile.DamagedError{Path: e.file("start"), Err: fmt.Errorf("it is no order of a container: %w", err), Fix: e.fix()}
+		return nil, &atomicfile.DamagedError{Path: e.filePath("start"), Err: fmt.Errorf("it is no order of a container: %w", err), Fix: e.fix()}
 	}
 	return &s, nil
 }
@@ -158,7 +158,7 @@ func (e Entry) Trim(s *agentv1.Start) error {
 // ASSIGNED.
 func (e Entry) State() (State, error) {
 	var s State
-	err := atomicfile.ReadJSON(e.file("state"), e.fix(), &s)
+	err := atomicfile.ReadJSON(e.filePath("state"), e.fix(), &s)
 	if errors.Is(err, fs.ErrNotExist) {
 		return State{State: lifecycle.Assigned}, nil
 	}
@@ -178,7 +178,7 @@ func (e Entry) SetState(s State) error {
 }
 
 // Journal opens the container's log lines.
-func (e Entry) Journal() (*journal.Journal, error) { return journal.Open(e.file("log")) }
+func (e Entry) Journal() (*journal.Journal, error) { return journal.Open(e.filePath("log")) }
 
 // Discard removes what is there of an order that is not kept.
 func (e Entry) Discard() error {
@@ -191,7 +191,7 @@ func (e Entry) Discard() error {
 // Remove forgets the container: the order first, so that what an interrupted
 // removal leaves is no container.
 func (e Entry) Remove() error {
-	if err := os.Remove(e.file("start")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(e.filePath("start")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("forget container %s: %w", e.ID(), err)
 	}
 	if err := os.RemoveAll(e.dir); err != nil {
@@ -200,11 +200,11 @@ func (e Entry) Remove() error {
 	return nil
 }
 
-func (e Entry) file(name string) string { return filepath.Join(e.dir, name) }
+func (e Entry) filePath(name string) string { return filepath.Join(e.dir, name) }
 
 // replace writes a file so that it is there whole or as before, whenever the
 // agent is killed. It does not wait for the medium: after the machine itself
 // has failed its containers are gone as well, and the master is told so.
 func (e Entry) replace(name string, data []byte) error {
-	return atomicfile.WriteUnsynced(e.file(name), data, 0o600)
+	return atomicfile.WriteUnsynced(e.filePath(name), data, 0o600)
 }

@@ -53,7 +53,7 @@ func isNoOrder(err error) bool {
 // Silence notes that the container is ended because the master does not answer, for
 // the agent that reports its end.
 func (e Entry) Silence() error {
-	f, err := os.OpenFile(e.file("silent"), os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(e.filePath("silent"), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("note why container %s is ended: %w", e.ID(), err)
 	}
@@ -62,6 +62,6 @@ func (e Entry) Silence() error {
 
 // Silenced says whether that was noted.
 func (e Entry) Silenced() bool {
-	_, err := os.Lstat(e.file("silent"))
+	_, err := os.Lstat(e.filePath("silent"))
 	return err == nil
 }

@@ -55,7 +55,7 @@ type Child struct {
 func (c *Child) Ensure() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.Command) == 0 || c.pid != 0 && !gone(c.pid) {
+	if len(c.Command) == 0 || c.pid != 0 && !hasEnded(c.pid) {
 		return nil
 	}
 	c.pid = 0
@@ -75,7 +75,7 @@ func (c *Child) awaitHold(said int64) error {
 		if Holder(c.Config.DataDir) == c.pid {
 			return nil
 		}
-		if gone(c.pid) {
+		if hasEnded(c.pid) {
 			c.pid = 0
 			return fmt.Errorf("the agent's keeper ended at once: %s", lastWords(c.Config.DataDir, said))
 		}
@@ -90,7 +90,7 @@ func (c *Child) findBefore() {
 		return
 	}
 	c.found = true
-	if pid := Holder(c.Config.DataDir); pid != 0 && !gone(pid) {
+	if pid := Holder(c.Config.DataDir); pid != 0 && !hasEnded(pid) {
 		c.before = pid
 	}
 }
@@ -110,7 +110,7 @@ func (c *Child) start() (pid int, err error) {
 		args = append(args, "--docker-host", c.Config.DockerHost)
 	}
 	cmd := &exec.Cmd{
-		Path: "/proc/self/exe", Args: args, Env: environ(os.Environ()), Dir: "/",
+		Path: "/proc/self/exe", Args: args, Env: keeperEnviron(os.Environ()), Dir: "/",
 		ExtraFiles: []*os.File{c.Lease.Shared()}, SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}
 	if log != nil {
@@ -134,8 +134,8 @@ func openLog(name string) *os.File {
 	return f
 }
 
-// environ leaves a keeper what it needs to reach an engine, and no secrets.
-func environ(all []string) []string {
+// keeperEnviron leaves a keeper what it needs to reach an engine, and no secrets.
+func keeperEnviron(all []string) []string {
 	out := []string{"GOMAXPROCS=1"}
 	for _, entry := range all {
 		key, _, _ := strings.Cut(entry, "=")
@@ -218,17 +218,17 @@ func (c *Child) dismiss(ctx context.Context, log *slog.Logger, needed func() boo
 func (c *Child) reap() (ended bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.before != 0 && gone(c.before) {
+	if c.before != 0 && hasEnded(c.before) {
 		c.before = 0
 	}
-	if c.pid != 0 && gone(c.pid) {
+	if c.pid != 0 && hasEnded(c.pid) {
 		c.pid, ended = 0, true
 	}
 	return ended
 }
 
-// gone says that a child has ended, or is none of this process.
-func gone(pid int) bool {
+// hasEnded says that a child has ended, or is none of this process.
+func hasEnded(pid int) bool {
 	got, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
 	return got == pid || errors.Is(err, unix.ECHILD)
 }

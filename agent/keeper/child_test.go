@@ -133,7 +133,7 @@ func TestAKeeperThatEndsAtOnceIsNone(t *testing.T) {
 	err := c.Ensure()
 	for end := time.Now().Add(time.Minute); err != nil && strings.Contains(err.Error(), "has not begun") && time.Now().Before(end); {
 		<-time.After(20 * time.Millisecond) // the machine is busy
-		if gone(c.pid) {
+		if hasEnded(c.pid) {
 			err = c.Ensure()
 		}
 	}

@@ -50,8 +50,8 @@ type step struct {
 	at time.Duration
 }
 
-// wait decides without a scene.
-func wait(t lease.Term, now time.Duration) step {
+// waitStep decides without a scene.
+func waitStep(t lease.Term, now time.Duration) step {
 	if t.Known() && now >= due(t) {
 		return step{look: true}
 	}
@@ -69,14 +69,14 @@ type deed struct {
 	silence, end bool
 }
 
-// judge says what to do to a container in a phase.
-func judge(phase container.Phase) deed {
+// decideDeed says what to do to a container in a phase.
+func decideDeed(phase container.Phase) deed {
 	return deed{silence: phase != container.Ended, end: phase == container.Running || phase == ""}
 }
 
-// decide says how a keeper goes on that has seen the containers of a lease that is over,
+// decideStep says how a keeper goes on that has seen the containers of a lease that is over,
 // and has done to them what there was to do.
-func decide(t lease.Term, s scene, now time.Duration) step {
+func decideStep(t lease.Term, s scene, now time.Duration) step {
 	out := step{at: now + lookMost, leave: true}
 	for _, phase := range s.phases {
 		switch phase {

@@ -27,7 +27,7 @@ func TestAKeeperWaitsForTheEndOfTheLease(t *testing.T) {
 		{"a short one", lease.Term{Length: time.Second, From: time.Second}, 2 * time.Second, step{at: 2100 * time.Millisecond}},
 		{"after a suspension", term, time.Hour, step{look: true}},
 	} {
-		if got := wait(tc.term, tc.now); got != tc.want {
+		if got := waitStep(tc.term, tc.now); got != tc.want {
 			t.Errorf("%s: got %+v, want %+v", tc.name, got, tc.want)
 		}
 	}
@@ -42,7 +42,7 @@ func TestWhatAKeeperEnds(t *testing.T) {
 		container.Running: {silence: true, end: true},
 		"":                {silence: true, end: true},
 	} {
-		if got := judge(phase); got != want {
+		if got := decideDeed(phase); got != want {
 			t.Errorf("%q: got %+v, want %+v", phase, got, want)
 		}
 	}
@@ -77,7 +77,7 @@ func TestWhenAKeeperLooksAgainAndLeaves(t *testing.T) {
 			step{at: time.Hour + endLook},
 		},
 	} {
-		if got := decide(term, scene{tc.phases, tc.agent, tc.looks}, tc.now); got != tc.want {
+		if got := decideStep(term, scene{tc.phases, tc.agent, tc.looks}, tc.now); got != tc.want {
 			t.Errorf("%s: got %+v, want %+v", tc.name, got, tc.want)
 		}
 	}

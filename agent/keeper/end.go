@@ -28,8 +28,8 @@ func (k *keeper) endAll(ctx context.Context, r *runtimes, entries []disk.Entry) 
 // is the one before.
 func (k *keeper) endOne(ctx context.Context, r *runtimes, e disk.Entry) container.Phase {
 	in, phase := k.look(ctx, r, e.ID())
-	do := judge(phase)
-	if _, s := k.wait(); !do.silence || !s.look {
+	do := decideDeed(phase)
+	if _, s := k.readLease(); !do.silence || !s.look {
 		return phase
 	}
 	if err := e.Silence(); err != nil {
@@ -47,7 +47,7 @@ func (k *keeper) endOne(ctx context.Context, r *runtimes, e disk.Entry) containe
 func (k *keeper) look(ctx context.Context, r *runtimes, id string) (container.Runtime, container.Phase) {
 	ctx, cancel := context.WithTimeout(ctx, k.patience)
 	defer cancel()
-	in, phase, err := r.of(ctx, id)
+	in, phase, err := r.runtimeOf(ctx, id)
 	if err != nil {
 		k.says.warn("cannot look at a container, trying again", "container", id, "err", err)
 		return in, ""

@@ -27,9 +27,9 @@ const (
 	endPause    = 10 * time.Millisecond
 )
 
-// hold makes this process the keeper of a data_dir, in the place of the one before. It
+// holdLock makes this process the keeper of a data_dir, in the place of the one before. It
 // is held as long as the file is open.
-func hold(ctx context.Context, dir string) (*os.File, error) {
+func holdLock(ctx context.Context, dir string) (*os.File, error) {
 	f, err := os.OpenFile(lockFile(dir), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func endHolder(ctx context.Context, f *os.File) error {
 		if err != nil || pid == 0 {
 			return err
 		}
-		if err := kill(f, pid); err != nil {
+		if err := killHolder(f, pid); err != nil {
 			return err
 		}
 		if err := delay.For(ctx, endPause); err != nil {
@@ -104,8 +104,8 @@ func endHolder(ctx context.Context, f *os.File) error {
 	}
 }
 
-// kill kills the process if it still is the holder.
-func kill(f *os.File, pid int) error {
+// killHolder kills the process if it still is the holder.
+func killHolder(f *os.File, pid int) error {
 	return process.SignalIf(pid, unix.SIGKILL, func() (bool, error) {
 		now, err := holder(f)
 		return now == pid, err

@@ -63,7 +63,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return err
 	}
 	defer t.close()
-	held, err := hold(ctx, cfg.DataDir)
+	held, err := holdLock(ctx, cfg.DataDir)
 	if err != nil {
 		return fmt.Errorf("keep data_dir %s: %w", cfg.DataDir, err)
 	}
@@ -78,7 +78,7 @@ func Run(ctx context.Context, cfg Config) error {
 			cfg.Log.Info("the lease has ended, and no task is left that is run again elsewhere")
 			return nil
 		}
-		if err := k.timer.wait(ctx, s.at); err != nil {
+		if err := k.timer.waitUntil(ctx, s.at); err != nil {
 			return err
 		}
 	}
@@ -87,7 +87,7 @@ func Run(ctx context.Context, cfg Config) error {
 // act does what there is to do now.
 func (k *keeper) act(ctx context.Context) step {
 	beginLog(logFile(k.cfg.DataDir))
-	term, s := k.wait()
+	term, s := k.readLease()
 	if !s.look {
 		k.rest()
 		return s
@@ -101,26 +101,26 @@ func (k *keeper) act(ctx context.Context) step {
 		k.says.warn("cannot see all of what is to be ended, trying again", "err", err)
 	}
 	seen := scene{phases: k.endAll(ctx, r, entries), agent: agentHolds(k.cfg.DataDir), looks: k.looks}
-	if _, s := k.wait(); !s.look {
+	if _, s := k.readLease(); !s.look {
 		k.rest()
 		return s
 	}
-	s = decide(term, seen, began)
+	s = decideStep(term, seen, began)
 	s.leave = s.leave && err == nil
 	s.at += lease.Now() - began
 	k.looks++
 	return s
 }
 
-// wait reads the lease, and says whether it is over; one that cannot be read is not.
-func (k *keeper) wait() (lease.Term, step) {
+// readLease reads the lease, and says whether it is over; one that cannot be read is not.
+func (k *keeper) readLease() (lease.Term, step) {
 	now := lease.Now()
 	term, err := k.lease.Term()
 	if err != nil {
 		k.says.warn("cannot read the lease, trying again", "err", err)
 		return term, step{at: now + endLook}
 	}
-	return term, wait(term, now)
+	return term, waitStep(term, now)
 }
 
 // rest begins anew with what was counted and said while a lease was over.

@@ -57,9 +57,9 @@ func (r *runtimes) close() {
 	}
 }
 
-// of is the runtime that has a container: what no directory of a process stands for
+// runtimeOf is the runtime that has a container: what no directory of a process stands for
 // is an engine's. It is nil where that cannot be reached.
-func (r *runtimes) of(ctx context.Context, id string) (container.Runtime, container.Phase, error) {
+func (r *runtimes) runtimeOf(ctx context.Context, id string) (container.Runtime, container.Phase, error) {
 	if r.processes != nil {
 		s, err := r.processes.Inspect(ctx, id)
 		if err != nil || s.Phase != container.Absent {

@@ -23,8 +23,8 @@ func newTimer() (*timer, error) {
 	return &timer{fd, os.NewFile(uintptr(fd), "timer")}, nil
 }
 
-// wait returns at a time since the machine started, or when ctx ends.
-func (t *timer) wait(ctx context.Context, at time.Duration) error {
+// waitUntil returns at a time since the machine started, or when ctx ends.
+func (t *timer) waitUntil(ctx context.Context, at time.Duration) error {
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(max(1, at.Nanoseconds()))}
 	if err := unix.TimerfdSettime(t.fd, unix.TFD_TIMER_ABSTIME, &spec, nil); err != nil {
 		return fmt.Errorf("set a timer: %w", err)

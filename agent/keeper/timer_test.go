@@ -17,13 +17,13 @@ func TestATimerWaitsByTheClockOfLeases(t *testing.T) {
 	}
 	defer w.close()
 	for _, at := range []time.Duration{0, lease.Now() - time.Hour, lease.Now() + 50*time.Millisecond} {
-		if err := w.wait(t.Context(), at); err != nil || lease.Now() < at {
+		if err := w.waitUntil(t.Context(), at); err != nil || lease.Now() < at {
 			t.Errorf("until %s: got %v at %s", at, err, lease.Now())
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	if err := w.wait(ctx, lease.Now()+time.Hour); !errors.Is(err, context.Canceled) {
+	if err := w.waitUntil(ctx, lease.Now()+time.Hour); !errors.Is(err, context.Canceled) {
 		t.Errorf("of an end that was asked for: got %v", err)
 	}
 }

@@ -9,8 +9,8 @@ import (
 // beyond is an address of no machine (RFC 5737), which any default route leads to.
 const beyond = "192.0.2.1:9"
 
-// tracing notes which address of this machine a connection begins at.
-func tracing(ctx context.Context, local *net.Addr) context.Context {
+// traceAddress notes which address of this machine a connection begins at.
+func traceAddress(ctx context.Context, local *net.Addr) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(c httptrace.GotConnInfo) { *local = c.Conn.LocalAddr() },
 	})

@@ -16,9 +16,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// prove adds the credential of an earlier welcome to hello, or where there is
+// proveIdentity adds the credential of an earlier welcome to hello, or where there is
 // none a proof of which machine this is, or the join token.
-func (l *link) prove(ctx context.Context, h *agentv1.Hello) error {
+func (l *link) proveIdentity(ctx context.Context, h *agentv1.Hello) error {
 	credential, err := l.readCredential()
 	if err != nil {
 		return finalUnlessLacking(fmt.Errorf("read the agent's credential: %w", err))

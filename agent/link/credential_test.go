@@ -40,7 +40,7 @@ func TestADamagedCredentialIsNamedAndAJoinTokenShown(t *testing.T) {
 		var log bytes.Buffer
 		l := &link{cfg: Config{CredentialFile: file, JoinTokenFile: join, Log: slog.New(slog.NewTextHandler(&log, nil))}}
 		var hello agentv1.Hello
-		if err := l.prove(t.Context(), &hello); err != nil {
+		if err := l.proveIdentity(t.Context(), &hello); err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
 		if tt.want == "" {

@@ -113,7 +113,7 @@ func Run(ctx context.Context, cfg Config, p Peer) error {
 	l := &link{cfg: cfg, peer: p, began: time.Now()}
 	failed := 0
 	for {
-		welcomed, err := l.once(ctx)
+		welcomed, err := l.connectOnce(ctx)
 		if err == nil || ctx.Err() != nil {
 			return nil //nolint:nilerr // a connection that ends with ctx is no failure
 		}

@@ -66,8 +66,8 @@ func (c *Conn) Receive(ctx context.Context) (*agentv1.MasterMessage, error) {
 	return &m, nil
 }
 
-// once connects, introduces the agent, and serves until the end.
-func (l *link) once(ctx context.Context) (welcomed bool, err error) {
+// connectOnce connects, introduces the agent, and serves until the end.
+func (l *link) connectOnce(ctx context.Context) (welcomed bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	asked := lease.Now()
@@ -104,7 +104,7 @@ func (l *link) once(ctx context.Context) (welcomed bool, err error) {
 func (l *link) connect(ctx context.Context) (*Conn, *agentv1.Welcome, error) {
 	hello := l.peer.Hello()
 	hello.Protocol = agentv1.Protocol
-	if err := l.prove(ctx, hello); err != nil {
+	if err := l.proveIdentity(ctx, hello); err != nil {
 		return nil, nil, err
 	}
 	dctx, cancel := context.WithTimeout(ctx, clamp(l.cfg.Lease.Wait()/3, 3*time.Second, dialTimeout))
@@ -113,7 +113,7 @@ func (l *link) connect(ctx context.Context) (*Conn, *agentv1.Welcome, error) {
 	defer transport.CloseIdleConnections()
 	var local net.Addr
 	//nolint:bodyclose // the library closes the body, or replaces it by one in memory
-	ws, _, err := websocket.Dial(tracing(dctx, &local), l.cfg.URL, &websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}})
+	ws, _, err := websocket.Dial(traceAddress(dctx, &local), l.cfg.URL, &websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}})
 	if err != nil {
 		return nil, nil, fmt.Errorf("connect: %w", err)
 	}

@@ -26,9 +26,9 @@ type backlog struct {
 	behind       container.Position // after the last of them
 }
 
-func (b *backlog) append(lines []container.Line) error {
+func (b *backlog) appendLines(lines []container.Line) error {
 	if b.journal.Held() < b.most {
-		if err := b.say(); err != nil {
+		if err := b.noteDropped(); err != nil {
 			return err
 		}
 		return b.journal.Append(lines)
@@ -39,11 +39,11 @@ func (b *backlog) append(lines []container.Line) error {
 	if b.bytes < dropStep {
 		return nil
 	}
-	return b.say()
+	return b.noteDropped()
 }
 
-// say puts what was dropped into the journal.
-func (b *backlog) say() error {
+// noteDropped puts what was dropped into the journal.
+func (b *backlog) noteDropped() error {
 	if b.lines == 0 {
 		return nil
 	}

@@ -29,7 +29,7 @@ func TestOutputThatTheMasterDoesNotTakeIsBounded(t *testing.T) {
 				Stream: container.Stdout, Text: fmt.Appendf(nil, "%d %s", n, strings.Repeat(".", 1000)), Next: container.Position{Lines: uint64(n)},
 			})
 		}
-		if err := k.append(run); err != nil {
+		if err := k.appendLines(run); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,7 +47,7 @@ func TestOutputThatTheMasterDoesNotTakeIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	print()
-	if err := k.say(); err != nil || int(j.Position().Lines) != n {
+	if err := k.noteDropped(); err != nil || int(j.Position().Lines) != n {
 		t.Errorf("got position %d and %v, want %d", j.Position().Lines, err, n)
 	}
 	lines, err := j.Read(held-1, 1<<20)

@@ -47,7 +47,7 @@ func (h Host) device(id int32) *apiv1.Device {
 	return nil
 }
 
-func (h Host) devices(ids []int32) []*apiv1.Device {
+func (h Host) devicesOfIDs(ids []int32) []*apiv1.Device {
 	var out []*apiv1.Device
 	for _, id := range ids {
 		if d := h.device(id); d != nil {
@@ -75,9 +75,9 @@ func (h Host) networkOf(s *agentv1.Spec) string {
 	return h.Network
 }
 
-// environ is the agent's part of a task's environment. The master's part
+// environOf is the agent's part of a task's environment. The master's part
 // comes after it and wins.
-func (h Host) environ(o *agentv1.Start, devices []*apiv1.Device) []string {
+func (h Host) environOf(o *agentv1.Start, devices []*apiv1.Device) []string {
 	master := h.MasterHost
 	if mode := h.networkOf(o.GetSpec()); h.gatewayName() != "" && mode != "host" {
 		master = h.gatewayName()
@@ -105,13 +105,13 @@ func (h Host) environ(o *agentv1.Start, devices []*apiv1.Device) []string {
 	if h.MasterCertName != "" {
 		env = append(env, "DET_MASTER_CERT_NAME="+h.MasterCertName)
 	}
-	return append(env, h.visibility(devices)...)
+	return append(env, h.gpuVisibility(devices)...)
 }
 
-// visibility hides the GPUs that are not the task's. UUIDs hold on both sides
+// gpuVisibility hides the GPUs that are not the task's. UUIDs hold on both sides
 // of a container's wall, where indices are counted anew; AMD's are passed
 // through all together, so there it is indices.
-func (h Host) visibility(mine []*apiv1.Device) []string {
+func (h Host) gpuVisibility(mine []*apiv1.Device) []string {
 	var t apiv1.Device_Type
 	for _, d := range h.Slots {
 		if d.GetType() != apiv1.Device_TYPE_CPU {
@@ -120,7 +120,7 @@ func (h Host) visibility(mine []*apiv1.Device) []string {
 	}
 	var ids, uuids []string
 	for _, d := range mine {
-		ids = append(ids, itoa(d.GetId()))
+		ids = append(ids, formatID(d.GetId()))
 		uuids = append(uuids, d.GetUuid())
 	}
 	switch t {
@@ -141,12 +141,12 @@ func (h Host) visibility(mine []*apiv1.Device) []string {
 func slotIDs(ids []int32) string {
 	out := make([]string, len(ids))
 	for i, id := range ids {
-		out[i] = itoa(id)
+		out[i] = formatID(id)
 	}
 	return "[" + strings.Join(out, ",") + "]"
 }
 
-func itoa(n int32) string { return strconv.Itoa(int(n)) }
+func formatID(n int32) string { return strconv.Itoa(int(n)) }
 
 func isLoopback(name string) bool {
 	ip := net.ParseIP(name)

@@ -22,8 +22,8 @@ const (
 	cleanPatience = time.Minute
 )
 
-// errUnwanted ends a start.
-var errUnwanted = errors.New("it was ended before it had started")
+// errEndWanted ends a start.
+var errEndWanted = errors.New("it was ended before it had started")
 
 // Live runs the task. It returns nil when the unit is to be forgotten
 // and everything of it is gone, or the context's error, which leaves the
@@ -33,7 +33,7 @@ func (u *Task) Live(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		u.run(life)
+		u.runToEnd(life)
 	}()
 	select {
 	case <-ctx.Done():
@@ -47,12 +47,12 @@ func (u *Task) Live(ctx context.Context) error {
 	return u.cleanUp(ctx)
 }
 
-// run brings the container to its end.
-func (u *Task) run(ctx context.Context) {
+// runToEnd brings the container to its end.
+func (u *Task) runToEnd(ctx context.Context) {
 	if u.View().State.State == lifecycle.Terminated {
 		return
 	}
-	exit, err := u.toTheEnd(ctx)
+	exit, err := u.startAndWatch(ctx)
 	if ctx.Err() != nil {
 		return
 	}
@@ -60,14 +60,14 @@ func (u *Task) run(ctx context.Context) {
 		u.cfg.Failed(err)
 		exit = NotStarted(err)
 	}
-	exit = u.silenced(exit)
-	u.advance(lifecycle.Terminated, &exit, nil)
+	exit = u.orSilenced(exit)
+	u.advanceTo(lifecycle.Terminated, &exit, nil)
 }
 
-// toTheEnd starts or finds the container and stays with it. The error is why
+// startAndWatch starts or finds the container and stays with it. The error is why
 // it never ran.
-func (u *Task) toTheEnd(ctx context.Context) (lifecycle.Exit, error) {
-	status, err := u.inspect(ctx)
+func (u *Task) startAndWatch(ctx context.Context) (lifecycle.Exit, error) {
+	status, err := u.inspectContainer(ctx)
 	if err != nil {
 		return lifecycle.Exit{}, err
 	}
@@ -80,7 +80,7 @@ func (u *Task) toTheEnd(ctx context.Context) (lifecycle.Exit, error) {
 			return lifecycle.Exit{}, err
 		}
 	}
-	u.advance(lifecycle.Running, nil, status.Addresses)
+	u.advanceTo(lifecycle.Running, nil, status.Addresses)
 	return u.watchContainer(ctx), nil
 }
 
@@ -92,9 +92,9 @@ func NotStarted(err error) lifecycle.Exit {
 	return lifecycle.Exit{Kind: lifecycle.NotStarted, Message: err.Error()}
 }
 
-// inspect asks until the runtime answers: a daemon that restarts is no reason
+// inspectContainer asks until the runtime answers: a daemon that restarts is no reason
 // to give a container up. One that was never asked to start it need not be waited for.
-func (u *Task) inspect(ctx context.Context) (container.Status, error) {
+func (u *Task) inspectContainer(ctx context.Context) (container.Status, error) {
 	for {
 		s, err := u.cfg.Runtime.Inspect(ctx, u.ID())
 		if err == nil || ctx.Err() != nil || !u.mayHaveStarted() && health.LackOf(err) != "" {
@@ -123,37 +123,37 @@ func (u *Task) startOnce(ctx context.Context) (container.Status, error) {
 	u.mu.Lock()
 	u.giveUp = cancel
 	u.mu.Unlock()
-	err = u.start(sctx, h)
+	err = u.startContainer(sctx, h)
 	u.mu.Lock()
 	u.giveUp = nil
 	u.mu.Unlock()
 	if err == nil {
 		u.cfg.Started()
-		return u.inspect(ctx)
+		return u.inspectContainer(ctx)
 	}
 	u.cfg.Failed(err) // now: what follows may wait for the runtime
 	if _, certain := errors.AsType[*container.NeverRanError](err); certain || !u.mayHaveStarted() {
-		return container.Status{}, u.orUnwanted(err)
+		return container.Status{}, u.orEndWanted(err)
 	}
 	// A start that was cut short may have happened all the same.
-	s, ierr := u.inspect(ctx)
+	s, ierr := u.inspectContainer(ctx)
 	if ierr == nil && (s.Phase == container.Running || s.Phase == container.Ended) {
 		return s, nil
 	}
-	return s, u.orUnwanted(err)
+	return s, u.orEndWanted(err)
 }
 
-// orUnwanted is why a start failed: what was asked for goes first.
-func (u *Task) orUnwanted(err error) error {
-	if u.unwanted() {
-		return errUnwanted
+// orEndWanted is why a start failed: what was asked for goes first.
+func (u *Task) orEndWanted(err error) error {
+	if u.endWanted() {
+		return errEndWanted
 	}
 	return err
 }
 
-func (u *Task) start(ctx context.Context, h Host) error {
-	if u.unwanted() {
-		return errUnwanted
+func (u *Task) startContainer(ctx context.Context, h Host) error {
+	if u.endWanted() {
+		return errEndWanted
 	}
 	if reason := refuseOrder(u.Order, h); reason != "" {
 		return errors.New(reason)
@@ -161,7 +161,7 @@ func (u *Task) start(ctx context.Context, h Host) error {
 	if _, err := u.cfg.Guard.Resolve(u.Order.GetSpec()); err != nil {
 		return err
 	}
-	u.advance(lifecycle.Pulling, nil, nil)
+	u.advanceTo(lifecycle.Pulling, nil, nil)
 	spec := specOf(u.Order, h)
 	if err := spec.Validate(); err != nil {
 		return err
@@ -185,7 +185,7 @@ func (u *Task) start(ctx context.Context, h Host) error {
 	if err := u.ensureKeeper(); err != nil {
 		return err
 	}
-	u.advance(lifecycle.Starting, nil, nil)
+	u.advanceTo(lifecycle.Starting, nil, nil)
 	u.setAsked()
 	return u.cfg.Runtime.Start(ctx, spec)
 }
@@ -212,17 +212,17 @@ func (u *Task) watchContainer(ctx context.Context) lifecycle.Exit {
 		defer close(enforced)
 		u.enforceEnd(actx, ended)
 	}()
-	exit := u.wait(ctx)
+	exit := u.waitForEnd(ctx)
 	close(ended)
 	<-enforced
 	if err := <-logs; err != nil && ctx.Err() == nil {
-		exit.Message = join(exit.Message, "its output could not be read to the end: "+err.Error())
+		exit.Message = joinMessages(exit.Message, "its output could not be read to the end: "+err.Error())
 	}
 	return exit
 }
 
-// wait asks until the runtime knows how the container ended.
-func (u *Task) wait(ctx context.Context) lifecycle.Exit {
+// waitForEnd asks until the runtime knows how the container ended.
+func (u *Task) waitForEnd(ctx context.Context) lifecycle.Exit {
 	for {
 		code, err := u.cfg.Runtime.Wait(ctx, u.ID())
 		switch {
@@ -246,13 +246,13 @@ func (u *Task) copyLogs(ctx context.Context, ended <-chan struct{}) error {
 	keep := &backlog{journal: u.Journal, most: unsentBytes}
 	for {
 		err := u.cfg.Runtime.Logs(ctx, u.ID(), u.Journal.Position(), func(lines []container.Line) error {
-			if err := keep.append(lines); err != nil {
+			if err := keep.appendLines(lines); err != nil {
 				return err
 			}
 			u.cfg.Changed(u.ID())
 			return nil
 		})
-		if said := keep.say(); err == nil {
+		if said := keep.noteDropped(); err == nil {
 			err = said
 		}
 		if err == nil || ctx.Err() != nil || errors.Is(err, container.ErrGone) {
@@ -282,9 +282,9 @@ func (u *Task) enforceEnd(ctx context.Context, ended <-chan struct{}) {
 		var timer <-chan time.Time
 		switch now := time.Now().UnixMicro(); {
 		case killAt != 0 && now >= killAt:
-			timer = u.signal(ctx, container.Kill)
+			timer = u.sendSignal(ctx, container.Kill)
 		case terminate && !asked:
-			timer = u.signal(ctx, container.Terminate)
+			timer = u.sendSignal(ctx, container.Terminate)
 			if asked = timer == nil; asked {
 				continue
 			}
@@ -302,8 +302,8 @@ func (u *Task) enforceEnd(ctx context.Context, ended <-chan struct{}) {
 	}
 }
 
-// signal sends one, and returns when to try again if that failed.
-func (u *Task) signal(ctx context.Context, s container.Signal) <-chan time.Time {
+// sendSignal sends one, and returns when to try again if that failed.
+func (u *Task) sendSignal(ctx context.Context, s container.Signal) <-chan time.Time {
 	u.Log.Info("ending container", "signal", string(s))
 	if err := u.cfg.Runtime.Signal(ctx, u.ID(), s); err != nil && ctx.Err() == nil {
 		u.Log.Warn("cannot signal container, trying again", "err", err)
@@ -335,7 +335,7 @@ func (u *Task) removeContainer(ctx context.Context) error {
 	return u.cfg.Runtime.Signal(ctx, u.ID(), container.Kill)
 }
 
-func join(a, b string) string {
+func joinMessages(a, b string) string {
 	if a == "" {
 		return b
 	}

@@ -29,13 +29,13 @@ const runHook = `s=/bin/sh; [ -x /bin/bash ] && s=/bin/bash; h=$1; shift; exec "
 // specOf turns an order into what a runtime runs.
 func specOf(o *agentv1.Start, h Host) container.Spec {
 	s := o.GetSpec()
-	devices := h.devices(o.GetDeviceIds())
+	devices := h.devicesOfIDs(o.GetDeviceIds())
 	spec := container.Spec{
 		ID: o.GetContainerId(), Allocation: o.GetAllocationId(),
 		Agent: h.AgentID, Cluster: h.ClusterID,
 		Type: s.GetTaskType(), Description: s.GetDescription(),
 		Image: s.GetImage(), ForcePull: s.GetForcePullImage(), Auth: authOf(s.GetRegistryAuth()),
-		Command: s.GetEntrypoint(), Env: append(h.environ(o, devices), s.GetEnvironment()...),
+		Command: s.GetEntrypoint(), Env: append(h.environOf(o, devices), s.GetEnvironment()...),
 		WorkDir: s.GetWorkDir(), Files: filesOf(s.GetFiles()), Mounts: mountsOf(s.GetMounts()), Devices: devicesOf(s.GetDevices()),
 		Memory:  s.GetPolicy().GetMaxMemory(),
 		SlotIDs: o.GetDeviceIds(), ShmSize: s.GetShmSize(), NetworkMode: h.networkOf(s),
@@ -133,7 +133,7 @@ func gpusOf(devices []*apiv1.Device) (uuids []string, v container.Vendor) {
 func refuseOrder(o *agentv1.Start, h Host) string {
 	for _, id := range o.GetDeviceIds() {
 		if !h.hasDevice(id) {
-			return "this agent has no slot " + itoa(id)
+			return "this agent has no slot " + formatID(id)
 		}
 	}
 	for _, f := range o.GetSpec().GetFiles() {

@@ -13,7 +13,7 @@ func (u *Task) ensureKeeper() error {
 	}
 	if u.KeptOut() {
 		u.Silence("the keeper was at it while this agent did not run")
-		return errUnwanted
+		return errEndWanted
 	}
 	return nil
 }
@@ -36,9 +36,9 @@ func (u *Task) Silence(why string) {
 	}
 }
 
-// silenced replaces the end of a container that silence has killed: the code is not the
+// orSilenced replaces the end of a container that silence has killed: the code is not the
 // program's own.
-func (u *Task) silenced(exit lifecycle.Exit) lifecycle.Exit {
+func (u *Task) orSilenced(exit lifecycle.Exit) lifecycle.Exit {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if !u.state.Silent && !u.KeptOut() || exit.Kind == lifecycle.Exited && exit.Code != killedCode {

@@ -108,9 +108,9 @@ func (u *Task) View() View {
 	}
 }
 
-// advance moves to a later state, on disk first. A state that the unit is in
+// advanceTo moves to a later state, on disk first. A state that the unit is in
 // already is no step; an agent that was killed while it pulled pulls again.
-func (u *Task) advance(to lifecycle.State, exit *lifecycle.Exit, addresses []container.Address) {
+func (u *Task) advanceTo(to lifecycle.State, exit *lifecycle.Exit, addresses []container.Address) {
 	u.mu.Lock()
 	s := u.state
 	next, err := s.State.To(to)
@@ -186,8 +186,8 @@ func (u *Task) RequestEnd(politely bool, grace time.Duration) {
 	}
 }
 
-// unwanted says that an end was asked for, or that the master does not know it.
-func (u *Task) unwanted() bool {
+// endWanted says that an end was asked for, or that the master does not know it.
+func (u *Task) endWanted() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.state.Terminate || u.state.KillAtMicros != 0 || u.forgotten

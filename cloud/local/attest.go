@@ -32,17 +32,17 @@ func (a Attestor) Attest(_ context.Context, audience string, proof cloud.Proof) 
 	if !isID(id) {
 		return cloud.Attested{}, denied(errors.New("it names no machine of this kind"))
 	}
-	pools, err := below(a.Root)
+	pools, err := isBelow(a.Root)
 	if err != nil {
-		return cloud.Attested{}, refuse(cloud.Unavailable, "attest", err)
+		return cloud.Attested{}, wrapRefusal(cloud.Unavailable, "attest", err)
 	}
-	at := slices.IndexFunc(pools, func(pool string) bool { return exists(Place(filepath.Join(pool, id)).Secret()) })
+	at := slices.IndexFunc(pools, func(pool string) bool { return fileExists(Place(filepath.Join(pool, id)).Secret()) })
 	if at < 0 {
 		return cloud.Attested{}, denied(errors.New("there is no machine " + id))
 	}
 	secret, err := machine.ReadSecret(Place(filepath.Join(pools[at], id)).Secret())
 	if err != nil {
-		return cloud.Attested{}, refuse(cloud.Unavailable, "attest", err)
+		return cloud.Attested{}, wrapRefusal(cloud.Unavailable, "attest", err)
 	}
 	once, err := secret.Check(proof.Data, audience, time.Now())
 	if err != nil {
@@ -51,4 +51,4 @@ func (a Attestor) Attest(_ context.Context, audience string, proof cloud.Proof) 
 	return cloud.Attested{Instance: cloud.InstanceID(id), Once: once}, nil
 }
 
-func denied(err error) error { return refuse(cloud.Denied, "attest", err) }
+func denied(err error) error { return wrapRefusal(cloud.Denied, "attest", err) }

@@ -21,24 +21,24 @@ const (
 	sweepScript = `"$1" agent sweep --config-file "$2" && rm -rf "$0" "$3"`
 )
 
-// start starts a machine in a session of its own, unless an earlier master that
+// startMachine starts a machine in a session of its own, unless an earlier master that
 // was stopped before it could write so has. It holds a lock for as long as it
 // lives, which it got from whoever started it.
-func (p *Instances) start(place Place) (process.Identity, error) {
-	lock, err := os.OpenFile(place.alive(), os.O_CREATE|os.O_RDWR, 0o600)
+func (p *Instances) startMachine(place Place) (process.Identity, error) {
+	lock, err := os.OpenFile(place.lockFile(), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return process.Identity{}, err
 	}
 	defer func() { _ = lock.Close() }() // the machine has its own
 	err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return p.adopt(place)
+		return p.adoptProcess(place)
 	}
 	if err != nil {
 		return process.Identity{}, err
 	}
 	delay := strconv.FormatFloat(p.cfg.StartDelay.Seconds(), 'f', 3, 64)
-	return spawn(place, []*os.File{lock}, bootScript, place.pid(), delay,
+	return spawnShell(place, []*os.File{lock}, bootScript, place.pidFile(), delay,
 		p.cfg.Program, "agent", "run", "--config-file", place.AgentYAML())
 }
 
@@ -46,14 +46,14 @@ func (p *Instances) start(place Place) (process.Identity, error) {
 // say which process it is.
 const adoptPatience = 2 * time.Second
 
-// adopt finds the process of a machine that nobody wrote down.
-func (p *Instances) adopt(place Place) (process.Identity, error) {
+// adoptProcess finds the process of a machine that nobody wrote down.
+func (p *Instances) adoptProcess(place Place) (process.Identity, error) {
 	for end := time.Now().Add(adoptPatience); ; <-time.After(10 * time.Millisecond) {
-		text, err := os.ReadFile(place.pid())
+		text, err := os.ReadFile(place.pidFile())
 		if err == nil {
 			pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 			if err != nil {
-				return process.Identity{}, fmt.Errorf("read %s: %w", place.pid(), err)
+				return process.Identity{}, fmt.Errorf("read %s: %w", place.pidFile(), err)
 			}
 			return process.Identify(pid)
 		}
@@ -63,15 +63,15 @@ func (p *Instances) adopt(place Place) (process.Identity, error) {
 	}
 }
 
-// sweep removes what the tasks of a machine left, and its agent's data.
-func sweep(program string, place Place) (process.Identity, error) {
-	return spawn(place, nil, sweepScript, place.Data(), program, place.AgentYAML(), place.Secret())
+// startSweep removes what the tasks of a machine left, and its agent's data.
+func startSweep(program string, place Place) (process.Identity, error) {
+	return spawnShell(place, nil, sweepScript, place.Data(), program, place.AgentYAML(), place.Secret())
 }
 
-// spawn runs a shell script that outlives this process and writes to the
+// spawnShell runs a shell script that outlives this process and writes to the
 // machine's log.
-func spawn(place Place, files []*os.File, script string, args ...string) (process.Identity, error) {
-	log, err := os.OpenFile(place.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+func spawnShell(place Place, files []*os.File, script string, args ...string) (process.Identity, error) {
+	log, err := os.OpenFile(place.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return process.Identity{}, err
 	}

@@ -24,18 +24,18 @@ const (
 // Found lists the machines of all pools below a root that are not over, for
 // whoever looks after the whole cluster while no master does.
 func Found(root string) ([]Place, error) {
-	pools, err := below(root)
+	pools, err := isBelow(root)
 	if err != nil {
 		return nil, fmt.Errorf("look for machines: %w", err)
 	}
 	var out []Place
 	for _, pool := range pools {
-		dirs, err := below(pool)
+		dirs, err := isBelow(pool)
 		if err != nil {
 			return nil, fmt.Errorf("look for machines: %w", err)
 		}
 		for _, dir := range dirs {
-			if place := Place(dir); isID(string(place.ID())) && exists(place.record()) && exists(place.Data()) {
+			if place := Place(dir); isID(string(place.ID())) && fileExists(place.recordFile()) && fileExists(place.Data()) {
 				out = append(out, place)
 			}
 		}
@@ -44,8 +44,8 @@ func Found(root string) ([]Place, error) {
 	return out, nil
 }
 
-// below lists what is in a directory; one that is not there is empty.
-func below(dir string) ([]string, error) {
+// isBelow lists what is in a directory; one that is not there is empty.
+func isBelow(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -59,8 +59,8 @@ func below(dir string) ([]string, error) {
 	return out, nil
 }
 
-// exists reports whether something is there, or may be.
-func exists(file string) bool {
+// fileExists reports whether something is there, or may be.
+func fileExists(file string) bool {
 	_, err := os.Stat(file)
 	return !errors.Is(err, fs.ErrNotExist)
 }
@@ -76,9 +76,9 @@ func End(ctx context.Context, place Place, program string) error {
 	ctx, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
 	for {
-		m, found, err := p.machine(place.ID())
+		m, found, err := p.readMachine(place.ID())
 		if err == nil && found {
-			err = p.tend(&m)
+			err = p.advanceMachine(&m)
 		}
 		if err != nil {
 			return fmt.Errorf("end machine %s: %w", place.ID(), err)
@@ -87,7 +87,7 @@ func End(ctx context.Context, place Place, program string) error {
 			return os.RemoveAll(string(place))
 		}
 		if err := delay.For(ctx, glance); err != nil {
-			return fmt.Errorf("end machine %s: what its tasks left is still there; see %s: %w", place.ID(), place.log(), err)
+			return fmt.Errorf("end machine %s: what its tasks left is still there; see %s: %w", place.ID(), place.logFile(), err)
 		}
 	}
 }

@@ -29,44 +29,44 @@ type promise struct {
 	Kept   bool               `json:"kept"`
 }
 
-func (p *Instances) launches() string { return filepath.Join(p.dir(), "launches") }
+func (p *Instances) launches() string { return filepath.Join(p.poolDir(), "launches") }
 
 func (p *Instances) promiseFile(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return filepath.Join(p.launches(), hex.EncodeToString(sum[:16])+".json")
 }
 
-func (p *Instances) promised(token string) (promise, bool, error) {
+func (p *Instances) readPromises(token string) (promise, bool, error) {
 	return read[promise](p.promiseFile(token), promiseFix)
 }
 
-func (p *Instances) promise(l cloud.Launch, count int) (promise, error) {
+func (p *Instances) writePromise(l cloud.Launch, count int) (promise, error) {
 	made := promise{Launch: l, At: time.Now().UTC()}
 	for range count {
 		made.IDs = append(made.IDs, newID())
 	}
-	return made, write(p.promiseFile(l.Token), made)
+	return made, writeJSON(p.promiseFile(l.Token), made)
 }
 
-// keep makes the machines of a promise, those that are not made yet.
-func (p *Instances) keep(made promise) error {
+// keepPromises makes the machines of a promise, those that are not made yet.
+func (p *Instances) keepPromises(made promise) error {
 	if made.Kept {
 		return nil
 	}
 	var errs []error
 	for _, id := range made.IDs {
-		errs = append(errs, p.make(id, made))
+		errs = append(errs, p.makeMachine(id, made))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	made.Kept = true
-	return write(p.promiseFile(made.Launch.Token), made)
+	return writeJSON(p.promiseFile(made.Launch.Token), made)
 }
 
-// resume keeps the promises of a master that was stopped in the middle, and
+// resumeLaunches keeps the promises of a master that was stopped in the middle, and
 // forgets tokens that are old enough.
-func (p *Instances) resume() error {
+func (p *Instances) resumeLaunches() error {
 	entries, err := os.ReadDir(p.launches())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -81,7 +81,7 @@ func (p *Instances) resume() error {
 		switch {
 		case err != nil || !found:
 		case !made.Kept:
-			err = p.keep(made)
+			err = p.keepPromises(made)
 		case time.Since(made.At) > tokenLife && !p.anyLeft(made.IDs):
 			err = os.Remove(file)
 		}
@@ -92,7 +92,7 @@ func (p *Instances) resume() error {
 
 func (p *Instances) anyLeft(ids []cloud.InstanceID) bool {
 	for _, id := range ids {
-		if _, err := os.Stat(string(p.place(id))); err == nil {
+		if _, err := os.Stat(string(p.placeOf(id))); err == nil {
 			return true
 		}
 	}
@@ -127,8 +127,8 @@ func read[T any](file, fix string) (v T, found bool, err error) {
 	return v, err == nil, err
 }
 
-// write replaces a file as a whole.
-func write(file string, v any) error {
+// writeJSON replaces a file as a whole.
+func writeJSON(file string, v any) error {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return err

@@ -83,10 +83,10 @@ func Open(c Config) *Instances {
 	return &Instances{cfg: c}
 }
 
-func (p *Instances) dir() string { return filepath.Join(p.cfg.Root, url.PathEscape(p.cfg.Pool)) }
+func (p *Instances) poolDir() string { return filepath.Join(p.cfg.Root, url.PathEscape(p.cfg.Pool)) }
 
-func (p *Instances) place(id cloud.InstanceID) Place {
-	return Place(filepath.Join(p.dir(), string(id)))
+func (p *Instances) placeOf(id cloud.InstanceID) Place {
+	return Place(filepath.Join(p.poolDir(), string(id)))
 }
 
 // Launch implements cloud.Instances.
@@ -99,24 +99,24 @@ func (p *Instances) Launch(ctx context.Context, l cloud.Launch) ([]cloud.Instanc
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	made, found, err := p.promised(l.Token)
+	made, found, err := p.readPromises(l.Token)
 	if err != nil {
-		return nil, refuse(cloud.Unavailable, "launch", err)
+		return nil, wrapRefusal(cloud.Unavailable, "launch", err)
 	}
 	if found && made.Launch != l {
-		return nil, refuse(cloud.Invalid, "launch", errors.New("its token was used for another launch"))
+		return nil, wrapRefusal(cloud.Invalid, "launch", errors.New("its token was used for another launch"))
 	}
 	if !found {
 		granted := p.draw(l.Count)
 		if granted == 0 {
-			return nil, refuse(cloud.NoCapacity, "launch", fmt.Errorf("failure_rate %v of the pool's provider refuses it", p.cfg.FailureRate))
+			return nil, wrapRefusal(cloud.NoCapacity, "launch", fmt.Errorf("failure_rate %v of the pool's provider refuses it", p.cfg.FailureRate))
 		}
-		if made, err = p.promise(l, granted); err != nil {
-			return nil, refuse(cloud.Unavailable, "launch", err)
+		if made, err = p.writePromise(l, granted); err != nil {
+			return nil, wrapRefusal(cloud.Unavailable, "launch", err)
 		}
 	}
-	if err := p.keep(made); err != nil {
-		return nil, refuse(cloud.Ambiguous, "launch", err)
+	if err := p.keepPromises(made); err != nil {
+		return nil, wrapRefusal(cloud.Ambiguous, "launch", err)
 	}
 	return p.look(made.IDs)
 }
@@ -124,11 +124,11 @@ func (p *Instances) Launch(ctx context.Context, l cloud.Launch) ([]cloud.Instanc
 func check(l cloud.Launch) error {
 	switch {
 	case l.Token == "" || len(l.Token) > 64:
-		return refuse(cloud.Invalid, "launch", errors.New("it needs a token of at most 64 characters"))
+		return wrapRefusal(cloud.Invalid, "launch", errors.New("it needs a token of at most 64 characters"))
 	case l.Count < 1:
-		return refuse(cloud.Invalid, "launch", fmt.Errorf("it must ask for machines, not for %d", l.Count))
+		return wrapRefusal(cloud.Invalid, "launch", fmt.Errorf("it must ask for machines, not for %d", l.Count))
 	case l.Offer != Offer():
-		return refuse(cloud.Invalid, "launch", fmt.Errorf("there is no machine %+v here, only %+v", l.Offer, Offer()))
+		return wrapRefusal(cloud.Invalid, "launch", fmt.Errorf("there is no machine %+v here, only %+v", l.Offer, Offer()))
 	}
 	return nil
 }
@@ -153,14 +153,14 @@ func (p *Instances) Terminate(ctx context.Context, ids []cloud.InstanceID) error
 	defer p.mu.Unlock()
 	var errs []error
 	for _, id := range ids {
-		m, found, err := p.machine(id)
+		m, found, err := p.readMachine(id)
 		if err == nil && found {
-			err = p.end(&m, "terminated by its master")
+			err = p.endMachine(&m, "terminated by its master")
 		}
 		errs = append(errs, err)
 	}
 	if err := errors.Join(errs...); err != nil {
-		return refuse(cloud.Unavailable, "terminate", err)
+		return wrapRefusal(cloud.Unavailable, "terminate", err)
 	}
 	return nil
 }
@@ -173,12 +173,12 @@ func (p *Instances) List(ctx context.Context) ([]cloud.Instance, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.resume(); err != nil {
-		return nil, refuse(cloud.Unavailable, "list", err)
+	if err := p.resumeLaunches(); err != nil {
+		return nil, wrapRefusal(cloud.Unavailable, "list", err)
 	}
-	entries, err := os.ReadDir(p.dir())
+	entries, err := os.ReadDir(p.poolDir())
 	if err != nil && !os.IsNotExist(err) {
-		return nil, refuse(cloud.Unavailable, "list", err)
+		return nil, wrapRefusal(cloud.Unavailable, "list", err)
 	}
 	var ids []cloud.InstanceID
 	for _, e := range entries {
@@ -195,18 +195,18 @@ func (p *Instances) look(ids []cloud.InstanceID) ([]cloud.Instance, error) {
 	out := make([]cloud.Instance, 0, len(ids))
 	var errs []error
 	for _, id := range ids {
-		m, found, err := p.machine(id)
+		m, found, err := p.readMachine(id)
 		if err == nil && found {
-			err = p.tend(&m)
+			err = p.advanceMachine(&m)
 		}
-		if err == nil && found && !p.forgotten(m) {
-			out = append(out, p.show(m))
+		if err == nil && found && !p.isForgotten(m) {
+			out = append(out, p.describeMachine(m))
 		}
 		errs = append(errs, err)
 	}
 	slices.SortFunc(out, func(a, b cloud.Instance) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	if err := errors.Join(errs...); err != nil {
-		return nil, refuse(cloud.Unavailable, "list", err)
+		return nil, wrapRefusal(cloud.Unavailable, "list", err)
 	}
 	return out, nil
 }
@@ -220,18 +220,18 @@ func (p *Instances) Console(ctx context.Context, id cloud.InstanceID) (string, e
 		return "", err
 	}
 	if !isID(string(id)) {
-		return "", refuse(cloud.NotFound, "console", fmt.Errorf("there is no machine %q", id))
+		return "", wrapRefusal(cloud.NotFound, "console", fmt.Errorf("there is no machine %q", id))
 	}
-	text, err := os.ReadFile(p.place(id).log())
+	text, err := os.ReadFile(p.placeOf(id).logFile())
 	if os.IsNotExist(err) {
-		return "", refuse(cloud.NotFound, "console", fmt.Errorf("there is no machine %s", id))
+		return "", wrapRefusal(cloud.NotFound, "console", fmt.Errorf("there is no machine %s", id))
 	}
 	if err != nil {
-		return "", refuse(cloud.Unavailable, "console", err)
+		return "", wrapRefusal(cloud.Unavailable, "console", err)
 	}
 	return string(text[max(0, len(text)-consoleBytes):]), nil
 }
 
-func refuse(k cloud.Kind, op string, err error) error {
+func wrapRefusal(k cloud.Kind, op string, err error) error {
 	return &cloud.Error{Kind: k, Op: "local:" + op, Err: err}
 }

@@ -38,10 +38,10 @@ func (p Place) Secret() string { return filepath.Join(string(p), "secret") }
 // AgentYAML is what its agent reads.
 func (p Place) AgentYAML() string { return filepath.Join(string(p), "agent.yaml") }
 
-func (p Place) record() string { return filepath.Join(string(p), "machine.json") }
-func (p Place) log() string    { return filepath.Join(string(p), "log") }
-func (p Place) pid() string    { return filepath.Join(string(p), "pid") }
-func (p Place) alive() string  { return filepath.Join(string(p), "alive") }
+func (p Place) recordFile() string { return filepath.Join(string(p), "machine.json") }
+func (p Place) logFile() string    { return filepath.Join(string(p), "log") }
+func (p Place) pidFile() string    { return filepath.Join(string(p), "pid") }
+func (p Place) lockFile() string   { return filepath.Join(string(p), "alive") }
 
 // record is one machine. What it is in follows from its process and its data:
 //
@@ -60,23 +60,23 @@ type record struct {
 	Sweeper process.Identity `json:"sweeper,omitzero"`
 }
 
-func (p *Instances) machine(id cloud.InstanceID) (record, bool, error) {
+func (p *Instances) readMachine(id cloud.InstanceID) (record, bool, error) {
 	if !isID(string(id)) {
 		return record{}, false, nil
 	}
-	place := p.place(id)
-	return read[record](place.record(), "end what still runs in "+string(place)+" and remove the file: the pool then launches another machine where it needs one")
+	place := p.placeOf(id)
+	return read[record](place.recordFile(), "end what still runs in "+string(place)+" and remove the file: the pool then launches another machine where it needs one")
 }
 
-func (p *Instances) save(m *record) error { return write(p.place(m.ID).record(), m) }
+func (p *Instances) save(m *record) error { return writeJSON(p.placeOf(m.ID).recordFile(), m) }
 
-// make makes a machine, or goes on making it.
-func (p *Instances) make(id cloud.InstanceID, made promise) error {
-	m, found, err := p.machine(id)
+// makeMachine makes a machine, or goes on making it.
+func (p *Instances) makeMachine(id cloud.InstanceID, made promise) error {
+	m, found, err := p.readMachine(id)
 	if err != nil || found && (m.Process.PID != 0 || !m.Ended.IsZero()) {
 		return err
 	}
-	place := p.place(id)
+	place := p.placeOf(id)
 	if !found {
 		m = record{ID: id, Offer: made.Launch.Offer, Token: made.Launch.Token, Launched: made.At}
 		if err := p.furnish(place); err != nil {
@@ -86,7 +86,7 @@ func (p *Instances) make(id cloud.InstanceID, made promise) error {
 			return fmt.Errorf("make machine %s: %w", id, err)
 		}
 	}
-	if m.Process, err = p.start(place); err != nil {
+	if m.Process, err = p.startMachine(place); err != nil {
 		return fmt.Errorf("start machine %s: %w", id, err)
 	}
 	p.cfg.Log.Info("machine is started", "instance_id", id, "pool", p.cfg.Pool, "pid", m.Process.PID)
@@ -109,26 +109,26 @@ func (p *Instances) furnish(place Place) error {
 	)
 }
 
-// tend notices what happened to a machine and goes on with what is to be done.
-func (p *Instances) tend(m *record) error {
+// advanceMachine notices what happened to a machine and goes on with what is to be done.
+func (p *Instances) advanceMachine(m *record) error {
 	m.Process.Reap()
 	m.Sweeper.Reap()
 	switch {
 	case m.Ended.IsZero() && m.Process.PID == 0, m.Ended.IsZero() && m.Process.Alive():
 		return nil
 	case m.Ended.IsZero():
-		return p.end(m, "its agent has ended")
-	case p.forgotten(*m):
-		return os.RemoveAll(string(p.place(m.ID)))
+		return p.endMachine(m, "its agent has ended")
+	case p.isForgotten(*m):
+		return os.RemoveAll(string(p.placeOf(m.ID)))
 	case p.hasData(m.ID) && !m.Sweeper.Alive():
 		return p.sweep(m)
 	}
 	return nil
 }
 
-// end ends a machine: at once, as pulling the plug does. What its tasks left
+// endMachine ends a machine: at once, as pulling the plug does. What its tasks left
 // behind is swept by a process of its own, which may take a moment.
-func (p *Instances) end(m *record, reason string) error {
+func (p *Instances) endMachine(m *record, reason string) error {
 	if m.Ended.IsZero() {
 		m.Ended, m.Reason = time.Now().UTC(), reason
 		if err := p.save(m); err != nil {
@@ -137,7 +137,7 @@ func (p *Instances) end(m *record, reason string) error {
 		p.cfg.Log.Info("machine is ended", "instance_id", m.ID, "pool", p.cfg.Pool, "reason", reason)
 	}
 	if m.Process.PID == 0 { // a master was stopped between making and writing down
-		m.Process, _ = p.adopt(p.place(m.ID))
+		m.Process, _ = p.adoptProcess(p.placeOf(m.ID))
 	}
 	if err := m.Process.KillGroup(); err != nil {
 		return err
@@ -151,22 +151,22 @@ func (p *Instances) end(m *record, reason string) error {
 
 func (p *Instances) sweep(m *record) error {
 	var err error
-	if m.Sweeper, err = sweep(p.cfg.Program, p.place(m.ID)); err != nil {
+	if m.Sweeper, err = startSweep(p.cfg.Program, p.placeOf(m.ID)); err != nil {
 		return fmt.Errorf("sweep machine %s: %w", m.ID, err)
 	}
 	return p.save(m)
 }
 
 func (p *Instances) hasData(id cloud.InstanceID) bool {
-	_, err := os.Stat(p.place(id).Data())
+	_, err := os.Stat(p.placeOf(id).Data())
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-func (p *Instances) forgotten(m record) bool {
+func (p *Instances) isForgotten(m record) bool {
 	return !m.Ended.IsZero() && !p.hasData(m.ID) && time.Since(m.Ended) > p.cfg.Remember
 }
 
-func (p *Instances) show(m record) cloud.Instance {
+func (p *Instances) describeMachine(m record) cloud.Instance {
 	i := cloud.Instance{ID: m.ID, Offer: m.Offer, Token: m.Token, Launched: m.Launched, Reason: m.Reason}
 	switch {
 	case m.Ended.IsZero() && time.Since(m.Launched) < p.cfg.StartDelay:

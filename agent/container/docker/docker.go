@@ -104,14 +104,14 @@ func (r *Runtime) Close() error { return r.api.Close() }
 // zombies of a task stay until the task ends.
 func (r *Runtime) HasInit() bool { return r.init }
 
-// name is a container's in the engine.
-func name(id string) string { return "det-deploy-" + id }
+// containerName is a container's in the engine.
+func containerName(id string) string { return "det-deploy-" + id }
 
 // Inspect asks the engine.
 func (r *Runtime) Inspect(ctx context.Context, id string) (container.Status, error) {
 	var c client.ContainerInspectResult
-	err := soon(ctx, func(ctx context.Context) (err error) {
-		c, err = r.api.ContainerInspect(ctx, name(id), client.ContainerInspectOptions{})
+	err := askSoon(ctx, func(ctx context.Context) (err error) {
+		c, err = r.api.ContainerInspect(ctx, containerName(id), client.ContainerInspectOptions{})
 		return err
 	})
 	if cerrdefs.IsNotFound(err) {
@@ -179,7 +179,7 @@ func (r *Runtime) Signal(ctx context.Context, id string, sig container.Signal) e
 	if sig == container.Kill {
 		signal = "SIGKILL"
 	}
-	_, err := r.api.ContainerKill(ctx, name(id), client.ContainerKillOptions{Signal: signal})
+	_, err := r.api.ContainerKill(ctx, containerName(id), client.ContainerKillOptions{Signal: signal})
 	// A conflict is the engine's word for "it does not run".
 	if err == nil || cerrdefs.IsNotFound(err) || cerrdefs.IsConflict(err) {
 		return nil
@@ -196,7 +196,7 @@ func (r *Runtime) Wait(ctx context.Context, id string) (int, error) {
 	if s.Phase == container.Absent || s.Phase == container.Created {
 		return 0, fmt.Errorf("wait for container %s: %w", id, container.ErrGone)
 	}
-	w := r.api.ContainerWait(ctx, name(id), client.ContainerWaitOptions{Condition: engine.WaitConditionNotRunning})
+	w := r.api.ContainerWait(ctx, containerName(id), client.ContainerWaitOptions{Condition: engine.WaitConditionNotRunning})
 	select {
 	case <-ctx.Done():
 		return 0, ctx.Err()
@@ -216,7 +216,7 @@ func (r *Runtime) Wait(ctx context.Context, id string) (int, error) {
 // List finds the agent's containers by their labels.
 func (r *Runtime) List(ctx context.Context, cluster string) ([]string, error) {
 	var found client.ContainerListResult
-	err := soon(ctx, func(ctx context.Context) (err error) {
+	err := askSoon(ctx, func(ctx context.Context) (err error) {
 		found, err = r.api.ContainerList(ctx, client.ContainerListOptions{
 			All:     true,
 			Filters: make(client.Filters).Add("label", labelAgent+"="+r.opts.Agent, labelCluster+"="+cluster),
@@ -238,7 +238,7 @@ func (r *Runtime) List(ctx context.Context, cluster string) ([]string, error) {
 
 // Remove kills and removes, volumes without a name included.
 func (r *Runtime) Remove(ctx context.Context, id string) error {
-	_, err := r.api.ContainerRemove(ctx, name(id), client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+	_, err := r.api.ContainerRemove(ctx, containerName(id), client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
 	if err == nil || cerrdefs.IsNotFound(err) {
 		return nil
 	}

@@ -185,7 +185,7 @@ func startsOnce(t *testing.T, r *Runtime) {
 		t.Fatal(err)
 	}
 	engineID := func() string {
-		c, err := r.api.ContainerInspect(t.Context(), name(spec.ID), client.ContainerInspectOptions{})
+		c, err := r.api.ContainerInspect(t.Context(), containerName(spec.ID), client.ContainerInspectOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,7 +305,7 @@ func isBounded(t *testing.T, r *Runtime) {
 	if err := r.Start(t.Context(), spec); err != nil {
 		t.Fatal(err)
 	}
-	c, err := r.api.ContainerInspect(t.Context(), name(spec.ID), client.ContainerInspectOptions{})
+	c, err := r.api.ContainerInspect(t.Context(), containerName(spec.ID), client.ContainerInspectOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func (r *Runtime) copyFiles(ctx context.Context, s container.Spec) error {
 	if err != nil || data == nil {
 		return err
 	}
-	_, err = r.api.CopyToContainer(ctx, name(s.ID), client.CopyToContainerOptions{
+	_, err = r.api.CopyToContainer(ctx, containerName(s.ID), client.CopyToContainerOptions{
 		// CopyUIDGID would ignore the owners in the archive.
 		DestinationPath: "/", Content: bytes.NewReader(data),
 	})

@@ -16,7 +16,7 @@ import (
 // Prepare refuses what can never be run, and pulls the image if it is not there, or
 // always when asked to.
 func (r *Runtime) Prepare(ctx context.Context, spec container.Spec, note container.Note) error {
-	return r.watched(ctx, func(ctx context.Context) error { return r.prepare(ctx, spec, note) })
+	return r.askWatched(ctx, func(ctx context.Context) error { return r.prepare(ctx, spec, note) })
 }
 
 func (r *Runtime) prepare(ctx context.Context, spec container.Spec, note container.Note) error {
@@ -26,7 +26,7 @@ func (r *Runtime) prepare(ctx context.Context, spec container.Spec, note contain
 	if spec.Image == "" {
 		return fmt.Errorf("the task names no image")
 	}
-	if err := r.refuse(spec); err != nil {
+	if err := r.wrapRefusal(spec); err != nil {
 		return err
 	}
 	if err := r.ensureNetwork(ctx, spec.NetworkMode); err != nil {

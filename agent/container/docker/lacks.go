@@ -87,16 +87,16 @@ func enginesOwn() []string {
 	}
 }
 
-// soon asks the engine something that it must answer soon.
-func soon(ctx context.Context, ask func(context.Context) error) error {
+// askSoon asks the engine something that it must answer soon.
+func askSoon(ctx context.Context, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTimeout, container.ErrNoAnswer)
 	defer cancel()
 	return caused(ctx, ask(ctx))
 }
 
-// watched asks the engine something that may take long, for as long as it answers
+// askWatched asks the engine something that may take long, for as long as it answers
 // small questions meanwhile.
-func (r *Runtime) watched(ctx context.Context, ask func(context.Context) error) error {
+func (r *Runtime) askWatched(ctx context.Context, ask func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	watching := make(chan struct{})
 	go func() {
@@ -137,7 +137,7 @@ func caused(ctx context.Context, err error) error {
 // and containers need not be on the agent's own. A disk that cannot be looked at from
 // here is the engine's affair.
 func (r *Runtime) Answers(ctx context.Context) error {
-	err := soon(ctx, func(ctx context.Context) error {
+	err := askSoon(ctx, func(ctx context.Context) error {
 		_, err := r.api.Ping(ctx, client.PingOptions{})
 		return err
 	})

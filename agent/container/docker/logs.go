@@ -103,7 +103,7 @@ func (e *backError) Error() string {
 
 // readLog takes the whole log apart.
 func (r *Runtime) readLog(ctx context.Context, id string, d *demux, follow bool) error {
-	body, err := r.api.ContainerLogs(ctx, name(id), client.ContainerLogsOptions{
+	body, err := r.api.ContainerLogs(ctx, containerName(id), client.ContainerLogsOptions{
 		ShowStdout: true, ShowStderr: true, Timestamps: true, Follow: follow,
 	})
 	if cerrdefs.IsNotFound(err) {

@@ -10,9 +10,9 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// refuse finds what the engine would refuse only when it makes the container: after an
+// wrapRefusal finds what the engine would refuse only when it makes the container: after an
 // image of many gigabytes was pulled in vain.
-func (r *Runtime) refuse(s container.Spec) error {
+func (r *Runtime) wrapRefusal(s container.Spec) error {
 	if _, err := r.createOptions(s); err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ func (r *Runtime) Start(ctx context.Context, spec container.Spec) error {
 	if err != nil {
 		return err
 	}
-	return r.watched(ctx, func(ctx context.Context) error { return r.startWith(ctx, spec, options) })
+	return r.askWatched(ctx, func(ctx context.Context) error { return r.startWith(ctx, spec, options) })
 }
 
 func (r *Runtime) startWith(ctx context.Context, spec container.Spec, options client.ContainerCreateOptions) error {
@@ -116,7 +116,7 @@ func (r *Runtime) createOptions(s container.Spec) (client.ContainerCreateOptions
 		host.ExtraHosts = []string{s.HostGateway + ":host-gateway"}
 	}
 	giveDevices(&host.Resources, s)
-	return client.ContainerCreateOptions{Config: config, HostConfig: host, Name: name(s.ID)}, nil
+	return client.ContainerCreateOptions{Config: config, HostConfig: host, Name: containerName(s.ID)}, nil
 }
 
 // dropped is what a task loses. Of what engines give to every container, two are of use

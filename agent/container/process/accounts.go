@@ -24,11 +24,11 @@ type Accounts struct {
 	Dir string
 }
 
-// contains says whether a user is one of them.
-func (a Accounts) contains(uid int) bool { return uid >= a.First && uid <= a.Last }
+// containsUID says whether a user is one of them.
+func (a Accounts) containsUID(uid int) bool { return uid >= a.First && uid <= a.Last }
 
-// check refuses a range in which somebody has a number already.
-func (a Accounts) check() error {
+// checkUID refuses a range in which somebody has a number already.
+func (a Accounts) checkUID() error {
 	for _, f := range []struct {
 		path  string
 		field int
@@ -79,9 +79,9 @@ func (a Accounts) taken(path string, field int, size bool) (string, error) {
 	return "", lines.Err()
 }
 
-// claim gives the task in d, which is there, a user of its own. The search starts
+// claimUID gives the task in d, which is there, a user of its own. The search starts
 // where the last one ended, so that a user rests before it is somebody else's.
-func (a Accounts) claim(d dir) (uid int, err error) {
+func (a Accounts) claimUID(d dir) (uid int, err error) {
 	unlock, err := a.lock()
 	if err != nil {
 		return 0, err
@@ -90,7 +90,7 @@ func (a Accounts) claim(d dir) (uid int, err error) {
 	next := filepath.Join(a.Dir, "next")
 	start := a.First
 	if data, err := os.ReadFile(next); err == nil {
-		if n, err := strconv.Atoi(string(data)); err == nil && a.contains(n) {
+		if n, err := strconv.Atoi(string(data)); err == nil && a.containsUID(n) {
 			start = n
 		}
 	}
@@ -103,7 +103,7 @@ func (a Accounts) claim(d dir) (uid int, err error) {
 		if err := os.WriteFile(next, []byte(strconv.Itoa(a.First+(uid-a.First+1)%size)), 0o600); err != nil {
 			return 0, err
 		}
-		return uid, os.WriteFile(a.file(uid), []byte(d), 0o600)
+		return uid, os.WriteFile(a.ownerFile(uid), []byte(d), 0o600)
 	}
 	return 0, fmt.Errorf("all %d users of task_users are taken by tasks of this machine", size)
 }
@@ -111,7 +111,7 @@ func (a Accounts) claim(d dir) (uid int, err error) {
 // free says whether no task has this user: a claim ends with the task's directory,
 // so that one of an agent that was killed while it removed a task is no claim.
 func (a Accounts) free(uid int) bool {
-	owner, err := os.ReadFile(a.file(uid))
+	owner, err := os.ReadFile(a.ownerFile(uid))
 	if errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
@@ -122,24 +122,24 @@ func (a Accounts) free(uid int) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// release gives the user of a task back, when its directory is gone.
-func (a Accounts) release(uid int, d dir) error {
+// releaseUID gives the user of a task back, when its directory is gone.
+func (a Accounts) releaseUID(uid int, d dir) error {
 	unlock, err := a.lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	owner, err := os.ReadFile(a.file(uid))
+	owner, err := os.ReadFile(a.ownerFile(uid))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && string(owner) != string(d) {
 		return nil // it is another task's already
 	}
 	if err != nil {
 		return err
 	}
-	return os.Remove(a.file(uid))
+	return os.Remove(a.ownerFile(uid))
 }
 
-func (a Accounts) file(uid int) string { return filepath.Join(a.Dir, strconv.Itoa(uid)) }
+func (a Accounts) ownerFile(uid int) string { return filepath.Join(a.Dir, strconv.Itoa(uid)) }
 
 // lock keeps the other agents of the machine out for a moment.
 func (a Accounts) lock() (unlock func(), err error) {

@@ -37,26 +37,26 @@ import (
 // costs.
 type dir string
 
-func (d dir) file(name string) string { return filepath.Join(string(d), name) }
+func (d dir) filePath(name string) string { return filepath.Join(string(d), name) }
 
-func (d dir) root() string {
-	if at, found := d.lent(); found {
+func (d dir) rootDir() string {
+	if at, found := d.lentFiles(); found {
 		return at
 	}
-	return d.file("root")
+	return d.filePath("root")
 }
 
-// open opens a file of the directory itself. Anything but a file of its own there
+// openFile opens a file of the directory itself. Anything but a file of its own there
 // was planted: a link leads to somebody else's file, and a pipe makes a reader wait.
-func (d dir) open(name string, flag int) (*os.File, error) {
-	f, err := os.OpenFile(d.file(name), flag|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+func (d dir) openFile(name string, flag int) (*os.File, error) {
+	f, err := os.OpenFile(d.filePath(name), flag|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	var st unix.Stat_t
 	err = unix.Fstat(int(f.Fd()), &st)
 	if err == nil && (st.Mode&unix.S_IFMT != unix.S_IFREG || st.Nlink > 1) {
-		err = fmt.Errorf("open %s: it is not the agent's own file", d.file(name))
+		err = fmt.Errorf("open %s: it is not the agent's own file", d.filePath(name))
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -64,8 +64,8 @@ func (d dir) open(name string, flag int) (*os.File, error) {
 	return f, nil
 }
 
-func (d dir) read(name string) ([]byte, error) {
-	f, err := d.open(name, os.O_RDONLY)
+func (d dir) readFile(name string) ([]byte, error) {
+	f, err := d.openFile(name, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
@@ -73,12 +73,12 @@ func (d dir) read(name string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// replace writes a file anew, whatever lies there.
-func (d dir) replace(name, text string) error {
-	if err := os.RemoveAll(d.file(name)); err != nil {
+// replaceFile writes a file anew, whatever lies there.
+func (d dir) replaceFile(name, text string) error {
+	if err := os.RemoveAll(d.filePath(name)); err != nil {
 		return err
 	}
-	f, err := d.open(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY)
+	f, err := d.openFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY)
 	if err != nil {
 		return err
 	}
@@ -86,14 +86,14 @@ func (d dir) replace(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// isolated says whether the task has namespaces, and which user it runs as. A
+// isolatedUser says whether the task has namespaces, and which user it runs as. A
 // directory that is not the agent's own may say anything.
-func (d dir) isolated() (uid int, isolated bool) {
+func (d dir) isolatedUser() (uid int, isolated bool) {
 	var st unix.Stat_t
 	if unix.Lstat(string(d), &st) != nil || int(st.Uid) != os.Geteuid() {
 		return 0, false
 	}
-	data, err := d.read("user")
+	data, err := d.readFile("user")
 	if err != nil {
 		return 0, false
 	}
@@ -101,7 +101,7 @@ func (d dir) isolated() (uid int, isolated bool) {
 	return uid, isolated && err == nil
 }
 
-// phase follows from the lock and the lines:
+// readPhase follows from the lock and the lines:
 //
 //	code   lock   id
 //	yes    –      –     Ended
@@ -109,12 +109,12 @@ func (d dir) isolated() (uid int, isolated bool) {
 //	no     free   yes   Ended, without a code
 //	no     free   no    Ended if the agent killed it, and otherwise Absent: the
 //	                    program was never started
-func (d dir) phase() (container.Phase, error) {
-	alive, err := d.alive()
+func (d dir) readPhase() (container.Phase, error) {
+	alive, err := d.isAlive()
 	if err != nil {
 		return "", err
 	}
-	s, err := d.status()
+	s, err := d.readStatus()
 	switch {
 	case err != nil:
 		return "", err
@@ -129,9 +129,9 @@ func (d dir) phase() (container.Phase, error) {
 	}
 }
 
-// alive says whether the task's shell holds its lock.
-func (d dir) alive() (bool, error) {
-	f, err := d.open("status", os.O_RDONLY)
+// isAlive says whether the task's shell holds its lock.
+func (d dir) isAlive() (bool, error) {
+	f, err := d.openFile("status", os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -155,8 +155,8 @@ type status struct {
 	code    int
 }
 
-func (d dir) status() (status, error) {
-	data, err := d.read("status")
+func (d dir) readStatus() (status, error) {
+	data, err := d.readFile("status")
 	if errors.Is(err, fs.ErrNotExist) {
 		return status{}, nil
 	}
@@ -168,7 +168,7 @@ func (d dir) status() (status, error) {
 		s.code, s.ended, err = firstNumber(&data)
 	}
 	if err != nil {
-		return status{}, fmt.Errorf("read %s: %w", d.file("status"), err)
+		return status{}, fmt.Errorf("read %s: %w", d.filePath("status"), err)
 	}
 	return s, nil
 }
@@ -184,10 +184,10 @@ func firstNumber(data *[]byte) (n int, found bool, err error) {
 	return n, err == nil, err
 }
 
-// code is what the program left: its own, or 137 when the agent killed the
+// exitCode is what the program left: its own, or 137 when the agent killed the
 // shell along with it.
-func (d dir) code() (int, error) {
-	s, err := d.status()
+func (d dir) exitCode() (int, error) {
+	s, err := d.readStatus()
 	if err != nil {
 		return 0, err
 	}
@@ -201,12 +201,12 @@ func (d dir) code() (int, error) {
 }
 
 func (d dir) killed() bool {
-	_, err := os.Lstat(d.file("killed"))
+	_, err := os.Lstat(d.filePath("killed"))
 	return err == nil
 }
 
-func (d dir) ports() ([]int, error) {
-	data, err := d.read("ports")
+func (d dir) readPorts() ([]int, error) {
+	data, err := d.readFile("ports")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -217,7 +217,7 @@ func (d dir) ports() ([]int, error) {
 	for field := range strings.FieldsSeq(string(data)) {
 		n, err := strconv.Atoi(field)
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", d.file("ports"), err)
+			return nil, fmt.Errorf("read %s: %w", d.filePath("ports"), err)
 		}
 		out = append(out, n)
 	}

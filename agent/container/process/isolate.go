@@ -66,7 +66,7 @@ func canIsolate(a Accounts) error {
 	if os.Geteuid() != 0 {
 		return errors.New("this agent is not root")
 	}
-	if err := a.check(); err != nil {
+	if err := a.checkUID(); err != nil {
 		return err
 	}
 	for _, p := range []string{taskRoot, runDir} {
@@ -78,7 +78,7 @@ func canIsolate(a Accounts) error {
 	cmd := initCommand(`mount -t proc proc /proc && exec setpriv "$@" true`, account{User: container.User{UID: a.First, GID: a.First}})
 	cmd.Stdout, cmd.Stderr = &said, &said
 	err := onOwnThread(func() error {
-		if err := enter(); err != nil {
+		if err := enterNamespaces(); err != nil {
 			return err
 		}
 		return cmd.Start()
@@ -123,9 +123,9 @@ func onOwnThread(f func() error) error {
 	return <-done
 }
 
-// enter gives this thread namespaces of its own and takes from it what no task
+// enterNamespaces gives this thread namespaces of its own and takes from it what no task
 // shall have.
-func enter() error {
+func enterNamespaces() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_NEWIPC); err != nil {
 		return fmt.Errorf("unshare: %w", err)
 	}
@@ -136,8 +136,8 @@ func enter() error {
 	return nil
 }
 
-// confine takes from this thread what no task shall have, for good.
-func confine() error {
+// confineProcess takes from this thread what no task shall have, for good.
+func confineProcess() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("set no_new_privs: %w", err)
 	}
@@ -165,15 +165,15 @@ type view struct {
 	spec   container.Spec
 }
 
-// arrange builds the view in the mount namespace of this thread. What is shown is
+// arrangeMounts builds the view in the mount namespace of this thread. What is shown is
 // opened before the first thing is covered.
-func (v view) arrange() error {
-	root, err := openPath(v.d.root())
+func (v view) arrangeMounts() error {
+	root, err := openPath(v.d.rootDir())
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	tmp, err := openPath(v.d.file("tmp"))
+	tmp, err := openPath(v.d.filePath("tmp"))
 	if err != nil {
 		return err
 	}

@@ -32,21 +32,21 @@ func (r *Runtime) startIsolated(d dir, spec container.Spec) (pid int, err error)
 		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
 	m := newMapping(taskRoot, spec)
-	program, err := programFile(append(who.environ(taskRoot), m.env(spec.Env)...), m.path(workDir(spec)), m.args(spec.Command))
+	program, err := programFile(append(who.environ(taskRoot), m.mapEnv(spec.Env)...), m.mapPath(workDir(spec)), m.mapArgs(spec.Command))
 	if err != nil {
 		return 0, fmt.Errorf("write down the program: %w", err)
 	}
 	defer func() { _ = program.Close() }()
 	v := view{d: d, hidden: r.hidden, spec: spec}
-	return d.launch(program, func(cmd *exec.Cmd) error {
+	return d.launchShell(program, func(cmd *exec.Cmd) error {
 		return onOwnThread(func() error {
-			if err := enter(); err != nil {
+			if err := enterNamespaces(); err != nil {
 				return err
 			}
-			if err := v.arrange(); err != nil {
+			if err := v.arrangeMounts(); err != nil {
 				return err
 			}
-			if err := confine(); err != nil {
+			if err := confineProcess(); err != nil {
 				return err
 			}
 			return cmd.Start()
@@ -60,13 +60,13 @@ func (r *Runtime) accountOf(d dir, spec container.Spec) (account, error) {
 	if u := spec.User; u != nil && u.UID != 0 {
 		who.User = *u
 	} else {
-		uid, err := r.opts.Accounts.claim(d)
+		uid, err := r.opts.Accounts.claimUID(d)
 		if err != nil {
 			return who, err
 		}
 		who.User = container.User{UID: uid, GID: uid}
 	}
-	return who, d.replace("user", strconv.Itoa(who.UID)+"\n")
+	return who, d.replaceFile("user", strconv.Itoa(who.UID)+"\n")
 }
 
 // ownedBy gives every file of the task to its user: which users the archive of a
@@ -84,7 +84,7 @@ func ownedBy(spec container.Spec, u container.User) container.Spec {
 // may open /dev/stdout and /dev/stderr; it reaches them in no other way.
 func (d dir) giveTo(who account) error {
 	for _, name := range []string{"stdout", "stderr"} {
-		f, err := d.open(name, logFlags)
+		f, err := d.openFile(name, logFlags)
 		if err != nil {
 			return err
 		}
@@ -92,10 +92,10 @@ func (d dir) giveTo(who account) error {
 			return err
 		}
 	}
-	if err := os.Mkdir(d.file("tmp"), 0o700); err != nil {
+	if err := os.Mkdir(d.filePath("tmp"), 0o700); err != nil {
 		return err
 	}
-	for _, p := range []string{d.root(), d.file("tmp")} {
+	for _, p := range []string{d.rootDir(), d.filePath("tmp")} {
 		if err := os.Lchown(p, who.UID, who.GID); err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (a account) environ(files string) []string {
 	if u, err := user.LookupId(strconv.Itoa(a.UID)); err == nil {
 		name, home = u.Username, cmp.Or(u.HomeDir, files)
 	}
-	return append(inherited(), "HOME="+home, "USER="+name, "LOGNAME="+name)
+	return append(inheritedEnviron(), "HOME="+home, "USER="+name, "LOGNAME="+name)
 }
 
 // gpuGroups are the groups that may use the machine's GPUs, where not everybody may.

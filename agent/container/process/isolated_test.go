@@ -58,14 +58,14 @@ func TestIsolatedTasksReachNothingOfOthers(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = r.Remove(t.Context(), "victim") })
 	eventually(t, "the victim has written its file", func() bool {
-		_, err := os.Stat(filepath.Join(r.dir("victim").root(), "file"))
+		_, err := os.Stat(filepath.Join(r.containerDir("victim").rootDir(), "file"))
 		return err == nil
 	})
 	host, err := r.awaitPID(t.Context(), "victim")
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := string(r.dir("victim"))
+	d := string(r.containerDir("victim"))
 	for i, attempt := range []string{
 		"cat /proc/[0-9]*/environ 2>/dev/null | grep -a secret",
 		fmt.Sprintf("cat /proc/%d/environ", host),
@@ -153,7 +153,7 @@ func TestMountsOfIsolatedTasks(t *testing.T) {
 	if err := os.Symlink(r.opts.Dir, link); err != nil {
 		t.Fatal(err)
 	}
-	for _, forbidden := range []string{r.opts.Dir, string(r.dir("ro")), link} {
+	for _, forbidden := range []string{r.opts.Dir, string(r.containerDir("ro")), link} {
 		spec := script("no", "true")
 		spec.Mounts = []container.Mount{{HostPath: forbidden, ContainerPath: "/data"}}
 		if err := start(t, r, spec); err == nil || !strings.Contains(err.Error(), "no task may have") {
@@ -210,9 +210,9 @@ func TestDaemonsOfIsolatedTasksDie(t *testing.T) {
 		if err := start(t, r, script(name, text)); err != nil {
 			t.Fatal(err)
 		}
-		d := r.dir(name)
-		eventually(t, "the daemon runs", func() bool { _, err := os.Stat(d.root() + "/ready"); return err == nil })
-		uid, _ := d.isolated()
+		d := r.containerDir(name)
+		eventually(t, "the daemon runs", func() bool { _, err := os.Stat(d.rootDir() + "/ready"); return err == nil })
+		uid, _ := d.isolatedUser()
 		if code, err := end(name); err != nil || code != want {
 			t.Errorf("%s: got %d, %v, want %d", name, code, err, want)
 		}
@@ -248,8 +248,8 @@ func TestAUserIsOneTasksUntilItIsRemoved(t *testing.T) {
 	if err := start(t, other, script("b", "sleep 600")); err != nil {
 		t.Fatal(err)
 	}
-	a, _ := r.dir("a").isolated()
-	b, _ := other.dir("b").isolated()
+	a, _ := r.containerDir("a").isolatedUser()
+	b, _ := other.containerDir("b").isolatedUser()
 	if a == b {
 		t.Errorf("two agents gave two tasks user %d", a)
 	}
@@ -260,7 +260,7 @@ func TestAUserIsOneTasksUntilItIsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	said, code := outcome(t, r, script("d", "ls -A /tmp $HOME | grep x"))
-	if d, _ := r.dir("d").isolated(); d != a || code == 0 {
+	if d, _ := r.containerDir("d").isolatedUser(); d != a || code == 0 {
 		t.Errorf("got user %d, want %d again; it finds %q", d, a, said)
 	}
 	if err := errors.Join(other.Remove(t.Context(), "b"), r.Remove(t.Context(), "d"), r.Remove(t.Context(), "c")); err != nil {
@@ -274,7 +274,7 @@ func TestAUserIsOneTasksUntilItIsRemoved(t *testing.T) {
 
 func TestARangeThatSomebodyHasIsRefused(t *testing.T) {
 	t.Parallel()
-	err := Accounts{First: 65000, Last: 65535}.check()
+	err := Accounts{First: 65000, Last: 65535}.checkUID()
 	if err == nil || !strings.Contains(err.Error(), "nobody") {
 		t.Errorf("got %v, want that nobody has 65534", err)
 	}
@@ -289,26 +289,26 @@ func TestPlantedLinksAreNotFollowed(t *testing.T) {
 	}
 	r := newPlain(t)
 	for _, name := range []string{"status", "stdout", "stderr", "killed", "ports"} {
-		d := r.dir("planted-" + name)
+		d := r.containerDir("planted-" + name)
 		if err := os.Mkdir(string(d), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		for _, other := range []string{"stdout", "stderr"} {
-			if err := d.replace(other, ""); err != nil {
+			if err := d.replaceFile(other, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := errors.Join(os.RemoveAll(d.file(name)), os.Symlink(secret, d.file(name))); err != nil {
+		if err := errors.Join(os.RemoveAll(d.filePath(name)), os.Symlink(secret, d.filePath(name))); err != nil {
 			t.Fatal(err)
 		}
 		if name == "killed" {
-			if err := d.replace("killed", ""); err != nil {
+			if err := d.replaceFile("killed", ""); err != nil {
 				t.Fatal(err)
 			}
-		} else if data, err := d.read(name); err == nil {
+		} else if data, err := d.readFile(name); err == nil {
 			t.Errorf("%s: got %q through a link", name, data)
 		}
-		if _, err := d.open(name, logFlags); name != "killed" && err == nil {
+		if _, err := d.openFile(name, logFlags); name != "killed" && err == nil {
 			t.Errorf("%s: it is opened for writing through a link", name)
 		}
 		err := r.Logs(t.Context(), "planted-"+name, container.Position{}, func(lines []container.Line) error {
@@ -325,8 +325,8 @@ func TestPlantedLinksAreNotFollowed(t *testing.T) {
 	if data, err := os.ReadFile(secret); err != nil || string(data) != "1\n0\n" {
 		t.Errorf("the file was changed to %q, %v", data, err)
 	}
-	pipe := r.dir("pipe")
-	if err := errors.Join(os.Mkdir(string(pipe), 0o700), unix.Mkfifo(pipe.file("status"), 0o600)); err != nil {
+	pipe := r.containerDir("pipe")
+	if err := errors.Join(os.Mkdir(string(pipe), 0o700), unix.Mkfifo(pipe.filePath("status"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := r.Inspect(t.Context(), "pipe"); err == nil {
@@ -348,11 +348,11 @@ func TestNobodyElseIsKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := r.dir("liar")
-	if err := errors.Join(os.Mkdir(string(d), 0o700), d.replace("status", strconv.Itoa(bystander)+"\n")); err != nil {
+	d := r.containerDir("liar")
+	if err := errors.Join(os.Mkdir(string(d), 0o700), d.replaceFile("status", strconv.Itoa(bystander)+"\n")); err != nil {
 		t.Fatal(err)
 	}
-	lock, err := d.open("status", os.O_RDWR)
+	lock, err := d.openFile("status", os.O_RDWR)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,13 +383,13 @@ func TestTasksOfAnAgentWithoutIsolationGoOn(t *testing.T) {
 	if err := start(t, former, spec); err != nil {
 		t.Fatal(err)
 	}
-	d := r.dir("old")
+	d := r.containerDir("old")
 	// Then, the whole directory was the user's.
 	if err := os.Chown(string(d), 1234, 1234); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "it runs", func() bool {
-		data, err := d.read("stdout")
+		data, err := d.readFile("stdout")
 		return err == nil && string(data) == "old\n"
 	})
 	if s, err := r.Inspect(t.Context(), "old"); err != nil || s.Phase != container.Running {

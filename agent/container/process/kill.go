@@ -25,7 +25,7 @@ const (
 
 // Signal asks the group to end, or ends everything it can find.
 func (r *Runtime) Signal(ctx context.Context, id string, sig container.Signal) error {
-	d := r.dir(id)
+	d := r.containerDir(id)
 	pid, err := r.awaitPID(ctx, id)
 	if err != nil || pid == 0 {
 		return err
@@ -34,7 +34,7 @@ func (r *Runtime) Signal(ctx context.Context, id string, sig container.Signal) e
 		return r.terminate(ctx, id, pid)
 	}
 	// What keeps the note from being written must not keep the task alive.
-	noted := d.replace("killed", "")
+	noted := d.replaceFile("killed", "")
 	if err := errors.Join(noted, r.kill(ctx, id, pid)); err != nil {
 		return fmt.Errorf("kill process %s: %w", id, err)
 	}
@@ -45,9 +45,9 @@ func (r *Runtime) Signal(ctx context.Context, id string, sig container.Signal) e
 // that has not become the program yet would swallow the signal, so the
 // program is waited for.
 func (r *Runtime) terminate(ctx context.Context, id string, pid int) error {
-	d := r.dir(id)
+	d := r.containerDir(id)
 	for !programRuns(d, pid) {
-		alive, err := d.alive()
+		alive, err := d.isAlive()
 		if err != nil || !alive {
 			return err
 		}
@@ -66,7 +66,7 @@ func (r *Runtime) terminate(ctx context.Context, id string, pid int) error {
 // shell.
 func programRuns(d dir, shell int) bool {
 	own := commandLine(shell)
-	for _, p := range members(d, shell) {
+	for _, p := range listMembers(d, shell) {
 		if line := commandLine(p); len(line) > 0 && !bytes.Equal(line, own) {
 			return true
 		}
@@ -83,13 +83,13 @@ func commandLine(pid int) []byte {
 // awaitPID returns the id of a living shell, and 0 when there is none. A
 // shell that holds the lock and has not written its id yet is about to.
 func (r *Runtime) awaitPID(ctx context.Context, id string) (int, error) {
-	d := r.dir(id)
+	d := r.containerDir(id)
 	for {
-		alive, err := d.alive()
+		alive, err := d.isAlive()
 		if err != nil || !alive {
 			return 0, err
 		}
-		pid, found, err := r.pid(id)
+		pid, found, err := r.pidOf(id)
 		if err != nil {
 			return 0, err
 		}
@@ -109,28 +109,28 @@ func (r *Runtime) awaitPID(ctx context.Context, id string) (int, error) {
 // that is not isolated and has a user of its own is within this user's reach, and
 // root must not signal whatever it names.
 func (r *Runtime) known(id string, pid int) bool {
-	if r.started(id) || os.Geteuid() != 0 {
+	if r.isChild(id) || os.Geteuid() != 0 {
 		return true
 	}
-	d := r.dir(id)
-	_, isolated := d.isolated()
-	return isolated || marked(pid, d.mark())
+	d := r.containerDir(id)
+	_, isolated := d.isolatedUser()
+	return isolated || listMarked(pid, d.markVariable())
 }
 
 // kill kills every process of the container but the shell, again and again
 // until the shell has written the code and ended: a program may be starting
 // others meanwhile.
 func (r *Runtime) kill(ctx context.Context, id string, pid int) error {
-	d := r.dir(id)
-	if _, isolated := d.isolated(); isolated {
+	d := r.containerDir(id)
+	if _, isolated := d.isolatedUser(); isolated {
 		return d.killInit(ctx, pid)
 	}
 	for deadline := time.Now().Add(killPatience); ; {
-		alive, err := d.alive()
+		alive, err := d.isAlive()
 		if err != nil || !alive {
 			return err
 		}
-		end(members(d, pid))
+		killAll(listMembers(d, pid))
 		if time.Now().After(deadline) {
 			_ = unix.Kill(-pid, unix.SIGKILL)
 		}
@@ -145,15 +145,15 @@ func (r *Runtime) kill(ctx context.Context, id string, pid int) error {
 func (d dir) killInit(ctx context.Context, pid int) error {
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if errors.Is(err, unix.ESRCH) {
-		return d.poll(ctx)
+		return d.pollEnd(ctx)
 	}
 	if err != nil { // a kernel without the call
 		_ = unix.Kill(pid, unix.SIGKILL)
-		return d.poll(ctx)
+		return d.pollEnd(ctx)
 	}
 	f := os.NewFile(uintptr(fd), "pidfd")
 	defer func() { _ = f.Close() }()
-	if alive, err := d.alive(); err != nil || !alive {
+	if alive, err := d.isAlive(); err != nil || !alive {
 		return err
 	}
 	if err := unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0); err != nil && !errors.Is(err, unix.ESRCH) {
@@ -181,9 +181,9 @@ func awaitNobody(ctx context.Context, uid int) error {
 	}
 }
 
-// end stops all of them before it kills the first, so that none sees another
+// killAll stops all of them before it kills the first, so that none sees another
 // die, says so, or starts the next. Errors mean that one is gone already.
-func end(pids []int) {
+func killAll(pids []int) {
 	for _, sig := range []unix.Signal{unix.SIGSTOP, unix.SIGKILL} {
 		for _, p := range pids {
 			_ = unix.Kill(p, sig)
@@ -191,18 +191,18 @@ func end(pids []int) {
 	}
 }
 
-// sweep kills what the program left behind in its group. The id of a dead
+// sweepProcesses kills what the program left behind in its group. The id of a dead
 // shell that this agent has not reaped cannot be another's; for that of an
 // earlier agent the mark in the environment tells.
-func (r *Runtime) sweep(id string) {
+func (r *Runtime) sweepProcesses(id string) {
 	if r.sweepChild(id) {
 		return
 	}
-	s, err := r.dir(id).status()
+	s, err := r.containerDir(id).readStatus()
 	if err != nil || !s.started || errors.Is(unix.Kill(-s.pid, 0), unix.ESRCH) {
 		return
 	}
-	end(members(r.dir(id), 0))
+	killAll(listMembers(r.containerDir(id), 0))
 }
 
 // sweepChild sweeps and reaps under one lock.
@@ -228,10 +228,10 @@ const markKey = "DET_DEPLOY_TASK_DIR"
 // proc is one line of the process table.
 type proc struct{ pid, parent, session int }
 
-// members are the processes of a container without its shell: those of the
+// listMembers are the processes of a container without its shell: those of the
 // shell's session, its descendants, and those that carry the container's
 // directory in their environment.
-func members(d dir, shell int) []int {
+func listMembers(d dir, shell int) []int {
 	table := processTable()
 	in := map[int]bool{}
 	if shell != 0 {
@@ -245,20 +245,20 @@ func members(d dir, shell int) []int {
 			}
 		}
 	}
-	mark := d.mark()
+	mark := d.markVariable()
 	var out []int
 	for _, p := range table {
-		if p.pid != shell && p.pid != os.Getpid() && (in[p.pid] || marked(p.pid, mark)) {
+		if p.pid != shell && p.pid != os.Getpid() && (in[p.pid] || listMarked(p.pid, mark)) {
 			out = append(out, p.pid)
 		}
 	}
 	return out
 }
 
-// mark is the variable as it stands in a process's environment.
-func (d dir) mark() []byte { return []byte(markKey + "=" + string(d) + "\x00") }
+// markVariable is the variable as it stands in a process's environment.
+func (d dir) markVariable() []byte { return []byte(markKey + "=" + string(d) + "\x00") }
 
-func marked(pid int, mark []byte) bool {
+func listMarked(pid int, mark []byte) bool {
 	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	return err == nil && (bytes.HasPrefix(env, mark) || bytes.Contains(env, append([]byte{0}, mark...)))
 }

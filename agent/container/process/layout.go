@@ -26,10 +26,10 @@ func workDir(s container.Spec) string {
 // file is ever written through a mount onto the host. With mountpoints, the mounts
 // are made later, and only their places now.
 func (d dir) layOut(spec container.Spec, mountpoints bool) error {
-	if err := os.Mkdir(d.root(), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := os.Mkdir(d.rootDir(), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	root, err := os.OpenRoot(d.root())
+	root, err := os.OpenRoot(d.rootDir())
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (d dir) makeAnew(u *container.User) error {
 	if err := os.RemoveAll(string(d)); err != nil {
 		return err
 	}
-	if err := os.Mkdir(string(d), 0o700); err != nil || credential(u) == nil {
+	if err := os.Mkdir(string(d), 0o700); err != nil || credentialOf(u) == nil {
 		return err
 	}
 	// The user passes to what is its own, whatever the agent's umask, and looks at
@@ -62,7 +62,7 @@ func (d dir) writePorts(ports []int) error {
 	for _, p := range ports {
 		b.WriteString(strconv.Itoa(p) + "\n")
 	}
-	return d.replace("ports", b.String())
+	return d.replaceFile("ports", b.String())
 }
 
 // tree is a container's paths below a directory that nothing escapes.
@@ -107,7 +107,7 @@ func (t tree) mkdir(name string) error {
 	if err := t.root.Mkdir(name, 0o755); err != nil {
 		return err
 	}
-	if credential(t.owner) == nil {
+	if credentialOf(t.owner) == nil {
 		return nil
 	}
 	return t.root.Lchown(name, t.owner.UID, t.owner.GID)

@@ -74,7 +74,7 @@ func (d dir) isGone(since, booted time.Time) bool {
 	if _, err := os.Lstat(filepath.Dir(string(d))); err != nil && !since.Before(booted) {
 		return false
 	}
-	return !slices.ContainsFunc(processTable(), func(p proc) bool { return marked(p.pid, d.mark()) })
+	return !slices.ContainsFunc(processTable(), func(p proc) bool { return listMarked(p.pid, d.markVariable()) })
 }
 
 // bootTime is when this machine started, by its clock of now.

@@ -11,11 +11,11 @@ import (
 	"github.com/det-deploy/det-deploy/agent/container"
 )
 
-// lend puts the paths of a task that is not isolated below another directory, where the
+// lendFiles puts the paths of a task that is not isolated below another directory, where the
 // task's user cannot reach those of the agent: an agent of root's often lives below a
 // directory that root keeps for itself. A link stands in their place.
-func (d dir) lend(below string, u *container.User) error {
-	if credential(u) == nil || reaches(string(d), *u) {
+func (d dir) lendFiles(below string, u *container.User) error {
+	if credentialOf(u) == nil || reaches(string(d), *u) {
 		return nil
 	}
 	if below == "" {
@@ -32,17 +32,17 @@ func (d dir) lend(below string, u *container.User) error {
 	if err := errors.Join(d.noteLender(at), os.Mkdir(at, 0o700)); err != nil {
 		return err
 	}
-	return errors.Join(os.Lchown(at, u.UID, u.GID), os.Symlink(at, d.file("root")))
+	return errors.Join(os.Lchown(at, u.UID, u.GID), os.Symlink(at, d.filePath("root")))
 }
 
-// lent is where the paths of the task are, if they are elsewhere. A directory that is
+// lentFiles is where the paths of the task are, if they are elsewhere. A directory that is
 // not the agent's own may say anything.
-func (d dir) lent() (at string, found bool) {
+func (d dir) lentFiles() (at string, found bool) {
 	var st unix.Stat_t
 	if unix.Lstat(string(d), &st) != nil || int(st.Uid) != os.Geteuid() {
 		return "", false
 	}
-	at, err := os.Readlink(d.file("root"))
+	at, err := os.Readlink(d.filePath("root"))
 	return at, err == nil && filepath.Base(at) == filepath.Base(string(d))
 }
 

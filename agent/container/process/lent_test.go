@@ -33,10 +33,10 @@ func TestWhatAGoneAgentLentIsSwept(t *testing.T) {
 	lend := func(agent, id string) dir {
 		t.Helper()
 		d := dir(filepath.Join(closed, agent, "processes", id))
-		if err := errors.Join(os.MkdirAll(string(d), 0o711), d.lend(below, &container.User{UID: 4711, GID: 4711})); err != nil {
+		if err := errors.Join(os.MkdirAll(string(d), 0o711), d.lendFiles(below, &container.User{UID: 4711, GID: 4711})); err != nil {
 			t.Fatal(err)
 		}
-		if at, found := d.lent(); !found || os.WriteFile(filepath.Join(at, "big"), make([]byte, 1<<10), 0o600) != nil {
+		if at, found := d.lentFiles(); !found || os.WriteFile(filepath.Join(at, "big"), make([]byte, 1<<10), 0o600) != nil {
 			t.Fatalf("nothing was lent to %s", id)
 		}
 		return d
@@ -47,7 +47,7 @@ func TestWhatAGoneAgentLentIsSwept(t *testing.T) {
 	lend("unseen", "e")
 	lend("unseen", "f")
 	work := exec.CommandContext(t.Context(), "sleep", "600")
-	work.Env = []string{strings.TrimSuffix(string(busy.mark()), "\x00")}
+	work.Env = []string{strings.TrimSuffix(string(busy.markVariable()), "\x00")}
 	if err := work.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestNothingIsLentWhereTheUserCannotGo(t *testing.T) {
 	if err := os.MkdirAll(string(d), 0o711); err != nil {
 		t.Fatal(err)
 	}
-	err := d.lend(filepath.Join(closed, "lent"), &container.User{UID: 4711, GID: 4711})
+	err := d.lendFiles(filepath.Join(closed, "lent"), &container.User{UID: 4711, GID: 4711})
 	if err == nil || !strings.Contains(err.Error(), "can reach neither") {
 		t.Errorf("got %v, want that the user can reach neither", err)
 	}

@@ -22,7 +22,7 @@ const readSize = 256 << 10
 // Logs reads both files. Lines of one stream are in order; between the
 // streams the order is that of reading.
 func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, emit func([]container.Line) error) error {
-	d := r.dir(id)
+	d := r.containerDir(id)
 	t, err := d.openTail(from)
 	if err != nil {
 		return fmt.Errorf("read the output of process %s: %w", id, err)
@@ -64,14 +64,14 @@ type stream struct {
 }
 
 func (d dir) openTail(from container.Position) (*tail, error) {
-	out, err := d.open("stdout", os.O_RDWR)
+	out, err := d.openFile("stdout", os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, container.ErrGone
 	}
 	if err != nil {
 		return nil, err
 	}
-	errs, err := d.open("stderr", os.O_RDWR)
+	errs, err := d.openFile("stderr", os.O_RDWR)
 	if err != nil {
 		_ = out.Close()
 		return nil, err
@@ -150,7 +150,7 @@ func (t *tail) drain(emit func([]container.Line) error) error {
 			if err := emit(lines); err != nil {
 				return err
 			}
-			t.release()
+			t.releaseFile()
 		}
 		if !more {
 			return nil

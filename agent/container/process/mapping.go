@@ -41,34 +41,34 @@ func (m mapping) covers(p string) bool {
 	})
 }
 
-// path maps a path that belongs to the container, and leaves others.
-func (m mapping) path(p string) string {
+// mapPath maps a path that belongs to the container, and leaves others.
+func (m mapping) mapPath(p string) string {
 	if !m.covers(p) {
 		return p
 	}
 	return filepath.Join(m.root, p)
 }
 
-func (m mapping) args(args []string) []string {
+func (m mapping) mapArgs(args []string) []string {
 	out := make([]string, len(args))
 	for i, a := range args {
 		key, value, ok := strings.Cut(a, "=")
 		if ok && m.covers(value) && strings.HasPrefix(key, "-") {
-			out[i] = key + "=" + m.path(value)
+			out[i] = key + "=" + m.mapPath(value)
 			continue
 		}
-		out[i] = m.path(a)
+		out[i] = m.mapPath(a)
 	}
 	return out
 }
 
-func (m mapping) env(env []string) []string {
+func (m mapping) mapEnv(env []string) []string {
 	out := make([]string, len(env))
 	for i, e := range env {
 		key, value, _ := strings.Cut(e, "=")
 		parts := strings.Split(value, ":")
 		for j, p := range parts {
-			parts[j] = m.path(p)
+			parts[j] = m.mapPath(p)
 		}
 		out[i] = key + "=" + strings.Join(parts, ":")
 	}

@@ -108,8 +108,8 @@ func (r *Runtime) List(context.Context, string) ([]string, error) {
 
 // Inspect reads what the task's shell left.
 func (r *Runtime) Inspect(_ context.Context, id string) (container.Status, error) {
-	d := r.dir(id)
-	phase, err := d.phase()
+	d := r.containerDir(id)
+	phase, err := d.readPhase()
 	if err != nil {
 		return container.Status{}, fmt.Errorf("inspect process %s: %w", id, err)
 	}
@@ -117,7 +117,7 @@ func (r *Runtime) Inspect(_ context.Context, id string) (container.Status, error
 	if phase != container.Running {
 		return s, nil
 	}
-	ports, err := d.ports()
+	ports, err := d.readPorts()
 	if err != nil {
 		return s, fmt.Errorf("inspect process %s: %w", id, err)
 	}
@@ -131,8 +131,8 @@ func (r *Runtime) Inspect(_ context.Context, id string) (container.Status, error
 
 // Remove kills what is left and removes the directory.
 func (r *Runtime) Remove(ctx context.Context, id string) error {
-	d := r.dir(id)
-	phase, err := d.phase()
+	d := r.containerDir(id)
+	phase, err := d.readPhase()
 	if err != nil {
 		return fmt.Errorf("remove process %s: %w", id, err)
 	}
@@ -141,26 +141,26 @@ func (r *Runtime) Remove(ctx context.Context, id string) error {
 			return err
 		}
 	}
-	r.sweep(id)
-	uid, isolated := d.isolated()
-	own := isolated && r.opts.Accounts.contains(uid)
+	r.sweepProcesses(id)
+	uid, isolated := d.isolatedUser()
+	own := isolated && r.opts.Accounts.containsUID(uid)
 	if own {
 		if err := awaitNobody(ctx, uid); err != nil {
 			return fmt.Errorf("remove process %s: %w", id, err)
 		}
 	}
-	if at, found := d.lent(); found {
+	if at, found := d.lentFiles(); found {
 		err = giveBack(at)
 	}
 	if err := errors.Join(err, os.RemoveAll(string(d))); err != nil {
 		return fmt.Errorf("remove process %s: %w", id, err)
 	}
 	if own {
-		if err := r.opts.Accounts.release(uid, d); err != nil {
+		if err := r.opts.Accounts.releaseUID(uid, d); err != nil {
 			return fmt.Errorf("give back user %d of process %s: %w", uid, id, err)
 		}
 	}
 	return nil
 }
 
-func (r *Runtime) dir(id string) dir { return dir(filepath.Join(r.opts.Dir, id)) }
+func (r *Runtime) containerDir(id string) dir { return dir(filepath.Join(r.opts.Dir, id)) }

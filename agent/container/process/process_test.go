@@ -192,7 +192,7 @@ func TestPathsAreMapped(t *testing.T) {
 		WorkDir: "/home/me", Mounts: []container.Mount{{ContainerPath: "/data"}},
 		Files: []container.File{{Path: "/etc/ssh/ssh_config"}},
 	})
-	args := m.args([]string{
+	args := m.mapArgs([]string{
 		"/run/determined/x.sh", "/home/me", "/home/meadow", "--dir=/data/a", "a=/data", "/etc/ssh", "/etc/ssh/ssh_config", "sh",
 	})
 	wantArgs := []string{
@@ -201,7 +201,7 @@ func TestPathsAreMapped(t *testing.T) {
 	if !slices.Equal(args, wantArgs) {
 		t.Errorf("got %q, want %q", args, wantArgs)
 	}
-	env := m.env([]string{"A=/run/determined", "B=/bin:/data/bin", "C=http://h:1/data"})
+	env := m.mapEnv([]string{"A=/run/determined", "B=/bin:/data/bin", "C=http://h:1/data"})
 	wantEnv := []string{"A=/r/run/determined", "B=/bin:/r/data/bin", "C=http://h:1/data"}
 	if !slices.Equal(env, wantEnv) {
 		t.Errorf("got %q, want %q", env, wantEnv)
@@ -264,7 +264,7 @@ func TestWhatTheProgramLeavesInItsGroupIsSwept(t *testing.T) {
 	if err := start(t, r, script("left", "sleep 600 & exit 3")); err != nil {
 		t.Fatal(err)
 	}
-	pid, _, err := r.pid("left")
+	pid, _, err := r.pidOf("left")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +324,7 @@ func TestAVanishedShellIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the id is written", func() bool {
-		s, err := r.dir("v").status()
+		s, err := r.containerDir("v").readStatus()
 		return s.started && err == nil
 	})
 	if err := unix.Kill(-pid, unix.SIGKILL); err != nil {
@@ -415,7 +415,7 @@ func TestALinkedAccountReachesItsFilesWithoutIsolation(t *testing.T) {
 	if code != 0 || !strings.HasPrefix(said, "1234\n4321\ngiven\n") {
 		t.Errorf("got code %d and %q, want its account and its file", code, said)
 	}
-	root := r.dir("linked").root()
+	root := r.containerDir("linked").rootDir()
 	if err := r.Remove(t.Context(), "linked"); err != nil {
 		t.Fatal(err)
 	}

@@ -20,14 +20,14 @@ const (
 	lagLeft = 16 << 20
 )
 
-// release gives the room of what was emitted back to the file system: whoever emits has
+// releaseFile gives the room of what was emitted back to the file system: whoever emits has
 // it on disk. One that makes no holes keeps it.
-func (t *tail) release() {
-	t.out.release(t.next.Stdout)
-	t.err.release(t.next.Stderr)
+func (t *tail) releaseFile() {
+	t.out.releaseRead(t.next.Stdout)
+	t.err.releaseRead(t.next.Stderr)
 }
 
-func (s *stream) release(emitted int64) {
+func (s *stream) releaseRead(emitted int64) {
 	to := (emitted - tailKept) / releaseStep * releaseStep
 	if to <= s.freed {
 		return

@@ -17,7 +17,7 @@ func output(t *testing.T) (d dir, stdout *os.File) {
 	t.Helper()
 	d = dir(t.TempDir())
 	for _, name := range []string{"stdout", "stderr"} {
-		f, err := d.open(name, logFlags)
+		f, err := d.openFile(name, logFlags)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -48,7 +48,7 @@ func (r *Runtime) Start(_ context.Context, spec container.Spec) error {
 	if r.notIsolated == nil {
 		start = r.startIsolated
 	}
-	pid, err := start(r.dir(spec.ID), spec)
+	pid, err := start(r.containerDir(spec.ID), spec)
 	if err != nil {
 		return &container.NeverRanError{Err: err}
 	}
@@ -63,28 +63,28 @@ func (r *Runtime) startPlain(d dir, spec container.Spec) (pid int, err error) {
 	if err := d.makeAnew(spec.User); err != nil {
 		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
-	if err := errors.Join(d.lend(r.opts.Lent, spec.User), d.layOut(spec, false)); err != nil {
+	if err := errors.Join(d.lendFiles(r.opts.Lent, spec.User), d.layOut(spec, false)); err != nil {
 		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
-	env, m := inherited(), newMapping(d.root(), spec)
-	if credential(spec.User) != nil {
-		env = account{User: *spec.User}.environ(d.root())
+	env, m := inheritedEnviron(), newMapping(d.rootDir(), spec)
+	if credentialOf(spec.User) != nil {
+		env = account{User: *spec.User}.environ(d.rootDir())
 	}
-	return d.launch(nil, (*exec.Cmd).Start, &exec.Cmd{
+	return d.launchShell(nil, (*exec.Cmd).Start, &exec.Cmd{
 		Path: "/bin/sh",
-		Args: append([]string{"/bin/sh", "-c", wrapper, "det-deploy-task"}, m.args(spec.Command)...),
-		Env:  append(append(env, m.env(spec.Env)...), markKey+"="+string(d)),
-		Dir:  m.path(workDir(spec)),
+		Args: append([]string{"/bin/sh", "-c", wrapper, "det-deploy-task"}, m.mapArgs(spec.Command)...),
+		Env:  append(append(env, m.mapEnv(spec.Env)...), markKey+"="+string(d)),
+		Dir:  m.mapPath(workDir(spec)),
 		SysProcAttr: &syscall.SysProcAttr{
 			Setsid:     true,
-			Credential: credential(spec.User),
+			Credential: credentialOf(spec.User),
 		},
 	})
 }
 
-// launch starts a shell with the lock in its hands, and after it the other file.
-func (d dir) launch(other *os.File, start func(*exec.Cmd) error, cmd *exec.Cmd) (pid int, err error) {
-	lock, err := d.open("status", os.O_CREATE|os.O_RDWR|os.O_APPEND)
+// launchShell starts a shell with the lock in its hands, and after it the other file.
+func (d dir) launchShell(other *os.File, start func(*exec.Cmd) error, cmd *exec.Cmd) (pid int, err error) {
+	lock, err := d.openFile("status", os.O_CREATE|os.O_RDWR|os.O_APPEND)
 	if err != nil {
 		return 0, err
 	}
@@ -98,12 +98,12 @@ func (d dir) launch(other *os.File, start func(*exec.Cmd) error, cmd *exec.Cmd) 
 	if err != nil && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOSYS) {
 		return 0, fmt.Errorf("set room aside for the end of the task: %w", err)
 	}
-	stdout, err := d.open("stdout", logFlags)
+	stdout, err := d.openFile("stdout", logFlags)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = stdout.Close() }()
-	stderr, err := d.open("stderr", logFlags)
+	stderr, err := d.openFile("stderr", logFlags)
 	if err != nil {
 		return 0, err
 	}
@@ -125,8 +125,8 @@ const statusRoom = 64
 
 const logFlags = os.O_CREATE | os.O_WRONLY | os.O_APPEND
 
-// inherited is what a task sees of the agent's own environment.
-func inherited() []string {
+// inheritedEnviron is what a task sees of the agent's own environment.
+func inheritedEnviron() []string {
 	var out []string
 	for _, key := range []string{"PATH", "HOME", "LANG", "TZ"} {
 		if value, ok := os.LookupEnv(key); ok {
@@ -136,8 +136,8 @@ func inherited() []string {
 	return out
 }
 
-// credential is nil when nothing has to be switched.
-func credential(u *container.User) *syscall.Credential {
+// credentialOf is nil when nothing has to be switched.
+func credentialOf(u *container.User) *syscall.Credential {
 	if u == nil || u.UID == os.Getuid() && u.GID == os.Getgid() {
 		return nil
 	}
@@ -149,14 +149,14 @@ func (r *Runtime) refuse(s container.Spec) error {
 	switch {
 	case len(s.Command) == 0:
 		return fmt.Errorf("the process runtime needs an entrypoint: it has no image to take one from")
-	case credential(s.User) != nil && os.Getuid() != 0:
+	case credentialOf(s.User) != nil && os.Getuid() != 0:
 		return fmt.Errorf("run as user %d: this agent is not root and cannot switch users", s.User.UID)
 	case len(s.AddCaps)+len(s.DropCaps) > 0:
 		return fmt.Errorf("capabilities %s: the process runtime cannot change them; use the docker runtime",
 			strings.Join(append(append([]string{}, s.AddCaps...), s.DropCaps...), ", "))
 	}
 	isolated := r.notIsolated == nil
-	if u := s.User; isolated && u != nil && r.opts.Accounts.contains(u.UID) {
+	if u := s.User; isolated && u != nil && r.opts.Accounts.containsUID(u.UID) {
 		return fmt.Errorf("run as user %d: users %d to %d are those of tasks without an account (task_users)", u.UID, r.opts.Accounts.First, r.opts.Accounts.Last)
 	}
 	for _, m := range s.Mounts {

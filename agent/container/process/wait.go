@@ -16,12 +16,12 @@ const pollInterval = 50 * time.Millisecond
 // Wait returns when the task's shell has ended; then nothing of the task's
 // group is left.
 func (r *Runtime) Wait(ctx context.Context, id string) (int, error) {
-	d := r.dir(id)
+	d := r.containerDir(id)
 	if err := r.awaitEnd(ctx, id); err != nil {
 		return 0, fmt.Errorf("wait for process %s: %w", id, err)
 	}
-	r.sweep(id)
-	code, err := d.code()
+	r.sweepProcesses(id)
+	code, err := d.exitCode()
 	if err != nil {
 		return 0, fmt.Errorf("wait for process %s: %w", id, err)
 	}
@@ -32,24 +32,24 @@ func (r *Runtime) Wait(ctx context.Context, id string) (int, error) {
 // after the descriptor was opened proves that it is no other process with
 // the same id.
 func (r *Runtime) awaitEnd(ctx context.Context, id string) error {
-	d := r.dir(id)
-	pid, found, err := r.pid(id)
+	d := r.containerDir(id)
+	pid, found, err := r.pidOf(id)
 	if err != nil {
 		return err
 	}
 	if !found {
-		return d.poll(ctx)
+		return d.pollEnd(ctx)
 	}
 	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
 	if err != nil {
 		// No such process, or no such call in this kernel.
-		return d.poll(ctx)
+		return d.pollEnd(ctx)
 	}
 	f := os.NewFile(uintptr(fd), "pidfd")
 	defer func() { _ = f.Close() }()
 	// The shell of this agent is waited for in any case: it gives the lock back
 	// before the last process of an isolated task is gone.
-	if alive, err := d.alive(); err != nil || !alive && !r.started(id) {
+	if alive, err := d.isAlive(); err != nil || !alive && !r.isChild(id) {
 		return err
 	}
 	if err := awaitReadable(ctx, f); err != nil {
@@ -58,9 +58,9 @@ func (r *Runtime) awaitEnd(ctx context.Context, id string) error {
 	return ctx.Err()
 }
 
-// started says whether this agent started the task's shell, and has not reaped it:
+// isChild says whether this agent started the task's shell, and has not reaped it:
 // then its id is no other's.
-func (r *Runtime) started(id string) bool {
+func (r *Runtime) isChild(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, ours := r.children[id]
@@ -95,12 +95,12 @@ func awaitReadable(ctx context.Context, f *os.File) error {
 	return errors.Join(err, pollErr)
 }
 
-// poll waits for the lock to become free.
-func (d dir) poll(ctx context.Context) error {
+// pollEnd waits for the lock to become free.
+func (d dir) pollEnd(ctx context.Context) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
-		alive, err := d.alive()
+		alive, err := d.isAlive()
 		if err != nil || !alive {
 			return err
 		}
@@ -112,14 +112,14 @@ func (d dir) poll(ctx context.Context) error {
 	}
 }
 
-// pid is the shell's: known from its start, or from what it wrote.
-func (r *Runtime) pid(id string) (pid int, found bool, err error) {
+// pidOf is the shell's: known from its start, or from what it wrote.
+func (r *Runtime) pidOf(id string) (pid int, found bool, err error) {
 	r.mu.Lock()
 	pid, found = r.children[id]
 	r.mu.Unlock()
 	if found {
 		return pid, true, nil
 	}
-	s, err := r.dir(id).status()
+	s, err := r.containerDir(id).readStatus()
 	return s.pid, s.started, err
 }

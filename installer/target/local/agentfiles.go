@@ -27,24 +27,24 @@ type agentFiles struct {
 }
 
 func (a *agentFiles) Find(context.Context) (resource.Found, []resource.Drift, error) {
-	dir := a.place.agent(a.name)
-	if !exists(dir) {
+	dir := a.place.agentDir(a.name)
+	if !fileExists(dir) {
 		return resource.Found{}, nil, nil
 	}
-	f := found(a.kind, dir, "")
+	f := foundFile(a.kind, dir, "")
 	want, err := agentYAML(a.spec, a.place, a.name, a.tasksAt)
 	if err != nil {
 		return resource.Found{}, nil, err
 	}
 	have, err := os.ReadFile(a.place.agentYAML(a.name))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return resource.Found{}, nil, refuse("read", dir, err)
+		return resource.Found{}, nil, wrapRefusal("read", dir, err)
 	}
 	var drift []resource.Drift
 	if !bytes.Equal(have, want) {
-		drift = append(drift, resource.Drift{Path: "agent.yaml", Have: digest(have), Want: digest(want)})
+		drift = append(drift, resource.Drift{Path: "agent.yaml", Have: digestOf(have), Want: digestOf(want)})
 	}
-	if have := a.token(time.Now()); have != "" {
+	if have := a.joinToken(time.Now()); have != "" {
 		drift = append(drift, resource.Drift{Path: "join-token", Have: have, Want: "good"})
 	}
 	return f, drift, nil
@@ -56,14 +56,14 @@ func (a *agentFiles) Create(ctx context.Context) error {
 	if err := a.configure(ctx); err != nil {
 		return err
 	}
-	if a.token(time.Now()) == "" {
+	if a.joinToken(time.Now()) == "" {
 		return nil
 	}
-	token, err := a.h.run(ctx, "master", "join-token", "--config-file", a.place.masterYAML(), "--pool", "default")
+	token, err := a.h.runProgram(ctx, "master", "join-token", "--config-file", a.place.masterYAML(), "--pool", "default")
 	if err != nil {
 		return err
 	}
-	return a.h.write(ctx, a.place.token(a.name), token)
+	return a.h.writeFile(ctx, a.place.joinToken(a.name), token)
 }
 
 // configure writes what the agent reads.
@@ -72,17 +72,17 @@ func (a *agentFiles) configure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.h.write(ctx, a.place.agentYAML(a.name), want)
+	return a.h.writeFile(ctx, a.place.agentYAML(a.name), want)
 }
 
-// token says what is wrong with the agent's join token, or nothing. One that has
+// joinToken says what is wrong with the agent's join token, or nothing. One that has
 // served is not needed any more: the agent keeps a credential of its own.
-func (a *agentFiles) token(now time.Time) string {
-	info, err := os.Stat(a.place.token(a.name))
+func (a *agentFiles) joinToken(now time.Time) string {
+	info, err := os.Stat(a.place.joinToken(a.name))
 	switch {
 	case err != nil:
 		return "missing"
-	case now.Sub(info.ModTime()) > tokenLife && !exists(filepath.Join(a.place.agent(a.name), "data", "credential")):
+	case now.Sub(info.ModTime()) > tokenLife && !fileExists(filepath.Join(a.place.agentDir(a.name), "data", "credential")):
 		return "expired"
 	}
 	return ""
@@ -93,12 +93,12 @@ func (a *agentFiles) Update(ctx context.Context, _ []resource.Drift) error { ret
 // Delete ends what the agent's tasks left running: they outlive an agent that
 // stops, so that another one may take them up, and here none will.
 func (a *agentFiles) Delete(ctx context.Context) error {
-	if config := a.place.agentYAML(a.name); exists(config) {
-		if _, err := a.h.run(ctx, "agent", "sweep", "--config-file", config); err != nil {
+	if config := a.place.agentYAML(a.name); fileExists(config) {
+		if _, err := a.h.runProgram(ctx, "agent", "sweep", "--config-file", config); err != nil {
 			return err
 		}
 	}
-	err := a.h.remove(ctx, a.place.agent(a.name))
+	err := a.h.removeAll(ctx, a.place.agentDir(a.name))
 	if err == nil {
 		a.h.removeEmpty(a.place.path("agents"))
 	}

@@ -43,7 +43,7 @@ type checks struct{ *Target }
 func (t checks) checkDirectory(context.Context) doctor.Result {
 	r := doctor.Result{Answer: doctor.Pass, Needed: "a writable directory with 512 MB free", Fix: "set XDG_STATE_HOME to another directory"}
 	dir := string(t.Place)
-	for !exists(dir) && filepath.Dir(dir) != dir {
+	for !fileExists(dir) && filepath.Dir(dir) != dir {
 		dir = filepath.Dir(dir)
 	}
 	var fs syscall.Statfs_t

@@ -34,7 +34,7 @@ var errNoPage = errors.New("there is none")
 
 // Runtime is what runs tasks: "docker" when a daemon answers, else "process".
 func (t *Target) Runtime(ctx context.Context) string {
-	if _, err := dockerSocket(t.Docker).ask(ctx, "/_ping", nil); err != nil {
+	if _, err := dockerSocket(t.Docker).askEngine(ctx, "/_ping", nil); err != nil {
 		return "process"
 	}
 	return "docker"
@@ -48,7 +48,7 @@ func (t *Target) TasksReach(ctx context.Context) (string, error) {
 	if t.Runtime(ctx) != "docker" {
 		return "", nil
 	}
-	e, err := dockerSocket(t.Docker).inspect(ctx)
+	e, err := dockerSocket(t.Docker).inspectEngine(ctx)
 	if err == nil {
 		return e.reach(machineAddresses(ctx)), nil
 	}
@@ -61,20 +61,20 @@ func (t *Target) TasksReach(ctx context.Context) (string, error) {
 // dockerSocket is where a Docker daemon is asked.
 type dockerSocket string
 
-// inspect asks a daemon for the network of its containers. It may have none.
-func (d dockerSocket) inspect(ctx context.Context) (engine, error) {
+// inspectEngine asks a daemon for the network of its containers. It may have none.
+func (d dockerSocket) inspectEngine(ctx context.Context) (engine, error) {
 	var e engine
 	var network struct {
 		IPAM struct{ Config []struct{ Gateway string } }
 	}
-	if _, err := d.ask(ctx, "/networks/bridge", &network); err != nil && !errors.Is(err, errNoPage) {
+	if _, err := d.askEngine(ctx, "/networks/bridge", &network); err != nil && !errors.Is(err, errNoPage) {
 		return e, err
 	}
 	for _, c := range network.IPAM.Config {
 		e.gateways = append(e.gateways, net.ParseIP(c.Gateway))
 	}
 	var info struct{ SecurityOptions []string }
-	header, err := d.ask(ctx, "/info", &info)
+	header, err := d.askEngine(ctx, "/info", &info)
 	if err != nil {
 		return e, err
 	}
@@ -148,8 +148,8 @@ func machineAddresses(ctx context.Context) []net.IP {
 	return out
 }
 
-// ask reads one page of the daemon's API into answer, unless that is nil.
-func (d dockerSocket) ask(ctx context.Context, page string, answer any) (http.Header, error) {
+// askEngine reads one page of the daemon's API into answer, unless that is nil.
+func (d dockerSocket) askEngine(ctx context.Context, page string, answer any) (http.Header, error) {
 	patience := enginePatience
 	if answer == nil {
 		patience = pingPatience

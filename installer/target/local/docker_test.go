@@ -94,7 +94,7 @@ func TestAnEngineThatDoesNotSayKeepsWhatWasSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(target.Place.agent("1"), 0o700); err != nil {
+	if err := os.MkdirAll(target.Place.agentDir("1"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(target.Place.agentYAML("1"), told, 0o600); err != nil {

@@ -64,25 +64,25 @@ func (d *directory) Find(context.Context) (resource.Found, []resource.Drift, err
 		return resource.Found{}, nil, nil
 	}
 	if err != nil {
-		return resource.Found{}, nil, refuse("look at", d.path, err)
+		return resource.Found{}, nil, wrapRefusal("look at", d.path, err)
 	}
 	var drift []resource.Drift
 	if mode := info.Mode().Perm(); mode != 0o700 {
 		drift = append(drift, resource.Drift{Path: "permissions", Have: mode.String(), Want: fs.FileMode(0o700).String()})
 	}
-	return found(d.kind, d.path, d.retain), drift, nil
+	return foundFile(d.kind, d.path, d.retain), drift, nil
 }
 
 func (d *directory) Create(ctx context.Context) error {
-	return d.h.mkdir(ctx, filepath.Join(d.path, d.inner))
+	return d.h.makeDirectory(ctx, filepath.Join(d.path, d.inner))
 }
-func (d *directory) Delete(ctx context.Context) error { return d.h.remove(ctx, d.path) }
+func (d *directory) Delete(ctx context.Context) error { return d.h.removeAll(ctx, d.path) }
 
 func (d *directory) Update(ctx context.Context, _ []resource.Drift) error {
 	if err := d.h.gate.Pass(ctx, "restrict "+d.path); err != nil {
 		return err
 	}
-	return refuse("restrict", d.path, os.Chmod(d.path, 0o700))
+	return wrapRefusal("restrict", d.path, os.Chmod(d.path, 0o700))
 }
 
 // file is one file. Its content is compared, unless it is a secret: that is made
@@ -101,12 +101,12 @@ func (f *file) Find(ctx context.Context) (resource.Found, []resource.Drift, erro
 		return resource.Found{}, nil, nil
 	}
 	if err != nil {
-		return resource.Found{}, nil, refuse("read", f.path, err)
+		return resource.Found{}, nil, wrapRefusal("read", f.path, err)
 	}
 	var drift []resource.Drift
 	info, err := os.Stat(f.path)
 	if err != nil {
-		return resource.Found{}, nil, refuse("look at", f.path, err)
+		return resource.Found{}, nil, wrapRefusal("look at", f.path, err)
 	}
 	if mode := info.Mode().Perm(); mode != 0o600 {
 		drift = append(drift, resource.Drift{Path: "permissions", Have: mode.String(), Want: fs.FileMode(0o600).String()})
@@ -117,10 +117,10 @@ func (f *file) Find(ctx context.Context) (resource.Found, []resource.Drift, erro
 			return resource.Found{}, nil, err
 		}
 		if !bytes.Equal(have, want) {
-			drift = append(drift, resource.Drift{Path: "content", Have: digest(have), Want: digest(want)})
+			drift = append(drift, resource.Drift{Path: "content", Have: digestOf(have), Want: digestOf(want)})
 		}
 	}
-	return found(f.kind, f.path, f.retain), drift, nil
+	return foundFile(f.kind, f.path, f.retain), drift, nil
 }
 
 func (f *file) Create(ctx context.Context) error {
@@ -128,10 +128,10 @@ func (f *file) Create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return f.h.write(ctx, f.path, want)
+	return f.h.writeFile(ctx, f.path, want)
 }
 
-func (f *file) Delete(ctx context.Context) error { return f.h.remove(ctx, f.path) }
+func (f *file) Delete(ctx context.Context) error { return f.h.removeAll(ctx, f.path) }
 
 func (f *file) Update(ctx context.Context, _ []resource.Drift) error {
 	if !f.secret {
@@ -140,12 +140,12 @@ func (f *file) Update(ctx context.Context, _ []resource.Drift) error {
 	if err := f.h.gate.Pass(ctx, "restrict "+f.path); err != nil {
 		return err
 	}
-	return refuse("restrict", f.path, os.Chmod(f.path, 0o600))
+	return wrapRefusal("restrict", f.path, os.Chmod(f.path, 0o600))
 }
 
-// found describes what lies at path, which is directly below the cluster's
+// foundFile describes what lies at path, which is directly below the cluster's
 // directory except for an agent's.
-func found(kind, path, retain string) resource.Found {
+func foundFile(kind, path, retain string) resource.Found {
 	id := filepath.Base(path)
 	if kind == kindAgentFiles {
 		id = filepath.Join("agents", id)
@@ -153,8 +153,8 @@ func found(kind, path, retain string) resource.Found {
 	return resource.Found{Kind: kind, ID: id, Name: id, Retain: retain}
 }
 
-// digest shows whether two contents differ, and not what they are.
-func digest(data []byte) string {
+// digestOf shows whether two contents differ, and not what they are.
+func digestOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return "sha256:" + hex.EncodeToString(sum[:])[:8]
 }
@@ -185,15 +185,15 @@ type certificates struct {
 }
 
 func (c *certificates) Find(context.Context) (resource.Found, []resource.Drift, error) {
-	if !exists(c.dir) {
+	if !fileExists(c.dir) {
 		return resource.Found{}, nil, nil
 	}
 	why := c.stale(time.Now())
 	c.renew = why != ""
 	if !c.renew {
-		return found(c.kind, c.dir, ""), nil, nil
+		return foundFile(c.kind, c.dir, ""), nil, nil
 	}
-	return found(c.kind, c.dir, ""), []resource.Drift{{Path: "validity", Have: why, Want: "two months or more, for all addresses, with its key"}}, nil
+	return foundFile(c.kind, c.dir, ""), []resource.Drift{{Path: "validity", Have: why, Want: "two months or more, for all addresses, with its key"}}, nil
 }
 
 // stale says why the files have to be made anew, or nothing.
@@ -224,7 +224,7 @@ func (c *certificates) Create(ctx context.Context) error {
 		return err
 	}
 	for name, data := range map[string][]byte{"ca.pem": ca.Certificate, "key.pem": leaf.Key, "cert.pem": leaf.Certificate} {
-		if err := c.h.write(ctx, filepath.Join(c.dir, name), data); err != nil {
+		if err := c.h.writeFile(ctx, filepath.Join(c.dir, name), data); err != nil {
 			return err
 		}
 	}
@@ -233,4 +233,4 @@ func (c *certificates) Create(ctx context.Context) error {
 
 func (c *certificates) Update(ctx context.Context, _ []resource.Drift) error { return c.Create(ctx) }
 
-func (c *certificates) Delete(ctx context.Context) error { return c.h.remove(ctx, c.dir) }
+func (c *certificates) Delete(ctx context.Context) error { return c.h.removeAll(ctx, c.dir) }

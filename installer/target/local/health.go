@@ -16,8 +16,8 @@ const (
 func (t *Target) Ready(ctx context.Context, tell func(string)) error {
 	tell("the master to answer")
 	last := ""
-	if !until(ctx, startLimit, func() bool { last = t.Master().problem(ctx); return last == "" }) {
-		return refuse("wait for", "the master", errors.Join(errors.New(last), ctx.Err()))
+	if !waitUntil(ctx, startLimit, func() bool { last = t.Master().problem(ctx); return last == "" }) {
+		return wrapRefusal("wait for", "the master", errors.Join(errors.New(last), ctx.Err()))
 	}
 	if t.Spec.Agents > 0 {
 		tell(fmt.Sprintf("%d agents to join", t.Spec.Agents))
@@ -28,15 +28,15 @@ func (t *Target) Ready(ctx context.Context, tell func(string)) error {
 		return nil
 	}
 	if err != nil {
-		return refuse("log in to", "the master", err)
+		return wrapRefusal("log in to", "the master", err)
 	}
 	var joined int
-	ok := until(ctx, joinLimit, func() bool {
+	ok := waitUntil(ctx, joinLimit, func() bool {
 		joined, err = t.Master().countAgents(ctx, session)
 		return err == nil && joined >= t.Spec.Agents
 	})
 	if !ok {
-		return refuse("wait for", "the agents", errors.Join(err, ctx.Err(),
+		return wrapRefusal("wait for", "the agents", errors.Join(err, ctx.Err(),
 			fmt.Errorf("%d of %d have joined; the last one's log says: %s (%s)", joined, t.Spec.Agents,
 				tail(t.Place.Log(fmt.Sprintf("agent-%d", t.Spec.Agents))), t.Place.path("logs"))))
 	}

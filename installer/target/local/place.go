@@ -51,7 +51,9 @@ func (p Place) determinedPassword() string { return p.path("determined-password"
 
 // onePassword reports a cluster of a version that made one password for both users.
 // This one makes that of determined first.
-func (p Place) onePassword() bool { return exists(p.Password()) && !exists(p.determinedPassword()) }
+func (p Place) onePassword() bool {
+	return fileExists(p.Password()) && !fileExists(p.determinedPassword())
+}
 
 // CA is the file with the certificate that signed the master's.
 func (p Place) CA() string { return p.path("tls", "ca.pem") }
@@ -71,21 +73,21 @@ func (p Place) Logs() ([]string, error) {
 	return files, nil
 }
 
-// holds is why the data outlives `down`, and where it is.
-func (p Place) holds() string { return holdsData + ", in " + p.data() }
+// retainReason is why the data outlives `down`, and where it is.
+func (p Place) retainReason() string { return holdsData + ", in " + p.dataDir() }
 
-// closed is what no task may mount: all but the checkpoints, which are the tasks'.
-func (p Place) closed() []string {
+// closedPaths is what no task may mount: all but the checkpoints, which are the tasks'.
+func (p Place) closedPaths() []string {
 	return []string{
 		p.path("control"), p.Password(), p.determinedPassword(), p.path("tls"), p.masterYAML(), p.masterConfig(), p.path("data", "master"),
 		p.path("agents"), p.path("units"), p.path("run"), p.path("logs"),
 	}
 }
 
-func (p Place) data() string             { return p.path("data") }
-func (p Place) masterYAML() string       { return p.path("master.yaml") }
-func (p Place) masterConfig() string     { return p.path("master-config.yaml") }
-func (p Place) agent(name string) string { return p.path("agents", name) }
+func (p Place) dataDir() string             { return p.path("data") }
+func (p Place) masterYAML() string          { return p.path("master.yaml") }
+func (p Place) masterConfig() string        { return p.path("master-config.yaml") }
+func (p Place) agentDir(name string) string { return p.path("agents", name) }
 
 // Processes is where the supervisor and the installer meet.
 func (p Place) Processes() supervise.Dir { return supervise.Dir(p) }
@@ -107,7 +109,7 @@ func (s store) Destroy(ctx context.Context) error {
 	if err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, syscall.EEXIST) {
 		return nil
 	}
-	return refuse("remove", string(s.place), err)
+	return wrapRefusal("remove", string(s.place), err)
 }
 
 // Holder says who runs this process: by name, or where the machine has none for
@@ -151,8 +153,8 @@ func Dead(h record.Holder) bool {
 	return !supervise.Identity{PID: n, Start: start}.Alive()
 }
 
-// refuse translates what the system says, once.
-func refuse(op, path string, err error) error {
+// wrapRefusal translates what the system says, once.
+func wrapRefusal(op, path string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -172,7 +174,7 @@ func refuse(op, path string, err error) error {
 // files it runs with. There are none when it has no master.yaml, and what cannot
 // be read is left out.
 func (p Place) Recover() (map[string]string, error) {
-	if !exists(p.masterYAML()) {
+	if !fileExists(p.masterYAML()) {
 		return nil, nil
 	}
 	m, _, err := config.Load([]string{p.masterYAML()}, nil)
@@ -198,11 +200,11 @@ func (p Place) Recover() (map[string]string, error) {
 	}
 	agents, err := os.ReadDir(p.path("agents"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, refuse("list", "agents", err)
+		return nil, wrapRefusal("list", "agents", err)
 	}
 	out[AgentSetting], out[TrustSetting] = strconv.Itoa(len(agents)), "false"
 	for _, a := range agents {
-		read, _, err := agentconfig.Load([]string{filepath.Join(p.agent(a.Name()), "agent.yaml")}, nil)
+		read, _, err := agentconfig.Load([]string{filepath.Join(p.agentDir(a.Name()), "agent.yaml")}, nil)
 		if err == nil {
 			out[SlotSetting] = strconv.Itoa(read.ArtificialSlots)
 			// The agent is told where tasks are not isolated, the master whose it takes.

@@ -42,7 +42,7 @@ func (s *supervisor) Find(context.Context) (resource.Found, []resource.Drift, er
 	if !d.Exists() {
 		return resource.Found{}, nil, nil
 	}
-	f := found(s.kind, s.place.path("run"), "")
+	f := foundFile(s.kind, s.place.path("run"), "")
 	if _, alive := d.Holder(); !alive {
 		return f, []resource.Drift{{Path: "state", Have: "not running", Want: "running"}}, nil
 	}
@@ -55,33 +55,33 @@ func (s *supervisor) Create(ctx context.Context) error {
 		return nil
 	}
 	for _, dir := range []string{s.place.path("units"), s.place.path("run")} {
-		if err := s.h.mkdir(ctx, dir); err != nil {
+		if err := s.h.makeDirectory(ctx, dir); err != nil {
 			return err
 		}
 	}
 	log := s.place.Log("supervisor")
 	args := []string{"local", "supervise", "--directory", string(s.place)}
-	if err := s.h.detach(ctx, log, args...); err != nil {
+	if err := s.h.startDetached(ctx, log, args...); err != nil {
 		return err
 	}
-	if !until(ctx, startLimit, func() bool { _, alive := d.Holder(); return alive }) {
-		return refuse("start", "the supervisor", fmt.Errorf("it does not come up; its log says: %s (%s)", tail(log), log))
+	if !waitUntil(ctx, startLimit, func() bool { _, alive := d.Holder(); return alive }) {
+		return wrapRefusal("start", "the supervisor", fmt.Errorf("it does not come up; its log says: %s (%s)", tail(log), log))
 	}
 	return nil
 }
 
 func (s *supervisor) Update(ctx context.Context, _ []resource.Drift) error { return s.Create(ctx) }
 
-// replace has a supervisor of the new program take over what the old one
+// replaceRunning has a supervisor of the new program take over what the old one
 // supervises: killed, it leaves everything running.
-func (s *supervisor) replace(ctx context.Context) error {
+func (s *supervisor) replaceRunning(ctx context.Context) error {
 	d := s.place.Processes()
 	if id, alive := d.Holder(); alive {
-		if err := s.h.signal(ctx, id, syscall.SIGKILL); err != nil {
+		if err := s.h.signalProcess(ctx, id, syscall.SIGKILL); err != nil {
 			return err
 		}
-		if !until(ctx, stopLimit, func() bool { return !id.Alive() }) {
-			return refuse("stop", "the supervisor", errors.New("it does not end, even when killed"))
+		if !waitUntil(ctx, stopLimit, func() bool { return !id.Alive() }) {
+			return wrapRefusal("stop", "the supervisor", errors.New("it does not end, even when killed"))
 		}
 	}
 	return s.Create(ctx)
@@ -90,12 +90,12 @@ func (s *supervisor) replace(ctx context.Context) error {
 func (s *supervisor) Delete(ctx context.Context) error {
 	d := s.place.Processes()
 	if id, alive := d.Holder(); alive {
-		if err := s.h.end(ctx, id); err != nil {
+		if err := s.h.endProcess(ctx, id); err != nil {
 			return err
 		}
 	}
 	for _, dir := range []string{s.place.path("units"), s.place.path("run")} {
-		if err := s.h.remove(ctx, dir); err != nil {
+		if err := s.h.removeAll(ctx, dir); err != nil {
 			return err
 		}
 	}
@@ -124,11 +124,11 @@ func (p *process) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 	var drift []resource.Drift
 	u, wanted, err := d.Unit(p.unit)
 	if drift, err = damaged(drift, err); err != nil {
-		return resource.Found{}, nil, refuse("read unit", p.unit, err)
+		return resource.Found{}, nil, wrapRefusal("read unit", p.unit, err)
 	}
 	st, seen, err := d.Status(p.unit)
 	if drift, err = damaged(drift, err); err != nil {
-		return resource.Found{}, nil, refuse("read status", p.unit, err)
+		return resource.Found{}, nil, wrapRefusal("read status", p.unit, err)
 	}
 	alive := seen && st.Alive()
 	if !wanted && !alive && drift == nil {
@@ -163,30 +163,30 @@ func damaged(drift []resource.Drift, err error) ([]resource.Drift, error) {
 	return drift, err
 }
 
-func (p *process) Create(ctx context.Context) error { return p.start(ctx) }
+func (p *process) Create(ctx context.Context) error { return p.startUnit(ctx) }
 
 // Update starts the process again, also when only its health asks for it.
 func (p *process) Update(ctx context.Context, drift []resource.Drift) error {
 	for _, d := range drift {
 		if d.Path == "health" {
 			if err := p.place.Processes().Drop(p.unit); err != nil {
-				return refuse("remove unit", p.unit, err)
+				return wrapRefusal("remove unit", p.unit, err)
 			}
 			if err := p.stop(ctx); err != nil {
 				return err
 			}
 		}
 	}
-	return p.start(ctx)
+	return p.startUnit(ctx)
 }
 
-func (p *process) start(ctx context.Context) error {
-	return p.startAnd(ctx, p.comesUp)
+func (p *process) startUnit(ctx context.Context) error {
+	return p.startUnitAnd(ctx, p.comesUp)
 }
 
-// startAnd starts the process and returns when wait, given its generation, has
+// startUnitAnd starts the process and returns when wait, given its generation, has
 // nothing to complain about.
-func (p *process) startAnd(ctx context.Context, wait func(context.Context, string) string) error {
+func (p *process) startUnitAnd(ctx context.Context, wait func(context.Context, string) string) error {
 	generation, err := p.generation(ctx)
 	if err != nil {
 		return err
@@ -194,21 +194,21 @@ func (p *process) startAnd(ctx context.Context, wait func(context.Context, strin
 	d := p.place.Processes()
 	log := p.place.Log(p.unit)
 	u := supervise.Unit{Name: p.unit, Program: p.program, Args: p.args, Log: log, Generation: generation}
-	if err := p.h.put(ctx, d, u); err != nil {
+	if err := p.h.putUnit(ctx, d, u); err != nil {
 		return err
 	}
 	if err := p.wake(ctx); err != nil {
 		return err
 	}
 	if ill := wait(ctx, generation); ill != "" {
-		return refuse("start", p.unit, fmt.Errorf("%s; its log says: %s (%s)", ill, tail(log), log))
+		return wrapRefusal("start", p.unit, fmt.Errorf("%s; its log says: %s (%s)", ill, tail(log), log))
 	}
 	return nil
 }
 
 // comesUp waits until the process runs and is healthy, or returns what is wrong.
 func (p *process) comesUp(ctx context.Context, generation string) string {
-	return p.becomes(ctx, generation, startLimit, func(ctx context.Context) (ill string, final bool) {
+	return p.awaitUnit(ctx, generation, startLimit, func(ctx context.Context) (ill string, final bool) {
 		if p.unhealthy == nil {
 			return "", true
 		}
@@ -217,13 +217,13 @@ func (p *process) comesUp(ctx context.Context, generation string) string {
 	})
 }
 
-// becomes asks a process that runs until its answer is final. It gives up early on
+// awaitUnit asks a process that runs until its answer is final. It gives up early on
 // one that dies again and again.
-func (p *process) becomes(
+func (p *process) awaitUnit(
 	ctx context.Context, generation string, limit time.Duration, ask func(context.Context) (ill string, final bool),
 ) string {
 	ill, deaths, last := "", 0, supervise.Identity{}
-	until(ctx, limit, func() bool {
+	waitUntil(ctx, limit, func() bool {
 		st, _, err := p.place.Processes().Status(p.unit)
 		alive := err == nil && st.Alive()
 		if st.Generation == generation && !alive && st.Exit != "" && st.Identity != last {
@@ -241,7 +241,7 @@ func (p *process) becomes(
 }
 
 func (p *process) Delete(ctx context.Context) error {
-	if err := p.h.put(ctx, p.place.Processes(), supervise.Unit{Name: p.unit}); err != nil {
+	if err := p.h.putUnit(ctx, p.place.Processes(), supervise.Unit{Name: p.unit}); err != nil {
 		return err
 	}
 	return p.stop(ctx)
@@ -253,30 +253,30 @@ func (p *process) stop(ctx context.Context) error {
 	d := p.place.Processes()
 	st, seen, err := d.Status(p.unit)
 	if err != nil {
-		return refuse("read status", p.unit, err)
+		return wrapRefusal("read status", p.unit, err)
 	}
 	if err := p.wake(ctx); err != nil {
 		return err
 	}
 	if _, alive := d.Holder(); !alive && seen {
-		if err := p.h.end(ctx, st.Identity); err != nil {
+		if err := p.h.endProcess(ctx, st.Identity); err != nil {
 			return err
 		}
-		return refuse("remove status", p.unit, d.Forget(p.unit))
+		return wrapRefusal("remove status", p.unit, d.Forget(p.unit))
 	}
-	gone := until(ctx, stopLimit, func() bool {
+	gone := waitUntil(ctx, stopLimit, func() bool {
 		_, seen, err := d.Status(p.unit)
 		return err == nil && !seen
 	})
 	if !gone {
-		return refuse("stop", p.unit, errors.New("it does not end"))
+		return wrapRefusal("stop", p.unit, errors.New("it does not end"))
 	}
 	return nil
 }
 
 func (p *process) wake(ctx context.Context) error {
 	if id, alive := p.place.Processes().Holder(); alive {
-		return p.h.signal(ctx, id, syscall.SIGHUP)
+		return p.h.signalProcess(ctx, id, syscall.SIGHUP)
 	}
 	return nil
 }
@@ -294,12 +294,12 @@ func (p *process) generation(ctx context.Context) (string, error) {
 	if p.certs != nil {
 		cert, err := os.ReadFile(filepath.Join(p.certs.dir, "cert.pem"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", refuse("read", p.certs.dir, err)
+			return "", wrapRefusal("read", p.certs.dir, err)
 		}
 		text.Write(cert)
 	}
 	text.WriteString(p.program) // its path has its hash
-	return digest(text.Bytes()), nil
+	return digestOf(text.Bytes()), nil
 }
 
 // tail returns the last line of a log.

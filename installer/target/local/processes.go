@@ -22,13 +22,13 @@ func (t *Target) Processes() ([]Process, error) {
 	d := t.Place.Processes()
 	names, err := d.Known()
 	if err != nil {
-		return nil, refuse("list", "processes", err)
+		return nil, wrapRefusal("list", "processes", err)
 	}
 	out := make([]Process, len(names))
 	for i, name := range names {
 		st, _, err := d.Status(name)
 		if err != nil {
-			return nil, refuse("read status", name, err)
+			return nil, wrapRefusal("read status", name, err)
 		}
 		out[i] = Process{name, st, st.Alive()}
 	}
@@ -37,25 +37,25 @@ func (t *Target) Processes() ([]Process, error) {
 
 // Supervised waits, with a limit, until the cluster has a supervisor.
 func (t *Target) Supervised(ctx context.Context) bool {
-	return until(ctx, startLimit, func() bool { _, alive := t.Place.Processes().Holder(); return alive })
+	return waitUntil(ctx, startLimit, func() bool { _, alive := t.Place.Processes().Holder(); return alive })
 }
 
 // machines is where the master puts the machines that it launches: processes of
 // this one.
-func (p Place) machines() string { return filepath.Join(p.data(), "master", "machines") }
+func (p Place) machines() string { return filepath.Join(p.dataDir(), "master", "machines") }
 
 // launchedBy lists the machines that the cluster's master has launched. They are
 // its own affair, and go with it.
 func launchedBy(p Place) ([]resource.Found, error) {
 	places, err := local.Found(p.machines())
 	if err != nil {
-		return nil, refuse("list", "machines", err)
+		return nil, wrapRefusal("list", "machines", err)
 	}
 	var out []resource.Found
 	for _, m := range places {
 		id, err := filepath.Rel(string(p), string(m))
 		if err != nil {
-			return nil, refuse("list", "machines", err)
+			return nil, wrapRefusal("list", "machines", err)
 		}
 		out = append(out, resource.Found{Kind: kindMachine, ID: id, Name: string(m.ID()), Launched: true})
 	}
@@ -67,5 +67,5 @@ func endMachine(ctx context.Context, h host, p Place, id string) error {
 	if err := h.gate.Pass(ctx, "end machine "+filepath.Base(id)); err != nil {
 		return err
 	}
-	return local.End(ctx, local.Place(p.path(id)), h.self())
+	return local.End(ctx, local.Place(p.path(id)), h.ownProgram())
 }

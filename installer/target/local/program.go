@@ -38,13 +38,13 @@ type program struct {
 	from string
 }
 
-func (p Place) program(sum string) string { return p.path("bin", sum, "det-deploy") }
+func (p Place) programFile(sum string) string { return p.path("bin", sum, "det-deploy") }
 
 // programOf is the file of a release's program.
-func (p Place) programOf(r record.Release) string { return p.program(r.Programs[platform]) }
+func (p Place) programOf(r record.Release) string { return p.programFile(r.Programs[platform]) }
 
 func (g *program) Find(context.Context) (resource.Found, []resource.Drift, error) {
-	if !exists(g.place.program(g.sum)) {
+	if !fileExists(g.place.programFile(g.sum)) {
 		return resource.Found{}, nil, nil
 	}
 	return foundProgram(g.sum), nil, nil
@@ -52,18 +52,18 @@ func (g *program) Find(context.Context) (resource.Found, []resource.Drift, error
 
 // Create copies and hashes at once: what is put in place is what its name says.
 func (g *program) Create(ctx context.Context) error {
-	path := g.place.program(g.sum)
+	path := g.place.programFile(g.sum)
 	if err := g.h.gate.Pass(ctx, "write "+path); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return refuse("write", path, err)
+		return wrapRefusal("write", path, err)
 	}
-	return refuse("copy", g.from, copyProgram(g.from, path, g.sum))
+	return wrapRefusal("copy", g.from, copyProgram(g.from, path, g.sum))
 }
 
 func (g *program) Delete(ctx context.Context) error {
-	if err := g.h.remove(ctx, filepath.Dir(g.place.program(g.sum))); err != nil {
+	if err := g.h.removeAll(ctx, filepath.Dir(g.place.programFile(g.sum))); err != nil {
 		return err
 	}
 	g.h.removeEmpty(g.place.path("bin"))
@@ -107,11 +107,11 @@ func foundProgram(sum string) resource.Found {
 	return resource.Found{Kind: kindProgram, ID: id, Name: id}
 }
 
-// programs lists the hashes of all copies.
-func (p Place) programs() ([]string, error) {
+// listPrograms lists the hashes of all copies.
+func (p Place) listPrograms() ([]string, error) {
 	files, err := fs.Glob(os.DirFS(p.path("bin")), "*/det-deploy")
 	if err != nil {
-		return nil, refuse("list", "programs", err)
+		return nil, wrapRefusal("list", "programs", err)
 	}
 	for i, f := range files {
 		files[i] = path.Dir(f)
@@ -133,7 +133,7 @@ func Own(path, version string) (record.Release, error) {
 func (p Place) Running(ctx context.Context, known ...record.Release) (record.Release, error) {
 	u, found, err := p.Processes().Unit("master")
 	if err != nil || !found || u.Program == "" {
-		return record.Release{}, refuse("read unit", "master", err)
+		return record.Release{}, wrapRefusal("read unit", "master", err)
 	}
 	r := record.Release{Programs: map[string]string{platform: filepath.Base(filepath.Dir(u.Program))}}
 	for _, k := range known {

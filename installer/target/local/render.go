@@ -27,7 +27,7 @@ func masterYAML(s Spec, p Place, tasksAt string) ([]byte, error) {
 	}
 	// Containers of this machine reach it on the bridge.
 	m.Security.AllowPlainHTTP = tasksAt != "" && !s.TLS
-	m.DataDir = filepath.Join(p.data(), "master")
+	m.DataDir = filepath.Join(p.dataDir(), "master")
 	m.Telemetry.Enabled = false // a cluster on one's own machine reports to nobody
 	password, err := secret.Parse("file:" + p.Password())
 	if err != nil {
@@ -55,7 +55,7 @@ func masterYAML(s Spec, p Place, tasksAt string) ([]byte, error) {
 	}
 	var storage config.SharedFSStorage
 	storage.SetDefaults()
-	storage.HostPath = filepath.Join(p.data(), "checkpoints")
+	storage.HostPath = filepath.Join(p.dataDir(), "checkpoints")
 	if !says(s.MasterConfig, "checkpoint_storage") { // whose keys depend on its type
 		m.CheckpointStorage = &config.CheckpointStorage{SharedFS: &storage}
 	}
@@ -121,9 +121,9 @@ func agentYAML(s Spec, p Place, name, tasksAt string) ([]byte, error) {
 	a.ContainerMasterHost = tasksAt
 	a.AgentID, a.ResourcePool = s.Cluster+"-"+name, "default"
 	a.ArtificialSlots = s.Slots
-	a.DataDir = filepath.Join(p.agent(name), "data")
-	a.JoinTokenFile = p.token(name)
-	a.ProtectedPaths = p.closed()
+	a.DataDir = filepath.Join(p.agentDir(name), "data")
+	a.JoinTokenFile = p.joinToken(name)
+	a.ProtectedPaths = p.closedPaths()
 	// Where tasks are not isolated, the master decides whose it takes.
 	a.TrustUsers = !s.Isolated
 	if s.TLS {
@@ -136,8 +136,8 @@ func agentYAML(s Spec, p Place, name, tasksAt string) ([]byte, error) {
 	return out, nil
 }
 
-func (p Place) token(name string) string     { return filepath.Join(p.agent(name), "join-token") }
-func (p Place) agentYAML(name string) string { return filepath.Join(p.agent(name), "agent.yaml") }
+func (p Place) joinToken(name string) string { return filepath.Join(p.agentDir(name), "join-token") }
+func (p Place) agentYAML(name string) string { return filepath.Join(p.agentDir(name), "agent.yaml") }
 
 // agentConfig and masterConfig are for resources, which compare with what is there.
 func agentConfig(s Spec, p Place, name, tasksAt string) func(context.Context) ([]byte, error) {

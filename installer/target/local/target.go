@@ -37,7 +37,7 @@ var _ resource.Target = (*Target)(nil)
 // one where that is not there, or lost.
 func (t *Target) host() host { return host{t.Gate, t.Place.programOf(t.Release), t.Program, t.Env} }
 
-func (t *Target) program(r record.Release) *program {
+func (t *Target) programResource(r record.Release) *program {
 	sum := r.Programs[platform]
 	return &program{base{t.host(), kindProgram, "det-deploy", nil}, t.Place, sum, t.Program}
 }
@@ -50,14 +50,14 @@ func (t *Target) Kinds() []string {
 // Wanted lists everything a local cluster consists of.
 func (t *Target) Wanted() ([]resource.Resource, error) {
 	h, p, s := t.host(), t.Place, t.Spec
-	data := t.data()
-	password := t.password()
+	data := t.dataResource()
+	password := t.passwordResource()
 	logs := &directory{base{h, kindLogs, "logs", nil}, p.path("logs"), "", ""}
 	config := &file{base{h, kindConfig, "master.yaml", nil}, p.masterYAML(), false, masterConfig(s, p, t.TasksAt), ""}
-	self := t.program(t.Release)
-	boss := t.supervisor()
+	self := t.programResource(t.Release)
+	boss := t.supervisorResource()
 	boss.needs = []string{logs.ID(), self.ID()}
-	master := t.master()
+	master := t.masterResource()
 	master.needs = []string{data.ID(), password.ID(), config.ID(), boss.ID()}
 	out := []resource.Resource{data, password, logs, config, self, boss, master}
 	if s.MasterConfig != "" {
@@ -77,19 +77,19 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 		name := strconv.Itoa(i + 1)
 		files := t.agentFiles(name)
 		files.needs = []string{master.ID()}
-		agent := t.agent(name)
+		agent := t.agentResource(name)
 		agent.needs = []string{files.ID(), boss.ID(), master.ID()}
 		out = append(out, files, agent)
 	}
 	return out, nil
 }
 
-func (t *Target) supervisor() *supervisor {
+func (t *Target) supervisorResource() *supervisor {
 	return &supervisor{base{t.host(), kindSupervisor, "supervisor", nil}, t.Place}
 }
 
-func (t *Target) data() *directory {
-	return &directory{base{t.host(), kindData, "data", nil}, t.Place.data(), t.Place.holds(), "checkpoints"}
+func (t *Target) dataResource() *directory {
+	return &directory{base{t.host(), kindData, "data", nil}, t.Place.dataDir(), t.Place.retainReason(), "checkpoints"}
 }
 
 // masterConfig is the user's settings of master.yaml as they were given, from which a
@@ -99,7 +99,7 @@ func (t *Target) masterConfig() *file {
 	return &file{base{t.host(), kindConfig, "master-config.yaml", nil}, t.Place.masterConfig(), false, say, ""}
 }
 
-func (t *Target) password() *file {
+func (t *Target) passwordResource() *file {
 	return &file{base{t.host(), kindSecret, "admin-password", nil}, t.Place.Password(), true, newPassword, opensData}
 }
 
@@ -107,7 +107,7 @@ func (t *Target) determinedPassword() *file {
 	return &file{base{t.host(), kindSecret, "determined-password", nil}, t.Place.determinedPassword(), true, newPassword, opensData}
 }
 
-func (t *Target) master() *process {
+func (t *Target) masterResource() *process {
 	return &process{
 		base: base{t.host(), kindMaster, "master", nil}, place: t.Place, unit: "master",
 		program: t.Place.programOf(t.Release), args: []string{"master", "run", "--config-file", t.Place.masterYAML()},
@@ -119,7 +119,7 @@ func (t *Target) agentFiles(name string) *agentFiles {
 	return &agentFiles{base{t.host(), kindAgentFiles, name, nil}, t.Place, t.Spec, t.TasksAt}
 }
 
-func (t *Target) agent(name string) *process {
+func (t *Target) agentResource(name string) *process {
 	return &process{
 		base: base{t.host(), kindAgent, name, nil}, place: t.Place, unit: "agent-" + name,
 		program: t.Place.programOf(t.Release), args: []string{"agent", "run", "--config-file", t.Place.agentYAML(name)},
@@ -132,11 +132,11 @@ func (t *Target) agent(name string) *process {
 func (t *Target) Inventory(context.Context, string) ([]resource.Found, error) {
 	var out []resource.Found
 	add := func(kind, path, retain string) {
-		if exists(path) {
-			out = append(out, found(kind, path, retain))
+		if fileExists(path) {
+			out = append(out, foundFile(kind, path, retain))
 		}
 	}
-	add(kindData, t.Place.data(), t.Place.holds())
+	add(kindData, t.Place.dataDir(), t.Place.retainReason())
 	add(kindSecret, t.Place.Password(), opensData)
 	add(kindSecret, t.Place.determinedPassword(), opensData)
 	add(kindSecret, t.Place.path("tls"), "")
@@ -144,11 +144,11 @@ func (t *Target) Inventory(context.Context, string) ([]resource.Found, error) {
 	add(kindConfig, t.Place.masterYAML(), "")
 	add(kindConfig, t.Place.masterConfig(), "")
 	if t.Place.Processes().Exists() {
-		out = append(out, found(kindSupervisor, t.Place.path("run"), ""))
+		out = append(out, foundFile(kindSupervisor, t.Place.path("run"), ""))
 	}
 	units, err := t.Place.Processes().Known()
 	if err != nil {
-		return nil, refuse("list", "processes", err)
+		return nil, wrapRefusal("list", "processes", err)
 	}
 	for _, unit := range units {
 		kind := kindAgent
@@ -157,7 +157,7 @@ func (t *Target) Inventory(context.Context, string) ([]resource.Found, error) {
 		}
 		out = append(out, resource.Found{Kind: kind, ID: unit, Name: unit})
 	}
-	programs, err := t.Place.programs()
+	programs, err := t.Place.listPrograms()
 	if err != nil {
 		return nil, err
 	}
@@ -166,10 +166,10 @@ func (t *Target) Inventory(context.Context, string) ([]resource.Found, error) {
 	}
 	agents, err := os.ReadDir(t.Place.path("agents"))
 	if err != nil && !os.IsNotExist(err) {
-		return nil, refuse("list", "agents", err)
+		return nil, wrapRefusal("list", "agents", err)
 	}
 	for _, a := range agents {
-		add(kindAgentFiles, t.Place.agent(a.Name()), "")
+		add(kindAgentFiles, t.Place.agentDir(a.Name()), "")
 	}
 	launched, err := launchedBy(t.Place)
 	return append(out, launched...), err
@@ -183,14 +183,14 @@ func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 	case kindSupervisor:
 		return (&supervisor{base: base{h: t.host()}, place: t.Place}).Delete(ctx)
 	case kindMaster:
-		return t.master().Delete(ctx)
+		return t.masterResource().Delete(ctx)
 	case kindAgent:
-		return t.agent(strings.TrimPrefix(f.ID, "agent-")).Delete(ctx)
+		return t.agentResource(strings.TrimPrefix(f.ID, "agent-")).Delete(ctx)
 	case kindMachine:
 		return endMachine(ctx, t.host(), t.Place, f.ID)
 	case kindAgentFiles:
 		return (&agentFiles{base: base{h: t.host(), name: filepath.Base(f.ID)}, place: t.Place}).Delete(ctx)
 	default:
-		return t.host().remove(ctx, t.Place.path(f.ID))
+		return t.host().removeAll(ctx, t.Place.path(f.ID))
 	}
 }

@@ -21,7 +21,7 @@ const onHold = "--on-hold"
 func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, error) {
 	u, found, err := t.Place.Processes().Unit("master")
 	if err != nil || !found {
-		return record.Release{}, installer.Stop, refuse("read unit", "master", err)
+		return record.Release{}, installer.Stop, wrapRefusal("read unit", "master", err)
 	}
 	r, err := t.Place.Running(ctx, t.Release, t.Own)
 	if slices.Contains(u.Args, onHold) {
@@ -32,7 +32,7 @@ func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, erro
 
 // Offer copies this program beside the one that runs.
 func (t *Target) Offer(ctx context.Context, r record.Release, _ func(string)) error {
-	p := t.program(r)
+	p := t.programResource(r)
 	if f, _, err := p.Find(ctx); err != nil || f.Exists() {
 		return err
 	}
@@ -41,7 +41,7 @@ func (t *Target) Offer(ctx context.Context, r record.Release, _ func(string)) er
 
 // Turn starts or stops the master's process.
 func (t *Target) Turn(ctx context.Context, r record.Release, m installer.Mode, tell func(string)) error {
-	p := t.master()
+	p := t.masterResource()
 	p.program = t.Place.programOf(r)
 	switch m {
 	case installer.Stop:
@@ -50,19 +50,19 @@ func (t *Target) Turn(ctx context.Context, r record.Release, m installer.Mode, t
 	case installer.Hold:
 		tell("it tries the store on a copy")
 		p.args = append(p.args, onHold)
-		if err := t.supervisor().Create(ctx); err != nil {
+		if err := t.supervisorResource().Create(ctx); err != nil {
 			return err
 		}
-		return p.startAnd(ctx, func(ctx context.Context, generation string) string {
-			return p.becomes(ctx, generation, tryLimit, t.Master().holdProblem)
+		return p.startUnitAnd(ctx, func(ctx context.Context, generation string) string {
+			return p.awaitUnit(ctx, generation, tryLimit, t.Master().holdProblem)
 		})
 	case installer.Serve:
 		tell("the master begins to serve")
 	}
-	if err := t.supervisor().Create(ctx); err != nil {
+	if err := t.supervisorResource().Create(ctx); err != nil {
 		return err
 	}
-	return p.start(ctx)
+	return p.startUnit(ctx)
 }
 
 // tryLimit is how long a master may try its store: copying and reading a database
@@ -71,18 +71,18 @@ const tryLimit = 15 * time.Minute
 
 // Backup lets the program that wrote the store write it into a file beside it.
 func (t *Target) Backup(ctx context.Context, of record.Release, _ func(string)) (string, error) {
-	dir := filepath.Join(t.Place.data(), "backups")
-	if err := t.host().mkdir(ctx, dir); err != nil {
+	dir := filepath.Join(t.Place.dataDir(), "backups")
+	if err := t.host().makeDirectory(ctx, dir); err != nil {
 		return "", err
 	}
 	sum := of.Programs[platform]
 	path := filepath.Join(dir, fmt.Sprintf("%s-%s.backup", of.Version, sum[:min(8, len(sum))]))
-	if err := t.host().remove(ctx, path); err != nil { // of an earlier upgrade from the same one
+	if err := t.host().removeAll(ctx, path); err != nil { // of an earlier upgrade from the same one
 		return "", err
 	}
 	h := t.host()
 	h.program = t.Place.programOf(of)
-	_, err := h.run(ctx, "master", "backup", "--config-file", t.Place.masterYAML(), "--file", path)
+	_, err := h.runProgram(ctx, "master", "backup", "--config-file", t.Place.masterYAML(), "--file", path)
 	return path, err
 }
 
@@ -93,7 +93,7 @@ func (t *Target) Follow(ctx context.Context, r record.Release, tell func(string)
 	t.Release = r
 	for i := range t.Spec.Agents {
 		tell(fmt.Sprintf("agent %d starts again", i+1))
-		a := t.agent(strconv.Itoa(i + 1))
+		a := t.agentResource(strconv.Itoa(i + 1))
 		if _, drift, err := a.Find(ctx); err != nil {
 			return err
 		} else if len(drift) == 0 {
@@ -102,11 +102,11 @@ func (t *Target) Follow(ctx context.Context, r record.Release, tell func(string)
 		if err := t.agentFiles(strconv.Itoa(i + 1)).configure(ctx); err != nil {
 			return err
 		}
-		if err := a.start(ctx); err != nil {
+		if err := a.startUnit(ctx); err != nil {
 			return err
 		}
 	}
-	if err := t.supervisor().replace(ctx); err != nil {
+	if err := t.supervisorResource().replaceRunning(ctx); err != nil {
 		return err
 	}
 	if err := t.Ready(ctx, tell); err != nil {
@@ -133,7 +133,7 @@ func (t *Target) Fits(r record.Record) error {
 
 // forgetOthers removes the programs that nothing runs any more.
 func forgetOthers(ctx context.Context, h host, p Place, r record.Release) error {
-	sums, err := p.programs()
+	sums, err := p.listPrograms()
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func forgetOthers(ctx context.Context, h host, p Place, r record.Release) error 
 		if sum == r.Programs[platform] {
 			continue
 		}
-		if err := h.remove(ctx, filepath.Dir(p.program(sum))); err != nil {
+		if err := h.removeAll(ctx, filepath.Dir(p.programFile(sum))); err != nil {
 			return err
 		}
 	}

@@ -43,7 +43,7 @@ const (
 	kill
 )
 
-func (p *proc) want(u Unit) {
+func (p *proc) wantUnit(u Unit) {
 	p.dropped = false
 	if u.Generation != p.unit.Generation {
 		p.pause, p.due = 0, time.Time{} // a changed unit deserves a start at once
@@ -51,7 +51,7 @@ func (p *proc) want(u Unit) {
 	p.unit = u
 }
 
-func (p *proc) running() bool {
+func (p *proc) isRunning() bool {
 	if p.id.PID == 0 {
 		return false
 	}
@@ -66,9 +66,9 @@ func (p *proc) running() bool {
 	}
 }
 
-// next decides; it changes only what it decided about killing.
-func (p *proc) next(now time.Time) move {
-	running := p.running()
+// nextMove decides; it changes only what it decided about killing.
+func (p *proc) nextMove(now time.Time) move {
+	running := p.isRunning()
 	outdated := p.dropped || p.started.Generation != p.unit.Generation
 	switch {
 	case !running && p.dropped:
@@ -88,9 +88,9 @@ func (p *proc) next(now time.Time) move {
 	return rest
 }
 
-// meet takes over a process that an earlier supervisor left behind. A status that
+// adoptProcess takes over a process that an earlier supervisor left behind. A status that
 // cannot be read now may be one of a process that runs: nothing is started on it.
-func (s *supervisor) meet(u Unit) (*proc, error) {
+func (s *supervisor) adoptProcess(u Unit) (*proc, error) {
 	p := &proc{unit: u}
 	old, found, err := s.Dir.Status(u.Name)
 	if _, damaged := errors.AsType[*json.SyntaxError](err); err != nil && !damaged {
@@ -104,10 +104,10 @@ func (s *supervisor) meet(u Unit) (*proc, error) {
 	return p, nil
 }
 
-func (s *supervisor) start(p *proc, now time.Time) error {
+func (s *supervisor) startProcess(p *proc, now time.Time) error {
 	if p.id.PID != 0 && p.stopping.IsZero() { // it died by itself
 		p.restarts++
-		p.hold(now)
+		p.holdBack(now)
 		p.id = Identity{}
 		if now.Before(p.due) {
 			return nil
@@ -115,7 +115,7 @@ func (s *supervisor) start(p *proc, now time.Time) error {
 	}
 	log, err := os.OpenFile(p.unit.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
-		p.hold(now)
+		p.holdBack(now)
 		return err
 	}
 	defer func() { _ = log.Close() }()                                   // the child has its own
@@ -124,7 +124,7 @@ func (s *supervisor) start(p *proc, now time.Time) error {
 	c.Stdout, c.Stderr = log, log
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := c.Start(); err != nil {
-		p.hold(now)
+		p.holdBack(now)
 		return fmt.Errorf("start %s: %w", p.unit.Name, err)
 	}
 	p.done, p.since, p.started = make(chan struct{}), now, p.unit
@@ -133,14 +133,14 @@ func (s *supervisor) start(p *proc, now time.Time) error {
 	if err != nil {
 		p.id = Identity{PID: c.Process.Pid} // ended at once: the waiter says how
 	}
-	go s.wait(c, p)
+	go s.awaitEnd(c, p)
 	s.Log.Info("started", "unit", p.unit.Name, "pid", p.id.PID, "restarts", p.restarts)
-	s.tell(p)
+	s.writeStatus(p)
 	return nil
 }
 
-// wait is the child's own goroutine; it ends with it.
-func (s *supervisor) wait(c *exec.Cmd, p *proc) {
+// awaitEnd is the child's own goroutine; it ends with it.
+func (s *supervisor) awaitEnd(c *exec.Cmd, p *proc) {
 	name, done := p.started.Name, p.done
 	err := c.Wait()
 	how := "ended"
@@ -155,32 +155,32 @@ func (s *supervisor) wait(c *exec.Cmd, p *proc) {
 	}
 }
 
-// note writes down how a process ended.
-func (s *supervisor) note(name string) {
+// noteEnd writes down how a process ended.
+func (s *supervisor) noteEnd(name string) {
 	p := s.procs[name]
-	if p == nil || p.running() {
+	if p == nil || p.isRunning() {
 		return
 	}
 	s.Log.Info("ended", "unit", name, "pid", p.id.PID, "exit", p.exit)
-	s.tell(p)
+	s.writeStatus(p)
 }
 
-// tell writes down what became of a process. Where that fails, every turn tries
+// writeStatus writes down what became of a process. Where that fails, every turn tries
 // again: a supervisor that comes after this one knows only what was written.
-func (s *supervisor) tell(p *proc) {
+func (s *supervisor) writeStatus(p *proc) {
 	st := Status{Identity: p.id, Generation: p.started.Generation, Since: p.since, Restarts: p.restarts}
-	if !p.running() {
+	if !p.isRunning() {
 		st.Exit = p.exit
 	}
-	err := write(s.Dir.status(p.unit.Name), st)
+	err := writeJSON(s.Dir.statusFile(p.unit.Name), st)
 	if err != nil && !p.untold { // once, and not at every turn of a disk that stays full
 		s.warn(p.unit.Name, fmt.Errorf("write down what runs, to be tried again: %w", err))
 	}
 	p.untold = err != nil
 }
 
-// hold puts off the next start, longer each time it dies young.
-func (p *proc) hold(now time.Time) {
+// holdBack puts off the next start, longer each time it dies young.
+func (p *proc) holdBack(now time.Time) {
 	switch {
 	case !p.since.IsZero() && now.Sub(p.since) >= steady, p.pause == 0:
 		p.pause = firstPause

@@ -52,7 +52,7 @@ func Run(ctx context.Context, c Config) error {
 	woken := make(chan os.Signal, 1)
 	signal.Notify(woken, syscall.SIGHUP)
 	defer signal.Stop(woken)
-	lock, err := hold(ctx, c.Dir)
+	lock, err := holdLock(ctx, c.Dir)
 	if err != nil {
 		return err
 	}
@@ -61,24 +61,24 @@ func Run(ctx context.Context, c Config) error {
 	if err != nil {
 		return err
 	}
-	if err := write(c.Dir.self(), Status{Identity: me, Since: time.Now()}); err != nil {
+	if err := writeJSON(c.Dir.selfFile(), Status{Identity: me, Since: time.Now()}); err != nil {
 		return fmt.Errorf("write down who supervises: %w", err)
 	}
-	defer func() { _ = remove(c.Dir.self()) }() // the lock tells the truth
+	defer func() { _ = removeFile(c.Dir.selfFile()) }() // the lock tells the truth
 	s := &supervisor{Config: c, procs: make(map[string]*proc), ended: make(chan string, 16), unread: make(map[string]bool)}
 	return s.loop(ctx, woken)
 }
 
 // Holder returns the living supervisor of d.
 func (d Dir) Holder() (Identity, bool) {
-	s, found, err := read[Status](d.self())
+	s, found, err := read[Status](d.selfFile())
 	if err != nil || !found || !s.Alive() {
 		return Identity{}, false
 	}
-	if _, err := os.Stat(d.lock()); err != nil {
+	if _, err := os.Stat(d.lockFile()); err != nil {
 		return Identity{}, false
 	}
-	lock := flock.New(d.lock(), flock.SetFlag(os.O_RDONLY))
+	lock := flock.New(d.lockFile(), flock.SetFlag(os.O_RDONLY))
 	defer func() { _ = lock.Close() }() // nothing was written
 	if free, err := lock.TryLock(); err == nil && free {
 		return Identity{}, false // nobody supervises
@@ -86,10 +86,10 @@ func (d Dir) Holder() (Identity, bool) {
 	return s.Identity, true
 }
 
-// hold takes the lock. Who looks whether it is held holds it for a moment, so one
+// holdLock takes the lock. Who looks whether it is held holds it for a moment, so one
 // refusal is not the last word.
-func hold(ctx context.Context, d Dir) (*flock.Flock, error) {
-	lock := flock.New(d.lock(), flock.SetPermissions(0o600))
+func holdLock(ctx context.Context, d Dir) (*flock.Flock, error) {
+	lock := flock.New(d.lockFile(), flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 	defer cancel()
 	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
@@ -115,7 +115,7 @@ func (s *supervisor) loop(ctx context.Context, woken <-chan os.Signal) error {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
 	for {
-		s.turn(time.Now())
+		s.reconcile(time.Now())
 		select {
 		case <-ctx.Done():
 			return s.stopAll()
@@ -123,15 +123,15 @@ func (s *supervisor) loop(ctx context.Context, woken <-chan os.Signal) error {
 			s.tellAll()
 		case <-tick.C:
 		case name := <-s.ended:
-			s.note(name)
+			s.noteEnd(name)
 		case <-s.nextStart(time.Now()):
 		}
 	}
 }
 
-// turn makes what runs what should run, as far as it can at this moment.
-func (s *supervisor) turn(now time.Time) {
-	all, err := names(s.Dir.units())
+// reconcile makes what runs what should run, as far as it can at this moment.
+func (s *supervisor) reconcile(now time.Time) {
+	all, err := listNames(s.Dir.unitsDir())
 	if err != nil {
 		s.Log.Warn("cannot read what should run", "err", err)
 		return
@@ -146,16 +146,16 @@ func (s *supervisor) turn(now time.Time) {
 		}
 		p := s.procs[u.Name]
 		if p == nil {
-			if p, err = s.meet(u); err != nil {
+			if p, err = s.adoptProcess(u); err != nil {
 				s.warn(u.Name, err)
 				continue
 			}
 			s.procs[u.Name] = p
 		}
-		p.want(u)
+		p.wantUnit(u)
 		s.step(p, now)
 		if p.untold {
-			s.tell(p)
+			s.writeStatus(p)
 		}
 	}
 	for name, p := range s.procs {
@@ -164,7 +164,7 @@ func (s *supervisor) turn(now time.Time) {
 		}
 		p.dropped = true
 		s.step(p, now)
-		if p.running() {
+		if p.isRunning() {
 			continue
 		}
 		if err := s.Dir.Forget(name); err != nil {
@@ -188,16 +188,16 @@ func (s *supervisor) noteDamage(unit string, err error) {
 // found one damaged.
 func (s *supervisor) tellAll() {
 	for _, p := range s.procs {
-		p.untold = p.untold || p.running()
+		p.untold = p.untold || p.isRunning()
 	}
 }
 
 // step moves one process on.
 func (s *supervisor) step(p *proc, now time.Time) {
-	switch p.next(now) {
+	switch p.nextMove(now) {
 	case rest:
 	case start:
-		s.warn(p.unit.Name, s.start(p, now))
+		s.warn(p.unit.Name, s.startProcess(p, now))
 	case stop:
 		s.Log.Info("stopping", "unit", p.unit.Name, "pid", p.id.PID)
 		p.stopping = now
@@ -212,7 +212,7 @@ func (s *supervisor) step(p *proc, now time.Time) {
 func (s *supervisor) nextStart(now time.Time) <-chan time.Time {
 	var first time.Duration = -1
 	for _, p := range s.procs {
-		if d := p.due.Sub(now); !p.running() && d > 0 && (first < 0 || d < first) {
+		if d := p.due.Sub(now); !p.isRunning() && d > 0 && (first < 0 || d < first) {
 			first = d
 		}
 	}
@@ -234,7 +234,7 @@ func (s *supervisor) stopAll() error {
 		left := 0
 		for name, p := range s.procs {
 			s.step(p, time.Now())
-			if p.running() {
+			if p.isRunning() {
 				left++
 			} else {
 				s.warn(name, s.Dir.Forget(name))
@@ -245,7 +245,7 @@ func (s *supervisor) stopAll() error {
 		}
 		select {
 		case name := <-s.ended:
-			s.note(name)
+			s.noteEnd(name)
 		case <-tick.C:
 		}
 	}

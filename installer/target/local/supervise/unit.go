@@ -45,16 +45,16 @@ type Status struct {
 	Exit string `json:"exit,omitempty"`
 }
 
-func (d Dir) units() string             { return filepath.Join(string(d), "units") }
-func (d Dir) run() string               { return filepath.Join(string(d), "run") }
-func (d Dir) unit(name string) string   { return filepath.Join(d.units(), name+".json") }
-func (d Dir) status(name string) string { return filepath.Join(d.run(), name+".json") }
-func (d Dir) lock() string              { return filepath.Join(d.run(), "supervisor.lock") }
-func (d Dir) self() string              { return d.status("supervisor") }
+func (d Dir) unitsDir() string              { return filepath.Join(string(d), "units") }
+func (d Dir) run() string                   { return filepath.Join(string(d), "run") }
+func (d Dir) unit(name string) string       { return filepath.Join(d.unitsDir(), name+".json") }
+func (d Dir) statusFile(name string) string { return filepath.Join(d.run(), name+".json") }
+func (d Dir) lockFile() string              { return filepath.Join(d.run(), "supervisor.lock") }
+func (d Dir) selfFile() string              { return d.statusFile("supervisor") }
 
 // Make makes the directories.
 func (d Dir) Make() error {
-	for _, p := range []string{d.units(), d.run()} {
+	for _, p := range []string{d.unitsDir(), d.run()} {
 		if err := os.MkdirAll(p, 0o700); err != nil {
 			return err
 		}
@@ -64,12 +64,12 @@ func (d Dir) Make() error {
 
 // Remove removes them, with all that was written down.
 func (d Dir) Remove() error {
-	return errors.Join(os.RemoveAll(d.units()), os.RemoveAll(d.run()))
+	return errors.Join(os.RemoveAll(d.unitsDir()), os.RemoveAll(d.run()))
 }
 
 // Exists reports whether any of them is there.
 func (d Dir) Exists() bool {
-	_, units := os.Stat(d.units())
+	_, units := os.Stat(d.unitsDir())
 	_, run := os.Stat(d.run())
 	return units == nil || run == nil
 }
@@ -78,21 +78,21 @@ func (d Dir) Exists() bool {
 func (d Dir) Unit(name string) (u Unit, found bool, err error) { return read[Unit](d.unit(name)) }
 
 // Put writes a unit down; the supervisor acts when it is woken.
-func (d Dir) Put(u Unit) error { return write(d.unit(u.Name), u) }
+func (d Dir) Put(u Unit) error { return writeJSON(d.unit(u.Name), u) }
 
 // Drop takes a unit back.
-func (d Dir) Drop(name string) error { return remove(d.unit(name)) }
+func (d Dir) Drop(name string) error { return removeFile(d.unit(name)) }
 
 // Status reads what became of a unit.
 func (d Dir) Status(name string) (s Status, found bool, err error) {
-	return read[Status](d.status(name))
+	return read[Status](d.statusFile(name))
 }
 
 // Known lists the names of everything that should run or was seen running.
 func (d Dir) Known() ([]string, error) {
 	var out []string
-	for _, dir := range []string{d.units(), d.run()} {
-		all, err := names(dir)
+	for _, dir := range []string{d.unitsDir(), d.run()} {
+		all, err := listNames(dir)
 		if err != nil {
 			return nil, err
 		}
@@ -106,9 +106,9 @@ func (d Dir) Known() ([]string, error) {
 	return out, nil
 }
 
-// names lists what the documents of a directory are about, in order. The pattern is
+// listNames lists what the documents of a directory are about, in order. The pattern is
 // not of the whole path, which a user may have named with a bracket in it.
-func names(dir string) ([]string, error) {
+func listNames(dir string) ([]string, error) {
 	files, err := fs.Glob(os.DirFS(dir), "*.json")
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func names(dir string) ([]string, error) {
 }
 
 // Forget drops the status of a process that is gone.
-func (d Dir) Forget(name string) error { return remove(d.status(name)) }
+func (d Dir) Forget(name string) error { return removeFile(d.statusFile(name)) }
 
 func read[T any](path string) (v T, found bool, err error) {
 	err = atomicfile.ReadJSON(path, "run `det-deploy local up` again, which rewrites it", &v)
@@ -130,8 +130,8 @@ func read[T any](path string) (v T, found bool, err error) {
 	return v, err == nil, err
 }
 
-// write never leaves half a file: a reader sees the old or the new one.
-func write(path string, v any) error {
+// writeJSON never leaves half a file: a reader sees the old or the new one.
+func writeJSON(path string, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func write(path string, v any) error {
 	return atomicfile.Write(path, b, 0o600)
 }
 
-func remove(path string) error {
+func removeFile(path string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -37,9 +37,6 @@ type deps struct {
 func openDeps(ctx context.Context, p Parts) (*deps, error) {
 	d := &deps{parts: p, ring: server.NewRing(ringSize, p.Log)}
 	d.log = slog.New(d.ring)
-	if err := checkEncryption(p.Config); err != nil {
-		return nil, err
-	}
 	var err error
 	if d.certificate, err = openCertificate(ctx, p.Config, p.Secrets); err != nil {
 		return nil, err

@@ -25,6 +25,9 @@ const holdDir = "hold"
 // the store whether it could serve. It ends with ctx; what lifts the hold is the next
 // start, without it.
 func RunOnHold(ctx context.Context, p Parts) error {
+	if err := checkEncryption(p.Config); err != nil {
+		return err
+	}
 	d, err := openDeps(ctx, p)
 	if err != nil {
 		return err

@@ -42,6 +42,9 @@ type Master struct {
 // store, so that a second master which is started by mistake is refused while it has
 // touched nothing. The caller must call Close.
 func New(ctx context.Context, p Parts) (*Master, error) {
+	if err := checkEncryption(p.Config); err != nil {
+		return nil, err
+	}
 	d, err := openDeps(ctx, p)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,9 @@ import (
 // Interfaces are those that hang: not attached to anything that would take them
 // along when it goes.
 func Interfaces(c *owner.Cluster) infra.Kind[types.NetworkInterface] {
-	list := func(ctx context.Context, filters []types.Filter) ([]types.NetworkInterface, error) { return listInterfaces(ctx, c, filters) }
+	list := func(ctx context.Context, filters []types.Filter) ([]types.NetworkInterface, error) {
+		return listInterfaces(ctx, c, filters)
+	}
 	k := owner.Kind(owner.KindInterface, list, func(n types.NetworkInterface) infra.Observed {
 		return infra.Observed{
 			Identity: aws.ToString(n.NetworkInterfaceId), Marks: owner.EC2TagMap(n.TagSet),

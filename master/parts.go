@@ -60,7 +60,7 @@ type Provider interface {
 	Machines(ctx context.Context, env Env, pool config.Pool) (Machines, error)
 }
 
-// OrphanEnder is a Provider whose machines nobody ends when the pool they were
+// OrphanEnder is a Provider whose machines no launcher ends when the pool they were
 // launched for is removed from the configuration.
 type OrphanEnder interface {
 	// EndOrphans ends the machines of pools that no longer have this provider, and

@@ -59,12 +59,12 @@ type Config struct {
 	// Machine says how many slots a machine has that may be launched for a pool,
 	// however many of them there are now. It may be nil, and must not wait.
 	Machine func(pool string) (slots int, found bool)
-	// Decided is told what every pass saw and decided, for whoever launches
+	// Decided is told what every pass saw and decided, for the launcher of
 	// machines. It may be nil, must not wait, and must not call back.
 	Decided func(name string, p pool.Pool, d pool.Decision)
 
-	// Waits says what whoever launches machines knows of why an allocation waits;
-	// it is empty when that is nothing. Describe adds to a pool what is known of
+	// Waits says what the launcher knows of why an allocation waits; it is empty
+	// when that is nothing. Describe adds to a pool what is known of
 	// its machines. Both may be nil, must not wait, and must not call back.
 	Waits    func(pool string, id rm.AllocationID) string
 	Describe func(p *apiv1.ResourcePool)

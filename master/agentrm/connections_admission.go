@@ -111,7 +111,7 @@ func (c *connections) refusalOf(id rm.AgentID, err error) error {
 	return refuseRetry("the master cannot check the agent's credential; try again")
 }
 
-// acceptAgent lets in an agent that has its place.
+// acceptAgent admits an agent that has its place.
 func (c *connections) acceptAgent(ctx context.Context, who Identity) (token.Text, error) {
 	if who.Accept == nil {
 		return "", nil

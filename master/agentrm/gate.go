@@ -14,7 +14,7 @@ type Gate interface {
 	// Admit checks what an agent brings and changes nothing: the agent may not be
 	// able to connect now, for another one of its name is connected. It is asked on
 	// every connection. The error is a *Refused if the agent is to be told why; any
-	// other error makes the agent try again later and is told to nobody but the log.
+	// other error makes the agent try again later and is only logged.
 	Admit(ctx context.Context, p JoinProof) (Identity, error)
 }
 

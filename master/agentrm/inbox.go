@@ -12,7 +12,7 @@ import (
 )
 
 // inbox is told everything that agents say after their hello. It takes state.mu for what
-// it looks up; what it stores is done in lanes, and acknowledged by whoever stores it.
+// it looks up; what it stores is done in lanes, and acknowledged where it is stored.
 type inbox struct {
 	*state
 	records *records

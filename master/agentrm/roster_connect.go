@@ -17,7 +17,7 @@ type roster struct {
 	records *records
 	runner  *runner
 
-	// arriving are agents that are being let in: state.mu guards them.
+	// arriving are agents that are being admitted: state.mu guards them.
 	arriving map[rm.AgentID]bool
 }
 

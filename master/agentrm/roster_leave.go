@@ -54,7 +54,7 @@ func (r *roster) loseByID(id rm.AgentID, reason string) {
 func (r *roster) expelAgent(id rm.AgentID, reason string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.arriving, id) // it was let in before this, and is not connected yet
+	delete(r.arriving, id) // it was admitted before this, and is not connected yet
 	a := r.agents[id]
 	if a == nil {
 		return

@@ -124,7 +124,7 @@ func (r *runner) outcomeOf(a *allocation) (end rm.End, ended, over bool) {
 	return end, a.hasEnded(), a.phase == Over
 }
 
-// forgetAllocation removes what nobody will speak of again.
+// forgetAllocation removes an allocation that no message can name any more.
 func (r *runner) forgetAllocation(a *allocation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

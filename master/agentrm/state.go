@@ -20,7 +20,7 @@ type state struct {
 
 	// mu guards everything below, and the agents, allocations, containers and jobs
 	// themselves. Methods that do not lock it are called while it is held, unless they
-	// say otherwise; nobody waits for anything meanwhile.
+	// say otherwise; nothing blocks while it is held.
 	mu          sync.Mutex
 	running     bool
 	agents      map[rm.AgentID]*agent

@@ -3,7 +3,7 @@
 //
 // An entry is added and never changed; only its age removes it. It is in the store
 // before the caller hears of the outcome, and beside that a line of the master's own
-// log, for whoever collects that.
+// log, for those who collect that.
 package audit
 
 import (
@@ -61,7 +61,7 @@ type Log struct {
 	cfg   Config
 	flood *flood
 
-	// writing is held by whoever writes, so that numbers become durable in their
+	// writing is held while entries are written, so that numbers become durable in their
 	// order and a reader who follows misses none.
 	writing sync.Mutex
 	next    int64 // guarded by writing
@@ -153,7 +153,7 @@ func (l *Log) store(ctx context.Context) error {
 	l.pending = nil
 	l.mu.Unlock()
 	if len(list) == 0 {
-		return nil // whoever wrote before took it along
+		return nil // the writer before this one took it along
 	}
 	err := l.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		for i, e := range list {

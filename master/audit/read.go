@@ -18,7 +18,7 @@ type Query struct {
 	Since  time.Time
 	// After is the number of the last entry that was read.
 	After string
-	// Follow goes on until ctx ends.
+	// Follow waits for new entries until ctx ends.
 	Follow bool
 }
 

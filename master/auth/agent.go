@@ -18,7 +18,7 @@ import (
 type agentRecord struct {
 	Credential string `json:"credential"` // the id, not the text
 	// Previous stays good until its successor has been shown: the answer that
-	// carried the successor may have been lost, or have gone to somebody else.
+	// carried the successor may have been lost, or have gone to another process.
 	Previous string `json:"previous,omitempty"`
 	Pool     string `json:"pool"`
 	Instance string `json:"instance,omitempty"`
@@ -74,8 +74,8 @@ type Arrival struct {
 	JoinToken  token.Text
 }
 
-// Admission is a machine whose proof is good. Nothing has changed yet: whoever asked
-// looks whether the machine may connect now, and then calls Accept.
+// Admission is a machine whose proof is good. Nothing has changed yet: the caller
+// checks whether the machine may connect now, and then calls Accept.
 type Admission struct {
 	// Pool is the pool that the machine belongs to, whatever it believed.
 	Pool   string

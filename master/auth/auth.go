@@ -1,6 +1,6 @@
 // Package auth knows who may use the cluster: users with their passwords and
 // logins, tasks with the tokens of their allocations, and the machines that have
-// been let in as agents.
+// been admitted as agents.
 //
 // It keeps all of it in memory, because every request asks, and writes through to
 // the store, because a restart must not log anybody out.
@@ -57,7 +57,7 @@ type shared struct {
 	cfg     Config
 	cluster string
 
-	// change is held by whoever changes something, from the look at what there is
+	// change is held by each change, from the look at what there is
 	// until memory agrees with the store again. Readers never wait for it.
 	change sync.Mutex
 }

@@ -143,7 +143,7 @@ func (g *gate) forget(now time.Time) {
 	}
 }
 
-// succeeded forgives: whoever knows the password need not guess it.
+// succeeded forgives: a visitor who knows the password need not guess it.
 func (g *gate) succeeded(v visitor) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/token"
 )
 
-// Launches is what whoever launches machines knows of one.
+// Launches is what the launcher knows of a machine.
 type Launches interface {
 	// Launched returns the pool of a machine that was launched and is to go on,
 	// whether or not it has joined.
@@ -30,7 +30,7 @@ func (NoLaunches) Launched(cloud.InstanceID) (string, bool) { return "", false }
 // Joined never comes.
 func (NoLaunches) Joined(cloud.InstanceID) {}
 
-// UnwantedError refuses a machine that is none of the master's, or none any more.
+// UnwantedError refuses a machine that the master did not launch, or has ended.
 type UnwantedError struct {
 	Agent  string
 	Reason string

@@ -17,7 +17,7 @@ const (
 	displayNameLimit = 128 // characters
 )
 
-// checkName refuses a name that is none or somebody else's.
+// checkName refuses a name that is not valid or is another user's.
 func (a *accounts) checkName(name string, id int32) error {
 	if name == "" || len(name) > nameLimit || strings.ContainsFunc(name, func(r rune) bool {
 		return unicode.IsSpace(r) || r == '/'
@@ -51,8 +51,8 @@ func checkDisplayName(name string) error {
 	return nil
 }
 
-// checkShownName refuses what a user may not be shown as: another user's name, whoever
-// asks for it. Administrators may give two people the same display name.
+// checkShownName refuses what a user may not be shown as: another user's name, even where
+// an administrator asks for it. Administrators may give two people the same display name.
 func (a *accounts) checkShownName(by *apiv1.User, name string, id int32) error {
 	look := foldShown(name)
 	if look == "" {

@@ -81,7 +81,7 @@ const (
 	hashBytes   = 32
 )
 
-// The hashes that are none.
+// Hashes of accounts without a password.
 const (
 	// blank: the user has no password, and none is asked for.
 	blank = ""

@@ -28,7 +28,7 @@ func errCredentials() error { return status.New(status.Unauthenticated, "invalid
 func (p *passwords) verify(ctx context.Context, r *apiv1.LoginRequest, addr string) (*account, error) {
 	sent := r.GetPassword()
 	if len(r.GetUsername()) > nameLimit || len(sent) > passwordLimit {
-		return nil, errCredentials() // nobody has such a name, and it is not remembered that it was tried
+		return nil, errCredentials() // no user has such a name, and the attempt is not recorded
 	}
 	if !r.GetIsHashed() {
 		sent = clientHash(sent)
@@ -98,7 +98,7 @@ func (p *passwords) newHash(ctx context.Context, sent string, hashed, remote boo
 // asked of its users.
 const provenFor = 10 * time.Minute
 
-// provePassword refuses a change of one's own password by somebody who has only
+// provePassword refuses a change of one's own password by a caller who has only
 // found a token: the old password is sent along, or the login has just shown it.
 func (a *accounts) provePassword(ctx context.Context, by *apiv1.User, text string, id int32, p *apiv1.PatchUser) error {
 	u, found := a.users.find(id)

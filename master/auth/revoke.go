@@ -115,8 +115,8 @@ func (a *admissions) Revoked() []*apiv1.RevokedAgent {
 	return out
 }
 
-// ForgetMachines forgets the credentials of machines that are over, and that they
-// were revoked: an id comes once, and none is let in that was not launched.
+// ForgetMachines forgets the credentials of machines that have ended, and that they
+// were revoked: an id comes once, and no machine is admitted that was not launched.
 func (a *admissions) ForgetMachines(ctx context.Context, l Launches) error {
 	var over []string
 	a.mu.RLock()

@@ -163,8 +163,8 @@ func (t *tokens) findSurplus(owner string) []token.Hash {
 }
 
 // UserOf is the user whose login this is. For the token of a user's tools inside a
-// task it names the allocation too, and the user is no administrator: whoever reads
-// a task's environment must not own the cluster. The error is of the code
+// task it names the allocation too, and the user is no administrator: reading a
+// task's environment must not give the whole cluster. The error is of the code
 // Unauthenticated. The message must not be changed.
 func (t *tokens) UserOf(text string) (u *apiv1.User, allocation string, err error) {
 	s, who, found := t.findSession(text)
@@ -208,7 +208,7 @@ func (t *tokens) findSession(text string) (liveSession, *account, bool) {
 	return s, u, found
 }
 
-// Logout ends a login. A token that is none is not an error.
+// Logout ends a login. An unknown token is not an error.
 func (t *tokens) Logout(ctx context.Context, text string) error {
 	h := token.HashOf(token.Text(text))
 	s, _, found := t.findSession(text)

@@ -78,8 +78,8 @@ func (a *accounts) CreateUser(ctx context.Context, by *apiv1.User, r *apiv1.Post
 }
 
 // PatchUser changes what p names. Administrators may change everything, others
-// their own display name and password. Text is the token that asks: whoever changes
-// their own password has shown the old one.
+// their own display name and password. Text is the token that asks: users who change
+// their own password have shown the old one.
 func (a *accounts) PatchUser(ctx context.Context, by *apiv1.User, text string, id int32, p *apiv1.PatchUser) (*apiv1.User, error) {
 	if !by.GetAdmin() {
 		if by.GetId() != id {

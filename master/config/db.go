@@ -29,7 +29,7 @@ type DB struct {
 // DefaultDB is the embedded database. A server is spoken to with TLS where it has it.
 func DefaultDB() DB { return DB{SSLMode: "prefer"} }
 
-// Kind is the type that is meant.
+// Kind is the type of the database, with its default.
 func (d DB) Kind() string {
 	switch {
 	case d.Type != "":

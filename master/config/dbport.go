@@ -18,7 +18,7 @@ func (p *DBPort) UnmarshalDocument(v document.Value) {
 	*p = DBPort(v.Text())
 }
 
-// Number is the port; ok is false when it is none.
+// Number is the port; ok is false when it is not a number of a port.
 func (p DBPort) Number() (port int, ok bool) {
 	n, err := strconv.Atoi(string(p))
 	return n, err == nil && n > 0 && n <= 65535

@@ -22,7 +22,7 @@ type Limits struct {
 	StreamsPerUser   int       `yaml:"streams_per_user" doc:"Logs that one user follows and signals that one allocation waits for, at a time"`
 }
 
-// DefaultLimits stop an accident and a stranger, and nobody who works.
+// DefaultLimits stop accidents and strangers, and no ordinary use.
 func DefaultLimits() Limits {
 	return Limits{
 		BodyBytes: 128 << 20,

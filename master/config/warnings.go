@@ -3,8 +3,8 @@ package config
 import "github.com/det-deploy/det-deploy/document"
 
 // Warnings lists the settings that are accepted and do not do what their author
-// may expect. given reports whether the author wrote a setting, so that nobody
-// is warned of a default.
+// may expect. given reports whether the author wrote a setting, so that defaults
+// bring no warnings.
 func (m Master) Warnings(given func(path string) bool) document.Errors {
 	var w document.Errors
 	for _, row := range idle() {

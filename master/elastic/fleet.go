@@ -5,7 +5,7 @@
 //
 //	what was seen ──▶ Observe, See, Grant, Refuse ──▶ Fleet ──▶ Decide ──▶ what is to be done
 //
-// Whoever uses it (master/launcher) keeps the Fleet, tells it what it sees, and
+// The caller (master/launcher) keeps the Fleet, tells it what it sees, and
 // carries out what Decide says.
 package elastic
 
@@ -193,7 +193,7 @@ func (f *Fleet) setAgents(list []Agent) {
 }
 
 // Patience is how long machines have, at the least, to come to a master that has
-// just started: while there was none nobody could. It is what a boot needs that
+// just started: while there was no master no machine could. It is what a boot needs that
 // was waiting for it to fetch its program and set itself up.
 const Patience = 5 * time.Minute
 

@@ -81,7 +81,7 @@ const (
 	// CauseUnprepared is a machine that could not be set up.
 	CauseUnprepared Cause = "unprepared"
 	CauseStopped    Cause = "stopped"
-	// CauseTaken is a machine that its platform or somebody else ended.
+	// CauseTaken is a machine that its platform, or a user of it, ended.
 	CauseTaken Cause = "taken-back"
 	// CauseVanished is a machine that its platform no longer lists.
 	CauseVanished Cause = "vanished"

@@ -177,7 +177,7 @@ func (m *Machine) see(i cloud.Instance, asked, now time.Time) bool {
 }
 
 // blame holds a machine's end against its offer. One that ended before its agent
-// joined was granted and no good, whoever ended it: the next one would end as
+// joined was granted and no good, whatever ended it: the next one would end as
 // well. One that served and was taken back leaves its offer alone for a while.
 func (f *Fleet) blame(m *Machine, from State, i cloud.Instance, now time.Time) {
 	switch {
@@ -223,8 +223,8 @@ func (m *Machine) miss(a *Agent, asked, now time.Time) bool {
 	return true
 }
 
-// adopt takes in a machine that is listed with the pool's mark and that nobody
-// remembers launching. It is nil for one that is none of ours, yet or any more.
+// adopt takes in a machine that is listed with the pool's mark and whose launch is
+// not recorded. It is nil for one that is not this pool's, yet or any more.
 func (f *Fleet) adopt(i cloud.Instance, asked, now time.Time) *Machine {
 	if i.State != cloud.InstanceStarting && i.State != cloud.InstanceRunning && i.State != cloud.InstanceStopped {
 		return nil

@@ -40,8 +40,8 @@ type backoff struct {
 }
 
 // backoffOf is the table of kinds. What a person must change is looked at again
-// within a quarter of an hour, so that nobody has to restart the master after a
-// change; what passes by itself is tried sooner.
+// within a quarter of an hour, so that a change does not need a restart of the
+// master; what passes by itself is tried sooner.
 func backoffOf(k cloud.Kind) backoff {
 	switch k {
 	case cloud.NoCapacity:

@@ -60,7 +60,7 @@ func (l *Launchers) History(ctx context.Context, pool string) ([]*apiv1.Machine,
 	return out, nil
 }
 
-// listLeft lists the machines that nobody keeps any more, because their pool is gone
+// listLeft lists the machines that no launcher keeps any more, because their pool is gone
 // from the configuration, or its provider.
 func (l *Launchers) listLeft(ctx context.Context) ([]store.Doc[elastic.Machine], error) {
 	all, err := machineDocs().All(ctx, l.cfg.Store)

@@ -35,7 +35,7 @@ func newLauncher(cfg Config, p Pool) *Launcher {
 }
 
 // restore reads what an earlier launcher has written. Whether it has sent the launches of
-// which no answer is known, nobody knows.
+// which no answer is recorded is not known.
 func (l *Launcher) restore(ctx context.Context) error {
 	if err := l.state.restore(ctx); err != nil {
 		return err

@@ -111,7 +111,7 @@ func (l *Launchers) Restore(ctx context.Context) error {
 	return l.warnLeft(ctx)
 }
 
-// warnLeft says which machines nobody keeps any more.
+// warnLeft logs which machines no launcher keeps any more.
 func (l *Launchers) warnLeft(ctx context.Context) error {
 	all, err := l.listLeft(ctx)
 	if err != nil {
@@ -201,7 +201,7 @@ func (l *Launchers) Launched(id cloud.InstanceID) (pool string, ok bool) {
 	return "", false
 }
 
-// Joined says that a machine's agent was let in. The next view shows it.
+// Joined says that a machine's agent was admitted. The next view shows it.
 func (l *Launchers) Joined(id cloud.InstanceID) {
 	for _, p := range l.pools {
 		if _, found := p.findMachine(id); found {

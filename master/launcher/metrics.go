@@ -53,7 +53,7 @@ func (l *Launchers) Metrics() prometheus.Collector {
 	}
 }
 
-// gauges are read when somebody asks.
+// gauges are read at each scrape.
 type gauges struct {
 	launchers                 *Launchers
 	machines, demand, refused *prometheus.Desc

@@ -15,7 +15,7 @@ import (
 const (
 	// callWait bounds one call to a platform; SDKs give up sooner.
 	callWait = 2 * time.Minute
-	// maxUnknown is how often a launch is sent again whose refusal nobody has
+	// maxUnknown is how often a launch is sent again whose refusal is not
 	// classified. An answer that was lost is asked for without end.
 	maxUnknown = 3
 	// sweepEvery is how often left-overs other than machines are looked for.
@@ -76,7 +76,7 @@ func backOffAfter(fails int) time.Duration {
 	return min(time.Second<<min(fails, 10), 5*time.Minute)
 }
 
-// forgetGone drops what is known of calls for machines and launches that are no more.
+// forgetGone drops what is known of calls for machines and launches that no longer exist.
 func (p *platform) forgetGone() {
 	gone := func(id cloud.InstanceID, _ bool) bool { return p.fleet.Machines[id] == nil }
 	maps.DeleteFunc(p.ending, gone)

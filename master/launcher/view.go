@@ -14,7 +14,7 @@ type view struct {
 
 // use is what agents are used for.
 type use struct {
-	slots map[pool.AgentID]map[int]bool // held by what goes on running
+	slots map[pool.AgentID]map[int]bool // held by what continues to run
 	aux   map[pool.AgentID]int
 	busy  map[pool.AgentID]bool
 	jobs  map[pool.JobID]int

@@ -91,7 +91,7 @@ func (l *Logs) Append(ctx context.Context, b Batch) (next int64, err error) {
 	return l.enqueue(ctx, &request{batch: b, sequenced: true})
 }
 
-// AppendUnsequenced keeps lines that nobody has numbered: those that come through
+// AppendUnsequenced keeps lines without sequence numbers: those that come through
 // the API and the master's own. Sent twice they are there twice. FirstSeq is not
 // looked at.
 func (l *Logs) AppendUnsequenced(ctx context.Context, b Batch) error {
@@ -209,7 +209,7 @@ func (l *Logs) take(t *task) []*request {
 	return group
 }
 
-// notify wakes whoever follows the task.
+// notify wakes the task's followers.
 func (l *Logs) notify(taskID string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

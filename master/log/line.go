@@ -54,7 +54,7 @@ type Line struct {
 // between characters, into lines of which all but the first are Continued.
 const LineLimit = 64 << 10
 
-// Batch is consecutive lines of one container, numbered by whoever read them.
+// Batch is consecutive lines of one container, numbered by their reader.
 type Batch struct {
 	Task       string
 	Allocation string

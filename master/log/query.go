@@ -120,7 +120,7 @@ func (f Filter) matches(e Entry) bool {
 
 func among[T comparable](list []T, v T) bool { return len(list) == 0 || slices.Contains(list, v) }
 
-// reader walks a task's chunks. It remembers where it is, so reading again goes on.
+// reader walks a task's chunks. It remembers where it is, so the next read continues there.
 type reader struct {
 	store   *store.Store
 	filter  Filter

@@ -10,7 +10,7 @@ func Guarded() []string {
 		"/run/containerd", "/var/lib/containerd",
 		"/run/podman", "/var/lib/containers", "/run/containers",
 		"/run/crio", "/var/run/crio", "/var/lib/cri-dockerd", "/run/cri-dockerd.sock",
-		// /var/run is a link to /run, which nobody has followed yet.
+		// /var/run is a link to /run, which is not resolved yet.
 		"/var/run/docker.sock", "/var/run/docker", "/var/run/containerd", "/var/run/podman", "/var/run/containers",
 		"/var/run/cri-dockerd.sock", "/var/run/user",
 		// The engines of users, and their sessions.

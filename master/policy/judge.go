@@ -21,8 +21,8 @@ type Asked struct {
 	// Tokens are the fields that ask for a token of an account of Kubernetes.
 	Tokens      []string
 	Shm, Memory []Amount
-	// Never are requests that nobody may make, whatever the policy says; whoever
-	// fills Asked finds them.
+	// Never are requests that no user may make, whatever the policy says; the caller
+	// that fills Asked finds them.
 	Never []Violation
 }
 
@@ -58,7 +58,7 @@ type Violation struct {
 	// Text says what is wrong with it.
 	Text string
 	// Allow is what an administrator writes into master.yaml to allow it; it is
-	// empty for what nobody may have.
+	// empty for what no user may have.
 	Allow string
 }
 
@@ -214,7 +214,7 @@ func list(key, value string) string { return fmt.Sprintf("task_policy.%s: [%s]",
 // longest is how much of what a user wrote is repeated to them.
 const longest = 200
 
-// show writes what somebody else wrote so that it stays on its line.
+// show quotes a user's text so that it stays on its line.
 func show(s string) string {
 	if r := []rune(s); len(r) > longest {
 		s = string(r[:longest]) + "…"

@@ -12,7 +12,7 @@ import (
 // Policy is what the tasks of one resource pool may do. The zero Policy allows
 // nothing but a task in a container of its own that does not run as root.
 type Policy struct {
-	// Free is an administrator's: only what nobody may have is refused.
+	// Free is an administrator's: only what no user may have is refused.
 	Free bool
 	// HostPaths may be mounted, and everything below them.
 	HostPaths []HostPath

@@ -19,7 +19,7 @@ import (
 // its own level. Lower levels start nothing while it waits, for what they take
 // could keep it waiting for ever; with preemption on they are back-filled with
 // preemptible tasks, which can be taken back. Tasks that wait for something
-// else than slots hold up nobody: those over their job's max_slots, and those
+// else than slots hold up no other: those over their job's max_slots, and those
 // that could not fit even if the pool were empty and fully launched.
 //
 // So no level starves another: what a level frees goes to the highest level
@@ -29,7 +29,7 @@ import (
 //
 // Promises: slots of allocations that were asked to stop are held for the
 // first waiting task that fits with them, together with the free slots that it
-// needs, so that nobody else is asked to stop for it and nothing is started
+// needs, so that no other task is asked to stop for it and nothing is started
 // that would have to stop at once.
 //
 // Preemption (if on): victims are preemptible, and of lower priority or, at the

@@ -69,7 +69,7 @@ type Agent struct {
 	Enabled  bool
 	Draining bool
 	// Lost says that its link is broken and that it is waited for. It is not
-	// enabled either; whoever launches machines need not replace it yet.
+	// enabled either; the launcher need not replace it yet.
 	Lost  bool
 	Slots []Slot
 }

@@ -3,7 +3,7 @@ package pool
 import "slices"
 
 // findVictims asks running allocations to make room for a, and counts what they
-// hold as released. It asks nobody if all that may be asked are not enough.
+// hold as released. It asks none of them if all that may be asked are not enough.
 func (p *pass) findVictims(a *Allocation, r request) []AllocationID {
 	key := shape{units: r.units, single: r.single}
 	if !p.scheduler.Preemption || p.noVictims[key] {

@@ -1,5 +1,5 @@
-// Package rm is what a task asks of whoever runs it, and what it is told in
-// return. Tasks know only this package; agents (master/agentrm) and
+// Package rm is what a task asks of the resource manager that runs it, and what it is
+// told in return. Tasks know only this package; agents (master/agentrm) and
 // Kubernetes (k8s/pods) stand behind it.
 //
 // It is a leaf: it imports only the API's messages.

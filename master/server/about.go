@@ -33,7 +33,7 @@ func (k *clusterCalls) routes() []route {
 }
 
 // masterLogs answers GET master/logs: offset counts from the start, or from the end
-// when negative. With afterId it goes on behind that record instead.
+// when negative. With afterId it starts behind that record instead.
 func (k *clusterCalls) masterLogs(ctx context.Context, c *call, send func(*apiv1.MasterLogsResponse) error) error {
 	offset, limit, follow := c.number("offset"), c.number("limit"), c.is("follow")
 	if limit < 0 {

@@ -22,7 +22,7 @@ func (g *guard) identify(c *call, need access) error {
 	case open:
 		return nil
 	case user, login, admin, allocation, either:
-	default: // a row that says nothing lets nobody in
+	default: // a row that says nothing admits no caller
 		return status.New(status.PermissionDenied, "no user may do this")
 	}
 	text, fromCookie := userToken(c.Request)

@@ -10,7 +10,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// admissionRoutes are ours; Determined 0.38.1 lets in any agent.
+// admissionRoutes are ours; Determined 0.38.1 admits any agent.
 // admissionCalls is which machines may be agents.
 type admissionCalls struct{ *shared }
 

@@ -115,8 +115,8 @@ func (a *auditCalls) auditLog(ctx context.Context, c *call, send func(*apiv1.Aud
 	return a.cfg.Audit.ReadEntries(ctx, q, func(e *apiv1.AuditEntry) error { return send(&apiv1.AuditResponse{Entry: e}) })
 }
 
-// findUser is a username as it is recorded of somebody who is not logged in: a name
-// that nobody has may be a password in the wrong field.
+// findUser is a username as it is recorded of a caller who is not logged in: a name
+// that no user has may be a password in the wrong field.
 func (s *shared) findUser(name string) string {
 	u, err := s.cfg.Accounts.UserNamed(name)
 	if err != nil {

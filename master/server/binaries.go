@@ -26,7 +26,7 @@ type Binaries struct {
 }
 
 // program is one file, hashed when the master started. It is kept open, so that
-// what is handed out stays what was hashed when somebody replaces the file.
+// what is handed out stays what was hashed when the file is replaced.
 type program struct {
 	file   *os.File
 	size   int64

@@ -154,7 +154,7 @@ func (c *call) receive() ([]byte, error) {
 	return b, nil
 }
 
-// length is the body's, or the longest where nobody told.
+// length is the body's, or the longest where the caller did not say.
 func (c *call) length() int64 {
 	if c.ContentLength >= 0 {
 		return c.ContentLength

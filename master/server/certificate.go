@@ -26,7 +26,7 @@ func tlsConfig(source CertificateSource) *tls.Config {
 // lookEvery is how often the files of a certificate are looked at again.
 const lookEvery = time.Minute
 
-// Files is a certificate that somebody else makes and renews. A new one is used
+// Files is a certificate that is issued and renewed elsewhere. A new one is used
 // within a minute, without a restart.
 type Files struct {
 	cert, key string

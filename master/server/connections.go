@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// connections bounds those over which nobody has logged in. A connection counts until
+// connections bounds those over which no user has logged in. A connection counts until
 // a request with a good token came over it, or its agent was admitted.
 type connections struct {
 	most, each int // 0 for any number
@@ -46,14 +46,14 @@ func (c *connections) leave(address string) {
 	}
 }
 
-// bounded closes what is too much as soon as it is accepted: whoever is refused costs
+// bounded closes what is too much as soon as it is accepted: a refused connection costs
 // no goroutine and no handshake.
 type bounded struct {
 	net.Listener
 	*connections
 }
 
-// Accept waits for a connection that is let in.
+// Accept waits for a connection that is admitted.
 func (l bounded) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()

@@ -13,7 +13,7 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// The readers below remember the first parameter that is wrong; whoever uses them
+// The readers below remember the first parameter that is wrong; a handler
 // asks c.bad before it acts.
 
 // all is every value of a parameter in either spelling.
@@ -52,7 +52,7 @@ func (c *call) number(name string) int {
 }
 
 // behind is the number after the one that a parameter names, 0 when it is not there:
-// where a reader goes on who has read up to that one.
+// where a reader continues who has read up to that one.
 func (c *call) behind(name string) int64 {
 	text := c.text(name)
 	if text == "" {

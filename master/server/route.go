@@ -15,11 +15,11 @@ type access string
 const (
 	// open: anybody.
 	open access = "none"
-	// user: whoever has logged in, and a user's tools inside a task, which count as
+	// user: any logged in user, and a user's tools inside a task, which count as
 	// no administrator's. What such a token reaches is tasks, their logs, and what
 	// it takes to start one.
 	user access = "user"
-	// login: whoever has logged in, and nothing inside a task.
+	// login: any logged in user, and nothing inside a task.
 	login access = "login"
 	// admin: such a user, if an administrator.
 	admin access = "admin"
@@ -36,7 +36,7 @@ const (
 	logsLimit = 16 << 20
 	large     = 160 << 20
 	// loginLimit holds the longest password, 4 KiB, and as much again for the name and
-	// for letters that JSON escapes: nobody has shown who they are.
+	// for letters that JSON escapes: the caller has not shown who they are.
 	loginLimit = 8 << 10
 )
 

@@ -1,5 +1,5 @@
 // Package server is the master's front door: one port for the API that the det
-// client speaks, for agents, and for whoever watches the master.
+// client speaks, for agents, and for monitoring.
 //
 // Every call is a row of the route table. The handlers behind it are thin: they
 // read the request, ask an interface of this package, and write the answer.
@@ -121,7 +121,7 @@ type Limits struct {
 	Bodies, Spooled int64
 	// Streams is how many logs and signals a user follows at a time.
 	Streams int
-	// Connections is how many may be open over which nobody has logged in, and
+	// Connections is how many may be open over which no user has logged in, and
 	// ConnectionsEach how many of them from one address.
 	Connections, ConnectionsEach int
 }

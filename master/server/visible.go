@@ -64,7 +64,7 @@ func (t *taskCalls) taskFor(c *call, in *apiv1.GetTaskResponse) (*apiv1.GetTaskR
 	return out, nil
 }
 
-// checkFilesReader refuses the files of somebody else's task.
+// checkFilesReader refuses the files of another user's task.
 func (t *taskCalls) checkFilesReader(c *call, task string) error {
 	if c.allocation != "" {
 		return c.ownTask(task)

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Backup writes one moment of the store to w, while the master goes on writing. The
+// Backup writes one moment of the store to w, while the master keeps writing. The
 // result restores into either database. It holds password hashes and session keys:
 // keep it as you keep the store.
 func (s *Store) Backup(ctx context.Context, w io.Writer) error {

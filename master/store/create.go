@@ -22,7 +22,7 @@ func exists(path string) bool {
 }
 
 // createOrCheck creates a store's file where there is none, and refuses an empty
-// one that nobody is creating. The marker is on the disk before the file is.
+// one that no process is creating. The marker is on the disk before the file is.
 func createOrCheck(path string) error {
 	info, err := os.Stat(path)
 	switch {

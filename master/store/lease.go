@@ -11,7 +11,7 @@ import (
 )
 
 // Lease is the right to write. Its epoch is compared in every write transaction:
-// whoever acquired last has the highest, and all others are fenced.
+// the last holder has the highest, and all others are fenced.
 //
 //	free ──Acquire──▶ held ──Acquire by another, after expiry──▶ lost
 //	  ▲                 │

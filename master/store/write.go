@@ -192,7 +192,7 @@ func (w *writer) runGroup(ctx context.Context, group []*request) {
 	for i, r := range begun {
 		err, lost := w.runOne(ctx, r.fn, len(begun) > 1)
 		if lost {
-			// Nobody's write is done: the transaction is gone with its connection.
+			// No caller's write is done: the transaction is gone with its connection.
 			w.abort(ctx)
 			answerAll(begun, w.explain(ctx, err))
 			return

@@ -119,7 +119,7 @@ func (w *writer) exec(ctx context.Context, query string) error {
 }
 
 // open starts a group's transaction and proves that the epoch is still ours. The
-// update locks the lease's row until the commit, so nobody can take over between
+// update locks the lease's row until the commit, so no other master can take over between
 // the proof and the end. A connection that died while idle is replaced once:
 // nothing has been sent on it, so nothing can be done twice.
 func (w *writer) open(ctx context.Context) error {

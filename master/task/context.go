@@ -118,7 +118,7 @@ func (c *contexts) dropStrayParts(ctx context.Context) error {
 	return nil
 }
 
-// dropStrayOf makes whoever submits under this id meanwhile wait.
+// dropStrayOf makes a caller that submits under this id meanwhile wait.
 func (c *contexts) dropStrayOf(ctx context.Context, id rm.TaskID) error {
 	e, fresh := c.reg.reserve(id)
 	if !fresh {

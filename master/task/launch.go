@@ -55,7 +55,7 @@ func (l *launches) Launch(ctx context.Context, user *apiv1.User, req *apiv1.Laun
 	id := taskID(user, req.GetRequestId())
 	e, fresh := l.reg.reserve(id)
 	for !fresh {
-		// Somebody is making it, or has made it.
+		// Another call is making it, or has made it.
 		if r, err := l.awaitLaunched(e); r != nil || err != nil {
 			return r, err
 		}
@@ -89,7 +89,7 @@ func taskID(user *apiv1.User, request string) rm.TaskID {
 	return rm.TaskID(uuid.NewSHA1(space, fmt.Appendf(nil, "%d/%s", user.GetId(), request)).String())
 }
 
-// awaitLaunched waits for whoever makes the task and answers with it; neither answer nor
+// awaitLaunched waits for the call that makes the task and answers with it; neither answer nor
 // error means that it was not made.
 func (l *launches) awaitLaunched(e *entry) (*apiv1.LaunchCommandResponse, error) {
 	e.change.Lock()

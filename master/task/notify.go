@@ -64,7 +64,7 @@ func (run *runs) storeAssignment(ctx context.Context, e *entry, as rm.Assignment
 	return run.buildSpecs(ctx, e.now().task, as)
 }
 
-// buildSpecs builds what to run. Its tokens are made anew each time, because only their
+// buildSpecs builds what to run. Its tokens are made again each time, because only their
 // hashes are kept.
 func (run *runs) buildSpecs(ctx context.Context, task lifecycle.Task, as rm.Assignment) ([]*agentv1.Spec, error) {
 	cfg, err := spec.Load(task.Config)
@@ -108,7 +108,7 @@ func (run *runs) Waits(ctx context.Context, id rm.AllocationID, w rm.Wait) error
 	return err
 }
 
-// changeAllocation changes one allocation. One that is not known is nobody's any more: nil.
+// changeAllocation changes one allocation. One that is not known was forgotten: nil.
 func (rec *records) changeAllocation(ctx context.Context, id rm.AllocationID, change func(lifecycle.Allocation) lifecycle.Allocation) (*entry, error) {
 	e, _, found := rec.reg.findAllocation(id)
 	if !found {

@@ -10,8 +10,8 @@ import (
 // policies are the rules for the tasks of a user.
 type policies struct{ *shared }
 
-// policyOf is what a user's tasks may do in a pool, as things stand now: who is no
-// administrator any more has tasks that are none's.
+// policyOf is what a user's tasks may do in a pool, as things stand now: tasks of a
+// former administrator are an ordinary user's.
 func (p *policies) policyOf(userID int32, pool string) policy.Policy {
 	if p.cfg.Tokens.Administrator(userID) {
 		return policy.Policy{Free: true}
@@ -19,7 +19,7 @@ func (p *policies) policyOf(userID int32, pool string) policy.Policy {
 	return p.cfg.Policy(pool)
 }
 
-// requestOf is what is asked of whoever runs tasks, with the policy in force.
+// requestOf is what is asked of the resource manager, with the policy in force.
 func (p *policies) requestOf(task lifecycle.Task, a lifecycle.Allocation) rm.Request {
 	r, k := task.Request(a), kindOf(task.Kind)
 	r.Job, r.JobType, r.SingleNode = k.job(task), k.jobType, k.singleNode

@@ -57,7 +57,7 @@ func (v *views) Done(id string) (<-chan struct{}, error) {
 	return e.ended, nil
 }
 
-// Log reads a task's log; with follow it goes on until the task has ended and its
+// Log reads a task's log; with follow it reads until the task has ended and its
 // last line was read, which a limit or an order from its end exclude. The error before
 // the first line has the code NotFound.
 func (v *views) Log(ctx context.Context, f log.Filter, follow bool) (iter.Seq2[log.Entry, error], error) {

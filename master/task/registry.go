@@ -22,7 +22,7 @@ type registry struct {
 
 func newRegistry() *registry { return &registry{entries: map[rm.TaskID]*entry{}, usage: newUsage()} }
 
-// entry is one task. Whoever changes it holds change from the look at what there is
+// entry is one task. Each change holds its mutex change from the look at what there is
 // until memory agrees with the store; readers take the last snapshot and never wait.
 type entry struct {
 	change sync.Mutex // guards gone, stale and said, and orders the writes of this task
@@ -74,7 +74,7 @@ func (s snapshot) with(a lifecycle.Allocation) snapshot {
 
 func (e *entry) now() snapshot { return *e.cur.Load() }
 
-// publish shows a snapshot and wakes whoever waits for news.
+// publish shows a snapshot and wakes its watchers.
 func (e *entry) publish(s snapshot) {
 	e.usage.moved(e.cur.Swap(&s), s)
 	news := make(chan struct{})

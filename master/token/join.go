@@ -9,7 +9,7 @@ import (
 // joinKind names the form; a new form gets a new number.
 const joinKind = "ddjoin1"
 
-// Join is what a join token says: whoever holds it may become an agent of this
+// Join is what a join token says: its holder may become an agent of this
 // pool until it expires.
 type Join struct {
 	// ID is the token's own name, by which it is counted and revoked.
@@ -18,8 +18,8 @@ type Join struct {
 	// Pool is the only pool that the machine may join.
 	Pool    string
 	Expires time.Time
-	// Uses is how many machines may join with it; 0 is any number. Whoever admits
-	// them counts.
+	// Uses is how many machines may join with it; 0 is any number. The admission
+	// of agents counts them.
 	Uses int
 }
 

@@ -14,7 +14,7 @@ import (
 const redacted = "‹redacted›"
 
 // Text is a token as it travels. It prints redacted; string(t) is the text itself,
-// and whoever converts answers for where it goes.
+// and the code that converts it answers for where it goes.
 type Text string
 
 // String hides the token.

@@ -1426,7 +1426,7 @@ type Spec struct {
 	SessionToken string `protobuf:"bytes,19,opt,name=session_token,json=sessionToken,proto3" json:"session_token,omitempty"`
 	StartupHook  string `protobuf:"bytes,20,opt,name=startup_hook,json=startupHook,proto3" json:"startup_hook,omitempty"`
 	// policy is what the task may do to the machine, judged again where it is
-	// started; without one nothing is refused but what nobody may have.
+	// started; without one nothing is refused but what no user may have.
 	Policy        *v1.TaskPolicy `protobuf:"bytes,21,opt,name=policy,proto3" json:"policy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

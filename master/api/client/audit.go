@@ -15,7 +15,7 @@ import (
 type AuditQuery struct {
 	User, Action string
 	Since        time.Time
-	// Follow goes on until the context ends.
+	// Follow waits for new entries until the context ends.
 	Follow bool
 }
 

@@ -27,13 +27,13 @@ type Config struct {
 	// host of URL.
 	ServerName string
 	// Fingerprint is the SHA-256 of the master's certificate in hex. With it
-	// exactly that certificate is accepted, whoever signed it.
+	// exactly that certificate is accepted, whichever authority signed it.
 	Fingerprint string
 	// RetryFor limits how long one call is tried again while the master is out of
 	// reach or starting. Zero means DefaultRetryFor.
 	RetryFor time.Duration
 	// Away is called each time that a followed log has waited for RetryFor for a
-	// master that had answered before; it goes on waiting. It may be nil.
+	// master that had answered before; it keeps waiting. It may be nil.
 	Away func(err error)
 }
 

@@ -13,7 +13,7 @@ import (
 
 // LogQuery says which lines of a task's log to read.
 type LogQuery struct {
-	// Follow goes on until the task has ended and its last line is read.
+	// Follow reads until the task has ended and its last line is read.
 	Follow bool
 	// Tail reads the last lines only, Head the first; zero means all. Neither goes
 	// with Follow.

@@ -19,7 +19,7 @@ import (
 //
 // A master sends the lines of a log in an order that never changes, and each
 // has an ID. When the connection drops, the same request is sent again with the
-// ID of the last line as "afterId". A master that knows the parameter goes on
+// ID of the last line as "afterId". A master that knows the parameter continues
 // behind that line. One that does not (Determined 0.38.1) begins again at the
 // first line, which is noticed, and what was seen is skipped:
 //
@@ -157,7 +157,7 @@ func (s *stream[T]) known(m T, begin bool) bool {
 	return false
 }
 
-// decode reads one line: a result, or why there are no more.
+// decode reads one line: a result, or why no further ones come.
 func (s *stream[T]) decode(raw []byte) (T, error) {
 	var envelope struct {
 		Result json.RawMessage `json:"result"`

@@ -1263,7 +1263,7 @@ func (x *GetRevokedAgentsResponse) GetAgents() []*RevokedAgent {
 }
 
 // JoinToken is what is known of a token with which machines join; the token
-// itself is told once, to whoever creates it.
+// itself is shown once, to the user who creates it.
 type JoinToken struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	Id           string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`

@@ -22,13 +22,13 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// AuditEntry is one thing that somebody did to the cluster, or tried. It has no
+// AuditEntry is one thing that a user did to the cluster, or tried. It has no
 // secrets, and of a refused call no text that the caller chose.
 type AuditEntry struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Time  *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`
-	// Who did it; empty for somebody who has not logged in.
+	// Who did it; empty for a caller who has not logged in.
 	User   string `protobuf:"bytes,3,opt,name=user,proto3" json:"user,omitempty"`
 	UserId int32  `protobuf:"varint,4,opt,name=user_id,json=userId,proto3" json:"user_id,omitempty"`
 	// The user acted with an administrator's rights.

@@ -84,7 +84,7 @@ func inValues(problems document.Errors, name string) document.Errors {
 }
 
 // asInFile takes away what the chart put above the values, which stand at the top of
-// the file that somebody wrote.
+// the user's file.
 func asInFile(problems document.Errors) document.Errors {
 	for i := range problems {
 		problems[i].Path = strings.TrimPrefix(problems[i].Path, "values.")

@@ -66,7 +66,7 @@ func toleratesUnknown(w *world) {
 		w.t.Errorf("change a job that is not known: got %v, want %v", err, rm.ErrUnknownJob)
 	}
 	if _, found := m.Allocation("x.1"); found {
-		w.t.Error("an allocation that nobody submitted is known")
+		w.t.Error("an allocation that was not submitted is known")
 	}
 	if jobs := m.Queue("no-such-pool"); len(jobs) != 0 {
 		w.t.Errorf("got %v in a pool that is not there, want nothing", jobs)

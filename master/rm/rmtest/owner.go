@@ -50,7 +50,7 @@ func (w Told) in(state apiv1.Container_State) int {
 	return n
 }
 
-// Owner stands for whoever owns the tasks. It fails the test when it is told what
+// Owner stands for the owner of the tasks. It fails the test when it is told what
 // cannot be: a state that goes backwards, an end twice, a container that was not
 // assigned. After a restart everything may be told once more.
 type Owner struct {
@@ -133,7 +133,7 @@ func (o *Owner) failWith(fail func(call string, id rm.AllocationID) error) {
 func (o *Owner) accept(call string, id rm.AllocationID) (*Told, error) {
 	w := o.tasks[id]
 	if w == nil {
-		o.t.Errorf("%s of allocation %s, which nobody submitted", call, id)
+		o.t.Errorf("%s of allocation %s, which was not submitted", call, id)
 		return nil, errors.New("there is no such allocation")
 	}
 	if o.fail != nil {

@@ -8,7 +8,7 @@ import (
 
 func restartRules() map[string]rule {
 	return map[string]rule{
-		"what runs goes on through a restart":             keepsRunning,
+		"what runs survives a restart":                    keepsRunning,
 		"what ends while no master runs is told later":    tellsLater,
 		"what waits is served after a restart":            servesWaiting,
 		"what an earlier master placed can be killed":     killsAfterRestart,

@@ -19,7 +19,7 @@ const (
 )
 
 // tree is what the names so far are: true for a directory, false for a file. What
-// could not be unpacked is found here, while whoever sent it still listens.
+// could not be unpacked is found here, while the client that sent it still listens.
 type tree map[string]bool
 
 func nameOf(f *apiv1.File) string { return path.Clean(strings.TrimRight(f.GetPath(), "/")) }

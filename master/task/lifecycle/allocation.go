@@ -169,8 +169,8 @@ func (a Allocation) remaining() int {
 }
 
 // Doomed says that the allocation must be killed, and why: it was asked for, or one
-// of a gang has failed. It stays so until nothing is left, so that whoever acts on
-// it may be interrupted and look again.
+// of a gang has failed. It stays so until nothing is left, so that the
+// caller that acts on it may be interrupted and look again.
 func (a Allocation) Doomed() (reason string, doomed bool) {
 	switch {
 	case a.Over():
@@ -183,7 +183,7 @@ func (a Allocation) Doomed() (reason string, doomed bool) {
 	return "", false
 }
 
-// Kill notes that somebody wants the end. The first reason stays.
+// Kill notes that the end was asked for. The first reason stays.
 func (a Allocation) Kill(reason string, at time.Time) Allocation {
 	if a.Over() || a.Killed != nil {
 		return a

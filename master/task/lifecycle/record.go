@@ -52,7 +52,7 @@ type Task struct {
 	Exceeds bool `json:"exceeds,omitempty"`
 }
 
-// Request is what is asked of whoever runs tasks, without what its kind adds.
+// Request is what is asked of the resource manager, without what its kind adds.
 func (t Task) Request(a Allocation) rm.Request {
 	return rm.Request{
 		Allocation: a.ID, Task: t.ID, Name: t.Name,

@@ -9,7 +9,7 @@ import (
 )
 
 // checkImages refuses what no engine takes for the name of an image. What is no name
-// is never handed to one, and whoever wrote it hears so before a machine is there.
+// is never handed to one, and the author is told before a machine is there.
 func checkImages(at string, i config.Images) document.Errors {
 	var e document.Errors
 	seen := map[string]bool{"": true}

@@ -320,7 +320,7 @@ func (a *Agent) keepsContainers() bool {
 	return a.cfg.Settings.ContainerAutoRemoveDisabled && a.host.Docker
 }
 
-// awaitHost waits for the first welcome: until then nobody knows the cluster.
+// awaitHost waits for the first welcome: until then the agent does not know its cluster.
 func (a *Agent) awaitHost(ctx context.Context) (task.Host, error) {
 	select {
 	case <-ctx.Done():

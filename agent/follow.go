@@ -134,7 +134,7 @@ func install(ctx context.Context, program string, open func(context.Context) (io
 	if err != nil {
 		return err
 	}
-	// Whoever shares the file may have replaced it already.
+	// Another agent that shares the file may have replaced it already.
 	if have, err := checksum.File(program); err == nil && have == wanted {
 		return nil
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-// preparer sets a launched machine up before it is an agent: it is let in by the
-// proof of its identity, told its configuration, and runs the scripts of its pool
-// once. The connection may break meanwhile; the scripts go on.
+// preparer sets a launched machine up before it is an agent: the master admits it by the
+// proof of its identity and sends its configuration, and it runs the scripts of its pool
+// once. The connection may break meanwhile; the scripts continue.
 type preparer struct {
 	cfg  Config
 	host string

@@ -32,12 +32,12 @@ import (
 // agentsPath is where a master expects its agents.
 const agentsPath = "/agents"
 
-// errReconfigured starts the agent anew with what its master sent.
+// errReconfigured restarts the agent with the configuration that its master sent.
 var errReconfigured = errors.New("the master sent another configuration")
 
 // Run runs an agent until ctx ends, which is no error and leaves its
 // containers running for the next agent on the same data_dir; or until the
-// master sends it home; or until the master refuses it or cannot be reached
+// master asks it to shut down; or until the master refuses it or cannot be reached
 // any more.
 func Run(ctx context.Context, cfg Config) error {
 	if problems := config.Unbuilt(cfg.Settings); len(problems) > 0 {
@@ -152,7 +152,7 @@ func (a *Agent) runLink(ctx context.Context, cfg Config) error {
 	}
 	if cfg.machine != nil {
 		a.spawn(func(ctx context.Context) { a.watchMachine(ctx, cfg.machine) })
-		// What the pool's scripts have left in the background goes on writing.
+		// Background processes of the pool's scripts continue to write.
 		a.spawn(func(ctx context.Context) { script.Bound(ctx, startupScript(cfg.Settings.DataDir)) })
 		a.spawn(func(ctx context.Context) { script.Bound(ctx, containerStartupScript(cfg.Settings.DataDir)) })
 	}
@@ -348,7 +348,7 @@ func overlay(cfg Config, document []byte) (config.Agent, error) {
 }
 
 // checkOverlay stores a configuration that differs from the one in force and
-// has the agent start anew.
+// has the agent restart.
 func (a *Agent) checkOverlay(document []byte) error {
 	if len(document) == 0 {
 		return nil

@@ -97,8 +97,8 @@ func hiddenFromTasks() []string {
 	}
 }
 
-// checkTrust refuses to run tasks that nothing keeps from this agent and from each
-// other, unless whoever set it up said so.
+// checkTrust refuses to run tasks that are not isolated from this agent and from each
+// other, unless the operator has allowed it.
 func checkTrust(cfg Config, r closingRuntime) error {
 	p, plain := r.(plain)
 	if !plain || p.Isolation() == nil {

@@ -27,7 +27,7 @@ type Machine interface {
 	Notice(ctx context.Context, after int64) (n machine.Notice, found bool, err error)
 }
 
-// machineOf is nil for an agent that nobody launched.
+// machineOf is nil for a static agent.
 func machineOf(s config.Agent) Machine {
 	switch {
 	case s.MachineSocket != "":
@@ -116,7 +116,7 @@ func writeSelf(dir string, s self) error {
 
 func credentialFile(s config.Agent) string { return filepath.Join(s.DataDir, "credential") }
 
-// proveWith is nil for an agent that nobody launched.
+// proveWith is nil for a static agent.
 func proveWith(m Machine, s config.Agent) func(context.Context) (link.Proof, error) {
 	if m == nil {
 		return nil

@@ -327,7 +327,7 @@ func changeMessage(o *agentv1.Start, state lifecycle.State, at int64, exit *life
 	return &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Change{Change: c}}
 }
 
-// errShutdown ends a session whose agent was sent home.
+// errShutdown ends a session whose agent was asked to shut down.
 var errShutdown = errors.New("the agent was asked to shut down")
 
 // awaitShutdown ends the containers when the master says so, and then the

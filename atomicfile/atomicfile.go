@@ -1,6 +1,6 @@
 // Package atomicfile puts files in place so that no reader ever finds half of one:
-// whoever reads, and whoever starts after a power cut, finds the old or the new.
-// Everybody may import it.
+// every reader, even after a power cut, finds the old or the new content. Any package
+// may import it.
 package atomicfile
 
 import (
@@ -11,20 +11,20 @@ import (
 	"path/filepath"
 )
 
-// Write writes a file anew and returns when the medium has it. Its directory must exist.
+// Write creates or replaces a file and returns when it is synced. Its directory must exist.
 func Write(path string, data []byte, mode fs.FileMode) error {
 	return Replace(path, mode, func(w io.Writer) error { return writeAll(w, data) })
 }
 
 // Replace is Write for content that fill writes. A program that runs from the file
-// goes on.
+// continues.
 func Replace(path string, mode fs.FileMode, fill func(io.Writer) error) error {
 	return replace(machine{}, path, mode, fill)
 }
 
-// WriteUnsynced is Write without waiting for the medium: a reader, and whoever starts
-// after the writer was killed, finds the old or the new. After the machine itself has
-// failed the file may be empty, so it is for what means nothing any more by then.
+// WriteUnsynced is Write without a sync: a reader finds the old or the new content, also
+// after the writer was killed. After a crash of the machine the file may be empty, so it
+// is for content that has no meaning after a reboot.
 func WriteUnsynced(path string, data []byte, mode fs.FileMode) error {
 	p, err := create(machine{}, path, mode)
 	if err != nil {
@@ -57,7 +57,7 @@ type Pending struct {
 	unsynced bool
 }
 
-// Create begins a file that Commit puts at path. Whoever calls it ends with Discard,
+// Create begins a file that Commit puts at path. The caller defers Discard,
 // which does nothing after Commit.
 func Create(path string, mode fs.FileMode) (*Pending, error) {
 	return create(machine{}, path, mode)

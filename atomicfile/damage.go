@@ -9,7 +9,7 @@ import (
 )
 
 // DamagedError is a file that does not hold what was written to it: a disk lost a
-// part of it, or somebody changed it.
+// part of it, or another program changed it.
 type DamagedError struct {
 	Path string
 	// Err says what is wrong with it.

@@ -11,7 +11,7 @@ type Kind string
 // The kinds of refusal. A platform translates its codes into these once, from a
 // table, at its edge.
 const (
-	// Unknown is an error nobody has classified. It is not retried.
+	// Unknown is an error without a classification. It is not retried.
 	Unknown Kind = "unknown"
 	// NotFound means that the object does not exist. For a delete it means done.
 	NotFound Kind = "not-found"
@@ -27,7 +27,7 @@ const (
 	// effect.
 	RateLimited Kind = "rate-limited"
 	// Conflict means that the object is in another state than the call
-	// expected: it exists already, is in use, or somebody else changed it.
+	// expected: it exists already, is in use, or another caller changed it.
 	Conflict Kind = "conflict"
 	// Invalid means that the request itself is wrong and will stay wrong.
 	Invalid Kind = "invalid"

@@ -1,4 +1,4 @@
-// Package delay lets time pass until somebody has enough of it. It imports nothing of
+// Package delay sleeps until a time has passed or a context ends. It imports nothing of
 // ours.
 package delay
 

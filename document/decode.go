@@ -22,7 +22,7 @@ type Unmarshaler interface{ UnmarshalDocument(v Value) }
 type Variant struct {
 	Type  string
 	Field any
-	// Default marks the variant that is meant when there is no "type" key.
+	// Default marks the variant to decode when there is no "type" key.
 	Default bool
 }
 

@@ -167,7 +167,7 @@ func (d *Document) syntax(err error) error {
 }
 
 // ForgetLines makes complaints and sources name the document alone, for one whose
-// text nobody has seen.
+// text the user has not seen.
 func (d *Document) ForgetLines() {
 	var walk func(*yaml.Node)
 	walk = func(n *yaml.Node) {

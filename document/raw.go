@@ -10,7 +10,7 @@ import (
 )
 
 // Raw is a part of a document that belongs to another system, such as a pod
-// spec. It is kept as JSON and checked by whoever knows that system.
+// spec. It is kept as JSON and checked by the package of that system.
 type Raw struct{ json []byte }
 
 // RawJSON keeps data, which must be valid JSON.

@@ -26,7 +26,7 @@ func NewSecret(text string) Secret {
 	return Secret{text: &text}
 }
 
-// Reveal is the text itself. Whoever calls it answers for where it goes.
+// Reveal is the text itself. The caller is responsible for where it goes.
 func (s Secret) Reveal() string {
 	if s.text == nil {
 		return ""

@@ -23,10 +23,10 @@ const (
 	// AuthorityLife outlives a cluster: agents and clients pin its authority, and cannot
 	// be told of another one.
 	AuthorityLife = 20 * 365 * 24 * time.Hour
-	// LeafLife is the longest that macOS accepts of an authority somebody added.
+	// LeafLife is the longest that macOS accepts of an authority that a user added.
 	LeafLife = 825 * 24 * time.Hour
-	// RenewBefore is what has to be left of a leaf: two months of restarts, and of
-	// nobody running `up`.
+	// RenewBefore is what has to be left of a leaf: two months of restarts
+	// without a run of `up`.
 	RenewBefore = 60 * 24 * time.Hour
 	// backdate is for machines whose clocks are behind ours.
 	backdate = time.Hour
@@ -125,7 +125,7 @@ func issue(template, parent *x509.Certificate, signer crypto.Signer) (Pair, erro
 	}, nil
 }
 
-// Stale says why a leaf has to be made anew, or nothing: it is for every host, signed
+// Stale says why a leaf has to be reissued, or nothing: it is for every host, signed
 // by one of the certificates in authority (PEM), and holds a while. Whether the
 // authority itself holds is nothing that another leaf could mend.
 func Stale(leaf *x509.Certificate, authority []byte, hosts []string, now time.Time) string {

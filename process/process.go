@@ -1,6 +1,6 @@
 // Package process tells one process of this machine from all others that ever
-// had its number, so that whoever comes back later signals the one that was meant
-// and never a stranger.
+// had its number, so that a later run of the program signals that process and
+// never one that reused its number.
 package process
 
 import (

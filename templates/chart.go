@@ -30,7 +30,7 @@ func Chart(version string) fs.FS {
 	return chart{FS: dir, meta: versioned(raw, version)}
 }
 
-// A chart's own version must be a semantic one; what is none, as that of a build
+// A chart's own version must be a semantic one; any other, as that of a build
 // from a checkout, becomes the end of 0.0.0.
 var (
 	semantic    = regexp.MustCompile(`^\d+\.\d+\.\d+([-+].*)?$`)

@@ -16,7 +16,7 @@ type MasterUnit struct {
 	DataDir string
 	// Needs is a unit that must have succeeded before, and Environment a file
 	// that may add to the command line in DET_DEPLOY_MASTER_ARGS. Both may be
-	// empty. With an environment somebody else starts the master, not the boot.
+	// empty. With an environment another unit starts the master, not the boot.
 	Needs       string
 	Environment string
 	// Variables are NAME=VALUE: where the master finds its cloud.

@@ -3,8 +3,8 @@ package config
 import "github.com/det-deploy/det-deploy/document"
 
 // Overrides is every setting of the agent that can be given by flag or
-// environment: all but commands of hooks, what has no effect, and which machine
-// this is, which is written down once by whoever sets the machine up.
+// environment: all but commands of hooks, what has no effect, and the
+// machine's identity, which the platform or the operator writes once, at setup.
 func Overrides() []document.Override {
 	var rows []document.Override
 	for _, e := range document.Reference(DefaultAgent()) {

@@ -18,7 +18,7 @@ func (a Agent) TaskUserRange() (first, last int, err error) {
 	from, to, _ := strings.Cut(a.TaskUsers, "-")
 	first, err1 := strconv.Atoi(from)
 	last, err2 := strconv.Atoi(to)
-	// Below are the machine's own; the largest numbers stand for nobody.
+	// Lower IDs are the system's own; the largest are reserved (overflow and -1).
 	if err1 != nil || err2 != nil || first < 1000 || last < first || last > 1<<31-2 {
 		return 0, 0, fmt.Errorf("must be FIRST-LAST with 1000 <= FIRST <= LAST, such as %s (is %q)", DefaultTaskUsers, a.TaskUsers)
 	}

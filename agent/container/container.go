@@ -12,7 +12,7 @@ import (
 )
 
 // Runtime runs containers. Its methods may be called from any goroutine.
-// What it runs goes on when the agent ends, however it ends.
+// Containers continue to run when the agent exits or crashes.
 type Runtime interface {
 	// Prepare fetches what the container needs, its image above all, and
 	// refuses what this runtime cannot run. It may be repeated.

@@ -48,7 +48,7 @@ type State struct {
 	Silent bool `json:"silent,omitempty"`
 }
 
-// Open makes the directory. Nobody else may look into it: orders hold the
+// Open makes the directory. Other users may not read it: orders hold the
 // tokens of tasks.
 func Open(dataDir string) (Disk, error) {
 	dir := filepath.Join(dataDir, "containers")

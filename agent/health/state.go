@@ -21,8 +21,8 @@ const (
 //	│         begins with short pauses         │
 //	└───────────── a probe succeeds ───────────┘
 //
-// A machine that falls sick again soon after it was found well goes on with twice the
-// pause that it had.
+// A machine that fails again soon after it recovered continues with twice its last
+// pause.
 type State struct {
 	// Lack is what the machine lacks; empty for one that is well.
 	Lack Lack
@@ -50,7 +50,7 @@ func (s State) Err() error {
 // Failed notes a start that failed for what the machine lacks.
 func (s State) Failed(l Lack, reason string, now time.Time) State {
 	if s.Sick() {
-		return s // its probes say how it goes on
+		return s // its probes decide what follows
 	}
 	pause := firstPause
 	if s.pause > 0 && now.Sub(s.Since) < relapse {

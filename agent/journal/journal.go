@@ -1,6 +1,6 @@
 // Package journal keeps the log lines of one container on disk until the
-// master has them: numbered from 0, each with the place in its source after
-// which reading goes on, so that an agent that was killed loses no line and
+// master has them: numbered from 0, each with the position in its source after
+// which reading continues, so that an agent that was killed loses no line and
 // sends none twice.
 package journal
 
@@ -139,7 +139,7 @@ func (j *Journal) Position() container.Position {
 }
 
 // Read returns lines from a number on: as many as fit in size bytes of text,
-// at least one, none when there are no more.
+// at least one, none at the end.
 func (j *Journal) Read(from uint64, size int) ([]Line, error) {
 	start, skipTo, end, ok := j.locate(from)
 	if !ok {

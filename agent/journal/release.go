@@ -28,9 +28,9 @@ func (j *Journal) Held() int64 {
 	return j.size - j.freed
 }
 
-// Release gives the room of lines before next back to the file system, some time: nobody
-// reads them any more. A record at the start of the file says where the rest begins. A
-// file system that makes no holes keeps them.
+// Release punches a hole where the lines before next were, some time later: the master has
+// them. A record at the start of the file says where the rest begins. A file system
+// without holes keeps them.
 func (j *Journal) Release(next uint64) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

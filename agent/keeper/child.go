@@ -123,8 +123,8 @@ func (c *Child) start() (pid int, err error) {
 	return pid, cmd.Process.Release()
 }
 
-// openLog is nil where there is no room for one. What the keeper says must not go where
-// the agent's words go: whoever reads these waits until the last writer is gone.
+// openLog is nil where there is no room for one. The keeper must not write to the
+// agent's output: the process that reads it waits until the last writer has exited.
 func openLog(name string) *os.File {
 	beginLog(name)
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)

@@ -14,7 +14,7 @@ const (
 	graceMost = time.Second
 	gracePart = 10
 	// lookMost is the longest that a keeper sleeps: an agent may learn meanwhile that its
-	// lease is shorter than it was, and nobody wakes its keeper.
+	// lease is shorter than it was, and does not wake its keeper.
 	lookMost = 5 * time.Second
 	// endLook is when it looks for the first time whether what it ended is gone; it
 	// looks ever less often.
@@ -74,8 +74,8 @@ func decideDeed(phase container.Phase) deed {
 	return deed{silence: phase != container.Ended, end: phase == container.Running || phase == ""}
 }
 
-// decideStep says how a keeper goes on that has seen the containers of a lease that is over,
-// and has done to them what there was to do.
+// decideStep returns the next step of a keeper that has looked at the containers of an
+// expired lease and has acted on them.
 func decideStep(t lease.Term, s scene, now time.Duration) step {
 	out := step{at: now + lookMost, leave: true}
 	for _, phase := range s.phases {

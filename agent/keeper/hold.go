@@ -70,7 +70,7 @@ func Holder(dir string) int {
 		return 0
 	}
 	defer func() { _ = f.Close() }()
-	pid, _ := holder(f) // nobody who could be ended
+	pid, _ := holder(f) // 0: no process to end
 	return pid
 }
 
@@ -85,8 +85,8 @@ func holder(f *os.File) (pid int, err error) {
 	return int(l.Pid), nil
 }
 
-// endHolder kills whoever holds the lock, again and again, since another may come in
-// between. What a keeper was about to do the next one does.
+// endHolder kills the process that holds the lock, repeatedly, since another may take it in
+// between. The next keeper does what the killed one had left.
 func endHolder(ctx context.Context, f *os.File) error {
 	ctx, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()

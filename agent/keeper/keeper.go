@@ -123,7 +123,7 @@ func (k *keeper) readLease() (lease.Term, step) {
 	return term, waitStep(term, now)
 }
 
-// rest begins anew with what was counted and said while a lease was over.
+// rest clears what was counted and logged while a lease was expired.
 func (k *keeper) rest() {
 	k.looks = 0
 	k.says.forget()

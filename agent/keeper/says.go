@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// logMost is when a keeper's log begins anew, in bytes.
+	// logMost is the size at which a keeper's log is truncated, in bytes.
 	logMost = 64 << 10
 	// saidMost is how many warnings are known again.
 	saidMost = 1000
@@ -52,7 +52,7 @@ func (s *says) forget() {
 // logFile is where the keeper of a data_dir leaves its words.
 func logFile(dir string) string { return filepath.Join(dir, "keeper.log") }
 
-// beginLog empties a log that has become too long; whoever writes it appends.
+// beginLog truncates a log that has become too long; its writers append.
 func beginLog(name string) {
 	if info, err := os.Stat(name); err == nil && info.Size() > logMost {
 		_ = os.Truncate(name, 0) // it is tried again

@@ -45,7 +45,7 @@ func next(s State) []State {
 }
 
 // To moves from s to a later state. An agent that was killed while it pulled
-// or started does so again: going on where it was is no step.
+// or started does so again: staying in its state is no step.
 func (s State) To(to State) (State, error) {
 	for _, n := range next(s) {
 		if n == to {

@@ -58,7 +58,7 @@ func finalUnlessLacking(err error) error {
 }
 
 // keepCredential stores what a welcome brought, or one that could not be stored before.
-// A machine without room keeps it in memory: its agent goes on with what runs there.
+// On a full disk it stays in memory: the agent continues with its containers.
 func (l *link) keepCredential(credential string) error {
 	credential = cmp.Or(credential, l.unstored)
 	err := storeCredential(l.cfg.CredentialFile, credential)
@@ -112,7 +112,7 @@ func readSecret(name string) (string, error) {
 	return strings.TrimSpace(string(data)), err
 }
 
-// storeCredential replaces the file, which nobody else may read.
+// storeCredential replaces the file, which other users may not read.
 func storeCredential(name, credential string) error {
 	if credential == "" {
 		return nil

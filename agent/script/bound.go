@@ -34,8 +34,7 @@ func Bound(ctx context.Context, s Script) {
 	_ = cut(s.Output()) // what was written last
 }
 
-// cut drops all but the end of a file that has grown too long. Whoever writes to it
-// appends.
+// cut drops all but the end of a file that has grown too long. Its writers append.
 func cut(name string) error {
 	info, err := os.Stat(name)
 	if err != nil || info.Size() <= outputMost {

@@ -1,6 +1,6 @@
-// Package script runs what a pool's owner wrote for the machines of the pool. What
-// a script says, which may hold secrets, is for the machine's own administrator to
-// read, and its last lines are for whoever asks why it failed.
+// Package script runs what a pool's owner wrote for the machines of the pool. The
+// output of a script may hold secrets: the machine's administrator can read it, and the
+// error of a failed script has its last lines.
 package script
 
 import (
@@ -39,7 +39,7 @@ const (
 	killPatience = 5 * time.Second
 )
 
-// Run runs a script to its end. What it starts in the background goes on. The
+// Run runs a script to its end. What it starts in the background continues. The
 // error has the last lines of its output.
 func Run(ctx context.Context, s Script) error {
 	if err := os.WriteFile(s.File, s.Text, 0o700); err != nil {

@@ -108,9 +108,9 @@ func (h Host) environOf(o *agentv1.Start, devices []*apiv1.Device) []string {
 	return append(env, h.gpuVisibility(devices)...)
 }
 
-// gpuVisibility hides the GPUs that are not the task's. UUIDs hold on both sides
-// of a container's wall, where indices are counted anew; AMD's are passed
-// through all together, so there it is indices.
+// gpuVisibility hides the GPUs that are not the task's. UUIDs are the same inside and
+// outside of a container, while indices start again at 0; AMD's are all passed through,
+// so there it is indices.
 func (h Host) gpuVisibility(mine []*apiv1.Device) []string {
 	var t apiv1.Device_Type
 	for _, d := range h.Slots {

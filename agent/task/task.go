@@ -133,10 +133,9 @@ func (u *Task) advanceTo(to lifecycle.State, exit *lifecycle.Exit, addresses []c
 	u.cfg.Changed(u.ID())
 }
 
-// saveState writes the state down; the caller holds mu, so that the disk sees the
-// states in their order. Where that fails the unit goes on in memory: a
-// full disk is no reason to lose a running task, and a restarted agent learns
-// the rest from the runtime.
+// saveState stores the state; the caller holds mu, so that states reach the disk in
+// their order. Where that fails the task continues in memory: a full disk is no reason
+// to lose a running task, and a restarted agent learns the rest from the runtime.
 func (u *Task) saveState() {
 	if err := u.entry.SetState(u.state); err != nil {
 		u.Log.Error("cannot write state; a restarted agent may not know it", "err", err)

@@ -58,8 +58,8 @@ type machine struct {
 	pool string
 	// boot is how long this one takes until it runs; negative is for ever.
 	boot time.Duration
-	// ended is when somebody ended it, zero for nobody; shutdown is how long
-	// that takes.
+	// ended is when it was ended, zero while it runs; shutdown is how long that
+	// takes.
 	ended    time.Time
 	shutdown time.Duration
 }

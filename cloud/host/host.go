@@ -52,7 +52,7 @@ type Config struct {
 	Log     *slog.Logger
 }
 
-// Run does all of it until ctx is done, or until it should be started anew: as
+// Run does all of it until ctx is done, or until it should be restarted: as
 // another version or with other settings.
 func Run(ctx context.Context, c Config) error {
 	h := &host{Config: c, id: c.Cloud.Identity()}
@@ -86,9 +86,9 @@ type host struct {
 	Config
 
 	id Identity
-	// again ends everything, so that it is started anew.
+	// again ends everything, so that it is restarted.
 	again context.CancelFunc
-	// settled is whether Logs and Metrics are those that this run goes by.
+	// settled is whether Logs and Metrics are those that this run uses.
 	settled bool
 }
 
@@ -110,8 +110,8 @@ func (h *host) follower() (*follow.Follower, error) {
 	return f, err
 }
 
-// settle takes what a manifest says of logs and metrics. Once they are in use,
-// others mean to start anew.
+// settle takes a manifest's settings of logs and metrics. Once they are in use, other
+// ones require a restart.
 func (h *host) settle(m manifest.Manifest) (anew bool) {
 	if h.settled {
 		return m.Logs != h.Logs || m.Metrics != h.Metrics

@@ -17,7 +17,7 @@ type Systemd struct{}
 
 var _ follow.Units = Systemd{}
 
-// Restart starts a unit anew, or starts it.
+// Restart restarts a unit, or starts it.
 func (s Systemd) Restart(ctx context.Context, unit string) error {
 	return s.Run(ctx, "restart", "--no-block", unit)
 }

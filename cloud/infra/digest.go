@@ -31,7 +31,7 @@ func digestSum(salt, name, value string) string {
 	key, err := pbkdf2.Key(sha256.New, value, []byte(salt+"/"+name), digestRounds, sha256.Size)
 	if err != nil {
 		// Only a build restricted to approved algorithms refuses, and it would
-		// refuse every value: none matches, and each run stores the value anew.
+		// refuse every value: none matches, and each run stores the value again.
 		return ""
 	}
 	return base64.RawURLEncoding.EncodeToString(key)

@@ -103,7 +103,7 @@ func (o *Object[T]) Find(ctx context.Context) (resource.Found, []resource.Drift,
 }
 
 // Create makes the object. One that is there already under its name is a success when
-// it carries our mark, and somebody else's otherwise.
+// it carries our mark, and a conflict otherwise.
 func (o *Object[T]) Create(ctx context.Context) error {
 	err := o.defined.Define().Create(ctx, "")
 	if cloud.KindOf(err) != cloud.Conflict {

@@ -15,7 +15,7 @@ import (
 const ProofKind = machine.SecretKind
 
 // Attestor checks the proofs of the machines of all pools below a directory,
-// which is nobody's but the master's to read.
+// which only the master may read.
 type Attestor struct{ Root string }
 
 var _ cloud.Attestor = Attestor{}

@@ -23,7 +23,7 @@ const (
 
 // startMachine starts a machine in a session of its own, unless an earlier master that
 // was stopped before it could write so has. It holds a lock for as long as it
-// lives, which it got from whoever started it.
+// lives, which it inherits from the process that starts it.
 func (p *Instances) startMachine(place Place) (process.Identity, error) {
 	lock, err := os.OpenFile(place.lockFile(), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -46,7 +46,7 @@ func (p *Instances) startMachine(place Place) (process.Identity, error) {
 // say which process it is.
 const adoptPatience = 2 * time.Second
 
-// adoptProcess finds the process of a machine that nobody wrote down.
+// adoptProcess finds the process of a machine whose record lacks it.
 func (p *Instances) adoptProcess(place Place) (process.Identity, error) {
 	for end := time.Now().Add(adoptPatience); ; <-time.After(10 * time.Millisecond) {
 		text, err := os.ReadFile(place.pidFile())

@@ -21,8 +21,8 @@ const (
 	glance = 50 * time.Millisecond
 )
 
-// Found lists the machines of all pools below a root that are not over, for
-// whoever looks after the whole cluster while no master does.
+// Found lists the machines of all pools below a root that have not ended, for
+// commands on the whole cluster while no master runs.
 func Found(root string) ([]Place, error) {
 	pools, err := isBelow(root)
 	if err != nil {

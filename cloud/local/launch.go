@@ -21,7 +21,7 @@ import (
 const tokenLife = 24 * time.Hour
 
 // promise is what a token was given. It is written before the machines are made,
-// so that whoever finds it unkept can keep it.
+// so that a restarted master can make those that are missing.
 type promise struct {
 	Launch cloud.Launch       `json:"launch"`
 	IDs    []cloud.InstanceID `json:"ids"`

@@ -1,6 +1,6 @@
 // Package local launches machines that are processes of this one, so that a pool
 // that grows and shrinks can be seen, and tried, without a cloud. A machine is an
-// agent in a session of its own: it goes on when its master is killed, and a
+// agent in a session of its own: it continues when its master is killed, and a
 // restarted master finds it again.
 //
 // Everything is in files below one directory:
@@ -165,7 +165,7 @@ func (p *Instances) Terminate(ctx context.Context, ids []cloud.InstanceID) error
 	return nil
 }
 
-// List implements cloud.Instances. It also goes on with what an earlier master
+// List implements cloud.Instances. It also continues what an earlier master
 // began, and notices machines that have ended by themselves.
 func (p *Instances) List(ctx context.Context) ([]cloud.Instance, error) {
 	if err := ctx.Err(); err != nil {

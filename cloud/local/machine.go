@@ -70,7 +70,7 @@ func (p *Instances) readMachine(id cloud.InstanceID) (record, bool, error) {
 
 func (p *Instances) save(m *record) error { return writeJSON(p.placeOf(m.ID).recordFile(), m) }
 
-// makeMachine makes a machine, or goes on making it.
+// makeMachine makes a machine, or continues to make it.
 func (p *Instances) makeMachine(id cloud.InstanceID, made promise) error {
 	m, found, err := p.readMachine(id)
 	if err != nil || found && (m.Process.PID != 0 || !m.Ended.IsZero()) {
@@ -109,7 +109,7 @@ func (p *Instances) furnish(place Place) error {
 	)
 }
 
-// advanceMachine notices what happened to a machine and goes on with what is to be done.
+// advanceMachine notices what happened to a machine and does what is left to do.
 func (p *Instances) advanceMachine(m *record) error {
 	m.Process.Reap()
 	m.Sweeper.Reap()

@@ -91,7 +91,7 @@ func New(socket string) *Client {
 }
 
 // Proof asks for a proof that is good for audience only, a cluster's id. It is
-// made anew each time, because proofs age.
+// made for each call, because proofs expire.
 func (c *Client) Proof(ctx context.Context, audience string) (Proof, error) {
 	var p Proof
 	found, err := c.get(ctx, ProofPath+"?"+url.Values{"audience": {audience}}.Encode(), &p)

@@ -15,13 +15,13 @@ import (
 )
 
 // SecretKind is the form in which a machine proves itself that shares a secret
-// with whoever launched it: a process of the master's own machine.
+// with the master that launched it: a process of the master's own machine.
 const SecretKind = "local"
 
 // ProofLife is how long such a proof is good. Both ends read the same clock.
 const ProofLife = time.Minute
 
-// Secret is what one machine and its platform know and nobody else.
+// Secret is known to one machine and its platform only.
 type Secret struct {
 	Instance string
 	key      string

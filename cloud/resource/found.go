@@ -46,7 +46,7 @@ func (f Found) String() string {
 // Target is a platform that can tell what belongs to a cluster.
 type Target interface {
 	// Inventory lists every live object that carries the mark of cluster,
-	// whoever made it. It pages to the end, checks the mark again on what a
+	// also those that another tool made. It pages to the end, checks the mark again on what a
 	// server-side filter returned, and changes nothing.
 	Inventory(ctx context.Context, cluster string) ([]Found, error)
 

@@ -25,7 +25,7 @@ type Resource interface {
 	Needs() []string
 
 	// Find looks at the live object, learns its identity and must not change
-	// it. It goes by mark or by deterministic name, never by a remembered
+	// it. It uses the mark or the deterministic name, never a remembered
 	// identity. When there is none, or what it needs is not there yet, Found
 	// is zero and so is the drift. Drift has one entry per attribute that is
 	// not as wanted, in a stable order, and never shows a secret.

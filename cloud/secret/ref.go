@@ -48,7 +48,7 @@ var (
 	gcpName = regexp.MustCompile(`^(projects/[a-z0-9:.-]+/secrets/)?[A-Za-z0-9_-]{1,255}(/versions/[A-Za-z0-9_-]+)?$`)
 )
 
-// parseRef reads a reference; found is false for text that is none. A text that
+// parseRef reads a reference; found is false for any other text. A text that
 // begins like a reference and is not a valid one is an error, so that a mistyped
 // reference never becomes a password.
 func parseRef(text string) (ref Ref, found bool, err error) {

@@ -60,7 +60,7 @@ func (v Value) Ref() (Ref, bool) {
 }
 
 // Reveal is the secret of a literal or resolved value, "" for an unresolved
-// reference. Whoever calls it answers for where the text goes.
+// reference. The caller is responsible for where the text goes.
 func (v Value) Reveal() string {
 	if v.literal == nil {
 		return ""

@@ -27,8 +27,8 @@ func (r *Runtime) copyFiles(ctx context.Context, s container.Spec) error {
 	return err
 }
 
-// archive lists the missing directories as well: those that the engine makes
-// up while it unpacks can be entered by nobody but root.
+// archive lists the missing directories as well: those that the engine
+// creates while it unpacks are accessible to root only.
 func archive(s container.Spec) ([]byte, error) {
 	files := slices.Clone(s.Files)
 	if under(s.WorkDir, "/run/determined") {

@@ -35,8 +35,8 @@ const hub = "https://index.docker.io/v1/"
 // helperTimeout is how long a credential helper may take; some ask a cloud.
 const helperTimeout = 30 * time.Second
 
-// loginFor is who this user is at the registry of an image; empty for nobody. It
-// is read each time, because tokens of registries are for hours.
+// loginFor returns this user's credentials for the registry of an image; empty
+// without a login. They are read each time, because registry tokens last for hours.
 func loginFor(ctx context.Context, file, image string) (container.Auth, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -50,8 +50,8 @@ func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, 
 	return rest.finish()
 }
 
-// readOn reads the log, and begins anew where it was when the log goes back, or when its
-// start is gone and it has to be known whether the piece at which reading ended is there.
+// readOn reads the log. It starts again at its last position when timestamps go back, or when
+// the log's start was rotated away and the piece at which reading ended has to be found.
 func readOn(as demux, follow bool, read func(d *demux, follow bool) error) (*demux, error) {
 	for {
 		d := as
@@ -84,7 +84,7 @@ type sought struct {
 	found bool
 }
 
-// reached is where the next reading goes on.
+// reached is the position at which the next reading continues.
 func (d *demux) reached() container.Position {
 	if d.next.Lines > d.from.Lines {
 		return d.next
@@ -93,8 +93,8 @@ func (d *demux) reached() container.Position {
 }
 
 // backError is a piece that is no later than the one before it in its stream. Either clocks
-// were set, or the engine, which began another file, says all of that file again: then
-// reading anew from the last line gives what is next.
+// were set, or the engine, which began another file, sends all of that file again: then
+// reading again from the last line returns what is next.
 type backError struct{ at int64 }
 
 func (e *backError) Error() string {
@@ -227,7 +227,7 @@ func (d *demux) goesBack(stream int, at time.Time) bool {
 }
 
 // begin sees the first piece, and whether it is the one that always was. If it is not, and
-// the piece at which from is has gone too, nobody has read what was between. Times do not
+// the piece at from is gone too, the lines between were never read. Timestamps do not
 // tell: clocks are set, and a long line has the time of its first piece.
 func (d *demux) begin(at time.Time) error {
 	was, inside := unpack(d.from.Stdout)

@@ -13,9 +13,9 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// Accounts is a range of Unix users that nobody else has: a task runs as one of
-// them, and no other task of this machine does until everything that it left is
-// removed. Their group has the same number.
+// Accounts is a range of Unix user IDs without accounts: a task runs as one of
+// them, and no other task of this machine gets that ID until everything the task left
+// is removed. The group ID is the same number.
 type Accounts struct {
 	First, Last int
 	// Dir says which task has which user, for all agents of the machine: a file
@@ -27,7 +27,7 @@ type Accounts struct {
 // containsUID says whether a user is one of them.
 func (a Accounts) containsUID(uid int) bool { return uid >= a.First && uid <= a.Last }
 
-// checkUID refuses a range in which somebody has a number already.
+// checkUID refuses a range that contains the ID of an existing account.
 func (a Accounts) checkUID() error {
 	for _, f := range []struct {
 		path  string
@@ -79,8 +79,8 @@ func (a Accounts) taken(path string, field int, size bool) (string, error) {
 	return "", lines.Err()
 }
 
-// claimUID gives the task in d, which is there, a user of its own. The search starts
-// where the last one ended, so that a user rests before it is somebody else's.
+// claimUID gives the task in d, which exists, a user ID of its own. The search starts
+// where the last one ended, so that an ID is not reused at once.
 func (a Accounts) claimUID(d dir) (uid int, err error) {
 	unlock, err := a.lock()
 	if err != nil {

@@ -47,7 +47,7 @@ func (d dir) rootDir() string {
 }
 
 // openFile opens a file of the directory itself. Anything but a file of its own there
-// was planted: a link leads to somebody else's file, and a pipe makes a reader wait.
+// was planted: a link leads to another user's file, and a pipe blocks its reader.
 func (d dir) openFile(name string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(d.filePath(name), flag|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err != nil {
@@ -73,7 +73,7 @@ func (d dir) readFile(name string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
-// replaceFile writes a file anew, whatever lies there.
+// replaceFile writes a file in place of anything that has its name.
 func (d dir) replaceFile(name, text string) error {
 	if err := os.RemoveAll(d.filePath(name)); err != nil {
 		return err

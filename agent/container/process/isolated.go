@@ -17,7 +17,7 @@ import (
 )
 
 // startIsolated starts a task in namespaces of its own, as a user of its own or as
-// the account that its owner is linked to. Root is nobody's account here: it could
+// the account that its owner is linked to. Links to root are refused: root could
 // leave the namespaces.
 func (r *Runtime) startIsolated(d dir, spec container.Spec) (pid int, err error) {
 	if err := d.makeAnew(nil); err != nil {

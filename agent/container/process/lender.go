@@ -64,9 +64,9 @@ func SweepLent(below string) error {
 	return nil
 }
 
-// isGone says that nobody uses what d has borrowed since a time. Where not even the
-// directory of all processes is there, the agent may only live where this one cannot
-// look, on a volume or in a mount namespace of its own; its tasks end with the machine.
+// isGone says that no process uses what d has borrowed since a time. Where not even the
+// directory of all processes is there, the agent may run where this one cannot look, on
+// a volume or in a mount namespace of its own; its tasks end with the machine.
 func (d dir) isGone(since, booted time.Time) bool {
 	if _, err := os.Lstat(string(d)); !errors.Is(err, os.ErrNotExist) {
 		return false

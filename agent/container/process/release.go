@@ -20,8 +20,8 @@ const (
 	lagLeft = 16 << 20
 )
 
-// releaseFile gives the room of what was emitted back to the file system: whoever emits has
-// it on disk. One that makes no holes keeps it.
+// releaseFile punches a hole where the emitted lines were: the journal has them on disk. A
+// file system without holes keeps them.
 func (t *tail) releaseFile() {
 	t.out.releaseRead(t.next.Stdout)
 	t.err.releaseRead(t.next.Stderr)

@@ -1,6 +1,6 @@
 // Package api lists exactly the calls of Amazon's that det-deploy makes, one
 // interface a service. What may be asked, with which permission, and how a
-// refusal reads is settled here once, so that nobody above sees an AWS code.
+// refusal reads is decided here once, so that callers never see an AWS code.
 package api
 
 // Clients are the services of one region, as one caller.

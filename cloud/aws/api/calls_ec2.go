@@ -61,7 +61,7 @@ func ec2Writes() edge.Calls {
 		edge.Writes("ec2:AssociateAddress"),
 		edge.Writes("ec2:DisassociateAddress"),
 		edge.Writes("ec2:ReleaseAddress"),
-		// The master's machine has a role, and whoever starts it hands it on.
+		// The master's machine has a role, and the caller that launches it passes it.
 		tagged("ec2:RunInstances", "iam:PassRole"),
 		edge.Writes("ec2:StartInstances"),
 		edge.Writes("ec2:StopInstances"),

@@ -66,9 +66,9 @@ func Open(ctx context.Context, o Options) (Clients, error) {
 	return New(cfg, o), nil
 }
 
-// answerLimit is how long a service may think about a request that it has in
-// full. Most take a second and RunInstances may take thirty; without a limit a
-// connection that went silent would be waited for until somebody gives up.
+// answerLimit is the timeout for the response to a request that was sent in full.
+// Most take a second and RunInstances may take thirty; without a limit a dead
+// connection would block its caller until its context ends.
 const answerLimit = 2 * time.Minute
 
 func httpClient() *awshttp.BuildableClient {

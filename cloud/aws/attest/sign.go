@@ -1,6 +1,6 @@
-// Package attest proves which machine of Amazon's somebody is: the machine signs
-// a question about its own identity with its role and hands it over unsent; who
-// wants to know asks it, and is told the machine's id by Amazon itself.
+// Package attest proves the identity of an EC2 machine: the machine signs an STS
+// GetCallerIdentity request with its role and hands it over unsent; the verifier sends
+// it and learns the machine's ID from Amazon itself.
 package attest
 
 import (

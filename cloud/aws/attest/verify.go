@@ -26,14 +26,14 @@ type Role struct{ Account, Name string }
 //
 //   - The session name of a machine's credentials is its id. EC2 sets it; the
 //     machine cannot choose it.
-//   - Who may assume the role by another way may choose any name. That is decided
-//     by the role's trust policy, which must name ec2.amazonaws.com and nobody
-//     else; the one that det-deploy makes does. Other roles of the account prove
+//   - A principal that may assume the role in another way may choose any name. The
+//     role's trust policy decides that: it must name ec2.amazonaws.com and no other
+//     principal; the one that det-deploy makes does. Other roles of the account prove
 //     nothing.
 //   - The cluster's id is under the signature, so a proof that was shown to
 //     another master opens nothing here; so are its time and its region.
 //   - What a proof opens is its caller's business: the door of a machine that was
-//     launched, once. Whoever has root on that machine is that machine.
+//     launched, once. A process with root on that machine is that machine.
 type Verifier struct {
 	// Regions is where machines are launched.
 	Regions []string

@@ -9,8 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// s3State is the buckets of the account, whose names nobody else in the world may
-// have.
+// s3State is the buckets of the account, whose names are unique across all accounts.
 type s3State struct {
 	buckets *table[bucket]
 	foreign map[string]bool // buckets of other accounts

@@ -63,8 +63,8 @@ func (s *site) deleteNetworkInterface(in *ec2.DeleteNetworkInterfaceInput) (*ec2
 	return &ec2.DeleteNetworkInterfaceOutput{}, nil
 }
 
-// GiveInterface leaves a network interface behind that nobody uses, in a subnet
-// and groups of the world's region, as some services of Amazon's do.
+// GiveInterface leaves an unused network interface behind, in a subnet and groups of the
+// world's region, as some services of Amazon's do.
 func (w *World) GiveInterface(subnet string, tags map[string]string, groups ...string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -129,8 +129,8 @@ func (s *site) privateIP(cidr string) string {
 	return netip.AddrFrom4(a).String()
 }
 
-// publicIP is in the block that is kept for documentation: nobody can be reached
-// there by mistake.
+// publicIP is in the block reserved for documentation: no host can be reached there by
+// mistake.
 func (s *site) publicIP() string {
 	s.serial++
 	return fmt.Sprintf("203.0.113.%d", 1+s.serial%254)

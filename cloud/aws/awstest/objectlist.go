@@ -47,7 +47,7 @@ func (s *site) listObjects(in *s3.ListObjectsV2Input) (*s3.ListObjectsV2Output, 
 }
 
 // listVersions shows versions and markers, the newest of each key first. A page
-// ends between two of them, so it goes by both markers.
+// ends between two of them, so it uses both markers.
 func (s *site) listVersions(in *s3.ListObjectVersionsInput) (*s3.ListObjectVersionsOutput, error) {
 	b, err := s.bucketOf(in.Bucket)
 	if err != nil {

@@ -137,7 +137,7 @@ func (s *site) profileOf(in *ec2types.IamInstanceProfileSpecification) (*ec2type
 	return nil, invalid("Value (%s) for parameter iamInstanceProfile.name is invalid. Invalid IAM Instance Profile name", aws.ToString(in.Name))
 }
 
-// passesRole reports whether a call hands a role to somebody.
+// passesRole reports whether a call passes a role to a service.
 func passesRole(in any) bool {
 	switch in := in.(type) {
 	case *ec2.RunInstancesInput:

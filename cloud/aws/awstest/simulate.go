@@ -21,7 +21,7 @@ func (s *site) judgeOf(principal string) Granted {
 	return s.granted
 }
 
-// statement is the part of a policy that a simulation goes by.
+// statement is the part of a policy that a simulation evaluates.
 type statement struct {
 	Effect    string
 	Action    texts

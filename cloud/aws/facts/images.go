@@ -29,9 +29,9 @@ type Image struct {
 	Origin string
 }
 
-// Stock is an image that somebody publishes: under a public parameter, and when
-// that cannot be read as the newest of its owner's with such a name. Each text
-// has %s for the architecture as its publisher spells it.
+// Stock is a published image: under a public parameter, and when that cannot be read
+// the newest of its owner's with such a name. Each text has %s for the architecture as
+// its publisher spells it.
 type Stock struct {
 	What      string
 	Parameter string

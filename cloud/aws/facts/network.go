@@ -67,7 +67,7 @@ func first(ids ...*string) string {
 func Admits(ps []types.IpPermission, from, to int32) bool {
 	return slices.ContainsFunc(ps, func(p types.IpPermission) bool {
 		if len(p.IpRanges)+len(p.PrefixListIds)+len(p.UserIdGroupPairs) == 0 {
-			return false // for nobody, or for IPv6, which the machines do not have
+			return false // no source, or IPv6, which the machines do not have
 		}
 		all := aws.ToString(p.IpProtocol) == "-1"
 		tcp := aws.ToString(p.IpProtocol) == "tcp" || aws.ToString(p.IpProtocol) == "6"

@@ -16,7 +16,7 @@ type verdict struct {
 }
 
 // verdicts is every state reason by which EC2 itself ends a machine that it has
-// granted. The others are somebody's call, or the machine's own doing.
+// granted. The others are a call of a user or a program, or the machine's own shutdown.
 func verdicts() map[string]verdict {
 	return map[string]verdict{
 		"Server.SpotInstanceTermination":      {kind: cloud.NoCapacity},

@@ -12,9 +12,9 @@ import (
 )
 
 // Sweep implements cloud.Sweeper: it cancels spot requests that wait for a
-// machine that nobody counts. A launch of ours leaves none, since it is granted
-// or refused at once; an older master's may be open for as long as it was made
-// for. A pool without spot is not looked at.
+// machine that no pool counts. Our launches leave none, since they are granted or
+// refused at once; an older master's may stay open until it expires. Pools without
+// spot are skipped.
 func (f *Fleet) Sweep(ctx context.Context) ([]string, error) {
 	if !f.cfg.Spot {
 		return nil, nil

@@ -36,7 +36,7 @@ func (g *LogGroup) Put(ctx context.Context, stream string, events []journal.Even
 		in.LogEvents = append(in.LogEvents, types.InputLogEvent{Timestamp: aws.Int64(e.At.UnixMilli()), Message: aws.String(e.Text)})
 	}
 	if _, err := g.Logs.PutLogEvents(ctx, in); err != nil {
-		if cloud.KindOf(err) == cloud.NotFound { // somebody removed it
+		if cloud.KindOf(err) == cloud.NotFound { // it was removed
 			g.forgetStream(stream)
 		}
 		return fmt.Errorf("write to %s of log group %s: %w", stream, g.Name, err)

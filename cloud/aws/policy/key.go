@@ -1,7 +1,7 @@
 package policy
 
-// useKeys is what whoever launches machines needs of the keys that their disks are
-// encrypted with, where those are not Amazon's own. EC2 uses them on the launcher's
+// useKeys is what a caller that launches machines needs of the KMS keys that their disks
+// are encrypted with, where those are not Amazon's own. EC2 uses them on the launcher's
 // behalf, and only for disks.
 func (s Scope) useKeys() []Statement {
 	if len(s.Keys) == 0 {

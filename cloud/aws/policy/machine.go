@@ -23,8 +23,8 @@ func Master(s Scope) Document {
 		allow("ReadControlObjects", []string{s.bucket(s.controlBucket()) + "/*"}, "s3:GetObject"),
 		allow("WriteStatus", []string{s.bucket(s.controlBucket()) + "/status/*"}, "s3:PutObject"),
 		allow("ReadSecrets", s.readableSecrets(), "secretsmanager:GetSecretValue"),
-		// With it somebody on the master's machine could sign for any master; it is
-		// for whoever installs.
+		// With it a process on the master's machine could sign for any master; only
+		// the installer needs it.
 		deny("LeaveTheAuthority", []string{s.authorityKey()}, "secretsmanager:GetSecretValue"),
 	}
 	return document(slices.Concat(out, s.useKeys(), s.machine())...)

@@ -39,8 +39,8 @@ type Scope struct {
 	// Secrets are names of secrets that are not the cluster's own and that its
 	// configuration refers to.
 	Secrets []string
-	// Keys are ARNs of KMS keys of the user's that disks are encrypted with. Whoever
-	// launches a machine with such a disk lets EC2 use the key.
+	// Keys are ARNs of KMS keys of the user's that disks are encrypted with. The
+	// caller that launches a machine with such a disk grants EC2 the use of the key.
 	Keys []string
 	// NoSessions leaves out what Session Manager needs, which is the way into
 	// machines without SSH.

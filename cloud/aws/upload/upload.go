@@ -1,4 +1,4 @@
-// Package upload writes something of unknown length into a bucket that somebody gave:
+// Package upload writes something of unknown length into a bucket that the user names:
 // a backup that must not depend on the cluster it is of. It is used with whatever
 // credentials the program finds or was given, and with servers other than Amazon's.
 package upload

@@ -12,7 +12,7 @@ type Fault string
 
 // The faults.
 const (
-	// Refuse fails without an effect, with a code nobody knows.
+	// Refuse fails without an effect, with an unknown code.
 	Refuse Fault = "refuse"
 	// Throttle refuses every attempt of the call, for having come too soon;
 	// ThrottleOnce only the first, so that a client's retry succeeds.

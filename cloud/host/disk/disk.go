@@ -11,8 +11,8 @@ import (
 	"github.com/det-deploy/det-deploy/atomicfile"
 )
 
-// Replace writes a file anew, with the directories it is in. A program that runs
-// from it goes on.
+// Replace creates or replaces a file and its directories. A program that runs from it
+// continues.
 func Replace(path string, mode fs.FileMode, fill func(io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)

@@ -69,8 +69,8 @@ type Config struct {
 	// well with another one, Run returns so that the machine starts it instead.
 	Self string
 	// Tell is told of each manifest that is applied: what else on the machine
-	// goes by it. It says whether the program has to be started anew for that;
-	// then Run returns. It may be nil.
+	// uses it. It returns whether the program has to be restarted for that; then Run
+	// returns. It may be nil.
 	Tell func(manifest.Manifest) (anew bool)
 	Log  *slog.Logger
 	Now  func() time.Time
@@ -86,7 +86,7 @@ type Follower struct {
 	trouble string // why the last turn could not do all it wanted
 	sick    string // why the master is not well
 	final   bool   // that it says so itself, and waiting will not change it
-	anew    bool   // that something else has to be started anew
+	anew    bool   // that the program has to be restarted for something else
 
 	said   manifest.Status
 	saidAt time.Time
@@ -108,7 +108,7 @@ func New(c Config) (*Follower, error) {
 	return f, nil
 }
 
-// Run follows until ctx is done, or until the program should be started anew:
+// Run follows until ctx is done, or until the program should be restarted:
 // from another file, or with what else has changed.
 func (f *Follower) Run(ctx context.Context) error {
 	for {
@@ -130,8 +130,8 @@ func (f *Follower) Run(ctx context.Context) error {
 	}
 }
 
-// Turn looks, decides and acts once, and says when to look again. Whatever goes
-// wrong is in the status and is tried again: a machine has nobody to give up to.
+// Turn looks, decides and acts once, and says when to look again. Failures
+// are in the status and are retried: a machine has no caller to return them to.
 func (f *Follower) Turn(ctx context.Context) time.Duration {
 	now := f.Now()
 	var errs []error
@@ -155,8 +155,8 @@ func (f *Follower) Turn(ctx context.Context) time.Duration {
 	return f.pause(seen, now)
 }
 
-// pause is short while a master is being started, because somebody waits for
-// it, and grows with the time that it takes.
+// pause is short while a master is being started, because a user waits for it, and
+// grows with the time that it takes.
 func (f *Follower) pause(seen Seen, now time.Time) time.Duration {
 	a := f.state.Applied
 	if a == nil || a.Phase == manifest.Stop || seen.Well || !f.starting(now) {

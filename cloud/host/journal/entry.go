@@ -21,7 +21,7 @@ const Rest = "journal"
 
 // streamOf names the stream of a unit: "det-deploy-master.service" becomes
 // "i-0abc/det-deploy-master". A stream for each unit of a machine would be some
-// forty, of which nobody reads most.
+// forty, of which most are never read.
 func streamOf(instance, unit string) string {
 	if name, ours := strings.CutSuffix(unit, ".service"); ours && strings.HasPrefix(name, "det-deploy-") {
 		return instance + "/" + name

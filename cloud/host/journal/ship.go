@@ -63,7 +63,7 @@ type Shipper struct {
 	refused bool // that this was already said
 }
 
-// New returns a shipper that goes on where the last one stopped.
+// New returns a shipper that continues where the last one stopped.
 func New(c Config) (*Shipper, error) {
 	data, err := os.ReadFile(c.CursorFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

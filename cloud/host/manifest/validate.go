@@ -52,7 +52,7 @@ func (m Manifest) Validate() error {
 }
 
 // validate demands the one key that an object of this hash has: a machine fetches
-// nothing else from the bucket, whoever wrote the manifest.
+// nothing else from the bucket, whatever the manifest says.
 func (f File) validate(at string, key func(sha256 string) string) []error {
 	var errs []error
 	if !isSHA256(f.SHA256) {
@@ -66,8 +66,8 @@ func (f File) validate(at string, key func(sha256 string) string) []error {
 	return errs
 }
 
-// health demands loopback: the question goes to this machine's master and to
-// nobody else's.
+// health demands loopback: the health check asks this machine's master and no
+// other.
 func (m Manifest) health() []error {
 	u, err := url.Parse(m.Health.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {

@@ -1,6 +1,6 @@
 // Package setup makes this machine a master or an agent of a cluster in the
-// cloud: it puts the program and its units in place and starts what goes on from
-// there. Done twice it changes nothing.
+// cloud: it puts the program and its units in place and starts the unit that continues
+// from there. Done twice it changes nothing.
 package setup
 
 import (
@@ -88,7 +88,7 @@ func (m Machine) Plan() ([]Step, error) {
 	return steps, nil
 }
 
-// start starts a unit now and at every boot, anew when something changed.
+// start starts a unit now and at every boot, and restarts it when something changed.
 func (m Machine) start(unit string, changed bool) Step {
 	if !changed {
 		return Step{"enable and start " + unit, func(ctx context.Context) error { return m.Systemctl(ctx, "enable", "--now", unit) }}

@@ -111,7 +111,7 @@ func terminate(ctx context.Context, c *owner.Cluster, id string) error {
 	if cloud.KindOf(err) != cloud.Conflict {
 		return err
 	}
-	// It is protected, by us, from being terminated by somebody else.
+	// Its termination protection is ours: it is switched off first.
 	_, err = c.Clients.EC2.ModifyInstanceAttribute(ctx, &ec2.ModifyInstanceAttributeInput{
 		InstanceId: aws.String(id), DisableApiTermination: &types.AttributeBooleanValue{Value: aws.Bool(false)},
 	})

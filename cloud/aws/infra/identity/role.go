@@ -27,8 +27,8 @@ type Role struct {
 	In *owner.Cluster
 	// Name is whom it is for: "master".
 	Name string
-	// Policies are its documents, by name. Others that are written into it are taken
-	// away; managed ones that somebody attached stay until it goes.
+	// Policies are its documents, by name. Other inline policies are removed;
+	// managed ones that a user attached stay until the role is deleted.
 	Policies map[string]string
 
 	infra.Learned

@@ -13,7 +13,7 @@ import (
 )
 
 // SpotRoleName is the role that lets EC2 act for the account on spot machines. EC2
-// makes it by itself when somebody asks for one who may make roles; the master may not.
+// creates it on a spot request of a caller that may create roles; the master may not.
 const SpotRoleName = "AWSServiceRoleForEC2Spot"
 
 // SpotRole is that role. It belongs to the account and to all that use spot machines
@@ -58,7 +58,7 @@ func (r *SpotRole) Find(ctx context.Context) (resource.Found, []resource.Drift, 
 	return resource.Found{Kind: owner.KindSpotRole, ID: r.Identity(), Name: SpotRoleName, Shared: true}, nil, nil
 }
 
-// Create makes it. Somebody else may have done so meanwhile.
+// Create makes it. Another caller may have done so meanwhile.
 func (r *SpotRole) Create(ctx context.Context) error {
 	_, err := r.In.Clients.IAM.CreateServiceLinkedRole(ctx, &iam.CreateServiceLinkedRoleInput{
 		AWSServiceName: aws.String("spot.amazonaws.com"),

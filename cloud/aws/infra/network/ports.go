@@ -30,7 +30,7 @@ type Rule struct {
 	Why string
 }
 
-// MasterRules is what a master needs let in: its port from users and agents, and
+// MasterRules are the ingress rules of a master: its port from users and agents, and
 // SSH from users when there is a key pair to log in with.
 func MasterRules(port int32, inbound []netip.Prefix, agents infra.Ref, ssh bool) []Rule {
 	out := []Rule{{Port: port, Group: agents, Why: "agents and tasks to the master"}}
@@ -43,7 +43,7 @@ func MasterRules(port int32, inbound []netip.Prefix, agents infra.Ref, ssh bool)
 	return out
 }
 
-// AgentRules is what an agent needs let in: everything from the master, which
+// AgentRules are the ingress rules of an agent: everything from the master, which
 // passes notebooks, shells and TensorBoards on, and everything from other
 // agents, which train together on ports that are not known before.
 func AgentRules(master, agents infra.Ref) []Rule {
@@ -132,7 +132,7 @@ func split(ps []types.IpPermission) map[string]types.IpPermission {
 	return out
 }
 
-// opens is what p lets in, without from where: "all", "8443", "udp 53",
+// opens is the ports that p opens, without their source: "all", "8443", "udp 53",
 // "1024-65535".
 func opens(p types.IpPermission) string {
 	proto := aws.ToString(p.IpProtocol)

@@ -23,8 +23,7 @@ const (
 	closed      = "closed"
 )
 
-// Rules is what a group of ours lets in, exactly, and that it lets everything
-// out.
+// Rules are exactly the ingress rules of a group of ours; all egress is allowed.
 type Rules struct {
 	In *owner.Cluster
 	// Name is the group's.
@@ -74,7 +73,7 @@ func (r *Rules) Find(ctx context.Context) (resource.Found, []resource.Drift, err
 	return resource.Found{Kind: owner.KindRules, ID: r.Identity(), Name: r.Name}, r.drift(live), nil
 }
 
-// Describe is what is let in, a port and a source each.
+// Describe lists the ingress rules, a port and a source each.
 func (r *Rules) Describe() []string {
 	out := make([]string, len(r.Ingress))
 	for i, rule := range r.Ingress {
@@ -124,7 +123,7 @@ func (r *Rules) Create(ctx context.Context) error {
 	return r.Update(ctx, r.drift(live))
 }
 
-// Update opens and closes. It opens first, so that nobody is cut off between.
+// Update opens and closes. It opens first, so that no client is cut off between.
 func (r *Rules) Update(ctx context.Context, drift []resource.Drift) error {
 	var opening, closing []types.IpPermission
 	want := r.wanted()
@@ -196,7 +195,7 @@ func (r *Rules) letOut(ctx context.Context) error {
 // Delete closes everything, so that groups that mention each other can go.
 func (r *Rules) Delete(ctx context.Context) error { return CloseRules(ctx, r.In, r.Identity()) }
 
-// CloseRules closes everything that a group lets in, so that groups that mention each other can go.
+// CloseRules revokes all ingress rules of a group, so that groups that refer to each other can be deleted.
 func CloseRules(ctx context.Context, c *owner.Cluster, id string) error {
 	live, err := describeGroup(ctx, c, id)
 	if err != nil {
@@ -224,7 +223,7 @@ func revokeIngress(ctx context.Context, c *owner.Cluster, id string, ps []types.
 	return nil
 }
 
-// describeGroup looks at one security group, whoever's.
+// describeGroup looks at one security group, ours or the user's.
 func describeGroup(ctx context.Context, c *owner.Cluster, id string) (types.SecurityGroup, error) {
 	out, err := c.Clients.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{GroupIds: []string{id}})
 	if err != nil {

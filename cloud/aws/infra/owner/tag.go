@@ -18,7 +18,7 @@ const (
 	// has no token of its own.
 	NonceTag = "det-deploy-nonce"
 	// ResourceTag holds which of the cluster's resources an object is
-	// ("master"). Names can be changed by whoever likes a tidy console.
+	// ("master"). Names can be changed by users of the console.
 	ResourceTag = "det-deploy-resource"
 	// PoolTag holds the pool that a machine was launched for.
 	PoolTag = "det-deploy-pool"

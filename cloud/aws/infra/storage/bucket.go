@@ -93,7 +93,7 @@ func (b *Bucket) Create(ctx context.Context) error {
 }
 
 // claim waits for the name of a bucket that was removed a moment ago, unless
-// somebody has it.
+// another account has it.
 func (b *Bucket) claim(ctx context.Context, in *s3.CreateBucketInput) error {
 	return b.In.Waiter().Await(ctx, b.ID(), infra.ToBeFree, func() (bool, error) {
 		_, err := b.In.Clients.S3.CreateBucket(ctx, in)

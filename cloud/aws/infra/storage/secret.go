@@ -180,7 +180,7 @@ func DeleteSecret(ctx context.Context, c *owner.Cluster, stored string) error {
 	return infra.IgnoreMissing(err)
 }
 
-// Read returns the stored value. It is for whoever needs it while acting; plans
+// Read returns the stored value. It is for callers that need it while applying; plans
 // have no use for it.
 func (s *Secret) Read(ctx context.Context) (secret.Value, error) {
 	out, err := s.In.Clients.Secrets.GetSecretValue(ctx, &sm.GetSecretValueInput{SecretId: aws.String(s.stored())})

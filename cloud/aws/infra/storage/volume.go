@@ -129,7 +129,7 @@ func deleteVolume(ctx context.Context, c *owner.Cluster, id string) error {
 	})
 }
 
-// DescribeVolume looks at one volume, whoever's.
+// DescribeVolume looks at one volume, ours or the user's.
 func DescribeVolume(ctx context.Context, c *owner.Cluster, id string) (types.Volume, error) {
 	out, err := c.Clients.EC2.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{VolumeIds: []string{id}})
 	if err != nil {

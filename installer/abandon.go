@@ -37,7 +37,7 @@ func (in *Installer) PlanAbandon(ctx context.Context) (Abandoned, error) {
 	if err != nil {
 		return Abandoned{}, err
 	}
-	return in.abandoning(s)
+	return in.decideAbandon(s)
 }
 
 // Abandon gives up an upgrade that is under way or stuck, and leads back to the release
@@ -52,26 +52,26 @@ func (in *Installer) Abandon(ctx context.Context) (Abandoned, error) {
 	var done Abandoned
 	err := phase.Run(
 		ctx, in.Emit,
-		phase.Phase{Name: "lock the cluster", Do: s.lock, Undo: s.unlock},
+		phase.Phase{Name: "lock the cluster", Do: s.acquireLease, Undo: s.releaseLease},
 		phase.Phase{Name: "look where it stands", Do: func(ctx context.Context) (err error) {
 			seen, err := See(ctx, target, s.book.Record())
 			if err == nil {
-				done, err = in.abandoning(seen)
+				done, err = in.decideAbandon(seen)
 			}
 			return err
 		}},
 		phase.Phase{Name: "go back", Do: func(ctx context.Context) error { return s.goBack(ctx, target, done) }},
-		phase.Phase{Name: "unlock the cluster", Do: s.unlock},
+		phase.Phase{Name: "unlock the cluster", Do: s.releaseLease},
 	)
 	return done, err
 }
 
-// abandoning is pure: what leads back, or why nothing does.
-func (in *Installer) abandoning(s Sight) (Abandoned, error) {
+// decideAbandon is pure: what leads back, or why nothing does.
+func (in *Installer) decideAbandon(s Sight) (Abandoned, error) {
 	at := StandingOf(s)
 	switch at {
 	case Missing:
-		return Abandoned{}, in.absent()
+		return Abandoned{}, in.absentError()
 	case Serving:
 		return Abandoned{From: s.Runs, To: s.Runs}, nil
 	case Unproven, Taken:
@@ -99,7 +99,7 @@ func (s *session) goBack(ctx context.Context, target Abandonable, a Abandoned) e
 	if !a.Changed {
 		return nil
 	}
-	tell := (&upgrade{session: s}).telling("go back")
+	tell := (&upgrade{session: s}).progressOf("go back")
 	tell("to " + a.To.String())
 	if err := target.Return(ctx, a.To, tell); err != nil {
 		if a.Backup == "" {

@@ -17,13 +17,13 @@ func (in *Installer) Adopt(ctx context.Context) error {
 	s := &session{Installer: in, action: "adopt"}
 	return phase.Run(
 		ctx, in.Emit,
-		phase.Phase{Name: "lock the cluster", Do: s.lock, Undo: s.unlock},
+		phase.Phase{Name: "lock the cluster", Do: s.acquireLease, Undo: s.releaseLease},
 		phase.Phase{Name: "write the record", Do: func(ctx context.Context) error {
 			if _, _, found, err := record.Read(ctx, s.Store); err != nil || found {
 				return errors.Join(err, ErrRecorded)
 			}
 			return s.book.Change(ctx, func(r *record.Record) { r.Settings, r.Release = s.Settings, s.Release })
 		}},
-		phase.Phase{Name: "unlock the cluster", Do: s.unlock},
+		phase.Phase{Name: "unlock the cluster", Do: s.releaseLease},
 	)
 }

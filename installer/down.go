@@ -43,27 +43,27 @@ func (in *Installer) Down(ctx context.Context, agreed plan.Plan, deleteData bool
 	var receipt Receipt
 	err := phase.Run(
 		ctx, in.Emit,
-		phase.Phase{Name: "lock the cluster", Do: s.lock, Undo: s.unlock},
+		phase.Phase{Name: "lock the cluster", Do: s.acquireLease, Undo: s.releaseLease},
 		phase.Phase{Name: "compare with the agreed plan", Do: func(ctx context.Context) (err error) {
-			fresh, err = s.compare(ctx, agreed, look)
+			fresh, err = s.comparePlans(ctx, agreed, look)
 			return err
 		}},
-		phase.Phase{Name: "apply the plan", Do: func(ctx context.Context) error { return s.apply(ctx, fresh) }},
+		phase.Phase{Name: "apply the plan", Do: func(ctx context.Context) error { return s.applyPlan(ctx, fresh) }},
 		phase.Phase{Name: "look what is left", Do: func(ctx context.Context) (err error) {
-			receipt, err = s.receipt(ctx, fresh, look)
+			receipt, err = s.makeReceipt(ctx, fresh, look)
 			return err
 		}},
-		phase.Phase{Name: "remove the record", Do: s.forget},
+		phase.Phase{Name: "remove the record", Do: s.deleteRecord},
 	)
 	return receipt, err
 }
 
-// receipt makes the second inventory. What turned up since the first is removed
+// makeReceipt makes the second inventory. What turned up since the first is removed
 // too: a cluster that is being taken down may still launch a machine.
-func (s *session) receipt(ctx context.Context, done plan.Plan, look func(context.Context) (plan.Plan, error)) (Receipt, error) {
+func (s *session) makeReceipt(ctx context.Context, done plan.Plan, look func(context.Context) (plan.Plan, error)) (Receipt, error) {
 	r := newReceipt(s.Cluster, done)
 	for range rounds {
-		now, err := s.settled(ctx, r, look)
+		now, err := s.awaitGone(ctx, r, look)
 		if err != nil {
 			return r, err
 		}
@@ -71,26 +71,26 @@ func (s *session) receipt(ctx context.Context, done plan.Plan, look func(context
 		if len(r.Left) == 0 {
 			return r, nil
 		}
-		if err := s.apply(ctx, now); err != nil {
+		if err := s.applyPlan(ctx, now); err != nil {
 			return r, errors.Join(r.Err(), err)
 		}
-		r.add(now)
+		r.addDeleted(now)
 	}
 	return r, r.Err()
 }
 
-// settled looks until the lists do not show what was just removed, with a limit.
-func (s *session) settled(ctx context.Context, r Receipt, look func(context.Context) (plan.Plan, error)) (plan.Plan, error) {
+// awaitGone looks until the lists do not show what was just removed, with a limit.
+func (s *session) awaitGone(ctx context.Context, r Receipt, look func(context.Context) (plan.Plan, error)) (plan.Plan, error) {
 	var now plan.Plan
-	err := poll(ctx, s.settle(), func() (bool, error) {
+	err := pollUntil(ctx, s.settleLimit(), func() (bool, error) {
 		var err error
 		now, err = look(ctx)
-		return !r.mentions(toDelete(now)), err
+		return !r.countsAny(toDelete(now)), err
 	})
 	return now, err
 }
 
-func (s *session) forget(ctx context.Context) error {
+func (s *session) deleteRecord(ctx context.Context) error {
 	s.shut()
 	if err := s.lease.Check(ctx); err != nil {
 		return err
@@ -109,7 +109,7 @@ func (in *Installer) awaitIntents(ctx context.Context) error {
 	if err != nil || !found || len(r.Intents) == 0 {
 		return err
 	}
-	return poll(ctx, in.settle(), func() (bool, error) {
+	return pollUntil(ctx, in.settleLimit(), func() (bool, error) {
 		fs, err := in.Deployment.Inventory(ctx, in.Cluster)
 		return err == nil && showsAll(fs, r.Intents), err
 	})
@@ -128,9 +128,9 @@ func showsAll(fs []resource.Found, intents map[string]record.Intent) bool {
 	return true
 }
 
-// poll asks until the answer is yes or limit has passed; running out of time is
+// pollUntil asks until the answer is yes or limit has passed; running out of time is
 // not an error.
-func poll(ctx context.Context, limit time.Duration, ask func() (bool, error)) error {
+func pollUntil(ctx context.Context, limit time.Duration, ask func() (bool, error)) error {
 	deadline := time.Now().Add(limit)
 	for {
 		yes, err := ask()

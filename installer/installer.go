@@ -81,15 +81,15 @@ func (in *Installer) Up(ctx context.Context, agreed plan.Plan) error {
 	var fresh plan.Plan
 	return phase.Run(
 		ctx, in.Emit,
-		phase.Phase{Name: "lock the cluster", Do: s.lock, Undo: s.unlock},
+		phase.Phase{Name: "lock the cluster", Do: s.acquireLease, Undo: s.releaseLease},
 		phase.Phase{Name: "compare with the agreed plan", Do: func(ctx context.Context) (err error) {
-			fresh, err = s.compare(ctx, agreed, in.Plan)
+			fresh, err = s.comparePlans(ctx, agreed, in.Plan)
 			return err
 		}},
 		// No undo: running up again continues.
-		phase.Phase{Name: "apply the plan", Do: func(ctx context.Context) error { return s.apply(ctx, fresh) }},
-		phase.Phase{Name: "wait for the cluster", Do: s.ready},
-		phase.Phase{Name: "unlock the cluster", Do: s.unlock},
+		phase.Phase{Name: "apply the plan", Do: func(ctx context.Context) error { return s.applyPlan(ctx, fresh) }},
+		phase.Phase{Name: "wait for the cluster", Do: s.awaitReady},
+		phase.Phase{Name: "unlock the cluster", Do: s.releaseLease},
 	)
 }
 
@@ -102,7 +102,7 @@ type session struct {
 	shut   func()
 }
 
-func (s *session) lock(ctx context.Context) error {
+func (s *session) acquireLease(ctx context.Context) error {
 	h := s.Holder
 	h.Action = s.action
 	lease, err := record.Acquire(ctx, record.Request{Cluster: s.Cluster, Store: s.Store, Holder: h, Dead: s.Dead})
@@ -112,23 +112,23 @@ func (s *session) lock(ctx context.Context) error {
 	s.lease = lease
 	s.book, err = record.Open(ctx, s.Store, lease, record.Record{Cluster: s.Cluster, Target: s.Platform})
 	if err != nil {
-		return errors.Join(err, s.unlock(context.WithoutCancel(ctx)))
+		return errors.Join(err, s.releaseLease(context.WithoutCancel(ctx)))
 	}
 	if u := s.book.Record().Upgrade; u != nil && s.action == "up" {
-		return errors.Join(&UnderWayError{Cluster: s.Cluster, To: u.To, Abandon: s.abandonable(Begun)}, s.unlock(context.WithoutCancel(ctx)))
+		return errors.Join(&UnderWayError{Cluster: s.Cluster, To: u.To, Abandon: s.abandonCommand(Begun)}, s.releaseLease(context.WithoutCancel(ctx)))
 	}
 	s.shut = s.Gate.Open(lease.Check)
 	return nil
 }
 
-func (s *session) unlock(ctx context.Context) error {
+func (s *session) releaseLease(ctx context.Context) error {
 	if s.shut != nil {
 		s.shut()
 	}
 	return s.lease.Release(ctx)
 }
 
-func (s *session) compare(ctx context.Context, agreed plan.Plan, look func(context.Context) (plan.Plan, error)) (plan.Plan, error) {
+func (s *session) comparePlans(ctx context.Context, agreed plan.Plan, look func(context.Context) (plan.Plan, error)) (plan.Plan, error) {
 	fresh, err := look(ctx)
 	if err != nil {
 		return plan.Plan{}, err
@@ -139,7 +139,7 @@ func (s *session) compare(ctx context.Context, agreed plan.Plan, look func(conte
 	return fresh, nil
 }
 
-func (s *session) apply(ctx context.Context, p plan.Plan) error {
+func (s *session) applyPlan(ctx context.Context, p plan.Plan) error {
 	if s.action == "up" {
 		s.book.Note(func(r *record.Record) { r.Settings, r.Release = s.Settings, s.Release })
 	}
@@ -149,7 +149,7 @@ func (s *session) apply(ctx context.Context, p plan.Plan) error {
 	return apply.Run(ctx, p, c)
 }
 
-func (s *session) ready(ctx context.Context) error {
+func (s *session) awaitReady(ctx context.Context) error {
 	err := s.Deployment.Ready(ctx, func(what string) {
 		s.Emit.Emit(event.Event{Type: event.Progress, Scope: event.Phase, Subject: "wait for the cluster", Message: what})
 	})

@@ -39,21 +39,21 @@ func newReceipt(cluster string, done plan.Plan) Receipt {
 			r.Kept = append(r.Kept, s.Found)
 		}
 	}
-	r.add(done)
+	r.addDeleted(done)
 	return r
 }
 
-// add counts what done deleted as removed.
-func (r *Receipt) add(done plan.Plan) {
+// addDeleted counts what done deleted as removed.
+func (r *Receipt) addDeleted(done plan.Plan) {
 	for _, f := range toDelete(done) {
-		if !r.mentions([]resource.Found{f}) {
+		if !r.countsAny([]resource.Found{f}) {
 			r.Removed = append(r.Removed, f)
 		}
 	}
 }
 
-// mentions reports whether one of fs counts as removed.
-func (r *Receipt) mentions(fs []resource.Found) bool {
+// countsAny reports whether one of fs counts as removed.
+func (r *Receipt) countsAny(fs []resource.Found) bool {
 	for _, f := range fs {
 		for _, gone := range r.Removed {
 			if f.Key() == gone.Key() {
@@ -115,7 +115,7 @@ func toDelete(p plan.Plan) []resource.Found {
 	return out
 }
 
-func (in *Installer) settle() time.Duration {
+func (in *Installer) settleLimit() time.Duration {
 	if in.Apply.Settle > 0 {
 		return in.Apply.Settle
 	}

@@ -81,17 +81,17 @@ func (in *Installer) Upgrade(ctx context.Context, to record.Release) (Upgraded, 
 	u.To = to
 	err := phase.Run(
 		ctx, in.Emit,
-		phase.Phase{Name: "lock the cluster", Do: u.lock, Undo: u.unlock},
-		phase.Phase{Name: "look where it stands", Do: u.look},
-		phase.Phase{Name: "bring the programs", Do: u.offer},
-		phase.Phase{Name: "write down the way back", Do: u.begin, Undo: u.back, Limit: backLimit},
-		phase.Phase{Name: "stop the master", Do: u.stop},
+		phase.Phase{Name: "lock the cluster", Do: u.acquireLease, Undo: u.releaseLease},
+		phase.Phase{Name: "look where it stands", Do: u.readState},
+		phase.Phase{Name: "bring the programs", Do: u.offerPrograms},
+		phase.Phase{Name: "write down the way back", Do: u.beginUpgrade, Undo: u.restoreOld, Limit: backLimit},
+		phase.Phase{Name: "stop the master", Do: u.stopOld},
 		phase.Phase{Name: "back up the store", Do: u.backUp},
-		phase.Phase{Name: "try the new master on hold", Do: u.try},
-		phase.Phase{Name: "commit", Do: u.commit}, // no way back from here
-		phase.Phase{Name: "wait for the cluster", Do: u.ready},
-		phase.Phase{Name: "let the agents follow", Do: u.follow},
-		phase.Phase{Name: "unlock the cluster", Do: u.unlock},
+		phase.Phase{Name: "try the new master on hold", Do: u.tryNew},
+		phase.Phase{Name: "commit", Do: u.commitUpgrade}, // no way back from here
+		phase.Phase{Name: "wait for the cluster", Do: u.awaitReady},
+		phase.Phase{Name: "let the agents follow", Do: u.awaitAgents},
+		phase.Phase{Name: "unlock the cluster", Do: u.releaseLease},
 	)
 	return Upgraded{u.From, to, u.Backup, u.changed}, err
 }
@@ -108,9 +108,9 @@ type upgrade struct {
 	mode Mode
 }
 
-// look settles what this upgrade leads from, and whether another one has to be
+// readState settles what this upgrade leads from, and whether another one has to be
 // finished first.
-func (u *upgrade) look(ctx context.Context) error {
+func (u *upgrade) readState(ctx context.Context) error {
 	sight, err := See(ctx, u.target, u.book.Record())
 	if err != nil {
 		return err
@@ -126,13 +126,13 @@ func (u *upgrade) look(ctx context.Context) error {
 	}
 	switch {
 	case begun != nil && begun.Committed && !begun.To.Same(u.To):
-		return &unfinishedError{to: begun.To, abandon: u.abandonable(at)}
+		return &unfinishedError{to: begun.To, abandon: u.abandonCommand(at)}
 	case begun != nil:
 		begun.To = u.To // another one may be tried from the same old one
 		u.Upgrade, u.changed = *begun, true
 		return nil
 	case at == Missing:
-		return u.absent()
+		return u.absentError()
 	case at == Unproven, at == Ill:
 		return &StandingError{Cluster: u.Cluster, Platform: u.Platform, At: at, Act: ActUpgrade, Sight: sight}
 	}
@@ -144,40 +144,40 @@ func (u *upgrade) look(ctx context.Context) error {
 	return nil
 }
 
-func (u *upgrade) offer(ctx context.Context) error {
+func (u *upgrade) offerPrograms(ctx context.Context) error {
 	if !u.changed {
 		return nil
 	}
-	return u.target.Offer(ctx, u.To, u.telling("bring the programs"))
+	return u.target.Offer(ctx, u.To, u.progressOf("bring the programs"))
 }
 
-func (u *upgrade) begin(ctx context.Context) error {
+func (u *upgrade) beginUpgrade(ctx context.Context) error {
 	if !u.changed {
 		return nil
 	}
-	return u.save(ctx)
+	return u.saveUpgrade(ctx)
 }
 
-// back puts the old master back, unless the new one may have served.
-func (u *upgrade) back(ctx context.Context) error {
+// restoreOld puts the old master back, unless the new one may have served.
+func (u *upgrade) restoreOld(ctx context.Context) error {
 	switch {
 	case !u.changed || u.Committed:
 		return nil
 	case u.From.IsZero():
 		return errors.New("the record does not say what ran before; run upgrade again, with the old program or the new one")
 	}
-	u.tell("going back", "to "+u.From.String())
-	if err := u.target.Turn(ctx, u.From, Serve, u.telling("going back")); err != nil {
+	u.emitProgress("going back", "to "+u.From.String())
+	if err := u.target.Turn(ctx, u.From, Serve, u.progressOf("going back")); err != nil {
 		return err
 	}
 	return u.book.Change(ctx, func(r *record.Record) { r.Upgrade = nil })
 }
 
-func (u *upgrade) stop(ctx context.Context) error {
+func (u *upgrade) stopOld(ctx context.Context) error {
 	if !u.changed || u.Committed || u.From.IsZero() {
 		return nil
 	}
-	return u.target.Turn(ctx, u.From, Stop, u.telling("stop the master"))
+	return u.target.Turn(ctx, u.From, Stop, u.progressOf("stop the master"))
 }
 
 // backUp keeps the store once: one that was kept before the master last served
@@ -186,34 +186,34 @@ func (u *upgrade) backUp(ctx context.Context) error {
 	if !u.changed || u.Committed || u.From.IsZero() || u.Backup != "" && u.mode != Serve {
 		return nil
 	}
-	where, err := u.target.Backup(ctx, u.From, u.telling("back up the store"))
+	where, err := u.target.Backup(ctx, u.From, u.progressOf("back up the store"))
 	if err != nil {
 		return err
 	}
 	u.Backup = where
-	return u.save(ctx)
+	return u.saveUpgrade(ctx)
 }
 
-func (u *upgrade) try(ctx context.Context) error {
+func (u *upgrade) tryNew(ctx context.Context) error {
 	if !u.changed || u.Committed {
 		return nil
 	}
-	return u.target.Turn(ctx, u.To, Hold, u.telling("try the new master on hold"))
+	return u.target.Turn(ctx, u.To, Hold, u.progressOf("try the new master on hold"))
 }
 
-// commit is written down first: the new master may serve from the moment at which
+// commitUpgrade is written down first: the new master may serve from the moment at which
 // it is told to, whatever becomes of us.
-func (u *upgrade) commit(ctx context.Context) error {
+func (u *upgrade) commitUpgrade(ctx context.Context) error {
 	if !u.changed {
 		return nil
 	}
 	was := u.Committed
 	u.Committed = true
-	if err := u.save(ctx); err != nil {
+	if err := u.saveUpgrade(ctx); err != nil {
 		u.Committed = was // unless it was before, it has not been told to serve: there is a way back
 		return err
 	}
-	err := u.serve(ctx)
+	err := u.serveNew(ctx)
 	if back, taken := errors.AsType[*TakenBackError](err); taken {
 		u.Committed = false
 		if err := u.book.Change(ctx, func(r *record.Record) { r.Upgrade = nil }); err != nil {
@@ -222,22 +222,22 @@ func (u *upgrade) commit(ctx context.Context) error {
 		return back
 	}
 	if err != nil {
-		return &CommittedError{Upgrade: u.Upgrade, Err: err, abandon: u.abandonable(u.left(ctx))}
+		return &CommittedError{Upgrade: u.Upgrade, Err: err, abandon: u.abandonCommand(u.standingAfter(ctx))}
 	}
 	u.Answered = true
-	return u.save(ctx)
+	return u.saveUpgrade(ctx)
 }
 
-// serve has the new master serve, and does not go back once it has answered.
-func (u *upgrade) serve(ctx context.Context) error {
+// serveNew has the new master serve, and does not go back once it has answered.
+func (u *upgrade) serveNew(ctx context.Context) error {
 	if target, able := u.target.(Abandonable); able && u.Answered {
-		return target.Finish(ctx, u.telling("commit"))
+		return target.Finish(ctx, u.progressOf("commit"))
 	}
-	return u.target.Turn(ctx, u.To, Serve, u.telling("commit"))
+	return u.target.Turn(ctx, u.To, Serve, u.progressOf("commit"))
 }
 
-// left is where a commit that failed has left the cluster, as far as can be seen.
-func (u *upgrade) left(ctx context.Context) Standing {
+// standingAfter is where a commit that failed has left the cluster, as far as can be seen.
+func (u *upgrade) standingAfter(ctx context.Context) Standing {
 	s, err := See(ctx, u.target, u.book.Record())
 	if err != nil {
 		return Stuck
@@ -245,31 +245,31 @@ func (u *upgrade) left(ctx context.Context) Standing {
 	return StandingOf(s)
 }
 
-func (in *Installer) absent() *AbsentError {
+func (in *Installer) absentError() *AbsentError {
 	e := &AbsentError{Cluster: in.Cluster}
 	if _, able := in.Deployment.(Abandonable); able {
-		e.Command = in.command(ActInstall)
+		e.Command = in.commandFor(ActInstall)
 	}
 	return e
 }
 
-// abandonable is the command that gives an upgrade up, where there is one.
-func (in *Installer) abandonable(at Standing) string {
+// abandonCommand is the command that gives an upgrade up, where there is one.
+func (in *Installer) abandonCommand(at Standing) string {
 	if _, able := in.Deployment.(Abandonable); !able || at.Instead(ActAbandon) != ActAbandon {
 		return ""
 	}
-	return in.command(ActAbandon)
+	return in.commandFor(ActAbandon)
 }
 
-// command is what a user types.
-func (in *Installer) command(a Act) string { return command(in.Platform, in.Cluster, a) }
+// commandFor is what a user types.
+func (in *Installer) commandFor(a Act) string { return formatCommand(in.Platform, in.Cluster, a) }
 
-func command(platform, cluster string, a Act) string {
+func formatCommand(platform, cluster string, a Act) string {
 	return "det-deploy " + platform + " " + string(a) + " --cluster-id " + cluster
 }
 
-func (u *upgrade) follow(ctx context.Context) error {
-	if err := u.target.Follow(ctx, u.To, u.telling("let the agents follow")); err != nil {
+func (u *upgrade) awaitAgents(ctx context.Context) error {
+	if err := u.target.Follow(ctx, u.To, u.progressOf("let the agents follow")); err != nil {
 		return err
 	}
 	return u.book.Change(ctx, func(r *record.Record) {
@@ -280,15 +280,15 @@ func (u *upgrade) follow(ctx context.Context) error {
 	})
 }
 
-func (u *upgrade) save(ctx context.Context) error {
+func (u *upgrade) saveUpgrade(ctx context.Context) error {
 	now := u.Upgrade
 	return u.book.Change(ctx, func(r *record.Record) { r.Upgrade = &now })
 }
 
-func (u *upgrade) telling(subject string) func(string) {
-	return func(what string) { u.tell(subject, what) }
+func (u *upgrade) progressOf(subject string) func(string) {
+	return func(what string) { u.emitProgress(subject, what) }
 }
 
-func (u *upgrade) tell(subject, what string) {
+func (u *upgrade) emitProgress(subject, what string) {
 	u.Emit.Emit(event.Event{Type: event.Progress, Scope: event.Phase, Subject: subject, Message: what})
 }

@@ -139,7 +139,7 @@ func (e *StandingError) Error() string {
 // Hint names the act that leads on.
 func (e *StandingError) Hint() string {
 	next := e.At.Instead(e.Act)
-	hint := "run `" + command(e.Platform, e.Cluster, next) + "`"
+	hint := "run `" + formatCommand(e.Platform, e.Cluster, next) + "`"
 	switch next {
 	case ActInstall:
 		return hint + " with the values, or the version, that are right"

@@ -59,14 +59,14 @@ func Run(ctx context.Context, p plan.Plan, c Config) error {
 	}
 	r := &run{Config: c.withDefaults(), outcome: make(map[string]bool)}
 	r.Emit = event.Serial(c.Emit)
-	r.jobs = jobs(p)
-	if err := r.intend(ctx, p); err != nil {
+	r.jobs = jobsOf(p)
+	if err := r.recordIntents(ctx, p); err != nil {
 		return err
 	}
-	errs := plan.Walk(ctx, nodes(r.jobs), r.Parallel, r.visit)
+	errs := plan.Walk(ctx, nodesOf(r.jobs), r.Parallel, r.visitJob)
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	return failure(ctx, r.jobs, errs, r.close(closing, p))
+	return joinErrors(ctx, r.jobs, errs, r.closeIntents(closing, p))
 }
 
 func (c Config) withDefaults() Config {
@@ -88,9 +88,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// visit does one job and tells about it. The job outlives ctx's cancellation: a
+// visitJob does one job and tells about it. The job outlives ctx's cancellation: a
 // step in hand is finished.
-func (r *run) visit(ctx context.Context, i int) error {
+func (r *run) visitJob(ctx context.Context, i int) error {
 	j := r.jobs[i]
 	start := time.Now()
 	e := event.Event{Type: event.Started, Scope: event.Step, Subject: j.step.ID, Verb: string(j.verb), Total: len(r.jobs)}
@@ -100,9 +100,9 @@ func (r *run) visit(ctx context.Context, i int) error {
 	defer cancel()
 	err := r.Check(ctx)
 	if err == nil {
-		err = r.do(ctx, j)
+		err = r.runJob(ctx, j)
 	}
-	e.Took, e.Ended = time.Since(start).Milliseconds(), r.ended()
+	e.Took, e.Ended = time.Since(start).Milliseconds(), r.countDone()
 	e.Type = event.Done
 	if err != nil {
 		err = &StepError{Verb: j.verb, ID: j.step.ID, Err: err}
@@ -112,21 +112,21 @@ func (r *run) visit(ctx context.Context, i int) error {
 	return err
 }
 
-func (r *run) tell(j job, what string) {
+func (r *run) emitProgress(j job, what string) {
 	r.Emit.Emit(event.Event{Type: event.Progress, Scope: event.Step, Subject: j.step.ID, Verb: string(j.verb), Message: what, Total: len(r.jobs)})
 }
 
-func (r *run) do(ctx context.Context, j job) error {
+func (r *run) runJob(ctx context.Context, j job) error {
 	switch j.verb {
 	case plan.Create:
-		return r.create(ctx, j)
+		return r.createResource(ctx, j)
 	case plan.Update:
-		return twice(func() error { return j.step.Resource.(resource.Updater).Update(ctx, j.step.Diff) })
+		return retryOnce(func() error { return j.step.Resource.(resource.Updater).Update(ctx, j.step.Diff) })
 	case plan.Delete:
 		if j.step.Resource == nil {
-			return twice(func() error { return gone(r.Target.Remove(ctx, j.step.Found)) })
+			return retryOnce(func() error { return ignoreNotFound(r.Target.Remove(ctx, j.step.Found)) })
 		}
-		return twice(func() error { return gone(j.step.Resource.Delete(ctx)) })
+		return retryOnce(func() error { return ignoreNotFound(j.step.Resource.Delete(ctx)) })
 	case plan.Replace, plan.Keep, plan.Refuse:
 	}
 	panic(fmt.Sprintf("apply: %s is no job", j.verb))

@@ -39,8 +39,8 @@ func (e *Error) Error() string {
 // Unwrap gives what went wrong.
 func (e *Error) Unwrap() error { return e.Err }
 
-// failure joins the outcomes of jobs, or returns nil when all are done.
-func failure(ctx context.Context, jobs []job, errs []error, closing error) error {
+// joinErrors joins the outcomes of jobs, or returns nil when all are done.
+func joinErrors(ctx context.Context, jobs []job, errs []error, closing error) error {
 	left := 0
 	var real []error
 	for i := range jobs {

@@ -13,11 +13,11 @@ type job struct {
 	step plan.Step
 }
 
-// jobs turns p into what is to be done. A replacement becomes a deletion and a
+// jobsOf turns p into what is to be done. A replacement becomes a deletion and a
 // creation; deletions go before those of what they need, as creations come after:
 //
 //	delete vm ──▶ delete net ──▶ create net ──▶ create vm
-func jobs(p plan.Plan) []job {
+func jobsOf(p plan.Plan) []job {
 	active := make(map[string]bool)
 	for _, s := range p.Steps {
 		active[s.ID] = s.Verb.Changes()
@@ -57,7 +57,7 @@ func jobs(p plan.Plan) []job {
 	return append(deletes, others...)
 }
 
-func nodes(jobs []job) []plan.Node {
+func nodesOf(jobs []job) []plan.Node {
 	out := make([]plan.Node, len(jobs))
 	for i, j := range jobs {
 		out[i] = j.node

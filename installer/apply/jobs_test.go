@@ -19,7 +19,7 @@ func TestAReplacementDeletesInReverseBeforeItCreates(t *testing.T) {
 		{Verb: plan.Delete, ID: "vm/old", Needs: []string{"net", "vm", "address"}},
 	}}
 	var got []string
-	for _, j := range jobs(p) {
+	for _, j := range jobsOf(p) {
 		got = append(got, string(j.verb)+" "+j.step.ID+" after "+strings.Join(j.node.Needs, ", "))
 	}
 	want := []string{

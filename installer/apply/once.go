@@ -29,17 +29,17 @@ type run struct {
 	done    int
 }
 
-func (r *run) ended() int {
+func (r *run) countDone() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.done++
 	return r.done
 }
 
-// intend writes down every creation that must happen once, in one write, before
+// recordIntents writes down every creation that must happen once, in one write, before
 // anything is changed. It asks also when there is none, for what else is to be
 // written first.
-func (r *run) intend(ctx context.Context, p plan.Plan) error {
+func (r *run) recordIntents(ctx context.Context, p plan.Plan) error {
 	var fresh, again []string
 	for _, s := range p.Steps {
 		if _, ok := s.Resource.(resource.Nonced); !ok {
@@ -67,9 +67,9 @@ func (r *run) intend(ctx context.Context, p plan.Plan) error {
 	return nil
 }
 
-// close writes down what became of the intents. A run that dies before leaves
+// closeIntents writes down what became of the intents. A run that dies before leaves
 // them open, and the next one looks before it creates.
-func (r *run) close(ctx context.Context, p plan.Plan) error {
+func (r *run) closeIntents(ctx context.Context, p plan.Plan) error {
 	var made, void []string
 	for _, s := range p.Steps {
 		if _, ok := s.Resource.(resource.Nonced); ok && s.Verb == plan.Keep {
@@ -98,20 +98,20 @@ func (r *run) close(ctx context.Context, p plan.Plan) error {
 	return nil
 }
 
-func (r *run) create(ctx context.Context, j job) error {
+func (r *run) createResource(ctx context.Context, j job) error {
 	n, ok := j.step.Resource.(resource.Nonced)
 	if t, telling := j.step.Resource.(resource.Telling); telling {
-		return twice(func() error { return t.CreateTelling(ctx, func(what string) { r.tell(j, what) }) })
+		return retryOnce(func() error { return t.CreateTelling(ctx, func(what string) { r.emitProgress(j, what) }) })
 	}
 	if !ok {
-		return twice(func() error { return j.step.Resource.Create(ctx) })
+		return retryOnce(func() error { return j.step.Resource.Create(ctx) })
 	}
 	err := r.createOnce(ctx, j.step.Resource, n)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, partial := errors.AsType[*resource.PartialError](err); partial || err == nil {
 		r.outcome[j.step.ID] = true
-	} else if definite(err) {
+	} else if hadNoEffect(err) {
 		r.outcome[j.step.ID] = false
 	}
 	return err
@@ -169,7 +169,7 @@ func (r *run) lookFor(ctx context.Context, res resource.Resource, n resource.Non
 				return false, fmt.Errorf("look at %s: %w", res.ID(), err)
 			}
 			if found.Exists() {
-				return true, errors.Join(r.spare(ctx, made, found), complete(ctx, res, drift))
+				return true, errors.Join(r.deleteSpares(ctx, made, found), completeCreation(ctx, res, drift))
 			}
 		}
 		if time.Now().After(deadline) {
@@ -181,30 +181,30 @@ func (r *run) lookFor(ctx context.Context, res resource.Resource, n resource.Non
 	}
 }
 
-// complete does what a creation that lost its way had still to do, where it
+// completeCreation does what a creation that lost its way had still to do, where it
 // takes more than one call: a gateway is made, and then attached.
-func complete(ctx context.Context, res resource.Resource, drift []resource.Drift) error {
+func completeCreation(ctx context.Context, res resource.Resource, drift []resource.Drift) error {
 	u, ok := res.(resource.Updater)
 	if !ok || len(drift) == 0 || slices.ContainsFunc(drift, func(d resource.Drift) bool { return d.Replace }) {
 		return nil
 	}
-	return twice(func() error { return u.Update(ctx, drift) })
+	return retryOnce(func() error { return u.Update(ctx, drift) })
 }
 
-func (r *run) spare(ctx context.Context, made []resource.Found, used resource.Found) error {
+func (r *run) deleteSpares(ctx context.Context, made []resource.Found, used resource.Found) error {
 	for _, f := range made {
 		if f.Key() == used.Key() {
 			continue
 		}
-		if err := gone(r.Target.Remove(ctx, f)); err != nil {
+		if err := ignoreNotFound(r.Target.Remove(ctx, f)); err != nil {
 			return fmt.Errorf("remove %s, which was made twice: %w", f, err)
 		}
 	}
 	return nil
 }
 
-// twice repeats an idempotent call whose first reply was lost.
-func twice(call func() error) error {
+// retryOnce repeats an idempotent call whose first reply was lost.
+func retryOnce(call func() error) error {
 	err := call()
 	if cloud.KindOf(err) == cloud.Ambiguous {
 		return call()
@@ -212,16 +212,16 @@ func twice(call func() error) error {
 	return err
 }
 
-// gone takes "there is none" for what a deletion wanted.
-func gone(err error) error {
+// ignoreNotFound takes "there is none" for what a deletion wanted.
+func ignoreNotFound(err error) error {
 	if cloud.KindOf(err) == cloud.NotFound {
 		return nil
 	}
 	return err
 }
 
-// definite reports that a refused call is known to have had no effect.
-func definite(err error) bool {
+// hadNoEffect reports that a refused call is known to have had no effect.
+func hadNoEffect(err error) bool {
 	switch cloud.KindOf(err) {
 	case cloud.Denied, cloud.Quota, cloud.NoCapacity, cloud.Invalid:
 		return true

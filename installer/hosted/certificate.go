@@ -55,7 +55,7 @@ func (l *leaf) Find(ctx context.Context) (resource.Found, []resource.Drift, erro
 	if err != nil || !found.Exists() {
 		return found, drift, err
 	}
-	why, err := l.stale(ctx)
+	why, err := l.staleReason(ctx)
 	if err != nil {
 		return resource.Found{}, nil, err
 	}
@@ -66,8 +66,8 @@ func (l *leaf) Find(ctx context.Context) (resource.Found, []resource.Drift, erro
 	return found, drift, nil
 }
 
-// stale says why it has to be made anew, or nothing.
-func (l *leaf) stale(ctx context.Context) (string, error) {
+// staleReason says why it has to be made anew, or nothing.
+func (l *leaf) staleReason(ctx context.Context) (string, error) {
 	ca, err := l.ca.Read(ctx)
 	if cloud.KindOf(err) == cloud.NotFound {
 		return "the cluster's CA is gone", nil
@@ -82,16 +82,16 @@ func (l *leaf) stale(ctx context.Context) (string, error) {
 	if l.address.PublicIP() == "" {
 		return "the master's address is gone", nil
 	}
-	return staleLeaf(openPair(have), openPair(ca), l.hosts(), l.c.Now()), nil
+	return staleLeafReason(openPair(have), openPair(ca), l.hostNames(), l.c.Now()), nil
 }
 
-func (l *leaf) hosts() []string {
+func (l *leaf) hostNames() []string {
 	return []string{internalName(l.c.Common.Cluster), l.address.PublicIP()}
 }
 
 // Create signs one and stores it.
 func (l *leaf) Create(ctx context.Context) error {
-	if err := l.sign(ctx); err != nil {
+	if err := l.signLeaf(ctx); err != nil {
 		return err
 	}
 	return l.watched.Create(ctx)
@@ -99,15 +99,15 @@ func (l *leaf) Create(ctx context.Context) error {
 
 // Update signs another one where the old one does not hold.
 func (l *leaf) Update(ctx context.Context, drift []resource.Drift) error {
-	if err := l.sign(ctx); err != nil {
+	if err := l.signLeaf(ctx); err != nil {
 		return err
 	}
 	l.pending = true
 	return l.watched.Update(ctx, append(drift, resource.Drift{Path: "value", Have: "another one", Want: "the new one"}))
 }
 
-// sign makes the value once, so that a call that is repeated stores the same.
-func (l *leaf) sign(ctx context.Context) error {
+// signLeaf makes the value once, so that a call that is repeated stores the same.
+func (l *leaf) signLeaf(ctx context.Context) error {
 	if l.signed {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (l *leaf) sign(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	signer, hosts := openPair(ca), l.hosts()
+	signer, hosts := openPair(ca), l.hostNames()
 	p, err := signer.NewLeaf(hosts[0], hosts, l.c.Now())
 	if err != nil {
 		return err
@@ -133,8 +133,8 @@ func (l *leaf) sign(ctx context.Context) error {
 
 func openPair(text secret.Value) pki.Pair { return pki.Split([]byte(text.Reveal())) }
 
-// authority is the CA's certificate.
-func (l *leaf) authority(ctx context.Context) ([]byte, error) {
+// authorityPEM is the CA's certificate.
+func (l *leaf) authorityPEM(ctx context.Context) ([]byte, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cert != nil {
@@ -152,8 +152,8 @@ func (l *leaf) authority(ctx context.Context) ([]byte, error) {
 // resolves nowhere: agents reach the master by its address and expect this name.
 func internalName(cluster string) string { return "master." + cluster + ".det-deploy.internal" }
 
-// staleLeaf says why a leaf has to be made anew, or nothing.
-func staleLeaf(leaf, ca pki.Pair, hosts []string, now time.Time) string {
+// staleLeafReason says why a leaf has to be made anew, or nothing.
+func staleLeafReason(leaf, ca pki.Pair, hosts []string, now time.Time) string {
 	cert, _, err := leaf.Open()
 	if err != nil {
 		return "unreadable"

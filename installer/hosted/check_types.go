@@ -37,7 +37,7 @@ func (c *Cluster) CheckTypes(ctx context.Context, w WantedMachines) doctor.Resul
 	wrong, odd := c.checkMasterType(ctx, w)
 	used := []string{w.Master}
 	for name, p := range w.Pools {
-		pw, po := p.check(name, w.Types)
+		pw, po := p.checkTypes(name, w.Types)
 		wrong, odd, used = append(wrong, pw...), append(odd, po...), append(used, p.Types...)
 	}
 	slices.Sort(wrong)
@@ -70,7 +70,7 @@ func (c *Cluster) checkMasterType(ctx context.Context, w WantedMachines) (wrong,
 	return append(wrong, small), odd
 }
 
-func (p WantedPool) check(name string, types MachineTypes) (wrong, odd []string) {
+func (p WantedPool) checkTypes(name string, types MachineTypes) (wrong, odd []string) {
 	for _, it := range p.Types {
 		t, known := types[it]
 		if !known {

@@ -54,7 +54,7 @@ func (f *configuration) Needs() []string { return f.needs }
 // Find compares what the machine is told to run with what it should be told. A
 // manifest that says to stop is none: it is what `down` leaves behind.
 func (f *configuration) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
-	m, err := f.manifest.get(ctx)
+	m, err := f.manifest.getCached(ctx)
 	if err != nil || m.Schema == "" || m.Phase == manifest.Stop {
 		return resource.Found{}, nil, err
 	}
@@ -62,7 +62,7 @@ func (f *configuration) Find(ctx context.Context) (resource.Found, []resource.Dr
 	if f.live == nil {
 		return found, nil, nil
 	}
-	want, _, ready, err := f.want(ctx, m)
+	want, _, ready, err := f.wantedManifest(ctx, m)
 	if err != nil {
 		return resource.Found{}, nil, err
 	}
@@ -70,15 +70,15 @@ func (f *configuration) Find(ctx context.Context) (resource.Found, []resource.Dr
 		return found, []resource.Drift{{Path: "files", Have: "mention what is not there", Want: "as wanted"}}, nil
 	}
 	drift := compareManifests(m, want)
-	same, err := f.remembered(ctx)
+	same, err := f.settingsStored(ctx)
 	if err == nil && !same {
 		drift = append(drift, resource.Drift{Path: "settings", Have: "others", Want: "those of this run"})
 	}
 	return found, drift, err
 }
 
-// remembered reports whether the bucket has the settings as they are.
-func (f *configuration) remembered(ctx context.Context) (bool, error) {
+// settingsStored reports whether the bucket has the settings as they are.
+func (f *configuration) settingsStored(ctx context.Context) (bool, error) {
 	o, err := f.c.Objects.Get(ctx, settingsKey)
 	if cloud.KindOf(err) == cloud.NotFound {
 		return false, nil
@@ -96,7 +96,7 @@ func (f *configuration) Create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m, content, ready, err := f.want(ctx, have)
+	m, content, ready, err := f.wantedManifest(ctx, have)
 	if err != nil {
 		return err
 	}
@@ -104,22 +104,22 @@ func (f *configuration) Create(ctx context.Context) error {
 		return fmt.Errorf("write %s: something that it mentions is not there", f.ID())
 	}
 	if m.Generation > 0 && have.Phase == m.Phase && len(compareManifests(have, m)) == 0 {
-		return f.remember(ctx) // a machine has nothing to do with settings
+		return f.storeSettings(ctx) // a machine has nothing to do with settings
 	}
-	if err := f.write(ctx, m, content); err != nil {
+	if err := f.writeFiles(ctx, m, content); err != nil {
 		return err
 	}
 	return f.c.writeManifest(ctx, m, status)
 }
 
-// write puts the settings beside the files where the manifest will look for them, all
+// writeFiles puts the settings beside the files where the manifest will look for them, all
 // at once.
-func (f *configuration) write(ctx context.Context, m manifest.Manifest, content map[string][]byte) error {
+func (f *configuration) writeFiles(ctx context.Context, m manifest.Manifest, content map[string][]byte) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return f.remember(ctx) })
+	g.Go(func() error { return f.storeSettings(ctx) })
 	for name, data := range content {
 		g.Go(func() error {
-			if err := f.c.put(ctx, m.Files[name].Key, data); err != nil {
+			if err := f.c.putObject(ctx, m.Files[name].Key, data); err != nil {
 				return fmt.Errorf("write %s: %w", name, err)
 			}
 			return nil
@@ -128,12 +128,12 @@ func (f *configuration) write(ctx context.Context, m manifest.Manifest, content 
 	return g.Wait()
 }
 
-func (f *configuration) remember(ctx context.Context) error {
+func (f *configuration) storeSettings(ctx context.Context) error {
 	data, err := json.Marshal(f.settings)
 	if err != nil {
 		return fmt.Errorf("write the cluster's settings: %w", err)
 	}
-	return f.c.put(ctx, settingsKey, data)
+	return f.c.putObject(ctx, settingsKey, data)
 }
 
 // Update is Create: the manifest moves at once to the new files.
@@ -190,7 +190,7 @@ func (c *Cluster) Configure(d Drawn) (Configuration, error) {
 	}
 	if !c.Common.TLS.Own() {
 		ca := c.authoritySecret()
-		kept := c.watch(Secret{Name: tlsSecret, Generate: errNoLeaf})
+		kept := c.watchSecret(Secret{Name: tlsSecret, Generate: errNoLeaf})
 		f.leaf = &leaf{watched: kept, c: c, ca: ca, address: d.Address}
 		f.secrets = append(f.secrets, kept)
 		p.Rest = append(p.Rest, ca, f.leaf)
@@ -220,7 +220,7 @@ func (c *Cluster) ProgramSums(ctx context.Context, p Configuration) (map[string]
 		return nil, err
 	}
 	for _, arch := range archs {
-		if sums[arch], err = (&program{c: c, arch: arch, manifest: p.manifest}).sum(ctx); err != nil {
+		if sums[arch], err = (&program{c: c, arch: arch, manifest: p.manifest}).wantedSum(ctx); err != nil {
 			return nil, err
 		}
 	}

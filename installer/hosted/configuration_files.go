@@ -14,14 +14,14 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 )
 
-// want is the manifest as it should be, with the content of its files. Ready is
+// wantedManifest is the manifest as it should be, with the content of its files. Ready is
 // false while something that they mention is not there.
-func (f *configuration) want(ctx context.Context, have manifest.Manifest) (m manifest.Manifest, content map[string][]byte, ready bool, err error) {
+func (f *configuration) wantedManifest(ctx context.Context, have manifest.Manifest) (m manifest.Manifest, content map[string][]byte, ready bool, err error) {
 	l, ready, err := f.live()
 	if err != nil || !ready {
 		return m, nil, false, err
 	}
-	if content, ready, err = f.files(ctx, l); err != nil || !ready {
+	if content, ready, err = f.masterFiles(ctx, l); err != nil || !ready {
 		return m, nil, ready, err
 	}
 	m = manifest.Manifest{
@@ -53,14 +53,14 @@ func (f *configuration) want(ctx context.Context, have manifest.Manifest) (m man
 	return m, content, true, nil
 }
 
-// files is what stands on the master's machine. None of it is secret.
-func (f *configuration) files(ctx context.Context, l Live) (map[string][]byte, bool, error) {
+// masterFiles is what stands on the master's machine. None of it is secret.
+func (f *configuration) masterFiles(ctx context.Context, l Live) (map[string][]byte, bool, error) {
 	config, err := f.c.masterYAML(l)
 	if err != nil {
 		return nil, false, err
 	}
 	out := map[string][]byte{manifest.ConfigFile: config}
-	versions, authority, err := f.signed(ctx)
+	versions, authority, err := f.readSigned(ctx)
 	if err != nil || versions == nil {
 		return nil, false, err
 	}
@@ -76,18 +76,18 @@ func (f *configuration) files(ctx context.Context, l Live) (map[string][]byte, b
 	return out, authority != nil, nil
 }
 
-// signed asks side by side for the versions of the secrets and, where the cluster
+// readSigned asks side by side for the versions of the secrets and, where the cluster
 // signs for its master by itself, for the certificate that does. What is not there is
 // nil.
-func (f *configuration) signed(ctx context.Context) (versions map[string]string, authority []byte, err error) {
+func (f *configuration) readSigned(ctx context.Context) (versions map[string]string, authority []byte, err error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		versions, err = f.versions(ctx)
+		versions, err = f.secretVersions(ctx)
 		return err
 	})
 	if f.leaf != nil {
 		g.Go(func() (err error) {
-			authority, err = f.leaf.authority(ctx)
+			authority, err = f.leaf.authorityPEM(ctx)
 			if cloud.KindOf(err) == cloud.NotFound {
 				return nil
 			}
@@ -97,14 +97,14 @@ func (f *configuration) signed(ctx context.Context) (versions map[string]string,
 	return versions, authority, g.Wait()
 }
 
-// versions is what the cloud calls the value of each secret, or nil while one has
+// secretVersions is what the cloud calls the value of each secret, or nil while one has
 // none.
-func (f *configuration) versions(ctx context.Context) (map[string]string, error) {
+func (f *configuration) secretVersions(ctx context.Context) (map[string]string, error) {
 	all := make([]string, len(f.secrets))
 	g, ctx := errgroup.WithContext(ctx)
 	for i, s := range f.secrets {
 		g.Go(func() (err error) {
-			all[i], err = s.version(ctx)
+			all[i], err = s.currentVersion(ctx)
 			return err
 		})
 	}

@@ -50,7 +50,7 @@ func (o *Options) setDefaults() {
 		o.Open = func(path string) (io.ReadSeekCloser, error) { return os.Open(path) }
 	}
 	if o.Ask == nil {
-		o.Ask = dial
+		o.Ask = dialMaster
 	}
 }
 

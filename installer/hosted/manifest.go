@@ -21,8 +21,8 @@ type manifestCache struct {
 	err  error
 }
 
-// get is zero when there is none.
-func (l *manifestCache) get(ctx context.Context) (manifest.Manifest, error) {
+// getCached is zero when there is none.
+func (l *manifestCache) getCached(ctx context.Context) (manifest.Manifest, error) {
 	l.once.Do(func() { l.m, l.err = l.c.readManifest(ctx) })
 	return l.m, l.err
 }
@@ -72,10 +72,10 @@ func (c *manifests) writeManifest(ctx context.Context, m manifest.Manifest, stat
 	if err != nil {
 		return err
 	}
-	return c.put(ctx, manifest.Key, data)
+	return c.putObject(ctx, manifest.Key, data)
 }
 
-// put writes one object of the control bucket, if the gate lets it.
-func (c *manifests) put(ctx context.Context, key string, data []byte) error {
+// putObject writes one object of the control bucket, if the gate lets it.
+func (c *manifests) putObject(ctx context.Context, key string, data []byte) error {
 	return c.Objects.Upload(ctx, key, bytes.NewReader(data))
 }

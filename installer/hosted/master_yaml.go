@@ -42,21 +42,21 @@ func (c *Cluster) masterYAML(l Live) ([]byte, error) {
 	m.EnableCORS = s.EnableCORS
 	m.NotebookTimeout = s.Tasks.NotebookTimeout
 	m.Security = s.Security.Over(m.Security)
-	m.Security.TLS = config.TLS{Cert: c.reference(tlsSecret), Key: c.reference(tlsSecret)}
+	m.Security.TLS = config.TLS{Cert: c.referenceOf(tlsSecret), Key: c.referenceOf(tlsSecret)}
 	if s.TLS.Own() {
-		m.Security.TLS = config.TLS{Cert: certFile, Key: c.refer(s.TLS.Key, tlsSecret)}
+		m.Security.TLS = config.TLS{Cert: certFile, Key: c.resolveReference(s.TLS.Key, tlsSecret)}
 	}
 	var err error
-	if m.Security.InitialUserPassword, err = secret.Parse(c.refer(s.InitialPassword, passwordSecret)); err != nil {
+	if m.Security.InitialUserPassword, err = secret.Parse(c.resolveReference(s.InitialPassword, passwordSecret)); err != nil {
 		return nil, err
 	}
 	if c.hasDeterminedPassword() {
-		if m.Security.DeterminedPassword, err = secret.Parse(c.refer(s.DeterminedPassword, determinedSecret)); err != nil {
+		if m.Security.DeterminedPassword, err = secret.Parse(c.resolveReference(s.DeterminedPassword, determinedSecret)); err != nil {
 			return nil, err
 		}
 	}
 	if !s.Database.URL.IsZero() {
-		if m.DB.URL, err = secret.Parse(c.refer(s.Database.URL, databaseSecret)); err != nil {
+		if m.DB.URL, err = secret.Parse(c.resolveReference(s.Database.URL, databaseSecret)); err != nil {
 			return nil, err
 		}
 	}
@@ -79,7 +79,7 @@ func (c *Cluster) setTasks(d *config.TaskContainerDefaults) error {
 	if s.Registry.User == "" {
 		return nil
 	}
-	password, err := secret.Parse(c.refer(s.Registry.Password, registrySecret))
+	password, err := secret.Parse(c.resolveReference(s.Registry.Password, registrySecret))
 	if err != nil {
 		return err
 	}

@@ -42,14 +42,14 @@ func (*program) Needs() []string { return nil }
 // Find looks whether it is there. A cluster that runs none yet, looked at by who
 // brings none, has none: it can be shown and taken down all the same.
 func (p *program) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
-	m, err := p.manifest.get(ctx)
+	m, err := p.manifest.getCached(ctx)
 	if err != nil {
 		return resource.Found{}, nil, err
 	}
 	if m.Binaries[p.arch].SHA256 == "" && p.c.Programs == nil {
 		return resource.Found{}, nil, nil
 	}
-	sum, err := p.sum(ctx)
+	sum, err := p.wantedSum(ctx)
 	if err != nil {
 		return resource.Found{}, nil, err
 	}
@@ -64,9 +64,9 @@ func (p *program) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 	return resource.Found{Kind: KindProgram, ID: key, Name: p.arch}, nil, nil
 }
 
-// sum is the hash of the program that the cluster runs, or is to run.
-func (p *program) sum(ctx context.Context) (string, error) {
-	m, err := p.manifest.get(ctx)
+// wantedSum is the hash of the program that the cluster runs, or is to run.
+func (p *program) wantedSum(ctx context.Context) (string, error) {
+	m, err := p.manifest.getCached(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -92,7 +92,7 @@ func (p *program) Create(ctx context.Context) error {
 
 // CreateTelling uploads it and tells how far that is.
 func (p *program) CreateTelling(ctx context.Context, tell func(string)) error {
-	sum, err := p.sum(ctx)
+	sum, err := p.wantedSum(ctx)
 	if err != nil {
 		return err
 	}

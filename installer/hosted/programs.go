@@ -91,8 +91,8 @@ func orUnknown(arch string) string {
 	return "linux/" + arch
 }
 
-// missing lists the architectures that are needed and not there.
-func (p Programs) missing(needed []string, have map[string]string) []string {
+// missingArchs lists the architectures that are needed and not there.
+func (p Programs) missingArchs(needed []string, have map[string]string) []string {
 	var out []string
 	for _, arch := range needed {
 		if _, ok := p[arch]; !ok && have[arch] == "" {
@@ -102,8 +102,8 @@ func (p Programs) missing(needed []string, have map[string]string) []string {
 	return out
 }
 
-// sums is the programs' hashes by architecture.
-func (p Programs) sums() map[string]string {
+// sumsByArch is the programs' hashes by architecture.
+func (p Programs) sumsByArch() map[string]string {
 	out := make(map[string]string, len(p))
 	for _, arch := range slices.Sorted(maps.Keys(p)) {
 		out[arch] = p[arch].SHA256

@@ -39,7 +39,7 @@ func (c *Cluster) Endpoint(ctx context.Context) (Endpoint, error) {
 		return err
 	})
 	g.Go(func() error {
-		e, trustErr = c.trust(both)
+		e, trustErr = c.trustedEndpoint(both)
 		return nil
 	})
 	if err := g.Wait(); err != nil {
@@ -55,12 +55,12 @@ func (c *Cluster) Endpoint(ctx context.Context) (Endpoint, error) {
 	return e, trustErr
 }
 
-// trust is what to trust where the master answers.
-func (c *Cluster) trust(ctx context.Context) (Endpoint, error) {
+// trustedEndpoint is what to trust where the master answers.
+func (c *Cluster) trustedEndpoint(ctx context.Context) (Endpoint, error) {
 	if c.Common.TLS.Own() {
 		return Endpoint{CA: c.ownCA(), Name: c.Common.TLS.Name}, nil
 	}
-	ca, err := (&leaf{ca: c.authoritySecret()}).authority(ctx)
+	ca, err := (&leaf{ca: c.authoritySecret()}).authorityPEM(ctx)
 	return Endpoint{CA: ca}, err
 }
 

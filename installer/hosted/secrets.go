@@ -67,7 +67,7 @@ type watched struct {
 	after []string
 }
 
-func (c *secrets) watch(s Secret) *watched {
+func (c *secrets) watchSecret(s Secret) *watched {
 	return &watched{StoredSecret: c.Vault.Secret(s), name: s.Name}
 }
 
@@ -97,27 +97,27 @@ func (w *watched) Update(ctx context.Context, drift []resource.Drift) error {
 	return err
 }
 
-// version is what the cloud calls the value that counts, or empty while that is
+// currentVersion is what the cloud calls the value that counts, or empty while that is
 // about to change.
-func (w *watched) version(ctx context.Context) (string, error) {
+func (w *watched) currentVersion(ctx context.Context) (string, error) {
 	if w.pending {
 		return "", nil
 	}
 	return w.Version(ctx)
 }
 
-// reference is a secret of the cluster's own, as configuration refers to it.
-func (c *secrets) reference(name string) string {
+// referenceOf is a secret of the cluster's own, as configuration refers to it.
+func (c *secrets) referenceOf(name string) string {
 	return secret.Ref{Scheme: c.Words.Scheme, Name: c.Vault.FullName(name)}.String()
 }
 
-// refer is where the master finds a secret that the user referred to: where they
+// resolveReference is where the master finds a secret that the user referred to: where they
 // keep it, or where `up` puts it.
-func (c *secrets) refer(v secret.Value, name string) string {
+func (c *secrets) resolveReference(v secret.Value, name string) string {
 	if ref, ok := v.Ref(); ok && ref.Scheme == c.Words.Scheme {
 		return ref.String()
 	}
-	return c.reference(name)
+	return c.referenceOf(name)
 }
 
 // isForeign reports whether the user keeps a secret in the cloud's store by
@@ -132,7 +132,7 @@ func (c *secrets) isForeign(v secret.Value) bool {
 // stays.
 func (c *secrets) keptSecret(name string) *watched {
 	here := c.given[name]
-	return c.watch(Secret{
+	return c.watchSecret(Secret{
 		Name: name, OpensData: opensData(name), Given: here.value,
 		Generate: func() (secret.Value, error) {
 			return secret.Value{}, fmt.Errorf("store secret %s: %w", name, here.err)
@@ -149,7 +149,7 @@ type given struct {
 // readGiven reads the secrets of this machine that the spec refers to.
 func (c *secrets) readGiven(ctx context.Context) {
 	c.given = make(map[string]given)
-	for name, v := range c.referred() {
+	for name, v := range c.referredSecrets() {
 		if v.IsZero() || c.isForeign(v) {
 			continue
 		}
@@ -161,9 +161,9 @@ func (c *secrets) readGiven(ctx context.Context) {
 	}
 }
 
-// referred is every secret that the spec may refer to, by the name under which
+// referredSecrets is every secret that the spec may refer to, by the name under which
 // the cluster keeps it.
-func (c *secrets) referred() map[string]secret.Value {
+func (c *secrets) referredSecrets() map[string]secret.Value {
 	s := c.Common
 	return map[string]secret.Value{
 		passwordSecret: s.InitialPassword, determinedSecret: s.DeterminedPassword, databaseSecret: s.Database.URL,
@@ -194,7 +194,7 @@ func (c *secrets) ownSecrets() []*watched {
 
 // generatedSecret is a password that nobody gave.
 func (c *secrets) generatedSecret(name string) *watched {
-	return c.watch(Secret{Name: name, OpensData: true, Generate: newPassword})
+	return c.watchSecret(Secret{Name: name, OpensData: true, Generate: newPassword})
 }
 
 // opensData reports whether a secret is of use only with the data, and kept with it.
@@ -206,7 +206,7 @@ func opensData(name string) bool {
 // the master reads.
 func (c *secrets) ForeignSecrets() []string {
 	var out []string
-	for _, v := range c.referred() {
+	for _, v := range c.referredSecrets() {
 		if ref, ok := v.Ref(); ok && ref.Scheme == c.Words.Scheme {
 			out = append(out, ref.Name)
 		}

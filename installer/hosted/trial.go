@@ -34,10 +34,10 @@ type Trial struct {
 	Tell  func(string)
 }
 
-// dial returns the master at e.
-func dial(e Endpoint) (Master, error) {
+// dialMaster returns the master at e.
+func dialMaster(e Endpoint) (Master, error) {
 	r := &remote{cfg: client.Config{URL: e.URL, CA: e.CA, ServerName: e.Name}}
-	return r, r.connect()
+	return r, r.openClient()
 }
 
 // remote is a master over HTTP.
@@ -46,7 +46,7 @@ type remote struct {
 	c   *client.Client
 }
 
-func (r *remote) connect() error {
+func (r *remote) openClient() error {
 	c, err := client.New(r.cfg)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (r *remote) Login(ctx context.Context, user, password string) (bool, error)
 		return false, err
 	}
 	r.cfg.Token = l.GetToken()
-	return true, r.connect()
+	return true, r.openClient()
 }
 
 // Try implements Master. It ends the task when it does not end by itself.

@@ -18,7 +18,7 @@ const platform = "linux-"
 // Release is what this program would bring.
 func (c *Cluster) Release() record.Release {
 	r := record.Release{Version: c.Version, Programs: map[string]string{}}
-	for arch, sum := range c.Programs.sums() {
+	for arch, sum := range c.Programs.sumsByArch() {
 		r.Programs[platform+arch] = sum
 	}
 	return r
@@ -169,5 +169,5 @@ func (c *Cluster) missingPrograms(ctx context.Context) ([]string, error) {
 	for _, arch := range slices.Collect(maps.Keys(m.Binaries)) {
 		have[arch] = m.Binaries[arch].SHA256
 	}
-	return c.Programs.missing(archs, have), nil
+	return c.Programs.missingArchs(archs, have), nil
 }

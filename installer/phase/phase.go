@@ -37,14 +37,14 @@ type Phase struct {
 // context that outlives the interruption, and every error met is joined.
 func Run(ctx context.Context, sink event.Sink, phases ...Phase) error {
 	for i, p := range phases {
-		if err := do(ctx, sink, p); err != nil {
-			return errors.Join(err, undo(ctx, phases[:i]))
+		if err := runPhase(ctx, sink, p); err != nil {
+			return errors.Join(err, undoPhases(ctx, phases[:i]))
 		}
 	}
 	return nil
 }
 
-func do(ctx context.Context, sink event.Sink, p Phase) error {
+func runPhase(ctx context.Context, sink event.Sink, p Phase) error {
 	start := time.Now()
 	e := event.Event{Scope: event.Phase, Subject: p.Name, Type: event.Started}
 	if err := ctx.Err(); err != nil {
@@ -62,7 +62,7 @@ func do(ctx context.Context, sink event.Sink, p Phase) error {
 	return err
 }
 
-func undo(ctx context.Context, done []Phase) error {
+func undoPhases(ctx context.Context, done []Phase) error {
 	limit := UndoLimit
 	for _, p := range done {
 		limit += p.Limit

@@ -31,11 +31,11 @@ type Request struct {
 // Compute looks at everything and returns what is to be done. The same world
 // gives the same plan. Every complaint met while looking is joined.
 func Compute(ctx context.Context, req Request) (Plan, error) {
-	wanted, err := order(req.Wanted)
+	wanted, err := sortByNeeds(req.Wanted)
 	if err != nil {
 		return Plan{}, err
 	}
-	seen, inventory, err := survey(ctx, wanted, req)
+	seen, inventory, err := surveyAll(ctx, wanted, req)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -46,19 +46,19 @@ func Compute(ctx context.Context, req Request) (Plan, error) {
 				inventory = append(inventory, s.found)
 			}
 		}
-		p.Steps = removals(unique(inventory), req, nil)
+		p.Steps = planRemovals(dropRepeated(inventory), req, nil)
 		return p, nil
 	}
-	p.Steps = closing(seen, req.DeleteData)
-	p.Steps = append(p.Steps, removals(strangers(inventory, seen), req, p.Steps)...)
+	p.Steps = closeDrift(seen, req.DeleteData)
+	p.Steps = append(p.Steps, planRemovals(unwantedFound(inventory, seen), req, p.Steps)...)
 	return p, nil
 }
 
-// survey looks at what is wanted and lists what there is, side by side.
-func survey(ctx context.Context, wanted []resource.Resource, req Request) (seen []sighting, inventory []resource.Found, err error) {
+// surveyAll looks at what is wanted and lists what there is, side by side.
+func surveyAll(ctx context.Context, wanted []resource.Resource, req Request) (seen []sighting, inventory []resource.Found, err error) {
 	var lookErr, listErr error
 	var both sync.WaitGroup
-	both.Go(func() { seen, lookErr = look(ctx, wanted) })
+	both.Go(func() { seen, lookErr = lookAtAll(ctx, wanted) })
 	both.Go(func() { inventory, listErr = req.Target.Inventory(ctx, req.Cluster) })
 	both.Wait()
 	if listErr != nil {
@@ -74,7 +74,7 @@ type sighting struct {
 	drift    []resource.Drift
 }
 
-func look(ctx context.Context, wanted []resource.Resource) ([]sighting, error) {
+func lookAtAll(ctx context.Context, wanted []resource.Resource) ([]sighting, error) {
 	seen := make([]sighting, len(wanted))
 	errs := Walk(ctx, nodesOf(wanted), looks, func(ctx context.Context, i int) error {
 		found, drift, err := wanted[i].Find(ctx)
@@ -104,8 +104,8 @@ func nodesOf(rs []resource.Resource) []Node {
 	return nodes
 }
 
-// strangers returns what is in the inventory and not among what was seen.
-func strangers(inventory []resource.Found, seen []sighting) []resource.Found {
+// unwantedFound returns what is in the inventory and not among what was seen.
+func unwantedFound(inventory []resource.Found, seen []sighting) []resource.Found {
 	ours := make(map[string]bool, len(seen))
 	for _, s := range seen {
 		if s.found.Exists() {
@@ -113,7 +113,7 @@ func strangers(inventory []resource.Found, seen []sighting) []resource.Found {
 		}
 	}
 	var out []resource.Found
-	for _, f := range unique(inventory) {
+	for _, f := range dropRepeated(inventory) {
 		if !ours[f.Key()] {
 			out = append(out, f)
 		}
@@ -121,8 +121,8 @@ func strangers(inventory []resource.Found, seen []sighting) []resource.Found {
 	return out
 }
 
-// unique drops what does not exist and what was listed before.
-func unique(fs []resource.Found) []resource.Found {
+// dropRepeated drops what does not exist and what was listed before.
+func dropRepeated(fs []resource.Found) []resource.Found {
 	listed := make(map[string]bool, len(fs))
 	var out []resource.Found
 	for _, f := range fs {

@@ -9,24 +9,24 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// order sorts rs so that each comes after what it needs, ties broken by ID. It
+// sortByNeeds sorts rs so that each comes after what it needs, ties broken by ID. It
 // refuses, all at once, IDs that occur twice and needs that nobody fills, and
 // then a cycle.
-func order(rs []resource.Resource) ([]resource.Resource, error) {
-	byID, err := index(rs)
+func sortByNeeds(rs []resource.Resource) ([]resource.Resource, error) {
+	byID, err := indexByID(rs)
 	if err != nil {
 		return nil, err
 	}
 	s := sorter{byID: byID, state: make(map[string]mark, len(rs))}
 	for _, id := range sortedKeys(byID) {
-		if err := s.visit(id, nil); err != nil {
+		if err := s.visitNeeds(id, nil); err != nil {
 			return nil, err
 		}
 	}
 	return s.out, nil
 }
 
-func index(rs []resource.Resource) (map[string]resource.Resource, error) {
+func indexByID(rs []resource.Resource) (map[string]resource.Resource, error) {
 	byID := make(map[string]resource.Resource, len(rs))
 	var errs []error
 	for _, r := range rs {
@@ -59,7 +59,7 @@ type sorter struct {
 	out   []resource.Resource
 }
 
-func (s *sorter) visit(id string, path []string) error {
+func (s *sorter) visitNeeds(id string, path []string) error {
 	path = append(path, id)
 	switch s.state[id] {
 	case placed:
@@ -71,7 +71,7 @@ func (s *sorter) visit(id string, path []string) error {
 	s.state[id] = onPath
 	needs := slices.Sorted(slices.Values(s.byID[id].Needs()))
 	for _, need := range needs {
-		if err := s.visit(need, path); err != nil {
+		if err := s.visitNeeds(need, path); err != nil {
 			return err
 		}
 	}

@@ -18,17 +18,17 @@ const Schema = "det-deploy.plan/v1"
 func (p Plan) Render(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("Plan for cluster " + p.Cluster + ": " + p.Summary() + ".\n")
-	listed := p.listed()
+	listed := p.changedSteps()
 	if len(listed) > 0 {
 		b.WriteString("\n")
 	}
 	width := 0
 	for _, s := range listed {
-		width = max(width, utf8.RuneCountInString(s.label()))
+		width = max(width, utf8.RuneCountInString(s.stepLabel()))
 	}
 	for _, s := range listed {
-		pad := strings.Repeat(" ", width-utf8.RuneCountInString(s.label()))
-		fmt.Fprintf(&b, "  %s %-7s  %s%s  %s\n", s.Verb.sign(), s.Verb, s.label(), pad, s.Reason)
+		pad := strings.Repeat(" ", width-utf8.RuneCountInString(s.stepLabel()))
+		fmt.Fprintf(&b, "  %s %-7s  %s%s  %s\n", s.Verb.sign(), s.Verb, s.stepLabel(), pad, s.Reason)
 		for _, m := range s.Makes {
 			fmt.Fprintf(&b, "      %s\n", m)
 		}
@@ -45,8 +45,8 @@ func (p Plan) Render(w io.Writer) error {
 	return nil
 }
 
-// listed leaves out what is as wanted.
-func (p Plan) listed() []Step {
+// changedSteps leaves out what is as wanted.
+func (p Plan) changedSteps() []Step {
 	return slices.DeleteFunc(slices.Clone(p.Steps), func(s Step) bool {
 		return s.Verb == Keep && s.Resource != nil
 	})
@@ -85,7 +85,7 @@ func (p Plan) MarshalJSON() ([]byte, error) {
 	}{Schema, p.Cluster, p.Empty(), steps})
 }
 
-func (s Step) label() string {
+func (s Step) stepLabel() string {
 	if s.Resource == nil {
 		return s.Found.String()
 	}

@@ -26,7 +26,7 @@ func Walk(ctx context.Context, nodes []Node, limit int, visit func(ctx context.C
 	running := 0
 	for {
 		for running < limit && ctx.Err() == nil {
-			i, ok := w.next()
+			i, ok := w.nextNode()
 			if !ok {
 				break
 			}
@@ -38,7 +38,7 @@ func Walk(ctx context.Context, nodes []Node, limit int, visit func(ctx context.C
 		}
 		o := <-w.ended
 		running--
-		w.end(o)
+		w.endNode(o)
 	}
 }
 
@@ -80,7 +80,7 @@ func newWalk(nodes []Node) *walk {
 	return w
 }
 
-func (w *walk) next() (int, bool) {
+func (w *walk) nextNode() (int, bool) {
 	if len(w.ready) == 0 {
 		return 0, false
 	}
@@ -89,7 +89,7 @@ func (w *walk) next() (int, bool) {
 	return i, true
 }
 
-func (w *walk) end(o outcome) {
+func (w *walk) endNode(o outcome) {
 	w.errs[o.i] = o.err
 	if o.err != nil {
 		return // its needers keep waiting, and so are never tried

@@ -35,7 +35,7 @@ func Acquire(ctx context.Context, req Request) (*Lease, error) {
 		return nil, fmt.Errorf("make the place for the record of cluster %s: %w", req.Cluster, err)
 	}
 	start := time.Now()
-	version, err := take(ctx, req, "") // as a rule nobody has it
+	version, err := putLease(ctx, req, "") // as a rule nobody has it
 	if cloud.KindOf(err) == cloud.Conflict {
 		start = time.Now()
 		version, err = takeOver(ctx, req)
@@ -48,35 +48,35 @@ func Acquire(ctx context.Context, req Request) (*Lease, error) {
 		store: req.Store, done: make(chan struct{}), stop: stop,
 		holder: req.Holder, version: version, renewed: start,
 	}
-	go l.keep(background)
+	go l.keepRenewed(background)
 	return l, nil
 }
 
 // takeOver replaces a lease that has expired, or says who holds it.
 func takeOver(ctx context.Context, req Request) (version string, err error) {
-	was, err := free(ctx, req)
+	was, err := freeVersion(ctx, req)
 	if err != nil {
 		return "", err
 	}
-	version, err = take(ctx, req, was)
+	version, err = putLease(ctx, req, was)
 	if cloud.KindOf(err) == cloud.Conflict {
-		if _, held := free(ctx, req); held != nil { // somebody was faster: say who
+		if _, held := freeVersion(ctx, req); held != nil { // somebody was faster: say who
 			return "", held
 		}
 	}
 	return version, err
 }
 
-// take puts the lease over version was.
-func take(ctx context.Context, req Request, was string) (version string, err error) {
-	if version, err = put(ctx, req.Store, req.Holder, was); err != nil {
+// putLease puts the lease over version was.
+func putLease(ctx context.Context, req Request, was string) (version string, err error) {
+	if version, err = putHolder(ctx, req.Store, req.Holder, was); err != nil {
 		return "", fmt.Errorf("take the lease on cluster %s: %w", req.Cluster, err)
 	}
 	return version, nil
 }
 
-// free returns the version that a new lease replaces, or who holds it.
-func free(ctx context.Context, req Request) (version string, err error) {
+// freeVersion returns the version that a new lease replaces, or who holds it.
+func freeVersion(ctx context.Context, req Request) (version string, err error) {
 	o, err := req.Store.Get(ctx, LeaseKey)
 	if cloud.KindOf(err) == cloud.NotFound {
 		return "", nil

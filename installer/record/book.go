@@ -44,7 +44,7 @@ func Open(ctx context.Context, s Store, l *Lease, blank Record) (*Book, error) {
 func (b *Book) Record() Record {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.record.clone()
+	return b.record.cloneRecord()
 }
 
 // Note lets edit change the record when it is written next, with that.
@@ -62,7 +62,7 @@ func (b *Book) Change(ctx context.Context, edit func(*Record)) error {
 	if b.lease == nil {
 		return errNoRecord
 	}
-	next := b.record.clone()
+	next := b.record.cloneRecord()
 	edit(&next)
 	data, err := json.Marshal(next)
 	if err != nil {
@@ -133,13 +133,13 @@ func (b *Book) Forget(ctx context.Context, ids ...string) error {
 	})
 }
 
-func (r Record) clone() Record {
+func (r Record) cloneRecord() Record {
 	r.Settings = maps.Clone(r.Settings)
 	r.Intents = maps.Clone(r.Intents)
 	if r.Intents == nil {
 		r.Intents = make(map[string]Intent)
 	}
-	r.Release, r.Answered, r.Upgrade = r.Release.clone(), r.Answered.clone(), r.Upgrade.clone()
+	r.Release, r.Answered, r.Upgrade = r.Release.cloneRelease(), r.Answered.cloneRelease(), r.Upgrade.cloneUpgrade()
 	return r
 }
 

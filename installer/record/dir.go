@@ -28,7 +28,7 @@ var _ Store = Dir{}
 // Make makes the directory, readable by its owner only.
 func (d Dir) Make(context.Context) error {
 	if err := os.MkdirAll(d.Path, 0o700); err != nil {
-		return d.refuse("make", err)
+		return d.fileError("make", err)
 	}
 	return nil
 }
@@ -38,33 +38,33 @@ func (d Dir) Get(_ context.Context, key string) (Object, error) {
 	path := filepath.Join(d.Path, key)
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return Object{}, d.refuse("read", err)
+		return Object{}, d.fileError("read", err)
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return Object{}, d.refuse("read", err)
+		return Object{}, d.fileError("read", err)
 	}
-	return Object{Data: data, Place: path, Version: digest(data), Written: info.ModTime(), Read: time.Now()}, nil
+	return Object{Data: data, Place: path, Version: digestOf(data), Written: info.ModTime(), Read: time.Now()}, nil
 }
 
 // Put writes a file and moves it into place, while no other process does.
 func (d Dir) Put(ctx context.Context, key string, data []byte, was string) (string, error) {
-	err := d.alone(func() error {
-		if err := d.expect(ctx, key, was); err != nil {
+	err := d.withLock(func() error {
+		if err := d.expectVersion(ctx, key, was); err != nil {
 			return err
 		}
-		return d.write(key, data)
+		return d.writeFile(key, data)
 	})
 	if err != nil {
 		return "", err
 	}
-	return digest(data), nil
+	return digestOf(data), nil
 }
 
 // Delete removes a file that has not changed.
 func (d Dir) Delete(ctx context.Context, key, was string) error {
-	err := d.alone(func() error {
-		if err := d.expect(ctx, key, was); err != nil {
+	err := d.withLock(func() error {
+		if err := d.expectVersion(ctx, key, was); err != nil {
 			return err
 		}
 		return os.Remove(filepath.Join(d.Path, key))
@@ -83,13 +83,13 @@ func (d Dir) Delete(ctx context.Context, key, was string) error {
 // Destroy removes the directory.
 func (d Dir) Destroy(context.Context) error {
 	if err := os.RemoveAll(d.Path); err != nil {
-		return d.refuse("remove", err)
+		return d.fileError("remove", err)
 	}
 	return nil
 }
 
-// expect returns a conflict unless the file has version was.
-func (d Dir) expect(ctx context.Context, key, was string) error {
+// expectVersion returns a conflict unless the file has version was.
+func (d Dir) expectVersion(ctx context.Context, key, was string) error {
 	o, err := d.Get(ctx, key)
 	if err != nil && cloud.KindOf(err) != cloud.NotFound {
 		return err
@@ -100,26 +100,26 @@ func (d Dir) expect(ctx context.Context, key, was string) error {
 	return nil
 }
 
-// write never leaves half a file under key.
-func (d Dir) write(key string, data []byte) error {
+// writeFile never leaves half a file under key.
+func (d Dir) writeFile(key string, data []byte) error {
 	if err := atomicfile.Write(filepath.Join(d.Path, key), data, 0o600); err != nil {
-		return d.refuse("write", err)
+		return d.fileError("write", err)
 	}
 	return nil
 }
 
-// alone runs do while no other process, and no other goroutine, is in alone for
+// withLock runs do while no other process, and no other goroutine, is in alone for
 // this directory. The lock goes with the process that holds it.
-func (d Dir) alone(do func() error) error {
+func (d Dir) withLock(do func() error) error {
 	lock := flock.New(filepath.Join(d.Path, ".lock"), flock.SetPermissions(0o600))
 	if err := lock.Lock(); err != nil {
-		return d.refuse("lock", err)
+		return d.fileError("lock", err)
 	}
 	defer func() { _ = lock.Close() }() // nothing was written
 	return do()
 }
 
-func (d Dir) refuse(op string, err error) error {
+func (d Dir) fileError(op string, err error) error {
 	kind := cloud.Unknown
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -130,7 +130,7 @@ func (d Dir) refuse(op string, err error) error {
 	return &cloud.Error{Kind: kind, Op: fmt.Sprintf("%s the record", op), Resource: d.Path, Err: err}
 }
 
-func digest(data []byte) string {
+func digestOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }

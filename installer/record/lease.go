@@ -111,8 +111,8 @@ func (l *Lease) Stop() {
 	<-l.done
 }
 
-// keep renews the lease three times in its life, so that two renewals may fail.
-func (l *Lease) keep(ctx context.Context) {
+// keepRenewed renews the lease three times in its life, so that two renewals may fail.
+func (l *Lease) keepRenewed(ctx context.Context) {
 	defer close(l.done)
 	tick := time.NewTicker(l.holder.Lasts / 3)
 	defer tick.Stop()
@@ -122,19 +122,19 @@ func (l *Lease) keep(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if !l.renew(ctx) {
+		if !l.renewLease(ctx) {
 			return
 		}
 	}
 }
 
-// renew reports whether it is worth renewing again.
-func (l *Lease) renew(ctx context.Context) bool {
+// renewLease reports whether it is worth renewing again.
+func (l *Lease) renewLease(ctx context.Context) bool {
 	l.mu.Lock()
 	holder, was := l.holder, l.version
 	l.mu.Unlock()
 	start := time.Now()
-	version, err := put(ctx, l.store, holder, was)
+	version, err := putHolder(ctx, l.store, holder, was)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -149,7 +149,7 @@ func (l *Lease) renew(ctx context.Context) bool {
 	return true // another error is met again by Check, when time is up
 }
 
-func put(ctx context.Context, s Store, h Holder, was string) (string, error) {
+func putHolder(ctx context.Context, s Store, h Holder, was string) (string, error) {
 	b, err := json.Marshal(h)
 	if err != nil {
 		return "", fmt.Errorf("write the lease: %w", err)

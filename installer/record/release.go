@@ -50,16 +50,16 @@ type Upgrade struct {
 	Answered bool `json:"answered,omitempty"`
 }
 
-func (u *Upgrade) clone() *Upgrade {
+func (u *Upgrade) cloneUpgrade() *Upgrade {
 	if u == nil {
 		return nil
 	}
 	c := *u
-	c.From, c.To = c.From.clone(), c.To.clone()
+	c.From, c.To = c.From.cloneRelease(), c.To.cloneRelease()
 	return &c
 }
 
-func (r Release) clone() Release {
+func (r Release) cloneRelease() Release {
 	r.Programs = maps.Clone(r.Programs)
 	return r
 }

@@ -41,7 +41,7 @@ func (a AWSAgents) Validate(path string) document.Errors {
 	e.Check(a.RootVolume >= 100, at("root_volume_size"), "must be at least 100 (is %d)", a.RootVolume)
 	e.Check(a.ReconnectAttempts > 0, at("reconnect_attempts"), "must be more than 0 (is %d)", a.ReconnectAttempts)
 	e.Check(a.ReconnectBackoff > 0, at("reconnect_backoff"), "must be more than 0 (is %v)", a.ReconnectBackoff)
-	return append(e, a.Config.Check(at("config"), object)...)
+	return append(e, a.Config.Check(at("config"), checkObject)...)
 }
 
 // Tasks is what tasks get unless they say otherwise.
@@ -64,7 +64,7 @@ func (t Tasks) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
 	r := t.Registry
-	reference(&e, at("registry.password"), r.Password)
+	requireReference(&e, at("registry.password"), r.Password)
 	e.Check(r.User == "" || !r.Password.IsZero(), at("registry.password"), "is required with a user")
 	e.Check(r.User != "" || r.Password.IsZero(), at("registry.user"), "is required with a password")
 	e.Check(r.User != "" || r.Server == "", at("registry.user"), "is required with a server")

@@ -69,8 +69,8 @@ func DefaultAWS() AWS {
 // SetDefaults makes a the default.
 func (a *AWS) SetDefaults() { *a = DefaultAWS() }
 
-// fill completes what depends on other settings.
-func (a *AWS) fill() {
+// fillDefaults completes what depends on other settings.
+func (a *AWS) fillDefaults() {
 	if len(a.Pools) == 0 {
 		a.Pools = map[string]AWSPool{ComputePool: DefaultAWSPool()}
 	}
@@ -104,9 +104,9 @@ func (a AWS) Validate(path string) document.Errors {
 	e = append(e, a.Master.Validate(at("master"))...)
 	e = append(e, a.validatePlace(at("master"))...)
 	e = append(e, a.TLS.Validate(at("tls"))...)
-	reference(&e, at("database.url"), a.Database.URL)
-	reference(&e, at("initial_password"), a.InitialPassword)
-	reference(&e, at("initial_determined_password"), a.DeterminedPassword)
+	requireReference(&e, at("database.url"), a.Database.URL)
+	requireReference(&e, at("initial_password"), a.InitialPassword)
+	requireReference(&e, at("initial_determined_password"), a.DeterminedPassword)
 	e = append(e, a.Storage.Validate(at("storage"))...)
 	e = append(e, a.Logs.Validate(at("logs"))...)
 	e = append(e, a.Scheduler.Validate(at("scheduler"))...)
@@ -115,7 +115,7 @@ func (a AWS) Validate(path string) document.Errors {
 	e = append(e, a.TaskPolicy.Validate(at("task_policy"))...)
 	e = append(e, a.Security.Validate(at("security"))...)
 	e = append(e, a.validatePools(path)...)
-	return append(e, a.MasterYAML.Check(at("master_yaml"), object)...)
+	return append(e, a.MasterYAML.Check(at("master_yaml"), checkObject)...)
 }
 
 // validatePlace refuses a place of the master in the other kind of network, where
@@ -135,7 +135,7 @@ type Database struct {
 	URL secret.Value `yaml:"url" doc:"Reference to the URL of a PostgreSQL database; one embedded in the master, on its data volume, when empty"`
 }
 
-func object(data []byte) error {
+func checkObject(data []byte) error {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(data, &m) != nil {
 		return errNoMapping

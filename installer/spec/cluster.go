@@ -25,9 +25,9 @@ func checkCluster(e *document.Errors, path, id string) {
 	e.Check(!strings.HasSuffix(id, "-data"), path, "must not end in -data (is %q)", id)
 }
 
-// reference complains about a secret that is written out: a cluster's settings
+// requireReference complains about a secret that is written out: a cluster's settings
 // are remembered, and what is remembered holds no secret.
-func reference(e *document.Errors, path string, v secret.Value) {
+func requireReference(e *document.Errors, path string, v secret.Value) {
 	ref, ok := v.Ref()
 	switch {
 	case v.IsZero():

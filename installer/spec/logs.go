@@ -20,8 +20,8 @@ type AWSLogs struct {
 // DefaultAWSLogs keeps a month: longer than it takes to notice, and paid for.
 func DefaultAWSLogs() AWSLogs { return AWSLogs{RetentionDays: 30} }
 
-// retention is the numbers of days that CloudWatch takes.
-func retention() []int {
+// retentionDays is the numbers of days that CloudWatch takes.
+func retentionDays() []int {
 	return []int{0, 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
 }
 
@@ -37,7 +37,7 @@ func (l AWSLogs) Validate(path string) document.Errors {
 		"must be up to 512 letters, digits and . _ / # -, and not begin with aws/ (is %q)", l.Group)
 	e.Check(l.Group == "" || l.RetentionDays == DefaultAWSLogs().RetentionDays, document.Join(path, "retention_days"),
 		"has no effect on an existing group, which keeps its retention; leave it out")
-	e.Check(slices.Contains(retention(), l.RetentionDays), document.Join(path, "retention_days"),
+	e.Check(slices.Contains(retentionDays(), l.RetentionDays), document.Join(path, "retention_days"),
 		"must be a number of days that CloudWatch knows: 0 (for ever), 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288 or 3653 (is %d)", l.RetentionDays)
 	return e
 }
@@ -96,8 +96,8 @@ func tagText(s string) bool {
 	})
 }
 
-// reserved is the keys that the cluster puts on by itself.
-func reserved() []string { return []string{"Name", "managed_by"} }
+// reservedKeys is the keys that the cluster puts on by itself.
+func reservedKeys() []string { return []string{"Name", "managed_by"} }
 
 // maxTags is Amazon's 50 a resource, less those of the cluster's own.
 const maxTags = 40
@@ -111,7 +111,7 @@ func (t Tags) Validate(path string) document.Errors {
 		at := document.Join(path, key)
 		// IAM takes keys that differ only in case for the same.
 		same := func(name string) bool { return strings.EqualFold(name, key) }
-		ours := slices.ContainsFunc(reserved(), same)
+		ours := slices.ContainsFunc(reservedKeys(), same)
 		other, twice := seen[strings.ToLower(key)]
 		e.Check(!twice, at, "differs from %s only in case, which IAM does not tell apart", other)
 		seen[strings.ToLower(key)] = key

@@ -109,7 +109,7 @@ func (t TLS) Own() bool { return t.Certificate != "" }
 func (t TLS) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
-	reference(&e, at("key"), t.Key)
+	requireReference(&e, at("key"), t.Key)
 	if !t.Own() {
 		e.Check(t.Key.IsZero() && t.CA == "" && t.Name == "", at("certificate"), "is required with key, ca or name")
 		return e

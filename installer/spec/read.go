@@ -55,11 +55,11 @@ func MergeAWS(given Given, recorded map[string]string) (map[string]string, error
 		if err != nil {
 			return nil, err
 		}
-		if err := unreadable(d); err != nil {
+		if err := explainUnreadable(d); err != nil {
 			return nil, err
 		}
 		for _, f := range AWSFlags() {
-			if mentions(d, f.Path) {
+			if mentionsFlag(d, f.Path) {
 				delete(out, f.Flag)
 			}
 		}
@@ -77,15 +77,15 @@ func MergeAWS(given Given, recorded map[string]string) (map[string]string, error
 		case g.Value == "":
 			delete(out, f.Flag)
 		default:
-			out[f.Flag] = memorable(f, g)
+			out[f.Flag] = storableValue(f, g)
 		}
 	}
 	return out, nil
 }
 
-// memorable is a value as it may be remembered: of a secret that a variable holds,
+// storableValue is a value as it may be remembered: of a secret that a variable holds,
 // the variable's name.
-func memorable(f AWSFlag, g document.Given) string {
+func storableValue(f AWSFlag, g document.Given) string {
 	v, err := secret.Parse(g.Value)
 	if f.Reference && g.Source == f.Env && err == nil && v.Reveal() != "" {
 		return secret.Ref{Scheme: secret.Env, Name: f.Env}.String()
@@ -93,24 +93,24 @@ func memorable(f AWSFlag, g document.Given) string {
 	return g.Value
 }
 
-// mentions reports whether a file that was decoded says something about the
+// mentionsFlag reports whether a file that was decoded says something about the
 // setting of a flag.
-func mentions(d *document.Document, path string) bool {
+func mentionsFlag(d *document.Document, path string) bool {
 	if strings.HasPrefix(path, anyPool) {
 		return d.Given("pools")
 	}
 	return d.Given(path)
 }
 
-// unreadable says what cannot be read of a file, and which rules are broken by what
+// explainUnreadable says what cannot be read of a file, and which rules are broken by what
 // else is in it; what is not in it may come from flags.
-func unreadable(d *document.Document) error {
+func explainUnreadable(d *document.Document) error {
 	a := DefaultAWS()
 	unread := d.Decode(&a)
 	if len(unread) == 0 {
 		return nil
 	}
-	a.fill()
+	a.fillDefaults()
 	rules := slices.DeleteFunc(a.Validate(""), func(p document.Problem) bool { return !d.Given(p.Path) })
 	return d.Blame(unread, rules)
 }
@@ -122,25 +122,25 @@ func ReadAWS(cluster string, settings map[string]string) (AWS, *document.Documen
 	if err != nil {
 		return AWS{}, nil, err
 	}
-	problems := apply(d, settings)
+	problems := applyFlags(d, settings)
 	a := DefaultAWS()
 	problems = append(problems, d.Decode(&a)...)
 	if a.Cluster == "" {
 		a.Cluster = cluster
 	}
-	a.fill()
+	a.fillDefaults()
 	rules := a.Validate("")
 	rules.Check(a.Cluster == cluster, "cluster_id", "is %q, and --cluster-id is %q; keep one", a.Cluster, cluster)
 	problems = d.Blame(problems, rules)
 	if settings[FileSetting] == "" {
-		problems = unplaced(problems)
+		problems = dropPlaces(problems)
 	}
 	problems.Sort()
 	return a, d, problems.Err()
 }
 
-// unplaced takes the places in a file away where none was given.
-func unplaced(problems document.Errors) document.Errors {
+// dropPlaces takes the places in a file away where none was given.
+func dropPlaces(problems document.Errors) document.Errors {
 	for i := range problems {
 		if problems[i].File == FileSetting {
 			problems[i].File, problems[i].Line = "", 0
@@ -162,8 +162,8 @@ func ClusterOf(file []byte, name string) (string, error) {
 	return n.Text(), nil
 }
 
-// apply puts the flags over the file.
-func apply(d *document.Document, settings map[string]string) document.Errors {
+// applyFlags puts the flags over the file.
+func applyFlags(d *document.Document, settings map[string]string) document.Errors {
 	var problems document.Errors
 	for _, f := range AWSFlags() {
 		value, ok := settings[f.Flag]
@@ -171,13 +171,13 @@ func apply(d *document.Document, settings map[string]string) document.Errors {
 			continue
 		}
 		source := "--" + f.Flag
-		path, err := resolve(d, f.Path)
+		path, err := resolvePool(d, f.Path)
 		if err != "" {
 			problems = append(problems, document.Problem{File: source, Text: err})
 			continue
 		}
 		if f.Path == "master_yaml" || f.Path == "agents.config" {
-			problems = append(problems, graft(d, path, value, source)...)
+			problems = append(problems, graftDocument(d, path, value, source)...)
 			continue
 		}
 		if p := d.Set(path, value, source); p != nil {
@@ -187,8 +187,8 @@ func apply(d *document.Document, settings map[string]string) document.Errors {
 	return problems
 }
 
-// resolve finds the one pool that a pool's flag is about.
-func resolve(d *document.Document, path string) (string, string) {
+// resolvePool finds the one pool that a pool's flag is about.
+func resolvePool(d *document.Document, path string) (string, string) {
 	key, isPool := strings.CutPrefix(path, anyPool)
 	if !isPool {
 		return path, ""
@@ -205,8 +205,8 @@ func resolve(d *document.Document, path string) (string, string) {
 	return document.Join("pools", document.Join(names[0], key)), ""
 }
 
-// graft puts a document that a flag brought under a key of d.
-func graft(d *document.Document, path, value, source string) document.Errors {
+// graftDocument puts a document that a flag brought under a key of d.
+func graftDocument(d *document.Document, path, value, source string) document.Errors {
 	sub, err := document.Parse([]byte(value), source)
 	if err != nil {
 		if problems, ok := err.(document.Errors); ok { //nolint:errorlint // Parse returns nothing else

@@ -40,19 +40,19 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 		return nil, nil
 	}
 	b := &blueprint{Target: t, subnets: make(map[string]infra.Ref)}
-	if err := b.network(); err != nil {
+	if err := b.addNetwork(); err != nil {
 		return nil, err
 	}
-	b.groups()
-	b.roles()
-	b.data()
-	return b.all, b.machine()
+	b.addSecurityGroups()
+	b.addRoles()
+	b.addDataStores()
+	return b.all, b.addMachine()
 }
 
-func (b *blueprint) add(rs ...resource.Resource) { b.all = append(b.all, rs...) }
+func (b *blueprint) addResources(rs ...resource.Resource) { b.all = append(b.all, rs...) }
 
-// network is a VPC with a subnet a zone, or the user's.
-func (b *blueprint) network() error {
+// addNetwork is a VPC with a subnet a zone, or the user's.
+func (b *blueprint) addNetwork() error {
 	n := b.Spec.Network
 	if !n.Own() {
 		b.vpc = infra.Existing(n.VPC)
@@ -68,64 +68,64 @@ func (b *blueprint) network() error {
 	vpc := &network.VPC{In: b.cluster, Name: "main", CIDR: cidr}
 	gateway := &network.Gateway{In: b.cluster, Name: "main", VPC: vpc}
 	b.vpc, b.gateway = vpc, gateway.ID()
-	b.add(infra.Nonced(vpc), infra.Nonced(gateway))
+	b.addResources(infra.Nonced(vpc), infra.Nonced(gateway))
 	routes := &network.Routes{In: b.cluster, Name: "main", VPC: vpc, Gateway: gateway}
 	used := b.Known.Used()
 	for i, zone := range b.Known.Zones {
 		if !slices.Contains(used, zone) {
 			continue
 		}
-		s := &network.Subnet{In: b.cluster, Name: zone, VPC: vpc, Zone: zone, CIDR: part(cidr, i)}
+		s := &network.Subnet{In: b.cluster, Name: zone, VPC: vpc, Zone: zone, CIDR: partOf(cidr, i)}
 		b.subnets[zone] = s
 		routes.Subnets = append(routes.Subnets, s)
-		b.add(infra.Nonced(s))
+		b.addResources(infra.Nonced(s))
 	}
-	b.add(infra.Nonced(routes), infra.Nonced(&network.Endpoint{In: b.cluster, Name: "s3", VPC: vpc, Routes: routes}))
+	b.addResources(infra.Nonced(routes), infra.Nonced(&network.Endpoint{In: b.cluster, Name: "s3", VPC: vpc, Routes: routes}))
 	return nil
 }
 
 // parts is how many subnets the range of an own VPC is cut into.
 const parts = 8
 
-// part is the i-th of these equal parts of a range.
-func part(p netip.Prefix, i int) netip.Prefix {
+// partOf is the i-th of these equal parts of a range.
+func partOf(p netip.Prefix, i int) netip.Prefix {
 	a, bits := p.Masked().Addr().As4(), p.Bits()+3
 	binary.BigEndian.PutUint32(a[:], binary.BigEndian.Uint32(a[:])+uint32(i)<<(32-bits))
 	return netip.PrefixFrom(netip.AddrFrom4(a), bits)
 }
 
-// groups is the security groups with the ports that Determined needs, or the
+// addSecurityGroups is the security groups with the ports that Determined needs, or the
 // user's, which the checks compare with them.
-func (b *blueprint) groups() {
+func (b *blueprint) addSecurityGroups() {
 	n := b.Spec.Network
 	b.master, b.agents = infra.Existing(n.MasterSecurityGroup), infra.Existing(n.AgentSecurityGroup)
 	var master, agents *network.Group
 	if n.MasterSecurityGroup == "" {
 		master = &network.Group{In: b.cluster, Name: "master", VPC: b.vpc}
 		b.master = master
-		b.add(infra.Nonced(master))
+		b.addResources(infra.Nonced(master))
 	}
 	if n.AgentSecurityGroup == "" {
 		agents = &network.Group{In: b.cluster, Name: "agents", VPC: b.vpc}
 		b.agents = agents
-		b.add(infra.Nonced(agents))
+		b.addResources(infra.Nonced(agents))
 	}
 	if master != nil {
-		b.add(&network.Rules{In: b.cluster, Name: "master", Group: master, Ingress: network.MasterRules(hosted.MasterPort, b.inbound(), b.agents, n.SSH)})
+		b.addResources(&network.Rules{In: b.cluster, Name: "master", Group: master, Ingress: network.MasterRules(hosted.MasterPort, b.inboundRanges(), b.agents, n.SSH)})
 	}
 	if agents != nil {
 		rules := network.AgentRules(b.master, b.agents)
 		if n.SSH {
-			for _, from := range b.inbound() {
+			for _, from := range b.inboundRanges() {
 				rules = append(rules, network.Rule{Port: 22, From: from, Why: "administrators to agents"})
 			}
 		}
-		b.add(&network.Rules{In: b.cluster, Name: "agents", Group: agents, Ingress: rules})
+		b.addResources(&network.Rules{In: b.cluster, Name: "agents", Group: agents, Ingress: rules})
 	}
 }
 
-// inbound is who may reach the master. What cannot be read was refused before.
-func (t *Target) inbound() []netip.Prefix {
+// inboundRanges is who may reach the master. What cannot be read was refused before.
+func (t *Target) inboundRanges() []netip.Prefix {
 	var out []netip.Prefix
 	for _, text := range t.Spec.Network.InboundCIDRs {
 		if p, err := netip.ParsePrefix(text); err == nil && !slices.Contains(out, p) {
@@ -135,32 +135,32 @@ func (t *Target) inbound() []netip.Prefix {
 	return out
 }
 
-// roles is what the machines may do.
-func (b *blueprint) roles() {
+// addRoles is what the machines may do.
+func (b *blueprint) addRoles() {
 	role := func(name, existing string, document policy.Document) infra.Ref {
 		if existing != "" {
 			return infra.Existing(spec.RoleName(existing))
 		}
 		r := &identity.Role{In: b.cluster, Name: name, Policies: map[string]string{"det-deploy": document.Compact()}}
-		b.add(r)
+		b.addResources(r)
 		return r
 	}
-	if b.spot() {
-		b.add(&identity.SpotRole{In: b.cluster})
+	if b.usesSpot() {
+		b.addResources(&identity.SpotRole{In: b.cluster})
 	}
 	b.profile = &identity.Profile{In: b.cluster, Name: "master", Role: role("master", b.Spec.Roles.Master, policy.Master(b.Scope()))}
 	b.agent = &identity.Profile{In: b.cluster, Name: "agent", Role: role("agent", b.Spec.Roles.Agent, policy.Agent(b.Scope()))}
-	b.add(b.profile, b.agent)
+	b.addResources(b.profile, b.agent)
 }
 
-// data is where checkpoints and logs go.
-func (b *blueprint) data() {
-	b.add(b.controlPolicy())
+// addDataStores is where checkpoints and logs go.
+func (b *blueprint) addDataStores() {
+	b.addResources(b.controlPolicy())
 	if b.Spec.Storage.Bucket == "" {
-		b.add(&storage.Bucket{In: b.cluster})
+		b.addResources(&storage.Bucket{In: b.cluster})
 	}
 	if b.Spec.Logs.Group == "" {
-		b.add(&storage.LogGroup{In: b.cluster, Days: int32(b.Spec.Logs.RetentionDays), Retain: b.Spec.Logs.KeepOnDown}) //nolint:gosec // one of CloudWatch's numbers
+		b.addResources(&storage.LogGroup{In: b.cluster, Days: int32(b.Spec.Logs.RetentionDays), Retain: b.Spec.Logs.KeepOnDown}) //nolint:gosec // one of CloudWatch's numbers
 	}
 }
 

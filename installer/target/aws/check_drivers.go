@@ -13,9 +13,9 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// drivers compares the GPUs of each pool with the driver of the stock image, where
+// checkDrivers compares the GPUs of each pool with the driver of the stock image, where
 // the pool uses that. A machine whose GPUs have no driver joins without slots.
-func (c *checks) drivers(ctx context.Context) doctor.Result {
+func (c *checks) checkDrivers(ctx context.Context) doctor.Result {
 	const needed = "GPUs that the driver of the stock image runs"
 	var wrong, odd, fixes []string
 	for _, name := range slices.Sorted(maps.Keys(c.Spec.AllPools())) {
@@ -27,7 +27,7 @@ func (c *checks) drivers(ctx context.Context) doctor.Result {
 			switch fit, why := facts.AgentStock().Fit(factOf(it, c.Known.Types[it])); fit {
 			case facts.FitsNot:
 				wrong = append(wrong, fmt.Sprintf("pool %s: %s", name, why))
-				fixes = append(fixes, c.fitting(ctx, p, c.Known.Types[it].GPUs))
+				fixes = append(fixes, c.smallestFitting(ctx, p, c.Known.Types[it].GPUs))
 			case facts.FitsMay:
 				odd = append(odd, fmt.Sprintf("pool %s: %s", name, why))
 			case facts.Fits:
@@ -53,9 +53,9 @@ func factOf(name string, t hosted.MachineType) facts.Type {
 	return facts.Type{Name: name, VCPU: t.VCPU, GPUs: t.GPUs, GPU: t.GPU, Maker: t.Maker, Memory: t.Memory, Architectures: t.Architectures}
 }
 
-// fitting is the smallest type with so many GPUs that the stock image runs and one
+// smallestFitting is the smallest type with so many GPUs that the stock image runs and one
 // of the pool's zones offers, or empty where none is found.
-func (c *checks) fitting(ctx context.Context, p spec.AWSPool, gpus int) string {
+func (c *checks) smallestFitting(ctx context.Context, p spec.AWSPool, gpus int) string {
 	all, err := c.facts.GPUTypes(ctx)
 	if err != nil {
 		return ""
@@ -80,7 +80,7 @@ func (c *checks) fitting(ctx context.Context, p spec.AWSPool, gpus int) string {
 
 // poolZones lists the zones in which a pool's machines may stand.
 func (c *checks) poolZones(p spec.AWSPool) []string {
-	places := c.places(p)
+	places := c.poolPlaces(p)
 	if c.Spec.Network.Own() {
 		return places
 	}

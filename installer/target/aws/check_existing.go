@@ -22,8 +22,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// images looks whether each image exists, runs on its types and fits its disk.
-func (c *checks) images(ctx context.Context) doctor.Result {
+// checkImages looks whether each image exists, runs on its types and fits its disk.
+func (c *checks) checkImages(ctx context.Context) doctor.Result {
 	uses := map[string][]hosted.ImageUse{}
 	add := func(image string, u hosted.ImageUse) { uses[image] = append(uses[image], u) }
 	m := c.Spec.Master
@@ -40,8 +40,8 @@ func (c *checks) images(ctx context.Context) doctor.Result {
 	})
 }
 
-// brought is a check for each thing that the user brings.
-func (c *checks) brought() []doctor.Check {
+// existingChecks is a check for each thing that the user brings.
+func (c *checks) existingChecks() []doctor.Check {
 	var out []doctor.Check
 	add := func(name, fix string, given bool, look func(ctx context.Context) error) {
 		if given {
@@ -91,7 +91,7 @@ func (c *checks) volumeFree(ctx context.Context, id string) error {
 				return err
 			}
 			if !ours {
-				return unfit("ec2:DescribeVolumes", id, "it is attached to "+by, "detach it, or choose another with --data-volume")
+				return unfitError("ec2:DescribeVolumes", id, "it is attached to "+by, "detach it, or choose another with --data-volume")
 			}
 		}
 	}
@@ -106,7 +106,7 @@ func (c *checks) machineOurs(ctx context.Context, id string) (bool, error) {
 	}
 	for _, r := range out.Reservations {
 		for _, i := range r.Instances {
-			return c.mine(i.Tags), nil
+			return c.isOwn(i.Tags), nil
 		}
 	}
 	return false, nil
@@ -120,10 +120,10 @@ func (c *checks) snapshotFits(ctx context.Context, v spec.AWSVolume) error {
 	}
 	for _, s := range out.Snapshots {
 		if size := int(aws.ToInt32(s.VolumeSize)); size > v.Size {
-			return unfit("ec2:DescribeSnapshots", v.Snapshot, fmt.Sprintf("it is of %d GB, and the volume is to have %d", size, v.Size), fmt.Sprintf("--data-volume-size %d", size))
+			return unfitError("ec2:DescribeSnapshots", v.Snapshot, fmt.Sprintf("it is of %d GB, and the volume is to have %d", size, v.Size), fmt.Sprintf("--data-volume-size %d", size))
 		}
 		if s.State == types.SnapshotStateError {
-			return unfit("ec2:DescribeSnapshots", v.Snapshot, "it was never finished", "")
+			return unfitError("ec2:DescribeSnapshots", v.Snapshot, "it was never finished", "")
 		}
 	}
 	return nil
@@ -137,7 +137,7 @@ func (c *checks) machinesTake(ctx context.Context, role string) error {
 	}
 	trust, err := url.QueryUnescape(aws.ToString(out.Role.AssumeRolePolicyDocument))
 	if err != nil || !strings.Contains(trust, "ec2.amazonaws.com") {
-		return unfit("iam:GetRole", role, "its trust policy does not let ec2.amazonaws.com take it", "let EC2 take it in the role's trust policy")
+		return unfitError("iam:GetRole", role, "its trust policy does not let ec2.amazonaws.com take it", "let EC2 take it in the role's trust policy")
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func notThere(op, what string) error {
 	return &cloud.Error{Kind: cloud.NotFound, Op: op, Resource: what, Err: errors.New("it does not exist")}
 }
 
-// unfit is something that exists and cannot be used, and what to do.
-func unfit(op, what, why, fix string) error {
+// unfitError is something that exists and cannot be used, and what to do.
+func unfitError(op, what, why, fix string) error {
 	return &cloud.Error{Kind: cloud.Invalid, Op: op, Resource: what, Fix: fix, Err: errors.New(why)}
 }

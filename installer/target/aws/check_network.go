@@ -17,8 +17,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
-// network looks at where the cluster is to be connected.
-func (c *checks) network(ctx context.Context) doctor.Result {
+// checkNetwork looks at where the cluster is to be connected.
+func (c *checks) checkNetwork(ctx context.Context) doctor.Result {
 	if c.Spec.Network.Own() {
 		return c.ownNetwork(ctx)
 	}
@@ -42,7 +42,7 @@ func (c *checks) ownNetwork(ctx context.Context) doctor.Result {
 		}
 		for _, v := range page.Vpcs {
 			have, err := netip.ParsePrefix(aws.ToString(v.CidrBlock))
-			if err == nil && have.Overlaps(want) && !c.mine(v.Tags) {
+			if err == nil && have.Overlaps(want) && !c.isOwn(v.Tags) {
 				same = append(same, fmt.Sprintf("%s has %s", aws.ToString(v.VpcId), have))
 			}
 		}
@@ -61,7 +61,7 @@ func (c *checks) agentsWayOut(ctx context.Context) doctor.Result {
 		"leave --agent-public-ip true, or name a VPC that has a NAT gateway with --vpc and --subnet; one that you have added to the cluster's own VPC by hand will do")
 }
 
-func (c *checks) mine(tags []types.Tag) bool {
+func (c *checks) isOwn(tags []types.Tag) bool {
 	return slices.ContainsFunc(tags, func(t types.Tag) bool {
 		return aws.ToString(t.Key) == owner.ClusterTag && aws.ToString(t.Value) == c.Spec.Cluster
 	})

@@ -18,10 +18,10 @@ import (
 	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
-// permissions asks whether the caller may do what the installer does: by a dry run
+// checkPermissions asks whether the caller may do what the installer does: by a dry run
 // of what matters most, which tells the whole truth, and by a simulation of
 // everything else, which does not see what the organisation forbids.
-func (c *checks) permissions(ctx context.Context) doctor.Result {
+func (c *checks) checkPermissions(ctx context.Context) doctor.Result {
 	command := "`det-deploy aws policy" + c.scopeFlags() + "`"
 	needed, fix := "the actions that "+command+" prints", "attach the output of "+command+" to your user or role"
 	for _, try := range []func(context.Context) error{c.tryVPC, c.tryAddress} {
@@ -107,26 +107,26 @@ func (c *checks) tryVPC(ctx context.Context) error {
 	if !c.Spec.Network.Own() {
 		_, err := c.Clients.EC2.CreateVolume(ctx, &ec2.CreateVolumeInput{
 			DryRun: aws.Bool(true), AvailabilityZone: aws.String(c.Known.Master.Zone), Size: aws.Int32(1),
-			TagSpecifications: c.marked(ec2types.ResourceTypeVolume),
+			TagSpecifications: c.clusterMark(ec2types.ResourceTypeVolume),
 		})
 		return err
 	}
 	_, err := c.Clients.EC2.CreateVpc(ctx, &ec2.CreateVpcInput{
-		DryRun: aws.Bool(true), CidrBlock: aws.String(c.Spec.Network.CIDR), TagSpecifications: c.marked(ec2types.ResourceTypeVpc),
+		DryRun: aws.Bool(true), CidrBlock: aws.String(c.Spec.Network.CIDR), TagSpecifications: c.clusterMark(ec2types.ResourceTypeVpc),
 	})
 	return err
 }
 
 func (c *checks) tryAddress(ctx context.Context) error {
 	_, err := c.Clients.EC2.AllocateAddress(ctx, &ec2.AllocateAddressInput{
-		DryRun: aws.Bool(true), Domain: ec2types.DomainTypeVpc, TagSpecifications: c.marked(ec2types.ResourceTypeElasticIp),
+		DryRun: aws.Bool(true), Domain: ec2types.DomainTypeVpc, TagSpecifications: c.clusterMark(ec2types.ResourceTypeElasticIp),
 	})
 	return err
 }
 
-// marked is the cluster's mark, without which the policies allow nothing to be
+// clusterMark is the cluster's mark, without which the policies allow nothing to be
 // made.
-func (c *checks) marked(kind ec2types.ResourceType) []ec2types.TagSpecification {
+func (c *checks) clusterMark(kind ec2types.ResourceType) []ec2types.TagSpecification {
 	mark := ec2types.Tag{Key: aws.String(owner.ClusterTag), Value: aws.String(c.Spec.Cluster)}
 	return []ec2types.TagSpecification{{ResourceType: kind, Tags: []ec2types.Tag{mark}}}
 }

@@ -24,9 +24,9 @@ type demand struct {
 	quota facts.Quota
 }
 
-// demands is pure: what a cluster asks of each quota of vCPUs. A pool counts by
+// vcpuDemands is pure: what a cluster asks of each quota of vCPUs. A pool counts by
 // its largest type.
-func (t *Target) demands() map[string]demand {
+func (t *Target) vcpuDemands() map[string]demand {
 	out := map[string]demand{}
 	add := func(instanceType string, spot bool, least, most int) {
 		q, ok := facts.VCPUQuota(instanceType, spot)
@@ -47,14 +47,14 @@ func (t *Target) demands() map[string]demand {
 	return out
 }
 
-// quotas compares what the cluster may need with what the account has left.
-func (c *checks) quotas(ctx context.Context) doctor.Result {
+// checkQuotas compares what the cluster may need with what the account has left.
+func (c *checks) checkQuotas(ctx context.Context) doctor.Result {
 	running, err := c.facts.Running(ctx)
 	if err != nil {
 		return hosted.Failed(err, "to know how much of its quotas the account uses")
 	}
 	var v hosted.Quotas
-	all := c.demands()
+	all := c.vcpuDemands()
 	for _, code := range slices.Sorted(maps.Keys(all)) {
 		d := all[code]
 		limit, err := c.facts.Limit(ctx, d.quota)
@@ -62,19 +62,19 @@ func (c *checks) quotas(ctx context.Context) doctor.Result {
 			v.Unknown(err)
 			continue
 		}
-		used, err := c.used(ctx, running, d.quota)
+		used, err := c.usedVCPUs(ctx, running, d.quota)
 		if err != nil {
 			v.Unknown(err)
 			continue
 		}
 		v.Weigh(d.quota.What, d.Demand, limit-used, d.quota.Console(c.Spec.Region))
 	}
-	c.rooms(ctx, &v)
+	c.countResources(ctx, &v)
 	return v.Result()
 }
 
-// used counts the vCPUs of other machines than the cluster's own.
-func (c *checks) used(ctx context.Context, running []facts.Machine, q facts.Quota) (int, error) {
+// usedVCPUs counts the vCPUs of other machines than the cluster's own.
+func (c *checks) usedVCPUs(ctx context.Context, running []facts.Machine, q facts.Quota) (int, error) {
 	var types []string
 	for _, m := range running {
 		if of, ok := facts.VCPUQuota(m.Type, m.Spot); ok && of == q && m.Cluster != c.Spec.Cluster {
@@ -92,8 +92,8 @@ func (c *checks) used(ctx context.Context, running []facts.Machine, q facts.Quot
 	return sum, err
 }
 
-// rooms asks for what the cluster takes one of, unless it has it already.
-func (c *checks) rooms(ctx context.Context, v *hosted.Quotas) {
+// countResources asks for what the cluster takes one of, unless it has it already.
+func (c *checks) countResources(ctx context.Context, v *hosted.Quotas) {
 	one := func(has func(context.Context) (bool, error), room func(context.Context) (facts.Room, error)) {
 		have, err := has(ctx)
 		if err != nil {
@@ -122,9 +122,9 @@ func (c *checks) rooms(ctx context.Context, v *hosted.Quotas) {
 	}
 }
 
-// spot looks whether EC2 may act for the account on spot instances. Where it may not
+// checkSpot looks whether EC2 may act for the account on spot instances. Where it may not
 // yet, that is part of the plan.
-func (c *checks) spot(ctx context.Context) doctor.Result {
+func (c *checks) checkSpot(ctx context.Context) doctor.Result {
 	_, err := c.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(identity.SpotRoleName)})
 	switch cloud.KindOf(err) {
 	case "":

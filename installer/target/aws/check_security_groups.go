@@ -16,9 +16,9 @@ import (
 	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
-// groups compares the user's security groups with the ports that the cluster
+// checkSecurityGroups compares the user's security groups with the ports that the cluster
 // needs.
-func (c *checks) groups(ctx context.Context) doctor.Result {
+func (c *checks) checkSecurityGroups(ctx context.Context) doctor.Result {
 	n := c.Spec.Network
 	needed := fmt.Sprintf("groups of %s: agents reach the master on %d, the master and agents reach agents on all ports", n.VPC, hosted.MasterPort)
 	ids := slices.DeleteFunc([]string{n.MasterSecurityGroup, n.AgentSecurityGroup}, func(s string) bool { return s == "" })
@@ -31,9 +31,9 @@ func (c *checks) groups(ctx context.Context) doctor.Result {
 		if aws.ToString(g.VpcId) != n.VPC {
 			wrong = append(wrong, fmt.Sprintf("%s is in %s", aws.ToString(g.GroupId), aws.ToString(g.VpcId)))
 		}
-		wrong = append(wrong, c.closed(g)...)
+		wrong = append(wrong, c.closedPorts(g)...)
 		if aws.ToString(g.GroupId) == n.MasterSecurityGroup {
-			odd = append(odd, c.shut(g)...)
+			odd = append(odd, c.closedRanges(g)...)
 		}
 	}
 	if len(wrong) > 0 {
@@ -45,11 +45,11 @@ func (c *checks) groups(ctx context.Context) doctor.Result {
 	return hosted.Pass("%s", strings.Join(ids, ", "))
 }
 
-// shut lists the ranges that are to reach the master and that its existing group
+// closedRanges lists the ranges that are to reach the master and that its existing group
 // does not name.
-func (c *checks) shut(g ec2types.SecurityGroup) []string {
+func (c *checks) closedRanges(g ec2types.SecurityGroup) []string {
 	var out []string
-	for _, want := range c.inbound() {
+	for _, want := range c.inboundRanges() {
 		named := func(r ec2types.IpRange) bool {
 			have, err := netip.ParsePrefix(aws.ToString(r.CidrIp))
 			return err == nil && have.Bits() <= want.Bits() && have.Contains(want.Addr())
@@ -64,9 +64,9 @@ func (c *checks) shut(g ec2types.SecurityGroup) []string {
 	return out
 }
 
-// closed lists what a group does not let in or out. Whether a range of addresses
+// closedPorts lists what a group does not let in or out. Whether a range of addresses
 // has the agents in it is for their owner to know: any source counts.
-func (c *checks) closed(g ec2types.SecurityGroup) []string {
+func (c *checks) closedPorts(g ec2types.SecurityGroup) []string {
 	var out []string
 	id := aws.ToString(g.GroupId)
 	if id == c.Spec.Network.MasterSecurityGroup && !facts.Admits(g.IpPermissions, hosted.MasterPort, hosted.MasterPort) {

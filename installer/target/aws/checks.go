@@ -21,34 +21,34 @@ import (
 func (t *Target) Checks() []doctor.Check {
 	c := &checks{Target: t, facts: facts.Facts{Clients: t.Clients}}
 	out := []doctor.Check{
-		{Name: "identity", Look: c.identity},
-		{Name: "clock", Look: c.clock},
-		{Name: "permissions", Look: c.permissions},
+		{Name: "identity", Look: c.checkIdentity},
+		{Name: "clock", Look: c.checkClock},
+		{Name: "permissions", Look: c.checkPermissions},
 	}
 	out = append(out, t.Cluster.Checks()...)
 	out = append(out, []doctor.Check{
-		{Name: "names", Look: c.names},
-		{Name: "configuration", Look: func(context.Context) doctor.Result { return c.CheckConfiguration(c.imagined()) }},
-		{Name: "instance types", Look: c.types},
-		{Name: "images", Look: c.images},
-		{Name: "GPU drivers", Look: c.drivers},
+		{Name: "names", Look: c.checkNames},
+		{Name: "configuration", Look: func(context.Context) doctor.Result { return c.CheckConfiguration(c.placeholderLive()) }},
+		{Name: "instance types", Look: c.checkTypes},
+		{Name: "images", Look: c.checkImages},
+		{Name: "GPU drivers", Look: c.checkDrivers},
 		{Name: "disk encryption", Look: c.diskKey},
-		{Name: "quotas", Look: c.quotas},
-		{Name: "network", Look: c.network},
+		{Name: "quotas", Look: c.checkQuotas},
+		{Name: "network", Look: c.checkNetwork},
 	}...)
 	if t.Spec.Network.Own() && !t.Spec.Network.PublicIP {
 		out = append(out, doctor.Check{Name: "agents' way out", Look: c.agentsWayOut})
 	}
 	if t.Spec.Network.MasterSecurityGroup != "" || t.Spec.Network.AgentSecurityGroup != "" {
-		out = append(out, doctor.Check{Name: "security groups", Look: c.groups})
+		out = append(out, doctor.Check{Name: "security groups", Look: c.checkSecurityGroups})
 	}
 	if t.Spec.KeyPair != "" {
 		out = append(out, doctor.Check{Name: "key pair", Look: c.keyPair})
 	}
-	if t.spot() {
-		out = append(out, doctor.Check{Name: "spot", Look: c.spot})
+	if t.usesSpot() {
+		out = append(out, doctor.Check{Name: "spot", Look: c.checkSpot})
 	}
-	return append(out, c.brought()...)
+	return append(out, c.existingChecks()...)
 }
 
 // checks is what the checks have in common.
@@ -58,14 +58,14 @@ type checks struct {
 	facts facts.Facts
 }
 
-func (c *checks) identity(context.Context) doctor.Result {
+func (c *checks) checkIdentity(context.Context) doctor.Result {
 	if c.Caller.Partition != "aws" {
 		return hosted.Fail(c.Caller.ARN, "an account of the commercial partition", "use another account; other partitions are not built yet")
 	}
 	return hosted.Pass("%s in account %s", c.Caller.ARN, c.Caller.Account)
 }
 
-func (c *checks) clock(ctx context.Context) doctor.Result {
+func (c *checks) checkClock(ctx context.Context) doctor.Result {
 	const needed = "a clock that is right to 5 minutes: Amazon refuses what is signed at another time"
 	out, err := c.Clients.STS.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *checks) clock(ctx context.Context) doctor.Result {
 	return c.CheckClock(theirs, "Amazon", needed)
 }
 
-func (c *checks) names(ctx context.Context) doctor.Result {
+func (c *checks) checkNames(ctx context.Context) doctor.Result {
 	const needed = "names within what S3 and IAM take"
 	fix := "choose another --cluster-id"
 	// S3's limit; IAM's for roles is 64.
@@ -100,13 +100,13 @@ func (c *checks) names(ctx context.Context) doctor.Result {
 	}
 }
 
-// types compares what is wanted with what is offered where.
-func (c *checks) types(ctx context.Context) doctor.Result {
+// checkTypes compares what is wanted with what is offered where.
+func (c *checks) checkTypes(ctx context.Context) doctor.Result {
 	w := hosted.WantedMachines{
 		Types: c.Known.Types, Master: c.Spec.Master.InstanceType, MasterZone: c.Known.Master.Zone, Pools: map[string]hosted.WantedPool{},
 	}
 	for name, p := range c.Spec.AllPools() {
-		w.Pools[name] = hosted.WantedPool{Types: p.InstanceTypes, Zones: c.poolZones(p), Slots: c.slots(p), Given: p.Slots != nil, CPUSlots: p.CPUSlots}
+		w.Pools[name] = hosted.WantedPool{Types: p.InstanceTypes, Zones: c.poolZones(p), Slots: c.slotsOf(p), Given: p.Slots != nil, CPUSlots: p.CPUSlots}
 	}
 	return c.CheckTypes(ctx, w)
 }
@@ -127,7 +127,7 @@ func (c *checks) keyPair(ctx context.Context) doctor.Result {
 	return hosted.Pass("%s", c.Spec.KeyPair)
 }
 
-func (t *Target) spot() bool {
+func (t *Target) usesSpot() bool {
 	for _, p := range t.Spec.AllPools() {
 		if p.Spot {
 			return true

@@ -16,8 +16,8 @@ const (
 	agentStock  = "agent/"
 )
 
-// images asks for the stock images that are needed and not known.
-func (l *looking) images(ctx context.Context) error {
+// readImages asks for the stock images that are needed and not known.
+func (l *looking) readImages(ctx context.Context) error {
 	for key, stock := range l.wantedStock() {
 		if l.known.Images[key] != "" {
 			continue
@@ -35,10 +35,10 @@ func (l *looking) images(ctx context.Context) error {
 	return nil
 }
 
-// roots asks what agents' images call their root disk. The master, which may not
+// readRootDisks asks what agents' images call their root disk. The master, which may not
 // look at images, launches machines by it. An image that cannot be looked at is for
 // the checks to tell of.
-func (l *looking) roots(ctx context.Context) error {
+func (l *looking) readRootDisks(ctx context.Context) error {
 	roots := map[string]string{}
 	for _, p := range l.Spec.AllPools() {
 		id := l.known.agentImage(l.Spec, p)

@@ -71,7 +71,7 @@ func (t *Target) Look(ctx context.Context) error {
 	k.Roots = maps.Clone(k.Roots)
 	k.Zones = slices.Clone(k.Zones)
 	l := &looking{Target: t, facts: facts.Facts{Clients: t.Clients}, known: &k}
-	for _, look := range []func(context.Context) error{l.types, l.volume, l.subnets, l.zones, l.images, l.roots, l.roles, l.passwords, l.diskKey} {
+	for _, look := range []func(context.Context) error{l.readTypes, l.readVolume, l.readSubnets, l.chooseZones, l.readImages, l.readRootDisks, l.readRoles, l.readPasswords, l.diskKey} {
 		if err := look(ctx); err != nil {
 			return err
 		}
@@ -108,7 +108,7 @@ func poolTypes(s spec.AWS) map[string][]string {
 	return out
 }
 
-func (l *looking) types(ctx context.Context) error {
+func (l *looking) readTypes(ctx context.Context) error {
 	var ask []string
 	for _, name := range AllTypes(l.Spec) {
 		if l.known.Types[name].Memory == 0 {
@@ -165,7 +165,7 @@ func noType(name, region string) error {
 	}
 }
 
-func (l *looking) volume(ctx context.Context) error {
+func (l *looking) readVolume(ctx context.Context) error {
 	id := l.Spec.Master.Volume.ID
 	if id == "" {
 		l.known.VolumeZone = ""
@@ -181,8 +181,8 @@ func (l *looking) volume(ctx context.Context) error {
 	return nil
 }
 
-// subnets asks for the zones of existing subnets.
-func (l *looking) subnets(ctx context.Context) error {
+// readSubnets asks for the zones of existing subnets.
+func (l *looking) readSubnets(ctx context.Context) error {
 	var ask []string
 	for _, s := range existingSubnets(l.Spec) {
 		if l.known.Subnets[s] == "" {
@@ -218,8 +218,8 @@ func existingSubnets(s spec.AWS) []string {
 	return slices.Compact(out)
 }
 
-// passwords looks whether `up` makes a password of determined.
-func (l *looking) passwords(ctx context.Context) (err error) {
+// readPasswords looks whether `up` makes a password of determined.
+func (l *looking) readPasswords(ctx context.Context) (err error) {
 	l.known.DeterminedPassword, err = l.WantsDeterminedPassword(ctx)
 	return err
 }

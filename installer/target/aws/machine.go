@@ -35,20 +35,20 @@ func newMasterAddress(c *owner.Cluster) masterAddress {
 // PublicIP implements hosted.Address.
 func (a masterAddress) PublicIP() string { return a.address.PublicIP() }
 
-// machine is the master's, with its disk, its address, its secrets and what it
+// addMachine is the master's, with its disk, its address, its secrets and what it
 // runs.
-func (b *blueprint) machine() error {
+func (b *blueprint) addMachine() error {
 	settings, _ := b.Remember() // it was read from JSON, or is written as such
 	address := newMasterAddress(b.cluster)
-	c, err := b.Configure(hosted.Drawn{Settings: settings, Address: address, Needs: b.mentioned(), Live: b.live})
+	c, err := b.Configure(hosted.Drawn{Settings: settings, Address: address, Needs: b.mentionedIDs(), Live: b.liveIDs})
 	if err != nil {
 		return err
 	}
-	b.add(c.Programs...)
-	b.add(address)
-	b.add(c.Rest...)
+	b.addResources(c.Programs...)
+	b.addResources(address)
+	b.addResources(c.Rest...)
 
-	volume := b.volume()
+	volume := b.addVolume()
 	m := b.Spec.Master
 	arch, err := b.Known.Types.Architecture(m.InstanceType)
 	if err != nil {
@@ -61,7 +61,7 @@ func (b *blueprint) machine() error {
 		PublicIP: true, RootGiB: int32(m.RootVolume), //nolint:gosec // a disk's size
 		After: c.ProgramIDs(),
 		// It names the data volume, and so is known only when that exists.
-		UserData: func(ctx context.Context) ([]byte, error) { return b.boot(ctx, volume, c) },
+		UserData: func(ctx context.Context) ([]byte, error) { return b.bootData(ctx, volume, c) },
 	}
 	// An address leads nowhere before there is a gateway; it replaces no machine,
 	// for it goes only with its network.
@@ -70,7 +70,7 @@ func (b *blueprint) machine() error {
 			host.After = append(host.After, id)
 		}
 	}
-	b.add(
+	b.addResources(
 		infra.Nonced(host),
 		&compute.Attachment{In: b.cluster, Name: "data", Volume: volume, Instance: host},
 		&network.Association{In: b.cluster, Name: "master", Address: address, Instance: host},
@@ -78,8 +78,8 @@ func (b *blueprint) machine() error {
 	return nil
 }
 
-// mentioned is the IDs of what master.yaml mentions.
-func (b *blueprint) mentioned() []string {
+// mentionedIDs is the IDs of what master.yaml mentions.
+func (b *blueprint) mentionedIDs() []string {
 	var ids []string
 	for _, ref := range append(slices.Collect(maps.Values(b.subnets)), b.agents, b.agent) {
 		if ref.ID() != "" {
@@ -89,8 +89,8 @@ func (b *blueprint) mentioned() []string {
 	return ids
 }
 
-// volume is the data volume: an existing one, or one of the cluster's own.
-func (b *blueprint) volume() infra.Ref {
+// addVolume is the data volume: an existing one, or one of the cluster's own.
+func (b *blueprint) addVolume() infra.Ref {
 	v := b.Spec.Master.Volume
 	if v.ID != "" {
 		return infra.Existing(v.ID)
@@ -99,7 +99,7 @@ func (b *blueprint) volume() infra.Ref {
 		In: b.cluster, Name: "data", Zone: b.Known.Master.Zone, Snapshot: v.Snapshot, Elsewhere: b.moveMaster,
 		SizeGiB: int32(v.Size), //nolint:gosec // a disk's size
 	}
-	b.add(infra.Nonced(own))
+	b.addResources(infra.Nonced(own))
 	return own
 }
 
@@ -111,8 +111,8 @@ func (b *blueprint) masterPlace() infra.Ref {
 	return b.subnets[b.masterSubnet()]
 }
 
-// boot is the user data of the master's machine.
-func (b *blueprint) boot(ctx context.Context, volume infra.Ref, c hosted.Configuration) ([]byte, error) {
+// bootData is the user data of the master's machine.
+func (b *blueprint) bootData(ctx context.Context, volume infra.Ref, c hosted.Configuration) ([]byte, error) {
 	sums, err := b.ProgramSums(ctx, c)
 	if err != nil {
 		return nil, err

@@ -15,8 +15,8 @@ import (
 // more place to find a machine in, and three are what most regions have.
 const mostZones = 4
 
-// zones chooses where an own VPC has subnets: what was chosen stays.
-func (l *looking) zones(ctx context.Context) error {
+// chooseZones chooses where an own VPC has subnets: what was chosen stays.
+func (l *looking) chooseZones(ctx context.Context) error {
 	if !l.Spec.Network.Own() {
 		l.known.Master.Zone = l.known.Subnets[l.masterSubnet()]
 		return nil
@@ -46,7 +46,7 @@ func chooseZones(s spec.AWS, k Known, all []string) (zones, retired []string, er
 		wanted = k.Types.ChooseZones(all, s.Master.InstanceType, poolTypes(s), mostZones)
 	}
 	if len(wanted) == 0 {
-		return nil, nil, nowhere(AllTypes(s), s.Region)
+		return nil, nil, errNotOffered(AllTypes(s), s.Region)
 	}
 	zones = slices.Clone(k.Zones)
 	for _, z := range wanted {
@@ -57,7 +57,7 @@ func chooseZones(s spec.AWS, k Known, all []string) (zones, retired []string, er
 				Err: errors.New("there is no such zone for this account in " + s.Region),
 			}
 		}
-		zones = placed(zones, z, wanted)
+		zones = addZone(zones, z, wanted)
 	}
 	for _, z := range zones {
 		if z != "" && !slices.Contains(wanted, z) {
@@ -67,9 +67,9 @@ func chooseZones(s spec.AWS, k Known, all []string) (zones, retired []string, er
 	return zones, retired, nil
 }
 
-// placed gives a zone a part of the addresses: its own, a new one, or when there is
+// addZone gives a zone a part of the addresses: its own, a new one, or when there is
 // none, that of a zone which is not wanted.
-func placed(zones []string, z string, wanted []string) []string {
+func addZone(zones []string, z string, wanted []string) []string {
 	if slices.Contains(zones, z) {
 		return zones
 	}
@@ -103,7 +103,7 @@ func chooseMasterZone(s spec.AWS, k Known) (string, error) {
 			return z, nil
 		}
 	}
-	return "", nowhere([]string{s.Master.InstanceType}, s.Region)
+	return "", errNotOffered([]string{s.Master.InstanceType}, s.Region)
 }
 
 // moveMaster names the flags that put the master where its data is.
@@ -122,7 +122,7 @@ func (t *Target) moveMaster(zone string) string {
 	return "--master-subnet with a subnet of the VPC in " + zone + ", where the data is"
 }
 
-func nowhere(types []string, region string) error {
+func errNotOffered(types []string, region string) error {
 	return &cloud.Error{
 		Kind: cloud.NoCapacity, Op: "ec2:DescribeInstanceTypeOfferings", Resource: strings.Join(types, ", "),
 		Fix: "choose another instance type or --region", Err: errors.New("offered in no zone of " + region + " that the cluster may use"),
@@ -140,9 +140,9 @@ func (t *Target) masterSubnet() string {
 	return ""
 }
 
-// places lists where a pool's machines may stand, by zone or existing subnet, in
+// poolPlaces lists where a pool's machines may stand, by zone or existing subnet, in
 // order of preference. A place that offers none of its types is left out.
-func (t *Target) places(p spec.AWSPool) []string {
+func (t *Target) poolPlaces(p spec.AWSPool) []string {
 	candidates := t.Known.Used()
 	switch {
 	case t.Spec.Network.Own() && len(p.Zones) > 0:
@@ -168,8 +168,8 @@ func (t *Target) places(p spec.AWSPool) []string {
 	return out
 }
 
-// slots is how many slots a machine of the pool has.
-func (t *Target) slots(p spec.AWSPool) int {
+// slotsOf is how many slots a machine of the pool has.
+func (t *Target) slotsOf(p spec.AWSPool) int {
 	if p.Slots != nil {
 		return *p.Slots
 	}

@@ -21,8 +21,8 @@ type named struct {
 	agentGroup, profile string
 }
 
-// live is what Amazon calls the things that master.yaml mentions.
-func (b *blueprint) live() (hosted.Live, bool, error) {
+// liveIDs is what Amazon calls the things that master.yaml mentions.
+func (b *blueprint) liveIDs() (hosted.Live, bool, error) {
 	n := named{subnets: make(map[string]string), agentGroup: b.agents.Identity(), profile: b.agent.ARN()}
 	complete := n.agentGroup != "" && n.profile != ""
 	for name, ref := range b.subnets {
@@ -36,8 +36,8 @@ func (b *blueprint) live() (hosted.Live, bool, error) {
 	return l, true, err
 }
 
-// imagined stands for what Amazon has not named yet.
-func (t *Target) imagined() (hosted.Live, error) {
+// placeholderLive stands for what Amazon has not named yet.
+func (t *Target) placeholderLive() (hosted.Live, error) {
 	n := named{
 		subnets: make(map[string]string), agentGroup: "sg-00000000000000000",
 		profile: "arn:aws:iam::" + t.Caller.Account + ":instance-profile/imagined",
@@ -53,7 +53,7 @@ func (t *Target) liveOf(n named) (hosted.Live, error) {
 	l := hosted.Live{Storage: config.CheckpointStorage{S3: &config.S3Storage{Saved: s.Saved, Bucket: t.dataBucket(), Prefix: s.Prefix}}}
 	pools := t.Spec.AllPools()
 	for _, name := range slices.Sorted(maps.Keys(pools)) {
-		pool, err := t.pool(name, pools[name], n)
+		pool, err := t.poolConfig(name, pools[name], n)
 		if err != nil {
 			return hosted.Live{}, err
 		}
@@ -62,8 +62,8 @@ func (t *Target) liveOf(n named) (hosted.Live, error) {
 	return l, nil
 }
 
-// common is what a pool has in common with those of other clouds.
-func (t *Target) common(p spec.AWSPool) hosted.Pool {
+// commonPool is what a pool has in common with those of other clouds.
+func (t *Target) commonPool(p spec.AWSPool) hosted.Pool {
 	return hosted.Pool{
 		Description: p.Description, MaxAuxTasks: p.MaxAuxTasks, TaskPolicy: p.TaskPolicy,
 		StartupScript: cmp.Or(p.StartupScript, t.Spec.Agents.StartupScript),
@@ -72,8 +72,8 @@ func (t *Target) common(p spec.AWSPool) hosted.Pool {
 	}
 }
 
-func (t *Target) pool(name string, p spec.AWSPool, n named) (config.Pool, error) {
-	common := t.common(p)
+func (t *Target) poolConfig(name string, p spec.AWSPool, n named) (config.Pool, error) {
+	common := t.commonPool(p)
 	out := t.NewPool(name, common)
 	aws := &config.AWSProvider{}
 	aws.SetDefaults()
@@ -90,7 +90,7 @@ func (t *Target) pool(name string, p spec.AWSPool, n named) (config.Pool, error)
 	aws.InstanceName = "det-" + t.Spec.Cluster + "-agent"
 	aws.SSHKeyName = t.Spec.KeyPair
 	aws.NetworkInterface = config.AWSNetwork{PublicIP: t.Spec.Network.PublicIP, SecurityGroupID: n.agentGroup}
-	for _, s := range t.places(p) {
+	for _, s := range t.poolPlaces(p) {
 		aws.Subnets = append(aws.Subnets, n.subnets[s])
 	}
 	aws.IAMInstanceProfileARN = n.profile
@@ -98,7 +98,7 @@ func (t *Target) pool(name string, p spec.AWSPool, n named) (config.Pool, error)
 	if len(p.InstanceTypes) > 1 {
 		aws.InstanceTypes = p.InstanceTypes
 	}
-	slots := t.slots(p)
+	slots := t.slotsOf(p)
 	aws.InstanceSlots = &slots
 	aws.CPUSlotsAllowed = p.CPUSlots
 	aws.Spot = config.Spot{Enabled: p.Spot, FallbackToOnDemand: p.FallbackToOnDemand, MaxPrice: p.MaxPrice}

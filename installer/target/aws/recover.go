@@ -26,7 +26,7 @@ func (t *Target) Recover(ctx context.Context) (hosted.Recovered, error) {
 		return r, err
 	}
 	s := &sightings{t: t, settings: map[string]string{}, known: Known{}}
-	for _, look := range []func(context.Context) error{s.instance, s.network, s.subnets, s.groups, s.volume} {
+	for _, look := range []func(context.Context) error{s.readInstance, s.readNetwork, s.readSubnets, s.readSecurityGroups, s.readVolume} {
 		if err := look(ctx); err != nil {
 			return hosted.Recovered{}, fmt.Errorf("read the cluster's settings off its objects: %w", err)
 		}
@@ -34,7 +34,7 @@ func (t *Target) Recover(ctx context.Context) (hosted.Recovered, error) {
 	if !s.any {
 		return hosted.Recovered{}, nil
 	}
-	return s.recovered()
+	return s.recoveredSettings()
 }
 
 // sightings is what live objects say of a cluster's settings.
@@ -48,20 +48,20 @@ type sightings struct {
 	vpc, subnet string
 }
 
-func (s *sightings) recovered() (hosted.Recovered, error) {
+func (s *sightings) recoveredSettings() (hosted.Recovered, error) {
 	s.settings["region"] = s.t.Clients.Region
 	settings, err := hosted.Remember(s.settings, s.known)
 	return hosted.Recovered{Settings: settings}, err
 }
 
-// mine is the filter for what carries the cluster's mark.
-func (s *sightings) mine() []types.Filter {
+// markFilter is the filter for what carries the cluster's mark.
+func (s *sightings) markFilter() []types.Filter {
 	return []types.Filter{{Name: aws.String("tag:" + owner.ClusterTag), Values: []string{s.t.Spec.Cluster}}}
 }
 
-// instance reads the master's machine.
-func (s *sightings) instance(ctx context.Context) error {
-	p := ec2.NewDescribeInstancesPaginator(s.t.Clients.EC2, &ec2.DescribeInstancesInput{Filters: s.mine()})
+// readInstance reads the master's machine.
+func (s *sightings) readInstance(ctx context.Context) error {
+	p := ec2.NewDescribeInstancesPaginator(s.t.Clients.EC2, &ec2.DescribeInstancesInput{Filters: s.markFilter()})
 	for p.HasMorePages() {
 		page, err := p.NextPage(ctx)
 		if err != nil {
@@ -69,14 +69,14 @@ func (s *sightings) instance(ctx context.Context) error {
 		}
 		for _, r := range page.Reservations {
 			for _, i := range r.Instances {
-				s.master(i)
+				s.readMaster(i)
 			}
 		}
 	}
 	return nil
 }
 
-func (s *sightings) master(i types.Instance) {
+func (s *sightings) readMaster(i types.Instance) {
 	tags := tagsOf(i.Tags)
 	ended := i.State != nil && (i.State.Name == types.InstanceStateNameTerminated || i.State.Name == types.InstanceStateNameShuttingDown)
 	if tags[owner.ResourceTag] != "master" || ended {
@@ -102,9 +102,9 @@ func (s *sightings) master(i types.Instance) {
 	}
 }
 
-// network reads whether the network is the cluster's own.
-func (s *sightings) network(ctx context.Context) error {
-	out, err := s.t.Clients.EC2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: s.mine()})
+// readNetwork reads whether the network is the cluster's own.
+func (s *sightings) readNetwork(ctx context.Context) error {
+	out, err := s.t.Clients.EC2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: s.markFilter()})
 	if err != nil {
 		return err
 	}
@@ -121,10 +121,10 @@ func (s *sightings) network(ctx context.Context) error {
 	return nil
 }
 
-// subnets reads the zones of an own network.
-func (s *sightings) subnets(ctx context.Context) error {
+// readSubnets reads the zones of an own network.
+func (s *sightings) readSubnets(ctx context.Context) error {
 	var all []types.Subnet
-	p := ec2.NewDescribeSubnetsPaginator(s.t.Clients.EC2, &ec2.DescribeSubnetsInput{Filters: s.mine()})
+	p := ec2.NewDescribeSubnetsPaginator(s.t.Clients.EC2, &ec2.DescribeSubnetsInput{Filters: s.markFilter()})
 	for p.HasMorePages() {
 		page, err := p.NextPage(ctx)
 		if err != nil {
@@ -147,7 +147,7 @@ func byAddress(cidr netip.Prefix, all []types.Subnet) []string {
 	for i := range parts {
 		zone := ""
 		for _, n := range all {
-			if address(n) == part(cidr, i).Addr() {
+			if firstAddress(n) == partOf(cidr, i).Addr() {
 				zone = aws.ToString(n.AvailabilityZone)
 			}
 		}
@@ -159,7 +159,7 @@ func byAddress(cidr netip.Prefix, all []types.Subnet) []string {
 	return out
 }
 
-func address(n types.Subnet) netip.Addr {
+func firstAddress(n types.Subnet) netip.Addr {
 	p, err := netip.ParsePrefix(aws.ToString(n.CidrBlock))
 	if err != nil {
 		return netip.Addr{}
@@ -167,9 +167,9 @@ func address(n types.Subnet) netip.Addr {
 	return p.Addr()
 }
 
-// groups reads who may reach the master.
-func (s *sightings) groups(ctx context.Context) error {
-	p := ec2.NewDescribeSecurityGroupsPaginator(s.t.Clients.EC2, &ec2.DescribeSecurityGroupsInput{Filters: s.mine()})
+// readSecurityGroups reads who may reach the master.
+func (s *sightings) readSecurityGroups(ctx context.Context) error {
+	p := ec2.NewDescribeSecurityGroupsPaginator(s.t.Clients.EC2, &ec2.DescribeSecurityGroupsInput{Filters: s.markFilter()})
 	for p.HasMorePages() {
 		page, err := p.NextPage(ctx)
 		if err != nil {
@@ -178,14 +178,14 @@ func (s *sightings) groups(ctx context.Context) error {
 		for _, g := range page.SecurityGroups {
 			if tagsOf(g.Tags)[owner.ResourceTag] == "master" {
 				s.any = true
-				s.inbound(g.IpPermissions)
+				s.readInbound(g.IpPermissions)
 			}
 		}
 	}
 	return nil
 }
 
-func (s *sightings) inbound(ps []types.IpPermission) {
+func (s *sightings) readInbound(ps []types.IpPermission) {
 	var ranges []string
 	for _, p := range ps {
 		for _, r := range p.IpRanges {
@@ -203,9 +203,9 @@ func (s *sightings) inbound(ps []types.IpPermission) {
 	}
 }
 
-// volume reads the data volume.
-func (s *sightings) volume(ctx context.Context) error {
-	p := ec2.NewDescribeVolumesPaginator(s.t.Clients.EC2, &ec2.DescribeVolumesInput{Filters: s.mine()})
+// readVolume reads the data volume.
+func (s *sightings) readVolume(ctx context.Context) error {
+	p := ec2.NewDescribeVolumesPaginator(s.t.Clients.EC2, &ec2.DescribeVolumesInput{Filters: s.markFilter()})
 	for p.HasMorePages() {
 		page, err := p.NextPage(ctx)
 		if err != nil {

@@ -23,8 +23,8 @@ func (t *Target) Scope() policy.Scope {
 	}
 }
 
-// roles asks for the ARNs of the user's roles: a name does not tell the path.
-func (l *looking) roles(ctx context.Context) error {
+// readRoles asks for the ARNs of the user's roles: a name does not tell the path.
+func (l *looking) readRoles(ctx context.Context) error {
 	roles := map[string]string{}
 	for _, role := range []string{l.Spec.Roles.Master, l.Spec.Roles.Agent} {
 		switch {

@@ -32,7 +32,7 @@ func (v vault) FullName(name string) string { return storage.SecretName(v.cluste
 
 // ReadForeign implements hosted.Vault.
 func (v vault) ReadForeign(ctx context.Context, ref secret.Ref) (secret.Value, error) {
-	return SecretSource{v.cluster.Clients.Secrets}.value(ctx, ref)
+	return SecretSource{v.cluster.Clients.Secrets}.readValue(ctx, ref)
 }
 
 // storedSecret is a secret of the cluster's own.
@@ -67,11 +67,11 @@ var _ secret.Source = SecretSource{}
 
 // Secret implements secret.Source.
 func (s SecretSource) Secret(ctx context.Context, ref secret.Ref) (string, error) {
-	v, err := s.value(ctx, ref)
+	v, err := s.readValue(ctx, ref)
 	return v.Reveal(), err
 }
 
-func (s SecretSource) value(ctx context.Context, ref secret.Ref) (secret.Value, error) {
+func (s SecretSource) readValue(ctx context.Context, ref secret.Ref) (secret.Value, error) {
 	out, err := s.Secrets.GetSecretValue(ctx, &sm.GetSecretValueInput{SecretId: aws.String(ref.Name)})
 	if err != nil {
 		return secret.Value{}, err

@@ -68,19 +68,19 @@ func Open(ctx context.Context, c Config) (*Target, error) {
 	}
 	id := c.Spec.Cluster
 	t.cluster = &owner.Cluster{
-		ID: id, Account: t.Caller.Account, Tags: c.Spec.Tags, Outside: outside(c.Spec), Unread: c.Unread, Clients: c.Clients,
+		ID: id, Account: t.Caller.Account, Tags: c.Spec.Tags, Outside: userOwned(c.Spec), Unread: c.Unread, Clients: c.Clients,
 		Pause: c.Options.Pause, Log: c.Options.Log,
 	}
 	t.store = control.Open(c.Free, id, t.Caller.Account)
 	t.Cluster = hosted.New(ctx, hosted.Setup{
-		Options: c.Options, Common: commonOf(c.Spec), Parts: t.parts(),
+		Options: c.Options, Common: commonOf(c.Spec), Parts: t.awsParts(),
 		MakesDeterminedPassword: func() bool { return t.Known.DeterminedPassword },
 	})
 	return t, nil
 }
 
-// parts is what is asked of Amazon.
-func (t *Target) parts() hosted.Parts {
+// awsParts is what is asked of Amazon.
+func (t *Target) awsParts() hosted.Parts {
 	return hosted.Parts{
 		Words: hosted.Words{
 			Noun: "aws", Scheme: secret.AWS, Vault: "Secrets Manager", MasterHost: "local-ipv4", Inbound: "--inbound-cidr",
@@ -108,9 +108,9 @@ func commonOf(s spec.AWS) hosted.Common {
 	}
 }
 
-// outside is what the cluster's passwords open that is the user's own, and so
+// userOwned is what the cluster's passwords open that is the user's own, and so
 // outlives whatever `down` removes.
-func outside(s spec.AWS) string {
+func userOwned(s spec.AWS) string {
 	var out []string
 	if s.Master.Volume.ID != "" {
 		out = append(out, "volume "+s.Master.Volume.ID)
@@ -129,19 +129,19 @@ func (t *Target) controlPolicy() *control.Policy {
 // Store is where the record is kept.
 func (t *Target) Store() control.Bucket { return t.store }
 
-// owned is everything of the cluster's that package infra knows.
-func (t *Target) owned() infra.Target { return infra.Target{Cluster: t.cluster} }
+// infraTarget is everything of the cluster's that package infra knows.
+func (t *Target) infraTarget() infra.Target { return infra.Target{Cluster: t.cluster} }
 
 // Kinds has what others need first. A master is stopped before anything else
 // goes.
 func (t *Target) Kinds() []string {
-	return slices.Concat([]string{hosted.KindProgram, control.KindPolicy}, t.owned().Kinds(), []string{hosted.KindManifest})
+	return slices.Concat([]string{hosted.KindProgram, control.KindPolicy}, t.infraTarget().Kinds(), []string{hosted.KindManifest})
 }
 
 // Inventory lists everything that carries the cluster's mark, but for the control
 // bucket, which goes with the record.
 func (t *Target) Inventory(ctx context.Context, cluster string) ([]resource.Found, error) {
-	all, err := t.owned().Inventory(ctx, cluster)
+	all, err := t.infraTarget().Inventory(ctx, cluster)
 	if err != nil {
 		return nil, err
 	}
@@ -165,6 +165,6 @@ func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 	case control.KindPolicy:
 		return t.controlPolicy().Delete(ctx)
 	default:
-		return t.owned().Remove(ctx, f)
+		return t.infraTarget().Remove(ctx, f)
 	}
 }

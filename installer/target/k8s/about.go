@@ -21,18 +21,18 @@ type About struct {
 
 // Ask asks the master who it is, through the API server: its own address may not be
 // reachable from here, or not be there yet.
-func (t *Target) Ask(ctx context.Context) (About, error) { return t.access().ask(ctx) }
+func (t *Target) Ask(ctx context.Context) (About, error) { return t.newAccess().readAbout(ctx) }
 
-func (t access) ask(ctx context.Context) (About, error) {
-	e, err := t.endpoint(ctx)
+func (t access) readAbout(ctx context.Context) (About, error) {
+	e, err := t.masterEndpoint(ctx)
 	if err != nil {
 		return About{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
-	raw, err := t.API.CoreV1().Services(t.Namespace).ProxyGet(e.scheme(), e.Service, strconv.Itoa(int(e.Port)), "info", nil).DoRaw(ctx)
+	raw, err := t.API.CoreV1().Services(t.Namespace).ProxyGet(e.urlScheme(), e.Service, strconv.Itoa(int(e.Port)), "info", nil).DoRaw(ctx)
 	if err != nil {
-		return About{}, t.refuse("get", "services/proxy", e.Service, err)
+		return About{}, t.explainError("get", "services/proxy", e.Service, err)
 	}
 	var a About
 	if err := json.Unmarshal(raw, &a); err != nil {
@@ -48,7 +48,7 @@ func (t access) awaitAnswer(ctx context.Context, tell func(string)) error {
 	tell("the master's pod is ready; asking the master who it is")
 	deadline := time.Now().Add(answerLimit)
 	for {
-		a, err := t.ask(ctx)
+		a, err := t.readAbout(ctx)
 		switch {
 		case err == nil && a.OnHold:
 			return errors.New("ask the master: it is on hold and serves no client")
@@ -60,7 +60,7 @@ func (t access) awaitAnswer(ctx context.Context, tell func(string)) error {
 			tell("its probes say that it answers; through the API server it cannot be asked: " + firstLine(err.Error()))
 			return nil
 		}
-		if err := t.pause(ctx); err != nil {
+		if err := t.pauseBriefly(ctx); err != nil {
 			return err
 		}
 	}

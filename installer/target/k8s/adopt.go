@@ -70,7 +70,7 @@ func mountsClaim(o, claim helm.Object) bool {
 
 // takeOver makes the release in the place of Determined's, once its image has been tried.
 func (r *release) takeOver(ctx context.Context) error {
-	if err := r.upgrade().tryImage(ctx, func(string) {}); err != nil {
+	if err := r.newUpgrade().tryImage(ctx, func(string) {}); err != nil {
 		return err
 	}
 	if err := r.Helm.Retire(ctx, r.Cluster); err != nil {
@@ -120,7 +120,7 @@ func (t *Target) listOrphans(ctx context.Context, further string) ([]string, err
 			continue
 		}
 		if err != nil {
-			return nil, t.place().refuseIn(ns, "list", "pods", "", err)
+			return nil, t.newPlace().refuseIn(ns, "list", "pods", "", err)
 		}
 		alive := slices.DeleteFunc(list.Items, func(p corev1.Pod) bool {
 			return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed

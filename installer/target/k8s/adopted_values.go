@@ -27,7 +27,7 @@ func droppedPaths() []struct{ path, why string } {
 func Adopted(old, given Values) (Values, error) {
 	base := old
 	for _, d := range droppedPaths() {
-		base = base.without(d.path)
+		base = base.withoutPath(d.path)
 	}
 	db := map[string]any{}
 	if _, elsewhere := given.Get("db.hostAddress"); !elsewhere {
@@ -39,17 +39,17 @@ func Adopted(old, given Values) (Values, error) {
 		}
 	}
 	base = Values{"db": db}.Over(base)
-	out := given.Over(base.each("", func(_ string, v any) (any, bool) { return v, v != nil }))
+	out := given.Over(base.filterLeaves("", func(_ string, v any) (any, bool) { return v, v != nil }))
 	return out, sameDatabase(old, out)
 }
 
-// without is v without what stands at a path of one or two keys.
-func (v Values) without(path string) Values {
-	return v.each("", func(at string, value any) (any, bool) { return value, at != path && !under(at, path) })
+// withoutPath is v without what stands at a path of one or two keys.
+func (v Values) withoutPath(path string) Values {
+	return v.filterLeaves("", func(at string, value any) (any, bool) { return value, at != path && !isUnder(at, path) })
 }
 
-// under reports whether a path leads into another.
-func under(path, other string) bool {
+// isUnder reports whether a path leads into another.
+func isUnder(path, other string) bool {
 	return len(path) > len(other) && path[:len(other)] == other && slices.Contains([]byte(".["), path[len(other)])
 }
 

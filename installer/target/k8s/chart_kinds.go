@@ -26,7 +26,7 @@ func chartKinds() []chartKind {
 		{kind: "cluster-role-binding", of: of(rbac, "clusterrolebindings"), wide: true},
 		{kind: "service-account", of: of("", "serviceaccounts"), strewn: true},
 		{kind: "role", of: of(rbac, "roles"), strewn: true},
-		{kind: "role-binding", of: bindings(), strewn: true},
+		{kind: "role-binding", of: roleBindings(), strewn: true},
 		{kind: kindSecret, of: of("", "secrets")},
 		{kind: "config-map", of: of("", "configmaps")},
 		{kind: "network-policy", of: of("networking.k8s.io", "networkpolicies")},
@@ -40,7 +40,7 @@ func chartKinds() []chartKind {
 	}
 }
 
-func bindings() schema.GroupVersionResource {
+func roleBindings() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
 }
 

@@ -11,11 +11,11 @@ import (
 
 // Checks lists what has to hold before anything is changed.
 func (t *Target) Checks() []doctor.Check {
-	out, err := helm.Render(t.release().helmRelease(), helm.NoServer())
+	out, err := helm.Render(t.newRelease().helmRelease(), helm.NoServer())
 	if err != nil {
 		return []doctor.Check{brokenCheck(err)}
 	}
-	asked, err := t.release().preflightWanted(out.Objects)
+	asked, err := t.newRelease().preflightWanted(out.Objects)
 	if err != nil {
 		return []doctor.Check{brokenCheck(err)}
 	}

@@ -41,7 +41,7 @@ func (t claims) ensureBackup(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("make the claim for backups: db.storageSize %q: %w", size, err)
 	}
 	claim := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: t.Namespace, Labels: labels(t.Cluster, componentBackup)},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: t.Namespace, Labels: objectLabels(t.Cluster, componentBackup)},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: q}},
@@ -54,7 +54,7 @@ func (t claims) ensureBackup(ctx context.Context) (string, error) {
 	if apierrors.IsAlreadyExists(err) {
 		return name, nil
 	}
-	return name, t.refuse("create", "persistentvolumeclaims", name, err)
+	return name, t.explainError("create", "persistentvolumeclaims", name, err)
 }
 
 // checkGiven looks for the claim that the user named for backups.
@@ -70,7 +70,7 @@ func (t claims) checkGiven(ctx context.Context) error {
 			Fix: "make it, name another with --backup-to claim:NAME, or leave --backup-to out",
 		}
 	}
-	return t.refuse("get", "persistentvolumeclaims", t.given, err)
+	return t.explainError("get", "persistentvolumeclaims", t.given, err)
 }
 
 // versionAnnotation is on a claim with the cluster's data: the version whose master was
@@ -83,7 +83,7 @@ func (t claims) listData(ctx context.Context) ([]corev1.PersistentVolumeClaim, e
 		LabelSelector: clusterLabel + "=" + t.Cluster + "," + component + "!=" + componentBackup,
 	})
 	if err != nil {
-		return nil, t.refuse("list", "persistentvolumeclaims", "", err)
+		return nil, t.explainError("list", "persistentvolumeclaims", "", err)
 	}
 	return list.Items, nil
 }
@@ -107,7 +107,7 @@ func (t claims) recordVersion(ctx context.Context, version string) error {
 			continue
 		}
 		_, err := t.API.CoreV1().PersistentVolumeClaims(t.Namespace).Patch(ctx, c.Name, types.MergePatchType, change, metav1.PatchOptions{})
-		if err := t.refuse("patch", "persistentvolumeclaims", c.Name, err); err != nil && !isDenied(err) {
+		if err := t.explainError("patch", "persistentvolumeclaims", c.Name, err); err != nil && !isDenied(err) {
 			return err
 		}
 	}

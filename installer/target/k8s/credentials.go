@@ -28,11 +28,11 @@ const (
 // Credentials reads the first password of admin: from the Secret in which it was made,
 // from the one that the values name, or from the values.
 func (t *Target) Credentials(ctx context.Context) (Credentials, error) {
-	p, found, err := t.access().givenPassword(ctx, "initialUserPasswordExistingSecret", "initialUserPassword", "defaultPassword")
+	p, found, err := t.newAccess().givenPassword(ctx, "initialUserPasswordExistingSecret", "initialUserPassword", "defaultPassword")
 	if err != nil || found {
 		return Credentials{"admin", p}, err
 	}
-	s, err := t.access().readPasswords(ctx, secretsPrefix+t.Cluster)
+	s, err := t.newAccess().readPasswords(ctx, secretsPrefix+t.Cluster)
 	if err != nil {
 		return Credentials{}, err
 	}
@@ -43,14 +43,14 @@ func (t *Target) Credentials(ctx context.Context) (Credentials, error) {
 // DeterminedPassword reads the first password of the user determined. It is that of
 // admin where nobody gave another, and in clusters of versions that made one for both.
 func (t *Target) DeterminedPassword(ctx context.Context) (secret.Value, error) {
-	p, found, err := t.access().givenPassword(ctx, "initialDeterminedPasswordExistingSecret", "initialDeterminedPassword")
+	p, found, err := t.newAccess().givenPassword(ctx, "initialDeterminedPasswordExistingSecret", "initialDeterminedPassword")
 	if err != nil || found {
 		return p, err
 	}
-	if p, found, err = t.access().givenPassword(ctx, "initialUserPasswordExistingSecret", "initialUserPassword", "defaultPassword"); err != nil || found {
+	if p, found, err = t.newAccess().givenPassword(ctx, "initialUserPasswordExistingSecret", "initialUserPassword", "defaultPassword"); err != nil || found {
 		return p, err
 	}
-	s, err := t.access().readPasswords(ctx, secretsPrefix+t.Cluster)
+	s, err := t.newAccess().readPasswords(ctx, secretsPrefix+t.Cluster)
 	if err != nil {
 		return secret.Value{}, err
 	}
@@ -91,7 +91,7 @@ func (t access) readPasswords(ctx context.Context, name string) (*corev1.Secret,
 		}
 	}
 	if err != nil {
-		return nil, t.refuse("get", "secrets", name, err)
+		return nil, t.explainError("get", "secrets", name, err)
 	}
 	return s, nil
 }

@@ -20,15 +20,15 @@ const (
 	goneLimit = 3 * time.Minute
 )
 
-// deployment returns the master's Deployment, or nil where there is none.
-func (t place) deployment(ctx context.Context) (*appsv1.Deployment, error) {
+// readDeployment returns the master's Deployment, or nil where there is none.
+func (t place) readDeployment(ctx context.Context) (*appsv1.Deployment, error) {
 	name := masterPrefix + t.Cluster
 	d, err := t.API.AppsV1().Deployments(t.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // there is none
 	}
 	if err != nil {
-		return nil, t.refuse("get", "deployments", name, err)
+		return nil, t.explainError("get", "deployments", name, err)
 	}
 	if !t.isOurs(d) {
 		return nil, nil //nolint:nilnil // it is another chart's
@@ -39,11 +39,11 @@ func (t place) deployment(ctx context.Context) (*appsv1.Deployment, error) {
 // stopMaster takes the master away and waits until none of its pods is left: nothing
 // writes the store then, and nobody makes pods for tasks.
 func (t waiter) stopMaster(ctx context.Context) error {
-	d, err := t.deployment(ctx)
+	d, err := t.readDeployment(ctx)
 	if err != nil || d == nil {
 		return err
 	}
-	if err := t.scale(ctx, d, 0); err != nil {
+	if err := t.scaleMaster(ctx, d, 0); err != nil {
 		return err
 	}
 	return t.awaitGone(ctx, goneLimit, "the master's pod to go", func(ctx context.Context) (string, error) {
@@ -51,8 +51,8 @@ func (t waiter) stopMaster(ctx context.Context) error {
 	})
 }
 
-// scale says how many masters there are to be: one or none.
-func (t place) scale(ctx context.Context, d *appsv1.Deployment, n int32) error {
+// scaleMaster says how many masters there are to be: one or none.
+func (t place) scaleMaster(ctx context.Context, d *appsv1.Deployment, n int32) error {
 	if d.Spec.Replicas != nil && *d.Spec.Replicas == n {
 		return nil
 	}
@@ -61,7 +61,7 @@ func (t place) scale(ctx context.Context, d *appsv1.Deployment, n int32) error {
 		return err
 	}
 	_, err = t.API.AppsV1().Deployments(t.Namespace).Patch(ctx, d.Name, types.MergePatchType, change, metav1.PatchOptions{})
-	return t.refuse("patch", "deployments", d.Name, err)
+	return t.explainError("patch", "deployments", d.Name, err)
 }
 
 // isStopped reports whether the master is told not to run.

@@ -13,8 +13,8 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/explain"
 )
 
-// diagnose looks why something of ours is not up. Who may not look is told nothing.
-func (t place) diagnose(ctx context.Context, selector string) explain.Verdict {
+// diagnosePod looks why something of ours is not up. Who may not look is told nothing.
+func (t place) diagnosePod(ctx context.Context, selector string) explain.Verdict {
 	s, err := explain.Look(ctx, explain.Of{Client: t.API, Namespace: t.Namespace, Selector: selector})
 	if err != nil {
 		return explain.Verdict{}
@@ -41,7 +41,7 @@ func (t place) diagnoseErrand(ctx context.Context, job string) (v explain.Verdic
 // Ill says what of the cluster itself is not up and why, a sentence each, with the
 // last that a program said itself.
 func (t *Target) Ill(ctx context.Context) ([]string, error) {
-	s, err := explain.Look(ctx, explain.Of{Client: t.API, Namespace: t.Namespace, Selector: t.place().standingSelector()})
+	s, err := explain.Look(ctx, explain.Of{Client: t.API, Namespace: t.Namespace, Selector: t.newPlace().standingSelector()})
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func isLasting(v explain.Verdict) bool { return len(v.Troubles) > 0 && v.Trouble
 // lastWords is the end of what a Job's pods wrote, and what else stood in their way.
 func (t place) lastWords(ctx context.Context, job string) string {
 	var b strings.Builder
-	for _, one := range t.diagnose(ctx, "job-name="+job).Troubles {
+	for _, one := range t.diagnosePod(ctx, "job-name="+job).Troubles {
 		b.WriteString("\n" + one.String())
 	}
 	if b.Len() > 0 {

@@ -45,10 +45,10 @@ func (e Endpoint) Forward(namespace string) string {
 
 // Forwarded is where the master answers while that runs.
 func (e Endpoint) Forwarded() string {
-	return e.scheme() + "://localhost:" + strconv.Itoa(localPort)
+	return e.urlScheme() + "://localhost:" + strconv.Itoa(localPort)
 }
 
-func (e Endpoint) scheme() string {
+func (e Endpoint) urlScheme() string {
 	if e.TLS {
 		return "https"
 	}
@@ -57,19 +57,19 @@ func (e Endpoint) scheme() string {
 
 // Endpoint looks where the master answers. It is a refusal of kind NotFound while
 // there is no Service.
-func (t *Target) Endpoint(ctx context.Context) (Endpoint, error) { return t.access().endpoint(ctx) }
+func (t *Target) Endpoint(ctx context.Context) (Endpoint, error) { return t.newAccess().masterEndpoint(ctx) }
 
-func (t access) endpoint(ctx context.Context) (Endpoint, error) {
+func (t access) masterEndpoint(ctx context.Context) (Endpoint, error) {
 	s, err := t.API.CoreV1().Services(t.Namespace).Get(ctx, servicePrefix+t.Cluster, metav1.GetOptions{})
 	if err != nil {
-		return Endpoint{}, t.refuse("get", "services", servicePrefix+t.Cluster, err)
+		return Endpoint{}, t.explainError("get", "services", servicePrefix+t.Cluster, err)
 	}
 	e := Endpoint{Kind: string(s.Spec.Type), Service: s.Name}
 	if len(s.Spec.Ports) > 0 {
 		e.Port = s.Spec.Ports[0].Port
 	}
 	if name := t.values.Text("tlsSecret"); name != "" {
-		e.TLS, e.CA = true, t.authority(ctx, name)
+		e.TLS, e.CA = true, t.masterAuthority(ctx, name)
 	}
 	switch {
 	case t.values.Text("ingress.host") != "" && t.values.True("ingress.enabled"):
@@ -80,20 +80,20 @@ func (t access) endpoint(ctx context.Context) (Endpoint, error) {
 		e.URL = schemeOf(t.values.Text("openshiftRoute.termination") != "") + "://" + t.values.Text("openshiftRoute.host")
 	case s.Spec.Type == corev1.ServiceTypeLoadBalancer:
 		if host := balancerAddress(s); host != "" {
-			e.URL = e.at(host, e.Port)
+			e.URL = e.urlAt(host, e.Port)
 		}
 	case s.Spec.Type == corev1.ServiceTypeNodePort && len(s.Spec.Ports) > 0:
 		if host := t.nodeAddress(ctx); host != "" {
-			e.URL = e.at(host, s.Spec.Ports[0].NodePort)
+			e.URL = e.urlAt(host, s.Spec.Ports[0].NodePort)
 		}
 	}
 	return e, nil
 }
 
-func schemeOf(secure bool) string { return Endpoint{TLS: secure}.scheme() }
+func schemeOf(secure bool) string { return Endpoint{TLS: secure}.urlScheme() }
 
-func (e Endpoint) at(host string, port int32) string {
-	return e.scheme() + "://" + net.JoinHostPort(host, strconv.Itoa(int(port)))
+func (e Endpoint) urlAt(host string, port int32) string {
+	return e.urlScheme() + "://" + net.JoinHostPort(host, strconv.Itoa(int(port)))
 }
 
 // balancerAddress is the address that a load balancer gave, or empty while it has none.
@@ -140,9 +140,9 @@ func isReady(n corev1.Node) bool {
 	return false
 }
 
-// authority is what signs the master's certificate as its Secret tells; nothing where
+// masterAuthority is what signs the master's certificate as its Secret tells; nothing where
 // that cannot be read, and the system's authorities have to do.
-func (t access) authority(ctx context.Context, name string) []byte {
+func (t access) masterAuthority(ctx context.Context, name string) []byte {
 	s, err := t.API.CoreV1().Secrets(t.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil

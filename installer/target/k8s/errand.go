@@ -40,30 +40,30 @@ const errandLag = 2 * time.Minute
 // at.
 const errandGrace int32 = 24 * 60 * 60
 
-// run runs an errand in a pod as from describes the master's, and waits for its end.
+// runErrand runs an errand in a pod as from describes the master's, and waits for its end.
 // One that was left behind by a killed run is made anew.
-func (t errands) run(ctx context.Context, e errandSpec, from corev1.PodTemplateSpec, tell func(string)) error {
+func (t errands) runErrand(ctx context.Context, e errandSpec, from corev1.PodTemplateSpec, tell func(string)) error {
 	job := t.jobOf(e, from)
-	if err := t.remove(ctx, job.Name); err != nil {
+	if err := t.removeJob(ctx, job.Name); err != nil {
 		return err
 	}
 	if _, err := t.API.BatchV1().Jobs(t.Namespace).Create(ctx, job, metav1.CreateOptions{}); err != nil {
-		return t.refuse("create", "jobs", job.Name, err)
+		return t.explainError("create", "jobs", job.Name, err)
 	}
 	err := t.awaitEnd(ctx, e, job.Name, tell)
 	if err == nil {
-		return t.delete(ctx, job.Name, metav1.DeletePropagationBackground) // what has ended holds no disk
+		return t.deleteJob(ctx, job.Name, metav1.DeletePropagationBackground) // what has ended holds no disk
 	}
 	if _, stuck := errors.AsType[*stuckError](err); stuck {
 		// Its pod would go on trying, and hold its disks.
-		return errors.Join(err, t.remove(ctx, job.Name))
+		return errors.Join(err, t.removeJob(ctx, job.Name))
 	}
 	return err
 }
 
 // jobOf is pure: the Job in which an errand runs.
 func (t errands) jobOf(e errandSpec, from corev1.PodTemplateSpec) *batchv1.Job {
-	marks := labels(t.Cluster, componentUpgrade)
+	marks := objectLabels(t.Cluster, componentUpgrade)
 	spec := *from.Spec.DeepCopy()
 	spec.RestartPolicy = corev1.RestartPolicyNever
 	c := masterIn(&spec)
@@ -138,7 +138,7 @@ func (t errands) awaitEnd(ctx context.Context, e errandSpec, name string, tell f
 	for {
 		job, err := t.API.BatchV1().Jobs(t.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
-			return t.refuse("get", "jobs", name, err)
+			return t.explainError("get", "jobs", name, err)
 		}
 		switch done, why := jobEnd(job); {
 		case done && why == "":
@@ -153,7 +153,7 @@ func (t errands) awaitEnd(ctx context.Context, e errandSpec, name string, tell f
 		if w.isOver(v, time.Now()) {
 			return &stuckError{programOf(e.args), name, v, time.Since(w.begun)}
 		}
-		if err := t.pause(ctx); err != nil {
+		if err := t.pauseBriefly(ctx); err != nil {
 			return err
 		}
 	}
@@ -180,23 +180,23 @@ func jobEnd(job *batchv1.Job) (done bool, why string) {
 func (t errands) removeAll(ctx context.Context) error {
 	list, err := t.API.BatchV1().Jobs(t.Namespace).List(ctx, metav1.ListOptions{LabelSelector: clusterLabel + "=" + t.Cluster + "," + component + "=" + componentUpgrade})
 	if err != nil {
-		return t.refuse("list", "jobs", "", err)
+		return t.explainError("list", "jobs", "", err)
 	}
 	for _, j := range list.Items {
-		if err := t.remove(ctx, j.Name); err != nil {
+		if err := t.removeJob(ctx, j.Name); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// remove removes a Job with its pods and waits until they are gone: they may
+// removeJob removes a Job with its pods and waits until they are gone: they may
 // hold the disk.
-func (t errands) remove(ctx context.Context, name string) error {
+func (t errands) removeJob(ctx context.Context, name string) error {
 	if _, err := t.API.BatchV1().Jobs(t.Namespace).Get(ctx, name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 		return nil
 	}
-	if err := t.delete(ctx, name, metav1.DeletePropagationForeground); err != nil {
+	if err := t.deleteJob(ctx, name, metav1.DeletePropagationForeground); err != nil {
 		return err
 	}
 	return t.awaitGone(ctx, goneLimit, "job "+name+" to go", func(ctx context.Context) (string, error) {
@@ -205,16 +205,16 @@ func (t errands) remove(ctx context.Context, name string) error {
 			return "", nil
 		}
 		if err != nil {
-			return "", t.refuse("get", "jobs", name, err)
+			return "", t.explainError("get", "jobs", name, err)
 		}
 		return t.describePodsLeft(ctx, t.Namespace, batchv1.JobNameLabel+"="+name, "it")
 	})
 }
 
-func (t errands) delete(ctx context.Context, name string, how metav1.DeletionPropagation) error {
+func (t errands) deleteJob(ctx context.Context, name string, how metav1.DeletionPropagation) error {
 	err := t.API.BatchV1().Jobs(t.Namespace).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &how})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return t.refuse("delete", "jobs", name, err)
+		return t.explainError("delete", "jobs", name, err)
 	}
 	return nil
 }

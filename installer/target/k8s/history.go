@@ -23,7 +23,7 @@ const startLag = 30 * time.Second
 // Seen reads off the Deployment whether its master has answered, and off Helm's history
 // what ran before.
 func (t *Target) Seen(ctx context.Context, s *installer.Sight) error {
-	d, err := t.place().deployment(ctx)
+	d, err := t.newPlace().readDeployment(ctx)
 	if err != nil || d == nil {
 		return err
 	}
@@ -31,7 +31,7 @@ func (t *Target) Seen(ctx context.Context, s *installer.Sight) error {
 	if err != nil {
 		return err
 	}
-	sets, err := t.place().replicaSets(ctx, d)
+	sets, err := t.newPlace().replicaSets(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (t *Target) Seen(ctx context.Context, s *installer.Sight) error {
 func (t place) replicaSets(ctx context.Context, d *appsv1.Deployment) ([]appsv1.ReplicaSet, error) {
 	list, err := t.API.AppsV1().ReplicaSets(t.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selectorOf(d)})
 	if err != nil {
-		return nil, t.refuse("list", "replicasets", "", err)
+		return nil, t.explainError("list", "replicasets", "", err)
 	}
 	version := versionOfImage(masterIn(&d.Spec.Template.Spec).Image)
 	return slices.DeleteFunc(list.Items, func(rs appsv1.ReplicaSet) bool {
@@ -97,11 +97,11 @@ func (t *Target) Return(ctx context.Context, r record.Release, tell func(string)
 	if err != nil {
 		return err
 	}
-	if err := t.errands().removeAll(ctx); err != nil {
+	if err := t.newErrands().removeAll(ctx); err != nil {
 		return err
 	}
 	if runs.Same(r) {
-		return t.upgrade().restartOld(ctx, tell)
+		return t.newUpgrade().restartOld(ctx, tell)
 	}
 	past, err := t.Helm.History(ctx, t.Cluster)
 	if err != nil {
@@ -115,14 +115,14 @@ func (t *Target) Return(ctx context.Context, r record.Release, tell func(string)
 	if _, err := t.Helm.Rollback(ctx, t.Cluster, revision); err != nil {
 		return fmt.Errorf("go back to revision %d: %w", revision, err)
 	}
-	d, err := t.place().deployment(ctx)
+	d, err := t.newPlace().readDeployment(ctx)
 	if err != nil {
 		return err
 	}
 	if d == nil {
 		return &installer.AbsentError{Cluster: t.Cluster}
 	}
-	if err := t.place().scale(ctx, d, 1); err != nil { // Helm keeps what det-deploy has scaled
+	if err := t.newPlace().scaleMaster(ctx, d, 1); err != nil { // Helm keeps what det-deploy has scaled
 		return err
 	}
 	return t.awaitMaster(ctx, tell)

@@ -27,7 +27,7 @@ func (t upgrade) tryImage(ctx context.Context, tell func(string)) error {
 	if err != nil {
 		return err
 	}
-	return t.errands().run(ctx, errandSpec{name: pullErrand, args: []string{"version"}, limit: pullLimit}, pod, tell)
+	return t.newErrands().runErrand(ctx, errandSpec{name: pullErrand, args: []string{"version"}, limit: pullLimit}, pod, tell)
 }
 
 // trialPod is the pod of the chart's own check.
@@ -36,7 +36,7 @@ func (t upgrade) trialPod(ctx context.Context) (corev1.PodTemplateSpec, error) {
 	if err != nil {
 		return corev1.PodTemplateSpec{}, err
 	}
-	want := t.release().helmRelease()
+	want := t.newRelease().helmRelease()
 	want.Without = nil
 	out, err := helm.Render(want, caps)
 	if err != nil {
@@ -62,11 +62,11 @@ func (r *release) tryFirst(ctx context.Context, drift []resource.Drift) error {
 	if !slices.ContainsFunc(drift, func(d resource.Drift) bool { return concernsMaster(d, r.Cluster) }) {
 		return nil
 	}
-	d, err := r.place().deployment(ctx)
+	d, err := r.newPlace().readDeployment(ctx)
 	if err != nil || d == nil || isStopped(d) || !isAvailable(d) {
 		return err
 	}
-	return r.upgrade().tryImage(ctx, func(string) {})
+	return r.newUpgrade().tryImage(ctx, func(string) {})
 }
 
 // concernsMaster reports drift of the master's Deployment.

@@ -55,11 +55,11 @@ func (t *Target) Kinds() []string {
 // tasks, in the cluster's namespace and in those in which its tasks may run. Where the
 // cluster is to go it lists what no release takes along, too, namespace or not.
 func (t *Target) Inventory(ctx context.Context, cluster string) ([]resource.Found, error) {
-	there, err := t.place().namespaceExists(ctx, t.Namespace)
+	there, err := t.newPlace().namespaceExists(ctx, t.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	in := t.inventory()
+	in := t.newInventory()
 	var parts []func(context.Context) ([]resource.Found, error)
 	if there {
 		parts = append(parts, in.listRelease, func(ctx context.Context) ([]resource.Found, error) { return in.listKept(ctx, cluster) })
@@ -118,7 +118,7 @@ func (t inventory) listRelease(ctx context.Context) ([]resource.Found, error) {
 		return out, nil
 	}
 	// It goes with the release; but before that, it has to stop.
-	d, err := t.deployment(ctx)
+	d, err := t.readDeployment(ctx)
 	if err == nil && d != nil && !isStopped(d) {
 		out = append(out, resource.Found{Kind: kindMaster, ID: d.Name, Name: d.Name})
 	}
@@ -131,14 +131,14 @@ func (t inventory) listKept(ctx context.Context, cluster string) ([]resource.Fou
 	var out []resource.Found
 	claims, err := t.API.CoreV1().PersistentVolumeClaims(t.Namespace).List(ctx, o)
 	if err != nil {
-		return nil, t.refuse("list", "persistentvolumeclaims", "", err)
+		return nil, t.explainError("list", "persistentvolumeclaims", "", err)
 	}
 	for _, c := range claims.Items {
 		why := holdsData
 		if c.Labels[component] == componentBackup {
 			why = holdsBackup
 		}
-		out = t.add(out, kindClaim, &c.ObjectMeta, why)
+		out = t.addObject(out, kindClaim, &c.ObjectMeta, why)
 	}
 	snapshots, err := t.listSnapshots(ctx, cluster)
 	if err != nil {
@@ -147,21 +147,21 @@ func (t inventory) listKept(ctx context.Context, cluster string) ([]resource.Fou
 	out = append(out, snapshots...)
 	secrets, err := t.API.CoreV1().Secrets(t.Namespace).List(ctx, o)
 	if err != nil {
-		return nil, t.refuse("list", "secrets", "", err)
+		return nil, t.explainError("list", "secrets", "", err)
 	}
 	for _, s := range secrets.Items {
 		if s.Name == secretsPrefix+cluster {
-			out = t.add(out, kindSecret, &s.ObjectMeta, opensData)
+			out = t.addObject(out, kindSecret, &s.ObjectMeta, opensData)
 		}
 	}
 	jobs, err := t.API.BatchV1().Jobs(t.Namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: o.LabelSelector + "," + component + "=" + componentUpgrade,
 	})
 	if err != nil {
-		return nil, t.refuse("list", "jobs", "", err)
+		return nil, t.explainError("list", "jobs", "", err)
 	}
 	for _, j := range jobs.Items {
-		out = t.add(out, kindErrand, &j.ObjectMeta, "")
+		out = t.addObject(out, kindErrand, &j.ObjectMeta, "")
 	}
 	return out, nil
 }
@@ -200,7 +200,7 @@ func (t inventory) listTasks(ctx context.Context, ns, cluster string) ([]resourc
 	var out []resource.Found
 	add := func(kind string, m *metav1.ObjectMeta) {
 		before := len(out)
-		out = t.add(out, kind, m, "")
+		out = t.addObject(out, kind, m, "")
 		for i := range out[before:] {
 			out[before+i].Launched = true
 		}
@@ -242,16 +242,16 @@ func isClosedElsewhere(err error, ns, home string) bool {
 	return ns != home && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err))
 }
 
-// add lists an object if it really carries the cluster's mark.
-func (t inventory) add(fs []resource.Found, kind string, m *metav1.ObjectMeta, retain string) []resource.Found {
+// addObject lists an object if it really carries the cluster's mark.
+func (t inventory) addObject(fs []resource.Found, kind string, m *metav1.ObjectMeta, retain string) []resource.Found {
 	if m.Labels[clusterLabel] != t.Cluster {
 		return fs
 	}
 	return append(fs, resource.Found{Kind: kind, ID: t.idIn(m.Namespace, m.Name), Name: t.idIn(m.Namespace, m.Name), Retain: retain})
 }
 
-// namespaces are those in which the cluster's tasks may run: its own first.
-func (t *Target) namespaces() []string {
+// taskNamespaces are those in which the cluster's tasks may run: its own first.
+func (t *Target) taskNamespaces() []string {
 	out := []string{t.Namespace}
 	also := func(v any) {
 		if ns, ok := v.(string); ok && ns != "" && !slices.Contains(out, ns) {

@@ -16,28 +16,28 @@ import (
 // Remains lists what the chart has made and no release of Helm's takes along: what was
 // applied without Helm, and what is left where the release or its namespace is gone.
 func (t *Target) Remains(ctx context.Context) ([]resource.Found, error) {
-	_, release, err := t.release().lookUp(ctx)
+	_, release, err := t.newRelease().lookUp(ctx)
 	if err != nil {
 		return nil, err
 	}
-	home, err := t.place().namespaceExists(ctx, t.Namespace)
+	home, err := t.newPlace().namespaceExists(ctx, t.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	bound, err := t.inventory().boundNamespaces(ctx)
+	bound, err := t.newInventory().boundNamespaces(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []resource.Found
 	for _, k := range chartKinds() {
-		for _, ns := range t.inventory().namespacesOf(k, home, bound) {
-			list, err := t.inventory().listKind(ctx, k, ns)
+		for _, ns := range t.newInventory().namespacesOf(k, home, bound) {
+			list, err := t.newInventory().listKind(ctx, k, ns)
 			if err != nil {
 				return nil, err
 			}
 			for _, o := range list {
-				if t.inventory().isLeftover(k, o, release.Exists()) {
-					out = append(out, resource.Found{Kind: k.kind, ID: t.inventory().idOf(k, o), Name: t.inventory().idOf(k, o)})
+				if t.newInventory().isLeftover(k, o, release.Exists()) {
+					out = append(out, resource.Found{Kind: k.kind, ID: t.newInventory().idOf(k, o), Name: t.newInventory().idOf(k, o)})
 				}
 			}
 		}
@@ -64,7 +64,7 @@ func (t inventory) namespacesOf(k chartKind, home bool, bound []string) []string
 // role: those of tasks, whoever named them.
 func (t inventory) boundNamespaces(ctx context.Context) ([]string, error) {
 	out := []string{taskNamespaceOf(t.Namespace, t.Cluster)}
-	all, err := t.listKind(ctx, chartKind{of: bindings()}, "")
+	all, err := t.listKind(ctx, chartKind{of: roleBindings()}, "")
 	if err != nil {
 		return nil, err
 	}
@@ -142,13 +142,13 @@ func (t inventory) idOf(k chartKind, o unstructured.Unstructured) string {
 // Unseen names the kinds that may not be listed, so that nobody can say what is left of
 // them.
 func (t *Target) Unseen(ctx context.Context) ([]string, error) {
-	home, err := t.place().namespaceExists(ctx, t.Namespace)
+	home, err := t.newPlace().namespaceExists(ctx, t.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	var out []string
 	for _, k := range chartKinds() {
-		for _, ns := range t.inventory().namespacesOf(k, home, nil) {
+		for _, ns := range t.newInventory().namespacesOf(k, home, nil) {
 			api, err := t.Kube.Objects(k.of, ns)
 			if err != nil {
 				return nil, err
@@ -164,11 +164,11 @@ func (t *Target) Unseen(ctx context.Context) ([]string, error) {
 // Applied reports whether the cluster's master is there and was made by no release of
 // Helm's: by kubectl, or by a tool that renders charts.
 func (t *Target) Applied(ctx context.Context) (bool, error) {
-	_, release, err := t.release().lookUp(ctx)
+	_, release, err := t.newRelease().lookUp(ctx)
 	if err != nil || release.Exists() {
 		return false, err
 	}
-	d, err := t.place().deployment(ctx)
+	d, err := t.newPlace().readDeployment(ctx)
 	if cloud.KindOf(err) == cloud.Denied {
 		return false, nil // whoever may not see it may not change it either
 	}
@@ -178,6 +178,6 @@ func (t *Target) Applied(ctx context.Context) (bool, error) {
 // NamespaceGone reports whether the cluster's namespace is not there, and its record
 // with it.
 func (t *Target) NamespaceGone(ctx context.Context) (bool, error) {
-	there, err := t.place().namespaceExists(ctx, t.Namespace)
+	there, err := t.newPlace().namespaceExists(ctx, t.Namespace)
 	return err == nil && !there, err
 }

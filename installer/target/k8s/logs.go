@@ -43,7 +43,7 @@ const longestLine = 1 << 20
 func (t *Target) Logs(ctx context.Context, q LogQuery, show func(LogLine)) error {
 	seen := map[string]time.Time{}
 	for {
-		pods, err := t.place().listPods(ctx, t.place().ownSelector()+","+component+"="+q.Component)
+		pods, err := t.newPlace().listPods(ctx, t.newPlace().ownSelector()+","+component+"="+q.Component)
 		if err != nil {
 			return err
 		}
@@ -54,14 +54,14 @@ func (t *Target) Logs(ctx context.Context, q LogQuery, show func(LogLine)) error
 			}
 		}
 		for _, p := range pods {
-			if err := t.place().readLog(ctx, p, q, seen, show); err != nil {
+			if err := t.newPlace().readLog(ctx, p, q, seen, show); err != nil {
 				return err
 			}
 		}
 		if !q.Follow {
 			return nil
 		}
-		if err := t.waiter().pause(ctx); err != nil {
+		if err := t.newWaiter().pauseBriefly(ctx); err != nil {
 			return nil //nolint:nilerr // who follows ends it
 		}
 	}
@@ -90,7 +90,7 @@ func (t place) readLog(ctx context.Context, p corev1.Pod, q LogQuery, seen map[s
 		return nil // it went, or has not started
 	}
 	if err != nil {
-		return t.refuse("get", "pods/log", p.Name, err)
+		return t.explainError("get", "pods/log", p.Name, err)
 	}
 	defer func() { _ = stream.Close() }() // it was read to its end
 	lines := bufio.NewScanner(stream)

@@ -55,8 +55,8 @@ const (
 // recordType tells the record's Secret from others.
 const recordType corev1.SecretType = domain + "/record"
 
-// labels are the marks of an object that det-deploy itself makes for a cluster.
-func labels(cluster, part string) map[string]string {
+// objectLabels are the marks of an object that det-deploy itself makes for a cluster.
+func objectLabels(cluster, part string) map[string]string {
 	return map[string]string{
 		nameLabel: "determined", instance: cluster, component: part,
 		managedBy: "det-deploy", clusterLabel: cluster,

@@ -21,7 +21,7 @@ func MakeNamespace(ctx context.Context, api kube.API, name string, create bool) 
 	case err == nil || apierrors.IsForbidden(err):
 		return nil
 	case !apierrors.IsNotFound(err):
-		return refuse("get", "namespaces", "", name, err)
+		return explainError("get", "namespaces", "", name, err)
 	case !create:
 		return missingNamespace(name)
 	}
@@ -30,7 +30,7 @@ func MakeNamespace(ctx context.Context, api kube.API, name string, create bool) 
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
-	return refuse("create", "namespaces", "", name, err)
+	return explainError("create", "namespaces", "", name, err)
 }
 
 func missingNamespace(name string) error {

@@ -18,19 +18,19 @@ type place struct {
 	API                kube.API
 }
 
-func (t *Target) place() place { return place{t.Cluster, t.Namespace, t.Kube, t.API} }
+func (t *Target) newPlace() place { return place{t.Cluster, t.Namespace, t.Kube, t.API} }
 
-// refuse puts what the API server says into our words; nil stays nil.
-func refuse(verb, resource, namespace, name string, err error) error {
+// explainError puts what the API server says into our words; nil stays nil.
+func explainError(verb, resource, namespace, name string, err error) error {
 	return kube.Translate(kube.Call{Verb: verb, Resource: resource, Namespace: namespace, Name: name}, err)
 }
 
-func (t place) refuse(verb, resource, name string, err error) error {
+func (t place) explainError(verb, resource, name string, err error) error {
 	return t.refuseIn(t.Namespace, verb, resource, name, err)
 }
 
 func (t place) refuseIn(namespace, verb, resource, name string, err error) error {
-	return refuse(verb, resource, namespace, name, err)
+	return explainError(verb, resource, namespace, name, err)
 }
 
 // isOurs reports whether a master is one of this cluster's: another chart may give its
@@ -74,7 +74,7 @@ func (t place) namespaceExists(ctx context.Context, ns string) (bool, error) {
 func (t place) listPods(ctx context.Context, selector string) ([]corev1.Pod, error) {
 	list, err := t.API.CoreV1().Pods(t.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
-		return nil, t.refuse("list", "pods", "", err)
+		return nil, t.explainError("list", "pods", "", err)
 	}
 	return list.Items, nil
 }

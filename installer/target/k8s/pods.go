@@ -35,7 +35,7 @@ type Task struct {
 
 // Pods lists the pods of the cluster itself.
 func (t *Target) Pods(ctx context.Context) ([]Pod, error) {
-	all, err := t.place().listPods(ctx, t.place().ownSelector())
+	all, err := t.newPlace().listPods(ctx, t.newPlace().ownSelector())
 	if err != nil {
 		return nil, err
 	}
@@ -80,13 +80,13 @@ func stateOf(p corev1.Pod) string {
 // Tasks lists the pods of tasks that are not over, in every namespace of the cluster.
 func (t *Target) Tasks(ctx context.Context) ([]Task, error) {
 	out := []Task{}
-	for _, ns := range t.namespaces() {
+	for _, ns := range t.taskNamespaces() {
 		list, err := t.API.CoreV1().Pods(ns).List(ctx, metav1.ListOptions{LabelSelector: clusterLabel + "=" + t.Cluster + "," + taskLabel})
 		if isClosedElsewhere(err, ns, t.Namespace) {
 			continue
 		}
 		if err != nil {
-			return nil, t.place().refuseIn(ns, "list", "pods", "", err)
+			return nil, t.newPlace().refuseIn(ns, "list", "pods", "", err)
 		}
 		for _, p := range list.Items {
 			if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {

@@ -34,7 +34,7 @@ func (t *Target) Ready(ctx context.Context, tell func(string)) error {
 	if err := t.awaitMaster(ctx, tell); err != nil {
 		return err
 	}
-	return t.access().awaitAnswer(ctx, tell)
+	return t.newAccess().awaitAnswer(ctx, tell)
 }
 
 // notReadyError is a master that does not come up, with what stands in its way.
@@ -71,9 +71,9 @@ func isNotReady(err error) bool {
 // awaitMaster waits until the master is up, and records its version on the claims that it
 // uses.
 func (t *Target) awaitMaster(ctx context.Context, tell func(string)) error {
-	d, err := t.waiter().awaitAvailable(ctx, tell)
+	d, err := t.newWaiter().awaitAvailable(ctx, tell)
 	if err != nil {
 		return err
 	}
-	return t.claims().recordVersion(ctx, versionOfImage(masterIn(&d.Spec.Template.Spec).Image))
+	return t.newClaims().recordVersion(ctx, versionOfImage(masterIn(&d.Spec.Template.Spec).Image))
 }

@@ -49,24 +49,24 @@ func (s Store) Make(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err := s.Secrets.Create(ctx, s.blank(), metav1.CreateOptions{})
+	_, err := s.Secrets.Create(ctx, s.blankSecret(), metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
 	}
-	return s.refuse("create", err)
+	return s.explainError("create", err)
 }
 
 // Get reads a key.
 func (s Store) Get(ctx context.Context, key string) (record.Object, error) {
-	have, err := s.Secrets.Get(ctx, s.name(), metav1.GetOptions{})
+	have, err := s.Secrets.Get(ctx, s.secretName(), metav1.GetOptions{})
 	if err != nil {
-		return record.Object{}, s.refuse("get", err)
+		return record.Object{}, s.explainError("get", err)
 	}
 	o := objectIn(have, key)
 	if o.Version == "" {
-		return o, &cloud.Error{Kind: cloud.NotFound, Op: "read", Resource: s.resource() + "/" + key, Err: errors.New("it is not there")}
+		return o, &cloud.Error{Kind: cloud.NotFound, Op: "read", Resource: s.secretResource() + "/" + key, Err: errors.New("it is not there")}
 	}
-	o.Read = s.now(ctx)
+	o.Read = s.serverTime(ctx)
 	if o.Read.Before(o.Written) {
 		o.Read = o.Written // several servers, or a fallback to this machine's clock
 	}
@@ -76,7 +76,7 @@ func (s Store) Get(ctx context.Context, key string) (record.Object, error) {
 // Put writes a key.
 func (s Store) Put(ctx context.Context, key string, data []byte, was string) (string, error) {
 	version := rand.Text()
-	err := s.change(ctx, key, was, func(have *corev1.Secret) {
+	err := s.changeSecret(ctx, key, was, func(have *corev1.Secret) {
 		if have.Data == nil {
 			have.Data = make(map[string][]byte)
 		}
@@ -91,7 +91,7 @@ func (s Store) Put(ctx context.Context, key string, data []byte, was string) (st
 // Delete removes a key.
 func (s Store) Delete(ctx context.Context, key, was string) error {
 	gone := false
-	err := s.change(ctx, key, was, func(have *corev1.Secret) {
+	err := s.changeSecret(ctx, key, was, func(have *corev1.Secret) {
 		delete(have.Data, key)
 		delete(have.Annotations, versionOf(key))
 	})
@@ -107,37 +107,37 @@ func (s Store) Delete(ctx context.Context, key, was string) error {
 
 // Destroy removes the Secret.
 func (s Store) Destroy(ctx context.Context) error {
-	err := s.Secrets.Delete(ctx, s.name(), metav1.DeleteOptions{})
+	err := s.Secrets.Delete(ctx, s.secretName(), metav1.DeleteOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
-	return s.refuse("delete", err)
+	return s.explainError("delete", err)
 }
 
-// change edits the Secret while key has version was. A write that collides with one
+// changeSecret edits the Secret while key has version was. A write that collides with one
 // of another key is tried again; its own key's version decides.
-func (s Store) change(ctx context.Context, key, was string, edit func(*corev1.Secret)) error {
+func (s Store) changeSecret(ctx context.Context, key, was string, edit func(*corev1.Secret)) error {
 	var err error
 	for range collisions {
 		var have *corev1.Secret
-		if have, err = s.Secrets.Get(ctx, s.name(), metav1.GetOptions{}); err != nil {
+		if have, err = s.Secrets.Get(ctx, s.secretName(), metav1.GetOptions{}); err != nil {
 			break
 		}
 		if objectIn(have, key).Version != was {
-			return &cloud.Error{Kind: cloud.Conflict, Op: "write", Resource: s.resource() + "/" + key, Err: errors.New("another process wrote it first")}
+			return &cloud.Error{Kind: cloud.Conflict, Op: "write", Resource: s.secretResource() + "/" + key, Err: errors.New("another process wrote it first")}
 		}
 		edit(have)
 		if _, err = s.Secrets.Update(ctx, have, metav1.UpdateOptions{FieldManager: managerOf(key)}); !apierrors.IsConflict(err) {
 			break
 		}
 	}
-	return s.refuse("update", err)
+	return s.explainError("update", err)
 }
 
-// now asks the server what time it is, by making a Secret that it does not keep.
+// serverTime asks the server what time it is, by making a Secret that it does not keep.
 // Who may not is answered by this machine's clock.
-func (s Store) now(ctx context.Context) time.Time {
-	o := s.blank()
+func (s Store) serverTime(ctx context.Context) time.Time {
+	o := s.blankSecret()
 	o.Name, o.GenerateName = "", o.Name+"-"
 	made, err := s.Secrets.Create(ctx, o, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil || made.CreationTimestamp.IsZero() {
@@ -146,21 +146,21 @@ func (s Store) now(ctx context.Context) time.Time {
 	return made.CreationTimestamp.Time
 }
 
-func (s Store) blank() *corev1.Secret {
+func (s Store) blankSecret() *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: s.name(), Namespace: s.Namespace, Labels: labels(s.Cluster, componentRecord)},
+		ObjectMeta: metav1.ObjectMeta{Name: s.secretName(), Namespace: s.Namespace, Labels: objectLabels(s.Cluster, componentRecord)},
 		Type:       recordType,
 	}
 }
 
-func (s Store) name() string     { return recordPrefix + s.Cluster }
-func (s Store) resource() string { return "secret/" + s.Namespace + "/" + s.name() }
+func (s Store) secretName() string     { return recordPrefix + s.Cluster }
+func (s Store) secretResource() string { return "secret/" + s.Namespace + "/" + s.secretName() }
 
-func (s Store) refuse(op string, err error) error {
+func (s Store) explainError(op string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return refuse(op, "secrets", s.Namespace, s.name(), err)
+	return explainError(op, "secrets", s.Namespace, s.secretName(), err)
 }
 
 // objectIn reads a key without the time at which it was read. Its version is empty

@@ -11,14 +11,14 @@ const redacted = "‹redacted›"
 
 // Shown returns v as it may be printed: a secret is there, and cannot be read.
 func (v Values) Shown() Values {
-	return v.each("", func(path string, value any) (any, bool) {
+	return v.filterLeaves("", func(path string, value any) (any, bool) {
 		text, isText := value.(string)
 		switch {
 		case value == nil || value == "":
 			return value, true
 		case secretValue(path) || mayBeSecret(path):
 			return redacted, true
-		case isText && variable().MatchString(path):
+		case isText && variablePath().MatchString(path):
 			name, _, _ := strings.Cut(text, "=")
 			return name + "=" + redacted, true
 		}
@@ -38,9 +38,9 @@ func mayBeSecret(path string) bool {
 	return containerVariable().MatchString(path)
 }
 
-// variable is the path of a NAME=value of tasks, and containerVariable that of a
+// variablePath is the path of a NAME=value of tasks, and containerVariable that of a
 // container's in a pod spec.
-func variable() *regexp.Regexp {
+func variablePath() *regexp.Regexp {
 	return regexp.MustCompile(`(environmentVariables|environment_variables)(\.\w+)?\[\d+\]$`)
 }
 
@@ -48,13 +48,13 @@ func containerVariable() *regexp.Regexp { return regexp.MustCompile(`\.env\[\d+\
 
 // Remembered returns v without secrets: what the record may hold.
 func (v Values) Remembered() Values {
-	return v.each("", func(path string, value any) (any, bool) { return value, !secretValue(path) })
+	return v.filterLeaves("", func(path string, value any) (any, bool) { return value, !secretValue(path) })
 }
 
 // Secrets lists the paths at which v holds secrets.
 func (v Values) Secrets() []string {
 	var out []string
-	v.each("", func(path string, value any) (any, bool) {
+	v.filterLeaves("", func(path string, value any) (any, bool) {
 		if secretValue(path) && value != nil && value != "" {
 			out = append(out, path)
 		}

@@ -100,7 +100,7 @@ func (r *release) renderChart(ctx context.Context) (helm.Rendered, error) {
 
 // Wants is the release that the values lead to: the tag of the master's image.
 func (t *Target) Wants(ctx context.Context) (record.Release, error) {
-	out, err := t.release().renderChart(ctx)
+	out, err := t.newRelease().renderChart(ctx)
 	if err != nil {
 		return record.Release{}, err
 	}

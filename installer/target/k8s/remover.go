@@ -19,12 +19,12 @@ func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 		ns, name = t.Namespace, f.ID
 	}
 	if f.Kind == kindMaster {
-		return t.waiter().stopMaster(ctx)
+		return t.newWaiter().stopMaster(ctx)
 	}
 	if f.Kind == kindRelease {
-		return t.release().Delete(ctx)
+		return t.newRelease().Delete(ctx)
 	}
-	remove, found := t.inventory().removers(ns)[f.Kind]
+	remove, found := t.newInventory().removersIn(ns)[f.Kind]
 	if !found {
 		return fmt.Errorf("remove %s: nothing is known of such objects", f)
 	}
@@ -34,17 +34,17 @@ func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 		return nil
 	}
 	if err != nil {
-		return t.place().refuseIn(ns, "delete", remove.resource, name, err)
+		return t.newPlace().refuseIn(ns, "delete", remove.resource, name, err)
 	}
-	return t.waiter().awaitGone(ctx, goneLimit, f.String()+" to go", func(ctx context.Context) (string, error) {
+	return t.newWaiter().awaitGone(ctx, goneLimit, f.String()+" to go", func(ctx context.Context) (string, error) {
 		err := remove.look(ctx, name)
 		if apierrors.IsNotFound(err) {
 			return "", nil
 		}
 		if err != nil {
-			return "", t.place().refuseIn(ns, "get", remove.resource, name, err)
+			return "", t.newPlace().refuseIn(ns, "get", remove.resource, name, err)
 		}
-		return t.place().describeHolders(ctx, f.Kind, ns, name)
+		return t.newPlace().describeHolders(ctx, f.Kind, ns, name)
 	})
 }
 
@@ -55,7 +55,7 @@ type remover struct {
 	look     func(context.Context, string) error
 }
 
-func (t inventory) removers(ns string) map[string]remover {
+func (t inventory) removersIn(ns string) map[string]remover {
 	claims, secrets, pods, jobs := t.API.CoreV1().PersistentVolumeClaims(ns), t.API.CoreV1().Secrets(ns), t.API.CoreV1().Pods(ns), t.API.BatchV1().Jobs(ns)
 	claim := remover{"persistentvolumeclaims", claims.Delete, func(ctx context.Context, n string) error {
 		_, err := claims.Get(ctx, n, metav1.GetOptions{})

@@ -46,7 +46,7 @@ func (t upgrade) serveNew(ctx context.Context, tell func(string)) error {
 // Finish upgrades the release to what is wanted, and waits for its master.
 func (t *Target) Finish(ctx context.Context, tell func(string)) error {
 	tell("the release is upgraded")
-	if _, err := t.Helm.Upgrade(ctx, t.release().helmRelease()); err != nil {
+	if _, err := t.Helm.Upgrade(ctx, t.newRelease().helmRelease()); err != nil {
 		return err
 	}
 	return t.awaitMaster(ctx, tell)

@@ -28,11 +28,11 @@ func (t inventory) listSnapshots(ctx context.Context, cluster string) ([]resourc
 		return nil, nil
 	}
 	if err != nil {
-		return nil, t.refuse("list", "volumesnapshots", "", err)
+		return nil, t.explainError("list", "volumesnapshots", "", err)
 	}
 	var out []resource.Found
 	for _, s := range list.Items {
-		out = t.add(out, kindSnapshot, &metav1.ObjectMeta{Namespace: s.GetNamespace(), Name: s.GetName(), Labels: s.GetLabels()}, holdsBackup)
+		out = t.addObject(out, kindSnapshot, &metav1.ObjectMeta{Namespace: s.GetNamespace(), Name: s.GetName(), Labels: s.GetLabels()}, holdsBackup)
 	}
 	return out, nil
 }

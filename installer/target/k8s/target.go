@@ -55,10 +55,10 @@ var (
 
 // Wanted is the release: all that a cluster consists of is in it.
 func (t *Target) Wanted() ([]resource.Resource, error) {
-	return []resource.Resource{t.release()}, nil
+	return []resource.Resource{t.newRelease()}, nil
 }
 
-func (t *Target) release() *release { return &release{Target: t} }
+func (t *Target) newRelease() *release { return &release{Target: t} }
 
 // helmRelease is the release as Helm is told it.
 func (r *release) helmRelease() helm.Release {
@@ -67,20 +67,20 @@ func (r *release) helmRelease() helm.Release {
 
 // The parts of a target: each has what it needs of it.
 
-func (t *Target) waiter() waiter {
-	return waiter{place: t.place(), glance: cmp.Or(t.Glance, glance), patience: cmp.Or(t.Patience, patience), limit: cmp.Or(t.Limit, DefaultLimit)}
+func (t *Target) newWaiter() waiter {
+	return waiter{place: t.newPlace(), glance: cmp.Or(t.Glance, glance), patience: cmp.Or(t.Patience, patience), limit: cmp.Or(t.Limit, DefaultLimit)}
 }
 
-func (t *Target) errands() errands { return errands{t.waiter()} }
+func (t *Target) newErrands() errands { return errands{t.newWaiter()} }
 
-func (t *Target) inventory() inventory {
-	return inventory{waiter: t.waiter(), release: t.release(), spaces: t.namespaces(), unread: t.Unread}
+func (t *Target) newInventory() inventory {
+	return inventory{waiter: t.newWaiter(), release: t.newRelease(), spaces: t.taskNamespaces(), unread: t.Unread}
 }
 
-func (t *Target) claims() claims {
-	return claims{place: t.place(), values: t.Values, given: t.BackupClaim}
+func (t *Target) newClaims() claims {
+	return claims{place: t.newPlace(), values: t.Values, given: t.BackupClaim}
 }
 
-func (t *Target) access() access { return access{waiter: t.waiter(), values: t.Values} }
+func (t *Target) newAccess() access { return access{waiter: t.newWaiter(), values: t.Values} }
 
-func (t *Target) upgrade() upgrade { return upgrade{t} }
+func (t *Target) newUpgrade() upgrade { return upgrade{t} }

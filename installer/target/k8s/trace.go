@@ -71,7 +71,7 @@ func clustersIn(ctx context.Context, c *kube.Client, of schema.GroupVersionResou
 		return nil, nil
 	}
 	if err != nil {
-		return nil, refuse("list", of.Resource, ns, "", err)
+		return nil, explainError("list", of.Resource, ns, "", err)
 	}
 	return list.Items, nil
 }

@@ -34,7 +34,7 @@ const (
 
 // Runs reads it off the master's Deployment.
 func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, error) {
-	d, err := t.place().deployment(ctx)
+	d, err := t.newPlace().readDeployment(ctx)
 	if err != nil || d == nil {
 		return record.Release{}, installer.Stop, err
 	}
@@ -49,16 +49,16 @@ func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, erro
 // old master still serves: an image that cannot be had stops nobody. Values that would
 // cost the cluster its data, or that no object can be brought to, are refused here too.
 func (t *Target) Offer(ctx context.Context, r record.Release, tell func(string)) error {
-	if err := t.claims().checkGiven(ctx); err != nil {
+	if err := t.newClaims().checkGiven(ctx); err != nil {
 		return err
 	}
-	if _, err := t.upgrade().nextDeployment(ctx, r); err != nil {
+	if _, err := t.newUpgrade().nextDeployment(ctx, r); err != nil {
 		return err
 	}
-	if _, err := t.release().compareObjects(ctx); err != nil {
+	if _, err := t.newRelease().compareObjects(ctx); err != nil {
 		return err
 	}
-	return t.upgrade().tryImage(ctx, tell)
+	return t.newUpgrade().tryImage(ctx, tell)
 }
 
 // Turn stops the master, tries the new one in a Job, or has one serve.
@@ -66,10 +66,10 @@ func (t *Target) Turn(ctx context.Context, r record.Release, m installer.Mode, t
 	switch m {
 	case installer.Stop:
 		tell("waiting until the master's pod is gone; pods of tasks go on")
-		return t.waiter().stopMaster(ctx)
+		return t.newWaiter().stopMaster(ctx)
 	case installer.Hold:
 		tell("the new master tries the store on a copy")
-		return t.upgrade().rehearse(ctx, r, tell)
+		return t.newUpgrade().rehearseMigration(ctx, r, tell)
 	case installer.Serve:
 	}
 	want, err := t.Wants(ctx)
@@ -77,24 +77,24 @@ func (t *Target) Turn(ctx context.Context, r record.Release, m installer.Mode, t
 		return err
 	}
 	if r.Same(want) {
-		return t.upgrade().serveNew(ctx, tell)
+		return t.newUpgrade().serveNew(ctx, tell)
 	}
-	return t.upgrade().restartOld(ctx, tell)
+	return t.newUpgrade().restartOld(ctx, tell)
 }
 
-// rehearse runs the new program on a copy of the store to its end.
-func (t upgrade) rehearse(ctx context.Context, r record.Release, tell func(string)) error {
+// rehearseMigration runs the new program on a copy of the store to its end.
+func (t upgrade) rehearseMigration(ctx context.Context, r record.Release, tell func(string)) error {
 	d, err := t.nextDeployment(ctx, r)
 	if err != nil {
 		return err
 	}
 	args := replaceVerb(masterIn(&d.Spec.Template.Spec), []string{"rehearse"})
-	return t.errands().run(ctx, errandSpec{name: tryErrand, args: args, limit: tryLimit}, d.Spec.Template, tell)
+	return t.newErrands().runErrand(ctx, errandSpec{name: tryErrand, args: args, limit: tryLimit}, d.Spec.Template, tell)
 }
 
 // nextDeployment is the master's Deployment as the new chart has it.
 func (t upgrade) nextDeployment(ctx context.Context, r record.Release) (*appsv1.Deployment, error) {
-	out, err := t.release().renderChart(ctx)
+	out, err := t.newRelease().renderChart(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -111,14 +111,14 @@ func (t upgrade) nextDeployment(ctx context.Context, r record.Release) (*appsv1.
 // restartOld starts the old master: nothing of the release has been changed.
 func (t upgrade) restartOld(ctx context.Context, tell func(string)) error {
 	tell("the old master starts again")
-	d, err := t.place().deployment(ctx)
+	d, err := t.newPlace().readDeployment(ctx)
 	if err != nil {
 		return err
 	}
 	if d == nil {
 		return &installer.AbsentError{Cluster: t.Cluster}
 	}
-	if err := t.place().scale(ctx, d, 1); err != nil {
+	if err := t.newPlace().scaleMaster(ctx, d, 1); err != nil {
 		return err
 	}
 	return t.awaitMaster(ctx, tell)
@@ -127,7 +127,7 @@ func (t upgrade) restartOld(ctx context.Context, tell func(string)) error {
 // Backup lets the program that wrote the store write it into a file on a claim of its
 // own, which outlives the cluster, or into a bucket.
 func (t *Target) Backup(ctx context.Context, of record.Release, tell func(string)) (string, error) {
-	d, err := t.place().deployment(ctx)
+	d, err := t.newPlace().readDeployment(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -138,14 +138,14 @@ func (t *Target) Backup(ctx context.Context, of record.Release, tell func(string
 	if t.BackupBucket != "" {
 		url := t.BackupBucket + "/" + t.Cluster + "/" + file
 		args := replaceVerb(masterIn(&d.Spec.Template.Spec), []string{"backup"}, "--file="+url)
-		return url, t.errands().run(ctx, errandSpec{name: backupErrand, args: args, limit: backupLimit}, d.Spec.Template, tell)
+		return url, t.newErrands().runErrand(ctx, errandSpec{name: backupErrand, args: args, limit: backupLimit}, d.Spec.Template, tell)
 	}
-	claim, err := t.claims().ensureBackup(ctx)
+	claim, err := t.newClaims().ensureBackup(ctx)
 	if err != nil {
 		return "", err
 	}
 	args := replaceVerb(masterIn(&d.Spec.Template.Spec), []string{"backup"}, "--file="+backupDir+"/"+file)
-	err = t.errands().run(ctx, errandSpec{name: backupErrand, args: args, claim: claim, limit: backupLimit}, d.Spec.Template, tell)
+	err = t.newErrands().runErrand(ctx, errandSpec{name: backupErrand, args: args, claim: claim, limit: backupLimit}, d.Spec.Template, tell)
 	return "claim " + claim + ", file " + file, err
 }
 
@@ -171,7 +171,7 @@ func (t *Target) Fits(ctx context.Context, r record.Record) error {
 		return err
 	}
 	if runs.IsZero() {
-		return t.claims().checkVersion(ctx, want.Version)
+		return t.newClaims().checkVersion(ctx, want.Version)
 	}
 	seen, err := installer.See(ctx, t, r)
 	if err != nil {

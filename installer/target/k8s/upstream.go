@@ -15,12 +15,12 @@ type effect struct {
 // oldestPostgres is the first major version of PostgreSQL that the master can use.
 const oldestPostgres = 13
 
-func effects() []effect {
+func upstreamEffects() []effect {
 	const unbuilt = "has no effect yet: what it is for is not built"
 	return []effect{
 		{"detVersion", "is the tag of det-deploy's image, and not a version of Determined", nil},
 		{"defaultImages.postgreSQL", "is too old: the master needs PostgreSQL " + strconv.Itoa(oldestPostgres) + " or newer; leave it out for the chart's own", oldPostgres},
-		{"defaultImages.kubeScheduler", "is used with defaultScheduler coscheduler only, and one from k8s.gcr.io is too old for it; leave it out for the chart's own", frozen},
+		{"defaultImages.kubeScheduler", "is used with defaultScheduler coscheduler only, and one from k8s.gcr.io is too old for it; leave it out for the chart's own", isFrozenRegistry},
 		{"createNonNamespacedObjects", "as false also means that no namespace is made for tasks", isFalse},
 		{"telemetry.enabled", "has no effect: nothing is reported to anybody", isTrue},
 		{"tensorboardTimeout", unbuilt, nil},
@@ -39,7 +39,7 @@ func effects() []effect {
 // the chart of Determined 0.38.1, where its users may take it for the same.
 func OtherEffects(v Values) []string {
 	var out []string
-	for _, e := range effects() {
+	for _, e := range upstreamEffects() {
 		value, found := v.Get(e.path)
 		if found && value != nil && value != "" && (e.when == nil || e.when(value)) {
 			out = append(out, "The value "+e.path+" "+e.says+".")
@@ -58,7 +58,7 @@ func oldPostgres(value any) bool {
 	return err == nil && major < oldestPostgres
 }
 
-func frozen(value any) bool {
+func isFrozenRegistry(value any) bool {
 	text, _ := value.(string)
 	return regexp.MustCompile(`^k8s\.gcr\.io/`).MatchString(text)
 }

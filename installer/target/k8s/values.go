@@ -13,7 +13,7 @@ type Values map[string]any
 // Over returns v laid over base, map by map: what v leaves out stays as it is in
 // base, a list is replaced whole, and a null takes away what base says.
 func (v Values) Over(base Values) Values {
-	out := clone(base)
+	out := cloneValues(base)
 	for key, value := range v {
 		if value == nil {
 			delete(out, key)
@@ -55,11 +55,11 @@ func (v Values) Text(path string) string {
 	return text
 }
 
-// each returns v with every leaf as keep says, which may leave it out.
-func (v Values) each(under string, keep func(path string, value any) (any, bool)) Values {
+// filterLeaves returns v with every leaf as keep says, which may leave it out.
+func (v Values) filterLeaves(under string, keep func(path string, value any) (any, bool)) Values {
 	out := make(Values, len(v))
 	for key, value := range v {
-		if kept, ok := eachIn(join(under, key), value, keep); ok {
+		if kept, ok := eachIn(joinPath(under, key), value, keep); ok {
 			out[key] = kept
 		}
 	}
@@ -69,7 +69,7 @@ func (v Values) each(under string, keep func(path string, value any) (any, bool)
 func eachIn(path string, value any, keep func(string, any) (any, bool)) (any, bool) {
 	switch value := value.(type) {
 	case map[string]any:
-		return map[string]any(Values(value).each(path, keep)), true
+		return map[string]any(Values(value).filterLeaves(path, keep)), true
 	case []any:
 		out := make([]any, 0, len(value))
 		for i, one := range value {
@@ -83,14 +83,14 @@ func eachIn(path string, value any, keep func(string, any) (any, bool)) (any, bo
 	}
 }
 
-func join(under, key string) string {
+func joinPath(under, key string) string {
 	if under == "" {
 		return key
 	}
 	return under + "." + key
 }
 
-func clone(v Values) Values {
+func cloneValues(v Values) Values {
 	if v == nil {
 		return make(Values)
 	}

@@ -32,14 +32,14 @@ func (t waiter) awaitGone(ctx context.Context, limit time.Duration, what string,
 		case time.Now().After(deadline):
 			return &leftError{what, limit, left}
 		}
-		if err := t.pause(ctx); err != nil {
+		if err := t.pauseBriefly(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// pause is what lies between two looks.
-func (t waiter) pause(ctx context.Context) error {
+// pauseBriefly is what lies between two looks.
+func (t waiter) pauseBriefly(ctx context.Context) error {
 	return delay.For(ctx, t.glance)
 }
 
@@ -47,7 +47,7 @@ func (t waiter) pause(ctx context.Context) error {
 func (t waiter) awaitAvailable(ctx context.Context, tell func(string)) (*appsv1.Deployment, error) {
 	w := t.startWaiting(t.limit, tell)
 	for {
-		d, err := t.deployment(ctx)
+		d, err := t.readDeployment(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -57,11 +57,11 @@ func (t waiter) awaitAvailable(ctx context.Context, tell func(string)) (*appsv1.
 		if isAvailable(d) {
 			return d, nil
 		}
-		v := t.diagnose(ctx, t.standingSelector())
+		v := t.diagnosePod(ctx, t.standingSelector())
 		if w.isOver(v, time.Now()) {
 			return nil, &notReadyError{t.Cluster, t.Namespace, v, time.Since(w.begun)}
 		}
-		if err := t.pause(ctx); err != nil {
+		if err := t.pauseBriefly(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -53,7 +53,7 @@ func (a *agentFiles) Find(context.Context) (resource.Found, []resource.Drift, er
 // Create asks the master's own program for a join token: the key that signs it
 // never leaves the master's directory.
 func (a *agentFiles) Create(ctx context.Context) error {
-	if err := a.configure(ctx); err != nil {
+	if err := a.writeConfig(ctx); err != nil {
 		return err
 	}
 	if a.joinToken(time.Now()) == "" {
@@ -66,8 +66,8 @@ func (a *agentFiles) Create(ctx context.Context) error {
 	return a.h.writeFile(ctx, a.place.joinToken(a.name), token)
 }
 
-// configure writes what the agent reads.
-func (a *agentFiles) configure(ctx context.Context) error {
+// writeConfig writes what the agent reads.
+func (a *agentFiles) writeConfig(ctx context.Context) error {
 	want, err := agentYAML(a.spec, a.place, a.name, a.tasksAt)
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (a *agentFiles) Delete(ctx context.Context) error {
 	}
 	err := a.h.removeAll(ctx, a.place.agentDir(a.name))
 	if err == nil {
-		a.h.removeEmpty(a.place.path("agents"))
+		a.h.removeEmpty(a.place.pathOf("agents"))
 	}
 	return err
 }

@@ -62,7 +62,7 @@ func (t checks) checkDirectory(context.Context) doctor.Result {
 // checkPort passes when the port is free, or when this cluster's master has it.
 func (t checks) checkPort(ctx context.Context) doctor.Result {
 	r := doctor.Result{Answer: doctor.Pass, Found: "free", Needed: "a free port", Fix: "choose another one with --port"}
-	if st, seen, err := t.Place.Processes().Status("master"); err == nil && seen && st.Alive() && t.Master().problem(ctx) == "" {
+	if st, seen, err := t.Place.Processes().Status("master"); err == nil && seen && st.Alive() && t.Master().masterProblem(ctx) == "" {
 		r.Found = "used by this cluster"
 		return r
 	}
@@ -74,7 +74,7 @@ func (t checks) checkPort(ctx context.Context) doctor.Result {
 	switch {
 	case err == nil:
 		_ = l.Close() // it was only tried
-	case errors.Is(err, syscall.EADDRINUSE) && t.ours():
+	case errors.Is(err, syscall.EADDRINUSE) && t.ownMasterAlive():
 		r.Found = "used by this cluster, which does not answer"
 	case errors.Is(err, syscall.EADDRINUSE):
 		r.Answer, r.Found = doctor.Fail, "in use by another program"
@@ -84,8 +84,8 @@ func (t checks) checkPort(ctx context.Context) doctor.Result {
 	return r
 }
 
-// ours reports whether a master of this cluster is alive, in whatever state.
-func (t checks) ours() bool {
+// ownMasterAlive reports whether a master of this cluster is alive, in whatever state.
+func (t checks) ownMasterAlive() bool {
 	st, seen, err := t.Place.Processes().Status("master")
 	return err == nil && seen && st.Alive()
 }
@@ -128,16 +128,16 @@ func (t checks) checkConfiguration(context.Context) doctor.Result {
 		return r
 	}
 	if unbuilt := config.Unbuilt(read.Master); len(unbuilt) > 0 {
-		r.Answer, r.Found = doctor.Fail, lines(unbuilt)
+		r.Answer, r.Found = doctor.Fail, problemLines(unbuilt)
 		return r
 	}
 	if given := config.GuardedMounts(read.Master); len(given) > 0 {
-		r.Answer, r.Found = doctor.Unknown, lines(given)
+		r.Answer, r.Found = doctor.Unknown, problemLines(given)
 	}
 	return r
 }
 
-func lines(problems []document.Problem) string {
+func problemLines(problems []document.Problem) string {
 	out := make([]string, len(problems))
 	for i, p := range problems {
 		out[i] = p.String()

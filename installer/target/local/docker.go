@@ -50,7 +50,7 @@ func (t *Target) TasksReach(ctx context.Context) (string, error) {
 	}
 	e, err := dockerSocket(t.Docker).inspectEngine(ctx)
 	if err == nil {
-		return e.reach(machineAddresses(ctx)), nil
+		return e.bridgeAddress(machineAddresses(ctx)), nil
 	}
 	if at := t.Place.tasksReached(); at != "" {
 		return at, nil
@@ -86,7 +86,7 @@ func (d dockerSocket) inspectEngine(ctx context.Context) (engine, error) {
 // tasksReached is where the agents' containers were told to reach the master, or
 // empty where none was told.
 func (p Place) tasksReached() string {
-	agents, err := os.ReadDir(p.path("agents"))
+	agents, err := os.ReadDir(p.pathOf("agents"))
 	if err != nil {
 		return "" // there are none yet
 	}
@@ -106,13 +106,13 @@ type engine struct {
 	rootless, podman bool
 }
 
-// reach is where containers reach the machine that has these addresses, as a bridge of
+// bridgeAddress is where containers reach the machine that has these addresses, as a bridge of
 // Docker's or Podman's does, or by a name that agents and engines give it.
 //
 // The bridge of a rootless engine is not the machine's: only the machine's own address
 // leads out of it. With Podman not even that may, which knows its machine by name. So
 // does Docker Desktop, whose containers live in a machine of their own.
-func (e engine) reach(own []net.IP) string {
+func (e engine) bridgeAddress(own []net.IP) string {
 	i := -1
 	switch {
 	case e.rootless && !e.podman:

@@ -34,7 +34,7 @@ func TestContainersReachTheMachineOfTheirEngine(t *testing.T) {
 		"Docker Desktop":              {engine{gateways: ips("172.17.0.1")}, ips("127.0.0.1", "192.0.2.7"), "host.docker.internal"},
 		"an engine without a network": {engine{}, ips("127.0.0.1", "192.0.2.7"), "host.docker.internal"},
 	} {
-		if got := c.engine.reach(c.own); got != c.want {
+		if got := c.engine.bridgeAddress(c.own); got != c.want {
 			t.Errorf("%s: got %s, want %s", name, got, c.want)
 		}
 	}

@@ -188,7 +188,7 @@ func (c *certificates) Find(context.Context) (resource.Found, []resource.Drift, 
 	if !fileExists(c.dir) {
 		return resource.Found{}, nil, nil
 	}
-	why := c.stale(time.Now())
+	why := c.staleReason(time.Now())
 	c.renew = why != ""
 	if !c.renew {
 		return foundFile(c.kind, c.dir, ""), nil, nil
@@ -196,8 +196,8 @@ func (c *certificates) Find(context.Context) (resource.Found, []resource.Drift, 
 	return foundFile(c.kind, c.dir, ""), []resource.Drift{{Path: "validity", Have: why, Want: "two months or more, for all addresses, with its key"}}, nil
 }
 
-// stale says why the files have to be made anew, or nothing.
-func (c *certificates) stale(now time.Time) string {
+// staleReason says why the files have to be made anew, or nothing.
+func (c *certificates) staleReason(now time.Time) string {
 	var files [3][]byte
 	for i, name := range []string{"ca.pem", "cert.pem", "key.pem"} {
 		data, err := os.ReadFile(filepath.Join(c.dir, name))

@@ -16,7 +16,7 @@ const (
 func (t *Target) Ready(ctx context.Context, tell func(string)) error {
 	tell("the master to answer")
 	last := ""
-	if !waitUntil(ctx, startLimit, func() bool { last = t.Master().problem(ctx); return last == "" }) {
+	if !waitUntil(ctx, startLimit, func() bool { last = t.Master().masterProblem(ctx); return last == "" }) {
 		return wrapRefusal("wait for", "the master", errors.Join(errors.New(last), ctx.Err()))
 	}
 	if t.Spec.Agents > 0 {
@@ -38,7 +38,7 @@ func (t *Target) Ready(ctx context.Context, tell func(string)) error {
 	if !ok {
 		return wrapRefusal("wait for", "the agents", errors.Join(err, ctx.Err(),
 			fmt.Errorf("%d of %d have joined; the last one's log says: %s (%s)", joined, t.Spec.Agents,
-				tail(t.Place.Log(fmt.Sprintf("agent-%d", t.Spec.Agents))), t.Place.path("logs"))))
+				tail(t.Place.Log(fmt.Sprintf("agent-%d", t.Spec.Agents))), t.Place.pathOf("logs"))))
 	}
 	return nil
 }

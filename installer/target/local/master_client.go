@@ -30,15 +30,15 @@ type MasterClient struct {
 // Master asks the cluster's master.
 func (t *Target) Master() MasterClient { return MasterClient{t.Spec, t.Place} }
 
-// problem asks the master how it is: it must answer, and be this cluster's.
-func (c MasterClient) problem(ctx context.Context) string {
-	if _, err := c.ask(ctx, http.MethodGet, "/healthz", "", nil); err != nil {
+// masterProblem asks the master how it is: it must answer, and be this cluster's.
+func (c MasterClient) masterProblem(ctx context.Context) string {
+	if _, err := c.sendRequest(ctx, http.MethodGet, "/healthz", "", nil); err != nil {
 		return err.Error()
 	}
 	var info struct {
 		Name string `json:"cluster_name"`
 	}
-	b, err := c.ask(ctx, http.MethodGet, "/info", "", nil)
+	b, err := c.sendRequest(ctx, http.MethodGet, "/info", "", nil)
 	if err == nil {
 		err = json.Unmarshal(b, &info)
 	}
@@ -61,7 +61,7 @@ func (c MasterClient) holdProblem(ctx context.Context) (problem string, final bo
 			Error string `json:"error"`
 		} `json:"rehearsal"`
 	}
-	b, err := c.ask(ctx, http.MethodGet, "/info", "", nil)
+	b, err := c.sendRequest(ctx, http.MethodGet, "/info", "", nil)
 	if err == nil {
 		err = json.Unmarshal(b, &info)
 	}
@@ -87,7 +87,7 @@ func (c MasterClient) Login(ctx context.Context) (session string, err error) {
 	if err != nil {
 		return "", err
 	}
-	b, err := c.ask(ctx, http.MethodPost, "/api/v1/auth/login", "", body)
+	b, err := c.sendRequest(ctx, http.MethodPost, "/api/v1/auth/login", "", body)
 	if err != nil {
 		return "", err
 	}
@@ -99,7 +99,7 @@ func (c MasterClient) Login(ctx context.Context) (session string, err error) {
 
 // countAgents counts the agents of this cluster's own that the master knows.
 func (c MasterClient) countAgents(ctx context.Context, session string) (int, error) {
-	b, err := c.ask(ctx, http.MethodGet, "/api/v1/agents", session, nil)
+	b, err := c.sendRequest(ctx, http.MethodGet, "/api/v1/agents", session, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -122,11 +122,11 @@ func (c MasterClient) countAgents(ctx context.Context, session string) (int, err
 
 // Accepts reports whether a session is still good.
 func (c MasterClient) Accepts(ctx context.Context, session string) bool {
-	_, err := c.ask(ctx, http.MethodGet, "/api/v1/me", session, nil)
+	_, err := c.sendRequest(ctx, http.MethodGet, "/api/v1/me", session, nil)
 	return err == nil
 }
 
-func (c MasterClient) ask(ctx context.Context, method, path, session string, body []byte) ([]byte, error) {
+func (c MasterClient) sendRequest(ctx context.Context, method, path, session string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, c.spec.URL()+path, bytes.NewReader(body))
@@ -153,7 +153,7 @@ func (c MasterClient) ask(ctx context.Context, method, path, session string, bod
 	case resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden:
 		return nil, ErrForbidden
 	case resp.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("%s %s answers %s%s", method, path, resp.Status, reason(answer))
+		return nil, fmt.Errorf("%s %s answers %s%s", method, path, resp.Status, reasonOf(answer))
 	}
 	return answer, nil
 }
@@ -174,8 +174,8 @@ func (c MasterClient) newHTTPClient() (*http.Client, error) {
 	return &http.Client{Transport: transport}, nil
 }
 
-// reason is what an answer gives as the reason, behind a colon.
-func reason(answer []byte) string {
+// reasonOf is what an answer gives as the reason, behind a colon.
+func reasonOf(answer []byte) string {
 	var a struct{ Reason string }
 	if json.Unmarshal(answer, &a) != nil || a.Reason == "" {
 		return ""

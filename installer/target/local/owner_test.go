@@ -23,11 +23,11 @@ func TestALockNamesItsOwner(t *testing.T) {
 		{"by the machine's table of users", "", named, "arn:x", "ann"},
 		{"by the platform's identity", "", nameless, "arn:x", "arn:x"},
 	} {
-		if got := owner(tt.variable, tt.current, tt.identity); got != tt.want {
+		if got := currentUser(tt.variable, tt.current, tt.identity); got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
 	}
-	number, isUID := strings.CutPrefix(owner("", nameless, ""), "uid ")
+	number, isUID := strings.CutPrefix(currentUser("", nameless, ""), "uid ")
 	if _, err := strconv.Atoi(number); err != nil || !isUID {
 		t.Errorf("with no name at all: got %q, want the number of the user", number)
 	}

@@ -31,12 +31,12 @@ type Place string
 // At returns the place of cluster under root.
 func At(root, cluster string) Place { return Place(filepath.Join(root, cluster)) }
 
-func (p Place) path(parts ...string) string {
+func (p Place) pathOf(parts ...string) string {
 	return filepath.Join(append([]string{string(p)}, parts...)...)
 }
 
 // Password is the file with the first password of the user admin.
-func (p Place) Password() string { return p.path("admin-password") }
+func (p Place) Password() string { return p.pathOf("admin-password") }
 
 // DeterminedPassword is the file with the first password of the user determined, which
 // is that of admin in clusters of versions that made one for both.
@@ -47,7 +47,7 @@ func (p Place) DeterminedPassword() string {
 	return p.determinedPassword()
 }
 
-func (p Place) determinedPassword() string { return p.path("determined-password") }
+func (p Place) determinedPassword() string { return p.pathOf("determined-password") }
 
 // onePassword reports a cluster of a version that made one password for both users.
 // This one makes that of determined first.
@@ -56,14 +56,14 @@ func (p Place) onePassword() bool {
 }
 
 // CA is the file with the certificate that signed the master's.
-func (p Place) CA() string { return p.path("tls", "ca.pem") }
+func (p Place) CA() string { return p.pathOf("tls", "ca.pem") }
 
 // Log is the file to which a process of this name writes.
-func (p Place) Log(name string) string { return p.path("logs", name+".log") }
+func (p Place) Log(name string) string { return p.pathOf("logs", name+".log") }
 
 // Logs lists the names of all processes that have a log.
 func (p Place) Logs() ([]string, error) {
-	files, err := fs.Glob(os.DirFS(p.path("logs")), "*.log")
+	files, err := fs.Glob(os.DirFS(p.pathOf("logs")), "*.log")
 	if err != nil {
 		return nil, err
 	}
@@ -79,22 +79,22 @@ func (p Place) retainReason() string { return holdsData + ", in " + p.dataDir() 
 // closedPaths is what no task may mount: all but the checkpoints, which are the tasks'.
 func (p Place) closedPaths() []string {
 	return []string{
-		p.path("control"), p.Password(), p.determinedPassword(), p.path("tls"), p.masterYAML(), p.masterConfig(), p.path("data", "master"),
-		p.path("agents"), p.path("units"), p.path("run"), p.path("logs"),
+		p.pathOf("control"), p.Password(), p.determinedPassword(), p.pathOf("tls"), p.masterYAML(), p.masterConfig(), p.pathOf("data", "master"),
+		p.pathOf("agents"), p.pathOf("units"), p.pathOf("run"), p.pathOf("logs"),
 	}
 }
 
-func (p Place) dataDir() string             { return p.path("data") }
-func (p Place) masterYAML() string          { return p.path("master.yaml") }
-func (p Place) masterConfig() string        { return p.path("master-config.yaml") }
-func (p Place) agentDir(name string) string { return p.path("agents", name) }
+func (p Place) dataDir() string             { return p.pathOf("data") }
+func (p Place) masterYAML() string          { return p.pathOf("master.yaml") }
+func (p Place) masterConfig() string        { return p.pathOf("master-config.yaml") }
+func (p Place) agentDir(name string) string { return p.pathOf("agents", name) }
 
 // Processes is where the supervisor and the installer meet.
 func (p Place) Processes() supervise.Dir { return supervise.Dir(p) }
 
 // Store keeps the record. The cluster's directory is made with it and goes with
 // it, unless something else is still inside.
-func (p Place) Store() record.Store { return store{record.Dir{Path: p.path("control")}, p} }
+func (p Place) Store() record.Store { return store{record.Dir{Path: p.pathOf("control")}, p} }
 
 type store struct {
 	record.Dir
@@ -125,14 +125,14 @@ func Holder(getenv func(string) string, nonce, identity string) (record.Holder, 
 		return record.Holder{}, err
 	}
 	return record.Holder{
-		Owner: owner(getenv("USER"), user.Current, identity), Host: host, Nonce: nonce,
+		Owner: currentUser(getenv("USER"), user.Current, identity), Host: host, Nonce: nonce,
 		Process: strconv.Itoa(me.PID) + " " + me.Start,
 	}, nil
 }
 
-// owner names who runs this process, also where nothing has set USER, as in containers
+// currentUser names who runs this process, also where nothing has set USER, as in containers
 // and under systemd.
-func owner(name string, current func() (*user.User, error), identity string) string {
+func currentUser(name string, current func() (*user.User, error), identity string) string {
 	if name != "" {
 		return name
 	}
@@ -198,7 +198,7 @@ func (p Place) Recover() (map[string]string, error) {
 			out[SlotSetting] = strconv.Itoa(pool.Provider.Local.ArtificialSlots)
 		}
 	}
-	agents, err := os.ReadDir(p.path("agents"))
+	agents, err := os.ReadDir(p.pathOf("agents"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, wrapRefusal("list", "agents", err)
 	}

@@ -42,7 +42,7 @@ func (s *supervisor) Find(context.Context) (resource.Found, []resource.Drift, er
 	if !d.Exists() {
 		return resource.Found{}, nil, nil
 	}
-	f := foundFile(s.kind, s.place.path("run"), "")
+	f := foundFile(s.kind, s.place.pathOf("run"), "")
 	if _, alive := d.Holder(); !alive {
 		return f, []resource.Drift{{Path: "state", Have: "not running", Want: "running"}}, nil
 	}
@@ -54,7 +54,7 @@ func (s *supervisor) Create(ctx context.Context) error {
 	if _, alive := d.Holder(); alive {
 		return nil
 	}
-	for _, dir := range []string{s.place.path("units"), s.place.path("run")} {
+	for _, dir := range []string{s.place.pathOf("units"), s.place.pathOf("run")} {
 		if err := s.h.makeDirectory(ctx, dir); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (s *supervisor) Delete(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, dir := range []string{s.place.path("units"), s.place.path("run")} {
+	for _, dir := range []string{s.place.pathOf("units"), s.place.pathOf("run")} {
 		if err := s.h.removeAll(ctx, dir); err != nil {
 			return err
 		}
@@ -123,11 +123,11 @@ func (p *process) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 	d := p.place.Processes()
 	var drift []resource.Drift
 	u, wanted, err := d.Unit(p.unit)
-	if drift, err = damaged(drift, err); err != nil {
+	if drift, err = damageDrift(drift, err); err != nil {
 		return resource.Found{}, nil, wrapRefusal("read unit", p.unit, err)
 	}
 	st, seen, err := d.Status(p.unit)
-	if drift, err = damaged(drift, err); err != nil {
+	if drift, err = damageDrift(drift, err); err != nil {
 		return resource.Found{}, nil, wrapRefusal("read status", p.unit, err)
 	}
 	alive := seen && st.Alive()
@@ -135,7 +135,7 @@ func (p *process) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 		return resource.Found{}, nil, nil
 	}
 	f := resource.Found{Kind: p.kind, ID: p.unit, Name: p.unit}
-	generation, err := p.generation(ctx)
+	generation, err := p.generationOf(ctx)
 	if err != nil {
 		return resource.Found{}, nil, err
 	}
@@ -155,8 +155,8 @@ func (p *process) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 	return f, drift, nil
 }
 
-// damaged is drift for a file that can be written anew, and err for all else.
-func damaged(drift []resource.Drift, err error) ([]resource.Drift, error) {
+// damageDrift is drift for a file that can be written anew, and err for all else.
+func damageDrift(drift []resource.Drift, err error) ([]resource.Drift, error) {
 	if d, ok := errors.AsType[*atomicfile.DamagedError](err); ok {
 		return append(drift, resource.Drift{Path: d.Path, Have: d.Err.Error(), Want: "rewritten"}), nil
 	}
@@ -172,7 +172,7 @@ func (p *process) Update(ctx context.Context, drift []resource.Drift) error {
 			if err := p.place.Processes().Drop(p.unit); err != nil {
 				return wrapRefusal("remove unit", p.unit, err)
 			}
-			if err := p.stop(ctx); err != nil {
+			if err := p.stopProcess(ctx); err != nil {
 				return err
 			}
 		}
@@ -187,7 +187,7 @@ func (p *process) startUnit(ctx context.Context) error {
 // startUnitAnd starts the process and returns when wait, given its generation, has
 // nothing to complain about.
 func (p *process) startUnitAnd(ctx context.Context, wait func(context.Context, string) string) error {
-	generation, err := p.generation(ctx)
+	generation, err := p.generationOf(ctx)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (p *process) startUnitAnd(ctx context.Context, wait func(context.Context, s
 	if err := p.h.putUnit(ctx, d, u); err != nil {
 		return err
 	}
-	if err := p.wake(ctx); err != nil {
+	if err := p.wakeSupervisor(ctx); err != nil {
 		return err
 	}
 	if ill := wait(ctx, generation); ill != "" {
@@ -244,18 +244,18 @@ func (p *process) Delete(ctx context.Context) error {
 	if err := p.h.putUnit(ctx, p.place.Processes(), supervise.Unit{Name: p.unit}); err != nil {
 		return err
 	}
-	return p.stop(ctx)
+	return p.stopProcess(ctx)
 }
 
-// stop ends a process whose unit has been taken back: the supervisor does, or,
+// stopProcess ends a process whose unit has been taken back: the supervisor does, or,
 // when none lives, we.
-func (p *process) stop(ctx context.Context) error {
+func (p *process) stopProcess(ctx context.Context) error {
 	d := p.place.Processes()
 	st, seen, err := d.Status(p.unit)
 	if err != nil {
 		return wrapRefusal("read status", p.unit, err)
 	}
-	if err := p.wake(ctx); err != nil {
+	if err := p.wakeSupervisor(ctx); err != nil {
 		return err
 	}
 	if _, alive := d.Holder(); !alive && seen {
@@ -274,16 +274,16 @@ func (p *process) stop(ctx context.Context) error {
 	return nil
 }
 
-func (p *process) wake(ctx context.Context) error {
+func (p *process) wakeSupervisor(ctx context.Context) error {
 	if id, alive := p.place.Processes().Holder(); alive {
 		return p.h.signalProcess(ctx, id, syscall.SIGHUP)
 	}
 	return nil
 }
 
-// generation changes with everything that a running process has read: its
+// generationOf changes with everything that a running process has read: its
 // arguments, its configuration, its certificate, the program.
-func (p *process) generation(ctx context.Context) (string, error) {
+func (p *process) generationOf(ctx context.Context) (string, error) {
 	var text bytes.Buffer
 	text.WriteString(strings.Join(p.args, "\x00"))
 	config, err := p.config(ctx)

@@ -40,14 +40,14 @@ func (t *Target) Supervised(ctx context.Context) bool {
 	return waitUntil(ctx, startLimit, func() bool { _, alive := t.Place.Processes().Holder(); return alive })
 }
 
-// machines is where the master puts the machines that it launches: processes of
+// machinesDir is where the master puts the machines that it launches: processes of
 // this one.
-func (p Place) machines() string { return filepath.Join(p.dataDir(), "master", "machines") }
+func (p Place) machinesDir() string { return filepath.Join(p.dataDir(), "master", "machines") }
 
 // launchedBy lists the machines that the cluster's master has launched. They are
 // its own affair, and go with it.
 func launchedBy(p Place) ([]resource.Found, error) {
-	places, err := local.Found(p.machines())
+	places, err := local.Found(p.machinesDir())
 	if err != nil {
 		return nil, wrapRefusal("list", "machines", err)
 	}
@@ -67,5 +67,5 @@ func endMachine(ctx context.Context, h host, p Place, id string) error {
 	if err := h.gate.Pass(ctx, "end machine "+filepath.Base(id)); err != nil {
 		return err
 	}
-	return local.End(ctx, local.Place(p.path(id)), h.ownProgram())
+	return local.End(ctx, local.Place(p.pathOf(id)), h.ownProgram())
 }

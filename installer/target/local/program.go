@@ -38,7 +38,7 @@ type program struct {
 	from string
 }
 
-func (p Place) programFile(sum string) string { return p.path("bin", sum, "det-deploy") }
+func (p Place) programFile(sum string) string { return p.pathOf("bin", sum, "det-deploy") }
 
 // programOf is the file of a release's program.
 func (p Place) programOf(r record.Release) string { return p.programFile(r.Programs[platform]) }
@@ -66,7 +66,7 @@ func (g *program) Delete(ctx context.Context) error {
 	if err := g.h.removeAll(ctx, filepath.Dir(g.place.programFile(g.sum))); err != nil {
 		return err
 	}
-	g.h.removeEmpty(g.place.path("bin"))
+	g.h.removeEmpty(g.place.pathOf("bin"))
 	return nil
 }
 
@@ -109,7 +109,7 @@ func foundProgram(sum string) resource.Found {
 
 // listPrograms lists the hashes of all copies.
 func (p Place) listPrograms() ([]string, error) {
-	files, err := fs.Glob(os.DirFS(p.path("bin")), "*/det-deploy")
+	files, err := fs.Glob(os.DirFS(p.pathOf("bin")), "*/det-deploy")
 	if err != nil {
 		return nil, wrapRefusal("list", "programs", err)
 	}

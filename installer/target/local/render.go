@@ -41,7 +41,7 @@ func masterYAML(s Spec, p Place, tasksAt string) ([]byte, error) {
 	}
 	m.Security.TrustUsers = s.Isolated || s.TrustUsers
 	if s.TLS {
-		m.Security.TLS = config.TLS{Cert: p.path("tls", "cert.pem"), Key: p.path("tls", "key.pem")}
+		m.Security.TLS = config.TLS{Cert: p.pathOf("tls", "cert.pem"), Key: p.pathOf("tls", "key.pem")}
 	}
 	if s.DBURLFile != "" {
 		if m.DB.URL, err = secret.Parse("file:" + s.DBURLFile); err != nil {
@@ -56,7 +56,7 @@ func masterYAML(s Spec, p Place, tasksAt string) ([]byte, error) {
 	var storage config.SharedFSStorage
 	storage.SetDefaults()
 	storage.HostPath = filepath.Join(p.dataDir(), "checkpoints")
-	if !says(s.MasterConfig, "checkpoint_storage") { // whose keys depend on its type
+	if !hasKey(s.MasterConfig, "checkpoint_storage") { // whose keys depend on its type
 		m.CheckpointStorage = &config.CheckpointStorage{SharedFS: &storage}
 	}
 	out, err := document.Marshal(m)
@@ -66,7 +66,7 @@ func masterYAML(s Spec, p Place, tasksAt string) ([]byte, error) {
 	if s.MasterConfig == "" {
 		return out, nil
 	}
-	return overlaid(m, out, s.MasterConfig)
+	return overlaySettings(m, out, s.MasterConfig)
 }
 
 // ElasticPool is the pool whose agents the master starts when tasks wait.
@@ -151,9 +151,9 @@ func masterConfig(s Spec, p Place, tasksAt string) func(context.Context) ([]byte
 // agentPool is the pool that the cluster's agents join.
 const agentPool = "default"
 
-// overlaid puts the user's own settings over m, written as data, and reads the result
+// overlaySettings puts the user's own settings over m, written as data, and reads the result
 // back as the master will.
-func overlaid(m config.Master, data []byte, over string) ([]byte, error) {
+func overlaySettings(m config.Master, data []byte, over string) ([]byte, error) {
 	data, err := document.Overlay(data, []byte(over))
 	if err != nil {
 		return nil, fmt.Errorf("put --master-config-file over master.yaml: %w", err)
@@ -162,7 +162,7 @@ func overlaid(m config.Master, data []byte, over string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read master.yaml with --master-config-file over it: %w", err)
 	}
-	if err := untouched(m, read.Master); err != nil {
+	if err := refuseOwnKeys(m, read.Master); err != nil {
 		return nil, err
 	}
 	if _, err := document.Marshal(read.Master); err != nil {
@@ -171,8 +171,8 @@ func overlaid(m config.Master, data []byte, over string) ([]byte, error) {
 	return data, nil
 }
 
-// says reports whether settings have a key. What cannot be read says nothing yet.
-func says(over, key string) bool {
+// hasKey reports whether settings have a key. What cannot be read says nothing yet.
+func hasKey(over, key string) bool {
 	d, err := document.Parse([]byte(over), "--"+ConfigSetting)
 	if over == "" || err != nil {
 		return false
@@ -181,8 +181,8 @@ func says(over, key string) bool {
 	return found
 }
 
-// untouched refuses to put anything over what the cluster's own processes go by.
-func untouched(m, over config.Master) error {
+// refuseOwnKeys refuses to put anything over what the cluster's own processes go by.
+func refuseOwnKeys(m, over config.Master) error {
 	var wrong document.Errors
 	own := func(same bool, key string) {
 		if !same {

@@ -75,12 +75,12 @@ func FromSettings(cluster string, settings map[string]string) (Spec, error) {
 	var wrong document.Errors
 	number := func(name string) int {
 		n, err := strconv.Atoi(settings[name])
-		wrong = check(wrong, err == nil, name, "must be a number (is %q)", settings[name])
+		wrong = checkFlag(wrong, err == nil, name, "must be a number (is %q)", settings[name])
 		return n
 	}
 	truth := func(name string) bool {
 		is, err := strconv.ParseBool(settings[name])
-		wrong = check(wrong, err == nil, name, "must be true or false (is %q)", settings[name])
+		wrong = checkFlag(wrong, err == nil, name, "must be true or false (is %q)", settings[name])
 		return is
 	}
 	s := Spec{
@@ -95,8 +95,8 @@ func FromSettings(cluster string, settings map[string]string) (Spec, error) {
 	return s, s.Validate()
 }
 
-// check adds a complaint about a flag unless ok.
-func check(wrong document.Errors, ok bool, flag, format string, args ...any) document.Errors {
+// checkFlag adds a complaint about a flag unless ok.
+func checkFlag(wrong document.Errors, ok bool, flag, format string, args ...any) document.Errors {
 	if ok {
 		return wrong
 	}
@@ -109,7 +109,7 @@ func ValidCluster(id string) bool { return spec.ValidCluster(id) }
 // Validate lists every rule that s breaks.
 func (s Spec) Validate() error {
 	var wrong document.Errors
-	rule := func(ok bool, flag, format string, args ...any) { wrong = check(wrong, ok, flag, format, args...) }
+	rule := func(ok bool, flag, format string, args ...any) { wrong = checkFlag(wrong, ok, flag, format, args...) }
 	rule(ValidCluster(s.Cluster), "cluster-id", "must be up to 31 lower-case letters, digits and inner dashes, a letter first (is %q)", s.Cluster)
 	rule(s.Port >= 1 && s.Port <= 65535, PortSetting, "must be between 1 and 65535 (is %d)", s.Port)
 	// Each agent is a process of some 20 MB; beyond this a typing error is likelier.

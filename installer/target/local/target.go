@@ -33,13 +33,13 @@ type Target struct {
 
 var _ resource.Target = (*Target)(nil)
 
-// host changes the machine with the cluster's own copy of the program, or with this
+// newHost changes the machine with the cluster's own copy of the program, or with this
 // one where that is not there, or lost.
-func (t *Target) host() host { return host{t.Gate, t.Place.programOf(t.Release), t.Program, t.Env} }
+func (t *Target) newHost() host { return host{t.Gate, t.Place.programOf(t.Release), t.Program, t.Env} }
 
 func (t *Target) programResource(r record.Release) *program {
 	sum := r.Programs[platform]
-	return &program{base{t.host(), kindProgram, "det-deploy", nil}, t.Place, sum, t.Program}
+	return &program{base{t.newHost(), kindProgram, "det-deploy", nil}, t.Place, sum, t.Program}
 }
 
 // Kinds has what others need first.
@@ -49,10 +49,10 @@ func (t *Target) Kinds() []string {
 
 // Wanted lists everything a local cluster consists of.
 func (t *Target) Wanted() ([]resource.Resource, error) {
-	h, p, s := t.host(), t.Place, t.Spec
+	h, p, s := t.newHost(), t.Place, t.Spec
 	data := t.dataResource()
 	password := t.passwordResource()
-	logs := &directory{base{h, kindLogs, "logs", nil}, p.path("logs"), "", ""}
+	logs := &directory{base{h, kindLogs, "logs", nil}, p.pathOf("logs"), "", ""}
 	config := &file{base{h, kindConfig, "master.yaml", nil}, p.masterYAML(), false, masterConfig(s, p, t.TasksAt), ""}
 	self := t.programResource(t.Release)
 	boss := t.supervisorResource()
@@ -69,7 +69,7 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 		out = append(out, determined)
 	}
 	if s.TLS {
-		master.certs = &certificates{base: base{h, kindSecret, "tls", nil}, dir: p.path("tls"), hosts: []string{"localhost", loopback, "::1", t.TasksAt}}
+		master.certs = &certificates{base: base{h, kindSecret, "tls", nil}, dir: p.pathOf("tls"), hosts: []string{"localhost", loopback, "::1", t.TasksAt}}
 		master.needs = append(master.needs, master.certs.ID())
 		out = append(out, master.certs)
 	}
@@ -85,43 +85,43 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 }
 
 func (t *Target) supervisorResource() *supervisor {
-	return &supervisor{base{t.host(), kindSupervisor, "supervisor", nil}, t.Place}
+	return &supervisor{base{t.newHost(), kindSupervisor, "supervisor", nil}, t.Place}
 }
 
 func (t *Target) dataResource() *directory {
-	return &directory{base{t.host(), kindData, "data", nil}, t.Place.dataDir(), t.Place.retainReason(), "checkpoints"}
+	return &directory{base{t.newHost(), kindData, "data", nil}, t.Place.dataDir(), t.Place.retainReason(), "checkpoints"}
 }
 
 // masterConfig is the user's settings of master.yaml as they were given, from which a
 // lost record is written again.
 func (t *Target) masterConfig() *file {
 	say := func(context.Context) ([]byte, error) { return []byte(t.Spec.MasterConfig), nil }
-	return &file{base{t.host(), kindConfig, "master-config.yaml", nil}, t.Place.masterConfig(), false, say, ""}
+	return &file{base{t.newHost(), kindConfig, "master-config.yaml", nil}, t.Place.masterConfig(), false, say, ""}
 }
 
 func (t *Target) passwordResource() *file {
-	return &file{base{t.host(), kindSecret, "admin-password", nil}, t.Place.Password(), true, newPassword, opensData}
+	return &file{base{t.newHost(), kindSecret, "admin-password", nil}, t.Place.Password(), true, newPassword, opensData}
 }
 
 func (t *Target) determinedPassword() *file {
-	return &file{base{t.host(), kindSecret, "determined-password", nil}, t.Place.determinedPassword(), true, newPassword, opensData}
+	return &file{base{t.newHost(), kindSecret, "determined-password", nil}, t.Place.determinedPassword(), true, newPassword, opensData}
 }
 
 func (t *Target) masterResource() *process {
 	return &process{
-		base: base{t.host(), kindMaster, "master", nil}, place: t.Place, unit: "master",
+		base: base{t.newHost(), kindMaster, "master", nil}, place: t.Place, unit: "master",
 		program: t.Place.programOf(t.Release), args: []string{"master", "run", "--config-file", t.Place.masterYAML()},
-		config: masterConfig(t.Spec, t.Place, t.TasksAt), unhealthy: t.Master().problem,
+		config: masterConfig(t.Spec, t.Place, t.TasksAt), unhealthy: t.Master().masterProblem,
 	}
 }
 
 func (t *Target) agentFiles(name string) *agentFiles {
-	return &agentFiles{base{t.host(), kindAgentFiles, name, nil}, t.Place, t.Spec, t.TasksAt}
+	return &agentFiles{base{t.newHost(), kindAgentFiles, name, nil}, t.Place, t.Spec, t.TasksAt}
 }
 
 func (t *Target) agentResource(name string) *process {
 	return &process{
-		base: base{t.host(), kindAgent, name, nil}, place: t.Place, unit: "agent-" + name,
+		base: base{t.newHost(), kindAgent, name, nil}, place: t.Place, unit: "agent-" + name,
 		program: t.Place.programOf(t.Release), args: []string{"agent", "run", "--config-file", t.Place.agentYAML(name)},
 		config: agentConfig(t.Spec, t.Place, name, t.TasksAt),
 	}
@@ -139,12 +139,12 @@ func (t *Target) Inventory(context.Context, string) ([]resource.Found, error) {
 	add(kindData, t.Place.dataDir(), t.Place.retainReason())
 	add(kindSecret, t.Place.Password(), opensData)
 	add(kindSecret, t.Place.determinedPassword(), opensData)
-	add(kindSecret, t.Place.path("tls"), "")
-	add(kindLogs, t.Place.path("logs"), "")
+	add(kindSecret, t.Place.pathOf("tls"), "")
+	add(kindLogs, t.Place.pathOf("logs"), "")
 	add(kindConfig, t.Place.masterYAML(), "")
 	add(kindConfig, t.Place.masterConfig(), "")
 	if t.Place.Processes().Exists() {
-		out = append(out, foundFile(kindSupervisor, t.Place.path("run"), ""))
+		out = append(out, foundFile(kindSupervisor, t.Place.pathOf("run"), ""))
 	}
 	units, err := t.Place.Processes().Known()
 	if err != nil {
@@ -164,7 +164,7 @@ func (t *Target) Inventory(context.Context, string) ([]resource.Found, error) {
 	for _, sum := range programs {
 		out = append(out, foundProgram(sum))
 	}
-	agents, err := os.ReadDir(t.Place.path("agents"))
+	agents, err := os.ReadDir(t.Place.pathOf("agents"))
 	if err != nil && !os.IsNotExist(err) {
 		return nil, wrapRefusal("list", "agents", err)
 	}
@@ -179,18 +179,18 @@ func (t *Target) Inventory(context.Context, string) ([]resource.Found, error) {
 func (t *Target) Remove(ctx context.Context, f resource.Found) error {
 	switch f.Kind {
 	case kindProgram:
-		return (&program{base: base{h: t.host()}, place: t.Place, sum: filepath.Base(f.ID)}).Delete(ctx)
+		return (&program{base: base{h: t.newHost()}, place: t.Place, sum: filepath.Base(f.ID)}).Delete(ctx)
 	case kindSupervisor:
-		return (&supervisor{base: base{h: t.host()}, place: t.Place}).Delete(ctx)
+		return (&supervisor{base: base{h: t.newHost()}, place: t.Place}).Delete(ctx)
 	case kindMaster:
 		return t.masterResource().Delete(ctx)
 	case kindAgent:
 		return t.agentResource(strings.TrimPrefix(f.ID, "agent-")).Delete(ctx)
 	case kindMachine:
-		return endMachine(ctx, t.host(), t.Place, f.ID)
+		return endMachine(ctx, t.newHost(), t.Place, f.ID)
 	case kindAgentFiles:
-		return (&agentFiles{base: base{h: t.host(), name: filepath.Base(f.ID)}, place: t.Place}).Delete(ctx)
+		return (&agentFiles{base: base{h: t.newHost(), name: filepath.Base(f.ID)}, place: t.Place}).Delete(ctx)
 	default:
-		return t.host().removeAll(ctx, t.Place.path(f.ID))
+		return t.newHost().removeAll(ctx, t.Place.pathOf(f.ID))
 	}
 }

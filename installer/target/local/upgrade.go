@@ -72,15 +72,15 @@ const tryLimit = 15 * time.Minute
 // Backup lets the program that wrote the store write it into a file beside it.
 func (t *Target) Backup(ctx context.Context, of record.Release, _ func(string)) (string, error) {
 	dir := filepath.Join(t.Place.dataDir(), "backups")
-	if err := t.host().makeDirectory(ctx, dir); err != nil {
+	if err := t.newHost().makeDirectory(ctx, dir); err != nil {
 		return "", err
 	}
 	sum := of.Programs[platform]
 	path := filepath.Join(dir, fmt.Sprintf("%s-%s.backup", of.Version, sum[:min(8, len(sum))]))
-	if err := t.host().removeAll(ctx, path); err != nil { // of an earlier upgrade from the same one
+	if err := t.newHost().removeAll(ctx, path); err != nil { // of an earlier upgrade from the same one
 		return "", err
 	}
-	h := t.host()
+	h := t.newHost()
 	h.program = t.Place.programOf(of)
 	_, err := h.runProgram(ctx, "master", "backup", "--config-file", t.Place.masterYAML(), "--file", path)
 	return path, err
@@ -99,7 +99,7 @@ func (t *Target) Follow(ctx context.Context, r record.Release, tell func(string)
 		} else if len(drift) == 0 {
 			continue
 		}
-		if err := t.agentFiles(strconv.Itoa(i + 1)).configure(ctx); err != nil {
+		if err := t.agentFiles(strconv.Itoa(i + 1)).writeConfig(ctx); err != nil {
 			return err
 		}
 		if err := a.startUnit(ctx); err != nil {
@@ -112,7 +112,7 @@ func (t *Target) Follow(ctx context.Context, r record.Release, tell func(string)
 	if err := t.Ready(ctx, tell); err != nil {
 		return err
 	}
-	return forgetOthers(ctx, t.host(), t.Place, r)
+	return forgetOthers(ctx, t.newHost(), t.Place, r)
 }
 
 // Fits refuses to work on a cluster that runs another release than this program, or

@@ -63,10 +63,10 @@ func (b Bucket) Make(ctx context.Context) error {
 	if b.Region != "us-east-1" { // which has no name of its own here
 		in.CreateBucketConfiguration = &types.CreateBucketConfiguration{LocationConstraint: types.BucketLocationConstraint(b.Region)}
 	}
-	if _, err := b.S3.CreateBucket(ctx, in); err != nil && !b.ours(ctx) {
+	if _, err := b.S3.CreateBucket(ctx, in); err != nil && !b.isOwned(ctx) {
 		return err
 	}
-	if b.finished(ctx) {
+	if b.hasMark(ctx) {
 		return nil
 	}
 	var tags []types.Tag
@@ -99,13 +99,13 @@ func (b Bucket) Make(ctx context.Context) error {
 	return err
 }
 
-func (b Bucket) ours(ctx context.Context) bool {
+func (b Bucket) isOwned(ctx context.Context) bool {
 	_, err := b.S3.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.Name, ExpectedBucketOwner: &b.Account})
 	return err == nil
 }
 
-// finished reports whether the bucket carries the cluster's mark.
-func (b Bucket) finished(ctx context.Context) bool {
+// hasMark reports whether the bucket carries the cluster's mark.
+func (b Bucket) hasMark(ctx context.Context) bool {
 	out, err := b.S3.GetBucketTagging(ctx, &s3.GetBucketTaggingInput{Bucket: &b.Name, ExpectedBucketOwner: &b.Account})
 	if err != nil {
 		return false
@@ -182,7 +182,7 @@ func (b Bucket) Delete(ctx context.Context, key, was string) error {
 // Destroy removes the bucket with all that is in it, older versions too.
 func (b Bucket) Destroy(ctx context.Context) error {
 	for {
-		err := b.empty(ctx)
+		err := b.emptyBucket(ctx)
 		if err == nil {
 			_, err = b.S3.DeleteBucket(ctx, &s3.DeleteBucketInput{Bucket: &b.Name, ExpectedBucketOwner: &b.Account})
 		}
@@ -199,7 +199,7 @@ func (b Bucket) Destroy(ctx context.Context) error {
 	}
 }
 
-func (b Bucket) empty(ctx context.Context) error {
+func (b Bucket) emptyBucket(ctx context.Context) error {
 	p := s3.NewListObjectVersionsPaginator(b.S3, &s3.ListObjectVersionsInput{Bucket: &b.Name, ExpectedBucketOwner: &b.Account})
 	for p.HasMorePages() {
 		page, err := p.NextPage(ctx)
@@ -213,14 +213,14 @@ func (b Bucket) empty(ctx context.Context) error {
 		for _, m := range page.DeleteMarkers {
 			ids = append(ids, types.ObjectIdentifier{Key: m.Key, VersionId: m.VersionId})
 		}
-		if err := b.remove(ctx, ids); err != nil {
+		if err := b.removeVersions(ctx, ids); err != nil {
 			return err
 		}
 	}
-	return b.abort(ctx)
+	return b.abortUploads(ctx)
 }
 
-func (b Bucket) remove(ctx context.Context, ids []types.ObjectIdentifier) error {
+func (b Bucket) removeVersions(ctx context.Context, ids []types.ObjectIdentifier) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -237,8 +237,8 @@ func (b Bucket) remove(ctx context.Context, ids []types.ObjectIdentifier) error 
 	return nil
 }
 
-// abort ends uploads of a program that were cut off.
-func (b Bucket) abort(ctx context.Context) error {
+// abortUploads ends uploads of a program that were cut off.
+func (b Bucket) abortUploads(ctx context.Context) error {
 	p := s3.NewListMultipartUploadsPaginator(b.S3, &s3.ListMultipartUploadsInput{Bucket: &b.Name, ExpectedBucketOwner: &b.Account})
 	for p.HasMorePages() {
 		page, err := p.NextPage(ctx)

@@ -37,7 +37,7 @@ func (*Policy) Needs() []string { return nil }
 // Find looks at our statement only, and at the tags that are wanted: others are the
 // user's own.
 func (p *Policy) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
-	found, whole, err := p.statement().Look(ctx)
+	found, whole, err := p.tlsStatement().Look(ctx)
 	if err != nil {
 		return resource.Found{}, nil, fmt.Errorf("look at the policy of bucket %s: %w", p.Bucket, err)
 	}
@@ -57,7 +57,7 @@ func (p *Policy) Find(ctx context.Context) (resource.Found, []resource.Drift, er
 
 // Create puts the statement and the tags beside others.
 func (p *Policy) Create(ctx context.Context) error {
-	if err := p.statement().Put(ctx); err != nil {
+	if err := p.tlsStatement().Put(ctx); err != nil {
 		return err
 	}
 	return storage.TagBucket(ctx, p.In, p.Bucket)
@@ -73,6 +73,6 @@ func (p *Policy) Delete(context.Context) error {
 	return nil
 }
 
-func (p *Policy) statement() storage.TLSOnly {
+func (p *Policy) tlsStatement() storage.TLSOnly {
 	return storage.TLSOnly{S3: p.In.Clients.S3, Bucket: p.Bucket}
 }

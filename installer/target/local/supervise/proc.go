@@ -174,7 +174,7 @@ func (s *supervisor) writeStatus(p *proc) {
 	}
 	err := writeJSON(s.Dir.statusFile(p.unit.Name), st)
 	if err != nil && !p.untold { // once, and not at every turn of a disk that stays full
-		s.warn(p.unit.Name, fmt.Errorf("write down what runs, to be tried again: %w", err))
+		s.logError(p.unit.Name, fmt.Errorf("write down what runs, to be tried again: %w", err))
 	}
 	p.untold = err != nil
 }

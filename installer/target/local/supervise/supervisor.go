@@ -66,12 +66,12 @@ func Run(ctx context.Context, c Config) error {
 	}
 	defer func() { _ = removeFile(c.Dir.selfFile()) }() // the lock tells the truth
 	s := &supervisor{Config: c, procs: make(map[string]*proc), ended: make(chan string, 16), unread: make(map[string]bool)}
-	return s.loop(ctx, woken)
+	return s.superviseLoop(ctx, woken)
 }
 
 // Holder returns the living supervisor of d.
 func (d Dir) Holder() (Identity, bool) {
-	s, found, err := read[Status](d.selfFile())
+	s, found, err := readJSON[Status](d.selfFile())
 	if err != nil || !found || !s.Alive() {
 		return Identity{}, false
 	}
@@ -111,11 +111,11 @@ type supervisor struct {
 	unread map[string]bool
 }
 
-func (s *supervisor) loop(ctx context.Context, woken <-chan os.Signal) error {
+func (s *supervisor) superviseLoop(ctx context.Context, woken <-chan os.Signal) error {
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
 	for {
-		s.reconcile(time.Now())
+		s.reconcileUnits(time.Now())
 		select {
 		case <-ctx.Done():
 			return s.stopAll()
@@ -129,8 +129,8 @@ func (s *supervisor) loop(ctx context.Context, woken <-chan os.Signal) error {
 	}
 }
 
-// reconcile makes what runs what should run, as far as it can at this moment.
-func (s *supervisor) reconcile(now time.Time) {
+// reconcileUnits makes what runs what should run, as far as it can at this moment.
+func (s *supervisor) reconcileUnits(now time.Time) {
 	all, err := listNames(s.Dir.unitsDir())
 	if err != nil {
 		s.Log.Warn("cannot read what should run", "err", err)
@@ -147,13 +147,13 @@ func (s *supervisor) reconcile(now time.Time) {
 		p := s.procs[u.Name]
 		if p == nil {
 			if p, err = s.adoptProcess(u); err != nil {
-				s.warn(u.Name, err)
+				s.logError(u.Name, err)
 				continue
 			}
 			s.procs[u.Name] = p
 		}
 		p.wantUnit(u)
-		s.step(p, now)
+		s.stepProcess(p, now)
 		if p.untold {
 			s.writeStatus(p)
 		}
@@ -163,12 +163,12 @@ func (s *supervisor) reconcile(now time.Time) {
 			continue
 		}
 		p.dropped = true
-		s.step(p, now)
+		s.stepProcess(p, now)
 		if p.isRunning() {
 			continue
 		}
 		if err := s.Dir.Forget(name); err != nil {
-			s.warn(name, err)
+			s.logError(name, err)
 			continue
 		}
 		delete(s.procs, name)
@@ -179,7 +179,7 @@ func (s *supervisor) reconcile(now time.Time) {
 // for it goes on.
 func (s *supervisor) noteDamage(unit string, err error) {
 	if err != nil && !s.unread[unit] {
-		s.warn(unit, err)
+		s.logError(unit, err)
 	}
 	s.unread[unit] = err != nil
 }
@@ -192,19 +192,19 @@ func (s *supervisor) tellAll() {
 	}
 }
 
-// step moves one process on.
-func (s *supervisor) step(p *proc, now time.Time) {
+// stepProcess moves one process on.
+func (s *supervisor) stepProcess(p *proc, now time.Time) {
 	switch p.nextMove(now) {
 	case rest:
 	case start:
-		s.warn(p.unit.Name, s.startProcess(p, now))
+		s.logError(p.unit.Name, s.startProcess(p, now))
 	case stop:
 		s.Log.Info("stopping", "unit", p.unit.Name, "pid", p.id.PID)
 		p.stopping = now
-		s.warn(p.unit.Name, p.id.Signal(syscall.SIGTERM))
+		s.logError(p.unit.Name, p.id.Signal(syscall.SIGTERM))
 	case kill:
 		s.Log.Warn("killing", "unit", p.unit.Name, "pid", p.id.PID)
-		s.warn(p.unit.Name, p.id.Signal(syscall.SIGKILL))
+		s.logError(p.unit.Name, p.id.Signal(syscall.SIGKILL))
 	}
 }
 
@@ -233,11 +233,11 @@ func (s *supervisor) stopAll() error {
 	for {
 		left := 0
 		for name, p := range s.procs {
-			s.step(p, time.Now())
+			s.stepProcess(p, time.Now())
 			if p.isRunning() {
 				left++
 			} else {
-				s.warn(name, s.Dir.Forget(name))
+				s.logError(name, s.Dir.Forget(name))
 			}
 		}
 		if left == 0 {
@@ -251,7 +251,7 @@ func (s *supervisor) stopAll() error {
 	}
 }
 
-func (s *supervisor) warn(unit string, err error) {
+func (s *supervisor) logError(unit string, err error) {
 	if err != nil {
 		s.Log.Warn("supervision met an error", "unit", unit, "err", err)
 	}

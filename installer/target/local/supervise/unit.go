@@ -46,15 +46,15 @@ type Status struct {
 }
 
 func (d Dir) unitsDir() string              { return filepath.Join(string(d), "units") }
-func (d Dir) run() string                   { return filepath.Join(string(d), "run") }
-func (d Dir) unit(name string) string       { return filepath.Join(d.unitsDir(), name+".json") }
-func (d Dir) statusFile(name string) string { return filepath.Join(d.run(), name+".json") }
-func (d Dir) lockFile() string              { return filepath.Join(d.run(), "supervisor.lock") }
+func (d Dir) runDir() string                   { return filepath.Join(string(d), "run") }
+func (d Dir) unitFile(name string) string       { return filepath.Join(d.unitsDir(), name+".json") }
+func (d Dir) statusFile(name string) string { return filepath.Join(d.runDir(), name+".json") }
+func (d Dir) lockFile() string              { return filepath.Join(d.runDir(), "supervisor.lock") }
 func (d Dir) selfFile() string              { return d.statusFile("supervisor") }
 
 // Make makes the directories.
 func (d Dir) Make() error {
-	for _, p := range []string{d.unitsDir(), d.run()} {
+	for _, p := range []string{d.unitsDir(), d.runDir()} {
 		if err := os.MkdirAll(p, 0o700); err != nil {
 			return err
 		}
@@ -64,34 +64,34 @@ func (d Dir) Make() error {
 
 // Remove removes them, with all that was written down.
 func (d Dir) Remove() error {
-	return errors.Join(os.RemoveAll(d.unitsDir()), os.RemoveAll(d.run()))
+	return errors.Join(os.RemoveAll(d.unitsDir()), os.RemoveAll(d.runDir()))
 }
 
 // Exists reports whether any of them is there.
 func (d Dir) Exists() bool {
 	_, units := os.Stat(d.unitsDir())
-	_, run := os.Stat(d.run())
+	_, run := os.Stat(d.runDir())
 	return units == nil || run == nil
 }
 
 // Unit reads one unit.
-func (d Dir) Unit(name string) (u Unit, found bool, err error) { return read[Unit](d.unit(name)) }
+func (d Dir) Unit(name string) (u Unit, found bool, err error) { return readJSON[Unit](d.unitFile(name)) }
 
 // Put writes a unit down; the supervisor acts when it is woken.
-func (d Dir) Put(u Unit) error { return writeJSON(d.unit(u.Name), u) }
+func (d Dir) Put(u Unit) error { return writeJSON(d.unitFile(u.Name), u) }
 
 // Drop takes a unit back.
-func (d Dir) Drop(name string) error { return removeFile(d.unit(name)) }
+func (d Dir) Drop(name string) error { return removeFile(d.unitFile(name)) }
 
 // Status reads what became of a unit.
 func (d Dir) Status(name string) (s Status, found bool, err error) {
-	return read[Status](d.statusFile(name))
+	return readJSON[Status](d.statusFile(name))
 }
 
 // Known lists the names of everything that should run or was seen running.
 func (d Dir) Known() ([]string, error) {
 	var out []string
-	for _, dir := range []string{d.unitsDir(), d.run()} {
+	for _, dir := range []string{d.unitsDir(), d.runDir()} {
 		all, err := listNames(dir)
 		if err != nil {
 			return nil, err
@@ -122,7 +122,7 @@ func listNames(dir string) ([]string, error) {
 // Forget drops the status of a process that is gone.
 func (d Dir) Forget(name string) error { return removeFile(d.statusFile(name)) }
 
-func read[T any](path string) (v T, found bool, err error) {
+func readJSON[T any](path string) (v T, found bool, err error) {
 	err = atomicfile.ReadJSON(path, "run `det-deploy local up` again, which rewrites it", &v)
 	if errors.Is(err, fs.ErrNotExist) {
 		return v, false, nil

@@ -6,13 +6,13 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// closing decides what closes the difference between each wanted resource and
+// closeDrift decides what closes the difference between each wanted resource and
 // what was found of it. It is pure. Seen is in order of need.
-func closing(seen []sighting, deleteData bool) []Step {
+func closeDrift(seen []sighting, deleteData bool) []Step {
 	steps := make([]Step, len(seen))
 	replaced := make(map[string]bool)
 	for i, s := range seen {
-		step := judge(s)
+		step := decideStep(s)
 		if need := firstIn(replaced, s.resource.Needs()); need != "" && s.found.Exists() && step.Verb != Replace {
 			// The identity of what it needs changes, and that is what it refers to.
 			step.Verb, step.Reason = Replace, "needs "+need+", which is replaced"
@@ -22,13 +22,13 @@ func closing(seen []sighting, deleteData bool) []Step {
 			step.Reason = "cannot be changed without deleting it, and it " + s.found.Retain
 		}
 		replaced[step.ID] = step.Verb == Replace
-		steps[i] = explain(step)
+		steps[i] = addReasons(step)
 	}
 	return steps
 }
 
-// explain adds what a resource knows of itself to a step that makes or refuses it.
-func explain(s Step) Step {
+// addReasons adds what a resource knows of itself to a step that makes or refuses it.
+func addReasons(s Step) Step {
 	switch s.Verb {
 	case Create:
 		if d, ok := s.Resource.(resource.Described); ok {
@@ -43,7 +43,7 @@ func explain(s Step) Step {
 	return s
 }
 
-func judge(s sighting) Step {
+func decideStep(s sighting) Step {
 	step := Step{
 		ID:       s.resource.ID(),
 		Needs:    slices.Sorted(slices.Values(s.resource.Needs())),
@@ -76,22 +76,22 @@ func firstIn(set map[string]bool, ids []string) string {
 	return ""
 }
 
-// removals decides what becomes of objects that are not wanted, against the
+// planRemovals decides what becomes of objects that are not wanted, against the
 // order of kinds. Each kind goes when the one before it has gone, and the first
 // when everything in earlier is done: nothing that still serves goes before
 // what takes its place stands. It is pure.
-func removals(fs []resource.Found, req Request, earlier []Step) []Step {
-	needs := changing(earlier)
+func planRemovals(fs []resource.Found, req Request, earlier []Step) []Step {
+	needs := changingIDs(earlier)
 	resource.Sort(fs)
 	var steps []Step
-	for _, kind := range reversed(req.Target.Kinds(), fs) {
+	for _, kind := range reverseKinds(req.Target.Kinds(), fs) {
 		var group []string
 		for _, f := range fs {
 			if f.Kind != kind {
 				continue
 			}
 			s := Step{ID: f.Key(), Found: f}
-			s.Verb, s.Reason = fate(f, req)
+			s.Verb, s.Reason = decideRemoval(f, req)
 			if s.Verb == Delete {
 				s.Needs = needs
 				group = append(group, s.ID)
@@ -105,7 +105,7 @@ func removals(fs []resource.Found, req Request, earlier []Step) []Step {
 	return steps
 }
 
-func fate(f resource.Found, req Request) (verb Verb, reason string) {
+func decideRemoval(f resource.Found, req Request) (verb Verb, reason string) {
 	switch {
 	case f.Retain != "" && !req.DeleteData:
 		return Keep, f.Retain
@@ -123,7 +123,7 @@ func fate(f resource.Found, req Request) (verb Verb, reason string) {
 	}
 }
 
-func changing(steps []Step) []string {
+func changingIDs(steps []Step) []string {
 	var ids []string
 	for _, s := range steps {
 		if s.Verb.Changes() {
@@ -133,9 +133,9 @@ func changing(steps []Step) []string {
 	return ids
 }
 
-// reversed returns kinds backwards, before them any kind of fs that kinds does
+// reverseKinds returns kinds backwards, before them any kind of fs that kinds does
 // not name: an unknown thing more likely needs others than is needed.
-func reversed(kinds []string, fs []resource.Found) []string {
+func reverseKinds(kinds []string, fs []resource.Found) []string {
 	var unknown []string
 	for _, f := range fs {
 		if !slices.Contains(kinds, f.Kind) && !slices.Contains(unknown, f.Kind) {

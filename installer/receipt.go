@@ -103,7 +103,9 @@ func (e *LeftError) Error() string {
 }
 
 // Hint says how to go on.
-func (e *LeftError) Hint() string { return "run the same command again; it continues with what is left" }
+func (e *LeftError) Hint() string {
+	return "run the same command again; it continues with what is left"
+}
 
 func toDelete(p plan.Plan) []resource.Found {
 	out := []resource.Found{} // a list in JSON, and not null

@@ -35,8 +35,8 @@ func (n need) String() string {
 	return s + " in namespace " + n.namespace
 }
 
-// denied gives those of needs that the user is not allowed.
-func (w Wanted) denied(ctx context.Context, needs []need) ([]need, error) {
+// listDenied gives those of needs that the user is not allowed.
+func (w Wanted) listDenied(ctx context.Context, needs []need) ([]need, error) {
 	var out []need
 	for _, n := range needs {
 		resource, sub, _ := strings.Cut(n.resource, "/")
@@ -61,8 +61,8 @@ func clusterScoped() []string {
 	return []string{"Namespace", "ClusterRole", "ClusterRoleBinding", "PriorityClass", "StorageClass", "VolumeSnapshotClass", "CustomResourceDefinition"}
 }
 
-// plural is a kind as it stands in a Role.
-func plural(kind string) string {
+// pluralOf is a kind as it stands in a Role.
+func pluralOf(kind string) string {
 	s := strings.ToLower(kind)
 	switch {
 	case strings.HasSuffix(s, "s"):
@@ -98,35 +98,35 @@ func installNeeds(objects []helm.Object, namespace string) []need {
 		if slices.Contains(clusterScoped(), o.Kind) {
 			where = ""
 		}
-		add(group, plural(o.Kind), where, "get", "create", "patch", "delete")
+		add(group, pluralOf(o.Kind), where, "get", "create", "patch", "delete")
 	}
 	return out
 }
 
 func (w Wanted) mayInstall(ctx context.Context) Result {
 	needs := installNeeds(w.Objects, w.Namespace)
-	denied, err := w.denied(ctx, needs)
+	denied, err := w.listDenied(ctx, needs)
 	if err != nil {
-		return unseen(kube.Call{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, err)
+		return unknownResult(kube.Call{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, err)
 	}
 	if len(denied) == 0 {
-		return pass("all %d that it takes", len(needs))
+		return passResult("all %d that it takes", len(needs))
 	}
-	wide, narrow := w.split(denied)
+	wide, narrow := w.splitDenied(denied)
 	switch {
 	case len(narrow) == 0:
-		r := refused(wide, "to make what lives in no namespace, or to leave it out", w.leaveOut(wide))
+		r := refuseDenied(wide, "to make what lives in no namespace, or to leave it out", w.leaveOut(wide))
 		r.Found = "you have all that it takes in namespace " + w.Namespace + ", and beyond it " + r.Found
 		return r
 	case len(wide) == 0:
-		return refused(narrow, "every verb on every kind of the chart", w.fixAccess(narrow))
+		return refuseDenied(narrow, "every verb on every kind of the chart", w.fixAccess(narrow))
 	}
-	return refused(denied, "every verb on every kind of the chart", w.fixAccess(narrow)+"; "+w.leaveOut(wide))
+	return refuseDenied(denied, "every verb on every kind of the chart", w.fixAccess(narrow)+"; "+w.leaveOut(wide))
 }
 
-// split tells what is denied in the whole cluster, or in the namespace that the chart
+// splitDenied tells what is denied in the whole cluster, or in the namespace that the chart
 // makes, from what is denied in a namespace that was given.
-func (w Wanted) split(denied []need) (wide, narrow []need) {
+func (w Wanted) splitDenied(denied []need) (wide, narrow []need) {
 	for _, n := range denied {
 		if n.namespace == "" || w.MakesTaskNamespace && n.namespace == w.TaskNamespace {
 			wide = append(wide, n)
@@ -168,8 +168,8 @@ func (w Wanted) fixAccess(denied []need) string {
 	return fmt.Sprintf("ask for a %s that allows them; `kubectl auth can-i %s %s%s` tells when it does", kind, n.verb, resource, flag)
 }
 
-// refused lists what one may not do, the verbs of one resource together.
-func refused(denied []need, needed, fix string) Result {
+// refuseDenied lists what one may not do, the verbs of one resource together.
+func refuseDenied(denied []need, needed, fix string) Result {
 	var order []need
 	verbs := make(map[need][]string)
 	for _, n := range denied {
@@ -192,27 +192,27 @@ func refused(denied []need, needed, fix string) Result {
 // mayGrant looks whether the user may give the master the roles of the chart:
 // Kubernetes lets nobody give away what they have not got.
 func (w Wanted) mayGrant(ctx context.Context) Result {
-	needs, err := grants(w.Objects)
+	needs, err := chartGrants(w.Objects)
 	if err != nil {
 		return Result{Answer: Unknown, Found: err.Error()}
 	}
 	if len(needs) == 0 {
-		return pass("the chart makes no roles")
+		return passResult("the chart makes no roles")
 	}
-	denied, err := w.denied(ctx, needs)
+	denied, err := w.listDenied(ctx, needs)
 	if err != nil {
-		return unseen(kube.Call{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, err)
+		return unknownResult(kube.Call{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, err)
 	}
 	if len(denied) == 0 {
-		return pass("you have all that they hold")
+		return passResult("you have all that they hold")
 	}
 	// Whoever may escalate may give what they have not got.
-	still, err := w.denied(ctx, escalations(denied))
+	still, err := w.listDenied(ctx, escalateNeeds(denied))
 	if err != nil {
-		return unseen(kube.Call{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, err)
+		return unknownResult(kube.Call{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, err)
 	}
 	if len(still) == 0 {
-		return pass("you may give what you have not got (escalate, bind)")
+		return passResult("you may give what you have not got (escalate, bind)")
 	}
 	fix := "ask for these permissions, or let an administrator install"
 	for _, resource := range []string{"nodes", "pods"} {
@@ -220,11 +220,11 @@ func (w Wanted) mayGrant(ctx context.Context) Result {
 			fix += fmt.Sprintf("; without the right to %s of the whole cluster install with --set rbac.%s=false", resource, resource)
 		}
 	}
-	return refused(denied, "everything that the master's roles hold, because a role can only be granted by who holds its permissions", fix)
+	return refuseDenied(denied, "everything that the master's roles hold, because a role can only be granted by who holds its permissions", fix)
 }
 
-// escalations is what stands in for the permissions themselves.
-func escalations(denied []need) []need {
+// escalateNeeds is what stands in for the permissions themselves.
+func escalateNeeds(denied []need) []need {
 	var out []need
 	for _, n := range denied {
 		roles := "roles"
@@ -241,8 +241,8 @@ func escalations(denied []need) []need {
 	return out
 }
 
-// grants is what the chart's roles hold.
-func grants(objects []helm.Object) ([]need, error) {
+// chartGrants is what the chart's roles hold.
+func chartGrants(objects []helm.Object) ([]need, error) {
 	var out []need
 	for _, o := range objects {
 		if o.Kind != "Role" && o.Kind != "ClusterRole" {
@@ -302,14 +302,14 @@ func (w Wanted) mayWatch(ctx context.Context) Result {
 
 // askAccess looks for permissions without which the release is made all the same.
 func (w Wanted) askAccess(ctx context.Context, needs []need, why string) Result {
-	denied, err := w.denied(ctx, needs)
+	denied, err := w.listDenied(ctx, needs)
 	if err != nil {
-		return unseen(kube.Call{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, err)
+		return unknownResult(kube.Call{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, err)
 	}
 	if len(denied) == 0 {
-		return pass("all %d that it takes", len(needs))
+		return passResult("all %d that it takes", len(needs))
 	}
-	r := refused(denied, why, w.fixAccess(denied))
+	r := refuseDenied(denied, why, w.fixAccess(denied))
 	r.Answer = Unknown
 	return r
 }

@@ -97,7 +97,7 @@ func Checks(w Wanted) []Check {
 		{"Pod Security of namespace " + w.Namespace, w.podSecurity},
 		{"quota of namespace " + w.Namespace, w.checkQuota},
 	}
-	if len(claims(w.Objects)) > 0 {
+	if len(chartClaims(w.Objects)) > 0 {
 		out = append(out, Check{"storage class", w.checkStorage})
 	}
 	if w.Slots.Resource != "" {
@@ -119,18 +119,18 @@ func Checks(w Wanted) []Check {
 		out = append(out, Check{"pull secret " + w.PullSecret, w.pullSecret})
 	}
 	for _, n := range w.Named {
-		out = append(out, Check{"secret " + n.Name + " of " + n.Value, func(ctx context.Context) Result { return w.named(ctx, n) }})
+		out = append(out, Check{"secret " + n.Name + " of " + n.Value, func(ctx context.Context) Result { return w.checkNamed(ctx, n) }})
 	}
 	if w.TLSSecret != "" {
 		out = append(out, Check{"TLS secret " + w.TLSSecret, w.tlsSecret})
 	}
-	if has(w.Objects, loadBalancer) {
+	if hasObject(w.Objects, loadBalancer) {
 		out = append(out, Check{"load balancer", w.checkBalancer})
 	}
 	if w.Coscheduler {
 		out = append(out, Check{"coscheduler", w.coscheduler})
 	}
-	if has(w.Objects, func(o helm.Object) bool { return o.Kind == "NetworkPolicy" }) {
+	if hasObject(w.Objects, func(o helm.Object) bool { return o.Kind == "NetworkPolicy" }) {
 		out = append(out, Check{"network policies", networkPolicies})
 	}
 	if w.DatabaseHost != "" {
@@ -139,7 +139,7 @@ func Checks(w Wanted) []Check {
 	return out
 }
 
-func has(objects []helm.Object, is func(helm.Object) bool) bool {
+func hasObject(objects []helm.Object, is func(helm.Object) bool) bool {
 	for _, o := range objects {
 		if is(o) {
 			return true
@@ -148,8 +148,8 @@ func has(objects []helm.Object, is func(helm.Object) bool) bool {
 	return false
 }
 
-// unseen is the answer of a check that could not look.
-func unseen(call kube.Call, err error) Result {
+// unknownResult is the answer of a check that could not look.
+func unknownResult(call kube.Call, err error) Result {
 	err = kube.Translate(call, err)
 	r := Result{Answer: Unknown, Found: fmt.Sprintf("cannot be seen: %v", err)}
 	if cloud.KindOf(err) == cloud.Denied {
@@ -158,6 +158,6 @@ func unseen(call kube.Call, err error) Result {
 	return r
 }
 
-func pass(format string, args ...any) Result {
+func passResult(format string, args ...any) Result {
 	return Result{Answer: Pass, Found: fmt.Sprintf(format, args...)}
 }

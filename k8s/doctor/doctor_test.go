@@ -179,7 +179,7 @@ func TestEveryClaimNeedsAClass(t *testing.T) {
 
 func TestTheMasterMustFitTheLimits(t *testing.T) {
 	t.Parallel()
-	c, err := takes(objects(t))
+	c, err := sumObjects(objects(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 func (w Wanted) checkGPUs(ctx context.Context) Result {
 	nodes, err := w.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return unseen(kube.Call{Verb: "list", Resource: "nodes"}, err)
+		return unknownResult(kube.Call{Verb: "list", Resource: "nodes"}, err)
 	}
 	return judgeGPUs(nodes.Items, w.Slots)
 }
@@ -51,7 +51,7 @@ func judgeGPUs(nodes []corev1.Node, s Slots) Result {
 			Needed: "a number that divides them all, or some stay idle when tasks are large", Fix: fix,
 		}
 	}
-	return pass("%s, and maxSlotsPerPod is %d", found, s.MaxPerPod)
+	return passResult("%s, and maxSlotsPerPod is %d", found, s.MaxPerPod)
 }
 
 func gcd(a, b int) int {
@@ -82,7 +82,7 @@ func describeNeeds(counts map[int]int, resource corev1.ResourceName) string {
 func (w Wanted) checkTaints(ctx context.Context) Result {
 	nodes, err := w.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return unseen(kube.Call{Verb: "list", Resource: "nodes"}, err)
+		return unknownResult(kube.Call{Verb: "list", Resource: "nodes"}, err)
 	}
 	return judgeTaints(nodes.Items, w.Slots)
 }
@@ -97,7 +97,7 @@ func judgeTaints(nodes []corev1.Node, s Slots) Result {
 			continue
 		}
 		with++
-		t, found := repels(n, s.Tolerations)
+		t, found := repellingTaint(n, s.Tolerations)
 		if !found {
 			continue
 		}
@@ -105,7 +105,7 @@ func judgeTaints(nodes []corev1.Node, s Slots) Result {
 		keys[t.ToString()] = true
 	}
 	if closed == 0 {
-		return pass("no GPU node has a taint that tasks do not tolerate")
+		return passResult("no GPU node has a taint that tasks do not tolerate")
 	}
 	r := Result{
 		Answer: Unknown, Found: fmt.Sprintf("%d of %d GPU nodes are closed to tasks, by %s", closed, with, strings.Join(slices.Sorted(maps.Keys(keys)), ", ")),
@@ -117,14 +117,14 @@ func judgeTaints(nodes []corev1.Node, s Slots) Result {
 	return r
 }
 
-// repels gives the first taint of a node that keeps tasks away for as long as
+// repellingTaint gives the first taint of a node that keeps tasks away for as long as
 // somebody wants. Those of a node that is not well pass.
-func repels(n corev1.Node, tolerations []corev1.Toleration) (corev1.Taint, bool) {
+func repellingTaint(n corev1.Node, tolerations []corev1.Toleration) (corev1.Taint, bool) {
 	for _, t := range n.Spec.Taints {
 		if t.Effect == corev1.TaintEffectPreferNoSchedule || strings.HasPrefix(t.Key, "node.kubernetes.io/") {
 			continue
 		}
-		tolerated := slices.ContainsFunc(tolerations, func(o corev1.Toleration) bool { return tolerates(o, t) })
+		tolerated := slices.ContainsFunc(tolerations, func(o corev1.Toleration) bool { return toleratesTaint(o, t) })
 		if !tolerated {
 			return t, true
 		}
@@ -132,8 +132,8 @@ func repels(n corev1.Node, tolerations []corev1.Toleration) (corev1.Taint, bool)
 	return corev1.Taint{}, false
 }
 
-// tolerates is Kubernetes' rule; an empty key with Exists tolerates all.
-func tolerates(o corev1.Toleration, t corev1.Taint) bool {
+// toleratesTaint is Kubernetes' rule; an empty key with Exists tolerates all.
+func toleratesTaint(o corev1.Toleration, t corev1.Taint) bool {
 	if o.Effect != "" && o.Effect != t.Effect {
 		return false
 	}

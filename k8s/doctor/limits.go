@@ -22,7 +22,7 @@ func (w Wanted) checkQuota(ctx context.Context) Result {
 	if unknown != nil {
 		return *unknown
 	}
-	takes, err := takes(w.Objects)
+	takes, err := sumObjects(w.Objects)
 	if err != nil {
 		return Result{Answer: Unknown, Found: err.Error()}
 	}
@@ -36,11 +36,11 @@ func (w Wanted) checkQuota(ctx context.Context) Result {
 func (w Wanted) limitsOf(ctx context.Context, namespace string) ([]corev1.ResourceQuota, []corev1.LimitRange, *Result) {
 	quotas, err := w.Client.CoreV1().ResourceQuotas(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, nil, new(unseen(kube.Call{Verb: "list", Resource: "resourcequotas", Namespace: namespace}, err))
+		return nil, nil, new(unknownResult(kube.Call{Verb: "list", Resource: "resourcequotas", Namespace: namespace}, err))
 	}
 	limits, err := w.Client.CoreV1().LimitRanges(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, nil, new(unseen(kube.Call{Verb: "list", Resource: "limitranges", Namespace: namespace}, err))
+		return nil, nil, new(unknownResult(kube.Call{Verb: "list", Resource: "limitranges", Namespace: namespace}, err))
 	}
 	return quotas.Items, limits.Items, nil
 }
@@ -54,18 +54,18 @@ type consumption struct {
 	claims     []corev1.PersistentVolumeClaim
 }
 
-// takes adds up the chart's objects.
-func takes(objects []helm.Object) (consumption, error) {
+// sumObjects adds up the chart's objects.
+func sumObjects(objects []helm.Object) (consumption, error) {
 	c := consumption{sum: make(corev1.ResourceList)}
 	for _, o := range objects {
-		if err := c.add(o); err != nil {
+		if err := c.addObject(o); err != nil {
 			return consumption{}, fmt.Errorf("read %s: %w", o, err)
 		}
 	}
 	return c, nil
 }
 
-func (c *consumption) add(o helm.Object) error {
+func (c *consumption) addObject(o helm.Object) error {
 	switch o.Kind {
 	case "Deployment":
 		var d appsv1.Deployment
@@ -76,45 +76,45 @@ func (c *consumption) add(o helm.Object) error {
 		if d.Spec.Replicas != nil {
 			n = int64(*d.Spec.Replicas)
 		}
-		c.pods(d.Spec.Template.Spec, n)
+		c.addPods(d.Spec.Template.Spec, n)
 	case "PersistentVolumeClaim":
 		var p corev1.PersistentVolumeClaim
 		if err := yaml.Unmarshal([]byte(o.YAML), &p); err != nil {
 			return err
 		}
 		c.claims = append(c.claims, p)
-		c.count("persistentvolumeclaims", 1)
-		c.plus("requests.storage", p.Spec.Resources.Requests[corev1.ResourceStorage], 1)
+		c.addCount("persistentvolumeclaims", 1)
+		c.addQuantity("requests.storage", p.Spec.Resources.Requests[corev1.ResourceStorage], 1)
 	case "Service":
-		c.count("services", 1)
+		c.addCount("services", 1)
 		if loadBalancer(o) {
-			c.count("services.loadbalancers", 1)
-			c.count("services.nodeports", 1)
+			c.addCount("services.loadbalancers", 1)
+			c.addCount("services.nodeports", 1)
 		}
 	case "Secret":
-		c.count("secrets", 1)
+		c.addCount("secrets", 1)
 	case "ConfigMap":
-		c.count("configmaps", 1)
+		c.addCount("configmaps", 1)
 	}
 	return nil
 }
 
-func (c *consumption) pods(s corev1.PodSpec, n int64) {
-	c.count("pods", n)
+func (c *consumption) addPods(s corev1.PodSpec, n int64) {
+	c.addCount("pods", n)
 	c.containers = append(c.containers, s.InitContainers...)
 	c.containers = append(c.containers, s.Containers...)
-	for name, q := range most(s, func(k corev1.Container) corev1.ResourceList { return k.Resources.Requests }) {
-		c.plus("requests."+name, q, n)
-		c.plus(name, q, n) // a quota may say "cpu" for "requests.cpu"
+	for name, q := range podRequests(s, func(k corev1.Container) corev1.ResourceList { return k.Resources.Requests }) {
+		c.addQuantity("requests."+name, q, n)
+		c.addQuantity(name, q, n) // a quota may say "cpu" for "requests.cpu"
 	}
-	for name, q := range most(s, func(k corev1.Container) corev1.ResourceList { return k.Resources.Limits }) {
-		c.plus("limits."+name, q, n)
+	for name, q := range podRequests(s, func(k corev1.Container) corev1.ResourceList { return k.Resources.Limits }) {
+		c.addQuantity("limits."+name, q, n)
 	}
 }
 
-// most is what a pod takes: its containers together, or a step before them if that
+// podRequests is what a pod takes: its containers together, or a step before them if that
 // takes more.
-func most(s corev1.PodSpec, of func(corev1.Container) corev1.ResourceList) corev1.ResourceList {
+func podRequests(s corev1.PodSpec, of func(corev1.Container) corev1.ResourceList) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for _, k := range s.Containers {
 		for name, q := range of(k) {
@@ -133,11 +133,11 @@ func most(s corev1.PodSpec, of func(corev1.Container) corev1.ResourceList) corev
 	return out
 }
 
-func (c *consumption) count(name corev1.ResourceName, n int64) {
-	c.plus(name, *resource.NewQuantity(1, resource.DecimalSI), n)
+func (c *consumption) addCount(name corev1.ResourceName, n int64) {
+	c.addQuantity(name, *resource.NewQuantity(1, resource.DecimalSI), n)
 }
 
-func (c *consumption) plus(name corev1.ResourceName, q resource.Quantity, n int64) {
+func (c *consumption) addQuantity(name corev1.ResourceName, q resource.Quantity, n int64) {
 	sum := c.sum[name]
 	for range n {
 		sum.Add(q)
@@ -164,13 +164,13 @@ func judgeLimits(c consumption, quotas []corev1.ResourceQuota, limits []corev1.L
 		}
 	}
 	if len(quotas)+len(limits) == 0 {
-		return pass("there is none")
+		return passResult("there is none")
 	}
-	return pass("there is room for the master; tasks share what is left")
+	return passResult("there is room for the master; tasks share what is left")
 }
 
-// scoped reports a quota for pods of some sort, which the master's are not.
-func scoped(q corev1.ResourceQuota) bool {
+// isScoped reports a quota for pods of some sort, which the master's are not.
+func isScoped(q corev1.ResourceQuota) bool {
 	return len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil
 }
 
@@ -178,11 +178,11 @@ func scoped(q corev1.ResourceQuota) bool {
 func silentOn(c consumption, quotas []corev1.ResourceQuota, limits []corev1.LimitRange) []string {
 	var out []string
 	for _, q := range quotas {
-		if scoped(q) {
+		if isScoped(q) {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(q.Status.Hard)) {
-			if missing := unstated(c, name, limits); missing != "" {
+			if missing := missingRequest(c, name, limits); missing != "" {
 				out = append(out, fmt.Sprintf("quota %s wants every container to state %s and %s does not", q.Name, name, missing))
 			}
 		}
@@ -193,7 +193,7 @@ func silentOn(c consumption, quotas []corev1.ResourceQuota, limits []corev1.Limi
 func overQuotas(c consumption, quotas []corev1.ResourceQuota) []string {
 	var out []string
 	for _, q := range quotas {
-		if scoped(q) {
+		if isScoped(q) {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(q.Status.Hard)) {
@@ -209,15 +209,15 @@ func overQuotas(c consumption, quotas []corev1.ResourceQuota) []string {
 	return out
 }
 
-// unstated is a container that says nothing about what a quota counts: such a pod
+// missingRequest is a container that says nothing about what a quota counts: such a pod
 // is refused unless a LimitRange speaks for it.
-func unstated(c consumption, name corev1.ResourceName, limits []corev1.LimitRange) string {
+func missingRequest(c consumption, name corev1.ResourceName, limits []corev1.LimitRange) string {
 	kind, resource, found := strings.Cut(string(name), ".")
 	if !found && (name == corev1.ResourceCPU || name == corev1.ResourceMemory) {
 		kind, resource, found = "requests", string(name), true
 	}
 	compute := resource == string(corev1.ResourceCPU) || resource == string(corev1.ResourceMemory)
-	if !found || !compute || (kind != "requests" && kind != "limits") || defaulted(limits, kind, corev1.ResourceName(resource)) {
+	if !found || !compute || (kind != "requests" && kind != "limits") || hasDefault(limits, kind, corev1.ResourceName(resource)) {
 		return ""
 	}
 	for _, k := range c.containers {
@@ -234,9 +234,9 @@ func unstated(c consumption, name corev1.ResourceName, limits []corev1.LimitRang
 	return ""
 }
 
-// defaulted reports whether a LimitRange says what a container leaves out. A limit that
+// hasDefault reports whether a LimitRange says what a container leaves out. A limit that
 // it gives is a request too.
-func defaulted(limits []corev1.LimitRange, kind string, name corev1.ResourceName) bool {
+func hasDefault(limits []corev1.LimitRange, kind string, name corev1.ResourceName) bool {
 	for _, l := range limits {
 		for _, item := range l.Spec.Limits {
 			_, limit := item.Default[name]
@@ -255,14 +255,14 @@ func overLimits(c consumption, limits []corev1.LimitRange) []string {
 		for _, item := range l.Spec.Limits {
 			for _, name := range slices.Sorted(maps.Keys(item.Max)) {
 				most := item.Max[name]
-				out = append(out, above(c, l.Name, item.Type, name, most)...)
+				out = append(out, aboveLimit(c, l.Name, item.Type, name, most)...)
 			}
 		}
 	}
 	return out
 }
 
-func above(c consumption, rule string, kind corev1.LimitType, name corev1.ResourceName, most resource.Quantity) []string {
+func aboveLimit(c consumption, rule string, kind corev1.LimitType, name corev1.ResourceName, most resource.Quantity) []string {
 	var out []string
 	if kind == corev1.LimitTypeContainer {
 		for _, k := range c.containers {

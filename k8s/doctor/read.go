@@ -65,7 +65,7 @@ func (w *Wanted) Read(values map[string]any) error {
 			w.TaskNamespace, w.MakesTaskNamespace = o.Name, true
 		}
 	}
-	w.Named = references("", values)
+	w.Named = secretReferences("", values)
 	add := func(value, name, key string) {
 		if name != "" {
 			w.Named = append(w.Named, Named{value, name, key})
@@ -99,9 +99,9 @@ func (w *Wanted) Read(values map[string]any) error {
 	return nil
 }
 
-// references are the entries of Secrets that values name: {name, key} under a value
+// secretReferences are the entries of Secrets that values name: {name, key} under a value
 // that ends in ExistingSecret.
-func references(under string, values map[string]any) []Named {
+func secretReferences(under string, values map[string]any) []Named {
 	var out []Named
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		m, ok := values[key].(map[string]any)
@@ -109,7 +109,7 @@ func references(under string, values map[string]any) []Named {
 			continue
 		}
 		if !strings.HasSuffix(key, "ExistingSecret") {
-			out = append(out, references(under+key+".", m)...)
+			out = append(out, secretReferences(under+key+".", m)...)
 			continue
 		}
 		name, _ := m["name"].(string) // the chart's schema has seen to it

@@ -24,30 +24,30 @@ func (w Wanted) pullSecret(ctx context.Context) Result {
 		return Result{Answer: Fail, Found: "it does not exist in namespace " + namespace, Needed: "the Secret that imagePullSecretName names", Fix: fix}
 	}
 	if err != nil {
-		return unseen(kube.Call{Verb: "get", Resource: "secrets", Namespace: namespace, Name: w.PullSecret}, err)
+		return unknownResult(kube.Call{Verb: "get", Resource: "secrets", Namespace: namespace, Name: w.PullSecret}, err)
 	}
 	if s.Type != corev1.SecretTypeDockerConfigJson && s.Type != corev1.SecretTypeDockercfg {
 		return Result{Answer: Fail, Found: "its type is " + string(s.Type), Needed: string(corev1.SecretTypeDockerConfigJson), Fix: fix}
 	}
 	if w.TaskNamespace != "" {
-		return pass("it exists; the master makes a copy for each task in namespace %s", w.TaskNamespace)
+		return passResult("it exists; the master makes a copy for each task in namespace %s", w.TaskNamespace)
 	}
-	return pass("it exists")
+	return passResult("it exists")
 }
 
-// named looks for an entry that a value names; what is in it is not read.
-func (w Wanted) named(ctx context.Context, n Named) Result {
+// checkNamed looks for an entry that a value names; what is in it is not read.
+func (w Wanted) checkNamed(ctx context.Context, n Named) Result {
 	s, err := w.Client.CoreV1().Secrets(w.Namespace).Get(ctx, n.Name, metav1.GetOptions{})
 	fix := fmt.Sprintf("`kubectl create secret generic %s -n %s --from-file=%s=FILE`", n.Name, w.Namespace, cmp.Or(n.Key, "NAME"))
 	switch {
 	case apierrors.IsNotFound(err):
 		return Result{Answer: Fail, Found: "it does not exist", Needed: "the Secret that " + n.Value + " names", Fix: fix}
 	case err != nil:
-		return unseen(kube.Call{Verb: "get", Resource: "secrets", Namespace: w.Namespace, Name: n.Name}, err)
+		return unknownResult(kube.Call{Verb: "get", Resource: "secrets", Namespace: w.Namespace, Name: n.Name}, err)
 	case n.Key != "" && len(s.Data[n.Key]) == 0:
 		return Result{Answer: Fail, Found: "it has no key " + n.Key, Needed: "the entry that " + n.Value + " names", Fix: "add the key to it, or name another in " + n.Value}
 	}
-	return pass("it is there")
+	return passResult("it is there")
 }
 
 func (w Wanted) tlsSecret(ctx context.Context) Result {
@@ -56,7 +56,7 @@ func (w Wanted) tlsSecret(ctx context.Context) Result {
 		return Result{Answer: Fail, Found: "it does not exist", Needed: "the Secret that tlsSecret names", Fix: w.tlsFix()}
 	}
 	if err != nil {
-		return unseen(kube.Call{Verb: "get", Resource: "secrets", Namespace: w.Namespace, Name: w.TLSSecret}, err)
+		return unknownResult(kube.Call{Verb: "get", Resource: "secrets", Namespace: w.Namespace, Name: w.TLSSecret}, err)
 	}
 	r := judgeTLS(s, time.Now())
 	if r.Answer != Pass {
@@ -97,5 +97,5 @@ func judgeTLS(s *corev1.Secret, now time.Time) Result {
 	case len(leaf.DNSNames)+len(leaf.IPAddresses) == 0:
 		return Result{Answer: Fail, Found: "the certificate is for no name", Needed: "one with the master's names among its subject alternative names"}
 	}
-	return pass("a certificate for %v until %s", leaf.DNSNames, until)
+	return passResult("a certificate for %v until %s", leaf.DNSNames, until)
 }

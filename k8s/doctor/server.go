@@ -29,7 +29,7 @@ func (w Wanted) serverVersion(ctx context.Context) (*version.Info, error) {
 func (w Wanted) checkReachable(ctx context.Context) Result {
 	v, err := w.serverVersion(ctx)
 	if err == nil {
-		return pass("it answers, as Kubernetes %s", v.GitVersion)
+		return passResult("it answers, as Kubernetes %s", v.GitVersion)
 	}
 	err = kube.Translate(kube.Call{Verb: "get", Resource: "version"}, err)
 	r := Result{Answer: Fail, Found: err.Error(), Needed: "an API server that answers"}
@@ -42,7 +42,7 @@ func (w Wanted) checkReachable(ctx context.Context) Result {
 func (w Wanted) checkVersion(ctx context.Context) Result {
 	v, err := w.serverVersion(ctx)
 	if err != nil {
-		return unseen(kube.Call{Verb: "get", Resource: "version"}, err)
+		return unknownResult(kube.Call{Verb: "get", Resource: "version"}, err)
 	}
 	return judgeVersion(v)
 }
@@ -56,7 +56,7 @@ func judgeVersion(v *version.Info) Result {
 	if v.Major == "1" && minor < MinMinor {
 		return Result{Answer: Fail, Found: v.GitVersion, Needed: needed, Fix: "upgrade the cluster, or choose another with --context"}
 	}
-	return pass("%s", v.GitVersion)
+	return passResult("%s", v.GitVersion)
 }
 
 func (w Wanted) checkNamespace(ctx context.Context) Result {
@@ -65,18 +65,18 @@ func (w Wanted) checkNamespace(ctx context.Context) Result {
 	case err == nil && ns.Status.Phase == corev1.NamespaceTerminating:
 		return Result{Answer: Fail, Found: "it is being deleted", Needed: "a namespace that stays", Fix: "wait until it is gone, or choose another with --namespace"}
 	case err == nil:
-		return pass("it exists")
+		return passResult("it exists")
 	case !apierrors.IsNotFound(err):
-		return unseen(kube.Call{Verb: "get", Resource: "namespaces", Name: w.Namespace}, err)
+		return unknownResult(kube.Call{Verb: "get", Resource: "namespaces", Name: w.Namespace}, err)
 	case !w.CreateNamespace:
 		return Result{
 			Answer: Fail, Found: "it does not exist", Needed: "the namespace",
 			Fix: "give --create-namespace, or make it with `kubectl create namespace " + w.Namespace + "`",
 		}
 	}
-	denied, err := w.denied(ctx, []need{{verb: "create", resource: "namespaces"}})
+	denied, err := w.listDenied(ctx, []need{{verb: "create", resource: "namespaces"}})
 	if err != nil {
-		return unseen(kube.Call{Verb: "create", Resource: "selfsubjectaccessreviews"}, err)
+		return unknownResult(kube.Call{Verb: "create", Resource: "selfsubjectaccessreviews"}, err)
 	}
 	if len(denied) > 0 {
 		return Result{
@@ -84,7 +84,7 @@ func (w Wanted) checkNamespace(ctx context.Context) Result {
 			Fix: "ask the cluster's administrator for `kubectl create namespace " + w.Namespace + "`",
 		}
 	}
-	return pass("it does not exist and will be made")
+	return passResult("it does not exist and will be made")
 }
 
 // taskNamespace looks for the further namespace in which tasks run: one that the
@@ -111,22 +111,22 @@ func (w Wanted) madeNamespace(ctx context.Context) Result {
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil:
-		return unseen(kube.Call{Verb: "get", Resource: "namespaces", Name: w.TaskNamespace}, err)
+		return unknownResult(kube.Call{Verb: "get", Resource: "namespaces", Name: w.TaskNamespace}, err)
 	case ns.Status.Phase == corev1.NamespaceTerminating:
 		return Result{Answer: Fail, Found: "it is being deleted", Needed: "that it is gone", Fix: "wait until it is gone"}
 	case ns.Annotations["meta.helm.sh/release-namespace"] != w.Namespace:
 		return Result{Answer: Fail, Found: "it exists, and no release of namespace " + w.Namespace + " has made it", Needed: "a namespace that the chart makes", Fix: fixTaskNamespace}
 	default:
-		return pass("it exists, and a release of namespace %s has made it", w.Namespace)
+		return passResult("it exists, and a release of namespace %s has made it", w.Namespace)
 	}
-	denied, err := w.denied(ctx, []need{{verb: "create", resource: "namespaces"}})
+	denied, err := w.listDenied(ctx, []need{{verb: "create", resource: "namespaces"}})
 	if err != nil {
-		return unseen(kube.Call{Verb: "create", Resource: "selfsubjectaccessreviews"}, err)
+		return unknownResult(kube.Call{Verb: "create", Resource: "selfsubjectaccessreviews"}, err)
 	}
 	if len(denied) > 0 {
 		return Result{Answer: Fail, Found: "it does not exist, and you may not make namespaces", Needed: "a namespace for tasks", Fix: fixTaskNamespace}
 	}
-	return pass("it does not exist and will be made")
+	return passResult("it does not exist and will be made")
 }
 
 // checkCoscheduler warns of tasks that run beside the master.
@@ -150,10 +150,10 @@ func (w Wanted) taskSecurity(ctx context.Context) Result {
 func (w Wanted) podSecurityIn(ctx context.Context, namespace string, hostPaths, tasks bool) Result {
 	ns, err := w.Client.CoreV1().Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return pass("a new namespace has no level of its own")
+		return passResult("a new namespace has no level of its own")
 	}
 	if err != nil {
-		return unseen(kube.Call{Verb: "get", Resource: "namespaces", Name: namespace}, err)
+		return unknownResult(kube.Call{Verb: "get", Resource: "namespaces", Name: namespace}, err)
 	}
 	return judgePodSecurity(ns.Name, ns.Labels["pod-security.kubernetes.io/enforce"], hostPaths, tasks, w.Tasks.Root)
 }
@@ -164,14 +164,14 @@ func judgePodSecurity(namespace, level string, hostPaths, tasks, root bool) Resu
 	fix := fmt.Sprintf("`kubectl label namespace %s pod-security.kubernetes.io/enforce=%%s --overwrite`", namespace)
 	switch {
 	case level == "" || level == "privileged":
-		return pass("it lets every pod in")
+		return passResult("it lets every pod in")
 	case hostPaths:
 		return Result{
 			Answer: Fail, Found: "it enforces " + level, Needed: "privileged, because the master mounts a directory of its node (checkpointStorage.mountToServer)",
 			Fix: fmt.Sprintf(fix, "privileged") + ", or leave checkpointStorage.mountToServer out",
 		}
 	case level == "restricted" && !tasks:
-		return pass("it enforces restricted, and the master and its database keep within it")
+		return passResult("it enforces restricted, and the master and its database keep within it")
 	case level == "restricted" && root:
 		return Result{
 			Answer: Unknown, Found: "it enforces restricted: the master and its database keep within it, and so do tasks of users with an account that is not root; tasks that run as root are refused",
@@ -179,18 +179,18 @@ func judgePodSecurity(namespace, level string, hostPaths, tasks, root bool) Resu
 			Fix:    "--set security.defaultTask.user=det,security.defaultTask.uid=1000,security.defaultTask.group=det,security.defaultTask.gid=1000, and `det user link-with-agent-user` for users with accounts of their own; or " + fmt.Sprintf(fix, "baseline"),
 		}
 	case level == "restricted":
-		return pass("it enforces restricted, and tasks keep within it unless they run as root or their own pod spec asks for more")
+		return passResult("it enforces restricted, and tasks keep within it unless they run as root or their own pod spec asks for more")
 	}
-	return pass("it enforces %s, and tasks keep within it unless their own pod spec asks for more", level)
+	return passResult("it enforces %s, and tasks keep within it unless their own pod spec asks for more", level)
 }
 
 func (w Wanted) coscheduler(ctx context.Context) Result {
 	groups, err := discovery.ToDiscoveryInterfaceWithContext(w.Client.Discovery()).ServerGroupsWithContext(ctx)
 	if err != nil {
-		return unseen(kube.Call{Verb: "get", Resource: "apis"}, err)
+		return unknownResult(kube.Call{Verb: "get", Resource: "apis"}, err)
 	}
 	if slices.ContainsFunc(groups.Groups, func(g metav1.APIGroup) bool { return g.Name == "scheduling.x-k8s.io" }) {
-		return pass("the cluster knows PodGroups")
+		return passResult("the cluster knows PodGroups")
 	}
 	return Result{
 		Answer: Fail, Found: "the cluster knows no PodGroup (scheduling.x-k8s.io)", Needed: "the scheduler plugin's CustomResourceDefinition",

@@ -15,8 +15,8 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/kube"
 )
 
-// claims are the chart's volumes; one that cannot be read is left to the server.
-func claims(objects []helm.Object) []corev1.PersistentVolumeClaim {
+// chartClaims are the chart's volumes; one that cannot be read is left to the server.
+func chartClaims(objects []helm.Object) []corev1.PersistentVolumeClaim {
 	var out []corev1.PersistentVolumeClaim
 	for _, o := range objects {
 		var p corev1.PersistentVolumeClaim
@@ -30,9 +30,9 @@ func claims(objects []helm.Object) []corev1.PersistentVolumeClaim {
 func (w Wanted) checkStorage(ctx context.Context) Result {
 	list, err := w.Client.StorageV1().StorageClasses().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return unseen(kube.Call{Verb: "list", Group: "storage.k8s.io", Resource: "storageclasses"}, err)
+		return unknownResult(kube.Call{Verb: "list", Group: "storage.k8s.io", Resource: "storageclasses"}, err)
 	}
-	return judgeStorage(claims(w.Objects), list.Items)
+	return judgeStorage(chartClaims(w.Objects), list.Items)
 }
 
 // judgeStorage is pure: every claim must have a class that exists.
@@ -70,7 +70,7 @@ func judgeStorage(claims []corev1.PersistentVolumeClaim, classes []storagev1.Sto
 		used = append(used, class)
 	}
 	slices.Sort(used)
-	return pass("volumes are made by %s", strings.Join(slices.Compact(used), ", "))
+	return passResult("volumes are made by %s", strings.Join(slices.Compact(used), ", "))
 }
 
 func loadBalancer(o helm.Object) bool {
@@ -95,13 +95,13 @@ func (w Wanted) checkBalancer(ctx context.Context) Result {
 func judgeBalancer(services []corev1.Service, nodes []corev1.Node) Result {
 	for _, s := range services {
 		if s.Spec.Type == corev1.ServiceTypeLoadBalancer && len(s.Status.LoadBalancer.Ingress) > 0 {
-			return pass("service %s/%s has an address from one", s.Namespace, s.Name)
+			return passResult("service %s/%s has an address from one", s.Namespace, s.Name)
 		}
 	}
 	for _, n := range nodes {
 		cloud, _, _ := strings.Cut(n.Spec.ProviderID, "://")
 		if slices.Contains([]string{"aws", "gce", "azure", "oci", "digitalocean", "linode", "hcloud", "openstack", "ibm"}, cloud) {
-			return pass("the nodes are %s's, which has them", cloud)
+			return passResult("the nodes are %s's, which has them", cloud)
 		}
 	}
 	return Result{

@@ -80,7 +80,7 @@ func judgeTaskLimits(t Tasks, quotas []corev1.ResourceQuota, limits []corev1.Lim
 	var silent, over []string
 	for _, k := range t.Containers {
 		c := consumption{sum: corev1.ResourceList{}}
-		c.pods(corev1.PodSpec{Containers: []corev1.Container{k}}, 1)
+		c.addPods(corev1.PodSpec{Containers: []corev1.Container{k}}, 1)
 		silent = append(silent, silentOn(c, quotas, limits)...)
 		over = append(over, overQuotas(c, quotas)...)
 		over = append(over, overLimits(c, limits)...)
@@ -96,9 +96,9 @@ func judgeTaskLimits(t Tasks, quotas []corev1.ResourceQuota, limits []corev1.Lim
 	case len(over) > 0:
 		r.Fix = fmt.Sprintf("raise the limits of namespace %s (`kubectl describe quota,limitrange -n %s` shows them), or lower maxSlotsPerPod and what taskContainerDefaults ask for", namespace, namespace)
 	case len(quotas)+len(limits) == 0:
-		return pass("there is none")
+		return passResult("there is none")
 	default:
-		return pass("a task of %s fits", "maxSlotsPerPod slots")
+		return passResult("a task of %s fits", "maxSlotsPerPod slots")
 	}
 	return r
 }

@@ -101,7 +101,7 @@ func Judge(s Seen, now time.Time) Verdict {
 		}
 	}
 	for _, svc := range s.Services {
-		if n := balancer(svc); n != "" {
+		if n := balancerNote(svc); n != "" {
 			v.Notes = append(v.Notes, n)
 		}
 	}

@@ -65,7 +65,7 @@ func explainClaim(c corev1.PersistentVolumeClaim, s Seen) (Trouble, bool) {
 		t.What, t.Lasting = fmt.Sprintf("there is no StorageClass %s", class), true
 		t.Event = eventOf(s.Events, "PersistentVolumeClaim", c.Name)
 		t.Fix = "name one of those that `kubectl get storageclass` lists with the storageClassName value"
-	case onFirstUse && !used(c, s.Pods):
+	case onFirstUse && !isMounted(c, s.Pods):
 		return Trouble{}, false
 	default:
 		t.What = "its volume is not there yet"
@@ -75,8 +75,8 @@ func explainClaim(c corev1.PersistentVolumeClaim, s Seen) (Trouble, bool) {
 	return t, true
 }
 
-// used reports whether a pod that has a node mounts the claim.
-func used(c corev1.PersistentVolumeClaim, pods []corev1.Pod) bool {
+// isMounted reports whether a pod that has a node mounts the claim.
+func isMounted(c corev1.PersistentVolumeClaim, pods []corev1.Pod) bool {
 	for _, p := range pods {
 		if p.Namespace != c.Namespace || p.Spec.NodeName == "" {
 			continue
@@ -90,9 +90,9 @@ func used(c corev1.PersistentVolumeClaim, pods []corev1.Pod) bool {
 	return false
 }
 
-// balancer is what to know about a load balancer that has no address. Clusters
+// balancerNote is what to know about a load balancer that has no address. Clusters
 // without one never give it any, and everything else works.
-func balancer(s corev1.Service) string {
+func balancerNote(s corev1.Service) string {
 	if s.Spec.Type != corev1.ServiceTypeLoadBalancer || len(s.Status.LoadBalancer.Ingress) > 0 || len(s.Spec.Ports) == 0 {
 		return ""
 	}

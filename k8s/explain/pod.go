@@ -36,7 +36,7 @@ func explainPod(p corev1.Pod, s Seen, now time.Time) []Trouble {
 	name := "pod " + p.Name
 	age := now.Sub(p.CreationTimestamp.Time)
 	if p.Status.Phase == corev1.PodFailed && len(p.Status.ContainerStatuses) == 0 {
-		return []Trouble{{Object: name, What: "it was ended: " + cmp.Or(p.Status.Message, p.Status.Reason), Fix: describe(p)}}
+		return []Trouble{{Object: name, What: "it was ended: " + cmp.Or(p.Status.Message, p.Status.Reason), Fix: describeCommand(p)}}
 	}
 	if t, bad := explainUnscheduled(p, s, age); bad {
 		return []Trouble{t}
@@ -81,24 +81,24 @@ func explainUnscheduled(p corev1.Pod, s Seen, age time.Duration) (Trouble, bool)
 // repeated is nothing to give up for.
 func explainUnmounted(p corev1.Pod, s Seen, now time.Time) (Trouble, bool) {
 	e := latestEvent(s.Events, "Pod", p.Name, "FailedMount", "FailedAttachVolume", "FailedCreatePodSandBox")
-	if e == nil || hasStarted(p) || overcome(e, p, s) {
+	if e == nil || hasStarted(p) || wasOvercome(e, p, s) {
 		return Trouble{}, false
 	}
-	repeated := now.Sub(eventTime(e)) <= mountRepeats && now.Sub(placed(p)) > configPatience
+	repeated := now.Sub(eventTime(e)) <= mountRepeats && now.Sub(scheduledAt(p)) > configPatience
 	return Trouble{
 		Object: "pod " + p.Name, What: "its containers cannot be made", Event: eventText(e), Fix: mountFix(p, eventText(e)),
 		Lasting: strings.Contains(e.Message, "not found") && repeated,
 	}, true
 }
 
-// overcome reports that a pod got further after an event.
-func overcome(e *corev1.Event, p corev1.Pod, s Seen) bool {
+// wasOvercome reports that a pod got further after an event.
+func wasOvercome(e *corev1.Event, p corev1.Pod, s Seen) bool {
 	further := latestEvent(s.Events, "Pod", p.Name, "SuccessfulAttachVolume", "Pulling", "Pulled", "Created", "Started")
 	return further != nil && eventTime(further).After(eventTime(e))
 }
 
-// placed is since when a pod has its node, or since when it is there.
-func placed(p corev1.Pod) time.Time {
+// scheduledAt is since when a pod has its node, or since when it is there.
+func scheduledAt(p corev1.Pod) time.Time {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
 			return c.LastTransitionTime.Time
@@ -248,10 +248,10 @@ func mountFix(p corev1.Pod, event string) string {
 	if strings.Contains(event, "not found") {
 		return "make what is named in namespace " + p.Namespace + ", or correct the value that refers to it"
 	}
-	return describe(p)
+	return describeCommand(p)
 }
 
-func describe(p corev1.Pod) string {
+func describeCommand(p corev1.Pod) string {
 	return "see `kubectl describe pod -n " + p.Namespace + " " + p.Name + "`"
 }
 

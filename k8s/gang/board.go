@@ -124,7 +124,7 @@ func (b *board) placesOf(p *Pod) []int {
 	}
 	out := []int{}
 	for i := range b.nodes {
-		if n := &b.nodes[i]; n.place == p.place || n.place == "" && n.Ready && !n.Unschedulable && !n.Disabled && p.allows(n) {
+		if n := &b.nodes[i]; n.place == p.place || n.place == "" && n.Ready && !n.Unschedulable && !n.Disabled && p.allowsNode(n) {
 			out = append(out, i)
 		}
 	}
@@ -132,8 +132,8 @@ func (b *board) placesOf(p *Pod) []int {
 	return out
 }
 
-// allows reports whether the scheduler would consider a node for such a pod.
-func (p *Pod) allows(n *Node) bool {
+// allowsNode reports whether the scheduler would consider a node for such a pod.
+func (p *Pod) allowsNode(n *Node) bool {
 	_, untolerated := nodes.FindMatchingUntoleratedTaint(logr.Discard(), n.Taints, p.tolerations, func(t *corev1.Taint) bool {
 		return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
 	}, false)
@@ -171,8 +171,8 @@ func scarceOf(r Resources) corev1.ResourceName {
 	return best
 }
 
-// room is how many pods of a shape a node takes, no more than most.
-func (b *board) room(of []int64, s *shape, node, most int) int {
+// nodeRoom is how many pods of a shape a node takes, no more than most.
+func (b *board) nodeRoom(of []int64, s *shape, node, most int) int {
 	row := of[node*b.width : (node+1)*b.width]
 	for _, n := range s.needs {
 		if b.refused != nil && n.amount < b.refused[node*b.width+n.column] {
@@ -186,22 +186,22 @@ func (b *board) room(of []int64, s *shape, node, most int) int {
 	return most
 }
 
-// count is how many pods of a shape fit, no more than most.
-func (b *board) count(of []int64, s *shape, most int, closed []bool) int {
+// countRoom is how many pods of a shape fit, no more than most.
+func (b *board) countRoom(of []int64, s *shape, most int, closed []bool) int {
 	total := 0
 	for _, node := range s.nodes {
 		if closed != nil && closed[node] {
 			continue
 		}
-		if total += b.room(of, s, node, most-total); total >= most {
+		if total += b.nodeRoom(of, s, node, most-total); total >= most {
 			return most
 		}
 	}
 	return total
 }
 
-// holds reports whether n pods would fit if the cluster were empty.
-func (b *board) holds(s *shape, n int) bool { return b.count(b.size, s, n, nil) >= n }
+// holdsPods reports whether n pods would fit if the cluster were empty.
+func (b *board) holdsPods(s *shape, n int) bool { return b.countRoom(b.size, s, n, nil) >= n }
 
 // share is a number of pods on a node.
 type share struct{ node, pods int }
@@ -216,7 +216,7 @@ func (b *board) chooseNodes(of []int64, s *shape, n int, closed []bool) []share 
 		if closed != nil && closed[node] {
 			continue
 		}
-		room := b.room(of, s, node, n)
+		room := b.nodeRoom(of, s, node, n)
 		if room == 0 {
 			continue
 		}
@@ -261,9 +261,9 @@ func (b *board) takeRoom(s *shape, shares []share) {
 	}
 }
 
-// promise uses room that is partly still being released: what of it is free
+// promiseRoom uses room that is partly still being released: what of it is free
 // already goes to nobody else.
-func (b *board) promise(s *shape, shares []share) {
+func (b *board) promiseRoom(s *shape, shares []share) {
 	b.taken++
 	for _, sh := range shares {
 		for _, n := range s.needs {

@@ -76,7 +76,7 @@ func Decide(c Cluster, now time.Time) Decision {
 		case ForCapacity, ForJobLimit, ForBackOff, ForPods, ForScheduler:
 		}
 		if g.State == Gated && reason.Kind != ForPods && reason.Kind != ForScheduler && reason.Kind != ForBackOff {
-			reason.Text += "; " + p.incomplete(g)
+			reason.Text += "; " + p.incompleteReason(g)
 		}
 		p.decision.Waiting[g.ID] = reason
 	}
@@ -117,8 +117,8 @@ type waiting struct {
 	priority int
 }
 
-// compare orders gangs as they are served, and no two are equal.
-func compare(a, b *Gang) int {
+// compareGangs orders gangs as they are served, and no two are equal.
+func compareGangs(a, b *Gang) int {
 	return cmp.Or(
 		cmp.Compare(b.Priority, a.Priority),
 		cmp.Compare(a.Position, b.Position),
@@ -149,14 +149,14 @@ func (p *pass) observeGangs(gangs []Gang) {
 			}
 		case Releasing:
 			p.board.giveBack(g)
-			if !p.due(g.Deadline) && !g.Deadline.IsZero() {
+			if !p.isDue(g.Deadline) && !g.Deadline.IsZero() {
 				p.decision.Kill = append(p.decision.Kill, g.ID)
 			}
 		}
 	}
-	slices.SortFunc(p.queue, compare)
-	slices.SortFunc(binding, compare)
-	slices.SortFunc(p.running, func(a, b *victim) int { return compare(a.Gang, b.Gang) })
+	slices.SortFunc(p.queue, compareGangs)
+	slices.SortFunc(binding, compareGangs)
+	slices.SortFunc(p.running, func(a, b *victim) int { return compareGangs(a.Gang, b.Gang) })
 	for _, g := range binding {
 		p.learnLesson(g)
 	}
@@ -165,8 +165,8 @@ func (p *pass) observeGangs(gangs []Gang) {
 	}
 }
 
-// due reports whether a time is still to come, and wakes the caller then.
-func (p *pass) due(at time.Time) bool {
+// isDue reports whether a time is still to come, and wakes the caller then.
+func (p *pass) isDue(at time.Time) bool {
 	if !at.After(p.now) {
 		return false
 	}
@@ -181,9 +181,9 @@ func (p *pass) due(at time.Time) bool {
 func (p *pass) serveGang(g *Gang) Reason {
 	limit, _ := p.limitOf(g) // gates always have one
 	switch {
-	case g.State == Gated && !p.due(limit):
-		return p.undoGang(g, p.incomplete(g))
-	case g.State == Queued && p.due(g.NotBefore):
+	case g.State == Gated && !p.isDue(limit):
+		return p.undoGang(g, p.incompleteReason(g))
+	case g.State == Queued && p.isDue(g.NotBefore):
 		return backingOff(g)
 	case g.State == Queued && g.MaxSlots > 0 && p.held[g.Job]+g.Slots > g.MaxSlots:
 		return overJobLimit(g, p.held[g.Job])
@@ -202,18 +202,18 @@ func (p *pass) serveGang(g *Gang) Reason {
 	if p.preemptVictims(g, s, closed) && p.promiseRoom(s, g, closed) {
 		return p.forRelease(g)
 	}
-	return p.without(g, s, closed)
+	return p.explainNoRoom(g, s, closed)
 }
 
-// without says why there is no room for a gang, or lets it go without.
-func (p *pass) without(g *Gang, s *shape, closed []bool) Reason {
+// explainNoRoom says why there is no room for a gang, or lets it go without.
+func (p *pass) explainNoRoom(g *Gang, s *shape, closed []bool) Reason {
 	if closed != nil && p.findRoom(s, g.Pods, nil) != nil {
 		return p.forPriority(g, s)
 	}
-	if p.grows(g) {
+	if p.letsGrow(g) {
 		return p.admitGang(g, nil, true)
 	}
-	if !p.board.holds(s, g.Pods) {
+	if !p.board.holdsPods(s, g.Pods) {
 		return p.forCapacity(g, s)
 	}
 	return p.forRoom(g, s)
@@ -223,10 +223,10 @@ func (p *pass) without(g *Gang, s *shape, closed []bool) Reason {
 // as a cloud adds together, and few enough to be tried anew by importance.
 const mostStretched = 16
 
-// grows reports whether a gang is let go without room, so that nodes are added for it.
+// letsGrow reports whether a gang is let go without room, so that nodes are added for it.
 // Two of several pods could each hold a part of them, and wait for the other; one of a
 // single pod cannot.
-func (p *pass) grows(g *Gang) bool {
+func (p *pass) letsGrow(g *Gang) bool {
 	if !g.Autoscaled || p.whole {
 		return false
 	}
@@ -257,10 +257,10 @@ func (p *pass) admitGang(g *Gang, shares []share, stretch bool) Reason {
 		p.decision.Create = append(p.decision.Create, Create{Gang: g.ID, Stretch: stretch})
 		return Reason{ForPods, "its pods are being made"}
 	case g.Made < g.Pods:
-		return Reason{ForPods, p.incomplete(g)}
+		return Reason{ForPods, p.incompleteReason(g)}
 	case p.options.Window > 0 && p.unplaced > 0 && p.unplaced+g.Pods > p.options.Window:
-		p.due(p.next)
-		return Reason{ForScheduler, fmt.Sprintf("%s made; the scheduler has %s to place before them", were(g.Pods), pods(p.unplaced))}
+		p.isDue(p.next)
+		return Reason{ForScheduler, fmt.Sprintf("%s made; the scheduler has %s to place before them", formatBeen(g.Pods), formatPods(p.unplaced))}
 	}
 	p.handOver(g.Pods, p.now)
 	o := Open{Gang: g.ID, Stretch: stretch}
@@ -273,7 +273,7 @@ func (p *pass) admitGang(g *Gang, shares []share, stretch bool) Reason {
 		}
 	}
 	p.decision.Open = append(p.decision.Open, o)
-	return Reason{ForScheduler, fmt.Sprintf("%s made and handed to the scheduler", were(g.Pods))}
+	return Reason{ForScheduler, fmt.Sprintf("%s made and handed to the scheduler", formatBeen(g.Pods))}
 }
 
 // findRoom looks for free room, unless it is known that there is not enough.
@@ -287,7 +287,7 @@ func (p *pass) findRoom(s *shape, n int, closed []bool) []share {
 	}
 	shares := p.board.chooseNodes(p.board.free, s, n, closed)
 	if shares == nil {
-		*known = bound{known: true, most: p.board.count(p.board.free, s, n, closed)}
+		*known = bound{known: true, most: p.board.countRoom(p.board.free, s, n, closed)}
 	}
 	return shares
 }
@@ -301,11 +301,11 @@ func (p *pass) promiseRoom(s *shape, g *Gang, closed []bool) bool {
 	shares := p.board.chooseNodes(p.board.soon, s, g.Pods, closed)
 	if shares == nil {
 		if closed == nil {
-			*k = bound{known: true, given: p.board.given, most: p.board.count(p.board.soon, s, g.Pods, nil)}
+			*k = bound{known: true, given: p.board.given, most: p.board.countRoom(p.board.soon, s, g.Pods, nil)}
 		}
 		return false
 	}
-	p.board.promise(s, shares)
+	p.board.promiseRoom(s, shares)
 	return true
 }
 
@@ -332,7 +332,7 @@ func (p *pass) closedTo(g *Gang, s *shape) []bool {
 	}
 	s.closedAt, s.closed = g.Priority, nil
 	for _, w := range p.waiting {
-		if w.priority <= g.Priority || !s.competes(w.shape) {
+		if w.priority <= g.Priority || !s.competesWith(w.shape) {
 			continue
 		}
 		if s.closed == nil {
@@ -345,9 +345,9 @@ func (p *pass) closedTo(g *Gang, s *shape) []bool {
 	return s.closed
 }
 
-// competes reports whether two shapes ask for a common resource other than a
+// competesWith reports whether two shapes ask for a common resource other than a
 // place among a node's pods, of which there are plenty.
-func (s *shape) competes(o *shape) bool {
+func (s *shape) competesWith(o *shape) bool {
 	for name := range s.pod.requests {
 		if _, both := o.pod.requests[name]; both && name != "pods" {
 			return true

@@ -21,7 +21,7 @@ var foreseen = regexp.MustCompile(`^\d+ node\(s\) (had untolerated taint|didn't 
 func Lacking(messages ...string) []corev1.ResourceName {
 	var out []corev1.ResourceName
 	for _, message := range messages {
-		for _, reason := range reasons(message) {
+		for _, reason := range splitReasons(message) {
 			found := insufficient.FindStringSubmatch(reason)
 			switch {
 			case found != nil:
@@ -37,10 +37,10 @@ func Lacking(messages ...string) []corev1.ResourceName {
 	return slices.Compact(out)
 }
 
-// reasons are the parts of the first sentence of what the scheduler says of a pod, such as
+// splitReasons are the parts of the first sentence of what the scheduler says of a pod, such as
 // "0/3 nodes are available: 1 Insufficient cpu, 2 Too many pods. no new claims to
 // deallocate, preemption: 0/3 nodes are available: ...".
-func reasons(message string) []string {
+func splitReasons(message string) []string {
 	if message == "" {
 		return nil
 	}

@@ -50,8 +50,8 @@ func (p *pass) recallLessons(lessons []Lesson) {
 		switch {
 		case disproved && p.options.NodesKnown:
 			continue
-		case p.due(l.Until) && known:
-			p.board.limit(node, l)
+		case p.isDue(l.Until) && known:
+			p.board.limitFree(node, l)
 		}
 		p.lessons[lessonKey{l.Node, l.Resource}] = l
 	}
@@ -63,12 +63,12 @@ func (p *pass) seesAll() bool { return p.options.NodesKnown && p.options.OthersK
 // learnLesson concludes from the scheduler's refusal of a gang's pod that no node on which it
 // seems to have room has any.
 func (p *pass) learnLesson(g *Gang) {
-	if !p.refused(g) || g.Stretched {
+	if !p.wasRefused(g) || g.Stretched {
 		return
 	}
-	s, name := p.board.shapeOf(g), g.lacking()
+	s, name := p.board.shapeOf(g), g.lackingResource()
 	for _, node := range s.nodes {
-		if name == "" || p.board.room(p.board.free, s, node, 1) == 0 {
+		if name == "" || p.board.nodeRoom(p.board.free, s, node, 1) == 0 {
 			continue
 		}
 		n := &p.board.nodes[node]
@@ -81,29 +81,29 @@ func (p *pass) learnLesson(g *Gang) {
 		own := n.Own[name]
 		l = Lesson{
 			Node: n.ID, Resource: name, Most: own + g.Pod.requests[name], Sure: own,
-			At: p.now, Until: p.now.Add(doubled(p.options.Believe, times-1, p.options.MaxBackOff)), Times: times,
+			At: p.now, Until: p.now.Add(doublePause(p.options.Believe, times-1, p.options.MaxBackOff)), Times: times,
 		}
 		p.lessons[key] = l
-		p.due(l.Until)
-		p.board.limit(node, l)
+		p.isDue(l.Until)
+		p.board.limitFree(node, l)
 	}
 }
 
-// refused reports whether the scheduler has refused a pod of a gang for long enough to
+// wasRefused reports whether the scheduler has refused a pod of a gang for long enough to
 // be taken at its word: what has just ended it may hear of a moment later than we do.
-func (p *pass) refused(g *Gang) bool {
-	return !p.seesAll() && !g.Refused.IsZero() && !p.due(g.Refused.Add(p.options.Settle))
+func (p *pass) wasRefused(g *Gang) bool {
+	return !p.seesAll() && !g.Refused.IsZero() && !p.isDue(g.Refused.Add(p.options.Settle))
 }
 
-// invain reports whether a gang was refused, and its other pods have no room that is known.
-func (p *pass) invain(g *Gang) bool {
-	left := g.Pods - g.bound()
-	return p.refused(g) && !g.Stretched && g.lacking() != "" && p.board.count(p.board.free, p.board.shapeOf(g), left, nil) < left
+// triedInVain reports whether a gang was refused, and its other pods have no room that is known.
+func (p *pass) triedInVain(g *Gang) bool {
+	left := g.Pods - g.boundPods()
+	return p.wasRefused(g) && !g.Stretched && g.lackingResource() != "" && p.board.countRoom(p.board.free, p.board.shapeOf(g), left, nil) < left
 }
 
-// lacking is the resource of which the scheduler found too little, empty where it found
+// lackingResource is the resource of which the scheduler found too little, empty where it found
 // no fault with any that the pods ask for.
-func (g *Gang) lacking() corev1.ResourceName {
+func (g *Gang) lackingResource() corev1.ResourceName {
 	asked := Resources{}
 	for _, name := range g.Lacks {
 		if n := g.Pod.requests[name]; n > 0 {
@@ -116,18 +116,18 @@ func (g *Gang) lacking() corev1.ResourceName {
 	return scarceOf(asked)
 }
 
-// refused is what one of the refused pods asked for.
-func (l Lesson) refused() int64 { return l.Most - l.Sure }
+// refusedAmount is what one of the refused pods asked for.
+func (l Lesson) refusedAmount() int64 { return l.Most - l.Sure }
 
-// limit keeps what is free on a node within what others leave.
-func (b *board) limit(node int, l Lesson) {
+// limitFree keeps what is free on a node within what others leave.
+func (b *board) limitFree(node int, l Lesson) {
 	column, asked := b.column[l.Resource]
 	if !asked {
 		return
 	}
 	at, own := node*b.width+column, b.nodes[node].Own[l.Resource]
 	if b.refused != nil {
-		b.refused[at] = l.refused()
+		b.refused[at] = l.refusedAmount()
 	}
 	b.free[at] = min(b.free[at], l.Most-1-own)
 	b.soon[at] = min(b.soon[at], b.free[at], l.Sure-own)
@@ -137,8 +137,8 @@ func (b *board) limit(node int, l Lesson) {
 	b.taken++
 }
 
-// taught says for how long the scheduler's word keeps a shape waiting.
-func (p *pass) taught(s *shape) string {
+// lessonText says for how long the scheduler's word keeps a shape waiting.
+func (p *pass) lessonText(s *shape) string {
 	next := p.nextAsked(s)
 	if next.IsZero() {
 		return ""
@@ -158,7 +158,7 @@ func (p *pass) nextAsked(s *shape) time.Time {
 	for _, node := range s.nodes {
 		for name, amount := range s.pod.requests {
 			l := p.lessons[lessonKey{p.board.nodes[node].ID, name}]
-			if smaller := !p.options.NodesKnown && amount < l.refused(); smaller {
+			if smaller := !p.options.NodesKnown && amount < l.refusedAmount(); smaller {
 				continue
 			}
 			if l.inForce(p.now) && (next.IsZero() || l.Until.Before(next)) {

@@ -268,8 +268,8 @@ func (n *neighbours) free(i int) int64 {
 // place binds pods of a gang that was let go, as far as there is room.
 func (n *neighbours) place(g *Gang) {
 	each := g.Pod.requests["nvidia.com/gpu"]
-	for i := 0; i < len(n.Nodes) && g.bound() < g.Pods; i++ {
-		for g.bound() < g.Pods && n.free(i) >= each {
+	for i := 0; i < len(n.Nodes) && g.boundPods() < g.Pods; i++ {
+		for g.boundPods() < g.Pods && n.free(i) >= each {
 			n.Nodes[i].Own.Add(g.Pod.requests)
 			n.Nodes[i].Used.Add(g.Pod.requests)
 			g.Held = append(g.Held, Held{n.Nodes[i].ID, 1})
@@ -279,7 +279,7 @@ func (n *neighbours) place(g *Gang) {
 		}
 	}
 	switch {
-	case g.bound() == g.Pods:
+	case g.boundPods() == g.Pods:
 		g.State, g.Since, g.Refused, g.Lacks = Running, n.now, time.Time{}, nil
 		n.ran[g.ID] = true
 	case g.Refused.IsZero():
@@ -366,7 +366,7 @@ func TestALifeBesideOthers(t *testing.T) {
 				room += int((8 - n.hidden[n.Nodes[i].ID]) / g.Pod.requests["nvidia.com/gpu"])
 			}
 			if fits := room >= g.Pods; fits && !n.ran[g.ID] {
-				t.Fatalf("%s (%d pods of %s) has not run in a quarter of an hour, and would fit beside %v: lessons %v", g.ID, g.Pods, g.Pod.text(), n.hidden, n.Lessons)
+				t.Fatalf("%s (%d pods of %s) has not run in a quarter of an hour, and would fit beside %v: lessons %v", g.ID, g.Pods, g.Pod.formatRequests(), n.hidden, n.Lessons)
 			}
 		}
 		// The first lessons last one, two, four and five minutes: some five in a

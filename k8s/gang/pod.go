@@ -75,15 +75,15 @@ func PodOf(spec *corev1.PodSpec) (*Pod, error) {
 		required: nodeaffinity.NewRequiredNodeAffinity(maps.Clone(spec.NodeSelector), only.DeepCopy()),
 		place:    string(place),
 	}
-	p.key = p.place + p.text()
+	p.key = p.place + p.formatRequests()
 	return p, nil
 }
 
 // Requests is what one pod asks for.
 func (p *Pod) Requests() Resources { return maps.Clone(p.requests) }
 
-// covers reports whether the room of one such pod is enough for one of another kind.
-func (p *Pod) covers(o *Pod) bool {
+// coversPod reports whether the room of one such pod is enough for one of another kind.
+func (p *Pod) coversPod(o *Pod) bool {
 	for name, amount := range o.requests {
 		if p.requests[name] < amount {
 			return false
@@ -92,8 +92,8 @@ func (p *Pod) covers(o *Pod) bool {
 	return true
 }
 
-// text is the requests in a fixed order, for people and for comparing.
-func (p *Pod) text() string {
+// formatRequests is the requests in a fixed order, for people and for comparing.
+func (p *Pod) formatRequests() string {
 	var b strings.Builder
 	for i, name := range slices.Sorted(maps.Keys(p.requests)) {
 		if i > 0 {
@@ -104,9 +104,9 @@ func (p *Pod) text() string {
 	return b.String()
 }
 
-// wants is the requests as a sentence's part: what is scarce, not the place
+// formatScarce is the requests as a sentence's part: what is scarce, not the place
 // among a node's pods.
-func (p *Pod) wants() string {
+func (p *Pod) formatScarce() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(p.requests)) {
 		n := p.requests[name]

@@ -70,13 +70,13 @@ func hold(t *rapid.T, c *Cluster, g *Gang) {
 			break
 		}
 	}
-	if g.State == Running && g.bound() < g.Pods {
+	if g.State == Running && g.boundPods() < g.Pods {
 		g.State = Binding
 	}
 }
 
 func fitsOn(n *Node, p *Pod, used Resources) bool {
-	if !n.Ready || n.Unschedulable || n.Disabled || !p.allows(n) {
+	if !n.Ready || n.Unschedulable || n.Disabled || !p.allowsNode(n) {
 		return false
 	}
 	for name, amount := range p.requests {
@@ -168,7 +168,7 @@ func inWindow(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
 	for _, g := range gangs {
 		undone := slices.ContainsFunc(d.Undo, func(u Undo) bool { return u.Gang == g.ID })
 		if g.State == Binding && !undone && g.Since.Add(c.Options.Limit).After(epoch()) {
-			before += g.Pods - g.bound()
+			before += g.Pods - g.boundPods()
 		}
 	}
 	for _, o := range d.Open {
@@ -194,7 +194,7 @@ func inTime(t *rapid.T, c Cluster, d Decision, gangs map[ID]*Gang) {
 	}
 	for id, g := range gangs {
 		old := !g.Since.Add(c.Options.Limit).After(epoch())
-		partial := g.State == Binding && g.bound() > 0 || g.Trouble != "" && (g.State == Gated || g.State == Binding && c.Options.NodesKnown)
+		partial := g.State == Binding && g.boundPods() > 0 || g.Trouble != "" && (g.State == Gated || g.State == Binding && c.Options.NodesKnown)
 		if (partial && old) != undone[id] {
 			t.Fatalf("%s is %s since %v, and undone: %v", id, g.State, epoch().Sub(g.Since), undone[id])
 		}

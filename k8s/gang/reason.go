@@ -5,49 +5,51 @@ import (
 	"math"
 )
 
-func pods(n int) string {
+func formatPods(n int) string {
 	if n == 1 {
 		return "1 pod"
 	}
 	return fmt.Sprintf("%d pods", n)
 }
 
-func were(n int) string {
+func formatBeen(n int) string {
 	if n == 1 {
 		return "its pod has been"
 	}
 	return fmt.Sprintf("all its %d pods have been", n)
 }
 
-// needs is what a gang asks for.
-func needs(g *Gang) string { return fmt.Sprintf("needs %s of %s", pods(g.Pods), g.Pod.wants()) }
+// formatNeeds is what a gang asks for.
+func formatNeeds(g *Gang) string {
+	return fmt.Sprintf("needs %s of %s", formatPods(g.Pods), g.Pod.formatScarce())
+}
 
-func because(text, trouble string) string {
+func withReason(text, trouble string) string {
 	if trouble == "" {
 		return text
 	}
 	return text + ": " + trouble
 }
 
-// incomplete says how many pods of a gated gang there are.
-func (p *pass) incomplete(g *Gang) string {
+// incompleteReason says how many pods of a gated gang there are.
+func (p *pass) incompleteReason(g *Gang) string {
 	if g.Made >= g.Pods {
-		return because(fmt.Sprintf("its pods (%d) exist, but there is no room left for them", g.Pods), g.Trouble)
+		return withReason(fmt.Sprintf("its pods (%d) exist, but there is no room left for them", g.Pods), g.Trouble)
 	}
-	return because(fmt.Sprintf("%d of its %s exist", g.Made, pods(g.Pods)), g.Trouble)
+	return withReason(fmt.Sprintf("%d of its %s exist", g.Made, formatPods(g.Pods)), g.Trouble)
 }
 
 // countUnbound says how many pods of a gang the scheduler has placed.
 func (p *pass) countUnbound(g *Gang) string {
-	text := fmt.Sprintf("the scheduler has found a node for %d of its %s", g.bound(), pods(g.Pods))
+	text := fmt.Sprintf("the scheduler has found a node for %d of its %s", g.boundPods(), formatPods(g.Pods))
 	if g.Stretched {
 		text += ", and nodes may be added for it"
 	}
-	return because(text, g.Trouble)
+	return withReason(text, g.Trouble)
 }
 
 func backingOff(g *Gang) Reason {
-	return Reason{ForBackOff, because(fmt.Sprintf("pauses until %s after %d failed tries",
+	return Reason{ForBackOff, withReason(fmt.Sprintf("pauses until %s after %d failed tries",
 		g.NotBefore.UTC().Format("15:04:05 UTC"), g.Undone), g.Trouble)}
 }
 
@@ -57,53 +59,53 @@ func overJobLimit(g *Gang, held int) Reason {
 
 func (p *pass) forRoom(g *Gang, s *shape) Reason {
 	if s.at != p.board.taken {
-		s.current, s.at = p.current(s)+p.taught(s), p.board.taken
+		s.current, s.at = p.describeRoom(s)+p.lessonText(s), p.board.taken
 	}
-	return Reason{ForRoom, needs(g) + "; " + s.current}
+	return Reason{ForRoom, formatNeeds(g) + "; " + s.current}
 }
 
-// current says what could be had now, as far as that is known.
-func (p *pass) current(s *shape) string {
+// describeRoom says what could be had now, as far as that is known.
+func (p *pass) describeRoom(s *shape) string {
 	if !p.options.NodesKnown {
 		return "no room for them is known"
 	}
-	return p.board.best(s)
+	return p.board.describeBest(s)
 }
 
-// best says what could be had now.
-func (b *board) best(s *shape) string {
+// describeBest says what could be had now.
+func (b *board) describeBest(s *shape) string {
 	var most int64
 	fit := 0
 	for _, node := range s.nodes {
-		fit += b.room(b.free, s, node, math.MaxInt32)
+		fit += b.nodeRoom(b.free, s, node, math.MaxInt32)
 		most = max(most, b.free[node*b.width+s.scarce])
 	}
 	if fit > 0 {
 		return fmt.Sprintf("%d fit now", fit)
 	}
 	name := scarceOf(s.pod.requests)
-	return fmt.Sprintf("none fits now, and the most that a node has left is %s %s", quantity(name, most), name)
+	return fmt.Sprintf("none fits now, and the most that a node has left is %s %s", formatQuantity(name, most), name)
 }
 
 func (p *pass) forRelease(g *Gang) Reason {
-	return Reason{ForRelease, needs(g) + "; room is being released for it"}
+	return Reason{ForRelease, formatNeeds(g) + "; room is being released for it"}
 }
 
 func (p *pass) forPriority(g *Gang, s *shape) Reason {
 	best := 0
 	for _, w := range p.waiting {
-		if w.priority > g.Priority && s.competes(w.shape) {
+		if w.priority > g.Priority && s.competesWith(w.shape) {
 			best = max(best, w.priority)
 		}
 	}
-	return Reason{ForPriority, fmt.Sprintf("%s; a task of priority %d waits for the same nodes (its own is %d)", needs(g), best, g.Priority)}
+	return Reason{ForPriority, fmt.Sprintf("%s; a task of priority %d waits for the same nodes (its own is %d)", formatNeeds(g), best, g.Priority)}
 }
 
 func (p *pass) forCapacity(g *Gang, s *shape) Reason {
 	if len(s.nodes) == 0 {
 		return Reason{ForCapacity, fmt.Sprintf("%s; none of the %d nodes is ready, enabled and allowed by its selectors and tolerations",
-			needs(g), len(p.board.nodes))}
+			formatNeeds(g), len(p.board.nodes))}
 	}
-	n := p.board.count(p.board.size, s, g.Pods, nil)
-	return Reason{ForCapacity, fmt.Sprintf("%s; the cluster could hold %d if nothing else ran on it", needs(g), n)}
+	n := p.board.countRoom(p.board.size, s, g.Pods, nil)
+	return Reason{ForCapacity, fmt.Sprintf("%s; the cluster could hold %d if nothing else ran on it", formatNeeds(g), n)}
 }

@@ -36,11 +36,11 @@ func Split(slots, maxPerPod int, singleNode bool) (pods, perPod int, err error) 
 func Fits(nodes []Node, pods int, p *Pod, exclude ...NodeID) bool {
 	c := Cluster{Nodes: nodes, Gangs: []Gang{{Pods: pods, Pod: p, Exclude: exclude}}}
 	b := newBoard(c)
-	return b.holds(b.shapeOf(&c.Gangs[0]), pods)
+	return b.holdsPods(b.shapeOf(&c.Gangs[0]), pods)
 }
 
-// quantity writes an amount as people do.
-func quantity(name corev1.ResourceName, n int64) string {
+// formatQuantity writes an amount as people do.
+func formatQuantity(name corev1.ResourceName, n int64) string {
 	if name == corev1.ResourceCPU {
 		return resource.NewMilliQuantity(n, resource.DecimalSI).String()
 	}

@@ -155,9 +155,9 @@ func TestPausesGrowAndDiffer(t *testing.T) {
 	t.Parallel()
 	o := DefaultOptions()
 	for n := range 12 {
-		a, b := o.pause("a", n), o.pause("b", n)
+		a, b := o.pauseAfter("a", n), o.pauseAfter("b", n)
 		most := min(o.BackOff<<n, o.MaxBackOff)
-		if a > most || a < most/2 || a == b || a != o.pause("a", n) {
+		if a > most || a < most/2 || a == b || a != o.pauseAfter("a", n) {
 			t.Errorf("after %d tries: got %v and %v, want two different ones of %v to %v", n, a, b, most/2, most)
 		}
 	}

@@ -9,18 +9,18 @@ import (
 // bindGang gives a gang that was let go the room of its pods that have no node yet,
 // or takes the try back when it has lasted too long.
 func (p *pass) bindGang(g *Gang) {
-	if limit, runs := p.limitOf(g); runs && !p.due(limit) {
+	if limit, runs := p.limitOf(g); runs && !p.isDue(limit) {
 		p.decision.Waiting[g.ID] = p.undoGang(g, p.countUnbound(g))
 		return
 	}
-	if p.invain(g) {
+	if p.triedInVain(g) {
 		p.decision.Waiting[g.ID] = p.undoRefused(g)
 		return
 	}
 	p.decision.Waiting[g.ID] = Reason{ForScheduler, p.countUnbound(g)}
-	p.handOver(g.Pods-g.bound(), g.Since)
-	s, left := p.board.shapeOf(g), g.Pods-g.bound()
-	if n := p.board.count(p.board.free, s, left, nil); n > 0 {
+	p.handOver(g.Pods-g.boundPods(), g.Since)
+	s, left := p.board.shapeOf(g), g.Pods-g.boundPods()
+	if n := p.board.countRoom(p.board.free, s, left, nil); n > 0 {
 		p.board.takeRoom(s, p.board.chooseNodes(p.board.free, s, n, nil))
 	}
 }
@@ -43,7 +43,7 @@ func (p *pass) handOver(n int, since time.Time) {
 // said nothing about holds nothing yet, and its turn may be late where thousands of
 // pods are made or placed at once. Where nodes are not known it stays for ever.
 func (p *pass) limitOf(g *Gang) (at time.Time, runs bool) {
-	binds, holds := g.State == Binding, g.State == Binding && g.bound() > 0
+	binds, holds := g.State == Binding, g.State == Binding && g.boundPods() > 0
 	switch {
 	case binds && g.Stretched:
 		return g.Since.Add(p.options.ScaleLimit), true
@@ -59,7 +59,7 @@ func (p *pass) limitOf(g *Gang) (at time.Time, runs bool) {
 
 // undoGang takes a try back, and has the gang pause.
 func (p *pass) undoGang(g *Gang, why string) Reason {
-	return p.undoUntil(g, why, p.now.Add(p.options.pause(g.ID, g.Undone)))
+	return p.undoUntil(g, why, p.now.Add(p.options.pauseAfter(g.ID, g.Undone)))
 }
 
 // undoRefused takes back a try that the scheduler has refused. Where nodes are known a
@@ -79,18 +79,18 @@ func (p *pass) undoUntil(g *Gang, why string, until time.Time) Reason {
 	return Reason{ForBackOff, why + "; all of them are deleted"}
 }
 
-// pause is how long a gang waits after so many undone tries: it doubles, and each
+// pauseAfter is how long a gang waits after so many undone tries: it doubles, and each
 // gang's is shorter by up to half, always by the same, so that gangs that were in
 // each other's way do not meet again.
-func (o Options) pause(id ID, undone int) time.Duration {
-	d := doubled(o.BackOff, undone, o.MaxBackOff)
+func (o Options) pauseAfter(id ID, undone int) time.Duration {
+	d := doublePause(o.BackOff, undone, o.MaxBackOff)
 	h := fnv.New32a()
 	_, _ = fmt.Fprintf(h, "%s/%d", id, undone) // a hash takes everything
 	return d - d/2*time.Duration(h.Sum32()%1024)/1024
 }
 
-// doubled is a pause that has doubled so many times, and no longer than most.
-func doubled(d time.Duration, times int, most time.Duration) time.Duration {
+// doublePause is a pause that has doubled so many times, and no longer than most.
+func doublePause(d time.Duration, times int, most time.Duration) time.Duration {
 	for range min(times, 30) {
 		if d *= 2; d >= most {
 			break
@@ -99,8 +99,8 @@ func doubled(d time.Duration, times int, most time.Duration) time.Duration {
 	return min(d, most)
 }
 
-// bound counts the pods that have a node.
-func (g *Gang) bound() int {
+// boundPods counts the pods that have a node.
+func (g *Gang) boundPods() int {
 	n := 0
 	for _, h := range g.Held {
 		n += h.Pods

@@ -21,7 +21,7 @@ func placesAsNodes(c Cluster) Cluster {
 			})
 		}
 		n := &c.Nodes[node]
-		bound := g.bound()
+		bound := g.boundPods()
 		for name, amount := range g.Pod.requests {
 			n.Allocatable[name] = plenty
 			n.Used[name] += amount * int64(bound)

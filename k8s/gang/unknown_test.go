@@ -133,7 +133,7 @@ func TestALifeBesideWhatCanNeverRun(t *testing.T) {
 				room += int((4 - n.hidden[n.Nodes[i].ID]) / each[g.ID])
 			}
 			if room >= g.Pods && !n.ran[g.ID] {
-				t.Fatalf("%s (%d pods of %s) has not run in an hour, and would fit beside %v: lessons %v", g.ID, g.Pods, g.Pod.text(), n.hidden, n.Lessons)
+				t.Fatalf("%s (%d pods of %s) has not run in an hour, and would fit beside %v: lessons %v", g.ID, g.Pods, g.Pod.formatRequests(), n.hidden, n.Lessons)
 			}
 		}
 		for _, p := range n.preempted {

@@ -37,25 +37,25 @@ func (p *pass) collectVictims(g *Gang, s *shape, closed []bool) []*victim {
 	t := newTrial(p.board, s, g.Pods, closed)
 	var tried []*victim
 	for _, v := range slices.Backward(p.running) {
-		if t.fits() {
+		if t.fitsGang() {
 			break
 		}
-		if v.asked || v.Priority >= g.Priority || !t.helps(v) || !p.options.NodesKnown && !v.Pod.covers(g.Pod) {
+		if v.asked || v.Priority >= g.Priority || !t.helpsGang(v) || !p.options.NodesKnown && !v.Pod.coversPod(g.Pod) {
 			continue
 		}
-		t.change(v, +1)
+		t.changeRoom(v, +1)
 		tried = append(tried, v)
 	}
-	if !t.fits() || len(tried) == 0 {
+	if !t.fitsGang() || len(tried) == 0 {
 		return nil
 	}
 	for i, v := range slices.Backward(tried) {
-		t.change(v, -1)
-		if t.fits() {
+		t.changeRoom(v, -1)
+		if t.fitsGang() {
 			tried = slices.Delete(tried, i, i+1)
 			continue
 		}
-		t.change(v, +1)
+		t.changeRoom(v, +1)
 	}
 	return tried
 }
@@ -78,24 +78,24 @@ func newTrial(b *board, s *shape, pods int, closed []bool) *trial {
 	}
 	for _, node := range s.nodes {
 		if closed == nil || !closed[node] {
-			t.room[node] = b.room(t.soon, s, node, pods)
+			t.room[node] = b.nodeRoom(t.soon, s, node, pods)
 			t.total += t.room[node]
 		}
 	}
 	return t
 }
 
-func (t *trial) fits() bool { return t.total >= t.pods }
+func (t *trial) fitsGang() bool { return t.total >= t.pods }
 
-// helps reports whether a victim is on a node that counts.
-func (t *trial) helps(v *victim) bool {
+// helpsGang reports whether a victim is on a node that counts.
+func (t *trial) helpsGang(v *victim) bool {
 	return slices.ContainsFunc(v.Held, func(h Held) bool {
 		node, known := t.board.index[h.Node]
 		return known && t.room[node] >= 0
 	})
 }
 
-func (t *trial) change(v *victim, sign int64) {
+func (t *trial) changeRoom(v *victim, sign int64) {
 	b := t.board
 	for _, h := range v.Held {
 		node, known := b.index[h.Node]
@@ -105,7 +105,7 @@ func (t *trial) change(v *victim, sign int64) {
 		for name, amount := range v.Pod.requests {
 			t.soon[node*b.width+b.column[name]] += sign * amount * int64(h.Pods)
 		}
-		room := b.room(t.soon, t.shape, node, t.pods)
+		room := b.nodeRoom(t.soon, t.shape, node, t.pods)
 		t.total += room - t.room[node]
 		t.room[node] = room
 	}

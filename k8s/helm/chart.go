@@ -56,16 +56,16 @@ func (r Release) loadChart() (*chart.Chart, error) {
 	return c, nil
 }
 
-// values is a deep copy: Helm writes into what it is given.
-func (r Release) values() map[string]any {
-	out, _ := clone(r.Values).(map[string]any) // a map stays one
+// copyValues is a deep copy: Helm writes into what it is given.
+func (r Release) copyValues() map[string]any {
+	out, _ := cloneValue(r.Values).(map[string]any) // a map stays one
 	if out == nil {
 		out = make(map[string]any)
 	}
 	return out
 }
 
-func clone(v any) any {
+func cloneValue(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
 		if v == nil {
@@ -73,13 +73,13 @@ func clone(v any) any {
 		}
 		out := make(map[string]any, len(v))
 		for k, e := range v {
-			out[k] = clone(e)
+			out[k] = cloneValue(e)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			out[i] = clone(e)
+			out[i] = cloneValue(e)
 		}
 		return out
 	}

@@ -75,7 +75,7 @@ func (c *Client) Diff(ctx context.Context, want Release) ([]Change, error) {
 
 func (r *run) diffObjects(objects []Object, rels []*release.Release, want Release) ([]Change, error) {
 	var out []Change
-	before, err := originals(rels)
+	before, err := liveObjects(rels)
 	if err != nil {
 		return nil, err
 	}
@@ -84,8 +84,8 @@ func (r *run) diffObjects(objects []Object, rels []*release.Release, want Releas
 		if o.Hook {
 			continue
 		}
-		wanted[o.key()] = true
-		change, same, err := r.compareObject(o, before[o.key()], want)
+		wanted[o.objectKey()] = true
+		change, same, err := r.compareObject(o, before[o.objectKey()], want)
 		if err != nil {
 			return nil, fmt.Errorf("compare %s: %w", o, err)
 		}
@@ -94,7 +94,7 @@ func (r *run) diffObjects(objects []Object, rels []*release.Release, want Releas
 		}
 	}
 	for _, rel := range slices.Backward(rels) {
-		if !r.owner.owns(rel) {
+		if !r.owner.ownsRevision(rel) {
 			continue
 		}
 		gone, err := r.findObsolete(rel, wanted)
@@ -106,18 +106,18 @@ func (r *run) diffObjects(objects []Object, rels []*release.Release, want Releas
 	return out, nil
 }
 
-// originals are the objects of the revision that is taken to be live, by key.
-func originals(rels []*release.Release) (map[string]Object, error) {
+// liveObjects are the objects of the revision that is taken to be live, by key.
+func liveObjects(rels []*release.Release) (map[string]Object, error) {
 	out := make(map[string]Object)
-	if absent(rels) {
+	if isAbsent(rels) {
 		return out, nil
 	}
-	objects, err := objectsOf(current(rels))
+	objects, err := objectsOf(currentRevision(rels))
 	if err != nil {
 		return nil, err
 	}
 	for _, o := range objects {
-		out[o.key()] = o
+		out[o.objectKey()] = o
 	}
 	return out, nil
 }
@@ -131,15 +131,15 @@ func (r *run) findObsolete(rel *release.Release, wanted map[string]bool) ([]Chan
 	}
 	var out []Change
 	for _, o := range objects {
-		if o.Hook || wanted[o.key()] {
+		if o.Hook || wanted[o.objectKey()] {
 			continue
 		}
-		wanted[o.key()] = true
+		wanted[o.objectKey()] = true
 		info, live, err := r.readLive(o)
 		if err != nil {
 			return nil, fmt.Errorf("look for %s: %w", o, err)
 		}
-		if live && ownedBy(info, rel.Name, rel.Namespace) && !keeps(info) {
+		if live && ownedBy(info, rel.Name, rel.Namespace) && !keepsObject(info) {
 			out = append(out, Change{Verb: Delete, Object: o})
 		}
 	}
@@ -159,7 +159,7 @@ func (r *run) compareObject(o, original Object, want Release) (change Change, sa
 	if !ownedBy(live, want.Name, r.kube.Namespace()) {
 		return Change{Verb: Foreign, Object: o, Reason: "it exists and is not this release's"}, false, nil
 	}
-	have, err := fields(live.Object)
+	have, err := fieldsOf(live.Object)
 	if err != nil {
 		return Change{}, false, err
 	}
@@ -170,29 +170,29 @@ func (r *run) compareObject(o, original Object, want Release) (change Change, sa
 	helper := cliresource.NewHelper(live.Client, live.Mapping).DryRun(true)
 	then, err := helper.Patch(live.Namespace, live.Name, kind, text, nil)
 	if apierrors.IsInvalid(err) {
-		return Change{Verb: Replace, Object: o, Reason: err.Error(), Drift: drift(o, have, locally(live, kind, text))}, false, nil
+		return Change{Verb: Replace, Object: o, Reason: err.Error(), Drift: findDrift(o, have, patchLocally(live, kind, text))}, false, nil
 	}
 	if err != nil {
 		return Change{}, false, err
 	}
-	will, err := fields(then)
+	will, err := fieldsOf(then)
 	if err != nil {
 		return Change{}, false, err
 	}
-	d := drift(o, have, will)
+	d := findDrift(o, have, will)
 	return Change{Verb: Update, Object: o, Drift: d}, len(d) == 0, nil
 }
 
 // patchObject is what Helm would send: the way from what the last revision wanted to
 // what is wanted now, on what is live.
 func (r *run) patchObject(o, original Object, live *cliresource.Info) ([]byte, types.PatchType, error) {
-	after, err := r.marked(o, live)
+	after, err := r.markObject(o, live)
 	if err != nil {
 		return nil, "", err
 	}
 	before := after
 	if original.Kind != "" {
-		if before, err = r.marked(original, live); err != nil {
+		if before, err = r.markObject(original, live); err != nil {
 			return nil, "", err
 		}
 	}
@@ -213,8 +213,8 @@ func (r *run) patchObject(o, original Object, live *cliresource.Info) ([]byte, t
 	return text, types.StrategicMergePatchType, err
 }
 
-// marked is an object as Helm would send it: with its marks.
-func (r *run) marked(o Object, live *cliresource.Info) ([]byte, error) {
+// markObject is an object as Helm would send it: with its marks.
+func (r *run) markObject(o Object, live *cliresource.Info) ([]byte, error) {
 	infos, err := r.worker.Build(bytes.NewBufferString(o.YAML), false)
 	if err != nil {
 		return nil, err
@@ -230,13 +230,13 @@ func (r *run) marked(o Object, live *cliresource.Info) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.SetAnnotations(with(m.GetAnnotations(), have.GetAnnotations(), ownerName, ownerNamespace))
-	m.SetLabels(with(m.GetLabels(), have.GetLabels(), "app.kubernetes.io/managed-by"))
+	m.SetAnnotations(mergeKeys(m.GetAnnotations(), have.GetAnnotations(), ownerName, ownerNamespace))
+	m.SetLabels(mergeKeys(m.GetLabels(), have.GetLabels(), "app.kubernetes.io/managed-by"))
 	return json.Marshal(infos[0].Object)
 }
 
-// with is m, and of from what stands under keys.
-func with(m, from map[string]string, keys ...string) map[string]string {
+// mergeKeys is m, and of from what stands under keys.
+func mergeKeys(m, from map[string]string, keys ...string) map[string]string {
 	out := make(map[string]string, len(m)+len(keys))
 	for k, v := range m {
 		out[k] = v
@@ -249,9 +249,9 @@ func with(m, from map[string]string, keys ...string) map[string]string {
 	return out
 }
 
-// locally is what a patch would come to by our own reckoning, for one that the
+// patchLocally is what a patch would come to by our own reckoning, for one that the
 // server refuses to reckon.
-func locally(live *cliresource.Info, kind types.PatchType, text []byte) map[string]any {
+func patchLocally(live *cliresource.Info, kind types.PatchType, text []byte) map[string]any {
 	now, err := json.Marshal(live.Object)
 	if err != nil {
 		return nil
@@ -272,7 +272,7 @@ func locally(live *cliresource.Info, kind types.PatchType, text []byte) map[stri
 	return out
 }
 
-func fields(o runtime.Object) (map[string]any, error) {
+func fieldsOf(o runtime.Object) (map[string]any, error) {
 	text, err := json.Marshal(o)
 	if err != nil {
 		return nil, err

@@ -17,9 +17,9 @@ const hidden = "‹redacted›"
 
 func mergePatched(doc, patch []byte) ([]byte, error) { return jsonpatch.MergePatch(doc, patch) }
 
-// drift is every path in which will differs from have, but for what the server
+// findDrift is every path in which will differs from have, but for what the server
 // writes about its own doing.
-func drift(o Object, have, will map[string]any) []resource.Drift {
+func findDrift(o Object, have, will map[string]any) []resource.Drift {
 	w := &walker{secret: o.Kind == "Secret"}
 	for _, m := range []map[string]any{have, will} {
 		delete(m, "status")
@@ -29,7 +29,7 @@ func drift(o Object, have, will map[string]any) []resource.Drift {
 			}
 		}
 	}
-	w.fields("", have, will)
+	w.walkFields("", have, will)
 	return w.out
 }
 
@@ -38,25 +38,25 @@ type walker struct {
 	out    []resource.Drift
 }
 
-func (w *walker) value(path string, have, will any) {
+func (w *walker) walkValue(path string, have, will any) {
 	haveMap, one := have.(map[string]any)
 	willMap, two := will.(map[string]any)
 	if one && two {
-		w.fields(path, haveMap, willMap)
+		w.walkFields(path, haveMap, willMap)
 		return
 	}
 	haveList, one := have.([]any)
 	willList, two := will.([]any)
 	if one && two {
-		w.list(path, haveList, willList)
+		w.walkList(path, haveList, willList)
 		return
 	}
-	if show(have) != show(will) {
-		w.out = append(w.out, resource.Drift{Path: path, Have: short(show(have)), Want: short(show(will))})
+	if formatValue(have) != formatValue(will) {
+		w.out = append(w.out, resource.Drift{Path: path, Have: shortenLine(formatValue(have)), Want: shortenLine(formatValue(will))})
 	}
 }
 
-func (w *walker) fields(path string, have, will map[string]any) {
+func (w *walker) walkFields(path string, have, will map[string]any) {
 	keys := slices.Collect(maps.Keys(have))
 	for k := range will {
 		if _, found := have[k]; !found {
@@ -71,11 +71,11 @@ func (w *walker) fields(path string, have, will map[string]any) {
 		}
 		switch inside := path == "data" || path == "stringData"; {
 		case w.secret && inside:
-			w.hide(at, have[k], will[k])
+			w.hideSecret(at, have[k], will[k])
 		case w.secret && (at == "data" || at == "stringData"):
-			w.fields(at, mapOf(have[k]), mapOf(will[k])) // one that is not there is an empty one
+			w.walkFields(at, mapOf(have[k]), mapOf(will[k])) // one that is not there is an empty one
 		default:
-			w.value(at, have[k], will[k])
+			w.walkValue(at, have[k], will[k])
 		}
 	}
 }
@@ -85,24 +85,24 @@ func mapOf(v any) map[string]any {
 	return m
 }
 
-// hide says that a secret differs and nothing of what it is.
-func (w *walker) hide(path string, have, will any) {
-	if show(have) == show(will) {
+// hideSecret says that a secret differs and nothing of what it is.
+func (w *walker) hideSecret(path string, have, will any) {
+	if formatValue(have) == formatValue(will) {
 		return
 	}
 	d := resource.Drift{Path: path, Have: hidden, Want: hidden + " (another)"}
 	if have == nil {
-		d.Have, d.Want = show(nil), hidden
+		d.Have, d.Want = formatValue(nil), hidden
 	} else if will == nil {
-		d.Want = show(nil)
+		d.Want = formatValue(nil)
 	}
 	w.out = append(w.out, d)
 }
 
-// list compares items by their name where all have one, and else by their place.
-func (w *walker) list(path string, have, will []any) {
-	haveNamed, one := named(have)
-	willNamed, two := named(will)
+// walkList compares items by their name where all have one, and else by their place.
+func (w *walker) walkList(path string, have, will []any) {
+	haveNamed, one := itemsByName(have)
+	willNamed, two := itemsByName(will)
 	if one && two {
 		names := slices.Collect(maps.Keys(haveNamed))
 		for n := range willNamed {
@@ -112,23 +112,23 @@ func (w *walker) list(path string, have, will []any) {
 		}
 		slices.Sort(names)
 		for _, n := range names {
-			w.value(path+"["+n+"]", haveNamed[n], willNamed[n])
+			w.walkValue(path+"["+n+"]", haveNamed[n], willNamed[n])
 		}
 		return
 	}
 	for i := range max(len(have), len(will)) {
-		w.value(path+"["+strconv.Itoa(i)+"]", at(have, i), at(will, i))
+		w.walkValue(path+"["+strconv.Itoa(i)+"]", itemAt(have, i), itemAt(will, i))
 	}
 }
 
-func at(list []any, i int) any {
+func itemAt(list []any, i int) any {
 	if i < len(list) {
 		return list[i]
 	}
 	return nil
 }
 
-func named(list []any) (map[string]any, bool) {
+func itemsByName(list []any) (map[string]any, bool) {
 	out := make(map[string]any, len(list))
 	for _, item := range list {
 		m, ok := item.(map[string]any)
@@ -144,8 +144,8 @@ func named(list []any) (map[string]any, bool) {
 	return out, len(out) == len(list)
 }
 
-// show is a value in a line; one that is not there is "none".
-func show(v any) string {
+// formatValue is a value in a line; one that is not there is "none".
+func formatValue(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "none"
@@ -161,8 +161,8 @@ func show(v any) string {
 	return fmt.Sprint(v)
 }
 
-// short keeps a line a line.
-func short(s string) string {
+// shortenLine keeps a line a line.
+func shortenLine(s string) string {
 	const most = 120
 	if r := []rune(s); len(r) > most {
 		return string(r[:most]) + "…"

@@ -23,7 +23,7 @@ func TestNothingOfASecretIsInItsDrift(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if d := cmp.Diff(drift(Object{Kind: "Secret"}, tc.have, tc.will), tc.want); d != "" {
+			if d := cmp.Diff(findDrift(Object{Kind: "Secret"}, tc.have, tc.will), tc.want); d != "" {
 				t.Errorf("got -, want +:\n%s", d)
 			}
 		})

@@ -45,20 +45,20 @@ func (c *Client) convergeRelease(ctx context.Context, want Release, create bool)
 	if err != nil {
 		return Info{}, r.explainError("look at", want.Name, err)
 	}
-	if absent(rels) {
+	if isAbsent(rels) {
 		if !create {
-			return Info{}, missing("upgrade", want.Name)
+			return Info{}, errMissing("upgrade", want.Name)
 		}
 		return r.installRelease(ctx, want)
 	}
 	return r.upgradeRelease(ctx, want, rels)
 }
 
-func absent(rels []*release.Release) bool {
+func isAbsent(rels []*release.Release) bool {
 	return len(rels) == 0 || rels[len(rels)-1].Info.Status == release.StatusUninstalled
 }
 
-func missing(op, name string) error {
+func errMissing(op, name string) error {
 	return &cloud.Error{
 		Kind: cloud.NotFound, Op: "helm:" + op, Resource: "release " + name,
 		Fix: "make it with `det-deploy k8s install`, or name the right --cluster-id and --namespace",
@@ -76,7 +76,7 @@ func (r *run) installRelease(ctx context.Context, want Release) (Info, error) {
 	in.Replace = true                                                 // over one that was uninstalled and remembered
 	in.SkipSchemaValidation, in.DisableOpenAPIValidation = true, true // CheckValues has, and the server does
 	in.Timeout = hookLimit
-	rel, err := in.RunWithContext(context.WithoutCancel(ctx), chart, want.values())
+	rel, err := in.RunWithContext(context.WithoutCancel(ctx), chart, want.copyValues())
 	if err != nil {
 		return Info{}, r.explainError("install", want.Name, err)
 	}
@@ -88,14 +88,14 @@ func (r *run) upgradeRelease(ctx context.Context, want Release, rels []*release.
 	if err != nil {
 		return Info{}, err
 	}
-	r.worker.interrupted = r.unfinished(rels)
+	r.worker.interrupted = r.unfinishedRevisions(rels)
 	up := action.NewUpgrade(r.config)
 	up.Namespace = r.kube.Namespace()
 	up.ResetValues = true                                             // the values given are all there are
 	up.SkipSchemaValidation, up.DisableOpenAPIValidation = true, true // CheckValues has, and the server does
 	up.MaxHistory = historyKept
 	up.Timeout = hookLimit
-	rel, err := up.RunWithContext(context.WithoutCancel(ctx), want.Name, chart, want.values())
+	rel, err := up.RunWithContext(context.WithoutCancel(ctx), want.Name, chart, want.copyValues())
 	if err != nil {
 		return Info{}, r.explainError("upgrade", want.Name, err)
 	}
@@ -125,7 +125,7 @@ func (c *Client) Rollback(ctx context.Context, name string, revision int) (Info,
 		return Info{}, r.explainError("look at", name, err)
 	}
 	if len(rels) == 0 {
-		return Info{}, missing("roll back", name)
+		return Info{}, errMissing("roll back", name)
 	}
 	return r.settleRelease(ctx, "roll back", rels[len(rels)-1])
 }

@@ -18,8 +18,8 @@ type Owner struct {
 	Chart, Mark string
 }
 
-// owns reports whether a revision is ours. Without an owner all are.
-func (o *Owner) owns(rel *release.Release) bool {
+// ownsRevision reports whether a revision is ours. Without an owner all are.
+func (o *Owner) ownsRevision(rel *release.Release) bool {
 	if o == nil {
 		return true
 	}
@@ -56,12 +56,12 @@ func (i Info) ForeignError() error {
 	if !i.Foreign || i.Status == Uninstalled {
 		return nil
 	}
-	return i.refusal()
+	return i.foreignError()
 }
 
-func (i Info) refusal() error {
+func (i Info) foreignError() error {
 	e := &ForeignError{Info: i, alike: i.Alike}
-	return &cloud.Error{Kind: cloud.Conflict, Op: "helm:own", Resource: "release " + i.Name, Fix: e.fix(), Err: e}
+	return &cloud.Error{Kind: cloud.Conflict, Op: "helm:own", Resource: "release " + i.Name, Fix: e.fixText(), Err: e}
 }
 
 // Error says whose it is.
@@ -73,7 +73,7 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("release %s in namespace %s is %s, %s %s, and det-deploy leaves it as it is", e.Name, e.Namespace, whose, e.Chart, e.Version)
 }
 
-func (e *ForeignError) fix() string {
+func (e *ForeignError) fixText() string {
 	if e.alike {
 		return fmt.Sprintf("choose another --cluster-id or --namespace; or `det-deploy k8s plan --cluster-id %s --namespace %s --adopt-determined` shows how a cluster would take its place", e.Name, e.Namespace)
 	}
@@ -95,8 +95,8 @@ func (r *run) guardRevision(name string, revision int) error {
 		return r.explainError("look at", name, err)
 	}
 	for _, rel := range rels {
-		if rel.Version == revision && !r.owner.owns(rel) {
-			return r.infoOf(rel).refusal()
+		if rel.Version == revision && !r.owner.ownsRevision(rel) {
+			return r.infoOf(rel).foreignError()
 		}
 	}
 	return nil

@@ -84,8 +84,8 @@ type Object struct {
 	Keep bool
 }
 
-// key is the same for two renderings of one object.
-func (o Object) key() string {
+// objectKey is the same for two renderings of one object.
+func (o Object) objectKey() string {
 	group, _, found := strings.Cut(o.APIVersion, "/")
 	if !found {
 		group = ""
@@ -94,7 +94,7 @@ func (o Object) key() string {
 }
 
 // Same reports whether two renderings are of one object.
-func (o Object) Same(other Object) bool { return o.key() == other.key() }
+func (o Object) Same(other Object) bool { return o.objectKey() == other.objectKey() }
 
 // String is how a person reads it: "Deployment determined-master-deployment-lab".
 func (o Object) String() string { return o.Kind + " " + o.Name }
@@ -117,7 +117,7 @@ func Render(r Release, caps Capabilities) (Rendered, error) {
 	in.ReleaseName, in.Namespace = r.Name, r.Namespace
 	in.ClientOnly, in.DryRun, in.DryRunOption, in.SkipSchemaValidation = true, true, "client", true
 	in.KubeVersion, in.APIVersions = version, caps.APIVersions
-	rel, err := in.Run(c, r.values())
+	rel, err := in.Run(c, r.copyValues())
 	if err != nil {
 		return Rendered{}, &cloud.Error{Kind: cloud.Invalid, Op: "helm:render", Resource: "release " + r.Name, Err: err}
 	}

@@ -50,9 +50,9 @@ func (c *Client) Repair(ctx context.Context, name string) (was Status, repaired 
 	return was, false, nil
 }
 
-// unfinished are the revisions after the one that was deployed last: what they
+// unfinishedRevisions are the revisions after the one that was deployed last: what they
 // made is live, and Helm would not look at them again.
-func (r *run) unfinished(rels []*release.Release) []*release.Release {
+func (r *run) unfinishedRevisions(rels []*release.Release) []*release.Release {
 	var out []*release.Release
 	for _, rel := range rels {
 		if rel.Info.Status == release.StatusDeployed {

@@ -21,9 +21,9 @@ type Parts struct {
 	Goes, Stays []Object
 }
 
-// stays are the kinds that hold data, or of which others may make use who have
+// holdsData are the kinds that hold data, or of which others may make use who have
 // nothing to do with the release.
-func stays(o Object) bool {
+func holdsData(o Object) bool {
 	return o.Keep || slices.Contains([]string{
 		"PersistentVolumeClaim", "PersistentVolume", "VolumeSnapshot", "VolumeSnapshotClass", "StorageClass",
 		"Namespace", "CustomResourceDefinition", "PriorityClass",
@@ -78,8 +78,8 @@ func (c *Client) readForeign(ctx context.Context, name string) (*run, []*release
 	if err != nil {
 		return nil, nil, r.explainError("look at", name, err)
 	}
-	if absent(rels) {
-		return nil, nil, missing("retire", name)
+	if isAbsent(rels) {
+		return nil, nil, errMissing("retire", name)
 	}
 	if r.guardObjects(rels) == nil {
 		return nil, nil, &cloud.Error{Kind: cloud.Conflict, Op: "helm:retire", Resource: "release " + name, Err: errNotForeign}
@@ -100,17 +100,17 @@ func (r *run) splitParts(rels []*release.Release) (Parts, liveParts, error) {
 			return p, live, err
 		}
 		for _, o := range objects {
-			if o.Hook || seen[o.key()] {
+			if o.Hook || seen[o.objectKey()] {
 				continue
 			}
-			seen[o.key()] = true
+			seen[o.objectKey()] = true
 			info, found, err := r.readLive(o)
 			if err != nil {
 				return p, live, fmt.Errorf("look for %s: %w", o, err)
 			}
 			switch {
 			case !found || !ownedBy(info, rel.Name, rel.Namespace):
-			case stays(o) || keeps(info):
+			case holdsData(o) || keepsObject(info):
 				p.Stays, live.stays = append(p.Stays, o), append(live.stays, info)
 			default:
 				p.Goes, live.goes = append(p.Goes, o), append(live.goes, info)

@@ -49,7 +49,7 @@ func CheckValues(r Release) error {
 	if c.Schema == nil {
 		return nil
 	}
-	values, err := mergeValues(c, r.values())
+	values, err := mergeValues(c, r.copyValues())
 	if err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func CheckValues(r Release) error {
 		return nil
 	}
 	s := speaker{schema: doc}
-	s.speak(broken)
+	s.explainProblem(broken)
 	slices.Sort(s.lines)
 	return &ValuesError{Lines: slices.Compact(s.lines)}
 }
@@ -81,7 +81,7 @@ func AllValues(r Release) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := chartutil.CoalesceValues(c, r.values())
+	all, err := chartutil.CoalesceValues(c, r.copyValues())
 	if err != nil {
 		return nil, fmt.Errorf("merge the values: %w", err)
 	}
@@ -112,61 +112,61 @@ type speaker struct {
 	lines  []string
 }
 
-func (s *speaker) speak(e *jsonschema.ValidationError) {
-	if comment := s.comment(e); comment != "" {
-		s.say(e.InstanceLocation, comment)
+func (s *speaker) explainProblem(e *jsonschema.ValidationError) {
+	if comment := s.schemaComment(e); comment != "" {
+		s.addProblem(e.InstanceLocation, comment)
 		return
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.AnyOf, *kind.OneOf:
-		s.choice(e)
+		s.explainChoice(e)
 		return
 	case *kind.AdditionalProperties:
 		for _, p := range k.Properties {
-			s.say(append(slices.Clone(e.InstanceLocation), p), "there is no such value"+s.nearest(e, p))
+			s.addProblem(append(slices.Clone(e.InstanceLocation), p), "there is no such value"+s.nearestKey(e, p))
 		}
 		return
 	case *kind.Required:
 		for _, p := range k.Missing {
-			s.say(append(slices.Clone(e.InstanceLocation), p), "must be given")
+			s.addProblem(append(slices.Clone(e.InstanceLocation), p), "must be given")
 		}
 		return
 	}
 	if len(e.Causes) == 0 {
-		s.say(e.InstanceLocation, s.rule(e))
+		s.addProblem(e.InstanceLocation, s.brokenRule(e))
 		return
 	}
 	for _, c := range e.Causes {
-		s.speak(c)
+		s.explainProblem(c)
 	}
 }
 
-// choice is a value for which there are several forms, none of which it has. The
+// explainChoice is a value for which there are several forms, none of which it has. The
 // one that comes nearest, by how far the check got into the value, is spoken of.
-func (s *speaker) choice(e *jsonschema.ValidationError) {
+func (s *speaker) explainChoice(e *jsonschema.ValidationError) {
 	var best *jsonschema.ValidationError
 	deepest := -1
 	for _, c := range e.Causes {
-		if d := depth(c); d > deepest {
+		if d := errorDepth(c); d > deepest {
 			best, deepest = c, d
 		}
 	}
 	if best == nil || deepest <= len(e.InstanceLocation) {
-		s.say(e.InstanceLocation, "must have exactly one of the forms that `det-deploy k8s values` shows")
+		s.addProblem(e.InstanceLocation, "must have exactly one of the forms that `det-deploy k8s values` shows")
 		return
 	}
-	s.speak(best)
+	s.explainProblem(best)
 }
 
-func depth(e *jsonschema.ValidationError) int {
+func errorDepth(e *jsonschema.ValidationError) int {
 	d := len(e.InstanceLocation)
 	for _, c := range e.Causes {
-		d = max(d, depth(c))
+		d = max(d, errorDepth(c))
 	}
 	return d
 }
 
-func (s *speaker) say(at []string, sentence string) {
+func (s *speaker) addProblem(at []string, sentence string) {
 	path := pathOf(at)
 	if path == "" {
 		path = "values" // all of them together
@@ -190,12 +190,12 @@ func pathOf(at []string) string {
 	return b.String()
 }
 
-func (*speaker) rule(e *jsonschema.ValidationError) string {
+func (*speaker) brokenRule(e *jsonschema.ValidationError) string {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type:
-		return fmt.Sprintf("must be %s (it is %s)", either(k.Want), a(k.Got))
+		return fmt.Sprintf("must be %s (it is %s)", joinTypes(k.Want), withArticle(k.Got))
 	case *kind.Enum:
-		return "must be " + oneOf(k.Want) + meant(k.Want, k.Got)
+		return "must be " + oneOf(k.Want) + closestChoice(k.Want, k.Got)
 	case *kind.Const:
 		return fmt.Sprintf("must be %v", k.Want)
 	case *kind.Minimum:
@@ -212,8 +212,8 @@ func (*speaker) rule(e *jsonschema.ValidationError) string {
 	return "breaks the rule " + strings.Join(e.ErrorKind.KeywordPath(), "/") + " of the chart's schema"
 }
 
-// meant is the choice that a refused text may have been meant for.
-func meant(words []any, got any) string {
+// closestChoice is the choice that a refused text may have been meant for.
+func closestChoice(words []any, got any) string {
 	text, _ := got.(string) // nothing else is near a word
 	best, distance := "", 3 // in a short word more than two slips are another word
 	for _, w := range words {
@@ -242,16 +242,16 @@ func oneOf(words []any) string {
 	return prefix + "one of " + strings.Join(all, ", ")
 }
 
-func either(types []string) string {
+func joinTypes(types []string) string {
 	all := make([]string, len(types))
 	for i, t := range types {
-		all[i] = a(t)
+		all[i] = withArticle(t)
 	}
 	return strings.Join(all, " or ")
 }
 
-// a is a type with its article.
-func a(t string) string {
+// withArticle is a type with its article.
+func withArticle(t string) string {
 	switch t {
 	case "object":
 		return "a map"
@@ -267,10 +267,10 @@ func a(t string) string {
 	return "a " + t
 }
 
-// comment is the sentence of a subschema that is broken: its own, or that of the
+// schemaComment is the sentence of a subschema that is broken: its own, or that of the
 // if/then/else or not that it is a part of.
-func (s *speaker) comment(e *jsonschema.ValidationError) string {
-	at := pointer(e.SchemaURL)
+func (s *speaker) schemaComment(e *jsonschema.ValidationError) string {
+	at := schemaPointer(e.SchemaURL)
 	if c := s.commentAt(at); c != "" {
 		return c
 	}
@@ -287,15 +287,15 @@ func (s *speaker) comment(e *jsonschema.ValidationError) string {
 }
 
 func (s *speaker) commentAt(at []string) string {
-	m, _ := lookup(s.schema, at).(map[string]any) // none has nothing to say
+	m, _ := lookupPath(s.schema, at).(map[string]any) // none has nothing to say
 	c, _ := m["$comment"].(string)
 	return c
 }
 
-// nearest is a known key that an unknown one may have been meant for.
-func (s *speaker) nearest(e *jsonschema.ValidationError, key string) string {
-	m, _ := lookup(s.schema, append(pointer(e.SchemaURL), "properties")).(map[string]any) // none has none near
-	const most = 3                                                                        // more slips are another word
+// nearestKey is a known key that an unknown one may have been meant for.
+func (s *speaker) nearestKey(e *jsonschema.ValidationError, key string) string {
+	m, _ := lookupPath(s.schema, append(schemaPointer(e.SchemaURL), "properties")).(map[string]any) // none has none near
+	const most = 3                                                                                  // more slips are another word
 	best, distance := "", most+1
 	for known := range m {
 		if d := document.Distance(strings.ToLower(key), strings.ToLower(known)); d < distance || (d == distance && best != "" && known < best) {
@@ -308,8 +308,8 @@ func (s *speaker) nearest(e *jsonschema.ValidationError, key string) string {
 	return fmt.Sprintf(" (is %s meant?)", best)
 }
 
-// pointer is the part of a schema's address behind the #.
-func pointer(url string) []string {
+// schemaPointer is the part of a schema's address behind the #.
+func schemaPointer(url string) []string {
 	_, p, _ := strings.Cut(url, "#")
 	p = strings.TrimPrefix(p, "/")
 	if p == "" {
@@ -322,7 +322,7 @@ func pointer(url string) []string {
 	return parts
 }
 
-func lookup(doc any, at []string) any {
+func lookupPath(doc any, at []string) any {
 	for _, p := range at {
 		switch d := doc.(type) {
 		case map[string]any:

@@ -58,7 +58,7 @@ type Info struct {
 }
 
 func (r *run) infoOf(rel *release.Release) Info {
-	out := Info{Name: rel.Name, Namespace: rel.Namespace, Revision: rel.Version, Values: rel.Config, Foreign: !r.owner.owns(rel)}
+	out := Info{Name: rel.Name, Namespace: rel.Namespace, Revision: rel.Version, Values: rel.Config, Foreign: !r.owner.ownsRevision(rel)}
 	if rel.Info != nil {
 		out.Status, out.Description, out.Notes = Status(rel.Info.Status), rel.Info.Description, rel.Info.Notes
 		out.Updated = rel.Info.LastDeployed.Time
@@ -119,7 +119,7 @@ func (c *Client) Objects(ctx context.Context, name string) ([]Object, error) {
 	if len(rels) == 0 {
 		return nil, nil
 	}
-	return objectsOf(current(rels))
+	return objectsOf(currentRevision(rels))
 }
 
 // List is the latest revision of each release of a chart, in the client's
@@ -166,9 +166,9 @@ func (r *run) readHistory(name string) ([]*release.Release, error) {
 	return rels, nil
 }
 
-// current is the revision whose objects are taken to be live: the one deployed
+// currentRevision is the revision whose objects are taken to be live: the one deployed
 // last, or else the latest.
-func current(rels []*release.Release) *release.Release {
+func currentRevision(rels []*release.Release) *release.Release {
 	for _, rel := range slices.Backward(rels) {
 		if rel.Info.Status == release.StatusDeployed {
 			return rel

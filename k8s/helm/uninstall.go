@@ -42,7 +42,7 @@ func (c *Client) Uninstall(ctx context.Context, name string) (kept []Object, err
 	if _, err := un.Run(name); err != nil {
 		return nil, r.explainError("uninstall", name, err)
 	}
-	kept, err = r.kept(rels)
+	kept, err = r.keptObjects(rels)
 	if err != nil {
 		return nil, r.explainError("uninstall", name, err)
 	}
@@ -59,7 +59,7 @@ func (r *run) sweepObjects(ctx context.Context, rels []*release.Release, rel *re
 	}
 	var left helmkube.ResourceList
 	for _, other := range rels {
-		if other.Version == rel.Version || !r.owner.owns(other) {
+		if other.Version == rel.Version || !r.owner.ownsRevision(other) {
 			continue
 		}
 		objects, err := objectsOf(other)
@@ -67,15 +67,15 @@ func (r *run) sweepObjects(ctx context.Context, rels []*release.Release, rel *re
 			return err
 		}
 		for _, o := range objects {
-			if o.Hook || wanted[o.key()] {
+			if o.Hook || wanted[o.objectKey()] {
 				continue
 			}
-			wanted[o.key()] = true // once is enough
+			wanted[o.objectKey()] = true // once is enough
 			info, live, err := r.readLive(o)
 			if err != nil {
 				return err
 			}
-			if live && ownedBy(info, rel.Name, rel.Namespace) && !keeps(info) {
+			if live && ownedBy(info, rel.Name, rel.Namespace) && !keepsObject(info) {
 				left = append(left, info)
 			}
 		}
@@ -91,12 +91,12 @@ func (r *run) sweepObjects(ctx context.Context, rels []*release.Release, rel *re
 	return ctx.Err()
 }
 
-// kept are the objects that the chart says outlive the release.
-func (r *run) kept(rels []*release.Release) ([]Object, error) {
+// keptObjects are the objects that the chart says outlive the release.
+func (r *run) keptObjects(rels []*release.Release) ([]Object, error) {
 	var out []Object
 	seen := make(map[string]bool)
 	for _, rel := range rels {
-		if !r.owner.owns(rel) {
+		if !r.owner.ownsRevision(rel) {
 			continue
 		}
 		objects, err := objectsOf(rel)
@@ -104,10 +104,10 @@ func (r *run) kept(rels []*release.Release) ([]Object, error) {
 			return nil, err
 		}
 		for _, o := range objects {
-			if o.Hook || !o.Keep || seen[o.key()] {
+			if o.Hook || !o.Keep || seen[o.objectKey()] {
 				continue
 			}
-			seen[o.key()] = true
+			seen[o.objectKey()] = true
 			_, live, err := r.readLive(o)
 			if err != nil {
 				return nil, err
@@ -147,7 +147,7 @@ func keysOf(rel *release.Release) (map[string]bool, error) {
 	}
 	out := make(map[string]bool, len(objects))
 	for _, o := range objects {
-		out[o.key()] = true
+		out[o.objectKey()] = true
 	}
 	return out, nil
 }
@@ -167,7 +167,7 @@ func ownedBy(info *resource.Info, name, namespace string) bool {
 	return a[ownerName] == name && a[ownerNamespace] == namespace
 }
 
-func keeps(info *resource.Info) bool {
+func keepsObject(info *resource.Info) bool {
 	m, err := meta.Accessor(info.Object)
 	return err == nil && m.GetAnnotations()[helmkube.ResourcePolicyAnno] == helmkube.KeepPolicy
 }

@@ -30,7 +30,7 @@ func Values(g Given) (map[string]any, error) {
 		return nil, &unreadableError{&cloud.Error{
 			Kind: cloud.Invalid, Op: "helm:values",
 			Fix: `write --set as in --set db.type=embedded,masterPort=8080 with \, for a comma within a value, and --values as the path of a YAML file`,
-			Err: unreadable(g, err),
+			Err: unreadableFlag(g, err),
 		}}
 	}
 	return out, nil
@@ -45,9 +45,9 @@ func (e *unreadableError) Unwrap() error { return e.cause }
 // FromFlags is true: they are given on the command line.
 func (*unreadableError) FromFlags() bool { return true }
 
-// unreadable says which flag cannot be read. Helm's own words are left out: they quote
+// unreadableFlag says which flag cannot be read. Helm's own words are left out: they quote
 // what was given, which may be a secret.
-func unreadable(g Given, err error) error {
+func unreadableFlag(g Given, err error) error {
 	if missing, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("read the values: %w", missing)
 	}

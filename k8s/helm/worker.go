@@ -53,15 +53,15 @@ func (w *worker) Update(original, target helmkube.ResourceList, force bool) (*he
 			w.Log("passing over revision %d: %v", rel.Version, err)
 			continue
 		}
-		if res, err := w.Client.Update(began, copied(target), force); err != nil {
+		if res, err := w.Client.Update(began, copyList(target), force); err != nil {
 			return res, err
 		}
 	}
 	return w.Client.Update(original, target, force)
 }
 
-// copied is a list that may be refreshed without changing what is wanted.
-func copied(list helmkube.ResourceList) helmkube.ResourceList {
+// copyList is a list that may be refreshed without changing what is wanted.
+func copyList(list helmkube.ResourceList) helmkube.ResourceList {
 	out := make(helmkube.ResourceList, len(list))
 	for i, info := range list {
 		c := *info
@@ -86,7 +86,7 @@ func (w *worker) DeleteWithPropagationPolicy(list helmkube.ResourceList, policy 
 // WaitForDelete returns when nothing of the list is left.
 func (w *worker) WaitForDelete(list helmkube.ResourceList, limit time.Duration) error {
 	var left []string
-	err := w.poll(limit, func() (bool, error) {
+	err := w.pollUntil(limit, func() (bool, error) {
 		left = left[:0]
 		for _, info := range list {
 			err := (&resource.Info{Client: info.Client, Mapping: info.Mapping, Namespace: info.Namespace, Name: info.Name}).Get()
@@ -130,7 +130,7 @@ func (w *worker) WatchUntilReady(list helmkube.ResourceList, limit time.Duration
 		default:
 			continue
 		}
-		if err := w.poll(limit, look); err != nil {
+		if err := w.pollUntil(limit, look); err != nil {
 			return fmt.Errorf("wait for hook %s: %w", info.Name, err)
 		}
 	}
@@ -164,9 +164,9 @@ func podDone(p *corev1.Pod) (bool, error) {
 // errTimeUp is what a wait ends with at its limit.
 var errTimeUp = errors.New("the time is up")
 
-// poll looks at once and then regularly, until look says so, fails, the limit is
+// pollUntil looks at once and then regularly, until look says so, fails, the limit is
 // reached or the operation ends.
-func (w *worker) poll(limit time.Duration, look func() (bool, error)) error {
+func (w *worker) pollUntil(limit time.Duration, look func() (bool, error)) error {
 	ctx, cancel := context.WithTimeoutCause(w.ctx, limit, errTimeUp)
 	defer cancel()
 	tick := time.NewTicker(pollEvery)

@@ -43,9 +43,9 @@ func (c Call) Object() string {
 	return c.Namespace + "/" + c.Name
 }
 
-// qualified is the resource as `kubectl auth can-i` wants it:
+// qualifiedResource is the resource as `kubectl auth can-i` wants it:
 // "deployments.apps".
-func (c Call) qualified() string {
+func (c Call) qualifiedResource() string {
 	name, sub, found := strings.Cut(c.Resource, "/")
 	if c.Group != "" {
 		name += "." + c.Group
@@ -102,7 +102,7 @@ func verbOf(method string, q url.Values, name string) string {
 		return "delete"
 	}
 	switch {
-	case yes(q.Get("watch")):
+	case isTrue(q.Get("watch")):
 		return "watch"
 	case name == "":
 		return "list"
@@ -110,11 +110,11 @@ func verbOf(method string, q url.Values, name string) string {
 	return "get"
 }
 
-func yes(s string) bool { return s == "true" || s == "1" }
+func isTrue(s string) bool { return s == "true" || s == "1" }
 
-// changes reports whether a request may change something. What it does not know
+// mayChange reports whether a request may change something. What it does not know
 // is taken to.
-func changes(req *http.Request, c Call) bool {
+func mayChange(req *http.Request, c Call) bool {
 	_, sub, _ := strings.Cut(c.Resource, "/")
 	if sub == "exec" || sub == "attach" {
 		return true // by whatever method they are asked for
@@ -128,20 +128,20 @@ func changes(req *http.Request, c Call) bool {
 	if slices.Equal(req.URL.Query()["dryRun"], []string{"All"}) {
 		return false
 	}
-	return req.Method != http.MethodPost || !slices.Contains(questions(), c.Resource)
+	return req.Method != http.MethodPost || !slices.Contains(reviewResources(), c.Resource)
 }
 
-// questions are resources whose creation is a question and leaves nothing.
-func questions() []string {
+// reviewResources are resources whose creation is a question and leaves nothing.
+func reviewResources() []string {
 	return []string{
 		"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews",
 		"subjectaccessreviews", "localsubjectaccessreviews", "tokenreviews",
 	}
 }
 
-// followed reports whether an answer is meant to go on for as long as its reader
+// isFollowed reports whether an answer is meant to go on for as long as its reader
 // wants.
-func followed(req *http.Request, c Call) bool {
+func isFollowed(req *http.Request, c Call) bool {
 	_, sub, _ := strings.Cut(c.Resource, "/")
-	return c.Verb == "watch" || yes(req.URL.Query().Get("follow")) || slices.Contains([]string{"exec", "attach", "portforward", "proxy"}, sub)
+	return c.Verb == "watch" || isTrue(req.URL.Query().Get("follow")) || slices.Contains([]string{"exec", "attach", "portforward", "proxy"}, sub)
 }

@@ -43,7 +43,7 @@ func TestACallIsReadFromItsRequest(t *testing.T) {
 			if d := cmp.Diff(got, tc.want); d != "" {
 				t.Errorf("got -, want +:\n%s", d)
 			}
-			if changes := changes(req, got); changes != tc.changes {
+			if changes := mayChange(req, got); changes != tc.changes {
 				t.Errorf("got %t for whether it changes something, want %t", changes, tc.changes)
 			}
 		})

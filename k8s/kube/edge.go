@@ -49,21 +49,21 @@ func (t *roundTripper) WrappedRoundTripper() http.RoundTripper { return t.next }
 // RoundTrip sends req, by the rules.
 func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	call := callOf(req)
-	changing := changes(req, call)
-	ctx, cancel := t.bound(req, call)
+	changing := mayChange(req, call)
+	ctx, cancel := t.boundContext(req, call)
 	began := time.Now()
 	resp, err := t.sendOnce(req.WithContext(ctx), call, changing)
 	if err == nil && resp.StatusCode >= http.StatusBadRequest {
 		err = t.refuseCall(resp, call, changing)
 		t.traceCall(ctx, call, began, err)
-		t.trail.add(err)
+		t.trail.addError(err)
 		cancel()
 		return resp, nil
 	}
 	t.traceCall(ctx, call, began, err)
 	if err != nil {
 		cancel()
-		t.trail.add(translate(call, changing, err))
+		t.trail.addError(translateError(call, changing, err))
 		return nil, err
 	}
 	if rwc, ok := resp.Body.(io.ReadWriteCloser); ok && resp.StatusCode == http.StatusSwitchingProtocols {
@@ -74,11 +74,11 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// bound is the request's own context, ended by the operation's end too.
-func (t *roundTripper) bound(req *http.Request, call Call) (context.Context, context.CancelFunc) {
+// boundContext is the request's own context, ended by the operation's end too.
+func (t *roundTripper) boundContext(req *http.Request, call Call) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(req.Context())
-	if !followed(req, call) {
-		ctx, cancel = limited(ctx, cancel)
+	if !isFollowed(req, call) {
+		ctx, cancel = limitContext(ctx, cancel)
 	}
 	if t.until == nil {
 		return ctx, cancel
@@ -87,7 +87,7 @@ func (t *roundTripper) bound(req *http.Request, call Call) (context.Context, con
 	return ctx, func() { stop(); cancel() }
 }
 
-func limited(ctx context.Context, outer context.CancelFunc) (context.Context, context.CancelFunc) {
+func limitContext(ctx context.Context, outer context.CancelFunc) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, AnswerLimit)
 	return ctx, func() { cancel(); outer() }
 }
@@ -103,9 +103,9 @@ func (t *roundTripper) sendOnce(req *http.Request, call Call, changing bool) (*h
 		}
 		return onlyAfter429(t.next.RoundTrip(req))
 	}
-	for _, pause := range pauses() {
+	for _, pause := range retryPauses() {
 		resp, err := t.next.RoundTrip(req)
-		if !again(req, resp, err) || followed(req, call) {
+		if !shouldRetry(req, resp, err) || isFollowed(req, call) {
 			return resp, err
 		}
 		drainBody(resp)
@@ -116,15 +116,15 @@ func (t *roundTripper) sendOnce(req *http.Request, call Call, changing bool) (*h
 	return onlyAfter429(t.next.RoundTrip(req))
 }
 
-// pauses are those between the attempts of a call that only looks: long enough
+// retryPauses are those between the attempts of a call that only looks: long enough
 // to outlast a change of leader behind the API server, short enough for a person.
-func pauses() []time.Duration {
+func retryPauses() []time.Duration {
 	return []time.Duration{100 * time.Millisecond, 300 * time.Millisecond, 900 * time.Millisecond}
 }
 
-// again reports whether a look is worth repeating. One with a body, such as an
+// shouldRetry reports whether a look is worth repeating. One with a body, such as an
 // access review, has nothing left to send.
-func again(req *http.Request, resp *http.Response, err error) bool {
+func shouldRetry(req *http.Request, resp *http.Response, err error) bool {
 	if req.Body != nil && req.Body != http.NoBody {
 		return false
 	}
@@ -156,7 +156,7 @@ func (t *roundTripper) refuseCall(resp *http.Response, call Call, changing bool)
 		raw = nil // the code alone has to do
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(raw))
-	return translate(call, changing, statusError(resp, call, raw))
+	return translateError(call, changing, statusError(resp, call, raw))
 }
 
 func (t *roundTripper) traceCall(ctx context.Context, call Call, began time.Time, err error) {
@@ -214,7 +214,7 @@ type Trail struct {
 	errs []error
 }
 
-func (t *Trail) add(err error) {
+func (t *Trail) addError(err error) {
 	if t == nil || err == nil {
 		return
 	}

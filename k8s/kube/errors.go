@@ -21,12 +21,12 @@ import (
 // branch on, the call, and what to do. Nil stays nil, the gate's refusal and what
 // has been translated already stay as they are.
 func Translate(call Call, err error) error {
-	return translate(call, !reads(call.Verb), err)
+	return translateError(call, !isRead(call.Verb), err)
 }
 
-func reads(verb string) bool { return verb == "get" || verb == "list" || verb == "watch" }
+func isRead(verb string) bool { return verb == "get" || verb == "list" || verb == "watch" }
 
-func translate(call Call, changing bool, err error) error {
+func translateError(call Call, changing bool, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -137,13 +137,13 @@ func deniedFix(call Call) string {
 		where, flag, kind = "in the whole cluster", "", "ClusterRole"
 	}
 	return fmt.Sprintf("ask for a %s that allows %s on %s %s; `kubectl auth can-i %s %s%s` tells when it does",
-		kind, call.Verb, call.qualified(), where, call.Verb, call.qualified(), flag)
+		kind, call.Verb, call.qualifiedResource(), where, call.Verb, call.qualifiedResource(), flag)
 }
 
 // kindOfNetwork is the kind of an error that came from no server, or Unknown
 // where the request may have arrived.
 func kindOfNetwork(err error) cloud.Kind {
-	if untrusted(err) {
+	if isUntrusted(err) {
 		return cloud.Invalid
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
@@ -155,7 +155,7 @@ func kindOfNetwork(err error) cloud.Kind {
 	return cloud.Unknown
 }
 
-func untrusted(err error) bool {
+func isUntrusted(err error) bool {
 	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
 	_, host := errors.AsType[x509.HostnameError](err)
 	_, invalid := errors.AsType[x509.CertificateInvalidError](err)

@@ -103,7 +103,7 @@ func Open(o Options) (*Client, error) {
 func (c *Client) fromPod(o Options) error {
 	cfg, err := rest.InClusterConfig()
 	if err != nil {
-		return unusable(err, "run this in a pod, or name a kubeconfig")
+		return unusableContext(err, "run this in a pod, or name a kubeconfig")
 	}
 	c.config, c.namespace = cfg, cmp.Or(o.Namespace, podNamespace(), "default")
 	api := clientcmdapi.NewConfig()
@@ -124,26 +124,26 @@ func (c *Client) fromKubeconfig(o Options) error {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.Kubeconfig
 	rules.WarnIfAllMissing = false
-	c.loader = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides(o))
+	c.loader = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, configOverrides(o))
 	raw, err := c.loader.RawConfig()
 	if err != nil {
-		return unusable(err, "name a readable kubeconfig with --kubeconfig or KUBECONFIG")
+		return unusableContext(err, "name a readable kubeconfig with --kubeconfig or KUBECONFIG")
 	}
 	c.context = cmp.Or(o.Context, raw.CurrentContext)
 	if _, found := raw.Contexts[c.context]; o.Context != "" && !found {
-		return unusable(fmt.Errorf("there is no context %q", o.Context), "choose one that exists with --context: "+names(raw.Contexts))
+		return unusableContext(fmt.Errorf("there is no context %q", o.Context), "choose one that exists with --context: "+contextNames(raw.Contexts))
 	}
 	cfg, err := c.loader.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return unusable(errors.New("no cluster is chosen"), "name a kubeconfig with --kubeconfig or KUBECONFIG, and a context with --context")
+		return unusableContext(errors.New("no cluster is chosen"), "name a kubeconfig with --kubeconfig or KUBECONFIG, and a context with --context")
 	}
 	if err != nil {
-		return unusable(err, "mend the kubeconfig; `kubectl config view` shows it")
+		return unusableContext(err, "mend the kubeconfig; `kubectl config view` shows it")
 	}
 	cfg.Timeout = o.RequestTimeout
 	ns, _, err := c.loader.Namespace()
 	if err != nil {
-		return unusable(err, "name a namespace with --namespace")
+		return unusableContext(err, "name a namespace with --namespace")
 	}
 	c.config, c.namespace = cfg, ns
 	return nil
@@ -156,12 +156,12 @@ func Contexts(o Options) (all []string, current string, err error) {
 	rules.ExplicitPath, rules.WarnIfAllMissing = o.Kubeconfig, false
 	raw, err := rules.Load()
 	if err != nil {
-		return nil, "", unusable(err, "name a readable kubeconfig with --kubeconfig or KUBECONFIG")
+		return nil, "", unusableContext(err, "name a readable kubeconfig with --kubeconfig or KUBECONFIG")
 	}
 	return slices.Sorted(maps.Keys(raw.Contexts)), raw.CurrentContext, nil
 }
 
-func overrides(o Options) *clientcmd.ConfigOverrides {
+func configOverrides(o Options) *clientcmd.ConfigOverrides {
 	return &clientcmd.ConfigOverrides{
 		CurrentContext: o.Context,
 		Context:        clientcmdapi.Context{Cluster: o.Cluster, AuthInfo: o.User, Namespace: o.Namespace},
@@ -173,15 +173,15 @@ func overrides(o Options) *clientcmd.ConfigOverrides {
 	}
 }
 
-func names(m map[string]*clientcmdapi.Context) string {
+func contextNames(m map[string]*clientcmdapi.Context) string {
 	if len(m) == 0 {
 		return "the kubeconfig has none"
 	}
 	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
 }
 
-// unusable is a choice of cluster that leads to none.
-func unusable(err error, fix string) error {
+// unusableContext is a choice of cluster that leads to none.
+func unusableContext(err error, fix string) error {
 	return &cloud.Error{Kind: cloud.Invalid, Op: "k8s", Fix: fix, Err: fmt.Errorf("read the Kubernetes configuration: %w", err)}
 }
 
@@ -206,7 +206,7 @@ func (c *Client) Config() *rest.Config {
 func (c *Client) Clientset() (kubernetes.Interface, error) {
 	cs, err := kubernetes.NewForConfig(c.Config())
 	if err != nil {
-		return nil, unusable(err, "mend the kubeconfig; `kubectl config view` shows it")
+		return nil, unusableContext(err, "mend the kubeconfig; `kubectl config view` shows it")
 	}
 	return cs, nil
 }
@@ -215,7 +215,7 @@ func (c *Client) Clientset() (kubernetes.Interface, error) {
 func (c *Client) Dynamic() (dynamic.Interface, error) {
 	d, err := dynamic.NewForConfig(c.Config())
 	if err != nil {
-		return nil, unusable(err, "mend the kubeconfig; `kubectl config view` shows it")
+		return nil, unusableContext(err, "mend the kubeconfig; `kubectl config view` shows it")
 	}
 	return d, nil
 }

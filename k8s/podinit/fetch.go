@@ -118,7 +118,7 @@ func (s *source) fetchOnce(ctx context.Context, into *os.Root) error {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return refused(resp)
+		return readRefusal(resp)
 	}
 	packed, err := archiveIn(resp.Body)
 	if err != nil || packed == nil {
@@ -143,9 +143,9 @@ func workDir(volume *os.Root, name string) (*os.Root, error) {
 	return volume.OpenRoot(name)
 }
 
-// refused reads an answer that is none. Those of a server that is starting, or
+// readRefusal reads an answer that is none. Those of a server that is starting, or
 // that has too much to do, are worth another try.
-func refused(resp *http.Response) error {
+func readRefusal(resp *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 500))
 	err = errors.Join(fmt.Errorf("the master answers %s: %s", resp.Status, strings.TrimSpace(string(body))), err)
 	if resp.StatusCode >= 500 && resp.StatusCode != http.StatusNotImplemented || resp.StatusCode == http.StatusTooManyRequests {
@@ -160,9 +160,9 @@ func archiveIn(body io.Reader) (io.Reader, error) {
 	r := bufio.NewReaderSize(body, 64<<10)
 	for _, want := range []string{"{", `"b64Tgz"`, ":", `"`} {
 		for _, c := range []byte(want) {
-			got, err := next(r, c == want[0])
+			got, err := nextByte(r, c == want[0])
 			if errors.Is(err, io.EOF) || err == nil && got == '}' {
-				return nil, cut(err)
+				return nil, unexpectedEOF(err)
 			}
 			if err != nil {
 				return nil, err
@@ -175,7 +175,7 @@ func archiveIn(body io.Reader) (io.Reader, error) {
 	text := &quoted{r: r}
 	first, err := r.Peek(1)
 	if err != nil {
-		return nil, cut(err)
+		return nil, unexpectedEOF(err)
 	}
 	if first[0] == '"' {
 		return nil, nil //nolint:nilnil // the task has no files
@@ -183,16 +183,16 @@ func archiveIn(body io.Reader) (io.Reader, error) {
 	return base64.NewDecoder(base64.StdEncoding, text), nil
 }
 
-// cut is an answer that ends too early.
-func cut(err error) error {
+// unexpectedEOF is an answer that ends too early.
+func unexpectedEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err
 }
 
-// next is the next byte, with space before it passed over.
-func next(r *bufio.Reader, skip bool) (byte, error) {
+// nextByte is the next byte, with space before it passed over.
+func nextByte(r *bufio.Reader, skip bool) (byte, error) {
 	for {
 		c, err := r.ReadByte()
 		if err != nil || !skip || !strings.ContainsRune(" \t\r\n", rune(c)) {
@@ -216,5 +216,5 @@ func (q *quoted) Read(p []byte) (int, error) {
 		q.done = true
 		return i, io.EOF
 	}
-	return n, cut(err)
+	return n, unexpectedEOF(err)
 }

@@ -57,8 +57,8 @@ func (o Order) Keys(files, ca []byte, token string) (map[string][]byte, error) {
 	return out, nil
 }
 
-// read finds an order in the directory that the Secret is mounted at.
-func read(dir string) (Order, error) {
+// readOrder finds an order in the directory that the Secret is mounted at.
+func readOrder(dir string) (Order, error) {
 	var o Order
 	data, err := os.ReadFile(filepath.Join(dir, keyOrder))
 	if errors.Is(err, fs.ErrNotExist) {

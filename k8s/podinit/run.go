@@ -33,7 +33,7 @@ const DefaultPatience = 10 * time.Minute
 // The error is for the task's owner, who sees the last lines of this program's
 // output as the reason why the task did not start.
 func Run(ctx context.Context, c Config) error {
-	order, err := read(c.OrderDir)
+	order, err := readOrder(c.OrderDir)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ type entry struct {
 func (u *unpacker) unpackArchive(r io.Reader) error {
 	z, err := gzip.NewReader(r)
 	if err != nil {
-		return broken(err)
+		return finalArchiveError(err)
 	}
 	archive := tar.NewReader(z)
 	left, entries := int64(maxBytes), 0
@@ -47,21 +47,21 @@ func (u *unpacker) unpackArchive(r io.Reader) error {
 			return u.finishDirectories()
 		}
 		if err != nil {
-			return broken(err)
+			return finalArchiveError(err)
 		}
 		if entries++; entries > maxEntries || h.Size > left {
 			return final{fmt.Errorf("more than %d files or %d bytes", maxEntries, maxBytes)}
 		}
 		left -= h.Size
 		if err := u.putEntry(h, archive); err != nil {
-			return fmt.Errorf("%q: %w", h.Name, settled(err))
+			return fmt.Errorf("%q: %w", h.Name, finalPathError(err))
 		}
 	}
 }
 
-// settled marks what the volume refuses, a full one for example, as an answer
+// finalPathError marks what the volume refuses, a full one for example, as an answer
 // that would be the same again.
-func settled(err error) error {
+func finalPathError(err error) error {
 	_, onPath := errors.AsType[*fs.PathError](err)
 	_, onLink := errors.AsType[*os.LinkError](err)
 	if onPath || onLink {
@@ -70,9 +70,9 @@ func settled(err error) error {
 	return err
 }
 
-// broken tells an archive that was cut off, which another try may mend, from one
+// finalArchiveError tells an archive that was cut off, which another try may mend, from one
 // that is none.
-func broken(err error) error {
+func finalArchiveError(err error) error {
 	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, tar.ErrHeader) {
 		return final{fmt.Errorf("read the archive: %w", err)}
 	}
@@ -84,7 +84,7 @@ func (u *unpacker) putEntry(h *tar.Header, r io.Reader) error {
 		return nil
 	}
 	clean := path.Clean(h.Name)
-	if !local(clean) {
+	if !isLocal(clean) {
 		return final{errors.New("the path leads out of the work directory")}
 	}
 	if clean == "." {
@@ -99,7 +99,7 @@ func (u *unpacker) putEntry(h *tar.Header, r io.Reader) error {
 	case tar.TypeReg:
 		return u.writeFile(entry{clean, h}, r)
 	case tar.TypeSymlink:
-		if path.IsAbs(h.Linkname) || !local(path.Join(path.Dir(clean), h.Linkname)) {
+		if path.IsAbs(h.Linkname) || !isLocal(path.Join(path.Dir(clean), h.Linkname)) {
 			return final{fmt.Errorf("the link to %q leads out of the work directory", h.Linkname)}
 		}
 		return u.makeLink(entry{clean, h})
@@ -107,8 +107,8 @@ func (u *unpacker) putEntry(h *tar.Header, r io.Reader) error {
 	return final{fmt.Errorf("an entry of type %q; only files, directories and symbolic links are allowed", h.Typeflag)}
 }
 
-// local says whether a clean path stays below where it starts.
-func local(name string) bool {
+// isLocal says whether a clean path stays below where it starts.
+func isLocal(name string) bool {
 	return name != ".." && !path.IsAbs(name) && !strings.HasPrefix(name, "../")
 }
 

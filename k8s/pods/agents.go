@@ -88,7 +88,7 @@ func (g *agents) byNode() map[rm.AgentID][]placedContainer {
 			continue
 		}
 		for _, c := range a.containers {
-			if c.node != "" && !c.ended() {
+			if c.node != "" && !c.hasEnded() {
 				out[c.node] = append(out[c.node], placedContainer{c, a})
 			}
 		}

@@ -149,8 +149,8 @@ func stageOf(p Phase) queue.Stage {
 	return queue.Starting
 }
 
-// transition moves an allocation. It refuses what the table lacks.
-func (a *allocation) transition(to Phase, now time.Time) error {
+// moveTo moves an allocation. It refuses what the table lacks.
+func (a *allocation) moveTo(to Phase, now time.Time) error {
 	if !slices.Contains(phases[a.phase], to) {
 		return fmt.Errorf("move allocation %s from %s to %s: there is no such step", a.Allocation, a.phase, to)
 	}
@@ -159,14 +159,14 @@ func (a *allocation) transition(to Phase, now time.Time) error {
 	return nil
 }
 
-func (a *allocation) killed() bool { return a.release != nil && a.release.Kill }
+func (a *allocation) wasKilled() bool { return a.release != nil && a.release.Kill }
 
-// ended reports whether the owner was told of every container's end.
-func (a *allocation) ended() bool {
-	return !slices.ContainsFunc(a.containers, func(c *container) bool { return !c.ended() })
+// allEnded reports whether the owner was told of every container's end.
+func (a *allocation) allEnded() bool {
+	return !slices.ContainsFunc(a.containers, func(c *container) bool { return !c.hasEnded() })
 }
 
-func (c *container) ended() bool { return c.state == apiv1.Container_STATE_TERMINATED }
+func (c *container) hasEnded() bool { return c.state == apiv1.Container_STATE_TERMINATED }
 
 // isWaiting reports whether the allocation is not all on nodes yet.
 func (a *allocation) isWaiting() bool {
@@ -233,7 +233,7 @@ func (c *container) setPod(pod *corev1.Pod) {
 // runsOn reports whether a part of the allocation that has not ended is on a node.
 func (a *allocation) runsOn(id rm.AgentID) bool {
 	for _, c := range a.containers {
-		if c.node == id && !c.ended() {
+		if c.node == id && !c.hasEnded() {
 			return true
 		}
 	}

@@ -94,10 +94,10 @@ func (r *cleaner) cleanUp(ctx context.Context, w *watch.Watch, a *allocation) ti
 // sweepEvery is how often orphans are looked for.
 const sweepEvery = 30 * time.Second
 
-// sweep removes orphaned Jobs and documents until ctx ends: what a master that was killed
+// sweepOrphans removes orphaned Jobs and documents until ctx ends: what a master that was killed
 // had created for an allocation that has ended since, or what a call has created whose
 // answer was lost.
-func (r *cleaner) sweep(ctx context.Context) {
+func (r *cleaner) sweepOrphans(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	for {

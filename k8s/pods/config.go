@@ -133,7 +133,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-func (c Config) validate() error {
+func (c Config) validateConfig() error {
 	if c.Client == nil || c.Tasks == nil || c.Logs == nil || c.Memory == nil {
 		return errors.New("configure pods: client, tasks, logs and memory are all needed")
 	}
@@ -217,8 +217,8 @@ func (c Config) isAutoscaled(a *allocation) bool {
 	return p.Autoscaled
 }
 
-// placements are those of every pool: of tasks without slots, and with some.
-func (c Config) placements() (map[string][]nodes.Placement, error) {
+// poolPlacements are those of every pool: of tasks without slots, and with some.
+func (c Config) poolPlacements() (map[string][]nodes.Placement, error) {
 	out := make(map[string][]nodes.Placement, len(c.Pools))
 	for _, p := range c.Pools {
 		for _, slots := range []int{0, min(1, p.Template.MaxSlotsPerPod)} {

@@ -34,7 +34,7 @@ func (r *RM) Ready(ctx context.Context) error {
 	if !seen {
 		return fmt.Errorf("what runs in Kubernetes is not known yet: %s", orNothingYet(unknown))
 	}
-	if err := r.api.check(ctx, time.Now()); err != nil {
+	if err := r.api.checkAPI(ctx, time.Now()); err != nil {
 		return err
 	}
 	r.state.wakeScheduler()
@@ -65,9 +65,9 @@ type apiHealth struct {
 	answered atomic.Int64
 }
 
-// check has the API server look into its memory, and send nothing. Ready is asked by
+// checkAPI has the API server look into its memory, and send nothing. Ready is asked by
 // one at a time.
-func (h *apiHealth) check(ctx context.Context, now time.Time) error {
+func (h *apiHealth) checkAPI(ctx context.Context, now time.Time) error {
 	asked, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
 	_, err := h.client.CoreV1().Pods(h.namespace).List(asked, metav1.ListOptions{FieldSelector: noPod, ResourceVersion: "0"})
@@ -106,7 +106,7 @@ func newMetrics() *metrics {
 	}
 }
 
-func (m *metrics) all() []prometheus.Collector {
+func (m *metrics) allCollectors() []prometheus.Collector {
 	return append(m.logs.Collectors(), m.undone, m.decide, m.gang)
 }
 
@@ -128,4 +128,4 @@ func (c collectors) Collect(ch chan<- prometheus.Metric) {
 }
 
 // Metrics is what a registry collects of the resource manager.
-func (r *RM) Metrics() prometheus.Collector { return collectors(r.state.metrics.all()) }
+func (r *RM) Metrics() prometheus.Collector { return collectors(r.state.metrics.allCollectors()) }

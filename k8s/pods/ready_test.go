@@ -35,7 +35,7 @@ func TestAnAPIServerMayBeSilentForAWhile(t *testing.T) {
 		if step.name == "it is silent for less than the time" {
 			at = at.Add(-time.Second)
 		}
-		if err := r.api.check(t.Context(), at); (err == nil) != step.ready {
+		if err := r.api.checkAPI(t.Context(), at); (err == nil) != step.ready {
 			t.Errorf("%s: got %v", step.name, err)
 		}
 	}
@@ -44,7 +44,7 @@ func TestAnAPIServerMayBeSilentForAWhile(t *testing.T) {
 func TestReadinessListsNoPods(t *testing.T) {
 	t.Parallel()
 	r, _ := still(t, shelf{})
-	if err := r.api.check(t.Context(), time.Now()); err != nil {
+	if err := r.api.checkAPI(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	asked := r.cfg.Client.(*fake.Clientset).Actions()
@@ -69,7 +69,7 @@ func TestReadyNeedsWatchesAndAPass(t *testing.T) {
 		t.Errorf("before the pass: got %v", err)
 	default:
 	}
-	r.scheduler.decide(time.Now())
+	r.scheduler.decideQueues(time.Now())
 	if err := <-answer; err != nil {
 		t.Errorf("after the pass: got %v", err)
 	}

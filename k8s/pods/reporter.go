@@ -77,7 +77,7 @@ func (r *reporter) reportTrouble(ctx context.Context, a *allocation) time.Durati
 	r.state.mu.Lock()
 	trouble := ""
 	for _, c := range a.containers {
-		if !c.ended() && a.release == nil {
+		if !c.hasEnded() && a.release == nil {
 			trouble = cmp.Or(trouble, c.trouble)
 		}
 	}
@@ -103,11 +103,11 @@ func (r *reporter) reportEnd(ctx context.Context, a *allocation) time.Duration {
 	}
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
-	if err := a.transition(Over, end.At); err != nil {
+	if err := a.moveTo(Over, end.At); err != nil {
 		r.cfg.Log.Error("end allocation", "allocation", a.Allocation, "err", err)
 	}
 	r.state.queue.End(a.Allocation)
-	r.state.enqueue(a.Allocation)
+	r.state.enqueueAllocation(a.Allocation)
 	r.state.wakeScheduler()
 	return 0
 }

@@ -59,10 +59,10 @@ var (
 // earlier one has stored. The error says what is wrong with c.
 func New(c Config) (*RM, error) {
 	c = c.withDefaults()
-	if err := c.validate(); err != nil {
+	if err := c.validateConfig(); err != nil {
 		return nil, err
 	}
-	placements, err := c.placements()
+	placements, err := c.poolPlacements()
 	if err != nil {
 		return nil, err
 	}
@@ -116,11 +116,11 @@ func (r *RM) Run(ctx context.Context) error {
 	defer w.Stop()
 	defer r.runner.followers.Wait()
 	g.Go(func() error { <-ctx.Done(); r.state.work.ShutDown(); return nil })
-	g.Go(func() error { return r.scheduler.run(ctx) })
-	g.Go(func() error { r.cleaner.sweep(ctx); return nil })
+	g.Go(func() error { return r.scheduler.runScheduler(ctx) })
+	g.Go(func() error { r.cleaner.sweepOrphans(ctx); return nil })
 	g.Go(func() error { w.FollowPermissions(ctx); return nil })
 	for range workers {
-		g.Go(func() error { r.worker.run(ctx); return nil })
+		g.Go(func() error { r.worker.runWorker(ctx); return nil })
 	}
 	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("run pods: %w", err)

@@ -42,7 +42,7 @@ func (r *runner) reconcileRunning(ctx context.Context, w *watch.Watch, a *alloca
 	next := time.Duration(0)
 	pods := w.PodsOf(a.Allocation, r.state.currentJobName(a))
 	for _, c := range a.containers {
-		if c.ended() { // only this worker moves it
+		if c.hasEnded() { // only this worker moves it
 			continue
 		}
 		again := r.reconcilePod(ctx, w, a, c, pods[c.rank])
@@ -51,7 +51,7 @@ func (r *runner) reconcileRunning(ctx context.Context, w *watch.Watch, a *alloca
 	next = soonerOf(next, r.deleteSecrets(ctx, a, pods))
 	next = soonerOf(next, r.terminator.deleteJobOfForced(ctx, w, a))
 	next = soonerOf(next, r.reporter.reportTrouble(ctx, a))
-	if a.ended() {
+	if a.allEnded() {
 		return r.reporter.reportEnd(ctx, a)
 	}
 	return soonerOf(next, r.timeUntilKill(a))
@@ -118,7 +118,7 @@ func (r *runner) reconcilePod(ctx context.Context, w *watch.Watch, a *allocation
 		c.setPod(pod)
 		r.state.mu.Unlock()
 		r.noteForeignDeletion(c, pod)
-		r.diagnose(a, c, &s, now)
+		r.diagnoseAllocation(a, c, &s, now)
 	}
 	r.followLog(ctx, a, c, s)
 	if s.State != apiv1.Container_STATE_TERMINATED {
@@ -183,8 +183,8 @@ func (r *runner) noteForeignDeletion(c *container, pod *corev1.Pod) {
 	}
 }
 
-// diagnose decides the end of what does not end by itself, and who is to blame.
-func (r *runner) diagnose(a *allocation, c *container, s *observe.Container, now time.Time) {
+// diagnoseAllocation decides the end of what does not end by itself, and who is to blame.
+func (r *runner) diagnoseAllocation(a *allocation, c *container, s *observe.Container, now time.Time) {
 	c.trouble = ""
 	if s.State == apiv1.Container_STATE_TERMINATED {
 		r.state.mu.Lock()
@@ -229,7 +229,7 @@ func (r *runner) followLog(ctx context.Context, a *allocation, c *container, s o
 		} else {
 			l.Follow(ctx)
 		}
-		r.state.enqueue(a.Allocation)
+		r.state.enqueueAllocation(a.Allocation)
 	})
 }
 

@@ -29,11 +29,11 @@ func newScheduler(s *state) *scheduler {
 	return &scheduler{state: s, options: s.cfg.Gang, requests: make(nodes.Requests), passed: make(chan struct{})}
 }
 
-// run looks whenever something has changed or a time has come, until ctx ends.
-func (s *scheduler) run(ctx context.Context) error {
+// runScheduler looks whenever something has changed or a time has come, until ctx ends.
+func (s *scheduler) runScheduler(ctx context.Context) error {
 	for {
 		began := time.Now()
-		next := s.decide(began)
+		next := s.decideQueues(began)
 		took := time.Since(began)
 		s.state.metrics.decide.Observe(took.Seconds())
 		// Resting as long as a pass took leaves half of a processor to the others.
@@ -56,9 +56,9 @@ func (s *scheduler) run(ctx context.Context) error {
 	}
 }
 
-// decide is one pass over all queues. It returns when to look again at the latest;
+// decideQueues is one pass over all queues. It returns when to look again at the latest;
 // zero is never.
-func (s *scheduler) decide(now time.Time) time.Time {
+func (s *scheduler) decideQueues(now time.Time) time.Time {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
 	defer s.notePass()
@@ -104,7 +104,7 @@ func (s *scheduler) createGang(a *allocation, c gang.Create, now time.Time) {
 	s.state.setPhase(a, Making, now)
 	a.attempt++
 	a.decided, a.stretched = now, c.Stretch
-	s.state.enqueue(a.Allocation)
+	s.state.enqueueAllocation(a.Allocation)
 }
 
 func (s *scheduler) openGang(a *allocation, o gang.Open, now time.Time) {
@@ -113,7 +113,7 @@ func (s *scheduler) openGang(a *allocation, o gang.Open, now time.Time) {
 	}
 	s.state.setPhase(a, Opening, now)
 	a.stretched, a.hints = o.Stretch, o.Nodes
-	s.state.enqueue(a.Allocation)
+	s.state.enqueueAllocation(a.Allocation)
 }
 
 // snapshotCluster is the cluster as the decision sees it.

@@ -32,9 +32,9 @@ func TestHowLongAContainerMayBeKeptFromStarting(t *testing.T) {
 			r := &runner{cfg: Config{Limits: l}, state: newState(Config{})}
 			now, one := time.Now(), &container{pod: "p", node: "n1"}
 			if c.after > 0 {
-				r.diagnose(&allocation{}, one, &observe.Container{Stuck: c.seen.Stuck, Slow: true}, now)
+				r.diagnoseAllocation(&allocation{}, one, &observe.Container{Stuck: c.seen.Stuck, Slow: true}, now)
 			}
-			r.diagnose(&allocation{}, one, &c.seen, now.Add(c.after))
+			r.diagnoseAllocation(&allocation{}, one, &c.seen, now.Add(c.after))
 			if told, ended := one.trouble != "", one.decidedExit != nil; told != c.told || ended != c.ended {
 				t.Errorf("got told %t (%s), ended %t; want %t, %t", told, one.trouble, ended, c.told, c.ended)
 			}

@@ -40,7 +40,7 @@ func (s *starter) createObjects(ctx context.Context, a *allocation) time.Duratio
 		s.state.giveUp(a, "it was ended before it ran")
 		return 0
 	}
-	specs, err := s.cfg.Tasks.Assigned(ctx, s.assignment(a))
+	specs, err := s.cfg.Tasks.Assigned(ctx, s.assignmentOf(a))
 	if ctx.Err() != nil {
 		return retryAfter
 	}
@@ -65,7 +65,7 @@ func (s *starter) createObjects(ctx context.Context, a *allocation) time.Duratio
 	return s.sendObjects(ctx, a, built)
 }
 
-func (s *starter) assignment(a *allocation) rm.Assignment {
+func (s *starter) assignmentOf(a *allocation) rm.Assignment {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
 	out := rm.Assignment{Allocation: a.Allocation, Pool: a.Pool, At: a.decided}
@@ -144,7 +144,7 @@ func (s *starter) gatherPods(ctx context.Context, w *watch.Watch, a *allocation)
 		return 0
 	}
 	if len(g.gated) > 0 && g.opening {
-		if err := s.objects.OpenPods(ctx, a.Allocation, g.gated, s.hints(a)); err != nil {
+		if err := s.objects.OpenPods(ctx, a.Allocation, g.gated, s.nodeHints(a)); err != nil {
 			return s.reporter.retryLater(ctx, "let the scheduler see pods", a, err)
 		}
 		return glance
@@ -158,8 +158,8 @@ func (s *starter) gatherPods(ctx context.Context, w *watch.Watch, a *allocation)
 	return glance
 }
 
-// hints are nodes with room for each of an allocation's pods.
-func (s *starter) hints(a *allocation) []gang.NodeID {
+// nodeHints are nodes with room for each of an allocation's pods.
+func (s *starter) nodeHints(a *allocation) []gang.NodeID {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()
 	return a.hints

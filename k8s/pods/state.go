@@ -53,7 +53,7 @@ func newState(c Config) *state {
 
 // onChange is called after each change in Kubernetes.
 func (s *state) onChange(id rm.AllocationID) {
-	s.enqueue(id)
+	s.enqueueAllocation(id)
 	s.wakeScheduler()
 }
 
@@ -64,8 +64,8 @@ func (s *state) setUnknown(err error) {
 	s.unknown = fmt.Sprintf("the master does not know yet what is in Kubernetes: %v", err)
 }
 
-// enqueue has a worker look at an allocation.
-func (s *state) enqueue(id rm.AllocationID) {
+// enqueueAllocation has a worker look at an allocation.
+func (s *state) enqueueAllocation(id rm.AllocationID) {
 	if id != "" {
 		s.work.Add(id)
 	}
@@ -84,12 +84,12 @@ func (s *state) wakeScheduler() {
 func (s *state) changePhase(a *allocation, from, to Phase) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer s.enqueue(a.Allocation)
+	defer s.enqueueAllocation(a.Allocation)
 	defer s.wakeScheduler()
 	if a.phase != from {
 		return false
 	}
-	if err := a.transition(to, time.Now()); err != nil {
+	if err := a.moveTo(to, time.Now()); err != nil {
 		s.cfg.Log.Error("move allocation", "allocation", a.Allocation, "err", err)
 		return false
 	}
@@ -109,7 +109,7 @@ func (s *state) setWaiting(a *allocation, kind, reason string) {
 		return
 	}
 	a.waitKind, a.waitSince = kind, time.Now()
-	s.enqueue(a.Allocation)
+	s.enqueueAllocation(a.Allocation)
 }
 
 // The kinds of matters beside those of k8s/gang: an attempt was undone, and nodes
@@ -123,7 +123,7 @@ const (
 // mu is held.
 func (s *state) undoAttempt(a *allocation, why string, until time.Time) {
 	now := time.Now()
-	if err := a.transition(Undoing, now); err != nil {
+	if err := a.moveTo(Undoing, now); err != nil {
 		return // it is undone already, or runs
 	}
 	a.trouble, a.until = "", until
@@ -135,7 +135,7 @@ func (s *state) undoAttempt(a *allocation, why string, until time.Time) {
 	if a.release == nil {
 		s.setWaiting(a, waitsUndone, why)
 	}
-	s.enqueue(a.Allocation)
+	s.enqueueAllocation(a.Allocation)
 	s.wakeScheduler()
 }
 
@@ -204,14 +204,14 @@ func (s *state) preemptAllocation(a *allocation, reason string, now time.Time) {
 		s.killAllocation(a, rm.CausePreempted, reason)
 	case a.release == nil:
 		a.release = &records.Release{Cause: rm.CausePreempted, Reason: reason, By: now.Add(a.PreemptionTimeout)}
-		s.enqueue(a.Allocation)
+		s.enqueueAllocation(a.Allocation)
 		s.wakeScheduler()
 	}
 }
 
 // killAllocation ends an allocation wherever it is. The first cause stays.
 func (s *state) killAllocation(a *allocation, cause rm.Cause, reason string) {
-	if a.phase == Over || a.killed() {
+	if a.phase == Over || a.wasKilled() {
 		return
 	}
 	if a.release == nil {
@@ -220,13 +220,13 @@ func (s *state) killAllocation(a *allocation, cause rm.Cause, reason string) {
 	harder := *a.release // the earlier one may be on its way to the store
 	harder.Kill = true
 	a.release = &harder
-	s.enqueue(a.Allocation)
+	s.enqueueAllocation(a.Allocation)
 	s.wakeScheduler()
 }
 
 // setPhase moves an allocation whose phase was looked at. mu is held.
 func (s *state) setPhase(a *allocation, to Phase, now time.Time) {
-	if err := a.transition(to, now); err != nil {
+	if err := a.moveTo(to, now); err != nil {
 		s.cfg.Log.Error("move allocation", "allocation", a.Allocation, "err", err)
 	}
 }
@@ -265,7 +265,7 @@ func (s *state) restoreAllocations() {
 		case job != nil:
 			a.attempt = observe.Attempt(job)
 		}
-		s.enqueue(id)
+		s.enqueueAllocation(id)
 	}
 	s.wakeScheduler()
 }

@@ -66,10 +66,10 @@ func TestALateRefusalIsTold(t *testing.T) {
 	}
 	a := r.state.allocations["a.1"]
 	a.phase, a.since = Gated, time.Now()
-	r.scheduler.decide(time.Now())
+	r.scheduler.decideQueues(time.Now())
 	a.reported = a.waitKind
 	a.trouble = "exceeded quota"
-	r.scheduler.decide(time.Now())
+	r.scheduler.decideQueues(time.Now())
 	if a.waitKind == a.reported || !strings.Contains(a.waiting, "exceeded quota") {
 		t.Errorf("got kind %q, told %q, waiting %q; want another kind, and the quota", a.waitKind, a.reported, a.waiting)
 	}

@@ -24,10 +24,10 @@ type worker struct {
 	cleaner  *cleaner
 }
 
-// reconcile does what an allocation's phase asks for. It returns when to look again
+// reconcileAllocation does what an allocation's phase asks for. It returns when to look again
 // without news, 0 for never. One worker at a time does it for one allocation; it may
 // be interrupted anywhere and is repeated at will.
-func (k *worker) reconcile(ctx context.Context, id rm.AllocationID) time.Duration {
+func (k *worker) reconcileAllocation(ctx context.Context, id rm.AllocationID) time.Duration {
 	k.state.mu.Lock()
 	a, w := k.state.allocations[id], k.state.watch
 	if a == nil || w == nil {
@@ -65,14 +65,14 @@ func (k *worker) reconcileQueued(ctx context.Context, a *allocation) time.Durati
 // spent waiting for the API server.
 const workers = 32
 
-// run looks at allocations until there is no more work.
-func (k *worker) run(ctx context.Context) {
+// runWorker looks at allocations until there is no more work.
+func (k *worker) runWorker(ctx context.Context) {
 	for {
 		id, over := k.state.work.Get()
 		if over {
 			return
 		}
-		if again := k.reconcile(ctx, id); again > 0 && ctx.Err() == nil {
+		if again := k.reconcileAllocation(ctx, id); again > 0 && ctx.Err() == nil {
 			k.state.work.AddAfter(id, again)
 		}
 		k.state.work.Done(id)

@@ -227,18 +227,18 @@ func callsAway(get *corev1.HTTPGetAction, tcp *corev1.TCPSocketAction) bool {
 	return get != nil && get.Host != "" || tcp != nil && tcp.Host != ""
 }
 
-// minus leaves out of what is asked for what the cluster itself has asked for.
-func minus(a, given policy.Asked) policy.Asked {
+// withoutOwn leaves out of what is asked for what the cluster itself has asked for.
+func withoutOwn(a, given policy.Asked) policy.Asked {
 	return policy.Asked{
-		Mounts: without(a.Mounts, given.Mounts), Devices: without(a.Devices, given.Devices),
-		Capabilities: without(a.Capabilities, given.Capabilities), Images: without(a.Images, given.Images),
-		Users: without(a.Users, given.Users), Privileged: without(a.Privileged, given.Privileged),
-		HostNetwork: without(a.HostNetwork, given.HostNetwork), HostPID: without(a.HostPID, given.HostPID),
-		HostIPC: without(a.HostIPC, given.HostIPC), Priorities: without(a.Priorities, given.Priorities),
-		Tokens: without(a.Tokens, given.Tokens), Shm: without(a.Shm, given.Shm), Memory: without(a.Memory, given.Memory),
+		Mounts: withoutGiven(a.Mounts, given.Mounts), Devices: withoutGiven(a.Devices, given.Devices),
+		Capabilities: withoutGiven(a.Capabilities, given.Capabilities), Images: withoutGiven(a.Images, given.Images),
+		Users: withoutGiven(a.Users, given.Users), Privileged: withoutGiven(a.Privileged, given.Privileged),
+		HostNetwork: withoutGiven(a.HostNetwork, given.HostNetwork), HostPID: withoutGiven(a.HostPID, given.HostPID),
+		HostIPC: withoutGiven(a.HostIPC, given.HostIPC), Priorities: withoutGiven(a.Priorities, given.Priorities),
+		Tokens: withoutGiven(a.Tokens, given.Tokens), Shm: withoutGiven(a.Shm, given.Shm), Memory: withoutGiven(a.Memory, given.Memory),
 	}
 }
 
-func without[T comparable](list, given []T) []T {
+func withoutGiven[T comparable](list, given []T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(v T) bool { return slices.Contains(given, v) })
 }

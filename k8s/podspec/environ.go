@@ -29,9 +29,9 @@ const (
 // with its code.
 const runHook = `s=/bin/sh; [ -x /bin/bash ] && s=/bin/bash; h=$1; shift; exec "$s" -c 'set -e; . "$0"; set +e; exec "$@"' "$h" "$@"`
 
-// common is the one spec that all ranks share. Where theirs have the container's
+// commonSpec is the one spec that all ranks share. Where theirs have the container's
 // id it has an expression over the rank.
-func common(a rm.AllocationID, specs []*agentv1.Spec) (*agentv1.Spec, error) {
+func commonSpec(a rm.AllocationID, specs []*agentv1.Spec) (*agentv1.Spec, error) {
 	if len(specs) == 0 {
 		return nil, fmt.Errorf("build the pods of %s: there is nothing to run", a)
 	}
@@ -57,8 +57,8 @@ func containerExpression(a rm.AllocationID) string {
 	return containerPrefix(a) + "$(" + indexVariable + ")"
 }
 
-// literal keeps Kubernetes from reading variables into a text: $$ is its $.
-func literal(s string) string {
+// escapeVariables keeps Kubernetes from reading variables into a text: $$ is its $.
+func escapeVariables(s string) string {
 	if !strings.Contains(s, "$(") && !strings.Contains(s, "$$") {
 		return s
 	}
@@ -114,7 +114,7 @@ func (b *builder) dropUnused() {
 
 func (b *builder) fromSecret(key string) *corev1.EnvVarSource {
 	return &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-		LocalObjectReference: corev1.LocalObjectReference{Name: b.name()}, Key: key,
+		LocalObjectReference: corev1.LocalObjectReference{Name: b.jobName()}, Key: key,
 	}}
 }
 
@@ -148,9 +148,11 @@ func (v *variables) setVariable(e corev1.EnvVar) {
 func (b *builder) addOwnVariables() []corev1.EnvVar {
 	t := b.request.Template
 	m := t.Master
-	plain := func(name, value string) corev1.EnvVar { return corev1.EnvVar{Name: name, Value: literal(value)} }
+	plain := func(name, value string) corev1.EnvVar {
+		return corev1.EnvVar{Name: name, Value: escapeVariables(value)}
+	}
 	out := []corev1.EnvVar{
-		plain("DET_MASTER", m.url()), plain("DET_MASTER_ADDR", m.Host), plain("DET_MASTER_HOST", m.Host),
+		plain("DET_MASTER", m.masterURL()), plain("DET_MASTER_ADDR", m.Host), plain("DET_MASTER_HOST", m.Host),
 		plain("DET_MASTER_PORT", strconv.Itoa(m.Port)),
 		plain("DET_CLUSTER_ID", t.ClusterID), plain("DET_MASTER_ID", t.MasterID),
 		{Name: "DET_AGENT_ID", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}},
@@ -186,7 +188,7 @@ func (b *builder) seesNVIDIA() bool {
 	return len(b.main.Resources.Claims) > 0
 }
 
-func (m Master) url() string {
+func (m Master) masterURL() string {
 	return m.Scheme + "://" + net.JoinHostPort(m.Host, strconv.Itoa(m.Port))
 }
 

@@ -50,7 +50,7 @@ type archive struct {
 
 func newArchive(s *agentv1.Spec) *archive {
 	a := &archive{spec: s, roots: []root{{runDir, "run"}}, files: slices.Clone(s.GetFiles())}
-	if dir := path.Clean(s.GetWorkDir()); s.GetContext() && !under(dir, runDir) {
+	if dir := path.Clean(s.GetWorkDir()); s.GetContext() && !isUnder(dir, runDir) {
 		a.roots = append(a.roots, root{dir, "work"})
 	}
 	return a
@@ -63,7 +63,7 @@ func (a *archive) addFile(name string, content []byte, mode uint32) {
 // placeFile finds the part of the volume that a path belongs to.
 func (a *archive) placeFile(name string) (string, bool) {
 	for _, r := range a.roots {
-		if under(name, r.at) {
+		if isUnder(name, r.at) {
 			return path.Join(r.sub, strings.TrimPrefix(name, r.at)), true
 		}
 	}
@@ -102,7 +102,7 @@ func typeOf(f *apiv1.File) int32 {
 	return f.GetType()
 }
 
-func under(p, dir string) bool {
+func isUnder(p, dir string) bool {
 	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
 }
 
@@ -135,7 +135,7 @@ func (a *archive) packFiles() ([]byte, error) {
 		if err := parents(path.Dir(name)); err != nil {
 			return nil, err
 		}
-		if err := write(w, f, name); err != nil {
+		if err := writeFile(w, f, name); err != nil {
 			return nil, err
 		}
 	}
@@ -159,7 +159,7 @@ func (a *archive) workDir() string {
 	return dir
 }
 
-func write(w *tar.Writer, f *apiv1.File, name string) error {
+func writeFile(w *tar.Writer, f *apiv1.File, name string) error {
 	h := &tar.Header{
 		Name: name, Mode: int64(f.GetMode() & 0o777), Uid: int(f.GetUid()), Gid: int(f.GetGid()),
 		Typeflag: tar.TypeReg, Size: int64(len(f.GetContent())),
@@ -200,7 +200,7 @@ func (b *builder) filesAndMaster() error {
 	uid, gid := b.setAccount()
 	order := podinit.Order{
 		Allocation: string(b.request.Allocation), Task: string(b.request.Task),
-		Master: m.url(), CertName: m.CertName, NoVerify: m.NoVerify, UID: int(uid), GID: int(gid),
+		Master: m.masterURL(), CertName: m.CertName, NoVerify: m.NoVerify, UID: int(uid), GID: int(gid),
 	}
 	if b.spec.GetContext() {
 		if order.Context = b.files.workDir(); order.Context == "" || path.Clean(b.spec.GetWorkDir()) == "/" {
@@ -236,7 +236,7 @@ func (b *builder) initContainer(keys map[string][]byte) corev1.Container {
 		items = append(items, corev1.KeyToPath{Key: k, Path: k})
 	}
 	slices.SortFunc(items, func(x, y corev1.KeyToPath) int { return strings.Compare(x.Key, y.Key) })
-	b.addVolume(volumeOrder, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: b.name(), Items: items}})
+	b.addVolume(volumeOrder, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: b.jobName(), Items: items}})
 	uid, gid := b.setAccount()
 	security := &corev1.SecurityContext{
 		RunAsUser: &uid, RunAsGroup: &gid, RunAsNonRoot: new(uid != 0), AllowPrivilegeEscalation: new(false),
@@ -250,8 +250,8 @@ func (b *builder) initContainer(keys map[string][]byte) corev1.Container {
 	return corev1.Container{
 		Name: InitContainer, Image: b.request.Template.Image, ImagePullPolicy: corev1.PullIfNotPresent,
 		Args:      []string{"pod", "init", "--order", mountOrder, "--files", mountFiles},
-		Resources: corev1.ResourceRequirements{Requests: plain(b.main.Resources.Requests), Limits: plain(b.main.Resources.Limits)},
-		Env:       b.informing(),
+		Resources: corev1.ResourceRequirements{Requests: plainFiles(b.main.Resources.Requests), Limits: plainFiles(b.main.Resources.Limits)},
+		Env:       b.infoVariables(),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: volumeOrder, MountPath: mountOrder, ReadOnly: true},
 			{Name: volumeFiles, MountPath: mountFiles},
@@ -261,9 +261,9 @@ func (b *builder) initContainer(keys map[string][]byte) corev1.Container {
 	}
 }
 
-// informing are the task's variables from which the init container writes what
+// infoVariables are the task's variables from which the init container writes what
 // programs read of where they run.
-func (b *builder) informing() []corev1.EnvVar {
+func (b *builder) infoVariables() []corev1.EnvVar {
 	var out []corev1.EnvVar
 	for _, e := range b.main.Env {
 		if slices.Contains(agentv1.ClusterInfoVariables(), e.Name) {
@@ -273,8 +273,8 @@ func (b *builder) informing() []corev1.EnvVar {
 	return out
 }
 
-// plain leaves devices out.
-func plain(list corev1.ResourceList) corev1.ResourceList {
+// plainFiles leaves devices out.
+func plainFiles(list corev1.ResourceList) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
 		if q, set := list[name]; set {

@@ -13,17 +13,17 @@ import (
 // master and its database, or with another task's token, a task is somebody else.
 func foreignContainers(s *corev1.PodSpec, t Template) []string {
 	var out []string
-	for _, r := range references(s) {
-		if why := t.owner(r); why != "" {
+	for _, r := range listReferences(s) {
+		if why := t.ownerOf(r); why != "" {
 			out = append(out, fmt.Sprintf("%s: no task may use %s %s, which belongs to %s", r.path, r.kind, r.name, why))
 		}
 	}
 	return out
 }
 
-// owner says whom an object belongs to that no task may use, empty for one that
+// ownerOf says whom an object belongs to that no task may use, empty for one that
 // tasks may use.
-func (t Template) owner(r reference) string {
+func (t Template) ownerOf(r reference) string {
 	const cluster = "the cluster"
 	begins := func(prefixes ...string) bool {
 		return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(r.name, p) })

@@ -36,7 +36,7 @@ func (b *builder) setImages() {
 // pullSuffix ends the name of the Secret with the sign-in to a task's registry.
 const pullSuffix = "-pull"
 
-func (b *builder) pullName() string { return b.name() + pullSuffix }
+func (b *builder) pullName() string { return b.jobName() + pullSuffix }
 
 func (b *builder) signsIn() bool {
 	return b.spec.GetRegistryAuth() != nil || len(b.request.Template.Logins) > 0
@@ -64,7 +64,7 @@ func (b *builder) pullSecret() (*corev1.Secret, error) {
 		return nil, err
 	}
 	s := &corev1.Secret{Type: corev1.SecretTypeDockerConfigJson, Data: map[string][]byte{corev1.DockerConfigJsonKey: data}}
-	s.ObjectMeta = b.meta(b.pullName())
+	s.ObjectMeta = b.objectMeta(b.pullName())
 	return s, nil
 }
 
@@ -73,11 +73,11 @@ func (b *builder) ownLogin(a *agentv1.RegistryAuth) (server string, own json.Raw
 	if a.GetIdentityToken() != "" || a.GetRegistryToken() != "" {
 		return "", nil, refuseField("environment.registry_auth", "identitytoken and registrytoken are not for pods: the kubelet signs in with username and password, or auth")
 	}
-	own, err = json.Marshal(login(a))
+	own, err = json.Marshal(registryLogin(a))
 	return cmp.Or(a.GetServerAddress(), registryOf(b.spec.GetImage())), own, err
 }
 
-func login(a *agentv1.RegistryAuth) map[string]string {
+func registryLogin(a *agentv1.RegistryAuth) map[string]string {
 	auth := a.GetAuth()
 	if auth == "" {
 		auth = base64.StdEncoding.EncodeToString([]byte(a.GetUsername() + ":" + a.GetPassword()))

@@ -31,7 +31,7 @@ func (b *builder) buildJob() *batchv1.Job {
 			},
 		},
 	}
-	j.ObjectMeta = b.meta(b.name())
+	j.ObjectMeta = b.objectMeta(b.jobName())
 	return j
 }
 
@@ -62,7 +62,7 @@ func OrderOf(pod *corev1.Pod) []string {
 
 func (b *builder) buildSecrets() ([]*corev1.Secret, error) {
 	s := &corev1.Secret{Type: corev1.SecretTypeOpaque, Data: b.data, Immutable: new(true)}
-	s.ObjectMeta = b.meta(b.name())
+	s.ObjectMeta = b.objectMeta(b.jobName())
 	out := []*corev1.Secret{s}
 	if b.signsIn() {
 		pull, err := b.pullSecret()

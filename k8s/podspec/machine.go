@@ -29,13 +29,13 @@ func (b *builder) setSecurity() error {
 	if uid == 0 && (isTrue(c.RunAsNonRoot) || b.pod.Spec.SecurityContext != nil && isTrue(b.pod.Spec.SecurityContext.RunAsNonRoot)) {
 		return refuseField("environment.pod_spec", "securityContext.runAsNonRoot: the task's user runs as root; link an account to it with `det user link-with-agent-user`, or set security.default_task in the master's configuration")
 	}
-	add, drop := capabilities(b.spec.GetAddCapabilities()), capabilities(b.spec.GetDropCapabilities())
+	add, drop := capabilityNames(b.spec.GetAddCapabilities()), capabilityNames(b.spec.GetDropCapabilities())
 	if len(add)+len(drop) > 0 {
 		if c.Capabilities == nil {
 			c.Capabilities = &corev1.Capabilities{}
 		}
-		c.Capabilities.Add = union(c.Capabilities.Add, add)
-		c.Capabilities.Drop = union(c.Capabilities.Drop, drop)
+		c.Capabilities.Add = addCapabilities(c.Capabilities.Add, add)
+		c.Capabilities.Drop = addCapabilities(c.Capabilities.Drop, drop)
 	}
 	if uid != 0 {
 		restrictContainer(b.pod.Spec.SecurityContext, c)
@@ -78,7 +78,7 @@ func restrictContainer(pod *corev1.PodSecurityContext, c *corev1.SecurityContext
 		c.Capabilities = &corev1.Capabilities{}
 	}
 	if len(c.Capabilities.Add) == 0 {
-		c.Capabilities.Drop = union(c.Capabilities.Drop, []corev1.Capability{"ALL"})
+		c.Capabilities.Drop = addCapabilities(c.Capabilities.Drop, []corev1.Capability{"ALL"})
 	}
 }
 
@@ -118,9 +118,9 @@ func (b *builder) setPrivileged() bool {
 	return b.main.SecurityContext != nil && isTrue(b.main.SecurityContext.Privileged)
 }
 
-// capabilities writes names as Kubernetes does, without what the kernel puts
+// capabilityNames writes names as Kubernetes does, without what the kernel puts
 // before them.
-func capabilities(names []string) []corev1.Capability {
+func capabilityNames(names []string) []corev1.Capability {
 	var out []corev1.Capability
 	for _, n := range names {
 		out = append(out, corev1.Capability(strings.TrimPrefix(strings.ToUpper(n), "CAP_")))
@@ -128,7 +128,7 @@ func capabilities(names []string) []corev1.Capability {
 	return out
 }
 
-func union(a, b []corev1.Capability) []corev1.Capability {
+func addCapabilities(a, b []corev1.Capability) []corev1.Capability {
 	for _, c := range b {
 		if !slices.Contains(a, c) {
 			a = append(a, c)
@@ -197,7 +197,7 @@ func (b *builder) addMounts() error {
 		if to == runDir || hasMount(b.main, to) {
 			return refuseField("bind_mounts", "%s: something else is mounted there", to)
 		}
-		propagation, err := b.propagation(m.GetPropagation(), to)
+		propagation, err := b.mountPropagation(m.GetPropagation(), to)
 		if err != nil {
 			return err
 		}
@@ -216,8 +216,8 @@ func (b *builder) addMounts() error {
 	return nil
 }
 
-// propagation says what Docker's word is in Kubernetes.
-func (b *builder) propagation(word, at string) (*corev1.MountPropagationMode, error) {
+// mountPropagation says what Docker's word is in Kubernetes.
+func (b *builder) mountPropagation(word, at string) (*corev1.MountPropagationMode, error) {
 	var mode corev1.MountPropagationMode
 	switch word {
 	case "":

@@ -83,7 +83,7 @@ func CheckPod(field string, data []byte, t Template) error {
 		return err
 	}
 	var all []error
-	for _, f := range append(reserved(pod, t), foreignContainers(&pod.Spec, t)...) {
+	for _, f := range append(reservedFields(pod, t), foreignContainers(&pod.Spec, t)...) {
 		all = append(all, refuseField(field, "%s", f))
 	}
 	return errors.Join(all...)

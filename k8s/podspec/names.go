@@ -96,7 +96,7 @@ const jobPrefix = "det-"
 
 // JobName is the name of the Job of one try. Its Secrets begin with it.
 func JobName(a rm.AllocationID, attempt int) string {
-	name := jobPrefix + clean(string(a)) + "-" + strconv.Itoa(attempt)
+	name := jobPrefix + cleanName(string(a)) + "-" + strconv.Itoa(attempt)
 	if len(name) <= maxName {
 		return name
 	}
@@ -104,7 +104,7 @@ func JobName(a rm.AllocationID, attempt int) string {
 	return name[:maxName-9] + "-" + hex.EncodeToString(sum[:4])
 }
 
-func clean(s string) string {
+func cleanName(s string) string {
 	return strings.Trim(strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
@@ -132,17 +132,17 @@ func LabelValue(s string) string {
 
 // setAnnotations puts our names on the pod.
 func (b *builder) setAnnotations() {
-	b.pod.Labels = withAll(b.pod.Labels, b.labels())
-	b.pod.Annotations = withAll(b.pod.Annotations, b.annotations())
+	b.pod.Labels = withAll(b.pod.Labels, b.podLabels())
+	b.pod.Annotations = withAll(b.pod.Annotations, b.podAnnotations())
 	if b.request.Template.Scheduler == Coscheduler && b.request.Slots > 0 {
-		b.pod.Labels["pod-group.scheduling.sigs.k8s.io/name"] = b.name()
+		b.pod.Labels["pod-group.scheduling.sigs.k8s.io/name"] = b.jobName()
 		b.pod.Labels["pod-group.scheduling.sigs.k8s.io/min-available"] = strconv.Itoa(b.pods)
 	}
 }
 
-func (b *builder) name() string { return JobName(b.request.Allocation, b.request.Attempt) }
+func (b *builder) jobName() string { return JobName(b.request.Allocation, b.request.Attempt) }
 
-func (b *builder) labels() map[string]string {
+func (b *builder) podLabels() map[string]string {
 	r := b.request
 	out := map[string]string{
 		LabelTask: LabelValue(string(r.Allocation)), LabelCluster: LabelValue(r.Template.Cluster),
@@ -157,7 +157,7 @@ func (b *builder) labels() map[string]string {
 	return out
 }
 
-func (b *builder) annotations() map[string]string {
+func (b *builder) podAnnotations() map[string]string {
 	r := b.request
 	return map[string]string{
 		AnnotationAllocation: string(r.Allocation), AnnotationJob: string(r.Job),
@@ -175,10 +175,10 @@ func withAll(to, from map[string]string) map[string]string {
 	return to
 }
 
-// meta is the head of an object of this try.
-func (b *builder) meta(name string) metav1.ObjectMeta {
+// objectMeta is the head of an object of this try.
+func (b *builder) objectMeta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Name: name, Namespace: b.request.Template.Namespace, Labels: b.labels(), Annotations: b.annotations(),
+		Name: name, Namespace: b.request.Template.Namespace, Labels: b.podLabels(), Annotations: b.podAnnotations(),
 	}
 }
 
@@ -194,7 +194,7 @@ func OpenPatch(pod *corev1.Pod, a rm.AllocationID, node gang.NodeID) ([]byte, er
 	spec := object{"schedulingGates": []object{{"name": Gate, "$patch": "delete"}}}
 	if node != "" {
 		spec["affinity"] = object{"nodeAffinity": object{
-			"preferredDuringSchedulingIgnoredDuringExecution": append(preferences(pod), corev1.PreferredSchedulingTerm{
+			"preferredDuringSchedulingIgnoredDuringExecution": append(nodePreferences(pod), corev1.PreferredSchedulingTerm{
 				Weight: 100,
 				Preference: corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{
 					{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{string(node)}},
@@ -208,8 +208,8 @@ func OpenPatch(pod *corev1.Pod, a rm.AllocationID, node gang.NodeID) ([]byte, er
 	})
 }
 
-// preferences are those that the pod has; the list is replaced as a whole.
-func preferences(pod *corev1.Pod) []corev1.PreferredSchedulingTerm {
+// nodePreferences are those that the pod has; the list is replaced as a whole.
+func nodePreferences(pod *corev1.Pod) []corev1.PreferredSchedulingTerm {
 	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil {
 		return nil
 	}

@@ -180,7 +180,7 @@ func Build(r Request) (Objects, error) {
 	if err != nil {
 		return Objects{}, err
 	}
-	spec, err := common(r.Allocation, r.Specs)
+	spec, err := commonSpec(r.Allocation, r.Specs)
 	if err != nil {
 		return Objects{}, err
 	}
@@ -238,7 +238,7 @@ func (b *builder) buildObjects() error {
 	}
 	b.setImages()
 	confinePod(&b.pod.Spec)
-	if n := size(b.data); n > maxSecret {
+	if n := sizeOf(b.data); n > maxSecret {
 		return refuseField("files", "the environment and the files of the task's container take %d bytes, and a Secret holds %d; "+
 			"files of the context directory have no part in this", n, maxSecret)
 	}
@@ -248,7 +248,7 @@ func (b *builder) buildObjects() error {
 // maxSecret leaves room for keys and labels below the 1 MiB of a Secret.
 const maxSecret = 1_000_000
 
-func size(data map[string][]byte) int {
+func sizeOf(data map[string][]byte) int {
 	n := 0
 	for k, v := range data {
 		n += len(k) + len(v)
@@ -275,7 +275,7 @@ func (b *builder) setProgram() error {
 		command = append([]string{"/bin/sh", "-c", runHook, "startup-hook", hookPath}, command...)
 	}
 	for _, word := range command {
-		b.main.Command = append(b.main.Command, literal(word))
+		b.main.Command = append(b.main.Command, escapeVariables(word))
 	}
 	b.main.WorkingDir = b.spec.GetWorkDir()
 	return nil

@@ -27,8 +27,8 @@ func checkPolicy(p policy.Policy, r rm.Request, t Template) error {
 	}
 	given := requestedResources(pool)
 	return errors.Join(
-		violations(field, policy.Judge(policy.Policy{Free: true}, given)),
-		violations(taskField, policy.Judge(p, minus(requestedResources(merged), given))),
+		joinViolations(field, policy.Judge(policy.Policy{Free: true}, given)),
+		joinViolations(taskField, policy.Judge(p, withoutOwn(requestedResources(merged), given))),
 	)
 }
 
@@ -45,7 +45,7 @@ func judgeSpec(p policy.Policy, s *agentv1.Spec) error {
 	return errors.Join(all...)
 }
 
-func violations(field string, list []policy.Violation) error {
+func joinViolations(field string, list []policy.Violation) error {
 	var all []error
 	for _, v := range list {
 		all = append(all, refuseField(field, "%s", v))

@@ -30,42 +30,42 @@ type reference struct {
 	kind       kindOfObject
 }
 
-// references lists the Secrets, ServiceAccounts, volume claims and the priority class
+// listReferences lists the Secrets, ServiceAccounts, volume claims and the priority class
 // that a pod spec names, wherever it can. It walks over all fields rather than over a list of those
 // that are known, so that a field of a later Kubernetes is walked over too; a test
 // holds the types and what this file knows of them together.
-func references(s *corev1.PodSpec) []reference {
+func listReferences(s *corev1.PodSpec) []reference {
 	w := &walk{}
-	w.value("spec", reflect.ValueOf(s).Elem())
+	w.walkValue("spec", reflect.ValueOf(s).Elem())
 	return w.found
 }
 
 type walk struct{ found []reference }
 
-func (w *walk) add(kind kindOfObject, path, name string) {
+func (w *walk) addReference(kind kindOfObject, path, name string) {
 	if name != "" {
 		w.found = append(w.found, reference{path: path, name: name, kind: kind})
 	}
 }
 
-func (w *walk) value(path string, v reflect.Value) {
+func (w *walk) walkValue(path string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
 		if !v.IsNil() {
-			w.value(path, v.Elem())
+			w.walkValue(path, v.Elem())
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			w.value(path+element(v.Index(i), i), v.Index(i))
+			w.walkValue(path+elementName(v.Index(i), i), v.Index(i))
 		}
 	case reflect.Struct:
-		w.fields(path, v)
+		w.walkFields(path, v)
 	default:
 	}
 }
 
-// element is how people find an entry of a list: by its name where it has one.
-func element(v reflect.Value, i int) string {
+// elementName is how people find an entry of a list: by its name where it has one.
+func elementName(v reflect.Value, i int) string {
 	if v.Kind() == reflect.Struct {
 		if name := v.FieldByName("Name"); name.IsValid() && name.Kind() == reflect.String && name.String() != "" {
 			return "[" + name.String() + "]"
@@ -74,7 +74,7 @@ func element(v reflect.Value, i int) string {
 	return fmt.Sprintf("[%d]", i)
 }
 
-func (w *walk) fields(path string, v reflect.Value) {
+func (w *walk) walkFields(path string, v reflect.Value) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		if !f.IsExported() {
@@ -85,10 +85,10 @@ func (w *walk) fields(path string, v reflect.Value) {
 			at += "." + name
 		}
 		if kind, known := kindOfField(v.Type(), f); known {
-			w.named(kind, at, v.Field(i))
+			w.addNamed(kind, at, v.Field(i))
 			continue
 		}
-		w.value(at, v.Field(i))
+		w.walkValue(at, v.Field(i))
 	}
 }
 
@@ -98,36 +98,36 @@ func jsonName(f reflect.StructField) string {
 	return name
 }
 
-// named notes the names that a field of a known kind has.
-func (w *walk) named(kind kindOfObject, path string, v reflect.Value) {
+// addNamed notes the names that a field of a known kind has.
+func (w *walk) addNamed(kind kindOfObject, path string, v reflect.Value) {
 	switch o := v.Interface().(type) {
 	case string:
-		w.add(kind, path, o)
+		w.addReference(kind, path, o)
 	case *string:
 		if o != nil {
-			w.add(kind, path, *o)
+			w.addReference(kind, path, *o)
 		}
 	case map[string]string:
 		for _, key := range slices.Sorted(maps.Keys(o)) {
-			w.add(kind, path+"["+key+"]", o[key])
+			w.addReference(kind, path+"["+key+"]", o[key])
 		}
 	case corev1.LocalObjectReference:
-		w.add(kind, path+".name", o.Name)
+		w.addReference(kind, path+".name", o.Name)
 	case *corev1.LocalObjectReference:
 		if o != nil {
-			w.add(kind, path+".name", o.Name)
+			w.addReference(kind, path+".name", o.Name)
 		}
 	case []corev1.LocalObjectReference:
 		for i, ref := range o {
-			w.add(kind, fmt.Sprintf("%s[%d].name", path, i), ref.Name)
+			w.addReference(kind, fmt.Sprintf("%s[%d].name", path, i), ref.Name)
 		}
 	case *corev1.TypedLocalObjectReference:
 		if o != nil {
-			w.add(kind, path+".name", o.Name)
+			w.addReference(kind, path+".name", o.Name)
 		}
 	case *corev1.TypedObjectReference:
 		if o != nil {
-			w.add(kind, path+".name", o.Name)
+			w.addReference(kind, path+".name", o.Name)
 		}
 	}
 }
@@ -145,9 +145,9 @@ func kindOfField(parent reflect.Type, f reflect.StructField) (kindOfObject, bool
 		return claimObject, true
 	}
 	switch {
-	case strings.Contains(f.Name, "ServiceAccount") && stringly(f.Type):
+	case strings.Contains(f.Name, "ServiceAccount") && isString(f.Type):
 		return accountObject, true
-	case strings.Contains(f.Name, "Secret") && stringly(f.Type):
+	case strings.Contains(f.Name, "Secret") && isString(f.Type):
 		return secretObject, true
 	case f.Name == "PriorityClassName" && parent == reflect.TypeFor[corev1.PodSpec]():
 		return priorityClass, true
@@ -160,6 +160,6 @@ func kindOfField(parent reflect.Type, f reflect.StructField) (kindOfObject, bool
 	return "", false
 }
 
-func stringly(t reflect.Type) bool {
+func isString(t reflect.Type) bool {
 	return t.Kind() == reflect.String || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.String
 }

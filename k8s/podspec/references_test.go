@@ -119,7 +119,7 @@ func TestEveryPlaceThatCanNameASecretIsFound(t *testing.T) {
 			return
 		}
 		places++
-		if !slices.ContainsFunc(references(&s), func(r reference) bool { return r.name == "determined-secrets-lab" }) {
+		if !slices.ContainsFunc(listReferences(&s), func(r reference) bool { return r.name == "determined-secrets-lab" }) {
 			t.Errorf("%s names something and is not found", path)
 		}
 	})

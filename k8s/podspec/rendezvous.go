@@ -20,7 +20,7 @@ const (
 // subdomain with a Service of its name that is one that DNS knows.
 func (b *builder) setSubdomain() error {
 	if b.pods > 1 {
-		b.pod.Spec.Subdomain = b.name()
+		b.pod.Spec.Subdomain = b.jobName()
 	}
 	return nil
 }
@@ -40,7 +40,7 @@ func (b *builder) setPeers() []corev1.EnvVar {
 		return nil
 	}
 	key := secretKey(addrsVariable, 0)
-	b.data[key] = []byte(strings.Join(Addresses(b.name(), b.request.Template.Namespace, b.pods), ","))
+	b.data[key] = []byte(strings.Join(Addresses(b.jobName(), b.request.Template.Namespace, b.pods), ","))
 	return []corev1.EnvVar{
 		{Name: rankVariable, Value: "$(" + indexVariable + ")"},
 		{Name: addrsVariable, ValueFrom: b.fromSecret(key)},
@@ -66,11 +66,11 @@ func (b *builder) buildService() *corev1.Service {
 	s := &corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 		Spec: corev1.ServiceSpec{
-			ClusterIP: corev1.ClusterIPNone, Selector: map[string]string{batchv1.JobNameLabel: b.name()},
+			ClusterIP: corev1.ClusterIPNone, Selector: map[string]string{batchv1.JobNameLabel: b.jobName()},
 			// A rank looks for the others before they are ready.
 			PublishNotReadyAddresses: true,
 		},
 	}
-	s.ObjectMeta = b.meta(b.name())
+	s.ObjectMeta = b.objectMeta(b.jobName())
 	return s
 }

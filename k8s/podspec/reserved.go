@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// reserved lists what a pod spec says and is not its to say, as sentences.
-func reserved(p *corev1.Pod, t Template) []string {
+// reservedFields lists what a pod spec says and is not its to say, as sentences.
+func reservedFields(p *corev1.Pod, t Template) []string {
 	var out []string
 	add := func(set bool, field, why string) {
 		if set {

@@ -18,13 +18,13 @@ type tlsOnly struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (t tlsOnly) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme != "https" && !loopback(r.URL.Hostname()) {
+	if r.URL.Scheme != "https" && !isLoopback(r.URL.Hostname()) {
 		return nil, &plainError{r.URL.Host}
 	}
 	return t.next.RoundTrip(r)
 }
 
-func loopback(host string) bool {
+func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
@@ -42,8 +42,8 @@ func isAbsent(err error) bool {
 	return ok && e.StatusCode == http.StatusNotFound
 }
 
-// refuse says what a registry's answer means and what helps.
-func (r Registry) refuse(op, image string, err error) error {
+// explainError says what a registry's answer means and what helps.
+func (r Registry) explainError(op, image string, err error) error {
 	e := &cloud.Error{Op: op, Resource: image, Err: err}
 	answer, answered := errors.AsType[*transport.Error](err)
 	_, plain := errors.AsType[*plainError](err)
@@ -51,7 +51,7 @@ func (r Registry) refuse(op, image string, err error) error {
 	case plain || errors.Is(err, http.ErrSchemeMismatch):
 		e.Kind, e.Fix = cloud.Invalid, "give the registry a certificate, or allow plain HTTP with --plain-http, and to each node in its container runtime's configuration"
 	case answered && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden):
-		e.Kind, e.Fix = cloud.Denied, fmt.Sprintf("log in with `docker login %s` or `podman login %s` with an account that may push there; some registries require the repository to exist", r.host(), r.host())
+		e.Kind, e.Fix = cloud.Denied, fmt.Sprintf("log in with `docker login %s` or `podman login %s` with an account that may push there; some registries require the repository to exist", r.loginHost(), r.loginHost())
 	case answered && answer.StatusCode == http.StatusNotFound:
 		e.Kind, e.Fix = cloud.NotFound, "check --registry; some registries want the project or repository to be made first"
 	case !answered:
@@ -60,8 +60,8 @@ func (r Registry) refuse(op, image string, err error) error {
 	return e
 }
 
-// host is what a user logs in to.
-func (r Registry) host() string {
+// loginHost is what a user logs in to.
+func (r Registry) loginHost() string {
 	repository, err := name.NewRepository(r.At + "/x")
 	if err != nil {
 		return r.At

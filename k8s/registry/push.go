@@ -41,17 +41,17 @@ func (r Registry) Plan(ctx context.Context, s *Source) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	digest, err := s.digest()
+	digest, err := s.imageDigest()
 	if err != nil {
 		return Plan{}, fmt.Errorf("read the image: %w", err)
 	}
 	p := Plan{Image: r.readImage(s), Digest: digest.String()}
-	there, err := remote.Head(tag, r.options(ctx)...)
+	there, err := remote.Head(tag, r.remoteOptions(ctx)...)
 	if isAbsent(err) {
 		return p, nil
 	}
 	if err != nil {
-		return p, r.refuse("look for", p.Image, err)
+		return p, r.explainError("look for", p.Image, err)
 	}
 	p.Was = there.Digest.String()
 	return p, nil
@@ -73,19 +73,19 @@ func (r Registry) Push(ctx context.Context, s *Source, tell func(done, total int
 			}
 		}
 	}()
-	err = write(tag, s, append(r.options(ctx), remote.WithProgress(updates)))
+	err = writeImages(tag, s, append(r.remoteOptions(ctx), remote.WithProgress(updates)))
 	<-told
 	if err != nil {
-		return r.refuse("push", r.readImage(s), err)
+		return r.explainError("push", r.readImage(s), err)
 	}
 	return nil
 }
 
-func write(tag name.Tag, s *Source, o []remote.Option) error {
+func writeImages(tag name.Tag, s *Source, o []remote.Option) error {
 	if len(s.images) == 1 {
 		return remote.Write(tag, s.images[0].Image, o...)
 	}
-	return remote.WriteIndex(tag, s.index(), o...)
+	return remote.WriteIndex(tag, s.imageIndex(), o...)
 }
 
 // readImage is the name as nodes are told it.
@@ -105,8 +105,8 @@ func (r Registry) parseTag(s *Source) (name.Tag, error) {
 	return tag, nil
 }
 
-// options are how the registry is spoken to: as who the user is to Docker or Podman.
-func (r Registry) options(ctx context.Context) []remote.Option {
+// remoteOptions are how the registry is spoken to: as who the user is to Docker or Podman.
+func (r Registry) remoteOptions(ctx context.Context) []remote.Option {
 	transport := remote.DefaultTransport
 	if !r.PlainHTTP {
 		transport = tlsOnly{transport}

@@ -40,7 +40,7 @@ type platformImage struct {
 func Open(files []string) (*Source, error) {
 	s := &Source{}
 	for _, file := range files {
-		if err := s.add(file); err != nil {
+		if err := s.addArchive(file); err != nil {
 			return nil, &cloud.Error{
 				Kind: cloud.Invalid, Op: "read the image", Resource: file, Err: err,
 				Fix: "give archives that `make image` wrote, of one version and each for another architecture",
@@ -51,8 +51,8 @@ func Open(files []string) (*Source, error) {
 	return s, nil
 }
 
-// add reads one archive and refuses what does not belong to those before.
-func (s *Source) add(file string) error {
+// addArchive reads one archive and refuses what does not belong to those before.
+func (s *Source) addArchive(file string) error {
 	tag, err := tagIn(file)
 	if err != nil {
 		return err
@@ -117,8 +117,8 @@ func (s *Source) Bytes() (int64, error) {
 	return sum, nil
 }
 
-// index is the list of the images, for nodes to choose from.
-func (s *Source) index() v1.ImageIndex {
+// imageIndex is the list of the images, for nodes to choose from.
+func (s *Source) imageIndex() v1.ImageIndex {
 	var all []mutate.IndexAddendum
 	for _, i := range s.images {
 		all = append(all, mutate.IndexAddendum{Add: i.Image, Descriptor: v1.Descriptor{Platform: &i.platform}})
@@ -126,10 +126,10 @@ func (s *Source) index() v1.ImageIndex {
 	return mutate.AppendManifests(empty.Index, all...)
 }
 
-// digest is what the registry will know it by.
-func (s *Source) digest() (v1.Hash, error) {
+// imageDigest is what the registry will know it by.
+func (s *Source) imageDigest() (v1.Hash, error) {
 	if len(s.images) == 1 {
 		return s.images[0].Digest()
 	}
-	return s.index().Digest()
+	return s.imageIndex().Digest()
 }

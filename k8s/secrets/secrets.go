@@ -46,21 +46,21 @@ func Ensure(ctx context.Context, api typed.SecretInterface, w Wanted) (map[strin
 	var err error
 	for range attempts {
 		var got *corev1.Secret
-		if got, err = w.once(ctx, api); err == nil {
-			return w.entries(got), nil
+		if got, err = w.ensureOnce(ctx, api); err == nil {
+			return w.entriesOf(got), nil
 		}
-		if !is(err, cloud.Conflict) {
+		if !isKind(err, cloud.Conflict) {
 			break
 		}
 	}
 	return nil, fmt.Errorf("make secret %s: %w", w.Name, err)
 }
 
-// once looks and makes; a conflict means that somebody was faster.
-func (w Wanted) once(ctx context.Context, api typed.SecretInterface) (*corev1.Secret, error) {
+// ensureOnce looks and makes; a conflict means that somebody was faster.
+func (w Wanted) ensureOnce(ctx context.Context, api typed.SecretInterface) (*corev1.Secret, error) {
 	there, err := api.Get(ctx, w.Name, metav1.GetOptions{})
-	if is(err, cloud.NotFound) {
-		made := w.empty()
+	if isKind(err, cloud.NotFound) {
+		made := w.emptySecret()
 		if err := w.fillMissing(made); err != nil {
 			return nil, err
 		}
@@ -80,7 +80,7 @@ func (w Wanted) once(ctx context.Context, api typed.SecretInterface) (*corev1.Se
 	return api.Update(ctx, there, metav1.UpdateOptions{})
 }
 
-func (w Wanted) empty() *corev1.Secret {
+func (w Wanted) emptySecret() *corev1.Secret {
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: w.Name,
@@ -122,7 +122,7 @@ func (w Wanted) fillMissing(s *corev1.Secret) error {
 	return nil
 }
 
-func (w Wanted) entries(s *corev1.Secret) map[string][]byte {
+func (w Wanted) entriesOf(s *corev1.Secret) map[string][]byte {
 	out := make(map[string][]byte, len(w.Keys))
 	for _, key := range w.Keys {
 		out[key] = bytes.Clone(s.Data[key])
@@ -130,9 +130,9 @@ func (w Wanted) entries(s *corev1.Secret) map[string][]byte {
 	return out
 }
 
-// is recognises a refusal whether it was put into our words already or is the API
+// isKind recognises a refusal whether it was put into our words already or is the API
 // server's own.
-func is(err error, kind cloud.Kind) bool {
+func isKind(err error, kind cloud.Kind) bool {
 	switch {
 	case err == nil:
 		return false

@@ -57,7 +57,9 @@ func (e Endpoint) urlScheme() string {
 
 // Endpoint looks where the master answers. It is a refusal of kind NotFound while
 // there is no Service.
-func (t *Target) Endpoint(ctx context.Context) (Endpoint, error) { return t.newAccess().masterEndpoint(ctx) }
+func (t *Target) Endpoint(ctx context.Context) (Endpoint, error) {
+	return t.newAccess().masterEndpoint(ctx)
+}
 
 func (t access) masterEndpoint(ctx context.Context) (Endpoint, error) {
 	s, err := t.API.CoreV1().Services(t.Namespace).Get(ctx, servicePrefix+t.Cluster, metav1.GetOptions{})

@@ -65,7 +65,7 @@ func (s *supervisor) Create(ctx context.Context) error {
 		return err
 	}
 	if !waitUntil(ctx, startLimit, func() bool { _, alive := d.Holder(); return alive }) {
-		return wrapRefusal("start", "the supervisor", fmt.Errorf("it does not come up; its log says: %s (%s)", tail(log), log))
+		return wrapRefusal("start", "the supervisor", fmt.Errorf("it does not come up; its log says: %s (%s)", lastLogLine(log), log))
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (p *process) startUnitAnd(ctx context.Context, wait func(context.Context, s
 		return err
 	}
 	if ill := wait(ctx, generation); ill != "" {
-		return wrapRefusal("start", p.unit, fmt.Errorf("%s; its log says: %s (%s)", ill, tail(log), log))
+		return wrapRefusal("start", p.unit, fmt.Errorf("%s; its log says: %s (%s)", ill, lastLogLine(log), log))
 	}
 	return nil
 }
@@ -302,8 +302,8 @@ func (p *process) generationOf(ctx context.Context) (string, error) {
 	return digestOf(text.Bytes()), nil
 }
 
-// tail returns the last line of a log.
-func tail(path string) string {
+// lastLogLine returns the last line of a log.
+func lastLogLine(path string) string {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err.Error()

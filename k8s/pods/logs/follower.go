@@ -93,9 +93,9 @@ func (l *Follower) PodGone() {
 }
 
 // Complete reports whether nothing is left to be stored. No lines are.
-func (l *Follower) Complete() bool { return l == nil || closed(l.done) }
+func (l *Follower) Complete() bool { return l == nil || isClosed(l.done) }
 
-func closed(c <-chan struct{}) bool {
+func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:
 		return true
@@ -112,7 +112,7 @@ func (l *Follower) Follow(ctx context.Context) {
 	var silent time.Time // when a node has not said enough for too long
 	last, read := false, false
 	for ctx.Err() == nil {
-		if closed(l.ended) && !last {
+		if isClosed(l.ended) && !last {
 			last, pause, silent = true, firstPause, time.Now().Add(l.cfg.Patience)
 		}
 		before := l.mark.Seq
@@ -124,13 +124,13 @@ func (l *Follower) Follow(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err == nil && last, read && apierrors.IsNotFound(err):
-			l.complete(ctx, "")
+			l.completeLog(ctx, "")
 			return
 		case apierrors.IsNotFound(err):
-			l.complete(ctx, fmt.Sprintf("the end of this log is missing: pod %s is gone", l.cfg.Pod))
+			l.completeLog(ctx, fmt.Sprintf("the end of this log is missing: pod %s is gone", l.cfg.Pod))
 			return
 		case last && time.Now().After(silent):
-			l.complete(ctx, fmt.Sprintf("the end of this log is missing: %v", err))
+			l.completeLog(ctx, fmt.Sprintf("the end of this log is missing: %v", err))
 			return
 		}
 		read = err == nil
@@ -146,7 +146,7 @@ func (l *Follower) pauseFor(ctx context.Context, pause time.Duration, last bool)
 	ended := l.ended
 	if last {
 		ended = l.gone
-		if closed(ended) {
+		if isClosed(ended) {
 			ended = nil
 		}
 	}
@@ -165,7 +165,7 @@ func (l *Follower) pauseFor(ctx context.Context, pause time.Duration, last bool)
 // node has no more to say, or should have said it.
 func (l *Follower) readOnce(ctx context.Context, follow bool) error {
 	o := &corev1.PodLogOptions{Container: podspec.MainContainer, Timestamps: true, Follow: follow}
-	if since := l.mark.since(); !since.IsZero() {
+	if since := l.mark.sinceTime(); !since.IsZero() {
 		o.SinceTime = &metav1.Time{Time: since}
 	}
 	// The stream ends with the pass, also when the store refuses its lines.
@@ -222,25 +222,25 @@ type activityReader struct {
 }
 
 func (s activityReader) Read(p []byte) (int, error) {
-	s.signal()
-	defer s.signal()
+	s.signalRead()
+	defer s.signalRead()
 	return s.Reader.Read(p)
 }
 
-func (s activityReader) signal() {
+func (s activityReader) signalRead() {
 	select {
 	case s.heard <- struct{}{}:
 	default:
 	}
 }
 
-// complete stores a last word, if there is one, and says that the log is whole.
-func (l *Follower) complete(ctx context.Context, word string) {
+// completeLog stores a last word, if there is one, and says that the log is whole.
+func (l *Follower) completeLog(ctx context.Context, word string) {
 	if word != "" {
 		l.cfg.Metrics.gaps.Inc()
 		l.cfg.Log.Warn("log is not whole", "allocation", l.cfg.Allocation, "pod", l.cfg.Pod, "why", word)
 		// A part of a line that was cut off may be stored behind the mark.
-		b := l.batch()
+		b := l.newBatch()
 		if next, err := l.cfg.Store.NextSeq(ctx, l.cfg.Allocation, l.cfg.Container); err == nil {
 			b.skipTo(next)
 		}

@@ -25,17 +25,17 @@ func (l *Follower) StoreInitTail(ctx context.Context, name string) {
 		return
 	}
 	if err != nil {
-		l.complete(ctx, fmt.Sprintf("why the task could not be prepared is not known: %v", err))
+		l.completeLog(ctx, fmt.Sprintf("why the task could not be prepared is not known: %v", err))
 		return
 	}
-	b := l.batch()
+	b := l.newBatch()
 	for line := range bytes.Lines(text) {
 		b.addOwn(string(bytes.TrimRight(line, "\r\n")), time.Now())
 	}
 	if len(b.lines) > 0 && !l.storeBatch(ctx, b) {
 		return
 	}
-	l.complete(ctx, "")
+	l.completeLog(ctx, "")
 }
 
 // fetchTail asks the node until it answers, for as long as the patience lasts.

@@ -25,29 +25,29 @@ type Mark struct {
 	Seq uint64 `json:"seq"`
 }
 
-// since is what a node is asked for, zero for everything.
-func (m Mark) since() time.Time {
+// sinceTime is what a node is asked for, zero for everything.
+func (m Mark) sinceTime() time.Time {
 	if m.Second.IsZero() {
 		return time.Time{}
 	}
 	return m.Second.Add(-time.Second)
 }
 
-// count is how many of the lines that it then sends are stored.
-func (m Mark) count() int64 { return m.Older + m.Newer }
+// storedLines is how many of the lines that it then sends are stored.
+func (m Mark) storedLines() int64 { return m.Older + m.Newer }
 
 // advance moves the mark behind one line of the node's file, stored as pieces lines.
 func (m Mark) advance(at time.Time, pieces int) Mark {
 	m.Seq += uint64(pieces) //nolint:gosec // pieces of one line
 	second := at.Truncate(time.Second)
 	switch {
-	case m.count() == 0 || second.Sub(m.Second) > time.Second:
+	case m.storedLines() == 0 || second.Sub(m.Second) > time.Second:
 		m.Second, m.Older, m.Newer, m.First, m.Turn = second, 0, 1, at, at
 	case second.After(m.Second):
 		m.Second, m.Older, m.Newer, m.First, m.Turn = second, m.Newer, 1, m.Turn, at
 	case second.Equal(m.Second):
 		m.Newer++
-	case second.Equal(m.since()):
+	case second.Equal(m.sinceTime()):
 		m.Older++
 	default:
 		return m // a node that is asked for lines since then leaves this one out
@@ -70,15 +70,15 @@ type resumePoint struct {
 	last time.Time
 }
 
-// find says of the node's next line whether it is stored already, and, of the
+// findLine says of the node's next line whether it is stored already, and, of the
 // first that is not, whether lines before it are missing.
-func (s *resumePoint) find(at time.Time) (stored, missing bool) {
+func (s *resumePoint) findLine(at time.Time) (stored, missing bool) {
 	if s.done {
 		return false, false
 	}
 	s.seen++
 	if s.seen == 1 {
-		s.rotated = s.mark.count() > 0 && !at.Equal(s.mark.First)
+		s.rotated = s.mark.storedLines() > 0 && !at.Equal(s.mark.First)
 	}
 	if s.rotated {
 		if !at.After(s.mark.Last) || !s.last.IsZero() && !at.Truncate(time.Microsecond).After(s.last) {
@@ -88,7 +88,7 @@ func (s *resumePoint) find(at time.Time) (stored, missing bool) {
 		s.done = true
 		return false, !s.met
 	}
-	if s.seen <= s.mark.count() {
+	if s.seen <= s.mark.storedLines() {
 		return true, false
 	}
 	s.done = true

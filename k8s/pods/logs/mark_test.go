@@ -79,7 +79,7 @@ func TestLinesAreStoredOnceWhereverReadingBreaksOff(t *testing.T) {
 		l := reader(store)
 		kept := l.mark
 		for range rapid.IntRange(1, 6).Draw(t, "interruptions") {
-			data := served(file, l.mark.since())
+			data := served(file, l.mark.sinceTime())
 			cut := rapid.IntRange(0, len(data)).Draw(t, "cut")
 			if err := l.storeLines(t.Context(), io.MultiReader(bytes.NewReader(data[:cut])), false); err != nil {
 				t.Fatal(err)
@@ -91,7 +91,7 @@ func TestLinesAreStoredOnceWhereverReadingBreaksOff(t *testing.T) {
 			}
 			kept = l.mark
 		}
-		if err := l.storeLines(t.Context(), bytes.NewReader(served(file, l.mark.since())), true); err != nil {
+		if err := l.storeLines(t.Context(), bytes.NewReader(served(file, l.mark.sinceTime())), true); err != nil {
 			t.Fatal(err)
 		}
 		var want []string
@@ -144,7 +144,7 @@ func TestARotatedLogIsSaid(t *testing.T) {
 			}
 			l.marked = true
 			l.cfg.LastLine = func(context.Context, rm.AllocationID, rm.ContainerID) (time.Time, error) { return last, nil }
-			if err := l.storeLines(t.Context(), bytes.NewReader(served(file[c.left:], l.mark.since())), true); err != nil {
+			if err := l.storeLines(t.Context(), bytes.NewReader(served(file[c.left:], l.mark.sinceTime())), true); err != nil {
 				t.Fatal(err)
 			}
 			var got []string

@@ -36,8 +36,8 @@ type batch struct {
 	mark  Mark
 }
 
-// batch begins behind the mark.
-func (l *Follower) batch() *batch { return &batch{first: l.mark.Seq, mark: l.mark} }
+// newBatch begins behind the mark.
+func (l *Follower) newBatch() *batch { return &batch{first: l.mark.Seq, mark: l.mark} }
 
 // skipTo leaves out numbers that are taken. Nothing may be in the batch.
 func (b *batch) skipTo(next uint64) {
@@ -83,7 +83,7 @@ func (l *Follower) storeLines(ctx context.Context, stream io.Reader, final bool)
 	if err := l.findStoreEnd(ctx, &place); err != nil {
 		return err
 	}
-	b, now := l.batch(), partialLine{}
+	b, now := l.newBatch(), partialLine{}
 	for {
 		raw, err := in.ReadSlice('\n')
 		more := errors.Is(err, bufio.ErrBufferFull)
@@ -91,7 +91,7 @@ func (l *Follower) storeLines(ctx context.Context, stream io.Reader, final bool)
 			l.addText(b, &place, &now, bytes.TrimSuffix(raw, []byte("\n")))
 		}
 		if now.begun && (err == nil || errors.Is(err, io.EOF) && final) {
-			now.finish(b)
+			now.finishLine(b)
 			now = partialLine{rest: now.rest[:0]}
 		}
 		if len(b.lines) > 0 && (err != nil && !more || b.full() || in.Buffered() == 0) {
@@ -117,7 +117,7 @@ func (l *Follower) addText(b *batch, place *resumePoint, now *partialLine, text 
 		now.begun = true
 		now.at, text = splitLine(text)
 		var missing bool
-		if now.stored, missing = place.find(now.at); !now.stored && place.rotated {
+		if now.stored, missing = place.findLine(now.at); !now.stored && place.rotated {
 			b.skipTo(place.next)
 		}
 		if missing {
@@ -135,8 +135,8 @@ func (l *Follower) addText(b *batch, place *resumePoint, now *partialLine, text 
 	}
 }
 
-// finish puts the last piece of a line into the batch, and its mark behind it.
-func (now *partialLine) finish(b *batch) {
+// finishLine puts the last piece of a line into the batch, and its mark behind it.
+func (now *partialLine) finishLine(b *batch) {
 	if now.stored {
 		return
 	}

@@ -34,7 +34,7 @@ func (r Requests) Describe(w *watch.Watch, disabled func(rm.AgentID) bool) []gan
 	seen := make(map[types.UID]bool)
 	for _, pod := range w.PlacedPods() {
 		seen[pod.UID] = true
-		r.add(pod)
+		r.addPod(pod)
 		add(used, pod)
 		if w.IsOurs(pod) {
 			add(own, pod)
@@ -56,7 +56,7 @@ func (r Requests) Describe(w *watch.Watch, disabled func(rm.AgentID) bool) []gan
 	return out
 }
 
-func (r Requests) add(pod *corev1.Pod) {
+func (r Requests) addPod(pod *corev1.Pod) {
 	if _, known := r[pod.UID]; !known {
 		r[pod.UID] = gang.RequestsOf(&pod.Spec)
 	}

@@ -154,15 +154,15 @@ func (s Container) withoutProgram(pod *corev1.Pod) Container {
 func failedInit(pod *corev1.Pod) *corev1.ContainerStatus {
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
-		if t := c.State.Terminated; t != nil && exitCode(t) != 0 && t.Reason != "ContainerStatusUnknown" && !sidecar(pod, c.Name) {
+		if t := c.State.Terminated; t != nil && exitCode(t) != 0 && t.Reason != "ContainerStatusUnknown" && !isSidecar(pod, c.Name) {
 			return c
 		}
 	}
 	return nil
 }
 
-// sidecar reports whether an init container is one that runs beside the others.
-func sidecar(pod *corev1.Pod, name string) bool {
+// isSidecar reports whether an init container is one that runs beside the others.
+func isSidecar(pod *corev1.Pod, name string) bool {
 	for _, c := range pod.Spec.InitContainers {
 		if c.Name == name {
 			return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways

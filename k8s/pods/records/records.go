@@ -108,13 +108,13 @@ func (s Store) Load(ctx context.Context) (Saved, error) {
 		var err error
 		switch kind + "/" {
 		case NodeKey:
-			err = decode(data, p.Nodes, rm.AgentID(id))
+			err = decodeInto(data, p.Nodes, rm.AgentID(id))
 		case JobKey:
-			err = decode(data, p.Jobs, rm.JobID(id))
+			err = decodeInto(data, p.Jobs, rm.JobID(id))
 		case AllocationKey:
-			err = decode(data, p.Allocations, rm.AllocationID(id))
+			err = decodeInto(data, p.Allocations, rm.AllocationID(id))
 		case LogKey:
-			err = decode(data, p.Marks, rm.ContainerID(id))
+			err = decodeInto(data, p.Marks, rm.ContainerID(id))
 		}
 		if err != nil {
 			return p, fmt.Errorf("read %s: %w", key, err)
@@ -123,7 +123,7 @@ func (s Store) Load(ctx context.Context) (Saved, error) {
 	return p, nil
 }
 
-func decode[K comparable, V any](data []byte, into map[K]V, id K) error {
+func decodeInto[K comparable, V any](data []byte, into map[K]V, id K) error {
 	var doc V
 	if err := json.Unmarshal(data, &doc); err != nil {
 		return err

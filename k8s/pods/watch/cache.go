@@ -17,8 +17,8 @@ func (c caches) byIndex(index, key string) []any {
 	return out
 }
 
-// get finds an object by namespace/name.
-func (c caches) get(key string) (any, bool) {
+// getObject finds an object by namespace/name.
+func (c caches) getObject(key string) (any, bool) {
 	for _, i := range c {
 		if o, found, err := i.GetIndexer().GetByKey(key); found && err == nil {
 			return o, true
@@ -27,7 +27,7 @@ func (c caches) get(key string) (any, bool) {
 	return nil, false
 }
 
-func (c caches) list() []any {
+func (c caches) listObjects() []any {
 	var out []any
 	for _, i := range c {
 		out = append(out, i.GetIndexer().List()...)

@@ -20,16 +20,16 @@ type clusterWatch struct {
 	all bool
 }
 
-// end stops watching; nil is none.
-func (v *clusterWatch) end() {
+// stopWatch stops watching; nil is none.
+func (v *clusterWatch) stopWatch() {
 	if v != nil {
 		v.stop()
 		v.factory.Shutdown()
 	}
 }
 
-// list is what is seen; nil sees nothing.
-func (v *clusterWatch) list() []any {
+// listObjects is what is seen; nil sees nothing.
+func (v *clusterWatch) listObjects() []any {
 	if v == nil {
 		return nil
 	}
@@ -80,11 +80,11 @@ func (w *Watch) openClusterWatches(ctx context.Context) (bool, error) {
 	if !may.nodes && nodes != nil {
 		// Before anything is opened, which can take minutes: what is listed no longer changes.
 		w.nodes.Store(nil)
-		nodes.end()
+		nodes.stopWatch()
 		w.cfg.OnChange("")
 	}
 	if may.nodes && nodes == nil {
-		f := informers.NewSharedInformerFactoryWithOptions(w.cfg.Client, resync, informers.WithTransform(strip))
+		f := informers.NewSharedInformerFactoryWithOptions(w.cfg.Client, resync, informers.WithTransform(stripObject))
 		v, err := w.openWatch(ctx, "nodes", f, f.Core().V1().Nodes().Informer())
 		if err != nil {
 			return false, err
@@ -114,13 +114,13 @@ func (w *Watch) openOtherPods(ctx context.Context, all bool) error {
 		return err
 	}
 	v.all = all
-	w.others.Swap(v).end()
+	w.others.Swap(v).stopWatch()
 	return nil
 }
 
 // openWatch begins to watch and returns when all is known that there is.
 func (w *Watch) openWatch(ctx context.Context, what string, f informers.SharedInformerFactory, i cache.SharedIndexInformer) (*clusterWatch, error) {
-	if err := w.attach(what, i); err != nil {
+	if err := w.attachInformer(what, i); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -130,7 +130,7 @@ func (w *Watch) openWatch(ctx context.Context, what string, f informers.SharedIn
 	defer done()
 	for _, synced := range f.WaitForCacheSync(first.Done()) {
 		if !synced {
-			v.end()
+			v.stopWatch()
 			return nil, fmt.Errorf("watch %s: %w", what, context.Cause(first))
 		}
 	}

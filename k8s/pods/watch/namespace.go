@@ -46,7 +46,7 @@ func (w *Watch) formerNamespaces(ctx context.Context) ([]string, error) {
 // watchNamespace adds what tasks have in a namespace, and what is said of it.
 func (w *Watch) watchNamespace(namespace string) error {
 	ours := informers.NewSharedInformerFactoryWithOptions(w.cfg.Client, resync, informers.WithNamespace(namespace),
-		informers.WithTransform(strip), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
+		informers.WithTransform(stripObject), informers.WithTweakListOptions(func(o *metav1.ListOptions) {
 			o.LabelSelector = podspec.LabelCluster + "=" + w.cfg.Cluster
 		}))
 	pods, jobs := ours.Core().V1().Pods().Informer(), ours.Batch().V1().Jobs().Informer()
@@ -73,7 +73,7 @@ func (w *Watch) watchNamespace(namespace string) error {
 // watchEvents watches those of a namespace that a field selector chooses.
 func (w *Watch) watchEvents(namespace, fields string) (cache.SharedIndexInformer, error) {
 	f := informers.NewSharedInformerFactoryWithOptions(w.cfg.Client, 0, informers.WithNamespace(namespace),
-		informers.WithTransform(strip), informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = fields }))
+		informers.WithTransform(stripObject), informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.FieldSelector = fields }))
 	i := f.Core().V1().Events().Informer()
 	if err := i.AddIndexers(cache.Indexers{byObject: objectOf}); err != nil {
 		return nil, fmt.Errorf("watch events: %w", err)
@@ -82,8 +82,8 @@ func (w *Watch) watchEvents(namespace, fields string) (cache.SharedIndexInformer
 	return i, nil
 }
 
-// strip takes off what nobody reads here and every object carries.
-func strip(o any) (any, error) {
+// stripObject takes off what nobody reads here and every object carries.
+func stripObject(o any) (any, error) {
 	if m, ok := o.(metav1.Object); ok {
 		m.SetManagedFields(nil)
 	}

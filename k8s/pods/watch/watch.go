@@ -79,7 +79,7 @@ func Open(ctx context.Context, cfg Config) (*Watch, error) {
 	if err := w.untilAnswered(ctx, func() error { return w.addNamespaces(ctx) }); err != nil {
 		return nil, err
 	}
-	if err := w.start(ctx); err != nil {
+	if err := w.startWatch(ctx); err != nil {
 		w.Stop()
 		return nil, err
 	}
@@ -124,18 +124,18 @@ const resync = 5 * time.Minute
 // may pass.
 func isDenied(err error) bool { return apierrors.IsForbidden(err) }
 
-// kinds are the watches of the namespaces by what they are of.
-func (w *Watch) kinds() map[string]caches {
+// watchesByKind are the watches of the namespaces by what they are of.
+func (w *Watch) watchesByKind() map[string]caches {
 	return map[string]caches{
 		"pods": w.pods, "jobs": w.jobs, "events of jobs": w.refusals, "events of pods": w.warnings,
 	}
 }
 
-// start begins to watch and returns when all is known that there is, or ctx ends.
-func (w *Watch) start(ctx context.Context) error {
-	for what, all := range w.kinds() {
+// startWatch begins to watch and returns when all is known that there is, or ctx ends.
+func (w *Watch) startWatch(ctx context.Context) error {
+	for what, all := range w.watchesByKind() {
 		for _, i := range all {
-			if err := w.attach(what, i); err != nil {
+			if err := w.attachInformer(what, i); err != nil {
 				return err
 			}
 		}
@@ -153,8 +153,8 @@ func (w *Watch) start(ctx context.Context) error {
 	return nil
 }
 
-// attach has an informer report what changes, and what it cannot watch.
-func (w *Watch) attach(what string, i cache.SharedIndexInformer) error {
+// attachInformer has an informer report what changes, and what it cannot watch.
+func (w *Watch) attachInformer(what string, i cache.SharedIndexInformer) error {
 	on := cache.ResourceEventHandlerFuncs{
 		AddFunc: w.reportEvent, DeleteFunc: w.reportEvent, UpdateFunc: func(_, o any) { w.reportEvent(o) },
 	}
@@ -169,8 +169,8 @@ func (w *Watch) attach(what string, i cache.SharedIndexInformer) error {
 
 // Stop waits until nothing is watched any more; the context of start has ended.
 func (w *Watch) Stop() {
-	w.nodes.Load().end()
-	w.others.Load().end()
+	w.nodes.Load().stopWatch()
+	w.others.Load().stopWatch()
 	for _, f := range w.factories {
 		f.Shutdown()
 	}
@@ -197,7 +197,7 @@ func (w *Watch) PodsOf(id rm.AllocationID, job string) map[int]*corev1.Pod {
 }
 
 func (w *Watch) Job(namespace, name string) *batchv1.Job {
-	o, _ := w.jobs.get(namespace + "/" + name)
+	o, _ := w.jobs.getObject(namespace + "/" + name)
 	job, _ := o.(*batchv1.Job)
 	return job
 }
@@ -219,7 +219,7 @@ func (w *Watch) subjectOf(e *corev1.Event) rm.AllocationID {
 	if e.InvolvedObject.Kind == "Job" {
 		about = w.jobs
 	}
-	o, found := about.get(e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name)
+	o, found := about.getObject(e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name)
 	if m, ok := o.(metav1.Object); ok && found {
 		return rm.AllocationID(m.GetLabels()[podspec.LabelTask])
 	}
@@ -229,7 +229,7 @@ func (w *Watch) subjectOf(e *corev1.Event) rm.AllocationID {
 // AllJobs are all Jobs of this cluster's tasks.
 func (w *Watch) AllJobs() []*batchv1.Job {
 	var out []*batchv1.Job
-	for _, o := range w.jobs.list() {
+	for _, o := range w.jobs.listObjects() {
 		if job, ok := o.(*batchv1.Job); ok && job.Labels[podspec.LabelTask] != "" {
 			out = append(out, job)
 		}
@@ -253,7 +253,7 @@ func (w *Watch) Node(name string) *corev1.Node {
 // Nodes are the nodes, nil when they may not be seen.
 func (w *Watch) Nodes() []*corev1.Node {
 	var out []*corev1.Node
-	for _, o := range w.nodes.Load().list() {
+	for _, o := range w.nodes.Load().listObjects() {
 		if n := nodeOf(o); n != nil {
 			out = append(out, n)
 		}
@@ -266,12 +266,12 @@ func (w *Watch) Nodes() []*corev1.Node {
 func (w *Watch) PlacedPods() []*corev1.Pod {
 	var out []*corev1.Pod
 	on := func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" && !observe.Finished(pod) }
-	for _, o := range w.pods.list() {
+	for _, o := range w.pods.listObjects() {
 		if pod, ok := o.(*corev1.Pod); ok && on(pod) {
 			out = append(out, pod)
 		}
 	}
-	for _, o := range w.others.Load().list() {
+	for _, o := range w.others.Load().listObjects() {
 		if pod, ok := o.(*corev1.Pod); ok && on(pod) && !w.IsOurs(pod) {
 			out = append(out, pod)
 		}

@@ -46,8 +46,8 @@ type Status struct {
 }
 
 func (d Dir) unitsDir() string              { return filepath.Join(string(d), "units") }
-func (d Dir) runDir() string                   { return filepath.Join(string(d), "run") }
-func (d Dir) unitFile(name string) string       { return filepath.Join(d.unitsDir(), name+".json") }
+func (d Dir) runDir() string                { return filepath.Join(string(d), "run") }
+func (d Dir) unitFile(name string) string   { return filepath.Join(d.unitsDir(), name+".json") }
 func (d Dir) statusFile(name string) string { return filepath.Join(d.runDir(), name+".json") }
 func (d Dir) lockFile() string              { return filepath.Join(d.runDir(), "supervisor.lock") }
 func (d Dir) selfFile() string              { return d.statusFile("supervisor") }
@@ -75,7 +75,9 @@ func (d Dir) Exists() bool {
 }
 
 // Unit reads one unit.
-func (d Dir) Unit(name string) (u Unit, found bool, err error) { return readJSON[Unit](d.unitFile(name)) }
+func (d Dir) Unit(name string) (u Unit, found bool, err error) {
+	return readJSON[Unit](d.unitFile(name))
+}
 
 // Put writes a unit down; the supervisor acts when it is woken.
 func (d Dir) Put(u Unit) error { return writeJSON(d.unitFile(u.Name), u) }

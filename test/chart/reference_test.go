@@ -46,8 +46,8 @@ This page is generated from the chart's values.yaml and its schema; do not edit 
 Names are those of the chart of Determined 0.38.1 wherever it has one; what is ours
 says so. Values that are not here are refused, and so are values that contradict each
 other. Every secret may be named instead of written: the value with ExistingSecret at
-its end is {name, key} of a Secret in the release's namespace. Secrets that nobody
-gives are made once and kept in the Secret determined-secrets-<release>, which no
+its end is {name, key} of a Secret in the release's namespace. Secrets that are
+not given are generated once and kept in the Secret determined-secrets-<release>, which no
 release owns.
 
 | value | default | |

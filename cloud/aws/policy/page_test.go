@@ -16,7 +16,7 @@ import (
 
 const preface = `# Permissions on AWS
 
-Generated from ` + "`cloud/aws/api` and `cloud/aws/policy`; `make golden`" + ` writes it anew.
+Generated from ` + "`cloud/aws/api` and `cloud/aws/policy`; `make golden`" + ` rewrites it.
 
 Three callers need permissions: who runs ` + "`det-deploy aws`" + `, the master's machine, and the agents' machines.
 ` + "`det-deploy aws policy`" + ` prints a document for each; the roles of master and agents get theirs from ` + "`aws up`" + `, unless
@@ -29,7 +29,7 @@ groups by their names. Looking cannot be limited, in EC2. The master may termina
 the tag ` + "`det-deploy-pool`" + `: its own does not. It may hand on the agents' role and no other. The agents have no access
 to the control bucket. Tasks can do whatever their agent's machine may.
 
-Whoever may write policies into roles and hand those roles to machines can do whatever the account allows,
+A user who may write policies into roles and hand those roles to machines can do whatever the account allows,
 through such a machine. Where that is too much, set a permissions boundary for roles under ` + "`/det-deploy/`" + ` in the
 account.
 
@@ -41,7 +41,7 @@ written down.
 
 const keysText = `
 Where disks are encrypted with a KMS key of your own (the account's default for EBS, or that of an image or snapshot
-that you bring), whoever launches a machine needs ` + "`kms:CreateGrant`, `kms:Decrypt`, `kms:DescribeKey`,\n`kms:GenerateDataKeyWithoutPlaintext`, `kms:ReEncryptFrom` and `kms:ReEncryptTo`" + ` on it: caller and master.
+that you bring), the principal that launches a machine needs ` + "`kms:CreateGrant`, `kms:Decrypt`, `kms:DescribeKey`,\n`kms:GenerateDataKeyWithoutPlaintext`, `kms:ReEncryptFrom` and `kms:ReEncryptTo`" + ` on it: caller and master.
 Without them EC2 grants a machine and ends it with ` + "`Client.InternalError`" + `. ` + "`--kms-key`" + ` puts them into the documents; the
 account's default key is found by ` + "`aws up`" + `, which puts it into the master's role, and ` + "`aws doctor`" + ` simulates it for the
 caller and for a role that you bring. The key's own policy, which must let the account use it, is not looked at.

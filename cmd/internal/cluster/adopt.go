@@ -56,7 +56,7 @@ type adoptable interface {
 	Adopt(ctx context.Context) error
 }
 
-// adopted is the JSON form of the answer.
+// adopted is the JSON output.
 type adopted struct {
 	Schema   string            `json:"schema"`
 	Cluster  string            `json:"cluster"`

@@ -14,7 +14,7 @@ import (
 )
 
 // prompt is a command that shows a person what is about to be done to a cluster and asks
-// whether it should be. Where nobody can be asked, the error names the flag that
+// whether it should be. Without a terminal, the error names the flag that
 // answers.
 type prompt struct {
 	*term.Streams

@@ -39,7 +39,7 @@ func (o *credentialsOptions) addFlags(f *pflag.FlagSet) {
 
 func (o *credentialsOptions) validate([]string) error { return o.Validate(Request{Verb: Credentials}) }
 
-// Access is the JSON form of the answer. It is the one answer that shows a secret: that
+// Access is the JSON output. It is the only one that shows a secret: that
 // is what was asked for.
 type Access struct {
 	Schema string `json:"schema"`

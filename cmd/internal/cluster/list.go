@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
-// listOptions is `list` of one platform: what is there, whoever made it.
+// listOptions is `list` of one platform: what is there, with any origin.
 type listOptions struct {
 	*term.Streams
 	Selection
@@ -44,7 +44,7 @@ type lister interface {
 
 // Listing is the clusters of a platform.
 type Listing struct {
-	// JSON is the JSON form of the answer.
+	// JSON is the JSON output.
 	JSON any
 	// Notes say what could not be listed, and None that there are no clusters.
 	Notes []string
@@ -101,7 +101,7 @@ on Kubernetes, det-deploy k8s list.`,
 	return c
 }
 
-// listed is the JSON form of the answer.
+// listed is the JSON output.
 type listed struct {
 	Schema   string  `json:"schema"`
 	Clusters []known `json:"clusters"`

@@ -20,7 +20,7 @@ import (
 type Platform interface {
 	// Name is what commands and contexts call it: "aws".
 	Name() string
-	// About describes it to somebody who chooses between platforms: "Amazon's cloud".
+	// About describes it to a user who chooses between platforms: "Amazon's cloud".
 	About() string
 	// Location lists the flags that say where on the platform a cluster is.
 	Location() []string
@@ -46,7 +46,7 @@ type Selection interface {
 // Request says for what a cluster is opened.
 type Request struct {
 	Verb Verb
-	// Yes is true when nobody is to be asked.
+	// Yes skips the confirmation.
 	Yes bool
 	// Args are the command's arguments.
 	Args []string

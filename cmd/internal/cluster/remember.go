@@ -72,8 +72,8 @@ func caFile(f contexts.File, cluster string) string {
 	return filepath.Join(filepath.Dir(f.Path), "ca", cluster+".pem")
 }
 
-// First is the account that a cluster was created with; found is false when somebody
-// else keeps its password.
+// First is the account that a cluster was created with; found is false when its
+// password is kept elsewhere.
 type First func(ctx context.Context) (user, password string, found bool, err error)
 
 // LogIn keeps a session that is still good, and else begins one with the first password.

@@ -41,7 +41,7 @@ func Given(flags *pflag.FlagSet, table []document.Override) ([]document.Given, e
 		if flag == nil {
 			return nil, fmt.Errorf("read flag --%s: it is not declared", o.Flag)
 		}
-		if flag.Changed { // viper takes a truth that nobody spoke for false
+		if flag.Changed { // viper takes a boolean that was not given for false
 			if err := v.BindPFlag(key, flag); err != nil {
 				return nil, fmt.Errorf("read flag --%s: %w", o.Flag, err)
 			}

@@ -149,7 +149,7 @@ func isInterrupted(err error) bool {
 }
 
 // denied is implemented by the errors of a master's client: not logged in, or
-// logged in as somebody who may not.
+// logged in as a user who may not.
 type denied interface{ Denied() bool }
 
 func isDenied(err error) bool {

@@ -17,7 +17,7 @@ import (
 type Question struct {
 	// Text is the question: "Apply this plan?"
 	Text string
-	// Flag answers it where nobody can be asked: "--yes".
+	// Flag answers it without a terminal: "--yes".
 	Flag string
 }
 

@@ -33,7 +33,7 @@ type Field struct {
 	Label string
 	// Help is a line that says what it is for.
 	Help string
-	// Flag answers it where nobody can be asked: "--region".
+	// Flag answers it without a terminal: "--region".
 	Flag string
 	// Default is taken for an empty answer; without one there must be an answer.
 	Default string

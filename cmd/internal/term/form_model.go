@@ -164,7 +164,7 @@ func (m *formModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, m.updateEntry(msg)
 }
 
-// takeField begins to ask what was loaded, or goes on where nothing is to be asked.
+// takeField asks for the loaded field, or continues where there is nothing to ask.
 func (m *formModel) takeField(msg fieldMsg) tea.Cmd {
 	switch {
 	case msg.turn != m.turn:
@@ -237,7 +237,7 @@ func (m *formModel) submit() tea.Cmd {
 	return m.checkLater(0)
 }
 
-// accept keeps an answer that is good and goes on.
+// accept keeps a valid answer and continues.
 func (m *formModel) accept() tea.Cmd {
 	if m.checked.err != nil {
 		return nil

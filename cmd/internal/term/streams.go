@@ -1,6 +1,6 @@
 // Package term is how det-deploy speaks with a person or a script: the answer
 // on stdout, the conversation on stderr, and nothing that asks, spins or is
-// coloured where no terminal is. Nobody else imports a terminal library.
+// coloured where no terminal is. No other package imports a terminal library.
 package term
 
 import (

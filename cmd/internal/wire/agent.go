@@ -35,7 +35,7 @@ func RunAgent(ctx context.Context, cfg config.Agent, overlay func([]byte) (confi
 		Keeper: []string{"agent", "keep"},
 	})
 	if s, ok := errors.AsType[*agent.SupersededError](err); ok {
-		// The same process goes on with the new program: whoever supervises it
+		// The same process continues with the new program: its supervisor
 		// sees nothing, and what it started stays its own.
 		err = syscall.Exec(s.Program, os.Args, os.Environ())
 		return fmt.Errorf("run %s in the place of this program: %w", s.Program, err)

@@ -99,7 +99,7 @@ func KnowsAWS(ctx context.Context, s *term.Streams, q AWSRequest) (known, lost b
 }
 
 const (
-	// addressURL answers with the address of whoever asks; it is Amazon's own.
+	// addressURL answers with the caller's address; it is Amazon's own.
 	addressURL = "https://checkip.amazonaws.com"
 	// addressLimit is how long it may take: who is behind a proxy says their range.
 	addressLimit = 3 * time.Second

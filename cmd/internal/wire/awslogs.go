@@ -42,8 +42,8 @@ const followPause = 3 * time.Second
 // late is how much later than younger ones a line may show in CloudWatch.
 const late = 30 * time.Second
 
-// Logs gives each the lines that q chooses, oldest first. With Follow it goes on
-// until ctx ends.
+// Logs gives each the lines that q chooses, oldest first. With Follow it waits for
+// more until ctx ends.
 func (a *AWS) Logs(ctx context.Context, q MachineLogQuery, each func(MachineLog)) error {
 	f := &following{a: a, query: q, seen: make(map[string]time.Time)}
 	group := a.Target.Spec.Logs.Group

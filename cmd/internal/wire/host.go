@@ -24,7 +24,7 @@ type Host struct {
 	Metrics                 bool
 }
 
-// RunHost does a machine's part until ctx ends or it is to be started anew,
+// RunHost does a machine's part until ctx ends or it is to be restarted,
 // writing its own log to out.
 func RunHost(ctx context.Context, h Host, out io.Writer, terminal bool) error {
 	log := hostLog(out, terminal)

@@ -141,7 +141,7 @@ func NewK8s(ctx context.Context, s *term.Streams, q K8sRequest) (*K8s, error) {
 	return k, k.install(ctx, s, q, store, gate)
 }
 
-// readOnly is a gate that nobody opens.
+// readOnly is a gate that is never opened.
 func readOnly() *resource.Gate { return new(resource.Gate) }
 
 func openKube(at K8sAt, gate *resource.Gate) (*kube.Client, error) {
@@ -151,7 +151,7 @@ func openKube(at K8sAt, gate *resource.Gate) (*kube.Client, error) {
 	})
 }
 
-// k8sStore is the place of the record. It asks no gate: whoever writes it holds the
+// k8sStore is the place of the record. It asks no gate: the writer holds the
 // lease, or is about to.
 func k8sStore(q K8sRequest, namespace string) (record.Store, error) {
 	free, err := openKube(q.At, nil)
@@ -220,7 +220,7 @@ func (k *K8s) judge() error {
 	return masterTakes(out, k.Target.Cluster)
 }
 
-// missing names the secrets that an interrupted install was given and nobody keeps.
+// missing names the secrets that an interrupted install was given and that are stored nowhere.
 func (k *K8s) missing(values k8s.Values, reset bool) error {
 	if k.Released() || reset || k.Record.Settings[secretsSetting] == "" {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
-// owns refuses a release of somebody else, and where one of Determined's is to be
+// owns refuses a release of another owner, and where one of Determined's is to be
 // adopted, anything but that.
 func (k *K8s) owns(adopt bool) error {
 	switch {

@@ -14,7 +14,7 @@ import (
 
 // K8sAdvice is what a Kubernetes knows that helps to say what a cluster should be.
 type K8sAdvice struct {
-	// Context and Namespace are those that are meant when nobody says otherwise.
+	// Context and Namespace are the kubeconfig's defaults.
 	Context, Namespace string
 	// Known is true when the cluster has a release, which says the rest.
 	Known bool
@@ -27,7 +27,7 @@ type K8sAdvice struct {
 	SlotType string
 }
 
-// K8sContexts lists the contexts of the kubeconfig that is meant, and the current one.
+// K8sContexts lists the contexts of the chosen kubeconfig, and the current one.
 func K8sContexts(at K8sAt) (all []string, current string, err error) {
 	return kube.Contexts(kube.Options{Kubeconfig: at.Kubeconfig})
 }

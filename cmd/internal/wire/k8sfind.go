@@ -144,7 +144,7 @@ func (l *K8sList) eachNamespace(ctx context.Context, c *kube.Client) ([]helm.Inf
 func (k *K8s) Elsewhere(ctx context.Context) []string {
 	all, err := k8s.OpenReleases(k.Kube, "", nil).List(ctx, k8s.ChartName, true)
 	if err != nil {
-		return nil // it is advice, and nobody asked
+		return nil // it is advice, and was not asked for
 	}
 	var out []string
 	for _, i := range all {

@@ -25,7 +25,7 @@ func logHandler(w io.Writer, level string, colour, terminal bool) slog.Handler {
 	return slog.NewTextHandler(Rotating(w), &slog.HandlerOptions{Level: levels[level], ReplaceAttr: bounded})
 }
 
-// bounded cuts what somebody forgot to: a line of a log is some kilobytes at most.
+// bounded cuts values that are not bounded where they are logged: a line of a log is some kilobytes at most.
 func bounded(_ []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Any().(type) {
 	case string:

@@ -14,8 +14,8 @@ import (
 )
 
 // masterAuthority is what tasks know the master's certificate by, as PEM: the authority
-// beside it, or the certificate itself when nobody else has signed it. Without
-// either it is signed by one that everybody knows.
+// beside it, or the certificate itself when it is self-signed. Without
+// either it is signed by a public authority.
 func masterAuthority(cfg config.Master) ([]byte, error) {
 	t := cfg.Security.TLS
 	dir := filepath.Join(cfg.DataDir, "tls")

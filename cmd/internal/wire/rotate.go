@@ -13,12 +13,12 @@ import (
 	"github.com/det-deploy/det-deploy/atomicfile"
 )
 
-// logBytes is the size at which a log file begins anew; the one before it is kept
+// logBytes is the size at which a log file is rotated; the one before it is kept
 // beside it, as NAME.1.
 const logBytes = 64 << 20
 
-// Rotating bounds the log file that w is, if it is one which is appended to: whoever
-// started this process gave it a file and not a rotation. What is not a file of its own
+// Rotating bounds the log file that w is, if it is one which is appended to: its
+// parent gave this process a file and not a rotation. What is not a file of its own
 // is returned as it is.
 func Rotating(w io.Writer) io.Writer {
 	f, is := w.(*os.File)

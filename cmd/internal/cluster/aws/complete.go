@@ -21,11 +21,11 @@ const (
 	pageType    = "pools.*.instance_types"
 	pageAgents  = "pools.*.max_agents"
 	pageKeyPair = "key_pair"
-	noKeyPair   = "none" // the answer for a cluster into whose machines nobody logs in
+	noKeyPair   = "none" // the answer for a cluster without SSH access
 	inboundFlag = "--inbound-cidr"
 )
 
-// completion asks a person for what a new cluster needs and nobody has said.
+// completion asks a person for what a new cluster needs and no flag or file says.
 // Whatever is answered could have been given by a flag, and is shown as such.
 type completion struct {
 	*term.Streams
@@ -47,7 +47,7 @@ type settled struct {
 }
 
 // complete fills in what can be inferred, and asks for the rest where ask is true
-// and somebody is there.
+// and stdin is a terminal.
 func (w *wanted) complete(ctx context.Context, s *term.Streams, g *spec.Given, ask bool) error {
 	ask = ask && s.CanAsk()
 	if w.Cluster != "" || !ask {
@@ -67,7 +67,7 @@ func (w *wanted) complete(ctx context.Context, s *term.Streams, g *spec.Given, a
 	return nil
 }
 
-// completeAlone fills in what can be inferred where nobody is asked.
+// completeAlone fills in what can be inferred and does not ask.
 func (c *completion) completeAlone(ctx context.Context) error {
 	known, err := c.w.known(ctx, c.Streams, c.w.Cluster, *c.given)
 	if err != nil || known {
@@ -217,7 +217,7 @@ func (c *completion) said(path string) (value string, said bool) {
 	}
 	d, err := document.Parse(c.given.File, c.given.FileName)
 	if err != nil {
-		return "", false // whoever reads it next complains better
+		return "", false // its next reader has the better error
 	}
 	n, ok := d.Root().Get(path)
 	if ok {

@@ -132,7 +132,7 @@ func (c *completion) askKeyPair(ctx context.Context, _ term.Answers) (*term.Fiel
 	}
 	f := &term.Field{
 		Label: "Key pair", Help: "For SSH to the machines; the cluster needs none.", Flag: "--key-pair", Default: noKeyPair,
-		Choices: []term.Choice{{Value: noKeyPair, About: "nobody logs in to the machines"}},
+		Choices: []term.Choice{{Value: noKeyPair, About: "no SSH access to the machines"}},
 		Check: func(_ context.Context, name string) error {
 			return wire.Has(append(slices.Clone(names), noKeyPair), name, "key pair")
 		},

@@ -20,7 +20,7 @@ const (
 	pageSlots     = "maxSlotsPerPod"
 )
 
-// completion asks a person for what a new cluster needs and nobody has said. Whatever
+// completion asks a person for what a new cluster needs and no flag or file says. Whatever
 // is answered could have been given by a flag, and is shown as such.
 type completion struct {
 	*term.Streams

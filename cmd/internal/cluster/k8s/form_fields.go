@@ -66,7 +66,7 @@ func (c *completion) askNamespace(ctx context.Context, a term.Answers) (*term.Fi
 	}, nil
 }
 
-// askRegistry has no default: nobody knows where a user's images are.
+// askRegistry has no default: where a user's images are cannot be inferred.
 func (c *completion) askRegistry(context.Context, term.Answers) (*term.Field, error) {
 	return &term.Field{
 		Label: "Image registry", Flag: "--set imageRegistry=…",

@@ -81,7 +81,7 @@ func (o *imagePushOptions) validate() error {
 	return nil
 }
 
-// pushed is the JSON form of the answer.
+// pushed is the JSON output.
 type pushed struct {
 	Schema string `json:"schema"`
 	// Image is the whole name, and Digest what the registry knows it by.

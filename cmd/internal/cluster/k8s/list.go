@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
-// listed is the JSON form of the answer.
+// listed is the JSON output.
 type listed struct {
 	Schema string `json:"schema"`
 

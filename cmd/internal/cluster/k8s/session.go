@@ -32,13 +32,13 @@ func (c *opened) logIn(ctx context.Context, k contexts.Context) (contexts.Contex
 	return cluster.LogIn(ctx, k, func(ctx context.Context) (user, password string, found bool, err error) {
 		admin, err := c.Target.Credentials(ctx)
 		if kind := cloud.KindOf(err); kind == cloud.NotFound || kind == cloud.Denied {
-			return "", "", false, nil // somebody else keeps it
+			return "", "", false, nil // the password is kept elsewhere
 		}
 		return admin.User, admin.Password.Reveal(), err == nil, err
 	})
 }
 
-// session asks the master of the cluster as whoever is logged in, or else as admin with
+// session asks the master of the cluster as the logged in user, or else as admin with
 // the first password.
 func (c *opened) session(ctx context.Context) (*client.Client, error) {
 	e, err := c.Target.Endpoint(ctx)

@@ -14,7 +14,7 @@ import (
 	target "github.com/det-deploy/det-deploy/installer/target/k8s"
 )
 
-// status is the JSON form of the answer.
+// status is the JSON output.
 type status struct {
 	Schema    string `json:"schema"`
 	Cluster   string `json:"cluster"`

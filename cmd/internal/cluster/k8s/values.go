@@ -63,7 +63,7 @@ func (o *valuesOptions) validate() error {
 	return o.Which.validate()
 }
 
-// shown is the JSON form of the answer.
+// shown is the JSON output.
 type shown struct {
 	Schema  string        `json:"schema"`
 	Cluster string        `json:"cluster"`

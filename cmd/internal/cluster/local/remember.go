@@ -42,7 +42,7 @@ func (c *opened) remember(ctx context.Context) (bool, error) {
 	return token != "", err
 }
 
-// goodSession returns the one that is remembered while it is good, whoever's it is,
+// goodSession returns the one that is remembered while it is good, of any user,
 // and else a new one of admin. There is none when admin's password was changed.
 func goodSession(ctx context.Context, f contexts.File, t *target.Target) (user string, token contexts.Token, err error) {
 	b, err := f.Load()

@@ -19,7 +19,7 @@ type superviseOptions struct {
 	Directory string
 }
 
-// newSupervise is what `up` starts in the background; nobody types it.
+// newSupervise is what `up` starts in the background; it is not for users.
 func newSupervise(s *term.Streams, run func(context.Context, *superviseOptions) error) *cobra.Command {
 	o := &superviseOptions{Streams: s}
 	c := &cobra.Command{

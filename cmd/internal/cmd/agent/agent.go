@@ -94,7 +94,7 @@ func (w *which) validate() error {
 	return nil
 }
 
-// each calls do for every agent meant, and goes on after one that fails.
+// each calls do for every selected agent, and continues after one that fails.
 func (w *which) each(ctx context.Context, master *client.Client, do func(id string) error) error {
 	ids := w.IDs
 	if w.All {

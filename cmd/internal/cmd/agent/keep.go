@@ -18,7 +18,7 @@ type keepOptions struct {
 	DockerHost string
 }
 
-// newKeep is what an agent runs beside itself; nobody types it.
+// newKeep is what an agent runs beside itself; it is not for users.
 func newKeep(s *term.Streams, run func(context.Context, *keepOptions) error) *cobra.Command {
 	o := &keepOptions{Streams: s}
 	c := &cobra.Command{

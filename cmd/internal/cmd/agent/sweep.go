@@ -15,7 +15,7 @@ type sweepOptions struct {
 	configFile
 }
 
-// newSweep is what `local down` runs for each agent; nobody types it.
+// newSweep is what `local down` runs for each agent; it is not for users.
 func newSweep(s *term.Streams, run func(context.Context, *sweepOptions) error) *cobra.Command {
 	o := &sweepOptions{Streams: s}
 	c := &cobra.Command{

@@ -31,7 +31,7 @@ func New(s *term.Streams) *cobra.Command {
 	return c
 }
 
-// settings is what the machine goes by.
+// settings are the machine's own.
 type settings struct{ wire.Host }
 
 func (o *settings) addFlags(f *pflag.FlagSet) {

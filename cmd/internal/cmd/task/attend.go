@@ -45,7 +45,7 @@ func (o *runOptions) follow(ctx context.Context, master *client.Client, id strin
 }
 
 // part is what the first Ctrl-C does: ask whether to kill the task, or kill it
-// where nobody can be asked. The context of the command is over by then.
+// where there is no terminal to ask on. The context of the command is over by then.
 func (o *runOptions) part(ctx context.Context, master *client.Client, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), partingLimit)
 	defer cancel()

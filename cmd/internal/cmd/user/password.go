@@ -23,7 +23,7 @@ func (p *password) addFlag(c *cobra.Command) {
 	c.Flags().BoolVar(&p.Stdin, "password-stdin", false, "read the password from standard input")
 }
 
-// read asks twice, because nobody sees what they type.
+// read asks twice, because what is typed is not shown.
 func (p *password) read(ctx context.Context, s *term.Streams, user string) (string, error) {
 	if p.Stdin {
 		return s.ReadSecret()

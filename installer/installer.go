@@ -58,7 +58,7 @@ type Installer struct {
 // and the lock.
 var ErrPlanChanged = errors.New("the cluster has changed since the plan was made")
 
-// ErrNotAwaited is a cluster of which nobody knows yet whether it answers.
+// ErrNotAwaited is a cluster that was not waited for: whether it answers is not known.
 var ErrNotAwaited = errors.New("the cluster was not waited for")
 
 // Check makes every check and changes nothing.

@@ -23,7 +23,7 @@ import (
 //	                              │                        │ way back          upgrade │
 //	                              ├─── upgrade, abandon ─ Returned                     │
 //	                              ▼                                                    │
-//	                           Serving ◀──abandon── Ill ◀──somebody else's upgrade─────┘
+//	                           Serving ◀──abandon── Ill ◀──another user's upgrade──────┘
 type Standing string
 
 // The standings.

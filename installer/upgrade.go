@@ -47,8 +47,8 @@ type Upgradable interface {
 	// instead.
 	Turn(ctx context.Context, r record.Release, m Mode, tell func(string)) error
 
-	// Backup keeps the store, which nobody writes, for the day on which an upgrade
-	// turns out to have been wrong, and says where. Of is what its programs wrote.
+	// Backup copies the store, which no master writes, for the case that the upgrade
+	// turns out to be wrong, and says where. Of is what its programs wrote.
 	Backup(ctx context.Context, of record.Release, tell func(string)) (where string, err error)
 
 	// Follow waits until the agents run r, or says that they will by themselves.

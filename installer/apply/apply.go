@@ -40,7 +40,7 @@ type Config struct {
 	Target  resource.Target
 	// Check is the lease's: it is asked before every step.
 	Check func(context.Context) error
-	// Note is told what is being done, for whoever is kept waiting.
+	// Note reports the current action, for users who wait for the lease.
 	Note func(action string)
 	Emit event.Sink
 

@@ -1,5 +1,5 @@
-// Package event is what an operation tells while it runs, to a person watching
-// and to a program reading. It is a leaf: whoever carries out work imports it.
+// Package event is what an operation reports while it runs, to a person watching
+// and to a program reading. It is a leaf: every package that carries out work imports it.
 package event
 
 import (
@@ -24,7 +24,7 @@ type Type string
 const (
 	// Started means that work on the subject began.
 	Started Type = "started"
-	// Progress is a sentence about work that goes on.
+	// Progress is a sentence about work in progress.
 	Progress Type = "progress"
 	// Done means that the subject is as wanted.
 	Done Type = "done"

@@ -15,7 +15,7 @@ import (
 )
 
 // leaf is the master's key and certificate, signed by the cluster's CA for its
-// fixed name and its address. It is made anew before it ends, and when the address
+// fixed name and its address. It is renewed before it expires, and when the address
 // changes.
 type leaf struct {
 	*watched
@@ -32,13 +32,13 @@ type leaf struct {
 
 var _ resource.Updater = (*leaf)(nil)
 
-// errNoLeaf refuses to store a certificate that nobody signed.
+// errNoLeaf refuses to store a certificate that is not signed.
 func errNoLeaf() (secret.Value, error) {
 	return secret.Value{}, errors.New("store the master's certificate: it is not signed yet")
 }
 
-// authoritySecret is the cluster's CA. Its key signs the master's certificates and
-// is read by nobody else.
+// authoritySecret is the cluster's CA. Only the installer
+// reads its key, to sign the master's certificates.
 func (c *secrets) authoritySecret() StoredSecret {
 	return c.Vault.Secret(Secret{Name: caSecret, Generate: func() (secret.Value, error) {
 		ca, err := pki.NewAuthority("det-deploy CA of cluster "+c.Common.Cluster, c.Now())
@@ -66,7 +66,7 @@ func (l *leaf) Find(ctx context.Context) (resource.Found, []resource.Drift, erro
 	return found, drift, nil
 }
 
-// staleReason says why it has to be made anew, or nothing.
+// staleReason says why the certificate has to be renewed; it is empty if it need not be.
 func (l *leaf) staleReason(ctx context.Context) (string, error) {
 	ca, err := l.ca.Read(ctx)
 	if cloud.KindOf(err) == cloud.NotFound {
@@ -152,7 +152,7 @@ func (l *leaf) authorityPEM(ctx context.Context) ([]byte, error) {
 // resolves nowhere: agents reach the master by its address and expect this name.
 func internalName(cluster string) string { return "master." + cluster + ".det-deploy.internal" }
 
-// staleLeafReason says why a leaf has to be made anew, or nothing.
+// staleLeafReason says why a leaf has to be renewed; it is empty if it need not be.
 func staleLeafReason(leaf, ca pki.Pair, hosts []string, now time.Time) string {
 	cert, _, err := leaf.Open()
 	if err != nil {

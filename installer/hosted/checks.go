@@ -46,8 +46,8 @@ func Unsure(found, needed, fix string) doctor.Result {
 	return doctor.Result{Answer: doctor.Unknown, Found: found, Needed: needed, Fix: fix}
 }
 
-// Failed is a question that was not answered. That somebody may not ask is no
-// reason to stop them: the call that matters will tell.
+// Failed is a check that could not be made. A missing permission to look is no
+// reason to stop: the call that needs it will fail by itself.
 func Failed(err error, needed string) doctor.Result {
 	fix := ""
 	if h, ok := errors.AsType[interface {

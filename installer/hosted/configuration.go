@@ -14,12 +14,12 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// secretsFile lists which version of each secret the master goes by: another one
-// makes its machine start it again.
+// secretsFile lists which version of each secret the master uses: a new version
+// makes its machine restart it.
 const secretsFile = "/etc/determined/secrets.json"
 
 // settingsKey keeps the cluster's settings in the control bucket, beside the
-// record: a record that is lost is made anew from it.
+// record: a lost record is rebuilt from it.
 const settingsKey = "settings.json"
 
 // configuration is the manifest with the files it names: what the master's
@@ -140,7 +140,7 @@ func (f *configuration) storeSettings(ctx context.Context) error {
 func (f *configuration) Update(ctx context.Context, _ []resource.Drift) error { return f.Create(ctx) }
 
 // Delete leaves it in place: it is replaced when something that it mentions is,
-// and the machine goes by the old one until then.
+// and the machine uses the old one until then.
 func (*configuration) Delete(context.Context) error { return nil }
 
 // Configuration is what the master's machine runs, as resources.

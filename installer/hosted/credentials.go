@@ -15,7 +15,7 @@ type Credentials struct {
 	URL  string
 	CA   []byte
 	User string
-	// Password is the first one; whoever changed it since knows the new one.
+	// Password is the initial one; it may have been changed since.
 	Password secret.Value
 }
 
@@ -60,9 +60,9 @@ func (c *secrets) hasDeterminedPassword() bool {
 	return !c.Common.DeterminedPassword.IsZero() || c.makesDeterminedPassword()
 }
 
-// WantsDeterminedPassword reports whether `up` makes a password of determined:
-// nobody gave one for admin, which is that of both, and the cluster is of no version
-// that made one for both. This one stores that of determined first.
+// WantsDeterminedPassword reports whether `up` generates a password for the user determined:
+// the settings have no initial password, which both users would have, and no earlier
+// version generated one for both. This version stores that of determined first.
 func (c *secrets) WantsDeterminedPassword(ctx context.Context) (bool, error) {
 	if !c.Common.InitialPassword.IsZero() || !c.Common.DeterminedPassword.IsZero() {
 		return false, nil

@@ -120,7 +120,7 @@ type Setup struct {
 
 	// Common is what the cluster should be.
 	Common Common
-	// MakesDeterminedPassword says that determined has a password that nobody gave.
+	// MakesDeterminedPassword says that the user determined has a generated password.
 	MakesDeterminedPassword func() bool
 }
 

@@ -142,7 +142,7 @@ func (e *unreachableError) Hint() string {
 }
 
 // runTrial runs a small task in the pool of tasks without slots. A password that was
-// changed since is not known here: then there is nobody to run it as.
+// changed since is not known here: then it is skipped, for lack of a user to run it as.
 func (c *Cluster) runTrial(ctx context.Context, master Master, tell func(string)) error {
 	password, err := c.firstPassword(ctx)
 	if err != nil {

@@ -192,7 +192,7 @@ func (c *secrets) ownSecrets() []*watched {
 	return out
 }
 
-// generatedSecret is a password that nobody gave.
+// generatedSecret is a password that the settings do not have.
 func (c *secrets) generatedSecret(name string) *watched {
 	return c.watchSecret(Secret{Name: name, OpensData: true, Generate: newPassword})
 }

@@ -149,7 +149,7 @@ func (e *versionError) Error() string {
 	return fmt.Sprintf("cluster %s runs %s, and this program is %s", e.cluster, e.runs, e.mine)
 }
 
-// Hint names the command that is meant.
+// Hint names the command to use instead.
 func (e *versionError) Hint() string {
 	return "det-deploy upgrade --cluster-id " + e.cluster + ", or use the det-deploy that the cluster runs"
 }

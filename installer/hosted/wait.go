@@ -36,7 +36,7 @@ func (c *manifests) Halt(ctx context.Context) error {
 		}
 	}
 	if status.Schema == "" || c.Now().Sub(status.At) > 2*manifest.StatusEvery {
-		return nil // nobody is there to stop anything
+		return nil // no supervisor reports, so no process would stop it
 	}
 	if m, err = c.readManifest(ctx); err != nil {
 		return err

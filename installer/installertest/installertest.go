@@ -23,7 +23,7 @@ type World interface {
 	Live() []string
 }
 
-// Stage is a cluster that somebody works on. Each command is a new process.
+// Stage is a cluster that a user works on. Each command is a new process.
 type Stage interface {
 	World() World
 	Up(ctx context.Context) error

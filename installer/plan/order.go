@@ -10,7 +10,7 @@ import (
 )
 
 // sortByNeeds sorts rs so that each comes after what it needs, ties broken by ID. It
-// refuses, all at once, IDs that occur twice and needs that nobody fills, and
+// refuses, all at once, IDs that occur twice and needs that no resource fills, and
 // then a cycle.
 func sortByNeeds(rs []resource.Resource) ([]resource.Resource, error) {
 	byID, err := indexByID(rs)

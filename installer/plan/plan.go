@@ -45,7 +45,7 @@ func (v Verb) Changes() bool {
 // Step is what is to be done about one object, and why.
 type Step struct {
 	Verb Verb `json:"verb"`
-	// ID is the resource's, or kind/identity of an object nobody wants.
+	// ID is the resource's, or kind/identity of an object that is not wanted.
 	ID string `json:"id"`
 	// Reason is a phrase for people: "does not exist".
 	Reason string `json:"reason"`
@@ -114,8 +114,8 @@ func (*RefusedError) Unwrap() error { return ErrRefused }
 func (e *RefusedError) Hint() string { return strings.Join(e.Try, "; ") }
 
 // Same reports whether q does the same to the same objects for the same
-// reasons. Under the lock, an operation goes on only with the plan that was
-// agreed to.
+// reasons. Under the lock, an operation continues only with the plan that was
+// confirmed.
 func (p Plan) Same(q Plan) bool {
 	return p.Cluster == q.Cluster && slices.EqualFunc(p.Steps, q.Steps, func(a, b Step) bool {
 		return a.Verb == b.Verb && a.ID == b.ID && a.Reason == b.Reason && a.Found == b.Found &&

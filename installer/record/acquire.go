@@ -35,7 +35,7 @@ func Acquire(ctx context.Context, req Request) (*Lease, error) {
 		return nil, fmt.Errorf("make the place for the record of cluster %s: %w", req.Cluster, err)
 	}
 	start := time.Now()
-	version, err := putLease(ctx, req, "") // as a rule nobody has it
+	version, err := putLease(ctx, req, "") // as a rule it is free
 	if cloud.KindOf(err) == cloud.Conflict {
 		start = time.Now()
 		version, err = takeOver(ctx, req)
@@ -60,7 +60,7 @@ func takeOver(ctx context.Context, req Request) (version string, err error) {
 	}
 	version, err = putLease(ctx, req, was)
 	if cloud.KindOf(err) == cloud.Conflict {
-		if _, held := freeVersion(ctx, req); held != nil { // somebody was faster: say who
+		if _, held := freeVersion(ctx, req); held != nil { // another process was faster: say which
 			return "", held
 		}
 	}

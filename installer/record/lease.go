@@ -11,11 +11,11 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// ErrLost means that the lease is no longer ours: somebody else may be at work
-// on the cluster, and nothing more may be changed.
+// ErrLost means that the lease is no longer ours: another process may be changing
+// the cluster, so nothing more may be changed.
 var ErrLost = errors.New("the lease on the cluster was lost")
 
-// Holder is who holds a lease. It is shown to whoever is kept waiting.
+// Holder is who holds a lease. It is shown to users who wait for it.
 type Holder struct {
 	// Owner is the person, as the machine names them.
 	Owner string `json:"owner"`
@@ -30,7 +30,7 @@ type Holder struct {
 	Lasts time.Duration `json:"lasts"`
 }
 
-// HeldError refuses a lease that somebody else holds.
+// HeldError refuses a lease that another process holds.
 type HeldError struct {
 	Cluster string
 	Holder  Holder
@@ -77,7 +77,7 @@ func (l *Lease) Check(context.Context) error {
 	return nil
 }
 
-// Note says what is being done, for whoever is kept waiting. It reaches the
+// Note sets the current action, for users who wait for the lease. It reaches the
 // store with the next renewal.
 func (l *Lease) Note(action string) {
 	l.mu.Lock()
@@ -91,7 +91,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	l.mu.Lock()
 	version := l.version
 	if l.lost != nil {
-		version = "" // somebody else's to release
+		version = "" // another process's to release
 	}
 	l.version = ""
 	l.mu.Unlock()
@@ -141,7 +141,7 @@ func (l *Lease) renewLease(ctx context.Context) bool {
 	case err == nil:
 		l.version, l.renewed = version, start
 	case cloud.KindOf(err) == cloud.Conflict || cloud.KindOf(err) == cloud.NotFound:
-		// A renewal whose reply was lost looks like somebody else's. Giving up
+		// A renewal whose reply was lost looks like another process's. Giving up
 		// is right for both: the next run finds its own lease expired.
 		l.lost = fmt.Errorf("%w: %w", ErrLost, err)
 		return false

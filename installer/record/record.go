@@ -109,5 +109,5 @@ func (e *SchemaError) Hint() string {
 	return "use the det-deploy that last ran `up` on this cluster; `det-deploy version` tells which one this is"
 }
 
-// errNoRecord is a write to a record that nobody holds.
+// errNoRecord is a write to a record whose lease is not held.
 var errNoRecord = errors.New("the cluster's record is not held")

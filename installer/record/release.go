@@ -36,7 +36,7 @@ func (r Release) String() string {
 	return r.Version
 }
 
-// Upgrade is written down before anything is stopped, so that whoever continues
+// Upgrade is stored before anything is stopped, so that the process that continues
 // knows the way back.
 type Upgrade struct {
 	From Release `json:"from"`

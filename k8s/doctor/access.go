@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/kube"
 )
 
-// need is one thing that somebody has to be allowed.
+// need is one permission that the user has to have.
 type need struct {
 	verb, group, resource, namespace, name string
 }
@@ -190,7 +190,7 @@ func refuseDenied(denied []need, needed, fix string) Result {
 }
 
 // mayGrant looks whether the user may give the master the roles of the chart:
-// Kubernetes lets nobody give away what they have not got.
+// Kubernetes lets no user grant permissions that they do not have.
 func (w Wanted) mayGrant(ctx context.Context) Result {
 	needs, err := chartGrants(w.Objects)
 	if err != nil {
@@ -206,7 +206,7 @@ func (w Wanted) mayGrant(ctx context.Context) Result {
 	if len(denied) == 0 {
 		return passResult("you have all that they hold")
 	}
-	// Whoever may escalate may give what they have not got.
+	// A user who may escalate may grant permissions that they do not have.
 	still, err := w.listDenied(ctx, escalateNeeds(denied))
 	if err != nil {
 		return unknownResult(kube.Call{Verb: "create", Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}, err)

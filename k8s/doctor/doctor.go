@@ -19,7 +19,7 @@ import (
 // Answer is what a check says, in the words of the installer's doctor.
 type Answer string
 
-// The answers. What could not be looked at is unknown, and stops nobody.
+// The answers. What could not be checked is unknown, and stops no installation.
 const (
 	Pass    Answer = "pass"
 	Fail    Answer = "fail"

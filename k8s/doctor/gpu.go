@@ -117,8 +117,8 @@ func judgeTaints(nodes []corev1.Node, s Slots) Result {
 	return r
 }
 
-// repellingTaint gives the first taint of a node that keeps tasks away for as long as
-// somebody wants. Those of a node that is not well pass.
+// repellingTaint gives the first taint of a node that keeps tasks away until an
+// administrator removes it. Those of an unhealthy node pass by themselves.
 func repellingTaint(n corev1.Node, tolerations []corev1.Toleration) (corev1.Taint, bool) {
 	for _, t := range n.Spec.Taints {
 		if t.Effect == corev1.TaintEffectPreferNoSchedule || strings.HasPrefix(t.Key, "node.kubernetes.io/") {

@@ -102,7 +102,7 @@ func (w Wanted) taskNamespace(ctx context.Context) Result {
 	return r
 }
 
-// fixTaskNamespace is what whoever may not make namespaces does.
+// fixTaskNamespace is the advice for a user who may not create namespaces.
 const fixTaskNamespace = "name one that exists with --set resourceManager.defaultNamespace=NAMESPACE; " +
 	"the release's own keeps tasks beside the master, where only the master's checks of pod specs keep them from its Secrets and volumes"
 
@@ -142,7 +142,7 @@ func (w Wanted) podSecurity(ctx context.Context) Result {
 	return w.podSecurityIn(ctx, w.Namespace, w.HostPaths, w.TaskNamespace == "")
 }
 
-// taskSecurity does the same for a namespace of tasks that somebody else has made.
+// taskSecurity does the same for an existing namespace of tasks.
 func (w Wanted) taskSecurity(ctx context.Context) Result {
 	return w.podSecurityIn(ctx, w.TaskNamespace, false, true)
 }

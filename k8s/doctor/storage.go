@@ -81,7 +81,7 @@ func loadBalancer(o helm.Object) bool {
 func (w Wanted) checkBalancer(ctx context.Context) Result {
 	services, err := w.Client.CoreV1().Services("").List(ctx, metav1.ListOptions{})
 	if err != nil {
-		services = &corev1.ServiceList{} // whoever may not see all of them may still see nodes
+		services = &corev1.ServiceList{} // a user who may not list all of them may still list nodes
 	}
 	nodes, err := w.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -90,8 +90,8 @@ func (w Wanted) checkBalancer(ctx context.Context) Result {
 	return judgeBalancer(services.Items, nodes.Items)
 }
 
-// judgeBalancer is pure, and a guess: nothing in the API says whether somebody
-// gives addresses.
+// judgeBalancer is pure, and a guess: nothing in the API says whether a controller
+// assigns addresses.
 func judgeBalancer(services []corev1.Service, nodes []corev1.Node) Result {
 	for _, s := range services {
 		if s.Spec.Type == corev1.ServiceTypeLoadBalancer && len(s.Status.LoadBalancer.Ingress) > 0 {

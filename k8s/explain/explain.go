@@ -73,7 +73,7 @@ type Verdict struct {
 	Progress []string
 	// Troubles are why, the gravest first.
 	Troubles []Trouble
-	// Notes are worth knowing and stand in nobody's way.
+	// Notes are worth knowing and block nothing.
 	Notes []string
 }
 

@@ -262,7 +262,7 @@ func (b *board) takeRoom(s *shape, shares []share) {
 }
 
 // promiseRoom uses room that is partly still being released: what of it is free
-// already goes to nobody else.
+// already goes to no other gang.
 func (b *board) promiseRoom(s *shape, shares []share) {
 	b.taken++
 	for _, sh := range shares {

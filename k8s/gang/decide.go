@@ -24,7 +24,7 @@ import (
 // if they ask for any resource that it asks for (their places among a node's
 // pods do not count): what they take could keep it waiting for ever. With
 // preemption on they are back-filled with preemptible gangs, which can be taken
-// back. Gangs that wait for something else than room hold up nobody: those over
+// back. Gangs that wait for something else than room hold up no other: those over
 // their job's max_slots, those that pause after a try that was undone, and those
 // that could not fit even if the cluster were empty.
 //
@@ -34,7 +34,7 @@ import (
 //
 // Promises: room of gangs that were asked to stop is held for the first waiting
 // gang that fits with it, together with the free room that it needs, so that
-// nobody else is asked to stop for it and nothing is started that would have to
+// no other gang is asked to stop for it and nothing is started that would have to
 // stop at once.
 //
 // Preemption (if on): victims are preemptible and of lower priority. They are
@@ -47,7 +47,7 @@ import (
 // it has refused is not tried again until something of ours has ended or a while has
 // passed (Lesson), and makes room for itself by preemption as if those pods were seen.
 // Where nodes are not known, a refusal is the word on pods that ask for as much and no
-// more: smaller ones start, nobody is held up, victims are such of which each pod is as
+// more: smaller ones start, no gang is held up, victims are such of which each pod is as
 // large as what is asked for, and a try that was undone is followed by a pause.
 // A gang of which some pods have a node and others have none, or that
 // Kubernetes refuses something, is undone as a whole after Options.Limit and pauses,
@@ -220,7 +220,7 @@ func (p *pass) explainNoRoom(g *Gang, s *shape, closed []bool) Reason {
 }
 
 // mostStretched is how many gangs of one pod may wait for new nodes at once: as many
-// as a cloud adds together, and few enough to be tried anew by importance.
+// as a cloud adds together, and few enough to be tried again by importance.
 const mostStretched = 16
 
 // letsGrow reports whether a gang is let go without room, so that nodes are added for it.

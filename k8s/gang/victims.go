@@ -9,7 +9,7 @@ type victim struct {
 }
 
 // preemptVictims asks running gangs to make room for g, and counts what they hold as
-// released. It asks nobody, and reports false, if all that may be asked are not
+// released. It asks none of them, and reports false, if all that may be asked are not
 // enough.
 func (p *pass) preemptVictims(g *Gang, s *shape, closed []bool) bool {
 	if !p.options.Preemption || s.noVictims > 0 && g.Pods >= s.noVictims {

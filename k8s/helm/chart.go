@@ -25,7 +25,7 @@ type Release struct {
 	Without []string
 }
 
-// loadChart reads the chart. It is read anew for each operation, because Helm changes
+// loadChart reads the chart. It is read again for each operation, because Helm changes
 // what it is given.
 func (r Release) loadChart() (*chart.Chart, error) {
 	var files []*loader.BufferedFile

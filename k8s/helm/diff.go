@@ -25,7 +25,7 @@ type Verb string
 
 // The verbs. An object that would have to be replaced is one with a field that
 // the server does not change on a live object; Install and Upgrade are refused
-// by it. One of somebody else stays theirs, and is in the way.
+// by it. A foreign object is left alone, and is in the way.
 const (
 	Create  Verb = "create"
 	Update  Verb = "update"

@@ -102,8 +102,8 @@ func (r *run) upgradeRelease(ctx context.Context, want Release, rels []*release.
 	return r.settleRelease(ctx, "upgrade", rel)
 }
 
-// Rollback brings a release back to an earlier revision, as a new one. A revision of
-// somebody else in the history of a release of ours is refused.
+// Rollback brings a release back to an earlier revision, as a new one. A foreign
+// revision in the history of a release of ours is refused.
 func (c *Client) Rollback(ctx context.Context, name string, revision int) (Info, error) {
 	if _, _, err := c.Repair(ctx, name); err != nil {
 		return Info{}, err

@@ -60,7 +60,7 @@ type run struct {
 	owner  *Owner
 }
 
-// beginRun prepares an operation. Helm makes contexts of its own up, and goes on in
+// beginRun prepares an operation. Helm makes up contexts of its own, and continues in
 // the background when it is told to stop; so its calls are tied to ctx below it,
 // in the transport, and it is always waited for.
 func (c *Client) beginRun(ctx context.Context) (*run, error) {

@@ -43,7 +43,7 @@ func labelOf(o Object, label string) string {
 	return head.Metadata.Labels[label]
 }
 
-// ForeignError is a release of the name that is meant, and not ours.
+// ForeignError is a release of the wanted name that is not ours.
 type ForeignError struct {
 	Info
 
@@ -80,7 +80,7 @@ func (e *ForeignError) fixText() string {
 	return "choose another --cluster-id or --namespace; `helm list` shows whose release it is"
 }
 
-// guardObjects refuses to touch what is somebody else's.
+// guardObjects refuses to touch foreign objects.
 func (r *run) guardObjects(rels []*release.Release) error {
 	if len(rels) == 0 {
 		return nil
@@ -88,7 +88,7 @@ func (r *run) guardObjects(rels []*release.Release) error {
 	return r.infoOf(rels[len(rels)-1]).ForeignError()
 }
 
-// guardRevision refuses to go back to a revision that is somebody else's.
+// guardRevision refuses to roll back to a foreign revision.
 func (r *run) guardRevision(name string, revision int) error {
 	rels, err := r.readHistory(name)
 	if err != nil {
@@ -102,5 +102,5 @@ func (r *run) guardRevision(name string, revision int) error {
 	return nil
 }
 
-// errNotForeign is a release of ours where one of somebody else was expected.
+// errNotForeign is a release of ours where a foreign one was expected.
 var errNotForeign = errors.New("it is det-deploy's own")

@@ -11,7 +11,7 @@ import (
 // true when it changed anything:
 //
 //	pending-install ─────────▶ failed      the next Install makes what is missing
-//	pending-upgrade ─────────▶ failed      the next Install or Upgrade goes on from both
+//	pending-upgrade ─────────▶ failed      the next Install or Upgrade continues from both
 //	pending-rollback ────────▶ failed      revisions, the deployed and the interrupted
 //	uninstalling ────────────▶ absent      the uninstalling is finished
 //	failed, deployed, absent ▶ as it is

@@ -14,8 +14,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Parts are the live objects of a release of somebody else, as Retire would treat
-// them. They are in the order in which they were made.
+// Parts are the live objects of a foreign release, as Retire would treat them. They
+// are in the order in which they were created.
 type Parts struct {
 	// Goes is deleted. Stays holds data, or others may use it.
 	Goes, Stays []Object
@@ -30,7 +30,7 @@ func holdsData(o Object) bool {
 	}, o.Kind)
 }
 
-// Parts takes a release of somebody else apart, and changes nothing.
+// Parts reads the objects of a foreign release, and changes nothing.
 func (c *Client) Parts(ctx context.Context, name string) (Parts, error) {
 	r, rels, err := c.readForeign(ctx, name)
 	if err != nil {
@@ -40,8 +40,8 @@ func (c *Client) Parts(ctx context.Context, name string) (Parts, error) {
 	return p, r.explainError("look at", name, err)
 }
 
-// Retire deletes what a release of somebody else consists of, so that another can
-// take its name. What stays is set free: it carries the release's marks no more, so
+// Retire deletes the objects of a foreign release, so that another can take its name.
+// What stays is set free: it carries the release's marks no more, so
 // that no release of that name ever takes it for its own. What Helm has written down
 // stays too, as of a release that was uninstalled, with its values. It may be
 // repeated.
@@ -68,7 +68,7 @@ func (c *Client) Retire(ctx context.Context, name string) error {
 	return r.explainError("retire", name, r.config.Releases.Update(last))
 }
 
-// readForeign begins an operation on a release of somebody else.
+// readForeign begins an operation on a foreign release.
 func (c *Client) readForeign(ctx context.Context, name string) (*run, []*release.Release, error) {
 	r, err := c.beginRun(ctx)
 	if err != nil {

@@ -51,7 +51,7 @@ func (c *Client) Uninstall(ctx context.Context, name string) (kept []Object, err
 
 // sweepObjects removes the objects of other revisions of ours that are not objects of rel and
 // still carry the release's mark. An interrupted change leaves some, and Helm
-// goes on when it cannot delete one.
+// continues when it cannot delete one.
 func (r *run) sweepObjects(ctx context.Context, rels []*release.Release, rel *release.Release) error {
 	wanted, err := keysOf(rel)
 	if err != nil {

@@ -139,7 +139,7 @@ func reviewResources() []string {
 	}
 }
 
-// isFollowed reports whether an answer is meant to go on for as long as its reader
+// isFollowed reports whether an answer is a stream that lasts as long as its reader
 // wants.
 func isFollowed(req *http.Request, c Call) bool {
 	_, sub, _ := strings.Cut(c.Resource, "/")

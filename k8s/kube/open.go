@@ -150,7 +150,7 @@ func (c *Client) fromKubeconfig(o Options) error {
 }
 
 // Contexts lists the contexts of the kubeconfig that o leads to, sorted, and the one that
-// is meant when nobody names another. None is no error.
+// is current when the user names no other. None is no error.
 func Contexts(o Options) (all []string, current string, err error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath, rules.WarnIfAllMissing = o.Kubeconfig, false

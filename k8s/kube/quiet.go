@@ -35,7 +35,7 @@ func (h debugOnly) WithGroup(name string) slog.Handler { return debugOnly{h.Hand
 type warnings struct{ log *slog.Logger }
 
 func (w warnings) HandleWarningHeaderWithContext(ctx context.Context, code int, _, text string) {
-	const misc = 299 // the only code that is meant for people
+	const misc = 299 // the only code for people
 	if code == misc && text != "" {
 		w.log.DebugContext(ctx, "kubernetes warning", "text", text)
 	}

@@ -74,7 +74,7 @@ type final struct{ error }
 func (f final) Unwrap() error { return f.error }
 
 // fetchFiles asks until it has the whole directory. A try that was cut short leaves
-// files, which the next writes anew.
+// files, which the next rewrites.
 func (s *source) fetchFiles(ctx context.Context, into *os.Root) error {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
@@ -143,8 +143,8 @@ func workDir(volume *os.Root, name string) (*os.Root, error) {
 	return volume.OpenRoot(name)
 }
 
-// readRefusal reads an answer that is none. Those of a server that is starting, or
-// that has too much to do, are worth another try.
+// readRefusal reads an answer without files. Those of a server that is starting or
+// overloaded are worth another try.
 func readRefusal(resp *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 500))
 	err = errors.Join(fmt.Errorf("the master answers %s: %s", resp.Status, strings.TrimSpace(string(body))), err)

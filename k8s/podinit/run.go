@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 )
 
-// Config is what an init container goes by.
+// Config is the configuration of an init container.
 type Config struct {
 	// OrderDir is where the Secret of the pod is, FilesDir the volume to fill.
 	OrderDir, FilesDir string
@@ -28,7 +28,7 @@ type Config struct {
 // DefaultPatience is more than a restart or an upgrade of the master takes.
 const DefaultPatience = 10 * time.Minute
 
-// Run fills the volume. It may be repeated: what is there is written anew.
+// Run fills the volume. It may be repeated: existing files are rewritten.
 //
 // The error is for the task's owner, who sees the last lines of this program's
 // output as the reason why the task did not start.

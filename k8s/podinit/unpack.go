@@ -70,8 +70,8 @@ func finalPathError(err error) error {
 	return err
 }
 
-// finalArchiveError tells an archive that was cut off, which another try may mend, from one
-// that is none.
+// finalArchiveError tells an archive that was cut off, which another try may repair, from a
+// file that is not an archive.
 func finalArchiveError(err error) error {
 	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, tar.ErrHeader) {
 		return final{fmt.Errorf("read the archive: %w", err)}

@@ -157,7 +157,7 @@ var ErrNoSlotSwitch = errors.New("single slots cannot be switched on Kubernetes,
 
 // SetAgent implements rm.Machines. The switch is stored before it is answered, and
 // outlives the node's and the master's restarts. The node itself is not touched:
-// what else uses it goes on.
+// its other pods continue.
 func (r *RM) SetAgent(ctx context.Context, id rm.AgentID, s rm.Switch) (*apiv1.Agent, error) {
 	agent, err := r.agents.setAgent(ctx, id, s)
 	if err != nil {

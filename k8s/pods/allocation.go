@@ -128,7 +128,7 @@ type container struct {
 	// in words for the owner.
 	stuck   time.Time
 	trouble string
-	// deletedByOther says that somebody else had its pod deleted.
+	// deletedByOther says that another client deleted its pod.
 	deletedByOther bool
 	// lines is its log on the way to the owner.
 	lines *logs.Follower

@@ -130,8 +130,8 @@ func (r *cleaner) findOrphans() []*batchv1.Job {
 	defer r.state.mu.Unlock()
 	var out []*batchv1.Job
 	for _, job := range r.state.watch.AllJobs() {
-		// The server's filter is not all that stands between this and somebody
-		// else's Job.
+		// The server's filter is not the only guard against deleting a foreign
+		// Job.
 		if job.DeletionTimestamp != nil || job.Labels[ClusterLabel] != r.cfg.Cluster || r.cfg.Leave && observe.JobFinished(job) {
 			continue
 		}

@@ -63,7 +63,7 @@ type Config struct {
 
 	// Gang is how gangs are decided; zero takes the default.
 	Gang gang.Options
-	// Leave keeps the objects of what has ended, for whoever looks for a mistake.
+	// Leave keeps the objects of ended allocations, for debugging.
 	Leave bool
 
 	// Limits are how long things may take; zero takes the default.

@@ -21,7 +21,7 @@ const (
 	// for Ready only.
 	apiTimeout = 1500 * time.Millisecond
 	// apiSilence is how long the API server may not have answered: it is upgraded and
-	// restarted, and what runs goes on meanwhile.
+	// restarted, and running tasks continue meanwhile.
 	apiSilence = 30 * time.Second
 )
 

@@ -155,7 +155,8 @@ func (r *runner) reconcilePod(ctx context.Context, w *watch.Watch, a *allocation
 	return 0
 }
 
-// observeMissing is what is seen of a pod that is no more; job is nil when that is gone, too.
+// observeMissing is the observed state of a pod that no longer exists. job is nil if that
+// does not exist either.
 func (r *runner) observeMissing(a *allocation, c *container, job *batchv1.Job) observe.Container {
 	s := observe.Container{State: apiv1.Container_STATE_TERMINATED, Exit: c.decidedExit}
 	switch {
@@ -175,7 +176,7 @@ func (r *runner) observeMissing(a *allocation, c *container, job *batchv1.Job) o
 	return s
 }
 
-// noteForeignDeletion remembers that somebody else had a pod deleted.
+// noteForeignDeletion remembers that another client deleted a pod.
 func (r *runner) noteForeignDeletion(c *container, pod *corev1.Pod) {
 	if pod.DeletionTimestamp != nil && c.ending.IsZero() && !c.deletedByOther {
 		c.deletedByOther = true
@@ -255,8 +256,8 @@ func (r *runner) limitStart(c *container, s observe.Container, now time.Time) {
 }
 
 // deleteSecrets deletes the Secrets of a gang whose containers have all started: they
-// hold the environment and the tokens of the task, nobody reads them again, and whoever
-// may read Secrets of the namespace could. Pods that an earlier version made in another
+// hold the environment and the tokens of the task, no pod reads them again, and every
+// user who may read Secrets of the namespace could. Pods that an earlier version made in another
 // namespace keep theirs, where the master may delete none.
 func (r *runner) deleteSecrets(ctx context.Context, a *allocation, pods map[int]*corev1.Pod) time.Duration {
 	if a.secretsGone || len(pods) < len(a.containers) {

@@ -105,7 +105,7 @@ func (s *starter) sendObjects(ctx context.Context, a *allocation, o podspec.Obje
 		return s.handleCreateError(ctx, a, err)
 	}
 	s.state.mu.Lock()
-	// The decision goes on with what the pods really are.
+	// The decision continues with what the pods really are.
 	if pod, err := gang.PodOf(&job.Spec.Template.Spec); err == nil {
 		a.pod = pod
 	}

@@ -79,8 +79,8 @@ func (s *state) wakeScheduler() {
 	}
 }
 
-// changePhase transitions an allocation from one phase, unless somebody was quicker; then
-// a worker looks again.
+// changePhase transitions an allocation from one phase, unless another goroutine was
+// quicker; then a worker looks again.
 func (s *state) changePhase(a *allocation, from, to Phase) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +180,7 @@ func (s *state) addAllocation(q rm.Request) error {
 		return err
 	}
 	if err != nil {
-		// What runs goes on, whatever was set since; it gets its shape from its Job.
+		// A running task continues, whatever was set since; it gets its shape from its Job.
 		s.cfg.Log.Warn("what runs could not be run again", "allocation", q.Allocation, "err", err)
 	}
 	s.allocations[q.Allocation] = a
@@ -231,8 +231,8 @@ func (s *state) setPhase(a *allocation, to Phase, now time.Time) {
 	}
 }
 
-// restoreAllocations takes up what an earlier master has left. What ran goes on running, or was
-// lost; what did not is made once more, which changes nothing that is there.
+// restoreAllocations restores what an earlier master has left. What ran continues, or was
+// lost; what did not is created again, which changes no existing object.
 func (s *state) restoreAllocations() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -67,7 +67,7 @@ func (t *terminator) endPod(ctx context.Context, c *container, pod *corev1.Pod, 
 }
 
 // forceDelete has the API server forget a pod whose node does not answer. A gang is looked
-// at whenever one of its pods goes: the others are not forced anew each time.
+// at whenever one of its pods goes: the others are not forced again each time.
 func (t *terminator) forceDelete(ctx context.Context, a *allocation, pod *corev1.Pod, now time.Time) {
 	if now.Sub(a.forced[pod.UID]) < t.cfg.Limits.Lost || !t.deletePod(ctx, pod, 0) {
 		return

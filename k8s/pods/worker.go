@@ -65,7 +65,7 @@ func (k *worker) reconcileQueued(ctx context.Context, a *allocation) time.Durati
 // spent waiting for the API server.
 const workers = 32
 
-// runWorker looks at allocations until there is no more work.
+// runWorker reconciles allocations until the queue is shut down.
 func (k *worker) runWorker(ctx context.Context) {
 	for {
 		id, over := k.state.work.Get()

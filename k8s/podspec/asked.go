@@ -57,7 +57,7 @@ func noteValue(list *[]string, set bool, field string) {
 }
 
 // systemPriority begins the names of Kubernetes' own priority classes, for which it
-// stops every other pod of a node; nobody else can make a class of such a name.
+// stops every other pod of a node; no user can create a class of such a name.
 const systemPriority = "system-"
 
 func (a *asking) addPod() {
@@ -202,7 +202,7 @@ func (a *asking) addUser(c listed) {
 }
 
 // addSysctls notes probes and hooks of which the kubelet, from the node's network, calls
-// somebody else than the pod.
+// another address than the pod's.
 func (a *asking) addSysctls(c listed) {
 	hook := func(field string, h *corev1.LifecycleHandler) {
 		if h != nil {

@@ -67,7 +67,7 @@ func escapeVariables(s string) string {
 
 // setEnvironment gives the variables: the pod spec's, then those that an agent would
 // give, then the task's; of a repeated name the last counts. All of the task's are
-// in its Secret, because nobody knows which of them are secrets.
+// in its Secret, because any of them may be a secret.
 func (b *builder) setEnvironment() error {
 	vars := variables{at: map[string]int{}}
 	vars.setVariable(corev1.EnvVar{Name: indexVariable, ValueFrom: &corev1.EnvVarSource{

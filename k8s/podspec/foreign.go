@@ -9,8 +9,8 @@ import (
 )
 
 // foreignContainers lists what a pod spec uses that belongs to the cluster or to another task,
-// as sentences. Nobody may, an administrator included: with the passwords of the
-// master and its database, or with another task's token, a task is somebody else.
+// as sentences. No task may, not even an administrator's: with the passwords of the
+// master and its database, or with another task's token, a task acts as another user.
 func foreignContainers(s *corev1.PodSpec, t Template) []string {
 	var out []string
 	for _, r := range listReferences(s) {

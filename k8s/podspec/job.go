@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// leftover is how long Kubernetes keeps a Job that has ended and that nobody has
+// leftover is how long Kubernetes keeps a Job that has ended and was not
 // deleted: the resource manager does, as soon as it has read the logs, and this is
 // for a cluster whose master is gone. Until then a master that is only down may
 // still come back for logs and exit codes.

@@ -12,7 +12,7 @@ import (
 )
 
 // checkPolicy says what of a request's pod spec its policy does not allow. What the pool's
-// own pod spec asks for is the cluster's doing, and held only against what nobody may
+// own pod spec asks for is the cluster's doing, and only checked for what no task may
 // have.
 func checkPolicy(p policy.Policy, r rm.Request, t Template) error {
 	merged, err := userPod(r, t)

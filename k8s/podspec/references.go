@@ -132,8 +132,8 @@ func (w *walk) addNamed(kind kindOfObject, path string, v reflect.Value) {
 	}
 }
 
-// kindOfField says what a field names, by its type and its name. A reference whose
-// kind nobody knows counts as one to a Secret.
+// kindOfField says what a field names, by its type and its name. A reference of
+// unknown kind counts as one to a Secret.
 func kindOfField(parent reflect.Type, f reflect.StructField) (kindOfObject, bool) {
 	switch f.Type {
 	case reflect.TypeFor[corev1.LocalObjectReference](), reflect.TypeFor[*corev1.LocalObjectReference](), reflect.TypeFor[[]corev1.LocalObjectReference]():

@@ -13,7 +13,7 @@ import (
 )
 
 // tlsOnly lets nothing without TLS leave this machine: the library would try it with
-// addresses of private networks, and follow whoever sends it there.
+// addresses of private networks, and follow redirects there.
 type tlsOnly struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

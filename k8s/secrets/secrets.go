@@ -1,4 +1,4 @@
-// Package secrets makes the secrets of a cluster that nobody gave, once: the
+// Package secrets generates the missing secrets of a cluster, once: the
 // password of its first users and of its database. They are kept in one Secret
 // that belongs to no Helm release, so that rendering the chart twice gives the same,
 // and so that they live as long as the data they open.
@@ -19,7 +19,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// attempts bounds how often a change by somebody else is met with another look. Two
+// attempts bounds how often a change by another process is met with another look. Two
 // pods of one cluster make secrets at a time.
 const attempts = 10
 
@@ -36,8 +36,8 @@ type Wanted struct {
 	New func() (string, error)
 }
 
-// Ensure makes what is missing of a Secret and returns the wanted entries. What is
-// there is never changed, whoever made it. It may be called any number of times, at
+// Ensure makes what is missing of a Secret and returns the wanted entries. An existing
+// entry is never changed. It may be called any number of times, at
 // the same time too: all callers return the same values.
 func Ensure(ctx context.Context, api typed.SecretInterface, w Wanted) (map[string][]byte, error) {
 	if w.New == nil {
@@ -56,7 +56,7 @@ func Ensure(ctx context.Context, api typed.SecretInterface, w Wanted) (map[strin
 	return nil, fmt.Errorf("make secret %s: %w", w.Name, err)
 }
 
-// ensureOnce looks and makes; a conflict means that somebody was faster.
+// ensureOnce reads and creates; a conflict means that another process was faster.
 func (w Wanted) ensureOnce(ctx context.Context, api typed.SecretInterface) (*corev1.Secret, error) {
 	there, err := api.Get(ctx, w.Name, metav1.GetOptions{})
 	if isKind(err, cloud.NotFound) {

@@ -76,8 +76,8 @@ func (c *checks) existingChecks() []doctor.Check {
 	return append(out, c.SecretChecks()...)
 }
 
-// volumeFree looks whether a volume may be attached to the master's machine: it is
-// nobody's, or that machine's already.
+// volumeFree checks whether a volume may be attached to the master's machine: it is
+// not attached, or attached to that machine already.
 func (c *checks) volumeFree(ctx context.Context, id string) error {
 	out, err := c.Clients.EC2.DescribeVolumes(ctx, &ec2.DescribeVolumesInput{VolumeIds: []string{id}})
 	if err != nil {

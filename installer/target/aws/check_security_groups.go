@@ -40,7 +40,7 @@ func (c *checks) checkSecurityGroups(ctx context.Context) doctor.Result {
 		return hosted.Fail(strings.Join(wrong, "; "), needed, "open the ports, or leave the groups to the cluster: --master-security-group and --agent-security-group empty")
 	}
 	if len(odd) > 0 {
-		return hosted.Unsure(strings.Join(odd, "; "), "an existing group that lets in who is to reach the master", "open the port there: an existing group is not changed")
+		return hosted.Unsure(strings.Join(odd, "; "), "an existing group that admits the clients of the master", "open the port there: an existing group is not changed")
 	}
 	return hosted.Pass("%s", strings.Join(ids, ", "))
 }
@@ -64,7 +64,7 @@ func (c *checks) closedRanges(g ec2types.SecurityGroup) []string {
 	return out
 }
 
-// closedPorts lists what a group does not let in or out. Whether a range of addresses
+// closedPorts lists what a group does not admit or let out. Whether a range of addresses
 // has the agents in it is for their owner to know: any source counts.
 func (c *checks) closedPorts(g ec2types.SecurityGroup) []string {
 	var out []string

@@ -27,7 +27,7 @@ func (l *looking) diskKey(ctx context.Context) error {
 	return nil
 }
 
-// diskKeys are the keys that whoever launches machines must be allowed to use:
+// diskKeys are the keys that a role which launches machines must be allowed to use:
 // none where disks are encrypted with Amazon's own.
 func (k Known) diskKeys() []string {
 	if !strings.HasPrefix(k.DiskKey, "arn:") || !strings.Contains(k.DiskKey, ":key/") {

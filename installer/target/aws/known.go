@@ -22,7 +22,7 @@ import (
 type Known struct {
 	// Zones is where the own VPC has subnets or had some, in the order in which its
 	// addresses were cut up: the part of a zone stays its own, and new ones are
-	// added at the end. An empty one is a part that nobody has.
+	// added at the end. An empty one is a part that no zone has.
 	Zones []string `json:"zones,omitempty"`
 	// Retired is those of Zones that are not used any more.
 	Retired []string `json:"retired,omitempty"`

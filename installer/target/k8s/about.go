@@ -41,9 +41,9 @@ func (t access) readAbout(ctx context.Context) (About, error) {
 	return a, nil
 }
 
-// awaitAnswer waits until the master answers. Where nobody may ask through the API
-// server, or its network lets nobody by, the pod's own probes have to do: they asked
-// the same.
+// awaitAnswer waits until the master answers. Where the user may not ask through the API
+// server, or its network blocks the request, the pod's own probes have to do: they
+// asked the same.
 func (t access) awaitAnswer(ctx context.Context, tell func(string)) error {
 	tell("the master's pod is ready; asking the master who it is")
 	deadline := time.Now().Add(answerLimit)

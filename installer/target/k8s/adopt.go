@@ -107,7 +107,7 @@ func (t *Target) Losses(ctx context.Context, info helm.Info) ([]string, error) {
 	return append(append(out, orphans...), droppedNotes(info.Values)...), nil
 }
 
-// listOrphans are the pods of Determined's tasks, which nobody ends when its master is gone.
+// listOrphans are the pods of Determined's tasks, which continue when its master is gone.
 func (t *Target) listOrphans(ctx context.Context, further string) ([]string, error) {
 	var out []string
 	for _, ns := range slices.Compact([]string{t.Namespace, further}) {

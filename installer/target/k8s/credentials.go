@@ -41,7 +41,7 @@ func (t *Target) Credentials(ctx context.Context) (Credentials, error) {
 }
 
 // DeterminedPassword reads the first password of the user determined. It is that of
-// admin where nobody gave another, and in clusters of versions that made one for both.
+// admin where the values have no other, and in clusters of versions that made one for both.
 func (t *Target) DeterminedPassword(ctx context.Context) (secret.Value, error) {
 	p, found, err := t.newAccess().givenPassword(ctx, "initialDeterminedPasswordExistingSecret", "initialDeterminedPassword")
 	if err != nil || found {

@@ -13,7 +13,7 @@ import (
 
 const (
 	// glance is the pause between two looks at an object that is to change. An upgrade
-	// waits for some ten of them while nobody serves.
+	// waits for some ten of them while no master serves.
 	glance = 500 * time.Millisecond
 	// goneLimit is how long pods may take to go: a master has a minute to stop, its
 	// node another one to tell.
@@ -37,7 +37,7 @@ func (t place) readDeployment(ctx context.Context) (*appsv1.Deployment, error) {
 }
 
 // stopMaster takes the master away and waits until none of its pods is left: nothing
-// writes the store then, and nobody makes pods for tasks.
+// writes the store then, and no master makes pods for tasks.
 func (t waiter) stopMaster(ctx context.Context) error {
 	d, err := t.readDeployment(ctx)
 	if err != nil || d == nil {

@@ -69,7 +69,7 @@ const (
 )
 
 // wayOut is what to do about an object in the way; back is to give back the value that
-// it has. Nobody is told to delete what holds data.
+// it has. It never advises to delete what holds data.
 func wayOut(c helm.Change, back string) string {
 	name := c.Object.Name
 	switch {

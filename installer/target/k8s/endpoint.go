@@ -155,8 +155,8 @@ func (t access) masterAuthority(ctx context.Context, name string) []byte {
 	return selfSigned(s.Data[corev1.TLSCertKey])
 }
 
-// selfSigned are those of PEM certificates that sign themselves: nobody else vouches
-// for them, and who has the Secret knows them.
+// selfSigned are those of PEM certificates that sign themselves: no other CA vouches
+// for them, and users who can read the Secret know them.
 func selfSigned(chain []byte) []byte {
 	var out []byte
 	for block, rest := pem.Decode(chain); block != nil; block, rest = pem.Decode(rest) {

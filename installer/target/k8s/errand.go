@@ -36,12 +36,11 @@ const errandTail = 20
 // errandLag is how much longer than we wait Kubernetes lets an errand be.
 const errandLag = 2 * time.Minute
 
-// errandGrace is how long an errand that nobody removed is kept for people to look
-// at.
+// errandGrace is how long an errand that was not removed is kept for inspection.
 const errandGrace int32 = 24 * 60 * 60
 
 // runErrand runs an errand in a pod as from describes the master's, and waits for its end.
-// One that was left behind by a killed run is made anew.
+// One that was left behind by a killed run is re-created.
 func (t errands) runErrand(ctx context.Context, e errandSpec, from corev1.PodTemplateSpec, tell func(string)) error {
 	job := t.jobOf(e, from)
 	if err := t.removeJob(ctx, job.Name); err != nil {
@@ -148,7 +147,7 @@ func (t errands) awaitEnd(ctx context.Context, e errandSpec, name string, tell f
 		}
 		v, succeeded := t.diagnoseErrand(ctx, name)
 		if succeeded {
-			return nil // its Job says so a second or two later, and nobody serves meanwhile
+			return nil // its Job says so a second or two later, and no master serves meanwhile
 		}
 		if w.isOver(v, time.Now()) {
 			return &stuckError{programOf(e.args), name, v, time.Since(w.begun)}

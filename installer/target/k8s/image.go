@@ -21,7 +21,7 @@ import (
 // no failed revision behind.
 const imageCheck = "templates/check.yaml"
 
-// tryImage runs the image once where the master would be. The master goes on meanwhile.
+// tryImage runs the image once where the master would be. The master serves meanwhile.
 func (t upgrade) tryImage(ctx context.Context, tell func(string)) error {
 	pod, err := t.trialPod(ctx)
 	if err != nil {
@@ -56,7 +56,7 @@ func (t upgrade) trialPod(ctx context.Context) (corev1.PodTemplateSpec, error) {
 }
 
 // tryFirst runs the image before a change of the master, which is stopped before the new one
-// starts: where the image cannot be had, the master goes on. One that does not serve has
+// starts: where the image cannot be pulled, the master continues. One that does not serve has
 // nothing to lose.
 func (r *release) tryFirst(ctx context.Context, drift []resource.Drift) error {
 	if !slices.ContainsFunc(drift, func(d resource.Drift) bool { return concernsMaster(d, r.Cluster) }) {

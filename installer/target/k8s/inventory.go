@@ -43,7 +43,7 @@ type inventory struct {
 }
 
 // Kinds has what others need first. Going the other way, the master stops before
-// anything of its tasks goes, and the disks go when nobody has them any more.
+// anything of its tasks goes, and the disks go when no pod mounts them any more.
 func (t *Target) Kinds() []string {
 	return slices.Concat(
 		[]string{kindTasks, kindClaim, kindSnapshot, kindSecret}, kindsOfChart(),

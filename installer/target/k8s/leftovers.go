@@ -61,7 +61,7 @@ func (t inventory) namespacesOf(k chartKind, home bool, bound []string) []string
 }
 
 // boundNamespaces are the namespaces besides the cluster's own in which its master was given a
-// role: those of tasks, whoever named them.
+// role: those of tasks, by whatever setting.
 func (t inventory) boundNamespaces(ctx context.Context) ([]string, error) {
 	out := []string{taskNamespaceOf(t.Namespace, t.Cluster)}
 	all, err := t.listKind(ctx, chartKind{of: roleBindings()}, "")
@@ -139,8 +139,8 @@ func (t inventory) idOf(k chartKind, o unstructured.Unstructured) string {
 	return t.idIn(o.GetNamespace(), o.GetName())
 }
 
-// Unseen names the kinds that may not be listed, so that nobody can say what is left of
-// them.
+// Unseen names the kinds that may not be listed, so that what is left of them is not
+// known.
 func (t *Target) Unseen(ctx context.Context) ([]string, error) {
 	home, err := t.newPlace().namespaceExists(ctx, t.Namespace)
 	if err != nil {
@@ -170,7 +170,7 @@ func (t *Target) Applied(ctx context.Context) (bool, error) {
 	}
 	d, err := t.newPlace().readDeployment(ctx)
 	if cloud.KindOf(err) == cloud.Denied {
-		return false, nil // whoever may not see it may not change it either
+		return false, nil // a user who may not see it may not change it either
 	}
 	return err == nil && d != nil && d.Annotations[releaseName] == "", err
 }

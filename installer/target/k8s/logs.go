@@ -25,7 +25,7 @@ type LogQuery struct {
 	Tail  int64
 	// Previous is the container before the last restart.
 	Previous bool
-	// Follow waits for more, and goes on with the next pod when one ends.
+	// Follow waits for more, and continues with the next pod when one ends.
 	Follow bool
 }
 

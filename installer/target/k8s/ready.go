@@ -16,7 +16,7 @@ const (
 	// for it, images of a hundred megabytes, a disk.
 	DefaultLimit = 10 * time.Minute
 	// patience is how long what does not pass by itself is waited for all the same:
-	// somebody may be mending it, or a registry have a bad moment.
+	// an operator may be repairing it, or a registry be briefly unavailable.
 	patience = time.Minute
 	// answerLimit is how long a master whose pod is ready may take to answer by its
 	// Service.

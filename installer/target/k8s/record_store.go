@@ -38,7 +38,7 @@ type Store struct {
 
 var _ record.Store = Store{}
 
-// collisions bounds how often a write is tried again because somebody wrote another
+// collisions bounds how often a write is retried because another process wrote another
 // key of the Secret at the same moment.
 const collisions = 16
 
@@ -172,7 +172,7 @@ func objectIn(s *corev1.Secret, key string) record.Object {
 	}
 	o := record.Object{Data: data, Version: s.Annotations[versionOf(key)], Written: s.CreationTimestamp.Time}
 	if o.Version == "" {
-		o.Version = "by hand " + s.ResourceVersion // somebody restored the data and not the annotations
+		o.Version = "by hand " + s.ResourceVersion // a user restored the data and not the annotations
 	}
 	for _, m := range s.ManagedFields {
 		if m.Manager == managerOf(key) && m.Time != nil {

@@ -26,8 +26,8 @@ func (v Values) Shown() Values {
 	})
 }
 
-// mayBeSecret reports whether what stands at a path may be a secret by its name,
-// wherever it stands: nobody knows what else is in a pod spec.
+// mayBeSecret reports whether the value at a path may be a secret by its name, wherever
+// the path leads: a pod spec may hold anything.
 func mayBeSecret(path string) bool {
 	key := strings.ToLower(path[strings.LastIndex(path, ".")+1:])
 	for _, word := range []string{"password", "token", "credential", "accesskey", "access_key", "secretkey", "secret_key", "clientsecret", "client_secret", "secret_value", "privatekey", "private_key"} {

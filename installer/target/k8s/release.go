@@ -65,7 +65,7 @@ func (r *release) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 // lead to.
 func (r *release) Describe() []string { return r.makes }
 
-// lookUp asks Helm, and nobody what the release should be. One of somebody else is
+// lookUp reads the release from Helm, and not what it should be. A foreign release is
 // refused, unless it is Determined's and its place is to be taken.
 func (r *release) lookUp(ctx context.Context) (helm.Info, resource.Found, error) {
 	info, err := r.Helm.Status(ctx, r.Cluster)

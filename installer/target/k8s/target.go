@@ -15,7 +15,7 @@ import (
 type Target struct {
 	Cluster, Namespace string
 	// Kube opens clients; API is the typed one and Helm the one for releases. What
-	// they change goes by the same gate.
+	// they change passes the same gate.
 	Kube *kube.Client
 	API  kube.API
 	Helm *helm.Client

@@ -46,7 +46,7 @@ func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, erro
 }
 
 // Offer has a pod of the cluster pull the new image and tell its version, while the
-// old master still serves: an image that cannot be had stops nobody. Values that would
+// old master still serves: an image that cannot be pulled stops no master. Values that would
 // cost the cluster its data, or that no object can be brought to, are refused here too.
 func (t *Target) Offer(ctx context.Context, r record.Release, tell func(string)) error {
 	if err := t.newClaims().checkGiven(ctx); err != nil {

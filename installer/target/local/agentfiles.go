@@ -12,8 +12,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// tokenLife is when a join token that has not served is made anew: before the
-// 24 hours are over for which `master join-token` makes it.
+// tokenLife is when an unused join token is renewed: before the 24 hours are over
+// for which `master join-token` makes it.
 const tokenLife = 20 * time.Hour
 
 // agentFiles is an agent's directory: its configuration, the token it joins

@@ -196,7 +196,7 @@ func (c *certificates) Find(context.Context) (resource.Found, []resource.Drift, 
 	return foundFile(c.kind, c.dir, ""), []resource.Drift{{Path: "validity", Have: why, Want: "two months or more, for all addresses, with its key"}}, nil
 }
 
-// staleReason says why the files have to be made anew, or nothing.
+// staleReason says why the files have to be rewritten; it is empty if they need not be.
 func (c *certificates) staleReason(now time.Time) string {
 	var files [3][]byte
 	for i, name := range []string{"ca.pem", "cert.pem", "key.pem"} {

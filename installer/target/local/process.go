@@ -155,7 +155,7 @@ func (p *process) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 	return f, drift, nil
 }
 
-// damageDrift is drift for a file that can be written anew, and err for all else.
+// damageDrift is drift for a file that can be rewritten, and err for all else.
 func damageDrift(drift []resource.Drift, err error) ([]resource.Drift, error) {
 	if d, ok := errors.AsType[*atomicfile.DamagedError](err); ok {
 		return append(drift, resource.Drift{Path: d.Path, Have: d.Err.Error(), Want: "rewritten"}), nil
@@ -247,7 +247,7 @@ func (p *process) Delete(ctx context.Context) error {
 	return p.stopProcess(ctx)
 }
 
-// stopProcess ends a process whose unit has been taken back: the supervisor does, or,
+// stopProcess ends a process whose unit has been removed: the supervisor does, or,
 // when none lives, we.
 func (p *process) stopProcess(ctx context.Context) error {
 	d := p.place.Processes()

@@ -93,7 +93,7 @@ func copyProgram(from, to, sum string) error {
 	})
 }
 
-// lostProgramError is a program that the cluster is to run and that nobody has.
+// lostProgramError is a program that the cluster is to run and that no longer exists.
 type lostProgramError struct{ sum string }
 
 func (e *lostProgramError) Error() string {

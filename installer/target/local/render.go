@@ -22,13 +22,13 @@ func masterYAML(s Spec, p Place, tasksAt string) ([]byte, error) {
 	m := config.DefaultMaster()
 	m.ClusterName = s.Cluster
 	m.Port = s.Port
-	if tasksAt == "" { // nobody but this machine has to reach it
+	if tasksAt == "" { // only this machine has to reach it
 		m.BindIP = loopback
 	}
 	// Containers of this machine reach it on the bridge.
 	m.Security.AllowPlainHTTP = tasksAt != "" && !s.TLS
 	m.DataDir = filepath.Join(p.dataDir(), "master")
-	m.Telemetry.Enabled = false // a cluster on one's own machine reports to nobody
+	m.Telemetry.Enabled = false // a local cluster reports to no server
 	password, err := secret.Parse("file:" + p.Password())
 	if err != nil {
 		return nil, fmt.Errorf("refer to %s: %w", p.Password(), err)
@@ -181,7 +181,7 @@ func hasKey(over, key string) bool {
 	return found
 }
 
-// refuseOwnKeys refuses to put anything over what the cluster's own processes go by.
+// refuseOwnKeys refuses to override settings that the cluster's own processes use.
 func refuseOwnKeys(m, over config.Master) error {
 	var wrong document.Errors
 	own := func(same bool, key string) {

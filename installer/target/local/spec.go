@@ -52,7 +52,7 @@ const (
 	ConfigSetting = "master-config-file"
 )
 
-// DefaultCluster is the cluster that is meant when none is named.
+// DefaultCluster is the cluster ID when none is given.
 const DefaultCluster = "local"
 
 // Defaults are the settings before the user says anything.

@@ -86,7 +86,7 @@ func New(c Config) *Follower {
 // ContainerEnded says that the container prints no more.
 func (l *Follower) ContainerEnded() { l.endedOnce.Do(func() { close(l.ended) }) }
 
-// PodGone says that the pod is no more: whatever stream is still open has no end.
+// PodGone says that the pod no longer exists: a stream that is still open has no end.
 func (l *Follower) PodGone() {
 	l.ContainerEnded()
 	l.goneOnce.Do(func() { close(l.gone) })

@@ -75,7 +75,7 @@ type partialLine struct {
 // storeLines stores the lines of a stream. Of a final one the last line may lack its end.
 //
 // A line that is longer than longestLine is stored piece by piece, before its end is
-// known. The mark moves only behind a whole line: what is read anew has the same
+// known. The mark moves only behind a whole line: what is read again has the same
 // pieces under the same numbers, which the store passes over.
 func (l *Follower) storeLines(ctx context.Context, stream io.Reader, final bool) error {
 	in := bufio.NewReaderSize(stream, readBytes)

@@ -14,7 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// Requests remembers what pods ask for: adding that up anew for every pod in every
+// Requests remembers what pods ask for: adding that up again for every pod in every
 // pass is most of what a pass costs.
 type Requests map[types.UID]gang.Resources
 

@@ -265,7 +265,7 @@ func BoundAt(pod *corev1.Pod) time.Time {
 
 // GracePeriod is how long a program has after SIGTERM when it is killed, or preempted and
 // does not listen for the signal: what its pod spec says, in which the API server leaves
-// nothing out. Nobody gets more, because a kubelet that waits for a program to end does
+// nothing out. No pod gets more, because a kubelet that waits for a program to end does
 // not heed that it is to wait less.
 func GracePeriod(pod *corev1.Pod) time.Duration {
 	seconds := int64(0)

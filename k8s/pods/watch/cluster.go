@@ -45,8 +45,8 @@ func (w *Watch) OthersKnown() bool {
 	return others != nil && others.all
 }
 
-// firstList is how long the first list of a view may take; then the account is asked for
-// anew, which may have lost the permission in between.
+// firstList is how long the first list of a view may take; then its permissions are checked
+// again, which the account may have lost in between.
 const firstList = 5 * time.Minute
 
 // permissions is what the account may see of the cluster as a whole.

@@ -82,7 +82,7 @@ func (w *Watch) watchEvents(namespace, fields string) (cache.SharedIndexInformer
 	return i, nil
 }
 
-// stripObject takes off what nobody reads here and every object carries.
+// stripObject removes metadata that every object carries and no reader needs.
 func stripObject(o any) (any, error) {
 	if m, ok := o.(metav1.Object); ok {
 		m.SetManagedFields(nil)

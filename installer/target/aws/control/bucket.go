@@ -29,8 +29,8 @@ type Bucket struct {
 	S3     api.S3
 	Name   string
 	Region string
-	// Account must own the bucket: a name is taken by whoever asks first, and a
-	// bucket of somebody else's is never read or written.
+	// Account must own the bucket: any account may take a free name, and a
+	// bucket of another account is never read or written.
 	Account string
 	// Tags are put on it when it is made.
 	Tags map[string]string

@@ -67,7 +67,7 @@ func (p *Policy) Create(ctx context.Context) error {
 func (p *Policy) Update(ctx context.Context, _ []resource.Drift) error { return p.Create(ctx) }
 
 // Delete leaves the statement to the bucket, which holds the lease and goes last:
-// until then nobody is to read it over plain HTTP either.
+// until then no client may read it over plain HTTP either.
 func (p *Policy) Delete(context.Context) error {
 	p.Leaving.Store(true)
 	return nil

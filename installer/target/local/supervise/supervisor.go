@@ -47,8 +47,8 @@ func Run(ctx context.Context, c Config) error {
 	if err := c.Dir.Make(); err != nil {
 		return fmt.Errorf("make the supervisor's directory: %w", err)
 	}
-	// From here on being woken must not kill: whoever reads who supervises may
-	// do so at once.
+	// From here on being woken must not kill: a process that reads who supervises may
+	// wake it at once.
 	woken := make(chan os.Signal, 1)
 	signal.Notify(woken, syscall.SIGHUP)
 	defer signal.Stop(woken)
@@ -81,7 +81,7 @@ func (d Dir) Holder() (Identity, bool) {
 	lock := flock.New(d.lockFile(), flock.SetFlag(os.O_RDONLY))
 	defer func() { _ = lock.Close() }() // nothing was written
 	if free, err := lock.TryLock(); err == nil && free {
-		return Identity{}, false // nobody supervises
+		return Identity{}, false // no process supervises
 	}
 	return s.Identity, true
 }
@@ -175,8 +175,8 @@ func (s *supervisor) reconcileUnits(now time.Time) {
 	}
 }
 
-// noteDamage says once, and not at every turn, that a unit cannot be read. What runs
-// for it goes on.
+// noteDamage logs once, and not at every turn, that a unit cannot be read. Its process
+// continues.
 func (s *supervisor) noteDamage(unit string, err error) {
 	if err != nil && !s.unread[unit] {
 		s.logError(unit, err)
@@ -184,8 +184,8 @@ func (s *supervisor) noteDamage(unit string, err error) {
 	s.unread[unit] = err != nil
 }
 
-// tellAll has the statuses of all that runs written again: whoever wakes us may have
-// found one damaged.
+// tellAll has the statuses of all processes written again: the process that wakes us
+// may have found one damaged.
 func (s *supervisor) tellAll() {
 	for _, p := range s.procs {
 		p.untold = p.untold || p.isRunning()

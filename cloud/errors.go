@@ -28,9 +28,9 @@ func (e *Error) Error() string {
 		s += e.Resource
 	}
 	if e.Err == nil {
-		return join(s, string(e.Kind))
+		return joinPath(s, string(e.Kind))
 	}
-	return join(s, e.Err.Error())
+	return joinPath(s, e.Err.Error())
 }
 
 // Unwrap gives the platform's own answer to errors.Is and errors.As.
@@ -51,7 +51,7 @@ func KindOf(err error) Kind {
 	return Unknown
 }
 
-func join(path, cause string) string {
+func joinPath(path, cause string) string {
 	if path == "" {
 		return cause
 	}

@@ -33,7 +33,7 @@ type refusal struct {
 func (r *refusal) Error() string { return r.text }
 func (r *refusal) Unwrap() error { return r.err }
 
-func (a Answer) refusal() *refusal {
+func (a Answer) toRefusal() *refusal {
 	r := &refusal{code: a.Code, err: a.Err}
 	switch {
 	case a.Code != "" && a.Message != "":

@@ -45,8 +45,8 @@ func (r Rules) Find(code, message string) (Rule, bool) {
 	return Rule{}, false
 }
 
-// fixes lists every hint of the rules.
-func (r Rules) fixes() []string {
+// fixHints lists every hint of the rules.
+func (r Rules) fixHints() []string {
 	var out []string
 	for _, e := range r.Exact {
 		out = append(out, e.Fix)

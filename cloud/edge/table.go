@@ -21,7 +21,7 @@ type Table struct {
 // name with those that exist.
 func (t Table) Fixes() []string {
 	out := []string{t.FixDenied, t.FixCredentials}
-	for _, fix := range t.Rules.fixes() {
+	for _, fix := range t.Rules.fixHints() {
 		if fix != "" {
 			out = append(out, fix)
 		}
@@ -33,7 +33,7 @@ func (t Table) Fixes() []string {
 // call may have changed something.
 func (t Table) Refuse(op string, changing bool, a Answer) *cloud.Error {
 	kind := t.KindOf(changing, a)
-	return &cloud.Error{Kind: kind, Op: op, Fix: t.fixOf(op, kind, a), Err: a.refusal()}
+	return &cloud.Error{Kind: kind, Op: op, Fix: t.fixOf(op, kind, a), Err: a.toRefusal()}
 }
 
 // RefuseItem is what a call that answers item by item said about one of them: the
@@ -43,7 +43,7 @@ func (t Table) RefuseItem(op, item string, a Answer) *cloud.Error {
 	if r, ok := t.Rules.Find(a.Code, a.Message); ok {
 		kind = r.Kind
 	}
-	return &cloud.Error{Kind: kind, Op: op, Resource: item, Fix: t.fixOf(op, kind, a), Err: a.refusal()}
+	return &cloud.Error{Kind: kind, Op: op, Resource: item, Fix: t.fixOf(op, kind, a), Err: a.toRefusal()}
 }
 
 // KindOf is the kind of refusal that an answer is.
@@ -53,7 +53,7 @@ func (t Table) RefuseItem(op, item string, a Answer) *cloud.Error {
 //	never connected               unavailable: nothing was sent
 //	sent, no answer               ambiguous when changing, else unavailable
 func (t Table) KindOf(changing bool, a Answer) cloud.Kind {
-	kind, answered := t.verdict(a)
+	kind, answered := t.answerKind(a)
 	switch {
 	case answered && kind == cloud.Unavailable && changing:
 		return cloud.Ambiguous
@@ -73,8 +73,8 @@ func (t Table) KindOf(changing bool, a Answer) cloud.Kind {
 	return cloud.Unknown
 }
 
-// verdict is what the service said. Answered is false when it said nothing.
-func (t Table) verdict(a Answer) (kind cloud.Kind, answered bool) {
+// answerKind is what the service said. Answered is false when it said nothing.
+func (t Table) answerKind(a Answer) (kind cloud.Kind, answered bool) {
 	if a.Code != "" {
 		if r, ok := t.Rules.Find(a.Code, a.Message); ok {
 			return r.Kind, true

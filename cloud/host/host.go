@@ -61,7 +61,7 @@ func Run(ctx context.Context, c Config) error {
 	defer h.again()
 	g, ctx := errgroup.WithContext(ctx)
 	if c.Role == Master {
-		f, err := h.follower()
+		f, err := h.newFollower()
 		if err != nil {
 			return err
 		}
@@ -71,9 +71,9 @@ func Run(ctx context.Context, c Config) error {
 		})
 	}
 	g.Go(func() error { return h.watchSelf(ctx) })
-	err := h.answer(ctx, g)
+	err := h.serveAgent(ctx, g)
 	if err == nil {
-		err = h.report(ctx, g)
+		err = h.startReports(ctx, g)
 	}
 	if err != nil {
 		h.again()
@@ -92,8 +92,8 @@ type host struct {
 	settled bool
 }
 
-// follower makes the master follow its manifest.
-func (h *host) follower() (*follow.Follower, error) {
+// newFollower makes the master follow its manifest.
+func (h *host) newFollower() (*follow.Follower, error) {
 	self, err := os.Executable()
 	if err == nil {
 		self, err = filepath.EvalSymlinks(self)
@@ -103,16 +103,16 @@ func (h *host) follower() (*follow.Follower, error) {
 	}
 	f, err := follow.New(follow.Config{
 		Cluster: h.Cluster, Instance: h.id.Instance, Arch: runtime.GOARCH, Self: self,
-		Bucket: h.Cloud.Bucket(h.Bucket), Units: Systemd{}, Tell: h.settle, Log: h.Log, Now: time.Now,
+		Bucket: h.Cloud.Bucket(h.Bucket), Units: Systemd{}, Tell: h.settleReporting, Log: h.Log, Now: time.Now,
 		Well: func(ctx context.Context, m manifest.Health) error { return follow.Well(ctx, "", m) },
 	})
 	h.settled = true
 	return f, err
 }
 
-// settle takes a manifest's settings of logs and metrics. Once they are in use, other
+// settleReporting takes a manifest's settings of logs and metrics. Once they are in use, other
 // ones require a restart.
-func (h *host) settle(m manifest.Manifest) (anew bool) {
+func (h *host) settleReporting(m manifest.Manifest) (anew bool) {
 	if h.settled {
 		return m.Logs != h.Logs || m.Metrics != h.Metrics
 	}
@@ -139,8 +139,8 @@ func (h *host) watchSelf(ctx context.Context) error {
 	}
 }
 
-// answer tells an agent who this machine is and when it will be taken back.
-func (h *host) answer(ctx context.Context, g *errgroup.Group) error {
+// serveAgent tells an agent who this machine is and when it will be taken back.
+func (h *host) serveAgent(ctx context.Context, g *errgroup.Group) error {
 	watch := notice.New(h.Cloud.Notices, h.Log, time.Now)
 	g.Go(func() error { return watch.Run(ctx) })
 	if h.Role != Agent {
@@ -155,8 +155,8 @@ func (h *host) answer(ctx context.Context, g *errgroup.Group) error {
 	return nil
 }
 
-// report carries the journal and the machine's use to where they are wanted.
-func (h *host) report(ctx context.Context, g *errgroup.Group) error {
+// startReports carries the journal and the machine's use to where they are wanted.
+func (h *host) startReports(ctx context.Context, g *errgroup.Group) error {
 	if h.Logs != "" {
 		s, err := journal.New(journal.Config{
 			Instance: h.id.Instance, Sink: h.Cloud.Logs(h.Logs),

@@ -86,7 +86,7 @@ func (w Waiter) Await(ctx context.Context, subject string, l Limit, done func() 
 		if w.Log != nil {
 			w.Log.DebugContext(ctx, "waiting", "resource", subject, "until", l.What, "waited", waited)
 		}
-		if err := w.pause(ctx, pause); err != nil {
+		if err := w.pauseFor(ctx, pause); err != nil {
 			return err
 		}
 		waited += pause
@@ -94,7 +94,7 @@ func (w Waiter) Await(ctx context.Context, subject string, l Limit, done func() 
 	}
 }
 
-func (w Waiter) pause(ctx context.Context, d time.Duration) error {
+func (w Waiter) pauseFor(ctx context.Context, d time.Duration) error {
 	if w.Pause != nil {
 		return w.Pause(ctx, d)
 	}

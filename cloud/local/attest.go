@@ -23,14 +23,14 @@ var _ cloud.Attestor = Attestor{}
 // Attest implements cloud.Attestor.
 func (a Attestor) Attest(_ context.Context, audience string, proof cloud.Proof) (cloud.Attested, error) {
 	if proof.Kind != ProofKind {
-		return cloud.Attested{}, denied(errors.New("a proof of kind " + proof.Kind + " is not a process of this machine"))
+		return cloud.Attested{}, deniedError(errors.New("a proof of kind " + proof.Kind + " is not a process of this machine"))
 	}
 	id, err := machine.Claimed(proof.Data)
 	if err != nil {
-		return cloud.Attested{}, denied(err)
+		return cloud.Attested{}, deniedError(err)
 	}
 	if !isID(id) {
-		return cloud.Attested{}, denied(errors.New("it names no machine of this kind"))
+		return cloud.Attested{}, deniedError(errors.New("it names no machine of this kind"))
 	}
 	pools, err := isBelow(a.Root)
 	if err != nil {
@@ -38,7 +38,7 @@ func (a Attestor) Attest(_ context.Context, audience string, proof cloud.Proof) 
 	}
 	at := slices.IndexFunc(pools, func(pool string) bool { return fileExists(Place(filepath.Join(pool, id)).Secret()) })
 	if at < 0 {
-		return cloud.Attested{}, denied(errors.New("there is no machine " + id))
+		return cloud.Attested{}, deniedError(errors.New("there is no machine " + id))
 	}
 	secret, err := machine.ReadSecret(Place(filepath.Join(pools[at], id)).Secret())
 	if err != nil {
@@ -46,9 +46,9 @@ func (a Attestor) Attest(_ context.Context, audience string, proof cloud.Proof) 
 	}
 	once, err := secret.Check(proof.Data, audience, time.Now())
 	if err != nil {
-		return cloud.Attested{}, denied(err)
+		return cloud.Attested{}, deniedError(err)
 	}
 	return cloud.Attested{Instance: cloud.InstanceID(id), Once: once}, nil
 }
 
-func denied(err error) error { return wrapRefusal(cloud.Denied, "attest", err) }
+func deniedError(err error) error { return wrapRefusal(cloud.Denied, "attest", err) }

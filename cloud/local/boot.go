@@ -77,7 +77,7 @@ func spawnShell(place Place, files []*os.File, script string, args ...string) (p
 	}
 	defer func() { _ = log.Close() }()                                           // the child has its own
 	c := exec.Command("/bin/sh", slices.Concat([]string{"-c", script}, args)...) //nolint:noctx // outlives every context; it is ended by signal
-	c.Dir, c.Env = string(place), environ()
+	c.Dir, c.Env = string(place), machineEnv()
 	c.Stdout, c.Stderr, c.ExtraFiles = log, log, files
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := c.Start(); err != nil {
@@ -90,7 +90,7 @@ func spawnShell(place Place, files []*os.File, script string, args ...string) (p
 	return id, c.Process.Release()
 }
 
-// environ is this process's environment without what overrides agent.yaml.
-func environ() []string {
+// machineEnv is this process's environment without what overrides agent.yaml.
+func machineEnv() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "DET_") })
 }

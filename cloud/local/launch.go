@@ -29,15 +29,15 @@ type promise struct {
 	Kept   bool               `json:"kept"`
 }
 
-func (p *Instances) launches() string { return filepath.Join(p.poolDir(), "launches") }
+func (p *Instances) launchesDir() string { return filepath.Join(p.poolDir(), "launches") }
 
 func (p *Instances) promiseFile(token string) string {
 	sum := sha256.Sum256([]byte(token))
-	return filepath.Join(p.launches(), hex.EncodeToString(sum[:16])+".json")
+	return filepath.Join(p.launchesDir(), hex.EncodeToString(sum[:16])+".json")
 }
 
 func (p *Instances) readPromises(token string) (promise, bool, error) {
-	return read[promise](p.promiseFile(token), promiseFix)
+	return readJSON[promise](p.promiseFile(token), promiseFix)
 }
 
 func (p *Instances) writePromise(l cloud.Launch, count int) (promise, error) {
@@ -67,7 +67,7 @@ func (p *Instances) keepPromises(made promise) error {
 // resumeLaunches keeps the promises of a master that was stopped in the middle, and
 // forgets tokens that are old enough.
 func (p *Instances) resumeLaunches() error {
-	entries, err := os.ReadDir(p.launches())
+	entries, err := os.ReadDir(p.launchesDir())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -76,8 +76,8 @@ func (p *Instances) resumeLaunches() error {
 		if strings.HasPrefix(e.Name(), ".") { // a write that was cut short
 			continue
 		}
-		file := filepath.Join(p.launches(), e.Name())
-		made, found, err := read[promise](file, promiseFix)
+		file := filepath.Join(p.launchesDir(), e.Name())
+		made, found, err := readJSON[promise](file, promiseFix)
 		switch {
 		case err != nil || !found:
 		case !made.Kept:
@@ -117,9 +117,9 @@ func isID(name string) bool {
 
 const promiseFix = "remove it: the pool then launches what it still needs"
 
-// read returns what is in a file; found is false without one. Fix is what to do about
+// readJSON returns what is in a file; found is false without one. Fix is what to do about
 // one that is damaged.
-func read[T any](file, fix string) (v T, found bool, err error) {
+func readJSON[T any](file, fix string) (v T, found bool, err error) {
 	err = atomicfile.ReadJSON(file, fix, &v)
 	if errors.Is(err, fs.ErrNotExist) {
 		return v, false, nil

@@ -94,7 +94,7 @@ func (p *Instances) Launch(ctx context.Context, l cloud.Launch) ([]cloud.Instanc
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := check(l); err != nil {
+	if err := checkLaunch(l); err != nil {
 		return nil, err
 	}
 	p.mu.Lock()
@@ -107,7 +107,7 @@ func (p *Instances) Launch(ctx context.Context, l cloud.Launch) ([]cloud.Instanc
 		return nil, wrapRefusal(cloud.Invalid, "launch", errors.New("its token was used for another launch"))
 	}
 	if !found {
-		granted := p.draw(l.Count)
+		granted := p.drawGranted(l.Count)
 		if granted == 0 {
 			return nil, wrapRefusal(cloud.NoCapacity, "launch", fmt.Errorf("failure_rate %v of the pool's provider refuses it", p.cfg.FailureRate))
 		}
@@ -118,10 +118,10 @@ func (p *Instances) Launch(ctx context.Context, l cloud.Launch) ([]cloud.Instanc
 	if err := p.keepPromises(made); err != nil {
 		return nil, wrapRefusal(cloud.Ambiguous, "launch", err)
 	}
-	return p.look(made.IDs)
+	return p.readInstances(made.IDs)
 }
 
-func check(l cloud.Launch) error {
+func checkLaunch(l cloud.Launch) error {
 	switch {
 	case l.Token == "" || len(l.Token) > 64:
 		return wrapRefusal(cloud.Invalid, "launch", errors.New("it needs a token of at most 64 characters"))
@@ -133,8 +133,8 @@ func check(l cloud.Launch) error {
 	return nil
 }
 
-// draw is how many of the wanted machines are granted.
-func (p *Instances) draw(count int) int {
+// drawGranted is how many of the wanted machines are granted.
+func (p *Instances) drawGranted(count int) int {
 	granted := 0
 	for range count {
 		if p.cfg.Random() >= p.cfg.FailureRate {
@@ -186,12 +186,12 @@ func (p *Instances) List(ctx context.Context) ([]cloud.Instance, error) {
 			ids = append(ids, cloud.InstanceID(e.Name()))
 		}
 	}
-	return p.look(ids)
+	return p.readInstances(ids)
 }
 
-// look is the state of some machines, sorted. Those that are forgotten by now
+// readInstances is the state of some machines, sorted. Those that are forgotten by now
 // are left out.
-func (p *Instances) look(ids []cloud.InstanceID) ([]cloud.Instance, error) {
+func (p *Instances) readInstances(ids []cloud.InstanceID) ([]cloud.Instance, error) {
 	out := make([]cloud.Instance, 0, len(ids))
 	var errs []error
 	for _, id := range ids {

@@ -65,10 +65,10 @@ func (p *Instances) readMachine(id cloud.InstanceID) (record, bool, error) {
 		return record{}, false, nil
 	}
 	place := p.placeOf(id)
-	return read[record](place.recordFile(), "end what still runs in "+string(place)+" and remove the file: the pool then launches another machine where it needs one")
+	return readJSON[record](place.recordFile(), "end what still runs in "+string(place)+" and remove the file: the pool then launches another machine where it needs one")
 }
 
-func (p *Instances) save(m *record) error { return writeJSON(p.placeOf(m.ID).recordFile(), m) }
+func (p *Instances) saveRecord(m *record) error { return writeJSON(p.placeOf(m.ID).recordFile(), m) }
 
 // makeMachine makes a machine, or continues to make it.
 func (p *Instances) makeMachine(id cloud.InstanceID, made promise) error {
@@ -79,10 +79,10 @@ func (p *Instances) makeMachine(id cloud.InstanceID, made promise) error {
 	place := p.placeOf(id)
 	if !found {
 		m = record{ID: id, Offer: made.Launch.Offer, Token: made.Launch.Token, Launched: made.At}
-		if err := p.furnish(place); err != nil {
+		if err := p.writeMachineFiles(place); err != nil {
 			return fmt.Errorf("make machine %s: %w", id, err)
 		}
-		if err := p.save(&m); err != nil {
+		if err := p.saveRecord(&m); err != nil {
 			return fmt.Errorf("make machine %s: %w", id, err)
 		}
 	}
@@ -90,11 +90,11 @@ func (p *Instances) makeMachine(id cloud.InstanceID, made promise) error {
 		return fmt.Errorf("start machine %s: %w", id, err)
 	}
 	p.cfg.Log.Info("machine is started", "instance_id", id, "pool", p.cfg.Pool, "pid", m.Process.PID)
-	return p.save(&m)
+	return p.saveRecord(&m)
 }
 
-// furnish writes what a machine starts with.
-func (p *Instances) furnish(place Place) error {
+// writeMachineFiles writes what a machine starts with.
+func (p *Instances) writeMachineFiles(place Place) error {
 	if err := os.MkdirAll(place.Data(), 0o711); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (p *Instances) advanceMachine(m *record) error {
 	case p.isForgotten(*m):
 		return os.RemoveAll(string(p.placeOf(m.ID)))
 	case p.hasData(m.ID) && !m.Sweeper.Alive():
-		return p.sweep(m)
+		return p.sweepMachine(m)
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (p *Instances) advanceMachine(m *record) error {
 func (p *Instances) endMachine(m *record, reason string) error {
 	if m.Ended.IsZero() {
 		m.Ended, m.Reason = time.Now().UTC(), reason
-		if err := p.save(m); err != nil {
+		if err := p.saveRecord(m); err != nil {
 			return err
 		}
 		p.cfg.Log.Info("machine is ended", "instance_id", m.ID, "pool", p.cfg.Pool, "reason", reason)
@@ -144,17 +144,17 @@ func (p *Instances) endMachine(m *record, reason string) error {
 	}
 	m.Process.Reap()
 	if p.hasData(m.ID) && !m.Sweeper.Alive() {
-		return p.sweep(m)
+		return p.sweepMachine(m)
 	}
 	return nil
 }
 
-func (p *Instances) sweep(m *record) error {
+func (p *Instances) sweepMachine(m *record) error {
 	var err error
 	if m.Sweeper, err = startSweep(p.cfg.Program, p.placeOf(m.ID)); err != nil {
 		return fmt.Errorf("sweep machine %s: %w", m.ID, err)
 	}
-	return p.save(m)
+	return p.saveRecord(m)
 }
 
 func (p *Instances) hasData(id cloud.InstanceID) bool {

@@ -94,7 +94,7 @@ func New(socket string) *Client {
 // made for each call, because proofs expire.
 func (c *Client) Proof(ctx context.Context, audience string) (Proof, error) {
 	var p Proof
-	found, err := c.get(ctx, ProofPath+"?"+url.Values{"audience": {audience}}.Encode(), &p)
+	found, err := c.getJSON(ctx, ProofPath+"?"+url.Values{"audience": {audience}}.Encode(), &p)
 	if err == nil && !found {
 		err = errors.New("the answer is empty")
 	}
@@ -109,14 +109,14 @@ func (c *Client) Proof(ctx context.Context, audience string) (Proof, error) {
 func (c *Client) Notice(ctx context.Context, after int64) (n Notice, found bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, Wait+10*time.Second)
 	defer cancel()
-	found, err = c.get(ctx, NoticePath+"?after="+strconv.FormatInt(after, 10), &n)
+	found, err = c.getJSON(ctx, NoticePath+"?after="+strconv.FormatInt(after, 10), &n)
 	if err != nil {
 		return Notice{}, false, fmt.Errorf("ask this machine for notices: %w", err)
 	}
 	return n, found, nil
 }
 
-func (c *Client) get(ctx context.Context, path string, into any) (found bool, err error) {
+func (c *Client) getJSON(ctx context.Context, path string, into any) (found bool, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://machine"+path, nil)
 	if err != nil {
 		return false, err

@@ -27,8 +27,8 @@ type Gate struct {
 // Open lets calls pass for which check returns nil, until the returned function
 // is called.
 func (g *Gate) Open(check func(context.Context) error) (shut func()) {
-	g.set(check)
-	return func() { g.set(nil) }
+	g.setCheck(check)
+	return func() { g.setCheck(nil) }
 }
 
 // Pass returns nil when call may change something now. Call is the platform's
@@ -46,7 +46,7 @@ func (g *Gate) Pass(ctx context.Context, call string) error {
 	return nil
 }
 
-func (g *Gate) set(check func(context.Context) error) {
+func (g *Gate) setCheck(check func(context.Context) error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.check = check

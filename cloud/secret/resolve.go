@@ -33,7 +33,7 @@ func (r Resolver) Resolve(ctx context.Context, v Value) (Value, error) {
 	if !isRef {
 		return v, nil
 	}
-	text, err := r.text(ctx, ref)
+	text, err := r.readSecret(ctx, ref)
 	if err != nil {
 		return Value{}, fmt.Errorf("resolve secret %s: %w", ref, err)
 	}
@@ -43,7 +43,7 @@ func (r Resolver) Resolve(ctx context.Context, v Value) (Value, error) {
 	return Literal(text), nil
 }
 
-func (r Resolver) text(ctx context.Context, ref Ref) (string, error) {
+func (r Resolver) readSecret(ctx context.Context, ref Ref) (string, error) {
 	if s := r.Sources[ref.Scheme]; s != nil {
 		return s.Secret(ctx, ref)
 	}

@@ -14,5 +14,5 @@ func Calls() edge.Calls {
 
 // Table is what is known of Amazon's calls and codes.
 func Table() edge.Table {
-	return edge.Table{Calls: Calls(), Rules: rules(), FixDenied: fixPolicy, FixCredentials: fixLogin}
+	return edge.Table{Calls: Calls(), Rules: errorRules(), FixDenied: fixPolicy, FixCredentials: fixLogin}
 }

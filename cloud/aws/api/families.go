@@ -5,8 +5,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
-// families are the rules that Amazon's own naming makes.
-func families() []edge.Family {
+// errorFamilies are the rules that Amazon's own naming makes.
+func errorFamilies() []edge.Family {
 	of := func(prefix, suffix string, kind cloud.Kind) edge.Family {
 		return edge.Family{Prefix: prefix, Suffix: suffix, Kind: kind}
 	}

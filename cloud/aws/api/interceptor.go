@@ -29,19 +29,19 @@ type interceptor struct {
 	table edge.Table
 }
 
-func (i interceptor) add(s *middleware.Stack) error {
+func (i interceptor) addMiddleware(s *middleware.Stack) error {
 	// Before: it sees what the SDK itself finds wrong with a request, too.
-	if err := s.Initialize.Add(middleware.InitializeMiddlewareFunc("det-deploy-whole", i.whole), middleware.Before); err != nil {
+	if err := s.Initialize.Add(middleware.InitializeMiddlewareFunc("det-deploy-whole", i.handleCall), middleware.Before); err != nil {
 		return err
 	}
-	return s.Finalize.Insert(middleware.FinalizeMiddlewareFunc("det-deploy-attempt", i.attempt), (*retry.Attempt)(nil).ID(), middleware.After)
+	return s.Finalize.Insert(middleware.FinalizeMiddlewareFunc("det-deploy-attempt", i.handleAttempt), (*retry.Attempt)(nil).ID(), middleware.After)
 }
 
 // dry is the key under which an attempt learns that the call only asks whether
 // it would be allowed.
 type dry struct{}
 
-func (i interceptor) whole(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, md middleware.Metadata, err error) {
+func (i interceptor) handleCall(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (out middleware.InitializeOutput, md middleware.Metadata, err error) {
 	op := opOf(ctx)
 	if err := ctx.Err(); err != nil {
 		return out, md, &notSentError{op, err}
@@ -49,12 +49,12 @@ func (i interceptor) whole(ctx context.Context, in middleware.InitializeInput, n
 	ctx = middleware.WithStackValue(ctx, dry{}, asksOnly(in.Parameters))
 	began := time.Now()
 	out, md, err = next.HandleInitialize(ctx, in)
-	err = translate(i.table, op, i.changes(ctx, op), err)
-	i.trace(ctx, op, md, time.Since(began), err)
+	err = translateError(i.table, op, i.mayChange(ctx, op), err)
+	i.traceCall(ctx, op, md, time.Since(began), err)
 	return out, md, err
 }
 
-func (i interceptor) trace(ctx context.Context, op string, md middleware.Metadata, took time.Duration, err error) {
+func (i interceptor) traceCall(ctx context.Context, op string, md middleware.Metadata, took time.Duration, err error) {
 	attempts := 1
 	if results, ok := retry.GetAttemptResults(md); ok {
 		attempts = len(results.Results)
@@ -66,11 +66,11 @@ func (i interceptor) trace(ctx context.Context, op string, md middleware.Metadat
 	i.log.DebugContext(ctx, "aws call", "call", op, "took", took, "attempts", attempts, "refusal", refusal)
 }
 
-// attempt stops what may not be done, and forbids the SDK to repeat what may have
+// handleAttempt stops what may not be done, and forbids the SDK to repeat what may have
 // been done.
-func (i interceptor) attempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
+func (i interceptor) handleAttempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
 	op := opOf(ctx)
-	if !i.changes(ctx, op) {
+	if !i.mayChange(ctx, op) {
 		return next.HandleFinalize(ctx, in)
 	}
 	if i.gate != nil {
@@ -85,9 +85,9 @@ func (i interceptor) attempt(ctx context.Context, in middleware.FinalizeInput, n
 	return out, md, err
 }
 
-// changes reports whether a call may change something. One that is in no table
+// mayChange reports whether a call may change something. One that is in no table
 // is taken to.
-func (i interceptor) changes(ctx context.Context, op string) bool {
+func (i interceptor) mayChange(ctx context.Context, op string) bool {
 	if asks, _ := middleware.GetStackValue(ctx, dry{}).(bool); asks {
 		return false
 	}
@@ -113,14 +113,14 @@ func asksOnly(params any) bool {
 // opOf is a call in our words: "ec2:RunInstances".
 func opOf(ctx context.Context) string {
 	id := awsmiddleware.GetServiceID(ctx)
-	if short, ok := prefixes()[id]; ok {
+	if short, ok := policyPrefixes()[id]; ok {
 		id = short
 	}
 	return id + ":" + awsmiddleware.GetOperationName(ctx)
 }
 
-// prefixes are the services as they are called in policies, by the SDK's name.
-func prefixes() map[string]string {
+// policyPrefixes are the services as they are called in policies, by the SDK's name.
+func policyPrefixes() map[string]string {
 	return map[string]string{
 		"EC2": "ec2", "IAM": "iam", "STS": "sts", "S3": "s3", "Secrets Manager": "secretsmanager", "SSM": "ssm",
 		"Service Quotas": "servicequotas", "CloudWatch Logs": "logs", "CloudWatch": "cloudwatch",

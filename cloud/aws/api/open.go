@@ -58,7 +58,7 @@ func Open(ctx context.Context, o Options) (Clients, error) {
 	}
 	cfg, err := config.LoadDefaultConfig(ctx, load...)
 	if err != nil {
-		return Clients{}, unusable(err)
+		return Clients{}, configError(err)
 	}
 	if cfg.Region == "" {
 		return Clients{}, &cloud.Error{Kind: cloud.Invalid, Op: "aws", Fix: fixRegion, Err: errors.New("no region is chosen")}
@@ -85,7 +85,7 @@ func New(cfg aws.Config, o Options) Clients {
 	}
 	cfg = cfg.Copy()
 	cfg.Logger = logging.Nop{} // what is worth a line has one at the edge
-	cfg.APIOptions = append(slices.Clone(cfg.APIOptions), i.add)
+	cfg.APIOptions = append(slices.Clone(cfg.APIOptions), i.addMiddleware)
 	if cfg.Credentials != nil {
 		cfg.Credentials = checkedCredentials{cfg.Credentials}
 	}
@@ -105,8 +105,8 @@ func New(cfg aws.Config, o Options) Clients {
 	}
 }
 
-// unusable is an AWS configuration that cannot be read.
-func unusable(err error) error {
+// configError is an AWS configuration that cannot be read.
+func configError(err error) error {
 	fix := "mend the AWS configuration files and the variables that begin with AWS_"
 	if _, ok := errors.AsType[config.SharedConfigProfileNotExistError](err); ok {
 		fix = "choose a profile that exists, with --profile or AWS_PROFILE"

@@ -7,14 +7,14 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
-// rules is every code of Amazon's that has a meaning of its own. Adding one is
+// errorRules is every code of Amazon's that has a meaning of its own. Adding one is
 // one line.
-func rules() edge.Rules {
-	return edge.Rules{Exact: slices.Concat(denials(), shortages(), delays(), conflicts(), mistakes()), Families: families()}
+func errorRules() edge.Rules {
+	return edge.Rules{Exact: slices.Concat(denialRules(), shortageRules(), delayRules(), conflictRules(), mistakeRules()), Families: errorFamilies()}
 }
 
-// denials: the caller may not, or is not who it says.
-func denials() []edge.Rule {
+// denialRules: the caller may not, or is not who it says.
+func denialRules() []edge.Rule {
 	denied := func(code, fix string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.Denied, Fix: fix} }
 	return []edge.Rule{
 		denied("UnauthorizedOperation", fixPolicy),
@@ -50,8 +50,8 @@ func denials() []edge.Rule {
 	}
 }
 
-// shortages: the account, or Amazon, has no more.
-func shortages() []edge.Rule {
+// shortageRules: the account, or Amazon, has no more.
+func shortageRules() []edge.Rule {
 	quota := func(code string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.Quota, Fix: fixQuota} }
 	none := func(code, fix string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.NoCapacity, Fix: fix} }
 	return []edge.Rule{
@@ -82,8 +82,8 @@ func shortages() []edge.Rule {
 	}
 }
 
-// delays: too early, or out of order.
-func delays() []edge.Rule {
+// delayRules: too early, or out of order.
+func delayRules() []edge.Rule {
 	limited := func(code string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.RateLimited} }
 	broken := func(code string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.Unavailable} }
 	return []edge.Rule{
@@ -109,8 +109,8 @@ func delays() []edge.Rule {
 	}
 }
 
-// conflicts: the object is not there, or not as the call expects.
-func conflicts() []edge.Rule {
+// conflictRules: the object is not there, or not as the call expects.
+func conflictRules() []edge.Rule {
 	gone := func(code string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.NotFound} }
 	conflict := func(code string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.Conflict} }
 	return []edge.Rule{
@@ -158,8 +158,8 @@ func conflicts() []edge.Rule {
 	}
 }
 
-// mistakes: the request will stay wrong. Most are families.
-func mistakes() []edge.Rule {
+// mistakeRules: the request will stay wrong. Most are families.
+func mistakeRules() []edge.Rule {
 	wrong := func(code, fix string) edge.Rule { return edge.Rule{Code: code, Kind: cloud.Invalid, Fix: fix} }
 	return []edge.Rule{
 		wrong("PermanentRedirect", fixRegion),

@@ -7,9 +7,9 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// strip leaves out what the SDK puts around every error: it names the call, which
+// stripOperation leaves out what the SDK puts around every error: it names the call, which
 // the error inside does already, in the words of policies.
-func strip(err error) error {
+func stripOperation(err error) error {
 	if op, ok := errors.AsType[*smithy.OperationError](err); ok {
 		return op.Err
 	}
@@ -23,5 +23,5 @@ type call[I, Opt, O any] func(context.Context, *I, ...func(*Opt)) (*O, error)
 
 func (c call[I, Opt, O]) make(ctx context.Context, in *I, o []func(*Opt)) (*O, error) {
 	out, err := c(ctx, in, o...)
-	return out, strip(err)
+	return out, stripOperation(err)
 }

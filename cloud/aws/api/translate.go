@@ -12,9 +12,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
-// translate turns what the SDK returned for a call into our own words. Changing
+// translateError turns what the SDK returned for a call into our own words. Changing
 // says whether the call may have changed something.
-func translate(t edge.Table, op string, changing bool, err error) error {
+func translateError(t edge.Table, op string, changing bool, err error) error {
 	if err == nil {
 		return nil
 	}

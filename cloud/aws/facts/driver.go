@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// generations is what NVIDIA calls the generation of each GPU that EC2 has. EC2
+// gpuGenerations is what NVIDIA calls the generation of each GPU that EC2 has. EC2
 // itself only tells the GPU's name.
-func generations() map[string]string {
+func gpuGenerations() map[string]string {
 	return map[string]string{
 		"K520": "Kepler", "K80": "Kepler",
 		"M60":  "Maxwell",
@@ -44,7 +44,7 @@ func (s Stock) Fit(t Type) (f Fit, why string) {
 	if !strings.EqualFold(t.Maker, "NVIDIA") {
 		return FitsNot, fmt.Sprintf("%s has GPUs of %s (%s), and the stock image has NVIDIA's driver", t.Name, t.Maker, t.GPU)
 	}
-	generation := generations()[strings.ToUpper(t.GPU)]
+	generation := gpuGenerations()[strings.ToUpper(t.GPU)]
 	switch {
 	case generation == "":
 		return FitsMay, fmt.Sprintf("%s has %s GPUs, which this det-deploy does not know", t.Name, t.GPU)

@@ -139,7 +139,7 @@ func (f Facts) newestByName(ctx context.Context, stock Stock, architecture strin
 
 func imageOf(i types.Image, origin string) Image {
 	out := Image{ID: aws.ToString(i.ImageId), Name: aws.ToString(i.Name), RootDevice: aws.ToString(i.RootDeviceName), Origin: origin}
-	for a, s := range spellings() {
+	for a, s := range ec2Architectures() {
 		if string(s) == string(i.Architecture) {
 			out.Architecture = a
 		}
@@ -154,8 +154,8 @@ func imageOf(i types.Image, origin string) Image {
 
 // Spelled is an architecture of Go's as EC2 writes it; empty for one that it has
 // not.
-func Spelled(architecture string) types.ArchitectureValues { return spellings()[architecture] }
+func Spelled(architecture string) types.ArchitectureValues { return ec2Architectures()[architecture] }
 
-func spellings() map[string]types.ArchitectureValues {
+func ec2Architectures() map[string]types.ArchitectureValues {
 	return map[string]types.ArchitectureValues{"amd64": types.ArchitectureValuesX8664, "arm64": types.ArchitectureValuesArm64}
 }

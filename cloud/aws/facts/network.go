@@ -33,7 +33,7 @@ func DefaultRoute(tables []types.RouteTable, subnet string) string {
 		gateway := ""
 		for _, r := range t.Routes {
 			if aws.ToString(r.DestinationCidrBlock) == "0.0.0.0/0" && r.State != types.RouteStateBlackhole {
-				gateway = first(r.GatewayId, r.NatGatewayId, r.TransitGatewayId, r.NetworkInterfaceId, r.InstanceId)
+				gateway = firstID(r.GatewayId, r.NatGatewayId, r.TransitGatewayId, r.NetworkInterfaceId, r.InstanceId)
 			}
 		}
 		for _, a := range t.Associations {
@@ -54,7 +54,7 @@ func DefaultRoute(tables []types.RouteTable, subnet string) string {
 	return main
 }
 
-func first(ids ...*string) string {
+func firstID(ids ...*string) string {
 	for _, id := range ids {
 		if aws.ToString(id) != "" {
 			return *id

@@ -31,10 +31,10 @@ type class struct {
 	onDemand, spot string
 }
 
-// classes has Amazon's codes. The families of the standard one are single
+// quotaClasses has Amazon's codes. The families of the standard one are single
 // letters; every other begins with its own word, the longer ones first, because
 // "inf" is not "i" and "trn" not "t".
-func classes() []class {
+func quotaClasses() []class {
 	return []class{
 		{[]string{"inf"}, "Inf", "L-1945791B", "L-B5D1601B"},
 		{[]string{"trn"}, "Trn", "L-2C3B7624", "L-6B0D517C"},
@@ -53,7 +53,7 @@ func classes() []class {
 // types that have none, or one that is not known.
 func VCPUQuota(instanceType string, spot bool) (Quota, bool) {
 	family := strings.ToLower(instanceType[:len(instanceType)-len(strings.TrimLeft(instanceType, letters))])
-	for _, c := range classes() {
+	for _, c := range quotaClasses() {
 		for _, f := range c.families {
 			if f != family {
 				continue

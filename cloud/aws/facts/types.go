@@ -52,7 +52,7 @@ func (f Facts) Types(ctx context.Context, names ...string) (map[string]Type, err
 	if len(names) > 0 {
 		// A filter, because a name that does not exist fails the whole call when
 		// it is asked for by name.
-		in.Filters = []types.Filter{{Name: aws.String("instance-type"), Values: unique(names)}}
+		in.Filters = []types.Filter{{Name: aws.String("instance-type"), Values: sortUnique(names)}}
 	}
 	out := map[string]Type{}
 	p := ec2.NewDescribeInstanceTypesPaginator(f.Clients.EC2, in)
@@ -93,14 +93,14 @@ func typeOf(info types.InstanceTypeInfo) Type {
 		}
 	}
 	if info.ProcessorInfo != nil {
-		t.Architectures = architectures(info.ProcessorInfo.SupportedArchitectures)
+		t.Architectures = goArchitectures(info.ProcessorInfo.SupportedArchitectures)
 	}
 	t.Spot = t.Spot || slices.Contains(info.SupportedUsageClasses, types.UsageClassTypeSpot)
 	return t
 }
 
-// architectures leaves out the 32-bit one of old types.
-func architectures(in []types.ArchitectureType) []string {
+// goArchitectures leaves out the 32-bit one of old types.
+func goArchitectures(in []types.ArchitectureType) []string {
 	var out []string
 	for _, a := range in {
 		switch a { //nolint:exhaustive // nothing runs on the others
@@ -118,7 +118,7 @@ func (f Facts) Offered(ctx context.Context, names ...string) (map[string][]strin
 	out := map[string][]string{}
 	p := ec2.NewDescribeInstanceTypeOfferingsPaginator(f.Clients.EC2, &ec2.DescribeInstanceTypeOfferingsInput{
 		LocationType: types.LocationTypeAvailabilityZone,
-		Filters:      []types.Filter{{Name: aws.String("instance-type"), Values: unique(names)}},
+		Filters:      []types.Filter{{Name: aws.String("instance-type"), Values: sortUnique(names)}},
 	})
 	for p.HasMorePages() {
 		page, err := p.NextPage(ctx)
@@ -155,7 +155,7 @@ func (f Facts) GPUTypes(ctx context.Context) ([]Type, error) {
 	return out, nil
 }
 
-func unique(names []string) []string {
+func sortUnique(names []string) []string {
 	out := slices.Clone(names)
 	slices.Sort(out)
 	return slices.Compact(out)

@@ -15,9 +15,9 @@ type verdict struct {
 	fix  string
 }
 
-// verdicts is every state reason by which EC2 itself ends a machine that it has
+// stateReasons is every state reason by which EC2 itself ends a machine that it has
 // granted. The others are a call of a user or a program, or the machine's own shutdown.
-func verdicts() map[string]verdict {
+func stateReasons() map[string]verdict {
 	return map[string]verdict{
 		"Server.SpotInstanceTermination":      {kind: cloud.NoCapacity},
 		"Server.SpotInstanceShutdown":         {kind: cloud.NoCapacity},
@@ -32,20 +32,20 @@ func verdicts() map[string]verdict {
 	}
 }
 
-// families are state reasons with many endings, by their beginning.
-func families() map[string]verdict {
+// stateReasonPrefixes are state reasons with many endings, by their beginning.
+func stateReasonPrefixes() map[string]verdict {
 	return map[string]verdict{
 		"Client.InvalidKMSKey.": {cloud.Invalid, "enable the KMS key that disks are encrypted with, or choose another one for the region"},
 	}
 }
 
-// ended says why a machine has ended, in EC2's words and in ours.
-func ended(i types.Instance) (reason string, kind cloud.Kind, fix string) {
+// endReason says why a machine has ended, in EC2's words and in ours.
+func endReason(i types.Instance) (reason string, kind cloud.Kind, fix string) {
 	if i.StateReason == nil || aws.ToString(i.StateReason.Code) == "" {
 		return aws.ToString(i.StateTransitionReason), "", ""
 	}
 	code, message := aws.ToString(i.StateReason.Code), aws.ToString(i.StateReason.Message)
-	v := judge(code)
+	v := classifyReason(code)
 	switch {
 	case message == "":
 		return code, v.kind, v.fix
@@ -55,11 +55,11 @@ func ended(i types.Instance) (reason string, kind cloud.Kind, fix string) {
 	return code + ": " + message, v.kind, v.fix
 }
 
-func judge(code string) verdict {
-	if v, found := verdicts()[code]; found {
+func classifyReason(code string) verdict {
+	if v, found := stateReasons()[code]; found {
 		return v
 	}
-	for prefix, v := range families() {
+	for prefix, v := range stateReasonPrefixes() {
 		if strings.HasPrefix(code, prefix) {
 			return v
 		}

@@ -108,7 +108,7 @@ var (
 // New checks what can be checked without Amazon; every complaint is in the
 // error, whose kind is Invalid.
 func New(c EC2, cfg Config) (*Fleet, error) {
-	if err := cfg.check(); err != nil {
+	if err := cfg.checkFields(); err != nil {
 		return nil, &cloud.Error{Kind: cloud.Invalid, Op: "configure pool " + cfg.Pool, Err: err}
 	}
 	if cfg.Log == nil {
@@ -117,7 +117,7 @@ func New(c EC2, cfg Config) (*Fleet, error) {
 	return &Fleet{ec2: c, cfg: cfg, root: cfg.RootDevice}, nil
 }
 
-func (c Config) check() error {
+func (c Config) checkFields() error {
 	var errs []error
 	need := func(value, what string) {
 		if value == "" {
@@ -134,7 +134,7 @@ func (c Config) check() error {
 		errs = append(errs, fmt.Errorf("the user data has %d bytes and EC2 takes %d", len(c.UserData), userDataLimit))
 	}
 	seen := map[string]bool{}
-	for _, t := range c.tags() {
+	for _, t := range c.instanceTags() {
 		if seen[t.Key] {
 			errs = append(errs, fmt.Errorf("provider.custom_tags: %q is given twice, or is one that machines get anyway", t.Key))
 		}
@@ -149,8 +149,8 @@ func (c Config) check() error {
 	return errors.Join(errs...)
 }
 
-// tags is every tag of a machine.
-func (c Config) tags() []Tag {
+// instanceTags is every tag of a machine.
+func (c Config) instanceTags() []Tag {
 	tags := []Tag{
 		{TagCluster, c.Cluster},
 		{TagPool, c.Pool},

@@ -46,7 +46,7 @@ func (h Home) Region(ctx context.Context) (string, error) {
 	defer cancel()
 	out, err := h.metadata.GetRegion(ctx, nil)
 	if err != nil {
-		return "", unknown("region", "set provider.region", err)
+		return "", metadataError("region", "set provider.region", err)
 	}
 	return out.Region, nil
 }
@@ -57,25 +57,25 @@ const outsider = "determined-ai-determined"
 // TagValue is what marks the machines of a master that was not told: its own
 // instance id, and outside of Amazon a word that all such masters share.
 func (h Home) TagValue(ctx context.Context) string {
-	id, err := h.ask(ctx, "instance-id")
+	id, err := h.readMetadata(ctx, "instance-id")
 	if err != nil {
 		return outsider
 	}
 	return id
 }
 
-// aliases are the host names that stand for an address of the master's machine, its
+// hostAliases are the host names that stand for an address of the master's machine, its
 // own in its network first.
-func aliases() []string {
+func hostAliases() []string {
 	return []string{"local-ipv4", "public-ipv4", "local-hostname", "public-hostname"}
 }
 
 // Address is a master's URL as agents reach it.
 func (h Home) Address(ctx context.Context, given, scheme string, port int) (string, error) {
-	return cloud.MasterURL{Given: given, Scheme: scheme, Port: port, Aliases: aliases(), LookUp: h.ask, Unknown: unknown}.Resolve(ctx)
+	return cloud.MasterURL{Given: given, Scheme: scheme, Port: port, Aliases: hostAliases(), LookUp: h.readMetadata, Unknown: metadataError}.Resolve(ctx)
 }
 
-func (h Home) ask(ctx context.Context, what string) (string, error) {
+func (h Home) readMetadata(ctx context.Context, what string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	out, err := h.metadata.GetMetadata(ctx, &imds.GetMetadataInput{Path: what})
@@ -90,7 +90,7 @@ func (h Home) ask(ctx context.Context, what string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-func unknown(what, fix string, err error) error {
+func metadataError(what, fix string, err error) error {
 	return &cloud.Error{
 		Kind: cloud.Invalid, Op: "ask this machine's metadata service for its " + what, Fix: fix + ": only a machine of Amazon's knows its own", Err: err,
 	}

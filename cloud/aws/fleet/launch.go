@@ -26,22 +26,22 @@ func (f *Fleet) Launch(ctx context.Context, l cloud.Launch) ([]cloud.Instance, e
 	if err != nil {
 		return nil, err
 	}
-	out, err := f.ec2.RunInstances(ctx, f.request(l, root))
+	out, err := f.ec2.RunInstances(ctx, f.launchRequest(l, root))
 	if err != nil {
 		return nil, err
 	}
 	granted := make([]cloud.Instance, 0, len(out.Instances))
 	for _, i := range out.Instances {
-		m := f.instance(i)
+		m := f.toInstance(i)
 		m.Offer = l.Offer // the reply may lack what a later list knows
 		granted = append(granted, m)
 	}
 	return granted, nil
 }
 
-// request is the one call: everything that marks and protects a machine is said
+// launchRequest is the one call: everything that marks and protects a machine is said
 // by the call that makes it, so that none exists without.
-func (f *Fleet) request(l cloud.Launch, root string) *ec2.RunInstancesInput {
+func (f *Fleet) launchRequest(l cloud.Launch, root string) *ec2.RunInstancesInput {
 	in := &ec2.RunInstancesInput{
 		ClientToken:  &l.Token,
 		MinCount:     aws.Int32(1),
@@ -62,8 +62,8 @@ func (f *Fleet) request(l cloud.Launch, root string) *ec2.RunInstancesInput {
 				Encrypted: aws.Bool(true), DeleteOnTermination: aws.Bool(true),
 			},
 		}},
-		NetworkInterfaces: []types.InstanceNetworkInterfaceSpecification{f.network(l.Offer.Zone)},
-		TagSpecifications: f.marks(l.Offer.Price),
+		NetworkInterfaces: []types.InstanceNetworkInterfaceSpecification{f.networkInterface(l.Offer.Zone)},
+		TagSpecifications: f.launchTags(l.Offer.Price),
 	}
 	if zone := l.Offer.Zone; zone != "" && !isSubnet(zone) {
 		in.Placement = &types.Placement{AvailabilityZone: &zone}
@@ -75,14 +75,14 @@ func (f *Fleet) request(l cloud.Launch, root string) *ec2.RunInstancesInput {
 		in.IamInstanceProfile = &types.IamInstanceProfileSpecification{Arn: &f.cfg.ProfileARN}
 	}
 	if l.Offer.Price == cloud.Spot {
-		in.InstanceMarketOptions = f.market()
+		in.InstanceMarketOptions = f.marketOptions()
 	}
 	return in
 }
 
 func isSubnet(zone string) bool { return strings.HasPrefix(zone, "subnet-") }
 
-func (f *Fleet) network(zone string) types.InstanceNetworkInterfaceSpecification {
+func (f *Fleet) networkInterface(zone string) types.InstanceNetworkInterfaceSpecification {
 	n := types.InstanceNetworkInterfaceSpecification{
 		DeviceIndex: aws.Int32(0), AssociatePublicIpAddress: &f.cfg.PublicIP, DeleteOnTermination: aws.Bool(true),
 	}
@@ -95,9 +95,9 @@ func (f *Fleet) network(zone string) types.InstanceNetworkInterfaceSpecification
 	return n
 }
 
-// market asks for a machine that is granted now or refused now: a one-time
+// marketOptions asks for a machine that is granted now or refused now: a one-time
 // request without an end of its own.
-func (f *Fleet) market() *types.InstanceMarketOptionsRequest {
+func (f *Fleet) marketOptions() *types.InstanceMarketOptionsRequest {
 	spot := &types.SpotMarketOptions{
 		SpotInstanceType: types.SpotInstanceTypeOneTime, InstanceInterruptionBehavior: types.InstanceInterruptionBehaviorTerminate,
 	}
@@ -107,10 +107,10 @@ func (f *Fleet) market() *types.InstanceMarketOptionsRequest {
 	return &types.InstanceMarketOptionsRequest{MarketType: types.MarketTypeSpot, SpotOptions: spot}
 }
 
-// marks are the tags of everything that a launch makes.
-func (f *Fleet) marks(price cloud.Price) []types.TagSpecification {
+// launchTags are the tags of everything that a launch makes.
+func (f *Fleet) launchTags(price cloud.Price) []types.TagSpecification {
 	var tags []types.Tag
-	for _, t := range f.cfg.tags() {
+	for _, t := range f.cfg.instanceTags() {
 		tags = append(tags, types.Tag{Key: &t.Key, Value: &t.Value})
 	}
 	marked := []types.ResourceType{types.ResourceTypeInstance, types.ResourceTypeVolume}

@@ -26,8 +26,8 @@ func (f *Fleet) List(ctx context.Context) ([]cloud.Instance, error) {
 		}
 		for _, r := range page.Reservations {
 			for _, i := range r.Instances {
-				if f.ours(i.Tags) {
-					out = append(out, f.instance(i))
+				if f.isOurs(i.Tags) {
+					out = append(out, f.toInstance(i))
 				}
 			}
 		}
@@ -36,12 +36,12 @@ func (f *Fleet) List(ctx context.Context) ([]cloud.Instance, error) {
 	return out, nil
 }
 
-// ours checks the marks again: a filter is a request, not a promise.
-func (f *Fleet) ours(tags []types.Tag) bool {
-	return value(tags, TagCluster) == f.cfg.Cluster && value(tags, TagPool) == f.cfg.Pool
+// isOurs checks the marks again: a filter is a request, not a promise.
+func (f *Fleet) isOurs(tags []types.Tag) bool {
+	return tagValue(tags, TagCluster) == f.cfg.Cluster && tagValue(tags, TagPool) == f.cfg.Pool
 }
 
-func value(tags []types.Tag, key string) string {
+func tagValue(tags []types.Tag, key string) string {
 	for _, t := range tags {
 		if aws.ToString(t.Key) == key {
 			return aws.ToString(t.Value)
@@ -50,12 +50,12 @@ func value(tags []types.Tag, key string) string {
 	return ""
 }
 
-// instance is a machine in the caller's words.
-func (f *Fleet) instance(i types.Instance) cloud.Instance {
+// toInstance is a machine in the caller's words.
+func (f *Fleet) toInstance(i types.Instance) cloud.Instance {
 	m := cloud.Instance{
 		ID:       cloud.InstanceID(aws.ToString(i.InstanceId)),
-		State:    state(i.State),
-		Offer:    cloud.Offer{Type: string(i.InstanceType), Zone: f.zone(i), Price: cloud.OnDemand},
+		State:    stateOf(i.State),
+		Offer:    cloud.Offer{Type: string(i.InstanceType), Zone: f.zoneOf(i), Price: cloud.OnDemand},
 		Token:    aws.ToString(i.ClientToken),
 		Launched: aws.ToTime(i.LaunchTime),
 	}
@@ -66,22 +66,22 @@ func (f *Fleet) instance(i types.Instance) cloud.Instance {
 		m.Offer.Price = cloud.Spot
 	}
 	if m.State != cloud.InstanceStarting && m.State != cloud.InstanceRunning {
-		m.Reason, m.Kind, m.Fix = ended(i)
+		m.Reason, m.Kind, m.Fix = endReason(i)
 	}
 	return m
 }
 
-// zone is where a machine stands, in the words of the pool's offers.
-func (f *Fleet) zone(i types.Instance) string {
+// zoneOf is where a machine stands, in the words of the pool's offers.
+func (f *Fleet) zoneOf(i types.Instance) string {
 	if len(f.cfg.Subnets) == 0 {
 		return ""
 	}
 	return aws.ToString(i.SubnetId)
 }
 
-// state is EC2's state in the caller's words. One that it has not yet is taken
+// stateOf is EC2's state in the caller's words. One that it has not yet is taken
 // to be on its way to another: it counts, and is neither used nor replaced.
-func state(s *types.InstanceState) cloud.InstanceState {
+func stateOf(s *types.InstanceState) cloud.InstanceState {
 	if s == nil {
 		return cloud.InstanceStarting
 	}

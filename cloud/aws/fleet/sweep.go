@@ -50,7 +50,7 @@ func (f *Fleet) Sweep(ctx context.Context) ([]string, error) {
 // leftOver checks the marks again. A request with another cluster's mark is not
 // ours, whatever its pair says.
 func (f *Fleet) leftOver(tags []types.Tag) bool {
-	cluster := value(tags, TagCluster)
-	return value(tags, f.cfg.Tag.Key) == f.cfg.Tag.Value && value(tags, TagOldPool) == f.cfg.Pool &&
+	cluster := tagValue(tags, TagCluster)
+	return tagValue(tags, f.cfg.Tag.Key) == f.cfg.Tag.Value && tagValue(tags, TagOldPool) == f.cfg.Pool &&
 		(cluster == "" || cluster == f.cfg.Cluster)
 }

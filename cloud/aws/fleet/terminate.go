@@ -19,15 +19,15 @@ const chunk = 100
 func (f *Fleet) Terminate(ctx context.Context, ids []cloud.InstanceID) error {
 	var errs []error
 	for part := range slices.Chunk(ids, chunk) {
-		errs = append(errs, f.terminate(ctx, part))
+		errs = append(errs, f.terminateInstances(ctx, part))
 	}
 	return errors.Join(errs...)
 }
 
-// terminate removes machines by one call. EC2 refuses the whole call for one
+// terminateInstances removes machines by one call. EC2 refuses the whole call for one
 // machine that it has forgotten; such a call is halved until that one is alone,
 // and then it is done.
-func (f *Fleet) terminate(ctx context.Context, ids []cloud.InstanceID) error {
+func (f *Fleet) terminateInstances(ctx context.Context, ids []cloud.InstanceID) error {
 	names := make([]string, len(ids))
 	for i, id := range ids {
 		names[i] = string(id)
@@ -40,5 +40,5 @@ func (f *Fleet) terminate(ctx context.Context, ids []cloud.InstanceID) error {
 		return nil
 	}
 	half := len(ids) / 2
-	return errors.Join(f.terminate(ctx, ids[:half]), f.terminate(ctx, ids[half:]))
+	return errors.Join(f.terminateInstances(ctx, ids[:half]), f.terminateInstances(ctx, ids[half:]))
 }

@@ -28,12 +28,12 @@ type kind struct {
 	remove func(ctx context.Context, id string) error
 }
 
-// kinds has those that others need first. Going backwards is the order of `down`:
+// resourceKinds has those that others need first. Going backwards is the order of `down`:
 //
 //	stop the master, its disk and address come off ──▶ the master goes, so that
 //	nothing launches agents ──▶ spot requests, agents ──▶ what hangs on the
 //	network ──▶ the network ──▶ roles ──▶ data, then what opens it ──▶ logs
-func kinds(c *owner.Cluster) []kind {
+func resourceKinds(c *owner.Cluster) []kind {
 	return []kind{
 		ownKind(c, owner.KindLogGroup, storage.ListLogGroups, storage.DeleteLogGroup),
 		ownKind(c, owner.KindSecret, storage.ListSecrets, storage.DeleteSecret),
@@ -62,7 +62,7 @@ func kinds(c *owner.Cluster) []kind {
 // Kinds lists the name of every kind, those that others need first.
 func (Target) Kinds() []string {
 	var out []string
-	for _, k := range kinds(new(owner.Cluster)) {
+	for _, k := range resourceKinds(new(owner.Cluster)) {
 		out = append(out, k.name)
 	}
 	return out
@@ -92,7 +92,7 @@ func (t Target) Inventory(ctx context.Context, cluster string) ([]resource.Found
 	of := *t.Cluster
 	of.ID = cluster
 	var listers []infra.Lister
-	for _, k := range kinds(&of) {
+	for _, k := range resourceKinds(&of) {
 		listers = append(listers, infra.Lister{Kind: k.name, List: k.list})
 	}
 	all, err := infra.ListAll(ctx, listers)

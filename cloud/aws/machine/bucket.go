@@ -34,7 +34,7 @@ func (b Bucket) Changed(ctx context.Context, key, mark string) (data []byte, now
 	if mark != "" {
 		in.IfNoneMatch = &mark
 	}
-	out, err := b.S3.GetObject(ctx, in, quiet)
+	out, err := b.S3.GetObject(ctx, in, muteChecksumLog)
 	if e, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && e.HTTPStatusCode() == http.StatusNotModified {
 		return nil, mark, nil
 	}
@@ -51,7 +51,7 @@ func (b Bucket) Changed(ctx context.Context, key, mark string) (data []byte, now
 
 // Fetch copies an object.
 func (b Bucket) Fetch(ctx context.Context, key string, to io.Writer) error {
-	out, err := b.S3.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.Name, Key: &key}, quiet)
+	out, err := b.S3.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.Name, Key: &key}, muteChecksumLog)
 	if err != nil {
 		return err
 	}
@@ -70,6 +70,6 @@ func (b Bucket) Put(ctx context.Context, key string, data []byte) error {
 	return err
 }
 
-// quiet leaves out the SDK's own line about objects that carry no checksum of
+// muteChecksumLog leaves out the SDK's own line about objects that carry no checksum of
 // its kind: what is fetched is checked against the manifest.
-func quiet(o *s3.Options) { o.DisableLogOutputChecksumValidationSkipped = true }
+func muteChecksumLog(o *s3.Options) { o.DisableLogOutputChecksumValidationSkipped = true }

@@ -7,11 +7,11 @@ func (s Scope) useKeys() []Statement {
 	if len(s.Keys) == 0 {
 		return nil
 	}
-	via := "ec2." + or(s.Region, "*") + "." + s.domain()
+	via := "ec2." + orDefault(s.Region, "*") + "." + s.serviceDomain()
 	return []Statement{
-		allow(
+		allowActions(
 			"UseDiskKeys", s.Keys, "kms:DescribeKey", "kms:Decrypt", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom", "kms:ReEncryptTo",
-		).when("StringLike", "kms:ViaService", via),
-		allow("GrantDiskKeys", s.Keys, "kms:CreateGrant").when("Bool", "kms:GrantIsForAWSResource", "true"),
+		).withCondition("StringLike", "kms:ViaService", via),
+		allowActions("GrantDiskKeys", s.Keys, "kms:CreateGrant").withCondition("Bool", "kms:GrantIsForAWSResource", "true"),
 	}
 }

@@ -114,21 +114,21 @@ func (d Document) Actions() []string {
 	return out
 }
 
-func document(statements ...Statement) Document {
+func newDocument(statements ...Statement) Document {
 	return Document{Version: "2012-10-17", Statement: statements}
 }
 
-func allow(sid string, resources []string, actions ...string) Statement {
+func allowActions(sid string, resources []string, actions ...string) Statement {
 	return Statement{Sid: sid, Effect: "Allow", Action: actions, Resource: resources}
 }
 
-// deny wins over whatever else allows the same.
-func deny(sid string, resources []string, actions ...string) Statement {
+// denyActions wins over whatever else allows the same.
+func denyActions(sid string, resources []string, actions ...string) Statement {
 	return Statement{Sid: sid, Effect: "Deny", Action: actions, Resource: resources}
 }
 
-// when adds a condition: it holds for one value of a key.
-func (s Statement) when(operator, key string, values ...string) Statement {
+// withCondition adds a condition: it holds for one value of a key.
+func (s Statement) withCondition(operator, key string, values ...string) Statement {
 	c := map[string]map[string][]string{}
 	for op, keys := range s.Condition {
 		c[op] = keys
@@ -142,72 +142,74 @@ func (s Statement) when(operator, key string, values ...string) Statement {
 	return s
 }
 
-// ours is a statement for objects that carry the cluster's mark.
-func (s Scope) ours(st Statement) Statement {
-	return st.when(s.equals(), "aws:ResourceTag/"+clusterTag, or(s.Cluster, "?*"))
+// whenResourceTagged is a statement for objects that carry the cluster's mark.
+func (s Scope) whenResourceTagged(st Statement) Statement {
+	return st.withCondition(s.tagOperator(), "aws:ResourceTag/"+clusterTag, orDefault(s.Cluster, "?*"))
 }
 
-// marked is a statement for objects that get the cluster's mark when they are
+// whenRequestTagged is a statement for objects that get the cluster's mark when they are
 // made.
-func (s Scope) marked(st Statement) Statement {
-	return st.when(s.equals(), "aws:RequestTag/"+clusterTag, or(s.Cluster, "?*"))
+func (s Scope) whenRequestTagged(st Statement) Statement {
+	return st.withCondition(s.tagOperator(), "aws:RequestTag/"+clusterTag, orDefault(s.Cluster, "?*"))
 }
 
-func (s Scope) equals() string {
+func (s Scope) tagOperator() string {
 	if s.Cluster == "" {
 		return "StringLike"
 	}
 	return "StringEquals"
 }
 
-func or(s, otherwise string) string {
+func orDefault(s, otherwise string) string {
 	if s == "" {
 		return otherwise
 	}
 	return s
 }
 
-// arn names something of a service in the scope's region and account.
-func (s Scope) arn(service, path string) string {
-	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", or(s.Partition, "aws"), service, or(s.Region, "*"), or(s.Account, "*"), path)
+// resourceARN names something of a service in the scope's region and account.
+func (s Scope) resourceARN(service, path string) string {
+	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", orDefault(s.Partition, "aws"), service, orDefault(s.Region, "*"), orDefault(s.Account, "*"), path)
 }
 
-// ec2 names objects by their types: images and snapshots belong to whomever.
-func (s Scope) ec2(kinds ...string) []string {
+// ec2ARNs names objects by their types: images and snapshots belong to whomever.
+func (s Scope) ec2ARNs(kinds ...string) []string {
 	var out []string
 	for _, k := range kinds {
-		account := or(s.Account, "*")
+		account := orDefault(s.Account, "*")
 		if k == "image" || k == "snapshot" {
 			account = "*"
 		}
-		out = append(out, fmt.Sprintf("arn:%s:ec2:%s:%s:%s/*", or(s.Partition, "aws"), or(s.Region, "*"), account, k))
+		out = append(out, fmt.Sprintf("arn:%s:ec2:%s:%s:%s/*", orDefault(s.Partition, "aws"), orDefault(s.Region, "*"), account, k))
 	}
 	return out
 }
 
-// iam names roles or profiles of the cluster; they have no region.
-func (s Scope) iam(kind string) string {
-	return fmt.Sprintf("arn:%s:iam::%s:%s/det-deploy/%s/*", or(s.Partition, "aws"), or(s.Account, "*"), kind, or(s.Cluster, "*"))
+// iamARN names roles or profiles of the cluster; they have no region.
+func (s Scope) iamARN(kind string) string {
+	return fmt.Sprintf("arn:%s:iam::%s:%s/det-deploy/%s/*", orDefault(s.Partition, "aws"), orDefault(s.Account, "*"), kind, orDefault(s.Cluster, "*"))
 }
 
-func (s Scope) bucket(name string) string { return "arn:" + or(s.Partition, "aws") + ":s3:::" + name }
+func (s Scope) bucketARN(name string) string {
+	return "arn:" + orDefault(s.Partition, "aws") + ":s3:::" + name
+}
 
 func (s Scope) controlBucket() string {
-	return "det-deploy-" + or(s.Cluster, "*") + "-" + or(s.Account, "*")
+	return "det-deploy-" + orDefault(s.Cluster, "*") + "-" + orDefault(s.Account, "*")
 }
 
 func (s Scope) dataBucket() string {
-	return or(s.DataBucket, "det-deploy-"+or(s.Cluster, "*")+"-data-"+or(s.Account, "*"))
+	return orDefault(s.DataBucket, "det-deploy-"+orDefault(s.Cluster, "*")+"-data-"+orDefault(s.Account, "*"))
 }
 
 // ownSecrets are the cluster's, and those of others that it may read.
 func (s Scope) ownSecrets() string {
-	return s.arn("secretsmanager", "secret:det-deploy/"+or(s.Cluster, "*")+"/*")
+	return s.resourceARN("secretsmanager", "secret:det-deploy/"+orDefault(s.Cluster, "*")+"/*")
 }
 
 // authorityKey is the secret that signs the masters' certificates.
 func (s Scope) authorityKey() string {
-	return s.arn("secretsmanager", "secret:det-deploy/"+or(s.Cluster, "*")+"/tls-ca-key-*")
+	return s.resourceARN("secretsmanager", "secret:det-deploy/"+orDefault(s.Cluster, "*")+"/tls-ca-key-*")
 }
 
 func (s Scope) readableSecrets() []string {
@@ -218,7 +220,7 @@ func (s Scope) readableSecrets() []string {
 			continue
 		}
 		// Secrets Manager adds six characters of its own to a name.
-		out = append(out, s.arn("secretsmanager", "secret:"+name+"-??????"))
+		out = append(out, s.resourceARN("secretsmanager", "secret:"+name+"-??????"))
 	}
 	return out
 }
@@ -226,6 +228,6 @@ func (s Scope) readableSecrets() []string {
 // logGroup is the group and its streams. Calls about tags know a group by its
 // plain ARN, all others by the one that ends in a star.
 func (s Scope) logGroup() []string {
-	group := s.arn("logs", "log-group:"+or(s.LogGroup, "/det-deploy/"+or(s.Cluster, "*")))
+	group := s.resourceARN("logs", "log-group:"+orDefault(s.LogGroup, "/det-deploy/"+orDefault(s.Cluster, "*")))
 	return []string{group, group + ":*"}
 }

@@ -55,7 +55,7 @@ func Extras() []Extra {
 		{"s3:ListMultipartUploadParts", tasks, machines},
 		{"logs:DescribeLogStreams", "other programs that carry logs to CloudWatch look before they write", machines},
 	}
-	for _, a := range sessions() {
+	for _, a := range sessionActions() {
 		out = append(out, Extra{a, "Session Manager's agent on the machine, which is the way in without SSH; `roles.session_manager: false` leaves it out", machines})
 	}
 	return out

@@ -80,13 +80,13 @@ func Put(ctx context.Context, api *s3.Client, bucket, name string, from io.Reade
 		o.Concurrency, o.FailTimeout = 1, abortLimit
 	})
 	if _, err := m.UploadObject(ctx, &transfermanager.UploadObjectInput{Bucket: &bucket, Key: &name, Body: from}); err != nil {
-		return refused(bucket, name, err)
+		return refusalError(bucket, name, err)
 	}
 	return nil
 }
 
-// refused says what the bucket's refusal means.
-func refused(bucket, name string, err error) error {
+// refusalError says what the bucket's refusal means.
+func refusalError(bucket, name string, err error) error {
 	e := &cloud.Error{Kind: cloud.Unknown, Op: "s3:PutObject", Resource: Scheme + bucket + "/" + name, Err: err}
 	if refusal, ok := errors.AsType[smithy.APIError](err); ok {
 		switch refusal.ErrorCode() {

@@ -56,7 +56,7 @@ func Decide(s State, seen Seen, arch string, patience time.Duration, now time.Ti
 	case s.Applied == nil:
 		return Apply
 	case s.Wanted.Generation != s.Applied.Generation && s.Wanted.Generation != s.Rejected:
-		if same(*s.Wanted, *s.Applied) {
+		if sameProgram(*s.Wanted, *s.Applied) {
 			return Adopt
 		}
 		return Apply
@@ -77,11 +77,11 @@ func Decide(s State, seen Seen, arch string, patience time.Duration, now time.Ti
 // with the store, or have brought it to a form that the older one cannot read.
 // Whether a program is fit is tried on hold, before it serves.
 func (s State) mayGoBack(arch string) bool {
-	return s.Applied.Fallback && s.Good != nil && !same(*s.Good, *s.Applied) && s.Good.Binaries[arch] == s.Applied.Binaries[arch]
+	return s.Applied.Fallback && s.Good != nil && !sameProgram(*s.Good, *s.Applied) && s.Good.Binaries[arch] == s.Applied.Binaries[arch]
 }
 
-// same reports whether a machine that runs a runs b. The programs of other
+// sameProgram reports whether a machine that runs a runs b. The programs of other
 // architectures count: the master hands them out.
-func same(a, b manifest.Manifest) bool {
+func sameProgram(a, b manifest.Manifest) bool {
 	return a.Phase == b.Phase && maps.Equal(a.Binaries, b.Binaries) && maps.Equal(a.Files, b.Files)
 }

@@ -95,14 +95,14 @@ type Follower struct {
 // New returns a follower that remembers what the machine did before.
 func New(c Config) (*Follower, error) {
 	f := &Follower{Config: c}
-	err := atomicfile.ReadJSON(f.path(stateFile), "remove it: the machine then takes the manifest from the bucket again", &f.state)
+	err := atomicfile.ReadJSON(f.rootPath(stateFile), "remove it: the machine then takes the manifest from the bucket again", &f.state)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("look at what this machine was to run: %w", err)
 	}
 	if f.state.Applied != nil {
 		// The machine may have been off: a master is given its time again.
 		f.state.Started = f.Now()
-		f.tell(*f.state.Applied)
+		f.notifyApplied(*f.state.Applied)
 		f.anew = false // it begins with it
 	}
 	return f, nil
@@ -116,7 +116,7 @@ func (f *Follower) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // it was asked to end
 		}
-		if f.replaced() {
+		if f.isReplaced() {
 			f.Log.Info("the program was replaced, starting the new one", "version", f.state.Applied.Version)
 			return nil
 		}
@@ -135,52 +135,52 @@ func (f *Follower) Run(ctx context.Context) error {
 func (f *Follower) Turn(ctx context.Context) time.Duration {
 	now := f.Now()
 	var errs []error
-	if now.Sub(f.looked) >= f.interval() {
+	if now.Sub(f.looked) >= f.pollInterval() {
 		f.looked = now
-		errs = append(errs, f.read(ctx))
+		errs = append(errs, f.readManifest(ctx))
 	}
-	seen, err := f.look(ctx)
+	seen, err := f.checkMaster(ctx)
 	errs = append(errs, err)
 	act := Decide(f.state, seen, f.Arch, Patience, now)
 	if act != Keep && err == nil {
-		if err := f.do(ctx, act); err != nil {
+		if err := f.carryOut(ctx, act); err != nil {
 			errs = append(errs, err)
-		} else if seen, err = f.look(ctx); err != nil {
+		} else if seen, err = f.checkMaster(ctx); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	f.good(seen)
-	f.note(errors.Join(errs...))
-	f.report(ctx, seen, now)
-	return f.pause(seen, now)
+	f.rememberGood(seen)
+	f.noteTrouble(errors.Join(errs...))
+	f.reportStatus(ctx, seen, now)
+	return f.nextPause(seen, now)
 }
 
-// pause is short while a master is being started, because a user waits for it, and
+// nextPause is short while a master is being started, because a user waits for it, and
 // grows with the time that it takes.
-func (f *Follower) pause(seen Seen, now time.Time) time.Duration {
+func (f *Follower) nextPause(seen Seen, now time.Time) time.Duration {
 	a := f.state.Applied
-	if a == nil || a.Phase == manifest.Stop || seen.Well || !f.starting(now) {
-		return f.interval()
+	if a == nil || a.Phase == manifest.Stop || seen.Well || !f.isStarting(now) {
+		return f.pollInterval()
 	}
-	return min(f.interval(), max(time.Second, now.Sub(f.state.Started)/10))
+	return min(f.pollInterval(), max(time.Second, now.Sub(f.state.Started)/10))
 }
 
-// interval is how often the manifest is asked for.
-func (f *Follower) interval() time.Duration {
+// pollInterval is how often the manifest is asked for.
+func (f *Follower) pollInterval() time.Duration {
 	if a := f.state.Applied; a != nil && a.Phase == manifest.Serve {
 		return Every
 	}
 	return EveryBusy
 }
 
-// starting reports whether a master that is not well is still waited for.
-func (f *Follower) starting(now time.Time) bool {
+// isStarting reports whether a master that is not well is still waited for.
+func (f *Follower) isStarting(now time.Time) bool {
 	return now.Sub(f.state.Started) < Patience && !f.final
 }
 
-// read asks for the manifest. One that this machine cannot carry out changes
+// readManifest asks for the manifest. One that this machine cannot carry out changes
 // nothing here.
-func (f *Follower) read(ctx context.Context) error {
+func (f *Follower) readManifest(ctx context.Context) error {
 	data, mark, err := f.Bucket.Changed(ctx, manifest.Key, f.mark)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", manifest.Key, err)
@@ -202,10 +202,10 @@ func (f *Follower) read(ctx context.Context) error {
 		return fmt.Errorf("read %s: generation %d is older than %d, which this machine knows", manifest.Key, m.Generation, f.state.Wanted.Generation)
 	}
 	f.state.Wanted, f.mark = &m, mark
-	return f.save()
+	return f.saveState()
 }
 
-func (f *Follower) look(ctx context.Context) (Seen, error) {
+func (f *Follower) checkMaster(ctx context.Context) (Seen, error) {
 	f.sick, f.final = "", false
 	if f.state.Applied == nil {
 		return Seen{}, nil
@@ -219,41 +219,41 @@ func (f *Follower) look(ctx context.Context) (Seen, error) {
 	}
 	err = f.Well(ctx, f.state.Applied.Health)
 	_, f.final = errors.AsType[*DownError](err)
-	f.sick = words(err)
+	f.sick = errorText(err)
 	return Seen{Running: true, Well: f.sick == ""}, nil
 }
 
-// good remembers what the master served well with.
-func (f *Follower) good(seen Seen) {
+// rememberGood remembers what the master served well with.
+func (f *Follower) rememberGood(seen Seen) {
 	a := f.state.Applied
 	if !seen.Well || a == nil || a.Phase != manifest.Serve || f.state.Good != nil && f.state.Good.Generation == a.Generation {
 		return
 	}
 	f.Log.Info("the master serves", "version", a.Version, "generation", a.Generation)
 	f.state.Good = a
-	f.note(errors.Join(f.save(), f.prune()))
+	f.noteTrouble(errors.Join(f.saveState(), f.pruneFiles()))
 }
 
-// replaced reports whether the master has been well with another program than
+// isReplaced reports whether the master has been well with another program than
 // the one that runs here.
-func (f *Follower) replaced() bool {
+func (f *Follower) isReplaced() bool {
 	g := f.state.Good
-	if g == nil || g != f.state.Applied || filepath.Dir(filepath.Dir(f.Self)) != f.path(binDir) {
+	if g == nil || g != f.state.Applied || filepath.Dir(filepath.Dir(f.Self)) != f.rootPath(binDir) {
 		return false
 	}
-	return f.Self != f.binary(g.Binaries[f.Arch])
+	return f.Self != f.binaryPath(g.Binaries[f.Arch])
 }
 
-func (f *Follower) tell(m manifest.Manifest) {
+func (f *Follower) notifyApplied(m manifest.Manifest) {
 	if f.Tell != nil && f.Tell(m) {
 		f.anew = true
 	}
 }
 
-// note logs trouble when it is new, and says when it is over.
-func (f *Follower) note(err error) {
+// noteTrouble logs trouble when it is new, and says when it is over.
+func (f *Follower) noteTrouble(err error) {
 	was := f.trouble
-	f.trouble = words(err)
+	f.trouble = errorText(err)
 	switch {
 	case f.trouble == was:
 	case err != nil:
@@ -263,8 +263,8 @@ func (f *Follower) note(err error) {
 	}
 }
 
-// words is what an error says, and nothing when there is none.
-func words(err error) string {
+// errorText is what an error says, and nothing when there is none.
+func errorText(err error) string {
 	if err == nil {
 		return ""
 	}

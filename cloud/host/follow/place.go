@@ -34,9 +34,9 @@ const (
 	Hold = "DET_DEPLOY_MASTER_ARGS=--on-hold\n"
 )
 
-// do carries an act out. Nothing that runs is touched before everything that
+// carryOut carries an act out. Nothing that runs is touched before everything that
 // takes its place is here and verified.
-func (f *Follower) do(ctx context.Context, act Act) error {
+func (f *Follower) carryOut(ctx context.Context, act Act) error {
 	switch act {
 	case Keep:
 		return nil
@@ -46,21 +46,21 @@ func (f *Follower) do(ctx context.Context, act Act) error {
 		return f.Units.Stop(ctx, Unit)
 	case Adopt:
 		f.state.Applied = f.state.Wanted
-		f.tell(*f.state.Applied)
-		return f.save()
+		f.notifyApplied(*f.state.Applied)
+		return f.saveState()
 	case Back:
 		f.state.Rejected = f.state.Applied.Generation
 		f.state.Why = fmt.Sprintf("the configuration of generation %d was not well within %s: %s; that of generation %d is back",
 			f.state.Applied.Generation, Patience, orNothing(f.sick), f.state.Good.Generation)
-		return f.apply(ctx, f.state.Good)
+		return f.applyManifest(ctx, f.state.Good)
 	case Apply:
 		f.state.Rejected, f.state.Why = 0, ""
-		return f.apply(ctx, f.state.Wanted)
+		return f.applyManifest(ctx, f.state.Wanted)
 	}
 	panic("follow: unknown act " + string(act))
 }
 
-func (f *Follower) apply(ctx context.Context, m *manifest.Manifest) error {
+func (f *Follower) applyManifest(ctx context.Context, m *manifest.Manifest) error {
 	if err := f.fetchAll(ctx, m); err != nil {
 		return err
 	}
@@ -70,7 +70,7 @@ func (f *Follower) apply(ctx context.Context, m *manifest.Manifest) error {
 			return err
 		}
 	}
-	if err := f.place(m); err != nil {
+	if err := f.placeFiles(m); err != nil {
 		return err
 	}
 	if m.Phase != manifest.Stop {
@@ -79,26 +79,26 @@ func (f *Follower) apply(ctx context.Context, m *manifest.Manifest) error {
 		}
 	}
 	f.state.Applied, f.state.Started = m, f.Now()
-	f.tell(*m)
-	return f.save()
+	f.notifyApplied(*m)
+	return f.saveState()
 }
 
 func (f *Follower) fetchAll(ctx context.Context, m *manifest.Manifest) error {
 	for _, b := range m.Binaries {
-		if err := f.fetch(ctx, b, f.binary(b), 0o755); err != nil {
+		if err := f.fetchObject(ctx, b, f.binaryPath(b), 0o755); err != nil {
 			return err
 		}
 	}
 	for _, file := range m.Files {
-		if err := f.fetch(ctx, file, f.kept(file), 0o600); err != nil {
+		if err := f.fetchObject(ctx, file, f.storedPath(file), 0o600); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fetch brings an object here, unless it is here and whole.
-func (f *Follower) fetch(ctx context.Context, file manifest.File, to string, mode fs.FileMode) error {
+// fetchObject brings an object here, unless it is here and whole.
+func (f *Follower) fetchObject(ctx context.Context, file manifest.File, to string, mode fs.FileMode) error {
 	if have, err := checksum.File(to); err == nil && have == file.SHA256 {
 		return nil
 	}
@@ -114,10 +114,10 @@ func (f *Follower) fetch(ctx context.Context, file manifest.File, to string, mod
 	})
 }
 
-// place puts what was fetched where it is used.
-func (f *Follower) place(m *manifest.Manifest) error {
+// placeFiles puts what was fetched where it is used.
+func (f *Follower) placeFiles(m *manifest.Manifest) error {
 	for path, file := range m.Files {
-		if err := f.copy(file, f.path(path)); err != nil {
+		if err := f.copyFile(file, f.rootPath(path)); err != nil {
 			return err
 		}
 	}
@@ -126,7 +126,7 @@ func (f *Follower) place(m *manifest.Manifest) error {
 			if _, still := m.Files[path]; still {
 				continue
 			}
-			if err := os.Remove(f.path(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := os.Remove(f.rootPath(path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return fmt.Errorf("remove what is no longer wanted: %w", err)
 			}
 		}
@@ -135,26 +135,26 @@ func (f *Follower) place(m *manifest.Manifest) error {
 	if m.Phase == manifest.Hold {
 		env = Hold
 	}
-	if err := disk.Replace(f.path(Environment), 0o644, func(w io.Writer) error {
+	if err := disk.Replace(f.rootPath(Environment), 0o644, func(w io.Writer) error {
 		_, err := io.WriteString(w, env)
 		return err
 	}); err != nil {
 		return err
 	}
 	for arch, b := range m.Binaries {
-		if err := disk.Link(f.binary(b), filepath.Join(f.path(manifest.BinariesDir), "linux-"+arch)); err != nil {
+		if err := disk.Link(f.binaryPath(b), filepath.Join(f.rootPath(manifest.BinariesDir), "linux-"+arch)); err != nil {
 			return err
 		}
 	}
-	return disk.Link(filepath.Dir(f.binary(m.Binaries[f.Arch])), f.path(Current))
+	return disk.Link(filepath.Dir(f.binaryPath(m.Binaries[f.Arch])), f.rootPath(Current))
 }
 
-func (f *Follower) copy(file manifest.File, to string) error {
+func (f *Follower) copyFile(file manifest.File, to string) error {
 	info, err := os.Stat(to)
 	if have, err2 := checksum.File(to); err == nil && err2 == nil && have == file.SHA256 && info.Mode().Perm() == file.Mode.Perm() {
 		return nil
 	}
-	data, err := os.ReadFile(f.kept(file))
+	data, err := os.ReadFile(f.storedPath(file))
 	if err != nil {
 		return fmt.Errorf("write %s: %w", to, err)
 	}
@@ -164,8 +164,8 @@ func (f *Follower) copy(file manifest.File, to string) error {
 	})
 }
 
-// prune removes the programs and files that nothing leads back to.
-func (f *Follower) prune() error {
+// pruneFiles removes the programs and files that nothing leads back to.
+func (f *Follower) pruneFiles() error {
 	keep := map[string]bool{}
 	for _, m := range []*manifest.Manifest{f.state.Wanted, f.state.Applied, f.state.Good} {
 		for _, b := range m.Binaries {
@@ -175,14 +175,14 @@ func (f *Follower) prune() error {
 			keep[file.SHA256] = true
 		}
 	}
-	errs := f.unlink()
+	errs := f.unlinkBinaries()
 	for _, dir := range []string{binDir, fileDir} {
-		entries, err := os.ReadDir(f.path(dir))
+		entries, err := os.ReadDir(f.rootPath(dir))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
 		for _, e := range entries {
-			path := filepath.Join(f.path(dir), e.Name())
+			path := filepath.Join(f.rootPath(dir), e.Name())
 			if keep[e.Name()] || filepath.Dir(f.Self) == path {
 				continue
 			}
@@ -192,39 +192,39 @@ func (f *Follower) prune() error {
 	return errors.Join(errs...)
 }
 
-// unlink hands out no program of an architecture that is no longer wanted.
-func (f *Follower) unlink() (errs []error) {
-	entries, err := os.ReadDir(f.path(manifest.BinariesDir))
+// unlinkBinaries hands out no program of an architecture that is no longer wanted.
+func (f *Follower) unlinkBinaries() (errs []error) {
+	entries, err := os.ReadDir(f.rootPath(manifest.BinariesDir))
 	if err != nil {
 		return []error{err}
 	}
 	for _, e := range entries {
 		if _, still := f.state.Applied.Binaries[strings.TrimPrefix(e.Name(), "linux-")]; !still {
-			errs = append(errs, os.Remove(filepath.Join(f.path(manifest.BinariesDir), e.Name())))
+			errs = append(errs, os.Remove(filepath.Join(f.rootPath(manifest.BinariesDir), e.Name())))
 		}
 	}
 	return errs
 }
 
-func (f *Follower) save() error {
+func (f *Follower) saveState() error {
 	data, err := json.MarshalIndent(f.state, "", "  ")
 	if err != nil {
 		return fmt.Errorf("remember what this machine is to run: %w", err)
 	}
-	return disk.Replace(f.path(stateFile), 0o600, func(w io.Writer) error {
+	return disk.Replace(f.rootPath(stateFile), 0o600, func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
 	})
 }
 
-func (f *Follower) path(p string) string { return filepath.Join(f.Root, p) }
+func (f *Follower) rootPath(p string) string { return filepath.Join(f.Root, p) }
 
-func (f *Follower) binary(b manifest.File) string {
-	return filepath.Join(f.path(binDir), b.SHA256, "det-deploy")
+func (f *Follower) binaryPath(b manifest.File) string {
+	return filepath.Join(f.rootPath(binDir), b.SHA256, "det-deploy")
 }
 
-func (f *Follower) kept(file manifest.File) string {
-	return filepath.Join(f.path(fileDir), file.SHA256)
+func (f *Follower) storedPath(file manifest.File) string {
+	return filepath.Join(f.rootPath(fileDir), file.SHA256)
 }
 
 func orNothing(why string) string {

@@ -9,9 +9,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/host/manifest"
 )
 
-// report writes the status when it says something new, and now and then.
-func (f *Follower) report(ctx context.Context, seen Seen, now time.Time) {
-	s := f.status(seen, now)
+// reportStatus writes the status when it says something new, and now and then.
+func (f *Follower) reportStatus(ctx context.Context, seen Seen, now time.Time) {
+	s := f.currentStatus(seen, now)
 	if s.Same(f.said) && now.Sub(f.saidAt) < manifest.StatusEvery {
 		return
 	}
@@ -29,8 +29,8 @@ func (f *Follower) report(ctx context.Context, seen Seen, now time.Time) {
 	f.said, f.saidAt = s, now
 }
 
-// status is what this machine runs and why that is not what is wanted.
-func (f *Follower) status(seen Seen, now time.Time) manifest.Status {
+// currentStatus is what this machine runs and why that is not what is wanted.
+func (f *Follower) currentStatus(seen Seen, now time.Time) manifest.Status {
 	s := manifest.Status{Schema: manifest.StatusSchema, Instance: f.Instance, Error: f.trouble}
 	if f.state.Wanted != nil {
 		s.Generation = f.state.Wanted.Generation
@@ -39,7 +39,7 @@ func (f *Follower) status(seen Seen, now time.Time) manifest.Status {
 		s.Version, s.Phase, s.ConfigSHA256 = a.Version, a.Phase, a.Files[manifest.ConfigFile].SHA256
 		s.Ready = seen.Well && a.Phase != manifest.Stop
 		s.Error = cmp.Or(s.Error, f.state.Why)
-		if a.Phase != manifest.Stop && !seen.Well && !f.starting(now) {
+		if a.Phase != manifest.Stop && !seen.Well && !f.isStarting(now) {
 			s.Error = cmp.Or(s.Error, orNothing(f.sick))
 		}
 	}

@@ -33,7 +33,7 @@ func Split(events []Event) [][]Event {
 	var batch []Event
 	size := 0
 	for _, e := range sorted {
-		e.Text = cut(e.Text)
+		e.Text = truncateText(e.Text)
 		if e.Text == "" {
 			continue
 		}
@@ -49,8 +49,8 @@ func Split(events []Event) [][]Event {
 	return batches
 }
 
-// cut shortens a text to what is taken, between characters.
-func cut(text string) string {
+// truncateText shortens a text to what is taken, between characters.
+func truncateText(text string) string {
 	text = strings.TrimRight(text, "\n")
 	if len(text) <= maxText {
 		return text

@@ -29,8 +29,8 @@ func streamOf(instance, unit string) string {
 	return instance + "/" + Rest
 }
 
-// parse reads what `journalctl --output=json` writes for one entry.
-func parse(line []byte, instance string) (entry, error) {
+// parseEntry reads what `journalctl --output=json` writes for one entry.
+func parseEntry(line []byte, instance string) (entry, error) {
 	var l struct {
 		Cursor  string `json:"__CURSOR"`
 		At      string `json:"__REALTIME_TIMESTAMP"`

@@ -76,7 +76,7 @@ func New(c Config) (*Shipper, error) {
 func (s *Shipper) Run(ctx context.Context) error {
 	wait := firstPause
 	for ctx.Err() == nil {
-		read, err := s.follow(ctx)
+		read, err := s.followJournal(ctx)
 		if ctx.Err() != nil {
 			break
 		}
@@ -98,14 +98,14 @@ func (s *Shipper) Run(ctx context.Context) error {
 	// removed has no other time.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), linger)
 	defer cancel()
-	if err := s.carry(last); err != nil {
+	if err := s.sendPending(last); err != nil {
 		s.Log.Warn("the last lines of the journal were not carried", "lines", len(s.waiting), "err", err)
 	}
 	return nil
 }
 
-// follow carries until the journal ends, and says how much of it it read.
-func (s *Shipper) follow(ctx context.Context) (read int, err error) {
+// followJournal carries until the journal ends, and says how much of it it read.
+func (s *Shipper) followJournal(ctx context.Context) (read int, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	s.waiting, s.reached = nil, s.cursor
@@ -116,7 +116,7 @@ func (s *Shipper) follow(ctx context.Context) (read int, err error) {
 	lines := make(chan entry)
 	ended := make(chan error, 1)
 	go func() {
-		ended <- s.read(ctx, r, lines)
+		ended <- s.readEntries(ctx, r, lines)
 		close(lines)
 	}()
 	defer func() {
@@ -135,7 +135,7 @@ func (s *Shipper) follow(ctx context.Context) (read int, err error) {
 				return read, nil
 			case e, open := <-lines:
 				if !open {
-					s.persist(ctx)
+					s.retrySend(ctx)
 					return read, <-ended
 				}
 				read++
@@ -144,15 +144,15 @@ func (s *Shipper) follow(ctx context.Context) (read int, err error) {
 			case <-tick.C:
 			}
 		}
-		s.persist(ctx)
+		s.retrySend(ctx)
 	}
 }
 
-func (s *Shipper) read(ctx context.Context, r io.Reader, to chan<- entry) error {
+func (s *Shipper) readEntries(ctx context.Context, r io.Reader, to chan<- entry) error {
 	scan := bufio.NewScanner(r)
 	scan.Buffer(make([]byte, 64<<10), maxLine)
 	for scan.Scan() {
-		e, err := parse(scan.Bytes(), s.Instance)
+		e, err := parseEntry(scan.Bytes(), s.Instance)
 		if err != nil {
 			s.Log.Debug("a line of the journal cannot be read", "err", err)
 			continue
@@ -166,12 +166,12 @@ func (s *Shipper) read(ctx context.Context, r io.Reader, to chan<- entry) error 
 	return scan.Err()
 }
 
-// persist carries what waits, however often it takes. Meanwhile nothing more is
+// retrySend carries what waits, however often it takes. Meanwhile nothing more is
 // read.
-func (s *Shipper) persist(ctx context.Context) {
+func (s *Shipper) retrySend(ctx context.Context) {
 	wait := firstPause
 	for ctx.Err() == nil {
-		err := s.carry(ctx)
+		err := s.sendPending(ctx)
 		if err == nil {
 			if s.refused {
 				s.Log.Info("the journal is carried again")
@@ -188,8 +188,8 @@ func (s *Shipper) persist(ctx context.Context) {
 	}
 }
 
-// carry sends what waits and remembers how far it came.
-func (s *Shipper) carry(ctx context.Context) error {
+// sendPending sends what waits and remembers how far it came.
+func (s *Shipper) sendPending(ctx context.Context) error {
 	if s.cursor == s.reached {
 		return nil
 	}
@@ -207,10 +207,10 @@ func (s *Shipper) carry(ctx context.Context) error {
 		s.waiting = slices.DeleteFunc(s.waiting, func(e entry) bool { return e.stream == stream })
 	}
 	s.cursor = s.reached
-	return s.remember()
+	return s.saveCursor()
 }
 
-func (s *Shipper) remember() error {
+func (s *Shipper) saveCursor() error {
 	if err := os.MkdirAll(filepath.Dir(s.CursorFile), 0o755); err != nil {
 		return fmt.Errorf("remember how far the journal was carried: %w", err)
 	}

@@ -39,21 +39,21 @@ func (m Manifest) Validate() error {
 		if !isArchitecture(arch) {
 			bad("binaries[%q]: must be an architecture such as amd64", arch)
 		}
-		errs = append(errs, m.Binaries[arch].validate("binaries."+arch, BinaryKey)...)
+		errs = append(errs, m.Binaries[arch].validateFile("binaries."+arch, BinaryKey)...)
 	}
 	for _, p := range slices.Sorted(maps.Keys(m.Files)) {
 		if !strings.HasPrefix(p, "/") || path.Clean(p) != p || p == "/" || strings.ContainsRune(p, 0) {
 			bad("files[%q]: must be an absolute path without detours", p)
 		}
-		errs = append(errs, m.Files[p].validate(fmt.Sprintf("files[%q]", p), FileKey)...)
+		errs = append(errs, m.Files[p].validateFile(fmt.Sprintf("files[%q]", p), FileKey)...)
 	}
-	errs = append(errs, m.health()...)
+	errs = append(errs, m.validateHealth()...)
 	return errors.Join(errs...)
 }
 
-// validate demands the one key that an object of this hash has: a machine fetches
+// validateFile demands the one key that an object of this hash has: a machine fetches
 // nothing else from the bucket, whatever the manifest says.
-func (f File) validate(at string, key func(sha256 string) string) []error {
+func (f File) validateFile(at string, key func(sha256 string) string) []error {
 	var errs []error
 	if !isSHA256(f.SHA256) {
 		errs = append(errs, fmt.Errorf("%s.sha256: must be 64 digits of lower case hexadecimal (%q)", at, f.SHA256))
@@ -66,9 +66,9 @@ func (f File) validate(at string, key func(sha256 string) string) []error {
 	return errs
 }
 
-// health demands loopback: the health check asks this machine's master and no
+// validateHealth demands loopback: the health check asks this machine's master and no
 // other.
-func (m Manifest) health() []error {
+func (m Manifest) validateHealth() []error {
 	u, err := url.Parse(m.Health.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return []error{fmt.Errorf("health.url: must be an http or https address (%q)", m.Health.URL)}

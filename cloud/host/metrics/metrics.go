@@ -59,7 +59,7 @@ type Reporter struct {
 
 // Run reports until ctx is done.
 func (r *Reporter) Run(ctx context.Context) error {
-	r.look(ctx) // processors are measured from one look to the next
+	r.collectPoints(ctx) // processors are measured from one look to the next
 	tick := time.NewTicker(Every)
 	defer tick.Stop()
 	for {
@@ -67,13 +67,13 @@ func (r *Reporter) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case now := <-tick.C:
-			r.send(ctx, r.look(ctx), now)
+			r.sendPoints(ctx, r.collectPoints(ctx), now)
 		}
 	}
 }
 
-// look measures. What cannot be measured is left out and told once.
-func (r *Reporter) look(ctx context.Context) []Point {
+// collectPoints measures. What cannot be measured is left out and told once.
+func (r *Reporter) collectPoints(ctx context.Context) []Point {
 	var points []Point
 	var errs []error
 	if ticks, err := procStat(); err != nil {
@@ -92,7 +92,7 @@ func (r *Reporter) look(ctx context.Context) []Point {
 		points = append(points, Point{Metric: Memory, Percent: percent})
 	}
 	for _, path := range r.Disks {
-		percent, err := disk(path)
+		percent, err := diskUsage(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // not yet
 		case err != nil:
@@ -107,11 +107,11 @@ func (r *Reporter) look(ctx context.Context) []Point {
 		of := map[string]string{"GPU": g.Index}
 		points = append(points, Point{GPUBusy, of, g.Busy}, Point{GPUMemory, of, g.Memory})
 	}
-	r.tell(errors.Join(errs...))
+	r.logTrouble(errors.Join(errs...))
 	return points
 }
 
-func (r *Reporter) tell(err error) {
+func (r *Reporter) logTrouble(err error) {
 	text := ""
 	if err != nil {
 		text = err.Error()
@@ -122,9 +122,9 @@ func (r *Reporter) tell(err error) {
 	r.failing = text
 }
 
-// send reports points. A report that is refused is lost: the next is a minute
+// sendPoints reports points. A report that is refused is lost: the next is a minute
 // away.
-func (r *Reporter) send(ctx context.Context, points []Point, now time.Time) {
+func (r *Reporter) sendPoints(ctx context.Context, points []Point, now time.Time) {
 	err := r.Sink.Send(ctx, points, now)
 	switch {
 	case ctx.Err() != nil:

@@ -62,8 +62,8 @@ func parseMemory(text []byte) (percent float64, err error) {
 	return 100 * (all - free) / all, nil
 }
 
-// disk says how much of the file system at a path is in use, as df does.
-func disk(path string) (percent float64, err error) {
+// diskUsage says how much of the file system at a path is in use, as df does.
+func diskUsage(path string) (percent float64, err error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {
 		return 0, &os.PathError{Op: "statfs", Path: path, Err: err}

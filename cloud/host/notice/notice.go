@@ -41,7 +41,7 @@ func (w *Watch) Run(ctx context.Context) error {
 	tick := time.NewTicker(Every)
 	defer tick.Stop()
 	for {
-		w.look(ctx)
+		w.readNotices(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -71,11 +71,11 @@ func (w *Watch) Next(ctx context.Context, after int64) (n machine.Notice, found 
 	}
 }
 
-// look asks once. What is read twice is one notice.
-func (w *Watch) look(ctx context.Context) {
+// readNotices asks once. What is read twice is one notice.
+func (w *Watch) readNotices(ctx context.Context) {
 	notices, err := w.read(ctx)
 	for _, n := range notices {
-		w.add(n)
+		w.addNotice(n)
 	}
 	if err != nil && !w.failing && ctx.Err() == nil {
 		w.log.Warn("cannot see whether this machine will be interrupted, retrying", "err", err)
@@ -83,7 +83,7 @@ func (w *Watch) look(ctx context.Context) {
 	w.failing = err != nil
 }
 
-func (w *Watch) add(n machine.Notice) {
+func (w *Watch) addNotice(n machine.Notice) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, old := range w.notices {

@@ -17,13 +17,13 @@ func Lacks(root string, look func(name string) (string, error)) []string {
 		return err == nil
 	}
 	var out []string
-	if !has("dockerd") && !exists(filepath.Join(root, "/run/docker.sock")) && !exists(filepath.Join(root, "/var/run/docker.sock")) {
+	if !has("dockerd") && !fileExists(filepath.Join(root, "/run/docker.sock")) && !fileExists(filepath.Join(root, "/var/run/docker.sock")) {
 		out = append(out, "this image has no Docker Engine: the agent waits for it; choose an image with one, or install it in the pool's startup_script")
 	}
 	if !hasGPU(root) {
 		return out
 	}
-	if !exists(filepath.Join(root, "/proc/driver/nvidia/version")) && !has("nvidia-smi") {
+	if !fileExists(filepath.Join(root, "/proc/driver/nvidia/version")) && !has("nvidia-smi") {
 		out = append(out, "this machine has an NVIDIA GPU and its image no driver: it would have no slots; choose an image with one")
 	}
 	if !has("nvidia-ctk") && !has("nvidia-container-cli") {
@@ -52,7 +52,7 @@ func isGPU(device string) bool {
 	return err == nil && strings.HasPrefix(string(class), "0x03")
 }
 
-func exists(path string) bool {
+func fileExists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }

@@ -60,22 +60,22 @@ func Unit(name string, text []byte) File { return File{Path: units + name, Data:
 
 // Plan says what is to be done, and leaves out what is as it should be.
 func (m Machine) Plan() ([]Step, error) {
-	steps, err := m.program()
+	steps, err := m.programSteps()
 	if err != nil {
 		return nil, err
 	}
 	for _, dir := range m.Dirs {
-		if _, err := os.Stat(m.at(dir)); errors.Is(err, fs.ErrNotExist) {
-			steps = append(steps, Step{"create " + dir, func(context.Context) error { return os.MkdirAll(m.at(dir), 0o700) }})
+		if _, err := os.Stat(m.hostPath(dir)); errors.Is(err, fs.ErrNotExist) {
+			steps = append(steps, Step{"create " + dir, func(context.Context) error { return os.MkdirAll(m.hostPath(dir), 0o700) }})
 		}
 	}
 	for _, f := range m.Files {
-		have, err := os.ReadFile(m.at(f.Path))
+		have, err := os.ReadFile(m.hostPath(f.Path))
 		if err == nil && bytes.Equal(have, f.Data) {
 			continue
 		}
 		steps = append(steps, Step{"write " + f.Path, func(context.Context) error {
-			return disk.Replace(m.at(f.Path), f.Mode, disk.From(bytes.NewReader(f.Data)))
+			return disk.Replace(m.hostPath(f.Path), f.Mode, disk.From(bytes.NewReader(f.Data)))
 		}})
 	}
 	changed := len(steps) > 0
@@ -83,13 +83,13 @@ func (m Machine) Plan() ([]Step, error) {
 		steps = append(steps, Step{"reload systemd", func(ctx context.Context) error { return m.Systemctl(ctx, "daemon-reload") }})
 	}
 	for _, unit := range m.Enable {
-		steps = append(steps, m.start(unit, changed))
+		steps = append(steps, m.startUnit(unit, changed))
 	}
 	return steps, nil
 }
 
-// start starts a unit now and at every boot, and restarts it when something changed.
-func (m Machine) start(unit string, changed bool) Step {
+// startUnit starts a unit now and at every boot, and restarts it when something changed.
+func (m Machine) startUnit(unit string, changed bool) Step {
 	if !changed {
 		return Step{"enable and start " + unit, func(ctx context.Context) error { return m.Systemctl(ctx, "enable", "--now", unit) }}
 	}
@@ -99,32 +99,32 @@ func (m Machine) start(unit string, changed bool) Step {
 	}}
 }
 
-// program keeps this program under its hash, as every later version will be,
+// programSteps keeps this program under its hash, as every later version will be,
 // and makes it the current one, unless another version is.
-func (m Machine) program() ([]Step, error) {
+func (m Machine) programSteps() ([]Step, error) {
 	sum, err := checksum.File(m.Self)
 	if err != nil {
 		return nil, fmt.Errorf("read this program's file: %w", err)
 	}
 	dir := home + "/bin/" + sum
 	var steps []Step
-	if have, err := checksum.File(m.at(dir + "/det-deploy")); err != nil || have != sum {
+	if have, err := checksum.File(m.hostPath(dir + "/det-deploy")); err != nil || have != sum {
 		steps = append(steps, Step{"keep this program in " + dir, func(context.Context) error {
 			in, err := os.Open(m.Self)
 			if err != nil {
 				return err
 			}
 			defer in.Close() //nolint:errcheck // it was only read
-			return disk.Replace(m.at(dir+"/det-deploy"), 0o755, disk.From(in))
+			return disk.Replace(m.hostPath(dir+"/det-deploy"), 0o755, disk.From(in))
 		}})
 	}
 	for path, to := range map[string]string{current: dir, Program: current + "/det-deploy"} {
-		if have, err := os.Readlink(m.at(path)); err == nil && (path == current || have == m.at(to)) {
+		if have, err := os.Readlink(m.hostPath(path)); err == nil && (path == current || have == m.hostPath(to)) {
 			continue // what is current may be a later version
 		}
-		steps = append(steps, Step{"link " + path, func(context.Context) error { return disk.Link(m.at(to), m.at(path)) }})
+		steps = append(steps, Step{"link " + path, func(context.Context) error { return disk.Link(m.hostPath(to), m.hostPath(path)) }})
 	}
 	return steps, nil
 }
 
-func (m Machine) at(path string) string { return filepath.Join(m.Root, path) }
+func (m Machine) hostPath(path string) string { return filepath.Join(m.Root, path) }

@@ -57,7 +57,7 @@ func Listen(ctx context.Context, path string) (net.Listener, error) {
 // Serve answers until ctx is done.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{
-		Handler:     s.routes(),
+		Handler:     s.newHandler(),
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		// An agent asks in one line.
 		ReadHeaderTimeout: 10 * time.Second,
@@ -82,31 +82,31 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return fmt.Errorf("answer agents on %s: %w", l.Addr(), err)
 }
 
-func (s *Server) routes() http.Handler {
+func (s *Server) newHandler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+machine.ProofPath, s.proof)
-	mux.HandleFunc("GET "+machine.NoticePath, s.notice)
+	mux.HandleFunc("GET "+machine.ProofPath, s.serveProof)
+	mux.HandleFunc("GET "+machine.NoticePath, s.serveNotice)
 	return mux
 }
 
-func (s *Server) proof(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveProof(w http.ResponseWriter, r *http.Request) {
 	audience := r.URL.Query().Get("audience")
 	if audience == "" {
-		s.refuse(w, http.StatusBadRequest, errors.New("audience: must be set"))
+		s.writeRefusal(w, http.StatusBadRequest, errors.New("audience: must be set"))
 		return
 	}
 	p, err := s.Prove(r.Context(), audience)
 	if err != nil {
-		s.refuse(w, http.StatusServiceUnavailable, err)
+		s.writeRefusal(w, http.StatusServiceUnavailable, err)
 		return
 	}
-	s.answer(w, http.StatusOK, p)
+	s.writeJSON(w, http.StatusOK, p)
 }
 
-func (s *Server) notice(w http.ResponseWriter, r *http.Request) {
+func (s *Server) serveNotice(w http.ResponseWriter, r *http.Request) {
 	after, err := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
 	if err != nil {
-		s.refuse(w, http.StatusBadRequest, errors.New("after: must be a number"))
+		s.writeRefusal(w, http.StatusBadRequest, errors.New("after: must be a number"))
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), machine.Wait)
@@ -116,14 +116,14 @@ func (s *Server) notice(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	s.answer(w, http.StatusOK, n)
+	s.writeJSON(w, http.StatusOK, n)
 }
 
-func (s *Server) refuse(w http.ResponseWriter, status int, err error) {
-	s.answer(w, status, machine.Refusal{Error: err.Error()})
+func (s *Server) writeRefusal(w http.ResponseWriter, status int, err error) {
+	s.writeJSON(w, status, machine.Refusal{Error: err.Error()})
 }
 
-func (s *Server) answer(w http.ResponseWriter, status int, v any) {
+func (s *Server) writeJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	if err := json.NewEncoder(w).Encode(v); err != nil {

@@ -10,33 +10,33 @@ import (
 	"os/exec"
 )
 
-// grow lets an ext4 take what its disk has, when the disk was enlarged since.
+// growFilesystem lets an ext4 take what its disk has, when the disk was enlarged since.
 // It is done before mounting, with a check first as resize2fs demands.
-func (v Volume) grow(ctx context.Context, disk string) error {
-	has, needs, err := sizes(disk)
+func (v Volume) growFilesystem(ctx context.Context, disk string) error {
+	has, needs, err := diskSizes(disk)
 	if err != nil || has <= needs {
 		return err
 	}
 	v.Log.Info("the data volume was enlarged, growing its file system", "volume", v.ID, "from", needs, "to", has)
-	err = run(ctx, "e2fsck", "-f", "-p", disk)
+	err = runTool(ctx, "e2fsck", "-f", "-p", disk)
 	// It ends with 1 when it repaired something by itself.
 	if e, ok := errors.AsType[*exec.ExitError](err); err != nil && (!ok || e.ExitCode() != 1) {
 		return err
 	}
-	return run(ctx, "resize2fs", disk)
+	return runTool(ctx, "resize2fs", disk)
 }
 
-// grown tells when a file system could not be enlarged. That is no reason for
+// logGrowError tells when a file system could not be enlarged. That is no reason for
 // the cluster to stay down.
-func (v Volume) grown(err error) {
+func (v Volume) logGrowError(err error) {
 	if err != nil {
 		v.Log.Warn("the data volume keeps the size that it had", "volume", v.ID, "err", err)
 	}
 }
 
-// sizes returns how many bytes a disk has, less what is too little for one more
+// diskSizes returns how many bytes a disk has, less what is too little for one more
 // group of blocks, and how many its ext4 uses.
-func sizes(disk string) (has, uses int64, err error) {
+func diskSizes(disk string) (has, uses int64, err error) {
 	f, err := os.Open(disk)
 	if err != nil {
 		return 0, 0, err

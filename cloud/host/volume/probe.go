@@ -14,9 +14,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probe says what a disk holds: the name of a file system, of a partition table
+// probeDisk says what a disk holds: the name of a file system, of a partition table
 // or of whatever else left its mark; nothing when blkid knows none.
-func probe(ctx context.Context, disk string) (kind string, err error) {
+func probeDisk(ctx context.Context, disk string) (kind string, err error) {
 	out, err := exec.CommandContext(ctx, "blkid", "-p", "-o", "export", disk).Output() //nolint:gosec // a disk of the machine's
 	// It ends with 2 when it found nothing, and with 8 when it found several.
 	if e, ok := errors.AsType[*exec.ExitError](err); ok {
@@ -48,8 +48,8 @@ func probe(ctx context.Context, disk string) (kind string, err error) {
 // everything that marks a disk as used does so within the first or last MiB.
 const margin = 1 << 20
 
-// blank refuses a disk that holds anything, whether or not it has a name.
-func blank(disk string) error {
+// checkBlank refuses a disk that holds anything, whether or not it has a name.
+func checkBlank(disk string) error {
 	f, err := os.Open(disk)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func mountedAt(at string) (from string, mounted bool, err error) {
 	return from, mounted, nil
 }
 
-// mount mounts a disk for data and nothing else.
-func mount(disk, at, kind string) error {
+// mountDisk mounts a disk for data and nothing else.
+func mountDisk(disk, at, kind string) error {
 	return unix.Mount(disk, at, kind, unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOATIME, "")
 }

@@ -42,7 +42,7 @@ type Volume struct {
 
 // Mount puts the volume in place. Done twice it changes nothing.
 func (v Volume) Mount(ctx context.Context) error {
-	disk, err := v.wait(ctx)
+	disk, err := v.awaitDisk(ctx)
 	if err != nil {
 		return err
 	}
@@ -57,28 +57,28 @@ func (v Volume) Mount(ctx context.Context) error {
 		return err
 	}
 	if kind == "ext4" {
-		v.grown(v.grow(ctx, disk))
+		v.logGrowError(v.growFilesystem(ctx, disk))
 	}
 	if err := os.MkdirAll(v.At, 0o700); err != nil {
 		return fmt.Errorf("mount volume %s: %w", v.ID, err)
 	}
-	if err := mount(disk, v.At, kind); err != nil {
+	if err := mountDisk(disk, v.At, kind); err != nil {
 		return fmt.Errorf("mount volume %s (%s, %s) at %s: %w", v.ID, disk, kind, v.At, err)
 	}
 	if kind == "xfs" { // it grows while it is in use, and not otherwise
-		v.grown(run(ctx, "xfs_growfs", v.At))
+		v.logGrowError(runTool(ctx, "xfs_growfs", v.At))
 	}
 	v.Log.Info("the data volume is mounted", "volume", v.ID, "disk", disk, "file_system", kind, "at", v.At)
 	return nil
 }
 
-// wait finds the volume's disk, as soon as it is attached.
-func (v Volume) wait(ctx context.Context) (disk string, err error) {
+// awaitDisk finds the volume's disk, as soon as it is attached.
+func (v Volume) awaitDisk(ctx context.Context) (disk string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	said := false
 	for {
-		disk, found, err := v.find()
+		disk, found, err := v.findDisk()
 		if err != nil || found {
 			return disk, err
 		}
@@ -92,9 +92,9 @@ func (v Volume) wait(ctx context.Context) (disk string, err error) {
 	}
 }
 
-// find looks through the machine's disks.
-func (v Volume) find() (disk string, found bool, err error) {
-	blocks := filepath.Join(v.sys(), "block")
+// findDisk looks through the machine's disks.
+func (v Volume) findDisk() (disk string, found bool, err error) {
+	blocks := filepath.Join(v.sysDir(), "block")
 	entries, err := os.ReadDir(blocks)
 	if err != nil {
 		return "", false, fmt.Errorf("find volume %s: %w", v.ID, err)
@@ -118,7 +118,7 @@ func (v Volume) find() (disk string, found bool, err error) {
 	return "", false, nil
 }
 
-func (v Volume) sys() string {
+func (v Volume) sysDir() string {
 	if v.Sys != "" {
 		return v.Sys
 	}
@@ -127,7 +127,7 @@ func (v Volume) sys() string {
 
 // fileSystem says what the disk holds, after making one if it holds nothing.
 func (v Volume) fileSystem(ctx context.Context, disk string) (kind string, err error) {
-	kind, err = probe(ctx, disk)
+	kind, err = probeDisk(ctx, disk)
 	if err != nil {
 		return "", fmt.Errorf("look at volume %s: %w", v.ID, err)
 	}
@@ -138,19 +138,19 @@ func (v Volume) fileSystem(ctx context.Context, disk string) (kind string, err e
 	default:
 		return "", fmt.Errorf("mount volume %s: %s holds %s, not ext4 or xfs; it is left as it is", v.ID, disk, kind)
 	}
-	if err := blank(disk); err != nil {
+	if err := checkBlank(disk); err != nil {
 		return "", fmt.Errorf("format volume %s: %w; it is left as it is", v.ID, err)
 	}
 	v.Log.Info("formatting the blank data volume", "volume", v.ID, "disk", disk)
 	if _, err := exec.LookPath("mkfs.ext4"); err == nil {
-		return "ext4", run(ctx, "mkfs.ext4", "-q", "-F", "-L", Label, "-m", "0", disk)
+		return "ext4", runTool(ctx, "mkfs.ext4", "-q", "-F", "-L", Label, "-m", "0", disk)
 	}
 	// xfs takes 12 characters.
-	return "xfs", run(ctx, "mkfs.xfs", "-q", "-L", "det-data", disk)
+	return "xfs", runTool(ctx, "mkfs.xfs", "-q", "-L", "det-data", disk)
 }
 
-// run runs one of the system's tools.
-func run(ctx context.Context, name string, args ...string) error {
+// runTool runs one of the system's tools.
+func runTool(ctx context.Context, name string, args ...string) error {
 	out, err := exec.CommandContext(ctx, name, args...).CombinedOutput() //nolint:gosec // the arguments are a disk's and ours
 	if errors.Is(err, exec.ErrNotFound) {
 		return fmt.Errorf("run %s: this machine's image lacks it", name)

@@ -84,7 +84,7 @@ func EndMachine(ctx context.Context, c *owner.Cluster, id string, wait bool) err
 		return infra.IgnoreMissing(err)
 	}
 	if !isEnding(live) {
-		if err := terminate(ctx, c, id); err != nil {
+		if err := terminateMachine(ctx, c, id); err != nil {
 			return err
 		}
 	}
@@ -100,7 +100,7 @@ func EndMachine(ctx context.Context, c *owner.Cluster, id string, wait bool) err
 	})
 }
 
-func terminate(ctx context.Context, c *owner.Cluster, id string) error {
+func terminateMachine(ctx context.Context, c *owner.Cluster, id string) error {
 	end := func() error {
 		return infra.IgnoreMissing(c.Waiter().LookUpListed(ctx, id, func() error {
 			_, err := c.Clients.EC2.TerminateInstances(ctx, &ec2.TerminateInstancesInput{InstanceIds: []string{id}})
@@ -173,16 +173,16 @@ func explainEnd(i types.Instance) error {
 // Masters are the machines that are one of the cluster's resources; agents are
 // all others.
 func Masters(c *owner.Cluster) infra.Kind[types.Instance] {
-	return machines(c, owner.KindInstance, true, func(o infra.Observed) bool { return o.Marks[owner.ResourceTag] != "" })
+	return machineKind(c, owner.KindInstance, true, func(o infra.Observed) bool { return o.Marks[owner.ResourceTag] != "" })
 }
 
 // Agents are the machines that a master launched. Their end is begun, not waited for.
 func Agents(c *owner.Cluster) infra.Kind[types.Instance] {
-	return machines(c, owner.KindAgent, false, func(o infra.Observed) bool { return o.Marks[owner.ResourceTag] == "" })
+	return machineKind(c, owner.KindAgent, false, func(o infra.Observed) bool { return o.Marks[owner.ResourceTag] == "" })
 }
 
-// machines are one of the two kinds of machines.
-func machines(c *owner.Cluster, name string, wait bool, belongs func(infra.Observed) bool) infra.Kind[types.Instance] {
+// machineKind are one of the two kinds of machines.
+func machineKind(c *owner.Cluster, name string, wait bool, belongs func(infra.Observed) bool) infra.Kind[types.Instance] {
 	k := owner.Kind(name, func(ctx context.Context, filters []types.Filter) ([]types.Instance, error) {
 		return listMachines(ctx, c, filters)
 	}, func(i types.Instance) infra.Observed {

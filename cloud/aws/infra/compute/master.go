@@ -62,13 +62,13 @@ func (m *Master) ID() string { return owner.ResourceID(owner.KindInstance, m.Nam
 // Define says what is wanted.
 func (m *Master) Define() infra.Definition[types.Instance] {
 	d := owner.Define(m.In, Masters(m.In), m.Name, &m.Learned)
-	d.Needs, d.Needed = m.needs(), []infra.Ref{m.Subnet}
-	d.Create, d.Compare, d.Change, d.Describe = m.create, m.compare, m.change, m.describe
+	d.Needs, d.Needed = m.listNeeds(), []infra.Ref{m.Subnet}
+	d.Create, d.Compare, d.Change, d.Describe = m.createMaster, m.compareLive, m.fixDrift, m.describeSettings
 	return d
 }
 
-// describe is its type, image and disk, and who may log in.
-func (m *Master) describe() []string {
+// describeSettings is its type, image and disk, and who may log in.
+func (m *Master) describeSettings() []string {
 	out := []string{fmt.Sprintf("%s, %s, root volume of %s gp3", m.Type, m.Image, storage.GiB(m.RootGiB))}
 	if m.KeyPair != "" {
 		out = append(out, "key pair "+m.KeyPair)
@@ -76,21 +76,21 @@ func (m *Master) describe() []string {
 	return out
 }
 
-// needs its network, profile and groups, and what comes before it.
-func (m *Master) needs() []string {
+// listNeeds its network, profile and groups, and what comes before it.
+func (m *Master) listNeeds() []string {
 	out := append(infra.NeedsOf(append([]infra.Ref{m.Subnet, m.Profile}, m.Groups...)...), m.After...)
 	slices.Sort(out)
 	return slices.Compact(out)
 }
 
-func (m *Master) compare(ctx context.Context, live types.Instance) ([]resource.Drift, error) {
+func (m *Master) compareLive(ctx context.Context, live types.Instance) ([]resource.Drift, error) {
 	m.image = aws.ToString(live.ImageId)
 	drift, err := m.diskDrift(ctx, live)
-	return slices.Concat(m.fixed(live), m.changeable(live), drift), err
+	return slices.Concat(m.fixedDrift(live), m.changeableDrift(live), drift), err
 }
 
-// fixed compares what another machine is needed for, as far as anything is wanted.
-func (m *Master) fixed(live types.Instance) []resource.Drift {
+// fixedDrift compares what another machine is needed for, as far as anything is wanted.
+func (m *Master) fixedDrift(live types.Instance) []resource.Drift {
 	image, profile := m.Image, m.Profile.Identity()
 	if !m.ReplaceImage {
 		image = m.image
@@ -116,13 +116,13 @@ func (m *Master) fixed(live types.Instance) []resource.Drift {
 	return out
 }
 
-// changeable compares what can be changed on a machine. A type needs a stop.
-func (m *Master) changeable(live types.Instance) []resource.Drift {
+// changeableDrift compares what can be changed on a machine. A type needs a stop.
+func (m *Master) changeableDrift(live types.Instance) []resource.Drift {
 	var out []resource.Drift
 	if have := string(live.InstanceType); have != m.Type {
 		out = append(out, resource.Drift{Path: "type", Have: have, Want: m.Type + " (stops the master for a few minutes)"})
 	}
-	if have, want := groupsOf(live), m.groups(); !slices.Equal(have, want) {
+	if have, want := groupsOf(live), m.groupNames(); !slices.Equal(have, want) {
 		out = append(out, resource.Drift{Path: "groups", Have: strings.Join(have, ", "), Want: strings.Join(want, ", ")})
 	}
 	if s := stateOf(live); s == types.InstanceStateNameStopped || s == types.InstanceStateNameStopping {
@@ -151,8 +151,8 @@ func metadataDrift(o *types.InstanceMetadataOptionsResponse) []resource.Drift {
 	return out
 }
 
-// create starts it. Amazon takes the nonce as its token.
-func (m *Master) create(ctx context.Context, nonce string) error {
+// createMaster starts it. Amazon takes the nonce as its token.
+func (m *Master) createMaster(ctx context.Context, nonce string) error {
 	data, err := m.userData(ctx)
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (m *Master) create(ctx context.Context, nonce string) error {
 	if err != nil {
 		return err
 	}
-	in := m.request(nonce, root)
+	in := m.launchRequest(nonce, root)
 	in.UserData = aws.String(base64.StdEncoding.EncodeToString(data))
 	// A new profile, group or subnet is not known at once to who starts machines.
 	return m.In.Waiter().RetryOn(ctx, m.ID(), toBeUsable, cloud.NotFound, func() error {
@@ -181,7 +181,7 @@ func (m *Master) userData(ctx context.Context) ([]byte, error) {
 	return m.UserData(ctx)
 }
 
-func (m *Master) request(nonce, root string) *ec2.RunInstancesInput {
+func (m *Master) launchRequest(nonce, root string) *ec2.RunInstancesInput {
 	marks := m.In.Marks(m.Name, nonce)
 	own := m.In.ChangingTags(m.Name) // its disk and interface go with it
 	own[owner.ClusterTag] = m.In.ID
@@ -197,7 +197,7 @@ func (m *Master) request(nonce, root string) *ec2.RunInstancesInput {
 			VolumeSize: aws.Int32(m.RootGiB), VolumeType: types.VolumeTypeGp3, Encrypted: aws.Bool(true), DeleteOnTermination: aws.Bool(true),
 		}}},
 		NetworkInterfaces: []types.InstanceNetworkInterfaceSpecification{{
-			DeviceIndex: aws.Int32(0), SubnetId: aws.String(m.Subnet.Identity()), Groups: m.groups(),
+			DeviceIndex: aws.Int32(0), SubnetId: aws.String(m.Subnet.Identity()), Groups: m.groupNames(),
 			AssociatePublicIpAddress: aws.Bool(m.PublicIP), DeleteOnTermination: aws.Bool(true),
 		}},
 		TagSpecifications: slices.Concat(owner.TagSpec(types.ResourceTypeInstance, marks),
@@ -227,7 +227,7 @@ func (m *Master) rootDevice(ctx context.Context) (string, error) {
 	return aws.ToString(out.Images[0].RootDeviceName), nil
 }
 
-func (m *Master) groups() []string {
+func (m *Master) groupNames() []string {
 	var out []string
 	for _, g := range m.Groups {
 		out = append(out, infra.NameOf(g))

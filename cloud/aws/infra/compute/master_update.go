@@ -12,16 +12,16 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// change changes groups and the size of its disk while it runs, and its
+// fixDrift changes groups and the size of its disk while it runs, and its
 // type between a stop and a start.
-func (m *Master) change(ctx context.Context, drift []resource.Drift) error {
+func (m *Master) fixDrift(ctx context.Context, drift []resource.Drift) error {
 	restart := false
 	for _, d := range drift {
 		var err error
 		switch d.Path {
 		case "groups":
 			_, err = m.In.Clients.EC2.ModifyInstanceAttribute(ctx, &ec2.ModifyInstanceAttributeInput{
-				InstanceId: aws.String(m.Identity()), Groups: m.groups(),
+				InstanceId: aws.String(m.Identity()), Groups: m.groupNames(),
 			})
 		case "metadata-tokens", "metadata-hops":
 			_, err = m.In.Clients.EC2.ModifyInstanceMetadataOptions(ctx, &ec2.ModifyInstanceMetadataOptionsInput{
@@ -30,7 +30,7 @@ func (m *Master) change(ctx context.Context, drift []resource.Drift) error {
 		case "root-size":
 			err = m.growRoot(ctx)
 		case "type":
-			restart, err = true, m.retype(ctx)
+			restart, err = true, m.changeType(ctx)
 		case "state":
 			restart = true
 		}
@@ -41,11 +41,11 @@ func (m *Master) change(ctx context.Context, drift []resource.Drift) error {
 	if !restart {
 		return nil
 	}
-	return m.restart(ctx)
+	return m.startStopped(ctx)
 }
 
-// retype stops the machine and gives it another type.
-func (m *Master) retype(ctx context.Context) error {
+// changeType stops the machine and gives it another type.
+func (m *Master) changeType(ctx context.Context) error {
 	if err := stopMachine(ctx, m.In, m.Identity()); err != nil {
 		return err
 	}
@@ -55,8 +55,8 @@ func (m *Master) retype(ctx context.Context) error {
 	return err
 }
 
-// restart starts a machine that is stopped or about to be.
-func (m *Master) restart(ctx context.Context) error {
+// startStopped starts a machine that is stopped or about to be.
+func (m *Master) startStopped(ctx context.Context) error {
 	live, err := AwaitMachine(ctx, m.In, m.Identity(), toStop, types.InstanceStateNameStopped, types.InstanceStateNameRunning, types.InstanceStateNamePending)
 	if err != nil || stateOf(live) != types.InstanceStateNameStopped {
 		return err

@@ -75,7 +75,7 @@ func (p *Profile) Create(ctx context.Context) error {
 	}
 	p.Learn(p.profileName())
 	p.arn = aws.ToString(out.InstanceProfile.Arn)
-	return p.add(ctx)
+	return p.addRole(ctx)
 }
 
 // Update has it hand out the wanted role.
@@ -86,14 +86,14 @@ func (p *Profile) Update(ctx context.Context, drift []resource.Drift) error {
 				return err
 			}
 		}
-		if err := p.add(ctx); err != nil {
+		if err := p.addRole(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *Profile) add(ctx context.Context) error {
+func (p *Profile) addRole(ctx context.Context) error {
 	err := p.In.Waiter().RetryUntilKnown(ctx, p.ID(), func() error {
 		_, err := p.In.Clients.IAM.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{
 			InstanceProfileName: aws.String(p.Identity()), RoleName: aws.String(p.Role.Identity()),

@@ -70,7 +70,7 @@ func (r *Role) Find(ctx context.Context) (resource.Found, []resource.Drift, erro
 	r.arn = aws.ToString(live.Arn)
 	tags := owner.TagMap(live.Tags, func(t types.Tag) (k, v *string) { return t.Key, t.Value })
 	drift := infra.MarkDrift(tags, r.In.Marks(r.Name, ""))
-	if !sameDocument(unescape(aws.ToString(live.AssumeRolePolicyDocument)), trustMachines) {
+	if !sameDocument(unescapePolicy(aws.ToString(live.AssumeRolePolicyDocument)), trustMachines) {
 		drift = append(drift, resource.Drift{Path: "trust", Have: "others", Want: "machines"})
 	}
 	policies, err := r.policyDrift(ctx)
@@ -98,7 +98,7 @@ func (r *Role) Create(ctx context.Context) error {
 	r.Learn(r.roleName())
 	r.arn = aws.ToString(out.Role.Arn)
 	for _, n := range slices.Sorted(maps.Keys(r.Policies)) {
-		if err := r.put(ctx, n); err != nil {
+		if err := r.putPolicy(ctx, n); err != nil {
 			return err
 		}
 	}
@@ -191,8 +191,8 @@ func iamTags(tags map[string]string) []types.Tag {
 	return owner.TagList(tags, func(k, v *string) types.Tag { return types.Tag{Key: k, Value: v} })
 }
 
-// unescape reads a document as IAM returns it.
-func unescape(document string) string {
+// unescapePolicy reads a document as IAM returns it.
+func unescapePolicy(document string) string {
 	if plain, err := url.QueryUnescape(document); err == nil {
 		return plain
 	}

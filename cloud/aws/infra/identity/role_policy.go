@@ -37,7 +37,7 @@ func (r *Role) policyDrift(ctx context.Context) ([]resource.Drift, error) {
 	for _, n := range slices.Sorted(maps.Keys(r.Policies)) {
 		have := absent
 		if slices.Contains(inline, n) {
-			if have, err = r.compare(ctx, n); err != nil {
+			if have, err = r.comparePolicy(ctx, n); err != nil {
 				return nil, err
 			}
 		}
@@ -53,14 +53,14 @@ func (r *Role) policyDrift(ctx context.Context) ([]resource.Drift, error) {
 	return out, nil
 }
 
-func (r *Role) compare(ctx context.Context, policy string) (string, error) {
+func (r *Role) comparePolicy(ctx context.Context, policy string) (string, error) {
 	out, err := r.In.Clients.IAM.GetRolePolicy(ctx, &iam.GetRolePolicyInput{RoleName: aws.String(r.Identity()), PolicyName: aws.String(policy)})
 	switch {
 	case cloud.KindOf(err) == cloud.NotFound:
 		return absent, nil
 	case err != nil:
 		return "", err
-	case sameDocument(unescape(aws.ToString(out.PolicyDocument)), r.Policies[policy]):
+	case sameDocument(unescapePolicy(aws.ToString(out.PolicyDocument)), r.Policies[policy]):
 		return asWanted, nil
 	}
 	return other, nil
@@ -72,7 +72,7 @@ func (r *Role) updatePolicies(ctx context.Context, drift []resource.Drift) error
 		if n, ok := strings.CutPrefix(d.Path, policyPath); ok {
 			n = strings.TrimSuffix(n, "]")
 			if d.Want != absent {
-				err = r.put(ctx, n)
+				err = r.putPolicy(ctx, n)
 			} else {
 				_, err = r.In.Clients.IAM.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: aws.String(r.Identity()), PolicyName: aws.String(n)})
 				err = infra.IgnoreMissing(err)
@@ -85,7 +85,7 @@ func (r *Role) updatePolicies(ctx context.Context, drift []resource.Drift) error
 	return nil
 }
 
-func (r *Role) put(ctx context.Context, policy string) error {
+func (r *Role) putPolicy(ctx context.Context, policy string) error {
 	return r.In.Waiter().RetryUntilKnown(ctx, r.ID(), func() error {
 		_, err := r.In.Clients.IAM.PutRolePolicy(ctx, &iam.PutRolePolicyInput{
 			RoleName: aws.String(r.Identity()), PolicyName: aws.String(policy), PolicyDocument: aws.String(r.Policies[policy]),
@@ -102,11 +102,11 @@ func listInlinePolicies(ctx context.Context, c *owner.Cluster, role string) ([]s
 func listManagedPolicies(ctx context.Context, c *owner.Cluster, role string) ([]string, error) {
 	p := iam.NewListAttachedRolePoliciesPaginator(c.Clients.IAM, &iam.ListAttachedRolePoliciesInput{RoleName: aws.String(role)})
 	return owner.Pages(ctx, p, func(o *iam.ListAttachedRolePoliciesOutput) []string {
-		return arns(o.AttachedPolicies)
+		return policyARNs(o.AttachedPolicies)
 	})
 }
 
-func arns(ps []types.AttachedPolicy) []string {
+func policyARNs(ps []types.AttachedPolicy) []string {
 	out := make([]string, len(ps))
 	for i, p := range ps {
 		out[i] = aws.ToString(p.PolicyArn)

@@ -31,7 +31,7 @@ func (a *Address) ID() string { return owner.ResourceID(owner.KindAddress, a.Nam
 // Define says what is wanted.
 func (a *Address) Define() infra.Definition[types.Address] {
 	d := owner.Define(a.In, Addresses(a.In), a.Name, &a.Learned)
-	d.Create = a.create
+	d.Create = a.createAddress
 	d.Compare = func(_ context.Context, live types.Address) ([]resource.Drift, error) {
 		a.public = aws.ToString(live.PublicIp)
 		return nil, nil
@@ -39,7 +39,7 @@ func (a *Address) Define() infra.Definition[types.Address] {
 	return d
 }
 
-func (a *Address) create(ctx context.Context, nonce string) error {
+func (a *Address) createAddress(ctx context.Context, nonce string) error {
 	out, err := a.In.Clients.EC2.AllocateAddress(ctx, &ec2.AllocateAddressInput{
 		Domain:            types.DomainTypeVpc,
 		TagSpecifications: owner.TagSpec(types.ResourceTypeElasticIp, a.In.Marks(a.Name, nonce)),
@@ -72,7 +72,7 @@ func releaseAddress(ctx context.Context, c *owner.Cluster, id string) error {
 	if err != nil {
 		return infra.IgnoreMissing(err)
 	}
-	if err := disassociate(ctx, c, aws.ToString(live.AssociationId)); err != nil {
+	if err := disassociateAddress(ctx, c, aws.ToString(live.AssociationId)); err != nil {
 		return err
 	}
 	return c.Waiter().RetryWhileInUse(ctx, id, func() error {

@@ -86,10 +86,10 @@ func Disassociate(ctx context.Context, c *owner.Cluster, address string) error {
 	if err != nil {
 		return infra.IgnoreMissing(err)
 	}
-	return disassociate(ctx, c, aws.ToString(live.AssociationId))
+	return disassociateAddress(ctx, c, aws.ToString(live.AssociationId))
 }
 
-func disassociate(ctx context.Context, c *owner.Cluster, association string) error {
+func disassociateAddress(ctx context.Context, c *owner.Cluster, association string) error {
 	if association == "" {
 		return nil
 	}

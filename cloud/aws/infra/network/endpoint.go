@@ -33,19 +33,19 @@ func (e *Endpoint) ID() string { return owner.ResourceID(owner.KindEndpoint, e.N
 func (e *Endpoint) Define() infra.Definition[types.VpcEndpoint] {
 	d := owner.Define(e.In, Endpoints(e.In), e.Name, &e.Learned, e.VPC, e.Routes)
 	d.Needed = []infra.Ref{e.Routes}
-	d.Create, d.Compare = e.create, e.compare
+	d.Create, d.Compare = e.createEndpoint, e.compareLive
 	return d
 }
 
-func (e *Endpoint) compare(_ context.Context, live types.VpcEndpoint) ([]resource.Drift, error) {
+func (e *Endpoint) compareLive(_ context.Context, live types.VpcEndpoint) ([]resource.Drift, error) {
 	if slices.Contains(live.RouteTableIds, e.Routes.Identity()) {
 		return nil, nil
 	}
 	return []resource.Drift{infra.Fixed("route-table", "", e.Routes.Identity())}, nil
 }
 
-// create makes it.
-func (e *Endpoint) create(ctx context.Context, nonce string) error {
+// createEndpoint makes it.
+func (e *Endpoint) createEndpoint(ctx context.Context, nonce string) error {
 	return e.In.Waiter().RetryUntilKnown(ctx, e.ID(), func() error {
 		out, err := e.In.Clients.EC2.CreateVpcEndpoint(ctx, &ec2.CreateVpcEndpointInput{
 			VpcId: aws.String(e.VPC.Identity()), RouteTableIds: []string{e.Routes.Identity()},

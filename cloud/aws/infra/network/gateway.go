@@ -29,17 +29,17 @@ func (g *Gateway) ID() string { return owner.ResourceID(owner.KindGateway, g.Nam
 func (g *Gateway) Define() infra.Definition[types.InternetGateway] {
 	d := owner.Define(g.In, Gateways(g.In), g.Name, &g.Learned, g.VPC)
 	d.Needed = []infra.Ref{g.VPC}
-	d.Create, d.Compare, d.Change = g.create, g.compare, g.change
+	d.Create, d.Compare, d.Change = g.createGateway, g.compareLive, g.fixDrift
 	return d
 }
 
-// compare looks which network it is attached to.
-func (g *Gateway) compare(_ context.Context, live types.InternetGateway) ([]resource.Drift, error) {
+// compareLive looks which network it is attached to.
+func (g *Gateway) compareLive(_ context.Context, live types.InternetGateway) ([]resource.Drift, error) {
 	return infra.Differences(infra.Changeable("vpc", attachedTo(live), g.VPC.Identity())), nil
 }
 
-// create makes it and attaches it.
-func (g *Gateway) create(ctx context.Context, nonce string) error {
+// createGateway makes it and attaches it.
+func (g *Gateway) createGateway(ctx context.Context, nonce string) error {
 	out, err := g.In.Clients.EC2.CreateInternetGateway(ctx, &ec2.CreateInternetGatewayInput{
 		TagSpecifications: owner.TagSpec(types.ResourceTypeInternetGateway, g.In.Marks(g.Name, nonce)),
 	})
@@ -47,11 +47,11 @@ func (g *Gateway) create(ctx context.Context, nonce string) error {
 		return err
 	}
 	g.Learn(aws.ToString(out.InternetGateway.InternetGatewayId))
-	return resource.Partial(g.attach(ctx))
+	return resource.Partial(g.attachVPC(ctx))
 }
 
-// change attaches it where it should be.
-func (g *Gateway) change(ctx context.Context, drift []resource.Drift) error {
+// fixDrift attaches it where it should be.
+func (g *Gateway) fixDrift(ctx context.Context, drift []resource.Drift) error {
 	for _, d := range drift {
 		if d.Path != "vpc" {
 			continue
@@ -59,12 +59,12 @@ func (g *Gateway) change(ctx context.Context, drift []resource.Drift) error {
 		if err := detachGateway(ctx, g.In, g.Identity(), d.Have); err != nil {
 			return err
 		}
-		return g.attach(ctx)
+		return g.attachVPC(ctx)
 	}
 	return nil
 }
 
-func (g *Gateway) attach(ctx context.Context) error {
+func (g *Gateway) attachVPC(ctx context.Context) error {
 	err := g.In.Waiter().RetryUntilKnown(ctx, g.ID(), func() error {
 		_, err := g.In.Clients.EC2.AttachInternetGateway(ctx, &ec2.AttachInternetGatewayInput{
 			InternetGatewayId: aws.String(g.Identity()), VpcId: aws.String(g.VPC.Identity()),

@@ -53,26 +53,26 @@ func AgentRules(master, agents infra.Ref) []Rule {
 	}
 }
 
-// source is where r lets things in from.
-func (r Rule) source() string {
+// sourceName is where r lets things in from.
+func (r Rule) sourceName() string {
 	if r.From.IsValid() {
 		return r.From.Masked().String()
 	}
 	return r.Group.Identity()
 }
 
-// key is how r reads in a plan, the same for two rules that open the same:
+// planKey is how r reads in a plan, the same for two rules that open the same:
 // "8443 from 10.0.0.0/8".
-func (r Rule) key() string {
+func (r Rule) planKey() string {
 	port := "all"
 	if r.Port != 0 {
 		port = strconv.Itoa(int(r.Port))
 	}
-	return port + " from " + r.source()
+	return port + " from " + r.sourceName()
 }
 
-// describe is a rule for people, before the groups that it names are there.
-func (r Rule) describe() string {
+// describeRule is a rule for people, before the groups that it names are there.
+func (r Rule) describeRule() string {
 	port := "everything"
 	if r.Port != 0 {
 		port = "TCP " + strconv.Itoa(int(r.Port))
@@ -86,8 +86,8 @@ func (r Rule) describe() string {
 	return port + " from " + r.Group.Identity()
 }
 
-// permission is r in EC2's form.
-func (r Rule) permission() types.IpPermission {
+// ipPermission is r in EC2's form.
+func (r Rule) ipPermission() types.IpPermission {
 	p := types.IpPermission{IpProtocol: aws.String(everything)}
 	if r.Port != 0 {
 		p.IpProtocol, p.FromPort, p.ToPort = aws.String(tcp), aws.Int32(r.Port), aws.Int32(r.Port)
@@ -96,45 +96,45 @@ func (r Rule) permission() types.IpPermission {
 	case !r.From.IsValid():
 		p.UserIdGroupPairs = []types.UserIdGroupPair{{GroupId: aws.String(r.Group.Identity()), Description: aws.String(r.Why)}}
 	case r.From.Addr().Is4():
-		p.IpRanges = []types.IpRange{{CidrIp: aws.String(r.source()), Description: aws.String(r.Why)}}
+		p.IpRanges = []types.IpRange{{CidrIp: aws.String(r.sourceName()), Description: aws.String(r.Why)}}
 	default:
-		p.Ipv6Ranges = []types.Ipv6Range{{CidrIpv6: aws.String(r.source()), Description: aws.String(r.Why)}}
+		p.Ipv6Ranges = []types.Ipv6Range{{CidrIpv6: aws.String(r.sourceName()), Description: aws.String(r.Why)}}
 	}
 	return p
 }
 
-// split takes permissions apart, one source each, by the key of what they open.
-func split(ps []types.IpPermission) map[string]types.IpPermission {
+// splitPermissions takes permissions apart, one source each, by the key of what they open.
+func splitPermissions(ps []types.IpPermission) map[string]types.IpPermission {
 	out := make(map[string]types.IpPermission)
 	for _, p := range ps {
 		one := types.IpPermission{IpProtocol: p.IpProtocol, FromPort: p.FromPort, ToPort: p.ToPort}
 		for _, r := range p.IpRanges {
 			one := one
 			one.IpRanges = []types.IpRange{r}
-			out[opens(p)+" from "+aws.ToString(r.CidrIp)] = one
+			out[openPorts(p)+" from "+aws.ToString(r.CidrIp)] = one
 		}
 		for _, r := range p.Ipv6Ranges {
 			one := one
 			one.Ipv6Ranges = []types.Ipv6Range{r}
-			out[opens(p)+" from "+aws.ToString(r.CidrIpv6)] = one
+			out[openPorts(p)+" from "+aws.ToString(r.CidrIpv6)] = one
 		}
 		for _, r := range p.PrefixListIds {
 			one := one
 			one.PrefixListIds = []types.PrefixListId{r}
-			out[opens(p)+" from "+aws.ToString(r.PrefixListId)] = one
+			out[openPorts(p)+" from "+aws.ToString(r.PrefixListId)] = one
 		}
 		for _, r := range p.UserIdGroupPairs {
 			one := one
 			one.UserIdGroupPairs = []types.UserIdGroupPair{r}
-			out[opens(p)+" from "+aws.ToString(r.GroupId)] = one
+			out[openPorts(p)+" from "+aws.ToString(r.GroupId)] = one
 		}
 	}
 	return out
 }
 
-// opens is the ports that p opens, without their source: "all", "8443", "udp 53",
+// openPorts is the ports that p opens, without their source: "all", "8443", "udp 53",
 // "1024-65535".
-func opens(p types.IpPermission) string {
+func openPorts(p types.IpPermission) string {
 	proto := aws.ToString(p.IpProtocol)
 	if proto == everything {
 		return "all"
@@ -152,12 +152,12 @@ func opens(p types.IpPermission) string {
 // sortKeys orders rules for people: by port, then by source.
 func sortKeys(keys []string) []string {
 	slices.SortFunc(keys, func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(before(a)), len(before(b))), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(len(portsOf(a)), len(portsOf(b))), cmp.Compare(a, b))
 	})
 	return keys
 }
 
-func before(key string) string {
+func portsOf(key string) string {
 	s, _, _ := strings.Cut(key, " from ")
 	return s
 }

@@ -32,16 +32,16 @@ func TestWhatIsLetIn(t *testing.T) {
 			t.Parallel()
 			var sent []types.IpPermission
 			for _, r := range tc.rules {
-				sent = append(sent, r.permission())
+				sent = append(sent, r.ipPermission())
 			}
 			// What is sent reads the same when it comes back.
-			got := sortKeys(slices.Collect(maps.Keys(split(sent))))
+			got := sortKeys(slices.Collect(maps.Keys(splitPermissions(sent))))
 			if d := cmp.Diff(got, tc.want); d != "" {
 				t.Errorf("got -, want +:\n%s", d)
 			}
 			for _, r := range tc.rules {
-				if _, ok := split(sent)[r.key()]; !ok {
-					t.Errorf("%s is not among %v", r.key(), got)
+				if _, ok := splitPermissions(sent)[r.planKey()]; !ok {
+					t.Errorf("%s is not among %v", r.planKey(), got)
 				}
 			}
 		})

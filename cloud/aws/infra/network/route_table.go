@@ -40,17 +40,17 @@ func (r *Routes) ID() string { return owner.ResourceID(owner.KindRoutes, r.Name)
 func (r *Routes) Define() infra.Definition[types.RouteTable] {
 	d := owner.Define(r.In, RouteTables(r.In), r.Name, &r.Learned, append([]infra.Ref{r.VPC, r.Gateway}, r.Subnets...)...)
 	d.Needed = []infra.Ref{r.VPC}
-	d.Create, d.Compare, d.Change = r.create, r.compare, r.change
+	d.Create, d.Compare, d.Change = r.createTable, r.compareLive, r.fixDrift
 	return d
 }
 
-// compare looks at its way to the internet and at the subnets that use it.
-func (r *Routes) compare(_ context.Context, live types.RouteTable) ([]resource.Drift, error) {
+// compareLive looks at its way to the internet and at the subnets that use it.
+func (r *Routes) compareLive(_ context.Context, live types.RouteTable) ([]resource.Drift, error) {
 	var drift []resource.Drift
 	if have := defaultRoute(live); have != r.Gateway.Identity() || have == "" {
 		drift = append(drift, infra.Changeable(routePath, have, infra.NameOf(r.Gateway)))
 	}
-	users := associations(live)
+	users := subnetAssociations(live)
 	for _, sub := range r.Subnets {
 		if _, ok := users[sub.Identity()]; !ok {
 			drift = append(drift, infra.Changeable(subnetPath+infra.NameOf(sub)+"]", "", "uses it"))
@@ -59,8 +59,8 @@ func (r *Routes) compare(_ context.Context, live types.RouteTable) ([]resource.D
 	return drift, nil
 }
 
-// create makes it with its routes and associations.
-func (r *Routes) create(ctx context.Context, nonce string) error {
+// createTable makes it with its routes and associations.
+func (r *Routes) createTable(ctx context.Context, nonce string) error {
 	err := r.In.Waiter().RetryUntilKnown(ctx, r.ID(), func() error {
 		out, err := r.In.Clients.EC2.CreateRouteTable(ctx, &ec2.CreateRouteTableInput{
 			VpcId:             aws.String(r.VPC.Identity()),
@@ -76,13 +76,13 @@ func (r *Routes) create(ctx context.Context, nonce string) error {
 	}
 	calls := []func() error{func() error { return r.routeOut(ctx, "") }}
 	for _, sub := range r.Subnets {
-		calls = append(calls, func() error { return r.associate(ctx, sub.Identity()) })
+		calls = append(calls, func() error { return r.associateSubnet(ctx, sub.Identity()) })
 	}
 	return resource.Partial(infra.SideBySide(calls...)) // the master's machine waits for them
 }
 
-// change changes routes and associations.
-func (r *Routes) change(ctx context.Context, drift []resource.Drift) error {
+// fixDrift changes routes and associations.
+func (r *Routes) fixDrift(ctx context.Context, drift []resource.Drift) error {
 	for _, d := range drift {
 		if d.Path == routePath {
 			if err := r.routeOut(ctx, d.Have); err != nil {
@@ -99,7 +99,7 @@ func (r *Routes) change(ctx context.Context, drift []resource.Drift) error {
 		if at < 0 {
 			continue
 		}
-		if err := r.associate(ctx, r.Subnets[at].Identity()); err != nil {
+		if err := r.associateSubnet(ctx, r.Subnets[at].Identity()); err != nil {
 			return err
 		}
 	}
@@ -123,12 +123,12 @@ func (r *Routes) routeOut(ctx context.Context, have string) error {
 	})
 }
 
-func (r *Routes) associate(ctx context.Context, subnet string) error {
+func (r *Routes) associateSubnet(ctx context.Context, subnet string) error {
 	return r.In.Waiter().RetryUntilKnown(ctx, r.ID(), func() error {
 		_, err := r.In.Clients.EC2.AssociateRouteTable(ctx, &ec2.AssociateRouteTableInput{
 			RouteTableId: aws.String(r.Identity()), SubnetId: aws.String(subnet),
 		})
-		return r.acceptConflict(ctx, err, func(t types.RouteTable) bool { return associations(t)[subnet] != "" })
+		return r.acceptConflict(ctx, err, func(t types.RouteTable) bool { return subnetAssociations(t)[subnet] != "" })
 	})
 }
 
@@ -165,7 +165,7 @@ func deleteRouteTable(ctx context.Context, c *owner.Cluster, id string) error {
 }
 
 func disassociateSubnets(ctx context.Context, c *owner.Cluster, t types.RouteTable) error {
-	for _, a := range associations(t) {
+	for _, a := range subnetAssociations(t) {
 		_, err := c.Clients.EC2.DisassociateRouteTable(ctx, &ec2.DisassociateRouteTableInput{AssociationId: aws.String(a)})
 		if infra.IgnoreMissing(err) != nil {
 			return err
@@ -190,8 +190,8 @@ func defaultRoute(t types.RouteTable) string {
 	return ""
 }
 
-// associations maps subnets to the associations by which they go by t.
-func associations(t types.RouteTable) map[string]string {
+// subnetAssociations maps subnets to the associations by which they go by t.
+func subnetAssociations(t types.RouteTable) map[string]string {
 	out := make(map[string]string)
 	for _, a := range t.Associations {
 		if aws.ToString(a.SubnetId) != "" && !isLeaving(a) {
@@ -213,7 +213,7 @@ func RouteTables(c *owner.Cluster) infra.Kind[types.RouteTable] {
 		p := ec2.NewDescribeRouteTablesPaginator(c.Clients.EC2, &ec2.DescribeRouteTablesInput{Filters: filters})
 		return owner.Pages(ctx, p, func(o *ec2.DescribeRouteTablesOutput) []types.RouteTable { return o.RouteTables })
 	}, func(t types.RouteTable) infra.Observed {
-		return infra.Observed{Identity: aws.ToString(t.RouteTableId), Marks: owner.EC2TagMap(t.Tags), Used: len(associations(t)) > 0}
+		return infra.Observed{Identity: aws.ToString(t.RouteTableId), Marks: owner.EC2TagMap(t.Tags), Used: len(subnetAssociations(t)) > 0}
 	})
 	k.Delete = func(ctx context.Context, id string) error { return deleteRouteTable(ctx, c, id) }
 	return k

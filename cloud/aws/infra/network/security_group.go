@@ -31,15 +31,15 @@ func (g *Group) ID() string { return owner.ResourceID(owner.KindGroup, g.Name) }
 func (g *Group) Define() infra.Definition[types.SecurityGroup] {
 	d := owner.Define(g.In, Groups(g.In), g.Name, &g.Learned, g.VPC)
 	d.Needed = []infra.Ref{g.VPC}
-	d.Create = g.create
+	d.Create = g.createGroup
 	d.Compare = func(_ context.Context, live types.SecurityGroup) ([]resource.Drift, error) {
 		return infra.Differences(infra.Fixed("vpc", aws.ToString(live.VpcId), g.VPC.Identity())), nil
 	}
 	return d
 }
 
-// create makes it. Amazon lets everything out of a new group and nothing in.
-func (g *Group) create(ctx context.Context, nonce string) error {
+// createGroup makes it. Amazon lets everything out of a new group and nothing in.
+func (g *Group) createGroup(ctx context.Context, nonce string) error {
 	err := g.In.Waiter().RetryUntilKnown(ctx, g.ID(), func() error {
 		out, err := g.In.Clients.EC2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
 			GroupName: aws.String(g.In.DisplayName(g.Name)), VpcId: aws.String(g.VPC.Identity()),

@@ -55,7 +55,7 @@ func (r *Rules) Needs() []string {
 
 // Find compares what is open with what should be.
 func (r *Rules) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
-	if r.Group.Identity() == "" || slices.ContainsFunc(r.Ingress, func(rule Rule) bool { return rule.source() == "" }) {
+	if r.Group.Identity() == "" || slices.ContainsFunc(r.Ingress, func(rule Rule) bool { return rule.sourceName() == "" }) {
 		return resource.Found{}, nil, nil
 	}
 	var live types.SecurityGroup
@@ -70,20 +70,20 @@ func (r *Rules) Find(ctx context.Context) (resource.Found, []resource.Drift, err
 		return resource.Found{}, nil, err
 	}
 	r.Learn(r.Group.Identity())
-	return resource.Found{Kind: owner.KindRules, ID: r.Identity(), Name: r.Name}, r.drift(live), nil
+	return resource.Found{Kind: owner.KindRules, ID: r.Identity(), Name: r.Name}, r.rulesDrift(live), nil
 }
 
 // Describe lists the ingress rules, a port and a source each.
 func (r *Rules) Describe() []string {
 	out := make([]string, len(r.Ingress))
 	for i, rule := range r.Ingress {
-		out[i] = "lets in " + rule.describe() + ": " + rule.Why
+		out[i] = "lets in " + rule.describeRule() + ": " + rule.Why
 	}
 	return out
 }
 
-func (r *Rules) drift(live types.SecurityGroup) []resource.Drift {
-	have, want := split(live.IpPermissions), r.wanted()
+func (r *Rules) rulesDrift(live types.SecurityGroup) []resource.Drift {
+	have, want := splitPermissions(live.IpPermissions), r.wantedPermissions()
 	var out []resource.Drift
 	for _, k := range sortKeys(slices.Collect(maps.Keys(want))) {
 		if _, ok := have[k]; !ok {
@@ -95,16 +95,16 @@ func (r *Rules) drift(live types.SecurityGroup) []resource.Drift {
 			out = append(out, resource.Drift{Path: ingressPath + k + "]", Have: open, Want: closed})
 		}
 	}
-	if _, ok := split(live.IpPermissionsEgress)["all from "+everywhere]; !ok {
+	if _, ok := splitPermissions(live.IpPermissionsEgress)["all from "+everywhere]; !ok {
 		out = append(out, resource.Drift{Path: egressPath, Have: closed, Want: open})
 	}
 	return out
 }
 
-func (r *Rules) wanted() map[string]types.IpPermission {
+func (r *Rules) wantedPermissions() map[string]types.IpPermission {
 	out := make(map[string]types.IpPermission, len(r.Ingress))
 	for _, rule := range r.Ingress {
-		out[rule.key()] = rule.permission()
+		out[rule.planKey()] = rule.ipPermission()
 	}
 	return out
 }
@@ -120,18 +120,18 @@ func (r *Rules) Create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.Update(ctx, r.drift(live))
+	return r.Update(ctx, r.rulesDrift(live))
 }
 
 // Update opens and closes. It opens first, so that no client is cut off between.
 func (r *Rules) Update(ctx context.Context, drift []resource.Drift) error {
 	var opening, closing []types.IpPermission
-	want := r.wanted()
+	want := r.wantedPermissions()
 	live, err := describeGroup(ctx, r.In, r.Identity())
 	if err != nil {
 		return err
 	}
-	have := split(live.IpPermissions)
+	have := splitPermissions(live.IpPermissions)
 	for _, d := range drift {
 		key := strings.TrimSuffix(strings.TrimPrefix(d.Path, ingressPath), "]")
 		rule, wanted := want[key]
@@ -149,16 +149,16 @@ func (r *Rules) Update(ctx context.Context, drift []resource.Drift) error {
 		}
 	}
 	if len(opening) > 0 {
-		if err := r.authorize(ctx, opening); err != nil {
+		if err := r.authorizeIngress(ctx, opening); err != nil {
 			return err
 		}
 	}
 	return revokeIngress(ctx, r.In, r.Identity(), closing)
 }
 
-// authorize opens one by one when all at once is refused because one is open
+// authorizeIngress opens one by one when all at once is refused because one is open
 // already.
-func (r *Rules) authorize(ctx context.Context, ps []types.IpPermission) error {
+func (r *Rules) authorizeIngress(ctx context.Context, ps []types.IpPermission) error {
 	err := r.In.Waiter().RetryUntilKnown(ctx, r.ID(), func() error {
 		_, err := r.In.Clients.EC2.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{
 			GroupId: aws.String(r.Identity()), IpPermissions: ps,
@@ -172,7 +172,7 @@ func (r *Rules) authorize(ctx context.Context, ps []types.IpPermission) error {
 		return nil // it is open
 	}
 	for _, p := range ps {
-		if err := r.authorize(ctx, []types.IpPermission{p}); err != nil {
+		if err := r.authorizeIngress(ctx, []types.IpPermission{p}); err != nil {
 			return err
 		}
 	}
@@ -201,7 +201,7 @@ func CloseRules(ctx context.Context, c *owner.Cluster, id string) error {
 	if err != nil {
 		return infra.IgnoreMissing(err)
 	}
-	return infra.IgnoreMissing(revokeIngress(ctx, c, id, slices.Collect(maps.Values(split(live.IpPermissions)))))
+	return infra.IgnoreMissing(revokeIngress(ctx, c, id, slices.Collect(maps.Values(splitPermissions(live.IpPermissions)))))
 }
 
 func revokeIngress(ctx context.Context, c *owner.Cluster, id string, ps []types.IpPermission) error {

@@ -34,13 +34,13 @@ func (s *Subnet) ID() string { return owner.ResourceID(owner.KindSubnet, s.Name)
 func (s *Subnet) Define() infra.Definition[types.Subnet] {
 	d := owner.Define(s.In, Subnets(s.In), s.Name, &s.Learned, s.VPC)
 	d.Needed = []infra.Ref{s.VPC}
-	d.Create = s.create
-	d.Compare = s.compare
+	d.Create = s.createSubnet
+	d.Compare = s.compareLive
 	d.Describe = func() []string { return []string{s.CIDR.String() + " in " + s.Zone} }
 	return d
 }
 
-func (s *Subnet) compare(_ context.Context, live types.Subnet) ([]resource.Drift, error) {
+func (s *Subnet) compareLive(_ context.Context, live types.Subnet) ([]resource.Drift, error) {
 	return infra.Differences(
 		infra.Fixed("vpc", aws.ToString(live.VpcId), s.VPC.Identity()),
 		infra.Fixed("zone", aws.ToString(live.AvailabilityZone), s.Zone),
@@ -48,7 +48,7 @@ func (s *Subnet) compare(_ context.Context, live types.Subnet) ([]resource.Drift
 	), nil
 }
 
-func (s *Subnet) create(ctx context.Context, nonce string) error {
+func (s *Subnet) createSubnet(ctx context.Context, nonce string) error {
 	return s.In.Waiter().RetryUntilKnown(ctx, s.ID(), func() error {
 		out, err := s.In.Clients.EC2.CreateSubnet(ctx, &ec2.CreateSubnetInput{
 			VpcId: aws.String(s.VPC.Identity()), AvailabilityZone: aws.String(s.Zone), CidrBlock: aws.String(s.CIDR.String()),

@@ -32,7 +32,7 @@ func (v *VPC) ID() string { return owner.ResourceID(owner.KindVPC, v.Name) }
 // Define says what is wanted.
 func (v *VPC) Define() infra.Definition[types.Vpc] {
 	d := owner.Define(v.In, VPCs(v.In), v.Name, &v.Learned)
-	d.Create = v.create
+	d.Create = v.createVPC
 	d.Compare = func(_ context.Context, live types.Vpc) ([]resource.Drift, error) {
 		return infra.Differences(infra.Fixed("cidr", aws.ToString(live.CidrBlock), v.CIDR.String())), nil
 	}
@@ -40,7 +40,7 @@ func (v *VPC) Define() infra.Definition[types.Vpc] {
 	return d
 }
 
-func (v *VPC) create(ctx context.Context, nonce string) error {
+func (v *VPC) createVPC(ctx context.Context, nonce string) error {
 	out, err := v.In.Clients.EC2.CreateVpc(ctx, &ec2.CreateVpcInput{
 		CidrBlock:         aws.String(v.CIDR.String()),
 		TagSpecifications: owner.TagSpec(types.ResourceTypeVpc, v.In.Marks(v.Name, nonce)),

@@ -12,16 +12,16 @@ import (
 func (c *Cluster) Found(kind string, o infra.Observed) resource.Found {
 	return resource.Found{
 		Kind: kind, ID: o.Identity, Name: cmp.Or(o.Marks[ResourceTag], o.Marks[NameTag]),
-		Retain:   c.retain(kind, o.Marks),
+		Retain:   c.retainReason(kind, o.Marks),
 		Launched: kind == KindAgent || kind == KindSpotRequest,
 		Nonce:    o.Marks[NonceTag],
 	}
 }
 
-// retain says why an object outlives `down`. A volume that is not one of the
+// retainReason says why an object outlives `down`. A volume that is not one of the
 // cluster's resources is some machine's own disk, and a secret whose tag was
 // lost rather stays than goes.
-func (c *Cluster) retain(kind string, tags map[string]string) string {
+func (c *Cluster) retainReason(kind string, tags map[string]string) string {
 	switch {
 	case kind == KindBucket:
 		return retainData

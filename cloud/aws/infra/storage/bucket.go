@@ -54,7 +54,7 @@ func (b *Bucket) Find(ctx context.Context) (resource.Found, []resource.Drift, er
 	}
 	b.Learn(b.bucketName())
 	drift := infra.MarkDrift(tags, b.In.Marks("data", ""))
-	for _, look := range []func(context.Context) (resource.Drift, error){b.encryption, b.publicAccess, b.policy, b.versioning} {
+	for _, look := range []func(context.Context) (resource.Drift, error){b.encryptionDrift, b.publicAccess, b.tlsPolicyDrift, b.versioningDrift} {
 		var d resource.Drift
 		err := b.In.Waiter().LookUpListed(ctx, b.ID(), func() (err error) {
 			d, err = look(ctx)
@@ -86,15 +86,15 @@ func (b *Bucket) Create(ctx context.Context) error {
 	if region := b.In.Clients.Region; region != homeRegion {
 		in.CreateBucketConfiguration.LocationConstraint = types.BucketLocationConstraint(region)
 	}
-	if err := b.claim(ctx, in); err != nil {
+	if err := b.claimName(ctx, in); err != nil {
 		return err
 	}
 	return b.In.Waiter().Adopt(ctx, b)
 }
 
-// claim waits for the name of a bucket that was removed a moment ago, unless
+// claimName waits for the name of a bucket that was removed a moment ago, unless
 // another account has it.
-func (b *Bucket) claim(ctx context.Context, in *s3.CreateBucketInput) error {
+func (b *Bucket) claimName(ctx context.Context, in *s3.CreateBucketInput) error {
 	return b.In.Waiter().Await(ctx, b.ID(), infra.ToBeFree, func() (bool, error) {
 		_, err := b.In.Clients.S3.CreateBucket(ctx, in)
 		if cloud.KindOf(err) != cloud.Conflict {

@@ -48,14 +48,14 @@ func EmptyBucket(ctx context.Context, c *owner.Cluster, n string) error {
 		if err != nil {
 			return err
 		}
-		if err := deleteObjects(ctx, c, n, identities(page)); err != nil {
+		if err := deleteObjects(ctx, c, n, objectIDs(page)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func identities(page *s3.ListObjectVersionsOutput) []types.ObjectIdentifier {
+func objectIDs(page *s3.ListObjectVersionsOutput) []types.ObjectIdentifier {
 	var out []types.ObjectIdentifier
 	for _, v := range page.Versions {
 		out = append(out, types.ObjectIdentifier{Key: v.Key, VersionId: v.VersionId})

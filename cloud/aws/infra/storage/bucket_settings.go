@@ -34,13 +34,13 @@ func (b *Bucket) Update(ctx context.Context, drift []resource.Drift) error {
 		var err error
 		switch d.Path {
 		case encryptionPath:
-			err = b.encrypt(ctx)
+			err = b.enableEncryption(ctx)
 		case publicPath:
-			err = b.close(ctx)
+			err = b.blockPublicAccess(ctx)
 		case tlsPath:
 			err = b.tlsOnly().Put(ctx)
 		case versioningPath:
-			err = b.version(ctx)
+			err = b.setVersioning(ctx)
 		}
 		if err != nil {
 			return err
@@ -49,7 +49,7 @@ func (b *Bucket) Update(ctx context.Context, drift []resource.Drift) error {
 	return nil
 }
 
-func (b *Bucket) encryption(ctx context.Context) (resource.Drift, error) {
+func (b *Bucket) encryptionDrift(ctx context.Context) (resource.Drift, error) {
 	d := resource.Drift{Path: encryptionPath, Have: off, Want: on}
 	out, err := b.In.Clients.S3.GetBucketEncryption(ctx, &s3.GetBucketEncryptionInput{Bucket: aws.String(b.Identity())})
 	switch {
@@ -64,7 +64,7 @@ func (b *Bucket) encryption(ctx context.Context) (resource.Drift, error) {
 	return d, nil
 }
 
-func (b *Bucket) encrypt(ctx context.Context) error {
+func (b *Bucket) enableEncryption(ctx context.Context) error {
 	_, err := b.In.Clients.S3.PutBucketEncryption(ctx, &s3.PutBucketEncryptionInput{
 		Bucket: aws.String(b.Identity()),
 		ServerSideEncryptionConfiguration: &types.ServerSideEncryptionConfiguration{Rules: []types.ServerSideEncryptionRule{{
@@ -90,7 +90,7 @@ func (b *Bucket) publicAccess(ctx context.Context) (resource.Drift, error) {
 	return d, nil
 }
 
-func (b *Bucket) close(ctx context.Context) error {
+func (b *Bucket) blockPublicAccess(ctx context.Context) error {
 	_, err := b.In.Clients.S3.PutPublicAccessBlock(ctx, &s3.PutPublicAccessBlockInput{
 		Bucket: aws.String(b.Identity()),
 		PublicAccessBlockConfiguration: &types.PublicAccessBlockConfiguration{
@@ -101,7 +101,7 @@ func (b *Bucket) close(ctx context.Context) error {
 	return err
 }
 
-func (b *Bucket) policy(ctx context.Context) (resource.Drift, error) {
+func (b *Bucket) tlsPolicyDrift(ctx context.Context) (resource.Drift, error) {
 	d := resource.Drift{Path: tlsPath, Have: allowed, Want: refused}
 	has, whole, err := b.tlsOnly().Look(ctx)
 	if has && whole {
@@ -112,7 +112,7 @@ func (b *Bucket) policy(ctx context.Context) (resource.Drift, error) {
 
 func (b *Bucket) tlsOnly() TLSOnly { return TLSOnly{S3: b.In.Clients.S3, Bucket: b.Identity()} }
 
-func (b *Bucket) versioning(ctx context.Context) (resource.Drift, error) {
+func (b *Bucket) versioningDrift(ctx context.Context) (resource.Drift, error) {
 	d := resource.Drift{Path: versioningPath, Have: off, Want: off}
 	if b.Versioning {
 		d.Want = on
@@ -127,7 +127,7 @@ func (b *Bucket) versioning(ctx context.Context) (resource.Drift, error) {
 	return d, nil
 }
 
-func (b *Bucket) version(ctx context.Context) error {
+func (b *Bucket) setVersioning(ctx context.Context) error {
 	status := types.BucketVersioningStatusSuspended
 	if b.Versioning {
 		status = types.BucketVersioningStatusEnabled

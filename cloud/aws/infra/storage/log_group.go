@@ -52,7 +52,7 @@ func (l *LogGroup) Describe() []string {
 	return []string{LogGroupName(l.In.ID) + ", lines are kept " + kept}
 }
 
-func (l *LogGroup) tags() map[string]string {
+func (l *LogGroup) wantedTags() map[string]string {
 	out := l.In.Marks("logs", "")
 	out[owner.RetainTag] = owner.RetainNo
 	if l.Retain {
@@ -68,9 +68,9 @@ func (l *LogGroup) Find(ctx context.Context) (resource.Found, []resource.Drift, 
 		return resource.Found{}, nil, infra.IgnoreMissing(err)
 	}
 	l.Learn(LogGroupName(l.In.ID))
-	drift := infra.MarkDrift(tags, l.tags())
+	drift := infra.MarkDrift(tags, l.wantedTags())
 	if have := aws.ToInt32(live.RetentionInDays); have != l.Days {
-		drift = append(drift, resource.Drift{Path: "retention", Have: days(have), Want: days(l.Days)})
+		drift = append(drift, resource.Drift{Path: "retention", Have: retentionText(have), Want: retentionText(l.Days)})
 	}
 	return foundLogGroup(l.In, tags), drift, nil
 }
@@ -79,7 +79,7 @@ func (l *LogGroup) Find(ctx context.Context) (resource.Found, []resource.Drift, 
 func (l *LogGroup) Create(ctx context.Context) error {
 	l.Learn(LogGroupName(l.In.ID))
 	_, err := l.In.Clients.Logs.CreateLogGroup(ctx, &cloudwatchlogs.CreateLogGroupInput{
-		LogGroupName: aws.String(l.Identity()), Tags: l.tags(),
+		LogGroupName: aws.String(l.Identity()), Tags: l.wantedTags(),
 	})
 	if cloud.KindOf(err) == cloud.Conflict {
 		return l.In.Waiter().Adopt(ctx, l)
@@ -175,7 +175,7 @@ func ListLogGroups(ctx context.Context, c *owner.Cluster) ([]resource.Found, err
 // star that stands for its streams.
 func logARN(g types.LogGroup) string { return strings.TrimSuffix(aws.ToString(g.Arn), ":*") }
 
-func days(n int32) string {
+func retentionText(n int32) string {
 	if n == 0 {
 		return "forever"
 	}

@@ -52,10 +52,10 @@ func (*Secret) Kind() string { return owner.KindSecret }
 // Needs nothing.
 func (*Secret) Needs() []string { return nil }
 
-func (s *Secret) stored() string { return SecretName(s.In.ID, s.Name) }
+func (s *Secret) storedName() string { return SecretName(s.In.ID, s.Name) }
 
-// tags are all but the digest of a given value, which is new each time.
-func (s *Secret) tags() map[string]string {
+// wantedTags are all but the digest of a given value, which is new each time.
+func (s *Secret) wantedTags() map[string]string {
 	out := s.In.Marks(s.Name, "")
 	out[owner.RetainTag] = owner.RetainNo
 	if s.OpensData {
@@ -70,7 +70,7 @@ func (s *Secret) tags() map[string]string {
 // Find looks at it, and not at its value. One that is scheduled for deletion is
 // taken for gone: Create brings it back.
 func (s *Secret) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
-	live, err := describeSecret(ctx, s.In, s.stored())
+	live, err := describeSecret(ctx, s.In, s.storedName())
 	if err != nil || live.DeletedDate != nil {
 		return resource.Found{}, nil, infra.IgnoreMissing(err)
 	}
@@ -78,13 +78,13 @@ func (s *Secret) Find(ctx context.Context) (resource.Found, []resource.Drift, er
 	if err != nil {
 		return resource.Found{}, nil, err
 	}
-	s.Learn(s.stored())
-	return s.In.Found(owner.KindSecret, infra.Observed{Identity: s.Identity(), Marks: tags}), s.drift(tags), nil
+	s.Learn(s.storedName())
+	return s.In.Found(owner.KindSecret, infra.Observed{Identity: s.Identity(), Marks: tags}), s.secretDrift(tags), nil
 }
 
-func (s *Secret) drift(tags map[string]string) []resource.Drift {
-	out := infra.MarkDrift(tags, s.tags())
-	if !s.Given.IsZero() && !infra.DigestMatches(tags[owner.DigestTag], s.stored(), s.Given.Reveal()) {
+func (s *Secret) secretDrift(tags map[string]string) []resource.Drift {
+	out := infra.MarkDrift(tags, s.wantedTags())
+	if !s.Given.IsZero() && !infra.DigestMatches(tags[owner.DigestTag], s.storedName(), s.Given.Reveal()) {
 		out = append(out, resource.Drift{Path: valuePath, Have: "another one", Want: "the given one"})
 	}
 	return out
@@ -92,14 +92,14 @@ func (s *Secret) drift(tags map[string]string) []resource.Drift {
 
 // Create stores it, or brings it back with the value that it had.
 func (s *Secret) Create(ctx context.Context) error {
-	live, err := describeSecret(ctx, s.In, s.stored())
+	live, err := describeSecret(ctx, s.In, s.storedName())
 	switch {
 	case cloud.KindOf(err) == cloud.NotFound:
-		return s.store(ctx)
+		return s.storeValue(ctx)
 	case err != nil:
 		return err
 	}
-	s.Learn(s.stored())
+	s.Learn(s.storedName())
 	if live.DeletedDate != nil {
 		if _, err := s.In.Clients.Secrets.RestoreSecret(ctx, &sm.RestoreSecretInput{SecretId: aws.String(s.Identity())}); err != nil {
 			return err
@@ -109,18 +109,18 @@ func (s *Secret) Create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.Update(ctx, s.drift(tags))
+	return s.Update(ctx, s.secretDrift(tags))
 }
 
-func (s *Secret) store(ctx context.Context) error {
-	value, tags, err := s.value()
+func (s *Secret) storeValue(ctx context.Context) error {
+	value, tags, err := s.newValue()
 	if err != nil {
 		return err
 	}
 	// A secret that was removed a moment ago still stands in the way.
 	err = s.In.Waiter().RetryOn(ctx, s.ID(), infra.ToAppear, cloud.Conflict, func() error {
 		_, err := s.In.Clients.Secrets.CreateSecret(ctx, &sm.CreateSecretInput{
-			Name: aws.String(s.stored()), SecretString: aws.String(value.Reveal()),
+			Name: aws.String(s.storedName()), SecretString: aws.String(value.Reveal()),
 			Description: aws.String("det-deploy cluster " + s.In.ID + ": " + s.Name), Tags: smTags(tags),
 		})
 		if cloud.KindOf(err) == cloud.Conflict {
@@ -131,18 +131,18 @@ func (s *Secret) store(ctx context.Context) error {
 		return err
 	})
 	if err == nil {
-		s.Learn(s.stored())
+		s.Learn(s.storedName())
 	}
 	return err
 }
 
-func (s *Secret) value() (secret.Value, map[string]string, error) {
-	tags := s.tags()
+func (s *Secret) newValue() (secret.Value, map[string]string, error) {
+	tags := s.wantedTags()
 	if s.Given.IsZero() {
 		v, err := s.Generate()
 		return v, tags, err
 	}
-	tags[owner.DigestTag] = infra.Digest(s.stored(), s.Given.Reveal())
+	tags[owner.DigestTag] = infra.Digest(s.storedName(), s.Given.Reveal())
 	return s.Given, tags, nil
 }
 
@@ -154,7 +154,7 @@ func (s *Secret) Update(ctx context.Context, drift []resource.Drift) error {
 		if d.Path != valuePath {
 			continue
 		}
-		tags[owner.DigestTag] = infra.Digest(s.stored(), s.Given.Reveal())
+		tags[owner.DigestTag] = infra.Digest(s.storedName(), s.Given.Reveal())
 		_, err := s.In.Clients.Secrets.PutSecretValue(ctx, &sm.PutSecretValueInput{
 			SecretId: aws.String(s.Identity()), SecretString: aws.String(s.Given.Reveal()),
 		})
@@ -183,7 +183,7 @@ func DeleteSecret(ctx context.Context, c *owner.Cluster, stored string) error {
 // Read returns the stored value. It is for callers that need it while applying; plans
 // have no use for it.
 func (s *Secret) Read(ctx context.Context) (secret.Value, error) {
-	out, err := s.In.Clients.Secrets.GetSecretValue(ctx, &sm.GetSecretValueInput{SecretId: aws.String(s.stored())})
+	out, err := s.In.Clients.Secrets.GetSecretValue(ctx, &sm.GetSecretValueInput{SecretId: aws.String(s.storedName())})
 	if err != nil {
 		return secret.Value{}, err
 	}

@@ -27,13 +27,13 @@ func (s *Snapshot) ID() string { return owner.ResourceID(owner.KindSnapshot, s.N
 // Define says what is wanted.
 func (s *Snapshot) Define() infra.Definition[types.Snapshot] {
 	d := owner.Define(s.In, Snapshots(s.In), s.Name, &s.Learned, s.Volume)
-	d.Create = s.create
+	d.Create = s.createSnapshot
 	return d
 }
 
-// create begins it. What it holds is settled at once, though Amazon copies
+// createSnapshot begins it. What it holds is settled at once, though Amazon copies
 // for a while.
-func (s *Snapshot) create(ctx context.Context, nonce string) error {
+func (s *Snapshot) createSnapshot(ctx context.Context, nonce string) error {
 	return s.In.Waiter().RetryUntilKnown(ctx, s.ID(), func() error {
 		out, err := s.In.Clients.EC2.CreateSnapshot(ctx, &ec2.CreateSnapshotInput{
 			VolumeId: aws.String(s.Volume.Identity()), Description: aws.String(s.In.DisplayName(s.Name)),

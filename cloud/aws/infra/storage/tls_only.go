@@ -29,7 +29,7 @@ type TLSOnly struct {
 // Look reports whether the policy has our statement, and whether that is whole. A
 // bucket that is not there has none.
 func (t TLSOnly) Look(ctx context.Context) (found, whole bool, err error) {
-	have, err := t.policy(ctx)
+	have, err := t.policyText(ctx)
 	if err != nil || have == "" {
 		return false, false, err
 	}
@@ -43,7 +43,7 @@ func (t TLSOnly) Look(ctx context.Context) (found, whole bool, err error) {
 
 // Put puts our statement there. It may be repeated.
 func (t TLSOnly) Put(ctx context.Context) error {
-	have, err := t.policy(ctx)
+	have, err := t.policyText(ctx)
 	if err != nil {
 		return err
 	}
@@ -55,8 +55,8 @@ func (t TLSOnly) Put(ctx context.Context) error {
 	return err
 }
 
-// policy is the text of the bucket's policy, empty when there is none.
-func (t TLSOnly) policy(ctx context.Context) (string, error) {
+// policyText is the text of the bucket's policy, empty when there is none.
+func (t TLSOnly) policyText(ctx context.Context) (string, error) {
 	out, err := t.S3.GetBucketPolicy(ctx, &s3.GetBucketPolicyInput{Bucket: aws.String(t.Bucket)})
 	if err != nil {
 		return "", infra.IgnoreMissing(err)

@@ -43,13 +43,13 @@ func (v *Volume) ID() string { return owner.ResourceID(owner.KindVolume, v.Name)
 // Define says what is wanted.
 func (v *Volume) Define() infra.Definition[types.Volume] {
 	d := owner.Define(v.In, Volumes(v.In), v.Name, &v.Learned)
-	d.Create, d.Compare, d.Change = v.create, v.compare, v.change
-	d.Describe, d.Advise = v.describe, v.advise
+	d.Create, d.Compare, d.Change = v.createVolume, v.compareLive, v.growVolume
+	d.Describe, d.Advise = v.describeSettings, v.driftAdvice
 	return d
 }
 
-// describe is its size, type and zone.
-func (v *Volume) describe() []string {
+// describeSettings is its size, type and zone.
+func (v *Volume) describeSettings() []string {
 	text := fmt.Sprintf("%s gp3, encrypted, in %s", GiB(v.SizeGiB), v.Zone)
 	if v.Snapshot != "" {
 		text += ", from " + v.Snapshot
@@ -57,9 +57,9 @@ func (v *Volume) describe() []string {
 	return []string{text}
 }
 
-// compare looks at a volume. What cannot be changed in place is refused by the plan,
+// compareLive looks at a volume. What cannot be changed in place is refused by the plan,
 // because a volume is retained.
-func (v *Volume) compare(_ context.Context, live types.Volume) ([]resource.Drift, error) {
+func (v *Volume) compareLive(_ context.Context, live types.Volume) ([]resource.Drift, error) {
 	size := infra.Changeable("size", GiB(aws.ToInt32(live.Size)), GiB(v.SizeGiB))
 	size.Replace = aws.ToInt32(live.Size) > v.SizeGiB
 	return infra.Differences(
@@ -71,8 +71,8 @@ func (v *Volume) compare(_ context.Context, live types.Volume) ([]resource.Drift
 	), nil
 }
 
-// advise says how the volume that is there can be had.
-func (v *Volume) advise(drift []resource.Drift) string {
+// driftAdvice says how the volume that is there can be had.
+func (v *Volume) driftAdvice(drift []resource.Drift) string {
 	var out []string
 	for _, d := range drift {
 		switch {
@@ -87,8 +87,8 @@ func (v *Volume) advise(drift []resource.Drift) string {
 	return strings.Join(out, " and ")
 }
 
-// create makes it. Amazon takes the nonce as its token.
-func (v *Volume) create(ctx context.Context, nonce string) error {
+// createVolume makes it. Amazon takes the nonce as its token.
+func (v *Volume) createVolume(ctx context.Context, nonce string) error {
 	in := &ec2.CreateVolumeInput{
 		AvailabilityZone: aws.String(v.Zone), Size: aws.Int32(v.SizeGiB), VolumeType: types.VolumeTypeGp3,
 		Encrypted: aws.Bool(true), ClientToken: aws.String(nonce),
@@ -105,9 +105,9 @@ func (v *Volume) create(ctx context.Context, nonce string) error {
 	return nil
 }
 
-// change lets it grow while it is in use. The file system on it grows when the machine notices. Amazon allows one change in
+// growVolume lets it grow while it is in use. The file system on it grows when the machine notices. Amazon allows one change in
 // six hours.
-func (v *Volume) change(ctx context.Context, _ []resource.Drift) error {
+func (v *Volume) growVolume(ctx context.Context, _ []resource.Drift) error {
 	_, err := v.In.Clients.EC2.ModifyVolume(ctx, &ec2.ModifyVolumeInput{
 		VolumeId: aws.String(v.Identity()), Size: aws.Int32(v.SizeGiB), VolumeType: types.VolumeTypeGp3,
 	})

@@ -28,7 +28,7 @@ func (s Systemd) Stop(ctx context.Context, unit string) error { return s.Run(ctx
 
 // Running reports whether the unit runs, is being started or will be again.
 func (s Systemd) Running(ctx context.Context, unit string) (bool, error) {
-	out, err := s.output(ctx, "show", "--property=ActiveState", "--property=Job", unit)
+	out, err := s.runSystemctl(ctx, "show", "--property=ActiveState", "--property=Job", unit)
 	if err != nil {
 		return false, err
 	}
@@ -45,11 +45,11 @@ func (s Systemd) Running(ctx context.Context, unit string) (bool, error) {
 
 // Run runs systemctl.
 func (s Systemd) Run(ctx context.Context, args ...string) error {
-	_, err := s.output(ctx, args...)
+	_, err := s.runSystemctl(ctx, args...)
 	return err
 }
 
-func (Systemd) output(ctx context.Context, args ...string) ([]byte, error) {
+func (Systemd) runSystemctl(ctx context.Context, args ...string) ([]byte, error) {
 	// A unit that does not stop is killed after its own limit, which is shorter.
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()

@@ -61,7 +61,7 @@ type statement struct {
 	MAC      []byte `json:"mac,omitempty"`
 }
 
-func (s Secret) seal(st statement) ([]byte, error) {
+func (s Secret) signStatement(st statement) ([]byte, error) {
 	st.MAC = nil
 	text, err := json.Marshal(st)
 	if err != nil {
@@ -76,7 +76,7 @@ func (s Secret) seal(st statement) ([]byte, error) {
 func (s Secret) Prove(audience string, now time.Time) (Proof, error) {
 	st := statement{Instance: s.Instance, Audience: audience, Expires: now.Add(ProofLife).Unix(), Nonce: rand.Text()}
 	var err error
-	if st.MAC, err = s.seal(st); err != nil {
+	if st.MAC, err = s.signStatement(st); err != nil {
 		return Proof{}, fmt.Errorf("prove which machine this is: %w", err)
 	}
 	data, err := json.Marshal(st)
@@ -103,7 +103,7 @@ func (s Secret) Check(data []byte, audience string, now time.Time) (once string,
 	if err := json.Unmarshal(data, &st); err != nil {
 		return "", errors.New("it is not a proof of a machine")
 	}
-	want, err := s.seal(st)
+	want, err := s.signStatement(st)
 	left := time.Unix(st.Expires, 0).Sub(now)
 	switch {
 	case err != nil:

@@ -55,7 +55,7 @@ type followed struct {
 func followMaster(ctx context.Context, cfg Config, client *http.Client, w *agentv1.Welcome) error {
 	platform := "linux-" + runtime.GOARCH
 	wanted := w.GetPrograms()[platform]
-	if !cfg.follows() || wanted == "" || w.GetVersion() == cfg.Version {
+	if !cfg.followsMaster() || wanted == "" || w.GetVersion() == cfg.Version {
 		return nil
 	}
 	log := cfg.Log.With("version", cfg.Version, "master_version", w.GetVersion())
@@ -65,7 +65,7 @@ func followMaster(ctx context.Context, cfg Config, client *http.Client, w *agent
 	}
 	err = mayFollow(cfg.Settings.DataDir, time.Now())
 	if err == nil {
-		err = install(ctx, cfg.Program, source(cfg, client, platform), wanted)
+		err = installProgram(ctx, cfg.Program, programSource(cfg, client, platform), wanted)
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -78,8 +78,8 @@ func followMaster(ctx context.Context, cfg Config, client *http.Client, w *agent
 	return &SupersededError{cfg.Program}
 }
 
-// follows says whether this agent runs what its master does.
-func (cfg Config) follows() bool {
+// followsMaster says whether this agent runs what its master does.
+func (cfg Config) followsMaster() bool {
 	return cfg.Program != "" && (cfg.Settings.AutoUpdate || cfg.Settings.Launched())
 }
 
@@ -108,8 +108,8 @@ func mayFollow(dir string, now time.Time) error {
 	return atomicfile.Write(file, data, 0o600)
 }
 
-// source opens the program at the master.
-func source(cfg Config, client *http.Client, platform string) func(context.Context) (io.ReadCloser, error) {
+// programSource opens the program at the master.
+func programSource(cfg Config, client *http.Client, platform string) func(context.Context) (io.ReadCloser, error) {
 	url := cfg.Settings.Scheme() + "://" + masterAddress(cfg.Settings) + "/binaries/" + platform
 	return func(ctx context.Context) (io.ReadCloser, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -127,9 +127,9 @@ func source(cfg Config, client *http.Client, platform string) func(context.Conte
 	}
 }
 
-// install puts a program in the place of another one, as a whole or not at all,
+// installProgram puts a program in the place of another one, as a whole or not at all,
 // after it was seen to be the one that is wanted and to run here.
-func install(ctx context.Context, program string, open func(context.Context) (io.ReadCloser, error), wanted string) error {
+func installProgram(ctx context.Context, program string, open func(context.Context) (io.ReadCloser, error), wanted string) error {
 	program, err := filepath.EvalSymlinks(program)
 	if err != nil {
 		return err
@@ -145,20 +145,20 @@ func install(ctx context.Context, program string, open func(context.Context) (io
 		return err
 	}
 	defer next.Discard()
-	if err := fetch(ctx, next, open, wanted); err != nil {
+	if err := fetchProgram(ctx, next, open, wanted); err != nil {
 		return err
 	}
 	tctx, cancel := context.WithTimeout(ctx, trialTimeout)
 	defer cancel()
-	if err := try(tctx, next.Name()); err != nil {
+	if err := tryProgram(tctx, next.Name()); err != nil {
 		return fmt.Errorf("try the master's program: %w", err)
 	}
 	return next.Commit()
 }
 
-// try runs a program that was written a moment ago. A container's process that was
+// tryProgram runs a program that was written a moment ago. A container's process that was
 // forked meanwhile has it open until its own exec; so long the system refuses to run it.
-func try(ctx context.Context, program string) error {
+func tryProgram(ctx context.Context, program string) error {
 	for {
 		out, err := exec.CommandContext(ctx, program, "version").CombinedOutput()
 		if err == nil {
@@ -170,8 +170,8 @@ func try(ctx context.Context, program string) error {
 	}
 }
 
-// fetch writes the program and looks whether it is the one that is wanted.
-func fetch(ctx context.Context, to *atomicfile.Pending, open func(context.Context) (io.ReadCloser, error), wanted string) error {
+// fetchProgram writes the program and looks whether it is the one that is wanted.
+func fetchProgram(ctx context.Context, to *atomicfile.Pending, open func(context.Context) (io.ReadCloser, error), wanted string) error {
 	from, err := open(ctx)
 	if err != nil {
 		return err

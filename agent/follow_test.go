@@ -112,11 +112,11 @@ func TestWhoFollows(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
 	static := Config{Settings: settings(t, p), Program: "x", Version: "test"}
-	if static.follows() {
+	if static.followsMaster() {
 		t.Error("a static agent: got that it follows, want it left to its owner")
 	}
 	static.Settings.AutoUpdate = true
-	if !static.follows() {
+	if !static.followsMaster() {
 		t.Error("with auto_update: got that it does not follow")
 	}
 	w := &agentv1.Welcome{Version: "test", Programs: map[string]string{"linux-" + runtime.GOARCH: "other"}}

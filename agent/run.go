@@ -330,15 +330,15 @@ func withOverlay(cfg Config) (Config, error) {
 	if err != nil {
 		return cfg, fmt.Errorf("read the master's configuration: %w", err)
 	}
-	if cfg.Settings, err = overlay(cfg, document); err != nil {
+	if cfg.Settings, err = overlayConfig(cfg, document); err != nil {
 		return cfg, fmt.Errorf("read the master's configuration: %w", err)
 	}
 	return cfg, nil
 }
 
-// overlay puts a document over the agent's configuration. Who and where the agent
+// overlayConfig puts a document over the agent's configuration. Who and where the agent
 // is stays: its directory is locked, and holds the credential that was welcomed.
-func overlay(cfg Config, document []byte) (config.Agent, error) {
+func overlayConfig(cfg Config, document []byte) (config.Agent, error) {
 	s, err := cfg.Overlay(document)
 	s.DataDir = cfg.Settings.DataDir
 	if cfg.machine != nil {
@@ -356,7 +356,7 @@ func (a *Agent) checkOverlay(document []byte) error {
 	if a.cfg.Overlay == nil {
 		return &link.Final{Err: errors.New("the master sends a configuration to this agent, which takes none")}
 	}
-	settings, err := overlay(a.cfg, document)
+	settings, err := overlayConfig(a.cfg, document)
 	if err != nil {
 		return &link.Final{Err: fmt.Errorf("read the configuration that the master sent: %w", err)}
 	}
@@ -377,7 +377,7 @@ func storeOverlay(cfg Config, document []byte) error {
 	if cfg.Overlay == nil {
 		return errors.New("the master sends a configuration to this agent, which takes none")
 	}
-	if _, err := overlay(cfg, document); err != nil {
+	if _, err := overlayConfig(cfg, document); err != nil {
 		return fmt.Errorf("read the configuration that the master sent: %w", err)
 	}
 	if err := atomicfile.Write(overlayFile(cfg.Settings), document, 0o600); err != nil {

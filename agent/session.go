@@ -74,8 +74,8 @@ func (s *session) runSession(ctx context.Context) error {
 	defer cancel()
 	var home error
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return s.read(gctx) })
-	g.Go(func() error { return s.write(gctx) })
+	g.Go(func() error { return s.readMessages(gctx) })
+	g.Go(func() error { return s.writeMessages(gctx) })
 	g.Go(func() error {
 		home = s.awaitShutdown(gctx)
 		return home
@@ -103,7 +103,7 @@ func (s *session) touchContainer(id string) {
 	wakeWaiter(s.more)
 }
 
-func (s *session) read(ctx context.Context) error {
+func (s *session) readMessages(ctx context.Context) error {
 	for {
 		m, err := s.conn.Receive(ctx)
 		if err != nil {
@@ -152,15 +152,15 @@ func (s *session) takeStart(o *agentv1.Start) {
 	defer s.mu.Unlock()
 	if err != nil {
 		s.agent.cfg.Log.Warn("cannot keep an order", "container", id, "err", err)
-		s.refuse(o, err)
+		s.refuseStart(o, err)
 		return
 	}
 	s.unconfirmed[id], s.work[id] = true, true
 	wakeWaiter(s.more)
 }
 
-// refuse ends a container that is never started; the caller holds mu.
-func (s *session) refuse(o *agentv1.Start, why error) {
+// refuseStart ends a container that is never started; the caller holds mu.
+func (s *session) refuseStart(o *agentv1.Start, why error) {
 	exit := task.NotStarted(why)
 	s.direct = append(s.direct, changeMessage(o, lifecycle.Terminated, time.Now().UnixMicro(), &exit))
 	wakeWaiter(s.more)
@@ -194,8 +194,8 @@ func (s *session) takeAck(a *agentv1.Ack) {
 	}
 }
 
-// write says what is to be said, a little of each container in turn.
-func (s *session) write(ctx context.Context) error {
+// writeMessages says what is to be said, a little of each container in turn.
+func (s *session) writeMessages(ctx context.Context) error {
 	for {
 		if err := s.writeAll(ctx); err != nil {
 			return err

@@ -19,14 +19,14 @@ func Write(path string, data []byte, mode fs.FileMode) error {
 // Replace is Write for content that fill writes. A program that runs from the file
 // continues.
 func Replace(path string, mode fs.FileMode, fill func(io.Writer) error) error {
-	return replace(machine{}, path, mode, fill)
+	return replaceOn(machine{}, path, mode, fill)
 }
 
 // WriteUnsynced is Write without a sync: a reader finds the old or the new content, also
 // after the writer was killed. After a crash of the machine the file may be empty, so it
 // is for content that has no meaning after a reboot.
 func WriteUnsynced(path string, data []byte, mode fs.FileMode) error {
-	p, err := create(machine{}, path, mode)
+	p, err := createOn(machine{}, path, mode)
 	if err != nil {
 		return err
 	}
@@ -34,8 +34,8 @@ func WriteUnsynced(path string, data []byte, mode fs.FileMode) error {
 	return p.fillAndCommit(func(w io.Writer) error { return writeAll(w, data) })
 }
 
-func replace(on system, path string, mode fs.FileMode, fill func(io.Writer) error) error {
-	p, err := create(on, path, mode)
+func replaceOn(on system, path string, mode fs.FileMode, fill func(io.Writer) error) error {
+	p, err := createOn(on, path, mode)
 	if err != nil {
 		return err
 	}
@@ -60,11 +60,11 @@ type Pending struct {
 // Create begins a file that Commit puts at path. The caller defers Discard,
 // which does nothing after Commit.
 func Create(path string, mode fs.FileMode) (*Pending, error) {
-	return create(machine{}, path, mode)
+	return createOn(machine{}, path, mode)
 }
 
-func create(on system, path string, mode fs.FileMode) (*Pending, error) {
-	f, err := on.createTemp(filepath.Dir(path), temporary(path)+"*")
+func createOn(on system, path string, mode fs.FileMode) (*Pending, error) {
+	f, err := on.createTemp(filepath.Dir(path), tempPrefix(path)+"*")
 	if err != nil {
 		return nil, temporaryName(path, err)
 	}

@@ -112,7 +112,7 @@ func TestCutAtEveryStep(t *testing.T) {
 	for calls := 0; ; calls++ {
 		old := &inode{text: "the old key", lasting: "the old key", mode: 0o640}
 		p := &plate{calls: calls, names: map[string]*inode{path: old}, lasting: map[string]*inode{path: old}}
-		err := replace(p, path, 0o600, func(w io.Writer) error { return writeAll(w, []byte("the new key")) })
+		err := replaceOn(p, path, 0o600, func(w io.Writer) error { return writeAll(w, []byte("the new key")) })
 		for name, disk := range map[string]map[string]*inode{"names written": p.names, "names not written": p.lasting} {
 			if bad := judge(disk[path], err); bad != "" {
 				t.Errorf("cut after %d calls, %s: %s", calls, name, bad)
@@ -143,7 +143,7 @@ func judge(f *inode, err error) string {
 func TestTheCutFindsWhatDoesNotWait(t *testing.T) {
 	t.Parallel()
 	p := &plate{calls: 100, names: map[string]*inode{}, lasting: map[string]*inode{}}
-	w, err := create(p, "/f", 0o600)
+	w, err := createOn(p, "/f", 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}

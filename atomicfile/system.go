@@ -34,8 +34,8 @@ type machine struct{}
 // over a slow line takes minutes.
 const leftAlone = time.Hour
 
-// temporary is how the names begin under which a file is written; digits follow.
-func temporary(path string) string { return "." + filepath.Base(path) + "." }
+// tempPrefix is how the names begin under which a file is written; digits follow.
+func tempPrefix(path string) string { return "." + filepath.Base(path) + "." }
 
 func (machine) createTemp(dir, pattern string) (file, error) {
 	removeStale(dir, strings.TrimSuffix(pattern, "*"), time.Now().Add(-leftAlone))
@@ -84,7 +84,7 @@ func removeStale(dir, prefix string, before time.Time) {
 
 // Link points a symbolic link elsewhere, also in place of a file.
 func Link(to, path string) error {
-	tmp := filepath.Join(filepath.Dir(path), temporary(path)+"link")
+	tmp := filepath.Join(filepath.Dir(path), tempPrefix(path)+"link")
 	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return temporaryName(path, err)
 	}

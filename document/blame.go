@@ -21,27 +21,27 @@ func (d *Document) Blame(unread, rules Errors) Errors {
 
 func isExcused(rule Problem, unread Errors) bool {
 	for _, u := range unread {
-		if related(rule.Path, u.Path) || u.Unread != "" && related(rule.Path, u.Unread) || mentions(rule.Text, u) {
+		if isRelated(rule.Path, u.Path) || u.Unread != "" && isRelated(rule.Path, u.Unread) || mentionsSetting(rule.Text, u) {
 			return true
 		}
 	}
 	return false
 }
 
-// related says that two paths are of one setting, or that one holds the other. The
+// isRelated says that two paths are of one setting, or that one holds the other. The
 // document as a whole is related to nothing: it would excuse everything.
-func related(a, b string) bool {
-	return a != "" && b != "" && (a == b || within(a, b) || within(b, a))
+func isRelated(a, b string) bool {
+	return a != "" && b != "" && (a == b || isWithin(a, b) || isWithin(b, a))
 }
 
-func within(path, outer string) bool {
+func isWithin(path, outer string) bool {
 	rest, ok := strings.CutPrefix(path, outer)
 	return ok && (strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "["))
 }
 
-// mentions says that the text of a rule names the setting that could not be read, as
+// mentionsSetting says that the text of a rule names the setting that could not be read, as
 // "must be at most max_instances" does.
-func mentions(text string, u Problem) bool {
+func mentionsSetting(text string, u Problem) bool {
 	words := strings.FieldsFunc(text, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	for _, path := range []string{u.Path, u.Unread} {
 		if slices.Contains(words, lastKey(path)) {

@@ -56,7 +56,7 @@ func (d *decoder) addProblem(n *yaml.Node, path, text, hint string) {
 func (d *decoder) decodeValue(n *yaml.Node, path string, v reflect.Value) {
 	d.notePath(n, path)
 	if v.Kind() == reflect.Pointer {
-		d.pointer(n, path, v)
+		d.decodePointer(n, path, v)
 		return
 	}
 	if isNull(n) { // as good as not mentioned
@@ -79,7 +79,7 @@ func (d *decoder) decodeValue(n *yaml.Node, path string, v reflect.Value) {
 			d.decodeFields(n, path, v)
 		}
 	case reflect.Slice:
-		d.list(n, path, v)
+		d.decodeList(n, path, v)
 	case reflect.Map:
 		d.decodeMapping(n, path, v)
 	default:
@@ -103,7 +103,7 @@ func (d *decoder) expectKind(n *yaml.Node, path string, kind yaml.Kind, what str
 	return n.Kind == kind
 }
 
-func (d *decoder) pointer(n *yaml.Node, path string, v reflect.Value) {
+func (d *decoder) decodePointer(n *yaml.Node, path string, v reflect.Value) {
 	if isNull(n) {
 		v.SetZero()
 		return
@@ -134,7 +134,7 @@ func (d *decoder) decodeFields(n *yaml.Node, path string, v reflect.Value) {
 		}
 		f, ok := known.findField(key.Value)
 		if !ok {
-			d.unknown(key, path, known.fieldNames())
+			d.complainUnknown(key, path, known.fieldNames())
 			continue
 		}
 		at := Join(path, key.Value)
@@ -159,7 +159,7 @@ func (d *decoder) decodeKey(key *yaml.Node, path string, seen map[string]int) bo
 	return true
 }
 
-func (d *decoder) unknown(key *yaml.Node, path string, known []string) {
+func (d *decoder) complainUnknown(key *yaml.Node, path string, known []string) {
 	hint, meant := "", ""
 	if k := nearestName(key.Value, known); k != "" {
 		hint, meant = "did you mean "+k+"?", Join(path, k)
@@ -170,7 +170,7 @@ func (d *decoder) unknown(key *yaml.Node, path string, known []string) {
 	d.problems[len(d.problems)-1].Unread = meant
 }
 
-func (d *decoder) list(n *yaml.Node, path string, v reflect.Value) {
+func (d *decoder) decodeList(n *yaml.Node, path string, v reflect.Value) {
 	if d.doc.sources[n] != "" && n.Kind == yaml.ScalarNode {
 		n = d.doc.splitOverride(n)
 	}

@@ -42,7 +42,7 @@ func Parse(data []byte, name string) (*Document, error) {
 		root: &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: 1},
 	}
 	if len(data) > MaxBytes {
-		return nil, d.refuse(0, fmt.Sprintf("is larger than %d bytes", MaxBytes))
+		return nil, d.refuseLine(0, fmt.Sprintf("is larger than %d bytes", MaxBytes))
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(data))
 	var first, second yaml.Node
@@ -50,13 +50,13 @@ func Parse(data []byte, name string) (*Document, error) {
 	case errors.Is(err, io.EOF):
 		return d, nil
 	case err != nil:
-		return nil, d.syntax(err)
+		return nil, d.syntaxError(err)
 	}
 	switch err := dec.Decode(&second); {
 	case err == nil:
-		return nil, d.refuse(second.Line, "has a second document; keep one per file")
+		return nil, d.refuseLine(second.Line, "has a second document; keep one per file")
 	case !errors.Is(err, io.EOF):
-		return nil, d.syntax(err)
+		return nil, d.syntaxError(err)
 	}
 	if len(first.Content) != 1 {
 		return d, nil
@@ -64,14 +64,14 @@ func Parse(data []byte, name string) (*Document, error) {
 	e := expander{left: maxNodes}
 	root := e.expandNode(first.Content[0], 0)
 	if e.problem != nil {
-		return nil, d.refuse(e.problem.Line, e.problem.Text)
+		return nil, d.refuseLine(e.problem.Line, e.problem.Text)
 	}
 	switch {
 	case root.Kind == yaml.MappingNode:
 		d.root = root
 	case isNull(root):
 	default:
-		return nil, d.refuse(root.Line, "must be a mapping of keys to values, is "+describeNode(root))
+		return nil, d.refuseLine(root.Line, "must be a mapping of keys to values, is "+describeNode(root))
 	}
 	return d, nil
 }
@@ -106,7 +106,7 @@ func (d *Document) Locate(problems Errors) Errors {
 			continue
 		}
 		p.File = d.name
-		for path := p.Path; ; path = parent(path) {
+		for path := p.Path; ; path = parentPath(path) {
 			if source, ok := d.paths[path]; ok && source != d.name {
 				p.File, p.Line = source, 0
 				break
@@ -127,7 +127,7 @@ func (d *Document) Locate(problems Errors) Errors {
 // Source says where the value at path came from: the document's name with its
 // line, the flag or variable that set it, or "" when nothing did.
 func (d *Document) Source(path string) string {
-	for ; path != ""; path = parent(path) {
+	for ; path != ""; path = parentPath(path) {
 		source, ok := d.paths[path]
 		switch {
 		case !ok:
@@ -141,7 +141,7 @@ func (d *Document) Source(path string) string {
 	return ""
 }
 
-func parent(path string) string {
+func parentPath(path string) string {
 	for i := len(path) - 1; i >= 0; i-- {
 		if path[i] == '.' || path[i] == '[' {
 			return path[:i]
@@ -150,14 +150,14 @@ func parent(path string) string {
 	return ""
 }
 
-func (d *Document) refuse(line int, text string) error {
+func (d *Document) refuseLine(line int, text string) error {
 	return Errors{{File: d.name, Line: line, Text: text}}
 }
 
 // yamlLine takes the line out of the parser's message, its only carrier.
 var yamlLine = regexp.MustCompile(`(?s)^yaml: (?:line (\d+): )?(.*)$`)
 
-func (d *Document) syntax(err error) error {
+func (d *Document) syntaxError(err error) error {
 	p := Problem{File: d.name, Text: err.Error()}
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
 		p.Line, _ = strconv.Atoi(m[1]) // no line is line 0

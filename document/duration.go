@@ -18,7 +18,7 @@ func (d *Duration) UnmarshalDocument(v Value) {
 	}
 	var s string
 	if v.Decode(&s) {
-		read(v, s, (*time.Duration)(d))
+		readDuration(v, s, (*time.Duration)(d))
 	}
 }
 
@@ -53,7 +53,7 @@ func (s *Seconds) UnmarshalDocument(v Value) {
 	}
 	var text string
 	if v.Decode(&text) {
-		read(v, text, (*time.Duration)(s))
+		readDuration(v, text, (*time.Duration)(s))
 	}
 }
 
@@ -68,7 +68,7 @@ func (s Seconds) MarshalDocument() any {
 	return s.String()
 }
 
-func read(v Value, text string, into *time.Duration) {
+func readDuration(v Value, text string, into *time.Duration) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
 		v.Complain(fmt.Sprintf("is not a duration: %q", text), `write a number with its unit, as in "90s", "20m" or "1h30m"`)

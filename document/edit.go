@@ -47,11 +47,11 @@ func (m Map) Keys() []string {
 }
 
 // Has reports whether the key is there.
-func (m Map) Has(key string) bool { return m.at(key) >= 0 }
+func (m Map) Has(key string) bool { return m.indexOf(key) >= 0 }
 
 // Get is the value of a key.
 func (m Map) Get(key string) (Node, bool) {
-	if i := m.at(key); i >= 0 {
+	if i := m.indexOf(key); i >= 0 {
 		return Node{m.node.Content[i+1]}, true
 	}
 	return Node{}, false
@@ -59,7 +59,7 @@ func (m Map) Get(key string) (Node, bool) {
 
 // Take removes a key and returns its value.
 func (m Map) Take(key string) (Node, bool) {
-	i := m.at(key)
+	i := m.indexOf(key)
 	if i < 0 {
 		return Node{}, false
 	}
@@ -76,7 +76,7 @@ func (m Map) Put(key string, value Node) {
 
 // Rename changes a key and keeps its place. It reports whether the key was there.
 func (m Map) Rename(from, to string) bool {
-	i := m.at(from)
+	i := m.indexOf(from)
 	if i >= 0 {
 		m.node.Content[i].Value = to
 	}
@@ -85,7 +85,7 @@ func (m Map) Rename(from, to string) bool {
 
 // Line is the line of a key, 0 when it is not there.
 func (m Map) Line(key string) int {
-	if i := m.at(key); i >= 0 {
+	if i := m.indexOf(key); i >= 0 {
 		return m.node.Content[i].Line
 	}
 	return 0
@@ -94,7 +94,7 @@ func (m Map) Line(key string) int {
 // Node is the mapping as a value.
 func (m Map) Node() Node { return Node(m) }
 
-func (m Map) at(key string) int {
+func (m Map) indexOf(key string) int {
 	for i := 0; i+1 < len(m.node.Content); i += 2 {
 		if k := m.node.Content[i]; k.Kind == yaml.ScalarNode && k.Value == key {
 			return i

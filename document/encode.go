@@ -31,13 +31,13 @@ func Show(v any) map[string]any {
 // that may contain one is written by MarshalWithSecrets.
 func Marshal(v any) ([]byte, error) {
 	e := encoder{secret: Concealed.Disclose, compact: true, refuse: true}
-	return e.yaml(v)
+	return e.encodeYAML(v)
 }
 
 // MarshalWithSecrets is Marshal for a file that only its owner can read.
 func MarshalWithSecrets(v any) ([]byte, error) {
 	e := encoder{secret: Concealed.Disclose, compact: true}
-	return e.yaml(v)
+	return e.encodeYAML(v)
 }
 
 // Setting is one line of a configuration that is shown with its sources.
@@ -76,7 +76,7 @@ type encoder struct {
 	problems Errors
 }
 
-func (e *encoder) yaml(v any) ([]byte, error) {
+func (e *encoder) encodeYAML(v any) ([]byte, error) {
 	n := e.encodeValue(reflect.ValueOf(v), newValue(reflect.Indirect(reflect.ValueOf(v)).Type()).Elem(), "")
 	if err := e.problems.Err(); err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (e *encoder) yaml(v any) ([]byte, error) {
 func (e *encoder) encodeValue(v, base reflect.Value, path string) *yaml.Node {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {
-			return null()
+			return nullNode()
 		}
 		if base.IsValid() && base.Kind() == reflect.Pointer {
 			base = base.Elem()
@@ -102,7 +102,7 @@ func (e *encoder) encodeValue(v, base reflect.Value, path string) *yaml.Node {
 		v = v.Elem()
 	}
 	if !v.IsValid() {
-		return null()
+		return nullNode()
 	}
 	if !v.CanAddr() {
 		a := reflect.New(v.Type()).Elem()
@@ -111,7 +111,7 @@ func (e *encoder) encodeValue(v, base reflect.Value, path string) *yaml.Node {
 	}
 	switch x := v.Addr().Interface().(type) {
 	case Concealed:
-		return e.concealed(x, path)
+		return e.encodeConcealed(x, path)
 	case *json.Number:
 		return formatNumber(*x)
 	case Marshaler:
@@ -143,7 +143,7 @@ func (e *encoder) encodeValue(v, base reflect.Value, path string) *yaml.Node {
 	}
 }
 
-func (e *encoder) concealed(x Concealed, path string) *yaml.Node {
+func (e *encoder) encodeConcealed(x Concealed, path string) *yaml.Node {
 	if x.IsZero() {
 		return scalarNode("")
 	}
@@ -169,7 +169,7 @@ func (e *encoder) encodeFields(n *yaml.Node, v, base reflect.Value, path string)
 		if d.IsValid() && d.Kind() == reflect.Pointer && d.IsNil() {
 			d = newValue(d.Type().Elem())
 		}
-		put(n, f.key, e.encodeValue(f.value, d, Join(path, f.key)))
+		putKey(n, f.key, e.encodeValue(f.value, d, Join(path, f.key)))
 	}
 }
 
@@ -180,11 +180,11 @@ func (e *encoder) encodeUnion(u Union, path string) *yaml.Node {
 			continue
 		}
 		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
-		put(n, typeKey, scalarNode(v.Type))
+		putKey(n, typeKey, scalarNode(v.Type))
 		e.encodeFields(n, field.Elem(), newValue(field.Type().Elem()).Elem(), path)
 		return n
 	}
-	return null()
+	return nullNode()
 }
 
 func (e *encoder) encodeMapping(v reflect.Value, path string) *yaml.Node {
@@ -197,16 +197,16 @@ func (e *encoder) encodeMapping(v reflect.Value, path string) *yaml.Node {
 		return 1
 	})
 	for _, k := range keys {
-		put(n, k.String(), e.encodeValue(v.MapIndex(k), reflect.Value{}, Join(path, k.String())))
+		putKey(n, k.String(), e.encodeValue(v.MapIndex(k), reflect.Value{}, Join(path, k.String())))
 	}
 	return n
 }
 
-func put(n *yaml.Node, key string, value *yaml.Node) {
+func putKey(n *yaml.Node, key string, value *yaml.Node) {
 	n.Content = append(n.Content, scalarNode(key), value)
 }
 
-func null() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"} }
+func nullNode() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"} }
 
 // formatNumber keeps a number of a raw part as it was written.
 func formatNumber(n json.Number) *yaml.Node {

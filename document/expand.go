@@ -56,7 +56,7 @@ func (e *expander) expandMapping(c, n *yaml.Node, depth int) {
 	}
 	for _, m := range merged {
 		source := e.expandNode(m, depth+1)
-		for _, from := range listed(source) {
+		for _, from := range listItems(source) {
 			if from.Kind != yaml.MappingNode && e.problem == nil {
 				e.problem = &Problem{Line: m.Line, Text: "<<: can only merge mappings, not " + describeNode(from)}
 			}
@@ -70,7 +70,7 @@ func (e *expander) expandMapping(c, n *yaml.Node, depth int) {
 	}
 }
 
-func listed(n *yaml.Node) []*yaml.Node {
+func listItems(n *yaml.Node) []*yaml.Node {
 	if n.Kind == yaml.SequenceNode {
 		return n.Content
 	}

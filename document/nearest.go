@@ -6,15 +6,15 @@ import "strings"
 func nearestName(key string, known []string) string {
 	best, bestAt := "", max(2, len(key)/3)+1
 	for _, k := range known {
-		if d := Distance(fold(key), fold(k)); d < bestAt {
+		if d := Distance(foldName(key), foldName(k)); d < bestAt {
 			best, bestAt = k, d
 		}
 	}
 	return best
 }
 
-// fold makes maxInstances, max-instances and max_instances the same word.
-func fold(s string) string {
+// foldName makes maxInstances, max-instances and max_instances the same word.
+func foldName(s string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s))
 }
 

@@ -20,13 +20,13 @@ func Overlay(base, over []byte) ([]byte, error) {
 	var b bytes.Buffer
 	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
-	if err := enc.Encode(merged(below, above)); err != nil {
+	if err := enc.Encode(mergeMaps(below, above)); err != nil {
 		return nil, fmt.Errorf("write YAML: %w", err)
 	}
 	return b.Bytes(), nil
 }
 
-func merged(below, above map[string]any) map[string]any {
+func mergeMaps(below, above map[string]any) map[string]any {
 	if below == nil {
 		below = map[string]any{}
 	}
@@ -34,7 +34,7 @@ func merged(below, above map[string]any) map[string]any {
 		m, isMap := v.(map[string]any)
 		under, wasMap := below[k].(map[string]any)
 		if isMap && wasMap {
-			below[k] = merged(under, m)
+			below[k] = mergeMaps(under, m)
 			continue
 		}
 		below[k] = wholeNumbers(v)

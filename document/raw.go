@@ -59,7 +59,7 @@ func (r Raw) MarshalDocument() any {
 
 // UnmarshalDocument keeps whatever stands there, as long as JSON can say it.
 func (r *Raw) UnmarshalDocument(v Value) {
-	out, ok := v.plain(v.node, v.path)
+	out, ok := v.plainValue(v.node, v.path)
 	if !ok {
 		return
 	}
@@ -71,7 +71,7 @@ func (r *Raw) UnmarshalDocument(v Value) {
 	r.json = data
 }
 
-func (v Value) plain(n *yaml.Node, path string) (any, bool) {
+func (v Value) plainValue(n *yaml.Node, path string) (any, bool) {
 	switch n.Kind { //nolint:exhaustive // aliases and documents are gone by now
 	case yaml.MappingNode:
 		out, seen, ok := map[string]any{}, map[string]int{}, true
@@ -81,14 +81,14 @@ func (v Value) plain(n *yaml.Node, path string) (any, bool) {
 				ok = false
 				continue
 			}
-			child, fine := v.plain(n.Content[i+1], Join(path, key.Value))
+			child, fine := v.plainValue(n.Content[i+1], Join(path, key.Value))
 			out[key.Value], ok = child, ok && fine
 		}
 		return out, ok
 	case yaml.SequenceNode:
 		out, ok := make([]any, len(n.Content)), true
 		for i, c := range n.Content {
-			child, fine := v.plain(c, Index(path, i))
+			child, fine := v.plainValue(c, Index(path, i))
 			out[i], ok = child, ok && fine
 		}
 		return out, ok

@@ -43,15 +43,15 @@ func (r *reference) addFields(v reflect.Value, path string) {
 	r.open = append(r.open, v.Type())
 	for _, f := range fieldsOf(v) {
 		at := Join(path, f.key)
-		kind, inner, suffix := shape(f.value)
+		kind, inner, suffix := fieldShape(f.value)
 		r.entries = append(r.entries, Entry{Path: at, Kind: kind, Default: shownDefault(f.value, kind), Doc: f.doc})
-		r.inside(inner, at+suffix)
+		r.listInside(inner, at+suffix)
 	}
 	r.open = r.open[:len(r.open)-1]
 }
 
-// inside lists the keys below a value that has some.
-func (r *reference) inside(v reflect.Value, path string) {
+// listInside lists the keys below a value that has some.
+func (r *reference) listInside(v reflect.Value, path string) {
 	if !v.IsValid() {
 		return
 	}
@@ -70,13 +70,13 @@ func (r *reference) inside(v reflect.Value, path string) {
 	}
 }
 
-// shape names what is written for a field, and finds the struct inside it.
-func shape(v reflect.Value) (kind string, inner reflect.Value, suffix string) {
+// fieldShape names what is written for a field, and finds the struct inside it.
+func fieldShape(v reflect.Value) (kind string, inner reflect.Value, suffix string) {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
 			v = newValue(v.Type().Elem())
 		}
-		return shape(v.Elem())
+		return fieldShape(v.Elem())
 	}
 	switch x := v.Addr().Interface().(type) {
 	case Shaper:
@@ -96,10 +96,10 @@ func shape(v reflect.Value) (kind string, inner reflect.Value, suffix string) {
 	case reflect.Struct:
 		return "mapping", v, ""
 	case reflect.Slice:
-		k, in, s := shape(newValue(v.Type().Elem()).Elem())
+		k, in, s := fieldShape(newValue(v.Type().Elem()).Elem())
 		return "list of " + k, in, "[]" + s
 	case reflect.Map:
-		k, in, s := shape(newValue(v.Type().Elem()).Elem())
+		k, in, s := fieldShape(newValue(v.Type().Elem()).Elem())
 		return "map of " + k, in, ".<name>" + s
 	case reflect.Bool:
 		return "true or false", reflect.Value{}, ""

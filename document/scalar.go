@@ -15,7 +15,7 @@ import (
 func (d *decoder) decodeScalar(n *yaml.Node, path string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
-		if s, ok := d.str(n, path); ok {
+		if s, ok := d.decodeString(n, path); ok {
 			v.SetString(s)
 		}
 	case reflect.Bool:
@@ -26,7 +26,7 @@ func (d *decoder) decodeScalar(n *yaml.Node, path string, v reflect.Value) {
 		}
 		v.SetBool(b)
 	case reflect.Int, reflect.Int64:
-		i, ok := d.whole(n, path)
+		i, ok := d.decodeInt(n, path)
 		if ok && v.OverflowInt(i) {
 			d.addProblem(n, path, "is too large: "+n.Value, "")
 		} else if ok {
@@ -42,7 +42,7 @@ func (d *decoder) decodeScalar(n *yaml.Node, path string, v reflect.Value) {
 	}
 }
 
-func (d *decoder) str(n *yaml.Node, path string) (string, bool) {
+func (d *decoder) decodeString(n *yaml.Node, path string) (string, bool) {
 	if n.Kind == yaml.ScalarNode && (n.Tag == "!!str" || d.doc.sources[n] != "") {
 		return n.Value, true
 	}
@@ -65,13 +65,13 @@ func parseBool(s string) (value, ok bool) {
 	return false, false
 }
 
-func (d *decoder) whole(n *yaml.Node, path string) (int64, bool) {
+func (d *decoder) decodeInt(n *yaml.Node, path string) (int64, bool) {
 	if n.Kind == yaml.ScalarNode && (n.Tag == "!!int" || d.doc.sources[n] != "") {
 		if i, err := strconv.ParseInt(strings.ReplaceAll(n.Value, "_", ""), 0, 64); err == nil {
 			return i, true
 		}
 	}
-	d.addProblem(n, path, "must be a whole number, is "+d.shown(n), "")
+	d.addProblem(n, path, "must be a whole number, is "+d.shownValue(n), "")
 	return 0, false
 }
 
@@ -81,12 +81,12 @@ func (d *decoder) decodeNumber(n *yaml.Node, path string) (float64, bool) {
 			return f, true
 		}
 	}
-	d.addProblem(n, path, "must be a number, is "+d.shown(n), "")
+	d.addProblem(n, path, "must be a number, is "+d.shownValue(n), "")
 	return 0, false
 }
 
-// shown quotes what a flag or variable gave; a file has a line to look at.
-func (d *decoder) shown(n *yaml.Node) string {
+// shownValue quotes what a flag or variable gave; a file has a line to look at.
+func (d *decoder) shownValue(n *yaml.Node) string {
 	if d.doc.sources[n] != "" {
 		return strconv.Quote(n.Value)
 	}
@@ -96,7 +96,7 @@ func (d *decoder) shown(n *yaml.Node) string {
 // decodeText decodes through a type's own reading of a string. Its error is shown, so
 // it must not contain a secret.
 func (d *decoder) decodeText(n *yaml.Node, path string, into encoding.TextUnmarshaler) {
-	s, ok := d.str(n, path)
+	s, ok := d.decodeString(n, path)
 	if !ok {
 		return
 	}

@@ -16,7 +16,7 @@ func (d *decoder) decodeUnion(n *yaml.Node, path string, u Union) {
 		return
 	}
 	variants := u.Variants()
-	chosen, rest, ok := d.choose(n, path, variants)
+	chosen, rest, ok := d.chooseVariant(n, path, variants)
 	if !ok {
 		d.problems[len(d.problems)-1].Unread = path // nothing in it was read
 		return
@@ -33,8 +33,8 @@ func (d *decoder) decodeUnion(n *yaml.Node, path string, u Union) {
 	d.decodeFields(rest, path, reflect.ValueOf(variants[chosen].Field).Elem().Elem())
 }
 
-// choose finds the variant that the type key names, and the mapping without it.
-func (d *decoder) choose(n *yaml.Node, path string, variants []Variant) (int, *yaml.Node, bool) {
+// chooseVariant finds the variant that the type key names, and the mapping without it.
+func (d *decoder) chooseVariant(n *yaml.Node, path string, variants []Variant) (int, *yaml.Node, bool) {
 	rest := &yaml.Node{Kind: n.Kind, Tag: n.Tag, Line: n.Line}
 	var key, value *yaml.Node
 	for i := 0; i+1 < len(n.Content); i += 2 {

@@ -29,7 +29,7 @@ const (
 // changes a terminal.
 func Of[T ~string](text T) string {
 	s := string(text)
-	short := cut(s, Characters)
+	short := firstChars(s, Characters)
 	shown := strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return utf8.RuneError
@@ -42,8 +42,8 @@ func Of[T ~string](text T) string {
 	return shown
 }
 
-// cut is the first n characters of s. It looks at those alone.
-func cut(s string, n int) string {
+// firstChars is the first n characters of s. It looks at those alone.
+func firstChars(s string, n int) string {
 	for i := range s {
 		if n == 0 {
 			return s[:i]
@@ -58,12 +58,12 @@ func cut(s string, n int) string {
 func Format(format string, args ...any) string {
 	bounded := make([]any, len(args))
 	for i, a := range args {
-		bounded[i] = bound(a)
+		bounded[i] = boundArg(a)
 	}
 	return Message(fmt.Sprintf(format, bounded...))
 }
 
-func bound(arg any) any {
+func boundArg(arg any) any {
 	switch v := arg.(type) {
 	case string:
 		if len(v) > ownBytes {

@@ -67,7 +67,7 @@ func (p Pair) Open() (*x509.Certificate, crypto.Signer, error) {
 
 // NewAuthority makes one, which may sign leaves and no further authorities.
 func NewAuthority(name string, now time.Time) (Pair, error) {
-	return issue(&x509.Certificate{
+	return issueCertificate(&x509.Certificate{
 		Subject:   pkix.Name{CommonName: name},
 		NotBefore: now.Add(-backdate), NotAfter: now.Add(AuthorityLife),
 		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
@@ -94,13 +94,13 @@ func (ca Pair) NewLeaf(name string, hosts []string, now time.Time) (Pair, error)
 			leaf.DNSNames = append(leaf.DNSNames, host)
 		}
 	}
-	p, err := issue(leaf, parent, signer)
+	p, err := issueCertificate(leaf, parent, signer)
 	p.Certificate = append(p.Certificate, ca.Certificate...)
 	return p, err
 }
 
-// issue makes a key and has its certificate signed by parent, or by itself.
-func issue(template, parent *x509.Certificate, signer crypto.Signer) (Pair, error) {
+// issueCertificate makes a key and has its certificate signed by parent, or by itself.
+func issueCertificate(template, parent *x509.Certificate, signer crypto.Signer) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return Pair{}, err

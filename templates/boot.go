@@ -76,13 +76,13 @@ type boot struct {
 // Render writes the user data.
 func (b MasterBoot) Render() ([]byte, error) {
 	install := []string{"--role", "master", "--cluster-id", b.Cluster, "--region", b.Region, "--control-bucket", b.Bucket}
-	install = flag(install, "--aws-endpoint", b.Endpoint)
-	install = flag(install, "--volume", b.Volume)
-	install = flag(install, "--device", b.Device)
+	install = appendFlag(install, "--aws-endpoint", b.Endpoint)
+	install = appendFlag(install, "--volume", b.Volume)
+	install = appendFlag(install, "--device", b.Device)
 	return boot{
 		Role: "master", Cluster: b.Cluster, SHA256: b.SHA256, Region: b.Region, Bucket: b.Bucket,
 		Endpoint: b.Endpoint, Install: install,
-	}.render(need("region", b.Region), need("bucket", b.Bucket))
+	}.renderBoot(requireValue("region", b.Region), requireValue("bucket", b.Bucket))
 }
 
 // Render writes the user data.
@@ -91,22 +91,22 @@ func (b AgentBoot) Render() ([]byte, error) {
 	if b.CA != "" {
 		install = append(install, "--master-ca", "/etc/determined/ca.pem")
 	}
-	install = flag(install, "--master-name", b.Name)
-	install = flag(install, "--journal-group", b.Logs)
-	install = flag(install, "--aws-endpoint", b.Endpoint)
-	install = flag(install, "--runtime", b.Runtime)
+	install = appendFlag(install, "--master-name", b.Name)
+	install = appendFlag(install, "--journal-group", b.Logs)
+	install = appendFlag(install, "--aws-endpoint", b.Endpoint)
+	install = appendFlag(install, "--runtime", b.Runtime)
 	if b.Metrics {
 		install = append(install, "--report-use")
 	}
 	return boot{
 		Role: "agent", Cluster: b.Cluster, SHA256: b.SHA256, Master: b.Master, MasterName: b.Name, CA: b.CA, Install: install,
-	}.render(need("master", b.Master), tls(b))
+	}.renderBoot(requireValue("master", b.Master), checkTLS(b))
 }
 
-// render fills the program in and indents it into cloud-init's document.
-func (b boot) render(errs ...error) ([]byte, error) {
+// renderBoot fills the program in and indents it into cloud-init's document.
+func (b boot) renderBoot(errs ...error) ([]byte, error) {
 	data, err := json.Marshal(b)
-	errs = append(errs, err, need("cluster", b.Cluster), hashes(b.SHA256), plainText(b))
+	errs = append(errs, err, requireValue("cluster", b.Cluster), checkHashes(b.SHA256), plainText(b))
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("render the %s's user data: %w", b.Role, err)
 	}
@@ -115,18 +115,18 @@ func (b boot) render(errs ...error) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("render the %s's user data: %w", b.Role, err)
 	}
-	script, err := render("boot.py.tmpl", struct{ Role, JSON string }{b.Role, string(literal)})
+	script, err := renderTemplate("boot.py.tmpl", struct{ Role, JSON string }{b.Role, string(literal)})
 	if err != nil {
 		return nil, err
 	}
-	out, err := render("userdata.tmpl", struct{ Script string }{indent(script)})
+	out, err := renderTemplate("userdata.tmpl", struct{ Script string }{indentScript(script)})
 	if err == nil && len(out) > UserDataLimit {
 		err = fmt.Errorf("render the %s's user data: it has %d bytes, EC2 takes %d", b.Role, len(out), UserDataLimit)
 	}
 	return out, err
 }
 
-func indent(script []byte) string {
+func indentScript(script []byte) string {
 	var out strings.Builder
 	for line := range bytes.Lines(bytes.TrimSpace(script)) {
 		if len(bytes.TrimSpace(line)) > 0 {
@@ -137,14 +137,14 @@ func indent(script []byte) string {
 	return out.String()
 }
 
-func flag(args []string, name, value string) []string {
+func appendFlag(args []string, name, value string) []string {
 	if value == "" {
 		return args
 	}
 	return append(args, name, value)
 }
 
-func need(what, value string) error {
+func requireValue(what, value string) error {
 	if value == "" {
 		return fmt.Errorf("%s: must be set", what)
 	}
@@ -153,7 +153,7 @@ func need(what, value string) error {
 
 var sha256Form = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-func hashes(by map[string]string) error {
+func checkHashes(by map[string]string) error {
 	errs := []error{}
 	for _, arch := range slices.Sorted(maps.Keys(by)) {
 		if !sha256Form.MatchString(by[arch]) {
@@ -177,7 +177,7 @@ func plainText(b boot) error {
 	return errors.Join(errs...)
 }
 
-func tls(b AgentBoot) error {
+func checkTLS(b AgentBoot) error {
 	https := strings.HasPrefix(b.Master, "https://")
 	if !https && !strings.HasPrefix(b.Master, "http://") {
 		return fmt.Errorf("master: must begin with https:// or http:// (%q)", b.Master)

@@ -27,7 +27,7 @@ func Chart(version string) fs.FS {
 	if err != nil { // it is embedded
 		panic(err)
 	}
-	return chart{FS: dir, meta: versioned(raw, version)}
+	return chart{FS: dir, meta: setVersion(raw, version)}
 }
 
 // A chart's own version must be a semantic one; any other, as that of a build
@@ -37,7 +37,7 @@ var (
 	unspeakable = regexp.MustCompile(`[^0-9A-Za-z.-]+`)
 )
 
-func versioned(meta []byte, version string) []byte {
+func setVersion(meta []byte, version string) []byte {
 	own := strings.TrimPrefix(version, "v")
 	if !semantic.MatchString(own) {
 		own = "0.0.0-" + unspeakable.ReplaceAllString(own, "-")

@@ -12,8 +12,8 @@ import (
 //go:embed *.tmpl
 var files embed.FS
 
-// render fills one template in. What the data lacks is an error.
-func render(name string, data any) ([]byte, error) {
+// renderTemplate fills one template in. What the data lacks is an error.
+func renderTemplate(name string, data any) ([]byte, error) {
 	t, err := template.New(name).Option("missingkey=error").ParseFS(files, name)
 	if err != nil {
 		return nil, fmt.Errorf("read template %s: %w", name, err)

@@ -32,7 +32,7 @@ func (u MasterUnit) Render() ([]byte, error) {
 	if err := errors.Join(plainPaths(paths...), plainWords(append(u.Variables, u.Needs)...)); err != nil {
 		return nil, fmt.Errorf("render the master's unit: %w", err)
 	}
-	return render("master.service.tmpl", u)
+	return renderTemplate("master.service.tmpl", u)
 }
 
 // AgentUnit is the systemd unit of an agent.
@@ -47,7 +47,7 @@ func (u AgentUnit) Render() ([]byte, error) {
 	if err := plainPaths(u.Binary, u.ConfigFile); err != nil {
 		return nil, fmt.Errorf("render the agent's unit: %w", err)
 	}
-	return render("agent.service.tmpl", u)
+	return renderTemplate("agent.service.tmpl", u)
 }
 
 // HostUnit is the systemd unit of what a machine needs of its cloud.
@@ -62,7 +62,7 @@ func (u HostUnit) Render() ([]byte, error) {
 	if err := errors.Join(plainPaths(u.Binary), plainWords(u.Args...)); err != nil {
 		return nil, fmt.Errorf("render the host's unit: %w", err)
 	}
-	return render("host.service.tmpl", u)
+	return renderTemplate("host.service.tmpl", u)
 }
 
 // DataUnit is the systemd unit that mounts a master's data volume.
@@ -77,7 +77,7 @@ func (u DataUnit) Render() ([]byte, error) {
 	if err := errors.Join(plainPaths(u.Binary), plainWords(u.Args...)); err != nil {
 		return nil, fmt.Errorf("render the data volume's unit: %w", err)
 	}
-	return render("data.service.tmpl", u)
+	return renderTemplate("data.service.tmpl", u)
 }
 
 // odd is what systemd splits at, expands or ends a word with.

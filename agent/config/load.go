@@ -31,7 +31,7 @@ func LoadDocument(files []string, given []document.Given) (Loaded, error) {
 	if err != nil {
 		return Loaded{}, err
 	}
-	return read(d, given)
+	return decodeConfig(d, given)
 }
 
 // Parse reads a configuration from memory; name is used in messages.
@@ -46,10 +46,10 @@ func ParseDocument(data []byte, name string, given []document.Given) (Loaded, er
 	if err != nil {
 		return Loaded{}, err
 	}
-	return read(d, given)
+	return decodeConfig(d, given)
 }
 
-func read(d *document.Document, given []document.Given) (Loaded, error) {
+func decodeConfig(d *document.Document, given []document.Given) (Loaded, error) {
 	problems := d.Apply(given)
 	a := DefaultAgent()
 	problems = append(problems, d.Decode(&a)...)

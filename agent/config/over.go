@@ -62,7 +62,7 @@ func LoadUnder(files []string, sent []byte, given []document.Given) (Loaded, err
 			putOver(own, key, n)
 		}
 	}
-	return read(d, given)
+	return decodeConfig(d, given)
 }
 
 // putOver sets a key, or in a mapping the keys below it.

@@ -80,18 +80,18 @@ func Devices(ctx context.Context, o Options) (Found, error) {
 		return Found{Devices: detectCPU(o)}, nil
 	case CUDA:
 		d, err := detectCUDA(ctx, o)
-		return insist(d, err, CUDA)
+		return requireDevices(d, err, CUDA)
 	case ROCm:
 		d, err := detectROCm(ctx, o)
-		return insist(d, err, ROCm)
+		return requireDevices(d, err, ROCm)
 	case GPU:
-		f := gpus(ctx, o)
+		f := detectGPUs(ctx, o)
 		if len(f.Devices) == 0 {
 			return Found{}, fmt.Errorf("slot_type %s: %w", GPU, errors.Join(append(f.Problems, ErrNoDevice)...))
 		}
 		return f, nil
 	case Auto, "":
-		f := gpus(ctx, o)
+		f := detectGPUs(ctx, o)
 		if len(f.Devices) == 0 {
 			f.Devices = detectCPU(o)
 		}
@@ -101,7 +101,7 @@ func Devices(ctx context.Context, o Options) (Found, error) {
 	}
 }
 
-func insist(d []*apiv1.Device, err error, t SlotType) (Found, error) {
+func requireDevices(d []*apiv1.Device, err error, t SlotType) (Found, error) {
 	if err == nil && len(d) == 0 {
 		err = ErrNoDevice
 	}
@@ -111,8 +111,8 @@ func insist(d []*apiv1.Device, err error, t SlotType) (Found, error) {
 	return Found{Devices: d}, nil
 }
 
-// gpus tries the vendors in turn and keeps what went wrong.
-func gpus(ctx context.Context, o Options) Found {
+// detectGPUs tries the vendors in turn and keeps what went wrong.
+func detectGPUs(ctx context.Context, o Options) Found {
 	var f Found
 	for _, look := range []func(context.Context, Options) ([]*apiv1.Device, error){detectCUDA, detectROCm} {
 		d, err := look(ctx, o)

@@ -21,7 +21,7 @@ func visibleOnly(cards []card, list string) ([]card, error) {
 		}
 		hit := false
 		for i, c := range cards {
-			if c.is(item) {
+			if c.matchesItem(item) {
 				wanted[i], hit = true, true
 			}
 		}
@@ -32,14 +32,14 @@ func visibleOnly(cards []card, list string) ([]card, error) {
 	var out []card
 	for i, c := range cards {
 		if wanted[i] {
-			out = append(out, c.only(list))
+			out = append(out, c.keepParts(list))
 		}
 	}
 	return out, nil
 }
 
-// is says whether item names the card or one of its parts.
-func (c card) is(item string) bool {
+// matchesItem says whether item names the card or one of its parts.
+func (c card) matchesItem(item string) bool {
 	if n, err := strconv.Atoi(item); err == nil {
 		return n == c.index
 	}
@@ -54,14 +54,14 @@ func (c card) is(item string) bool {
 	return false
 }
 
-// only drops the parts of a split card that the list does not name, unless
+// keepParts drops the parts of a split card that the list does not name, unless
 // it names the card as a whole.
-func (c card) only(list string) card {
+func (c card) keepParts(list string) card {
 	whole := card{index: c.index, uuid: c.uuid}
 	var kept []card
 	for item := range strings.SplitSeq(list, ",") {
 		item = strings.TrimSpace(item)
-		if whole.is(item) {
+		if whole.matchesItem(item) {
 			return c
 		}
 		for _, p := range c.parts {

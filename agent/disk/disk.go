@@ -79,7 +79,7 @@ func (d Disk) Add(s *agentv1.Start) (e Entry, added bool, err error) {
 	if err != nil {
 		return e, false, fmt.Errorf("write order for container %s: %w", id, err)
 	}
-	if err := e.replace("start", data); err != nil {
+	if err := e.replaceFile("start", data); err != nil {
 		return e, false, fmt.Errorf("write order for container %s: %w", id, err)
 	}
 	return e, true, nil
@@ -116,8 +116,8 @@ func (e Entry) cutShort() bool {
 	return err == nil && state.Size() == 0
 }
 
-// fix is what to do about a file of the entry that is damaged.
-func (e Entry) fix() string {
+// fixHint is what to do about a file of the entry that is damaged.
+func (e Entry) fixHint() string {
 	return "remove the directory " + e.dir + ": the container is then reported as lost"
 }
 
@@ -132,7 +132,7 @@ func (e Entry) Start() (*agentv1.Start, error) {
 	}
 	var s agentv1.Start
 	if err := proto.Unmarshal(data, &s); err != nil {
-		return nil, &atomicfile.DamagedError{Path: e.filePath("start"), Err: fmt.Errorf("it is no order of a container: %w", err), Fix: e.fix()}
+		return nil, &atomicfile.DamagedError{Path: e.filePath("start"), Err: fmt.Errorf("it is no order of a container: %w", err), Fix: e.fixHint()}
 	}
 	return &s, nil
 }
@@ -148,7 +148,7 @@ func (e Entry) Trim(s *agentv1.Start) error {
 	if err != nil {
 		return fmt.Errorf("trim order of container %s: %w", e.ID(), err)
 	}
-	if err := e.replace("start", data); err != nil {
+	if err := e.replaceFile("start", data); err != nil {
 		return fmt.Errorf("trim order of container %s: %w", e.ID(), err)
 	}
 	return nil
@@ -158,7 +158,7 @@ func (e Entry) Trim(s *agentv1.Start) error {
 // ASSIGNED.
 func (e Entry) State() (State, error) {
 	var s State
-	err := atomicfile.ReadJSON(e.filePath("state"), e.fix(), &s)
+	err := atomicfile.ReadJSON(e.filePath("state"), e.fixHint(), &s)
 	if errors.Is(err, fs.ErrNotExist) {
 		return State{State: lifecycle.Assigned}, nil
 	}
@@ -171,7 +171,7 @@ func (e Entry) SetState(s State) error {
 	if err != nil {
 		return fmt.Errorf("write state of container %s: %w", e.ID(), err)
 	}
-	if err := e.replace("state", data); err != nil {
+	if err := e.replaceFile("state", data); err != nil {
 		return fmt.Errorf("write state of container %s: %w", e.ID(), err)
 	}
 	return nil
@@ -202,9 +202,9 @@ func (e Entry) Remove() error {
 
 func (e Entry) filePath(name string) string { return filepath.Join(e.dir, name) }
 
-// replace writes a file so that it is there whole or as before, whenever the
+// replaceFile writes a file so that it is there whole or as before, whenever the
 // agent is killed. It does not wait for the medium: after the machine itself
 // has failed its containers are gone as well, and the master is told so.
-func (e Entry) replace(name string, data []byte) error {
+func (e Entry) replaceFile(name string, data []byte) error {
 	return atomicfile.WriteUnsynced(e.filePath(name), data, 0o600)
 }

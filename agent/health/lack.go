@@ -45,14 +45,14 @@ func LackOf(err error) Lack {
 	if sick, ok := errors.AsType[*SickError](err); ok {
 		return sick.Lack
 	}
-	lack, _ := find(err)
+	lack, _ := findLack(err)
 	return lack
 }
 
 // Explain is err with what is lacking first: masters repeat the beginning of a text.
 func Explain(err error) string {
 	text := err.Error()
-	if _, cause := find(err); cause != nil && cause.Error() != text {
+	if _, cause := findLack(err); cause != nil && cause.Error() != text {
 		return cause.Error() + ": " + text
 	}
 	return text
@@ -64,7 +64,7 @@ func Cause(l Lack, err error) string {
 	if sick, ok := errors.AsType[*SickError](err); ok {
 		return sick.Reason
 	}
-	if _, cause := find(err); cause != nil {
+	if _, cause := findLack(err); cause != nil {
 		return cause.Error()
 	}
 	if l == Engine {
@@ -73,8 +73,8 @@ func Cause(l Lack, err error) string {
 	return "a probe of it failed; the agent's log says how"
 }
 
-// find names a lack and the error of the table that shows it.
-func find(err error) (Lack, error) {
+// findLack names a lack and the error of the table that shows it.
+func findLack(err error) (Lack, error) {
 	for _, l := range lacks {
 		if errors.Is(err, l.err) {
 			return l.lack, l.err

@@ -52,14 +52,14 @@ func Open(name string) (*Journal, error) {
 		return nil, fmt.Errorf("open log journal: %w", err)
 	}
 	j := &Journal{file: f}
-	if err := j.recover(); err != nil {
+	if err := j.recoverRecords(); err != nil {
 		return nil, errors.Join(fmt.Errorf("read log journal: %w", err), f.Close())
 	}
 	return j, nil
 }
 
-// recover reads every record up to the first that is not whole.
-func (j *Journal) recover() error {
+// recoverRecords reads every record up to the first that is not whole.
+func (j *Journal) recoverRecords() error {
 	if err := j.recoverFirst(); err != nil {
 		return err
 	}
@@ -75,12 +75,12 @@ func (j *Journal) recover() error {
 		if err != nil {
 			return err
 		}
-		j.note(rec.pos, int64(n))
+		j.countRecord(rec.pos, int64(n))
 	}
 }
 
-// note counts one record of n bytes.
-func (j *Journal) note(pos container.Position, n int64) {
+// countRecord counts one record of n bytes.
+func (j *Journal) countRecord(pos container.Position, n int64) {
 	if j.next%indexStep == 0 {
 		j.index = append(j.index, j.size)
 	}
@@ -108,7 +108,7 @@ func (j *Journal) Append(lines []container.Line) error {
 	}
 	from := 0
 	for i, l := range lines {
-		j.note(l.Next, int64(ends[i]-from))
+		j.countRecord(l.Next, int64(ends[i]-from))
 		from = ends[i]
 	}
 	if cap(j.buf) > 1<<20 {
@@ -141,7 +141,7 @@ func (j *Journal) Position() container.Position {
 // Read returns lines from a number on: as many as fit in size bytes of text,
 // at least one, none at the end.
 func (j *Journal) Read(from uint64, size int) ([]Line, error) {
-	start, skipTo, end, ok := j.locate(from)
+	start, skipTo, end, ok := j.locateLines(from)
 	if !ok {
 		return nil, nil
 	}
@@ -169,7 +169,7 @@ func (j *Journal) Read(from uint64, size int) ([]Line, error) {
 // lineOverhead is what a line costs beyond its text.
 const lineOverhead = 32
 
-func (j *Journal) locate(from uint64) (start int64, line uint64, end int64, ok bool) {
+func (j *Journal) locateLines(from uint64) (start int64, line uint64, end int64, ok bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if from >= j.next {

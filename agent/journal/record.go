@@ -58,11 +58,11 @@ func appendRecord(b []byte, r record) []byte {
 	b = binary.LittleEndian.AppendUint64(b, uint64(r.pos.Stderr))
 	b = append(b, stream)
 	b = append(b, r.line.Text...)
-	binary.LittleEndian.PutUint32(b[start+4:], checksum(b[start+prefixSize:]))
+	binary.LittleEndian.PutUint32(b[start+4:], recordChecksum(b[start+prefixSize:]))
 	return b
 }
 
-func checksum(b []byte) uint32 {
+func recordChecksum(b []byte) uint32 {
 	return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli))
 }
 
@@ -71,7 +71,7 @@ func checksum(b []byte) uint32 {
 func readRecord(r io.Reader) (rec record, n int, err error) {
 	var prefix [prefixSize]byte
 	if _, err := io.ReadFull(r, prefix[:]); err != nil {
-		return record{}, 0, torn(err)
+		return record{}, 0, tornError(err)
 	}
 	size := binary.LittleEndian.Uint32(prefix[:])
 	if size < fixedSize || size > maxRecord {
@@ -82,9 +82,9 @@ func readRecord(r io.Reader) (rec record, n int, err error) {
 		if errors.Is(err, io.EOF) {
 			return record{}, 0, errTorn
 		}
-		return record{}, 0, torn(err)
+		return record{}, 0, tornError(err)
 	}
-	if checksum(b) != binary.LittleEndian.Uint32(prefix[4:]) {
+	if recordChecksum(b) != binary.LittleEndian.Uint32(prefix[4:]) {
 		return record{}, 0, errTorn
 	}
 	stream := container.Stdout
@@ -109,7 +109,7 @@ func readRecord(r io.Reader) (rec record, n int, err error) {
 	}, prefixSize + int(size), nil
 }
 
-func torn(err error) error {
+func tornError(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return errTorn
 	}

@@ -61,7 +61,7 @@ func (c *Child) Ensure() error {
 	c.pid = 0
 	c.findBefore()
 	said := logSize(c.Config.DataDir)
-	pid, err := c.start()
+	pid, err := c.startKeeper()
 	if err != nil {
 		return fmt.Errorf("start the agent's keeper: %w", err)
 	}
@@ -95,8 +95,8 @@ func (c *Child) findBefore() {
 	}
 }
 
-// start runs this very program, wherever its file is now, in a session of its own.
-func (c *Child) start() (pid int, err error) {
+// startKeeper runs this very program, wherever its file is now, in a session of its own.
+func (c *Child) startKeeper() (pid int, err error) {
 	log := openLog(logFile(c.Config.DataDir))
 	if log != nil {
 		defer func() { _ = log.Close() }() // the child has its own
@@ -156,7 +156,7 @@ func (c *Child) Tend(ctx context.Context, log *slog.Logger, needed func() bool) 
 	var idle time.Time
 	for now := time.Now(); ; {
 		need := needed()
-		if c.reap() && need {
+		if c.reapKeeper() && need {
 			b.failed(now)
 			log.Warn("the keeper of this agent has ended; starting it again", "pause", b.pause)
 		}
@@ -169,10 +169,10 @@ func (c *Child) Tend(ctx context.Context, log *slog.Logger, needed func() bool) 
 			}
 		case !need && now.Sub(idle) > idleMost:
 			idle = now
-			c.dismiss(ctx, log, needed)
+			c.dismissKeeper(ctx, log, needed)
 		}
 		if delay.For(ctx, tendPause) != nil {
-			c.dismiss(context.WithoutCancel(ctx), log, needed)
+			c.dismissKeeper(context.WithoutCancel(ctx), log, needed)
 			return
 		}
 		now = time.Now()
@@ -195,9 +195,9 @@ func (b *backoff) failed(now time.Time) {
 	b.last, b.due = now, now.Add(b.pause)
 }
 
-// dismiss ends a keeper that this agent started, or that an earlier one left, unless it
+// dismissKeeper ends a keeper that this agent started, or that an earlier one left, unless it
 // is needed: who needs one says so before it asks for it.
-func (c *Child) dismiss(ctx context.Context, log *slog.Logger, needed func() bool) {
+func (c *Child) dismissKeeper(ctx context.Context, log *slog.Logger, needed func() bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.Command) == 0 || needed() {
@@ -214,8 +214,8 @@ func (c *Child) dismiss(ctx context.Context, log *slog.Logger, needed func() boo
 	c.pid = 0
 }
 
-// reap takes in the end of what has ended, and says whether it was the keeper.
-func (c *Child) reap() (ended bool) {
+// reapKeeper takes in the end of what has ended, and says whether it was the keeper.
+func (c *Child) reapKeeper() (ended bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.before != 0 && hasEnded(c.before) {

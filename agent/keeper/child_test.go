@@ -46,7 +46,7 @@ func program(t *testing.T, dir string) *Child {
 	}
 	c := &Child{Command: []string{keep}, Lease: l, Config: Config{DataDir: dir}}
 	t.Cleanup(func() {
-		c.dismiss(context.WithoutCancel(t.Context()), slog.New(slog.DiscardHandler), func() bool { return false })
+		c.dismissKeeper(context.WithoutCancel(t.Context()), slog.New(slog.DiscardHandler), func() bool { return false })
 		_ = l.Close()
 	})
 	return c

@@ -24,8 +24,8 @@ const (
 	linger = time.Minute
 )
 
-// due says when the keeper has to act on a lease, since the machine started.
-func due(t lease.Term) time.Duration {
+// dueTime says when the keeper has to act on a lease, since the machine started.
+func dueTime(t lease.Term) time.Duration {
 	return t.End() + min(graceMost, t.Length/gracePart)
 }
 
@@ -52,12 +52,12 @@ type step struct {
 
 // waitStep decides without a scene.
 func waitStep(t lease.Term, now time.Duration) step {
-	if t.Known() && now >= due(t) {
+	if t.Known() && now >= dueTime(t) {
 		return step{look: true}
 	}
 	at := now + lookMost
 	if t.Known() {
-		at = min(at, due(t))
+		at = min(at, dueTime(t))
 	}
 	return step{at: at}
 }
@@ -84,7 +84,7 @@ func decideStep(t lease.Term, s scene, now time.Duration) step {
 			// An agent that is there has yet to note it, and would miss its keeper.
 			out.leave = out.leave && !s.agent
 		case container.Absent, container.Created:
-			out.leave = out.leave && !s.agent && now >= due(t)+linger
+			out.leave = out.leave && !s.agent && now >= dueTime(t)+linger
 		case container.Running, "":
 			out.leave, out.at = false, now+min(endLook<<min(s.looks, 10), lookMost)
 		}

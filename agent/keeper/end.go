@@ -27,40 +27,40 @@ func (k *keeper) endAll(ctx context.Context, r *runtimes, entries []disk.Entry) 
 // endOne ends a container, unless its agent has renewed the lease meanwhile. The phase
 // is the one before.
 func (k *keeper) endOne(ctx context.Context, r *runtimes, e disk.Entry) container.Phase {
-	in, phase := k.look(ctx, r, e.ID())
+	in, phase := k.inspectContainer(ctx, r, e.ID())
 	do := decideDeed(phase)
 	if _, s := k.readLease(); !do.silence || !s.look {
 		return phase
 	}
 	if err := e.Silence(); err != nil {
 		// It must end all the same.
-		k.says.warn("a container's end will look like its own", "container", e.ID(), "err", err)
+		k.says.warnOnce("a container's end will look like its own", "container", e.ID(), "err", err)
 	}
 	if do.end && in != nil {
-		k.kill(ctx, in, e.ID())
+		k.killContainer(ctx, in, e.ID())
 	}
 	return phase
 }
 
-// look asks for a container; the phase is "" for one of which nothing can be learned, and
+// inspectContainer asks for a container; the phase is "" for one of which nothing can be learned, and
 // the runtime nil where none can be asked.
-func (k *keeper) look(ctx context.Context, r *runtimes, id string) (container.Runtime, container.Phase) {
+func (k *keeper) inspectContainer(ctx context.Context, r *runtimes, id string) (container.Runtime, container.Phase) {
 	ctx, cancel := context.WithTimeout(ctx, k.patience)
 	defer cancel()
 	in, phase, err := r.runtimeOf(ctx, id)
 	if err != nil {
-		k.says.warn("cannot look at a container, trying again", "container", id, "err", err)
+		k.says.warnOnce("cannot look at a container, trying again", "container", id, "err", err)
 		return in, ""
 	}
 	return in, phase
 }
 
-// kill has time of its own: looking may have taken all that there was for it.
-func (k *keeper) kill(ctx context.Context, in container.Runtime, id string) {
+// killContainer has time of its own: looking may have taken all that there was for it.
+func (k *keeper) killContainer(ctx context.Context, in container.Runtime, id string) {
 	ctx, cancel := context.WithTimeout(ctx, k.patience)
 	defer cancel()
-	k.says.warn("no answer from the master; ending what it starts elsewhere", "container", id)
+	k.says.warnOnce("no answer from the master; ending what it starts elsewhere", "container", id)
 	if err := in.Signal(ctx, id, container.Kill); err != nil {
-		k.says.warn("cannot end a container, trying again", "container", id, "err", err)
+		k.says.warnOnce("cannot end a container, trying again", "container", id, "err", err)
 	}
 }

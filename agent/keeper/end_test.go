@@ -111,7 +111,7 @@ func TestAContainerOfWhichAnEngineSaysNothingIsEndedAndHoldsUpNoOther(t *testing
 	t.Parallel()
 	e := &engine{hangs: map[string]bool{"a": true}, asked: func() {}}
 	k, _ := overdue(t, e, "a", "b")
-	s := k.act(t.Context())
+	s := k.takeStep(t.Context())
 	if got := e.dead(); !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("got %v killed, want both", got)
 	}
@@ -129,7 +129,7 @@ func TestALeaseThatIsRenewedMeanwhileEndsNothing(t *testing.T) {
 		l.Answered(lease.Now())
 		l.Learn(time.Hour)
 	}
-	s := k.act(t.Context())
+	s := k.takeStep(t.Context())
 	if got := e.dead(); s.leave || len(got) > 0 {
 		t.Errorf("got %+v, %v killed, want a keeper that waits", s, got)
 	}
@@ -145,7 +145,7 @@ func TestAKeeperStaysForAnOrderThatItCannotRead(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(k.cfg.DataDir, "containers", "a", "start"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if s := k.act(t.Context()); s.leave {
+	if s := k.takeStep(t.Context()); s.leave {
 		t.Errorf("got %+v, want it to try again", s)
 	}
 }

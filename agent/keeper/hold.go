@@ -70,11 +70,11 @@ func Holder(dir string) int {
 		return 0
 	}
 	defer func() { _ = f.Close() }()
-	pid, _ := holder(f) // 0: no process to end
+	pid, _ := lockHolder(f) // 0: no process to end
 	return pid
 }
 
-func holder(f *os.File) (pid int, err error) {
+func lockHolder(f *os.File) (pid int, err error) {
 	l := wholeFile(unix.F_WRLCK)
 	if err := unix.FcntlFlock(f.Fd(), unix.F_GETLK, l); err != nil || l.Type == unix.F_UNLCK {
 		return 0, err
@@ -91,7 +91,7 @@ func endHolder(ctx context.Context, f *os.File) error {
 	ctx, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
 	for {
-		pid, err := holder(f)
+		pid, err := lockHolder(f)
 		if err != nil || pid == 0 {
 			return err
 		}
@@ -107,7 +107,7 @@ func endHolder(ctx context.Context, f *os.File) error {
 // killHolder kills the process if it still is the holder.
 func killHolder(f *os.File, pid int) error {
 	return process.SignalIf(pid, unix.SIGKILL, func() (bool, error) {
-		now, err := holder(f)
+		now, err := lockHolder(f)
 		return now == pid, err
 	})
 }

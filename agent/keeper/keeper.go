@@ -73,7 +73,7 @@ func Run(ctx context.Context, cfg Config) error {
 	debug.SetGCPercent(smallHeap)
 	debug.FreeOSMemory()
 	for {
-		s := k.act(ctx)
+		s := k.takeStep(ctx)
 		if s.leave {
 			cfg.Log.Info("the lease has ended, and no task is left that is run again elsewhere")
 			return nil
@@ -84,12 +84,12 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 }
 
-// act does what there is to do now.
-func (k *keeper) act(ctx context.Context) step {
+// takeStep does what there is to do now.
+func (k *keeper) takeStep(ctx context.Context) step {
 	beginLog(logFile(k.cfg.DataDir))
 	term, s := k.readLease()
 	if !s.look {
-		k.rest()
+		k.resetCounts()
 		return s
 	}
 	began := lease.Now()
@@ -98,11 +98,11 @@ func (k *keeper) act(ctx context.Context) step {
 	entries, err := disk.Reruns(k.cfg.DataDir)
 	if err = errors.Join(err, r.err); err != nil {
 		// What can be seen is ended all the same.
-		k.says.warn("cannot see all of what is to be ended, trying again", "err", err)
+		k.says.warnOnce("cannot see all of what is to be ended, trying again", "err", err)
 	}
 	seen := scene{phases: k.endAll(ctx, r, entries), agent: agentHolds(k.cfg.DataDir), looks: k.looks}
 	if _, s := k.readLease(); !s.look {
-		k.rest()
+		k.resetCounts()
 		return s
 	}
 	s = decideStep(term, seen, began)
@@ -117,16 +117,16 @@ func (k *keeper) readLease() (lease.Term, step) {
 	now := lease.Now()
 	term, err := k.lease.Term()
 	if err != nil {
-		k.says.warn("cannot read the lease, trying again", "err", err)
+		k.says.warnOnce("cannot read the lease, trying again", "err", err)
 		return term, step{at: now + endLook}
 	}
 	return term, waitStep(term, now)
 }
 
-// rest clears what was counted and logged while a lease was expired.
-func (k *keeper) rest() {
+// resetCounts clears what was counted and logged while a lease was expired.
+func (k *keeper) resetCounts() {
 	k.looks = 0
-	k.says.forget()
+	k.says.forgetWarnings()
 }
 
 // agentHolds says whether an agent has the data_dir. Shared, and for a moment: agents

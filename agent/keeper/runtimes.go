@@ -34,13 +34,13 @@ func openRuntimes(ctx context.Context, cfg Config, patience time.Duration) *runt
 		r.processes, r.err = process.New(process.Options{Dir: dir})
 	}
 	if cfg.Docker {
-		r.engine = sync.OnceValues(func() (*docker.Runtime, error) { return r.reach(ctx, cfg, patience) })
+		r.engine = sync.OnceValues(func() (*docker.Runtime, error) { return r.connectEngine(ctx, cfg, patience) })
 	}
 	return r
 }
 
-// reach connects to the engine for all containers, whichever is looked at first.
-func (r *runtimes) reach(ctx context.Context, cfg Config, patience time.Duration) (*docker.Runtime, error) {
+// connectEngine connects to the engine for all containers, whichever is looked at first.
+func (r *runtimes) connectEngine(ctx context.Context, cfg Config, patience time.Duration) (*docker.Runtime, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	d, err := docker.Reach(ctx, docker.Options{Host: cfg.DockerHost})

@@ -24,13 +24,13 @@ type says struct {
 	said map[string]bool
 }
 
-func (s *says) warn(text string, args ...any) {
-	if s.first(fmt.Sprint(text, args)) {
+func (s *says) warnOnce(text string, args ...any) {
+	if s.isFirst(fmt.Sprint(text, args)) {
 		s.log.Warn(text, args...) //nolint:sloglint // its callers give constants
 	}
 }
 
-func (s *says) first(words string) bool {
+func (s *says) isFirst(words string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.said[words] {
@@ -43,7 +43,7 @@ func (s *says) first(words string) bool {
 	return true
 }
 
-func (s *says) forget() {
+func (s *says) forgetWarnings() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.said = nil

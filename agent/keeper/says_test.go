@@ -13,15 +13,15 @@ func TestAKeeperRepeatsNothing(t *testing.T) {
 	var out bytes.Buffer
 	s := says{log: slog.New(slog.NewTextHandler(&out, nil))}
 	for range 3 { // two errors that alternate
-		s.warn("cannot look", "container", "a", "err", os.ErrPermission)
-		s.warn("cannot look", "container", "a", "err", os.ErrNotExist)
-		s.warn("cannot look", "container", "b", "err", os.ErrNotExist)
+		s.warnOnce("cannot look", "container", "a", "err", os.ErrPermission)
+		s.warnOnce("cannot look", "container", "a", "err", os.ErrNotExist)
+		s.warnOnce("cannot look", "container", "b", "err", os.ErrNotExist)
 	}
 	if got := strings.Count(out.String(), "\n"); got != 3 {
 		t.Errorf("got %d lines, want 3:\n%s", got, &out)
 	}
-	s.forget()
-	s.warn("cannot look", "container", "b", "err", os.ErrNotExist)
+	s.forgetWarnings()
+	s.warnOnce("cannot look", "container", "b", "err", os.ErrNotExist)
 	if got := strings.Count(out.String(), "\n"); got != 4 {
 		t.Errorf("after the next lease: got %d lines, want 4", got)
 	}
@@ -36,7 +36,7 @@ func TestTheLogOfAKeeperThatRunsBeginsAnew(t *testing.T) {
 		if err := os.WriteFile(name, make([]byte, c.size), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		k.act(t.Context())
+		k.takeStep(t.Context())
 		if info, err := os.Stat(name); err != nil || info.Size() != int64(c.want) {
 			t.Errorf("of %d bytes: got %v, %v, want %d", c.size, info, err, c.want)
 		}

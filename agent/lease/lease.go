@@ -60,13 +60,13 @@ func Open(name string) (*Lease, error) {
 		return nil, fmt.Errorf("open lease: %w", err)
 	}
 	l := &Lease{boot: boot, file: f}
-	l.term, _ = read(f, boot) // what cannot be read is no lease yet
+	l.term, _ = readTerm(f, boot) // what cannot be read is no lease yet
 	if fd, err := unix.MemfdCreate("det-deploy-lease", unix.MFD_CLOEXEC); err == nil {
 		l.shared = os.NewFile(uintptr(fd), "lease")
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.save()
+	l.saveTerm()
 	return l, nil
 }
 
@@ -82,7 +82,7 @@ const recordFormat = "%s %20d %20d\n"
 // maxRecord holds every record.
 const maxRecord = 128
 
-func read(f *os.File, boot string) (Term, error) {
+func readTerm(f *os.File, boot string) (Term, error) {
 	buf := make([]byte, maxRecord)
 	n, err := f.ReadAt(buf, 0)
 	if n == 0 {
@@ -99,10 +99,10 @@ func read(f *os.File, boot string) (Term, error) {
 	return Term{time.Duration(length), time.Duration(from)}, nil
 }
 
-// save writes the lease where it was, which needs no room on a full disk. One that
+// saveTerm writes the lease where it was, which needs no room on a full disk. One that
 // could not be written to the disk is that of before, and ends sooner for an agent
 // that is started again; the keeper's is in memory. The caller holds mu.
-func (l *Lease) save() {
+func (l *Lease) saveTerm() {
 	record := fmt.Appendf(nil, recordFormat, l.boot, int64(l.term.Length), int64(l.term.From))
 	for _, f := range []*os.File{l.shared, l.file} {
 		if f != nil {
@@ -148,7 +148,7 @@ func (l *Lease) Learn(length time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.term.Length = length
-	l.save()
+	l.saveTerm()
 }
 
 // Answered renews the lease: the master has answered what it was asked at that time.
@@ -159,7 +159,7 @@ func (l *Lease) Answered(asked time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.term.From = max(l.term.From, asked)
-	l.save()
+	l.saveTerm()
 }
 
 // Wait is the master's reconnect wait; 0 until it is known.

@@ -32,7 +32,7 @@ func NewReader(shared *os.File, dataDir string) (*Reader, error) {
 // Term is the lease now: what the agent shares, which no disk can keep from being
 // written, or the file, if an agent that was started since has renewed that.
 func (r *Reader) Term() (Term, error) {
-	t, err := r.steady(r.shared)
+	t, err := r.readSteady(r.shared)
 	if err != nil {
 		return t, fmt.Errorf("read lease: %w", err)
 	}
@@ -41,7 +41,7 @@ func (r *Reader) Term() (Term, error) {
 		return t, nil // a disk that fails is what the shared one is for
 	}
 	defer func() { _ = f.Close() }()
-	if next, err := r.steady(f); err == nil && next.From > t.From {
+	if next, err := r.readSteady(f); err == nil && next.From > t.From {
 		return next, nil
 	}
 	return t, nil
@@ -53,12 +53,12 @@ var errUnsteady = errors.New("it changes all the time")
 // readTries is how often the lease is read until two readings are the same.
 const readTries = 10
 
-// steady reads twice: an agent may be writing.
-func (r *Reader) steady(f *os.File) (Term, error) {
-	last, err := read(f, r.boot)
+// readSteady reads twice: an agent may be writing.
+func (r *Reader) readSteady(f *os.File) (Term, error) {
+	last, err := readTerm(f, r.boot)
 	for range readTries {
 		var now Term
-		if now, err = read(f, r.boot); err == nil && now == last {
+		if now, err = readTerm(f, r.boot); err == nil && now == last {
 			return now, nil
 		}
 		last = now

@@ -28,8 +28,8 @@ const (
 	Terminated State = "TERMINATED"
 )
 
-// next lists what may follow each state.
-func next(s State) []State {
+// nextStates lists what may follow each state.
+func nextStates(s State) []State {
 	switch s {
 	case Assigned:
 		return []State{Pulling, Running, Terminated}
@@ -47,7 +47,7 @@ func next(s State) []State {
 // To moves from s to a later state. An agent that was killed while it pulled
 // or started does so again: staying in its state is no step.
 func (s State) To(to State) (State, error) {
-	for _, n := range next(s) {
+	for _, n := range nextStates(s) {
 		if n == to {
 			return to, nil
 		}

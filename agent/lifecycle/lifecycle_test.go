@@ -18,7 +18,7 @@ func TestStatesOnlyGoForward(t *testing.T) {
 			if err == nil && j <= i {
 				t.Errorf("%s goes back to %s", from, to)
 			}
-			if want := slices.Contains(next(from), to); (err == nil) != want {
+			if want := slices.Contains(nextStates(from), to); (err == nil) != want {
 				t.Errorf("%s to %s: got %v, want allowed %v", from, to, err, want)
 			}
 			if err != nil && got != from {

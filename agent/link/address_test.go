@@ -55,7 +55,7 @@ func TestAHelloSaysWhereThisMachineIs(t *testing.T) {
 	l := &link{cfg: Config{
 		URL: strings.Replace(s.URL, "http", "ws", 1), CredentialFile: filepath.Join(t.TempDir(), "none"), Log: slog.New(slog.DiscardHandler),
 	}, peer: silent{}}
-	if _, _, err := l.connect(t.Context()); err == nil {
+	if _, _, err := l.dialMaster(t.Context()); err == nil {
 		t.Error("got a welcome from a master that hangs up")
 	}
 	if got, want := <-heard, addressOf(t.Context(), nil); got != want {

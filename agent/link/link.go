@@ -120,7 +120,7 @@ func Run(ctx context.Context, cfg Config, p Peer) error {
 		if welcomed {
 			failed = 0
 		}
-		again, err := l.judge(err)
+		again, err := l.classifyError(err)
 		if err != nil {
 			return err
 		}
@@ -131,7 +131,7 @@ func Run(ctx context.Context, cfg Config, p Peer) error {
 		if cfg.Attempts > 0 && failed > cfg.Attempts {
 			return l.giveUp(ctx, failed)
 		}
-		_ = delay.For(ctx, backoff(cfg, failed)) // an ended context ends the loop
+		_ = delay.For(ctx, backoffAfter(cfg, failed)) // an ended context ends the loop
 	}
 }
 
@@ -146,9 +146,9 @@ type link struct {
 	began time.Time
 }
 
-// judge tells apart what ends the link, what is tried again at once, and a
+// classifyError tells apart what ends the link, what is tried again at once, and a
 // lost connection.
-func (l *link) judge(err error) (again bool, final error) {
+func (l *link) classifyError(err error) (again bool, final error) {
 	if f, ok := errors.AsType[*Final](err); ok {
 		return false, f.Err
 	}
@@ -184,11 +184,11 @@ func (l *link) giveUp(ctx context.Context, failed int) error {
 	return errors.Join(err, RunHook(ctx, "on_connection_lost", l.cfg.OnLost, l.cfg.Log))
 }
 
-// backoff is the configured one where attempts are counted, so that attempts ×
+// backoffAfter is the configured one where attempts are counted, so that attempts ×
 // backoff is the time that the user meant. Where they are not, it grows to
 // it, because most masters are back within a second. It varies by a fifth to
 // keep a thousand agents from calling at the same moment.
-func backoff(cfg Config, failed int) time.Duration {
+func backoffAfter(cfg Config, failed int) time.Duration {
 	d := cfg.Backoff
 	if cfg.Attempts == 0 {
 		d = min(d, 200*time.Millisecond<<min(failed-1, 10))

@@ -71,7 +71,7 @@ func (l *link) connectOnce(ctx context.Context) (welcomed bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	asked := lease.Now()
-	c, w, err := l.connect(ctx)
+	c, w, err := l.dialMaster(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -100,14 +100,14 @@ func (l *link) connectOnce(ctx context.Context) (welcomed bool, err error) {
 	return true, err
 }
 
-// connect dials and says hello.
-func (l *link) connect(ctx context.Context) (*Conn, *agentv1.Welcome, error) {
+// dialMaster dials and says hello.
+func (l *link) dialMaster(ctx context.Context) (*Conn, *agentv1.Welcome, error) {
 	hello := l.peer.Hello()
 	hello.Protocol = agentv1.Protocol
 	if err := l.proveIdentity(ctx, hello); err != nil {
 		return nil, nil, err
 	}
-	dctx, cancel := context.WithTimeout(ctx, clamp(l.cfg.Lease.Wait()/3, 3*time.Second, dialTimeout))
+	dctx, cancel := context.WithTimeout(ctx, clampDuration(l.cfg.Lease.Wait()/3, 3*time.Second, dialTimeout))
 	defer cancel()
 	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: l.cfg.TLS}
 	defer transport.CloseIdleConnections()
@@ -120,7 +120,7 @@ func (l *link) connect(ctx context.Context) (*Conn, *agentv1.Welcome, error) {
 	ws.SetReadLimit(maxMessage)
 	hello.Address = addressOf(dctx, local)
 	c := &Conn{ws: ws}
-	w, err := c.introduce(dctx, hello)
+	w, err := c.sendHello(dctx, hello)
 	if err != nil {
 		_ = ws.CloseNow()
 		return nil, nil, err
@@ -128,7 +128,7 @@ func (l *link) connect(ctx context.Context) (*Conn, *agentv1.Welcome, error) {
 	return c, w, nil
 }
 
-func (c *Conn) introduce(ctx context.Context, hello *agentv1.Hello) (*agentv1.Welcome, error) {
+func (c *Conn) sendHello(ctx context.Context, hello *agentv1.Hello) (*agentv1.Welcome, error) {
 	if err := c.Send(ctx, &agentv1.AgentMessage{Body: &agentv1.AgentMessage_Hello{Hello: hello}}); err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (c *Conn) introduce(ctx context.Context, hello *agentv1.Hello) (*agentv1.We
 
 // keepAlive notices a connection that died without a word, and renews the lease.
 func keepAlive(ctx context.Context, c *Conn, held *lease.Lease, wait time.Duration) error {
-	tick := time.NewTicker(clamp(wait/6, time.Second, pingInterval))
+	tick := time.NewTicker(clampDuration(wait/6, time.Second, pingInterval))
 	defer tick.Stop()
 	for {
 		select {
@@ -154,7 +154,7 @@ func keepAlive(ctx context.Context, c *Conn, held *lease.Lease, wait time.Durati
 		case <-tick.C:
 		}
 		asked := lease.Now()
-		if err := c.ping(ctx, clamp(wait/3, time.Second, pingTimeout)); err != nil {
+		if err := c.ping(ctx, clampDuration(wait/3, time.Second, pingTimeout)); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}
@@ -164,8 +164,8 @@ func keepAlive(ctx context.Context, c *Conn, held *lease.Lease, wait time.Durati
 	}
 }
 
-// clamp is d within bounds; most where there is none.
-func clamp(d, least, most time.Duration) time.Duration {
+// clampDuration is d within bounds; most where there is none.
+func clampDuration(d, least, most time.Duration) time.Duration {
 	if d <= 0 {
 		return most
 	}

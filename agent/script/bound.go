@@ -25,17 +25,17 @@ func Bound(ctx context.Context, s Script) {
 	tick := time.NewTicker(boundPause)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		_ = cut(s.Output()) // it is tried again
+		_ = truncateOutput(s.Output()) // it is tried again
 		select {
 		case <-ctx.Done():
 		case <-tick.C:
 		}
 	}
-	_ = cut(s.Output()) // what was written last
+	_ = truncateOutput(s.Output()) // what was written last
 }
 
-// cut drops all but the end of a file that has grown too long. Its writers append.
-func cut(name string) error {
+// truncateOutput drops all but the end of a file that has grown too long. Its writers append.
+func truncateOutput(name string) error {
 	info, err := os.Stat(name)
 	if err != nil || info.Size() <= outputMost {
 		return err

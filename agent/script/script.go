@@ -50,7 +50,7 @@ func Run(ctx context.Context, s Script) error {
 		return fmt.Errorf("run %s: %w", s.Name, err)
 	}
 	defer func() { _ = out.Close() }() // the script has its own
-	argv := interpreter(s)
+	argv := interpreterOf(s)
 	c := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	c.Env = append(os.Environ(), s.Env...)
 	c.Stdout, c.Stderr = out, out
@@ -58,7 +58,7 @@ func Run(ctx context.Context, s Script) error {
 	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
 	c.WaitDelay = killPatience
 	if err := runBounded(ctx, c, s); err != nil {
-		return fmt.Errorf("run %s: %w%s", s.Name, err, tail(s.Output()))
+		return fmt.Errorf("run %s: %w%s", s.Name, err, outputTail(s.Output()))
 	}
 	return nil
 }
@@ -74,8 +74,8 @@ func runBounded(ctx context.Context, c *exec.Cmd, s Script) error {
 	return err
 }
 
-// interpreter is what runs the script: what its first line says, or a shell.
-func interpreter(s Script) []string {
+// interpreterOf is what runs the script: what its first line says, or a shell.
+func interpreterOf(s Script) []string {
 	first, _, _ := bytes.Cut(s.Text, []byte("\n"))
 	if line, found := strings.CutPrefix(string(first), "#!"); found {
 		if argv := strings.Fields(line); len(argv) > 0 {
@@ -88,8 +88,8 @@ func interpreter(s Script) []string {
 	return []string{"/bin/sh", s.File}
 }
 
-// tail is the last lines of a file, for the end of an error.
-func tail(name string) string {
+// outputTail is the last lines of a file, for the end of an error.
+func outputTail(name string) string {
 	f, err := os.Open(name)
 	if err != nil {
 		return ""

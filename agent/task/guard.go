@@ -41,27 +41,27 @@ func (g Guard) Resolve(s *agentv1.Spec) (*agentv1.Spec, error) {
 	if len(asked.Mounts)+len(asked.Devices) == 0 {
 		return s, policy.Check(policy.FromAPI(s.GetPolicy()), asked)
 	}
-	guarded, err := g.guarded()
+	guarded, err := g.guardedPaths()
 	if err != nil {
 		return nil, err
 	}
 	out := proto.CloneOf(s)
 	w := walk{guarded: guarded}
 	for i, m := range out.GetMounts() {
-		m.HostPath = w.follow(asked.Mounts[i].Field, m.GetHostPath())
+		m.HostPath = w.followLinks(asked.Mounts[i].Field, m.GetHostPath())
 	}
 	for i, d := range out.GetDevices() {
 		if d.GetContainerPath() == "" {
 			d.ContainerPath = d.GetHostPath()
 		}
-		d.HostPath = w.follow(asked.Devices[i].Field, d.GetHostPath())
+		d.HostPath = w.followLinks(asked.Devices[i].Field, d.GetHostPath())
 	}
 	if w.err != nil {
 		return nil, w.err
 	}
 	asked = policy.OfSpec(out)
 	asked.Never = w.never
-	return out, policy.Check(followed(policy.FromAPI(s.GetPolicy())), asked)
+	return out, policy.Check(resolvePolicy(policy.FromAPI(s.GetPolicy())), asked)
 }
 
 // walk follows the paths of one spec.
@@ -71,14 +71,14 @@ type walk struct {
 	err     error
 }
 
-func (w *walk) follow(field, path string) string {
-	real, err := resolve(path)
+func (w *walk) followLinks(field, path string) string {
+	real, err := resolveLinks(path)
 	if err != nil {
 		w.err = errors.Join(w.err, fmt.Errorf("%s: look where %s leads: %w", field, path, err))
 		return path
 	}
 	for _, g := range w.guarded {
-		if reason := g.reached(path, real); reason != "" {
+		if reason := g.checkReached(path, real); reason != "" {
 			w.never = append(w.never, policy.Violation{Field: field, Text: reason})
 			break
 		}
@@ -93,20 +93,20 @@ type guarded struct {
 	info  fs.FileInfo
 }
 
-func (g guarded) reached(asked, real string) string {
+func (g guarded) checkReached(asked, real string) string {
 	for _, p := range []string{asked, real} {
 		if _, reached := policy.Reaches(p, g.names); reached {
-			return g.refusal(asked, real)
+			return g.refusalText(asked, real)
 		}
 	}
 	// The same file under a name that no table of mounts tells: a hard link.
 	if info, err := os.Stat(real); err == nil && g.info != nil && os.SameFile(info, g.info) {
-		return g.refusal(asked, real)
+		return g.refusalText(asked, real)
 	}
 	return ""
 }
 
-func (g guarded) refusal(asked, real string) string {
+func (g guarded) refusalText(asked, real string) string {
 	where := asked
 	if real != filepath.Clean(asked) {
 		where += ", which leads to " + real + ","
@@ -114,8 +114,8 @@ func (g guarded) refusal(asked, real string) string {
 	return fmt.Sprintf("%s would reach %s, which is given to no task", where, g.path)
 }
 
-// guarded lists what no task may have, as things stand on the machine now.
-func (g Guard) guarded() ([]guarded, error) {
+// guardedPaths lists what no task may have, as things stand on the machine now.
+func (g Guard) guardedPaths() ([]guarded, error) {
 	file := g.table
 	if file == "" {
 		file = "/proc/self/mountinfo"
@@ -124,14 +124,14 @@ func (g Guard) guarded() ([]guarded, error) {
 	if err != nil {
 		return nil, fmt.Errorf("look at the mounts of this machine: %w", err)
 	}
-	table := parse(string(data))
+	table := parseMountinfo(string(data))
 	var out []guarded
 	for _, p := range append(policy.Guarded(), g.own...) {
-		real, err := resolve(p)
+		real, err := resolveLinks(p)
 		if err != nil {
 			real = p // a link to nowhere, or one that this agent may not follow
 		}
-		item := guarded{path: p, names: append(table.names(real), p)}
+		item := guarded{path: p, names: append(table.pathNames(real), p)}
 		if info, err := os.Stat(real); err == nil {
 			item.info = info
 		}
@@ -140,25 +140,25 @@ func (g Guard) guarded() ([]guarded, error) {
 	return out, nil
 }
 
-// followed is the policy with what its own paths lead to. A path below another that is
+// resolvePolicy is the policy with what its own paths lead to. A path below another that is
 // allowed is not followed: who may write there could lead it elsewhere.
-func followed(p policy.Policy) policy.Policy {
+func resolvePolicy(p policy.Policy) policy.Policy {
 	var more policy.Policy
 	for i, h := range p.HostPaths {
-		if real, err := resolve(h.Path); err == nil && !nested(p.HostPaths, i) {
+		if real, err := resolveLinks(h.Path); err == nil && !isNested(p.HostPaths, i) {
 			h.Path = real
 			more.HostPaths = append(more.HostPaths, h)
 		}
 	}
 	for _, d := range p.Devices {
-		if real, err := resolve(d); err == nil {
+		if real, err := resolveLinks(d); err == nil {
 			more.Devices = append(more.Devices, real)
 		}
 	}
 	return p.Allow(more)
 }
 
-func nested(paths []policy.HostPath, i int) bool {
+func isNested(paths []policy.HostPath, i int) bool {
 	for _, other := range paths {
 		if filepath.Clean(other.Path) != filepath.Clean(paths[i].Path) && policy.Below(other.Path, paths[i].Path) {
 			return true
@@ -167,8 +167,8 @@ func nested(paths []policy.HostPath, i int) bool {
 	return false
 }
 
-// resolve follows links. Of a path that is not there, the part that is.
-func resolve(path string) (string, error) {
+// resolveLinks follows links. Of a path that is not there, the part that is.
+func resolveLinks(path string) (string, error) {
 	path = filepath.Clean(path)
 	real, err := filepath.EvalSymlinks(path)
 	if err == nil {
@@ -180,7 +180,7 @@ func resolve(path string) (string, error) {
 	if info, lerr := os.Lstat(path); lerr == nil && info.Mode()&fs.ModeSymlink != 0 {
 		return "", errors.New("it is a link to what is not there")
 	}
-	dir, err := resolve(filepath.Dir(path))
+	dir, err := resolveLinks(filepath.Dir(path))
 	if err != nil {
 		return "", err
 	}
@@ -193,25 +193,25 @@ type mount struct{ device, root, point string }
 
 type mounts []mount
 
-// parse reads /proc/self/mountinfo.
-func parse(table string) mounts {
+// parseMountinfo reads /proc/self/mountinfo.
+func parseMountinfo(table string) mounts {
 	var out mounts
 	for line := range strings.Lines(table) {
 		if f := strings.Fields(line); len(f) > 4 {
-			out = append(out, mount{device: f[2], root: unescape(f[3]), point: unescape(f[4])})
+			out = append(out, mount{device: f[2], root: unescapeOctal(f[3]), point: unescapeOctal(f[4])})
 		}
 	}
 	return out
 }
 
-// unescape reads the four characters that the kernel writes in octal.
-func unescape(s string) string {
+// unescapeOctal reads the four characters that the kernel writes in octal.
+func unescapeOctal(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }
 
-// names are all places where a path can be seen: its file system may be mounted, in
+// pathNames are all places where a path can be seen: its file system may be mounted, in
 // whole or in part, more than once.
-func (t mounts) names(path string) []string {
+func (t mounts) pathNames(path string) []string {
 	out := []string{path}
 	var on mount
 	for _, m := range t {

@@ -36,9 +36,9 @@ type Host struct {
 	Network string
 }
 
-func (h Host) hasDevice(id int32) bool { return h.device(id) != nil }
+func (h Host) hasDevice(id int32) bool { return h.deviceByID(id) != nil }
 
-func (h Host) device(id int32) *apiv1.Device {
+func (h Host) deviceByID(id int32) *apiv1.Device {
 	for _, d := range h.Slots {
 		if d.GetId() == id {
 			return d
@@ -50,7 +50,7 @@ func (h Host) device(id int32) *apiv1.Device {
 func (h Host) devicesOfIDs(ids []int32) []*apiv1.Device {
 	var out []*apiv1.Device
 	for _, id := range ids {
-		if d := h.device(id); d != nil {
+		if d := h.deviceByID(id); d != nil {
 			out = append(out, d)
 		}
 	}

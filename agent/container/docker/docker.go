@@ -122,7 +122,7 @@ func (r *Runtime) Inspect(ctx context.Context, id string) (container.Status, err
 	}
 	s := container.Status{Phase: phaseOf(c.Container.State)}
 	if s.Phase == container.Running {
-		s.Addresses = r.addresses(c.Container)
+		s.Addresses = r.publishedAddresses(c.Container)
 	}
 	return s, nil
 }
@@ -140,9 +140,9 @@ func phaseOf(s *engine.State) container.Phase {
 	}
 }
 
-// addresses are the published ports, or the host's own where the container
+// publishedAddresses are the published ports, or the host's own where the container
 // has no network of its own.
-func (r *Runtime) addresses(c engine.InspectResponse) []container.Address {
+func (r *Runtime) publishedAddresses(c engine.InspectResponse) []container.Address {
 	var out []container.Address
 	if c.HostConfig != nil && c.HostConfig.NetworkMode.IsHost() {
 		for port := range c.Config.ExposedPorts {

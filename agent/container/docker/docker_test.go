@@ -180,7 +180,7 @@ func startsOnce(t *testing.T, r *Runtime) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	half, err := r.create(t.Context(), options)
+	half, err := r.createContainer(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,12 +260,12 @@ func readFrames(data []byte, from container.Position, all *[]container.Line) (go
 		return nil
 	}
 	d, err := readOn(demux{from: from, emit: emit, known: map[int64]bool{}}, false, func(d *demux, _ bool) error {
-		return d.copy(bufio.NewReader(bytes.NewReader(data)))
+		return d.copyFrames(bufio.NewReader(bytes.NewReader(data)))
 	})
 	if err != nil {
 		return got, err
 	}
-	return got, d.finish()
+	return got, d.emitRest()
 }
 
 func TestFramesAreTakenApart(t *testing.T) {
@@ -292,7 +292,7 @@ func TestProgressIsWorthALine(t *testing.T) {
 	for in, want := range map[[2]string]string{
 		{"abc", "Downloading"}: "", {"abc", "Pull complete"}: "abc: Pull complete", {"", "Status: done"}: "Status: done", {"", ""}: "",
 	} {
-		if got := progress(in[0], in[1]); got != want {
+		if got := pullProgress(in[0], in[1]); got != want {
 			t.Errorf("%q: got %q, want %q", in, got, want)
 		}
 	}

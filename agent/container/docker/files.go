@@ -16,7 +16,7 @@ import (
 
 // copyFiles copies the task's files as one archive.
 func (r *Runtime) copyFiles(ctx context.Context, s container.Spec) error {
-	data, err := archive(s)
+	data, err := archiveFiles(s)
 	if err != nil || data == nil {
 		return err
 	}
@@ -27,11 +27,11 @@ func (r *Runtime) copyFiles(ctx context.Context, s container.Spec) error {
 	return err
 }
 
-// archive lists the missing directories as well: those that the engine
+// archiveFiles lists the missing directories as well: those that the engine
 // creates while it unpacks are accessible to root only.
-func archive(s container.Spec) ([]byte, error) {
+func archiveFiles(s container.Spec) ([]byte, error) {
 	files := slices.Clone(s.Files)
-	if under(s.WorkDir, "/run/determined") {
+	if isUnder(s.WorkDir, "/run/determined") {
 		files = append(files, container.File{Path: s.WorkDir + "/.", Dir: true})
 	}
 	if len(files) == 0 {
@@ -46,13 +46,13 @@ func archive(s container.Spec) ([]byte, error) {
 		}
 	}
 	for _, f := range files {
-		if err := parents(w, s, path.Dir(f.Path), done); err != nil {
+		if err := writeParents(w, s, path.Dir(f.Path), done); err != nil {
 			return nil, err
 		}
 		if strings.HasSuffix(f.Path, "/.") {
 			continue
 		}
-		if err := write(w, f); err != nil {
+		if err := writeFile(w, f); err != nil {
 			return nil, err
 		}
 	}
@@ -62,25 +62,25 @@ func archive(s container.Spec) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// parents writes the directories above a file, outermost first. Those at the
+// writeParents writes the directories above a file, outermost first. Those at the
 // top, like /tmp and /etc, belong to the image and keep their modes.
-func parents(w *tar.Writer, s container.Spec, dir string, done map[string]bool) error {
+func writeParents(w *tar.Writer, s container.Spec, dir string, done map[string]bool) error {
 	dir = path.Clean(dir)
 	if strings.Count(dir, "/") < 2 || done[dir] {
 		return nil
 	}
 	done[dir] = true
-	if err := parents(w, s, path.Dir(dir), done); err != nil {
+	if err := writeParents(w, s, path.Dir(dir), done); err != nil {
 		return err
 	}
 	f := container.File{Path: dir, Dir: true, Mode: 0o755}
-	if s.User != nil && (under(dir, "/run/determined") || s.WorkDir != "" && under(dir, s.WorkDir)) {
+	if s.User != nil && (isUnder(dir, "/run/determined") || s.WorkDir != "" && isUnder(dir, s.WorkDir)) {
 		f.UID, f.GID = s.User.UID, s.User.GID
 	}
-	return write(w, f)
+	return writeFile(w, f)
 }
 
-func write(w *tar.Writer, f container.File) error {
+func writeFile(w *tar.Writer, f container.File) error {
 	h := &tar.Header{
 		Name: strings.TrimPrefix(path.Clean(f.Path), "/"), Mode: int64(f.Mode & 0o777),
 		Uid: f.UID, Gid: f.GID, ModTime: f.ModTime, Size: int64(len(f.Content)), Typeflag: tar.TypeReg,
@@ -102,6 +102,6 @@ func write(w *tar.Writer, f container.File) error {
 	return err
 }
 
-func under(p, dir string) bool {
+func isUnder(p, dir string) bool {
 	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
 }

@@ -16,10 +16,10 @@ import (
 // Prepare refuses what can never be run, and pulls the image if it is not there, or
 // always when asked to.
 func (r *Runtime) Prepare(ctx context.Context, spec container.Spec, note container.Note) error {
-	return r.askWatched(ctx, func(ctx context.Context) error { return r.prepare(ctx, spec, note) })
+	return r.askWatched(ctx, func(ctx context.Context) error { return r.prepareImage(ctx, spec, note) })
 }
 
-func (r *Runtime) prepare(ctx context.Context, spec container.Spec, note container.Note) error {
+func (r *Runtime) prepareImage(ctx context.Context, spec container.Spec, note container.Note) error {
 	if err := spec.Validate(); err != nil {
 		return err
 	}
@@ -41,13 +41,13 @@ func (r *Runtime) prepare(ctx context.Context, spec container.Spec, note contain
 			return fmt.Errorf("look for image %s: %w", spec.Image, err)
 		}
 	}
-	if err := r.pull(ctx, spec, note); err != nil {
+	if err := r.pullImage(ctx, spec, note); err != nil {
 		return fmt.Errorf("pull image %s: %w", spec.Image, &pullError{err})
 	}
 	return nil
 }
 
-func (r *Runtime) pull(ctx context.Context, spec container.Spec, note container.Note) error {
+func (r *Runtime) pullImage(ctx context.Context, spec container.Spec, note container.Note) error {
 	note("pulling image " + spec.Image)
 	options := client.ImagePullOptions{}
 	a := spec.Auth
@@ -80,15 +80,15 @@ func (r *Runtime) pull(ctx context.Context, spec container.Spec, note container.
 		if m.Error != nil {
 			return m.Error
 		}
-		if line := progress(m.ID, m.Status); line != "" {
+		if line := pullProgress(m.ID, m.Status); line != "" {
 			note(line)
 		}
 	}
 	return nil
 }
 
-// progress keeps what is worth a line: not the hundred steps of each layer.
-func progress(id, status string) string {
+// pullProgress keeps what is worth a line: not the hundred steps of each layer.
+func pullProgress(id, status string) string {
 	switch status {
 	case "", "Waiting", "Downloading", "Extracting", "Verifying Checksum", "Pulling fs layer", "Download complete":
 		return ""

@@ -37,9 +37,9 @@ var shortOf = []struct {
 	{unix.EAGAIN, "fork/exec "},
 }
 
-// translate makes of an error of the engine's client what says whose fault it is. What
+// translateError makes of an error of the engine's client what says whose fault it is. What
 // the engine refuses is the task's fault: such texts end with words of the task's.
-func translate(err error) error {
+func translateError(err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -91,7 +91,7 @@ func enginesOwn() []string {
 func askSoon(ctx context.Context, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTimeout, container.ErrNoAnswer)
 	defer cancel()
-	return caused(ctx, ask(ctx))
+	return withCause(ctx, ask(ctx))
 }
 
 // askWatched asks the engine something that may take long, for as long as it answers
@@ -101,15 +101,15 @@ func (r *Runtime) askWatched(ctx context.Context, ask func(context.Context) erro
 	watching := make(chan struct{})
 	go func() {
 		defer close(watching)
-		r.watch(ctx, cancel)
+		r.watchEngine(ctx, cancel)
 	}()
-	err := caused(ctx, ask(ctx))
+	err := withCause(ctx, ask(ctx))
 	cancel(nil)
 	<-watching
 	return err
 }
 
-func (r *Runtime) watch(ctx context.Context, giveUp context.CancelCauseFunc) {
+func (r *Runtime) watchEngine(ctx context.Context, giveUp context.CancelCauseFunc) {
 	tick := time.NewTicker(watchInterval)
 	defer tick.Stop()
 	for {
@@ -125,12 +125,12 @@ func (r *Runtime) watch(ctx context.Context, giveUp context.CancelCauseFunc) {
 	}
 }
 
-// caused translates the error of a question, which may be that it was given up.
-func caused(ctx context.Context, err error) error {
+// withCause translates the error of a question, which may be that it was given up.
+func withCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && errors.Is(cause, container.ErrNoAnswer) {
 		return fmt.Errorf("%w (%w)", cause, err)
 	}
-	return translate(err)
+	return translateError(err)
 }
 
 // Answers asks the engine whether it is there, and whether its disk has room: images

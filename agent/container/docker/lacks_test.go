@@ -41,7 +41,7 @@ func TestOnlyTheEnginesOwnWordsMeanThatItsMachineLacksSomething(t *testing.T) {
 		if c.kind != nil {
 			err = &kindError{err, c.kind}
 		}
-		got := translate(fmt.Errorf("pull image: %w", err))
+		got := translateError(fmt.Errorf("pull image: %w", err))
 		if c.want != nil && !errors.Is(got, c.want) {
 			t.Errorf("%s: got %v, want what means %v", c.text, got, c.want)
 		}
@@ -54,7 +54,7 @@ func TestOnlyTheEnginesOwnWordsMeanThatItsMachineLacksSomething(t *testing.T) {
 			t.Errorf("got %q, want the engine's words", got)
 		}
 	}
-	if translate(nil) != nil {
+	if translateError(nil) != nil {
 		t.Error("no error has become one")
 	}
 }
@@ -78,7 +78,7 @@ func TestARegistrysWordsDoNotMakeAMachineSick(t *testing.T) {
 		{"failed to copy: httpReadSeeker: failed open: x: disk quota exceeded", nil},
 	} {
 		err := fmt.Errorf("pull image mine/x: %w", &pullError{errors.New(c.text)})
-		got := translate(err)
+		got := translateError(err)
 		if c.want != nil && !errors.Is(got, c.want) || c.want == nil && got != err { //nolint:errorlint // the same
 			t.Errorf("%s: got %v, want what means %v", c.text, got, c.want)
 		}
@@ -100,7 +100,7 @@ func TestAnErrorOfAPullIsMarked(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := container.Spec{ID: "c", Image: "mine/x", Command: []string{"true"}, ForcePull: true, Auth: container.Auth{Username: "u"}}
-	err = translate((&Runtime{api: api}).prepare(t.Context(), spec, func(string) {}))
+	err = translateError((&Runtime{api: api}).prepareImage(t.Context(), spec, func(string) {}))
 	if err == nil || !strings.Contains(err.Error(), "no space left on device") || errors.Is(err, unix.ENOSPC) {
 		t.Errorf("got %v, want the registry's words, believed by nobody", err)
 	}

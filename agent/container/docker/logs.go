@@ -43,11 +43,11 @@ func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, 
 	if s.Phase == container.Running {
 		return fmt.Errorf("read the output of container %s: the engine ended it early", id)
 	}
-	rest, err := readOn(demux{from: d.reached(), emit: emit, known: known}, false, read)
+	rest, err := readOn(demux{from: d.nextPosition(), emit: emit, known: known}, false, read)
 	if err != nil {
 		return err
 	}
-	return rest.finish()
+	return rest.emitRest()
 }
 
 // readOn reads the log. It starts again at its last position when timestamps go back, or when
@@ -57,7 +57,7 @@ func readOn(as demux, follow bool, read func(d *demux, follow bool) error) (*dem
 		d := as
 		err := read(&d, follow)
 		if b, back := errors.AsType[*backError](err); back {
-			as.known[b.at], as.from, as.sought = true, d.reached(), sought{}
+			as.known[b.at], as.from, as.sought = true, d.nextPosition(), sought{}
 			continue
 		}
 		if !errors.Is(err, errStartGone) {
@@ -84,8 +84,8 @@ type sought struct {
 	found bool
 }
 
-// reached is the position at which the next reading continues.
-func (d *demux) reached() container.Position {
+// nextPosition is the position at which the next reading continues.
+func (d *demux) nextPosition() container.Position {
 	if d.next.Lines > d.from.Lines {
 		return d.next
 	}
@@ -113,7 +113,7 @@ func (r *Runtime) readLog(ctx context.Context, id string, d *demux, follow bool)
 		return fmt.Errorf("read the output of container %s: %w", id, err)
 	}
 	defer func() { _ = body.Close() }()
-	if err := d.copy(bufio.NewReaderSize(body, 64<<10)); err != nil {
+	if err := d.copyFrames(bufio.NewReaderSize(body, 64<<10)); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -153,17 +153,17 @@ type demux struct {
 
 var streams = [2]string{container.Stdout, container.Stderr}
 
-func (d *demux) copy(r *bufio.Reader) error {
+func (d *demux) copyFrames(r *bufio.Reader) error {
 	var header [8]byte
 	for {
 		if r.Buffered() == 0 {
-			if err := d.flush(); err != nil {
+			if err := d.flushLines(); err != nil {
 				return err
 			}
 		}
 		if _, err := io.ReadFull(r, header[:]); err != nil {
 			if errors.Is(err, io.EOF) {
-				return d.flush()
+				return d.flushLines()
 			}
 			return err
 		}
@@ -175,14 +175,14 @@ func (d *demux) copy(r *bufio.Reader) error {
 		if _, err := io.ReadFull(r, frame); err != nil {
 			return err
 		}
-		if err := d.take(int(header[0]-1), frame); err != nil {
+		if err := d.takeFrame(int(header[0]-1), frame); err != nil {
 			return err
 		}
 	}
 }
 
-// take adds one frame to its stream.
-func (d *demux) take(stream int, frame []byte) error {
+// takeFrame adds one frame to its stream.
+func (d *demux) takeFrame(stream int, frame []byte) error {
 	stamp, text, ok := bytes.Cut(frame, []byte{' '})
 	at, err := time.Parse(time.RFC3339Nano, string(stamp))
 	if !ok || err != nil {
@@ -190,27 +190,27 @@ func (d *demux) take(stream int, frame []byte) error {
 	}
 	ends := bytes.HasSuffix(text, []byte{'\n'})
 	if d.seeks {
-		return d.seek(at.UnixNano(), ends)
+		return d.seekPiece(at.UnixNano(), ends)
 	}
 	if !d.begun {
-		if err := d.begin(at); err != nil {
+		if err := d.checkFirst(at); err != nil {
 			return err
 		}
 	}
 	if d.goesBack(stream, at) && !d.known[at.UnixNano()] {
-		if err := d.flush(); err != nil {
+		if err := d.flushLines(); err != nil {
 			return err
 		}
 		return &backError{at.UnixNano()}
 	}
 	d.at[stream], d.whole[stream] = at, ends
 	d.splits[stream].Write(text)
-	return d.cut(stream, false)
+	return d.cutLines(stream, false)
 }
 
-// seek ends at the piece at which from is. Pieces of one long line have the same time, and
+// seekPiece ends at the piece at which from is. Pieces of one long line have the same time, and
 // only the last of them ends it.
-func (d *demux) seek(at int64, ends bool) error {
+func (d *demux) seekPiece(at int64, ends bool) error {
 	if !d.begun {
 		d.begun, d.sought.first = true, at
 	}
@@ -226,11 +226,11 @@ func (d *demux) goesBack(stream int, at time.Time) bool {
 	return at.Before(d.at[stream]) || d.whole[stream] && at.Equal(d.at[stream])
 }
 
-// begin sees the first piece, and whether it is the one that always was. If it is not, and
+// checkFirst sees the first piece, and whether it is the one that always was. If it is not, and
 // the piece at from is gone too, the lines between were never read. Timestamps do not
 // tell: clocks are set, and a long line has the time of its first piece.
-func (d *demux) begin(at time.Time) error {
-	was, inside := unpack(d.from.Stdout)
+func (d *demux) checkFirst(at time.Time) error {
+	was, inside := unpackPosition(d.from.Stdout)
 	d.begun, d.first = true, at.UnixMicro()
 	if was == 0 || was == d.first {
 		return nil
@@ -255,23 +255,23 @@ func (d *demux) begin(at time.Time) error {
 // is longer than so many, some is emitted again once the start of the log is gone.
 const insideBits = 12
 
-// pack makes one number of a time in microseconds since 1970 and a count. Without a count
+// packPosition makes one number of a time in microseconds since 1970 and a count. Without a count
 // it is the time in nanoseconds.
-func pack(first int64, inside int) int64 {
+func packPosition(first int64, inside int) int64 {
 	if inside == 0 {
 		return first * 1000
 	}
 	return -(first<<insideBits | int64(min(inside, 1<<insideBits-1)))
 }
 
-func unpack(n int64) (first int64, inside int) {
+func unpackPosition(n int64) (first int64, inside int) {
 	if n >= 0 {
 		return n / 1000, 0
 	}
 	return -n >> insideBits, int(-n & (1<<insideBits - 1))
 }
 
-func (d *demux) cut(stream int, final bool) error {
+func (d *demux) cutLines(stream int, final bool) error {
 	for {
 		text, n, ok := d.splits[stream].Next(final)
 		if !ok {
@@ -284,7 +284,7 @@ func (d *demux) cut(stream int, final bool) error {
 			At: d.at[stream], Stream: streams[stream], Text: bytes.Clone(text), Next: d.next,
 		})
 		if len(d.run) >= maxRun {
-			if err := d.flush(); err != nil {
+			if err := d.flushLines(); err != nil {
 				return err
 			}
 		}
@@ -306,21 +306,21 @@ func (d *demux) isNew(at int64, ends bool) bool {
 		return false
 	}
 	d.next.Lines++
-	d.next.Stdout = pack(d.first, d.inside)
+	d.next.Stdout = packPosition(d.first, d.inside)
 	return d.next.Lines > d.from.Lines
 }
 
-// finish emits the last lines, which have no newline.
-func (d *demux) finish() error {
+// emitRest emits the last lines, which have no newline.
+func (d *demux) emitRest() error {
 	for stream := range streams {
-		if err := d.cut(stream, true); err != nil {
+		if err := d.cutLines(stream, true); err != nil {
 			return err
 		}
 	}
-	return d.flush()
+	return d.flushLines()
 }
 
-func (d *demux) flush() error {
+func (d *demux) flushLines() error {
 	if len(d.run) == 0 {
 		return nil
 	}

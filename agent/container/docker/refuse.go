@@ -20,20 +20,20 @@ func (r *Runtime) wrapRefusal(s container.Spec) error {
 		return nil // the engine sees another machine's files
 	}
 	for _, m := range s.Mounts {
-		if missing(m.HostPath) {
+		if isMissing(m.HostPath) {
 			return fmt.Errorf("bind mount %s: %s does not exist on this machine", m.ContainerPath, m.HostPath)
 		}
 	}
 	for _, d := range s.Devices {
-		if missing(d.HostPath) {
+		if isMissing(d.HostPath) {
 			return fmt.Errorf("device %s: does not exist on this machine", d.HostPath)
 		}
 	}
 	return nil
 }
 
-// missing is true of what is surely not there: the engine may see more than this agent.
-func missing(p string) bool {
+// isMissing is true of what is surely not there: the engine may see more than this agent.
+func isMissing(p string) bool {
 	_, err := os.Stat(p)
 	return errors.Is(err, fs.ErrNotExist)
 }

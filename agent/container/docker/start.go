@@ -30,7 +30,7 @@ func (r *Runtime) Start(ctx context.Context, spec container.Spec) error {
 }
 
 func (r *Runtime) startWith(ctx context.Context, spec container.Spec, options client.ContainerCreateOptions) error {
-	id, err := r.create(ctx, options)
+	id, err := r.createContainer(ctx, options)
 	if err != nil || id == "" {
 		return err
 	}
@@ -50,13 +50,13 @@ const (
 	createPause    = 50 * time.Millisecond
 )
 
-// create returns the engine's own name for a container that has not run, made
+// createContainer returns the engine's own name for a container that has not run, made
 // now or by an earlier start that was cut short; "" when there is one that has.
 //
 // Requests of an agent that was killed may still be under way in the engine.
 // They find, or leave, the same container: it is made from the same order, its
 // files are written again, and nothing but its end removes it.
-func (r *Runtime) create(ctx context.Context, options client.ContainerCreateOptions) (id string, err error) {
+func (r *Runtime) createContainer(ctx context.Context, options client.ContainerCreateOptions) (id string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, createPatience)
 	defer cancel()
 	for {
@@ -102,7 +102,7 @@ func (r *Runtime) createOptions(s container.Spec) (client.ContainerCreateOptions
 	}
 	host := &engine.HostConfig{
 		NetworkMode: engine.NetworkMode(s.NetworkMode), PortBindings: published,
-		ShmSize: s.ShmSize, CapAdd: s.AddCaps, CapDrop: dropped(s), Mounts: mountsOf(s.Mounts),
+		ShmSize: s.ShmSize, CapAdd: s.AddCaps, CapDrop: droppedCaps(s), Mounts: mountsOf(s.Mounts),
 		// A program that is root by its file's word, as sudo is, stays who started it.
 		SecurityOpt: []string{"no-new-privileges"},
 		Resources:   engine.Resources{Memory: s.Memory, MemorySwap: s.Memory},
@@ -119,10 +119,10 @@ func (r *Runtime) createOptions(s container.Spec) (client.ContainerCreateOptions
 	return client.ContainerCreateOptions{Config: config, HostConfig: host, Name: containerName(s.ID)}, nil
 }
 
-// dropped is what a task loses. Of what engines give to every container, two are of use
+// droppedCaps is what a task loses. Of what engines give to every container, two are of use
 // to those only who want out of it: to make devices in a directory of the machine, and
 // to speak on the network in the name of other tasks. They are there for who asks.
-func dropped(s container.Spec) []string {
+func droppedCaps(s container.Spec) []string {
 	out := slices.Clone(s.DropCaps)
 	for _, name := range []string{"MKNOD", "NET_RAW"} {
 		if !slices.ContainsFunc(s.AddCaps, func(added string) bool {
@@ -181,7 +181,7 @@ func mountsOf(mounts []container.Mount) []mount.Mount {
 // the environment says which are the task's.
 func giveDevices(res *engine.Resources, s container.Spec) {
 	for _, d := range s.Devices {
-		give(res, d)
+		addDevice(res, d)
 	}
 	if len(s.GPUs) == 0 {
 		return
@@ -193,12 +193,12 @@ func giveDevices(res *engine.Resources, s container.Spec) {
 			Capabilities: [][]string{{"gpu", "compute", "utility", "graphics", "video"}},
 		}}
 	case container.AMD:
-		give(res, container.Device{HostPath: "/dev/kfd"})
-		give(res, container.Device{HostPath: "/dev/dri"})
+		addDevice(res, container.Device{HostPath: "/dev/kfd"})
+		addDevice(res, container.Device{HostPath: "/dev/dri"})
 	}
 }
 
-func give(res *engine.Resources, d container.Device) {
+func addDevice(res *engine.Resources, d container.Device) {
 	m := engine.DeviceMapping{PathOnHost: d.HostPath, PathInContainer: d.ContainerPath, CgroupPermissions: d.Mode}
 	if m.PathInContainer == "" {
 		m.PathInContainer = d.HostPath

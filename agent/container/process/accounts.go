@@ -34,7 +34,7 @@ func (a Accounts) checkUID() error {
 		field int
 		size  bool
 	}{{"/etc/passwd", 2, false}, {"/etc/group", 2, false}, {"/etc/subuid", 1, true}, {"/etc/subgid", 1, true}} {
-		line, err := a.taken(f.path, f.field, f.size)
+		line, err := a.takenLine(f.path, f.field, f.size)
 		if err != nil {
 			return err
 		}
@@ -45,9 +45,9 @@ func (a Accounts) checkUID() error {
 	return nil
 }
 
-// taken finds the first line of a file like /etc/passwd whose number is in the
+// takenLine finds the first line of a file like /etc/passwd whose number is in the
 // range; with size, the next field says how many numbers the line stands for.
-func (a Accounts) taken(path string, field int, size bool) (string, error) {
+func (a Accounts) takenLine(path string, field int, size bool) (string, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -82,7 +82,7 @@ func (a Accounts) taken(path string, field int, size bool) (string, error) {
 // claimUID gives the task in d, which exists, a user ID of its own. The search starts
 // where the last one ended, so that an ID is not reused at once.
 func (a Accounts) claimUID(d dir) (uid int, err error) {
-	unlock, err := a.lock()
+	unlock, err := a.lockAccounts()
 	if err != nil {
 		return 0, err
 	}
@@ -97,7 +97,7 @@ func (a Accounts) claimUID(d dir) (uid int, err error) {
 	size := a.Last - a.First + 1
 	for i := range size {
 		uid := a.First + (start-a.First+i)%size
-		if !a.free(uid) {
+		if !a.isFree(uid) {
 			continue
 		}
 		if err := os.WriteFile(next, []byte(strconv.Itoa(a.First+(uid-a.First+1)%size)), 0o600); err != nil {
@@ -108,9 +108,9 @@ func (a Accounts) claimUID(d dir) (uid int, err error) {
 	return 0, fmt.Errorf("all %d users of task_users are taken by tasks of this machine", size)
 }
 
-// free says whether no task has this user: a claim ends with the task's directory,
+// isFree says whether no task has this user: a claim ends with the task's directory,
 // so that one of an agent that was killed while it removed a task is no claim.
-func (a Accounts) free(uid int) bool {
+func (a Accounts) isFree(uid int) bool {
 	owner, err := os.ReadFile(a.ownerFile(uid))
 	if errors.Is(err, fs.ErrNotExist) {
 		return true
@@ -124,7 +124,7 @@ func (a Accounts) free(uid int) bool {
 
 // releaseUID gives the user of a task back, when its directory is gone.
 func (a Accounts) releaseUID(uid int, d dir) error {
-	unlock, err := a.lock()
+	unlock, err := a.lockAccounts()
 	if err != nil {
 		return err
 	}
@@ -141,8 +141,8 @@ func (a Accounts) releaseUID(uid int, d dir) error {
 
 func (a Accounts) ownerFile(uid int) string { return filepath.Join(a.Dir, strconv.Itoa(uid)) }
 
-// lock keeps the other agents of the machine out for a moment.
-func (a Accounts) lock() (unlock func(), err error) {
+// lockAccounts keeps the other agents of the machine out for a moment.
+func (a Accounts) lockAccounts() (unlock func(), err error) {
 	if err := os.MkdirAll(a.Dir, 0o700); err != nil {
 		return nil, err
 	}

@@ -122,7 +122,7 @@ func (d dir) readPhase() (container.Phase, error) {
 		return container.Ended, nil
 	case alive:
 		return container.Running, nil
-	case s.started, d.killed():
+	case s.started, d.isKilled():
 		return container.Ended, nil
 	default:
 		return container.Absent, nil
@@ -194,13 +194,13 @@ func (d dir) exitCode() (int, error) {
 	if s.ended {
 		return s.code, nil
 	}
-	if d.killed() {
+	if d.isKilled() {
 		return 128 + int(unix.SIGKILL), nil
 	}
 	return 0, container.ErrGone
 }
 
-func (d dir) killed() bool {
+func (d dir) isKilled() bool {
 	_, err := os.Lstat(d.filePath("killed"))
 	return err == nil
 }

@@ -45,8 +45,8 @@ type account struct {
 	groups []int
 }
 
-// options are those of setpriv.
-func (a account) options() []string {
+// setprivOptions are those of setpriv.
+func (a account) setprivOptions() []string {
 	out := []string{"--reuid", strconv.Itoa(a.UID), "--regid", strconv.Itoa(a.GID)}
 	if len(a.groups) == 0 {
 		return append(out, "--clear-groups")
@@ -96,7 +96,7 @@ func canIsolate(a Accounts) error {
 func initCommand(script string, a account) *exec.Cmd {
 	return &exec.Cmd{
 		Path: "/bin/sh",
-		Args: append([]string{"/bin/sh", "-c", script, "det-deploy-task"}, a.options()...),
+		Args: append([]string{"/bin/sh", "-c", script, "det-deploy-task"}, a.setprivOptions()...),
 		// Nothing of the task: a variable such as LD_PRELOAD would make it root.
 		Env: []string{"PATH=" + os.Getenv("PATH")},
 		Dir: "/",
@@ -188,15 +188,15 @@ func (v view) arrangeMounts() error {
 		return err
 	}
 	for _, h := range v.hidden {
-		if err := cover(h); err != nil {
+		if err := coverPath(h); err != nil {
 			return fmt.Errorf("hide %s: %w", h, err)
 		}
 	}
-	if err := bind(root, taskRoot, false); err != nil {
+	if err := bindMount(root, taskRoot, false); err != nil {
 		return err
 	}
 	for i, m := range v.spec.Mounts {
-		if err := bind(sources[i], filepath.Join(taskRoot, m.ContainerPath), m.ReadOnly); err != nil {
+		if err := bindMount(sources[i], filepath.Join(taskRoot, m.ContainerPath), m.ReadOnly); err != nil {
 			return fmt.Errorf("bind mount %s: %w", m.ContainerPath, err)
 		}
 	}
@@ -214,14 +214,14 @@ func showRunDir() error {
 		return err
 	}
 	defer func() { _ = files.Close() }()
-	return bind(files, runDir, false)
+	return bindMount(files, runDir, false)
 }
 
 // privateDirs gives the task its own in the place of directories in which all users
 // of a machine may write.
 func (v view) privateDirs(tmp *os.File) error {
 	for _, p := range []string{"/tmp", "/var/tmp"} {
-		if err := bind(tmp, p, false); err != nil && !errors.Is(err, unix.ENOENT) {
+		if err := bindMount(tmp, p, false); err != nil && !errors.Is(err, unix.ENOENT) {
 			return err
 		}
 	}
@@ -254,7 +254,7 @@ func (v view) openSources() ([]*os.File, error) {
 			return out, fmt.Errorf("bind mount %s: %w", m.HostPath, err)
 		}
 		for _, h := range v.hidden {
-			if within(real, h) {
+			if isWithin(real, h) {
 				return out, fmt.Errorf("bind mount %s: no task may have %s", m.HostPath, h)
 			}
 		}
@@ -262,8 +262,8 @@ func (v view) openSources() ([]*os.File, error) {
 	return out, nil
 }
 
-// within says whether p is dir or below it.
-func within(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
+// isWithin says whether p is dir or below it.
+func isWithin(p, dir string) bool { return p == dir || strings.HasPrefix(p, dir+"/") }
 
 func openPath(p string) (*os.File, error) {
 	fd, err := unix.Open(p, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -275,8 +275,8 @@ func openPath(p string) (*os.File, error) {
 
 func fdPath(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }
 
-// bind shows a file or directory at target, with what is mounted below it.
-func bind(source *os.File, target string, readOnly bool) error {
+// bindMount shows a file or directory at target, with what is mounted below it.
+func bindMount(source *os.File, target string, readOnly bool) error {
 	if err := unix.Mount(fdPath(source), target, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("mount %s at %s: %w", source.Name(), target, err)
 	}
@@ -290,8 +290,8 @@ func bind(source *os.File, target string, readOnly bool) error {
 	return nil
 }
 
-// cover puts nothing in the place of a path, if there is something.
-func cover(p string) error {
+// coverPath puts nothing in the place of a path, if there is something.
+func coverPath(p string) error {
 	var st unix.Stat_t
 	if err := unix.Stat(p, &st); errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR) {
 		return nil

@@ -32,7 +32,7 @@ func (r *Runtime) startIsolated(d dir, spec container.Spec) (pid int, err error)
 		return 0, fmt.Errorf("prepare the directory of the container: %w", err)
 	}
 	m := newMapping(taskRoot, spec)
-	program, err := programFile(append(who.environ(taskRoot), m.mapEnv(spec.Env)...), m.mapPath(workDir(spec)), m.mapArgs(spec.Command))
+	program, err := programFile(append(who.taskEnv(taskRoot), m.mapEnv(spec.Env)...), m.mapPath(workDir(spec)), m.mapArgs(spec.Command))
 	if err != nil {
 		return 0, fmt.Errorf("write down the program: %w", err)
 	}
@@ -103,9 +103,9 @@ func (d dir) giveTo(who account) error {
 	return nil
 }
 
-// environ is what a task is told of where and who it is. Python asks for the name
+// taskEnv is what a task is told of where and who it is. Python asks for the name
 // of a user that /etc/passwd does not have; such a one has a home in the task's files.
-func (a account) environ(files string) []string {
+func (a account) taskEnv(files string) []string {
 	name, home := "task-"+strconv.Itoa(a.UID), files
 	if u, err := user.LookupId(strconv.Itoa(a.UID)); err == nil {
 		name, home = u.Username, cmp.Or(u.HomeDir, files)

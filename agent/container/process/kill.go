@@ -31,20 +31,20 @@ func (r *Runtime) Signal(ctx context.Context, id string, sig container.Signal) e
 		return err
 	}
 	if sig == container.Terminate {
-		return r.terminate(ctx, id, pid)
+		return r.terminateGroup(ctx, id, pid)
 	}
 	// What keeps the note from being written must not keep the task alive.
 	noted := d.replaceFile("killed", "")
-	if err := errors.Join(noted, r.kill(ctx, id, pid)); err != nil {
+	if err := errors.Join(noted, r.killProcesses(ctx, id, pid)); err != nil {
 		return fmt.Errorf("kill process %s: %w", id, err)
 	}
 	return nil
 }
 
-// terminate asks the group, in which the shell is as well and stays. A shell
+// terminateGroup asks the group, in which the shell is as well and stays. A shell
 // that has not become the program yet would swallow the signal, so the
 // program is waited for.
-func (r *Runtime) terminate(ctx context.Context, id string, pid int) error {
+func (r *Runtime) terminateGroup(ctx context.Context, id string, pid int) error {
 	d := r.containerDir(id)
 	for !programRuns(d, pid) {
 		alive, err := d.isAlive()
@@ -93,7 +93,7 @@ func (r *Runtime) awaitPID(ctx context.Context, id string) (int, error) {
 		if err != nil {
 			return 0, err
 		}
-		if found && !r.known(id, pid) {
+		if found && !r.ownsProcess(id, pid) {
 			return 0, fmt.Errorf("process %d does not belong to the container: its status file was changed", pid)
 		}
 		if found {
@@ -105,10 +105,10 @@ func (r *Runtime) awaitPID(ctx context.Context, id string) (int, error) {
 	}
 }
 
-// known says whether a process is the container's shell. The status file of a task
+// ownsProcess says whether a process is the container's shell. The status file of a task
 // that is not isolated and has a user of its own is within this user's reach, and
 // root must not signal whatever it names.
-func (r *Runtime) known(id string, pid int) bool {
+func (r *Runtime) ownsProcess(id string, pid int) bool {
 	if r.isChild(id) || os.Geteuid() != 0 {
 		return true
 	}
@@ -117,10 +117,10 @@ func (r *Runtime) known(id string, pid int) bool {
 	return isolated || listMarked(pid, d.markVariable())
 }
 
-// kill kills every process of the container but the shell, again and again
+// killProcesses kills every process of the container but the shell, again and again
 // until the shell has written the code and ended: a program may be starting
 // others meanwhile.
-func (r *Runtime) kill(ctx context.Context, id string, pid int) error {
+func (r *Runtime) killProcesses(ctx context.Context, id string, pid int) error {
 	d := r.containerDir(id)
 	if _, isolated := d.isolatedUser(); isolated {
 		return d.killInit(ctx, pid)

@@ -74,7 +74,7 @@ type tree struct {
 }
 
 func (t tree) fill(spec container.Spec) error {
-	if err := t.mkdir(rel(runDir)); err != nil {
+	if err := t.mkdir(relPath(runDir)); err != nil {
 		return err
 	}
 	for _, f := range spec.Files {
@@ -87,7 +87,7 @@ func (t tree) fill(spec container.Spec) error {
 			return fmt.Errorf("bind mount %s: %w", m.ContainerPath, err)
 		}
 	}
-	if err := t.mkdir(rel(workDir(spec))); err != nil {
+	if err := t.mkdir(relPath(workDir(spec))); err != nil {
 		return fmt.Errorf("make work_dir %s: %w", workDir(spec), err)
 	}
 	return nil
@@ -114,7 +114,7 @@ func (t tree) mkdir(name string) error {
 }
 
 func (t tree) put(f container.File) error {
-	name := rel(f.Path)
+	name := relPath(f.Path)
 	if err := t.mkdir(path.Dir(name)); err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (t tree) own(f container.File, name string) error {
 
 // mount shows a path of the host as a symbolic link, or makes a place for it.
 func (t tree) mount(m container.Mount) error {
-	name := rel(m.ContainerPath)
+	name := relPath(m.ContainerPath)
 	if _, err := t.root.Lstat(name); err == nil {
 		return fmt.Errorf("the task's own files are in its place; the process runtime can only mount where nothing is")
 	}
@@ -175,8 +175,8 @@ func (t tree) mount(m container.Mount) error {
 	return t.root.WriteFile(name, nil, 0o600)
 }
 
-// rel is a container's path below its root.
-func rel(p string) string {
+// relPath is a container's path below its root.
+func relPath(p string) string {
 	if p = path.Clean(p); p == "/" {
 		return "."
 	}

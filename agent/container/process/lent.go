@@ -15,7 +15,7 @@ import (
 // task's user cannot reach those of the agent: an agent of root's often lives below a
 // directory that root keeps for itself. A link stands in their place.
 func (d dir) lendFiles(below string, u *container.User) error {
-	if credentialOf(u) == nil || reaches(string(d), *u) {
+	if credentialOf(u) == nil || canReach(string(d), *u) {
 		return nil
 	}
 	if below == "" {
@@ -26,7 +26,7 @@ func (d dir) lendFiles(below string, u *container.User) error {
 	if err := errors.Join(os.MkdirAll(below, 0o711), os.Chmod(below, 0o711), giveBack(at)); err != nil {
 		return err
 	}
-	if !reaches(below, *u) {
+	if !canReach(below, *u) {
 		return fmt.Errorf("run as user %d, who can reach neither %s nor %s: make the parents of one passable", u.UID, d, below)
 	}
 	if err := errors.Join(d.noteLender(at), os.Mkdir(at, 0o700)); err != nil {
@@ -46,8 +46,8 @@ func (d dir) lentFiles() (at string, found bool) {
 	return at, err == nil && filepath.Base(at) == filepath.Base(string(d))
 }
 
-// reaches says whether a user may pass every directory on the way to p, and p itself.
-func reaches(p string, u container.User) bool {
+// canReach says whether a user may pass every directory on the way to p, and p itself.
+func canReach(p string, u container.User) bool {
 	for ; ; p = filepath.Dir(p) {
 		var st unix.Stat_t
 		if unix.Stat(p, &st) != nil {

@@ -35,7 +35,7 @@ func (r *Runtime) Logs(ctx context.Context, id string, from container.Position, 
 		_, err := r.Wait(ctx, id)
 		ended <- err
 	}()
-	err = t.follow(ctx, ended, emit)
+	err = t.followOutput(ctx, ended, emit)
 	cancel()
 	if !t.final {
 		// The goroutine must not outlive the call; its error is the context's.
@@ -82,14 +82,14 @@ func (d dir) openTail(from container.Position) (*tail, error) {
 		next: from,
 		buf:  make([]byte, readSize),
 	}
-	if err := errors.Join(t.out.measure(), t.err.measure()); err != nil {
+	if err := errors.Join(t.out.measureSize(), t.err.measureSize()); err != nil {
 		t.close()
 		return nil, err
 	}
 	return t, nil
 }
 
-func (s *stream) measure() error {
+func (s *stream) measureSize() error {
 	info, err := s.file.Stat()
 	if err == nil {
 		s.found = info.Size()
@@ -102,13 +102,13 @@ func (t *tail) close() {
 	_ = t.err.file.Close()
 }
 
-// follow reads until the end that the channel tells of, and then what was
+// followOutput reads until the end that the channel tells of, and then what was
 // left.
-func (t *tail) follow(ctx context.Context, ended <-chan error, emit func([]container.Line) error) error {
+func (t *tail) followOutput(ctx context.Context, ended <-chan error, emit func([]container.Line) error) error {
 	tick := time.NewTicker(followInterval)
 	defer tick.Stop()
 	for {
-		if err := t.drain(emit); err != nil {
+		if err := t.drainLines(emit); err != nil {
 			return err
 		}
 		select {
@@ -120,14 +120,14 @@ func (t *tail) follow(ctx context.Context, ended <-chan error, emit func([]conta
 			if err != nil && !errors.Is(err, container.ErrGone) {
 				return err
 			}
-			return t.drain(emit)
+			return t.drainLines(emit)
 		case <-tick.C:
 		}
 	}
 }
 
-// drain emits all there is.
-func (t *tail) drain(emit func([]container.Line) error) error {
+// drainLines emits all there is.
+func (t *tail) drainLines(emit func([]container.Line) error) error {
 	for {
 		more := false
 		var lines []container.Line
@@ -144,7 +144,7 @@ func (t *tail) drain(emit func([]container.Line) error) error {
 			s.at += int64(n)
 			s.split.Write(t.buf[:n])
 			more = more || n == len(t.buf)
-			lines = t.cut(s, lines, t.final && n < len(t.buf))
+			lines = t.cutLines(s, lines, t.final && n < len(t.buf))
 		}
 		if len(lines) > 0 {
 			if err := emit(lines); err != nil {
@@ -158,7 +158,7 @@ func (t *tail) drain(emit func([]container.Line) error) error {
 	}
 }
 
-func (t *tail) cut(s *stream, lines []container.Line, final bool) []container.Line {
+func (t *tail) cutLines(s *stream, lines []container.Line, final bool) []container.Line {
 	now := time.Now()
 	for {
 		text, n, ok := s.split.Next(final)
@@ -166,7 +166,7 @@ func (t *tail) cut(s *stream, lines []container.Line, final bool) []container.Li
 			return lines
 		}
 		t.next.Lines++
-		*t.position(s) += int64(n)
+		*t.streamPosition(s) += int64(n)
 		lines = append(lines, container.Line{At: now, Stream: s.name, Text: text, Next: t.next})
 	}
 }

@@ -30,7 +30,7 @@ func programText(env []string, dir string, argv []string) string {
 	var others []string
 	for _, e := range env {
 		key, value, _ := strings.Cut(e, "=")
-		if !settable(key) {
+		if !isSettable(key) {
 			others = append(others, e)
 			continue
 		}
@@ -47,9 +47,9 @@ func programText(env []string, dir string, argv []string) string {
 	return b.String()
 }
 
-// settable says whether every shell takes this for the name of a variable that may
+// isSettable says whether every shell takes this for the name of a variable that may
 // be set.
-func settable(key string) bool {
+func isSettable(key string) bool {
 	switch key {
 	case "PPID", "UID", "EUID", "SHELLOPTS", "BASHOPTS", "":
 		return false

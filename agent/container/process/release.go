@@ -47,7 +47,7 @@ func (t *tail) catchUp(s *stream) ([]container.Line, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := t.position(s)
+	at := t.streamPosition(s)
 	if info.Size()-max(*at, s.found) <= lagMost {
 		return nil, nil
 	}
@@ -58,8 +58,8 @@ func (t *tail) catchUp(s *stream) ([]container.Line, error) {
 	return []container.Line{{At: time.Now(), Stream: s.name, Text: text, Next: t.next}}, nil
 }
 
-// position is how far the stream was emitted.
-func (t *tail) position(s *stream) *int64 {
+// streamPosition is how far the stream was emitted.
+func (t *tail) streamPosition(s *stream) *int64 {
 	if s.name == container.Stdout {
 		return &t.next.Stdout
 	}

@@ -36,7 +36,7 @@ func (d dir) drained(t *testing.T, from container.Position, each func(container.
 		t.Fatal(err)
 	}
 	defer tail.close()
-	if err := tail.drain(func(lines []container.Line) error {
+	if err := tail.drainLines(func(lines []container.Line) error {
 		for _, l := range lines {
 			each(l)
 		}
@@ -111,7 +111,7 @@ func TestATaskThatIsTooFarAheadIsPassedOver(t *testing.T) {
 	hurry(t, stdout)
 	var first, last string
 	size := 0
-	if err := tail.drain(func(lines []container.Line) error {
+	if err := tail.drainLines(func(lines []container.Line) error {
 		for _, l := range lines {
 			if last = string(l.Text); first == "" {
 				first = last

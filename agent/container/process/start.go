@@ -32,10 +32,10 @@ func (r *Runtime) Prepare(_ context.Context, spec container.Spec, note container
 	if err := spec.Validate(); err != nil {
 		return err
 	}
-	if err := r.refuse(spec); err != nil {
+	if err := r.checkSpec(spec); err != nil {
 		return err
 	}
-	if text := r.ignored(spec); text != "" {
+	if text := r.ignoredSettings(spec); text != "" {
 		note(text)
 	}
 	return nil
@@ -68,7 +68,7 @@ func (r *Runtime) startPlain(d dir, spec container.Spec) (pid int, err error) {
 	}
 	env, m := inheritedEnviron(), newMapping(d.rootDir(), spec)
 	if credentialOf(spec.User) != nil {
-		env = account{User: *spec.User}.environ(d.rootDir())
+		env = account{User: *spec.User}.taskEnv(d.rootDir())
 	}
 	return d.launchShell(nil, (*exec.Cmd).Start, &exec.Cmd{
 		Path: "/bin/sh",
@@ -144,8 +144,8 @@ func credentialOf(u *container.User) *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(u.UID), Gid: uint32(u.GID)}
 }
 
-// refuse lists what a plain process cannot have and a task would rely on.
-func (r *Runtime) refuse(s container.Spec) error {
+// checkSpec lists what a plain process cannot have and a task would rely on.
+func (r *Runtime) checkSpec(s container.Spec) error {
 	switch {
 	case len(s.Command) == 0:
 		return fmt.Errorf("the process runtime needs an entrypoint: it has no image to take one from")
@@ -178,8 +178,8 @@ func (r *Runtime) refuse(s container.Spec) error {
 	return nil
 }
 
-// ignored says in one line what has no meaning for a plain process.
-func (r *Runtime) ignored(s container.Spec) string {
+// ignoredSettings says in one line what has no meaning for a plain process.
+func (r *Runtime) ignoredSettings(s container.Spec) string {
 	var what []string
 	if s.Image != "" {
 		what = append(what, "image "+s.Image)

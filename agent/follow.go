@@ -108,7 +108,7 @@ func mayFollow(dir string, now time.Time) error {
 	return atomicfile.Write(file, data, 0o600)
 }
 
-// programSource opens the program at the master.
+// programSource downloads the program from the master.
 func programSource(cfg Config, client *http.Client, platform string) func(context.Context) (io.ReadCloser, error) {
 	url := cfg.Settings.Scheme() + "://" + masterAddress(cfg.Settings) + "/binaries/" + platform
 	return func(ctx context.Context) (io.ReadCloser, error) {
@@ -170,7 +170,7 @@ func tryProgram(ctx context.Context, program string) error {
 	}
 }
 
-// fetchProgram writes the program and looks whether it is the one that is wanted.
+// fetchProgram writes the program and verifies its checksum.
 func fetchProgram(ctx context.Context, to *atomicfile.Pending, open func(context.Context) (io.ReadCloser, error), wanted string) error {
 	from, err := open(ctx)
 	if err != nil {

@@ -194,7 +194,7 @@ func (s *session) takeAck(a *agentv1.Ack) {
 	}
 }
 
-// writeMessages says what is to be said, a little of each container in turn.
+// writeMessages sends what is due, a little of each container in turn.
 func (s *session) writeMessages(ctx context.Context) error {
 	for {
 		if err := s.writeAll(ctx); err != nil {

@@ -34,7 +34,7 @@ type machine struct{}
 // over a slow line takes minutes.
 const leftAlone = time.Hour
 
-// tempPrefix is how the names begin under which a file is written; digits follow.
+// tempPrefix is the prefix of a file's temporary names; digits follow.
 func tempPrefix(path string) string { return "." + filepath.Base(path) + "." }
 
 func (machine) createTemp(dir, pattern string) (file, error) {

@@ -42,7 +42,7 @@ func Of[T ~string](text T) string {
 	return shown
 }
 
-// firstChars is the first n characters of s. It looks at those alone.
+// firstChars is the first n characters of s. It reads no more than those.
 func firstChars(s string, n int) string {
 	for i := range s {
 		if n == 0 {

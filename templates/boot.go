@@ -103,7 +103,7 @@ func (b AgentBoot) Render() ([]byte, error) {
 	}.renderBoot(requireValue("master", b.Master), checkTLS(b))
 }
 
-// renderBoot fills the program in and indents it into cloud-init's document.
+// renderBoot renders the boot script and indents it into cloud-init's document.
 func (b boot) renderBoot(errs ...error) ([]byte, error) {
 	data, err := json.Marshal(b)
 	errs = append(errs, err, requireValue("cluster", b.Cluster), checkHashes(b.SHA256), plainText(b))

@@ -12,7 +12,7 @@ import (
 //go:embed *.tmpl
 var files embed.FS
 
-// renderTemplate fills one template in. What the data lacks is an error.
+// renderTemplate renders one template. A missing key is an error.
 func renderTemplate(name string, data any) ([]byte, error) {
 	t, err := template.New(name).Option("missingkey=error").ParseFS(files, name)
 	if err != nil {

@@ -73,7 +73,7 @@ func Cause(l Lack, err error) string {
 	return "a probe of it failed; the agent's log says how"
 }
 
-// findLack names a lack and the error of the table that shows it.
+// findLack returns the lack of an error, and the error of the table that it matched.
 func findLack(err error) (Lack, error) {
 	for _, l := range lacks {
 		if errors.Is(err, l.err) {

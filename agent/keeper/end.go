@@ -42,7 +42,7 @@ func (k *keeper) endOne(ctx context.Context, r *runtimes, e disk.Entry) containe
 	return phase
 }
 
-// inspectContainer asks for a container; the phase is "" for one of which nothing can be learned, and
+// inspectContainer reads a container's state; the phase is "" for one of which nothing can be learned, and
 // the runtime nil where none can be asked.
 func (k *keeper) inspectContainer(ctx context.Context, r *runtimes, id string) (container.Runtime, container.Phase) {
 	ctx, cancel := context.WithTimeout(ctx, k.patience)
@@ -55,7 +55,7 @@ func (k *keeper) inspectContainer(ctx context.Context, r *runtimes, id string) (
 	return in, phase
 }
 
-// killContainer has time of its own: looking may have taken all that there was for it.
+// killContainer has a timeout of its own: the inspection may have used up the first.
 func (k *keeper) killContainer(ctx context.Context, in container.Runtime, id string) {
 	ctx, cancel := context.WithTimeout(ctx, k.patience)
 	defer cancel()

@@ -84,7 +84,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 }
 
-// takeStep does what there is to do now.
+// takeStep does what is due now.
 func (k *keeper) takeStep(ctx context.Context) step {
 	beginLog(logFile(k.cfg.DataDir))
 	term, s := k.readLease()

@@ -184,7 +184,7 @@ func (l *link) giveUp(ctx context.Context, failed int) error {
 	return errors.Join(err, RunHook(ctx, "on_connection_lost", l.cfg.OnLost, l.cfg.Log))
 }
 
-// backoffAfter is the configured one where attempts are counted, so that attempts ×
+// backoffAfter is the configured backoff where attempts are counted, so that attempts ×
 // backoff is the time that the user meant. Where they are not, it grows to
 // it, because most masters are back within a second. It varies by a fifth to
 // keep a thousand agents from calling at the same moment.

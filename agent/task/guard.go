@@ -114,7 +114,7 @@ func (g guarded) refusalText(asked, real string) string {
 	return fmt.Sprintf("%s would reach %s, which is given to no task", where, g.path)
 }
 
-// guardedPaths lists what no task may have, as things stand on the machine now.
+// guardedPaths lists the paths that no task may have, as the machine's mounts are now.
 func (g Guard) guardedPaths() ([]guarded, error) {
 	file := g.table
 	if file == "" {
@@ -204,7 +204,7 @@ func parseMountinfo(table string) mounts {
 	return out
 }
 
-// unescapeOctal reads the four characters that the kernel writes in octal.
+// unescapeOctal decodes the four characters that the kernel writes in octal.
 func unescapeOctal(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }

@@ -92,7 +92,6 @@ type host struct {
 	settled bool
 }
 
-// newFollower makes the master follow its manifest.
 func (h *host) newFollower() (*follow.Follower, error) {
 	self, err := os.Executable()
 	if err == nil {
@@ -139,7 +138,7 @@ func (h *host) watchSelf(ctx context.Context) error {
 	}
 }
 
-// serveAgent tells an agent who this machine is and when it will be taken back.
+// serveAgent tells an agent this machine's identity and when it will be interrupted.
 func (h *host) serveAgent(ctx context.Context, g *errgroup.Group) error {
 	watch := notice.New(h.Cloud.Notices, h.Log, time.Now)
 	g.Go(func() error { return watch.Run(ctx) })
@@ -155,7 +154,7 @@ func (h *host) serveAgent(ctx context.Context, g *errgroup.Group) error {
 	return nil
 }
 
-// startReports carries the journal and the machine's use to where they are wanted.
+// startReports ships the journal and the machine's metrics.
 func (h *host) startReports(ctx context.Context, g *errgroup.Group) error {
 	if h.Logs != "" {
 		s, err := journal.New(journal.Config{

@@ -133,7 +133,7 @@ func checkLaunch(l cloud.Launch) error {
 	return nil
 }
 
-// drawGranted is how many of the wanted machines are granted.
+// drawGranted returns how many of the wanted machines are granted.
 func (p *Instances) drawGranted(count int) int {
 	granted := 0
 	for range count {
@@ -189,8 +189,7 @@ func (p *Instances) List(ctx context.Context) ([]cloud.Instance, error) {
 	return p.readInstances(ids)
 }
 
-// readInstances is the state of some machines, sorted. Those that are forgotten by now
-// are left out.
+// readInstances returns the state of some machines, sorted. Those without a record are left out.
 func (p *Instances) readInstances(ids []cloud.InstanceID) ([]cloud.Instance, error) {
 	out := make([]cloud.Instance, 0, len(ids))
 	var errs []error

@@ -93,7 +93,7 @@ func (p *Instances) makeMachine(id cloud.InstanceID, made promise) error {
 	return p.saveRecord(&m)
 }
 
-// writeMachineFiles writes what a machine starts with.
+// writeMachineFiles writes the files that a machine starts with.
 func (p *Instances) writeMachineFiles(place Place) error {
 	if err := os.MkdirAll(place.Data(), 0o711); err != nil {
 		return err

@@ -87,7 +87,7 @@ func (r *Runtime) pullImage(ctx context.Context, spec container.Spec, note conta
 	return nil
 }
 
-// pullProgress keeps what is worth a line: not the hundred steps of each layer.
+// pullProgress returns what is worth a log line: not the hundred steps of each layer.
 func pullProgress(id, status string) string {
 	switch status {
 	case "", "Waiting", "Downloading", "Extracting", "Verifying Checksum", "Pulling fs layer", "Download complete":

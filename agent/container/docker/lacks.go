@@ -37,7 +37,7 @@ var shortOf = []struct {
 	{unix.EAGAIN, "fork/exec "},
 }
 
-// translateError makes of an error of the engine's client what says whose fault it is. What
+// translateError turns an error of the engine's client into one that says whose fault it is. What
 // the engine refuses is the task's fault: such texts end with words of the task's.
 func translateError(err error) error {
 	switch {
@@ -125,7 +125,7 @@ func (r *Runtime) watchEngine(ctx context.Context, giveUp context.CancelCauseFun
 	}
 }
 
-// withCause translates the error of a question, which may be that it was given up.
+// withCause adds why a request was cancelled to its error.
 func withCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); err != nil && errors.Is(cause, container.ErrNoAnswer) {
 		return fmt.Errorf("%w (%w)", cause, err)

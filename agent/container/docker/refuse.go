@@ -32,7 +32,7 @@ func (r *Runtime) wrapRefusal(s container.Spec) error {
 	return nil
 }
 
-// isMissing is true of what is surely not there: the engine may see more than this agent.
+// isMissing is true only where a path does not exist: the engine may see more than this agent.
 func isMissing(p string) bool {
 	_, err := os.Stat(p)
 	return errors.Is(err, fs.ErrNotExist)

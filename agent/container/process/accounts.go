@@ -141,7 +141,7 @@ func (a Accounts) releaseUID(uid int, d dir) error {
 
 func (a Accounts) ownerFile(uid int) string { return filepath.Join(a.Dir, strconv.Itoa(uid)) }
 
-// lockAccounts keeps the other agents of the machine out for a moment.
+// lockAccounts excludes the machine's other agents until unlock is called.
 func (a Accounts) lockAccounts() (unlock func(), err error) {
 	if err := os.MkdirAll(a.Dir, 0o700); err != nil {
 		return nil, err

@@ -45,7 +45,6 @@ type account struct {
 	groups []int
 }
 
-// setprivOptions are those of setpriv.
 func (a account) setprivOptions() []string {
 	out := []string{"--reuid", strconv.Itoa(a.UID), "--regid", strconv.Itoa(a.GID)}
 	if len(a.groups) == 0 {

@@ -103,7 +103,7 @@ func (d dir) giveTo(who account) error {
 	return nil
 }
 
-// taskEnv is what a task is told of where and who it is. Python asks for the name
+// taskEnv is a task's environment of its directory and user. Python asks for the name
 // of a user that /etc/passwd does not have; such a one has a home in the task's files.
 func (a account) taskEnv(files string) []string {
 	name, home := "task-"+strconv.Itoa(a.UID), files

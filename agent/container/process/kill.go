@@ -41,7 +41,7 @@ func (r *Runtime) Signal(ctx context.Context, id string, sig container.Signal) e
 	return nil
 }
 
-// terminateGroup asks the group, in which the shell is as well and stays. A shell
+// terminateGroup sends SIGTERM to the process group, in which the shell is as well and stays. A shell
 // that has not become the program yet would swallow the signal, so the
 // program is waited for.
 func (r *Runtime) terminateGroup(ctx context.Context, id string, pid int) error {

@@ -46,7 +46,7 @@ func (d dir) lentFiles() (at string, found bool) {
 	return at, err == nil && filepath.Base(at) == filepath.Base(string(d))
 }
 
-// canReach says whether a user may pass every directory on the way to p, and p itself.
+// canReach says whether a user may enter every directory above p, and p itself.
 func canReach(p string, u container.User) bool {
 	for ; ; p = filepath.Dir(p) {
 		var st unix.Stat_t

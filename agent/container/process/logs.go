@@ -102,7 +102,7 @@ func (t *tail) close() {
 	_ = t.err.file.Close()
 }
 
-// followOutput reads until the end that the channel tells of, and then what was
+// followOutput reads until the channel reports the end, and then what was
 // left.
 func (t *tail) followOutput(ctx context.Context, ended <-chan error, emit func([]container.Line) error) error {
 	tick := time.NewTicker(followInterval)

@@ -66,7 +66,7 @@ func (i interceptor) traceCall(ctx context.Context, op string, md middleware.Met
 	i.log.DebugContext(ctx, "aws call", "call", op, "took", took, "attempts", attempts, "refusal", refusal)
 }
 
-// handleAttempt stops what may not be done, and forbids the SDK to repeat what may have
+// handleAttempt stops calls that are not allowed, and forbids the SDK to retry what may have
 // been done.
 func (i interceptor) handleAttempt(ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler) (out middleware.FinalizeOutput, md middleware.Metadata, err error) {
 	op := opOf(ctx)
@@ -119,7 +119,7 @@ func opOf(ctx context.Context) string {
 	return id + ":" + awsmiddleware.GetOperationName(ctx)
 }
 
-// policyPrefixes are the services as they are called in policies, by the SDK's name.
+// policyPrefixes are the services' prefixes in policies, by the SDK's name.
 func policyPrefixes() map[string]string {
 	return map[string]string{
 		"EC2": "ec2", "IAM": "iam", "STS": "sts", "S3": "s3", "Secrets Manager": "secretsmanager", "SSM": "ssm",

@@ -105,7 +105,7 @@ func New(cfg aws.Config, o Options) Clients {
 	}
 }
 
-// configError is an AWS configuration that cannot be read.
+// configError reports an AWS configuration that cannot be read.
 func configError(err error) error {
 	fix := "mend the AWS configuration files and the variables that begin with AWS_"
 	if _, ok := errors.AsType[config.SharedConfigProfileNotExistError](err); ok {

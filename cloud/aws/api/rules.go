@@ -7,7 +7,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
-// errorRules is every code of Amazon's that has a meaning of its own. Adding one is
+// errorRules lists every code of Amazon's that has a meaning of its own. Adding one is
 // one line.
 func errorRules() edge.Rules {
 	return edge.Rules{Exact: slices.Concat(denialRules(), shortageRules(), delayRules(), conflictRules(), mistakeRules()), Families: errorFamilies()}

@@ -15,7 +15,7 @@ type verdict struct {
 	fix  string
 }
 
-// stateReasons is every state reason by which EC2 itself ends a machine that it has
+// stateReasons lists every state reason by which EC2 itself ends a machine that it has
 // granted. The others are a call of a user or a program, or the machine's own shutdown.
 func stateReasons() map[string]verdict {
 	return map[string]verdict{

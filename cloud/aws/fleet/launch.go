@@ -95,7 +95,7 @@ func (f *Fleet) networkInterface(zone string) types.InstanceNetworkInterfaceSpec
 	return n
 }
 
-// marketOptions asks for a machine that is granted now or refused now: a one-time
+// marketOptions request a machine that is granted now or refused now: a one-time
 // request without an end of its own.
 func (f *Fleet) marketOptions() *types.InstanceMarketOptionsRequest {
 	spot := &types.SpotMarketOptions{

@@ -36,7 +36,7 @@ func (f *Fleet) List(ctx context.Context) ([]cloud.Instance, error) {
 	return out, nil
 }
 
-// isOurs checks the marks again: a filter is a request, not a promise.
+// isOurs checks the tags again: the filter of a list may not be exact.
 func (f *Fleet) isOurs(tags []types.Tag) bool {
 	return tagValue(tags, TagCluster) == f.cfg.Cluster && tagValue(tags, TagPool) == f.cfg.Pool
 }
@@ -50,7 +50,7 @@ func tagValue(tags []types.Tag, key string) string {
 	return ""
 }
 
-// toInstance is a machine in the caller's words.
+// toInstance converts a machine to the caller's type.
 func (f *Fleet) toInstance(i types.Instance) cloud.Instance {
 	m := cloud.Instance{
 		ID:       cloud.InstanceID(aws.ToString(i.InstanceId)),
@@ -71,7 +71,7 @@ func (f *Fleet) toInstance(i types.Instance) cloud.Instance {
 	return m
 }
 
-// zoneOf is where a machine stands, in the words of the pool's offers.
+// zoneOf is a machine's zone or subnet, as the pool's offers name it.
 func (f *Fleet) zoneOf(i types.Instance) string {
 	if len(f.cfg.Subnets) == 0 {
 		return ""
@@ -79,7 +79,7 @@ func (f *Fleet) zoneOf(i types.Instance) string {
 	return aws.ToString(i.SubnetId)
 }
 
-// stateOf is EC2's state in the caller's words. One that it has not yet is taken
+// stateOf maps EC2's state to the caller's. One that it has not yet is taken
 // to be on its way to another: it counts, and is neither used nor replaced.
 func stateOf(s *types.InstanceState) cloud.InstanceState {
 	if s == nil {

@@ -11,7 +11,7 @@ func Caller(s Scope) []Named {
 	}
 }
 
-// readStatements are questions that Amazon cannot limit to one cluster.
+// readStatements allow questions that Amazon cannot limit to one cluster.
 func (s Scope) readStatements() []Statement {
 	return []Statement{
 		allowActions(
@@ -29,7 +29,7 @@ func (s Scope) readStatements() []Statement {
 	}
 }
 
-// createStatements are calls that create. What is created must carry the mark; what it is
+// createStatements allow calls that create. What is created must carry the mark; what it is
 // created in or from may be anybody's.
 func (s Scope) createStatements() []Statement {
 	// The ARN of a snapshot names no account.
@@ -53,7 +53,7 @@ func (s Scope) createStatements() []Statement {
 	}
 }
 
-// changeStatements are calls on what carries the mark.
+// changeStatements allow calls on what carries the mark.
 func (s Scope) changeStatements() []Statement {
 	out := []Statement{s.whenResourceTagged(allowActions(
 		"ChangeOwn", append(s.ec2ARNs("snapshot"), s.resourceARN("ec2", "*")),
@@ -75,7 +75,7 @@ func (s Scope) changeStatements() []Statement {
 	return out
 }
 
-// roleStatements are the cluster's roles and what they are handed to.
+// roleStatements allow the cluster's roles and passing them to their services.
 func (s Scope) roleStatements() []Statement {
 	spot := "arn:" + orDefault(s.Partition, "aws") + ":iam::" + orDefault(s.Account, "*") + ":role/aws-service-role/spot.amazonaws.com/AWSServiceRoleForEC2Spot"
 	passed, seen := []string{s.iamARN("role")}, []string{s.iamARN("role"), s.iamARN("instance-profile"), spot}
@@ -103,7 +103,7 @@ func (s Scope) roleStatements() []Statement {
 	}
 }
 
-// storageStatements are what outlives machines: buckets, secrets and logs.
+// storageStatements allow what outlives machines: buckets, secrets and logs.
 func (s Scope) storageStatements() []Statement {
 	buckets := []string{s.bucketARN(s.controlBucket())}
 	if s.DataBucket == "" {
@@ -131,7 +131,7 @@ func (s Scope) storageStatements() []Statement {
 	return append(out, s.existingStatements()...)
 }
 
-// existingStatements are logs, and what was there before: that is looked at, and not changed.
+// existingStatements allow logs, and reading what was there before.
 func (s Scope) existingStatements() []Statement {
 	logs := []string{"logs:FilterLogEvents"}
 	if s.LogGroup == "" {

@@ -34,7 +34,7 @@ func Master(s Scope) Document {
 // report. Tasks that run there can do as much.
 func Agent(s Scope) Document { return newDocument(s.machineStatements()...) }
 
-// machineStatements is what master and agents both need.
+// machineStatements are what master and agents both need.
 func (s Scope) machineStatements() []Statement {
 	data := s.bucketARN(s.dataBucket())
 	out := []Statement{
@@ -50,7 +50,7 @@ func (s Scope) machineStatements() []Statement {
 	return append(out, allowActions("OpenSessions", []string{"*"}, sessionActions()...))
 }
 
-// sessionActions is what the agent of Session Manager needs, which the stock images have.
+// sessionActions are what the SSM agent needs, which the stock images have.
 func sessionActions() []string {
 	return []string{
 		"ssm:UpdateInstanceInformation",
@@ -63,12 +63,12 @@ func Optional() []string {
 	return append(sessionActions(), "ec2:GetConsoleOutput", "logs:DescribeLogStreams")
 }
 
-// passRole lets roles be handed to machines, and to nothing else.
+// passRole allows passing roles to machines only.
 func (s Scope) passRole(sid string, roles ...string) Statement {
 	return allowActions(sid, roles, "iam:PassRole").withCondition("StringEquals", "iam:PassedToService", "ec2."+s.serviceDomain())
 }
 
-// serviceDomain is how services are called that take roles.
+// serviceDomain is the domain of service principals.
 func (s Scope) serviceDomain() string {
 	if s.Partition == "aws-cn" {
 		return "amazonaws.com.cn"

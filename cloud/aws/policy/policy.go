@@ -127,7 +127,7 @@ func denyActions(sid string, resources []string, actions ...string) Statement {
 	return Statement{Sid: sid, Effect: "Deny", Action: actions, Resource: resources}
 }
 
-// withCondition adds a condition: it holds for one value of a key.
+// withCondition adds a condition on one key.
 func (s Statement) withCondition(operator, key string, values ...string) Statement {
 	c := map[string]map[string][]string{}
 	for op, keys := range s.Condition {
@@ -142,13 +142,12 @@ func (s Statement) withCondition(operator, key string, values ...string) Stateme
 	return s
 }
 
-// whenResourceTagged is a statement for objects that carry the cluster's mark.
+// whenResourceTagged limits a statement to objects that carry the cluster's tag.
 func (s Scope) whenResourceTagged(st Statement) Statement {
 	return st.withCondition(s.tagOperator(), "aws:ResourceTag/"+clusterTag, orDefault(s.Cluster, "?*"))
 }
 
-// whenRequestTagged is a statement for objects that get the cluster's mark when they are
-// made.
+// whenRequestTagged limits a statement to objects that get the cluster's tag when they are created.
 func (s Scope) whenRequestTagged(st Statement) Statement {
 	return st.withCondition(s.tagOperator(), "aws:RequestTag/"+clusterTag, orDefault(s.Cluster, "?*"))
 }
@@ -167,12 +166,12 @@ func orDefault(s, otherwise string) string {
 	return s
 }
 
-// resourceARN names something of a service in the scope's region and account.
+// resourceARN is an ARN of a service in the scope's region and account.
 func (s Scope) resourceARN(service, path string) string {
 	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", orDefault(s.Partition, "aws"), service, orDefault(s.Region, "*"), orDefault(s.Account, "*"), path)
 }
 
-// ec2ARNs names objects by their types: images and snapshots belong to whomever.
+// ec2ARNs are objects by their types: images and snapshots may belong to any account.
 func (s Scope) ec2ARNs(kinds ...string) []string {
 	var out []string
 	for _, k := range kinds {
@@ -185,7 +184,7 @@ func (s Scope) ec2ARNs(kinds ...string) []string {
 	return out
 }
 
-// iamARN names roles or profiles of the cluster; they have no region.
+// iamARN is the cluster's roles or profiles; they have no region.
 func (s Scope) iamARN(kind string) string {
 	return fmt.Sprintf("arn:%s:iam::%s:%s/det-deploy/%s/*", orDefault(s.Partition, "aws"), orDefault(s.Account, "*"), kind, orDefault(s.Cluster, "*"))
 }

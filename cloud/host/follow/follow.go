@@ -165,7 +165,7 @@ func (f *Follower) nextPause(seen Seen, now time.Time) time.Duration {
 	return min(f.pollInterval(), max(time.Second, now.Sub(f.state.Started)/10))
 }
 
-// pollInterval is how often the manifest is asked for.
+// pollInterval is how often the manifest is read.
 func (f *Follower) pollInterval() time.Duration {
 	if a := f.state.Applied; a != nil && a.Phase == manifest.Serve {
 		return Every
@@ -173,7 +173,7 @@ func (f *Follower) pollInterval() time.Duration {
 	return EveryBusy
 }
 
-// isStarting reports whether a master that is not well is still waited for.
+// isStarting reports whether an unhealthy master may still be starting.
 func (f *Follower) isStarting(now time.Time) bool {
 	return now.Sub(f.state.Started) < Patience && !f.final
 }
@@ -223,7 +223,7 @@ func (f *Follower) checkMaster(ctx context.Context) (Seen, error) {
 	return Seen{Running: true, Well: f.sick == ""}, nil
 }
 
-// rememberGood remembers what the master served well with.
+// rememberGood stores the manifest with which the master is healthy.
 func (f *Follower) rememberGood(seen Seen) {
 	a := f.state.Applied
 	if !seen.Well || a == nil || a.Phase != manifest.Serve || f.state.Good != nil && f.state.Good.Generation == a.Generation {
@@ -234,8 +234,7 @@ func (f *Follower) rememberGood(seen Seen) {
 	f.noteTrouble(errors.Join(f.saveState(), f.pruneFiles()))
 }
 
-// isReplaced reports whether the master has been well with another program than
-// the one that runs here.
+// isReplaced reports whether the master has been healthy with another program than the one that runs here.
 func (f *Follower) isReplaced() bool {
 	g := f.state.Good
 	if g == nil || g != f.state.Applied || filepath.Dir(filepath.Dir(f.Self)) != f.rootPath(binDir) {
@@ -250,7 +249,7 @@ func (f *Follower) notifyApplied(m manifest.Manifest) {
 	}
 }
 
-// noteTrouble logs trouble when it is new, and says when it is over.
+// noteTrouble logs an error when it is new, and when it has ended.
 func (f *Follower) noteTrouble(err error) {
 	was := f.trouble
 	f.trouble = errorText(err)
@@ -263,7 +262,7 @@ func (f *Follower) noteTrouble(err error) {
 	}
 }
 
-// errorText is what an error says, and nothing when there is none.
+// errorText is an error's text, empty without an error.
 func errorText(err error) string {
 	if err == nil {
 		return ""

@@ -34,7 +34,7 @@ const (
 	Hold = "DET_DEPLOY_MASTER_ARGS=--on-hold\n"
 )
 
-// carryOut carries an act out. Nothing that runs is touched before everything that
+// carryOut does an act. Nothing that runs is touched before everything that
 // takes its place is here and verified.
 func (f *Follower) carryOut(ctx context.Context, act Act) error {
 	switch act {
@@ -97,7 +97,7 @@ func (f *Follower) fetchAll(ctx context.Context, m *manifest.Manifest) error {
 	return nil
 }
 
-// fetchObject brings an object here, unless it is here and whole.
+// fetchObject downloads an object, unless its file exists and is whole.
 func (f *Follower) fetchObject(ctx context.Context, file manifest.File, to string, mode fs.FileMode) error {
 	if have, err := checksum.File(to); err == nil && have == file.SHA256 {
 		return nil
@@ -114,7 +114,7 @@ func (f *Follower) fetchObject(ctx context.Context, file manifest.File, to strin
 	})
 }
 
-// placeFiles puts what was fetched where it is used.
+// placeFiles copies what was fetched to where it is used.
 func (f *Follower) placeFiles(m *manifest.Manifest) error {
 	for path, file := range m.Files {
 		if err := f.copyFile(file, f.rootPath(path)); err != nil {
@@ -192,7 +192,7 @@ func (f *Follower) pruneFiles() error {
 	return errors.Join(errs...)
 }
 
-// unlinkBinaries hands out no program of an architecture that is no longer wanted.
+// unlinkBinaries removes the links to programs of architectures that are no longer wanted.
 func (f *Follower) unlinkBinaries() (errs []error) {
 	entries, err := os.ReadDir(f.rootPath(manifest.BinariesDir))
 	if err != nil {

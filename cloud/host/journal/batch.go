@@ -49,7 +49,7 @@ func Split(events []Event) [][]Event {
 	return batches
 }
 
-// truncateText shortens a text to what is taken, between characters.
+// truncateText shortens a text to the service's limit, between characters.
 func truncateText(text string) string {
 	text = strings.TrimRight(text, "\n")
 	if len(text) <= maxText {

@@ -104,7 +104,7 @@ func (s *Shipper) Run(ctx context.Context) error {
 	return nil
 }
 
-// followJournal carries until the journal ends, and says how much of it it read.
+// followJournal ships entries until the journal ends, and says how much of it it read.
 func (s *Shipper) followJournal(ctx context.Context) (read int, err error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -166,7 +166,7 @@ func (s *Shipper) readEntries(ctx context.Context, r io.Reader, to chan<- entry)
 	return scan.Err()
 }
 
-// retrySend carries what waits, however often it takes. Meanwhile nothing more is
+// retrySend sends what waits, as often as it takes. Meanwhile nothing more is
 // read.
 func (s *Shipper) retrySend(ctx context.Context) {
 	wait := firstPause
@@ -188,7 +188,7 @@ func (s *Shipper) retrySend(ctx context.Context) {
 	}
 }
 
-// sendPending sends what waits and remembers how far it came.
+// sendPending sends what waits and stores the cursor.
 func (s *Shipper) sendPending(ctx context.Context) error {
 	if s.cursor == s.reached {
 		return nil

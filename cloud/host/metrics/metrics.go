@@ -72,7 +72,7 @@ func (r *Reporter) Run(ctx context.Context) error {
 	}
 }
 
-// collectPoints measures. What cannot be measured is left out and told once.
+// collectPoints measures. What cannot be measured is left out and logged once.
 func (r *Reporter) collectPoints(ctx context.Context) []Point {
 	var points []Point
 	var errs []error

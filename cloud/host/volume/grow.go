@@ -10,7 +10,7 @@ import (
 	"os/exec"
 )
 
-// growFilesystem lets an ext4 take what its disk has, when the disk was enlarged since.
+// growFilesystem resizes an ext4 to its disk, when the disk was enlarged since.
 // It is done before mounting, with a check first as resize2fs demands.
 func (v Volume) growFilesystem(ctx context.Context, disk string) error {
 	has, needs, err := diskSizes(disk)
@@ -26,7 +26,7 @@ func (v Volume) growFilesystem(ctx context.Context, disk string) error {
 	return runTool(ctx, "resize2fs", disk)
 }
 
-// logGrowError tells when a file system could not be enlarged. That is no reason for
+// logGrowError logs when a file system could not be enlarged. That is no reason for
 // the cluster to stay down.
 func (v Volume) logGrowError(err error) {
 	if err != nil {

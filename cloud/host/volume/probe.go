@@ -48,7 +48,7 @@ func probeDisk(ctx context.Context, disk string) (kind string, err error) {
 // everything that marks a disk as used does so within the first or last MiB.
 const margin = 1 << 20
 
-// checkBlank refuses a disk that holds anything, whether or not it has a name.
+// checkBlank refuses a disk that holds any data, whether or not it has a name.
 func checkBlank(disk string) error {
 	f, err := os.Open(disk)
 	if err != nil {

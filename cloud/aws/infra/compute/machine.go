@@ -181,7 +181,7 @@ func Agents(c *owner.Cluster) infra.Kind[types.Instance] {
 	return machineKind(c, owner.KindAgent, false, func(o infra.Observed) bool { return o.Marks[owner.ResourceTag] == "" })
 }
 
-// machineKind are one of the two kinds of machines.
+// machineKind is one of the two kinds of machines.
 func machineKind(c *owner.Cluster, name string, wait bool, belongs func(infra.Observed) bool) infra.Kind[types.Instance] {
 	k := owner.Kind(name, func(ctx context.Context, filters []types.Filter) ([]types.Instance, error) {
 		return listMachines(ctx, c, filters)

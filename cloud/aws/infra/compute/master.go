@@ -67,7 +67,7 @@ func (m *Master) Define() infra.Definition[types.Instance] {
 	return d
 }
 
-// describeSettings is its type, image and disk, and who may log in.
+// describeSettings lists its type, image and disk, and who may log in.
 func (m *Master) describeSettings() []string {
 	out := []string{fmt.Sprintf("%s, %s, root volume of %s gp3", m.Type, m.Image, storage.GiB(m.RootGiB))}
 	if m.KeyPair != "" {
@@ -76,7 +76,7 @@ func (m *Master) describeSettings() []string {
 	return out
 }
 
-// listNeeds its network, profile and groups, and what comes before it.
+// listNeeds lists its network, profile and groups, and what comes before it.
 func (m *Master) listNeeds() []string {
 	out := append(infra.NeedsOf(append([]infra.Ref{m.Subnet, m.Profile}, m.Groups...)...), m.After...)
 	slices.Sort(out)

@@ -44,7 +44,6 @@ func (e *Endpoint) compareLive(_ context.Context, live types.VpcEndpoint) ([]res
 	return []resource.Drift{infra.Fixed("route-table", "", e.Routes.Identity())}, nil
 }
 
-// createEndpoint makes it.
 func (e *Endpoint) createEndpoint(ctx context.Context, nonce string) error {
 	return e.In.Waiter().RetryUntilKnown(ctx, e.ID(), func() error {
 		out, err := e.In.Clients.EC2.CreateVpcEndpoint(ctx, &ec2.CreateVpcEndpointInput{

@@ -33,12 +33,12 @@ func (g *Gateway) Define() infra.Definition[types.InternetGateway] {
 	return d
 }
 
-// compareLive looks which network it is attached to.
+// compareLive compares the VPC that it is attached to.
 func (g *Gateway) compareLive(_ context.Context, live types.InternetGateway) ([]resource.Drift, error) {
 	return infra.Differences(infra.Changeable("vpc", attachedTo(live), g.VPC.Identity())), nil
 }
 
-// createGateway makes it and attaches it.
+// createGateway creates it and attaches it to its VPC.
 func (g *Gateway) createGateway(ctx context.Context, nonce string) error {
 	out, err := g.In.Clients.EC2.CreateInternetGateway(ctx, &ec2.CreateInternetGatewayInput{
 		TagSpecifications: owner.TagSpec(types.ResourceTypeInternetGateway, g.In.Marks(g.Name, nonce)),
@@ -50,7 +50,7 @@ func (g *Gateway) createGateway(ctx context.Context, nonce string) error {
 	return resource.Partial(g.attachVPC(ctx))
 }
 
-// fixDrift attaches it where it should be.
+// fixDrift attaches it to its VPC.
 func (g *Gateway) fixDrift(ctx context.Context, drift []resource.Drift) error {
 	for _, d := range drift {
 		if d.Path != "vpc" {

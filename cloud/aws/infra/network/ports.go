@@ -53,7 +53,7 @@ func AgentRules(master, agents infra.Ref) []Rule {
 	}
 }
 
-// sourceName is where r lets things in from.
+// sourceName is the source of r.
 func (r Rule) sourceName() string {
 	if r.From.IsValid() {
 		return r.From.Masked().String()
@@ -103,7 +103,7 @@ func (r Rule) ipPermission() types.IpPermission {
 	return p
 }
 
-// splitPermissions takes permissions apart, one source each, by the key of what they open.
+// splitPermissions splits permissions, one source each, by the key of what they open.
 func splitPermissions(ps []types.IpPermission) map[string]types.IpPermission {
 	out := make(map[string]types.IpPermission)
 	for _, p := range ps {
@@ -132,7 +132,7 @@ func splitPermissions(ps []types.IpPermission) map[string]types.IpPermission {
 	return out
 }
 
-// openPorts is the ports that p opens, without their source: "all", "8443", "udp 53",
+// openPorts names the ports that p opens, without their source: "all", "8443", "udp 53",
 // "1024-65535".
 func openPorts(p types.IpPermission) string {
 	proto := aws.ToString(p.IpProtocol)

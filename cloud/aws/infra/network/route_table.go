@@ -44,7 +44,7 @@ func (r *Routes) Define() infra.Definition[types.RouteTable] {
 	return d
 }
 
-// compareLive looks at its way to the internet and at the subnets that use it.
+// compareLive compares its default route and the subnets that use it.
 func (r *Routes) compareLive(_ context.Context, live types.RouteTable) ([]resource.Drift, error) {
 	var drift []resource.Drift
 	if have := defaultRoute(live); have != r.Gateway.Identity() || have == "" {
@@ -59,7 +59,7 @@ func (r *Routes) compareLive(_ context.Context, live types.RouteTable) ([]resour
 	return drift, nil
 }
 
-// createTable makes it with its routes and associations.
+// createTable creates it with its routes and associations.
 func (r *Routes) createTable(ctx context.Context, nonce string) error {
 	err := r.In.Waiter().RetryUntilKnown(ctx, r.ID(), func() error {
 		out, err := r.In.Clients.EC2.CreateRouteTable(ctx, &ec2.CreateRouteTableInput{

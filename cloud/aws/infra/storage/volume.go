@@ -48,7 +48,7 @@ func (v *Volume) Define() infra.Definition[types.Volume] {
 	return d
 }
 
-// describeSettings is its size, type and zone.
+// describeSettings lists its size, type and zone.
 func (v *Volume) describeSettings() []string {
 	text := fmt.Sprintf("%s gp3, encrypted, in %s", GiB(v.SizeGiB), v.Zone)
 	if v.Snapshot != "" {

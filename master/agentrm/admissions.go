@@ -23,9 +23,9 @@ func newAdmissions(l Limits) *admissions {
 	return &admissions{most: l.Unwelcomed, each: l.UnwelcomedEach, from: map[string]int{}}
 }
 
-// enter counts a connection in. The caller leaves when it is admitted or gone, and
+// admitConnection counts a connection in. The caller leaves when it is admitted or gone, and
 // may do so twice.
-func (u *admissions) enter(address string) (leave func(), err error) {
+func (u *admissions) admitConnection(address string) (leave func(), err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.most > 0 && u.all >= u.most || u.each > 0 && u.from[address] >= u.each {
@@ -33,10 +33,10 @@ func (u *admissions) enter(address string) (leave func(), err error) {
 	}
 	u.all++
 	u.from[address]++
-	return sync.OnceFunc(func() { u.leave(address) }), nil
+	return sync.OnceFunc(func() { u.releaseConnection(address) }), nil
 }
 
-func (u *admissions) leave(address string) {
+func (u *admissions) releaseConnection(address string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.all--

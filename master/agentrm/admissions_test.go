@@ -36,7 +36,7 @@ func TestAllAddressesTogetherAreFewToo(t *testing.T) {
 	u := newAdmissions(Limits{Unwelcomed: 3, UnwelcomedEach: 2})
 	enter := func(address string, want bool) func() {
 		t.Helper()
-		leave, err := u.enter(address)
+		leave, err := u.admitConnection(address)
 		if (err == nil) != want {
 			t.Errorf("from %s: got %v, want it let in: %v", address, err, want)
 		}

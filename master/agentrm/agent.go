@@ -110,8 +110,8 @@ func (a *agent) lostReason() string {
 	return "agent " + string(a.id) + " was lost: it did not come back in time"
 }
 
-// transition moves an agent. It refuses what the table lacks.
-func (a *agent) transition(to Presence, now time.Time) error {
+// setState moves an agent. It refuses what the table lacks.
+func (a *agent) setState(to Presence, now time.Time) error {
 	if !slices.Contains(presences[a.presence], to) {
 		return fmt.Errorf("move agent %s from %s to %s: there is no such step", a.id, a.presence, to)
 	}

@@ -89,8 +89,8 @@ type container struct {
 	givenUp bool
 }
 
-// transition moves an allocation. It refuses what the table lacks.
-func (a *allocation) transition(to Phase) error {
+// setState moves an allocation. It refuses what the table lacks.
+func (a *allocation) setState(to Phase) error {
 	if !slices.Contains(phases[a.phase], to) {
 		return fmt.Errorf("move allocation %s from %s to %s: there is no such step", a.Allocation, a.phase, to)
 	}
@@ -151,8 +151,8 @@ func (a *allocation) forScheduler() pool.Allocation {
 	return out
 }
 
-// describe is the allocation as its owner sees it.
-func (a *allocation) describe() rm.Allocation {
+// describeForOwner is the allocation as its owner sees it.
+func (a *allocation) describeForOwner() rm.Allocation {
 	out := rm.Allocation{Request: a.Request, Pool: a.Pool, Priority: a.Priority}
 	if a.phase == Queued {
 		out.Waiting = string(a.waiting)
@@ -170,12 +170,12 @@ func (a *allocation) describe() rm.Allocation {
 		out.PreemptBy = a.release.By
 	}
 	for _, c := range a.containers {
-		out.Containers = append(out.Containers, c.describe())
+		out.Containers = append(out.Containers, c.describeForOwner())
 	}
 	return out
 }
 
-func (c *container) describe() rm.Container {
+func (c *container) describeForOwner() rm.Container {
 	return rm.Container{ID: c.id, Agent: c.agent, Devices: slices.Clone(c.devices), Rank: c.rank, State: c.state}
 }
 

@@ -196,13 +196,13 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-func (c Config) validate() error {
+func (c Config) checkConfig() error {
 	if c.Store == nil || c.Gate == nil || c.Tasks == nil || c.Logs == nil {
 		return errors.New("configure agent pools: store, gate, tasks and logs are all needed")
 	}
 	var errs []error
 	for i, p := range c.Pools {
-		errs = append(errs, p.validate(fmt.Sprintf("resource_pools[%d]", i)))
+		errs = append(errs, p.checkPool(fmt.Sprintf("resource_pools[%d]", i)))
 		if at := slices.IndexFunc(c.Pools, func(o Pool) bool { return o.Name == p.Name }); at < i {
 			errs = append(errs, fmt.Errorf("resource_pools[%d].pool_name: must be unique (%q)", i, p.Name))
 		}
@@ -215,7 +215,7 @@ func (c Config) validate() error {
 	return errors.Join(errs...)
 }
 
-func (p Pool) validate(path string) error {
+func (p Pool) checkPool(path string) error {
 	var errs []error
 	if p.Name == "" {
 		errs = append(errs, fmt.Errorf("%s.pool_name: must not be empty", path))

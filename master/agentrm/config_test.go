@@ -49,7 +49,7 @@ func TestStateMachinesRefuseWhatTheirTablesLack(t *testing.T) {
 	for from, allowed := range presences {
 		for to := range presences {
 			a := &agent{id: "a", presence: from}
-			err := a.transition(to, time.Now())
+			err := a.setState(to, time.Now())
 			if ok := slices.Contains(allowed, to); (err == nil) != ok || (a.presence == to) != (ok || from == to) {
 				t.Errorf("agent from %s to %s: got %v and %s", from, to, err, a.presence)
 			}
@@ -58,7 +58,7 @@ func TestStateMachinesRefuseWhatTheirTablesLack(t *testing.T) {
 	for from, allowed := range phases {
 		for to := range phases {
 			a := &allocation{Entry: &queue.Entry{}, phase: from}
-			err := a.transition(to)
+			err := a.setState(to)
 			if ok := slices.Contains(allowed, to); (err == nil) != ok || (a.phase == to) != (ok || from == to) {
 				t.Errorf("allocation from %s to %s: got %v and %s", from, to, err, a.phase)
 			}

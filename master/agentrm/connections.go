@@ -41,8 +41,8 @@ func newConnections(s *state, ros *roster, in *inbox) *connections {
 	}
 }
 
-// start lets agents connect.
-func (c *connections) start() {
+// acceptAgents lets agents connect.
+func (c *connections) acceptAgents() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.serving = true
@@ -53,14 +53,14 @@ func (c *connections) closeAll(reason string) {
 	c.mu.Lock()
 	c.serving = false
 	for l := range c.preparing {
-		l.drop(reason)
+		l.closeLink(reason)
 	}
 	c.mu.Unlock()
 	c.open.Wait()
 }
 
-// add counts a connection, unless the master does not serve agents.
-func (c *connections) add() bool {
+// addConnection counts a connection, unless the master does not serve agents.
+func (c *connections) addConnection() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.serving {
@@ -91,20 +91,20 @@ func (c *connections) dropPreparing(id rm.AgentID, reason string) {
 	defer c.mu.Unlock()
 	for l := range c.preparing {
 		if l.agent == id {
-			l.drop(reason)
+			l.closeLink(reason)
 		}
 	}
 }
 
 // ServeHTTP is the place where agents connect.
 func (c *connections) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if !c.add() {
+	if !c.addConnection() {
 		http.Error(w, "the master is not ready for agents; try again", http.StatusServiceUnavailable)
 		return
 	}
 	defer c.open.Done()
 	address := remoteHost(req)
-	leave, err := c.unwelcomed.enter(address)
+	leave, err := c.unwelcomed.admitConnection(address)
 	if err != nil {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -122,7 +122,7 @@ func (c *connections) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	defer cancel(nil)
 	l := newLink(address, conn, c.cfg.Limits, cancel)
 	l.admitted = func(ctx context.Context) { leave(); c.cfg.Admitted(ctx) }
-	err = c.converse(ctx, l)
+	err = c.serveLink(ctx, l)
 	c.cfg.Log.Info("agent disconnected", "agent_id", l.agent, "address", l.address, "err", err)
 }
 
@@ -134,8 +134,8 @@ func remoteHost(req *http.Request) string {
 	return host
 }
 
-// converse is one link from hello to the end.
-func (c *connections) converse(ctx context.Context, l *link) error {
+// serveLink is one link from hello to the end.
+func (c *connections) serveLink(ctx context.Context, l *link) error {
 	hello, err := c.readHello(ctx, l.conn)
 	switch {
 	case err != nil:
@@ -154,14 +154,14 @@ func (c *connections) converse(ctx context.Context, l *link) error {
 	l.raiseLimits(ctx)
 	c.cfg.Log.Info("agent connected", "agent_id", l.agent, "address", l.address, "version", excerpt.Of(hello.GetVersion()))
 	var wg sync.WaitGroup
-	for _, f := range []func(context.Context) error{l.write, l.ping, c.awaitRevocation(l)} {
+	for _, f := range []func(context.Context) error{l.writeMessages, l.pingAgent, c.awaitRevocation(l)} {
 		wg.Go(func() {
 			if err := f(ctx); err != nil {
 				l.cancel(err)
 			}
 		})
 	}
-	err = l.read(ctx, func(ctx context.Context, m *agentv1.AgentMessage) error { return c.inbox.handleMessage(ctx, l, m) })
+	err = l.readMessages(ctx, func(ctx context.Context, m *agentv1.AgentMessage) error { return c.inbox.handleMessage(ctx, l, m) })
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
@@ -249,7 +249,7 @@ func (c *connections) prepareMachine(ctx context.Context, l *link, h *agentv1.He
 	if err != nil {
 		return err
 	}
-	return l.read(ctx, func(_ context.Context, m *agentv1.AgentMessage) error {
+	return l.readMessages(ctx, func(_ context.Context, m *agentv1.AgentMessage) error {
 		if u := m.GetUnprepared(); u != nil {
 			c.cfg.Log.Warn("machine cannot be set up", "agent_id", who.Agent, "pool", who.Pool, "reason", excerpt.Message(u.GetReason()))
 			c.cfg.Unprepared(who.Agent, excerpt.Message(u.GetReason()))

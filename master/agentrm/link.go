@@ -75,11 +75,11 @@ func (l *link) sendMessage(m message) {
 	}
 }
 
-// drop ends the link.
-func (l *link) drop(reason string) { l.cancel(errors.New(reason)) }
+// closeLink ends the link.
+func (l *link) closeLink(reason string) { l.cancel(errors.New(reason)) }
 
-// revoke has the agent told that it is revoked, and then ends the link.
-func (l *link) revoke(reason string) {
+// sendRevoked has the agent told that it is revoked, and then ends the link.
+func (l *link) sendRevoked(reason string) {
 	l.ignored.Store(true)
 	select {
 	case l.revoked <- &Refused{Reason: reason, Final: true, Revoked: true}:
@@ -95,8 +95,8 @@ func (l *link) pingSoon() {
 	}
 }
 
-// write sends what is queued until ctx ends.
-func (l *link) write(ctx context.Context) error {
+// writeMessages sends what is queued until ctx ends.
+func (l *link) writeMessages(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -134,8 +134,8 @@ func (l *link) writeOne(ctx context.Context, m message) error {
 	return nil
 }
 
-// ping finds out when the other end has vanished without a word.
-func (l *link) ping(ctx context.Context) error {
+// pingAgent finds out when the other end has vanished without a word.
+func (l *link) pingAgent(ctx context.Context) error {
 	tick := time.NewTicker(l.limits.Ping)
 	defer tick.Stop()
 	for {
@@ -160,8 +160,8 @@ func (l *link) pingOnce(ctx context.Context) error {
 	return l.conn.Ping(ctx)
 }
 
-// read hands on what the agent says until the link breaks.
-func (l *link) read(ctx context.Context, take func(context.Context, *agentv1.AgentMessage) error) error {
+// readMessages hands on what the agent says until the link breaks.
+func (l *link) readMessages(ctx context.Context, take func(context.Context, *agentv1.AgentMessage) error) error {
 	for {
 		m, err := readMessage(ctx, l.conn)
 		if err != nil {

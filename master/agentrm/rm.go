@@ -53,7 +53,7 @@ var (
 // earlier one has stored. The error says what is wrong with c.
 func New(c Config) (*RM, error) {
 	c = c.withDefaults()
-	if err := c.validate(); err != nil {
+	if err := c.checkConfig(); err != nil {
 		return nil, err
 	}
 	s := newState(c)
@@ -75,13 +75,13 @@ func (r *RM) Restore(ctx context.Context) error { return r.records.restoreAll(ct
 // Restore must have been called, and the owner of the tasks must be ready to
 // be told of changes.
 func (r *RM) Run(ctx context.Context) error {
-	if err := r.begin(time.Now()); err != nil {
+	if err := r.startServing(time.Now()); err != nil {
 		return err
 	}
-	defer r.end()
-	r.connections.start()
+	defer r.stopServing()
+	r.connections.acceptAgents()
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return r.scheduler.run(ctx) })
+	g.Go(func() error { return r.scheduler.runPasses(ctx) })
 	for range workqueue.Workers {
 		g.Go(func() error { r.state.work.Run(ctx); return nil })
 	}
@@ -91,8 +91,8 @@ func (r *RM) Run(ctx context.Context) error {
 	return nil
 }
 
-// begin continues what was left unfinished, and lets agents connect.
-func (r *RM) begin(now time.Time) error {
+// startServing continues what was left unfinished, and lets agents connect.
+func (r *RM) startServing(now time.Time) error {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	if r.state.running {
@@ -104,8 +104,8 @@ func (r *RM) begin(now time.Time) error {
 	return nil
 }
 
-// end drops all links and waits until they are closed.
-func (r *RM) end() {
+// stopServing drops all links and waits until they are closed.
+func (r *RM) stopServing() {
 	r.roster.dropLinks("the master stops")
 	r.connections.closeAll("the master stops")
 }

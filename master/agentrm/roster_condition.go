@@ -44,7 +44,7 @@ func (r *roster) evacuateAgent(a *agent, n Notice, now time.Time) {
 		if last := n.At.Add(-shutdownMargin); last.Before(by) {
 			by = last
 		}
-		r.runner.releaseAllocation(c.allocation, release{Cause: rm.CauseAgentLost, Reason: n.reasonFor(a.id), By: latest(by, now)})
+		r.runner.releaseAllocation(c.allocation, release{Cause: rm.CauseAgentLost, Reason: n.reasonFor(a.id), By: latestTime(by, now)})
 	}
 }
 
@@ -72,7 +72,7 @@ func (r *roster) setSickness(a *agent, now *Sickness) {
 	}
 }
 
-func latest(a, b time.Time) time.Time {
+func latestTime(a, b time.Time) time.Time {
 	if a.Before(b) {
 		return b
 	}

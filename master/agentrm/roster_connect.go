@@ -127,7 +127,7 @@ func (r *roster) addAgent(h *agentv1.Hello, who Identity) (*agent, error) {
 		r.agents[a.id] = a
 		return a, nil
 	}
-	if err := a.transition(Connected, now); err != nil {
+	if err := a.setState(Connected, now); err != nil {
 		return nil, refuseRetry("%s", err)
 	}
 	return a, nil
@@ -182,7 +182,7 @@ func (r *roster) disconnectAgent(l *link) {
 		return
 	}
 	a.link = nil
-	if err := a.transition(Lost, time.Now()); err != nil {
+	if err := a.setState(Lost, time.Now()); err != nil {
 		r.cfg.Log.Error("cannot mark agent lost", "agent_id", a.id, "err", err)
 	}
 	r.wakeScheduler()

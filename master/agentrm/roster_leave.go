@@ -10,7 +10,7 @@ import (
 
 // giveUpAgent fails what runs on a lost agent, and forgets it.
 func (r *roster) giveUpAgent(a *agent, reason string, now time.Time) {
-	if err := a.transition(Gone, now); err != nil {
+	if err := a.setState(Gone, now); err != nil {
 		r.cfg.Log.Error("cannot remove agent", "agent_id", a.id, "err", err)
 		return
 	}
@@ -60,7 +60,7 @@ func (r *roster) expelAgent(id rm.AgentID, reason string) {
 		return
 	}
 	if a.link != nil {
-		a.link.revoke(reason)
+		a.link.sendRevoked(reason)
 		a.link = nil
 	}
 	r.loseAgent(a, reason)
@@ -69,11 +69,11 @@ func (r *roster) expelAgent(id rm.AgentID, reason string) {
 func (r *roster) loseAgent(a *agent, reason string) {
 	now := time.Now()
 	if a.link != nil {
-		a.link.drop(reason)
+		a.link.closeLink(reason)
 		a.link = nil
 	}
 	if a.presence == Connected {
-		if err := a.transition(Lost, now); err != nil {
+		if err := a.setState(Lost, now); err != nil {
 			r.cfg.Log.Error("cannot mark agent lost", "agent_id", a.id, "err", err)
 		}
 	}
@@ -141,7 +141,7 @@ func (r *roster) dropLinks(reason string) {
 	r.running = false
 	for _, a := range r.agents {
 		if a.link != nil {
-			a.link.drop(reason)
+			a.link.closeLink(reason)
 		}
 	}
 }
@@ -154,7 +154,7 @@ func (r *roster) expireAgents(now time.Time) (next time.Time) {
 		}
 		p, _ := r.cfg.findPool(a.pool)
 		if until := a.since.Add(p.lostWait()); until.After(now) {
-			next = earliest(next, until)
+			next = earliestTime(next, until)
 			continue
 		}
 		r.giveUpAgent(a, a.lostReason(), now)

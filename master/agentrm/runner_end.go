@@ -128,7 +128,7 @@ func (r *runner) outcomeOf(a *allocation) (end rm.End, ended, over bool) {
 func (r *runner) forgetAllocation(a *allocation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := a.transition(Over); err != nil {
+	if err := a.setState(Over); err != nil {
 		r.cfg.Log.Error("cannot end allocation", "allocation", a.Allocation, "err", err)
 	}
 	delete(r.allocations, a.Allocation)

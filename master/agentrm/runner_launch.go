@@ -69,7 +69,7 @@ func (r *runner) assignmentOf(a *allocation) rm.Assignment {
 	defer r.mu.Unlock()
 	out := rm.Assignment{Allocation: a.Allocation, Pool: a.Pool, At: a.placedAt}
 	for _, c := range a.containers {
-		out.Containers = append(out.Containers, c.describe())
+		out.Containers = append(out.Containers, c.describeForOwner())
 	}
 	return out
 }

@@ -119,7 +119,7 @@ func (r *runner) endAllocation(a *allocation, cause rm.Cause, reason string) {
 	// It is moved to Placed without containers, so that no pass places it while
 	// its owner is told; settle then finds that nothing is left of it.
 	a.release = &release{Cause: cause, Reason: reason, Kill: true}
-	if err := a.transition(Placed); err != nil {
+	if err := a.setState(Placed); err != nil {
 		r.cfg.Log.Error("cannot end allocation", "allocation", a.Allocation, "err", err)
 		return
 	}

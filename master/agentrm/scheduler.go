@@ -47,8 +47,8 @@ func (s *scheduler) finishPass() {
 	s.passed = make(chan struct{})
 }
 
-// run looks whenever something has changed or a time has come, until ctx ends.
-func (s *scheduler) run(ctx context.Context) error {
+// runPasses looks whenever something has changed or a time has come, until ctx ends.
+func (s *scheduler) runPasses(ctx context.Context) error {
 	for {
 		began := time.Now()
 		next := s.runPass(began)
@@ -80,14 +80,14 @@ func (s *scheduler) runPass(now time.Time) time.Time {
 	defer s.mu.Unlock()
 	next := s.roster.expireAgents(now)
 	for _, a := range s.allocations {
-		next = earliest(next, a.changesAt(now))
+		next = earliestTime(next, a.changesAt(now))
 	}
 	for _, p := range s.cfg.Pools {
 		snapshot := s.snapshotPool(p, now)
 		d := pool.Decide(snapshot, now)
 		s.carryOut(p, d, now)
 		s.cfg.Decided(p.Name, snapshot, d)
-		next = earliest(next, d.Wake)
+		next = earliestTime(next, d.Wake)
 	}
 	s.finishPass()
 	return next
@@ -111,7 +111,7 @@ func (s *scheduler) carryOut(p Pool, d pool.Decision, now time.Time) {
 
 // placeAllocation gives a queued allocation its containers, one on each agent.
 func (s *scheduler) placeAllocation(a *allocation, placement []pool.Share, now time.Time) {
-	if err := a.transition(Placed); err != nil {
+	if err := a.setState(Placed); err != nil {
 		s.cfg.Log.Error("cannot place allocation", "allocation", a.Allocation, "err", err)
 		return
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-func earliest(a, b time.Time) time.Time {
+func earliestTime(a, b time.Time) time.Time {
 	if a.IsZero() || (!b.IsZero() && b.Before(a)) {
 		return b
 	}

@@ -56,7 +56,7 @@ func (s *state) describeAllocation(id rm.AllocationID) (rm.Allocation, bool) {
 	if a == nil {
 		return rm.Allocation{}, false
 	}
-	out := a.describe()
+	out := a.describeForOwner()
 	if out.Waiting != "" {
 		if sick := s.describeSick(a.Pool); sick != "" {
 			out.Waiting += "; " + sick

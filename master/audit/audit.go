@@ -94,8 +94,8 @@ func Open(ctx context.Context, cfg Config) (*Log, error) {
 	return l, nil
 }
 
-// id has as many digits for every number, so that all databases order it alike.
-func id(n int64) string { return fmt.Sprintf("%016d", n) }
+// entryID has as many digits for every number, so that all databases order it alike.
+func entryID(n int64) string { return fmt.Sprintf("%016d", n) }
 
 const (
 	// mostPending bounds what is remembered while the store cannot write.
@@ -113,15 +113,15 @@ func (l *Log) Record(ctx context.Context, e *apiv1.AuditEntry) {
 	now := l.cfg.Now()
 	e.Time = timestamppb.New(now)
 	for _, text := range []*string{&e.User, &e.Target, &e.Details, &e.Reason, &e.Address} {
-		*text = plain(*text)
+		*text = plainText(*text)
 	}
-	if !l.flood.admit(e, now) {
+	if !l.flood.admitEntry(e, now) {
 		return
 	}
-	l.add(ctx, e)
+	l.addPending(ctx, e)
 }
 
-func (l *Log) add(ctx context.Context, list ...*apiv1.AuditEntry) {
+func (l *Log) addPending(ctx context.Context, list ...*apiv1.AuditEntry) {
 	if len(list) == 0 {
 		return
 	}
@@ -139,13 +139,13 @@ func (l *Log) add(ctx context.Context, list ...*apiv1.AuditEntry) {
 	// Who has left still did it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
 	defer cancel()
-	if err := l.store(ctx); err != nil {
+	if err := l.storePending(ctx); err != nil {
 		l.cfg.Log.Error("store the audit log; what is missing is stored when the store can write again", "err", err)
 	}
 }
 
-// store writes what is pending, that of others as well, in one go.
-func (l *Log) store(ctx context.Context) error {
+// storePending writes what is pending, that of others as well, in one go.
+func (l *Log) storePending(ctx context.Context) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	l.mu.Lock()
@@ -157,8 +157,8 @@ func (l *Log) store(ctx context.Context) error {
 	}
 	err := l.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		for i, e := range list {
-			n := id(l.next + int64(i))
-			if err := entries.Put(tx, n, e.GetUser(), e.GetTime().AsTime(), kept(e)); err != nil {
+			n := entryID(l.next + int64(i))
+			if err := entries.Put(tx, n, e.GetUser(), e.GetTime().AsTime(), toRecord(e)); err != nil {
 				return err
 			}
 		}
@@ -176,7 +176,7 @@ func (l *Log) store(ctx context.Context) error {
 	return err
 }
 
-func kept(e *apiv1.AuditEntry) record {
+func toRecord(e *apiv1.AuditEntry) record {
 	return record{
 		User: e.GetUser(), UserID: e.GetUserId(), Admin: e.GetAdmin(), Allocation: e.GetAllocationId(),
 		Address: e.GetAddress(), Action: e.GetAction(), Target: e.GetTarget(), Outcome: e.GetOutcome(),
@@ -184,7 +184,7 @@ func kept(e *apiv1.AuditEntry) record {
 	}
 }
 
-func shown(d store.Doc[record]) *apiv1.AuditEntry {
+func toAPI(d store.Doc[record]) *apiv1.AuditEntry {
 	r := d.Value
 	return &apiv1.AuditEntry{
 		Id: d.ID, Time: timestamppb.New(d.At), User: r.User, UserId: r.UserID, Admin: r.Admin, AllocationId: r.Allocation,
@@ -203,9 +203,9 @@ func (l *Log) Run(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			l.add(ctx, l.flood.take(l.cfg.Now())...)
+			l.addPending(ctx, l.flood.takeCounted(l.cfg.Now())...)
 		case <-ctx.Done():
-			l.add(ctx, l.flood.take(l.cfg.Now())...)
+			l.addPending(ctx, l.flood.takeCounted(l.cfg.Now())...)
 			return
 		}
 	}

@@ -75,7 +75,7 @@ func TestEntriesAreReadByUserActionAndTime(t *testing.T) {
 		{"an action", Query{Action: "user.create"}, []string{"ada user.create done"}},
 		{"actions of a kind", Query{Action: "user."}, []string{"ada user.create done", "ada user.change done"}},
 		{"since", Query{Since: w.now}, []string{"bob task.kill refused", "ada user.change done"}},
-		{"behind one", Query{After: id(2)}, []string{"ada user.change done"}},
+		{"behind one", Query{After: entryID(2)}, []string{"ada user.change done"}},
 	}
 	for _, tt := range tests {
 		if d := cmp.Diff(w.read(t, tt.q), tt.want); d != "" {
@@ -94,7 +94,7 @@ func TestAFloodOfRefusalsIsCounted(t *testing.T) {
 		w.Record(t.Context(), e)
 	}
 	w.Record(t.Context(), &apiv1.AuditEntry{User: "root", Admin: true, Action: "user.create", Outcome: Done})
-	w.add(t.Context(), w.flood.take(w.now)...)
+	w.addPending(t.Context(), w.flood.takeCounted(w.now)...)
 	var entries int
 	var sum int32
 	var last *apiv1.AuditEntry
@@ -149,7 +149,7 @@ func TestFollowersMissNothing(t *testing.T) {
 	wg.Wait()
 	<-done
 	for i, n := range got {
-		if n != id(int64(i+1)) {
+		if n != entryID(int64(i+1)) {
 			t.Fatalf("got %s at %d, want every number once", n, i)
 		}
 	}
@@ -179,7 +179,7 @@ func TestAStoreThatCannotWriteLosesNothing(t *testing.T) {
 	ended, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
 	w.pending = []*apiv1.AuditEntry{entry("ada", "user.create", Done)}
-	if err := w.Log.store(ended); err == nil {
+	if err := w.Log.storePending(ended); err == nil {
 		t.Fatal("got a write without time, want it refused")
 	}
 	w.Record(t.Context(), entry("ada", "user.change", Done))

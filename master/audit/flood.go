@@ -56,28 +56,28 @@ func newFlood() *flood {
 	}
 }
 
-// admit says whether e is written by itself; else it has been counted. What an
+// admitEntry says whether e is written by itself; else it has been counted. What an
 // administrator does is always written.
-func (f *flood) admit(e *apiv1.AuditEntry, now time.Time) bool {
+func (f *flood) admitEntry(e *apiv1.AuditEntry, now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if e.GetOutcome() == Done {
 		if e.GetAdmin() || e.GetUser() == "" {
 			return true
 		}
-		if limiter(f.by, e.GetUser(), doneByOneNow, doneByOne, now).AllowN(now, 1) {
+		if limiterFor(f.by, e.GetUser(), doneByOneNow, doneByOne, now).AllowN(now, 1) {
 			return true
 		}
-	} else if limiter(f.from, e.GetAddress(), refusedFromOneNow, refusedFromOne, now).AllowN(now, 1) && f.refused.AllowN(now, 1) {
+	} else if limiterFor(f.from, e.GetAddress(), refusedFromOneNow, refusedFromOne, now).AllowN(now, 1) && f.refused.AllowN(now, 1) {
 		return true
 	}
-	f.count(e)
+	f.countEntry(e)
 	return false
 }
 
-// limiter finds or makes one. Those that are full again are dropped for a new one,
+// limiterFor finds or makes one. Those that are full again are dropped for a new one,
 // and when that makes no room all share what is left.
-func limiter(of map[string]*rate.Limiter, key string, every time.Duration, burst int, now time.Time) *rate.Limiter {
+func limiterFor(of map[string]*rate.Limiter, key string, every time.Duration, burst int, now time.Time) *rate.Limiter {
 	if l, found := of[key]; found {
 		return l
 	}
@@ -94,7 +94,7 @@ func limiter(of map[string]*rate.Limiter, key string, every time.Duration, burst
 	return of[key]
 }
 
-func (f *flood) count(e *apiv1.AuditEntry) {
+func (f *flood) countEntry(e *apiv1.AuditEntry) {
 	k := kind{e.GetAction(), e.GetOutcome()}
 	t := f.counted[k]
 	if t == nil {
@@ -107,14 +107,14 @@ func (f *flood) count(e *apiv1.AuditEntry) {
 	}
 }
 
-// take is an entry for each kind that was counted since the last time.
-func (f *flood) take(now time.Time) []*apiv1.AuditEntry {
+// takeCounted is an entry for each kind that was counted since the last time.
+func (f *flood) takeCounted(now time.Time) []*apiv1.AuditEntry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []*apiv1.AuditEntry
 	for k, t := range f.counted {
 		out = append(out, &apiv1.AuditEntry{
-			Time: timestamppb.New(now), Action: k.action, Outcome: k.outcome, Count: t.count, Details: t.describe(),
+			Time: timestamppb.New(now), Action: k.action, Outcome: k.outcome, Count: t.count, Details: t.describeAddresses(),
 		})
 	}
 	clear(f.counted)
@@ -124,8 +124,8 @@ func (f *flood) take(now time.Time) []*apiv1.AuditEntry {
 	return out
 }
 
-// describe names those that did most of it.
-func (t *tally) describe() string {
+// describeAddresses names those that did most of it.
+func (t *tally) describeAddresses() string {
 	names := slices.SortedFunc(maps.Keys(t.addresses), func(a, b string) int {
 		return cmp.Or(t.addresses[b]-t.addresses[a], strings.Compare(a, b))
 	})

@@ -44,7 +44,7 @@ func (l *Log) Read(ctx context.Context, q Query, send func(*apiv1.AuditEntry) er
 		}
 		for _, d := range docs {
 			after = d.ID
-			if e := shown(d); q.matches(e) {
+			if e := toAPI(d); q.matches(e) {
 				if err := send(e); err != nil {
 					return err
 				}
@@ -64,8 +64,8 @@ func (l *Log) Read(ctx context.Context, q Query, send func(*apiv1.AuditEntry) er
 	}
 }
 
-// plain is a text that can do nothing to a terminal, and no longer than it need be.
-func plain(s string) string {
+// plainText is a text that can do nothing to a terminal, and no longer than it need be.
+func plainText(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return '?'

@@ -19,7 +19,7 @@ type Environment struct {
 // list or map for each of cpu, cuda and rocm.
 func (e *Environment) UnmarshalDocument(v document.Value) {
 	if v.IsList() {
-		if list, ok := variables(v); ok {
+		if list, ok := readVariables(v); ok {
 			*e = Environment{CPU: list, CUDA: slices.Clone(list), ROCm: slices.Clone(list)}
 		}
 		return
@@ -29,7 +29,7 @@ func (e *Environment) UnmarshalDocument(v document.Value) {
 		return
 	}
 	if !v.HasOnly("cpu", "cuda", "gpu", "rocm") {
-		if list, ok := variables(v); ok {
+		if list, ok := readVariables(v); ok {
 			*e = Environment{CPU: list, CUDA: slices.Clone(list), ROCm: slices.Clone(list)}
 		}
 		return
@@ -64,12 +64,12 @@ type variableList []string
 
 // UnmarshalDocument reads a list or a mapping.
 func (l *variableList) UnmarshalDocument(v document.Value) {
-	if list, ok := variables(v); ok {
+	if list, ok := readVariables(v); ok {
 		*l = list
 	}
 }
 
-func variables(v document.Value) ([]string, bool) {
+func readVariables(v document.Value) ([]string, bool) {
 	if v.IsList() {
 		var list []string
 		ok := v.Decode(&list)

@@ -34,7 +34,7 @@ func (i *Images) UnmarshalDocument(v document.Value) {
 		v.Complain("has both gpu and cuda, which are the same; keep cuda", "")
 		return
 	}
-	*i = Images{CPU: o.CPU, CUDA: pick(o.CUDA, o.GPU), ROCm: o.ROCm}
+	*i = Images{CPU: o.CPU, CUDA: firstGiven(o.CUDA, o.GPU), ROCm: o.ROCm}
 }
 
 // MarshalDocument writes one each.

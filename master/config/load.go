@@ -31,7 +31,7 @@ func LoadDocument(files []string, given []document.Given) (Loaded, error) {
 	if err != nil {
 		return Loaded{}, err
 	}
-	return read(d, given)
+	return readMaster(d, given)
 }
 
 // Parse reads a configuration from memory; name is used in messages.
@@ -40,7 +40,7 @@ func Parse(data []byte, name string) (Master, []Warning, error) {
 	if err != nil {
 		return Master{}, nil, err
 	}
-	l, err := read(d, nil)
+	l, err := readMaster(d, nil)
 	return l.Master, l.Warnings, err
 }
 
@@ -52,16 +52,16 @@ func LoadGenerated(data []byte, name string, given []document.Given) (Loaded, er
 		return Loaded{}, err
 	}
 	d.ForgetLines()
-	return read(d, given)
+	return readMaster(d, given)
 }
 
-// read translates old forms, applies what was given, decodes and validates.
-func read(d *document.Document, given []document.Given) (Loaded, error) {
-	warnings, problems := translate(d)
+// readMaster translates old forms, applies what was given, decodes and validates.
+func readMaster(d *document.Document, given []document.Given) (Loaded, error) {
+	warnings, problems := translateOld(d)
 	problems = append(problems, d.Apply(given)...)
 	m := DefaultMaster()
 	problems = append(problems, d.Decode(&m)...)
-	m.fill()
+	m.fillDefaults()
 	problems = d.Blame(problems, m.Validate(""))
 	m.ConfigFile = d.Name()
 	warnings = append(warnings, d.Locate(m.Warnings(d.Given))...)

@@ -89,8 +89,8 @@ func DefaultMaster() Master {
 // SetDefaults makes m the default master.
 func (m *Master) SetDefaults() { *m = DefaultMaster() }
 
-// fill completes what depends on other settings.
-func (m *Master) fill() {
+// fillDefaults completes what depends on other settings.
+func (m *Master) fillDefaults() {
 	if len(m.ResourcePools) == 0 {
 		m.ResourcePools = []Pool{DefaultPool("default")}
 	}

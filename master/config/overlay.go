@@ -17,10 +17,10 @@ func (t TaskContainerDefaults) Overlay(over TaskContainerDefaults) TaskContainer
 }
 
 func (i Images) overlay(over Images) Images {
-	return Images{CPU: pick(over.CPU, i.CPU), CUDA: pick(over.CUDA, i.CUDA), ROCm: pick(over.ROCm, i.ROCm)}
+	return Images{CPU: firstGiven(over.CPU, i.CPU), CUDA: firstGiven(over.CUDA, i.CUDA), ROCm: firstGiven(over.ROCm, i.ROCm)}
 }
 
-func pick(first, second string) string {
+func firstGiven(first, second string) string {
 	if first != "" {
 		return first
 	}

@@ -88,7 +88,7 @@ func (m Master) validatePools(path string) document.Errors {
 	pools := map[string]string{}
 	clusters := map[string]string{}
 	shared := m.TaskContainerDefaults.Kubernetes != nil && m.TaskContainerDefaults.Kubernetes.MaxSlotsPerPod != nil
-	e := m.ResourceManager.validate(at("resource_manager"), clusters)
+	e := m.ResourceManager.checkPools(at("resource_manager"), clusters)
 	if k := m.ResourceManager.Kubernetes; k != nil {
 		one := (k.MaxSlotsPerPod != nil) != shared
 		e.Check(one, document.Join(at("resource_manager"), "max_slots_per_pod"),
@@ -99,7 +99,7 @@ func (m Master) validatePools(path string) document.Errors {
 		here := document.Index(at("additional_resource_managers"), i)
 		e.Check(a.ResourceManager.Kubernetes != nil, document.Join(here, "resource_manager.type"), "must be kubernetes")
 		e.Check(len(a.ResourcePools) > 0, document.Join(here, "resource_pools"), "must have at least one pool")
-		e = append(e, a.ResourceManager.validate(document.Join(here, "resource_manager"), clusters)...)
+		e = append(e, a.ResourceManager.checkPools(document.Join(here, "resource_manager"), clusters)...)
 		e = append(e, checkPools(document.Join(here, "resource_pools"), a.ResourcePools, a.ResourceManager, pools)...)
 		if k := a.ResourceManager.Kubernetes; k != nil {
 			e.Check(k.MaxSlotsPerPod != nil, document.Join(here, "resource_manager.max_slots_per_pod"), "is required with several resource managers")
@@ -108,7 +108,7 @@ func (m Master) validatePools(path string) document.Errors {
 	return e
 }
 
-func (r ResourceManager) validate(path string, clusters map[string]string) document.Errors {
+func (r ResourceManager) checkPools(path string, clusters map[string]string) document.Errors {
 	var e document.Errors
 	if first, twice := clusters[r.Name()]; twice {
 		e.Add(document.Join(path, "cluster_name"), "must be unique (%q is also %s)", r.Name(), first)

@@ -107,27 +107,27 @@ func (c CheckpointStorage) Validate(at string) document.Errors {
 	case c.SharedFS != nil:
 		e = c.SharedFS.Validate(at)
 	case c.S3 != nil:
-		e = c.S3.validate(key("prefix"), c.S3.Prefix)
+		e = c.S3.checkCounts(key("prefix"), c.S3.Prefix)
 		e.Check(c.S3.Bucket != "", key("bucket"), "is required")
 		e.Check(c.S3.AccessKey.IsZero() == c.S3.SecretKey.IsZero(), key("secret_key"), "needs access_key, and the other way round")
 	case c.GCS != nil:
-		e = c.GCS.validate(key("prefix"), c.GCS.Prefix)
+		e = c.GCS.checkCounts(key("prefix"), c.GCS.Prefix)
 		e.Check(c.GCS.Bucket != "", key("bucket"), "is required")
 	case c.Azure != nil:
 		a := c.Azure
-		e = a.validate(key("container"), "")
+		e = a.checkCounts(key("container"), "")
 		e.Check(a.Container != "", key("container"), "is required")
 		e.Check(a.ConnectionString.IsZero() != (a.AccountURL == ""), key("connection_string"), "exactly one of connection_string and account_url is required")
 		e.Check(a.Credential.IsZero() || a.AccountURL != "", key("credential"), "is only for account_url")
 	case c.Directory != nil:
-		e = c.Directory.validate(key("container_path"), "")
+		e = c.Directory.checkCounts(key("container_path"), "")
 		e.Check(path.IsAbs(c.Directory.ContainerPath), key("container_path"), "must be absolute (is %q)", c.Directory.ContainerPath)
 	}
 	return e
 }
 
-// validate checks the counts, which stand beside the key at, and a prefix.
-func (s Saved) validate(at, prefix string) document.Errors {
+// checkCounts checks the counts, which stand beside the key at, and a prefix.
+func (s Saved) checkCounts(at, prefix string) document.Errors {
 	var e document.Errors
 	above := at[:max(0, strings.LastIndexByte(at, '.'))]
 	for key, n := range map[string]int{
@@ -142,10 +142,10 @@ func (s Saved) validate(at, prefix string) document.Errors {
 
 // Validate checks that the directory for checkpoints is inside the mounted one.
 func (s SharedFSStorage) Validate(at string) document.Errors {
-	e := s.validate(document.Join(at, "storage_path"), "")
+	e := s.checkCounts(document.Join(at, "storage_path"), "")
 	e.Check(path.IsAbs(s.HostPath), document.Join(at, "host_path"), "is required and must be absolute (is %q)", s.HostPath)
 	e.Check(s.StoragePath == "" || s.CheckpointPath == "", document.Join(at, "checkpoint_path"), "is an older name of storage_path; keep one")
-	inside := pick(s.StoragePath, s.CheckpointPath)
+	inside := firstGiven(s.StoragePath, s.CheckpointPath)
 	if !path.IsAbs(inside) {
 		inside = path.Join(s.HostPath, inside)
 	}
@@ -153,5 +153,5 @@ func (s SharedFSStorage) Validate(at string) document.Errors {
 	host := strings.TrimSuffix(path.Clean(s.HostPath), "/")
 	e.Check(inside == path.Clean(s.HostPath) || strings.HasPrefix(inside, host+"/"), document.Join(at, "storage_path"),
 		"must be inside host_path (%s is not inside %s)", inside, s.HostPath)
-	return append(e, propagation(document.Join(at, "propagation"), s.Propagation)...)
+	return append(e, checkPropagation(document.Join(at, "propagation"), s.Propagation)...)
 }

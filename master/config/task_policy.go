@@ -114,18 +114,18 @@ func (m Master) Policy(p Pool) policy.Policy {
 	if p.TaskPolicy != nil {
 		t = t.Overlay(*p.TaskPolicy)
 	}
-	given := p.EffectiveTaskContainer(m.TaskContainerDefaults).given()
+	given := p.EffectiveTaskContainer(m.TaskContainerDefaults).defaultPolicy()
 	if s := m.CheckpointStorage; s != nil && s.SharedFS != nil {
-		given.HostPaths = append(given.HostPaths, policy.HostPath{Path: s.SharedFS.HostPath, Shared: shared(s.SharedFS.Propagation)})
+		given.HostPaths = append(given.HostPaths, policy.HostPath{Path: s.SharedFS.HostPath, Shared: isShared(s.SharedFS.Propagation)})
 	}
 	return t.Rules().Allow(given)
 }
 
-// given is what the defaults give to every task.
-func (t TaskContainerDefaults) given() policy.Policy {
+// defaultPolicy is what the defaults give to every task.
+func (t TaskContainerDefaults) defaultPolicy() policy.Policy {
 	p := policy.Policy{Capabilities: t.AddCapabilities, HostNetwork: t.NetworkMode == "host"}
 	for _, b := range t.BindMounts {
-		p.HostPaths = append(p.HostPaths, policy.HostPath{Path: b.HostPath, ReadOnly: b.ReadOnly, Shared: shared(b.Propagation)})
+		p.HostPaths = append(p.HostPaths, policy.HostPath{Path: b.HostPath, ReadOnly: b.ReadOnly, Shared: isShared(b.Propagation)})
 	}
 	for _, d := range t.Devices {
 		p.Devices = append(p.Devices, d.HostPath)
@@ -138,4 +138,4 @@ func (t TaskContainerDefaults) given() policy.Policy {
 	return p
 }
 
-func shared(propagation string) bool { return propagation == "rshared" || propagation == "shared" }
+func isShared(propagation string) bool { return propagation == "rshared" || propagation == "shared" }

@@ -14,50 +14,50 @@ type translator struct {
 	problems document.Errors
 }
 
-// translate rewrites d and returns what should be changed in the file, and what
+// translateOld rewrites d and returns what should be changed in the file, and what
 // cannot be meant.
-func translate(d *document.Document) ([]Warning, document.Errors) {
+func translateOld(d *document.Document) ([]Warning, document.Errors) {
 	t := &translator{doc: d}
 	root := d.Root()
-	t.internal(root)
+	t.moveInternal(root)
 	t.oldResources(root)
 	for _, key := range []string{"resource_manager"} {
 		t.resourceManager(root, key)
 	}
-	t.pools(root, "resource_pools")
+	t.translatePools(root, "resource_pools")
 	if list, ok := root.Get("additional_resource_managers"); ok {
 		for _, n := range list.List() {
 			if m, ok := n.Map(); ok {
 				t.resourceManager(m, "resource_manager")
-				t.pools(m, "resource_pools")
+				t.translatePools(m, "resource_pools")
 			}
 		}
 	}
 	return t.warnings, t.problems
 }
 
-func (t *translator) warn(line int, path, text, hint string) {
+func (t *translator) addWarning(line int, path, text, hint string) {
 	t.warnings = append(t.warnings, Warning{File: t.doc.Name(), Line: line, Path: path, Text: text, Hint: hint})
 }
 
-func (t *translator) refuse(line int, path, text, hint string) {
+func (t *translator) addProblem(line int, path, text, hint string) {
 	t.problems = append(t.problems, document.Problem{File: t.doc.Name(), Line: line, Path: path, Text: text, Hint: hint})
 }
 
-// rename replaces an old key, and refuses to choose between old and new.
-func (t *translator) rename(m document.Map, path, from, to string) {
+// renameKey replaces an old key, and refuses to choose between old and new.
+func (t *translator) renameKey(m document.Map, path, from, to string) {
 	line := m.Line(from)
 	switch {
 	case !m.Has(from):
 	case m.Has(to) && sameText(m, from, to):
 		m.Take(from)
-		t.warn(line, document.Join(path, from), "is the old name of "+to+", which says the same", "remove it")
+		t.addWarning(line, document.Join(path, from), "is the old name of "+to+", which says the same", "remove it")
 	case m.Has(to):
-		t.refuse(line, document.Join(path, from), "is the old name of "+to+", which is also given", "keep "+to)
+		t.addProblem(line, document.Join(path, from), "is the old name of "+to+", which is also given", "keep "+to)
 		m.Take(from)
 	default:
 		m.Rename(from, to)
-		t.warn(line, document.Join(path, from), "is the old name of "+to, "rename it")
+		t.addWarning(line, document.Join(path, from), "is the old name of "+to, "rename it")
 	}
 }
 
@@ -68,16 +68,16 @@ func sameText(m document.Map, a, b string) bool {
 	return x.Text() != "" && x.Text() == y.Text()
 }
 
-// drop takes away what older files may say and what never had an effect here.
-func (t *translator) drop(m document.Map, path, key, text, hint string) {
+// dropIgnored takes away what older files may say and what never had an effect here.
+func (t *translator) dropIgnored(m document.Map, path, key, text, hint string) {
 	line := m.Line(key)
 	if _, given := m.Take(key); given {
-		t.warn(line, document.Join(path, key), text, hint)
+		t.addWarning(line, document.Join(path, key), text, hint)
 	}
 }
 
-// internal moves __internal.preemption_timeout to where it is now.
-func (t *translator) internal(root document.Map) {
+// moveInternal moves __internal.preemption_timeout to where it is now.
+func (t *translator) moveInternal(root document.Map) {
 	n, ok := root.Get("__internal")
 	if !ok {
 		return
@@ -88,17 +88,17 @@ func (t *translator) internal(root document.Map) {
 	}
 	line := m.Line("preemption_timeout")
 	value, _ := m.Take("preemption_timeout")
-	defaults := t.child(root, "task_container_defaults", value)
+	defaults := t.childMapping(root, "task_container_defaults", value)
 	if defaults.Has("preemption_timeout") {
-		t.refuse(line, "__internal.preemption_timeout", "is now task_container_defaults.preemption_timeout, which is also given", "keep that")
+		t.addProblem(line, "__internal.preemption_timeout", "is now task_container_defaults.preemption_timeout, which is also given", "keep that")
 		return
 	}
 	defaults.Put("preemption_timeout", value)
-	t.warn(line, "__internal.preemption_timeout", "is now task_container_defaults.preemption_timeout", "move it")
+	t.addWarning(line, "__internal.preemption_timeout", "is now task_container_defaults.preemption_timeout", "move it")
 }
 
-// child is the mapping under a key, made where near stands when it is missing.
-func (t *translator) child(m document.Map, key string, near document.Node) document.Map {
+// childMapping is the mapping under a key, made where near stands when it is missing.
+func (t *translator) childMapping(m document.Map, key string, near document.Node) document.Map {
 	if n, ok := m.Get(key); ok {
 		if c, ok := n.Map(); ok {
 			return c
@@ -113,7 +113,7 @@ func (t *translator) child(m document.Map, key string, near document.Node) docum
 	return c
 }
 
-func (t *translator) pools(m document.Map, key string) {
+func (t *translator) translatePools(m document.Map, key string) {
 	list, ok := m.Get(key)
 	if !ok {
 		return
@@ -121,8 +121,8 @@ func (t *translator) pools(m document.Map, key string) {
 	for i, n := range list.List() {
 		if pool, ok := n.Map(); ok {
 			at := document.Index(key, i)
-			t.rename(pool, at, "max_cpu_containers_per_agent", "max_aux_containers_per_agent")
-			t.drop(pool, at, "max_slots", "has no effect: a pool has the slots of its agents", "remove it; resources.max_slots limits a job, provider.max_instances a pool")
+			t.renameKey(pool, at, "max_cpu_containers_per_agent", "max_aux_containers_per_agent")
+			t.dropIgnored(pool, at, "max_slots", "has no effect: a pool has the slots of its agents", "remove it; resources.max_slots limits a job, provider.max_instances a pool")
 		}
 	}
 }
@@ -142,7 +142,7 @@ func (t *translator) resourceManager(m document.Map, key string) {
 		{"default_gpu_resource_pool", "default_compute_resource_pool"},
 		{"determined_master_ip", "determined_master_host"},
 	} {
-		t.rename(rm, key, r[0], r[1])
+		t.renameKey(rm, key, r[0], r[1])
 	}
 }
 
@@ -152,7 +152,7 @@ func (t *translator) oldResources(root document.Map) {
 	for _, old := range []string{"scheduler", "provisioner"} {
 		for _, now := range []string{"resource_manager", "resource_pools"} {
 			if root.Has(old) && root.Has(now) {
-				t.refuse(root.Line(old), old, fmt.Sprintf("is an old form and cannot be combined with %s (line %d)", now, root.Line(now)), "keep "+now)
+				t.addProblem(root.Line(old), old, fmt.Sprintf("is an old form and cannot be combined with %s (line %d)", now, root.Line(now)), "keep "+now)
 			}
 		}
 	}

@@ -15,17 +15,17 @@ func (t *translator) oldScheduler(root document.Map) {
 	}
 	scheduler, ok := n.Map()
 	if !ok {
-		t.refuse(line, "scheduler", "must be a mapping of keys to values", "")
+		t.addProblem(line, "scheduler", "must be a mapping of keys to values", "")
 		return
 	}
-	t.warn(line, "scheduler", "is now resource_manager.scheduler", "move it")
+	t.addWarning(line, "scheduler", "is now resource_manager.scheduler", "move it")
 	rm := document.NewMap(n)
 	kind := "agent"
 	if p, ok := scheduler.Take("resource_provider"); ok {
 		if provider, ok := p.Map(); ok {
 			typ, given := provider.Take("type")
 			if given && typ.Text() != "default" && typ.Text() != "kubernetes" {
-				t.refuse(typ.Line(), "scheduler.resource_provider.type", "must be default or kubernetes", "")
+				t.addProblem(typ.Line(), "scheduler.resource_provider.type", "must be default or kubernetes", "")
 			}
 			if given && typ.Text() != "default" {
 				kind = "kubernetes"
@@ -36,7 +36,7 @@ func (t *translator) oldScheduler(root document.Map) {
 	for _, key := range []string{"default_cpu_resource_pool", "default_gpu_resource_pool", "default_aux_resource_pool", "default_compute_resource_pool"} {
 		rm.Take(key) // an old file has one pool, named default
 	}
-	t.rename(scheduler, "scheduler", "fit", "fitting_policy")
+	t.renameKey(scheduler, "scheduler", "fit", "fitting_policy")
 	if kind == "agent" {
 		if !scheduler.Has("type") {
 			scheduler.Put("type", document.NewText(n, "priority"))
@@ -44,7 +44,7 @@ func (t *translator) oldScheduler(root document.Map) {
 		rm.Put("scheduler", scheduler.Node())
 	} else {
 		for _, key := range scheduler.Keys() {
-			t.warn(scheduler.Line(key), "scheduler."+key, "has no effect on Kubernetes, which schedules itself", "remove it")
+			t.addWarning(scheduler.Line(key), "scheduler."+key, "has no effect on Kubernetes, which schedules itself", "remove it")
 		}
 	}
 	rm.Put("type", document.NewText(n, kind))
@@ -69,18 +69,18 @@ func (t *translator) oldProvisioner(root document.Map) {
 	}
 	old, ok := n.Map()
 	if !ok {
-		t.refuse(line, "provisioner", "must be a mapping of keys to values", "")
+		t.addProblem(line, "provisioner", "must be a mapping of keys to values", "")
 		return
 	}
-	t.warn(line, "provisioner", "is now resource_pools[0].provider", "write a pool named default with this provider")
+	t.addWarning(line, "provisioner", "is now resource_pools[0].provider", "write a pool named default with this provider")
 	provider := document.NewMap(n)
 	typ, ok := old.Take("provider")
 	switch {
 	case !ok || typ.Text() == "":
-		t.refuse(line, "provisioner.provider", "is required: aws or gcp", "")
+		t.addProblem(line, "provisioner.provider", "is required: aws or gcp", "")
 		return
 	case old.Has("type"):
-		t.refuse(old.Line("type"), "provisioner.type", "cannot be combined with provisioner.provider, its old name", "remove one")
+		t.addProblem(old.Line("type"), "provisioner.type", "cannot be combined with provisioner.provider, its old name", "remove one")
 		return
 	}
 	provider.Put("type", typ)

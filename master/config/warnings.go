@@ -7,7 +7,7 @@ import "github.com/det-deploy/det-deploy/document"
 // bring no warnings.
 func (m Master) Warnings(given func(path string) bool) document.Errors {
 	var w document.Errors
-	for _, row := range idle() {
+	for _, row := range idleSettings() {
 		w.Check(!given(row.path), row.path, "has no effect: %s", row.why)
 	}
 	w = append(w, m.poolWarnings(given)...)
@@ -24,8 +24,8 @@ func (m Master) Warnings(given func(path string) bool) document.Errors {
 
 type idleSetting struct{ path, why string }
 
-// idle is every setting that changes nothing here, with the reason.
-func idle() []idleSetting {
+// idleSettings is every setting that changes nothing here, with the reason.
+func idleSettings() []idleSetting {
 	return []idleSetting{
 		{"config_file", "the file is chosen by --config-file or DET_CONFIG_FILE"},
 		{"root", "no web UI is shipped"},
@@ -63,7 +63,7 @@ func (m Master) poolWarnings(given func(path string) bool) document.Errors {
 		}
 		w.Check(p.AgentReattachEnabled == nil, document.Join(at, "agent_reattach_enabled"), "has no effect: agents always reattach")
 		if p.Provider != nil {
-			w = append(w, p.Provider.warnings(document.Join(at, "provider"), given)...)
+			w = append(w, p.Provider.listWarnings(document.Join(at, "provider"), given)...)
 		}
 	}
 	return w

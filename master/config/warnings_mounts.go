@@ -8,7 +8,7 @@ import (
 // GuardedMounts lists what is given to every task and what no task gets: every task it
 // is given to would be refused.
 func GuardedMounts(m Master) document.Errors {
-	guarded := m.guarded()
+	guarded := m.guardedPaths()
 	var w document.Errors
 	m.TaskContainerDefaults.warnMounts(&w, "task_container_defaults", guarded)
 	for i, p := range m.ResourcePools {
@@ -23,13 +23,13 @@ func GuardedMounts(m Master) document.Errors {
 // GuardedMounts lists what is given to every task of one pool and no task gets.
 func (p Pool) GuardedMounts(m Master) document.Errors {
 	var w document.Errors
-	p.EffectiveTaskContainer(m.TaskContainerDefaults).warnMounts(&w, "task_container_defaults", m.guarded())
-	m.warnStorage(&w, m.guarded())
+	p.EffectiveTaskContainer(m.TaskContainerDefaults).warnMounts(&w, "task_container_defaults", m.guardedPaths())
+	m.warnStorage(&w, m.guardedPaths())
 	return w
 }
 
-// guarded is what no task gets of the machines of this cluster.
-func (m Master) guarded() []string {
+// guardedPaths is what no task gets of the machines of this cluster.
+func (m Master) guardedPaths() []string {
 	if m.DataDir == "" {
 		return policy.Guarded()
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/det-deploy/det-deploy/document"
 )
 
-// warnings lists the settings of a provider that change nothing as the others
+// listWarnings lists the settings of a provider that change nothing as the others
 // stand.
-func (p Provider) warnings(path string, given func(path string) bool) document.Errors {
+func (p Provider) listWarnings(path string, given func(path string) bool) document.Errors {
 	var w document.Errors
 	e, at := p.Elastic(), func(key string) string { return document.Join(path, key) }
 	w.Check(e.AgentDockerImage == "", at("agent_docker_image"), "has no effect: an agent is a program of the master's own version that runs on its machine without a container")
@@ -21,12 +21,12 @@ func (p Provider) warnings(path string, given func(path string) bool) document.E
 	w.Check(usual || e.ActsWhenLost(), at("agent_reconnect_attempts"),
 		"has no effect without hooks.on_connection_lost in agent_config_file_contents: an agent that would do nothing else keeps trying")
 	if p.AWS != nil {
-		w = append(w, p.AWS.warnings(path, given)...)
+		w = append(w, p.AWS.listWarnings(path, given)...)
 	}
 	return w
 }
 
-func (p AWSProvider) warnings(path string, given func(path string) bool) document.Errors {
+func (p AWSProvider) listWarnings(path string, given func(path string) bool) document.Errors {
 	var w document.Errors
 	at := func(key string) string { return document.Join(path, key) }
 	w.Check(p.LogStream == "", at("log_stream"), "has no effect: each machine writes to a stream of its own name")

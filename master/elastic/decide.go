@@ -68,35 +68,35 @@ func Decide(f *Fleet, now time.Time) Decision {
 	d := Decision{}
 	present := f.countPresent()
 	// stay is how many there are when all that must go has gone.
-	stay := present - d.remove(f, present, now)
+	stay := present - d.removeMachines(f, present, now)
 	need := f.assessDemand(max(f.Limits.Max-present, 0))
 	d.Fates, d.Demand = need.fates, need.machines
-	stay -= d.surplus(f, stay-f.Limits.Max)
-	d.idle(f, need.used, stay-f.Limits.Min, now)
+	stay -= d.removeSurplus(f, stay-f.Limits.Max)
+	d.removeIdle(f, need.used, stay-f.Limits.Min, now)
 	// A machine that replaces one waits until that one's end is accepted, so
 	// that there are never more than Max.
 	d.addLaunch(f, min(max(need.machines, f.Limits.Min-stay), f.Limits.Max-present), now)
-	d.fail(f, now)
-	d.forget(f, now)
+	d.failTasks(f, now)
+	d.forgetMachine(f, now)
 	return d
 }
 
-func (d *Decision) wake(at, now time.Time) {
+func (d *Decision) wakeAt(at, now time.Time) {
 	if at.After(now) && (d.Wake.IsZero() || at.Before(d.Wake)) {
 		d.Wake = at
 	}
 }
 
-// due reports whether a period that began at since is over, and else when to
+// isDue reports whether a period that began at since is over, and else when to
 // look again.
-func (d *Decision) due(since time.Time, period time.Duration, now time.Time) bool {
+func (d *Decision) isDue(since time.Time, period time.Duration, now time.Time) bool {
 	at := since.Add(period)
-	d.wake(at, now)
+	d.wakeAt(at, now)
 	return !at.After(now)
 }
 
-// remove finds what goes whatever the demand, and counts what is on its way out.
-func (d *Decision) remove(f *Fleet, present int, now time.Time) (leaving int) {
+// removeMachines finds what goes whatever the demand, and counts what is on its way out.
+func (d *Decision) removeMachines(f *Fleet, present int, now time.Time) (leaving int) {
 	for _, id := range f.sortedIDs() {
 		m := f.Machines[id]
 		switch m.State {
@@ -106,30 +106,30 @@ func (d *Decision) remove(f *Fleet, present int, now time.Time) (leaving int) {
 				leaving++
 			}
 		case Starting:
-			if d.due(m.Since, f.Limits.MaxStarting, now) {
-				d.terminate(m, Why{CauseNoJoin, fmt.Sprintf("its agent did not join within %v", f.Limits.MaxStarting)})
+			if d.isDue(m.Since, f.Limits.MaxStarting, now) {
+				d.terminateMachine(m, Why{CauseNoJoin, fmt.Sprintf("its agent did not join within %v", f.Limits.MaxStarting)})
 				d.Diagnose = append(d.Diagnose, id)
 				leaving++
 			}
 		case Lost:
-			if d.due(m.Since, MaxLost, now) {
-				d.terminate(m, Why{CauseLost, fmt.Sprintf("its agent was away for %v", MaxLost)})
+			if d.isDue(m.Since, MaxLost, now) {
+				d.terminateMachine(m, Why{CauseLost, fmt.Sprintf("its agent was away for %v", MaxLost)})
 				leaving++
 			}
 		case Draining:
-			leaving += d.drained(m, f.byID[id], present > f.Limits.Max)
+			leaving += d.decideDraining(m, f.byID[id], present > f.Limits.Max)
 		case Joined, Gone:
 		}
 	}
 	return leaving
 }
 
-// drained says what becomes of a draining machine; it answers 0 for one that
+// decideDraining says what becomes of a draining machine; it answers 0 for one that
 // stays.
-func (d *Decision) drained(m *Machine, a *Agent, above bool) int {
+func (d *Decision) decideDraining(m *Machine, a *Agent, above bool) int {
 	switch {
 	case a == nil || !a.Busy:
-		d.terminate(m, Why{m.Cause, m.Reason})
+		d.terminateMachine(m, Why{m.Cause, m.Reason})
 	case m.Cause == CauseIdle, m.Cause == CauseSurplus && !above:
 		d.Keep = append(d.Keep, m.ID)
 		return 0
@@ -137,13 +137,13 @@ func (d *Decision) drained(m *Machine, a *Agent, above bool) int {
 	return 1
 }
 
-func (d *Decision) terminate(m *Machine, why Why) {
+func (d *Decision) terminateMachine(m *Machine, why Why) {
 	d.Terminate = append(d.Terminate, Going{m.ID, why})
 }
 
-// surplus sends away what is above the maximum, which happens when it was
+// removeSurplus sends away what is above the maximum, which happens when it was
 // lowered.
-func (d *Decision) surplus(f *Fleet, above int) (leaving int) {
+func (d *Decision) removeSurplus(f *Fleet, above int) (leaving int) {
 	if above <= 0 {
 		return 0
 	}
@@ -158,7 +158,7 @@ func (d *Decision) surplus(f *Fleet, above int) (leaving int) {
 		}
 		return 3
 	}
-	list := f.candidates(d, func(m *Machine) bool { return true })
+	list := f.listCandidates(d, func(m *Machine) bool { return true })
 	slices.SortStableFunc(list, func(a, b *Machine) int {
 		if c := cmp.Compare(rank(a), rank(b)); c != 0 || rank(a) == 1 {
 			return c // idle ones are in their order already
@@ -172,16 +172,16 @@ func (d *Decision) surplus(f *Fleet, above int) (leaving int) {
 			d.Drain = append(d.Drain, Going{m.ID, why})
 			continue
 		}
-		d.terminate(m, why)
+		d.terminateMachine(m, why)
 	}
 	return len(list)
 }
 
-// idle sends away what nothing needs. What nothing can use goes first, and is not
+// removeIdle sends away what nothing needs. What nothing can use goes first, and is not
 // kept for Min: a machine without its devices, or that an operator has switched
 // off, is not warm.
-func (d *Decision) idle(f *Fleet, used map[cloud.InstanceID]bool, spare int, now time.Time) {
-	list := f.candidates(d, func(m *Machine) bool { return m.State == Joined && !m.idle.IsZero() && !used[m.ID] })
+func (d *Decision) removeIdle(f *Fleet, used map[cloud.InstanceID]bool, spare int, now time.Time) {
+	list := f.listCandidates(d, func(m *Machine) bool { return m.State == Joined && !m.idle.IsZero() && !used[m.ID] })
 	cold, warm := make([]*Machine, 0, len(list)), make([]*Machine, 0, len(list))
 	for _, m := range list {
 		if f.isUseless(m, slices.Contains(d.Fates, AtMax)) {
@@ -194,15 +194,15 @@ func (d *Decision) idle(f *Fleet, used map[cloud.InstanceID]bool, spare int, now
 		if spare <= 0 && i >= len(cold) {
 			return
 		}
-		if d.due(m.idle, f.Limits.MaxIdle, now) {
+		if d.isDue(m.idle, f.Limits.MaxIdle, now) {
 			d.Drain = append(d.Drain, Going{m.ID, Why{CauseIdle, fmt.Sprintf("it was idle for %v", f.Limits.MaxIdle)}})
 			spare--
 		}
 	}
 }
 
-// candidates lists machines that stay so far, in the order in which equals go.
-func (f *Fleet) candidates(d *Decision, may func(*Machine) bool) []*Machine {
+// listCandidates lists machines that stay so far, in the order in which equals go.
+func (f *Fleet) listCandidates(d *Decision, may func(*Machine) bool) []*Machine {
 	going := make(map[cloud.InstanceID]bool, len(d.Terminate)+len(d.Drain))
 	for _, g := range slices.Concat(d.Terminate, d.Drain) {
 		going[g.ID] = true
@@ -227,13 +227,13 @@ func (d *Decision) addLaunch(f *Fleet, count int, now time.Time) {
 	}
 	if r, shown := f.Shown(now); shown {
 		d.Standing = r
-		d.wake(r.Until, now)
+		d.wakeAt(r.Until, now)
 		return
 	}
 	o, standing, ok := f.chooseOffer(now)
 	if !ok {
 		d.Standing = standing
-		d.wake(standing.Until, now)
+		d.wakeAt(standing.Until, now)
 		return
 	}
 	if len(f.Launches) < openLaunches {
@@ -241,14 +241,14 @@ func (d *Decision) addLaunch(f *Fleet, count int, now time.Time) {
 	}
 }
 
-// fail gives up on tasks that the pool is too small for while the launch error
+// failTasks gives up on tasks that the pool is too small for while the launch error
 // shows.
-func (d *Decision) fail(f *Fleet, now time.Time) {
+func (d *Decision) failTasks(f *Fleet, now time.Time) {
 	r, shown := f.Shown(now)
 	if !shown {
 		return
 	}
-	d.wake(r.Until, now)
+	d.wakeAt(r.Until, now)
 	have := 0
 	for _, a := range f.Agents {
 		have += a.Slots
@@ -260,13 +260,13 @@ func (d *Decision) fail(f *Fleet, now time.Time) {
 	}
 }
 
-func (d *Decision) forget(f *Fleet, now time.Time) {
+func (d *Decision) forgetMachine(f *Fleet, now time.Time) {
 	for token, l := range f.Launches {
 		end := l.Until
 		if end.IsZero() {
 			end = l.At.Add(TokenLife)
 		}
-		if d.due(end, 0, now) {
+		if d.isDue(end, 0, now) {
 			d.Forget = append(d.Forget, token)
 		}
 	}

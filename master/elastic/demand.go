@@ -56,7 +56,7 @@ func (f *Fleet) assessDemand(room int) demand {
 				d.fates[i] = AtJobLimit
 				continue
 			}
-			d.fates[i] = y.pack(g)
+			d.fates[i] = y.packGang(g)
 			if d.fates[i] == Fits || d.fates[i] == Coming || d.fates[i] == Wanted {
 				jobs[g.Job] += g.Slots
 			}
@@ -103,7 +103,7 @@ func (f *Fleet) newYard(room int) *yard {
 	}
 	// What is used last is added first.
 	for range coming {
-		y.add(bin{fate: Coming, free: f.Shape.Slots, aux: f.Shape.Aux})
+		y.addBin(bin{fate: Coming, free: f.Shape.Slots, aux: f.Shape.Aux})
 	}
 	for _, a := range slices.Backward(f.Agents) {
 		if m := f.Machines[a.ID]; m != nil && (m.State == Draining || m.State == Terminating) {
@@ -113,21 +113,21 @@ func (f *Fleet) newYard(room int) *yard {
 		if a.Lost {
 			fate = Coming
 		}
-		y.add(bin{agent: a.ID, fate: fate, free: max(a.Free, 0), aux: max(a.Aux, 0)})
+		y.addBin(bin{agent: a.ID, fate: fate, free: max(a.Free, 0), aux: max(a.Aux, 0)})
 	}
 	return y
 }
 
-func (y *yard) add(b bin) {
+func (y *yard) addBin(b bin) {
 	y.bins = append(y.bins, b)
 	i := len(y.bins) - 1
 	if b.agent != "" {
 		y.byAgnt[b.agent] = i
 	}
-	y.put(i)
+	y.indexBin(i)
 }
 
-func (y *yard) put(i int) {
+func (y *yard) indexBin(i int) {
 	free := y.bins[i].free
 	for len(y.byFree) <= free {
 		y.byFree = append(y.byFree, nil)
@@ -135,34 +135,34 @@ func (y *yard) put(i int) {
 	y.byFree[free] = append(y.byFree[free], i)
 }
 
-// pack finds room for one gang and takes it.
-func (y *yard) pack(g Gang) Fate {
+// packGang finds room for one gang and takes it.
+func (y *yard) packGang(g Gang) Fate {
 	if g.Slots == 0 {
 		return y.packAux(g)
 	}
-	parts, launch, fate := y.split(g)
+	parts, launch, fate := y.splitGang(g)
 	if parts == 0 {
 		return fate
 	}
 	for range launch {
-		y.launch()
+		y.launchBin()
 	}
 	fate, share := Fits, g.Slots/parts
 	for range parts {
-		fate = worse(fate, y.take(share, g.Exclude))
+		fate = worseFate(fate, y.takeShare(share, g.Exclude))
 	}
 	return fate
 }
 
-func (y *yard) launch() {
+func (y *yard) launchBin() {
 	y.launched++
 	y.room--
-	y.add(bin{fate: Wanted, free: y.shape.Slots, aux: y.shape.Aux})
+	y.addBin(bin{fate: Wanted, free: y.shape.Slots, aux: y.shape.Aux})
 }
 
-// split finds over how few machines a gang goes, with as few launches as
+// splitGang finds over how few machines a gang goes, with as few launches as
 // possible. Without an answer the fate says why.
-func (y *yard) split(g Gang) (parts, launch int, fate Fate) {
+func (y *yard) splitGang(g Gang) (parts, launch int, fate Fate) {
 	most, room, fate := g.Slots, y.room, TooLarge
 	if g.Single {
 		most = 1
@@ -210,9 +210,9 @@ func (y *yard) atLeast(free int, exclude []cloud.InstanceID, enough int) int {
 	return n
 }
 
-// take packs one share where it leaves the least. The caller knows that there
+// takeShare packs one share where it leaves the least. The caller knows that there
 // is room.
-func (y *yard) take(share int, exclude []cloud.InstanceID) Fate {
+func (y *yard) takeShare(share int, exclude []cloud.InstanceID) Fate {
 	for u := share; u < len(y.byFree); u++ {
 		row := y.byFree[u]
 		for at, i := range slices.Backward(row) {
@@ -222,7 +222,7 @@ func (y *yard) take(share int, exclude []cloud.InstanceID) Fate {
 			y.byFree[u] = slices.Delete(row, at, at+1)
 			b := &y.bins[i]
 			b.free, b.taken = b.free-share, true
-			y.put(i)
+			y.indexBin(i)
 			return b.fate
 		}
 	}
@@ -251,7 +251,7 @@ func (y *yard) packAux(g Gang) Fate {
 	case y.room <= 0:
 		return AtMax
 	}
-	y.launch()
+	y.launchBin()
 	b := &y.bins[len(y.bins)-1]
 	b.aux, b.taken = b.aux-1, true
 	return Wanted
@@ -267,8 +267,8 @@ func (y *yard) auxBin(n int) *bin {
 	return &y.bins[n]
 }
 
-// worse is the fate of a gang of which one part has fate a and another b.
-func worse(a, b Fate) Fate {
+// worseFate is the fate of a gang of which one part has fate a and another b.
+func worseFate(a, b Fate) Fate {
 	order := []Fate{Fits, Coming, Wanted}
 	if slices.Index(order, b) > slices.Index(order, a) {
 		return b

@@ -201,31 +201,31 @@ const Patience = 5 * time.Minute
 // meanwhile: nothing has happened in the future.
 func (f *Fleet) Resume(now time.Time) {
 	for _, m := range f.Machines {
-		m.Launched, m.Since, m.Accepted = sooner(m.Launched, now), sooner(m.Since, now), sooner(m.Accepted, now)
+		m.Launched, m.Since, m.Accepted = soonerTime(m.Launched, now), soonerTime(m.Since, now), soonerTime(m.Accepted, now)
 		switch m.State {
 		case Starting:
-			m.patient(f.Limits.MaxStarting, now)
+			m.extendPeriod(f.Limits.MaxStarting, now)
 		case Lost:
-			m.patient(MaxLost, now)
+			m.extendPeriod(MaxLost, now)
 		case Joined, Draining, Terminating, Gone:
 		}
 	}
 	for _, l := range f.Launches {
-		l.At, l.Until = sooner(l.At, now), sooner(l.Until, now.Add(ListLag))
+		l.At, l.Until = soonerTime(l.At, now), soonerTime(l.Until, now.Add(ListLag))
 	}
 	for id, at := range f.Gone {
-		f.Gone[id] = sooner(at, now)
+		f.Gone[id] = soonerTime(at, now)
 	}
 }
 
-// patient leaves Patience of a period that is running, or all of it.
-func (m *Machine) patient(period time.Duration, now time.Time) {
+// extendPeriod leaves Patience of a period that is running, or all of it.
+func (m *Machine) extendPeriod(period time.Duration, now time.Time) {
 	if left := now.Add(min(Patience, period) - period); m.Since.Before(left) {
 		m.Since = left
 	}
 }
 
-func sooner(a, b time.Time) time.Time {
+func soonerTime(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b
 	}

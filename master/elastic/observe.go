@@ -23,21 +23,21 @@ func (f *Fleet) Observe(agents []Agent, waiting []Gang, now time.Time) []Change 
 	for _, id := range f.sortedIDs() {
 		m := f.Machines[id]
 		from := m.State
-		m.observe(f.byID[id], now)
+		m.observeInstance(f.byID[id], now)
 		if m.State != from {
 			out = append(out, Change{Machine: *m, From: from})
 		}
 		if from == Starting && m.State == Joined {
-			f.proved(m, f.byID[id], now)
+			f.checkOffer(m, f.byID[id], now)
 		}
 	}
 	return out
 }
 
-// proved notes whether a machine that has just joined is what was paid for. One
+// checkOffer notes whether a machine that has just joined is what was paid for. One
 // with fewer slots is used for what fits; more of its kind are launched ever
 // more slowly, for a driver that is missing will not come by itself.
-func (f *Fleet) proved(m *Machine, a *Agent, now time.Time) {
+func (f *Fleet) checkOffer(m *Machine, a *Agent, now time.Time) {
 	if a.Slots >= f.Shape.Slots {
 		f.Refusals.clearFor(m.Offer)
 		return
@@ -49,16 +49,16 @@ func (f *Fleet) proved(m *Machine, a *Agent, now time.Time) {
 	}, now)
 }
 
-func (m *Machine) observe(a *Agent, now time.Time) {
+func (m *Machine) observeInstance(a *Agent, now time.Time) {
 	switch {
 	case a != nil && !a.Lost && (m.State == Starting || m.State == Lost):
-		m.must(Joined, now)
+		m.mustMove(Joined, now)
 		m.missing = time.Time{}
 		if m.Joined.IsZero() {
 			m.Joined = now
 		}
 	case a == nil && m.State == Joined:
-		m.must(Lost, now)
+		m.mustMove(Lost, now)
 	}
 	switch {
 	case a == nil || a.Busy:
@@ -68,8 +68,8 @@ func (m *Machine) observe(a *Agent, now time.Time) {
 	}
 }
 
-// must makes a step that the table has.
-func (m *Machine) must(to State, now time.Time) {
+// mustMove makes a step that the table has.
+func (m *Machine) mustMove(to State, now time.Time) {
 	if err := m.moveTo(to, now); err != nil {
 		panic(err) // the table and the switch above disagree: ours to keep
 	}
@@ -114,16 +114,16 @@ func (f *Fleet) See(list []cloud.Instance, asked, now time.Time) []Change {
 		listed[i.ID] = true
 		m := f.Machines[i.ID]
 		if m == nil {
-			m = f.adopt(i, asked, now)
+			m = f.adoptInstance(i, asked, now)
 			if m != nil {
 				out = append(out, Change{Machine: *m})
 			}
 			continue
 		}
 		from := m.State
-		if m.see(i, asked, now) {
+		if m.compareInstance(i, asked, now) {
 			out = append(out, Change{Machine: *m, From: from})
-			f.blame(m, from, i, now)
+			f.blameOffer(m, from, i, now)
 		}
 	}
 	for _, id := range f.sortedIDs() {
@@ -133,9 +133,9 @@ func (f *Fleet) See(list []cloud.Instance, asked, now time.Time) []Change {
 			continue
 		}
 		from := m.State
-		if m.miss(f.byID[id], asked, now) {
+		if m.noteMissing(f.byID[id], asked, now) {
 			out = append(out, Change{Machine: *m, From: from})
-			f.blame(m, from, cloud.Instance{}, now)
+			f.blameOffer(m, from, cloud.Instance{}, now)
 		}
 	}
 	for _, c := range out {
@@ -148,24 +148,24 @@ func (f *Fleet) See(list []cloud.Instance, asked, now time.Time) []Change {
 	return out
 }
 
-// see compares a machine with its line in a list, and says whether it changed.
-func (m *Machine) see(i cloud.Instance, asked, now time.Time) bool {
+// compareInstance compares a machine with its line in a list, and says whether it changed.
+func (m *Machine) compareInstance(i cloud.Instance, asked, now time.Time) bool {
 	switch i.State {
 	case cloud.InstanceTerminated:
 		if m.State != Terminating || m.Reason == "" {
-			m.Cause, m.Reason = CauseTaken, taken(i)
+			m.Cause, m.Reason = CauseTaken, endReason(i)
 		}
-		m.must(Gone, now)
+		m.mustMove(Gone, now)
 		return true
 	case cloud.InstanceStopped, cloud.InstanceStopping:
 		if m.State == Terminating {
 			return false
 		}
-		m.Cause, m.Reason = CauseTaken, taken(i)
+		m.Cause, m.Reason = CauseTaken, endReason(i)
 		if i.State == cloud.InstanceStopped {
 			m.Cause, m.Reason = CauseStopped, "it was stopped, and would go on costing its disk"
 		}
-		m.must(Terminating, now)
+		m.mustMove(Terminating, now)
 		return true
 	case cloud.InstanceStarting, cloud.InstanceRunning:
 		if m.State == Terminating && !m.Accepted.IsZero() && asked.Sub(m.Accepted) > 2*ListLag {
@@ -176,10 +176,10 @@ func (m *Machine) see(i cloud.Instance, asked, now time.Time) bool {
 	return false
 }
 
-// blame holds a machine's end against its offer. One that ended before its agent
+// blameOffer holds a machine's end against its offer. One that ended before its agent
 // joined was granted and no good, whatever ended it: the next one would end as
 // well. One that served and was taken back leaves its offer alone for a while.
-func (f *Fleet) blame(m *Machine, from State, i cloud.Instance, now time.Time) {
+func (f *Fleet) blameOffer(m *Machine, from State, i cloud.Instance, now time.Time) {
 	switch {
 	case from == Starting:
 		f.Refuse(m.Offer, Refusal{
@@ -197,15 +197,15 @@ func (f *Fleet) takeBack(m *Machine, now time.Time) {
 	f.coolOff(m.Offer, Refusal{Kind: cloud.NoCapacity, Text: fmt.Sprintf("machine %s (%s) is interrupted: %s", m.ID, m.Offer.Type, m.Reason)}, now)
 }
 
-func taken(i cloud.Instance) string {
+func endReason(i cloud.Instance) string {
 	if i.Reason != "" {
 		return "its platform ended it: " + i.Reason
 	}
 	return "it was ended from outside"
 }
 
-// miss notes that a list lacks a machine, and says whether that ends it.
-func (m *Machine) miss(a *Agent, asked, now time.Time) bool {
+// noteMissing notes that a list lacks a machine, and says whether that ends it.
+func (m *Machine) noteMissing(a *Agent, asked, now time.Time) bool {
 	if a != nil && !a.Lost && m.State != Terminating {
 		m.missing = time.Time{} // its agent is there, so it is
 		return false
@@ -219,13 +219,13 @@ func (m *Machine) miss(a *Agent, asked, now time.Time) bool {
 	if m.State != Terminating {
 		m.Cause, m.Reason = CauseVanished, "its platform does not list it any more"
 	}
-	m.must(Gone, now)
+	m.mustMove(Gone, now)
 	return true
 }
 
-// adopt takes in a machine that is listed with the pool's mark and whose launch is
+// adoptInstance takes in a machine that is listed with the pool's mark and whose launch is
 // not recorded. It is nil for one that is not this pool's, yet or any more.
-func (f *Fleet) adopt(i cloud.Instance, asked, now time.Time) *Machine {
+func (f *Fleet) adoptInstance(i cloud.Instance, asked, now time.Time) *Machine {
 	if i.State != cloud.InstanceStarting && i.State != cloud.InstanceRunning && i.State != cloud.InstanceStopped {
 		return nil
 	}

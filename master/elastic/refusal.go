@@ -73,7 +73,7 @@ type Refusals struct {
 // is a launch error.
 func (f *Fleet) Refuse(o cloud.Offer, r Refusal, now time.Time) Refusal {
 	r, noted := f.coolOff(o, r, now)
-	if !noted || r.Kind.Transient() || f.available(now) {
+	if !noted || r.Kind.Transient() || f.availableOffers(now) {
 		return r
 	}
 	s := &f.Refusals
@@ -91,7 +91,7 @@ func (f *Fleet) Refuse(o cloud.Offer, r Refusal, now time.Time) Refusal {
 func (f *Fleet) coolOff(o cloud.Offer, r Refusal, now time.Time) (stands Refusal, noted bool) {
 	b := backoffOf(r.Kind)
 	s := &f.Refusals
-	before := s.at(b.scope, o)
+	before := s.refusalAt(b.scope, o)
 	if before.Until.After(now) {
 		return before, false
 	}
@@ -106,7 +106,7 @@ func (f *Fleet) coolOff(o cloud.Offer, r Refusal, now time.Time) (stands Refusal
 		wait = min(wait, max(t/2, b.first))
 	}
 	r.Until = now.Add(wait)
-	s.record(b.scope, r)
+	s.recordRefusal(b.scope, r)
 	return r, true
 }
 
@@ -137,7 +137,7 @@ func (s *Refusals) clearFor(o cloud.Offer) {
 	}
 }
 
-func (s *Refusals) at(w scope, o cloud.Offer) Refusal {
+func (s *Refusals) refusalAt(w scope, o cloud.Offer) Refusal {
 	switch w {
 	case offerScope:
 		return s.offers[o]
@@ -148,7 +148,7 @@ func (s *Refusals) at(w scope, o cloud.Offer) Refusal {
 	return s.pool
 }
 
-func (s *Refusals) record(w scope, r Refusal) {
+func (s *Refusals) recordRefusal(w scope, r Refusal) {
 	switch w {
 	case offerScope:
 		if s.offers == nil {
@@ -165,9 +165,9 @@ func (s *Refusals) record(w scope, r Refusal) {
 	}
 }
 
-// against is the refusal that stands longest against an offer; its zero value
+// longestRefusal is the refusal that stands longest against an offer; its zero value
 // stands against nothing.
-func (s *Refusals) against(o cloud.Offer, now time.Time) Refusal {
+func (s *Refusals) longestRefusal(o cloud.Offer, now time.Time) Refusal {
 	var worst Refusal
 	for _, r := range []Refusal{s.offers[o], s.prices[o.Price], s.pool} {
 		if r.Until.After(now) && r.Until.After(worst.Until) {
@@ -181,7 +181,7 @@ func (s *Refusals) against(o cloud.Offer, now time.Time) Refusal {
 // refusal that ends first.
 func (f *Fleet) chooseOffer(now time.Time) (o cloud.Offer, in Refusal, ok bool) {
 	for _, o := range f.Offers {
-		r := f.Refusals.against(o, now)
+		r := f.Refusals.longestRefusal(o, now)
 		if r.Until.IsZero() {
 			return o, Refusal{}, true
 		}
@@ -192,7 +192,7 @@ func (f *Fleet) chooseOffer(now time.Time) (o cloud.Offer, in Refusal, ok bool) 
 	return cloud.Offer{}, in, false
 }
 
-func (f *Fleet) available(now time.Time) bool {
+func (f *Fleet) availableOffers(now time.Time) bool {
 	_, _, ok := f.chooseOffer(now)
 	return ok
 }
@@ -214,7 +214,7 @@ func (f *Fleet) Shown(now time.Time) (Refusal, bool) {
 func (f *Fleet) Held(now time.Time) (Refusal, bool) {
 	for _, token := range slices.Sorted(maps.Keys(f.Launches)) {
 		l := f.Launches[token]
-		if r := f.Refusals.against(l.Offer, now); l.Until.IsZero() && !r.Until.IsZero() {
+		if r := f.Refusals.longestRefusal(l.Offer, now); l.Until.IsZero() && !r.Until.IsZero() {
 			return r, true
 		}
 	}

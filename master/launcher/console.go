@@ -50,13 +50,13 @@ func (p *platform) handleConsole(id cloud.InstanceID, text string, err error) {
 		p.log.Warn("machine never joined", "instance_id", id, "last_lines", strings.Join(lastLines(lines, consoleLines), "\n"))
 	}
 	if m := p.fleet.Machines[id]; m != nil {
-		m.Reason += "; " + diagnosis(lines, err)
+		m.Reason += "; " + diagnoseJoin(lines, err)
 		p.ledger.unsaved.machines[id] = true
 	}
 }
 
-// diagnosis is what is known of why a machine never joined, in one line.
-func diagnosis(lines []string, err error) string {
+// diagnoseJoin is what is known of why a machine never joined, in one line.
+func diagnoseJoin(lines []string, err error) string {
 	if err != nil {
 		return fmt.Sprintf("its boot log cannot be read: %v", err)
 	}

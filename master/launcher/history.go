@@ -49,7 +49,7 @@ func (l *Launchers) History(ctx context.Context, pool string) ([]*apiv1.Machine,
 			out = append(out, m)
 		}
 	}
-	for _, name := range l.names() {
+	for _, name := range l.poolNames() {
 		if pool == "" || name == pool {
 			out = append(out, l.pools[name].listMachines()...)
 		}

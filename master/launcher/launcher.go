@@ -34,10 +34,10 @@ func newLauncher(cfg Config, p Pool) *Launcher {
 	}
 }
 
-// restore reads what an earlier launcher has written. Whether it has sent the launches of
+// restoreRecords reads what an earlier launcher has written. Whether it has sent the launches of
 // which no answer is recorded is not known.
-func (l *Launcher) restore(ctx context.Context) error {
-	if err := l.state.restore(ctx); err != nil {
+func (l *Launcher) restoreRecords(ctx context.Context) error {
+	if err := l.state.restoreRecords(ctx); err != nil {
 		return err
 	}
 	for token := range l.fleet.Launches {
@@ -46,14 +46,14 @@ func (l *Launcher) restore(ctx context.Context) error {
 	return nil
 }
 
-// observe takes the newest view and wakes run. It is called by the scheduler.
-func (l *Launcher) observe(p pool.Pool, d pool.Decision) {
+// receiveView takes the newest view and wakes run. It is called by the scheduler.
+func (l *Launcher) receiveView(p pool.Pool, d pool.Decision) {
 	l.inbox.putView(&view{pool: p, decision: d}, time.Now())
 	l.wakeUp()
 }
 
-// post has run do something in its next turn.
-func (l *Launcher) post(do func(now time.Time)) {
+// postAction has run do something in its next turn.
+func (l *Launcher) postAction(do func(now time.Time)) {
 	l.inbox.putPost(do)
 	l.wakeUp()
 }
@@ -69,9 +69,9 @@ func (l *Launcher) wakeUp() {
 // machine has joined.
 const idleDelay = time.Second
 
-// run looks, decides and acts until ctx ends. Calls that are under way then are
+// runTurns looks, decides and acts until ctx ends. Calls that are under way then are
 // cut off; the ledger knows of them.
-func (l *Launcher) run(ctx context.Context) error {
+func (l *Launcher) runTurns(ctx context.Context) error {
 	defer l.platform.running.Wait()
 	l.retireRestored()
 	due := time.Now()
@@ -141,37 +141,37 @@ func (l *Launcher) runTurn(ctx context.Context) time.Time {
 	for _, post := range posts {
 		post(now)
 	}
-	d, since, decided := l.decide(now)
+	d, since, decided := l.decideActions(now)
 	if decided {
 		l.explainWaits(d, now)
 		l.enterDecision(d, now)
 	}
-	next := earliest(now.Add(again), d.Wake)
-	if err := l.ledger.save(ctx, l.fleet); err != nil {
+	next := earliestTime(now.Add(again), d.Wake)
+	if err := l.ledger.saveChanges(ctx, l.fleet); err != nil {
 		l.setProblem("ledger", err)
-		return earliest(next, now.Add(time.Second))
+		return earliestTime(next, now.Add(time.Second))
 	}
 	l.setProblem("ledger", nil)
 	l.platform.forgetGone()
-	next = earliest(next, l.platform.callLaunches(ctx, since, now))
-	next = earliest(next, l.platform.callTerminate(ctx, now))
-	next = earliest(next, l.platform.callList(ctx, now))
+	next = earliestTime(next, l.platform.callLaunches(ctx, since, now))
+	next = earliestTime(next, l.platform.callTerminate(ctx, now))
+	next = earliestTime(next, l.platform.callList(ctx, now))
 	l.platform.callSweep(ctx, now)
 	return next
 }
 
-// earliest is the first of two times of which the second may be none.
-func earliest(a, b time.Time) time.Time {
+// earliestTime is the first of two times of which the second may be none.
+func earliestTime(a, b time.Time) time.Time {
 	if !b.IsZero() && b.Before(a) {
 		return b
 	}
 	return a
 }
 
-// decide takes in the newest view and decides. Before the first one nothing can be
+// decideActions takes in the newest view and decides. Before the first one nothing can be
 // decided. Since is when the first of the tasks came that wait in it. The scheduler may
 // come by at any time, so mu is held only for what others read.
-func (l *Launcher) decide(now time.Time) (d elastic.Decision, since time.Time, decided bool) {
+func (l *Launcher) decideActions(now time.Time) (d elastic.Decision, since time.Time, decided bool) {
 	seen, since := l.inbox.takeView()
 	if seen == nil {
 		return d, since, false

@@ -104,7 +104,7 @@ func New(cfg Config) (*Launchers, error) {
 // Restore reads the ledger. It is called once, before Run.
 func (l *Launchers) Restore(ctx context.Context) error {
 	for _, p := range l.pools {
-		if err := p.restore(ctx); err != nil {
+		if err := p.restoreRecords(ctx); err != nil {
 			return fmt.Errorf("restore machines of resource pool %q: %w", p.pool.Name, err)
 		}
 	}
@@ -141,7 +141,7 @@ func (l *Launchers) Attach(a Agents) {
 func (l *Launchers) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, p := range l.pools {
-		g.Go(func() error { return p.run(ctx) })
+		g.Go(func() error { return p.runTurns(ctx) })
 	}
 	g.Go(func() error { l.pruneHistory(ctx); return nil })
 	if err := g.Wait(); err != nil && !errors.Is(err, context.Canceled) {
@@ -172,7 +172,7 @@ func (l *Launchers) Machine(name string) (slots int, found bool) {
 // Decided is for agentrm.Config: it wakes the pool's launcher.
 func (l *Launchers) Decided(name string, p pool.Pool, d pool.Decision) {
 	if of := l.pools[name]; of != nil {
-		of.observe(p, d)
+		of.receiveView(p, d)
 	}
 }
 
@@ -234,14 +234,14 @@ func (l *Launchers) postTo(id cloud.InstanceID, what func(p *Launcher, now time.
 		if _, found := p.findMachine(id); !found {
 			continue
 		}
-		p.post(func(now time.Time) { what(p, now) })
+		p.postAction(func(now time.Time) { what(p, now) })
 	}
 }
 
 // Elastic reports whether a pool's machines are launched.
 func (l *Launchers) Elastic(name string) bool { return l.pools[name] != nil }
 
-func (l *Launchers) names() []string {
+func (l *Launchers) poolNames() []string {
 	names := make([]string, 0, len(l.pools))
 	for name := range l.pools {
 		names = append(names, name)

@@ -63,9 +63,9 @@ func (u unsaved) isEmpty() bool { return len(u.launches)+len(u.machines)+len(u.e
 // loop from stopping.
 const storeWait = 10 * time.Second
 
-// save writes down what has changed, in one transaction. Nothing is asked of
+// saveChanges writes down what has changed, in one transaction. Nothing is asked of
 // the platform before it is written.
-func (d *ledger) save(ctx context.Context, f *elastic.Fleet) error {
+func (d *ledger) saveChanges(ctx context.Context, f *elastic.Fleet) error {
 	if d.unsaved.isEmpty() {
 		return nil
 	}
@@ -120,8 +120,8 @@ func (d *ledger) collectWrites(f *elastic.Fleet) func(tx *store.Tx) error {
 // machineKey is a machine's name in the store: platforms name theirs alone.
 func machineKey(pool string, id cloud.InstanceID) string { return pool + "/" + string(id) }
 
-// restore reads what an earlier launcher of the pool has written.
-func (s *state) restore(ctx context.Context) error {
+// restoreRecords reads what an earlier launcher of the pool has written.
+func (s *state) restoreRecords(ctx context.Context) error {
 	launches, err := launchDocs().ByParent(ctx, s.cfg.Store, s.pool.Name)
 	if err != nil {
 		return err

@@ -36,7 +36,7 @@ func newMeters(pool string) meters {
 	}
 }
 
-func (m meters) all() []prometheus.Collector {
+func (m meters) listMeters() []prometheus.Collector {
 	return []prometheus.Collector{m.wait, m.boot, m.refusals, m.calls}
 }
 
@@ -62,7 +62,7 @@ type gauges struct {
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(ch chan<- *prometheus.Desc) {
 	for _, p := range g.launchers.pools {
-		for _, c := range p.meters.all() {
+		for _, c := range p.meters.listMeters() {
 			c.Describe(ch)
 		}
 	}
@@ -81,12 +81,12 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 		ch <- m
 	}
 	for name, p := range g.launchers.pools {
-		for _, c := range p.meters.all() {
+		for _, c := range p.meters.listMeters() {
 			c.Collect(ch)
 		}
 		m := p.countMachines()
 		set(g.demand, m.GetDemand(), name)
-		for state, n := range states(m) {
+		for state, n := range countStates(m) {
 			set(g.machines, n, name, state)
 		}
 		kinds := make(map[string]bool)
@@ -99,7 +99,7 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-func states(m *apiv1.PoolMachines) map[string]int32 {
+func countStates(m *apiv1.PoolMachines) map[string]int32 {
 	return map[string]int32{
 		"launching": m.GetLaunching(), "starting": m.GetStarting(), "joined": m.GetJoined(), "idle": m.GetIdle(),
 		"lost": m.GetLost(), "draining": m.GetDraining(), "terminating": m.GetTerminating(),

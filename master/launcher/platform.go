@@ -107,7 +107,7 @@ func (p *platform) callLaunches(ctx context.Context, since, now time.Time) (next
 		}
 		r, again := p.retries[token]
 		if r.at.After(now) {
-			next = soonest(next, r.at)
+			next = soonestTime(next, r.at)
 			continue
 		}
 		l := *p.fleet.Launches[token]
@@ -128,12 +128,12 @@ func (p *platform) callLaunches(ctx context.Context, since, now time.Time) (next
 	return next
 }
 
-// soonest is the first of two times, either of which may be none.
-func soonest(a, b time.Time) time.Time {
+// soonestTime is the first of two times, either of which may be none.
+func soonestTime(a, b time.Time) time.Time {
 	if a.IsZero() {
 		return b
 	}
-	return earliest(a, b)
+	return earliestTime(a, b)
 }
 
 // handleLaunch takes in the answer to a launch.

@@ -26,16 +26,16 @@ func (v view) toElastic() ([]elastic.Agent, []elastic.Gang) {
 	for i := range v.pool.Allocations {
 		all[v.pool.Allocations[i].ID] = &v.pool.Allocations[i]
 	}
-	u := v.uses(all)
+	u := v.sumUses(all)
 	agents := make([]elastic.Agent, 0, len(v.pool.Agents))
 	for _, a := range v.pool.Agents {
-		agents = append(agents, u.agent(a, v.pool.MaxAux))
+		agents = append(agents, u.describeAgent(a, v.pool.MaxAux))
 	}
 	gangs := make([]elastic.Gang, 0, len(v.decision.Waiting))
 	for _, w := range v.decision.Waiting {
 		switch w.Reason {
 		case pool.ForSlots, pool.ForPriority, pool.ForRelease:
-			gangs = append(gangs, u.gang(all[w.Allocation], w.Reason))
+			gangs = append(gangs, u.describeGang(all[w.Allocation], w.Reason))
 		case pool.ForJobLimit, pool.ForCapacity, pool.ForAgents:
 			// No machine would help.
 		}
@@ -43,9 +43,9 @@ func (v view) toElastic() ([]elastic.Agent, []elastic.Gang) {
 	return agents, gangs
 }
 
-// uses adds up what is running and what was just started. What is asked to stop
+// sumUses adds up what is running and what was just started. What is asked to stop
 // holds nothing any more: its slots are promised.
-func (v view) uses(all map[pool.AllocationID]*pool.Allocation) use {
+func (v view) sumUses(all map[pool.AllocationID]*pool.Allocation) use {
 	u := use{
 		slots: make(map[pool.AgentID]map[int]bool), aux: make(map[pool.AgentID]int),
 		busy: make(map[pool.AgentID]bool), jobs: make(map[pool.JobID]int),
@@ -56,16 +56,16 @@ func (v view) uses(all map[pool.AllocationID]*pool.Allocation) use {
 	}
 	for _, a := range all {
 		if a.State != pool.Pending {
-			u.hold(a, a.Placement, a.State == pool.Releasing || asked[a.ID])
+			u.addAllocation(a, a.Placement, a.State == pool.Releasing || asked[a.ID])
 		}
 	}
 	for _, s := range v.decision.Start {
-		u.hold(all[s.Allocation], s.Placement, false)
+		u.addAllocation(all[s.Allocation], s.Placement, false)
 	}
 	return u
 }
 
-func (u use) hold(a *pool.Allocation, placement []pool.Share, releasing bool) {
+func (u use) addAllocation(a *pool.Allocation, placement []pool.Share, releasing bool) {
 	u.jobs[a.Job] += a.Slots
 	for _, share := range placement {
 		u.busy[share.Agent] = true
@@ -84,7 +84,7 @@ func (u use) hold(a *pool.Allocation, placement []pool.Share, releasing bool) {
 	}
 }
 
-func (u use) agent(a pool.Agent, maxAux int) elastic.Agent {
+func (u use) describeAgent(a pool.Agent, maxAux int) elastic.Agent {
 	out := elastic.Agent{ID: cloud.InstanceID(a.ID), Slots: len(a.Slots), Busy: u.busy[a.ID], Lost: a.Lost}
 	if a.Draining || !a.Enabled && !a.Lost {
 		return out
@@ -98,7 +98,7 @@ func (u use) agent(a pool.Agent, maxAux int) elastic.Agent {
 	return out
 }
 
-func (u use) gang(a *pool.Allocation, why pool.Reason) elastic.Gang {
+func (u use) describeGang(a *pool.Allocation, why pool.Reason) elastic.Gang {
 	out := elastic.Gang{
 		ID: string(a.ID), Slots: a.Slots, Single: a.SingleNode, Promised: why == pool.ForRelease,
 		Job: string(a.Job), JobRoom: -1,

@@ -88,21 +88,21 @@ func (l *Logs) Append(ctx context.Context, b Batch) (next int64, err error) {
 	if b.FirstSeq < 0 {
 		return 0, fmt.Errorf("append log of task %q: first sequence number: must not be negative (%d)", b.Task, b.FirstSeq)
 	}
-	return l.enqueue(ctx, &request{batch: b, sequenced: true})
+	return l.enqueueRequest(ctx, &request{batch: b, sequenced: true})
 }
 
 // AppendUnsequenced keeps lines without sequence numbers: those that come through
 // the API and the master's own. Sent twice they are there twice. FirstSeq is not
 // looked at.
 func (l *Logs) AppendUnsequenced(ctx context.Context, b Batch) error {
-	_, err := l.enqueue(ctx, &request{batch: b})
+	_, err := l.enqueueRequest(ctx, &request{batch: b})
 	return err
 }
 
 // Delete removes a task's lines. Its containers must have ended and be acknowledged:
 // one that sends on would be refused for the gap.
 func (l *Logs) Delete(ctx context.Context, taskID string) error {
-	_, err := l.enqueue(ctx, &request{batch: Batch{Task: taskID}, remove: true})
+	_, err := l.enqueueRequest(ctx, &request{batch: Batch{Task: taskID}, remove: true})
 	return err
 }
 
@@ -117,7 +117,7 @@ type request struct {
 	refused   bool // answered by itself; the flusher's alone
 }
 
-func (l *Logs) enqueue(ctx context.Context, r *request) (int64, error) {
+func (l *Logs) enqueueRequest(ctx context.Context, r *request) (int64, error) {
 	for _, line := range r.batch.Lines {
 		r.size += int64(len(line.Text)) + 64 // the line's own fields
 	}
@@ -127,7 +127,7 @@ func (l *Logs) enqueue(ctx context.Context, r *request) (int64, error) {
 		return 0, err
 	}
 	defer l.waiting.Release(r.size)
-	if err := l.hand(r); err != nil {
+	if err := l.assignFlusher(r); err != nil {
 		return 0, err
 	}
 	// From here on the lines are on their way; as the store does, we say what became
@@ -136,8 +136,8 @@ func (l *Logs) enqueue(ctx context.Context, r *request) (int64, error) {
 	return r.next, err
 }
 
-// hand gives the request to its task's flusher, and starts one when none runs.
-func (l *Logs) hand(r *request) error {
+// assignFlusher gives the request to its task's flusher, and starts one when none runs.
+func (l *Logs) assignFlusher(r *request) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -152,7 +152,7 @@ func (l *Logs) hand(r *request) error {
 	t.pending = append(t.pending, r)
 	if !t.flushing {
 		t.flushing = true
-		l.loops.Go(func() { l.drain(t) })
+		l.loops.Go(func() { l.flushPending(t) })
 	}
 	return nil
 }
@@ -169,19 +169,19 @@ func (l *Logs) forgetOne() {
 	}
 }
 
-// drain flushes until nothing waits. What arrives during one flush is the next, so
+// flushPending flushes until nothing waits. What arrives during one flush is the next, so
 // small appends gather by themselves and a lone one does not wait.
-func (l *Logs) drain(t *task) {
+func (l *Logs) flushPending(t *task) {
 	for {
-		group := l.take(t)
+		group := l.takePending(t)
 		if group == nil {
 			return
 		}
-		err := t.flush(l.life, l.store, group, time.Now())
+		err := t.writeGroup(l.life, l.store, group, time.Now())
 		if err != nil {
 			t.loaded = false
 		} else {
-			l.notify(t.id)
+			l.wakeFollowers(t.id)
 		}
 		for _, r := range group {
 			if !r.refused {
@@ -191,7 +191,7 @@ func (l *Logs) drain(t *task) {
 	}
 }
 
-func (l *Logs) take(t *task) []*request {
+func (l *Logs) takePending(t *task) []*request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var size int64
@@ -209,8 +209,8 @@ func (l *Logs) take(t *task) []*request {
 	return group
 }
 
-// notify wakes the task's followers.
-func (l *Logs) notify(taskID string) {
+// wakeFollowers wakes the task's followers.
+func (l *Logs) wakeFollowers(taskID string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if c, waited := l.wake[taskID]; waited {
@@ -219,8 +219,8 @@ func (l *Logs) notify(taskID string) {
 	}
 }
 
-// next is closed by the next lines of the task.
-func (l *Logs) next(taskID string) <-chan struct{} {
+// nextLines is closed by the next lines of the task.
+func (l *Logs) nextLines(taskID string) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := l.wake[taskID]

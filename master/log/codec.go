@@ -34,8 +34,8 @@ const (
 
 var errChunk = errors.New("the chunk is damaged")
 
-// levels is the code of each level; positions are written to disk, only append.
-func levels() []Level {
+// levelCodes is the code of each level; positions are written to disk, only append.
+func levelCodes() []Level {
 	return []Level{Unspecified, Trace, Debug, Info, Warning, Error, Critical}
 }
 
@@ -56,7 +56,7 @@ func appendWho(b []byte, w who) []byte {
 }
 
 func appendLine(b []byte, l Line) []byte {
-	code := byte(max(slices.Index(levels(), l.Level), 0))
+	code := byte(max(slices.Index(levelCodes(), l.Level), 0))
 	if l.Continued {
 		code |= bitContinued
 	}
@@ -66,8 +66,8 @@ func appendLine(b []byte, l Line) []byte {
 	return append(b, l.Text...)
 }
 
-// seal wraps a body; a large one is deflated when that helps.
-func seal(body []byte) []byte {
+// sealChunk wraps a body; a large one is deflated when that helps.
+func sealChunk(body []byte) []byte {
 	plain := append([]byte{versionPlain}, body...)
 	if len(body) < deflateAtBytes {
 		return plain
@@ -84,8 +84,8 @@ func seal(body []byte) []byte {
 	return b.Bytes()
 }
 
-// unseal is the body of a chunk's data.
-func unseal(data []byte) ([]byte, error) {
+// unsealChunk is the body of a chunk's data.
+func unsealChunk(data []byte) ([]byte, error) {
 	if len(data) == 0 {
 		return nil, fmt.Errorf("%w: it is empty", errChunk)
 	}
@@ -105,16 +105,16 @@ func unseal(data []byte) ([]byte, error) {
 	return nil, fmt.Errorf("%w: its version %d is newer than this program", errChunk, data[0])
 }
 
-// decode reads a chunk's lines into entries that carry all but the chunk's own columns.
-func decode(data []byte) ([]Entry, error) {
-	body, err := unseal(data)
+// decodeChunk reads a chunk's lines into entries that carry all but the chunk's own columns.
+func decodeChunk(data []byte) ([]Entry, error) {
+	body, err := unsealChunk(data)
 	if err != nil {
 		return nil, err
 	}
 	d := decoder{rest: body, who: who{rank: -1}}
 	var entries []Entry
 	for len(d.rest) > 0 {
-		if e, isLine := d.record(); isLine {
+		if e, isLine := d.readRecord(); isLine {
 			entries = append(entries, e)
 		}
 		if d.bad {
@@ -130,21 +130,21 @@ type decoder struct {
 	bad  bool
 }
 
-func (d *decoder) record() (e Entry, isLine bool) {
+func (d *decoder) readRecord() (e Entry, isLine bool) {
 	code := d.rest[0]
 	d.rest = d.rest[1:]
 	if code == recordWho {
-		d.who = who{agent: d.text(), source: d.text(), stdtype: d.text(), rank: int(d.uvarint()) - 1}
+		d.who = who{agent: d.readText(), source: d.readText(), stdtype: d.readText(), rank: int(d.readUvarint()) - 1}
 		return e, false
 	}
 	level := int(code & maskLevel)
-	if code&^(bitContinued|maskLevel) != 0 || level >= len(levels()) {
+	if code&^(bitContinued|maskLevel) != 0 || level >= len(levelCodes()) {
 		d.bad = true
 		return e, false
 	}
-	e.At = time.UnixMicro(d.varint()).UTC()
-	e.Text = d.text()
-	e.Level, e.Continued = levels()[level], code&bitContinued != 0
+	e.At = time.UnixMicro(d.readVarint()).UTC()
+	e.Text = d.readText()
+	e.Level, e.Continued = levelCodes()[level], code&bitContinued != 0
 	e.Agent, e.Source, e.Stdtype = d.who.agent, d.who.source, d.who.stdtype
 	if d.who.rank >= 0 {
 		rank := d.who.rank
@@ -153,18 +153,18 @@ func (d *decoder) record() (e Entry, isLine bool) {
 	return e, !d.bad
 }
 
-func (d *decoder) uvarint() uint64 {
+func (d *decoder) readUvarint() uint64 {
 	v, n := binary.Uvarint(d.rest)
-	return d.took(v, n)
+	return d.skipBytes(v, n)
 }
 
-func (d *decoder) varint() int64 {
+func (d *decoder) readVarint() int64 {
 	v, n := binary.Varint(d.rest)
-	d.took(0, n)
+	d.skipBytes(0, n)
 	return v
 }
 
-func (d *decoder) took(v uint64, n int) uint64 {
+func (d *decoder) skipBytes(v uint64, n int) uint64 {
 	if n <= 0 {
 		d.bad, d.rest = true, nil
 		return 0
@@ -173,8 +173,8 @@ func (d *decoder) took(v uint64, n int) uint64 {
 	return v
 }
 
-func (d *decoder) text() string {
-	n := d.uvarint()
+func (d *decoder) readText() string {
+	n := d.readUvarint()
 	if d.bad || n > uint64(len(d.rest)) {
 		d.bad, d.rest = true, nil
 		return ""

@@ -9,12 +9,12 @@ import (
 
 func FuzzDecode(f *testing.F) {
 	body := appendLine(appendWho(nil, who{"a", "task", "stdout", 3}), Line{At: time.UnixMicro(5), Level: Info, Text: "x"})
-	f.Add(seal(body))
-	f.Add(seal(bytes.Repeat(appendLine(nil, Line{Text: strings.Repeat("y", 99)}), 99)))
+	f.Add(sealChunk(body))
+	f.Add(sealChunk(bytes.Repeat(appendLine(nil, Line{Text: strings.Repeat("y", 99)}), 99)))
 	f.Add([]byte{versionPlain, recordWho, 0xff})
 	f.Add([]byte{versionDeflated, 1, 2})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		entries, err := decode(data)
+		entries, err := decodeChunk(data)
 		if err != nil {
 			return
 		}
@@ -29,7 +29,7 @@ func FuzzDecode(f *testing.F) {
 		if len(again) > bodyLimit {
 			return
 		}
-		back, err := decode(seal(again))
+		back, err := decodeChunk(sealChunk(again))
 		if err != nil || len(back) != len(entries) {
 			t.Fatalf("got %d lines error %v, want %d", len(back), err, len(entries))
 		}

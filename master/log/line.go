@@ -99,8 +99,8 @@ func (e Entry) Message() string {
 	return b.String()
 }
 
-// clean makes a line what is kept: dated, valid, without its newline, cut.
-func clean(lines []Line, l Line, now time.Time) []Line {
+// cleanLine makes a line what is kept: dated, valid, without its newline, cut.
+func cleanLine(lines []Line, l Line, now time.Time) []Line {
 	if l.At.IsZero() {
 		l.At = now
 	}

@@ -55,7 +55,7 @@ func (l *Logs) Query(ctx context.Context, f Filter) iter.Seq2[Entry, error] {
 		if f.Order == Newest {
 			r.at = math.MaxInt64
 		}
-		if err := r.read(ctx, yield); err != nil {
+		if err := r.readFrom(ctx, yield); err != nil {
 			yield(Entry{}, err)
 		}
 	}
@@ -71,12 +71,12 @@ func (l *Logs) Follow(ctx context.Context, f Filter, ended <-chan struct{}) iter
 			err = errors.New("follow a log: neither a limit nor the newest first can be asked for; " +
 				"leave them out, or do not follow")
 		}
-		defer l.notify(f.Task) // leaves no channel behind; other followers look once more
+		defer l.wakeFollowers(f.Task) // leaves no channel behind; other followers look once more
 		r := reader{store: l.store, filter: f, at: f.From}
 		last := false
 		for err == nil && !r.stopped {
-			more := l.next(f.Task) // before reading: what comes meanwhile wakes us
-			if err = r.read(ctx, yield); err != nil || last || r.stopped {
+			more := l.nextLines(f.Task) // before reading: what comes meanwhile wakes us
+			if err = r.readFrom(ctx, yield); err != nil || last || r.stopped {
 				break
 			}
 			select {
@@ -113,12 +113,12 @@ func (f Filter) matches(e Entry) bool {
 	if e.Rank != nil {
 		rank = *e.Rank
 	}
-	return e.ID >= f.From && among(f.Allocations, e.Allocation) && among(f.Agents, e.Agent) && among(f.Containers, e.Container) &&
-		among(f.Ranks, rank) && among(f.Sources, e.Source) && among(f.Stdtypes, e.Stdtype) && among(f.Levels, e.Level) &&
+	return e.ID >= f.From && allowsValue(f.Allocations, e.Allocation) && allowsValue(f.Agents, e.Agent) && allowsValue(f.Containers, e.Container) &&
+		allowsValue(f.Ranks, rank) && allowsValue(f.Sources, e.Source) && allowsValue(f.Stdtypes, e.Stdtype) && allowsValue(f.Levels, e.Level) &&
 		(f.Before.IsZero() || e.At.Before(f.Before)) && (f.After.IsZero() || e.At.After(f.After))
 }
 
-func among[T comparable](list []T, v T) bool { return len(list) == 0 || slices.Contains(list, v) }
+func allowsValue[T comparable](list []T, v T) bool { return len(list) == 0 || slices.Contains(list, v) }
 
 // reader walks a task's chunks. It remembers where it is, so the next read continues there.
 type reader struct {
@@ -129,8 +129,8 @@ type reader struct {
 	stopped bool // the caller has had enough
 }
 
-// read yields what matches from at to the end.
-func (r *reader) read(ctx context.Context, yield func(Entry, error) bool) error {
+// readFrom yields what matches from at to the end.
+func (r *reader) readFrom(ctx context.Context, yield func(Entry, error) bool) error {
 	q := store.ChunkRange{Task: r.filter.Task, Backwards: r.filter.Order == Newest, Limit: pageChunks}
 	if !r.filter.After.IsZero() {
 		q.After = r.filter.After.UnixMicro()
@@ -145,7 +145,7 @@ func (r *reader) read(ctx context.Context, yield func(Entry, error) bool) error 
 			return err
 		}
 		for _, c := range chunks {
-			if err := r.chunk(c, yield); err != nil || r.stopped {
+			if err := r.readChunk(c, yield); err != nil || r.stopped {
 				return err
 			}
 		}
@@ -155,12 +155,12 @@ func (r *reader) read(ctx context.Context, yield func(Entry, error) bool) error 
 	}
 }
 
-func (r *reader) chunk(c store.Chunk, yield func(Entry, error) bool) error {
+func (r *reader) readChunk(c store.Chunk, yield func(Entry, error) bool) error {
 	backwards := r.filter.Order == Newest
 	if !backwards && c.Pos+c.Lines <= r.at {
 		return nil
 	}
-	entries, err := decode(c.Data)
+	entries, err := decodeChunk(c.Data)
 	if err == nil && int64(len(entries)) != c.Lines {
 		err = fmt.Errorf("%w: it holds %d lines and should hold %d", errChunk, len(entries), c.Lines)
 	}

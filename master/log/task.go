@@ -43,10 +43,10 @@ type open struct {
 	any  bool // who has been written
 }
 
-// flush writes the group as one transaction. A request that is refused by itself is
+// writeGroup writes the group as one transaction. A request that is refused by itself is
 // answered here and marked; the error is the others'.
-func (t *task) flush(ctx context.Context, s *store.Store, group []*request, now time.Time) error {
-	if err := t.load(ctx, s); err != nil {
+func (t *task) writeGroup(ctx context.Context, s *store.Store, group []*request, now time.Time) error {
+	if err := t.loadEnd(ctx, s); err != nil {
 		return err
 	}
 	n := draft{task: t, end: t.end, size: t.size, tail: t.tail, marks: map[string]int64{}}
@@ -56,19 +56,19 @@ func (t *task) flush(ctx context.Context, s *store.Store, group []*request, now 
 			remove = true
 			continue
 		}
-		if err := n.add(ctx, s, r, now); err != nil {
+		if err := n.addRequest(ctx, s, r, now); err != nil {
 			r.refused = true
 			r.done <- err
 		}
 	}
-	n.finish()
+	n.closeChunk()
 	if t.limit > 0 && t.size < t.limit && n.size >= t.limit {
 		n.sayFull(group[len(group)-1].batch, now)
 	}
 	if len(n.chunks) == 0 && len(n.marks) == 0 && !remove {
 		return nil
 	}
-	err := s.Write(ctx, func(tx *store.Tx) error { return n.write(tx, remove) })
+	err := s.Write(ctx, func(tx *store.Tx) error { return n.writeChunks(tx, remove) })
 	if err != nil {
 		return err
 	}
@@ -103,8 +103,8 @@ func byContainer(group []*request) []*request {
 	return sorted
 }
 
-// load reads where the log ends.
-func (t *task) load(ctx context.Context, s *store.Store) error {
+// loadEnd reads where the log ends.
+func (t *task) loadEnd(ctx context.Context, s *store.Store) error {
 	if t.loaded {
 		return nil
 	}
@@ -139,13 +139,13 @@ type draft struct {
 	filled bool // tail holds lines that are not in chunks yet
 }
 
-// add puts a request's new lines behind the others.
-func (n *draft) add(ctx context.Context, s *store.Store, r *request, now time.Time) error {
+// addRequest puts a request's new lines behind the others.
+func (n *draft) addRequest(ctx context.Context, s *store.Store, r *request, now time.Time) error {
 	b := r.batch
 	lines := b.Lines
 	seq := int64(-1)
 	if r.sequenced {
-		want, err := n.mark(ctx, s, b.Container)
+		want, err := n.nextSequence(ctx, s, b.Container)
 		if err != nil {
 			return err
 		}
@@ -160,7 +160,7 @@ func (n *draft) add(ctx context.Context, s *store.Store, r *request, now time.Ti
 		lines, seq = lines[want-b.FirstSeq:], want
 		n.marks[b.Container] = r.next
 	}
-	if n.task.full() && !r.ofMaster() {
+	if n.task.isFull() && !r.ofMaster() {
 		return nil // it counts as stored, and is not asked for again
 	}
 	rank := -1
@@ -169,8 +169,8 @@ func (n *draft) add(ctx context.Context, s *store.Store, r *request, now time.Ti
 	}
 	var pieces [1]Line
 	for _, line := range lines {
-		for _, piece := range clean(pieces[:0], line, now) {
-			n.line(b, who{b.Agent, piece.Source, piece.Stdtype, rank}, piece, seq)
+		for _, piece := range cleanLine(pieces[:0], line, now) {
+			n.addLine(b, who{b.Agent, piece.Source, piece.Stdtype, rank}, piece, seq)
 		}
 		if seq >= 0 {
 			seq++
@@ -179,8 +179,8 @@ func (n *draft) add(ctx context.Context, s *store.Store, r *request, now time.Ti
 	return nil
 }
 
-// full says whether a task has printed as much as is kept.
-func (t *task) full() bool { return t.limit > 0 && t.size >= t.limit }
+// isFull says whether a task has printed as much as is kept.
+func (t *task) isFull() bool { return t.limit > 0 && t.size >= t.limit }
 
 // ofMaster says whether the master speaks, about a task and not for its containers.
 func (r *request) ofMaster() bool { return r.sequenced && r.batch.Container == "" }
@@ -190,12 +190,12 @@ func (r *request) ofMaster() bool { return r.sequenced && r.batch.Container == "
 func (n *draft) sayFull(b Batch, now time.Time) {
 	text := fmt.Sprintf("the log of this task has reached the limit security.limits.log_bytes_per_task of %d bytes; "+
 		"what the task prints from here on is dropped", n.task.limit)
-	n.line(Batch{Task: n.task.id, Allocation: b.Allocation}, who{source: "master", stdtype: "stdout", rank: -1},
+	n.addLine(Batch{Task: n.task.id, Allocation: b.Allocation}, who{source: "master", stdtype: "stdout", rank: -1},
 		Line{At: now, Level: Warning, Text: text, Source: "master", Stdtype: "stdout"}, -1)
-	n.finish()
+	n.closeChunk()
 }
 
-func (n *draft) mark(ctx context.Context, s *store.Store, container string) (int64, error) {
+func (n *draft) nextSequence(ctx context.Context, s *store.Store, container string) (int64, error) {
 	if next, found := n.marks[container]; found {
 		return next, nil
 	}
@@ -209,10 +209,10 @@ func (n *draft) mark(ctx context.Context, s *store.Store, container string) (int
 	return next, err
 }
 
-// line puts one line into the open chunk, or opens the next.
-func (n *draft) line(b Batch, w who, l Line, seq int64) {
-	if !n.fits(b, seq, len(l.Text)) {
-		n.finish()
+// addLine puts one line into the open chunk, or opens the next.
+func (n *draft) addLine(b Batch, w who, l Line, seq int64) {
+	if !n.fitsChunk(b, seq, len(l.Text)) {
+		n.closeChunk()
 		n.tail = &open{Chunk: store.Chunk{
 			Task: b.Task, Pos: n.end, Allocation: b.Allocation, Container: b.Container, FirstSeq: seq,
 			FromAt: l.At.UnixMicro(), ToAt: l.At.UnixMicro(),
@@ -236,8 +236,8 @@ func (n *draft) line(b Batch, w who, l Line, seq int64) {
 	n.filled = true
 }
 
-// fits says whether a line belongs into the open chunk.
-func (n *draft) fits(b Batch, seq int64, size int) bool {
+// fitsChunk says whether a line belongs into the open chunk.
+func (n *draft) fitsChunk(b Batch, seq int64, size int) bool {
 	t := n.tail
 	if t == nil || t.Allocation != b.Allocation || t.Container != b.Container || (t.LastSeq < 0) != (seq < 0) {
 		return false
@@ -248,19 +248,19 @@ func (n *draft) fits(b Batch, seq int64, size int) bool {
 	return t.Lines < chunkLines && len(t.body)+size < chunkBytes
 }
 
-// finish closes the open chunk for this write.
-func (n *draft) finish() {
+// closeChunk closes the open chunk for this write.
+func (n *draft) closeChunk() {
 	if !n.filled {
 		return
 	}
 	was := len(n.tail.Data)
-	n.tail.Data = seal(n.tail.body)
+	n.tail.Data = sealChunk(n.tail.body)
 	n.size += int64(len(n.tail.Data) - was)
 	n.chunks = append(n.chunks, n.tail.Chunk)
 	n.filled = false
 }
 
-func (n *draft) write(tx *store.Tx, remove bool) error {
+func (n *draft) writeChunks(tx *store.Tx, remove bool) error {
 	for _, c := range n.chunks {
 		if err := store.PutChunk(tx, c); err != nil {
 			return err

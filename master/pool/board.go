@@ -29,7 +29,7 @@ func (b *board) insert(agent, units int) {
 	row := b.byUnits[units]
 	at, _ := slices.BinarySearch(row, agent)
 	b.byUnits[units] = slices.Insert(row, at, agent)
-	b.counts.add(units, 1)
+	b.counts.addCount(units, 1)
 }
 
 // changeFree gives an agent units, or takes some away.

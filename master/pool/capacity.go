@@ -23,7 +23,7 @@ func Fits(c Capacity, slots int, singleNode bool) bool {
 	}
 	var h histogram
 	for _, s := range c.Shapes {
-		h.add(s.Slots, s.Count)
+		h.addCount(s.Slots, s.Count)
 	}
 	return h.fewestMachines(slots, singleNode, nil) > 0
 }
@@ -31,7 +31,7 @@ func Fits(c Capacity, slots int, singleNode bool) bool {
 // histogram counts machines by the number of units each can give.
 type histogram []int
 
-func (h *histogram) add(units, count int) {
+func (h *histogram) addCount(units, count int) {
 	if units < 0 {
 		return
 	}

@@ -38,17 +38,17 @@ import (
 // most important first. If all of them together are not enough, none is asked.
 func Decide(p Pool, now time.Time) Decision {
 	d := Decision{}
-	d.deadlines(p.Allocations, now)
+	d.listDeadlines(p.Allocations, now)
 	ordered := inOrder(p.Allocations)
 	agents := slices.Clone(p.Agents)
 	slices.SortFunc(agents, func(a, b Agent) int { return cmp.Compare(a.ID, b.ID) })
 	held := heldByJob(p.Allocations)
-	newPass(p, agents, ordered, auxiliary).run(&d, held)
-	newPass(p, agents, ordered, slotted).run(&d, held)
+	newPass(p, agents, ordered, auxiliary).servePending(&d, held)
+	newPass(p, agents, ordered, slotted).servePending(&d, held)
 	return d
 }
 
-func (d *Decision) deadlines(allocations []Allocation, now time.Time) {
+func (d *Decision) listDeadlines(allocations []Allocation, now time.Time) {
 	for _, a := range allocations {
 		if a.State != Releasing || a.Deadline.IsZero() {
 			continue
@@ -74,11 +74,11 @@ func heldByJob(allocations []Allocation) map[JobID]int {
 	return held
 }
 
-// run serves the pending allocations in order.
-func (p *pass) run(d *Decision, held map[JobID]int) {
+// servePending serves the pending allocations in order.
+func (p *pass) servePending(d *Decision, held map[JobID]int) {
 	blocked := LowestPriority + 1
 	for _, a := range p.pending {
-		reason := p.serve(d, a, blocked, held)
+		reason := p.serveAllocation(d, a, blocked, held)
 		if reason == "" {
 			continue
 		}
@@ -89,8 +89,8 @@ func (p *pass) run(d *Decision, held map[JobID]int) {
 	}
 }
 
-// serve places a, promises it slots, or says why it waits.
-func (p *pass) serve(d *Decision, a *Allocation, blocked int, held map[JobID]int) Reason {
+// serveAllocation places a, promises it slots, or says why it waits.
+func (p *pass) serveAllocation(d *Decision, a *Allocation, blocked int, held map[JobID]int) Reason {
 	if a.MaxSlots > 0 && held[a.Job]+a.Slots > a.MaxSlots {
 		return ForJobLimit
 	}

@@ -98,7 +98,7 @@ func free(p Pool, aux bool) map[AgentID]int {
 		if aux {
 			left[a.ID] = p.MaxAux
 		} else {
-			left[a.ID] = len(usable(a))
+			left[a.ID] = len(usableSlots(a))
 		}
 	}
 	for _, a := range p.Allocations {
@@ -113,7 +113,7 @@ func free(p Pool, aux bool) map[AgentID]int {
 			if !aux {
 				left[s.Agent]++
 				for _, id := range s.Slots {
-					if slices.Contains(usable(agentOf(p, s.Agent)), id) {
+					if slices.Contains(usableSlots(agentOf(p, s.Agent)), id) {
 						left[s.Agent]--
 					}
 				}
@@ -193,7 +193,7 @@ func checkPlacements(t *rapid.T, p Pool, d Decision) {
 				if other, used := taken[place{share.Agent, id}]; used {
 					t.Fatalf("slot %d of %s is given to %s and %s", id, share.Agent, other, a.ID)
 				}
-				if !slices.Contains(usable(agent), id) {
+				if !slices.Contains(usableSlots(agent), id) {
 					t.Fatalf("slot %d of %s is off, and given to %s", id, share.Agent, a.ID)
 				}
 				taken[place{share.Agent, id}] = a.ID
@@ -240,7 +240,7 @@ func checkOrder(t *rapid.T, p, after Pool, d Decision) {
 			world = carryOut(p, aheadOf(p, d, a))
 			if slices.ContainsFunc(d.Waiting, func(o Waiting) bool {
 				other := allocationOf(p, o.Allocation)
-				return o.Reason == ForRelease && compare(&other, &a) < 0
+				return o.Reason == ForRelease && compareOrder(&other, &a) < 0
 			}) {
 				continue
 			}
@@ -264,7 +264,7 @@ func checkOrder(t *rapid.T, p, after Pool, d Decision) {
 func aheadOf(p Pool, d Decision, a Allocation) Decision {
 	return Decision{Start: slices.DeleteFunc(slices.Clone(d.Start), func(s Start) bool {
 		other := allocationOf(p, s.Allocation)
-		return compare(&other, &a) > 0
+		return compareOrder(&other, &a) > 0
 	})}
 }
 

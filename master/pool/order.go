@@ -8,9 +8,9 @@ import (
 // Position is a place in the queue of one priority; the smaller is ahead.
 type Position int64
 
-// compare orders allocations as they are served: priority, queue position,
+// compareOrder orders allocations as they are served: priority, queue position,
 // time, and the id so that no two are equal.
-func compare(a, b *Allocation) int {
+func compareOrder(a, b *Allocation) int {
 	return cmp.Or(
 		cmp.Compare(a.Priority, b.Priority),
 		cmp.Compare(a.Position, b.Position),
@@ -24,6 +24,6 @@ func inOrder(allocations []Allocation) []*Allocation {
 	for i := range allocations {
 		out[i] = &allocations[i]
 	}
-	slices.SortFunc(out, compare)
+	slices.SortFunc(out, compareOrder)
 	return out
 }

@@ -67,7 +67,7 @@ func newPass(p Pool, agents []Agent, ordered []*Allocation, k kind) *pass {
 	}
 	for i, a := range agents {
 		s.index[a.ID] = i
-		s.slots[i] = usable(a)
+		s.slots[i] = usableSlots(a)
 		if a.Enabled && !a.Draining {
 			s.machines++
 		}
@@ -76,21 +76,21 @@ func newPass(p Pool, agents []Agent, ordered []*Allocation, k kind) *pass {
 		} else if k == slotted {
 			s.sizes[i] = len(s.slots[i])
 		}
-		s.capacity.add(s.sizes[i], 1)
+		s.capacity.addCount(s.sizes[i], 1)
 	}
 	for _, r := range p.Room {
 		s.machines += r.Count
 		if k == auxiliary {
 			r.Slots = p.MaxAux
 		}
-		s.capacity.add(r.Slots, r.Count)
+		s.capacity.addCount(r.Slots, r.Count)
 	}
-	s.occupy(ordered)
+	s.occupyRunning(ordered)
 	return s
 }
 
-// usable lists the slots of an agent that may be given to tasks.
-func usable(a Agent) []int {
+// usableSlots lists the slots of an agent that may be given to tasks.
+func usableSlots(a Agent) []int {
 	if !a.Enabled || a.Draining {
 		return nil
 	}
@@ -104,8 +104,8 @@ func usable(a Agent) []int {
 	return ids
 }
 
-// occupy takes away what running allocations hold and sorts the others.
-func (p *pass) occupy(ordered []*Allocation) {
+// occupyRunning takes away what running allocations hold and sorts the others.
+func (p *pass) occupyRunning(ordered []*Allocation) {
 	free, releasing := slices.Clone(p.sizes), make([]int, len(p.sizes))
 	for _, a := range ordered {
 		if (a.Slots == 0) != bool(p.kind) {
@@ -115,7 +115,7 @@ func (p *pass) occupy(ordered []*Allocation) {
 			p.pending = append(p.pending, a)
 			continue
 		}
-		h := &holding{Allocation: a, gains: p.remove(a)}
+		h := &holding{Allocation: a, gains: p.removeSlots(a)}
 		for _, g := range h.gains {
 			free[g.agent] -= g.units
 			if a.State == Releasing {
@@ -136,8 +136,8 @@ func (p *pass) occupy(ordered []*Allocation) {
 	p.free, p.soon = newBoard(free), newBoard(soon)
 }
 
-// remove takes the slots of a out of those that are free.
-func (p *pass) remove(a *Allocation) []gain {
+// removeSlots takes the slots of a out of those that are free.
+func (p *pass) removeSlots(a *Allocation) []gain {
 	var gains []gain
 	for _, share := range a.Placement {
 		i, known := p.index[share.Agent]
@@ -174,8 +174,8 @@ func (p *pass) placeRequest(a *Allocation) request {
 	return r
 }
 
-// find looks for room on b, unless the same request is known to have none.
-func (p *pass) find(b *board, r request, failed map[shape]bool) []int {
+// findRoom looks for room on b, unless the same request is known to have none.
+func (p *pass) findRoom(b *board, r request, failed map[shape]bool) []int {
 	key := shape{units: r.units, single: r.single}
 	if failed[key] {
 		return nil
@@ -190,7 +190,7 @@ func (p *pass) find(b *board, r request, failed map[shape]bool) []int {
 
 // startOne takes free room for r.
 func (p *pass) startOne(r request) ([]Share, bool) {
-	agents := p.find(p.free, r, p.noFree)
+	agents := p.findRoom(p.free, r, p.noFree)
 	if agents == nil {
 		return nil, false
 	}
@@ -209,7 +209,7 @@ func (p *pass) startOne(r request) ([]Share, bool) {
 
 // promiseSlots holds room for r that is partly still being released.
 func (p *pass) promiseSlots(r request) bool {
-	agents := p.find(p.soon, r, p.noSoon)
+	agents := p.findRoom(p.soon, r, p.noSoon)
 	for _, agent := range agents {
 		units := r.units / len(agents)
 		now := min(units, p.free.units[agent])

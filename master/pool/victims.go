@@ -9,7 +9,7 @@ func (p *pass) findVictims(a *Allocation, r request) []AllocationID {
 	if !p.scheduler.Preemption || p.noVictims[key] {
 		return nil
 	}
-	chosen := p.collect(a, r)
+	chosen := p.collectVictims(a, r)
 	if chosen == nil && len(r.exclude) == 0 {
 		p.noVictims[key] = true
 	}
@@ -27,17 +27,17 @@ func (p *pass) findVictims(a *Allocation, r request) []AllocationID {
 	return ids
 }
 
-// collect tries victims from the least important until r fits, then spares
+// collectVictims tries victims from the least important until r fits, then spares
 // those that turned out not to be needed, the most important first. It is nil
 // if r does not fit with all of them.
-func (p *pass) collect(a *Allocation, r request) []*holding {
+func (p *pass) collectVictims(a *Allocation, r request) []*holding {
 	t := trial{units: slices.Clone(p.soon.units), counts: slices.Clone(p.soon.counts), request: r}
 	var tried []*holding
 	for _, h := range slices.Backward(p.running) {
 		if !mayPreempt(a, h) {
 			continue
 		}
-		t.change(h, +1)
+		t.changeUnits(h, +1)
 		if tried = append(tried, h); t.fits() {
 			break
 		}
@@ -46,12 +46,12 @@ func (p *pass) collect(a *Allocation, r request) []*holding {
 		return nil
 	}
 	for i, h := range slices.Backward(tried) {
-		t.change(h, -1)
+		t.changeUnits(h, -1)
 		if t.fits() {
 			tried = slices.Delete(tried, i, i+1)
 			continue
 		}
-		t.change(h, +1)
+		t.changeUnits(h, +1)
 	}
 	return tried
 }
@@ -75,11 +75,11 @@ type trial struct {
 	request request
 }
 
-func (t *trial) change(h *holding, sign int) {
+func (t *trial) changeUnits(h *holding, sign int) {
 	for _, g := range h.gains {
 		t.counts[t.units[g.agent]]--
 		t.units[g.agent] += sign * g.units
-		t.counts.add(t.units[g.agent], 1)
+		t.counts.addCount(t.units[g.agent], 1)
 	}
 }
 

@@ -38,7 +38,7 @@ func (j *Job) Empty() bool { return len(j.entries) == 0 }
 
 // Pool is the one that its first allocation is in.
 func (j *Job) Pool() string {
-	if e := j.head(); e != nil {
+	if e := j.firstAllocation(); e != nil {
 		return e.Pool
 	}
 	return j.Settings.Pool
@@ -46,7 +46,7 @@ func (j *Job) Pool() string {
 
 // Priority is that of its first allocation.
 func (j *Job) Priority() int {
-	if e := j.head(); e != nil {
+	if e := j.firstAllocation(); e != nil {
 		return e.Priority
 	}
 	return j.Settings.Priority
@@ -60,8 +60,8 @@ func (j *Job) Position() Position {
 	return j.first
 }
 
-// head is the allocation that was submitted first, nil if there is none.
-func (j *Job) head() *Entry {
+// firstAllocation is the allocation that was submitted first, nil if there is none.
+func (j *Job) firstAllocation() *Entry {
 	var head *Entry
 	for _, e := range j.entries {
 		if head == nil || compareSubmissions(e, head) < 0 {

@@ -88,12 +88,12 @@ func (q *Queue) jobsAt(pool string, priority int, without *Job) []*Job {
 // API is the job as clients see it.
 func (l Line) API() *apiv1.Job {
 	head := l.Entries[0]
-	priority, weight := int32(head.Priority), l.weight() //nolint:gosec // 1 to 99
+	priority, weight := int32(head.Priority), l.jobWeight() //nolint:gosec // 1 to 99
 	out := &apiv1.Job{
 		JobId: string(head.Job), EntityId: string(head.Task), Type: head.JobType, Name: head.Name,
 		Username: head.Username, UserId: head.UserID,
 		ResourcePool: head.Pool, Priority: &priority, Weight: &weight, SubmissionTime: timestamppb.New(head.Submitted),
-		Summary: &apiv1.JobSummary{State: l.state(), JobsAhead: int32(l.Ahead)}, //nolint:gosec // jobs of one pool
+		Summary: &apiv1.JobSummary{State: l.jobState(), JobsAhead: int32(l.Ahead)}, //nolint:gosec // jobs of one pool
 	}
 	for _, e := range l.Entries {
 		out.IsPreemptible = out.IsPreemptible || e.Preemptible
@@ -105,7 +105,7 @@ func (l Line) API() *apiv1.Job {
 	return out
 }
 
-func (l Line) state() apiv1.Job_State {
+func (l Line) jobState() apiv1.Job_State {
 	switch {
 	case l.Backfilled:
 		return apiv1.Job_STATE_SCHEDULED_BACKFILLED
@@ -115,8 +115,8 @@ func (l Line) state() apiv1.Job_State {
 	return apiv1.Job_STATE_QUEUED
 }
 
-// weight is what the job was changed to, or what it was submitted with.
-func (l Line) weight() float64 {
+// jobWeight is what the job was changed to, or what it was submitted with.
+func (l Line) jobWeight() float64 {
 	head := l.Entries[0]
 	switch {
 	case head.Parent.Settings.Weight != nil:

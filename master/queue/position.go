@@ -19,9 +19,9 @@ func firstOf(a, b Position) Position {
 	return min(a, b)
 }
 
-// between returns a position strictly between two. It reports false when there is none;
+// positionBetween returns a position strictly between two. It reports false when there is none;
 // the queue is then given new positions by respace.
-func between(a, b Position) (Position, bool) {
+func positionBetween(a, b Position) (Position, bool) {
 	mid := a + (b-a)/2
 	return mid, a < mid && mid < b
 }
@@ -44,5 +44,5 @@ func positionBefore(jobs []*Job, at int) (Position, bool) {
 	case len(jobs):
 		return jobs[at-1].Position() + gap, true
 	}
-	return between(jobs[at-1].Position(), jobs[at].Position())
+	return positionBetween(jobs[at-1].Position(), jobs[at].Position())
 }

@@ -18,13 +18,13 @@ import (
 // result restores into either database. It holds password hashes and session keys:
 // keep it as you keep the store.
 func (s *Store) Backup(ctx context.Context, w io.Writer) error {
-	if err := s.backup(ctx, w); err != nil {
-		return fmt.Errorf("back up the store: %w", s.dialect.explain(ctx, err))
+	if err := s.writeBackup(ctx, w); err != nil {
+		return fmt.Errorf("back up the store: %w", s.dialect.classifyError(ctx, err))
 	}
 	return nil
 }
 
-func (s *Store) backup(ctx context.Context, w io.Writer) (err error) {
+func (s *Store) writeBackup(ctx context.Context, w io.Writer) (err error) {
 	conn, err := s.pools.read.Conn(ctx)
 	if err != nil {
 		return err
@@ -60,8 +60,8 @@ func (s *Store) backupRows(ctx context.Context, conn *sql.Conn, f *frameWriter) 
 	if err != nil {
 		return err
 	}
-	f.bytes(head)
-	f.flush()
+	f.writeBytes(head)
+	f.flushFrame()
 	var rows uint64
 	for i, t := range backupTables() {
 		n, err := backupTable(ctx, conn, f, i+1, t)
@@ -71,14 +71,14 @@ func (s *Store) backupRows(ctx context.Context, conn *sql.Conn, f *frameWriter) 
 		rows += n
 	}
 	f.buf = binary.AppendUvarint(append(f.buf, 0), rows)
-	f.flush()
+	f.flushFrame()
 	f.buf = f.hash.Sum(f.buf)
-	f.flush()
+	f.flushFrame()
 	return f.err
 }
 
 func backupTable(ctx context.Context, conn *sql.Conn, f *frameWriter, number int, t table) (n uint64, err error) {
-	rows, err := conn.QueryContext(ctx, "SELECT "+t.names()+" FROM "+t.name)
+	rows, err := conn.QueryContext(ctx, "SELECT "+t.columnNames()+" FROM "+t.name)
 	if err != nil {
 		return 0, err
 	}
@@ -93,14 +93,14 @@ func backupTable(ctx context.Context, conn *sql.Conn, f *frameWriter, number int
 		if err := r.Scan(into...); err != nil {
 			return err
 		}
-		f.row(number, t, fields)
+		f.writeRow(number, t, fields)
 		n++
 		return f.err
 	})
 	return n, err
 }
 
-func (t table) names() string {
+func (t table) columnNames() string {
 	names := make([]string, len(t.columns))
 	for i, c := range t.columns {
 		names[i] = c.name

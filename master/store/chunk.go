@@ -29,7 +29,7 @@ type Chunk struct {
 func PutChunk(tx *Tx, c Chunk) error {
 	err := errors.Join(checkKey("task", c.Task), checkText("allocation", c.Allocation), checkText("container", c.Container))
 	if err == nil {
-		err = tx.exec("INSERT INTO log_chunks "+
+		err = tx.execQuery("INSERT INTO log_chunks "+
 			"(task, pos, allocation, container, first_seq, last_seq, from_at, to_at, lines, data) "+
 			"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (task, pos) DO UPDATE SET "+
 			"first_seq = excluded.first_seq, last_seq = excluded.last_seq, from_at = excluded.from_at, "+
@@ -47,7 +47,7 @@ func PutChunk(tx *Tx, c Chunk) error {
 func SetLogMark(tx *Tx, task, container string, next int64) error {
 	err := errors.Join(checkKey("task", task), checkText("container", container))
 	if err == nil {
-		err = tx.exec("INSERT INTO log_marks (task, container, next_seq) VALUES (?, ?, ?) "+
+		err = tx.execQuery("INSERT INTO log_marks (task, container, next_seq) VALUES (?, ?, ?) "+
 			"ON CONFLICT (task, container) DO UPDATE SET next_seq = excluded.next_seq", task, container, next)
 	}
 	if err != nil {
@@ -58,7 +58,7 @@ func SetLogMark(tx *Tx, task, container string, next int64) error {
 
 // LogMark is the next sequence number of a container, 0 for one without lines.
 func LogMark(ctx context.Context, r Reader, task, container string) (next int64, err error) {
-	err = r.query(ctx, "SELECT next_seq FROM log_marks WHERE task = ? AND container = ?",
+	err = r.queryRows(ctx, "SELECT next_seq FROM log_marks WHERE task = ? AND container = ?",
 		[]any{task, container}, func(rows *sql.Rows) error { return rows.Scan(&next) })
 	if err != nil {
 		return 0, fmt.Errorf("read log mark of task %q container %q: %w", task, container, err)
@@ -68,7 +68,7 @@ func LogMark(ctx context.Context, r Reader, task, container string) (next int64,
 
 // LogBytes is what a task's lines take, as they are stored.
 func LogBytes(ctx context.Context, r Reader, task string) (n int64, err error) {
-	err = r.query(ctx, "SELECT COALESCE(SUM(LENGTH(data)), 0) FROM log_chunks WHERE task = ?",
+	err = r.queryRows(ctx, "SELECT COALESCE(SUM(LENGTH(data)), 0) FROM log_chunks WHERE task = ?",
 		[]any{task}, func(rows *sql.Rows) error { return rows.Scan(&n) })
 	if err != nil {
 		return 0, fmt.Errorf("read the size of the log of task %q: %w", task, err)
@@ -79,7 +79,7 @@ func LogBytes(ctx context.Context, r Reader, task string) (n int64, err error) {
 // DeleteLogs removes a task's lines and marks.
 func DeleteLogs(tx *Tx, task string) error {
 	for _, query := range []string{"DELETE FROM log_chunks WHERE task = ?", "DELETE FROM log_marks WHERE task = ?"} {
-		if err := tx.exec(query, task); err != nil {
+		if err := tx.execQuery(query, task); err != nil {
 			return fmt.Errorf("delete log of task %q: %w", task, err)
 		}
 	}
@@ -124,7 +124,7 @@ func Chunks(ctx context.Context, r Reader, q ChunkRange) ([]Chunk, error) {
 		args = []any{q.Task, q.From, after, before, q.Limit}
 	}
 	var chunks []Chunk
-	err := r.query(ctx, query, args, func(rows *sql.Rows) error {
+	err := r.queryRows(ctx, query, args, func(rows *sql.Rows) error {
 		var c Chunk
 		err := rows.Scan(&c.Task, &c.Pos, &c.Allocation, &c.Container, &c.FirstSeq, &c.LastSeq,
 			&c.FromAt, &c.ToAt, &c.Lines, &c.Data)

@@ -39,7 +39,7 @@ func (c Collection[T]) Put(tx *Tx, id, parent string, at time.Time, value T) err
 	if err != nil {
 		return fmt.Errorf("put document %s %q: %w", c.Kind, id, err)
 	}
-	err = tx.exec("INSERT INTO documents (kind, id, parent, at, doc) VALUES (?, ?, ?, ?, ?) "+
+	err = tx.execQuery("INSERT INTO documents (kind, id, parent, at, doc) VALUES (?, ?, ?, ?, ?) "+
 		"ON CONFLICT (kind, id) DO UPDATE SET parent = excluded.parent, at = excluded.at, doc = excluded.doc",
 		c.Kind, id, parent, toMicros(at), b)
 	if err != nil {
@@ -50,7 +50,7 @@ func (c Collection[T]) Put(tx *Tx, id, parent string, at time.Time, value T) err
 
 // Delete removes a document. One that is not there is not an error.
 func (c Collection[T]) Delete(tx *Tx, id string) error {
-	if err := tx.exec("DELETE FROM documents WHERE kind = ? AND id = ?", c.Kind, id); err != nil {
+	if err := tx.execQuery("DELETE FROM documents WHERE kind = ? AND id = ?", c.Kind, id); err != nil {
 		return fmt.Errorf("delete document %s %q: %w", c.Kind, id, err)
 	}
 	return nil
@@ -58,7 +58,7 @@ func (c Collection[T]) Delete(tx *Tx, id string) error {
 
 // DeleteByParent removes the documents of a parent and says how many there were.
 func (c Collection[T]) DeleteByParent(tx *Tx, parent string) (int64, error) {
-	n, err := tx.change("DELETE FROM documents WHERE kind = ? AND parent = ?", c.Kind, parent)
+	n, err := tx.changeRows("DELETE FROM documents WHERE kind = ? AND parent = ?", c.Kind, parent)
 	if err != nil {
 		return 0, fmt.Errorf("delete documents %s of %q: %w", c.Kind, parent, err)
 	}
@@ -67,7 +67,7 @@ func (c Collection[T]) DeleteByParent(tx *Tx, parent string) (int64, error) {
 
 // Get reads one document.
 func (c Collection[T]) Get(ctx context.Context, r Reader, id string) (doc Doc[T], found bool, err error) {
-	docs, err := c.find(ctx, r, " AND id = ?", id)
+	docs, err := c.findDocument(ctx, r, " AND id = ?", id)
 	if err != nil || len(docs) == 0 {
 		return doc, false, err
 	}
@@ -76,18 +76,18 @@ func (c Collection[T]) Get(ctx context.Context, r Reader, id string) (doc Doc[T]
 
 // All reads every document of the kind, oldest At first, then by the bytes of the id.
 func (c Collection[T]) All(ctx context.Context, r Reader) ([]Doc[T], error) {
-	return c.find(ctx, r, "")
+	return c.findDocument(ctx, r, "")
 }
 
 // ByParent reads the documents with that parent, in the order of All.
 func (c Collection[T]) ByParent(ctx context.Context, r Reader, parent string) ([]Doc[T], error) {
-	return c.find(ctx, r, " AND parent = ?", parent)
+	return c.findDocument(ctx, r, " AND parent = ?", parent)
 }
 
 // Parents lists the parents of all documents, each once, in no order.
 func (c Collection[T]) Parents(ctx context.Context, r Reader) ([]string, error) {
 	var all []string
-	err := r.query(ctx, "SELECT DISTINCT parent FROM documents WHERE kind = ?", []any{c.Kind}, func(rows *sql.Rows) error {
+	err := r.queryRows(ctx, "SELECT DISTINCT parent FROM documents WHERE kind = ?", []any{c.Kind}, func(rows *sql.Rows) error {
 		var parent string
 		err := rows.Scan(&parent)
 		all = append(all, parent)
@@ -102,42 +102,42 @@ func (c Collection[T]) Parents(ctx context.Context, r Reader) ([]string, error) 
 // Before reads the documents with At before at, in the order of All. Documents
 // without a time are not before anything.
 func (c Collection[T]) Before(ctx context.Context, r Reader, at time.Time) ([]Doc[T], error) {
-	return c.find(ctx, r, " AND at < ? AND at <> 0", toMicros(at))
+	return c.findDocument(ctx, r, " AND at < ? AND at <> 0", toMicros(at))
 }
 
 // After reads the documents with At after at, in the order of All.
 func (c Collection[T]) After(ctx context.Context, r Reader, at time.Time) ([]Doc[T], error) {
-	return c.find(ctx, r, " AND at > ?", toMicros(at))
+	return c.findDocument(ctx, r, " AND at > ?", toMicros(at))
 }
 
 // Behind reads at most limit documents whose ids come behind id, not before since,
 // in the order of their ids. It is for collections whose ids are numbers of one
 // width: other texts are ordered differently by different databases.
 func (c Collection[T]) Behind(ctx context.Context, r Reader, id string, since time.Time, limit int) ([]Doc[T], error) {
-	return c.read(ctx, r, " AND id > ? AND at >= ? ORDER BY id LIMIT ?", id, toMicros(since), limit)
+	return c.readDocuments(ctx, r, " AND id > ? AND at >= ? ORDER BY id LIMIT ?", id, toMicros(since), limit)
 }
 
 // Last reads the document with the greatest id, of a collection as Behind reads.
 func (c Collection[T]) Last(ctx context.Context, r Reader) (doc Doc[T], found bool, err error) {
-	docs, err := c.read(ctx, r, " ORDER BY id DESC LIMIT 1")
+	docs, err := c.readDocuments(ctx, r, " ORDER BY id DESC LIMIT 1")
 	if err != nil || len(docs) == 0 {
 		return doc, false, err
 	}
 	return docs[0], true, nil
 }
 
-func (c Collection[T]) find(ctx context.Context, r Reader, where string, args ...any) ([]Doc[T], error) {
-	docs, err := c.read(ctx, r, where+" ORDER BY at", args...)
+func (c Collection[T]) findDocument(ctx context.Context, r Reader, where string, args ...any) ([]Doc[T], error) {
+	docs, err := c.readDocuments(ctx, r, where+" ORDER BY at", args...)
 	sortDocs(docs)
 	return docs, err
 }
 
-// read is every document of the kind that rest leaves, in its order.
-func (c Collection[T]) read(ctx context.Context, r Reader, rest string, args ...any) ([]Doc[T], error) {
+// readDocuments is every document of the kind that rest leaves, in its order.
+func (c Collection[T]) readDocuments(ctx context.Context, r Reader, rest string, args ...any) ([]Doc[T], error) {
 	var docs []Doc[T]
 	var bad error
 	query := "SELECT id, parent, at, doc FROM documents WHERE kind = ?" + rest
-	err := r.query(ctx, query, append([]any{c.Kind}, args...), func(rows *sql.Rows) error {
+	err := r.queryRows(ctx, query, append([]any{c.Kind}, args...), func(rows *sql.Rows) error {
 		var d Doc[T]
 		var at int64
 		var b sql.RawBytes

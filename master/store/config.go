@@ -48,7 +48,7 @@ type Config struct {
 	Log *slog.Logger
 }
 
-func (c Config) validate() error {
+func (c Config) checkConfig() error {
 	switch {
 	case c.Path == "" && c.URL == "":
 		return errors.New("open store: neither a path nor a database URL is given; set one of them")

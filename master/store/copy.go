@@ -38,7 +38,7 @@ func copyFile(ctx context.Context, from Config, path string) (schema int64, err 
 	if s.pools.read, err = sql.Open("sqlite", sqliteDSN(from.Path)); err != nil {
 		return 0, fmt.Errorf("open %s: %w", from.Path, err)
 	}
-	defer func() { err = errors.Join(err, s.pools.close()) }()
+	defer func() { err = errors.Join(err, s.pools.closePools()) }()
 	if schema, err = s.schemaHave(ctx); err != nil {
 		return 0, err
 	}

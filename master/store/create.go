@@ -16,7 +16,7 @@ var errEmptyFile = errors.New("it has no bytes, and a store that was made has so
 // empty store is one whose creation was interrupted; without it, one that was lost.
 func newMarker(path string) string { return path + ".new" }
 
-func exists(path string) bool {
+func fileExists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
@@ -35,7 +35,7 @@ func createOrCheck(path string) error {
 		}
 	case err != nil:
 		return fmt.Errorf("open the store: %w", err)
-	case info.Size() == 0 && !exists(newMarker(path)):
+	case info.Size() == 0 && !fileExists(newMarker(path)):
 		return &CorruptError{Path: path, Err: errEmptyFile}
 	}
 	return createPrivate(path)

@@ -31,9 +31,9 @@ type dialect struct {
 	full func(error) bool
 }
 
-// text rewrites a statement that is written with ? for this database. A question
+// rewriteQuery rewrites a statement that is written with ? for this database. A question
 // mark never occurs in our statements otherwise.
-func (d *dialect) text(query string) string {
+func (d *dialect) rewriteQuery(query string) string {
 	if !d.numbered {
 		return query
 	}
@@ -49,8 +49,8 @@ func (d *dialect) text(query string) string {
 	return b.String()
 }
 
-// explain gives a driver's error its kind.
-func (d *dialect) explain(ctx context.Context, err error) error {
+// classifyError gives a driver's error its kind.
+func (d *dialect) classifyError(ctx context.Context, err error) error {
 	switch {
 	case err == nil || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrCorrupt) || errors.Is(err, ErrFull):
 		return err
@@ -75,7 +75,7 @@ type pools struct {
 	write, read *sql.DB
 }
 
-func (p pools) close() error {
+func (p pools) closePools() error {
 	var errs []error
 	for _, db := range []*sql.DB{p.write, p.read} {
 		if db != nil {

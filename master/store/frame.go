@@ -95,26 +95,26 @@ func newFrameWriter(w io.Writer) *frameWriter {
 	return &frameWriter{w: io.MultiWriter(w, h), hash: h}
 }
 
-func (f *frameWriter) flush() {
+func (f *frameWriter) flushFrame() {
 	if f.err == nil {
 		_, f.err = f.w.Write(f.buf)
 	}
 	f.buf = f.buf[:0]
 }
 
-func (f *frameWriter) row(number int, t table, fields []field) {
+func (f *frameWriter) writeRow(number int, t table, fields []field) {
 	f.buf = append(f.buf, byte(number))
 	for i, c := range t.columns {
 		if c.kind == columnInt {
 			f.buf = binary.AppendVarint(f.buf, fields[i].number)
 		} else {
-			f.bytes(fields[i].bytes)
+			f.writeBytes(fields[i].bytes)
 		}
 	}
-	f.flush()
+	f.flushFrame()
 }
 
-func (f *frameWriter) bytes(b []byte) {
+func (f *frameWriter) writeBytes(b []byte) {
 	f.buf = binary.AppendUvarint(f.buf, uint64(len(b)))
 	f.buf = append(f.buf, b...)
 }
@@ -138,56 +138,56 @@ func (f *frameReader) ReadByte() (byte, error) {
 	return b, err
 }
 
-func (f *frameReader) bytes() ([]byte, error) {
+func (f *frameReader) readBytes() ([]byte, error) {
 	n, err := binary.ReadUvarint(f)
 	if err != nil || n > fieldLimit {
-		return nil, damaged(err, "a length of %d", n)
+		return nil, damagedError(err, "a length of %d", n)
 	}
 	// Grown as it is read, so that a wrong length costs an error and not memory.
 	var b bytes.Buffer
 	if _, err := io.CopyN(io.MultiWriter(&b, f.hash), f.r, int64(n)); err != nil {
-		return nil, damaged(err, "%d bytes that are not there", n)
+		return nil, damagedError(err, "%d bytes that are not there", n)
 	}
 	return b.Bytes(), nil
 }
 
-func (f *frameReader) fields(t table) ([]field, error) {
+func (f *frameReader) readFields(t table) ([]field, error) {
 	fields := make([]field, len(t.columns))
 	for i, c := range t.columns {
 		var err error
 		if c.kind == columnInt {
 			fields[i].number, err = binary.ReadVarint(f)
 		} else {
-			fields[i].bytes, err = f.bytes()
+			fields[i].bytes, err = f.readBytes()
 		}
 		if err == nil && c.kind == columnText {
 			err = checkText(c.name, string(fields[i].bytes))
 		}
 		if err != nil {
-			return nil, damaged(err, "%s.%s", t.name, c.name)
+			return nil, damagedError(err, "%s.%s", t.name, c.name)
 		}
 	}
 	return fields, nil
 }
 
-// end compares the count and the sum, and that nothing follows.
-func (f *frameReader) end(rows uint64) error {
+// checkEnd compares the count and the sum, and that nothing follows.
+func (f *frameReader) checkEnd(rows uint64) error {
 	n, err := binary.ReadUvarint(f)
 	if err != nil || n != rows {
-		return damaged(err, "%d rows where %d are announced", rows, n)
+		return damagedError(err, "%d rows where %d are announced", rows, n)
 	}
 	want := f.hash.Sum(nil)
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(f.r, got); err != nil || !bytes.Equal(got, want) {
-		return damaged(err, "a checksum that does not match")
+		return damagedError(err, "a checksum that does not match")
 	}
 	if _, err := f.r.ReadByte(); !errors.Is(err, io.EOF) {
-		return damaged(err, "more after its end")
+		return damagedError(err, "more after its end")
 	}
 	return nil
 }
 
-func damaged(err error, format string, args ...any) error {
+func damagedError(err error, format string, args ...any) error {
 	what := fmt.Sprintf(format, args...)
 	if errors.Is(err, ErrDamaged) {
 		return err

@@ -14,11 +14,11 @@ import (
 func FuzzRestore(f *testing.F) {
 	var rows bytes.Buffer
 	w := newFrameWriter(&rows)
-	w.bytes([]byte(`{"schema":1,"cluster_id":"c"}`))
-	w.row(1, backupTables()[0], []field{{bytes: []byte("k")}, {bytes: []byte("id")}, {}, {number: -7}, {bytes: []byte("{}")}})
-	w.row(3, backupTables()[2], []field{{bytes: []byte("t")}, {bytes: []byte("c")}, {number: 1 << 60}})
+	w.writeBytes([]byte(`{"schema":1,"cluster_id":"c"}`))
+	w.writeRow(1, backupTables()[0], []field{{bytes: []byte("k")}, {bytes: []byte("id")}, {}, {number: -7}, {bytes: []byte("{}")}})
+	w.writeRow(3, backupTables()[2], []field{{bytes: []byte("t")}, {bytes: []byte("c")}, {number: 1 << 60}})
 	w.buf = binary.AppendUvarint([]byte{0}, 2)
-	w.flush()
+	w.flushFrame()
 	f.Add(rows.Bytes())
 	f.Add([]byte{1, '{', 1, 0xff, 0xff, 0xff, 0xff, 0x3f})
 	f.Fuzz(func(t *testing.T, body []byte) {
@@ -30,8 +30,8 @@ func FuzzRestore(f *testing.F) {
 		}
 		r, _, err := openBackup(file)
 		if err == nil {
-			err = r.rows(func(tb table, fields []field) error {
-				if len(tb.values(fields)) != len(tb.columns) {
+			err = r.readRows(func(tb table, fields []field) error {
+				if len(tb.rowValues(fields)) != len(tb.columns) {
 					t.Error("a row without all its columns")
 				}
 				return nil

@@ -22,7 +22,7 @@ type fullRecord struct {
 // it does a full disk.
 func capPages(t *testing.T, s *Store, pages int, until func()) {
 	t.Helper()
-	err := s.enqueue(t.Context(), &request{ctx: t.Context(), raw: func(ctx context.Context, w *writer) error {
+	err := s.enqueueRequest(t.Context(), &request{ctx: t.Context(), raw: func(ctx context.Context, w *writer) error {
 		until()
 		rows, err := w.conn.QueryContext(ctx, fmt.Sprintf("PRAGMA max_page_count = %d", pages))
 		if err != nil {

@@ -39,13 +39,13 @@ func (l *Lease) Err() error {
 	return nil
 }
 
-func (l *Lease) lose() {
+func (l *Lease) markLost() {
 	if l.gone.CompareAndSwap(false, true) {
 		close(l.lost)
 	}
 }
 
-func (l *Lease) renewed() { l.touched.Store(true) }
+func (l *Lease) markRenewed() { l.touched.Store(true) }
 
 // Acquire takes the lease for owner and renews it until Close. It is called once.
 //
@@ -62,9 +62,9 @@ func (s *Store) Acquire(ctx context.Context, owner string) (*Lease, error) {
 		return nil, fmt.Errorf("acquire the store: %w", err)
 	}
 	var lease *Lease
-	err = s.enqueue(ctx, &request{ctx: ctx, raw: func(ctx context.Context, w *writer) error {
+	err = s.enqueueRequest(ctx, &request{ctx: ctx, raw: func(ctx context.Context, w *writer) error {
 		var err error
-		lease, err = w.acquire(ctx, owner, host)
+		lease, err = w.acquireLease(ctx, owner, host)
 		return err
 	}})
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Store) Acquire(ctx context.Context, owner string) (*Lease, error) {
 	}
 	s.cfg.Log.Info("acquired the store", "owner", owner, "epoch", lease.Epoch)
 	if s.dialect.timed {
-		s.loops.Go(func() { s.renew(lease) })
+		s.loops.Go(func() { s.renewLease(lease) })
 	}
 	return lease, nil
 }
@@ -83,31 +83,31 @@ type leaseRow struct {
 	expires, clockTime int64
 }
 
-// refuses says whether the row keeps owner out.
-func (r leaseRow) refuses(owner string, timed bool) bool {
+// refusesOwner says whether the row keeps owner out.
+func (r leaseRow) refusesOwner(owner string, timed bool) bool {
 	return timed && r.owner != owner && r.expires > r.clockTime
 }
 
-func (w *writer) acquire(ctx context.Context, owner, host string) (*Lease, error) {
+func (w *writer) acquireLease(ctx context.Context, owner, host string) (*Lease, error) {
 	if w.lease != nil {
 		return nil, fmt.Errorf("it is already acquired by %q in this process", w.lease.Owner)
 	}
-	if err := w.start(ctx); err != nil {
+	if err := w.beginTransaction(ctx); err != nil {
 		return nil, err
 	}
 	row, err := w.lockLease(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if row.refuses(owner, w.dialect.timed) {
+	if row.refusesOwner(owner, w.dialect.timed) {
 		return nil, &HeldError{Store: w.dialect.name, Owner: row.owner, Host: row.host, Until: fromMicros(row.expires)}
 	}
 	lease := &Lease{Owner: owner, Epoch: row.epoch + 1, lost: make(chan struct{})}
-	if _, err := w.change(ctx, "UPDATE lease SET owner = ?, host = ?, epoch = ?, expires = "+w.dialect.now+" + ? WHERE id = 1",
+	if _, err := w.changeRows(ctx, "UPDATE lease SET owner = ?, host = ?, epoch = ?, expires = "+w.dialect.now+" + ? WHERE id = 1",
 		owner, host, lease.Epoch, w.ttl.Microseconds()); err != nil {
 		return nil, err
 	}
-	if err := w.exec(ctx, "COMMIT"); err != nil {
+	if err := w.execQuery(ctx, "COMMIT"); err != nil {
 		return nil, err
 	}
 	w.opened, w.lease, w.seq = false, lease, row.seq
@@ -117,7 +117,7 @@ func (w *writer) acquire(ctx context.Context, owner, host string) (*Lease, error
 // lockLease reads the row and keeps others from it until the transaction ends. It
 // is an update because that locks in both databases.
 func (w *writer) lockLease(ctx context.Context) (row leaseRow, err error) {
-	rows, err := w.query(ctx, "UPDATE lease SET epoch = epoch WHERE id = 1 "+
+	rows, err := w.queryRows(ctx, "UPDATE lease SET epoch = epoch WHERE id = 1 "+
 		"RETURNING owner, host, epoch, seq, expires, "+w.dialect.now)
 	if err != nil {
 		return row, err
@@ -128,9 +128,9 @@ func (w *writer) lockLease(ctx context.Context) (row leaseRow, err error) {
 	return row, err
 }
 
-// renew writes an empty group when nothing else has been written for a while: every
+// renewLease writes an empty group when nothing else has been written for a while: every
 // commit renews, so a busy master pays nothing for its lease.
-func (s *Store) renew(l *Lease) {
+func (s *Store) renewLease(l *Lease) {
 	tick := time.NewTicker(s.cfg.LeaseTTL / 3)
 	defer tick.Stop()
 	down := false
@@ -156,13 +156,13 @@ func (s *Store) renew(l *Lease) {
 	}
 }
 
-// release ends the lease, so that a successor need not wait for it.
-func release(ctx context.Context, w *writer) error {
+// releaseLease ends the lease, so that a successor need not wait for it.
+func releaseLease(ctx context.Context, w *writer) error {
 	if w.lease == nil {
 		return nil
 	}
 	// Of a lost lease the epoch is not there any more, and nothing is changed.
-	_, err := w.change(ctx, "UPDATE lease SET expires = 0 WHERE id = 1 AND epoch = ?", w.lease.Epoch)
+	_, err := w.changeRows(ctx, "UPDATE lease SET expires = 0 WHERE id = 1 AND epoch = ?", w.lease.Epoch)
 	return err
 }
 

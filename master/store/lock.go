@@ -39,14 +39,14 @@ func takeLock(path string) (*lockFile, error) {
 		}
 		return nil, held
 	}
-	if err := l.sign(name); err != nil {
+	if err := l.writeHolder(name); err != nil {
 		_ = l.lock.Close() // the error to tell is the first one
 		return nil, err
 	}
 	return l, nil
 }
 
-func (l *lockFile) sign(name string) error {
+func (l *lockFile) writeHolder(name string) error {
 	host, err := os.Hostname()
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", name, err)
@@ -61,9 +61,9 @@ func (l *lockFile) sign(name string) error {
 	return nil
 }
 
-// close releases the lock. The file stays: removing it would let two processes lock
+// releaseLock releases the lock. The file stays: removing it would let two processes lock
 // two files of one name.
-func (l *lockFile) close() error {
+func (l *lockFile) releaseLock() error {
 	if l == nil {
 		return nil
 	}

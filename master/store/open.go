@@ -54,7 +54,7 @@ type Meta struct {
 // the schema of this program. It refuses a store whose schema is newer
 // (ErrNewerSchema) or that a living master holds (ErrHeld). Writing needs Acquire.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
-	if err := cfg.validate(); err != nil {
+	if err := cfg.checkConfig(); err != nil {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
@@ -63,8 +63,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := s.openPools(); err != nil {
 		return nil, errors.Join(err, s.letGo())
 	}
-	if err := s.prepare(ctx); err != nil {
-		return nil, errors.Join(s.dialect.explain(ctx, err), s.letGo())
+	if err := s.prepareSchema(ctx); err != nil {
+		return nil, errors.Join(s.dialect.classifyError(ctx, err), s.letGo())
 	}
 	if err := s.markCreated(); err != nil {
 		return nil, errors.Join(err, s.letGo())
@@ -75,7 +75,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	s.queue = make(chan *request, queueLength)
 	w := &writer{dialect: s.dialect, db: s.pools.write, log: cfg.Log, ttl: cfg.LeaseTTL}
-	go s.serve(s.life, w) //nolint:contextcheck // the writer lives as long as the store, not as the call that opens it
+	go s.serveRequests(s.life, w) //nolint:contextcheck // the writer lives as long as the store, not as the call that opens it
 	return s, nil
 }
 
@@ -101,12 +101,12 @@ func (s *Store) openPools() (err error) {
 	return err
 }
 
-func (s *Store) prepare(ctx context.Context) (err error) {
+func (s *Store) prepareSchema(ctx context.Context) (err error) {
 	if s.cfg.ReadOnly {
 		if s.meta.Schema, err = s.checkSchema(ctx); err != nil {
 			return err
 		}
-	} else if s.meta.Schema, err = s.migrate(ctx); err != nil {
+	} else if s.meta.Schema, err = s.migrateSchema(ctx); err != nil {
 		return err
 	}
 	if !s.cfg.ReadOnly {
@@ -129,7 +129,7 @@ func (s *Store) nameCluster(ctx context.Context) error {
 		metaCluster: uuid.NewString(),
 		metaCreated: time.Now().UTC().Format(time.RFC3339Nano),
 	} {
-		_, err := s.pools.write.ExecContext(ctx, s.dialect.text(
+		_, err := s.pools.write.ExecContext(ctx, s.dialect.rewriteQuery(
 			"INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING"), name, value)
 		if err != nil {
 			return fmt.Errorf("name the cluster: %w", err)
@@ -140,7 +140,7 @@ func (s *Store) nameCluster(ctx context.Context) error {
 
 func (s *Store) readMeta(ctx context.Context) error {
 	values := map[string]string{}
-	err := s.query(ctx, "SELECT name, value FROM meta", nil, func(r *sql.Rows) error {
+	err := s.queryRows(ctx, "SELECT name, value FROM meta", nil, func(r *sql.Rows) error {
 		var name, value string
 		err := r.Scan(&name, &value)
 		values[name] = value
@@ -163,17 +163,17 @@ func (s *Store) Meta() Meta { return s.meta }
 // Close waits for the writes that were accepted, gives up the lease and closes the
 // database. Further calls return the first answer.
 func (s *Store) Close() error {
-	s.once.Do(func() { s.closeE = s.shut() })
+	s.once.Do(func() { s.closeE = s.closeQueue() })
 	return s.closeE
 }
 
-// shut puts the release of the lease behind the last accepted write and closes the
+// closeQueue puts the release of the lease behind the last accepted write and closes the
 // queue behind it, so that nothing renews what has been given up.
-func (s *Store) shut() error {
+func (s *Store) closeQueue() error {
 	close(s.closing)
 	var err error
 	if s.queue != nil {
-		last := &request{ctx: s.life, raw: release, done: make(chan error, 1)}
+		last := &request{ctx: s.life, raw: releaseLease, done: make(chan error, 1)}
 		s.gate.Lock()
 		s.closed = true
 		s.queue <- last
@@ -193,5 +193,5 @@ func (s *Store) shut() error {
 // letGo gives back what Open took from the system, in any state of it.
 func (s *Store) letGo() error {
 	s.end()
-	return errors.Join(s.pools.close(), s.lock.close())
+	return errors.Join(s.pools.closePools(), s.lock.releaseLock())
 }

@@ -20,8 +20,8 @@ const (
 	probeSize = 64 << 10
 )
 
-// probes are written and removed in one transaction; there is never one to read.
-func probes() Collection[[]byte] { return Collection[[]byte]{Kind: "probe"} }
+// probeCollection are written and removed in one transaction; there is never one to read.
+func probeCollection() Collection[[]byte] { return Collection[[]byte]{Kind: "probe"} }
 
 // Probe writes what changes nothing, as durably as any write, and returns why that
 // is impossible. While the database hangs it hangs too. Once a write was refused for
@@ -56,8 +56,8 @@ func (s *Store) lookForRoom() error {
 func askForRoom(tx *Tx) error {
 	text := make([]byte, probeSize)
 	_, _ = rand.Read(text) // it never fails
-	if err := probes().Put(tx, "probe", "", time.Time{}, text); err != nil {
+	if err := probeCollection().Put(tx, "probe", "", time.Time{}, text); err != nil {
 		return err
 	}
-	return probes().Delete(tx, "probe")
+	return probeCollection().Delete(tx, "probe")
 }

@@ -79,7 +79,7 @@ func TestProbeRemembersAFullDisk(t *testing.T) {
 	if err := s.Probe(t.Context()); err != nil {
 		t.Errorf("with room again: got %v", err)
 	}
-	if all, err := probes().All(t.Context(), s); err != nil || len(all) != 0 {
+	if all, err := probeCollection().All(t.Context(), s); err != nil || len(all) != 0 {
 		t.Errorf("got %d probes in the store, %v, want none", len(all), err)
 	}
 	full()

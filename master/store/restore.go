@@ -21,13 +21,13 @@ var ErrNotEmpty = errors.New("the target store is not empty; give a new path or 
 // and keeps the cluster's id. It is all or nothing: after an error, ErrDamaged among
 // them, the target is as empty as it was and Restore may be called again.
 func Restore(ctx context.Context, r io.Reader, into Config) error {
-	if err := restore(ctx, r, into); err != nil {
+	if err := restoreBackup(ctx, r, into); err != nil {
 		return fmt.Errorf("restore the store: %w", err)
 	}
 	return nil
 }
 
-func restore(ctx context.Context, r io.Reader, into Config) (err error) {
+func restoreBackup(ctx context.Context, r io.Reader, into Config) (err error) {
 	f, head, err := openBackup(r)
 	if err != nil {
 		return err
@@ -50,8 +50,8 @@ func restore(ctx context.Context, r io.Reader, into Config) (err error) {
 	if _, err := s.Acquire(ctx, "restore"); err != nil {
 		return err
 	}
-	return s.enqueue(ctx, &request{ctx: ctx, raw: func(ctx context.Context, w *writer) error {
-		return w.load(ctx, f, head)
+	return s.enqueueRequest(ctx, &request{ctx: ctx, raw: func(ctx context.Context, w *writer) error {
+		return w.loadBackup(ctx, f, head)
 	}})
 }
 
@@ -61,28 +61,28 @@ func openBackup(r io.Reader) (*frameReader, backupHeader, error) {
 	buffered := bufio.NewReaderSize(r, 1<<20)
 	magic := make([]byte, len(backupMagic))
 	if _, err := io.ReadFull(buffered, magic); err != nil || string(magic) != backupMagic {
-		return nil, head, damaged(err, "no first line %q", strings.TrimSpace(backupMagic))
+		return nil, head, damagedError(err, "no first line %q", strings.TrimSpace(backupMagic))
 	}
 	zip, err := gzip.NewReader(buffered)
 	if err != nil {
-		return nil, head, damaged(err, "no gzip stream")
+		return nil, head, damagedError(err, "no gzip stream")
 	}
 	f := newFrameReader(zip)
-	b, err := f.bytes()
+	b, err := f.readBytes()
 	if err != nil {
-		return nil, head, damaged(err, "no header")
+		return nil, head, damagedError(err, "no header")
 	}
 	err = json.Unmarshal(b, &head)
 	if err != nil || head.Schema < 1 || head.ClusterID == "" || checkText("cluster id", head.ClusterID) != nil {
-		return nil, head, damaged(err, "a header that is not one")
+		return nil, head, damagedError(err, "a header that is not one")
 	}
 	return f, head, nil
 }
 
-// load does it all in one transaction, so that a file which turns out to be cut off
+// loadBackup does it all in one transaction, so that a file which turns out to be cut off
 // at its end has changed nothing.
-func (w *writer) load(ctx context.Context, f *frameReader, head backupHeader) error {
-	if err := w.start(ctx); err != nil {
+func (w *writer) loadBackup(ctx context.Context, f *frameReader, head backupHeader) error {
+	if err := w.beginTransaction(ctx); err != nil {
 		return err
 	}
 	row, err := w.lockLease(ctx)
@@ -90,7 +90,7 @@ func (w *writer) load(ctx context.Context, f *frameReader, head backupHeader) er
 		return err
 	}
 	if row.epoch != w.lease.Epoch {
-		w.lease.lose()
+		w.lease.markLost()
 		return ErrFenced
 	}
 	for _, t := range backupTables() {
@@ -104,11 +104,11 @@ func (w *writer) load(ctx context.Context, f *frameReader, head backupHeader) er
 	for name, value := range map[string]string{
 		metaCluster: head.ClusterID, metaCreated: head.CreatedAt.UTC().Format(time.RFC3339Nano),
 	} {
-		if _, err := w.change(ctx, "UPDATE meta SET value = ? WHERE name = ?", value, name); err != nil {
+		if _, err := w.changeRows(ctx, "UPDATE meta SET value = ? WHERE name = ?", value, name); err != nil {
 			return err
 		}
 	}
-	if err := w.exec(ctx, "COMMIT"); err != nil {
+	if err := w.execQuery(ctx, "COMMIT"); err != nil {
 		return err
 	}
 	w.opened = false
@@ -116,7 +116,7 @@ func (w *writer) load(ctx context.Context, f *frameReader, head backupHeader) er
 }
 
 func (w *writer) mustBeEmpty(ctx context.Context, t table) error {
-	rows, err := w.query(ctx, "SELECT 1 FROM "+t.name+" LIMIT 1")
+	rows, err := w.queryRows(ctx, "SELECT 1 FROM "+t.name+" LIMIT 1")
 	if err != nil {
 		return err
 	}
@@ -132,32 +132,32 @@ func (w *writer) mustBeEmpty(ctx context.Context, t table) error {
 }
 
 func (w *writer) loadRows(ctx context.Context, f *frameReader) error {
-	return f.rows(func(t table, fields []field) error {
-		if _, err := w.change(ctx, t.insert(), t.values(fields)...); err != nil {
+	return f.readRows(func(t table, fields []field) error {
+		if _, err := w.changeRows(ctx, t.insertQuery(), t.rowValues(fields)...); err != nil {
 			return fmt.Errorf("write %s: %w", t.name, err)
 		}
 		return nil
 	})
 }
 
-// rows reads to the end and proves that it is the end. When a row is refused it
+// readRows reads to the end and proves that it is the end. When a row is refused it
 // still reads on: a changed byte may make two rows the same, and then the file, not
 // the database, is what is wrong.
-func (f *frameReader) rows(each func(table, []field) error) error {
+func (f *frameReader) readRows(each func(table, []field) error) error {
 	var refused error
 	tables := backupTables()
 	for n := uint64(0); ; n++ {
 		number, err := f.ReadByte()
 		switch {
 		case err != nil:
-			return damaged(err, "no end")
+			return damagedError(err, "no end")
 		case number == 0:
-			return cmp.Or(f.end(n), refused)
+			return cmp.Or(f.checkEnd(n), refused)
 		case int(number) > len(tables):
-			return damaged(nil, "a table %d that is unknown", number)
+			return damagedError(nil, "a table %d that is unknown", number)
 		}
 		t := tables[number-1]
-		fields, err := f.fields(t)
+		fields, err := f.readFields(t)
 		if err != nil {
 			return err
 		}
@@ -167,11 +167,11 @@ func (f *frameReader) rows(each func(table, []field) error) error {
 	}
 }
 
-func (t table) insert() string {
-	return "INSERT INTO " + t.name + " (" + t.names() + ") VALUES (?" + strings.Repeat(", ?", len(t.columns)-1) + ")"
+func (t table) insertQuery() string {
+	return "INSERT INTO " + t.name + " (" + t.columnNames() + ") VALUES (?" + strings.Repeat(", ?", len(t.columns)-1) + ")"
 }
 
-func (t table) values(fields []field) []any {
+func (t table) rowValues(fields []field) []any {
 	values := make([]any, len(fields))
 	for i, c := range t.columns {
 		switch c.kind {

@@ -39,7 +39,7 @@ func schemaKnown() (int64, error) {
 func (s *Store) schemaHave(ctx context.Context) (have int64, err error) {
 	var tables int
 	db := s.pools.read
-	if err := db.QueryRowContext(ctx, s.dialect.text(s.dialect.hasTable), versions).Scan(&tables); err != nil {
+	if err := db.QueryRowContext(ctx, s.dialect.rewriteQuery(s.dialect.hasTable), versions).Scan(&tables); err != nil {
 		return 0, fmt.Errorf("read the schema's version: %w", err)
 	}
 	if tables == 0 {
@@ -54,7 +54,7 @@ func (s *Store) schemaHave(ctx context.Context) (have int64, err error) {
 
 // checkSchema refuses what this program cannot read as it stands.
 func (s *Store) checkSchema(ctx context.Context) (int64, error) {
-	have, know, err := s.schemas(ctx)
+	have, know, err := s.compareSchemas(ctx)
 	if err == nil && have < know {
 		err = fmt.Errorf("open store read-only: its schema is version %d, this program needs %d; "+
 			"start the master once to bring it up to date", have, know)
@@ -62,7 +62,7 @@ func (s *Store) checkSchema(ctx context.Context) (int64, error) {
 	return have, err
 }
 
-func (s *Store) schemas(ctx context.Context) (have, know int64, err error) {
+func (s *Store) compareSchemas(ctx context.Context) (have, know int64, err error) {
 	if know, err = schemaKnown(); err != nil {
 		return 0, 0, err
 	}
@@ -75,11 +75,11 @@ func (s *Store) schemas(ctx context.Context) (have, know int64, err error) {
 	return have, know, nil
 }
 
-// migrate brings the store forward, each step in a transaction. Before it touches a
+// migrateSchema brings the store forward, each step in a transaction. Before it touches a
 // store that had a master, it fences that master: one that is alive is a refusal,
 // one that only looks dead must not write into tables that change under it.
-func (s *Store) migrate(ctx context.Context) (int64, error) {
-	have, know, err := s.schemas(ctx)
+func (s *Store) migrateSchema(ctx context.Context) (int64, error) {
+	have, know, err := s.compareSchemas(ctx)
 	if err != nil || have == know {
 		return have, err
 	}

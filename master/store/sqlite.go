@@ -46,7 +46,7 @@ func openSQLite(cfg Config) (pools, error) {
 		if err != nil {
 			return pools{}, fmt.Errorf("open store read-only: %w", err)
 		}
-		if info.Size() == 0 && !exists(newMarker(cfg.Path)) {
+		if info.Size() == 0 && !fileExists(newMarker(cfg.Path)) {
 			return pools{}, &CorruptError{Path: cfg.Path, Err: errEmptyFile}
 		}
 	}

@@ -19,42 +19,42 @@ type Tx struct {
 	over bool
 }
 
-func (tx *Tx) exec(query string, args ...any) error {
-	_, err := tx.change(query, args...)
+func (tx *Tx) execQuery(query string, args ...any) error {
+	_, err := tx.changeRows(query, args...)
 	return err
 }
 
-func (tx *Tx) change(query string, args ...any) (rows int64, err error) {
-	if err := tx.usable(); err != nil {
+func (tx *Tx) changeRows(query string, args ...any) (rows int64, err error) {
+	if err := tx.checkUsable(); err != nil {
 		return 0, err
 	}
-	rows, err = tx.w.change(tx.ctx, query, args...)
+	rows, err = tx.w.changeRows(tx.ctx, query, args...)
 	if err != nil {
 		tx.err = err
-		return 0, tx.w.explain(tx.ctx, err)
+		return 0, tx.w.classifyError(tx.ctx, err)
 	}
 	return rows, nil
 }
 
-func (tx *Tx) usable() error {
+func (tx *Tx) checkUsable() error {
 	if tx.over {
 		return errTxOver
 	}
 	return tx.err
 }
 
-// query implements Reader: it sees what this and earlier writes of the group did.
-func (tx *Tx) query(_ context.Context, query string, args []any, scan func(*sql.Rows) error) error {
-	if err := tx.usable(); err != nil {
+// queryRows implements Reader: it sees what this and earlier writes of the group did.
+func (tx *Tx) queryRows(_ context.Context, query string, args []any, scan func(*sql.Rows) error) error {
+	if err := tx.checkUsable(); err != nil {
 		return err
 	}
-	rows, err := tx.w.query(tx.ctx, query, args...) //nolint:contextcheck // the group's context, see Tx
+	rows, err := tx.w.queryRows(tx.ctx, query, args...) //nolint:contextcheck // the group's context, see Tx
 	if err == nil {
 		err = scanAll(rows, scan)
 	}
 	if err != nil {
 		tx.err = err
-		return tx.w.explain(tx.ctx, err) //nolint:contextcheck // the group's context, see Tx
+		return tx.w.classifyError(tx.ctx, err) //nolint:contextcheck // the group's context, see Tx
 	}
 	return nil
 }
@@ -63,7 +63,7 @@ func (tx *Tx) query(_ context.Context, query string, args []any, scan func(*sql.
 // adds what its own group has written so far. Both return complete answers and hold
 // no lock afterwards.
 type Reader interface {
-	query(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error
+	queryRows(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error
 }
 
 var (
@@ -71,13 +71,13 @@ var (
 	_ Reader = (*Tx)(nil)
 )
 
-// query implements Reader over the read pool.
-func (s *Store) query(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
-	rows, err := s.pools.read.QueryContext(ctx, s.dialect.text(query), args...)
+// queryRows implements Reader over the read pool.
+func (s *Store) queryRows(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
+	rows, err := s.pools.read.QueryContext(ctx, s.dialect.rewriteQuery(query), args...)
 	if err == nil {
 		err = scanAll(rows, scan)
 	}
-	return s.dialect.explain(ctx, err)
+	return s.dialect.classifyError(ctx, err)
 }
 
 func scanAll(rows *sql.Rows, scan func(*sql.Rows) error) error {

@@ -28,7 +28,7 @@ const (
 // and ctx's error is returned; from then on Write waits for the outcome, because
 // reporting "cancelled" for something that is about to be durable would be a lie.
 func (s *Store) Write(ctx context.Context, fn func(*Tx) error) error {
-	err := s.enqueue(ctx, &request{ctx: ctx, fn: fn})
+	err := s.enqueueRequest(ctx, &request{ctx: ctx, fn: fn})
 	if errors.Is(err, ErrFull) {
 		s.full.Store(true)
 	}
@@ -64,7 +64,7 @@ func (r *request) abandon() bool {
 
 func (r *request) answer(err error) { r.done <- err }
 
-func (s *Store) enqueue(ctx context.Context, r *request) error {
+func (s *Store) enqueueRequest(ctx context.Context, r *request) error {
 	if s.queue == nil {
 		return ErrReadOnly
 	}
@@ -72,7 +72,7 @@ func (s *Store) enqueue(ctx context.Context, r *request) error {
 		return err
 	}
 	r.done = make(chan error, 1)
-	if err := s.send(ctx, r); err != nil {
+	if err := s.sendRequest(ctx, r); err != nil {
 		return err
 	}
 	select {
@@ -86,9 +86,9 @@ func (s *Store) enqueue(ctx context.Context, r *request) error {
 	return <-r.done
 }
 
-// send holds the gate while it waits for a place, so that Close cannot shut the
+// sendRequest holds the gate while it waits for a place, so that Close cannot shut the
 // queue between the look and the send.
-func (s *Store) send(ctx context.Context, r *request) error {
+func (s *Store) sendRequest(ctx context.Context, r *request) error {
 	s.gate.RLock()
 	defer s.gate.RUnlock()
 	if s.closed {
@@ -102,8 +102,8 @@ func (s *Store) send(ctx context.Context, r *request) error {
 	}
 }
 
-// serve is the writer's goroutine. It ends when the queue is shut and empty.
-func (s *Store) serve(ctx context.Context, w *writer) {
+// serveRequests is the writer's goroutine. It ends when the queue is shut and empty.
+func (s *Store) serveRequests(ctx context.Context, w *writer) {
 	defer close(s.served)
 	var next *request
 	for {
@@ -121,15 +121,15 @@ func (s *Store) serve(ctx context.Context, w *writer) {
 			continue
 		}
 		var group []*request
-		group, next = s.gather(first)
+		group, next = s.gatherGroup(first)
 		w.runGroup(ctx, group)
 	}
 }
 
-// gather takes what is already waiting and never waits itself: under load groups
+// gatherGroup takes what is already waiting and never waits itself: under load groups
 // form while the previous commit syncs, and a lone write is not delayed. A request
 // that must run alone ends the group and is returned beside it.
-func (s *Store) gather(first *request) (group []*request, next *request) {
+func (s *Store) gatherGroup(first *request) (group []*request, next *request) {
 	group = []*request{first}
 	for len(group) < groupLimit {
 		select {
@@ -158,20 +158,20 @@ func (w *writer) runAlone(ctx context.Context, r *request) {
 	defer cancel()
 	stop := context.AfterFunc(r.ctx, cancel) //nolint:contextcheck // the caller, who may end what runs for it alone
 	defer stop()
-	err := w.connect(ctx)
+	err := w.openConnection(ctx)
 	if err == nil {
 		err = r.raw(ctx, w)
 	}
 	if err != nil {
-		w.abort(ctx)
-		err = w.explain(ctx, err)
+		w.abortTransaction(ctx)
+		err = w.classifyError(ctx, err)
 	}
 	r.answer(err)
 }
 
 // runGroup commits the group as one and answers each.
 func (w *writer) runGroup(ctx context.Context, group []*request) {
-	ctx, cancel := w.limit(ctx)
+	ctx, cancel := w.limitCommit(ctx)
 	defer cancel()
 	begun := group[:0]
 	for _, r := range group {
@@ -184,7 +184,7 @@ func (w *writer) runGroup(ctx context.Context, group []*request) {
 	if len(begun) == 0 {
 		return
 	}
-	if err := w.open(ctx); err != nil {
+	if err := w.beginGroup(ctx); err != nil {
 		answerAll(begun, err)
 		return
 	}
@@ -193,18 +193,18 @@ func (w *writer) runGroup(ctx context.Context, group []*request) {
 		err, lost := w.runOne(ctx, r.fn, len(begun) > 1)
 		if lost {
 			// No caller's write is done: the transaction is gone with its connection.
-			w.abort(ctx)
-			answerAll(begun, w.explain(ctx, err))
+			w.abortTransaction(ctx)
+			answerAll(begun, w.classifyError(ctx, err))
 			return
 		}
 		errs = append(errs, err)
 		if i == 0 && len(begun) == 1 && err != nil {
-			w.abort(ctx)
+			w.abortTransaction(ctx)
 			r.answer(err)
 			return
 		}
 	}
-	commit := w.commit(ctx)
+	commit := w.commitGroup(ctx)
 	for i, r := range begun {
 		if errs[i] != nil {
 			r.answer(errs[i])
@@ -224,7 +224,7 @@ func answerAll(group []*request, err error) {
 // the only one. Lost says that the transaction itself is gone.
 func (w *writer) runOne(ctx context.Context, fn func(*Tx) error, savepoint bool) (err error, lost bool) {
 	if savepoint {
-		if err := w.exec(ctx, "SAVEPOINT one"); err != nil {
+		if err := w.execQuery(ctx, "SAVEPOINT one"); err != nil {
 			return err, true
 		}
 	}
@@ -242,11 +242,11 @@ func (w *writer) runOne(ctx context.Context, fn func(*Tx) error, savepoint bool)
 		return err, false
 	}
 	if err != nil {
-		if back := w.exec(ctx, "ROLLBACK TO SAVEPOINT one"); back != nil {
+		if back := w.execQuery(ctx, "ROLLBACK TO SAVEPOINT one"); back != nil {
 			return back, true
 		}
 	}
-	if end := w.exec(ctx, "RELEASE SAVEPOINT one"); end != nil {
+	if end := w.execQuery(ctx, "RELEASE SAVEPOINT one"); end != nil {
 		return end, true
 	}
 	return err, false

@@ -39,22 +39,22 @@ type writer struct {
 	opened  bool                 // a transaction is open on conn
 }
 
-// limit gives PostgreSQL's commits a deadline. A local file gets none: a disk that
+// limitCommit gives PostgreSQL's commits a deadline. A local file gets none: a disk that
 // hangs cannot be interrupted, and watching for it costs a goroutine a statement.
-func (w *writer) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+func (w *writer) limitCommit(ctx context.Context) (context.Context, context.CancelFunc) {
 	if !w.dialect.timed {
 		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, groupTime)
 }
 
-func (w *writer) connect(ctx context.Context) error {
+func (w *writer) openConnection(ctx context.Context) error {
 	if w.conn != nil {
 		return nil
 	}
 	conn, err := w.db.Conn(ctx)
 	if err != nil {
-		return w.explain(ctx, err)
+		return w.classifyError(ctx, err)
 	}
 	w.conn, w.stmts = conn, map[string]*sql.Stmt{}
 	return nil
@@ -62,30 +62,30 @@ func (w *writer) connect(ctx context.Context) error {
 
 // hangUp gives the connection back; a broken one is thrown away by the pool.
 func (w *writer) hangUp() {
-	w.forget()
+	w.closeStatements()
 	if w.conn != nil {
 		_ = w.conn.Close() // it may be gone already
 	}
 	w.conn, w.opened = nil, false
 }
 
-// forget closes the statements, which must happen before their connection ends.
-func (w *writer) forget() {
+// closeStatements closes the statements, which must happen before their connection ends.
+func (w *writer) closeStatements() {
 	for _, st := range w.stmts {
 		_ = st.Close() // the connection may be gone, and the statement with it
 	}
 	w.stmts = nil
 }
 
-func (w *writer) explain(ctx context.Context, err error) error {
-	return w.dialect.explain(ctx, err)
+func (w *writer) classifyError(ctx context.Context, err error) error {
+	return w.dialect.classifyError(ctx, err)
 }
 
-func (w *writer) prepared(ctx context.Context, query string) (*sql.Stmt, error) {
+func (w *writer) prepareStatement(ctx context.Context, query string) (*sql.Stmt, error) {
 	if st, found := w.stmts[query]; found {
 		return st, nil
 	}
-	st, err := w.conn.PrepareContext(ctx, w.dialect.text(query))
+	st, err := w.conn.PrepareContext(ctx, w.dialect.rewriteQuery(query))
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +93,8 @@ func (w *writer) prepared(ctx context.Context, query string) (*sql.Stmt, error) 
 	return st, nil
 }
 
-func (w *writer) change(ctx context.Context, query string, args ...any) (int64, error) {
-	st, err := w.prepared(ctx, query)
+func (w *writer) changeRows(ctx context.Context, query string, args ...any) (int64, error) {
+	st, err := w.prepareStatement(ctx, query)
 	if err != nil {
 		return 0, err
 	}
@@ -105,24 +105,24 @@ func (w *writer) change(ctx context.Context, query string, args ...any) (int64, 
 	return res.RowsAffected()
 }
 
-func (w *writer) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	st, err := w.prepared(ctx, query)
+func (w *writer) queryRows(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	st, err := w.prepareStatement(ctx, query)
 	if err != nil {
 		return nil, err
 	}
 	return st.QueryContext(ctx, args...)
 }
 
-func (w *writer) exec(ctx context.Context, query string) error {
-	_, err := w.change(ctx, query)
+func (w *writer) execQuery(ctx context.Context, query string) error {
+	_, err := w.changeRows(ctx, query)
 	return err
 }
 
-// open starts a group's transaction and proves that the epoch is still ours. The
+// beginGroup starts a group's transaction and proves that the epoch is still ours. The
 // update locks the lease's row until the commit, so no other master can take over between
 // the proof and the end. A connection that died while idle is replaced once:
 // nothing has been sent on it, so nothing can be done twice.
-func (w *writer) open(ctx context.Context) error {
+func (w *writer) beginGroup(ctx context.Context) error {
 	if w.lease == nil {
 		return ErrNoLease
 	}
@@ -138,100 +138,100 @@ func (w *writer) open(ctx context.Context) error {
 }
 
 func (w *writer) tryOpen(ctx context.Context) error {
-	if err := w.connect(ctx); err != nil {
+	if err := w.openConnection(ctx); err != nil {
 		return err
 	}
-	if err := w.start(ctx); err != nil {
-		w.abort(ctx)
-		return w.explain(ctx, err)
+	if err := w.beginTransaction(ctx); err != nil {
+		w.abortTransaction(ctx)
+		return w.classifyError(ctx, err)
 	}
-	n, err := w.change(ctx, "UPDATE lease SET seq = ?, expires = "+w.dialect.now+" + ? WHERE id = 1 AND epoch = ?",
+	n, err := w.changeRows(ctx, "UPDATE lease SET seq = ?, expires = "+w.dialect.now+" + ? WHERE id = 1 AND epoch = ?",
 		w.seq+1, w.ttl.Microseconds(), w.lease.Epoch)
 	if err != nil {
-		w.abort(ctx)
-		return w.explain(ctx, err)
+		w.abortTransaction(ctx)
+		return w.classifyError(ctx, err)
 	}
 	if n == 0 {
-		w.abort(ctx)
-		w.lease.lose()
+		w.abortTransaction(ctx)
+		w.lease.markLost()
 		return ErrFenced
 	}
 	return nil
 }
 
-func (w *writer) start(ctx context.Context) error {
-	if err := w.exec(ctx, w.dialect.begin); err != nil {
+func (w *writer) beginTransaction(ctx context.Context) error {
+	if err := w.execQuery(ctx, w.dialect.begin); err != nil {
 		return err
 	}
 	w.opened = true
 	return nil
 }
 
-// abort ends an open transaction without its effects. When even that is refused
+// abortTransaction ends an open transaction without its effects. When even that is refused
 // the connection goes, and the database ends the transaction itself.
-func (w *writer) abort(ctx context.Context) {
+func (w *writer) abortTransaction(ctx context.Context) {
 	if w.conn == nil {
 		return
 	}
 	if w.opened {
-		if err := w.exec(context.WithoutCancel(ctx), "ROLLBACK"); err == nil {
+		if err := w.execQuery(context.WithoutCancel(ctx), "ROLLBACK"); err == nil {
 			w.opened = false
 			return
 		}
 	}
-	w.discard()
+	w.discardConnection()
 }
 
-// discard makes the pool throw the connection away instead of lending it again in
+// discardConnection makes the pool throw the connection away instead of lending it again in
 // the middle of a transaction.
-func (w *writer) discard() {
-	w.forget()
+func (w *writer) discardConnection() {
+	w.closeStatements()
 	if w.conn != nil {
 		_ = w.conn.Raw(func(any) error { return driver.ErrBadConn }) // the answer is the one we gave
 	}
 	w.hangUp()
 }
 
-// commit makes the group durable, or finds out whether it is.
-func (w *writer) commit(ctx context.Context) error {
-	err := w.exec(ctx, "COMMIT")
+// commitGroup makes the group durable, or finds out whether it is.
+func (w *writer) commitGroup(ctx context.Context) error {
+	err := w.execQuery(ctx, "COMMIT")
 	if err == nil {
 		w.opened = false
 		w.seq++
-		w.lease.renewed()
+		w.lease.markRenewed()
 		return nil
 	}
 	// Even where the database itself said no we look: a wrong answer here would be
 	// a write reported failed and done.
-	w.abort(ctx)
+	w.abortTransaction(ctx)
 	if w.dialect.full(err) && !w.dialect.timed {
 		// SQLite had no room for the frame that would have made the group durable;
 		// looking takes room, too.
-		return w.explain(ctx, err)
+		return w.classifyError(ctx, err)
 	}
-	return w.resolve(ctx, err)
+	return w.resolveCommit(ctx, err)
 }
 
-// resolve answers whether the commit numbered seq+1 is durable. The number was
+// resolveCommit answers whether the commit numbered seq+1 is durable. The number was
 // written by that very commit, into a row that only the owner of the epoch writes:
 // if it is there, so is everything else. The update waits for the lock of a backend
 // that may still be committing on the broken connection.
-func (w *writer) resolve(ctx context.Context, cause error) error {
+func (w *writer) resolveCommit(ctx context.Context, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resolveLimit)
 	defer cancel()
 	for {
-		epoch, seq, err := w.look(ctx)
+		epoch, seq, err := w.readSequence(ctx)
 		switch {
 		case err == nil && epoch != w.lease.Epoch:
-			w.lease.lose()
+			w.lease.markLost()
 			return fmt.Errorf("%w (%w): %w", ErrFenced, ErrOutcomeUnknown, cause)
 		case err == nil && seq == w.seq+1:
 			w.seq++
 			return nil
 		case err == nil:
-			return w.explain(ctx, cause)
+			return w.classifyError(ctx, cause)
 		}
-		w.discard()
+		w.discardConnection()
 		if delay.For(ctx, resolvePause) != nil {
 			// Whatever became of it, its number must not be taken for the next one's.
 			w.seq++
@@ -240,11 +240,11 @@ func (w *writer) resolve(ctx context.Context, cause error) error {
 	}
 }
 
-func (w *writer) look(ctx context.Context) (epoch, seq int64, err error) {
-	if err := w.connect(ctx); err != nil {
+func (w *writer) readSequence(ctx context.Context) (epoch, seq int64, err error) {
+	if err := w.openConnection(ctx); err != nil {
 		return 0, 0, err
 	}
-	rows, err := w.query(ctx, "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING epoch, seq")
+	rows, err := w.queryRows(ctx, "UPDATE lease SET epoch = epoch WHERE id = 1 RETURNING epoch, seq")
 	if err != nil {
 		return 0, 0, err
 	}

@@ -38,14 +38,14 @@ func newAWSAttestor(env master.Env, pools []config.AWSProvider) (*awsAttestor, e
 
 // Attest implements cloud.Attestor.
 func (a *awsAttestor) Attest(ctx context.Context, audience string, proof cloud.Proof) (cloud.Attested, error) {
-	v, err := a.ready(ctx)
+	v, err := a.openVerifier(ctx)
 	if err != nil {
 		return cloud.Attested{}, err
 	}
 	return v.Attest(ctx, audience, proof)
 }
 
-func (a *awsAttestor) ready(ctx context.Context) (*attest.Verifier, error) {
+func (a *awsAttestor) openVerifier(ctx context.Context) (*attest.Verifier, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.verifier != nil {

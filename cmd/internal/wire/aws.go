@@ -67,7 +67,7 @@ func NewAWS(ctx context.Context, s *term.Streams, q AWSRequest) (*AWS, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := a.config(q)
+	c, err := a.targetConfig(q)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func NewAWS(ctx context.Context, s *term.Streams, q AWSRequest) (*AWS, error) {
 		return nil, err
 	}
 	c.S3Endpoint = s.Getenv("AWS_ENDPOINT_URL")
-	if c.Options.Programs, err = programs(q); err != nil {
+	if c.Options.Programs, err = listPrograms(q); err != nil {
 		return nil, err
 	}
 	if a.Target, err = aws.Open(ctx, c); err != nil {
@@ -87,7 +87,7 @@ func NewAWS(ctx context.Context, s *term.Streams, q AWSRequest) (*AWS, error) {
 			return nil, err
 		}
 	}
-	return a, a.install(s, q, gate)
+	return a, a.runInstall(s, q, gate)
 }
 
 // openAWS opens clients where the cluster is.
@@ -104,8 +104,8 @@ func openAWS(ctx context.Context, q AWSRequest) (a *AWS, account string, err err
 	return a, who.Account, err
 }
 
-// config is the target's, as far as it follows from what is said and remembered.
-func (a *AWS) config(q AWSRequest) (aws.Config, error) {
+// targetConfig is the target's, as far as it follows from what is said and remembered.
+func (a *AWS) targetConfig(q AWSRequest) (aws.Config, error) {
 	c := aws.Config{
 		Spec: spec.AWS{Cluster: q.Cluster, Region: a.free.Region},
 		Options: hosted.Options{
@@ -151,7 +151,7 @@ func (a *AWS) config(q AWSRequest) (aws.Config, error) {
 	return c, nil
 }
 
-func programs(q AWSRequest) (hosted.Programs, error) {
+func listPrograms(q AWSRequest) (hosted.Programs, error) {
 	if !q.Bring {
 		return nil, nil
 	}
@@ -162,7 +162,7 @@ func programs(q AWSRequest) (hosted.Programs, error) {
 	return hosted.LoadPrograms(q.Binaries, self)
 }
 
-func (a *AWS) install(s *term.Streams, q AWSRequest, gate *resource.Gate) error {
+func (a *AWS) runInstall(s *term.Streams, q AWSRequest, gate *resource.Gate) error {
 	settings, err := a.Target.Remember()
 	if err != nil {
 		return err
@@ -193,10 +193,10 @@ func (a *AWS) Exists(ctx context.Context) (bool, error) {
 	return len(found) > 0, err
 }
 
-// lost is what can be read back of a cluster that runs and has no record; it is nil
+// rebuildRecord is what can be read back of a cluster that runs and has no record; it is nil
 // when there is none. What an earlier cluster of the ID has left to be found again is
 // no such cluster.
-func (a *AWS) lost(ctx context.Context) (*hosted.Recovered, error) {
+func (a *AWS) rebuildRecord(ctx context.Context) (*hosted.Recovered, error) {
 	if a.Known {
 		return nil, nil //nolint:nilnil // nothing is lost
 	}
@@ -209,14 +209,14 @@ func (a *AWS) lost(ctx context.Context) (*hosted.Recovered, error) {
 
 // Lost reports whether the cluster runs and has lost its record.
 func (a *AWS) Lost(ctx context.Context) (bool, error) {
-	r, err := a.lost(ctx)
+	r, err := a.rebuildRecord(ctx)
 	return r != nil, err
 }
 
 // Recover reads back the settings of a cluster that has lost its record, for Adopt. They
 // are nil when no such cluster runs. Whole is false when they were read off live objects.
 func (a *AWS) Recover(ctx context.Context) (settings map[string]string, whole bool, err error) {
-	r, err := a.lost(ctx)
+	r, err := a.rebuildRecord(ctx)
 	if err != nil || r == nil {
 		return nil, false, err
 	}

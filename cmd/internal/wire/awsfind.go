@@ -117,7 +117,7 @@ func ListAWS(ctx context.Context, region, profile string) ([]HostedCluster, erro
 	if err != nil {
 		return nil, err
 	}
-	names, err := buckets(ctx, home)
+	names, err := listBuckets(ctx, home)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +136,7 @@ func ListAWS(ctx context.Context, region, profile string) ([]HostedCluster, erro
 		if region != "" && c.Region != region {
 			continue
 		}
-		if err := c.read(ctx, profile, who.Account); err != nil {
+		if err := c.readRecord(ctx, profile, who.Account); err != nil {
 			return nil, err
 		}
 		out = append(out, c)
@@ -145,8 +145,8 @@ func ListAWS(ctx context.Context, region, profile string) ([]HostedCluster, erro
 	return out, nil
 }
 
-// read fills in what the record says.
-func (c *HostedCluster) read(ctx context.Context, profile, account string) error {
+// readRecord fills in what the record says.
+func (c *HostedCluster) readRecord(ctx context.Context, profile, account string) error {
 	clients, err := api.Open(ctx, api.Options{Region: c.Region, Profile: profile})
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (c *HostedCluster) read(ctx context.Context, profile, account string) error
 	return nil
 }
 
-func buckets(ctx context.Context, c api.Clients) ([]string, error) {
+func listBuckets(ctx context.Context, c api.Clients) ([]string, error) {
 	var names []string
 	in := &s3.ListBucketsInput{}
 	for {

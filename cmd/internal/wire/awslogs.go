@@ -51,7 +51,7 @@ func (a *AWS) Logs(ctx context.Context, q MachineLogQuery, each func(MachineLog)
 		group = storage.LogGroupName(a.Cluster)
 	}
 	for {
-		if err := f.read(ctx, group, each); err != nil {
+		if err := f.readLines(ctx, group, each); err != nil {
 			return fmt.Errorf("read log group %s: %w", group, err)
 		}
 		if !q.Follow {
@@ -72,7 +72,7 @@ type following struct {
 	newest time.Time
 }
 
-func (f *following) read(ctx context.Context, group string, each func(MachineLog)) error {
+func (f *following) readLines(ctx context.Context, group string, each func(MachineLog)) error {
 	since := f.query.Since
 	if from := f.newest.Add(-late); from.After(since) {
 		since = from
@@ -93,7 +93,7 @@ func (f *following) read(ctx context.Context, group string, each func(MachineLog
 			return err
 		}
 		for _, e := range out.Events {
-			f.show(e, each)
+			f.showLines(e, each)
 		}
 		if out.NextToken == nil {
 			break
@@ -108,7 +108,7 @@ func (f *following) read(ctx context.Context, group string, each func(MachineLog
 	return nil
 }
 
-func (f *following) show(e types.FilteredLogEvent, each func(MachineLog)) {
+func (f *following) showLines(e types.FilteredLogEvent, each func(MachineLog)) {
 	instance, unit, _ := strings.Cut(aws.ToString(e.LogStreamName), "/")
 	if f.query.Unit != "" && unit != f.query.Unit {
 		return

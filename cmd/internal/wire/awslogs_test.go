@@ -28,7 +28,7 @@ func TestALineOfALogIsShownOnce(t *testing.T) {
 		event("4", "i-1/det-deploy-master", 3*time.Second),
 		event("3", "i-1/det-deploy-master", 2*time.Second), // late
 	} {
-		f.show(e, func(l MachineLog) { got = append(got, l) })
+		f.showLines(e, func(l MachineLog) { got = append(got, l) })
 	}
 	line := func(id string, after time.Duration) MachineLog {
 		return MachineLog{Time: noon.Add(after), Instance: "i-1", Unit: "det-deploy-master", Message: "line " + id}

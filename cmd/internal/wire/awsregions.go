@@ -80,7 +80,7 @@ func (a AWSAdvice) addClusters(ctx context.Context, uses map[string]regionUse) {
 	if err != nil {
 		return
 	}
-	names, err := buckets(ctx, a.facts.Clients)
+	names, err := listBuckets(ctx, a.facts.Clients)
 	if err != nil {
 		return
 	}

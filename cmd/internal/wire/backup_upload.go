@@ -35,8 +35,8 @@ func uploadServer(ctx context.Context, c *config.CheckpointStorage) (server uplo
 		return server, nil
 	}
 	server.EndpointURL = c.S3.EndpointURL
-	if server.AccessKey, err = resolver().Resolve(ctx, c.S3.AccessKey); err == nil {
-		server.SecretKey, err = resolver().Resolve(ctx, c.S3.SecretKey)
+	if server.AccessKey, err = secretResolver().Resolve(ctx, c.S3.AccessKey); err == nil {
+		server.SecretKey, err = secretResolver().Resolve(ctx, c.S3.SecretKey)
 	}
 	if err != nil {
 		return server, fmt.Errorf("read the keys of checkpoint_storage: %w", err)

@@ -109,10 +109,10 @@ func NewK8s(ctx context.Context, s *term.Streams, q K8sRequest) (*K8s, error) {
 	if k.Helm, err = k8s.OpenReleases(k.Kube, "", q.At.Log).Status(ctx, q.Cluster); err != nil {
 		return nil, err
 	}
-	if err := k.owns(q.Adopt); err != nil {
+	if err := k.checkOwner(q.Adopt); err != nil {
 		return nil, err
 	}
-	values, err := k.values(q)
+	values, err := k.currentValues(q)
 	if err != nil {
 		return nil, err
 	}
@@ -134,11 +134,11 @@ func NewK8s(ctx context.Context, s *term.Streams, q K8sRequest) (*K8s, error) {
 		}
 	}
 	if q.Given != nil {
-		if err := k.judge(); err != nil {
-			return nil, k.unadoptable(err, q.Adopt)
+		if err := k.checkValues(); err != nil {
+			return nil, k.wrapUnadoptable(err, q.Adopt)
 		}
 	}
-	return k, k.install(ctx, s, q, store, gate)
+	return k, k.runInstall(ctx, s, q, store, gate)
 }
 
 // readOnly is a gate that is never opened.
@@ -181,9 +181,9 @@ func k8sTarget(q K8sRequest, c *kube.Client, values k8s.Values) (*k8s.Target, er
 	}, nil
 }
 
-// values are those that hold: what is given over what the release has, or, before
+// currentValues are those that hold: what is given over what the release has, or, before
 // there is one, over what the record remembers of an interrupted install.
-func (k *K8s) values(q K8sRequest) (k8s.Values, error) {
+func (k *K8s) currentValues(q K8sRequest) (k8s.Values, error) {
 	given := q.Given
 	base := k8s.Values(k.Helm.Values)
 	if !k.Released() {
@@ -207,12 +207,12 @@ func (k *K8s) values(q K8sRequest) (k8s.Values, error) {
 		base = nil
 	}
 	out := over.Over(base)
-	return out, k.missing(out, given.Reset)
+	return out, k.missingSecrets(out, given.Reset)
 }
 
-// judge refuses values that the chart or its master would, before any server is asked
+// checkValues refuses values that the chart or its master would, before any server is asked
 // about what they lead to.
-func (k *K8s) judge() error {
+func (k *K8s) checkValues() error {
 	out, err := helm.Render(helm.Release{Name: k.Target.Cluster, Namespace: k.Target.Namespace, Values: k.Target.Values, Chart: k.Target.Chart}, helm.NoServer())
 	if err != nil {
 		return err
@@ -220,8 +220,8 @@ func (k *K8s) judge() error {
 	return masterTakes(out, k.Target.Cluster)
 }
 
-// missing names the secrets that an interrupted install was given and that are stored nowhere.
-func (k *K8s) missing(values k8s.Values, reset bool) error {
+// missingSecrets names the secrets that an interrupted install was given and that are stored nowhere.
+func (k *K8s) missingSecrets(values k8s.Values, reset bool) error {
 	if k.Released() || reset || k.Record.Settings[secretsSetting] == "" {
 		return nil
 	}
@@ -251,7 +251,7 @@ func (k *K8s) Released() bool {
 	return k.Helm.Status != helm.Absent && k.Helm.Status != helm.Uninstalled
 }
 
-func (k *K8s) install(ctx context.Context, s *term.Streams, q K8sRequest, store record.Store, gate *resource.Gate) error {
+func (k *K8s) runInstall(ctx context.Context, s *term.Streams, q K8sRequest, store record.Store, gate *resource.Gate) error {
 	text, err := yaml.Marshal(k.Target.Values.Remembered())
 	if err != nil {
 		return fmt.Errorf("remember the values: %w", err)

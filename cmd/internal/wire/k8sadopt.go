@@ -9,9 +9,9 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/helm"
 )
 
-// owns refuses a release of another owner, and where one of Determined's is to be
+// checkOwner refuses a release of another owner, and where one of Determined's is to be
 // adopted, anything but that.
-func (k *K8s) owns(adopt bool) error {
+func (k *K8s) checkOwner(adopt bool) error {
 	switch {
 	case !adopt:
 		return k.Helm.ForeignError()
@@ -45,7 +45,7 @@ func (e *unadoptableError) Hint() string {
 	return "these come from the old release or from what you give: leave one out with --set KEY=null, or give another; `det-deploy k8s values --default` explains each"
 }
 
-func (k *K8s) unadoptable(err error, adopt bool) error {
+func (k *K8s) wrapUnadoptable(err error, adopt bool) error {
 	if _, values := errors.AsType[*helm.ValuesError](err); !values || !adopt {
 		return err
 	}

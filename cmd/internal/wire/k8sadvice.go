@@ -57,7 +57,7 @@ func AdviseK8s(ctx context.Context, at K8sAt, cluster string) (K8sAdvice, error)
 		for _, n := range nodes.Items {
 			q := n.Status.Allocatable[doctor.SlotResource(slotType)]
 			if q.Value() > 0 {
-				a.SlotType, a.GPUs = slotType, divisor(a.GPUs, int(q.Value()))
+				a.SlotType, a.GPUs = slotType, greatestDivisor(a.GPUs, int(q.Value()))
 			}
 		}
 		if a.GPUs > 0 {
@@ -66,7 +66,7 @@ func AdviseK8s(ctx context.Context, at K8sAt, cluster string) (K8sAdvice, error)
 	}
 	for _, n := range nodes.Items {
 		if cpus := wholeCPUs(n.Status.Allocatable.Cpu()); cpus > 1 {
-			a.CPUs = divisor(a.CPUs, cpus-1)
+			a.CPUs = greatestDivisor(a.CPUs, cpus-1)
 		}
 	}
 	return a, nil
@@ -74,8 +74,8 @@ func AdviseK8s(ctx context.Context, at K8sAt, cluster string) (K8sAdvice, error)
 
 func wholeCPUs(q *resource.Quantity) int { return int(q.MilliValue() / 1000) }
 
-// divisor is the greatest that a and b have in common.
-func divisor(a, b int) int {
+// greatestDivisor is the greatest that a and b have in common.
+func greatestDivisor(a, b int) int {
 	for b != 0 {
 		a, b = b, a%b
 	}

@@ -72,15 +72,15 @@ func ListK8s(ctx context.Context, at K8sAt) (K8sList, error) {
 		}
 		l.Clusters = append(l.Clusters, one)
 	}
-	if err := l.unreleased(ctx, c, at.Namespace); err != nil {
+	if err := l.addUnreleased(ctx, c, at.Namespace); err != nil {
 		return l, err
 	}
 	slices.SortFunc(l.Clusters, K8sCluster.compare)
 	return l, nil
 }
 
-// unreleased adds the clusters that no release tells of.
-func (l *K8sList) unreleased(ctx context.Context, c *kube.Client, namespace string) error {
+// addUnreleased adds the clusters that no release tells of.
+func (l *K8sList) addUnreleased(ctx context.Context, c *kube.Client, namespace string) error {
 	all, err := k8s.Traces(ctx, c, namespace)
 	if err != nil {
 		return err

@@ -132,11 +132,11 @@ func awsUserData(env master.Env, address string, p config.AWSProvider) ([]byte, 
 		return nil, fmt.Errorf("provider.master_url: %w", err)
 	}
 	b := templates.AgentBoot{
-		Cluster: env.ClusterID, Master: address, SHA256: map[string]string{}, Logs: p.LogGroup, Metrics: reports(p),
+		Cluster: env.ClusterID, Master: address, SHA256: map[string]string{}, Logs: p.LogGroup, Metrics: reportsMetrics(p),
 		Endpoint: awsEndpoint(), Runtime: agentRuntime(p.AgentConfigFileContents),
 	}
 	if u.Scheme == "https" {
-		if b.CA, b.Name, err = trust(env.Certificate, u.Hostname()); err != nil {
+		if b.CA, b.Name, err = trustOf(env.Certificate, u.Hostname()); err != nil {
 			return nil, err
 		}
 		if p.MasterCertName != "" {
@@ -151,8 +151,8 @@ func awsUserData(env master.Env, address string, p config.AWSProvider) ([]byte, 
 	return b.Render()
 }
 
-// reports says whether the machines of a pool send metrics.
-func reports(p config.AWSProvider) bool {
+// reportsMetrics says whether the machines of a pool send metrics.
+func reportsMetrics(p config.AWSProvider) bool {
 	if p.Metrics != nil {
 		return *p.Metrics
 	}

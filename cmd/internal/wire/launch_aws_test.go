@@ -121,7 +121,7 @@ func TestMachinesArePinnedToTheMastersAuthority(t *testing.T) {
 		if got.Cluster != "lab" || got.MaxPrice != "0.4" || !got.Spot || len(got.Tags) != 1 {
 			t.Errorf("got %+v", got)
 		}
-		ca, gotName, err := trust(source, strings.TrimSuffix(strings.TrimPrefix(address, "https://"), ":8443"))
+		ca, gotName, err := trustOf(source, strings.TrimSuffix(strings.TrimPrefix(address, "https://"), ":8443"))
 		if err != nil || gotName != name || !strings.Contains(ca, "BEGIN CERTIFICATE") {
 			t.Errorf("%s: got %q, %q, %v", address, ca, gotName, err)
 		}

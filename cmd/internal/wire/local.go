@@ -120,7 +120,7 @@ func localTarget(ctx context.Context, s *term.Streams, spec local.Spec, place lo
 	}
 	t := &local.Target{
 		Spec: spec, Place: place, Gate: new(resource.Gate),
-		Program: program, Docker: socket(s.Getenv("DOCKER_HOST")),
+		Program: program, Docker: socketPath(s.Getenv("DOCKER_HOST")),
 	}
 	if t.TasksAt, err = t.TasksReach(ctx); err != nil && wanted {
 		return nil, err
@@ -129,7 +129,7 @@ func localTarget(ctx context.Context, s *term.Streams, spec local.Spec, place lo
 	return t, nil
 }
 
-func socket(host string) string {
+func socketPath(host string) string {
 	if len(host) > len("unix://") && host[:len("unix://")] == "unix://" {
 		return host[len("unix://"):]
 	}

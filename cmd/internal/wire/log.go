@@ -20,13 +20,13 @@ var levels = map[string]slog.Level{
 // pairs elsewhere.
 func logHandler(w io.Writer, level string, colour, terminal bool) slog.Handler {
 	if terminal {
-		return tint.NewTextHandler(w, &tint.Options{Level: levels[level], NoColor: !colour, ReplaceAttr: bounded})
+		return tint.NewTextHandler(w, &tint.Options{Level: levels[level], NoColor: !colour, ReplaceAttr: boundAttr})
 	}
-	return slog.NewTextHandler(Rotating(w), &slog.HandlerOptions{Level: levels[level], ReplaceAttr: bounded})
+	return slog.NewTextHandler(Rotating(w), &slog.HandlerOptions{Level: levels[level], ReplaceAttr: boundAttr})
 }
 
-// bounded cuts values that are not bounded where they are logged: a line of a log is some kilobytes at most.
-func bounded(_ []string, a slog.Attr) slog.Attr {
+// boundAttr cuts values that are not bounded where they are logged: a line of a log is some kilobytes at most.
+func boundAttr(_ []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Any().(type) {
 	case string:
 		a.Value = slog.StringValue(excerpt.Message(v))

@@ -74,7 +74,7 @@ func masterLog(cfg config.Master, o MasterOptions) slog.Handler {
 // masterParts are the parts of a master that need a platform's SDK.
 func masterParts(cfg config.Master, log slog.Handler) master.Parts {
 	return master.Parts{
-		Config: cfg, Version: build.Read().Version, Log: log, Secrets: resolver(),
+		Config: cfg, Version: build.Read().Version, Log: log, Secrets: secretResolver(),
 		Providers:  map[string]master.Provider{"aws": awsProvider{}, "local": localProvider{}},
 		Kubernetes: newKubernetes,
 		Uploads:    map[string]master.Upload{"s3": backupUpload(cfg.CheckpointStorage)},

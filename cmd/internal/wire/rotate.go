@@ -26,7 +26,7 @@ func Rotating(w io.Writer) io.Writer {
 		return w
 	}
 	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || !appends(f) {
+	if err != nil || !info.Mode().IsRegular() || !isAppending(f) {
 		return w
 	}
 	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
@@ -36,9 +36,9 @@ func Rotating(w io.Writer) io.Writer {
 	return &rotating{file: f, path: path, limit: logBytes}
 }
 
-// appends says whether f is written to at its end, wherever that is: others hold the
+// isAppending says whether f is written to at its end, wherever that is: others hold the
 // same file, and must go on at its new beginning.
-func appends(f *os.File) bool {
+func isAppending(f *os.File) bool {
 	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
 	return err == nil && flags&unix.O_APPEND != 0
 }
@@ -58,7 +58,7 @@ func (r *rotating) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if info, err := r.file.Stat(); err == nil && info.Size() >= r.limit {
-		if err := r.keep(); err != nil {
+		if err := r.keepOld(); err != nil {
 			// A log that cannot be kept is dropped: it must not fill the disk.
 			_, _ = fmt.Fprintf(r.file, "cannot keep the log before this: %v\n", err)
 		}
@@ -66,8 +66,8 @@ func (r *rotating) Write(b []byte) (int, error) {
 	return r.file.Write(b)
 }
 
-// keep moves what there is to NAME.1, over the one before it.
-func (r *rotating) keep() error {
+// keepOld moves what there is to NAME.1, over the one before it.
+func (r *rotating) keepOld() error {
 	err := copyFile(r.path, r.path+".1")
 	return errors.Join(err, r.file.Truncate(0))
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/det-deploy/det-deploy/installer/target/aws"
 )
 
-// resolver reads secrets where references say they are. Who refers to none of a
+// secretResolver reads secrets where references say they are. Who refers to none of a
 // cloud's asks no cloud.
-func resolver() secret.Resolver {
+func secretResolver() secret.Resolver {
 	return secret.Resolver{Sources: map[secret.Scheme]secret.Source{secret.AWS: &amazon{}}}
 }
 

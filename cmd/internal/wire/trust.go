@@ -14,10 +14,10 @@ import (
 // knownCA is where a machine keeps the cluster's authority when it was told of it.
 const knownCA = "/etc/determined/ca.pem"
 
-// trust is what machines need to trust this master under a host: the authority
+// trustOf is what machines need to trust this master under a host: the authority
 // behind its certificate, in PEM, and the name to ask for when the host is not in
 // it. Without an authority of its own it is one that all machines know.
-func trust(source server.CertificateSource, host string) (ca, name string, err error) {
+func trustOf(source server.CertificateSource, host string) (ca, name string, err error) {
 	if source == nil { // TLS ends before the master
 		return "", "", nil
 	}
@@ -35,20 +35,20 @@ func trust(source server.CertificateSource, host string) (ca, name string, err e
 	if leaf.VerifyHostname(host) != nil && len(leaf.DNSNames) > 0 {
 		name = leaf.DNSNames[0]
 	}
-	ca = authorities(pair.Certificate)
+	ca = rootAuthorities(pair.Certificate)
 	if text, err := os.ReadFile(knownCA); ca == "" && err == nil {
 		var all [][]byte
 		for b, rest := pem.Decode(text); b != nil; b, rest = pem.Decode(rest) {
 			all = append(all, b.Bytes)
 		}
-		ca = authorities(all)
+		ca = rootAuthorities(all)
 	}
 	return ca, name, nil
 }
 
-// authorities are those of some certificates that sign themselves, in PEM: what
+// rootAuthorities are those of some certificates that sign themselves, in PEM: what
 // is trusted must end in one.
-func authorities(all [][]byte) string {
+func rootAuthorities(all [][]byte) string {
 	var out []byte
 	for _, der := range all {
 		c, err := x509.ParseCertificate(der)

@@ -47,21 +47,21 @@ type DBObjects struct {
 	Affinity              document.Raw `yaml:"affinity"`
 }
 
-func (d DB) master(release string) config.DB {
+func (d DB) toMaster(release string) config.DB {
 	if d.Type == config.DBEmbedded {
 		return config.DB{Type: config.DBEmbedded, SSLMode: config.DefaultDB().SSLMode}
 	}
 	out := config.DB{
 		Type: config.DBPostgres, Host: d.HostAddress, User: d.User, Name: d.Name,
-		Port: config.DBPort(strconv.Itoa(d.Port)), SSLMode: or(d.SSLMode, config.DefaultDB().SSLMode),
+		Port: config.DBPort(strconv.Itoa(d.Port)), SSLMode: firstGiven(d.SSLMode, config.DefaultDB().SSLMode),
 	}
 	switch {
 	case d.PasswordSecret != nil:
-		out.Password = file(given, "db-password")
+		out.Password = fileSecret(given, "db-password")
 	case !d.Password.IsZero():
 		out.Password = secret.Literal(d.Password.Reveal())
 	case d.HostAddress == "":
-		out.Password = file(made, "db-password")
+		out.Password = fileSecret(made, "db-password")
 	}
 	if d.HostAddress == "" {
 		out.Host = "determined-db-service-" + release

@@ -63,7 +63,7 @@ func Read(data []byte, name string, given []document.Given) (config.Loaded, erro
 		return config.Loaded{}, err
 	}
 	l.Warnings = inValues(l.Warnings, name)
-	problems := doc.Blame(unread, d.validate(name))
+	problems := doc.Blame(unread, d.checkValues(name))
 	return l, doc.Blame(problems, inValues(rules, name)).Err()
 }
 
@@ -74,8 +74,8 @@ func Unbuilt(l config.Loaded) error {
 	return inValues(problems, l.Document.Name()).Err()
 }
 
-// validate checks what the mapping itself depends on.
-func (d Document) validate(name string) document.Errors {
+// checkValues checks what the mapping itself depends on.
+func (d Document) checkValues(name string) document.Errors {
 	var e document.Errors
 	e.Check(d.Release.Name != "", "release.name", "is required; the chart sets it")
 	e.Check(d.Release.Namespace != "", "release.namespace", "is required; the chart sets it")
@@ -89,10 +89,10 @@ func (d Document) validate(name string) document.Errors {
 	for path, part := range map[string]document.Raw{
 		"oidc": v.OIDC, "scim": v.SCIM, "saml": v.SAML, "genai": v.GenAI, "fluent": v.Fluent,
 	} {
-		refuse(meant(part), path, path+" is not part of det-deploy")
+		refuse(isGiven(part), path, path+" is not part of det-deploy")
 	}
-	refuse(meant(v.AdditionalResourceManagers), "additional_resource_managers", "more Kubernetes clusters under one master are not built yet")
-	refuse(meant(v.Security.Token), "security.token", "access tokens are not built yet")
+	refuse(isGiven(v.AdditionalResourceManagers), "additional_resource_managers", "more Kubernetes clusters under one master are not built yet")
+	refuse(isGiven(v.Security.Token), "security.token", "access tokens are not built yet")
 	for i := range e {
 		e[i].File = name
 	}

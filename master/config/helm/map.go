@@ -24,12 +24,12 @@ func Map(d Document) config.Master {
 	v := d.Values
 	m := config.DefaultMaster()
 	m.Port = port
-	m.Log.Level = or(v.LogLevel, m.Log.Level)
+	m.Log.Level = firstGiven(v.LogLevel, m.Log.Level)
 	if v.LogColor != nil {
 		m.Log.Color = *v.LogColor
 	}
 	m.ClusterName = v.ClusterName
-	m.DB = v.DB.master(d.Release.Name)
+	m.DB = v.DB.toMaster(d.Release.Name)
 	if v.TensorboardTimeout != nil {
 		m.TensorboardTimeout = *v.TensorboardTimeout
 	}
@@ -40,25 +40,25 @@ func Map(d Document) config.Master {
 		m.Logging = v.Logging
 	}
 	m.RetentionPolicy = config.RetentionPolicy{Days: v.RetentionPolicy.Days, Schedule: v.RetentionPolicy.Schedule}
-	m.CheckpointStorage = v.Storage.master()
-	m.Security = v.security(m.Security)
-	m.Security.InitialUserPassword, m.Security.DeterminedPassword = d.passwords()
-	m.TaskContainerDefaults = v.tasks(m.TaskContainerDefaults)
+	m.CheckpointStorage = v.Storage.toMaster()
+	m.Security = v.mapSecurity(m.Security)
+	m.Security.InitialUserPassword, m.Security.DeterminedPassword = d.firstPasswords()
+	m.TaskContainerDefaults = v.mapTasks(m.TaskContainerDefaults)
 	m.TaskPolicy = config.TaskPolicy(v.Policy)
 	m.ResourceManager = config.ResourceManager{Kubernetes: d.resourceManager()}
 	m.ResourcePools = v.ResourcePools
 	return m
 }
 
-func (v Values) security(s config.Security) config.Security {
+func (v Values) mapSecurity(s config.Security) config.Security {
 	if v.Security.DefaultTask != nil {
 		s.DefaultTask = *v.Security.DefaultTask
 	}
-	s.AuthZ.Type = or(v.Security.AuthZ.Type, s.AuthZ.Type)
+	s.AuthZ.Type = firstGiven(v.Security.AuthZ.Type, s.AuthZ.Type)
 	if v.Security.TrustUsers != nil {
 		s.TrustUsers = *v.Security.TrustUsers
 	}
-	s.Visibility = or(v.Security.Visibility, s.Visibility)
+	s.Visibility = firstGiven(v.Security.Visibility, s.Visibility)
 	if v.Security.Audit != nil {
 		s.Audit = *v.Security.Audit
 	}
@@ -75,47 +75,47 @@ func (v Values) security(s config.Security) config.Security {
 	return s
 }
 
-// passwords are the first ones of admin and determined. Where one of admin was given
+// firstPasswords are the first ones of admin and determined. Where one of admin was given
 // and none of determined, both have that one.
-func (d Document) passwords() (admin, determined secret.Value) {
+func (d Document) firstPasswords() (admin, determined secret.Value) {
 	v := d.Values
-	admin = password("admin-password", v.PasswordSecret, or(v.InitialUserPassword.Reveal(), v.DefaultPassword.Reveal()))
-	determined = password("determined-password", v.DeterminedPasswordSecret, v.DeterminedPassword.Reveal())
+	admin = passwordSecret("admin-password", v.PasswordSecret, firstGiven(v.InitialUserPassword.Reveal(), v.DefaultPassword.Reveal()))
+	determined = passwordSecret("determined-password", v.DeterminedPasswordSecret, v.DeterminedPassword.Reveal())
 	if !admin.IsZero() {
 		return admin, determined
 	}
 	// A chart that does not say so is of the last version, and made one only.
 	if determined.IsZero() && d.Release.DeterminedPassword {
-		determined = file(made, "determined-password")
+		determined = fileSecret(made, "determined-password")
 	}
-	return file(made, "admin-password"), determined
+	return fileSecret(made, "admin-password"), determined
 }
 
-// password is one that was given, or none.
-func password(name string, elsewhere *SecretRef, text string) secret.Value {
+// passwordSecret is one that was given, or none.
+func passwordSecret(name string, elsewhere *SecretRef, text string) secret.Value {
 	switch {
 	case elsewhere != nil:
-		return file(given, name)
+		return fileSecret(given, name)
 	case text != "":
 		return secret.Literal(text)
 	}
 	return secret.Value{}
 }
 
-func (v Values) tasks(t config.TaskContainerDefaults) config.TaskContainerDefaults {
+func (v Values) mapTasks(t config.TaskContainerDefaults) config.TaskContainerDefaults {
 	w := v.Tasks
-	t.NetworkMode = or(w.NetworkMode, t.NetworkMode)
+	t.NetworkMode = firstGiven(w.NetworkMode, t.NetworkMode)
 	t.DtrainInterface = w.DtrainInterface
 	t.ForcePullImage = w.ForcePullImage
 	t.CPUPodSpec, t.GPUPodSpec, t.CheckpointGCSpec = w.CPUPodSpec, w.GPUPodSpec, w.CheckpointGCSpec
 	t.Image = config.Images{
-		CPU:  or(w.CPUImage, v.DefaultImages.CPU),
-		CUDA: or(w.GPUImage, v.DefaultImages.GPU),
-		ROCm: or(w.ROCmImage, v.DefaultImages.ROCm),
+		CPU:  firstGiven(w.CPUImage, v.DefaultImages.CPU),
+		CUDA: firstGiven(w.GPUImage, v.DefaultImages.GPU),
+		ROCm: firstGiven(w.ROCmImage, v.DefaultImages.ROCm),
 	}
 	t.LogPolicies = w.LogPolicies
 	t.StartupHook = w.StartupHook
-	t.ShmSize = or(w.ShmSize, t.ShmSize)
+	t.ShmSize = firstGiven(w.ShmSize, t.ShmSize)
 	if w.PreemptionTimeout != nil {
 		t.PreemptionTimeout = *w.PreemptionTimeout
 	}
@@ -127,24 +127,24 @@ func (d Document) resourceManager() *config.KubernetesRM {
 	v := d.Values
 	var r config.KubernetesRM
 	r.SetDefaults()
-	r.ClusterName = or(v.ResourceManager.ClusterName, r.ClusterName)
-	r.DefaultPools = config.DefaultPools{Aux: or(v.AuxPool, r.Aux), Compute: or(v.ComputePool, r.Compute)}
+	r.ClusterName = firstGiven(v.ResourceManager.ClusterName, r.ClusterName)
+	r.DefaultPools = config.DefaultPools{Aux: firstGiven(v.AuxPool, r.Aux), Compute: firstGiven(v.ComputePool, r.Compute)}
 	// A chart that says nothing of a namespace of tasks is of the last version.
-	r.DefaultNamespace = or(or(d.Release.TaskNamespace, v.ResourceManager.DefaultNamespace), d.Release.Namespace)
+	r.DefaultNamespace = firstGiven(firstGiven(d.Release.TaskNamespace, v.ResourceManager.DefaultNamespace), d.Release.Namespace)
 	if r.DefaultNamespace != d.Release.Namespace {
 		r.FormerNamespaces = []string{d.Release.Namespace}
 	}
 	r.TaskServiceAccount, r.ProtectedObjects = d.Release.TaskAccount, d.Release.Protected
 	r.MaxSlotsPerPod = v.MaxSlotsPerPod
 	if v.SlotType != "gpu" { // the older name of the default
-		r.SlotType = or(v.SlotType, r.SlotType)
+		r.SlotType = firstGiven(v.SlotType, r.SlotType)
 	}
 	r.SlotResourceRequests = v.SlotResourceRequests
 	r.MasterServiceName = "determined-master-service-" + d.Release.Name
 	r.DefaultScheduler = v.DefaultScheduler
-	r.MasterScheme = or(v.MasterScheme, map[bool]string{true: "https", false: "http"}[v.TLSSecret != ""])
-	r.MasterHost = or(v.MasterHost, fmt.Sprintf("%s.%s.svc.cluster.local", r.MasterServiceName, d.Release.Namespace))
-	r.MasterPort = or(v.MasterPublicPort, v.MasterPort)
+	r.MasterScheme = firstGiven(v.MasterScheme, map[bool]string{true: "https", false: "http"}[v.TLSSecret != ""])
+	r.MasterHost = firstGiven(v.MasterHost, fmt.Sprintf("%s.%s.svc.cluster.local", r.MasterServiceName, d.Release.Namespace))
+	r.MasterPort = firstGiven(v.MasterPublicPort, v.MasterPort)
 	r.ClusterID = d.Release.Name
 	r.MasterImage = d.Release.Image
 	if v.ImagePullSecretName != "" {
@@ -156,8 +156,8 @@ func (d Document) resourceManager() *config.KubernetesRM {
 	return &r
 }
 
-// or is the first of two that was given.
-func or[T comparable](first, second T) T {
+// firstGiven is the first of two that was given.
+func firstGiven[T comparable](first, second T) T {
 	var none T
 	if first != none {
 		return first
@@ -165,8 +165,8 @@ func or[T comparable](first, second T) T {
 	return second
 }
 
-// file refers to a mounted entry.
-func file(dir, name string) secret.Value {
+// fileSecret refers to a mounted entry.
+func fileSecret(dir, name string) secret.Value {
 	v, err := secret.Parse("file:" + dir + "/" + name)
 	if err != nil { // made of constants
 		panic(err)
@@ -174,8 +174,8 @@ func file(dir, name string) secret.Value {
 	return v
 }
 
-// meant says that a part asks for something: it is there, not empty, and not
+// isGiven says that a part asks for something: it is there, not empty, and not
 // switched off.
-func meant(part document.Raw) bool {
-	return !slices.Contains([]string{"", "null", "{}", "[]", "false", `""`}, string(part.JSON())) && !off(part)
+func isGiven(part document.Raw) bool {
+	return !slices.Contains([]string{"", "null", "{}", "[]", "false", `""`}, string(part.JSON())) && !isDisabled(part)
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/det-deploy/det-deploy/document"
 )
 
-// names is how values call what master.yaml calls otherwise; the longest beginning
+// renamedKeys is how values call what master.yaml calls otherwise; the longest beginning
 // counts. What is not here has the same name with capitals for underscores.
-func names() [][2]string {
+func renamedKeys() [][2]string {
 	return [][2]string{
 		{"log.level", "logLevel"},
 		{"log.color", "logColor"},
@@ -50,19 +50,19 @@ func valueName(path string) string {
 		}
 	}
 	best := [2]string{}
-	for _, n := range names() {
+	for _, n := range renamedKeys() {
 		if strings.HasPrefix(path, n[0]) && len(n[0]) > len(best[0]) {
 			best = n
 		}
 	}
-	rest := camel(strings.TrimPrefix(path, best[0]))
+	rest := camelCase(strings.TrimPrefix(path, best[0]))
 	if strings.HasSuffix(best[0], "_") && rest != "" {
 		rest = strings.ToUpper(rest[:1]) + rest[1:]
 	}
 	return best[1] + rest
 }
 
-func camel(path string) string {
+func camelCase(path string) string {
 	words := strings.Split(path, "_")
 	for i, w := range words[1:] {
 		if w != "" {

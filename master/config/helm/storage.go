@@ -37,35 +37,35 @@ type Storage struct {
 // named, as in Determined 0.38.1.
 const checkpoints = "/tmp/checkpoints"
 
-func (s Storage) master() *config.CheckpointStorage {
-	saved := s.saved()
+func (s Storage) toMaster() *config.CheckpointStorage {
+	saved := s.savedCounts()
 	switch s.Type {
 	case "s3":
 		return &config.CheckpointStorage{S3: &config.S3Storage{
 			Saved: saved, Bucket: s.Bucket, Prefix: s.Prefix, EndpointURL: s.EndpointURL,
-			AccessKey: either(s.AccessKey, s.AccessKeySecret, "storage-access-key"),
-			SecretKey: either(s.SecretKey, s.SecretKeySecret, "storage-secret-key"),
+			AccessKey: textOrSecret(s.AccessKey, s.AccessKeySecret, "storage-access-key"),
+			SecretKey: textOrSecret(s.SecretKey, s.SecretKeySecret, "storage-secret-key"),
 		}}
 	case "gcs":
 		return &config.CheckpointStorage{GCS: &config.GCSStorage{Saved: saved, Bucket: s.Bucket, Prefix: s.Prefix}}
 	case "azure":
 		return &config.CheckpointStorage{Azure: &config.AzureStorage{
 			Saved: saved, Container: s.Container, AccountURL: s.AccountURL,
-			ConnectionString: either(s.ConnectionString, s.ConnectionStringSecret, "storage-connection-string"),
-			Credential:       either(s.Credential, s.CredentialSecret, "storage-credential"),
+			ConnectionString: textOrSecret(s.ConnectionString, s.ConnectionStringSecret, "storage-connection-string"),
+			Credential:       textOrSecret(s.Credential, s.CredentialSecret, "storage-credential"),
 		}}
 	case "directory":
 		return &config.CheckpointStorage{Directory: &config.DirectoryStorage{Saved: saved, ContainerPath: s.ContainerPath}}
 	case "shared_fs":
 		return &config.CheckpointStorage{SharedFS: &config.SharedFSStorage{
-			Saved: saved, HostPath: or(s.HostPath, checkpoints), Propagation: "rprivate",
+			Saved: saved, HostPath: firstGiven(s.HostPath, checkpoints), Propagation: "rprivate",
 		}}
 	}
 	return nil
 }
 
-// saved takes every number that was given, an explicit 0 too.
-func (s Storage) saved() config.Saved {
+// savedCounts takes every number that was given, an explicit 0 too.
+func (s Storage) savedCounts() config.Saved {
 	out := config.DefaultSaved()
 	for to, from := range map[*int]*int{
 		&out.ExperimentBest: s.ExperimentBest, &out.TrialBest: s.TrialBest, &out.TrialLatest: s.TrialLatest,
@@ -77,10 +77,10 @@ func (s Storage) saved() config.Saved {
 	return out
 }
 
-// either is a value's own text, or the mounted entry of an existing Secret.
-func either(text Text, ref *SecretRef, mounted string) secret.Value {
+// textOrSecret is a value's own text, or the mounted entry of an existing Secret.
+func textOrSecret(text Text, ref *SecretRef, mounted string) secret.Value {
 	if ref != nil {
-		return file(given, mounted)
+		return fileSecret(given, mounted)
 	}
 	return secret.Literal(text.Reveal())
 }

@@ -19,8 +19,8 @@ func (t *Text) UnmarshalDocument(v document.Value) {
 	t.Secret = document.NewSecret(v.Text())
 }
 
-// off says that a part is switched off by its own word.
-func off(part document.Raw) bool {
+// isDisabled says that a part is switched off by its own word.
+func isDisabled(part document.Raw) bool {
 	var o struct {
 		Enabled *bool `json:"enabled"`
 	}

@@ -57,6 +57,24 @@ func jobsOf(p plan.Plan) []job {
 	return append(deletes, others...)
 }
 
+// Graph returns what Run does for p in its order, each by the verb and the subject of its
+// events ("create aws/vpc"), with what goes before it.
+func Graph(p plan.Plan) []plan.Node {
+	all := jobsOf(p)
+	names := make(map[string]string, len(all))
+	for _, j := range all {
+		names[j.node.ID] = string(j.verb) + " " + j.step.ID
+	}
+	out := nodesOf(all)
+	for i, n := range out {
+		out[i] = plan.Node{ID: names[n.ID]}
+		for _, need := range n.Needs {
+			out[i].Needs = append(out[i].Needs, names[need])
+		}
+	}
+	return out
+}
+
 func nodesOf(jobs []job) []plan.Node {
 	out := make([]plan.Node, len(jobs))
 	for i, j := range jobs {

@@ -33,4 +33,13 @@ func TestAReplacementDeletesInReverseBeforeItCreates(t *testing.T) {
 	if d := cmp.Diff(got, want); d != "" {
 		t.Errorf("got -, want +:\n%s", d)
 	}
+	got = nil
+	for _, n := range Graph(p) {
+		got = append(got, n.ID+" after "+strings.Join(n.Needs, ", "))
+	}
+	want[2], want[3] = "create net after delete net", "create vm after create net, delete vm"
+	want[4], want[5] = "create address after create vm", "delete vm/old after create net, create vm, create address"
+	if d := cmp.Diff(got, want); d != "" {
+		t.Errorf("as events name it: got -, want +:\n%s", d)
+	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/installer"
+	"github.com/det-deploy/det-deploy/installer/apply"
 	"github.com/det-deploy/det-deploy/installer/doctor"
 	"github.com/det-deploy/det-deploy/installer/event"
 	"github.com/det-deploy/det-deploy/installer/plan"
@@ -19,8 +20,13 @@ import (
 type prompt struct {
 	*term.Streams
 
-	Output term.Format
-	Yes    bool
+	Output   term.Format
+	Yes      bool
+	progress *term.Progress
+}
+
+func newPrompt(s *term.Streams, output term.Format, yes bool) prompt {
+	return prompt{Streams: s, Output: output, Yes: yes, progress: s.NewProgress()}
 }
 
 // sink returns where the events of an operation go: lines for people, JSON for
@@ -29,7 +35,7 @@ func (a prompt) sink() event.Sink {
 	if a.Output == term.JSON {
 		return event.JSON(a.Err)
 	}
-	return a.Progress()
+	return a.progress.Show
 }
 
 // printPlan prints a plan as the answer.
@@ -141,10 +147,16 @@ func (a prompt) printAbandon(cluster string, u installer.Abandoned, dryRun bool)
 	return nil
 }
 
+// showPlan shows a plan that may be applied, and has the progress know its steps.
 func (a prompt) showPlan(p plan.Plan) error {
 	if a.Output == term.JSON {
 		return nil
 	}
+	var steps []term.Step
+	for _, n := range apply.Graph(p) {
+		steps = append(steps, term.Step(n))
+	}
+	a.progress.Expect(steps)
 	return p.Render(a.Err)
 }
 

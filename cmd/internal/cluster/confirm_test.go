@@ -24,7 +24,7 @@ func TestDownAsksForTheIDWhenDataGoes(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			s, _, _ := term.Test(tc.typed, true)
-			a := prompt{Streams: s, Output: term.Text}
+			a := newPrompt(s, term.Text, false)
 			got, err := a.confirmDown(t.Context(), "local", plan.Plan{}, tc.deleteData)
 			if err != nil || got != tc.want {
 				t.Errorf("got %t and %v, want %t", got, err, tc.want)

@@ -51,7 +51,7 @@ func (o *downOptions) validate([]string) error {
 }
 
 func (o *downOptions) run(ctx context.Context) error {
-	ask := prompt{Streams: o.Streams, Output: o.Output, Yes: o.Yes}
+	ask := newPrompt(o.Streams, o.Output, o.Yes)
 	c, err := o.Open(ctx, Request{Verb: Down, Yes: o.Yes, Sink: ask.sink()})
 	if err != nil {
 		return err

@@ -52,7 +52,7 @@ type foreground interface {
 }
 
 func (o *upOptions) run(ctx context.Context) error {
-	ask := prompt{Streams: o.Streams, Output: o.Output, Yes: o.Yes}
+	ask := newPrompt(o.Streams, o.Output, o.Yes)
 	c, err := o.Open(ctx, Request{Verb: Up, Yes: o.Yes, Sink: ask.sink()})
 	if err != nil {
 		return err

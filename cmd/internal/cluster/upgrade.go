@@ -45,7 +45,7 @@ func (o *upgradeOptions) validate([]string) error {
 }
 
 func (o *upgradeOptions) run(ctx context.Context) error {
-	ask := prompt{Streams: o.Streams, Output: o.Output, Yes: o.Yes}
+	ask := newPrompt(o.Streams, o.Output, o.Yes)
 	c, err := o.Open(ctx, Request{Verb: Upgrade, Yes: o.Yes, Sink: ask.sink()})
 	if err != nil {
 		return err

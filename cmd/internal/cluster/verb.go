@@ -153,6 +153,7 @@ func CallLog(s *term.Streams, verbose bool) *slog.Logger {
 	if !verbose {
 		return nil
 	}
+	s.KeepLines()
 	return slog.New(slog.NewTextHandler(s.Err, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 

@@ -3,58 +3,71 @@ package term
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/det-deploy/det-deploy/installer/event"
 )
 
-// clearLine takes back the line that the cursor is in.
-const clearLine = "\r\x1b[K"
-
-// Progress returns a sink that tells a person on Err how an operation goes: a
-// line for what has ended, and on a terminal below them one that says what is
-// being done. Nothing runs beside the operation, so that a program that is
-// killed leaves no half-drawn screen behind.
-func (s *Streams) Progress() event.Sink {
-	p := &progress{s: s}
-	return event.Serial(p.show)
-}
-
-type progress struct {
+// Progress tells a person on Err how an operation goes: a line for what has ended and, on a
+// terminal that can be written over, below them what is not finished. Nothing runs beside
+// the operation: it is drawn with each event, and a program that is killed leaves the cursor
+// below whole lines.
+type Progress struct {
 	s *Streams
-	// running are the subjects that have started and not ended, oldest first.
-	running []string
+
+	mu sync.Mutex // guards what follows
+	// steps are what is not finished: phases first, then the plan's steps in its order.
+	steps []liveStep
+	// drawn is what is on the terminal below the finished lines.
+	drawn []string
 }
 
-func (p *progress) show(e event.Event) {
+// NewProgress returns the progress of one operation.
+func (s *Streams) NewProgress() *Progress { return &Progress{s: s} }
+
+// Step is what an operation is going to do.
+type Step struct {
+	// ID is the verb and the subject of its events: "create aws/vpc".
+	ID string
+	// Needs are the IDs of the steps that it waits for.
+	Needs []string
+}
+
+// Expect makes known what is going to be done, in the order of the plan.
+func (p *Progress) Expect(steps []Step) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.steps = nil
+	for _, s := range steps {
+		p.steps = append(p.steps, liveStep{Step: s})
+	}
+}
+
+// Show takes the events of the operation.
+func (p *Progress) Show(e event.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	name := strings.TrimSpace(e.Verb + " " + e.Subject)
+	line := ""
 	switch e.Type {
 	case event.Started:
-		p.running = append(p.running, name)
+		p.steps = startStep(p.steps, name, e)
 	case event.Progress:
-		p.line(fmt.Sprintf("  %s: %s", e.Subject, e.Message))
+		line = fmt.Sprintf("  %s: %s", e.Subject, e.Message)
 	case event.Done, event.Failed:
-		p.end(name)
+		p.steps = endStep(p.steps, name, e.Type == event.Failed)
 		// A phase is done when its steps are; they have told.
 		if e.Scope == event.Step {
-			p.line(p.ended(e, name))
+			line = p.ended(e, name)
 		}
 	}
-	p.status()
-}
-
-func (p *progress) end(name string) {
-	for i, r := range p.running {
-		if r == name {
-			p.running = append(p.running[:i], p.running[i+1:]...)
-			return
-		}
-	}
+	p.draw(line)
 }
 
 // ended is the line of a step that is over; the word says how, the colour only
 // repeats it.
-func (p *progress) ended(e event.Event, name string) string {
+func (p *Progress) ended(e event.Event, name string) string {
 	word := "done  "
 	style := Green
 	if e.Type == event.Failed {
@@ -70,21 +83,21 @@ func (p *progress) ended(e event.Event, name string) string {
 	return fmt.Sprintf("  %s%s %s (%s)", count, word, name, time.Duration(e.Took)*time.Millisecond)
 }
 
-func (p *progress) line(text string) {
-	if p.s.errTerminal {
-		text = clearLine + text
+// draw adds a finished line, if it is not empty, and draws what is not finished below it.
+func (p *Progress) draw(finished string) {
+	if finished != "" {
+		finished += "\n"
 	}
-	p.s.Notef("%s", text)
-}
-
-// status draws what is being done, without ending the line.
-func (p *progress) status() {
-	if !p.s.errTerminal {
+	columns, rows, ok := p.s.liveSize()
+	if !ok {
+		p.s.prompt(finished)
 		return
 	}
-	if len(p.running) == 0 {
-		p.s.prompt(clearLine)
-		return
+	lines := liveLines(p.steps, columns, rows)
+	text := eraseLines(p.drawn, columns) + finished
+	for _, line := range lines {
+		text += line + "\n"
 	}
-	p.s.prompt(clearLine + "  … " + p.running[len(p.running)-1])
+	p.drawn = lines
+	p.s.prompt(text)
 }

@@ -19,29 +19,16 @@ func TestProgress(t *testing.T) {
 		{Type: event.Failed, Scope: event.Step, Verb: "create", Subject: "x/b", Took: 3, Ended: 2, Total: 2},
 		{Type: event.Failed, Scope: event.Phase, Subject: "apply the plan"},
 	}
-	tests := []struct {
-		name     string
-		terminal bool
-		want     string
-	}{
-		{"lines only, where nobody watches", false, "  x/a: waits for b\n  1/2 done   create x/a (1.5s)\n  2/2 failed create x/b (3ms)\n"},
-		{
-			"on a terminal also what is being done", true,
-			"\r\x1b[K  … apply the plan\r\x1b[K  … create x/a\r\x1b[K  x/a: waits for b\n\r\x1b[K  … create x/a" +
-				"\r\x1b[K  1/2 done   create x/a (1.5s)\n\r\x1b[K  … apply the plan\r\x1b[K  2/2 failed create x/b (3ms)\n\r\x1b[K  … apply the plan\r\x1b[K",
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			s, out, errs := term.Test("", tt.terminal)
-			sink := s.Progress()
-			for _, e := range events {
-				sink.Emit(e)
-			}
-			if d := cmp.Diff(errs.String(), tt.want); d != "" || out.Len() != 0 {
-				t.Errorf("stdout %q; stderr: got -, want +:\n%s", out, d)
-			}
-		})
+	const want = "  x/a: waits for b\n  1/2 done   create x/a (1.5s)\n  2/2 failed create x/b (3ms)\n"
+	for _, terminal := range []bool{false, true} { // without colours, so with nothing that is drawn
+		s, out, errs := term.Test("", terminal)
+		p := s.NewProgress()
+		p.Expect([]term.Step{{ID: "create x/a"}, {ID: "create x/b"}})
+		for _, e := range events {
+			p.Show(e)
+		}
+		if d := cmp.Diff(errs.String(), want); d != "" || out.Len() != 0 {
+			t.Errorf("terminal %t: stdout %q; stderr: got -, want +:\n%s", terminal, out, d)
+		}
 	}
 }

@@ -31,7 +31,9 @@ type Streams struct {
 	dumb bool
 	// accessible is what --accessible says: nothing is drawn, for screen readers.
 	accessible bool
-	getenv     func(string) string
+	// keepLines is a conversation that others take part in: a log.
+	keepLines bool
+	getenv    func(string) string
 }
 
 // System returns the streams of this process.

@@ -16,6 +16,7 @@ func (c *opened) upInForeground(ctx context.Context) error {
 	if _, alive := d.Holder(); alive {
 		return usage.Errorf("--foreground: cluster %s runs in the background; stop it with `det-deploy local down%s`, or leave the flag out", c.ID(), flag(c.ID()))
 	}
+	c.KeepLines() // the supervisor logs beside
 	ctx, c.stop = context.WithCancel(ctx)
 	stopped := make(chan error, 1)
 	c.stopped = stopped

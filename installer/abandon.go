@@ -66,7 +66,7 @@ func (in *Installer) Abandon(ctx context.Context) (Abandoned, error) {
 	return done, err
 }
 
-// decideAbandon is pure: what leads back, or why nothing does.
+// decideAbandon decides which way leads back, or why none does. It is pure.
 func (in *Installer) decideAbandon(s Sight) (Abandoned, error) {
 	at := StandingOf(s)
 	switch at {

@@ -58,8 +58,8 @@ func (in *Installer) Down(ctx context.Context, agreed plan.Plan, deleteData bool
 	return receipt, err
 }
 
-// makeReceipt makes the second inventory. What turned up since the first is removed
-// too: a cluster that is being taken down may still launch a machine.
+// makeReceipt makes the second inventory. Objects that were created since the first are
+// removed too: a cluster that is being uninstalled may still launch a machine.
 func (s *session) makeReceipt(ctx context.Context, done plan.Plan, look func(context.Context) (plan.Plan, error)) (Receipt, error) {
 	r := newReceipt(s.Cluster, done)
 	for range rounds {
@@ -79,7 +79,7 @@ func (s *session) makeReceipt(ctx context.Context, done plan.Plan, look func(con
 	return r, r.Err()
 }
 
-// awaitGone looks until the lists do not show what was just removed, with a limit.
+// awaitGone waits, with a limit, until the lists do not show what was just removed.
 func (s *session) awaitGone(ctx context.Context, r Receipt, look func(context.Context) (plan.Plan, error)) (plan.Plan, error) {
 	var now plan.Plan
 	err := pollUntil(ctx, s.settleLimit(), func() (bool, error) {
@@ -128,8 +128,8 @@ func showsAll(fs []resource.Found, intents map[string]record.Intent) bool {
 	return true
 }
 
-// pollUntil asks until the answer is yes or limit has passed; running out of time is
-// not an error.
+// pollUntil repeats look until it reports true or limit has passed; running out of time
+// is not an error.
 func pollUntil(ctx context.Context, limit time.Duration, ask func() (bool, error)) error {
 	deadline := time.Now().Add(limit)
 	for {

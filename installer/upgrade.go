@@ -108,8 +108,8 @@ type upgrade struct {
 	mode Mode
 }
 
-// readState settles what this upgrade leads from, and whether another one has to be
-// finished first.
+// readState decides which release this upgrade starts from, and whether another upgrade
+// has to be finished first.
 func (u *upgrade) readState(ctx context.Context) error {
 	sight, err := See(ctx, u.target, u.book.Record())
 	if err != nil {
@@ -158,7 +158,7 @@ func (u *upgrade) beginUpgrade(ctx context.Context) error {
 	return u.saveUpgrade(ctx)
 }
 
-// restoreOld puts the old master back, unless the new one may have served.
+// restoreOld starts the old master again, unless the new one may have served.
 func (u *upgrade) restoreOld(ctx context.Context) error {
 	switch {
 	case !u.changed || u.Committed:
@@ -201,8 +201,8 @@ func (u *upgrade) tryNew(ctx context.Context) error {
 	return u.target.Turn(ctx, u.To, Hold, u.progressOf("try the new master on hold"))
 }
 
-// commitUpgrade is written down first: the new master may serve from the moment at which
-// it is told to, whatever becomes of us.
+// commitUpgrade stores the commit first: the new master may serve as soon as it is told
+// to, even if this process dies.
 func (u *upgrade) commitUpgrade(ctx context.Context) error {
 	if !u.changed {
 		return nil
@@ -228,7 +228,7 @@ func (u *upgrade) commitUpgrade(ctx context.Context) error {
 	return u.saveUpgrade(ctx)
 }
 
-// serveNew has the new master serve, and does not go back once it has answered.
+// serveNew has the new master serve. It does not roll back once that has answered.
 func (u *upgrade) serveNew(ctx context.Context) error {
 	if target, able := u.target.(Abandonable); able && u.Answered {
 		return target.Finish(ctx, u.progressOf("commit"))
@@ -236,7 +236,8 @@ func (u *upgrade) serveNew(ctx context.Context) error {
 	return u.target.Turn(ctx, u.To, Serve, u.progressOf("commit"))
 }
 
-// standingAfter is where a commit that failed has left the cluster, as far as can be seen.
+// standingAfter is the standing of the cluster after a failed commit, as far as it can be
+// seen.
 func (u *upgrade) standingAfter(ctx context.Context) Standing {
 	s, err := See(ctx, u.target, u.book.Record())
 	if err != nil {
@@ -253,7 +254,7 @@ func (in *Installer) absentError() *AbsentError {
 	return e
 }
 
-// abandonCommand is the command that gives an upgrade up, where there is one.
+// abandonCommand is the command that abandons an upgrade, empty if the platform has none.
 func (in *Installer) abandonCommand(at Standing) string {
 	if _, able := in.Deployment.(Abandonable); !able || at.Instead(ActAbandon) != ActAbandon {
 		return ""
@@ -261,7 +262,7 @@ func (in *Installer) abandonCommand(at Standing) string {
 	return in.commandFor(ActAbandon)
 }
 
-// commandFor is what a user types.
+// commandFor is the command line for an action, for a user to copy.
 func (in *Installer) commandFor(a Act) string { return formatCommand(in.Platform, in.Cluster, a) }
 
 func formatCommand(platform, cluster string, a Act) string {

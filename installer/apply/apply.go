@@ -88,8 +88,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// visitJob does one job and tells about it. The job outlives ctx's cancellation: a
-// step in hand is finished.
+// visitJob runs one job and reports it. The job outlives ctx's cancellation: a step in
+// progress is finished.
 func (r *run) visitJob(ctx context.Context, i int) error {
 	j := r.jobs[i]
 	start := time.Now()

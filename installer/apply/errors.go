@@ -39,7 +39,7 @@ func (e *Error) Error() string {
 // Unwrap gives what went wrong.
 func (e *Error) Unwrap() error { return e.Err }
 
-// joinErrors joins the outcomes of jobs, or returns nil when all are done.
+// joinErrors joins the errors of jobs; nil when all are done.
 func joinErrors(ctx context.Context, jobs []job, errs []error, closing error) error {
 	left := 0
 	var real []error

@@ -36,9 +36,9 @@ func (r *run) countDone() int {
 	return r.done
 }
 
-// recordIntents writes down every creation that must happen once, in one write, before
-// anything is changed. It asks also when there is none, for what else is to be
-// written first.
+// recordIntents stores every creation that must happen once, in one write, before
+// anything is changed. It also writes when there are none, for what else has to be stored
+// first.
 func (r *run) recordIntents(ctx context.Context, p plan.Plan) error {
 	var fresh, again []string
 	for _, s := range p.Steps {
@@ -67,8 +67,8 @@ func (r *run) recordIntents(ctx context.Context, p plan.Plan) error {
 	return nil
 }
 
-// closeIntents writes down what became of the intents. A run that dies before leaves
-// them open, and the next one looks before it creates.
+// closeIntents records the outcome of the intents. A run that dies before leaves them
+// open, and the next one looks before it creates.
 func (r *run) closeIntents(ctx context.Context, p plan.Plan) error {
 	var made, void []string
 	for _, s := range p.Steps {
@@ -181,8 +181,8 @@ func (r *run) lookFor(ctx context.Context, res resource.Resource, n resource.Non
 	}
 }
 
-// completeCreation does what a creation that lost its way had still to do, where it
-// takes more than one call: a gateway is made, and then attached.
+// completeCreation does the remaining calls of a creation whose reply was lost, where it
+// takes more than one: a gateway is created, and then attached.
 func completeCreation(ctx context.Context, res resource.Resource, drift []resource.Drift) error {
 	u, ok := res.(resource.Updater)
 	if !ok || len(drift) == 0 || slices.ContainsFunc(drift, func(d resource.Drift) bool { return d.Replace }) {
@@ -212,7 +212,7 @@ func retryOnce(call func() error) error {
 	return err
 }
 
-// ignoreNotFound takes "there is none" for what a deletion wanted.
+// ignoreNotFound treats NotFound as the success of a deletion.
 func ignoreNotFound(err error) error {
 	if cloud.KindOf(err) == cloud.NotFound {
 		return nil
@@ -220,7 +220,7 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// hadNoEffect reports that a refused call is known to have had no effect.
+// hadNoEffect reports whether a refused call is known to have had no effect.
 func hadNoEffect(err error) bool {
 	switch cloud.KindOf(err) {
 	case cloud.Denied, cloud.Quota, cloud.NoCapacity, cloud.Invalid:

@@ -106,7 +106,7 @@ func (l *leaf) Update(ctx context.Context, drift []resource.Drift) error {
 	return l.watched.Update(ctx, append(drift, resource.Drift{Path: "value", Have: "another one", Want: "the new one"}))
 }
 
-// signLeaf makes the value once, so that a call that is repeated stores the same.
+// signLeaf signs once, so that a repeated call stores the same value.
 func (l *leaf) signLeaf(ctx context.Context) error {
 	if l.signed {
 		return nil

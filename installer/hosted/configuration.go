@@ -77,7 +77,7 @@ func (f *configuration) Find(ctx context.Context) (resource.Found, []resource.Dr
 	return found, drift, err
 }
 
-// settingsStored reports whether the bucket has the settings as they are.
+// settingsStored reports whether the bucket has the current settings.
 func (f *configuration) settingsStored(ctx context.Context) (bool, error) {
 	o, err := f.c.Objects.Get(ctx, settingsKey)
 	if cloud.KindOf(err) == cloud.NotFound {
@@ -112,8 +112,8 @@ func (f *configuration) Create(ctx context.Context) error {
 	return f.c.writeManifest(ctx, m, status)
 }
 
-// writeFiles puts the settings beside the files where the manifest will look for them, all
-// at once.
+// writeFiles writes the settings and the files where the manifest refers to them,
+// concurrently.
 func (f *configuration) writeFiles(ctx context.Context, m manifest.Manifest, content map[string][]byte) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return f.storeSettings(ctx) })

@@ -15,7 +15,7 @@ import (
 )
 
 // wantedManifest is the manifest as it should be, with the content of its files. Ready is
-// false while something that they mention is not there.
+// false while something that they mention does not exist.
 func (f *configuration) wantedManifest(ctx context.Context, have manifest.Manifest) (m manifest.Manifest, content map[string][]byte, ready bool, err error) {
 	l, ready, err := f.live()
 	if err != nil || !ready {
@@ -53,7 +53,7 @@ func (f *configuration) wantedManifest(ctx context.Context, have manifest.Manife
 	return m, content, true, nil
 }
 
-// masterFiles is what stands on the master's machine. None of it is secret.
+// masterFiles are the files on the master's machine. None of them is secret.
 func (f *configuration) masterFiles(ctx context.Context, l Live) (map[string][]byte, bool, error) {
 	config, err := f.c.masterYAML(l)
 	if err != nil {
@@ -76,9 +76,8 @@ func (f *configuration) masterFiles(ctx context.Context, l Live) (map[string][]b
 	return out, authority != nil, nil
 }
 
-// readSigned asks side by side for the versions of the secrets and, where the cluster
-// signs for its master by itself, for the certificate that does. What is not there is
-// nil.
+// readSigned reads concurrently the versions of the secrets and, where the cluster signs
+// its master's certificate itself, that certificate. What does not exist is nil.
 func (f *configuration) readSigned(ctx context.Context) (versions map[string]string, authority []byte, err error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
@@ -97,8 +96,8 @@ func (f *configuration) readSigned(ctx context.Context) (versions map[string]str
 	return versions, authority, g.Wait()
 }
 
-// secretVersions is what the cloud calls the value of each secret, or nil while one has
-// none.
+// secretVersions are the cloud's names of the current values of the secrets, nil while
+// one has no value.
 func (f *configuration) secretVersions(ctx context.Context) (map[string]string, error) {
 	all := make([]string, len(f.secrets))
 	g, ctx := errgroup.WithContext(ctx)

@@ -21,7 +21,7 @@ type manifestCache struct {
 	err  error
 }
 
-// getCached is zero when there is none.
+// getCached is zero when no manifest is cached.
 func (l *manifestCache) getCached(ctx context.Context) (manifest.Manifest, error) {
 	l.once.Do(func() { l.m, l.err = l.c.readManifest(ctx) })
 	return l.m, l.err
@@ -75,7 +75,7 @@ func (c *manifests) writeManifest(ctx context.Context, m manifest.Manifest, stat
 	return c.putObject(ctx, manifest.Key, data)
 }
 
-// putObject writes one object of the control bucket, if the gate lets it.
+// putObject writes one object of the control bucket, if the gate admits it.
 func (c *manifests) putObject(ctx context.Context, key string, data []byte) error {
 	return c.Objects.Upload(ctx, key, bytes.NewReader(data))
 }

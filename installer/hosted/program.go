@@ -64,7 +64,7 @@ func (p *program) Find(ctx context.Context) (resource.Found, []resource.Drift, e
 	return resource.Found{Kind: KindProgram, ID: key, Name: p.arch}, nil, nil
 }
 
-// wantedSum is the hash of the program that the cluster runs, or is to run.
+// wantedSum is the hash of the program that the cluster runs or will run.
 func (p *program) wantedSum(ctx context.Context) (string, error) {
 	m, err := p.manifest.getCached(ctx)
 	if err != nil {

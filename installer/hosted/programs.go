@@ -91,7 +91,7 @@ func orUnknown(arch string) string {
 	return "linux/" + arch
 }
 
-// missingArchs lists the architectures that are needed and not there.
+// missingArchs lists the needed architectures without a program.
 func (p Programs) missingArchs(needed []string, have map[string]string) []string {
 	var out []string
 	for _, arch := range needed {
@@ -102,7 +102,7 @@ func (p Programs) missingArchs(needed []string, have map[string]string) []string
 	return out
 }
 
-// sumsByArch is the programs' hashes by architecture.
+// sumsByArch are the programs' hashes by architecture.
 func (p Programs) sumsByArch() map[string]string {
 	out := make(map[string]string, len(p))
 	for _, arch := range slices.Sorted(maps.Keys(p)) {

@@ -55,7 +55,7 @@ func (c *Cluster) Endpoint(ctx context.Context) (Endpoint, error) {
 	return e, trustErr
 }
 
-// trustedEndpoint is what to trust where the master answers.
+// trustedEndpoint is the CA and the name with which to trust the master.
 func (c *Cluster) trustedEndpoint(ctx context.Context) (Endpoint, error) {
 	if c.Common.TLS.Own() {
 		return Endpoint{CA: c.ownCA(), Name: c.Common.TLS.Name}, nil

@@ -97,8 +97,8 @@ func (w *watched) Update(ctx context.Context, drift []resource.Drift) error {
 	return err
 }
 
-// currentVersion is what the cloud calls the value that counts, or empty while that is
-// about to change.
+// currentVersion is the cloud's name of the current value, empty while that is about to
+// change.
 func (w *watched) currentVersion(ctx context.Context) (string, error) {
 	if w.pending {
 		return "", nil
@@ -106,13 +106,13 @@ func (w *watched) currentVersion(ctx context.Context) (string, error) {
 	return w.Version(ctx)
 }
 
-// referenceOf is a secret of the cluster's own, as configuration refers to it.
+// referenceOf is a reference to a secret of the cluster, as configuration has it.
 func (c *secrets) referenceOf(name string) string {
 	return secret.Ref{Scheme: c.Words.Scheme, Name: c.Vault.FullName(name)}.String()
 }
 
-// resolveReference is where the master finds a secret that the user referred to: where they
-// keep it, or where `up` puts it.
+// resolveReference is where the master finds a secret that the user referred to: in their
+// own store, or where `up` copies it.
 func (c *secrets) resolveReference(v secret.Value, name string) string {
 	if ref, ok := v.Ref(); ok && ref.Scheme == c.Words.Scheme {
 		return ref.String()
@@ -161,8 +161,8 @@ func (c *secrets) readGiven(ctx context.Context) {
 	}
 }
 
-// referredSecrets is every secret that the spec may refer to, by the name under which
-// the cluster keeps it.
+// referredSecrets are the secrets that the spec may refer to, by the name under which the
+// cluster stores them.
 func (c *secrets) referredSecrets() map[string]secret.Value {
 	s := c.Common
 	return map[string]secret.Value{

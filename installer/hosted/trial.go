@@ -34,7 +34,6 @@ type Trial struct {
 	Tell  func(string)
 }
 
-// dialMaster returns the master at e.
 func dialMaster(e Endpoint) (Master, error) {
 	r := &remote{cfg: client.Config{URL: e.URL, CA: e.CA, ServerName: e.Name}}
 	return r, r.openClient()

@@ -54,7 +54,7 @@ func Compute(ctx context.Context, req Request) (Plan, error) {
 	return p, nil
 }
 
-// surveyAll looks at what is wanted and lists what there is, side by side.
+// surveyAll looks at the wanted resources and lists the existing objects, concurrently.
 func surveyAll(ctx context.Context, wanted []resource.Resource, req Request) (seen []sighting, inventory []resource.Found, err error) {
 	var lookErr, listErr error
 	var both sync.WaitGroup
@@ -104,7 +104,7 @@ func nodesOf(rs []resource.Resource) []Node {
 	return nodes
 }
 
-// unwantedFound returns what is in the inventory and not among what was seen.
+// unwantedFound returns the objects of the inventory that belong to no wanted resource.
 func unwantedFound(inventory []resource.Found, seen []sighting) []resource.Found {
 	ours := make(map[string]bool, len(seen))
 	for _, s := range seen {

@@ -6,7 +6,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// closeDrift decides what closes the difference between each wanted resource and
+// closeDrift decides which step closes the difference between each wanted resource and
 // what was found of it. It is pure. Seen is in order of need.
 func closeDrift(seen []sighting, deleteData bool) []Step {
 	steps := make([]Step, len(seen))
@@ -27,7 +27,7 @@ func closeDrift(seen []sighting, deleteData bool) []Step {
 	return steps
 }
 
-// addReasons adds what a resource knows of itself to a step that makes or refuses it.
+// addReasons adds the resource's own explanation to a step that creates or refuses it.
 func addReasons(s Step) Step {
 	switch s.Verb {
 	case Create:
@@ -76,10 +76,10 @@ func firstIn(set map[string]bool, ids []string) string {
 	return ""
 }
 
-// planRemovals decides what becomes of objects that are not wanted, against the
-// order of kinds. Each kind goes when the one before it has gone, and the first
-// when everything in earlier is done: nothing that still serves goes before
-// what takes its place stands. It is pure.
+// planRemovals decides what happens to objects that are not wanted, against the order of
+// kinds. Each kind is deleted after the one before it, and the first when everything in
+// earlier is done: nothing that still serves is deleted before its successor exists. It
+// is pure.
 func planRemovals(fs []resource.Found, req Request, earlier []Step) []Step {
 	needs := changingIDs(earlier)
 	resource.Sort(fs)
@@ -133,8 +133,8 @@ func changingIDs(steps []Step) []string {
 	return ids
 }
 
-// reverseKinds returns kinds backwards, before them any kind of fs that kinds does
-// not name: an unknown thing more likely needs others than is needed.
+// reverseKinds returns kinds backwards, preceded by any kind of fs that kinds does not
+// name: an unknown object more likely needs others than is needed.
 func reverseKinds(kinds []string, fs []resource.Found) []string {
 	var unknown []string
 	for _, f := range fs {

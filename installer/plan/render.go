@@ -45,7 +45,7 @@ func (p Plan) Render(w io.Writer) error {
 	return nil
 }
 
-// changedSteps leaves out what is as wanted.
+// changedSteps leaves out the steps that change nothing.
 func (p Plan) changedSteps() []Step {
 	return slices.DeleteFunc(slices.Clone(p.Steps), func(s Step) bool {
 		return s.Verb == Keep && s.Resource != nil

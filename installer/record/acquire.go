@@ -67,7 +67,7 @@ func takeOver(ctx context.Context, req Request) (version string, err error) {
 	return version, err
 }
 
-// putLease puts the lease over version was.
+// putLease writes the lease over version was.
 func putLease(ctx context.Context, req Request, was string) (version string, err error) {
 	if version, err = putHolder(ctx, req.Store, req.Holder, was); err != nil {
 		return "", fmt.Errorf("take the lease on cluster %s: %w", req.Cluster, err)
@@ -75,7 +75,7 @@ func putLease(ctx context.Context, req Request, was string) (version string, err
 	return version, nil
 }
 
-// freeVersion returns the version that a new lease replaces, or who holds it.
+// freeVersion returns the version that a new lease replaces, or who holds the lease.
 func freeVersion(ctx context.Context, req Request) (version string, err error) {
 	o, err := req.Store.Get(ctx, LeaseKey)
 	if cloud.KindOf(err) == cloud.NotFound {

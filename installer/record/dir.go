@@ -100,7 +100,7 @@ func (d Dir) expectVersion(ctx context.Context, key, was string) error {
 	return nil
 }
 
-// writeFile never leaves half a file under key.
+// writeFile replaces the file under key atomically.
 func (d Dir) writeFile(key string, data []byte) error {
 	if err := atomicfile.Write(filepath.Join(d.Path, key), data, 0o600); err != nil {
 		return d.fileError("write", err)
@@ -108,8 +108,8 @@ func (d Dir) writeFile(key string, data []byte) error {
 	return nil
 }
 
-// withLock runs do while no other process, and no other goroutine, is in alone for
-// this directory. The lock goes with the process that holds it.
+// withLock runs do while no other process and no other goroutine is in withLock for this
+// directory. The lock is released when the process that holds it ends.
 func (d Dir) withLock(do func() error) error {
 	lock := flock.New(filepath.Join(d.Path, ".lock"), flock.SetPermissions(0o600))
 	if err := lock.Lock(); err != nil {

@@ -128,7 +128,7 @@ func (l *Lease) keepRenewed(ctx context.Context) {
 	}
 }
 
-// renewLease reports whether it is worth renewing again.
+// renewLease reports whether another renewal is worth trying.
 func (l *Lease) renewLease(ctx context.Context) bool {
 	l.mu.Lock()
 	holder, was := l.holder, l.version

@@ -69,7 +69,7 @@ func DefaultAWS() AWS {
 // SetDefaults makes a the default.
 func (a *AWS) SetDefaults() { *a = DefaultAWS() }
 
-// fillDefaults completes what depends on other settings.
+// fillDefaults sets the defaults that depend on other settings.
 func (a *AWS) fillDefaults() {
 	if len(a.Pools) == 0 {
 		a.Pools = map[string]AWSPool{ComputePool: DefaultAWSPool()}

@@ -25,8 +25,8 @@ func checkCluster(e *document.Errors, path, id string) {
 	e.Check(!strings.HasSuffix(id, "-data"), path, "must not end in -data (is %q)", id)
 }
 
-// requireReference complains about a secret that is written out: a cluster's settings
-// are remembered, and what is remembered holds no secret.
+// requireReference refuses a secret that is written out: a cluster's settings are stored,
+// and must not hold secrets.
 func requireReference(e *document.Errors, path string, v secret.Value) {
 	ref, ok := v.Ref()
 	switch {

@@ -54,7 +54,7 @@ func boolFlag(flag, path, usage string) AWSFlag {
 	return f
 }
 
-// secretFlag is a flag for a secret, of which a command line may only say where it is.
+// secretFlag is a flag for a secret, whose value is a reference only.
 func secretFlag(flag, path, usage string) AWSFlag {
 	f := textFlag(flag, path, usage)
 	f.Reference = true

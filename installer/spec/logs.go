@@ -20,7 +20,7 @@ type AWSLogs struct {
 // DefaultAWSLogs keeps a month: longer than it takes to notice, and paid for.
 func DefaultAWSLogs() AWSLogs { return AWSLogs{RetentionDays: 30} }
 
-// retentionDays is the numbers of days that CloudWatch takes.
+// retentionDays are the numbers of days that CloudWatch accepts.
 func retentionDays() []int {
 	return []int{0, 1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653}
 }
@@ -96,7 +96,7 @@ func tagText(s string) bool {
 	})
 }
 
-// reservedKeys is the keys that the cluster puts on by itself.
+// reservedKeys are the keys that the cluster sets itself.
 func reservedKeys() []string { return []string{"Name", "managed_by"} }
 
 // maxTags is Amazon's 50 a resource, less those of the cluster's own.

@@ -83,7 +83,7 @@ func MergeAWS(given Given, recorded map[string]string) (map[string]string, error
 	return out, nil
 }
 
-// storableValue is a value as it may be remembered: of a secret that a variable holds,
+// storableValue is a value as it may be stored: of a secret in an environment variable,
 // the variable's name.
 func storableValue(f AWSFlag, g document.Given) string {
 	v, err := secret.Parse(g.Value)
@@ -93,8 +93,7 @@ func storableValue(f AWSFlag, g document.Given) string {
 	return g.Value
 }
 
-// mentionsFlag reports whether a file that was decoded says something about the
-// setting of a flag.
+// mentionsFlag reports whether a decoded file has the setting of a flag.
 func mentionsFlag(d *document.Document, path string) bool {
 	if strings.HasPrefix(path, anyPool) {
 		return d.Given("pools")
@@ -102,8 +101,8 @@ func mentionsFlag(d *document.Document, path string) bool {
 	return d.Given(path)
 }
 
-// explainUnreadable says what cannot be read of a file, and which rules are broken by what
-// else is in it; what is not in it may come from flags.
+// explainUnreadable says what cannot be read of a file, and which rules the rest of it
+// breaks; missing settings may come from flags.
 func explainUnreadable(d *document.Document) error {
 	a := DefaultAWS()
 	unread := d.Decode(&a)
@@ -133,14 +132,14 @@ func ReadAWS(cluster string, settings map[string]string) (AWS, *document.Documen
 	rules.Check(a.Cluster == cluster, "cluster_id", "is %q, and --cluster-id is %q; keep one", a.Cluster, cluster)
 	problems = d.Blame(problems, rules)
 	if settings[FileSetting] == "" {
-		problems = dropPlaces(problems)
+		problems = dropPositions(problems)
 	}
 	problems.Sort()
 	return a, d, problems.Err()
 }
 
-// dropPlaces takes the places in a file away where none was given.
-func dropPlaces(problems document.Errors) document.Errors {
+// dropPositions clears the positions of problems in a file that was not given.
+func dropPositions(problems document.Errors) document.Errors {
 	for i := range problems {
 		if problems[i].File == FileSetting {
 			problems[i].File, problems[i].Line = "", 0
@@ -162,7 +161,7 @@ func ClusterOf(file []byte, name string) (string, error) {
 	return n.Text(), nil
 }
 
-// applyFlags puts the flags over the file.
+// applyFlags sets the flags' values over the file's.
 func applyFlags(d *document.Document, settings map[string]string) document.Errors {
 	var problems document.Errors
 	for _, f := range AWSFlags() {
@@ -187,7 +186,7 @@ func applyFlags(d *document.Document, settings map[string]string) document.Error
 	return problems
 }
 
-// resolvePool finds the one pool that a pool's flag is about.
+// resolvePool finds the one pool that a pool's flag refers to.
 func resolvePool(d *document.Document, path string) (string, string) {
 	key, isPool := strings.CutPrefix(path, anyPool)
 	if !isPool {
@@ -205,7 +204,7 @@ func resolvePool(d *document.Document, path string) (string, string) {
 	return document.Join("pools", document.Join(names[0], key)), ""
 }
 
-// graftDocument puts a document that a flag brought under a key of d.
+// graftDocument sets a document that a flag provides under a key of d.
 func graftDocument(d *document.Document, path, value, source string) document.Errors {
 	sub, err := document.Parse([]byte(value), source)
 	if err != nil {

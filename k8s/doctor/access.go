@@ -35,7 +35,7 @@ func (n need) String() string {
 	return s + " in namespace " + n.namespace
 }
 
-// listDenied gives those of needs that the user is not allowed.
+// listDenied lists the needs that the user is denied.
 func (w Wanted) listDenied(ctx context.Context, needs []need) ([]need, error) {
 	var out []need
 	for _, n := range needs {
@@ -61,7 +61,7 @@ func clusterScoped() []string {
 	return []string{"Namespace", "ClusterRole", "ClusterRoleBinding", "PriorityClass", "StorageClass", "VolumeSnapshotClass", "CustomResourceDefinition"}
 }
 
-// pluralOf is a kind as it stands in a Role.
+// pluralOf is a kind as a Role names it.
 func pluralOf(kind string) string {
 	s := strings.ToLower(kind)
 	switch {
@@ -124,8 +124,8 @@ func (w Wanted) mayInstall(ctx context.Context) Result {
 	return refuseDenied(denied, "every verb on every kind of the chart", w.fixAccess(narrow)+"; "+w.leaveOut(wide))
 }
 
-// splitDenied tells what is denied in the whole cluster, or in the namespace that the chart
-// makes, from what is denied in a namespace that was given.
+// splitDenied separates what is denied in the whole cluster, or in the namespace that the
+// chart creates, from what is denied in a given namespace.
 func (w Wanted) splitDenied(denied []need) (wide, narrow []need) {
 	for _, n := range denied {
 		if n.namespace == "" || w.MakesTaskNamespace && n.namespace == w.TaskNamespace {
@@ -168,7 +168,7 @@ func (w Wanted) fixAccess(denied []need) string {
 	return fmt.Sprintf("ask for a %s that allows them; `kubectl auth can-i %s %s%s` tells when it does", kind, n.verb, resource, flag)
 }
 
-// refuseDenied lists what one may not do, the verbs of one resource together.
+// refuseDenied fails with the denied permissions, the verbs of one resource together.
 func refuseDenied(denied []need, needed, fix string) Result {
 	var order []need
 	verbs := make(map[need][]string)
@@ -223,7 +223,7 @@ func (w Wanted) mayGrant(ctx context.Context) Result {
 	return refuseDenied(denied, "everything that the master's roles hold, because a role can only be granted by who holds its permissions", fix)
 }
 
-// escalateNeeds is what stands in for the permissions themselves.
+// escalateNeeds are the permissions to escalate, which stand in for those denied.
 func escalateNeeds(denied []need) []need {
 	var out []need
 	for _, n := range denied {
@@ -241,7 +241,7 @@ func escalateNeeds(denied []need) []need {
 	return out
 }
 
-// chartGrants is what the chart's roles hold.
+// chartGrants are the permissions of the chart's roles.
 func chartGrants(objects []helm.Object) ([]need, error) {
 	var out []need
 	for _, o := range objects {

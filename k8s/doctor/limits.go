@@ -54,7 +54,6 @@ type consumption struct {
 	claims     []corev1.PersistentVolumeClaim
 }
 
-// sumObjects adds up the chart's objects.
 func sumObjects(objects []helm.Object) (consumption, error) {
 	c := consumption{sum: make(corev1.ResourceList)}
 	for _, o := range objects {
@@ -112,8 +111,8 @@ func (c *consumption) addPods(s corev1.PodSpec, n int64) {
 	}
 }
 
-// podRequests is what a pod takes: its containers together, or a step before them if that
-// takes more.
+// podRequests is what a pod requests: its containers together, or an init container if
+// that requests more.
 func podRequests(s corev1.PodSpec, of func(corev1.Container) corev1.ResourceList) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for _, k := range s.Containers {
@@ -169,7 +168,7 @@ func judgeLimits(c consumption, quotas []corev1.ResourceQuota, limits []corev1.L
 	return passResult("there is room for the master; tasks share what is left")
 }
 
-// isScoped reports a quota for pods of some sort, which the master's are not.
+// isScoped reports whether a quota is for some pods only, which the master's are not.
 func isScoped(q corev1.ResourceQuota) bool {
 	return len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil
 }
@@ -209,8 +208,8 @@ func overQuotas(c consumption, quotas []corev1.ResourceQuota) []string {
 	return out
 }
 
-// missingRequest is a container that says nothing about what a quota counts: such a pod
-// is refused unless a LimitRange speaks for it.
+// missingRequest finds a container without a request or limit that a quota counts: such a
+// pod is refused unless a LimitRange sets a default.
 func missingRequest(c consumption, name corev1.ResourceName, limits []corev1.LimitRange) string {
 	kind, resource, found := strings.Cut(string(name), ".")
 	if !found && (name == corev1.ResourceCPU || name == corev1.ResourceMemory) {
@@ -234,8 +233,8 @@ func missingRequest(c consumption, name corev1.ResourceName, limits []corev1.Lim
 	return ""
 }
 
-// hasDefault reports whether a LimitRange says what a container leaves out. A limit that
-// it gives is a request too.
+// hasDefault reports whether a LimitRange sets what a container leaves out. A default
+// limit is a request too.
 func hasDefault(limits []corev1.LimitRange, kind string, name corev1.ResourceName) bool {
 	for _, l := range limits {
 		for _, item := range l.Spec.Limits {

@@ -35,7 +35,7 @@ func (w Wanted) pullSecret(ctx context.Context) Result {
 	return passResult("it exists")
 }
 
-// checkNamed looks for an entry that a value names; what is in it is not read.
+// checkNamed checks that an entry which a value names exists; its content is not read.
 func (w Wanted) checkNamed(ctx context.Context, n Named) Result {
 	s, err := w.Client.CoreV1().Secrets(w.Namespace).Get(ctx, n.Name, metav1.GetOptions{})
 	fix := fmt.Sprintf("`kubectl create secret generic %s -n %s --from-file=%s=FILE`", n.Name, w.Namespace, cmp.Or(n.Key, "NAME"))

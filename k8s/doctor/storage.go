@@ -15,7 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/kube"
 )
 
-// chartClaims are the chart's volumes; one that cannot be read is left to the server.
+// chartClaims are the chart's volume claims; an unreadable one is left to the server.
 func chartClaims(objects []helm.Object) []corev1.PersistentVolumeClaim {
 	var out []corev1.PersistentVolumeClaim
 	for _, o := range objects {

@@ -75,7 +75,7 @@ func explainClaim(c corev1.PersistentVolumeClaim, s Seen) (Trouble, bool) {
 	return t, true
 }
 
-// isMounted reports whether a pod that has a node mounts the claim.
+// isMounted reports whether a scheduled pod mounts the claim.
 func isMounted(c corev1.PersistentVolumeClaim, pods []corev1.Pod) bool {
 	for _, p := range pods {
 		if p.Namespace != c.Namespace || p.Spec.NodeName == "" {
@@ -90,8 +90,8 @@ func isMounted(c corev1.PersistentVolumeClaim, pods []corev1.Pod) bool {
 	return false
 }
 
-// balancerNote is what to know about a load balancer that has no address. Clusters
-// without one never give it any, and everything else works.
+// balancerNote is the note on a load balancer without an address. Clusters without a
+// controller never assign one, and everything else works.
 func balancerNote(s corev1.Service) string {
 	if s.Spec.Type != corev1.ServiceTypeLoadBalancer || len(s.Status.LoadBalancer.Ingress) > 0 || len(s.Spec.Ports) == 0 {
 		return ""

@@ -91,13 +91,13 @@ func explainUnmounted(p corev1.Pod, s Seen, now time.Time) (Trouble, bool) {
 	}, true
 }
 
-// wasOvercome reports that a pod got further after an event.
+// wasOvercome reports whether a pod got further after an event.
 func wasOvercome(e *corev1.Event, p corev1.Pod, s Seen) bool {
 	further := latestEvent(s.Events, "Pod", p.Name, "SuccessfulAttachVolume", "Pulling", "Pulled", "Created", "Started")
 	return further != nil && eventTime(further).After(eventTime(e))
 }
 
-// scheduledAt is since when a pod has its node, or since when it is there.
+// scheduledAt is when a pod was scheduled, or else created.
 func scheduledAt(p corev1.Pod) time.Time {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {

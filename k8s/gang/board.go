@@ -171,7 +171,7 @@ func scarceOf(r Resources) corev1.ResourceName {
 	return best
 }
 
-// nodeRoom is how many pods of a shape a node takes, no more than most.
+// nodeRoom is how many pods of a shape fit on a node, at most most.
 func (b *board) nodeRoom(of []int64, s *shape, node, most int) int {
 	row := of[node*b.width : (node+1)*b.width]
 	for _, n := range s.needs {
@@ -186,7 +186,7 @@ func (b *board) nodeRoom(of []int64, s *shape, node, most int) int {
 	return most
 }
 
-// countRoom is how many pods of a shape fit, no more than most.
+// countRoom is how many pods of a shape fit, at most most.
 func (b *board) countRoom(of []int64, s *shape, most int, closed []bool) int {
 	total := 0
 	for _, node := range s.nodes {
@@ -261,8 +261,8 @@ func (b *board) takeRoom(s *shape, shares []share) {
 	}
 }
 
-// promiseRoom uses room that is partly still being released: what of it is free
-// already goes to no other gang.
+// promiseRoom holds room that is partly still being released: its free part goes to no
+// other gang.
 func (b *board) promiseRoom(s *shape, shares []share) {
 	b.taken++
 	for _, sh := range shares {

@@ -117,7 +117,7 @@ type waiting struct {
 	priority int
 }
 
-// compareGangs orders gangs as they are served, and no two are equal.
+// compareGangs orders gangs as they are served; no two are equal.
 func compareGangs(a, b *Gang) int {
 	return cmp.Or(
 		cmp.Compare(b.Priority, a.Priority),
@@ -149,7 +149,7 @@ func (p *pass) observeGangs(gangs []Gang) {
 			}
 		case Releasing:
 			p.board.giveBack(g)
-			if !p.isDue(g.Deadline) && !g.Deadline.IsZero() {
+			if !p.isFuture(g.Deadline) && !g.Deadline.IsZero() {
 				p.decision.Kill = append(p.decision.Kill, g.ID)
 			}
 		}
@@ -165,8 +165,8 @@ func (p *pass) observeGangs(gangs []Gang) {
 	}
 }
 
-// isDue reports whether a time is still to come, and wakes the caller then.
-func (p *pass) isDue(at time.Time) bool {
+// isFuture reports whether a time is still to come, and has the caller called again then.
+func (p *pass) isFuture(at time.Time) bool {
 	if !at.After(p.now) {
 		return false
 	}
@@ -181,9 +181,9 @@ func (p *pass) isDue(at time.Time) bool {
 func (p *pass) serveGang(g *Gang) Reason {
 	limit, _ := p.limitOf(g) // gates always have one
 	switch {
-	case g.State == Gated && !p.isDue(limit):
+	case g.State == Gated && !p.isFuture(limit):
 		return p.undoGang(g, p.incompleteReason(g))
-	case g.State == Queued && p.isDue(g.NotBefore):
+	case g.State == Queued && p.isFuture(g.NotBefore):
 		return backingOff(g)
 	case g.State == Queued && g.MaxSlots > 0 && p.held[g.Job]+g.Slots > g.MaxSlots:
 		return overJobLimit(g, p.held[g.Job])
@@ -205,7 +205,7 @@ func (p *pass) serveGang(g *Gang) Reason {
 	return p.explainNoRoom(g, s, closed)
 }
 
-// explainNoRoom says why there is no room for a gang, or lets it go without.
+// explainNoRoom says why a gang has no room, or admits it without.
 func (p *pass) explainNoRoom(g *Gang, s *shape, closed []bool) Reason {
 	if closed != nil && p.findRoom(s, g.Pods, nil) != nil {
 		return p.forPriority(g, s)
@@ -223,9 +223,9 @@ func (p *pass) explainNoRoom(g *Gang, s *shape, closed []bool) Reason {
 // as a cloud adds together, and few enough to be tried again by importance.
 const mostStretched = 16
 
-// letsGrow reports whether a gang is let go without room, so that nodes are added for it.
-// Two of several pods could each hold a part of them, and wait for the other; one of a
-// single pod cannot.
+// letsGrow reports whether a gang is admitted without room, so that nodes are added for
+// it. Two gangs of several pods could each hold a part of the new nodes and wait for the
+// other; gangs of a single pod cannot.
 func (p *pass) letsGrow(g *Gang) bool {
 	if !g.Autoscaled || p.whole {
 		return false
@@ -259,7 +259,7 @@ func (p *pass) admitGang(g *Gang, shares []share, stretch bool) Reason {
 	case g.Made < g.Pods:
 		return Reason{ForPods, p.incompleteReason(g)}
 	case p.options.Window > 0 && p.unplaced > 0 && p.unplaced+g.Pods > p.options.Window:
-		p.isDue(p.next)
+		p.isFuture(p.next)
 		return Reason{ForScheduler, fmt.Sprintf("%s made; the scheduler has %s to place before them", formatBeen(g.Pods), formatPods(p.unplaced))}
 	}
 	p.handOver(g.Pods, p.now)

@@ -50,7 +50,7 @@ func (p *pass) recallLessons(lessons []Lesson) {
 		switch {
 		case disproved && p.options.NodesKnown:
 			continue
-		case p.isDue(l.Until) && known:
+		case p.isFuture(l.Until) && known:
 			p.board.limitFree(node, l)
 		}
 		p.lessons[lessonKey{l.Node, l.Resource}] = l
@@ -84,25 +84,25 @@ func (p *pass) learnLesson(g *Gang) {
 			At: p.now, Until: p.now.Add(doublePause(p.options.Believe, times-1, p.options.MaxBackOff)), Times: times,
 		}
 		p.lessons[key] = l
-		p.isDue(l.Until)
+		p.isFuture(l.Until)
 		p.board.limitFree(node, l)
 	}
 }
 
 // wasRefused reports whether the scheduler has refused a pod of a gang for long enough to
-// be taken at its word: what has just ended it may hear of a moment later than we do.
+// be believed: it may learn of an ended pod a moment later than we do.
 func (p *pass) wasRefused(g *Gang) bool {
-	return !p.seesAll() && !g.Refused.IsZero() && !p.isDue(g.Refused.Add(p.options.Settle))
+	return !p.seesAll() && !g.Refused.IsZero() && !p.isFuture(g.Refused.Add(p.options.Settle))
 }
 
-// triedInVain reports whether a gang was refused, and its other pods have no room that is known.
+// triedInVain reports whether a gang was refused and its other pods have no known room.
 func (p *pass) triedInVain(g *Gang) bool {
 	left := g.Pods - g.boundPods()
 	return p.wasRefused(g) && !g.Stretched && g.lackingResource() != "" && p.board.countRoom(p.board.free, p.board.shapeOf(g), left, nil) < left
 }
 
-// lackingResource is the resource of which the scheduler found too little, empty where it found
-// no fault with any that the pods ask for.
+// lackingResource is the resource of which the scheduler found too little; empty if it
+// found enough of all that the pods request.
 func (g *Gang) lackingResource() corev1.ResourceName {
 	asked := Resources{}
 	for _, name := range g.Lacks {
@@ -116,10 +116,10 @@ func (g *Gang) lackingResource() corev1.ResourceName {
 	return scarceOf(asked)
 }
 
-// refusedAmount is what one of the refused pods asked for.
+// refusedAmount is what one of the refused pods requested.
 func (l Lesson) refusedAmount() int64 { return l.Most - l.Sure }
 
-// limitFree keeps what is free on a node within what others leave.
+// limitFree caps what is free on a node by what others leave.
 func (b *board) limitFree(node int, l Lesson) {
 	column, asked := b.column[l.Resource]
 	if !asked {
@@ -137,7 +137,7 @@ func (b *board) limitFree(node int, l Lesson) {
 	b.taken++
 }
 
-// lessonText says for how long the scheduler's word keeps a shape waiting.
+// lessonText says for how long the scheduler's refusal keeps a shape waiting.
 func (p *pass) lessonText(s *shape) string {
 	next := p.nextAsked(s)
 	if next.IsZero() {

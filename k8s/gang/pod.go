@@ -92,7 +92,7 @@ func (p *Pod) coversPod(o *Pod) bool {
 	return true
 }
 
-// formatRequests is the requests in a fixed order, for people and for comparing.
+// formatRequests lists the requests in a fixed order, for people and for comparing.
 func (p *Pod) formatRequests() string {
 	var b strings.Builder
 	for i, name := range slices.Sorted(maps.Keys(p.requests)) {
@@ -104,8 +104,8 @@ func (p *Pod) formatRequests() string {
 	return b.String()
 }
 
-// formatScarce is the requests as a sentence's part: what is scarce, not the place
-// among a node's pods.
+// formatScarce lists the requests of scarce resources, without the place among a node's
+// pods.
 func (p *Pod) formatScarce() string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(p.requests)) {

@@ -19,7 +19,7 @@ func formatBeen(n int) string {
 	return fmt.Sprintf("all its %d pods have been", n)
 }
 
-// formatNeeds is what a gang asks for.
+// formatNeeds is what a gang requests, as text.
 func formatNeeds(g *Gang) string {
 	return fmt.Sprintf("needs %s of %s", formatPods(g.Pods), g.Pod.formatScarce())
 }
@@ -31,7 +31,7 @@ func withReason(text, trouble string) string {
 	return text + ": " + trouble
 }
 
-// incompleteReason says how many pods of a gated gang there are.
+// incompleteReason says how many pods of a gated gang exist.
 func (p *pass) incompleteReason(g *Gang) string {
 	if g.Made >= g.Pods {
 		return withReason(fmt.Sprintf("its pods (%d) exist, but there is no room left for them", g.Pods), g.Trouble)
@@ -64,7 +64,7 @@ func (p *pass) forRoom(g *Gang, s *shape) Reason {
 	return Reason{ForRoom, formatNeeds(g) + "; " + s.current}
 }
 
-// describeRoom says what could be had now, as far as that is known.
+// describeRoom says how much room there is now, as far as that is known.
 func (p *pass) describeRoom(s *shape) string {
 	if !p.options.NodesKnown {
 		return "no room for them is known"
@@ -72,7 +72,7 @@ func (p *pass) describeRoom(s *shape) string {
 	return p.board.describeBest(s)
 }
 
-// describeBest says what could be had now.
+// describeBest says how much room there is now.
 func (b *board) describeBest(s *shape) string {
 	var most int64
 	fit := 0

@@ -39,7 +39,7 @@ func Fits(nodes []Node, pods int, p *Pod, exclude ...NodeID) bool {
 	return b.holdsPods(b.shapeOf(&c.Gangs[0]), pods)
 }
 
-// formatQuantity writes an amount as people do.
+// formatQuantity formats an amount for people.
 func formatQuantity(name corev1.ResourceName, n int64) string {
 	if name == corev1.ResourceCPU {
 		return resource.NewMilliQuantity(n, resource.DecimalSI).String()

@@ -9,7 +9,7 @@ import (
 // bindGang gives a gang that was let go the room of its pods that have no node yet,
 // or takes the try back when it has lasted too long.
 func (p *pass) bindGang(g *Gang) {
-	if limit, runs := p.limitOf(g); runs && !p.isDue(limit) {
+	if limit, runs := p.limitOf(g); runs && !p.isFuture(limit) {
 		p.decision.Waiting[g.ID] = p.undoGang(g, p.countUnbound(g))
 		return
 	}
@@ -79,9 +79,9 @@ func (p *pass) undoUntil(g *Gang, why string, until time.Time) Reason {
 	return Reason{ForBackOff, why + "; all of them are deleted"}
 }
 
-// pauseAfter is how long a gang waits after so many undone tries: it doubles, and each
-// gang's is shorter by up to half, always by the same, so that gangs that were in
-// each other's way do not meet again.
+// pauseAfter is how long a gang waits after so many undone tries. It doubles, and each
+// gang's is shorter by up to half, always by the same, so that gangs that blocked each
+// other do not collide again.
 func (o Options) pauseAfter(id ID, undone int) time.Duration {
 	d := doublePause(o.BackOff, undone, o.MaxBackOff)
 	h := fnv.New32a()
@@ -89,7 +89,7 @@ func (o Options) pauseAfter(id ID, undone int) time.Duration {
 	return d - d/2*time.Duration(h.Sum32()%1024)/1024
 }
 
-// doublePause is a pause that has doubled so many times, and no longer than most.
+// doublePause is a pause doubled so many times, at most most.
 func doublePause(d time.Duration, times int, most time.Duration) time.Duration {
 	for range min(times, 30) {
 		if d *= 2; d >= most {

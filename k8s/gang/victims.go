@@ -87,7 +87,7 @@ func newTrial(b *board, s *shape, pods int, closed []bool) *trial {
 
 func (t *trial) fitsGang() bool { return t.total >= t.pods }
 
-// helpsGang reports whether a victim is on a node that counts.
+// helpsGang reports whether a victim is on a node that the gang can use.
 func (t *trial) helpsGang(v *victim) bool {
 	return slices.ContainsFunc(v.Held, func(h Held) bool {
 		node, known := t.board.index[h.Node]

@@ -56,7 +56,7 @@ func (r Release) loadChart() (*chart.Chart, error) {
 	return c, nil
 }
 
-// copyValues is a deep copy: Helm writes into what it is given.
+// copyValues is a deep copy, because Helm writes into its input.
 func (r Release) copyValues() map[string]any {
 	out, _ := cloneValue(r.Values).(map[string]any) // a map stays one
 	if out == nil {

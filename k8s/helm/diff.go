@@ -106,7 +106,7 @@ func (r *run) diffObjects(objects []Object, rels []*release.Release, want Releas
 	return out, nil
 }
 
-// liveObjects are the objects of the revision that is taken to be live, by key.
+// liveObjects are the objects of the current revision, by key.
 func liveObjects(rels []*release.Release) (map[string]Object, error) {
 	out := make(map[string]Object)
 	if isAbsent(rels) {
@@ -213,7 +213,7 @@ func (r *run) patchObject(o, original Object, live *cliresource.Info) ([]byte, t
 	return text, types.StrategicMergePatchType, err
 }
 
-// markObject is an object as Helm would send it: with its marks.
+// markObject is an object as Helm would send it, with Helm's labels and annotations.
 func (r *run) markObject(o Object, live *cliresource.Info) ([]byte, error) {
 	infos, err := r.worker.Build(bytes.NewBufferString(o.YAML), false)
 	if err != nil {
@@ -235,7 +235,7 @@ func (r *run) markObject(o Object, live *cliresource.Info) ([]byte, error) {
 	return json.Marshal(infos[0].Object)
 }
 
-// mergeKeys is m, and of from what stands under keys.
+// mergeKeys is m, and the entries of from under keys.
 func mergeKeys(m, from map[string]string, keys ...string) map[string]string {
 	out := make(map[string]string, len(m)+len(keys))
 	for k, v := range m {
@@ -249,8 +249,8 @@ func mergeKeys(m, from map[string]string, keys ...string) map[string]string {
 	return out
 }
 
-// patchLocally is what a patch would come to by our own reckoning, for one that the
-// server refuses to reckon.
+// patchLocally is the result of a patch by our own computation, for a patch that the
+// server refuses.
 func patchLocally(live *cliresource.Info, kind types.PatchType, text []byte) map[string]any {
 	now, err := json.Marshal(live.Object)
 	if err != nil {

@@ -17,8 +17,8 @@ const hidden = "‹redacted›"
 
 func mergePatched(doc, patch []byte) ([]byte, error) { return jsonpatch.MergePatch(doc, patch) }
 
-// findDrift is every path in which will differs from have, but for what the server
-// writes about its own doing.
+// findDrift lists the paths in which will differs from have, without those that the
+// server writes itself.
 func findDrift(o Object, have, will map[string]any) []resource.Drift {
 	w := &walker{secret: o.Kind == "Secret"}
 	for _, m := range []map[string]any{have, will} {
@@ -85,7 +85,7 @@ func mapOf(v any) map[string]any {
 	return m
 }
 
-// hideSecret says that a secret differs and nothing of what it is.
+// hideSecret notes that a secret differs, without its value.
 func (w *walker) hideSecret(path string, have, will any) {
 	if formatValue(have) == formatValue(will) {
 		return
@@ -99,7 +99,7 @@ func (w *walker) hideSecret(path string, have, will any) {
 	w.out = append(w.out, d)
 }
 
-// walkList compares items by their name where all have one, and else by their place.
+// walkList compares items by name where all have one, else by index.
 func (w *walker) walkList(path string, have, will []any) {
 	haveNamed, one := itemsByName(have)
 	willNamed, two := itemsByName(will)
@@ -144,7 +144,7 @@ func itemsByName(list []any) (map[string]any, bool) {
 	return out, len(out) == len(list)
 }
 
-// formatValue is a value in a line; one that is not there is "none".
+// formatValue formats a value in a line; one that does not exist is "none".
 func formatValue(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -161,7 +161,6 @@ func formatValue(v any) string {
 	return fmt.Sprint(v)
 }
 
-// shortenLine keeps a line a line.
 func shortenLine(s string) string {
 	const most = 120
 	if r := []rune(s); len(r) > most {

@@ -50,8 +50,8 @@ func (c *Client) Repair(ctx context.Context, name string) (was Status, repaired 
 	return was, false, nil
 }
 
-// unfinishedRevisions are the revisions after the one that was deployed last: what they
-// made is live, and Helm would not look at them again.
+// unfinishedRevisions are the revisions after the last deployed one: their objects may be
+// live, and Helm would ignore them.
 func (r *run) unfinishedRevisions(rels []*release.Release) []*release.Release {
 	var out []*release.Release
 	for _, rel := range rels {

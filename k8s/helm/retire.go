@@ -21,8 +21,8 @@ type Parts struct {
 	Goes, Stays []Object
 }
 
-// holdsData are the kinds that hold data, or of which others may make use who have
-// nothing to do with the release.
+// holdsData reports whether an object holds data, or is of a kind that users outside the
+// release may depend on.
 func holdsData(o Object) bool {
 	return o.Keep || slices.Contains([]string{
 		"PersistentVolumeClaim", "PersistentVolume", "VolumeSnapshot", "VolumeSnapshotClass", "StorageClass",

@@ -141,8 +141,8 @@ func (s *speaker) explainProblem(e *jsonschema.ValidationError) {
 	}
 }
 
-// explainChoice is a value for which there are several forms, none of which it has. The
-// one that comes nearest, by how far the check got into the value, is spoken of.
+// explainChoice explains a value that matches none of several forms. It reports the form
+// that matched furthest into the value.
 func (s *speaker) explainChoice(e *jsonschema.ValidationError) {
 	var best *jsonschema.ValidationError
 	deepest := -1
@@ -212,7 +212,7 @@ func (*speaker) brokenRule(e *jsonschema.ValidationError) string {
 	return "breaks the rule " + strings.Join(e.ErrorKind.KeywordPath(), "/") + " of the chart's schema"
 }
 
-// closestChoice is the choice that a refused text may have been meant for.
+// closestChoice is the choice nearest to a refused text; empty if none is near.
 func closestChoice(words []any, got any) string {
 	text, _ := got.(string) // nothing else is near a word
 	best, distance := "", 3 // in a short word more than two slips are another word
@@ -267,7 +267,7 @@ func withArticle(t string) string {
 	return "a " + t
 }
 
-// schemaComment is the sentence of a subschema that is broken: its own, or that of the
+// schemaComment is the sentence of a broken subschema: its own, or that of the
 // if/then/else or not that it is a part of.
 func (s *speaker) schemaComment(e *jsonschema.ValidationError) string {
 	at := schemaPointer(e.SchemaURL)
@@ -292,7 +292,7 @@ func (s *speaker) commentAt(at []string) string {
 	return c
 }
 
-// nearestKey is a known key that an unknown one may have been meant for.
+// nearestKey is the known key nearest to an unknown one; empty if none is near.
 func (s *speaker) nearestKey(e *jsonschema.ValidationError, key string) string {
 	m, _ := lookupPath(s.schema, append(schemaPointer(e.SchemaURL), "properties")).(map[string]any) // none has none near
 	const most = 3                                                                                  // more slips are another word
@@ -308,7 +308,7 @@ func (s *speaker) nearestKey(e *jsonschema.ValidationError, key string) string {
 	return fmt.Sprintf(" (is %s meant?)", best)
 }
 
-// schemaPointer is the part of a schema's address behind the #.
+// schemaPointer is the fragment of a schema's URL.
 func schemaPointer(url string) []string {
 	_, p, _ := strings.Cut(url, "#")
 	p = strings.TrimPrefix(p, "/")

@@ -166,8 +166,8 @@ func (r *run) readHistory(name string) ([]*release.Release, error) {
 	return rels, nil
 }
 
-// currentRevision is the revision whose objects are taken to be live: the one deployed
-// last, or else the latest.
+// currentRevision is the revision whose objects are assumed live: the one deployed last,
+// or else the latest.
 func currentRevision(rels []*release.Release) *release.Release {
 	for _, rel := range slices.Backward(rels) {
 		if rel.Info.Status == release.StatusDeployed {

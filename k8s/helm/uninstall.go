@@ -91,7 +91,7 @@ func (r *run) sweepObjects(ctx context.Context, rels []*release.Release, rel *re
 	return ctx.Err()
 }
 
-// keptObjects are the objects that the chart says outlive the release.
+// keptObjects are the objects that the chart keeps on uninstall.
 func (r *run) keptObjects(rels []*release.Release) ([]Object, error) {
 	var out []Object
 	seen := make(map[string]bool)

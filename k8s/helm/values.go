@@ -45,8 +45,8 @@ func (e *unreadableError) Unwrap() error { return e.cause }
 // FromFlags is true: they are given on the command line.
 func (*unreadableError) FromFlags() bool { return true }
 
-// unreadableFlag says which flag cannot be read. Helm's own words are left out: they quote
-// what was given, which may be a secret.
+// unreadableFlag says which flag cannot be read. Helm's own error is left out: it quotes
+// the value, which may be a secret.
 func unreadableFlag(g Given, err error) error {
 	if missing, ok := errors.AsType[*fs.PathError](err); ok {
 		return fmt.Errorf("read the values: %w", missing)

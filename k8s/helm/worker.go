@@ -60,7 +60,7 @@ func (w *worker) Update(original, target helmkube.ResourceList, force bool) (*he
 	return w.Client.Update(original, target, force)
 }
 
-// copyList is a list that may be refreshed without changing what is wanted.
+// copyList copies a list, so that a refresh does not change what is wanted.
 func copyList(list helmkube.ResourceList) helmkube.ResourceList {
 	out := make(helmkube.ResourceList, len(list))
 	for i, info := range list {
@@ -164,8 +164,8 @@ func podDone(p *corev1.Pod) (bool, error) {
 // errTimeUp is what a wait ends with at its limit.
 var errTimeUp = errors.New("the time is up")
 
-// pollUntil looks at once and then regularly, until look says so, fails, the limit is
-// reached or the operation ends.
+// pollUntil looks at once and then regularly, until look reports true, fails, the limit
+// is reached or the operation ends.
 func (w *worker) pollUntil(limit time.Duration, look func() (bool, error)) error {
 	ctx, cancel := context.WithTimeoutCause(w.ctx, limit, errTimeUp)
 	defer cancel()

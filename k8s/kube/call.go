@@ -112,8 +112,7 @@ func verbOf(method string, q url.Values, name string) string {
 
 func isTrue(s string) bool { return s == "true" || s == "1" }
 
-// mayChange reports whether a request may change something. What it does not know
-// is taken to.
+// mayChange reports whether a request may change something. Unknown requests may.
 func mayChange(req *http.Request, c Call) bool {
 	_, sub, _ := strings.Cut(c.Resource, "/")
 	if sub == "exec" || sub == "attach" {
@@ -131,7 +130,7 @@ func mayChange(req *http.Request, c Call) bool {
 	return req.Method != http.MethodPost || !slices.Contains(reviewResources(), c.Resource)
 }
 
-// reviewResources are resources whose creation is a question and leaves nothing.
+// reviewResources are resources whose creation is a query and stores nothing.
 func reviewResources() []string {
 	return []string{
 		"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews",

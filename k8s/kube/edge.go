@@ -74,7 +74,7 @@ func (t *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// boundContext is the request's own context, ended by the operation's end too.
+// boundContext is the request's context, also cancelled when the operation ends.
 func (t *roundTripper) boundContext(req *http.Request, call Call) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(req.Context())
 	if !isFollowed(req, call) {
@@ -116,13 +116,13 @@ func (t *roundTripper) sendOnce(req *http.Request, call Call, changing bool) (*h
 	return onlyAfter429(t.next.RoundTrip(req))
 }
 
-// retryPauses are those between the attempts of a call that only looks: long enough
-// to outlast a change of leader behind the API server, short enough for a person.
+// retryPauses are the pauses between attempts of a read: long enough to outlast a change
+// of leader behind the API server, short enough for a user.
 func retryPauses() []time.Duration {
 	return []time.Duration{100 * time.Millisecond, 300 * time.Millisecond, 900 * time.Millisecond}
 }
 
-// shouldRetry reports whether a look is worth repeating. One with a body, such as an
+// shouldRetry reports whether a read is worth repeating. One with a body, such as an
 // access review, has nothing left to send.
 func shouldRetry(req *http.Request, resp *http.Response, err error) bool {
 	if req.Body != nil && req.Body != http.NoBody {

@@ -180,7 +180,7 @@ func contextNames(m map[string]*clientcmdapi.Context) string {
 	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
 }
 
-// unusableContext is a choice of cluster that leads to none.
+// unusableContext is the error for a choice of cluster that does not exist.
 func unusableContext(err error, fix string) error {
 	return &cloud.Error{Kind: cloud.Invalid, Op: "k8s", Fix: fix, Err: fmt.Errorf("read the Kubernetes configuration: %w", err)}
 }

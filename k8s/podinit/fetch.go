@@ -143,8 +143,8 @@ func workDir(volume *os.Root, name string) (*os.Root, error) {
 	return volume.OpenRoot(name)
 }
 
-// readRefusal reads an answer without files. Those of a server that is starting or
-// overloaded are worth another try.
+// readRefusal reads a response without files. Those of a server that is starting or
+// overloaded are worth a retry.
 func readRefusal(resp *http.Response) error {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 500))
 	err = errors.Join(fmt.Errorf("the master answers %s: %s", resp.Status, strings.TrimSpace(string(body))), err)
@@ -183,7 +183,7 @@ func archiveIn(body io.Reader) (io.Reader, error) {
 	return base64.NewDecoder(base64.StdEncoding, text), nil
 }
 
-// unexpectedEOF is an answer that ends too early.
+// unexpectedEOF is the error of a truncated response.
 func unexpectedEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -191,7 +191,7 @@ func unexpectedEOF(err error) error {
 	return err
 }
 
-// nextByte is the next byte, with space before it passed over.
+// nextByte is the next byte; skip passes over space.
 func nextByte(r *bufio.Reader, skip bool) (byte, error) {
 	for {
 		c, err := r.ReadByte()

@@ -57,7 +57,7 @@ func (o Order) Keys(files, ca []byte, token string) (map[string][]byte, error) {
 	return out, nil
 }
 
-// readOrder finds an order in the directory that the Secret is mounted at.
+// readOrder reads the order from the directory that the Secret is mounted at.
 func readOrder(dir string) (Order, error) {
 	var o Order
 	data, err := os.ReadFile(filepath.Join(dir, keyOrder))

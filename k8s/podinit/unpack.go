@@ -59,8 +59,8 @@ func (u *unpacker) unpackArchive(r io.Reader) error {
 	}
 }
 
-// finalPathError marks what the volume refuses, a full one for example, as an answer
-// that would be the same again.
+// finalPathError marks an error of the volume, such as a full one, as final: a retry
+// would fail again.
 func finalPathError(err error) error {
 	_, onPath := errors.AsType[*fs.PathError](err)
 	_, onLink := errors.AsType[*os.LinkError](err)
@@ -70,8 +70,8 @@ func finalPathError(err error) error {
 	return err
 }
 
-// finalArchiveError tells an archive that was cut off, which another try may repair, from a
-// file that is not an archive.
+// finalArchiveError separates a truncated archive, which a retry may repair, from a file
+// that is not an archive.
 func finalArchiveError(err error) error {
 	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, tar.ErrHeader) {
 		return final{fmt.Errorf("read the archive: %w", err)}
@@ -107,7 +107,7 @@ func (u *unpacker) putEntry(h *tar.Header, r io.Reader) error {
 	return final{fmt.Errorf("an entry of type %q; only files, directories and symbolic links are allowed", h.Typeflag)}
 }
 
-// isLocal says whether a clean path stays below where it starts.
+// isLocal reports whether a clean path stays below its start.
 func isLocal(name string) bool {
 	return name != ".." && !path.IsAbs(name) && !strings.HasPrefix(name, "../")
 }

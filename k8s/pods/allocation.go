@@ -149,7 +149,7 @@ func stageOf(p Phase) queue.Stage {
 	return queue.Starting
 }
 
-// moveTo moves an allocation. It refuses what the table lacks.
+// moveTo changes the phase. It refuses transitions that the table lacks.
 func (a *allocation) moveTo(to Phase, now time.Time) error {
 	if !slices.Contains(phases[a.phase], to) {
 		return fmt.Errorf("move allocation %s from %s to %s: there is no such step", a.Allocation, a.phase, to)

@@ -94,9 +94,9 @@ func (r *cleaner) cleanUp(ctx context.Context, w *watch.Watch, a *allocation) ti
 // sweepEvery is how often orphans are looked for.
 const sweepEvery = 30 * time.Second
 
-// sweepOrphans removes orphaned Jobs and documents until ctx ends: what a master that was killed
-// had created for an allocation that has ended since, or what a call has created whose
-// answer was lost.
+// sweepOrphans removes orphaned Jobs and documents until ctx ends: those that a killed
+// master had created for an allocation that has ended since, and those of a call whose
+// reply was lost.
 func (r *cleaner) sweepOrphans(ctx context.Context) {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()

@@ -217,7 +217,7 @@ func (c Config) isAutoscaled(a *allocation) bool {
 	return p.Autoscaled
 }
 
-// poolPlacements are those of every pool: of tasks without slots, and with some.
+// poolPlacements are the placements of all pools, for tasks with and without slots.
 func (c Config) poolPlacements() (map[string][]nodes.Placement, error) {
 	out := make(map[string][]nodes.Placement, len(c.Pools))
 	for _, p := range c.Pools {

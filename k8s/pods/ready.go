@@ -65,8 +65,8 @@ type apiHealth struct {
 	answered atomic.Int64
 }
 
-// checkAPI has the API server look into its memory, and send nothing. Ready is asked by
-// one at a time.
+// checkAPI lists pods with a filter that matches none, from the API server's cache. Ready
+// calls it one at a time.
 func (h *apiHealth) checkAPI(ctx context.Context, now time.Time) error {
 	asked, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()

@@ -184,7 +184,7 @@ func (r *runner) noteForeignDeletion(c *container, pod *corev1.Pod) {
 	}
 }
 
-// diagnoseAllocation decides the end of what does not end by itself, and who is to blame.
+// diagnoseAllocation decides the end of a stuck allocation, and which side is at fault.
 func (r *runner) diagnoseAllocation(a *allocation, c *container, s *observe.Container, now time.Time) {
 	c.trouble = ""
 	if s.State == apiv1.Container_STATE_TERMINATED {

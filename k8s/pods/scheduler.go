@@ -29,7 +29,7 @@ func newScheduler(s *state) *scheduler {
 	return &scheduler{state: s, options: s.cfg.Gang, requests: make(nodes.Requests), passed: make(chan struct{})}
 }
 
-// runScheduler looks whenever something has changed or a time has come, until ctx ends.
+// runScheduler makes a pass on each change and at each due time, until ctx ends.
 func (s *scheduler) runScheduler(ctx context.Context) error {
 	for {
 		began := time.Now()
@@ -56,8 +56,8 @@ func (s *scheduler) runScheduler(ctx context.Context) error {
 	}
 }
 
-// decideQueues is one pass over all queues. It returns when to look again at the latest;
-// zero is never.
+// decideQueues makes one pass over all queues. It returns when to run again at the
+// latest; zero is never.
 func (s *scheduler) decideQueues(now time.Time) time.Time {
 	s.state.mu.Lock()
 	defer s.state.mu.Unlock()

@@ -64,7 +64,6 @@ func (s *state) setUnknown(err error) {
 	s.unknown = fmt.Sprintf("the master does not know yet what is in Kubernetes: %v", err)
 }
 
-// enqueueAllocation has a worker look at an allocation.
 func (s *state) enqueueAllocation(id rm.AllocationID) {
 	if id != "" {
 		s.work.Add(id)

@@ -24,9 +24,9 @@ type worker struct {
 	cleaner  *cleaner
 }
 
-// reconcileAllocation does what an allocation's phase asks for. It returns when to look again
-// without news, 0 for never. One worker at a time does it for one allocation; it may
-// be interrupted anywhere and is repeated at will.
+// reconcileAllocation does what an allocation's phase requires. It returns when to run
+// again without an event, 0 for never. One worker at a time runs it for one allocation;
+// it may be interrupted anywhere and is idempotent.
 func (k *worker) reconcileAllocation(ctx context.Context, id rm.AllocationID) time.Duration {
 	k.state.mu.Lock()
 	a, w := k.state.allocations[id], k.state.watch

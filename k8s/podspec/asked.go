@@ -227,7 +227,7 @@ func callsAway(get *corev1.HTTPGetAction, tcp *corev1.TCPSocketAction) bool {
 	return get != nil && get.Host != "" || tcp != nil && tcp.Host != ""
 }
 
-// withoutOwn leaves out of what is asked for what the cluster itself has asked for.
+// withoutOwn leaves out what the cluster itself has asked for.
 func withoutOwn(a, given policy.Asked) policy.Asked {
 	return policy.Asked{
 		Mounts: withoutGiven(a.Mounts, given.Mounts), Devices: withoutGiven(a.Devices, given.Devices),

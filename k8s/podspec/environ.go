@@ -29,8 +29,8 @@ const (
 // with its code.
 const runHook = `s=/bin/sh; [ -x /bin/bash ] && s=/bin/bash; h=$1; shift; exec "$s" -c 'set -e; . "$0"; set +e; exec "$@"' "$h" "$@"`
 
-// commonSpec is the one spec that all ranks share. Where theirs have the container's
-// id it has an expression over the rank.
+// commonSpec is the one spec that all ranks share. Where theirs have the container's ID
+// it has an expression over the rank.
 func commonSpec(a rm.AllocationID, specs []*agentv1.Spec) (*agentv1.Spec, error) {
 	if len(specs) == 0 {
 		return nil, fmt.Errorf("build the pods of %s: there is nothing to run", a)
@@ -57,7 +57,7 @@ func containerExpression(a rm.AllocationID) string {
 	return containerPrefix(a) + "$(" + indexVariable + ")"
 }
 
-// escapeVariables keeps Kubernetes from reading variables into a text: $$ is its $.
+// escapeVariables keeps Kubernetes from expanding variables in a text: $$ is its $.
 func escapeVariables(s string) string {
 	if !strings.Contains(s, "$(") && !strings.Contains(s, "$$") {
 		return s

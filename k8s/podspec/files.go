@@ -250,7 +250,7 @@ func (b *builder) initContainer(keys map[string][]byte) corev1.Container {
 	return corev1.Container{
 		Name: InitContainer, Image: b.request.Template.Image, ImagePullPolicy: corev1.PullIfNotPresent,
 		Args:      []string{"pod", "init", "--order", mountOrder, "--files", mountFiles},
-		Resources: corev1.ResourceRequirements{Requests: plainFiles(b.main.Resources.Requests), Limits: plainFiles(b.main.Resources.Limits)},
+		Resources: corev1.ResourceRequirements{Requests: withoutDevices(b.main.Resources.Requests), Limits: withoutDevices(b.main.Resources.Limits)},
 		Env:       b.infoVariables(),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: volumeOrder, MountPath: mountOrder, ReadOnly: true},
@@ -261,8 +261,8 @@ func (b *builder) initContainer(keys map[string][]byte) corev1.Container {
 	}
 }
 
-// infoVariables are the task's variables from which the init container writes what
-// programs read of where they run.
+// infoVariables are the task's variables from which the init container writes the files
+// that tell programs where they run.
 func (b *builder) infoVariables() []corev1.EnvVar {
 	var out []corev1.EnvVar
 	for _, e := range b.main.Env {
@@ -273,8 +273,8 @@ func (b *builder) infoVariables() []corev1.EnvVar {
 	return out
 }
 
-// plainFiles leaves devices out.
-func plainFiles(list corev1.ResourceList) corev1.ResourceList {
+// withoutDevices leaves out devices.
+func withoutDevices(list corev1.ResourceList) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage} {
 		if q, set := list[name]; set {

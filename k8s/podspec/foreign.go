@@ -21,8 +21,7 @@ func foreignContainers(s *corev1.PodSpec, t Template) []string {
 	return out
 }
 
-// ownerOf says whom an object belongs to that no task may use, empty for one that
-// tasks may use.
+// ownerOf is the owner of an object that no task may use; empty if tasks may use it.
 func (t Template) ownerOf(r reference) string {
 	const cluster = "the cluster"
 	begins := func(prefixes ...string) bool {

@@ -118,8 +118,7 @@ func (b *builder) setPrivileged() bool {
 	return b.main.SecurityContext != nil && isTrue(b.main.SecurityContext.Privileged)
 }
 
-// capabilityNames writes names as Kubernetes does, without what the kernel puts
-// before them.
+// capabilityNames are names as Kubernetes writes them, without the kernel's prefix.
 func capabilityNames(names []string) []corev1.Capability {
 	var out []corev1.Capability
 	for _, n := range names {
@@ -216,7 +215,7 @@ func (b *builder) addMounts() error {
 	return nil
 }
 
-// mountPropagation says what Docker's word is in Kubernetes.
+// mountPropagation translates Docker's propagation.
 func (b *builder) mountPropagation(word, at string) (*corev1.MountPropagationMode, error) {
 	var mode corev1.MountPropagationMode
 	switch word {

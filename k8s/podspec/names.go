@@ -175,7 +175,7 @@ func withAll(to, from map[string]string) map[string]string {
 	return to
 }
 
-// objectMeta is the head of an object of this try.
+// objectMeta is the metadata of an object of this attempt.
 func (b *builder) objectMeta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name: name, Namespace: b.request.Template.Namespace, Labels: b.podLabels(), Annotations: b.podAnnotations(),
@@ -208,7 +208,8 @@ func OpenPatch(pod *corev1.Pod, a rm.AllocationID, node gang.NodeID) ([]byte, er
 	})
 }
 
-// nodePreferences are those that the pod has; the list is replaced as a whole.
+// nodePreferences are the pod's preferred node affinities; the list is replaced as a
+// whole.
 func nodePreferences(pod *corev1.Pod) []corev1.PreferredSchedulingTerm {
 	if pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil {
 		return nil

@@ -64,7 +64,7 @@ func (w *walk) walkValue(path string, v reflect.Value) {
 	}
 }
 
-// elementName is how people find an entry of a list: by its name where it has one.
+// elementName identifies an entry of a list for people, by its name where it has one.
 func elementName(v reflect.Value, i int) string {
 	if v.Kind() == reflect.Struct {
 		if name := v.FieldByName("Name"); name.IsValid() && name.Kind() == reflect.String && name.String() != "" {
@@ -98,7 +98,7 @@ func jsonName(f reflect.StructField) string {
 	return name
 }
 
-// addNamed notes the names that a field of a known kind has.
+// addNamed adds the names in a field of a known kind.
 func (w *walk) addNamed(kind kindOfObject, path string, v reflect.Value) {
 	switch o := v.Interface().(type) {
 	case string:

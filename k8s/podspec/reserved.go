@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// reservedFields lists what a pod spec says and is not its to say, as sentences.
+// reservedFields lists the fields that a pod spec sets and may not set, as sentences.
 func reservedFields(p *corev1.Pod, t Template) []string {
 	var out []string
 	add := func(set bool, field, why string) {

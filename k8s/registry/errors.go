@@ -42,7 +42,7 @@ func isAbsent(err error) bool {
 	return ok && e.StatusCode == http.StatusNotFound
 }
 
-// explainError says what a registry's answer means and what helps.
+// explainError translates a registry's response, with what to do.
 func (r Registry) explainError(op, image string, err error) error {
 	e := &cloud.Error{Op: op, Resource: image, Err: err}
 	answer, answered := errors.AsType[*transport.Error](err)
@@ -60,7 +60,7 @@ func (r Registry) explainError(op, image string, err error) error {
 	return e
 }
 
-// loginHost is what a user logs in to.
+// loginHost is the host for `docker login`.
 func (r Registry) loginHost() string {
 	repository, err := name.NewRepository(r.At + "/x")
 	if err != nil {

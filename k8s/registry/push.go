@@ -105,7 +105,7 @@ func (r Registry) parseTag(s *Source) (name.Tag, error) {
 	return tag, nil
 }
 
-// remoteOptions are how the registry is spoken to: as who the user is to Docker or Podman.
+// remoteOptions use the user's login of Docker or Podman.
 func (r Registry) remoteOptions(ctx context.Context) []remote.Option {
 	transport := remote.DefaultTransport
 	if !r.PlainHTTP {

@@ -51,7 +51,7 @@ func Open(files []string) (*Source, error) {
 	return s, nil
 }
 
-// addArchive reads one archive and refuses what does not belong to those before.
+// addArchive reads one archive and refuses one that does not match those before.
 func (s *Source) addArchive(file string) error {
 	tag, err := tagIn(file)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *Source) Bytes() (int64, error) {
 	return sum, nil
 }
 
-// imageIndex is the list of the images, for nodes to choose from.
+// imageIndex lists the images, for nodes to choose from.
 func (s *Source) imageIndex() v1.ImageIndex {
 	var all []mutate.IndexAddendum
 	for _, i := range s.images {
@@ -126,7 +126,7 @@ func (s *Source) imageIndex() v1.ImageIndex {
 	return mutate.AppendManifests(empty.Index, all...)
 }
 
-// imageDigest is what the registry will know it by.
+// imageDigest is the digest in the registry.
 func (s *Source) imageDigest() (v1.Hash, error) {
 	if len(s.images) == 1 {
 		return s.images[0].Digest()

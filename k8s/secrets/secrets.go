@@ -130,8 +130,8 @@ func (w Wanted) entriesOf(s *corev1.Secret) map[string][]byte {
 	return out
 }
 
-// isKind recognises a refusal whether it was put into our words already or is the API
-// server's own.
+// isKind reports whether an error is of a kind, whether translated or the API server's
+// own.
 func isKind(err error, kind cloud.Kind) bool {
 	switch {
 	case err == nil:

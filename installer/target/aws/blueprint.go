@@ -51,7 +51,7 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 
 func (b *blueprint) addResources(rs ...resource.Resource) { b.all = append(b.all, rs...) }
 
-// addNetwork is a VPC with a subnet a zone, or the user's.
+// addNetwork adds a VPC with a subnet per zone, or refers to the user's.
 func (b *blueprint) addNetwork() error {
 	n := b.Spec.Network
 	if !n.Own() {
@@ -87,15 +87,15 @@ func (b *blueprint) addNetwork() error {
 // parts is how many subnets the range of an own VPC is cut into.
 const parts = 8
 
-// partOf is the i-th of these equal parts of a range.
+// partOf is the i-th of parts equal parts of a range.
 func partOf(p netip.Prefix, i int) netip.Prefix {
 	a, bits := p.Masked().Addr().As4(), p.Bits()+3
 	binary.BigEndian.PutUint32(a[:], binary.BigEndian.Uint32(a[:])+uint32(i)<<(32-bits))
 	return netip.PrefixFrom(netip.AddrFrom4(a), bits)
 }
 
-// addSecurityGroups is the security groups with the ports that Determined needs, or the
-// user's, which the checks compare with them.
+// addSecurityGroups adds the security groups with the ports that Determined needs, or
+// refers to the user's, whose ports the checks compare.
 func (b *blueprint) addSecurityGroups() {
 	n := b.Spec.Network
 	b.master, b.agents = infra.Existing(n.MasterSecurityGroup), infra.Existing(n.AgentSecurityGroup)
@@ -124,7 +124,8 @@ func (b *blueprint) addSecurityGroups() {
 	}
 }
 
-// inboundRanges is who may reach the master. What cannot be read was refused before.
+// inboundRanges are the ranges that may reach the master. Unreadable ranges were refused
+// before.
 func (t *Target) inboundRanges() []netip.Prefix {
 	var out []netip.Prefix
 	for _, text := range t.Spec.Network.InboundCIDRs {
@@ -135,7 +136,7 @@ func (t *Target) inboundRanges() []netip.Prefix {
 	return out
 }
 
-// addRoles is what the machines may do.
+// addRoles adds the roles of the machines.
 func (b *blueprint) addRoles() {
 	role := func(name, existing string, document policy.Document) infra.Ref {
 		if existing != "" {
@@ -153,7 +154,7 @@ func (b *blueprint) addRoles() {
 	b.addResources(b.profile, b.agent)
 }
 
-// addDataStores is where checkpoints and logs go.
+// addDataStores adds the buckets and the log group.
 func (b *blueprint) addDataStores() {
 	b.addResources(b.controlPolicy())
 	if b.Spec.Storage.Bucket == "" {

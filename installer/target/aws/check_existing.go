@@ -22,7 +22,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// checkImages looks whether each image exists, runs on its types and fits its disk.
+// checkImages checks that each image exists, supports its instance types and fits its
+// disk.
 func (c *checks) checkImages(ctx context.Context) doctor.Result {
 	uses := map[string][]hosted.ImageUse{}
 	add := func(image string, u hosted.ImageUse) { uses[image] = append(uses[image], u) }
@@ -40,7 +41,7 @@ func (c *checks) checkImages(ctx context.Context) doctor.Result {
 	})
 }
 
-// existingChecks is a check for each thing that the user brings.
+// existingChecks is a check for each existing resource that the user names.
 func (c *checks) existingChecks() []doctor.Check {
 	var out []doctor.Check
 	add := func(name, fix string, given bool, look func(ctx context.Context) error) {
@@ -163,7 +164,7 @@ func notThere(op, what string) error {
 	return &cloud.Error{Kind: cloud.NotFound, Op: op, Resource: what, Err: errors.New("it does not exist")}
 }
 
-// unfitError is something that exists and cannot be used, and what to do.
+// unfitError is an existing resource that cannot be used, with what to do.
 func unfitError(op, what, why, fix string) error {
 	return &cloud.Error{Kind: cloud.Invalid, Op: op, Resource: what, Fix: fix, Err: errors.New(why)}
 }

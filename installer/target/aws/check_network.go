@@ -17,7 +17,7 @@ import (
 	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
-// checkNetwork looks at where the cluster is to be connected.
+// checkNetwork checks the network that the cluster will use.
 func (c *checks) checkNetwork(ctx context.Context) doctor.Result {
 	if c.Spec.Network.Own() {
 		return c.ownNetwork(ctx)

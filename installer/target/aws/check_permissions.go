@@ -18,9 +18,9 @@ import (
 	"github.com/det-deploy/det-deploy/installer/hosted"
 )
 
-// checkPermissions asks whether the caller may do what the installer does: by a dry run
-// of what matters most, which tells the whole truth, and by a simulation of
-// everything else, which does not see what the organisation forbids.
+// checkPermissions checks whether the caller may do what the installer does: by a dry run
+// of the most important calls, which is reliable, and by a simulation of all others,
+// which does not see the organisation's policies.
 func (c *checks) checkPermissions(ctx context.Context) doctor.Result {
 	command := "`det-deploy aws policy" + c.scopeFlags() + "`"
 	needed, fix := "the actions that "+command+" prints", "attach the output of "+command+" to your user or role"
@@ -124,8 +124,7 @@ func (c *checks) tryAddress(ctx context.Context) error {
 	return err
 }
 
-// clusterMark is the cluster's mark, without which the policies allow nothing to be
-// made.
+// clusterMark is the cluster's tag, without which the policies allow no creation.
 func (c *checks) clusterMark(kind ec2types.ResourceType) []ec2types.TagSpecification {
 	mark := ec2types.Tag{Key: aws.String(owner.ClusterTag), Value: aws.String(c.Spec.Cluster)}
 	return []ec2types.TagSpecification{{ResourceType: kind, Tags: []ec2types.Tag{mark}}}

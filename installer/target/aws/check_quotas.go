@@ -24,8 +24,8 @@ type demand struct {
 	quota facts.Quota
 }
 
-// vcpuDemands is pure: what a cluster asks of each quota of vCPUs. A pool counts by
-// its largest type.
+// vcpuDemands is what a cluster needs of each vCPU quota. A pool counts by its largest
+// type. It is pure.
 func (t *Target) vcpuDemands() map[string]demand {
 	out := map[string]demand{}
 	add := func(instanceType string, spot bool, least, most int) {
@@ -73,7 +73,7 @@ func (c *checks) checkQuotas(ctx context.Context) doctor.Result {
 	return v.Result()
 }
 
-// usedVCPUs counts the vCPUs of other machines than the cluster's own.
+// usedVCPUs counts the vCPUs of machines outside the cluster.
 func (c *checks) usedVCPUs(ctx context.Context, running []facts.Machine, q facts.Quota) (int, error) {
 	var types []string
 	for _, m := range running {
@@ -92,7 +92,7 @@ func (c *checks) usedVCPUs(ctx context.Context, running []facts.Machine, q facts
 	return sum, err
 }
 
-// countResources asks for what the cluster takes one of, unless it has it already.
+// countResources counts what the cluster takes one of, unless it exists already.
 func (c *checks) countResources(ctx context.Context, v *hosted.Quotas) {
 	one := func(has func(context.Context) (bool, error), room func(context.Context) (facts.Room, error)) {
 		have, err := has(ctx)
@@ -122,8 +122,8 @@ func (c *checks) countResources(ctx context.Context, v *hosted.Quotas) {
 	}
 }
 
-// checkSpot looks whether EC2 may act for the account on spot instances. Where it may not
-// yet, that is part of the plan.
+// checkSpot checks whether EC2 has its role for spot instances. If it does not exist, the
+// plan creates it.
 func (c *checks) checkSpot(ctx context.Context) doctor.Result {
 	_, err := c.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(identity.SpotRoleName)})
 	switch cloud.KindOf(err) {

@@ -45,8 +45,7 @@ func (c *checks) checkSecurityGroups(ctx context.Context) doctor.Result {
 	return hosted.Pass("%s", strings.Join(ids, ", "))
 }
 
-// closedRanges lists the ranges that are to reach the master and that its existing group
-// does not name.
+// closedRanges lists the inbound ranges that the master's existing group does not admit.
 func (c *checks) closedRanges(g ec2types.SecurityGroup) []string {
 	var out []string
 	for _, want := range c.inboundRanges() {

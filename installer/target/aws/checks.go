@@ -100,7 +100,7 @@ func (c *checks) checkNames(ctx context.Context) doctor.Result {
 	}
 }
 
-// checkTypes compares what is wanted with what is offered where.
+// checkTypes compares the wanted instance types with those offered in each zone.
 func (c *checks) checkTypes(ctx context.Context) doctor.Result {
 	w := hosted.WantedMachines{
 		Types: c.Known.Types, Master: c.Spec.Master.InstanceType, MasterZone: c.Known.Master.Zone, Pools: map[string]hosted.WantedPool{},

@@ -16,7 +16,7 @@ const (
 	agentStock  = "agent/"
 )
 
-// readImages asks for the stock images that are needed and not known.
+// readImages reads the stock images that are needed and not known.
 func (l *looking) readImages(ctx context.Context) error {
 	for key, stock := range l.wantedStock() {
 		if l.known.Images[key] != "" {
@@ -35,9 +35,9 @@ func (l *looking) readImages(ctx context.Context) error {
 	return nil
 }
 
-// readRootDisks asks what agents' images call their root disk. The master, which may not
-// look at images, launches machines by it. An image that cannot be looked at is for
-// the checks to tell of.
+// readRootDisks reads the name of the root disk of the agents' images. The master
+// launches machines with it, and may not describe images. An image that cannot be read is
+// left to the checks.
 func (l *looking) readRootDisks(ctx context.Context) error {
 	roots := map[string]string{}
 	for _, p := range l.Spec.AllPools() {

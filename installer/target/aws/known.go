@@ -181,7 +181,7 @@ func (l *looking) readVolume(ctx context.Context) error {
 	return nil
 }
 
-// readSubnets asks for the zones of existing subnets.
+// readSubnets reads the zones of existing subnets.
 func (l *looking) readSubnets(ctx context.Context) error {
 	var ask []string
 	for _, s := range existingSubnets(l.Spec) {
@@ -218,7 +218,7 @@ func existingSubnets(s spec.AWS) []string {
 	return slices.Compact(out)
 }
 
-// readPasswords looks whether `up` makes a password of determined.
+// readPasswords reads whether `up` generates a password for determined.
 func (l *looking) readPasswords(ctx context.Context) (err error) {
 	l.known.DeterminedPassword, err = l.WantsDeterminedPassword(ctx)
 	return err

@@ -35,8 +35,8 @@ func newMasterAddress(c *owner.Cluster) masterAddress {
 // PublicIP implements hosted.Address.
 func (a masterAddress) PublicIP() string { return a.address.PublicIP() }
 
-// addMachine is the master's, with its disk, its address, its secrets and what it
-// runs.
+// addMachine adds the master's machine, with its disk, its address, its secrets and its
+// program.
 func (b *blueprint) addMachine() error {
 	settings, _ := b.Remember() // it was read from JSON, or is written as such
 	address := newMasterAddress(b.cluster)
@@ -78,7 +78,7 @@ func (b *blueprint) addMachine() error {
 	return nil
 }
 
-// mentionedIDs is the IDs of what master.yaml mentions.
+// mentionedIDs are the IDs that master.yaml mentions.
 func (b *blueprint) mentionedIDs() []string {
 	var ids []string
 	for _, ref := range append(slices.Collect(maps.Values(b.subnets)), b.agents, b.agent) {
@@ -89,7 +89,7 @@ func (b *blueprint) mentionedIDs() []string {
 	return ids
 }
 
-// addVolume is the data volume: an existing one, or one of the cluster's own.
+// addVolume adds the data volume, or refers to an existing one.
 func (b *blueprint) addVolume() infra.Ref {
 	v := b.Spec.Master.Volume
 	if v.ID != "" {

@@ -67,8 +67,8 @@ func chooseZones(s spec.AWS, k Known, all []string) (zones, retired []string, er
 	return zones, retired, nil
 }
 
-// addZone gives a zone a part of the addresses: its own, a new one, or when there is
-// none, that of a zone which is not wanted.
+// addZone gives a zone a part of the addresses: its own, a new one, or when all are
+// taken, that of a zone which is not wanted.
 func addZone(zones []string, z string, wanted []string) []string {
 	if slices.Contains(zones, z) {
 		return zones
@@ -140,8 +140,8 @@ func (t *Target) masterSubnet() string {
 	return ""
 }
 
-// poolPlaces lists where a pool's machines may stand, by zone or existing subnet, in
-// order of preference. A place that offers none of its types is left out.
+// poolPlaces lists the zones or existing subnets of a pool's machines, in order of
+// preference. A place that offers none of the pool's types is left out.
 func (t *Target) poolPlaces(p spec.AWSPool) []string {
 	candidates := t.Known.Used()
 	switch {
@@ -168,7 +168,7 @@ func (t *Target) poolPlaces(p spec.AWSPool) []string {
 	return out
 }
 
-// slotsOf is how many slots a machine of the pool has.
+// slotsOf is the number of slots of a machine of the pool.
 func (t *Target) slotsOf(p spec.AWSPool) int {
 	if p.Slots != nil {
 		return *p.Slots

@@ -21,7 +21,7 @@ type named struct {
 	agentGroup, profile string
 }
 
-// liveIDs is what Amazon calls the things that master.yaml mentions.
+// liveIDs are the AWS IDs of the objects that master.yaml mentions.
 func (b *blueprint) liveIDs() (hosted.Live, bool, error) {
 	n := named{subnets: make(map[string]string), agentGroup: b.agents.Identity(), profile: b.agent.ARN()}
 	complete := n.agentGroup != "" && n.profile != ""
@@ -36,7 +36,7 @@ func (b *blueprint) liveIDs() (hosted.Live, bool, error) {
 	return l, true, err
 }
 
-// placeholderLive stands for what Amazon has not named yet.
+// placeholderLive stands in for IDs that AWS has not assigned yet.
 func (t *Target) placeholderLive() (hosted.Live, error) {
 	n := named{
 		subnets: make(map[string]string), agentGroup: "sg-00000000000000000",
@@ -62,7 +62,7 @@ func (t *Target) liveOf(n named) (hosted.Live, error) {
 	return l, nil
 }
 
-// commonPool is what a pool has in common with those of other clouds.
+// commonPool is the part of a pool that other clouds have too.
 func (t *Target) commonPool(p spec.AWSPool) hosted.Pool {
 	return hosted.Pool{
 		Description: p.Description, MaxAuxTasks: p.MaxAuxTasks, TaskPolicy: p.TaskPolicy,

@@ -54,7 +54,7 @@ func (s *sightings) recoveredSettings() (hosted.Recovered, error) {
 	return hosted.Recovered{Settings: settings}, err
 }
 
-// markFilter is the filter for what carries the cluster's mark.
+// markFilter filters for the cluster's tag.
 func (s *sightings) markFilter() []types.Filter {
 	return []types.Filter{{Name: aws.String("tag:" + owner.ClusterTag), Values: []string{s.t.Spec.Cluster}}}
 }
@@ -102,7 +102,7 @@ func (s *sightings) readMaster(i types.Instance) {
 	}
 }
 
-// readNetwork reads whether the network is the cluster's own.
+// readNetwork reads whether the cluster manages its network.
 func (s *sightings) readNetwork(ctx context.Context) error {
 	out, err := s.t.Clients.EC2.DescribeVpcs(ctx, &ec2.DescribeVpcsInput{Filters: s.markFilter()})
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *sightings) readNetwork(ctx context.Context) error {
 	return nil
 }
 
-// readSubnets reads the zones of an own network.
+// readSubnets reads the zones of a managed network.
 func (s *sightings) readSubnets(ctx context.Context) error {
 	var all []types.Subnet
 	p := ec2.NewDescribeSubnetsPaginator(s.t.Clients.EC2, &ec2.DescribeSubnetsInput{Filters: s.markFilter()})
@@ -167,7 +167,7 @@ func firstAddress(n types.Subnet) netip.Addr {
 	return p.Addr()
 }
 
-// readSecurityGroups reads who may reach the master.
+// readSecurityGroups reads which ranges may reach the master.
 func (s *sightings) readSecurityGroups(ctx context.Context) error {
 	p := ec2.NewDescribeSecurityGroupsPaginator(s.t.Clients.EC2, &ec2.DescribeSecurityGroupsInput{Filters: s.markFilter()})
 	for p.HasMorePages() {
@@ -203,7 +203,6 @@ func (s *sightings) readInbound(ps []types.IpPermission) {
 	}
 }
 
-// readVolume reads the data volume.
 func (s *sightings) readVolume(ctx context.Context) error {
 	p := ec2.NewDescribeVolumesPaginator(s.t.Clients.EC2, &ec2.DescribeVolumesInput{Filters: s.markFilter()})
 	for p.HasMorePages() {

@@ -23,7 +23,7 @@ func (t *Target) Scope() policy.Scope {
 	}
 }
 
-// readRoles asks for the ARNs of the user's roles: a name does not tell the path.
+// readRoles reads the ARNs of the user's roles: a name does not include the path.
 func (l *looking) readRoles(ctx context.Context) error {
 	roles := map[string]string{}
 	for _, role := range []string{l.Spec.Roles.Master, l.Spec.Roles.Agent} {

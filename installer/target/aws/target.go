@@ -79,7 +79,7 @@ func Open(ctx context.Context, c Config) (*Target, error) {
 	return t, nil
 }
 
-// awsParts is what is asked of Amazon.
+// awsParts are the parts of a hosted cluster that AWS provides.
 func (t *Target) awsParts() hosted.Parts {
 	return hosted.Parts{
 		Words: hosted.Words{
@@ -108,8 +108,8 @@ func commonOf(s spec.AWS) hosted.Common {
 	}
 }
 
-// userOwned is what the cluster's passwords open that is the user's own, and so
-// outlives whatever `down` removes.
+// userOwned names what the cluster's passwords open and the user owns, which outlives
+// `down`.
 func userOwned(s spec.AWS) string {
 	var out []string
 	if s.Master.Volume.ID != "" {
@@ -129,7 +129,7 @@ func (t *Target) controlPolicy() *control.Policy {
 // Store is where the record is kept.
 func (t *Target) Store() control.Bucket { return t.store }
 
-// infraTarget is everything of the cluster's that package infra knows.
+// infraTarget lists the cluster's objects that package infra manages.
 func (t *Target) infraTarget() infra.Target { return infra.Target{Cluster: t.cluster} }
 
 // Kinds has what others need first. A master is stopped before anything else

@@ -43,7 +43,7 @@ func Adopted(old, given Values) (Values, error) {
 	return out, sameDatabase(old, out)
 }
 
-// withoutPath is v without what stands at a path of one or two keys.
+// withoutPath is v without the value at a path of one or two keys.
 func (v Values) withoutPath(path string) Values {
 	return v.filterLeaves("", func(at string, value any) (any, bool) { return value, at != path && !isUnder(at, path) })
 }

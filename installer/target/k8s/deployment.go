@@ -20,7 +20,7 @@ const (
 	goneLimit = 3 * time.Minute
 )
 
-// readDeployment returns the master's Deployment, or nil where there is none.
+// readDeployment returns the master's Deployment, nil if it does not exist.
 func (t place) readDeployment(ctx context.Context) (*appsv1.Deployment, error) {
 	name := masterPrefix + t.Cluster
 	d, err := t.API.AppsV1().Deployments(t.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -51,7 +51,7 @@ func (t waiter) stopMaster(ctx context.Context) error {
 	})
 }
 
-// scaleMaster says how many masters there are to be: one or none.
+// scaleMaster sets the number of masters, one or zero.
 func (t place) scaleMaster(ctx context.Context, d *appsv1.Deployment, n int32) error {
 	if d.Spec.Replicas != nil && *d.Spec.Replicas == n {
 		return nil

@@ -13,7 +13,8 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/explain"
 )
 
-// diagnosePod looks why something of ours is not up. Who may not look is told nothing.
+// diagnosePod finds why an object of ours is not up. It is empty without permission to
+// look.
 func (t place) diagnosePod(ctx context.Context, selector string) explain.Verdict {
 	s, err := explain.Look(ctx, explain.Of{Client: t.API, Namespace: t.Namespace, Selector: selector})
 	if err != nil {

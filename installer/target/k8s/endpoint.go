@@ -142,8 +142,8 @@ func isReady(n corev1.Node) bool {
 	return false
 }
 
-// masterAuthority is what signs the master's certificate as its Secret tells; nothing where
-// that cannot be read, and the system's authorities have to do.
+// masterAuthority is the CA of the master's certificate, from its Secret; empty if that
+// cannot be read, and the system's CAs are used.
 func (t access) masterAuthority(ctx context.Context, name string) []byte {
 	s, err := t.API.CoreV1().Secrets(t.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

@@ -250,7 +250,7 @@ func (t inventory) addObject(fs []resource.Found, kind string, m *metav1.ObjectM
 	return append(fs, resource.Found{Kind: kind, ID: t.idIn(m.Namespace, m.Name), Name: t.idIn(m.Namespace, m.Name), Retain: retain})
 }
 
-// taskNamespaces are those in which the cluster's tasks may run: its own first.
+// taskNamespaces are the namespaces of the cluster's tasks, its own first.
 func (t *Target) taskNamespaces() []string {
 	out := []string{t.Namespace}
 	also := func(v any) {

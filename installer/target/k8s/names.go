@@ -55,7 +55,7 @@ const (
 // recordType tells the record's Secret from others.
 const recordType corev1.SecretType = domain + "/record"
 
-// objectLabels are the marks of an object that det-deploy itself makes for a cluster.
+// objectLabels are the labels of objects that det-deploy itself creates for a cluster.
 func objectLabels(cluster, part string) map[string]string {
 	return map[string]string{
 		nameLabel: "determined", instance: cluster, component: part,

@@ -20,7 +20,7 @@ type place struct {
 
 func (t *Target) newPlace() place { return place{t.Cluster, t.Namespace, t.Kube, t.API} }
 
-// explainError puts what the API server says into our words; nil stays nil.
+// explainError translates the API server's error; nil stays nil.
 func explainError(verb, resource, namespace, name string, err error) error {
 	return kube.Translate(kube.Call{Verb: verb, Resource: resource, Namespace: namespace, Name: name}, err)
 }

@@ -134,8 +134,8 @@ func (s Store) changeSecret(ctx context.Context, key, was string, edit func(*cor
 	return s.explainError("update", err)
 }
 
-// serverTime asks the server what time it is, by making a Secret that it does not keep.
-// Who may not is answered by this machine's clock.
+// serverTime reads the server's time with a dry-run creation of a Secret. Without
+// permission it is this machine's.
 func (s Store) serverTime(ctx context.Context) time.Time {
 	o := s.blankSecret()
 	o.Name, o.GenerateName = "", o.Name+"-"

@@ -55,7 +55,7 @@ func (v Values) Text(path string) string {
 	return text
 }
 
-// filterLeaves returns v with every leaf as keep says, which may leave it out.
+// filterLeaves returns v with the leaves that keep returns.
 func (v Values) filterLeaves(under string, keep func(path string, value any) (any, bool)) Values {
 	out := make(Values, len(v))
 	for key, value := range v {

@@ -38,7 +38,7 @@ func (t waiter) awaitGone(ctx context.Context, limit time.Duration, what string,
 	}
 }
 
-// pauseBriefly is what lies between two looks.
+// pauseBriefly is the pause between two looks.
 func (t waiter) pauseBriefly(ctx context.Context) error {
 	return delay.For(ctx, t.glance)
 }

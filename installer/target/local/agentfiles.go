@@ -66,7 +66,7 @@ func (a *agentFiles) Create(ctx context.Context) error {
 	return a.h.writeFile(ctx, a.place.joinToken(a.name), token)
 }
 
-// writeConfig writes what the agent reads.
+// writeConfig writes the agent's configuration.
 func (a *agentFiles) writeConfig(ctx context.Context) error {
 	want, err := agentYAML(a.spec, a.place, a.name, a.tasksAt)
 	if err != nil {

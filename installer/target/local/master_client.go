@@ -30,7 +30,7 @@ type MasterClient struct {
 // Master asks the cluster's master.
 func (t *Target) Master() MasterClient { return MasterClient{t.Spec, t.Place} }
 
-// masterProblem asks the master how it is: it must answer, and be this cluster's.
+// masterProblem is why the master is not healthy, or not this cluster's; empty if it is.
 func (c MasterClient) masterProblem(ctx context.Context) string {
 	if _, err := c.sendRequest(ctx, http.MethodGet, "/healthz", "", nil); err != nil {
 		return err.Error()
@@ -174,7 +174,7 @@ func (c MasterClient) newHTTPClient() (*http.Client, error) {
 	return &http.Client{Transport: transport}, nil
 }
 
-// reasonOf is what an answer gives as the reason, behind a colon.
+// reasonOf is the reason in a response, after a colon.
 func reasonOf(answer []byte) string {
 	var a struct{ Reason string }
 	if json.Unmarshal(answer, &a) != nil || a.Reason == "" {

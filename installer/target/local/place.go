@@ -130,8 +130,8 @@ func Holder(getenv func(string) string, nonce, identity string) (record.Holder, 
 	}, nil
 }
 
-// currentUser names who runs this process, also where nothing has set USER, as in containers
-// and under systemd.
+// currentUser is the user of this process, even if USER is not set, as in containers and
+// under systemd.
 func currentUser(name string, current func() (*user.User, error), identity string) string {
 	if name != "" {
 		return name

@@ -247,8 +247,8 @@ func (p *process) Delete(ctx context.Context) error {
 	return p.stopProcess(ctx)
 }
 
-// stopProcess ends a process whose unit has been removed: the supervisor does, or,
-// when none lives, we.
+// stopProcess ends a process whose unit has been removed: the supervisor does, or, if
+// none runs, this process.
 func (p *process) stopProcess(ctx context.Context) error {
 	d := p.place.Processes()
 	st, seen, err := d.Status(p.unit)
@@ -281,8 +281,8 @@ func (p *process) wakeSupervisor(ctx context.Context) error {
 	return nil
 }
 
-// generationOf changes with everything that a running process has read: its
-// arguments, its configuration, its certificate, the program.
+// generationOf changes with everything that a running process has read: its arguments,
+// its configuration, its certificate, the program.
 func (p *process) generationOf(ctx context.Context) (string, error) {
 	var text bytes.Buffer
 	text.WriteString(strings.Join(p.args, "\x00"))
@@ -302,7 +302,6 @@ func (p *process) generationOf(ctx context.Context) (string, error) {
 	return digestOf(text.Bytes()), nil
 }
 
-// lastLogLine returns the last line of a log.
 func lastLogLine(path string) string {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -40,7 +40,7 @@ func (t *Target) Supervised(ctx context.Context) bool {
 	return waitUntil(ctx, startLimit, func() bool { _, alive := t.Place.Processes().Holder(); return alive })
 }
 
-// machinesDir is where the master puts the machines that it launches: processes of
+// machinesDir is where the master keeps the machines that it launches as processes of
 // this one.
 func (p Place) machinesDir() string { return filepath.Join(p.dataDir(), "master", "machines") }
 

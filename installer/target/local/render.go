@@ -151,8 +151,8 @@ func masterConfig(s Spec, p Place, tasksAt string) func(context.Context) ([]byte
 // agentPool is the pool that the cluster's agents join.
 const agentPool = "default"
 
-// overlaySettings puts the user's own settings over m, written as data, and reads the result
-// back as the master will.
+// overlaySettings merges the user's own settings over m, as data, and reads the result as
+// the master will.
 func overlaySettings(m config.Master, data []byte, over string) ([]byte, error) {
 	data, err := document.Overlay(data, []byte(over))
 	if err != nil {
@@ -171,7 +171,7 @@ func overlaySettings(m config.Master, data []byte, over string) ([]byte, error) 
 	return data, nil
 }
 
-// hasKey reports whether settings have a key. What cannot be read says nothing yet.
+// hasKey reports whether settings have a key; false if they cannot be read.
 func hasKey(over, key string) bool {
 	d, err := document.Parse([]byte(over), "--"+ConfigSetting)
 	if over == "" || err != nil {

@@ -95,7 +95,7 @@ func FromSettings(cluster string, settings map[string]string) (Spec, error) {
 	return s, s.Validate()
 }
 
-// checkFlag adds a complaint about a flag unless ok.
+// checkFlag adds a problem with a flag unless ok.
 func checkFlag(wrong document.Errors, ok bool, flag, format string, args ...any) document.Errors {
 	if ok {
 		return wrong

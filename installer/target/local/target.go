@@ -34,7 +34,7 @@ type Target struct {
 var _ resource.Target = (*Target)(nil)
 
 // newHost changes the machine with the cluster's own copy of the program, or with this
-// one where that is not there, or lost.
+// program if that does not exist.
 func (t *Target) newHost() host { return host{t.Gate, t.Place.programOf(t.Release), t.Program, t.Env} }
 
 func (t *Target) programResource(r record.Release) *program {

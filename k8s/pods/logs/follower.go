@@ -234,7 +234,7 @@ func (s activityReader) signalRead() {
 	}
 }
 
-// completeLog stores a last word, if there is one, and says that the log is whole.
+// completeLog stores the last line, if any, and marks the log as complete.
 func (l *Follower) completeLog(ctx context.Context, word string) {
 	if word != "" {
 		l.cfg.Metrics.gaps.Inc()

@@ -25,7 +25,7 @@ type Mark struct {
 	Seq uint64 `json:"seq"`
 }
 
-// sinceTime is what a node is asked for, zero for everything.
+// sinceTime is the time from which a node is asked for lines, zero for all.
 func (m Mark) sinceTime() time.Time {
 	if m.Second.IsZero() {
 		return time.Time{}
@@ -33,7 +33,7 @@ func (m Mark) sinceTime() time.Time {
 	return m.Second.Add(-time.Second)
 }
 
-// storedLines is how many of the lines that it then sends are stored.
+// storedLines is how many of the lines from there are stored.
 func (m Mark) storedLines() int64 { return m.Older + m.Newer }
 
 // advance moves the mark behind one line of the node's file, stored as pieces lines.
@@ -70,8 +70,8 @@ type resumePoint struct {
 	last time.Time
 }
 
-// findLine says of the node's next line whether it is stored already, and, of the
-// first that is not, whether lines before it are missing.
+// findLine reports whether the node's next line is stored already, and, for the first
+// that is not, whether lines before it are missing.
 func (s *resumePoint) findLine(at time.Time) (stored, missing bool) {
 	if s.done {
 		return false, false

@@ -135,7 +135,7 @@ func (l *Follower) addText(b *batch, place *resumePoint, now *partialLine, text 
 	}
 }
 
-// finishLine puts the last piece of a line into the batch, and its mark behind it.
+// finishLine adds the last piece of a line to the batch, and the mark behind it.
 func (now *partialLine) finishLine(b *batch) {
 	if now.stored {
 		return

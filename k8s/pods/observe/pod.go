@@ -161,7 +161,7 @@ func failedInit(pod *corev1.Pod) *corev1.ContainerStatus {
 	return nil
 }
 
-// isSidecar reports whether an init container is one that runs beside the others.
+// isSidecar reports whether an init container runs beside the others.
 func isSidecar(pod *corev1.Pod, name string) bool {
 	for _, c := range pod.Spec.InitContainers {
 		if c.Name == name {

@@ -20,7 +20,7 @@ type clusterWatch struct {
 	all bool
 }
 
-// stopWatch stops watching; nil is none.
+// stopWatch stops watching; it accepts nil.
 func (v *clusterWatch) stopWatch() {
 	if v != nil {
 		v.stop()
@@ -28,7 +28,7 @@ func (v *clusterWatch) stopWatch() {
 	}
 }
 
-// listObjects is what is seen; nil sees nothing.
+// listObjects lists the cached objects; of nil there are none.
 func (v *clusterWatch) listObjects() []any {
 	if v == nil {
 		return nil

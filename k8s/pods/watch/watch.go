@@ -124,14 +124,15 @@ const resync = 5 * time.Minute
 // may pass.
 func isDenied(err error) bool { return apierrors.IsForbidden(err) }
 
-// watchesByKind are the watches of the namespaces by what they are of.
+// watchesByKind are the namespaces' watches, by kind.
 func (w *Watch) watchesByKind() map[string]caches {
 	return map[string]caches{
 		"pods": w.pods, "jobs": w.jobs, "events of jobs": w.refusals, "events of pods": w.warnings,
 	}
 }
 
-// startWatch begins to watch and returns when all is known that there is, or ctx ends.
+// startWatch starts the watches and returns when their first lists are complete, or ctx
+// ends.
 func (w *Watch) startWatch(ctx context.Context) error {
 	for what, all := range w.watchesByKind() {
 		for _, i := range all {
@@ -153,7 +154,7 @@ func (w *Watch) startWatch(ctx context.Context) error {
 	return nil
 }
 
-// attachInformer has an informer report what changes, and what it cannot watch.
+// attachInformer has an informer report changes, and errors of its watch.
 func (w *Watch) attachInformer(what string, i cache.SharedIndexInformer) error {
 	on := cache.ResourceEventHandlerFuncs{
 		AddFunc: w.reportEvent, DeleteFunc: w.reportEvent, UpdateFunc: func(_, o any) { w.reportEvent(o) },

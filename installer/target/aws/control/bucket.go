@@ -104,7 +104,7 @@ func (b Bucket) isOwned(ctx context.Context) bool {
 	return err == nil
 }
 
-// hasMark reports whether the bucket carries the cluster's mark.
+// hasMark reports whether the bucket has the cluster's tags.
 func (b Bucket) hasMark(ctx context.Context) bool {
 	out, err := b.S3.GetBucketTagging(ctx, &s3.GetBucketTaggingInput{Bucket: &b.Name, ExpectedBucketOwner: &b.Account})
 	if err != nil {
@@ -237,7 +237,7 @@ func (b Bucket) removeVersions(ctx context.Context, ids []types.ObjectIdentifier
 	return nil
 }
 
-// abortUploads ends uploads of a program that were cut off.
+// abortUploads aborts interrupted uploads of a program.
 func (b Bucket) abortUploads(ctx context.Context) error {
 	p := s3.NewListMultipartUploadsPaginator(b.S3, &s3.ListMultipartUploadsInput{Bucket: &b.Name, ExpectedBucketOwner: &b.Account})
 	for p.HasMorePages() {

@@ -129,7 +129,8 @@ func (s *supervisor) superviseLoop(ctx context.Context, woken <-chan os.Signal) 
 	}
 }
 
-// reconcileUnits makes what runs what should run, as far as it can at this moment.
+// reconcileUnits starts and stops processes until they match the units, as far as
+// possible now.
 func (s *supervisor) reconcileUnits(now time.Time) {
 	all, err := listNames(s.Dir.unitsDir())
 	if err != nil {
@@ -192,7 +193,7 @@ func (s *supervisor) tellAll() {
 	}
 }
 
-// stepProcess moves one process on.
+// stepProcess makes the next step of one process.
 func (s *supervisor) stepProcess(p *proc, now time.Time) {
 	switch p.nextMove(now) {
 	case rest:

@@ -214,7 +214,7 @@ func (c *Child) dismissKeeper(ctx context.Context, log *slog.Logger, needed func
 	c.pid = 0
 }
 
-// reapKeeper waits for ended children, and returns whether the keeper was one.
+// reapKeeper reaps ended children without waiting, and returns whether the keeper was one.
 func (c *Child) reapKeeper() (ended bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

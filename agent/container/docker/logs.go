@@ -131,7 +131,7 @@ func (r *Runtime) readLog(ctx context.Context, id string, d *demux, follow bool)
 //
 // Positions count lines. For a log of which the start is gone they also hold when its
 // first piece was written and how many lines were cut from longer ones since the last
-// newline, as bytes of stdout: see pack; and when the piece with that newline was, as
+// newline, as bytes of stdout: see packPosition; and when the piece with that newline was, as
 // bytes of stderr, in nanoseconds since 1970. They are 0 from agents that knew neither.
 type demux struct {
 	from   container.Position

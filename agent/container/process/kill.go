@@ -41,9 +41,9 @@ func (r *Runtime) Signal(ctx context.Context, id string, sig container.Signal) e
 	return nil
 }
 
-// terminateGroup sends SIGTERM to the process group, in which the shell is as well and stays. A shell
-// that has not become the program yet would swallow the signal, so the
-// program is waited for.
+// terminateGroup sends SIGTERM to the process group, which the shell is part of and
+// survives. A shell that has not started the program yet would swallow the signal, so
+// the program is waited for.
 func (r *Runtime) terminateGroup(ctx context.Context, id string, pid int) error {
 	d := r.containerDir(id)
 	for !programRuns(d, pid) {

@@ -18,7 +18,7 @@ import (
 
 // interceptor stands between a call and the SDK:
 //
-//	caller ─▶ whole: log, translate ─▶ SDK: retries ─▶ attempt: gate, retry rule ─▶ SDK: sign, send
+//	caller ─▶ handleCall: log, translate ─▶ SDK: retries ─▶ handleAttempt: gate, retry rule ─▶ SDK: sign, send
 //
 // The gate is asked at each attempt, because a lease may be lost while an
 // earlier one waits for its turn.

@@ -190,7 +190,7 @@ func defaultRoute(t types.RouteTable) string {
 	return ""
 }
 
-// subnetAssociations maps subnets to the associations by which they go by t.
+// subnetAssociations maps subnets to the associations through which they use t.
 func subnetAssociations(t types.RouteTable) map[string]string {
 	out := make(map[string]string)
 	for _, a := range t.Associations {

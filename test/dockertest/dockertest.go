@@ -7,10 +7,13 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -164,6 +167,24 @@ func (d *Daemon) Stop(t *testing.T) {
 	if err := syscall.Kill(d.pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
+	// On a busy machine its threads still answer until each has seen the signal.
+	for !d.hasStopped(t) {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// hasStopped says whether all threads of the engine have stopped.
+func (d *Daemon) hasStopped(t *testing.T) bool {
+	t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", d.pid))
+	if err != nil || len(threads) == 0 {
+		t.Fatalf("the engine %d has no threads: %v", d.pid, err)
+	}
+	return !slices.ContainsFunc(threads, func(path string) bool {
+		stat, err := os.ReadFile(path)
+		_, state, _ := strings.Cut(string(stat), ") ")
+		return err == nil && !strings.HasPrefix(state, "T")
+	})
 }
 
 // Continue has a stopped engine go on.

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write generated pages anew")
+var update = flag.Bool("update", false, "rewrite generated pages")
 
 // The map stands between these lines of the page about the architecture.
 const (
@@ -74,4 +76,26 @@ func purpose(doc string) string {
 		}
 	}
 	return strings.TrimSuffix(strings.ReplaceAll(doc, "|", "\\|"), ".")
+}
+
+// placed is a path in the index: a file, or a package's directory.
+var placed = regexp.MustCompile("`((?:agent|cloud|cmd|installer|k8s|master|templates|pki)(?:/[a-z0-9_./-]+)?)`")
+
+func TestTheIndexPointsAtWhatIsThere(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"architecture.md", "contributing.md"} {
+		page, err := os.ReadFile(filepath.Join("../../docs", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths := placed.FindAllStringSubmatch(string(page), -1)
+		if len(paths) < 10 {
+			t.Errorf("%s: got %d paths, want an index of them", name, len(paths))
+		}
+		for _, p := range paths {
+			if _, err := os.Stat(filepath.Join("../..", p[1])); err != nil {
+				t.Errorf("docs/%s names %s: %v", name, p[1], err)
+			}
+		}
+	}
 }

@@ -29,7 +29,7 @@ func newRuntime(t *testing.T) *Runtime {
 	t.Helper()
 	o := plainOptions(t)
 	if os.Geteuid() == 0 {
-		o.Accounts = Accounts{First: 70000, Last: 79999, Dir: filepath.Join(os.TempDir(), "det-deploy-test-users")}
+		o.Accounts = Accounts{First: 80000, Last: 89999, Dir: filepath.Join(os.TempDir(), "det-deploy-test-users")}
 	}
 	return withOptions(t, o)
 }
@@ -357,7 +357,7 @@ func BenchmarkShortTask(b *testing.B) {
 func benchmarkShortTask(b *testing.B, isolated bool) {
 	o := Options{Dir: b.TempDir()}
 	if isolated {
-		o.Accounts = Accounts{First: 70000, Last: 79999, Dir: b.TempDir()}
+		o.Accounts = Accounts{First: 80000, Last: 89999, Dir: b.TempDir()}
 	}
 	r, err := New(o)
 	if err != nil {

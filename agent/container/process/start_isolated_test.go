@@ -182,7 +182,7 @@ func TestALinkedAccountIsTheTasksUser(t *testing.T) {
 	if said, _ := outcome(t, r, spec); said == "0\n" {
 		t.Error("a task is root")
 	}
-	spec.User = &container.User{UID: 70001, GID: 70001}
+	spec.User = &container.User{UID: 80001, GID: 80001}
 	if err := start(t, r, spec); err == nil || !strings.Contains(err.Error(), "task_users") {
 		t.Errorf("an account within the range: got %v, want it refused", err)
 	}

@@ -16,7 +16,9 @@ import (
 func begun() []liveStep {
 	at := time.Date(2026, 1, 2, 15, 4, 5, 0, time.Local)
 	steps := []liveStep{
-		{Step: Step{ID: "create x/net"}}, {Step: Step{ID: "create x/disk"}}, {Step: Step{ID: "create x/role"}},
+		{Step: Step{ID: "create x/net"}},
+		{Step: Step{ID: "create x/disk"}},
+		{Step: Step{ID: "create x/role"}},
 		{Step: Step{ID: "delete x/vm"}},
 		{Step: Step{ID: "create x/vm", Needs: []string{"create x/net", "create x/disk", "create x/role", "delete x/vm"}}},
 		{Step: Step{ID: "create x/address", Needs: []string{"create x/vm"}}},

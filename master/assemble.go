@@ -82,8 +82,8 @@ func (m *Master) openResourceManager(context.Context) error {
 	return nil
 }
 
-// restore reads what an earlier master has stored of machines and of what runs.
-func (m *Master) restore(ctx context.Context) error {
+// restoreState reads what an earlier master has stored of machines and of what runs.
+func (m *Master) restoreState(ctx context.Context) error {
 	return errors.Join(m.launchers.Restore(ctx), m.rm.Restore(ctx))
 }
 

@@ -37,7 +37,7 @@ var _ agentrm.Gate = auditedGate{}
 func (g auditedGate) Admit(ctx context.Context, p agentrm.JoinProof) (agentrm.Identity, error) {
 	id, err := g.gate.Admit(ctx, p)
 	if err != nil {
-		g.refused(ctx, p, err)
+		g.recordRefusal(ctx, p, err)
 		return id, err
 	}
 	if accept := id.Accept; accept != nil {
@@ -45,7 +45,7 @@ func (g auditedGate) Admit(ctx context.Context, p agentrm.JoinProof) (agentrm.Id
 			credential, err := accept(ctx)
 			switch {
 			case err != nil:
-				g.refused(ctx, p, err)
+				g.recordRefusal(ctx, p, err)
 			case credential != "":
 				g.log.Record(ctx, &apiv1.AuditEntry{
 					Action: "agent.join", Target: string(p.Agent), Address: p.Address, Outcome: audit.Done,
@@ -58,8 +58,8 @@ func (g auditedGate) Admit(ctx context.Context, p agentrm.JoinProof) (agentrm.Id
 	return id, nil
 }
 
-// refused records a refusal, and nothing where the master could not judge.
-func (g auditedGate) refused(ctx context.Context, p agentrm.JoinProof, err error) {
+// recordRefusal records a refusal, and nothing where the master could not judge.
+func (g auditedGate) recordRefusal(ctx context.Context, p agentrm.JoinProof, err error) {
 	if _, ok := errors.AsType[*agentrm.Refused](err); !ok {
 		return
 	}

@@ -40,7 +40,7 @@ func (m *Master) recordStart(ctx context.Context) error {
 		return fmt.Errorf("record the configuration: %w", err)
 	}
 	e := &apiv1.AuditEntry{Action: "master.start", Outcome: audit.Done, Target: "configuration " + short(b)}
-	switch changed := differing(was.Value.Digests, now); {
+	switch changed := differingSettings(was.Value.Digests, now); {
 	case !found:
 		e.Details = "first start"
 	case len(changed) > 0:
@@ -73,7 +73,7 @@ func digestSettings(out map[string]string, path string, v any) {
 	out[path] = short(b)
 }
 
-func differing(was, now map[string]string) []string {
+func differingSettings(was, now map[string]string) []string {
 	var out []string
 	for path, digest := range now {
 		if was[path] != digest {

@@ -84,8 +84,8 @@ func (d *deps) useStore(s *store.Store, l *store.Lease) {
 	}
 }
 
-// close closes what is open.
-func (d *deps) close() error {
+// closeAll closes what is open.
+func (d *deps) closeAll() error {
 	var err error
 	if d.store != nil {
 		err = d.store.Close()

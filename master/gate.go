@@ -22,7 +22,7 @@ var _ agentrm.Gate = gate{}
 // Admit implements agentrm.Gate.
 func (g gate) Admit(ctx context.Context, p agentrm.JoinProof) (agentrm.Identity, error) {
 	launched := p.Proof.Kind != "" || g.auth.IsMachine(string(p.Agent), g.launches)
-	in, err := g.admit(ctx, p, launched)
+	in, err := g.admitPeer(ctx, p, launched)
 	if err == nil {
 		return agentrm.Identity{Agent: p.Agent, Pool: in.Pool, Launched: launched, Accept: func(ctx context.Context) (token.Text, error) {
 			credential, err := in.Accept(ctx)
@@ -54,9 +54,9 @@ func refusalOf(err error, launched bool) error {
 	}
 }
 
-// admit asks for the one kind of paper that is good for who comes. A machine that
+// admitPeer asks for the one kind of paper that is good for who comes. A machine that
 // shows both has a credential that may have been withdrawn.
-func (g gate) admit(ctx context.Context, p agentrm.JoinProof, launched bool) (auth.Admission, error) {
+func (g gate) admitPeer(ctx context.Context, p agentrm.JoinProof, launched bool) (auth.Admission, error) {
 	switch {
 	case !launched:
 		return g.auth.Admit(auth.Arrival{

@@ -32,11 +32,11 @@ func RunOnHold(ctx context.Context, p Parts) error {
 	if err != nil {
 		return err
 	}
-	l, err := listen(ctx, p.Config.BindIP, p.Config.ListenPort())
+	l, err := listenAll(ctx, p.Config.BindIP, p.Config.ListenPort())
 	if err == nil {
 		err = d.runOnHold(ctx, l)
 	}
-	return errors.Join(err, d.close())
+	return errors.Join(err, d.closeAll())
 }
 
 func (d *deps) runOnHold(ctx context.Context, l net.Listener) error {
@@ -62,7 +62,7 @@ func (d *deps) runOnHold(ctx context.Context, l net.Listener) error {
 // tryRehearsal rehearses and logs how that ended.
 func (d *deps) tryRehearsal(ctx context.Context) server.Rehearsal {
 	start := time.Now()
-	r, err := d.rehearse(ctx)
+	r, err := d.rehearseUpgrade(ctx)
 	r.Done, r.Took = true, time.Since(start).Milliseconds()
 	if err != nil {
 		r.Error = err.Error()
@@ -80,13 +80,13 @@ func Rehearse(ctx context.Context, p Parts) (r server.Rehearsal, err error) {
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, d.close()) }()
-	return d.rehearse(ctx)
+	defer func() { err = errors.Join(err, d.closeAll()) }()
+	return d.rehearseUpgrade(ctx)
 }
 
-// rehearse copies the store, brings the copy up to date, and assembles a master on it,
+// rehearseUpgrade copies the store, brings the copy up to date, and assembles a master on it,
 // up to the point where it would begin to act.
-func (d *deps) rehearse(ctx context.Context) (r server.Rehearsal, err error) {
+func (d *deps) rehearseUpgrade(ctx context.Context) (r server.Rehearsal, err error) {
 	if err := removeRehearsal(d.parts.Config); err != nil {
 		return r, err
 	}
@@ -123,7 +123,7 @@ func (d *deps) assembleOn(ctx context.Context, s *store.Store) (tasks int, err e
 	silent.ring = server.NewRing(ringSize, slog.DiscardHandler)
 	silent.log = slog.New(silent.ring)
 	silent.useStore(s, lease)
-	m, err := assemble(ctx, &silent)
+	m, err := assembleMaster(ctx, &silent)
 	if err != nil {
 		return 0, err
 	}

@@ -22,7 +22,7 @@ import (
 // returns its address.
 func held(t *testing.T, cfg config.Master) string {
 	t.Helper()
-	l, err := listen(t.Context(), "127.0.0.1", 0)
+	l, err := listenAll(t.Context(), "127.0.0.1", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func held(t *testing.T, cfg config.Master) string {
 		if err := <-done; err != nil {
 			t.Errorf("the master on hold ended with %v", err)
 		}
-		if err := d.close(); err != nil {
+		if err := d.closeAll(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -102,7 +102,7 @@ func served(t *testing.T, cfg config.Master) {
 		t.Fatal(err)
 	}
 	m.closeLogs()
-	if err := d.close(); err != nil {
+	if err := d.closeAll(); err != nil {
 		t.Fatal(err)
 	}
 }

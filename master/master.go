@@ -49,13 +49,13 @@ func New(ctx context.Context, p Parts) (*Master, error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := listen(ctx, p.Config.BindIP, p.Config.ListenPort())
+	l, err := listenAll(ctx, p.Config.BindIP, p.Config.ListenPort())
 	if err != nil {
-		return nil, errors.Join(err, d.close())
+		return nil, errors.Join(err, d.closeAll())
 	}
 	m, err := openMaster(ctx, d)
 	if err != nil {
-		return nil, errors.Join(err, l.Close(), d.close())
+		return nil, errors.Join(err, l.Close(), d.closeAll())
 	}
 	m.listener = l
 	return m, nil
@@ -69,10 +69,10 @@ func openMaster(ctx context.Context, d *deps) (*Master, error) {
 	if err := d.openStore(ctx); err != nil {
 		return nil, err
 	}
-	return assemble(ctx, d)
+	return assembleMaster(ctx, d)
 }
 
-func listen(ctx context.Context, address string, port int) (net.Listener, error) {
+func listenAll(ctx context.Context, address string, port int) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(address, strconv.Itoa(port)))
 	if err != nil {
 		return nil, fmt.Errorf("listen for clients and agents: %w", err)
@@ -87,7 +87,7 @@ func (m *Master) Addr() net.Addr { return m.listener.Addr() }
 func (m *Master) Close() error {
 	m.closeLogs()
 	_ = m.listener.Close() // the server has closed it if it ran
-	return m.close()
+	return m.closeAll()
 }
 
 func (m *Master) closeLogs() {
@@ -96,12 +96,12 @@ func (m *Master) closeLogs() {
 	}
 }
 
-// assemble makes the parts of a master, up to the point where it begins to act:
+// assembleMaster makes the parts of a master, up to the point where it begins to act:
 // nothing outside the store is changed, so that it may be done on a copy.
-func assemble(ctx context.Context, d *deps) (*Master, error) {
+func assembleMaster(ctx context.Context, d *deps) (*Master, error) {
 	m := &Master{deps: d, metrics: prometheus.NewRegistry()}
 	for _, open := range []func(context.Context) error{
-		m.openAccounts, m.openTasks, m.openLaunchers, m.openResourceManager, m.configureServer, m.restore,
+		m.openAccounts, m.openTasks, m.openLaunchers, m.openResourceManager, m.configureServer, m.restoreState,
 	} {
 		if err := open(ctx); err != nil {
 			m.closeLogs()

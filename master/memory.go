@@ -32,7 +32,7 @@ func freeMemory(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		now := allocated()
+		now := allocatedBytes()
 		if now-before < busyBytes && now-last >= worthBytes {
 			debug.FreeOSMemory()
 			last = now
@@ -41,8 +41,8 @@ func freeMemory(ctx context.Context) {
 	}
 }
 
-// allocated is how many bytes this process has ever allocated.
-func allocated() uint64 {
+// allocatedBytes is how many bytes this process has ever allocated.
+func allocatedBytes() uint64 {
 	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()

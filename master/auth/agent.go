@@ -45,19 +45,19 @@ type admissions struct {
 	revoked map[string]revokedRecord
 }
 
-func agents() store.Collection[agentRecord] {
+func agentCollection() store.Collection[agentRecord] {
 	return store.Collection[agentRecord]{Kind: "agent_credential"}
 }
 
 func (a *admissions) loadAgents(ctx context.Context) error {
-	docs, err := agents().All(ctx, a.cfg.Store)
+	docs, err := agentCollection().All(ctx, a.cfg.Store)
 	for _, d := range docs {
 		a.agents[d.ID] = d.Value
 	}
 	return err
 }
 
-func (a *admissions) agent(id string) (agentRecord, bool) {
+func (a *admissions) findAgent(id string) (agentRecord, bool) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	rec, found := a.agents[id]
@@ -112,11 +112,11 @@ func (a *admissions) Admit(in Arrival) (Admission, error) {
 
 // admitNew checks a join token.
 func (a *admissions) admitNew(in Arrival) (Admission, error) {
-	j, err := a.signingKeys.current().ReadJoin(in.JoinToken, a.cluster, a.cfg.Now())
+	j, err := a.signingKeys.currentKey().ReadJoin(in.JoinToken, a.cluster, a.cfg.Now())
 	if err != nil {
 		return Admission{}, notLetIn(in.Agent, err)
 	}
-	if rec, found := a.agent(in.Agent); found && rec.Instance != "" {
+	if rec, found := a.findAgent(in.Agent); found && rec.Instance != "" {
 		return Admission{}, status.New(status.PermissionDenied,
 			"agent '%s' is not admitted: a launched machine has this ID, and join tokens are for static agents", in.Agent)
 	}
@@ -133,14 +133,14 @@ func notLetIn(agent string, err error) error {
 }
 
 func (a *admissions) admitKnown(in Arrival) (Admission, error) {
-	c, err := a.signingKeys.current().ReadCredential(in.Credential, a.cluster)
+	c, err := a.signingKeys.currentKey().ReadCredential(in.Credential, a.cluster)
 	if err != nil {
 		return Admission{}, notLetIn(in.Agent, err)
 	}
 	if err := a.checkRevoked(c.Agent); err != nil {
 		return Admission{}, err
 	}
-	rec, found := a.agent(c.Agent)
+	rec, found := a.findAgent(c.Agent)
 	if !found || !rec.knows(c.ID) {
 		return Admission{}, notLetIn(in.Agent, ErrRevoked)
 	}
@@ -166,18 +166,18 @@ type grant struct {
 
 // newAdmission judges a grant, and again when it is accepted.
 func (a *admissions) newAdmission(g grant) (Admission, error) {
-	if err := a.check(g); err != nil {
+	if err := a.checkGrant(g); err != nil {
 		return Admission{}, err
 	}
 	return Admission{Pool: g.Pool, accept: func(ctx context.Context) (token.Text, error) { return a.acceptGrant(ctx, g) }}, nil
 }
 
-// check says what speaks against a grant whose signature is good.
-func (a *admissions) check(g grant) error {
+// checkGrant says what speaks against a grant whose signature is good.
+func (a *admissions) checkGrant(g grant) error {
 	if err := a.checkRevoked(g.Agent); err != nil {
 		return err
 	}
-	rec, found := a.agent(g.Agent)
+	rec, found := a.findAgent(g.Agent)
 	switch {
 	case found && rec.Pool != g.Pool && rec.Instance == "":
 		return status.New(status.PermissionDenied,
@@ -197,11 +197,11 @@ func (a *admissions) check(g grant) error {
 func (a *admissions) acceptGrant(ctx context.Context, g grant) (token.Text, error) {
 	a.change.Lock()
 	defer a.change.Unlock()
-	if err := a.check(g); err != nil {
+	if err := a.checkGrant(g); err != nil {
 		return "", err
 	}
-	rec, _ := a.agent(g.Agent)
-	if g.shown != "" && g.shown == rec.Credential && rec.Key == a.signingKeys.current()[0].ID {
+	rec, _ := a.findAgent(g.Agent)
+	if g.shown != "" && g.shown == rec.Credential && rec.Key == a.signingKeys.currentKey()[0].ID {
 		return "", a.noteShown(ctx, g.Agent, rec)
 	}
 	return a.issueCredential(ctx, g, rec)
@@ -220,7 +220,7 @@ func (a *admissions) noteShown(ctx context.Context, id string, rec agentRecord) 
 // issueCredential signs a new credential and leaves the one before it good until this one is
 // shown. The caller holds change.
 func (a *admissions) issueCredential(ctx context.Context, g grant, before agentRecord) (token.Text, error) {
-	ring, now := a.signingKeys.current(), a.cfg.Now()
+	ring, now := a.signingKeys.currentKey(), a.cfg.Now()
 	g.Cluster, g.Issued = a.cluster, now
 	text, c, err := ring.SignCredential(g.Credential)
 	if err != nil {
@@ -232,7 +232,7 @@ func (a *admissions) issueCredential(ctx context.Context, g grant, before agentR
 		Shown: g.shown != "" && c.Instance != "",
 	}
 	if g.proof != "" {
-		rec.Proofs = append(before.recent(now), usedProof{ID: g.proof, At: now})
+		rec.Proofs = append(before.recentProofs(now), usedProof{ID: g.proof, At: now})
 	}
 	var use *joinRecord
 	if g.join != nil {
@@ -251,7 +251,7 @@ func (a *admissions) putAgent(ctx context.Context, id string, rec agentRecord, u
 				return err
 			}
 		}
-		return agents().Put(tx, id, rec.Pool, rec.Issued, rec)
+		return agentCollection().Put(tx, id, rec.Pool, rec.Issued, rec)
 	})
 	if err != nil {
 		return fmt.Errorf("admit agent %s: %w", id, err)
@@ -260,7 +260,7 @@ func (a *admissions) putAgent(ctx context.Context, id string, rec agentRecord, u
 	defer a.mu.Unlock()
 	a.agents[id] = rec
 	if use != nil {
-		a.joinTokens.keep(rec.Join, *use)
+		a.joinTokens.keepToken(rec.Join, *use)
 	}
 	return nil
 }

@@ -235,7 +235,7 @@ func TestATokenForOneMachineAdmitsOneOfMany(t *testing.T) {
 func TestRecordsOfTheLastVersionAreGood(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	text, c, err := w.current().SignCredential(token.Credential{Cluster: w.cluster, Agent: "a", Pool: "gpu"})
+	text, c, err := w.currentKey().SignCredential(token.Credential{Cluster: w.cluster, Agent: "a", Pool: "gpu"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestRecordsOfTheLastVersionAreGood(t *testing.T) {
 		Issued     time.Time `json:"issued"`
 	}
 	err = w.store.Write(t.Context(), func(tx *store.Tx) error {
-		return store.Collection[lastAgentRecord]{Kind: "agent_credential"}.Put(tx, "a", "gpu", w.now(), lastAgentRecord{c.ID, "gpu", w.current()[0].ID, w.now()})
+		return store.Collection[lastAgentRecord]{Kind: "agent_credential"}.Put(tx, "a", "gpu", w.now(), lastAgentRecord{c.ID, "gpu", w.currentKey()[0].ID, w.now()})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -99,22 +99,22 @@ func Open(ctx context.Context, cfg Config) (*Auth, error) {
 	}
 	a := newAuth(cfg)
 	for _, load := range []func(context.Context) error{
-		func(ctx context.Context) error { return a.users.load(ctx, cfg.Store) },
-		a.tokens.load, a.signingKeys.load, a.loadAgents, a.loadRevoked, a.joinTokens.load,
+		func(ctx context.Context) error { return a.users.loadUsers(ctx, cfg.Store) },
+		a.tokens.loadSessions, a.signingKeys.loadKeys, a.loadAgents, a.loadRevoked, a.joinTokens.loadTokens,
 	} {
 		if err := load(ctx); err != nil {
 			return nil, fmt.Errorf("read who may use the cluster: %w", err)
 		}
 	}
-	if err := a.seed(ctx); err != nil {
+	if err := a.seedStore(ctx); err != nil {
 		return nil, fmt.Errorf("prepare who may use the cluster: %w", err)
 	}
 	return a, nil
 }
 
-// seed fills an empty store.
-func (a *Auth) seed(ctx context.Context) error {
-	if len(a.current()) == 0 {
+// seedStore fills an empty store.
+func (a *Auth) seedStore(ctx context.Context) error {
+	if len(a.currentKey()) == 0 {
 		if err := a.RotateKeys(ctx); err != nil {
 			return err
 		}
@@ -157,10 +157,10 @@ func (a *Auth) seed(ctx context.Context) error {
 func (a *Auth) Sweep(ctx context.Context) error {
 	a.change.Lock()
 	defer a.change.Unlock()
-	if err := errors.Join(a.storeLastUses(ctx), a.joinTokens.sweep(ctx)); err != nil {
+	if err := errors.Join(a.storeLastUses(ctx), a.joinTokens.sweepExpired(ctx)); err != nil {
 		return err
 	}
-	return a.tokens.sweep(ctx)
+	return a.tokens.sweepExpired(ctx)
 }
 
 // initialHashes are those of the first passwords of admin and determined.
@@ -183,8 +183,8 @@ func initialHash(path string, p Password) (string, error) {
 	if p == "" {
 		return blank, nil
 	}
-	if err := p.check(); err != nil {
+	if err := p.checkRule(); err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
-	return derive(clientHash(string(p))), nil
+	return hashPassword(clientHash(string(p))), nil
 }

@@ -51,8 +51,8 @@ func newGate() *gate {
 	return &gate{places: make(chan struct{}, hashesAtOnce), from: map[string]int{}, wrong: map[visitor]*rate.Limiter{}}
 }
 
-// enter waits for a place to compute one hash in. The caller leaves when done.
-func (g *gate) enter(ctx context.Context, addr string) (leave func(), err error) {
+// acquireHash waits for a place to compute one hash in. The caller leaves when done.
+func (g *gate) acquireHash(ctx context.Context, addr string) (leave func(), err error) {
 	if !g.wait(addr) {
 		return nil, status.New(status.ResourceExhausted, "too many logins at once; try again in a few seconds")
 	}
@@ -85,29 +85,29 @@ func (g *gate) done(addr string) {
 	}
 }
 
-// blocked says whether v has been wrong too often of late. Who has not been wrong is
+// isBlocked says whether v has been wrong too often of late. Who has not been wrong is
 // heard even while others guess at the same user: a right password passes.
-func (g *gate) blocked(v visitor, now time.Time) bool {
+func (g *gate) isBlocked(v visitor, now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	own := wrongAtOnce - g.left(v, wrongAtOnce, now)
+	own := wrongAtOnce - g.triesLeft(v, wrongAtOnce, now)
 	if own > wrongAtOnce-1 {
 		return true
 	}
-	guessed := g.left(visitor{user: v.user}, widelyAtOnce, now) < 1 || g.left(visitor{addr: v.addr}, widelyAtOnce, now) < 1
+	guessed := g.triesLeft(visitor{user: v.user}, widelyAtOnce, now) < 1 || g.triesLeft(visitor{addr: v.addr}, widelyAtOnce, now) < 1
 	return guessed && own > doubts-1
 }
 
-// left is how many more wrong passwords v has.
-func (g *gate) left(v visitor, burst int, now time.Time) float64 {
+// triesLeft is how many more wrong passwords v has.
+func (g *gate) triesLeft(v visitor, burst int, now time.Time) float64 {
 	if l, found := g.wrong[v]; found {
 		return l.TokensAt(now)
 	}
 	return float64(burst)
 }
 
-// failed counts one wrong password.
-func (g *gate) failed(v visitor, now time.Time) {
+// countFailure counts one wrong password.
+func (g *gate) countFailure(v visitor, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.count(v, wrongEvery, wrongAtOnce, now)
@@ -143,8 +143,8 @@ func (g *gate) forget(now time.Time) {
 	}
 }
 
-// succeeded forgives: a visitor who knows the password need not guess it.
-func (g *gate) succeeded(v visitor) {
+// resetFailures forgives: a visitor who knows the password need not guess it.
+func (g *gate) resetFailures(v visitor) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.wrong, v)

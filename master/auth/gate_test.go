@@ -29,15 +29,15 @@ func TestARightPasswordPassesWhileTheNameIsGuessedAtFromElsewhere(t *testing.T) 
 	w := newWorld(t)
 	now := w.cfg.Now()
 	for i := range 4 * widelyAtOnce {
-		w.accounts.passwords.logins.failed(visitor{"admin", fmt.Sprintf("10.0.0.%d", i%40)}, now)
+		w.accounts.passwords.logins.countFailure(visitor{"admin", fmt.Sprintf("10.0.0.%d", i%40)}, now)
 	}
-	if !w.accounts.passwords.logins.blocked(visitor{"admin", "10.0.0.1"}, now) {
+	if !w.accounts.passwords.logins.isBlocked(visitor{"admin", "10.0.0.1"}, now) {
 		t.Error("a guesser is not blocked")
 	}
 	fresh := visitor{"admin", "192.0.2.1"}
-	w.accounts.passwords.logins.failed(fresh, now)
-	w.accounts.passwords.logins.failed(fresh, now)
-	if !w.accounts.passwords.logins.blocked(fresh, now) {
+	w.accounts.passwords.logins.countFailure(fresh, now)
+	w.accounts.passwords.logins.countFailure(fresh, now)
+	if !w.accounts.passwords.logins.isBlocked(fresh, now) {
 		t.Error("a third guess from a new address is heard while the name is guessed at")
 	}
 	w.must(t, "admin", first)
@@ -48,9 +48,9 @@ func TestAnAddressThatGuessesAtManyIsSlowedDown(t *testing.T) {
 	w := newWorld(t)
 	now := w.cfg.Now()
 	for i := range widelyAtOnce {
-		w.accounts.passwords.logins.failed(visitor{fmt.Sprintf("user-%d", i/2), "10.0.0.1"}, now)
+		w.accounts.passwords.logins.countFailure(visitor{fmt.Sprintf("user-%d", i/2), "10.0.0.1"}, now)
 	}
-	if !w.accounts.passwords.logins.blocked(visitor{"user-1", "10.0.0.1"}, now) || w.accounts.passwords.logins.blocked(visitor{"user-1", "10.0.0.2"}, now) {
+	if !w.accounts.passwords.logins.isBlocked(visitor{"user-1", "10.0.0.1"}, now) || w.accounts.passwords.logins.isBlocked(visitor{"user-1", "10.0.0.2"}, now) {
 		t.Error("want the address blocked, and no other")
 	}
 }
@@ -79,7 +79,7 @@ func TestWhatIsRememberedOfGuessersIsBounded(t *testing.T) {
 	t.Parallel()
 	g, now := newGate(), time.Unix(0, 0)
 	for i := range 3 * remembered {
-		g.failed(visitor{fmt.Sprintf("user-%d", i), fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255)}, now)
+		g.countFailure(visitor{fmt.Sprintf("user-%d", i), fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255)}, now)
 	}
 	if n := len(g.wrong); n > remembered {
 		t.Errorf("got %d, want at most %d", n, remembered)

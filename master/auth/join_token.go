@@ -43,16 +43,16 @@ type joinTokens struct {
 	joins map[string]joinRecord // by id
 }
 
-func joins() store.Collection[joinRecord] {
+func joinCollection() store.Collection[joinRecord] {
 	return store.Collection[joinRecord]{Kind: "join_token"}
 }
 
 func putJoin(tx *store.Tx, id string, rec joinRecord) error {
-	return joins().Put(tx, id, rec.Pool, rec.Expires, rec)
+	return joinCollection().Put(tx, id, rec.Pool, rec.Expires, rec)
 }
 
-func (t *joinTokens) load(ctx context.Context) error {
-	docs, err := joins().All(ctx, t.cfg.Store)
+func (t *joinTokens) loadTokens(ctx context.Context) error {
+	docs, err := joinCollection().All(ctx, t.cfg.Store)
 	for _, d := range docs {
 		t.joins[d.ID] = d.Value
 	}
@@ -74,9 +74,9 @@ func (t *joinTokens) findOrRead(j token.Join) joinRecord {
 // credential may have been lost with the answer that carried it.
 const joinAgain = 2 * time.Minute
 
-// repeats says that the agent that joined last with a token is back without having
+// isRepeat says that the agent that joined last with a token is back without having
 // shown what it got for it.
-func (r agentRecord) repeats(j token.Join, now time.Time) bool {
+func (r agentRecord) isRepeat(j token.Join, now time.Time) bool {
 	return r.Join == j.ID && now.Sub(r.Issued) < joinAgain
 }
 
@@ -86,7 +86,7 @@ func (t *joinTokens) checkJoin(g grant, rec agentRecord) error {
 	case !j.Revoked.IsZero():
 		return status.New(status.Unauthenticated,
 			"agent '%s' is not admitted: its join token %s has been revoked; give it a new join token", g.Agent, g.join.ID)
-	case j.Uses > 0 && j.Used >= j.Uses && !rec.repeats(*g.join, t.cfg.Now()):
+	case j.Uses > 0 && j.Used >= j.Uses && !rec.isRepeat(*g.join, t.cfg.Now()):
 		return status.New(status.Unauthenticated,
 			"agent '%s' is not admitted: its join token %s was for %d machines, and as many have joined; give it a new join token",
 			g.Agent, g.join.ID, j.Uses)
@@ -97,7 +97,7 @@ func (t *joinTokens) checkJoin(g grant, rec agentRecord) error {
 // countUse counts the machine in.
 func (t *joinTokens) countUse(g grant, before agentRecord) *joinRecord {
 	rec, now := t.findOrRead(*g.join), t.cfg.Now()
-	if !before.repeats(*g.join, now) {
+	if !before.isRepeat(*g.join, now) {
 		rec.Used++
 	}
 	rec.LastUsed, rec.LastAgent = now, g.Agent
@@ -133,7 +133,7 @@ func (t *joinTokens) SignJoinToken(n NewJoin) (token.Text, token.Join, error) {
 	if err := n.validate(); err != nil {
 		return "", token.Join{}, err
 	}
-	return t.signingKeys.current().SignJoin(token.Join{
+	return t.signingKeys.currentKey().SignJoin(token.Join{
 		Cluster: t.cluster, Pool: n.Pool, Uses: n.Uses, Expires: t.cfg.Now().Add(n.Life),
 	})
 }
@@ -147,7 +147,7 @@ func (t *joinTokens) CreateJoinToken(ctx context.Context, n NewJoin) (token.Text
 	t.change.Lock()
 	defer t.change.Unlock()
 	rec := joinRecord{Pool: j.Pool, Expires: j.Expires, Uses: j.Uses, Created: t.cfg.Now(), By: n.By}
-	return text, rec.api(j.ID), t.putRecord(ctx, j.ID, rec)
+	return text, rec.toAPI(j.ID), t.putRecord(ctx, j.ID, rec)
 }
 
 // putRecord stores a token's record. The caller holds change.
@@ -155,11 +155,11 @@ func (t *joinTokens) putRecord(ctx context.Context, id string, rec joinRecord) e
 	if err := t.cfg.Store.Write(ctx, func(tx *store.Tx) error { return putJoin(tx, id, rec) }); err != nil {
 		return err
 	}
-	t.keep(id, rec)
+	t.keepToken(id, rec)
 	return nil
 }
 
-func (t *joinTokens) keep(id string, rec joinRecord) {
+func (t *joinTokens) keepToken(id string, rec joinRecord) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.joins[id] = rec
@@ -173,7 +173,7 @@ func (t *joinTokens) JoinTokens() []*apiv1.JoinToken {
 	out := make([]*apiv1.JoinToken, 0, len(t.joins))
 	for id, rec := range t.joins {
 		if now.Before(rec.Expires) {
-			out = append(out, rec.api(id))
+			out = append(out, rec.toAPI(id))
 		}
 	}
 	slices.SortFunc(out, func(x, y *apiv1.JoinToken) int {
@@ -195,7 +195,7 @@ func (t *joinTokens) RevokeJoinToken(ctx context.Context, name, by string) (*api
 	if rec.Revoked.IsZero() {
 		rec.Revoked, rec.RevokedBy = t.cfg.Now(), by
 	}
-	return rec.api(id), t.putRecord(ctx, id, rec)
+	return rec.toAPI(id), t.putRecord(ctx, id, rec)
 }
 
 func (t *joinTokens) findJoin(name string) (id string, rec joinRecord, err error) {
@@ -205,7 +205,7 @@ func (t *joinTokens) findJoin(name string) (id string, rec joinRecord, err error
 	if found {
 		return name, rec, nil
 	}
-	j, err := t.signingKeys.current().ReadJoin(token.Text(name), t.cluster, t.cfg.Now())
+	j, err := t.signingKeys.currentKey().ReadJoin(token.Text(name), t.cluster, t.cfg.Now())
 	switch {
 	case err == nil:
 		return j.ID, t.findOrRead(j), nil
@@ -216,26 +216,26 @@ func (t *joinTokens) findJoin(name string) (id string, rec joinRecord, err error
 		"join token '%.64s' not found: it has expired, or was made by `det-deploy master join-token` and never used; name that one by its whole text", name)
 }
 
-func (r joinRecord) api(id string) *apiv1.JoinToken {
+func (r joinRecord) toAPI(id string) *apiv1.JoinToken {
 	return &apiv1.JoinToken{
-		Id: id, ResourcePool: r.Pool, ExpiresAt: stamp(r.Expires),
+		Id: id, ResourcePool: r.Pool, ExpiresAt: toTimestamp(r.Expires),
 		Uses: int32(r.Uses), Used: int32(r.Used), //nolint:gosec // at most maxUses, and a number of machines
-		CreatedAt: stamp(r.Created), CreatedBy: r.By, LastUsedAt: stamp(r.LastUsed), LastAgent: r.LastAgent,
-		RevokedAt: stamp(r.Revoked), RevokedBy: r.RevokedBy,
+		CreatedAt: toTimestamp(r.Created), CreatedBy: r.By, LastUsedAt: toTimestamp(r.LastUsed), LastAgent: r.LastAgent,
+		RevokedAt: toTimestamp(r.Revoked), RevokedBy: r.RevokedBy,
 	}
 }
 
-// stamp is nil for no time.
-func stamp(at time.Time) *timestamppb.Timestamp {
+// toTimestamp is nil for no time.
+func toTimestamp(at time.Time) *timestamppb.Timestamp {
 	if at.IsZero() {
 		return nil
 	}
 	return timestamppb.New(at)
 }
 
-// sweep forgets the tokens that have expired. The caller holds change.
-func (t *joinTokens) sweep(ctx context.Context) error {
-	over, err := deleteExpired(ctx, t.cfg.Store, joins(), t.cfg.Now())
+// sweepExpired forgets the tokens that have expired. The caller holds change.
+func (t *joinTokens) sweepExpired(ctx context.Context) error {
+	over, err := deleteExpired(ctx, t.cfg.Store, joinCollection(), t.cfg.Now())
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, d := range over {

@@ -38,7 +38,7 @@ func putRing(tx *store.Tx, r token.Ring) error {
 	return rings.Put(tx, "current", "", r[0].Created, rec)
 }
 
-func (k *signingKeys) load(ctx context.Context) error {
+func (k *signingKeys) loadKeys(ctx context.Context) error {
 	doc, _, err := rings.Get(ctx, k.cfg.Store, "current")
 	for _, rec := range doc.Value.Keys {
 		k.ring = append(k.ring, token.Key(rec))
@@ -46,7 +46,7 @@ func (k *signingKeys) load(ctx context.Context) error {
 	return err
 }
 
-func (k *signingKeys) current() token.Ring {
+func (k *signingKeys) currentKey() token.Ring {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	return k.ring
@@ -57,7 +57,7 @@ func (k *signingKeys) current() token.Ring {
 func (k *signingKeys) RotateKeys(ctx context.Context) error {
 	k.change.Lock()
 	defer k.change.Unlock()
-	ring := k.current().Rotate(token.NewKey(k.cfg.Now()))
+	ring := k.currentKey().Rotate(token.NewKey(k.cfg.Now()))
 	if err := k.cfg.Store.Write(ctx, func(tx *store.Tx) error { return putRing(tx, ring) }); err != nil {
 		return err
 	}

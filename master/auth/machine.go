@@ -54,7 +54,7 @@ const proofLife = 20 * time.Minute
 // IsMachine says whether an agent's id is that of a launched machine, for which
 // neither a join token nor anybody's word is enough.
 func (a *admissions) IsMachine(agent string, l Launches) bool {
-	if rec, found := a.agent(agent); found && rec.Instance != "" {
+	if rec, found := a.findAgent(agent); found && rec.Instance != "" {
 		return true
 	}
 	_, launched := l.Launched(cloud.InstanceID(agent))
@@ -120,13 +120,13 @@ type usedProof struct {
 // and one more whenever an answer is lost.
 const maxProofs = 64
 
-// recent are the proofs that may still be good.
-func (r agentRecord) recent(now time.Time) []usedProof {
+// recentProofs are the proofs that may still be good.
+func (r agentRecord) recentProofs(now time.Time) []usedProof {
 	return slices.DeleteFunc(slices.Clone(r.Proofs), func(p usedProof) bool { return now.Sub(p.At) > proofLife })
 }
 
 func (a *admissions) checkProof(g grant, rec agentRecord, found bool) error {
-	used := rec.recent(a.cfg.Now())
+	used := rec.recentProofs(a.cfg.Now())
 	switch {
 	case slices.ContainsFunc(used, func(p usedProof) bool { return p.ID == g.proof }):
 		return &UnwantedError{g.Agent, "its proof of identity was used before"}

@@ -154,7 +154,7 @@ func TestAMachineJoinsOnceByItsProof(t *testing.T) {
 	if err := w.ForgetMachines(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
-	if _, known := w.agent("i-1"); known {
+	if _, known := w.findAgent("i-1"); known {
 		t.Error("got its credential still known, want it withdrawn")
 	}
 }

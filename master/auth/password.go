@@ -40,9 +40,9 @@ func (p Password) MarshalText() ([]byte, error) {
 // minLength and the three classes are the rule of Determined 0.38.1.
 const minLength = 8
 
-// check holds a typed password to the rule. Of one that the client has hashed
+// checkRule holds a typed password to the rule. Of one that the client has hashed
 // already nothing can be said any more; such clients check it themselves.
-func (p Password) check() error {
+func (p Password) checkRule() error {
 	var upper, lower, digit bool
 	n := 0
 	for _, r := range string(p) {
@@ -89,8 +89,8 @@ const (
 	locked = "locked"
 )
 
-// derive makes what is stored of a password from what the client sends.
-func derive(sent string) string {
+// hashPassword makes what is stored of a password from what the client sends.
+func hashPassword(sent string) string {
 	salt := make([]byte, saltBytes)
 	rand.Read(salt) // it never fails: the program ends where there is no randomness
 	h := argon2.IDKey([]byte(sent), salt, argonPasses, argonMemory, argonLanes, hashBytes)
@@ -98,8 +98,8 @@ func derive(sent string) string {
 		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(h))
 }
 
-// fits says whether what the client sent is the password behind a stored hash.
-func fits(stored, sent string) bool {
+// matchesHash says whether what the client sent is the password behind a stored hash.
+func matchesHash(stored, sent string) bool {
 	parts := strings.Split(stored, "$")
 	if len(parts) != 6 || parts[1] != "argon2id" {
 		return false

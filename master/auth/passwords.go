@@ -25,7 +25,7 @@ func errGuesses() error {
 
 func errCredentials() error { return status.New(status.Unauthenticated, "invalid credentials") }
 
-func (p *passwords) verify(ctx context.Context, r *apiv1.LoginRequest, addr string) (*account, error) {
+func (p *passwords) verifyPassword(ctx context.Context, r *apiv1.LoginRequest, addr string) (*account, error) {
 	sent := r.GetPassword()
 	if len(r.GetUsername()) > nameLimit || len(sent) > passwordLimit {
 		return nil, errCredentials() // no user has such a name, and the attempt is not recorded
@@ -33,36 +33,36 @@ func (p *passwords) verify(ctx context.Context, r *apiv1.LoginRequest, addr stri
 	if !r.GetIsHashed() {
 		sent = clientHash(sent)
 	}
-	v := visitor{user: plain(r.GetUsername()), addr: addr}
-	if p.logins.blocked(v, p.cfg.Now()) {
+	v := visitor{user: normalizeName(r.GetUsername()), addr: addr}
+	if p.logins.isBlocked(v, p.cfg.Now()) {
 		return nil, errGuesses()
 	}
-	leave, err := p.logins.enter(ctx, addr)
+	leave, err := p.logins.acquireHash(ctx, addr)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	if p.logins.blocked(v, p.cfg.Now()) { // by those who were before it
+	if p.logins.isBlocked(v, p.cfg.Now()) { // by those who were before it
 		return nil, errGuesses()
 	}
 	u, found := p.users.findNamed(r.GetUsername())
-	if !found || !p.fits(u.Hash, sent) {
+	if !found || !p.matchesAccount(u.Hash, sent) {
 		if !found {
-			derive(sent) // a name that does not exist must not answer faster
+			hashPassword(sent) // a name that does not exist must not answer faster
 		}
-		p.logins.failed(v, p.cfg.Now())
+		p.logins.countFailure(v, p.cfg.Now())
 		return nil, errCredentials()
 	}
-	p.logins.succeeded(v)
+	p.logins.resetFailures(v)
 	return u, nil
 }
 
-// fits also refuses a blank password that an earlier start of the master allowed.
-func (p *passwords) fits(stored, sent string) bool {
+// matchesAccount also refuses a blank password that an earlier start of the master allowed.
+func (p *passwords) matchesAccount(stored, sent string) bool {
 	if stored == blank {
 		return p.cfg.AllowBlankPassword && sent == ""
 	}
-	return fits(stored, sent)
+	return matchesHash(stored, sent)
 }
 
 // newHash is what to store for a password that a client sent.
@@ -80,17 +80,17 @@ func (p *passwords) newHash(ctx context.Context, sent string, hashed, remote boo
 		return blank, nil
 	}
 	if !hashed {
-		if err := Password(sent).check(); err != nil {
+		if err := Password(sent).checkRule(); err != nil {
 			return "", err
 		}
 		sent = clientHash(sent)
 	}
-	leave, err := p.logins.enter(ctx, "") // who changes a password has logged in
+	leave, err := p.logins.acquireHash(ctx, "") // who changes a password has logged in
 	if err != nil {
 		return "", err
 	}
 	defer leave()
-	return derive(sent), nil
+	return hashPassword(sent), nil
 }
 
 // provenFor is how long a login stands for the password that it showed. The det
@@ -101,14 +101,14 @@ const provenFor = 10 * time.Minute
 // provePassword refuses a change of one's own password by a caller who has only
 // found a token: the old password is sent along, or the login has just shown it.
 func (a *accounts) provePassword(ctx context.Context, by *apiv1.User, text string, id int32, p *apiv1.PatchUser) error {
-	u, found := a.users.find(id)
+	u, found := a.users.findUser(id)
 	changes := p.Password != nil || p.Remote != nil
 	if !changes || by.GetId() != id || !found || u.Hash == blank || u.Hash == locked {
 		return nil
 	}
 	if p.CurrentPassword != nil {
 		// Counted as a login is, apart from those of any address.
-		_, err := a.passwords.verify(ctx, &apiv1.LoginRequest{
+		_, err := a.passwords.verifyPassword(ctx, &apiv1.LoginRequest{
 			Username: u.Username, Password: p.GetCurrentPassword(), IsHashed: p.GetIsHashed(),
 		}, "change of the password")
 		if status.Of(err) == status.Unauthenticated {
@@ -117,7 +117,7 @@ func (a *accounts) provePassword(ctx context.Context, by *apiv1.User, text strin
 		return err
 	}
 	s, _, found := a.tokens.findSession(text)
-	if found && s.Allocation == "" && a.cfg.Now().Sub(s.created()) < provenFor {
+	if found && s.Allocation == "" && a.cfg.Now().Sub(s.createdAt()) < provenFor {
 		return nil
 	}
 	return status.New(status.PermissionDenied,

@@ -24,12 +24,12 @@ type revokedRecord struct {
 	Launched bool `json:"launched,omitempty"`
 }
 
-func revocations() store.Collection[revokedRecord] {
+func revocationCollection() store.Collection[revokedRecord] {
 	return store.Collection[revokedRecord]{Kind: "agent_revoked"}
 }
 
 func (a *admissions) loadRevoked(ctx context.Context) error {
-	docs, err := revocations().All(ctx, a.cfg.Store)
+	docs, err := revocationCollection().All(ctx, a.cfg.Store)
 	for _, d := range docs {
 		a.revoked[d.ID] = d.Value
 	}
@@ -74,10 +74,10 @@ func (a *admissions) Revoke(ctx context.Context, agent, by string, l Launches) e
 	a.change.Lock()
 	defer a.change.Unlock()
 	err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error {
-		if err := revocations().Put(tx, agent, "", rec.At, rec); err != nil {
+		if err := revocationCollection().Put(tx, agent, "", rec.At, rec); err != nil {
 			return err
 		}
-		return agents().Delete(tx, agent)
+		return agentCollection().Delete(tx, agent)
 	})
 	if err != nil {
 		return fmt.Errorf("revoke agent %s: %w", agent, err)
@@ -94,7 +94,7 @@ func (a *admissions) Revoke(ctx context.Context, agent, by string, l Launches) e
 func (a *admissions) Readmit(ctx context.Context, agent string) error {
 	a.change.Lock()
 	defer a.change.Unlock()
-	if err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error { return revocations().Delete(tx, agent) }); err != nil {
+	if err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error { return revocationCollection().Delete(tx, agent) }); err != nil {
 		return fmt.Errorf("admit agent %s: %w", agent, err)
 	}
 	a.mu.Lock()
@@ -143,10 +143,10 @@ func (a *admissions) forgetMachine(ctx context.Context, agent string) error {
 	a.change.Lock()
 	defer a.change.Unlock()
 	err := a.cfg.Store.Write(ctx, func(tx *store.Tx) error {
-		if err := revocations().Delete(tx, agent); err != nil {
+		if err := revocationCollection().Delete(tx, agent); err != nil {
 			return err
 		}
-		return agents().Delete(tx, agent)
+		return agentCollection().Delete(tx, agent)
 	})
 	if err != nil {
 		return fmt.Errorf("forget machine %s: %w", agent, err)

@@ -55,15 +55,15 @@ type tokens struct {
 
 var sessions = store.Collection[session]{Kind: "session"}
 
-// owner is the parent under which a session is stored: the thing whose end ends it.
-func (s session) owner() string {
+// ownerParent is the parent under which a session is stored: the thing whose end ends it.
+func (s session) ownerParent() string {
 	if s.Allocation != "" {
 		return "allocation/" + s.Allocation
 	}
 	return fmt.Sprintf("user/%d", s.User)
 }
 
-func (t *tokens) load(ctx context.Context) error {
+func (t *tokens) loadSessions(ctx context.Context) error {
 	docs, err := sessions.All(ctx, t.cfg.Store)
 	for _, d := range docs {
 		t.keepSession(token.Hash(d.ID), d.Value)
@@ -75,16 +75,16 @@ func (t *tokens) keepSession(h token.Hash, s session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sessions[h] = liveSession{session: s, used: new(atomic.Int64)}
-	if t.owned[s.owner()] == nil {
-		t.owned[s.owner()] = map[token.Hash]bool{}
+	if t.owned[s.ownerParent()] == nil {
+		t.owned[s.ownerParent()] = map[token.Hash]bool{}
 	}
-	t.owned[s.owner()][h] = true
+	t.owned[s.ownerParent()][h] = true
 }
 
 func (t *tokens) forgetHash(h token.Hash) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	owner := t.sessions[h].owner()
+	owner := t.sessions[h].ownerParent()
 	delete(t.sessions, h)
 	delete(t.owned[owner], h)
 	if len(t.owned[owner]) == 0 {
@@ -105,7 +105,7 @@ func (t *tokens) forgetOwner(owner string) {
 // address. The errors are of the codes Unauthenticated, PermissionDenied for a
 // user who was deactivated, and ResourceExhausted.
 func (t *tokens) Login(ctx context.Context, r *apiv1.LoginRequest, addr string) (token.Text, *apiv1.User, error) {
-	u, err := t.passwords.verify(ctx, r, addr)
+	u, err := t.passwords.verifyPassword(ctx, r, addr)
 	if err != nil {
 		return "", nil, err
 	}
@@ -119,13 +119,13 @@ func (t *tokens) Login(ctx context.Context, r *apiv1.LoginRequest, addr string) 
 	text, hash := token.NewSession(s.Kind)
 	t.change.Lock()
 	defer t.change.Unlock()
-	current, found := t.users.find(u.ID)
+	current, found := t.users.findUser(u.ID)
 	if !found || !current.Active || current.Hash != u.Hash {
 		return "", nil, errCredentials()
 	}
 	next := current.userRecord
 	next.LastAuth = now
-	over := t.findSurplus(s.owner())
+	over := t.findSurplus(s.ownerParent())
 	err = t.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		if err := putUser(tx, next); err != nil {
 			return err
@@ -135,7 +135,7 @@ func (t *tokens) Login(ctx context.Context, r *apiv1.LoginRequest, addr string) 
 				return err
 			}
 		}
-		return sessions.Put(tx, string(hash), s.owner(), s.Expires, s)
+		return sessions.Put(tx, string(hash), s.ownerParent(), s.Expires, s)
 	})
 	if err != nil {
 		return "", nil, err
@@ -145,7 +145,7 @@ func (t *tokens) Login(ctx context.Context, r *apiv1.LoginRequest, addr string) 
 	}
 	t.users.keepUser(next)
 	t.keepSession(hash, s)
-	return text, next.show(), nil
+	return text, next.toAPI(), nil
 }
 
 // findSurplus is the oldest logins of an owner, which end so that there is room for one more.
@@ -169,7 +169,7 @@ func (t *tokens) findSurplus(owner string) []token.Hash {
 func (t *tokens) UserOf(text string) (u *apiv1.User, allocation string, err error) {
 	s, who, found := t.findSession(text)
 	now := t.cfg.Now()
-	if !found || s.Kind != token.User || !who.Active || s.expired(now) {
+	if !found || s.Kind != token.User || !who.Active || s.hasExpired(now) {
 		return nil, "", errToken()
 	}
 	s.used.Store(now.UnixNano())
@@ -179,7 +179,7 @@ func (t *tokens) UserOf(text string) (u *apiv1.User, allocation string, err erro
 	return who.shown, "", nil
 }
 
-func (s session) expired(now time.Time) bool { return !s.Expires.IsZero() && !now.Before(s.Expires) }
+func (s session) hasExpired(now time.Time) bool { return !s.Expires.IsZero() && !now.Before(s.Expires) }
 
 // AllocationOf is the allocation whose token this is, with the user who owns it.
 // It stays good when the user is deactivated, because the task's last lines are
@@ -204,7 +204,7 @@ func (t *tokens) findSession(text string) (liveSession, *account, bool) {
 	if !found {
 		return s, nil, false
 	}
-	u, found := t.users.find(s.User)
+	u, found := t.users.findUser(s.User)
 	return s, u, found
 }
 
@@ -240,7 +240,7 @@ func (t *tokens) TaskTokens(ctx context.Context, userID int32, allocation string
 	if allocation == "" {
 		return "", "", status.New(status.InvalidArgument, "an allocation is needed")
 	}
-	if _, found := t.users.find(userID); !found {
+	if _, found := t.users.findUser(userID); !found {
 		return "", "", status.Missing("user", fmt.Sprint(userID))
 	}
 	made, now := map[token.Hash]session{}, t.cfg.Now()
@@ -252,7 +252,7 @@ func (t *tokens) TaskTokens(ctx context.Context, userID int32, allocation string
 	own, user = issue(token.Allocation), issue(token.User)
 	err = t.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		for h, s := range made {
-			if err := sessions.Put(tx, string(h), s.owner(), time.Time{}, s); err != nil {
+			if err := sessions.Put(tx, string(h), s.ownerParent(), time.Time{}, s); err != nil {
 				return err
 			}
 		}
@@ -269,5 +269,5 @@ func (t *tokens) TaskTokens(ctx context.Context, userID int32, allocation string
 
 // EndAllocation ends the tokens of an allocation. One without is not an error.
 func (t *tokens) EndAllocation(ctx context.Context, allocation string) error {
-	return t.dropOwner(ctx, session{Allocation: allocation}.owner())
+	return t.dropOwner(ctx, session{Allocation: allocation}.ownerParent())
 }

@@ -33,7 +33,7 @@ func (t *tokens) Sessions(by *apiv1.User, text string, id int32) ([]*apiv1.Sessi
 	asks := token.HashOf(token.Text(text))
 	list := []*apiv1.Session{}
 	for h, s := range t.sessionsOf(id) {
-		m := s.show(h)
+		m := s.toAPI(h)
 		m.Current = h == asks
 		list = append(list, m)
 	}
@@ -67,7 +67,7 @@ func (t *tokens) mayEnd(by *apiv1.User, id int32) error {
 	if by.GetId() != id && !by.GetAdmin() {
 		return status.New(status.PermissionDenied, "only administrators may look at the sessions of others")
 	}
-	if _, found := t.users.find(id); !found {
+	if _, found := t.users.findUser(id); !found {
 		return status.Missing("user", strconv.Itoa(int(id)))
 	}
 	return nil
@@ -81,7 +81,7 @@ func (t *tokens) sessionsOf(id int32) map[token.Hash]liveSession {
 	defer t.mu.RUnlock()
 	out := map[token.Hash]liveSession{}
 	for h, s := range t.sessions {
-		if s.User == id && s.Kind == token.User && !s.expired(now) {
+		if s.User == id && s.Kind == token.User && !s.hasExpired(now) {
 			out[h] = s
 		}
 	}
@@ -116,23 +116,23 @@ func (t *tokens) dropSessions(ctx context.Context, all []token.Hash) error {
 	})
 }
 
-func (s liveSession) show(h token.Hash) *apiv1.Session {
+func (s liveSession) toAPI(h token.Hash) *apiv1.Session {
 	m := &apiv1.Session{Id: sessionName(h), Address: s.Address, AllocationId: s.Allocation}
-	if at := s.created(); !at.IsZero() {
+	if at := s.createdAt(); !at.IsZero() {
 		m.CreatedAt = timestamppb.New(at)
 	}
 	if !s.Expires.IsZero() {
 		m.ExpiresAt = timestamppb.New(s.Expires)
 	}
-	if at := s.lastUse(); at.After(s.created()) {
+	if at := s.lastUse(); at.After(s.createdAt()) {
 		m.LastUsedAt = timestamppb.New(at)
 	}
 	return m
 }
 
-// created is when a login began; one that an earlier version stored does not say,
+// createdAt is when a login began; one that an earlier version stored does not say,
 // but lasts as long.
-func (s session) created() time.Time {
+func (s session) createdAt() time.Time {
 	if s.Created.IsZero() && !s.Expires.IsZero() {
 		return s.Expires.Add(-SessionLife)
 	}
@@ -163,7 +163,7 @@ func (t *tokens) storeLastUses(ctx context.Context) error {
 	}
 	err := t.cfg.Store.Write(ctx, func(tx *store.Tx) error {
 		for h, s := range stale {
-			if err := sessions.Put(tx, string(h), s.owner(), s.Expires, s); err != nil {
+			if err := sessions.Put(tx, string(h), s.ownerParent(), s.Expires, s); err != nil {
 				return err
 			}
 		}
@@ -182,8 +182,8 @@ func (t *tokens) storeLastUses(ctx context.Context) error {
 	return nil
 }
 
-// sweep deletes the sessions that have expired. The caller holds change.
-func (t *tokens) sweep(ctx context.Context) error {
+// sweepExpired deletes the sessions that have expired. The caller holds change.
+func (t *tokens) sweepExpired(ctx context.Context) error {
 	expired, err := deleteExpired(ctx, t.cfg.Store, sessions, t.cfg.Now())
 	for _, d := range expired {
 		t.forgetHash(token.Hash(d.ID))

@@ -167,8 +167,8 @@ func TestLoginsOfTheLastVersionAreRead(t *testing.T) {
 	old := session{Kind: token.User, User: 2, Expires: w.now().Add(SessionLife - time.Hour)}
 	tool := session{Kind: token.User, User: 2, Allocation: "t.1"}
 	err := w.store.Write(t.Context(), func(tx *store.Tx) error {
-		return errors.Join(sessions.Put(tx, string(hash), old.owner(), old.Expires, old),
-			sessions.Put(tx, string(taskHash), tool.owner(), time.Time{}, tool))
+		return errors.Join(sessions.Put(tx, string(hash), old.ownerParent(), old.Expires, old),
+			sessions.Put(tx, string(taskHash), tool.ownerParent(), time.Time{}, tool))
 	})
 	if err != nil {
 		t.Fatal(err)

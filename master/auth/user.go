@@ -50,7 +50,7 @@ func putUser(tx *store.Tx, u userRecord) error {
 	return users.Put(tx, strconv.Itoa(int(u.ID)), "", u.Modified, u)
 }
 
-func (u userRecord) show() *apiv1.User {
+func (u userRecord) toAPI() *apiv1.User {
 	m := &apiv1.User{
 		Id: u.ID, Username: u.Username, DisplayName: u.DisplayName,
 		Admin: u.Admin, Active: u.Active, Remote: u.Remote,
@@ -67,5 +67,5 @@ func (u userRecord) show() *apiv1.User {
 	return m
 }
 
-// plain is the one spelling of a username: Determined 0.38.1 keeps lower case.
-func plain(username string) string { return strings.ToLower(username) }
+// normalizeName is the one spelling of a username: Determined 0.38.1 keeps lower case.
+func normalizeName(username string) string { return strings.ToLower(username) }

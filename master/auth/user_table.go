@@ -20,7 +20,7 @@ type userTable struct {
 	nextUser int32
 }
 
-func (t *userTable) load(ctx context.Context, s *store.Store) error {
+func (t *userTable) loadUsers(ctx context.Context, s *store.Store) error {
 	docs, err := users.All(ctx, s)
 	for _, d := range docs {
 		t.keepUser(d.Value)
@@ -35,17 +35,17 @@ func (t *userTable) keepUser(u userRecord) {
 	if old, found := t.users[u.ID]; found {
 		delete(t.byName, old.Username)
 	}
-	inTask := u.show()
+	inTask := u.toAPI()
 	inTask.Admin = false
 	t.users[u.ID] = &account{
-		userRecord: u, shown: u.show(), inTask: inTask,
+		userRecord: u, shown: u.toAPI(), inTask: inTask,
 		look: document.FoldName(u.Username), shownLook: foldShown(u.DisplayName),
 	}
 	t.byName[u.Username] = u.ID
 	t.nextUser = max(t.nextUser, u.ID+1)
 }
 
-func (t *userTable) find(id int32) (*account, bool) {
+func (t *userTable) findUser(id int32) (*account, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	u, found := t.users[id]
@@ -55,12 +55,12 @@ func (t *userTable) find(id int32) (*account, bool) {
 func (t *userTable) findNamed(username string) (*account, bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	u, found := t.users[t.byName[plain(username)]]
+	u, found := t.users[t.byName[normalizeName(username)]]
 	return u, found
 }
 
-// list is every user by id.
-func (t *userTable) list() []*apiv1.User {
+// listUsers is every user by id.
+func (t *userTable) listUsers() []*apiv1.User {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	list := make([]*apiv1.User, 0, len(t.users))

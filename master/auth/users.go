@@ -19,11 +19,11 @@ type accounts struct {
 }
 
 // Users lists all users by id. The messages must not be changed.
-func (a *accounts) Users() []*apiv1.User { return a.users.list() }
+func (a *accounts) Users() []*apiv1.User { return a.users.listUsers() }
 
 // User is the user with that id. The message must not be changed.
 func (a *accounts) User(id int32) (*apiv1.User, error) {
-	u, found := a.users.find(id)
+	u, found := a.users.findUser(id)
 	if !found {
 		return nil, status.Missing("user", strconv.Itoa(int(id)))
 	}
@@ -52,7 +52,7 @@ func (a *accounts) CreateUser(ctx context.Context, by *apiv1.User, r *apiv1.Post
 	}
 	in := r.GetUser()
 	u := userRecord{
-		Username: plain(in.GetUsername()), DisplayName: in.GetDisplayName(),
+		Username: normalizeName(in.GetUsername()), DisplayName: in.GetDisplayName(),
 		Admin: in.GetAdmin(), Active: in.GetActive(), Remote: in.GetRemote(),
 	}
 	var err error
@@ -99,7 +99,7 @@ func (a *accounts) PatchUser(ctx context.Context, by *apiv1.User, text string, i
 	}
 	a.change.Lock()
 	defer a.change.Unlock()
-	old, found := a.users.find(id)
+	old, found := a.users.findUser(id)
 	if !found {
 		return nil, status.Missing("user", strconv.Itoa(int(id)))
 	}
@@ -130,7 +130,7 @@ func (a *accounts) PatchUser(ctx context.Context, by *apiv1.User, text string, i
 
 func (a *accounts) applyPatch(u *userRecord, p *apiv1.PatchUser) (err error) {
 	if p.Username != nil {
-		u.Username = plain(p.GetUsername())
+		u.Username = normalizeName(p.GetUsername())
 		if err := a.checkName(u.Username, u.ID); err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func (a *accounts) applyPatch(u *userRecord, p *apiv1.PatchUser) (err error) {
 
 func (a *accounts) patchedHash(ctx context.Context, id int32, p *apiv1.PatchUser) (*string, error) {
 	remote := p.GetRemote()
-	if u, found := a.users.find(id); found && p.Remote == nil {
+	if u, found := a.users.findUser(id); found && p.Remote == nil {
 		remote = u.Remote
 	}
 	if p.Password == nil && !p.GetRemote() {

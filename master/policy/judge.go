@@ -96,88 +96,88 @@ func Judge(p Policy, a Asked) []Violation {
 	var out violations
 	out = append(out, a.Never...)
 	for _, m := range a.Mounts {
-		out.mount(p, m)
+		out.checkMount(p, m)
 	}
 	for _, d := range a.Devices {
-		out.device(p, d)
+		out.checkDevice(p, d)
 	}
 	if p.Free {
 		return out
 	}
 	for _, c := range a.Capabilities {
-		out.check(p.capability(c.Value), c.Field, fmt.Sprintf("the capability %s is not allowed", show(Capability(c.Value))),
+		out.checkAllowed(p.findCapability(c.Value), c.Field, fmt.Sprintf("the capability %s is not allowed", quoteText(Capability(c.Value))),
 			list("capabilities", Capability(c.Value)))
 	}
 	for _, i := range a.Images {
-		out.check(p.image(i.Value), i.Field, fmt.Sprintf("the image %s is not among those that may run (%s)", show(i.Value), showAll(p.Images)),
+		out.checkAllowed(p.findImage(i.Value), i.Field, fmt.Sprintf("the image %s is not among those that may run (%s)", quoteText(i.Value), showAll(p.Images)),
 			list("images", fullImage(i.Value)))
 	}
 	for _, u := range a.Users {
-		out.check(p.Root || u.UID != 0, u.Field, "the task would run as root, which is not allowed; "+
+		out.checkAllowed(p.Root || u.UID != 0, u.Field, "the task would run as root, which is not allowed; "+
 			"link an account to its owner with `det user link-with-agent-user`, or set security.default_task", "task_policy.root: true")
 	}
-	out.flags(p.Privileged, a.Privileged, "a privileged container is not allowed", "privileged")
-	out.flags(p.HostNetwork, a.HostNetwork, "the machine's network is not allowed", "host_network")
-	out.flags(p.HostPID, a.HostPID, "the machine's processes are not allowed", "host_pid")
-	out.flags(p.HostIPC, a.HostIPC, "the machine's shared memory and semaphores are not allowed", "host_ipc")
+	out.checkFlags(p.Privileged, a.Privileged, "a privileged container is not allowed", "privileged")
+	out.checkFlags(p.HostNetwork, a.HostNetwork, "the machine's network is not allowed", "host_network")
+	out.checkFlags(p.HostPID, a.HostPID, "the machine's processes are not allowed", "host_pid")
+	out.checkFlags(p.HostIPC, a.HostIPC, "the machine's shared memory and semaphores are not allowed", "host_ipc")
 	for _, c := range a.Priorities {
-		out.check(false, c.Field, fmt.Sprintf("the priority class %s is for what keeps the cluster's nodes alive, and for administrators", show(c.Value)), "")
+		out.checkAllowed(false, c.Field, fmt.Sprintf("the priority class %s is for what keeps the cluster's nodes alive, and for administrators", quoteText(c.Value)), "")
 	}
 	for _, field := range a.Tokens {
-		out.check(false, field, "a token to call Kubernetes with is given by administrators only, by the pool's pod spec "+
+		out.checkAllowed(false, field, "a token to call Kubernetes with is given by administrators only, by the pool's pod spec "+
 			"(task_container_defaults.cpu_pod_spec and gpu_pod_spec)", "")
 	}
 	for _, s := range a.Shm {
-		out.amount(p.MaxShm, s, "shared memory", "max_shm_size")
+		out.checkAmount(p.MaxShm, s, "shared memory", "max_shm_size")
 	}
 	for _, m := range a.Memory {
-		out.amount(p.MaxMemory, m, "memory", "max_memory")
+		out.checkAmount(p.MaxMemory, m, "memory", "max_memory")
 	}
 	return out
 }
 
 type violations []Violation
 
-func (v *violations) check(ok bool, field, text, allow string) {
+func (v *violations) checkAllowed(ok bool, field, text, allow string) {
 	if !ok {
 		*v = append(*v, Violation{Field: field, Text: text, Allow: allow})
 	}
 }
 
-func (v *violations) flags(allowed bool, fields []string, text, key string) {
+func (v *violations) checkFlags(allowed bool, fields []string, text, key string) {
 	for _, f := range fields {
-		v.check(allowed, f, text, "task_policy."+key+": true")
+		v.checkAllowed(allowed, f, text, "task_policy."+key+": true")
 	}
 }
 
-func (v *violations) amount(most int64, a Amount, what, key string) {
-	v.check(most == 0 || a.Bytes <= most, a.Field, fmt.Sprintf("%d bytes of %s are more than the %d that are allowed", a.Bytes, what, most),
+func (v *violations) checkAmount(most int64, a Amount, what, key string) {
+	v.checkAllowed(most == 0 || a.Bytes <= most, a.Field, fmt.Sprintf("%d bytes of %s are more than the %d that are allowed", a.Bytes, what, most),
 		fmt.Sprintf("task_policy.%s: %d", key, a.Bytes))
 }
 
-func (v *violations) mount(p Policy, m Mount) {
+func (v *violations) checkMount(p Policy, m Mount) {
 	host := path.Clean(m.Path)
 	if !path.IsAbs(m.Path) || strings.ContainsRune(m.Path, 0) {
-		v.check(false, m.Field, "must be an absolute path", "")
+		v.checkAllowed(false, m.Field, "must be an absolute path", "")
 		return
 	}
 	if guarded, reached := Reaches(host, Guarded()); reached {
-		v.check(false, m.Field, neverMounted(host, guarded), "")
+		v.checkAllowed(false, m.Field, neverMounted(host, guarded), "")
 		return
 	}
 	if p.Free {
 		return
 	}
-	allowed, found := p.mount(host)
+	allowed, found := p.findMount(host)
 	switch {
 	case !found:
-		v.check(false, m.Field, fmt.Sprintf("%s is not among the host paths that tasks may mount", show(host)), list("host_paths", host))
+		v.checkAllowed(false, m.Field, fmt.Sprintf("%s is not among the host paths that tasks may mount", quoteText(host)), list("host_paths", host))
 	case allowed.ReadOnly && !m.ReadOnly:
-		v.check(false, m.Field, fmt.Sprintf("%s may be mounted with read_only: true only", show(host)),
-			fmt.Sprintf("task_policy.host_paths: [{path: %s, read_only: false}]", show(allowed.Path)))
+		v.checkAllowed(false, m.Field, fmt.Sprintf("%s may be mounted with read_only: true only", quoteText(host)),
+			fmt.Sprintf("task_policy.host_paths: [{path: %s, read_only: false}]", quoteText(allowed.Path)))
 	case shares(m.Propagation) && !allowed.Shared:
-		v.check(false, m.Field, fmt.Sprintf("%s may not be mounted with propagation %s", show(host), show(m.Propagation)),
-			fmt.Sprintf("task_policy.host_paths: [{path: %s, shared: true}]", show(allowed.Path)))
+		v.checkAllowed(false, m.Field, fmt.Sprintf("%s may not be mounted with propagation %s", quoteText(host), quoteText(m.Propagation)),
+			fmt.Sprintf("task_policy.host_paths: [{path: %s, shared: true}]", quoteText(allowed.Path)))
 	}
 }
 
@@ -189,33 +189,35 @@ func shares(propagation string) bool {
 	return true
 }
 
-func (v *violations) device(p Policy, d Text) {
+func (v *violations) checkDevice(p Policy, d Text) {
 	host := path.Clean(d.Value)
 	if !path.IsAbs(d.Value) {
-		v.check(false, d.Field, "must be an absolute path", "")
+		v.checkAllowed(false, d.Field, "must be an absolute path", "")
 		return
 	}
 	if guarded, reached := Reaches(host, Guarded()); reached {
-		v.check(false, d.Field, neverMounted(host, guarded), "")
+		v.checkAllowed(false, d.Field, neverMounted(host, guarded), "")
 		return
 	}
-	v.check(p.Free || p.device(host), d.Field, fmt.Sprintf("the device %s is not allowed", show(host)), list("devices", host))
+	v.checkAllowed(p.Free || p.findDevice(host), d.Field, fmt.Sprintf("the device %s is not allowed", quoteText(host)), list("devices", host))
 }
 
 func neverMounted(host, guarded string) string {
 	if host == guarded {
-		return fmt.Sprintf("%s is given to no task, an administrator's included", show(host))
+		return fmt.Sprintf("%s is given to no task, an administrator's included", quoteText(host))
 	}
-	return fmt.Sprintf("%s is given to no task, an administrator's included: it would reach %s", show(host), show(guarded))
+	return fmt.Sprintf("%s is given to no task, an administrator's included: it would reach %s", quoteText(host), quoteText(guarded))
 }
 
-func list(key, value string) string { return fmt.Sprintf("task_policy.%s: [%s]", key, show(value)) }
+func list(key, value string) string {
+	return fmt.Sprintf("task_policy.%s: [%s]", key, quoteText(value))
+}
 
 // longest is how much of what a user wrote is repeated to them.
 const longest = 200
 
-// show quotes a user's text so that it stays on its line.
-func show(s string) string {
+// quoteText quotes a user's text so that it stays on its line.
+func quoteText(s string) string {
 	if r := []rune(s); len(r) > longest {
 		s = string(r[:longest]) + "â€¦"
 	}
@@ -230,7 +232,7 @@ func strange(r rune) bool { return r <= ' ' || r == 0x7f || r > 0x7e && r != 'â€
 func showAll(list []string) string {
 	out := make([]string, len(list))
 	for i, s := range list {
-		out[i] = show(s)
+		out[i] = quoteText(s)
 	}
 	return strings.Join(out, ", ")
 }

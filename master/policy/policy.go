@@ -58,9 +58,9 @@ func (p Policy) Allow(more Policy) Policy {
 	return p
 }
 
-// mount finds the entry that lets a path be mounted. When only one that is read-only
+// findMount finds the entry that lets a path be mounted. When only one that is read-only
 // does, found is true and the entry says so.
-func (p Policy) mount(host string) (best HostPath, found bool) {
+func (p Policy) findMount(host string) (best HostPath, found bool) {
 	for _, h := range p.HostPaths {
 		if !Below(h.Path, host) {
 			continue
@@ -73,17 +73,17 @@ func (p Policy) mount(host string) (best HostPath, found bool) {
 	return best, found
 }
 
-func (p Policy) device(host string) bool {
+func (p Policy) findDevice(host string) bool {
 	return slices.ContainsFunc(p.Devices, func(d string) bool { return Below(d, host) })
 }
 
-func (p Policy) capability(name string) bool {
+func (p Policy) findCapability(name string) bool {
 	return slices.ContainsFunc(p.Capabilities, func(c string) bool {
 		return Capability(c) == Capability(name) || Capability(c) == "ALL"
 	})
 }
 
-func (p Policy) image(name string) bool {
+func (p Policy) findImage(name string) bool {
 	return len(p.Images) == 0 || slices.ContainsFunc(p.Images, func(prefix string) bool { return imageBegins(name, prefix) })
 }
 

@@ -20,14 +20,14 @@ type clusterCalls struct{ *shared }
 
 func (k *clusterCalls) routes() []route {
 	list := []route{
-		get("master", open, plain(k.master)),
-		get("master/telemetry", open, plain(k.telemetry)),
-		get("master/config", admin, plain(k.masterConfig)),
-		get("workspaces", user, plain(k.workspaces)),
-		get("workspaces/{workspace}", user, plain(k.workspace)),
+		getRoute("master", open, plainCall(k.master)),
+		getRoute("master/telemetry", open, plainCall(k.telemetry)),
+		getRoute("master/config", admin, plainCall(k.masterConfig)),
+		getRoute("workspaces", user, plainCall(k.workspaces)),
+		getRoute("workspaces/{workspace}", user, plainCall(k.workspace)),
 	}
 	if k.cfg.MasterLog != nil {
-		list = append(list, get("master/logs", admin, stream(k.shared, k.masterLogs)))
+		list = append(list, getRoute("master/logs", admin, streamCall(k.shared, k.masterLogs)))
 	}
 	return list
 }
@@ -35,13 +35,13 @@ func (k *clusterCalls) routes() []route {
 // masterLogs answers GET master/logs: offset counts from the start, or from the end
 // when negative. With afterId it starts behind that record instead.
 func (k *clusterCalls) masterLogs(ctx context.Context, c *call, send func(*apiv1.MasterLogsResponse) error) error {
-	offset, limit, follow := c.number("offset"), c.number("limit"), c.is("follow")
+	offset, limit, follow := c.numberParam("offset"), c.numberParam("limit"), c.isSet("follow")
 	if limit < 0 {
-		c.wrong("limit", "0 or more")
+		c.rejectParam("limit", "0 or more")
 	}
-	if c.text("afterId") != "" {
+	if c.textParam("afterId") != "" {
 		// A number that is not given out yet is of a master before this one; all is new.
-		if offset = int(c.behind("afterId")); offset > k.cfg.MasterLog.end() {
+		if offset = int(c.afterParam("afterId")); offset > k.cfg.MasterLog.endNumber() {
 			offset = 0
 		}
 	}
@@ -51,7 +51,7 @@ func (k *clusterCalls) masterLogs(ctx context.Context, c *call, send func(*apiv1
 	if follow && limit > 0 {
 		return status.New(status.InvalidArgument, "follow and limit exclude each other")
 	}
-	return k.cfg.MasterLog.read(ctx, ringQuery{offset: offset, limit: limit, follow: follow}, func(e *apiv1.LogEntry) error {
+	return k.cfg.MasterLog.readRecords(ctx, ringQuery{offset: offset, limit: limit, follow: follow}, func(e *apiv1.LogEntry) error {
 		return send(&apiv1.MasterLogsResponse{LogEntry: e})
 	})
 }
@@ -108,25 +108,25 @@ func uncategorized() *apiv1.Workspace {
 func (k *clusterCalls) workspaces(c *call) (*apiv1.GetWorkspacesResponse, error) {
 	w := uncategorized()
 	list := []*apiv1.Workspace{w}
-	if name := c.text("nameCaseSensitive"); name != "" && name != w.GetName() {
+	if name := c.textParam("nameCaseSensitive"); name != "" && name != w.GetName() {
 		list = nil
 	}
-	if name := c.text("name"); !strings.Contains(strings.ToLower(w.GetName()), strings.ToLower(name)) {
+	if name := c.textParam("name"); !strings.Contains(strings.ToLower(w.GetName()), strings.ToLower(name)) {
 		list = nil
 	}
-	if b := c.flag("archived"); b != nil && *b {
+	if b := c.flagParam("archived"); b != nil && *b {
 		list = nil
 	}
-	if b := c.flag("pinned"); b != nil && *b {
+	if b := c.flagParam("pinned"); b != nil && *b {
 		list = nil
 	}
-	if names := c.all("users"); len(names) > 0 && !slices.Contains(names, w.GetUsername()) {
+	if names := c.allValues("users"); len(names) > 0 && !slices.Contains(names, w.GetUsername()) {
 		list = nil
 	}
-	if ids := c.numbers("userIds"); len(ids) > 0 && !slices.Contains(ids, w.GetUserId()) {
+	if ids := c.numberParams("userIds"); len(ids) > 0 && !slices.Contains(ids, w.GetUserId()) {
 		list = nil
 	}
-	part, p := page(c, list)
+	part, p := cutPage(c, list)
 	return &apiv1.GetWorkspacesResponse{Workspaces: part, Pagination: p}, c.bad
 }
 

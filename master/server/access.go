@@ -16,8 +16,8 @@ const taskHeader = "Grpc-Metadata-X-Allocation-Token"
 // guard decides who may call, refuses the others, and records what was done.
 type guard struct{ *shared }
 
-// identify finds out who calls and whether they may.
-func (g *guard) identify(c *call, need access) error {
+// identifyCaller finds out who calls and whether they may.
+func (g *guard) identifyCaller(c *call, need access) error {
 	switch need {
 	case open:
 		return nil

@@ -19,17 +19,17 @@ type accountCalls struct{ *shared }
 
 func (a *accountCalls) routes() []route {
 	return []route{
-		audited("login", sized(post("auth/login", open, unary(a.login)), loginLimit)),
-		audited("logout", post("auth/logout", user, plain(a.logout))),
-		get("me", either, plain(a.me)),
-		get("auth/user", either, plain(a.me)),
-		get("users", login, plain(a.users)),
-		audited("user.create", post("users", admin, unary(a.createUser))),
-		get("users/{user}", login, plain(a.userByID)),
-		get("users/{username}/by-username", login, plain(a.userByName)),
-		get("users/{user}/sessions", login, plain(a.sessions)),
-		audited("session.end", post("users/{user}/sessions/{session}/end", login, plain(a.endSession))),
-		audited("user.change", route{method: http.MethodPatch, path: "users/{user}", access: login, endpoint: unary(a.patchUser)}),
+		auditedRoute("login", sizedCall(postRoute("auth/login", open, unaryCall(a.login)), loginLimit)),
+		auditedRoute("logout", postRoute("auth/logout", user, plainCall(a.logout))),
+		getRoute("me", either, plainCall(a.me)),
+		getRoute("auth/user", either, plainCall(a.me)),
+		getRoute("users", login, plainCall(a.users)),
+		auditedRoute("user.create", postRoute("users", admin, unaryCall(a.createUser))),
+		getRoute("users/{user}", login, plainCall(a.userByID)),
+		getRoute("users/{username}/by-username", login, plainCall(a.userByName)),
+		getRoute("users/{user}/sessions", login, plainCall(a.sessions)),
+		auditedRoute("session.end", postRoute("users/{user}/sessions/{session}/end", login, plainCall(a.endSession))),
+		auditedRoute("user.change", route{method: http.MethodPatch, path: "users/{user}", access: login, endpoint: unaryCall(a.patchUser)}),
 	}
 }
 
@@ -38,7 +38,7 @@ func (a *accountCalls) login(c *call, in *apiv1.LoginRequest) (*apiv1.LoginRespo
 	if err != nil {
 		addr = c.RemoteAddr
 	}
-	c.did(a.findUser(in.GetUsername()))
+	c.noteTarget(a.findUser(in.GetUsername()))
 	text, u, err := a.cfg.Accounts.Login(c.Context(), in, addr)
 	if err != nil {
 		return nil, err
@@ -99,19 +99,19 @@ func compareBool(a, b bool) int {
 }
 
 func (a *accountCalls) users(c *call) (*apiv1.GetUsersResponse, error) {
-	active, isAdmin, name := c.flag("active"), c.flag("admin"), strings.ToLower(c.text("name"))
+	active, isAdmin, name := c.flagParam("active"), c.flagParam("admin"), strings.ToLower(c.textParam("name"))
 	list := slices.DeleteFunc(a.cfg.Accounts.Users(), func(u *apiv1.User) bool {
 		return (active != nil && u.GetActive() != *active) || (isAdmin != nil && u.GetAdmin() != *isAdmin) ||
 			(name != "" && !strings.Contains(u.GetUsername(), name) && !strings.Contains(strings.ToLower(u.GetDisplayName()), name))
 	})
 	sortList(c, list, userOrder)
-	part, p := page(c, list)
+	part, p := cutPage(c, list)
 	return &apiv1.GetUsersResponse{Users: part, Pagination: p}, c.bad
 }
 
 func (a *accountCalls) createUser(c *call, in *apiv1.PostUserRequest) (*apiv1.PostUserResponse, error) {
 	u, err := a.cfg.Accounts.CreateUser(c.Context(), c.user, in)
-	c.did(u.GetUsername(), fmt.Sprintf("admin=%v active=%v remote=%v", u.GetAdmin(), u.GetActive(), u.GetRemote()))
+	c.noteTarget(u.GetUsername(), fmt.Sprintf("admin=%v active=%v remote=%v", u.GetAdmin(), u.GetActive(), u.GetRemote()))
 	return &apiv1.PostUserResponse{User: u}, err
 }
 
@@ -142,7 +142,7 @@ func (a *accountCalls) patchUser(c *call, in *apiv1.PatchUser) (*apiv1.PatchUser
 	if err != nil {
 		return nil, err
 	}
-	c.did(a.userTarget(id), changes(in)...)
+	c.noteTarget(a.userTarget(id), describeChanges(in)...)
 	u, err := a.cfg.Accounts.PatchUser(c.Context(), c.user, c.token, id, in)
 	return &apiv1.PatchUserResponse{User: u}, err
 }
@@ -162,7 +162,7 @@ func (a *accountCalls) endSession(c *call) (*apiv1.EndSessionResponse, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.did(a.userTarget(id), c.PathValue("session"))
+	c.noteTarget(a.userTarget(id), c.PathValue("session"))
 	n, err := a.cfg.Accounts.EndSession(c.Context(), c.user, id, c.PathValue("session"))
 	return &apiv1.EndSessionResponse{Ended: int32(n)}, err
 }

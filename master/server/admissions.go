@@ -19,13 +19,13 @@ func (a *admissionCalls) routes() []route {
 		return nil
 	}
 	return []route{
-		audited("agent.revoke", post("agents/{agent}/revoke", admin, plain(a.revoke))),
-		audited("agent.admit", post("agents/{agent}/admit", admin, plain(a.readmit))),
-		get("revoked-agents", admin, plain(a.revokedAgents)),
-		get("join-tokens", admin, plain(a.joinTokens)),
-		audited("join_token.create", post("join-tokens", admin, unary(a.createJoinToken))),
-		audited("join_token.revoke", route{method: http.MethodPost, path: "join-tokens/revoke", access: admin, endpoint: unary(a.revokeJoinToken)}),
-		audited("keys.rotate", post("master/rotate-keys", admin, plain(a.rotateKeys))),
+		auditedRoute("agent.revoke", postRoute("agents/{agent}/revoke", admin, plainCall(a.revoke))),
+		auditedRoute("agent.admit", postRoute("agents/{agent}/admit", admin, plainCall(a.readmit))),
+		getRoute("revoked-agents", admin, plainCall(a.revokedAgents)),
+		getRoute("join-tokens", admin, plainCall(a.joinTokens)),
+		auditedRoute("join_token.create", postRoute("join-tokens", admin, unaryCall(a.createJoinToken))),
+		auditedRoute("join_token.revoke", route{method: http.MethodPost, path: "join-tokens/revoke", access: admin, endpoint: unaryCall(a.revokeJoinToken)}),
+		auditedRoute("keys.rotate", postRoute("master/rotate-keys", admin, plainCall(a.rotateKeys))),
 	}
 }
 
@@ -58,7 +58,7 @@ func (a *admissionCalls) createJoinToken(c *call, in *apiv1.CreateJoinTokenReque
 		return nil, status.Missing("resource pool", in.GetResourcePool())
 	}
 	out, err := a.cfg.Admissions.CreateJoinToken(c.Context(), in, c.user.GetUsername())
-	c.did(out.GetJoinToken().GetId(), "for resource pool", in.GetResourcePool())
+	c.noteTarget(out.GetJoinToken().GetId(), "for resource pool", in.GetResourcePool())
 	if err == nil {
 		a.cfg.Log.Info("join token is created", "token_id", out.GetJoinToken().GetId(), "pool", in.GetResourcePool(), "uses", in.GetUses(), "user", c.user.GetUsername())
 	}
@@ -76,7 +76,7 @@ func (a *admissionCalls) hasPool(name string) bool {
 
 func (a *admissionCalls) revokeJoinToken(c *call, in *apiv1.RevokeJoinTokenRequest) (*apiv1.RevokeJoinTokenResponse, error) {
 	j, err := a.cfg.Admissions.RevokeJoinToken(c.Context(), in.GetToken(), c.user.GetUsername())
-	c.did(j.GetId())
+	c.noteTarget(j.GetId())
 	if err == nil {
 		a.cfg.Log.Warn("join token is revoked", "token_id", j.GetId(), "user", c.user.GetUsername())
 	}

@@ -14,13 +14,13 @@ func (a *allocationCalls) routes() []route {
 		return nil
 	}
 	return []route{
-		post("allocations/{allocation}/ready", allocation, plain(a.allocationReady)),
-		post("allocations/{allocation}/waiting", allocation, plain(a.allocationWaiting)),
-		post("allocations/{allocation}/acceleratorData", allocation, unary(a.accelerators)),
-		get("allocations/{allocation}/resources/{resources}/rendezvous", allocation, plain(a.rendezvous)),
-		get("allocations/{allocation}/signals/preemption", allocation, plain(a.preemption)),
-		audited("task.preempt", post("allocations/{allocation}/signals/pending_preemption", user, plain(a.preempt))),
-		post("allocations/{allocation}/signals/ack_preemption", allocation, plain(a.ackPreemption)),
+		postRoute("allocations/{allocation}/ready", allocation, plainCall(a.allocationReady)),
+		postRoute("allocations/{allocation}/waiting", allocation, plainCall(a.allocationWaiting)),
+		postRoute("allocations/{allocation}/acceleratorData", allocation, unaryCall(a.accelerators)),
+		getRoute("allocations/{allocation}/resources/{resources}/rendezvous", allocation, plainCall(a.rendezvous)),
+		getRoute("allocations/{allocation}/signals/preemption", allocation, plainCall(a.preemption)),
+		auditedRoute("task.preempt", postRoute("allocations/{allocation}/signals/pending_preemption", user, plainCall(a.preempt))),
+		postRoute("allocations/{allocation}/signals/ack_preemption", allocation, plainCall(a.ackPreemption)),
 	}
 }
 
@@ -43,9 +43,9 @@ const longestPoll = 5 * time.Minute
 // preemption waits for timeoutSeconds at most: a client asks again for as long as
 // its task runs.
 func (a *allocationCalls) preemption(c *call) (*apiv1.AllocationPreemptionSignalResponse, error) {
-	seconds := c.number("timeoutSeconds")
+	seconds := c.numberParam("timeoutSeconds")
 	if seconds < 0 {
-		c.wrong("timeoutSeconds", "0 or more")
+		c.rejectParam("timeoutSeconds", "0 or more")
 	}
 	if c.bad != nil {
 		return nil, c.bad
@@ -73,7 +73,7 @@ func (a *allocationCalls) rendezvous(c *call) (*apiv1.AllocationRendezvousInfoRe
 }
 
 func (a *allocationCalls) preempt(c *call) (*apiv1.AllocationPendingPreemptionSignalResponse, error) {
-	c.did(c.PathValue("allocation"), a.ownerOf(c, taskOf(c.PathValue("allocation"))))
+	c.noteTarget(c.PathValue("allocation"), a.ownerOf(c, taskOf(c.PathValue("allocation"))))
 	return &apiv1.AllocationPendingPreemptionSignalResponse{}, a.cfg.Tasks.Preempt(c.Context(), c.user, c.PathValue("allocation"))
 }
 

@@ -30,8 +30,8 @@ type Audit interface {
 	ReadEntries(ctx context.Context, q AuditQuery, send func(*apiv1.AuditEntry) error) error
 }
 
-// audited marks a route whose calls are recorded, refused ones as well.
-func audited(action string, r route) route {
+// auditedRoute marks a route whose calls are recorded, refused ones as well.
+func auditedRoute(action string, r route) route {
 	r.action = action
 	return r
 }
@@ -44,14 +44,14 @@ type deed struct {
 	recorded                bool
 }
 
-// did notes to what the call is done.
-func (c *call) did(target string, details ...string) {
+// noteTarget notes to what the call is done.
+func (c *call) noteTarget(target string, details ...string) {
 	c.deed.target, c.deed.details = target, strings.Join(details, " ")
 }
 
-// record writes down the call, once: before the answer, so that what is acknowledged
+// recordCall writes down the call, once: before the answer, so that what is acknowledged
 // is recorded.
-func (g *guard) record(ctx context.Context, c *call, err error) {
+func (g *guard) recordCall(ctx context.Context, c *call, err error) {
 	if g.cfg.Audit == nil || c.deed.action == "" || c.deed.recorded {
 		return
 	}
@@ -101,13 +101,13 @@ func (a *auditCalls) routes() []route {
 	if a.cfg.Audit == nil {
 		return nil
 	}
-	return []route{get("audit", admin, stream(a.shared, a.auditLog))}
+	return []route{getRoute("audit", admin, streamCall(a.shared, a.auditLog))}
 }
 
 // auditLog answers GET audit.
 func (a *auditCalls) auditLog(ctx context.Context, c *call, send func(*apiv1.AuditResponse) error) error {
 	q := AuditQuery{
-		User: c.text("user"), Action: c.text("action"), Since: c.time("since"), After: c.text("afterId"), Follow: c.is("follow"),
+		User: c.textParam("user"), Action: c.textParam("action"), Since: c.timeParam("since"), After: c.textParam("afterId"), Follow: c.isSet("follow"),
 	}
 	if c.bad != nil {
 		return c.bad
@@ -133,8 +133,8 @@ func (s *shared) userTarget(id int32) string {
 	return fmt.Sprintf("user %d", id)
 }
 
-// changes says what a patch of a user changes, without its passwords.
-func changes(p *apiv1.PatchUser) []string {
+// describeChanges says what a patch of a user changes, without its passwords.
+func describeChanges(p *apiv1.PatchUser) []string {
 	var out []string
 	note := func(given bool, text string) {
 		if given {

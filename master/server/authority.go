@@ -87,7 +87,7 @@ func (a *Authority) makeCA() error {
 	if err != nil {
 		return err
 	}
-	return a.keep("ca", ca)
+	return a.writePair("ca", ca)
 }
 
 // Certificate implements CertificateSource.
@@ -101,7 +101,7 @@ func (a *Authority) Certificate() (*tls.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the master's certificate: %w", err)
 	}
-	if err := a.keep("master", made); err != nil {
+	if err := a.writePair("master", made); err != nil {
 		return nil, fmt.Errorf("keep the master's certificate: %w", err)
 	}
 	pair, err := tls.X509KeyPair(made.Certificate, made.Key)
@@ -112,8 +112,8 @@ func (a *Authority) Certificate() (*tls.Certificate, error) {
 	return a.leaf, nil
 }
 
-// keep writes the key first: a certificate that is there has its key.
-func (a *Authority) keep(name string, p pki.Pair) error {
+// writePair writes the key first: a certificate that is there has its key.
+func (a *Authority) writePair(name string, p pki.Pair) error {
 	if err := atomicfile.Write(a.path(name+".key"), p.Key, 0o600); err != nil {
 		return err
 	}

@@ -80,8 +80,8 @@ func newBudget(most int64, cost func(n int64) int64) *budget {
 	return b
 }
 
-// take waits for room for n of what is counted. The caller gives it back.
-func (b *budget) take(ctx context.Context, n int64) (give func(), err error) {
+// takeRoom waits for room for n of what is counted. The caller gives it back.
+func (b *budget) takeRoom(ctx context.Context, n int64) (give func(), err error) {
 	if b.free == nil {
 		return func() {}, nil
 	}

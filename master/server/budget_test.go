@@ -475,7 +475,7 @@ func TestConnectionsFromEverywhereAreFewToo(t *testing.T) {
 	c := newConnections(Limits{Connections: 3, ConnectionsEach: 2}, nil)
 	enter := func(address string, want bool) func() {
 		t.Helper()
-		leave, ok := c.enter(address)
+		leave, ok := c.acquireConnection(address)
 		if ok != want {
 			t.Errorf("from %s: got %v, want %v", address, ok, want)
 		}

@@ -41,11 +41,11 @@ type call struct {
 	held []func()
 }
 
-// hold keeps what the call has taken until its work is done.
-func (c *call) hold(give func()) { c.held = append(c.held, give) }
+// holdUntilEnd keeps what the call has taken until its work is done.
+func (c *call) holdUntilEnd(give func()) { c.held = append(c.held, give) }
 
-// end gives back what the call holds. It may be called again.
-func (c *call) end() {
+// releaseAll gives back what the call holds. It may be called again.
+func (c *call) releaseAll() {
 	held := c.held
 	c.held = nil
 	for _, give := range held {
@@ -67,27 +67,27 @@ var (
 	writing = protojson.MarshalOptions{EmitUnpopulated: true}
 )
 
-// unary is a call with a body and one answer.
-func unary[T any, In message[T], O any, Out message[O]](do func(*call, In) (Out, error)) endpoint {
+// unaryCall is a call with a body and one answer.
+func unaryCall[T any, In message[T], O any, Out message[O]](do func(*call, In) (Out, error)) endpoint {
 	return endpoint{
 		in: In(new(T)).ProtoReflect().Descriptor(), out: Out(new(O)).ProtoReflect().Descriptor(),
 		serve: func(c *call) error {
 			in := In(new(T))
-			if err := c.read(in); err != nil {
+			if err := c.readBody(in); err != nil {
 				return err
 			}
 			out, err := do(c, in)
 			if err != nil {
 				return err
 			}
-			c.end() // who does not read the answer keeps nothing from others
-			return c.write(out)
+			c.releaseAll() // who does not read the answer keeps nothing from others
+			return c.writeAnswer(out)
 		},
 	}
 }
 
-// plain is a call whose body says nothing.
-func plain[O any, Out message[O]](do func(*call) (Out, error)) endpoint {
+// plainCall is a call whose body says nothing.
+func plainCall[O any, Out message[O]](do func(*call) (Out, error)) endpoint {
 	return endpoint{
 		out: Out(new(O)).ProtoReflect().Descriptor(),
 		serve: func(c *call) error {
@@ -95,7 +95,7 @@ func plain[O any, Out message[O]](do func(*call) (Out, error)) endpoint {
 			if err != nil {
 				return err
 			}
-			return c.write(out)
+			return c.writeAnswer(out)
 		},
 	}
 }
@@ -112,8 +112,8 @@ const (
 // others wait for the room it takes.
 const slowest = 512 << 10
 
-// read decodes the body as JSON, whatever its Content-Type says.
-func (c *call) read(in proto.Message) error {
+// readBody decodes the body as JSON, whatever its Content-Type says.
+func (c *call) readBody(in proto.Message) error {
 	b, err := c.receive()
 	if tooLarge, found := errors.AsType[*http.MaxBytesError](err); found {
 		return &sizeError{limit: tooLarge.Limit}
@@ -141,7 +141,7 @@ func (c *call) receive() ([]byte, error) {
 	if err := c.takeSmall(); err != nil {
 		return nil, err
 	}
-	b, err := arriving(c, c.whole)
+	b, err := readArriving(c, c.whole)
 	if err != nil {
 		return nil, asRefusal(err)
 	}
@@ -149,20 +149,20 @@ func (c *call) receive() ([]byte, error) {
 	case n > most:
 		return nil, asRefusal(&body.LimitError{What: "values", Most: most})
 	case n > fewValues:
-		return b, c.take(c.room.values, int64(n))
+		return b, c.takeBytes(c.room.values, int64(n))
 	}
 	return b, nil
 }
 
-// length is the body's, or the longest where the caller did not say.
-func (c *call) length() int64 {
+// bodyLength is the body's, or the longest where the caller did not say.
+func (c *call) bodyLength() int64 {
 	if c.ContentLength >= 0 {
 		return c.ContentLength
 	}
 	return c.limit
 }
 
-func (c *call) isLarge() bool { return c.length() > small }
+func (c *call) isLarge() bool { return c.bodyLength() > small }
 
 // mostValues is how many values the body may have. A stranger's never take turns with
 // those of users.
@@ -177,27 +177,27 @@ func (c *call) mostValues() int {
 // their own, and each address a share of it.
 func (c *call) takeSmall() error {
 	if c.user != nil {
-		return c.take(c.room.bodies, c.length())
+		return c.takeBytes(c.room.bodies, c.bodyLength())
 	}
-	leave, err := c.room.addresses.enter("address " + addressOf(c.Request))
+	leave, err := c.room.addresses.acquireWait("address " + addressOf(c.Request))
 	if err != nil {
 		return status.New(status.Unavailable, "%d logins from your address are under way; try again in some seconds", c.room.addresses.most)
 	}
-	c.hold(leave)
-	return c.take(c.room.strangers, c.length())
+	c.holdUntilEnd(leave)
+	return c.takeBytes(c.room.strangers, c.bodyLength())
 }
 
-// take waits for the room that n bytes take.
-func (c *call) take(from *budget, n int64) error {
-	give, err := from.take(c.Context(), n)
+// takeBytes waits for the room that n bytes take.
+func (c *call) takeBytes(from *budget, n int64) error {
+	give, err := from.takeRoom(c.Context(), n)
 	if err == nil {
-		c.hold(give)
+		c.holdUntilEnd(give)
 	}
 	return err
 }
 
-// arriving reads the body, for as long as it may take.
-func arriving[T any](c *call, read func() (T, error)) (T, error) {
+// readArriving reads the body, for as long as it may take.
+func readArriving[T any](c *call, read func() (T, error)) (T, error) {
 	rc := http.NewResponseController(c.w)
 	limit := smallTime
 	if c.limit > small {
@@ -214,17 +214,17 @@ func arriving[T any](c *call, read func() (T, error)) (T, error) {
 	return got, err
 }
 
-// bounded is the body up to the call's limit.
-func (c *call) bounded() io.Reader { return http.MaxBytesReader(c.w, c.Body, c.limit) }
+// boundedBody is the body up to the call's limit.
+func (c *call) boundedBody() io.Reader { return http.MaxBytesReader(c.w, c.Body, c.limit) }
 
 // whole is the body in one piece.
 func (c *call) whole() ([]byte, error) {
 	if n := c.ContentLength; n > 0 {
 		b := make([]byte, n)
-		_, err := io.ReadFull(c.bounded(), b)
+		_, err := io.ReadFull(c.boundedBody(), b)
 		return b, err
 	}
-	return io.ReadAll(c.bounded())
+	return io.ReadAll(c.boundedBody())
 }
 
 // asRefusal says whose fault it is that a body was not taken.
@@ -250,7 +250,7 @@ func asRefusal(err error) error {
 	return status.New(status.InvalidArgument, "the request's body did not arrive: %v", err)
 }
 
-func (c *call) write(out proto.Message) error {
+func (c *call) writeAnswer(out proto.Message) error {
 	b, err := writing.Marshal(out)
 	if err != nil {
 		return err

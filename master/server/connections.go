@@ -23,10 +23,10 @@ func newConnections(l Limits, trusted []netip.Prefix) *connections {
 	return &connections{most: l.Connections, each: l.ConnectionsEach, trusted: trusted, from: map[string]int{}}
 }
 
-// enter counts a connection in. From a trusted proxy come many clients.
-func (c *connections) enter(address string) (leave func(), ok bool) {
+// acquireConnection counts a connection in. From a trusted proxy come many clients.
+func (c *connections) acquireConnection(address string) (leave func(), ok bool) {
 	peer, err := netip.ParseAddr(address)
-	proxy := err == nil && within(c.trusted, peer)
+	proxy := err == nil && containsAddress(c.trusted, peer)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.most > 0 && c.all >= c.most || c.each > 0 && !proxy && c.from[address] >= c.each {
@@ -34,10 +34,10 @@ func (c *connections) enter(address string) (leave func(), ok bool) {
 	}
 	c.all++
 	c.from[address]++
-	return sync.OnceFunc(func() { c.leave(address) }), true
+	return sync.OnceFunc(func() { c.releaseConnection(address) }), true
 }
 
-func (c *connections) leave(address string) {
+func (c *connections) releaseConnection(address string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all--
@@ -64,7 +64,7 @@ func (l bounded) Accept() (net.Conn, error) {
 		if err != nil {
 			host = conn.RemoteAddr().String()
 		}
-		leave, ok := l.enter(host)
+		leave, ok := l.acquireConnection(host)
 		if ok {
 			return &counted{Conn: conn, known: leave}, nil
 		}

@@ -35,14 +35,14 @@ func (t *taskCalls) sendContext(c *call) error {
 			return err
 		}
 		if err != nil {
-			t.note(c, err)
+			t.logFailure(c, err)
 			return nil // the client sees that it is not whole
 		}
-		if out.write(part) != nil {
+		if out.writeFile(part) != nil {
 			return nil // the client has left
 		}
 	}
-	out.end()
+	out.endAnswer()
 	return nil
 }
 
@@ -69,7 +69,7 @@ func newContextAnswer(w http.ResponseWriter, size int64) *contextAnswer {
 	return a
 }
 
-func (a *contextAnswer) start() {
+func (a *contextAnswer) startAnswer() {
 	if a.started {
 		return
 	}
@@ -81,14 +81,14 @@ func (a *contextAnswer) start() {
 	_, _ = a.out.WriteString(beforeContext) // an error stays in out
 }
 
-func (a *contextAnswer) write(part []byte) error {
-	a.start()
+func (a *contextAnswer) writeFile(part []byte) error {
+	a.startAnswer()
 	_, err := a.text.Write(part)
 	return err
 }
 
-func (a *contextAnswer) end() {
-	a.start()
+func (a *contextAnswer) endAnswer() {
+	a.startAnswer()
 	_ = a.text.Close()                     // an error stays in out
 	_, _ = a.out.WriteString(afterContext) // as above
 	_ = a.out.Flush()                      // a client that has left is told nothing

@@ -17,13 +17,13 @@ type healthAnswer struct {
 // healthCalls is whether this master works.
 type healthCalls struct{ *shared }
 
-// health answers whether this master can do what it is asked: /health, /healthz
+// answerHealth answers whether this master can do what it is asked: /health, /healthz
 // and /health/ready.
-func (h *healthCalls) health(w http.ResponseWriter, r *http.Request) {
+func (h *healthCalls) answerHealth(w http.ResponseWriter, r *http.Request) {
 	answer := h.checkHealth(r)
 	if answer.Status == "up" {
 		if reasons := h.cfg.Readiness.NotReady(); len(reasons) > 0 {
-			answer = healthAnswer{Status: "unavailable", Reason: sentence(reasons), NotReady: reasons}
+			answer = healthAnswer{Status: "unavailable", Reason: joinReasons(reasons), NotReady: reasons}
 		}
 	}
 	writeHealth(w, answer)

@@ -91,7 +91,7 @@ func serve(t *testing.T, s *Server, path string) *httptest.ResponseRecorder {
 	if strings.HasSuffix(path, "/live") {
 		h.live(rec, r)
 	} else {
-		h.health(rec, r)
+		h.answerHealth(rec, r)
 	}
 	return rec
 }

@@ -28,8 +28,8 @@ type Rehearsal struct {
 	Took int64 `json:"took_ms"`
 }
 
-// health is how a master on hold is: well when it could serve.
-func (r Rehearsal) health() (code int, answer map[string]string) {
+// answerHealth is how a master on hold is: well when it could serve.
+func (r Rehearsal) answerHealth() (code int, answer map[string]string) {
 	switch {
 	case !r.Done:
 		return http.StatusServiceUnavailable, map[string]string{"status": "starting", "reason": "the store is being tried on a copy"}
@@ -48,7 +48,7 @@ func (s *Server) holdFront() http.Handler {
 	mux.HandleFunc(livePath, (&healthCalls{s.shared}).live)
 	for _, path := range readyPaths() {
 		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
-			code, answer := s.cfg.Rehearsal().health()
+			code, answer := s.cfg.Rehearsal().answerHealth()
 			b, _ := json.Marshal(answer) // strings always can be
 			writeJSON(w, code, b)
 		})
@@ -56,19 +56,19 @@ func (s *Server) holdFront() http.Handler {
 	mux.HandleFunc("GET "+prefix+"master", func(w http.ResponseWriter, r *http.Request) {
 		c := &call{Request: r, w: w}
 		id := s.cfg.Identity
-		err := c.write(&apiv1.GetMasterResponse{ //nolint:contextcheck // the call has its request, and so its context
+		err := c.writeAnswer(&apiv1.GetMasterResponse{ //nolint:contextcheck // the call has its request, and so its context
 			Version: Version, MasterId: id.MasterID, ClusterName: id.ClusterName,
 			Branding: "det-deploy " + id.Version + " (on hold)",
 		})
 		if err != nil {
-			s.guard.refuse(c, err, false)
+			s.guard.refuseCall(c, err, false)
 		}
 	})
 	mux.HandleFunc(prefix, func(w http.ResponseWriter, r *http.Request) {
-		s.guard.refuse(&call{Request: r, w: w}, status.New(status.Unavailable, onHold), false)
+		s.guard.refuseCall(&call{Request: r, w: w}, status.New(status.Unavailable, onHold), false)
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		plainError(w, http.StatusServiceUnavailable, onHold)
 	})
-	return tolerant(mux)
+	return trimSlashes(mux)
 }

@@ -12,7 +12,7 @@ import (
 // whenever there is more, until the task has ended.
 func (l *logCalls) sendFields(ctx context.Context, id string, follow bool, send func(*apiv1.TaskLogsFieldsResponse) error) error {
 	fields := &logFields{}
-	for e, err := range l.entries(ctx, log.Filter{Task: id}, false) {
+	for e, err := range l.logEntries(ctx, log.Filter{Task: id}, false) {
 		if err != nil {
 			return err
 		}
@@ -21,7 +21,7 @@ func (l *logCalls) sendFields(ctx context.Context, id string, follow bool, send 
 	if err := send(fields.response()); err != nil || !follow {
 		return err
 	}
-	for e, err := range l.entries(ctx, log.Filter{Task: id, From: fields.next}, true) {
+	for e, err := range l.logEntries(ctx, log.Filter{Task: id, From: fields.next}, true) {
 		if err != nil {
 			return err
 		}

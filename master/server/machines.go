@@ -20,14 +20,14 @@ func (m *machineCalls) routes() []route {
 		return nil
 	}
 	return []route{
-		get("agents", user, plain(m.agents)),
-		get("agents/{agent}", user, plain(m.agent)),
-		audited("agent.enable", post("agents/{agent}/enable", admin, plain(m.enableAgent))),
-		audited("agent.disable", post("agents/{agent}/disable", admin, unary(m.disableAgent))),
-		get("agents/{agent}/slots", user, plain(m.slots)),
-		get("agents/{agent}/slots/{slot}", user, plain(m.slot)),
-		audited("slot.enable", post("agents/{agent}/slots/{slot}/enable", admin, plain(m.enableSlot))),
-		audited("slot.disable", post("agents/{agent}/slots/{slot}/disable", admin, unary(m.disableSlot))),
+		getRoute("agents", user, plainCall(m.agents)),
+		getRoute("agents/{agent}", user, plainCall(m.agent)),
+		auditedRoute("agent.enable", postRoute("agents/{agent}/enable", admin, plainCall(m.enableAgent))),
+		auditedRoute("agent.disable", postRoute("agents/{agent}/disable", admin, unaryCall(m.disableAgent))),
+		getRoute("agents/{agent}/slots", user, plainCall(m.slots)),
+		getRoute("agents/{agent}/slots/{slot}", user, plainCall(m.slot)),
+		auditedRoute("slot.enable", postRoute("agents/{agent}/slots/{slot}/enable", admin, plainCall(m.enableSlot))),
+		auditedRoute("slot.disable", postRoute("agents/{agent}/slots/{slot}/disable", admin, unaryCall(m.disableSlot))),
 	}
 }
 
@@ -44,8 +44,8 @@ var agentOrder = map[string]func(a, b *apiv1.Agent) int{
 func (m *machineCalls) agents(c *call) (*apiv1.GetAgentsResponse, error) {
 	list := slices.Clone(m.cfg.Machines.Agents())
 	sortList(c, list, agentOrder)
-	part, p := page(c, list)
-	noSlots, noContainers := c.is("excludeSlots"), c.is("excludeContainers")
+	part, p := cutPage(c, list)
+	noSlots, noContainers := c.isSet("excludeSlots"), c.isSet("excludeContainers")
 	if noSlots || noContainers {
 		part = slices.Clone(part)
 		for i, a := range part {
@@ -76,7 +76,7 @@ func (m *machineCalls) agent(c *call) (*apiv1.GetAgentResponse, error) {
 }
 
 func (m *machineCalls) switchAgent(c *call, to rm.Switch) (*apiv1.Agent, error) {
-	c.did(c.PathValue("agent"), string(to))
+	c.noteTarget(c.PathValue("agent"), string(to))
 	if _, err := m.findAgent(c.PathValue("agent")); err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (m *machineCalls) slot(c *call) (*apiv1.GetSlotResponse, error) {
 }
 
 func (m *machineCalls) switchSlot(c *call, to rm.Switch) (*apiv1.Slot, error) {
-	c.did(c.PathValue("agent")+"/"+c.PathValue("slot"), string(to))
+	c.noteTarget(c.PathValue("agent")+"/"+c.PathValue("slot"), string(to))
 	_, n, err := m.findSlot(c)
 	if err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ func newMeter(r *prometheus.Registry) (*meter, error) {
 	return m, nil
 }
 
-func (m *meter) page(r *prometheus.Registry) http.Handler {
+func (m *meter) metricsPage(r *prometheus.Registry) http.Handler {
 	return promhttp.HandlerFor(r, promhttp.HandlerOpts{})
 }
 
@@ -55,7 +55,7 @@ func (s *seen) WriteHeader(code int) {
 // Unwrap is how http.ResponseController finds the connection.
 func (s *seen) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-func (m *meter) count(next http.Handler) http.Handler {
+func (m *meter) countCall(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		start := time.Now()
 		s := &seen{ResponseWriter: w}

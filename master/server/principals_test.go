@@ -134,7 +134,7 @@ func TestARouteThatSaysNothingLetsNobodyIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header.Set("Authorization", "Bearer "+text)
-		if err := w.guard.identify(&call{Request: r}, ""); err == nil {
+		if err := w.guard.identifyCaller(&call{Request: r}, ""); err == nil {
 			t.Errorf("%s: got in, want a refusal", principal)
 		}
 	}

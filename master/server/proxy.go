@@ -31,7 +31,7 @@ func trueAddress(trusted []netip.Prefix, next http.Handler) http.Handler {
 // is before it may have been sent by the client itself.
 func clientOf(trusted []netip.Prefix, r *http.Request) (client netip.Addr, found bool) {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !within(trusted, peer.Addr()) {
+	if err != nil || !containsAddress(trusted, peer.Addr()) {
 		return netip.Addr{}, false
 	}
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
@@ -41,14 +41,14 @@ func clientOf(trusted []netip.Prefix, r *http.Request) (client netip.Addr, found
 			break
 		}
 		client, found = a.Unmap(), true
-		if !within(trusted, client) {
+		if !containsAddress(trusted, client) {
 			break
 		}
 	}
 	return client, found
 }
 
-func within(networks []netip.Prefix, a netip.Addr) bool {
+func containsAddress(networks []netip.Prefix, a netip.Addr) bool {
 	a = a.Unmap().WithZone("")
 	return slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(a) })
 }

@@ -16,8 +16,8 @@ import (
 // The readers below remember the first parameter that is wrong; a handler
 // asks c.bad before it acts.
 
-// all is every value of a parameter in either spelling.
-func (c *call) all(name string) []string {
+// allValues is every value of a parameter in either spelling.
+func (c *call) allValues(name string) []string {
 	q := c.URL.Query()
 	values := q[name]
 	if other := snake(name); other != name {
@@ -26,95 +26,95 @@ func (c *call) all(name string) []string {
 	return slices.DeleteFunc(values, func(v string) bool { return v == "" })
 }
 
-func (c *call) text(name string) string {
-	if values := c.all(name); len(values) > 0 {
+func (c *call) textParam(name string) string {
+	if values := c.allValues(name); len(values) > 0 {
 		return values[0]
 	}
 	return ""
 }
 
-func (c *call) wrong(name, rule string) {
+func (c *call) rejectParam(name, rule string) {
 	if c.bad == nil {
-		c.bad = status.New(status.InvalidArgument, "%s: must be %s (%q)", name, rule, excerpt.Of(c.text(name)))
+		c.bad = status.New(status.InvalidArgument, "%s: must be %s (%q)", name, rule, excerpt.Of(c.textParam(name)))
 	}
 }
 
-func (c *call) number(name string) int {
-	text := c.text(name)
+func (c *call) numberParam(name string) int {
+	text := c.textParam(name)
 	if text == "" {
 		return 0
 	}
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
-		c.wrong(name, "a whole number")
+		c.rejectParam(name, "a whole number")
 	}
 	return int(n)
 }
 
-// behind is the number after the one that a parameter names, 0 when it is not there:
+// afterParam is the number after the one that a parameter names, 0 when it is not there:
 // where a reader continues who has read up to that one.
-func (c *call) behind(name string) int64 {
-	text := c.text(name)
+func (c *call) afterParam(name string) int64 {
+	text := c.textParam(name)
 	if text == "" {
 		return 0
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 0 || n == math.MaxInt64 {
-		c.wrong(name, "the id of a line")
+		c.rejectParam(name, "the id of a line")
 		return 0
 	}
 	return n + 1
 }
 
-func (c *call) numbers(name string) []int32 {
+func (c *call) numberParams(name string) []int32 {
 	var list []int32
-	for _, text := range c.all(name) {
+	for _, text := range c.allValues(name) {
 		n, err := strconv.ParseInt(text, 10, 32)
 		if err != nil {
-			c.wrong(name, "whole numbers")
+			c.rejectParam(name, "whole numbers")
 		}
 		list = append(list, int32(n))
 	}
 	return list
 }
 
-// flag is nil when the parameter is not there.
-func (c *call) flag(name string) *bool {
-	text := c.text(name)
+// flagParam is nil when the parameter is not there.
+func (c *call) flagParam(name string) *bool {
+	text := c.textParam(name)
 	if text == "" {
 		return nil
 	}
 	b, err := strconv.ParseBool(strings.ToLower(text))
 	if err != nil {
-		c.wrong(name, "true or false")
+		c.rejectParam(name, "true or false")
 	}
 	return &b
 }
 
-func (c *call) is(name string) bool {
-	b := c.flag(name)
+func (c *call) isSet(name string) bool {
+	b := c.flagParam(name)
 	return b != nil && *b
 }
 
-func (c *call) time(name string) time.Time {
-	text := c.text(name)
+func (c *call) timeParam(name string) time.Time {
+	text := c.textParam(name)
 	if text == "" {
 		return time.Time{}
 	}
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {
-		c.wrong(name, "a time like 2026-01-02T15:04:05Z")
+		c.rejectParam(name, "a time like 2026-01-02T15:04:05Z")
 	}
 	return t
 }
 
-func (c *call) descending() bool {
-	switch c.text("orderBy") {
+func (c *call) isDescending() bool {
+	switch c.textParam("orderBy") {
 	case "", "ORDER_BY_UNSPECIFIED", "ORDER_BY_ASC":
 	case "ORDER_BY_DESC":
 		return true
 	default:
-		c.wrong("orderBy", "ORDER_BY_ASC or ORDER_BY_DESC")
+		c.rejectParam("orderBy", "ORDER_BY_ASC or ORDER_BY_DESC")
 	}
 	return false
 }
@@ -134,7 +134,7 @@ func snake(name string) string {
 // sortList orders list by the parameter sortBy, whose values are the keys of by; the
 // key "" is the order without one. It changes list.
 func sortList[T any](c *call, list []T, by map[string]func(a, b T) int) {
-	key := c.text("sortBy")
+	key := c.textParam("sortBy")
 	if strings.HasSuffix(key, "_UNSPECIFIED") {
 		key = ""
 	}
@@ -147,21 +147,21 @@ func sortList[T any](c *call, list []T, by map[string]func(a, b T) int) {
 			}
 		}
 		slices.Sort(names)
-		c.wrong("sortBy", "one of "+strings.Join(names, ", "))
+		c.rejectParam("sortBy", "one of "+strings.Join(names, ", "))
 		return
 	}
 	slices.SortStableFunc(list, compare)
-	if c.descending() {
+	if c.isDescending() {
 		slices.Reverse(list)
 	}
 }
 
-// page cuts out the part of list that the parameters offset and limit ask for. A
+// cutPage cuts out the part of list that the parameters offset and limit ask for. A
 // negative offset counts from the end; a limit of 0 is none.
-func page[T any](c *call, list []T) ([]T, *apiv1.Pagination) {
-	offset, limit := c.number("offset"), c.number("limit")
+func cutPage[T any](c *call, list []T) ([]T, *apiv1.Pagination) {
+	offset, limit := c.numberParam("offset"), c.numberParam("limit")
 	if limit < 0 {
-		c.wrong("limit", "0 or more")
+		c.rejectParam("limit", "0 or more")
 		limit = 0
 	}
 	total := len(list)

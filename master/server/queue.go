@@ -17,21 +17,21 @@ func (q *queueCalls) routes() []route {
 		return nil
 	}
 	list := []route{
-		get("resource-pools", user, plain(q.pools)),
-		get("job-queues-v2", user, plain(q.jobs)),
-		get("job-queues/stats", user, plain(q.queueStats)),
+		getRoute("resource-pools", user, plainCall(q.pools)),
+		getRoute("job-queues-v2", user, plainCall(q.jobs)),
+		getRoute("job-queues/stats", user, plainCall(q.queueStats)),
 	}
 	if q.cfg.Launches != nil {
-		list = append(list, get("resource-pools/{pool}/machines", user, plain(q.poolMachines)))
+		list = append(list, getRoute("resource-pools/{pool}/machines", user, plainCall(q.poolMachines)))
 	}
 	if q.cfg.Tasks != nil {
-		list = append(list, audited("job.change", post("job-queues", user, unary(q.updateQueue))))
+		list = append(list, auditedRoute("job.change", postRoute("job-queues", user, unaryCall(q.updateQueue))))
 	}
 	return list
 }
 
 func (q *queueCalls) pools(c *call) (*apiv1.GetResourcePoolsResponse, error) {
-	part, p := page(c, q.cfg.Queue.Pools())
+	part, p := cutPage(c, q.cfg.Queue.Pools())
 	return &apiv1.GetResourcePoolsResponse{ResourcePools: part, Pagination: p}, c.bad
 }
 
@@ -46,7 +46,7 @@ func (q *queueCalls) poolMachines(c *call) (*apiv1.GetMachinesResponse, error) {
 	if err != nil {
 		return nil, err
 	}
-	part, p := page(c, all)
+	part, p := cutPage(c, all)
 	return &apiv1.GetMachinesResponse{Machines: part, Pagination: p}, c.bad
 }
 
@@ -60,20 +60,20 @@ func (q *queueCalls) knownPool(name string) error {
 }
 
 func (q *queueCalls) jobs(c *call) (*apiv1.GetJobsV2Response, error) {
-	pool := c.text("resourcePool")
+	pool := c.textParam("resourcePool")
 	if pool != "" {
 		if err := q.knownPool(pool); err != nil {
 			return nil, err
 		}
 	}
-	states := c.all("states")
+	states := c.allValues("states")
 	list := slices.DeleteFunc(slices.Clone(q.cfg.Queue.Queue(pool)), func(j *apiv1.Job) bool {
 		return len(states) > 0 && !slices.Contains(states, j.GetSummary().GetState().String())
 	})
-	if c.descending() {
+	if c.isDescending() {
 		slices.Reverse(list)
 	}
-	part, p := page(c, list)
+	part, p := cutPage(c, list)
 	out := &apiv1.GetJobsV2Response{Pagination: p}
 	for _, j := range part {
 		out.Jobs = append(out.Jobs, &apiv1.RBACJob{Full: j})
@@ -82,7 +82,7 @@ func (q *queueCalls) jobs(c *call) (*apiv1.GetJobsV2Response, error) {
 }
 
 func (q *queueCalls) queueStats(c *call) (*apiv1.GetJobQueueStatsResponse, error) {
-	wanted := c.all("resourcePools")
+	wanted := c.allValues("resourcePools")
 	out := &apiv1.GetJobQueueStatsResponse{}
 	for _, p := range q.cfg.Queue.Pools() {
 		if len(wanted) > 0 && !slices.Contains(wanted, p.GetName()) {
@@ -100,7 +100,7 @@ func (q *queueCalls) queueStats(c *call) (*apiv1.GetJobQueueStatsResponse, error
 // updateQueue changes jobs one after the other. Those before a refused one stay
 // changed, and the answer says which was refused.
 func (q *queueCalls) updateQueue(c *call, in *apiv1.UpdateJobQueueRequest) (*apiv1.UpdateJobQueueResponse, error) {
-	c.did("", jobChanges(in)...)
+	c.noteTarget("", jobChanges(in)...)
 	if q.cfg.StrictQueue && !c.user.GetAdmin() {
 		return nil, status.New(status.PermissionDenied, "only administrators may change the queue of this cluster")
 	}

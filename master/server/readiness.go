@@ -94,15 +94,15 @@ func (r *Readiness) ask(ctx context.Context, c Check) bool {
 	defer limit.Stop()
 	select {
 	case err := <-answer:
-		return r.note(ctx, c, err)
+		return r.noteAnswer(ctx, c, err)
 	case <-limit.C:
-		r.note(ctx, c, fmt.Errorf("no answer within %s", probeLimit))
+		r.noteAnswer(ctx, c, fmt.Errorf("no answer within %s", probeLimit))
 	}
-	return r.note(ctx, c, <-answer)
+	return r.noteAnswer(ctx, c, <-answer)
 }
 
-// note keeps an answer, and logs the first of its kind.
-func (r *Readiness) note(ctx context.Context, c Check, err error) bool {
+// noteAnswer keeps an answer, and logs the first of its kind.
+func (r *Readiness) noteAnswer(ctx context.Context, c Check, err error) bool {
 	if ctx.Err() != nil {
 		return false
 	}
@@ -123,8 +123,8 @@ func (r *Readiness) note(ctx context.Context, c Check, err error) bool {
 	return err == nil
 }
 
-// sentence is all reasons in one line, in the order of their names.
-func sentence(reasons map[string]string) string {
+// joinReasons is all reasons in one line, in the order of their names.
+func joinReasons(reasons map[string]string) string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(reasons)) {
 		all = append(all, name+": "+reasons[name])

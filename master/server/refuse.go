@@ -74,9 +74,9 @@ type apiError struct {
 	} `json:"error"`
 }
 
-// refuse answers with err in the form of the API.
-func (g *guard) refuse(c *call, err error, streams bool) {
-	g.note(c, err)
+// refuseCall answers with err in the form of the API.
+func (g *guard) refuseCall(c *call, err error, streams bool) {
+	g.logFailure(c, err)
 	if wait, found := retryAfter[httpOf(err)]; found {
 		c.w.Header().Set("Retry-After", wait)
 	}
@@ -95,8 +95,8 @@ func (g *guard) refuse(c *call, err error, streams bool) {
 // is short of room has some by then, and who guessed may guess again.
 var retryAfter = map[int]string{http.StatusServiceUnavailable: "5", http.StatusTooManyRequests: "6"}
 
-// note logs what the client cannot do anything about.
-func (s *shared) note(c *call, err error) {
+// logFailure logs what the client cannot do anything about.
+func (s *shared) logFailure(c *call, err error) {
 	if codeOf(err).HTTP() == http.StatusInternalServerError {
 		s.cfg.Log.Error("a request ended in an error that is not the client's",
 			"method", excerpt.Of(c.Method), "path", excerpt.Of(c.URL.Path), "err", err)

@@ -64,14 +64,14 @@ func (r *Ring) WithGroup(name string) slog.Handler {
 
 // Handle implements slog.Handler.
 func (r *Ring) Handle(ctx context.Context, rec slog.Record) error {
-	r.keep(ctx, rec)
+	r.keepRecord(ctx, rec)
 	if !r.next.Enabled(ctx, rec.Level) {
 		return nil
 	}
 	return r.next.Handle(ctx, rec)
 }
 
-func (r *Ring) keep(ctx context.Context, rec slog.Record) {
+func (r *Ring) keepRecord(ctx context.Context, rec slog.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.buf.Reset()
@@ -134,14 +134,14 @@ func (r *Ring) from(n int) ([]*apiv1.LogEntry, chan struct{}) {
 	return append([]*apiv1.LogEntry(nil), r.entries[i:]...), r.grown
 }
 
-// end is the number that the next record will have.
-func (r *Ring) end() int {
+// endNumber is the number that the next record will have.
+func (r *Ring) endNumber() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.first + len(r.entries)
 }
 
-func (r *Ring) read(ctx context.Context, q ringQuery, send func(*apiv1.LogEntry) error) error {
+func (r *Ring) readRecords(ctx context.Context, q ringQuery, send func(*apiv1.LogEntry) error) error {
 	next, sent := q.offset, 0
 	for {
 		entries, grown := r.from(next)

@@ -65,8 +65,8 @@ type endpoint struct {
 
 const prefix = "/api/v1/"
 
-// front is everything on the port.
-func (s *Server) front() http.Handler {
+// portHandler is everything on the port.
+func (s *Server) portHandler() http.Handler {
 	mux := http.NewServeMux()
 	for _, r := range s.routes() {
 		mux.Handle(r.method+" "+prefix+r.path, s.guard.guarded(r))
@@ -75,12 +75,12 @@ func (s *Server) front() http.Handler {
 	health := &healthCalls{s.shared}
 	mux.HandleFunc("GET /info", (&clusterCalls{s.shared}).info)
 	for _, path := range readyPaths() {
-		mux.HandleFunc(path, health.health)
+		mux.HandleFunc(path, health.answerHealth)
 	}
 	mux.HandleFunc(livePath, health.live)
 	if !s.cfg.HideMetrics {
 		for _, path := range []string{"GET /metrics", "GET /debug/prom/metrics"} {
-			mux.Handle(path, s.meter.page(s.cfg.Metrics))
+			mux.Handle(path, s.meter.metricsPage(s.cfg.Metrics))
 		}
 	}
 	if s.cfg.Binaries != nil {
@@ -91,17 +91,17 @@ func (s *Server) front() http.Handler {
 	}
 	mux.HandleFunc("/", elsewhere)
 	if s.cfg.Certificate != nil {
-		return s.meter.count(strictTransport(s.sites(mux)))
+		return s.meter.countCall(strictTransport(s.sites(mux)))
 	}
-	return s.meter.count(s.sites(mux))
+	return s.meter.countCall(s.sites(mux))
 }
 
 // sites is the API, with the true addresses of clients, for pages of other sites where the configuration says so.
 func (s *Server) sites(mux http.Handler) http.Handler {
 	if s.cfg.CORS {
-		return trueAddress(s.cfg.TrustedProxies, anyOrigin(tolerant(mux)))
+		return trueAddress(s.cfg.TrustedProxies, anyOrigin(trimSlashes(mux)))
 	}
-	return trueAddress(s.cfg.TrustedProxies, tolerant(mux))
+	return trueAddress(s.cfg.TrustedProxies, trimSlashes(mux))
 }
 
 // strictTransport tells browsers to come back by TLS only, for a year.
@@ -112,8 +112,8 @@ func strictTransport(next http.Handler) http.Handler {
 	})
 }
 
-// tolerant takes trailing slashes off API paths: some clients write them.
-func tolerant(next http.Handler) http.Handler {
+// trimSlashes takes trailing slashes off API paths: some clients write them.
+func trimSlashes(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, prefix) && strings.HasSuffix(r.URL.Path, "/") && r.URL.Path != prefix {
 			u := *r.URL
@@ -137,9 +137,9 @@ func (g *guard) guarded(r route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		c := &call{Request: req, w: w, limit: limit, room: g.room}
 		c.deed.action = r.action
-		c.answered = func(ctx context.Context) { g.record(ctx, c, nil) }
-		defer c.end()
-		err := g.identify(c, r.access)
+		c.answered = func(ctx context.Context) { g.recordCall(ctx, c, nil) }
+		defer c.releaseAll()
+		err := g.identifyCaller(c, r.access)
 		if err == nil && r.access != open {
 			MarkKnown(req.Context())
 		}
@@ -147,9 +147,9 @@ func (g *guard) guarded(r route) http.Handler {
 			err = r.serve(c)
 		}
 		if err != nil {
-			c.end()
-			g.record(req.Context(), c, err)
-			g.refuse(c, err, r.streams)
+			c.releaseAll()
+			g.recordCall(req.Context(), c, err)
+			g.refuseCall(c, err, r.streams)
 		}
 	})
 }

@@ -15,15 +15,15 @@ func (s *Server) routes() []route {
 	return all
 }
 
-func get(path string, who access, e endpoint) route {
+func getRoute(path string, who access, e endpoint) route {
 	return route{method: http.MethodGet, path: path, access: who, endpoint: e}
 }
 
-func post(path string, who access, e endpoint) route {
+func postRoute(path string, who access, e endpoint) route {
 	return route{method: http.MethodPost, path: path, access: who, endpoint: e}
 }
 
-func sized(r route, limit int64) route {
+func sizedCall(r route, limit int64) route {
 	r.limit = limit
 	return r
 }

@@ -156,7 +156,7 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.Metrics.Register(newGauges(cfg.Queue, cfg.Machines)); err != nil {
 		return nil, fmt.Errorf("register the cluster's metrics: %w", err)
 	}
-	s.handler = s.front()
+	s.handler = s.portHandler()
 	return s, nil
 }
 

@@ -8,8 +8,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// stream is a call that answers with lines until it ends.
-func stream[O any, Out message[O]](s *shared, do func(ctx context.Context, c *call, send func(Out) error) error) endpoint {
+// streamCall is a call that answers with lines until it ends.
+func streamCall[O any, Out message[O]](s *shared, do func(ctx context.Context, c *call, send func(Out) error) error) endpoint {
 	return endpoint{
 		out: Out(new(O)).ProtoReflect().Descriptor(), streams: true,
 		serve: func(c *call) error {
@@ -19,18 +19,18 @@ func stream[O any, Out message[O]](s *shared, do func(ctx context.Context, c *ca
 			ctx, cancel := s.whileServing(c)
 			defer cancel()
 			l := &lines{w: c.w, rc: http.NewResponseController(c.w)}
-			err := do(ctx, c, func(m Out) error { return l.send(m) })
+			err := do(ctx, c, func(m Out) error { return l.sendLine(m) })
 			switch {
 			case ctx.Err() != nil: // the client has left, or we are going to
-				l.start()
+				l.startLines()
 				return nil
 			case err != nil && !l.started:
 				return err
 			case err != nil:
-				s.note(c, err)
-				_ = l.write(streamError(err)) // a client that has left is told nothing
+				s.logFailure(c, err)
+				_ = l.writeLine(streamError(err)) // a client that has left is told nothing
 			}
-			l.start()
+			l.startLines()
 			return nil
 		},
 	}
@@ -38,9 +38,9 @@ func stream[O any, Out message[O]](s *shared, do func(ctx context.Context, c *ca
 
 // countStream counts a call that lasts.
 func (s *shared) countStream(c *call) error {
-	leave, err := s.streams.enter(c.owner())
+	leave, err := s.streams.acquireWait(c.ownerKey())
 	if err == nil {
-		c.hold(leave)
+		c.holdUntilEnd(leave)
 	}
 	return err
 }
@@ -54,7 +54,7 @@ type lines struct {
 	b       []byte
 }
 
-func (l *lines) start() {
+func (l *lines) startLines() {
 	if l.started {
 		return
 	}
@@ -65,18 +65,18 @@ func (l *lines) start() {
 	_ = l.rc.Flush() // a client that has left ends the context
 }
 
-func (l *lines) send(m proto.Message) error {
+func (l *lines) sendLine(m proto.Message) error {
 	b := append(l.b[:0], `{"result":`...)
 	b, err := writing.MarshalAppend(b, m)
 	if err != nil {
 		return err
 	}
 	l.b = append(b, '}')
-	return l.write(l.b)
+	return l.writeLine(l.b)
 }
 
-func (l *lines) write(line []byte) error {
-	l.start()
+func (l *lines) writeLine(line []byte) error {
+	l.startLines()
 	_ = l.rc.SetWriteDeadline(time.Now().Add(writeTime)) // recorders in tests have none
 	if _, err := l.w.Write(append(line, '\n')); err != nil {
 		return err

@@ -18,16 +18,16 @@ type waits struct {
 
 func newWaits(most int) *waits { return &waits{most: most, of: map[string]int{}} }
 
-// owner is whom a call counts against.
-func (c *call) owner() string {
+// ownerKey is whom a call counts against.
+func (c *call) ownerKey() string {
 	if c.allocation != "" {
 		return "allocation " + c.allocation
 	}
 	return fmt.Sprintf("user %d", c.user.GetId())
 }
 
-// enter counts a call in. The caller leaves when it ends.
-func (w *waits) enter(owner string) (leave func(), err error) {
+// acquireWait counts a call in. The caller leaves when it ends.
+func (w *waits) acquireWait(owner string) (leave func(), err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.most > 0 && w.of[owner] >= w.most {
@@ -35,10 +35,10 @@ func (w *waits) enter(owner string) (leave func(), err error) {
 			"%s follows %d logs and signals already, which is the limit security.limits.streams_per_user; end some first", owner, w.most)
 	}
 	w.of[owner]++
-	return func() { w.leave(owner) }, nil
+	return func() { w.releaseWait(owner) }, nil
 }
 
-func (w *waits) leave(owner string) {
+func (w *waits) releaseWait(owner string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.of[owner]--; w.of[owner] == 0 {

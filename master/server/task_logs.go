@@ -21,9 +21,9 @@ func (l *logCalls) routes() []route {
 		return nil
 	}
 	return []route{
-		sized(post("task/logs", either, unary(l.shipLogs)), logsLimit),
-		get("tasks/{task}/logs", user, stream(l.shared, l.taskLogs)),
-		get("tasks/{task}/logs/fields", user, stream(l.shared, l.taskLogFields)),
+		sizedCall(postRoute("task/logs", either, unaryCall(l.shipLogs)), logsLimit),
+		getRoute("tasks/{task}/logs", user, streamCall(l.shared, l.taskLogs)),
+		getRoute("tasks/{task}/logs/fields", user, streamCall(l.shared, l.taskLogFields)),
 	}
 }
 
@@ -51,36 +51,36 @@ func (l *logCalls) shipLogs(c *call, in *apiv1.PostTaskLogsRequest) (*apiv1.Post
 // logFilter is which lines of a task are wanted.
 func (c *call) logFilter() log.Filter {
 	f := log.Filter{
-		Task: c.PathValue("task"), Limit: c.number("limit"),
-		Allocations: c.all("allocationIds"), Agents: c.all("agentIds"), Containers: c.all("containerIds"),
-		Sources: c.all("sources"), Stdtypes: c.all("stdtypes"),
-		Before: c.time("timestampBefore"), After: c.time("timestampAfter"), From: c.behind("afterId"),
+		Task: c.PathValue("task"), Limit: c.numberParam("limit"),
+		Allocations: c.allValues("allocationIds"), Agents: c.allValues("agentIds"), Containers: c.allValues("containerIds"),
+		Sources: c.allValues("sources"), Stdtypes: c.allValues("stdtypes"),
+		Before: c.timeParam("timestampBefore"), After: c.timeParam("timestampAfter"), From: c.afterParam("afterId"),
 	}
-	if c.descending() {
+	if c.isDescending() {
 		f.Order = log.Newest
 	}
-	for _, rank := range c.numbers("rankIds") {
+	for _, rank := range c.numberParams("rankIds") {
 		f.Ranks = append(f.Ranks, int(rank))
 	}
-	for _, name := range c.all("levels") {
+	for _, name := range c.allValues("levels") {
 		if _, found := apiv1.LogLevel_value[name]; !found {
-			c.wrong("levels", "names like LOG_LEVEL_INFO")
+			c.rejectParam("levels", "names like LOG_LEVEL_INFO")
 			continue
 		}
 		level, _ := log.ParseLevel(name) // every name of the enum is one
 		f.Levels = append(f.Levels, level)
 	}
-	if c.text("searchText") != "" {
-		c.wrong("searchText", "left out, because searching in logs is not built")
+	if c.textParam("searchText") != "" {
+		c.rejectParam("searchText", "left out, because searching in logs is not built")
 	}
 	if f.Limit < 0 {
-		c.wrong("limit", "0 or more")
+		c.rejectParam("limit", "0 or more")
 	}
 	return f
 }
 
 func (l *logCalls) taskLogs(ctx context.Context, c *call, send func(*apiv1.TaskLogsResponse) error) error {
-	f, follow := c.logFilter(), c.is("follow")
+	f, follow := c.logFilter(), c.isSet("follow")
 	if c.bad != nil {
 		return c.bad
 	}
@@ -90,7 +90,7 @@ func (l *logCalls) taskLogs(ctx context.Context, c *call, send func(*apiv1.TaskL
 	if err := l.checkLogReader(ctx, c, f.Task); err != nil {
 		return err
 	}
-	for e, err := range l.entries(ctx, f, follow) {
+	for e, err := range l.logEntries(ctx, f, follow) {
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (l *logCalls) taskLogs(ctx context.Context, c *call, send func(*apiv1.TaskL
 }
 
 func (l *logCalls) taskLogFields(ctx context.Context, c *call, send func(*apiv1.TaskLogsFieldsResponse) error) error {
-	follow, task := c.is("follow"), c.PathValue("task")
+	follow, task := c.isSet("follow"), c.PathValue("task")
 	if c.bad != nil {
 		return c.bad
 	}
@@ -112,8 +112,8 @@ func (l *logCalls) taskLogFields(ctx context.Context, c *call, send func(*apiv1.
 	return l.sendFields(ctx, task, follow, send)
 }
 
-// entries are the lines of a log; a refusal is the only item.
-func (l *logCalls) entries(ctx context.Context, f log.Filter, follow bool) iter.Seq2[log.Entry, error] {
+// logEntries are the lines of a log; a refusal is the only item.
+func (l *logCalls) logEntries(ctx context.Context, f log.Filter, follow bool) iter.Seq2[log.Entry, error] {
 	entries, err := l.cfg.Logs.Log(ctx, f, follow)
 	if err != nil {
 		return func(yield func(log.Entry, error) bool) { yield(log.Entry{}, err) }

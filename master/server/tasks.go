@@ -17,14 +17,14 @@ func (t *taskCalls) routes() []route {
 		return nil
 	}
 	return []route{
-		sized(post("commands", user, unary(t.launch)), large),
-		get("commands", user, plain(t.commands)),
-		get("commands/{command}", user, plain(t.command)),
-		audited("task.kill", post("commands/{command}/kill", user, plain(t.killCommand))),
-		audited("task.priority", post("commands/{command}/set_priority", user, unary(t.setCommandPriority))),
-		get("tasks", user, plain(t.tasks)),
-		get("tasks/{task}", user, plain(t.task)),
-		get("tasks/{task}/context_directory", either, taskContext(t)),
+		sizedCall(postRoute("commands", user, unaryCall(t.launch)), large),
+		getRoute("commands", user, plainCall(t.commands)),
+		getRoute("commands/{command}", user, plainCall(t.command)),
+		auditedRoute("task.kill", postRoute("commands/{command}/kill", user, plainCall(t.killCommand))),
+		auditedRoute("task.priority", postRoute("commands/{command}/set_priority", user, unaryCall(t.setCommandPriority))),
+		getRoute("tasks", user, plainCall(t.tasks)),
+		getRoute("tasks/{task}", user, plainCall(t.task)),
+		getRoute("tasks/{task}/context_directory", either, taskContext(t)),
 	}
 }
 
@@ -50,13 +50,13 @@ var commandOrder = map[string]func(a, b *apiv1.Command) int{
 }
 
 func (t *taskCalls) commands(c *call) (*apiv1.GetCommandsResponse, error) {
-	names, ids, workspace := c.all("users"), c.numbers("userIds"), int32(c.number("workspaceId"))
+	names, ids, workspace := c.allValues("users"), c.numberParams("userIds"), int32(c.numberParam("workspaceId"))
 	list := slices.DeleteFunc(slices.Clone(t.cfg.Tasks.Commands()), func(m *apiv1.Command) bool {
 		byName, byID := slices.Contains(names, m.GetUsername()), slices.Contains(ids, m.GetUserId())
 		return (len(names)+len(ids) > 0 && !byName && !byID) || (workspace != 0 && m.GetWorkspaceId() != workspace)
 	})
 	sortList(c, list, commandOrder)
-	part, p := page(c, list)
+	part, p := cutPage(c, list)
 	return &apiv1.GetCommandsResponse{Commands: part, Pagination: p}, c.bad
 }
 
@@ -69,13 +69,13 @@ func (t *taskCalls) command(c *call) (*apiv1.GetCommandResponse, error) {
 }
 
 func (t *taskCalls) killCommand(c *call) (*apiv1.KillCommandResponse, error) {
-	c.did(c.PathValue("command"), t.ownerOf(c, c.PathValue("command")))
+	c.noteTarget(c.PathValue("command"), t.ownerOf(c, c.PathValue("command")))
 	return t.cfg.Tasks.Kill(c.Context(), c.user, c.PathValue("command"))
 }
 
 func (t *taskCalls) setCommandPriority(c *call, in *apiv1.SetCommandPriorityRequest) (*apiv1.SetCommandPriorityResponse, error) {
 	p := int(in.GetPriority())
-	c.did(c.PathValue("command"), t.ownerOf(c, c.PathValue("command")), fmt.Sprintf("priority=%d", p))
+	c.noteTarget(c.PathValue("command"), t.ownerOf(c, c.PathValue("command")), fmt.Sprintf("priority=%d", p))
 	in.CommandId = c.PathValue("command")
 	return t.cfg.Tasks.SetPriority(c.Context(), c.user, in)
 }

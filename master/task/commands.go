@@ -13,8 +13,8 @@ import (
 // Commands lists commands, oldest first; ended ones for as long as they are listed.
 func (v *views) Commands() []*apiv1.Command {
 	out := []*apiv1.Command{}
-	for _, e := range v.reg.all() {
-		if s := e.now(); s.task.Kind == lifecycle.Command {
+	for _, e := range v.reg.listTasks() {
+		if s := e.latestSnapshot(); s.task.Kind == lifecycle.Command {
 			out = append(out, v.showCommand(s))
 		}
 	}
@@ -27,7 +27,7 @@ func (v *views) Command(id string) (*apiv1.GetCommandResponse, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := e.now()
+	s := e.latestSnapshot()
 	cfg, err := v.shownConfig(s)
 	if err != nil {
 		return nil, err
@@ -40,8 +40,8 @@ func (v *views) findCommand(id string) (*entry, error) { return v.findKind(lifec
 
 // findKind finds a listed task of one kind. The error has the code NotFound.
 func (v *views) findKind(k lifecycle.Kind, id string) (*entry, error) {
-	e, found := v.reg.find(rm.TaskID(id))
-	if !found || e.now().task.Kind != k {
+	e, found := v.reg.findTask(rm.TaskID(id))
+	if !found || e.latestSnapshot().task.Kind != k {
 		return nil, status.Missing(kindOf(k).noun, id)
 	}
 	return e, nil
@@ -64,20 +64,20 @@ func (o *owners) Kill(ctx context.Context, by *apiv1.User, id string) (*apiv1.Ki
 	if err != nil {
 		return nil, err
 	}
-	if err := allowed(by, e.now().task, "kill"); err != nil {
+	if err := checkAllowed(by, e.latestSnapshot().task, "kill"); err != nil {
 		return nil, err
 	}
 	now := o.cfg.Now()
 	err = o.records.applyChange(ctx, e, func(s snapshot) (snapshot, error) {
-		return s.with(s.current().Kill("killed by user "+by.GetUsername(), now)), nil
+		return s.withAllocation(s.currentAllocation().Kill("killed by user "+by.GetUsername(), now)), nil
 	})
 	if err == nil {
-		err = o.runs.killDoomed(ctx, o.reg.manager(), e)
+		err = o.runs.killDoomed(ctx, o.reg.managerOf(), e)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &apiv1.KillCommandResponse{Command: o.views.showCommand(e.now())}, nil
+	return &apiv1.KillCommandResponse{Command: o.views.showCommand(e.latestSnapshot())}, nil
 }
 
 // Preempt asks an allocation to save itself and stop, as the scheduler does when it
@@ -88,18 +88,18 @@ func (o *owners) Preempt(ctx context.Context, by *apiv1.User, id string) error {
 	if !found {
 		return status.Missing("allocation", id)
 	}
-	task := e.now().task
-	if err := allowed(by, task, "preempt"); err != nil {
+	task := e.latestSnapshot().task
+	if err := checkAllowed(by, task, "preempt"); err != nil {
 		return err
 	}
 	if !task.Preemptible {
 		return status.New(status.FailedPrecondition, "task %s is not preemptible, so it would not be run again; kill it instead", task.ID)
 	}
-	return o.reg.manager().Preempt(ctx, rm.AllocationID(id), "preempted by user "+by.GetUsername())
+	return o.reg.managerOf().Preempt(ctx, rm.AllocationID(id), "preempted by user "+by.GetUsername())
 }
 
-// allowed lets owners and administrators change a task; everybody may look.
-func allowed(by *apiv1.User, task lifecycle.Task, verb string) error {
+// checkAllowed lets owners and administrators change a task; everybody may look.
+func checkAllowed(by *apiv1.User, task lifecycle.Task, verb string) error {
 	if by.GetAdmin() || by.GetId() == task.UserID {
 		return nil
 	}
@@ -117,7 +117,7 @@ func (o *owners) SetPriority(ctx context.Context, by *apiv1.User, req *apiv1.Set
 	if err := o.ChangeJob(ctx, by, rm.JobID(req.GetCommandId()), rm.Change{Priority: &priority}); err != nil {
 		return nil, err
 	}
-	return &apiv1.SetCommandPriorityResponse{Command: o.views.showCommand(e.now())}, nil
+	return &apiv1.SetCommandPriorityResponse{Command: o.views.showCommand(e.latestSnapshot())}, nil
 }
 
 // The priorities that a job may have, as in Determined 0.38.1.
@@ -130,18 +130,18 @@ const (
 // allocations and for a restart. The errors have the codes NotFound,
 // PermissionDenied, InvalidArgument and FailedPrecondition for a task that has ended.
 func (o *owners) ChangeJob(ctx context.Context, by *apiv1.User, id rm.JobID, c rm.Change) error {
-	e, found := o.reg.find(rm.TaskID(id))
+	e, found := o.reg.findTask(rm.TaskID(id))
 	if !found {
 		return status.Missing("job", string(id))
 	}
-	s, manager := e.now(), o.reg.manager()
-	if err := allowed(by, s.task, "change"); err != nil {
+	s, manager := e.latestSnapshot(), o.reg.managerOf()
+	if err := checkAllowed(by, s.task, "change"); err != nil {
 		return err
 	}
 	if p := c.Priority; p != nil && (*p < highestPriority || *p > lowestPriority) {
 		return status.New(status.InvalidArgument, "priority: must be between %d and %d (is %d)", highestPriority, lowestPriority, *p)
 	}
-	if s.over() {
+	if s.hasEnded() {
 		return status.New(status.FailedPrecondition, "task %s has ended; its job is in no queue", id)
 	}
 	if manager == nil {

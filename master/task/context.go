@@ -72,7 +72,7 @@ func (c *contexts) storeFiles(ctx context.Context, task *lifecycle.Task, files [
 	}
 	p := &parts{put: func(n int, b []byte) error {
 		return c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
-			return docs().parts.Put(tx, partID(task.ID, n), string(task.ID), task.Submitted, b)
+			return toDocs().parts.Put(tx, partID(task.ID, n), string(task.ID), task.Submitted, b)
 		})
 	}}
 	err := archive.Pack(p, files, contents)
@@ -95,9 +95,9 @@ func refusedFiles(err error) error {
 // dropParts removes the files of a task, unless the task is stored.
 func (c *contexts) dropParts(ctx context.Context, id rm.TaskID) error {
 	return c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
-		_, stored, err := docs().tasks.Get(ctx, tx, string(id))
+		_, stored, err := toDocs().tasks.Get(ctx, tx, string(id))
 		if err == nil && !stored {
-			_, err = docs().parts.DeleteByParent(tx, string(id))
+			_, err = toDocs().parts.DeleteByParent(tx, string(id))
 		}
 		return err
 	})
@@ -106,7 +106,7 @@ func (c *contexts) dropParts(ctx context.Context, id rm.TaskID) error {
 // dropStrayParts removes those of tasks that were never stored, because the master
 // ended in the middle.
 func (c *contexts) dropStrayParts(ctx context.Context) error {
-	parents, err := docs().parts.Parents(ctx, c.cfg.Store)
+	parents, err := toDocs().parts.Parents(ctx, c.cfg.Store)
 	if err != nil {
 		return err
 	}
@@ -120,12 +120,12 @@ func (c *contexts) dropStrayParts(ctx context.Context) error {
 
 // dropStrayOf makes a caller that submits under this id meanwhile wait.
 func (c *contexts) dropStrayOf(ctx context.Context, id rm.TaskID) error {
-	e, fresh := c.reg.reserve(id)
+	e, fresh := c.reg.reserveID(id)
 	if !fresh {
 		return nil
 	}
 	defer e.change.Unlock()
-	defer c.reg.drop(id)
+	defer c.reg.dropTask(id)
 	e.gone = true
 	return c.dropParts(ctx, id)
 }
@@ -133,19 +133,19 @@ func (c *contexts) dropStrayOf(ctx context.Context, id rm.TaskID) error {
 // ContextDirectory is the archive of the files that came with a task in parts, and its
 // size in bytes, 0 for none. The error has the code NotFound.
 func (c *contexts) ContextDirectory(ctx context.Context, id string) (size int64, all iter.Seq2[[]byte, error], err error) {
-	e, found := c.reg.find(rm.TaskID(id))
+	e, found := c.reg.findTask(rm.TaskID(id))
 	if !found {
 		return 0, nil, status.Missing("task", id)
 	}
 	// Earlier versions kept it in one document.
-	d, whole, err := docs().contexts.Get(ctx, c.cfg.Store, id)
+	d, whole, err := toDocs().contexts.Get(ctx, c.cfg.Store, id)
 	if err != nil {
 		return 0, nil, err
 	}
 	if whole {
 		return int64(len(d.Value)), func(yield func([]byte, error) bool) { yield(d.Value, nil) }, nil
 	}
-	size = e.now().task.ContextBytes
+	size = e.latestSnapshot().task.ContextBytes
 	return size, c.readParts(ctx, rm.TaskID(id), size), nil
 }
 
@@ -153,7 +153,7 @@ func (c *contexts) readParts(ctx context.Context, id rm.TaskID, size int64) iter
 	return func(yield func([]byte, error) bool) {
 		read := int64(0)
 		for n := 0; read < size; n++ {
-			d, found, err := docs().parts.Get(ctx, c.cfg.Store, partID(id, n))
+			d, found, err := toDocs().parts.Get(ctx, c.cfg.Store, partID(id, n))
 			if err == nil && !found {
 				err = fmt.Errorf("read the files of task %s: %d of %d bytes are there: %w", id, read, size, io.ErrUnexpectedEOF)
 			}

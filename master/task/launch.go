@@ -48,32 +48,32 @@ func (l *launches) Launch(ctx context.Context, user *apiv1.User, req *apiv1.Laun
 		return nil, status.New(status.PermissionDenied, "only administrators may run tasks in this cluster, "+
 			"because tasks are not isolated from its machine; to let everybody: `det-deploy local up --trust-users`, or security.trust_users in master.yaml")
 	}
-	manager := l.reg.manager()
+	manager := l.reg.managerOf()
 	if manager == nil {
 		return nil, status.New(status.Unavailable, "the master is starting; try again in a moment")
 	}
 	id := taskID(user, req.GetRequestId())
-	e, fresh := l.reg.reserve(id)
+	e, fresh := l.reg.reserveID(id)
 	for !fresh {
 		// Another call is making it, or has made it.
 		if r, err := l.awaitLaunched(e); r != nil || err != nil {
 			return r, err
 		}
-		e, fresh = l.reg.reserve(id)
+		e, fresh = l.reg.reserveID(id)
 	}
 	err := l.createTask(ctx, manager, e, draft{id: id, kind: lifecycle.Command, user: user, req: req, contents: contents})
 	if err != nil {
 		e.gone = true
-		l.reg.drop(id)
+		l.reg.dropTask(id)
 		e.change.Unlock()
 		return nil, err
 	}
 	e.change.Unlock()
-	if err := l.runs.submit(ctx, manager, e); err != nil {
+	if err := l.runs.submitCurrent(ctx, manager, e); err != nil {
 		// It is stored and will be run: the next start, if nothing sooner, hands it over.
 		l.cfg.Log.Warn("cannot hand a new task to the resource manager", "task_id", id, "err", err)
 	}
-	return l.views.launchReply(e.now())
+	return l.views.launchReply(e.latestSnapshot())
 }
 
 // requests is the namespace of the task ids that are made from request ids.
@@ -97,7 +97,7 @@ func (l *launches) awaitLaunched(e *entry) (*apiv1.LaunchCommandResponse, error)
 	if e.gone {
 		return nil, nil //nolint:nilnil // see above
 	}
-	return l.views.launchReply(e.now())
+	return l.views.launchReply(e.latestSnapshot())
 }
 
 // draft is a task that has not been accepted.
@@ -112,7 +112,7 @@ type draft struct {
 
 // createTask checks and stores a new task. The caller holds e.change.
 func (l *launches) createTask(ctx context.Context, manager rm.ResourceManager, e *entry, d draft) error {
-	if err := l.reg.usage.allows(l.cfg.Limits, d.user.GetId(), 0); err != nil {
+	if err := l.reg.usage.checkUsage(l.cfg.Limits, d.user.GetId(), 0); err != nil {
 		return err
 	}
 	task, err := l.makeTask(manager, d)
@@ -123,7 +123,7 @@ func (l *launches) createTask(ctx context.Context, manager rm.ResourceManager, e
 	task.HasHook = archive.Has(d.req.GetFiles(), spec.HookFile)
 	first := lifecycle.First(task, task.Submitted)
 	request := l.policies.requestOf(task, first)
-	if err := refused(manager.Validate(request), request.SingleNode || l.cfg.LaunchError, &task); err != nil {
+	if err := judgeRefusal(manager.Validate(request), request.SingleNode || l.cfg.LaunchError, &task); err != nil {
 		return err
 	}
 	if m, ok := manager.(rm.Remarks); ok {
@@ -133,7 +133,7 @@ func (l *launches) createTask(ctx context.Context, manager rm.ResourceManager, e
 	if err := l.storeTask(ctx, &task, first, d); err != nil {
 		return err
 	}
-	e.publish(snapshot{task: task, allocations: []lifecycle.Allocation{first}})
+	e.publishSnapshot(snapshot{task: task, allocations: []lifecycle.Allocation{first}})
 	// The line is stored with the task; should the log not take it now, the next
 	// change or the next start copies it.
 	if err := l.records.copyLines(ctx, e); err != nil {
@@ -148,7 +148,7 @@ func (l *launches) storeTask(ctx context.Context, task *lifecycle.Task, first li
 	var err error
 	task.ContextBytes, err = l.contexts.storeFiles(ctx, task, d.req.GetFiles(), d.contents)
 	if err == nil {
-		err = l.reg.usage.allows(l.cfg.Limits, d.user.GetId(), task.ContextBytes)
+		err = l.reg.usage.checkUsage(l.cfg.Limits, d.user.GetId(), task.ContextBytes)
 	}
 	if err == nil {
 		err = l.cfg.Store.Write(ctx, func(tx *store.Tx) error { return errors.Join(putTask(tx, *task), putAllocation(tx, first)) })
@@ -176,16 +176,16 @@ func launchError(err error) error {
 
 // checkStored says whether a task whose write has an unknown outcome is there.
 func (l *launches) checkStored(ctx context.Context, id rm.TaskID, cause error) error {
-	_, found, err := docs().tasks.Get(ctx, l.cfg.Store, string(id))
+	_, found, err := toDocs().tasks.Get(ctx, l.cfg.Store, string(id))
 	if err != nil || !found {
 		return errors.Join(cause, err)
 	}
 	return nil
 }
 
-// refused judges a resource manager's opinion: what can never run is refused, or
+// judgeRefusal judges a resource manager's opinion: what can never run is refused, or
 // noted where it may wait for more machines of the same kind.
-func refused(err error, final bool, task *lifecycle.Task) error {
+func judgeRefusal(err error, final bool, task *lifecycle.Task) error {
 	if err == nil {
 		return nil
 	}
@@ -216,7 +216,7 @@ func (l *launches) makeTask(manager rm.ResourceManager, d draft) (lifecycle.Task
 		return task, err
 	}
 	defaults, allowed := l.cfg.Defaults(pool), l.policies.policyOf(d.user.GetId(), pool)
-	defaults.ShmSize = least(defaults.ShmSize, allowed.MaxShm)
+	defaults.ShmSize = capDefault(defaults.ShmSize, allowed.MaxShm)
 	cfg, warnings, err := spec.Complete(d.req.GetConfig(), defaults)
 	if err != nil {
 		return task, status.New(status.InvalidArgument, "%v", err)

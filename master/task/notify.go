@@ -30,7 +30,7 @@ func (run *runs) Assigned(ctx context.Context, as rm.Assignment) ([]*agentv1.Spe
 	}
 	for {
 		specs, err := run.storeAssignment(ctx, e, as)
-		if !passing(err) {
+		if !isTransient(err) {
 			return specs, err
 		}
 		// An error would end the allocation, which the state of the database must not.
@@ -44,24 +44,24 @@ func (run *runs) Assigned(ctx context.Context, as rm.Assignment) ([]*agentv1.Spe
 // storePause is between two tries to reach a database that does not answer.
 const storePause = time.Second
 
-// passing says that an error is the database's and will go away.
-func passing(err error) bool {
+// isTransient says that an error is the database's and will go away.
+func isTransient(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrOutcomeUnknown) || errors.Is(err, store.ErrFull)
 }
 
 func (run *runs) storeAssignment(ctx context.Context, e *entry, as rm.Assignment) ([]*agentv1.Spec, error) {
 	err := run.records.applyChange(ctx, e, func(s snapshot) (snapshot, error) {
-		a, _ := s.allocation(as.Allocation)
+		a, _ := s.allocationByID(as.Allocation)
 		next, err := a.Assign(as)
 		if err != nil {
 			return s, err
 		}
-		return s.with(next), nil
+		return s.withAllocation(next), nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return run.buildSpecs(ctx, e.now().task, as)
+	return run.buildSpecs(ctx, e.latestSnapshot().task, as)
 }
 
 // buildSpecs builds what to run. Its tokens are made again each time, because only their
@@ -89,7 +89,7 @@ func (run *runs) Changed(ctx context.Context, c rm.ContainerChange) error {
 	if err != nil || e == nil {
 		return err
 	}
-	return run.killDoomed(ctx, run.reg.manager(), e)
+	return run.killDoomed(ctx, run.reg.managerOf(), e)
 }
 
 // Preempted implements rm.Tasks.
@@ -115,11 +115,11 @@ func (rec *records) changeAllocation(ctx context.Context, id rm.AllocationID, ch
 		return nil, nil //nolint:nilnil // see above
 	}
 	return e, rec.applyChange(ctx, e, func(s snapshot) (snapshot, error) {
-		a, found := s.allocation(id)
+		a, found := s.allocationByID(id)
 		if !found {
 			return s, nil
 		}
-		return s.with(change(a)), nil
+		return s.withAllocation(change(a)), nil
 	})
 }
 
@@ -137,21 +137,21 @@ func (run *runs) Ended(ctx context.Context, id rm.AllocationID, end rm.End) erro
 		return fmt.Errorf("end allocation %s: %w", id, err)
 	}
 	if err := run.records.applyChange(ctx, e, func(s snapshot) (snapshot, error) {
-		s, err := finish(s, id, end)
+		s, err := finishAllocation(s, id, end)
 		return forgetRefusals(s, e.said), err
 	}); err != nil {
 		return fmt.Errorf("end allocation %s: %w", id, err)
 	}
-	s, r := e.now(), run.reg.manager()
-	if s.over() || r == nil {
+	s, r := e.latestSnapshot(), run.reg.managerOf()
+	if s.hasEnded() || r == nil {
 		return nil
 	}
-	return run.submit(ctx, r, e)
+	return run.submitCurrent(ctx, r, e)
 }
 
-// finish ends an allocation, and the task with it unless it is run again.
-func finish(s snapshot, id rm.AllocationID, end rm.End) (snapshot, error) {
-	a, found := s.allocation(id)
+// finishAllocation ends an allocation, and the task with it unless it is run again.
+func finishAllocation(s snapshot, id rm.AllocationID, end rm.End) (snapshot, error) {
+	a, found := s.allocationByID(id)
 	if !found || a.Over() {
 		return s, nil
 	}
@@ -159,9 +159,9 @@ func finish(s snapshot, id rm.AllocationID, end rm.End) (snapshot, error) {
 	if err != nil {
 		return s, err
 	}
-	s = s.with(done)
+	s = s.withAllocation(done)
 	if done.End.Again {
-		return s.with(done.Next(s.task, end.At)), nil
+		return s.withAllocation(done.Next(s.task, end.At)), nil
 	}
 	s.task.Ended = end.At
 	s.task.Config, err = spec.Forget(s.task.Config)

@@ -22,7 +22,7 @@ func TestOnlyWhatMayBeSplitWaitsForMoreMachines(t *testing.T) {
 		{wrong, false, true, false},
 	} {
 		var task lifecycle.Task
-		if err := refused(c.err, c.final, &task); (err != nil) != c.refused || task.Exceeds != c.big {
+		if err := judgeRefusal(c.err, c.final, &task); (err != nil) != c.refused || task.Exceeds != c.big {
 			t.Errorf("%v, final %v: got %v and exceeds %v", c.err, c.final, err, task.Exceeds)
 		}
 	}

@@ -27,8 +27,8 @@ func (p *policies) requestOf(task lifecycle.Task, a lifecycle.Allocation) rm.Req
 	return r
 }
 
-// least cuts what is given by default to what is allowed; 0 allows all.
-func least(given config.Bytes, most int64) config.Bytes {
+// capDefault cuts what is given by default to what is allowed; 0 allows all.
+func capDefault(given config.Bytes, most int64) config.Bytes {
 	if most == 0 {
 		return given
 	}

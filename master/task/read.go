@@ -16,15 +16,15 @@ import (
 // Task describes a task of any kind, also one that is no longer listed. The error
 // has the code NotFound.
 func (v *views) Task(ctx context.Context, id string) (*apiv1.GetTaskResponse, error) {
-	if e, found := v.reg.find(rm.TaskID(id)); found {
-		s := e.now()
+	if e, found := v.reg.findTask(rm.TaskID(id)); found {
+		s := e.latestSnapshot()
 		out := &apiv1.GetTaskResponse{Task: v.showTask(s)}
 		if why := v.waitReason(s); why != "" {
 			out.Reason = &why
 		}
 		return out, nil
 	}
-	d, found, err := docs().past.Get(ctx, v.cfg.Store, id)
+	d, found, err := toDocs().past.Get(ctx, v.cfg.Store, id)
 	if err != nil {
 		return nil, err
 	}
@@ -37,10 +37,10 @@ func (v *views) Task(ctx context.Context, id string) (*apiv1.GetTaskResponse, er
 // Owner is the user who started a task, listed or not. The error has the code
 // NotFound.
 func (v *views) Owner(ctx context.Context, id string) (userID int32, err error) {
-	if e, found := v.reg.find(rm.TaskID(id)); found {
-		return e.now().task.UserID, nil
+	if e, found := v.reg.findTask(rm.TaskID(id)); found {
+		return e.latestSnapshot().task.UserID, nil
 	}
-	d, found, err := docs().past.Get(ctx, v.cfg.Store, id)
+	d, found, err := toDocs().past.Get(ctx, v.cfg.Store, id)
 	if err == nil && !found {
 		err = status.Missing("task", id)
 	}
@@ -50,7 +50,7 @@ func (v *views) Owner(ctx context.Context, id string) (userID int32, err error) 
 // Done returns what is closed when the task has ended and its last line can be read.
 // The error has the code NotFound.
 func (v *views) Done(id string) (<-chan struct{}, error) {
-	e, found := v.reg.find(rm.TaskID(id))
+	e, found := v.reg.findTask(rm.TaskID(id))
 	if !found {
 		return nil, status.Missing("task", id)
 	}
@@ -61,9 +61,9 @@ func (v *views) Done(id string) (<-chan struct{}, error) {
 // last line was read, which a limit or an order from its end exclude. The error before
 // the first line has the code NotFound.
 func (v *views) Log(ctx context.Context, f log.Filter, follow bool) (iter.Seq2[log.Entry, error], error) {
-	e, found := v.reg.find(rm.TaskID(f.Task))
+	e, found := v.reg.findTask(rm.TaskID(f.Task))
 	if !found {
-		_, past, err := docs().past.Get(ctx, v.cfg.Store, f.Task)
+		_, past, err := toDocs().past.Get(ctx, v.cfg.Store, f.Task)
 		if err != nil {
 			return nil, err
 		}
@@ -91,8 +91,8 @@ type collector struct {
 // keepLogs is not zero and has passed as well. It says how many tasks it moved.
 func (c *collector) Collect(ctx context.Context, now time.Time, keepLogs time.Duration) (int, error) {
 	n := 0
-	for _, e := range c.reg.all() {
-		if s := e.now(); !s.over() || now.Sub(s.task.Ended) < c.cfg.Listed {
+	for _, e := range c.reg.listTasks() {
+		if s := e.latestSnapshot(); !s.hasEnded() || now.Sub(s.task.Ended) < c.cfg.Listed {
 			continue
 		}
 		if err := c.archiveTask(ctx, e); err != nil {
@@ -103,7 +103,7 @@ func (c *collector) Collect(ctx context.Context, now time.Time, keepLogs time.Du
 	if err := c.contexts.dropStrayParts(ctx); err != nil || keepLogs <= 0 {
 		return n, err
 	}
-	old, err := docs().past.Before(ctx, c.cfg.Store, now.Add(-keepLogs))
+	old, err := toDocs().past.Before(ctx, c.cfg.Store, now.Add(-keepLogs))
 	if err != nil {
 		return n, err
 	}
@@ -111,7 +111,7 @@ func (c *collector) Collect(ctx context.Context, now time.Time, keepLogs time.Du
 		if err := c.cfg.Logs.Delete(ctx, d.ID); err != nil {
 			return n, err
 		}
-		if err := c.cfg.Store.Write(ctx, func(tx *store.Tx) error { return docs().past.Delete(tx, d.ID) }); err != nil {
+		if err := c.cfg.Store.Write(ctx, func(tx *store.Tx) error { return toDocs().past.Delete(tx, d.ID) }); err != nil {
 			return n, err
 		}
 	}
@@ -125,19 +125,19 @@ func (c *collector) archiveTask(ctx context.Context, e *entry) error {
 	if err := c.records.copyLines(ctx, e); err != nil {
 		return err
 	}
-	task := e.now().task
+	task := e.latestSnapshot().task
 	err := c.cfg.Store.Write(ctx, func(tx *store.Tx) error {
-		_, gone := docs().allocations.DeleteByParent(tx, string(task.ID))
-		_, parts := docs().parts.DeleteByParent(tx, string(task.ID))
+		_, gone := toDocs().allocations.DeleteByParent(tx, string(task.ID))
+		_, parts := toDocs().parts.DeleteByParent(tx, string(task.ID))
 		return errors.Join(gone,
-			docs().past.Put(tx, string(task.ID), "", task.Ended, task),
-			docs().contexts.Delete(tx, string(task.ID)), parts,
-			docs().tasks.Delete(tx, string(task.ID)))
+			toDocs().past.Put(tx, string(task.ID), "", task.Ended, task),
+			toDocs().contexts.Delete(tx, string(task.ID)), parts,
+			toDocs().tasks.Delete(tx, string(task.ID)))
 	})
 	if err != nil {
 		return err
 	}
 	e.gone = true
-	c.reg.drop(task.ID)
+	c.reg.dropTask(task.ID)
 	return nil
 }

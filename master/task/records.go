@@ -27,7 +27,7 @@ type collections struct {
 	past store.Collection[lifecycle.Task]
 }
 
-func docs() collections {
+func toDocs() collections {
 	return collections{
 		tasks:       store.Collection[lifecycle.Task]{Kind: "task"},
 		allocations: store.Collection[lifecycle.Allocation]{Kind: "allocation"},
@@ -42,11 +42,11 @@ type records struct{ *shared }
 
 // loadAll fills the registry.
 func (rec *records) loadAll(ctx context.Context) error {
-	tasks, err := docs().tasks.All(ctx, rec.cfg.Store)
+	tasks, err := toDocs().tasks.All(ctx, rec.cfg.Store)
 	if err != nil {
 		return err
 	}
-	all, err := docs().allocations.All(ctx, rec.cfg.Store)
+	all, err := toDocs().allocations.All(ctx, rec.cfg.Store)
 	if err != nil {
 		return err
 	}
@@ -63,11 +63,11 @@ func (rec *records) loadAll(ctx context.Context) error {
 			return fmt.Errorf("task %s has no allocation in the store; restore a backup", d.ID)
 		}
 		e := newEntry(rec.reg.usage)
-		e.publish(snapshot{task: d.Value, allocations: byNumber(list)})
-		if e.now().over() {
+		e.publishSnapshot(snapshot{task: d.Value, allocations: byNumber(list)})
+		if e.latestSnapshot().hasEnded() {
 			close(e.ended)
 		}
-		rec.reg.put(d.Value.ID, e)
+		rec.reg.putTask(d.Value.ID, e)
 	}
 	return nil
 }
@@ -85,10 +85,10 @@ type edit func(snapshot) (snapshot, error)
 func (rec *records) applyChange(ctx context.Context, e *entry, change edit) error {
 	e.change.Lock()
 	defer e.change.Unlock()
-	if err := rec.reload(ctx, e); err != nil {
+	if err := rec.reloadTask(ctx, e); err != nil {
 		return err
 	}
-	before := e.now()
+	before := e.latestSnapshot()
 	after, err := change(before)
 	if err != nil {
 		return err
@@ -97,21 +97,21 @@ func (rec *records) applyChange(ctx context.Context, e *entry, change edit) erro
 		e.stale = errors.Is(err, store.ErrOutcomeUnknown)
 		return err
 	}
-	e.publish(after)
+	e.publishSnapshot(after)
 	return rec.copyLines(ctx, e)
 }
 
-// reload reads a task again whose last write may or may not have been done.
-func (rec *records) reload(ctx context.Context, e *entry) error {
+// reloadTask reads a task again whose last write may or may not have been done.
+func (rec *records) reloadTask(ctx context.Context, e *entry) error {
 	if !e.stale {
 		return nil
 	}
-	id := e.now().task.ID
-	d, found, err := docs().tasks.Get(ctx, rec.cfg.Store, string(id))
+	id := e.latestSnapshot().task.ID
+	d, found, err := toDocs().tasks.Get(ctx, rec.cfg.Store, string(id))
 	if err != nil || !found {
 		return errors.Join(err, fmt.Errorf("read task %s again", id))
 	}
-	list, err := docs().allocations.ByParent(ctx, rec.cfg.Store, string(id))
+	list, err := toDocs().allocations.ByParent(ctx, rec.cfg.Store, string(id))
 	if err != nil {
 		return err
 	}
@@ -120,15 +120,15 @@ func (rec *records) reload(ctx context.Context, e *entry) error {
 		s.allocations = append(s.allocations, a.Value)
 	}
 	s.allocations = byNumber(s.allocations)
-	e.publish(s)
+	e.publishSnapshot(s)
 	e.stale = false
 	return nil
 }
 
 // saveChange writes what differs, in one transaction.
 func (rec *records) saveChange(ctx context.Context, before, after snapshot) error {
-	changed, gone := compare(before, after)
-	task := !same(before.task, after.task)
+	changed, gone := compareSnapshots(before, after)
+	task := !sameDocs(before.task, after.task)
 	if !task && len(changed)+len(gone) == 0 {
 		return nil
 	}
@@ -144,7 +144,7 @@ func (rec *records) saveChange(ctx context.Context, before, after snapshot) erro
 			}
 		}
 		for _, id := range gone {
-			if err := docs().allocations.Delete(tx, string(id)); err != nil {
+			if err := toDocs().allocations.Delete(tx, string(id)); err != nil {
 				return err
 			}
 		}
@@ -152,16 +152,16 @@ func (rec *records) saveChange(ctx context.Context, before, after snapshot) erro
 	})
 }
 
-// compare lists the allocations that are new or not as they were, and those that are
+// compareSnapshots lists the allocations that are new or not as they were, and those that are
 // kept no longer.
-func compare(before, after snapshot) (changed []lifecycle.Allocation, gone []rm.AllocationID) {
+func compareSnapshots(before, after snapshot) (changed []lifecycle.Allocation, gone []rm.AllocationID) {
 	for _, a := range after.allocations {
-		if was, found := before.allocation(a.ID); !found || !same(a, was) {
+		if was, found := before.allocationByID(a.ID); !found || !sameDocs(a, was) {
 			changed = append(changed, a)
 		}
 	}
 	for _, a := range before.allocations {
-		if _, found := after.allocation(a.ID); !found {
+		if _, found := after.allocationByID(a.ID); !found {
 			gone = append(gone, a.ID)
 		}
 	}
@@ -169,15 +169,15 @@ func compare(before, after snapshot) (changed []lifecycle.Allocation, gone []rm.
 }
 
 func putTask(tx *store.Tx, task lifecycle.Task) error {
-	return docs().tasks.Put(tx, string(task.ID), "", task.Ended, task)
+	return toDocs().tasks.Put(tx, string(task.ID), "", task.Ended, task)
 }
 
 func putAllocation(tx *store.Tx, a lifecycle.Allocation) error {
-	return docs().allocations.Put(tx, string(a.ID), string(a.Task), a.Created, a)
+	return toDocs().allocations.Put(tx, string(a.ID), string(a.Task), a.Created, a)
 }
 
-// same compares what would be stored.
-func same[T any](a, b T) bool {
+// sameDocs compares what would be stored.
+func sameDocs[T any](a, b T) bool {
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)
 	return errX == nil && errY == nil && string(x) == string(y)
@@ -196,7 +196,7 @@ const masterSource = "master"
 // copyLines copies the master's lines into the log. They are numbered, so those that
 // are there already are passed over.
 func (rec *records) copyLines(ctx context.Context, e *entry) error {
-	s := e.now()
+	s := e.latestSnapshot()
 	for _, a := range s.allocations {
 		end := a.FirstLine + int64(len(a.Lines))
 		if end <= e.said {
@@ -215,7 +215,7 @@ func (rec *records) copyLines(ctx context.Context, e *entry) error {
 		}
 		e.said = max(e.said, next)
 	}
-	if s.over() {
+	if s.hasEnded() {
 		select {
 		case <-e.ended:
 		default:

@@ -49,11 +49,13 @@ type snapshot struct {
 	allocations []lifecycle.Allocation
 }
 
-func (s snapshot) current() lifecycle.Allocation { return s.allocations[len(s.allocations)-1] }
+func (s snapshot) currentAllocation() lifecycle.Allocation {
+	return s.allocations[len(s.allocations)-1]
+}
 
-func (s snapshot) over() bool { return !s.task.Ended.IsZero() }
+func (s snapshot) hasEnded() bool { return !s.task.Ended.IsZero() }
 
-func (s snapshot) allocation(id rm.AllocationID) (lifecycle.Allocation, bool) {
+func (s snapshot) allocationByID(id rm.AllocationID) (lifecycle.Allocation, bool) {
 	i := slices.IndexFunc(s.allocations, func(a lifecycle.Allocation) bool { return a.ID == id })
 	if i < 0 {
 		return lifecycle.Allocation{}, false
@@ -61,8 +63,8 @@ func (s snapshot) allocation(id rm.AllocationID) (lifecycle.Allocation, bool) {
 	return s.allocations[i], true
 }
 
-// with replaces or adds an allocation.
-func (s snapshot) with(a lifecycle.Allocation) snapshot {
+// withAllocation replaces or adds an allocation.
+func (s snapshot) withAllocation(a lifecycle.Allocation) snapshot {
 	s.allocations = slices.Clone(s.allocations)
 	if i := slices.IndexFunc(s.allocations, func(o lifecycle.Allocation) bool { return o.ID == a.ID }); i >= 0 {
 		s.allocations[i] = a
@@ -72,35 +74,35 @@ func (s snapshot) with(a lifecycle.Allocation) snapshot {
 	return s
 }
 
-func (e *entry) now() snapshot { return *e.cur.Load() }
+func (e *entry) latestSnapshot() snapshot { return *e.cur.Load() }
 
-// publish shows a snapshot and wakes its watchers.
-func (e *entry) publish(s snapshot) {
-	e.usage.moved(e.cur.Swap(&s), s)
+// publishSnapshot shows a snapshot and wakes its watchers.
+func (e *entry) publishSnapshot(s snapshot) {
+	e.usage.noteChange(e.cur.Swap(&s), s)
 	news := make(chan struct{})
 	close(*e.news.Swap(&news))
 }
 
-// watch returns what is and a channel that is closed by the next change.
-func (e *entry) watch() (snapshot, <-chan struct{}) {
+// watchChanges returns what is and a channel that is closed by the next change.
+func (e *entry) watchChanges() (snapshot, <-chan struct{}) {
 	news := *e.news.Load() // before the snapshot, so that no change falls between
-	return e.now(), news
+	return e.latestSnapshot(), news
 }
 
-func (r *registry) attach(m rm.ResourceManager) {
+func (r *registry) attachManager(m rm.ResourceManager) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rm = m
 }
 
-func (r *registry) manager() rm.ResourceManager {
+func (r *registry) managerOf() rm.ResourceManager {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.rm
 }
 
-// find is a task that has been stored.
-func (r *registry) find(id rm.TaskID) (*entry, bool) {
+// findTask is a task that has been stored.
+func (r *registry) findTask(id rm.TaskID) (*entry, bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	e, found := r.entries[id]
@@ -119,17 +121,17 @@ func taskOf(id rm.AllocationID) rm.TaskID {
 }
 
 func (r *registry) findAllocation(id rm.AllocationID) (*entry, lifecycle.Allocation, bool) {
-	e, found := r.find(taskOf(id))
+	e, found := r.findTask(taskOf(id))
 	if !found {
 		return nil, lifecycle.Allocation{}, false
 	}
-	a, found := e.now().allocation(id)
+	a, found := e.latestSnapshot().allocationByID(id)
 	return e, a, found
 }
 
-// reserve returns the entry of id, made when there is none; fresh says so, and then
+// reserveID returns the entry of id, made when there is none; fresh says so, and then
 // it is locked for its maker.
-func (r *registry) reserve(id rm.TaskID) (e *entry, fresh bool) {
+func (r *registry) reserveID(id rm.TaskID) (e *entry, fresh bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e, found := r.entries[id]; found {
@@ -141,20 +143,20 @@ func (r *registry) reserve(id rm.TaskID) (e *entry, fresh bool) {
 	return e, true
 }
 
-func (r *registry) put(id rm.TaskID, e *entry) {
+func (r *registry) putTask(id rm.TaskID, e *entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.entries[id] = e
 }
 
-func (r *registry) drop(id rm.TaskID) {
+func (r *registry) dropTask(id rm.TaskID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.entries, id)
 }
 
-// all lists the stored tasks, oldest first.
-func (r *registry) all() []*entry {
+// listTasks lists the stored tasks, oldest first.
+func (r *registry) listTasks() []*entry {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	out := make([]*entry, 0, len(r.entries))
@@ -164,7 +166,7 @@ func (r *registry) all() []*entry {
 		}
 	}
 	slices.SortFunc(out, func(a, b *entry) int {
-		x, y := a.now().task, b.now().task
+		x, y := a.latestSnapshot().task, b.latestSnapshot().task
 		return cmp.Or(x.Submitted.Compare(y.Submitted), strings.Compare(string(x.ID), string(y.ID)))
 	})
 	return out

@@ -18,11 +18,11 @@ func (w *logWriter) Ship(ctx context.Context, by *apiv1.User, req *apiv1.PostTas
 		return nil
 	}
 	task := lines[0].GetTaskId()
-	e, found := w.reg.find(rm.TaskID(task))
+	e, found := w.reg.findTask(rm.TaskID(task))
 	if !found {
 		return status.Missing("task", task)
 	}
-	if err := allowed(by, e.now().task, "write to the log of"); err != nil {
+	if err := checkAllowed(by, e.latestSnapshot().task, "write to the log of"); err != nil {
 		return err
 	}
 	var batches []log.Batch

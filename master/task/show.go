@@ -45,9 +45,9 @@ func (v *views) shownConfig(s snapshot) (*structpb.Struct, error) {
 
 // showCommand is a command as clients know it.
 func (v *views) showCommand(s snapshot) *apiv1.Command {
-	task, a := s.task, s.current()
+	task, a := s.task, s.currentAllocation()
 	c := &apiv1.Command{
-		Id: string(task.ID), Description: task.Name, State: a.State.API(), StartTime: stamp(task.Submitted),
+		Id: string(task.ID), Description: task.Name, State: a.State.API(), StartTime: formatTime(task.Submitted),
 		DisplayName: task.Username, UserId: task.UserID, Username: task.Username, ResourcePool: task.Pool,
 		JobId: string(kindOf(task.Kind).job(task)), WorkspaceId: task.Workspace,
 	}
@@ -66,7 +66,7 @@ func (v *views) showCommand(s snapshot) *apiv1.Command {
 
 // waitReason says why a task does not run yet.
 func (v *views) waitReason(s snapshot) string {
-	a, r := s.current(), v.reg.manager()
+	a, r := s.currentAllocation(), v.reg.managerOf()
 	if !a.Starts() || r == nil {
 		return ""
 	}
@@ -91,10 +91,10 @@ func (v *views) showTask(s snapshot) *apiv1.Task {
 	}
 	out := &apiv1.Task{
 		TaskId: string(s.task.ID), TaskType: kindOf(s.task.Kind).taskType,
-		StartTime: stamp(s.task.Submitted), Config: &config,
+		StartTime: formatTime(s.task.Submitted), Config: &config,
 	}
-	if s.over() {
-		out.EndTime = stamp(s.task.Ended)
+	if s.hasEnded() {
+		out.EndTime = formatTime(s.task.Ended)
 	}
 	// The newest first: clients look at the first one.
 	for i := len(s.allocations) - 1; i >= 0; i-- {
@@ -112,10 +112,10 @@ func showAllocation(task lifecycle.Task, a lifecycle.Allocation) *apiv1.Allocati
 		out.State = apiv1.Task_STATE_WAITING
 	}
 	if !a.Assigned.IsZero() {
-		out.StartTime = stamp(a.Assigned)
+		out.StartTime = formatTime(a.Assigned)
 	}
 	if a.End != nil {
-		out.EndTime = stamp(a.End.At)
+		out.EndTime = formatTime(a.End.At)
 		out.ExitReason, out.StatusCode = &a.End.Status, a.End.Code
 	}
 	return out
@@ -124,18 +124,18 @@ func showAllocation(task lifecycle.Task, a lifecycle.Allocation) *apiv1.Allocati
 // Summaries lists the allocations that have not ended.
 func (v *views) Summaries() map[string]*apiv1.AllocationSummary {
 	out := map[string]*apiv1.AllocationSummary{}
-	for _, e := range v.reg.all() {
-		if s := e.now(); !s.over() {
-			out[string(s.current().ID)] = v.summarize(s)
+	for _, e := range v.reg.listTasks() {
+		if s := e.latestSnapshot(); !s.hasEnded() {
+			out[string(s.currentAllocation().ID)] = v.summarizeTask(s)
 		}
 	}
 	return out
 }
 
-func (v *views) summarize(s snapshot) *apiv1.AllocationSummary {
-	a := s.current()
+func (v *views) summarizeTask(s snapshot) *apiv1.AllocationSummary {
+	a := s.currentAllocation()
 	out := &apiv1.AllocationSummary{
-		TaskId: string(s.task.ID), AllocationId: string(a.ID), Name: s.task.Name, RegisteredTime: stamp(a.Created),
+		TaskId: string(s.task.ID), AllocationId: string(a.ID), Name: s.task.Name, RegisteredTime: formatTime(a.Created),
 		ResourcePool: s.task.Pool, SlotsNeeded: int32(s.task.Slots), SchedulerType: "priority", ProxyPorts: proxyPorts(s.task),
 	}
 	if priority := int32(v.effectivePriority(s)); priority != 0 {
@@ -150,12 +150,12 @@ func (v *views) summarize(s snapshot) *apiv1.AllocationSummary {
 // effectivePriority is the one that counts: the resource manager's while it has the task, then
 // what was asked for, then the pool's. It is 0 where nothing is known of it.
 func (v *views) effectivePriority(s snapshot) int {
-	r := v.reg.manager()
+	r := v.reg.managerOf()
 	if r == nil {
 		return s.task.Priority
 	}
 	if len(s.allocations) > 0 {
-		if known, found := r.Allocation(s.current().ID); found {
+		if known, found := r.Allocation(s.currentAllocation().ID); found {
 			return known.Priority
 		}
 	}
@@ -221,5 +221,7 @@ func failureType(k lifecycle.ExitKind) apiv1.ResourcesFailure_FailureType {
 	}
 }
 
-// stamp is a time of a task as clients read it: RFC 3339 in milliseconds.
-func stamp(t time.Time) *timestamppb.Timestamp { return timestamppb.New(t.Truncate(time.Millisecond)) }
+// formatTime is a time of a task as clients read it: RFC 3339 in milliseconds.
+func formatTime(t time.Time) *timestamppb.Timestamp {
+	return timestamppb.New(t.Truncate(time.Millisecond))
+}

@@ -44,8 +44,8 @@ func (p *programs) PreemptionSignal(ctx context.Context, id string, timeout time
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	for {
-		s, news := e.watch()
-		a, _ := s.allocation(rm.AllocationID(id))
+		s, news := e.watchChanges()
+		a, _ := s.allocationByID(rm.AllocationID(id))
 		if a.Preempted != nil || a.Over() || timeout <= 0 {
 			return a.Preempted != nil, nil
 		}
@@ -107,8 +107,8 @@ func (p *programs) Rendezvous(ctx context.Context, id, container string, timeout
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	for {
-		s, news := e.watch()
-		a, _ := s.allocation(rm.AllocationID(id))
+		s, news := e.watchChanges()
+		a, _ := s.allocationByID(rm.AllocationID(id))
 		if !slices.ContainsFunc(a.Containers, func(c lifecycle.Container) bool { return string(c.ID) == container }) {
 			return nil, status.Missing("resources", excerpt.Of(container))
 		}

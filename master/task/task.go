@@ -137,28 +137,28 @@ func Open(ctx context.Context, cfg Config) (*Tasks, error) {
 // Attach gives the resource manager every task that has not ended, and from then on
 // every new one. It is called once, when r knows what it knew before a restart.
 func (run *runs) Attach(ctx context.Context, r rm.ResourceManager) error {
-	for _, e := range run.reg.all() {
-		s := e.now()
+	for _, e := range run.reg.listTasks() {
+		s := e.latestSnapshot()
 		// What was placed and has ended is told again by the resource manager when
 		// its last line may be missing; what was never placed only we know.
-		if s.over() && len(s.current().Containers) > 0 {
+		if s.hasEnded() && len(s.currentAllocation().Containers) > 0 {
 			continue
 		}
 		if err := run.records.flushLines(ctx, e); err != nil {
 			return fmt.Errorf("attach the resource manager: %w", err)
 		}
-		if s.over() {
+		if s.hasEnded() {
 			continue
 		}
-		if err := run.submit(ctx, r, e); err != nil {
+		if err := run.submitCurrent(ctx, r, e); err != nil {
 			return fmt.Errorf("attach the resource manager: %w", err)
 		}
 	}
-	run.reg.attach(r)
+	run.reg.attachManager(r)
 	// What was launched or killed while we were at it has not been handed over.
-	for _, e := range run.reg.all() {
-		if s := e.now(); !s.over() {
-			if err := run.submit(ctx, r, e); err != nil {
+	for _, e := range run.reg.listTasks() {
+		if s := e.latestSnapshot(); !s.hasEnded() {
+			if err := run.submitCurrent(ctx, r, e); err != nil {
 				return fmt.Errorf("attach the resource manager: %w", err)
 			}
 		}
@@ -166,11 +166,11 @@ func (run *runs) Attach(ctx context.Context, r rm.ResourceManager) error {
 	return nil
 }
 
-// submit submits the current allocation, which may be known already, and kills it
+// submitCurrent submits the current allocation, which may be known already, and kills it
 // when that was asked for. A refusal ends the task.
-func (run *runs) submit(ctx context.Context, r rm.ResourceManager, e *entry) error {
-	s := e.now()
-	a := s.current()
+func (run *runs) submitCurrent(ctx context.Context, r rm.ResourceManager, e *entry) error {
+	s := e.latestSnapshot()
+	a := s.currentAllocation()
 	if reason, doomed := a.Doomed(); doomed && len(a.Containers) == 0 {
 		// It may be known from before the restart, or not.
 		if _, known := r.Allocation(a.ID); !known {
@@ -190,7 +190,7 @@ func (run *runs) submit(ctx context.Context, r rm.ResourceManager, e *entry) err
 // killDoomed kills what must end. It looks at what is, not at what has changed, so it
 // may be called at any time.
 func (run *runs) killDoomed(ctx context.Context, r rm.ResourceManager, e *entry) error {
-	a := e.now().current()
+	a := e.latestSnapshot().currentAllocation()
 	reason, doomed := a.Doomed()
 	if !doomed || r == nil {
 		return nil

@@ -28,18 +28,18 @@ type taken struct {
 
 func newUsage() *usage { return &usage{of: map[int32]taken{}} }
 
-// moved notes that a task goes from one snapshot, nil for none, to the next.
-func (u *usage) moved(from *snapshot, to snapshot) {
-	was, is := from != nil && !from.over(), !to.over()
+// noteChange notes that a task goes from one snapshot, nil for none, to the next.
+func (u *usage) noteChange(from *snapshot, to snapshot) {
+	was, is := from != nil && !from.hasEnded(), !to.hasEnded()
 	switch {
 	case !was && is:
-		u.add(to.task, 1)
+		u.addUsage(to.task, 1)
 	case was && !is:
-		u.add(to.task, -1)
+		u.addUsage(to.task, -1)
 	}
 }
 
-func (u *usage) add(t lifecycle.Task, sign int) {
+func (u *usage) addUsage(t lifecycle.Task, sign int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	n := u.of[t.UserID]
@@ -52,8 +52,8 @@ func (u *usage) add(t lifecycle.Task, sign int) {
 	u.of[t.UserID] = n
 }
 
-// allows says whether a user may have one task more, with files of that size.
-func (u *usage) allows(l Limits, user int32, files int64) error {
+// checkUsage says whether a user may have one task more, with files of that size.
+func (u *usage) checkUsage(l Limits, user int32, files int64) error {
 	u.mu.Lock()
 	n := u.of[user]
 	u.mu.Unlock()

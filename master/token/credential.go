@@ -35,7 +35,7 @@ type credentialBody struct {
 func (r Ring) SignCredential(c Credential) (Text, Credential, error) {
 	c.ID = rand.Text()
 	c.Issued = c.Issued.UTC().Truncate(time.Second)
-	t, err := r.seal(credentialKind, credentialBody{
+	t, err := r.sealToken(credentialKind, credentialBody{
 		ID: c.ID, Cluster: c.Cluster, Agent: c.Agent, Pool: c.Pool, Instance: c.Instance, Issued: c.Issued.Unix(),
 	})
 	return t, c, err
@@ -51,7 +51,7 @@ func CutShort(t Text) bool {
 	if len(parts) != 4 {
 		return true
 	}
-	mac, err := decode(parts[3])
+	mac, err := decodeBytes(parts[3])
 	return err != nil || len(mac) != sha256.Size
 }
 
@@ -60,7 +60,7 @@ func CutShort(t Text) bool {
 // ErrMalformed, ErrUnknownKey, ErrForged and ErrOtherCluster.
 func (r Ring) ReadCredential(t Text, cluster string) (Credential, error) {
 	var b credentialBody
-	if err := r.unseal(credentialKind, t, &b); err != nil {
+	if err := r.unsealToken(credentialKind, t, &b); err != nil {
 		return Credential{}, err
 	}
 	if b.Cluster != cluster {

@@ -35,7 +35,7 @@ type joinBody struct {
 func (r Ring) SignJoin(j Join) (Text, Join, error) {
 	j.ID = rand.Text()
 	j.Expires = j.Expires.UTC().Truncate(time.Second)
-	t, err := r.seal(joinKind, joinBody{
+	t, err := r.sealToken(joinKind, joinBody{
 		Cluster: j.Cluster, Pool: j.Pool, Expires: j.Expires.Unix(), Nonce: j.ID, Uses: j.Uses,
 	})
 	return t, j, err
@@ -45,7 +45,7 @@ func (r Ring) SignJoin(j Join) (Text, Join, error) {
 // ErrMalformed, ErrUnknownKey, ErrForged, ErrOtherCluster and ErrExpired.
 func (r Ring) ReadJoin(t Text, cluster string, now time.Time) (Join, error) {
 	var b joinBody
-	if err := r.unseal(joinKind, t, &b); err != nil {
+	if err := r.unsealToken(joinKind, t, &b); err != nil {
 		return Join{}, err
 	}
 	switch {

@@ -57,7 +57,7 @@ func (r Ring) Rotate(k Key) Ring {
 	return next[:min(len(next), keysAlive)]
 }
 
-func (r Ring) find(id string) (Key, bool) {
+func (r Ring) findKey(id string) (Key, bool) {
 	for _, k := range r {
 		if k.ID == id {
 			return k, true
@@ -66,9 +66,9 @@ func (r Ring) find(id string) (Key, bool) {
 	return Key{}, false
 }
 
-// seal writes body as "<kind>.<key>.<body>.<signature>". The signature covers the
+// sealToken writes body as "<kind>.<key>.<body>.<signature>". The signature covers the
 // kind, so that no token of one kind is ever good for another.
-func (r Ring) seal(kind string, body any) (Text, error) {
+func (r Ring) sealToken(kind string, body any) (Text, error) {
 	if len(r) == 0 {
 		return "", fmt.Errorf("sign a token: %w", ErrUnknownKey)
 	}
@@ -76,22 +76,22 @@ func (r Ring) seal(kind string, body any) (Text, error) {
 	if err != nil {
 		return "", fmt.Errorf("sign a token: %w", err)
 	}
-	signed := kind + "." + r[0].ID + "." + encode(b)
-	return Text(signed + "." + encode(sign(r[0], signed))), nil
+	signed := kind + "." + r[0].ID + "." + encodeBytes(b)
+	return Text(signed + "." + encodeBytes(sign(r[0], signed))), nil
 }
 
-// unseal reads into body what seal wrote, and nothing else.
-func (r Ring) unseal(kind string, t Text, body any) error {
+// unsealToken reads into body what seal wrote, and nothing else.
+func (r Ring) unsealToken(kind string, t Text, body any) error {
 	text := string(t)
 	parts := strings.Split(text, ".")
 	if len(text) > textLimit || len(parts) != 4 || parts[0] != kind {
 		return ErrMalformed
 	}
-	key, found := r.find(parts[1])
+	key, found := r.findKey(parts[1])
 	if !found {
 		return ErrUnknownKey
 	}
-	mac, err := decode(parts[3])
+	mac, err := decodeBytes(parts[3])
 	if err != nil {
 		return ErrMalformed
 	}
@@ -99,7 +99,7 @@ func (r Ring) unseal(kind string, t Text, body any) error {
 	if !hmac.Equal(mac, sign(key, signed)) {
 		return ErrForged
 	}
-	b, err := decode(parts[2])
+	b, err := decodeBytes(parts[2])
 	if err != nil {
 		return ErrMalformed
 	}
@@ -115,8 +115,8 @@ func sign(k Key, text string) []byte {
 	return m.Sum(nil)
 }
 
-func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
+func encodeBytes(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 
-// decode is strict: of all texts for the same bytes one is ours, so that a token
+// decodeBytes is strict: of all texts for the same bytes one is ours, so that a token
 // has one form and a list of revoked ones cannot be walked around.
-func decode(s string) ([]byte, error) { return base64.RawURLEncoding.Strict().DecodeString(s) }
+func decodeBytes(s string) ([]byte, error) { return base64.RawURLEncoding.Strict().DecodeString(s) }

@@ -14,9 +14,9 @@ type section struct {
 	size         int64 // decoded
 }
 
-// content passes over a text that is base64, in either alphabet, with padding or
+// skipContent passes over a text that is base64, in either alphabet, with padding or
 // without, and notes where it is.
-func (s *sifter) content(file int) error {
+func (s *sifter) skipContent(file int) error {
 	if _, twice := s.contents[file]; twice {
 		return &ContentError{file}
 	}

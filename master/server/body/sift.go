@@ -190,7 +190,7 @@ func (s *sifter) check() error {
 func (s *sifter) text() error {
 	file, is := s.inFiles()
 	if is && s.depth == files && !s.levels[files].list && !s.isKey && s.levels[files].key == "content" {
-		return s.content(file)
+		return s.skipContent(file)
 	}
 	from := len(s.rest)
 	s.rest = append(s.rest, '"')

@@ -17,7 +17,7 @@ func First(t Task, at time.Time) Allocation {
 func (a Allocation) Next(t Task, at time.Time) Allocation {
 	n := next(t, a.Number+1, a.FirstLine+int64(len(a.Lines)), at)
 	if a.End != nil && a.End.Cause == rm.CauseNotHere {
-		n.delay(a, at)
+		n.delayStart(a, at)
 	}
 	return n
 }
@@ -27,10 +27,10 @@ func next(t Task, number int, firstLine int64, at time.Time) Allocation {
 		ID: rm.AllocationID(fmt.Sprintf("%s.%d", t.ID, number)), Task: t.ID, Number: number, Name: t.Name,
 		State: Queued, Created: at, FirstLine: firstLine,
 	}
-	a.say(at, levelInfo, "Scheduling %s (id: %s)", a.Name, a.ID)
+	a.addMessage(at, levelInfo, "Scheduling %s (id: %s)", a.Name, a.ID)
 	if number == 1 {
 		for _, w := range t.Warnings {
-			a.say(at, levelWarning, "%s", w)
+			a.addMessage(at, levelWarning, "%s", w)
 		}
 	}
 	return a
@@ -54,7 +54,7 @@ func (a Allocation) Assign(as rm.Assignment) (Allocation, error) {
 		return a, fmt.Errorf("assign allocation %s: it has been started elsewhere", a.ID)
 	}
 	if a.Assigned.IsZero() {
-		a.say(as.At, levelInfo, "%s was assigned to an agent", a.Name)
+		a.addMessage(as.At, levelInfo, "%s was assigned to an agent", a.Name)
 	}
 	a.Assigned, a.Pool = as.At, as.Pool
 	a.Containers = nil
@@ -78,8 +78,8 @@ func (a Allocation) Change(n rm.ContainerChange) Allocation {
 	if i < 0 || !known || a.Over() {
 		return a
 	}
-	if !a.Containers[i].State.before(to) {
-		return a.locate(i, to, n.Host)
+	if !a.Containers[i].State.mayPrecede(to) {
+		return a.noteLocation(i, to, n.Host)
 	}
 	a.Containers = slices.Clone(a.Containers)
 	c := &a.Containers[i]
@@ -94,15 +94,15 @@ func (a Allocation) Change(n rm.ContainerChange) Allocation {
 		c.Addresses = append(c.Addresses, Address{ad.GetContainerIp(), ad.GetContainerPort(), ad.GetHostIp(), ad.GetHostPort()})
 	}
 	if to == ContainerTerminated {
-		a.exited(c, n)
+		a.noteExit(c, n)
 	}
-	a.progress(n.At)
+	a.deriveState(n.At)
 	return a
 }
 
-// locate notes where a container runs that was told to run without it, as by a master of
+// noteLocation notes where a container runs that was told to run without it, as by a master of
 // an earlier version.
-func (a Allocation) locate(i int, to ContainerState, host string) Allocation {
+func (a Allocation) noteLocation(i int, to ContainerState, host string) Allocation {
 	if c := a.Containers[i]; host == "" || c.Host != "" || c.State != ContainerRunning || to != ContainerRunning {
 		return a
 	}
@@ -111,38 +111,38 @@ func (a Allocation) locate(i int, to ContainerState, host string) Allocation {
 	return a
 }
 
-// progress derives the allocation's state from its containers'.
-func (a *Allocation) progress(at time.Time) {
+// deriveState derives the allocation's state from its containers'.
+func (a *Allocation) deriveState(at time.Time) {
 	running := 0
 	for _, c := range a.Containers {
 		switch c.State {
 		case ContainerPulling:
-			a.advance(Pulling)
+			a.advanceTo(Pulling)
 		case ContainerStarting:
-			a.advance(Starting)
+			a.advanceTo(Starting)
 		case ContainerRunning:
 			running++
-			a.advance(Running)
+			a.advanceTo(Running)
 		case ContainerTerminated:
-			a.advance(Terminating)
+			a.advanceTo(Terminating)
 		case ContainerAssigned:
 		}
 	}
 	if running == len(a.Containers) && a.Started.IsZero() {
 		a.Started = at
-		a.say(at, levelInfo, "Resources for %s have started", a.Name)
+		a.addMessage(at, levelInfo, "Resources for %s have started", a.Name)
 	}
 }
 
 // endedBySIGTERM is the code of a program that SIGTERM ended, as shells give it.
 const endedBySIGTERM = 128 + 15
 
-// exited notes a container's end. The first of a gang that does not end well takes
+// noteExit notes a container's end. The first of a gang that does not end well takes
 // the others with it.
-func (a *Allocation) exited(c *Container, n rm.ContainerChange) {
+func (a *Allocation) noteExit(c *Container, n rm.ContainerChange) {
 	c.Exit = exitOf(n.Exit)
 	if c.Exit.Kind == Exited && c.Exit.Code == 0 {
-		a.say(n.At, levelInfo, "resources exited successfully with a zero exit code")
+		a.addMessage(n.At, levelInfo, "resources exited successfully with a zero exit code")
 		return
 	}
 	// One of a gang that stops as it was asked to must not take from the others
@@ -152,13 +152,13 @@ func (a *Allocation) exited(c *Container, n rm.ContainerChange) {
 		return
 	}
 	a.Failure = &Failure{Rank: c.Rank, Exit: *c.Exit}
-	if a.remaining() > 0 {
-		a.say(n.At, levelInfo, "forcibly killing allocation's remaining resources (reason: %s)", a.Failure.text())
+	if a.countRemaining() > 0 {
+		a.addMessage(n.At, levelInfo, "forcibly killing allocation's remaining resources (reason: %s)", a.Failure.failureText())
 	}
 }
 
-// remaining counts the containers that have not ended.
-func (a Allocation) remaining() int {
+// countRemaining counts the containers that have not ended.
+func (a Allocation) countRemaining() int {
 	n := 0
 	for _, c := range a.Containers {
 		if c.State != ContainerTerminated {
@@ -177,8 +177,8 @@ func (a Allocation) Doomed() (reason string, doomed bool) {
 		return "", false
 	case a.Killed != nil:
 		return a.Killed.Reason, true
-	case a.Failure != nil && a.remaining() > 0:
-		return a.Failure.text(), true
+	case a.Failure != nil && a.countRemaining() > 0:
+		return a.Failure.failureText(), true
 	}
 	return "", false
 }
@@ -189,10 +189,10 @@ func (a Allocation) Kill(reason string, at time.Time) Allocation {
 		return a
 	}
 	a.Killed = &Stop{Reason: reason, At: at}
-	if a.remaining() > 0 {
-		a.say(at, levelInfo, "forcibly killing allocation's remaining resources (reason: %s)", reason)
+	if a.countRemaining() > 0 {
+		a.addMessage(at, levelInfo, "forcibly killing allocation's remaining resources (reason: %s)", reason)
 	}
-	a.advance(Terminating)
+	a.advanceTo(Terminating)
 	return a
 }
 
@@ -202,14 +202,14 @@ func (a Allocation) Preempt(reason string, at, deadline time.Time) Allocation {
 		return a
 	}
 	a.Preempted = &Stop{Reason: reason, At: at, By: deadline}
-	a.say(at, levelInfo, "gracefully terminating allocation's remaining resources (reason: %s)", reason)
-	a.advance(Terminating)
+	a.addMessage(at, levelInfo, "gracefully terminating allocation's remaining resources (reason: %s)", reason)
+	a.advanceTo(Terminating)
 	return a
 }
 
 // Starts reports whether a part of the allocation is still to be started.
 func (a Allocation) Starts() bool {
-	return a.Started.IsZero() && slices.Index(order(), a.State) <= slices.Index(order(), Running)
+	return a.Started.IsZero() && slices.Index(stateOrder(), a.State) <= slices.Index(stateOrder(), Running)
 }
 
 // Wait notes what keeps the allocation from its machines, or from starting on them. Of
@@ -223,7 +223,7 @@ func (a Allocation) Wait(w rm.Wait) Allocation {
 	if w.Next.After(w.At) {
 		next = "; next try in " + w.Next.Sub(w.At).Round(time.Second).String()
 	}
-	a.say(w.At, levelWarning, "%s is waiting: %s%s", a.Name, w.Reason, next)
+	a.addMessage(w.At, levelWarning, "%s is waiting: %s%s", a.Name, w.Reason, next)
 	return a
 }
 
@@ -250,7 +250,7 @@ func (a Allocation) Report(ready bool, at time.Time) Allocation {
 		return a
 	}
 	if ready && !a.Ready {
-		a.say(at, levelInfo, "Service of %s is available", a.Name)
+		a.addMessage(at, levelInfo, "Service of %s is available", a.Name)
 	}
 	a.Ready, a.Waiting = a.Ready || ready, !ready
 	return a

@@ -15,60 +15,60 @@ func (a Allocation) Finish(e rm.End, preemptible bool) (Allocation, error) {
 	if a.Over() {
 		return a, nil
 	}
-	end := a.judge(e)
+	end := a.decideEnd(e)
 	end.At = e.At
 	end.Again = a.Killed == nil && (end.Cause == rm.CauseNotHere ||
 		preemptible && (end.Cause == rm.CausePreempted || end.Cause == rm.CauseAgentLost))
 	switch end.Cause {
 	case rm.CauseExited:
 		if end.Status != Success {
-			a.say(e.At, levelError, "crashed: %s", end.Status)
+			a.addMessage(e.At, levelError, "crashed: %s", end.Status)
 		}
 	case rm.CauseKilled:
-		a.say(e.At, levelInfo, "killed: %s", end.Status)
+		a.addMessage(e.At, levelInfo, "killed: %s", end.Status)
 	case rm.CausePreempted:
-		a.say(e.At, levelInfo, "preempted: %s", end.Status)
+		a.addMessage(e.At, levelInfo, "preempted: %s", end.Status)
 	case rm.CauseAgentLost, rm.CauseRefused:
-		a.say(e.At, levelError, "crashed: %s", end.Status)
+		a.addMessage(e.At, levelError, "crashed: %s", end.Status)
 	case rm.CauseNotHere:
-		a.say(e.At, levelWarning, "not started: %s", end.Status)
+		a.addMessage(e.At, levelWarning, "not started: %s", end.Status)
 	}
 	if end.Again && end.Cause != rm.CauseNotHere { // what follows that says so itself
-		a.say(e.At, levelInfo, "%s is run again from its start", a.Name)
+		a.addMessage(e.At, levelInfo, "%s is run again from its start", a.Name)
 	}
 	a.End = &end
-	return a, a.transition(Terminated)
+	return a, a.moveTo(Terminated)
 }
 
-// judge says how it ended. What a person asked for goes before what became of the
+// decideEnd says how it ended. What a person asked for goes before what became of the
 // program because of it, and before what a machine did to it; what the program did by
 // itself goes before what was done to its siblings.
-func (a Allocation) judge(e rm.End) Ending {
+func (a Allocation) decideEnd(e rm.End) Ending {
 	switch {
 	case a.Killed != nil && !a.allSucceeded() &&
 		(a.Failure == nil || e.Cause == rm.CauseNotHere || e.Cause == rm.CauseAgentLost):
 		return Ending{Cause: rm.CauseKilled, Status: a.Killed.Reason}
-	case !a.finished() && (e.Cause == rm.CausePreempted || e.Cause == rm.CauseExited && a.Preempted != nil):
+	case !a.hasFinished() && (e.Cause == rm.CausePreempted || e.Cause == rm.CauseExited && a.Preempted != nil):
 		return Ending{Cause: rm.CausePreempted, Status: reasonOf(e, a.Preempted)}
 	case a.allSucceeded():
 		zero := int32(0)
 		return Ending{Cause: rm.CauseExited, Status: Success, Code: &zero}
-	case e.Cause == rm.CauseNotHere && a.unstarted():
+	case e.Cause == rm.CauseNotHere && a.neverStarted():
 		return Ending{Cause: rm.CauseNotHere, Status: reasonOr(e.Reason, "an agent could not start it")}
 	case e.Cause == rm.CauseAgentLost, e.Cause == rm.CauseNotHere: // or what has run lost the rest of it
 		return Ending{Cause: rm.CauseAgentLost, Status: reasonOr(e.Reason, "an agent was lost")}
 	case a.Failure != nil:
-		return Ending{Cause: rm.CauseExited, Status: a.Failure.text(), Code: a.Failure.code()}
+		return Ending{Cause: rm.CauseExited, Status: a.Failure.failureText(), Code: a.Failure.exitCode()}
 	case e.Cause == rm.CauseExited:
 		return Ending{Cause: rm.CauseExited, Status: "resources ended without saying how"}
 	}
 	return Ending{Cause: e.Cause, Status: reasonOr(e.Reason, string(e.Cause))}
 }
 
-// finished says that the program reached its own end, whatever it was asked: it
+// hasFinished says that the program reached its own end, whatever it was asked: it
 // succeeded, and listens for the preemption signal, and did not heed it. One that does
 // not listen is sent SIGTERM, and many a program saves itself then and ends with 0.
-func (a Allocation) finished() bool {
+func (a Allocation) hasFinished() bool {
 	heeds := a.Preempted != nil && (a.Preempted.Acked || !a.Listens)
 	return a.allSucceeded() && !heeds
 }
@@ -96,8 +96,8 @@ func reasonOr(reason, otherwise string) string {
 	return otherwise
 }
 
-// text says what failed, in the words that clients look for.
-func (f Failure) text() string {
+// failureText says what failed, in the words that clients look for.
+func (f Failure) failureText() string {
 	switch f.Exit.Kind {
 	case NotStarted:
 		return "resources could not be started: " + reasonOr(f.Exit.Message, "the agent gave no reason")
@@ -109,8 +109,8 @@ func (f Failure) text() string {
 	}
 }
 
-// code is the program's own, which a container that never ran has not.
-func (f Failure) code() *int32 {
+// exitCode is the program's own, which a container that never ran has not.
+func (f Failure) exitCode() *int32 {
 	if f.Exit.Kind != Exited {
 		return nil
 	}

@@ -19,11 +19,11 @@ func at(seconds int) time.Time { return time.Unix(1_700_000_000+int64(seconds), 
 
 func TestTheTableOfStates(t *testing.T) {
 	t.Parallel()
-	for _, from := range order() {
-		for _, to := range order() {
+	for _, from := range stateOrder() {
+		for _, to := range stateOrder() {
 			a := Allocation{State: from}
-			err := a.transition(to)
-			want := slices.Index(order(), from) < slices.Index(order(), to)
+			err := a.moveTo(to)
+			want := slices.Index(stateOrder(), from) < slices.Index(stateOrder(), to)
 			if (err == nil) != want {
 				t.Errorf("from %s to %s: got %v, want allowed: %v", from, to, err, want)
 			}
@@ -33,7 +33,7 @@ func TestTheTableOfStates(t *testing.T) {
 
 func TestEveryStateHasItsNameInTheAPI(t *testing.T) {
 	t.Parallel()
-	for _, s := range order() {
+	for _, s := range stateOrder() {
 		if s.API() == apiv1.Task_STATE_UNSPECIFIED {
 			t.Errorf("state %s is unknown to clients", s)
 		}
@@ -289,7 +289,7 @@ func drawStep(t *rapid.T, n int, now time.Time) step {
 }
 
 func checkStep(t *rapid.T, before, after Allocation) {
-	if slices.Index(order(), after.State) < slices.Index(order(), before.State) {
+	if slices.Index(stateOrder(), after.State) < slices.Index(stateOrder(), before.State) {
 		t.Fatalf("got from %s back to %s", before.State, after.State)
 	}
 	if len(after.Lines) < len(before.Lines) || !slices.Equal(after.Lines[:len(before.Lines)], before.Lines) {

@@ -33,21 +33,21 @@ func delayAfter(n int) time.Duration {
 	return min(d, maxDelay)
 }
 
-// delay makes an allocation wait that follows one that could not be started.
-func (a *Allocation) delay(before Allocation, at time.Time) {
+// delayStart makes an allocation wait that follows one that could not be started.
+func (a *Allocation) delayStart(before Allocation, at time.Time) {
 	a.NotHere = before.NotHere + 1
 	wait := delayAfter(a.NotHere)
-	a.NotBefore, a.Avoid = at.Add(wait), before.avoid()
+	a.NotBefore, a.Avoid = at.Add(wait), before.avoidedAgents()
 	times := "once"
 	if a.NotHere > 1 {
 		times = fmt.Sprintf("%d times in a row", a.NotHere)
 	}
 	a.Delayed = fmt.Sprintf("it could not be started %s for what machines lacked, at last: %s", times, before.End.Status)
-	a.say(at, levelInfo, "%s is queued again, for %s from now at the earliest: %s", a.Name, wait, a.Delayed)
+	a.addMessage(at, levelInfo, "%s is queued again, for %s from now at the earliest: %s", a.Name, wait, a.Delayed)
 }
 
-// avoid are the agents that could not start it in this row, the last one last.
-func (a Allocation) avoid() []rm.AgentID {
+// avoidedAgents are the agents that could not start it in this row, the last one last.
+func (a Allocation) avoidedAgents() []rm.AgentID {
 	out := slices.Clone(a.Avoid)
 	for _, c := range a.Containers {
 		if c.Exit != nil && c.Exit.NotHere {
@@ -57,9 +57,9 @@ func (a Allocation) avoid() []rm.AgentID {
 	return out[max(0, len(out)-mostAvoided):]
 }
 
-// unstarted says that the allocation as a whole never ran: not all of its containers
+// neverStarted says that the allocation as a whole never ran: not all of its containers
 // did at one time, and the program of none has succeeded.
-func (a Allocation) unstarted() bool {
+func (a Allocation) neverStarted() bool {
 	for _, c := range a.Containers {
 		if c.Exit != nil && c.Exit.Kind == Exited && c.Exit.Code == 0 {
 			return false

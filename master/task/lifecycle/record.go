@@ -192,7 +192,7 @@ const (
 	levelError   = "ERROR"
 )
 
-func (a *Allocation) say(at time.Time, level, format string, args ...any) {
+func (a *Allocation) addMessage(at time.Time, level, format string, args ...any) {
 	a.Lines = append(a.Lines[:len(a.Lines):len(a.Lines)], Line{At: at, Level: level, Text: fmt.Sprintf(format, args...)})
 }
 

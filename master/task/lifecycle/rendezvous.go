@@ -38,14 +38,14 @@ func (a Allocation) Rendezvous(of rm.ContainerID) (r Rendezvous, complete bool, 
 		return r, false, fmt.Errorf("allocation %s is ended before all of its containers have started", a.ID)
 	}
 	if complete {
-		err = unreachable(all)
+		err = checkReachable(all)
 	}
 	return r, complete && err == nil, err
 }
 
-// unreachable says why containers on several agents cannot find each other, nil if they
+// checkReachable says why containers on several agents cannot find each other, nil if they
 // can.
-func unreachable(all []Container) error {
+func checkReachable(all []Container) error {
 	first := map[string]Container{}
 	several := slices.ContainsFunc(all, func(c Container) bool { return c.Agent != all[0].Agent })
 	for _, c := range all {

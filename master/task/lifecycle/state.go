@@ -33,31 +33,33 @@ const (
 	Terminated  State = "TERMINATED"
 )
 
-// order is the states from first to last; an allocation only moves forward.
-func order() []State { return []State{Queued, Pulling, Starting, Running, Terminating, Terminated} }
+// stateOrder is the states from first to last; an allocation only moves forward.
+func stateOrder() []State {
+	return []State{Queued, Pulling, Starting, Running, Terminating, Terminated}
+}
 
-// follows is the table: after which states each may come.
-func follows(to State) []State {
+// stateTable is the table: after which states each may come.
+func stateTable(to State) []State {
 	switch to {
 	case Pulling, Starting, Running, Terminating, Terminated:
-		return order()[:slices.Index(order(), to)]
+		return stateOrder()[:slices.Index(stateOrder(), to)]
 	default:
 		return nil
 	}
 }
 
-// transition moves to the state, or says that the table has no such step.
-func (a *Allocation) transition(to State) error {
-	if !slices.Contains(follows(to), a.State) {
+// moveTo moves to the state, or says that the table has no such step.
+func (a *Allocation) moveTo(to State) error {
+	if !slices.Contains(stateTable(to), a.State) {
 		return fmt.Errorf("move allocation %s: there is no step from %s to %s", a.ID, a.State, to)
 	}
 	a.State = to
 	return nil
 }
 
-// advance moves forward when there is such a step and stays otherwise.
-func (a *Allocation) advance(to State) {
-	if slices.Contains(follows(to), a.State) {
+// advanceTo moves forward when there is such a step and stays otherwise.
+func (a *Allocation) advanceTo(to State) {
+	if slices.Contains(stateTable(to), a.State) {
 		a.State = to
 	}
 }
@@ -87,8 +89,8 @@ func containerOrder() []ContainerState {
 	return []ContainerState{ContainerAssigned, ContainerPulling, ContainerStarting, ContainerRunning, ContainerTerminated}
 }
 
-// before says whether a container may move from s to t.
-func (s ContainerState) before(t ContainerState) bool {
+// mayPrecede says whether a container may move from s to t.
+func (s ContainerState) mayPrecede(t ContainerState) bool {
 	return slices.Index(containerOrder(), s) < slices.Index(containerOrder(), t)
 }
 

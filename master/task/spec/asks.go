@@ -12,7 +12,7 @@ import (
 // with the defaults under it, whose lists begin with the owner's entries.
 func Asks(own, whole Config, user config.AgentUser) policy.Asked {
 	a := policy.Asked{
-		Images: images(own.Environment.Image, whole.Environment.Image),
+		Images: namedImages(own.Environment.Image, whole.Environment.Image),
 		Users:  []policy.User{{Field: "user", UID: int64(user.UID)}},
 	}
 	for i, m := range whole.BindMounts {
@@ -32,9 +32,9 @@ func Asks(own, whole Config, user config.AgentUser) policy.Asked {
 	return a
 }
 
-// images are those that the owner names. Which one runs is not known before the task
+// namedImages are those that the owner names. Which one runs is not known before the task
 // is placed; those of the cluster are judged then.
-func images(own, whole config.Images) []policy.Text {
+func namedImages(own, whole config.Images) []policy.Text {
 	all := []string{own.CPU, own.CUDA, own.ROCm}
 	if own == (config.Images{}) && whole == (config.Images{CPU: DefaultImage, CUDA: DefaultImage, ROCm: DefaultImage}) {
 		all = []string{DefaultImage}

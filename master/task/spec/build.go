@@ -35,12 +35,12 @@ type Run struct {
 func Build(r Run, containers []rm.Container) []*agentv1.Spec {
 	out := make([]*agentv1.Spec, len(containers))
 	for i, c := range containers {
-		out[i] = build(r, c)
+		out[i] = buildSpec(r, c)
 	}
 	return out
 }
 
-func build(r Run, c rm.Container) *agentv1.Spec {
+func buildSpec(r Run, c rm.Container) *agentv1.Spec {
 	cfg, n := r.Config, r.Config.Environment
 	kind := DeviceType(c.Devices)
 	s := &agentv1.Spec{
@@ -48,7 +48,7 @@ func build(r Run, c rm.Container) *agentv1.Spec {
 		Image: imageFor(n.Image, kind), ForcePullImage: n.ForcePullImage != nil && *n.ForcePullImage,
 		RegistryAuth:     authMessage(registryAuth(cfg, r.Defaults)),
 		Entrypoint:       argv(r),
-		Environment:      variables(r, c, kind),
+		Environment:      buildVariables(r, c, kind),
 		WorkDir:          cfg.WorkDir,
 		NetworkMode:      r.Defaults.NetworkMode,
 		AddCapabilities:  n.AddCapabilities,
@@ -56,16 +56,16 @@ func build(r Run, c rm.Container) *agentv1.Spec {
 		User: &agentv1.User{
 			Name: r.User.User, Uid: int32(r.User.UID), Group: r.User.Group, Gid: int32(r.User.GID),
 		},
-		Files: files(r), Context: r.HasContext,
+		Files: buildFiles(r), Context: r.HasContext,
 		SessionToken: string(r.Session), StartupHook: r.Defaults.StartupHook,
-		Ports: ports(n), Policy: r.Policy.API(),
+		Ports: publishedPorts(n), Policy: r.Policy.API(),
 	}
 	if size := cfg.Resources.ShmSize; size != nil {
 		s.ShmSize = int64(*size)
 	}
 	for _, m := range cfg.BindMounts {
 		s.Mounts = append(s.Mounts, &agentv1.Mount{
-			HostPath: m.HostPath, ContainerPath: under(cfg.WorkDir, m.ContainerPath),
+			HostPath: m.HostPath, ContainerPath: absolutePath(cfg.WorkDir, m.ContainerPath),
 			ReadOnly: m.ReadOnly, Propagation: m.Propagation,
 		})
 	}
@@ -117,8 +117,8 @@ func authMessage(a *RegistryAuth) *agentv1.RegistryAuth {
 	}
 }
 
-// ports are those to publish, each once, by number.
-func ports(n Environment) []*agentv1.Port {
+// publishedPorts are those to publish, each once, by number.
+func publishedPorts(n Environment) []*agentv1.Port {
 	var out []*agentv1.Port
 	for name, p := range n.Ports {
 		out = append(out, &agentv1.Port{Name: name, Port: int32(p)})

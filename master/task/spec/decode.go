@@ -73,13 +73,13 @@ func decodeJSON(data []byte) (Config, error) {
 		return c, &DecodeError{document.Errors{{Text: err.Error()}}}
 	}
 	if problems := d.Decode(&c); len(problems) > 0 {
-		return c, &DecodeError{anonymous(d.Blame(problems, c.Validate()))}
+		return c, &DecodeError{withoutLines(d.Blame(problems, c.Validate()))}
 	}
 	return c, nil
 }
 
-// anonymous takes the lines away: the client's file became one line of JSON.
-func anonymous(problems document.Errors) document.Errors {
+// withoutLines takes the lines away: the client's file became one line of JSON.
+func withoutLines(problems document.Errors) document.Errors {
 	for i := range problems {
 		problems[i].File, problems[i].Line = "", 0
 	}
@@ -99,11 +99,11 @@ func Complete(s *structpb.Struct, defaults config.TaskContainerDefaults) (c Conf
 	if problems := c.Validate(); len(problems) > 0 {
 		return c, nil, &DecodeError{problems}
 	}
-	return c, c.idle(), nil
+	return c, c.idleSettings(), nil
 }
 
-// idle lists the settings that are understood and do nothing.
-func (c Config) idle() []string {
+// idleSettings lists the settings that are understood and do nothing.
+func (c Config) idleSettings() []string {
 	var out []string
 	add := func(set bool, key, why string) {
 		if set {
@@ -115,7 +115,7 @@ func (c Config) idle() []string {
 	add(len(c.TensorboardArgs) > 0, "tensorboard_args", "it is for tensorboards")
 	add(c.Debug, "debug", "it is for programs that use the cluster's library")
 	add(len(c.Environment.ProxyPorts) > 0, "environment.proxy_ports", "the ports are published, but this version has no proxy to them")
-	names := unassigned(c.Environment.Variables)
+	names := unassignedNames(c.Environment.Variables)
 	add(len(names) > 0, "environment.environment_variables "+excerpt.Of(strings.Join(names, ", ")),
 		"without = it is what the container has under that name already")
 	add(holdsMore(c.PBS), "pbs", "this cluster does not run PBS")

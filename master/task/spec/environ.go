@@ -17,9 +17,9 @@ const RunDir = "/run/determined"
 // the master.
 const resourcesType = "docker-container"
 
-// variables is a container's environment as far as the master knows it; agents put
+// buildVariables is a container's environment as far as the master knows it; agents put
 // theirs before it. The user's come last and win.
-func variables(r Run, c rm.Container, kind apiv1.Device_Type) []string {
+func buildVariables(r Run, c rm.Container, kind apiv1.Device_Type) []string {
 	out := []string{
 		"DET_TASK_ID=" + string(r.Task),
 		"DET_ALLOCATION_ID=" + string(r.Allocation),
@@ -44,18 +44,18 @@ func variables(r Run, c rm.Container, kind apiv1.Device_Type) []string {
 			out = append(out, v.name+"="+v.value)
 		}
 	}
-	return append(out, assigned(variablesFor(r.Config.Environment.Variables, kind))...)
+	return append(out, assignedVariables(variablesFor(r.Config.Environment.Variables, kind))...)
 }
 
-// assigned leaves out names without a value: what the container has under such a
+// assignedVariables leaves out names without a value: what the container has under such a
 // name, from its image or its agent, stays. Container engines would take it away, and
 // nothing else knows what to do with it.
-func assigned(list []string) []string {
+func assignedVariables(list []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(v string) bool { return !strings.Contains(v, "=") })
 }
 
-// unassigned are the names without a value, each once.
-func unassigned(e config.Environment) []string {
+// unassignedNames are the names without a value, each once.
+func unassignedNames(e config.Environment) []string {
 	names := slices.DeleteFunc(slices.Concat(e.CPU, e.CUDA, e.ROCm), func(v string) bool { return strings.Contains(v, "=") })
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -12,10 +12,10 @@ const (
 	typeDirectory = '5'
 )
 
-// files are what every container gets before it starts: our directories, owned by
+// buildFiles are what every container gets before it starts: our directories, owned by
 // the account the program runs as, and an entry for that account where images look
 // names up.
-func files(r Run) []*apiv1.File {
+func buildFiles(r Run) []*apiv1.File {
 	uid, gid := int32(r.User.UID), int32(r.User.GID)
 	directory := func(path string, mode uint32) *apiv1.File {
 		return &apiv1.File{Path: path, Type: typeDirectory, Mode: mode, Uid: uid, Gid: gid}

@@ -32,7 +32,7 @@ func Merge(c Config, d config.TaskContainerDefaults) Config {
 	if n.DropCapabilities == nil {
 		n.DropCapabilities = d.DropCapabilities
 	}
-	c.WorkDir = pick(c.WorkDir, d.WorkDir, DefaultWorkDir)
+	c.WorkDir = firstGiven(c.WorkDir, d.WorkDir, DefaultWorkDir)
 	c.BindMounts = joinMounts(c.BindMounts, d.BindMounts, c.WorkDir)
 	r := &c.Resources
 	if r.Slots == nil {
@@ -49,13 +49,13 @@ func Merge(c Config, d config.TaskContainerDefaults) Config {
 
 func fillImages(i, d config.Images) config.Images {
 	return config.Images{
-		CPU:  pick(i.CPU, d.CPU, DefaultImage),
-		CUDA: pick(i.CUDA, d.CUDA, DefaultImage),
-		ROCm: pick(i.ROCm, d.ROCm, DefaultImage),
+		CPU:  firstGiven(i.CPU, d.CPU, DefaultImage),
+		CUDA: firstGiven(i.CUDA, d.CUDA, DefaultImage),
+		ROCm: firstGiven(i.ROCm, d.ROCm, DefaultImage),
 	}
 }
 
-func pick(values ...string) string {
+func firstGiven(values ...string) string {
 	for _, v := range values {
 		if v != "" {
 			return v
@@ -69,7 +69,7 @@ func joinMounts(own, defaults []config.BindMount, workDir string) []config.BindM
 	out := slices.Clone(own)
 	for _, d := range defaults {
 		if !slices.ContainsFunc(out, func(o config.BindMount) bool {
-			return under(workDir, o.ContainerPath) == under(workDir, d.ContainerPath)
+			return absolutePath(workDir, o.ContainerPath) == absolutePath(workDir, d.ContainerPath)
 		}) {
 			out = append(out, d)
 		}
@@ -87,8 +87,8 @@ func joinDevices(own, defaults []config.Device) []config.Device {
 	return out
 }
 
-// under makes a path of the container absolute.
-func under(workDir, p string) string {
+// absolutePath makes a path of the container absolute.
+func absolutePath(workDir, p string) string {
 	if path.IsAbs(p) {
 		return path.Clean(p)
 	}

@@ -24,8 +24,8 @@ func Backup(ctx context.Context, p Parts, path string, dryRun bool) (int64, erro
 		if dryRun {
 			return s.Backup(ctx, &size)
 		}
-		scheme, _, _ := strings.Cut(path, "://")
-		if upload, ok := p.Uploads[scheme]; ok {
+		scheme, _, hasScheme := strings.Cut(path, "://")
+		if upload, ok := p.Uploads[scheme]; ok && hasScheme {
 			return uploadBackup(ctx, upload, path, write)
 		}
 		return writeBackup(path, write)

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -112,7 +113,11 @@ func (d Dir) writeFile(key string, data []byte) error {
 // directory. The lock is released when the process that holds it ends.
 func (d Dir) withLock(do func() error) error {
 	lock := flock.New(filepath.Join(d.Path, ".lock"), flock.SetPermissions(0o600))
-	if err := lock.Lock(); err != nil {
+	err := lock.Lock()
+	for errors.Is(err, syscall.EINTR) { // as on network file systems
+		err = lock.Lock()
+	}
+	if err != nil {
 		return d.fileError("lock", err)
 	}
 	defer func() { _ = lock.Close() }() // nothing was written

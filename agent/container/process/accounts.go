@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/gofrs/flock"
 )
@@ -147,7 +148,11 @@ func (a Accounts) lockAccounts() (unlock func(), err error) {
 		return nil, err
 	}
 	l := flock.New(filepath.Join(a.Dir, "lock"), flock.SetPermissions(0o600))
-	if err := l.Lock(); err != nil {
+	err = l.Lock()
+	for errors.Is(err, syscall.EINTR) { // as on network file systems
+		err = l.Lock()
+	}
+	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return func() { _ = l.Close() }, nil

@@ -38,6 +38,7 @@ func newEntry(f Field, prior string) *entry {
 		e.input.Placeholder(f.Default)
 	}
 	e.input.WithTheme(plainTheme()).WithKeyMap(huh.NewDefaultKeyMap())
+	e.narrow()
 	return e
 }
 
@@ -60,24 +61,31 @@ func plainTheme() huh.Theme {
 	})
 }
 
-// resize fits the field to a screen. The choices take what the rest leaves.
+// resize fits the field to a screen. The choices take what the rest leaves, and none of
+// them is chosen by it.
 func (e *entry) resize(width, height int) {
 	e.input.WithWidth(width)
-	e.narrow(width, height)
+	e.drawList(width, height)
 }
 
 // narrow shows the choices that have what is typed, and points at the one pointed at before
 // or the first.
-func (e *entry) narrow(width, height int) {
+func (e *entry) narrow() {
 	e.shown = e.field.Choices
 	if e.typed != "" && !e.hasChoice(e.typed) {
 		e.shown = having(e.field.Choices, strings.TrimSpace(e.typed))
 	}
+	if len(e.shown) > 0 {
+		e.point()
+	}
+}
+
+// drawList makes the list of what is shown.
+func (e *entry) drawList(width, height int) {
 	e.list = nil
 	if len(e.shown) == 0 {
 		return
 	}
-	e.point()
 	e.list = huh.NewSelect[string]().Value(&e.listed).Options(options(e.shown, width)...)
 	e.list.WithTheme(plainTheme()).WithKeyMap(huh.NewDefaultKeyMap()).WithWidth(width)
 	e.list.Height(min(len(e.shown), max(height-formLines, 3)))
@@ -135,7 +143,8 @@ func (e *entry) update(msg tea.Msg, width, height int) tea.Cmd {
 	before := e.typed
 	_, cmd := e.input.Update(msg)
 	if e.typed != before {
-		e.narrow(width, height)
+		e.narrow()
+		e.drawList(width, height)
 	}
 	return cmd
 }

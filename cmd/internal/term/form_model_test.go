@@ -85,3 +85,25 @@ func TestCtrlCEndsAFormAsAnInterruption(t *testing.T) {
 		t.Errorf("got %v, want %v", m.err, context.Canceled)
 	}
 }
+
+func TestAResizedFormKeepsTheChoice(t *testing.T) {
+	t.Parallel()
+	m := asked()
+	m.takeField(fieldMsg{turn: m.turn, field: &Field{Label: "name", Check: refuseBad, Choices: []Choice{{Value: "bad"}, {Value: "good"}}}})
+	for _, r := range "bad" {
+		m.Update(tea.KeyPressMsg{Code: r, Text: string(r)})
+	}
+	if m.entry.answer() != "bad" {
+		t.Fatalf("got %q, want what is typed", m.entry.answer())
+	}
+	m.Update(tea.KeyPressMsg{Code: tea.KeyDown})
+	m.Update(m.check(m.turn, m.entry.field, "good", 0)())
+	m.Update(tea.WindowSizeMsg{Width: 40, Height: 12})
+	if m.entry.answer() != "good" || !m.checked.known || m.checked.answer != "good" {
+		t.Fatalf("got %q, checked %+v, want the choice and what is known of it", m.entry.answer(), m.checked)
+	}
+	m.submit()
+	if got, _ := m.answers.Get("name"); got != "good" {
+		t.Errorf("got %q, want what was shown", got)
+	}
+}

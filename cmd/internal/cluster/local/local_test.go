@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
+	"github.com/det-deploy/det-deploy/cmd/internal/contexts"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
@@ -69,5 +70,21 @@ func TestUpReadsItsFlags(t *testing.T) {
 				t.Errorf("got -, want +:\n%s", d)
 			}
 		})
+	}
+}
+
+func TestAContextIsForgottenWithItsCluster(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		context contexts.Context
+		want    bool
+	}{
+		"that up or login made":               {contexts.Context{Master: "http://127.0.0.1:8080"}, true},
+		"of this address, of another cluster": {contexts.Context{Master: "http://127.0.0.1:8080", Platform: "aws"}, true},
+		"of a cluster elsewhere":              {contexts.Context{Master: "https://203.0.113.9:8443", Platform: "aws"}, false},
+	} {
+		if got := leadsHere(tc.context, "http://127.0.0.1:8080"); got != tc.want {
+			t.Errorf("a context %s: got forgotten %t, want %t", name, got, tc.want)
+		}
 	}
 }

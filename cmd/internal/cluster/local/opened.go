@@ -68,8 +68,12 @@ func (c *opened) Kept() string { return "" }
 
 // Forget removes the context of the cluster.
 func (c *opened) Forget(ctx context.Context) error {
-	return cluster.Forget(ctx, c.Streams, c.ID(), func(k contexts.Context) bool { return k.Platform == "" })
+	return cluster.Forget(ctx, c.Streams, c.ID(), func(k contexts.Context) bool { return leadsHere(k, c.Target.Spec.URL()) })
 }
+
+// leadsHere reports whether a context of the cluster's name is the cluster's, of which the
+// master is at url, and not that of a cluster elsewhere.
+func leadsHere(k contexts.Context, url string) bool { return k.Platform == "" || k.Master == url }
 
 // Credentials are the passwords that the cluster was created with.
 func (c *opened) Credentials(context.Context) (cluster.Access, error) {

@@ -121,7 +121,7 @@ func (o *finder) run(c *cobra.Command) error {
 	p := o.platforms[slices.Index(names(o.platforms), k.Platform)]
 	v, f := o.on(p)
 	h, _ := p.Help(o.verb)
-	if err := giveFlags(c.Flags(), f, k, cmp.Or(h.Use, string(o.verb))); err != nil {
+	if err := giveFlags(c.LocalNonPersistentFlags(), f, k, cmp.Or(h.Use, string(o.verb))); err != nil {
 		return err
 	}
 	if err := v.validate(nil); err != nil {
@@ -142,9 +142,9 @@ func giveFlags(given, to *pflag.FlagSet, k known, verb string) error {
 		}
 	}
 	var err error
-	given.Visit(func(f *pflag.Flag) {
+	given.VisitAll(func(f *pflag.Flag) { // the set is a copy, for which Visit finds none
 		switch {
-		case err != nil || f.Name == "cluster-id" || f.Name == "platform":
+		case err != nil || !f.Changed || f.Name == "cluster-id" || f.Name == "platform":
 		case to.Lookup(f.Name) == nil:
 			err = usage.Errorf("--%s means nothing to `det-deploy %s %s`", f.Name, k.Platform, verb)
 		default:

@@ -83,7 +83,7 @@ func becomeAgent(ctx context.Context, cfg Config) (Config, error) {
 	return cfg, setUpMachine(ctx, cfg, me)
 }
 
-// switchOff runs hooks.on_join_refused when the machine is none of the master's.
+// switchOff runs hooks.on_join_refused when the master did not launch the machine.
 func switchOff(ctx context.Context, cfg Config, err error) error {
 	hook := cfg.Settings.Hooks.OnJoinRefused
 	r, refused := errors.AsType[*link.RefusedError](err)
@@ -227,7 +227,7 @@ func guardOf(cfg Config) task.Guard {
 	return task.NewGuard(append(own, s.ProtectedPaths...)...)
 }
 
-// describeMaster fills in what tasks are told of the master.
+// describeMaster fills in what tasks learn of the master.
 func (a *Agent) describeMaster(s config.Agent) error {
 	h := &a.host
 	h.Scheme = s.Scheme()

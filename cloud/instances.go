@@ -16,7 +16,7 @@ type Price string
 const (
 	// OnDemand machines stay until they are terminated.
 	OnDemand Price = "on-demand"
-	// Spot machines are cheaper and may be taken back at any moment.
+	// Spot machines are cheaper and may be interrupted at any moment.
 	Spot Price = "spot"
 )
 
@@ -78,7 +78,7 @@ type Instance struct {
 	// "Server.SpotInstanceTermination".
 	Reason string
 	// Kind is what refusal its end amounts to, where its platform ended it and
-	// says what for: NoCapacity for one that was taken back, Quota for one that
+	// says what for: NoCapacity for one that was interrupted, Quota for one that
 	// no disk could be made for. Fix is what can be done about it.
 	Kind Kind
 	Fix  string

@@ -26,7 +26,7 @@ func isSimple(v any) *yaml.Node {
 
 // isPlain says that a string is certainly taken for nothing else by any YAML
 // reader: it starts with a letter or a slash, has only letters, digits and
-// / _ - . in it, and is none of the words of YAML 1.1.
+// / _ - . in it, and is not a keyword of YAML 1.1.
 func isPlain(s string) bool {
 	for i, c := range []byte(s) {
 		switch {

@@ -1,4 +1,4 @@
-// Package excerpt bounds what a stranger's text costs in an error, a log line or an
+// Package excerpt bounds the size of untrusted text in an error, a log line or an
 // answer. Text is measured before it is formatted: quoting a megabyte of control
 // characters makes four.
 //
@@ -53,7 +53,7 @@ func firstChars(s string, n int) string {
 	return s
 }
 
-// Format is fmt.Sprintf for messages that may repeat what a stranger sent: no
+// Format is fmt.Sprintf for messages that may repeat untrusted text: no
 // argument and no message is longer than text of ours can be.
 func Format(format string, args ...any) string {
 	bounded := make([]any, len(args))

@@ -76,7 +76,7 @@ func NewAuthority(name string, now time.Time) (Pair, error) {
 }
 
 // NewLeaf makes a server's certificate for hosts, names and addresses, with the
-// authority's below it. Empty hosts are none.
+// authority's below it. Empty hosts are skipped.
 func (ca Pair) NewLeaf(name string, hosts []string, now time.Time) (Pair, error) {
 	parent, signer, err := ca.Open()
 	if err != nil {

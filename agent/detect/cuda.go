@@ -119,7 +119,7 @@ func cudaDevices(cards []card) ([]*apiv1.Device, error) {
 	return newDevices(slots, apiv1.Device_TYPE_CUDA, split)
 }
 
-// newDevices are what a master is told. It refuses an agent whose ids or UUIDs do not
+// newDevices are the devices that a master receives. It refuses an agent whose ids or UUIDs do not
 // tell its devices apart, so that a tool that says such things is not believed.
 func newDevices(slots []card, t apiv1.Device_Type, renumber bool) ([]*apiv1.Device, error) {
 	out := make([]*apiv1.Device, len(slots))

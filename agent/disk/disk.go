@@ -204,7 +204,7 @@ func (e Entry) filePath(name string) string { return filepath.Join(e.dir, name) 
 
 // replaceFile writes a file so that it is there whole or as before, whenever the
 // agent is killed. It does not wait for the medium: after the machine itself
-// has failed its containers are gone as well, and the master is told so.
+// has failed its containers are gone as well, and the agent reports that.
 func (e Entry) replaceFile(name string, data []byte) error {
 	return atomicfile.WriteUnsynced(e.filePath(name), data, 0o600)
 }

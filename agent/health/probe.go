@@ -25,7 +25,7 @@ const (
 type Probe struct {
 	// Dir is the agent's data_dir.
 	Dir string
-	// Engine asks the container engine whether it answers; nil where there is none.
+	// Engine asks the container engine whether it answers; nil without an engine.
 	Engine func(context.Context) error
 }
 

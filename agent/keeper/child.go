@@ -43,7 +43,7 @@ type Child struct {
 	Lease   *lease.Lease
 
 	mu sync.Mutex // guards what follows
-	// pid is the keeper's; 0 is none.
+	// pid is the keeper's, or 0.
 	pid int
 	// before is the keeper of an earlier program in this very process, which has to
 	// take in its end; 0 is none. found says that it was looked for.
@@ -227,7 +227,7 @@ func (c *Child) reapKeeper() (ended bool) {
 	return ended
 }
 
-// hasEnded says that a child has ended, or is none of this process.
+// hasEnded says that a process has ended, or is not a child of this one.
 func hasEnded(pid int) bool {
 	got, err := unix.Wait4(pid, nil, unix.WNOHANG, nil)
 	return got == pid || errors.Is(err, unix.ECHILD)

@@ -63,7 +63,7 @@ func End(ctx context.Context, dir string) error {
 	return nil
 }
 
-// Holder is the process id of the keeper of a data_dir; 0 is none.
+// Holder is the process id of the keeper of a data_dir, or 0.
 func Holder(dir string) int {
 	f, err := os.OpenFile(lockFile(dir), os.O_RDWR, 0)
 	if err != nil {

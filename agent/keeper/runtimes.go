@@ -17,7 +17,7 @@ import (
 // another runtime before.
 type runtimes struct {
 	processes *process.Runtime // nil where there never was a process
-	// engine is nil where there is none. It is asked when a container may be its: one
+	// engine is nil where none is used. It is asked when a container may be its: one
 	// that does not answer holds up no process.
 	engine func() (*docker.Runtime, error)
 	docker *docker.Runtime // nil where it was not asked, or does not answer

@@ -18,7 +18,7 @@ func traceAddress(ctx context.Context, local *net.Addr) context.Context {
 
 // addressOf is the IP at which other machines find this one: that of its connection to
 // the master, or of its default route where the master is on the same machine. It is
-// empty where there is none.
+// empty where both are unknown.
 func addressOf(ctx context.Context, local net.Addr) string {
 	if tcp, ok := local.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
 		return tcp.IP.String()

@@ -71,7 +71,7 @@ func (l *link) keepCredential(credential string) error {
 	return nil
 }
 
-// readCredential returns nothing where there is none. A damaged one is dropped: the
+// readCredential returns nothing where the file does not exist. A damaged one is dropped: the
 // master would refuse it and could not say why.
 func (l *link) readCredential() (string, error) {
 	name := l.cfg.CredentialFile

@@ -89,7 +89,7 @@ type RefusedError struct {
 // Error gives the master's reason.
 func (e *RefusedError) Error() string { return "the master refuses this agent: " + e.Reason }
 
-// Unwanted says that this machine is none of the master's: one that was launched
+// Unwanted says that this machine is not one of the master's: one that was launched
 // for it has no reason to go on.
 func (e *RefusedError) Unwanted() bool { return e.unwanted }
 

@@ -31,7 +31,7 @@ type Script struct {
 func (s Script) Output() string { return s.File + ".log" }
 
 const (
-	// tailBytes and tailLines bound what is told of a script that failed: enough
+	// tailBytes and tailLines bound the output of a failed script in its error: enough
 	// for an error and what led to it.
 	tailBytes = 4 << 10
 	tailLines = 20

@@ -22,7 +22,7 @@ type Guard struct {
 	table string
 }
 
-// NewGuard guards the paths that are the agent's own. Empty ones are none.
+// NewGuard guards the paths that are the agent's own. Empty paths are skipped.
 func NewGuard(own ...string) Guard {
 	var g Guard
 	for _, p := range own {

@@ -12,7 +12,7 @@ import (
 // hostGateway is what a container with a network of its own calls its host.
 const hostGateway = "host.docker.internal"
 
-// Host is what tasks are told about where they run. It is a value: a new
+// Host is what tasks learn about where they run. It is a value: a new
 // welcome makes a new one.
 type Host struct {
 	AgentID   string

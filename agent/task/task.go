@@ -22,7 +22,7 @@ type Config struct {
 	Runtime container.Runtime
 	// Guard keeps tasks from what would give them the machine.
 	Guard Guard
-	// Host waits for the first welcome and returns what tasks are told.
+	// Host waits for the first welcome and returns what tasks learn of their host.
 	Host func(context.Context) (Host, error)
 	// Client asks the master, whose URL has no path, for the files of a task.
 	Client *http.Client
@@ -30,7 +30,7 @@ type Config struct {
 	// Changed is called with a container's id after every change that the master
 	// should hear of.
 	Changed func(id string)
-	// Failed is told why a container did not start, and Started that one did.
+	// Failed is called with why a container did not start, and Started when one did.
 	Failed  func(error)
 	Started func()
 	// Keeper makes sure that this agent's keeper runs.

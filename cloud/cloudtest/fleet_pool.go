@@ -114,7 +114,7 @@ func (f *Fleet) launch(pool string, l cloud.Launch) ([]cloud.Instance, error) {
 	}
 	room := f.room(l)
 	if room == 0 {
-		return nil, refused(cloud.NoCapacity, OpLaunch, fmt.Sprintf("there is no more %s in %q", l.Offer.Type, l.Offer.Zone))
+		return nil, refused(cloud.NoCapacity, OpLaunch, fmt.Sprintf("no capacity for %s in %q", l.Offer.Type, l.Offer.Zone))
 	}
 	made := promise{pool: pool, launch: l}
 	for range room {

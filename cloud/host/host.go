@@ -1,6 +1,6 @@
 // Package host is what a cluster's machine needs of its cloud: what it is to run,
-// where its logs and its use are reported, which machine it is and when it will
-// be taken back. Master and agent know nothing of it.
+// where its logs and metrics are reported, its identity and when it will be
+// interrupted. Master and agent know nothing of it.
 package host
 
 import (
@@ -37,7 +37,7 @@ const (
 // cursorFile remembers how far the journal was carried.
 const cursorFile = "/var/lib/det-deploy/journal.cursor"
 
-// Config is what a machine is told at its first boot.
+// Config is what a machine receives at its first boot.
 type Config struct {
 	Role    Role
 	Cluster string

@@ -51,7 +51,7 @@ type Kind string
 const (
 	// Interruption is a machine that will be gone at the notice's time.
 	Interruption Kind = "interruption"
-	// Rebalance is a machine that is likelier to be taken back than others.
+	// Rebalance is a machine with an elevated risk of interruption.
 	Rebalance Kind = "rebalance"
 )
 
@@ -63,7 +63,7 @@ type Notice struct {
 	// At is when: of an interruption when the machine will be gone, of a
 	// rebalance when it was recommended.
 	At time.Time `json:"at"`
-	// Reason is the platform's own words, for people.
+	// Reason is the platform's own text, for display.
 	Reason string `json:"reason"`
 }
 

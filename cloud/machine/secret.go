@@ -121,7 +121,7 @@ func (s Secret) Check(data []byte, audience string, now time.Time) (once string,
 }
 
 // SecretFile is the machine of an agent that proves itself by a Secret. It is
-// never taken back by its platform.
+// never interrupted by its platform.
 type SecretFile string
 
 // Proof makes a proof for audience.

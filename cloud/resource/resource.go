@@ -32,7 +32,7 @@ type Resource interface {
 	Find(ctx context.Context) (Found, []Drift, error)
 
 	// Create makes the object, marked as the cluster's in the same call. It is
-	// called after Find said there is none, must tolerate losing that race,
+	// called after Find returned none, must tolerate losing that race,
 	// and may be called again after an ambiguous answer: a second call with
 	// the object in place is a success.
 	Create(ctx context.Context) error

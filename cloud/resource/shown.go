@@ -12,7 +12,7 @@ type Described interface {
 
 // Telling is implemented by resources whose creation takes long enough to be watched.
 type Telling interface {
-	// CreateTelling is Create; tell is told how far it is.
+	// CreateTelling is Create; it calls tell with its progress.
 	CreateTelling(ctx context.Context, tell func(string)) error
 }
 

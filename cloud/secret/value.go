@@ -23,7 +23,7 @@ type Value struct {
 	ref     *Ref
 }
 
-// Literal is a value that is the secret itself; "" is none.
+// Literal is a value that is the secret itself; "" is no secret.
 func Literal(text string) Value {
 	if text == "" {
 		return Value{}

@@ -80,7 +80,7 @@ func commandLine(pid int) []byte {
 	return line
 }
 
-// awaitPID returns the id of a living shell, and 0 when there is none. A
+// awaitPID returns the id of a living shell, and 0 without one. A
 // shell that holds the lock and has not written its id yet is about to.
 func (r *Runtime) awaitPID(ctx context.Context, id string) (int, error) {
 	d := r.containerDir(id)

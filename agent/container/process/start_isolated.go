@@ -113,7 +113,7 @@ func (a account) taskEnv(files string) []string {
 	return append(inheritedEnviron(), "HOME="+home, "USER="+name, "LOGNAME="+name)
 }
 
-// gpuGroups are the groups that may use the machine's GPUs, where not everybody may.
+// gpuGroups are the groups that may use the machine's GPUs, where access is restricted.
 func gpuGroups(gpus []string) []int {
 	if len(gpus) == 0 {
 		return nil

@@ -32,7 +32,7 @@ func logsCalls() edge.Calls {
 
 func otherCalls() edge.Calls {
 	return edge.Calls{
-		// Everybody may ask who they are.
+		// Every principal may ask for its own identity.
 		{Op: "sts:GetCallerIdentity"},
 		edge.Reads("ssm:GetParameter"),
 		edge.Reads("servicequotas:GetServiceQuota"),

@@ -21,7 +21,7 @@ type Profiles interface {
 // profile is an instance profile's ARN; a path may stand before its name.
 var profile = regexp.MustCompile(`^arn:aws[a-z-]*:iam::(\d{12}):instance-profile/(?:.+/)?([\w+=,.@-]+)$`)
 
-// CheckProfile refuses what is no instance profile, without asking anybody.
+// CheckProfile refuses what is no instance profile, without a call.
 func CheckProfile(profileARN string) error {
 	if profile.MatchString(profileARN) {
 		return nil

@@ -46,7 +46,7 @@ func carried() []string {
 	return []string{"Content-Type", "X-Amz-Date", "X-Amz-Security-Token", Audience, Nonce}
 }
 
-// check judges what can be judged without asking anybody.
+// check verifies what can be verified without a call.
 func (v Verifier) check(audience string, proof cloud.Proof) (signature, error) {
 	if proof.Kind != Kind {
 		return signature{}, fmt.Errorf("a proof of the form %q is not Amazon's", proof.Kind)

@@ -8,7 +8,7 @@ import (
 )
 
 // SetCapacity says how many machines of a type a zone still has; a zone that was
-// never set has as many as anybody wants.
+// never set has unlimited capacity.
 func (w *World) SetCapacity(machineType, zone string, n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -24,7 +24,7 @@ type object struct {
 	at           time.Time
 }
 
-// latest is the index of the newest version of a key, -1 when there is none.
+// latest is the index of the newest version of a key, -1 without versions.
 func (b *bucket) latest(key string) int {
 	for i := len(b.objects) - 1; i >= 0; i-- {
 		if b.objects[i].key == key {

@@ -63,7 +63,7 @@ func firstID(ids ...*string) string {
 	return ""
 }
 
-// Admits reports whether rules of a group admit anybody to the TCP ports of a range.
+// Admits reports whether rules of a group admit any source to the TCP ports of a range.
 func Admits(ps []types.IpPermission, from, to int32) bool {
 	return slices.ContainsFunc(ps, func(p types.IpPermission) bool {
 		if len(p.IpRanges)+len(p.PrefixListIds)+len(p.UserIdGroupPairs) == 0 {

@@ -45,7 +45,7 @@ func (t Type) String() string {
 	return s + ")"
 }
 
-// Types asks for the types of these names, or for all when there are none. What
+// Types asks for the types of these names, or for all without names. What
 // does not exist in the region is missing from the answer.
 func (f Facts) Types(ctx context.Context, names ...string) (map[string]Type, error) {
 	in := &ec2.DescribeInstanceTypesInput{}

@@ -79,7 +79,7 @@ type Config struct {
 	// UserData is what machines run at boot.
 	UserData []byte
 
-	// Log is told what the fleet does without. Nil is silence.
+	// Log receives what the fleet does without. It may be nil.
 	Log *slog.Logger
 }
 

@@ -1,5 +1,5 @@
 // Package machine is what a machine of a cluster on Amazon's has of its cloud: who
-// it is, the control bucket, the proof of which machine it is, word of its end,
+// it is, the control bucket, the proof of which machine it is, notices of its interruption,
 // and where its logs and its use are reported.
 package machine
 

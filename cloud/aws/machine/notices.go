@@ -9,7 +9,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/machine"
 )
 
-// Reader reads what the machine is told about itself.
+// Reader reads the metadata of the machine.
 type Reader interface {
 	// Get returns what stands at a path, and whether anything does.
 	Get(ctx context.Context, path string) (text string, found bool, err error)

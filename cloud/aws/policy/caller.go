@@ -30,7 +30,7 @@ func (s Scope) readStatements() []Statement {
 }
 
 // createStatements allow calls that create. What is created must carry the mark; what it is
-// created in or from may be anybody's.
+// created in or from may belong to any account.
 func (s Scope) createStatements() []Statement {
 	// The ARN of a snapshot names no account.
 	made := append(s.ec2ARNs("snapshot"), s.resourceARN("ec2", "*"))

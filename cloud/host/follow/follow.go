@@ -68,7 +68,7 @@ type Config struct {
 	// Self is the file of the program that follows. When the master has been
 	// well with another one, Run returns so that the machine starts it instead.
 	Self string
-	// Tell is told of each manifest that is applied: what else on the machine
+	// Tell is called with each manifest that is applied: what else on the machine
 	// uses it. It returns whether the program has to be restarted for that; then Run
 	// returns. It may be nil.
 	Tell func(manifest.Manifest) (anew bool)

@@ -36,7 +36,7 @@ const (
 
 // Sink is where logs are kept.
 type Sink interface {
-	// Put appends events to a stream, and makes the stream when there is none.
+	// Put appends events to a stream, and creates the stream if it does not exist.
 	Put(ctx context.Context, stream string, events []Event) error
 }
 
@@ -46,7 +46,7 @@ type Config struct {
 	Instance string
 	Sink     Sink
 	// Open follows the journal from after a cursor, or from this boot's
-	// beginning when there is none.
+	// beginning without one.
 	Open func(ctx context.Context, cursor string) (io.ReadCloser, error)
 	// CursorFile remembers how far the journal was carried.
 	CursorFile string

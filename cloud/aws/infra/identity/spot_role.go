@@ -40,7 +40,7 @@ func (*SpotRole) Describe() []string {
 	return []string{"the account's role for spot machines, which it never had; it stays when the cluster goes"}
 }
 
-// Find looks at it. A caller who may not is told so by the checks, and is not held up:
+// Find looks at it. The checks report a caller who may not, which is no error here:
 // the role may well be there.
 func (r *SpotRole) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	out, err := r.In.Clients.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(SpotRoleName)})

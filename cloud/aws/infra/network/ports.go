@@ -71,7 +71,7 @@ func (r Rule) planKey() string {
 	return port + " from " + r.sourceName()
 }
 
-// describeRule is a rule for people, before the groups that it names are there.
+// describeRule is the rule in a plan, before the groups that it names are there.
 func (r Rule) describeRule() string {
 	port := "everything"
 	if r.Port != 0 {

@@ -55,7 +55,7 @@ func (t TLSOnly) Put(ctx context.Context) error {
 	return err
 }
 
-// policyText is the text of the bucket's policy, empty when there is none.
+// policyText is the text of the bucket's policy, empty without one.
 func (t TLSOnly) policyText(ctx context.Context) (string, error) {
 	out, err := t.S3.GetBucketPolicy(ctx, &s3.GetBucketPolicyInput{Bucket: aws.String(t.Bucket)})
 	if err != nil {

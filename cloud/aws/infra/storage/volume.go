@@ -158,5 +158,5 @@ func Volumes(c *owner.Cluster) infra.Kind[types.Volume] {
 	return k
 }
 
-// GiB is a size for people.
+// GiB formats a size.
 func GiB(n int32) string { return strconv.Itoa(int(n)) + " GiB" }

@@ -28,8 +28,8 @@ type Deployment interface {
 	// Checks lists what has to hold before anything is changed.
 	Checks() []doctor.Check
 
-	// Ready waits until the cluster answers, telling what it waits for. It is
-	// ErrNotAwaited when it was told not to wait.
+	// Ready waits until the cluster answers, reporting what it waits for. It is
+	// ErrNotAwaited when it was asked not to wait.
 	Ready(ctx context.Context, tell func(string)) error
 }
 

@@ -6,8 +6,8 @@ import (
 	"github.com/det-deploy/det-deploy/installer/record"
 )
 
-// Standing is where a cluster stands between two releases, by its record and by what its
-// master is told to run:
+// Standing is the state of a cluster between two releases, by its record and by what its
+// master is set to run:
 //
 //	Missing ──install──▶ Unproven ──the master answers──▶ Serving ◀──────────────────┐
 //	                      │    ▲                           │  ▲                       │
@@ -43,7 +43,7 @@ const (
 	Begun Standing = "begun"
 	// Halted has its master stopped, or on hold.
 	Halted Standing = "halted"
-	// Committed may have a new master; it was not told to run yet.
+	// Committed may have a new master; it was not set to run yet.
 	Committed Standing = "committed"
 	// Stuck has a new master that has never answered.
 	Stuck Standing = "stuck"
@@ -104,10 +104,10 @@ func (s Standing) Instead(a Act) Act {
 type Sight struct {
 	// Upgrade is the one that the record has under way, or nil.
 	Upgrade *record.Upgrade
-	// Runs and Mode are what the master is told.
+	// Runs and Mode are what the master is set to.
 	Runs record.Release
 	Mode Mode
-	// Answered is true when Runs has answered since it was told to run; Proven when any
+	// Answered is true when Runs has answered since it was set to run; Proven when any
 	// release of the cluster ever has.
 	Answered, Proven bool
 	// Former is what ran before Runs, as far as the platform remembers.
@@ -171,7 +171,7 @@ type Abandonable interface {
 	Finish(ctx context.Context, tell func(string)) error
 }
 
-// See puts together what there is to see. Where the platform does not tell, what runs is
+// See puts together what there is to see. Where the platform does not report it, what runs is
 // taken to have answered.
 func See(ctx context.Context, target Upgradable, r record.Record) (Sight, error) {
 	runs, mode, err := target.Runs(ctx)

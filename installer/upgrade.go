@@ -33,16 +33,16 @@ const (
 type Upgradable interface {
 	Deployment
 
-	// Runs says what the master's machine is told to run, and how. It is zero when
+	// Runs says what the master's machine is set to run, and how. It is zero when
 	// there is no master.
 	Runs(ctx context.Context) (record.Release, Mode, error)
 
 	// Offer brings the programs of a release to where the machines of the cluster
-	// find them, telling what it waits for. Nothing uses them yet.
+	// find them, reporting what it waits for. Nothing uses them yet.
 	Offer(ctx context.Context, r record.Release, tell func(string)) error
 
 	// Turn has the master's machine run r in a mode, and returns when it does: for
-	// Serve when it answers, for Hold when it has told that it could serve, for
+	// Serve when it answers, for Hold when it has reported that it could serve, for
 	// Stop when nothing writes the store any more. An error says what it told
 	// instead.
 	Turn(ctx context.Context, r record.Release, m Mode, tell func(string)) error

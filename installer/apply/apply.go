@@ -1,5 +1,5 @@
 // Package apply carries out a plan: each step after those it needs, a few side
-// by side, telling what it does. It never decides what is to be done.
+// by side, reporting what it does. It never decides what is to be done.
 package apply
 
 import (

@@ -1,5 +1,5 @@
 // Package doctor says before anything is changed whether a cluster can run where
-// it is to be put, and if not, everything that stands in the way at once.
+// it is to be put, and if not, lists everything that prevents it at once.
 package doctor
 
 import (

@@ -51,7 +51,7 @@ func (*configuration) Kind() string { return KindManifest }
 // Needs everything that it mentions.
 func (f *configuration) Needs() []string { return f.needs }
 
-// Find compares what the machine is told to run with what it should be told. A
+// Find compares the stored manifest with the wanted one. A
 // manifest that says to stop is none: it is what `down` leaves behind.
 func (f *configuration) Find(ctx context.Context) (resource.Found, []resource.Drift, error) {
 	m, err := f.manifest.getCached(ctx)

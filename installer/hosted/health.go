@@ -9,7 +9,7 @@ import (
 )
 
 // Problem is what the master's machine last said that is not as it should be, and
-// nothing when it runs what it is told and is well.
+// nothing when it runs what the manifest says and is healthy.
 func (c *manifests) Problem(ctx context.Context) (string, error) {
 	m, s, err := c.readBoth(ctx)
 	if err != nil || m.Schema == "" || m.Phase == manifest.Stop {

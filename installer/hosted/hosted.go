@@ -131,7 +131,7 @@ type Cluster struct {
 	secrets
 }
 
-// manifests is what the master's machine is told, and what it answers.
+// manifests are the master's manifest and its status.
 type manifests struct{ *Setup }
 
 // secrets is what the cluster keeps in its cloud's store.

@@ -51,7 +51,7 @@ func (c *manifests) readStatus(ctx context.Context) (manifest.Status, error) {
 	return manifest.ParseStatus(o.Data)
 }
 
-// readBoth reads side by side what the machine is told, and what it says.
+// readBoth reads the manifest and its status concurrently.
 func (c *manifests) readBoth(ctx context.Context) (m manifest.Manifest, s manifest.Status, err error) {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {

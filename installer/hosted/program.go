@@ -90,7 +90,7 @@ func (p *program) Create(ctx context.Context) error {
 	return p.CreateTelling(ctx, func(string) {})
 }
 
-// CreateTelling uploads it and tells how far that is.
+// CreateTelling uploads it and reports the progress.
 func (p *program) CreateTelling(ctx context.Context, tell func(string)) error {
 	sum, err := p.wantedSum(ctx)
 	if err != nil {

@@ -64,7 +64,7 @@ func (c *Cluster) trustedEndpoint(ctx context.Context) (Endpoint, error) {
 	return Endpoint{CA: ca}, err
 }
 
-// Ready waits until the master runs what it was told, answers over TLS as this
+// Ready waits until the master runs what the manifest says, answers over TLS as this
 // cluster's, and has had a task run.
 func (c *Cluster) Ready(ctx context.Context, tell func(string)) error {
 	if c.NoWait {
@@ -136,7 +136,7 @@ func (e *unreachableError) Error() string {
 
 func (e *unreachableError) Unwrap() error { return e.err }
 
-// Hint names what most likely stands between.
+// Hint names the most likely cause.
 func (e *unreachableError) Hint() string {
 	return "add this machine's address to the admitted ones (" + e.inbound + " takes the whole list), or run the command from a machine that is admitted"
 }

@@ -23,7 +23,7 @@ const (
 
 // Secret is what a cluster keeps in its cloud's store of secrets.
 type Secret struct {
-	// Name tells it from others: "admin-password".
+	// Name identifies it: "admin-password".
 	Name string
 	// Given is the user's value. A stored one that differs is replaced.
 	Given secret.Value
@@ -42,7 +42,7 @@ type StoredSecret interface {
 	Give(v secret.Value)
 	// Read reads the value. It is a refusal of kind NotFound when there is none.
 	Read(ctx context.Context) (secret.Value, error)
-	// Version tells one value from another. It is empty when there is none.
+	// Version identifies a value. It is empty when there is none.
 	Version(ctx context.Context) (string, error)
 }
 
@@ -56,7 +56,7 @@ type Vault interface {
 	ReadForeign(ctx context.Context, ref secret.Ref) (secret.Value, error)
 }
 
-// watched is a secret whose changes the master's machine is told about.
+// watched is a secret whose changes restart the master.
 type watched struct {
 	StoredSecret
 

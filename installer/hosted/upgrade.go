@@ -24,7 +24,7 @@ func (c *Cluster) Release() record.Release {
 	return r
 }
 
-// Runs says what the machine is told to run.
+// Runs says what the machine is set to run.
 func (c *Cluster) Runs(ctx context.Context) (record.Release, installer.Mode, error) {
 	m, err := c.readManifest(ctx)
 	if err != nil || m.Schema == "" {

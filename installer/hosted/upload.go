@@ -10,7 +10,7 @@ import (
 // SDK's reading of the file for its checksum, pass without any.
 const tellEvery = 3 * time.Second
 
-// upload is a file on its way; it tells how much of it has gone.
+// upload is a file that is being uploaded; it reports the bytes sent.
 type upload struct {
 	io.ReadSeeker
 
@@ -32,7 +32,7 @@ func watchUpload(f io.ReadSeeker, now func() time.Time, tell func(string)) (*upl
 	return &upload{ReadSeeker: f, now: now, tell: tell, size: size, told: now()}, nil
 }
 
-// Read reads and tells.
+// Read reads and reports the progress.
 func (u *upload) Read(p []byte) (int, error) {
 	n, err := u.ReadSeeker.Read(p)
 	u.pos += int64(n)
@@ -44,7 +44,7 @@ func (u *upload) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Seek goes elsewhere, as for a second attempt.
+// Seek rewinds for a retry.
 func (u *upload) Seek(offset int64, whence int) (int64, error) {
 	n, err := u.ReadSeeker.Seek(offset, whence)
 	u.pos = n

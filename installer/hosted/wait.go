@@ -14,14 +14,14 @@ const (
 	// away under it: a machine looks every 30 s what it is to run, and its master
 	// has a minute.
 	haltLimit = 3 * time.Minute
-	// runLimit is how long a machine may take to run what it is told: to look,
+	// runLimit is how long a machine may take to run what the manifest says: to look,
 	// fetch the program, and for a first boot to start at all.
 	runLimit = 15 * time.Minute
 	// lookEvery is the pause between two looks at what the machine says.
 	lookEvery = 5 * time.Second
 )
 
-// Halt tells the machine to stop its master, so that it launches nothing more and
+// Halt asks the machine to stop its master, so that it launches nothing more and
 // closes its database, and waits until it has. A machine that does not answer is
 // not waited for long: it goes anyway.
 func (c *manifests) Halt(ctx context.Context) error {
@@ -90,7 +90,7 @@ func describeStatus(s manifest.Status, m manifest.Manifest) string {
 	}
 }
 
-// lateError is a machine that does not come to run what it is told.
+// lateError is a machine that does not run what the manifest says in time.
 type lateError struct {
 	noun  string
 	last  string

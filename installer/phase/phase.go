@@ -32,7 +32,7 @@ type Phase struct {
 	Limit time.Duration
 }
 
-// Run carries out phases in order and tells sink. When one fails, or ctx is
+// Run carries out phases in order and reports to sink. When one fails, or ctx is
 // cancelled between two, the phases already done are undone in reverse under a
 // context that outlives the interruption, and every error met is joined.
 func Run(ctx context.Context, sink event.Sink, phases ...Phase) error {

@@ -19,7 +19,7 @@ type Request struct {
 	Cluster string
 	// Wanted is everything that should exist.
 	Wanted []resource.Resource
-	// Target tells what does exist.
+	// Target lists what exists.
 	Target resource.Target
 	// Down plans the removal of everything: Wanted is looked at by name, for
 	// what a list does not show yet, and goes with the rest.

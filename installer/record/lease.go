@@ -20,11 +20,11 @@ type Holder struct {
 	// Owner is the person, as the machine names them.
 	Owner string `json:"owner"`
 	Host  string `json:"host"`
-	// Process tells the holder's process from others on its host.
+	// Process identifies the holder's process on its host.
 	Process string `json:"process,omitempty"`
 	// Action is what it was last known to do: "up: local/process/master".
 	Action string `json:"action"`
-	// Nonce tells two leases of one process apart.
+	// Nonce distinguishes two leases of one process.
 	Nonce string `json:"nonce"`
 	// Lasts is how long the lease outlives its last renewal.
 	Lasts time.Duration `json:"lasts"`

@@ -40,7 +40,7 @@ type Record struct {
 }
 
 // HasAnswered reports whether a release is known to have answered since the cluster was
-// last told to run it.
+// last set to run it.
 func (r Record) HasAnswered(runs Release) bool {
 	switch {
 	case r.Upgrade != nil:

@@ -13,7 +13,7 @@ type Release struct {
 // IsZero reports whether nothing is known of the release.
 func (r Release) IsZero() bool { return r.Version == "" && len(r.Programs) == 0 }
 
-// Same reports whether o is this release, as far as both tell: by version, and by
+// Same reports whether o is this release, as far as both say: by version, and by
 // program for every platform that both name.
 func (r Release) Same(o Release) bool {
 	if r.Version != o.Version {

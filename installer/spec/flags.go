@@ -10,7 +10,7 @@ import (
 // settings are named for their flags.
 const FileSetting = "cluster.yaml"
 
-// anyPool stands in a flag's path for the one pool of tasks with slots.
+// anyPool is the placeholder in a flag's path for the one pool of tasks with slots.
 const anyPool = "pools.*."
 
 // AWSFlag is a setting that can be given on the command line.
@@ -32,7 +32,7 @@ func AWSOverrides() []document.Override {
 }
 
 // AWSFlags is every setting of a cluster on AWS that can be given on the command
-// line. What has no flag, such as a second pool, stands in a file.
+// line. What has no flag, such as a second pool, is set in a file.
 func AWSFlags() []AWSFlag {
 	var out []AWSFlag
 	for _, section := range [][]AWSFlag{networkFlags(), masterFlags(), poolFlags(), agentFlags(), taskFlags(), otherFlags()} {

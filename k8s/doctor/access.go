@@ -283,7 +283,7 @@ func grantsOf(r rbacv1.PolicyRule, namespace string) []need {
 	return out
 }
 
-// mayWatch looks whether it can be told what keeps the release from coming up.
+// mayWatch checks whether the user may read what keeps the release from coming up.
 // Without it the release is made all the same.
 func (w Wanted) mayWatch(ctx context.Context) Result {
 	needs := []need{

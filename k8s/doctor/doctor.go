@@ -1,5 +1,5 @@
 // Package doctor says before anything is made whether a Kubernetes cluster can
-// run what is to be put on it, and if not, everything that stands in the way at
+// run what is to be put on it, and if not, lists everything that prevents it at
 // once: its version, what one may do there, its storage, its GPUs, its limits.
 // Every check only looks.
 package doctor

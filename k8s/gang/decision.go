@@ -64,7 +64,7 @@ type Reason struct {
 	Text string
 }
 
-// Kind tells reasons apart.
+// Kind distinguishes reasons.
 type Kind string
 
 const (

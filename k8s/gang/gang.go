@@ -55,7 +55,7 @@ type Node struct {
 	place string
 }
 
-// State is where a gang stands.
+// State is the state of a gang.
 //
 //	Queued ──Create──▶ Gated ──Open──▶ Binding ──all bound──▶ Running
 //	   ▲                 │                │                      │

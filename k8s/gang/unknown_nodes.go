@@ -3,7 +3,7 @@ package gang
 // plenty is more of a resource than anybody asks for, and small enough to be added up.
 const plenty = int64(1) << 52
 
-// placesAsNodes stands in for nodes that must not be listed: each kind of place that
+// placesAsNodes replaces nodes that must not be listed: each kind of place that
 // pods ask for (selectors, affinity, tolerations) is taken for one node of any size, on
 // which all pods of that kind are. What the scheduler refuses there says how large it is.
 func placesAsNodes(c Cluster) Cluster {

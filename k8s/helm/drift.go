@@ -12,7 +12,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// hidden stands for what is in a Secret.
+// hidden replaces the values of a Secret.
 const hidden = "‹redacted›"
 
 func mergePatched(doc, patch []byte) ([]byte, error) { return jsonpatch.MergePatch(doc, patch) }

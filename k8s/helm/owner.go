@@ -11,7 +11,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 )
 
-// Owner tells releases of ours from those of others that have the same name: ours are
+// Owner distinguishes releases of ours from those of others that have the same name: ours are
 // of the chart, and its objects carry the mark, a label whose value is the release's
 // name. A chart's name alone proves nothing, as ours is called as Determined's own.
 type Owner struct {

@@ -6,7 +6,7 @@ import (
 	"helm.sh/helm/v3/pkg/release"
 )
 
-// Repair takes up a release that a dead client left in the middle of something,
+// Repair repairs a release that a dead client left in the middle of something,
 // so that the next operation can go on. It returns the status that it found, and
 // true when it changed anything:
 //

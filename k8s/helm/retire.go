@@ -41,7 +41,7 @@ func (c *Client) Parts(ctx context.Context, name string) (Parts, error) {
 }
 
 // Retire deletes the objects of a foreign release, so that another can take its name.
-// What stays is set free: it carries the release's marks no more, so
+// What stays is set free: it no longer carries the release's marks, so
 // that no release of that name ever takes it for its own. What Helm has written down
 // stays too, as of a release that was uninstalled, with its values. It may be
 // repeated.

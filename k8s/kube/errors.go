@@ -90,13 +90,13 @@ func kindOfStatus(err *apierrors.StatusError, changing bool) cloud.Kind {
 	return cloud.Unknown
 }
 
-// overQuota tells a full ResourceQuota from a missing permission. The API server
+// overQuota distinguishes a full ResourceQuota from a missing permission. The API server
 // has one reason and no cause for both, so its words are all there is to go by.
 func overQuota(err *apierrors.StatusError) bool {
 	return strings.Contains(err.ErrStatus.Message, "exceeded quota") || strings.Contains(err.ErrStatus.Message, "failed quota")
 }
 
-// breaksPodSecurity tells a refusal of the namespace's Pod Security level, which
+// breaksPodSecurity detects a refusal of the namespace's Pod Security level, which
 // has no reason of its own either.
 func breaksPodSecurity(err *apierrors.StatusError) bool {
 	return strings.Contains(err.ErrStatus.Message, "violates PodSecurity")

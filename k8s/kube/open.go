@@ -1,7 +1,7 @@
-// Package kube opens the Kubernetes cluster that the user means, as kubectl
-// would, and stands between every call and the network: what may not be done is
-// stopped, what may be repeated is repeated, and what was refused is put into
-// words. It is the one place that makes clients of Kubernetes.
+// Package kube opens the Kubernetes cluster that the user selects, as kubectl
+// would, and wraps every call: calls that are not allowed are stopped, safe calls
+// are retried, and refusals are explained. No other package makes clients of
+// Kubernetes.
 package kube
 
 import (

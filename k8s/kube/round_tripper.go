@@ -20,7 +20,7 @@ import (
 // followed. The server itself gives up after a minute.
 const AnswerLimit = 70 * time.Second
 
-// edge stands between a call and the network:
+// edge wraps every call to the network:
 //
 //	client-go, Helm ─▶ edge: gate, retry rule, limit, log, trail ─▶ TLS, authentication ─▶ server
 //

@@ -39,7 +39,7 @@ type Config struct {
 	// followed to its end.
 	Former []string
 
-	// Tasks and Logs are told what happens.
+	// Tasks and Logs receive what happens.
 	Tasks  rm.Tasks
 	Logs   rm.Logs
 	Memory records.Memory

@@ -10,7 +10,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 
-// reporter tells the owner of tasks what happens to them.
+// reporter reports events to the owner of tasks.
 type reporter struct {
 	cfg   Config
 	state *state
@@ -28,7 +28,7 @@ func (r *reporter) retryLater(ctx context.Context, what string, a *allocation, e
 // in its log: most wait for the blink of an eye. A try that is undone is always worth one.
 const patience = time.Second
 
-// reportWaiting tells the owner of a matter that keeps an allocation waiting, once.
+// reportWaiting reports a reason that keeps an allocation waiting, once.
 func (r *reporter) reportWaiting(ctx context.Context, a *allocation) time.Duration {
 	r.state.mu.Lock()
 	kind, reason, next, told, since := a.waitKind, a.waiting, a.until, a.reported, a.waitSince
@@ -49,7 +49,7 @@ func (r *reporter) reportWaiting(ctx context.Context, a *allocation) time.Durati
 	return 0
 }
 
-// reportState tells the owner of a state that it does not know.
+// reportState reports a state that the owner does not know.
 func (r *reporter) reportState(ctx context.Context, a *allocation, c *container, s observe.Container) error {
 	if s.State <= c.state {
 		return nil
@@ -90,7 +90,7 @@ func (r *reporter) reportTrouble(ctx context.Context, a *allocation) time.Durati
 	return r.reportWaiting(ctx, a)
 }
 
-// reportEnd tells the owner that nothing is left.
+// reportEnd reports that nothing is left.
 func (r *reporter) reportEnd(ctx context.Context, a *allocation) time.Duration {
 	r.state.mu.Lock()
 	end := rm.End{Cause: rm.CauseExited, Reason: "all containers have ended", At: time.Now()}
@@ -112,7 +112,7 @@ func (r *reporter) reportEnd(ctx context.Context, a *allocation) time.Duration {
 	return 0
 }
 
-// reportUndone tells the owner why a try is taken back, before another matter takes its place.
+// reportUndone reports why a try is undone, before another matter takes its place.
 func (r *reporter) reportUndone(ctx context.Context, a *allocation) time.Duration {
 	r.state.mu.Lock()
 	undone := a.waitKind == waitsUndone && a.release == nil

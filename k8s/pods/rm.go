@@ -128,7 +128,7 @@ func (r *RM) Run(ctx context.Context) error {
 	return nil
 }
 
-// openWatch waits for the cluster and takes up what an earlier master has left.
+// openWatch waits for the cluster and restores what an earlier master has left.
 func (r *RM) openWatch(ctx context.Context) (*watch.Watch, error) {
 	if r.running.Swap(true) {
 		return nil, errors.New("run pods: they are running already")

@@ -118,7 +118,7 @@ type Objects struct {
 // Refusal is what a task, or its pool, asks for and no pod can have. It is for
 // the task's owner.
 type Refusal struct {
-	// Field is where it stands: "environment.pod_spec: spec.restartPolicy".
+	// Field is its path: "environment.pod_spec: spec.restartPolicy".
 	Field string
 	Why   string
 }

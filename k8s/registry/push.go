@@ -88,7 +88,7 @@ func writeImages(tag name.Tag, s *Source, o []remote.Option) error {
 	return remote.WriteIndex(tag, s.imageIndex(), o...)
 }
 
-// readImage is the name as nodes are told it.
+// readImage is the image's name as nodes pull it.
 func (r Registry) readImage(s *Source) string {
 	return strings.TrimSuffix(r.At, "/") + "/" + s.Name + ":" + s.Tag
 }

@@ -78,7 +78,7 @@ func (c *checks) smallestFitting(ctx context.Context, p spec.AWSPool, gpus int) 
 	return ""
 }
 
-// poolZones lists the zones in which a pool's machines may stand.
+// poolZones lists the zones in which a pool's machines may be launched.
 func (c *checks) poolZones(p spec.AWSPool) []string {
 	places := c.poolPlaces(p)
 	if c.Spec.Network.Own() {

@@ -26,7 +26,7 @@ func (c *checks) checkNetwork(ctx context.Context) doctor.Result {
 }
 
 // ownNetwork looks for other networks with the same addresses. That is allowed,
-// and stands in the way of every connection between the two.
+// and prevents every connection between the two.
 func (c *checks) ownNetwork(ctx context.Context) doctor.Result {
 	const needed = "addresses that no other network of the account has"
 	want, err := netip.ParsePrefix(c.Spec.Network.CIDR)

@@ -80,7 +80,7 @@ func (c *checks) roleMay(ctx context.Context, who policy.Who, role string) docto
 }
 
 // scopeFlags are the flags of `aws policy` for what the user brings. Of a role they
-// say the ARN, for its name does not tell the path.
+// say the ARN, for its name does not include the path.
 func (c *checks) scopeFlags() string {
 	s := c.Scope()
 	var b strings.Builder

@@ -43,7 +43,7 @@ type Known struct {
 	DeterminedPassword bool `json:"determined_password,omitempty"`
 	// DiskKey is the KMS key that disks of the region are encrypted with.
 	DiskKey string `json:"disk_key,omitempty"`
-	// Master is where the master's machine stands.
+	// Master is where the master's machine is.
 	Master MasterPlace `json:"master,omitzero"`
 }
 
@@ -52,7 +52,7 @@ func (k Known) Used() []string {
 	return slices.DeleteFunc(slices.Clone(k.Zones), func(z string) bool { return z == "" || slices.Contains(k.Retired, z) })
 }
 
-// MasterPlace is where the master's machine stands.
+// MasterPlace is where the master's machine is.
 type MasterPlace struct {
 	Zone string `json:"zone,omitempty"`
 }

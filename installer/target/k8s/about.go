@@ -66,7 +66,7 @@ func (t access) awaitAnswer(ctx context.Context, tell func(string)) error {
 	}
 }
 
-// checkName refuses the master of another cluster, as far as names tell.
+// checkName refuses the master of another cluster, by its name.
 func (t access) checkName(a About) error {
 	want := t.values.Text("clusterName")
 	if want == "" || a.ClusterName == want {

@@ -64,7 +64,7 @@ func (t place) scaleMaster(ctx context.Context, d *appsv1.Deployment, n int32) e
 	return t.explainError("patch", "deployments", d.Name, err)
 }
 
-// isStopped reports whether the master is told not to run.
+// isStopped reports whether the master is set not to run.
 func isStopped(d *appsv1.Deployment) bool { return d.Spec.Replicas != nil && *d.Spec.Replicas == 0 }
 
 func selectorOf(d *appsv1.Deployment) string { return metav1.FormatLabelSelector(d.Spec.Selector) }

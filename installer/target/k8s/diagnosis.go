@@ -35,7 +35,7 @@ func (t place) diagnoseErrand(ctx context.Context, job string) (v explain.Verdic
 	s.Jobs = slices.DeleteFunc(s.Jobs, func(j batchv1.Job) bool { return j.Name != job })
 	s.Pods = slices.DeleteFunc(s.Pods, func(p corev1.Pod) bool { return p.Labels[batchv1.JobNameLabel] != job })
 	v = explain.Judge(s, time.Now())
-	v.Progress = nil // that it is not done is nothing to tell
+	v.Progress = nil // that it is not done is not worth reporting
 	return v, slices.ContainsFunc(s.Pods, func(p corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
 }
 
@@ -54,7 +54,7 @@ func (t *Target) Ill(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// tell is what there is to say while waiting: what is not up, and the gravest reason.
+// tell is the progress while waiting: what is not up, and the gravest reason.
 func progressLine(v explain.Verdict) string {
 	parts := v.Progress
 	if len(v.Troubles) > 0 {
@@ -80,7 +80,7 @@ func withLastWord(t explain.Trouble) string {
 	return troubleLine(t)
 }
 
-// isLasting reports whether something stands in the way that does not pass by itself.
+// isLasting reports whether a problem does not pass by itself.
 func isLasting(v explain.Verdict) bool { return len(v.Troubles) > 0 && v.Troubles[0].Lasting }
 
 // lastWords is the end of what a Job's pods wrote, and what else stood in their way.

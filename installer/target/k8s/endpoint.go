@@ -30,7 +30,7 @@ type Endpoint struct {
 	Service string
 	Port    int32
 	// TLS is true when the master itself ends TLS, and CA what signs its
-	// certificate, where the Secret tells.
+	// certificate, if the Secret has it.
 	TLS bool
 	CA  []byte
 }

@@ -18,7 +18,7 @@ import (
 // errandSpec is a Job of ours that does one thing with the master's own program,
 // configuration and disks, while the master does not run.
 type errandSpec struct {
-	// name tells the errands of a cluster apart.
+	// name distinguishes the errands of a cluster.
 	name string
 	// args are the program's.
 	args []string
@@ -106,7 +106,7 @@ func replaceVerb(c *corev1.Container, verb []string, more ...string) []string {
 	return slices.Concat(c.Args[:at], verb, c.Args[at+1:], more)
 }
 
-// stuckError is an errand whose pod does not come to run, with what stands in its way.
+// stuckError is an errand whose pod does not start, with the reasons.
 type stuckError struct {
 	program, job string
 	verdict      explain.Verdict
@@ -121,7 +121,7 @@ func (e *stuckError) Error() string {
 	return s
 }
 
-// Hint is how to mend the gravest trouble.
+// Hint is how to fix the gravest problem.
 func (e *stuckError) Hint() string {
 	const again = "run the same command again"
 	if len(e.verdict.Troubles) > 0 && e.verdict.Troubles[0].Fix != "" {
@@ -130,7 +130,7 @@ func (e *stuckError) Hint() string {
 	return again
 }
 
-// awaitEnd waits until a Job is over, telling what its pod waits for. It ends early
+// awaitEnd waits until a Job is over, reporting what its pod waits for. It ends early
 // where the pod will not run.
 func (t errands) awaitEnd(ctx context.Context, e errandSpec, name string, tell func(string)) error {
 	w := t.startWaiting(e.limit, tell)

@@ -8,7 +8,7 @@ import (
 )
 
 // ChartName is what the chart calls itself in releases. Determined's own chart is
-// called the same, so it is the mark on the objects that tells the two apart.
+// called the same, so the mark on the objects distinguishes the two.
 const ChartName = "determined"
 
 // OpenReleases is Helm's client for the releases of det-deploy's chart: it changes no

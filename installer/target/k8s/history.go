@@ -58,7 +58,7 @@ func (t place) replicaSets(ctx context.Context, d *appsv1.Deployment) ([]appsv1.
 // hasAnsweredSince is pure: whether a master of the version that a Deployment wants, which it
 // wants since begun, has been available. Sets are those of the version: several where
 // other values have changed, and older than begun where one is used again. A Deployment
-// that is told not to run says nothing about it, and did run before.
+// that is set not to run says nothing about it, and did run before.
 func hasAnsweredSince(d *appsv1.Deployment, sets []appsv1.ReplicaSet, begun time.Time) bool {
 	switch {
 	case isStopped(d):

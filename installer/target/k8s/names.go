@@ -52,7 +52,7 @@ const (
 	releaseNamespace = "meta.helm.sh/release-namespace"
 )
 
-// recordType tells the record's Secret from others.
+// recordType distinguishes the record's Secret from others.
 const recordType corev1.SecretType = domain + "/record"
 
 // objectLabels are the labels of objects that det-deploy itself creates for a cluster.

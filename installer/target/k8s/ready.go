@@ -25,7 +25,7 @@ const (
 	askLimit = 10 * time.Second
 )
 
-// Ready waits until the master's pod is, telling what stands in its way, and then
+// Ready waits until the master's pod is, reporting what prevents it, and then
 // until the master answers and is this cluster's.
 func (t *Target) Ready(ctx context.Context, tell func(string)) error {
 	if t.NoWait {
@@ -37,7 +37,7 @@ func (t *Target) Ready(ctx context.Context, tell func(string)) error {
 	return t.newAccess().awaitAnswer(ctx, tell)
 }
 
-// notReadyError is a master that does not come up, with what stands in its way.
+// notReadyError is a master that does not come up, with the reasons.
 type notReadyError struct {
 	cluster, namespace string
 	verdict            explain.Verdict
@@ -55,7 +55,7 @@ func (e *notReadyError) Error() string {
 	return s
 }
 
-// Hint is how to mend the gravest trouble, and how to see more.
+// Hint is how to fix the gravest problem, and how to see more.
 func (e *notReadyError) Hint() string {
 	if len(e.verdict.Troubles) > 0 && e.verdict.Troubles[0].Fix != "" {
 		return e.verdict.Troubles[0].Fix + "; then run the same command again"

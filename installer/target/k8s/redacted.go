@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// redacted stands where a secret does.
+// redacted replaces a secret.
 const redacted = "‹redacted›"
 
 // Shown returns v as it may be printed: a secret is there, and cannot be read.

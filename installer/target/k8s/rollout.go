@@ -52,7 +52,7 @@ func (t *Target) Finish(ctx context.Context, tell func(string)) error {
 	return t.awaitMaster(ctx, tell)
 }
 
-// hasAnswered reports whether a master of a release is told to run and has been available.
+// hasAnswered reports whether a master of a release is set to run and has been available.
 func (t upgrade) hasAnswered(ctx context.Context, r record.Release) (bool, error) {
 	runs, mode, err := t.Runs(ctx)
 	if err != nil || !runs.Same(r) || mode != installer.Serve {

@@ -29,7 +29,7 @@ type Target struct {
 	Unread bool
 	// Adopt takes the place of a release of Determined's chart that has the name.
 	Adopt bool
-	// NoWait ends as soon as the release stands; Limit is how long it may take
+	// NoWait ends as soon as the release is deployed; Limit is how long it may take
 	// otherwise.
 	NoWait bool
 	Limit  time.Duration
@@ -60,7 +60,7 @@ func (t *Target) Wanted() ([]resource.Resource, error) {
 
 func (t *Target) newRelease() *release { return &release{Target: t} }
 
-// helmRelease is the release as Helm is told it.
+// helmRelease is the release in Helm's form.
 func (r *release) helmRelease() helm.Release {
 	return helm.Release{Name: r.Cluster, Namespace: r.Namespace, Values: r.Values, Chart: r.Chart, Without: []string{imageCheck}}
 }

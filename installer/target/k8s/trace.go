@@ -13,7 +13,7 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/kube"
 )
 
-// Trace is a cluster as its objects tell, whether or not a release does.
+// Trace is a cluster as its objects show it, with or without a release.
 type Trace struct {
 	Cluster, Namespace, Version string
 	// Master is false when only other parts are there.
@@ -22,8 +22,8 @@ type Trace struct {
 }
 
 // Traces lists the clusters of a namespace, or of all where it is empty, by their
-// masters, their PriorityClasses and their namespaces of tasks, a cluster once. Who may
-// not see all masters is told of those in c's namespace.
+// masters, their PriorityClasses and their namespaces of tasks, a cluster once. Users who may
+// not list all masters see those in c's namespace.
 func Traces(ctx context.Context, c *kube.Client, namespace string) ([]Trace, error) {
 	var out []Trace
 	seen := make(map[[2]string]bool)
@@ -77,7 +77,7 @@ func clustersIn(ctx context.Context, c *kube.Client, of schema.GroupVersionResou
 }
 
 // traceOf is pure: whose an object is, by its marks or, for one that was applied without
-// Helm, by its name. The namespace is empty where neither tells.
+// Helm, by its name. The namespace is empty if neither has it.
 func traceOf(o unstructured.Unstructured, master bool) Trace {
 	labels := o.GetLabels()
 	t := Trace{Cluster: labels[clusterLabel], Version: labels[versionLabel], Master: master, Made: o.GetCreationTimestamp().UTC()}

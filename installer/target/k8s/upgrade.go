@@ -45,7 +45,7 @@ func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, erro
 	return r, installer.Serve, nil
 }
 
-// Offer has a pod of the cluster pull the new image and tell its version, while the
+// Offer has a pod of the cluster pull the new image and report its version, while the
 // old master still serves: an image that cannot be pulled stops no master. Values that would
 // cost the cluster its data, or that no object can be brought to, are refused here too.
 func (t *Target) Offer(ctx context.Context, r record.Release, tell func(string)) error {
@@ -156,7 +156,7 @@ func (t *Target) Follow(_ context.Context, _ record.Release, tell func(string)) 
 }
 
 // Fits refuses to work on a cluster that runs another release than the values lead
-// to, or that stands in the middle of an upgrade. A master that has never answered, as
+// to, or that is in the middle of an upgrade. A master that has never answered, as
 // that of an image that does not exist, is no release to upgrade from.
 func (t *Target) Fits(ctx context.Context, r record.Record) error {
 	if r.Upgrade != nil {

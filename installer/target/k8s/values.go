@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Values are what a chart is told, as Helm understands it: maps, lists, numbers,
+// Values are a chart's values, as Helm reads them: maps, lists, numbers,
 // texts, truths.
 type Values map[string]any
 
@@ -33,7 +33,7 @@ func (v Values) Over(base Values) Values {
 	return out
 }
 
-// Get returns what stands at a path of keys, "db.password".
+// Get returns the value at a path of keys, "db.password".
 func (v Values) Get(path string) (any, bool) {
 	var at any = map[string]any(v)
 	for key := range strings.SplitSeq(path, ".") {
@@ -97,7 +97,7 @@ func cloneValues(v Values) Values {
 	return maps.Clone(v)
 }
 
-// True reports whether true stands at a path.
+// True reports whether the value at a path is true.
 func (v Values) True(path string) bool {
 	at, _ := v.Get(path)
 	yes, _ := at.(bool)

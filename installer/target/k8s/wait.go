@@ -73,7 +73,7 @@ type progress struct {
 	limit, patience time.Duration
 	tell            func(string)
 	said            string
-	// grave is since when there has been something that does not pass by itself.
+	// grave is since when there has been a problem that does not pass by itself.
 	grave time.Time
 }
 
@@ -81,7 +81,7 @@ func (t waiter) startWaiting(limit time.Duration, tell func(string)) progress {
 	return progress{begun: time.Now(), limit: limit, patience: t.patience, tell: tell}
 }
 
-// isOver tells what is new and reports whether waiting longer is of no use.
+// isOver reports what is new, and whether waiting longer is of no use.
 func (w *progress) isOver(v explain.Verdict, now time.Time) bool {
 	if what := progressLine(v); what != w.said && what != "" {
 		w.said = what

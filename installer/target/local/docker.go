@@ -42,7 +42,7 @@ func (t *Target) Runtime(ctx context.Context) string {
 
 // TasksReach returns where tasks reach this machine's master: nowhere special for
 // processes. For containers it depends on where their engine keeps them. Where the
-// engine does not say, it is what the cluster's agents were told before, and an error
+// engine does not say, it is what the cluster's agents use already, and an error
 // without any.
 func (t *Target) TasksReach(ctx context.Context) (string, error) {
 	if t.Runtime(ctx) != "docker" {
@@ -83,8 +83,8 @@ func (d dockerSocket) inspectEngine(ctx context.Context) (engine, error) {
 	return e, nil
 }
 
-// tasksReached is where the agents' containers were told to reach the master, or
-// empty where none was told.
+// tasksReached is the address at which the agents' containers reach the master;
+// empty if none is configured.
 func (p Place) tasksReached() string {
 	agents, err := os.ReadDir(p.pathOf("agents"))
 	if err != nil {
@@ -134,7 +134,7 @@ func machineAddresses(ctx context.Context) []net.IP {
 		if a, ok := conn.LocalAddr().(*net.UDPAddr); ok {
 			out = append(out, a.IP)
 		}
-		_ = conn.Close() // it only told the way
+		_ = conn.Close() // it only showed the route
 	}
 	addrs, err := net.InterfaceAddrs()
 	if err != nil {

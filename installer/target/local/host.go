@@ -100,7 +100,7 @@ func (h host) startDetached(ctx context.Context, log string, args ...string) err
 	return nil
 }
 
-// signalProcess tells one process, and no other that has its number.
+// signalProcess signals one process, and no other with the same PID.
 func (h host) signalProcess(ctx context.Context, id supervise.Identity, sig syscall.Signal) error {
 	if err := h.gate.Pass(ctx, "signal "+sig.String()); err != nil {
 		return err

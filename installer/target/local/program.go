@@ -128,7 +128,7 @@ func Own(path, version string) (record.Release, error) {
 	return record.Release{Version: version, Programs: map[string]string{platform: sum}}, nil
 }
 
-// Running is the release that the cluster's master is told to run; it is zero when
+// Running is the release that the cluster's master is set to run; it is zero when
 // there is none. A version that only the program itself knows is asked for.
 func (p Place) Running(ctx context.Context, known ...record.Release) (record.Release, error) {
 	u, found, err := p.Processes().Unit("master")

@@ -17,7 +17,7 @@ import (
 
 // Spec is what a local cluster should be.
 type Spec struct {
-	// Cluster tells the clusters of one machine apart.
+	// Cluster identifies a cluster on one machine.
 	Cluster string
 	// Port is where the master listens.
 	Port int

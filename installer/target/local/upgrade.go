@@ -116,7 +116,7 @@ func (t *Target) Follow(ctx context.Context, r record.Release, tell func(string)
 }
 
 // Fits refuses to work on a cluster that runs another release than this program, or
-// that stands in the middle of an upgrade.
+// that is in the middle of an upgrade.
 func (t *Target) Fits(r record.Record) error {
 	if r.Upgrade != nil {
 		return &installer.UnderWayError{Cluster: t.Spec.Cluster, To: r.Upgrade.To}

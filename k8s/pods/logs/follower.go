@@ -83,7 +83,7 @@ func New(c Config) *Follower {
 	}
 }
 
-// ContainerEnded says that the container prints no more.
+// ContainerEnded says that the container has ended and prints nothing more.
 func (l *Follower) ContainerEnded() { l.endedOnce.Do(func() { close(l.ended) }) }
 
 // PodGone says that the pod no longer exists: a stream that is still open has no end.

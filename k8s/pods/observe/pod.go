@@ -81,7 +81,7 @@ func hasBegun(c *corev1.ContainerStatus) bool {
 	return c != nil && (c.State.Running != nil || c.State.Terminated != nil)
 }
 
-// neverRan tells a program that could not be started from one that ended with the
+// neverRan distinguishes a program that could not be started from one that ended with the
 // same code.
 func neverRan(t *corev1.ContainerStateTerminated) bool {
 	return t.Reason == "StartError" || t.Reason == "ContainerCannotRun"

@@ -22,14 +22,14 @@ func SandboxReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// AddWarning takes up a node's warning where the pod's status says nothing.
+// AddWarning adds a node's warning where the pod's status says nothing.
 func (s *Container) AddWarning(warning string) {
 	if warning != "" && s.Stuck == "" && s.State < apiv1.Container_STATE_STARTING {
 		s.Stuck, s.Slow = warning, true
 	}
 }
 
-// ReportAfter is how long a matter must last to be told.
+// ReportAfter is how long a problem must last to be reported.
 func (s Container) ReportAfter() time.Duration {
 	if s.Slow {
 		return SlowReportAfter

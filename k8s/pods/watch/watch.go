@@ -120,7 +120,7 @@ func (w *Watch) untilAnswered(ctx context.Context, do func() error) error {
 // otherwise is a mistake of ours; this bounds what it costs.
 const resync = 5 * time.Minute
 
-// isDenied tells what the account may not do from an account that is not accepted: that
+// isDenied distinguishes a missing permission from an account that is not accepted: that
 // may pass.
 func isDenied(err error) bool { return apierrors.IsForbidden(err) }
 

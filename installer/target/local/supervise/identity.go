@@ -5,7 +5,7 @@ package supervise
 
 import "github.com/det-deploy/det-deploy/process"
 
-// Identity tells one process from all others that ever had its number.
+// Identity distinguishes a process from all others that ever had its PID.
 type Identity = process.Identity
 
 // Identify returns the identity of a living process.

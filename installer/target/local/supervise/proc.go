@@ -22,7 +22,7 @@ type proc struct {
 	started  Unit          // what the running process was started as
 	done     chan struct{} // closed when a child has ended; nil for a process met alive
 	since    time.Time
-	stopping time.Time // when it was told to stop; zero when it was not
+	stopping time.Time // when it was asked to stop; zero if it was not
 	killed   bool
 	dropped  bool
 	due      time.Time // not started again before

@@ -22,7 +22,7 @@ type Dir string
 
 // Unit is one process that should run.
 type Unit struct {
-	// Name tells units apart: "master", "agent-1".
+	// Name identifies the unit: "master", "agent-1".
 	Name string `json:"name"`
 	// Program is what runs; the supervisor's own when empty.
 	Program string   `json:"program,omitempty"`

@@ -7,27 +7,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
-	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go"
 
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/secret"
-)
-
-const (
-	// partSize is what is sent at once; three are held in memory. S3 takes 10,000 parts,
-	// so 160 GB in all.
-	partSize = 16 << 20
-	// abortLimit bounds giving up what was begun.
-	abortLimit = 30 * time.Second
 )
 
 // Scheme begins the address of an object.
@@ -71,18 +60,6 @@ func Open(ctx context.Context, s Server) (*s3.Client, error) {
 			o.BaseEndpoint, o.UsePathStyle = aws.String(s.EndpointURL), true
 		}
 	}), nil
-}
-
-// Put writes an object from a stream, whole or not at all.
-func Put(ctx context.Context, api *s3.Client, bucket, name string, from io.Reader) error {
-	m := transfermanager.New(api, func(o *transfermanager.Options) {
-		o.PartSizeBytes, o.MultipartUploadThreshold = partSize, partSize
-		o.Concurrency, o.FailTimeout = 1, abortLimit
-	})
-	if _, err := m.UploadObject(ctx, &transfermanager.UploadObjectInput{Bucket: &bucket, Key: &name, Body: from}); err != nil {
-		return refusalError(bucket, name, err)
-	}
-	return nil
 }
 
 // refusalError says what the bucket's refusal means.

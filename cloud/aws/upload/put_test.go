@@ -1,0 +1,109 @@
+package upload_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/det-deploy/det-deploy/cloud"
+	"github.com/det-deploy/det-deploy/cloud/aws/upload"
+	"github.com/det-deploy/det-deploy/cloud/secret"
+)
+
+// server takes all parts of one upload, and refuses to abort it with a code.
+type server struct {
+	abort       string
+	aborts      atomic.Int32
+	checksummed atomic.Bool
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	switch {
+	case r.Method == http.MethodDelete:
+		s.aborts.Add(1)
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = fmt.Fprintf(w, "<Error><Code>%s</Code></Error>", s.abort)
+	case r.Method == http.MethodPut:
+		if r.Header.Get("X-Amz-Trailer") != "" || r.Header.Get("X-Amz-Checksum-Crc32") != "" {
+			s.checksummed.Store(true)
+		}
+		w.Header().Set("Etag", `"e"`)
+	case r.URL.Query().Has("uploads"):
+		_, _ = io.WriteString(w, "<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>")
+	default:
+		_, _ = io.WriteString(w, "<CompleteMultipartUploadResult><ETag>e</ETag></CompleteMultipartUploadResult>")
+	}
+}
+
+func (s *server) open(t *testing.T) *s3.Client {
+	t.Helper()
+	web := httptest.NewServer(s)
+	t.Cleanup(web.Close)
+	c, err := upload.Open(t.Context(), upload.Server{AccessKey: secret.Literal("k"), SecretKey: secret.Literal("s"), EndpointURL: web.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestAnAbortThatIsRefusedIsReported(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("the store is gone")
+	for code, reported := range map[string]bool{"AccessDenied": true, "NoSuchUpload": false} {
+		for _, before := range []int{5, 17 << 20} {
+			s := &server{abort: code}
+			torn := io.MultiReader(bytes.NewReader(make([]byte, before)), iotest.ErrReader(cause))
+			err := upload.Put(t.Context(), s.open(t), "b", "k", torn)
+			if !errors.Is(err, cause) || cloud.KindOf(err) != cloud.Unknown || s.aborts.Load() == 0 {
+				t.Errorf("%s: got %v after %d aborts, want the cause", code, err, s.aborts.Load())
+			}
+			if got := err != nil && strings.Contains(err.Error(), "give up the upload that was begun: "); got != reported {
+				t.Errorf("%s after %d bytes: got %v, want the abort in it %t", code, before, err, reported)
+			}
+		}
+	}
+}
+
+// A source may say no more than that it was closed when the upload is stopped.
+func TestAnUploadThatIsStoppedIsCanceled(t *testing.T) {
+	t.Parallel()
+	s := &server{abort: "AccessDenied"}
+	ctx, stop := context.WithCancel(t.Context())
+	closed := io.MultiReader(bytes.NewReader(make([]byte, 17<<20)), readerFunc(func([]byte) (int, error) {
+		stop()
+		return 0, io.ErrClosedPipe
+	}))
+	err := upload.Put(ctx, s.open(t), "b", "k", closed)
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, io.ErrClosedPipe) || s.aborts.Load() == 0 {
+		t.Errorf("got %v after %d aborts, want the end of the context, the cause and an abort", err, s.aborts.Load())
+	}
+}
+
+// Servers other than Amazon's may refuse checksums; the environment says so.
+func TestPartsHaveTheChecksumsThatTheClientIsToldToSend(t *testing.T) {
+	t.Parallel()
+	for when, want := range map[aws.RequestChecksumCalculation]bool{
+		aws.RequestChecksumCalculationWhenSupported: true, aws.RequestChecksumCalculationWhenRequired: false,
+	} {
+		s := &server{}
+		c := s3.New(s.open(t).Options(), func(o *s3.Options) { o.RequestChecksumCalculation = when })
+		if err := upload.Put(t.Context(), c, "b", "k", strings.NewReader("text")); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.checksummed.Load(); got != want {
+			t.Errorf("setting %d: got a checksum %t, want %t", when, got, want)
+		}
+	}
+}

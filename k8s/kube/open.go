@@ -152,13 +152,43 @@ func (c *Client) fromKubeconfig(o Options) error {
 // Contexts lists the contexts of the kubeconfig that o leads to, sorted, and the one that
 // is current when the user names no other. None is no error.
 func Contexts(o Options) (all []string, current string, err error) {
+	raw, err := loadKubeconfig(o)
+	if err != nil {
+		return nil, "", err
+	}
+	return slices.Sorted(maps.Keys(raw.Contexts)), raw.CurrentContext, nil
+}
+
+// RunsPlugin reports whether the user of the context that o names, or of any where it names
+// none, logs in with an exec plugin.
+func RunsPlugin(o Options) (bool, error) {
+	raw, err := loadKubeconfig(o)
+	if err != nil {
+		return false, err
+	}
+	return hasPlugin(raw, o.Context), nil
+}
+
+// hasPlugin reports whether the user of a context has an exec plugin; without a name, that
+// of any context.
+func hasPlugin(raw *clientcmdapi.Config, name string) bool {
+	for n, c := range raw.Contexts {
+		user := raw.AuthInfos[c.AuthInfo]
+		if (name == "" || n == name) && user != nil && user.Exec != nil {
+			return true
+		}
+	}
+	return false
+}
+
+func loadKubeconfig(o Options) (*clientcmdapi.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath, rules.WarnIfAllMissing = o.Kubeconfig, false
 	raw, err := rules.Load()
 	if err != nil {
-		return nil, "", unusableContext(err, "name a readable kubeconfig with --kubeconfig or KUBECONFIG")
+		return nil, unusableContext(err, "name a readable kubeconfig with --kubeconfig or KUBECONFIG")
 	}
-	return slices.Sorted(maps.Keys(raw.Contexts)), raw.CurrentContext, nil
+	return raw, nil
 }
 
 func configOverrides(o Options) *clientcmd.ConfigOverrides {

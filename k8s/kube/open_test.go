@@ -25,3 +25,27 @@ func TestContextsAreThoseOfTheKubeconfig(t *testing.T) {
 		t.Error("got no error for a file that is not there")
 	}
 }
+
+func TestAPluginIsTheUsersOfTheContextsThatMayBeMeant(t *testing.T) {
+	t.Parallel()
+	const text = `apiVersion: v1
+kind: Config
+current-context: plain
+contexts:
+- {name: plain, context: {cluster: a, user: token}}
+- {name: nobody, context: {cluster: a}}
+- {name: cloud, context: {cluster: a, user: login}}
+users:
+- {name: token, user: {token: t}}
+- {name: login, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: login, interactiveMode: IfAvailable}}}
+`
+	file := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for context, want := range map[string]bool{"plain": false, "nobody": false, "none": false, "cloud": true, "": true} {
+		if got, err := kube.RunsPlugin(kube.Options{Kubeconfig: file, Context: context}); got != want || err != nil {
+			t.Errorf("context %q: got %t (%v), want %t", context, got, err, want)
+		}
+	}
+}

@@ -32,6 +32,13 @@ func K8sContexts(at K8sAt) (all []string, current string, err error) {
 	return kube.Contexts(kube.Options{Kubeconfig: at.Kubeconfig})
 }
 
+// RunsK8sPlugin reports whether a program that may talk to a person, an exec plugin, logs in
+// to the Kubernetes that may be meant. A kubeconfig that cannot be read has none.
+func RunsK8sPlugin(at K8sAt) bool {
+	runs, err := kube.RunsPlugin(kube.Options{Kubeconfig: at.Kubeconfig, Context: at.Context})
+	return err == nil && runs
+}
+
 // AdviseK8s asks a Kubernetes about a cluster that may be made there.
 func AdviseK8s(ctx context.Context, at K8sAt, cluster string) (K8sAdvice, error) {
 	c, err := openKube(at, readOnly())

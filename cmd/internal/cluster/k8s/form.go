@@ -40,7 +40,7 @@ type completion struct {
 // complete asks for what is missing, where ask is true.
 func (w *wanted) complete(ctx context.Context, s *term.Streams, given *wire.K8sValues, ask bool) error {
 	if w.Cluster != "" || !ask {
-		if err := w.validate(); err != nil || !ask {
+		if err := w.Which.validate(); err != nil || !ask {
 			return err
 		}
 	}
@@ -60,7 +60,7 @@ func (w *wanted) complete(ctx context.Context, s *term.Streams, given *wire.K8sV
 
 func (c *completion) form() term.Form {
 	return term.Form{
-		Title: "Create a cluster on Kubernetes", Summary: c.summary, Lines: c.w.Verbose,
+		Title: "Create a cluster on Kubernetes", Summary: c.summary, Lines: c.w.Verbose || wire.RunsK8sPlugin(c.w.at(c.Streams)),
 		Pages: []term.Page{
 			{Key: pageCluster, Field: c.askCluster},
 			{Key: pageContext, Field: c.askContext},

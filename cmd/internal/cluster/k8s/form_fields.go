@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
 )
 
@@ -16,12 +17,8 @@ func (c *completion) askCluster(context.Context, term.Answers) (*term.Field, err
 	}
 	return &term.Field{
 		Label: "Cluster ID", Help: "The cluster's name, and its release's: it and the namespace are all that is needed to find it again.",
-		Flag: "--cluster-id",
-		Check: func(_ context.Context, id string) error {
-			named := *c.w
-			named.Cluster = id
-			return named.validate()
-		},
+		Flag:  "--cluster-id",
+		Check: func(_ context.Context, id string) error { return cluster.CheckID(id) },
 	}, nil
 }
 

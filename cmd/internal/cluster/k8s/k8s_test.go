@@ -1,10 +1,16 @@
 package k8s
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/det-deploy/det-deploy/cmd/internal/cluster"
 	"github.com/det-deploy/det-deploy/cmd/internal/term"
+	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 	"github.com/det-deploy/det-deploy/installer/plan"
 	"github.com/det-deploy/det-deploy/installer/record"
@@ -57,5 +63,42 @@ func TestTheContextIsChosenAmongThoseThereAre(t *testing.T) {
 	}
 	if f.Check(t.Context(), "prod") != nil || f.Check(t.Context(), "none") == nil {
 		t.Error("got another answer than one of the contexts taken, or one of them refused")
+	}
+}
+
+func TestFlagsThatExcludeEachOtherAreRefusedBeforeAnythingIsAsked(t *testing.T) {
+	t.Parallel()
+	s, _, _ := term.Test("", true)
+	w := &wanted{Streams: s, Adopt: true, Timeout: time.Minute}
+	w.Reset = true
+	err := w.Validate(cluster.Request{Verb: cluster.Up})
+	if _, ok := errors.AsType[*usage.Error](err); !ok {
+		t.Errorf("got %v, want a usage error", err)
+	}
+	c := &completion{Streams: s, w: w}
+	field, err := c.askCluster(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := field.Check(t.Context(), "lab"); err != nil {
+		t.Errorf("got %v, want an answer to be judged by itself", err)
+	}
+}
+
+func TestAFormIsNotDrawnBesideALogin(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "config")
+	text := "apiVersion: v1\nkind: Config\ncontexts:\n- {name: cloud, context: {cluster: a, user: u}}\n- {name: plain, context: {cluster: a}}\n" +
+		"users:\n- {name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: login}}}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for context, want := range map[string]bool{"cloud": true, "plain": false} {
+		s, _, _ := term.Test("", true)
+		w := &wanted{Streams: s}
+		w.Kubeconfig, w.Context = file, context
+		if got := (&completion{Streams: s, w: w}).form().Lines; got != want {
+			t.Errorf("context %s: got lines %t, want %t", context, got, want)
+		}
 	}
 }

@@ -68,6 +68,9 @@ func (w *wanted) Validate(r cluster.Request) error {
 	if (r.Verb == cluster.Up || r.Verb == cluster.Upgrade) && w.Timeout <= 0 {
 		return usage.Errorf("--timeout: must be more than 0 (is %s)", w.Timeout)
 	}
+	if w.Adopt && w.Reset {
+		return usage.Errorf("--adopt-determined and --reset-values exclude each other: the first takes the old release's values; leave one out with --set KEY=null")
+	}
 	switch r.Verb {
 	case cluster.List:
 		return nil
@@ -84,14 +87,6 @@ func (w *wanted) Validate(r cluster.Request) error {
 			return nil // it is asked for
 		}
 	case cluster.Plan, cluster.Doctor, cluster.Status, cluster.Credentials, cluster.Down, cluster.Adopt:
-	}
-	return w.validate()
-}
-
-// validate holds what the flags say of a cluster against each other.
-func (w *wanted) validate() error {
-	if w.Adopt && w.Reset {
-		return usage.Errorf("--adopt-determined and --reset-values exclude each other: the first takes the old release's values; leave one out with --set KEY=null")
 	}
 	return w.Which.validate()
 }

@@ -1,10 +1,6 @@
 package k8s
 
 import (
-	"encoding/json"
-
-	"k8s.io/apimachinery/pkg/types"
-
 	"context"
 	"errors"
 	"fmt"
@@ -71,67 +67,4 @@ func (t claims) checkGiven(ctx context.Context) error {
 		}
 	}
 	return t.explainError("get", "persistentvolumeclaims", t.given, err)
-}
-
-// versionAnnotation is on a claim with the cluster's data: the version whose master was
-// the last that came up on it.
-const versionAnnotation = domain + "/version"
-
-// listData are the claims with the cluster's data, without those for backups.
-func (t claims) listData(ctx context.Context) ([]corev1.PersistentVolumeClaim, error) {
-	list, err := t.API.CoreV1().PersistentVolumeClaims(t.Namespace).List(ctx, metav1.ListOptions{
-		LabelSelector: clusterLabel + "=" + t.Cluster + "," + component + "!=" + componentBackup,
-	})
-	if err != nil {
-		return nil, t.explainError("list", "persistentvolumeclaims", "", err)
-	}
-	return list.Items, nil
-}
-
-// recordVersion annotates the data claims with the version of a master that is up. Where
-// the account may not, they stay as they are: the cluster works all the same.
-func (t claims) recordVersion(ctx context.Context, version string) error {
-	all, err := t.listData(ctx)
-	if isDenied(err) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	change, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{versionAnnotation: version}}})
-	if err != nil {
-		return err
-	}
-	for _, c := range all {
-		if c.Annotations[versionAnnotation] == version {
-			continue
-		}
-		_, err := t.API.CoreV1().PersistentVolumeClaims(t.Namespace).Patch(ctx, c.Name, types.MergePatchType, change, metav1.PatchOptions{})
-		if err := t.explainError("patch", "persistentvolumeclaims", c.Name, err); err != nil && !isDenied(err) {
-			return err
-		}
-	}
-	return nil
-}
-
-// checkVersion refuses to install a version on data that another one has left: it would
-// migrate the data without a backup, or not understand it.
-func (t claims) checkVersion(ctx context.Context, want string) error {
-	all, err := t.listData(ctx)
-	if err != nil {
-		return err
-	}
-	for _, c := range all {
-		have := c.Annotations[versionAnnotation]
-		if have == "" || have == want {
-			continue
-		}
-		return &cloud.Error{
-			Kind: cloud.Conflict, Op: "install version " + want, Resource: "claim " + c.Name,
-			Err: errors.New("it holds the cluster's data as version " + have + " has left it"),
-			Fix: fmt.Sprintf("install version %s again and then run `det-deploy k8s upgrade --cluster-id %s` with version %s, which writes a backup first; "+
-				"or delete the data with `det-deploy k8s uninstall --delete-data --cluster-id %s`", have, t.Cluster, want, t.Cluster),
-		}
-	}
-	return nil
 }

@@ -75,5 +75,12 @@ func (t *Target) awaitMaster(ctx context.Context, tell func(string)) error {
 	if err != nil {
 		return err
 	}
-	return t.newClaims().recordVersion(ctx, versionOfImage(masterIn(&d.Spec.Template.Spec).Image))
+	version := versionOfImage(masterIn(&d.Spec.Template.Spec).Image)
+	names, err := t.newPlace().usedClaims(ctx, d)
+	if err != nil {
+		tellUnrecorded(tell, version, err)
+		return nil // the master is up
+	}
+	t.newClaims().recordVersion(ctx, names, version, tell)
+	return nil
 }

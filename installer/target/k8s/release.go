@@ -113,8 +113,17 @@ func (t *Target) Wants(ctx context.Context) (record.Release, error) {
 
 // masterOf finds the master's Deployment among rendered objects.
 func masterOf(r helm.Rendered, cluster string) (*appsv1.Deployment, error) {
+	d, err := findDeployment(r, masterPrefix+cluster)
+	if err == nil && d == nil {
+		err = errors.New("read the chart: it has no Deployment " + masterPrefix + cluster)
+	}
+	return d, err
+}
+
+// findDeployment returns a Deployment among rendered objects, or nil where there is none.
+func findDeployment(r helm.Rendered, name string) (*appsv1.Deployment, error) {
 	for _, o := range r.Objects {
-		if o.Kind != "Deployment" || o.Name != masterPrefix+cluster {
+		if o.Kind != "Deployment" || o.Name != name {
 			continue
 		}
 		d := new(appsv1.Deployment)
@@ -126,7 +135,7 @@ func masterOf(r helm.Rendered, cluster string) (*appsv1.Deployment, error) {
 		}
 		return d, nil
 	}
-	return nil, errors.New("read the chart: it has no Deployment " + masterPrefix + cluster)
+	return nil, nil //nolint:nilnil // there is none
 }
 
 // Create installs the release.

@@ -27,11 +27,15 @@ func (t upgrade) serveNew(ctx context.Context, tell func(string)) error {
 	if err != nil {
 		return err
 	}
-	err = t.Finish(ctx, tell)
-	if err == nil || ctx.Err() != nil || !isNotReady(err) && !isRefusal(err) {
+	err = t.upgradeRelease(ctx, tell)
+	refused := isRefusal(err) // at once, before a master can have served
+	if err == nil {
+		err = t.awaitMaster(ctx, tell)
+	}
+	if err == nil || ctx.Err() != nil || !refused && !isNotReady(err) {
 		return err
 	}
-	if isNotReady(err) { // a refusal comes at once, before a master can have served
+	if !refused {
 		if answered, unseen := t.hasAnswered(ctx, want); answered || unseen != nil {
 			return errors.Join(err, unseen) // it may have written what the old one cannot read
 		}
@@ -45,11 +49,28 @@ func (t upgrade) serveNew(ctx context.Context, tell func(string)) error {
 
 // Finish upgrades the release to what is wanted, and waits for its master.
 func (t *Target) Finish(ctx context.Context, tell func(string)) error {
-	tell("the release is upgraded")
-	if _, err := t.Helm.Upgrade(ctx, t.newRelease().helmRelease()); err != nil {
+	if err := t.newUpgrade().upgradeRelease(ctx, tell); err != nil {
 		return err
 	}
 	return t.awaitMaster(ctx, tell)
+}
+
+// upgradeRelease upgrades the release. The claims record the new version before: its master
+// may change the data and fall ill before it is seen to be up. Where the old one is up again,
+// awaitMaster sets that back.
+func (t upgrade) upgradeRelease(ctx context.Context, tell func(string)) error {
+	want, err := t.Wants(ctx)
+	if err != nil {
+		return err
+	}
+	names, err := t.wantedClaims(ctx)
+	if err != nil {
+		return err
+	}
+	t.newClaims().recordVersion(ctx, names, want.Version, tell)
+	tell("the release is upgraded")
+	_, err = t.Helm.Upgrade(ctx, t.newRelease().helmRelease())
+	return err
 }
 
 // hasAnswered reports whether a master of a release is set to run and has been available.

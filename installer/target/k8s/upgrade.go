@@ -171,7 +171,7 @@ func (t *Target) Fits(ctx context.Context, r record.Record) error {
 		return err
 	}
 	if runs.IsZero() {
-		return t.newClaims().checkVersion(ctx, want.Version)
+		return t.checkData(ctx, want)
 	}
 	seen, err := installer.See(ctx, t, r)
 	if err != nil {
@@ -179,9 +179,18 @@ func (t *Target) Fits(ctx context.Context, r record.Record) error {
 	}
 	switch at := installer.StandingOf(seen); {
 	case !seen.Proven:
-		return nil // what has never answered has nothing to lose
+		return t.checkData(ctx, want) // what has never answered has nothing to lose but data that was kept
 	case at == installer.Ill:
 		return &installer.StandingError{Cluster: t.Cluster, Platform: "k8s", At: at, Act: installer.ActInstall, Sight: seen}
 	}
 	return &installer.ReleaseError{Cluster: t.Cluster, Runs: runs, Own: want, Command: "det-deploy k8s upgrade --cluster-id " + t.Cluster}
+}
+
+// checkData refuses a release on data that another one has left.
+func (t *Target) checkData(ctx context.Context, want record.Release) error {
+	names, err := t.wantedClaims(ctx)
+	if err != nil {
+		return err
+	}
+	return t.newClaims().checkVersion(ctx, names, want.Version)
 }

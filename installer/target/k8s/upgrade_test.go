@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -212,4 +213,59 @@ func TestAnInstallOfAnotherVersionLeavesTheDataAlone(t *testing.T) {
 	_, err = s.down(t.Context(), false)
 	must(t, err)
 	must(t, s.do(installer.ActInstall)) // what the upgrade has left is its version's
+}
+
+// recorded is the version that the claim with the stage's data records.
+func (s *stage) recorded() string {
+	s.t.Helper()
+	c, err := s.api.CoreV1().PersistentVolumeClaims(s.namespace).Get(s.t.Context(), "determined-master-data-lab", metav1.GetOptions{})
+	must(s.t, err)
+	return c.Annotations["det-deploy.dev/version"]
+}
+
+// changing is the stage's target as an installer that has the lease uses it.
+func (s *stage) changing() *k8s.Target {
+	s.t.Helper()
+	in := s.installer(s.t.Context())
+	s.t.Cleanup(in.Gate.Open(func(context.Context) error { return nil }))
+	return in.Deployment.(*k8s.Target)
+}
+
+// A new master may change the data and fall ill: the claim records its version before it is
+// told to serve, and that of the old one when it is back.
+func TestTheClaimRecordsANewMasterBeforeItServes(t *testing.T) {
+	t.Parallel()
+	s := newInstalled(t, playing)
+	s.tagged(brokenTag)
+	target := s.changing()
+	target.Limit = time.Second
+	if err := target.Finish(t.Context(), func(string) {}); err == nil {
+		t.Fatal("got no error of a master that ends")
+	}
+	if got := s.recorded(); got != brokenTag {
+		t.Errorf("with a new master that fell ill: got %q recorded, want %s", got, brokenTag)
+	}
+	must(t, s.changing().Return(t.Context(), record.Release{Version: "1.0.0"}, func(string) {}))
+	if got := s.recorded(); got != "1.0.0" {
+		t.Errorf("with the old master back: got %q recorded, want 1.0.0", got)
+	}
+	if _, err := s.upgrade(t.Context()); err == nil || !strings.Contains(err.Error(), "the release is back at what it was") {
+		t.Errorf("got %v, want the upgrade taken back", err)
+	}
+	if got := s.recorded(); got != "1.0.0" {
+		t.Errorf("after an upgrade that was taken back: got %q recorded, want 1.0.0", got)
+	}
+}
+
+// A master that has not answered yet on data that was kept is none to pass over either.
+func TestKeptDataIsCheckedThoughItsMasterHasNotAnswered(t *testing.T) {
+	t.Parallel()
+	s := newInstalled(t, playing)
+	s.kubectl("-n", s.namespace, "annotate", "pvc", "determined-master-data-lab", "det-deploy.dev/version=1.0.0")
+	_, err := s.down(t.Context(), false)
+	must(t, err)
+	s.values = s.nowhere()
+	must(t, s.do(installer.ActInstall))
+	s.version = "1.1.0"
+	wantNamed(t, s.do(installer.ActInstall), installer.ActUpgrade)
 }

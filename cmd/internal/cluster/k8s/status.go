@@ -2,6 +2,7 @@ package k8s
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -126,8 +127,8 @@ func (r *status) addAbsent(ctx context.Context, k *wire.K8s) error {
 // measure only for a cluster that this program would leave at its version.
 func (r *status) compare(ctx context.Context, k *wire.K8s) error {
 	r.State = installer.Running
-	if fits := k.Target.Fits(ctx, k.Record); fits != nil {
-		return nil //nolint:nilerr // another version's chart looks different, which is nothing wrong
+	if runsOther(k.Target.Fits(ctx, k.Record)) {
+		return nil // another version's chart looks different, which is nothing wrong
 	}
 	state, p, err := k.Status(ctx)
 	if err != nil {
@@ -147,6 +148,15 @@ func (r *status) compare(ctx context.Context, k *wire.K8s) error {
 		}
 	}
 	return nil
+}
+
+// runsOther is pure: whether Fits has refused because the cluster runs, or is on its way to,
+// another version. Other refusals, as of kept data, hide nothing that is wrong.
+func runsOther(fits error) bool {
+	_, differs := errors.AsType[*installer.ReleaseError](fits)
+	_, stands := errors.AsType[*installer.StandingError](fits)
+	_, upgrades := errors.AsType[*installer.UnderWayError](fits)
+	return differs || stands || upgrades
 }
 
 // Print says it in words.

@@ -171,19 +171,19 @@ func (b bench) exitCodes() {
 }
 
 func (b bench) absent() {
-	b.phase(b.r, "nobody", container.Absent)
+	b.phase(b.r, "unknown", container.Absent)
 	for _, sig := range []container.Signal{container.Terminate, container.Kill} {
-		if err := b.r.Signal(b.ctx, "nobody", sig); err != nil {
+		if err := b.r.Signal(b.ctx, "unknown", sig); err != nil {
 			b.t.Errorf("%s: got %v, want no error", sig, err)
 		}
 	}
-	if err := b.r.Remove(b.ctx, "nobody"); err != nil {
+	if err := b.r.Remove(b.ctx, "unknown"); err != nil {
 		b.t.Errorf("remove: got %v, want no error", err)
 	}
-	if _, err := b.r.Wait(b.ctx, "nobody"); !errors.Is(err, container.ErrGone) {
+	if _, err := b.r.Wait(b.ctx, "unknown"); !errors.Is(err, container.ErrGone) {
 		b.t.Errorf("wait: got %v, want ErrGone", err)
 	}
-	err := b.r.Logs(b.ctx, "nobody", container.Position{}, func([]container.Line) error { return nil })
+	err := b.r.Logs(b.ctx, "unknown", container.Position{}, func([]container.Line) error { return nil })
 	if !errors.Is(err, container.ErrGone) {
 		b.t.Errorf("logs: got %v, want ErrGone", err)
 	}

@@ -112,7 +112,7 @@ func eraseLines(lines []string, columns int) string {
 }
 
 // liveSize is the size of the terminal that the conversation is on; ok is false where what
-// was said may not be written over, or nobody sees that it is.
+// was said may not be written over, or no reader sees that it is.
 func (s *Streams) liveSize() (columns, rows int, ok bool) {
 	f, file := s.Err.(*os.File)
 	if !file || s.keepLines || s.noColour || !s.canMove() {

@@ -31,8 +31,8 @@ func TestAFirstPlanShowsTypesSizesAndRanges(t *testing.T) {
 		must(t, p.Render(&b))
 		for _, want := range []string{
 			"m6i.large, ami-", "root volume of ", "key pair lab", "150 GiB gp3, encrypted, in us-west-2b",
-			"      10.", "/19 in us-west-2a", "lets in TCP 8443 from 203.0.113.0/24: users to the master",
-			"lets in TCP 22 from 203.0.113.0/24: administrators to the machine", "lets in everything from aws/security-group/agents: agents to each other",
+			"      10.", "/19 in us-west-2a", "admits TCP 8443 from 203.0.113.0/24: users to the master",
+			"admits TCP 22 from 203.0.113.0/24: administrators to the machine", "admits everything from aws/security-group/agents: agents to each other",
 			"lines are kept for ", "det-deploy-lab-data-",
 		} {
 			if !strings.Contains(b.String(), want) {

@@ -77,7 +77,7 @@ func (r *Rules) Find(ctx context.Context) (resource.Found, []resource.Drift, err
 func (r *Rules) Describe() []string {
 	out := make([]string, len(r.Ingress))
 	for i, rule := range r.Ingress {
-		out[i] = "lets in " + rule.describeRule() + ": " + rule.Why
+		out[i] = "admits " + rule.describeRule() + ": " + rule.Why
 	}
 	return out
 }

@@ -38,7 +38,7 @@ func Read() Info {
 		i = i.with(b.Settings)
 	}
 	if i.Version == "" {
-		i.Version = i.unreleased()
+		i.Version = i.unreleasedName()
 	}
 	return i
 }
@@ -57,8 +57,8 @@ func (i Info) with(settings []debug.BuildSetting) Info {
 	return i
 }
 
-// unreleased names a build from a checkout: "dev-1a2b3c4d", with "-modified".
-func (i Info) unreleased() string {
+// unreleasedName names a build from a checkout: "dev-1a2b3c4d", with "-modified".
+func (i Info) unreleasedName() string {
 	parts := []string{"dev"}
 	if len(i.Commit) >= 8 {
 		parts = append(parts, i.Commit[:8])

@@ -18,14 +18,14 @@ func TestACheckoutIsNamedAfterItsCommit(t *testing.T) {
 	if d := cmp.Diff(i, want); d != "" {
 		t.Errorf("got -, want +:\n%s", d)
 	}
-	if got, want := i.unreleased(), "dev-1a2b3c4d-modified"; got != want {
+	if got, want := i.unreleasedName(), "dev-1a2b3c4d-modified"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
 func TestWithoutAnythingKnownItIsDev(t *testing.T) {
 	t.Parallel()
-	if got := (Info{}).unreleased(); got != "dev" {
+	if got := (Info{}).unreleasedName(); got != "dev" {
 		t.Errorf("got %q, want dev", got)
 	}
 }

@@ -32,6 +32,6 @@ func Run(ctx context.Context, s *term.Streams, args []string) exit.Code {
 	if err == nil {
 		return exit.Done
 	}
-	report(s, c, err)
+	reportError(s, c, err)
 	return exit.Of(err)
 }

@@ -24,9 +24,9 @@ type failure struct {
 	ExitCode exit.Code `json:"exit_code"`
 }
 
-// report tells err once: what happened, and what to do next. It is the only
+// reportError tells err once: what happened, and what to do next. It is the only
 // place that prints errors.
-func report(s *term.Streams, c *cobra.Command, err error) {
+func reportError(s *term.Streams, c *cobra.Command, err error) {
 	if exit.Silent(err) {
 		return
 	}
@@ -45,11 +45,11 @@ func report(s *term.Streams, c *cobra.Command, err error) {
 			return
 		}
 	}
-	s.PrintError(lines(err), hint)
+	s.PrintError(splitError(err), hint)
 }
 
-// lines splits an error that joins several, so that each is a line of its own.
-func lines(err error) []string { return strings.Split(strings.TrimSpace(err.Error()), "\n") }
+// splitError splits an error that joins several, so that each is a line of its own.
+func splitError(err error) []string { return strings.Split(strings.TrimSpace(err.Error()), "\n") }
 
 func wantsJSON(c *cobra.Command) bool {
 	if c == nil {

@@ -77,14 +77,14 @@ func (o *adoptOptions) run(ctx context.Context) error {
 	if !ok {
 		panic("a platform with the verb adopt has clusters that cannot be adopted")
 	}
-	r := adopted{Schema: schema(o.platform, Adopt), Cluster: c.ID(), DryRun: o.DryRun}
+	r := adopted{Schema: schemaName(o.platform, Adopt), Cluster: c.ID(), DryRun: o.DryRun}
 	if r.Settings, r.Whole, err = lost.Recover(ctx); err != nil {
 		return err
 	}
 	if o.DryRun {
 		return printAnswer(o.Streams, o.Output, r)
 	}
-	if agreed, err := o.confirm(ctx, r); err != nil || !agreed {
+	if agreed, err := o.confirmAdoption(ctx, r); err != nil || !agreed {
 		return err
 	}
 	if err := lost.Adopt(ctx); err != nil {
@@ -97,8 +97,8 @@ func (o *adoptOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// confirm shows the record and asks.
-func (o *adoptOptions) confirm(ctx context.Context, r adopted) (bool, error) {
+// confirmAdoption shows the record and asks.
+func (o *adoptOptions) confirmAdoption(ctx context.Context, r adopted) (bool, error) {
 	if o.Output == term.Text {
 		if err := r.Print(o.Streams); err != nil {
 			return false, err

@@ -29,9 +29,9 @@ func newPrompt(s *term.Streams, output term.Format, yes bool) prompt {
 	return prompt{Streams: s, Output: output, Yes: yes, progress: s.NewProgress()}
 }
 
-// sink returns where the events of an operation go: lines for people, JSON for
+// eventSink returns where the events of an operation go: lines for people, JSON for
 // programs, both on stderr.
-func (a prompt) sink() event.Sink {
+func (a prompt) eventSink() event.Sink {
 	if a.Output == term.JSON {
 		return event.JSON(a.Err)
 	}
@@ -68,7 +68,7 @@ func (a prompt) confirmUp(ctx context.Context, p plan.Plan) (bool, error) {
 	if p.Empty() || a.Yes {
 		return true, nil
 	}
-	return a.confirm(ctx, "Apply this plan?")
+	return a.confirmOperation(ctx, "Apply this plan?")
 }
 
 // confirmDown shows the plan and asks: for the id where data goes, for a yes elsewhere.
@@ -80,7 +80,7 @@ func (a prompt) confirmDown(ctx context.Context, cluster string, p plan.Plan, de
 		return true, nil
 	}
 	if !deleteData {
-		return a.confirm(ctx, "Take cluster "+cluster+" down?")
+		return a.confirmOperation(ctx, "Take cluster "+cluster+" down?")
 	}
 	q := term.Question{Text: "This removes the data of cluster " + cluster + " for good.", Flag: "--yes"}
 	agreed, err = a.ConfirmTyped(ctx, q, cluster)
@@ -98,7 +98,7 @@ func (a prompt) confirmUpgrade(ctx context.Context, cluster string, from, to rec
 	if a.Yes {
 		return true, nil
 	}
-	return a.confirm(ctx, "Upgrade it?")
+	return a.confirmOperation(ctx, "Upgrade it?")
 }
 
 // confirmAbandon says what giving an upgrade up would do and asks.
@@ -109,7 +109,7 @@ func (a prompt) confirmAbandon(ctx context.Context, cluster string, u installer.
 	if a.Yes {
 		return true, nil
 	}
-	return a.confirm(ctx, "Give the upgrade up?")
+	return a.confirmOperation(ctx, "Give the upgrade up?")
 }
 
 // wayBack is "from det-deploy 1.1 to 1.0".
@@ -160,7 +160,7 @@ func (a prompt) showPlan(p plan.Plan) error {
 	return p.Render(a.Err)
 }
 
-func (a prompt) confirm(ctx context.Context, text string) (bool, error) {
+func (a prompt) confirmOperation(ctx context.Context, text string) (bool, error) {
 	agreed, err := a.Confirm(ctx, term.Question{Text: text, Flag: "--yes"})
 	return a.answered(agreed, err)
 }

@@ -63,7 +63,7 @@ func (o *credentialsOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Schema = schema(o.platform, Credentials)
+	r.Schema = schemaName(o.platform, Credentials)
 	return printAnswer(o.Streams, o.Output, r)
 }
 

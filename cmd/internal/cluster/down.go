@@ -52,7 +52,7 @@ func (o *downOptions) validate([]string) error {
 
 func (o *downOptions) run(ctx context.Context) error {
 	ask := newPrompt(o.Streams, o.Output, o.Yes)
-	c, err := o.Open(ctx, Request{Verb: Down, Yes: o.Yes, Sink: ask.sink()})
+	c, err := o.Open(ctx, Request{Verb: Down, Yes: o.Yes, Sink: ask.eventSink()})
 	if err != nil {
 		return err
 	}

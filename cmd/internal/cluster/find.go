@@ -90,7 +90,7 @@ func (o *finder) addFlags(f *pflag.FlagSet) {
 
 // on returns the verb for a platform, with its flags.
 func (o *finder) on(p Platform) (options, *pflag.FlagSet) {
-	v := verbs()[o.verb].make(o.Streams, p)
+	v := allVerbs()[o.verb].make(o.Streams, p)
 	f := pflag.NewFlagSet(p.Name(), pflag.ContinueOnError)
 	v.addFlags(f)
 	return v, f
@@ -157,7 +157,7 @@ func giveFlags(given, to *pflag.FlagSet, k known, verb string) error {
 // find looks in the directory of local clusters and among the masters that are
 // remembered, and asks where that does not tell.
 func (o *finder) find(ctx context.Context) (known, error) {
-	all, err := remembered(o.Streams, o.platforms)
+	all, err := rememberedClusters(o.Streams, o.platforms)
 	if err != nil {
 		return known{}, err
 	}
@@ -207,8 +207,8 @@ type known struct {
 	URL string `json:"url,omitempty"`
 }
 
-// where is the region, or the place on Kubernetes.
-func (k known) where() string {
+// placeName is the region, or the place on Kubernetes.
+func (k known) placeName() string {
 	if k.Context+k.Namespace != "" {
 		return strings.Trim(k.Context+"/"+k.Namespace, "/")
 	}
@@ -220,8 +220,8 @@ type here interface {
 	Clusters(s *term.Streams) ([]string, error)
 }
 
-// remembered lists the clusters of which this machine knows: first those that run on it.
-func remembered(s *term.Streams, platforms []Platform) ([]known, error) {
+// rememberedClusters lists the clusters of which this machine knows: first those that run on it.
+func rememberedClusters(s *term.Streams, platforms []Platform) ([]known, error) {
 	f, err := contexts.Default(s.Getenv)
 	if err != nil {
 		return nil, err

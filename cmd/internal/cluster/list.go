@@ -90,7 +90,7 @@ on Kubernetes, det-deploy k8s list.`,
 		Example: "  det-deploy list",
 		Args:    usage.Args(),
 		RunE: func(*cobra.Command, []string) error {
-			clusters, err := remembered(s, all)
+			clusters, err := rememberedClusters(s, all)
 			if err != nil {
 				return err
 			}
@@ -114,7 +114,7 @@ func listing(all []known) Listing {
 		Table: term.NewTable("cluster", "platform", "where", "master"),
 	}
 	for _, k := range all {
-		l.Table.Row(k.Cluster, k.Platform, k.where(), k.URL)
+		l.Table.Row(k.Cluster, k.Platform, k.placeName(), k.URL)
 	}
 	return l
 }

@@ -53,7 +53,7 @@ type foreground interface {
 
 func (o *upOptions) run(ctx context.Context) error {
 	ask := newPrompt(o.Streams, o.Output, o.Yes)
-	c, err := o.Open(ctx, Request{Verb: Up, Yes: o.Yes, Sink: ask.sink()})
+	c, err := o.Open(ctx, Request{Verb: Up, Yes: o.Yes, Sink: ask.eventSink()})
 	if err != nil {
 		return err
 	}

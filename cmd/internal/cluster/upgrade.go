@@ -46,7 +46,7 @@ func (o *upgradeOptions) validate([]string) error {
 
 func (o *upgradeOptions) run(ctx context.Context) error {
 	ask := newPrompt(o.Streams, o.Output, o.Yes)
-	c, err := o.Open(ctx, Request{Verb: Upgrade, Yes: o.Yes, Sink: ask.sink()})
+	c, err := o.Open(ctx, Request{Verb: Upgrade, Yes: o.Yes, Sink: ask.eventSink()})
 	if err != nil {
 		return err
 	}

@@ -56,8 +56,8 @@ type verb struct {
 	make func(s *term.Streams, p Platform) options
 }
 
-// verbs is every verb, by its name.
-func verbs() map[Verb]verb {
+// allVerbs is every verb, by its name.
+func allVerbs() map[Verb]verb {
 	return map[Verb]verb{
 		Up:          {upHelp(), func(s *term.Streams, p Platform) options { return newUp(s, p) }},
 		Plan:        {planHelp(), func(s *term.Streams, p Platform) options { return newPlan(s, p) }},
@@ -75,7 +75,7 @@ func verbs() map[Verb]verb {
 // Commands returns the commands of the verbs that a platform has.
 func Commands(s *term.Streams, p Platform) []*cobra.Command {
 	var out []*cobra.Command
-	for name, v := range verbs() {
+	for name, v := range allVerbs() {
 		if own, found := p.Help(name); found {
 			out = append(out, command(own.over(v.help, name, p.Name()), v.make(s, p)))
 		}
@@ -137,8 +137,8 @@ func (c *Consent) CheckConsent() error {
 	return nil
 }
 
-// schema names the JSON form of an answer: "det-deploy.aws-list/v1".
-func schema(p Platform, v Verb) string { return fmt.Sprintf("det-deploy.%s-%s/v1", p.Name(), v) }
+// schemaName names the JSON form of an answer: "det-deploy.aws-list/v1".
+func schemaName(p Platform, v Verb) string { return fmt.Sprintf("det-deploy.%s-%s/v1", p.Name(), v) }
 
 // CheckID refuses what no cluster is called.
 func CheckID(id string) error {

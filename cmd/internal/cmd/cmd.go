@@ -40,21 +40,21 @@ machine, operates it, and is the cluster: its master and its agents.`,
 		SilenceErrors: true,
 	}
 	platforms := []cluster.Platform{aws.Platform{}, k8s.Platform{}, local.Platform{}}
-	add(root, "use", "Using a cluster:",
+	addNouns(root, "use", "Using a cluster:",
 		login.New(s), login.NewLogout(s), context.New(s), task.New(s), job.New(s), pool.New(s), top.New(s), user.New(s), audit.New(s))
-	add(root, "run", "Running a cluster:", master.New(s), agent.New(s), host.New(s), pod.New(s))
-	add(root, "install", "Installing a cluster:", aws.New(s), k8s.New(s), local.New(s),
+	addNouns(root, "run", "Running a cluster:", master.New(s), agent.New(s), host.New(s), pod.New(s))
+	addNouns(root, "install", "Installing a cluster:", aws.New(s), k8s.New(s), local.New(s),
 		cluster.NewList(s, platforms...), cluster.NewStatus(s, platforms...), cluster.NewUpgrade(s, platforms...), cluster.NewDown(s, platforms...))
 	root.AddCommand(version.New(s))
 	s.AddAccessibleFlag(root.PersistentFlags())
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
-	return finish(root)
+	return finishCommand(root)
 }
 
-// add puts nouns under a heading of the help page.
-func add(root *cobra.Command, id, title string, nouns ...*cobra.Command) {
+// addNouns puts nouns under a heading of the help page.
+func addNouns(root *cobra.Command, id, title string, nouns ...*cobra.Command) {
 	root.AddGroup(&cobra.Group{ID: id, Title: title})
 	for _, c := range nouns {
 		c.GroupID = id
@@ -62,14 +62,14 @@ func add(root *cobra.Command, id, title string, nouns ...*cobra.Command) {
 	root.AddCommand(nouns...)
 }
 
-// finish gives every command what cobra lets each forget.
-func finish(root *cobra.Command) *cobra.Command {
+// finishCommand gives every command what cobra lets each forget.
+func finishCommand(root *cobra.Command) *cobra.Command {
 	root.InitDefaultCompletionCmd()
 	root.InitDefaultHelpCmd()
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return &usage.Error{Err: wrongFlag(c, err), Command: c.CommandPath()}
 	})
-	walk(root, func(c *cobra.Command) {
+	walkCommands(root, func(c *cobra.Command) {
 		markMistakes(c)
 		c.SuggestionsMinimumDistance = 2
 		if c.HasSubCommands() && !c.Runnable() {
@@ -92,9 +92,9 @@ func markMistakes(c *cobra.Command) {
 	}
 }
 
-func walk(c *cobra.Command, visit func(*cobra.Command)) {
+func walkCommands(c *cobra.Command, visit func(*cobra.Command)) {
 	visit(c)
 	for _, sub := range c.Commands() {
-		walk(sub, visit)
+		walkCommands(sub, visit)
 	}
 }

@@ -20,15 +20,15 @@ func wrongFlag(c *cobra.Command, err error) error {
 		}
 	}
 	if e, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		if must := values()[e.GetFlag().Value.Type()]; must != "" {
+		if must := flagValues()[e.GetFlag().Value.Type()]; must != "" {
 			return fmt.Errorf("--%s: must be %s (is %q)", e.GetFlag().Name, must, e.GetValue())
 		}
 	}
 	return err
 }
 
-// values is what flags of a type take; the other types say it themselves.
-func values() map[string]string {
+// flagValues is what flags of a type take; the other types say it themselves.
+func flagValues() map[string]string {
 	return map[string]string{
 		"int": "a whole number", "int32": "a whole number", "int64": "a whole number", "uint": "a whole number, 0 or more",
 		"float64": "a number", "bool": "true or false", "duration": "a duration such as 90s, 10m or 2h",
@@ -43,17 +43,17 @@ const mostNear = 3
 // --instance-type.
 func nearFlags(flags *pflag.FlagSet, name string) []string {
 	var slips, words []string
-	best, most := slip(name)+1, 0
+	best, most := maxTypos(name)+1, 0
 	flags.VisitAll(func(f *pflag.Flag) {
 		if f.Hidden {
 			return
 		}
-		if d := document.Distance(bare(name), bare(f.Name)); d < best {
+		if d := document.Distance(bareName(name), bareName(f.Name)); d < best {
 			best, slips = d, []string{"--" + f.Name}
-		} else if d == best && d <= slip(name) {
+		} else if d == best && d <= maxTypos(name) {
 			slips = append(slips, "--"+f.Name)
 		}
-		if n := shared(name, f.Name); n > most {
+		if n := sharedWords(name, f.Name); n > most {
 			most, words = n, []string{"--" + f.Name}
 		} else if n == most && n > 0 {
 			words = append(words, "--"+f.Name)
@@ -68,16 +68,16 @@ func nearFlags(flags *pflag.FlagSet, name string) []string {
 	return slips
 }
 
-// slip is how many letters of a name may be wrong.
-func slip(name string) int { return min(2, 1+len(name)/5) }
+// maxTypos is how many letters of a name may be wrong.
+func maxTypos(name string) int { return min(2, 1+len(name)/5) }
 
-// bare is a name without what is between its words: --keypair is --key-pair.
-func bare(name string) string {
+// bareName is a name without what is between its words: --keypair is --key-pair.
+func bareName(name string) string {
 	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name))
 }
 
-// shared counts the words of two names where one has all of the other's.
-func shared(a, b string) int {
+// sharedWords counts the words of two names where one has all of the other's.
+func sharedWords(a, b string) int {
 	x, y := wordsOf(a), wordsOf(b)
 	if len(x) > len(y) {
 		x, y = y, x

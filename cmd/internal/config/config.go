@@ -52,7 +52,7 @@ func Given(flags *pflag.FlagSet, table []document.Override) ([]document.Given, e
 		g := document.Given{Path: o.Path, Value: v.GetString(key), Source: o.Env}
 		if flag.Changed {
 			g.Source = "--" + o.Flag
-			if o.Reference && spelled(g.Value) {
+			if o.Reference && isSpelledOut(g.Value) {
 				problems = append(problems, document.Problem{
 					File: g.Source, Text: "must not be the secret itself, which other users of this machine could read",
 					Hint: "give file:/path or env:NAME, or set " + o.Env,
@@ -78,8 +78,8 @@ func Files(flag string, getenv func(string) string) []string {
 	return []string{flag}
 }
 
-// spelled reports whether a value is a secret rather than a reference to one.
-func spelled(value string) bool {
+// isSpelledOut reports whether a value is a secret rather than a reference to one.
+func isSpelledOut(value string) bool {
 	parsed, err := secret.Parse(value)
 	return err == nil && parsed.Reveal() != ""
 }

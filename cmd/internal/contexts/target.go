@@ -110,13 +110,13 @@ func (t Target) Dial(s *term.Streams) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.dial(func(err error) { s.Notef("%v; waiting until it is back (Ctrl-C ends this)", err) })
+	return c.dialMaster(func(err error) { s.Notef("%v; waiting until it is back (Ctrl-C ends this)", err) })
 }
 
 // Client returns a client for the master of c, with the session of c.
-func (c Context) Client() (*client.Client, error) { return c.dial(nil) }
+func (c Context) Client() (*client.Client, error) { return c.dialMaster(nil) }
 
-func (c Context) dial(away func(error)) (*client.Client, error) {
+func (c Context) dialMaster(away func(error)) (*client.Client, error) {
 	return client.New(client.Config{
 		Away: away,
 		URL:  c.Master, Token: string(c.Token), CA: []byte(c.CA),

@@ -38,7 +38,7 @@ func (f File) Change(ctx context.Context, edit func(*Book) error) error {
 	if err := edit(b); err != nil {
 		return err
 	}
-	return f.write(b)
+	return f.replaceFile(b)
 }
 
 // Save adds or replaces a context and makes it the current one. It is what
@@ -63,8 +63,8 @@ func (f File) Forget(ctx context.Context, name string) error {
 	})
 }
 
-// write replaces the file at once, so that a reader sees the old or the new.
-func (f File) write(b *Book) error {
+// replaceFile replaces the file at once, so that a reader sees the old or the new.
+func (f File) replaceFile(b *Book) error {
 	var out bytes.Buffer
 	out.WriteString("# Written by det-deploy. It holds session tokens: keep it to yourself.\n")
 	enc := yaml.NewEncoder(&out)

@@ -24,7 +24,7 @@ type Question struct {
 // Confirm asks for yes or no; no is the default. Without a terminal it is a
 // usage error that names the flag.
 func (s *Streams) Confirm(ctx context.Context, q Question) (bool, error) {
-	answer, err := s.ask(ctx, q, " [y/N] ")
+	answer, err := s.askQuestion(ctx, q, " [y/N] ")
 	if err != nil {
 		return false, err
 	}
@@ -46,7 +46,7 @@ func (s *Streams) Agreed(ctx context.Context, yes bool, text string) (bool, erro
 
 // ConfirmTyped asks the person to type want, for what cannot be taken back.
 func (s *Streams) ConfirmTyped(ctx context.Context, q Question, want string) (bool, error) {
-	answer, err := s.ask(ctx, q, fmt.Sprintf("\nType %s to go on: ", want))
+	answer, err := s.askQuestion(ctx, q, fmt.Sprintf("\nType %s to go on: ", want))
 	return err == nil && answer == want, err
 }
 
@@ -55,19 +55,19 @@ func (s *Streams) ConfirmTyped(ctx context.Context, q Question, want string) (bo
 func (s *Streams) Password(ctx context.Context, q Question) (string, error) {
 	f, ok := s.In.(*os.File)
 	if !ok || !s.CanAsk() {
-		return s.ask(ctx, q, " ")
+		return s.askQuestion(ctx, q, " ")
 	}
 	fd := int(f.Fd())
 	saved, err := term.GetState(fd)
 	if err != nil {
 		return "", fmt.Errorf("look at the terminal: %w", err)
 	}
-	s.prompt(q.Text + " ")
+	s.promptLine(q.Text + " ")
 	typed, err := wait(ctx, func() (string, error) {
 		b, err := term.ReadPassword(fd)
 		return string(b), err
 	})
-	s.prompt("\n")
+	s.promptLine("\n")
 	if err != nil {
 		// An interrupted reading left the echo off.
 		_ = term.Restore(fd, saved) // the error of the reading is the one to tell
@@ -76,14 +76,14 @@ func (s *Streams) Password(ctx context.Context, q Question) (string, error) {
 	return typed, nil
 }
 
-func (s *Streams) ask(ctx context.Context, q Question, suffix string) (string, error) {
+func (s *Streams) askQuestion(ctx context.Context, q Question, suffix string) (string, error) {
 	if !s.CanAsk() {
 		return "", usage.Errorf("cannot ask %q without a terminal: pass %s", q.Text, q.Flag)
 	}
-	s.prompt(q.Text + suffix)
+	s.promptLine(q.Text + suffix)
 	answer, err := wait(ctx, s.readLine)
 	if err != nil {
-		s.prompt("\n")
+		s.promptLine("\n")
 		return "", fmt.Errorf("read the answer to %q: %w", q.Text, err)
 	}
 	return strings.TrimSpace(answer), nil
@@ -122,7 +122,7 @@ func (s *Streams) ReadSecret() (string, error) {
 	return strings.TrimSuffix(line, "\r"), nil
 }
 
-func (s *Streams) prompt(text string) {
+func (s *Streams) promptLine(text string) {
 	_, _ = io.WriteString(s.Err, text) // a person who cannot be shown the question gives no answer
 }
 

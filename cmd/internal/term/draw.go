@@ -10,9 +10,9 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
-// draw runs a model of bubbletea until it ends, and leaves the terminal as it was. It takes
+// runModel runs a model of bubbletea until it ends, and leaves the terminal as it was. It takes
 // no signals: the context ends it, and Ctrl-C is a key.
-func (s *Streams) draw(ctx context.Context, out io.Writer, m tea.Model) (tea.Model, error) {
+func (s *Streams) runModel(ctx context.Context, out io.Writer, m tea.Model) (tea.Model, error) {
 	last, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(s.In), tea.WithOutput(out), tea.WithoutSignalHandler()).Run()
 	switch {
 	case ctx.Err() != nil:
@@ -30,7 +30,7 @@ func (s *Streams) DrawScreen(ctx context.Context, m tea.Model, instead string) (
 	if err := s.CheckScreen(instead); err != nil {
 		return m, err
 	}
-	return s.draw(ctx, s.Out, m)
+	return s.runModel(ctx, s.Out, m)
 }
 
 // CheckScreen is nil where a screen can be drawn on.

@@ -61,9 +61,9 @@ func plainTheme() huh.Theme {
 	})
 }
 
-// resize fits the field to a screen. The choices take what the rest leaves, and none of
+// resizeField fits the field to a screen. The choices take what the rest leaves, and none of
 // them is chosen by it.
-func (e *entry) resize(width, height int) {
+func (e *entry) resizeField(width, height int) {
 	e.input.WithWidth(width)
 	e.drawList(width, height)
 }
@@ -73,7 +73,7 @@ func (e *entry) resize(width, height int) {
 func (e *entry) narrow() {
 	e.shown = e.field.Choices
 	if e.typed != "" && !e.hasChoice(e.typed) {
-		e.shown = having(e.field.Choices, strings.TrimSpace(e.typed))
+		e.shown = choicesWith(e.field.Choices, strings.TrimSpace(e.typed))
 	}
 	if len(e.shown) > 0 {
 		e.point()
@@ -119,8 +119,8 @@ func options(choices []Choice, width int) []huh.Option[string] {
 	return out
 }
 
-// answer is what Enter gives: what the list points at, else what is typed, else the default.
-func (e *entry) answer() string {
+// currentAnswer is what Enter gives: what the list points at, else what is typed, else the default.
+func (e *entry) currentAnswer() string {
 	switch typed := strings.TrimSpace(e.typed); {
 	case e.list != nil:
 		return e.listed
@@ -131,8 +131,8 @@ func (e *entry) answer() string {
 	}
 }
 
-// update gives a key, or whatever else huh takes, to the line or the list.
-func (e *entry) update(msg tea.Msg, width, height int) tea.Cmd {
+// updateField gives a key, or whatever else huh takes, to the line or the list.
+func (e *entry) updateField(msg tea.Msg, width, height int) tea.Cmd {
 	if k, ok := msg.(tea.KeyPressMsg); ok && isListKey(k.String()) {
 		if e.list == nil {
 			return nil
@@ -152,7 +152,7 @@ func (e *entry) update(msg tea.Msg, width, height int) tea.Cmd {
 // isListKey reports the keys that move in the list; all others are typed.
 func isListKey(key string) bool { return key == "up" || key == "down" }
 
-func (e *entry) view() string {
+func (e *entry) renderView() string {
 	if e.list == nil {
 		return e.input.View()
 	}

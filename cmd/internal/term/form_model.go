@@ -74,7 +74,7 @@ func (s *Streams) drawForm(ctx context.Context, f Form) (Answers, error) {
 		return nil, err
 	}
 	m := &formModel{form: f, page: first, first: field, width: 80, height: 24, load: loadField(ctx, f), check: checkAnswer(ctx)}
-	if _, err := s.draw(ctx, s.Err, m); err != nil {
+	if _, err := s.runModel(ctx, s.Err, m); err != nil {
 		return nil, err
 	}
 	return m.answers, m.err
@@ -139,13 +139,13 @@ func (m *formModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 		if m.entry != nil {
-			m.entry.resize(m.width, m.height)
+			m.entry.resizeField(m.width, m.height)
 		}
 		return m, nil
 	case fieldMsg:
 		return m, m.takeField(msg)
 	case dueMsg:
-		if msg.turn == m.turn && m.entry != nil && msg.answer == m.entry.answer() {
+		if msg.turn == m.turn && m.entry != nil && msg.answer == m.entry.currentAnswer() {
 			return m, msg.check
 		}
 		return m, nil
@@ -178,7 +178,7 @@ func (m *formModel) takeField(msg fieldMsg) tea.Cmd {
 	}
 	m.entry = newEntry(*msg.field, m.prior)
 	m.prior = ""
-	m.entry.resize(m.width, m.height)
+	m.entry.resizeField(m.width, m.height)
 	return tea.Batch(m.entry.input.Focus(), m.checkLater(0))
 }
 
@@ -187,9 +187,9 @@ func (m *formModel) updateEntry(msg tea.Msg) tea.Cmd {
 	if m.entry == nil {
 		return nil
 	}
-	before := m.entry.answer()
-	cmd := m.entry.update(msg, m.width, m.height)
-	if m.entry.answer() == before {
+	before := m.entry.currentAnswer()
+	cmd := m.entry.updateField(msg, m.width, m.height)
+	if m.entry.currentAnswer() == before {
 		return cmd
 	}
 	m.checked, m.submitted = verdict{}, false
@@ -198,7 +198,7 @@ func (m *formModel) updateEntry(msg tea.Msg) tea.Cmd {
 
 // checkLater checks the answer after a while; what is nothing, or needs no check, is not.
 func (m *formModel) checkLater(after time.Duration) tea.Cmd {
-	answer := m.entry.answer()
+	answer := m.entry.currentAnswer()
 	if answer == "" {
 		return nil
 	}
@@ -210,7 +210,7 @@ func (m *formModel) checkLater(after time.Duration) tea.Cmd {
 }
 
 func (m *formModel) takeVerdict(msg checkedMsg) tea.Cmd {
-	if msg.turn != m.turn || m.entry == nil || msg.answer != m.entry.answer() {
+	if msg.turn != m.turn || m.entry == nil || msg.answer != m.entry.currentAnswer() {
 		return nil
 	}
 	m.checked = verdict{msg.answer, true, msg.err}
@@ -226,7 +226,7 @@ func (m *formModel) submit() tea.Cmd {
 	if m.entry == nil {
 		return nil
 	}
-	if answer := m.entry.answer(); answer == "" {
+	if answer := m.entry.currentAnswer(); answer == "" {
 		m.checked = verdict{known: true, err: errNoAnswer}
 		return nil
 	}

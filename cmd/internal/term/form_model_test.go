@@ -63,8 +63,8 @@ func TestAFormKeepsWhatIsGoodAndGoesBack(t *testing.T) {
 		t.Fatalf("got %v, want the answer and the next question", m.answers)
 	}
 	m.Update(m.goBack()())
-	if len(m.answers) != 0 || m.entry.answer() != "badly" {
-		t.Errorf("got %v and %q, want the first question with its old answer", m.answers, m.entry.answer())
+	if len(m.answers) != 0 || m.entry.currentAnswer() != "badly" {
+		t.Errorf("got %v and %q, want the first question with its old answer", m.answers, m.entry.currentAnswer())
 	}
 	m.Update(checkedMsg{turn: m.turn - 1, answer: "badly", err: errBad})
 	if m.checked.err != nil {
@@ -93,14 +93,14 @@ func TestAResizedFormKeepsTheChoice(t *testing.T) {
 	for _, r := range "bad" {
 		m.Update(tea.KeyPressMsg{Code: r, Text: string(r)})
 	}
-	if m.entry.answer() != "bad" {
-		t.Fatalf("got %q, want what is typed", m.entry.answer())
+	if m.entry.currentAnswer() != "bad" {
+		t.Fatalf("got %q, want what is typed", m.entry.currentAnswer())
 	}
 	m.Update(tea.KeyPressMsg{Code: tea.KeyDown})
 	m.Update(m.check(m.turn, m.entry.field, "good", 0)())
 	m.Update(tea.WindowSizeMsg{Width: 40, Height: 12})
-	if m.entry.answer() != "good" || !m.checked.known || m.checked.answer != "good" {
-		t.Fatalf("got %q, checked %+v, want the choice and what is known of it", m.entry.answer(), m.checked)
+	if m.entry.currentAnswer() != "good" || !m.checked.known || m.checked.answer != "good" {
+		t.Fatalf("got %q, checked %+v, want the choice and what is known of it", m.entry.currentAnswer(), m.checked)
 	}
 	m.submit()
 	if got, _ := m.answers.Get("name"); got != "good" {

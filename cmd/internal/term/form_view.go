@@ -52,7 +52,7 @@ func (m *formModel) writeQuestion(b *strings.Builder) {
 	f := m.entry.field
 	b.WriteString(m.cut(Bold.Paint(f.Label)+"  "+m.judgement()) + "\n")
 	m.writeWrapped(b, f.Help, Faint)
-	b.WriteString(m.entry.view() + "\n")
+	b.WriteString(m.entry.renderView() + "\n")
 	if m.checked.err != nil {
 		m.writeWrapped(b, "✗ "+m.checked.err.Error(), Red)
 	}
@@ -68,7 +68,7 @@ func (m *formModel) writeWrapped(b *strings.Builder, text string, style Style) {
 
 // judgement says what is known of the answer that Enter would give.
 func (m *formModel) judgement() string {
-	answer := m.entry.answer()
+	answer := m.entry.currentAnswer()
 	switch {
 	case m.checked.err != nil:
 		return Red.Paint("✗ " + oneLine(answer))

@@ -29,7 +29,7 @@ func (s *Streams) fillLine(ctx context.Context, f Field, back bool) (string, err
 		if !s.CanAsk() {
 			text = f.Label
 		}
-		answer, err := s.ask(ctx, Question{Text: text, Flag: f.Flag}, ": ")
+		answer, err := s.askQuestion(ctx, Question{Text: text, Flag: f.Flag}, ": ")
 		if err != nil {
 			return "", err
 		}
@@ -50,7 +50,7 @@ func (s *Streams) fillLine(ctx context.Context, f Field, back bool) (string, err
 			return answer, nil
 		}
 		s.complain(err)
-		if f.Choices = having(all, answer); len(f.Choices) > 0 {
+		if f.Choices = choicesWith(all, answer); len(f.Choices) > 0 {
 			s.choices(f.Choices)
 		} else {
 			f.Choices = all
@@ -58,8 +58,8 @@ func (s *Streams) fillLine(ctx context.Context, f Field, back bool) (string, err
 	}
 }
 
-// having are the choices of which part is a part.
-func having(choices []Choice, part string) []Choice {
+// choicesWith are the choices of which part is a part.
+func choicesWith(choices []Choice, part string) []Choice {
 	var out []Choice
 	for _, c := range choices {
 		if strings.Contains(strings.ToLower(c.Value), strings.ToLower(part)) {

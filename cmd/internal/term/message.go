@@ -12,7 +12,7 @@ import (
 // PrintMessage writes a message of the API to Out as indented JSON: the same
 // names and values that the API itself has, and the same bytes each time.
 func (s *Streams) PrintMessage(m proto.Message) error {
-	tight, err := compact(m)
+	tight, err := compactJSON(m)
 	if err != nil {
 		return err
 	}
@@ -20,20 +20,20 @@ func (s *Streams) PrintMessage(m proto.Message) error {
 	if err := json.Indent(&out, tight, "", "  "); err != nil {
 		return fmt.Errorf("print the answer as JSON: %w", err)
 	}
-	return s.line(out.Bytes())
+	return s.printLine(out.Bytes())
 }
 
 // PrintMessageLine writes a message as JSON on one line, for streams.
 func (s *Streams) PrintMessageLine(m proto.Message) error {
-	tight, err := compact(m)
+	tight, err := compactJSON(m)
 	if err != nil {
 		return err
 	}
-	return s.line(tight)
+	return s.printLine(tight)
 }
 
-// compact takes out the spaces, which protojson varies on purpose.
-func compact(m proto.Message) ([]byte, error) {
+// compactJSON takes out the spaces, which protojson varies on purpose.
+func compactJSON(m proto.Message) ([]byte, error) {
 	raw, err := protojson.MarshalOptions{EmitDefaultValues: true}.Marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("print the answer as JSON: %w", err)
@@ -45,7 +45,7 @@ func compact(m proto.Message) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func (s *Streams) line(text []byte) error {
+func (s *Streams) printLine(text []byte) error {
 	if _, err := s.Out.Write(append(text, '\n')); err != nil {
 		return fmt.Errorf("print the answer: %w", err)
 	}

@@ -90,7 +90,7 @@ func (p *Progress) draw(finished string) {
 	}
 	columns, rows, ok := p.s.liveSize()
 	if !ok {
-		p.s.prompt(finished)
+		p.s.promptLine(finished)
 		return
 	}
 	lines := liveLines(p.steps, columns, rows)
@@ -99,5 +99,5 @@ func (p *Progress) draw(finished string) {
 		text += line + "\n"
 	}
 	p.drawn = lines
-	p.s.prompt(text)
+	p.s.promptLine(text)
 }

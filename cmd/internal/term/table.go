@@ -59,9 +59,9 @@ func (t *Table) Lines() (head string, rows []string) {
 		}
 	}
 	for _, row := range t.rows {
-		rows = append(rows, t.line(row, widths))
+		rows = append(rows, t.formatLine(row, widths))
 	}
-	return t.line(t.heads, widths), rows
+	return t.formatLine(t.heads, widths), rows
 }
 
 // PrintTable writes t as the answer.
@@ -77,7 +77,7 @@ func (s *Streams) PrintTable(t *Table) error {
 	return nil
 }
 
-func (t *Table) line(cells []string, widths []int) string {
+func (t *Table) formatLine(cells []string, widths []int) string {
 	var b strings.Builder
 	for i, c := range cells {
 		if i > 0 {

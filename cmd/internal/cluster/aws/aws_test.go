@@ -51,7 +51,7 @@ func TestUpReadsWhatTheClusterShouldBe(t *testing.T) {
 			t.Parallel()
 			s, _, _ := term.Test("", false)
 			w := selectUp(t, s, tc.args)
-			g, err := w.read()
+			g, err := w.readGiven()
 			id, got := w.Cluster, g.Flags
 			if tc.fail != "" {
 				if _, ok := errors.AsType[*usage.Error](err); !ok || err.Error() != tc.fail {

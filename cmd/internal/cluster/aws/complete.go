@@ -46,9 +46,9 @@ type settled struct {
 	known bool
 }
 
-// complete fills in what can be inferred, and asks for the rest where ask is true
+// completeSettings fills in what can be inferred, and asks for the rest where ask is true
 // and stdin is a terminal.
-func (w *wanted) complete(ctx context.Context, s *term.Streams, g *spec.Given, ask bool) error {
+func (w *wanted) completeSettings(ctx context.Context, s *term.Streams, g *spec.Given, ask bool) error {
 	ask = ask && s.CanAsk()
 	if w.Cluster != "" || !ask {
 		if err := w.validate(); err != nil {
@@ -59,17 +59,17 @@ func (w *wanted) complete(ctx context.Context, s *term.Streams, g *spec.Given, a
 	if !ask {
 		return c.completeAlone(ctx)
 	}
-	answers, err := s.FillForm(ctx, c.form())
+	answers, err := s.FillForm(ctx, c.buildForm())
 	if err != nil {
 		return err
 	}
-	c.apply(answers)
+	c.applyAnswers(answers)
 	return nil
 }
 
 // completeAlone fills in what can be inferred and does not ask.
 func (c *completion) completeAlone(ctx context.Context) error {
-	known, err := c.w.known(ctx, c.Streams, c.w.Cluster, *c.given)
+	known, err := c.w.hasRecord(ctx, c.Streams, c.w.Cluster, *c.given)
 	if err != nil || known {
 		return err
 	}
@@ -78,10 +78,10 @@ func (c *completion) completeAlone(ctx context.Context) error {
 	return nil
 }
 
-// known reports whether a cluster has a record, which says the rest. Nothing is
+// hasRecord reports whether a cluster has a record, which says the rest. Nothing is
 // asked of who has one whose record is lost.
-func (w *wanted) known(ctx context.Context, s *term.Streams, cluster string, g spec.Given) (bool, error) {
-	q := w.request(s)
+func (w *wanted) hasRecord(ctx context.Context, s *term.Streams, cluster string, g spec.Given) (bool, error) {
+	q := w.buildRequest(s)
 	q.Cluster, q.Given = cluster, &g
 	known, lost, err := wire.KnowsAWS(ctx, s, q)
 	if lost {
@@ -90,9 +90,9 @@ func (w *wanted) known(ctx context.Context, s *term.Streams, cluster string, g s
 	return known, err
 }
 
-func (c *completion) form() term.Form {
+func (c *completion) buildForm() term.Form {
 	return term.Form{
-		Title: "Create a cluster on AWS", Summary: c.summary, Lines: c.w.Verbose,
+		Title: "Create a cluster on AWS", Summary: c.summarizeAnswers, Lines: c.w.Verbose,
 		Pages: []term.Page{
 			{Key: pageCluster, Field: c.askCluster},
 			{Key: pageRegion, Field: c.askRegion},
@@ -110,7 +110,7 @@ type asks = func(context.Context, term.Answers) (*term.Field, error)
 // unlessKnown asks nothing of a cluster that has a record.
 func (c *completion) unlessKnown(ask asks) asks {
 	return func(ctx context.Context, a term.Answers) (*term.Field, error) {
-		if err := c.settle(ctx, a); err != nil || c.settled.known {
+		if err := c.settleAdvice(ctx, a); err != nil || c.settled.known {
 			return nil, err
 		}
 		return ask(ctx, a)
@@ -128,7 +128,7 @@ func (c *completion) regionOf(ctx context.Context, a term.Answers) string {
 	if answer, ok := a.Get(pageRegion); ok {
 		return answer
 	}
-	q := c.w.request(c.Streams)
+	q := c.w.buildRequest(c.Streams)
 	q.Cluster, q.Given = c.clusterID(a), c.given
 	region, err := wire.RegionOf(ctx, q)
 	if err != nil {
@@ -137,8 +137,8 @@ func (c *completion) regionOf(ctx context.Context, a term.Answers) string {
 	return region
 }
 
-// settle looks at what the cluster's id and the region lead to, once for each.
-func (c *completion) settle(ctx context.Context, a term.Answers) error {
+// settleAdvice looks at what the cluster's id and the region lead to, once for each.
+func (c *completion) settleAdvice(ctx context.Context, a term.Answers) error {
 	s := settled{cluster: c.clusterID(a), region: c.regionOf(ctx, a)}
 	if c.settled.cluster == s.cluster && c.settled.region == s.region {
 		return nil
@@ -154,7 +154,7 @@ func (c *completion) settle(ctx context.Context, a term.Answers) error {
 	if s.advice, err = wire.AdviseAWS(ctx, s.region, c.w.Profile); err != nil {
 		return err
 	}
-	if s.known, err = c.w.known(ctx, c.Streams, s.cluster, given); err != nil {
+	if s.known, err = c.w.hasRecord(ctx, c.Streams, s.cluster, given); err != nil {
 		return err
 	}
 	if !s.known {
@@ -167,7 +167,7 @@ func (c *completion) settle(ctx context.Context, a term.Answers) error {
 // learnAddress asks, once, how this machine is seen: it alone may reach the master, unless
 // the user says otherwise.
 func (c *completion) learnAddress(ctx context.Context) {
-	if _, said := c.said(pageInbound); said || c.address != "" {
+	if _, said := c.givenValue(pageInbound); said || c.address != "" {
 		return
 	}
 	if own, err := wire.OwnAddress(ctx, c.Streams); err == nil {
@@ -180,16 +180,16 @@ func (c *completion) letIn() {
 	if c.address == "" {
 		return
 	}
-	c.add(pageInbound, inboundFlag, c.address)
+	c.addFlag(pageInbound, inboundFlag, c.address)
 	c.Notef("Only this machine's address, %s, can reach the master; %s admits others.", c.address, inboundFlag)
 }
 
-// apply keeps the answers as if their flags had been given.
-func (c *completion) apply(a term.Answers) {
+// applyAnswers keeps the answers as if their flags had been given.
+func (c *completion) applyAnswers(a term.Answers) {
 	c.w.Cluster = c.clusterID(a)
 	for _, one := range a {
 		if one.Key != pageCluster && (one.Key != pageKeyPair || one.Value != noKeyPair) {
-			c.add(one.Key, one.Flag, one.Value)
+			c.addFlag(one.Key, one.Flag, one.Value)
 		}
 	}
 	if c.settled.known {
@@ -197,16 +197,16 @@ func (c *completion) apply(a term.Answers) {
 	}
 	c.letIn()
 	if len(a) > 0 {
-		c.echo()
+		c.printEquivalent()
 	}
 }
 
-func (c *completion) add(path, flag, value string) {
+func (c *completion) addFlag(path, flag, value string) {
 	c.given.Flags = append(c.given.Flags, document.Given{Path: path, Value: value, Source: flag})
 }
 
-// said is what the user said of a setting by flag, variable or file.
-func (c *completion) said(path string) (value string, said bool) {
+// givenValue is what the user said of a setting by flag, variable or file.
+func (c *completion) givenValue(path string) (value string, said bool) {
 	for _, f := range c.given.Flags {
 		if f.Path == path {
 			return f.Value, true
@@ -228,8 +228,8 @@ func (c *completion) said(path string) (value string, said bool) {
 	return "", d.Given(path)
 }
 
-// pools reports whether the file describes pools of its own.
-func (c *completion) pools() bool {
-	_, said := c.said("pools")
+// hasPools reports whether the file describes pools of its own.
+func (c *completion) hasPools() bool {
+	_, said := c.givenValue("pools")
 	return said
 }

@@ -21,11 +21,11 @@ func TestTheLineSaysTheSame(t *testing.T) {
 		"--cluster-id", "lab", "--profile", "work", "--binary", "arm64=./dd", "--spot", "--metrics=false", "--tag", "team=ann's lab",
 		"--db-url", "env:DB_URL", "--startup-script-file", script, "--slots", "",
 	})
-	g, err := w.read()
+	g, err := w.readGiven()
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := w.line(append(g.Flags, document.Given{Path: "pools.*.max_agents", Value: "3", Source: "--max-agents"}))
+	got := w.commandLine(append(g.Flags, document.Given{Path: "pools.*.max_agents", Value: "3", Source: "--max-agents"}))
 	want := "det-deploy aws up --cluster-id lab --profile work --binary arm64=./dd --tag 'team=ann'\"'\"'s lab' --db-url env:DB_URL" +
 		" --spot=true --slots '' --startup-script-file " + script + " --metrics=false --max-agents 3"
 	if got != want {

@@ -9,18 +9,18 @@ import (
 	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
-// echo shows the command line that says the same.
-func (c *completion) echo() {
+// printEquivalent shows the command line that says the same.
+func (c *completion) printEquivalent() {
 	c.Notef("")
 	c.Notef("Equivalent command:")
 	c.Notef("")
-	c.Notef("  %s", c.w.line(c.given.Flags))
+	c.Notef("  %s", c.w.commandLine(c.given.Flags))
 	c.Notef("")
 }
 
-// line is a command line that gives flags, of which a secret's says only where it
+// commandLine is a command line that gives flags, of which a secret's says only where it
 // is. What was given by variable is given by it again.
-func (w *wanted) line(flags []document.Given) string {
+func (w *wanted) commandLine(flags []document.Given) string {
 	args := []string{"det-deploy", "aws", "up", "--cluster-id", w.Cluster}
 	if w.Profile != "" {
 		args = append(args, "--profile", w.Profile)

@@ -56,7 +56,7 @@ func (c *completion) askRegion(ctx context.Context, a term.Answers) (*term.Field
 // askInbound asks who may reach the master, where this machine's address could not be
 // learned.
 func (c *completion) askInbound(context.Context, term.Answers) (*term.Field, error) {
-	if _, said := c.said(pageInbound); said || c.address != "" {
+	if _, said := c.givenValue(pageInbound); said || c.address != "" {
 		return nil, nil
 	}
 	return &term.Field{
@@ -76,10 +76,10 @@ func checkRanges(ranges string) error {
 }
 
 func (c *completion) askType(ctx context.Context, _ term.Answers) (*term.Field, error) {
-	if _, said := c.said(pageType); said || c.pools() {
+	if _, said := c.givenValue(pageType); said || c.hasPools() {
 		return nil, nil
 	}
-	_, existing := c.said("agents.image")
+	_, existing := c.givenValue("agents.image")
 	advice := c.settled.advice
 	choices, err := advice.GPUTypes(ctx, !existing)
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *completion) instanceType(a term.Answers) string {
 	if answer, ok := a.Get(pageType); ok {
 		return answer
 	}
-	if types, said := c.said(pageType); said {
+	if types, said := c.givenValue(pageType); said {
 		first, _, _ := strings.Cut(types, ",")
 		return first
 	}
@@ -105,7 +105,7 @@ func (c *completion) instanceType(a term.Answers) string {
 }
 
 func (c *completion) askAgents(_ context.Context, a term.Answers) (*term.Field, error) {
-	if _, said := c.said(pageAgents); said || c.pools() {
+	if _, said := c.givenValue(pageAgents); said || c.hasPools() {
 		return nil, nil
 	}
 	kind, advice := c.instanceType(a), c.settled.advice
@@ -123,7 +123,7 @@ func (c *completion) askAgents(_ context.Context, a term.Answers) (*term.Field, 
 }
 
 func (c *completion) askKeyPair(ctx context.Context, _ term.Answers) (*term.Field, error) {
-	if _, said := c.said(pageKeyPair); said {
+	if _, said := c.givenValue(pageKeyPair); said {
 		return nil, nil
 	}
 	names, err := c.settled.advice.KeyPairs(ctx)
@@ -143,8 +143,8 @@ func (c *completion) askKeyPair(ctx context.Context, _ term.Answers) (*term.Fiel
 	return f, nil
 }
 
-// summary says what the answers come to. Nothing is asked of AWS for it.
-func (c *completion) summary(a term.Answers) []string {
+// summarizeAnswers says what the answers come to. Nothing is asked of AWS for it.
+func (c *completion) summarizeAnswers(a term.Answers) []string {
 	var out []string
 	if id := c.clusterID(a); id != "" {
 		line := "Cluster " + id

@@ -73,39 +73,39 @@ func checkRegion(region string) error {
 	return usage.Errorf("--region: must be an AWS region such as us-west-2 (is %q)", region)
 }
 
-// read collects what the user said.
-func (w *wanted) read() (spec.Given, error) {
+// readGiven collects what the user said.
+func (w *wanted) readGiven() (spec.Given, error) {
 	if err := checkRegion(w.Set.Lookup("region").Value.String()); err != nil {
 		return spec.Given{}, err
 	}
 	return w.Read()
 }
 
-// request asks wire for the cluster as it is remembered.
-func (w *wanted) request(s *term.Streams) wire.AWSRequest {
+// buildRequest asks wire for the cluster as it is remembered.
+func (w *wanted) buildRequest(s *term.Streams) wire.AWSRequest {
 	return wire.AWSRequest{Cluster: w.Cluster, Region: w.Region, Profile: w.Profile, Log: cluster.CallLog(s, w.Verbose)}
 }
 
 // Open prepares the cluster: as the user wants it for a verb that describes it, and else
 // as it is remembered.
 func (w *wanted) Open(ctx context.Context, r cluster.Request) (cluster.Cluster, error) {
-	c, _, err := w.open(ctx, r)
+	c, _, err := w.openCluster(ctx, r)
 	return c, err
 }
 
-func (w *wanted) open(ctx context.Context, r cluster.Request) (*hosted.Cluster, *wire.AWS, error) {
+func (w *wanted) openCluster(ctx context.Context, r cluster.Request) (*hosted.Cluster, *wire.AWS, error) {
 	var given *spec.Given
 	if w.Describes(r.Verb) {
-		g, err := w.read()
+		g, err := w.readGiven()
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := w.complete(ctx, w.Streams, &g, r.Verb == cluster.Up && !r.Yes); err != nil {
+		if err := w.completeSettings(ctx, w.Streams, &g, r.Verb == cluster.Up && !r.Yes); err != nil {
 			return nil, nil, err
 		}
 		given = &g
 	}
-	q := w.request(w.Streams)
+	q := w.buildRequest(w.Streams)
 	q.Given, q.Binaries, q.Bring = given, w.Binaries, given != nil || r.Verb == cluster.Upgrade
 	q.NoWait, q.NoVerify, q.Sink = w.NoWait, w.NoVerify, r.Sink
 	a, err := wire.NewAWS(ctx, w.Streams, q)
@@ -131,7 +131,7 @@ func (w *wanted) List(ctx context.Context) (cluster.Listing, error) {
 
 // Logs shows what the machines write.
 func (w *wanted) Logs(ctx context.Context, r cluster.Request) error {
-	_, a, err := w.open(ctx, r)
+	_, a, err := w.openCluster(ctx, r)
 	if err != nil {
 		return err
 	}

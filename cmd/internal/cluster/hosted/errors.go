@@ -5,7 +5,7 @@ import "fmt"
 // absentError is a cluster that is not there.
 type absentError struct{ platform, cluster, region string }
 
-func (c *Cluster) absent() error { return &absentError{c.Platform, c.ID(), c.Place()} }
+func (c *Cluster) absentError() error { return &absentError{c.Platform, c.ID(), c.Place()} }
 
 func (e *absentError) Error() string {
 	return fmt.Sprintf("there is no cluster %s in %s", e.cluster, e.region)

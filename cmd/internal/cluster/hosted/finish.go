@@ -76,10 +76,10 @@ func (r *started) Print(s *term.Streams) error {
 	next := "det-deploy task run -- echo hello"
 	switch {
 	case r.LoggedIn:
-		s.Printf("You are logged in as %s; `%s` shows the password. Next:", r.User, r.c.command(cluster.Credentials))
+		s.Printf("You are logged in as %s; `%s` shows the password. Next:", r.User, r.c.commandLine(cluster.Credentials))
 	case !r.c.Awaited:
-		next = r.c.command(cluster.Status)
-		s.Printf("`%s` shows the password of %s. Next:", r.c.command(cluster.Credentials), r.User)
+		next = r.c.commandLine(cluster.Status)
+		s.Printf("`%s` shows the password of %s. Next:", r.c.commandLine(cluster.Credentials), r.User)
 	default:
 		next = "det-deploy login " + r.User
 		s.Printf("The password of %s was changed, so you are not logged in. Next:", r.User)

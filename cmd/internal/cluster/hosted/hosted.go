@@ -55,9 +55,9 @@ type Cluster struct {
 
 var _ cluster.Cluster = (*Cluster)(nil)
 
-// command is a command line that is about the cluster: "det-deploy aws up --cluster-id
+// commandLine is a command line that is about the cluster: "det-deploy aws up --cluster-id
 // lab".
-func (c *Cluster) command(v cluster.Verb) string {
+func (c *Cluster) commandLine(v cluster.Verb) string {
 	return "det-deploy " + c.Platform + " " + string(v) + " --cluster-id " + c.ID()
 }
 
@@ -69,7 +69,7 @@ func (c *Cluster) Need(ctx context.Context, v cluster.Verb) error {
 		if found, err := c.Exists(ctx); err != nil || found {
 			return err
 		}
-		return c.absent()
+		return c.absentError()
 	case cluster.Credentials, cluster.Upgrade:
 		if recorded {
 			return nil
@@ -79,7 +79,7 @@ func (c *Cluster) Need(ctx context.Context, v cluster.Verb) error {
 		} else if lost {
 			return &LostError{c.Platform, c.ID()}
 		}
-		return c.absent()
+		return c.absentError()
 	case cluster.Up, cluster.Plan, cluster.Doctor, cluster.List, cluster.Down, cluster.Adopt:
 	}
 	return nil
@@ -100,7 +100,7 @@ func (c *Cluster) Warn(context.Context, cluster.Verb) error { return nil }
 func (c *Cluster) Recover(ctx context.Context) (settings map[string]string, whole bool, err error) {
 	settings, whole, err = c.Cloud.Recover(ctx)
 	if err == nil && settings == nil {
-		err = c.absent()
+		err = c.absentError()
 	}
 	return settings, whole, err
 }
@@ -134,7 +134,7 @@ func (c *Cluster) Absent(context.Context) []string {
 
 // Kept says how to remove the data that was kept.
 func (c *Cluster) Kept() string {
-	return "`" + c.command(cluster.Down) + " --region " + c.Place() + " --delete-data` removes what was kept."
+	return "`" + c.commandLine(cluster.Down) + " --region " + c.Place() + " --delete-data` removes what was kept."
 }
 
 // Forget removes the context of a cluster that is gone.

@@ -50,23 +50,23 @@ func (q *LogQuery) AddLogFlags(f *pflag.FlagSet) {
 func (q *LogQuery) ReadLogArgs(args []string) (err error) {
 	var found bool
 	q.Part = strings.Join(args, "")
-	if q.Query.Unit, found = units()[q.Part]; !found {
+	if q.Query.Unit, found = logUnits()[q.Part]; !found {
 		return usage.Errorf("the log must be master, agent, host, data or journal (is %q)", q.Part)
 	}
-	q.Query.Since, err = since(q.Since, time.Now())
+	q.Query.Since, err = defaultSince(q.Since, time.Now())
 	return err
 }
 
-// units are the streams of a machine, by the word that a user types.
-func units() map[string]string {
+// logUnits are the streams of a machine, by the word that a user types.
+func logUnits() map[string]string {
 	return map[string]string{
 		"": "", "master": "det-deploy-master", "agent": "det-deploy-agent", "host": "det-deploy-host",
 		"data": "det-deploy-data", "journal": "journal",
 	}
 }
 
-// since is an hour ago when nothing is said, for a cluster's log of months is long.
-func since(text string, now time.Time) (time.Time, error) {
+// defaultSince is an hour ago when nothing is said, for a cluster's log of months is long.
+func defaultSince(text string, now time.Time) (time.Time, error) {
 	return usage.Since(cmp.Or(text, "1h"), now)
 }
 

@@ -14,12 +14,12 @@ func TestSince(t *testing.T) {
 	for text, want := range map[string]time.Time{
 		"": noon.Add(-time.Hour), "10m": noon.Add(-10 * time.Minute), "2026-01-01T00:00:00Z": time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 	} {
-		if got, err := since(text, noon); err != nil || !got.Equal(want) {
+		if got, err := defaultSince(text, noon); err != nil || !got.Equal(want) {
 			t.Errorf("%q: got %s and %v, want %s", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"yesterday", "-1h"} {
-		if _, err := since(text, noon); err == nil {
+		if _, err := defaultSince(text, noon); err == nil {
 			t.Errorf("%q: got no error, want one", text)
 		}
 	}

@@ -39,7 +39,7 @@ func (c *Cluster) Inspect(ctx context.Context) (cluster.Answer, installer.State,
 	if err != nil {
 		return nil, "", err
 	}
-	h := c.compare(p)
+	h := c.compareRecord(p)
 	url, err := c.askMaster(ctx, p, &h)
 	if err != nil {
 		return nil, "", err
@@ -57,20 +57,20 @@ func (c *Cluster) Inspect(ctx context.Context) (cluster.Answer, installer.State,
 	return s, h.State, nil
 }
 
-// compare holds what there is against the record, if there is one that can be read.
-func (c *Cluster) compare(p plan.Plan) installer.Health {
+// compareRecord holds what there is against the record, if there is one that can be read.
+func (c *Cluster) compareRecord(p plan.Plan) installer.Health {
 	h := installer.Health{State: installer.StateOf(p)}
 	r, recorded := c.Recorded()
 	switch unread := c.UnreadError(); {
 	case !recorded && h.State == installer.Absent:
-		h.Try = "What was kept is found again by `" + c.command(cluster.Up) + "`, and removed by `" + c.command(cluster.Down) + " --delete-data`."
+		h.Try = "What was kept is found again by `" + c.commandLine(cluster.Up) + "`, and removed by `" + c.commandLine(cluster.Down) + " --delete-data`."
 	case !recorded:
-		h.Add("the record is lost, so it is not known what the cluster should be", "`"+c.command(cluster.Adopt)+"` reads its settings back.")
+		h.Add("the record is lost, so it is not known what the cluster should be", "`"+c.commandLine(cluster.Adopt)+"` reads its settings back.")
 	case unread != nil:
 		h.Add("the record cannot be read: "+unread.Error(),
-			"Use det-deploy "+r.Release.Version+", which wrote it, or correct what is wrong in it with `"+c.command(cluster.Up)+"`.")
+			"Use det-deploy "+r.Release.Version+", which wrote it, or correct what is wrong in it with `"+c.commandLine(cluster.Up)+"`.")
 	default:
-		h.AddSteps(p, "`"+c.command(cluster.Up)+"` brings it to what it should be.")
+		h.AddSteps(p, "`"+c.commandLine(cluster.Up)+"` brings it to what it should be.")
 	}
 	return h
 }
@@ -101,7 +101,7 @@ func (c *Cluster) askMaster(ctx context.Context, p plan.Plan, h *installer.Healt
 // logsHint says where to see what the master's machine does. Before it has sent any logs
 // only its console shows that.
 func (c *Cluster) logsHint(p plan.Plan) string {
-	text := "`" + c.command(cluster.Logs) + "` shows what it does"
+	text := "`" + c.commandLine(cluster.Logs) + "` shows what it does"
 	if id := masterIn(p); id != "" {
 		text += "; while it boots, `" + c.Console(id) + "` does"
 	}
@@ -129,7 +129,7 @@ func (r *status) Print(s *term.Streams) error {
 		s.Printf("It runs det-deploy %s and consists of %d resources.", r.Version, r.Resources)
 	}
 	if r.Upgrade != nil {
-		s.Printf("An upgrade to %s is under way; `%s` continues it.", r.Upgrade.To, r.c.command(cluster.Upgrade))
+		s.Printf("An upgrade to %s is under way; `%s` continues it.", r.Upgrade.To, r.c.commandLine(cluster.Upgrade))
 	}
 	for _, w := range r.Wrong {
 		s.Printf("  %s", w)

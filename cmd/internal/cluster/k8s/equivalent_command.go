@@ -6,8 +6,8 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/wire"
 )
 
-// echo shows the command line that says the same.
-func (c *completion) echo() {
+// printEquivalent shows the command line that says the same.
+func (c *completion) printEquivalent() {
 	if !c.asked {
 		return
 	}
@@ -25,7 +25,7 @@ func (c *completion) echo() {
 	}
 	hidden := false
 	for _, v := range c.given.Set {
-		if hides(v) {
+		if hidesValue(v) {
 			hidden = true // an answer is no secret; what was typed before may be
 			continue
 		}
@@ -41,8 +41,8 @@ func (c *completion) echo() {
 	c.Notef("")
 }
 
-// hides reports whether a --set holds what is not to be shown.
-func hides(set string) bool {
+// hidesValue reports whether a --set holds what is not to be shown.
+func hidesValue(set string) bool {
 	said, err := wire.K8sGiven(wire.K8sValues{Set: []string{set}})
 	return err != nil || !reflect.DeepEqual(said.Shown(), said)
 }

@@ -35,7 +35,7 @@ func (c *opened) Finish(ctx context.Context) (cluster.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, err := c.context(e)
+	k, err := c.clusterContext(e)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (c *opened) Finish(ctx context.Context) (cluster.Answer, error) {
 	}
 	r := &started{
 		Schema: "det-deploy.k8s-install/v1", Cluster: c.ID(), Namespace: c.Namespace(), Context: c.Kube.Context(),
-		URL: e.URL, Service: e.Service, Forward: c.w.kubectl(e.Forward(c.Namespace())), User: "admin",
+		URL: e.URL, Service: e.Service, Forward: c.w.kubectlFlags(e.Forward(c.Namespace())), User: "admin",
 		LoggedIn: k.Token != "", c: c, e: e,
 	}
 	return r, cluster.Remember(ctx, c.w.Streams, k)
@@ -87,7 +87,7 @@ func (r *started) Print(s *term.Streams) error {
 func (r *started) printForward(s *term.Streams) {
 	if r.e.Kind == "LoadBalancer" {
 		s.Printf("Its load balancer has no address yet; `%s` shows when it has.",
-			r.c.w.kubectl("kubectl -n "+r.Namespace+" get service "+r.e.Service+" --watch"))
+			r.c.w.kubectlFlags("kubectl -n "+r.Namespace+" get service "+r.e.Service+" --watch"))
 		s.Printf("Until then, and where there are no load balancers, this brings it here:")
 	} else {
 		s.Printf("It has no address outside of Kubernetes. This brings it here:")

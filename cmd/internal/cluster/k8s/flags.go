@@ -30,7 +30,7 @@ func (w *Where) addFlags(f *pflag.FlagSet) {
 	f.BoolVarP(&w.Verbose, "verbose", "v", false, "show every call to Kubernetes")
 }
 
-func (w *Where) at(s *term.Streams) wire.K8sAt {
+func (w *Where) kubeAt(s *term.Streams) wire.K8sAt {
 	return wire.K8sAt{
 		Kubeconfig: w.Kubeconfig,
 		Context:    cmp.Or(w.Context, s.Getenv("DET_K8S_CONTEXT")),
@@ -58,8 +58,8 @@ func (w *Which) validate() error {
 	return cluster.CheckID(w.Cluster)
 }
 
-// flags are what a further command needs to mean the same cluster.
-func (w *Which) flags(k *wire.K8s) string {
+// clusterFlags are what a further command needs to mean the same cluster.
+func (w *Which) clusterFlags(k *wire.K8s) string {
 	line := "--cluster-id " + w.Cluster + " --namespace " + k.Namespace()
 	if w.Context != "" {
 		line += " --context " + w.Context
@@ -70,8 +70,8 @@ func (w *Which) flags(k *wire.K8s) string {
 	return line
 }
 
-// kubectl gives a kubectl command the flags that lead to the same Kubernetes.
-func (w *Where) kubectl(line string) string {
+// kubectlFlags gives a kubectl command the flags that lead to the same Kubernetes.
+func (w *Where) kubectlFlags(line string) string {
 	more := ""
 	if w.Kubeconfig != "" {
 		more += " --kubeconfig " + w.Kubeconfig
@@ -95,8 +95,8 @@ func (v *values) addFlags(f *pflag.FlagSet) {
 	f.StringArrayVar(&v.SetJSON, "set-json", nil, "set JSON values, as in resourcePools=[…]")
 }
 
-// given is what the user says, with the variable below the flags.
-func (v *values) given(s *term.Streams) wire.K8sValues {
+// givenValues is what the user says, with the variable below the flags.
+func (v *values) givenValues(s *term.Streams) wire.K8sValues {
 	out := v.K8sValues
 	if file := s.Getenv("DET_K8S_VALUES"); file != "" && len(out.Files) == 0 {
 		out.Files = strings.Split(file, ",")
@@ -104,8 +104,8 @@ func (v *values) given(s *term.Streams) wire.K8sValues {
 	return out
 }
 
-// said reports whether any value is given.
-func (v *values) said() bool {
+// isGiven reports whether any value is given.
+func (v *values) isGiven() bool {
 	return v.Reset || len(v.Files)+len(v.Set)+len(v.SetString)+len(v.SetFile)+len(v.SetJSON) > 0
 }
 

@@ -37,8 +37,8 @@ type completion struct {
 	asked     bool
 }
 
-// complete asks for what is missing, where ask is true.
-func (w *wanted) complete(ctx context.Context, s *term.Streams, given *wire.K8sValues, ask bool) error {
+// completeSettings asks for what is missing, where ask is true.
+func (w *wanted) completeSettings(ctx context.Context, s *term.Streams, given *wire.K8sValues, ask bool) error {
 	if w.Cluster != "" || !ask {
 		if err := w.Which.validate(); err != nil || !ask {
 			return err
@@ -50,17 +50,17 @@ func (w *wanted) complete(ctx context.Context, s *term.Streams, given *wire.K8sV
 	}
 	c := &completion{Streams: s, w: w, given: given}
 	c.said = func(path string) bool { _, found := values.Get(path); return found }
-	answers, err := s.FillForm(ctx, c.form())
+	answers, err := s.FillForm(ctx, c.buildForm())
 	if err != nil {
 		return err
 	}
-	c.apply(answers)
+	c.applyAnswers(answers)
 	return nil
 }
 
-func (c *completion) form() term.Form {
+func (c *completion) buildForm() term.Form {
 	return term.Form{
-		Title: "Create a cluster on Kubernetes", Summary: c.summary, Lines: c.w.Verbose || wire.RunsK8sPlugin(c.w.at(c.Streams)),
+		Title: "Create a cluster on Kubernetes", Summary: c.summarizeAnswers, Lines: c.w.Verbose || wire.RunsK8sPlugin(c.w.kubeAt(c.Streams)),
 		Pages: []term.Page{
 			{Key: pageCluster, Field: c.askCluster},
 			{Key: pageContext, Field: c.askContext},
@@ -80,7 +80,7 @@ type asks = func(context.Context, term.Answers) (*term.Field, error)
 // which says the rest.
 func (c *completion) unlessSaid(path string, ask asks) asks {
 	return func(ctx context.Context, a term.Answers) (*term.Field, error) {
-		if err := c.advise(ctx, a); err != nil {
+		if err := c.adviseFields(ctx, a); err != nil {
 			return nil, err
 		}
 		if c.advice.Known || c.said(path) {
@@ -90,9 +90,9 @@ func (c *completion) unlessSaid(path string, ask asks) asks {
 	}
 }
 
-// place is the Kubernetes that the flags and the answers mean.
-func (c *completion) place(a term.Answers) wire.K8sAt {
-	at := c.w.at(c.Streams)
+// chosenPlace is the Kubernetes that the flags and the answers mean.
+func (c *completion) chosenPlace(a term.Answers) wire.K8sAt {
+	at := c.w.kubeAt(c.Streams)
 	if answer, ok := a.Get(pageContext); ok {
 		at.Context = answer
 	}
@@ -104,18 +104,18 @@ func (c *completion) clusterID(a term.Answers) string {
 	return cmp.Or(c.w.Cluster, answer)
 }
 
-// advise asks Kubernetes what it knows, once for each context and cluster.
-func (c *completion) advise(ctx context.Context, a term.Answers) error {
-	key := c.place(a).Context + " " + c.clusterID(a)
+// adviseFields asks Kubernetes what it knows, once for each context and cluster.
+func (c *completion) adviseFields(ctx context.Context, a term.Answers) error {
+	key := c.chosenPlace(a).Context + " " + c.clusterID(a)
 	if c.advised == nil || *c.advised != key {
-		c.advice, c.unreached = wire.AdviseK8s(ctx, c.place(a), c.clusterID(a))
+		c.advice, c.unreached = wire.AdviseK8s(ctx, c.chosenPlace(a), c.clusterID(a))
 		c.advised = &key
 	}
 	return c.unreached
 }
 
-// apply keeps the answers as if their flags had been given.
-func (c *completion) apply(a term.Answers) {
+// applyAnswers keeps the answers as if their flags had been given.
+func (c *completion) applyAnswers(a term.Answers) {
 	c.asked = len(a) > 0
 	c.w.Cluster = c.clusterID(a)
 	if answer, ok := a.Get(pageContext); ok {
@@ -128,30 +128,30 @@ func (c *completion) apply(a term.Answers) {
 		c.w.Namespace, c.w.CreateNamespace = ns, true
 	}
 	if c.advice.GPUs > 0 && c.advice.SlotType != "gpu" && !c.said(pageSlotType) {
-		c.set(pageSlotType, c.advice.SlotType)
+		c.setFlag(pageSlotType, c.advice.SlotType)
 	}
 	for _, one := range a {
 		switch one.Key {
 		case pageRegistry, pageSlotType, pageCPUs, pageSlots:
-			c.set(one.Key, one.Value)
+			c.setFlag(one.Key, one.Value)
 		}
 	}
-	c.echo()
+	c.printEquivalent()
 }
 
-// set keeps an answer as if its flag had been given.
-func (c *completion) set(path, value string) {
+// setFlag keeps an answer as if its flag had been given.
+func (c *completion) setFlag(path, value string) {
 	c.given.Set = append(c.given.Set, path+"="+value)
 	c.asked = true
 }
 
-// contexts lists the contexts that may be meant; there is nothing to ask where one is
+// listContexts lists the contexts that may be meant; there is nothing to ask where one is
 // named, or has the cluster.
-func (c *completion) contexts() (all []string, current string, err error) {
-	if c.advice.Known || c.w.at(c.Streams).Context != "" {
+func (c *completion) listContexts() (all []string, current string, err error) {
+	if c.advice.Known || c.w.kubeAt(c.Streams).Context != "" {
 		return nil, "", c.unreached
 	}
-	all, current, err = wire.K8sContexts(c.w.at(c.Streams))
+	all, current, err = wire.K8sContexts(c.w.kubeAt(c.Streams))
 	if err != nil || len(all) < 2 {
 		return nil, "", errors.Join(c.unreached, err)
 	}

@@ -25,8 +25,8 @@ func (c *completion) askCluster(context.Context, term.Answers) (*term.Field, err
 // askContext asks which Kubernetes is meant, where there are several and the current one
 // does not have the cluster.
 func (c *completion) askContext(ctx context.Context, a term.Answers) (*term.Field, error) {
-	_ = c.advise(ctx, a) // another context may be reached
-	all, current, err := c.contexts()
+	_ = c.adviseFields(ctx, a) // another context may be reached
+	all, current, err := c.listContexts()
 	if all == nil {
 		return nil, err
 	}
@@ -51,10 +51,10 @@ func contextField(all []string, current string) term.Field {
 
 // askNamespace asks where the kubeconfig does not say more than "default".
 func (c *completion) askNamespace(ctx context.Context, a term.Answers) (*term.Field, error) {
-	if err := c.advise(ctx, a); err != nil {
+	if err := c.adviseFields(ctx, a); err != nil {
 		return nil, err
 	}
-	if c.advice.Known || c.w.at(c.Streams).Namespace != "" || c.advice.Namespace != "default" {
+	if c.advice.Known || c.w.kubeAt(c.Streams).Namespace != "" || c.advice.Namespace != "default" {
 		return nil, nil
 	}
 	return &term.Field{
@@ -118,15 +118,15 @@ func (c *completion) askSlots(_ context.Context, a term.Answers) (*term.Field, e
 	return f, nil
 }
 
-// summary says what the answers come to. Nothing is asked of Kubernetes for it.
-func (c *completion) summary(a term.Answers) []string {
+// summarizeAnswers says what the answers come to. Nothing is asked of Kubernetes for it.
+func (c *completion) summarizeAnswers(a term.Answers) []string {
 	var out []string
 	if id := c.clusterID(a); id != "" {
 		line := "Release " + id
 		if ns, ok := a.Get(pageNamespace); ok {
 			line += " in namespace " + ns
 		}
-		if at := c.place(a).Context; at != "" {
+		if at := c.chosenPlace(a).Context; at != "" {
 			line += " of context " + at
 		}
 		out = append(out, line)

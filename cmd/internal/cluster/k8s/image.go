@@ -104,12 +104,12 @@ func runImagePush(ctx context.Context, o *imagePushOptions) error {
 	if err != nil {
 		return err
 	}
-	r := pushed{"det-deploy.k8s-image-push/v1", plan.Image, plan.Digest, image.Platforms(), !plan.Done() && !o.DryRun, o.values(image)}
+	r := pushed{"det-deploy.k8s-image-push/v1", plan.Image, plan.Digest, image.Platforms(), !plan.Done() && !o.DryRun, o.imageValues(image)}
 	if r.Pushed {
-		if agreed, err := o.agreed(ctx, plan.Image, plan.Was); err != nil || !agreed {
+		if agreed, err := o.confirmReplace(ctx, plan.Image, plan.Was); err != nil || !agreed {
 			return err
 		}
-		if err := image.Registry.Push(ctx, image.Source, o.told(plan.Image)); err != nil {
+		if err := image.Registry.Push(ctx, image.Source, o.showProgress(plan.Image)); err != nil {
 			return err
 		}
 	}
@@ -119,16 +119,16 @@ func runImagePush(ctx context.Context, o *imagePushOptions) error {
 	return o.say(r, plan.Done(), image)
 }
 
-// agreed asks only where the name is taken away from another image.
-func (o *imagePushOptions) agreed(ctx context.Context, image, was string) (bool, error) {
+// confirmReplace asks only where the name is taken away from another image.
+func (o *imagePushOptions) confirmReplace(ctx context.Context, image, was string) (bool, error) {
 	if was == "" {
 		return true, nil
 	}
 	return o.Agreed(ctx, o.Yes, fmt.Sprintf("%s is another image there, %s. Give the name to this one?", image, was))
 }
 
-// told shows each tenth of the way.
-func (o *imagePushOptions) told(image string) func(done, total int64) {
+// showProgress shows each tenth of the way.
+func (o *imagePushOptions) showProgress(image string) func(done, total int64) {
 	said := int64(0)
 	return func(done, total int64) {
 		if total <= 0 || done*10/total <= said {
@@ -139,9 +139,9 @@ func (o *imagePushOptions) told(image string) func(done, total int64) {
 	}
 }
 
-// values are what leads the chart to the image: the tag only where it is not this
+// imageValues are what leads the chart to the image: the tag only where it is not this
 // program's own version.
-func (o *imagePushOptions) values(image *wire.Image) []string {
+func (o *imagePushOptions) imageValues(image *wire.Image) []string {
 	out := []string{"imageRegistry=" + strings.TrimSuffix(o.Registry, "/")}
 	if image.Name != "det-deploy" {
 		out = append(out, "image.name="+image.Name)

@@ -49,7 +49,7 @@ func TestSecretsAreNotEchoed(t *testing.T) {
 		"checkpointStorage.credential=x": true, "taskContainerDefaults.environmentVariables[0]=A=b": true,
 		"db.passwordExistingSecret.name=mine": false, "broken[": true,
 	} {
-		if got := hides(set); got != want {
+		if got := hidesValue(set); got != want {
 			t.Errorf("%s: got hidden %t, want %t", set, got, want)
 		}
 	}
@@ -97,7 +97,7 @@ func TestAFormIsNotDrawnBesideALogin(t *testing.T) {
 		s, _, _ := term.Test("", true)
 		w := &wanted{Streams: s}
 		w.Kubeconfig, w.Context = file, context
-		if got := (&completion{Streams: s, w: w}).form().Lines; got != want {
+		if got := (&completion{Streams: s, w: w}).buildForm().Lines; got != want {
 			t.Errorf("context %s: got lines %t, want %t", context, got, want)
 		}
 	}

@@ -20,7 +20,7 @@ type listed struct {
 
 // List lists the clusters on Kubernetes.
 func (w *wanted) List(ctx context.Context) (cluster.Listing, error) {
-	all, err := wire.ListK8s(ctx, w.at(w.Streams))
+	all, err := wire.ListK8s(ctx, w.kubeAt(w.Streams))
 	l := cluster.Listing{
 		JSON: listed{"det-deploy.k8s-list/v1", all}, None: "There are no clusters there.",
 		Table: term.NewTable("cluster", "namespace", "version", "release", "changed"),

@@ -21,7 +21,7 @@ type opened struct {
 var _ cluster.Cluster = (*opened)(nil)
 
 // flagLine are the flags with which a further command means the same cluster.
-func (c *opened) flagLine() string { return c.w.Which.flags(c.K8s) }
+func (c *opened) flagLine() string { return c.w.Which.clusterFlags(c.K8s) }
 
 // Fits refuses to bring up a cluster that runs another release.
 func (c *opened) Fits(ctx context.Context) error { return c.Target.Fits(ctx, c.Record) }
@@ -65,7 +65,7 @@ func (c *opened) Credentials(ctx context.Context) (cluster.Access, error) {
 		return cluster.Access{}, err
 	}
 	e, err := c.Target.Endpoint(ctx)
-	a := cluster.Access{URL: e.URL, Forward: c.w.kubectl(e.Forward(c.Namespace())), User: admin.User, Password: admin.Password.Reveal(), DeterminedPassword: determined.Reveal()}
+	a := cluster.Access{URL: e.URL, Forward: c.w.kubectlFlags(e.Forward(c.Namespace())), User: admin.User, Password: admin.Password.Reveal(), DeterminedPassword: determined.Reveal()}
 	a.Reached = e.Forwarded() + " while this runs: " + a.Forward
 	return a, err
 }

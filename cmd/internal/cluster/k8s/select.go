@@ -58,8 +58,8 @@ func (w *wanted) AddFlags(v cluster.Verb, f *pflag.FlagSet) {
 	}
 }
 
-// describes reports whether the flags of a verb describe a cluster.
-func describes(v cluster.Verb) bool {
+// describesCluster reports whether the flags of a verb describe a cluster.
+func describesCluster(v cluster.Verb) bool {
 	return v == cluster.Up || v == cluster.Plan || v == cluster.Doctor
 }
 
@@ -79,7 +79,7 @@ func (w *wanted) Validate(r cluster.Request) error {
 			return err
 		}
 	case cluster.Upgrade:
-		if err := w.upgrading.validate(w.flags.Changed("pause-limit"), w.said()); err != nil {
+		if err := w.upgrading.validate(w.flags.Changed("pause-limit"), w.isGiven()); err != nil {
 			return err
 		}
 	case cluster.Up:
@@ -96,38 +96,38 @@ func (w *wanted) Validate(r cluster.Request) error {
 func (w *wanted) Open(ctx context.Context, r cluster.Request) (cluster.Cluster, error) {
 	q := wire.K8sRequest{NoWait: w.NoWait, Limit: w.Timeout, BackupClaim: w.BackupClaim, BackupBucket: w.BackupBucket, Sink: r.Sink}
 	q.Unread = r.Verb == cluster.Down || r.Verb == cluster.Upgrade && w.Abandon
-	if describes(r.Verb) || r.Verb == cluster.Upgrade && !w.Abandon {
-		given := w.given(w.Streams)
+	if describesCluster(r.Verb) || r.Verb == cluster.Upgrade && !w.Abandon {
+		given := w.givenValues(w.Streams)
 		q.Given = &given
 	}
-	if describes(r.Verb) {
-		if err := w.complete(ctx, w.Streams, q.Given, r.Verb == cluster.Up && !r.Yes && w.CanAsk()); err != nil {
+	if describesCluster(r.Verb) {
+		if err := w.completeSettings(ctx, w.Streams, q.Given, r.Verb == cluster.Up && !r.Yes && w.CanAsk()); err != nil {
 			return nil, err
 		}
 		q.CreateNamespace, q.Adopt = w.CreateNamespace, w.Adopt
 	}
-	q.Cluster, q.At = w.Cluster, w.at(w.Streams)
+	q.Cluster, q.At = w.Cluster, w.kubeAt(w.Streams)
 	k, err := wire.NewK8s(ctx, w.Streams, q)
 	if err != nil {
 		return nil, err
 	}
-	if describes(r.Verb) {
+	if describesCluster(r.Verb) {
 		noteEffects(w.Streams, k.OtherEffects)
 	}
 	c := &opened{K8s: k, w: w}
 	if r.Verb == cluster.Status || r.Verb == cluster.Credentials || r.Verb == cluster.Logs {
-		return c, c.need(ctx)
+		return c, c.requireCluster(ctx)
 	}
 	return c, nil
 }
 
 // openExisting prepares a cluster as it is; one that is not there is an error.
 func openExisting(ctx context.Context, s *term.Streams, w *Which) (*wire.K8s, error) {
-	k, err := wire.NewK8s(ctx, s, wire.K8sRequest{Cluster: w.Cluster, At: w.at(s)})
+	k, err := wire.NewK8s(ctx, s, wire.K8sRequest{Cluster: w.Cluster, At: w.kubeAt(s)})
 	if err != nil {
 		return nil, err
 	}
-	return k, (&opened{K8s: k}).need(ctx)
+	return k, (&opened{K8s: k}).requireCluster(ctx)
 }
 
 // noteEffects tells who brings values of Determined's chart what they do here.
@@ -137,12 +137,12 @@ func noteEffects(s *term.Streams, effects []string) {
 	}
 }
 
-// need refuses a cluster of which nothing is there.
-func (c *opened) need(ctx context.Context) error {
+// requireCluster refuses a cluster of which nothing is there.
+func (c *opened) requireCluster(ctx context.Context) error {
 	if found, err := c.Exists(ctx); err != nil || found {
 		return err
 	}
-	return c.absent(ctx)
+	return c.absentError(ctx)
 }
 
 // absentError is a cluster that is not there.
@@ -151,7 +151,7 @@ type absentError struct {
 	elsewhere          []string
 }
 
-func (c *opened) absent(ctx context.Context) error {
+func (c *opened) absentError(ctx context.Context) error {
 	return &absentError{c.ID(), c.Namespace(), c.Elsewhere(ctx)}
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
-// context is the context of the cluster, with the session of an older one that is the
+// clusterContext is the context of the cluster, with the session of an older one that is the
 // same.
-func (c *opened) context(e target.Endpoint) (contexts.Context, error) {
+func (c *opened) clusterContext(e target.Endpoint) (contexts.Context, error) {
 	k, err := cluster.Remembered(c.w.Streams, c.ID())
 	master := e.URL
 	if master == "" {
@@ -38,19 +38,19 @@ func (c *opened) logIn(ctx context.Context, k contexts.Context) (contexts.Contex
 	})
 }
 
-// session asks the master of the cluster as the logged in user, or else as admin with
+// openSession asks the master of the cluster as the logged in user, or else as admin with
 // the first password.
-func (c *opened) session(ctx context.Context) (*client.Client, error) {
+func (c *opened) openSession(ctx context.Context) (*client.Client, error) {
 	e, err := c.Target.Endpoint(ctx)
 	if err != nil {
 		return nil, err
 	}
-	k, err := c.context(e)
+	k, err := c.clusterContext(e)
 	if err != nil {
 		return nil, err
 	}
 	if cluster.Reach(ctx, k) != nil {
-		return nil, &unreachedError{k.Master, c.w.kubectl(e.Forward(c.Namespace()))}
+		return nil, &unreachedError{k.Master, c.w.kubectlFlags(e.Forward(c.Namespace()))}
 	}
 	if k, err = c.logIn(ctx, k); err != nil {
 		return nil, err

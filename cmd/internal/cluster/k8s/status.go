@@ -51,18 +51,18 @@ type release struct {
 
 // Inspect looks at the cluster's release, objects, pods and tasks.
 func (c *opened) Inspect(ctx context.Context) (cluster.Answer, installer.State, error) {
-	r, err := inspect(ctx, c.K8s)
+	r, err := inspectCluster(ctx, c.K8s)
 	r.flags = c.flagLine()
 	return &r, r.State, err
 }
 
-func inspect(ctx context.Context, k *wire.K8s) (status, error) {
+func inspectCluster(ctx context.Context, k *wire.K8s) (status, error) {
 	r := status{
 		Schema: "det-deploy.k8s-status/v1", Cluster: k.ID(), Namespace: k.Namespace(), Context: k.Kube.Context(),
 		Upgrade: k.Record.Upgrade, Wrong: []string{},
 		Release: release{string(k.Helm.Status), k.Helm.Revision, k.Helm.Version, k.Helm.Updated.UTC()},
 	}
-	if err := r.diagnose(ctx, k); err != nil {
+	if err := r.diagnoseCluster(ctx, k); err != nil {
 		return r, err
 	}
 	runs, _, err := k.Target.Runs(ctx)
@@ -84,8 +84,8 @@ func inspect(ctx context.Context, k *wire.K8s) (status, error) {
 	return r, err
 }
 
-// diagnose compares the cluster with what it should be.
-func (r *status) diagnose(ctx context.Context, k *wire.K8s) error {
+// diagnoseCluster compares the cluster with what it should be.
+func (r *status) diagnoseCluster(ctx context.Context, k *wire.K8s) error {
 	if !k.Known && k.Released() {
 		r.Wrong = append(r.Wrong, "there is no record of det-deploy's: the release was made by Helm itself, or the record is lost; install writes one")
 	}
@@ -95,7 +95,7 @@ func (r *status) diagnose(ctx context.Context, k *wire.K8s) error {
 	case !k.Released():
 		return r.addAbsent(ctx, k)
 	default:
-		if err := r.compare(ctx, k); err != nil {
+		if err := r.compareObjects(ctx, k); err != nil {
 			return err
 		}
 	}
@@ -123,9 +123,9 @@ func (r *status) addAbsent(ctx context.Context, k *wire.K8s) error {
 	return err
 }
 
-// compare holds the live objects against the chart of this program, which is a fair
+// compareObjects holds the live objects against the chart of this program, which is a fair
 // measure only for a cluster that this program would leave at its version.
-func (r *status) compare(ctx context.Context, k *wire.K8s) error {
+func (r *status) compareObjects(ctx context.Context, k *wire.K8s) error {
 	r.State = installer.Running
 	if runsOther(k.Target.Fits(ctx, k.Record)) {
 		return nil // another version's chart looks different, which is nothing wrong

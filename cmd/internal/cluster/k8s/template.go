@@ -76,9 +76,9 @@ func (o *templateOptions) validate() error {
 
 func runTemplate(_ context.Context, o *templateOptions) error {
 	if o.Export != "" {
-		return o.export()
+		return o.exportChart()
 	}
-	out, effects, err := wire.RenderK8s(o.Cluster, cmp.Or(o.Namespace, o.Getenv("DET_K8S_NAMESPACE"), "default"), o.KubeVersion, o.given(o.Streams))
+	out, effects, err := wire.RenderK8s(o.Cluster, cmp.Or(o.Namespace, o.Getenv("DET_K8S_NAMESPACE"), "default"), o.KubeVersion, o.givenValues(o.Streams))
 	if err != nil {
 		return err
 	}
@@ -89,8 +89,8 @@ func runTemplate(_ context.Context, o *templateOptions) error {
 	return nil
 }
 
-// export writes the chart's files.
-func (o *templateOptions) export() error {
+// exportChart writes the chart's files.
+func (o *templateOptions) exportChart() error {
 	there, err := os.ReadDir(o.Export)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("write the chart: %w", err)

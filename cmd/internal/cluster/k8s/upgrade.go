@@ -17,7 +17,7 @@ func (c *opened) Releases(ctx context.Context) (runs, to record.Release, err err
 		return runs, to, err
 	}
 	if runs.IsZero() {
-		return runs, to, c.absent(ctx)
+		return runs, to, c.absentError(ctx)
 	}
 	if to, err = c.Target.Wants(ctx); err != nil {
 		return runs, to, err
@@ -35,7 +35,7 @@ func (c *opened) Releases(ctx context.Context) (runs, to record.Release, err err
 // Upgrade upgrades, with tasks paused where that is asked for, and lets those start that
 // it or a killed one before it paused.
 func (c *opened) Upgrade(ctx context.Context, to record.Release) (done installer.Upgraded, err error) {
-	p := c.pause()
+	p := c.pauseMaster()
 	noted, _, err := p.Noted(ctx)
 	if err != nil {
 		return done, err
@@ -45,7 +45,7 @@ func (c *opened) Upgrade(ctx context.Context, to record.Release) (done installer
 		return c.K8s.Upgrade(ctx, to)
 	}
 	if wanted {
-		master, err := c.session(ctx)
+		master, err := c.openSession(ctx)
 		if err != nil {
 			return done, err
 		}
@@ -56,20 +56,20 @@ func (c *opened) Upgrade(ctx context.Context, to record.Release) (done installer
 		}
 	}
 	done, err = c.K8s.Upgrade(ctx, to)
-	return done, errors.Join(err, c.resume(ctx, p))
+	return done, errors.Join(err, c.resumeMaster(ctx, p))
 }
 
-func (c *opened) pause() installer.Pause {
+func (c *opened) pauseMaster() installer.Pause {
 	return installer.Pause{
 		Store: c.Store, Notef: c.w.Notef, Limit: c.w.PauseLimit, Every: time.Second,
 		Left: func(ctx context.Context) (int, error) { all, err := c.Target.Tasks(ctx); return len(all), err },
 	}
 }
 
-// resume asks the master that serves now, to which the old one's connections lead no
+// resumeMaster asks the master that serves now, to which the old one's connections lead no
 // more.
-func (c *opened) resume(ctx context.Context, p installer.Pause) error {
-	master, err := c.session(context.WithoutCancel(ctx))
+func (c *opened) resumeMaster(ctx context.Context, p installer.Pause) error {
+	master, err := c.openSession(context.WithoutCancel(ctx))
 	if err != nil {
 		noted, _, _ := p.Noted(context.WithoutCancel(ctx)) // without them the hint names no node
 		return &installer.KeptError{Nodes: noted, Err: err}
@@ -86,19 +86,19 @@ func (c *opened) Abandons() bool { return c.w.Abandon }
 func (c *opened) PlanAbandon(ctx context.Context) (installer.Abandoned, error) {
 	would, err := c.K8s.PlanAbandon(ctx)
 	if _, none := errors.AsType[*installer.AbsentError](err); none {
-		return would, c.absent(ctx)
+		return would, c.absentError(ctx)
 	}
 	return would, err
 }
 
 // Unpause lets those tasks start that the upgrade has kept from starting.
 func (c *opened) Unpause(ctx context.Context) error {
-	p := c.pause()
+	p := c.pauseMaster()
 	noted, _, err := p.Noted(ctx)
 	if err != nil || len(noted) == 0 {
 		return err
 	}
-	return c.resume(ctx, p)
+	return c.resumeMaster(ctx, p)
 }
 
 // onlyValues refuses to bring a cluster to another state at the version that it has:
@@ -107,7 +107,7 @@ func (w *wanted) onlyValues(p plan.Plan, runs record.Release, flags string) erro
 	if p.Empty() {
 		return nil
 	}
-	if !w.said() {
+	if !w.isGiven() {
 		w.Notef("Not everything is as it should be; `det-deploy k8s install %s` brings it there.", flags)
 		return nil
 	}

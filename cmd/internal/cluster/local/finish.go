@@ -33,7 +33,7 @@ type started struct {
 // Finish makes the cluster the current context, and says how to use it.
 func (c *opened) Finish(ctx context.Context) (cluster.Answer, error) {
 	spec, place := c.Target.Spec, c.Target.Place
-	loggedIn, err := c.remember(ctx)
+	loggedIn, err := c.rememberContext(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (r *started) Print(s *term.Streams) error {
 	s.Printf("")
 	next := "task run -- echo hello"
 	if r.loggedIn {
-		s.Printf("You are logged in as %s; `det-deploy local credentials%s` shows the passwords. Next:", r.User, flag(r.Cluster))
+		s.Printf("You are logged in as %s; `det-deploy local credentials%s` shows the passwords. Next:", r.User, idFlag(r.Cluster))
 	} else {
 		next = "login " + r.User
 		s.Printf("The password of %s was changed, so you are not logged in. Next:", r.User)
@@ -80,10 +80,10 @@ func (r *started) warnExposed(s *term.Streams) {
 	s.Printf("tasks run as your own user, beside your files and the passwords and keys of the cluster,")
 	s.Printf("because %s.", r.exposed)
 	if r.TrustUsers {
-		s.Printf("Every user of the cluster may submit tasks; `det-deploy local up%s --trust-users=false` takes that back.", flag(r.Cluster))
+		s.Printf("Every user of the cluster may submit tasks; `det-deploy local up%s --trust-users=false` takes that back.", idFlag(r.Cluster))
 		return
 	}
-	s.Printf("So only administrators may; `det-deploy local up%s --trust-users` lets every user of the cluster.", flag(r.Cluster))
+	s.Printf("So only administrators may; `det-deploy local up%s --trust-users` lets every user of the cluster.", idFlag(r.Cluster))
 }
 
 func (r *started) tasksAs() string {

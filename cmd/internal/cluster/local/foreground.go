@@ -14,7 +14,7 @@ import (
 func (c *opened) upInForeground(ctx context.Context) error {
 	d := c.Target.Place.Processes()
 	if _, alive := d.Holder(); alive {
-		return usage.Errorf("--foreground: cluster %s runs in the background; stop it with `det-deploy local down%s`, or leave the flag out", c.ID(), flag(c.ID()))
+		return usage.Errorf("--foreground: cluster %s runs in the background; stop it with `det-deploy local down%s`, or leave the flag out", c.ID(), idFlag(c.ID()))
 	}
 	c.KeepLines() // the supervisor logs beside
 	ctx, c.stop = context.WithCancel(ctx)

@@ -96,8 +96,8 @@ func (c *opened) readPassword(file string) (string, error) {
 	return strings.TrimSpace(string(data)), nil
 }
 
-// flag is --cluster-id as the next command needs it.
-func flag(id string) string {
+// idFlag is --cluster-id as the next command needs it.
+func idFlag(id string) string {
 	if id == target.DefaultCluster {
 		return ""
 	}

@@ -10,9 +10,9 @@ import (
 	target "github.com/det-deploy/det-deploy/installer/target/local"
 )
 
-// remember makes the cluster the current context and logs in, unless an older
+// rememberContext makes the cluster the current context and logs in, unless an older
 // session is still good. It reports whether there is a session.
-func (c *opened) remember(ctx context.Context) (bool, error) {
+func (c *opened) rememberContext(ctx context.Context) (bool, error) {
 	t := c.Target
 	f, err := contexts.Default(c.Getenv)
 	if err != nil {

@@ -64,8 +64,8 @@ func (w *which) addFlags(f *pflag.FlagSet) {
 	w.Output.AddFlag(f)
 }
 
-// show prints what was changed, also where something else could not be.
-func (w *which) show(s *term.Streams, done changed) error {
+// printChanged prints what was changed, also where something else could not be.
+func (w *which) printChanged(s *term.Streams, done changed) error {
 	switch {
 	case w.Output != term.JSON:
 		return nil
@@ -75,8 +75,8 @@ func (w *which) show(s *term.Streams, done changed) error {
 	return s.PrintMessage(&apiv1.GetAgentsResponse{Agents: done.agents})
 }
 
-// say tells a person; JSON says it all by itself.
-func (w *which) say(s *term.Streams, format string, args ...any) {
+// printLine tells a person; JSON says it all by itself.
+func (w *which) printLine(s *term.Streams, format string, args ...any) {
 	if w.Output != term.JSON {
 		s.Notef(format, args...)
 	}
@@ -94,8 +94,8 @@ func (w *which) validate() error {
 	return nil
 }
 
-// each calls do for every selected agent, and continues after one that fails.
-func (w *which) each(ctx context.Context, master *client.Client, do func(id string) error) error {
+// forEach calls do for every selected agent, and continues after one that fails.
+func (w *which) forEach(ctx context.Context, master *client.Client, do func(id string) error) error {
 	ids := w.IDs
 	if w.All {
 		agents, err := master.Agents(ctx)
@@ -127,8 +127,8 @@ func stateOf(a *apiv1.Agent) string {
 	}
 }
 
-// busy counts the slots that run something, of those that there are.
-func busy(a *apiv1.Agent) (used, all int) {
+// countBusy counts the slots that run something, of those that there are.
+func countBusy(a *apiv1.Agent) (used, all int) {
 	for _, s := range a.GetSlots() {
 		all++
 		if s.GetContainer() != nil {
@@ -138,8 +138,8 @@ func busy(a *apiv1.Agent) (used, all int) {
 	return used, all
 }
 
-// devices names the kinds of devices of an agent: "8 × NVIDIA A100".
-func devices(a *apiv1.Agent) string {
+// nameDevices names the kinds of devices of an agent: "8 × NVIDIA A100".
+func nameDevices(a *apiv1.Agent) string {
 	counts := map[string]int{}
 	for _, s := range a.GetSlots() {
 		d := s.GetDevice()
@@ -147,7 +147,7 @@ func devices(a *apiv1.Agent) string {
 	}
 	parts := make([]string, 0, len(counts))
 	for _, brand := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, times(counts[brand], brand))
+		parts = append(parts, countOf(counts[brand], brand))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -51,14 +51,14 @@ func runDisable(ctx context.Context, o *disableOptions) error {
 		state = "draining: what runs there continues to its end"
 	}
 	var done changed
-	err = o.each(ctx, master, func(id string) error {
+	err = o.forEach(ctx, master, func(id string) error {
 		if o.Slot != "" {
 			slot, err := master.DisableSlot(ctx, id, o.Slot, o.Drain)
 			if err != nil {
 				return err
 			}
 			done.slots = append(done.slots, slot)
-			o.say(o.Streams, "Slot %s of agent %s is %s.", o.Slot, id, state)
+			o.printLine(o.Streams, "Slot %s of agent %s is %s.", o.Slot, id, state)
 			return nil
 		}
 		agent, err := master.DisableAgent(ctx, id, o.Drain)
@@ -66,8 +66,8 @@ func runDisable(ctx context.Context, o *disableOptions) error {
 			return err
 		}
 		done.agents = append(done.agents, agent)
-		o.say(o.Streams, "Agent %s is %s.", id, state)
+		o.printLine(o.Streams, "Agent %s is %s.", id, state)
 		return nil
 	})
-	return errors.Join(err, o.show(o.Streams, done))
+	return errors.Join(err, o.printChanged(o.Streams, done))
 }

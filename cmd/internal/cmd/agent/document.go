@@ -24,8 +24,8 @@ func (c *configFile) addFlags(f *pflag.FlagSet) {
 	c.flags = f
 }
 
-// load reads, checks and warns.
-func (c *configFile) load(s *term.Streams) (config.Loaded, error) {
+// loadConfig reads, checks and warns.
+func (c *configFile) loadConfig(s *term.Streams) (config.Loaded, error) {
 	overrides, err := given.Given(c.flags, config.Overrides())
 	if err != nil {
 		return config.Loaded{}, err
@@ -41,7 +41,7 @@ func (c *configFile) load(s *term.Streams) (config.Loaded, error) {
 	return l, nil
 }
 
-// unbuilt is what of a valid configuration cannot be carried out yet.
-func unbuilt(l config.Loaded) error {
+// listUnbuilt is what of a valid configuration cannot be carried out yet.
+func listUnbuilt(l config.Loaded) error {
 	return l.Document.Locate(document.Errors(config.Unbuilt(l.Agent))).Err()
 }

@@ -42,14 +42,14 @@ func runEnable(ctx context.Context, o *enableOptions) error {
 	}
 	defer master.Close()
 	var done changed
-	err = o.each(ctx, master, func(id string) error {
+	err = o.forEach(ctx, master, func(id string) error {
 		if o.Slot != "" {
 			slot, err := master.EnableSlot(ctx, id, o.Slot)
 			if err != nil {
 				return err
 			}
 			done.slots = append(done.slots, slot)
-			o.say(o.Streams, "Slot %s of agent %s is enabled.", o.Slot, id)
+			o.printLine(o.Streams, "Slot %s of agent %s is enabled.", o.Slot, id)
 			return nil
 		}
 		agent, err := master.EnableAgent(ctx, id)
@@ -57,8 +57,8 @@ func runEnable(ctx context.Context, o *enableOptions) error {
 			return err
 		}
 		done.agents = append(done.agents, agent)
-		o.say(o.Streams, "Agent %s is enabled.", id)
+		o.printLine(o.Streams, "Agent %s is enabled.", id)
 		return nil
 	})
-	return errors.Join(err, o.show(o.Streams, done))
+	return errors.Join(err, o.printChanged(o.Streams, done))
 }

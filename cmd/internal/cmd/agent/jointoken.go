@@ -130,7 +130,7 @@ func runListTokens(ctx context.Context, o *listTokensOptions) error {
 	}
 	t := term.NewTable("ID", "POOL", "STATE", "USED", "EXPIRES", "CREATED BY", "LAST AGENT")
 	for _, j := range list {
-		t.Row(j.GetId(), j.GetResourcePool(), tokenState(j), usesOf(j), local(j.GetExpiresAt()), j.GetCreatedBy(), j.GetLastAgent())
+		t.Row(j.GetId(), j.GetResourcePool(), tokenState(j), usesOf(j), localTime(j.GetExpiresAt()), j.GetCreatedBy(), j.GetLastAgent())
 	}
 	return o.PrintTable(t)
 }
@@ -154,7 +154,7 @@ func usesOf(j *apiv1.JoinToken) string {
 	return fmt.Sprintf("%d/%d", j.GetUsed(), j.GetUses())
 }
 
-func local(at *timestamppb.Timestamp) string { return at.AsTime().Local().Format(time.DateTime) }
+func localTime(at *timestamppb.Timestamp) string { return at.AsTime().Local().Format(time.DateTime) }
 
 type revokeTokenOptions struct {
 	*term.Streams

@@ -77,7 +77,7 @@ func runList(ctx context.Context, o *listOptions) error {
 func (o *listOptions) explainSick(agents []*apiv1.Agent) {
 	for _, a := range agents {
 		if s := a.GetSick(); s != nil {
-			o.Notef("Agent %s has been unable to start containers since %s: %s", a.GetId(), local(s.GetSince()), s.GetReason())
+			o.Notef("Agent %s has been unable to start containers since %s: %s", a.GetId(), localTime(s.GetSince()), s.GetReason())
 		}
 	}
 }
@@ -92,7 +92,7 @@ func (o *listOptions) listRevoked(ctx context.Context, master *client.Client) er
 	}
 	t := term.NewTable("AGENT", "REVOKED", "BY")
 	for _, a := range list {
-		t.Row(a.GetId(), local(a.GetRevokedAt()), a.GetRevokedBy())
+		t.Row(a.GetId(), localTime(a.GetRevokedAt()), a.GetRevokedBy())
 	}
 	return o.PrintTable(t)
 }
@@ -100,8 +100,8 @@ func (o *listOptions) listRevoked(ctx context.Context, master *client.Client) er
 func agentTable(agents []*apiv1.Agent) *term.Table {
 	t := term.NewTable("AGENT", "STATE", "POOL", "BUSY", "DEVICES", "SINCE", "ADDRESS", "VERSION")
 	for _, a := range agents {
-		used, all := busy(a)
-		t.Row(a.GetId(), stateOf(a), strings.Join(a.GetResourcePools(), ","), fmt.Sprintf("%d/%d", used, all), devices(a),
+		used, all := countBusy(a)
+		t.Row(a.GetId(), stateOf(a), strings.Join(a.GetResourcePools(), ","), fmt.Sprintf("%d/%d", used, all), nameDevices(a),
 			a.GetRegisteredTime().AsTime().Local().Format(time.DateTime), strings.Join(a.GetAddresses(), ","), cmp.Or(a.GetDetDeployVersion(), a.GetVersion()))
 	}
 	return t
@@ -131,5 +131,5 @@ func slotState(s *apiv1.Slot) string {
 	}
 }
 
-// times is a count of like things.
-func times(n int, what string) string { return fmt.Sprintf("%d × %s", n, what) }
+// countOf is a count of like things.
+func countOf(n int, what string) string { return fmt.Sprintf("%d × %s", n, what) }

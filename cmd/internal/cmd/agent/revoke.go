@@ -68,7 +68,7 @@ func runRevoke(ctx context.Context, o *revokeOptions) error {
 	done := []revoked{}
 	var errs []error
 	for _, id := range o.IDs {
-		r, err := o.revoke(ctx, master, there, id)
+		r, err := o.revokeAgent(ctx, master, there, id)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -83,7 +83,7 @@ func runRevoke(ctx context.Context, o *revokeOptions) error {
 	return errors.Join(errs...)
 }
 
-func (o *revokeOptions) revoke(ctx context.Context, master *client.Client, there []*apiv1.Agent, id string) (revoked, error) {
+func (o *revokeOptions) revokeAgent(ctx context.Context, master *client.Client, there []*apiv1.Agent, id string) (revoked, error) {
 	r := revoked{ID: id, Connected: slices.ContainsFunc(there, func(a *apiv1.Agent) bool { return a.GetId() == id })}
 	if err := master.RevokeAgent(ctx, id); err != nil {
 		return r, err

@@ -39,22 +39,22 @@ Without --config-file /etc/determined/agent.yaml is read if it is there.`,
 }
 
 func runRun(ctx context.Context, o *runOptions) error {
-	l, err := o.load(o.Streams)
+	l, err := o.loadConfig(o.Streams)
 	if err != nil {
 		return err
 	}
 	if o.ShowConfig {
 		return o.PrintSettings(given.Settings(l.Agent, l.Document))
 	}
-	if err := unbuilt(l); err != nil {
+	if err := listUnbuilt(l); err != nil {
 		return err
 	}
-	return wire.RunAgent(ctx, l.Agent, overlay(o.configFile), o.Err, o.ErrTerminal())
+	return wire.RunAgent(ctx, l.Agent, overlayConfig(o.configFile), o.Err, o.ErrTerminal())
 }
 
-// overlay reads what a master sends, over this agent's file and under the flags
+// overlayConfig reads what a master sends, over this agent's file and under the flags
 // and variables that it was started with.
-func overlay(c configFile) func([]byte) (config.Agent, error) {
+func overlayConfig(c configFile) func([]byte) (config.Agent, error) {
 	return func(b []byte) (config.Agent, error) {
 		overrides, err := given.Given(c.flags, config.Overrides())
 		if err != nil {

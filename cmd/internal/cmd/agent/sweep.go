@@ -31,7 +31,7 @@ func newSweep(s *term.Streams, run func(context.Context, *sweepOptions) error) *
 }
 
 func runSweep(ctx context.Context, o *sweepOptions) error {
-	l, err := o.load(o.Streams)
+	l, err := o.loadConfig(o.Streams)
 	if err != nil {
 		return err
 	}

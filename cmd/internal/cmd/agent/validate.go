@@ -25,5 +25,5 @@ func runValidate(_ context.Context, o *verdict.Options) error {
 	if err != nil {
 		return o.Tell(err, nil, l.Warnings)
 	}
-	return o.Tell(nil, unbuilt(l), l.Warnings)
+	return o.Tell(nil, listUnbuilt(l), l.Warnings)
 }

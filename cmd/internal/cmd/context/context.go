@@ -23,8 +23,8 @@ func New(s *term.Streams) *cobra.Command {
 	return c
 }
 
-// load reads the user's own contexts.
-func load(s *term.Streams) (contexts.File, *contexts.Book, error) {
+// loadContexts reads the user's own contexts.
+func loadContexts(s *term.Streams) (contexts.File, *contexts.Book, error) {
 	f, err := contexts.Default(s.Getenv)
 	if err != nil {
 		return f, nil, err
@@ -39,8 +39,8 @@ type missingError struct{ name string }
 func (e *missingError) Error() string { return fmt.Sprintf("there is no context %q", e.name) }
 func (e *missingError) Hint() string  { return "det-deploy context list" }
 
-// change edits the user's contexts.
-func change(ctx context.Context, s *term.Streams, edit func(*contexts.Book) error) error {
+// changeContexts edits the user's contexts.
+func changeContexts(ctx context.Context, s *term.Streams, edit func(*contexts.Book) error) error {
 	f, err := contexts.Default(s.Getenv)
 	if err != nil {
 		return err

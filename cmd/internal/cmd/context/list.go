@@ -36,7 +36,7 @@ type listed struct {
 }
 
 func runList(_ context.Context, o *listOptions) error {
-	_, b, err := load(o.Streams)
+	_, b, err := loadContexts(o.Streams)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func newRemove(s *term.Streams, run func(context.Context, *removeOptions) error)
 
 func runRemove(ctx context.Context, o *removeOptions) error {
 	var gone contexts.Context
-	err := change(ctx, o.Streams, func(b *contexts.Book) error {
+	err := changeContexts(ctx, o.Streams, func(b *contexts.Book) error {
 		var found bool
 		if gone, found = b.Get(o.Name); !found {
 			return &missingError{o.Name}

@@ -35,7 +35,7 @@ func newUse(s *term.Streams, run func(context.Context, *useOptions) error) *cobr
 
 func runUse(ctx context.Context, o *useOptions) error {
 	var chosen contexts.Context
-	err := change(ctx, o.Streams, func(b *contexts.Book) error {
+	err := changeContexts(ctx, o.Streams, func(b *contexts.Book) error {
 		c, ok := b.Get(o.Name)
 		if !ok {
 			return &missingError{o.Name}

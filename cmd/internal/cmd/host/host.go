@@ -60,8 +60,8 @@ func (o *settings) validate() error {
 	return nil
 }
 
-// args is the settings as the flags that they came from.
-func (o *settings) args() []string {
+// flagArgs is the settings as the flags that they came from.
+func (o *settings) flagArgs() []string {
 	args := []string{"--role", o.Role, "--cluster-id", o.Cluster}
 	for _, f := range [][2]string{{"--region", o.Region}, {"--control-bucket", o.Bucket}, {"--aws-endpoint", o.Endpoint}, {"--journal-group", o.Logs}} {
 		if f[1] != "" {

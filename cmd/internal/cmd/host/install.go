@@ -138,7 +138,7 @@ func runInstall(ctx context.Context, o *installOptions) error {
 
 func (o *installOptions) steps() ([]wire.Step, error) {
 	if o.Role == master {
-		return wire.MasterMachine(o.Host, o.args(), wire.Volume{ID: o.Volume, Device: o.Device})
+		return wire.MasterMachine(o.Host, o.flagArgs(), wire.Volume{ID: o.Volume, Device: o.Device})
 	}
 	a, err := o.agentYAML()
 	if err != nil {
@@ -148,5 +148,5 @@ func (o *installOptions) steps() ([]wire.Step, error) {
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", a.ConfigFile, err)
 	}
-	return wire.AgentMachine(o.args(), a.ConfigFile, text, a.DataDir)
+	return wire.AgentMachine(o.flagArgs(), a.ConfigFile, text, a.DataDir)
 }

@@ -43,7 +43,7 @@ func TestTheUnitRunsWithTheSettingsGiven(t *testing.T) {
 	if err := o.validate(); err != nil {
 		t.Fatal(err)
 	}
-	got := strings.Join(o.args(), " ")
+	got := strings.Join(o.flagArgs(), " ")
 	if want := "--role agent --cluster-id lab --aws-endpoint http://e --journal-group /det-deploy/lab --report-use"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

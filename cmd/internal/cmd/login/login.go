@@ -73,7 +73,7 @@ func runLogin(ctx context.Context, o *loginOptions) error {
 	if err != nil {
 		return err
 	}
-	if c, err = o.trust(ctx, c); err != nil {
+	if c, err = o.trustMaster(ctx, c); err != nil {
 		return err
 	}
 	password, err := o.password(ctx)
@@ -127,7 +127,7 @@ func (o *loginOptions) session(ctx context.Context, c contexts.Context, password
 	defer master.Close()
 	reply, err := master.Login(ctx, o.User, password)
 	if err != nil {
-		return c, explain(err, o.User)
+		return c, explainRefusal(err, o.User)
 	}
 	c.User, c.Token = reply.GetUser().GetUsername(), contexts.Token(reply.GetToken())
 	about, err := master.Master(ctx)

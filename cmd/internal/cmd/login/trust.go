@@ -12,9 +12,9 @@ import (
 	"github.com/det-deploy/det-deploy/master/api/client"
 )
 
-// trust returns c with the reason to believe that its master is the one meant.
+// trustMaster returns c with the reason to believe that its master is the one meant.
 // Nothing secret is sent before.
-func (o *loginOptions) trust(ctx context.Context, c contexts.Context) (contexts.Context, error) {
+func (o *loginOptions) trustMaster(ctx context.Context, c contexts.Context) (contexts.Context, error) {
 	var err error
 	switch {
 	case o.CAFile != "":
@@ -79,8 +79,8 @@ func (e *wrongError) Error() string {
 // Denied makes it the exit code of a refusal.
 func (e *wrongError) Denied() bool { return true }
 
-// explain puts a refused login in words: the master says only "unauthenticated".
-func explain(err error, user string) error {
+// explainRefusal puts a refused login in words: the master says only "unauthenticated".
+func explainRefusal(err error, user string) error {
 	if client.KindOf(err) == client.Unauthenticated {
 		return &wrongError{user}
 	}

@@ -64,7 +64,7 @@ type written struct {
 }
 
 func runBackup(ctx context.Context, o *backupOptions) error {
-	l, err := o.load(o.Streams)
+	l, err := o.loadConfig(o.Streams)
 	if err != nil {
 		return err
 	}

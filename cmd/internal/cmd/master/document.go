@@ -29,8 +29,8 @@ func (c *configFile) addFlags(f *pflag.FlagSet) {
 	c.flags = f
 }
 
-// load reads, checks and warns.
-func (c *configFile) load(s *term.Streams) (config.Loaded, error) {
+// loadConfig reads, checks and warns.
+func (c *configFile) loadConfig(s *term.Streams) (config.Loaded, error) {
 	overrides, err := given.Given(c.flags, config.Overrides())
 	if err != nil {
 		return config.Loaded{}, err
@@ -56,18 +56,18 @@ func (c *configFile) read(s *term.Streams, overrides []document.Given) (config.L
 	}
 }
 
-// refusals is what of a valid configuration keeps a master from starting.
-func (c *configFile) refusals(l config.Loaded) error {
+// listRefusals is what of a valid configuration keeps a master from starting.
+func (c *configFile) listRefusals(l config.Loaded) error {
 	if c.Values != "" {
 		return helm.Unbuilt(l)
 	}
-	return errors.Join(unfit(l), unbuilt(l))
+	return errors.Join(listUnfit(l), listUnbuilt(l))
 }
 
-// unfit is what agents would refuse that the master launches.
-func unfit(l config.Loaded) error { return l.Document.Locate(wire.LaunchProblems(l.Master)).Err() }
+// listUnfit is what agents would refuse that the master launches.
+func listUnfit(l config.Loaded) error { return l.Document.Locate(wire.LaunchProblems(l.Master)).Err() }
 
-// unbuilt is what cannot be carried out yet.
-func unbuilt(l config.Loaded) error {
+// listUnbuilt is what cannot be carried out yet.
+func listUnbuilt(l config.Loaded) error {
 	return l.Document.Locate(document.Errors(config.Unbuilt(l.Master))).Err()
 }

@@ -65,7 +65,7 @@ func (o *joinTokenOptions) validate() error {
 }
 
 func runJoinToken(ctx context.Context, o *joinTokenOptions) error {
-	l, err := o.load(o.Streams)
+	l, err := o.loadConfig(o.Streams)
 	if err != nil {
 		return err
 	}

@@ -45,11 +45,11 @@ type rehearsed struct {
 }
 
 func runRehearse(ctx context.Context, o *rehearseOptions) error {
-	l, err := o.load(o.Streams)
+	l, err := o.loadConfig(o.Streams)
 	if err != nil {
 		return err
 	}
-	if err := o.refusals(l); err != nil {
+	if err := o.listRefusals(l); err != nil {
 		return err
 	}
 	r, err := wire.Rehearse(ctx, l.Master, wire.MasterOptions{Out: o.Err, Terminal: o.ErrTerminal()})

@@ -41,7 +41,7 @@ refused, and then nothing of it is kept.`,
 }
 
 func runRestore(ctx context.Context, o *restoreOptions) error {
-	l, err := o.load(o.Streams)
+	l, err := o.loadConfig(o.Streams)
 	if err != nil {
 		return err
 	}

@@ -46,14 +46,14 @@ out while the way back is still open; started without the flag it serves.`,
 }
 
 func runRun(ctx context.Context, o *runOptions) error {
-	l, err := o.load(o.Streams)
+	l, err := o.loadConfig(o.Streams)
 	if err != nil {
 		return err
 	}
 	if o.ShowConfig {
 		return o.PrintSettings(given.Settings(l.Master, l.Document))
 	}
-	if err := o.refusals(l); err != nil {
+	if err := o.listRefusals(l); err != nil {
 		return err
 	}
 	return wire.RunMaster(ctx, l.Master, wire.MasterOptions{Out: o.Err, Terminal: o.ErrTerminal(), OnHold: o.OnHold})

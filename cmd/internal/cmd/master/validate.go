@@ -25,5 +25,5 @@ func runValidate(_ context.Context, o *verdict.Options) error {
 	if err != nil {
 		return o.Tell(err, nil, l.Warnings)
 	}
-	return o.Tell(unfit(l), unbuilt(l), l.Warnings)
+	return o.Tell(listUnfit(l), listUnbuilt(l), l.Warnings)
 }

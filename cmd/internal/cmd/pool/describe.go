@@ -71,23 +71,23 @@ func pairs(p *apiv1.ResourcePool) [][2]string {
 	out := [][2]string{
 		{"Pool", p.GetName()},
 		{"Description", p.GetDescription()},
-		{"Type", word(p.GetType(), "RESOURCE_POOL_TYPE_")},
-		{"Default for", defaults(p)},
+		{"Type", enumWord(p.GetType(), "RESOURCE_POOL_TYPE_")},
+		{"Default for", describeDefaults(p)},
 		{"Agents", agents(p)},
 		{"Slots", fmt.Sprintf("%d in use, %d in all", p.GetSlotsUsed(), p.GetSlotsAvailable())},
 		{"Auxiliary", fmt.Sprintf("%d running, room for %d", p.GetAuxContainersRunning(), p.GetAuxContainerCapacity())},
-		{"Device", word(p.GetSlotType(), "TYPE_")},
+		{"Device", enumWord(p.GetSlotType(), "TYPE_")},
 		{"Tasks", fmt.Sprintf("%d running, %d waiting", p.GetStats().GetScheduledCount(), p.GetStats().GetQueuedCount())},
-		{"Scheduler", word(p.GetSchedulerType(), "SCHEDULER_TYPE_") + ", " + word(p.GetSchedulerFittingPolicy(), "FITTING_POLICY_") + " fit"},
+		{"Scheduler", enumWord(p.GetSchedulerType(), "SCHEDULER_TYPE_") + ", " + enumWord(p.GetSchedulerFittingPolicy(), "FITTING_POLICY_") + " fit"},
 		{"Machine", p.GetInstanceType()},
 		{"Place", p.GetLocation()},
 		{"Image", p.GetImageId()},
 	}
 	if d := p.GetDetails().GetPriorityScheduler(); d != nil {
 		out = append(out, [2]string{"Priority", fmt.Sprintf("%d unless a task says otherwise", d.GetDefaultPriority())},
-			[2]string{"Preemption", yes(d.GetPreemption())})
+			[2]string{"Preemption", yesOrNo(d.GetPreemption())})
 	}
-	out = append(out, policy(p.GetTaskPolicy())...)
+	out = append(out, describePolicy(p.GetTaskPolicy())...)
 	out = append(out, machines(p.GetMachines())...)
 	if idle := p.GetMaxIdleAgentPeriod(); idle > 0 && p.GetMaxAgents() > 0 {
 		out = append(out, [2]string{"Idle agents", "removed after " + (time.Duration(idle) * time.Second).String()})
@@ -135,7 +135,7 @@ func agents(p *apiv1.ResourcePool) string {
 	return s
 }
 
-func yes(b bool) string {
+func yesOrNo(b bool) string {
 	if b {
 		return "yes"
 	}

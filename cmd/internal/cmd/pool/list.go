@@ -49,10 +49,10 @@ func runList(ctx context.Context, o *listOptions) error {
 	}
 	t := term.NewTable("POOL", "TYPE", ">AGENTS", "SLOTS", "DEVICE", "AUXILIARY", ">RUNNING", ">WAITING", "DEFAULT FOR", "NOTE")
 	for _, p := range pools {
-		t.Row(p.GetName(), word(p.GetType(), "RESOURCE_POOL_TYPE_"), p.GetNumAgents(),
-			fmt.Sprintf("%d/%d", p.GetSlotsUsed(), p.GetSlotsAvailable()), word(p.GetSlotType(), "TYPE_"),
+		t.Row(p.GetName(), enumWord(p.GetType(), "RESOURCE_POOL_TYPE_"), p.GetNumAgents(),
+			fmt.Sprintf("%d/%d", p.GetSlotsUsed(), p.GetSlotsAvailable()), enumWord(p.GetSlotType(), "TYPE_"),
 			fmt.Sprintf("%d/%d", p.GetAuxContainersRunning(), p.GetAuxContainerCapacity()),
-			p.GetStats().GetScheduledCount(), p.GetStats().GetQueuedCount(), defaults(p), note(p.GetMachines()))
+			p.GetStats().GetScheduledCount(), p.GetStats().GetQueuedCount(), describeDefaults(p), note(p.GetMachines()))
 	}
 	return o.PrintTable(t)
 }

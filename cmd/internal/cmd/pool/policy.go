@@ -7,8 +7,8 @@ import (
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 )
 
-// policy says what tasks of the pool may do to their machines, a line for each thing.
-func policy(p *apiv1.TaskPolicy) [][2]string {
+// describePolicy says what tasks of the pool may do to their machines, a line for each thing.
+func describePolicy(p *apiv1.TaskPolicy) [][2]string {
 	if p == nil { // a master of an earlier version
 		return nil
 	}
@@ -28,8 +28,8 @@ func policy(p *apiv1.TaskPolicy) [][2]string {
 		{"Capabilities", list(p.GetCapabilities(), "none")},
 		{"Devices", list(p.GetDevices(), "none")},
 		{"Images", list(p.GetImages(), "all")},
-		{"Root", yes(p.GetRoot())},
-		{"Privileged", yes(p.GetPrivileged())},
+		{"Root", yesOrNo(p.GetRoot())},
+		{"Privileged", yesOrNo(p.GetPrivileged())},
 		{"Host", list(hostParts(p), "nothing of it")},
 		{"Most shm", amount(p.GetMaxShmSize())},
 		{"Most memory", amount(p.GetMaxMemory())},

@@ -22,15 +22,15 @@ func New(s *term.Streams) *cobra.Command {
 	return c
 }
 
-// word is an enum's value in the words of a table: RESOURCE_POOL_TYPE_AWS is
+// enumWord is an enum's value in the words of a table: RESOURCE_POOL_TYPE_AWS is
 // "aws".
-func word(value fmt.Stringer, prefix string) string {
+func enumWord(value fmt.Stringer, prefix string) string {
 	s := strings.ToLower(strings.TrimPrefix(value.String(), prefix))
 	return strings.ReplaceAll(strings.TrimSuffix(s, "unspecified"), "_", " ")
 }
 
-// defaults says what a pool is the default for.
-func defaults(p *apiv1.ResourcePool) string {
+// describeDefaults says what a pool is the default for.
+func describeDefaults(p *apiv1.ResourcePool) string {
 	var out []string
 	if p.GetDefaultComputePool() {
 		out = append(out, "compute")

@@ -14,11 +14,11 @@ import (
 // wants to leave does not wait longer.
 const partingLimit = 15 * time.Second
 
-// attend shows what a task prints until it ends, and ends with its code.
-func (o *runOptions) attend(ctx context.Context, master *client.Client, id string) error {
-	err := o.follow(ctx, master, id)
+// attendTask shows what a task prints until it ends, and ends with its code.
+func (o *runOptions) attendTask(ctx context.Context, master *client.Client, id string) error {
+	err := o.followLog(ctx, master, id)
 	if ctx.Err() != nil {
-		return o.part(ctx, master, id)
+		return o.handleInterrupt(ctx, master, id)
 	}
 	if err != nil {
 		o.Notef("The task runs on. Follow it with: det-deploy task logs --follow %s", id)
@@ -28,11 +28,11 @@ func (o *runOptions) attend(ctx context.Context, master *client.Client, id strin
 	if err != nil {
 		return exit.With(exit.NotTheTask, err)
 	}
-	return outcome(reply.GetCommand())
+	return taskOutcome(reply.GetCommand())
 }
 
-// follow prints the task's lines on stdout as they come.
-func (o *runOptions) follow(ctx context.Context, master *client.Client, id string) error {
+// followLog prints the task's lines on stdout as they come.
+func (o *runOptions) followLog(ctx context.Context, master *client.Client, id string) error {
 	for line, err := range master.Logs(ctx, id, client.LogQuery{Follow: true}) {
 		if err != nil {
 			return err
@@ -44,9 +44,9 @@ func (o *runOptions) follow(ctx context.Context, master *client.Client, id strin
 	return nil
 }
 
-// part is what the first Ctrl-C does: ask whether to kill the task, or kill it
+// handleInterrupt is what the first Ctrl-C does: ask whether to kill the task, or kill it
 // where there is no terminal to ask on. The context of the command is over by then.
-func (o *runOptions) part(ctx context.Context, master *client.Client, id string) error {
+func (o *runOptions) handleInterrupt(ctx context.Context, master *client.Client, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), partingLimit)
 	defer cancel()
 	kill := true
@@ -72,9 +72,9 @@ type leftError struct{ id string }
 func (e *leftError) Error() string { return "interrupted; task " + e.id + " runs on" }
 func (e *leftError) Hint() string  { return "det-deploy task kill " + e.id }
 
-// outcome is what `task run` ends with: the task's own code, or 125 when the
+// taskOutcome is what `task run` ends with: the task's own code, or 125 when the
 // cluster could not bring it to one.
-func outcome(c *apiv1.Command) error {
+func taskOutcome(c *apiv1.Command) error {
 	if c.ExitCode != nil {
 		if code := c.GetExitCode(); code != 0 {
 			return exit.With(exit.Code(code), nil)

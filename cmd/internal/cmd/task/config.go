@@ -15,14 +15,14 @@ import (
 	"github.com/det-deploy/det-deploy/cmd/internal/usage"
 )
 
-// config reads the file and lays the flags over it. The master checks keys and
+// readConfig reads the file and lays the flags over it. The master checks keys and
 // values: it knows them, and the cluster's defaults.
-func (o *runOptions) config() (*structpb.Struct, error) {
+func (o *runOptions) readConfig() (*structpb.Struct, error) {
 	tree, err := readConfig(o.ConfigFile)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.lay(tree); err != nil {
+	if err := o.applyFlags(tree); err != nil {
 		return nil, err
 	}
 	if len(o.Command) > 0 {
@@ -59,8 +59,8 @@ func readConfig(path string) (map[string]any, error) {
 	return tree, nil
 }
 
-// lay puts the flags that were given over the file's keys.
-func (w *wanted) lay(tree map[string]any) error {
+// applyFlags puts the flags that were given over the file's keys.
+func (w *wanted) applyFlags(tree map[string]any) error {
 	rows := []struct {
 		flag  string
 		path  string
@@ -77,7 +77,7 @@ func (w *wanted) lay(tree map[string]any) error {
 		if !w.given(r.flag) {
 			continue
 		}
-		if err := put(tree, r.path, r.value); err != nil {
+		if err := setPath(tree, r.path, r.value); err != nil {
 			return err
 		}
 	}
@@ -87,8 +87,8 @@ func (w *wanted) lay(tree map[string]any) error {
 	return w.layMounts(tree)
 }
 
-// put sets a value at a path, making the objects on the way.
-func put(tree map[string]any, path string, value any) error {
+// setPath sets a value at a path, making the objects on the way.
+func setPath(tree map[string]any, path string, value any) error {
 	keys := strings.Split(path, ".")
 	for _, k := range keys[:len(keys)-1] {
 		if tree[k] == nil {
@@ -109,7 +109,7 @@ func (w *wanted) layEnv(tree map[string]any) error {
 	if len(w.Env) == 0 {
 		return nil
 	}
-	list, err := variables(tree)
+	list, err := listVariables(tree)
 	if err != nil {
 		return err
 	}
@@ -127,12 +127,12 @@ func (w *wanted) layEnv(tree map[string]any) error {
 		}
 		list = append(list, e)
 	}
-	return put(tree, "environment.environment_variables", list)
+	return setPath(tree, "environment.environment_variables", list)
 }
 
-// variables returns the file's variables as a list. An object, by name or by kind
+// listVariables returns the file's variables as a list. An object, by name or by kind
 // of device, cannot be added to without guessing which of the two it is.
-func variables(tree map[string]any) ([]any, error) {
+func listVariables(tree map[string]any) ([]any, error) {
 	env, ok := tree["environment"].(map[string]any)
 	if !ok || env["environment_variables"] == nil {
 		return nil, nil

@@ -60,14 +60,14 @@ func runDescribe(ctx context.Context, o *describeOptions) error {
 		[2]string{"Pool", c.GetResourcePool()},
 		[2]string{"Slots", slotsOf(reply)},
 		[2]string{"Started", started(c)},
-		[2]string{"Exit code", code(c)},
+		[2]string{"Exit code", exitCode(c)},
 		[2]string{"Ended", c.GetExitStatus()},
 		[2]string{"Job", c.GetJobId()},
 	)
 }
 
 func waits(c *apiv1.Command) string {
-	if ended(c) {
+	if hasEnded(c) {
 		return ""
 	}
 	return c.GetReason()
@@ -86,5 +86,5 @@ func slotsOf(r *apiv1.GetCommandResponse) string {
 	if v == nil {
 		return ""
 	}
-	return number(v.GetNumberValue())
+	return formatNumber(v.GetNumberValue())
 }

@@ -43,7 +43,7 @@ func contextFiles(dir string) ([]*apiv1.File, error) {
 		if err != nil || rel == "." {
 			return err
 		}
-		if skip.match(filepath.ToSlash(rel), d.IsDir()) {
+		if skip.matchesPath(filepath.ToSlash(rel), d.IsDir()) {
 			if d.IsDir() {
 				return filepath.SkipDir
 			}

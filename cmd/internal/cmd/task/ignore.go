@@ -57,8 +57,8 @@ func parseIgnore(text string) (ignore, error) {
 	return out, nil
 }
 
-// match reports whether the entry at the slash-separated path is left out.
-func (g ignore) match(name string, isDir bool) bool {
+// matchesPath reports whether the entry at the slash-separated path is left out.
+func (g ignore) matchesPath(name string, isDir bool) bool {
 	out := false
 	names := strings.Split(name, "/")
 	for _, p := range g {

@@ -64,19 +64,19 @@ func runList(ctx context.Context, o *listOptions) error {
 	}
 	t := term.NewTable("ID", "NAME", "USER", "STATE", "POOL", "STARTED", ">EXIT", "NOTE")
 	for _, c := range commands {
-		t.Row(c.GetId(), c.GetDescription(), c.GetUsername(), stateOf(c.GetState()), c.GetResourcePool(), when(c), code(c), c.GetReason())
+		t.Row(c.GetId(), c.GetDescription(), c.GetUsername(), stateOf(c.GetState()), c.GetResourcePool(), formatTime(c), exitCode(c), c.GetReason())
 	}
 	return o.PrintTable(t)
 }
 
-func when(c *apiv1.Command) string {
+func formatTime(c *apiv1.Command) string {
 	if c.GetStartTime() == nil {
 		return ""
 	}
 	return c.GetStartTime().AsTime().Local().Format(time.DateTime)
 }
 
-func code(c *apiv1.Command) string {
+func exitCode(c *apiv1.Command) string {
 	if c.ExitCode == nil {
 		return ""
 	}

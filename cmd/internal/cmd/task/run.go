@@ -95,7 +95,7 @@ func (o *runOptions) validate() error {
 }
 
 func runRun(ctx context.Context, o *runOptions) error {
-	req, err := o.request()
+	req, err := o.buildRequest()
 	if err != nil {
 		return exit.With(exit.NotTheTask, err)
 	}
@@ -108,16 +108,16 @@ func runRun(ctx context.Context, o *runOptions) error {
 	if err != nil {
 		return exit.With(exit.NotTheTask, err)
 	}
-	o.announce(launched)
+	o.announceTask(launched)
 	if o.Detach {
 		return o.detached(launched)
 	}
-	return o.attend(ctx, master, launched.GetCommand().GetId())
+	return o.attendTask(ctx, master, launched.GetCommand().GetId())
 }
 
-// request says what to launch.
-func (o *runOptions) request() (*apiv1.LaunchCommandRequest, error) {
-	config, err := o.config()
+// buildRequest says what to launch.
+func (o *runOptions) buildRequest() (*apiv1.LaunchCommandRequest, error) {
+	config, err := o.readConfig()
 	if err != nil {
 		return nil, err
 	}
@@ -129,8 +129,8 @@ func (o *runOptions) request() (*apiv1.LaunchCommandRequest, error) {
 	return &apiv1.LaunchCommandRequest{Config: config, Files: files, RequestId: rand.Text()}, nil
 }
 
-// announce tells on stderr what was launched: stdout is the task's.
-func (o *runOptions) announce(launched *apiv1.LaunchCommandResponse) {
+// announceTask tells on stderr what was launched: stdout is the task's.
+func (o *runOptions) announceTask(launched *apiv1.LaunchCommandResponse) {
 	c := launched.GetCommand()
 	o.Notef("Launched task %s (%s).", c.GetId(), c.GetDescription())
 	for _, w := range launched.GetWarnings() {

@@ -28,8 +28,8 @@ func stateOf(s apiv1.Task_State) string {
 	return strings.ToLower(strings.TrimPrefix(s.String(), "STATE_"))
 }
 
-// ended reports whether a command has come to its end.
-func ended(c *apiv1.Command) bool { return c.GetState() == apiv1.Task_STATE_TERMINATED }
+// hasEnded reports whether a command has come to its end.
+func hasEnded(c *apiv1.Command) bool { return c.GetState() == apiv1.Task_STATE_TERMINATED }
 
-// number prints a whole number of a configuration.
-func number(f float64) string { return strconv.FormatInt(int64(f), 10) }
+// formatNumber prints a whole number of a configuration.
+func formatNumber(f float64) string { return strconv.FormatInt(int64(f), 10) }

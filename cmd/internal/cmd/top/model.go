@@ -66,7 +66,7 @@ type logMsg struct {
 
 func newModel(first snapshot, w ways) *model {
 	m := &model{ways: w, width: 80, height: 24, focus: onTasks}
-	m.take(first)
+	m.showSnapshot(first)
 	return m
 }
 
@@ -83,7 +83,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case lookedMsg:
 		m.away = msg.err
 		if msg.err == nil {
-			m.take(msg.snapshot)
+			m.showSnapshot(msg.snapshot)
 		}
 		return m, tea.Batch(m.wait(), m.readSelected())
 	case logMsg:
@@ -91,23 +91,23 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.log, m.logErr = msg.lines, msg.err
 		}
 	case tea.KeyPressMsg:
-		return m, m.press(msg.String())
+		return m, m.pressKey(msg.String())
 	}
 	return m, nil
 }
 
-// take shows another snapshot; what was selected stays so while it is there.
-func (m *model) take(s snapshot) {
+// showSnapshot shows another snapshot; what was selected stays so while it is there.
+func (m *model) showSnapshot(s snapshot) {
 	m.snapshot = s
-	if ids := m.ids(onMachines); !slices.Contains(ids, m.machine) {
+	if ids := m.rowIDs(onMachines); !slices.Contains(ids, m.machine) {
 		m.machine = first(ids)
 	}
-	if ids := m.ids(onTasks); !slices.Contains(ids, m.task) {
+	if ids := m.rowIDs(onTasks); !slices.Contains(ids, m.task) {
 		m.selectTask(first(ids))
 	}
 }
 
-func (m *model) press(key string) tea.Cmd {
+func (m *model) pressKey(key string) tea.Cmd {
 	switch key {
 	case "q", "ctrl+c":
 		return tea.Quit
@@ -118,16 +118,16 @@ func (m *model) press(key string) tea.Cmd {
 	case "esc":
 		m.wholeLog = false
 	case "up", "k":
-		return m.move(-1)
+		return m.moveSelection(-1)
 	case "down", "j":
-		return m.move(1)
+		return m.moveSelection(1)
 	}
 	return nil
 }
 
-// move selects the row before or after in the table that has the focus.
-func (m *model) move(by int) tea.Cmd {
-	ids := m.ids(m.focus)
+// moveSelection selects the row before or after in the table that has the focus.
+func (m *model) moveSelection(by int) tea.Cmd {
+	ids := m.rowIDs(m.focus)
 	if len(ids) == 0 {
 		return nil
 	}
@@ -135,7 +135,7 @@ func (m *model) move(by int) tea.Cmd {
 		m.machine = ids[clamp(slices.Index(ids, m.machine)+by, len(ids))]
 		return nil
 	}
-	ids = m.ids(onTasks)
+	ids = m.rowIDs(onTasks)
 	if len(ids) == 0 {
 		return nil
 	}
@@ -156,8 +156,8 @@ func (m *model) readSelected() tea.Cmd {
 	return m.readLog(m.task)
 }
 
-// ids are the rows of a table.
-func (m *model) ids(of focus) []string {
+// rowIDs are the rows of a table.
+func (m *model) rowIDs(of focus) []string {
 	var out []string
 	if of == onMachines {
 		for _, one := range m.snapshot.machines {

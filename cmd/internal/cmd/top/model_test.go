@@ -37,7 +37,7 @@ func lab() snapshot {
 		}
 	}
 	reason := "no free slots\x1b[2J"
-	return arrange(answers{
+	return buildSnapshot(answers{
 		agents: []*apiv1.Agent{{
 			Id: "i-b", ResourcePools: []string{"gpu"}, Enabled: true, RegisteredTime: ago(time.Hour),
 			Slots: map[string]*apiv1.Slot{"000": slot(true), "001": slot(false)},

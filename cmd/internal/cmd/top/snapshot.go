@@ -50,8 +50,8 @@ type answers struct {
 	commands []*apiv1.Command
 }
 
-// look asks the master for everything.
-func look(ctx context.Context, master *client.Client) (snapshot, error) {
+// fetchSnapshot asks the master for everything.
+func fetchSnapshot(ctx context.Context, master *client.Client) (snapshot, error) {
 	var a answers
 	var err error
 	if a.agents, err = master.Agents(ctx); err != nil {
@@ -76,7 +76,7 @@ func look(ctx context.Context, master *client.Client) (snapshot, error) {
 	if a.commands, err = master.Commands(ctx); err != nil {
 		return snapshot{}, err
 	}
-	return arrange(a, time.Now()), nil
+	return buildSnapshot(a, time.Now()), nil
 }
 
 // readLog reads the end of a task's log.
@@ -93,8 +93,8 @@ func readLog(ctx context.Context, master *client.Client, task string) ([]string,
 	return lines, nil
 }
 
-// arrange puts together what the master says at a time.
-func arrange(a answers, now time.Time) snapshot {
+// buildSnapshot puts together what the master says at a time.
+func buildSnapshot(a answers, now time.Time) snapshot {
 	s := snapshot{at: now, machines: arrangeMachines(a), tasks: arrangeTasks(a)}
 	for _, p := range a.pools {
 		for _, r := range p.GetMachines().GetRefusals() {

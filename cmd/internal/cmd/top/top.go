@@ -61,20 +61,20 @@ func runTop(ctx context.Context, o *topOptions) error {
 		return err
 	}
 	defer master.Close()
-	first, err := look(ctx, master)
+	first, err := fetchSnapshot(ctx, master)
 	if err != nil {
 		return err
 	}
-	_, err = o.DrawScreen(ctx, newModel(first, commands(ctx, master)), instead)
+	_, err = o.DrawScreen(ctx, newModel(first, masterCommands(ctx, master)), instead)
 	return err
 }
 
-// commands are the model's ways to the master.
-func commands(ctx context.Context, master *client.Client) ways {
+// masterCommands are the model's ways to the master.
+func masterCommands(ctx context.Context, master *client.Client) ways {
 	return ways{
 		url: master.URL(),
 		look: func() tea.Msg {
-			s, err := look(ctx, master)
+			s, err := fetchSnapshot(ctx, master)
 			return lookedMsg{s, err}
 		},
 		wait: func() tea.Cmd { return tea.Tick(refreshInterval, func(time.Time) tea.Msg { return dueMsg{} }) },

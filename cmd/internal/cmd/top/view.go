@@ -14,7 +14,7 @@ import (
 // View is the screen: a line of counts, the machines, the queue, the log of the selected task,
 // and the keys. Each table gets at most a third of it; the log has the rest.
 func (m *model) View() tea.View {
-	top := []string{term.Bold.Paint(m.title()), m.counts()}
+	top := []string{term.Bold.Paint(m.renderTitle()), m.renderCounts()}
 	if m.away != nil {
 		top = append(top, term.Red.Paint("as of "+m.snapshot.at.Format(time.TimeOnly)+": "+term.Harmless(m.away.Error())))
 	}
@@ -22,9 +22,9 @@ func (m *model) View() tea.View {
 		top = append(top, term.Red.Paint(term.Harmless(p)))
 	}
 	room := m.height - 1 // the keys
-	lines := append(top, m.body(room-len(top))...)
-	lines = fit(lines, room)
-	lines = append(lines, term.Faint.Paint(m.keys()))
+	lines := append(top, m.renderBody(room-len(top))...)
+	lines = fitLines(lines, room)
+	lines = append(lines, term.Faint.Paint(m.renderKeys()))
 	for i := range lines {
 		lines[i] = term.CutLine(lines[i], m.width)
 	}
@@ -33,20 +33,20 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// body fills as many lines as there is room for.
-func (m *model) body(room int) []string {
+// renderBody fills as many lines as there is room for.
+func (m *model) renderBody(room int) []string {
 	if m.wholeLog {
 		return m.logPart(room)
 	}
 	third := max(room/3, 4)
-	machines := m.table("MACHINES", onMachines, m.machineTable(), m.machine, third)
-	tasks := m.table("QUEUE", onTasks, m.taskTable(), m.task, third)
+	machines := m.renderTable("MACHINES", onMachines, m.machineTable(), m.machine, third)
+	tasks := m.renderTable("QUEUE", onTasks, m.taskTable(), m.task, third)
 	lines := append(machines, tasks...)
 	return append(lines, m.logPart(room-len(lines))...)
 }
 
-// fit cuts or fills up to as many lines as there is room for.
-func fit(lines []string, room int) []string {
+// fitLines cuts or fills up to as many lines as there is room for.
+func fitLines(lines []string, room int) []string {
 	room = max(room, 0)
 	for len(lines) < room {
 		lines = append(lines, "")
@@ -54,9 +54,9 @@ func fit(lines []string, room int) []string {
 	return lines[:room]
 }
 
-func (m *model) title() string { return "det-deploy top  " + m.url }
+func (m *model) renderTitle() string { return "det-deploy top  " + m.url }
 
-func (m *model) counts() string {
+func (m *model) renderCounts() string {
 	used, slots, running, waiting := 0, 0, 0, 0
 	for _, one := range m.snapshot.machines {
 		used, slots = used+one.used, slots+one.slots
@@ -110,13 +110,13 @@ func (m *model) since(t time.Time) string {
 	}
 }
 
-// table is a blank line, the title and the rows around the selected one, in as many lines as
+// renderTable is a blank line, the title and the rows around the selected one, in as many lines as
 // there is room for.
-func (m *model) table(title string, of focus, t *term.Table, selected string, room int) []string {
+func (m *model) renderTable(title string, of focus, t *term.Table, selected string, room int) []string {
 	head, rows := t.Lines()
-	at := slices.Index(m.ids(of), selected)
-	from, to := window(at, len(rows), room-3)
-	lines := []string{"", term.Bold.Paint(title) + hidden(from, len(rows)-to), "  " + term.Faint.Paint(head)}
+	at := slices.Index(m.rowIDs(of), selected)
+	from, to := visibleRows(at, len(rows), room-3)
+	lines := []string{"", term.Bold.Paint(title) + hiddenRows(from, len(rows)-to), "  " + term.Faint.Paint(head)}
 	for i := from; i < to; i++ {
 		line := "  " + rows[i]
 		if i == at {
@@ -130,15 +130,15 @@ func (m *model) table(title string, of focus, t *term.Table, selected string, ro
 	return lines
 }
 
-// window is the rows to show of n, so that the selected one is among them.
-func window(selected, n, room int) (from, to int) {
+// visibleRows is the rows to show of n, so that the selected one is among them.
+func visibleRows(selected, n, room int) (from, to int) {
 	room = max(room, 1)
 	from = max(0, min(selected-room/2, n-room))
 	return from, min(n, from+room)
 }
 
-// hidden says how many rows are above and below those that are shown.
-func hidden(above, below int) string {
+// hiddenRows says how many rows are above and below those that are shown.
+func hiddenRows(above, below int) string {
 	if above+below == 0 {
 		return ""
 	}
@@ -160,8 +160,8 @@ func (m *model) logPart(room int) []string {
 	return lines
 }
 
-// keys names the keys that do something.
-func (m *model) keys() string {
+// renderKeys names the keys that do something.
+func (m *model) renderKeys() string {
 	if m.wholeLog {
 		return "↑/↓ other task · esc back · q quit"
 	}

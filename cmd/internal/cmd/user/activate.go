@@ -55,7 +55,7 @@ func newDeactivate(s *term.Streams, run func(context.Context, *activateOptions) 
 }
 
 func runActivate(ctx context.Context, o *activateOptions) error {
-	u, err := patch(ctx, o.Streams, o.Target, o.Name, &apiv1.PatchUser{Active: &o.Active})
+	u, err := patchUser(ctx, o.Streams, o.Target, o.Name, &apiv1.PatchUser{Active: &o.Active})
 	switch {
 	case err != nil:
 		return err

@@ -48,7 +48,7 @@ func runCreate(ctx context.Context, o *createOptions) error {
 		return err
 	}
 	defer master.Close()
-	secret, err := o.read(ctx, o.Streams, o.Name)
+	secret, err := o.readTwice(ctx, o.Streams, o.Name)
 	if err != nil {
 		return err
 	}

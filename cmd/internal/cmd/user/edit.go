@@ -74,8 +74,8 @@ func (o *editOptions) validate() error {
 	return nil
 }
 
-// change is what the flags that were given ask for.
-func (o *editOptions) change() *apiv1.PatchUser {
+// changedFields is what the flags that were given ask for.
+func (o *editOptions) changedFields() *apiv1.PatchUser {
 	p := &apiv1.PatchUser{}
 	if o.given("rename") {
 		p.Username = &o.Rename
@@ -95,7 +95,7 @@ func (o *editOptions) change() *apiv1.PatchUser {
 }
 
 func runEdit(ctx context.Context, o *editOptions) error {
-	u, err := patch(ctx, o.Streams, o.Target, o.Name, o.change())
+	u, err := patchUser(ctx, o.Streams, o.Target, o.Name, o.changedFields())
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func runList(ctx context.Context, o *listOptions) error {
 		if u.GetLastAuthAt() != nil {
 			last = u.GetLastAuthAt().AsTime().Local().Format(time.DateTime)
 		}
-		t.Row(u.GetUsername(), u.GetDisplayName(), yes(u.GetAdmin()), yes(u.GetActive()), u.GetAgentUserGroup().GetAgentUser(), last)
+		t.Row(u.GetUsername(), u.GetDisplayName(), yesOrNo(u.GetAdmin()), yesOrNo(u.GetActive()), u.GetAgentUserGroup().GetAgentUser(), last)
 	}
 	return o.PrintTable(t)
 }

@@ -23,8 +23,8 @@ func (p *password) addFlag(c *cobra.Command) {
 	c.Flags().BoolVar(&p.Stdin, "password-stdin", false, "read the password from standard input")
 }
 
-// read asks twice, because what is typed is not shown.
-func (p *password) read(ctx context.Context, s *term.Streams, user string) (string, error) {
+// readTwice asks twice, because what is typed is not shown.
+func (p *password) readTwice(ctx context.Context, s *term.Streams, user string) (string, error) {
 	if p.Stdin {
 		return s.ReadSecret()
 	}
@@ -96,12 +96,12 @@ func runPassword(ctx context.Context, o *passwordOptions) error {
 		}
 		change.CurrentPassword = new(client.HashPassword(old))
 	}
-	secret, err := o.read(ctx, o.Streams, o.Name)
+	secret, err := o.readTwice(ctx, o.Streams, o.Name)
 	if err != nil {
 		return err
 	}
 	change.Password = new(client.HashPassword(secret))
-	u, err := patch(ctx, o.Streams, o.Target, o.Name, change)
+	u, err := patchUser(ctx, o.Streams, o.Target, o.Name, change)
 	if err != nil {
 		return err
 	}

@@ -101,12 +101,12 @@ func (o *sessionsOptions) printSessions(list []*apiv1.Session) error {
 		if s.GetAllocationId() != "" {
 			from = "allocation " + s.GetAllocationId()
 		}
-		t.Row(s.GetId(), from, local(s.GetCreatedAt()), local(s.GetLastUsedAt()), local(s.GetExpiresAt()), this)
+		t.Row(s.GetId(), from, localTime(s.GetCreatedAt()), localTime(s.GetLastUsedAt()), localTime(s.GetExpiresAt()), this)
 	}
 	return o.PrintTable(t)
 }
 
-func local(t *timestamppb.Timestamp) string {
+func localTime(t *timestamppb.Timestamp) string {
 	if t == nil {
 		return ""
 	}

@@ -23,8 +23,8 @@ func New(s *term.Streams) *cobra.Command {
 	return c
 }
 
-// patch changes the user with a name.
-func patch(ctx context.Context, s *term.Streams, t contexts.Target, name string, change *apiv1.PatchUser) (*apiv1.User, error) {
+// patchUser changes the user with a name.
+func patchUser(ctx context.Context, s *term.Streams, t contexts.Target, name string, change *apiv1.PatchUser) (*apiv1.User, error) {
 	master, err := t.Dial(s)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func patch(ctx context.Context, s *term.Streams, t contexts.Target, name string,
 	return master.PatchUser(ctx, u.GetId(), change)
 }
 
-func yes(b bool) string {
+func yesOrNo(b bool) string {
 	if b {
 		return "yes"
 	}

@@ -1,6 +1,7 @@
 package k8s_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,12 +34,26 @@ func (s *stage) result(r doctor.Report, name string) doctor.Result {
 	return doctor.Result{}
 }
 
+// check makes the checks, again where the API server did not answer one in time.
+func (s *stage) check() doctor.Report {
+	s.t.Helper()
+	for tries := 5; ; tries-- {
+		r := s.installer(s.t.Context()).Check(s.t.Context())
+		late := func(one doctor.Result) bool {
+			return one.Answer == doctor.Unknown && strings.Contains(one.Found, "deadline exceeded")
+		}
+		if tries == 0 || !slices.ContainsFunc(r.Results, late) {
+			return r
+		}
+	}
+}
+
 // What stands in the way of an administrator of one namespace is told apart, with the
 // values that do without it.
 func TestAnAdministratorOfOneNamespaceIsToldWhatToLeaveOut(t *testing.T) {
 	t.Parallel()
 	s := narrow(t)
-	r := s.installer(t.Context()).Check(t.Context())
+	r := s.check()
 	for _, tc := range []struct{ check, found, fix string }{
 		{"permission to install", "you have all that it takes in namespace " + s.namespace, "createNonNamespacedObjects=false,resourceManager.defaultNamespace="},
 		{"permission to give the master its roles", "nodes in the whole cluster", "rbac.nodes=false"},

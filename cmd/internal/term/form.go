@@ -77,7 +77,7 @@ func (s *Streams) FillForm(ctx context.Context, f Form) (Answers, error) {
 	if s.canDraw() && !f.Lines {
 		return s.drawForm(ctx, f)
 	}
-	return s.fillLines(ctx, f)
+	return lineForm{s}.fillLines(ctx, f)
 }
 
 // Fill asks for one field.

@@ -12,12 +12,15 @@ import (
 // a small screen.
 const shownChoices = 15
 
+// lineForm asks for the fields of a form line by line.
+type lineForm struct{ *Streams }
+
 // fillLine asks for a field until an answer is good; back is whether there is a question
 // before, to which a person may go.
 //
 // It writes line by line and asks the terminal nothing: it works over the slowest
 // connection, in a screen reader, and leaves what was answered on the screen.
-func (s *Streams) fillLine(ctx context.Context, f Field, back bool) (string, error) {
+func (s lineForm) fillLine(ctx context.Context, f Field, back bool) (string, error) {
 	if s.CanAsk() {
 		s.introduce(f)
 	}
@@ -69,7 +72,7 @@ func choicesWith(choices []Choice, part string) []Choice {
 	return out
 }
 
-func (s *Streams) introduce(f Field) {
+func (s lineForm) introduce(f Field) {
 	s.Notef("")
 	if f.Help != "" {
 		s.Notef("%s", f.Help)
@@ -78,7 +81,7 @@ func (s *Streams) introduce(f Field) {
 }
 
 // choices shows what may be chosen by its number.
-func (s *Streams) choices(all []Choice) {
+func (s lineForm) choices(all []Choice) {
 	width := 0
 	for _, c := range all[:min(len(all), shownChoices)] {
 		width = max(width, len(c.Value))
@@ -103,7 +106,7 @@ func (f Field) pick(answer string) string {
 	return answer
 }
 
-func (s *Streams) complain(err error) {
+func (s lineForm) complain(err error) {
 	s.Notef("  %s", strings.ReplaceAll(err.Error(), "\n", "\n  "))
 }
 
@@ -114,7 +117,7 @@ const backWord = "<"
 var errBack = errors.New("back to the question before")
 
 // fillLines asks for the pages of a form, a line each.
-func (s *Streams) fillLines(ctx context.Context, f Form) (Answers, error) {
+func (s lineForm) fillLines(ctx context.Context, f Form) (Answers, error) {
 	var answers Answers
 	var asked []int // the pages of answers
 	for page := 0; page < len(f.Pages); page++ {

@@ -53,7 +53,7 @@ func claimsIn(out helm.Rendered, cluster string) ([]string, error) {
 }
 
 // wantedClaims are the names of the claims that the values lead to.
-func (t *Target) wantedClaims(ctx context.Context) ([]string, error) {
+func (t upgrade) wantedClaims(ctx context.Context) ([]string, error) {
 	out, err := t.newRelease().renderChart(ctx)
 	if err != nil {
 		return nil, err

@@ -171,7 +171,7 @@ func (t *Target) Fits(ctx context.Context, r record.Record) error {
 		return err
 	}
 	if runs.IsZero() {
-		return t.checkData(ctx, want)
+		return t.newUpgrade().checkData(ctx, want)
 	}
 	seen, err := installer.See(ctx, t, r)
 	if err != nil {
@@ -179,7 +179,7 @@ func (t *Target) Fits(ctx context.Context, r record.Record) error {
 	}
 	switch at := installer.StandingOf(seen); {
 	case !seen.Proven:
-		return t.checkData(ctx, want) // what has never answered has nothing to lose but data that was kept
+		return t.newUpgrade().checkData(ctx, want) // what has never answered has nothing to lose but data that was kept
 	case at == installer.Ill:
 		return &installer.StandingError{Cluster: t.Cluster, Platform: "k8s", At: at, Act: installer.ActInstall, Sight: seen}
 	}
@@ -187,7 +187,7 @@ func (t *Target) Fits(ctx context.Context, r record.Record) error {
 }
 
 // checkData refuses a release on data that another one has left.
-func (t *Target) checkData(ctx context.Context, want record.Release) error {
+func (t upgrade) checkData(ctx context.Context, want record.Release) error {
 	names, err := t.wantedClaims(ctx)
 	if err != nil {
 		return err

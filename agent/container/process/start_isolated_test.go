@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -231,6 +233,30 @@ func processesOf(uid int) []int {
 		}
 	}
 	return out
+}
+
+// A task may outlive its agent and its directory.
+func TestAUserWithProcessesIsNotGivenToATask(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("only root runs processes as other users")
+	}
+	a := Accounts{First: 65546, Last: 65547, Dir: t.TempDir()}
+	left := exec.CommandContext(t.Context(), "sleep", "600")
+	left.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(a.First), Gid: uint32(a.First)}}
+	if err := left.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if uid, err := a.claimUID(dir(t.TempDir())); err != nil || uid != a.Last {
+		t.Errorf("while user %d has a process: got user %d and %v, want %d", a.First, uid, err, a.Last)
+	}
+	if err := left.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = left.Wait() // it was killed
+	if uid, err := a.claimUID(dir(t.TempDir())); err != nil || uid != a.First {
+		t.Errorf("after its end: got user %d and %v, want %d", uid, err, a.First)
+	}
 }
 
 func TestAUserIsOneTasksUntilItIsRemoved(t *testing.T) {

@@ -42,7 +42,7 @@ func RunOnHold(ctx context.Context, p Parts) error {
 func (d *deps) runOnHold(ctx context.Context, l net.Listener) error {
 	var state atomic.Pointer[server.Rehearsal]
 	state.Store(&server.Rehearsal{})
-	s, err := server.New(server.Config{ //nolint:contextcheck // its handlers get the context of each request
+	s, err := server.New(server.Config{
 		Identity: d.identity, Certificate: d.certificate, Log: d.log,
 		Rehearsal: func() server.Rehearsal { return *state.Load() },
 	})

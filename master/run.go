@@ -20,7 +20,7 @@ func (m *Master) Run(ctx context.Context) error {
 	if err := m.recordStart(ctx); err != nil {
 		return err
 	}
-	s, err := server.New(m.server) //nolint:contextcheck // its handlers get the context of each request
+	s, err := server.New(m.server)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 
 func TestOnlyTheVeryProcessIsSignalled(t *testing.T) {
 	t.Parallel()
-	c := exec.Command("sleep", "600") //nolint:noctx // it is killed below
+	c := exec.Command("sleep", "600")
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -40,9 +40,12 @@ func TestOnlyTheVeryProcessIsSignalled(t *testing.T) {
 		t.Errorf("the one that is meant: got %v", err)
 	}
 	select {
-	case <-ended:
+	case err := <-ended:
+		if err == nil {
+			t.Error("got no error, want that the process was ended by the signal")
+		}
 	case <-time.After(time.Minute):
-		_ = c.Process.Kill()
+		_ = c.Process.Kill() // it may have ended
 		t.Fatal("the one that is meant has got no signal")
 	}
 	if err := id.Signal(syscall.SIGKILL); err != nil {

@@ -99,6 +99,7 @@ type View struct {
 	Forgotten bool
 }
 
+// View is what the task is now.
 func (u *Task) View() View {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -242,6 +243,7 @@ func (u *Task) hasRun() bool {
 	return u.ran || u.state.State == lifecycle.Running
 }
 
+// SetUnread notes why the output of the container cannot be read to its end.
 func (u *Task) SetUnread(why string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

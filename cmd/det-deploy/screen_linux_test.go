@@ -142,7 +142,9 @@ func (s *screen) press(keys string) {
 }
 
 func (s *screen) wait(text string, there bool, has func(screen, text string) bool) {
-	for limit := time.Now().Add(prompted); has(s.text(), text) != there; time.Sleep(20 * time.Millisecond) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for limit := time.Now().Add(prompted); has(s.text(), text) != there; <-tick.C {
 		if time.Now().After(limit) {
 			s.ts.Fatalf("waited for %q (there: %t) on:\n%s", text, there, s.text())
 		}

@@ -1,22 +1,20 @@
 package pods
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"time"
-
-	"github.com/det-deploy/det-deploy/k8s/pods/nodes"
-	"github.com/det-deploy/det-deploy/k8s/pods/observe"
-	"github.com/det-deploy/det-deploy/k8s/pods/records"
-
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/det-deploy/det-deploy/k8s/pods/nodes"
+	"github.com/det-deploy/det-deploy/k8s/pods/observe"
+	"github.com/det-deploy/det-deploy/k8s/pods/records"
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"

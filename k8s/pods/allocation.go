@@ -1,24 +1,21 @@
 package pods
 
 import (
-	"github.com/det-deploy/det-deploy/master/queue"
-
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/det-deploy/det-deploy/k8s/pods/logs"
-	"github.com/det-deploy/det-deploy/k8s/pods/nodes"
-	"github.com/det-deploy/det-deploy/k8s/pods/records"
-	"github.com/det-deploy/det-deploy/k8s/podspec"
-
 	"fmt"
 	"slices"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/det-deploy/det-deploy/k8s/gang"
+	"github.com/det-deploy/det-deploy/k8s/pods/logs"
+	"github.com/det-deploy/det-deploy/k8s/pods/nodes"
+	"github.com/det-deploy/det-deploy/k8s/pods/records"
+	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/queue"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 

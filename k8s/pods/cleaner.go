@@ -1,20 +1,18 @@
 package pods
 
 import (
+	"context"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/det-deploy/det-deploy/k8s/pods/objects"
 	"github.com/det-deploy/det-deploy/k8s/pods/observe"
 	"github.com/det-deploy/det-deploy/k8s/pods/records"
 	"github.com/det-deploy/det-deploy/k8s/pods/watch"
 	"github.com/det-deploy/det-deploy/master/rm"
-
-	"context"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // cleaner removes what attempts leave in Kubernetes and in the store.

@@ -1,10 +1,6 @@
 package pods
 
 import (
-	"github.com/det-deploy/det-deploy/k8s/pods/nodes"
-	"github.com/det-deploy/det-deploy/k8s/pods/observe"
-	"github.com/det-deploy/det-deploy/k8s/pods/records"
-
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +11,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/det-deploy/det-deploy/k8s/gang"
+	"github.com/det-deploy/det-deploy/k8s/pods/nodes"
+	"github.com/det-deploy/det-deploy/k8s/pods/observe"
+	"github.com/det-deploy/det-deploy/k8s/pods/records"
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"

@@ -1,14 +1,13 @@
 package pods
 
 import (
-	"github.com/det-deploy/det-deploy/k8s/pods/records"
-	"github.com/det-deploy/det-deploy/master/queue"
-
 	"context"
 	"fmt"
 	"time"
 
 	"github.com/det-deploy/det-deploy/k8s/gang"
+	"github.com/det-deploy/det-deploy/k8s/pods/records"
+	"github.com/det-deploy/det-deploy/master/queue"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 

@@ -1,15 +1,13 @@
 package pods
 
 import (
-	"github.com/det-deploy/det-deploy/k8s/gang"
-	"github.com/det-deploy/det-deploy/master/queue"
-
-	"github.com/det-deploy/det-deploy/k8s/pods/nodes"
-
 	"cmp"
 	"slices"
 
+	"github.com/det-deploy/det-deploy/k8s/gang"
+	"github.com/det-deploy/det-deploy/k8s/pods/nodes"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/queue"
 )
 
 // Pools implements rm.ResourceManager.

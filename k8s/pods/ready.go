@@ -1,19 +1,17 @@
 package pods
 
 import (
-	"sync/atomic"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/client-go/kubernetes"
-
-	"github.com/det-deploy/det-deploy/k8s/pods/logs"
-
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/det-deploy/det-deploy/k8s/pods/logs"
 )
 
 const (

@@ -10,12 +10,6 @@
 package pods
 
 import (
-	"github.com/det-deploy/det-deploy/k8s/podspec"
-
-	"github.com/det-deploy/det-deploy/k8s/pods/objects"
-	"github.com/det-deploy/det-deploy/k8s/pods/records"
-	"github.com/det-deploy/det-deploy/k8s/pods/watch"
-
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +18,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/det-deploy/det-deploy/k8s/pods/objects"
+	"github.com/det-deploy/det-deploy/k8s/pods/records"
+	"github.com/det-deploy/det-deploy/k8s/pods/watch"
+	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 

@@ -1,7 +1,13 @@
 package pods
 
 import (
+	"context"
+	"fmt"
 	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/det-deploy/det-deploy/k8s/pods/logs"
 	"github.com/det-deploy/det-deploy/k8s/pods/objects"
@@ -9,14 +15,6 @@ import (
 	"github.com/det-deploy/det-deploy/k8s/pods/records"
 	"github.com/det-deploy/det-deploy/k8s/pods/watch"
 	"github.com/det-deploy/det-deploy/k8s/podspec"
-
-	"context"
-	"fmt"
-	"time"
-
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/rm"

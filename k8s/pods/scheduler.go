@@ -1,9 +1,6 @@
 package pods
 
 import (
-	"github.com/det-deploy/det-deploy/k8s/pods/nodes"
-	"github.com/det-deploy/det-deploy/k8s/pods/observe"
-
 	"context"
 	"fmt"
 	"maps"
@@ -11,6 +8,8 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/k8s/gang"
+	"github.com/det-deploy/det-deploy/k8s/pods/nodes"
+	"github.com/det-deploy/det-deploy/k8s/pods/observe"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 

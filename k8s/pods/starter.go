@@ -2,14 +2,6 @@ package pods
 
 import (
 	"cmp"
-
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/det-deploy/det-deploy/k8s/pods/objects"
-	"github.com/det-deploy/det-deploy/k8s/pods/observe"
-	"github.com/det-deploy/det-deploy/k8s/pods/records"
-	"github.com/det-deploy/det-deploy/k8s/pods/watch"
-
 	"context"
 	"fmt"
 	"maps"
@@ -17,9 +9,14 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/det-deploy/det-deploy/k8s/gang"
+	"github.com/det-deploy/det-deploy/k8s/pods/objects"
+	"github.com/det-deploy/det-deploy/k8s/pods/observe"
+	"github.com/det-deploy/det-deploy/k8s/pods/records"
+	"github.com/det-deploy/det-deploy/k8s/pods/watch"
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/rm"

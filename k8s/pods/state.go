@@ -1,23 +1,19 @@
 package pods
 
 import (
-	batchv1 "k8s.io/api/batch/v1"
-
-	"github.com/det-deploy/det-deploy/k8s/pods/observe"
-
 	"cmp"
-
-	"github.com/det-deploy/det-deploy/k8s/gang"
-	"github.com/det-deploy/det-deploy/master/queue"
-
 	"fmt"
 	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/det-deploy/det-deploy/k8s/gang"
+	"github.com/det-deploy/det-deploy/k8s/pods/observe"
 	"github.com/det-deploy/det-deploy/k8s/pods/records"
 	"github.com/det-deploy/det-deploy/k8s/pods/watch"
+	"github.com/det-deploy/det-deploy/master/queue"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 

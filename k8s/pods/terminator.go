@@ -1,10 +1,6 @@
 package pods
 
 import (
-	"github.com/det-deploy/det-deploy/k8s/pods/objects"
-	"github.com/det-deploy/det-deploy/k8s/pods/observe"
-	"github.com/det-deploy/det-deploy/k8s/pods/watch"
-
 	"context"
 	"fmt"
 	"time"
@@ -13,6 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/det-deploy/det-deploy/k8s/pods/objects"
+	"github.com/det-deploy/det-deploy/k8s/pods/observe"
+	"github.com/det-deploy/det-deploy/k8s/pods/watch"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 

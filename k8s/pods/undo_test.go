@@ -1,11 +1,6 @@
 package pods
 
 import (
-	"github.com/det-deploy/det-deploy/k8s/pods/observe"
-
-	"github.com/det-deploy/det-deploy/k8s/pods/records"
-	"github.com/det-deploy/det-deploy/k8s/pods/watch"
-
 	"context"
 	"strings"
 	"testing"
@@ -15,6 +10,9 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/det-deploy/det-deploy/k8s/pods/observe"
+	"github.com/det-deploy/det-deploy/k8s/pods/records"
+	"github.com/det-deploy/det-deploy/k8s/pods/watch"
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/rm"
 )

@@ -72,9 +72,9 @@ func TestARefusedTwinIsGivenNothing(t *testing.T) {
 			return Identity{Agent: p.Agent, Accept: func(context.Context) (token.Text, error) { return "", errInjected }}, nil
 		}
 		c.knock("a").refused()
-		c.owner.mu.Lock()
+		c.mu.Lock()
 		c.door = nil
-		c.owner.mu.Unlock()
+		c.mu.Unlock()
 		c.join("a", 1)
 	})
 }

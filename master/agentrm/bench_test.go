@@ -68,14 +68,14 @@ func BenchmarkTasks(b *testing.B) {
 	// As many wait as there are slots, so that the queue stays short however
 	// long the benchmark runs.
 	window := make(chan struct{}, 256)
-	c.owner.mu.Lock()
+	c.mu.Lock()
 	c.fail = func(event string) error {
 		if strings.Contains(event, " ended") {
 			<-window
 		}
 		return nil
 	}
-	c.owner.mu.Unlock()
+	c.mu.Unlock()
 	n, began := 0, time.Now()
 	for b.Loop() {
 		n++

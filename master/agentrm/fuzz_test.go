@@ -107,7 +107,7 @@ func (c *cluster) converseAs(first []byte, messages ...[]byte) {
 	c.t.Helper()
 	ctx, cancel := context.WithCancelCause(c.t.Context())
 	defer cancel(nil)
-	l := newLink("192.0.2.1", nil, c.RM.state.cfg.Limits, cancel)
+	l := newLink("192.0.2.1", nil, c.state.cfg.Limits, cancel)
 	h := addressed(first, c.started()).GetHello()
 	if h == nil {
 		h = greeting("a", 2)
@@ -148,9 +148,9 @@ func (c *cluster) answered(err error) {
 
 // started is the container that was started, if any.
 func (c *cluster) started() rm.ContainerID {
-	c.RM.state.mu.Lock()
-	defer c.RM.state.mu.Unlock()
-	for id := range c.RM.state.containers {
+	c.state.mu.Lock()
+	defer c.state.mu.Unlock()
+	for id := range c.state.containers {
 		return id
 	}
 	return ""
@@ -159,10 +159,10 @@ func (c *cluster) started() rm.ContainerID {
 // kept checks that the master has not more agents and containers.
 func (c *cluster) kept(agents, containers int) {
 	c.t.Helper()
-	c.RM.state.mu.Lock()
-	defer c.RM.state.mu.Unlock()
-	if len(c.RM.state.agents) > agents || len(c.RM.state.containers) > containers || len(c.roster.arriving) > 0 {
+	c.state.mu.Lock()
+	defer c.state.mu.Unlock()
+	if len(c.state.agents) > agents || len(c.state.containers) > containers || len(c.roster.arriving) > 0 {
 		c.t.Errorf("got %d agents, %d containers and %d arriving, want at most %d, %d and none",
-			len(c.RM.state.agents), len(c.RM.state.containers), len(c.roster.arriving), agents, containers)
+			len(c.state.agents), len(c.state.containers), len(c.roster.arriving), agents, containers)
 	}
 }

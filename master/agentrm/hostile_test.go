@@ -18,7 +18,7 @@ import (
 func TestWrongHellosAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	c.owner.mu.Lock()
+	c.mu.Lock()
 	c.door = func(p JoinProof) (Identity, error) {
 		switch p.Credential {
 		case "old":
@@ -32,7 +32,7 @@ func TestWrongHellosAreRefused(t *testing.T) {
 		}
 		return Identity{Agent: p.Agent}, nil
 	}
-	c.owner.mu.Unlock()
+	c.mu.Unlock()
 	c.join("twin", 1)
 	for name, row := range map[string]struct {
 		change func(*agentv1.Hello)

@@ -28,8 +28,8 @@ func TestAKillBeforeTheStartWasReceivedEndsAfterARestart(t *testing.T) {
 	}
 	c.restart()
 	c.until("the launch is refused", func() bool {
-		c.RM.state.mu.Lock()
-		defer c.RM.state.mu.Unlock()
+		c.state.mu.Lock()
+		defer c.state.mu.Unlock()
 		return c.RM.state.allocations["t.1"].launched
 	})
 	c.join("a", 1)

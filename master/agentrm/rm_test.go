@@ -117,7 +117,7 @@ func TestNothingIsAcknowledgedBeforeItIsStored(t *testing.T) {
 	c.submit("t", 1)
 	s := a.started()
 	fails := 2
-	c.owner.mu.Lock()
+	c.mu.Lock()
 	c.fail = func(event string) error {
 		if strings.Contains(event, "RUNNING") && fails > 0 {
 			fails--
@@ -125,7 +125,7 @@ func TestNothingIsAcknowledgedBeforeItIsStored(t *testing.T) {
 		}
 		return nil
 	}
-	c.owner.mu.Unlock()
+	c.mu.Unlock()
 	a.reports(s, running)
 	if n := c.count("RUNNING"); n != 1 || fails != 0 {
 		t.Errorf("got %d events and %d failures left, want the third try to be acknowledged", n, fails)

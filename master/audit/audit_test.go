@@ -179,7 +179,7 @@ func TestAStoreThatCannotWriteLosesNothing(t *testing.T) {
 	ended, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
 	w.pending = []*apiv1.AuditEntry{entry("ada", "user.create", Done)}
-	if err := w.Log.storePending(ended); err == nil {
+	if err := w.storePending(ended); err == nil {
 		t.Fatal("got a write without time, want it refused")
 	}
 	w.Record(t.Context(), entry("ada", "user.change", Done))

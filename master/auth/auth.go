@@ -100,7 +100,7 @@ func Open(ctx context.Context, cfg Config) (*Auth, error) {
 	a := newAuth(cfg)
 	for _, load := range []func(context.Context) error{
 		func(ctx context.Context) error { return a.users.loadUsers(ctx, cfg.Store) },
-		a.tokens.loadSessions, a.signingKeys.loadKeys, a.loadAgents, a.loadRevoked, a.joinTokens.loadTokens,
+		a.loadSessions, a.loadKeys, a.loadAgents, a.loadRevoked, a.loadTokens,
 	} {
 		if err := load(ctx); err != nil {
 			return nil, fmt.Errorf("read who may use the cluster: %w", err)

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/moby/moby/client"
+
+	"github.com/det-deploy/det-deploy/delay"
 )
 
 // Image is the name of the image: a static busybox and its usual names.
@@ -169,7 +171,9 @@ func (d *Daemon) Stop(t *testing.T) {
 	}
 	// On a busy machine its threads still answer until each has seen the signal.
 	for !d.hasStopped(t) {
-		time.Sleep(10 * time.Millisecond)
+		if err := delay.For(t.Context(), 10*time.Millisecond); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

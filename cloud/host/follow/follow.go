@@ -125,7 +125,7 @@ func (f *Follower) Run(ctx context.Context) error {
 			return nil
 		}
 		if delay.For(ctx, next) != nil {
-			return nil
+			return nil //nolint:nilerr // it was asked to stop
 		}
 	}
 }

@@ -58,7 +58,7 @@ func (a *AWS) Logs(ctx context.Context, q MachineLogQuery, each func(MachineLog)
 			return nil
 		}
 		if delay.For(ctx, followPause) != nil {
-			return nil // stopping is how following ends
+			return nil //nolint:nilerr // stopping is how following ends
 		}
 	}
 }

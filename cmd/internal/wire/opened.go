@@ -16,7 +16,7 @@ type Opened struct {
 }
 
 // ID is the cluster's ID.
-func (o *Opened) ID() string { return o.Installer.Cluster }
+func (o *Opened) ID() string { return o.Cluster }
 
 // Recorded is the cluster's record; found is false when there is none.
 func (o *Opened) Recorded() (r record.Record, found bool) { return o.Record, o.Known }

@@ -108,7 +108,7 @@ func (c *checks) countResources(ctx context.Context, v *hosted.Quotas) {
 			v.Unknown(err)
 			return
 		}
-		v.Weigh(r.Quota.What, hosted.Demand{Least: 1, Most: 1}, r.Free(), r.Quota.Console(c.Spec.Region))
+		v.Weigh(r.What, hosted.Demand{Least: 1, Most: 1}, r.Free(), r.Console(c.Spec.Region))
 	}
 	one(func(ctx context.Context) (bool, error) {
 		f, _, err := infra.Nonced(&network.Address{In: c.cluster, Name: "master"}).Find(ctx)

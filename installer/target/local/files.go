@@ -13,9 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/det-deploy/det-deploy/pki"
-
 	"github.com/det-deploy/det-deploy/cloud/resource"
+	"github.com/det-deploy/det-deploy/pki"
 )
 
 // The kinds, in the order in which they are made.

@@ -137,6 +137,7 @@ func agentYAML(s Spec, p Place, name, tasksAt string) ([]byte, error) {
 }
 
 func (p Place) joinToken(name string) string { return filepath.Join(p.agentDir(name), "join-token") }
+
 func (p Place) agentYAML(name string) string { return filepath.Join(p.agentDir(name), "agent.yaml") }
 
 // agentConfig and masterConfig are for resources, which compare with what is there.

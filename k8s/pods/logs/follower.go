@@ -3,8 +3,6 @@
 package logs
 
 import (
-	"github.com/det-deploy/det-deploy/k8s/podspec"
-
 	"context"
 	"fmt"
 	"io"
@@ -17,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typed "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 

@@ -1,8 +1,6 @@
 package logs
 
 import (
-	"github.com/det-deploy/det-deploy/k8s/podspec"
-
 	"context"
 	"fmt"
 	"net/http"
@@ -16,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/rm"
 )

@@ -1,14 +1,14 @@
 package observe
 
 import (
-	"github.com/det-deploy/det-deploy/k8s/podspec"
-
 	"fmt"
 	"strconv"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/det-deploy/det-deploy/k8s/podspec"
 )
 
 // Completed reports whether a Job has seen the pod of a rank end well. It counts a pod
@@ -78,6 +78,7 @@ func Attempt(job *batchv1.Job) int {
 	return n
 }
 
+// JobFinished reports whether a Job is complete or has failed.
 func JobFinished(job *batchv1.Job) bool {
 	for _, c := range job.Status.Conditions {
 		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == "True" {

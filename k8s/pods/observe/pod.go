@@ -185,6 +185,7 @@ func disruptionReason(pod *corev1.Pod) string {
 	return ""
 }
 
+// FirstText is the first of texts that is more than blanks, trimmed.
 func FirstText(candidates ...string) string {
 	for _, c := range candidates {
 		if c = strings.TrimSpace(c); c != "" {
@@ -249,6 +250,7 @@ func Overdue(pod *corev1.Pod, patience time.Duration, now time.Time) bool {
 	return pod.DeletionTimestamp != nil && now.Sub(pod.DeletionTimestamp.Time) > patience
 }
 
+// Finished reports whether all containers of a pod have ended.
 func Finished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }

@@ -3,14 +3,13 @@
 package records
 
 import (
-	"github.com/det-deploy/det-deploy/k8s/pods/logs"
-
 	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
 
+	"github.com/det-deploy/det-deploy/k8s/pods/logs"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
 

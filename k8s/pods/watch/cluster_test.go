@@ -1,8 +1,6 @@
 package watch
 
 import (
-	"github.com/det-deploy/det-deploy/master/rm"
-
 	"context"
 	"log/slog"
 	"net/http"
@@ -14,6 +12,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/det-deploy/det-deploy/master/rm"
 )
 
 // An API server takes both permissions away at once, and does not come to list the pods

@@ -1,9 +1,6 @@
 package watch
 
 import (
-	"github.com/det-deploy/det-deploy/k8s/pods/observe"
-	"github.com/det-deploy/det-deploy/k8s/podspec"
-
 	"testing"
 	"time"
 
@@ -12,6 +9,9 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/det-deploy/det-deploy/k8s/pods/observe"
+	"github.com/det-deploy/det-deploy/k8s/podspec"
 )
 
 func TestWhatANodeSaysOfAPodThatDoesNotStart(t *testing.T) {

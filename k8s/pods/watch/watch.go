@@ -3,13 +3,9 @@
 package watch
 
 import (
-	"log/slog"
-
-	"github.com/det-deploy/det-deploy/delay"
-	"github.com/det-deploy/det-deploy/k8s/pods/observe"
-
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -23,6 +19,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/k8s/pods/observe"
 	"github.com/det-deploy/det-deploy/k8s/podspec"
 	"github.com/det-deploy/det-deploy/master/rm"
 )
@@ -197,6 +195,7 @@ func (w *Watch) PodsOf(id rm.AllocationID, job string) map[int]*corev1.Pod {
 	return out
 }
 
+// Job is a Job by its name, nil for one that is not known.
 func (w *Watch) Job(namespace, name string) *batchv1.Job {
 	o, _ := w.jobs.getObject(namespace + "/" + name)
 	job, _ := o.(*batchv1.Job)

@@ -9,11 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/det-deploy/det-deploy/master/rm"
 )
-
-func allocationID(n int) rm.AllocationID { return rm.AllocationID(fmt.Sprint(n, ".1")) }
 
 // withQueue runs two workers until the test has posted and all is done.
 func withQueue(t *testing.T, post func(*Queue)) {

@@ -41,7 +41,7 @@ func (l logs) Logs(ctx context.Context, task string, q LogQuery) iter.Seq2[*apiv
 		fresh: func() *apiv1.TaskLogsResponse { return &apiv1.TaskLogsResponse{} },
 		id:    (*apiv1.TaskLogsResponse).GetId,
 		ended: func(ctx context.Context) (bool, error) {
-			t, err := tasks{l.transport}.Task(ctx, task)
+			t, err := tasks(l).Task(ctx, task)
 			return t.GetTask().GetEndTime() != nil, err
 		},
 	}

@@ -113,9 +113,9 @@ func tellsAgain(w *world) {
 		return nil
 	})
 	id := w.submit(1)
-	told := w.awaitRunning(id)
+	w.awaitRunning(id)
 	w.Finish(id, 3)
-	told = w.awaitEnd(id, rm.CauseExited)
+	told := w.awaitEnd(id, rm.CauseExited)
 	states := told.States[told.Containers[0].ID]
 	if last := states[len(states)-1]; last != apiv1.Container_STATE_TERMINATED || failures.Load() < 9 {
 		w.t.Errorf("got states %v with %d failures, want all of them, each at the third try", states, failures.Load())

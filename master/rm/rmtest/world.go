@@ -140,15 +140,12 @@ func (w *world) awaitEnd(id rm.AllocationID, cause rm.Cause) Told {
 	return told
 }
 
-func (w *world) awaitWaiting(id rm.AllocationID) string {
+func (w *world) awaitWaiting(id rm.AllocationID) {
 	w.t.Helper()
-	var why string
 	w.until("it waits and says why", func() bool {
 		known, _ := w.manager.Allocation(id)
-		why = known.Waiting
-		return why != "" && why != "not looked at yet"
+		return known.Waiting != "" && known.Waiting != "not looked at yet"
 	})
-	return why
 }
 
 // checkNotStarted fails the test if an allocation was given machines.

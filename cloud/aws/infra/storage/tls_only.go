@@ -12,7 +12,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
-
 	"github.com/det-deploy/det-deploy/cloud/infra"
 )
 

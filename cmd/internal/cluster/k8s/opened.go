@@ -21,7 +21,7 @@ type opened struct {
 var _ cluster.Cluster = (*opened)(nil)
 
 // flagLine are the flags with which a further command means the same cluster.
-func (c *opened) flagLine() string { return c.w.Which.clusterFlags(c.K8s) }
+func (c *opened) flagLine() string { return c.w.clusterFlags(c.K8s) }
 
 // Fits refuses to bring up a cluster that runs another release.
 func (c *opened) Fits(ctx context.Context) error { return c.Target.Fits(ctx, c.Record) }

@@ -38,7 +38,7 @@ func (o *selection) Logs(ctx context.Context, _ cluster.Request) error {
 			return err
 		}
 		if delay.For(ctx, followInterval) != nil {
-			return nil // stopping is how following ends
+			return nil //nolint:nilerr // stopping is how following ends
 		}
 	}
 }

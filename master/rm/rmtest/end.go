@@ -8,10 +8,10 @@ import (
 
 func endRules() map[string]rule {
 	return map[string]rule{
-		"what waits can be killed":                                                    killsWaiting,
-		"what runs can be killed":                                                     killsRunning,
-		"a program that ignores SIGTERM can be killed":                                killsDeaf,
-		"unknown names are no errors where they may have ended, and errors elsewhere": toleratesUnknown,
+		"what waits can be killed":                     killsWaiting,
+		"what runs can be killed":                      killsRunning,
+		"a program that ignores SIGTERM can be killed": killsDeaf,
+		"unknown names may have ended":                 toleratesUnknown,
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -142,22 +141,6 @@ func (a Accounts) releaseUID(uid int, d dir) error {
 }
 
 func (a Accounts) ownerFile(uid int) string { return filepath.Join(a.Dir, strconv.Itoa(uid)) }
-
-// hasProcesses says whether processes of a user run: those of a task whose agent and
-// directory were removed by hand may outlive its claim.
-func hasProcesses(uid int) bool {
-	all, err := os.ReadDir("/proc")
-	if err != nil {
-		return true
-	}
-	return slices.ContainsFunc(all, func(entry os.DirEntry) bool {
-		if _, err := strconv.Atoi(entry.Name()); err != nil {
-			return false
-		}
-		var st syscall.Stat_t
-		return syscall.Stat(filepath.Join("/proc", entry.Name()), &st) == nil && int(st.Uid) == uid
-	})
-}
 
 // lockAccounts excludes the machine's other agents until unlock is called.
 func (a Accounts) lockAccounts() (unlock func(), err error) {

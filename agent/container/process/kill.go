@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -165,20 +166,21 @@ func (d dir) killInit(ctx context.Context, pid int) error {
 // awaitNobody waits until no process of a user is left, which then may be another
 // task's.
 func awaitNobody(ctx context.Context, uid int) error {
-	for {
-		left := false
-		for _, p := range processTable() {
-			var st unix.Stat_t
-			err := unix.Stat("/proc/"+strconv.Itoa(p.pid), &st)
-			left = left || err == nil && int(st.Uid) == uid
-		}
-		if !left {
-			return nil
-		}
+	for hasProcesses(uid) {
 		if err := delay.For(ctx, killInterval); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// hasProcesses says whether processes of a user run: those of a task whose agent and
+// directory were removed by hand may outlive its claim.
+func hasProcesses(uid int) bool {
+	return slices.ContainsFunc(processTable(), func(p proc) bool {
+		var st unix.Stat_t
+		return unix.Stat("/proc/"+strconv.Itoa(p.pid), &st) == nil && int(st.Uid) == uid
+	})
 }
 
 // killAll stops all of them before it kills the first, so that none sees another

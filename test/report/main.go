@@ -1,12 +1,14 @@
 // Command report reads what `go test -json` says and prints what a person
 // wants of it: a line a package, the output of what failed, every test that
-// was skipped with its sentence, and the counts. It exits with 1 when
-// something failed, or when nothing ran.
+// was skipped with its sentence, what failed once more in short, and the counts.
+// It exits with 1 when something failed, or when nothing ran. With -again FILE
+// it writes there the packages and tests that may be run once more.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -14,7 +16,17 @@ import (
 )
 
 func main() {
-	os.Exit(report(os.Stdin, os.Stdout)) //nolint:forbidigo // only main exits, and this is main
+	again := flag.String("again", "", "file to write the failed tests to, a package and a pattern a line, when they are few enough to be run once more")
+	flag.Parse()
+	r := report{failed: map[string]*failures{}}
+	code := r.read(os.Stdin, os.Stdout)
+	if *again != "" {
+		if err := os.WriteFile(*again, []byte(r.again()), 0o600); err != nil {
+			fmt.Fprintln(os.Stderr, "report:", err)
+			code = 1
+		}
+	}
+	os.Exit(code) //nolint:forbidigo // only main exits, and this is main
 }
 
 // event is one line of go test -json; see `go doc test2json`.
@@ -28,15 +40,18 @@ type event struct {
 
 type key struct{ pkg, test string }
 
-type counts struct{ passed, failed, skipped int }
+// report is what was seen of a run.
+type report struct {
+	passed, failedTests, skipped int
+	skips                        []string
+	failed                       map[string]*failures // by package
+	order                        []string             // of the packages that failed
+	broken                       bool                 // something failed that is not a test
+}
 
-func report(in io.Reader, out io.Writer) int {
-	var (
-		n      counts
-		output = map[key][]string{}
-		skips  []string
-		lines  = bufio.NewScanner(in)
-	)
+func (r *report) read(in io.Reader, out io.Writer) int {
+	output := map[key][]string{}
+	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
 		var e event
@@ -52,47 +67,51 @@ func report(in io.Reader, out io.Writer) int {
 			output[k] = append(output[k], e.Output)
 		case "pass", "fail", "skip":
 			if e.Test == "" {
-				ended(out, e, output[k])
+				r.endPackage(out, e, output[k])
 			} else {
-				skips = n.count(out, e, output[k], skips)
+				r.endTest(out, e, output[k])
 			}
 			delete(output, k)
 		}
 	}
-	for _, s := range skips {
+	for _, s := range r.skips {
 		fmt.Fprintln(out, "skipped", s)
 	}
-	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", n.passed, n.failed, n.skipped)
-	if n.failed > 0 || n.passed == 0 {
+	fmt.Fprint(out, r.summary())
+	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", r.passed, r.failedTests, r.skipped)
+	if r.failedTests > 0 || r.broken || r.passed == 0 {
 		return 1
 	}
 	return 0
 }
 
-// ended prints a package's line; a package that failed outside any test, such
+// endPackage prints a package's line; a package that failed outside any test, such
 // as one that does not build, shows all it said.
-func ended(out io.Writer, e event, said []string) {
+func (r *report) endPackage(out io.Writer, e event, said []string) {
 	word := map[string]string{"pass": "ok  ", "fail": "FAIL", "skip": "-   "}[e.Action]
 	if e.Action == "fail" {
 		fmt.Fprint(out, strings.Join(said, ""))
+		if r.failed[e.Package] == nil || diedEarly(said) {
+			r.broken = true
+		}
 	}
 	if e.Action != "skip" {
 		fmt.Fprintf(out, "%s %6.1fs %s\n", word, e.Elapsed, e.Package)
 	}
 }
 
-func (n *counts) count(out io.Writer, e event, said, skips []string) []string {
+func (r *report) endTest(out io.Writer, e event, said []string) {
 	switch e.Action {
 	case "pass":
-		n.passed++
+		r.passed++
 	case "fail":
-		n.failed++
+		r.failedTests++
 		fmt.Fprintf(out, "--- %s %s\n%s", e.Package, e.Test, strings.Join(said, ""))
+		r.addFailure(e, said)
 	case "skip":
-		n.skipped++
-		return append(skips, e.Test+": "+sentence(said))
+		r.skipped++
+		r.skips = append(r.skips, e.Test+": "+sentence(said))
 	}
-	return skips
 }
 
 // sentence is what a test said when it skipped, without the frame around it.

@@ -9,9 +9,9 @@ import (
 func TestReport(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name, in string
-		code     int
-		want     []string
+		name, in, again string
+		code            int
+		want            []string
 	}{
 		{
 			name: "a pass and a skip with its sentence",
@@ -22,11 +22,43 @@ func TestReport(t *testing.T) {
 			want: []string{"skipped B: no PostgreSQL here", "1 passed, 0 failed, 1 skipped"},
 		},
 		{
-			name: "a failure shows what the test said",
-			in: `{"Action":"output","Package":"p","Test":"A","Output":"got 1, want 2\n"}
-{"Action":"fail","Package":"p","Test":"A"}`,
+			name: "a failure shows what the test said, at the end in short",
+			in: `{"Action":"output","Package":"p","Test":"A/b","Output":"    a_test.go:3: got 1, want 2\n"}
+{"Action":"fail","Package":"p","Test":"A/b"}
+{"Action":"fail","Package":"p","Test":"A"}
+{"Action":"fail","Package":"p","Test":"C"}
+{"Action":"output","Package":"p","Output":"FAIL\n"}
+{"Action":"fail","Package":"p"}`,
+			code:  1,
+			again: "p ^(A|C)$\n",
+			want:  []string{"failed: p A C\n    A/b: a_test.go:3: got 1, want 2\n0 passed, 3 failed, 0 skipped"},
+		},
+		{
+			name: "a data race is not run again",
+			in: `{"Action":"output","Package":"p","Test":"A","Output":"WARNING: DATA RACE\n"}
+{"Action":"fail","Package":"p","Test":"A"}
+{"Action":"fail","Package":"p"}`,
 			code: 1,
-			want: []string{"got 1, want 2", "0 passed, 1 failed, 0 skipped"},
+		},
+		{
+			name: "a package that panicked is not run again",
+			in: `{"Action":"fail","Package":"p","Test":"A"}
+{"Action":"output","Package":"p","Output":"panic: test timed out after 35m0s\n"}
+{"Action":"fail","Package":"p"}`,
+			code: 1,
+		},
+		{
+			name: "a package that does not build is a failure",
+			in: `{"Action":"pass","Package":"q","Test":"A"}
+{"Action":"fail","Package":"p","Test":"A"}
+{"Action":"fail","Package":"p"}
+{"Action":"fail","Package":"r"}`,
+			code: 1,
+		},
+		{
+			name: "many failures are not run again",
+			in:   strings.Repeat(`{"Action":"fail","Package":"p","Test":"A"}`+"\n", 1) + manyFailures("BCDEFG"),
+			code: 1,
 		},
 		{
 			name: "nothing ran",
@@ -39,8 +71,12 @@ func TestReport(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			if code := report(strings.NewReader(tt.in), &out); code != tt.code {
+			r := report{failed: map[string]*failures{}}
+			if code := r.read(strings.NewReader(tt.in), &out); code != tt.code {
 				t.Errorf("exit code %d, want %d", code, tt.code)
+			}
+			if got := r.again(); got != tt.again {
+				t.Errorf("got %q to run again, want %q", got, tt.again)
 			}
 			for _, w := range tt.want {
 				if !strings.Contains(out.String(), w) {
@@ -49,4 +85,12 @@ func TestReport(t *testing.T) {
 			}
 		})
 	}
+}
+
+func manyFailures(tests string) string {
+	var b strings.Builder
+	for _, name := range tests {
+		b.WriteString(`{"Action":"fail","Package":"p","Test":"` + string(name) + "\"}\n")
+	}
+	return b.String()
 }

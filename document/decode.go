@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/det-deploy/det-deploy/document/naming"
 )
 
 // Defaulter is implemented by structs that are something before the user says
@@ -16,19 +18,6 @@ type Defaulter interface{ SetDefaults() }
 // Unmarshaler is implemented by types that may be written in more than one way.
 // Complaints go to v.
 type Unmarshaler interface{ UnmarshalDocument(v Value) }
-
-// Variant is one shape of a union: the value of its "type" key and the field that
-// holds it, as a pointer to a pointer to a struct.
-type Variant struct {
-	Type  string
-	Field any
-	// Default marks the variant to decode when there is no "type" key.
-	Default bool
-}
-
-// Union is a struct of which exactly one pointer field is set, chosen by the
-// document's key "type".
-type Union interface{ Variants() []Variant }
 
 // Decode reads the document into the struct that into points to. What the
 // document does not mention keeps the value it has; a caller sets defaults first.
@@ -161,7 +150,7 @@ func (d *decoder) decodeKey(key *yaml.Node, path string, seen map[string]int) bo
 
 func (d *decoder) complainUnknown(key *yaml.Node, path string, known []string) {
 	hint, meant := "", ""
-	if k := nearestName(key.Value, known); k != "" {
+	if k := naming.Nearest(key.Value, known); k != "" {
 		hint, meant = "did you mean "+k+"?", Join(path, k)
 	} else if len(known) > 0 && len(known) <= 12 {
 		hint = "known here: " + strings.Join(known, ", ")

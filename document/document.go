@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"regexp"
 	"strconv"
 
@@ -94,61 +96,29 @@ func Decode(data []byte, name string, into any) error {
 	return d.Decode(into).Err()
 }
 
+// First reads the first of named that exists; the last of them must. With none
+// named it looks in paths and is content with nothing, an empty document that
+// is called name.
+func First(name string, named, paths []string) (*Document, error) {
+	files := named
+	if len(named) == 0 {
+		files = paths
+	}
+	for i, file := range files {
+		data, err := os.ReadFile(file)
+		if err == nil {
+			return Parse(data, file)
+		}
+		last := len(named) > 0 && i == len(named)-1
+		if !errors.Is(err, fs.ErrNotExist) || last {
+			return nil, fmt.Errorf("read %s: %w", name, err)
+		}
+	}
+	return New(name), nil
+}
+
 // Name is the name the document was parsed with.
 func (d *Document) Name() string { return d.name }
-
-// Locate fills in file and line of complaints that have only a path: those of the
-// setting itself, or of the nearest enclosing one that the document contains.
-func (d *Document) Locate(problems Errors) Errors {
-	for i := range problems {
-		p := &problems[i]
-		if p.File != "" {
-			continue
-		}
-		p.File = d.name
-		for path := p.Path; ; path = parentPath(path) {
-			if source, ok := d.paths[path]; ok && source != d.name {
-				p.File, p.Line = source, 0
-				break
-			}
-			if line, ok := d.lines[path]; ok {
-				p.Line = line
-				break
-			}
-			if path == "" {
-				break
-			}
-		}
-	}
-	problems.Sort()
-	return problems
-}
-
-// Source says where the value at path came from: the document's name with its
-// line, the flag or variable that set it, or "" when nothing did.
-func (d *Document) Source(path string) string {
-	for ; path != ""; path = parentPath(path) {
-		source, ok := d.paths[path]
-		switch {
-		case !ok:
-			continue
-		case source == d.name && d.lines[path] > 0:
-			return fmt.Sprintf("%s:%d", source, d.lines[path])
-		default:
-			return source
-		}
-	}
-	return ""
-}
-
-func parentPath(path string) string {
-	for i := len(path) - 1; i >= 0; i-- {
-		if path[i] == '.' || path[i] == '[' {
-			return path[:i]
-		}
-	}
-	return ""
-}
 
 func (d *Document) refuseLine(line int, text string) error {
 	return Errors{{File: d.name, Line: line, Text: text}}
@@ -164,23 +134,4 @@ func (d *Document) syntaxError(err error) error {
 		p.Text = "is not valid YAML: " + m[2]
 	}
 	return Errors{p}
-}
-
-// ForgetLines makes complaints and sources name the document alone, for one whose
-// text the user has not seen.
-func (d *Document) ForgetLines() {
-	var walk func(*yaml.Node)
-	walk = func(n *yaml.Node) {
-		n.Line = 0
-		for _, c := range n.Content {
-			walk(c)
-		}
-	}
-	walk(d.root)
-}
-
-// Given reports whether the document, a flag or a variable mentions a path.
-func (d *Document) Given(path string) bool {
-	_, ok := d.lines[path]
-	return ok
 }

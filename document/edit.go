@@ -1,9 +1,6 @@
 package document
 
 import (
-	"fmt"
-	"strings"
-
 	"go.yaml.in/yaml/v3"
 )
 
@@ -129,45 +126,6 @@ func (n Node) Text() string {
 
 // Line is where the value stands.
 func (n Node) Line() int { return n.node.Line }
-
-// Set puts a value that came from a flag or variable, named by source, at a path
-// of keys ("db.user"), over what the document says. The value is text; decoding
-// reads it as whatever the setting is, a list being separated by commas.
-func (d *Document) Set(path, value, source string) *Problem {
-	m := d.Root()
-	keys := strings.Split(path, ".")
-	for _, key := range keys[:len(keys)-1] {
-		child, ok := m.Get(key)
-		if !ok || isNull(child.node) {
-			m.Take(key)
-			child = Node{&yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}}
-			m.Put(key, child)
-		}
-		if m, ok = child.Map(); !ok {
-			return &Problem{File: source, Path: path, Text: fmt.Sprintf("cannot be set: %s is %s in %s", key, describeNode(child.node), d.name)}
-		}
-	}
-	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
-	d.sources[n] = source
-	for m.Has(keys[len(keys)-1]) {
-		m.Take(keys[len(keys)-1])
-	}
-	m.Put(keys[len(keys)-1], Node{n})
-	return nil
-}
-
-// splitOverride makes the list that a flag gave separated by commas.
-func (d *Document) splitOverride(n *yaml.Node) *yaml.Node {
-	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
-	for part := range strings.SplitSeq(n.Value, ",") {
-		if part = strings.TrimSpace(part); part != "" {
-			c := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: part}
-			d.sources[c] = d.sources[n]
-			list.Content = append(list.Content, c)
-		}
-	}
-	return list
-}
 
 // IsNull reports whether nothing stands there.
 func (n Node) IsNull() bool { return isNull(n.node) }

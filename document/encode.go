@@ -201,32 +201,3 @@ func (e *encoder) encodeMapping(v reflect.Value, path string) *yaml.Node {
 	}
 	return n
 }
-
-func putKey(n *yaml.Node, key string, value *yaml.Node) {
-	n.Content = append(n.Content, scalarNode(key), value)
-}
-
-func nullNode() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"} }
-
-// formatNumber keeps a number of a raw part as it was written.
-func formatNumber(n json.Number) *yaml.Node {
-	tag := "!!float"
-	if _, err := n.Int64(); err == nil {
-		tag = "!!int"
-	}
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: n.String()}
-}
-
-func scalarNode(v any) *yaml.Node {
-	if number, ok := v.(json.Number); ok { // of a raw part; Encode would quote it
-		return &yaml.Node{Kind: yaml.ScalarNode, Value: number.String()}
-	}
-	if n := isSimple(v); n != nil {
-		return n
-	}
-	n := &yaml.Node{}
-	if err := n.Encode(v); err != nil { // scalars only
-		panic(err)
-	}
-	return n
-}

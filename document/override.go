@@ -1,6 +1,12 @@
 package document
 
-import "strings"
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
 
 // Override is a setting that may also be given by flag or environment.
 type Override struct {
@@ -44,4 +50,98 @@ func (d *Document) Apply(given []Given) Errors {
 		}
 	}
 	return e
+}
+
+// Set puts a value that came from a flag or variable, named by source, at a path
+// of keys ("db.user"), over what the document says. The value is text; decoding
+// reads it as whatever the setting is, a list being separated by commas.
+func (d *Document) Set(path, value, source string) *Problem {
+	m := d.Root()
+	keys := strings.Split(path, ".")
+	for _, key := range keys[:len(keys)-1] {
+		child, ok := m.Get(key)
+		if !ok || isNull(child.node) {
+			m.Take(key)
+			child = Node{&yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}}
+			m.Put(key, child)
+		}
+		if m, ok = child.Map(); !ok {
+			return &Problem{File: source, Path: path, Text: fmt.Sprintf("cannot be set: %s is %s in %s", key, describeNode(child.node), d.name)}
+		}
+	}
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
+	d.sources[n] = source
+	for m.Has(keys[len(keys)-1]) {
+		m.Take(keys[len(keys)-1])
+	}
+	m.Put(keys[len(keys)-1], Node{n})
+	return nil
+}
+
+// splitOverride makes the list that a flag gave separated by commas.
+func (d *Document) splitOverride(n *yaml.Node) *yaml.Node {
+	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+	for part := range strings.SplitSeq(n.Value, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			c := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: part}
+			d.sources[c] = d.sources[n]
+			list.Content = append(list.Content, c)
+		}
+	}
+	return list
+}
+
+// Overlay puts the mapping over onto the mapping base, both YAML or JSON: mappings are
+// merged key by key, everything else takes the place of what was there.
+func Overlay(base, over []byte) ([]byte, error) {
+	var below, above map[string]any
+	if err := yaml.Unmarshal(base, &below); err != nil {
+		return nil, fmt.Errorf("read what is below: %w", err)
+	}
+	if err := yaml.Unmarshal(over, &above); err != nil {
+		return nil, fmt.Errorf("read what goes over it: %w", err)
+	}
+	var b bytes.Buffer
+	enc := yaml.NewEncoder(&b)
+	enc.SetIndent(2)
+	if err := enc.Encode(mergeMaps(below, above)); err != nil {
+		return nil, fmt.Errorf("write YAML: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+func mergeMaps(below, above map[string]any) map[string]any {
+	if below == nil {
+		below = map[string]any{}
+	}
+	for k, v := range above {
+		m, isMap := v.(map[string]any)
+		under, wasMap := below[k].(map[string]any)
+		if isMap && wasMap {
+			below[k] = mergeMaps(under, m)
+			continue
+		}
+		below[k] = wholeNumbers(v)
+	}
+	return below
+}
+
+// wholeNumbers writes a number without a fraction as one, which YAML would otherwise
+// print as 1e+06.
+func wholeNumbers(v any) any {
+	switch v := v.(type) {
+	case float64:
+		if v == float64(int64(v)) {
+			return int64(v)
+		}
+	case []any:
+		for i := range v {
+			v[i] = wholeNumbers(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = wholeNumbers(v[k])
+		}
+	}
+	return v
 }

@@ -14,7 +14,7 @@ import (
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chartutil"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/document/naming"
 )
 
 // ValuesError is every rule of the chart's schema that the values break.
@@ -218,7 +218,7 @@ func closestChoice(words []any, got any) string {
 	best, distance := "", 3 // in a short word more than two slips are another word
 	for _, w := range words {
 		word, _ := w.(string)
-		if d := document.Distance(strings.ToLower(text), strings.ToLower(word)); text != "" && word != "" && d < distance && d < len(word) {
+		if d := naming.Distance(strings.ToLower(text), strings.ToLower(word)); text != "" && word != "" && d < distance && d < len(word) {
 			best, distance = word, d
 		}
 	}
@@ -298,7 +298,7 @@ func (s *speaker) nearestKey(e *jsonschema.ValidationError, key string) string {
 	const most = 3                                                                                  // more slips are another word
 	best, distance := "", most+1
 	for known := range m {
-		if d := document.Distance(strings.ToLower(key), strings.ToLower(known)); d < distance || (d == distance && best != "" && known < best) {
+		if d := naming.Distance(strings.ToLower(key), strings.ToLower(known)); d < distance || (d == distance && best != "" && known < best) {
 			best, distance = known, d
 		}
 	}

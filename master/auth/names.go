@@ -5,7 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/document/naming"
 	"github.com/det-deploy/det-deploy/excerpt"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
@@ -25,17 +25,17 @@ func (a *accounts) checkName(name string, id int32) error {
 		return status.New(status.InvalidArgument,
 			"username: must have 1 to %d characters, without spaces and slashes (%q)", nameLimit, excerpt.Of(name))
 	}
-	if !document.IsPrintableName(name) {
-		return status.New(status.InvalidArgument, "username: must %s (%q)", document.NameRule, name)
+	if !naming.IsPrintable(name) {
+		return status.New(status.InvalidArgument, "username: must %s (%q)", naming.PrintableRule, name)
 	}
-	if scripts := document.MixedScripts(name); scripts != nil {
+	if scripts := naming.MixedScripts(name); scripts != nil {
 		return status.New(status.InvalidArgument,
 			"username: must have letters of one alphabet (%q mixes %s)", name, strings.Join(scripts, " and "))
 	}
 	if u, found := a.users.findNamed(name); found && u.ID != id {
 		return status.New(status.AlreadyExists, "user '%s' already exists; choose another name", name)
 	}
-	look := document.FoldName(name)
+	look := naming.Fold(name)
 	if u, found := a.users.findOther(id, func(u *account) bool { return u.look == look }); found {
 		return status.New(status.AlreadyExists, "username: '%s' looks like user '%s'; choose another name", name, u.Username)
 	}
@@ -44,9 +44,9 @@ func (a *accounts) checkName(name string, id int32) error {
 
 // checkDisplayName refuses what would make a list show something else.
 func checkDisplayName(name string) error {
-	if utf8.RuneCountInString(name) > displayNameLimit || !document.IsPrintableName(name) {
+	if utf8.RuneCountInString(name) > displayNameLimit || !naming.IsPrintable(name) {
 		return status.New(status.InvalidArgument, "displayName: must have at most %d characters, and %s (%.64q)",
-			displayNameLimit, document.NameRule, name)
+			displayNameLimit, naming.PrintableRule, name)
 	}
 	return nil
 }
@@ -74,5 +74,5 @@ func (a *accounts) checkShownName(by *apiv1.User, name string, id int32) error {
 // foldShown is one spelling of the display names that look the same. Usernames have no
 // blanks, which at the ends of a name are not seen.
 func foldShown(name string) string {
-	return document.FoldName(strings.Join(strings.Fields(name), " "))
+	return naming.Fold(strings.Join(strings.Fields(name), " "))
 }

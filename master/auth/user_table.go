@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/document/naming"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/store"
 )
@@ -39,7 +39,7 @@ func (t *userTable) keepUser(u userRecord) {
 	inTask.Admin = false
 	t.users[u.ID] = &account{
 		userRecord: u, shown: u.toAPI(), inTask: inTask,
-		look: document.FoldName(u.Username), shownLook: foldShown(u.DisplayName),
+		look: naming.Fold(u.Username), shownLook: foldShown(u.DisplayName),
 	}
 	t.byName[u.Username] = u.ID
 	t.nextUser = max(t.nextUser, u.ID+1)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/document/naming"
 )
 
 // Pool is a group of equal agents.
@@ -54,7 +55,7 @@ func (p Pool) Validate(path string) document.Errors {
 	var e document.Errors
 	at := func(key string) string { return document.Join(path, key) }
 	e.Check(p.Name != "", at("pool_name"), "is required")
-	e.Check(document.IsPrintableName(p.Name), at("pool_name"), "must %s (is %q)", document.NameRule, p.Name)
+	e.Check(naming.IsPrintable(p.Name), at("pool_name"), "must %s (is %q)", naming.PrintableRule, p.Name)
 	e.Check(p.MaxAuxContainersPerAgent >= 0, at("max_aux_containers_per_agent"), "must be at least 0 (is %d)", p.MaxAuxContainersPerAgent)
 	if p.Scheduler != nil {
 		e = append(e, p.Scheduler.Validate(at("scheduler"))...)

@@ -21,6 +21,7 @@ func Shared() []Row {
 		{"delay", nil, "waiting for a time or an end is needed everywhere"},
 		{"excerpt", nil, "whoever repeats what was sent bounds it"},
 		{"document", nil, "cluster.yaml, master.yaml, agent.yaml and task files are read by one decoder"},
+		{"document/naming", nil, "names that people give are judged alike for users, pools, tasks and settings"},
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/document/naming"
 )
 
 // wrongFlag gives pflag's complaint about a flag of c the words of ours.
@@ -48,7 +48,7 @@ func nearFlags(flags *pflag.FlagSet, name string) []string {
 		if f.Hidden {
 			return
 		}
-		if d := document.Distance(bareName(name), bareName(f.Name)); d < best {
+		if d := naming.Distance(bareName(name), bareName(f.Name)); d < best {
 			best, slips = d, []string{"--" + f.Name}
 		} else if d == best && d <= maxTypos(name) {
 			slips = append(slips, "--"+f.Name)

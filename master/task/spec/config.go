@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/det-deploy/det-deploy/document"
+	"github.com/det-deploy/det-deploy/document/naming"
 	"github.com/det-deploy/det-deploy/excerpt"
 	"github.com/det-deploy/det-deploy/master/config"
 )
@@ -106,8 +107,8 @@ const maxDescription = 4096
 // under it or not.
 func (c Config) Validate() document.Errors {
 	var e document.Errors
-	e.Check(len(c.Description) <= maxDescription && document.IsPrintableName(c.Description), "description",
-		"must have at most %d bytes, and %s (is %.64q)", maxDescription, document.NameRule, c.Description)
+	e.Check(len(c.Description) <= maxDescription && naming.IsPrintable(c.Description), "description",
+		"must have at most %d bytes, and %s (is %.64q)", maxDescription, naming.PrintableRule, c.Description)
 	for i, b := range c.BindMounts {
 		at := document.Index("bind_mounts", i)
 		e = append(e, b.Validate(at)...)

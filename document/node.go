@@ -1,7 +1,10 @@
 package document
 
 import (
+	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -100,4 +103,69 @@ func describeNode(n *yaml.Node) string {
 	default:
 		return "a value with the tag " + n.Tag
 	}
+}
+
+func putKey(n *yaml.Node, key string, value *yaml.Node) {
+	n.Content = append(n.Content, scalarNode(key), value)
+}
+
+func nullNode() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"} }
+
+// formatNumber keeps a number of a raw part as it was written.
+func formatNumber(n json.Number) *yaml.Node {
+	tag := "!!float"
+	if _, err := n.Int64(); err == nil {
+		tag = "!!int"
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: n.String()}
+}
+
+func scalarNode(v any) *yaml.Node {
+	if number, ok := v.(json.Number); ok { // of a raw part; Encode would quote it
+		return &yaml.Node{Kind: yaml.ScalarNode, Value: number.String()}
+	}
+	if n := simpleNode(v); n != nil {
+		return n
+	}
+	n := &yaml.Node{}
+	if err := n.Encode(v); err != nil { // scalars only
+		panic(err)
+	}
+	return n
+}
+
+// simpleNode is what Encode makes of scalars that need no quotes, without its detour
+// over a parser: encoding a configuration was a sixth of what the master did for
+// a short task. Nil leaves the value to Encode.
+func simpleNode(v any) *yaml.Node {
+	switch v := v.(type) {
+	case bool:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v)}
+	case int:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(v)}
+	case string:
+		if isPlain(v) {
+			return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v}
+		}
+	}
+	return nil
+}
+
+// isPlain says that a string is certainly taken for nothing else by any YAML
+// reader: it starts with a letter or a slash, has only letters, digits and
+// / _ - . in it, and is not a keyword of YAML 1.1.
+func isPlain(s string) bool {
+	for i, c := range []byte(s) {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', c == '/':
+		case i > 0 && ('0' <= c && c <= '9' || c == '_' || c == '-' || c == '.'):
+		default:
+			return false
+		}
+	}
+	switch strings.ToLower(s) {
+	case "", "y", "n", "yes", "no", "on", "off", "true", "false", "null":
+		return false
+	}
+	return true
 }

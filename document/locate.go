@@ -1,9 +1,12 @@
 package document
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Blame is all that is wrong with a document: what its values could not be read for,
@@ -55,4 +58,76 @@ func mentionsSetting(text string, u Problem) bool {
 func lastKey(path string) string {
 	path, _, _ = strings.Cut(path[strings.LastIndexByte(path, '.')+1:], "[")
 	return path
+}
+
+// Locate fills in file and line of complaints that have only a path: those of the
+// setting itself, or of the nearest enclosing one that the document contains.
+func (d *Document) Locate(problems Errors) Errors {
+	for i := range problems {
+		p := &problems[i]
+		if p.File != "" {
+			continue
+		}
+		p.File = d.name
+		for path := p.Path; ; path = parentPath(path) {
+			if source, ok := d.paths[path]; ok && source != d.name {
+				p.File, p.Line = source, 0
+				break
+			}
+			if line, ok := d.lines[path]; ok {
+				p.Line = line
+				break
+			}
+			if path == "" {
+				break
+			}
+		}
+	}
+	problems.Sort()
+	return problems
+}
+
+// Source says where the value at path came from: the document's name with its
+// line, the flag or variable that set it, or "" when nothing did.
+func (d *Document) Source(path string) string {
+	for ; path != ""; path = parentPath(path) {
+		source, ok := d.paths[path]
+		switch {
+		case !ok:
+			continue
+		case source == d.name && d.lines[path] > 0:
+			return fmt.Sprintf("%s:%d", source, d.lines[path])
+		default:
+			return source
+		}
+	}
+	return ""
+}
+
+func parentPath(path string) string {
+	for i := len(path) - 1; i >= 0; i-- {
+		if path[i] == '.' || path[i] == '[' {
+			return path[:i]
+		}
+	}
+	return ""
+}
+
+// ForgetLines makes complaints and sources name the document alone, for one whose
+// text the user has not seen.
+func (d *Document) ForgetLines() {
+	var walk func(*yaml.Node)
+	walk = func(n *yaml.Node) {
+		n.Line = 0
+		for _, c := range n.Content {
+			walk(c)
+		}
+	}
+	walk(d.root)
+}
+
+// Given reports whether the document, a flag or a variable mentions a path.
+func (d *Document) Given(path string) bool {
+	_, ok := d.lines[path]
+	return ok
 }

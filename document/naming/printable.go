@@ -1,4 +1,4 @@
-package document
+package naming
 
 import (
 	"strings"
@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// NameRule is what IsPrintableName asks of a name, to be put behind "must".
-const NameRule = "have only characters that can be seen: no control characters, and none that turn the direction of writing"
+// PrintableRule is what IsPrintable asks of a name, to be put behind "must".
+const PrintableRule = "have only characters that can be seen: no control characters, and none that turn the direction of writing"
 
-// IsPrintableName reports whether a name shows what it is: a bidirectional override
+// IsPrintable reports whether a name shows what it is: a bidirectional override
 // or an invisible character makes one name look like another.
-func IsPrintableName(name string) bool {
+func IsPrintable(name string) bool {
 	return utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool {
 		return !unicode.IsPrint(r) || r == unicode.ReplacementChar || isInvisible(r)
 	})

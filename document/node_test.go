@@ -12,7 +12,7 @@ import (
 func TestSimpleScalarsAreWhatTheEncoderMakesOfThem(t *testing.T) {
 	t.Parallel()
 	check := func(t interface{ Errorf(string, ...any) }, v any) {
-		got := isSimple(v)
+		got := simpleNode(v)
 		if got == nil {
 			return
 		}

@@ -1,20 +1,20 @@
-package document
+package naming
 
 import "strings"
 
-// nearestName returns the known key that key was probably meant to be, or "".
-func nearestName(key string, known []string) string {
+// Nearest returns the known key that key was probably meant to be, or "".
+func Nearest(key string, known []string) string {
 	best, bestAt := "", max(2, len(key)/3)+1
 	for _, k := range known {
-		if d := Distance(foldName(key), foldName(k)); d < bestAt {
+		if d := Distance(joinWords(key), joinWords(k)); d < bestAt {
 			best, bestAt = k, d
 		}
 	}
 	return best
 }
 
-// foldName makes maxInstances, max-instances and max_instances the same word.
-func foldName(s string) string {
+// joinWords makes maxInstances, max-instances and max_instances the same word.
+func joinWords(s string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(s))
 }
 

@@ -1,4 +1,4 @@
-package document
+package naming
 
 import (
 	"slices"
@@ -8,24 +8,24 @@ import (
 func TestNamesThatDifferInSpellingAreOne(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"admin", "ADMIN", "ａｄｍｉｎ", "ⓐdmin", "𝐚dmin", "admⅰn", "\u0430dmin", "adm\u0456n", "\u0391dmin", "admi\u03b7", "adm\u0131n", "\u1d00dmin"} {
-		if got := FoldName(name); got != "admin" {
+		if got := Fold(name); got != "admin" {
 			t.Errorf("%q: got %q, want admin", name, got)
 		}
 	}
 	for _, name := range []string{"adm1n", "admiń", "administrator", "админ"} {
-		if got := FoldName(name); got == "admin" {
+		if got := Fold(name); got == "admin" {
 			t.Errorf("%q: got %q, want another name", name, got)
 		}
 	}
 	// All of one alphabet, with the shapes of another; marks stay where they are.
 	for cyrillic, latin := range map[string]string{"\u0430\u0441\u0435": "ace", "\u0420\u0410\u0422": "pat", "\u0437\u043e\u0451": "\u0437o\u00eb"} {
-		if got := FoldName(cyrillic); got != latin {
+		if got := Fold(cyrillic); got != latin {
 			t.Errorf("%q: got %q, want %q", cyrillic, got, latin)
 		}
 	}
 	for _, name := range []string{"й", "и", "ω", "漢"} {
-		if FoldName(name) != FoldName(FoldName(name)) {
-			t.Errorf("%q: got %q, and of that %q", name, FoldName(name), FoldName(FoldName(name)))
+		if Fold(name) != Fold(Fold(name)) {
+			t.Errorf("%q: got %q, and of that %q", name, Fold(name), Fold(Fold(name)))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package document
+package naming
 
 import "testing"
 
@@ -27,7 +27,7 @@ func TestNamesShowWhatTheyAre(t *testing.T) {
 		{"ad\u00admin", false},
 	}
 	for _, tt := range tests {
-		if got := IsPrintableName(tt.name); got != tt.want {
+		if got := IsPrintable(tt.name); got != tt.want {
 			t.Errorf("%q: got %v, want %v", tt.name, got, tt.want)
 		}
 	}

@@ -1,4 +1,6 @@
-package document
+// Package naming judges names that people give: whether they show what they are, which
+// look alike, and which known one was meant. It is a leaf.
+package naming
 
 import (
 	"maps"
@@ -10,10 +12,10 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// FoldName is one spelling of all names that look alike: that differ only in case,
+// Fold is one spelling of all names that look alike: that differ only in case,
 // width or ligatures, or in letters of another alphabet with the same shape. It is
 // for comparing; a name is kept and shown as it was given.
-func FoldName(name string) string {
+func Fold(name string) string {
 	apart := norm.NFKD.String(norm.NFKC.String(name)) // marks stay where they are: й is и and its mark
 	shapes := strings.Map(func(r rune) rune {
 		if latin, found := shapes[r]; found {

@@ -3,6 +3,12 @@
 // refusal reads is decided here once, so that callers never see an AWS code.
 package api
 
+import (
+	"slices"
+
+	"github.com/det-deploy/det-deploy/cloud/edge"
+)
+
 // Clients are the services of one region, as one caller.
 type Clients struct {
 	// Region is the region that was chosen: "us-west-2".
@@ -16,4 +22,15 @@ type Clients struct {
 	Quotas  Quotas
 	Logs    Logs
 	Metrics Metrics
+}
+
+// Calls is every call of the interfaces of this package, checked by hand against
+// Amazon's service authorization reference. A test compares both lists.
+func Calls() edge.Calls {
+	return slices.Concat(ec2Reads(), ec2Writes(), iamCalls(), s3Reads(), s3Writes(), secretsCalls(), logsCalls(), singleCalls())
+}
+
+// Table is what is known of Amazon's calls and codes.
+func Table() edge.Table {
+	return edge.Table{Calls: Calls(), Rules: errorRules(), FixDenied: fixPolicy, FixCredentials: fixLogin}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+
+	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
 // IAM is what det-deploy asks of Amazon about roles and what they may do.
@@ -35,3 +37,30 @@ type IAM interface {
 }
 
 var _ IAM = (*iam.Client)(nil)
+
+func iamCalls() edge.Calls {
+	return edge.Calls{
+		edge.Reads("iam:GetRole"),
+		edge.Reads("iam:ListRoles"),
+		edge.Reads("iam:GetRolePolicy"),
+		edge.Reads("iam:ListRolePolicies"),
+		edge.Reads("iam:ListAttachedRolePolicies"),
+		edge.Reads("iam:GetInstanceProfile"),
+		edge.Reads("iam:ListInstanceProfiles"),
+		edge.Reads("iam:SimulatePrincipalPolicy"),
+		edge.Writes("iam:CreateRole", "iam:CreateRole", "iam:TagRole"),
+		edge.Writes("iam:UpdateAssumeRolePolicy"),
+		edge.Writes("iam:TagRole"),
+		edge.Writes("iam:PutRolePolicy"),
+		edge.Writes("iam:DeleteRolePolicy"),
+		edge.Writes("iam:AttachRolePolicy"),
+		edge.Writes("iam:DetachRolePolicy"),
+		edge.Writes("iam:DeleteRole"),
+		edge.Writes("iam:CreateInstanceProfile", "iam:CreateInstanceProfile", "iam:TagInstanceProfile"),
+		// A profile hands its role on to machines.
+		edge.Writes("iam:AddRoleToInstanceProfile", "iam:AddRoleToInstanceProfile", "iam:PassRole"),
+		edge.Writes("iam:RemoveRoleFromInstanceProfile"),
+		edge.Writes("iam:DeleteInstanceProfile"),
+		edge.Writes("iam:CreateServiceLinkedRole"),
+	}
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatchlogs"
+
+	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
 // Logs is what det-deploy asks of Amazon about logs.
@@ -24,3 +26,18 @@ type Logs interface {
 }
 
 var _ Logs = (*cloudwatchlogs.Client)(nil)
+
+func logsCalls() edge.Calls {
+	return edge.Calls{
+		edge.Reads("logs:DescribeLogGroups"),
+		edge.Reads("logs:ListTagsForResource"),
+		edge.Reads("logs:FilterLogEvents"),
+		edge.Writes("logs:CreateLogGroup", "logs:CreateLogGroup", "logs:TagResource"),
+		edge.Writes("logs:PutRetentionPolicy"),
+		edge.Writes("logs:DeleteRetentionPolicy"),
+		edge.Writes("logs:TagResource"),
+		edge.Writes("logs:DeleteLogGroup"),
+		edge.Writes("logs:CreateLogStream"),
+		edge.Writes("logs:PutLogEvents"),
+	}
+}

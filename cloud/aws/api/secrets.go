@@ -4,6 +4,8 @@ import (
 	"context"
 
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+
+	"github.com/det-deploy/det-deploy/cloud/edge"
 )
 
 // Secrets is what det-deploy asks of Amazon about secrets.
@@ -22,3 +24,16 @@ type Secrets interface {
 }
 
 var _ Secrets = (*secretsmanager.Client)(nil)
+
+func secretsCalls() edge.Calls {
+	return edge.Calls{
+		edge.Reads("secretsmanager:DescribeSecret"),
+		edge.Reads("secretsmanager:ListSecrets"),
+		edge.Reads("secretsmanager:GetSecretValue"),
+		edge.Writes("secretsmanager:CreateSecret", "secretsmanager:CreateSecret", "secretsmanager:TagResource"),
+		edge.Writes("secretsmanager:PutSecretValue"),
+		edge.Writes("secretsmanager:DeleteSecret"),
+		edge.Writes("secretsmanager:RestoreSecret"),
+		edge.Writes("secretsmanager:TagResource"),
+	}
+}

@@ -33,7 +33,7 @@ func (in *Installer) PlanAbandon(ctx context.Context) (Abandoned, error) {
 	if err != nil {
 		return Abandoned{}, err
 	}
-	s, err := See(ctx, target, r)
+	s, err := ObserveRelease(ctx, target, r)
 	if err != nil {
 		return Abandoned{}, err
 	}
@@ -54,7 +54,7 @@ func (in *Installer) Abandon(ctx context.Context) (Abandoned, error) {
 		ctx, in.Emit,
 		phase.Phase{Name: "lock the cluster", Do: s.acquireLease, Undo: s.releaseLease},
 		phase.Phase{Name: "look where it stands", Do: func(ctx context.Context) (err error) {
-			seen, err := See(ctx, target, s.book.Record())
+			seen, err := ObserveRelease(ctx, target, s.book.Record())
 			if err == nil {
 				done, err = in.decideAbandon(seen)
 			}
@@ -67,7 +67,7 @@ func (in *Installer) Abandon(ctx context.Context) (Abandoned, error) {
 }
 
 // decideAbandon decides which way leads back, or why none does. It is pure.
-func (in *Installer) decideAbandon(s Sight) (Abandoned, error) {
+func (in *Installer) decideAbandon(s Observation) (Abandoned, error) {
 	at := StandingOf(s)
 	switch at {
 	case Missing:
@@ -75,7 +75,7 @@ func (in *Installer) decideAbandon(s Sight) (Abandoned, error) {
 	case Serving:
 		return Abandoned{From: s.Runs, To: s.Runs}, nil
 	case Unproven, Taken:
-		return Abandoned{}, &StandingError{Cluster: in.Cluster, Platform: in.Platform, At: at, Act: ActAbandon, Sight: s}
+		return Abandoned{}, &StandingError{Cluster: in.Cluster, Platform: in.Platform, At: at, Act: ActAbandon, Observation: s}
 	case Lost:
 		return Abandoned{To: s.Runs, Changed: true}, nil
 	case Ill:

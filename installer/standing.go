@@ -100,8 +100,8 @@ func (s Standing) Instead(a Act) Act {
 	return a
 }
 
-// Sight is what there is to see of a cluster's release.
-type Sight struct {
+// Observation is what was observed of a cluster's release.
+type Observation struct {
 	// Upgrade is the one that the record has under way, or nil.
 	Upgrade *record.Upgrade
 	// Runs and Mode are what the master is set to.
@@ -115,7 +115,7 @@ type Sight struct {
 }
 
 // StandingOf is pure.
-func StandingOf(s Sight) Standing {
+func StandingOf(s Observation) Standing {
 	if s.Runs.IsZero() {
 		return Missing
 	}
@@ -135,7 +135,7 @@ func StandingOf(s Sight) Standing {
 	return Serving // it is not well, and no other release would be better
 }
 
-func underWay(u record.Upgrade, s Sight) Standing {
+func underWay(u record.Upgrade, s Observation) Standing {
 	old := u.From.Same(s.Runs) && !u.To.Same(s.Runs)
 	switch {
 	case !u.Committed && s.Mode == Serve:
@@ -157,31 +157,31 @@ func underWay(u record.Upgrade, s Sight) Standing {
 type Abandonable interface {
 	Upgradable
 
-	// Seen looks whether the master has answered, and what ran before it: it fills in
+	// ReadHistory looks whether the master has answered, and what ran before it: it fills in
 	// Former, and Answered and Proven where it knows more than the record.
-	Seen(ctx context.Context, s *Sight) error
+	ReadHistory(ctx context.Context, s *Observation) error
 
 	// Return has the master run a release that ran before, as it did then, and returns
 	// when it answers. It may be repeated.
 	Return(ctx context.Context, r record.Release, tell func(string)) error
 
 	// Finish has the master run what is wanted, which has answered before, and returns
-	// when it does again. Unlike Turn it never goes back to what ran before: the store
+	// when it does again. Unlike SetMode it never goes back to what ran before: the store
 	// is not that one's any more. It may be repeated.
 	Finish(ctx context.Context, tell func(string)) error
 }
 
-// See puts together what there is to see. Where the platform does not report it, what runs is
+// ObserveRelease puts together what there is to see. Where the platform does not report it, what runs is
 // taken to have answered.
-func See(ctx context.Context, target Upgradable, r record.Record) (Sight, error) {
+func ObserveRelease(ctx context.Context, target Upgradable, r record.Record) (Observation, error) {
 	runs, mode, err := target.Runs(ctx)
-	s := Sight{Upgrade: r.Upgrade, Runs: runs, Mode: mode, Answered: true, Proven: true}
+	s := Observation{Upgrade: r.Upgrade, Runs: runs, Mode: mode, Answered: true, Proven: true}
 	if err != nil || runs.IsZero() {
 		return s, err
 	}
 	if a, able := target.(Abandonable); able {
 		s.Answered, s.Proven = r.HasAnswered(runs), !r.Ready.IsZero()
-		err = a.Seen(ctx, &s)
+		err = a.ReadHistory(ctx, &s)
 	}
 	return s, err
 }

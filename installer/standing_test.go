@@ -15,26 +15,26 @@ func TestWhereAClusterStands(t *testing.T) {
 	begun, committed := &record.Upgrade{From: oldRelease, To: newRelease}, &record.Upgrade{From: oldRelease, To: newRelease, Committed: true}
 	seen := map[installer.Standing]bool{}
 	for _, tc := range []struct {
-		sight installer.Sight
-		want  installer.Standing
+		observed installer.Observation
+		want     installer.Standing
 	}{
-		{installer.Sight{}, installer.Missing},
-		{installer.Sight{Runs: oldRelease, Mode: installer.Serve}, installer.Unproven},
-		{installer.Sight{Runs: oldRelease, Mode: installer.Serve, Answered: true, Proven: true}, installer.Serving},
-		{installer.Sight{Runs: newRelease, Mode: installer.Serve, Proven: true, Former: oldRelease}, installer.Ill},
-		{installer.Sight{Runs: newRelease, Mode: installer.Serve, Proven: true}, installer.Serving},
-		{installer.Sight{Runs: oldRelease, Mode: installer.Stop, Answered: true, Proven: true}, installer.Lost},
-		{installer.Sight{Upgrade: begun, Runs: oldRelease, Mode: installer.Serve, Answered: true}, installer.Begun},
-		{installer.Sight{Upgrade: begun, Runs: oldRelease, Mode: installer.Stop, Answered: true}, installer.Halted},
-		{installer.Sight{Upgrade: begun, Runs: newRelease, Mode: installer.Hold, Answered: true}, installer.Halted},
-		{installer.Sight{Upgrade: committed, Runs: oldRelease, Mode: installer.Stop, Answered: true}, installer.Committed},
-		{installer.Sight{Upgrade: committed, Runs: oldRelease, Mode: installer.Serve, Answered: true}, installer.Returned},
-		{installer.Sight{Upgrade: committed, Runs: newRelease, Mode: installer.Serve}, installer.Stuck},
-		{installer.Sight{Upgrade: committed, Runs: newRelease, Mode: installer.Serve, Answered: true}, installer.Taken},
+		{installer.Observation{}, installer.Missing},
+		{installer.Observation{Runs: oldRelease, Mode: installer.Serve}, installer.Unproven},
+		{installer.Observation{Runs: oldRelease, Mode: installer.Serve, Answered: true, Proven: true}, installer.Serving},
+		{installer.Observation{Runs: newRelease, Mode: installer.Serve, Proven: true, Former: oldRelease}, installer.Ill},
+		{installer.Observation{Runs: newRelease, Mode: installer.Serve, Proven: true}, installer.Serving},
+		{installer.Observation{Runs: oldRelease, Mode: installer.Stop, Answered: true, Proven: true}, installer.Lost},
+		{installer.Observation{Upgrade: begun, Runs: oldRelease, Mode: installer.Serve, Answered: true}, installer.Begun},
+		{installer.Observation{Upgrade: begun, Runs: oldRelease, Mode: installer.Stop, Answered: true}, installer.Halted},
+		{installer.Observation{Upgrade: begun, Runs: newRelease, Mode: installer.Hold, Answered: true}, installer.Halted},
+		{installer.Observation{Upgrade: committed, Runs: oldRelease, Mode: installer.Stop, Answered: true}, installer.Committed},
+		{installer.Observation{Upgrade: committed, Runs: oldRelease, Mode: installer.Serve, Answered: true}, installer.Returned},
+		{installer.Observation{Upgrade: committed, Runs: newRelease, Mode: installer.Serve}, installer.Stuck},
+		{installer.Observation{Upgrade: committed, Runs: newRelease, Mode: installer.Serve, Answered: true}, installer.Taken},
 	} {
-		got := installer.StandingOf(tc.sight)
+		got := installer.StandingOf(tc.observed)
 		if got != tc.want {
-			t.Errorf("%+v: got %s, want %s", tc.sight, got, tc.want)
+			t.Errorf("%+v: got %s, want %s", tc.observed, got, tc.want)
 		}
 		seen[got] = true
 	}
@@ -67,13 +67,13 @@ type remembering struct{ upgradable }
 
 var _ installer.Abandonable = remembering{}
 
-func (remembering) Seen(_ context.Context, s *installer.Sight) error {
+func (remembering) ReadHistory(_ context.Context, s *installer.Observation) error {
 	s.Former = oldRelease
 	return nil
 }
 
 func (r remembering) Return(ctx context.Context, to record.Release, tell func(string)) error {
-	return r.Turn(ctx, to, installer.Serve, tell)
+	return r.SetMode(ctx, to, installer.Serve, tell)
 }
 
 func (r remembering) Finish(ctx context.Context, _ func(string)) error {
@@ -83,7 +83,7 @@ func (r remembering) Finish(ctx context.Context, _ func(string)) error {
 // unfollowed is one whose upgrades end after the commit.
 type unfollowed struct{ remembering }
 
-func (unfollowed) Follow(context.Context, record.Release, func(string)) error {
+func (unfollowed) WaitForAgents(context.Context, record.Release, func(string)) error {
 	return errors.New("the line is cut")
 }
 
@@ -101,7 +101,7 @@ func TestAnAnswerIsRemembered(t *testing.T) {
 		wantAt := func(want installer.Standing) {
 			t.Helper()
 			in := operator(plain)
-			seen, err := installer.See(t.Context(), in.Deployment.(installer.Upgradable), s.record(t))
+			seen, err := installer.ObserveRelease(t.Context(), in.Deployment.(installer.Upgradable), s.record(t))
 			if got := installer.StandingOf(seen); err != nil || got != want {
 				t.Errorf("got it %s and %v, want it %s", got, err, want)
 			}

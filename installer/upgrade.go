@@ -37,22 +37,22 @@ type Upgradable interface {
 	// there is no master.
 	Runs(ctx context.Context) (record.Release, Mode, error)
 
-	// Offer brings the programs of a release to where the machines of the cluster
+	// UploadPrograms brings the programs of a release to where the machines of the cluster
 	// find them, reporting what it waits for. Nothing uses them yet.
-	Offer(ctx context.Context, r record.Release, tell func(string)) error
+	UploadPrograms(ctx context.Context, r record.Release, tell func(string)) error
 
-	// Turn has the master's machine run r in a mode, and returns when it does: for
+	// SetMode has the master's machine run r in a mode, and returns when it does: for
 	// Serve when it answers, for Hold when it has reported that it could serve, for
-	// Stop when nothing writes the store any more. An error says what it told
-	// instead.
-	Turn(ctx context.Context, r record.Release, m Mode, tell func(string)) error
+	// Stop when nothing writes the store any more. An error says what it
+	// reported instead.
+	SetMode(ctx context.Context, r record.Release, m Mode, tell func(string)) error
 
 	// Backup copies the store, which no master writes, for the case that the upgrade
 	// turns out to be wrong, and says where. Of is what its programs wrote.
 	Backup(ctx context.Context, of record.Release, tell func(string)) (where string, err error)
 
-	// Follow waits until the agents run r, or says that they will by themselves.
-	Follow(ctx context.Context, r record.Release, tell func(string)) error
+	// WaitForAgents waits until the agents run r, or says that they will by themselves.
+	WaitForAgents(ctx context.Context, r record.Release, tell func(string)) error
 }
 
 // backLimit is how long the way back may take: the old master has to be told, to
@@ -111,13 +111,13 @@ type upgrade struct {
 // readState decides which release this upgrade starts from, and whether another upgrade
 // has to be finished first.
 func (u *upgrade) readState(ctx context.Context) error {
-	sight, err := See(ctx, u.target, u.book.Record())
+	observed, err := ObserveRelease(ctx, u.target, u.book.Record())
 	if err != nil {
 		return err
 	}
-	runs, mode, begun := sight.Runs, sight.Mode, sight.Upgrade
+	runs, mode, begun := observed.Runs, observed.Mode, observed.Upgrade
 	u.mode = mode
-	at := StandingOf(sight)
+	at := StandingOf(observed)
 	if begun != nil && (at == Returned || at == Committed) {
 		begun.Committed, begun.Answered = false, false // the new one was not told to serve, or was taken back
 	}
@@ -134,7 +134,7 @@ func (u *upgrade) readState(ctx context.Context) error {
 	case at == Missing:
 		return u.absentError()
 	case at == Unproven, at == Ill:
-		return &StandingError{Cluster: u.Cluster, Platform: u.Platform, At: at, Act: ActUpgrade, Sight: sight}
+		return &StandingError{Cluster: u.Cluster, Platform: u.Platform, At: at, Act: ActUpgrade, Observation: observed}
 	}
 	u.From = runs
 	u.changed = !runs.Same(u.To) || mode != Serve
@@ -148,7 +148,7 @@ func (u *upgrade) offerPrograms(ctx context.Context) error {
 	if !u.changed {
 		return nil
 	}
-	return u.target.Offer(ctx, u.To, u.progressOf("bring the programs"))
+	return u.target.UploadPrograms(ctx, u.To, u.progressOf("bring the programs"))
 }
 
 func (u *upgrade) beginUpgrade(ctx context.Context) error {
@@ -167,7 +167,7 @@ func (u *upgrade) restoreOld(ctx context.Context) error {
 		return errors.New("the record does not say what ran before; run upgrade again, with the old program or the new one")
 	}
 	u.emitProgress("going back", "to "+u.From.String())
-	if err := u.target.Turn(ctx, u.From, Serve, u.progressOf("going back")); err != nil {
+	if err := u.target.SetMode(ctx, u.From, Serve, u.progressOf("going back")); err != nil {
 		return err
 	}
 	return u.book.Change(ctx, func(r *record.Record) { r.Upgrade = nil })
@@ -177,7 +177,7 @@ func (u *upgrade) stopOld(ctx context.Context) error {
 	if !u.changed || u.Committed || u.From.IsZero() {
 		return nil
 	}
-	return u.target.Turn(ctx, u.From, Stop, u.progressOf("stop the master"))
+	return u.target.SetMode(ctx, u.From, Stop, u.progressOf("stop the master"))
 }
 
 // backUp keeps the store once: one that was kept before the master last served
@@ -198,7 +198,7 @@ func (u *upgrade) tryNew(ctx context.Context) error {
 	if !u.changed || u.Committed {
 		return nil
 	}
-	return u.target.Turn(ctx, u.To, Hold, u.progressOf("try the new master on hold"))
+	return u.target.SetMode(ctx, u.To, Hold, u.progressOf("try the new master on hold"))
 }
 
 // commitUpgrade stores the commit first: the new master may serve as soon as it is told
@@ -233,13 +233,13 @@ func (u *upgrade) serveNew(ctx context.Context) error {
 	if target, able := u.target.(Abandonable); able && u.Answered {
 		return target.Finish(ctx, u.progressOf("commit"))
 	}
-	return u.target.Turn(ctx, u.To, Serve, u.progressOf("commit"))
+	return u.target.SetMode(ctx, u.To, Serve, u.progressOf("commit"))
 }
 
 // standingAfter is the standing of the cluster after a failed commit, as far as it can be
 // seen.
 func (u *upgrade) standingAfter(ctx context.Context) Standing {
-	s, err := See(ctx, u.target, u.book.Record())
+	s, err := ObserveRelease(ctx, u.target, u.book.Record())
 	if err != nil {
 		return Stuck
 	}
@@ -270,7 +270,7 @@ func formatCommand(platform, cluster string, a Act) string {
 }
 
 func (u *upgrade) awaitAgents(ctx context.Context) error {
-	if err := u.target.Follow(ctx, u.To, u.progressOf("let the agents follow")); err != nil {
+	if err := u.target.WaitForAgents(ctx, u.To, u.progressOf("let the agents follow")); err != nil {
 		return err
 	}
 	return u.book.Change(ctx, func(r *record.Record) {

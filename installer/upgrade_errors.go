@@ -120,17 +120,17 @@ type StandingError struct {
 	Cluster, Platform string
 	At                Standing
 	Act               Act
-	Sight             Sight
+	Observation       Observation
 }
 
 func (e *StandingError) Error() string {
 	switch e.At {
 	case Unproven:
-		return fmt.Sprintf("the master of cluster %s, det-deploy %s, has not answered yet, and nothing else has", e.Cluster, e.Sight.Runs)
+		return fmt.Sprintf("the master of cluster %s, det-deploy %s, has not answered yet, and nothing else has", e.Cluster, e.Observation.Runs)
 	case Ill:
-		return fmt.Sprintf("the master of cluster %s, det-deploy %s, has not answered; before it ran %s", e.Cluster, e.Sight.Runs, e.Sight.Former)
+		return fmt.Sprintf("the master of cluster %s, det-deploy %s, has not answered; before it ran %s", e.Cluster, e.Observation.Runs, e.Observation.Former)
 	case Taken:
-		return fmt.Sprintf("the new master of cluster %s, det-deploy %s, has answered, and what it has written the old one cannot read", e.Cluster, e.Sight.Runs)
+		return fmt.Sprintf("the new master of cluster %s, det-deploy %s, has answered, and what it has written the old one cannot read", e.Cluster, e.Observation.Runs)
 	case Missing, Serving, Lost, Begun, Halted, Committed, Stuck, Returned:
 	}
 	return fmt.Sprintf("cluster %s is %s", e.Cluster, e.At)

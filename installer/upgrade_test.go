@@ -58,11 +58,11 @@ func (u upgradable) act(ctx context.Context, op string, f func()) error {
 	return u.m.world.Act(op, func() error { f(); return nil })
 }
 
-func (u upgradable) Offer(ctx context.Context, r record.Release, _ func(string)) error {
+func (u upgradable) UploadPrograms(ctx context.Context, r record.Release, _ func(string)) error {
 	return u.act(ctx, "offer", func() { u.m.offered = append(u.m.offered, r.Version) })
 }
 
-func (u upgradable) Turn(ctx context.Context, r record.Release, mode installer.Mode, _ func(string)) error {
+func (u upgradable) SetMode(ctx context.Context, r record.Release, mode installer.Mode, _ func(string)) error {
 	err := u.act(ctx, "turn", func() {
 		u.m.release, u.m.mode = r, mode
 		if mode != installer.Stop {
@@ -79,7 +79,7 @@ func (u upgradable) Backup(ctx context.Context, of record.Release, _ func(string
 	return "backup-1", u.act(ctx, "backup", func() { u.m.tell("kept as " + of.Version + " left it") })
 }
 
-func (u upgradable) Follow(context.Context, record.Release, func(string)) error { return nil }
+func (u upgradable) WaitForAgents(context.Context, record.Release, func(string)) error { return nil }
 
 // running is a stage whose cluster is up and runs the old release.
 func running(t *testing.T) (*stage, *machine) {

@@ -37,9 +37,9 @@ func (c *Cluster) Runs(ctx context.Context) (record.Release, installer.Mode, err
 	return r, installer.Mode(m.Phase), nil
 }
 
-// Offer uploads the programs of r that are not there. All that the cluster's
+// UploadPrograms uploads the programs of r that are not there. All that the cluster's
 // machines need must be among them.
-func (c *Cluster) Offer(ctx context.Context, r record.Release, tell func(string)) error {
+func (c *Cluster) UploadPrograms(ctx context.Context, r record.Release, tell func(string)) error {
 	archs, err := c.Machines.Architectures()
 	if err != nil {
 		return err
@@ -72,8 +72,8 @@ func (c *Cluster) Offer(ctx context.Context, r record.Release, tell func(string)
 	return nil
 }
 
-// Turn has the machine run r in a mode.
-func (c *Cluster) Turn(ctx context.Context, r record.Release, mode installer.Mode, tell func(string)) error {
+// SetMode has the machine run r in a mode.
+func (c *Cluster) SetMode(ctx context.Context, r record.Release, mode installer.Mode, tell func(string)) error {
 	have, status, err := c.readBoth(ctx)
 	if err != nil {
 		return err
@@ -127,9 +127,9 @@ func (c *Cluster) Backup(ctx context.Context, of record.Release, _ func(string))
 	return where, nil
 }
 
-// Follow returns at once: agents ask their master for its program when it answers
+// WaitForAgents returns at once: agents ask their master for its program when it answers
 // with another version, and go over to it without losing a task.
-func (c *Cluster) Follow(_ context.Context, r record.Release, tell func(string)) error {
+func (c *Cluster) WaitForAgents(_ context.Context, r record.Release, tell func(string)) error {
 	tell("agents go over to " + r.String() + " by themselves, without losing tasks")
 	return nil
 }

@@ -217,7 +217,7 @@ func TestNoWayBackLeadsToDetermined(t *testing.T) {
 	}
 	s.wantAdopted()
 	target := s.installer(t.Context()).Deployment.(*k8s.Target)
-	seen, err := installer.See(t.Context(), target, record.Record{})
+	seen, err := installer.ObserveRelease(t.Context(), target, record.Record{})
 	if err != nil || !seen.Former.IsZero() {
 		t.Errorf("got former %s and %v, want none", seen.Former, err)
 	}

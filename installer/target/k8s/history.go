@@ -20,9 +20,9 @@ import (
 // note that nothing of it is available. A later note says that something was.
 const startLag = 30 * time.Second
 
-// Seen reads off the Deployment whether its master has answered, and off Helm's history
+// ReadHistory reads off the Deployment whether its master has answered, and off Helm's history
 // what ran before.
-func (t *Target) Seen(ctx context.Context, s *installer.Sight) error {
+func (t *Target) ReadHistory(ctx context.Context, s *installer.Observation) error {
 	d, err := t.newPlace().readDeployment(ctx)
 	if err != nil || d == nil {
 		return err

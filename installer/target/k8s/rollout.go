@@ -79,8 +79,8 @@ func (t upgrade) hasAnswered(ctx context.Context, r record.Release) (bool, error
 	if err != nil || !runs.Same(r) || mode != installer.Serve {
 		return false, err
 	}
-	seen := installer.Sight{Runs: runs, Mode: mode}
-	err = t.Seen(ctx, &seen)
+	seen := installer.Observation{Runs: runs, Mode: mode}
+	err = t.ReadHistory(ctx, &seen)
 	return seen.Answered, err
 }
 

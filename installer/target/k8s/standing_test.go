@@ -117,9 +117,9 @@ func (s *stage) at() installer.Standing {
 	in := s.installer(s.t.Context())
 	r, _, _, err := record.Read(s.t.Context(), in.Store)
 	must(s.t, err)
-	sight, err := installer.See(s.t.Context(), in.Deployment.(*k8s.Target), r)
+	observed, err := installer.ObserveRelease(s.t.Context(), in.Deployment.(*k8s.Target), r)
 	must(s.t, err)
-	return installer.StandingOf(sight)
+	return installer.StandingOf(observed)
 }
 
 // do is what a user types.

@@ -45,10 +45,10 @@ func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, erro
 	return r, installer.Serve, nil
 }
 
-// Offer has a pod of the cluster pull the new image and report its version, while the
+// UploadPrograms has a pod of the cluster pull the new image and report its version, while the
 // old master still serves: an image that cannot be pulled stops no master. Values that would
 // cost the cluster its data, or that no object can be brought to, are refused here too.
-func (t *Target) Offer(ctx context.Context, r record.Release, tell func(string)) error {
+func (t *Target) UploadPrograms(ctx context.Context, r record.Release, tell func(string)) error {
 	if err := t.newClaims().checkGiven(ctx); err != nil {
 		return err
 	}
@@ -61,8 +61,8 @@ func (t *Target) Offer(ctx context.Context, r record.Release, tell func(string))
 	return t.newUpgrade().tryImage(ctx, tell)
 }
 
-// Turn stops the master, tries the new one in a Job, or has one serve.
-func (t *Target) Turn(ctx context.Context, r record.Release, m installer.Mode, tell func(string)) error {
+// SetMode stops the master, tries the new one in a Job, or has one serve.
+func (t *Target) SetMode(ctx context.Context, r record.Release, m installer.Mode, tell func(string)) error {
 	switch m {
 	case installer.Stop:
 		tell("waiting until the master's pod is gone; pods of tasks go on")
@@ -149,8 +149,8 @@ func (t *Target) Backup(ctx context.Context, of record.Release, tell func(string
 	return "claim " + claim + ", file " + file, err
 }
 
-// Follow has nothing to do: tasks are pods, which know their master by its Service.
-func (t *Target) Follow(_ context.Context, _ record.Release, tell func(string)) error {
+// WaitForAgents has nothing to do: tasks are pods, which know their master by its Service.
+func (t *Target) WaitForAgents(_ context.Context, _ record.Release, tell func(string)) error {
 	tell("pods of tasks have gone on; there is no agent to follow")
 	return nil
 }
@@ -173,7 +173,7 @@ func (t *Target) Fits(ctx context.Context, r record.Record) error {
 	if runs.IsZero() {
 		return t.newUpgrade().checkData(ctx, want)
 	}
-	seen, err := installer.See(ctx, t, r)
+	seen, err := installer.ObserveRelease(ctx, t, r)
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (t *Target) Fits(ctx context.Context, r record.Record) error {
 	case !seen.Proven:
 		return t.newUpgrade().checkData(ctx, want) // what has never answered has nothing to lose but data that was kept
 	case at == installer.Ill:
-		return &installer.StandingError{Cluster: t.Cluster, Platform: "k8s", At: at, Act: installer.ActInstall, Sight: seen}
+		return &installer.StandingError{Cluster: t.Cluster, Platform: "k8s", At: at, Act: installer.ActInstall, Observation: seen}
 	}
 	return &installer.ReleaseError{Cluster: t.Cluster, Runs: runs, Own: want, Command: "det-deploy k8s upgrade --cluster-id " + t.Cluster}
 }

@@ -30,8 +30,8 @@ func (t *Target) Runs(ctx context.Context) (record.Release, installer.Mode, erro
 	return r, installer.Serve, err
 }
 
-// Offer copies this program beside the one that runs.
-func (t *Target) Offer(ctx context.Context, r record.Release, _ func(string)) error {
+// UploadPrograms copies this program beside the one that runs.
+func (t *Target) UploadPrograms(ctx context.Context, r record.Release, _ func(string)) error {
 	p := t.programResource(r)
 	if f, _, err := p.Find(ctx); err != nil || f.Exists() {
 		return err
@@ -39,8 +39,8 @@ func (t *Target) Offer(ctx context.Context, r record.Release, _ func(string)) er
 	return p.Create(ctx)
 }
 
-// Turn starts or stops the master's process.
-func (t *Target) Turn(ctx context.Context, r record.Release, m installer.Mode, tell func(string)) error {
+// SetMode starts or stops the master's process.
+func (t *Target) SetMode(ctx context.Context, r record.Release, m installer.Mode, tell func(string)) error {
 	p := t.masterResource()
 	p.program = t.Place.programOf(r)
 	switch m {
@@ -86,10 +86,10 @@ func (t *Target) Backup(ctx context.Context, of record.Release, _ func(string)) 
 	return path, err
 }
 
-// Follow starts every agent with the program of r, and with what that has to read to
+// WaitForAgents starts every agent with the program of r, and with what that has to read to
 // start at all: whether tasks are isolated. Tasks outlive it. Programs
 // that nothing runs any more go.
-func (t *Target) Follow(ctx context.Context, r record.Release, tell func(string)) error {
+func (t *Target) WaitForAgents(ctx context.Context, r record.Release, tell func(string)) error {
 	t.Release = r
 	for i := range t.Spec.Agents {
 		tell(fmt.Sprintf("agent %d starts again", i+1))

@@ -1,17 +1,14 @@
 package store
 
 import (
-	"bufio"
-	"compress/gzip"
 	"context"
 	"database/sql"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
+
+	"github.com/det-deploy/det-deploy/master/store/archive"
 )
 
 // Backup writes one moment of the store to w, while the master keeps writing. The
@@ -19,18 +16,18 @@ import (
 // keep it as you keep the store.
 func (s *Store) Backup(ctx context.Context, w io.Writer) error {
 	if err := s.writeBackup(ctx, w); err != nil {
-		return fmt.Errorf("back up the store: %w", s.dialect.classifyError(ctx, err))
+		return fmt.Errorf("back up the store: %w", s.db.ClassifyError(ctx, err))
 	}
 	return nil
 }
 
 func (s *Store) writeBackup(ctx context.Context, w io.Writer) (err error) {
-	conn, err := s.pools.read.Conn(ctx)
+	conn, err := s.db.Read.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	if _, err := conn.ExecContext(ctx, s.dialect.snapshot); err != nil {
+	if _, err := conn.ExecContext(ctx, s.db.Snapshot); err != nil {
 		return err
 	}
 	defer func() {
@@ -39,71 +36,36 @@ func (s *Store) writeBackup(ctx context.Context, w io.Writer) (err error) {
 			err = end
 		}
 	}()
-	if _, err := io.WriteString(w, backupMagic); err != nil {
-		return err
-	}
-	buffered := bufio.NewWriterSize(w, 1<<20)
-	zip, err := gzip.NewWriterLevel(buffered, gzip.BestSpeed)
-	if err != nil {
-		return err
-	}
-	if err := s.backupRows(ctx, conn, newFrameWriter(zip)); err != nil {
-		return err
-	}
-	return errors.Join(zip.Close(), buffered.Flush())
-}
-
-func (s *Store) backupRows(ctx context.Context, conn *sql.Conn, f *frameWriter) error {
-	head, err := json.Marshal(backupHeader{
+	f, err := archive.NewWriter(w, archive.Header{
 		Schema: s.meta.Schema, ClusterID: s.meta.ClusterID, CreatedAt: s.meta.CreatedAt, MadeAt: time.Now().UTC(),
 	})
 	if err != nil {
 		return err
 	}
-	f.writeBytes(head)
-	f.flushFrame()
-	var rows uint64
-	for i, t := range backupTables() {
-		n, err := backupTable(ctx, conn, f, i+1, t)
-		if err != nil {
-			return fmt.Errorf("read %s: %w", t.name, err)
+	for i, t := range archive.Tables() {
+		if err := backupTable(ctx, conn, f, i+1, t); err != nil {
+			return fmt.Errorf("read %s: %w", t.Name, err)
 		}
-		rows += n
 	}
-	f.buf = binary.AppendUvarint(append(f.buf, 0), rows)
-	f.flushFrame()
-	f.buf = f.hash.Sum(f.buf)
-	f.flushFrame()
-	return f.err
+	return f.Close()
 }
 
-func backupTable(ctx context.Context, conn *sql.Conn, f *frameWriter, number int, t table) (n uint64, err error) {
-	rows, err := conn.QueryContext(ctx, "SELECT "+t.columnNames()+" FROM "+t.name)
+func backupTable(ctx context.Context, conn *sql.Conn, f *archive.Writer, number int, t archive.Table) error {
+	rows, err := conn.QueryContext(ctx, "SELECT "+t.ColumnNames()+" FROM "+t.Name)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	fields := make([]field, len(t.columns))
-	into := make([]any, len(t.columns))
-	for i, c := range t.columns {
-		if into[i] = &fields[i].bytes; c.kind == columnInt {
-			into[i] = &fields[i].number
+	fields := make([]archive.Field, len(t.Columns))
+	into := make([]any, len(t.Columns))
+	for i, c := range t.Columns {
+		if into[i] = &fields[i].Bytes; c.Type == archive.Int {
+			into[i] = &fields[i].Number
 		}
 	}
-	err = scanAll(rows, func(r *sql.Rows) error {
+	return scanAll(rows, func(r *sql.Rows) error {
 		if err := r.Scan(into...); err != nil {
 			return err
 		}
-		f.writeRow(number, t, fields)
-		n++
-		return f.err
+		return f.WriteRow(number, t, fields)
 	})
-	return n, err
-}
-
-func (t table) columnNames() string {
-	names := make([]string, len(t.columns))
-	for i, c := range t.columns {
-		names[i] = c.name
-	}
-	return strings.Join(names, ", ")
 }

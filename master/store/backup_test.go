@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/store/archive"
 	"github.com/det-deploy/det-deploy/master/store/storetest"
 	"github.com/det-deploy/det-deploy/test/postgrestest"
 )
@@ -96,7 +97,7 @@ func TestRestoreOfAChangedFile(t *testing.T) {
 		file[len(file)*i/20] ^= 1
 		into := store.Config{Path: filepath.Join(t.TempDir(), fmt.Sprint(i), "into.db")}
 		err := store.Restore(t.Context(), bytes.NewReader(file), into)
-		if errors.Is(err, store.ErrDamaged) {
+		if errors.Is(err, archive.ErrDamaged) {
 			refused++
 			continue
 		}
@@ -131,7 +132,7 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 	bad["all but its last byte"] = whole[:len(whole)-1]
 	for name, file := range bad {
-		if err := store.Restore(t.Context(), bytes.NewReader(file), into); !errors.Is(err, store.ErrDamaged) {
+		if err := store.Restore(t.Context(), bytes.NewReader(file), into); !errors.Is(err, archive.ErrDamaged) {
 			t.Errorf("%s: got %v, want ErrDamaged", name, err)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/det-deploy/det-deploy/master/store/archive"
 )
 
 // Chunk is a run of log lines of one container of a task, kept as one row. What is
@@ -27,7 +29,7 @@ type Chunk struct {
 
 // PutChunk writes a chunk, over the one with the same task and Pos if there is one.
 func PutChunk(tx *Tx, c Chunk) error {
-	err := errors.Join(checkKey("task", c.Task), checkText("allocation", c.Allocation), checkText("container", c.Container))
+	err := errors.Join(checkKey("task", c.Task), archive.CheckText("allocation", c.Allocation), archive.CheckText("container", c.Container))
 	if err == nil {
 		err = tx.execQuery("INSERT INTO log_chunks "+
 			"(task, pos, allocation, container, first_seq, last_seq, from_at, to_at, lines, data) "+
@@ -45,7 +47,7 @@ func PutChunk(tx *Tx, c Chunk) error {
 // SetLogMark says which sequence number is the next of a container. Written in the
 // transaction of its chunk it is what makes a line neither doubled nor lost.
 func SetLogMark(tx *Tx, task, container string, next int64) error {
-	err := errors.Join(checkKey("task", task), checkText("container", container))
+	err := errors.Join(checkKey("task", task), archive.CheckText("container", container))
 	if err == nil {
 		err = tx.execQuery("INSERT INTO log_marks (task, container, next_seq) VALUES (?, ?, ?) "+
 			"ON CONFLICT (task, container) DO UPDATE SET next_seq = excluded.next_seq", task, container, next)

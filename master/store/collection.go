@@ -10,7 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
+
+	"github.com/det-deploy/det-deploy/master/store/archive"
 )
 
 // Collection is all documents of one kind, each a T written as JSON. It is a value
@@ -32,7 +33,7 @@ type Doc[T any] struct {
 
 // Put writes a document, over the one with the same id if there is one.
 func (c Collection[T]) Put(tx *Tx, id, parent string, at time.Time, value T) error {
-	if err := errors.Join(checkKey("kind", c.Kind), checkKey("id", id), checkText("parent", parent)); err != nil {
+	if err := errors.Join(checkKey("kind", c.Kind), checkKey("id", id), archive.CheckText("parent", parent)); err != nil {
 		return fmt.Errorf("put document %s %q: %w", c.Kind, id, err)
 	}
 	b, err := json.Marshal(value)
@@ -169,18 +170,10 @@ func sortDocs[T any](docs []Doc[T]) {
 	})
 }
 
-// checkKey holds both databases to the same texts: PostgreSQL refuses a zero byte
-// and broken UTF-8, SQLite would keep them and never move to PostgreSQL.
+// checkKey refuses an empty key, and texts that not every database keeps.
 func checkKey(name, text string) error {
 	if text == "" {
 		return fmt.Errorf("%s: must not be empty", name)
 	}
-	return checkText(name, text)
-}
-
-func checkText(name, text string) error {
-	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-		return fmt.Errorf("%s: must be UTF-8 without a zero byte (%q)", name, text)
-	}
-	return nil
+	return archive.CheckText(name, text)
 }

@@ -2,11 +2,12 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/det-deploy/det-deploy/master/store/database"
 )
 
 // Copy writes one moment of the store of from into a new SQLite file at path, and
@@ -30,25 +31,17 @@ func Copy(ctx context.Context, from Config, path string) (schema int64, found bo
 	return schema, err == nil, err
 }
 
-// copyFile lets SQLite copy, because the newest of the data may stand in the
-// write-ahead log beside the file. The connection may write, for SQLite refuses to
-// copy over one that may not; the copy is all it is used for.
+// copyFile copies a file, and returns the schema that it has.
 func copyFile(ctx context.Context, from Config, path string) (schema int64, err error) {
-	s := &Store{cfg: from.withDefaults(), dialect: sqliteDialect(from.Path)}
-	if s.pools.read, err = sql.Open("sqlite", sqliteDSN(from.Path)); err != nil {
-		return 0, fmt.Errorf("open %s: %w", from.Path, err)
+	s := &Store{cfg: from.withDefaults()}
+	if s.db, err = database.OpenToCopy(from.Path); err != nil {
+		return 0, err
 	}
-	defer func() { err = errors.Join(err, s.pools.closePools()) }()
+	defer func() { err = errors.Join(err, s.db.Close()) }()
 	if schema, err = s.schemaHave(ctx); err != nil {
 		return 0, err
 	}
-	if err := createPrivate(path); err != nil {
-		return 0, err
-	}
-	if _, err := s.pools.read.ExecContext(ctx, "VACUUM INTO ?", path); err != nil {
-		return 0, fmt.Errorf("copy the store: %w", err)
-	}
-	return schema, nil
+	return schema, s.db.CopyTo(ctx, path)
 }
 
 func copyRows(ctx context.Context, from Config, path string) (schema int64, err error) {

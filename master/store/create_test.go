@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/store/database"
 	"github.com/det-deploy/det-deploy/master/store/storetest"
 )
 
@@ -18,7 +19,7 @@ func TestAnEmptyFileIsALostStore(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "master.db")
 		write(t, path, nil)
 		_, err := store.Open(t.Context(), store.Config{Path: path, ReadOnly: readOnly})
-		if !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), path) {
+		if !errors.Is(err, database.ErrCorrupt) || !strings.Contains(err.Error(), path) {
 			t.Errorf("read-only %t: got %v, want a refusal that names %s", readOnly, err, path)
 		}
 		if info, err := os.Stat(path); err != nil || info.Size() != 0 {
@@ -64,7 +65,7 @@ func TestDamageIsNamed(t *testing.T) {
 		if err == nil {
 			closeStore(t, s)
 		}
-		damage, ok := errors.AsType[*store.CorruptError](err)
+		damage, ok := errors.AsType[*database.CorruptError](err)
 		if !ok || damage.Path != path || damage.Hint() == "" {
 			t.Errorf("%s: got %v, want a refusal that names %s", name, err, path)
 		}

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -87,14 +86,5 @@ func TestAFullDiskIsSaidAndReadsGoOnAndSoDoWritesAfterwards(t *testing.T) {
 	}
 	if all, err := c.All(t.Context(), s); err != nil || len(all) != 2 {
 		t.Errorf("got %d documents, %v, want those that were acknowledged", len(all), err)
-	}
-}
-
-func TestPostgresSaysThatItsDiskIsFull(t *testing.T) {
-	t.Parallel()
-	for code, want := range map[string]bool{"53100": true, "53200": true, "23505": false, "53300": false} {
-		if got := postgresFull(fmt.Errorf("put: %w", &pgconn.PgError{Code: code})); got != want {
-			t.Errorf("%s: got %v", code, got)
-		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync/atomic"
 	"time"
+
+	"github.com/det-deploy/det-deploy/master/store/database"
 )
 
 // Lease is the right to write. Its epoch is compared in every write transaction:
@@ -50,7 +52,7 @@ func (l *Lease) markRenewed() { l.touched.Store(true) }
 // Acquire takes the lease for owner and renews it until Close. It is called once.
 //
 // On PostgreSQL a lease that another owner holds and that has not ended by the
-// server's clock is refused with a HeldError. The same owner takes it back at once:
+// server's clock is refused with a [database.HeldError]. The same owner takes it back at once:
 // an owner is an installation, not a process, and its former process is fenced. On
 // SQLite the lock file has refused a living holder already, so Acquire succeeds.
 func (s *Store) Acquire(ctx context.Context, owner string) (*Lease, error) {
@@ -71,7 +73,7 @@ func (s *Store) Acquire(ctx context.Context, owner string) (*Lease, error) {
 		return nil, fmt.Errorf("acquire the store: %w", err)
 	}
 	s.cfg.Log.Info("acquired the store", "owner", owner, "epoch", lease.Epoch)
-	if s.dialect.timed {
+	if s.db.Timed {
 		s.loops.Go(func() { s.renewLease(lease) })
 	}
 	return lease, nil
@@ -99,11 +101,11 @@ func (w *writer) acquireLease(ctx context.Context, owner, host string) (*Lease, 
 	if err != nil {
 		return nil, err
 	}
-	if row.refusesOwner(owner, w.dialect.timed) {
-		return nil, &HeldError{Store: w.dialect.name, Owner: row.owner, Host: row.host, Until: fromMicros(row.expires)}
+	if row.refusesOwner(owner, w.db.Timed) {
+		return nil, &database.HeldError{Store: w.db.Name, Owner: row.owner, Host: row.host, Until: fromMicros(row.expires)}
 	}
 	lease := &Lease{Owner: owner, Epoch: row.epoch + 1, lost: make(chan struct{})}
-	if _, err := w.changeRows(ctx, "UPDATE lease SET owner = ?, host = ?, epoch = ?, expires = "+w.dialect.now+" + ? WHERE id = 1",
+	if _, err := w.changeRows(ctx, "UPDATE lease SET owner = ?, host = ?, epoch = ?, expires = "+w.db.Now+" + ? WHERE id = 1",
 		owner, host, lease.Epoch, w.ttl.Microseconds()); err != nil {
 		return nil, err
 	}
@@ -118,7 +120,7 @@ func (w *writer) acquireLease(ctx context.Context, owner, host string) (*Lease, 
 // is an update because that locks in both databases.
 func (w *writer) lockLease(ctx context.Context) (row leaseRow, err error) {
 	rows, err := w.queryRows(ctx, "UPDATE lease SET epoch = epoch WHERE id = 1 "+
-		"RETURNING owner, host, epoch, seq, expires, "+w.dialect.now)
+		"RETURNING owner, host, epoch, seq, expires, "+w.db.Now)
 	if err != nil {
 		return row, err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/master/store"
+	"github.com/det-deploy/det-deploy/master/store/database"
 	"github.com/det-deploy/det-deploy/master/store/storetest"
 	"github.com/det-deploy/det-deploy/test/postgrestest"
 )
@@ -17,8 +18,8 @@ func TestSecondMasterOnSQLite(t *testing.T) {
 	cfg := store.Config{Path: filepath.Join(t.TempDir(), "store.db")}
 	first := storetest.Open(t, cfg)
 	_, err := store.Open(t.Context(), cfg)
-	held, is := errors.AsType[*store.HeldError](err)
-	if !is || held.PID == 0 || held.Host == "" || !errors.Is(err, store.ErrHeld) {
+	held, is := errors.AsType[*database.HeldError](err)
+	if !is || held.PID == 0 || held.Host == "" || !errors.Is(err, database.ErrHeld) {
 		t.Fatalf("got %v, want a refusal that names process and host", err)
 	}
 	put(t, first, store.Doc[fruit]{ID: "a"})
@@ -59,7 +60,7 @@ func TestSecondMasterOnPostgres(t *testing.T) {
 	// Idle for several terms: the renewal alone keeps the second away.
 	for deadline := time.Now().Add(4 * cfg.LeaseTTL); time.Now().Before(deadline); {
 		_, err := second.Acquire(t.Context(), "second")
-		held, is := errors.AsType[*store.HeldError](err)
+		held, is := errors.AsType[*database.HeldError](err)
 		if !is || held.Owner != "first" || held.Until.IsZero() || !strings.Contains(err.Error(), "first") {
 			t.Fatalf("got %v, want a refusal that names the first", err)
 		}

@@ -10,15 +10,15 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/det-deploy/det-deploy/master/store/database"
 )
 
 // Store is an open store. It is safe for concurrent use.
 type Store struct {
-	cfg     Config
-	dialect *dialect
-	pools   pools
-	lock    *lockFile
-	meta    Meta
+	cfg  Config
+	db   *database.Database
+	meta Meta
 
 	// gate guards closed and, held for reading, keeps the queue open for a send.
 	gate   sync.RWMutex
@@ -52,7 +52,7 @@ type Meta struct {
 
 // Open opens the store, creates it where there is none, and brings an older one to
 // the schema of this program. It refuses a store whose schema is newer
-// (ErrNewerSchema) or that a living master holds (ErrHeld). Writing needs Acquire.
+// (ErrNewerSchema) or that a living master holds ([database.ErrHeld]). Writing needs Acquire.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.checkConfig(); err != nil {
 		return nil, err
@@ -60,13 +60,13 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	cfg = cfg.withDefaults()
 	s := &Store{cfg: cfg, closing: make(chan struct{}), served: make(chan struct{})}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
-	if err := s.openPools(); err != nil {
-		return nil, errors.Join(err, s.letGo())
+	if err := s.openDatabase(); err != nil {
+		return nil, err
 	}
 	if err := s.prepareSchema(ctx); err != nil {
-		return nil, errors.Join(s.dialect.classifyError(ctx, err), s.letGo())
+		return nil, errors.Join(s.db.ClassifyError(ctx, err), s.letGo())
 	}
-	if err := s.markCreated(); err != nil {
+	if err := s.db.MarkCreated(); err != nil {
 		return nil, errors.Join(err, s.letGo())
 	}
 	if cfg.ReadOnly {
@@ -74,30 +74,20 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return s, nil
 	}
 	s.queue = make(chan *request, queueLength)
-	w := &writer{dialect: s.dialect, db: s.pools.write, log: cfg.Log, ttl: cfg.LeaseTTL}
+	w := &writer{db: s.db, log: cfg.Log, ttl: cfg.LeaseTTL}
 	go s.serveRequests(s.life, w) //nolint:contextcheck // the writer lives as long as the store, not as the call that opens it
 	return s, nil
 }
 
-func (s *Store) openPools() (err error) {
+func (s *Store) openDatabase() (err error) {
 	if s.cfg.URL != "" {
-		s.dialect = postgresDialect()
-		s.pools, err = openPostgres(s.cfg)
-		return err
+		s.db, err = database.OpenPostgres(string(s.cfg.URL), s.cfg.ReadOnly)
+	} else {
+		s.db, err = database.OpenSQLite(s.cfg.Path, s.cfg.ReadOnly)
 	}
-	s.dialect = sqliteDialect(s.cfg.Path)
-	if !s.cfg.ReadOnly {
-		if err := makeDirectory(s.cfg.Path); err != nil {
-			return err
-		}
-		if s.lock, err = takeLock(s.cfg.Path); err != nil {
-			return err
-		}
-		if err := createOrCheck(s.cfg.Path); err != nil {
-			return err
-		}
+	if err != nil {
+		s.end()
 	}
-	s.pools, err = openSQLite(s.cfg)
 	return err
 }
 
@@ -129,7 +119,7 @@ func (s *Store) nameCluster(ctx context.Context) error {
 		metaCluster: uuid.NewString(),
 		metaCreated: time.Now().UTC().Format(time.RFC3339Nano),
 	} {
-		_, err := s.pools.write.ExecContext(ctx, s.dialect.rewriteQuery(
+		_, err := s.db.Write.ExecContext(ctx, s.db.RewriteQuery(
 			"INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING"), name, value)
 		if err != nil {
 			return fmt.Errorf("name the cluster: %w", err)
@@ -193,5 +183,5 @@ func (s *Store) closeQueue() error {
 // letGo gives back what Open took from the system, in any state of it.
 func (s *Store) letGo() error {
 	s.end()
-	return errors.Join(s.pools.closePools(), s.lock.releaseLock())
+	return s.db.Close()
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
+
+	"github.com/det-deploy/det-deploy/master/store/database"
 )
 
 //go:embed migrations/*.sql
@@ -38,8 +40,8 @@ func schemaKnown() (int64, error) {
 // schemaHave is the version of the store, 0 for an empty database. It changes nothing.
 func (s *Store) schemaHave(ctx context.Context) (have int64, err error) {
 	var tables int
-	db := s.pools.read
-	if err := db.QueryRowContext(ctx, s.dialect.rewriteQuery(s.dialect.hasTable), versions).Scan(&tables); err != nil {
+	db := s.db.Read
+	if err := db.QueryRowContext(ctx, s.db.RewriteQuery(s.db.HasTable), versions).Scan(&tables); err != nil {
 		return 0, fmt.Errorf("read the schema's version: %w", err)
 	}
 	if tables == 0 {
@@ -91,7 +93,7 @@ func (s *Store) migrateSchema(ctx context.Context) (int64, error) {
 	options := []goose.ProviderOption{
 		goose.WithTableName(versions), goose.WithDisableGlobalRegistry(true), goose.WithSlog(s.cfg.Log),
 	}
-	if s.dialect.timed {
+	if s.db.Timed {
 		// Two masters may meet on one empty PostgreSQL; the second waits.
 		locker, err := lock.NewPostgresSessionLocker()
 		if err != nil {
@@ -103,7 +105,7 @@ func (s *Store) migrateSchema(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("migrate the store: %w", err)
 	}
-	p, err := goose.NewProvider(s.dialect.goose, s.pools.write, files, options...)
+	p, err := goose.NewProvider(s.db.Goose, s.db.Write, files, options...)
 	if err != nil {
 		return 0, fmt.Errorf("migrate the store: %w", err)
 	}
@@ -116,20 +118,20 @@ func (s *Store) migrateSchema(ctx context.Context) (int64, error) {
 func (s *Store) fenceBeforeMigration(ctx context.Context) error {
 	var row leaseRow
 	query := "UPDATE lease SET epoch = epoch + 1 WHERE id = 1"
-	if s.dialect.timed {
-		query += " AND expires <= " + s.dialect.now
+	if s.db.Timed {
+		query += " AND expires <= " + s.db.Now
 	}
-	res, err := s.pools.write.ExecContext(ctx, query)
+	res, err := s.db.Write.ExecContext(ctx, query)
 	if err != nil {
 		return fmt.Errorf("fence the former master: %w", err)
 	}
 	if n, err := res.RowsAffected(); err != nil || n == 1 {
 		return err
 	}
-	err = s.pools.write.QueryRowContext(ctx, "SELECT owner, host, expires FROM lease WHERE id = 1").
+	err = s.db.Write.QueryRowContext(ctx, "SELECT owner, host, expires FROM lease WHERE id = 1").
 		Scan(&row.owner, &row.host, &row.expires)
 	if err != nil {
 		return fmt.Errorf("fence the former master: %w", err)
 	}
-	return &HeldError{Store: s.dialect.name, Owner: row.owner, Host: row.host, Until: fromMicros(row.expires)}
+	return &database.HeldError{Store: s.db.Name, Owner: row.owner, Host: row.host, Until: fromMicros(row.expires)}
 }

@@ -73,11 +73,11 @@ var (
 
 // queryRows implements Reader over the read pool.
 func (s *Store) queryRows(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
-	rows, err := s.pools.read.QueryContext(ctx, s.dialect.rewriteQuery(query), args...)
+	rows, err := s.db.Read.QueryContext(ctx, s.db.RewriteQuery(query), args...)
 	if err == nil {
 		err = scanAll(rows, scan)
 	}
-	return s.dialect.classifyError(ctx, err)
+	return s.db.ClassifyError(ctx, err)
 }
 
 func scanAll(rows *sql.Rows, scan func(*sql.Rows) error) error {

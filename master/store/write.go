@@ -235,7 +235,7 @@ func (w *writer) runOne(ctx context.Context, fn func(*Tx) error, savepoint bool)
 		err = fmt.Errorf("a statement of this write was refused: %w", tx.err)
 	}
 	// A full disk may have ended the transaction, savepoints and all.
-	if tx.err != nil && (w.dialect.unavailable(tx.err) || w.dialect.full(tx.err)) {
+	if tx.err != nil && (w.db.Unavailable(tx.err) || w.db.Full(tx.err)) {
 		return err, true
 	}
 	if !savepoint {

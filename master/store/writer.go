@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/det-deploy/det-deploy/delay"
+	"github.com/det-deploy/det-deploy/master/store/database"
 )
 
 const (
@@ -28,21 +29,20 @@ const (
 // writer owns the one connection that writes. All of it is used by the writer's
 // goroutine only.
 type writer struct {
-	dialect *dialect
-	db      *sql.DB
-	log     *slog.Logger
-	ttl     time.Duration
-	conn    *sql.Conn
-	stmts   map[string]*sql.Stmt // prepared on conn
-	lease   *Lease               // nil until acquired
-	seq     int64                // of the last commit known to be durable, see resolve
-	opened  bool                 // a transaction is open on conn
+	db     *database.Database
+	log    *slog.Logger
+	ttl    time.Duration
+	conn   *sql.Conn
+	stmts  map[string]*sql.Stmt // prepared on conn
+	lease  *Lease               // nil until acquired
+	seq    int64                // of the last commit known to be durable, see resolve
+	opened bool                 // a transaction is open on conn
 }
 
 // limitCommit gives PostgreSQL's commits a deadline. A local file gets none: a disk that
 // hangs cannot be interrupted, and watching for it costs a goroutine a statement.
 func (w *writer) limitCommit(ctx context.Context) (context.Context, context.CancelFunc) {
-	if !w.dialect.timed {
+	if !w.db.Timed {
 		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, groupTime)
@@ -52,7 +52,7 @@ func (w *writer) openConnection(ctx context.Context) error {
 	if w.conn != nil {
 		return nil
 	}
-	conn, err := w.db.Conn(ctx)
+	conn, err := w.db.Write.Conn(ctx)
 	if err != nil {
 		return w.classifyError(ctx, err)
 	}
@@ -78,14 +78,14 @@ func (w *writer) closeStatements() {
 }
 
 func (w *writer) classifyError(ctx context.Context, err error) error {
-	return w.dialect.classifyError(ctx, err)
+	return w.db.ClassifyError(ctx, err)
 }
 
 func (w *writer) prepareStatement(ctx context.Context, query string) (*sql.Stmt, error) {
 	if st, found := w.stmts[query]; found {
 		return st, nil
 	}
-	st, err := w.conn.PrepareContext(ctx, w.dialect.rewriteQuery(query))
+	st, err := w.conn.PrepareContext(ctx, w.db.RewriteQuery(query))
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +145,7 @@ func (w *writer) tryOpen(ctx context.Context) error {
 		w.abortTransaction(ctx)
 		return w.classifyError(ctx, err)
 	}
-	n, err := w.changeRows(ctx, "UPDATE lease SET seq = ?, expires = "+w.dialect.now+" + ? WHERE id = 1 AND epoch = ?",
+	n, err := w.changeRows(ctx, "UPDATE lease SET seq = ?, expires = "+w.db.Now+" + ? WHERE id = 1 AND epoch = ?",
 		w.seq+1, w.ttl.Microseconds(), w.lease.Epoch)
 	if err != nil {
 		w.abortTransaction(ctx)
@@ -160,7 +160,7 @@ func (w *writer) tryOpen(ctx context.Context) error {
 }
 
 func (w *writer) beginTransaction(ctx context.Context) error {
-	if err := w.execQuery(ctx, w.dialect.begin); err != nil {
+	if err := w.execQuery(ctx, w.db.Begin); err != nil {
 		return err
 	}
 	w.opened = true
@@ -204,7 +204,7 @@ func (w *writer) commitGroup(ctx context.Context) error {
 	// Even where the database itself said no we look: a wrong answer here would be
 	// a write reported failed and done.
 	w.abortTransaction(ctx)
-	if w.dialect.full(err) && !w.dialect.timed {
+	if w.db.Full(err) && !w.db.Timed {
 		// SQLite had no room for the frame that would have made the group durable;
 		// looking takes room, too.
 		return w.classifyError(ctx, err)

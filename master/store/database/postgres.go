@@ -1,4 +1,4 @@
-package store
+package database
 
 import (
 	"context"
@@ -21,45 +21,42 @@ import (
 // enough for a fail-over's DNS, short enough for a person who waits for an error.
 const connectLimit = 5 * time.Second
 
-func postgresDialect() *dialect {
-	return &dialect{
-		name:        "postgresql",
-		goose:       goose.DialectPostgres,
-		begin:       "BEGIN",
-		snapshot:    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-		now:         "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
-		hasTable:    "SELECT COUNT(*) FROM pg_catalog.pg_class WHERE oid = to_regclass(?)",
-		numbered:    true,
-		timed:       true,
-		unavailable: postgresUnavailable,
-		full:        postgresFull,
-	}
-}
-
 // postgresFull says whether the server's disk has no room, or its memory.
 func postgresFull(err error) bool {
-	pe, said := errors.AsType[*pgconn.PgError](err)
-	return said && (pe.Code == "53100" || pe.Code == "53200") // disk full, out of memory
+	pe, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (pe.Code == "53100" || pe.Code == "53200") // disk full, out of memory
 }
 
-func openPostgres(cfg Config) (pools, error) {
+// OpenPostgres opens a PostgreSQL database, a URL with a password.
+func OpenPostgres(address string, readOnly bool) (*Database, error) {
 	// The parser's own message hides the password.
-	pc, err := pgx.ParseConfig(string(cfg.URL))
+	pc, err := pgx.ParseConfig(address)
 	if err != nil {
-		return pools{}, fmt.Errorf("read the database URL: %w", err)
+		return nil, fmt.Errorf("read the database URL: %w", err)
 	}
 	if pc.ConnectTimeout == 0 {
 		pc.ConnectTimeout = connectLimit
 	}
-	var p pools
-	if !cfg.ReadOnly {
-		p.write = stdlib.OpenDB(*pc, stdlib.OptionAfterConnect(insistOnDurability))
-		p.write.SetMaxOpenConns(1)
+	d := &Database{
+		Name:        "postgresql",
+		Goose:       goose.DialectPostgres,
+		Begin:       "BEGIN",
+		Snapshot:    "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+		Now:         "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS BIGINT)",
+		HasTable:    "SELECT COUNT(*) FROM pg_catalog.pg_class WHERE oid = to_regclass(?)",
+		Timed:       true,
+		Unavailable: postgresUnavailable,
+		Full:        postgresFull,
+		numbered:    true,
 	}
-	p.read = stdlib.OpenDB(*pc)
-	p.read.SetMaxOpenConns(readConnections)
-	p.read.SetConnMaxIdleTime(time.Minute)
-	return p, nil
+	if !readOnly {
+		d.Write = stdlib.OpenDB(*pc, stdlib.OptionAfterConnect(insistOnDurability))
+		d.Write.SetMaxOpenConns(1)
+	}
+	d.Read = stdlib.OpenDB(*pc)
+	d.Read.SetMaxOpenConns(readConnections)
+	d.Read.SetConnMaxIdleTime(time.Minute)
+	return d, nil
 }
 
 // insistOnDurability undoes a server-wide synchronous_commit=off for our session:
@@ -73,7 +70,7 @@ func insistOnDurability(ctx context.Context, c *pgx.Conn) error {
 // postgresUnavailable says whether the server, rather than the statement, is the
 // trouble: a broken connection, or a code with which it refuses or ends connections.
 func postgresUnavailable(err error) bool {
-	if pe, said := errors.AsType[*pgconn.PgError](err); said {
+	if pe, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {
 		case strings.HasPrefix(pe.Code, "08"), // connection exception
 			strings.HasPrefix(pe.Code, "57P"), // shutting down, crashed, not yet up

@@ -1,0 +1,130 @@
+package archive
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"hash"
+	"io"
+	"strings"
+)
+
+// Reader reads and compares the sum. Every error it returns is ErrDamaged.
+type Reader struct {
+	r    *bufio.Reader
+	hash hash.Hash
+}
+
+// Open reads as far as the header. Every error is ErrDamaged.
+func Open(r io.Reader) (*Reader, Header, error) {
+	var head Header
+	buffered := bufio.NewReaderSize(r, 1<<20)
+	line := make([]byte, len(magic))
+	if _, err := io.ReadFull(buffered, line); err != nil || string(line) != magic {
+		return nil, head, damagedError(err, "no first line %q", strings.TrimSpace(magic))
+	}
+	zip, err := gzip.NewReader(buffered)
+	if err != nil {
+		return nil, head, damagedError(err, "no gzip stream")
+	}
+	a := &Reader{r: bufio.NewReader(zip), hash: sha256.New()}
+	b, err := a.readBytes()
+	if err != nil {
+		return nil, head, damagedError(err, "no header")
+	}
+	err = json.Unmarshal(b, &head)
+	if err != nil || head.Schema < 1 || head.ClusterID == "" || CheckText("cluster id", head.ClusterID) != nil {
+		return nil, head, damagedError(err, "a header that is not one")
+	}
+	return a, head, nil
+}
+
+// ReadRows reads to the end and proves that it is the end. When a row is refused it
+// still reads on: a changed byte may make two rows the same, and then the file, not
+// the database, is what is wrong.
+func (a *Reader) ReadRows(each func(Table, []Field) error) error {
+	var refused error
+	tables := Tables()
+	for n := uint64(0); ; n++ {
+		number, err := a.ReadByte()
+		switch {
+		case err != nil:
+			return damagedError(err, "no end")
+		case number == 0:
+			return cmp.Or(a.checkEnd(n), refused)
+		case int(number) > len(tables):
+			return damagedError(nil, "a table %d that is unknown", number)
+		}
+		t := tables[number-1]
+		fields, err := a.readFields(t)
+		if err != nil {
+			return err
+		}
+		if refused == nil {
+			refused = each(t, fields)
+		}
+	}
+}
+
+// ReadByte makes it an io.ByteReader for the varints.
+func (a *Reader) ReadByte() (byte, error) {
+	b, err := a.r.ReadByte()
+	if err == nil {
+		a.hash.Write([]byte{b}) // a hash refuses nothing
+	}
+	return b, err
+}
+
+func (a *Reader) readBytes() ([]byte, error) {
+	n, err := binary.ReadUvarint(a)
+	if err != nil || n > fieldLimit {
+		return nil, damagedError(err, "a length of %d", n)
+	}
+	// Grown as it is read, so that a wrong length costs an error and not memory.
+	var b bytes.Buffer
+	if _, err := io.CopyN(io.MultiWriter(&b, a.hash), a.r, int64(n)); err != nil {
+		return nil, damagedError(err, "%d bytes that are not there", n)
+	}
+	return b.Bytes(), nil
+}
+
+func (a *Reader) readFields(t Table) ([]Field, error) {
+	fields := make([]Field, len(t.Columns))
+	for i, c := range t.Columns {
+		var err error
+		if c.Type == Int {
+			fields[i].Number, err = binary.ReadVarint(a)
+		} else {
+			fields[i].Bytes, err = a.readBytes()
+		}
+		if err == nil && c.Type == Text {
+			err = CheckText(c.Name, string(fields[i].Bytes))
+		}
+		if err != nil {
+			return nil, damagedError(err, "%s.%s", t.Name, c.Name)
+		}
+	}
+	return fields, nil
+}
+
+// checkEnd compares the count and the sum, and that nothing follows.
+func (a *Reader) checkEnd(rows uint64) error {
+	n, err := binary.ReadUvarint(a)
+	if err != nil || n != rows {
+		return damagedError(err, "%d rows where %d are announced", rows, n)
+	}
+	want := a.hash.Sum(nil)
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(a.r, got); err != nil || !bytes.Equal(got, want) {
+		return damagedError(err, "a checksum that does not match")
+	}
+	if _, err := a.r.ReadByte(); !errors.Is(err, io.EOF) {
+		return damagedError(err, "more after its end")
+	}
+	return nil
+}

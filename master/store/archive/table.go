@@ -1,0 +1,82 @@
+package archive
+
+import "strings"
+
+// ColumnType is what a column holds.
+type ColumnType string
+
+// The types of columns.
+const (
+	Text  ColumnType = "text"
+	Int   ColumnType = "int"
+	Bytes ColumnType = "bytes"
+)
+
+// Column is one column of a table.
+type Column struct {
+	Name string
+	Type ColumnType
+}
+
+// Table is one table of a store.
+type Table struct {
+	Name    string
+	Columns []Column
+}
+
+// Tables is what a backup holds, in schema version 1. The position of a table
+// is its number in the file. The lease is not state but who may change it.
+func Tables() []Table {
+	return []Table{
+		{"documents", []Column{
+			{"kind", Text}, {"id", Text}, {"parent", Text}, {"at", Int}, {"doc", Bytes},
+		}},
+		{"log_chunks", []Column{
+			{"task", Text},
+			{"pos", Int},
+			{"allocation", Text},
+			{"container", Text},
+			{"first_seq", Int},
+			{"last_seq", Int},
+			{"from_at", Int},
+			{"to_at", Int},
+			{"lines", Int},
+			{"data", Bytes},
+		}},
+		{"log_marks", []Column{{"task", Text}, {"container", Text}, {"next_seq", Int}}},
+	}
+}
+
+// Field is one value of a row; its column says which of the two is meant.
+type Field struct {
+	Number int64
+	Bytes  []byte
+}
+
+// ColumnNames lists the columns as SQL does.
+func (t Table) ColumnNames() string {
+	names := make([]string, len(t.Columns))
+	for i, c := range t.Columns {
+		names[i] = c.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// Values are the fields of a row as a database takes them.
+func (t Table) Values(fields []Field) []any {
+	values := make([]any, len(fields))
+	for i, c := range t.Columns {
+		switch c.Type {
+		case Int:
+			values[i] = fields[i].Number
+		case Text:
+			values[i] = string(fields[i].Bytes)
+		default:
+			if fields[i].Bytes == nil {
+				fields[i].Bytes = []byte{} // empty, not NULL
+			}
+			values[i] = fields[i].Bytes
+		}
+	}
+	return values
+}

@@ -1,0 +1,107 @@
+package database
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+var errEmptyFile = errors.New("it has no bytes, and a store that was made has some: its content is lost")
+
+// newMarker is the file beside a store that is being created. While it is there an
+// empty store is one whose creation was interrupted; without it, one that was lost.
+func newMarker(path string) string { return path + ".new" }
+
+func fileExists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// prepareFile locks the file and creates it, with its directory, where there is none.
+func (d *Database) prepareFile() (err error) {
+	if err := makeDirectory(d.path); err != nil {
+		return err
+	}
+	if d.lock, err = takeLock(d.path); err != nil {
+		return err
+	}
+	return createOrCheck(d.path)
+}
+
+// refuseEmpty refuses a file that was lost, before it is read.
+func refuseEmpty(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fmt.Errorf("open store read-only: %w", err)
+	}
+	if info.Size() == 0 && !fileExists(newMarker(path)) {
+		return &CorruptError{Path: path, Err: errEmptyFile}
+	}
+	return nil
+}
+
+// createOrCheck creates a store's file where there is none, and refuses an empty
+// one that no process is creating. The marker is on the disk before the file is.
+func createOrCheck(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		if err := createPrivate(newMarker(path)); err != nil {
+			return err
+		}
+		if err := syncDirectory(path); err != nil {
+			return err
+		}
+	case err != nil:
+		return fmt.Errorf("open the store: %w", err)
+	case info.Size() == 0 && !fileExists(newMarker(path)):
+		return &CorruptError{Path: path, Err: errEmptyFile}
+	}
+	return createPrivate(path)
+}
+
+// MarkCreated ends the creation of a file: from now on an empty one is a lost one.
+func (d *Database) MarkCreated() error {
+	if d.path == "" {
+		return nil
+	}
+	if err := os.Remove(newMarker(d.path)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("finish the store's creation: %w", err)
+	}
+	return nil
+}
+
+func syncDirectory(path string) error {
+	d, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("create the store: %w", err)
+	}
+	if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		return fmt.Errorf("create the store: %w", err)
+	}
+	return nil
+}
+
+// createPrivate makes the file before SQLite does: it holds password hashes, and
+// SQLite gives its WAL the permissions of the file.
+func createPrivate(path string) error {
+	if err := makeDirectory(path); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("create the store: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("create the store: %w", err)
+	}
+	return nil
+}
+
+func makeDirectory(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("create the store's directory: %w", err)
+	}
+	return nil
+}

@@ -157,10 +157,6 @@ func TestDecodeReportsEverythingInTheOrderOfLines(t *testing.T) {
 	if diff := cmp.Diff(lines, []int{1, 2, 3, 5, 7}); diff != "" {
 		t.Errorf("lines (-got +want):\n%s", diff)
 	}
-	var back []document.Problem
-	if err := json.Unmarshal(problems.JSON(), &back); err != nil || len(back) != 5 {
-		t.Errorf("got %d problems from JSON, %v", len(back), err)
-	}
 }
 
 func TestAliasesAndMergeKeysAreWrittenOut(t *testing.T) {

@@ -1,7 +1,6 @@
 package document
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -62,18 +61,6 @@ func (e Errors) Error() string {
 // the command line and not a document is to be changed.
 func (e Errors) FromFlags() bool {
 	return slices.ContainsFunc(e, func(p Problem) bool { return strings.HasPrefix(p.File, "--") })
-}
-
-// JSON is the complaints as a JSON array, for --output json.
-func (e Errors) JSON() []byte {
-	if e == nil {
-		e = Errors{}
-	}
-	data, err := json.MarshalIndent([]Problem(e), "", "  ")
-	if err != nil { // strings and ints only
-		panic(err)
-	}
-	return data
 }
 
 // Err is nil when there is nothing to complain about.

@@ -47,17 +47,6 @@ func (v Value) Decode(into any) bool {
 	return len(v.dec.problems) == before
 }
 
-// Items are the entries of a list.
-func (v Value) Items() []Value {
-	var out []Value
-	for i, n := range v.node.Content {
-		if v.IsList() {
-			out = append(out, Value{node: n, path: Index(v.path, i), dec: v.dec})
-		}
-	}
-	return out
-}
-
 // Complain reports that the value breaks a rule; hint may be empty.
 func (v Value) Complain(text, hint string) { v.dec.addProblem(v.node, v.path, text, hint) }
 

@@ -118,9 +118,6 @@ func (a Agent) Scheme() string {
 // which one it is.
 func (a Agent) Launched() bool { return a.MachineSocket != "" || a.MachineSecretFile != "" }
 
-// Printable is the whole configuration for people to read, secrets masked.
-func (a Agent) Printable() map[string]any { return document.Show(a) }
-
 // Validate lists every rule that a breaks.
 func (a Agent) Validate(path string) document.Errors {
 	at := func(key string) string { return document.Join(path, key) }

@@ -48,7 +48,6 @@ type Spec struct {
 	// HostGateway names the host from inside a network of its own; empty
 	// adds no name.
 	HostGateway string
-	KeepStopped bool
 }
 
 // Vendor is who made the GPUs.

@@ -44,15 +44,3 @@ func (r Rules) Find(code, message string) (Rule, bool) {
 	}
 	return Rule{}, false
 }
-
-// fixHints lists every hint of the rules.
-func (r Rules) fixHints() []string {
-	var out []string
-	for _, e := range r.Exact {
-		out = append(out, e.Fix)
-	}
-	for _, f := range r.Families {
-		out = append(out, f.Fix)
-	}
-	return out
-}

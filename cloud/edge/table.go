@@ -17,18 +17,6 @@ type Table struct {
 	FixCredentials string
 }
 
-// Fixes lists every hint, so that a test can compare the commands and flags they
-// name with those that exist.
-func (t Table) Fixes() []string {
-	out := []string{t.FixDenied, t.FixCredentials}
-	for _, fix := range t.Rules.fixHints() {
-		if fix != "" {
-			out = append(out, fix)
-		}
-	}
-	return out
-}
-
 // Refuse turns an answer to a call into our own words. Changing says whether the
 // call may have changed something.
 func (t Table) Refuse(op string, changing bool, a Answer) *cloud.Error {

@@ -13,7 +13,6 @@ const firstUser = "admin"
 // Credentials is how to log in the first time.
 type Credentials struct {
 	URL  string
-	CA   []byte
 	User string
 	// Password is the initial one; it may have been changed since.
 	Password secret.Value
@@ -26,7 +25,7 @@ func (c *Cluster) Credentials(ctx context.Context) (Credentials, error) {
 		return Credentials{}, err
 	}
 	password, err := c.firstPassword(ctx)
-	return Credentials{e.URL, e.CA, firstUser, password}, err
+	return Credentials{e.URL, firstUser, password}, err
 }
 
 func (c *secrets) firstPassword(ctx context.Context) (secret.Value, error) {

@@ -26,11 +26,10 @@ type (
 	NodeID string
 )
 
-// The limits of a priority and the one of a job that names none. On Kubernetes
+// The highest priority and the one of a job that names none. On Kubernetes
 // the higher number is the more important, as in Determined 0.38.1; among
 // agents it is the other way round.
 const (
-	LowestPriority  = 1
 	HighestPriority = 99
 	DefaultPriority = 50
 )

@@ -79,9 +79,6 @@ func PodOf(spec *corev1.PodSpec) (*Pod, error) {
 	return p, nil
 }
 
-// Requests is what one pod asks for.
-func (p *Pod) Requests() Resources { return maps.Clone(p.requests) }
-
 // coversPod reports whether the room of one such pod is enough for one of another kind.
 func (p *Pod) coversPod(o *Pod) bool {
 	for name, amount := range o.requests {

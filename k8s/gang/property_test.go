@@ -251,7 +251,10 @@ func TestNobodyWaitsForEver(t *testing.T) {
 		for turn := 0; len(c.Gangs) > 0; turn++ {
 			d := Decide(c, now)
 			step(&c, d, now)
-			left := slices.ContainsFunc(c.Gangs, func(g Gang) bool { return Fits(c.Nodes, g.Pods, g.Pod) })
+			left := slices.ContainsFunc(c.Gangs, func(g Gang) bool {
+				b := newBoard(c)
+				return b.holdsPods(b.shapeOf(&g), g.Pods)
+			})
 			if !left {
 				return
 			}

@@ -29,16 +29,6 @@ func Split(slots, maxPerPod int, singleNode bool) (pods, perPod int, err error) 
 	return slots / maxPerPod, maxPerPod, nil
 }
 
-// Fits reports whether the cluster could hold so many pods if nothing of it
-// were in use by anybody: what cannot is refused where its owner can still
-// change it. Nodes that may yet come are not counted; that is the caller's to
-// know.
-func Fits(nodes []Node, pods int, p *Pod, exclude ...NodeID) bool {
-	c := Cluster{Nodes: nodes, Gangs: []Gang{{Pods: pods, Pod: p, Exclude: exclude}}}
-	b := newBoard(c)
-	return b.holdsPods(b.shapeOf(&c.Gangs[0]), pods)
-}
-
 // formatQuantity formats an amount for people.
 func formatQuantity(name corev1.ResourceName, n int64) string {
 	if name == corev1.ResourceCPU {

@@ -43,14 +43,19 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-func TestFits(t *testing.T) {
+func TestAnEmptyClusterHoldsSoManyPods(t *testing.T) {
 	t.Parallel()
 	nodes := []Node{gpus("a", 8, 8), gpus("b", 8, 8), gpus("c", 4, 0)}
 	p8 := pod(t, gpuSpec(8))
-	if !Fits(nodes, 2, p8) {
+	fits := func(pods int, exclude ...NodeID) bool {
+		c := Cluster{Nodes: nodes, Gangs: []Gang{{Pods: pods, Pod: p8, Exclude: exclude}}}
+		b := newBoard(c)
+		return b.holdsPods(b.shapeOf(&c.Gangs[0]), pods)
+	}
+	if !fits(2) {
 		t.Error("two pods do not fit, although two nodes could hold them if nothing ran there")
 	}
-	if Fits(nodes, 3, p8) || Fits(nodes, 2, p8, "a") {
+	if fits(3) || fits(2, "a") {
 		t.Error("more pods fit than there are nodes for")
 	}
 }

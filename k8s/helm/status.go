@@ -105,23 +105,6 @@ func (c *Client) History(ctx context.Context, name string) ([]Info, error) {
 	return out, nil
 }
 
-// Objects are those of the revision that was deployed last, whether or not they
-// are still there.
-func (c *Client) Objects(ctx context.Context, name string) ([]Object, error) {
-	r, err := c.beginRun(ctx)
-	if err != nil {
-		return nil, err
-	}
-	rels, err := r.readHistory(name)
-	if err != nil {
-		return nil, r.explainError("look at", name, err)
-	}
-	if len(rels) == 0 {
-		return nil, nil
-	}
-	return objectsOf(currentRevision(rels))
-}
-
 // List is the latest revision of each release of a chart, in the client's
 // namespace or in all of them.
 func (c *Client) List(ctx context.Context, chart string, everywhere bool) ([]Info, error) {

@@ -96,14 +96,6 @@ const (
 	DefaultReconnectWait = 25 * time.Second
 )
 
-// DefaultPool is what a pool is before its configuration says anything.
-func DefaultPool() Pool {
-	return Pool{
-		Name: "default", MaxAux: DefaultMaxAux, ReconnectWait: DefaultReconnectWait,
-		Scheduler: pool.DefaultScheduler(),
-	}
-}
-
 // Limits bound what a peer on the agent link may cost.
 type Limits struct {
 	// Hello is how long an agent may take to introduce itself.

@@ -18,7 +18,7 @@ func TestWrongConfigurationIsReportedAtOnce(t *testing.T) {
 	bad.Scheduler.Fitting, bad.Scheduler.DefaultPriority = "middle", 100
 	_, err := New(Config{
 		Store: storetest.New(t), Gate: o, Tasks: o, Logs: o, DefaultAux: "twin", DefaultCompute: "gpu",
-		Pools: []Pool{bad, {Name: "twin", ReconnectWait: 1, Scheduler: DefaultPool().Scheduler}, {ReconnectWait: 1, Scheduler: DefaultPool().Scheduler}},
+		Pools: []Pool{bad, {Name: "twin", ReconnectWait: 1, Scheduler: defaultPool().Scheduler}, {ReconnectWait: 1, Scheduler: defaultPool().Scheduler}},
 	})
 	if err == nil {
 		t.Fatal("a wrong configuration is taken")

@@ -53,7 +53,7 @@ func newHarness(t *testing.T, o *rmtest.Owner, opts rmtest.Options) rmtest.Harne
 		t: t, path: filepath.Join(t.TempDir(), "store.db"), stop: func() {},
 		deaf: make(map[string]bool), finished: make(map[string]int32), changed: make(chan struct{}),
 	}
-	first, other := DefaultPool(), DefaultPool()
+	first, other := defaultPool(), defaultPool()
 	first.Scheduler.Preemption, other.Scheduler.Preemption = opts.Preemption, opts.Preemption
 	first.Name, other.Name = rmtest.DefaultPool, rmtest.OtherPool
 	// However long a restart takes here, nothing is given up for it.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/pool"
 	"github.com/det-deploy/det-deploy/master/rm"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/store/storetest"
@@ -178,13 +179,21 @@ type cluster struct {
 	done   chan error
 }
 
+// defaultPool is a pool of which the configuration says nothing.
+func defaultPool() Pool {
+	return Pool{
+		Name: "default", MaxAux: DefaultMaxAux, ReconnectWait: DefaultReconnectWait,
+		Scheduler: pool.Scheduler{Fitting: pool.Best, DefaultPriority: pool.DefaultPriority},
+	}
+}
+
 // newCluster starts one with the pools "default" (of the given change) and "other".
 func newCluster(t testing.TB, change ...func(*Config)) *cluster {
-	other := DefaultPool()
+	other := defaultPool()
 	other.Name = "other"
 	c := &cluster{t: t, owner: newOwner(), path: filepath.Join(t.TempDir(), "store.db")}
 	c.config = Config{
-		Pools: []Pool{DefaultPool(), other}, DefaultAux: "default", DefaultCompute: "default",
+		Pools: []Pool{defaultPool(), other}, DefaultAux: "default", DefaultCompute: "default",
 		Gate: c.owner, Tasks: c.owner, Logs: c.owner, ClusterID: "c1", Version: "1.2.3",
 	}
 	for _, f := range change {

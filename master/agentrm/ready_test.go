@@ -37,7 +37,7 @@ func TestReadyBeforeRunAndAfterItsEndIsNo(t *testing.T) {
 	o := newOwner()
 	s := storetest.Open(t, store.Config{Path: filepath.Join(t.TempDir(), "store.db")})
 	r, err := New(Config{
-		Pools: []Pool{DefaultPool()}, DefaultAux: "default", DefaultCompute: "default", Store: s,
+		Pools: []Pool{defaultPool()}, DefaultAux: "default", DefaultCompute: "default", Store: s,
 		Gate: o, Tasks: o, Logs: o, ClusterID: "c1", Version: "1.2.3",
 	})
 	if err != nil {

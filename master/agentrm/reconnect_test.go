@@ -182,15 +182,12 @@ func TestAnAgentWhoseMachineIsKnownToBeGoneIsNotWaitedFor(t *testing.T) {
 	a, _ := c.join("a", 1)
 	c.submit("t", 1)
 	a.reports(a.started(), running)
-	c.Lose("a", "spot instance i-1 was taken back")
-	c.await(t, "t.1 ended: agent_lost: spot instance i-1 was taken back")
-	if _, err := a.read(t.Context()); err == nil {
-		t.Error("the link stays open")
-	}
+	c.Remove("a", "spot instance i-1 was interrupted")
+	c.await(t, "t.1 ended: agent_lost: spot instance i-1 was interrupted")
 	if n := len(c.Agents()); n != 0 {
 		t.Errorf("got %d agents, want none", n)
 	}
-	c.Lose("a", "again")
+	c.Remove("a", "again")
 	c.join("a", 1)
 }
 

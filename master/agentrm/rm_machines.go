@@ -21,10 +21,6 @@ func (r *RM) SetSlot(ctx context.Context, id rm.AgentID, slot int, s rm.Switch) 
 	return r.roster.switchSlot(ctx, id, slot, s)
 }
 
-// Lose gives up an agent at once, for someone who knows that its machine is
-// out of reach. One that is not known is not an error.
-func (r *RM) Lose(id rm.AgentID, reason string) { r.roster.loseByID(id, reason) }
-
 // Expel is Lose for an agent that must not come back: it is told so, and its link is
 // cut whether or not it reads that.
 func (r *RM) Expel(id rm.AgentID, reason string) {

@@ -40,16 +40,6 @@ func (r *roster) giveUpAgent(a *agent, reason string, now time.Time) {
 	})
 }
 
-// loseByID gives up an agent at once, for someone who knows that its machine is
-// out of reach. One that is not known is not an error.
-func (r *roster) loseByID(id rm.AgentID, reason string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if a := r.agents[id]; a != nil {
-		r.loseAgent(a, reason)
-	}
-}
-
 // expelAgent is lose for an agent that must not come back.
 func (r *roster) expelAgent(id rm.AgentID, reason string) {
 	r.mu.Lock()

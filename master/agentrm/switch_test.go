@@ -3,6 +3,7 @@ package agentrm
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	"github.com/det-deploy/det-deploy/master/rm"
@@ -71,12 +72,11 @@ func TestDisablingASlotKillsWhatUsesIt(t *testing.T) {
 
 func TestASwitchOutlivesTheAgent(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t)
+	c := newCluster(t, reconnectWait(time.Millisecond))
 	a, _ := c.join("a", 1)
 	if _, err := c.SetAgent(t.Context(), "a", rm.Disable); err != nil {
 		t.Fatal(err)
 	}
-	c.Lose("a", "unplugged")
 	a.hangUp()
 	c.until("it is gone", func() bool { return len(c.Agents()) == 0 })
 	c.join("a", 1)

@@ -25,7 +25,6 @@ import (
 const (
 	Done    = "done"
 	Refused = "refused"
-	Failed  = "failed"
 )
 
 // Config is what Open needs.

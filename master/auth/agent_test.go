@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	"github.com/det-deploy/det-deploy/master/store"
 	"github.com/det-deploy/det-deploy/master/token"
@@ -128,7 +129,7 @@ func TestARevokedAgentStaysOutUntilItIsAdmitted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Revoke(t.Context(), "a", "ann", NoLaunches{}); err != nil {
+	if err := w.Revoke(t.Context(), "a", "ann", nothingLaunched{}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = pending.Accept(t.Context())
@@ -289,3 +290,9 @@ func BenchmarkUserOf(b *testing.B) {
 		}
 	}
 }
+
+// nothingLaunched is a launcher that knows no machine.
+type nothingLaunched struct{}
+
+func (nothingLaunched) Launched(cloud.InstanceID) (string, bool) { return "", false }
+func (nothingLaunched) Joined(cloud.InstanceID)                  {}

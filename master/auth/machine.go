@@ -21,15 +21,6 @@ type Launches interface {
 	Joined(id cloud.InstanceID)
 }
 
-// NoLaunches is a master that launches nothing.
-type NoLaunches struct{}
-
-// Launched knows none.
-func (NoLaunches) Launched(cloud.InstanceID) (string, bool) { return "", false }
-
-// Joined never comes.
-func (NoLaunches) Joined(cloud.InstanceID) {}
-
 // UnwantedError refuses a machine that the master did not launch, or has ended.
 type UnwantedError struct {
 	Agent  string

@@ -64,7 +64,7 @@ func fewest(slots int, single bool) int {
 
 // step is one scheduling pass and one turn of whoever keeps the machines.
 func (s *sim) step() {
-	scene := pool.Pool{Scheduler: pool.DefaultScheduler(), MaxAux: 3}
+	scene := pool.Pool{Scheduler: pool.Scheduler{Fitting: pool.Best, DefaultPriority: pool.DefaultPriority}, MaxAux: 3}
 	room := s.f.Limits.Max
 	for _, m := range s.f.Machines {
 		if m.State == elastic.Joined {

@@ -34,7 +34,7 @@ func BenchmarkQueueToCall(b *testing.B) {
 	done := make(chan error, 1)
 	go func() { done <- l.Run(b.Context()) }()
 	var took []time.Duration
-	scene := pool.Pool{Scheduler: pool.DefaultScheduler()}
+	scene := pool.Pool{Scheduler: pool.Scheduler{Fitting: pool.Best, DefaultPriority: pool.DefaultPriority}}
 	for i := 0; b.Loop(); i++ {
 		scene.Allocations = append(slices.Clone(scene.Allocations), pool.Allocation{
 			ID: pool.AllocationID(fmt.Sprint(i)), Job: pool.JobID(fmt.Sprint(i)), Slots: 8, Priority: 42, State: pool.Pending,

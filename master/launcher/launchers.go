@@ -238,9 +238,6 @@ func (l *Launchers) postTo(id cloud.InstanceID, what func(p *Launcher, now time.
 	}
 }
 
-// Elastic reports whether a pool's machines are launched.
-func (l *Launchers) Elastic(name string) bool { return l.pools[name] != nil }
-
 func (l *Launchers) poolNames() []string {
 	names := make([]string, 0, len(l.pools))
 	for name := range l.pools {

@@ -165,7 +165,7 @@ func (w *world) pass() {
 	if w.stopped {
 		return
 	}
-	scene := pool.Pool{Scheduler: pool.DefaultScheduler(), MaxAux: 100, Room: w.Room("gpu")}
+	scene := pool.Pool{Scheduler: pool.Scheduler{Fitting: pool.Best, DefaultPriority: pool.DefaultPriority}, MaxAux: 100, Room: w.Room("gpu")}
 	for id := range w.machines {
 		a := pool.Agent{ID: pool.AgentID(id), Enabled: true, Draining: w.retired[id]}
 		for slot := range 8 {

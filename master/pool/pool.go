@@ -43,11 +43,6 @@ const (
 	DefaultPriority = 42
 )
 
-// DefaultScheduler is what a pool uses before its configuration says anything.
-func DefaultScheduler() Scheduler {
-	return Scheduler{Fitting: Best, DefaultPriority: DefaultPriority}
-}
-
 // Pool is everything a decision looks at.
 type Pool struct {
 	Scheduler Scheduler

@@ -46,9 +46,6 @@ func OpenAuthority(dir string, names []string, now func() time.Time) (*Authority
 	return a, err
 }
 
-// CAFile is what clients and agents pin.
-func (a *Authority) CAFile() string { return a.path("ca.crt") }
-
 func (a *Authority) path(name string) string { return filepath.Join(a.dir, name) }
 
 func (a *Authority) openCA() error {

@@ -30,7 +30,7 @@ func (w *world) answer(t testing.TB, path, token string, from io.Reader, length 
 	got := make(chan *httptest.ResponseRecorder, 1)
 	go func() {
 		rec := httptest.NewRecorder()
-		w.Handler().ServeHTTP(rec, r)
+		w.handler.ServeHTTP(rec, r)
 		got <- rec
 	}()
 	return got
@@ -235,7 +235,7 @@ func TestWhoDoesNotReadTheAnswerKeepsNothing(t *testing.T) {
 				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/v1/commands", strings.NewReader(tt.body))
 				r.Header.Set("Authorization", "Bearer "+w.user)
 				own := deaf{httptest.NewRecorder(), writes, goOn}
-				go func() { w.Handler().ServeHTTP(own, r); codes <- own.Code }()
+				go func() { w.handler.ServeHTTP(own, r); codes <- own.Code }()
 			}
 			for i := range 2 * decodings {
 				await(t, writes, fmt.Sprintf("answer %d, while the others are not read", i+1))
@@ -261,7 +261,7 @@ func TestStrangersDoNotKeepUsersWaiting(t *testing.T) {
 		got := make(chan *httptest.ResponseRecorder, 1)
 		go func() {
 			rec := httptest.NewRecorder()
-			w.Handler().ServeHTTP(rec, r)
+			w.handler.ServeHTTP(rec, r)
 			_ = slow.Close()
 			got <- rec
 		}()

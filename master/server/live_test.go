@@ -171,7 +171,7 @@ func TestTLSWithAnAuthorityOfOurOwn(t *testing.T) {
 	}
 	w.cfg.Certificate = ca
 	addr, stop := w.run(t)
-	pem, err := os.ReadFile(ca.CAFile())
+	pem, err := os.ReadFile(ca.path("ca.crt"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestOneConnectionCarriesFewCalls(t *testing.T) {
 	}
 	w.cfg.Certificate = ca
 	addr, stop := w.run(t)
-	pem, err := os.ReadFile(ca.CAFile())
+	pem, err := os.ReadFile(ca.path("ca.crt"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -160,9 +160,6 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// Handler is the server without a port, for tests.
-func (s *Server) Handler() http.Handler { return s.handler }
-
 const (
 	// headerTime is for clients that connect and say nothing.
 	headerTime = 10 * time.Second

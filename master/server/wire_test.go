@@ -190,7 +190,7 @@ func TestCookies(t *testing.T) {
 		r.AddCookie(cookie)
 		r.Header.Set("Sec-Fetch-Site", site)
 		rec := httptest.NewRecorder()
-		w.Handler().ServeHTTP(rec, r)
+		w.handler.ServeHTTP(rec, r)
 		return rec.Code
 	}
 	if got := ask("GET", "/api/v1/me", "none"); got != http.StatusOK {
@@ -255,7 +255,7 @@ func TestCallsFromOtherSites(t *testing.T) {
 			r.Header.Set("Sec-Fetch-Site", "cross-site")
 			r.AddCookie(&http.Cookie{Name: "auth", Value: w.admin})
 			rec := httptest.NewRecorder()
-			w.Handler().ServeHTTP(rec, r)
+			w.handler.ServeHTTP(rec, r)
 			if got := rec.Header().Get("Access-Control-Allow-Origin"); rec.Code != tt.code || got != tt.allow {
 				t.Errorf("got %d for %q, want %d for %q", rec.Code, got, tt.code, tt.allow)
 			}

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/master/api/status"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
 	"github.com/det-deploy/det-deploy/master/auth"
@@ -94,14 +95,14 @@ func (w *world) ask(t testing.TB, method, path, token, body string) *httptest.Re
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
 	rec := httptest.NewRecorder()
-	w.Handler().ServeHTTP(rec, r)
+	w.handler.ServeHTTP(rec, r)
 	return rec
 }
 
 // serve runs the server on a port of its own until the test ends.
 func (w *world) serve(t testing.TB) *httptest.Server {
 	t.Helper()
-	hs := httptest.NewServer(w.Handler())
+	hs := httptest.NewServer(w.handler)
 	t.Cleanup(hs.Close)
 	return hs
 }
@@ -332,7 +333,7 @@ func (c *cluster) SetSlot(_ context.Context, _ rm.AgentID, n int, to rm.Switch) 
 type doors struct{ *auth.Auth }
 
 func (d doors) Revoke(ctx context.Context, agent, by string) error {
-	return d.Auth.Revoke(ctx, agent, by, auth.NoLaunches{})
+	return d.Auth.Revoke(ctx, agent, by, nothingLaunched{})
 }
 
 func (d doors) CreateJoinToken(ctx context.Context, r *apiv1.CreateJoinTokenRequest, by string) (*apiv1.CreateJoinTokenResponse, error) {
@@ -349,3 +350,9 @@ var (
 	_ Machines = (*cluster)(nil)
 	_ Accounts = (*auth.Auth)(nil)
 )
+
+// nothingLaunched is a launcher that knows no machine.
+type nothingLaunched struct{}
+
+func (nothingLaunched) Launched(cloud.InstanceID) (string, bool) { return "", false }
+func (nothingLaunched) Joined(cloud.InstanceID)                  {}

@@ -15,6 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/agentrm"
 	"github.com/det-deploy/det-deploy/master/api/agentv1"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/pool"
 )
 
 // openGate lets every agent in.
@@ -27,9 +28,10 @@ func (openGate) Admit(_ context.Context, p agentrm.JoinProof) (agentrm.Identity,
 // withAgents is a master whose tasks really go to agents.
 func withAgents(t *testing.T, m *master) (url string, stop func()) {
 	t.Helper()
+	fitting := pool.Scheduler{Fitting: pool.Best, DefaultPriority: pool.DefaultPriority}
 	r, err := agentrm.New(agentrm.Config{
 		Store: m.store, Gate: openGate{}, Tasks: m.tasks, Logs: m.tasks, ClusterID: "c", Version: "1",
-		Pools: []agentrm.Pool{agentrm.DefaultPool()}, DefaultAux: "default", DefaultCompute: "default",
+		Pools: []agentrm.Pool{{Name: "default", MaxAux: agentrm.DefaultMaxAux, ReconnectWait: agentrm.DefaultReconnectWait, Scheduler: fitting}}, DefaultAux: "default", DefaultCompute: "default",
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ import (
 // launch starts machines as a master of a cluster does.
 func (h byHand) launch(cluster string, n int32, spot bool) []string {
 	h.t.Helper()
-	tags := []types.Tag{{Key: aws.String(owner.ClusterTag), Value: aws.String(cluster)}, {Key: aws.String(owner.PoolTag), Value: aws.String("gpu")}}
+	tags := []types.Tag{{Key: aws.String(owner.ClusterTag), Value: aws.String(cluster)}, {Key: aws.String("det-deploy-pool"), Value: aws.String("gpu")}}
 	in := &ec2.RunInstancesInput{
 		ImageId: aws.String(awstest.ImageAMD64), InstanceType: "m6i.large", MinCount: aws.Int32(n), MaxCount: aws.Int32(n),
 		NetworkInterfaces: []types.InstanceNetworkInterfaceSpecification{{

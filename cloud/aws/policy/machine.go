@@ -82,8 +82,3 @@ func (s Scope) roleARN(name string) string {
 	cluster := orDefault(s.Cluster, "*")
 	return "arn:" + orDefault(s.Partition, "aws") + ":iam::" + orDefault(s.Account, "*") + ":role/det-deploy/" + cluster + "/det-deploy-" + cluster + "-" + name
 }
-
-// Trust is who may take the roles of machines: machines.
-func Trust(s Scope) string {
-	return `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.` + s.serviceDomain() + `"},"Action":"sts:AssumeRole"}]}`
-}

@@ -1,7 +1,6 @@
 package policy_test
 
 import (
-	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -180,15 +179,5 @@ func TestTheMasterIsHeldToItsCluster(t *testing.T) {
 	closed.NoSessions = true
 	if strings.Contains(policy.Master(closed).String()+policy.Agent(closed).String(), "ssm") {
 		t.Error("got Session Manager without having asked for it")
-	}
-}
-
-func TestTrustIsADocument(t *testing.T) {
-	t.Parallel()
-	for partition, want := range map[string]string{"": "ec2.amazonaws.com", "aws-cn": "ec2.amazonaws.com.cn"} {
-		text := policy.Trust(policy.Scope{Partition: partition})
-		if !json.Valid([]byte(text)) || !strings.Contains(text, `"`+want+`"`) {
-			t.Errorf("%q: got %s, want trust in %s", partition, text, want)
-		}
 	}
 }

@@ -33,7 +33,7 @@ func TestARoleThatIsBroughtMustHaveItsPermissions(t *testing.T) {
 			t.Parallel()
 			s := newStage(inMemory(awstest.Options{}), tc.who+"-role", "theirs")
 			i := s.clients(nil).IAM
-			_, err := i.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: sdk.String("theirs"), Path: sdk.String("/ml/"), AssumeRolePolicyDocument: sdk.String(policy.Trust(scope))})
+			_, err := i.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: sdk.String("theirs"), Path: sdk.String("/ml/"), AssumeRolePolicyDocument: sdk.String(trustMachines)})
 			must(t, err)
 			if tc.document != nil {
 				_, err := i.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: sdk.String("theirs"), PolicyName: sdk.String("p"), PolicyDocument: sdk.String(tc.document.Compact())})
@@ -51,3 +51,6 @@ func TestARoleThatIsBroughtMustHaveItsPermissions(t *testing.T) {
 }
 
 func ptr[T any](v T) *T { return &v }
+
+// trustMachines has EC2 take a role.
+const trustMachines = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"ec2.amazonaws.com"},"Action":"sts:AssumeRole"}]}`

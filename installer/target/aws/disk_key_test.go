@@ -63,7 +63,7 @@ func TestWhoLaunchesMustBeAllowedToUseTheKey(t *testing.T) {
 			s.world.SetDiskKey(key)
 			s.world.Grant(granted(policy.Caller(tc.scope)))
 			i := s.clients(nil).IAM
-			_, err := i.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: sdk.String("theirs"), AssumeRolePolicyDocument: sdk.String(policy.Trust(scope))})
+			_, err := i.CreateRole(t.Context(), &iam.CreateRoleInput{RoleName: sdk.String("theirs"), AssumeRolePolicyDocument: sdk.String(trustMachines)})
 			must(t, err)
 			_, err = i.PutRolePolicy(t.Context(), &iam.PutRolePolicyInput{RoleName: sdk.String("theirs"), PolicyName: sdk.String("p"), PolicyDocument: sdk.String(policy.Master(tc.scope).Compact())})
 			must(t, err)

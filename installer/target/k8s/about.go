@@ -19,10 +19,6 @@ type About struct {
 	OnHold      bool   `json:"on_hold"`
 }
 
-// Ask asks the master who it is, through the API server: its own address may not be
-// reachable from here, or not be there yet.
-func (t *Target) Ask(ctx context.Context) (About, error) { return t.newAccess().readAbout(ctx) }
-
 func (t access) readAbout(ctx context.Context) (About, error) {
 	e, err := t.masterEndpoint(ctx)
 	if err != nil {

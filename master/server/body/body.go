@@ -73,8 +73,5 @@ func unnamed(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Size is in bytes.
-func (s *Spool) Size() int64 { return s.size }
-
 // Close gives the file's room back.
 func (s *Spool) Close() error { return s.file.Close() }

@@ -124,7 +124,7 @@ func TestASpoolLeavesNoFile(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "made")
 	s, err := Place{Dir: dir}.Spool(5, strings.NewReader("12345"))
-	if err != nil || s.Size() != 5 {
+	if err != nil || s.size != 5 {
 		t.Fatalf("got %v, %v", s, err)
 	}
 	if names, err := os.ReadDir(dir); err != nil || len(names) > 0 {

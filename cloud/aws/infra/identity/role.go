@@ -43,9 +43,6 @@ func RoleName(cluster, name string) string { return "det-deploy-" + cluster + "-
 // RolePath is the path under which a cluster's roles and profiles are.
 func RolePath(cluster string) string { return owner.PathStart + cluster + "/" }
 
-// ARN names it in policies; it is empty before it was found or made.
-func (r *Role) ARN() string { return r.arn }
-
 // ID is "aws/role/" and its name.
 func (r *Role) ID() string { return owner.ResourceID(owner.KindRole, r.Name) }
 

@@ -20,8 +20,6 @@ const (
 	// ResourceTag holds which of the cluster's resources an object is
 	// ("master"). Names can be changed by users of the console.
 	ResourceTag = "det-deploy-resource"
-	// PoolTag holds the pool that a machine was launched for.
-	PoolTag = "det-deploy-pool"
 	// RetainTag holds whether a log group or a secret outlives `down`.
 	RetainTag = "det-deploy-retain"
 	// OpensTag holds what of the user's own a secret opens: data that no inventory

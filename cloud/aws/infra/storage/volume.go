@@ -17,10 +17,6 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/resource"
 )
 
-// MinVolumeGiB is the least size of a master's data volume: 100 GB is what
-// Determined asks of a master's disk.
-const MinVolumeGiB = 100
-
 // Volume is an encrypted gp3 disk that outlives machines and `down`.
 type Volume struct {
 	In   *owner.Cluster

@@ -288,3 +288,24 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+type shared struct {
+	Name string `yaml:"name"`
+	Size int    `yaml:"size"`
+}
+
+func TestAKeyStandsBehindTheOneThatItNames(t *testing.T) {
+	t.Parallel()
+	var got []string
+	for _, e := range document.Reference(struct {
+		Shared shared `yaml:",inline"`
+		Kind   string `yaml:"kind" after:"name"`
+		Color  string `yaml:"color"`
+		Last   string `yaml:"last" after:"size"`
+	}{}) {
+		got = append(got, e.Path)
+	}
+	if want := "name kind color size last"; strings.Join(got, " ") != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}

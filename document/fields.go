@@ -3,6 +3,7 @@ package document
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -20,21 +21,28 @@ type field struct {
 type fields []field
 
 // fieldsOf lists the keys of a struct in the order of its declaration; those of
-// ",inline" fields stand among them. A field without a yaml name, or "-", is not
-// part of the document.
+// ",inline" fields stand among them. A field that is tagged with after:"key", and those
+// that are declared behind it, stand behind that key. A field without a yaml name, or
+// "-", is not part of the document.
 func fieldsOf(v reflect.Value) fields {
 	var out fields
-	t := v.Type()
+	t, at := v.Type(), 0
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if key, tagged := f.Tag.Lookup("after"); tagged {
+			at = 1 + slices.Index(out.fieldNames(), key)
+		}
+		var add fields
 		switch {
 		case !f.IsExported() || name == "-":
 		case options == "inline":
-			out = append(out, fieldsOf(v.Field(i))...)
+			add = fieldsOf(v.Field(i))
 		case name != "":
-			out = append(out, field{key: name, doc: f.Tag.Get("doc"), value: v.Field(i)})
+			add = fields{{key: name, doc: f.Tag.Get("doc"), value: v.Field(i)}}
 		}
+		out = slices.Insert(out, at, add...)
+		at += len(add)
 	}
 	return out
 }

@@ -40,7 +40,7 @@ func (c *Cluster) CheckConfiguration(imagined Live, err error) doctor.Result {
 
 // checkAgentSettings lists what is wrong with agents.config.
 func (c *Cluster) checkAgentSettings() []string {
-	raw := c.Common.Agents.Config.JSON()
+	raw := c.Agents.Config.JSON()
 	if raw == nil {
 		return nil
 	}

@@ -28,7 +28,7 @@ func (f *configuration) wantedManifest(ctx context.Context, have manifest.Manife
 		Schema: manifest.Schema, Cluster: f.c.Common.Cluster, Generation: have.Generation, Version: f.c.Version,
 		Phase: manifest.Serve, Files: map[string]manifest.File{}, Binaries: maps.Clone(have.Binaries),
 		Health: manifest.Health{URL: fmt.Sprintf("https://127.0.0.1:%d/health", MasterPort), CA: caFile, Name: f.c.certName()},
-		Logs:   f.c.Logs, Metrics: f.c.Common.Metrics, Fallback: true,
+		Logs:   f.c.Logs, Metrics: f.c.Metrics, Fallback: true,
 	}
 	if have.Version != "" {
 		m.Version = have.Version

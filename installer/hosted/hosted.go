@@ -15,6 +15,7 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/delay"
 	"github.com/det-deploy/det-deploy/installer/record"
+	"github.com/det-deploy/det-deploy/installer/spec"
 )
 
 // Options is what a person wants of this run of the program.
@@ -109,8 +110,9 @@ type Parts struct {
 	Disk     Disk
 	// Address returns the master's address, not yet looked for.
 	Address func() Address
-	// Logs is where machines log to.
-	Logs string
+	// Logs is where machines log to. With Metrics they send their load there, too.
+	Logs    string
+	Metrics bool
 }
 
 // Setup is what a cluster is made of.
@@ -118,8 +120,11 @@ type Setup struct {
 	Options
 	Parts
 
-	// Common is what the cluster should be.
-	Common Common
+	// Common is what the cluster should be, and Agents what its machines have in common.
+	Common spec.Common
+	Agents spec.Agents
+	// Aux is the pool of tasks without slots.
+	Aux spec.Pool
 	// MakesDeterminedPassword says that the user determined has a generated password.
 	MakesDeterminedPassword func() bool
 }

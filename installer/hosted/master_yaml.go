@@ -1,6 +1,7 @@
 package hosted
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -88,23 +89,23 @@ func (c *Cluster) setTasks(d *config.TaskContainerDefaults) error {
 }
 
 // NewPool is a pool of master.yaml, without its provider.
-func (c *Cluster) NewPool(name string, p Pool) config.Pool {
+func (c *Cluster) NewPool(name string, p spec.Pool) config.Pool {
 	out := config.DefaultPool(name)
 	out.Description, out.MaxAuxContainersPerAgent, out.TaskPolicy = p.Description, p.MaxAuxTasks, p.TaskPolicy
 	// As long as an agent tries: its tasks wait for it.
-	a := c.Common.Agents
+	a := c.Agents
 	out.AgentReconnectWait = document.Duration(a.ReconnectBackoff) * document.Duration(a.ReconnectAttempts)
 	return out
 }
 
 // NewElastic is what providers of all clouds have in common.
-func (c *Cluster) NewElastic(p Pool) (config.Elastic, error) {
-	a := c.Common.Agents
+func (c *Cluster) NewElastic(p spec.Pool) (config.Elastic, error) {
+	a := c.Agents
 	e := config.DefaultElastic()
 	// The master knows its own address; the certificate is for a name.
 	e.MasterURL = fmt.Sprintf("https://%s:%d", c.Words.MasterHost, MasterPort)
 	e.MasterCertName = c.certName()
-	e.StartupScript = document.NewSecret(p.StartupScript)
+	e.StartupScript = document.NewSecret(cmp.Or(p.StartupScript, a.StartupScript))
 	e.ContainerStartupScript = document.NewSecret(a.ContainerStartupScript)
 	e.AgentDockerNetwork, e.AgentDockerRuntime = a.DockerNetwork, a.DockerRuntime
 	e.AgentReconnectAttempts, e.AgentReconnectBackoff = a.ReconnectAttempts, a.ReconnectBackoff

@@ -158,6 +158,6 @@ func (c *Cluster) runTrial(ctx context.Context, master Master, tell func(string)
 	}
 	tell("running a task in pool " + spec.AuxPool)
 	// A machine for it has to start, and may have to wait for another.
-	limit := c.Common.TrialLimit + 10*time.Minute
+	limit := time.Duration(c.Aux.StartingPeriod) + 10*time.Minute
 	return master.Try(ctx, Trial{Noun: c.Words.Noun, Pool: spec.AuxPool, Limit: limit, Pause: c.Pause, Tell: tell})
 }

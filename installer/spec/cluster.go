@@ -5,6 +5,7 @@ package spec
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
@@ -26,14 +27,14 @@ func checkCluster(e *document.Errors, path, id string) {
 }
 
 // requireReference refuses a secret that is written out: a cluster's settings are stored,
-// and must not hold secrets.
-func requireReference(e *document.Errors, path string, v secret.Value) {
+// and must not hold secrets. Vault is the store of the cluster's own cloud.
+func requireReference(e *document.Errors, path string, v secret.Value, vault secret.Scheme) {
 	ref, ok := v.Ref()
 	switch {
 	case v.IsZero():
 	case !ok:
-		e.Add(path, "must be a reference and not the secret itself; write file:/path, env:NAME or aws-sm:NAME")
-	case ref.Scheme == secret.GCP:
-		e.Add(path, "must be kept where the cluster can read it; write file:/path, env:NAME or aws-sm:NAME (is %s)", ref)
+		e.Add(path, "must be a reference and not the secret itself; write file:/path, env:NAME or %s:NAME", vault)
+	case !slices.Contains([]secret.Scheme{secret.File, secret.Env, vault}, ref.Scheme):
+		e.Add(path, "must be kept where the cluster can read it; write file:/path, env:NAME or %s:NAME (is %s)", vault, ref)
 	}
 }

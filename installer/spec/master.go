@@ -4,7 +4,6 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/document"
 )
 
@@ -92,33 +91,3 @@ func (r AWSRoles) Validate(path string) document.Errors {
 
 // RoleName is the name of a role that is given by name or ARN.
 func RoleName(role string) string { return role[strings.LastIndex(role, "/")+1:] }
-
-// TLS is a certificate of the user's own. It is valid for every name and address
-// under which the master is reached, and signed by CA.
-type TLS struct {
-	Certificate string       `yaml:"certificate" doc:"Certificate of the master with its chain, PEM"`
-	Key         secret.Value `yaml:"key" doc:"Reference to the certificate's private key"`
-	CA          string       `yaml:"ca" doc:"Certificate that agents and clients trust, PEM; the last of certificate when empty"`
-	Name        string       `yaml:"name" doc:"Name in the certificate; required with a certificate, because agents reach the master by its address"`
-}
-
-// Own reports whether the user brings the certificate.
-func (t TLS) Own() bool { return t.Certificate != "" }
-
-// Validate checks that a certificate comes with what belongs to it.
-func (t TLS) Validate(path string) document.Errors {
-	var e document.Errors
-	at := func(key string) string { return document.Join(path, key) }
-	requireReference(&e, at("key"), t.Key)
-	if !t.Own() {
-		e.Check(t.Key.IsZero() && t.CA == "" && t.Name == "", at("certificate"), "is required with key, ca or name")
-		return e
-	}
-	e.Check(!t.Key.IsZero(), at("key"), "is required with a certificate")
-	e.Check(t.Name != "", at("name"), "is required with a certificate")
-	checkPEM(&e, at("certificate"), t.Certificate)
-	if t.CA != "" {
-		checkPEM(&e, at("ca"), t.CA)
-	}
-	return e
-}

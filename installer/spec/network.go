@@ -8,12 +8,29 @@ import (
 	"github.com/det-deploy/det-deploy/document"
 )
 
+// Inbound is who may reach a cluster, in whichever cloud.
+type Inbound struct {
+	InboundCIDRs []string `yaml:"inbound_cidrs" doc:"Who may reach the master, as address ranges; 0.0.0.0/0 is everybody"`
+}
+
+func (n Inbound) validate(path string) document.Errors {
+	var e document.Errors
+	at := document.Join(path, "inbound_cidrs")
+	e.Check(len(n.InboundCIDRs) > 0, at,
+		"is required: who may reach the master; give --inbound-cidr with your own address, as in 203.0.113.7/32, or 0.0.0.0/0 for everybody")
+	for i, c := range n.InboundCIDRs {
+		p := checkRange(&e, document.Index(at, i), c)
+		e.Check(!p.IsValid() || p.Addr().Is4(), document.Index(at, i), "must be an IPv4 range, as the master's address is (is %q)", c)
+	}
+	return e
+}
+
 // AWSNetwork is where a cluster's machines are connected, and who may reach
 // them: a network of its own, or parts of an existing one.
 type AWSNetwork struct {
-	InboundCIDRs []string `yaml:"inbound_cidrs" doc:"Who may reach the master, as address ranges; 0.0.0.0/0 is everybody"`
-	SSH          bool     `yaml:"ssh" doc:"Let the same ranges reach the machines over SSH; needs key_pair"`
-	PublicIP     bool     `yaml:"public_ip" doc:"Give agents public addresses; without, their subnets need another way to the internet"`
+	Inbound  `yaml:",inline"`
+	SSH      bool `yaml:"ssh" doc:"Let the same ranges reach the machines over SSH; needs key_pair"`
+	PublicIP bool `yaml:"public_ip" doc:"Give agents public addresses; without, their subnets need another way to the internet"`
 
 	CIDR  string   `yaml:"cidr" doc:"Addresses of the cluster's own VPC"`
 	Zones []string `yaml:"zones" doc:"Zones of the own VPC's subnets; those that offer the pools' instance types when empty"`
@@ -47,14 +64,8 @@ var (
 
 // Validate checks the ranges, and that own and existing parts are not mixed.
 func (n AWSNetwork) Validate(path string) document.Errors {
-	var e document.Errors
+	e := n.validate(path)
 	at := func(key string) string { return document.Join(path, key) }
-	e.Check(len(n.InboundCIDRs) > 0, at("inbound_cidrs"),
-		"is required: who may reach the master; give --inbound-cidr with your own address, as in 203.0.113.7/32, or 0.0.0.0/0 for everybody")
-	for i, c := range n.InboundCIDRs {
-		p := checkRange(&e, document.Index(at("inbound_cidrs"), i), c)
-		e.Check(!p.IsValid() || p.Addr().Is4(), document.Index(at("inbound_cidrs"), i), "must be an IPv4 range, as the master's address is (is %q)", c)
-	}
 	if n.Own() {
 		e = append(e, n.validateOwn(path)...)
 	} else {

@@ -107,7 +107,7 @@ func openAWS(ctx context.Context, q AWSRequest) (a *AWS, account string, err err
 // targetConfig is the target's, as far as it follows from what is said and remembered.
 func (a *AWS) targetConfig(q AWSRequest) (aws.Config, error) {
 	c := aws.Config{
-		Spec: spec.AWS{Cluster: q.Cluster, Region: a.free.Region},
+		Spec: spec.AWS{Common: spec.Common{Cluster: q.Cluster}, Region: a.free.Region},
 		Options: hosted.Options{
 			Settings: a.Record.Settings,
 			Version:  build.Read().Version,

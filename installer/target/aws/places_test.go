@@ -39,7 +39,7 @@ func TestPlacesOfZonesAreReadBack(t *testing.T) {
 		s.set("zone", "us-west-2b,us-west-2c")
 		must(t, s.up(t.Context()))
 		must(t, control.Open(s.clients(nil), "lab", awstest.Account).Destroy(t.Context()))
-		target, err := aws.Open(t.Context(), aws.Config{Spec: spec.AWS{Cluster: "lab", Region: "us-west-2"}, Clients: s.clients(nil), Free: s.clients(nil)})
+		target, err := aws.Open(t.Context(), aws.Config{Spec: spec.AWS{Common: spec.Common{Cluster: "lab"}, Region: "us-west-2"}, Clients: s.clients(nil), Free: s.clients(nil)})
 		must(t, err)
 		r, err := target.Recover(t.Context())
 		must(t, err)

@@ -62,22 +62,11 @@ func (t *Target) liveOf(n named) (hosted.Live, error) {
 	return l, nil
 }
 
-// commonPool is the part of a pool that other clouds have too.
-func (t *Target) commonPool(p spec.AWSPool) hosted.Pool {
-	return hosted.Pool{
-		Description: p.Description, MaxAuxTasks: p.MaxAuxTasks, TaskPolicy: p.TaskPolicy,
-		StartupScript: cmp.Or(p.StartupScript, t.Spec.Agents.StartupScript),
-		IdlePeriod:    p.IdlePeriod, StartingPeriod: p.StartingPeriod, MinAgents: p.MinAgents, MaxAgents: p.MaxAgents,
-		LaunchErrorTimeout: p.LaunchErrorTimeout, LaunchErrorRetries: p.LaunchErrorRetries,
-	}
-}
-
 func (t *Target) poolConfig(name string, p spec.AWSPool, n named) (config.Pool, error) {
-	common := t.commonPool(p)
-	out := t.NewPool(name, common)
+	out := t.NewPool(name, p.Pool)
 	aws := &config.AWSProvider{}
 	aws.SetDefaults()
-	elastic, err := t.NewElastic(common)
+	elastic, err := t.NewElastic(p.Pool)
 	if err != nil {
 		return config.Pool{}, err
 	}

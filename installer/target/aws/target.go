@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/det-deploy/det-deploy/cloud/aws/api"
 	"github.com/det-deploy/det-deploy/cloud/aws/facts"
@@ -73,7 +72,7 @@ func Open(ctx context.Context, c Config) (*Target, error) {
 	}
 	t.store = control.Open(c.Free, id, t.Caller.Account)
 	t.Cluster = hosted.New(ctx, hosted.Setup{
-		Options: c.Options, Common: commonOf(c.Spec), Parts: t.awsParts(),
+		Options: c.Options, Common: c.Spec.Common, Agents: c.Spec.Agents.Agents, Aux: c.Spec.AuxPool.Pool, Parts: t.awsParts(),
 		MakesDeterminedPassword: func() bool { return t.Known.DeterminedPassword },
 	})
 	return t, nil
@@ -88,23 +87,7 @@ func (t *Target) awsParts() hosted.Parts {
 		Objects: control.Objects{Bucket: t.store, Gated: t.Clients.S3}, Vault: vault{t.cluster}, Machines: t,
 		Disk:    dataDisk{t.cluster, t.Spec.Master.Volume.ID},
 		Address: func() hosted.Address { return newMasterAddress(t.cluster) },
-		Logs:    t.logGroup(),
-	}
-}
-
-// commonOf is what the cluster has in common with those in other clouds.
-func commonOf(s spec.AWS) hosted.Common {
-	a := s.Agents
-	return hosted.Common{
-		Cluster: s.Cluster, TLS: s.TLS, Database: s.Database,
-		InitialPassword: s.InitialPassword, DeterminedPassword: s.DeterminedPassword,
-		Metrics: s.Metrics, EnableCORS: s.EnableCORS, Security: s.Security, Scheduler: s.Scheduler, DefaultPool: s.DefaultPool,
-		Tasks: s.Tasks, TaskPolicy: s.TaskPolicy, MasterYAML: s.MasterYAML, TrialLimit: time.Duration(s.AuxPool.StartingPeriod),
-		Agents: hosted.Agents{
-			ContainerStartupScript: a.ContainerStartupScript, DockerNetwork: a.DockerNetwork, DockerRuntime: a.DockerRuntime,
-			ReconnectAttempts: a.ReconnectAttempts, ReconnectBackoff: a.ReconnectBackoff,
-			ShutDownOnConnectionLoss: a.ShutDownOnConnectionLoss, Config: a.Config,
-		},
+		Logs:    t.logGroup(), Metrics: t.Spec.Metrics,
 	}
 }
 

@@ -1,0 +1,82 @@
+package spec
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/det-deploy/det-deploy/document"
+)
+
+// Tags is further tags, as a mapping or as a list of key=value.
+type Tags map[string]string
+
+// UnmarshalDocument reads a mapping, or what a flag has: key=value,key=value.
+func (t *Tags) UnmarshalDocument(v document.Value) {
+	if !v.IsText() {
+		var m map[string]string
+		if v.Decode(&m) {
+			*t = m
+		}
+		return
+	}
+	out := Tags{}
+	for part := range strings.SplitSeq(v.Text(), ",") {
+		if strings.TrimSpace(part) == "" {
+			continue
+		}
+		key, value, ok := strings.Cut(part, "=")
+		if !ok {
+			v.Complain("must be key=value, separated by commas", "")
+			return
+		}
+		out[strings.TrimSpace(key)] = strings.TrimSpace(value)
+	}
+	*t = out
+}
+
+// DocumentShape names the written form.
+func (Tags) DocumentShape() string { return "map of text" }
+
+// MarshalDocument writes the mapping.
+func (t Tags) MarshalDocument() any { return map[string]string(t) }
+
+// tagText reports whether every service of Amazon's that the cluster uses takes s in
+// a tag.
+func tagText(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		return !unicode.In(r, unicode.L, unicode.Z, unicode.N) && !strings.ContainsRune("_.:/=+@-", r)
+	})
+}
+
+// reservedKeys are the keys that the cluster sets itself.
+func reservedKeys() []string { return []string{"Name", "managed_by"} }
+
+// maxTags is Amazon's 50 a resource, less those of the cluster's own.
+const maxTags = 40
+
+// Validate checks Amazon's limits, and that no tag of the cluster's own is taken.
+func (t Tags) Validate(path string) document.Errors {
+	var e document.Errors
+	e.Check(len(t) <= maxTags, path, "must be at most %d (are %d)", maxTags, len(t))
+	seen := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(t)) {
+		at := document.Join(path, key)
+		// IAM takes keys that differ only in case for the same.
+		same := func(name string) bool { return strings.EqualFold(name, key) }
+		ours := slices.ContainsFunc(reservedKeys(), same)
+		other, twice := seen[strings.ToLower(key)]
+		e.Check(!twice, at, "differs from %s only in case, which IAM does not tell apart", other)
+		seen[strings.ToLower(key)] = key
+		for _, p := range []string{"det-deploy-", "determined-", "det-"} {
+			ours = ours || strings.HasPrefix(strings.ToLower(key), p)
+		}
+		e.Check(!ours, at, "is a tag that the cluster puts on by itself")
+		e.Check(!strings.HasPrefix(strings.ToLower(key), "aws:"), at, "begins with aws:, which is Amazon's own")
+		e.Check(key != "" && len([]rune(key)) <= 128, at, "must have a key of 1 to 128 characters")
+		e.Check(t[key] != "" && len([]rune(t[key])) <= 256, at, "must have a value of 1 to 256 characters")
+		e.Check(tagText(key+t[key]), at, "must be letters, digits, spaces and _ . : / = + - @ only, as must its value (is %q)", t[key])
+	}
+	return e
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/det-deploy/det-deploy/master/certificate"
 	"github.com/det-deploy/det-deploy/master/server"
 	"github.com/det-deploy/det-deploy/master/store"
 )
@@ -23,7 +24,7 @@ type deps struct {
 	parts       Parts
 	ring        *server.Ring
 	log         *slog.Logger
-	certificate server.CertificateSource
+	certificate certificate.Source
 	binaries    *server.Binaries
 	identity    server.Identity
 
@@ -38,7 +39,7 @@ func openDeps(ctx context.Context, p Parts) (*deps, error) {
 	d := &deps{parts: p, ring: server.NewRing(ringSize, p.Log)}
 	d.log = slog.New(d.ring)
 	var err error
-	if d.certificate, err = openCertificate(ctx, p.Config, p.Secrets); err != nil {
+	if d.certificate, err = certificate.Open(ctx, p.Config, p.Secrets); err != nil {
 		return nil, err
 	}
 	if d.binaries, err = openBinaries(p.Config.Binaries); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/det-deploy/det-deploy/master/certificate"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/server"
 	"github.com/det-deploy/det-deploy/master/store"
@@ -25,7 +26,7 @@ const holdDir = "hold"
 // the store whether it could serve. It ends with ctx; what lifts the hold is the next
 // start, without it.
 func RunOnHold(ctx context.Context, p Parts) error {
-	if err := checkEncryption(p.Config); err != nil {
+	if err := certificate.CheckEncryption(p.Config); err != nil {
 		return err
 	}
 	d, err := openDeps(ctx, p)

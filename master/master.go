@@ -14,6 +14,7 @@ import (
 	"github.com/det-deploy/det-deploy/master/agentrm"
 	"github.com/det-deploy/det-deploy/master/audit"
 	"github.com/det-deploy/det-deploy/master/auth"
+	"github.com/det-deploy/det-deploy/master/certificate"
 	"github.com/det-deploy/det-deploy/master/launcher"
 	mlog "github.com/det-deploy/det-deploy/master/log"
 	"github.com/det-deploy/det-deploy/master/server"
@@ -42,7 +43,7 @@ type Master struct {
 // store, so that a second master which is started by mistake is refused while it has
 // touched nothing. The caller must call Close.
 func New(ctx context.Context, p Parts) (*Master, error) {
-	if err := checkEncryption(p.Config); err != nil {
+	if err := certificate.CheckEncryption(p.Config); err != nil {
 		return nil, err
 	}
 	d, err := openDeps(ctx, p)

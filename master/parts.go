@@ -11,9 +11,9 @@ import (
 	"github.com/det-deploy/det-deploy/cloud"
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/certificate"
 	"github.com/det-deploy/det-deploy/master/config"
 	"github.com/det-deploy/det-deploy/master/rm"
-	"github.com/det-deploy/det-deploy/master/server"
 )
 
 // Parts is what a master is built from: its settings, and everything that needs a
@@ -46,7 +46,7 @@ type Env struct {
 	Version   string
 	Log       *slog.Logger
 	// Certificate is what the master shows, nil without TLS.
-	Certificate server.CertificateSource
+	Certificate certificate.Source
 	// Programs are the SHA-256 of the programs that the master hands out, by platform.
 	Programs map[string]string
 }

@@ -9,6 +9,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	apiv1 "github.com/det-deploy/det-deploy/master/api/v1"
+	"github.com/det-deploy/det-deploy/master/certificate"
 )
 
 // Version is the release whose API this is. Clients compare it with their own.
@@ -86,7 +88,7 @@ type Config struct {
 	// directory of temporary files.
 	SpoolDir string
 	// Certificate, when not nil, makes the server speak TLS.
-	Certificate CertificateSource
+	Certificate certificate.Source
 	// Rehearsal, when not nil, puts the master on hold and says what is known of
 	// its store. All other collaborators are then left alone and may be missing.
 	Rehearsal func() Rehearsal
@@ -213,4 +215,14 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		err = errors.Join(err, served)
 	}
 	return err
+}
+
+func tlsConfig(source certificate.Source) *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, // the det client's Python 3.8 and later speak it
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			return source.Certificate()
+		},
+		NextProtos: []string{"h2", "http/1.1"},
+	}
 }

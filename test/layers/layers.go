@@ -145,8 +145,9 @@ func master() []Row {
 		{"master/launcher", with("master/store", "master/pool", "master/elastic"), "it carries out what master/elastic decides, on whatever launches machines"},
 		{"master/agentrm/workqueue", nil, "it knows no work"},
 		{"master/agentrm", with("master/store", "master/pool", "master/elastic", "master/queue", "master/agentrm/workqueue"), "it runs allocations and does not know what a task is"},
+		{"master/certificate", []string{"master/config", "cloud/secret"}, "a certificate is opened as the settings say, whoever shows it"},
 		{"master/server/body", nil, "it takes a body apart and knows no call"},
-		{"master/server", with("master/store", "master/auth", "master/log", "master/task", "master/server/body"), "it speaks HTTP and decides nothing"},
+		{"master/server", with("master/store", "master/auth", "master/log", "master/task", "master/certificate", "master/server/body"), "it speaks HTTP and decides nothing"},
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/det-deploy/det-deploy/cloud/aws/attest"
 	"github.com/det-deploy/det-deploy/cloud/aws/fleet"
 	"github.com/det-deploy/det-deploy/master"
+	"github.com/det-deploy/det-deploy/master/certificate"
 	"github.com/det-deploy/det-deploy/master/config"
-	"github.com/det-deploy/det-deploy/master/server"
 )
 
 // elsewhere is a machine that is not Amazon's.
@@ -107,7 +107,7 @@ resource_pools:
 
 func TestMachinesArePinnedToTheMastersAuthority(t *testing.T) {
 	t.Parallel()
-	source, err := server.OpenAuthority(t.TempDir(), []string{"master", "10.0.0.1"}, time.Now)
+	source, err := certificate.OpenAuthority(t.TempDir(), []string{"master", "10.0.0.1"}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

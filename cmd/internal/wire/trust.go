@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/det-deploy/det-deploy/document"
-	"github.com/det-deploy/det-deploy/master/server"
+	"github.com/det-deploy/det-deploy/master/certificate"
 )
 
 // knownCA is where a machine keeps the cluster's authority when it was told of it.
@@ -17,7 +17,7 @@ const knownCA = "/etc/determined/ca.pem"
 // trustOf is what machines need to trust this master under a host: the authority
 // behind its certificate, in PEM, and the name to ask for when the host is not in
 // it. Without an authority of its own it is one that all machines know.
-func trustOf(source server.CertificateSource, host string) (ca, name string, err error) {
+func trustOf(source certificate.Source, host string) (ca, name string, err error) {
 	if source == nil { // TLS ends before the master
 		return "", "", nil
 	}

@@ -1,4 +1,4 @@
-package master
+package certificate
 
 import (
 	"context"
@@ -8,22 +8,21 @@ import (
 
 	"github.com/det-deploy/det-deploy/cloud/secret"
 	"github.com/det-deploy/det-deploy/master/config"
-	"github.com/det-deploy/det-deploy/master/server"
 )
 
 // secretPair is a certificate and its key, of which at least one is a secret that is
 // kept elsewhere. It is read once: the next start reads it again.
 type secretPair struct{ pair tls.Certificate }
 
-var _ server.CertificateSource = secretPair{}
+var _ Source = secretPair{}
 
-// Certificate implements server.CertificateSource.
+// Certificate implements Source.
 func (k secretPair) Certificate() (*tls.Certificate, error) { return &k.pair, nil }
 
 // openPair reads the certificate where the configuration says that it is.
-func openPair(ctx context.Context, t config.TLS, from secret.Resolver) (server.CertificateSource, error) {
+func openPair(ctx context.Context, t config.TLS, from secret.Resolver) (Source, error) {
 	if !refersToSecret(t.Cert) && !refersToSecret(t.Key) {
-		return server.NewFiles(t.Cert, t.Key)
+		return NewFiles(t.Cert, t.Key)
 	}
 	cert, err := readPart(ctx, "cert", t.Cert, from)
 	if err != nil {
@@ -33,7 +32,7 @@ func openPair(ctx context.Context, t config.TLS, from secret.Resolver) (server.C
 	if err != nil {
 		return nil, err
 	}
-	pair, err := server.ParsePair(server.Part{Name: t.Cert, PEM: cert}, server.Part{Name: t.Key, PEM: key},
+	pair, err := parsePair(pemPart{Name: t.Cert, PEM: cert}, pemPart{Name: t.Key, PEM: key},
 		"put the certificate with its whole chain, and the key that belongs to it, there again")
 	if err != nil {
 		return nil, fmt.Errorf("open the master's certificate: %w", err)

@@ -1,4 +1,4 @@
-package server
+package certificate
 
 import (
 	"crypto/tls"
@@ -7,21 +7,6 @@ import (
 	"sync"
 	"time"
 )
-
-// CertificateSource gives the certificate of each new connection.
-type CertificateSource interface {
-	Certificate() (*tls.Certificate, error)
-}
-
-func tlsConfig(source CertificateSource) *tls.Config {
-	return &tls.Config{
-		MinVersion: tls.VersionTLS12, // the det client's Python 3.8 and later speak it
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			return source.Certificate()
-		},
-		NextProtos: []string{"h2", "http/1.1"},
-	}
-}
 
 // lookEvery is how often the files of a certificate are looked at again.
 const lookEvery = time.Minute
@@ -46,7 +31,7 @@ func NewFiles(cert, key string) (*Files, error) {
 	return f, nil
 }
 
-// Certificate implements CertificateSource. Files that are half written, or gone,
+// Certificate implements Source. Files that are half written, or gone,
 // leave the one before in use.
 func (f *Files) Certificate() (*tls.Certificate, error) {
 	f.mu.Lock()
@@ -56,7 +41,7 @@ func (f *Files) Certificate() (*tls.Certificate, error) {
 		return f.current, nil
 	}
 	f.looked = now
-	stamp, err := newest(f.cert, f.key)
+	stamp, err := newestChange(f.cert, f.key)
 	if err == nil && f.current != nil && stamp.Equal(f.stamp) {
 		return f.current, nil
 	}
@@ -71,7 +56,7 @@ func (f *Files) Certificate() (*tls.Certificate, error) {
 	return f.current, nil
 }
 
-func newest(names ...string) (t time.Time, err error) {
+func newestChange(names ...string) (t time.Time, err error) {
 	for _, name := range names {
 		info, err := os.Stat(name)
 		if err != nil {

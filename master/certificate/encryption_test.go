@@ -1,4 +1,4 @@
-package master
+package certificate
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ func TestAMasterDoesNotSpeakPlainHTTPToOtherMachinesUnlessAllowed(t *testing.T) 
 	} {
 		m := config.DefaultMaster()
 		tt.change(&m)
-		err := checkEncryption(m)
+		err := CheckEncryption(m)
 		if _, refused := errors.AsType[*plainHTTPError](err); refused != tt.refused {
 			t.Errorf("%s: got %v, want a refusal: %t", name, err, tt.refused)
 		}

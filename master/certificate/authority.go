@@ -1,4 +1,4 @@
-package server
+package certificate
 
 import (
 	"crypto/tls"
@@ -63,7 +63,7 @@ func (a *Authority) openCA() error {
 	if err != nil {
 		return fmt.Errorf("open the cluster's certificate authority: %w", err)
 	}
-	pair, err := ParsePair(cert, key, fix)
+	pair, err := parsePair(cert, key, fix)
 	if err != nil {
 		return fmt.Errorf("open the cluster's certificate authority: %w", err)
 	}
@@ -87,7 +87,7 @@ func (a *Authority) makeCA() error {
 	return a.writePair("ca", ca)
 }
 
-// Certificate implements CertificateSource.
+// Certificate implements Source.
 func (a *Authority) Certificate() (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

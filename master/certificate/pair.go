@@ -1,4 +1,4 @@
-package server
+package certificate
 
 import (
 	"bytes"
@@ -14,16 +14,16 @@ import (
 	"github.com/det-deploy/det-deploy/atomicfile"
 )
 
-// Part is one half of a pair: a certificate with its chain, or its key.
-type Part struct {
+// pemPart is one half of a pair: a certificate with its chain, or its key.
+type pemPart struct {
 	// Name is what people call it: a path, or a reference to a secret.
 	Name string
 	PEM  []byte
 }
 
-// ParsePair makes one of a certificate and its key, and names the half that is
+// parsePair makes one of a certificate and its key, and names the half that is
 // damaged. Both may be in one text. Fix is what to do then, a clause.
-func ParsePair(cert, key Part, fix string) (tls.Certificate, error) {
+func parsePair(cert, key pemPart, fix string) (tls.Certificate, error) {
 	if err := checkCertificates(cert.PEM); err != nil {
 		return tls.Certificate{}, &atomicfile.DamagedError{Path: cert.Name, Err: err, Fix: fix}
 	}
@@ -44,11 +44,11 @@ func readPair(cert, key, fix string) (tls.Certificate, error) {
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	return ParsePair(c, k, fix)
+	return parsePair(c, k, fix)
 }
 
-func readParts(cert, key, fix string) (c, k Part, err error) {
-	var parts [2]Part
+func readParts(cert, key, fix string) (c, k pemPart, err error) {
+	var parts [2]pemPart
 	for i, path := range []string{cert, key} {
 		data, err := os.ReadFile(path)
 		if e, ok := errors.AsType[*fs.PathError](err); ok {
@@ -57,7 +57,7 @@ func readParts(cert, key, fix string) (c, k Part, err error) {
 		if err != nil {
 			return c, k, err
 		}
-		parts[i] = Part{path, data}
+		parts[i] = pemPart{path, data}
 	}
 	return parts[0], parts[1], nil
 }

@@ -1,4 +1,4 @@
-package server
+package certificate
 
 import (
 	"crypto/tls"
@@ -35,7 +35,7 @@ func harm(t *testing.T, path string, how func([]byte) []byte) {
 
 func TestDamageOfTheAuthorityIsNamed(t *testing.T) {
 	t.Parallel()
-	now := func() time.Time { return start }
+	now := func() time.Time { return time.Date(2026, 11, 21, 5, 0, 0, 0, time.UTC) }
 	other := t.TempDir()
 	if _, err := OpenAuthority(other, nil, now); err != nil {
 		t.Fatal(err)
